@@ -1,13 +1,13 @@
-// Package abi3 tells whether objects keep to CPython's stable ABI (PEP 384, PEP 652), which the
-// wheel tag cp38-abi3 promises: one build for Python 3.8 and everything after it.
+// Package abi3 checks objects against CPython's stable ABI (PEP 384, PEP 652), which the wheel tag
+// cp38-abi3 promises: one build for Python 3.8 and every later release.
 //
 //	result := abi3.Audit(abi3.Baseline(name.Tags), symbols)
 //
-// The answer is abi3audit's, name by name, with what that tool is known to get wrong: a name that
-// begins like Python's and that the object defines itself counts, and so does a module of one
-// Python version that lies in the wheel. Findings that know better stand in analyzer/rules.
+// The result is that of abi3audit, including its known errors: it reports a symbol with a Python
+// prefix that the object defines itself, and modules in the wheel that are for one Python version.
+// The rules in analyzer/rules correct these.
 //
-// The table of the stable ABI is embedded; internal/gen/abi3 makes it.
+// The table of the stable ABI is embedded; internal/gen/abi3 writes it.
 package abi3
 
 import (
@@ -20,36 +20,36 @@ import (
 
 //go:generate go run github.com/compat-app/compat/internal/gen/abi3 -out data/stable.gz
 
-// Result is the audit of a wheel: the union over its objects, as JSON shows it.
+// Result is the audit of a wheel, with the fields of its JSON form: the union over its objects.
 type Result struct {
-	Tag string `json:"tag"` // "cp38-abi3", the newest such tag of the wheel
-	// symbols that look like Python's and are not in the stable ABI, sorted
+	Tag string `json:"tag"` // "cp38-abi3", the newest abi3 tag of the wheel
+	// symbols with a Python prefix that are not in the stable ABI, sorted
 	Violations []string `json:"violations"`
-	// symbols of the stable ABI that came after the tag's version, sorted
+	// symbols of the stable ABI that were added after the tag's version, sorted
 	TooNew []string `json:"too_new"`
-	// the oldest Python that has all of them, the tag's at least: "3.11"
+	// the oldest Python with all used symbols, at least the tag's version: "3.11"
 	Computed string `json:"computed"`
 }
 
-// Symbol is one entry of an object's symbol tables.
+// Symbol is an entry of an object's symbol tables.
 type Symbol struct {
 	Name  string
-	Local bool // bound inside of the object: an inlined function of the limited API, say
+	Local bool // resolved in the object, such as an inlined function of the limited API
 }
 
-// Names tells whether a symbol looks like one of Python's; only those are audited.
+// Names reports whether a symbol has a Python prefix; only such symbols are audited.
 func Names(symbol string) bool {
 	return strings.HasPrefix(symbol, "Py") || strings.HasPrefix(symbol, "_Py")
 }
 
-// Prefixes are what Names looks for.
+// Prefixes are the prefixes of Python's symbols.
 var Prefixes = []string{"Py", "_Py"}
 
-// lowest is the version that has the first stable ABI; abi3audit takes it where a tag names none.
+// lowest is the minor version with the first stable ABI, abi3audit's default for tags without one.
 const lowest = 2
 
-// Baseline is the version of the newest abi3 tag for CPython, as "cp38-abi3" and its minor 8: what
-// abi3audit judges by. ok is false for a wheel without an abi3 tag.
+// Baseline returns the newest abi3 tag for CPython, such as "cp38-abi3", and its minor version, 8.
+// abi3audit checks against this version. ok is false for a wheel without an abi3 tag.
 func Baseline(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
 	for _, t := range tags {
 		if n := version(t); n > minor {
@@ -59,7 +59,7 @@ func Baseline(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
 	return tag, minor, ok
 }
 
-// Oldest is the version of the oldest abi3 tag, where the wheel is installed as well.
+// Oldest returns the oldest abi3 tag and its minor version; the wheel can be installed there too.
 func Oldest(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
 	for _, t := range tags {
 		if n := version(t); n > 0 && (!ok || n < minor) {
@@ -69,7 +69,7 @@ func Oldest(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
 	return tag, minor, ok
 }
 
-// version is the minor version of an abi3 tag, 0 for another tag.
+// version returns the minor version of an abi3 tag, 0 for other tags.
 func version(t pkgmeta.Tag) int {
 	if !strings.EqualFold(t.ABI, "abi3") {
 		return 0
@@ -77,7 +77,7 @@ func version(t pkgmeta.Tag) int {
 	return max(cpython(strings.ToLower(t.Python)), lowest)
 }
 
-// cpython reads "cp311" as 11; 0 is no such tag.
+// cpython parses "cp311" as 11; 0 for other tags.
 func cpython(tag string) int {
 	digits, ok := strings.CutPrefix(tag, "cp3")
 	if !ok || digits == "" || len(digits) > 3 {
@@ -93,8 +93,9 @@ func cpython(tag string) int {
 	return n
 }
 
-// Of gathers what is audited of one object: its dynamic symbols and those of .symtab, which may be
-// nil. A symbol that is unique in the process counts as local where GCC made the object.
+// Of returns the symbols of an object to audit, from its dynamic symbol table and from .symtab
+// (static, may be nil). Unique symbols (STB_GNU_UNIQUE) count as local in objects that GCC
+// compiled.
 func Of(o *elfobj.Object, static []elfobj.StaticSymbol) []Symbol {
 	gcc := slices.ContainsFunc(o.Comment, func(c string) bool { return strings.Contains(c, "GCC") })
 	var out []Symbol
@@ -116,7 +117,7 @@ func Of(o *elfobj.Object, static []elfobj.StaticSymbol) []Symbol {
 	return out
 }
 
-// Audit judges the symbols of all objects of a wheel for Python 3.minor.
+// Audit checks the symbols of all objects of a wheel against the stable ABI of Python 3.minor.
 func Audit(tag string, minor int, symbols []Symbol) *Result {
 	r := &Result{Tag: tag, Violations: []string{}, TooNew: []string{}}
 	computed := minor

@@ -14,8 +14,8 @@ import (
 //go:embed data/stable.gz
 var packed []byte
 
-// added maps each symbol of the stable ABI to the minor version that brought it. Data that does not
-// decode is a broken build, so reading it panics; a test reads it.
+// added maps each symbol of the stable ABI to the minor version that added it. Embedded data that
+// does not decode is a build error, so it panics; a test decodes it.
 var added = sync.OnceValue(func() map[string]int {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -42,12 +42,12 @@ var added = sync.OnceValue(func() map[string]int {
 	return out
 })
 
-// Added gives the minor version of Python 3 that brought a symbol into the stable ABI; stable is
-// false for one that is not in it.
+// Added returns the minor version of Python 3 that added a symbol to the stable ABI; stable is
+// false for a symbol that is not part of it.
 func Added(symbol string) (minor int, stable bool) {
 	minor, stable = added()[symbol]
 	return minor, stable
 }
 
-// Version writes a minor version of Python 3: "3.11".
+// Version returns a version of Python 3 as text: "3.11".
 func Version(minor int) string { return "3." + strconv.Itoa(minor) }

@@ -1,16 +1,16 @@
-// Package btf reads BTF, the compact type information of the Linux kernel that gcc and clang also
-// write for C programs (section .BTF).
+// Package btf reads BTF, the compact type information of the Linux kernel, which gcc and clang can
+// also write for C programs (section .BTF).
 //
 //	units, err := btf.Parse(section, binary.LittleEndian)
 //
-// Unit is the types of one source file: a linker puts the sections of several files one after the
-// other. The package knows the format and nothing of symbols.
+// A Unit contains the types of one source file; a linker concatenates the sections of several
+// files. The package reads types only, not symbols.
 //
-// The bytes come from a stranger's pull request: every offset and count is checked against the
-// section, and types refer to each other by number, which Parse checks, so that the result can be
-// followed without further checks. Types may contain each other in circles.
+// The input is untrusted. Every offset and count is checked against the section. Types refer to
+// each other by index, which Parse checks, so callers need not. Types may contain each other in
+// cycles.
 //
-// Source of the format: Linux, Documentation/bpf/btf.rst and include/uapi/linux/btf.h.
+// Format: Linux, Documentation/bpf/btf.rst and include/uapi/linux/btf.h.
 package btf
 
 import (
@@ -23,10 +23,10 @@ import (
 // ErrDamaged is wrapped by every error.
 var ErrDamaged = errors.New("damaged BTF")
 
-// Kind is BTF_KIND_.
+// Kind is a BTF_KIND_ value.
 type Kind uint8
 
-// The kinds.
+// Kinds of types.
 const (
 	Int Kind = 1 + iota
 	Pointer
@@ -49,19 +49,19 @@ const (
 	Enum64
 )
 
-// Unit is the types of one source file. Types[0] is void.
+// Unit contains the types of one source file. Types[0] is void.
 type Unit struct{ Types []Type }
 
-// Type is one type. What a field means depends on the kind.
+// Type is a type. The meaning of most fields depends on Kind.
 type Type struct {
 	Kind     Kind
 	Name     string
 	Size     uint32 // of Int, Struct, Union, Enum, Float
-	Type     uint32 // what it refers to, what a function returns, an element
+	Type     uint32 // the referenced type, return type or element type
 	Count    uint32 // of Array
 	Encoding uint8  // of Int: bit 0 signed, bit 1 character, bit 2 boolean
 	Bits     uint8  // of Int
-	Flag     bool   // of Forward: a union; of Enum: signed
+	Flag     bool   // Forward: it is a union; Enum: it is signed
 	Members  []Member
 }
 
@@ -70,7 +70,7 @@ type Member struct {
 	Name   string
 	Type   uint32
 	Offset uint32 // in bits
-	Bits   uint32 // of a bit-field, else 0
+	Bits   uint32 // size of a bit-field, else 0
 	Value  int64  // of an enumerator
 }
 
@@ -112,15 +112,16 @@ func Parse(section []byte, order binary.ByteOrder) ([]Unit, error) {
 }
 
 type parser struct {
-	order   binary.ByteOrder
-	types   []byte
-	strings []byte
-	bad     bool
-	spelled int // bytes of names
+	order     binary.ByteOrder
+	types     []byte
+	strings   []byte
+	bad       bool
+	nameBytes int // total length of the names read
 }
 
-// maxSpelled bounds names that share bytes: all together may be so many times as long as the table.
-const maxSpelled = 64
+// maxNameBytes limits the total length of names, which may overlap: as a multiple of the string
+// table.
+const maxNameBytes = 64
 
 func (p *parser) u32() uint32 {
 	if len(p.types) < 4 {
@@ -139,12 +140,12 @@ func (p *parser) name() string {
 		return ""
 	}
 	text, _, ok := bytes.Cut(p.strings[at:], []byte{0})
-	p.spelled += len(text)
-	p.bad = p.bad || !ok || p.spelled > maxSpelled*len(p.strings)
+	p.nameBytes += len(text)
+	p.bad = p.bad || !ok || p.nameBytes > maxNameBytes*len(p.strings)
 	return string(text)
 }
 
-// unit reads all types and checks what they refer to.
+// unit reads all types and checks their references.
 func (p *parser) unit() (Unit, error) {
 	u := Unit{Types: make([]Type, 1)}
 	for len(p.types) > 0 && !p.bad {
@@ -176,7 +177,7 @@ func (p *parser) read() Type {
 	switch t.Kind {
 	case Int, Struct, Union, Enum, DataSection, Float, Enum64:
 		t.Size = last
-	case Forward: // not used; gcc leaves any value there
+	case Forward: // unused; gcc leaves it undefined
 	default:
 		t.Type = last
 	}
@@ -186,7 +187,7 @@ func (p *parser) read() Type {
 		t.Encoding, t.Bits = uint8(v>>24&0xf), uint8(v)
 	case Array:
 		t.Type = p.u32()
-		p.u32() // the type of the index
+		p.u32() // index type
 		t.Count = p.u32()
 	case Struct, Union:
 		for ; count > 0 && !p.bad; count-- {
@@ -220,7 +221,7 @@ func (p *parser) read() Type {
 		}
 	case Pointer, Forward, Typedef, Volatile, Const, Restrict, Func, Float, TypeTag:
 	default:
-		p.bad = true // its length is not known
+		p.bad = true // unknown, so its length is unknown too
 	}
 	return t
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// shapes is the section .BTF that gcc -gbtf wrote for ../dwarf/testdata/shapes.c, twice: as a
-// linker joins the sections of two files.
+// shapes returns the .BTF section that gcc -gbtf wrote for ../dwarf/testdata/shapes.c, twice, as if
+// linked from two files.
 func shapes(t testing.TB) []byte {
 	t.Helper()
 	b, err := os.ReadFile("testdata/shapes.btf")
@@ -59,7 +59,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// FuzzParse damages the section: what is read refers only to types that exist.
+// FuzzParse checks that all references of the result are valid for damaged sections.
 func FuzzParse(f *testing.F) {
 	f.Add(shapes(f), uint32(0), byte(0))
 	f.Fuzz(func(t *testing.T, b []byte, at uint32, value byte) {

@@ -1,9 +1,9 @@
-// Package cpython knows which of its own symbols each release of CPython exports to extension
-// modules: those that begin with Py or _Py.
+// Package cpython lists the symbols with the prefixes Py and _Py that each release of CPython
+// exports to extension modules.
 //
-// A release is written as in "3.11". The table is embedded; internal/gen/cpython makes it from the
-// releases' own libraries, so it has the private symbols too, and no other build of CPython than
-// the usual one: neither the debug nor the free-threaded one.
+// Releases are written as in "3.11". The table is embedded; internal/gen/cpython writes it from the
+// libraries of the releases, so private symbols are included. It covers default builds only, not
+// debug or free-threaded ones.
 package cpython
 
 import (
@@ -22,11 +22,11 @@ import (
 //go:embed data/exports.gz
 var packed []byte
 
-// exported maps each symbol to the releases that export it, oldest first. Data that does not decode
-// is a broken build, so reading it panics; a test reads it.
+// exported maps each symbol to the releases that export it, oldest first. Embedded data that does
+// not decode is a build error, so it panics; a test decodes it.
 var exported = sync.OnceValue(func() map[string][]string { return unpack(packed) })
 
-// unpack reads a table: the releases of each symbol, oldest first.
+// unpack decodes a table: the releases of each symbol, oldest first.
 func unpack(packed []byte) map[string][]string {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -50,12 +50,12 @@ func unpack(packed []byte) map[string][]string {
 	return out
 }
 
-// Releases lists the releases that export a symbol, oldest first; nil where none does that is
-// known. The slice is shared: don't change it.
+// Releases lists the known releases that export a symbol, oldest first; may be nil. The slice is
+// shared and must not be modified.
 func Releases(symbol string) []string { return exported()[symbol] }
 
-// everywhere is a symbol that each release exports.
+// everywhere is a symbol that every release exports.
 const everywhere = "PyList_New"
 
-// Known tells whether the exports of a release are known.
+// Known reports whether the table contains a release.
 func Known(release string) bool { return slices.Contains(exported()[everywhere], release) }

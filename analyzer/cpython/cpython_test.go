@@ -7,7 +7,7 @@ import (
 )
 
 func TestReleases(t *testing.T) {
-	// from the What's New pages of CPython's documentation
+	// from the "What's New" pages of the CPython documentation
 	for symbol, want := range map[string]string{
 		"PyList_New":             "2.7 3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.14",
 		"PyInt_FromLong":         "2.7",

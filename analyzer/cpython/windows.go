@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// windowsPacked is what python3XX.dll of some releases exports; internal/gen/windows makes it.
+// windowsPacked is the table of python3XX.dll, written by internal/gen/windows.
 //
 //go:embed data/windows.gz
 var windowsPacked []byte
 
 var exportedOnWindows = sync.OnceValue(func() map[string][]string { return unpack(windowsPacked) })
 
-// OnWindows reports whether python3XX.dll of a release ("3.12") exports a symbol. known is false
-// where that can't be said: the release is unknown, or only its library for Linux is known and the
-// symbol is one that differs.
+// OnWindows reports whether python3XX.dll of a release ("3.12") exports a symbol. known is false if
+// the release is unknown, or if only its Linux library is known and the symbol differs between the
+// two in other releases.
 func OnWindows(release, symbol string) (exports, known bool) {
 	windows := exportedOnWindows()
 	there := windows[symbol]
@@ -27,7 +27,7 @@ func OnWindows(release, symbol string) (exports, known bool) {
 		return false, false
 	}
 	if strings.HasPrefix(symbol, "_") && there == nil && Releases(symbol) == nil {
-		return false, false // a private one, which a later patch release may have
+		return false, false // private; a later patch release may have it
 	}
 	linux := slices.Contains(Releases(symbol), release)
 	for _, r := range windows[everywhere] {

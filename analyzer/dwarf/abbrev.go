@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Attribute is one of the attributes that Entry keeps.
+// Attribute is an attribute that Entry decodes.
 type Attribute uint8
 
-// The attributes, without DW_AT_.
+// Attributes, without the prefix DW_AT_.
 const (
 	none Attribute = iota
 	Sibling
@@ -69,7 +69,7 @@ var standard = [...]Attribute{
 	0x76: DwoName, 0x88: Alignment, 0x89: ExportSymbols, 0x8a: Deleted, 0x8b: Defaulted,
 }
 
-// extensions maps the codes of GNU and MIPS, which DWARF 5 adopted under other codes.
+// extensions maps GNU and MIPS codes for attributes that DWARF 5 adopted under other codes.
 var extensions = map[uint64]Attribute{
 	0x2007: LinkageName, 0x2130: DwoName, 0x2131: DwoID, 0x2133: AddrBase,
 }
@@ -129,25 +129,25 @@ const (
 	formGNUStrpAlt   = 0x1f21
 )
 
-// spec is one attribute of an abbreviation.
+// spec is an attribute of an abbreviation.
 type spec struct {
 	attribute Attribute
-	size      uint8 // bytes of a form that has a fixed size in this unit
+	size      uint8 // bytes, for forms with a fixed size in this unit
 	form      uint16
 }
 
-// abbrev is one abbreviation. What is true of all entries that use it is decided once.
+// abbrev is an abbreviation with properties shared by all entries that use it.
 type abbrev struct {
 	has      uint64
 	tag      Tag
-	fixed    int32  // bytes of all attributes where every form has a fixed size, else -1
-	sibling  int32  // offset of a DW_AT_sibling of 4 bytes that fixed-size forms precede, else -1
+	fixed    int32  // bytes of all attributes if every form has a fixed size, else -1
+	sibling  int32  // offset of a 4-byte DW_AT_sibling after fixed-size forms only, else -1
 	from, to uint32 // in table.specs
-	constant uint32 // first of its values in table.constants
+	constant uint32 // index of its first value in table.constants
 	children bool
 }
 
-// table is the abbreviations of one offset of .debug_abbrev, for one kind of unit.
+// table is an abbreviation table in .debug_abbrev, decoded for one kind of unit.
 type table struct {
 	dense     []abbrev // by code - 1
 	sparse    map[uint64]*abbrev
@@ -159,7 +159,7 @@ type tableKey struct {
 	offset   uint64
 	addrSize uint8
 	wide     bool // 64-bit DWARF
-	v2       bool // DW_FORM_ref_addr has the size of an address
+	v2       bool // in DWARF 2, DW_FORM_ref_addr has the size of an address
 }
 
 func (t *table) get(code uint64) *abbrev {
@@ -169,7 +169,7 @@ func (t *table) get(code uint64) *abbrev {
 	return t.sparse[code]
 }
 
-// table gives the abbreviations of a unit, decoded once.
+// table returns the abbreviation table of a unit, from a cache if possible.
 func (f *file) table(k tableKey) (*table, error) {
 	if t := f.tables[k]; t != nil {
 		return t, nil
@@ -208,8 +208,8 @@ func (f *file) table(k tableKey) (*table, error) {
 			s := spec{attribute: attribute(at), form: uint16(form)}
 			var ok bool
 			s.size, ok = fixedSize(form, k)
-			// An attribute without bytes costs time in each entry, of which a section can have
-			// millions: it is kept if Entry keeps it, once.
+			// An attribute without bytes takes time in each entry, and a section can have millions
+			// of entries, so it is stored only if Entry decodes it, and once.
 			if ok && s.size == 0 && (s.attribute == none || a.has>>s.attribute&1 != 0) {
 				continue
 			}
@@ -257,11 +257,11 @@ func (f *file) table(k tableKey) (*table, error) {
 	return t, nil
 }
 
-// maxRepeated is how often the bytes of .debug_abbrev may be decoded on average. Units that share
-// abbreviations decode them once.
+// maxRepeated limits how often the bytes of .debug_abbrev are decoded on average. Tables that
+// several units share are decoded once.
 const maxRepeated = 4
 
-// attribute maps a DW_AT code to the attribute that Entry keeps; none for another.
+// attribute returns the attribute with a DW_AT code; none if Entry does not decode it.
 func attribute(code uint64) Attribute {
 	if code < uint64(len(standard)) {
 		return standard[code]
@@ -269,7 +269,7 @@ func attribute(code uint64) Attribute {
 	return extensions[code]
 }
 
-// fixedSize is the number of bytes of a form whose size does not depend on its value.
+// fixedSize returns the size in bytes of a form that does not depend on its value.
 func fixedSize(form uint64, k tableKey) (uint8, bool) {
 	offset := uint8(4)
 	if k.wide {

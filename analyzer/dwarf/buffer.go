@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// buffer decodes a section. A read beyond its end sets bad and gives 0.
+// buffer decodes a section. Reads beyond its end set bad and return 0.
 type buffer struct {
 	data  []byte
 	at    uint64
@@ -33,7 +33,7 @@ func (b *buffer) u8() uint8 {
 	return v
 }
 
-// uint is an unsigned number of 1, 2, 3, 4 or 8 bytes.
+// uint reads an unsigned number of 1, 2, 3, 4 or 8 bytes.
 func (b *buffer) uint(n uint8) uint64 {
 	p := b.take(uint64(n))
 	if p == nil {
@@ -57,11 +57,11 @@ func (b *buffer) uint(n uint8) uint64 {
 	return 0
 }
 
-// maxShift is that of the tenth byte, the last one of a LEB128 that fits into 64 bits. A longer one
-// is damaged.
+// maxShift is the shift of the tenth byte, the last byte of a LEB128 number that fits into 64 bits.
+// A longer number is an error.
 const maxShift = 63
 
-// uleb is an unsigned LEB128. Bits above the 64th are lost.
+// uleb reads an unsigned LEB128 number. Bits above the 64th are dropped.
 func (b *buffer) uleb() uint64 {
 	var v uint64
 	for shift := uint(0); ; shift += 7 {
@@ -102,7 +102,7 @@ func (b *buffer) sleb() int64 {
 	}
 }
 
-// cstring gives the bytes up to a NUL.
+// cstring reads the bytes up to a NUL.
 func (b *buffer) cstring() []byte {
 	if b.at < uint64(len(b.data)) {
 		if n := bytes.IndexByte(b.data[b.at:], 0); n >= 0 {

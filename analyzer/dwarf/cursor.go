@@ -1,6 +1,6 @@
 package dwarf
 
-// Cursor goes through a list of sibling entries.
+// Cursor iterates over sibling entries.
 //
 //	for c := d.Children(&parent); c.Next(); { use(&c.Entry) }
 //	err := c.Err()
@@ -11,22 +11,21 @@ type Cursor struct {
 	err     error
 }
 
-// Children starts before the first child of an entry.
+// Children returns a cursor before the first child of an entry.
 func (d *Data) Children(e *Entry) *Cursor {
 	c := &Cursor{done: !e.Children}
 	c.Unit, c.data, c.next = e.Unit, d, e.next
 	return c
 }
 
-// Reset makes the cursor start before the first child of an entry, so that one cursor serves many
-// lists.
+// Reset moves the cursor before the first child of an entry, so that it can be reused.
 func (c *Cursor) Reset(d *Data, e *Entry) {
 	unit, next := e.Unit, e.next
 	c.started, c.done, c.err = false, !e.Children, nil
 	c.Unit, c.data, c.next = unit, d, next
 }
 
-// Next decodes the next sibling. It gives false at the end of the list and after an error.
+// Next decodes the next sibling. It returns false at the end of the list and after an error.
 func (c *Cursor) Next() bool {
 	if c.done {
 		return false
@@ -38,7 +37,7 @@ func (c *Cursor) Next() bool {
 		}
 	}
 	c.started = true
-	if c.next >= c.Unit.end { // the last null entries may be left out
+	if c.next >= c.Unit.end { // the last null entries are optional
 		c.done = true
 		return false
 	}
@@ -49,10 +48,10 @@ func (c *Cursor) Next() bool {
 	return true
 }
 
-// Err is what ended the list too early.
+// Err returns the error that ended the iteration, or nil.
 func (c *Cursor) Err() error { return c.err }
 
-// pass goes to the entry after the children of the current one.
+// pass moves to the entry after the children of the current one.
 func (c *Cursor) pass() error {
 	if r := c.Reference(Sibling); r != 0 {
 		at := uint64(r & refOffset)
@@ -114,5 +113,5 @@ func (c *Cursor) pass() error {
 	return nil
 }
 
-// End is the place after the list, once Next has given false.
+// End returns the position after the list, once Next has returned false.
 func (c *Cursor) End() Ref { return c.Unit.file.ref(c.Unit.types, c.next) }

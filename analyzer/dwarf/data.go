@@ -11,18 +11,18 @@ import (
 type Data struct {
 	files []*file
 	alt   *file
-	units []*Unit // those with entries of their own: no skeletons
+	units []*Unit // units with entries, so no skeleton units
 	sigs  map[uint64]Ref
 }
 
-// Sources find the other files that debug information names. A nil function finds nothing. What is
-// not found leaves entries without a type.
+// Sources find other files that the debug information refers to. A nil function finds none. Types
+// in missing files are absent.
 type Sources struct {
-	Alt func() (File, bool)                            // the file that .gnu_debugaltlink names
+	Alt func() (File, bool)                            // the file named by .gnu_debugaltlink
 	Dwo func(dir, name string, id uint64) (File, bool) // a split file
 }
 
-// Ref is the place of an entry. 0 is no entry.
+// Ref is the position of an entry. 0 means no entry.
 type Ref uint64
 
 const (
@@ -39,7 +39,7 @@ func (f *file) ref(types bool, offset uint64) Ref {
 	return r
 }
 
-// maxFiles bounds split files: there is one for each source file.
+// maxFiles limits split files: there is one for each source file.
 const maxFiles = 1 << 16
 
 // Open reads the sections and the headers of all units.
@@ -119,7 +119,7 @@ func Open(in File, order binary.ByteOrder, s Sources) (*Data, error) {
 	return d, nil
 }
 
-// connect gives a split unit what its skeleton holds for it.
+// connect copies to a split unit what its skeleton unit has.
 func (u *Unit) connect(skeleton *Unit, alt *file) error {
 	u.alt, u.split = alt, true
 	if u.Version >= 5 {
@@ -139,7 +139,7 @@ func (u *Unit) connect(skeleton *Unit, alt *file) error {
 	return nil
 }
 
-// Err is an error if names could not be read because their strings overlap too much.
+// Err returns an error if names could not be read because their strings overlap too much.
 func (d *Data) Err() error {
 	for _, f := range d.files {
 		if f.text < 0 {
@@ -149,13 +149,13 @@ func (d *Data) Err() error {
 	return nil
 }
 
-// Units gives the compilation and partial units, and the type units of the library's own file.
+// Units returns the compilation and partial units, and the type units of the library's own file.
 func (d *Data) Units() []*Unit { return d.units }
 
-// Empty tells that there is no unit: debug information was named, and is elsewhere.
+// Empty reports that there are no units: the debug information is in files that were not found.
 func (d *Data) Empty() bool { return len(d.units) == 0 }
 
-// unit finds the unit of an entry.
+// unit returns the unit of an entry.
 func (d *Data) unit(r Ref) (*Unit, uint64, error) {
 	n := int(r>>refFile) - 1
 	if n < 0 || n >= len(d.files) {
@@ -173,7 +173,7 @@ func (d *Data) unit(r Ref) (*Unit, uint64, error) {
 	return list[k], off, nil
 }
 
-// Entry decodes the entry at a place.
+// Entry decodes the entry at a position.
 func (d *Data) Entry(r Ref, e *Entry) error {
 	u, off, err := d.unit(r)
 	if err != nil {
@@ -189,7 +189,7 @@ func (d *Data) Entry(r Ref, e *Entry) error {
 	return nil
 }
 
-// Signed gives the type that a type unit defines.
+// Signed returns the type that the type unit with a signature defines.
 func (d *Data) Signed(signature uint64) (Ref, bool) {
 	r, ok := d.sigs[signature]
 	return r, ok

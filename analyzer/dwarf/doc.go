@@ -1,4 +1,4 @@
-// Package dwarf reads the part of DWARF debug information that describes types and interfaces:
+// Package dwarf reads the parts of DWARF debug information that describe types and interfaces:
 // versions 2 to 5, type units, split debug files (.dwo), the shared file of dwz, compressed
 // sections.
 //
@@ -7,15 +7,13 @@
 //		err = d.Walk(u.Root(), func(e *dwarf.Entry) error { ...; return nil })
 //	}
 //
-// Data is the debug information of one library. Entry is one debugging information entry (DIE)
-// whose attributes are decoded on demand. Locations, line programs, ranges and call frames are
-// never read.
+// Data is the debug information of one library. Entry is a debugging information entry (DIE) whose
+// attributes are decoded on demand. Locations, line programs, ranges and call frames are not read.
 //
-// The bytes come from a stranger's pull request. A section is read or decompressed only up to
-// maxSection bytes, and all of them together up to maxTotal. Each offset, length, count and
-// reference is checked against its section, and a chain of references has to be bounded by the
-// caller, because two entries may refer to each other. An error wraps ErrDamaged or ErrTooLarge and
-// names the section.
+// The input is untrusted. At most maxSection bytes of a section are read or decompressed, and at
+// most maxTotal bytes of all sections. Each offset, length, count and reference is checked against
+// its section. Callers must limit chains of references, because entries may refer to each other.
+// Errors wrap ErrDamaged or ErrTooLarge and name the section.
 package dwarf
 
 import (

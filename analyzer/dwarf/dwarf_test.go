@@ -14,8 +14,8 @@ import (
 	"github.com/compat-app/compat/analyzer/dwarf"
 )
 
-// open reads an ELF file of testdata with this package; ok is false for a file that debug/elf does
-// not read.
+// open reads an ELF file of testdata with this package; ok is false for a file that debug/elf
+// cannot read.
 func open(b []byte) (*dwarf.Data, *elf.File, error) {
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {
@@ -36,12 +36,12 @@ func open(b []byte) (*dwarf.Data, *elf.File, error) {
 	return d, f, err
 }
 
-// line is what is compared of an entry.
+// line formats the compared properties of an entry.
 func line(depth int, tag uint64, name, linkage string, size uint64) string {
 	return fmt.Sprintf("%d %#x %s %s %d", depth, tag, name, linkage, size)
 }
 
-// walk lists the entries below e with their depth.
+// walk visits the entries below e with their depth.
 func walk(d *dwarf.Data, e *dwarf.Entry, depth int, yield func(e *dwarf.Entry, depth int)) error {
 	c := d.Children(e)
 	for c.Next() {
@@ -53,8 +53,8 @@ func walk(d *dwarf.Data, e *dwarf.Entry, depth int, yield func(e *dwarf.Entry, d
 	return c.Err()
 }
 
-// TestAgreesWithTheStandardLibrary compares tags, names and sizes of all entries with those that
-// debug/dwarf reads, in the versions and forms that it knows.
+// TestAgreesWithTheStandardLibrary compares tags, names and sizes of all entries with those of
+// debug/dwarf, for the versions and forms that it supports.
 func TestAgreesWithTheStandardLibrary(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.so")
 	if err != nil || len(files) < 12 {
@@ -76,7 +76,7 @@ func TestAgreesWithTheStandardLibrary(t *testing.T) {
 				t.Fatalf("%s: %v", file, err)
 			}
 			if u.TypeUnit && u.Version < 5 {
-				continue // debug/dwarf keeps .debug_types apart
+				continue // debug/dwarf reads .debug_types separately
 			}
 			note := func(e *dwarf.Entry, depth int) {
 				size, _ := e.Number(dwarf.ByteSize)
@@ -175,8 +175,8 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// FuzzOpen damages a library. Every entry that a walk finds is found again by its place, with the
-// same tag and the same names, and the walk ends.
+// FuzzOpen damages a library. Decoding an entry at its Ref must give the tag and names that the
+// walk gave, and the walk must end.
 func FuzzOpen(f *testing.F) {
 	for _, name := range []string{"c-5", "c-2", "c-clang", "cxx-types", "cxx-types4", "c-zlib"} {
 		b, err := os.ReadFile("testdata/" + name + ".so")

@@ -5,28 +5,28 @@ import (
 	"math"
 )
 
-// Entry is one decoded entry. The strings are read when they are asked for.
+// Entry is a decoded entry. Strings are read on demand.
 type Entry struct {
 	Tag      Tag
 	Children bool
 	Unit     *Unit
 
 	data   *Data
-	at     uint64 // in the unit's section
-	next   uint64 // after the attributes
-	has    uint64 // attributes, as bits
-	blocks uint64 // attributes whose value is a block of bytes
-	refs   uint64 // attributes whose value is a reference
+	at     uint64 // offset in the unit's section
+	next   uint64 // offset after the attributes
+	has    uint64 // bit set of attributes
+	blocks uint64 // attributes with a block of bytes
+	refs   uint64 // attributes with a reference
 	v      [attributes]uint64
 }
 
-// Ref is the place of the entry.
+// Ref returns the position of the entry.
 func (e *Entry) Ref() Ref { return e.Unit.file.ref(e.Unit.types, e.at) }
 
-// Has tells whether the entry has an attribute.
+// Has reports whether the entry has an attribute.
 func (e *Entry) Has(a Attribute) bool { return e.has>>a&1 != 0 }
 
-// Value is the number of an attribute; 0 where it is absent.
+// Value returns the number of an attribute; 0 without the attribute.
 func (e *Entry) Value(a Attribute) uint64 {
 	if e.has>>a&1 == 0 {
 		return 0
@@ -34,7 +34,8 @@ func (e *Entry) Value(a Attribute) uint64 {
 	return e.v[a]
 }
 
-// Number is the constant of an attribute. ok is false where it is absent, a block or a reference.
+// Number returns the constant of an attribute. ok is false if it is missing, a block or a
+// reference.
 func (e *Entry) Number(a Attribute) (v uint64, ok bool) {
 	if (e.has&^e.blocks&^e.refs)>>a&1 == 0 {
 		return 0, false
@@ -42,8 +43,8 @@ func (e *Entry) Number(a Attribute) (v uint64, ok bool) {
 	return e.v[a], true
 }
 
-// Reference is the entry that an attribute refers to, by offset or by the signature of a type unit;
-// 0 where there is none.
+// Reference returns the entry that an attribute refers to, by offset or by the signature of a type
+// unit; 0 without one.
 func (e *Entry) Reference(a Attribute) Ref {
 	if (e.has&e.refs)>>a&1 == 0 {
 		return 0
@@ -59,7 +60,7 @@ func (e *Entry) Reference(a Attribute) Ref {
 	return r
 }
 
-// signed marks a reference by signature; the rest is where the signature is in the section.
+// signed marks a reference by signature; the other bits are the offset of the signature.
 const signed = Ref(1) << 63
 
 func (e *Entry) signature(a Attribute) (uint64, bool) {
@@ -68,7 +69,7 @@ func (e *Entry) signature(a Attribute) (uint64, bool) {
 	return v, !b.bad
 }
 
-// Kinds of places of strings, in the highest byte of a value.
+// Kinds of string positions, in the highest byte of a value.
 const (
 	stringInline = iota
 	stringStr
@@ -79,7 +80,7 @@ const (
 
 const stringKind = 56
 
-// Bytes is the text of a string attribute, without a copy; nil where it is absent.
+// Bytes returns the text of a string attribute without copying it; nil without the attribute.
 func (e *Entry) Bytes(a Attribute) []byte {
 	if e.has>>a&1 == 0 {
 		return nil
@@ -118,13 +119,13 @@ func (e *Entry) Bytes(a Attribute) []byte {
 	return text
 }
 
-// String is Bytes as a string of its own.
+// String returns a copy of the text of a string attribute.
 func (e *Entry) String(a Attribute) string { return string(e.Bytes(a)) }
 
-// Flag tells whether a flag is set.
+// Flag reports whether a flag is set.
 func (e *Entry) Flag(a Attribute) bool { return e.has>>a&1 != 0 && e.v[a] != 0 }
 
-// block is the bytes of a block or expression.
+// block returns the bytes of a block or expression.
 func (e *Entry) block(a Attribute) []byte {
 	if (e.has&e.blocks)>>a&1 == 0 {
 		return nil
@@ -138,8 +139,8 @@ const (
 	maxBlock  = 1<<blockSize - 1
 )
 
-// Address is where a variable or function is: DW_AT_low_pc, or a location that is one address. ok
-// is false where it has none.
+// Address returns the address of a variable or function: DW_AT_low_pc, or a location that is one
+// address. ok is false without one.
 func (e *Entry) Address() (addr uint64, ok bool) {
 	if v, ok := e.Number(LowPC); ok {
 		return v, true
@@ -162,7 +163,7 @@ func (e *Entry) Address() (addr uint64, ok bool) {
 	return addr, !b.bad && b.at == uint64(len(x))
 }
 
-// address looks an index up in .debug_addr.
+// address returns an entry of .debug_addr.
 func (u *Unit) address(index uint64) (uint64, bool) {
 	b := buffer{u.addrs, u.addrBase + index*uint64(u.addrSize), u.file.order, false}
 	if index > math.MaxUint32 {
@@ -172,8 +173,8 @@ func (u *Unit) address(index uint64) (uint64, bool) {
 	return v, !b.bad
 }
 
-// Offset is a member's offset in bytes, a constant or DW_OP_plus_uconst. ok is false where it is
-// computed at run time, as that of a virtual base.
+// Offset returns a member's offset in bytes: a constant, or the operand of DW_OP_plus_uconst. ok is
+// false if it is computed at run time, as for a virtual base.
 func (e *Entry) Offset() (uint64, bool) {
 	if !e.Has(MemberLocation) {
 		return 0, true
@@ -184,7 +185,7 @@ func (e *Entry) Offset() (uint64, bool) {
 	return e.operand(MemberLocation, 0x23)
 }
 
-// Slot is the index of a virtual function in the virtual table. ok is false where it is not said.
+// Slot returns a virtual function's index in the virtual table. ok is false without one.
 func (e *Entry) Slot() (uint64, bool) {
 	if v, ok := e.Number(VtableElement); ok {
 		return v, true
@@ -192,7 +193,7 @@ func (e *Entry) Slot() (uint64, bool) {
 	return e.operand(VtableElement, 0x10)
 }
 
-// operand is the number of an expression that is one operation.
+// operand returns the operand of an expression that consists of one operation.
 func (e *Entry) operand(a Attribute, operation byte) (uint64, bool) {
 	x := e.block(a)
 	if len(x) < 2 || x[0] != operation {
@@ -203,7 +204,7 @@ func (e *Entry) operand(a Attribute, operation byte) (uint64, bool) {
 	return v, !b.bad && b.at == uint64(len(x))
 }
 
-// BigEndian tells the byte order of the file.
+// BigEndian reports whether the file is big endian.
 func (e *Entry) BigEndian() bool { return e.Unit.file.order.Uint16([]byte{1, 0}) != 1 }
 
 // decode reads the entry at an offset of the unit's section. Tag is 0 at the end of a list.
@@ -301,7 +302,7 @@ func (u *Unit) value(b *buffer, s *spec, form uint16, e *Entry) {
 	case formRefSup4, formRefSup8, formGNURefAlt:
 		v = b.uint(s.sizeOf(form, u))
 		e.refs |= bit
-		if u.alt == nil { // known to refer to something, and not to what
+		if u.alt == nil { // there is a reference, but its file was not found
 			v = 0
 			break
 		}
@@ -342,7 +343,7 @@ func (u *Unit) value(b *buffer, s *spec, form uint16, e *Entry) {
 	e.v[a] = v
 }
 
-// sizeOf is the size of a fixed form.
+// sizeOf returns the size of a form with a fixed size.
 func (s *spec) sizeOf(form uint16, u *Unit) uint8 {
 	if s.form == form && s.size != 0 {
 		return s.size
@@ -364,7 +365,7 @@ func (b *buffer) length(form uint16) uint64 {
 	return b.uleb()
 }
 
-// skip passes over an attribute.
+// skip skips an attribute.
 func (b *buffer) skip(u *Unit, s *spec) bool {
 	form := s.form
 	if form == formIndirect {

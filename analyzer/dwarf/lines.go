@@ -6,21 +6,21 @@ import (
 	"path"
 )
 
-// lines gives the headers of line programs, which name the source files. The programs themselves
-// are passed over without being kept.
+// lines reads the headers of line programs, which contain the names of source files. The programs
+// are skipped.
 type lines struct {
 	in      File
 	section Section
 	order   binary.ByteOrder
-	headers map[uint64][]byte // of a compressed section, by offset
+	headers map[uint64][]byte // by offset, for a compressed section
 	failed  error
 }
 
-// maxLineHeader is the largest header that is read. That of a source file which includes all of
-// Boost has 300 KB.
+// maxLineHeader limits the size of a header. That of a source file that includes all of Boost has
+// 300 KB.
 const maxLineHeader = 16 << 20
 
-// header gives the bytes of a line program's header, from its version field on, and whether it is
+// header returns the bytes of a line program's header, from its version field on, and whether it is
 // 64-bit DWARF.
 func (l *lines) header(off uint64) ([]byte, bool, error) {
 	if l.in.Content == nil {
@@ -55,7 +55,7 @@ func (l *lines) header(off uint64) ([]byte, bool, error) {
 	return b[1:], b[0] == 1, nil
 }
 
-// scan keeps the headers of a compressed section.
+// scan stores the headers of a compressed section.
 func (l *lines) scan() error {
 	l.headers = map[uint64][]byte{}
 	r, size, err := l.section.open(l.in, l.order)
@@ -77,8 +77,8 @@ func (l *lines) scan() error {
 	return nil
 }
 
-// readLineHeader reads a header, whose first byte becomes 1 for 64-bit DWARF, and passes over the
-// program where r is a stream.
+// readLineHeader returns a header after a byte that is 1 for 64-bit DWARF. If r is a stream, it
+// also skips the program.
 func readLineHeader(r io.Reader, order binary.ByteOrder) (header []byte, total uint64, err error) {
 	var b [26]byte
 	read := func(n int) bool {
@@ -134,8 +134,8 @@ func readLineHeader(r io.Reader, order binary.ByteOrder) (header []byte, total u
 	return out, head + length, nil
 }
 
-// FileName is the source file that DW_AT_decl_file names, with its folder as the compiler wrote it;
-// "" where it is not known.
+// FileName returns the source file of DW_AT_decl_file with its folder as the compiler wrote it; ""
+// if it is not known.
 func (e *Entry) FileName() string {
 	if !e.Has(DeclFile) {
 		return ""
@@ -147,8 +147,7 @@ func (e *Entry) FileName() string {
 	return u.files.name(u, e.v[DeclFile])
 }
 
-// fileTable is the source files of a unit. The whole names are put together when they are asked
-// for.
+// fileTable contains the source files of a unit. Full names are built on demand.
 type fileTable struct {
 	dirs, files []lineEntry
 	names       map[uint64]string
@@ -178,11 +177,11 @@ func (t *fileTable) name(u *Unit, n uint64) string {
 	return name
 }
 
-// maxFileNames bounds the names of one unit.
+// maxFileNames limits the names of one unit.
 const maxFileNames = 1 << 16
 
-// readFiles reads the names of a unit's source files. Damage here costs names only, so there are
-// fewer of them then.
+// readFiles reads the names of a unit's source files. For damaged data it returns the names before
+// the damage.
 func (u *Unit) readFiles() *fileTable {
 	t := &fileTable{}
 	if !u.hasLines && !u.split {
@@ -218,7 +217,7 @@ func (u *Unit) readFiles() *fileTable {
 		}
 		t.dirs = append(t.dirs, lineEntry{name: d})
 	}
-	t.files = []lineEntry{{}} // the first file has the number 1
+	t.files = []lineEntry{{}} // file numbers begin with 1
 	for len(t.files) < maxFileNames && !b.bad {
 		name := b.cstring()
 		if len(name) == 0 {
@@ -237,7 +236,8 @@ type lineEntry struct {
 	dir  uint64
 }
 
-// lineTable reads a table of folders or files of DWARF 5, which describes its own columns.
+// lineTable reads a folder or file table of DWARF 5, which begins with a description of its
+// columns.
 func (u *Unit) lineTable(b *buffer, wide bool) []lineEntry {
 	type column struct {
 		content uint64
@@ -252,7 +252,7 @@ func (u *Unit) lineTable(b *buffer, wide bool) []lineEntry {
 		b.bad = true
 		return nil
 	}
-	header := *u // the header's offsets may have another width than the unit's
+	header := *u // the header may be 64-bit DWARF in a 32-bit unit
 	header.wide, header.key.wide, header.data = wide, wide, b.data
 	out := make([]lineEntry, 0, min(n, uint64(len(b.data))))
 	e := Entry{Unit: &header}

@@ -19,8 +19,8 @@ import (
 var binaries = flag.String("binaries", "testdata/*.so",
 	"glob of ELF files that TestAgreesWithReadelf reads")
 
-// TestAgreesWithReadelf compares place, depth, names, sizes and offsets of all entries of the files
-// -binaries with what readelf of GNU binutils prints.
+// TestAgreesWithReadelf compares the position, depth, names, sizes and offsets of all entries in
+// the files of -binaries with the output of GNU readelf.
 func TestAgreesWithReadelf(t *testing.T) {
 	files, err := filepath.Glob(*binaries)
 	if err != nil || len(files) == 0 {
@@ -103,7 +103,7 @@ var (
 	plusConstant = regexp.MustCompile(`\(DW_OP_plus_uconst: (\d+)\)`)
 )
 
-// printed reads the entries of .debug_info that readelf prints, in the form of described.
+// printed parses readelf's output for .debug_info into the format of described.
 func printed(out []byte) []string {
 	var all []string
 	current, inInfo := map[string]string{}, false
@@ -169,7 +169,7 @@ func printed(out []byte) []string {
 	return all
 }
 
-// constant reads a number that readelf prints; a block or a reference is none.
+// constant parses a number that readelf prints; ok is false for a block or a reference.
 func constant(value string) (string, bool) {
 	value, _, _ = strings.Cut(strings.TrimSpace(value), "\t")
 	n, err := strconv.ParseInt(value, 0, 64)

@@ -12,40 +12,38 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Limits of one library: decompressed sections could otherwise be a thousand times as large as the
-// file.
+// Limits for one library: decompressed sections can be a thousand times as large as the file.
 const (
 	maxSection = 512 << 20
 	maxTotal   = 1 << 30
-	maxRatio   = 64 // of a compressed section; zlib reaches 8 on real debug information
+	maxRatio   = 64 // of a compressed section; zlib achieves 8 for real debug information
 	minRoom    = 1 << 20
 
-	// Strings and lists of entries may overlap, so that a small file describes a huge amount of
-	// them. What is read in all is bounded by the sizes of the sections. Real files need a tenth.
+	// Strings and lists of entries may overlap, so a small file can describe a very large amount of
+	// them. The total read is limited in proportion to the sections; real files need a tenth.
 	perByte   = 8
 	textFree  = 128 << 20
 	stepsFree = 4 << 20
 	maxUnits  = 1 << 18 // compilation and type units of a section
 
-	maxInMemory = 4 << 20 // bytes of a compressed section that is read in one piece
+	maxInMemory = 4 << 20 // bytes of a compressed section to read at once
 )
 
-// File is an ELF file as this package sees it. The caller has checked that each section lies inside
-// the file.
+// File is an ELF file. The caller has checked that each section is inside the file.
 type File struct {
 	Content  io.ReaderAt
 	Sections []Section
-	Class    int // 32 or 64: the width of a compression header
+	Class    int // 32 or 64: the class of compression headers
 }
 
-// Section is one ELF section.
+// Section is an ELF section.
 type Section struct {
 	Name         string
 	Offset, Size uint64
 	Compressed   bool // SHF_COMPRESSED
 }
 
-// file is the debug sections of one file.
+// file contains the debug sections of one file.
 type file struct {
 	order      binary.ByteOrder
 	info       []byte
@@ -57,12 +55,12 @@ type file struct {
 	addr       []byte
 	lines      lines
 	tables     map[tableKey]*table
-	specs      []spec     // room for decoding a table
-	decoded    int        // specs of all tables
+	specs      []spec     // buffer for decoding a table
+	decoded    int        // number of specs in all tables
 	text       int        // bytes of strings that may still be read
 	steps      int        // entries that may still be decoded
-	units      [2][]*Unit // of info and types, by offset
-	number     int        // in Data.files
+	units      [2][]*Unit // of info and types, sorted by offset
+	number     int        // index in Data.files
 }
 
 func (f *file) section(types bool) []byte {
@@ -72,7 +70,7 @@ func (f *file) section(types bool) []byte {
 	return f.info
 }
 
-// open reads the sections that are needed. dwo selects the names that a split debug file has.
+// open reads the needed sections. dwo selects the section names of a split debug file.
 func open(in File, order binary.ByteOrder, dwo bool, budget *uint64) (*file, error) {
 	f := &file{order: order, tables: map[tableKey]*table{}}
 	suffix := ""
@@ -112,7 +110,7 @@ func open(in File, order binary.ByteOrder, dwo bool, budget *uint64) (*file, err
 	return f, nil
 }
 
-// find looks for .NAME, and .zNAME, the older form of compression.
+// find returns the section .NAME, or .zNAME, the older form of compression.
 func (in File) find(name string, _ binary.ByteOrder) (Section, bool) {
 	for _, s := range in.Sections {
 		if s.Name == "."+name || s.Name == ".z"+name {
@@ -122,10 +120,10 @@ func (in File) find(name string, _ binary.ByteOrder) (Section, bool) {
 	return Section{}, false
 }
 
-// compressed tells whether the bytes in the file are not those of the section.
+// compressed reports whether the section is compressed in the file.
 func (s Section) compressed() bool { return s.Compressed || len(s.Name) > 1 && s.Name[1] == 'z' }
 
-// open gives the decompressed bytes and how many there are.
+// open returns a reader of the decompressed section, and its size.
 func (s Section) open(in File, order binary.ByteOrder) (io.Reader, uint64, error) {
 	raw := io.NewSectionReader(in.Content, int64(s.Offset), int64(s.Size))
 	if !s.compressed() {
@@ -201,14 +199,14 @@ func (s Section) open(in File, order binary.ByteOrder) (io.Reader, uint64, error
 	)
 }
 
-// HasInfo tells whether a file has debug information of types.
+// HasInfo reports whether a file has a .debug_info section.
 func (in File) HasInfo() bool {
 	s, ok := in.find("debug_info", nil)
 	return ok && s.Size > 0
 }
 
-// Alternate is the path and the build ID, in hex, of the file that .gnu_debugaltlink names; ""
-// where there is none.
+// Alternate returns the path and the build ID (hex) of the file named in .gnu_debugaltlink; ""
+// without one.
 func (in File) Alternate() (path, buildID string) {
 	for _, s := range in.Sections {
 		if s.Name != ".gnu_debugaltlink" || s.Size > 4096 {

@@ -1,9 +1,9 @@
 package dwarf
 
-// Tag is the kind of an entry, DW_TAG_.
+// Tag is the tag of an entry, a DW_TAG_ value.
 type Tag uint32
 
-// The tags that describe types and interfaces.
+// Tags of types and interfaces.
 const (
 	TagArray           Tag = 0x01
 	TagClass           Tag = 0x02

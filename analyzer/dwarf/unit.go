@@ -7,7 +7,7 @@ type Unit struct {
 	Version   int
 	TypeUnit  bool
 	Signature uint64 // of a type unit
-	TypeRef   Ref    // of a type unit: the type that it defines
+	TypeRef   Ref    // for a type unit, the type that it defines
 
 	file       *file
 	data       []byte // the section
@@ -19,14 +19,14 @@ type Unit struct {
 	key        tableKey
 	table      *table
 
-	rooted         bool // the fields below were read from the root entry
+	rooted         bool // the root entry was read, which sets the fields below
 	strOffsetsBase uint64
 	addrBase       uint64
-	addrs          []byte // .debug_addr: of a split unit that of the file with the skeleton
-	alt            *file  // the file that dwz moved common entries to
+	addrs          []byte // .debug_addr; for a split unit, that of the skeleton's file
+	alt            *file  // the file to which dwz moved common entries
 	lineOffset     uint64
 	hasLines       bool
-	split          bool // of a .dwo file, whose line table is at offset 0
+	split          bool // from a .dwo file, whose line table is at offset 0
 	compDir        string
 	language       uint64
 	files          *fileTable
@@ -76,7 +76,7 @@ func (f *file) readUnits(types bool) error {
 		case u.Version == 5:
 			kind, u.addrSize = b.u8(), b.u8()
 			abbrevs = b.uint(offset)
-			// skeleton and split unit: the identifier that connects them
+			// skeleton and split units have an ID that connects them
 			if kind == 4 || kind == 5 {
 				b.uint(8)
 			}
@@ -125,13 +125,13 @@ func (f *file) readUnits(types bool) error {
 	return nil
 }
 
-// Root is the entry of the unit itself.
+// Root returns the root entry of the unit.
 func (u *Unit) Root() Ref { return u.file.ref(u.types, u.first) }
 
-// Language is DW_AT_language of the unit; 0 where it is not said.
+// Language returns the unit's DW_AT_language; 0 without one.
 func (u *Unit) Language() uint64 { return u.language }
 
-// C tells whether the unit's language is C of any version.
+// C reports whether the unit's language is any version of C.
 func (u *Unit) C() bool {
 	switch u.language {
 	case 0x01, 0x02, 0x0c, 0x1d, 0x2c, 0x3e: // C89, C, C99, C11, C17, C23
@@ -140,10 +140,10 @@ func (u *Unit) C() bool {
 	return false
 }
 
-// Assembler tells a unit of assembly source (DW_LANG_Mips_Assembler, DW_LANG_Assembly).
+// Assembler reports whether the unit is assembly (DW_LANG_Mips_Assembler, DW_LANG_Assembly).
 func (u *Unit) Assembler() bool { return u.language == 0x8001 || u.language == 0x31 }
 
-// prepare reads what the unit's entries depend on.
+// prepare reads the unit's abbreviation table.
 func (u *Unit) prepare() error {
 	if u.table != nil {
 		return nil
@@ -156,7 +156,7 @@ func (u *Unit) prepare() error {
 	return nil
 }
 
-// root reads the attributes of the unit's first entry that others depend on.
+// root reads the attributes of the unit's root entry that decoding other entries needs.
 func (u *Unit) root(e *Entry) error {
 	if u.rooted {
 		return nil

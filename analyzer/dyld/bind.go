@@ -11,22 +11,22 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/macos"
 )
 
-// TooNew is an outcome besides those of dynlink: a library of the system has the symbol, but not
-// on the oldest macOS that has to do.
+// TooNew is an outcome in addition to those of dynlink: a system library exports the symbol, but
+// not in the oldest macOS that must be supported.
 const TooNew dynlink.Outcome = "too new"
 
-// Binding is an import with what dyld makes of it.
+// Binding is an import and the result of its lookup.
 type Binding struct {
 	Import  machoobj.Import
 	Outcome dynlink.Outcome
-	Library string           // path of the load command that the import names; "" for a flat one
-	Found   *Image           // of Bound the image that has it, of NoSymbol the one that should
-	Since   machoobj.Version // of TooNew, the first macOS that has it
-	Python  bool             // it is looked for in Python itself
+	Library string           // path in the import's load command; "" in the flat namespace
+	Found   *Image           // Bound: the image with the symbol; NoSymbol: the image without it
+	Since   machoobj.Version // for TooNew, the first macOS with the symbol
+	Python  bool             // it is looked up in Python itself
 }
 
-// Bind looks up every import of an image, in the loads that LoadAll gave and that it is part of.
-// Lazy imports count like others: Python loads modules with RTLD_NOW.
+// Bind looks up every import of an image in those loads of LoadAll that contain the image. Lazy
+// imports are bound too, because Python loads modules with RTLD_NOW.
 func (e *Environment) Bind(i *Image) iter.Seq[Binding] {
 	return func(yield func(Binding) bool) {
 		loads := e.users[i]
@@ -71,7 +71,7 @@ func (b *binder) bind(i machoobj.Import) Binding {
 	return out
 }
 
-// twoLevel looks a symbol up in the library that it names.
+// twoLevel looks a symbol up in the library that the import names (two-level namespace).
 func (b *binder) twoLevel(out *Binding, n int) {
 	needed := b.image.Object.Needed[n]
 	out.Library = needed.Path
@@ -94,11 +94,11 @@ func (b *binder) twoLevel(out *Binding, n int) {
 	case needed.Weak:
 		out.Outcome = dynlink.WeakUndefined
 	default:
-		out.Outcome = dynlink.Undecided // the library itself is missing, which is a finding already
+		out.Outcome = dynlink.Undecided // the library is missing, which is reported separately
 	}
 }
 
-// in looks a symbol up in an image and in what that re-exports.
+// in looks a symbol up in an image and in the libraries that it re-exports.
 func (b *binder) in(out *Binding, i *Image) {
 	a := b.lookup(i, out.Import.Name, map[*Image]bool{})
 	out.Outcome, out.Found, out.Since = a.outcome, i, a.since
@@ -107,7 +107,7 @@ func (b *binder) in(out *Binding, i *Image) {
 	}
 }
 
-// answer is what one image has to say about a symbol.
+// answer is the result of looking a symbol up in one image.
 type answer struct {
 	outcome dynlink.Outcome
 	found   *Image
@@ -151,7 +151,7 @@ func (b *binder) lookup(i *Image, name string, seen map[*Image]bool) answer {
 	return best
 }
 
-// dependent is what another image of the loads got for one of its needs.
+// dependent returns the image that a load found for the n-th needed library of an image, or nil.
 func (b *binder) dependent(i *Image, n int) *Image {
 	for _, l := range b.loads {
 		if d := l.Dependent(i, n); d != nil {
@@ -161,7 +161,7 @@ func (b *binder) dependent(i *Image, n int) *Image {
 	return nil
 }
 
-// system answers for a library of macOS.
+// system looks a symbol up in a library of macOS.
 func (b *binder) system(i *Image, name string) answer {
 	a := macos.Symbol(i.Path, name, b.env.Arch)
 	switch {
@@ -175,10 +175,10 @@ func (b *binder) system(i *Image, name string) answer {
 	return answer{outcome: dynlink.Undecided, found: i}
 }
 
-// stubBinder is dyld's own, which linkers bind lazy symbols to; it is in no list for programs.
+// stubBinder is a symbol of dyld to which linkers bind lazy symbols; the tables do not list it.
 const stubBinder = "dyld_stub_binder"
 
-// flat looks a symbol up in every image, in Python and in the libraries that each process has.
+// flat looks a symbol up in all images, in Python and in the libraries that every process loads.
 func (b *binder) flat(out *Binding) {
 	name := out.Import.Name
 	unknown := false
@@ -193,7 +193,7 @@ func (b *binder) flat(out *Binding) {
 			}
 			unknown = unknown || mayHave(f.Image, name)
 		}
-		for _, i := range l.preloaded { // seen where they were loaded with RTLD_GLOBAL
+		for _, i := range l.preloaded { // visible if they were loaded with RTLD_GLOBAL
 			if i.Object == nil {
 				unknown = unknown || mayHave(i, name)
 			} else if _, ok := i.Object.Export(name); ok {
@@ -223,7 +223,7 @@ func (b *binder) flat(out *Binding) {
 	}
 }
 
-// any looks up a weak definition: whoever has it, the image itself included.
+// any looks up a weak definition in all images, including the importing one.
 func (b *binder) any(out *Binding) {
 	if _, ok := b.image.Object.Export(out.Import.Name); ok {
 		out.Found = b.image
@@ -231,11 +231,11 @@ func (b *binder) any(out *Binding) {
 	}
 	b.flat(out)
 	if out.Outcome == dynlink.NoSymbol {
-		out.Outcome = dynlink.Undecided // a definition of its own need not be exported
+		out.Outcome = dynlink.Undecided // the image's own definition need not be exported
 	}
 }
 
-// systemLibrary is where a flat symbol of the system is.
+// systemLibrary returns the path of the system library with a flat symbol.
 func systemLibrary(name string) string {
 	if macos.InCPlusPlus(name).Known {
 		return "/usr/lib/libc++.1.dylib"
@@ -243,8 +243,8 @@ func systemLibrary(name string) string {
 	return "/usr/lib/libSystem.B.dylib"
 }
 
-// mayHave reports whether a library of the system, whose exports are not known, can have a
-// symbol. The C++ library has C++ names only.
+// mayHave reports whether a system library whose exports are not known may have a symbol. The C++
+// library has only C++ symbols.
 func mayHave(i *Image, name string) bool {
 	if macos.SystemListed(i.Path) {
 		return false
@@ -259,7 +259,7 @@ func mayHave(i *Image, name string) bool {
 }
 
 // python looks a symbol up in the interpreter that loads the image; other is the outcome for a
-// name that is none of Python's.
+// symbol without a Python prefix.
 func (b *binder) python(out *Binding, other dynlink.Outcome) {
 	out.Python = true
 	name := strings.TrimPrefix(out.Import.Name, "_")

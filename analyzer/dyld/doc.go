@@ -1,5 +1,5 @@
-// Package dyld is the dynamic loader of macOS as a function: which library is found for a load
-// command, and which image provides an imported symbol.
+// Package dyld models the dynamic loader of macOS: which library is found for a load command, and
+// which image provides an imported symbol.
 //
 //	env := dyld.NewEnvironment("arm64", macOS, files)
 //	env.Python = "3.12"
@@ -8,7 +8,7 @@
 //	}
 //
 // It follows the published source of dyld (dyld/Loader.cpp, dyld/DyldProcessConfig.cpp,
-// dyld/JustInTimeLoader.cpp). A path of the system is answered by the facts of package macos,
-// since macOS keeps its libraries in a shared cache. Outcomes are those of package dynlink, plus
-// TooNew. It executes nothing and opens nothing.
+// dyld/JustInTimeLoader.cpp). macOS keeps its libraries in a shared cache, so lookups in system
+// libraries use the tables of package macos. Outcomes are those of package dynlink, and TooNew.
+// Nothing is executed, and no files are opened.
 package dyld

@@ -13,7 +13,7 @@ import (
 
 const ext = "pkg/ext.cpython-312-darwin.so"
 
-// environment makes files of texts by their paths, below /site.
+// environment parses files, given by path below /site, into an Environment.
 func environment(t *testing.T, arch, os string, texts map[string]string) *Environment {
 	t.Helper()
 	var files []File
@@ -37,8 +37,7 @@ func environment(t *testing.T, arch, os string, texts map[string]string) *Enviro
 	return e
 }
 
-// story writes down what is not in order: a line for each library that is missing and each
-// import that is not bound.
+// story lists the problems: a line for each missing library and for each import that is not bound.
 func story(e *Environment) string {
 	var out []string
 	for _, l := range e.LoadAll() {

@@ -10,53 +10,54 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// File is a Mach-O file at the place where a process finds it.
+// File is a Mach-O file at the path where a process finds it.
 type File struct {
-	Path   string // absolute, cleaned
-	Name   string // what reports call it: its path in the artifact
+	Path   string // absolute and clean
+	Name   string // the name in reports: its path in the artifact
 	Slices []machoobj.Slice
-	Unread bool         // it could not be read, so nothing is known of its slices
+	Unread bool         // it could not be read, so its slices are unknown
 	Kind   dynlink.Kind // FromArtifact or FromPackage
-	Origin string       // of a package "NAME==VERSION"; "" for the artifact itself
+	Origin string       // "NAME==VERSION" for a package; "" for the artifact
 }
 
-// Image is a file, or a library of the system, that can be loaded.
+// Image is a loadable file or system library.
 type Image struct {
 	Path   string
 	Name   string
-	Object *machoobj.Object // nil for a library of the system, and for a file that could not be read
+	Object *machoobj.Object // nil for a system library, and for a file that could not be read
 	Kind   dynlink.Kind
 	Origin string
 }
 
-// Environment is everything that a load can find, for one architecture on one macOS. It is not
-// safe for concurrent use.
+// Environment contains the files that a load can find, for one architecture and one macOS release.
+// It is not safe for concurrent use.
 type Environment struct {
 	Arch   string
-	OS     machoobj.Version // the oldest macOS that has to do
-	Python string           // the release that loads extension modules, as "3.12"; "" if unknown
+	OS     machoobj.Version // the oldest macOS to support
+	Python string           // the Python that loads extension modules, as "3.12"; "" if unknown
 
-	// Open returns the slices of a file that is not among those given, by its absolute path; nil where
-	// there is none. A nil Open knows no such files.
+	// Open returns the slices of a file that NewEnvironment did not receive, by its absolute path;
+	// nil if there is none. It may be nil.
 	Open func(path string) []machoobj.Slice
 
-	// Preloaded lists paths of files that were loaded before an image, by ctypes in the Python
-	// sources of its package. A nil Preloaded lists none.
+	// Preloaded lists paths of files that the Python sources of an image's package load with ctypes
+	// before the image. It may be nil.
 	Preloaded func(root *Image) []string
 
 	opened map[string]bool // paths that Open was called with
 	images []*Image        // in the order given
 	unread []string        // paths of files that could not be read
 	byPath map[string]*Image
-	other  map[string][]string // of a path without a slice for Arch: its architectures
+	other  map[string][]string // architectures of files without a slice for Arch, by path
 	system map[string]*Image
 	loads  map[*Image]*Loading
-	all    []*Loading            // of LoadAll; nil before it was called
-	users  map[*Image][]*Loading // loads that an image is part of
+	all    []*Loading            // result of LoadAll; nil before the first call
+	users  map[*Image][]*Loading // loads that contain an image
 }
 
-// NewEnvironment takes files in the order in which reports list them. Slices that are not
-// loadable are left out. One that could not be read is found, and nothing is missing in it.
+// NewEnvironment creates an environment of files, in the order of reports. Slices that are not
+// loadable are ignored. A file that could not be read can be found, and is assumed to have every
+// symbol.
 func NewEnvironment(arch string, os machoobj.Version, files []File) *Environment {
 	e := &Environment{Arch: arch, OS: os, opened: map[string]bool{}, byPath: map[string]*Image{},
 		other:  map[string][]string{},
@@ -67,7 +68,7 @@ func NewEnvironment(arch string, os machoobj.Version, files []File) *Environment
 	return e
 }
 
-// add makes an image of the slice of a file for the environment's architecture.
+// add creates an image of a file's slice for the environment's architecture.
 func (e *Environment) add(f File) {
 	at := slices.IndexFunc(f.Slices, func(s machoobj.Slice) bool { return s.Arch == e.Arch })
 	if f.Unread || at >= 0 && f.Slices[at].Err != nil {
@@ -94,7 +95,7 @@ func (e *Environment) add(f File) {
 	}
 }
 
-// at is the image at an absolute path; nil where there is none.
+// at returns the image at an absolute path, or nil.
 func (e *Environment) at(path string) *Image {
 	if i := e.byPath[path]; i != nil || e.Open == nil || e.opened[path] {
 		return i
@@ -106,10 +107,10 @@ func (e *Environment) at(path string) *Image {
 	return e.byPath[path]
 }
 
-// Images are those given, for the architecture of the environment.
+// Images returns the images of the files, for the environment's architecture.
 func (e *Environment) Images() []*Image { return e.images }
 
-// Named finds images that are not of the system by their file name.
+// Named returns the images with a file name, without those of the system.
 func (e *Environment) Named(base string) []*Image {
 	var out []*Image
 	for _, i := range e.images {
@@ -120,16 +121,16 @@ func (e *Environment) Named(base string) []*Image {
 	return out
 }
 
-// Unread reports whether a file of a name could not be read.
+// Unread reports whether a file with that name could not be read.
 func (e *Environment) Unread(base string) bool {
 	return slices.ContainsFunc(e.unread, func(p string) bool { return path.Base(p) == base })
 }
 
-// Lacks lists the architectures of a file that is at a path but has no slice for the
-// environment's; nil where there is no such file.
+// Lacks lists the architectures of the file at a path if none is the environment's; nil if there is
+// no such file.
 func (e *Environment) Lacks(at string) []string { return e.other[at] }
 
-// systemImage is the library of the system at a path.
+// systemImage returns the image of a system library.
 func (e *Environment) systemImage(at string) *Image {
 	i := e.system[at]
 	if i == nil {
@@ -139,14 +140,14 @@ func (e *Environment) systemImage(at string) *Image {
 	return i
 }
 
-// Module reports whether an image is a module that Python imports.
+// Module reports whether an image is a Python extension module.
 func (i *Image) Module() bool {
 	return i.Object != nil && (i.Object.Extension() || strings.HasSuffix(i.Path, ".so") &&
 		strings.Contains(path.Base(i.Path), ".cpython-"))
 }
 
-// PythonLibrary gives the release of CPython whose library a path of a load command is: the
-// library of a framework or of a shared build. ok is false for any other library.
+// PythonLibrary returns the CPython release of the framework or shared library that a load command
+// names. ok is false for other libraries.
 func PythonLibrary(library string) (release string, ok bool) {
 	m := pythonLibrary.FindStringSubmatch(library)
 	if m == nil {

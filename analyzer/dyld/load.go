@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/macos"
 )
 
-// Found is one image of a load.
+// Found is an image of a load.
 type Found struct {
 	Image    *Image
 	NeededBy *Image          // nil for the root
@@ -18,52 +18,52 @@ type Found struct {
 	By       dynlink.FoundBy
 }
 
-// Ways in which dyld finds an image, besides dynlink.ByRunPath and dynlink.ByPlatform.
+// Ways in which dyld finds an image, in addition to dynlink.ByRunPath and dynlink.ByPlatform.
 const (
 	ByPath     dynlink.FoundBy = "path"           // an absolute path, or one with @loader_path
 	ByLoaded   dynlink.FoundBy = "already loaded" // its path or install name is that of a loaded image
 	ByFallback dynlink.FoundBy = "fallback"       // by its file name in /usr/lib
 )
 
-// Missing is a load command that nothing answers.
+// Missing is a load command whose library is not found.
 type Missing struct {
 	Needed   machoobj.Needed
 	NeededBy *Image
 	Searched []string // paths, in the order of the search
-	Lacks    []string // architectures of a file that is at one of them; nil where none is there
+	Lacks    []string // architectures of a file at one of the paths; nil if there is none
 	NoPath   bool     // it begins with @rpath/ and no image of the chain has a run path
 	Chain    []*Image // from the root to NeededBy
 }
 
-// Loading is a root with everything that its load brings in, in the order in which dyld loads.
+// Loading is a root image with its dependencies, in the order in which dyld loads them.
 type Loading struct {
 	Root    *Image
 	Found   []Found
-	Missing []Missing // libraries that may be absent (weak) are left out
+	Missing []Missing // without weak libraries, which may be absent
 
-	main *Image // the main executable, where it is one of the environment's images
-	// preloaded are images that Environment.Preloaded loads, with what they need.
-	preloaded []*Image
-	of        map[*Image][]*Image
+	main *Image // the main executable, if it is an image of the environment
+	// images of Environment.Preloaded, with their dependencies
+	preloaded  []*Image
+	dependents map[*Image][]*Image
 }
 
-// Dependent is the image that a load found for the n-th needed library of another; nil where it
-// found none.
+// Dependent returns the image that the load found for the n-th needed library of an image, or nil.
 func (l *Loading) Dependent(by *Image, n int) *Image {
-	if d := l.of[by]; n < len(d) {
+	if d := l.dependents[by]; n < len(d) {
 		return d[n]
 	}
 	return nil
 }
 
-// Has reports whether the load brings an image in.
-func (l *Loading) Has(i *Image) bool { return l.of[i] != nil || l.find(i) >= 0 }
+// Has reports whether the load contains an image.
+func (l *Loading) Has(i *Image) bool { return l.dependents[i] != nil || l.find(i) >= 0 }
 
 func (l *Loading) find(i *Image) int {
 	return slices.IndexFunc(l.Found, func(f Found) bool { return f.Image == i })
 }
 
-// Chain is who needed whom, from the root to an image; nil where it is not part of the load.
+// Chain returns the images from the root to an image, each needing the next; nil if the load does
+// not contain it.
 func (l *Loading) Chain(to *Image) []*Image {
 	at := l.find(to)
 	if at < 0 {
@@ -75,8 +75,8 @@ func (l *Loading) Chain(to *Image) []*Image {
 	return []*Image{to}
 }
 
-// LoadAll loads every image that no other one loads, and of images that need each other the
-// first. Each image of the environment is part of at least one of the loads.
+// LoadAll loads every image that no other image loads and, of images that need each other, the
+// first. Each image of the environment is in at least one of the loads.
 func (e *Environment) LoadAll() []*Loading {
 	if e.all != nil {
 		return e.all
@@ -100,7 +100,7 @@ func (e *Environment) LoadAll() []*Loading {
 		}
 	}
 	for _, l := range own {
-		// Python imports a module by itself even where another library needs it too.
+		// Python also imports a module on its own if another library needs it.
 		if !loaded[l.Root] || l.Root.Module() || l.Root.Object.Type == machoobj.Executable {
 			take(l)
 		}
@@ -113,25 +113,24 @@ func (e *Environment) LoadAll() []*Loading {
 	return e.all
 }
 
-// Load loads an image of the environment as dlopen does, or, of an executable, as the kernel
-// does.
+// Load loads an image as dlopen does, or, for an executable, as the kernel does.
 func (e *Environment) Load(root *Image) *Loading {
 	if l := e.loads[root]; l != nil {
 		return l
 	}
-	l := &Loading{Root: root, of: map[*Image][]*Image{}}
+	l := &Loading{Root: root, dependents: map[*Image][]*Image{}}
 	if root.Object.Type == machoobj.Executable {
 		l.main = root
 	}
 	l.Found = append(l.Found, Found{Image: root})
-	e.loads[root] = l // also for what is preloaded for its own libraries
+	e.loads[root] = l // set first, because preload may load the same root again
 	e.preload(l)
 	e.dependents(l, []*Image{root})
 	return l
 }
 
-// preload takes in the images that are loaded before a root. One that lacks a library is not
-// loaded.
+// preload adds the images that are loaded before the root. An image that lacks a library fails to
+// load and is ignored.
 func (e *Environment) preload(l *Loading) {
 	if e.Preloaded == nil {
 		return
@@ -148,21 +147,21 @@ func (e *Environment) preload(l *Loading) {
 		for _, f := range first.Found {
 			if f.Image != l.Root && !slices.Contains(l.preloaded, f.Image) {
 				l.preloaded = append(l.preloaded, f.Image)
-				if of := first.of[f.Image]; of != nil && l.of[f.Image] == nil {
-					l.of[f.Image] = of
+				if of := first.dependents[f.Image]; of != nil && l.dependents[f.Image] == nil {
+					l.dependents[f.Image] = of
 				}
 			}
 		}
 	}
 }
 
-// dependents loads what the last image of a chain needs, and then what each of these needs.
+// dependents loads the libraries that the last image of a chain needs, then theirs.
 func (e *Environment) dependents(l *Loading, chain []*Image) {
 	by := chain[len(chain)-1]
-	if by.Object == nil || l.of[by] != nil {
+	if by.Object == nil || l.dependents[by] != nil {
 		return
 	}
-	l.of[by] = make([]*Image, len(by.Object.Needed))
+	l.dependents[by] = make([]*Image, len(by.Object.Needed))
 	var fresh []*Image
 	for n, needed := range by.Object.Needed {
 		s := &search{env: e, loading: l, chain: chain}
@@ -174,7 +173,7 @@ func (e *Environment) dependents(l *Loading, chain []*Image) {
 			}
 			continue
 		}
-		l.of[by][n] = i
+		l.dependents[by][n] = i
 		if l.find(i) < 0 {
 			l.Found = append(l.Found, Found{Image: i, NeededBy: by, Needed: needed, By: how})
 			fresh = append(fresh, i)
@@ -185,7 +184,7 @@ func (e *Environment) dependents(l *Loading, chain []*Image) {
 	}
 }
 
-// search looks for one load command.
+// search looks for the library of one load command.
 type search struct {
 	env     *Environment
 	loading *Loading
@@ -196,7 +195,7 @@ type search struct {
 	noPath bool
 }
 
-// is reports whether a path of a load command is that of a loaded image, or its install name.
+// is reports whether a path in a load command is the path or the install name of the image.
 func (i *Image) is(library string) bool {
 	return i.Path == library || i.Object != nil && i.Object.InstallName == library && library != ""
 }
@@ -207,7 +206,7 @@ const (
 	mainPath   = "@executable_path/"
 )
 
-// find gives the image for a path of a load command, nil where dyld finds none.
+// find returns the image for a path in a load command, or nil.
 func (s *search) find(library string) (*Image, dynlink.FoundBy) {
 	for _, f := range s.loading.Found {
 		if f.Image.is(library) {
@@ -229,14 +228,14 @@ func (s *search) find(library string) (*Image, dynlink.FoundBy) {
 			return i, how
 		}
 	}
-	// Files of older SDKs are looked for in /usr/local/lib and /usr/lib last, by file name alone.
+	// For files built with older SDKs, /usr/local/lib and /usr/lib are searched last, by file name.
 	if at, ok := macos.Fallback(library); ok && by.Object.SDK < lastFallback {
 		return s.env.systemImage(at), ByFallback
 	}
 	return nil, ""
 }
 
-// lastFallback is the first SDK whose files are not looked for by file name (dyld,
+// lastFallback is the first SDK for which dyld does not search by file name (dyld,
 // common/MachOFile.cpp, sdkOnOrAfter2022).
 var lastFallback = machoobj.Make(14, 0)
 
@@ -258,9 +257,8 @@ func (s *search) runPaths(rest string) *Image {
 	return nil
 }
 
-// expand writes a path with @loader_path or @executable_path of an image as an absolute one. ok
-// is false for a path that begins in the working folder, or in that of a python that is not
-// known.
+// expand makes a path with @loader_path or @executable_path absolute. ok is false for a path
+// relative to the working directory or to an unknown executable.
 func (s *search) expand(p string, of *Image) (string, bool) {
 	if rest, ok := strings.CutPrefix(p, loaderPath); ok {
 		return path.Join(path.Dir(of.Path), rest), true
@@ -279,7 +277,7 @@ func (s *search) expand(p string, of *Image) (string, bool) {
 	return path.Clean(p), true
 }
 
-// at gives the image at an absolute path.
+// at returns the image at an absolute path.
 func (s *search) at(p string) (*Image, dynlink.FoundBy) {
 	if i := s.env.at(p); i != nil {
 		return i, ByPath
@@ -289,7 +287,7 @@ func (s *search) at(p string) (*Image, dynlink.FoundBy) {
 		return s.env.systemImage(p), dynlink.ByPlatform
 	}
 	if strings.HasPrefix(p, "/System/Library/") && !macos.Library(p).Known {
-		return s.env.systemImage(p), dynlink.ByPlatform // private libraries are not listed
+		return s.env.systemImage(p), dynlink.ByPlatform // the tables do not list private libraries
 	}
 	s.tried = append(s.tried, p)
 	if lacks := s.env.Lacks(p); lacks != nil && s.lacks == nil {

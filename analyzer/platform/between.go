@@ -11,13 +11,13 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// betweens holds the PEP 600 tags made so far, by name and architecture, so that asking twice gives
-// the same Platform.
+// betweens caches the PEP 600 tags made so far by name and architecture, so that each is always the
+// same *Platform.
 var betweens sync.Map
 
-// between makes manylinux_2_Y where there is a policy below but none of that name: between two, or
-// above all, as far as the tables know that glibc. PEP 600 defines such a tag by its glibc alone,
-// so of everything else it promises what the policy below does.
+// between returns manylinux_2_Y for a glibc without a policy of its own that is known to the
+// tables; nil for other names. PEP 600 defines a tag by its glibc alone, so the libraries and the
+// other version nodes are those of the newest older policy.
 func between(base, arch string, all []*Platform) *Platform {
 	minor, err := strconv.Atoi(strings.TrimPrefix(base, "manylinux_2_"))
 	if err != nil || base != fmt.Sprintf("manylinux_2_%d", minor) {
@@ -65,7 +65,7 @@ func between(base, arch string, all []*Platform) *Platform {
 	return p.(*Platform)
 }
 
-// released lists the nodes of glibc in the tables of an architecture, without the family.
+// released lists the GLIBC nodes in the tables of an architecture, without "GLIBC_".
 func released(arch string) (nodes []string) {
 	for _, l := range symbols(arch).Libraries {
 		for _, f := range l.In {

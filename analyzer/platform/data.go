@@ -12,21 +12,21 @@ var (
 	//go:embed data/*.gz
 	data embed.FS
 
-	// As text: every check reads them, and what is not read stays on the disk.
+	// Uncompressed: every check reads them, and pages that are not read stay on disk.
 	//go:embed data/names.txt
 	nameList string
 	//go:embed data/policies.txt
 	policyList string
 )
 
-// embedded data that does not decode is a broken build, so reading it panics; a test reads all of
+// Embedded data that does not decode is a build error, so reading it panics; a test decodes all of
 // it.
 var (
 	names = sync.OnceValue(func() *table.Names { return table.NewNames(nameList) })
 	sets  sync.Map // architecture -> func() *table.Set
 )
 
-// symbols is the symbol table of one architecture; empty for one that was not read.
+// symbols returns the symbol table of an architecture; an empty one if there is no data for it.
 func symbols(arch string) *table.Set {
 	get, _ := sets.LoadOrStore(arch, sync.OnceValue(func() *table.Set {
 		if packed := file(arch); packed != nil {
@@ -37,7 +37,7 @@ func symbols(arch string) *table.Set {
 	return get.(func() *table.Set)()
 }
 
-// file gives an embedded file, nil where there is none.
+// file returns an embedded file, nil if it does not exist.
 func file(name string) []byte {
 	packed, err := data.ReadFile("data/" + name + ".gz")
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// glibcYears: release years, from the announcements on the libc-announce list. Nodes of a release
-// before 2.2.5 exist on old architectures only.
+// glibcYears are the years of glibc's releases, from the announcements on the libc-announce list.
+// Only old architectures have nodes from before 2.2.5.
 var glibcYears = map[string]int{
 	"2.0": 1997, "2.1": 1999, "2.1.1": 1999, "2.1.2": 1999, "2.1.3": 2000, "2.2": 2000, "2.2.1": 2001,
 	"2.2.2": 2001, "2.2.3": 2001, "2.2.4": 2001, "2.2.5": 2002,
@@ -20,8 +20,8 @@ var glibcYears = map[string]int{
 	"2.39": 2024, "2.40": 2024, "2.41": 2025, "2.42": 2025, "2.43": 2026,
 }
 
-// gccOf: the GCC release that brought a node of libstdc++, from "ABI Policy and Guidelines" of the
-// libstdc++ manual; those after GCC 11 were read from the libraries of the releases.
+// gccOf maps version nodes of libstdc++ to the GCC releases that added them ("ABI Policy and
+// Guidelines" in the libstdc++ manual; after GCC 11, from the libraries of the releases).
 var gccOf = map[string]string{
 	"GLIBCXX_3.4": "3.4.0", "GLIBCXX_3.4.1": "3.4.1", "GLIBCXX_3.4.2": "3.4.2",
 	"GLIBCXX_3.4.3": "3.4.3", "GLIBCXX_3.4.4": "4.0.0", "GLIBCXX_3.4.5": "4.0.1",
@@ -44,11 +44,11 @@ var gccOf = map[string]string{
 	"CXXABI_1.3.17": "16.1", "CXXABI_TM_1": "4.7.0",
 }
 
-// Describe says in one clause where a version node comes from: "GLIBC_2.29 was added in glibc 2.29
-// (2019)", "GLIBCXX_3.4.21 was added in GCC 5.1". It is "" for a node it does not know.
+// Describe returns a clause that explains a version node: "GLIBC_2.29 was added in glibc 2.29
+// (2019)", "GLIBCXX_3.4.21 was added in GCC 5.1". It is "" for an unknown node.
 func Describe(version string) string {
 	family, number, _ := strings.Cut(version, "_")
-	// GLIBCXX_LDBL_3.4.10 and GLIBCXX_IEEE128_3.4.29 are the other long doubles of the release.
+	// GLIBCXX_LDBL_3.4.10 and GLIBCXX_IEEE128_3.4.29 are for other formats of long double.
 	plain := strings.TrimPrefix(strings.TrimPrefix(number, "LDBL_"), "IEEE128_")
 	if gcc := gccOf[family+"_"+plain]; gcc != "" {
 		return version + " was added in GCC " + gcc

@@ -8,23 +8,23 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// distribution is a system that people name. On an architecture where its packages were read it is
-// that column of the table; elsewhere, and where it has floors only, it is a later table cut down
-// to the version nodes that it has, as a policy is.
+// distribution is a release of a Linux distribution. If its packages were read for an architecture,
+// its libraries are a column of the symbol table. Otherwise they are those of a later table,
+// restricted to the version nodes in floors, as for a policy.
 type distribution struct {
 	name    string
 	aliases []string
 	libc    string // "2.31"; of musl "1.2.5"
-	archs   string // what it is made for, beside those that were read
+	archs   string // architectures that floors apply to
 	floors  map[string]string
-	// byName are the libraries of a small image with python; where their contents were not read
-	// they are promised by name.
+	// byName are libraries of a small image with Python. If their contents were not read, only
+	// their names are known.
 	byName []string
 }
 
-// floors are the newest nodes that a release has, by family. Sources: the tables of Debian, Ubuntu
-// and Alpine read here, and for the others the distributions' own package lists as gathered by the
-// compliance data of PEP 600 (github.com/mayeut/pep600_compliance).
+// floors returns the newest version nodes of a release, by family. They come from the package lists
+// of the distributions as collected in the compliance data of PEP 600
+// (github.com/mayeut/pep600_compliance) and, for Debian, Ubuntu and Alpine, from their packages.
 func floors(glibc, glibcxx, cxxabi, gcc, zlib string) map[string]string {
 	return map[string]string{
 		"GLIBC":   glibc,
@@ -35,7 +35,7 @@ func floors(glibc, glibcxx, cxxabi, gcc, zlib string) map[string]string {
 	}
 }
 
-// usual are the libraries that every distribution here has under the same SONAME.
+// usual are libraries that all these distributions have under the same SONAME.
 func usual(others ...string) []string {
 	return append(
 		others,
@@ -47,14 +47,14 @@ func usual(others ...string) []string {
 	)
 }
 
-// alpine are the libraries of its image with python. A mirror may lack a package that its index
-// names.
+// alpine are the libraries of an Alpine image with Python. They are listed here because a mirror
+// may lack a package that its index names.
 func alpine(others ...string) []string {
 	return usual(append(others, "libbz2.so.1", "libreadline.so.8", "libncursesw.so.6")...)
 }
 
-// distributions, the oldest libc first. Clones that promise the same binaries (AlmaLinux, Rocky,
-// CentOS, Oracle Linux) are aliases.
+// distributions, sorted by libc version. Rebuilds with the same binary interfaces (AlmaLinux,
+// Rocky, CentOS, Oracle Linux) are aliases.
 var distributions = []distribution{
 	{
 		"rhel7",
@@ -333,8 +333,7 @@ var distributions = []distribution{
 	{"alpine3.22", nil, "1.2.5", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
 }
 
-// makers are the distributions by the beginning of their releases' names, and how people write
-// them.
+// makers maps prefixes of releases' names to the names of the distributions.
 var makers = []struct{ prefix, name string }{
 	{
 		"debian",
@@ -342,9 +341,9 @@ var makers = []struct{ prefix, name string }{
 	}, {"ubuntu", "Ubuntu"}, {"rhel", "RHEL"}, {"amazonlinux", "Amazon Linux"}, {"sles", "SLES"},
 }
 
-// First lists the oldest known release of each distribution whose library of that SONAME defines
-// the version node: "Debian 11", "Ubuntu 20.04", "RHEL 9". A distribution none of whose known
-// releases does is left out; nil where no library of any is known.
+// First lists, for each distribution, the oldest known release whose library with that SONAME
+// defines the version node: "Debian 11", "Ubuntu 20.04", "RHEL 9". Distributions without such a
+// release are left out; nil if there is none at all.
 func First(arch, soname, version string) (releases []string) {
 	for _, f := range makers {
 		for _, p := range builtin(Arch(arch)) {
@@ -361,7 +360,7 @@ func First(arch, soname, version string) (releases []string) {
 	return releases
 }
 
-// on makes the distribution's platform on an architecture; nil where nothing is known of it there.
+// on returns the platform of a release on an architecture; nil if it is not known there.
 func (d *distribution) on(arch string) *Platform {
 	p := &Platform{
 		Name:        d.name,
@@ -377,7 +376,7 @@ func (d *distribution) on(arch string) *Platform {
 	}
 	s := symbols(p.table())
 	if p.Libc == "musl" && column(s, d.name) < 0 {
-		for _, c := range s.Columns { // the release next to it with the same musl
+		for _, c := range s.Columns { // use the nearest release with the same musl
 			if c.Glibc == d.libc {
 				p.column = c.Name
 			}
@@ -385,7 +384,7 @@ func (d *distribution) on(arch string) *Platform {
 	}
 	switch {
 	case column(s, p.column) >= 0:
-		p.named = d.byName
+		p.namedOnly = d.byName
 		return p
 	case d.floors == nil || !slices.Contains(strings.Fields(d.archs), arch) || !reaches(s, d.libc):
 		return nil
@@ -394,8 +393,8 @@ func (d *distribution) on(arch string) *Platform {
 	return p
 }
 
-// reaches reports whether a table has the nodes of that release of glibc: an architecture that is
-// younger has no such release.
+// reaches reports whether a table has nodes of that glibc release or earlier. An architecture that
+// was added to glibc later has none.
 func reaches(s *table.Set, glibc string) bool {
 	for _, l := range s.Libraries {
 		if l.SONAME != "libc.so.6" {
@@ -415,7 +414,8 @@ func reaches(s *table.Set, glibc string) bool {
 	return false
 }
 
-// cut is the distribution written like a policy: the nodes up to its floors, and its libraries.
+// cut returns the distribution in the form of a policy: the nodes up to its floors, and its
+// libraries.
 func (d *distribution) cut(p *Platform, s *table.Set) *policy {
 	q := &policy{
 		Name:      d.name,
@@ -442,7 +442,7 @@ func (d *distribution) cut(p *Platform, s *table.Set) *policy {
 				if node == "GLIBC_ABI_DT_RELR" && table.CompareNodes("_"+d.libc, "_2.36") < 0 ||
 					strings.HasPrefix(node, "GLIBC_ABI_") && node != "GLIBC_ABI_DT_RELR" &&
 						table.CompareNodes("_"+d.libc, "_2.42") < 0 {
-					continue // markers say what a release's loader can do
+					continue // such nodes mark features of a release's loader
 				}
 				sets[family] = append(sets[family], rest)
 			}
@@ -452,13 +452,13 @@ func (d *distribution) cut(p *Platform, s *table.Set) *policy {
 	return q
 }
 
-// isVersion tells a node with a number (GLIBC_2.17) from a name (GLIBC_PRIVATE, CXXABI_TM_1).
+// isVersion reports whether a node has a number (GLIBC_2.17), unlike GLIBC_PRIVATE and CXXABI_TM_1.
 func isVersion(node, family string) bool {
 	rest := strings.TrimPrefix(node, family+"_")
 	return rest != node && rest != "" && rest[0] >= '0' && rest[0] <= '9'
 }
 
-// order sorts platforms: the oldest libc first, glibc before musl, policies before distributions.
+// order compares platforms: by libc, then its version, then policies before distributions.
 func order(a, b *Platform) int {
 	return cmp.Or(
 		cmp.Compare(a.Libc, b.Libc),

@@ -10,8 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// Where a release was read, its floors must say what its libraries have: elsewhere they stand in
-// for them.
+// For a release whose packages were read, floors agrees with its libraries.
 func TestFloorsAreWhatWasRead(t *testing.T) {
 	compared := 0
 	s := symbols("x86_64")
@@ -60,7 +59,7 @@ func TestFloorsAreWhatWasRead(t *testing.T) {
 	}
 }
 
-// What runs where, from the distributions' own release notes and the compliance data of PEP 600.
+// From the distributions' release notes and the compliance data of PEP 600.
 func TestDistributions(t *testing.T) {
 	for _, c := range []struct{ name, arch, has, lacks string }{
 		{"rhel7", "x86_64", "GLIBC_2.17 GLIBCXX_3.4.19 CXXABI_1.3.7 GCC_4.8.0 GLIBC_PRIVATE CXXABI_TM_1",
@@ -144,7 +143,7 @@ func TestMusl(t *testing.T) {
 		}
 	}
 	p := lookup(t, "alpine3.20", "x86_64")
-	// Alpine builds libstdc++ without versions; an image with python doesn't have it.
+	// Alpine builds libstdc++ without versions, and its Python image does not contain it.
 	if l := p.Library("libstdc++.so.6"); l == nil || l.Installed || len(l.Versions) > 0 ||
 		!l.Has("_ZdaPvm", "") {
 		t.Errorf("%s: libstdc++ is unknown, installed, has versions or lacks operator delete[]", p)
@@ -154,7 +153,7 @@ func TestMusl(t *testing.T) {
 	}
 }
 
-// Every name and alias leads to its own platform, on each architecture that has it.
+// Every name and alias identifies one platform, on each architecture that has it.
 func TestNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, arch := range Architectures() {

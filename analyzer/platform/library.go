@@ -10,41 +10,41 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// Library is one shared library that a platform provides.
+// Library is a shared library that a platform provides.
 type Library struct {
 	SONAME string
-	// Known: the exports are known. Where it is false the platform promises the library by name
-	// only (libX11.so.6 of a policy), and nothing may be concluded from an absent symbol.
+	// Known reports whether the exports are known. If it is false, only the name is known
+	// (libX11.so.6 of a policy), and a missing symbol proves nothing.
 	Known  bool
-	Needed []string // DT_NEEDED; nil where Known is false
-	// Versions are the version nodes it defines, oldest first within a family, without the base one
-	// (its own name). For a library that a policy promises by name only: the nodes of its family
-	// that the policy allows. Empty: it has no versions.
+	Needed []string // DT_NEEDED; nil if Known is false
+	// Versions are the version nodes that it defines, without the base version, oldest first within
+	// a family. If Known is false, they are the nodes of its family that the policy allows. Empty
+	// if it has no versions.
 	Versions []string
-	// Package is the distribution's package that brings it, "" for a library of a policy or of a
-	// distribution that was not read.
+	// Package is the distribution's package that contains it; "" for a library of a policy or of a
+	// distribution whose packages were not read.
 	Package string
-	// Installed: true where a target has it without being asked: all of a policy's, and of a
-	// distribution what a small image with python has. libgomp.so.1 of a distribution is one
-	// install away, so false.
+	// Installed reports whether systems have the library by default: every library of a policy, and
+	// for a distribution those of a small image with Python. libgomp.so.1 of a distribution has to
+	// be installed, so it is false.
 	Installed bool
 
-	table  *table.Library // nil where Known is false
-	column uint           // the bit of this platform in the rows
-	policy *rowFilter     // nil: everything in the column
+	table  *table.Library // nil if Known is false
+	column uint           // bit of this platform in the rows
+	policy *rowFilter     // nil: no restriction
 }
 
-// rowFilter is what a policy leaves of a library.
+// rowFilter restricts a library to what a policy allows.
 type rowFilter struct {
-	allowed   map[string]bool // version nodes; "" for symbols without one
-	forbidden map[string]bool // symbol names; nil: none
+	allowed   map[string]bool // version nodes; "" for symbols without a version
+	forbidden map[string]bool // symbol names; may be nil
 }
 
-// Symbol is one export of a library.
+// Symbol is an export of a library.
 type Symbol struct {
 	Name    string
-	Version string      // "" where it has none
-	Hidden  bool        // name@V and not name@@V: old programs find it, a linker does not
+	Version string      // "" without one
+	Hidden  bool        // name@V, not name@@V: available to existing programs, not to the linker
 	Kind    elfobj.Kind // "func", "object", "tls", "ifunc", …
 }
 
@@ -68,8 +68,8 @@ func newLibrary(t *table.Library, column int, f *rowFilter) *Library {
 	return l
 }
 
-// Has reports whether the library exports the symbol at exactly that version. version "" asks for
-// the symbol at any version or none. False where Known is false.
+// Has reports whether the library exports the symbol at exactly that version; an empty version
+// matches all. It is false if Known is false.
 func (l *Library) Has(symbol, version string) bool {
 	for r := range l.named(symbol) {
 		if version == "" || r.Node == version {
@@ -79,8 +79,8 @@ func (l *Library) Has(symbol, version string) bool {
 	return false
 }
 
-// Binds reports whether the loader binds a reference here; version "" is one without, which takes
-// the default or an oldest version. False where Known is false.
+// Binds reports whether the loader resolves a reference in this library. A reference with version
+// "" has none, and matches the default or the oldest version. It is false if Known is false.
 func (l *Library) Binds(symbol, version string) bool {
 	newest, isDefault := l.Default(symbol)
 	return elfobj.Binds(func(yield func(elfobj.Offer) bool) {
@@ -99,20 +99,22 @@ func (l *Library) Binds(symbol, version string) bool {
 	})
 }
 
-// oldest tells whether a node is the first of its family: which family has index 2 is not told.
+// oldest reports whether a node is the first of its family. The loader accepts the version with
+// index 2 for unversioned references; the tables do not have the indexes, so it is true for each
+// family.
 func (l *Library) oldest(node string) bool {
 	i := slices.Index(l.Versions, node)
 	return i == 0 || i > 0 && !table.SameFamily(l.Versions[i-1], node)
 }
 
-// HasVersion reports whether the library defines the version node; its own SONAME, the base node,
-// counts as the loader's check of versions counts it.
+// HasVersion reports whether the library defines the version node. Its own SONAME, the base
+// version, counts too, as in the loader's version check.
 func (l *Library) HasVersion(version string) bool {
 	return slices.Contains(l.Versions, version) || version == l.SONAME && len(l.Versions) > 0
 }
 
-// SymbolVersions lists the versions at which the library exports the symbol, oldest first; ""
-// stands for none. It is nil when it lacks the symbol.
+// SymbolVersions lists the versions of a symbol, oldest first; "" is an export without a version.
+// It is nil if the library does not export the symbol.
 func (l *Library) SymbolVersions(symbol string) []string {
 	var versions []string
 	for r := range l.named(symbol) {
@@ -121,14 +123,13 @@ func (l *Library) SymbolVersions(symbol string) []string {
 	return slices.Compact(versions)
 }
 
-// Default is the version that a linker gives a new reference to the symbol ("name@@V"), "" for a
-// symbol without versions. It is false for a symbol that is absent or is kept for old programs
-// only.
+// Default returns the version that the linker uses for the symbol ("name@@V"), "" for a symbol
+// without versions. ok is false if there is no such symbol, or none that the linker may use.
 //
-// Under a policy it is the newest version that the policy has: the newer default of the table read
-// is not there yet.
+// For a policy it is the newest version that the policy allows: the table may be of a later release
+// with a newer default.
 func (l *Library) Default(symbol string) (version string, ok bool) {
-	newestHidden := false // in the table, before the policy's cut
+	newestHidden := false // in the table, regardless of the policy
 	for _, r := range l.search(symbol) {
 		if r.Present>>l.column&1 == 0 {
 			continue
@@ -145,8 +146,8 @@ func (l *Library) Default(symbol string) (version string, ok bool) {
 	return "", false
 }
 
-// Symbols iterates over all exports as (symbol, version) pairs, by name and within a name oldest
-// first.
+// Symbols iterates over the (symbol, version) pairs of all exports, sorted by name and, within a
+// name, oldest first.
 func (l *Library) Symbols() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for s := range l.All() {
@@ -157,8 +158,8 @@ func (l *Library) Symbols() iter.Seq2[string, string] {
 	}
 }
 
-// All iterates over all exports, by name and within a name oldest first. Under a policy Hidden is
-// what the table read says: ask Default for what a linker would take.
+// All iterates over all exports, sorted by name and, within a name, oldest first. For a policy,
+// Hidden is that of the table; use Default for the version that the linker uses.
 func (l *Library) All() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {
 		for _, r := range l.rows() {
@@ -179,7 +180,7 @@ func (l *Library) All() iter.Seq[Symbol] {
 	}
 }
 
-// Symbol lists the exports of that name, oldest first.
+// Symbol lists the exports with that name, oldest first.
 func (l *Library) Symbol(name string) []Symbol {
 	var found []Symbol
 	for r := range l.named(name) {
@@ -196,7 +197,7 @@ func (l *Library) Symbol(name string) []Symbol {
 	return found
 }
 
-// named iterates over the rows of a symbol that are there.
+// named iterates over the rows of a symbol that apply to the platform.
 func (l *Library) named(symbol string) iter.Seq[table.Row] {
 	return func(yield func(table.Row) bool) {
 		for _, r := range l.search(symbol) {
@@ -217,7 +218,7 @@ func (l *Library) search(symbol string) []table.Row {
 	return rows[i:j]
 }
 
-// rows are by name; nil where Known is false.
+// rows returns all rows sorted by name; nil if Known is false.
 func (l *Library) rows() []table.Row {
 	if l.table == nil {
 		return nil
@@ -229,7 +230,7 @@ func (l *Library) admits(r table.Row) bool {
 	return l.policy == nil || l.policy.allowed[r.Node] && !l.policy.forbidden[r.Name]
 }
 
-// isLoader tells the dynamic loader's SONAME from a library's.
+// isLoader reports whether a SONAME is that of a dynamic loader.
 func isLoader(soname string) bool {
 	return strings.HasPrefix(soname, "ld-linux") || strings.HasPrefix(soname, "ld64.so") ||
 		soname == "ld.so.1"

@@ -16,8 +16,8 @@ import (
 // architecture.
 var ErrUnknown = errors.New("unknown platform")
 
-// builtin gives the platforms of one architecture. They are made on first use: the tables of the
-// other architectures are not touched.
+// builtin returns the platforms of an architecture. They are created on first use, so that the
+// tables of other architectures are not decoded.
 func builtin(arch string) []*Platform {
 	get, ok := platforms()[arch]
 	if !ok {
@@ -26,7 +26,7 @@ func builtin(arch string) []*Platform {
 	return get()
 }
 
-// platforms has a maker for each architecture that a policy names.
+// platforms has a function for each architecture that a policy names.
 var platforms = sync.OnceValue(func() map[string]func() []*Platform {
 	byArch := map[string]func() []*Platform{}
 	for _, arch := range table.PolicyArchitectures(policyList) {
@@ -65,8 +65,8 @@ func platformsOn(arch string) (list []*Platform) {
 	return list
 }
 
-// All lists every built-in platform of the architecture, oldest libc first (glibc before musl),
-// policies before distributions of the same libc. It is empty for an architecture without any.
+// All lists the built-in platforms of an architecture by libc version (glibc before musl), policies
+// before distributions. It is empty for an unknown architecture.
 func All(arch string) []*Platform { return slices.Clone(builtin(Arch(arch))) }
 
 // Architectures lists the architectures that have platforms, sorted.
@@ -74,7 +74,7 @@ func Architectures() []string {
 	return slices.Sorted(maps.Keys(platforms()))
 }
 
-// Names lists the names that Lookup takes on the architecture, in the order of All; aliases follow
+// Names lists the names that Lookup accepts on an architecture, in the order of All; aliases follow
 // their platform.
 func Names(arch string) []string {
 	var list []string
@@ -84,8 +84,9 @@ func Names(arch string) []string {
 	return list
 }
 
-// Arch gives the name that platform tags use for an architecture: "amd64" is "x86_64", "arm64"
-// "aarch64", "i386" "i686", "armhf" "armv7l", "ppc64el" "ppc64le". Others are returned as they are.
+// Arch returns the name of an architecture in platform tags: "amd64" is "x86_64", "arm64"
+// "aarch64", "i386" "i686", "armhf" "armv7l", "ppc64el" "ppc64le". Other names are returned
+// unchanged.
 func Arch(name string) string {
 	switch name {
 	case "amd64", "x86-64":
@@ -102,9 +103,8 @@ func Arch(name string) string {
 	return name
 }
 
-// spoken are other ways to write a distribution's name: an image's, with a colon, and the short
-// names of clones.
-var spoken = strings.NewReplacer(
+// spellings replaces other spellings of distributions: image names with a colon, and short names.
+var spellings = strings.NewReplacer(
 	"debian:",
 	"debian",
 	"ubuntu:",
@@ -129,18 +129,17 @@ var spoken = strings.NewReplacer(
 	"rockylinux",
 )
 
-// Lookup finds a platform by name. It takes
+// Lookup returns the platform with a name. It accepts
 //
 //   - platform tags with or without the architecture, and their PEP 513, 571 and 599 aliases:
-//     manylinux_2_28_aarch64, manylinux_2_28,
-//     manylinux1, manylinux2010_x86_64, musllinux_1_2
-//   - PEP 600 tags between and above the policies: manylinux_2_29 is glibc 2.29 with, of everything
-//     else, what manylinux_2_28 promises
-//   - distributions: debian11, debian:11, bullseye, ubuntu22.04, rhel9, alma9, alpine3.20, with an
-//     architecture of their own behind a slash: debian11/aarch64
+//     manylinux_2_28_aarch64, manylinux_2_28, manylinux1, manylinux2010_x86_64, musllinux_1_2
+//   - PEP 600 tags between and above the policies: manylinux_2_29 is manylinux_2_28 with glibc 2.29
+//   - distributions: debian11, debian:11, bullseye, ubuntu22.04, rhel9, alma9, alpine3.20,
+//     optionally with an architecture: debian11/aarch64
+//   - platform tags of macOS and Windows: macosx_11_0_arm64, win_amd64
 //
-// An architecture in the name goes before arch. The error wraps ErrUnknown and lists the names
-// nearest to the one given.
+// An architecture in the name takes precedence over arch. The error wraps ErrUnknown and lists the
+// most similar names.
 func Lookup(name, arch string) (*Platform, error) {
 	if p := macOS(name, arch); p != nil {
 		return p, nil
@@ -168,7 +167,7 @@ func Lookup(name, arch string) (*Platform, error) {
 			ErrUnknown,
 		)
 	}
-	base = spoken.Replace(base)
+	base = spellings.Replace(base)
 	all := builtin(arch)
 	if len(all) == 0 {
 		return nil, fmt.Errorf(
@@ -179,7 +178,7 @@ func Lookup(name, arch string) (*Platform, error) {
 			ErrUnknown,
 		)
 	}
-	if p := called(base, arch, all); p != nil {
+	if p := byName(base, arch, all); p != nil {
 		return p, nil
 	}
 	if p := between(base, arch, all); p != nil {
@@ -194,7 +193,7 @@ func Lookup(name, arch string) (*Platform, error) {
 		)
 	}
 	if on := slices.DeleteFunc(Architectures(), func(a string) bool {
-		return called(base, a, builtin(a)) == nil
+		return byName(base, a, builtin(a)) == nil
 	}); len(
 		on,
 	) > 0 {
@@ -218,8 +217,8 @@ func Lookup(name, arch string) (*Platform, error) {
 	)
 }
 
-// called finds a platform by one of its names.
-func called(name, arch string, among []*Platform) *Platform {
+// byName returns the platform with a name or alias, or nil.
+func byName(name, arch string, among []*Platform) *Platform {
 	for _, p := range among {
 		for _, n := range append([]string{p.Name}, p.Aliases...) {
 			if n == name || n == name+"_"+arch {

@@ -7,8 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/macos"
 )
 
-// OfMacOS returns a version of macOS on an architecture ("arm64", "x86_64") as a platform, named
-// like the tag of a wheel. It has no Library: what a macOS contains is known to package macos.
+// OfMacOS returns the platform of a macOS version on an architecture ("arm64", "x86_64"), named
+// like a wheel tag. Its Library returns nil; package macos has the contents of macOS.
 func OfMacOS(version, arch string) *Platform {
 	return &Platform{
 		Name:        "macosx_" + strings.ReplaceAll(version, ".", "_") + "_" + arch,
@@ -19,8 +19,8 @@ func OfMacOS(version, arch string) *Platform {
 	}
 }
 
-// macOS finds the platform that a tag such as macosx_11_0_universal2 promises on an
-// architecture, which may follow the name after a slash; nil for another name or architecture.
+// macOS returns the platform of a tag such as macosx_11_0_universal2 on an architecture, which may
+// follow the name after a slash; nil for another system or architecture.
 func macOS(name, arch string) *Platform {
 	if base, own, ok := strings.Cut(name, "/"); ok {
 		name, arch = base, own
@@ -38,7 +38,7 @@ func macOS(name, arch string) *Platform {
 	return nil
 }
 
-// macArch is an architecture as tags of macOS name it.
+// macArch returns the name of an architecture in macOS tags.
 func macArch(arch string) string {
 	if Arch(arch) == "aarch64" {
 		return "arm64"

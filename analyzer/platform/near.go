@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// nearest gives the three names on arch that are most like the one given, without the architecture.
+// nearest returns the three names on arch that are most similar to name, without the architecture.
 func nearest(name, arch string) []string {
 	list := Names(arch)
 	for i, n := range list {
@@ -19,7 +19,7 @@ func nearest(name, arch string) []string {
 	return list[:min(3, len(list))]
 }
 
-// summary names all platforms in a few words: "manylinux_2_5 to manylinux_2_41, …, debian11,
+// summary lists the platforms in short form: "manylinux_2_5 to manylinux_2_41, …, debian11,
 // debian12".
 func summary(all []*Platform) string {
 	var tags, rest []string
@@ -37,8 +37,8 @@ func summary(all []*Platform) string {
 	return strings.Join(append(tags, rest...), ", ")
 }
 
-// distance is the number of single-byte edits between two short strings. Long ones are cut, so that
-// a hostile name costs nothing.
+// distance returns the Levenshtein distance of two strings in bytes. Only the first 64 bytes are
+// compared, which bounds the cost.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)

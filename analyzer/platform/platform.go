@@ -1,22 +1,22 @@
-// Package platform knows what a target provides: every manylinux and musllinux policy, and
-// distributions.
+// Package platform describes what target systems provide: every manylinux and musllinux policy, and
+// Linux distributions.
 //
-// A target is a Platform: one name on one architecture. It promises libraries by SONAME and, for
-// the libraries whose contents are known, the exact pairs of symbol and version that they export. A
-// policy promises sets of version nodes, architecture by architecture, and never "everything up to
-// the highest": GLIBC_2.29 with GLIBCXX_3.4.26 first come together in manylinux_2_31.
+// A target is a Platform: a name on an architecture. It provides libraries by SONAME and, for those
+// whose contents are known, the exact pairs of symbol and version that they export. A policy allows
+// sets of version nodes for each architecture, not everything up to the highest: GLIBC_2.29 and
+// GLIBCXX_3.4.26 are first allowed together in manylinux_2_31.
 //
 //	p, err := platform.Lookup("manylinux_2_17", "x86_64")
 //	p.Library("libm.so.6").Has("pow", "GLIBC_2.29")   // false
-//	p.Library("libdl.so.2").Has("dlopen", "GLIBC_2.2.5") // true; from glibc 2.34 on it is libc.so.6 that has it
+//	p.Library("libdl.so.2").Has("dlopen", "GLIBC_2.2.5") // true; since glibc 2.34, libc.so.6 exports it
 //
-// Where the facts come from: the version sets, the lists of promised libraries and the forbidden
-// symbols of a policy are auditwheel's policy files; which library exports which symbol was read
-// from the packages of Debian, Ubuntu and Alpine. A policy, and a distribution that was not read,
-// is a later table cut down to its nodes, since a symbol keeps the node of the release that brought
-// it. What glibc moved between its libraries, in 2.31 and in 2.34, is followed. Data is embedded,
-// decoded once per architecture on first use, and safe for concurrent use. `go generate` makes it
-// anew.
+// The version sets, allowed libraries and forbidden symbols of a policy are those of auditwheel's
+// policy files. The symbols of libraries were read from the packages of Debian, Ubuntu and Alpine.
+// For a policy, and for a distribution that was not read, they are those of a later table
+// restricted to the allowed nodes, because a symbol keeps the node of the release that added it.
+// Symbols that glibc 2.31 and 2.34 moved between libraries are taken into account. The data is
+// embedded, decoded once per architecture on first use, and safe for concurrent use. `go generate`
+// updates it.
 package platform
 
 import (
@@ -30,68 +30,67 @@ import (
 
 //go:generate go run github.com/compat-app/compat/internal/gen/platform -out data
 
-// Kinds of platform.
+// Kinds of platforms.
 const (
 	Policy       = "policy"       // a wheel tag: manylinux_2_17_x86_64
-	Distribution = "distribution" // a system that one can install: debian11
-	System       = "system"       // an unpacked one: see Unpacked
+	Distribution = "distribution" // a release of a Linux distribution: debian11
+	System       = "system"       // an unpacked root file system, see Unpacked
 )
 
-// Operating systems of platforms.
+// Operating systems.
 const (
 	Linux   = ""
 	Windows = "windows"
 	MacOS   = "macos"
 )
 
-// Platform is one target on one architecture. Compare by Name and Arch.
+// Platform is a target on an architecture. Compare platforms by Name and Arch.
 type Platform struct {
 	Name        string // "manylinux_2_17_x86_64", "debian11", "alpine3.20"
 	Arch        string // as in platform tags: "x86_64", "aarch64", "i686", "armv7l", …
 	System      string // Linux or MacOS
 	Libc        string // "glibc" or "musl"
-	LibcVersion string // "2.17"; of a musllinux tag the lowest that it stands for, "1.1"
+	LibcVersion string // "2.17"; for a musllinux tag its minimum, "1.1"
 	Kind        string // Policy, Distribution or System
-	OS          string // Linux, Windows or MacOS; what is below is empty for the last two
+	OS          string // Linux, Windows or MacOS; the fields below are for Linux only
 	// Aliases are other names of the same platform: "manylinux2014_x86_64", "bullseye".
 	Aliases []string
-	// Note says in one sentence what is special, "" mostly: a PEP 600 name without a policy of its
-	// own.
+	// Note is a sentence for users about the platform, "" for most: a PEP 600 name without a policy
+	// of its own.
 	Note string
 
 	policy *policy // nil for a distribution
-	// what a table is cut down to: the policy, or the floors of below; nil: it is a column
+	// restricts a table: the policy, or the floors of below; nil: the libraries are a column
 	cut *policy
-	// that was not read, and is what cut leaves; else nil
+	// the distribution, if its packages were not read; else nil
 	below *distribution
-	// of the symbol table; "" where cut or below is set, which choose by library
+	// of the symbol table; "" if cut or below is set
 	column string
-	// libraries that it has though the column lacks them
-	named []string
-	find  func(soname, by string) *elfobj.Object // of a System; else nil
+	// libraries that are known by name only
+	namedOnly []string
+	find      func(soname, by string) *elfobj.Object // of a System; else nil
 
 	once      sync.Once
 	libraries []*Library
 	bySONAME  map[string]*Library
 }
 
-// Libraries lists what the platform provides by SONAME, in order of name. The slice is shared:
-// don't change it.
+// Libraries lists the libraries of the platform, sorted by SONAME. The slice must not be modified.
 func (p *Platform) Libraries() []*Library {
 	p.once.Do(p.build)
 	return p.libraries
 }
 
-// Library is the library of that SONAME, or nil where the platform does not provide one.
+// Library returns the library with a SONAME, or nil if the platform does not provide it.
 func (p *Platform) Library(soname string) *Library {
 	p.once.Do(p.build)
 	if p.find != nil {
-		return p.ask(soname, "")
+		return p.load(soname, "")
 	}
 	return p.bySONAME[soname]
 }
 
-// HasVersion reports whether any library of the platform defines the version node, "GLIBC_2.29".
+// HasVersion reports whether a library of the platform defines a version node such as "GLIBC_2.29".
 func (p *Platform) HasVersion(version string) bool {
 	return slices.ContainsFunc(
 		p.Libraries(),
@@ -99,8 +98,7 @@ func (p *Platform) HasVersion(version string) bool {
 	)
 }
 
-// Loader is the SONAME of the platform's dynamic loader, "ld-linux-x86-64.so.2"; "" where it is not
-// known.
+// Loader returns the SONAME of the dynamic loader, "ld-linux-x86-64.so.2"; "" if it is not known.
 func (p *Platform) Loader() string {
 	for _, l := range p.Libraries() {
 		if isLoader(l.SONAME) {
@@ -110,9 +108,10 @@ func (p *Platform) Loader() string {
 	return ""
 }
 
-// Providers lists the libraries of p that export the symbol at any version, libc first. On a glibc
-// before 2.34 dlopen gives libdl.so.2, shm_open librt.so.1 and pthread_create libpthread.so.0, so
-// that a link fix can name -ldl. Libraries whose exports are not known are never in it.
+// Providers lists the libraries of p that export the symbol at any version, libc first. Before
+// glibc 2.34 that is libdl.so.2 for dlopen, librt.so.1 for shm_open and libpthread.so.0 for
+// pthread_create, so that a fix can suggest -ldl. Libraries whose exports are not known are not
+// included.
 func Providers(p *Platform, symbol string) []*Library {
 	var found []*Library
 	for _, l := range p.Libraries() {
@@ -140,8 +139,8 @@ func WithVersions(arch string, versions ...string) []*Platform {
 	return found
 }
 
-// build makes the libraries: of a distribution what was read from its packages, of a policy what it
-// promises.
+// build creates the libraries: of a distribution those read from its packages, of a policy those
+// that it allows.
 func (p *Platform) build() {
 	if p.OS != Linux {
 		return
@@ -160,7 +159,7 @@ func (p *Platform) build() {
 				p.libraries = append(p.libraries, newLibrary(t, i, nil))
 			}
 		}
-		for _, soname := range p.named {
+		for _, soname := range p.namedOnly {
 			if !slices.ContainsFunc(
 				p.libraries,
 				func(l *Library) bool { return l.SONAME == soname },
@@ -181,8 +180,8 @@ func (p *Platform) build() {
 	}
 }
 
-// Contents says how the libraries are known: "read" from the release's own packages, by its
-// "floors", by a "policy", or "names" only.
+// Contents returns how the libraries are known: "read" from the packages of the release, by
+// "floors", by a "policy", or by "names" only.
 func (p *Platform) Contents() string {
 	switch {
 	case !slices.ContainsFunc(p.Libraries(), func(l *Library) bool { return l.Known }):
@@ -195,7 +194,7 @@ func (p *Platform) Contents() string {
 	return "read"
 }
 
-// table is the name of the symbol table that the platform is made from.
+// table returns the name of the platform's symbol table.
 func (p *Platform) table() string {
 	if p.Libc == "musl" {
 		return p.Arch + "-musl"

@@ -16,7 +16,7 @@ func lookup(t *testing.T, name, arch string) *Platform {
 	return p
 }
 
-// The founding cases, from published wheels and real loaders.
+// Facts from published wheels and real loaders.
 func TestFacts(t *testing.T) {
 	m17 := lookup(t, "manylinux_2_17", "x86_64")
 	for version, want := range map[string]bool{"GLIBC_2.17": true, "GLIBC_2.18": false,
@@ -58,8 +58,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// What ld.so of the real library says: an underlinked object of an old -ffast-math finds no
-// __exp_finite, which was made in 2.15 and is hidden since 2.31.
+// Results of ld.so with the real libraries: a reference without a version cannot bind to
+// __exp_finite, which was added in 2.15 and is hidden since 2.31.
 func TestBinds(t *testing.T) {
 	d12 := lookup(t, "debian12", "x86_64")
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestBinds(t *testing.T) {
 		{"libm.so.6", "exp", "GLIBC_2.2.5", true}, {"libm.so.6", "exp", "GLIBC_2.28", false},
 		{"libm.so.6", "exp", "", true},
 		{"libm.so.6", "__exp_finite", "GLIBC_2.15", true}, {"libm.so.6", "__exp_finite", "", false},
-		// hidden, and the oldest
+		// hidden, and the oldest version
 		{"libc.so.6", "sys_siglist", "GLIBC_2.2.5", true}, {"libc.so.6", "sys_siglist", "", true},
 		{"libc.so.6", "exp", "", false},
 	} {
@@ -192,7 +192,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// Everything embedded decodes, and the order is as promised.
+// All embedded data decodes, and All is sorted.
 func TestAll(t *testing.T) {
 	for _, arch := range Architectures() {
 		var last *Platform
@@ -237,8 +237,8 @@ func TestPolicyQuestions(t *testing.T) {
 	for version, want := range map[string][2]bool{"GLIBC_2.17": {true, true},
 		"GLIBC_2.18": {false, true}, "GLIBC_PRIVATE": {false, true}, "OPENSSL_3.0.0": {false, false},
 		"CXXABI_TM_1": {true, true}} {
-		if allowed, judged := p.Allows(version); allowed != want[0] || judged != want[1] {
-			t.Errorf("%s: allowed %v, judged %v; want %v", version, allowed, judged, want)
+		if allowed, known := p.Allows(version); allowed != want[0] || known != want[1] {
+			t.Errorf("%s: allowed %v, known %v; want %v", version, allowed, known, want)
 		}
 	}
 	if p.Priority() != 80 || !slices.Contains(p.Whitelist(), "libGL.so.1") ||

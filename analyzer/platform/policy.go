@@ -7,11 +7,12 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// policy is one entry of auditwheel's policy files, or the floors of a distribution in the same
+// policy is an entry of auditwheel's policy files, or the floors of a distribution in the same
 // form.
 type policy table.Policy
 
-// Priority is auditwheel's rank of a policy: higher runs on more systems. 0 for a distribution.
+// Priority returns auditwheel's priority of a policy: a higher one runs on more systems. It is 0
+// for a distribution.
 func (p *Platform) Priority() int {
 	if p.policy == nil {
 		return 0
@@ -19,8 +20,9 @@ func (p *Platform) Priority() int {
 	return p.policy.Priority
 }
 
-// Whitelist lists the SONAMEs that a wheel of the policy may need from outside, in the policy's
-// order; nil for a distribution. It has no loader in it; a musl policy says "libc.so".
+// Whitelist lists the SONAMEs of the external libraries that a wheel of the policy may need, in the
+// order of the policy; nil for a distribution. The loader is not included; a musl policy has
+// "libc.so".
 func (p *Platform) Whitelist() []string {
 	if p.policy == nil {
 		return nil
@@ -28,8 +30,8 @@ func (p *Platform) Whitelist() []string {
 	return p.policy.Whitelist
 }
 
-// Blacklist lists the symbols of a promised library that a wheel of the policy must not use, nil
-// for none.
+// Blacklist lists the symbols of an allowed library that a wheel of the policy must not use; may be
+// nil.
 func (p *Platform) Blacklist(soname string) []string {
 	if p.policy == nil {
 		return nil
@@ -37,19 +39,19 @@ func (p *Platform) Blacklist(soname string) []string {
 	return p.policy.Blacklist[soname]
 }
 
-// Allows judges a version node by the policy alone, as auditwheel does: judged is false where the
-// policy says nothing about its family (OPENSSL_3.0.0, everything on musl), and for a distribution.
-func (p *Platform) Allows(version string) (allowed, judged bool) {
+// Allows reports whether the policy allows a version node, as auditwheel decides it. known is false
+// if the policy has no such family (OPENSSL_3.0.0, everything on musl), and for a distribution.
+func (p *Platform) Allows(version string) (allowed, known bool) {
 	if p.policy == nil {
 		return false, false
 	}
 	family, rest, _ := strings.Cut(version, "_")
-	set, judged := p.policy.Versions[p.Arch][family]
-	return judged && slices.Contains(set, rest), judged
+	set, known := p.policy.Versions[p.Arch][family]
+	return known && slices.Contains(set, rest), known
 }
 
-// Families maps each symbol family that the policy speaks of on this architecture to the nodes
-// allowed, without the family: "GLIBC" to "2.2.5", …; nil for a distribution.
+// Families maps the symbol families of the policy on this architecture to the allowed nodes without
+// the family: "GLIBC" to "2.2.5", …; nil for a distribution.
 func (p *Platform) Families() map[string][]string {
 	if p.policy == nil {
 		return nil
@@ -57,8 +59,8 @@ func (p *Platform) Families() map[string][]string {
 	return p.policy.Versions[p.Arch]
 }
 
-// families are the symbol families of the libraries whose tables stay true when cut down to a
-// policy's nodes. All others of a policy are promised by name.
+// families are the symbol families of the libraries for which a later table can be restricted to a
+// policy's nodes. Of the policy's other libraries only the names are known.
 var families = map[string]string{
 	"libc.so.6": "GLIBC", "libm.so.6": "GLIBC", "libmvec.so.1": "GLIBC", "libdl.so.2": "GLIBC",
 	"libpthread.so.0": "GLIBC", "librt.so.1": "GLIBC",
@@ -67,8 +69,8 @@ var families = map[string]string{
 	"libatomic.so.1": "LIBATOMIC",
 }
 
-// libraries makes what the policy promises. glibc's own libraries come from the table whose
-// division into libraries is that of the policy's glibc; the others from the newest.
+// libraries returns the libraries of the policy. For glibc's libraries it uses the column that
+// divides symbols between them as the policy's glibc does, for others the newest column.
 func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 	byName := make(map[string]*table.Library, len(s.Libraries))
 	promised := slices.Clone(q.Whitelist)
@@ -98,7 +100,7 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 		)
 		if t != nil && i >= 0 && family != "" && t.In[i].Present {
 			known := newLibrary(t, i, q.filter(p.Arch, t, soname))
-			// libmvec came to aarch64 with glibc 2.38: without nodes left, it is not there yet.
+			// aarch64 has libmvec since glibc 2.38; for earlier ones no nodes remain.
 			if len(known.Versions) > 0 || len(t.In[i].Nodes) == 0 || soname == "libz.so.1" {
 				l = known
 			}
@@ -109,8 +111,9 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 	return list
 }
 
-// muslLibraries makes what a musl policy promises: musl by both of its names, as the newest release
-// that the tag stands for has it. The tag of an architecture that was not read promises names only.
+// muslLibraries returns the libraries of a musl policy: musl under both of its names, with the
+// contents of the newest release that the tag includes. On an architecture that was not read only
+// the names are known.
 func (q *policy) muslLibraries(p *Platform, s *table.Set) (list []*Library) {
 	own := "libc.musl-" + muslArch(p.Arch) + ".so.1"
 	at := -1
@@ -134,8 +137,8 @@ func (q *policy) muslLibraries(p *Platform, s *table.Set) (list []*Library) {
 	return list
 }
 
-// division is the glibc of the column that divides symbols among glibc's libraries as the given
-// release did: 2.31 moved a few, 2.34 merged libdl, libpthread, librt and libutil into libc.
+// division returns the glibc of the column that divides symbols among glibc's libraries as the
+// given release does: 2.31 moved a few, 2.34 merged libdl, libpthread, librt and libutil into libc.
 func division(version string) string {
 	switch {
 	case table.CompareNodes("_"+version, "_2.31") < 0:
@@ -146,7 +149,7 @@ func division(version string) string {
 	return newest(version)
 }
 
-// newest is the glibc of the column that libraries other than glibc's own are taken from.
+// newest returns the glibc of the column to use for libraries other than glibc's.
 func newest(version string) string {
 	if table.CompareNodes("_"+version, "_2.41") <= 0 {
 		return "2.41"
@@ -154,15 +157,15 @@ func newest(version string) string {
 	return "2.43"
 }
 
-// filter keeps the nodes that the policy allows and those of families it does not speak of, and
-// drops forbidden symbols.
+// filter allows the nodes of the policy and those of families it does not mention, and excludes
+// forbidden symbols.
 func (q *policy) filter(arch string, t *table.Library, soname string) *rowFilter {
 	f := &rowFilter{allowed: map[string]bool{"": true}}
 	for _, facts := range t.In {
 		for _, node := range facts.Nodes {
 			family, rest, _ := strings.Cut(node, "_")
-			set, judged := q.Versions[arch][family]
-			f.allowed[node] = !judged || slices.Contains(set, rest)
+			set, known := q.Versions[arch][family]
+			f.allowed[node] = !known || slices.Contains(set, rest)
 		}
 	}
 	if names := q.Blacklist[soname]; names != nil {
@@ -174,7 +177,7 @@ func (q *policy) filter(arch string, t *table.Library, soname string) *rowFilter
 	return f
 }
 
-// nodes lists the allowed nodes of a family; libstdc++ has CXXABI beside GLIBCXX.
+// nodes lists the allowed nodes of a family; for libstdc++, GLIBCXX includes CXXABI.
 func (q *policy) nodes(arch, family string) []string {
 	var list []string
 	for f, set := range q.Versions[arch] {
@@ -188,7 +191,7 @@ func (q *policy) nodes(arch, family string) []string {
 	return list
 }
 
-// muslArch is the architecture in the name of musl's own library.
+// muslArch returns the architecture in the name of musl's library.
 func muslArch(arch string) string {
 	switch arch {
 	case "i686":

@@ -10,40 +10,40 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// ProviderKind is what kind of software provides a library.
+// ProviderKind is the kind of software that provides a library.
 type ProviderKind string
 
 // Kinds of providers.
 const (
-	DriverProvider  ProviderKind = "driver"  // comes with hardware; never bundled
+	DriverProvider  ProviderKind = "driver"  // installed with hardware; never bundled
 	SystemProvider  ProviderKind = "system"  // part of the operating system; not to be bundled
 	LibraryProvider ProviderKind = "library" // a system library that a wheel may bundle
 	BundleProvider  ProviderKind = "bundle"  // a system library that a wheel has to bundle
-	ToolkitProvider ProviderKind = "toolkit" // CUDA, ROCm and their like
+	ToolkitProvider ProviderKind = "toolkit" // CUDA, ROCm and similar
 	RuntimeProvider ProviderKind = "runtime" // a Python package or an installation of oneAPI
-	PackageProvider ProviderKind = "package" // a Python package alone
+	PackageProvider ProviderKind = "package" // only a Python package
 )
 
-// Provider is a project that provides a library which no wheel policy promises.
+// Provider is a project that provides a library which no wheel policy allows.
 type Provider struct {
 	Project  string // "FFmpeg 6", "the NVIDIA driver"
 	Kind     ProviderKind
-	After    string            // the release that replaced it: "OpenSSL 3"; "" for current ones
+	After    string            // the release that replaced it: "OpenSSL 3"; "" if it is current
 	packages map[string]string // by ecosystem
 }
 
 // Ecosystems of packages, for Provider.Packages.
 const (
-	Debian   = "debian"   // Debian 12 and before, Ubuntu
+	Debian   = "debian"   // Debian 12 and earlier, Ubuntu
 	Debian13 = "debian13" // Debian 13, Ubuntu 24.04
-	Fedora   = "fedora"   // also RHEL and its like
+	Fedora   = "fedora"   // also RHEL and its rebuilds
 	Alpine   = "alpine"
 	Conda    = "conda" // conda-forge
 	PyPI     = "pypi"
 )
 
-// Packages returns the packages of an ecosystem that contain the library. It is nil if there are
-// none, or their names depend on the release.
+// Packages returns the packages of an ecosystem that contain the library; nil if there are none, or
+// if their names depend on the release.
 func (p Provider) Packages(ecosystem string) []string {
 	list := p.of(ecosystem)
 	if list == "" || list == varies || list == none {
@@ -52,8 +52,8 @@ func (p Provider) Packages(ecosystem string) []string {
 	return strings.Split(list, ",")
 }
 
-// Available reports whether a system with the packages of an ecosystem can install the library. It
-// is true for drivers and toolkits, which do not come from the system.
+// Available reports whether the library can be installed from the packages of an ecosystem. It is
+// true for drivers and toolkits, which are installed separately.
 func (p Provider) Available(ecosystem string) bool {
 	switch p.Kind {
 	case DriverProvider, ToolkitProvider, RuntimeProvider:
@@ -70,13 +70,13 @@ func (p Provider) Available(ecosystem string) bool {
 	return list != "" && list != none
 }
 
-// Values of a column that are not names.
+// Special values of a column.
 const (
 	varies = "?" // the names depend on the release
 	none   = "-"
 )
 
-// of returns a column. Debian 13 has the packages of Debian 12 unless it renamed them.
+// of returns a column. For Debian 13 it is that of Debian unless packages were renamed.
 func (p Provider) of(ecosystem string) string {
 	if list := p.packages[ecosystem]; list != "" || ecosystem != Debian13 {
 		return list
@@ -84,7 +84,7 @@ func (p Provider) of(ecosystem string) string {
 	return p.packages[Debian]
 }
 
-// String is the project with its packages, as messages name it: "ALSA (Debian: libasound2,
+// String returns the project with its packages for messages: "ALSA (Debian: libasound2,
 // libasound2t64 from Debian 13)".
 func (p Provider) String() string {
 	var parts []string
@@ -110,11 +110,11 @@ func (p Provider) String() string {
 //go:embed data/providers.txt
 var providersText string
 
-// providerTable is data/providers.txt by library.
+// providerTable is data/providers.txt, indexed by library.
 type providerTable struct {
 	full  map[string]*Provider // by SONAME
 	names map[string]*Provider // by the name before ".so"
-	other map[string]*Provider // the same for libraries of full, for other versions
+	other map[string]*Provider // by name, for versions other than those in full
 	wild  []wildProvider
 }
 
@@ -162,7 +162,7 @@ var providers = sync.OnceValue(func() *providerTable {
 	return t
 })
 
-// ProviderOf returns the project that provides a library by its SONAME. ok is false for a library
+// ProviderOf returns the project that provides a library, by its SONAME. ok is false for a library
 // that is not in the table.
 func ProviderOf(soname string) (p Provider, ok bool) {
 	t := providers()
@@ -198,9 +198,9 @@ func ProviderOf(soname string) (p Provider, ok bool) {
 	return p, true
 }
 
-// Known describes the project that provides a system library which no policy promises:
-// Known("libcuda.so.1") is "the NVIDIA driver". ok is false for libraries that are not known, that
-// a wheel has to bundle, or that only a Python package provides.
+// Known describes the project that provides a system library which no policy allows:
+// Known("libcuda.so.1") is "the NVIDIA driver". ok is false for unknown libraries, for those that a
+// wheel has to bundle, and for those that only a Python package provides.
 func Known(soname string) (provider string, ok bool) {
 	p, ok := ProviderOf(soname)
 	if !ok || p.Kind == BundleProvider || !p.Available(Debian) {
@@ -209,8 +209,8 @@ func Known(soname string) (provider string, ok bool) {
 	return p.String(), true
 }
 
-// ffmpegReleases maps a library of FFmpeg and its SONAME version to the release of FFmpeg (the
-// library versions of ffmpeg.org/download).
+// ffmpegReleases maps libraries of FFmpeg with their SONAME version to the release of FFmpeg
+// (library versions from ffmpeg.org/download).
 var ffmpegReleases = map[string]string{
 	"libavcodec.57": "3", "libavformat.57": "3", "libavutil.55": "3", "libavdevice.57": "3",
 	"libavfilter.6": "3", "libswscale.4": "3", "libswresample.2": "3", "libpostproc.54": "3",
@@ -226,7 +226,7 @@ var ffmpegReleases = map[string]string{
 	"libswscale.9": "8", "libswresample.6": "8",
 }
 
-// rocmMajor are the libraries of ROCm whose SONAME version is ROCm's own.
+// rocmMajor are the libraries of ROCm whose SONAME version is the version of ROCm.
 var rocmMajor = map[string]bool{"libamdhip64": true, "libhiprtc": true, "libhiprtc-builtins": true}
 
 var sonameParts = lazyregexp.New(`^(lib[^/]*?)\.so(?:\.([0-9]+))?(?:[.0-9a-z]*)$`)
@@ -239,15 +239,14 @@ var (
 	muslLibrary = lazyregexp.New(`^(?:libc\.musl-|ld-musl-)`)
 )
 
-// Stem returns the file name or SONAME of a library up to ".so", for comparing libraries whatever
-// version they have: "libfoo" for "lib/libfoo.so.1".
+// Stem returns the file name or SONAME of a library up to ".so", to compare libraries of different
+// versions: "libfoo" for "lib/libfoo.so.1".
 func Stem(name string) string {
 	before, _, _ := strings.Cut(path.Base(name), ".so")
 	return before
 }
 
-// LibcOf returns the C library that a library belongs to, by its SONAME: "glibc", "musl", or "" for
-// other libraries.
+// LibcOf returns the C library that a library is part of, by its SONAME: "glibc", "musl", or "".
 func LibcOf(soname string) string {
 	switch {
 	case glibcLibrary.MatchString(soname):

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each line has four columns, a known kind and known ecosystems, and no pattern is there twice.
+// Each line has four columns, a known kind and known ecosystems, and no pattern occurs twice.
 func TestProvidersText(t *testing.T) {
 	kinds := []ProviderKind{
 		DriverProvider, SystemProvider, LibraryProvider, BundleProvider, ToolkitProvider,
@@ -39,7 +39,7 @@ func TestProvidersText(t *testing.T) {
 	}
 }
 
-// The packages of Debian are those that the tables of the platforms were read from.
+// The Debian packages agree with those that the platform tables were read from.
 func TestProvidersAgreeWithPlatforms(t *testing.T) {
 	checked := 0
 	for name, ecosystem := range map[string]string{"debian12": Debian, "debian13": Debian13} {

@@ -8,10 +8,11 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// Unpacked makes a platform of an unpacked system. find gives the library that the system's loader
-// finds for a name, nil for none: by is the library of the system that needs it, "" for the name
-// alone. Libraries lists those that any built-in platform knows, those that Library was asked for,
-// and what they need. Such a platform is not safe for concurrent use.
+// Unpacked returns a platform for an unpacked root file system. find returns the library that the
+// system's loader finds for a name, nil for none; by is the library that needs it, "" for a lookup
+// by name alone. Libraries lists the libraries that exist under the names of built-in platforms,
+// those that Library was called for, and their dependencies. The platform is not safe for
+// concurrent use.
 func Unpacked(
 	name, arch, libc, libcVersion string,
 	find func(soname, by string) *elfobj.Object,
@@ -26,17 +27,17 @@ func Unpacked(
 	}
 }
 
-// unpack starts the list of an unpacked system.
+// unpack looks up the libraries with the names of built-in platforms.
 func (p *Platform) unpack() {
 	p.bySONAME = map[string]*Library{}
 	for _, t := range symbols(p.table()).Libraries {
-		p.ask(t.SONAME, "")
+		p.load(t.SONAME, "")
 	}
 }
 
-// ask looks a library up in an unpacked system, with all that it needs.
-func (p *Platform) ask(soname, by string) *Library {
-	if l, asked := p.bySONAME[soname]; asked {
+// load looks up a library and its dependencies in an unpacked system; nil if there is none.
+func (p *Platform) load(soname, by string) *Library {
+	if l, ok := p.bySONAME[soname]; ok {
 		return l
 	}
 	p.bySONAME[soname] = nil
@@ -53,12 +54,12 @@ func (p *Platform) ask(soname, by string) *Library {
 	)
 	p.libraries = slices.Insert(slices.Clone(p.libraries), at, l)
 	for _, n := range o.Needed {
-		p.ask(n, soname)
+		p.load(n, soname)
 	}
 	return l
 }
 
-// ofObject is a library as a file of a system has it.
+// ofObject returns the library of a file.
 func ofObject(soname string, o *elfobj.Object) *Library {
 	l := &Library{
 		SONAME:    soname,

@@ -1,17 +1,18 @@
 package platform
 
-// winTags are the platforms of Windows by the machine of peobj. They are compared by address.
+// winTags are the platforms of Windows by machine. Each exists once, since they are compared by
+// address.
 var winTags = map[string]*Platform{
 	"x86":   {Name: "win32", Arch: "x86", Kind: Policy, OS: Windows},
 	"amd64": {Name: "win_amd64", Arch: "amd64", Kind: Policy, OS: Windows},
 	"arm64": {Name: "win_arm64", Arch: "arm64", Kind: Policy, OS: Windows},
 }
 
-// ForWindows returns the platform of a wheel tag for Windows by its machine: "x86", "amd64" or
-// "arm64"; nil for another one. Its libraries are in analyzer/platform/windows.
+// ForWindows returns the platform of a Windows wheel tag for a machine: "x86", "amd64" or "arm64";
+// nil for another machine. Package platform/windows describes its libraries.
 func ForWindows(machine string) *Platform { return winTags[machine] }
 
-// windowsTag returns the platform of a tag for Windows: "win_amd64"; nil for other names.
+// windowsTag returns the platform of a Windows tag such as "win_amd64"; nil for other names.
 func windowsTag(name string) *Platform {
 	for _, p := range winTags {
 		if p.Name == name {

@@ -21,7 +21,7 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("Describe(%q) = %q, want %q", version, got, want)
 		}
 	}
-	// Every node of a policy is described, but for the few that name no release.
+	// Every node of a policy has a description, except for a few that are not tied to a release.
 	unnamed := map[string]bool{"CXXABI_FLOAT128": true, "CXXABI_ARM_1.3.3": true}
 	for _, arch := range Architectures() {
 		for _, p := range All(arch) {

@@ -1,22 +1,22 @@
-// Package winload is the DLL loader of Windows as a function: which file is found for an imported
-// DLL when Python imports an extension module, and which imports no DLL of the load exports.
+// Package winload models the DLL loader of Windows: which file is found for an imported DLL when
+// Python imports an extension module, and which imports no DLL of the load exports.
 //
 //	env := winload.New(winload.Python{Interpreter: i}, peobj.Amd64, files, sources)
 //	load := env.Load(root)
 //
-// A name alone decides, without a folder and whatever its case. In this order it is looked for
-// among what is already loaded, the API sets and system DLLs of Windows, the folders that Python
-// gives to the loader, and System32:
+// DLLs are identified by file name alone, without a folder, ignoring case. The loader searches, in
+// this order, the loaded DLLs, the API sets and known DLLs of Windows, the folders that Python
+// passes to the loader, and System32. The folders of Python are
 //
-//   - from Python 3.8 on (LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR and _DEFAULT_DIRS of CPython's
-//     Python/dynload_win.c) the folder of the module that is imported, also for the DLLs of its
-//     DLLs, the folder of python.exe, and those that os.add_dll_directory added;
-//   - before, PATH in place of the latter.
+//   - since Python 3.8 (LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR and _DEFAULT_DIRS in CPython's
+//     Python/dynload_win.c) the folder of the imported module, also for dependencies of its DLLs,
+//     the folder of python.exe, and those added with os.add_dll_directory;
+//   - before 3.8, PATH instead of the latter.
 //
-// What a package's __init__.py does to that before the module is imported is read from the Python
-// source (package startup). Every import of every DLL is bound at load time, through forwarders;
-// delay-loaded DLLs are not.
+// Package startup reads from the Python sources what a package's __init__.py does before the module
+// is imported. All imports of all DLLs are bound at load time, following forwarders, except for
+// those of delay-loaded DLLs.
 //
-// It executes and opens nothing. What Windows exports is known from analyzer/platform/windows only;
-// where that doesn't know, nothing is missing.
+// Nothing is executed, and no files are opened. The exports of Windows come from
+// analyzer/platform/windows; symbols that it does not know are not reported as missing.
 package winload

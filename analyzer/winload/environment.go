@@ -10,18 +10,18 @@ import (
 	"github.com/compat-app/compat/analyzer/startup"
 )
 
-// File is one PE file of an artifact at the place where it is installed.
+// File is a PE file of an artifact at its installed path.
 type File struct {
-	Path   string // from site-packages, with slashes; "../../Library/bin/x.dll" is possible
+	Path   string // relative to site-packages, with slashes; may be "../../Library/bin/x.dll"
 	Object *peobj.Object
 
-	ordinals map[uint32]*peobj.Export // nil before an ordinal was looked up
+	ordinals map[uint32]*peobj.Export // nil before the first lookup of an ordinal
 }
 
-// Name is the name that an import finds it by, in lower case.
+// Name returns the file name in lower case, by which imports find the file.
 func (f *File) Name() string { return strings.ToLower(path.Base(f.Path)) }
 
-// export finds one export.
+// export returns an export by name or ordinal, or nil.
 func (f *File) export(s peobj.Symbol) *peobj.Export {
 	if s.Name != "" {
 		return f.Object.Export(s.Name)
@@ -39,19 +39,19 @@ func (f *File) export(s peobj.Symbol) *peobj.Export {
 // Python is the interpreter that imports the modules of an artifact.
 type Python struct {
 	windows.Interpreter
-	AnyRelease bool // the artifact is for every release: no python3XX.dll is wrong or missing
+	AnyRelease bool // the artifact is for every release, so any python3XX.dll is accepted
 }
 
-// searchesPath reports whether the DLLs of a module are looked for in PATH.
+// searchesPath reports whether the DLLs of a module are searched in PATH.
 func (p Python) searchesPath() bool { return p.Minor < 8 && !p.AnyRelease }
 
-// Environment is everything that a load can find. It is not safe for concurrent use.
+// Environment contains the files that a load can find. It is not safe for concurrent use.
 type Environment struct {
 	Python  Python
 	Machine string // of peobj: "amd64"
-	// Folders are searched for every load, from site-packages: Library/bin of a conda environment.
+	// Folders are searched in every load, relative to site-packages: Library/bin in conda.
 	Folders []string
-	// Bundled are names of DLLs, in lower case, that every load finds; what they export is not
+	// Bundled are names of DLLs, in lower case, that every load finds and whose exports are not
 	// known.
 	Bundled []string
 
@@ -59,15 +59,15 @@ type Environment struct {
 	startup *startup.Sources
 	byName  map[string][]*File // in the order of files
 	known   map[string]windows.Library
-	bound   map[pair]bool // imports that a file binds completely, without forwarders
+	bound   map[pair]bool // pairs whose imports are all bound without forwarders
 
-	root     *File // of the last load
+	root     *File // root of the last load
 	before   startup.Effects
-	preloads map[string]*File // what ctypes has loaded before it, by name
+	preloads map[string]*File // DLLs that ctypes loads before the root, by name
 }
 
-// New makes an environment of the files of an artifact. sources is what its Python sources do; nil:
-// nothing.
+// New creates an environment of the files of an artifact. sources are the effects of its Python
+// sources; nil means none.
 func New(python Python, machine string, files []*File, sources *startup.Sources) *Environment {
 	e := &Environment{
 		Python:  python,
@@ -83,25 +83,25 @@ func New(python Python, machine string, files []*File, sources *startup.Sources)
 	return e
 }
 
-// How says how a DLL was found.
+// How is the way in which a DLL was found.
 type How string
 
 // Values of How.
 const (
 	ByRoot How = "root" // the file that is loaded
-	// of the module that is imported, or of the DLL that ctypes loads
+	// the folder of the imported module, or of the DLL that ctypes loads
 	ByModule    How = "folder of module"
 	ByDirectory How = "add_dll_directory" // a folder that the artifact adds
-	ByPreload   How = "loaded before"     // by ctypes, as the artifact's Python source says
+	ByPreload   How = "loaded before"     // by ctypes, in the artifact's Python sources
 	ByPath      How = "PATH"
 	ByPython    How = "Python"  // the folder of python.exe
-	ByWindows   How = "Windows" // System32, and the names that are mapped there
+	ByWindows   How = "Windows" // System32, and names that map to its DLLs
 	ByFolder    How = "environment"
-	ByBundle    How = "bundled" // see Environment.Bundled
-	ByProgram   How = "program" // symbols of the program itself: node.exe
+	ByBundle    How = "bundled" // Environment.Bundled
+	ByProgram   How = "program" // the program itself exports the symbols: node.exe
 )
 
-// find looks for a DLL. file is nil for what Windows and Python have.
+// find looks for a DLL. file is nil for DLLs of Windows and Python.
 func (e *Environment) find(name string, root *File) (file *File, how How, ok bool) {
 	name = fileName(name)
 	lib := e.lookup(name)
@@ -154,7 +154,7 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 	return nil, "", false
 }
 
-// lookup is what is known of a DLL by its file name.
+// lookup returns the facts about a DLL by its file name.
 func (e *Environment) lookup(name string) windows.Library {
 	l, ok := e.known[name]
 	if !ok {
@@ -164,7 +164,7 @@ func (e *Environment) lookup(name string) windows.Library {
 	return l
 }
 
-// scope is what counts for a load.
+// scope returns the effects of Python sources on a load.
 func (e *Environment) scope(root *File) startup.Effects {
 	if e.root != root {
 		e.root, e.before, e.preloads = root, e.startup.Of(root.Path), map[string]*File{}
@@ -175,8 +175,8 @@ func (e *Environment) scope(root *File) startup.Effects {
 	return e.before
 }
 
-// preload adds a DLL that ctypes loads with those of its folder that it imports; the name "*"
-// stands for all of a folder.
+// preload adds a DLL that ctypes loads, and its imports from the same folder; the name "*" means
+// all DLLs of the folder.
 func (e *Environment) preload(folder, name string) {
 	if name == "*" {
 		for _, f := range e.files {
@@ -197,9 +197,9 @@ func (e *Environment) preload(folder, name string) {
 	}
 }
 
-// complete reports whether ctypes can load a DLL by its path: everything that it imports is found
-// in its own folder, in the folders that were added, or is part of Windows or Python. A Visual C++
-// runtime counts as found.
+// complete reports whether ctypes can load a DLL by its path: all its imports are in its own
+// folder, in added folders, or part of Windows or Python. Visual C++ runtimes are assumed to be
+// installed.
 func (e *Environment) complete(f *File, seen map[*File]bool) bool {
 	if seen[f] {
 		return true
@@ -226,7 +226,7 @@ func (e *Environment) complete(f *File, seen map[*File]bool) bool {
 	return true
 }
 
-// in finds a file of a folder, one for the machine first.
+// in returns a file in a folder, preferably one for the environment's machine.
 func (e *Environment) in(name, folder string) *File {
 	var other *File
 	for _, f := range e.byName[name] {
@@ -241,15 +241,15 @@ func (e *Environment) in(name, folder string) *File {
 	return other
 }
 
-// elsewhere are the files of a name for the machine, wherever they are.
+// elsewhere returns all files with a name for the machine, in any folder.
 func (e *Environment) elsewhere(name string) []*File {
 	return slices.DeleteFunc(slices.Clone(e.byName[fileName(name)]), func(f *File) bool {
 		return !f.Object.RunsOn(e.Machine)
 	})
 }
 
-// fileName is the name of an import as the loader looks for it: in lower case, with .dll where it
-// has no ending.
+// fileName normalises the name of an import as the loader does: lower case, with .dll if it has no
+// extension.
 func fileName(name string) string {
 	name = strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
 	if !strings.Contains(name, ".") {

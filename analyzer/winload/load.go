@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/windows"
 )
 
-// Load is a file with everything that its load brings in, each DLL before those that it imports.
+// Load is a root file with its dependencies, each DLL before those that it imports.
 type Load struct {
 	Root       *File
 	Found      []Found
@@ -16,34 +16,34 @@ type Load struct {
 	Unresolved []Unresolved
 }
 
-// Found is one DLL of a load.
+// Found is a DLL of a load.
 type Found struct {
-	Name     string // as the import has it; of the root its path
-	File     *File  // nil for what Windows or Python has
+	Name     string // as in the import; for the root its path
+	File     *File  // nil for DLLs of Windows and Python
 	NeededBy *File  // nil for the root
 	How      How
 }
 
 // Missing is a DLL that is not found.
 type Missing struct {
-	Name      string // as the import or the forwarder has it
+	Name      string // as in the import or the forwarder
 	NeededBy  *File
 	Library   windows.Library
-	Delay     bool    // it is loaded at the first call
-	Forwards  string  // the export of NeededBy that is forwarded to it; "" for an import
-	Elsewhere []*File // files of that name in the artifact, where no search leads
+	Delay     bool    // delay-loaded: loaded at the first call
+	Forwards  string  // the export of NeededBy that is forwarded to the DLL; "" for an import
+	Elsewhere []*File // files with that name in folders that are not searched
 }
 
-// Unresolved is an import that the DLL it names does not export.
+// Unresolved is an import that its DLL does not export.
 type Unresolved struct {
 	Symbol   peobj.Symbol
-	Library  string // as the import has it
+	Library  string // as in the import
 	NeededBy *File
-	Provider *File    // the DLL; nil for one of Windows or Python
-	Through  []string // forwarders that lead from Library to where it is absent: "libb.helper"
+	Provider *File    // the DLL; nil for DLLs of Windows and Python
+	Through  []string // forwarders from Library to the DLL that lacks the symbol: "libb.helper"
 }
 
-// Load follows the imports from a file that Python imports or ctypes loads.
+// Load follows the imports of a file that Python imports or ctypes loads.
 func (e *Environment) Load(root *File) *Load {
 	l := &Load{Root: root, Found: []Found{{Name: root.Path, File: root, How: ByRoot}}}
 	loaded := map[string]bool{root.Name(): true}
@@ -55,13 +55,13 @@ func (e *Environment) Load(root *File) *Load {
 	return l
 }
 
-// pair is a file with one of the DLLs that it imports.
+// pair is a file and a DLL that it imports.
 type pair struct {
 	by, file *File
 	library  string
 }
 
-// imports looks for what a file imports, and binds it.
+// imports finds the DLLs that a file imports, and binds its symbols.
 func (e *Environment) imports(l *Load, f *File, loaded map[string]bool) {
 	for _, d := range f.Object.Imports {
 		file, how, ok := e.find(d.Name, l.Root)
@@ -77,7 +77,7 @@ func (e *Environment) imports(l *Load, f *File, loaded map[string]bool) {
 			l.Found = append(l.Found, Found{Name: d.Name, File: file, NeededBy: f, How: how})
 		}
 		if file != nil && !file.Object.RunsOn(e.Machine) {
-			continue // it can't be loaded, whatever it exports
+			continue // it can't be loaded, so its exports do not matter
 		}
 		p := pair{f, file, fileName(d.Name)}
 		if e.bound[p] {
@@ -98,11 +98,11 @@ func (e *Environment) missing(name string, by *File, delay bool, forwards string
 	}
 }
 
-// maxForwarders bounds a chain of forwarders; the longest of Windows have three.
+// maxForwarders limits a chain of forwarders; those of Windows have at most three.
 const maxForwarders = 16
 
-// bind looks a symbol up in a DLL, and in those that its forwarders name. file is nil for a DLL of
-// Windows or Python. plain: it was found without a forwarder.
+// bind looks a symbol up in a DLL, following forwarders. file is nil for a DLL of Windows or
+// Python. plain reports that it was found without a forwarder.
 func (e *Environment) bind(
 	l *Load,
 	by, file *File,
@@ -150,7 +150,7 @@ func (e *Environment) bind(
 	return false
 }
 
-// lacks reports whether a DLL of Windows or Python is known not to have a symbol.
+// lacks reports whether a DLL of Windows or Python is known not to export a symbol.
 func (e *Environment) lacks(library string, s peobj.Symbol) bool {
 	lib := e.lookup(fileName(library))
 	if s.Name == "" {
@@ -158,7 +158,7 @@ func (e *Environment) lacks(library string, s peobj.Symbol) bool {
 	}
 	if lib.Kind == windows.Python {
 		if lib.Python.Stable() || !strings.HasPrefix(strings.TrimPrefix(s.Name, "_"), "Py") {
-			return false // what belongs to the stable ABI is a question of the wheel's tag
+			return false // the abi3 rules check the stable ABI
 		}
 		exports, known := cpython.OnWindows(lib.Python.Release, s.Name)
 		return known && !exports && !lib.Python.FreeThreaded && !lib.Python.Debug

@@ -12,7 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/startup"
 )
 
-// environment makes one of the files of an archive: PE files in the text form, and Python sources.
+// environment creates an Environment of an archive: PE files in text form, and Python sources.
 func environment(t *testing.T, python Python, archive string) *Environment {
 	t.Helper()
 	var files []*File
@@ -31,7 +31,7 @@ func environment(t *testing.T, python Python, archive string) *Environment {
 	return New(python, peobj.Amd64, files, sources)
 }
 
-// text is a load as one line for each thing that was found or is missing.
+// text formats a load, one line for each found or missing item.
 func text(l *Load) string {
 	var out []string
 	for _, f := range l.Found[1:] {
@@ -136,7 +136,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestPath holds that Python 3.7 looks in PATH.
+// TestPath checks that Python 3.7 searches PATH.
 func TestPath(t *testing.T) {
 	env := environment(
 		t,
@@ -151,8 +151,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestImportedPackage: what the __init__.py of another package does counts where the module's own
-// imports it.
+// TestImportedPackage checks that the effects of another package's __init__.py count if the
+// module's own __init__.py imports it.
 func TestImportedPackage(t *testing.T) {
 	const files = "-- extra/ext.pyd --\npe amd64\nimport libh.dll helper\n" +
 		"-- torch/lib/libh.dll --\npe amd64\nexport helper\n-- torch/__init__.py --\n" +

@@ -16,7 +16,7 @@ var libraryNames string
 //go:embed data/frameworks.txt
 var frameworkVersions string
 
-// libraries are the names of /usr/lib, without ".dylib".
+// libraries are the names of the libraries in /usr/lib, without ".dylib".
 var libraries = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
 	for line := range strings.Lines(libraryNames) {
@@ -32,7 +32,7 @@ var libraries = sync.OnceValue(func() map[string]bool {
 	return out
 })
 
-// frameworks maps frameworks that not every macOS has to the first one.
+// frameworks maps frameworks that were added to macOS later to their first release.
 var frameworks = sync.OnceValue(func() map[string]machoobj.Version {
 	out := map[string]machoobj.Version{}
 	for line := range strings.Lines(frameworkVersions) {
@@ -49,15 +49,15 @@ var frameworks = sync.OnceValue(func() map[string]machoobj.Version {
 	return out
 })
 
-// System reports whether a path is one where macOS itself keeps libraries. Most of them are in
-// the shared cache of dyld and not on disk.
+// System reports whether a path is in a folder of the system's libraries. Most of these exist only
+// in dyld's shared cache and not on disk.
 func System(library string) bool {
 	return strings.HasPrefix(library, "/usr/lib/") || strings.HasPrefix(library, "/System/Library/") ||
 		strings.HasPrefix(library, "/System/iOSSupport/")
 }
 
-// Library says since when a library at a path of the system is part of macOS. It is not known
-// for names that no list has.
+// Library returns since when a system library is part of macOS. Libraries that are not listed are
+// not Known.
 func Library(library string) Availability {
 	if rest, ok := strings.CutPrefix(library, "/usr/lib/"); ok {
 		base := strings.TrimSuffix(path.Base(rest), ".dylib")
@@ -87,7 +87,7 @@ func Library(library string) Availability {
 	return Availability{Known: true, Since: frameworks()[name]}
 }
 
-// framework gives the name of a public framework by the path of its library, as in
+// framework returns the name of a public framework from the path of its library, such as
 // /System/Library/Frameworks/Metal.framework/Versions/A/Metal.
 func framework(library string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(library, "/System/Library/Frameworks/")
@@ -101,14 +101,14 @@ func framework(library string) (name string, ok bool) {
 	return name, strings.HasSuffix(rest, name) || strings.Contains(rest, "/")
 }
 
-// Aborts reports whether macOS 10.15 and later stop a process that loads a library: the
-// unversioned names of OpenSSL, whose ABI Apple does not keep.
+// Aborts reports whether macOS 10.15 and later abort a process that loads the library: OpenSSL
+// without a version in its name, whose ABI Apple does not keep stable.
 func Aborts(library string) bool {
 	return library == "/usr/lib/libcrypto.dylib" || library == "/usr/lib/libssl.dylib"
 }
 
-// Fallback reports whether dyld finds a library by its file name in /usr/lib, where it looks
-// last for files that were built with an SDK older than macOS 14.
+// Fallback returns the path in /usr/lib that dyld tries last for a library's file name, in files
+// built with an SDK before macOS 14; ok reports whether such a library exists.
 func Fallback(name string) (found string, ok bool) {
 	found = "/usr/lib/" + path.Base(name)
 	return found, Library(found).Known

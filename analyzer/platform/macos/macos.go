@@ -1,15 +1,15 @@
-// Package macos knows what releases of macOS contain: which symbols libSystem and the C++
-// library export from which release on, which libraries are part of the system, and which
-// systems a platform tag of a wheel names.
+// Package macos describes the contents of macOS releases: since when libSystem and the C++ library
+// export a symbol, which libraries are part of the system, and which releases the platform tag of a
+// wheel stands for.
 //
 //	a := macos.Symbol("/usr/lib/libSystem.B.dylib", "_freadlink", "arm64")
 //	if a.After(machoobj.Make(11, 0)) { … } // a.Since is 13.0
 //
-// Every answer has three values. A symbol is known from a release on, or known while its age is
-// not, or not known at all; nothing follows from the last two. The tables are embedded and come
-// from public sources: headers of Darwin's C library, LLVM's availability tables, and
-// requirements of PyObjC (internal/gen/macos names them). No Apple SDK was read. Releases differ
-// by more than is known here: private libraries and most symbols of frameworks are not listed.
+// A symbol may be known with its first release, known without it, or not known; nothing can be
+// concluded in the last two cases. The tables are embedded and come from public sources: headers of
+// Darwin's C library, LLVM's availability tables, and the requirements of PyObjC (see
+// internal/gen/macos). No Apple SDK was used. Private libraries and most symbols of frameworks are
+// not listed.
 package macos
 
 import (
@@ -25,13 +25,13 @@ import (
 	"github.com/compat-app/compat/analyzer/machoobj"
 )
 
-// Availability says since when something is part of macOS. The zero value is not known.
+// Availability is since when something is part of macOS. The zero value means unknown.
 type Availability struct {
-	Known bool             // the newest macOS has it
-	Since machoobj.Version // the first macOS that has it; 0 where that is not known
+	Known bool             // the newest macOS contains it
+	Since machoobj.Version // the first release that contains it; 0 if that is not known
 }
 
-// After reports whether a release is too old to have it. It is false where that is not known.
+// After reports whether it was added after a release. It is false if that is not known.
 func (a Availability) After(release machoobj.Version) bool { return a.Since > release }
 
 //go:generate go run github.com/compat-app/compat/internal/gen/macos -ziglang ziglang.whl -pyobjc pyobjc.whl -out data
@@ -45,8 +45,8 @@ type symbol struct {
 	archs string
 }
 
-// systemSymbols maps each symbol of libSystem to what is known of it. Data that does not decode
-// is a broken build, so reading it panics; a test reads it.
+// systemSymbols maps the symbols of libSystem to their entries. Embedded data that does not decode
+// is a build error, so it panics; a test decodes it.
 var systemSymbols = sync.OnceValue(func() map[string]symbol {
 	r, err := gzip.NewReader(bytes.NewReader(packedSymbols))
 	if err != nil {
@@ -75,9 +75,8 @@ var systemSymbols = sync.OnceValue(func() map[string]symbol {
 	return out
 })
 
-// Symbol says since when a system library exports a symbol on an architecture. library is a path
-// as in a load command; what is known is of libSystem, libc++ and libc++abi, libobjc and
-// Accelerate.
+// Symbol returns since when a system library exports a symbol on an architecture. library is a path
+// as in a load command. It covers libSystem, libc++, libc++abi, libobjc and Accelerate.
 func Symbol(library, name, arch string) Availability {
 	switch base := path.Base(library); {
 	case isLibSystem(library):
@@ -110,8 +109,8 @@ func inSystem(name, arch string) Availability {
 	return Availability{Known: true, Since: s.since}
 }
 
-// Anywhere says since when any of the libraries that every process has loaded exports a symbol.
-// It is for imports that name no library.
+// Anywhere returns since when a symbol is exported by any of the libraries that every process
+// loads. It is for imports without a library.
 func Anywhere(name, arch string) Availability {
 	if a := inSystem(name, arch); a.Known {
 		return a
@@ -122,6 +121,6 @@ func Anywhere(name, arch string) Availability {
 	return InCPlusPlus(name)
 }
 
-// SystemListed reports whether all symbols of a library are known: one that is not in its list
-// is in no release that is known.
+// SystemListed reports whether the list of a library's symbols is complete, so that a symbol that
+// is not in it does not exist in any known release.
 func SystemListed(library string) bool { return isLibSystem(library) }

@@ -6,23 +6,23 @@ import (
 	"github.com/compat-app/compat/analyzer/machoobj"
 )
 
-// since is a symbol, or the beginning of the names of several, with the first macOS that has it.
+// since is the first macOS release with a symbol, or with all symbols that have a prefix.
 type since struct {
-	name   string
-	prefix bool // every name that begins like it
-	in     string
-	but    machoobj.Version
+	name     string
+	prefix   bool // match every name with the prefix
+	contains string
+	release  machoobj.Version
 }
 
 func from(major, minor int, names ...string) []since {
 	var out []since
 	for _, n := range names {
-		s := since{but: machoobj.Make(major, minor)}
+		s := since{release: machoobj.Make(major, minor)}
 		if s.name, s.prefix = strings.CutSuffix(n, "*"); !s.prefix {
 			s.name = n
 		}
 		if at := strings.Index(s.name, "…"); at >= 0 {
-			s.name, s.in = s.name[:at], s.name[at+len("…"):]
+			s.name, s.contains = s.name[:at], s.name[at+len("…"):]
 		}
 		out = append(out, s)
 	}
@@ -37,10 +37,10 @@ func concat(lists ...[]since) []since {
 	return out
 }
 
-// cplusplus are symbols of libc++ and libc++abi that not every macOS has. The sources are
-// libc++'s availability tables (libcxx/include/__availability of LLVM 11 to 14,
-// __configuration/availability.h later); where releases of LLVM disagree, the oldest macOS
-// counts. A name with … has that part anywhere behind its beginning.
+// cplusplus are symbols of libc++ and libc++abi that were added to macOS later. The sources are
+// libc++'s availability tables (libcxx/include/__availability in LLVM 11 to 14,
+// __configuration/availability.h in later releases); if they disagree, the oldest macOS is used.
+// The part of a name after … may occur anywhere after its beginning.
 var cplusplus = concat(
 	from(10, 12, "___cxa_uncaught_exceptions", "__ZSt19uncaught_exceptionsv",
 		"__ZNSt3__119__shared_mutex_base*", "__ZNSt3__118shared_timed_mutex*"),
@@ -79,16 +79,16 @@ var cplusplus = concat(
 	from(26, 1, "__ZNSt3__113__hash_memoryEPKvm"),
 )
 
-// objectiveC are entry points of the runtime that clang uses from a deployment target on
-// (clang's ObjCRuntime.h, shouldUseRuntimeFunctionForCombinedAllocInit and the functions next to
-// it).
+// objectiveC are functions of the Objective-C runtime that clang calls only for newer deployment
+// targets (shouldUseRuntimeFunctionForCombinedAllocInit and the functions next to it in clang's
+// ObjCRuntime.h).
 var objectiveC = concat(
 	from(10, 14, "_objc_alloc_init"),
 	from(10, 15, "_objc_opt_class", "_objc_opt_isKindOfClass", "_objc_opt_new",
 		"_objc_opt_respondsToSelector", "_objc_opt_self"),
 )
 
-// accelerate are the interfaces that came with LAPACK 3.9.1 (Accelerate release notes, macOS
+// accelerate are the interfaces that were added with LAPACK 3.9.1 (Accelerate release notes, macOS
 // 13.3).
 var accelerate = from(13, 3, "_…$NEWLAPACK*")
 
@@ -97,21 +97,21 @@ func find(list []since, name string) Availability {
 		rest, ok := strings.CutPrefix(name, s.name)
 		switch {
 		case !ok:
-		case s.in != "":
-			at := strings.Index(rest, s.in)
-			ok = at >= 0 && (s.prefix || at+len(s.in) == len(rest))
+		case s.contains != "":
+			at := strings.Index(rest, s.contains)
+			ok = at >= 0 && (s.prefix || at+len(s.contains) == len(rest))
 		case !s.prefix:
 			ok = rest == ""
 		}
 		if ok {
-			return Availability{Known: true, Since: s.but}
+			return Availability{Known: true, Since: s.release}
 		}
 	}
 	return Availability{}
 }
 
-// InCPlusPlus says since when the C++ library of the system exports a symbol. Only symbols that
-// are newer than macOS 10.9 are known.
+// InCPlusPlus returns since when the system's C++ library exports a symbol. It knows only symbols
+// added after macOS 10.9.
 func InCPlusPlus(name string) Availability { return find(cplusplus, name) }
 
 func inObjectiveC(name string) Availability { return find(objectiveC, name) }

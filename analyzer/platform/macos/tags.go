@@ -8,15 +8,15 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Target is what a platform tag promises for one architecture.
+// Target is the architecture and the minimum macOS of a platform tag.
 type Target struct {
 	Arch   string           // "x86_64", "arm64" or "i386"
-	Oldest machoobj.Version // the oldest macOS
+	Oldest machoobj.Version // the minimum macOS
 }
 
 var tagForm = lazyregexp.New(`^macosx_(\d+)_(\d+)_(\w+)$`)
 
-// groups are names for several architectures (packaging.tags, _mac_binary_formats).
+// groups are the architectures of a tag's suffix (packaging.tags, _mac_binary_formats).
 var groups = map[string][]string{
 	"x86_64": {"x86_64"}, "arm64": {"arm64"}, "i386": {"i386"}, "universal2": {"arm64", "x86_64"},
 	"intel": {"i386", "x86_64"}, "universal": {"i386", "x86_64"}, "fat64": {"x86_64"},
@@ -26,9 +26,8 @@ var groups = map[string][]string{
 // bigSur is the first macOS for arm64.
 var bigSur = machoobj.Make(11, 0)
 
-// Targets gives what a tag such as macosx_10_9_universal2 promises; nil for a tag of another
-// system or one that cannot be read. Nothing for arm64 runs before macOS 11.0, whatever a tag
-// says.
+// Targets returns the targets of a tag such as macosx_10_9_universal2; nil for an invalid tag or
+// one of another system. For arm64 the minimum is at least macOS 11.0.
 func Targets(tag string) []Target {
 	m := tagForm.FindStringSubmatch(tag)
 	if m == nil {
@@ -50,7 +49,7 @@ func Targets(tag string) []Target {
 	return out
 }
 
-// Merge keeps one target for each architecture, the oldest.
+// Merge returns one target for each architecture, with the oldest minimum.
 func Merge(ts []Target) []Target {
 	var out []Target
 	for _, t := range ts {

@@ -11,7 +11,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Decode reads one architecture; names gives the shared names, and is called when rows are read.
+// Decode decodes the table of one architecture. names returns the shared names; it is called when
+// rows are first read.
 func Decode(names func() *Names, data []byte) (*Set, error) {
 	text, err := expand(data)
 	if err != nil {
@@ -99,7 +100,7 @@ func (d *decoder) line(line string) error {
 	return nil
 }
 
-// rows reads the "delta.code" words of a library. Both are unsigned decimals.
+// rows decodes the "delta.code" words of a library; both are unsigned decimal numbers.
 func rows(names *Names, codes []Row, text string) ([]Row, error) {
 	if text == "" {
 		return []Row{}, nil
@@ -156,7 +157,7 @@ func expand(data []byte) (string, error) {
 	if len(data) > 4 {
 		b.Grow(
 			int(min(binary.LittleEndian.Uint32(data[len(data)-4:]), 64<<20)),
-		) // the length of the text, which gzip ends with
+		) // gzip ends with the length of the text
 	}
 	if _, err := io.Copy(&b, r); err != nil {
 		return "", err

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Encode writes the sets: the shared name list as text, and one gzip file per architecture. The
-// same sets always give the same bytes. header lines are written as comments at the top of the name
-// list.
+// Encode returns the shared name list as text, and one gzip file per architecture. The output
+// depends only on the input. The lines of header become comments at the top of the name list.
 func Encode(header []string, sets []*Set) (names []byte, byArch map[string][]byte, err error) {
 	seen := map[string]bool{}
 	for _, s := range sets {
@@ -43,9 +42,9 @@ func Encode(header []string, sets []*Set) (names []byte, byArch map[string][]byt
 	return []byte(b.String()), byArch, nil
 }
 
-// encodeSet writes lines of space-separated words. Rows of a library are one line of "delta.code"
-// words: the step in the name list from the row before, and an index into the library's "code"
-// lines (node, kind, present and hidden columns).
+// encodeSet writes lines of words separated by spaces. The rows of a library are one line of
+// "delta.code" words: the difference to the previous index into the name list, and the index of one
+// of the library's "code" lines (node, kind, masks of present and hidden columns).
 func encodeSet(s *Set, id map[string]int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "arch %s\n", s.Arch)

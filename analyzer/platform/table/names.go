@@ -2,14 +2,14 @@ package table
 
 import "strings"
 
-// Names are the names of symbols that all sets share, in one text: a name is a part of it.
+// Names is the list of symbol names that all sets share, as one text.
 type Names struct {
 	text string
-	from uint32   // where the first begins, behind the header
-	ends []uint32 // where the line feed behind each stands
+	from uint32   // offset of the first name, after the header
+	ends []uint32 // offset of the newline after each name
 }
 
-// NewNames reads the list of names; lines with # are its header.
+// NewNames indexes a list of names; lines with # are its header.
 func NewNames(text string) *Names {
 	from := 0
 	for strings.HasPrefix(text[from:], "#") {
@@ -34,10 +34,10 @@ func NewNames(text string) *Names {
 	}
 }
 
-// Len is how many there are.
+// Len returns the number of names.
 func (l *Names) Len() int { return len(l.ends) }
 
-// At is the name of that number, from 0.
+// At returns the name with index i, from 0.
 func (l *Names) At(i int) string {
 	from := l.from
 	if i > 0 {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// CompareNodes orders version nodes: no version first, then by family (GLIBC_, GLIBCXX_ …), then by
-// number, where 2.9 stands before 2.10; names without a number (GLIBC_PRIVATE, CXXABI_TM_1) stand
-// behind those with one.
+// CompareNodes orders version nodes: first those without a version, then by family (GLIBC_,
+// GLIBCXX_ …), then by number, with 2.9 before 2.10. Names without a number (GLIBC_PRIVATE,
+// CXXABI_TM_1) come last in their family.
 func CompareNodes(a, b string) int {
 	familyA, restA := split(a)
 	familyB, restB := split(b)
@@ -35,14 +35,14 @@ func CompareNodes(a, b string) int {
 	return cmp.Or(cmp.Compare(len(restA), len(restB)), cmp.Compare(a, b))
 }
 
-// SameFamily tells whether two nodes differ in their numbers only.
+// SameFamily reports whether two nodes differ only in their numbers.
 func SameFamily(a, b string) bool {
 	familyA, _ := split(a)
 	familyB, _ := split(b)
 	return familyA == familyB
 }
 
-// split cuts a node's family from its number: "GLIBC_2.17" is "GLIBC" and "2.17".
+// split returns the family and the number of a node: "GLIBC_2.17" is "GLIBC" and "2.17".
 func split(node string) (family, rest string) {
 	i := strings.IndexByte(node, '_')
 	if i < 0 {

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// Policy is one entry of auditwheel's policy files, whose JSON it reads.
+// Policy is an entry of auditwheel's policy files, with the names of their JSON.
 type Policy struct {
 	Name     string   `json:"name"`
 	Aliases  []string `json:"aliases"`
 	Priority int      `json:"priority"`
-	// Versions: architecture, then family ("GLIBCXX"), then the allowed nodes without the family
-	// ("3.4.19").
+	// Versions maps an architecture and a family ("GLIBCXX") to the allowed nodes without the
+	// family ("3.4.19").
 	Versions  map[string]map[string][]string `json:"symbol_versions"`
 	Whitelist []string                       `json:"lib_whitelist"`
 	Blacklist map[string][]string            `json:"blacklist"`
 }
 
-// EncodePolicies writes the policies as lines of words, after one that names all architectures. The
-// same policies always give the same bytes.
+// EncodePolicies returns the policies as lines of words, after a line with all architectures. The
+// output depends only on the input.
 func EncodePolicies(list []*Policy) []byte {
 	var b bytes.Buffer
 	line := func(words ...string) { b.WriteString(strings.Join(words, " ") + "\n") }
@@ -49,14 +49,14 @@ func EncodePolicies(list []*Policy) []byte {
 	return b.Bytes()
 }
 
-// PolicyArchitectures names the architectures of encoded policies, sorted.
+// PolicyArchitectures returns the architectures of encoded policies, sorted.
 func PolicyArchitectures(text string) []string {
 	line, _, _ := strings.Cut(text, "\n")
 	return strings.Fields(strings.TrimPrefix(line, "architectures"))
 }
 
-// DecodePolicies reads the policies for one architecture: Versions holds no other, and policies
-// without it are left out.
+// DecodePolicies decodes the policies that exist for an architecture; their Versions have only that
+// architecture.
 func DecodePolicies(text, arch string) ([]*Policy, error) {
 	var list []*Policy
 	for line := range strings.Lines(text) {

@@ -1,45 +1,44 @@
-// Package table is the compact form of "which library exports which symbol at which version, and
-// where": the embedded data of package platform. Its generator writes it, platform reads it; nobody
-// else needs it.
+// Package table is the file format of package platform's embedded data: which library exports which
+// symbol at which version, on which system. Its generator writes it, platform reads it.
 //
-// One Set holds one architecture, or one architecture with musl ("x86_64-musl"). It has columns (a
-// column is one system that was read: debian11, debian12 …), libraries, and for each library rows:
-// symbol, version node, and in which columns it is there and hidden. Symbol names lie in one list
-// that all architectures share, because names are most of the bytes and nearly the same everywhere.
+// A Set holds one architecture, or one architecture with musl ("x86_64-musl"). It has columns (the
+// systems that were read: debian11, debian12 …), libraries, and for each library rows: a symbol,
+// its version node, and the columns in which it is present and hidden. All architectures share one
+// list of symbol names, because the names are most of the data and almost the same everywhere.
 package table
 
 import "sync"
 
-// Set is one architecture.
+// Set is the table of one architecture.
 type Set struct {
 	Arch      string
 	Columns   []Column // at most 16
 	Libraries []*Library
 }
 
-// Column is one system that was read.
+// Column is a system whose packages were read.
 type Column struct {
-	Name  string   // "debian11"; a derived column says how: "glibc2.30"
-	Glibc string   // "2.31"; of a musl set musl's own, "1.2.5"
+	Name  string   // "debian11"; a derived column has a name such as "glibc2.30"
+	Glibc string   // "2.31"; in a set for musl, the version of musl, "1.2.5"
 	From  []string // packages read: "libc6=2.31-13+deb11u11"
 }
 
-// Library is one shared library in all columns.
+// Library is a shared library in all columns.
 type Library struct {
 	SONAME  string
-	Package string // the distribution's package that brings it, in the newest column that has it
-	Base    bool   // part of a small image with python
+	Package string // the distribution's package, in the newest column that has the library
+	Base    bool   // part of a small image with Python
 	In      []Facts
-	// by name, then by version node, oldest first; of a decoded library not before Read
+	// sorted by name, then by version node, oldest first; nil in a decoded library before Read
 	Rows []Row
 
 	once sync.Once
-	read func() ([]Row, error) // nil: Rows are there
+	read func() ([]Row, error) // nil: Rows is set
 	err  error
 }
 
-// Read gives the rows. Those of a decoded library are decoded with the first call: of hundreds of
-// libraries a check asks a few.
+// Read returns the rows. In a decoded library, the first call decodes them: a check needs few of
+// the hundreds of libraries.
 func (l *Library) Read() ([]Row, error) {
 	l.once.Do(func() {
 		if l.read != nil {
@@ -50,18 +49,18 @@ func (l *Library) Read() ([]Row, error) {
 	return l.Rows, l.err
 }
 
-// Facts is what a library says of itself in one column. Absent: Present is false.
+// Facts describes a library in one column. Present is false if the column does not have it.
 type Facts struct {
 	Present bool
 	Needed  []string
-	Nodes   []string // version definitions in file order, without the base one
+	Nodes   []string // version definitions in file order, without the base version
 }
 
-// Row is one exported symbol. Present and Hidden hold a bit per column.
+// Row is an exported symbol. Present and Hidden have one bit per column.
 type Row struct {
 	Name    string
 	Node    string // "" for a symbol without a version
-	Kind    string // as elfobj.Kind
+	Kind    string // an elfobj.Kind
 	Present uint16
 	Hidden  uint16
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// IsAPISet reports whether a name is one that the loader maps to a DLL of Windows.
+// IsAPISet reports whether a name is that of an API set, which the loader maps to a DLL of Windows.
 func IsAPISet(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasPrefix(name, "api-ms-") || strings.HasPrefix(name, "ext-ms-")
@@ -15,9 +15,9 @@ func IsAPISet(name string) bool {
 
 var contract = lazyregexp.New(`^((?:api|ext)-ms-[a-z0-9-]+-l\d+-\d+)-(\d+)\.dll$`)
 
-// apiSet reports whether Windows 10 or 11 knows an API set: it is in the table, or a later revision
-// of it is, which a system that has it accepts for the earlier ones. Absent is a name of the wrong
-// form. Every other name is Unknown: the table is not whole.
+// apiSet reports whether Windows 10 or 11 has an API set: the table has this revision or a later
+// one, which the loader accepts instead. It returns Absent for an invalid name and Unknown for
+// others, because the table is not complete.
 func apiSet(name string) Presence {
 	m := contract.FindStringSubmatch(name)
 	if m == nil {
@@ -27,7 +27,7 @@ func apiSet(name string) Presence {
 	if err != nil {
 		return Absent
 	}
-	const newest = 16 // revisions that any contract of the table has
+	const newest = 16 // the highest revision in the table
 	for r := revision; r <= newest; r++ {
 		if data().machines[m[1]+"-"+strconv.Itoa(r)+".dll"] != nil {
 			return Present

@@ -6,8 +6,9 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// providers are DLLs that a package on the index installs and makes loadable: its own import adds
-// the folder, or loads them first. The first name is the package to declare.
+// providers are the DLLs that Python packages install and make loadable: importing them adds their
+// folder to the search path or loads the DLLs. The first name is the package to declare as a
+// dependency.
 var providers = []struct {
 	name     *lazyregexp.Regexp
 	packages []string
@@ -63,8 +64,8 @@ var providers = []struct {
 		[]string{"msvc-runtime"}},
 }
 
-// Providers lists normalised names of packages on the index that are known to have a DLL; nil where
-// none is known.
+// Providers lists the normalised names of packages that are known to contain a DLL; nil if none is
+// known.
 func Providers(name string) []string {
 	name = strings.ToLower(name)
 	for _, p := range providers {

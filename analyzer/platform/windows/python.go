@@ -6,19 +6,19 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// PythonDLL is the DLL of an interpreter by its name.
+// PythonDLL describes the DLL of an interpreter, from its name.
 type PythonDLL struct {
-	Release      string // "3.12"; "3" of python3.dll, which has the stable ABI of every release
+	Release      string // "3.12"; "3" for python3.dll, which has the stable ABI
 	FreeThreaded bool   // python313t.dll
 	Debug        bool   // python312_d.dll
 }
 
-// Stable reports whether it is python3.dll, or python3t.dll.
+// Stable reports whether it is python3.dll or python3t.dll.
 func (p PythonDLL) Stable() bool { return p.Release == "3" }
 
 var pythonName = lazyregexp.New(`^python(2|3)(\d{0,2})(t?)(_d)?\.dll$`)
 
-// ParsePython reads the name of a DLL in lower case.
+// ParsePython parses the name of a DLL, in lower case.
 func ParsePython(name string) (PythonDLL, bool) {
 	m := pythonName.FindStringSubmatch(name)
 	if m == nil || m[1] == "2" && m[2] == "" {
@@ -31,14 +31,14 @@ func ParsePython(name string) (PythonDLL, bool) {
 	return p, true
 }
 
-// Interpreter is a Python of python.org's installer, with which those of conda, uv and NuGet agree
-// here.
+// Interpreter is Python as installed from python.org. The data below is the same for conda, uv and
+// NuGet.
 type Interpreter struct {
-	Minor        int // of Python 3; 0: Python 2.7
+	Minor        int // of Python 3; 0 is Python 2.7
 	FreeThreaded bool
 }
 
-// DLL is the name of its own DLL: "python312.dll".
+// DLL returns the name of the interpreter's DLL: "python312.dll".
 func (i Interpreter) DLL() string {
 	if i.Minor == 0 {
 		return "python27.dll"
@@ -50,8 +50,7 @@ func (i Interpreter) DLL() string {
 	return "python3" + strconv.Itoa(i.Minor) + t + ".dll"
 }
 
-// Windows is the oldest version of Windows that it runs on, as PEP 11 and the release notes have
-// it.
+// Windows returns the oldest version of Windows that it supports (PEP 11 and release notes).
 func (i Interpreter) Windows() string {
 	switch {
 	case i.Minor >= 13:
@@ -64,14 +63,14 @@ func (i Interpreter) Windows() string {
 	return "5.1"
 }
 
-// Installs reports whether a DLL in lower case is in the folder of python.exe of the installer, for
-// a machine.
+// Installs reports whether the installer puts a DLL, named in lower case, next to python.exe on a
+// machine.
 func (i Interpreter) Installs(name, machine string) Presence {
 	switch name {
 	case "vcruntime140.dll":
 		return present(i.Minor >= 5)
 	case "vcruntime140_1.dll":
-		// 64-bit exceptions of Visual C++ 2019; 3.8 got it in a later patch release
+		// 64-bit exceptions of Visual C++ 2019; 3.8 has it since a patch release
 		if machine != "amd64" && machine != "arm64" {
 			return Absent
 		}

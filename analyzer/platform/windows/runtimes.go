@@ -4,14 +4,14 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// VisualC is a DLL of a Visual C++ runtime.
+// VisualC describes a DLL of a Visual C++ runtime.
 type VisualC struct {
 	Product string // "2015-2022", "2013"
-	Debug   bool   // of Visual Studio only, and not redistributable
-	Modern  bool   // of the Visual C++ 2015-2022 Redistributable, which many machines have
+	Debug   bool   // part of Visual Studio only, not redistributable
+	Modern  bool   // part of the Visual C++ 2015-2022 Redistributable, which many machines have
 }
 
-// products are the Visual C++ runtimes by the number in the names of their DLLs.
+// products maps the number in the name of a runtime's DLL to the release of Visual C++.
 var products = map[string]string{
 	"70": "2002", "71": "2003", "80": "2005", "90": "2008", "100": "2010", "110": "2012",
 	"120": "2013",
@@ -23,7 +23,7 @@ var runtimeName = lazyregexp.New(
 		`(70|71|80|90|100|110|120|140)(u?d?)(?:_(?:1|2|atomic_wait|codecvt_ids|threads|app|clr0400)d?)?(u?d?)\.dll$`,
 )
 
-// visualC reads the name of a runtime's DLL.
+// visualC parses the name of a runtime's DLL.
 func visualC(name string) (VisualC, bool) {
 	if name == "ucrtbased.dll" {
 		return VisualC{Product: "2015-2022", Debug: true}, true
@@ -36,8 +36,8 @@ func visualC(name string) (VisualC, bool) {
 	return VisualC{Product: products[m[1]], Debug: debug, Modern: m[1] == "140" && !debug}, true
 }
 
-// optional are DLLs that are no part of Windows and come with something else that is not a Python
-// package.
+// optional are DLLs that are not part of Windows and are installed with products other than Python
+// packages.
 var optional = []struct {
 	name   *lazyregexp.Regexp
 	kind   Kind

@@ -1,14 +1,13 @@
-// Package windows holds what is known of the DLLs of Windows, of the Visual C++ runtimes and of
-// Python's own DLLs, by their names. An answer is Present, Absent or Unknown; nothing may be
-// concluded from Unknown.
+// Package windows describes the DLLs of Windows, of the Visual C++ runtimes and of Python, by name.
+// An answer is Present, Absent or Unknown; Unknown proves nothing.
 //
 //	l := windows.Lookup("KERNEL32.dll", peobj.Amd64)
 //	p, since := l.Exports("GetTempPath2W", peobj.Amd64) // Present, "10.0.22000"
 //
-// The embedded table is made by internal/gen/windows from the module definition files of mingw-w64.
-// It names the DLLs of Windows without the releases that have them, so a name counts for all
-// releases. For kernel32.dll and some others it lists every export, and from Windows Vista on since
-// when. It has no ordinals.
+// internal/gen/windows writes the embedded table from the module definition files of mingw-w64. It
+// lists the DLLs of Windows without the releases that have them, so a DLL is assumed to be in all
+// releases. For kernel32.dll and a few others it lists every export with the release that added it,
+// from Windows Vista on. It has no ordinals.
 package windows
 
 import (
@@ -25,7 +24,7 @@ import (
 //go:embed data/dlls.gz
 var packed []byte
 
-// Presence is an answer of three values.
+// Presence is the answer to whether something exists.
 type Presence int
 
 // Values of Presence.
@@ -35,46 +34,46 @@ const (
 	Absent
 )
 
-// Kind says where a DLL comes from.
+// Kind is the origin of a DLL.
 type Kind int
 
 // Values of Kind.
 const (
-	Other    Kind = iota // not known here: a project's own library
+	Other    Kind = iota // not known here: a library of a project
 	System               // part of Windows 10 and 11
-	APISet               // api-ms-win-…: the loader maps the name to a DLL of Windows
-	Runtime              // of Visual C++; see Library.Runtime
-	Python               // python312.dll; see Library.Python
-	Driver               // installed with a driver of hardware
-	Optional             // Microsoft's, and installed with another product
+	APISet               // api-ms-win-…: the loader maps it to a DLL of Windows
+	Runtime              // of Visual C++, see Library.Runtime
+	Python               // python312.dll, see Library.Python
+	Driver               // installed with a hardware driver
+	Optional             // installed with another product
 )
 
-// Library is what is known of a DLL by its name.
+// Library describes a DLL.
 type Library struct {
 	Name     string // in lower case
 	Kind     Kind
-	Presence Presence // on Windows by itself; of an API set whether Windows 10 or 11 knows it
-	Source   string   // of a Driver or Optional: what installs it, as in "the NVIDIA driver"
-	Runtime  *VisualC // of Runtime
+	Presence Presence // in Windows without other software; for an API set, in Windows 10 or 11
+	Source   string   // what installs a Driver or Optional DLL: "the NVIDIA driver"
+	Runtime  *VisualC // set for Runtime
 	Python   *PythonDLL
 
 	machines []string
 }
 
-// symbol is one export.
+// symbol is an export.
 type symbol struct {
 	machines []string
 	since    string
 }
 
-// tables are the embedded data.
+// tables is the decoded data.
 type tables struct {
 	machines map[string][]string          // by DLL
-	exports  map[string]map[string]symbol // by DLL: everything that it exports
+	exports  map[string]map[string]symbol // by DLL, all exports
 }
 
-// data decodes the table. Data that does not decode is a broken build, so reading it panics; a test
-// reads it.
+// data decodes the table. Embedded data that does not decode is a build error, so it panics; a test
+// decodes it.
 var data = sync.OnceValue(func() *tables {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -108,7 +107,7 @@ var data = sync.OnceValue(func() *tables {
 	return t
 })
 
-// Lookup says what a DLL is by its name, in any case, for a machine of peobj ("amd64").
+// Lookup describes a DLL by its name, in any case, for a machine of peobj ("amd64").
 func Lookup(name, machine string) Library {
 	l := Library{Name: strings.ToLower(name), Presence: Unknown}
 	if !strings.Contains(l.Name, ".") {
@@ -139,13 +138,13 @@ func Lookup(name, machine string) Library {
 	return l
 }
 
-// unlisted are DLLs of Windows 10 and 11 that mingw-w64 has no list of: the C runtime that it links
-// with by default, and ICU, which Windows has from version 1703 on (Microsoft's page "International
+// unlisted are DLLs of Windows 10 and 11 that mingw-w64 has no definition file for: the C runtime
+// that it links by default, and ICU, part of Windows since version 1703 (Microsoft, "International
 // Components for Unicode").
 var unlisted = []string{"icu.dll", "icuin.dll", "icuuc.dll", "msvcrt.dll"}
 
-// knownDLLs are those that the loader takes from System32 whatever else it finds: the registry's
-// list KnownDLLs of Windows 10, and what these import.
+// knownDLLs are the DLLs that the loader always takes from System32: the registry's KnownDLLs list
+// of Windows 10, and their dependencies.
 var knownDLLs = []string{
 	"advapi32.dll", "bcryptprimitives.dll", "cfgmgr32.dll", "clbcatq.dll", "combase.dll",
 	"comdlg32.dll", "coml2.dll", "crypt32.dll", "difxapi.dll", "gdi32.dll", "gdiplus.dll",
@@ -155,12 +154,12 @@ var knownDLLs = []string{
 	"user32.dll", "wintrust.dll", "wldap32.dll", "ws2_32.dll",
 }
 
-// KnownDLL reports whether Windows loads its own copy of the DLL, never one of the artifact.
+// KnownDLL reports whether Windows always loads its own copy of the DLL, never one of the artifact.
 func (l Library) KnownDLL() bool { return slices.Contains(knownDLLs, l.Name) }
 
-// Exports reports whether a DLL of Windows has an export on a machine, and the first release of
-// Windows that has it ("6.2" is Windows 8, "10.0.22000" the first Windows 11; "" is Windows Vista
-// and before, or unknown). Symbols by ordinal and decorated C++ names are Unknown.
+// Exports reports whether a DLL of Windows has an export on a machine, and the release of Windows
+// that added it ("6.2" is Windows 8, "10.0.22000" the first Windows 11; "" is Windows Vista or
+// earlier, or unknown). Ordinals and decorated C++ names are Unknown.
 func (l Library) Exports(name, machine string) (p Presence, since string) {
 	table := data().exports[l.host()]
 	if table == nil || strings.HasPrefix(name, "?") || strings.HasPrefix(name, "#") {
@@ -181,7 +180,7 @@ func (l Library) Exports(name, machine string) (p Presence, since string) {
 	return Present, s.since
 }
 
-// host is the DLL that has the exports of an API set; the name itself of what is none.
+// host returns the DLL that implements an API set, and the name itself for other DLLs.
 func (l Library) host() string {
 	if strings.HasPrefix(l.Name, "api-ms-win-crt-") {
 		return "ucrtbase.dll"
@@ -189,7 +188,7 @@ func (l Library) host() string {
 	return l.Name
 }
 
-// names are what people call releases of Windows, oldest first.
+// names are the product names of Windows releases, oldest first.
 var names = []struct{ version, name string }{
 	{"6.0", "Windows Vista"}, {"6.1", "Windows 7"}, {"6.2", "Windows 8"}, {"6.3", "Windows 8.1"},
 	{
@@ -203,7 +202,7 @@ var names = []struct{ version, name string }{
 	{"10.0.26100", "Windows 11 version 24H2"}, {"10.0.26200", "Windows 11 version 25H2"},
 }
 
-// Name is what people call a release: "Windows 8.1" of "6.3".
+// Name returns the product name of a version: "Windows 8.1" for "6.3".
 func Name(version string) string {
 	name := "Windows " + version
 	for _, n := range names {
@@ -214,7 +213,7 @@ func Name(version string) string {
 	return name
 }
 
-// Older reports whether one version of Windows comes before another.
+// Older reports whether version a of Windows is older than b.
 func Older(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(x), len(y)) {
