@@ -13,7 +13,7 @@ const (
 	subtypeMask = 0x00ffffff // the high byte has capability bits
 )
 
-// archName names a CPU as lipo does.
+// archName returns the name of a CPU type, as lipo prints it.
 func archName(cpu, sub uint32) string {
 	sub &= subtypeMask
 	switch {
@@ -39,13 +39,13 @@ func archName(cpu, sub uint32) string {
 	return fmt.Sprintf("cpu %d", cpu)
 }
 
-// archNumbers are those of the text form.
+// archNumbers are the CPU types and subtypes of the text form.
 var archNumbers = map[string][2]uint32{
 	"x86_64": {cpuX86 | cpu64, 3}, "x86_64h": {cpuX86 | cpu64, 8}, "i386": {cpuX86, 3},
 	"arm64": {cpuARM | cpu64, 0}, "arm64e": {cpuARM | cpu64, 2},
 }
 
-// fileTypes are MH_OBJECT and the others.
+// fileTypes maps values of filetype (MH_OBJECT, …).
 var fileTypes = map[uint32]Type{1: Relocs, 2: Executable, 6: Dylib, 8: Bundle, 10: Symbols}
 
 // platforms are the numbers of LC_BUILD_VERSION (PLATFORM_… of mach-o/loader.h).

@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 )
 
-// Load commands of mach-o/loader.h. The highest bit (LC_REQ_DYLD) makes an old dyld refuse a
-// file with a command that it does not know; it is left out here.
+// Load commands of mach-o/loader.h, without the highest bit (LC_REQ_DYLD), which makes an old dyld
+// reject a file with a command that it does not know.
 const (
 	cmdSymtab        = 0x2
 	cmdLoad          = 0xc
@@ -32,7 +32,7 @@ const (
 	requiredByDyld = 0x80000000
 )
 
-// leastCommand is the size of the fixed part of a command, its number and length included.
+// leastCommand is the size of the fixed part of a command, including its number and length.
 var leastCommand = map[uint32]int{cmdSymtab: 24, cmdLoad: 24,
 	cmdID: 24, cmdLoadWeak: 24, cmdUUID: 24, cmdRunPath: 12, cmdSignature: 16, cmdReexport: 24,
 	cmdLoadLazy: 24, cmdDyldInfo: 48, cmdLoadUpward: 24, cmdMinMacOS: 16, cmdMinIOS: 16,
@@ -107,15 +107,15 @@ func (i *image) command(cmd uint32, b []byte) error {
 	return nil
 }
 
-// built keeps the first platform, and macOS before others: a file may be built for several.
+// built records a platform. If a file has several, macOS takes precedence, then the first.
 func (i *image) built(p Platform, minOS, sdk uint32) {
 	if i.o.Platform == "" || p == MacOS && i.o.Platform != MacOS {
 		i.o.Platform, i.o.MinOS, i.o.SDK = p, Version(minOS), Version(sdk)
 	}
 }
 
-// Since macOS 15 a command for a library may carry flags, announced by a marker in the field
-// that was a time stamp (struct dylib_use_command).
+// Since macOS 15 a command for a library may have flags, which a marker in the former time stamp
+// field announces (struct dylib_use_command).
 const (
 	markerUse   = 0x1a741800
 	useWeak     = 1
@@ -147,14 +147,14 @@ func (i *image) needs(cmd uint32, b []byte) error {
 	return nil
 }
 
-// Sizes of dylib_command and rpath_command, which a text follows.
+// Sizes of dylib_command and rpath_command; a string follows them.
 const (
 	sizeDylib   = 24
 	sizeRunPath = 12
 )
 
-// text reads the string at an offset of a load command, behind its first bytes of the given size.
-// As for dyld, it has to end in the command.
+// text returns the string at an offset of a load command, which must be after the first size bytes.
+// As in dyld, it has to end inside the command.
 func text(b []byte, off, size uint32, what string) (string, error) {
 	if off < size || uint64(off) >= uint64(len(b)) {
 		return "", damaged("%s has its text at %d of %d bytes", what, off, len(b))
@@ -169,7 +169,7 @@ func text(b []byte, off, size uint32, what string) (string, error) {
 	return s, nil
 }
 
-// fixed is the text of a field that NUL bytes fill up.
+// fixed returns the text of a field that is padded with NUL bytes.
 func fixed(b []byte) string {
 	s, _, _ := bytes.Cut(b, []byte{0})
 	return string(s)

@@ -11,8 +11,8 @@ import (
 	"github.com/compat-app/compat/internal/test/needs"
 )
 
-// TestAgainstLLVM lets clang and LLVM's linker make a library in both encodings of imports, and
-// compares what Read gives with what llvm-objdump prints.
+// TestAgainstLLVM builds a library with clang and LLVM's linker in both encodings of imports, and
+// compares the result of Read with the output of llvm-objdump.
 func TestAgainstLLVM(t *testing.T) {
 	const why = "the reader is not compared with LLVM's"
 	objdump := needs.Program(t, "llvm-objdump-19", "llvm-19", why)
@@ -103,7 +103,7 @@ func found(re *regexp.Regexp, text string) []string {
 	return out
 }
 
-// same compares two lists without regard to order and repetition.
+// same compares two lists, ignoring order and repetition.
 func same(t *testing.T, what string, a, b []string) {
 	t.Helper()
 	for _, l := range []*[]string{&a, &b} {

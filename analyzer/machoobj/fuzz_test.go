@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRead: no input makes Read panic, give two answers, or give more than its bytes can hold;
-// errors are the documented ones; and what it reads of a slice that Write can write is read
-// again the same.
+// FuzzRead checks that Read is deterministic, returns no more than its input can contain and only
+// the documented errors, and that an object that Write can write is read back unchanged.
 func FuzzRead(f *testing.F) {
 	for _, text := range texts {
 		b, _ := written(f, text)
@@ -41,7 +40,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkSlice holds an object to the bytes that it comes from.
+// checkSlice checks an object against the size of its slice.
 func checkSlice(t *testing.T, o *Object, size int) {
 	if n := len(o.Imports) + len(o.Exports); n > size {
 		t.Errorf("%d symbols in %d bytes", n, size)
@@ -65,7 +64,7 @@ func checkSlice(t *testing.T, o *Object, size int) {
 	}
 	b, err := Write(o)
 	if err != nil {
-		return // it has more than a written file can hold
+		return // more than Write can write
 	}
 	f, err := read(b)
 	if err != nil || f.Slices[0].Err != nil {
@@ -84,8 +83,8 @@ func checkSlice(t *testing.T, o *Object, size int) {
 	}
 }
 
-// single are needed libraries with one attribute each, as the load commands before macOS 15
-// have.
+// single replaces each needed library by several with one attribute each, as load commands before
+// macOS 15 have.
 func single(ns []Needed) []Needed {
 	out := slices.Clone(ns)
 	for n := range out {

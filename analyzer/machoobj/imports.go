@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// importList gathers imports, each combination of name, ordinal and kind once.
+// importList collects imports without duplicates of name, ordinal and kind.
 type importList struct {
 	o    *Object
 	seen map[Import]bool
@@ -54,7 +54,7 @@ const (
 	opBindTimes     = 0xc0
 	opThreaded      = 0xd0
 	nameWeakImport  = 1
-	nameStrongInWeb = 8 // in the weak stream: a strong definition of this file, and no import
+	nameStrongInWeb = 8 // weak stream only: this file has a strong definition, so it is not an import
 )
 
 // opcodes reads the three streams of LC_DYLD_INFO.
@@ -77,7 +77,7 @@ func (i *image) opcodes(info []byte) error {
 	return nil
 }
 
-// stream runs opcodes as far as they name imports: where a symbol is written to does not matter.
+// stream interprets opcodes only as far as needed for imports; the addresses to bind are ignored.
 func stream(b []byte, l *importList, weak, lazy bool) error {
 	c := &cursor{b: b}
 	now := Import{Lazy: lazy, Coalesced: weak}
@@ -91,7 +91,7 @@ func stream(b []byte, l *importList, weak, lazy bool) error {
 		bind := false
 		switch op & 0xf0 {
 		case opDone:
-			ended = !lazy // it separates the entries of the lazy stream
+			ended = !lazy // DONE separates the entries of the lazy stream
 		case opOrdinal:
 			now.Ordinal = imm
 		case opOrdinalLong:
@@ -119,7 +119,7 @@ func stream(b []byte, l *importList, weak, lazy bool) error {
 			c.uleb()
 		case opThreaded:
 			if imm == 0 {
-				c.uleb() // the size of the table of ordinals, to which binds add
+				c.uleb() // size of the ordinal table for threaded binds
 			}
 		default:
 			return damaged("opcode %#x is not known", op)
@@ -136,7 +136,7 @@ func stream(b []byte, l *importList, weak, lazy bool) error {
 	return nil
 }
 
-// sleb passes over a signed number.
+// sleb skips a signed LEB128 number.
 func (c *cursor) sleb() {
 	for range 10 {
 		if c.u8() < 0x80 {
@@ -202,7 +202,7 @@ func (i *image) chained(command []byte) error {
 	return nil
 }
 
-// negative gives an ordinal of so many bits, whose sixteen highest values are negative.
+// negative converts an ordinal with that many bits; the sixteen highest values are negative.
 func negative(n, bits int) int {
 	if n > 1<<bits-16 {
 		return n - 1<<bits
@@ -210,8 +210,7 @@ func negative(n, bits int) int {
 	return n
 }
 
-// sortExports brings exports in the order that Object.Export searches; the first of a name
-// counts.
+// sortExports sorts exports by name for Object.Export and keeps the first of each name.
 func sortExports(o *Object) {
 	slices.SortStableFunc(o.Exports, func(a, b Export) int {
 		switch {

@@ -5,20 +5,19 @@ import (
 	"fmt"
 )
 
-// Errors of Read and of a slice. Every error wraps exactly one of them, or the error of the
-// reader.
+// Errors of Read and of a slice. Every error wraps exactly one of them, or an error of the reader.
 var (
-	ErrNotMachO  = errors.New("not a Mach-O file")           // no magic number; also an empty file
+	ErrNotMachO  = errors.New("not a Mach-O file")           // no magic number; also for an empty file
 	ErrTruncated = errors.New("truncated Mach-O file")       // a table is past the end of the slice
 	ErrDamaged   = errors.New("damaged Mach-O file")         // a field contradicts another
 	ErrTooLarge  = errors.New("Mach-O file exceeds a limit") // a table is larger than compat reads
 	ErrForeign   = errors.New("Mach-O file not supported")   // PowerPC, static library, …
 )
 
-// Limits that the size of the file alone does not give. Each is far above the largest of 600
-// slices of published wheels; together they keep one slice below 300 MB of memory.
+// Limits in addition to the size of the file. Each is far above the maximum in 600 slices of
+// published wheels; together they keep the memory for one slice below 300 MB.
 const (
-	maxSlices   = 44      // of a fat file: from 45 on the same bytes are a Java class file
+	maxSlices   = 44      // of a fat file; with 45 or more it would be a Java class file
 	maxCommands = 4 << 20 // bytes of load commands; libtorch_cpu has 5 KB
 	maxNeeded   = 4 << 10 // needed libraries; the largest seen has 61
 	maxRunPaths = 1 << 10

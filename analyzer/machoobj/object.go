@@ -8,7 +8,7 @@ import (
 
 // File is a Mach-O file: one slice per architecture.
 type File struct {
-	Fat    bool    `json:"fat"` // it has a fat header, even if it has one slice only
+	Fat    bool    `json:"fat"` // the file has a fat header, maybe with one slice only
 	Slices []Slice `json:"slices"`
 }
 
@@ -19,36 +19,36 @@ type Slice struct {
 	Err    error   `json:"-"` // why the slice could not be read
 }
 
-// Object is one slice as dyld sees it. The zero value needs, imports and exports nothing.
+// Object is a slice as dyld sees it. The zero value needs, imports and exports nothing.
 type Object struct {
 	Arch string `json:"arch"` // "x86_64", "x86_64h", "arm64", "arm64e", "i386", …
 	Type Type   `json:"type"`
 
-	InstallName   string   `json:"install_name,omitempty"` // LC_ID_DYLIB, "" where it has none
+	InstallName   string   `json:"install_name,omitempty"` // LC_ID_DYLIB; "" without one
 	Current       Version  `json:"current_version,omitzero"`
 	Compatibility Version  `json:"compatibility_version,omitzero"`
 	UUID          string   `json:"uuid,omitempty"` // LC_UUID in hex
-	Needed        []Needed `json:"needed"`         // in file order, which ordinals count
+	Needed        []Needed `json:"needed"`         // in file order; ordinals are indexes into it
 	RunPaths      []string `json:"run_paths"`      // LC_RPATH in file order
 
-	Platform Platform `json:"platform"`         // the first of LC_BUILD_VERSION, but macOS first
-	MinOS    Version  `json:"min_os,omitzero"`  // the oldest system that it was built for
+	Platform Platform `json:"platform"`         // of LC_BUILD_VERSION; macOS comes first
+	MinOS    Version  `json:"min_os,omitzero"`  // the oldest supported system
 	SDK      Version  `json:"sdk,omitzero"`     // the SDK that it was linked with
-	TwoLevel bool     `json:"two_level"`        // MH_TWOLEVEL: an import names its library
-	Fixups   Fixups   `json:"fixups,omitempty"` // how imports are written
+	TwoLevel bool     `json:"two_level"`        // MH_TWOLEVEL: imports name their library
+	Fixups   Fixups   `json:"fixups,omitempty"` // encoding of imports
 
 	ThreadLocals bool `json:"thread_locals,omitempty"` // MH_HAS_TLV_DESCRIPTORS
 
-	Imports []Import `json:"imports"` // in file order, each combination once
+	Imports []Import `json:"imports"` // in file order, without duplicates
 	Exports []Export `json:"exports"` // sorted by name
 
-	Signature *Signature `json:"signature"` // nil: not signed
+	Signature *Signature `json:"signature"` // nil if not signed
 }
 
-// Type is the kind of a file (filetype of its header).
+// Type is the filetype of the header.
 type Type string
 
-// File types. dyld loads the first three; the others are never loaded.
+// File types. dyld loads only the first three.
 const (
 	Executable Type = "execute"
 	Dylib      Type = "dylib"
@@ -57,10 +57,10 @@ const (
 	Symbols    Type = "dsym"
 )
 
-// Loadable reports whether dyld ever loads a file of this type.
+// Loadable reports whether dyld can load a file of this type.
 func (t Type) Loadable() bool { return t == Executable || t == Dylib || t == Bundle }
 
-// Platform is the system of LC_BUILD_VERSION: "macos", "ios", …; "" where no command names one.
+// Platform is the platform of LC_BUILD_VERSION: "macos", "ios", …; "" without such a command.
 type Platform string
 
 // MacOS is the platform that compat checks.
@@ -69,54 +69,56 @@ const MacOS Platform = "macos"
 // Fixups is the encoding of imports.
 type Fixups string
 
-// Encodings: chained fixups (macOS 11 and later), opcodes (10.6), a symbol table alone.
+// Encodings: chained fixups (macOS 11 and later), bind opcodes (10.6 and later), only a symbol
+// table.
 const (
 	Chained Fixups = "chained"
 	Opcodes Fixups = "opcodes"
 	Table   Fixups = "symtab"
 )
 
-// Needed is a library that a load command names.
+// Needed is a library in a load command.
 type Needed struct {
 	Path          string  `json:"path"`               // as written: "@rpath/libfoo.dylib"
 	Weak          bool    `json:"weak,omitempty"`     // may be absent
-	Reexport      bool    `json:"reexport,omitempty"` // its exports count as exports of this file
+	Reexport      bool    `json:"reexport,omitempty"` // its exports are exports of this file too
 	Upward        bool    `json:"upward,omitempty"`
 	Lazy          bool    `json:"lazy,omitempty"` // loaded at first use
 	Current       Version `json:"current_version,omitzero"`
-	Compatibility Version `json:"compatibility_version,omitzero"` // the lowest that old dyld accepted
+	Compatibility Version `json:"compatibility_version,omitzero"` // minimum, for old dyld
 }
 
 // Ordinals below 1 have special meanings (mach-o/loader.h, BIND_SPECIAL_DYLIB_…).
 const (
 	Self   = 0  // the file itself
 	Main   = -1 // the main executable
-	Flat   = -2 // every image that is loaded, in load order
-	AnyDef = -3 // C++ coalescing: any image that defines it, the file's own copy included
+	Flat   = -2 // all loaded images, in load order
+	AnyDef = -3 // C++ coalescing: any image with a definition, including the file itself
 )
 
 // Import is a symbol that dyld looks up.
 type Import struct {
 	Name    string `json:"name"`
 	Ordinal int    `json:"ordinal"`        // n >= 1: Needed[n-1]; else Self, Main, Flat or AnyDef
-	Weak    bool   `json:"weak,omitempty"` // null where it is absent
-	Lazy    bool   `json:"lazy,omitempty"` // bound at first call, except under RTLD_NOW
-	// Coalesced marks an entry of the weak bind opcodes: the file has a copy of its own that is
-	// used where nobody else has one.
+	Weak    bool   `json:"weak,omitempty"` // null if it is not found
+	Lazy    bool   `json:"lazy,omitempty"` // bound at the first call, unless RTLD_NOW is set
+	// Coalesced marks an entry of the weak bind opcodes: the file has its own copy, which is used
+	// if no other image has one.
 	Coalesced bool `json:"coalesced,omitempty"`
 }
 
-// Export is a symbol that others can import.
+// Export is a symbol that other files can import.
 type Export struct {
 	Name        string `json:"name"`
 	Weak        bool   `json:"weak,omitempty"` // a weak definition
 	ThreadLocal bool   `json:"thread_local,omitempty"`
-	// Of a re-exported symbol Ordinal is the library that has it, else 0, and As its name there.
+	// For a re-exported symbol, Ordinal is its library and As its name there; otherwise Ordinal is
+	// 0.
 	Ordinal int    `json:"ordinal,omitempty"`
 	As      string `json:"as,omitempty"`
 }
 
-// Export finds an export by name.
+// Export returns the export with a name; ok is false without one.
 func (o *Object) Export(name string) (Export, bool) {
 	n, ok := slices.BinarySearchFunc(o.Exports, name, func(e Export, name string) int {
 		return cmp.Compare(e.Name, name)
@@ -127,7 +129,7 @@ func (o *Object) Export(name string) (Export, bool) {
 	return o.Exports[n], true
 }
 
-// Extension reports whether the file defines an initialization function of a Python module.
+// Extension reports whether the file exports the init function of a Python module.
 func (o *Object) Extension() bool {
 	n, _ := slices.BinarySearchFunc(o.Exports, "_PyInit_", func(e Export, name string) int {
 		return cmp.Compare(e.Name, name)
@@ -135,11 +137,10 @@ func (o *Object) Extension() bool {
 	return n < len(o.Exports) && strings.HasPrefix(o.Exports[n].Name, "_PyInit_")
 }
 
-// Signature is the code signature of a slice. On arm64 the kernel refuses code without a valid
-// one.
+// Signature is the code signature of a slice. On arm64 the kernel rejects code without a valid one.
 type Signature struct {
-	AdHoc bool `json:"ad_hoc"` // no certificate: made by the linker or by codesign -s -
-	// Stale says why the signature does not match the bytes of the file, "" where it does. The
-	// kernel stops a process that touches such a page ("Code Signature Invalid").
+	AdHoc bool `json:"ad_hoc"` // without a certificate: made by the linker or by codesign -s -
+	// Stale is why the signature does not match the file; "" if it matches. The kernel kills a
+	// process that accesses a page with a wrong hash ("Code Signature Invalid").
 	Stale string `json:"stale,omitempty"`
 }

@@ -22,8 +22,8 @@ const (
 	magicBitcode = 0xdec0170b
 )
 
-// Is reports whether a file begins like a Mach-O file. A Java class file has the magic number of
-// a fat file, followed by its version, which is at least 45.
+// Is reports whether a file starts like a Mach-O file. A Java class file has the same magic number
+// as a fat file, followed by its version, which is at least 45.
 func Is(head []byte) bool {
 	if len(head) < 8 {
 		return false
@@ -37,8 +37,8 @@ func Is(head []byte) bool {
 	return false
 }
 
-// Read reads a thin or fat file of size bytes. It returns an error if the file is not Mach-O or
-// its fat header is damaged; a slice that could not be read has its own error.
+// Read reads a thin or fat file of size bytes. It returns an error if the file is not Mach-O or its
+// fat header is damaged. A slice that could not be read has its own error.
 func Read(r io.ReaderAt, size int64) (*File, error) {
 	var head [8]byte
 	if size < int64(len(head)) {
@@ -97,7 +97,7 @@ func readFat(r io.ReaderAt, size int64, wide bool, n uint32) (*File, error) {
 	return f, nil
 }
 
-// readSlice reads one slice; arch is what a fat header calls it, "" in a thin file.
+// readSlice reads a slice; arch is its architecture in the fat header, "" in a thin file.
 func readSlice(r io.ReaderAt, from, size int64, arch string) Slice {
 	i := &image{r: io.NewSectionReader(r, from, size), size: uint64(size)}
 	o, err := i.read()
@@ -118,7 +118,7 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// image is a slice while it is read.
+// image is the state of reading a slice.
 type image struct {
 	r    *io.SectionReader
 	size uint64
@@ -126,7 +126,7 @@ type image struct {
 	o    *Object
 
 	wide   bool              // 64 bits
-	tables map[uint32][]byte // load commands that are read last, by number
+	tables map[uint32][]byte // load commands to process last, by number
 }
 
 // table reads count bytes at an offset of the slice.
@@ -175,7 +175,7 @@ func (i *image) read() (*Object, error) {
 		ThreadLocals: flags&flagThreadLocals != 0, Needed: []Needed{}, RunPaths: []string{},
 		Imports: []Import{}, Exports: []Export{}}
 	if !kind.Loadable() {
-		return i.o, nil // nothing of it is loaded, so its tables do not matter
+		return i.o, nil // it is never loaded, so its tables do not matter
 	}
 	start := uint64(28)
 	if i.wide {
@@ -204,7 +204,7 @@ const (
 	flagThreadLocals = 0x800000
 )
 
-// symbols fills Imports and Exports.
+// symbols sets Imports and Exports.
 func (i *image) symbols() error {
 	info := i.tables[cmdDyldInfo]
 	chained, trie := i.tables[cmdChainedFixups], i.tables[cmdExportsTrie]
@@ -240,7 +240,7 @@ func place(b []byte) (off, count uint64) {
 	return uint64(le.Uint32(b)), uint64(le.Uint32(b[4:]))
 }
 
-// cursor reads numbers of a table; bad is set once it runs past its end.
+// cursor reads a table. Reading past its end sets bad.
 type cursor struct {
 	b   []byte
 	at  int
@@ -256,7 +256,7 @@ func (c *cursor) u8() byte {
 	return c.b[c.at-1]
 }
 
-// uleb reads a number of LEB128, unsigned. More than 64 bits are bad.
+// uleb reads an unsigned LEB128 number of up to 64 bits.
 func (c *cursor) uleb() uint64 {
 	var v uint64
 	for shift := 0; ; shift += 7 {
@@ -272,7 +272,7 @@ func (c *cursor) uleb() uint64 {
 	}
 }
 
-// count reads a number that has to fit into an int.
+// count reads a number that must fit into an int.
 func (c *cursor) count() int {
 	n := c.uleb()
 	if n > math.MaxInt32 {
@@ -282,7 +282,7 @@ func (c *cursor) count() int {
 	return int(n)
 }
 
-// text reads up to a NUL byte. The result shares memory with the table.
+// text reads up to a NUL byte. The result aliases the table.
 func (c *cursor) text() []byte {
 	rest := c.b[min(c.at, len(c.b)):]
 	n := slices.Index(rest, 0)

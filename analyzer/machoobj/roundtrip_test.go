@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// texts are files in the text form, by what they show.
+// texts are files in the text form, by what they contain.
 var texts = map[string]string{
 	"extension": `macho arm64
 needed @rpath/libh.dylib compat=3.0 current=3.1
@@ -84,7 +84,7 @@ func asJSON(t testing.TB, v any) string {
 	return string(b)
 }
 
-// TestWhatIsWrittenIsRead writes each text as a file and reads it again.
+// TestWhatIsWrittenIsRead writes each text as a file and reads it back.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for name, text := range texts {
 		b, want := written(t, text)
@@ -100,11 +100,11 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 				continue
 			}
 			if s.Object.Signature != nil && s.Object.Signature.Stale != "" {
-				s.Object.Signature.Stale = "yes" // as the text form writes it
+				s.Object.Signature.Stale = "yes" // the text form does not have the reason
 			}
 			got = append(got, s.Object)
 		}
-		if name == "object" { // nothing of it is read
+		if name == "object" { // its tables are not read
 			want[0].Platform, want[0].MinOS, want[0].SDK, want[0].Fixups = "", 0, 0, ""
 		}
 		if a, b := asJSON(t, got), asJSON(t, want); a != b {
@@ -116,8 +116,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// TestEachCutIsAnError cuts a file at every length: never a panic, never a slice that seems
-// whole.
+// TestEachCutIsAnError truncates a file at every length: each must give an error without a panic.
 func TestEachCutIsAnError(t *testing.T) {
 	for _, name := range []string{"extension", "library", "old"} {
 		b, _ := written(t, texts[name])
@@ -130,7 +129,8 @@ func TestEachCutIsAnError(t *testing.T) {
 	}
 }
 
-// TestJavaIsNotMachO tells a Java class file from a fat file, which have the same magic number.
+// TestJavaIsNotMachO checks that a Java class file, with the magic number of a fat file, is
+// rejected.
 func TestJavaIsNotMachO(t *testing.T) {
 	class := []byte{0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 52, 0, 1}
 	if _, err := read(class); !errors.Is(err, ErrNotMachO) {

@@ -19,12 +19,12 @@ const (
 
 	hashSHA1      = 1
 	hashSHA256    = 2
-	hashSHA256Cut = 3 // the first 20 bytes
+	hashSHA256Cut = 3 // truncated to 20 bytes
 
-	headerCodeDirectory = 44 // bytes of its first version
+	headerCodeDirectory = 44 // size in the first version
 )
 
-// signature reads LC_CODE_SIGNATURE and compares its hashes with the pages of the file.
+// signature reads LC_CODE_SIGNATURE and checks its hashes against the pages of the file.
 func (i *image) signature() error {
 	command := i.tables[cmdSignature]
 	if command == nil {
@@ -69,12 +69,12 @@ func (i *image) signature() error {
 	return err
 }
 
-// directory is a CodeDirectory: hashes of the pages of a file.
+// directory is a CodeDirectory: the hashes of a file's pages.
 type directory struct {
 	hashes         []byte // of pages
 	pages, limit   uint64
 	kind, hashSize byte
-	pageSize       uint64 // 0: one page for everything
+	pageSize       uint64 // 0: the whole file is one page
 }
 
 func newDirectory(b []byte) directory {
@@ -84,7 +84,7 @@ func newDirectory(b []byte) directory {
 	if b[39] > 0 && b[39] < 32 {
 		d.pageSize = 1 << b[39]
 	}
-	const has64 = 0x20300 // the version from which on there is a limit of 64 bits
+	const has64 = 0x20300 // since this version, limit has 64 bits
 	if be.Uint32(b[8:]) >= has64 && len(b) >= 64 {
 		if limit := be.Uint64(b[56:]); limit != 0 {
 			d.limit = limit
@@ -96,7 +96,7 @@ func newDirectory(b []byte) directory {
 	return d
 }
 
-// rank orders hash types as the kernel prefers them; 0 is one that is not checked here.
+// rank returns the kernel's preference for the hash type; 0 for types that are not supported here.
 func (d directory) rank() int {
 	switch d.kind {
 	case hashSHA1:
@@ -116,7 +116,7 @@ func (d directory) hash() hash.Hash {
 	return sha256.New()
 }
 
-// stale says why a directory does not match the slice up to the signature, "" where it does.
+// stale returns why a directory does not match the slice up to the signature; "" if it matches.
 func (i *image) stale(d directory, end uint64) (string, error) {
 	if d.rank() == 0 {
 		return "it has no list of hashes that compat knows", nil

@@ -20,8 +20,8 @@ const (
 	ordinalMain = 0xff
 )
 
-// symtab reads the symbol table, which only files without fixups (older than macOS 10.6) or
-// without an export trie need.
+// symtab reads the symbol table. It is needed only for files without fixups (before macOS 10.6) or
+// without an export trie.
 func (i *image) symtab(imports, exports bool) error {
 	command := i.tables[cmdSymtab]
 	le := binary.LittleEndian
@@ -80,7 +80,7 @@ func (i *image) symtab(imports, exports bool) error {
 	return nil
 }
 
-// tableOrdinal is the library in the high byte of n_desc.
+// tableOrdinal returns the ordinal in the high byte of n_desc.
 func tableOrdinal(o *Object, desc uint16) int {
 	switch n := int(desc >> 8); {
 	case !o.TwoLevel || n == ordinalFlat:

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Parse reads the text form of one file. It is meant for tests: Write makes a file of what it
-// returns.
+// Parse reads a file in the text form. It is meant for tests, with Write.
 func Parse(text string) ([]*Object, error) {
 	var out []*Object
 	for n, line := range strings.Split(text, "\n") {
@@ -65,7 +64,7 @@ func newObject(words []string) (*Object, error) {
 	return o, nil
 }
 
-// line reads one line about an object.
+// line parses a line about an object.
 func (o *Object) line(keyword string, words []string) (err error) {
 	least := map[string]int{"flat-namespace": 0, "thread-locals": 0, "import": 2, "version": 2}
 	if n, ok := least[keyword]; ok && len(words) < n || !ok && len(words) < 1 {
@@ -121,7 +120,7 @@ func (o *Object) line(keyword string, words []string) (err error) {
 	return err
 }
 
-// needs reads [weak|reexport|upward|lazy] PATH [current=1.2] [compat=1.0].
+// needs parses [weak|reexport|upward|lazy] PATH [current=1.2] [compat=1.0].
 func (o *Object) needs(words []string) (err error) {
 	n := Needed{Current: Make(1, 0), Compatibility: Make(1, 0)}
 	for _, w := range words {
@@ -155,7 +154,7 @@ func (o *Object) needs(words []string) (err error) {
 	return nil
 }
 
-// ordinals are the words for those below 1.
+// ordinals are the names of the special ordinals.
 var ordinals = map[string]int{"flat": Flat, "self": Self, "main": Main, "any": AnyDef}
 
 func (o *Object) ordinal(from string) (int, error) {
@@ -169,7 +168,7 @@ func (o *Object) ordinal(from string) (int, error) {
 	return n + 1, nil
 }
 
-// imports reads [weak] NAME FROM.
+// imports parses [weak] NAME FROM.
 func (o *Object) imports(words []string) (err error) {
 	var i Import
 	if words[0] == "weak" && len(words) == 3 {
@@ -186,7 +185,7 @@ func (o *Object) imports(words []string) (err error) {
 	return nil
 }
 
-// exports reads [weak] [tlv] NAME [= OTHER FROM].
+// exports parses [weak] [tlv] NAME [= OTHER FROM].
 func (o *Object) exports(words []string) (err error) {
 	var e Export
 	for len(words) > 1 && (words[0] == "weak" || words[0] == "tlv") {

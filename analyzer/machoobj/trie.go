@@ -11,15 +11,15 @@ const (
 	exportResolver = 0x10
 )
 
-// node is a place in the trie whose children are not all read.
+// node is a node of the trie with children left to read.
 type node struct {
-	at     int // of the next child
-	left   int // children
-	prefix int // bytes of the name so far
+	at     int // offset of the next child
+	left   int // number of children left
+	prefix int // length of its name
 }
 
-// trie reads the export trie. A node is a length and an entry, then a count of children, each a
-// part of a name and the place of a node.
+// trie reads the export trie. A node has a length, an entry, the number of children and, for each
+// child, a part of the name and the offset of a node.
 func (i *image) trie(off, count uint64) error {
 	const what = "the export trie"
 	b, err := i.table(off, count, what)
@@ -41,10 +41,10 @@ func (i *image) trie(off, count uint64) error {
 type trieReader struct {
 	b       []byte
 	o       *Object
-	visited []uint64 // a bit for each byte: a trie with a cycle never ends
-	name    []byte   // of the node at hand
-	text    []byte   // all names
-	ends    []int    // of each in text, and where the next begins
+	visited []uint64 // a bit for each byte; prevents endless cycles
+	name    []byte   // of the current node
+	text    []byte   // all names, concatenated
+	ends    []int    // end of each name in text
 	stack   []node
 }
 
@@ -76,7 +76,7 @@ func (t *trieReader) run() error {
 	return nil
 }
 
-// enter reads the node at a place, whose name is t.name.
+// enter reads the node at an offset; t.name is its name.
 func (t *trieReader) enter(at int) error {
 	if at >= len(t.b) {
 		return damaged("a node is at byte %d of %d", at, len(t.b))

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Version is a version as load commands write it: 16 bits major, 8 bits minor, 8 bits patch.
-// Versions compare as numbers; 0 means that none is given.
+// Version is a version in the encoding of load commands: 16 bits major, 8 bits minor, 8 bits patch.
+// Versions compare as numbers; 0 means no version.
 type Version uint32
 
-// Make gives the version major.minor.
+// Make returns the version major.minor.
 func Make(major, minor int) Version { return Version(major<<16 | minor<<8) }
 
-// String writes "11.0" or "10.13.6".
+// String returns "11.0" or "10.13.6".
 func (v Version) String() string {
 	s := fmt.Sprintf("%d.%d", v>>16, v>>8&0xff)
 	if patch := v & 0xff; patch != 0 {
@@ -22,16 +22,16 @@ func (v Version) String() string {
 	return s
 }
 
-// MarshalText writes String.
+// MarshalText returns String.
 func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText parses the result of MarshalText.
 func (v *Version) UnmarshalText(b []byte) (err error) {
 	*v, err = ParseVersion(string(b))
 	return err
 }
 
-// ParseVersion reads "11", "11.0" or "10.13.6".
+// ParseVersion parses "11", "11.0" or "10.13.6".
 func ParseVersion(s string) (Version, error) {
 	parts := strings.Split(s, ".")
 	if len(parts) > 3 {

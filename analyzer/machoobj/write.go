@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Write makes a file of objects: a thin one of one object, a fat one of several. It is meant for
-// tests: the file has no code, and what Read gives of it equals the objects. It returns an error
-// for what a file cannot hold, such as two objects for one architecture.
+// Write returns a thin file of one object, or a fat file of several. It is meant for tests: the
+// file has no code, and Read returns equal objects. It returns an error for what a file cannot
+// contain, such as two objects for one architecture.
 func Write(objects ...*Object) ([]byte, error) {
 	var parts [][]byte
 	var archs []string
@@ -47,17 +47,17 @@ func pad(b []byte, to int) []byte {
 	return append(b, make([]byte, (to-len(b)%to)%to)...)
 }
 
-// sizeHeader is the size of mach_header_64; that of 32 bits has four less.
+// sizeHeader is the size of mach_header_64; the 32-bit header is four bytes smaller.
 const sizeHeader = 32
 
-// writer puts one slice together: load commands, then the tables that they name.
+// writer builds a slice: load commands, then the tables that they refer to.
 type writer struct {
 	o        *Object
 	wide     bool
 	count    uint32
 	commands []byte
 	linkedit []byte
-	base     int // where linkedit begins in the file
+	base     int // offset of linkedit in the file
 }
 
 func writeSlice(o *Object) ([]byte, error) {
@@ -65,7 +65,8 @@ func writeSlice(o *Object) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("architecture %q cannot be written", o.Arch)
 	}
-	// The size of the commands does not depend on where tables are, so a first pass measures it.
+	// The size of the commands does not depend on the offsets of tables; the first pass measures
+	// it.
 	w := &writer{o: o, wide: cpu[0]&cpu64 != 0}
 	if err := w.all(); err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func writeSlice(o *Object) ([]byte, error) {
 	if o.Signature != nil {
 		signed := signature(b)
 		if o.Signature.Stale != "" {
-			b[27] ^= 0x40 // a bit of the flags that nothing uses
+			b[27] ^= 0x40 // an unused bit of the flags
 		}
 		b = append(b, signed...)
 	}
@@ -116,7 +117,7 @@ func words(vs ...uint32) []byte {
 	return b
 }
 
-// command adds a load command; text is put behind its fixed part.
+// command adds a load command; text follows its fixed part.
 func (w *writer) command(cmd uint32, fixed []byte, text string) {
 	b := pad(append(append(make([]byte, 8), fixed...), text...), 8)
 	copy(b, words(cmd, uint32(len(b))))
@@ -124,7 +125,7 @@ func (w *writer) command(cmd uint32, fixed []byte, text string) {
 	w.count++
 }
 
-// table adds bytes to the end of the file and gives their offset and size.
+// table appends bytes to the file and returns their offset and size.
 func (w *writer) table(b []byte) (off, size uint32) {
 	w.linkedit = pad(w.linkedit, 8)
 	off = uint32(w.base + len(w.linkedit))
@@ -198,7 +199,7 @@ func (w *writer) symbols() error {
 	return nil
 }
 
-// opcodes writes each import by itself.
+// opcodes writes each import separately.
 func (w *writer) opcodes() (bind, lazy, weak []byte) {
 	for _, i := range w.o.Imports {
 		to := &bind
@@ -228,7 +229,7 @@ func (w *writer) opcodes() (bind, lazy, weak []byte) {
 	return bind, lazy, weak
 }
 
-// chained writes the table of imports in format 3; there are no chains.
+// chained writes the imports table in format 3, without chains.
 func (w *writer) chained() ([]byte, error) {
 	var table, names []byte
 	names = append(names, 0)
@@ -247,15 +248,14 @@ func (w *writer) chained() ([]byte, error) {
 	return slices.Concat(head, words(0), table, names), nil
 }
 
-// writeTrie writes a trie whose root has a child for each export, in tables of at most 255
-// children.
+// writeTrie writes a trie with a leaf for each export. A node has at most 255 children.
 func writeTrie(exports []Export) ([]byte, error) {
 	if len(exports) == 0 {
 		return nil, nil
 	}
 	const most = 200
-	// A root with empty edges to groups, each with an edge per symbol. Places of fixed width make
-	// one pass enough.
+	// The root has empty edges to groups, and each group an edge per symbol. Offsets have a fixed
+	// width, so that one pass is enough.
 	const width = 5
 	place := func(b []byte, at int) {
 		for k := range width {
@@ -351,9 +351,9 @@ func (w *writer) symtab() {
 	w.command(cmdSymtab, words(so, uint32(len(w.o.Imports)+len(w.o.Exports)), no, nn), "")
 }
 
-const signedPage = 12 // the page size of an ad hoc signature, as a power of two
+const signedPage = 12 // page size of an ad hoc signature, as a power of two
 
-// signature makes an ad hoc signature of the bytes before it.
+// signature returns an ad hoc signature of code.
 func signature(code []byte) []byte {
 	be := binary.BigEndian
 	ident := []byte("compat\x00")

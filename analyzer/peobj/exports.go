@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// readExports reads the export directory: a table of addresses by ordinal, and names with the index
-// of each.
+// readExports reads the export directory: addresses by ordinal, and names with an index into them.
 func readExports(m *image, h *header, o *Object) error {
 	const size = 40
 	d := h.dirs[dirExport]
@@ -87,14 +86,14 @@ func readExports(m *image, h *header, o *Object) error {
 	return nil
 }
 
-// sortExports puts names first, in their order.
+// sortExports sorts exports by name; those without a name come last, by ordinal.
 func (o *Object) sortExports() {
 	slices.SortStableFunc(o.Exports, func(a, b Export) int {
 		return cmp.Or(afterNames(a, b.Name), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 }
 
-// afterNames compares an export with a name; one without a name comes after all names.
+// afterNames compares an export with a name; exports without a name come after all names.
 func afterNames(e Export, name string) int {
 	if (e.Name == "") != (name == "") {
 		return cmp.Compare(name, e.Name)
@@ -102,7 +101,7 @@ func afterNames(e Export, name string) int {
 	return cmp.Compare(e.Name, name)
 }
 
-// Export finds an export by its name, which is not "". It is nil where there is none.
+// Export returns the export with a name, which must not be ""; nil without one.
 func (o *Object) Export(name string) *Export {
 	n, ok := slices.BinarySearchFunc(o.Exports, name, afterNames)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// readManaged reads the flags of a .NET header: a file of intermediate code only is compiled where
-// it runs.
+// readManaged reads the flags of the .NET header. A file with only intermediate code is compiled
+// when it runs.
 func readManaged(m *image, h *header, o *Object) error {
 	const ilOnly = 1
 	at := h.dirs[dirCLR].rva
@@ -53,9 +53,8 @@ func readHybrid(m *image, h *header, o *Object) error {
 	return nil
 }
 
-// readManifest looks in the resources for a manifest, which names side-by-side assemblies.
-// Resources decide nothing else about loading, so damage in them is ignored, as the loader does
-// until somebody asks for one.
+// readManifest looks for a manifest in the resources, which names side-by-side assemblies.
+// Resources do not affect loading otherwise, so damaged ones are ignored, as in the loader.
 func readManifest(m *image, h *header, o *Object) error {
 	const manifest = 24
 	root := h.dirs[dirResource].rva
@@ -88,14 +87,14 @@ func readManifest(m *image, h *header, o *Object) error {
 	return nil
 }
 
-// resource is one entry of a resource directory.
+// resource is an entry of a resource directory.
 type resource struct {
-	id     uint32 // of an entry without a name
-	at     uint64 // from the start of all resources
+	id     uint32 // for an entry without a name
+	at     uint64 // offset from the start of the resources
 	folder bool
 }
 
-// resources lists a folder of resources; nil where it can't be read.
+// resources lists a resource directory; nil if it cannot be read.
 func (m *image) resources(root, at uint64, left *int) []resource {
 	const size = 16
 	b, err := m.bytes(root+at, size, "the resources")
@@ -122,7 +121,7 @@ func (m *image) resources(root, at uint64, left *int) []resource {
 	return out
 }
 
-// assemblies reads the names under dependentAssembly in a manifest; none where it is no XML.
+// assemblies returns the names under dependentAssembly in a manifest; nil if it is not XML.
 func assemblies(text []byte) []string {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.Strict = false

@@ -10,21 +10,21 @@ import (
 
 var little = binary.LittleEndian
 
-// image is a PE file as the loader maps it. Addresses are relative to the image base (RVA). No
-// method trusts one.
+// image is a PE file as the loader maps it. Addresses are relative to the image base (RVA), and are
+// untrusted.
 type image struct {
 	r        io.ReaderAt
 	size     uint64
-	headers  uint64 // bytes that are mapped at address 0
+	headers  uint64 // bytes mapped at address 0
 	sections []section
-	flat     bool // sections are aligned below a page, so that an address is an offset in the file
+	flat     bool // section alignment below a page, so addresses are file offsets
 
 	pages   map[uint64][]byte
-	symbols uint64 // left of the budget
-	text    uint64 // left of the budget
+	symbols uint64 // remaining budget
+	text    uint64 // remaining budget
 }
 
-// section is a part of the file at an address. What it has beyond raw is zero.
+// section maps a part of the file to an address. Bytes after raw are zero.
 type section struct {
 	start, size uint64 // addresses
 	off, raw    uint64 // in the file
@@ -32,11 +32,11 @@ type section struct {
 
 const (
 	pageSize = 16 << 10
-	maxPages = 256 // that are kept: 4 MB
+	maxPages = 256 // cached pages: 4 MB
 )
 
-// place finds the section of an address: the offset in the file and how many bytes are there, and
-// how many zeros follow.
+// place returns the file offset of an address, the number of bytes there, and the number of zero
+// bytes that follow.
 func (m *image) place(rva uint64) (off, n, zeros uint64, ok bool) {
 	if m.flat {
 		return rva, m.size - min(rva, m.size), 0, rva < m.size
@@ -57,7 +57,7 @@ func (m *image) place(rva uint64) (off, n, zeros uint64, ok bool) {
 	return 0, 0, 0, false
 }
 
-// bytes reads n bytes at an address. The caller has bounded n.
+// bytes reads n bytes at an address. The caller limits n.
 func (m *image) bytes(rva, n uint64, what string) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -75,7 +75,7 @@ func (m *image) bytes(rva, n uint64, what string) ([]byte, error) {
 	return b, nil
 }
 
-// read fills b from the file, through pages that are kept: tables and names are near each other.
+// read fills b from the file through a page cache: tables and names are close to each other.
 func (m *image) read(b []byte, off uint64, what string) error {
 	for len(b) > 0 {
 		p, err := m.page(off/pageSize, what)
@@ -114,7 +114,7 @@ func (m *image) page(number uint64, what string) ([]byte, error) {
 	return p, nil
 }
 
-// name reads a string up to its NUL byte and charges it.
+// name reads a string up to its NUL byte and takes its length from the budget.
 func (m *image) name(rva uint64, what string) (string, error) {
 	off, have, zeros, ok := m.place(rva)
 	if !ok {

@@ -1,7 +1,6 @@
 package peobj
 
-// readImports reads the import directory: descriptors, each with the name of a DLL and a table of
-// thunks.
+// readImports reads the import directory: descriptors with the name of a DLL and a table of thunks.
 func readImports(m *image, h *header, o *Object) error {
 	const size = 20
 	at := h.dirs[dirImport].rva
@@ -29,7 +28,7 @@ func readImports(m *image, h *header, o *Object) error {
 	}
 }
 
-// readDelayImports reads the delay import directory. What it names is loaded at the first call.
+// readDelayImports reads the delay import directory, of DLLs that are loaded at the first call.
 func readDelayImports(m *image, h *header, o *Object) error {
 	const size = 32
 	at := h.dirs[dirDelay].rva
@@ -48,7 +47,7 @@ func readDelayImports(m *image, h *header, o *Object) error {
 		if name == 0 || lookup == 0 {
 			return nil
 		}
-		if b[0]&1 == 0 { // addresses, as compilers before Visual C++ 7 wrote them
+		if b[0]&1 == 0 { // absolute addresses, from compilers before Visual C++ 7
 			base = h.base
 		}
 		if name < base || lookup < base {
@@ -60,8 +59,8 @@ func readDelayImports(m *image, h *header, o *Object) error {
 	}
 }
 
-// readDLL reads a name and a table of thunks, which ends with a zero. base is what the addresses in
-// thunks begin with.
+// readDLL reads a name and a table of thunks, which ends with a zero. base is the base address of
+// the addresses in thunks.
 func readDLL(m *image, h *header, o *Object, d DLL, name, lookup, base uint64) error {
 	if len(o.Imports) == maxDLLs {
 		return tooLarge("the number of imported DLLs", maxDLLs+1, maxDLLs)

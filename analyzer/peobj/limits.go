@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors of Read. Every error wraps exactly one of them, or the error of the io.ReaderAt.
+// Errors of Read. Every error wraps exactly one of them, or an error of the io.ReaderAt.
 var (
 	ErrNotPE = errors.New(
 		"not a PE file",
@@ -19,17 +19,17 @@ var (
 	ErrTooLarge = errors.New("PE file exceeds a limit") // a table is larger than compat reads
 )
 
-// Limits that the size of the file does not give. Each is far above the largest of some 600 DLLs in
+// Limits in addition to the size of the file. Each is far above the maximum in about 600 DLLs of
 // popular wheels.
 const (
 	maxSections  = 1024    // the loader of Windows XP refused more than 96
 	maxSymbols   = 2 << 20 // imports and exports together; torch_cpu.dll has 60 thousand
-	maxDLLs      = 4 << 10 // imported DLLs; Qt6WebEngineCore.dll has some 70
+	maxDLLs      = 4 << 10 // imported DLLs; Qt6WebEngineCore.dll has about 70
 	maxName      = 16 << 10
 	maxManifest  = 256 << 10
 	maxResources = 4096 // entries of the resource directory's first two levels
 
-	// Names may overlap. All names together may be textFactor times as long as the file, plus
+	// Names may overlap. The length of all names may be textFactor times the size of the file, plus
 	// textFree.
 	textFactor = 2
 	textFree   = 64 << 10

@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// Object is one PE file.
+// Object describes a PE file.
 type Object struct {
-	Machine string `json:"machine"` // Amd64, X86, ARM64, ARM, or "0x…" for another one
-	// Hybrid is "arm64ec" or "arm64x" for a file with code for two machines, else "".
+	Machine string `json:"machine"` // Amd64, X86, ARM64, ARM, or "0x…" for another machine
+	// Hybrid is "arm64ec" or "arm64x" for a file with code for two machines, otherwise "".
 	Hybrid string `json:"hybrid"`
 	Bits   int    `json:"bits"` // 32 (PE32) or 64 (PE32+)
 	DLL    bool   `json:"dll"`  // IMAGE_FILE_DLL; false for a program
-	// Managed: a .NET file of intermediate code only, which runs on every machine.
+	// Managed means a .NET file with only intermediate code, which runs on every machine.
 	Managed bool `json:"managed"`
 
-	// Name is that of the DLL in its export directory; "" where it exports nothing.
+	// Name is the DLL's name in its export directory; "" without exports.
 	Name    string   `json:"name"`
-	Imports []DLL    `json:"imports"` // in the order of the file, delay-loaded ones last
-	Exports []Export `json:"exports"` // in the order of their names, those without a name last
+	Imports []DLL    `json:"imports"` // in file order, delay-loaded DLLs last
+	Exports []Export `json:"exports"` // sorted by name, those without a name last
 	// Assemblies are the side-by-side assemblies that the manifest depends on.
 	Assemblies []string `json:"assemblies"`
 
-	// Subsystem is the oldest Windows that loads the file, as its header has it: "6.0".
+	// Subsystem is the oldest Windows that loads the file, from its header: "6.0".
 	Subsystem       string `json:"subsystem_version"`
-	OperatingSystem string `json:"os_version"`     // as the linker wrote it; the loader ignores it
+	OperatingSystem string `json:"os_version"`     // as written by the linker; the loader ignores it
 	Linker          string `json:"linker_version"` // "14.38"
 }
 
-// Machines of Object.Machine, in the words of wheel tags.
+// Values of Object.Machine, as in wheel tags.
 const (
 	Amd64 = "amd64"
 	X86   = "x86"
@@ -36,10 +36,10 @@ const (
 	ARM   = "arm"
 )
 
-// DLL is one imported library with what is imported from it.
+// DLL is an imported library and the symbols imported from it.
 type DLL struct {
-	Name string `json:"name"` // as the file has it; Windows ignores case
-	// Delay: it is loaded at the first call, so that a missing one doesn't fail the load.
+	Name string `json:"name"` // as written; Windows ignores case
+	// Delay means that it is loaded at the first call, so that the load succeeds without it.
 	Delay   bool     `json:"delay"`
 	Symbols []Symbol `json:"symbols"` // never nil
 }
@@ -47,10 +47,10 @@ type DLL struct {
 // Symbol is an imported name or ordinal.
 type Symbol struct {
 	Name    string `json:"name,omitempty"`    // "" for an import by ordinal
-	Ordinal uint16 `json:"ordinal,omitempty"` // meaningful where Name is ""
+	Ordinal uint16 `json:"ordinal,omitempty"` // valid if Name is ""
 }
 
-// String is the name, or the ordinal as "#9".
+// String returns the name, or the ordinal as "#9".
 func (s Symbol) String() string {
 	if s.Name != "" {
 		return s.Name
@@ -58,15 +58,15 @@ func (s Symbol) String() string {
 	return fmt.Sprintf("#%d", s.Ordinal)
 }
 
-// Export is one entry of the export table. A function with two names is two exports.
+// Export is an entry of the export table. A function with two names is two exports.
 type Export struct {
-	Name    string `json:"name"`    // "" for one that is exported by ordinal only
-	Ordinal uint32 `json:"ordinal"` // with the base added
-	// "libb.helper" or "libb.#5": defined there; "" for an own definition
+	Name    string `json:"name"`    // "" if it is exported by ordinal only
+	Ordinal uint32 `json:"ordinal"` // including the ordinal base
+	// target of a forwarder: "libb.helper" or "libb.#5"; otherwise ""
 	Forward string `json:"forward"`
 }
 
-// Target splits Forward into the DLL's file name and the symbol, ok is false where it is no
+// Target splits Forward into the DLL's file name and the symbol; ok is false if the export is not a
 // forwarder.
 func (e Export) Target() (dll string, s Symbol, ok bool) {
 	i := strings.LastIndexByte(e.Forward, '.')
@@ -80,7 +80,7 @@ func (e Export) Target() (dll string, s Symbol, ok bool) {
 	return dll, Symbol{Name: name}, true
 }
 
-// ordinal reads "#5".
+// ordinal parses "#5".
 func ordinal(s string) (uint16, bool) {
 	var n uint16
 	if !strings.HasPrefix(s, "#") {

@@ -53,7 +53,7 @@ func read(t testing.TB, b []byte) *Object {
 	return o
 }
 
-// TestReadWhatWasWritten holds that a file says what the text says, on every machine.
+// TestReadWhatWasWritten checks that a file has the contents of its text form, for every machine.
 func TestReadWhatWasWritten(t *testing.T) {
 	for _, first := range []string{
 		"pe amd64 dll", "pe x86 exe", "pe arm64 dll", "pe arm dll", "pe arm64 dll arm64x",
@@ -73,8 +73,8 @@ func TestReadWhatWasWritten(t *testing.T) {
 	}
 }
 
-// TestSecondReader holds that debug/pe, which knows neither ordinals nor delay imports, finds the
-// same names.
+// TestSecondReader checks that debug/pe, which supports neither ordinals nor delay imports, finds
+// the same names.
 func TestSecondReader(t *testing.T) {
 	for _, machine := range []string{Amd64, X86} {
 		o := parse(t, strings.Replace(sample, "amd64", machine, 1))
@@ -125,7 +125,7 @@ func TestRunsOn(t *testing.T) {
 	}
 }
 
-// TestDamage holds that what can't be read is an error of the right kind and never an object.
+// TestDamage checks that damaged files give the right kind of error and no object.
 func TestDamage(t *testing.T) {
 	whole := write(t, parse(t, sample))
 	put := func(at int, value uint32) []byte {
@@ -155,7 +155,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestSharedThunks holds that descriptors that share one table can't multiply its symbols.
+// TestSharedThunks checks that descriptors that share one table can't multiply its symbols.
 func TestSharedThunks(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("pe amd64 dll\n")
@@ -174,9 +174,8 @@ func TestSharedThunks(t *testing.T) {
 	}
 }
 
-// FuzzRead: no input makes Read panic, give more than the file can hold, or give two answers; its
-// errors are the documented ones; and the text form of what was read has all of its imports and
-// exports.
+// FuzzRead checks that Read is deterministic, returns no more than the file can contain and only
+// the documented errors, and that the text form of the result has all imports and exports.
 func FuzzRead(f *testing.F) {
 	f.Add(write(f, parse(f, sample)))
 	f.Add(write(f, parse(f, strings.Replace(sample, "amd64", "x86", 1))))

@@ -18,7 +18,7 @@ const (
 	magic64 = 0x20b
 )
 
-// Data directories by number.
+// Indexes of data directories.
 const (
 	dirExport, dirImport, dirResource, dirLoadConfig, dirDelay, dirCLR = 0, 1, 2, 10, 13, 14
 
@@ -39,7 +39,7 @@ var machines = map[uint16]string{
 	0x1c4:  ARM,
 }
 
-// header is what the first bytes say.
+// header is the parsed headers.
 type header struct {
 	machine  uint16
 	flags    uint16
@@ -55,7 +55,7 @@ type header struct {
 // Read reads a PE file of the given size as the loader maps it. It reads only the ranges that it
 // needs, so r may be a file of hundreds of megabytes.
 //
-// An error wraps ErrNotPE, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of r. Slices of
+// An error wraps ErrNotPE, ErrTruncated, ErrDamaged or ErrTooLarge, or is an error of r. Slices of
 // the result are never nil.
 func Read(r io.ReaderAt, size int64) (*Object, error) {
 	m := &image{r: r, size: uint64(max(size, 0)), pages: map[uint64][]byte{}}
@@ -196,7 +196,7 @@ func (h *header) table(b []byte) {
 			start: uint64(little.Uint32(b[12:])), size: uint64(little.Uint32(b[8:])),
 			off: uint64(little.Uint32(b[20:])), raw: uint64(little.Uint32(b[16:])),
 		}
-		if s.size == 0 { // old linkers
+		if s.size == 0 { // written by old linkers
 			s.size = s.raw
 		}
 		s.size = (s.size + page - 1) / page * page
@@ -204,15 +204,15 @@ func (h *header) table(b []byte) {
 			s.raw = 0
 		}
 		if h.align >= page {
-			s.off = s.off / 0x200 * 0x200 // as the loader does
+			s.off = s.off / 0x200 * 0x200 // the loader rounds down too
 		}
 		s.raw = min(s.raw, s.size)
 		h.sections = append(h.sections, s)
 	}
 }
 
-// Unread lists the ranges of a file, in order, that Read most likely has no use for, by the file's
-// first bytes: sections without a table that it reads. nil where the head is no whole PE header.
+// Unread lists the ranges of a file, in order, that Read probably does not need, from the file's
+// first bytes: sections without a table that it reads. nil if head is not a complete PE header.
 func Unread(head []byte) [][2]int64 {
 	m := &image{
 		r:     strings.NewReader(string(head)),
@@ -239,7 +239,7 @@ func Unread(head []byte) [][2]int64 {
 	return apart
 }
 
-// reads reports whether a section has one of the tables that Read looks at.
+// reads reports whether a section contains a table that Read reads.
 func (h *header) reads(s section) bool {
 	for _, d := range []int{dirExport, dirImport, dirResource, dirLoadConfig, dirDelay, dirCLR} {
 		if rva := h.dirs[d].rva; rva >= s.start && rva-s.start < s.size {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Text writes an object in a form that Parse reads:
+// Text returns an object in the form that Parse reads:
 //
 //	pe amd64 [dll|exe] [arm64ec|arm64x|managed]
 //	name libh.dll                       of the export directory
@@ -16,11 +16,11 @@ import (
 //	export - 8                          without a name
 //	export f 9 libb.helper              forwarded
 //	assembly Microsoft.VC90.CRT
-//	subsystem 6.0                       os and linker likewise
+//	subsystem 6.0                       also os and linker
 //
-// The default of the first line's second word is dll. Words are separated by spaces; one that has a
-// space, a quote or a control character, or is empty, is written as a Go string. Export ordinals
-// that are left out count up from 1.
+// The second word of the first line defaults to dll. Words are separated by spaces; a word that is
+// empty or contains a space, a quote or a control character is written as a Go string. Omitted
+// export ordinals count up from 1.
 func (o *Object) Text() string {
 	var b strings.Builder
 	line := func(words ...string) {
@@ -109,7 +109,7 @@ func Parse(text string) (*Object, error) {
 	return o, nil
 }
 
-// split cuts a line into words.
+// split splits a line into words.
 func split(l string) ([]string, error) {
 	var out []string
 	for l = strings.TrimLeft(l, " "); l != ""; l = strings.TrimLeft(l, " ") {
@@ -131,7 +131,7 @@ func split(l string) ([]string, error) {
 	return out, nil
 }
 
-// line takes in one line.
+// line parses one line.
 func (o *Object) line(words []string) error {
 	key, args := words[0], words[1:]
 	if len(args) == 0 {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Write makes a real file of an object, for tests: one section with all tables and no code. It is
-// loaded by no system. It returns an error where the object can't be written, such as a 64-bit one
-// of a machine that it doesn't know.
+// Write returns a PE file for tests, with one section for all tables and no code. Windows cannot
+// load it. It returns an error if the object cannot be written, such as a 64-bit one for an unknown
+// machine.
 func Write(o *Object) ([]byte, error) {
 	w := &writer{wide: o.Bits == 64}
 	var machine uint16
@@ -59,7 +59,7 @@ func Write(o *Object) ([]byte, error) {
 	return w.file(o, machine, dirs)
 }
 
-// writer is the contents of the one section, which is at address first.
+// writer builds the section, which is mapped at address first.
 type writer struct {
 	b    []byte
 	wide bool
@@ -72,7 +72,7 @@ const (
 
 func (w *writer) here() uint32 { return first + uint32(len(w.b)) }
 
-// add appends n zero bytes, and gives their address.
+// add appends n zero bytes and returns their address.
 func (w *writer) add(n int) uint32 {
 	at := w.here()
 	w.b = append(w.b, make([]byte, n)...)
@@ -140,7 +140,7 @@ func (w *writer) thunks(symbols []Symbol) uint32 {
 	return at
 }
 
-// exports writes the export directory with its strings, among which those of forwarders have to be.
+// exports writes the export directory and its strings; those of forwarders have to be inside it.
 func (w *writer) exports(o *Object) uint32 {
 	if len(o.Exports) == 0 && o.Name == "" {
 		return 0
@@ -173,7 +173,7 @@ func (w *writer) exports(o *Object) uint32 {
 		w.patch(root+field, value)
 	}
 	for _, e := range o.Exports {
-		to := uint32(first) // an own definition is anywhere outside of the directory
+		to := uint32(first) // a definition may be anywhere outside of the directory
 		if e.Forward != "" {
 			to = w.text(0, e.Forward)
 		} else if root == first {
@@ -219,7 +219,7 @@ func (w *writer) manifest(assemblies []string) uint32 {
 	return root
 }
 
-// file puts the headers before the section.
+// file returns the file: headers, then the section.
 func (w *writer) file(o *Object, machine uint16, dirs [directories][2]uint32) ([]byte, error) {
 	optional := 96
 	if w.wide {

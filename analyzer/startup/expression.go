@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// expression works out the expression at a token as strings, one for each value that its names may
-// have; none where it can't be. end is the token after what was understood. It knows os.path,
-// pathlib and concatenation.
+// expression evaluates the expression at a token to strings, one for each possible value of its
+// names; none if that is not possible. It supports os.path, pathlib and concatenation. end is the
+// token after the part that was understood.
 func (s *source) expression(at int) (values []string, end int) {
 	if s.work--; s.work < 0 {
 		return nil, at
@@ -25,7 +25,7 @@ func (s *source) expression(at int) (values []string, end int) {
 			}
 			right, next := s.operand(end + 1)
 			values, end = combine(values, right, func(a, b string) string { return a + b }), next
-		case "if": // "a if b else c" has either value
+		case "if": // "a if b else c" may have either value
 			at := s.otherwise(end + 1)
 			if s.tokens[end].kind != 'n' || at == 0 {
 				return values, end
@@ -39,8 +39,8 @@ func (s *source) expression(at int) (values []string, end int) {
 	return values, end
 }
 
-// otherwise is the token after the "else" of a conditional expression whose condition begins at a
-// token; 0 where the line has none.
+// otherwise returns the token after the "else" of a conditional expression whose condition begins
+// at a token; 0 without one in the line.
 func (s *source) otherwise(at int) int {
 	const longest = 64 // tokens of a condition
 	for i := at; i < len(s.tokens) && i < at+longest && s.tokens[i].kind != 'l'; i++ {
@@ -52,7 +52,7 @@ func (s *source) otherwise(at int) int {
 	return 0
 }
 
-// pathSeparator reports whether os.pathsep is next, which ends a folder in PATH.
+// pathSeparator reports whether os.pathsep follows, which ends a folder in PATH.
 func (s *source) pathSeparator(at int) bool {
 	for i := at; i < len(s.tokens) && i < at+3; i++ {
 		if s.tokens[i].text == "pathsep" || s.tokens[i].kind == 's' && s.tokens[i].text == ";" {
@@ -83,7 +83,7 @@ func combine(a, b []string, how func(a, b string) string) []string {
 	return out
 }
 
-// operand works out one operand with its attributes, calls and subscripts.
+// operand evaluates an operand with its attributes, calls and subscripts.
 func (s *source) operand(at int) (values []string, end int) {
 	if s.work--; s.work < 0 || at >= len(s.tokens) {
 		return nil, at
@@ -125,7 +125,7 @@ func (s *source) operand(at int) (values []string, end int) {
 	return s.trailers(values, name, end)
 }
 
-// trailers follows ".attribute", "(arguments)" and "[subscript]".
+// trailers evaluates ".attribute", "(arguments)" and "[subscript]".
 func (s *source) trailers(values []string, name string, end int) ([]string, int) {
 	for end < len(s.tokens) {
 		switch s.tokens[end].text {
@@ -171,7 +171,7 @@ func (s *source) trailers(values []string, name string, end int) ([]string, int)
 	return values, end
 }
 
-// arguments works out the arguments of a call, up to its closing parenthesis.
+// arguments evaluates the arguments of a call, up to its closing parenthesis.
 func (s *source) arguments(at int) (args [][]string, end int) {
 	for end = at; end < len(s.tokens) && s.tokens[end].text != ")"; {
 		if s.tokens[end].text == "*" {
@@ -192,7 +192,7 @@ func (s *source) arguments(at int) (args [][]string, end int) {
 	return args, end + 1
 }
 
-// skip passes over what was not understood, up to a comma or a closing bracket.
+// skip skips an unsupported expression, up to a comma or a closing bracket.
 func (s *source) skip(at int) int {
 	depth := 0
 	for ; at < len(s.tokens) && s.tokens[at].kind != 'l'; at++ {
@@ -219,7 +219,7 @@ func (s *source) skip(at int) int {
 	return at
 }
 
-// name is what a name stands for.
+// name returns the possible values of a name.
 func (s *source) name(name string) []string {
 	switch name {
 	case "__file__":
@@ -230,7 +230,7 @@ func (s *source) name(name string) []string {
 	return s.values[name]
 }
 
-// attributeOf is what an attribute of a value is.
+// attributeOf returns the possible values of an attribute.
 func attributeOf(values []string, name, attribute string) []string {
 	switch attribute {
 	case "parent":
@@ -253,7 +253,7 @@ func attributeOf(values []string, name, attribute string) []string {
 	return nil
 }
 
-// call is the result of a function or of a method of values.
+// call returns the possible results of a function, or of a method of values.
 func (s *source) call(values []string, name string, args [][]string) []string {
 	first := func() []string {
 		if len(args) > 0 {
@@ -344,7 +344,7 @@ func up(values []string, index string) []string {
 	return out
 }
 
-// format works out an f-string whose fields are names only.
+// format evaluates an f-string whose fields are names.
 func (s *source) format(text string) []string {
 	out := []string{""}
 	for text != "" {

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Places of an installation, as roots of the paths that expressions are worked out to.
+// Folders of an installation, as roots of evaluated paths.
 const (
 	prefixFolder = "/prefix"
 	siteFolder   = prefixFolder + "/Lib/site-packages"
 )
 
-// source is one Python source while it is read.
+// source is the state of reading a Python source.
 type source struct {
 	file   string // absolute, below siteFolder
 	tokens []token
-	values map[string][]string // what is assigned to a name anywhere in the source
+	values map[string][]string // by name: all values assigned anywhere in the source
 	out    *Effects
 	text   string
-	work   int // steps left
+	work   int // remaining steps
 }
 
-// readSource works out what one source does. Control flow is ignored: every assignment and call
-// counts. Tests are not imported with the package.
+// readSource collects the effects of a source. Control flow is ignored: all assignments and calls
+// count. Tests are skipped, since importing the package does not import them.
 func readSource(out *Effects, file, text string) {
 	const steps = 200_000
 	s := &source{
@@ -33,13 +33,13 @@ func readSource(out *Effects, file, text string) {
 	if strings.Contains(file, "/tests/") || strings.Contains(file, "/test/") {
 		return
 	}
-	for range 2 { // a function may be above the assignment that it depends on
+	for range 2 { // a function may precede an assignment that it uses
 		s.assignments()
 	}
 	s.calls()
 }
 
-// assignments works out what names are given: "x = …", "x := …" and "for x in …".
+// assignments evaluates assigned values: "x = …", "x := …" and "for x in …".
 func (s *source) assignments() {
 	for i := 0; i+2 < len(s.tokens); i++ {
 		t := s.tokens[i]
@@ -64,14 +64,14 @@ func (s *source) assign(name string, values []string) {
 	}
 }
 
-// loaders are the functions that load a DLL by its path.
+// loaders are functions that load a DLL by its path.
 var loaders = []string{
 	"WinDLL", "CDLL", "PyDLL", "OleDLL", "LoadLibrary", "LoadLibraryA", "LoadLibraryW",
 	"LoadLibraryEx",
 	"LoadLibraryExA", "LoadLibraryExW", "load_library",
 }
 
-// calls looks for what the source does with folders.
+// calls looks for calls and assignments that affect the search.
 func (s *source) calls() {
 	for i, t := range s.tokens {
 		if t.kind != 'n' || i+1 >= len(s.tokens) {
@@ -88,7 +88,7 @@ func (s *source) calls() {
 	}
 }
 
-// directory takes in the argument of add_dll_directory.
+// directory handles the argument of add_dll_directory.
 func (s *source) directory(at int) {
 	v, _ := s.expression(at)
 	known := false
@@ -102,8 +102,8 @@ func (s *source) directory(at int) {
 	}
 }
 
-// preload takes in the path of a DLL that is loaded. Where it can't be worked out, the folders that
-// the source names count: it most likely loads what it finds in one of them.
+// preload handles the path of a DLL that is loaded. If it cannot be evaluated, the folders that the
+// source names are used, because it probably loads a DLL in one of them.
 func (s *source) preload(at int) {
 	v, end := s.expression(at)
 	if end < len(s.tokens) && len(v) == 0 && s.tokens[at].text == "c_wchar_p" {
@@ -147,7 +147,7 @@ func (s *source) assignsPath(i int) bool {
 		(t[3].text == "=" || t[3].text == "+=")
 }
 
-// search takes in the folders in the rest of the line.
+// search handles the folders in the rest of an assignment to PATH.
 func (s *source) search(at int) {
 	for at += 4; at < len(s.tokens) && s.tokens[at].kind != 'l'; {
 		v, end := s.operand(at)
@@ -160,7 +160,7 @@ func (s *source) search(at int) {
 	}
 }
 
-// fromSite turns an absolute folder into one from site-packages; ok is false for one outside of the
+// fromSite makes an absolute folder relative to site-packages; ok is false outside of the
 // installation.
 func (s *source) fromSite(p string) (string, bool) {
 	p = path.Clean(p)

@@ -9,28 +9,28 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Sources is what the Python sources of an artifact do about the search for libraries. The zero
-// value is that of an artifact without such sources.
+// Sources contains the effects of an artifact's Python sources on the search for libraries. The
+// zero value has none.
 type Sources struct {
 	effects []Effects           // of each source
 	texts   []string            // of the sources, in lower case
 	early   []string            // modules that a .pth file imports: "pywin32_bootstrap"
-	imports map[string][]string // of top-level packages: what their __init__.py imports
+	imports map[string][]string // by top-level package: what its __init__.py imports
 }
 
-// Effects is what sources do. Folders and files are from site-packages.
+// Effects are effects of sources. Paths are relative to site-packages.
 type Effects struct {
-	Directories []string // given to os.add_dll_directory
-	Preloaded   []string // files that ctypes loads, and "folder/*" where it loads all of one
-	Path        []string // folders that are put on PATH
+	Directories []string // passed to os.add_dll_directory
+	Preloaded   []string // files that ctypes loads, "folder/*" for all of a folder
+	Path        []string // folders added to PATH
 
-	file    string   // from site-packages; "" of several sources together
-	whole   []string // folders of which all DLLs are loaded, by a pattern in the source
-	unknown []string // texts of sources that add folders which could not be worked out
+	file    string   // path of the source; "" for several sources
+	whole   []string // folders whose DLLs are all loaded, by a pattern in the source
+	unknown []string // texts of sources that add folders that could not be evaluated
 }
 
-// Mentions reports whether a source that adds folders which could not be worked out has the name of
-// a folder in its text.
+// Mentions reports whether the name of a folder occurs in a source that adds folders that could not
+// be evaluated.
 func (e Effects) Mentions(folder string) bool {
 	name := path.Base(folder)
 	if name == "." || name == ".." || name == "/" {
@@ -40,9 +40,9 @@ func (e Effects) Mentions(folder string) bool {
 	return slices.ContainsFunc(e.unknown, word.MatchString)
 }
 
-// Of joins what counts for a module: the sources of its own top-level package and of those that it
-// imports, those outside of any, and what .pth files import. A module outside of any may be
-// imported by every package. A nil Sources does nothing.
+// Of returns the combined effects on a module: of the sources of its top-level package and of
+// packages that it imports, of sources outside of packages, and of modules that .pth files import.
+// Any package may import a module outside of packages. A nil Sources has no effects.
 func (s *Sources) Of(module string) Effects {
 	if s == nil {
 		return Effects{}
@@ -63,7 +63,7 @@ func (s *Sources) Of(module string) Effects {
 	return out
 }
 
-// top is the first folder of a path, "" of a file in no folder.
+// top returns the first folder of a path, "" for a file in no folder.
 func top(p string) string {
 	first, _, ok := strings.Cut(p, "/")
 	if !ok {
@@ -72,7 +72,7 @@ func top(p string) string {
 	return first
 }
 
-// importedBy is a top-level package with those that its __init__.py imports, and so on.
+// importedBy returns a top-level package and those that its __init__.py imports, recursively.
 func (s *Sources) importedBy(own string) []string {
 	out := []string{own}
 	for i := 0; i < len(out); i++ {
@@ -85,8 +85,8 @@ func (s *Sources) importedBy(own string) []string {
 	return out
 }
 
-// Wanted reports whether a Python source or .pth file could do anything that Sources.Add looks for.
-// file is from site-packages.
+// Wanted reports whether a Python source or .pth file may have effects, so that Sources.Add needs
+// it. file is relative to site-packages.
 func Wanted(file string, source []byte) bool {
 	return path.Ext(file) == ".pth" || isPackage(file) || relevant(source)
 }
@@ -114,8 +114,8 @@ var (
 	packageImport = lazyregexp.New(`(?m)^(?:import|from)[ \t]+(\w+)`)
 )
 
-// Add reads one Python source or .pth file, whose path is from site-packages. The order of calls
-// does not matter for what is found.
+// Add reads a Python source or .pth file, with its path relative to site-packages. The order of
+// calls does not matter.
 func (s *Sources) Add(file string, source []byte) {
 	early := path.Ext(file) == ".pth"
 	if early {
@@ -142,16 +142,16 @@ func (s *Sources) Add(file string, source []byte) {
 	s.texts = append(s.texts, strings.ToLower(string(source)))
 }
 
-// Loads reports whether a source loads all DLLs of the folder of a file, by a pattern such as
-// "lib/*.dll". A nil Sources loads none.
+// Loads reports whether a source loads all DLLs in the folder of a file, by a pattern such as
+// "lib/*.dll". It is false for a nil Sources.
 func (s *Sources) Loads(file string) bool {
 	return s != nil && slices.ContainsFunc(s.effects, func(e Effects) bool {
 		return slices.Contains(e.whole, path.Dir(file))
 	})
 }
 
-// Names reports whether a source has the name of a DLL in its text, with or without its ending. A
-// nil Sources has no names.
+// Names reports whether the name of a DLL, with or without its extension, occurs in a source. It is
+// false for a nil Sources.
 func (s *Sources) Names(dll string) bool {
 	if s == nil {
 		return false

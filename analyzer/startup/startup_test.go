@@ -39,7 +39,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// FuzzReadSource: no source makes the reader panic or run on, and what it finds is inside of the
+// FuzzReadSource checks that the reader terminates, and that results are inside of the
 // installation.
 func FuzzReadSource(f *testing.F) {
 	f.Add(

@@ -2,18 +2,18 @@ package startup
 
 import "strings"
 
-// token is a word of Python source: a name, a string, a number or an operator.
+// token is a token of Python source: a name, a string, a number or an operator.
 type token struct {
-	kind byte   // 'n' name, 's' string, '0' number, 'o' operator, 'l' the end of a line
-	text string // of a string its contents
-	any  bool   // of a string: it has parts that are computed (an f-string)
+	kind byte   // 'n' name, 's' string, '0' number, 'o' operator, 'l' end of line
+	text string // for a string, its contents
+	any  bool   // a string with computed parts (an f-string)
 }
 
-// maxTokens bounds the work on one source; the longest of a real package that matters has some
-// 20,000.
+// maxTokens limits the work for one source; the longest relevant one in published packages has
+// about 20,000.
 const maxTokens = 400_000
 
-// tokens splits Python source. Damaged source gives some tokens, and never an error.
+// tokens splits Python source into tokens. Invalid source gives some tokens, but no error.
 func tokens(src string) []token {
 	var out []token
 	depth := 0
@@ -75,12 +75,12 @@ func isName(c byte) bool {
 		c >= 0x80
 }
 
-// prefix reports whether a word is one that a string begins with.
+// prefix reports whether a word is a string prefix.
 func prefix(s string) bool {
 	return strings.Trim(strings.ToLower(s), "rbfu") == ""
 }
 
-// str reads the string that begins at src[i], a quote, with a prefix in lower case.
+// str reads the string that begins with a quote at src[i]; prefix is in lower case.
 func str(src string, i int, prefix string) (token, int) {
 	quote := src[i : i+1]
 	if strings.HasPrefix(src[i:], strings.Repeat(quote, 3)) {
