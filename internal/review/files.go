@@ -17,18 +17,18 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// place is a file that describes an environment.
+// place is an environment to review: its file and its configuration.
 type place struct {
 	file     string
 	settings config.Environment
 }
 
 const (
-	maxSearched = 60 // requirements files that are read to find what they take in
+	maxSearched = 60 // requirements files that are read to find the files that they include
 	maxIncluded = 30 // files of one environment
 )
 
-// IsEnvironment reports whether a file describes an environment, by its name.
+// IsEnvironment reports whether a file name is that of a lock or requirements file.
 func IsEnvironment(file string) bool {
 	base := path.Base(file)
 	switch base {
@@ -40,17 +40,18 @@ func IsEnvironment(file string) bool {
 		strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml")
 }
 
-// isRequirements reports whether a file is in pip's format, by its name.
+// isRequirements reports whether a file name is that of a requirements file of pip.
 func isRequirements(file string) bool {
 	base := path.Base(file)
 	return strings.HasPrefix(base, "requirements") && strings.HasSuffix(base, ".txt")
 }
 
-// code are the ends of the names of files that no environment takes in.
+// code matches files that environments never include.
 var code = lazyregexp.New(
 	`(?i)\.(py|pyi|pyx|md|rst|c|cc|cpp|cxx|h|hpp|cu|rs|go|js|ts|css|html|svg|png|jpg|ipynb|toml|json)$`)
 
-// environments lists the environments that the diff touches, and how many more there are.
+// environments returns the environments that the diff changes, and the number of those above the
+// limit.
 func (c Change) environments(ctx context.Context) (out []place, more int, err error) {
 	touched := func(p string) bool { return slices.Contains(c.Paths, p) }
 	if !slices.ContainsFunc(c.Paths, func(p string) bool {
@@ -84,7 +85,7 @@ func (c Change) environments(ctx context.Context) (out []place, more int, err er
 		for _, near := range nearby(p.file) {
 			used = used || touched(near)
 		}
-		if !used && searched < maxSearched && takesIn(p.file) {
+		if !used && searched < maxSearched && mayInclude(p.file) {
 			searched++
 			read, err := c.readAll(ctx, c.Head, p.file)
 			if err != nil {
@@ -102,7 +103,8 @@ func (c Change) environments(ctx context.Context) (out []place, more int, err er
 	return out, more, nil
 }
 
-// nearby are the files that say where an environment is installed: those of its folder come first.
+// nearby returns the files that may name the interpreter and the system of an environment, those
+// in its directory first.
 func nearby(file string) []string {
 	var out []string
 	for _, dir := range slices.Compact([]string{path.Dir(file), "."}) {
@@ -113,13 +115,13 @@ func nearby(file string) []string {
 	return out
 }
 
-// takesIn reports whether a file may take in others.
-func takesIn(file string) bool {
+// mayInclude reports whether a file may include others.
+func mayInclude(file string) bool {
 	return !strings.HasSuffix(file, ".lock") && !strings.HasSuffix(file, ".toml") &&
 		!strings.HasSuffix(file, ".yml") && !strings.HasSuffix(file, ".yaml")
 }
 
-// contents are the files of an environment on one side.
+// contents are the files of an environment at one commit.
 type contents struct {
 	files []string
 	pins  []environment.Pin
@@ -127,10 +129,10 @@ type contents struct {
 	bad   *comment.Unreviewed
 }
 
-// include is a line of a requirements file that takes in another.
+// include matches a line of a requirements file that includes another.
 var include = lazyregexp.New(`^\s*(?:-r|-c|--requirement|--constraint)[\s=]*(\S.*?)\s*$`)
 
-// readAll reads the pins of a file and of what it takes in.
+// readAll reads the pins of a file and of the files that it includes.
 func (c Change) readAll(ctx context.Context, from Commit, file string) (*contents, error) {
 	out := &contents{}
 	err := out.read(ctx, from, file, comment.Unreviewed{File: file, Line: 1})
@@ -143,7 +145,7 @@ func (o *contents) read(
 	ctx context.Context,
 	from Commit,
 	file string,
-	by comment.Unreviewed, // where it is taken in
+	by comment.Unreviewed, // the line that includes file
 ) error {
 	if slices.Contains(o.files, file) || o.bad != nil {
 		return nil
@@ -173,7 +175,7 @@ func (o *contents) read(
 		at := comment.Unreviewed{File: file, Line: 1}
 		reason := err.Error()
 		if m := lineNumber.FindStringSubmatch(reason); m != nil {
-			at.Line, _ = strconv.Atoi(m[1]) // no number: 0, and so line 1
+			at.Line, _ = strconv.Atoi(m[1]) // 0 if there is no number, and then line 1
 		}
 		at.Line = max(1, min(at.Line, strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1))
 		fail(at, reason)
@@ -185,7 +187,7 @@ func (o *contents) read(
 		p.Line = versionLine(lines, names, p)
 		o.pins = append(o.pins, environment.Pin{Pin: p, File: file})
 	}
-	if !takesIn(file) {
+	if !mayInclude(file) {
 		return nil
 	}
 	n := 0
@@ -210,8 +212,8 @@ func (o *contents) read(
 	return nil
 }
 
-// quoted maps what stands in double quotes, in lower case, to the number of its first line. It is
-// made once for a file, so that the lines of many pins are found in linear time.
+// quoted maps each string in double quotes, in lower case, to the number of its first line. It is
+// made once per file, so that finding the lines of many pins takes linear time.
 func quoted(lines []string) map[string]int {
 	first := map[string]int{}
 	for i, l := range lines {
@@ -224,7 +226,7 @@ func quoted(lines []string) map[string]int {
 	return first
 }
 
-// versionLine is the line of a pin's version: in a lock file it follows that of the name.
+// versionLine returns the line of a pin's version, which in a lock file follows the name.
 func versionLine(lines []string, names map[string]int, p lockfile.Pin) int {
 	name, version := split(p.Requirement)
 	from := p.Line
@@ -239,7 +241,8 @@ func versionLine(lines []string, names map[string]int, p lockfile.Pin) int {
 	return max(from, 1)
 }
 
-// read reads the environment on one side. bad: it cannot be read. Both nil: it is not there.
+// read reads the environment at one commit. The Unreviewed is set if it cannot be read. Both are
+// nil if it does not exist.
 func (e *environmentReview) read(
 	ctx context.Context,
 	from Commit,
@@ -253,7 +256,7 @@ func (e *environmentReview) read(
 	return s, nil, err
 }
 
-// unique drops all but the last pin of a package.
+// unique keeps only the last pin of each package.
 func unique(pins []environment.Pin) []environment.Pin {
 	at := map[string]int{}
 	var out []environment.Pin
@@ -272,7 +275,7 @@ func unique(pins []environment.Pin) []environment.Pin {
 	return out
 }
 
-// command is how a tool takes a pin; "": there is none, and the pin is edited.
+// command returns the command that changes a pin; "" = the file has to be edited.
 func command(file, requirement string) shellword.Line {
 	tool, ok := tools[path.Base(file)]
 	if !ok {
@@ -281,7 +284,7 @@ func command(file, requirement string) shellword.Line {
 	return tool + shellword.Quote(requirement)
 }
 
-// tools are the commands that take a pin, by lock file.
+// tools are the commands that change a pin, by lock file.
 var tools = map[string]shellword.Line{
 	"uv.lock":        "uv lock --upgrade-package ",
 	"poetry.lock":    "poetry add ",
@@ -290,7 +293,7 @@ var tools = map[string]shellword.Line{
 	"conda-lock.yml": "conda-lock lock --update ",
 }
 
-// String names the environment and what was taken for it.
+// String returns the interpreter and the platforms, for the report.
 func (s *side) String() string {
 	var targets []string
 	for _, t := range s.targets {

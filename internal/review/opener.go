@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// patience is how long an index that fails is asked again, in one review.
+	// patience is how long a failing index is retried, in one review.
 	patience   = 35 * time.Second
 	firstPause = 2 * time.Second
 )
 
-// opener opens each wheel once, as a file, within the bounds of a review. What an index that fails
-// has is asked for again.
+// opener opens each wheel once, as a file, within the limits of a review. It retries a failing
+// index.
 type opener struct {
 	index Index
 	dir   string
 
 	mu     sync.Mutex
-	left   int64 // bytes
+	left   int64 // bytes left of the limit
 	wheels map[wheelID]func() (*index.Wheel, error)
 	open   []*index.Wheel
-	over   map[string]bool // NAME==VERSION that were above the bounds
+	over   map[string]bool // NAME==VERSION of packages above the limit
 	seen   map[string]bool
-	more   int       // packages that were left out before
-	failed time.Time // since when the index fails; zero: it does not
+	more   int       // number of packages that were left out before
+	failed time.Time // time since which the index fails; zero = it does not
 }
 
 type wheelID struct {
@@ -79,7 +79,7 @@ func (o *opener) fetch(ctx context.Context, id wheelID, limit int64) (*index.Whe
 		return nil, o.above(id)
 	}
 	var w *index.Wheel
-	err := o.again(ctx, func() (err error) {
+	err := o.retry(ctx, func() (err error) {
 		w, err = o.index.Open(ctx, id.name, id.version, id.on, limit)
 		return err
 	})
@@ -93,7 +93,7 @@ func (o *opener) fetch(ctx context.Context, id wheelID, limit int64) (*index.Whe
 	if full {
 		return nil, errors.Join(o.above(id), w.Close())
 	}
-	if err := o.again(ctx, func() error { return w.Spool(o.dir) }); err != nil {
+	if err := o.retry(ctx, func() error { return w.Spool(o.dir) }); err != nil {
 		return nil, err
 	}
 	o.mu.Lock()
@@ -109,21 +109,21 @@ func (o *opener) above(id wheelID) error {
 	return errBudget
 }
 
-// Pure is that of the index.
+// Pure is like Index.Pure, with retries.
 func (o *opener) Pure(
 	ctx context.Context,
 	name, version string,
 	on packages.Target,
 ) (pure bool, err error) {
-	err = o.again(ctx, func() error {
+	err = o.retry(ctx, func() error {
 		pure, err = o.index.Pure(ctx, name, version, on)
 		return err
 	})
 	return pure, err
 }
 
-// again repeats what an index that fails did not do, with pauses, until patience ends.
-func (o *opener) again(ctx context.Context, do func() error) error {
+// retry repeats a function while the index fails, with pauses, until patience is over.
+func (o *opener) retry(ctx context.Context, do func() error) error {
 	pause := firstPause
 	for {
 		err := do()
@@ -150,14 +150,14 @@ func (o *opener) skip(n int) {
 	o.more += n
 }
 
-// missed counts the packages that were above the bounds, and all.
+// missed returns the number of packages above the limits, and of all packages.
 func (o *opener) missed() (n, of int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.more + len(o.over), o.more + len(o.seen)
 }
 
-// counted reports whether a package is one of those above the bounds.
+// counted reports whether a package is above the limits.
 func (o *opener) counted(id string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -167,11 +167,11 @@ func (o *opener) counted(id string) bool {
 // Close removes the files.
 func (o *opener) Close() {
 	for _, w := range o.open {
-		_ = w.Close() // it has no name any more
+		_ = w.Close() // it is unlinked
 	}
 }
 
-// file is the file of a wheel that an opener opened.
+// file returns the file of a wheel that an opener opened.
 func file(content io.ReaderAt) io.ReaderAt {
 	if w, ok := content.(*index.Wheel); ok {
 		if f, ok := w.ReaderAt.(*os.File); ok {

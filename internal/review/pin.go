@@ -13,10 +13,10 @@ import (
 	"github.com/compat-app/compat/internal/environment"
 )
 
-// maxTries is how many versions of a package are tried.
+// maxTries limits the versions of a package that are tried.
 const maxTries = 12
 
-// search finds the lines that new causes are about, and versions to pin there.
+// search finds the lines that caused new causes, and versions to pin there.
 type search struct {
 	*environmentReview
 	head    *side
@@ -24,11 +24,11 @@ type search struct {
 	options analyzer.Options
 	report  *analyzer.Report
 	until   time.Time
-	found   map[string]string // package -> version; "": none
+	found   map[string]string // package -> version; "" = none
 }
 
-// place is where a cause hangs: on the changed pin that brought it, else on the line that changed
-// the system, else on the pin of the package.
+// place returns the lines for a cause: the changed pin that caused it, else the line that changed
+// the platform, else the pin of the package.
 func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change) comment.Place {
 	p := comment.Place{File: s.at.file, Line: 1}
 	names := packagesOf(s.report, c, func(name string) bool { return inHead(changed, name) != nil })
@@ -69,11 +69,11 @@ func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change)
 	}
 	p.Pin = name + "==" + p.New
 	p.Command = string(command(p.File, p.Pin))
-	p.Suggest = !strings.Contains(path.Base(p.File), "lock") && takesIn(p.File)
+	p.Suggest = !strings.Contains(path.Base(p.File), "lock") && mayInclude(p.File)
 	return p
 }
 
-// inHead is the changed pin of a package in the head; nil: there is none.
+// inHead returns the changed pin of a package in the head; nil if there is none.
 func inHead(changed []change, name string) *environment.Pin {
 	for _, c := range changed {
 		if c.name == name {
@@ -83,8 +83,8 @@ func inHead(changed []change, name string) *environment.Pin {
 	return nil
 }
 
-// version is the newest version of a package with which nothing is broken that the base does not
-// have; "": none was found. Each was tried.
+// version returns the newest version of a package for which the check finds nothing new; "" =
+// none was found.
 func (s *search) version(ctx context.Context, name, old string) string {
 	if v, known := s.found[name]; known {
 		return v
@@ -121,7 +121,7 @@ func sorted(versions []string) []pkgmeta.Version {
 	return out
 }
 
-// allowed reports whether the other packages' requirements allow a version.
+// allowed reports whether the requirements of the other packages allow a version.
 func (s *search) allowed(name string, v pkgmeta.Version) bool {
 	for _, a := range s.report.Artifacts {
 		if a.Wheel == nil {
@@ -140,7 +140,7 @@ func (s *search) allowed(name string, v pkgmeta.Version) bool {
 	return true
 }
 
-// loads tries a version of a package.
+// loads checks the head with another version of a package.
 func (s *search) loads(ctx context.Context, name, version string) bool {
 	changed := *s.head
 	changed.pins = slices.Clone(s.head.pins)

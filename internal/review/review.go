@@ -1,14 +1,14 @@
-// Package review checks a change of pinned packages: it reads the lock and requirements files of a
-// commit and of its base, opens the native wheels that they pin, and says what newly does not load.
-// No build artifact is needed.
+// Package review reviews changes of pinned packages: it reads the lock and requirements files of
+// a commit and of its base, opens the native wheels that they pin, and reports what no longer
+// loads. It needs no build artifacts.
 //
 //	r := review.Reviewer{Check: sandbox.CheckEnvironments, Dir: dir}
 //	d, err := r.Review(ctx, review.Change{Index: indexes, Base: base, Head: head, Paths: paths, Config: config})
 //
-// The files come from the head of a pull request, so they are untrusted. They are bounded in
-// number, bytes and nesting before they are parsed (analyzer/packages/lockfile), nothing outside
-// the repository is followed, and no address that they name is asked: names and versions are looked
-// up in the operator's index alone. Wheels are anybody's uploads; they are read in the sandbox.
+// The files are from the head of a pull request and therefore untrusted. Their number, size and
+// nesting are limited (analyzer/packages/lockfile), files outside the repository are not read,
+// and URLs in them are ignored: packages are looked up only in the operator's index. Wheels are
+// untrusted too, and are read in the sandbox.
 package review
 
 import (
@@ -28,33 +28,33 @@ import (
 	"github.com/compat-app/compat/internal/environment"
 )
 
-// Bounds of one review.
+// Limits of one review.
 const (
 	maxEnvironments = 20
 	maxPackages     = 500
-	maxBytes        = 200 << 20 // of wheels, as far as they are fetched
+	maxBytes        = 200 << 20 // bytes of wheels, as downloaded
 	maxTime         = 120 * time.Second
-	pinTime         = 40 * time.Second // for the search for versions that load
+	pinTime         = 40 * time.Second // time for finding versions to pin
 )
 
 // Commit is a commit of the repository.
 type Commit interface {
 	// Files lists the paths of its files.
 	Files(ctx context.Context) ([]string, error)
-	// Read reads a file; false: there is none, or it is too large.
+	// Read reads a file. It returns false if there is none, or if it is too large.
 	Read(ctx context.Context, path string) (string, bool, error)
 }
 
-// Change is what is reviewed.
+// Change is the change to review.
 type Change struct {
 	Index      Index
 	Base, Head Commit
-	Paths      []string // that the diff touches
+	Paths      []string // paths in the diff
 	Config     *config.Repository
-	Options    analyzer.Options // Source, Rules, Accept and Version count
+	Options    analyzer.Options // only Source, Rules, Accept and Version are used
 }
 
-// Index looks up packages; *index.Index implements it.
+// Index looks up packages. *index.Index implements it.
 type Index interface {
 	environment.Opener
 	packages.Source
@@ -63,17 +63,17 @@ type Index interface {
 
 // Reviewer reviews changes. All fields are required.
 type Reviewer struct {
-	// Check is analyzer.CheckEnvironments; the content of every wheel is an *os.File.
+	// Check is analyzer.CheckEnvironments. The Content of every wheel is an *os.File.
 	Check func(
 		ctx context.Context,
 		heads, bases []*analyzer.Environment,
 		o analyzer.Options,
 	) (*analyzer.Report, error)
-	Dir string // for wheels
+	Dir string // directory for wheels
 }
 
-// Review reviews a change; nil: it touches no file of an environment. The error is that of ctx, of
-// a Commit, or of Check.
+// Review reviews a change. It returns nil if the change affects no environment. The error is that
+// of ctx, of a Commit, or of Check.
 func (r *Reviewer) Review(ctx context.Context, c Change) (*comment.Dependencies, error) {
 	if c.Config.Environments.Off {
 		return nil, nil
@@ -138,13 +138,13 @@ type environmentReview struct {
 	out    *comment.Dependencies
 }
 
-// side is an environment on one side of the change.
+// side is an environment at the head or the base.
 type side struct {
 	settings
 	pins []environment.Pin
 }
 
-// run adds the environment's part to out.
+// run adds the review of the environment to out.
 func (e *environmentReview) run(ctx context.Context) error {
 	head, bad, err := e.read(ctx, e.change.Head)
 	if err != nil {
@@ -158,7 +158,7 @@ func (e *environmentReview) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if bad != nil { // a base that cannot be read has nothing
+	if bad != nil { // treat an unreadable base as missing
 		base = nil
 	}
 	e.out.Environments = append(e.out.Environments, e.at.file+": "+head.String())
@@ -181,7 +181,7 @@ func (e *environmentReview) run(ctx context.Context) error {
 	return e.check(ctx, head, base, changed)
 }
 
-// native reports whether a pin may have native code; what cannot be looked up may.
+// native reports whether a pin may have native code, also if it could not be looked up.
 func (e *environmentReview) native(ctx context.Context, p *environment.Pin, s *side) bool {
 	if p == nil || s == nil {
 		return false
@@ -210,7 +210,7 @@ func (o opened) environments() (out []*analyzer.Environment) {
 	return out
 }
 
-// wheels opens the wheels of a side. They are closed with the opener.
+// wheels opens the wheels of a side. The opener closes them.
 func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error) {
 	if s == nil {
 		return nil, nil
@@ -257,7 +257,7 @@ func (e *environmentReview) check(
 	if err != nil {
 		return err
 	}
-	report.Unread = nil // they are in out, with their places
+	report.Unread = nil // they are in out already, with their lines
 	report.Skipped = nil
 	e.reviewed(head, after, changed)
 	e.repaired(had, report, base, changed)
@@ -275,7 +275,7 @@ func (e *environmentReview) check(
 	return nil
 }
 
-// unread notes the pins that could not be looked up.
+// unread reports the pins that could not be looked up.
 func (e *environmentReview) unread(s *side, o opened) {
 	seen := map[string]bool{}
 	for _, w := range o {
@@ -298,7 +298,7 @@ func (e *environmentReview) unread(s *side, o opened) {
 	}
 }
 
-// reviewed lists the native packages that changed, or all of them where the platform did.
+// reviewed lists the changed native packages, or all native packages if the platform changed.
 func (e *environmentReview) reviewed(s *side, o opened, changed []change) {
 	for _, w := range o {
 		for _, in := range w.Wheels {
@@ -353,7 +353,7 @@ func (e *environmentReview) repaired(
 	}
 }
 
-// packagesOf are the normalised names of the packages that a cause is about: first those at fault,
+// packagesOf returns the normalized names of the packages of a cause: first those that cause it,
 // then the one that fails. changed reports whether a package's pin changed.
 func packagesOf(
 	r *analyzer.Report,
@@ -397,9 +397,8 @@ func packagesOf(
 	return names
 }
 
-// suspects are the changed packages that may have brought a cause which names none of them: what is
-// new comes from what changed. Those that the failing wheel requires count, else the first native
-// one.
+// suspects returns the changed packages that may have caused a cause which names no package:
+// those that the failing wheel requires, or else the first native one.
 func suspects(r *analyzer.Report, c *analyzer.Cause, changed func(name string) bool) []string {
 	var out []string
 	for _, a := range r.Artifacts {
@@ -422,7 +421,7 @@ func suspects(r *analyzer.Report, c *analyzer.Cause, changed func(name string) b
 	return out
 }
 
-// change is a package whose pin changed; head or base is nil where there is none.
+// change is a package whose pin changed; head or base is nil if the package is not pinned there.
 type change struct {
 	name       string
 	head, base *environment.Pin
@@ -453,7 +452,7 @@ func changedPins(head, base *side) []change {
 	return out
 }
 
-// pin is the pin of a package; nil: there is none.
+// pin returns the pin of a package; nil if there is none.
 func (s *side) pin(name string) *environment.Pin {
 	for i := range s.pins {
 		if n, _ := split(s.pins[i].Requirement); n == name {
@@ -463,7 +462,7 @@ func (s *side) pin(name string) *environment.Pin {
 	return nil
 }
 
-// split is the normalised name and the version of NAME==VERSION.
+// split returns the normalized name and the version of NAME==VERSION.
 func split(requirement string) (name, version string) {
 	q, err := pkgmeta.ParseRequirement(requirement)
 	if err != nil {
@@ -472,5 +471,5 @@ func split(requirement string) (name, version string) {
 	return q.Name, strings.TrimSpace(strings.TrimLeft(q.Spec, "="))
 }
 
-// errBudget is the error for a wheel that is above the bounds of a review.
+// errBudget is the error for a wheel above the limits of a review.
 var errBudget = errors.New("above the limit of one review")

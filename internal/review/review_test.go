@@ -38,7 +38,7 @@ func (c commit) Read(_ context.Context, path string) (string, bool, error) {
 
 const many = "manylinux_2_17_x86_64"
 
-// wheels are what the index has: file name -> content.
+// wheels returns the files of the index: file name -> content.
 func wheels(t *testing.T) map[string][]byte {
 	all := map[string][]byte{}
 	add := func(name, version, tags, object, text string, requires ...string) {
@@ -96,7 +96,7 @@ func wheels(t *testing.T) map[string][]byte {
 	return all
 }
 
-// serve is an index of wheels; read has the wheels of which bytes were sent.
+// serve returns an index of wheels; read returns the wheels that were downloaded.
 func serve(t *testing.T, all map[string][]byte) (i *index.Index, read func() []string) {
 	sent := make(chan string, 1000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -155,7 +155,7 @@ func TestReview(t *testing.T) {
 		config     config.Repository
 		conclusion string
 		title      string
-		says       []string // the summary, or an annotation as FILE:LINE
+		says       []string // texts of the summary, or of an annotation as FILE:LINE
 	}{
 		{
 			name: "a bump breaks another package", base: commit{req: pins}, head: commit{req: bumped},
@@ -282,7 +282,7 @@ func reviewed(
 	return d
 }
 
-// What is not needed is not fetched.
+// Wheels that are not needed are not downloaded.
 func TestReviewFetchesLittle(t *testing.T) {
 	look, read := serve(t, wheels(t))
 	pure := strings.Replace(pins, "pure==1.0", "pure==1.1", 1)
@@ -304,7 +304,7 @@ func TestReviewFetchesLittle(t *testing.T) {
 	}
 }
 
-// An index with credentials is asked only for names that the base branch declares.
+// An index with credentials is queried only for names that the base branch declares.
 func TestGuard(t *testing.T) {
 	look, read := serve(t, wheels(t))
 	guard := look.Guard("Core")

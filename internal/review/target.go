@@ -19,20 +19,20 @@ const (
 	architecture    = "x86_64"
 )
 
-// settings are the interpreter and the systems of an environment, and the files that name them.
+// settings are the interpreter and the platforms of an environment, and the files that name them.
 type settings struct {
 	python  string
 	targets []target
-	from    map[string]int // file -> line that named the interpreter or the system
+	from    map[string]int // file -> line that names the interpreter or the platform
 }
 
-// target is a system that the packages are installed on.
+// target is a platform on which the packages are installed.
 type target struct {
 	Platform string
 	On       packages.Target
 }
 
-// settings finds out where an environment is installed; text is its first file.
+// settings detects where an environment is installed. text is the content of its first file.
 func (e *environmentReview) settings(
 	ctx context.Context,
 	from Commit,
@@ -68,7 +68,7 @@ func (e *environmentReview) settings(
 	}
 	for _, name := range names {
 		p, err := platform.Lookup(name, architecture)
-		if err != nil { // a configuration that names it is refused where it is used
+		if err != nil { // the configuration is reported as invalid elsewhere
 			continue
 		}
 		t := target{Platform: p.Name, On: packages.Target{
@@ -90,8 +90,8 @@ var (
 		`(?m)^\s*(?:requires-python|python-versions|requires_python|"?python_version"?)\s*[=:]\s*"([^"]{1,200})"`)
 )
 
-// oldestPython is the oldest interpreter that a lock file's requires-python allows; "": it names
-// none.
+// oldestPython returns the oldest interpreter that requires-python of a lock file allows; "" =
+// not given.
 func oldestPython(text string) string {
 	m := requiresPython.FindStringSubmatch(text)
 	if m == nil {
@@ -127,7 +127,7 @@ var (
 	variable = lazyregexp.New(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)(?::?-([^}]*))?\}|([A-Za-z_][A-Za-z0-9_]*))`)
 )
 
-// lastStage reads the base image of the last stage, with the defaults of its arguments.
+// lastStage returns the base image of the last stage, with the default values of its arguments.
 func lastStage(text string) image {
 	args, stages := map[string]string{}, map[string]image{}
 	var last image
@@ -157,7 +157,7 @@ func lastStage(text string) image {
 	return last
 }
 
-// parts are the repository's last name and the tag of an image.
+// parts returns the last component of the repository and the tag of an image.
 func (i image) parts() (name, tag string) {
 	full, _, _ := strings.Cut(strings.ToLower(i.name), "@")
 	full = full[strings.LastIndexByte(full, '/')+1:]
@@ -167,7 +167,7 @@ func (i image) parts() (name, tag string) {
 
 var pythonTag = lazyregexp.New(`^(3\.\d{1,2})(?:[.\-]|$)`)
 
-// python is the interpreter of an image of Python; "" for others.
+// python returns the interpreter in an official Python image; "" for others.
 func (i image) python() string {
 	if name, tag := i.parts(); name == "python" || name == "pypy" {
 		if m := pythonTag.FindStringSubmatch(tag); m != nil {
@@ -177,13 +177,13 @@ func (i image) python() string {
 	return ""
 }
 
-// codenames are the releases of Debian and Ubuntu that tags of images name.
+// codenames maps the codenames of Debian and Ubuntu releases in image tags to platforms.
 var codenames = map[string]string{
 	"buster": "debian10", "bullseye": "debian11", "bookworm": "debian12", "trixie": "debian13",
 	"focal": "ubuntu20.04", "jammy": "ubuntu22.04", "noble": "ubuntu24.04",
 }
 
-// systems are the names of images, or the words of tags, that a version of a distribution follows.
+// systems maps names of images, or words of tags, that are followed by a version.
 var systems = map[string]string{
 	"debian": "debian", "ubuntu": "ubuntu", "alpine": "alpine", "almalinux": "almalinux",
 	"rockylinux": "rocky", "amazonlinux": "amazonlinux", "fedora": "fedora", "ubi8": "rhel8",
@@ -192,7 +192,7 @@ var systems = map[string]string{
 
 var number = lazyregexp.New(`^v?(\d+(?:\.\d+)?)`)
 
-// platform is the distribution of an image; "" where its name does not tell.
+// platform returns the distribution of an image; "" = unknown.
 func (i image) platform() string {
 	name, tag := i.parts()
 	words := strings.FieldsFunc(tag, func(c rune) bool { return c == '-' || c == '_' })
@@ -217,13 +217,13 @@ func (i image) platform() string {
 			return cmp.Or(known(p+version), known(p), newest(p))
 		}
 	}
-	if name == "python" { // the official image without a name of a distribution
+	if name == "python" { // the official image without a distribution in its tag
 		return newest("debian")
 	}
 	return ""
 }
 
-// known is a platform if there is one of that name.
+// known returns name if there is a platform of that name, or else "".
 func known(name string) string {
 	if _, err := platform.Lookup(name, architecture); err != nil {
 		return ""
@@ -231,7 +231,7 @@ func known(name string) string {
 	return name
 }
 
-// newest is the newest release of a distribution.
+// newest returns the newest release of a distribution.
 func newest(distribution string) string {
 	best, top := "", pkgmeta.Version{}
 	for _, name := range platform.Names(architecture) {

@@ -1,8 +1,8 @@
-// Package runlog reads the logs of a workflow run's failed jobs, for the lines in which a linker,
-// loader or runtime says why.
+// Package runlog reads the logs of a workflow run's failed jobs and finds error messages of
+// linkers, loaders and runtimes.
 //
-// A log is the work of strangers: no more than maxLogs jobs and maxLogBytes of each are read, as
-// they arrive, and nothing of a log is kept but what buildlog finds in it.
+// Logs are untrusted: at most maxLogs jobs and maxLogBytes of each are read, as a stream, and
+// only the results of buildlog are kept.
 package runlog
 
 import (
@@ -26,21 +26,21 @@ import (
 )
 
 const (
-	// maxLogs is how many failed jobs' logs are read for one head: the jobs of a matrix fail alike.
+	// maxLogs limits the logs that are read for one head, because the jobs of a matrix usually
+	// fail alike.
 	maxLogs = 6
 
-	// maxLogBytes is how much of one job's log is read. It is read as it comes and not kept.
+	// maxLogBytes limits the bytes of one log. It is not stored.
 	maxLogBytes = 256 << 20
 )
 
-// Failed reports whether a workflow run ended because something in it went wrong.
+// Failed reports whether a workflow run failed or timed out.
 func Failed(r artifact.Run) bool {
 	return r.Status == "completed" && (r.Conclusion == "failure" || r.Conclusion == "timed_out")
 }
 
-// Read returns what the logs of the failed jobs of some workflow runs show; nil where no run
-// failed. A log that can't be read is listed as such. An error is a limit, a lost lease or the
-// like, which another attempt cures.
+// Read returns the results for the failed jobs of workflow runs; nil if no run failed. Logs that
+// cannot be read are listed. An error is temporary, such as a rate limit or a lost lease.
 func Read(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -48,7 +48,7 @@ func Read(
 	runs []artifact.Run,
 ) (*comment.Logs, error) {
 	var out *comment.Logs
-	seen := map[string]int{} // a failure -> its index in out.Lines
+	seen := map[string]int{} // message -> index in out.Lines
 	for _, run := range runs {
 		if !Failed(run) {
 			continue
@@ -77,7 +77,7 @@ func Read(
 	return out, nil
 }
 
-// readLog adds what one job's log shows. seen has the failures that out lists already.
+// readLog adds the results for one job's log. seen contains the messages that are in out already.
 func readLog(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -146,7 +146,7 @@ func curable(ctx context.Context, a *worker.Attempt, err error) error {
 	return repository.Curable(ctx, a, err, "the log of a failed job cannot be read")
 }
 
-// gone: GitHub keeps logs for a while (410), and none of a job that never ran (404).
+// gone reports whether GitHub has no log: it has expired (410), or the job never ran (404).
 func gone(err error) bool {
 	var e *github.DownloadError
 	return errors.As(err, &e) &&
@@ -155,8 +155,8 @@ func gone(err error) bool {
 		repository.NotFound(err)
 }
 
-// lineURL is the address of a diagnosis' line: "#step:N:L" behind the job's, L counted from the
-// first line of the step. Where the step can't be told it is the job's.
+// lineURL returns the address of a diagnosis' line: that of the job with "#step:N:L", where L
+// counts from the first line of step N. If the step is not known it is the address of the job.
 func lineURL(j *github.Job, r *buildlog.Result, d *buildlog.Diagnosis) string {
 	step := stepAt(j.Steps, d.Place.Time)
 	if step == nil {
@@ -168,7 +168,7 @@ func lineURL(j *github.Job, r *buildlog.Result, d *buildlog.Diagnosis) string {
 			continue
 		}
 		if head < 0 ||
-			// a step without a name of its own is called as its script begins
+			// a step without a name is shown with the first line of its script
 			s.Title == step.Name {
 			head = i
 		}
@@ -184,8 +184,8 @@ func lineURL(j *github.Job, r *buildlog.Result, d *buildlog.Diagnosis) string {
 	)
 }
 
-// stepAt is the step that ran at a time; of several in one second the one that failed, else the
-// last.
+// stepAt returns the step that ran at a time; of several in one second the one that failed, or
+// else the last.
 func stepAt(steps []github.Step, at time.Time) *github.Step {
 	if at.IsZero() {
 		return nil
@@ -204,11 +204,11 @@ func stepAt(steps []github.Step, at time.Time) *github.Step {
 	return out
 }
 
-// errLogEnough ends the download of a log of which no more is needed.
+// errLogEnough ends the download of a log when no more is needed.
 var errLogEnough = errors.New("the limit of the log was reached")
 
-// logSink feeds a download to buildlog as it comes, and keeps nothing of it. A download that starts
-// over is read anew. The zero value is begun with begin, and end waits for its one goroutine.
+// logSink parses a log while it is downloaded, without storing it. If the download restarts, the
+// parser does too. Call begin first; end waits for the goroutine.
 type logSink struct {
 	log    *slog.Logger
 	pipe   *io.PipeWriter
@@ -230,7 +230,7 @@ func (s *logSink) begin() {
 			}
 		}()
 		s.result, s.err = buildlog.Read(from)
-		from.CloseWithError(errLogEnough) // it may have stopped at a bound
+		from.CloseWithError(errLogEnough) // the parser may have stopped at a limit
 	}()
 }
 
@@ -249,17 +249,17 @@ func (s *logSink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek implements github.Rewinder; Truncate does the work.
+// Seek implements github.Rewinder. Truncate resets the sink.
 func (s *logSink) Seek(offset int64, whence int) (int64, error) { return offset, nil }
 
-// Truncate implements github.Rewinder: the download starts over.
+// Truncate implements github.Rewinder. It restarts the parser.
 func (s *logSink) Truncate(int64) error {
-	_, _ = s.end() // what was read is read again
+	_, _ = s.end() // the previous result is not used
 	s.begin()
 	return nil
 }
 
-// Diagnoses are what logs show, for the analysis to compare with the artifacts.
+// Diagnoses returns the diagnoses of logs, which the analysis compares with the artifacts.
 func Diagnoses(logs *comment.Logs) []buildlog.Diagnosis {
 	if logs == nil {
 		return nil
@@ -271,10 +271,11 @@ func Diagnoses(logs *comment.Logs) []buildlog.Diagnosis {
 	return out
 }
 
-// Compared puts back the diagnoses that an analysis has compared with the artifacts.
+// Compared replaces the diagnoses of logs by those that the analysis has compared with the
+// artifacts.
 func Compared(logs *comment.Logs, compared []buildlog.Diagnosis) {
 	for i, d := range compared {
-		d.Place = logs.Lines[i].Diagnosis.Place // the analysis knows nothing of it
+		d.Place = logs.Lines[i].Diagnosis.Place // the analysis does not keep it
 		logs.Lines[i].Diagnosis = d
 	}
 }

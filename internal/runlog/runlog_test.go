@@ -35,8 +35,8 @@ func TestStepAt(t *testing.T) {
 	}
 }
 
-// TestLineURL: a line is counted from the head of its step, the head of an action's inner step is
-// none, and a log without times has the job's address.
+// Lines are counted from the header of their step, headers inside an action are ignored, and a
+// log without timestamps gives the address of the job.
 func TestLineURL(t *testing.T) {
 	log := `2025-03-01T10:00:00.0Z Current runner version
 2025-03-01T10:00:02.0Z ##[group]Run acme/build@v1
@@ -74,7 +74,7 @@ c.so: undefined symbol: without_time
 	}
 }
 
-// TestLogSink: what starts over is read anew, and what is more than enough ends the download.
+// A restarted download is parsed again, and the download ends when no more is needed.
 func TestLogSink(t *testing.T) {
 	s := logSink{log: slog.New(slog.DiscardHandler)}
 	s.begin()
@@ -99,7 +99,7 @@ func TestLogSink(t *testing.T) {
 	}
 
 	s.begin()
-	for i := 0; ; i++ { // more failures than are listed: reading ends by itself
+	for i := 0; ; i++ { // more messages than are listed: the parser stops by itself
 		_, err := s.Write(
 			[]byte(
 				strings.Repeat("x", i) + ".so: undefined symbol: f" + strings.Repeat("x", i) + "\n",

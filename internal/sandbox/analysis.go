@@ -140,7 +140,7 @@ func (r *Runner) CheckEnvironments(
 	return report, err
 }
 
-// check sends what add makes of a request. If it is a probe, the process only reports its layers,
+// check sends a request, which add may change. For a probe the process only reports its layers,
 // as a *probed error.
 func (r *Runner) check(
 	ctx context.Context,
@@ -215,8 +215,8 @@ func (r *Runner) check(
 
 var errTime = errors.New("the analysis takes too long")
 
-// Folder begins the names of the folders of analyses in Runner.Scratch. A folder that a crash left
-// there can be removed when no service runs.
+// Folder is the prefix of the directories of analyses in Runner.Scratch. Directories left by a
+// crash can be removed while no service runs.
 const Folder = "analysis-"
 
 // start starts the process with dir as its working directory, in namespaces of its own if the
@@ -237,7 +237,7 @@ func (r *Runner) start(
 		c.cmd.Args[0] = r.Command[0]
 		c.cmd.Env, c.cmd.Dir = []string{}, dir
 		c.cmd.ExtraFiles, c.cmd.Stderr = files, c.last
-		c.cmd.SysProcAttr = apart(namespaces)
+		c.cmd.SysProcAttr = processAttributes(namespaces)
 		c.cmd.WaitDelay = 5 * time.Second // another process could hold stderr, but there is none
 		if to, err = c.cmd.StdinPipe(); err != nil {
 			return nil, nil, err
@@ -355,7 +355,7 @@ func talk(
 	}
 }
 
-// stderr keeps the beginning of what is written.
+// stderr keeps the first maxStderr bytes written.
 type stderr struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -26,7 +26,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// TestMain makes the test binary the child too, and some that misbehave.
+// TestMain also implements the child process, and some that misbehave.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 2 {
 		os.Exit(m.Run())
@@ -82,7 +82,7 @@ func TestMain(m *testing.M) {
 	case "die":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	case "parent":
-		// Starts an analysis that hangs, tells its process, and waits to be killed.
+		// Starts an analysis that hangs, prints its process ID, and waits to be killed.
 		r := &Runner{Command: []string{os.Args[0], "hang"}}
 		go func() { _, _, _ = r.Check(context.Background(), nil, analyzer.Options{}, nil, nil) }()
 		select {}
@@ -92,7 +92,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// serveWith reads a request as Serve does, and does something else.
+// serveWith reads a request like Serve, and then calls f.
 func serveWith(f func()) {
 	if _, _, err := begin(json.NewDecoder(os.Stdin), confine); err != nil {
 		panic(err)
@@ -119,7 +119,7 @@ func wheel(t *testing.T, w cases.Wheel) analyzer.Input {
 	return analyzer.Input{Name: name, Content: f, Size: int64(len(content))}
 }
 
-// What another process says is what this one says, byte by byte.
+// A report from another process has the same bytes.
 func TestSameReport(t *testing.T) {
 	diagnoses := []buildlog.Diagnosis{
 		{Line: 3, Class: "symbol-version", Symbol: "pow", Version: "GLIBC_2.29", Object: "warp.so"},
@@ -132,7 +132,7 @@ func TestSameReport(t *testing.T) {
 			Accept: []analyzer.Accept{{Symbol: "pow", Because: "it is \xff <so>"}}},
 		{NoFixes: true, NoIndex: true},
 		{Source: source{}},
-		{Source: shelf{}},
+		{Source: readingSource{}},
 	} {
 		inputs := []analyzer.Input{
 			wheel(t, cases.CaseA("1.0")),
@@ -154,7 +154,7 @@ func TestSameReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := o.Source.(shelf); ok &&
+		if _, ok := o.Source.(readingSource); ok &&
 			!slices.ContainsFunc(
 				got.Findings,
 				func(f analyzer.Finding) bool { return f.Rule == "symbol-missing-in-package" },
@@ -177,7 +177,7 @@ func marshal(t *testing.T, v any) []byte {
 	return b
 }
 
-// source is a package index with some news.
+// source is a package index with newer releases.
 type source struct{}
 
 func (source) Versions(_ context.Context, name string) ([]string, error) {
@@ -209,11 +209,11 @@ func (source) Release(
 	}, nil
 }
 
-// shelf is an index that reads a library when it is asked for, and it lacks everything that is
-// asked of it.
-type shelf struct{ source }
+// readingSource is an index that reads libraries when requested, and whose libraries need
+// everything that is requested.
+type readingSource struct{ source }
 
-func (s shelf) Release(
+func (s readingSource) Release(
 	ctx context.Context,
 	name, version string,
 	on packages.Target,
@@ -228,7 +228,7 @@ func (s shelf) Release(
 	return r, err
 }
 
-func (s shelf) Read(
+func (s readingSource) Read(
 	_ context.Context,
 	r *packages.Release,
 	_ packages.Target,
@@ -277,7 +277,7 @@ func TestFailures(t *testing.T) {
 		t.Run(test.what, func(t *testing.T) {
 			r := runner(t, test.what)
 			r.Memory, r.Time = test.memory, test.time
-			// bounded by what it may say; here by time, as that takes a while
+			// limited by the size of its output; here by time, because that is faster
 			if test.what == "chatter" {
 				r.Time, test.limit, test.reason = 2*time.Second, true, "longer than"
 			}
@@ -301,7 +301,7 @@ func TestRisky(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, _, err := r.Check(ctx, nil, analyzer.Options{}, nil, func() {
 		calls++
-		time.AfterFunc(4*look, cancel) // for what would be told twice
+		time.AfterFunc(4*look, cancel) // waits for a second call of risky
 	})
 	if !errors.Is(err, context.Canceled) || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
@@ -319,7 +319,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A child has nothing of its parent but what it was given, and dies with it.
+// A child inherits nothing that was not passed to it, and is killed with its parent.
 func TestAlone(t *testing.T) {
 	t.Setenv("WEBHOOK_SECRET", "hidden")
 	self, err := os.StartProcess(
@@ -341,7 +341,7 @@ func TestAlone(t *testing.T) {
 			n, err := strconv.Atoi(f)
 			line, _ := os.ReadFile(
 				"/proc/" + f + "/cmdline",
-			) // the runtime has short-lived children too
+			) // the runtime has other short-lived children
 			if err == nil && !slices.Contains(pids, n) &&
 				bytes.HasSuffix(line, []byte("\x00hang\x00")) {
 				pids = append(pids, n)
@@ -382,7 +382,7 @@ func wait(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// Every option reaches the child.
+// Every option is sent to the child.
 func TestOptionsAreCarried(t *testing.T) {
 	elsewhere := []string{
 		"Base",
@@ -392,7 +392,7 @@ func TestOptionsAreCarried(t *testing.T) {
 		"Root",
 		"LibraryPath",
 		"Conda",
-	} // the last three: the service has no folders of a user
+	} // the last three: the service has no directories of a user
 	var o analyzer.Options
 	v := reflect.ValueOf(&o).Elem()
 	for i := range v.NumField() {
@@ -413,7 +413,7 @@ func TestOptionsAreCarried(t *testing.T) {
 	}
 }
 
-// The base and earlier builds are read in the process of the analysis, too.
+// The base and earlier builds are also read in the child.
 func TestEarlierBuilds(t *testing.T) {
 	library := func(exports string) analyzer.Input {
 		t.Helper()
@@ -461,7 +461,7 @@ func TestEarlierBuilds(t *testing.T) {
 	}
 }
 
-// fill gives a value that is not zero.
+// fill sets a value to a non-zero value.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -504,8 +504,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// BenchmarkLayers is what the layers cost an analysis: the median time of analyses of a small wheel
-// in a process with all layers, and in one without any. Both are run in turn.
+// BenchmarkLayers measures the cost of the layers: the median time of analyses of a small wheel
+// in a process with all layers and in one without, alternately.
 func BenchmarkLayers(b *testing.B) {
 	name, content := cases.Clean("1.0").File()
 	path := filepath.Join(b.TempDir(), name)
@@ -547,7 +547,7 @@ func (broken) Versions(context.Context, string) ([]string, error) {
 	panic("a page that nobody thought of")
 }
 
-// A panic over what an index sends is one answer that could not be had, and not the service's end.
+// A panic over the data of an index is the error of one answer, and does not end the service.
 func TestAnswerOfABrokenSource(t *testing.T) {
 	q := &question{ID: 3, subject: subject{Name: "torch"}}
 	if s := answer(t.Context(), broken{}, q); s == nil || s.ID != 3 ||

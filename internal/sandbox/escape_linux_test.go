@@ -25,9 +25,9 @@ import (
 	"github.com/compat-app/compat/analyzer"
 )
 
-// escapes are attempts of an artifact that controls the process of its analysis. Each returns nil
-// if it succeeded. target is what the parent protects. Those that are free succeed outside the
-// sandbox for every user.
+// escapes are attempts of code that controls the process of an analysis. Each returns nil if it
+// succeeded. target is what the parent protects. Those marked free succeed outside the sandbox
+// for every user.
 var escapes = []struct {
 	name string
 	free bool
@@ -160,7 +160,7 @@ var escapes = []struct {
 	}},
 }
 
-// target is what the service protects, as its process of analysis would look for it.
+// target is what the service protects, as an attacker would look for it.
 type target struct {
 	Key   string
 	PID   int
@@ -182,12 +182,12 @@ func errnoErr(errno syscall.Errno) error {
 	return errno
 }
 
-// escape is the child of TestEscapes. It tries escapes on threads that it had before it was
-// confined and on new ones, and returns those that succeeded, its environment and its open files as
-// the error of its options. Without the layers it tries only what is free.
+// escape is the child of TestEscapes. It tries escapes on threads that existed before it was
+// confined and on new ones. It returns those that succeeded, its environment and its open files
+// as an error of its options. Without the layers it only tries those marked free.
 func escape(confine func() Layers) {
 	in := json.NewDecoder(os.Stdin)
-	// Before the process is confined, as nothing can be read after it.
+	// Read before the process is confined, because nothing can be read afterwards.
 	files, _ := os.ReadDir("/proc/self/fd")
 	var inherited []string
 	for _, f := range files {
@@ -264,8 +264,8 @@ type attempt struct {
 	target target
 }
 
-// TestEscapes: every attempt is refused on every thread. Without the layers the same attempts
-// succeed, as far as any user may do them.
+// TestEscapes: every attempt is refused on every thread. Without the layers the attempts succeed
+// as far as the user may make them.
 func TestEscapes(t *testing.T) {
 	if abi, err := ll.LandlockGetABIVersion(); err != nil || abi < 1 {
 		t.Fatalf("this kernel has no Landlock, which the test needs: %v", err)
@@ -281,7 +281,7 @@ func TestEscapes(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Remove(written) }) // by the process without the layers
 	t.Setenv("WEBHOOK_SECRET", "hidden")
-	// A descriptor that the starter of the service left open.
+	// A descriptor that the parent of the service left open.
 	leaked, err := unix.Open(key, unix.O_RDONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// written is what one of escapes writes.
+// written is the file that one of escapes writes.
 const written = "/tmp/compat-escape"
 
 // TestThreads: a running analysis has no_new_privs and the filter on every thread.
@@ -400,7 +400,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// withoutCalls are system calls that containers refuse, and the layers that are missing then.
+// withoutCalls are system calls that containers refuse, with the layers that are then missing.
 var withoutCalls = map[string]struct {
 	filter  seccomp.SyscallGroup
 	missing []string
@@ -416,8 +416,8 @@ var withoutCalls = map[string]struct {
 	}}}, nil},
 }
 
-// lacking is the child of TestMissingLayers: it refuses itself system calls, as a container does,
-// and prints what a service says there.
+// lacking is the child of TestMissingLayers: it blocks system calls for itself, like a container,
+// and prints the messages of the service.
 func lacking() {
 	group := withoutCalls[os.Getenv("WITHOUT")].filter
 	group.Action = seccomp.ActionErrno
@@ -467,7 +467,7 @@ func TestMissingLayers(t *testing.T) {
 				c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
 			}
 			out, err := c.CombinedOutput()
-			// What this machine gives a user, namespaces for instance, is not tested here.
+			// Whether this machine allows namespaces, for example, is not tested.
 			prefix, message, _ := strings.Cut(string(out), "] ")
 			if err != nil || !strings.HasPrefix(prefix, fmt.Sprintf("%d ", user)) ||
 				!strings.HasSuffix(prefix, strings.TrimSuffix(fmt.Sprintf(" %q", want.missing), "]")) ||

@@ -12,9 +12,9 @@ import (
 // self returns the path of this program, also after its file was replaced.
 func self() string { return "/proc/self/exe" }
 
-// apart returns the attributes of a child process: it leads a group, ends with its parent, and
-// with namespaces it has no network and no user of the system.
-func apart(namespaces bool) *syscall.SysProcAttr {
+// processAttributes returns the attributes of a child process: it leads a process group and is
+// killed when its parent ends. In namespaces it has no network and no system user.
+func processAttributes(namespaces bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if namespaces {
 		// Without a mapping of users the process has no user of the system, and no capability after

@@ -18,7 +18,7 @@ func self() string {
 	return path
 }
 
-func apart(bool) *syscall.SysProcAttr { return nil }
+func processAttributes(bool) *syscall.SysProcAttr { return nil }
 
 func noNamespaces(error) bool { return true }
 

@@ -150,13 +150,13 @@ func begin(from *json.Decoder, confine func() Layers) (*request, Layers, error) 
 	return &r, layers, nil
 }
 
-// parent is the package index as the child sees it.
+// parent is the package index of the child; it sends the questions to the parent process.
 type parent struct {
 	mu      sync.Mutex
 	out     *json.Encoder
 	last    int                    // number of the last question
 	waiting map[int]chan *solution // receivers of the answers, by question
-	// each question is sent once, so that a release is one value
+	// each question is sent once, so that a release is a single value
 	known map[subject]func() (*solution, error)
 }
 

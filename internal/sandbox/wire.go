@@ -40,8 +40,7 @@ type input struct {
 	SHA256 string `json:",omitempty"`
 }
 
-// environments are the arguments of analyzer.CheckEnvironments; Bases are nil where everything is
-// new.
+// environments are the arguments of analyzer.CheckEnvironments; Bases is nil if there is no base.
 type environments struct{ Heads, Bases []environment }
 
 // environment is an analyzer.Environment whose wheels are numbers of inputs.
@@ -67,7 +66,7 @@ func newEnvironment(e *analyzer.Environment, inputs *[]analyzer.Input) environme
 	return out
 }
 
-// open is the environment with its wheels; false: it names one that is not there.
+// open returns the environment with its wheels, or false if a number is not that of an input.
 func (e *environment) open(inputs []analyzer.Input) (*analyzer.Environment, bool) {
 	out := e.Environment
 	out.Wheels = nil
@@ -155,7 +154,7 @@ func described(inputs []analyzer.Input) []input {
 	return out
 }
 
-// answer asks the source the question of a child.
+// answer answers the question of a child.
 func answer(ctx context.Context, source answerer, q *question) (s *solution) {
 	s = &solution{ID: q.ID}
 	defer func() {

@@ -6,8 +6,8 @@ import (
 	"github.com/compat-app/compat/internal/test/browser"
 )
 
-// A real browser goes the whole way: the style and the form pass the page's own policy, the cookie
-// comes back from GitHub, and the page fits a phone.
+// The whole flow in a real browser: style and form satisfy the Content-Security-Policy, the
+// cookie is sent after GitHub's redirect, and the page fits on a phone.
 func TestInABrowser(t *testing.T) {
 	d := sit(t, "/api/v3", "acme")
 	p := browser.Start(t).Open(d.page.Link(), browser.View{Width: 400})
@@ -28,7 +28,7 @@ func TestInABrowser(t *testing.T) {
 		t.Errorf("the page: %+v", page)
 	}
 	p.Click("button")
-	p.Click("button") // GitHub's
+	p.Click("button") // GitHub's button
 	var end string
 	if p.Eval("location.pathname + ' ' + document.querySelector('h1').innerText",
 		&end); end != "/setup/created compat setup App created" {

@@ -14,18 +14,18 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// Names of the two files, in the folder of Options.Dir.
+// Names of the two files in Options.Dir.
 const (
 	KeyFile      = "compat.private-key.pem"
 	SettingsFile = "compat.env"
 )
 
-// files are the two files, made empty before the App is: GitHub tells its secrets once, so where
-// they go has to be sure before it is asked.
+// files are the two files for the secrets. They are created before the App, because GitHub
+// returns the secrets only once.
 type files struct{ key, settings *os.File }
 
-// reserve makes both files, for their owner alone, or none. A file that is there is never written
-// to, nor is what a link leads to.
+// reserve creates both files with mode 0600, or none. Existing files and symbolic links are never
+// written to.
 func reserve(dir string) (*files, error) {
 	f := &files{}
 	for _, x := range []struct {
@@ -54,7 +54,7 @@ func reserve(dir string) (*files, error) {
 	return f, nil
 }
 
-// drop takes both files away again.
+// drop removes both files.
 func (f *files) drop() {
 	for _, file := range []*os.File{f.key, f.settings} {
 		if file != nil {
@@ -64,7 +64,8 @@ func (f *files) drop() {
 	}
 }
 
-// write fills both files. Where it fails they stay: what arrived may be all that there is.
+// write fills both files. After an error they are kept, because they may contain the only copy of
+// a secret.
 func (f *files) write(key []byte, settings string) error {
 	var errs []error
 	for _, x := range []struct {
@@ -79,7 +80,7 @@ func (f *files) write(key []byte, settings string) error {
 	return errors.Join(errs...)
 }
 
-// cause leaves out what is said anyway: the operation and the path.
+// cause removes the operation and the path from an error, because the message contains them.
 func cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -88,12 +89,11 @@ func cause(err error) error {
 	return err
 }
 
-// secret is what a webhook's secret looks like; GitHub's are hexadecimal. A comma would make two of
-// it.
+// secret matches a webhook secret; GitHub's are hexadecimal. A comma would separate two secrets.
 var secret = lazyregexp.New(`^[!-+\--~]+$`)
 
-// settings is the text of the settings file: what `compat serve` reads from its environment, for
-// shells, systemd and containers.
+// settings returns the content of the settings file: the environment of `compat serve`, in a
+// syntax that shells, systemd and containers accept.
 func settings(o Options, app *github.Registered, keyPath string) (string, error) {
 	if !secret.Match(app.WebhookSecret) {
 		return "", errors.New(

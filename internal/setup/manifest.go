@@ -10,25 +10,24 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Ask is a permission or an event that the App asks for.
+// Ask is a permission or an event that the App requests.
 type Ask struct {
 	Name  string
-	Level string // of a permission: "read" or "write"; of an event ""
-	Why   string // the comment behind it
+	Level string // of a permission: "read" or "write"; "" for an event
+	Why   string // the comment in app.yml
 }
 
-// Manifest is app.yml: what the App asks GitHub for.
+// Manifest is the content of app.yml: what the App requests from GitHub.
 type Manifest struct {
 	Name        string
-	Home        string // its home page
+	Home        string // URL of the home page
 	Description string
-	Public      bool // whether accounts other than its owner may install it
+	Public      bool // other accounts than the owner can install it
 	Permissions []Ask
 	Events      []Ask
 }
 
-// ParseManifest reads app.yml. It is strict: the file comes with the program, so a key that is not
-// known is a mistake in it.
+// ParseManifest parses app.yml. Unknown keys are errors, because the file is part of the program.
 func ParseManifest(data []byte) (*Manifest, error) {
 	var doc yaml.Node
 	if err := yaml.Load(data, &doc); err != nil {
@@ -55,7 +54,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 				return nil, fmt.Errorf("app.yml: public: %w", err)
 			}
 			m.Public = public
-		case "hook_attributes": // an example: whoever sets the App up says where it is
+		case "hook_attributes": // an example; the person who sets up the App gives the address
 		case "default_permissions":
 			for j := 0; j+1 < len(value.Content); j += 2 {
 				level := value.Content[j+1]
@@ -81,8 +80,8 @@ func reason(
 	return strings.TrimSpace(strings.TrimPrefix(n.LineComment, "#"))
 }
 
-// JSON is the manifest as GitHub's page takes it (docs.github.com: registering a GitHub App from a
-// manifest). Events go to hook, and the browser is sent back to redirect.
+// JSON returns the manifest in the format of GitHub's form (docs.github.com: registering a GitHub
+// App from a manifest). hook is the webhook address, redirect the page to which GitHub returns.
 func (m *Manifest) JSON(hook, redirect *url.URL) (string, error) {
 	type attributes struct {
 		URL    string `json:"url"`

@@ -19,12 +19,12 @@ import (
 //go:embed style.css
 var ownStyle string
 
-// style is that of the report pages, and a little of its own. It stands in the page: once the App
-// is there nobody answers for a file any more.
+// style returns the style sheet of the reports with some additions. It is inlined, because the
+// server stops as soon as the App is created.
 func style() string { return string(report.Style()) + ownStyle }
 
-// policy is the Content-Security-Policy of all answers: no script, the one style by its digest, and
-// a form that leads to GitHub and nowhere else.
+// policy returns the Content-Security-Policy of all responses: no script, only this style by its
+// hash, and forms only to GitHub.
 func (s *Setup) policy() string {
 	sum := sha256.Sum256([]byte(style()))
 	return fmt.Sprintf(
@@ -130,10 +130,10 @@ func (s *Setup) done(w http.ResponseWriter, made *Made) {
 		)))
 }
 
-// own stands over every page.
+// own is shown at the top of every page.
 var own = h.Span(h.Class("tool"), g.Text("compat setup"))
 
-// facts are names with what they stand for.
+// facts returns a list of names and values.
 func facts(list ...[2]string) g.Node {
 	return h.Dl(
 		report.Rows(
@@ -144,7 +144,7 @@ func facts(list ...[2]string) g.Node {
 	)
 }
 
-// asks is what the App asks for, as a table.
+// asks returns the requested permissions or events as a table.
 func asks(list []Ask, columns ...string) g.Node {
 	head := g.Map(columns, func(c string) g.Node { return h.Th(h.Scope("col"), g.Text(c)) })
 	rows := g.Map(list, func(a Ask) g.Node {
@@ -162,14 +162,14 @@ func show(w http.ResponseWriter, status int, body ...g.Node) {
 	w.WriteHeader(status)
 	_ = report.PageOf("compat setup", h.StyleEl(g.Raw(style())), body...).
 		Render(w)
-	// whoever went away is not told
+	// fails only if the client closed the connection
 }
 
-// Step is what there is to do once the App is there.
+// Step is a step to do after the App was created.
 type Step struct {
 	What    string
 	Command shellword.Line // "" for a step in the browser
-	Link    string         // "" for a step at a terminal
+	Link    string         // "" for a step in a terminal
 }
 
 func (s Step) item() g.Node {
@@ -183,10 +183,10 @@ func (s Step) item() g.Node {
 	return h.Li(what, g.Text("\n"), h.Pre(h.Code(g.Text(string(s.Command)))))
 }
 
-// RequiredPage says how the check is made a required one.
+// RequiredPage documents how to make the check required.
 const RequiredPage = "https://github.com/compat-app/compat/blob/main/docs/install.md#make-the-check-required"
 
-// Next is what there is to do, in this order.
+// Next returns the steps to do, in order.
 func (m *Made) Next() []Step {
 	return []Step{
 		{

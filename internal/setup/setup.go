@@ -1,29 +1,27 @@
-// Package setup makes the GitHub App: a page that hands GitHub app.yml, and keeps the secrets that
-// GitHub tells once. `compat setup` shows it on this machine, and `compat serve` where the service
-// will be, while no App is configured.
+// Package setup creates the GitHub App: it serves a page that sends app.yml to GitHub, and stores
+// the secrets that GitHub returns once. `compat setup` serves it on this machine, and `compat
+// serve` at the address of the service while no App is configured.
 //
-// GitHub's side is its manifest flow (docs.github.com: registering a GitHub App from a manifest):
-// the page posts the manifest to GitHub, where a person confirms it; GitHub sends the browser back
-// with a code, and the code is exchanged for the App's id, private key and webhook secret.
+// It uses GitHub's manifest flow (docs.github.com: registering a GitHub App from a manifest): the
+// page posts the manifest to GitHub, where a person confirms it. GitHub redirects the browser
+// back with a code, which is exchanged for the App's ID, private key and webhook secret.
 //
-// What it guards against:
+// Threats:
 //
-//   - other people, pages and programs: the first request needs the token of the link that New's
-//     caller printed, which works once, and from then
-//     on the browser that brought it has the page to itself. Requests under another host name are
-//     refused (a name that was rebound to this machine);
+//   - Other people, pages and programs. The first request needs the token of the link that the
+//     caller of New prints. It works once; then a cookie identifies the browser. Requests with
+//     another host name are refused (DNS rebinding).
 //
-//   - a code of somebody else's App: the browser has to bring back the state that went out with the
-//     form, compared in constant time;
+//   - The code of another App. The browser has to return the state that was sent with the form;
+//     it is compared in constant time.
 //
-//   - secrets that get lost: both files are made before the code is exchanged, and a code is
-//     exchanged once;
+//   - Loss of secrets. Both files are created before the code is exchanged, and a code is
+//     exchanged once.
 //
-//   - secrets that get out: they stand in the two files, which only their owner may read, and
-//     nowhere else. No page, error or log line holds one.
+//   - Leaks of secrets. They are only in the two files, with mode 0600, and in no page, error or
+//     log line.
 //
-//     s, err := setup.New(setup.Options{…}, &url.URL{Scheme: "http", Host:
-//     listener.Addr().String()})
+//     s, err := setup.New(setup.Options{…}, &url.URL{Scheme: "http", Host: listener.Addr().String()})
 //     fmt.Println(s.Link())
 //     http.Serve(listener, s)
 //     made, err := s.Wait(ctx)
@@ -45,16 +43,16 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Options is what New needs; all but Organization, Failed and Log are required.
+// Options configures New. All fields but Organization, Failed and Log are required.
 type Options struct {
 	Manifest     *Manifest
 	Site         Site
-	Organization string   // that the App is to belong to; "": the person's own account
-	Public       *url.URL // where GitHub reaches the service
-	Dir          string   // of the two files; an absolute path
-	// Register exchanges a code; its errors are those of github.Register.
+	Organization string   // owner of the App; "" = the person's account
+	Public       *url.URL // address at which GitHub reaches the service
+	Dir          string   // absolute path of the directory for the two files
+	// Register exchanges a code. Errors are those of github.Register.
 	Register func(ctx context.Context, code string) (*github.Registered, error)
-	// Failed is told what the page says of a failure, one sentence each; nil: nobody.
+	// Failed is called with each error that the page shows, one sentence; nil = not called.
 	Failed func(sentence string)
 	// Log gets a line "audit" for each use of the link, refused attempt and created App; nil: silent.
 	Log *slog.Logger
@@ -67,25 +65,25 @@ func (s *Setup) audit(r *http.Request, what string, more ...any) {
 	}
 }
 
-// Made is an App that is there, with its files.
+// Made is a created App with its files.
 type Made struct {
 	ID            int64
 	Name          string
 	Key, Settings string   // paths of the two files
-	Install       *url.URL // where the App is put on repositories
+	Install       *url.URL // page on which the App is installed
 }
 
-// Setup is the page, for one App. It is an http.Handler.
+// Setup is the page for creating one App. It is an http.Handler.
 type Setup struct {
 	Options
-	root *url.URL // of the page, as browsers see it
+	root *url.URL // address of the page for browsers
 	mux  *http.ServeMux
 
 	mu      sync.Mutex
-	token   string // of the link; "" once it was used
-	session string // the cookie of the browser that used it
+	token   string // in the link; "" = already used
+	session string // cookie of the browser that used the link
 	state   string
-	used    map[string]bool // codes that GitHub has seen
+	used    map[string]bool // codes that GitHub has accepted or rejected
 	over    bool
 
 	end chan result
@@ -96,14 +94,14 @@ type result struct {
 	err  error
 }
 
-// Paths of the page. GitHub sends the browser back to the second one.
+// Paths of the page. GitHub redirects the browser to backPath.
 const (
 	pagePath = "/setup"
 	backPath = "/setup/created"
 )
 
-// New prepares the page, which browsers reach below root. It returns an error, one sentence, if one
-// of the files is there already or can't be made.
+// New returns the page, which browsers reach below root. It returns an error, one sentence, if
+// one of the files exists or cannot be created.
 func New(o Options, root *url.URL) (*Setup, error) {
 	f, err := reserve(o.Dir)
 	if err != nil {
@@ -124,15 +122,15 @@ func New(o Options, root *url.URL) (*Setup, error) {
 	return s, nil
 }
 
-// Link is what a person opens, once. It is as good as the page.
+// Link returns the address with the token. It can be opened once, and gives access to the page.
 func (s *Setup) Link() string {
 	return s.at(pagePath) + "?" + url.Values{"token": {s.token}}.Encode()
 }
 
 func (s *Setup) at(path string) string { return s.root.JoinPath(path).String() }
 
-// Wait returns when the App is there, when it is there but its secrets could not be kept, or when
-// ctx ends.
+// Wait returns when the App was created, when it was created but its secrets could not be stored,
+// or when ctx ends.
 func (s *Setup) Wait(ctx context.Context) (*Made, error) {
 	select {
 	case r := <-s.end:
@@ -150,7 +148,7 @@ func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set(
 		"Referrer-Policy",
 		"strict-origin",
-	) // a path never; GitHub wants to know where a form comes from
+	) // GitHub requires the origin of the form; a path is never sent
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !strings.EqualFold(r.Host, s.root.Host) {
 		s.fail(
@@ -164,7 +162,7 @@ func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// page opens the link, and shows what is asked for with the button.
+// page handles the link, and shows the manifest with a button.
 func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 	if token := r.URL.Query().Get("token"); token != "" {
 		s.open(w, r, token)
@@ -193,7 +191,7 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 	s.form(w)
 }
 
-// open takes the token of the link, once, and gives the browser that brought it a session.
+// open checks the token of the link, once, and sets the session cookie.
 func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +210,7 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 				SameSite: http.SameSiteLaxMode,
 			},
 		) //nolint:gosec // on this machine there is no TLS
-	case s.mine(r): // back, or a reload
+	case s.mine(r): // the back button, or a reload
 	case s.token == "":
 		s.audit(r, "refused: the link was used before")
 		s.fail(
@@ -237,25 +235,25 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 		r,
 		s.at(pagePath),
 		http.StatusSeeOther,
-	) // no token in the address bar, or in what the browser remembers
+	) // removes the token from the address bar and the browser's history
 }
 
-// cookie is Lax: it has to come back from GitHub with the browser.
+// cookie is Lax, because the browser must send it when it returns from GitHub.
 const cookie = "compat-setup"
 
-// mine says whether the request comes from the browser that opened the link. The caller holds the
-// lock.
+// mine reports whether the request comes from the browser that opened the link. The caller must
+// hold the lock.
 func (s *Setup) mine(r *http.Request) bool {
 	c, err := r.Cookie(cookie)
 	return err == nil && same(c.Value, s.session)
 }
 
-// same compares with a secret in constant time; nothing is the same as no secret.
+// same compares with a secret in constant time; it returns false if secret is "".
 func same(given, secret string) bool {
 	return secret != "" && subtle.ConstantTimeCompare([]byte(given), []byte(secret)) == 1
 }
 
-// back is where GitHub sends the browser with the code of the new App.
+// back handles the redirect from GitHub with the code of the new App.
 func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock() // one exchange at a time
 	defer s.mu.Unlock()
@@ -318,11 +316,11 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 	s.end <- result{made: made}
 }
 
-// errLost: the App is there, and its secrets are not.
+// errLost reports that the App was created, but its secrets were lost.
 var errLost = errors.New("the App was created, but its secrets are lost")
 
-// exchange makes the files, asks GitHub and fills them. Its errors are one sentence for a person.
-// The caller holds the lock.
+// exchange creates the files, exchanges the code and writes the secrets. Errors are one sentence
+// for a person. The caller must hold the lock.
 func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 	f, err := reserve(s.Dir)
 	if err != nil {
@@ -331,7 +329,7 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 	app, err := s.Register(
 		context.WithoutCancel(ctx),
 		code,
-	) // whoever closes the page gets the App all the same
+	) // closing the page does not cancel the request
 	var refused *github.RegisterError
 	switch {
 	case errors.Is(err, github.ErrCode):
@@ -394,7 +392,7 @@ func (s *Setup) spent() string {
 	)
 }
 
-// apps is where the owner sees the App.
+// apps returns the address of the owner's list of Apps.
 func (s *Setup) apps() string {
 	if s.Organization != "" {
 		return s.Site.Web.String() + "/organizations/" + s.Organization + "/settings/apps"
@@ -402,8 +400,8 @@ func (s *Setup) apps() string {
 	return s.Site.Web.String() + "/settings/apps"
 }
 
-// install is the page on which the App is put on repositories; where GitHub told none of its own,
-// it is among the owner's Apps.
+// install returns the page on which the App is installed: below its public page, or else below
+// the owner's settings.
 func (s *Setup) install(app *github.Registered) *url.URL {
 	to, err := url.Parse(app.Page)
 	if err != nil || app.Page == "" {

@@ -29,30 +29,30 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/openapi"
 )
 
-// desk is somebody who sets the App up: the page, a GitHub, and a folder.
-type desk struct {
+// fixture is a setup page with a fake GitHub and a directory.
+type fixture struct {
 	*testing.T
 	gh   *githubtest.Server
 	site setup.Site
 	page *setup.Setup
-	at   string // the page's root
+	at   string // root of the page
 	dir  string
 	org  string
-	ask  func(ctx context.Context, code string) (*github.Registered, error) // nil: GitHub
+	ask  func(ctx context.Context, code string) (*github.Registered, error) // nil = the fake GitHub
 
 	mu   sync.Mutex
-	said []string // to the terminal
+	said []string // messages to the terminal
 	seen []string // pages
 }
 
-func sit(t *testing.T, prefix, org string) *desk {
+func sit(t *testing.T, prefix, org string) *fixture {
 	t.Helper()
 	gh, err := githubtest.Start(githubtest.Options{Prefix: prefix, Validate: openapi.Validate})
 	if err != nil {
 		t.Fatal(err)
 	}
 	gh.Install("acme")
-	d := &desk{T: t, gh: gh, dir: t.TempDir(), org: org}
+	d := &fixture{T: t, gh: gh, dir: t.TempDir(), org: org}
 	if d.site, err = setup.ParseSite(gh.Web(), gh.URL()); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func sit(t *testing.T, prefix, org string) *desk {
 }
 
 // open starts the page.
-func (d *desk) open(t *testing.T) {
+func (d *fixture) open(t *testing.T) {
 	t.Helper()
 	manifest, err := setup.ParseManifest(compat.Manifest())
 	if err != nil {
@@ -120,16 +120,16 @@ func (d *desk) open(t *testing.T) {
 	d.at = server.URL
 }
 
-// Write takes the log.
-func (d *desk) Write(line []byte) (int, error) {
+// Write records a line of the log.
+func (d *fixture) Write(line []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.said = append(d.said, string(line))
 	return len(line), nil
 }
 
-// visitor is a browser that follows what it is told and remembers cookies.
-func (d *desk) visitor() *http.Client {
+// visitor returns a browser that follows redirects and stores cookies.
+func (d *fixture) visitor() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		d.Fatal(err)
@@ -137,7 +137,7 @@ func (d *desk) visitor() *http.Client {
 	return &http.Client{Jar: jar, Timeout: time.Minute}
 }
 
-func (d *desk) answer(r *http.Response, err error) (int, string) {
+func (d *fixture) answer(r *http.Response, err error) (int, string) {
 	d.Helper()
 	if err != nil {
 		d.Fatal(err)
@@ -153,13 +153,13 @@ func (d *desk) answer(r *http.Response, err error) (int, string) {
 	return r.StatusCode, string(body)
 }
 
-func (d *desk) get(c *http.Client, address string) (int, string) {
+func (d *fixture) get(c *http.Client, address string) (int, string) {
 	d.Helper()
 	return d.answer(c.Get(address))
 }
 
-// press sends the one form of a page.
-func (d *desk) press(c *http.Client, base, page string) (int, string) {
+// press submits the only form of a page.
+func (d *fixture) press(c *http.Client, base, page string) (int, string) {
 	d.Helper()
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -194,8 +194,8 @@ func (d *desk) press(c *http.Client, base, page string) (int, string) {
 	return d.answer(c.PostForm(to.String(), fields))
 }
 
-// confirm goes from the link to GitHub's own button, which is not pressed yet.
-func (d *desk) confirm(c *http.Client) (page string) {
+// confirm opens the link and submits the form; it returns GitHub's page without confirming.
+func (d *fixture) confirm(c *http.Client) (page string) {
 	d.Helper()
 	code, page := d.get(c, d.page.Link())
 	if code != 200 {
@@ -207,14 +207,14 @@ func (d *desk) confirm(c *http.Client) (page string) {
 	return page
 }
 
-// made waits for the end.
-func (d *desk) made() (*setup.Made, error) {
+// made waits for the end of the setup.
+func (d *fixture) made() (*setup.Made, error) {
 	ctx, cancel := context.WithTimeout(d.Context(), time.Minute)
 	defer cancel()
 	return d.page.Wait(ctx)
 }
 
-func (d *desk) says(text string, words ...string) {
+func (d *fixture) says(text string, words ...string) {
 	d.Helper()
 	for _, w := range words {
 		if !strings.Contains(text, w) {
@@ -224,7 +224,7 @@ func (d *desk) says(text string, words ...string) {
 }
 
 // empty asserts that no file was left.
-func (d *desk) empty() {
+func (d *fixture) empty() {
 	d.Helper()
 	left, err := filepath.Glob(filepath.Join(d.dir, "*"))
 	if err != nil || len(left) > 0 {
@@ -287,8 +287,8 @@ func TestTheWholeWay(t *testing.T) {
 	}
 }
 
-// serves reads the files as `compat serve` does.
-func (d *desk) serves(made *setup.Made) {
+// serves reads the files like `compat serve`.
+func (d *fixture) serves(made *setup.Made) {
 	d.Helper()
 	for _, path := range []string{made.Key, made.Settings} {
 		info, err := os.Stat(path)
@@ -304,7 +304,7 @@ func (d *desk) serves(made *setup.Made) {
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok &&
 			!strings.HasPrefix(line, "#") {
-			// as a folder with a space in its name is
+			// for example, if a directory has a space in its name
 			if quoted, ok := strings.CutPrefix(value, "'"); ok {
 				value = strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
 			}
@@ -367,8 +367,8 @@ func TestTheLinkWorksOnce(t *testing.T) {
 	d.empty()
 }
 
-// A name that was rebound to this machine is another origin to the browser, and has to be nothing
-// here.
+// A host name that was rebound to this machine is another origin for the browser, and must be
+// refused.
 func TestOtherHostNames(t *testing.T) {
 	d := sit(t, "", "")
 	for _, path := range []string{"/setup", strings.TrimPrefix(d.page.Link(), d.at)} {
@@ -455,7 +455,7 @@ func TestWrongState(t *testing.T) {
 	}
 }
 
-// A code that GitHub does not know, and one that it refused before.
+// Codes that GitHub does not know or has rejected before.
 func TestCodesThatAreSpent(t *testing.T) {
 	d := sit(t, "", "acme")
 	me := d.visitor()
@@ -493,7 +493,7 @@ func TestCodesThatAreSpent(t *testing.T) {
 	}
 }
 
-// GitHub does not answer, or not with the App: the same answer of the browser works later.
+// GitHub fails or returns no App: the same redirect works later.
 func TestGitHubFails(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -527,8 +527,8 @@ func TestGitHubFails(t *testing.T) {
 	}
 }
 
-// GitHub gave the App away and the answer broke off: nothing can bring its secrets back, and the
-// page says what to do.
+// The response with the secrets is lost: they cannot be requested again, and the page says what
+// to do.
 func TestAnswerIsLost(t *testing.T) {
 	d := sit(t, "", "")
 	d.gh.Fault("apps/create-from-manifest", 1, githubtest.Fault{Cut: true, After: true})
@@ -555,7 +555,7 @@ func TestFilesAreNeverOverwritten(t *testing.T) {
 			page := d.confirm(me)
 			mine := filepath.Join(d.dir, name)
 			elsewhere := filepath.Join(t.TempDir(), "elsewhere")
-			// a link that leads nowhere yet is no way out of the folder either
+			// a dangling link is not followed either
 			if err := os.Symlink(elsewhere, mine); err != nil {
 				t.Fatal(err)
 			}
@@ -601,8 +601,7 @@ func TestFolderThatIsGone(t *testing.T) {
 	}
 }
 
-// The App is there, and what GitHub told of it can't be kept: that ends it, with what there is to
-// do.
+// The App was created but its secrets cannot be stored: this ends the setup, with instructions.
 func TestSecretsThatAreLost(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
@@ -637,7 +636,7 @@ func TestSecretsThatAreLost(t *testing.T) {
 	}
 }
 
-// Whoever closes the page while GitHub is asked gets the App all the same.
+// The App is created even if the page is closed meanwhile.
 func TestPageIsClosedMeanwhile(t *testing.T) {
 	d := sit(t, "", "")
 	me := d.visitor()
@@ -662,9 +661,9 @@ func TestPageIsClosedMeanwhile(t *testing.T) {
 	d.serves(made)
 }
 
-// code presses GitHub's button for the newest registration and gives the query that GitHub sends
-// back, without going there.
-func (d *desk) code() string {
+// code presses GitHub's button for the newest registration and returns the query of the redirect,
+// without following it.
+func (d *fixture) code() string {
 	d.Helper()
 	c := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

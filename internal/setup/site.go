@@ -10,22 +10,22 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Site is a GitHub: github.com, a GitHub Enterprise Server, or a tenant of GHE.com.
+// Site is a GitHub server: github.com, GitHub Enterprise Server, or a tenant of GHE.com.
 type Site struct {
-	Web *url.URL // root of the pages, without a slash at its end
-	API *url.URL // root of REST, likewise
+	Web *url.URL // root of the web pages, without a trailing slash
+	API *url.URL // root of the REST API, without a trailing slash
 }
 
 const (
 	publicWeb = "https://github.com"
 	publicAPI = config.DefaultAPI
 	tenants   = ".ghe.com"
-	serverAPI = "/api/v3" // of a GitHub Enterprise Server, below its pages
+	serverAPI = "/api/v3" // path on a GitHub Enterprise Server
 )
 
-// ParseSite finds a GitHub by the root of its pages, that of its API, or both; "" is not told, and
-// nothing told is github.com. The error is one sentence that names the flag or the variable. Plain
-// http is taken on this machine only: the App's key comes that way.
+// ParseSite returns the server for the root of its web pages, its API, or both. "" means unknown;
+// if both are "" it is github.com. The error is one sentence with the flag or variable. Plain
+// http is accepted on this machine only, because the App's key is transferred.
 func ParseSite(web, api string) (Site, error) {
 	s := Site{}
 	var err error
@@ -81,7 +81,7 @@ func apiOf(web *url.URL) *url.URL {
 	return &url.URL{Scheme: web.Scheme, Host: web.Host, Path: serverAPI}
 }
 
-// webOf is the opposite of apiOf; "" where the address doesn't tell.
+// webOf is the inverse of apiOf; "" = unknown.
 func webOf(api *url.URL) string {
 	host := strings.ToLower(api.Host)
 	switch {
@@ -95,7 +95,7 @@ func webOf(api *url.URL) string {
 	return ""
 }
 
-// form is where the manifest is posted to.
+// form returns the address to which the manifest is posted.
 func (s Site) form(org, state string) string {
 	u := *s.Web
 	u.Path = "/settings/apps/new"
@@ -108,7 +108,7 @@ func (s Site) form(org, state string) string {
 
 var login = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 
-// CheckOrganization says what is wrong with the name of an organisation; "" is none.
+// CheckOrganization returns an error if the name of an organization is invalid. "" is valid.
 func CheckOrganization(org string) error {
 	if org != "" && !login.MatchString(org) {
 		return fmt.Errorf(
@@ -119,8 +119,8 @@ func CheckOrganization(org string) error {
 	return nil
 }
 
-// ParsePublic reads the address under which GitHub reaches the service, the value of a flag or a
-// variable.
+// ParsePublic parses the address at which GitHub reaches the service. name is that of a flag or
+// variable, for the error.
 func ParsePublic(name, address string) (*url.URL, error) {
 	const hint = "the address at which GitHub reaches this service, such as https://compat.example.com"
 	if address == "" {

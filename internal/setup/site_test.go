@@ -77,7 +77,7 @@ func TestOrganizations(t *testing.T) {
 	}
 }
 
-// What the App asks for is app.yml, all of it, each with a reason that the page shows.
+// The App requests exactly what app.yml contains, each with a reason that the page shows.
 func TestManifest(t *testing.T) {
 	m, err := setup.ParseManifest(compat.Manifest())
 	if err != nil {
@@ -122,8 +122,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// The page that everybody who makes an App is sent to says how the check is required from this App,
-// in requests that name it and the App.
+// The page to which everyone who creates an App is referred documents how to require the check
+// from this App, with requests that name the check and the App.
 func TestRequiredCheckNamesItsSource(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "install.md"))
 	if err != nil {
