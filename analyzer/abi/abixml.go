@@ -13,7 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// node is an element of the XML of libabigail.
+// node is an XML element of libabigail's format.
 type node struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
@@ -39,10 +39,10 @@ func (n *node) number(name string) uint64 {
 
 func (n *node) yes(name string) bool { return n.get(name) == "yes" }
 
-// maxXMLDepth is far above the depth of abidw's output, where classes are in classes.
+// maxXMLDepth is far above the depth of abidw's output, which nests classes.
 const maxXMLDepth = 200
 
-// parseXML reads the XML that abidw of libabigail writes, of one library.
+// parseXML reads the description of one library that abidw of libabigail wrote.
 func parseXML(b []byte) (*Library, error) {
 	if err := shallow(b); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func parseXML(b []byte) (*Library, error) {
 	return l, l.check()
 }
 
-// shallow refuses XML that is nested too deeply for the decoder, which calls itself.
+// shallow returns an error for XML that is nested too deeply for the recursive decoder.
 func shallow(b []byte) error {
 	d := xml.NewDecoder(bytes.NewReader(b))
 	for depth := 0; ; {
@@ -124,13 +124,13 @@ func shallow(b []byte) error {
 	}
 }
 
-// abiXML turns elements into types.
+// abiXML converts elements to types.
 type abiXML struct {
 	l     *Library
 	nodes map[string]*node  // types by id
-	names map[*node]string  // with namespaces and classes
+	names map[*node]string  // qualified names
 	typed map[string]*node  // functions and variables by elf-symbol-id
-	ids   map[string]TypeID // types that were turned
+	ids   map[string]TypeID // converted types
 }
 
 func (x *abiXML) symbol(n *node) {
@@ -161,8 +161,8 @@ func (x *abiXML) symbol(n *node) {
 	}
 }
 
-// collect finds the types, functions and variables inside an element. scope is the namespace or
-// class that it is in.
+// collect finds the types, functions and variables in an element. scope is the enclosing namespace
+// or class.
 func (x *abiXML) collect(n *node, scope string, depth int) {
 	if x.names == nil {
 		x.names = map[*node]string{}
@@ -191,7 +191,7 @@ func (x *abiXML) collect(n *node, scope string, depth int) {
 	}
 }
 
-// types gives the symbols their types.
+// types sets the types of the symbols.
 func (x *abiXML) types() error {
 	l := x.l
 	l.Types = []Type{{Kind: Void}}
@@ -220,7 +220,7 @@ func (x *abiXML) types() error {
 		l.Types = nil
 		return nil
 	}
-	l.Evidence = EvidenceDWARF // what abidw read them from, unless CTF or BTF
+	l.Evidence = EvidenceDWARF // abidw reads DWARF unless told to read CTF or BTF
 	return nil
 }
 
@@ -247,7 +247,7 @@ func (x *abiXML) function(n *node, depth int) Type {
 	return t
 }
 
-// intern gives the type of an id, without qualifiers and typedefs.
+// intern returns the type with an id, without qualifiers and typedefs.
 func (x *abiXML) intern(id, typedef string, depth int) TypeID {
 	n := x.nodes[id]
 	for range maxSteps {
@@ -385,7 +385,7 @@ func (x *abiXML) body(t *Type, n *node, depth int) {
 	slices.SortFunc(t.Virtuals, func(a, b Virtual) int { return int(a.Slot - b.Slot) })
 }
 
-// encoding guesses DW_ATE_ from the name of a base type, which the XML does not have.
+// encoding derives DW_ATE_ from the name of a base type, because the XML does not contain it.
 func encoding(name string) uint8 {
 	switch {
 	case name == "bool" || name == "_Bool":

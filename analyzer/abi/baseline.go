@@ -11,19 +11,19 @@ import (
 	"slices"
 )
 
-// Schema is the name of the form that Baseline writes.
+// Schema is the name of the format that Baseline writes.
 const Schema = "compat/abi/v1"
 
-// baseline is the ABI of a library as a file that can be committed: sorted, so that a change of the
+// baseline is the ABI of a library as a file to commit. It is sorted, so that a small change of the
 // library is a small change of the file.
 type baseline struct {
 	Schema string `json:"schema"`
-	Digest string `json:"digest"` // SHA-256 of the rest
+	Digest string `json:"digest"` // SHA-256 of the other fields
 	*Library
 }
 
-// Baseline writes a library as JSON, one symbol and one type on a line. Only the types that exports
-// reach are written, in an order that does not depend on the compiler.
+// Baseline returns a library as JSON, with one symbol or type per line. It contains only types that
+// exports use, in an order that does not depend on the compiler.
 func Baseline(l *Library) ([]byte, error) {
 	l = l.sorted()
 	l.Name, l.BuildID, l.Problems = title(l), "", nil
@@ -39,7 +39,7 @@ func Baseline(l *Library) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// lines writes the fields of a library, with the elements of its lists on lines of their own.
+// lines returns the fields of a library as JSON, with one line per list element.
 func lines(l *Library) ([]byte, error) {
 	var out bytes.Buffer
 	head := *l
@@ -99,7 +99,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// sorted gives a copy with symbols by name, and types in the order in which these reach them.
+// sorted returns a copy with symbols sorted by name, and types in the order in which symbols use
+// them.
 func (l *Library) sorted() *Library {
 	out := *l
 	out.Symbols = slices.Clone(l.Symbols)
@@ -148,8 +149,7 @@ func (l *Library) sorted() *Library {
 	return &out
 }
 
-// short is a file with its folder: the rest of a path is that of the machine which built the
-// library.
+// short returns a file with its last folder; the rest of the path depends on the build machine.
 func short(file string) string {
 	dir, base := path.Split(file)
 	if dir == "" {
@@ -158,8 +158,8 @@ func short(file string) string {
 	return path.Join(path.Base(dir), base)
 }
 
-// ParseBaseline reads what Baseline writes. An error says what is wrong with the file; a digest
-// that does not fit is one, as the file was edited then.
+// ParseBaseline parses the result of Baseline. It returns an error if the file is invalid, or
+// edited so that its digest does not match.
 func ParseBaseline(b []byte) (*Library, error) {
 	x := baseline{Library: &Library{}}
 	if err := json.Unmarshal(b, &x); err != nil {
@@ -189,7 +189,7 @@ func ParseBaseline(b []byte) (*Library, error) {
 	return l, nil
 }
 
-// check makes sure that no type refers to one that does not exist.
+// check returns an error if a type refers to one that does not exist.
 func (l *Library) check() error {
 	wrong := func(id TypeID) bool { return id != 0 && (id < 0 || int(id) >= len(l.Types)) }
 	for i := range l.Symbols {
@@ -218,7 +218,7 @@ func (l *Library) check() error {
 	return nil
 }
 
-// IsBaseline tells the start of a baseline from that of other files.
+// IsBaseline reports whether head is the start of a baseline.
 func IsBaseline(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) &&
 		bytes.Contains(head, []byte(`"`+Schema+`"`))

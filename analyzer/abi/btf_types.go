@@ -8,11 +8,11 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// maxBTF bounds the section. That of a Linux kernel has 6 MB.
+// maxBTF limits the size of the section. That of a Linux kernel has 6 MB.
 const maxBTF = 128 << 20
 
-// readBTF reads types from .BTF, for a library without DWARF. BTF does not name source files, so no
-// type is private.
+// readBTF reads types from .BTF, for a library without DWARF. BTF has no names of source files, so
+// no type is private.
 func (l *Library) readBTF(f File, o *elfobj.Object) error {
 	var order binary.ByteOrder = binary.LittleEndian
 	if o.ByteOrder == "big" {
@@ -51,16 +51,16 @@ func (l *Library) readBTF(f File, o *elfobj.Object) error {
 	return nil
 }
 
-// btfTypes turns the types of one source file into types of a library.
+// btfTypes converts the types of one source file.
 type btfTypes struct {
 	l    *Library
 	u    btf.Unit
-	ids  []TypeID // by number in u; 0: not turned yet
-	deep bool     // more than maxSteps qualifiers and typedefs are in a row
+	ids  []TypeID // by index in u; 0 if not converted yet
+	deep bool     // more than maxSteps qualifiers and typedefs in a row
 }
 
-// read gives functions and variables their types. What they reach is turned by number, from a list
-// that grows.
+// read sets the types of functions and variables. The types that they use are appended to a list
+// and read from there.
 func (t *btfTypes) read(symbols map[string]int) {
 	for n := range t.u.Types {
 		x := &t.u.Types[n]
@@ -71,13 +71,14 @@ func (t *btfTypes) read(symbols map[string]int) {
 		first := len(t.l.Types)
 		id := t.intern(x.Type, "")
 		t.l.Symbols[i].Type = id
-		for ; first < len(t.l.Types); first++ { // intern appends what a body refers to
+		for ; first < len(t.l.Types); first++ { // intern appends the types that a body uses
 			t.body(TypeID(first))
 		}
 	}
 }
 
-// intern gives the type of a number, without qualifiers and typedefs. Its members are read later.
+// intern returns the type with an index, without qualifiers and typedefs. body reads its members
+// later.
 func (t *btfTypes) intern(n uint32, typedef string) TypeID {
 	for step := 0; ; step++ {
 		if step == maxSteps {
@@ -144,7 +145,7 @@ func kindOfBTF(x *btf.Type) Kind {
 	return Unknown
 }
 
-// body reads what a type consists of. Line holds its number in the unit until then.
+// body reads the contents of a type. Until then, Line holds its index in the unit.
 func (t *btfTypes) body(id TypeID) {
 	out := t.l.Types[id]
 	x := &t.u.Types[out.Line]

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Severity says whether a change breaks programs.
+// Severity is whether a change breaks programs.
 type Severity string
 
-// The severities.
+// Severities.
 const (
 	// a program that was built against the old library can fail or get wrong values
 	Error Severity = "error"
-	// it depends on something that cannot be seen, or only private interfaces are concerned
+	// it depends on unknown facts, or affects only private interfaces
 	Warning Severity = "warning"
 	Note    Severity = "note" // programs keep working
 )
@@ -39,7 +39,8 @@ const (
 	RuleMoved          = "symbol-moved-to-dependency"
 )
 
-// Change is one difference, reported at its cause: a type that many functions use is one change.
+// Change is a difference, reported at its cause: a change of a type that many functions use is one
+// Change.
 type Change struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
@@ -47,33 +48,32 @@ type Change struct {
 	Type     string   `json:"type"`   // without struct, class, union, enum; "" for a symbol
 	Detail   string   `json:"detail"` // what changed, in one or more sentences
 
-	// what a program that was built against the old library does
+	// what happens to a program that was built against the old library
 	Effect string `json:"effect,omitempty"`
-	Fix    string `json:"fix,omitempty"` // the smallest repair
-	// from an exported function or variable to the change
-	// SONAME of the library, where several were compared
+	Fix    string `json:"fix,omitempty"` // the smallest fix
+	// SONAME of the library, if several were compared
 	Library string   `json:"library,omitempty"`
 	Path    []string `json:"path,omitempty"`
-	// exports of the old library that reach the change, at most maxAffected
+	// exports of the old library that use what changed, at most maxAffected
 	Affected []string `json:"affected,omitempty"`
-	Affects  int      `json:"affects"`       // how many exports of the old library do
+	Affects  int      `json:"affects"`       // number of exports of the old library that use it
 	Old      string   `json:"old,omitempty"` // FILE:LINE of the old declaration
 	New      string   `json:"new,omitempty"` // FILE:LINE of the new one
 }
 
 const maxAffected = 20
 
-// Verdict is the answer.
+// Verdict is the result of a comparison.
 type Verdict string
 
-// The verdicts.
+// Verdicts.
 const (
-	None       Verdict = "none"       // nothing that a program can notice
-	Compatible Verdict = "compatible" // only changes with which old programs keep working
-	Breaking   Verdict = "breaking"   // a program that was built against the old library can break
+	None       Verdict = "none"       // no change that a program can notice
+	Compatible Verdict = "compatible" // old programs keep working
+	Breaking   Verdict = "breaking"   // a program built against the old library can fail
 )
 
-// Result is the difference of two builds of one library.
+// Result is the difference between two builds of a library.
 type Result struct {
 	Verdict  Verdict  `json:"verdict"`
 	Changes  []Change `json:"changes"`
@@ -83,21 +83,21 @@ type Result struct {
 	} `json:"evidence"`
 	Library    string   `json:"library"`              // SONAME of the old library, or its name
 	Interfaces int      `json:"interfaces"`           // exports of the old library
-	Broken     int      `json:"broken"`               // of these, how many an error reaches
-	Problems   []string `json:"problems,omitempty"`   // debug information that could not be used
-	NewSONAME  string   `json:"new_soname,omitempty"` // where it is another one
-	Suppressed int      `json:"suppressed,omitempty"` // changes that were hidden
+	Broken     int      `json:"broken"`               // number of them that an error affects
+	Problems   []string `json:"problems,omitempty"`   // errors of reading debug information
+	NewSONAME  string   `json:"new_soname,omitempty"` // "" if it is the same
+	Suppressed int      `json:"suppressed,omitempty"` // number of hidden changes
 }
 
-// Types tells whether types were compared.
+// Types reports whether types were compared.
 func (r *Result) Types() bool {
 	return r.Evidence.Old != EvidenceSymbols && r.Evidence.New != EvidenceSymbols
 }
 
 var severities = map[Severity]int{Error: 0, Warning: 1, Note: 2}
 
-// settle sorts the changes, errors first, and decides the verdict.
-func (r *Result) settle() {
+// finish sorts the changes, errors first, and sets the verdict.
+func (r *Result) finish() {
 	slices.SortStableFunc(r.Changes, func(a, b Change) int {
 		return cmp.Or(
 			cmp.Compare(severities[a.Severity], severities[b.Severity]),

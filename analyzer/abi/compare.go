@@ -6,28 +6,27 @@ import (
 	"strings"
 )
 
-// Options are what a comparison needs to know besides the two libraries. The zero value knows
-// nothing.
+// Options are facts about other libraries. The zero value has none.
 type Options struct {
-	// Provides tells whether a library that the new one needs, directly or not, exports a symbol;
-	// version is "" for an unversioned reference.
+	// Provides reports whether a library that the new one needs, directly or indirectly, exports a
+	// symbol; version is "" for an unversioned reference. May be nil.
 	Provides func(name, version string) bool
 }
 
-// comparison is one run of Compare.
+// comparison is the state of Compare.
 type comparison struct {
 	Options
 	old, new *Library
 	result   *Result
 	newest   map[string][]int // exports of new by name
-	// for each export of old the one of new that an old program binds to; -1
+	// by export of old: the export of new that an old program binds to, or -1
 	matched []int
-	broken  map[int]bool    // exports of old that an error reaches
-	strong  map[string]bool // exports of old that are not weak; made when needed
+	broken  map[int]bool    // exports of old that an error affects
+	strong  map[string]bool // exports of old that are not weak; created on demand
 	types   *typeComparison
 }
 
-// Compare reports what changed for programs that were built against old when they run with new.
+// Compare reports the changes for programs that were built against old and run with new.
 func Compare(old, new *Library, o Options) *Result {
 	old = old.resolved(new)
 	r := &Result{Changes: []Change{}, Library: old.SONAME, Interfaces: len(old.Symbols)}
@@ -61,7 +60,7 @@ func Compare(old, new *Library, o Options) *Result {
 	if old.SONAME != new.SONAME && old.SONAME != "" && new.SONAME != "" {
 		c.renamed()
 	}
-	r.settle()
+	r.finish()
 	return r
 }
 
@@ -78,12 +77,12 @@ func (c *comparison) add(x Change, affected ...int) {
 	c.result.Changes = append(c.result.Changes, x)
 }
 
-// mode compares what holds for all code of the library.
+// mode compares properties of all code of the library.
 func (c *comparison) mode() {
 	a, b := c.old, c.new
 	var what string
 	switch {
-	case a.Machine == "" || b.Machine == "": // a symbols file
+	case a.Machine == "" || b.Machine == "": // from a symbols file
 		return
 	case a.Machine != b.Machine:
 		what = fmt.Sprintf(
@@ -119,8 +118,8 @@ func (c *comparison) mode() {
 	)
 }
 
-// floatMode is the part of e_flags that decides in which registers floating-point values are
-// passed.
+// floatMode returns the bits of e_flags that select the calling convention for floating-point
+// values.
 func floatMode(l *Library) uint32 {
 	switch l.Machine {
 	case "arm", "armv7l", "armv6l":
@@ -128,12 +127,12 @@ func floatMode(l *Library) uint32 {
 	case "riscv64", "riscv32":
 		return l.EFlags & 0x6 // EF_RISCV_FLOAT_ABI
 	case "ppc64", "ppc64le":
-		return l.EFlags & 0x3 // the version of the ABI
+		return l.EFlags & 0x3 // ABI version
 	}
 	return 0
 }
 
-// renamed handles another SONAME: old programs load the old file, so nothing breaks them.
+// renamed handles a changed SONAME: old programs load the old file, so they keep working.
 func (c *comparison) renamed() {
 	r := c.result
 	r.NewSONAME = c.new.SONAME
@@ -158,8 +157,8 @@ func (c *comparison) renamed() {
 	r.Broken = 0
 }
 
-// libraries reports DT_NEEDED entries that vanished: a program that uses their symbols without
-// linking them no longer finds these.
+// libraries reports removed DT_NEEDED entries: a program that uses symbols of such a library
+// without linking it no longer finds them.
 func (c *comparison) libraries() {
 	for _, n := range c.old.Needed {
 		if !slices.Contains(c.new.Needed, n) {
@@ -178,8 +177,8 @@ func (c *comparison) libraries() {
 	}
 }
 
-// standard tells names of the C++ standard library: copies of its templates, which every program
-// has itself.
+// standard reports whether a name is from the C++ standard library: programs contain their own
+// copies of its templates.
 func standard(l *Library, name string) bool {
 	if strings.HasPrefix(l.SONAME, "libstdc++") || strings.HasPrefix(l.SONAME, "libc++") {
 		return false

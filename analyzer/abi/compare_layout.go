@@ -57,7 +57,7 @@ func (t *typeComparison) named(p *pair) {
 		c.Effect = "None, as long as only the library and its inline functions use names that " +
 			"start with two underscores."
 	}
-	if name == "" { // an unnamed type has the name of what it is in
+	if name == "" { // an unnamed type is reported under the name of the enclosing type
 		for q := p.from; q != nil && c.Type == ""; q = q.from {
 			c.Type = t.old.Types[q.a].Name
 		}
@@ -77,14 +77,14 @@ func (t *typeComparison) named(p *pair) {
 	t.note(p, p.a, c)
 }
 
-// maxDetails is how many differences of one type are listed.
+// maxDetails limits the listed differences of one type.
 const maxDetails = 8
 
-// layoutDifference collects what changed about one type.
+// layoutDifference collects the changes of one type.
 type layoutDifference struct {
 	errors, notes []string
-	layout        bool // sizes, offsets or bases: not only virtual functions
-	public        bool // an error is about more than names that are reserved to the implementation
+	layout        bool // sizes, offsets or bases changed, not only virtual functions
+	public        bool // an error affects names that are not reserved to the implementation
 }
 
 func (d *layoutDifference) fail(format string, a ...any) {
@@ -93,16 +93,15 @@ func (d *layoutDifference) fail(format string, a ...any) {
 	d.public = true
 }
 
-// failMember is fail for a member or enumerator. Names that start with two underscores are for the
-// implementation; programs do not use them.
+// failMember is fail for a member or enumerator. Names with two leading underscores are reserved to
+// the implementation; programs do not use them.
 func (d *layoutDifference) failMember(name, format string, a ...any) {
 	public := d.public || !strings.HasPrefix(name, "__")
 	d.fail(format, a...)
 	d.public = public
 }
 
-// enumeration compares enumerators. An enumerator that has another name now keeps its value for old
-// programs.
+// enumeration compares enumerators. A renamed enumerator keeps its value in old programs.
 func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 	if x.Size != y.Size && x.Size != 0 && y.Size != 0 {
 		d.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
@@ -135,7 +134,7 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 	}
 }
 
-// reserved tells the names of members that only keep room.
+// reserved matches the names of members that only reserve space.
 var reserved = lazyregexp.New(
 	`(?i)reserved|unused|(^|_)(pad|padding|spare|dummy|filler|rsvd|rfu)[0-9]*($|_)|^_*pad[0-9]*$`,
 )
@@ -145,7 +144,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	if x.Kind != y.Kind {
 		d.fail("it was a %s and is a %s now", x.Kind, y.Kind)
 	}
-	// what the size of a member or base class that changed itself would explain
+	// differences that a change of a member's or base class's own type may explain
 	var own layoutDifference
 	if x.Size != y.Size {
 		own.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
@@ -214,7 +213,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 			fmt.Sprintf("the member %s was added at %s", n.Name, offset(n.Offset)),
 		)
 		if n.Offset < 8*x.Size && x.Size == y.Size {
-			continue // in padding, in reserved room, or in a union
+			continue // in padding, in reserved space, or in a union
 		}
 		grown = false
 	}
@@ -233,8 +232,8 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	}
 }
 
-// bases compares base classes, and tells whether one of them has another size. A base class without
-// data may come or go where no offset changes.
+// bases compares base classes, and reports whether the size of one changed. A base class without
+// data may be added or removed if no offset changes.
 func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (grown bool) {
 	name := func(l *Library, b *BaseClass) string { return l.Types[b.Type].Name }
 	find := func(l *Library, in *Type, k int, wanted string) *BaseClass {
@@ -293,7 +292,7 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 	return grown
 }
 
-// empty tells a base class without data and virtual functions.
+// empty reports whether a base class has no data and no virtual functions.
 func (l *Library) empty(b *BaseClass) bool {
 	t := &l.Types[b.Type]
 	return !b.Virtual && len(t.Members) == 0 && len(t.Virtuals) == 0 && len(t.Bases) == 0 &&
@@ -307,8 +306,8 @@ func offset(bits uint64) string {
 	return fmt.Sprintf("byte %d", bits/8)
 }
 
-// virtuals compares the virtual functions that a class declares, and tells whether one changed. One
-// that overrides that of a base class has its slot.
+// virtuals compares the virtual functions that a class declares, and reports whether one changed.
+// An override uses the slot of the base class's function.
 func (t *typeComparison) virtuals(_ *pair, x, y *Type, d *layoutDifference) bool {
 	if len(x.Virtuals) == 0 && len(y.Virtuals) == 0 {
 		return false
@@ -348,8 +347,8 @@ func (t *typeComparison) virtuals(_ *pair, x, y *Type, d *layoutDifference) bool
 	return found
 }
 
-// virtualKey is the name under which compilers write a virtual function; they differ about
-// destructors.
+// virtualKey returns the name that identifies a virtual function; compilers name destructors
+// differently.
 func virtualKey(name string) string {
 	for _, d := range []string{"D0Ev", "D1Ev", "D2Ev", "D4Ev"} {
 		if strings.HasSuffix(name, d) {

@@ -8,8 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// symbols finds for each export of old what an old program binds to in new, by the rules of glibc
-// (elf/dl-lookup.c, check_match).
+// symbols finds for each export of old the export of new that an old program binds to, by the rules
+// of glibc (elf/dl-lookup.c, check_match).
 func (c *comparison) symbols() {
 	for i := range c.old.Symbols {
 		s := &c.old.Symbols[i]
@@ -36,7 +36,7 @@ func (c *comparison) symbols() {
 	}
 }
 
-// bind gives the export of new that a reference to an export of old binds to; -1.
+// bind returns the index of the export of new that a reference to an export of old binds to, or -1.
 func (c *comparison) bind(s *Symbol) int {
 	list := c.newest[s.Name]
 	for _, i := range list {
@@ -60,12 +60,12 @@ func (c *comparison) bind(s *Symbol) int {
 		}
 		return -1
 	case len(c.new.Versions) == 0:
-		if c.new.Versym { // a warning of the loader; without DT_VERSYM it stops
+		if c.new.Versym { // the loader only warns; without DT_VERSYM it aborts
 			return list[0]
 		}
 		return -1
 	case slices.Contains(c.new.Versions, s.Version):
-		// a definition without a version serves every reference
+		// a definition without a version satisfies every reference
 		base := func(i int) bool { return c.new.Symbols[i].Version == "" && visible(i) }
 		if i := slices.IndexFunc(list, base); i >= 0 {
 			return list[i]
@@ -74,7 +74,7 @@ func (c *comparison) bind(s *Symbol) int {
 	return -1
 }
 
-// elsewhere tells whether a symbol that new does not have is found in a library that it needs.
+// elsewhere reports whether a symbol that new lacks is in a library that new needs.
 func (c *comparison) elsewhere(s *Symbol) bool {
 	if c.Provides == nil ||
 		s.Version != "" && len(c.new.Versions) > 0 && !slices.Contains(c.new.Versions, s.Version) {
@@ -83,7 +83,7 @@ func (c *comparison) elsewhere(s *Symbol) bool {
 	return c.Provides(s.Name, s.Version)
 }
 
-// private tells version nodes that are not for programs.
+// private reports whether a version node is not for programs.
 func private(version string) bool {
 	return strings.Contains(strings.ToUpper(version), "PRIVATE") ||
 		strings.Contains(version, "_SD_SHARED") ||
@@ -161,9 +161,9 @@ func (c *comparison) missing(i int, s *Symbol) {
 	c.add(x, i)
 }
 
-// copied tells a weak symbol that every program which uses it has itself: a copy of an inline
-// function or template, or what the compiler makes for a class without a key function. Without
-// types an instance of a template may be one that the library alone has.
+// copied reports whether a weak symbol is contained in every program that uses it: a copy of an
+// inline function or template, or a symbol that the compiler emits for a class without a key
+// function. Without type information, an instance of a template may be in the library only.
 func (c *comparison) copied(s *Symbol) bool {
 	switch {
 	case s.Inline || standard(c.old, s.Name):
@@ -178,8 +178,8 @@ func (c *comparison) copied(s *Symbol) bool {
 	return s.Type == 0 && c.old.Evidence != EvidenceSymbols
 }
 
-// keyed tells whether a class of old has a key function in the library: a virtual function of its
-// own that is not inline. Its virtual table and typeinfo are in the library only.
+// keyed reports whether the library contains the key function of a class of old, a virtual function
+// that is not inline. Then its virtual table and typeinfo are in the library only.
 func (c *comparison) keyed(mangled string) bool {
 	t := c.old.table("_ZTV" + mangled)
 	if t == nil {
@@ -200,8 +200,8 @@ func (c *comparison) keyed(mangled string) bool {
 	})
 }
 
-// vague tells the names of data that the compiler makes where it is needed: names of types, guards
-// of static variables.
+// vague reports whether a name is that of data with vague linkage, which compilers emit where it is
+// used: names of types, guards of static variables.
 func vague(name string) bool {
 	return strings.HasPrefix(name, "_ZTS") || strings.HasPrefix(name, "_ZGV") ||
 		strings.HasPrefix(name, "_ZZ") ||
@@ -209,7 +209,7 @@ func vague(name string) bool {
 		strings.HasPrefix(name, "_ZTv")
 }
 
-// class is what an export is to a program: code, data or thread-local data.
+// class describes an export: code, data or thread-local data.
 func class(k elfobj.Kind) string {
 	switch k {
 	case elfobj.TLS:
@@ -222,7 +222,7 @@ func class(k elfobj.Kind) string {
 	return "a function"
 }
 
-// kind compares what an export is, apart from its type.
+// kind compares the kinds of two exports, apart from their types.
 func (c *comparison) kind(i int, a, b *Symbol) {
 	x := Change{
 		Rule:     RuleData,
@@ -254,8 +254,8 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 	c.add(x, i)
 }
 
-// data compares the sizes of variables whose types did not show a change: a program has room for a
-// copy of the old size.
+// data compares the sizes of variables for which no change of a type was found. With a copy
+// relocation, a program reserves the old size.
 func (c *comparison) data() {
 	for i := range c.old.Symbols {
 		a := &c.old.Symbols[i]
@@ -336,7 +336,7 @@ func (c *comparison) additions() {
 	}
 }
 
-// place is FILE:LINE; "" where the file is not known.
+// place returns FILE:LINE; "" if the file is not known.
 func place(file string, line uint32) string {
 	if file == "" || line == 0 {
 		return ""

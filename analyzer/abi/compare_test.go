@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the wanted changes of testdata/compare")
 
-// TestCompare compares the baselines of testdata/compare. The comment of a file shows the source
+// TestCompare compares the baselines of testdata/compare. The comment of each file has the source
 // of both libraries; want has the verdict and the changes.
 func TestCompare(t *testing.T) {
 	files, err := filepath.Glob("testdata/compare/*.txtar")
@@ -96,8 +96,8 @@ func read(t testing.TB, path string) *Library {
 	return l
 }
 
-// TestNoise compares libraries that were built from one source by other compilers, with other
-// optimization and other forms of debug information: a program notices none of it.
+// TestNoise compares libraries built from the same source with different compilers, optimization
+// levels and formats of debug information: there must be no changes.
 func TestNoise(t *testing.T) {
 	for _, language := range []string{"c", "cxx"} {
 		files, err := filepath.Glob("../dwarf/testdata/" + language + "-*.so")
@@ -232,8 +232,8 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// FuzzRead damages a library. Whatever is read compares equal with itself, and its baseline is
-// read again.
+// FuzzRead checks that a damaged library that can be read is equal to itself, and that its baseline
+// can be parsed.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"c-5", "c-clang", "c-zlib", "cxx-types4"} {
 		b, err := os.ReadFile("../dwarf/testdata/" + name + ".so")
@@ -255,7 +255,7 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("compared with itself: %s", written(r))
 		}
 		if !json.Valid(fmt.Appendf(nil, "%q", l.SONAME)) {
-			return // names that are not UTF-8 change in JSON
+			return // JSON changes names that are not UTF-8
 		}
 		out, err := Baseline(l)
 		if err != nil {

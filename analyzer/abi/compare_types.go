@@ -8,26 +8,26 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// typeComparison follows the types of the interfaces of both libraries at once. A pair of types is
-// compared once. Named types are compared one after the other from a list, so that a long chain of
-// them needs no deep recursion.
+// typeComparison follows the types of the interfaces of both libraries in parallel. Each pair of
+// types is compared once. Named types are queued, so that a long chain of them does not need deep
+// recursion.
 type typeComparison struct {
 	*comparison
 	pairs      map[[2]TypeID]*pair
-	functions  map[[2]TypeID]string // how two types of functions differ
+	functions  map[[2]TypeID]string // results for pairs of function types
 	incomplete bool
 	work       []*pair
 	reported   map[string]bool  // names of types with a change
-	changes    []*typeChange    // of types, to be completed with what they affect
-	reach      [][]TypeID       // which types use a type of old; made when there is a change
+	changes    []*typeChange    // changes of types, completed by finish
+	reach      [][]TypeID       // types that use a type of old; created on demand
 	users      map[TypeID][]int // exports of old by their type
 }
 
-// pair is two types that should be the same, and how they were reached.
+// pair is a pair of corresponding types, and the path on which they were reached.
 type pair struct {
 	a, b   TypeID
 	from   *pair
-	symbol int // export of old, where from is nil
+	symbol int // export of old, if from is nil
 	step   string
 }
 
@@ -108,8 +108,8 @@ func (t *typeComparison) symbol(i int, a, b *Symbol) {
 	}
 }
 
-// signature compares what two functions take and return, and gives the differences that no named
-// type explains.
+// signature compares the parameters and results of two functions. It returns the differences that
+// are not changes of a named type.
 func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 	var out []string
 	switch {
@@ -161,27 +161,27 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 	return out
 }
 
-// function is signature for the types of functions that are used inside other types.
+// function is signature for function types inside other types.
 func (t *typeComparison) function(p *pair, a, b TypeID, depth int) string {
 	key := [2]TypeID{a, b}
 	if d, ok := t.functions[key]; ok {
 		return d
 	}
-	t.functions[key] = "" // while it is compared: it may take itself
+	t.functions[key] = "" // ends the recursion for a function type that contains itself
 	d := strings.Join(t.signature(p, &t.old.Types[a], &t.new.Types[b], depth+1), ", ")
 	t.functions[key] = d
 	return d
 }
 
-// ref compares two types where one uses them, and gives what is different about them as the end of
-// a sentence; "" where they are the same or where a named type has its own change. value tells that
-// the type is there itself, and not behind a pointer.
+// ref compares two types where they are used. It returns their difference as the end of a sentence;
+// "" if they are equal or a named type has its own change. value means that they are used by value,
+// not through a pointer.
 func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step string) string {
 	x, y := &t.old.Types[a], &t.new.Types[b]
 	if a == 0 || b == 0 || x.Kind == Unknown || y.Kind == Unknown {
 		return ""
 	}
-	if depth > maxTypeDepth { // no compiler writes such a type
+	if depth > maxTypeDepth { // compilers do not produce such types
 		return "is nested deeper than compat follows"
 	}
 	was := func() string {
@@ -262,7 +262,7 @@ func signed(
 
 func (t *Type) composite() bool { return t.Kind == Struct || t.Kind == Union }
 
-// address tells pointers and references, which are passed in the same way.
+// address reports whether the type is a pointer or reference; these are passed in the same way.
 func (t *Type) address() bool {
 	return t.Kind == Pointer || t.Kind == Reference || t.Kind == MemberPointer
 }
@@ -315,8 +315,8 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step strin
 	return ""
 }
 
-// passing reports a class whose values were passed in registers and are passed by the address of a
-// copy now, or the reverse.
+// passing reports a class that is no longer passed in registers but by reference to a copy, or the
+// reverse.
 func (t *typeComparison) passing(p *pair, a, b TypeID) {
 	x, y := &t.old.Types[a], &t.new.Types[b]
 	if !x.composite() || !y.composite() || x.Name != y.Name || x.System || x.Declared ||
@@ -352,7 +352,7 @@ func (t *typeComparison) passing(p *pair, a, b TypeID) {
 	)
 }
 
-// alike tells whether types of different names have the same shape: one was renamed.
+// alike reports whether types with different names have the same shape, so that one was renamed.
 func (t *typeComparison) alike(a, b TypeID) bool {
 	x, y := &t.old.Types[a], &t.new.Types[b]
 	if x.Kind != y.Kind || x.Size != y.Size || len(x.Members) != len(y.Members) ||
@@ -374,7 +374,7 @@ func (t *typeComparison) alike(a, b TypeID) bool {
 	return true
 }
 
-// note keeps a change of a type until it is known what it affects.
+// note stores a change of a type; finish adds the affected exports.
 func (t *typeComparison) note(p *pair, id TypeID, x Change) {
 	for q := p; q != nil; q = q.from {
 		if q.step != "" {
@@ -387,11 +387,11 @@ func (t *typeComparison) note(p *pair, id TypeID, x Change) {
 }
 
 const (
-	maxPairs     = 1 << 20 // of types; libstdc++ has some thousand
-	maxExplained = 2000    // changed types for which the affected interfaces are listed
+	maxPairs     = 1 << 20 // pairs of types; libstdc++ has a few thousand
+	maxExplained = 2000    // changed types for which affected exports are listed
 )
 
-// finish adds the changes of types with the exports that reach them.
+// finish adds the changes of types, with the exports that use them.
 func (t *typeComparison) finish() {
 	if len(t.changes) == 0 {
 		return

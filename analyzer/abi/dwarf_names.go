@@ -6,14 +6,13 @@ import (
 	"github.com/compat-app/compat/analyzer/dwarf"
 )
 
-// scope is a namespace or type that has entries inside it.
+// scope is a namespace or type that contains other entries.
 type scope struct {
 	from, to dwarf.Ref
 	name     string
 }
 
-// qualified is the name of an entry with the namespaces and classes that it is in; "" for an
-// unnamed one.
+// qualified returns the name of an entry with its namespaces and classes; "" for an unnamed one.
 func (b *builder) qualified(e *dwarf.Entry) (string, error) {
 	if ref := e.Reference(dwarf.Specification); ref != 0 { // the declaration is in the namespace
 		var decl dwarf.Entry

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// types of one library; libLLVM has some 100 thousand that its exports reach
+	// types of one library; the exports of libLLVM use about 100 thousand
 	maxTypes     = 4 << 20
-	maxTypeDepth = 256 // pointers and arrays inside each other
+	maxTypeDepth = 256 // nested pointers and arrays
 	maxSteps     = 64  // qualifiers and typedefs in a row
 )
 
@@ -21,8 +21,8 @@ var (
 	errTooDeep      = errors.New("its debug information is nested deeper than compat reads")
 )
 
-// builder turns entries into types. Each unit has its own entries for the types of the headers that
-// it includes; those with the same name, size and line become one type.
+// builder converts entries to types. Each unit has its own entries for the types of included
+// headers; entries with the same name, size and line become one type.
 type builder struct {
 	s         *scan
 	l         *Library
@@ -30,10 +30,10 @@ type builder struct {
 	byKey     map[typeKey]TypeID
 	elems     map[elemKey]TypeID
 	opaque    map[string]TypeID // declared types by name
-	missing   TypeID            // unknown
+	missing   TypeID            // the type Unknown, once it is used
 	work      []pending
 	scopes    map[dwarf.Ref][]scope
-	functions map[dwarf.Ref]TypeID // types of functions by entry: aliases share one
+	functions map[dwarf.Ref]TypeID // function types by entry: aliases share one
 	text      map[string]string
 }
 
@@ -70,7 +70,7 @@ func newBuilder(s *scan) *builder {
 	return b
 }
 
-// string keeps one copy of a name.
+// string returns a shared copy of a name.
 func (b *builder) string(text []byte) string {
 	if s, ok := b.text[string(text)]; ok {
 		return s
@@ -85,7 +85,7 @@ func (b *builder) add(t Type) TypeID {
 	return TypeID(len(b.l.Types) - 1)
 }
 
-// symbol fills in an export from its entry.
+// symbol sets the type of an export from its entry.
 func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 	var e dwarf.Entry
 	if err := b.s.d.Entry(ref, &e); err != nil {
@@ -95,7 +95,7 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 		return err
 	}
 	chain := b.s.chain
-	for i := len(chain) - 1; i >= 0; i-- { // the declaration is what programs see
+	for i := len(chain) - 1; i >= 0; i-- { // programs see the declaration
 		if chain[i].Has(dwarf.DeclLine) && s.Line == 0 {
 			s.Line = uint32(chain[i].Value(dwarf.DeclLine))
 			s.File = b.string([]byte(chain[i].FileName()))
@@ -164,7 +164,7 @@ func (b *builder) params(f *Type, e *dwarf.Entry) error {
 		switch c.Tag {
 		case dwarf.TagParameter:
 			if c.Flag(dwarf.Artificial) && len(f.Params) > 0 {
-				continue // of a destructor of a class with virtual bases, which only gcc lists
+				continue // of a destructor of a class with virtual bases; only gcc lists it
 			}
 			id, err := b.typeOf(&c.Entry, 0)
 			if err != nil {
@@ -178,7 +178,7 @@ func (b *builder) params(f *Type, e *dwarf.Entry) error {
 	return c.Err()
 }
 
-// kindOf is the kind of a type's entry; "" for one that is passed through or unknown.
+// kindOf returns the kind of a type's entry; "" for qualifiers, typedefs and unknown tags.
 func kindOf(t dwarf.Tag) Kind {
 	switch t {
 	case dwarf.TagClass, dwarf.TagStruct, dwarf.TagInterface:
@@ -203,8 +203,8 @@ func kindOf(t dwarf.Tag) Kind {
 	return ""
 }
 
-// typeOf gives the type that an entry has: void where it has none, Unknown where it is in a file
-// that was not found.
+// typeOf returns the type of an entry: void without DW_AT_type, Unknown if it is in a file that was
+// not found.
 func (b *builder) typeOf(e *dwarf.Entry, depth int) (TypeID, error) {
 	ref := e.Reference(dwarf.Type)
 	if ref == 0 && e.Has(dwarf.Type) {
@@ -213,7 +213,7 @@ func (b *builder) typeOf(e *dwarf.Entry, depth int) (TypeID, error) {
 	return b.intern(ref, depth)
 }
 
-// unknown is the type of which nothing is known.
+// unknown returns the type Unknown.
 func (b *builder) unknown() TypeID {
 	if b.missing == 0 {
 		b.missing = b.add(Type{Kind: Unknown})
@@ -221,7 +221,7 @@ func (b *builder) unknown() TypeID {
 	return b.missing
 }
 
-// intern gives the type of an entry, without qualifiers and typedefs. 0 is void.
+// intern returns the type of an entry, without qualifiers and typedefs. 0 is void.
 func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
 	if ref == 0 {
 		return 0, nil
@@ -327,7 +327,7 @@ func (b *builder) base(e *dwarf.Entry) TypeID {
 	return id
 }
 
-// elem makes a pointer, reference or array.
+// elem adds a pointer, reference or array type.
 func (b *builder) elem(kind Kind, e *dwarf.Entry, depth int) (TypeID, error) {
 	elem, err := b.typeOf(e, depth+1)
 	if err != nil {
@@ -355,7 +355,7 @@ func (b *builder) elem(kind Kind, e *dwarf.Entry, depth int) (TypeID, error) {
 	return b.add(t), c.Err()
 }
 
-// count is the number of elements of a dimension; -1 where it is open or computed.
+// count returns the number of elements of a dimension; -1 if it is open or computed.
 func count(e *dwarf.Entry) int64 {
 	if n, ok := e.Number(dwarf.Count); ok && n < 1<<62 {
 		return int64(n)
@@ -370,8 +370,8 @@ func count(e *dwarf.Entry) int64 {
 	return int64(n) + 1
 }
 
-// named makes a structure, union or enumeration. Its members are read later, as they may refer to
-// it.
+// named adds a structure, union or enumeration. drain reads its members later, because they may
+// refer to it.
 func (b *builder) named(kind Kind, e *dwarf.Entry, typedef dwarf.Ref, depth int) (TypeID, error) {
 	if ref := e.Reference(dwarf.Signature); ref != 0 && ref != e.Ref() && depth < maxTypeDepth {
 		return b.intern(ref, depth+1)
@@ -429,7 +429,7 @@ func (b *builder) named(kind Kind, e *dwarf.Entry, typedef dwarf.Ref, depth int)
 	return id, nil
 }
 
-// drain reads the members of the types that are waiting.
+// drain reads the members of the queued types.
 func (b *builder) drain() error {
 	for len(b.work) > 0 {
 		p := b.work[len(b.work)-1]
@@ -450,8 +450,8 @@ func (b *builder) finish() error {
 	return b.s.d.Err()
 }
 
-// connect makes types that some units only declare those that others define. Where there are
-// several of the name, nothing is known.
+// connect merges types that some units only declare with their definitions in other units. A name
+// with several definitions stays unknown.
 func (b *builder) connect() {
 	defined := map[string]TypeID{}
 	for i := range b.l.Types {
@@ -473,7 +473,7 @@ func (b *builder) connect() {
 	}
 }
 
-// body reads what a type consists of.
+// body reads the contents of a type.
 func (b *builder) body(p pending) error {
 	var e dwarf.Entry
 	if err := b.s.d.Entry(p.ref, &e); err != nil {
@@ -555,7 +555,7 @@ func (b *builder) part(t *Type, e *dwarf.Entry) error {
 		t.Virtuals = append(t.Virtuals, v)
 	case dwarf.TagEnumerator:
 		v := e.Value(dwarf.ConstValue)
-		// the same bits may be written as a signed or an unsigned number
+		// the same bits may be encoded as a signed or an unsigned number
 		if t.Size > 0 && t.Size < 8 {
 			v &= 1<<(8*t.Size) - 1
 		}
@@ -570,8 +570,8 @@ const (
 	passByValue     = 5
 )
 
-// special tells a destructor, copy or move constructor that the source defines. A class with one is
-// passed by reference (Itanium C++ ABI, 3.1.2.3), which gcc does not say by
+// special reports whether an entry is a destructor, or a copy or move constructor, that the source
+// defines. A class with one is passed by reference (Itanium C++ ABI, 3.1.2.3); gcc does not write
 // DW_AT_calling_convention.
 func (b *builder) special(t *Type, e *dwarf.Entry) bool {
 	if e.Flag(dwarf.Artificial) || e.Has(dwarf.Defaulted) && e.Value(dwarf.Defaulted) == 1 ||
@@ -606,7 +606,7 @@ func (b *builder) special(t *Type, e *dwarf.Entry) bool {
 	return err == nil && id != 0 && b.l.Types[id].Name == t.Name
 }
 
-// bitOffset is where a member begins, in bits from the start of its structure.
+// bitOffset returns the offset of a member from the start of its structure, in bits.
 func (b *builder) bitOffset(e *dwarf.Entry, id TypeID) uint64 {
 	if v, ok := e.Number(dwarf.DataBitOffset); ok {
 		return v

@@ -10,14 +10,14 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Is tells the start of a file that ParseAny reads: a baseline, the XML of libabigail, or a
-// debian/*.symbols file, which only its name tells.
+// Is reports whether ParseAny can read a file: a baseline, the XML of libabigail, or a
+// debian/*.symbols file, which is recognised by its name.
 func Is(name string, head []byte) bool {
 	return IsBaseline(head) || isXML(head) || isDebian(name)
 }
 
-// ParseAny reads the ABI of a library from a file that describes it: a baseline of compat abi, the
-// XML of libabigail (abidw), or a debian/*.symbols file. name tells a symbols file.
+// ParseAny reads the ABI of a library from a description: a baseline of compat abi, the XML of
+// libabigail (abidw), or a debian/*.symbols file, recognised by name.
 func ParseAny(name string, b []byte) (*Library, error) {
 	switch {
 	case IsBaseline(b[:min(len(b), 256)]):
@@ -38,15 +38,15 @@ func isDebian(name string) bool {
 		strings.Contains(name, ".symbols.")
 }
 
-// debianHeader begins the symbols of a library: libfoo.so.1 libfoo1 #MINVER#.
+// debianHeader matches the first line of a library: libfoo.so.1 libfoo1 #MINVER#.
 var debianHeader = regexp.MustCompile(`^(\S+)\s+\S+`)
 
-// debianTags are the tags before a symbol: (optional|arch=amd64)name.
+// debianTags matches the tags of a symbol: (optional|arch=amd64)name.
 var debianTags = regexp.MustCompile(`^\(([^)]*)\)`)
 
-// parseDebian reads a debian/*.symbols file (deb-src-symbols(5)) with one library. Symbols that the
-// file limits to some architectures, and the patterns of tags symver and regex, are left out: they
-// do not say which symbols a library has to have. Lines #MISSING are symbols that are gone already.
+// parseDebian reads a debian/*.symbols file (deb-src-symbols(5)) with one library. Symbols limited
+// to some architectures and patterns (tags symver and regex) are ignored, because they do not say
+// which symbols the library must have. Symbols in #MISSING lines were removed earlier.
 func parseDebian(b []byte) (*Library, error) {
 	l := &Library{
 		Evidence: EvidenceSymbols, Versym: true, Needed: []string{}, Versions: []string{},
@@ -82,7 +82,7 @@ func parseDebian(b []byte) (*Library, error) {
 			tags = strings.Split(m[1], "|")
 			line = line[len(m[0]):]
 		}
-		// Behind the name is the package version in which the symbol appeared.
+		// The package version that added the symbol follows the name.
 		name, _, _ := strings.Cut(line, " ")
 		if quoted, ok := strings.CutPrefix(line, `"`); ok {
 			name, _, _ = strings.Cut(quoted, `"`)
@@ -115,7 +115,7 @@ func parseDebian(b []byte) (*Library, error) {
 		}
 		key := [2]string{s.Name, s.Version}
 		if s.Weak || seen[key] || slices.Contains(linkerSymbols, s.Name) {
-			continue // an optional symbol may vanish
+			continue // optional symbols may be removed
 		}
 		seen[key] = true
 		l.Symbols = append(l.Symbols, s)
@@ -126,8 +126,7 @@ func parseDebian(b []byte) (*Library, error) {
 	return l, nil
 }
 
-// resolved gives symbols that a symbols file lists by their C++ names the names that the new
-// library has for them.
+// resolved replaces C++ names in a symbols file with the mangled names of the new library.
 func (l *Library) resolved(new *Library) *Library {
 	if !slices.ContainsFunc(l.Symbols, func(s Symbol) bool { return s.Demangled }) {
 		return l

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// exporting is a library with some exports and no types.
+// exporting returns a library with exports and no types.
 func exporting(names ...string) *Library {
 	l := &Library{
 		Name: "libx.so.1", SONAME: "libx.so.1", Machine: "x86_64", Class: 64, Order: "little",
@@ -70,8 +70,8 @@ func TestSymbolsFile(t *testing.T) {
 	}
 }
 
-// TestXML reads what abidw 2.2 wrote about testdata/xml/point.c, and compares it with builds of the
-// library: the same, and one whose structure has one more member.
+// TestXML reads the output of abidw 2.2 for testdata/xml/point.c, and compares it with the same
+// build of the library and with one whose structure has an additional member.
 func TestXML(t *testing.T) {
 	b, err := os.ReadFile("testdata/xml/point.abi")
 	if err != nil {
@@ -100,7 +100,7 @@ error type-layout-changed point: struct point: it had 8 bytes and has 12 now; th
 	}
 }
 
-// FuzzParseAny reads descriptions of libraries; what is read compares equal with itself.
+// FuzzParseAny checks that a description that can be read is equal to itself.
 func FuzzParseAny(f *testing.F) {
 	xml, err := os.ReadFile("testdata/xml/point.abi")
 	if err != nil {
@@ -141,7 +141,7 @@ func TestSuppressions(t *testing.T) {
 		"[suppress_function]\nchange_kind = added-function\nname_regexp=.\n": "_ZN3foo3barEi a b",
 		"[suppress_file]\nsoname_regexp = libx\n":                            "",
 		"[suppress_type]\nname_regexp = .\n":                                 "_ZN3foo3barEi a b added",
-		// conditions that are not known suppress nothing
+		// sections with unknown conditions suppress nothing
 		"[suppress_function]\nname_regexp = .\nparameter = '0 int\n": "_ZN3foo3barEi a b added",
 		"[suppress_function]\nname_regexp = (\n":                     "_ZN3foo3barEi a b added",
 		"[suppress_everything]\nname_regexp = .\n":                   "_ZN3foo3barEi a b added",

@@ -2,9 +2,9 @@ package abi
 
 import "strings"
 
-// measure computes what follows from a type and those inside it. Types may contain each other in
-// many ways, so the number of steps is bounded; no real type comes near. Both libraries are
-// measured alike, so that a limit makes no difference between them.
+// measure computes properties of a type from the types that it contains. Types may contain each
+// other in many ways, so the number of steps is limited, far above what real types need. Both
+// libraries have the same limit, so that it does not cause differences.
 type measure struct {
 	*Library
 	left int
@@ -14,7 +14,7 @@ const maxMeasured = 1 << 16
 
 func (l *Library) measure() *measure { return &measure{l, maxMeasured} }
 
-// step tells whether there are steps left.
+// step reports whether a step is left.
 func (m *measure) step() bool {
 	m.left--
 	return m.left >= 0
@@ -23,10 +23,10 @@ func (m *measure) step() bool {
 // field is a member of a type, or of an unnamed structure or union in it.
 type field struct {
 	Member
-	bits uint64 // its size
+	bits uint64 // size
 }
 
-// fields lists the members of a type, with those of unnamed structures and unions in their place.
+// fields lists the members of a type; unnamed structures and unions are replaced by their members.
 func (l *Library) fields(t *Type) []field { return l.measure().fields(t, 0, nil) }
 
 func (m *measure) fields(t *Type, base uint64, out []field) []field {
@@ -51,8 +51,8 @@ func (m *measure) fields(t *Type, base uint64, out []field) []field {
 	return out
 }
 
-// byReference tells a class whose values are passed by the address of a copy: one with a
-// destructor, copy or move constructor that does something (Itanium C++ ABI, 3.1.2.3).
+// byReference reports whether values of a class are passed by reference to a copy: it has a
+// non-trivial destructor, copy or move constructor (Itanium C++ ABI, 3.1.2.3).
 func (l *Library) byReference(t *Type) bool { return l.measure().byReference(t) }
 
 func (m *measure) byReference(t *Type) bool {
@@ -81,7 +81,7 @@ func (m *measure) byReference(t *Type) bool {
 	return false
 }
 
-// alignment is what a type is aligned to, in bytes.
+// alignment returns the alignment of a type in bytes.
 func (l *Library) alignment(t *Type) uint64 { return l.measure().alignment(t) }
 
 func (m *measure) alignment(t *Type) uint64 {
@@ -104,7 +104,7 @@ func (m *measure) alignment(t *Type) uint64 {
 	return n
 }
 
-// slots is how many slots of the virtual table a class takes over from its first base classes.
+// slots returns the number of virtual table slots that a class inherits from its primary bases.
 func (l *Library) slots(t *Type) int64 { return l.measure().slots(t) }
 
 func (m *measure) slots(t *Type) int64 {
@@ -118,7 +118,7 @@ func (m *measure) slots(t *Type) int64 {
 		for _, v := range base.Virtuals {
 			size := int64(1)
 			if virtualKey(v.Name) == "~" {
-				size = 2 // one that destroys, and one that also frees
+				size = 2 // the complete and the deleting destructor
 			}
 			n = max(n, v.Slot+size)
 		}
@@ -126,7 +126,7 @@ func (m *measure) slots(t *Type) int64 {
 	return n
 }
 
-// size is how many bytes a type has; 0 where that is open.
+// size returns the size of a type in bytes; 0 if it is open.
 func (l *Library) size(id TypeID) uint64 {
 	n := uint64(1)
 	for range maxTypeDepth {

@@ -7,7 +7,7 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// Readable is a symbol's name as a person writes it.
+// Readable returns the demangled name of a symbol.
 func Readable(name string) string {
 	if !strings.HasPrefix(name, "_Z") || len(name) > maxMangled {
 		return name
@@ -15,10 +15,10 @@ func Readable(name string) string {
 	return demangle.Filter(name, demangle.NoClones)
 }
 
-// maxMangled bounds the names that are demangled.
+// maxMangled limits the length of names that are demangled.
 const maxMangled = 16 << 10
 
-// classOf is the class of a virtual table or typeinfo, by its symbol.
+// classOf returns the class of a virtual table or typeinfo symbol.
 func classOf(symbol string) string {
 	_, class, _ := strings.Cut(Readable(symbol), " for ")
 	if class == "" {
@@ -27,8 +27,8 @@ func classOf(symbol string) string {
 	return class
 }
 
-// method is what a virtual function is called inside its class, so that an override has the same
-// name as what it overrides; "" where the name does not tell.
+// method returns the name of a virtual function inside its class, which an override shares; "" if
+// the symbol does not contain it.
 func method(symbol string) string {
 	if symbol == "" || symbol == "__cxa_pure_virtual" || symbol == "__cxa_deleted_virtual" {
 		return ""
@@ -42,7 +42,7 @@ func method(symbol string) string {
 			return map[bool]string{true: "~ and delete", false: "~"}[d == "D0Ev"]
 		}
 	}
-	// the last "::" outside of template arguments and parameters
+	// find the last "::" outside of template arguments and parameters
 	depth, cut := 0, 0
 	for i := 0; i < len(name); i++ {
 		switch name[i] {
@@ -70,7 +70,7 @@ func method(symbol string) string {
 	return name[cut:]
 }
 
-// spell is a type as C writes it, roughly.
+// spell returns a type in approximate C syntax.
 func (l *Library) spell(id TypeID) string { return l.spellDepth(id, 0) }
 
 func (l *Library) spellDepth(id TypeID, depth int) string {
@@ -113,7 +113,7 @@ func (l *Library) spellDepth(id TypeID, depth int) string {
 	return "a type that is not known"
 }
 
-// spelled is a named type.
+// spelled returns the name of a named type with its kind.
 func spelled(k Kind, name string) string {
 	if name == "" {
 		return "an unnamed " + string(k)

@@ -9,15 +9,15 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Pairing is the libraries of two packages, paired. Old is nil for a library that only the new
-// package has, New for one that vanished.
+// Pairing is a pair of libraries of two packages. Old is nil for a library that was added, New for
+// one that was removed.
 type Pairing struct{ Old, New *Library }
 
 // auditwheel adds eight hexadecimal digits of a file's digest to its name:
 // libpng16-58efbb84.so.16.5.0.
 var hashed = lazyregexp.New(`-[0-9a-f]{8}(\.so|\.[0-9])`)
 
-// unhashed is a file name without the digest that auditwheel adds.
+// unhashed returns a file name without the digest that auditwheel adds.
 func unhashed(name string) string { return hashed.ReplaceAllString(path.Base(name), "$1") }
 
 var (
@@ -28,7 +28,7 @@ var (
 	)
 )
 
-// stem is the name of a library without versions: libfoo of libfoo-1.2.so.3, and _core of
+// stem returns the name of a library without versions: libfoo for libfoo-1.2.so.3, and _core for
 // _core.cpython-312-x86_64-linux-gnu.so.
 func stem(name string) string {
 	s := afterSO.ReplaceAllString(unhashed(name), "")
@@ -36,12 +36,12 @@ func stem(name string) string {
 	return beforeSO.ReplaceAllString(s, "")
 }
 
-// SameStem tells whether two libraries have the same name without versions.
+// SameStem reports whether two libraries have the same name without versions.
 func SameStem(a, b *Library) bool { return stem(title(a)) == stem(title(b)) }
 
 // Pair pairs the libraries of two packages: by path, then by SONAME, name and stem without digests
-// and versions, then by build ID. A name that several libraries have pairs none of them. Two
-// packages with one library each have one pair.
+// and versions, then by build ID. Names that several libraries share are not used. If both packages
+// have one library, these are paired.
 func Pair(old, new []*Library) []Pairing {
 	if len(old) == 1 && len(new) == 1 {
 		return []Pairing{{old[0], new[0]}}
@@ -98,16 +98,16 @@ func Pair(old, new []*Library) []Pairing {
 	return out
 }
 
-// vendored tells a library that a wheel bundles for itself: programs outside the wheel do not link
-// against it.
+// vendored reports whether a wheel bundles a library for its own use: programs do not link against
+// it.
 func vendored(name string) bool {
 	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(dir string) bool {
 		return strings.HasSuffix(dir, ".libs") || dir == ".dylibs"
 	})
 }
 
-// ComparePairs compares two packages: each pair, and the libraries that vanished. The evidence is
-// the least of all pairs.
+// ComparePairs compares two packages: each pair, and the removed libraries. The evidence of whole
+// is the least detailed of all pairs.
 func ComparePairs(
 	pairs []Pairing,
 	options func(new *Library) Options,
@@ -159,7 +159,7 @@ func ComparePairs(
 			whole.merge(r, len(pairs) > 1)
 		}
 	}
-	whole.settle()
+	whole.finish()
 	return whole, each
 }
 
@@ -171,10 +171,10 @@ func (r *Result) quiet() {
 		}
 	}
 	r.Broken = 0
-	r.settle()
+	r.finish()
 }
 
-// merge adds the result of one pair to that of the package.
+// merge adds the result of a pair to that of the package.
 func (r *Result) merge(one *Result, several bool) {
 	if r.Evidence.Old == "" {
 		r.Evidence, r.Library, r.NewSONAME = one.Evidence, one.Library, one.NewSONAME
@@ -196,7 +196,7 @@ func (r *Result) merge(one *Result, several bool) {
 	r.Problems = append(r.Problems, one.Problems...)
 }
 
-// title is what a library is called: its SONAME, or its path.
+// title returns the SONAME of a library, or its path.
 func title(l *Library) string {
 	if l.SONAME != "" {
 		return l.SONAME

@@ -20,17 +20,17 @@ type File struct {
 	Content io.ReaderAt
 	Size    int64
 
-	// Open opens a file that the library names: its debug file, the file of dwz, a split debug
-	// file. The path is relative to the folder of the library, or absolute. Nil opens nothing. A
-	// file is used only where its build ID fits.
+	// Open opens a file that the library refers to: its debug file, the file of dwz, or a split
+	// debug file. The path is absolute or relative to the folder of the library. A file is used
+	// only if its build ID matches. May be nil.
 	Open func(path string) (io.ReaderAt, int64, bool)
 }
 
-// ErrNoLibrary is wrapped by the error for an ELF file without dynamic symbols to compare.
+// ErrNoLibrary is wrapped by the error for an ELF file without dynamic symbols.
 var ErrNoLibrary = errors.New("no shared library")
 
-// Read reads the ABI of a library, with types where there is debug information. Debug information
-// that is damaged is not an error: Evidence is then EvidenceSymbols, and Problems says why.
+// Read reads the ABI of a library, with types if there is debug information. Damaged debug
+// information is not an error: Evidence is EvidenceSymbols then, and Problems has the reason.
 func Read(f File) (*Library, error) {
 	o, contents, err := elfobj.ReadContents(f.Content, f.Size)
 	if err != nil {
@@ -63,7 +63,7 @@ func Read(f File) (*Library, error) {
 	return l, nil
 }
 
-// fromObject gives what an object says of itself, without symbols.
+// fromObject returns a Library of an object without symbols.
 func fromObject(name string, o *elfobj.Object) *Library {
 	l := &Library{
 		Name:     name,
@@ -86,7 +86,7 @@ func fromObject(name string, o *elfobj.Object) *Library {
 	return l
 }
 
-// linkerSymbols are exports that a linker makes; programs do not use those of a library.
+// linkerSymbols are exports that linkers create; programs do not use those of a library.
 var linkerSymbols = []string{
 	"_init",
 	"_fini",
@@ -109,12 +109,12 @@ var linkerSymbols = []string{
 	"etext",
 }
 
-// addSymbols adds the exports that programs can bind to, and gives their addresses; 0 where there
-// is none.
+// addSymbols adds the exports that programs can bind to, and returns their addresses; 0 for a
+// symbol without one.
 func (l *Library) addSymbols(o *elfobj.Object, places []elfobj.Place) []uint64 {
 	var addrs []uint64
 	l.Symbols = make([]Symbol, 0, o.Exports.Len())
-	seen := make(map[[2]string]bool, o.Exports.Len()) // a damaged table may repeat one
+	seen := make(map[[2]string]bool, o.Exports.Len()) // a damaged table may contain duplicates
 	for i, e := range o.Exports.All() {
 		p := places[i]
 		node := p.Absolute && e.Kind == elfobj.Data && e.Size == 0 &&
@@ -145,8 +145,8 @@ func (l *Library) addSymbols(o *elfobj.Object, places []elfobj.Place) []uint64 {
 	return addrs
 }
 
-// readTypes reads the types of the exports from debug information, of the file itself or of its
-// debug file. Without any it does nothing.
+// readTypes reads the types of the exports from the debug information of the file or of its debug
+// file, if there is any.
 func (l *Library) readTypes(f File, o *elfobj.Object, addrs []uint64) error {
 	in := debugFile(o, f.Content)
 	if !in.HasInfo() {
@@ -175,7 +175,7 @@ func (l *Library) readTypes(f File, o *elfobj.Object, addrs []uint64) error {
 	return l.readDWARF(d, addrs)
 }
 
-// debugFile is an object's sections as the reader of debug information takes them.
+// debugFile converts the sections of an object for package dwarf.
 func debugFile(o *elfobj.Object, r io.ReaderAt) dwarf.File {
 	const compressed = 0x800 // SHF_COMPRESSED
 	in := dwarf.File{Content: r, Class: o.Class}
@@ -196,7 +196,7 @@ func debugFile(o *elfobj.Object, r io.ReaderAt) dwarf.File {
 	return in
 }
 
-// open opens one of some files as ELF. fits decides whether it is the right one.
+// open opens the first of some ELF files for which fits returns true.
 func (f File) open(
 	fits func(*elfobj.Object, io.ReaderAt) bool,
 	paths ...string,
@@ -218,7 +218,7 @@ func (f File) open(
 }
 
 // separate finds the debug file of a stripped library, in the order of GDB (info node "Separate
-// Debug Files"). Where the library has a build ID, the debug file has to have the same one.
+// Debug Files"). If the library has a build ID, that of the debug file must be equal.
 func (f File) separate(o *elfobj.Object) (dwarf.File, bool) {
 	var paths []string
 	link := sectionText(o, f.Content, ".gnu_debuglink")
@@ -239,7 +239,7 @@ func (f File) separate(o *elfobj.Object) (dwarf.File, bool) {
 	}, paths...)
 }
 
-// shared finds the file of dwz, which .gnu_debugaltlink names with its build ID.
+// shared finds the file of dwz that .gnu_debugaltlink refers to, by its build ID.
 func (f File) shared(in dwarf.File) (dwarf.File, bool) {
 	name, id := in.Alternate()
 	if name == "" {
@@ -254,7 +254,7 @@ func (f File) shared(in dwarf.File) (dwarf.File, bool) {
 		paths...)
 }
 
-// split finds a split debug file: where the compiler wrote it, or in the library's folder.
+// split finds a split debug file, at the path that the compiler wrote or in the library's folder.
 func (f File) split(dir, name string, _ uint64) (dwarf.File, bool) {
 	full := name
 	if !path.IsAbs(name) {
@@ -263,8 +263,8 @@ func (f File) split(dir, name string, _ uint64) (dwarf.File, bool) {
 	return f.open(func(*elfobj.Object, io.ReaderAt) bool { return true }, full, path.Base(name))
 }
 
-// buildID is the build ID of a file, in hex. The file of dwz has no program headers, so that its
-// note is found by its section.
+// buildID returns the build ID of a file in hex. A file of dwz has no program headers, so the note
+// is found by its section.
 func buildID(o *elfobj.Object, r io.ReaderAt) string {
 	const header = 16 // three words and "GNU"
 	if b := sectionBytes(o, r, ".note.gnu.build-id"); o.BuildID == "" && len(b) > header {
@@ -273,13 +273,13 @@ func buildID(o *elfobj.Object, r io.ReaderAt) string {
 	return o.BuildID
 }
 
-// sectionText is the NUL-terminated text that a small section starts with.
+// sectionText returns the NUL-terminated text at the start of a small section.
 func sectionText(o *elfobj.Object, r io.ReaderAt, name string) string {
 	text, _, _ := strings.Cut(string(sectionBytes(o, r, name)), "\x00")
 	return text
 }
 
-// sectionBytes is the content of a small section; nil where there is none.
+// sectionBytes returns the content of a small section; nil without one.
 func sectionBytes(o *elfobj.Object, r io.ReaderAt, name string) []byte {
 	for _, s := range o.Sections {
 		if s.Name != name || s.Size == 0 || s.Size > 4096 {
@@ -294,8 +294,8 @@ func sectionBytes(o *elfobj.Object, r io.ReaderAt, name string) []byte {
 	return nil
 }
 
-// FromObject gives the ABI that the dynamic symbols of an object alone show, for callers that no
-// longer have its bytes: no virtual tables, no types, and neither visibility nor read-only memory.
+// FromObject returns the ABI from the dynamic symbols of an object alone, for callers without its
+// file: without virtual tables and types, and without visibility and read-only memory.
 func FromObject(name string, o *elfobj.Object) *Library {
 	l := fromObject(name, o)
 	l.Partial = true

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Suppressions are changes that the maintainers of a library do not want to be told of, in the
-// format of libabigail (.abignore; libabigail manual, "Suppression specifications"). The zero value
+// Suppressions select changes that the maintainers of a library do not want reported, in the format
+// of libabigail (.abignore; libabigail manual, "Suppression specifications"). The zero value
 // suppresses nothing.
 type Suppressions struct {
 	sections []suppression
 }
 
-// suppression is one section. Every condition that is set has to hold.
+// suppression is a section. All of its conditions must hold.
 type suppression struct {
 	kind       string // suppress_function, suppress_variable, suppress_type or suppress_file
 	conditions []condition
@@ -24,25 +24,25 @@ type suppression struct {
 	typeKinds  []string // type_kind; nil: all
 }
 
-// condition compares one property of a change with a text.
+// condition compares a property of a change with a text.
 type condition struct {
 	of    func(*subject) string
 	match func(string) bool
 }
 
-// subject is a change as the conditions see it.
+// subject contains the properties of a change that conditions can test.
 type subject struct {
 	name, symbol, version, soname, file, source string
 }
 
-// With adds the sections of other suppressions.
+// With returns s with the sections of other added.
 func (s Suppressions) With(other Suppressions) Suppressions {
 	return Suppressions{append(slices.Clone(s.sections), other.sections...)}
 }
 
-// Globs tells the files that one of some patterns names: * is any text without a slash, ** any
-// text. A pattern has to fit the end of a path, as the folder in which a library was built is not
-// known.
+// Globs returns a function that matches files against patterns: * matches any text without a slash,
+// ** any text. A pattern matches the end of a path, because the folder in which a library was built
+// is unknown.
 func Globs(patterns []string) func(file string) bool {
 	var quoted []string
 	for _, p := range patterns {
@@ -60,7 +60,7 @@ const (
 	maxSections     = 10_000
 )
 
-// properties of sections, without the endings _regexp and _not_regexp.
+// properties of sections, without the suffixes _regexp and _not_regexp.
 var properties = map[string]func(*subject) string{
 	"name":           func(s *subject) string { return s.name },
 	"symbol_name":    func(s *subject) string { return s.symbol },
@@ -69,9 +69,8 @@ var properties = map[string]func(*subject) string{
 	"file_name":      func(s *subject) string { return s.file },
 }
 
-// ParseSuppressions reads an .abignore file. Problems name the sections that are not applied,
-// because they contain a property or a value that this package does not know: to leave a condition
-// out would suppress too much.
+// ParseSuppressions parses an .abignore file. Problems lists the sections that are ignored because
+// they contain an unknown property or value; ignoring only that condition would suppress too much.
 func ParseSuppressions(b []byte) (s Suppressions, problems []string) {
 	if len(b) > maxSuppressions {
 		return s, []string{fmt.Sprintf("more than %d bytes; nothing is suppressed", maxSuppressions)}
@@ -120,7 +119,7 @@ func ParseSuppressions(b []byte) (s Suppressions, problems []string) {
 	return s, problems
 }
 
-// property adds a property to a section, and says what is wrong with it.
+// property adds a property to a section, or returns what is wrong with it.
 func (s *suppression) property(key, value string) (problem string) {
 	switch key {
 	case "label", "drop", "drop_artifact":
@@ -179,7 +178,7 @@ func list(value string) []string {
 	return out
 }
 
-// Apply removes the suppressed changes from a result, and returns how many there were.
+// Apply removes the suppressed changes from a result and returns their number.
 func (s Suppressions) Apply(r *Result) int {
 	if len(s.sections) == 0 {
 		return 0
@@ -188,14 +187,14 @@ func (s Suppressions) Apply(r *Result) int {
 	r.Changes = slices.DeleteFunc(r.Changes, func(c Change) bool {
 		return slices.ContainsFunc(s.sections, func(x suppression) bool { return x.hides(r, &c) })
 	})
-	r.settle()
+	r.finish()
 	if r.Verdict != Breaking {
 		r.Broken = 0
 	}
 	return before - len(r.Changes)
 }
 
-// hides tells whether a section is about a change.
+// hides reports whether a section suppresses a change.
 func (s *suppression) hides(r *Result, c *Change) bool {
 	symbol, version, _ := strings.Cut(c.Symbol, "@")
 	x := &subject{
@@ -232,14 +231,14 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 		x.name = Readable(symbol)
 	}
 	if len(s.conditions) == 0 {
-		return false // a section without a condition would hide everything
+		return false // a section without conditions would suppress everything
 	}
 	if !s.kindOfChange(c) {
 		return false
 	}
 	for _, k := range s.conditions {
 		v := k.of(x)
-		// a function has a name with and without its parameters
+		// functions can be named with or without their parameters
 		short, _, _ := strings.Cut(v, "(")
 		if !k.match(v) && !k.match(short) {
 			return false
@@ -248,7 +247,7 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 	return true
 }
 
-// either tells changes whose symbol may be one of a function or of a variable.
+// either reports whether a change applies to both functions and variables.
 func (s *suppression) either(c *Change) bool {
 	switch c.Rule {
 	case RuleRemoved, RuleVersionRemoved, RuleVersionMoved, RuleAdded, RuleAddedReleased:
@@ -257,7 +256,7 @@ func (s *suppression) either(c *Change) bool {
 	return false
 }
 
-// kindOfChange tells whether a change is of one of the kinds that a section names.
+// kindOfChange reports whether a change has one of the section's change kinds.
 func (s *suppression) kindOfChange(c *Change) bool {
 	if len(s.changes) == 0 || slices.Contains(s.changes, "all") {
 		return true
@@ -272,7 +271,7 @@ func (s *suppression) kindOfChange(c *Change) bool {
 	return slices.ContainsFunc(s.changes, func(v string) bool { return strings.Contains(v, kind) })
 }
 
-// kindOf tells whether a type is of one of the kinds that a section names.
+// kindOf reports whether a type has one of the section's type kinds.
 func (s *suppression) kindOf(c *Change) bool {
 	if len(s.typeKinds) == 0 {
 		return true
@@ -285,8 +284,8 @@ func (s *suppression) kindOf(c *Change) bool {
 	return false
 }
 
-// Private lowers the severity of changes whose symbol, version node or type a pattern names: they
-// are not for programs. A pattern has * for any text.
+// Private lowers the severity of changes whose symbol, version node or type matches a pattern,
+// because programs do not use them. In a pattern, * matches any text.
 func (r *Result) Private(patterns []string) {
 	if len(patterns) == 0 {
 		return
@@ -310,7 +309,7 @@ func (r *Result) Private(patterns []string) {
 			}
 		}
 	}
-	r.settle()
+	r.finish()
 	if r.Verdict != Breaking {
 		r.Broken = 0
 	}

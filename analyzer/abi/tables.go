@@ -10,21 +10,19 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// maxTables is how many bytes of virtual tables and typeinfo are read. Those of libQt6Widgets have
-// 300 KB.
+// maxTables limits the bytes of virtual tables and typeinfo. libQt6Widgets has 300 KB.
 const maxTables = 64 << 20
 
-// isTable tells the symbols whose data is made by the C++ compiler: virtual table, VTT, typeinfo,
-// and construction virtual table.
+// isTable reports whether a symbol is data that C++ compilers generate: a virtual table, VTT,
+// typeinfo or construction virtual table.
 func isTable(name string) bool {
 	return strings.HasPrefix(name, "_ZTV") || strings.HasPrefix(name, "_ZTI") ||
 		strings.HasPrefix(name, "_ZTT") ||
 		strings.HasPrefix(name, "_ZTC")
 }
 
-// readTables reads virtual tables and typeinfo as the loader leaves them. The compiler fills them
-// by relocations, so they show the order of virtual functions and the base classes of a library
-// without debug information.
+// readTables reads virtual tables and typeinfo as they are after relocation. They contain the order
+// of virtual functions and the base classes even without debug information.
 func (l *Library) readTables(c *elfobj.Contents, addrs []uint64) error {
 	var spans []elfobj.Span
 	total := uint64(0)
@@ -49,8 +47,8 @@ func (l *Library) readTables(c *elfobj.Contents, addrs []uint64) error {
 	}
 	at := map[uint64]string{}
 	for i := range l.Symbols {
-		// of several names of one address the strong one is the one that other tables use; a
-		// constructor has two anyway
+		// other tables refer to the strong one of several names of an address; constructors always
+		// have two names
 		if _, ok := at[addrs[i]]; !ok || !l.Symbols[i].Weak {
 			at[addrs[i]] = l.Symbols[i].Name
 		}
@@ -77,7 +75,7 @@ func (l *Library) readTables(c *elfobj.Contents, addrs []uint64) error {
 	return nil
 }
 
-// table finds a table by its symbol.
+// table returns the table of a symbol, or nil.
 func (l *Library) table(symbol string) *Table {
 	i, ok := slices.BinarySearchFunc(
 		l.Tables,
@@ -90,8 +88,8 @@ func (l *Library) table(symbol string) *Table {
 	return &l.Tables[i]
 }
 
-// tables compares the virtual tables and typeinfo of classes. Programs have the number of a virtual
-// function compiled in, and the whole table of a class that they derive from.
+// tables compares the virtual tables and typeinfo of classes. Programs contain indexes of virtual
+// functions, and a copy of the table in the tables of derived classes.
 func (c *comparison) tables() {
 	type difference struct {
 		class, rule, detail string
@@ -143,7 +141,7 @@ func (c *comparison) tables() {
 			x, ok := changed[m]
 			return ok || c.types != nil && ok && c.types.reported[x.class]
 		})
-		if base != "" { // the table of a derived class contains that of its base
+		if base != "" { // a derived class's table contains that of its base
 			continue
 		}
 		c.add(Change{Rule: d.rule, Severity: Error, Type: d.class, Detail: d.detail,
@@ -154,7 +152,7 @@ func (c *comparison) tables() {
 	}
 }
 
-// baseAmong gives a base class, direct or not, for which is holds; "" where there is none.
+// baseAmong returns a direct or indirect base class for which is returns true; "" without one.
 func (c *comparison) baseAmong(mangled string, is func(mangled string) bool) string {
 	seen := map[string]bool{mangled: true}
 	for work := []string{mangled}; len(work) > 0; {
@@ -178,7 +176,7 @@ func (c *comparison) baseAmong(mangled string, is func(mangled string) bool) str
 	return ""
 }
 
-// vtableDifference says how a virtual table changed; "" where old programs can use the new one.
+// vtableDifference describes the change of a virtual table; "" if old programs can use the new one.
 func vtableDifference(a, b *Table) string {
 	for k := 0; k < min(len(a.Words), len(b.Words)); k++ {
 		was, is := a.Words[k], b.Words[k]
@@ -190,7 +188,7 @@ func vtableDifference(a, b *Table) string {
 		case number && was != "" && is != "" && was[0] == is[0]:
 			return "The offset of a base class in it changed."
 		case number && (was == "#0" || is == "#0"):
-			// a pure virtual function of an abstract class may be left zero
+			// a pure virtual function of an abstract class may be zero
 			continue
 		case number:
 			if was != "" && is != "" {
@@ -225,8 +223,8 @@ func vtableDifference(a, b *Table) string {
 	return ""
 }
 
-// typeinfoDifference says how the base classes changed; "" where they did not. Words: the kind of
-// typeinfo, the name, then base classes.
+// typeinfoDifference describes the change of the base classes; "" without one. The words of
+// typeinfo are its kind, the name, then base classes.
 func typeinfoDifference(a, b *Table) string {
 	if len(a.Words) < 2 || len(b.Words) < 2 {
 		return ""

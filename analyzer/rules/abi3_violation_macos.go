@@ -12,7 +12,7 @@ import (
 )
 
 // checkABI3MacOS reports functions of Python that a module for the stable ABI imports and that its
-// tag does not promise.
+// tag does not guarantee.
 func checkABI3MacOS(p *analyzer.Pass) {
 	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {
 		return
@@ -50,7 +50,7 @@ func checkABI3MacOS(p *analyzer.Pass) {
 	}
 }
 
-// ofPython reports whether an import is looked up in Python: it names no library, or Python's own.
+// ofPython reports whether an import is looked up in Python: it names no library, or Python's.
 func ofPython(i *dyld.Image, imp machoobj.Import) bool {
 	if imp.Ordinal < 1 {
 		return imp.Ordinal != machoobj.Self

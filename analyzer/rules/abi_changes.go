@@ -12,17 +12,17 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// abiChange is what is reported as one finding: changes of one rule in one library, or one change.
+// abiChange is reported as one finding: the changes of one rule in one library, or one change.
 type abiChange struct {
 	*analyzer.Compared
 	changes  []abi.Change
 	severity analyzer.Severity
-	against  []string // the earlier builds that show it
-	users    []string // objects of the run that use what was removed
+	against  []string // the earlier builds that it was found against
+	users    []string // objects of the run that use a removed symbol
 }
 
-// abiChanges lists the changes of a rule: for a rule of symbols one entry for each library, for
-// others one for each change. What several earlier builds show is one entry.
+// abiChanges lists the changes of a rule: for a rule about symbols one entry for each library, for
+// others one for each change. The same change against several earlier builds is one entry.
 func abiChanges(p *analyzer.Pass, rule string) []*abiChange {
 	var out []*abiChange
 	at := map[string]*abiChange{}
@@ -60,13 +60,14 @@ func abiChanges(p *analyzer.Pass, rule string) []*abiChange {
 	return out
 }
 
-// bySymbol are the rules whose changes are reported together for a library: they have one repair.
+// bySymbol are the rules whose changes in a library are reported together, because they have one
+// fix.
 var bySymbol = map[string]bool{
 	abi.RuleRemoved: true, abi.RuleVersionRemoved: true, abi.RuleVersionMoved: true,
 	abi.RuleData: true, abi.RuleAddedReleased: true, abi.RuleDebian: true,
 }
 
-// abiSeverity is what a change counts under the policy; Off for one that is not reported.
+// abiSeverity returns the severity of a change under the policy; Off if it is not reported.
 func abiSeverity(p *analyzer.Pass, c *analyzer.Compared, x *abi.Change) analyzer.Severity {
 	policy := p.ABI.Policy
 	wheel := policy == "" && p.Facts.Kind == analyzer.KindWheel
@@ -93,7 +94,7 @@ func abiSeverity(p *analyzer.Pass, c *analyzer.Compared, x *abi.Change) analyzer
 	return analyzer.Error
 }
 
-// findUsers looks for objects of the run that use a symbol that was removed: they will not load.
+// findUsers finds objects of the run that use a removed symbol and will not load.
 func (c *abiChange) findUsers() {
 	for _, x := range c.changes {
 		switch x.Rule {
@@ -113,7 +114,7 @@ func (c *abiChange) findUsers() {
 	}
 }
 
-// usedBy ends a message with the objects of the run that use what was removed.
+// usedBy returns the end of a message that lists the objects of the run that use a removed symbol.
 func (c *abiChange) usedBy() string {
 	const shown = 3
 	n := len(c.users)
@@ -130,8 +131,8 @@ func (c *abiChange) usedBy() string {
 	return s + " of this run use them"
 }
 
-// sameSONAME is the message about changes of symbols that each have a sentence: the first one, and
-// how many others there are.
+// sameSONAME returns the message for several symbol changes: the first one, and how many others
+// there are.
 func sameSONAME(c *abiChange) string {
 	detail := strings.TrimSuffix(c.changes[0].Detail, ".")
 	if rest, ok := strings.CutPrefix(detail, "The "); ok {
@@ -147,8 +148,8 @@ func sameSONAME(c *abiChange) string {
 	)
 }
 
-// inScript is the node of a version script with symbols that were removed from it, in the syntax of
-// the GNU ld manual, VERSION command; "" where they had no version, several, or have C++ names.
+// inScript returns the version script node to which removed symbols have to be added again (GNU ld
+// manual, VERSION command); "" if they have no version, several versions, or C++ names.
 func inScript(changes []abi.Change) shellword.Line {
 	var text shellword.Line
 	node := ""
@@ -170,7 +171,7 @@ func inScript(changes []abi.Change) shellword.Line {
 	return head + "\n  global:" + text + "\n};"
 }
 
-// inSymbolsFile is the header of a library in a symbols file with its new symbols; "" where the
+// inSymbolsFile returns the header of a library in a symbols file with its new symbols; "" if the
 // version of the package is not known.
 func inSymbolsFile(c *abiChange) shellword.Line {
 	if c.New == "" || c.Earlier.Library == nil {
@@ -207,8 +208,8 @@ func firstSymbols(changes []abi.Change) string {
 	return strings.Join(names, ", ")
 }
 
-// reportABI reports a change with its repair, "" for none, and another SONAME as the alternative.
-// text is what the repair adds to a file, after the line where it belongs; "" nothing.
+// reportABI reports a change with its fix ("" for none), and a new SONAME as the alternative. text
+// is what the fix adds to a file, after the line that it belongs to; may be "".
 func reportABI(
 	p *analyzer.Pass, c *abiChange, message, repair string, text shellword.Line,
 ) {
@@ -248,17 +249,17 @@ func reportABI(
 	}, fixes...)
 }
 
-// keepsSONAME are the rules that another SONAME is no answer to.
+// keepsSONAME are the rules for which a new SONAME is not a fix.
 var keepsSONAME = map[string]bool{
 	abi.RuleLibraryRemoved: true, abi.RuleMode: true, abi.RuleDebian: true,
 }
 
-// maxABIFindings is how many changes of one rule are reported for an artifact. A library with more
-// was rewritten.
+// maxABIFindings limits the reported changes of one rule for an artifact. A library with more was
+// rewritten.
 const maxABIFindings = 50
 
-// typeChanges is the check of a rule about types: each changed type is one finding, with the
-// exports that reach it, and what a program does that was built before.
+// typeChanges returns the check of a rule about types: each changed type is one finding, with the
+// exports that use it and the effect on existing programs.
 func typeChanges(rule string) func(*analyzer.Pass) {
 	return func(p *analyzer.Pass) {
 		all := abiChanges(p, rule)
@@ -285,8 +286,8 @@ func typeChanges(rule string) func(*analyzer.Pass) {
 	}
 }
 
-// nextSONAME increments the version of a SONAME: libfoo.so.3 after libfoo.so.2; "" for one without
-// a version.
+// nextSONAME returns the SONAME with its version incremented: libfoo.so.3 for libfoo.so.2; "" for
+// one without a version.
 func nextSONAME(soname string) string {
 	name, version, _ := strings.Cut(soname, ".so.")
 	major, _, _ := strings.Cut(version, ".")

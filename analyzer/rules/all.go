@@ -1,8 +1,8 @@
-// Package rules contains the checks of compat: one file and one folder testdata/<rule-id> per rule.
+// Package rules contains the rules of compat: one file and one folder testdata/<rule-id> per rule.
 //
 // To add a rule, write its file with a variable of type *analyzer.Rule, add it to All, and add one
 // test case with a finding and one without. A rule reads the facts and the loads of one artifact
-// and reports findings with candidates for fixes. It never reads files and never asks an index.
+// and reports findings with candidates for fixes. It does not read files or query an index.
 package rules
 
 import "github.com/compat-app/compat/analyzer"

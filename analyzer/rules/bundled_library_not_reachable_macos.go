@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// checkReachableMacOS reports libraries that are in the artifact and that no path of their user
-// leads to.
+// checkReachableMacOS reports libraries that are in the artifact but not at a path where dyld
+// searches for them.
 func checkReachableMacOS(p *analyzer.Pass) {
 	eachMissing(p, func(m dyld.Missing) {
 		base := path.Base(m.Needed.Path)
@@ -53,7 +53,7 @@ func checkReachableMacOS(p *analyzer.Pass) {
 	})
 }
 
-// whyNot says why dyld does not find a library at its path.
+// whyNot describes why dyld does not find a library at its path.
 func whyNot(m dyld.Missing) string {
 	switch library := m.Needed.Path; {
 	case m.NoPath:
@@ -70,8 +70,8 @@ func whyNot(m dyld.Missing) string {
 	return "the path starts in the working folder"
 }
 
-// loadedElsewhere reports whether another load of the artifact brings a library in under the
-// name that is asked for, so that it may be loaded already.
+// loadedElsewhere reports whether another load of the artifact contains a library under the needed
+// name, so that it may be loaded already.
 func loadedElsewhere(p *analyzer.Pass, m dyld.Missing, bundled *dyld.Image) bool {
 	if bundled.Object.InstallName != m.Needed.Path {
 		return false

@@ -2,7 +2,7 @@ package rules
 
 import "github.com/compat-app/compat/analyzer"
 
-// checkSuffixesMacOS looks at the file names of modules like checkExtensionSuffix.
+// checkSuffixesMacOS checks the file names of modules as checkExtensionSuffix does.
 func checkSuffixesMacOS(p *analyzer.Pass) {
 	if p.Facts.Wheel == nil || p.Requested {
 		return

@@ -13,9 +13,8 @@ import (
 	"github.com/compat-app/compat/internal/test/analyzertest"
 )
 
-// TestFieldCases tells failures that users reported, each as a story, and holds each to what
-// fieldcases/cases.txt says it has to show: the want of a story is written by -update, the table is
-// not.
+// TestFieldCases runs stories of failures that users reported, and checks each against the entry in
+// fieldcases/cases.txt. -update writes the want section of a story, but not the table.
 func TestFieldCases(t *testing.T) {
 	table, err := os.ReadFile("fieldcases/cases.txt")
 	if err != nil {

@@ -228,7 +228,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 	return fixes
 }
 
-// rebuildFor is the command that builds the artifact for a GPU stack.
+// rebuildFor returns the command that builds the artifact for a GPU stack.
 func rebuildFor(p *analyzer.Pass, has gpuStack) shellword.Line {
 	name := projectName(p)
 	if command := gpu.BuildCommand(pkgmeta.Normalize(name), has.name); command != "" {
@@ -237,7 +237,7 @@ func rebuildFor(p *analyzer.Pass, has gpuStack) shellword.Line {
 	return fromSource(p)
 }
 
-// fromSource is the command that builds the project against the installed packages.
+// fromSource returns the command that builds the project against the installed packages.
 func fromSource(p *analyzer.Pass) shellword.Line {
 	if p.Facts.Wheel == nil {
 		return ""
@@ -247,7 +247,7 @@ func fromSource(p *analyzer.Pass) shellword.Line {
 		quoted(projectName(p)+"=="+p.Facts.Wheel.Version)
 }
 
-// projectName is the name of the artifact's project, or of its file if it is not a wheel.
+// projectName returns the name of the artifact's project, or of its file if it is not a wheel.
 func projectName(p *analyzer.Pass) string {
 	switch {
 	case p.Facts.Metadata != nil:

@@ -87,8 +87,8 @@ func checkInterpreter(p *analyzer.Pass) {
 	}
 }
 
-// usualInterpreter is the dynamic linker of glibc on an architecture, as its ABI defines it. It is
-// "" for others.
+// usualInterpreter returns the dynamic linker of glibc on an architecture, as its ABI defines it;
+// "" for other platforms.
 func usualInterpreter(p *analyzer.Pass) string {
 	if p.Platform.Libc != "glibc" {
 		return ""

@@ -109,7 +109,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		p.Report(f, otherLibc(p)...)
 		return
 	case ofInterpreter(p, needed):
-		severity := analyzer.Error // PEP 513: with such a tag it has to work with a static Python
+		severity := analyzer.Error // PEP 513: a wheel with such a tag has to work with a static Python
 		if p.Platform.Kind != platform.Policy {
 			severity = analyzer.Warning
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // checkLibraryNotFoundMacOS reports libraries that dyld does not find and that are not in the
-// artifact either; bundled-library-not-reachable reports those that are.
+// artifact. bundled-library-not-reachable reports those in the artifact.
 func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 	eachMissing(p, func(m dyld.Missing) {
 		base := path.Base(m.Needed.Path)
@@ -84,7 +84,7 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 	})
 }
 
-// eachMissing visits each need that no load of the artifact answers, once.
+// eachMissing visits each library that a load of the artifact does not find, once per image.
 func eachMissing(p *analyzer.Pass, visit func(dyld.Missing)) {
 	seen := map[[2]string]bool{}
 	for _, l := range p.MacOS.Loads {
@@ -110,7 +110,7 @@ var (
 	macPorts = lazyregexp.New(`^/opt/local/`)
 )
 
-// builtAt says what is known of a path on the machine that built a file.
+// builtAt describes a path that exists only on the machine that built a file.
 func builtAt(library string) string {
 	switch m := homebrew.FindStringSubmatch(library); {
 	case m != nil:
@@ -125,13 +125,13 @@ func builtAt(library string) string {
 	return ""
 }
 
-// sharedBy maps libraries of packages that other packages load from there to the package.
+// sharedBy maps libraries that other packages load from a package to that package.
 var sharedBy = map[string]string{"libc10": "torch", "libtorch": "torch", "libarrow": "pyarrow",
 	"libparquet": "pyarrow", "libtensorflow": "tensorflow", "libshiboken6": "shiboken6",
 	"libpyside6": "pyside6", "libshiboken2": "shiboken2", "libpyside2": "pyside2"}
 
-// dependencyFor is a declared requirement whose package may provide a library: the path leads
-// into its folder, or the library is named after it. "" where there is none.
+// dependencyFor returns a declared requirement whose package may provide a library: the path is in
+// the package's folder, or the library is named after the package. "" without one.
 func dependencyFor(p *analyzer.Pass, library string) string {
 	if p.Facts.Metadata == nil {
 		return ""
@@ -156,9 +156,9 @@ func dependencyFor(p *analyzer.Pass, library string) string {
 	return ""
 }
 
-// dependencyAt is a declared requirement that is installed where a library is looked for: the path
-// leads into a folder of which the artifact has nothing, in a package of the requirement's name.
-// "" where there is none.
+// dependencyAt returns a declared requirement whose package is installed at the path of a missing
+// library: the path is in a folder that is not part of the artifact, in a package with the
+// requirement's name. "" without one.
 func dependencyAt(p *analyzer.Pass, m dyld.Missing) string {
 	site := strings.TrimSuffix(m.NeededBy.Path, m.NeededBy.Name)
 	if p.Facts.Metadata == nil || !strings.HasSuffix(m.NeededBy.Path, m.NeededBy.Name) {
@@ -186,9 +186,8 @@ func dependencyAt(p *analyzer.Pass, m dyld.Missing) string {
 	return family
 }
 
-// optionalModule reports whether a module is one of several backends, for the library that is
-// missing: it is named after the library, and other modules of its folder load (numba's omppool and
-// tbbpool).
+// optionalModule reports whether a module is one of several backends, for the missing library: it
+// is named after the library, and other modules of its folder load (numba's omppool and tbbpool).
 func optionalModule(p *analyzer.Pass, m dyld.Missing) bool {
 	const shortest = 3
 	library, _, _ := strings.Cut(strings.TrimPrefix(path.Base(m.Needed.Path), "lib"), ".")

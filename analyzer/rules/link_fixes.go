@@ -60,7 +60,8 @@ func planLink(p *analyzer.Pass, v *analyzer.View) *linkPlan {
 	return l
 }
 
-// add adds the flags for one problem. binds: only the linker fails; the program would start.
+// add adds the flags for one problem. binds means that only the linker fails, and the program
+// starts.
 func (l *linkPlan) add(x staticlink.Problem, binds bool) {
 	switch q := (linkProblem{Problem: x, view: l.view}); {
 	case x.Kind == staticlink.Hidden:
@@ -211,7 +212,7 @@ func (l *linkPlan) flags(with fix.LinkWith) shellword.Line {
 	return shellword.Join(out, " ")
 }
 
-// directory is a folder as the user names it. Folders of an artifact are below DIR.
+// directory returns a folder for a command of the user. Folders of an artifact are below DIR.
 func (l *linkPlan) directory(dir string) string {
 	if l.p.Facts.Kind != analyzer.KindObject {
 		dir = "DIR/" + dir

@@ -14,7 +14,7 @@ type linkProblem struct {
 	staticlink.Problem
 	view     *analyzer.View // the object linked against
 	severity analyzer.Severity
-	note     string // the end of the message, "" mostly
+	note     string // the end of the message, usually ""
 }
 
 // linkProblems returns the problems of the given kinds, of every object that a program may be
@@ -69,8 +69,8 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	return analyzer.Error, true
 }
 
-// weigh lowers the severity of what does not affect most users. It returns false if nothing is to
-// be reported.
+// weigh lowers the severity of problems that do not affect most users. It returns false if nothing
+// is to be reported.
 func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 	noPlatform := p.Facts.Kind != analyzer.KindObject && !p.Requested && !p.Link
 	own := q.By == p.Linkable(q.view)
@@ -102,11 +102,11 @@ func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 	return true
 }
 
-// reachedThrough handles an object that another given object needs: programs link against that one.
-// Loose files given together are a library with its dependencies, so only the link against the
-// library counts. In an archive both may be public: there only symbols that the platform lacks are
-// left to the other one (libcufile_rdma.so.1 needs libcufile.so.0 and lists libdl.so.2, and
-// programs still link against libcufile.so.0).
+// reachedThrough handles an object that another given object needs, since programs link against
+// that one. Loose files given together are a library with its dependencies, so only the link
+// against the library counts. In an archive both may be public, and only symbols that the platform
+// lacks are assigned to the other object (libcufile_rdma.so.1 needs libcufile.so.0 and lists
+// libdl.so.2, and programs still link against libcufile.so.0).
 func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, noPlatform bool) bool {
 	for _, u := range p.LinkUsers(q.view) {
 		spared := u.Result.Problem(q.Import) == nil
@@ -128,11 +128,11 @@ func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, noPlatform bool) bo
 	return true
 }
 
-// owner is the library that has an undefined symbol.
+// owner is the library that defines an undefined symbol.
 type owner struct {
 	soname string
-	// if not "", the library keeps the symbol with this version for old programs, and no linker
-	// binds to it
+	// if not "", the library has the symbol only with this version for existing programs, and no
+	// linker binds to it
 	compat string
 	ifunc  bool // the implementation is selected when the library is relocated
 }

@@ -119,7 +119,7 @@ func checkLinkReference(p *analyzer.Pass) {
 	}
 }
 
-// linkFinding is a finding on the object linked against. In an artifact it is on the object with
+// linkFinding returns a finding for the object linked against; in an artifact, for the object with
 // the undefined symbol.
 func linkFinding(p *analyzer.Pass, q linkProblem) analyzer.Finding {
 	f := analyzer.Finding{

@@ -15,10 +15,10 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// macOSName is what messages call the platform of a pass: "macOS 11.0".
+// macOSName returns the platform's name for messages: "macOS 11.0".
 func macOSName(p *analyzer.Pass) string { return "macOS " + p.Platform.LibcVersion }
 
-// macOSFile is a Mach-O file of the artifact by its path; nil where there is none.
+// macOSFile returns the Mach-O file of the artifact at a path, or nil.
 func macOSFile(p *analyzer.Pass, name string) *analyzer.MachObject {
 	i := slices.IndexFunc(p.Facts.MachO, func(m *analyzer.MachObject) bool { return m.Path == name })
 	if i < 0 {
@@ -27,7 +27,7 @@ func macOSFile(p *analyzer.Pass, name string) *analyzer.MachObject {
 	return p.Facts.MachO[i]
 }
 
-// inSlice names the architecture of a file that has several: " (x86_64 slice)".
+// inSlice returns the architecture of a file that has several: " (x86_64 slice)".
 func inSlice(p *analyzer.Pass, name string) string {
 	if m := macOSFile(p, name); m != nil && len(m.Slices) > 1 {
 		return " (" + p.Platform.Arch + " slice)"
@@ -35,7 +35,7 @@ func inSlice(p *analyzer.Pass, name string) string {
 	return ""
 }
 
-// ownImages lists the images of the artifact itself, in the order of their paths.
+// ownImages lists the images of the artifact itself, sorted by path.
 func ownImages(p *analyzer.Pass) []*dyld.Image {
 	var out []*dyld.Image
 	for _, i := range p.MacOS.Images() {
@@ -55,7 +55,7 @@ func imageChain(images []*dyld.Image, more ...string) []string {
 	return append(out, more...)
 }
 
-// chainTo is how an image is loaded: by the first load that has it.
+// chainTo returns the chain that loads an image, in the first load that contains it.
 func chainTo(p *analyzer.Pass, i *dyld.Image) []string {
 	for _, l := range p.MacOS.Loads {
 		if c := l.Chain(i); c != nil {
@@ -65,8 +65,8 @@ func chainTo(p *analyzer.Pass, i *dyld.Image) []string {
 	return []string{i.Name}
 }
 
-// macOSSeverity lowers an error about a file that no module of the artifact loads: a plug-in or
-// a program that may never be used.
+// macOSSeverity lowers the severity of an error in a file that no module of the artifact loads: a
+// plug-in or a program that may never be used.
 func macOSSeverity(p *analyzer.Pass, i *dyld.Image, s analyzer.Severity) analyzer.Severity {
 	if s == analyzer.Error && !p.MacOS.Primary[i] {
 		return analyzer.Warning
@@ -74,7 +74,7 @@ func macOSSeverity(p *analyzer.Pass, i *dyld.Image, s analyzer.Severity) analyze
 	return s
 }
 
-// delocate offers to bundle what a wheel needs.
+// delocate returns the fix that bundles the libraries of a wheel.
 func delocate(p *analyzer.Pass, title string) fix.Candidate {
 	var command shellword.Line
 	if p.Facts.Kind == analyzer.KindWheel {
@@ -83,7 +83,7 @@ func delocate(p *analyzer.Pass, title string) fix.Candidate {
 	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: title, Command: command}}
 }
 
-// deploymentTarget offers to build for the macOS of the platform.
+// deploymentTarget returns the fix that builds for the macOS of the platform.
 func deploymentTarget(p *analyzer.Pass, what string) fix.Candidate {
 	v := p.Platform.LibcVersion
 	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
@@ -91,7 +91,8 @@ func deploymentTarget(p *analyzer.Pass, what string) fix.Candidate {
 		Command: "export MACOSX_DEPLOYMENT_TARGET=" + shellword.Quote(v)}}
 }
 
-// retagMacOS offers the tag of a newer macOS. Nothing is offered for an artifact without tags.
+// retagMacOS returns the fix that tags the wheel for a newer macOS; nil for an artifact without
+// tags.
 func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 	if p.Facts.Wheel == nil || p.Requested {
 		return nil
@@ -121,10 +122,10 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 	}}
 }
 
-// sign is the command after each edit of a file for arm64, whose signature the edit breaks.
+// sign returns the command that signs a file for arm64 again, since each edit breaks its signature.
 func sign(name string) shellword.Line { return "codesign -f -s - " + quoted(name) }
 
-// loaderPath writes the way from one file of the artifact to the folder of another.
+// loaderPath returns the folder of a file of the artifact, relative to the folder of another.
 func loaderPath(from, to string) string {
 	rel := relativeFolder(path.Dir(from), path.Dir(to))
 	if rel == "." {
@@ -133,7 +134,7 @@ func loaderPath(from, to string) string {
 	return "@loader_path/" + rel
 }
 
-// relativeFolder is the way from one folder of the artifact to another.
+// relativeFolder returns a folder of the artifact relative to another.
 func relativeFolder(from, to string) string {
 	a, b := parts(from), parts(to)
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -153,7 +154,7 @@ func parts(dir string) []string {
 	return strings.Split(dir, "/")
 }
 
-// changePath offers to write another path into a load command of a finished file.
+// changePath returns the fix that changes the path in a load command of a built file.
 func changePath(object, from, to string) fix.Candidate {
 	return fix.Candidate{
 		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Change the path of the library to " + to,
@@ -163,7 +164,7 @@ func changePath(object, from, to string) fix.Candidate {
 	}
 }
 
-// addRunPath offers to give a finished file another run path.
+// addRunPath returns the fix that adds a run path to a built file.
 func addRunPath(object, to string) fix.Candidate {
 	return fix.Candidate{
 		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the run path " + to,
@@ -173,8 +174,8 @@ func addRunPath(object, to string) fix.Candidate {
 	}
 }
 
-// declared lists the packages that the artifact requires, which may provide a library or symbol;
-// "" for none. What packages contain on macOS is not known.
+// declared lists the packages that the artifact requires, since they may provide a library or
+// symbol; "" for none. The contents of packages for macOS are not known.
 func declared(p *analyzer.Pass) string {
 	if p.Facts.Metadata == nil {
 		return ""

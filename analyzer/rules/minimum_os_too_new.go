@@ -55,7 +55,8 @@ func checkMinimumOS(p *analyzer.Pass) {
 	}
 }
 
-// tagPart is what a tag can say of a version: major and minor, from macOS 11 on the major one.
+// tagPart returns the part of a version that a tag contains: major and minor; since macOS 11, the
+// major.
 func tagPart(v machoobj.Version) machoobj.Version {
 	const bigSur = 11
 	if v>>16 >= bigSur {

@@ -12,8 +12,8 @@ import (
 )
 
 // checkMachine is wrong-architecture on Windows. A DLL for another machine that no file of the
-// wheel needs may belong to a program that the package starts, and is no finding. A wheel whose tag
-// names no platform may have a module for each.
+// wheel needs is not reported, because it may belong to a program that the package starts. A wheel
+// whose tag names no platform may have a module for each.
 func checkMachine(p *analyzer.Pass) {
 	if p.Facts.Kind != analyzer.KindWheel || p.Requested {
 		return
@@ -30,7 +30,7 @@ func checkMachine(p *analyzer.Pass) {
 		if fits(o) || !o.DLL || taggedMachine(p, o) {
 			continue
 		}
-		var user *analyzer.WindowsObject // that needs it
+		var user *analyzer.WindowsObject // the file that needs it
 		if len(o.Users) > 0 {
 			user = o.Users[0]
 		}
@@ -86,7 +86,7 @@ var machineNames = map[string]string{
 	"arm":   "32-bit ARM",
 }
 
-// machineName is what people call the machine of a file.
+// machineName returns the usual name of a file's machine.
 func machineName(o *analyzer.WindowsObject) string {
 	name := machineNames[o.Machine]
 	if name == "" {

@@ -9,12 +9,12 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// relink is advice to build the files again in another way.
+// relink returns the fix that builds the files differently.
 func relink(title string) fix.Candidate {
 	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: title}}
 }
 
-// bundling offers to put a DLL into the wheel.
+// bundling returns the fixes that add a DLL to the wheel.
 func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel {
 		return []fix.Candidate{{
@@ -44,7 +44,7 @@ func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 	return out
 }
 
-// mingw reports whether a DLL is of the runtime of GCC for Windows.
+// mingw reports whether a DLL is part of the runtime of GCC for Windows.
 func mingw(name string) bool {
 	for _, prefix := range []string{"libgcc_s_", "libstdc++-", "libwinpthread-", "libgfortran-",
 		"libquadmath-"} {
@@ -55,7 +55,7 @@ func mingw(name string) bool {
 	return false
 }
 
-// declaring offers to declare a package that has the DLL.
+// declaring returns the fix that declares a package with the DLL.
 func declaring(p *analyzer.Pass, name string) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel {
 		return nil
@@ -71,7 +71,7 @@ func declaring(p *analyzer.Pass, name string) []fix.Candidate {
 	}}
 }
 
-// addFolder offers to search a folder of the wheel.
+// addFolder returns the fix that adds a folder of the wheel to the search path.
 func addFolder(p *analyzer.Pass, root, folder string) []fix.Candidate {
 	top, _, ok := strings.Cut(root, "/")
 	if !ok {
@@ -92,7 +92,7 @@ func addFolder(p *analyzer.Pass, root, folder string) []fix.Candidate {
 	}}
 }
 
-// relative is the path of a folder as seen from another one of site-packages.
+// relative returns a folder of site-packages relative to another.
 func relative(from, to string) string {
 	if from == to {
 		return "."

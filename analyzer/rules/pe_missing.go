@@ -16,12 +16,12 @@ import (
 // missingDLL is a DLL that a load does not find.
 type missingDLL struct {
 	winload.Missing
-	user *analyzer.WindowsObject // that needs it
-	root *analyzer.WindowsObject // whose load fails
+	user *analyzer.WindowsObject // the file that needs it
+	root *analyzer.WindowsObject // the file whose load fails
 }
 
-// missingDLLs lists the DLLs that are not found when the artifact is loaded, each once for each
-// file that needs it. Delay-loaded ones are left out: the load works without them.
+// missingDLLs lists the DLLs that the loads of the artifact do not find, once for each file that
+// needs them. Delay-loaded DLLs are skipped, because the load succeeds without them.
 func missingDLLs(p *analyzer.Pass) []missingDLL {
 	var out []missingDLL
 	seen := map[string]bool{}
@@ -48,7 +48,7 @@ func missingDLLs(p *analyzer.Pass) []missingDLL {
 func checkMissingDLLs(p *analyzer.Pass) {
 	for _, m := range missingDLLs(p) {
 		if m.Library.Kind == windows.Python || unreachable(m) {
-			continue // python-library-mismatch, bundled-library-not-reachable
+			continue // python-library-mismatch and bundled-library-not-reachable report it
 		}
 		if len(m.Elsewhere) > 0 && plugin(m.root) {
 			continue // the program that loads the plug-in has loaded the DLL
@@ -92,7 +92,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			fixes = []fix.Candidate{relink("Link with the import libraries of the Windows SDK")}
 		case m.Library.Kind == windows.Runtime:
 			if p.Facts.Conda() && !m.Library.Runtime.Debug {
-				continue // of the package vc14_runtime, which conda-build adds
+				continue // part of vc14_runtime, which conda-build adds
 			}
 			f.Severity, f.Message, fixes = runtimeMissing(p, m, fixes)
 		case m.Library.Kind == windows.Driver || m.Library.Kind == windows.Optional:
@@ -137,7 +137,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 	}
 }
 
-// runtimeMissing is about a DLL of a Visual C++ runtime.
+// runtimeMissing describes a missing DLL of a Visual C++ runtime.
 func runtimeMissing(
 	p *analyzer.Pass, m missingDLL, bundle []fix.Candidate,
 ) (analyzer.Severity, string, []fix.Candidate) {
@@ -168,12 +168,12 @@ func runtimeMissing(
 	), append(bundle, relink("Build with Visual C++ 2015 or later"))
 }
 
-// chainOf is who needs whom, from the file that is loaded to the DLL.
+// chainOf lists the files from the loaded one to the missing DLL, each needing the next.
 func chainOf(m missingDLL, name string) []string {
 	return append(loadPath(m.root, m.user), name)
 }
 
-// loadPath lists the files from the one that is loaded to one of its load.
+// loadPath lists the files from a root to another file of its load, each needing the next.
 func loadPath(root, to *analyzer.WindowsObject) []string {
 	if root == to || root.Load == nil {
 		return []string{to.Path}
@@ -193,14 +193,14 @@ func loadPath(root, to *analyzer.WindowsObject) []string {
 	return out
 }
 
-// unreachable reports whether the wheel has the DLL of a module where the search does not lead. Of
-// a Visual C++ runtime many machines have another copy.
+// unreachable reports whether the wheel contains the missing DLL of a module in a folder that is
+// not searched. Visual C++ runtimes are excluded, because many machines have them installed.
 func unreachable(m missingDLL) bool {
 	runtime := m.Library.Runtime != nil && m.Library.Runtime.Modern
 	return len(m.Elsewhere) > 0 && m.root.Extension() && !runtime
 }
 
-// noun is what an artifact is called in messages.
+// noun returns the word for the kind of artifact in messages.
 func noun(p *analyzer.Pass) string {
 	switch {
 	case p.Facts.Kind == analyzer.KindWheel:
@@ -213,7 +213,7 @@ func noun(p *analyzer.Pass) string {
 	return "archive"
 }
 
-// requirementNames lists the packages that the wheel declares, and those that the user gave.
+// requirementNames lists the packages that the wheel requires.
 func requirementNames(p *analyzer.Pass) []string {
 	var out []string
 	if p.Facts.Metadata != nil {
@@ -224,8 +224,8 @@ func requirementNames(p *analyzer.Pass) []string {
 	return out
 }
 
-// providedByRequirement reports whether the wheel declares a package that is known to have a DLL,
-// or is one of the wheels of such a package.
+// providedByRequirement reports whether the wheel or the user requires a package that is known to
+// contain a DLL.
 func providedByRequirement(p *analyzer.Pass, dll string) bool {
 	for _, name := range windows.Providers(dll) {
 		if slices.Contains(requirementNames(p), name) || p.Given(name) {
@@ -240,8 +240,8 @@ func providedByRequirement(p *analyzer.Pass, dll string) bool {
 	return false
 }
 
-// providerOf is a package that is known to have a DLL, "" for none: of several the one whose name
-// begins as that of the wheel does, such as pyside6-addons for pyside6-essentials.
+// providerOf returns a package that is known to contain a DLL, "" for none. Of several it prefers
+// one with a name similar to the wheel's: pyside6-addons for pyside6-essentials.
 func providerOf(p *analyzer.Pass, dll string) string {
 	own := ""
 	if p.Facts.Wheel != nil {
@@ -262,7 +262,7 @@ func providerOf(p *analyzer.Pass, dll string) string {
 	return ""
 }
 
-// similarRequirement is a declared package that has the name of a DLL in its own, "" for none.
+// similarRequirement returns a required package whose name contains that of a DLL, "" for none.
 func similarRequirement(p *analyzer.Pass, dll string) string {
 	plain := func(s string) string { return strings.NewReplacer("-", "", "_", "", ".", "").Replace(s) }
 	stem := plain(strings.TrimPrefix(strings.TrimSuffix(dll, path.Ext(dll)), "lib"))
@@ -276,10 +276,10 @@ func similarRequirement(p *analyzer.Pass, dll string) string {
 	return ""
 }
 
-// besideModules reports whether a file is a DLL or program that the wheel works without, as far as
-// that shows: no module of the wheel imports it, while the wheel has modules; or no Python source
-// names it, while other DLLs load. One that the package loads with its whole folder is not one. It
-// may be left over, or loaded only where something else is installed.
+// besideModules reports whether a file is a DLL or program that the wheel probably works without:
+// it is not imported by a module of a wheel that has modules, or not named in a Python source while
+// other DLLs load. Such a file may be left over, or need other software. DLLs that the package
+// loads with their whole folder are excluded.
 func besideModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
 	if root.Extension() || p.Facts.Startup.Loads(root.Installed) {
 		return false
@@ -290,21 +290,20 @@ func besideModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
 	})
 }
 
-// loads reports whether everything that a load needs is there; a Visual C++ runtime counts as
-// found.
+// loads reports whether a load finds all DLLs; Visual C++ runtimes are assumed to be installed.
 func loads(o *analyzer.WindowsObject) bool {
 	return !slices.ContainsFunc(o.Load.Missing, func(m winload.Missing) bool {
 		return !m.Delay && (m.Library.Runtime == nil || !m.Library.Runtime.Modern)
 	})
 }
 
-// plugin reports whether a DLL is in a folder of plug-ins, which a program tries and does without.
+// plugin reports whether a DLL is in a folder of plug-ins, which are optional.
 func plugin(o *analyzer.WindowsObject) bool {
 	return o.DLL && !o.Extension() && inPluginFolder(o.Path)
 }
 
-// inPluginFolder reports whether a file is in a folder of plug-ins, as Qt and others name them. The
-// program that loads a plug-in has loaded the libraries that both use.
+// inPluginFolder reports whether a file is in a folder of plug-ins of Qt and others. The program
+// that loads a plug-in has loaded the libraries that both use.
 func inPluginFolder(file string) bool {
 	file = "/" + strings.ToLower(path.Dir(file)) + "/"
 	return strings.Contains(file, "/plugins/") || strings.Contains(file, "/qml/")

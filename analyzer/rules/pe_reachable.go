@@ -59,7 +59,7 @@ func checkReachableDLLs(p *analyzer.Pass) {
 	}
 }
 
-// loadedBy is another module of the same package whose load finds the DLL; nil for none.
+// loadedBy returns another module of the same package whose load finds the DLL, or nil.
 func loadedBy(p *analyzer.Pass, m missingDLL) *analyzer.WindowsObject {
 	top := func(s string) string { first, _, _ := strings.Cut(s, "/"); return first }
 	for _, o := range p.Windows.Objects {

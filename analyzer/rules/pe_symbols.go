@@ -64,7 +64,7 @@ func reportUndefinedImport(
 	p.Report(f, importFixes(p, user, u)...)
 }
 
-// importFixes are ways out of an import that a DLL does not export.
+// importFixes returns the fixes for an import that a DLL does not export.
 func importFixes(
 	p *analyzer.Pass,
 	user *analyzer.WindowsObject,
@@ -118,7 +118,7 @@ func checkStableImports(p *analyzer.Pass) {
 	}
 }
 
-// reportUnstable reports an import that the Python of a tag does not promise.
+// reportUnstable reports an import that the stable ABI of a tag does not contain.
 func reportUnstable(p *analyzer.Pass, object, name, tag string, minor, newest int) {
 	added, stable := abi3.Added(name)
 	if stable && added <= minor {

@@ -78,7 +78,7 @@ func (s *supply) bundled(p *analyzer.Pass, needed string) bool {
 	return s.extra == nil && pkgmeta.Normalize(name) == pkgmeta.Normalize(projectName(p))
 }
 
-// cudaOf returns the CUDA release of an object, by what else it needs, or of the environment.
+// cudaOf returns the CUDA release of an object's other dependencies, or of the environment.
 func cudaOf(p *analyzer.Pass, v *analyzer.View) string {
 	for _, n := range v.Needed {
 		if m := gpu.Major(n); m != "" {
@@ -163,8 +163,8 @@ func (s *supply) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	return out
 }
 
-// declaring is the change that adds the Python package. It is nil for frameworks: their newest
-// release rarely has the symbols that the artifact was built against, so trying it proves nothing.
+// declaring returns the change that adds the Python package. It is nil for frameworks: their newest
+// release rarely has the symbols that the artifact was built against, so a trial is not useful.
 func (s *supply) declaring() fix.Change {
 	if s.known && (s.Kind == platform.PackageProvider || len(s.Packages(platform.PyPI)) > 0) {
 		return nil

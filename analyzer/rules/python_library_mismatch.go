@@ -112,7 +112,7 @@ func reportPythonDLL(
 	p.Report(f, fixes...)
 }
 
-// describePython says which Python has a DLL.
+// describePython describes the Python that contains a DLL.
 func describePython(dll windows.PythonDLL) string {
 	switch {
 	case dll.Debug:
@@ -125,7 +125,7 @@ func describePython(dll windows.PythonDLL) string {
 	return "which only CPython " + dll.Release + " has"
 }
 
-// buildWith is the advice on how to build for a tag.
+// buildWith returns advice on how to build for a tag.
 func buildWith(tag pkgmeta.Tag, dll windows.PythonDLL) string {
 	switch {
 	case tag.ABI == "abi3":

@@ -8,8 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// checkPythonLibraryMacOS reports modules that need the library of another release of Python than
-// the one of their tag.
+// checkPythonLibraryMacOS reports modules that need the library of another Python release than that
+// of their tag.
 func checkPythonLibraryMacOS(p *analyzer.Pass) {
 	eachMissing(p, func(m dyld.Missing) {
 		release, ok := dyld.PythonLibrary(m.Needed.Path)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// A report's JSON says where in a declared range a finding begins or ends.
+// The JSON report contains where in a declared range a finding begins or ends.
 func TestRangeOfFinding(t *testing.T) {
 	for file, want := range map[string]analyzer.Range{
 		"library-not-found/range_begins": {Package: "helpers",
@@ -30,7 +30,7 @@ func TestRangeOfFinding(t *testing.T) {
 	}
 }
 
-// many is a package of a thousand versions, of which those from a number on have another library.
+// many is a package with a thousand versions, which contain another library from some version on.
 type many struct {
 	good, bad *packages.Release
 	from      int
@@ -66,7 +66,7 @@ func (m *many) Release(
 	return &r, nil
 }
 
-// The versions between the ends are bisected, not scanned.
+// The versions between the ends are bisected.
 func TestRangeIsBisected(t *testing.T) {
 	a, err := txtar.ParseFile(filepath.Join("testdata", "library-not-found", "range_begins.txtar"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func TestRules(t *testing.T) {
 	for _, r := range rules.All() {
 		if r.Check == nil && r.MacOS == nil && r.Windows == nil {
-			continue // findings of package analyzer; it has the tests
+			continue // package analyzer creates and tests its findings
 		}
 		t.Run(
 			r.ID,

@@ -51,7 +51,7 @@ dependency needs.`,
 
 func checkSymbolVersion(p *analyzer.Pass) {
 	retag := sync.OnceValue(func() []fix.Candidate { return retagging(p) })
-	described := map[node]string{} // a library of thousands of imports has a few nodes
+	described := map[node]string{} // an object with thousands of imports needs few nodes
 	firstIn := func(n node) string {
 		if _, ok := described[n]; !ok {
 			described[n] = since(n.Version, platform.First(p.Platform.Arch, n.Library, n.Version)...)

@@ -8,9 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/dyld"
 )
 
-// checkVersionTooNewMacOS reports symbols of system libraries that the macOS of the tag does not
-// have yet. Symbols on macOS have no versions; the first release that exports one takes their
-// place.
+// checkVersionTooNewMacOS reports symbols of system libraries that were added after the macOS of
+// the tag. Symbols have no versions on macOS; the rule uses the first release that exports them.
 func checkVersionTooNewMacOS(p *analyzer.Pass) {
 	for _, i := range ownImages(p) {
 		for _, b := range p.MacOS.Failed(i) {

@@ -67,8 +67,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 		lost := undefined(p, v)
 		ofSystem := func(b dynlink.Binding) bool { return later.node(b.Import) != node{} }
 		if len(v.Loading.Missing) > 0 {
-			// other symbols may be in the missing library, which is reported. Some libraries export
-			// the C++ runtime of the compiler that built them, none exports functions of glibc
+			// Other symbols may be in the missing library, which is reported. Some libraries export
+			// the C++ runtime of their compiler, none exports functions of glibc.
 			lost = slices.DeleteFunc(lost, func(b dynlink.Binding) bool {
 				return !strings.HasPrefix(later.node(b.Import).Version, "GLIBC_") &&
 					mayBeMissing(p, v, b)
@@ -293,8 +293,8 @@ func undefined(p *analyzer.Pass, v *analyzer.View) []dynlink.Binding {
 	return out
 }
 
-// private reports whether an import is a private symbol of a library of the platform: the library
-// has the version node, and no known release of it exports the symbol (zcalloc of libz.so.1).
+// private reports whether an import is a private symbol of a system library: the library has the
+// version node, and no known release exports the symbol (zcalloc of libz.so.1).
 func private(p *analyzer.Pass, b dynlink.Binding) bool {
 	i := b.Import
 	if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || i.Version == "" {
@@ -346,7 +346,7 @@ func newLaterSymbols(p *platform.Platform) *laterSymbols {
 	return s
 }
 
-// node is the version that an import without one has on a later release; the zero value for a
+// node returns the version that a later release has for an unversioned import; the zero value for a
 // symbol that the platform has too, or that no release has.
 func (s *laterSymbols) node(i elfobj.Import) node {
 	if i.Version != "" || s.newest == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// checkUndefinedSymbolMacOS reports imports that the library which they name does not export,
-// and flat imports that nothing in the load exports.
+// checkUndefinedSymbolMacOS reports imports that the named library does not export, and flat
+// imports that no image of the load exports.
 func checkUndefinedSymbolMacOS(p *analyzer.Pass) {
 	for _, i := range ownImages(p) {
 		for _, b := range p.MacOS.Failed(i) {
@@ -65,7 +65,7 @@ func ofPythonMacOS(p *analyzer.Pass, f *analyzer.Finding, imports string) []fix.
 		Title: "Build the module with Python " + p.MacOS.Python}}}
 }
 
-// flatMacOS describes an import that names no library.
+// flatMacOS describes an import without a library.
 func flatMacOS(
 	p *analyzer.Pass, f *analyzer.Finding, i *dyld.Image, imports string,
 ) []fix.Candidate {

@@ -39,7 +39,7 @@ func checkVersionNeed(p *analyzer.Pass) {
 	}
 	for _, v := range p.Views {
 		if len(v.Loading.Missing) > 0 {
-			continue // reported by other rules, and the load fails before
+			continue // other rules report it, and the load fails earlier
 		}
 		for _, need := range v.VersionNeeds {
 			named := func(l *dynlink.Library) bool { return slices.Contains(l.Names(), need.Library) }

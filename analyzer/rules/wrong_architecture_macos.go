@@ -12,8 +12,8 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// checkArchitectureMacOS reports Mach-O files without a slice for the architecture of the
-// platform, where the wheel's tag promises that architecture.
+// checkArchitectureMacOS reports Mach-O files without a slice for the architecture of the platform,
+// if the wheel's tag has that architecture.
 func checkArchitectureMacOS(p *analyzer.Pass) {
 	if p.Facts.Kind != analyzer.KindWheel {
 		return
@@ -49,7 +49,7 @@ func checkArchitectureMacOS(p *analyzer.Pass) {
 	}
 }
 
-// machOArchs lists the architectures of a file's slices that can be loaded.
+// machOArchs lists the architectures of a file's slices.
 func machOArchs(o *analyzer.MachObject) []string {
 	var out []string
 	for _, s := range o.Slices {
@@ -58,8 +58,8 @@ func machOArchs(o *analyzer.MachObject) []string {
 	return out
 }
 
-// hasTwin reports whether another file of the same name has a slice for the platform: the
-// program picks one of them.
+// hasTwin reports whether another file with the same name has a slice for the platform, so that the
+// program can select it.
 func hasTwin(p *analyzer.Pass, o *analyzer.MachObject) bool {
 	return slices.ContainsFunc(p.Facts.MachO, func(x *analyzer.MachObject) bool {
 		return x != o && path.Base(x.Path) == path.Base(o.Path) &&
@@ -67,7 +67,7 @@ func hasTwin(p *analyzer.Pass, o *analyzer.MachObject) bool {
 	})
 }
 
-// tagFor is the wheel's platform tag with other architectures.
+// tagFor returns the wheel's platform tag with other architectures.
 func tagFor(p *analyzer.Pass, archs []string) string {
 	arch := archs[0]
 	if len(archs) > 1 {
