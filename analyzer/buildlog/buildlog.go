@@ -1,18 +1,19 @@
-// Package buildlog reads the logs of builds and runs and says what the linkers, loaders and
-// runtimes in them complained of: GNU ld, gold, lld, mold, nvlink, ld.so of glibc, musl and
-// Android, Python, Node, the JVM, auditwheel, pip, CUDA and ROCm.
+// Package buildlog finds errors of linkers, loaders and runtimes in the logs of builds and
+// runs: GNU ld, gold, lld, mold, nvlink, ld.so of glibc, musl and Android, Python, Node, the
+// JVM, auditwheel, pip, CUDA and ROCm.
 //
 //	result, err := buildlog.Read(logFile)
 //	for _, d := range result.Diagnoses { fmt.Println(d.Line, d.Class, d.Symbol, d.Fixes) }
 //
-// It reads any size in one pass with flat memory: an automaton over the bytes picks the few lines
-// that hold a known phrase, and only those are matched, with RE2 (no line can make it slow), each
-// cut to 16 KiB, 16 MiB of them in all. A log is an outsider's text: fields are bounded, without
-// control characters, and enter a command only where they are plain names. It judges the text
-// alone: what the text can't tell is said to be unknown.
+// It reads a log of any size in one pass with constant memory: an automaton finds the few lines
+// that contain a known phrase, and only these are matched with regular expressions (RE2, whose
+// run time is linear). A line is limited to 16 KiB, and all matched lines to 16 MiB. The text
+// of a log is untrusted: fields are limited, without control characters, and used in a command
+// only if they are plain names. Only the text is considered; what does not follow from it is
+// unknown.
 //
-// Adding a message is one pattern in the file of its tool, with the line it is for and a line it
-// must leave alone.
+// To add a message, add a pattern to the file of its tool, with an example and a similar line
+// that must not match.
 package buildlog
 
 import (
@@ -21,10 +22,10 @@ import (
 	"io"
 )
 
-// Bounds. A log with more different failures than maxDiagnoses has one cause, which its first ones
-// show. The work bounds hold down the time that lines made to look like messages can take (up to a
-// second for 4 MiB); a pattern's own is less, so that a log full of one message still shows the
-// others.
+// Limits. A log with more than maxDiagnoses different errors has one cause, which the first
+// ones show. maxWork and maxPattern limit the time for lines that look like messages (up to a
+// second for 4 MiB). The limit of a single pattern is smaller, so that a log full of one
+// message still shows the others.
 const (
 	maxDiagnoses = 200
 	maxLine      = 16 << 10
@@ -32,7 +33,7 @@ const (
 	maxPattern   = 4 << 20
 )
 
-// Read reads a log to its end, or to a bound. The error is r's.
+// Read reads a log until its end or a limit. It returns the error of r.
 func Read(r io.Reader) (Result, error) {
 	s := &reader{
 		seen:  map[key]int{},

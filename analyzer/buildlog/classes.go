@@ -8,14 +8,14 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// class is the sentence of a diagnosis, and where to fix it. The list is closed: programs rely on
-// it.
+// class is the sentence for a kind of error, and its cause. Programs depend on the names.
 type class struct {
 	name, text, cause string
 }
 
-// Classes of diagnoses. An unknown cause means that the same text is printed for an artifact that
-// was built too new, and for an environment that is too old or finds another copy first.
+// classes lists all classes. CauseUnknown means that the same text is printed if the artifact
+// was built on a system that is too new, and if the environment is too old or finds another
+// copy first.
 var classes = []class{
 	{
 		"glibc-too-old",
@@ -100,7 +100,7 @@ var classes = []class{
 	{"platform-tag", "the platform tag does not match what the file needs", CauseArtifact},
 }
 
-// Classes are the names that Diagnosis.Class can have.
+// Classes returns the values of Diagnosis.Class.
 func Classes() []string {
 	out := make([]string, len(classes))
 	for i, c := range classes {
@@ -113,7 +113,7 @@ func classOf(name string) class {
 	return classes[slices.IndexFunc(classes, func(c class) bool { return c.name == name })]
 }
 
-// cause is the cause of the class, unless the text of the log is more precise.
+// cause returns the cause of the class, unless the text is more specific.
 func cause(d *Diagnosis) string {
 	switch {
 	case d.Rule == "pip-wheel-not-supported":
@@ -124,10 +124,10 @@ func cause(d *Diagnosis) string {
 		strings.HasPrefix(d.Rule, "nvcc-"):
 		return CauseBuild
 	case d.Class == "libstdcxx-too-old" && shadowed(d.Library):
-		// conda's copy, or one of LD_LIBRARY_PATH, is found before the system's
+		// a copy in a conda environment or LD_LIBRARY_PATH precedes the system's
 		return CauseEnvironment
 	case d.Class == "library-not-found" && ownCopy(d.Library):
-		return CauseArtifact // a name with auditwheel's hash is nobody else's
+		return CauseArtifact // only auditwheel creates names with such a hash
 	}
 	return classOf(d.Class).cause
 }
@@ -146,7 +146,7 @@ func shadowed(path string) bool {
 	return true
 }
 
-// message is one sentence: the object, what is wrong, and the names involved.
+// message returns a sentence with the object, the error, and the names.
 func message(d *Diagnosis) string {
 	var b strings.Builder
 	if d.Object != "" {
@@ -172,7 +172,7 @@ func message(d *Diagnosis) string {
 	return b.String()
 }
 
-// short shortens a long name for a sentence.
+// short shortens a long name in a sentence.
 func short(s string) string {
 	if len(s) <= 120 {
 		return s

@@ -40,8 +40,9 @@ func plainText(dst, b []byte) []byte {
 	}
 }
 
-// stamp is the length of the time that begins a line of GitHub's logs (with job and step before it
-// where `gh run view --log` printed it), or of docker build's step and seconds.
+// stamp returns the length of the time stamp at the start of a line of a GitHub log (with job
+// and step before it in the output of `gh run view --log`), or of the step and seconds of
+// docker build.
 func stamp(b []byte) int {
 	at := 0
 	if tabs := bytes.IndexByte(b, '\t'); tabs > 0 && tabs < 100 {
@@ -78,14 +79,14 @@ func isTime(b []byte) bool {
 
 var (
 	dockerStep = lazyregexp.New(`^#\d+ \d+\.\d+ `)
-	// marks are GitHub's workflow commands before a message.
+	// marks are GitHub's workflow commands at the start of a message.
 	marks = lazyregexp.New(
 		`^(?:##\[(?:error|warning|debug|notice)\]|::(?:error|warning|debug|notice)[^:]*::)`,
 	)
 )
 
-// clean makes text of what is left: valid UTF-8 without control characters and such that turn the
-// direction of writing.
+// clean returns valid UTF-8 without control characters and characters that change the writing
+// direction.
 func clean(b []byte) string {
 	s := string(b)
 	if i := strings.IndexFunc(s, func(r rune) bool {
@@ -110,14 +111,13 @@ func clean(b []byte) string {
 	return s
 }
 
-// echoed lines repeat a message without being one: a command or a source line shown before it runs
-// or fails.
+// echoed matches lines that only repeat a message: a command or source line that is shown.
 var echoed = lazyregexp.New(
 	`^\s*(?:\+{1,3} |\[command\]|##\[(?:command|group)\]|\d+ \||\|\s|(?://|/\*)\s)`,
 )
 
-// quoted says so of echoed lines, of tests that passed, and of autoconf's and numpy.distutils'
-// questions, which are meant to fail.
+// quoted reports whether a line only repeats a message, or belongs to a passed test or to a
+// check of autoconf or numpy.distutils that may fail.
 func quoted(s string) bool {
 	return strings.Contains(s, " PASSED") || strings.HasSuffix(s, " ... ok") ||
 		strings.Contains(s, "conftest.") ||
@@ -125,10 +125,10 @@ func quoted(s string) bool {
 		echoed.MatchString(s)
 }
 
-// maxField bounds a field of a diagnosis, in bytes.
+// maxField is the maximum length of a field in bytes.
 const maxField = 4 << 10
 
-// bound cuts a field to what is shown.
+// bound shortens a field to maxField.
 func bound(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) > maxField {

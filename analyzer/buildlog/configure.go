@@ -2,7 +2,7 @@ package buildlog
 
 import "strings"
 
-// buildPatterns are those of make, ninja, CMake and meson about libraries they were told of.
+// buildPatterns are messages of make, ninja, CMake and meson about libraries.
 var buildPatterns = []pattern{
 	{
 		id: "make-no-rule-for-library", stage: linking,
@@ -12,7 +12,7 @@ var buildPatterns = []pattern{
 			"'(?P<ver>[^']+)', missing and no known rule",
 		example: "make[2]: *** No rule to make target '/usr/lib/x86_64-linux-gnu/libz.so', " +
 			"needed by 'app'.  Stop.",
-		near: "make: *** No rule to make target 'install'.  Stop.",
+		similar: "make: *** No rule to make target 'install'.  Stop.",
 		fill: func(m *match) bool {
 			if m.libs != "" {
 				m.lib, m.obj, m.libs, m.ver = m.libs, m.ver, "", ""
@@ -26,7 +26,7 @@ var buildPatterns = []pattern{
 		needles: []string{"library '"},
 		expr:    `ERROR: (?:C|C\+\+|Fortran|CUDA|Rust) (?:static |shared |shared or static )?library '(?P<lib>[\w.+\-]+)' not found`,
 		example: "meson.build:5:0: ERROR: C shared or static library 'foo' not found",
-		near:    "Library 'foo' found: YES",
+		similar: "Library 'foo' found: YES",
 		fill: func(m *match) bool {
 			m.lib = "lib" + m.lib + ".so"
 			m.class = libraryClass(m.lib)
@@ -35,16 +35,17 @@ var buildPatterns = []pattern{
 	},
 }
 
-// loosePatterns are words in which people and programs repeat the loader's; they come last.
+// loosePatterns are messages of other programs with similar words; they have the lowest
+// priority.
 var loosePatterns = []pattern{
 	{
 		id:      "library-said-missing",
 		needles: []string{" not found"},
 		expr:    `(?P<libs>\blib[\w.+\-]+\.so(?:\.[\w.]+)?(?:(?:,| /| or| and) lib[\w.+\-]+\.so(?:\.[\w.]+)?)*) (?:is |was |were )?not found(?P<ver>.*)`,
 		example: "Error: Library file libamdhip64.so.5 is not found.",
-		near:    "-- libfoo.so not found, using the bundled copy",
+		similar: "-- libfoo.so not found, using the bundled copy",
 		fill: func(m *match) bool {
-			if probe.MatchString(m.line) || softened(m.ver) {
+			if probe.MatchString(m.line) || nonFatal(m.ver) {
 				return false
 			}
 			m.ver = ""
@@ -64,8 +65,9 @@ var loosePatterns = []pattern{
 	},
 }
 
-// softened: the program goes on without it.
-func softened(rest string) bool {
+// nonFatal reports whether the rest of a line indicates that the program continues without the
+// library.
+func nonFatal(rest string) bool {
 	rest = strings.ToLower(rest)
 	for _, w := range []string{"using", "skip", "falling back", "fallback", "ignor", "disabl",
 		"optional", "building", "will ", "trying", "continu", "..."} {

@@ -9,49 +9,50 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// reader is what is remembered between lines; all of it is bounded.
+// reader is the state between lines. Its size is limited.
 type reader struct {
-	out   []Diagnosis
-	seen  map[key]int     // diagnosis -> index in out
-	lines map[uint64]bool // lines that were looked at: a log repeats itself
-	seed  maphash.Seed
-	work  int
-	spent []int // of the work, on each pattern
-	deaf  set   // patterns that spent theirs
-	plain []byte
-	limit string
-	// between "##[group]Run" and its end GitHub shows the script in cyan, not its output; a group
-	// that a program of that name began has no cyan line
+	out       []Diagnosis
+	seen      map[key]int     // index in out by diagnosis
+	lines     map[uint64]bool // hashes of lines that were matched: logs repeat themselves
+	seed      maphash.Seed
+	work      int
+	spent     []int // work for each pattern
+	exhausted set   // patterns that reached their limit
+	plain     []byte
+	limit     string
+	// After "##[group]Run", GitHub shows the script in cyan instead of its output. A group that a
+	// program with such a name started has no cyan line.
 	script bool
-	cyan   bool // there is one in this group
-	colors bool // there was one in this log
+	cyan   bool // this group has a cyan line
+	colors bool // the log has a cyan line
 
-	stamp    []byte // what the line at hand begins with, its time
-	ends     int    // "##[endgroup]" lines so far
+	stamp    []byte // the time stamp of the current line
+	ends     int    // number of "##[endgroup]" lines so far
 	sections []Section
 
-	object         string // of "obj.o: in function `main':" and the lines after it
-	objectLine     int
-	last           []int // diagnoses of the last message, which the next lines may add to
-	lastLine       int
-	definedIn      string // of the last ">>> defined in"
-	definedLine    int
-	module         string // of Node's "The module 'x.node'"
-	moduleLine     int
-	dsoMissing     int // index+1 of "undefined reference to symbol", whose library the next line names
+	object      string // from "obj.o: in function `main':", for the following lines
+	objectLine  int
+	last        []int // diagnoses of the last message, which the next lines may complete
+	lastLine    int
+	definedIn   string // from the last ">>> defined in"
+	definedLine int
+	module      string // from Node's "The module 'x.node'"
+	moduleLine  int
+	// Index+1 of "undefined reference to symbol"; the next line names the library.
+	dsoMissing     int
 	dsoMissingLine int
 }
 
-// key is what makes a diagnosis the same as an earlier one.
+// key identifies equal diagnoses.
 type key struct{ class, symbol, version, library, object string }
 
-// scriptColor begins the lines of a step's script.
+// scriptColor starts the lines of a step's script.
 var scriptColor = []byte("\x1b[36;1m")
 
-// near is how many lines after a message still belong to it.
-const near = 8
+// contextLines is how many lines after a message can complete it.
+const contextLines = 8
 
-// contextNeedles are phrases of lines that are no message but say more of one.
+// contextNeedles are phrases in lines that complete other messages.
 var contextNeedles = []string{
 	">>> referenced by",
 	">>> defined in",
@@ -74,7 +75,7 @@ var (
 	theModule  = lazyregexp.New(`The module '([^']+)'`)
 )
 
-// line looks at one line that holds a needle; false ends the reading.
+// line handles a line that contains a needle. It returns false to stop reading.
 func (s *reader) line(n int, raw []byte) bool {
 	at := stamp(raw)
 	s.stamp = raw[:at]
@@ -91,7 +92,7 @@ func (s *reader) line(n int, raw []byte) bool {
 	}
 	at = stamp(raw)
 	s.stamp, raw = raw[:at], raw[at:]
-	for len(raw) > 0 { // a progress bar draws over itself: each drawing is a line
+	for len(raw) > 0 { // a progress bar rewrites its line: each version counts as a line
 		var one []byte
 		one, raw, _ = bytes.Cut(raw, []byte{'\r'})
 		if !s.one(n, one) {
@@ -103,7 +104,7 @@ func (s *reader) line(n int, raw []byte) bool {
 
 func (s *reader) one(n int, raw []byte) bool {
 	hits := triggers().all(raw)
-	if hits = (set{hits[0] &^ s.deaf[0], hits[1] &^ s.deaf[1]}); hits.empty() {
+	if hits = (set{hits[0] &^ s.exhausted[0], hits[1] &^ s.exhausted[1]}); hits.empty() {
 		return true
 	}
 	h := maphash.Bytes(s.seed, raw)
@@ -137,7 +138,7 @@ func (s *reader) one(n int, raw []byte) bool {
 			s.limit = "too many lines look like " + p.id + "; those after line " + strconv.Itoa(
 				n,
 			) + " were not read"
-			s.deaf.add(i)
+			s.exhausted.add(i)
 		}
 		found := p.find(text)
 		if len(found) == 0 {
@@ -164,12 +165,12 @@ func (s *reader) one(n int, raw []byte) bool {
 	return true
 }
 
-// add keeps a diagnosis, or completes the one that says the same.
+// add adds a diagnosis, or completes an equal one.
 func (s *reader) add(d Diagnosis) {
-	if d.Rule == "node-module-version" && d.Object == "" && d.Line <= s.moduleLine+near {
+	if d.Rule == "node-module-version" && d.Object == "" && d.Line <= s.moduleLine+contextLines {
 		d.Object = bound(s.module)
 	}
-	if d.Rule == "ld-dso-missing" && s.dsoMissing > 0 && d.Line <= s.dsoMissingLine+near {
+	if d.Rule == "ld-dso-missing" && s.dsoMissing > 0 && d.Line <= s.dsoMissingLine+contextLines {
 		s.out[s.dsoMissing-1].Library = d.Library
 		s.last, s.dsoMissing = append(s.last, s.dsoMissing-1), 0
 		return
@@ -199,7 +200,7 @@ func (s *reader) add(d Diagnosis) {
 	s.last = append(s.last, i)
 }
 
-// context reads a line that says more of the messages around it.
+// context handles a line that completes other messages.
 func (s *reader) context(n int, text string) {
 	if strings.HasPrefix(text, "##[endgroup]") {
 		s.script, s.cyan = false, false
@@ -217,11 +218,12 @@ func (s *reader) context(n int, text string) {
 	if m := theModule.FindStringSubmatch(text); m != nil {
 		s.module, s.moduleLine = m[1], n
 	}
-	if m := referencedBy.FindStringSubmatch(text); m != nil && n <= s.lastLine+near {
+	if m := referencedBy.FindStringSubmatch(text); m != nil && n <= s.lastLine+contextLines {
 		defined := strings.Contains(
 			text,
 			">>> defined in",
-		) // it is who refers that counts; the other only where nobody else is named
+		// The referring object matters; the other one is used only if there is no referring object.
+		)
 		for _, i := range s.last {
 			if d := &s.out[i]; d.Object == "" ||
 				!defined && s.definedLine > d.Line && d.Object == s.definedIn {

@@ -2,61 +2,63 @@ package buildlog
 
 import "github.com/compat-app/compat/analyzer/fix"
 
-// Causes: where to look first.
+// Values of Diagnosis.Cause: where to look first.
 const (
-	CauseArtifact    = "artifact"    // what was built is wrong wherever it runs
-	CauseEnvironment = "environment" // what it runs on, or beside, is wrong
-	// the build that wrote the log went wrong; there may be no artifact
+	CauseArtifact    = "artifact"    // the artifact is wrong on any system
+	CauseEnvironment = "environment" // the system or another package is wrong
+	// the build failed; there may be no artifact
 	CauseBuild   = "build"
-	CauseUnknown = "unknown" // the text fits both
+	CauseUnknown = "unknown" // the text does not distinguish the causes
 )
 
-// Diagnosis is one thing that went wrong: one symbol, version or library, however many lines say
-// it. Fields that the text does not name are empty.
+// Diagnosis is an error about one symbol, version or library, even if several lines report it.
+// A field that the text does not contain is empty.
 type Diagnosis struct {
-	Line    int    `json:"line"`    // the first line that says it, from 1
-	Class   string `json:"class"`   // one of Classes
-	Rule    string `json:"rule"`    // the pattern that saw it: "ld-undefined-reference"
-	Symbol  string `json:"symbol"`  // as printed, mangled or not, without its version
-	Version string `json:"version"` // of the symbol, or the version node that is missing
-	// who should have provided it, as printed, with its path; where the text names none, the library
-	// that is known to have the symbol
+	Line  int    `json:"line"`  // number of the first line that reports it, from 1
+	Class string `json:"class"` // one of Classes
+	// The pattern that matched, for example "ld-undefined-reference".
+	Rule    string `json:"rule"`
+	Symbol  string `json:"symbol"`  // as printed, mangled or demangled, without its version
+	Version string `json:"version"` // version of the symbol, or the missing version
+	// The library that should provide it, as printed, with its path. If the text names none, the
+	// library that is known to define the symbol.
 	Library string `json:"library"`
-	Object  string `json:"object"` // who asked, or the file at fault
+	Object  string `json:"object"` // the object that requires it, or the invalid file
 	Cause   string `json:"cause"`
 	Message string `json:"message"` // one sentence
-	// the likeliest first; none is verified, there is nothing here to try them on
+	// Most likely first. They are not verified.
 	Fixes []fix.Fix `json:"fixes"`
 
-	Place Place `json:"-"` // of Line
-	// what the artifacts show of it; nil where none were given
+	Place Place `json:"-"` // position of Line
+	// Result of the comparison with the artifacts; nil if there were none.
 	Analysis *Analysis `json:"analysis,omitempty"`
 }
 
-// Analysis is what the analysis of the artifacts makes of a diagnosis.
+// Analysis is the result of comparing a diagnosis with the artifacts.
 type Analysis struct {
 	Verdict string `json:"verdict"` // Confirmed, Contradicted or Undecided
 	Why     string `json:"why"`     // one sentence
-	// path in the artifact of who asked, or is at fault; "" where none was found
-	Object  string   `json:"object"`
-	Library string   `json:"library"` // SONAME of who has the symbol, or should have; "" unknown
+	// Path in the artifact of the object that requires it or is invalid; "" if not found.
+	Object string `json:"object"`
+	// SONAME of the library that defines the symbol or should define it; "" if unknown.
+	Library string   `json:"library"`
 	Targets []string `json:"targets"` // platforms on which it fails
-	Rules   []string `json:"rules"`   // of the findings that say the same
+	Rules   []string `json:"rules"`   // rules of findings about the same error
 }
 
-// Verdicts of an Analysis.
+// Values of Analysis.Verdict.
 const (
-	Confirmed = "confirmed" // it fails so, on a platform that was judged
-	// what was given does not fail so: the log is from another build or of another environment
+	Confirmed = "confirmed" // it fails in the same way on a platform that was checked
+	// It does not fail: the log is from another build or environment.
 	Contradicted = "contradicted"
-	Undecided    = "undecided" // the artifacts don't tell
+	Undecided    = "undecided" // it cannot be determined from the artifacts
 )
 
-// Result is what a log says. Limit is "" when the whole log was looked at, else which bound ended
-// it: later lines may say more.
+// Result is the result of reading a log. Limit is "" if the whole log was read, otherwise the
+// limit that was reached: later lines may contain more errors.
 type Result struct {
 	Diagnoses []Diagnosis
 	Lines     int
 	Limit     string
-	Sections  []Section // of a log of GitHub's
+	Sections  []Section // sections of a GitHub log
 }

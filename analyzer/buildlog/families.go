@@ -6,7 +6,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Families of symbols: whose a name is, told by the conventions of its library.
+// Naming conventions of libraries.
 var (
 	framework = lazyregexp.New(
 		`^_?_Z(?:T[IVST]S?|GV|NK?|T[hv][\dn_]*_NK?|L?NK?)?N?K?(?:2at|3c10|5torch|6caffe2|10tensorflow|6tflite|3tsl|3xla|5torio)\d*|^_Z(?:N?K?St|T[IVS]St?).*(?:2at[0-9NE]|3c10|5torch[0-9NE]|10tensorflow)|^(?:at|c10|torch|caffe2|tensorflow|tflite|tsl|xla)::|(?:for|to) (?:at|c10|torch|caffe2|tensorflow)::|^_?THP|^torch_library_impl|^aoti_torch_|^TF_[A-Z]|^TfLite[A-Z]|^torch_`,
@@ -30,17 +30,18 @@ var (
 	cxxName = lazyregexp.New(
 		`^_?_Z(?:NK?St|St|NK?S[abdios]|T[ISVT]N?St|TVN10__cxxabiv1|NK?10__cxxabiv1|NK?9__gnu_cxx|N?KSt|GVN?St)|(?:^|for |to )std::|^__cxa_|^__gxx_personality|^_Zn[aw][jm]|^_Zd[al]P|^__gnu_cxx::|operator (?:new|delete)`,
 	)
-	// notInMusl: names of glibc that musl lacks; its large-file names went with musl 1.2.4.
+	// notInMusl matches symbols of glibc that musl lacks. musl 1.2.4 removed the names for large
+	// files.
 	notInMusl = lazyregexp.New(
 		`^(?:__\w+_chk|__fdelt_warn|__(?:isoc23|isoc99)_\w+|__res_\w+|res_n\w+|__?gnu_get_libc_\w+|gnu_get_libc_\w+|gnu_dev_\w+|backtrace\w*|__register_atfork|__fork|fe(?:enable|disable|get)except|__\w+_finite|mallinfo2?|mallopt|malloc_trim|malloc_info|__libc_(?:malloc|free|calloc|realloc|memalign|single_threaded|enable_secure|alloca_cutoff)|__malloc_hook|__free_hook|__realloc_hook|__cxa_thread_atexit_impl|canonicalize_file_name|error(?:_at_line|_print_progname|_message_count)?|(?:get|set|make|swap)context|rawmemchr|__rawmemchr|__strtok_r|__strdup|__strndup|_?obstack_\w+|argp_\w+|__argp_\w+|fts_\w+|dlvsym|dlmopen|dlinfo|(?:random|srandom|initstate|setstate|drand48|lrand48|mrand48|srand48)_r|mcheck\w*|mtrace|muntrace|innetgr|[sg]etnetgrent|pvalloc|_dl_\w+|_rtld_\w+|__tls_get_addr_slow|arc4random\w*|sys_errlist|_sys_errlist|_sys_nerr|__(?:new|use|dup|free)locale|__str(?:xfrm|coll|ftime|tod|tof|told|casecmp)_l|__wcs(?:xfrm|coll|ftime)_l|__(?:is|to)?w?ctype_l|__nl_langinfo_l|__towlower_l|__towupper_l|__iswctype_l|__wctype_l|strto(?:u?ll?|u?q)_l|__strto(?:u?ll?|d|f|ld)_internal|__uflow|__overflow_chk|__underflow|_IO_\w+|__secure_getenv|__sched_\w+|__rpc_\w+|xdr_\w+|svc_\w+|clnt_\w+|getwd_chk|cuserid|qsort_r|reallocf|strfry|memfrob|parse_printf_format|register_printf_\w+|rcmd\w*|rresvport\w*|ruserok\w*|ttyslot|pthread_(?:yield|timedjoin_np_64|attr_setaffinity_np|attr_getaffinity_np|rwlockattr_setkind_np|mutexattr_setkind_np|getattr_default_np|setattr_default_np|cond_clockwait|mutex_clocklock)|(?:open|openat|creat|fopen|freopen|fseeko|ftello|lseek|pread|pwrite|preadv2?|pwritev2?|f?stat|lstat|fstatat|f?statv?fs|mmap|f?truncate|readdir|readdir_r|scandir|alphasort|versionsort|getdirentries|mko?stemps?|n?ftw|glob|globfree|posix_f\w+|fallocate|sendfile|tmpfile|f[gs]etpos|[gs]etrlimit|prlimit|fcntl|lockf|aio_\w+|lio_listio)64(?:_r)?)$`,
 	)
 )
 
-// gpuLibrary: CUDA, TensorRT, NCCL, cuDNN, ROCm.
+// gpuLibrary matches libraries of CUDA, TensorRT, NCCL, cuDNN and ROCm.
 func gpuLibrary(name string) bool { return gpuFile.MatchString(base(name)) }
 
-// classify decides what the pattern could not: GPU and framework names before version nodes, these
-// before bare names.
+// classify returns the class if the pattern has none. GPU and framework names take precedence
+// over versions, and versions over plain names.
 func classify(d *Diagnosis, s stage) string {
 	switch {
 	case s == linking:
@@ -79,7 +80,7 @@ func symbolClass(d *Diagnosis, s stage) string {
 	return "undefined-symbol"
 }
 
-// versionClass tells from a version node, and the library that lacks it.
+// versionClass returns the class for a missing version of a library.
 func versionClass(v, library string) string {
 	switch {
 	case v == "GLIBC_ABI_DT_RELR":
@@ -98,7 +99,7 @@ func versionClass(v, library string) string {
 	return "version-missing"
 }
 
-// libraryClass tells from a library that was not found.
+// libraryClass returns the class for a missing library.
 func libraryClass(library string) string {
 	b := base(library)
 	switch {

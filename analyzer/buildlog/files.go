@@ -6,8 +6,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// A file name as messages print it: a path, or a name with an ending that linkers and loaders deal
-// with.
+// Patterns of file names in messages: a path, or a name with an extension that linkers and
+// loaders use.
 var (
 	binary = lazyregexp.New(
 		`\.(?:so|node|o|a|obj|oS|lo|os|rlib|rmeta|pyd|jnilib|dylib|bundle|dll|exe)(?:[.\-][0-9A-Za-z_.\-]+)?(?:\([^()\s]*\))?$`,
@@ -20,11 +20,11 @@ var (
 	)
 )
 
-// base is the last element of a path.
+// base returns the last element of a path.
 func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
-// word cuts a piece of a message down to the file in it: "  ERR_DLOPEN_FAILED ./x.node" is
-// ./x.node. A path may hold spaces when the piece begins with it.
+// word returns the file name in a part of a message: for " ERR_DLOPEN_FAILED ./x.node" it is
+// ./x.node. A path may contain spaces if the part starts with it.
 func word(s string) string {
 	s = unquote(s)
 	if !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "./") && !strings.HasPrefix(s, "../") ||
@@ -35,7 +35,7 @@ func word(s string) string {
 	return unquote(s)
 }
 
-// unquote drops the quotes and brackets around a name, and not those of "libz.a(gzlib.o)".
+// unquote removes quotes and brackets around a name, but not those of "libz.a(gzlib.o)".
 func unquote(s string) string {
 	s = strings.Trim(strings.TrimSpace(s), "`'\"‘’“”,;[]{}")
 	s = strings.TrimLeft(s, "(")
@@ -45,8 +45,9 @@ func unquote(s string) string {
 	return s
 }
 
-// fileBefore is the last piece of a message (pieces end in ": ") that names a file, and the text
-// before it; linkOnly takes only what a linker reads (objects, archives, shared libraries).
+// fileBefore returns the last file name in the parts of a message (each ends in ": "), and the
+// text before it. linkOnly accepts only inputs of a linker (objects, archives, shared
+// libraries).
 func fileBefore(text string, linkOnly bool) (file, before string) {
 	text = strings.TrimRight(text, " \t")
 	text = strings.TrimSuffix(text, ":")
@@ -80,8 +81,8 @@ func fileBefore(text string, linkOnly bool) (file, before string) {
 	return "", ""
 }
 
-// program is the name that begins a message of the loader: "./prog: error while loading shared
-// libraries".
+// program returns the name at the start of a message of the loader: "./prog: error while
+// loading shared libraries".
 func program(text string) string {
 	text = strings.TrimSuffix(strings.TrimRight(text, " \t"), ":")
 	p := word(text[strings.LastIndex(text, ": ")+1:])

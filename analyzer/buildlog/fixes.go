@@ -12,8 +12,8 @@ func one(kind, title string, command shellword.Line) fix.Fix {
 	return fix.Fix{Kind: kind, Title: title, Command: command, Cost: []string{}}
 }
 
-// fixes returns at most three fixes of a diagnosis, the most likely first, as they are used in
-// practice. owners are all libraries, by their -l names, that the object of the diagnosis lacks.
+// fixes returns at most three fixes for a diagnosis, the most likely first. owners are the -l
+// names of all libraries that the object does not link.
 func fixes(d *Diagnosis, owners []string) []fix.Fix {
 	switch d.Class {
 	case "glibc-too-old":
@@ -273,10 +273,10 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 	}
 }
 
-// manylinux starts a shell in the build image for most Linux systems.
+// manylinux starts a shell in the build image that most Linux systems support.
 const manylinux = `docker run --rm -it -v "$PWD:/src" -w /src quay.io/pypa/manylinux_2_28_x86_64`
 
-// frameworkName is the Python package whose ABI a diagnosis is about, or "the framework".
+// frameworkName returns the Python package whose ABI a diagnosis is about, or "the framework".
 func frameworkName(d *Diagnosis) string {
 	for _, x := range []struct{ part, name string }{
 		{"5torch", "torch"}, {"3c10", "torch"}, {"2at", "torch"}, {"torch::", "torch"},

@@ -9,8 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// owners are the libraries of the toolchain and the system that have a symbol, by the -l name. The
-// first match wins.
+// owners maps symbols to libraries of the toolchain and the system, by -l name. The first match
+// wins.
 var owners = []struct {
 	symbol *lazyregexp.Regexp
 	name   string
@@ -59,7 +59,7 @@ var simpleOwner = lazyregexp.New(
 	`^(cublas|cudnn|cusparse|cusolver|cufft|curand|cupti|rocblas|hipblas|hipsparse|rocsolver|rocsparse)[A-Z_]`,
 )
 
-// owner returns the -l name of the library that has a symbol, or "".
+// owner returns the -l name of the library that defines a symbol, or "".
 func owner(symbol string) string {
 	for _, o := range owners {
 		if o.symbol.MatchString(symbol) {
@@ -72,11 +72,11 @@ func owner(symbol string) string {
 	return ""
 }
 
-// inLibc are the libraries whose symbols are in libc.so.6 since glibc 2.34.
+// inLibc are the libraries that glibc 2.34 merged into libc.so.6.
 var inLibc = map[string]bool{"dl": true, "rt": true, "pthread": true}
 
-// linkFixes returns the link flag, the change of the library, and a newer system where no flag is
-// needed.
+// linkFixes returns the link flag, the change of the library, and a newer system on which no
+// flag is needed.
 func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	name := owner(d.Symbol)
 	if lib := linkName(d.Library); name == "" ||
@@ -248,8 +248,8 @@ func addNeeded(names []string, object string) shellword.Line {
 	return shellword.Bare(format+" %s", append(parts, object)...)
 }
 
-// ownersByObject collects what each object lacks, so that one flag mends it: libcufile.so needs
-// -ldl, and on some machines -lrt.
+// ownersByObject returns all libraries that each object does not link, so that one flag fixes
+// it: libcufile.so needs -ldl, and on some machines -lrt.
 func ownersByObject(diagnoses []Diagnosis) map[string][]string {
 	out := map[string][]string{}
 	for _, d := range diagnoses {
@@ -263,7 +263,7 @@ func ownersByObject(diagnoses []Diagnosis) map[string][]string {
 	return out
 }
 
-// linkName is what -l takes for a library: libdl.so.2 is dl.
+// linkName returns the -l name of a library: dl for libdl.so.2.
 func linkName(library string) string {
 	name, _, ok := strings.Cut(strings.TrimPrefix(base(library), "lib"), ".so")
 	if !ok || !strings.HasPrefix(base(library), "lib") || shellword.Bare("%s", name) == "" {
@@ -272,8 +272,7 @@ func linkName(library string) string {
 	return name
 }
 
-// sonames are those of the system's and the compiler's own libraries, which are the same
-// everywhere.
+// sonames are the SONAMEs of system and compiler libraries, which are the same on all systems.
 var sonames = map[string]string{
 	"dl":       "libdl.so.2",
 	"rt":       "librt.so.1",
@@ -286,11 +285,11 @@ var sonames = map[string]string{
 	"z":        "libz.so.1",
 }
 
-// soname is the SONAME behind a -l name, as far as it is the same everywhere.
+// soname returns the SONAME for a -l name, or a file name if it depends on the system.
 func soname(name string) string { return or(sonames[name], "lib"+name+".so") }
 
-// knownLibrary is the library that has a symbol which was found nowhere, "" when that is not known.
-// A version belongs to whatever glibc had it first.
+// knownLibrary returns the library that defines a symbol, or "" if it is not known. A symbol
+// with a version belongs to the library that defines the version.
 func knownLibrary(d *Diagnosis) string {
 	if d.Class != "link-undefined-symbol" && d.Class != "underlinked" || d.Version != "" {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// glibcReleases are the first systems with a glibc, for the versions of the manylinux images and of
-// the long-term releases.
+// glibcReleases are the first systems with a glibc version, for manylinux images and long-term
+// releases.
 var glibcReleases = []struct {
 	minor   int
 	systems string
@@ -22,7 +22,7 @@ var glibcReleases = []struct {
 	{35, "Ubuntu 22.04"}, {36, "Debian 12"}, {39, "Ubuntu 24.04, RHEL 10"}, {41, "Debian 13"},
 }
 
-// glibcSince names the first systems with a GLIBC_2.x node.
+// glibcSince returns the first systems with a GLIBC_2.x version.
 func glibcSince(version string) string {
 	minor := glibcMinor(version)
 	for _, r := range glibcReleases {
@@ -33,7 +33,7 @@ func glibcSince(version string) string {
 	return "a newer distribution"
 }
 
-// glibcMinor is 29 of GLIBC_2.29, -1 of what has another form.
+// glibcMinor returns 29 for GLIBC_2.29, and -1 for another form.
 func glibcMinor(version string) int {
 	m := glibcNode.FindStringSubmatch(version)
 	if m == nil {
@@ -216,7 +216,7 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 	}
 }
 
-// libraryFixes returns the fixes of libraries that are not found, and of GPU libraries of another
+// libraryFixes returns the fixes for missing libraries, and for GPU libraries with a wrong
 // version.
 func libraryFixes(d *Diagnosis) []fix.Fix {
 	lib := or(base(d.Library), "the library")
@@ -337,7 +337,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 	return missingFixes(lib)
 }
 
-// missingFixes returns the fixes of a library that the loader does not find.
+// missingFixes returns the fixes for a library that the loader does not find.
 func missingFixes(lib string) []fix.Fix {
 	rebuild := one(
 		fix.KindRebuild,
@@ -374,7 +374,7 @@ func missingFixes(lib string) []fix.Fix {
 	return append(out, rebuild)[:min(len(out)+1, 3)]
 }
 
-// installation is the fix that installs the packages of a system, by the names of each
+// installation returns the fix that installs system packages, by their names in each
 // distribution.
 func installation(p platform.Provider) fix.Fix {
 	var names []string
@@ -403,7 +403,7 @@ func installation(p platform.Provider) fix.Fix {
 	return one(fix.KindDependency, title, install)
 }
 
-// vendor describes the torch that a missing library belongs to.
+// vendor describes the torch build that a missing library belongs to.
 func vendor(lib string) string {
 	if strings.Contains(lib, "hip") {
 		return "it was built for ROCm, the installed torch is not"
@@ -411,7 +411,7 @@ func vendor(lib string) string {
 	return "it was built for CUDA; the installed torch is for ROCm or CPU"
 }
 
-// hashed matches the names that auditwheel gives to bundled libraries.
+// hashed matches the names that auditwheel gives bundled libraries.
 var hashed = lazyregexp.New(`-[0-9a-f]{8}\.so`)
 
 func ownCopy(library string) bool { return hashed.MatchString(base(library)) }

@@ -2,8 +2,8 @@ package buildlog
 
 import "strings"
 
-// gpuPatterns are CUDA's and ROCm's: nvcc, ptxas, hipcc, their runtimes, and the frameworks on
-// them.
+// gpuPatterns are messages of CUDA and ROCm: nvcc, ptxas, hipcc, their runtimes, and
+// frameworks.
 var gpuPatterns = []pattern{
 	{
 		id: "gpu-no-kernel-image", class: "hardware-not-supported",
@@ -15,7 +15,7 @@ var gpuPatterns = []pattern{
 		expr: `no kernel image is available for execution on the device|hipErrorNoBinaryForGpu|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation`,
 		example: "RuntimeError: CUDA error: no kernel image is available for execution on the " +
 			"device",
-		near: "the kernel image is available in /boot",
+		similar: "the kernel image is available in /boot",
 	},
 	{
 		id: "gpu-versions-differ", class: "gpu-library-skew",
@@ -30,14 +30,14 @@ var gpuPatterns = []pattern{
 		expr: `cuDNN version incompatibility|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH|Loaded runtime CuDNN library: \S+ but source was compiled with|provided PTX was compiled with an unsupported toolchain|CUDA driver version is insufficient for CUDA runtime version|The detected CUDA version \([\d.]+\) mismatches the version that was used to compile`,
 		example: "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against " +
 			"(9, 1, 0) but found runtime version (8, 9, 2)",
-		near: "HTTP_VERSION_MISMATCH",
+		similar: "HTTP_VERSION_MISMATCH",
 	},
 	{
 		id:      "nvrtc-builtins",
 		needles: []string{"failed to open libnvrtc"},
 		expr:    `failed to open (?P<lib>libnvrtc[\w.\-]+)`,
 		example: "nvrtc: error: failed to open libnvrtc-builtins.so.11.6.",
-		near:    "nvrtc: error: failed to open kernel.cu",
+		similar: "nvrtc: error: failed to open kernel.cu",
 		fill:    func(m *match) bool { m.lib = strings.TrimRight(m.lib, "."); return true },
 	},
 	{
@@ -52,7 +52,7 @@ var gpuPatterns = []pattern{
 		expr: `Unable to load any of \{(?P<lib>[^,}\s]+)|(?:[Uu]nable to open library:|[Cc]ould not load library|[Ff]ailed to load (?:dynamic )?library) ['"]?(?P<obj>lib[\w.+\-]+\.so[\w.]*)['"]?(?:\.? Error:|,|\s*$)`,
 		example: "Unable to load any of {libcudnn_cnn.so.9.1.0, libcudnn_cnn.so.9.1, " +
 			"libcudnn_cnn.so.9, libcudnn_cnn.so}",
-		near: "Unable to load any of {config.yml, config.json}",
+		similar: "Unable to load any of {config.yml, config.json}",
 		fill: func(m *match) bool {
 			if m.obj != "" {
 				if inner := m.prefix + m.rest; strings.Contains(
@@ -61,7 +61,7 @@ var gpuPatterns = []pattern{
 				) ||
 					strings.Contains(inner, "undefined symbol") ||
 					strings.Contains(inner, "' not found") {
-					return false // the loader's own words follow and say more
+					return false // the loader's message follows and has more details
 				}
 				m.lib, m.obj = m.obj, ""
 			}
@@ -73,13 +73,13 @@ var gpuPatterns = []pattern{
 		needles: []string{"nsupported gpu architecture"},
 		expr:    `nvcc fatal\s*: Unsupported gpu architecture '\w+'`,
 		example: "nvcc fatal   : Unsupported gpu architecture 'compute_120'",
-		near:    "CMake: unsupported gpu architecture list is empty",
+		similar: "CMake: unsupported gpu architecture list is empty",
 	},
 	{
 		id: "ptxas-unresolved", class: "link-undefined-symbol", stage: linking,
 		needles: []string{"Unresolved extern function", "undefined device symbol"},
 		expr:    `Unresolved extern (?:function|variable) '(?P<sym>[^']+)'`,
 		example: "ptxas fatal   : Unresolved extern function '_Z6helperi'",
-		near:    "Unresolved extern in the documentation",
+		similar: "Unresolved extern in the documentation",
 	},
 }

@@ -9,9 +9,9 @@ import (
 
 var ofRelease = lazyregexp.New(`_(1[1-9])_(\d{1,2})$`)
 
-// gpuPackage is the package that has a CUDA library, given by its SONAME, and the requirement that
-// a symbol of it asks for: nvJitLink's names end in the release that brought them. Empty where
-// neither is known.
+// gpuPackage returns the package that contains a CUDA library, by SONAME, and the requirement
+// for one of its symbols: names of nvJitLink end in the release that added them. Both are "" if
+// unknown.
 func gpuPackage(soname, symbol string) (name, requirement string) {
 	release := ofRelease.FindStringSubmatch(symbol)
 	if strings.HasPrefix(strings.TrimLeft(symbol, "_"), "nvJitLink") && release != nil {

@@ -1,6 +1,7 @@
 package buildlog
 
-// hostPatterns are of programs that find an extension built for another version of themselves.
+// hostPatterns are messages of programs that load an extension built for another version of
+// them.
 var hostPatterns = []pattern{
 	{
 		id: "numpy-abi", class: "host-abi",
@@ -13,7 +14,7 @@ var hostPatterns = []pattern{
 		expr: `module compiled against (?:API|ABI) version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|size changed, may indicate binary incompatibility|numpy\.core\.multiarray failed to import`,
 		example: "RuntimeError: module compiled against API version 0x11 but this version of " +
 			"numpy is 0xf",
-		near: "module compiled against numpy 2.0",
+		similar: "module compiled against numpy 2.0",
 	},
 	{
 		id: "python-version-mismatch", class: "host-abi",
@@ -24,7 +25,7 @@ var hostPatterns = []pattern{
 		},
 		expr:    `dynamic module does not define module export function|module was compiled for Python [\d.]+, but the interpreter version is incompatible|global interpreter lock \(GIL\) has been enabled to load module '(?P<obj>[^']+)'`,
 		example: "ImportError: dynamic module does not define module export function (PyInit_spam)",
-		near:    "the module was compiled for Python 3.12",
+		similar: "the module was compiled for Python 3.12",
 	},
 	{
 		id: "postgres-incompatible-library", class: "host-abi",
@@ -36,7 +37,7 @@ var hostPatterns = []pattern{
 		},
 		expr:    `incompatible library "(?P<obj>[^"]+)"|incompatible library version - (?P<lib>\S+)|(?P<ver>\S+): loadable library and perl binaries are mismatched|Module compiled with module API=\d+`,
 		example: `ERROR:  incompatible library "/usr/lib/postgresql/15/lib/x.so": version mismatch`,
-		near:    `found an incompatible library in the cache`,
+		similar: `found an incompatible library in the cache`,
 		fill: func(m *match) bool {
 			m.obj, m.lib, m.ver = m.obj+m.lib+m.ver, "", ""
 			return true
@@ -47,6 +48,6 @@ var hostPatterns = []pattern{
 		needles: []string{"OpenSSL version mismatch"},
 		expr:    `OpenSSL version mismatch`,
 		example: "OpenSSL version mismatch. Built against 30000020, you have 30200010",
-		near:    "OpenSSL version: 3.0.2",
+		similar: "OpenSSL version: 3.0.2",
 	},
 }

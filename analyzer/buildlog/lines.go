@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// block is how much of a log is in memory at a time.
+// block is how much of a log is in memory at a time, in bytes.
 const block = 256 << 10
 
-// scan hands every line of r that holds a needle to visit, in order, with its number from 1, and
-// returns how many lines there were. Of a line longer than maxLine visit sees a piece around each
-// needle. It ends early when visit returns false.
+// scan calls visit for every line of r that contains a needle, in order, with its number from
+// 1, and returns the number of lines. For a line longer than maxLine, visit receives a part
+// around each needle. It stops if visit returns false.
 func scan(r io.Reader, visit func(line int, text []byte) bool) (lines int, err error) {
 	buf, have, line := make([]byte, block), 0, 1
 	for {
@@ -26,7 +26,7 @@ func scan(r io.Reader, visit func(line int, text []byte) bool) (lines int, err e
 				cut = have - min(
 					have,
 					maxLine,
-				)/2 // a line longer than the block: go on with a piece that overlaps
+				)/2 // a line longer than the block: continue with an overlapping part
 			}
 		}
 		if !visitAll(buf[:cut], line, visit) {

@@ -6,8 +6,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// linkerPatterns are GNU ld's and gold's, and what gcc, rustc, cgo, nvcc and hipcc pass on from
-// them.
+// linkerPatterns are messages of GNU ld and gold, also in the output of gcc, rustc, cgo, nvcc
+// and hipcc.
 var linkerPatterns = []pattern{
 	{
 		id: "ld-undefined-reference-to-symbol", class: "link-dso-missing", stage: linking,
@@ -15,7 +15,7 @@ var linkerPatterns = []pattern{
 		expr:    "undefined reference to symbol [`'\"‘“](?P<sym>[^`'\"’”]+)[`'\"’”]",
 		before:  aLinkObject,
 		example: "/usr/bin/ld: obj/app.o: undefined reference to symbol 'pthread_once@@GLIBC_2.2.5'",
-		near:    "-- undefined reference to symbol: see the manual",
+		similar: "-- undefined reference to symbol: see the manual",
 	},
 	{
 		id: "ld-dso-missing", class: "link-dso-missing", stage: linking,
@@ -24,7 +24,7 @@ var linkerPatterns = []pattern{
 		before:  aLibrary,
 		example: "/usr/bin/ld: /lib/x86_64-linux-gnu/libm.so.6: error adding symbols: DSO missing from " +
 			"command line",
-		near: "checking whether the linker reports a missing DSO... yes",
+		similar: "checking whether the linker reports a missing DSO... yes",
 		fill: func(m *match) bool {
 			m.prefix = strings.TrimPrefix(m.prefix, toolName.FindString(m.prefix))
 			return true
@@ -38,7 +38,7 @@ var linkerPatterns = []pattern{
 		before: aLinkObject,
 		example: "/usr/bin/ld: prog: hidden symbol `stat' in /usr/lib/libc_nonshared.a(stat.oS) is " +
 			"referenced by DSO",
-		near: "note: hidden symbol `stat' is not exported",
+		similar: "note: hidden symbol `stat' is not exported",
 	},
 	{
 		id: "ld-needed-not-found", class: "link-needed-not-found", stage: linking,
@@ -46,7 +46,7 @@ var linkerPatterns = []pattern{
 		expr:    `warning: (?P<lib>[^\s,]+), needed by (?P<obj>[^,]+), not found`,
 		example: "/usr/bin/ld: warning: libbar.so.3, needed by /opt/x/lib/libfoo.so, not found " +
 			"(try using -rpath or -rpath-link)",
-		near: "libbar.so.3, needed by /opt/x/lib/libfoo.so, found in /opt/x/lib",
+		similar: "libbar.so.3, needed by /opt/x/lib/libfoo.so, found in /opt/x/lib",
 	},
 	{
 		id: "ld-not-pic", class: "link-not-pic", stage: linking,
@@ -55,9 +55,9 @@ var linkerPatterns = []pattern{
 			"relocation)?.*recompile with -fPI[CE]",
 		example: "/usr/bin/ld: libz.a(gzlib.o): relocation R_X86_64_PC32 against symbol " +
 			"`stdout@@GLIBC_2.2.5' can not be used when making a shared object; recompile with -fPIC",
-		near:   "note: position independent code is the default; -fPIC changes nothing",
-		before: aLinkObject,
-		fill:   notPIC,
+		similar: "note: position independent code is the default; -fPIC changes nothing",
+		before:  aLinkObject,
+		fill:    notPIC,
 	},
 	{
 		id: "gold-undefined-reference", stage: linking,
@@ -65,7 +65,7 @@ var linkerPatterns = []pattern{
 		expr:    `undefined reference to '(?P<sym>[^']+)', version '(?P<ver>[^']+)'`,
 		before:  aLinkObject,
 		example: "./libfoo.so.2: error: undefined reference to 'EVP_MAC_fetch', version 'OPENSSL_3.0.0'",
-		near:    "// undefined reference to 'EVP_MAC_fetch', version 'OPENSSL_3.0.0'",
+		similar: "// undefined reference to 'EVP_MAC_fetch', version 'OPENSSL_3.0.0'",
 	},
 	{
 		id: "ld-undefined-reference", stage: linking,
@@ -74,7 +74,7 @@ var linkerPatterns = []pattern{
 			"(?P<syms>[`'\"‘“][^`'\"’”]+[`'\"’”](?:(?:, | and )[`'\"‘“][^`'\"’”]+[`'\"’”])*)",
 		before:  aLinkObject,
 		example: "/usr/bin/ld: build/lib/libcufile.so: undefined reference to `dlopen'",
-		near:    "tests/test_log.py::test_it[undefined reference to `dlopen'] PASSED",
+		similar: "tests/test_log.py::test_it[undefined reference to `dlopen'] PASSED",
 		fill:    symbolList,
 	},
 	{
@@ -83,7 +83,7 @@ var linkerPatterns = []pattern{
 		expr:    `(?:error: |\.o: |\.so[.\d]*: |\): |^)undefined references? to (?P<sym>[A-Za-z_~][^\s'` + "`" + `"]*(?:[ (<:].*)?)$`,
 		before:  aLinkObject,
 		example: "undefined references to tbb::detail::*",
-		near:    "This page explains an undefined reference to a symbol",
+		similar: "This page explains an undefined reference to a symbol",
 	},
 	{
 		id: "ld-wrong-format", class: "wrong-platform", stage: linking,
@@ -100,7 +100,7 @@ var linkerPatterns = []pattern{
 			"incompatible with \\S+ output",
 		before:  aLinkObject,
 		example: "/usr/bin/ld: /opt/lib/libfoo.so: error adding symbols: file in wrong format",
-		near:    "-- image.png: file in wrong place",
+		similar: "-- image.png: file in wrong place",
 	},
 	{
 		id: "ld-executable-stack", class: "executable-stack", stage: linking,
@@ -108,7 +108,7 @@ var linkerPatterns = []pattern{
 		expr:    `missing \.note\.GNU-stack section implies executable stack|requires executable stack \(because`,
 		before:  aLinkObject,
 		example: "/usr/bin/ld: warning: st.o: missing .note.GNU-stack section implies executable stack",
-		near: "/usr/bin/ld: NOTE: This behaviour is deprecated and will be removed in a future " +
+		similar: "/usr/bin/ld: NOTE: This behaviour is deprecated and will be removed in a future " +
 			"version of the linker",
 	},
 	{
@@ -123,7 +123,7 @@ var linkerPatterns = []pattern{
 			"(?:fatal|error): library not found: (?P<obj>[\\w.+\\-]+)|could not find native static " +
 			"library `(?P<ver>[^`]+)`",
 		example: "/usr/bin/ld: cannot find -lcuda: No such file or directory",
-		near:    "checking for -lcuda... no; cannot find it",
+		similar: "checking for -lcuda... no; cannot find it",
 		fill: func(m *match) bool {
 			name, ending := m.lib+m.obj, ".so"
 			if name += m.ver; m.ver != "" || strings.HasSuffix(name, "_static") {
@@ -142,7 +142,7 @@ var linkerPatterns = []pattern{
 		needles: []string{": cannot find "},
 		expr:    `(?:^|[/\s])(?:[\w.+\-]*-)?ld(?:\.\w+)?: cannot find (?P<lib>[\w./+\-]*\.(?:so(?:\.\w+)*|a)): `,
 		example: "/usr/bin/ld: cannot find libfoo.so.1: No such file or directory",
-		near:    "/usr/bin/ld: cannot find crti.o: No such file or directory",
+		similar: "/usr/bin/ld: cannot find crti.o: No such file or directory",
 	},
 	{
 		id: "lld-non-exported-symbol", class: "link-undefined-symbol", stage: linking,
@@ -150,7 +150,7 @@ var linkerPatterns = []pattern{
 		expr:    `error: non-exported symbol '(?P<sym>[^']+)' in '(?P<obj>[^']+)' is referenced by DSO`,
 		example: "ld.lld: error: non-exported symbol 'stat' in " +
 			"'/usr/lib/libc_nonshared.a(stat.oS)' is referenced by DSO './libx.so'",
-		near: "note: non-exported symbol 'stat'",
+		similar: "note: non-exported symbol 'stat'",
 	},
 	{
 		id: "ld-undefined-reference-translated", stage: linking, // binutils, po/
@@ -172,7 +172,7 @@ var linkerPatterns = []pattern{
 			"definir|对[`'\"‘“](?P<lib>[^`'\"’”]+)[`'\"’”]未定义的引用|[`'‘](?P<syms>[^`'’]+)[`'’] に対する定義されていない参照)",
 		before:  aLinkObject,
 		example: "main.c:(.text+0x5) : référence indéfinie vers « dlopen »",
-		near:    "la référence indéfinie vers la page",
+		similar: "la référence indéfinie vers la page",
 		fill: func(m *match) bool {
 			m.sym, m.ver, m.lib, m.syms = m.sym+m.ver+m.lib+m.syms, "", "", ""
 			m.prefix = strings.TrimSuffix(
@@ -187,7 +187,7 @@ var linkerPatterns = []pattern{
 		needles: []string{"relocation target "},
 		expr:    `(?P<obj>[\w./()*]+): relocation target (?P<sym>\S+) not defined`,
 		example: "main.main: relocation target main.add not defined",
-		near:    "the relocation target has moved",
+		similar: "the relocation target has moved",
 	},
 }
 
@@ -203,7 +203,7 @@ var (
 	names = lazyregexp.New("[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
 )
 
-// symbolList takes a list of quoted symbols apart.
+// symbolList parses a list of quoted symbols.
 func symbolList(m *match) bool {
 	for _, n := range names.FindAllStringSubmatch(m.syms, 64) {
 		m.symbols = append(m.symbols, n[1])
@@ -219,7 +219,7 @@ func symbolList(m *match) bool {
 
 var inObject = lazyregexp.New(`^ in '([^']+)'`)
 
-// notPIC: the symbol after "against", which may be a section, and the object before the relocation.
+// notPIC finds the symbol after "against", which may be a section, and the object.
 func notPIC(m *match) bool {
 	m.ver, m.lib = "", ""
 	if s := against.FindStringSubmatch(m.line); s != nil && !strings.HasPrefix(s[1], ".") &&

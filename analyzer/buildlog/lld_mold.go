@@ -2,7 +2,7 @@ package buildlog
 
 import "strings"
 
-// lldPatterns are lld's (ld.lld, rust-lld, hipcc's device linker) and mold's.
+// lldPatterns are messages of lld (ld.lld, rust-lld, hipcc's device linker) and mold.
 var lldPatterns = []pattern{
 	{
 		id: "lld-shared-undefined-reference", stage: linking,
@@ -11,7 +11,7 @@ var lldPatterns = []pattern{
 		before:  aLinkObject,
 		example: "ld.lld: error: ./libcufile.so: undefined reference to dlopen " +
 			"[--no-allow-shlib-undefined]",
-		near: "cc -Wl,--no-allow-shlib-undefined -o prog main.o",
+		similar: "cc -Wl,--no-allow-shlib-undefined -o prog main.o",
 		fill: func(m *match) bool {
 			if m.libs != "" {
 				m.syms, m.libs = m.libs, ""
@@ -29,7 +29,7 @@ var lldPatterns = []pattern{
 		needles: []string{"error: undefined reference: "},
 		expr:    `lld(?:-\d+)?: error: undefined reference: (?P<sym>.+)$`,
 		example: "ld.lld: error: undefined reference: dlopen",
-		near:    "error: undefined reference: see the log",
+		similar: "error: undefined reference: see the log",
 	},
 	{
 		id: "lld-undefined-symbol", stage: linking,
@@ -41,7 +41,7 @@ var lldPatterns = []pattern{
 		},
 		expr:    `(?:^|[\s/=:"'])(?:[\w.+\-]*-)?(?:ld|lld|ld\.\w+|rust-lld|mold|wasm-ld|ld64\.lld)(?:-\d+)?(?:\.exe)?: (?:fatal )?(?:error|warning): undefined (?:hidden |protected |internal )?symbol: (?P<sym>.+)$`,
 		example: "ld.lld: error: undefined symbol: typeinfo for std::exception",
-		near:    "mold: error: undefined",
+		similar: "mold: error: undefined",
 		fill: func(m *match) bool {
 			// mold before 1.1: "undefined symbol: main.o: f1"
 			if file, rest, ok := strings.Cut(m.sym, ": "); ok && binary.MatchString(file) {

@@ -6,8 +6,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// loaderPatterns are ld.so's of glibc, alone or inside the exceptions of Python, Node, Java and
-// others.
+// loaderPatterns are messages of glibc's ld.so, alone or in exceptions of Python, Node, Java
+// and others.
 var loaderPatterns = []pattern{
 	{
 		id:      "glibc-version-not-found",
@@ -16,7 +16,7 @@ var loaderPatterns = []pattern{
 			"(?P<obj>[^)]+)\\))?",
 		before:  aLibrary,
 		example: "./a: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found (required by ./a)",
-		near:    "nvm: version 'v18.2.0' not found, try `nvm ls-remote' to browse available versions",
+		similar: "nvm: version 'v18.2.0' not found, try `nvm ls-remote' to browse available versions",
 		fill:    versionNotFound,
 	},
 	{
@@ -25,7 +25,7 @@ var loaderPatterns = []pattern{
 		expr:    `(?:^|[\s:(])(?:version )?(?P<ver>(?:GLIBC|GLIBCXX|CXXABI|GCC|GOMP|OMP|GFORTRAN|OPENSSL|CURL_OPENSSL|CURL_GNUTLS|ZLIB|NUMA|LIBXML2|ICU|KRB5)_[0-9][\w.]*|GLIBC_PRIVATE|GLIBC_ABI_DT_RELR) (?:was )?not found(?: \(required by (?P<obj>[^)]+)\))?`,
 		before:  aLibrary,
 		example: "./srrdb: version GLIBC_2.32 not found",
-		near:    "-- Looking for GLIBC_2.32 - not found",
+		similar: "-- Looking for GLIBC_2.32 - not found",
 		fill:    func(m *match) bool { return !probe.MatchString(m.line) },
 	},
 	{
@@ -35,7 +35,7 @@ var loaderPatterns = []pattern{
 		before:  anObject,
 		example: "./run: relocation error: _kernels.so: symbol cudaGraphAddNode_v2 version " +
 			"libcudart.so.12 not defined in file libcudart.so.12 with link time reference",
-		near: "error: macro FOO not defined in file config.h",
+		similar: "error: macro FOO not defined in file config.h",
 	},
 	{
 		id: "glibc-relr", class: "dt-relr",
@@ -44,7 +44,7 @@ var loaderPatterns = []pattern{
 		before:  anObject,
 		example: "./a.out: error while loading shared libraries: ./a.out: DT_RELR without " +
 			"GLIBC_ABI_DT_RELR dependency",
-		near: "Dynamic section contains DT_RELR and GLIBC_ABI_DT_RELR",
+		similar: "Dynamic section contains DT_RELR and GLIBC_ABI_DT_RELR",
 	},
 	{
 		id:      "loader-undefined-symbol",
@@ -52,7 +52,7 @@ var loaderPatterns = []pattern{
 		expr:    `undefined symbols?: (?P<sym>[A-Za-z_.$~][^\s,;]*.*)`,
 		before:  anObject,
 		example: "python3: symbol lookup error: ./libhook.so: undefined symbol: pthread_setname_np",
-		near:    "tests/test_symbols.py::test_undefined_symbol PASSED [ 12%]",
+		similar: "tests/test_symbols.py::test_undefined_symbol PASSED [ 12%]",
 		fill:    undefinedSymbol,
 	},
 	{
@@ -61,7 +61,7 @@ var loaderPatterns = []pattern{
 		expr:    `no version information available(?: \(required by (?P<obj>[^)]+)\))?`,
 		before:  aLibrary,
 		example: "./m_now: ./libv.so: no version information available (required by ./m_now)",
-		near:    "git describe: no version information was found, using 0.0.0",
+		similar: "git describe: no version information was found, using 0.0.0",
 	},
 	{
 		id: "glibc-inconsistency", class: "version-missing",
@@ -69,7 +69,7 @@ var loaderPatterns = []pattern{
 		expr:    `Inconsistency detected by ld\.so: dl-(?:lookup\.c: \d+: check_match|version\.c: \d+: _dl_check_map_versions)`,
 		example: "Inconsistency detected by ld.so: dl-lookup.c: 107: check_match: Assertion " +
 			"`version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed!",
-		near: "Inconsistency detected between the lock file and the manifest",
+		similar: "Inconsistency detected between the lock file and the manifest",
 	},
 	{
 		id: "static-tls", class: "static-tls",
@@ -77,7 +77,7 @@ var loaderPatterns = []pattern{
 		expr:    `cannot (?:allocate memory in static TLS block|load any more object with static TLS)`,
 		before:  anObject,
 		example: "ImportError: /usr/lib/libgomp.so.1: cannot allocate memory in static TLS block",
-		near:    "checking for static TLS support... yes",
+		similar: "checking for static TLS support... yes",
 	},
 	{
 		id: "executable-stack", class: "executable-stack",
@@ -86,7 +86,7 @@ var loaderPatterns = []pattern{
 		before:  anObject,
 		example: "./hx.so: cannot enable executable stack as shared object requires: Invalid " +
 			"argument",
-		near: "hardening: executable stack disabled",
+		similar: "hardening: executable stack disabled",
 	},
 	{
 		id: "segment-alignment", class: "segment-alignment",
@@ -94,7 +94,7 @@ var loaderPatterns = []pattern{
 		expr:    `ELF load command (?:address/offset not (?:properly|page-)\s?aligned|alignment not page-aligned)`,
 		before:  anObject,
 		example: "./al.so: ELF load command address/offset not page-aligned",
-		near:    "readelf: ELF load command alignment 0x1000",
+		similar: "readelf: ELF load command alignment 0x1000",
 	},
 	{
 		id: "invalid-elf", class: "invalid-elf",
@@ -111,7 +111,7 @@ var loaderPatterns = []pattern{
 		expr:    `invalid ELF header|: file too short|: cannot read file data|ELF load command past end of file|ELF file's phentsize not the expected size|ELF file (?:version|OS ABI|ABI version) (?:invalid|does not match)|object file has no (?:dynamic section|loadable segments)`,
 		before:  anObject,
 		example: "OSError: ./bad.so: invalid ELF header",
-		near:    "warning: checksum file too short by 2 bytes",
+		similar: "warning: checksum file too short by 2 bytes",
 		fill: func(m *match) bool {
 			f, _ := fileBefore(m.prefix, false)
 			return f != "" || m.prefix == "" || !strings.Contains(m.line, "too short")
@@ -123,7 +123,7 @@ var loaderPatterns = []pattern{
 		expr:    `wrong ELF class(?:: ELFCLASS(?:32|64))?`,
 		before:  anObject,
 		example: "OSError: ./w32.so: wrong ELF class: ELFCLASS32",
-		near:    "ELF class: ELFCLASS64",
+		similar: "ELF class: ELFCLASS64",
 	},
 	{
 		id: "exec-format", class: "wrong-platform",
@@ -135,7 +135,7 @@ var loaderPatterns = []pattern{
 		expr:    `(?:cannot execute binary file: )?[Ee]xec format error(?:: ['"](?P<obj>[^'"]+)['"])?|cannot execute: required file not found|Failed to execute process ['"](?P<lib>[^'"]+)['"].*Check the interpreter or linker`,
 		before:  anObject,
 		example: "lab.sh: line 47: ./arm.exe: cannot execute binary file: Exec format error",
-		near:    "exec: format error in line 3",
+		similar: "exec: format error in line 3",
 		fill: func(m *match) bool {
 			if m.lib != "" {
 				m.obj, m.lib = m.lib, ""
@@ -148,7 +148,7 @@ var loaderPatterns = []pattern{
 		needles: []string{"bad ELF interpreter", "failed to open elf at ", "qemu-"},
 		expr:    `(?P<lib>/[\w./+\-]*ld[\w.+\-]*\.so[\w.]*): bad ELF interpreter|rosetta error: failed to open elf at (?P<obj>/\S*ld\S*)|qemu-[\w\-]+: Could not open '(?P<ver>/[^']*ld[\w.+\-]*\.so[\w.]*)'`,
 		example: "bash: ./prog: /lib/ld-linux.so.2: bad ELF interpreter: No such file or directory",
-		near:    "qemu-user-static is already the newest version",
+		similar: "qemu-user-static is already the newest version",
 		fill: func(m *match) bool {
 			m.lib, m.obj, m.ver = m.lib+m.obj+m.ver, "", ""
 			m.obj, _ = fileBefore(m.prefix, false)
@@ -161,7 +161,7 @@ var loaderPatterns = []pattern{
 		expr:    `CPU ISA level is lower than required|CPU does not support x86-64-v\d`,
 		before:  anObject,
 		example: "./prog: CPU ISA level is lower than required",
-		near:    "checking CPU ISA level... x86-64-v3",
+		similar: "checking CPU ISA level... x86-64-v3",
 	},
 	{
 		id:      "loader-library-not-found",
@@ -169,7 +169,7 @@ var loaderPatterns = []pattern{
 		expr:    `(?:(?P<obj>[^\s:]+): error while loading shared libraries: )?(?P<lib>[^\s:'"(]+|[^:'"]*\.so[^:'"]*): cannot open shared object file`,
 		example: "./prog: error while loading shared libraries: libssl.so.1.1: cannot open " +
 			"shared object file: No such file or directory",
-		near: "strace: openat(AT_FDCWD, \"libssl.so.1.1\") = -1 ENOENT (No such file or " +
+		similar: "strace: openat(AT_FDCWD, \"libssl.so.1.1\") = -1 ENOENT (No such file or " +
 			"directory)",
 		fill: func(m *match) bool {
 			m.lib = word(m.lib)
@@ -200,14 +200,14 @@ var loaderPatterns = []pattern{
 		expr: `(?:(?P<obj>[^\s:]+): [^:]+: )?(?P<lib>[^\s:'"(]*\.so[^\s:'"]*)\s?: (?:[Kk]ann die Shared-Object-Datei nicht öffnen|(?:[Nn]e peut|[Ii]mpossible d')\s?ouvrir le fichier d'objet partagé|no se puede abrir el (?:archivo|fichero) del objeto compartido|não (?:é possível|foi possível|pode) abrir (?:o )?arquivo (?:de|do) objeto compartilhado|[无無]法打[开開]共享(?:对象|目标)文件|共有オブジェクトファイルを開けません|(?:невозможно|не удалось|не удаётся) открыть общий объектный файл|impossibile aprire il file oggetto condiviso)`,
 		example: "./prog: error while loading shared libraries: libssl.so.1.1: Kann die " +
 			"Shared-Object-Datei nicht öffnen: Datei oder Verzeichnis nicht gefunden",
-		near: "le fichier d'objet partagé libssl.so.1.1 est ouvert",
+		similar: "le fichier d'objet partagé libssl.so.1.1 est ouvert",
 	},
 	{
 		id:      "loader-library-named",
 		needles: []string{"error while loading shared libraries: ", "ImportError: ", "OSError: "},
 		expr:    `(?:(?P<obj>\S+): error while loading shared libraries|ImportError|OSError): (?P<lib>[\w./+\-]+\.so(?:\.[\w.]+)?)\s*$`,
 		example: "katago: error while loading shared libraries: libssl.so.1.1",
-		near:    "ImportError: cannot import name 'x' from 'pkg' (/usr/lib/pkg.so)",
+		similar: "ImportError: cannot import name 'x' from 'pkg' (/usr/lib/pkg.so)",
 	},
 	{
 		id:      "ldd-not-found",
@@ -215,18 +215,18 @@ var loaderPatterns = []pattern{
 		expr:    `(?P<lib>[^\s:'"(]+) => not found`,
 		before:  anObject,
 		example: "\tlibicuuc.so.72 => not found",
-		near:    "route /x => not found",
+		similar: "route /x => not found",
 		fill:    func(m *match) bool { return strings.Contains(m.lib, ".so") },
 	},
 }
 
-// probe is a configure script's question.
+// probe matches checks of configure scripts.
 var probe = lazyregexp.New(
 	`(?i)^\s*(?:--|checking|looking|performing|determining|searching|testing|run-time dependency|library|program|compiler for)\b|^\s*-- | - not found|\.\.\. *not found|\bhint\b`,
 )
 
-// versionNotFound: quoted words are "not found" in many tools; a version node stands after the file
-// that lacks it, or says who requires it, or has a node's form.
+// versionNotFound excludes other messages with a quoted word and "not found". For a missing
+// version, a file precedes it, or the requiring object follows, or it looks like a version.
 func versionNotFound(m *match) bool {
 	if probe.MatchString(m.line) {
 		return false
@@ -242,8 +242,8 @@ var nodeForm = lazyregexp.New(
 	`^(?:[A-Za-z][A-Za-z0-9]*_)+(?:[0-9][\w.\-]*|PRIVATE|ABI_\w+|MIT|[A-Z]+)$|\.so\.\d+$`,
 )
 
-// undefinedSymbol cuts what follows "undefined symbol:" into the symbol, its version, and ldd -r's
-// object.
+// undefinedSymbol splits the text after "undefined symbol:" into the symbol, its version, and
+// the object that ldd -r prints.
 func undefinedSymbol(m *match) bool {
 	text := m.sym
 	if v := symbolVersion.FindStringSubmatchIndex(text); v != nil {

@@ -1,13 +1,13 @@
 package buildlog
 
-// muslPatterns are those of musl's ld.so.
+// muslPatterns are messages of musl's ld.so.
 var muslPatterns = []pattern{
 	{
 		id: "musl-not-elf", class: "invalid-elf", stage: musl,
 		needles: []string{"Error loading shared library "},
 		expr:    `Error loading shared library (?P<obj>[^\s:]+): Exec format error`,
 		example: "Error loading shared library ./bad.so: Exec format error",
-		near:    "Loading shared library ./bad.so: done",
+		similar: "Loading shared library ./bad.so: done",
 	},
 	{
 		id: "musl-library-not-found", stage: musl,
@@ -15,7 +15,7 @@ var muslPatterns = []pattern{
 		expr:    `Error loading shared library (?P<lib>[^\s:]+?):? (?:[^(]*)\((?:needed by )?(?P<obj>[^)]+)\)|Error loading shared library (?P<libs>[^\s:]+)`,
 		example: "Error loading shared library libffi.so.7: No such file or directory (needed " +
 			"by /usr/bin/prog)",
-		near: "loaded library libffi.so.7",
+		similar: "loaded library libffi.so.7",
 		fill: func(m *match) bool {
 			if m.libs != "" {
 				m.lib, m.libs = m.libs, ""
@@ -28,7 +28,7 @@ var muslPatterns = []pattern{
 		needles: []string{"unsupported relocation type"},
 		expr:    `(?:Error relocating (?P<obj>[^:]+): )?unsupported relocation type \d+`,
 		example: "Error relocating /lib/ld-linux-x86-64.so.2: unsupported relocation type 37",
-		near:    "relocation type 37 is a TLS descriptor",
+		similar: "relocation type 37 is a TLS descriptor",
 	},
 	{
 		id: "musl-static-tls", class: "static-tls", stage: musl,
@@ -36,13 +36,13 @@ var muslPatterns = []pattern{
 		expr:    `(?:Error relocating (?P<obj>[^:]+): (?P<sym>\S+): )?initial-exec TLS resolves to dynamic definition(?: in \S+)?`,
 		example: "Error relocating ./tls.so: big: initial-exec TLS resolves to dynamic " +
 			"definition in ./tls.so",
-		near: "-ftls-model=initial-exec was given",
+		similar: "-ftls-model=initial-exec was given",
 	},
 	{
 		id: "musl-symbol-not-found", stage: musl,
 		needles: []string{": symbol not found"},
 		expr:    `(?:Error relocating (?P<obj>[^:]+): |^|[\s:])(?P<sym>[A-Za-z_][\w.$@]*): symbol not found`,
 		example: "Error relocating ./fort: __memcpy_chk: symbol not found",
-		near:    "error[E0425]: cannot find value `x`; no symbol found",
+		similar: "error[E0425]: cannot find value `x`; no symbol found",
 	},
 }

@@ -1,6 +1,6 @@
 package buildlog
 
-// set is a set of patterns, by their index.
+// set is a set of patterns by index.
 type set [2]uint64
 
 func (s *set) add(i int)     { s[i/64] |= 1 << (i % 64) }
@@ -8,15 +8,15 @@ func (s set) has(i int) bool { return s[i/64]>>(i%64)&1 == 1 }
 func (s *set) join(o set)    { s[0], s[1] = s[0]|o[0], s[1]|o[1] }
 func (s set) empty() bool    { return s == set{} }
 
-// automaton finds the needles of all patterns in one pass (Aho and Corasick), at one table look-up
-// a byte. States are numbered so that those which end a needle come last, and stored multiplied by
-// the width of a row.
+// automaton finds the needles of all patterns in one pass (Aho and Corasick), with one table
+// lookup per byte. The states that end a needle have the highest numbers. States are stored
+// multiplied by the row width.
 type automaton struct {
-	class [256]uint8 // bytes that are in no needle share class 0
+	class [256]uint8 // bytes that are in no needle have class 0
 	next  []uint32
 	width uint32
 	final uint32 // states from here on end a needle
-	ends  []set  // of final states, in order
+	ends  []set  // for final states, in order
 }
 
 func newAutomaton(needles map[string]set) *automaton {
@@ -45,7 +45,7 @@ func newAutomaton(needles map[string]set) *automaton {
 		}
 		ends[at].join(patterns)
 	}
-	// Breadth first: a missing edge leads where the longest proper suffix leads.
+	// Breadth first: a missing edge leads to the state of the longest proper suffix.
 	fail, order := make([]int, len(ends)), make([]int, 0, len(ends))
 	for c := range w {
 		if to := trie[c]; to != 0 {
@@ -102,7 +102,7 @@ func (a *automaton) find(b []byte) int {
 	return -1
 }
 
-// all returns whose needles are in b.
+// all returns the patterns whose needles are in b.
 func (a *automaton) all(b []byte) set {
 	var at uint32
 	var s set

@@ -9,16 +9,16 @@ import (
 // pattern is one form of message.
 type pattern struct {
 	id      string
-	class   string   // "": decided from the symbol, the version and the library
-	stage   stage    // who says it
-	needles []string // every line that matches holds one of them
-	// expr is RE2. Groups: sym (may end in @VERSION), ver, lib, obj; syms and libs are lists.
-	// Matched as often as it is found in the line.
+	class   string   // "" if it depends on the symbol, the version and the library
+	stage   stage    // which kind of program prints it
+	needles []string // every matching line contains at least one
+	// An RE2 expression with the groups sym (may end in @VERSION), ver, lib, obj, and the lists
+	// syms and libs. A line may have several matches.
 	expr   string
-	before before            // what the file before the match is
-	fill   func(*match) bool // looks at what the groups can't say; false: no message after all
-	// example is a line that matches, near one that must give no diagnosis at all.
-	example, near string
+	before before            // the meaning of the file before the match
+	fill   func(*match) bool // sets more fields; returns false if the line is not a message
+	// example is a line that matches, and similar is one that must not match.
+	example, similar string
 
 	re *lazyregexp.Regexp
 }
@@ -27,7 +27,7 @@ type stage int
 
 const (
 	loading stage = iota // a loader or a runtime
-	musl                 // musl's loader, whose libc lacks what glibc has
+	musl                 // musl's loader; musl's libc lacks symbols of glibc
 	linking              // a linker
 )
 
@@ -35,23 +35,23 @@ type before int
 
 const (
 	nothing  before = iota
-	anObject        // the file before is who asked, or at fault
-	// the file before is who should have provided it, the one before that who asked
+	anObject        // the object that requires it, or the invalid file
+	// The library that should provide it, after the object that requires it.
 	aLibrary
-	aLinkObject // the object, archive member or shared library before
+	aLinkObject // the object, archive member or shared library
 )
 
-// match is a pattern found in a line.
+// match is a match of a pattern in a line.
 type match struct {
 	*pattern
 	line                 string // the whole line
-	prefix, rest         string // what stands before and after the match
+	prefix, rest         string // the text before and after the match
 	sym, ver, lib, obj   string
 	syms, libs           string
-	symbols, libraryList []string // more than one, each a diagnosis
+	symbols, libraryList []string // if there are several; each is a diagnosis
 }
 
-// find returns the pattern's matches in a line, at most 32.
+// find returns the matches of the pattern in a line, at most 32.
 func (p *pattern) find(line string) []match {
 	var out []match
 	end := 0
@@ -111,8 +111,8 @@ func (m *match) takeBefore() {
 	}
 }
 
-// splitVersion takes apart what linkers print: "pow@GLIBC_2.29", "pow@@GLIBC_2.29", a demangled
-// name with either, or nothing.
+// splitVersion splits a symbol as printed by linkers: "pow@GLIBC_2.29", "pow@@GLIBC_2.29", or a
+// demangled name, with or without a version.
 func splitVersion(s string) (name, version string) {
 	i := strings.LastIndexByte(s, '@')
 	if i <= 0 || !versionNode.MatchString(s[i+1:]) {

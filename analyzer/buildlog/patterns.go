@@ -7,7 +7,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// patterns are tried in this order; a line belongs to the first that finds something in it.
+// patterns are tried in this order. The first one that matches a line is used.
 var patterns = sync.OnceValue(func() []*pattern { return compile(families...) })
 
 var families = [][]pattern{
@@ -25,10 +25,10 @@ var families = [][]pattern{
 	loosePatterns,
 }
 
-// triggers finds the lines that are worth a look.
+// triggers finds the lines that may match.
 var triggers = sync.OnceValue(func() *automaton { return newAutomaton(needles(patterns())) })
 
-// Needles of what is no message of its own: see context.go.
+// Bits of needles that belong to no pattern: see context.go.
 const (
 	anEscape = 127 - iota
 	aContext
@@ -67,7 +67,7 @@ func needles(patterns []*pattern) map[string]set {
 	return out
 }
 
-// diagnoses spreads a match: one for each symbol and library of its lists.
+// diagnoses returns a diagnosis for each symbol and library of the lists.
 func (m *match) diagnoses() []Diagnosis {
 	symbols, libraries := append(m.symbols, m.sym), append(m.libraryList, m.lib)
 	var out []Diagnosis

@@ -27,7 +27,7 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("two patterns are called %s", p.id)
 		}
 		ids[p.id] = true
-		if p.example == "" || p.near == "" || len(p.needles) == 0 {
+		if p.example == "" || p.similar == "" || len(p.needles) == 0 {
 			t.Errorf("%s: an example, a near miss and needles belong to a pattern", p.id)
 			continue
 		}
@@ -42,8 +42,8 @@ func TestPatterns(t *testing.T) {
 			d.Line != 1 {
 			t.Errorf("%s: %+v", p.id, d)
 		}
-		if got := read(t, p.near+"\n"); len(got) != 0 {
-			t.Errorf("%s: the near miss %q gave %s", p.id, p.near, got[0].Rule)
+		if got := read(t, p.similar+"\n"); len(got) != 0 {
+			t.Errorf("%s: the near miss %q gave %s", p.id, p.similar, got[0].Rule)
 		}
 	}
 }

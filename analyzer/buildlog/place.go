@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Place is where a line stands in a log of GitHub's, as far as its address needs it: a job's log is
-// one text, and a link counts the lines of a step.
+// Place is the position of a line in a GitHub log. The log of a job is one text, but links
+// count the lines of each step, and Place has what is needed to convert.
 type Place struct {
-	Time time.Time // its time stamp; zero: it has none
-	Ends int       // "##[endgroup]" lines before it, which GitHub shows no line for
+	Time time.Time // time stamp; zero if there is none
+	Ends int       // number of "##[endgroup]" lines before it, which GitHub does not show
 }
 
-// Section is the head of what a step printed: "##[group]Run make". Steps that run steps of their
-// own have several.
+// Section is the start of a step's output: "##[group]Run make". A step that runs other steps
+// has several.
 type Section struct {
 	Place
 	Line  int
 	Title string // "Run make"
 }
 
-// maxSections bounds what is kept of a log that is made of nothing else.
+// maxSections limits the sections of one log.
 const maxSections = 2000
 
-// place is that of the line at hand.
+// place returns the position of the current line.
 func (s *reader) place() Place {
 	p := Place{Ends: s.ends}
 	if text, _, ok := strings.Cut(string(s.stamp), "Z"); ok {
@@ -37,7 +37,7 @@ func (s *reader) place() Place {
 	return p
 }
 
-// section notes a head.
+// section adds a section.
 func (s *reader) section(n int, text string) {
 	if len(s.sections) < maxSections {
 		s.sections = append(

@@ -130,7 +130,7 @@ func BenchmarkRead(b *testing.B) {
 // before a log only move its line numbers.
 func FuzzRead(f *testing.F) {
 	for _, p := range patterns() {
-		f.Add([]byte(p.example + "\n" + p.near))
+		f.Add([]byte(p.example + "\n" + p.similar))
 	}
 	f.Add(
 		[]byte("\x1b[31mundefined reference to `$(rm -rf x)'\x1b[0m\r\n>>> referenced by a.o:(x)"),

@@ -139,12 +139,12 @@ func compareWithLog(
 			broken.Unread[0].Reason,
 		)
 	}
-	witness := logmatch.New(result.Diagnoses)
-	report, err := analyzer.New(append(rules.All(), witness.Rule())).Check(ctx, artifacts, o)
+	matcher := logmatch.New(result.Diagnoses)
+	report, err := analyzer.New(append(rules.All(), matcher.Rule())).Check(ctx, artifacts, o)
 	if err != nil {
 		return nil, err
 	}
-	result.Diagnoses = witness.Judge(report)
+	result.Diagnoses = matcher.Diagnoses(report)
 	return report, nil
 }
 

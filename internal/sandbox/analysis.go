@@ -98,13 +98,13 @@ func Judge(
 		report, err := a.Check(ctx, inputs, o)
 		return report, nil, err
 	}
-	witness := logmatch.New(diagnoses)
-	report, err := analyzer.New(append(slices.Clone(a.Rules()), witness.Rule())).
+	matcher := logmatch.New(diagnoses)
+	report, err := analyzer.New(append(slices.Clone(a.Rules()), matcher.Rule())).
 		Check(ctx, inputs, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return report, witness.Judge(report), nil
+	return report, matcher.Diagnoses(report), nil
 }
 
 // Check is Judge in a confined process. The Content of every input, also of Base and Earlier, must

@@ -11,16 +11,16 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// maxFixes is how many fixes a diagnosis keeps: those that were tried come first.
+// maxFixes is the maximum number of fixes of a diagnosis; fixes that were tried come first.
 const maxFixes = 5
 
-// Judge sums up what was seen: each diagnosis with its Analysis, the fixes of the findings that say
-// the same before its own, and the cause that now can be told. report is that of the Check that the
-// witness was in.
-func (w *Witness) Judge(report *analyzer.Report) []buildlog.Diagnosis {
+// Diagnoses returns the diagnoses with their Analysis. Fixes of findings about the same error
+// are added before the others, and the cause is set if it is known now. report is the result of
+// the Check with Rule.
+func (w *Matcher) Diagnoses(report *analyzer.Report) []buildlog.Diagnosis {
 	for i := range w.diagnoses {
 		d := &w.diagnoses[i]
-		d.Analysis = w.sum(d, w.seen[i], report)
+		d.Analysis = w.analyze(d, w.seen[i], report)
 		if d.Analysis.Verdict == buildlog.Confirmed {
 			w.adopt(d, report)
 		}
@@ -28,15 +28,15 @@ func (w *Witness) Judge(report *analyzer.Report) []buildlog.Diagnosis {
 	return w.diagnoses
 }
 
-// sum weighs the evidence of all objects and platforms.
-func (w *Witness) sum(
+// analyze combines the evidence of all objects and platforms.
+func (w *Matcher) analyze(
 	d *buildlog.Diagnosis,
 	seen []evidence,
 	report *analyzer.Report,
 ) *buildlog.Analysis {
 	seen = slices.DeleteFunc(
 		seen,
-		func(e evidence) bool { // on other platforms only fixes were tried
+		func(e evidence) bool { // on other platforms only fixes were verified
 			return !slices.ContainsFunc(
 				report.Targets,
 				func(t analyzer.Target) bool { return t.Name == e.target },
@@ -48,7 +48,7 @@ func (w *Witness) sum(
 	}
 	out := &buildlog.Analysis{Verdict: buildlog.Undecided, Targets: []string{}, Rules: []string{}}
 	if len(seen) == 0 {
-		w.unseen(d, out, report)
+		w.withoutEvidence(d, out, report)
 		return out
 	}
 	worst := slices.MaxFunc(seen, func(a, b evidence) int { return int(a.state) - int(b.state) })
@@ -88,8 +88,8 @@ func (w *Witness) sum(
 	return out
 }
 
-// unseen is a diagnosis of which no object says anything.
-func (w *Witness) unseen(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
+// withoutEvidence handles a diagnosis for which no object has evidence.
+func (w *Matcher) withoutEvidence(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
 	for _, u := range report.Unread {
 		if d.Class == "invalid-elf" && d.Object != "" && path.Base(u.Path) == path.Base(d.Object) {
 			out.Verdict, out.Object, out.Why = buildlog.Confirmed, u.Path, fmt.Sprintf(
@@ -120,8 +120,8 @@ func (w *Witness) unseen(d *buildlog.Diagnosis, out *buildlog.Analysis, report *
 	}
 }
 
-// tag: a wheel that does not keep what its tag promises has a finding that says so.
-func (w *Witness) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
+// tag handles a wheel tag: a wheel that does not meet its tag has a finding.
+func (w *Matcher) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
 	out.Why = "The installer decides whether a wheel fits the machine"
 	if d.Rule == "pip-wheel-not-supported" {
 		return
@@ -139,8 +139,8 @@ func (w *Witness) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *ana
 	out.Why = "No given wheel has an error about its tag"
 }
 
-// adopt takes over what the findings about the same thing say: their fixes were tried.
-func (w *Witness) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
+// adopt adds the fixes of findings about the same error, which were tried.
+func (w *Matcher) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
 	if d.Cause == buildlog.CauseUnknown {
 		d.Cause = buildlog.CauseArtifact
 	}
@@ -168,8 +168,8 @@ func (w *Witness) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
 	d.Fixes = d.Fixes[:min(len(d.Fixes), maxFixes)]
 }
 
-// same tells whether a finding is about what a diagnosis is about. What a linker said is a link
-// rule's.
+// same reports whether a finding is about the error of a diagnosis. Linker errors correspond to
+// link rules.
 func same(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
 	if f.Object != d.Analysis.Object ||
 		strings.HasPrefix(d.Class, "link-") != strings.HasPrefix(f.Rule, "link-") {
@@ -177,7 +177,7 @@ func same(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
 	}
 	switch {
 	case d.Symbol != "":
-		return (f.Symbol == d.Symbol || f.Demangled != "" && squeeze(f.Demangled) == squeeze(d.Symbol)) &&
+		return (f.Symbol == d.Symbol || f.Demangled != "" && withoutSpaces(f.Demangled) == withoutSpaces(d.Symbol)) &&
 			(d.Version == "" || f.Version == "" || f.Version == d.Version)
 	case d.Version != "":
 		return f.Version == d.Version
@@ -188,7 +188,7 @@ func same(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
 	return false
 }
 
-// merge adds fixes that are not there yet; one that is there verified stands for one that is not.
+// merge adds fixes that are missing. A verified fix replaces an equal one that is not verified.
 func merge(have, more []fix.Fix) []fix.Fix {
 	for _, m := range more {
 		if !slices.ContainsFunc(have, func(h fix.Fix) bool {
@@ -201,7 +201,7 @@ func merge(have, more []fix.Fix) []fix.Fix {
 	return have
 }
 
-// on names some platforms.
+// on formats a list of platforms.
 func on(targets []string) string {
 	const most = 3
 	if len(targets) == 0 {

@@ -12,30 +12,31 @@ import (
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
-// state is what one object shows of a diagnosis on one platform.
+// state is what an object shows about a diagnosis on one platform.
 type state int
 
 const (
-	lacks state = iota // it has nothing that could fail so
-	fine               // it has, and does not fail
-	open               // it has, and whether it fails can't be told
-	bad                // it fails so
+	lacks state = iota // nothing in it could fail in this way
+	fine               // it works
+	open               // whether it fails is not known
+	bad                // it fails in this way
 )
 
-// evidence is that with its words.
+// evidence is a state and its reason.
 type evidence struct {
-	state   state
-	why     string // a clause that begins with the object: "libcufile.so refers to dlopen, and …"
+	state state
+	// A clause that starts with the object: "libcufile.so refers to dlopen, and …".
+	why     string
 	library string
 	object  string
 	target  string
-	exact   bool // the log names this very path
-	always  bool // it holds on every platform, also on those that were not judged
+	exact   bool // the log contains this path
+	always  bool // it holds on every platform, including those that were not checked
 }
 
-// look asks one object about one diagnosis. named: the log names the object; refers: its bindings
-// of the symbol. ok is false where it says nothing.
-func (w *Witness) look(
+// look returns what an object shows about a diagnosis. named: the log names the object; refers:
+// its bindings of the symbol. ok is false if it shows nothing.
+func (w *Matcher) look(
 	p *analyzer.Pass,
 	v *analyzer.View,
 	d *buildlog.Diagnosis,
@@ -83,8 +84,7 @@ func (w *Witness) look(
 	return needs(p, v, d, named)
 }
 
-// provider: a program has to name the library that has a symbol; the library that the linker named
-// is there.
+// provider handles a program that does not link the library of a symbol; that library is v.
 func provider(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
 	if d.Library == "" ||
 		path.Base(d.Library) != path.Base(v.Path) && path.Base(d.Library) != v.SONAME {
@@ -107,7 +107,7 @@ func provider(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
 	}, true
 }
 
-// shouldHave: the library that should have defined a symbol.
+// shouldHave handles the library that should define a symbol.
 func shouldHave(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
 	if d.Version != "" && v.Library.Defines(d.Symbol, d.Version) ||
 		d.Version == "" && v.Library.Defines(d.Symbol, "") {
@@ -133,7 +133,7 @@ func shouldHave(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
 	}, true
 }
 
-// linked: what GNU ld says of a program that links against the object.
+// linked returns what GNU ld reports for a program linked with the object.
 func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) evidence {
 	r := p.Linked(staticlink.GNU, v)
 	out := evidence{state: fine}
@@ -191,7 +191,7 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 	return out
 }
 
-// loaded: what the loader says of the object.
+// loaded returns what the loader reports for the object.
 func loaded(
 	p *analyzer.Pass,
 	v *analyzer.View,
@@ -262,15 +262,15 @@ func loaded(
 	return out
 }
 
-// circular: a loose object is judged on the platforms that have all its versions; that it is bound
-// there tells nothing.
+// circular reports whether a binding proves nothing: a single object is checked on platforms
+// that were chosen because they have all its versions.
 func circular(p *analyzer.Pass, b dynlink.Binding) bool {
 	return b.Import.Version != "" && !p.Requested && p.Facts.Kind != analyzer.KindWheel &&
 		b.Provider != nil &&
 		b.Provider.Kind == dynlink.FromPlatform
 }
 
-// node: a version that some library does not have.
+// node handles a version that a library lacks.
 func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, bool) {
 	if path.Base(d.Library) == path.Base(v.Path) && !named {
 		return evidence{}, false
@@ -328,7 +328,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 	return out, true
 }
 
-// needs: a library that was not found.
+// needs handles a library that was not found.
 func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, bool) {
 	name := path.Base(d.Library)
 	listed := slices.Contains(v.Needed, name)
@@ -358,7 +358,7 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 			name,
 		)
 	case listed && d.Object != "" && !named:
-		// the loader names the program, and what else that loads is not known
+		// the loader names the program, whose other libraries are not known
 		return evidence{}, false
 	case listed:
 		out.state, out.why = fine, fmt.Sprintf("%s needs %s%s", v.Path, name, whoIs(v, name))
@@ -374,7 +374,7 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 	return out, true
 }
 
-// atFault: what is wrong with the file itself.
+// atFault handles an invalid file.
 func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, bool) {
 	if !named {
 		return evidence{}, false
@@ -413,7 +413,7 @@ func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, boo
 	return evidence{state: open, why: v.Path + " was given, but this cannot be seen in it"}, true
 }
 
-// from says who defines what is bound.
+// from returns a clause with the library that defines the symbol.
 func from(b dynlink.Binding) string {
 	if name := providedBy(b); name != "" {
 		return ", which " + name + " has"
@@ -428,7 +428,7 @@ func providedBy(b dynlink.Binding) string {
 	return b.Provider.Names()[0]
 }
 
-// whoIs says where a needed library was found.
+// whoIs returns where a needed library was found.
 func whoIs(v *analyzer.View, name string) string {
 	for _, f := range v.Loading.Found {
 		if slices.Contains(f.Library.Names(), name) {

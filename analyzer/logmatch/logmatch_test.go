@@ -43,12 +43,12 @@ func judge(t *testing.T, a *txtar.Archive) (*analyzer.Report, []buildlog.Diagnos
 	if err != nil || result.Limit != "" {
 		t.Fatalf("%v, limit %q", err, result.Limit)
 	}
-	witness := logmatch.New(result.Diagnoses)
-	r, err := analyzer.New(append(rules.All(), witness.Rule())).Check(context.Background(), in, o)
+	matcher := logmatch.New(result.Diagnoses)
+	r, err := analyzer.New(append(rules.All(), matcher.Rule())).Check(context.Background(), in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, witness.Judge(r)
+	return r, matcher.Diagnoses(r)
 }
 
 // TestStories plays testdata: what was given, a log, and what the one says of the other.

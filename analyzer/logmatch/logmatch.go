@@ -1,13 +1,13 @@
-// Package logmatch holds what a log says against what the artifacts themselves show: the analysis
-// that judges them sees the same failure, or it sees that there is none, or it can't tell.
+// Package logmatch compares the errors in a log with the artifacts: the analysis finds the same
+// error, or that there is none, or cannot determine it.
 //
-//	witness := confirm.New(result.Diagnoses)
-//	report, err := analyzer.New(append(rules.All(), witness.Rule())).Check(ctx, inputs, options)
-//	diagnoses := witness.Judge(report) // each with its Analysis
+//	matcher := logmatch.New(result.Diagnoses)
+//	report, err := analyzer.New(append(rules.All(), matcher.Rule())).Check(ctx, inputs, options)
+//	diagnoses := matcher.Diagnoses(report) // each with its Analysis
 //
-// The witness looks on as a rule that reports nothing, so that it sees every object as it is bound
-// and linked on every platform judged. A log is an outsider's text, and so are the artifacts:
-// neither is believed about the other. What is in neither is undecided, never guessed.
+// A Matcher runs as a rule that reports nothing, so it sees every object as it is loaded and
+// linked on every platform. Both log and artifacts are untrusted. If the artifacts do not
+// contain what a diagnosis is about, it is undecided.
 package logmatch
 
 import (
@@ -22,24 +22,24 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Witness collects what the objects show of each diagnosis. It serves one Check.
-type Witness struct {
+// Matcher collects the evidence for each diagnosis. It is valid for one Check.
+type Matcher struct {
 	diagnoses []buildlog.Diagnosis
 	seen      [][]evidence           // by diagnosis
-	bySymbol  map[string][]int       // diagnoses by the symbol as objects spell it
-	demangled map[string][]demangled // and by a name within a demangled one
-	names     map[string][]int       // by the base name of who asked, or is at fault
+	bySymbol  map[string][]int       // indexes of diagnoses by symbol as in objects
+	demangled map[string][]demangled // by a name in the demangled symbol
+	names     map[string][]int       // indexes of diagnoses by base name of the object
 }
 
-// demangled is a diagnosis whose symbol was printed demangled.
+// demangled is a diagnosis with a demangled symbol.
 type demangled struct {
 	symbol string // without spaces
 	index  int
 }
 
-// New makes a witness of what a log said.
-func New(diagnoses []buildlog.Diagnosis) *Witness {
-	w := &Witness{
+// New returns a Matcher for the diagnoses of a log.
+func New(diagnoses []buildlog.Diagnosis) *Matcher {
+	w := &Matcher{
 		diagnoses: slices.Clone(diagnoses),
 		seen:      make([][]evidence, len(diagnoses)),
 		bySymbol:  map[string][]int{},
@@ -51,7 +51,7 @@ func New(diagnoses []buildlog.Diagnosis) *Witness {
 		if plain(d.Symbol) {
 			w.bySymbol[d.Symbol] = append(w.bySymbol[d.Symbol], i)
 		} else if name := innermost(d.Symbol); name != "" {
-			w.demangled[name] = append(w.demangled[name], demangled{squeeze(d.Symbol), i})
+			w.demangled[name] = append(w.demangled[name], demangled{withoutSpaces(d.Symbol), i})
 		}
 		if d.Object != "" {
 			w.names[path.Base(d.Object)] = append(w.names[path.Base(d.Object)], i)
@@ -60,8 +60,8 @@ func New(diagnoses []buildlog.Diagnosis) *Witness {
 	return w
 }
 
-// Rule is the witness among the rules. It reports nothing.
-func (w *Witness) Rule() *analyzer.Rule {
+// Rule returns the rule that collects evidence. It reports nothing.
+func (w *Matcher) Rule() *analyzer.Rule {
 	return &analyzer.Rule{
 		ID:       "log",
 		Title:    "Diagnosis of a log",
@@ -70,9 +70,9 @@ func (w *Witness) Rule() *analyzer.Rule {
 	}
 }
 
-func (w *Witness) check(p *analyzer.Pass) {
+func (w *Matcher) check(p *analyzer.Pass) {
 	if p.Scenario.Key() != (fix.Scenario{Platform: p.Scenario.Platform}).Key() {
-		return // a fix is being tried
+		return // a fix is being verified
 	}
 	for _, v := range p.Views {
 		named := w.named(v)
@@ -80,7 +80,7 @@ func (w *Witness) check(p *analyzer.Pass) {
 		for i := range w.diagnoses {
 			d := &w.diagnoses[i]
 			isNamed := slices.Contains(named, i)
-			if d.Object != "" && !isNamed && !w.provides(v, d) && !lists(v, d) {
+			if d.Object != "" && !isNamed && !w.provides(v, d) && !needsMissing(v, d) {
 				continue
 			}
 			if e, ok := w.look(p, v, d, isNamed, refers[i]); ok {
@@ -92,8 +92,8 @@ func (w *Witness) check(p *analyzer.Pass) {
 	}
 }
 
-// named are the diagnoses that name an object, by its file or its SONAME.
-func (w *Witness) named(v *analyzer.View) []int {
+// named returns the diagnoses that name an object by file name or SONAME.
+func (w *Matcher) named(v *analyzer.View) []int {
 	out := slices.Clone(w.names[path.Base(v.Path)])
 	if v.SONAME != "" && v.SONAME != path.Base(v.Path) {
 		out = append(out, w.names[v.SONAME]...)
@@ -101,21 +101,22 @@ func (w *Witness) named(v *analyzer.View) []int {
 	return out
 }
 
-// provides tells whether a diagnosis says of the object that it should have defined something.
-func (w *Witness) provides(v *analyzer.View, d *buildlog.Diagnosis) bool {
+// provides reports whether a diagnosis names the object as the library that should define a
+// symbol.
+func (w *Matcher) provides(v *analyzer.View, d *buildlog.Diagnosis) bool {
 	return d.Symbol != "" && d.Library != "" &&
 		(path.Base(d.Library) == path.Base(v.Path) || path.Base(d.Library) == v.SONAME)
 }
 
-// lists tells whether the object needs the library that was not found: the loader names the
-// program, and not who needs it.
-func lists(v *analyzer.View, d *buildlog.Diagnosis) bool {
+// needsMissing reports whether the object needs the library that was not found. The loader
+// names the program instead of the object that needs it.
+func needsMissing(v *analyzer.View, d *buildlog.Diagnosis) bool {
 	return d.Symbol == "" && d.Version == "" && d.Library != "" &&
 		slices.Contains(v.Needed, path.Base(d.Library))
 }
 
-// references are the object's bindings that a diagnosis is about, by diagnosis.
-func (w *Witness) references(v *analyzer.View) map[int][]dynlink.Binding {
+// references returns the object's bindings that each diagnosis is about.
+func (w *Matcher) references(v *analyzer.View) map[int][]dynlink.Binding {
 	out := map[int][]dynlink.Binding{}
 	add := func(i int, b dynlink.Binding) {
 		if d := &w.diagnoses[i]; d.Version == "" || b.Import.Version == "" ||
@@ -134,7 +135,7 @@ func (w *Witness) references(v *analyzer.View) map[int][]dynlink.Binding {
 			if !strings.Contains(b.Import.Name, name) {
 				continue
 			}
-			full := squeeze(analyzer.Demangle(b.Import.Name))
+			full := withoutSpaces(analyzer.Demangle(b.Import.Name))
 			for _, d := range list {
 				if full != "" && (full == d.symbol || strings.HasPrefix(full, d.symbol+"(")) {
 					add(d.index, b)
@@ -147,11 +148,11 @@ func (w *Witness) references(v *analyzer.View) map[int][]dynlink.Binding {
 
 var identifier = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// plain tells whether a symbol is printed as objects have it.
+// plain reports whether a symbol is not demangled.
 func plain(symbol string) bool { return symbol != "" && identifier.FindString(symbol) == symbol }
 
-// innermost is the last name before the arguments of a demangled symbol: it stands in the mangled
-// one too.
+// innermost returns the last name before the arguments of a demangled symbol, which the mangled
+// symbol contains too.
 func innermost(symbol string) string {
 	if i := strings.IndexByte(symbol, '('); i > 0 {
 		symbol = symbol[:i]
@@ -166,5 +167,5 @@ func innermost(symbol string) string {
 	return names[len(names)-1]
 }
 
-// squeeze takes out what demanglers differ in.
-func squeeze(s string) string { return strings.ReplaceAll(s, " ", "") }
+// withoutSpaces removes the differences between demanglers.
+func withoutSpaces(s string) string { return strings.ReplaceAll(s, " ", "") }
