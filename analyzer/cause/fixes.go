@@ -82,9 +82,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		return cmp.Or(
 			b.clears-a.clears,
 			boolRank(b.Verified)-boolRank(a.Verified),
-			boolRank(strings.Contains(string(a.Command), folderMark))-
-				boolRank(strings.Contains(string(b.Command), folderMark)),
-			effort(a.Kind)-effort(b.Kind),
+			g.effort(a.Kind)-g.effort(b.Kind),
 		)
 	})
 	out = []result.CauseFix{}
@@ -234,9 +232,6 @@ func (m *merged) change() fix.Change {
 	return m.changes.Change()
 }
 
-// folderMark stands in commands for a folder that only the user knows.
-const folderMark = "DIR/"
-
 // none marks requirements without a common version: they contradict each other.
 const none = "!"
 
@@ -244,12 +239,50 @@ func (m *merged) unusable() bool {
 	return m.Requirement == none || m.Kind == fix.KindSymver && len(m.commands.list) > maxCommands
 }
 
-// join makes one command of those of several findings: patchelf commands that differ in the file
-// alone, and installations of packages, become one command; others are lines.
+// join makes one command of those of several findings. Steps that all begin or end with, like the
+// extraction of the wheel, are done once. patchelf commands that differ in the file alone, and
+// installations of packages, become one command; others are lines.
 func join(commands []shellword.Line) shellword.Line {
 	if len(commands) == 1 {
 		return commands[0]
 	}
+	steps := make([][]shellword.Line, len(commands))
+	for i, c := range commands {
+		steps[i] = shellword.Steps(c)
+	}
+	first, last := steps[0], slices.Clone(steps[0])
+	slices.Reverse(last)
+	head, tail := len(first), len(first)
+	for _, s := range steps[1:] {
+		reversed := slices.Clone(s)
+		slices.Reverse(reversed)
+		head = min(head, common(first, s))
+		tail = min(tail, common(last, reversed))
+	}
+	var middle []shellword.Line
+	for _, s := range steps {
+		if head+tail < len(s) {
+			middle = append(middle, s[head:len(s)-tail]...)
+		}
+	}
+	lines := mergeFiles(middle)
+	if head+tail == 0 {
+		return shellword.Join(lines[:min(len(lines), maxCommands)], "\n")
+	}
+	return shellword.Join(slices.Concat(first[:head], lines, first[len(first)-tail:]), " && ")
+}
+
+// common is the number of elements that two lists begin with.
+func common(a, b []shellword.Line) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// mergeFiles joins patchelf commands that differ in the file alone, and installations of packages.
+func mergeFiles(commands []shellword.Line) []shellword.Line {
 	var prefixes set[shellword.Line]
 	files := map[shellword.Line][]shellword.Line{}
 	for _, c := range commands {
@@ -257,7 +290,7 @@ func join(commands []shellword.Line) shellword.Line {
 		switch prefix := install.FindString(string(c)); {
 		case prefix != "":
 			i = len(prefix)
-		case strings.HasPrefix(string(c), "patchelf ") && !strings.Contains(string(c), " && "):
+		case strings.HasPrefix(string(c), "patchelf "):
 			words := shellword.Words(c)
 			i = len(c) - len(words[len(words)-1]) - 1
 		}
@@ -269,10 +302,10 @@ func join(commands []shellword.Line) shellword.Line {
 		}
 	}
 	var lines []shellword.Line
-	for _, p := range prefixes.list[:min(len(prefixes.list), maxCommands)] {
+	for _, p := range prefixes.list {
 		lines = append(lines, shellword.Join(append([]shellword.Line{p}, files[p]...), " "))
 	}
-	return shellword.Join(lines, "\n")
+	return lines
 }
 
 var platformTag = lazyregexp.New(`(?:--platform-tag[ =]|Tag: [\w.]+-[\w.]+-)(?:many|musl)linux_(\d+)_(\d+)`)
@@ -288,8 +321,12 @@ func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// effort orders kinds of fixes by what they cost the author, the least first.
-func effort(kind string) int {
+// effort orders kinds of fixes by what they cost the author, the least first. Where a linker does
+// not find what a library needs, an edit of the library serves all of its users.
+func (g *group) effort(kind string) int {
+	if g.kind == linkPath && kind == fix.KindPatchelf {
+		return -1
+	}
 	return slices.Index([]string{
 		fix.KindPlatformTag, fix.KindDependency, fix.KindPin, fix.KindLinkFlag,
 		fix.KindPatchelf, fix.KindEnvironment, fix.KindImage, fix.KindSymver, fix.KindRebuild,

@@ -49,7 +49,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		var names []string
 		for _, u := range a.Unresolved {
 			if u.Direct && errors.Is(u.Err, packages.ErrUnknown) &&
-				!slices.Contains(told, u.Package) &&
+				!slices.Contains(told, u.Package) && !s.known(u.Package) &&
 				(s.mayDepend(a, u.Package, found) || a.Given[u.Package] != "" &&
 					(len(found) > 0 || !s.judge.options.NoIndex)) {
 				names = append(names, u.Package)
@@ -66,6 +66,14 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			r.AddNote("could not look up " + list + ": no such package or version in the index")
 		}
 	}
+}
+
+// known reports whether a release of a package was looked up at the other end of the range: the
+// oldest version often has no wheel.
+func (s *Session) known(name string) bool {
+	return slices.ContainsFunc(s.baseline.packages, func(a *packageSet) bool {
+		return a.Release(name) != nil
+	})
 }
 
 // mayDepend reports whether a finding may be due to a package of which nothing is known: a library

@@ -84,10 +84,13 @@ func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, er
 
 // defaultTargets picks the platforms of one architecture that the artifact claims by itself.
 func defaultTargets(f *facts.Artifact, arch string) []Target {
-	if p := claimed(f, arch); p != nil {
-		return []Target{{Platform: p}}
-	}
 	var out []Target
+	for _, p := range claimed(f, arch) {
+		out = append(out, Target{Platform: p})
+	}
+	if out != nil {
+		return out
+	}
 	for _, libc := range f.Libcs(arch) {
 		var newest *platform.Platform
 		before := len(out)
@@ -107,13 +110,13 @@ func defaultTargets(f *facts.Artifact, arch string) []Target {
 	return out
 }
 
-// claimed is the oldest platform among the wheel's tags for an architecture, which is where pip
-// installs the wheel; nil when no tag names one.
-func claimed(f *facts.Artifact, arch string) *platform.Platform {
+// claimed are the oldest platforms among the wheel's tags for an architecture, which is where pip
+// installs the wheel: one for each C library, in the order of the tags. There is none when no tag
+// names one.
+func claimed(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
 	if f.Wheel == nil {
 		return nil
 	}
-	var oldest *platform.Platform
 	for _, t := range f.Wheel.Tags {
 		if !strings.HasPrefix(t.Platform, "manylinux") &&
 			!strings.HasPrefix(t.Platform, "musllinux") {
@@ -123,8 +126,12 @@ func claimed(f *facts.Artifact, arch string) *platform.Platform {
 		if err != nil || p.Arch != arch || !strings.HasSuffix(t.Platform, "_"+arch) {
 			continue
 		}
-		if oldest == nil || OlderRelease(p.LibcVersion, oldest.LibcVersion) {
-			oldest = p
+		at := slices.IndexFunc(oldest, func(q *platform.Platform) bool { return q.Libc == p.Libc })
+		switch {
+		case at < 0:
+			oldest = append(oldest, p)
+		case OlderRelease(p.LibcVersion, oldest[at].LibcVersion):
+			oldest[at] = p
 		}
 	}
 	return oldest

@@ -188,15 +188,20 @@ func compareReleases(a, b string) int {
 	return v.Compare(w)
 }
 
-// convert returns a Release that the caller may modify.
-func convert(f *historydata.File, r *historydata.Release) *Release {
-	out := &Release{Name: r.Name, Version: r.Version, Known: true}
+// requires are what a release of the history requires.
+func requires(r *historydata.Release) (out []pkgmeta.Requirement) {
 	for _, text := range r.Requires {
 		// a test checks that every requirement parses
 		if q, err := pkgmeta.ParseRequirement(text); err == nil {
-			out.Requires = append(out.Requires, q)
+			out = append(out, q)
 		}
 	}
+	return out
+}
+
+// convert returns a Release that the caller may modify.
+func convert(f *historydata.File, r *historydata.Release) *Release {
+	out := &Release{Name: r.Name, Version: r.Version, Known: true, Requires: requires(r)}
 	for i := range r.Libraries {
 		l := &r.Libraries[i]
 		exports, err := f.Exports(l)

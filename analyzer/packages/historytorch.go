@@ -130,6 +130,16 @@ func (Embedded) torchVariant(base, local string, on Target) (*Release, error) {
 	return r, nil
 }
 
+// TorchCUDA is the CUDA version that a release of torch on the package index was built for, as local
+// versions write it: "cu126". It is "" where that is not known.
+func TorchCUDA(version, arch string) string {
+	_, plain, err := find("torch", version, On{Arch: arch})
+	if err != nil {
+		return ""
+	}
+	return cudaOf(requires(plain))
+}
+
 func torchLibraries(lists ...[]string) []Library {
 	var libraries []Library
 	for _, name := range slices.Concat(lists...) {

@@ -8,7 +8,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 var bundledLibraryNotReachable = &analyzer.Rule{
@@ -90,13 +89,9 @@ func checkReachable(p *analyzer.Pass) {
 					fixes,
 					fix.Candidate{
 						Fix: fix.Fix{
-							Kind:  fix.KindPatchelf,
-							Title: "Set a RUNPATH that leads to the library",
-							Command: "patchelf --set-rpath " + shellword.Quote(
-								to,
-							) + " " + quoted(
-								v.Path,
-							),
+							Kind:    fix.KindPatchelf,
+							Title:   "Set a RUNPATH that leads to the library",
+							Command: edit(p, v.Path, setRunPath(to)),
 						},
 						Change: fix.SetRunPath{Object: v.Path, RunPath: to},
 					},

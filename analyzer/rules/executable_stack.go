@@ -80,7 +80,7 @@ func checkExecutableStack(p *analyzer.Pass) {
 				Fix: fix.Fix{
 					Kind:    fix.KindPatchelf,
 					Title:   "Clear the flag in the finished file",
-					Command: "patchelf --clear-execstack " + quoted(v.Path),
+					Command: edit(p, v.Path, "patchelf --clear-execstack"),
 				},
 			},
 		)

@@ -217,8 +217,8 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 		fixes = append(fixes, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:        fix.KindEnvironment,
-				Title:       "Install the CUDA build of torch instead, from an index that has it",
-				Command:     "pip install --force-reinstall --no-deps " + shellword.Quote(want),
+				Title:       "Install the CUDA build of torch instead",
+				Command:     cudaTorch(p, plain),
 				Requirement: want,
 				Cost:        []string{"needs an NVIDIA GPU"},
 			},
@@ -226,6 +226,15 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 		})
 	}
 	return fixes
+}
+
+// cudaTorch is the command that replaces the installed build of torch by the CUDA build that was
+// published with a release. pip keeps torch 2.7.0+rocm6.3 where torch==2.7.0 is asked for, and does
+// not know which index has which build; uv knows the indexes of PyTorch by the name of the build.
+func cudaTorch(p *analyzer.Pass, version string) shellword.Line {
+	return "uv pip install --no-deps --reinstall-package torch --torch-backend " +
+		shellword.Quote(or(packages.TorchCUDA(version, p.Platform.Arch), "auto")) + " " +
+		shellword.Quote("torch=="+version)
 }
 
 // rebuildFor returns the command that builds the artifact for a GPU stack.

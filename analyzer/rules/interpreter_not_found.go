@@ -68,7 +68,7 @@ func checkInterpreter(p *analyzer.Pass) {
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
 						Title:   "Set the standard dynamic linker",
-						Command: "patchelf --set-interpreter " + shellword.Quote(usual) + " " + quoted(v.Path),
+						Command: edit(p, v.Path, "patchelf --set-interpreter "+shellword.Quote(usual)),
 					},
 				},
 			)

@@ -113,19 +113,16 @@ func (l *linkPlan) candidates() []fix.Candidate {
 		}
 	}
 	out := []fix.Candidate{l.partly(flags)}
-	if edit := (fix.All{}); l.editing && !with.AllowShlibUndefined {
+	if changes := (fix.All{}); l.editing && !with.AllowShlibUndefined {
 		var commands []shellword.Line
 		title := "Add the DT_NEEDED entries to the library; its users then need no flags"
 		if len(l.with.Libraries) > 0 {
-			commands = append(commands, addNeeded(l.with.Libraries, l.view.Path))
-			edit = append(edit, fix.AddNeeded{Object: l.view.Path, Libraries: l.with.Libraries})
+			commands = append(commands, addNeeded(l.with.Libraries))
+			changes = append(changes, fix.AddNeeded{Object: l.view.Path, Libraries: l.with.Libraries})
 		}
 		if l.runPath != "" { // patchelf 0.12 loses one of two edits
-			commands = append(
-				commands,
-				"patchelf --set-rpath "+shellword.Quote(l.runPath)+" "+quoted(l.view.Path),
-			)
-			edit = append(edit, fix.SetRunPath{Object: l.view.Path, RunPath: l.runPath})
+			commands = append(commands, setRunPath(l.runPath))
+			changes = append(changes, fix.SetRunPath{Object: l.view.Path, RunPath: l.runPath})
 			title = "Set a RUNPATH in the library, for the linker and the loader"
 		}
 		out = append(
@@ -135,9 +132,9 @@ func (l *linkPlan) candidates() []fix.Candidate {
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
 						Title:   title,
-						Command: shellword.Join(commands, " && "),
+						Command: edit(l.p, l.view.Path, commands...),
 					},
-					Change: edit,
+					Change: changes,
 				},
 			),
 		)
@@ -168,56 +165,82 @@ func (l *linkPlan) title(with fix.LinkWith) string {
 	switch {
 	case with.AllowShlibUndefined:
 		return "Allow undefined symbols of shared libraries at link time; the loader binds them"
-	case len(with.Libraries) == 0 && l.p.Facts.Kind == analyzer.KindObject:
+	case len(with.Libraries) == 0:
 		return "Users of the library must link with -rpath-link and the folder of the needed " +
 			"library"
-	case len(with.Libraries) == 0:
-		return "Users of the library must link with -rpath-link (DIR is the folder of the artifact)"
 	case with.Last:
 		return "Users of the library must link with these flags, after the library"
 	}
 	return "Users of the library must link with these flags"
 }
 
-// flags returns the assignments of LDFLAGS and LDLIBS, for a shell or a Makefile. It is "" if a
-// name has a character that one of them interprets: make passes the values to another shell.
+// flags returns the assignments of LDFLAGS and LDLIBS for a shell. It is "" if a name has a
+// character that a shell, make or a build system interprets: make passes the values to another
+// shell. It is "" too if nobody knows where the folders of the artifact are on a user's system.
 func (l *linkPlan) flags(with fix.LinkWith) shellword.Line {
-	var first, named []string
+	var first []shellword.Line
+	var named []string
 	for _, s := range with.Libraries {
 		if there := l.p.LinkSystem().Elsewhere(s); there != nil && l.p.Platform.Library(s) == nil {
-			first = withName(first, "-L"+l.directory(path.Dir(there.Path)))
+			dir := l.directory(path.Dir(there.Path))
+			if dir == "" {
+				return ""
+			}
+			if flag := "-L" + dir; !slices.Contains(first, flag) {
+				first = append(first, flag)
+			}
 		}
 		named = append(named, l.p.LinkSystem().Flag(s))
 	}
-	for _, dir := range with.RPathLink {
-		first = append(first, "-Wl,-rpath-link,"+l.directory(dir))
+	for _, path := range with.RPathLink {
+		dir := l.directory(path)
+		if dir == "" {
+			return ""
+		}
+		first = append(first, "-Wl,-rpath-link,"+dir)
+	}
+	libraries := shellword.Plain(named)
+	if named != nil && libraries == "" {
+		return ""
 	}
 	if !with.Last && named != nil {
-		first = append(append(first, "-Wl,--no-as-needed"), named...)
+		first = append(first, "-Wl,--no-as-needed", libraries)
 	}
 	if with.AllowShlibUndefined {
 		first = append(first, "-Wl,--allow-shlib-undefined")
 	}
-	if shellword.Plain(slices.Concat(first, named)) == "" {
-		return ""
-	}
 	var out []shellword.Line
 	if len(first) > 0 {
-		out = append(out, `LDFLAGS="`+shellword.Plain(first)+`"`)
+		out = append(out, `LDFLAGS="`+shellword.Join(first, " ")+`"`)
 	}
 	if named != nil && with.Last {
-		out = append(out, `LDLIBS="-Wl,--push-state,--no-as-needed `+shellword.Plain(named)+
-			` -Wl,--pop-state"`)
+		out = append(out, `LDLIBS="-Wl,--push-state,--no-as-needed `+libraries+` -Wl,--pop-state"`)
 	}
 	return shellword.Join(out, " ")
 }
 
-// directory returns a folder for a command of the user. Folders of an artifact are below DIR.
-func (l *linkPlan) directory(dir string) string {
-	if l.p.Facts.Kind != analyzer.KindObject {
-		dir = "DIR/" + dir
+// sitePackages is the folder of installed wheels, for a shell.
+const sitePackages shellword.Line = "$(python -c 'import sysconfig; " +
+	`print(sysconfig.get_path("platlib"))')`
+
+// directory returns a folder as the users of the library can name it in LDFLAGS: that of a loose file as
+// it is, and those of a wheel or a package of a distribution where they are installed. It is "" for
+// folders of other archives, and for names that a shell or make interprets.
+func (l *linkPlan) directory(dir string) shellword.Line {
+	word := shellword.Plain([]string{dir})
+	switch {
+	case word == "", strings.Contains(dir, ".data/"):
+		return ""
+	case l.p.Facts.Kind == analyzer.KindObject:
+		return word
+	case l.p.Facts.Kind == analyzer.KindWheel:
+		return sitePackages + "/" + word
+	case l.p.Facts.Conda():
+		return "$CONDA_PREFIX/" + word
+	case l.p.Facts.Packaged():
+		return "/" + word
 	}
-	return dir
+	return ""
 }
 
 // newerSystem returns the oldest release of the same distribution, of Debian for a policy, on which
@@ -301,13 +324,4 @@ func linkFlags(sonames []string) shellword.Line {
 		flags += " " + shellword.Quote("-l"+name)
 	}
 	return flags
-}
-
-// addNeeded returns the command that adds DT_NEEDED entries.
-func addNeeded(sonames []string, object string) shellword.Line {
-	var cmd shellword.Line = "patchelf"
-	for _, s := range sonames {
-		cmd += " --add-needed " + shellword.Quote(s)
-	}
-	return cmd + " " + quoted(object)
 }

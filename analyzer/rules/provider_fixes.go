@@ -232,9 +232,48 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 				shellword.Quote("quay.io/pypa/"+policy+"_"+p.Platform.Arch),
 		}}}
 	}
+	if c := withoutLibc(p); c != nil {
+		return c
+	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind:    fix.KindRebuild,
 		Title:   fmt.Sprintf("Build a wheel for %s (%s_%s)", p.Platform.Libc, policy, p.Platform.Arch),
 		Command: buildImage(builder, p.Platform.Arch, policy),
 	}}}
+}
+
+// withoutLibc returns the fix for a wheel with tags of both C libraries: it removes those of the C
+// library of the platform. It returns nil for other wheels.
+func withoutLibc(p *analyzer.Pass) []fix.Candidate {
+	if p.Requested {
+		return nil
+	}
+	var kept []string
+	var on *platform.Platform
+	dropped := false
+	for _, t := range p.Facts.Wheel.Tags {
+		q, err := platform.Lookup(t.Platform, p.Platform.Arch)
+		switch {
+		case err != nil:
+		case q.Libc == p.Platform.Libc:
+			dropped = true
+		default:
+			kept = withName(kept, t.Platform)
+			if on == nil || analyzer.OlderRelease(q.LibcVersion, on.LibcVersion) {
+				on = q
+			}
+		}
+	}
+	if !dropped || on == nil {
+		return nil
+	}
+	return []fix.Candidate{{
+		Fix: fix.Fix{
+			Kind:    fix.KindPlatformTag,
+			Title:   "Remove the tags for " + p.Platform.Libc,
+			Command: retag(p, pkgmeta.Tag{Platform: strings.Join(kept, ".")}),
+			Cost:    []string{"pip no longer installs it where the C library is " + p.Platform.Libc},
+		},
+		Change: fix.Retag{Platform: on.Name + "/" + on.Arch},
+	}}
 }

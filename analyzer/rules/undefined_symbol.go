@@ -12,7 +12,6 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 var undefinedSymbol = &analyzer.Rule{
@@ -84,6 +83,9 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				break
 			}
 			i := b.Import
+			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) {
+				continue
+			}
 			f := analyzer.Finding{
 				Object:  v.Path,
 				Symbol:  i.Name,
@@ -106,9 +108,6 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			}
 			fixes := slices.Clone(elsewhereInPackage)
 			owners := platform.Providers(p.Platform, i.Name)
-			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) {
-				continue
-			}
 			switch other := elsewhere(p, v, i.Name); {
 			case private(p, b):
 				f.Message = fmt.Sprintf(
@@ -160,7 +159,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 						Fix: fix.Fix{
 							Kind:    fix.KindPatchelf,
 							Title:   "Add the DT_NEEDED entry to the finished file",
-							Command: addNeeded([]string{owner}, v.Path),
+							Command: edit(p, v.Path, addNeeded([]string{owner})),
 						},
 						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}},
 					},
@@ -205,7 +204,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 						Fix: fix.Fix{
 							Kind:    fix.KindPatchelf,
 							Title:   "Add the DT_NEEDED entry to the finished file",
-							Command: addNeeded([]string{soname}, v.Path),
+							Command: edit(p, v.Path, addNeeded([]string{soname})),
 						},
 						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
 					},
@@ -396,7 +395,7 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 		Fix: fix.Fix{
 			Kind:    fix.KindPatchelf,
 			Title:   "Add the DT_NEEDED entry",
-			Command: addNeeded([]string{soname}, v.Path),
+			Command: edit(p, v.Path, addNeeded([]string{soname})),
 		},
 		Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
 	}
@@ -407,7 +406,7 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 			path.Dir(l.Path),
 		) { // patchelf 0.12 loses one of two edits
 		c.Fix.Title = "Add the DT_NEEDED entry and a RUNPATH to the library"
-		c.Fix.Command += " && patchelf --set-rpath " + shellword.Quote(to) + " " + quoted(v.Path)
+		c.Fix.Command = edit(p, v.Path, addNeeded([]string{soname}), setRunPath(to))
 		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
 	}
 	return c

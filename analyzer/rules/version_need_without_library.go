@@ -77,7 +77,7 @@ func checkVersionNeed(p *analyzer.Pass) {
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
 						Title:   "Add the DT_NEEDED entry again",
-						Command: addNeeded([]string{need.Library}, v.Path),
+						Command: edit(p, v.Path, addNeeded([]string{need.Library})),
 					},
 					Change: fix.AddNeeded{Object: v.Path, Libraries: []string{need.Library}},
 				},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -52,9 +53,61 @@ func tagsAgree(p *analyzer.Pass) bool {
 		!in.WheelFile.Compressed && slices.Equal(tagSet(in.WheelFile.Tags), tagSet(p.Facts.Wheel.Tags))
 }
 
-// extract returns the command that extracts the wheel, even if its RECORD is wrong.
+// edit returns the command that edits an object of the artifact: programs with their options, to
+// which the name of the object is added. A wheel and a Debian package are extracted and packed
+// again; of other archives it is the path in the extracted archive.
+func edit(p *analyzer.Pass, object string, programs ...shellword.Line) shellword.Line {
+	file := shellword.Quote(shellword.File(object))
+	var before, after []shellword.Line
+	switch {
+	case p.Facts.Kind == analyzer.KindObject:
+		file = quoted(object)
+	case p.Facts.Wheel != nil:
+		file = folderOf(p) + "/" + file
+		before, after = []shellword.Line{extract(p)}, []shellword.Line{pack(p)}
+	case p.Facts.Format == unpack.FormatDeb:
+		file = "unpacked/" + file
+		before = []shellword.Line{"dpkg-deb -R " + quoted(p.Facts.Path) + " unpacked"}
+		after = []shellword.Line{"dpkg-deb -b unpacked " + quoted(p.Facts.Path)}
+	}
+	commands := before
+	for _, x := range programs {
+		commands = append(commands, x+" "+file)
+	}
+	return shellword.Join(append(commands, after...), " && ")
+}
+
+// addNeeded adds DT_NEEDED entries. It is for edit.
+func addNeeded(sonames []string) shellword.Line {
+	var command shellword.Line = "patchelf"
+	for _, s := range sonames {
+		command += " --add-needed " + shellword.Quote(s)
+	}
+	return command
+}
+
+// setRunPath sets DT_RUNPATH. It is for edit.
+func setRunPath(to string) shellword.Line { return "patchelf --set-rpath " + shellword.Quote(to) }
+
+// extract returns the command that extracts the wheel. "wheel unpack" rejects a wheel whose RECORD is
+// wrong. zipfile does not, but drops the permissions of programs.
 func extract(p *analyzer.Pass) shellword.Line {
-	return "python -m zipfile -e " + quoted(p.Facts.Path) + " " + folderOf(p)
+	in := p.Facts.Inside
+	if in == nil || !in.NoRecord && in.RecordError == "" &&
+		len(in.Missing)+len(in.Unlisted)+len(in.Changed) == 0 {
+		return "wheel unpack " + quoted(p.Facts.Path)
+	}
+	command := "python -m zipfile -e " + quoted(p.Facts.Path) + " " + folderOf(p)
+	var programs []shellword.Line
+	for _, v := range p.Views {
+		if v.Interp != "" {
+			programs = append(programs, folderOf(p)+"/"+shellword.Quote(v.Path))
+		}
+	}
+	if programs != nil {
+		command += " && chmod +x " + shellword.Join(programs, " ")
+	}
+	return command
 }
 
 // pack returns the command that packs the extracted wheel and writes its RECORD.

@@ -150,6 +150,20 @@ func Words(line Line) []Line {
 	return words
 }
 
+// Steps splits a line at its "&&".
+func Steps(line Line) []Line {
+	var steps []Line
+	var step []Line
+	for _, word := range Words(line) {
+		if word == "&&" {
+			steps, step = append(steps, Join(step, " ")), nil
+			continue
+		}
+		step = append(step, word)
+	}
+	return append(steps, Join(step, " "))
+}
+
 // printable reports whether a word can be shown as it is.
 func printable(word string) bool {
 	return utf8.ValidString(word) && !strings.ContainsFunc(word, func(r rune) bool {

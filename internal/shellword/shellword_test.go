@@ -91,6 +91,18 @@ func TestWords(t *testing.T) {
 	}
 }
 
+func TestSteps(t *testing.T) {
+	for command, want := range map[shellword.Line][]shellword.Line{
+		"":                        {""},
+		"a b":                     {"a b"},
+		"a 'x && y' && b  c && d": {"a 'x && y'", "b c", "d"},
+	} {
+		if got := shellword.Steps(command); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+}
+
 // run types a command into bash, which knows one program: it returns the arguments of each call.
 func run(t testing.TB, command shellword.Line) [][]string {
 	t.Helper()
