@@ -300,10 +300,14 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 		)
 	case fix.KindPatchelf:
 		for command := range strings.SplitSeq(string(x.Command), " && ") {
-			if m := addNeeded.FindStringSubmatch(command); m != nil {
-				c.objects[f.Object] += "needed " + m[1] + "\n"
-			} else {
-				c.objects[f.Object] += "runpath " + setPath.FindStringSubmatch(command)[1] + "\n"
+			added, path := addNeeded.FindStringSubmatch(command), setPath.FindStringSubmatch(command)
+			switch {
+			case added != nil:
+				c.objects[f.Object] += "needed " + added[1] + "\n"
+			case path != nil:
+				c.objects[f.Object] += "runpath " + path[1] + "\n"
+			case !strings.HasPrefix(command, "wheel ") && !strings.HasPrefix(command, "python -m zipfile "):
+				panic(command)
 			}
 		}
 	case fix.KindLinkFlag:

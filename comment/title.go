@@ -2,7 +2,7 @@ package comment
 
 import (
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -72,7 +72,7 @@ func objects(r *analyzer.Report) int {
 func targetNames(r *analyzer.Report) []string {
 	var names []string
 	for _, t := range r.Targets {
-		names = append(names, cause.PlatformName(t.Name))
+		names = append(names, platform.Title(t.Name))
 	}
 	return distinct(names)
 }

@@ -49,7 +49,7 @@ func evidence(g *group) []result.Evidence {
 	systems := map[string]int{} // that have a version: the row that decides is the rarest
 	if g.kind == tooNew {
 		for _, r := range rows {
-			systems[r.version] = len(platform.WithVersions(architecture(g.all[0].Target), r.version))
+			systems[r.version] = len(platform.WithVersions(platform.Architecture(g.all[0].Target), r.version))
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *row) int {

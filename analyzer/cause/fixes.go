@@ -73,7 +73,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			loader += boolRank(!fromLinker(f))
 		}
 		for _, m := range list {
-			if m.ofLoader && m.Kind == fix.KindImage && m.clears >= loader {
+			if m.ofLoader && (m.Kind == fix.KindImage || m.Kind == fix.KindSymver) && m.clears >= loader {
 				m.clears = len(g.all)
 			}
 		}
@@ -82,6 +82,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		return cmp.Or(
 			b.clears-a.clears,
 			boolRank(b.Verified)-boolRank(a.Verified),
+			boolRank(a.Conflicts())-boolRank(b.Conflicts()),
 			g.effort(a.Kind)-g.effort(b.Kind),
 		)
 	})

@@ -144,7 +144,7 @@ func (s *sorter) lacks(target, version string) bool {
 	key := [2]string{target, version}
 	known, ok := s.nodes[key]
 	if !ok {
-		p, err := platform.Lookup(target, architecture(target))
+		p, err := platform.Lookup(target, platform.Architecture(target))
 		known = err == nil && !p.HasVersion(version)
 		s.nodes[key] = known
 	}

@@ -1,8 +1,6 @@
 package cause
 
 import (
-	"strings"
-
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -39,7 +37,7 @@ func platforms(g *group) (fails, works []string) {
 			on[name] = true
 		}
 		if arch == "" {
-			arch = architecture(f.Target)
+			arch = platform.Architecture(f.Target)
 		}
 	}
 	for _, d := range reference {
@@ -62,43 +60,4 @@ func platforms(g *group) (fails, works []string) {
 		works = nil
 	}
 	return fails, works
-}
-
-// architecture is that of a target's name, x86_64 where it has none.
-func architecture(target string) string {
-	if _, arch, ok := strings.Cut(target, "/"); ok {
-		return arch
-	}
-	for _, a := range platform.Architectures() {
-		if strings.HasSuffix(target, "_"+a) {
-			return a
-		}
-	}
-	return "x86_64"
-}
-
-// PlatformName is a target by the name that people use: "Debian 11" for debian11, "manylinux2014"
-// for manylinux_2_17_x86_64.
-func PlatformName(target string) string {
-	name := strings.TrimSuffix(target, "_"+architecture(target))
-	name, _, _ = strings.Cut(name, "/")
-	for _, maker := range [][2]string{
-		{"debian", "Debian "}, {"ubuntu", "Ubuntu "}, {"rhel", "RHEL "}, {"alpine", "Alpine "},
-		{"centos", "CentOS "}, {"amazonlinux", "Amazon Linux "}, {"sles", "SLES "},
-	} {
-		if version, ok := strings.CutPrefix(name, maker[0]); ok {
-			return maker[1] + version
-		}
-	}
-	if old := legacyTags[name]; old != "" {
-		return old
-	}
-	return name
-}
-
-// legacyTags are the names of PEP 513, 571 and 599 for tags of PEP 600.
-var legacyTags = map[string]string{
-	"manylinux_2_5":  "manylinux1",
-	"manylinux_2_12": "manylinux2010",
-	"manylinux_2_17": "manylinux2014",
 }

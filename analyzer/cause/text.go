@@ -132,7 +132,7 @@ func (t text) neededTag() string {
 	for _, x := range t.cause.Fixes {
 		if x.Kind == fix.KindPlatformTag {
 			if tag := anyTag.FindString(x.Title + " " + string(x.Command)); tag != "" {
-				return PlatformName(strings.TrimSuffix(tag, "_"+architecture(t.all[0].Target)))
+				return platform.Title(strings.TrimSuffix(tag, "_"+platform.Architecture(t.all[0].Target)))
 			}
 		}
 	}
@@ -142,10 +142,10 @@ func (t text) neededTag() string {
 			versions.add(f.Version)
 		}
 	}
-	arch := architecture(t.all[0].Target)
+	arch := platform.Architecture(t.all[0].Target)
 	for _, p := range platform.WithVersions(arch, versions.list...) {
 		if p.Kind == platform.Policy {
-			return PlatformName(p.Name)
+			return platform.Title(p.Name)
 		}
 	}
 	return ""
@@ -357,7 +357,7 @@ func (t text) abi3() string {
 // target is the platform of the first finding.
 func (t text) target() string {
 	if target := t.all[0].Target; target != "" {
-		return PlatformName(target)
+		return platform.Title(target)
 	}
 	return "the platform"
 }
@@ -432,7 +432,10 @@ func (t text) action() (result.Actor, string) {
 		result.Installer: "Whoever installs " + t.what(),
 		result.Upstream:  "The author of " + t.subject,
 	}[actor]
-	return actor, who + " has to " + do + "."
+	if t.cause.Severity == result.Error {
+		return actor, who + " has to " + do + "."
+	}
+	return actor, who + " should " + do + "."
 }
 
 // task is who has to act, and what.
@@ -452,12 +455,18 @@ func (t text) task() (result.Actor, string) {
 		if t.artifact.wheel() && t.claimed() {
 			return result.Builder, "correct the tag or build on an older system"
 		}
+		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindSymver {
+			return result.Builder, "use the older versions of these symbols or build on an older system"
+		}
 		return result.Builder, "build on an older system"
 	case wrongLibc:
 		return result.Builder, "publish a build for " + t.subject
 	case otherVersions:
 		return result.Installer, "install the versions that it requires"
 	case wrongPackage:
+		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindEnvironment {
+			return result.Installer, "install versions that fit each other"
+		}
 		if t.given() {
 			return result.Installer, "choose another version of " + t.subject
 		}

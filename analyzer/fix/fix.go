@@ -8,7 +8,12 @@
 // It runs nothing and knows no rule; the analyzer verifies.
 package fix
 
-import "github.com/compat-app/compat/internal/shellword"
+import (
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/internal/shellword"
+)
 
 // Kinds of fixes.
 const (
@@ -39,6 +44,16 @@ type Fix struct {
 	// Change is the edit that was tried, so that it can be tried with others; nil where the model
 	// can't apply the fix.
 	Change Change `json:"-"`
+}
+
+// ConflictsWith begins a cost: a requirement that is not met with the fix.
+const ConflictsWith = "conflicts with "
+
+// Conflicts reports whether an installer rejects the versions that are left with the fix.
+func (f Fix) Conflicts() bool {
+	return slices.ContainsFunc(f.Cost, func(s string) bool {
+		return strings.HasPrefix(s, ConflictsWith)
+	})
 }
 
 // Candidate is a fix before it was tried. A nil Change can't be applied in the model (change the

@@ -72,7 +72,7 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 		fix.Candidate{
 			Fix: fix.Fix{
 				Kind:  fix.KindImage,
-				Title: "Build on " + p.Platform.Name + " or an older system",
+				Title: "Build on " + platform.Title(p.Platform.Name) + " or an older system",
 			},
 		},
 	)

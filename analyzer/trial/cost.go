@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
@@ -38,9 +39,9 @@ func conflicts(sets []*packages.Set) []string {
 
 func conflictText(x packages.Conflict) string {
 	if x.By == packages.Artifact {
-		return "conflicts with the artifact's own requirement " + x.Requirement
+		return fix.ConflictsWith + "the artifact's own requirement " + x.Requirement
 	}
-	return "conflicts with " + x.By + ", which requires " + x.Requirement
+	return fix.ConflictsWith + x.By + ", which requires " + x.Requirement
 }
 
 func newConflicts(now, known []string) []string {

@@ -84,7 +84,11 @@ func (p *planner) verify(c *result.Cause) error {
 	}
 	all := func(x result.CauseFix) int { return min(x.Clears/max(len(c.Findings), 1), 1) }
 	slices.SortStableFunc(kept, func(a, b result.CauseFix) int {
-		return cmp.Or(all(b)-all(a), truth(b.Verified)-truth(a.Verified))
+		return cmp.Or(
+			all(b)-all(a),
+			truth(b.Verified)-truth(a.Verified),
+			truth(a.Conflicts())-truth(b.Conflicts()),
+		)
 	})
 	c.Fixes = distinct(kept)
 	c.Together = len(c.Fixes) > 1 && all(c.Fixes[0]) == 0
@@ -143,9 +147,28 @@ func (p *planner) plan() error {
 			return err
 		}
 		out.Verified = o != nil && !p.errorsLeft(o, out.Leaves)
+		for i := range p.report.Causes {
+			p.putFirst(&p.report.Causes[i], out.Fixes, o)
+		}
 	}
 	p.report.Plan = out
 	return nil
+}
+
+// putFirst makes the planned fix of a cause its first one, where the plan clears all of the cause:
+// a newer tag, which another cause needs, takes the place of its own.
+func (p *planner) putFirst(c *result.Cause, planned []result.PlannedFix, o *outcome) {
+	at := slices.IndexFunc(planned, func(x result.PlannedFix) bool { return x.Cause == c.ID })
+	if at < 0 || o == nil || p.left(o, c, result.Note) > 0 {
+		return
+	}
+	first := planned[at].Fix
+	c.Fixes = slices.DeleteFunc(c.Fixes, func(x result.CauseFix) bool {
+		return x.Title == first.Title && x.Command == first.Command ||
+			x.Kind == fix.KindPlatformTag && first.Kind == fix.KindPlatformTag
+	})
+	c.Fixes = slices.Insert(c.Fixes, 0, result.CauseFix{Fix: first, Clears: len(c.Findings)})
+	c.Together = false
 }
 
 // choose returns the steps with a fix of a cause added, and the fix; nil where none is verified.

@@ -170,11 +170,17 @@ func Counts(r *analyzer.Report) string {
 			parts = append(parts, Plural(n[s], string(s)))
 		}
 	}
+	if n[analyzer.Error] == 0 && len(parts) > 0 {
+		return "No error, " + parts[0] + "."
+	}
 	return strings.Join(parts, " and ") + "."
 }
 
 // PlanSentence says which causes remain after following the plan; "" if that is not known.
 func PlanSentence(r *analyzer.Report) string {
+	if len(r.Causes) == 1 && r.Causes[0].Severity == analyzer.Warning {
+		return "No error is left: this is a warning."
+	}
 	numbers := map[string]int{}
 	for i, c := range r.Causes {
 		numbers[c.ID] = i + 1

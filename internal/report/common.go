@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -22,7 +22,7 @@ func objects(r *analyzer.Report) int {
 func platformNames(r *analyzer.Report) []string {
 	var names []string
 	for _, t := range r.Targets {
-		if name := cause.PlatformName(t.Name); !slices.Contains(names, name) {
+		if name := platform.Title(t.Name); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

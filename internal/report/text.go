@@ -257,9 +257,10 @@ func (p *textPrinter) overview() string {
 		}
 		return "Every import resolves on " + list(names, 3) + "."
 	case 1:
-		return p.besides() + mdsafe.Visible(r.Causes[0].Action)
+		return strings.TrimSpace(p.besides() + mdsafe.Visible(r.Causes[0].Action) + " " +
+			causetext.PlanSentence(r))
 	}
-	return p.besides() + strings.TrimSpace(causetext.Counts(r)+" "+causetext.PlanSentence(r))
+	return strings.TrimSpace(p.besides() + causetext.Counts(r) + " " + causetext.PlanSentence(r))
 }
 
 // besides returns the title of the first cause if the first line shows another problem.
@@ -354,18 +355,14 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
 		commands = strings.Split(mdsafe.Lines(string(x.Command)), "\n")
 	}
-	cost := ""
-	if len(x.Cost) > 0 {
-		cost = " (costs: " + mdsafe.Visible(strings.Join(x.Cost, "; ")) + ")"
-	}
+	cost := costs(x.Cost, len(x.Cost))
 	if len(commands) == 1 && length(text)+length(commands[0])+length(cost)+4 <= p.width {
 		return []textLine{{text: text + ": " + commands[0] + cost, rank: rank, fix: key}}
 	}
 	var out []textLine
 	lines := wrap(text+cost, p.width, "     ")
-	if len(lines) > 2 && !p.options.Verbose {
-		lines = append(lines[:1],
-			strings.TrimRight(clip(lines[1], p.width-4), "…,; ")+" …)")
+	for n := len(x.Cost) - 1; n > 0 && len(lines) > 2 && !p.options.Verbose; n-- {
+		lines = wrap(text+costs(x.Cost, n), p.width, "     ")
 	}
 	for _, l := range lines {
 		out = append(out, textLine{text: l, rank: rank})
@@ -383,6 +380,18 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	}
 	out[0].fix = key
 	return out
+}
+
+// costs names the first n costs of a fix, and how many more.
+func costs(all []string, n int) string {
+	if len(all) == 0 {
+		return ""
+	}
+	s := " (costs: " + mdsafe.Visible(strings.Join(all[:n], "; "))
+	if n < len(all) {
+		s += fmt.Sprintf("; and %d more", len(all)-n)
+	}
+	return s + ")"
 }
 
 // objects names up to three objects of a cause and counts the others.

@@ -1,0 +1,42 @@
+package platform
+
+import "strings"
+
+// Architecture is that of a target's name, x86_64 where it has none.
+func Architecture(target string) string {
+	if _, arch, ok := strings.Cut(target, "/"); ok {
+		return arch
+	}
+	for _, a := range Architectures() {
+		if strings.HasSuffix(target, "_"+a) {
+			return a
+		}
+	}
+	return "x86_64"
+}
+
+// Title is a target by the name that people use: "Debian 11" for debian11, "manylinux2014"
+// for manylinux_2_17_x86_64.
+func Title(target string) string {
+	name := strings.TrimSuffix(target, "_"+Architecture(target))
+	name, _, _ = strings.Cut(name, "/")
+	for _, maker := range [][2]string{
+		{"debian", "Debian "}, {"ubuntu", "Ubuntu "}, {"rhel", "RHEL "}, {"alpine", "Alpine "},
+		{"centos", "CentOS "}, {"amazonlinux", "Amazon Linux "}, {"sles", "SLES "},
+	} {
+		if version, ok := strings.CutPrefix(name, maker[0]); ok {
+			return maker[1] + version
+		}
+	}
+	if old := legacyTags[name]; old != "" {
+		return old
+	}
+	return name
+}
+
+// legacyTags are the names of PEP 513, 571 and 599 for tags of PEP 600.
+var legacyTags = map[string]string{
+	"manylinux_2_5":  "manylinux1",
+	"manylinux_2_12": "manylinux2010",
+	"manylinux_2_17": "manylinux2014",
+}
