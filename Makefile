@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale \
-	conformance llvmdiff
+	conformance llvmdiff wheels
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -12,6 +12,19 @@ help: ## List the targets
 
 build: ## Build the static binary ./compat
 	CGO_ENABLED=0 go build -tags nomsgpack -trimpath -ldflags "-s -w" -o compat ./cmd/compat
+
+# A release is built from a tag; the version of other commits is 0.0.0.dev0.
+VERSION ?= $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null || echo 0.0.0.dev0))
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+RELEASE = -s -w -buildid= -X main.release=$(VERSION) -X main.commit=$(shell git rev-parse HEAD) \
+	-X main.date=$(shell TZ=UTC0 git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
+
+wheels: ## Build the wheels for pip and uv in dist/ (PLATFORMS=linux/amd64 for one)
+	mkdir -p dist
+	for p in $(PLATFORMS); do GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -tags nomsgpack -trimpath \
+		-buildvcs=false -ldflags "$(RELEASE)" -o dist/wheels/$$p/ ./cmd/compat || exit 1; done
+	go run ./internal/gen/wheels -out dist -version $(VERSION) \
+		$(foreach p,$(PLATFORMS),$(p)=dist/wheels/$(p)/compat$(if $(filter windows/%,$(p)),.exe))
 
 test: ## Run all tests with the race detector, on the embedded queue and on real Redis servers
 	go vet ./...

@@ -40,7 +40,6 @@ and what to change.
 Locally or in CI:  compat check dist/*.whl
 As a GitHub App:   compat setup, then compat serve
 To see examples:   compat demo`,
-		Version:      versionLine(),
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -54,7 +53,16 @@ To see examples:   compat demo`,
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetVersionTemplate("{{.Version}}\n")
+	// Command.Version would print other text, and its template would keep every method of every type
+	// in the binary.
+	version := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if *version {
+			_, err := fmt.Fprintln(env.Out, versionLine())
+			return err
+		}
+		return c.Help()
+	}
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
