@@ -1,0 +1,226 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
+)
+
+// action is what a runner reads of action.yml.
+type action struct {
+	Inputs map[string]struct{ Default string }
+	Runs   struct {
+		Steps []struct {
+			ID, Shell, Run, Uses string
+			Env                  map[string]string
+		}
+	}
+}
+
+// runner runs the steps of action.yml that are scripts, as GitHub's runner does.
+type runner struct {
+	t       *testing.T
+	action  action
+	dir     string // the checkout
+	temp    string
+	release string // address of a folder with the release
+}
+
+const actionOS = "compat_1.2.3_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
+
+// newRunner makes a release of which the program is this test, and an empty checkout.
+func newRunner(t *testing.T) *runner {
+	t.Helper()
+	text, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{t: t, dir: t.TempDir(), temp: t.TempDir()}
+	if err := yaml.Unmarshal(text, &r.action); err != nil {
+		t.Fatal(err)
+	}
+	r.release = filepath.Join(t.TempDir(), "download", "v1.2.3")
+	if err := os.MkdirAll(r.release, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The test binary is the program compat under that name (see TestMain), so the archive has a
+	// script that starts it so.
+	script := "#!/bin/sh\nexec -a compat '" + exe + "' \"$@\"\n"
+	script = strings.Replace(script, "/bin/sh", "/bin/bash", 1)
+	f, err := os.Create(filepath.Join(r.release, actionOS))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.New()
+	z := gzip.NewWriter(io.MultiWriter(f, hash))
+	w := tar.NewWriter(z)
+	err = w.WriteHeader(&tar.Header{Name: "compat", Mode: 0o755, Size: int64(len(script))})
+	if err == nil {
+		_, err = io.WriteString(w, script)
+	}
+	for _, c := range []io.Closer{w, z, f} {
+		if e := c.Close(); err == nil {
+			err = e
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(filepath.Join(r.release, "checksums.txt"),
+		fmt.Sprintf("%x  other.tar.gz\n%x  %s\n", sha256.Sum256(nil), hash.Sum(nil), actionOS))
+	return r
+}
+
+func (r *runner) write(path, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *runner) read(path string) string {
+	r.t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// run runs the script steps until one fails. It returns the log, the outputs and whether all
+// passed.
+func (r *runner) run(inputs map[string]string) (log, outputs string, ok bool) {
+	r.t.Helper()
+	var expressions []string
+	for name, i := range r.action.Inputs {
+		value, set := inputs[name]
+		if !set {
+			value = i.Default
+		}
+		expressions = append(expressions, "${{ inputs."+name+" }}", value)
+	}
+	expand := strings.NewReplacer(append(expressions, "${{ runner.temp }}", r.temp)...)
+	here, err := filepath.Abs("../..")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out, summary := filepath.Join(r.temp, "output"), filepath.Join(r.temp, "summary")
+	r.write(out, "")
+	for _, s := range r.action.Runs.Steps {
+		if s.Run == "" {
+			continue
+		}
+		if s.Shell != "bash" || strings.Contains(s.Run, "${{") {
+			r.t.Fatalf("step %s: inputs have to reach a script as variables", s.ID)
+		}
+		script := filepath.Join(r.temp, s.ID+".sh")
+		r.write(script, s.Run)
+		c := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script)
+		c.Dir = r.dir
+		c.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH="+here,
+			"GITHUB_OUTPUT="+out, "GITHUB_STEP_SUMMARY="+summary, "PIP_CONFIG_FILE="+os.DevNull,
+			"COMPAT_RELEASES=file://"+filepath.Dir(filepath.Dir(r.release)))
+		for k, v := range s.Env {
+			c.Env = append(c.Env, k+"="+expand.Replace(v))
+		}
+		text, err := c.CombinedOutput()
+		log += string(text)
+		if err != nil {
+			return log, r.read(out), false
+		}
+	}
+	return log, r.read(out), true
+}
+
+func TestAction(t *testing.T) {
+	r := newRunner(t)
+	o, err := elftest.Parse("elf x86_64\nsoname libfoo.so.1\nneeded libm.so.6\n" +
+		"import pow@GLIBC_2.29 libm.so.6\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "lib foo$(touch x).so"
+	r.write(filepath.Join(r.dir, name), string(library))
+	r.write(filepath.Join(r.dir, "meson.build"), "project('foo')\nshared_library('foo', 'foo.c')\n")
+
+	log, outputs, ok := r.run(map[string]string{
+		"version": "1.2.3", "paths": "\n" + name + "\n", "platforms": "debian10\ndebian12\n",
+	})
+	if ok || !strings.Contains(outputs, "outcome=fail\n") {
+		t.Fatalf("it does not fail: %s\n%s", outputs, log)
+	}
+	if !strings.Contains(log, "::error file=meson.build,line=") || !strings.Contains(log, "GLIBC_2.29") {
+		t.Errorf("no annotation: %s", log)
+	}
+	if s := r.read(filepath.Join(r.temp, "summary")); !strings.HasPrefix(s, "## compat: incompatible") ||
+		!strings.Contains(s, "`GLIBC_2.29`") {
+		t.Errorf("summary: %s", s)
+	}
+	report := filepath.Join(r.temp, "compat", "report")
+	var sarif struct{ Runs []struct{ Results []any } }
+	if err := json.Unmarshal([]byte(r.read(report+"/compat.sarif")), &sarif); err != nil ||
+		len(sarif.Runs) != 1 || len(sarif.Runs[0].Results) != 1 {
+		t.Errorf("SARIF: %v", err)
+	}
+	if !strings.Contains(outputs, "sarif="+report+"/compat.sarif\n") ||
+		!strings.Contains(r.read(report+"/compat.html"), "<style>") ||
+		!strings.Contains(r.read(report+"/compat.json"), `"outcome": "fail"`) {
+		t.Errorf("outputs: %s", outputs)
+	}
+	if _, err := os.Stat(filepath.Join(r.dir, "x")); err == nil {
+		t.Error("a file name was run as a command")
+	}
+
+	log, outputs, ok = r.run(map[string]string{
+		"version": "v1.2.3", "paths": name, "platforms": "debian12",
+	})
+	if !ok || !strings.Contains(outputs, "outcome=pass\n") {
+		t.Errorf("it does not pass: %s\n%s", outputs, log)
+	}
+	log, outputs, ok = r.run(map[string]string{"version": "1.2.3", "paths": "none/*"})
+	if ok || !strings.Contains(outputs, "outcome=error\n") || !strings.Contains(log, "no file matches") {
+		t.Errorf("nothing to check: %s\n%s", outputs, log)
+	}
+}
+
+func TestInstallComparesDigests(t *testing.T) {
+	r := newRunner(t)
+	log, _, ok := r.run(map[string]string{"version": "1.2.3", "sha256": strings.Repeat("0", 64)})
+	if ok || !strings.Contains(log, "it is not installed") {
+		t.Errorf("another digest is accepted: %s", log)
+	}
+	archive := filepath.Join(r.release, actionOS)
+	r.write(archive, r.read(archive)+"x")
+	log, _, ok = r.run(map[string]string{"version": "1.2.3"})
+	if ok || !strings.Contains(log, "it is not installed") {
+		t.Errorf("a changed archive is installed: %s", log)
+	}
+	if _, err := os.Stat(filepath.Join(r.temp, "compat", "bin", "compat")); err == nil {
+		t.Error("the program is there")
+	}
+	log, _, ok = r.run(map[string]string{"version": "1.2.4"})
+	if ok || !strings.Contains(log, "cannot download") {
+		t.Errorf("a release that does not exist: %s", log)
+	}
+}

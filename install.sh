@@ -1,0 +1,73 @@
+#!/bin/sh
+# Installs the program compat of a release. It downloads the archive for this system, compares its
+# SHA-256 and copies the program into a folder.
+#
+#   install.sh [--version 1.2.3] [--dir DIR] [--sha256 HEX]
+#
+# --version   the release (default: the newest)
+# --dir       the folder (default: ~/.local/bin)
+# --sha256    the digest that the archive must have (default: the one in checksums.txt)
+#
+# COMPAT_RELEASES is the address of the releases, for a mirror.
+set -eu
+
+fail() {
+	echo "install.sh: $*" >&2
+	exit 1
+}
+
+version='' dir=${HOME:-}/.local/bin sha256=''
+while [ $# -gt 0 ]; do
+	[ $# -gt 1 ] || fail "$1 needs a value"
+	case $1 in
+	--version) version=${2#v} ;;
+	--dir) dir=$2 ;;
+	--sha256) sha256=$2 ;;
+	*) fail "unknown option $1; see the first lines of this file" ;;
+	esac
+	shift 2
+done
+
+program=compat
+case $(uname -s) in
+Linux) os=linux ;;
+Darwin) os=darwin ;;
+MINGW* | MSYS* | CYGWIN*) os=windows program=compat.exe ;;
+*) fail "there is no program for $(uname -s); build it with: go install ./cmd/compat" ;;
+esac
+case $(uname -m) in
+x86_64 | amd64) arch=amd64 ;;
+aarch64 | arm64) arch=arm64 ;;
+*) fail "there is no program for $(uname -m); build it with: go install ./cmd/compat" ;;
+esac
+
+releases=${COMPAT_RELEASES:-https://github.com/compat-app/compat/releases}
+from=$releases/latest/download
+[ -z "$version" ] || from=$releases/download/v$version
+
+get() {
+	if command -v curl >/dev/null; then
+		curl -fsSL --retry 3 --proto-redir =https -o "$2" "$1"
+	else
+		wget -q -O "$2" "$1"
+	fi || fail "cannot download $1"
+}
+digest() {
+	if command -v sha256sum >/dev/null; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d ' ' -f 1
+}
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+get "$from/checksums.txt" "$tmp/checksums.txt"
+line=$(grep -E "^[0-9a-f]{64}  compat_[^ /]+_${os}_${arch}\.tar\.gz$" "$tmp/checksums.txt") ||
+	fail "$from/checksums.txt has no archive for $os $arch"
+archive=${line#*  }
+get "$from/$archive" "$tmp/archive"
+have=$(digest "$tmp/archive")
+[ "$have" = "${sha256:-${line%% *}}" ] ||
+	fail "$archive has the SHA-256 $have instead of ${sha256:-${line%% *}}; it is not installed"
+tar -xzf "$tmp/archive" -C "$tmp" "$program"
+mkdir -p "$dir"
+mv -f "$tmp/$program" "$dir/$program"
+chmod 755 "$dir/$program"
+echo "installed $("$dir/$program" version) as $dir/$program"
