@@ -11,16 +11,17 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// Accepted is what a maintainer accepted by a command or an action, for one pull request: findings
-// of the report that there was, and no others. It stays when the head moves, as these findings do.
+// Accepted is a set of findings that a maintainer accepted for one pull request, by a command or
+// a button. It contains the findings of the report at that time, no later ones, and also applies
+// to later heads.
 type Accepted struct {
-	What    string `json:"what"` // a symbol or a rule, as it was written
+	What    string `json:"what"` // a symbol or rule, as written in the command
 	Because string `json:"because"`
 	Until   string `json:"until,omitempty"` // YYYY-MM-DD
 	By      string `json:"by"`              // login
 	On      string `json:"on"`              // YYYY-MM-DD
-	// Base is the base branch for which it was accepted; "": an earlier release did not keep it, and
-	// it counts for every base.
+	// Base is the base branch to which it applies; "" = any, because an earlier release did not
+	// store it.
 	Base     string    `json:"base,omitempty"`
 	Findings []Finding `json:"findings"`
 }
@@ -34,7 +35,7 @@ type Finding struct {
 	Library string `json:"library,omitempty"`
 }
 
-// FindingOf is the identity of a finding of a report.
+// FindingOf returns the identity of a finding in a report.
 func FindingOf(f *analyzer.Finding) Finding {
 	return Finding{
 		Rule:    f.Rule,
@@ -45,8 +46,8 @@ func FindingOf(f *analyzer.Finding) Finding {
 	}
 }
 
-// Findings are those of a report, each once; the accepted ones too: they may be accepted again for
-// another reason. nil has none.
+// Findings returns the distinct findings of a report, including accepted ones, which may be
+// accepted again for another reason. A nil report has none.
 func Findings(r *analyzer.Report) (out []Finding) {
 	if r == nil {
 		return nil
@@ -67,15 +68,15 @@ func Findings(r *analyzer.Report) (out []Finding) {
 	return out
 }
 
-// Matches reports whether a person means the finding by a word: its rule, its symbol with or
-// without version, or, where it is about no symbol, its library or version.
+// Matches reports whether a word in a command means the finding: its rule, its symbol with or
+// without version, or, if it has no symbol, its library or version.
 func (f Finding) Matches(word string) bool {
 	return word != "" &&
 		(word == f.Rule || word == f.Symbol || word == f.Symbol+"@"+f.Version ||
 			f.Symbol == "" && (word == f.Library || word == f.Version))
 }
 
-// Options are what the analyzer needs to know of an Accepted.
+// Options converts an Accepted to options of the analyzer.
 func (a *Accepted) Options() (out []analyzer.Accept) {
 	for _, f := range a.Findings {
 		id := analyzer.Finding{
@@ -96,14 +97,14 @@ func (a *Accepted) Options() (out []analyzer.Accept) {
 }
 
 const (
-	acceptTTL   = 365 * 24 * time.Hour // a pull request that is older is checked without
-	maxAccepts  = 200                  // of one pull request
-	maxFindings = 20_000               // that are accepted in it
+	acceptTTL   = 365 * 24 * time.Hour // acceptances of older pull requests are lost
+	maxAccepts  = 200                  // per pull request
+	maxFindings = 20_000               // accepted findings per pull request
 )
 
 func acceptKey(subject string) string { return "accept/" + subject }
 
-// Accepts lists what was accepted in a pull request.
+// Accepts lists the acceptances of a pull request.
 func (s *Store) Accepts(ctx context.Context, subject string) ([]Accepted, error) {
 	data, err := s.Queue.Get(ctx, acceptKey(subject))
 	if err != nil {
@@ -119,8 +120,7 @@ func (s *Store) Accepts(ctx context.Context, subject string) ([]Accepted, error)
 	return as, nil
 }
 
-// AcceptsInForce is Accepts without what has expired, and what was accepted for another base
-// branch.
+// AcceptsInForce lists the acceptances that have not expired and apply to the base branch.
 func (s *Store) AcceptsInForce(ctx context.Context, subject, base string) ([]Accepted, error) {
 	as, err := s.Accepts(ctx, subject)
 	today := s.Today()
@@ -129,8 +129,8 @@ func (s *Store) AcceptsInForce(ctx context.Context, subject, base string) ([]Acc
 	}), err
 }
 
-// Accept adds to what is accepted in a pull request. A finding is in the list once for each base,
-// with the newest reason.
+// Accept adds acceptances to a pull request. Each finding is accepted once per base, with the
+// newest reason.
 func (s *Store) Accept(ctx context.Context, subject string, more ...Accepted) error {
 	change := func(as []Accepted) ([]Accepted, bool, error) {
 		type entry struct {
@@ -162,8 +162,8 @@ func (s *Store) Accept(ctx context.Context, subject string, more ...Accepted) er
 	return update(ctx, s, acceptKey(subject), acceptTTL, change)
 }
 
-// Revoke removes the findings that a word matches from what is accepted in a pull request. false:
-// none is accepted.
+// Revoke removes the findings that a word matches from the acceptances of a pull request. It
+// returns false if there are none.
 func (s *Store) Revoke(ctx context.Context, subject, word string) (found bool, err error) {
 	change := func(as []Accepted) ([]Accepted, bool, error) {
 		found = false
@@ -178,7 +178,7 @@ func (s *Store) Revoke(ctx context.Context, subject, word string) (found bool, e
 	return found, err
 }
 
-// without removes findings, and what accepts none any more.
+// without removes findings, and acceptances that have none left.
 func without(as []Accepted, drop func(*Accepted, Finding) bool) (out []Accepted) {
 	for _, a := range as {
 		a.Findings = slices.DeleteFunc(

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// Budget is how many commands count in an hour: of one person, in one repository, and in one
-// installation.
+// Budget limits the commands in an hour: per person, per repository and per installation.
 type Budget struct {
 	Person, Repository, Installation int
 }
 
-// A command takes about four calls, besides the check that it may start; GitHub allows an
-// installation 5,000 calls an hour. People without write access have budgets of their own, so that
-// they cannot use up those of the others.
+// A command takes about four API calls, in addition to the check that it may start; GitHub allows
+// an installation 5,000 calls an hour. People without write access have separate budgets, so that
+// they cannot exhaust those of maintainers.
 var (
 	WriterBudget   = Budget{Person: 300, Repository: 600, Installation: 1200}
 	StrangerBudget = Budget{Person: 30, Repository: 100, Installation: 200}
@@ -24,14 +23,14 @@ var (
 
 const budgetWindow = time.Hour
 
-// Spender is who gives commands, and where.
+// Spender is the author of commands and their location.
 type Spender struct {
 	Installation, Repository int64
 	Login                    string
 	Writer                   bool // has write access to the repository
 }
 
-// charge is a request that counts.
+// charge is a request that was counted.
 type charge struct {
 	Request    string    `json:"request"`
 	Login      string    `json:"login"`
@@ -40,9 +39,9 @@ type charge struct {
 	At         time.Time `json:"at"`
 }
 
-// Spend counts the commands of a request, which has an id, and reports whether the budgets of the
-// person, the repository and the installation allow them. What is refused does not count. A request
-// that runs again gets the same answer and counts once.
+// Spend counts the commands of a request and reports whether the budgets of the person,
+// repository and installation allow them. Refused commands are not counted. A repeated request
+// gets the same result and is counted once.
 func (s *Store) Spend(
 	ctx context.Context,
 	by Spender,

@@ -43,12 +43,12 @@ func TestBudgets(t *testing.T) {
 				Installation: installation, Repository: repository, Login: login, Writer: writer,
 			}
 		}
-		// One person, in several repositories.
+		// One person in several repositories.
 		if !spend(by(1, "one"), limit.Person-1) || spend(by(2, "ONE"), 2) || !spend(by(2, "one"), 1) ||
 			spend(by(3, "one"), 1) {
 			t.Errorf("writer %t: not %d commands of a person", writer, limit.Person)
 		}
-		// fill gives commands of several people, in one repository or in several.
+		// fill spends commands of several people, in one repository or in several.
 		fill := func(commands int, repository func(i int) int64) {
 			t.Helper()
 			for i := 0; commands > 0; i++ {
@@ -78,7 +78,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// Two processes share a Redis: together they allow what one would.
+// Two processes with one Redis allow as many commands as one process.
 func TestReplicasShareBudgets(t *testing.T) {
 	server := redistest.Start(t)
 	var allowed atomic.Int64
@@ -96,7 +96,7 @@ func TestReplicasShareBudgets(t *testing.T) {
 	by := store.Spender{Installation: 1, Repository: 5, Login: "someone"}
 	for i := range 4 * store.StrangerBudget.Person {
 		all.Go(func() {
-			// Both processes run each request: it counts once.
+			// Both processes run each request, which is counted once.
 			request := fmt.Sprint("command/", i/2)
 			ok, err := stores[i%2].Spend(t.Context(), by, request, 1)
 			if err != nil {

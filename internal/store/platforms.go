@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// platformsTTL is far longer than a job waits for its turn.
+// platformsTTL is much longer than a job waits in the queue.
 const platformsTTL = 3 * 24 * time.Hour
 
 func platformsKey(forceID string) string { return "also/" + forceID }
 
-// PutPlatforms keeps the platforms that a person named who wants a head checked again.
+// PutPlatforms stores the platforms that a person named in a recheck.
 func (s *Store) PutPlatforms(ctx context.Context, forceID string, names []string) error {
 	return s.Put(ctx, platformsKey(forceID), names, platformsTTL)
 }
 
-// Platforms are those of PutPlatforms; nil: none were named.
+// Platforms returns the platforms stored by PutPlatforms; nil = none.
 func (s *Store) Platforms(ctx context.Context, forceID string) (names []string, err error) {
 	err = s.Get(ctx, platformsKey(forceID), &names)
 	return names, err

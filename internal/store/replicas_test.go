@@ -12,8 +12,8 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// Two processes share a Redis: of a thousand findings that people accept at once, and of a hundred
-// subjects that get the same head, none is lost.
+// With two processes and one Redis, none of a thousand concurrent acceptances and of a hundred
+// subjects with the same head is lost.
 func TestReplicasLoseNothing(t *testing.T) {
 	const (
 		subject = "pull/5/3"

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// replyWindow is the time in which one person without write access gets one reply in a pull
-	// request, and all of them together replyShare: a comment costs them nothing, and everybody who
-	// watches the pull request gets the replies.
+	// replyWindow is the period in which a person without write access gets one reply in a pull
+	// request, and all of them together replyShare. Writing a comment costs them nothing, and
+	// everybody who watches the pull request is notified of the replies.
 	replyWindow = time.Hour
 	replyShare  = 10
 )
@@ -22,8 +22,8 @@ type strangerReply struct {
 	At      time.Time `json:"at"`
 }
 
-// AllowReply counts a reply to a person without write access in a pull request, and reports whether
-// it may be written. A request that runs again gets the same answer.
+// AllowReply counts a reply to a person without write access in a pull request, and reports
+// whether it may be posted. A repeated request gets the same result.
 func (s *Store) AllowReply(
 	ctx context.Context,
 	subject, login, request string,

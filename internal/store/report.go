@@ -14,37 +14,36 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// NewReportID makes the unguessable part of a report's address: 128 bits.
+// NewReportID returns the unguessable part of a report's address: 128 bits in hex.
 func NewReportID() string {
 	b := make([]byte, 16)
 	rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }
 
-// ReportKey is the key of the queue's blobs at which a report is kept, as the JSON of
-// analyzer.Report.
+// ReportKey returns the key of a stored report, which is the JSON of analyzer.Report.
 func ReportKey(id string) string { return "report/" + id }
 
 // Last is the newest report of a subject.
 type Last struct {
 	ID string `json:"id"`
-	// Base is the branch that the report was compared with, and Since the time from which on the
-	// subject has had it: what people said before was about another base.
+	// Base is the branch that the report was compared with, and Since the time since which it is
+	// the base of the subject. Earlier requests concerned another base.
 	Base  string    `json:"base,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 
-	Report *analyzer.Report `json:"-"` // nil: there is none, or none any more
+	Report *analyzer.Report `json:"-"` // nil = none is stored
 }
 
-// lastKey is where the Last of a subject is kept.
+// lastKey returns the key of the Last of a subject.
 func lastKey(subject string) string { return "last/" + subject }
 
-// PutLast makes a report that is kept the last one of a subject.
+// PutLast stores a report, which is stored already, as the newest of a subject.
 func (s *Store) PutLast(ctx context.Context, subject string, l Last) error {
 	return s.Put(ctx, lastKey(subject), l, TTL)
 }
 
-// PutReport keeps a report. false: it is too large to keep.
+// PutReport stores a report. It returns false if the report is too large.
 func (s *Store) PutReport(
 	ctx context.Context,
 	id string,
@@ -65,7 +64,7 @@ func (s *Store) PutReport(
 	return true, nil
 }
 
-// PageURL is the address of a report's page; "" where none is configured.
+// PageURL returns the address of a report's page; "" if Public is nil.
 func (s *Store) PageURL(id string) string {
 	if s.Public == nil {
 		return ""
@@ -73,7 +72,7 @@ func (s *Store) PageURL(id string) string {
 	return s.Public.JoinPath("reports", id).String()
 }
 
-// LastReport is the newest report of a subject.
+// LastReport returns the newest report of a subject.
 func (s *Store) LastReport(ctx context.Context, subject string) (Last, error) {
 	var l Last
 	data, err := s.Queue.Get(ctx, lastKey(subject))
@@ -83,7 +82,7 @@ func (s *Store) LastReport(ctx context.Context, subject string) (Last, error) {
 	if data == nil {
 		return l, nil
 	}
-	if json.Unmarshal(data, &l) != nil { // an earlier release kept the id alone
+	if json.Unmarshal(data, &l) != nil { // earlier releases stored the ID only
 		l = Last{ID: string(data)}
 	}
 	if data, err = s.Queue.Get(ctx, ReportKey(l.ID)); err != nil {

@@ -9,30 +9,29 @@ import (
 	"github.com/compat-app/compat/comment"
 )
 
-// A commit has one check, but it may be the head of several open pull requests, each compared with
-// its own base, and that of a merge group or a release too. The strictest of their verdicts is
-// shown on the commit: otherwise a pull request to an unprotected branch could make the check of a
-// protected one pass.
+// A commit has one check run, but can be the head of several open pull requests with different
+// bases, and of a merge group or release. The check run shows the strictest of their verdicts,
+// because otherwise a pull request to an unprotected branch could make the check of a protected
+// branch pass.
 
-// Standing is the verdict on one subject by itself, kept for the other subjects with the same
-// commit.
+// Standing is the verdict on one subject, stored for other subjects with the same commit.
 type Standing struct {
 	SHA        string `json:"sha"`
-	Name       string `json:"name,omitempty"`       // for people: "#12", "release v1.2"
+	Name       string `json:"name,omitempty"`       // display name: "#12", "release v1.2"
 	Base       string `json:"base,omitempty"`       // the branch that it was compared with
-	Conclusion string `json:"conclusion,omitempty"` // "": none yet
+	Conclusion string `json:"conclusion,omitempty"` // "" = none yet
 	Title      string `json:"title,omitempty"`
 	Names      string `json:"names,omitempty"` // see comment.Check
 	Page       string `json:"page,omitempty"`
-	// Closed: the pull request is closed, or the release or group no longer exists. It does not
-	// count.
+	// Closed means that the pull request is closed, or that the release or group does not exist
+	// any more. The verdict is ignored.
 	Closed bool `json:"closed,omitempty"`
-	// Unannounced: it changed, and the other subjects have no job yet that looks at it. The name in
-	// JSON is that of earlier releases.
+	// Unannounced means that the verdict changed and the other subjects have no job for that yet.
+	// The JSON name is that of earlier releases.
 	Unannounced bool `json:"untold,omitempty"`
 }
 
-// Blocks reports whether branch protection refuses a conclusion.
+// Blocks reports whether branch protection rejects a conclusion.
 func Blocks(conclusion string) bool {
 	return conclusion == "failure" || conclusion == "action_required"
 }
@@ -43,19 +42,19 @@ func headsKey(repository int64, sha string) string {
 	return fmt.Sprintf("heads/%d/%s", repository, sha)
 }
 
-// Standing is the verdict on a subject; the zero value: none is kept.
+// Standing returns the verdict on a subject; the zero value if none is stored.
 func (s *Store) Standing(ctx context.Context, subject string) (Standing, error) {
 	var st Standing
 	err := s.Get(ctx, standingKey(subject), &st)
 	return st, err
 }
 
-// PutStanding keeps the verdict on a subject.
+// PutStanding stores the verdict on a subject.
 func (s *Store) PutStanding(ctx context.Context, subject string, st Standing) error {
 	return s.Put(ctx, standingKey(subject), st, TTL)
 }
 
-// Peers lists the other subjects that have had a commit of a repository as their head.
+// Peers lists the other subjects that have or had a commit as their head.
 func (s *Store) Peers(
 	ctx context.Context,
 	repository int64,
@@ -65,7 +64,7 @@ func (s *Store) Peers(
 	return slices.DeleteFunc(keys, func(k string) bool { return k == subject }), err
 }
 
-// Join notes that a subject has a commit of a repository as its head.
+// Join records that a subject has a commit as its head.
 func (s *Store) Join(ctx context.Context, repository int64, sha, subject string) error {
 	change := func(keys []string) ([]string, bool, error) {
 		return append(keys, subject), !slices.Contains(keys, subject), nil
@@ -79,8 +78,8 @@ func (s *Store) subjects(ctx context.Context, repository int64, sha string) ([]s
 	return keys, err
 }
 
-// Stricter is the verdict of another subject that blocks a commit on which the subject's own
-// conclusion does not; nil: there is none.
+// Stricter returns the verdict of another subject that blocks a commit if the given conclusion
+// does not; nil if there is none.
 func (s *Store) Stricter(
 	ctx context.Context,
 	repository int64,
@@ -111,7 +110,7 @@ func (s *Store) Stricter(
 	return nil, nil
 }
 
-// HasVerdict reports whether a verdict on a subject's head is kept. sha "": on any head.
+// HasVerdict reports whether a verdict on a subject's head is stored. sha "" means any head.
 func (s *Store) HasVerdict(ctx context.Context, subject, sha string) (bool, error) {
 	data, err := s.Queue.Get(ctx, standingKey(subject))
 	if err != nil || data == nil {

@@ -1,8 +1,8 @@
-// Package store keeps what jobs need of each other, in the queue's blobs: the verdicts on subjects
-// and which subjects share a commit, the findings that people accepted, and the reports.
+// Package store stores what jobs share, as blobs in the queue: verdicts, which subjects have the
+// same commit, accepted findings and reports.
 //
-// It knows keys and values, and nothing of GitHub. Everything in it may be lost or expire: then
-// GitHub is asked again, or the same work is done again with the same result.
+// All of it may be lost or expire. Then GitHub is read again, or work is repeated with the same
+// result.
 package store
 
 import (
@@ -17,19 +17,18 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// TTL is how long verdicts and reports are kept.
+// TTL is how long verdicts and reports are stored.
 const TTL = 30 * 24 * time.Hour
 
-// Store reads and writes the values of all jobs. All fields but Public are required.
+// Store reads and writes the stored values. All fields but Public are required.
 type Store struct {
 	Queue  *queue.Queue
 	Log    *slog.Logger
 	Now    func() time.Time
-	Public *url.URL // of the service; nil: report pages have no address
+	Public *url.URL // root address of the service; nil = report pages have no address
 }
 
-// Get decodes the value of a key into to. Where there is none, or one that can't be decoded, to
-// stays as it is.
+// Get decodes the value of a key into to. If there is none, or it is damaged, to is not changed.
 func (s *Store) Get(ctx context.Context, key string, to any) error {
 	data, err := s.Queue.Get(ctx, key)
 	if err != nil {
@@ -53,9 +52,9 @@ func (s *Store) Put(ctx context.Context, key string, value any, ttl time.Duratio
 	return nil
 }
 
-// update replaces the value of a key by what change makes of it, without losing what other jobs and
-// processes write. change gets the zero value where there is none or one that can't be decoded, and
-// may be called several times; false leaves the value as it is.
+// update replaces the value of a key by the result of change, without losing concurrent writes.
+// The argument of change is the zero value if there is no value or it is damaged. change may be
+// called several times. If it returns false the value is not changed.
 func update[T any](
 	ctx context.Context,
 	s *Store,
@@ -63,7 +62,7 @@ func update[T any](
 	ttl time.Duration,
 	change func(T) (T, bool, error),
 ) error {
-	var refused error // of change, which is passed on as it is
+	var refused error // the error of change, which is returned unchanged
 	err := s.Queue.Update(ctx, key, ttl, func(old []byte) ([]byte, error) {
 		var value T
 		if len(old) > 0 && json.Unmarshal(old, &value) != nil {
@@ -85,5 +84,5 @@ func update[T any](
 	return nil
 }
 
-// Today is the current day, YYYY-MM-DD in UTC.
+// Today returns the current day as YYYY-MM-DD in UTC.
 func (s *Store) Today() string { return s.Now().UTC().Format(time.DateOnly) }

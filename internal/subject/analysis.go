@@ -26,31 +26,31 @@ type analysis struct {
 	*Service
 	attempt *worker.Attempt
 	repo    *repository.Repository
-	also    []string // more platforms
-	head    string   // the commit whose lock files count; "": that of the artifacts' workflow run
-	base    string   // branch that a report is compared with; "" for a release
-	tag     string   // of the release that is checked; "" for anything else
-	// before is the tag of the earlier release that compare found; nil: base is a branch
+	also    []string // additional platforms
+	head    string   // the commit of the lock files; "" = that of the artifacts' workflow run
+	base    string   // the branch to compare with; "" for a release
+	tag     string   // tag of the release to check; "" for other subjects
+	// before returns the tag of the earlier release that compare found; nil = base is a branch
 	before func() string
 }
 
-// result is what one analysis comes to: a report, or a problem why there is none.
+// result is the result of an analysis: a report, or the reason why there is none.
 type result struct {
 	report  *analyzer.Report
 	problem *comment.Problem
-	logs    *comment.Logs     // what the logs of failed jobs say; nil: none failed
-	partial []analyzer.Unread // what could not be fetched, beside a report
-	base    string            // branch that the report was compared with; "" none
+	logs    *comment.Logs     // errors in the logs of failed jobs; nil = no job failed
+	partial []analyzer.Unread // files that could not be downloaded, in addition to a report
+	base    string            // branch that the report was compared with; "" = none
 	took    time.Duration
 }
 
-// badOptions is a configuration that can be read but not used: a platform that nobody knows.
+// badOptions is a configuration that is well-formed but not usable, such as an unknown platform.
 type badOptions struct{ error }
 
 func (e *badOptions) Unwrap() error { return e.error }
 
-// analyze downloads what was found and analyzes it. compare finds what the base has; a base that
-// can't be had is none.
+// analyze downloads and analyzes artifacts. compare finds those of the base; if they are not
+// available, every finding is new.
 func (a *analysis) analyze(
 	ctx context.Context,
 	found *artifact.Found,
@@ -141,10 +141,10 @@ func (a *analysis) analyze(
 		}
 		return j, err
 	}
-	if len(j.report.Findings) == 0 { // nothing that the base could have
+	if len(j.report.Findings) == 0 { // the base cannot change the result
 		return j, nil
 	}
-	had, err := a.had(ctx, c, found, o, compare)
+	had, err := a.baseFindings(ctx, c, found, o, compare)
 	if had != nil {
 		j.report.MarkExisting(had)
 		j.base = a.base
@@ -152,7 +152,7 @@ func (a *analysis) analyze(
 	return j, err
 }
 
-// options are those that a configuration asks for what was found.
+// options returns the options of a configuration for artifacts.
 func (a *analysis) options(
 	ctx context.Context,
 	found *artifact.Found,
@@ -184,13 +184,13 @@ func (a *analysis) download(ctx context.Context, found *artifact.Found) (*artifa
 	return set, err
 }
 
-// crashes is how many analyses of a job may end without a word, in a process of their own, before
-// it is given up.
+// crashes is the number of analyses of a job, in processes of their own, that may crash before
+// the job is given up.
 const crashes = 3
 
-// check has inputs analyzed, and diagnoses of logs held against them, when there is room for one
-// more analysis. An error is of ctx, *badOptions, an *sandbox.Failure that is due to a limit, or
-// what makes the job be tried again or given up.
+// check analyzes inputs and compares the diagnoses of logs with them, when there is a free slot.
+// The error is that of ctx, a *badOptions, a *sandbox.Failure because of a limit, or one that
+// makes the job be retried or given up.
 func (a *analysis) check(
 	ctx context.Context,
 	inputs []analyzer.Input,
@@ -238,7 +238,7 @@ func (a *analysis) check(
 	return nil, nil, &badOptions{err}
 }
 
-// inProcess analyzes in this process, which every analysis may end.
+// inProcess analyzes in this process, which a crash of the analysis would end.
 type inProcess struct{ *analyzer.Analyzer }
 
 func (p inProcess) Check(
@@ -252,13 +252,13 @@ func (p inProcess) Check(
 	return sandbox.Judge(ctx, p.Analyzer, inputs, o, diagnoses)
 }
 
-// passing says that an error is the world's and not the options'.
+// passing reports whether an error is temporary and not due to the options.
 func passing(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, os.ErrClosed)
 }
 
-// open gives the analyzer the files of a set.
+// open opens the files of a set for the analyzer.
 func open(set *artifact.Set) ([]analyzer.Input, func(), error) {
 	var inputs []analyzer.Input
 	var files []*os.File

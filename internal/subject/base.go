@@ -17,21 +17,21 @@ import (
 	"github.com/compat-app/compat/internal/sandbox"
 )
 
-// hadTTL is how long it is believed what a base has. The same artifacts say the same for ever; what
-// a package index says of the packages beside them changes.
+// hadTTL is how long the findings of a base are cached. Artifacts do not change, but the package
+// index does.
 const hadTTL = 6 * time.Hour
 
-// comparison finds the artifacts of the base that are like those of the head.
+// comparison finds the artifacts of the base that correspond to those of the head.
 type comparison func(
 	ctx context.Context,
 	c *config.Repository,
 	like *artifact.Found,
 ) (*artifact.Found, error)
 
-// had lists the identities of the base's findings; nil where there is no base to compare with. Its
-// artifacts are analyzed once for all pull requests that compare with them. Only a limit, a lost
-// lease or the like is an error: without a base everything is new.
-func (a *analysis) had(
+// baseFindings returns the identities of the base's findings; nil if there is no base to compare
+// with. Artifacts are analyzed once for all pull requests with that base. Only temporary errors
+// (a rate limit, a lost lease) are returned: without a base every finding is new.
+func (a *analysis) baseFindings(
 	ctx context.Context,
 	c *config.Repository,
 	like *artifact.Found,
@@ -53,7 +53,7 @@ func (a *analysis) had(
 	return had, nil
 }
 
-// bearable is nil for an error that leaves an analysis without a base.
+// bearable returns nil for errors that only mean that there is no base to compare with.
 func (a *analysis) bearable(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -71,8 +71,8 @@ func (a *analysis) bearable(ctx context.Context, err error) error {
 	return nil
 }
 
-// linkedAgainst says whether something else may be linked against what was checked, so that it
-// matters what the base exported. Wheels are loaded.
+// linkedAgainst reports whether the artifacts contain libraries that other programs may link
+// against, so that the exports of the base matter. Wheels are only loaded.
 func linkedAgainst(r *analyzer.Report) bool {
 	return slices.ContainsFunc(
 		r.Artifacts,
@@ -80,7 +80,7 @@ func linkedAgainst(r *analyzer.Report) bool {
 	)
 }
 
-// baseInputs fetches the base's artifacts, to be analyzed together with the head's; none where
+// baseInputs downloads the base's artifacts, to be analyzed together with the head's; none if
 // there is no base.
 func (a *analysis) baseInputs(
 	ctx context.Context,
@@ -109,19 +109,19 @@ func (a *analysis) baseInputs(
 	return inputs, func() { closeFiles(); set.Close() }, nil
 }
 
-// hadValue is what is kept of an analysis of the base.
+// hadValue is the cached result for a base.
 type hadValue struct{ Had []string }
 
-// analyzedFindings is had for artifacts that are there: what was kept of an earlier look, or what a
-// new one says.
+// analyzedFindings returns the identities of the findings in artifacts, from the cache if
+// possible.
 func (a *analysis) analyzedFindings(
 	ctx context.Context,
 	found *artifact.Found,
 	o analyzer.Options,
 ) ([]string, error) {
-	// what was accepted or silenced was there all the same
+	// findings of the base count also if they are accepted or silenced
 	o.Rules, o.Accept, o.NoFixes = nil, nil, true
-	o.Source = a.Source // the base's own artifacts may name any package
+	o.Source = a.Source // the base's artifacts may require any package
 	inputs, err := json.Marshal(
 		[]any{
 			found.Key,
@@ -167,7 +167,7 @@ func (a *analysis) analyzedFindings(
 	had := r.Identities()
 	if data, err := json.Marshal(hadValue{had}); err == nil &&
 		len(set.Problems) == 0 {
-		// too large, or a store that fails: the next one analyzes it again
+		// too large, or the store fails: it will be analyzed again
 		if err := a.Store.Queue.Put(ctx, key, data, hadTTL); err != nil {
 			a.attempt.Log.Warn("what the base has could not be kept", "error", err)
 		}

@@ -12,20 +12,20 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// baseAnalysisPause is how long the analysis waits after the end of a run of the default branch:
-// other runs of the same commit often end with it, and one look is enough for all.
+// baseAnalysisPause is the delay after the end of a run of the default branch, because other runs
+// of the same commit often end shortly after.
 const baseAnalysisPause = 3 * time.Second
 
-// analyzedBase is what was analyzed last of a default branch.
+// analyzedBase is the state of the last analysis of a default branch.
 type analyzedBase struct {
 	SHA string `json:"sha"`
-	Run int64  `json:"run,omitempty"` // the newest run of it that an event has named
-	Job string `json:"job"`           // the job that has made its pause
+	Run int64  `json:"run,omitempty"` // the newest run of it in an event
+	Job string `json:"job"`           // the job that has waited
 }
 
-// baseAnalysis analyzes the artifacts of the default branch's newest commit before a pull request
-// is compared with them. Nobody waits for it: it writes nothing on GitHub, a newer commit replaces
-// it, and where it fails the next pull request analyzes the base itself.
+// baseAnalysis analyzes the artifacts of the default branch's newest commit before pull requests
+// are compared with them. It has low priority: it writes nothing to GitHub, a newer commit
+// replaces it, and if it fails the next pull request analyzes the base.
 func (s *Service) baseAnalysis(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -60,7 +60,7 @@ func (s *Service) baseAnalysis(
 	}
 	if found.State != artifact.Ready {
 		a.Log.Debug("the default branch is not analyzed before its pull requests", "reason", found.Reason)
-		return worker.Done, nil // the end of the run that is missing comes with an event of its own
+		return worker.Done, nil // the missing run will send an event when it completes
 	}
 	o, err := an.options(ctx, found, set.Repository)
 	if err == nil {
@@ -72,8 +72,9 @@ func (s *Service) baseAnalysis(
 	return worker.Done, an.bearable(ctx, err)
 }
 
-// builtBefore has the default branch's new commit analyzed when it was the head of a subject: a
-// merge queue builds a commit before it becomes the branch's, and no run of the branch may follow.
+// builtBefore analyzes a new commit of the default branch that was the head of a subject: a merge
+// queue builds the commit before it is pushed to the branch, and there may be no run of the
+// branch.
 func (s *Service) builtBefore(
 	ctx context.Context,
 	a *worker.Attempt,

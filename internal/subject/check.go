@@ -29,46 +29,46 @@ const (
 	checkingTitle   = "Checking the artifacts"
 	checkingSummary = "The artifacts of this commit are being checked.\n"
 
-	// emptyFor is how long a list of artifacts that is empty after CI has ended may only be late:
-	// upload and list are different systems.
+	// emptyFor is how long an empty list of artifacts may be late after the runs have completed,
+	// because upload and list are different systems.
 	emptyFor = 5 * time.Minute
 
-	// emptyAfterFailure is the same for a run that failed: it seldom uploads anything, and its
+	// emptyAfterFailure is the same for a failed run, which rarely uploads anything, and whose
 	// author waits for the reason.
 	emptyAfterFailure = time.Minute
 
-	// slowPoll is a safety net: an event wakes a waiting job long before, unless GitHub lost it.
+	// slowPoll is used as a fallback for lost events, which normally wake a waiting job earlier.
 	slowPoll = 10 * time.Minute
 	fastPoll = 30 * time.Second
 )
 
-// subject is what a check run is about: the head of a pull request, of a merge group, or the commit
+// subject is what a check run is about: the head of a pull request or merge group, or the commit
 // of a release.
 type subject struct {
 	sha  string
-	name string // for people
-	base base   // its Ref has the configuration
+	name string // display name
+	base base   // Ref is the branch with the configuration
 	find func(ctx context.Context, conf *config.Repository) (*artifact.Found, error)
-	// what the base has; nil: everything is new
+	// finds the artifacts of the base; nil = every finding is new
 	compare comparison
-	// false: there is a newer head or another base; nil: there never is. passes: the verdict that is
-	// to be written lets the head be merged
+	// reports whether this is still the newest head with this base; nil = always. passes says
+	// whether the verdict to be posted allows the merge
 	current func(ctx context.Context, passes bool) (bool, error)
-	// its head is in another repository
+	// the head is in another repository
 	fork bool
-	// id of that repository; 0 where it is gone
+	// ID of that repository; 0 = deleted
 	origin int64
-	// of the pull request; 0: there is no conversation
+	// of the pull request; 0 = there is no conversation
 	number  int
 	release bool
 	tag     string                        // of the release
-	before  func() string                 // tag of the release that compare found
-	advice  func(*analyzer.Report) string // what is said beside a report, Markdown; nil: nothing
-	settle  time.Duration                 // the list of artifacts must have stood still for so long
+	before  func() string                 // returns the tag of the release that compare found
+	advice  func(*analyzer.Report) string // additional Markdown for a report; nil = none
+	settle  time.Duration                 // how long the list of artifacts must be unchanged
 	accept  func(ctx context.Context) ([]store.Accepted, error)
 }
 
-// bring brings the check run of a subject to where it should be. c.state is loaded and about s.sha.
+// bring updates the check run of a subject. c.state must be loaded and about s.sha.
 func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	st := c.state
 	if err := c.force(ctx, c.attempt.Job.ForceID); err != nil {
@@ -105,7 +105,7 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	if c.attempt.FinalLoss {
 		if out, err := c.posted(ctx, s.sha); err != nil {
 			return worker.Done, err
-		} else if !out { // the analysis had ended where the verdict is posted: go on from there
+		} else if !out { // if the analysis had ended, continue with posting the verdict
 			return worker.Done, worker.Permanent(fmt.Sprintf("The service was terminated %d times while "+
 				"it checked this commit.", c.attempt.Losses))
 		}
@@ -180,7 +180,7 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	}
 	if found.State != artifact.Ready {
 		if !st.Pending {
-			return worker.Done, nil // its verdict stands until something comes
+			return worker.Done, nil // keep the verdict until an event comes
 		}
 		return c.wait(ctx, s, run, found, set)
 	}
@@ -201,8 +201,8 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 		return worker.Done, nil
 	}
 	if !st.Pending {
-		// What it says next it may have said before, and a run that is concluded is never written
-		// again: the turn tells them apart.
+		// The same verdict may have been posted before, and a concluded run is not written again.
+		// The turn makes its external ID different.
 		st.Pending = true
 		st.Turn++
 		ext = c.external(s.sha, "found", found.Key, set.Digest, acceptDigest(accepted))
@@ -232,8 +232,8 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	return c.verdict(ctx, s, run, ext, found, set, accepted, gaps, pins)
 }
 
-// posted says whether the check run of the verdict that an earlier try was posting is concluded. It
-// then stands, whatever becomes of the job.
+// posted reports whether the check run of the verdict that an earlier attempt was posting is
+// concluded. In this case it is final.
 func (c *check) posted(ctx context.Context, sha string) (bool, error) {
 	if c.state.Intent == "" {
 		return false, nil
@@ -248,8 +248,8 @@ func (s subject) accepts(ctx context.Context) ([]store.Accepted, error) {
 	return s.accept(ctx)
 }
 
-// external makes the external id of a verdict: the subject, the commit, and a digest of everything
-// that the verdict rests on. The webhook reads the subject from it.
+// external returns the external ID of a verdict: the subject, the commit, and a digest of
+// everything that the verdict depends on. The webhook reads the subject from it.
 func (c *check) external(sha string, inputs ...string) string {
 	if c.state.Turn > 0 {
 		inputs = append(inputs, strconv.Itoa(c.state.Turn))
@@ -259,8 +259,8 @@ func (c *check) external(sha string, inputs ...string) string {
 	return job.External(c.attempt.Job.Key, sha, hex.EncodeToString(sum[:12]))
 }
 
-// start makes sure that a check run is open. What it will be about is noted first, so that a crash
-// leaves no run behind that nobody knows. A run that was noted with its id is not looked for again.
+// start opens a check run if there is none. The intent is saved first, so that a crash leaves no
+// unknown run. A run with a saved ID is not looked up.
 func (c *check) start(ctx context.Context, s subject, title, summary string) (post.Run, error) {
 	st := c.state
 	if id := st.Runs[s.sha]; id != 0 {
@@ -270,7 +270,7 @@ func (c *check) start(ctx context.Context, s subject, title, summary string) (po
 	if err := c.save(ctx); err != nil {
 		return post.Run{}, err
 	}
-	if fresh { // not where another pull request has opened one
+	if fresh { // not if another pull request has opened one
 		peers, err := c.peers(ctx, s.sha)
 		if err != nil {
 			return post.Run{}, err
@@ -292,15 +292,15 @@ func (c *check) start(ctx context.Context, s subject, title, summary string) (po
 	return run, c.save(ctx)
 }
 
-// forgotten says that nothing is known of a subject though this isn't its first event: the queue
-// may have lost its memory, and a run be open on the head.
+// forgotten reports whether there is no state although this is not the first event: the queue may
+// have lost its data, and a run may be open.
 func (c *check) forgotten() bool {
 	return c.state.blank && c.attempt.Job.Trigger != "pull_request.opened" &&
 		c.attempt.Job.Trigger != "pull_request.synchronize"
 }
 
-// early says that a head has just been pushed and no workflow run of it is over: there is nothing
-// to look for until an event says so.
+// early reports whether the head was just pushed and no workflow run has completed, so that there
+// can be no artifacts before another event.
 func (c *check) early(ctx context.Context, s subject) (bool, error) {
 	if c.attempt.Job.Trigger != "pull_request.synchronize" || c.attempt.Job.ForceID != "" ||
 		!c.state.Pending ||
@@ -311,7 +311,7 @@ func (c *check) early(ctx context.Context, s subject) (bool, error) {
 	return !ran, err
 }
 
-// wait looks again later, or concludes when the deadline has passed.
+// wait snoozes the job, or concludes when the deadline has passed.
 func (c *check) wait(
 	ctx context.Context,
 	s subject,
@@ -366,14 +366,14 @@ func (c *check) wait(
 		)
 }
 
-// poll is the pause before the next look. Soon after a run has ended GitHub's lists lag behind;
-// otherwise an event will come.
+// poll returns the pause before the next attempt. It is short after a run has completed, because
+// GitHub's lists may lag; otherwise an event will wake the job.
 func (c *check) poll(soon bool) time.Duration {
 	if !soon && !strings.HasPrefix(c.attempt.Job.Trigger, "workflow_run.") {
 		return slowPoll
 	}
 	n := c.state.Polls - 1
-	if !soon && n > 8 { // minutes after the run: it isn't the lists
+	if !soon && n > 8 { // minutes after the run: the list is not late
 		return slowPoll
 	}
 	return min(time.Second<<min(n, 5), fastPoll)
@@ -392,7 +392,7 @@ func (c *check) problem(
 	return c.conclude(ctx, s, verdict{run: run, ext: c.external(s.sha, what), check: check})
 }
 
-// invalid concludes with what is wrong in the configuration, at its lines where the head has the
+// invalid concludes with the problems of the configuration, as annotations if the head has the
 // file.
 func (c *check) invalid(
 	ctx context.Context,
@@ -422,7 +422,7 @@ func (c *check) invalid(
 	return c.conclude(ctx, s, verdict{run: run, ext: ext, check: check})
 }
 
-// unbuilt concludes a subject without artifacts, with what the logs of its failed jobs show.
+// unbuilt concludes a subject without artifacts, with the errors in the logs of its failed jobs.
 func (c *check) unbuilt(
 	ctx context.Context,
 	s subject,
@@ -441,7 +441,7 @@ func (c *check) unbuilt(
 	return c.conclude(ctx, s, verdict{run: run, ext: c.external(s.sha, what), check: check})
 }
 
-// acceptDigest is part of what a verdict rests on.
+// acceptDigest returns the acceptances as an input of the external ID.
 func acceptDigest(as []store.Accepted) string {
 	data, err := json.Marshal(as)
 	if err != nil || len(as) == 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// commit finds the subjects whose head a commit is, and puts a job for each into the queue. It
-// looks at the event, at what is kept of the commit, at this App's check runs on it (their external
-// ids name the subject), at GitHub's pull requests of the commit, at those of the head's owner and
-// branch, and at last at the open pull requests; the first that has any counts.
+// commit finds the subjects whose head is a commit, and enqueues a job for each. It uses the
+// first source that has any: the event, the store, the App's check runs (their external IDs
+// contain the subject), GitHub's pull requests of the commit, those of the head's owner and
+// branch, and the open pull requests.
 func (s *Service) commit(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -23,7 +23,7 @@ func (s *Service) commit(
 	event *job.Commit,
 ) (worker.Outcome, error) {
 	sha := event.SHA
-	if event.Ran { // before the jobs: whichever of them looks first has to see it
+	if event.Ran { // before the jobs are enqueued, because they read it
 		if err := s.Store.MarkRan(ctx, r.ID, sha); err != nil {
 			return worker.Done, err
 		}
@@ -36,7 +36,7 @@ func (s *Service) commit(
 		func() ([]string, error) { return event.Pulls, nil },
 		func() ([]string, error) {
 			if event.Ran && len(noted) > 0 {
-				return noted, nil // releases and merge groups have runs of their own
+				return noted, nil // releases and merge groups have their own runs
 			}
 			keys, err := s.ownSubjects(ctx, r, sha)
 			for _, key := range noted {
@@ -92,7 +92,7 @@ func (s *Service) commit(
 	return s.opener.Missing(a)
 }
 
-// headed are the keys of the open pull requests of this repository whose head is the commit.
+// headed returns the keys of the open pull requests of this repository with the commit as head.
 func headed(r *repository.Repository, prs []*gh.PullRequest, sha string) (keys []string) {
 	for _, p := range prs {
 		if p.GetState() == "open" && p.GetHead().GetSHA() == sha &&
@@ -103,7 +103,7 @@ func headed(r *repository.Repository, prs []*gh.PullRequest, sha string) (keys [
 	return keys
 }
 
-// ownSubjects reads the subjects from our check runs on the commit.
+// ownSubjects reads the subjects from the App's check runs on the commit.
 func (s *Service) ownSubjects(
 	ctx context.Context,
 	r *repository.Repository,

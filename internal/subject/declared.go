@@ -20,20 +20,23 @@ import (
 )
 
 const (
-	// maxDeclaring is how many files of a base branch are read for the names that it declares.
+	// maxDeclaring limits the files of a base branch that are searched for declared names.
 	maxDeclaring = 40
-	// declaredTTL is how long the names of a commit are kept, and what a base's artifacts require.
+	// declaredTTL is how long the names of a commit and the requirements of a base's artifacts
+	// are stored.
 	declaredTTL = 30 * 24 * time.Hour
 )
 
-// PackageIndex is the package index of the service, and who may choose what is asked of it.
+// PackageIndex is the package index of the service, with the names that any pull request may look
+// up.
 type PackageIndex struct {
 	*index.Index
-	Allow []string // names that anybody may have looked up; see COMPAT_INDEX_ALLOW
-	Any   bool     // every name
+	Allow []string // see COMPAT_INDEX_ALLOW
+	Any   bool     // any name is allowed
 }
 
-// guard is the index as the jobs of a base branch may ask it; nil: none is configured.
+// guard returns the index restricted to the names declared in a base branch; nil if no index is
+// configured.
 func (s *Service) guard(
 	ctx context.Context,
 	r *repository.Repository,
@@ -59,7 +62,7 @@ func (s *Service) guard(
 	return g, err
 }
 
-// source is what an analysis asks: the index, guarded where it takes credentials.
+// source returns the package source of an analysis: the index, restricted if it has credentials.
 func (s *Service) source(
 	ctx context.Context,
 	r *repository.Repository,
@@ -76,7 +79,7 @@ func (s *Service) source(
 	return g, nil
 }
 
-// declared lists the names of packages in the files of a branch that declare or pin them.
+// declared lists the names of packages that files of a branch declare or pin.
 func (s *Service) declared(
 	ctx context.Context,
 	r *repository.Repository,
@@ -120,14 +123,14 @@ func (s *Service) declared(
 		}
 		pins, err := lockfile.Pins(file, []byte(text))
 		if err != nil {
-			continue // it is said where the file is used
+			continue // the error is reported where the file is used
 		}
 		for _, p := range pins {
 			if q, err := pkgmeta.ParseRequirement(p.Requirement); err == nil {
 				names = append(names, q.Name)
 			}
 		}
-		for line := range strings.Lines(text) { // what is required without a version
+		for line := range strings.Lines(text) { // requirements without a version
 			if q, err := pkgmeta.ParseRequirement(strings.TrimSpace(line)); err == nil {
 				names = append(names, q.Name)
 			}
@@ -138,15 +141,15 @@ func (s *Service) declared(
 	return names, s.Store.Put(ctx, key, names, declaredTTL)
 }
 
-// declares are the files that declare what a project requires.
+// declares are the names of files that declare requirements.
 var declares = map[string]bool{
 	"pyproject.toml": true, "setup.py": true, "setup.cfg": true, "Pipfile": true,
 }
 
 var requirementWord = lazyregexp.New(`[A-Za-z0-9][A-Za-z0-9._-]{0,100}`)
 
-// words are the words of a file of the base branch that may be names of packages. Those who may
-// write to that branch choose them, so too many do no harm.
+// words returns the words of a file that may be names of packages. The file is in the base
+// branch, whose writers are trusted, so additional words do no harm.
 func words(text string) []string {
 	const most = 20_000
 	var out []string
@@ -158,7 +161,7 @@ func words(text string) []string {
 
 func requiredKey(repository int64) string { return fmt.Sprintf("requires/%d", repository) }
 
-// require notes what the artifacts of a base branch require.
+// require stores the requirements of the artifacts of a base branch.
 func (s *Service) require(ctx context.Context, repository int64, r *analyzer.Report) error {
 	var names []string
 	for _, a := range r.Artifacts {

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// refreshAtOnce pull requests are checked again, and then as many after refreshEvery, where a
-	// push changes the configuration of all: each may begin a comment and a review, and GitHub
+	// When a push changes the configuration, refreshAtOnce pull requests are checked again, and
+	// as many again after each refreshEvery. Each may create a comment and a review, and GitHub
 	// allows an installation 500 an hour (docs: rate limits for the REST API).
 	refreshAtOnce = 20
 	refreshEvery  = 5 * time.Minute
 
-	// refreshMost is far above what any repository has open.
+	// refreshMost limits the number of pull requests; no repository has as many open.
 	refreshMost = 3000
 )
 
-// refresh is how far the pull requests of a default branch follow its configuration.
+// refresh is the progress of checking pull requests with a new configuration.
 type refresh struct {
-	Digest string    `json:"digest"`          // of the configuration that they follow
-	Known  bool      `json:"known,omitempty"` // Digest is one; false before the first push
-	Head   string    `json:"head,omitempty"`  // the commit that was pushed last
-	Left   []int     `json:"left,omitempty"`  // pull requests that are still to be checked again
-	Next   time.Time `json:"next,omitzero"`   // when the next of them may be
+	Digest string    `json:"digest"`          // digest of the configuration that is applied
+	Known  bool      `json:"known,omitempty"` // false before the first push, when Digest is unknown
+	Head   string    `json:"head,omitempty"`  // the last pushed commit
+	Left   []int     `json:"left,omitempty"`  // numbers of pull requests to check again
+	Next   time.Time `json:"next,omitzero"`   // earliest time for the next of them
 }
 
-// defaultBranch follows a push to the default branch. The pull requests look for their base
-// whenever they are checked, so most pushes cost none of them a call; one that changes the
-// configuration has all of them checked again, a few at a time.
+// defaultBranch handles a push to the default branch. Pull requests look up their base when they
+// are checked, so only a push that changes the configuration checks all of them again, a few at a
+// time.
 func (s *Service) defaultBranch(
 	ctx context.Context,
 	a *worker.Attempt,

@@ -25,18 +25,18 @@ import (
 )
 
 const (
-	reviewTTL = 24 * time.Hour   // of a review of two commits
-	unreadTTL = 10 * time.Minute // of one that could not look up everything
+	reviewTTL = 24 * time.Hour   // of a review
+	unreadTTL = 10 * time.Minute // of a review with failed look-ups
 )
 
-// change is what a pull request or a merge group changes.
+// change is the difference between a subject and its base.
 type change struct {
-	paths []string // of its diff
-	base  string   // the commit that it is compared with
+	paths []string // paths in the diff
+	base  string   // the base commit
 	diff  comment.Diff
 }
 
-// changes compares a subject with its base; nil: it is not compared, or GitHub has no comparison.
+// changes compares a subject with its base; nil = it has none, or GitHub has no comparison.
 func (c *check) changes(ctx context.Context, s subject) (*change, error) {
 	from := s.base.Ref
 	if s.number == 0 {
@@ -75,7 +75,7 @@ func (c *check) changes(ctx context.Context, s subject) (*change, error) {
 		changed = append(changed, comment.DiffFile{Path: f.GetFilename(), Patch: f.GetPatch()})
 	}
 	out.diff = comment.ParseDiff(changed)
-	if len(files) >= maxCompared && s.number == 0 { // there may be more: every file counts
+	if len(files) >= maxCompared && s.number == 0 { // the list may be incomplete, so use all files
 		all, err := (&commitFiles{repo: c.repo, sha: s.sha}).Files(ctx)
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (c *check) changes(ctx context.Context, s subject) (*change, error) {
 	return out, nil
 }
 
-// commitFiles are the files of a commit.
+// commitFiles reads the files of a commit.
 type commitFiles struct {
 	repo  *repository.Repository
 	sha   string
@@ -131,7 +131,7 @@ type reviewed struct {
 	diff comment.Diff
 }
 
-// review reviews the pins that a subject changes; nil: none, or no index is configured.
+// review reviews the pins that a subject changes; nil = none, or no index is configured.
 func (c *check) review(
 	ctx context.Context,
 	s subject,
@@ -185,7 +185,7 @@ func (c *check) review(
 		}
 		if data, err := json.Marshal(kept); err == nil {
 			if err := c.Store.Queue.Put(ctx, key, data, ttl); err != nil {
-				// too large, or a store that fails
+				// too large, or the store fails
 				c.attempt.Log.Warn("a review could not be kept", "error", err)
 			}
 		}
@@ -196,10 +196,10 @@ func (c *check) review(
 	return &reviewed{kept.Dependencies, changed.diff}, nil
 }
 
-// keptReview is a review as it is kept; nil Dependencies: nothing was touched.
+// keptReview is the cached form of a review; nil Dependencies = no environment is changed.
 type keptReview struct{ *comment.Dependencies }
 
-// rendered is the review as a check.
+// rendered renders the review as a check.
 func (r *reviewed) rendered(s subject, set repository.Configuration, page string) comment.Check {
 	check := comment.RenderDependencies(comment.Input{
 		FailOn: set.FailOn, BaseName: s.base.Ref, DetailsURL: page, SHA: s.sha,
@@ -209,7 +209,7 @@ func (r *reviewed) rendered(s subject, set repository.Configuration, page string
 	return check
 }
 
-// withoutReason is why a subject needs no artifacts; "": it needs some.
+// withoutReason returns the reason why a subject needs no artifacts; "" = it needs artifacts.
 func (c *check) withoutReason(
 	ctx context.Context,
 	s subject,
@@ -246,8 +246,8 @@ func (c *check) withoutReason(
 		"changed.", nil
 }
 
-// withoutArtifacts concludes a subject that needs none: with the review of the pins, or with the
-// reason why nothing can change.
+// withoutArtifacts concludes a subject that needs no artifacts, with the review of the pins or
+// with the reason why the artifacts cannot change.
 func (c *check) withoutArtifacts(
 	ctx context.Context,
 	s subject,
@@ -319,7 +319,7 @@ func (c *check) withoutArtifacts(
 	return worker.Done, c.conclude(ctx, s, v)
 }
 
-// show writes the review in the check run while it waits for artifacts.
+// show shows the review in the check run while it waits for artifacts.
 func (c *check) show(ctx context.Context, s subject, r *reviewed,
 	set repository.Configuration) error {
 	check := r.rendered(s, set, "")

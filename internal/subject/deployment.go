@@ -17,24 +17,24 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// gate is one attempt at the answer of a deployment protection rule.
-type gate struct {
+// protection is one attempt at a response to a deployment protection rule.
+type protection struct {
 	*Service
 	attempt *worker.Attempt
 	repo    *repository.Repository
 	event   *job.Deployment
-	gateState
+	protectionState
 }
 
-// gateState is what is kept of a deployment that waits for an answer.
-type gateState struct {
+// protectionState is the stored state of a deployment that waits for a response.
+type protectionState struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	Polls    int       `json:"polls,omitempty"`
 	Status   string    `json:"told,omitempty"`   // the last status on the deployment's page
-	Statuses int       `json:"tells,omitempty"`  // how many there were
-	Answer   string    `json:"answer,omitempty"` // approved or rejected, once it is known
+	Statuses int       `json:"tells,omitempty"`  // number of statuses
+	Answer   string    `json:"answer,omitempty"` // approved or rejected; "" = unknown
 	Comment  string    `json:"comment,omitempty"`
-	Given    bool      `json:"given,omitempty"` // GitHub has it
+	Given    bool      `json:"given,omitempty"` // the response was sent to GitHub
 }
 
 const (
@@ -42,9 +42,8 @@ const (
 	rejected = "rejected"
 )
 
-// deployment answers a deployment protection rule, once: the run't artifacts pass or they don't.
-// The base counts for nothing here, since what is deployed meets users whatever the branch had
-// before.
+// deployment responds to a deployment protection rule, once, depending on whether the run's
+// artifacts pass. There is no comparison with a base: findings that are not new affect users too.
 func (s *Service) deployment(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -54,14 +53,14 @@ func (s *Service) deployment(
 	if event.Environment == "" {
 		return worker.Done, worker.Permanent("the stored job cannot be read")
 	}
-	g := &gate{Service: s, attempt: a, repo: r, event: event}
-	if !a.Load(&g.gateState) {
-		g.gateState = gateState{}
+	g := &protection{Service: s, attempt: a, repo: r, event: event}
+	if !a.Load(&g.protectionState) {
+		g.protectionState = protectionState{}
 	}
 	if g.Given {
 		return worker.Done, nil
 	}
-	if g.Answer != "" { // an earlier try has come to it, and may have given it
+	if g.Answer != "" { // an earlier attempt has decided, and may have responded
 		if run, err := r.Client.Run(ctx, r.Owner, r.Name, event.Run); err != nil &&
 			!repository.NotFound(err) {
 			return worker.Done, err
@@ -91,12 +90,12 @@ func (s *Service) deployment(
 	return worker.Done, g.answer(ctx)
 }
 
-func (g *gate) analysis() *analysis {
+func (g *protection) analysis() *analysis {
 	return &analysis{Service: g.Service, attempt: g.attempt, repo: g.repo}
 }
 
-// decide sets the gate's answer, or says when to look again.
-func (g *gate) decide(ctx context.Context) (worker.Outcome, error) {
+// decide sets the answer, or returns when to try again.
+func (g *protection) decide(ctx context.Context) (worker.Outcome, error) {
 	if g.Deadline.IsZero() {
 		g.Deadline = g.now().Add(g.Config.Wait)
 	}
@@ -164,14 +163,14 @@ func (g *gate) decide(ctx context.Context) (worker.Outcome, error) {
 		set.FailOn == "never" && check.Conclusion == "neutral" {
 		g.Answer = approved
 	}
-	g.Comment = gateComment(check.Title, j.report)
+	g.Comment = protectionComment(check.Title, j.report)
 	return worker.Done, g.save(ctx)
 }
 
-// status writes a status on the deployment's page, each once and never more than GitHub takes. It
-// is kept before it is written, so a crash may lose a status and repeats none. Where GitHub refuses
-// it, the answer still follows.
-func (g *gate) status(ctx context.Context, text string) error {
+// status posts a status to the deployment's page, unless it is the same as the last or the limit
+// is reached. It is saved before it is posted, so a crash may lose a status but does not repeat
+// it. If GitHub rejects it, the response is sent anyway.
+func (g *protection) status(ctx context.Context, text string) error {
 	if text == g.Status || g.Statuses >= github.StatusReports {
 		return nil
 	}
@@ -192,9 +191,9 @@ func (g *gate) status(ctx context.Context, text string) error {
 	return nil
 }
 
-// answer gives GitHub the answer. One that GitHub calls invalid was given before: a crash came
-// between the call and our note of it.
-func (g *gate) answer(ctx context.Context) error {
+// answer sends the response to GitHub. If GitHub calls it invalid it was sent already, before a
+// crash.
+func (g *protection) answer(ctx context.Context) error {
 	if err := g.attempt.Fence(ctx); err != nil {
 		return err
 	}
@@ -218,10 +217,12 @@ func (g *gate) answer(ctx context.Context) error {
 	return g.save(ctx)
 }
 
-func (g *gate) save(ctx context.Context) error { return g.attempt.SaveState(ctx, g.gateState) }
+func (g *protection) save(ctx context.Context) error {
+	return g.attempt.SaveState(ctx, g.protectionState)
+}
 
-// gateComment is the title and as many of the worst findings as GitHub's limit allows.
-func gateComment(title string, r *analyzer.Report) string {
+// protectionComment returns the title and as many findings as fit into GitHub's limit.
+func protectionComment(title string, r *analyzer.Report) string {
 	out := mdsafe.Prose(title)
 	if r == nil {
 		return out

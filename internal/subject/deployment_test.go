@@ -9,7 +9,7 @@ import (
 	"github.com/compat-app/compat/internal/test/hostiletest"
 )
 
-// What a gate is answered with is Markdown too, and shorter than anything else.
+// The comment of a deployment review is Markdown too, with a short limit.
 func TestHostileGateComments(t *testing.T) {
 	names := hostiletest.Names()
 	for seed := range uint64(40) {
@@ -29,7 +29,7 @@ func TestHostileGateComments(t *testing.T) {
 				},
 			)
 		}
-		text := gateComment(next(), report)
+		text := protectionComment(next(), report)
 		if what := (hostiletest.Judge{Tags: []string{"p", "ul", "li"}}).Alive(text); what != "" {
 			t.Errorf("%s in %s", what, text)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// nameBase gives the analysis the base's artifacts, and says what they are.
+// nameBase sets the artifacts of the base and their name in options.
 func (a *analysis) nameBase(o *analyzer.Options, base []analyzer.Input) {
 	o.Base, o.BaseName, o.ABI.Version = base, a.base, a.tag
 	if a.before != nil && len(base) > 0 {
@@ -20,9 +20,9 @@ func (a *analysis) nameBase(o *analyzer.Options, base []analyzer.Input) {
 	}
 }
 
-// earlier adds the earlier builds besides the base that the configuration names: the newest
-// release, and files that describe a library. These and the .abignore files are read from the base
-// branch, so that a pull request does not set its own measure. notes say what does not exist.
+// earlier adds the other earlier builds of the configuration: the newest release, and baseline
+// files. Baselines and .abignore files are read from the base branch, so that a pull request
+// cannot change them for its own check. notes report what does not exist.
 func (a *analysis) earlier(
 	ctx context.Context,
 	c *config.Repository,
@@ -57,7 +57,7 @@ func (a *analysis) earlier(
 		o.Earlier = append(o.Earlier, analyzer.Earlier{Name: path, Baseline: []byte(text)})
 	}
 	if a.tag != "" || !slices.Contains(c.ABI.Against, config.AgainstRelease) {
-		return notes, done, nil // a release is compared with the one before it
+		return notes, done, nil // a release is compared with the previous release
 	}
 	newest, err := a.repo.Client.ReleaseBefore(
 		ctx, a.repo.Owner, a.repo.Name, &github.Release{Draft: true},

@@ -16,14 +16,14 @@ import (
 	"github.com/compat-app/compat/internal/repository"
 )
 
-// A head whose runs are all over may still be without one that it will get: GitHub starts the
-// workflows of a push within seconds of each other, but a short one may be over before a long one
-// is there. Which there should be is in the configuration (workflows:), or learned from the base
-// branch's last runs.
+// When all runs of a head have completed, another workflow may still be about to start: GitHub
+// starts the workflows of a push within seconds, but a short one may complete before a long one
+// starts. Which workflows to expect is configured (workflows:), or learned from the last runs of
+// the base branch.
 
 const (
-	// runsLag is how long after the newest run of a head another may begin, and how long a finished
-	// run's list of artifacts may be late.
+	// runsLag is how long after the newest run of a head another may start, and how long the list
+	// of artifacts of a completed run may be late.
 	runsLag = 20 * time.Second
 
 	learnedTTL  = 24 * time.Hour
@@ -33,11 +33,11 @@ const (
 // builder is a workflow that ran on a base branch.
 type builder struct {
 	Path  string `json:"path"`
-	Run   int64  `json:"run"`             // its newest successful run
-	Keeps *bool  `json:"keeps,omitempty"` // whether that kept artifacts; nil: not looked
-	// whether it runs for pull requests from the repository's own branches; nil: not looked
+	Run   int64  `json:"run"`             // the newest successful run
+	Keeps *bool  `json:"keeps,omitempty"` // the run uploaded artifacts; nil = unknown
+	// it runs for pull requests from branches of the repository; nil = unknown
 	Own   *bool `json:"own,omitempty"`
-	Forks *bool `json:"forks,omitempty"` // and for those from forks
+	Forks *bool `json:"forks,omitempty"` // it runs for pull requests from forks; nil = unknown
 }
 
 func buildersKey(repository int64, ref string) string {
@@ -45,8 +45,8 @@ func buildersKey(repository int64, ref string) string {
 	return fmt.Sprintf("builders/%d/%s", repository, hex.EncodeToString(sum[:16]))
 }
 
-// relearn updates what is known of the default branch's workflows with the runs of a new commit,
-// where anything is known.
+// relearn updates the learned workflows of the default branch with the runs of a new commit, if
+// there are any.
 func (s *Service) relearn(
 	ctx context.Context,
 	r *repository.Repository,
@@ -79,8 +79,7 @@ func (s *Service) learned(
 	return s.Store.Put(ctx, buildersKey(r.ID, ref), known, learnedTTL)
 }
 
-// builders lists the workflows of the base branch: what was learned, or what one look at its newest
-// runs says.
+// builders returns the learned workflows of the base branch, or learns them from its newest runs.
 func (c *check) builders(ctx context.Context, ref string) ([]builder, error) {
 	var known []builder
 	if err := c.Store.Get(ctx, buildersKey(c.repo.ID, ref), &known); err != nil || known != nil {
@@ -106,8 +105,8 @@ func (c *check) builders(ctx context.Context, ref string) ([]builder, error) {
 	return known, c.learned(ctx, c.repo, ref, known)
 }
 
-// gaps are the workflows whose artifacts a finished head of a pull request should have and has not.
-// late is how much longer they may only be late.
+// gaps returns the workflows whose artifacts a completed head of a pull request should have but
+// does not. late is how long they may still be late.
 func (c *check) gaps(
 	ctx context.Context,
 	s subject,
@@ -156,7 +155,7 @@ func (c *check) gaps(
 		switch {
 		case kept,
 			b.Keeps != nil && !*b.Keeps,
-			// whether it ever keeps any is worth no look
+			// not worth a request
 			b.Keeps == nil && r.Conclusion == "success":
 			continue
 		case r.Conclusion == "success":
@@ -175,7 +174,7 @@ func (c *check) gaps(
 	return gaps, late, err
 }
 
-// unborn is how long a workflow that has no run yet may still get one.
+// unborn returns how long a workflow without a run may still start.
 func (c *check) unborn(found *artifact.Found) time.Duration {
 	newest := slices.MaxFunc(
 		found.Runs,
@@ -184,8 +183,8 @@ func (c *check) unborn(found *artifact.Found) time.Duration {
 	return min(runsLag, runsLag-c.now().Sub(newest.Created))
 }
 
-// builds says whether a workflow keeps artifacts on the base branch and is one that runs for a pull
-// request like this. What it has to look up is noted.
+// builds reports whether a workflow uploads artifacts on the base branch and runs for pull
+// requests like this one. It stores what it looks up in b.
 func (c *check) builds(ctx context.Context, s subject, b *builder) (bool, error) {
 	if keeps, err := c.keeps(ctx, b); err != nil || !keeps {
 		return false, err
@@ -204,8 +203,8 @@ func (c *check) builds(ctx context.Context, s subject, b *builder) (bool, error)
 	return *b.Own, nil
 }
 
-// keeps says whether a workflow keeps artifacts on the base branch. What it has to look up is
-// noted.
+// keeps reports whether a workflow uploads artifacts on the base branch. It stores what it looks
+// up in b.
 func (c *check) keeps(ctx context.Context, b *builder) (bool, error) {
 	if b.Keeps == nil {
 		list, err := c.repo.Client.Artifacts(ctx, c.repo.Owner, c.repo.Name, b.Run)

@@ -9,16 +9,15 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// Whoever has a fork can open pull requests by the hundred. Each gets its check run at once; but
-// when forkShare analyses were made for a fork within forkWindow, the others are made when no other
-// job waits.
+// Anyone with a fork can open hundreds of pull requests. Each gets its check run at once, but
+// after forkShare analyses for a fork within forkWindow, further ones get the lowest priority.
 const (
 	forkShare  = 10
 	forkWindow = 10 * time.Minute
 )
 
-// yields puts the job after those of others where its fork has used its share. A person's request
-// (Re-run, /compat recheck with write access) never yields.
+// yields lowers the priority of the job if its fork has used its share. It never does so for a
+// request by a person (Re-run, or /compat recheck with write access).
 func (c *check) yields(ctx context.Context, s subject) (bool, error) {
 	j := c.attempt.Job
 	if !s.fork || j.ForceID != "" || j.Priority <= queue.Background {

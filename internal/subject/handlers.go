@@ -6,7 +6,7 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// Handlers has the handler of each kind of job that this package does.
+// Handlers returns the handler of each job kind of this package.
 func (s *Service) Handlers() map[job.Kind]worker.Handler {
 	return map[job.Kind]worker.Handler{
 		job.KindPull:              repository.Handle(s.opener, s.pull),

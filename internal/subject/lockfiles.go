@@ -11,9 +11,8 @@ import (
 	"github.com/compat-app/compat/internal/options"
 )
 
-// locked adds the pins of the lock files that the configuration names to options, as they are at
-// the commit that is checked. Errors are badOptions where a file isn't there or can't be read as a
-// lock file.
+// locked adds the pins of the configured lock files to options, as of the checked commit. It
+// returns a badOptions error if a file does not exist or is not a lock file.
 func (a *analysis) locked(
 	ctx context.Context,
 	found *artifact.Found,

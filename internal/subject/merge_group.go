@@ -14,7 +14,7 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// mergeGroup puts a verdict on the head of a merge group, for which the merge queue waits.
+// mergeGroup checks the head of a merge group, for which the merge queue waits.
 func (s *Service) mergeGroup(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -67,7 +67,7 @@ func (s *Service) mergeGroup(
 				like,
 				conf.Artifacts...)
 		},
-		// what was accepted in the pull request is what the queue merges
+		// acceptances of the pull request apply to its merge group
 		accept: func(ctx context.Context) ([]store.Accepted, error) {
 			if st.Base.Pull == 0 {
 				return nil, nil
@@ -77,8 +77,8 @@ func (s *Service) mergeGroup(
 	})
 }
 
-// pullOf reads the number of the pull request from the name of a group's branch; 0 where it isn't
-// one.
+// pullOf returns the number of the pull request in the name of a group's branch; 0 if there is
+// none.
 func pullOf(ref string) int {
 	_, rest, found := strings.Cut(ref, "gh-readonly-queue/")
 	i := strings.LastIndex(rest, "/pr-")
@@ -93,8 +93,8 @@ func pullOf(ref string) int {
 	return n
 }
 
-// baseOf reads the base branch from the name of a group's branch,
-// refs/heads/gh-readonly-queue/BASE/pr-N-SHA; "" where it isn't one.
+// baseOf returns the base branch in the name of a group's branch,
+// refs/heads/gh-readonly-queue/BASE/pr-N-SHA; "" if there is none.
 func baseOf(ref string) string {
 	_, rest, found := strings.Cut(ref, "gh-readonly-queue/")
 	i := strings.LastIndex(rest, "/pr-")

@@ -9,8 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// gather notes that the job's subject is there with this commit, or no longer, and reads the
-// verdict that is kept of it.
+// gather records that the job's subject has this commit as its head, or is closed, and reads its
+// stored verdict.
 func (c *check) gather(ctx context.Context, sha string, open bool) (err error) {
 	if c.own, err = c.Store.Standing(ctx, c.attempt.Job.Key); err != nil {
 		return err
@@ -32,12 +32,12 @@ func (c *check) gather(ctx context.Context, sha string, open bool) (err error) {
 	return c.Store.Join(ctx, c.repo.ID, sha, c.attempt.Job.Key)
 }
 
-// peers lists the other subjects that had this commit as their head.
+// peers lists the other subjects that have or had this commit as their head.
 func (c *check) peers(ctx context.Context, sha string) ([]string, error) {
 	return c.Store.Peers(ctx, c.repo.ID, sha, c.attempt.Job.Key)
 }
 
-// stand keeps the verdict on the job's subject, and gives its peers a job when that may change
+// stand stores the verdict on the job's subject, and enqueues jobs for its peers if it may change
 // their check.
 func (c *check) stand(ctx context.Context, now store.Standing) error {
 	now.Unannounced = true
@@ -62,13 +62,14 @@ func (c *check) stand(ctx context.Context, now store.Standing) error {
 	return c.Store.PutStanding(ctx, c.attempt.Job.Key, now)
 }
 
-// stricter is the verdict of a peer that blocks a commit on which this subject's conclusion does
-// not; nil: there is none.
+// stricter returns the verdict of a peer that blocks a commit if the given conclusion does not;
+// nil if there is none.
 func (c *check) stricter(ctx context.Context, sha, conclusion string) (*comment.Peer, error) {
 	return c.Store.Stricter(ctx, c.repo.ID, sha, c.attempt.Job.Key, conclusion)
 }
 
-// overruled is what a peer adds to the external id of a verdict; "" when none is stricter.
+// overruled returns what a stricter peer adds to the external ID of a verdict; "" = none is
+// stricter.
 func overruled(by *comment.Peer) string {
 	if by == nil {
 		return ""

@@ -16,13 +16,13 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// justRead is how long an answer of GitHub for a pull request is used before a verdict that does
-// not pass: a newer head or another base comes with an event. A verdict that passes is never
-// written for a head or a base that GitHub no longer shows.
+// justRead is how long a pull request read from GitHub is assumed to be current before a verdict
+// that does not pass; a newer head or another base sends an event. Before a verdict that passes
+// it is always read again.
 const justRead = 5 * time.Second
 
-// pull reconciles a pull request: its newest head has a check run with a verdict, its older heads
-// have none that is open.
+// pull updates the check runs of a pull request: the newest head gets a verdict, and open check
+// runs of older heads are canceled.
 func (s *Service) pull(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -108,8 +108,8 @@ func (s *Service) pull(
 	return out, err
 }
 
-// pushed is the pull request as the event of a push describes it, where that is newer than all that
-// is known and this is the first attempt. nil: GitHub has to be asked.
+// pushed returns the pull request as described by a push event, if that is newer than the state
+// and this is the first attempt. nil = it has to be read from GitHub.
 func (c *check) pushed(p *job.Push) *gh.PullRequest {
 	known := c.state.Updated
 	if p == nil || c.attempt.Job.Trigger != "pull_request.synchronize" ||
@@ -129,8 +129,8 @@ func (c *check) pushed(p *job.Push) *gh.PullRequest {
 	}
 }
 
-// cancelOthers closes the open check runs of the heads that no longer need a verdict: the older
-// ones, and the current one too when the pull request is closed.
+// cancelOthers cancels open check runs that need no verdict any more: those of older heads, and
+// also that of the current one if the pull request is closed.
 func (c *check) cancelOthers(ctx context.Context, sha string, open bool) error {
 	changed := false
 	for _, old := range slices.Clone(c.state.Open) {
@@ -158,7 +158,7 @@ func (c *check) cancelOthers(ctx context.Context, sha string, open bool) error {
 	return c.save(ctx)
 }
 
-// mergeBase is the commit at which the head left its base; "" where GitHub doesn't say.
+// mergeBase returns the merge base of two commits; "" = unknown.
 func (c *check) mergeBase(ctx context.Context, base, head string) string {
 	compared, _, err := c.repo.Client.Repositories.CompareCommits(
 		ctx,

@@ -17,12 +17,12 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// settleFor is how long the list of a release's assets must stand still: GitHub sends no event for
-// an upload.
+// settleFor is how long the list of a release's assets must be unchanged, because GitHub sends no
+// event for an upload.
 const settleFor = 10 * time.Second
 
-// release puts a verdict on the commit of a release's tag, over all its assets. A draft is checked
-// on the commit that its tag will name, once it has an asset: until then nobody waits for it.
+// release checks all assets of a release, with a check run on the commit of its tag. A draft is
+// checked once it has an asset, on the commit that its tag will name.
 func (s *Service) release(
 	ctx context.Context,
 	a *worker.Attempt,
@@ -98,7 +98,7 @@ func (s *Service) release(
 			}
 			return s.Fetcher.Release(ctx, r.Client, r.Owner, r.Name, before.ID)
 		},
-		// what an earlier release had is told, and fails this one all the same: it meets users anew
+		// findings of the earlier release fail this one too, because it has new users
 		advice: func(report *analyzer.Report) string {
 			old := 0
 			for i := range report.Findings {
@@ -125,11 +125,12 @@ func (s *Service) release(
 	})
 }
 
-// draftPoll is how often a draft without assets is looked at: GitHub sends no event for an upload.
+// draftPoll is the interval for checking a draft without assets, because GitHub sends no event
+// for an upload.
 const draftPoll = time.Minute
 
-// releaseCommit is the commit of a release's tag; of a draft's, which may not be there yet, what it
-// will be made of.
+// releaseCommit returns the commit of a release's tag, or the target commit of a draft whose tag
+// does not exist.
 func releaseCommit(
 	ctx context.Context,
 	r *repository.Repository,

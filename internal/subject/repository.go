@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// removed drops the jobs of a repository that the App lost access to. Those under way lose their
+// removed drops the jobs of a repository that the App lost access to. Running jobs lose their
 // lease and stop.
 func (s *Service) removed(
 	ctx context.Context,
@@ -36,7 +36,7 @@ func (s *Service) removed(
 	return worker.Done, nil
 }
 
-// renamed forgets where the repository was.
+// renamed clears the cached name of the repository.
 func (s *Service) renamed(
 	_ context.Context,
 	a *worker.Attempt,

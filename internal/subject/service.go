@@ -1,10 +1,10 @@
-// Package subject does the jobs whose result is a verdict: on a pull request, a merge group, a
-// release or a deployment, and on the default branch that pull requests are compared with. A file
-// per kind says what is looked at; check.go is what the kinds with a check run have in common.
+// Package subject handles the jobs that give a verdict: on pull requests, merge groups, releases
+// and deployments, and on the default branch that pull requests are compared with. There is a
+// file per kind; check.go has the common part of those with a check run.
 //
-// A job names a subject, never a step. Handling it means to compare what GitHub shows now with what
-// should be there, and to do what is missing. So any job may run twice, late, or again after a
-// crash. The check run's external id is made of everything that a verdict rests on, so the same
+// A job names a subject, not a step. The handler compares the state on GitHub with the desired
+// state and makes the missing changes, so jobs may run twice, late, or again after a crash. The
+// external ID of the check run is a digest of everything that the verdict depends on, so the same
 // inputs are never concluded twice.
 //
 //	s, err := subject.New(subject.Options{App: app, Store: store, Fetcher: fetcher, Analyzer: analyzer.New(rules.All()), Config: service})
@@ -30,36 +30,35 @@ import (
 	"github.com/compat-app/compat/internal/store"
 )
 
-// Options is what New needs. App, Store, Fetcher, Analyzer and Config are required.
+// Options configures New. App, Store, Fetcher, Analyzer and Config are required.
 type Options struct {
 	App      *github.App
 	Store    *store.Store
 	Fetcher  *artifact.Fetcher
 	Analyzer *analyzer.Analyzer
-	Checker  Checker // nil = the Analyzer, in this process
-	// Source is the package index; nil = the embedded history, and the reports say that no index was
+	Checker  Checker // nil = the Analyzer in this process
+	// Source is the package index; nil = the embedded history, and reports say that no index is
 	// configured.
 	Source packages.Source
-	// Index is Source where a service is configured with an index; nil: none.
+	// Index is Source if the service has an index; nil = none.
 	Index *PackageIndex
-	// Reviewer reviews changes of pinned packages with the Index; nil: they are not reviewed.
+	// Reviewer reviews changes of pinned packages with the Index; nil = no reviews.
 	Reviewer *review.Reviewer
 	Scratch  func(size int64) (unpack.Scratch, error)
 	Config   *config.Service
-	Version  string                // of the tool, for reports
-	Metrics  prometheus.Registerer // nil = none
+	Version  string                // version of compat, for reports
+	Metrics  prometheus.Registerer // nil = not registered
 }
 
-// analyses at once, in one process: each holds decompressed objects, and an artifact is the choice
-// of whoever opened the pull request. Two leave room on a small machine; the other workers wait for
-// GitHub meanwhile.
+// analyses is the number of concurrent analyses in one process. Each holds decompressed objects
+// of untrusted artifacts in memory; two fit on a small machine while other workers wait for
+// GitHub.
 const analyses = 2
 
-// Checker analyzes artifacts, whose Content is an *os.File each. *sandbox.Runner does, in a process
-// of its own.
+// Checker analyzes artifacts whose Content is an *os.File. *sandbox.Runner does so in another
+// process.
 type Checker interface {
-	// Check is sandbox.Judge. It calls risky once when the analysis begins to take so much that it
-	// may end this process.
+	// Check is like sandbox.Judge. It calls risky once when the analysis may end this process.
 	Check(
 		ctx context.Context,
 		inputs []analyzer.Input,
@@ -74,10 +73,10 @@ type Service struct {
 	Options
 	opener  *repository.Opener
 	metrics *metrics
-	slots   chan struct{} // analyses under way
+	slots   chan struct{} // running analyses
 }
 
-// New checks the options.
+// New returns an error if a required option is missing.
 func New(o Options) (*Service, error) {
 	if o.App == nil || o.Store == nil || o.Fetcher == nil || o.Analyzer == nil || o.Config == nil {
 		return nil, errors.New("subject: app, store, fetcher, analyzer and config are required")
@@ -140,7 +139,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// stage begins a stage of a job; the function that it returns ends it.
+// stage starts the clock of a stage; the returned function stops it.
 func (s *Service) stage(name string) (end func()) {
 	start := s.now()
 	return func() { s.metrics.stages.WithLabelValues(name).Observe(s.now().Sub(start).Seconds()) }

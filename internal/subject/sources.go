@@ -14,11 +14,11 @@ import (
 
 const (
 	maxDiffPages = 30  // GitHub lists at most 3,000 files of a pull request
-	maxCompared  = 300 // files that GitHub names in a comparison of two commits
+	maxCompared  = 300 // limit of files in a comparison of two commits
 )
 
-// sources fetches the files in which the lines behind findings may stand, and the pull request's
-// diff (number 0: none). The head of a fork is read through the base repository, which has its
+// sources downloads the files that may contain the causes of findings, and the diff of a pull
+// request (number 0 = none). The head of a fork is read from the base repository, which has its
 // objects.
 func (c *check) sources(
 	ctx context.Context,
@@ -63,8 +63,7 @@ func (c *check) sources(
 	return files, diff, err
 }
 
-// diff is what a pull request changes: what the comparison with its base told already, where that
-// is all of it.
+// diff returns the diff of a pull request, from the comparison with its base if that is complete.
 func (c *check) diff(ctx context.Context, number int) (comment.Diff, error) {
 	var changed []comment.DiffFile
 	if c.compared != nil && len(c.compared.Files) < maxCompared {

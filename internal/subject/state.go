@@ -20,61 +20,64 @@ type check struct {
 	attempt *worker.Attempt
 	repo    *repository.Repository
 	state   *state
-	own     store.Standing // the verdict that is kept of the subject
+	own     store.Standing // the stored verdict of the subject
 
-	// compared is the comparison of a pull request's base and head; nil until it is requested.
+	// compared is the comparison of a pull request's base and head; nil = not requested yet.
 	compared *gh.CommitsComparison
-	// pins is the review of the pinned packages beside the artifacts; nil: none.
+	// pins is the review of pinned packages, in addition to the artifacts; nil = none.
 	pins *comment.Check
 }
 
-// state is what is kept of a subject with a check run between its jobs. Everything in it can be
-// missing: then GitHub is asked, or work is done again with the same result. The names in JSON are
-// those of earlier releases.
+// state is the state of a subject between jobs. All of it may be lost: then GitHub is read again,
+// or work is repeated with the same result. The JSON names are those of earlier releases.
 type state struct {
-	Head string   `json:"head"`           // the commit that the rest is about
+	Head string   `json:"head"`           // the commit that the other fields are about
 	Open []string `json:"open,omitempty"` // commits that may have an open check run of this App
-	// Runs has the check run of a commit in Open, where it is the only one and nothing was written
-	// to it since.
-	Runs     map[string]int64 `json:"runs,omitempty"`
-	Talk     string           `json:"told,omitempty"`   // digest of the last text in the conversation
-	Silent   bool             `json:"silent,omitempty"` // nothing of this App is in the conversation
-	Deadline time.Time        `json:"deadline,omitzero"`
-	Pending  bool             `json:"owed,omitempty"` // a verdict is due: its check run is open
-	// of the last person who had this head checked again
+	// Runs maps commits in Open to their check run, if it is the only one and was not written to
+	// since.
+	Runs map[string]int64 `json:"runs,omitempty"`
+	// digest of the last text in the conversation
+	Talk string `json:"told,omitempty"`
+	// the App has written nothing in the conversation
+	Silent   bool      `json:"silent,omitempty"`
+	Deadline time.Time `json:"deadline,omitzero"`
+	Pending  bool      `json:"owed,omitempty"` // a verdict is due, so the check run is open
+	// of the last request to check this head again
 	ForceID string   `json:"nonce,omitempty"`
-	Also    []string `json:"also,omitempty"` // platforms that this person named
-	// Turn is how often the verdict on this head has changed without a person's request.
-	Turn      int       `json:"turn,omitempty"`
-	Intent    string    `json:"intent,omitempty"` // external id of the verdict that is being posted
-	Concluded string    `json:"said,omitempty"`   // external id of the last verdict that was posted
-	Report    string    `json:"report,omitempty"` // id of the report page of Intent
-	Base      base      `json:"base,omitzero"`
-	BaseSince time.Time `json:"base_since,omitzero"` // when the base branch was changed; zero: never
-	// of a pull request: its last change, as GitHub has it
+	Also    []string `json:"also,omitempty"` // additional platforms of that request
+	// Turn counts the changes of the verdict on this head without a person's request.
+	Turn      int    `json:"turn,omitempty"`
+	Intent    string `json:"intent,omitempty"` // external ID of the verdict that is being posted
+	Concluded string `json:"said,omitempty"`   // external ID of the last posted verdict
+	Report    string `json:"report,omitempty"` // ID of the report page of Intent
+	Base      base   `json:"base,omitzero"`
+	// when the base branch was changed; zero = never
+	BaseSince time.Time `json:"base_since,omitzero"`
+	// time of the last update of a pull request on GitHub
 	Updated time.Time `json:"updated,omitzero"`
 
-	Job   string    `json:"job,omitempty"`   // the job that polls
-	Polls int       `json:"polls,omitempty"` // how often it has looked
-	Empty time.Time `json:"empty,omitzero"`  // since when all runs have ended without artifacts
-	// Gap is since when a workflow is missing though all runs have ended.
+	Job   string `json:"job,omitempty"`   // the job that polls
+	Polls int    `json:"polls,omitempty"` // number of its polls
+	// time since which all runs have completed without artifacts
+	Empty time.Time `json:"empty,omitzero"`
+	// Gap is the time since which a workflow is missing although all runs have completed.
 	Gap     time.Time `json:"gap,omitzero"`
 	Found   string    `json:"found,omitempty"`   // key of the last list of assets
-	FoundAt time.Time `json:"found_at,omitzero"` // since when that list has not changed
+	FoundAt time.Time `json:"found_at,omitzero"` // time since which that list has not changed
 
-	Shown string `json:"shown,omitempty"` // digest of what the open check run shows of a review
+	Shown string `json:"shown,omitempty"` // digest of the review shown by the open check run
 
-	blank bool // nothing was kept
+	blank bool // there was no stored state
 }
 
 // base is what a subject is compared with.
 type base struct {
 	Ref  string `json:"ref,omitempty"` // branch name
 	SHA  string `json:"sha,omitempty"`
-	Pull int    `json:"pull,omitempty"` // of a merge group: the pull request that it merges
+	Pull int    `json:"pull,omitempty"` // the pull request of a merge group
 }
 
-// newCheck begins an attempt with the state of the job's subject.
+// newCheck starts an attempt with the stored state of the job's subject.
 func (s *Service) newCheck(a *worker.Attempt, r *repository.Repository) *check {
 	c := &check{Service: s, attempt: a, repo: r, state: &state{}}
 	if !a.Load(c.state) {
@@ -89,7 +92,7 @@ func (s *Service) newCheck(a *worker.Attempt, r *repository.Repository) *check {
 
 func (c *check) save(ctx context.Context) error { return c.attempt.SaveState(ctx, c.state) }
 
-// see makes sha the head that the state is about.
+// see makes sha the current head. It resets the state of another head.
 func (s *state) see(sha string) {
 	if s.Head == sha {
 		return
@@ -110,9 +113,8 @@ func (s *state) see(sha string) {
 	}
 }
 
-// rebase makes ref the base branch of the head. A verdict on another base no longer counts: the
-// check run is opened again at once, before anything else is looked at. at is when that became
-// known.
+// rebase makes ref the base branch of the head. A verdict on another base does not apply any
+// more, so the check run is opened again at once. at is when the change became known.
 func (s *state) rebase(ref string, at time.Time) {
 	if s.Base.Ref != "" && s.Base.Ref != ref {
 		s.BaseSince = at
@@ -122,7 +124,7 @@ func (s *state) rebase(ref string, at time.Time) {
 	s.Base.Ref = ref
 }
 
-// force notes that a person wants the head checked again, once for each force id.
+// force records that a person wants the head checked again, once for each ForceID.
 func (c *check) force(ctx context.Context, id string) error {
 	s := c.state
 	if id == "" || id == s.ForceID {
@@ -134,7 +136,7 @@ func (c *check) force(ctx context.Context, id string) error {
 	return err
 }
 
-// opened notes that there will be a run on the commit. fresh: there is none yet.
+// opened records that there will be a run on the commit. fresh means that there was none.
 func (s *state) opened(sha string) (fresh bool) {
 	if slices.Contains(s.Open, sha) {
 		return false
@@ -143,8 +145,8 @@ func (s *state) opened(sha string) (fresh bool) {
 	return true
 }
 
-// take returns the run of a commit, to be written to. What is saved after it no longer has it: if
-// that write is cut short, the next attempt looks for the run.
+// take returns the run of a commit, to be written to, and removes it from the state. If the write
+// is interrupted, the next attempt looks the run up.
 func (s *state) take(sha string) post.Run {
 	id := s.Runs[sha]
 	delete(s.Runs, sha)
@@ -156,7 +158,7 @@ func (s *state) closed(sha string) {
 	s.Open = slices.DeleteFunc(s.Open, func(o string) bool { return o == sha })
 }
 
-// postpone moves the deadline: waiting for a limit doesn't count against it.
+// postpone extends the deadline by the time that a rate limit lasts.
 func (c *check) postpone(ctx context.Context, d time.Duration) {
 	if c.state.Deadline.IsZero() {
 		return

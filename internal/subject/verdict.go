@@ -20,16 +20,16 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// verdict is what will be posted.
+// verdict is the verdict to post.
 type verdict struct {
-	run    post.Run // the open check run, where one is known
-	ext    string   // external id
+	run    post.Run // the open check run, if known
+	ext    string   // external ID
 	check  comment.Check
-	report *analyzer.Report // nil: nothing could be checked
-	page   string           // address of the report page; "" none
+	report *analyzer.Report // nil = nothing could be checked
+	page   string           // address of the report page; "" = none
 }
 
-// verdict analyzes what was found and posts the result.
+// verdict analyzes artifacts and posts the result.
 func (c *check) verdict(
 	ctx context.Context,
 	s subject,
@@ -68,7 +68,7 @@ func (c *check) verdict(
 	if s.advice != nil && j.report != nil {
 		advice = s.advice(j.report)
 	}
-	if s.release { // which is compared with another release
+	if s.release { // because it is compared with another release
 		j.base = ""
 	}
 	in := comment.Input{
@@ -124,8 +124,7 @@ func (c *check) verdict(
 	return worker.Done, c.conclude(ctx, s, v)
 }
 
-// keep keeps the report of the verdict that is being posted, and returns the address of its page;
-// "" none.
+// keep stores the report of the verdict, and returns the address of its page; "" = none.
 func (c *check) keep(ctx context.Context, s subject, r *analyzer.Report) (string, error) {
 	st := c.state
 	kept, err := c.Store.PutReport(ctx, st.Report, r)
@@ -156,8 +155,8 @@ func anyNew(r *analyzer.Report) bool {
 	return false
 }
 
-// conclude posts a verdict: the check run, and in a pull request the conversation. Every step looks
-// first, so all of it may be repeated.
+// conclude posts a verdict: the check run, and the comments in a pull request. Every step checks
+// what exists, so all of it may be repeated.
 func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	defer c.stage("post")()
 	st := c.state
@@ -217,8 +216,8 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	return c.save(ctx)
 }
 
-// alone takes the subject's open run to write on it. It is alone unless another subject has the
-// same commit: its verdict may stand there.
+// alone returns the subject's open run for writing. Alone is false if another subject has the
+// same commit, because the run may show its verdict.
 func (c *check) alone(ctx context.Context, s subject) (post.Run, error) {
 	run := c.state.take(s.sha)
 	if !run.Alone {
@@ -229,11 +228,11 @@ func (c *check) alone(ctx context.Context, s subject) (post.Run, error) {
 	return run, err
 }
 
-// maxProblemLines is more than any problem has to say, the logs of failed jobs aside.
+// maxProblemLines is enough for any problem, except the logs of failed jobs.
 const maxProblemLines = 60
 
-// publishProblem keeps why there is no report as a page of its own, and returns its address; ""
-// where no address is configured. The last report stays as it is.
+// publishProblem stores the reason why there is no report as a page, and returns its address; ""
+// if there is no public address. The last report is not changed.
 func (c *check) publishProblem(ctx context.Context, check comment.Check) (string, error) {
 	if c.Config.PublicURL == nil {
 		return "", nil
@@ -254,8 +253,8 @@ func (c *check) publishProblem(ctx context.Context, check comment.Check) (string
 	return c.Store.PageURL(id), nil
 }
 
-// converse writes the review and the summary comment of a pull request. A conversation that is
-// locked or gone is no failure: the check run has everything.
+// converse posts the review and the summary comment of a pull request. A locked or deleted
+// conversation is not an error, because the check run contains everything.
 func (c *check) converse(ctx context.Context, s subject, v verdict) error {
 	st, writes := c.state, len(v.check.Review) > 0 || v.check.Create && v.check.Sticky != ""
 	if st.Silent && !writes || v.check.Sticky == "" && v.report == nil {
@@ -266,7 +265,7 @@ func (c *check) converse(ctx context.Context, s subject, v verdict) error {
 		return nil
 	}
 	talk := c.repo.Poster.Conversation(s.number, st.Silent)
-	if st.Silent { // a crash after the first text must not be followed by the same text
+	if st.Silent { // save before the first text, so that it is not repeated after a crash
 		st.Silent = false
 		if err := c.save(ctx); err != nil {
 			return err
@@ -303,7 +302,7 @@ func (c *check) converse(ctx context.Context, s subject, v verdict) error {
 	return nil
 }
 
-// conversation is a digest of what a verdict writes in a conversation.
+// conversation returns a digest of what a verdict writes to a conversation.
 func (v verdict) conversation() string {
 	parts := []string{
 		v.check.Sticky,

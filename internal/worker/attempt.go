@@ -14,18 +14,18 @@ import (
 // Attempt is one attempt at a job, under a lease.
 type Attempt struct {
 	*queue.Lease
-	Log *slog.Logger // with delivery, job, installation and repository
+	Log *slog.Logger // has delivery, job, installation and repository
 
-	// GiveUp concludes what depends on the job when nobody will try it again; reason is a sentence
-	// for people. The handler sets it; nil: nothing depends on the job.
+	// GiveUp concludes what depends on the job when it will not be retried; reason is a sentence
+	// for people. The handler sets it; nil = nothing depends on the job.
 	GiveUp func(ctx context.Context, reason string) error
-	// Postpone is called when a rate limit delays the job: the wait does not count against a
-	// deadline. The handler sets it; nil: there is no deadline.
+	// Postpone is called when a rate limit delays the job, because this time does not count
+	// against a deadline. The handler sets it; nil = there is no deadline.
 	Postpone func(ctx context.Context, by time.Duration)
 }
 
-// Fence returns nil while the lease is held and no newer job of the subject has come. It is called
-// before each write to the outside.
+// Fence returns nil while the lease is held and no newer job of the subject waits. Call it before
+// each write to GitHub.
 func (a *Attempt) Fence(ctx context.Context) error {
 	superseded, err := a.Extend(ctx)
 	switch {
@@ -37,8 +37,8 @@ func (a *Attempt) Fence(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Load decodes what SaveState stored for the job's key into state. false: there is nothing, or it
-// can't be decoded.
+// Load decodes the state stored for the job's key. It returns false if there is none or it is
+// damaged.
 func (a *Attempt) Load(state any) bool {
 	if len(a.State) == 0 {
 		return false
@@ -59,8 +59,8 @@ func (a *Attempt) SaveState(ctx context.Context, state any) error {
 	return a.Save(ctx, data)
 }
 
-// Follow puts a follow-up of a job into the queue: a job of another subject. sha is the commit that
-// it is about, forceID its queue.Job.ForceID; both may be "".
+// Follow enqueues a follow-up job about another subject. sha is its commit and forceID its
+// queue.Job.ForceID; both may be "".
 func Follow(ctx context.Context, q *queue.Queue, j queue.Job, b job.Body, sha,
 	forceID string) error {
 	o := job.OriginOf(j)
@@ -68,7 +68,7 @@ func Follow(ctx context.Context, q *queue.Queue, j queue.Job, b job.Body, sha,
 	return Enqueue(ctx, q, b, o)
 }
 
-// Enqueue puts a job into the queue that belongs to no delivery.
+// Enqueue enqueues a job that belongs to no delivery.
 func Enqueue(ctx context.Context, q *queue.Queue, b job.Body, o job.Origin) error {
 	j, err := job.New(b, o)
 	if err == nil {

@@ -99,8 +99,7 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 	return m
 }
 
-// ended counts a job. Kinds come from our own webhook, but a journal may be older than this
-// program.
+// ended counts a job. A journal may contain kinds of other releases.
 func (m *metrics) ended(kind job.Kind, how string, took time.Duration) {
 	if !slices.Contains(job.Kinds(), kind) {
 		kind = "other"
@@ -109,7 +108,7 @@ func (m *metrics) ended(kind job.Kind, how string, took time.Duration) {
 	m.seconds.WithLabelValues(string(kind), how).Observe(took.Seconds())
 }
 
-// depth asks the queue when it is scraped. While the queue does not respond there are no values.
+// depth reads the queue at each scrape. It has no values while the queue does not respond.
 type depth struct {
 	queue                *queue.Queue
 	jobs, oldest, parked *prometheus.Desc

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Outcome is how a job ends when nothing failed: it is done, or the subject has to be looked at
-// again later. The zero value is Done.
+// Outcome is the result of a job without error: it is done, or has to run again later. The zero
+// value is Done.
 type Outcome struct {
-	after  time.Duration // > 0: look again then, or when an event comes
-	reason string        // why; for the log and for `compat queue ls`
+	after  time.Duration // > 0: run again after this time, or when an event comes
+	reason string        // the reason, for the log and `compat queue ls`
 }
 
 // Done ends a job.
 var Done = Outcome{}
 
-// Later has a job run again after a while, or when an event of its subject comes.
+// Later runs a job again after a while, or when an event of its subject comes.
 func Later(after time.Duration, reason string) Outcome {
 	return Outcome{after: max(after, 100*time.Millisecond), reason: reason}
 }
 
-// Why the context of a job ended before its work did.
+// Reasons why the context of a job ended early.
 var (
 	errSuperseded = errors.New("a newer job of the subject has come")
 	errLost       = errors.New("the lease is lost")
@@ -31,29 +31,28 @@ var (
 	errTooLong    = errors.New("the job took longer than any job should")
 )
 
-// Class says what becomes of a job that failed.
+// Class decides what happens to a failed job.
 type Class int
 
-// The classes.
+// Classes of failures.
 const (
-	// TryAgain: another attempt may succeed.
+	// TryAgain means that another attempt may succeed.
 	TryAgain Class = iota
-	// RateLimited: the job goes on after Failure.After; no attempt is counted.
+	// RateLimited means that the job continues after Failure.After. No attempt is counted.
 	RateLimited
-	// GiveUp: no later attempt can succeed.
+	// GiveUp means that no attempt can succeed.
 	GiveUp
-	// DropInstallation: the App was uninstalled or suspended; all jobs of the installation are
-	// dropped.
+	// DropInstallation means that the App was uninstalled or suspended. All jobs of the
+	// installation are removed.
 	DropInstallation
 )
 
-// Failure is a handler's error that says what becomes of the job. An error without a Failure is
-// TryAgain.
+// Failure is an error of a handler with a class. Other errors have the class TryAgain.
 type Failure struct {
 	Class  Class
-	After  time.Duration // of RateLimited
-	Park   bool          // of RateLimited: the limit holds for the whole installation
-	Reason string        // for the author of the change, with a full stop
+	After  time.Duration // with RateLimited
+	Park   bool          // with RateLimited: the limit applies to the whole installation
+	Reason string        // for the PR author, with a period
 	Err    error         // for the log
 }
 
@@ -66,16 +65,16 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Permanent is an error that no later attempt can avoid.
+// Permanent returns an error of class GiveUp.
 func Permanent(reason string) error { return &Failure{Class: GiveUp, Reason: reason} }
 
-// Internal is an error of the service itself: a panic, or a store that doesn't answer. Another
-// attempt may succeed.
+// Internal returns the error for a failure of the service itself: a panic, or a store that does
+// not respond. Another attempt may succeed.
 func Internal(err error) error {
 	return &Failure{Class: TryAgain, Reason: "compat itself failed; its log has the error.", Err: err}
 }
 
-// failureOf is what an error means for its job.
+// failureOf returns err as a *Failure.
 func failureOf(err error) *Failure {
 	f := (*Failure)(nil)
 	if errors.As(err, &f) {
@@ -84,8 +83,8 @@ func failureOf(err error) *Failure {
 	return &Failure{Reason: err.Error(), Err: err}
 }
 
-// Recovered makes an error of what recover returned, with the place of the panic in the log; nil
-// for nil. What the panic was about appears nowhere but in the log.
+// Recovered converts the result of recover to an error; nil for nil. The value and the stack are
+// logged and not in the error.
 func Recovered(log *slog.Logger, r any) error {
 	if r == nil {
 		return nil

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// heartbeat is the longest time between two looks at the lease: no call may be made for a
-	// suspended installation after 1.5 s.
+	// heartbeat is the maximum time between two renewals of the lease: 1.5 s after an
+	// installation is suspended, no more calls may be made.
 	heartbeat = time.Second
 
-	// longest is far above what downloading and checking the largest allowed artifacts takes; beyond
-	// it something hangs.
+	// longest is the timeout of a job, much longer than checking the largest allowed artifacts
+	// takes.
 	longest = 30 * time.Minute
 )
 
-// run handles one claimed job and ends its lease.
+// run handles a claimed job and ends its lease.
 func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
 	start := w.Now()
 	j := &lease.Job
@@ -30,8 +30,8 @@ func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
 	a := &Attempt{Lease: lease, Log: log}
 	log.Debug("job claimed")
 
-	// The job outlives neither the lease nor the service, but a stopping service ends it with a
-	// cause of its own.
+	// The job ends with the lease or the service. A stopping service cancels it with a specific
+	// cause.
 	jobCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { cancel(errShutdown) })
 	timeout := time.AfterFunc(longest, func() { cancel(errTooLong) })
@@ -47,7 +47,7 @@ func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
 	timeout.Stop()
 	<-beating
 
-	// Each call of the queue has a time limit of its own.
+	// Each call of the queue has a timeout.
 	how, endErr := w.end(context.WithoutCancel(ctx), a, out, err, cause)
 	if endErr != nil && !errors.Is(endErr, queue.ErrLost) {
 		log.Warn(
@@ -60,7 +60,7 @@ func (w *Worker) run(ctx context.Context, lease *queue.Lease) {
 	log.Debug("job ended", "outcome", how, "took", took.Round(time.Millisecond))
 }
 
-// handle calls the handler of the job's kind; a panic is an error of that one job.
+// handle calls the handler of the job's kind. A panic becomes an error of the job.
 func (w *Worker) handle(ctx context.Context, a *Attempt) (out Outcome, err error) {
 	defer func() {
 		if e := Recovered(a.Log, recover()); e != nil {
@@ -74,7 +74,7 @@ func (w *Worker) handle(ctx context.Context, a *Attempt) (out Outcome, err error
 	return w.Handlers[body.Kind()](ctx, a, body)
 }
 
-// beat renews the lease until ctx ends, and ends the job when the lease is lost or the job
+// beat renews the lease until ctx ends, and cancels the job when the lease is lost or the job
 // superseded.
 func (w *Worker) beat(ctx context.Context, lease *queue.Lease, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(min(w.Lease/3, heartbeat))
@@ -102,7 +102,7 @@ func (w *Worker) beat(ctx context.Context, lease *queue.Lease, cancel context.Ca
 	}
 }
 
-// end stores what becomes of the job. how is a word for the log and the metrics.
+// end stores the outcome of the job. how is a word for the log and the metrics.
 func (w *Worker) end(
 	ctx context.Context,
 	a *Attempt,
@@ -170,7 +170,7 @@ func (w *Worker) failed(ctx context.Context, a *Attempt, f *Failure) (how string
 	return "failed", a.Retry(ctx, f.Reason)
 }
 
-// giveUp concludes what depends on a job that nobody will try again, as far as that is possible.
+// giveUp concludes what depends on a job that will not be retried, as far as possible.
 func (w *Worker) giveUp(ctx context.Context, a *Attempt, reason string) {
 	if a.GiveUp == nil {
 		return

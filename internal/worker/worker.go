@@ -1,19 +1,16 @@
-// Package worker runs the jobs of the queue: it claims them, renews their leases, and stores what
-// becomes of each. What a job is about is the business of the handler of its kind; this package
-// knows nothing of GitHub.
+// Package worker runs the jobs of the queue: it claims them, renews their leases and stores their
+// outcome. The handlers of the job kinds do the work; this package does not depend on GitHub.
 //
 // It expects of a handler:
-//
 //   - Handling a job twice, late, or again after a crash has the same result.
-//   - Before each write to the outside it calls Attempt.Fence: when the lease is lost or a newer
-//     job
-//     of the subject has come, nothing more is written.
+//   - It calls Attempt.Fence before each write to GitHub, and writes nothing more when the lease
+//     is lost or a newer job of the subject waits.
 //   - It stops soon after its context ends.
 //
-// A job ends as its handler returns: Done, snoozed (Later), or by the class of its error (Failure).
+// A job ends with the result of its handler: Done, Later, or the class of its error (Failure).
 //
 //	w, err := worker.New(worker.Options{Queue: q, Handlers: handlers, Workers: 4, Lease: 10 * time.Second, Log: log})
-//	err = w.Run(ctx) // until ctx ends and every lease is given back
+//	err = w.Run(ctx) // until ctx ends and every lease is released
 package worker
 
 import (
@@ -31,10 +28,10 @@ import (
 	"github.com/compat-app/compat/internal/sleep"
 )
 
-// Handler does an attempt at a job whose body is b.
+// Handler makes an attempt at a job with the body b.
 type Handler func(ctx context.Context, a *Attempt, b job.Body) (Outcome, error)
 
-// Handle makes a Handler of a function for one kind of body.
+// Handle converts a function for one type of body to a Handler.
 func Handle[B job.Body](do func(context.Context, *Attempt, B) (Outcome, error)) Handler {
 	return func(ctx context.Context, a *Attempt, b job.Body) (Outcome, error) {
 		body, ok := b.(B)
@@ -45,24 +42,24 @@ func Handle[B job.Body](do func(context.Context, *Attempt, B) (Outcome, error)) 
 	}
 }
 
-// Options is what New needs. Queue and Handlers are required.
+// Options configures New. Queue and Handlers are required.
 type Options struct {
 	Queue    *queue.Queue
 	Handlers map[job.Kind]Handler // one for each of job.Kinds
-	Workers  int                  // jobs at once; 0: none
-	Lease    time.Duration        // as the queue has it
+	Workers  int                  // concurrent jobs; 0 = none
+	Lease    time.Duration        // as configured for the queue
 	Log      *slog.Logger
-	Metrics  prometheus.Registerer // nil = none
+	Metrics  prometheus.Registerer // nil = not registered
 	Now      func() time.Time      // nil = time.Now
 }
 
-// Worker runs jobs. One Run at a time.
+// Worker runs jobs. Call Run only once at a time.
 type Worker struct {
 	Options
 	metrics *metrics
 }
 
-// New checks the options. It returns an error when the queue is missing, or the handler of a kind.
+// New returns an error if the queue or the handler of a kind is missing.
 func New(o Options) (*Worker, error) {
 	if o.Queue == nil {
 		return nil, errors.New("worker: the queue is missing")
@@ -81,8 +78,8 @@ func New(o Options) (*Worker, error) {
 	return &Worker{Options: o, metrics: newMetrics(o.Metrics, o.Queue)}, nil
 }
 
-// Run takes jobs with as many workers as configured until ctx ends. It returns when every job under
-// way has stopped and its lease is given back, some seconds later at most.
+// Run handles jobs with the configured number of workers until ctx ends. It returns when all jobs
+// have stopped and their leases are released, at most some seconds later.
 func (w *Worker) Run(ctx context.Context) {
 	var wait sync.WaitGroup
 	for range w.Workers {
@@ -91,7 +88,7 @@ func (w *Worker) Run(ctx context.Context) {
 	wait.Wait()
 }
 
-// work is one worker: it claims and runs one job after another.
+// work claims and runs one job after another.
 func (w *Worker) work(ctx context.Context) {
 	pause := time.Duration(0)
 	for ctx.Err() == nil {
@@ -102,7 +99,7 @@ func (w *Worker) work(ctx context.Context) {
 			}
 			pause = min(max(2*pause, 100*time.Millisecond), 3*time.Second)
 			w.Log.Warn("the queue does not respond", "error", err, "pause", pause)
-			_ = sleep.For(ctx, pause) // the loop looks at ctx
+			_ = sleep.For(ctx, pause) // the loop checks ctx
 			continue
 		}
 		pause = 0

@@ -1,8 +1,7 @@
-// Package spool gives the analyzer room for inflated content: memory for small files, a temporary
-// file for large ones. A file has no name in the file system as soon as it is open, so nothing is
-// left behind by a crash.
+// Package spool provides storage for decompressed content: memory for small files, unlinked
+// temporary files for large ones, which disappear with the process.
 //
-//	options.Scratch = scratch.In("")
+//	options.Scratch = spool.In("")
 package spool
 
 import (
@@ -15,30 +14,30 @@ import (
 )
 
 const (
-	// up to where memory is used: most extension modules without their code are smaller, and a few
-	// of these at once are cheap
+	// limit in bytes for memory: most extension modules without their code are smaller, and a few
+	// of them at once are cheap
 	inMemory = 4 << 20
-	// memory is taken in pieces, which go from file to file: a buffer that grows is copied again
-	// and again
+	// memory is allocated in chunks, which are reused, because a growing buffer would be copied
+	// repeatedly
 	chunkSize = unpack.SkipUnit
 )
 
 type chunk [chunkSize]byte
 
-// In returns a source of scratch space with its files in dir; "" is the system's folder for
-// temporary files. It is safe for concurrent use.
+// In returns a function that creates storage; its files are in dir ("" = the system's temporary
+// directory). It is safe for concurrent use.
 func In(dir string) func(size int64) (unpack.Scratch, error) {
 	pool := &sync.Pool{New: func() any { return new(chunk) }}
 	return func(int64) (unpack.Scratch, error) { return &scratch{dir: dir, pool: pool}, nil }
 }
 
-// scratch starts in memory and moves to a file when it grows: declared sizes are the archive's word
-// and decide nothing.
+// scratch starts in memory and moves to a file when it grows. The declared size is ignored,
+// because the archive may lie.
 type scratch struct {
 	dir    string
-	pool   *sync.Pool // of *chunk
-	chunks []*chunk   // nil: skipped
-	size   int64      // with what was skipped, as long as there is no file
+	pool   *sync.Pool // *chunk
+	chunks []*chunk   // nil = skipped
+	size   int64      // bytes, including skipped ones; not updated after the move to a file
 	kept   int        // bytes in memory
 	file   *os.File
 }
@@ -86,7 +85,7 @@ func (s *scratch) Skip(n int64) error {
 	return nil
 }
 
-// spill moves what is in memory to a file.
+// spill moves the content from memory to a file.
 func (s *scratch) spill() error {
 	f, err := os.CreateTemp(s.dir, "compat-*")
 	if err != nil {
@@ -115,7 +114,7 @@ func (s *scratch) spill() error {
 	return nil
 }
 
-// release gives the memory back.
+// release returns the chunks to the pool.
 func (s *scratch) release() {
 	for _, c := range s.chunks {
 		if c != nil {

@@ -61,8 +61,8 @@ func TestReadsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// TestSkip holds that what was written is where it was, in memory and in a file, however much was
-// skipped between.
+// TestSkip checks that content is at its offset after skips of various lengths, in memory and in
+// a file.
 func TestSkip(t *testing.T) {
 	for _, last := range []int{1, inMemory / 2, inMemory + 3} {
 		s, err := In(t.TempDir())(0)
@@ -85,7 +85,7 @@ func TestSkip(t *testing.T) {
 				!bytes.Equal(got, second) {
 				t.Errorf("%d bytes behind what was skipped: %v", last, err)
 			}
-			if rest := chunkSize - last%chunkSize; rest < chunkSize { // to a whole unit
+			if rest := chunkSize - last%chunkSize; rest < chunkSize { // up to a whole unit
 				s.Write(make([]byte, rest))
 			}
 			at += (int64(last) + chunkSize - 1) / chunkSize * chunkSize
