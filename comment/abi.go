@@ -15,10 +15,10 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// maxCompared is how many libraries a section lists.
+// maxCompared limits the libraries in a section.
 const maxCompared = 30
 
-// abiSections are the comparisons of libraries with earlier builds, a section for each build.
+// abiSections returns the comparisons of libraries with earlier builds, with a section per build.
 func abiSections(r *analyzer.Report) string {
 	var names []string
 	rows := map[string][]*result.ABI{}
@@ -50,7 +50,7 @@ func abiSections(r *analyzer.Report) string {
 	return b.String()
 }
 
-// abiVerdict is what a comparison means for programs that were built before.
+// abiVerdict describes what a comparison means for programs that were built earlier.
 func abiVerdict(a *result.ABI) string {
 	hidden := ""
 	if a.Suppressed > 0 {
@@ -69,7 +69,7 @@ func abiVerdict(a *result.ABI) string {
 	return "no change" + hidden
 }
 
-// evidence is what a comparison could see.
+// evidence describes what information a comparison used.
 func evidence(a *result.ABI) string {
 	if a.Types() {
 		return "symbols and types"
@@ -89,9 +89,9 @@ func evidence(a *result.ABI) string {
 	return text
 }
 
-// declared is the line of the diff where what changed is declared: the line that the debug
-// information names, or the nearest one of that file in the diff. The folder in which the library
-// was built is not known, so the file is the one whose path fits best from the end.
+// declared returns the line of the diff that declares what changed: the line in the debug
+// information, or the nearest line of that file in the diff. The build directory is unknown, so
+// the file is the one with the longest matching end of its path.
 func declared(f *analyzer.Finding, d Diff) (file string, line int, ok bool) {
 	i := strings.LastIndexByte(f.Source, ':')
 	if i < 0 {
@@ -129,7 +129,7 @@ func declared(f *analyzer.Finding, d Diff) (file string, line int, ok bool) {
 	return file, line, line > 0
 }
 
-// abiEdit finds a line of the diff that a fix of a change of the ABI can rewrite.
+// abiEdit finds a line of the diff that a fix for an ABI change can edit.
 func abiEdit(f *analyzer.Finding, in Input) (file string, line int, ok bool) {
 	for _, p := range inOrder(in.Files, []fileKind{native, versionScript, debianSymbols}) {
 		all := lines(in.Files[p])
@@ -153,12 +153,12 @@ func abiEdit(f *analyzer.Finding, in Input) (file string, line int, ok bool) {
 var (
 	soVersion  = lazyregexp.New(`(?i)(\bSOVERSION\s+|\bsoversion\s*:\s*'?)([0-9]+)\b`)
 	linkSoname = lazyregexp.New(`-Wl,-soname,(lib[A-Za-z0-9_+.-]+\.so\.[0-9]+)$`)
-	// the line of a version script after which the symbols of a node follow
+	// line of a version script that is followed by the symbols of a node
 	scriptGlobal = lazyregexp.New(`^\s*(?:([A-Za-z_][A-Za-z0-9_.]*)\s*\{\s*)?global\s*:\s*$`)
 	scriptNode   = lazyregexp.New(`^\s*([A-Za-z_][A-Za-z0-9_.]*)\s*\{\s*(?:global\s*:\s*)?$`)
 )
 
-// inNode tells whether a line of a version script is in the node that a fix names.
+// inNode reports whether a line of a version script is in the node that a fix names.
 func inNode(all []string, n int, x fix.Fix) bool {
 	node, _, _ := strings.Cut(string(x.Command), " {\n")
 	for ; n >= 0; n-- {
@@ -186,8 +186,8 @@ func bump(text, command string) (string, bool) {
 	return old.ReplaceAllLiteralString(text, m[1]), old.MatchString(text)
 }
 
-// export adds lines to the node of a version script, or to a debian/*.symbols file. The command of
-// the fix has the node in its first line, and the symbols.
+// export adds lines to a node of a version script, or to a debian/*.symbols file. The command of
+// the fix has the node in its first line, followed by the symbols.
 func export(p, text string, x fix.Fix) (string, bool) {
 	node, rest, ok := strings.Cut(string(x.Command), "\n")
 	switch {
@@ -206,7 +206,7 @@ func export(p, text string, x fix.Fix) (string, bool) {
 	return "", false
 }
 
-// isVersionScript tells the files that linkers read with --version-script.
+// isVersionScript reports whether a file name is that of a linker version script.
 func isVersionScript(name string) bool {
 	switch path.Ext(name) {
 	case ".map", ".ver", ".version", ".vers", ".lds", ".sym":

@@ -13,20 +13,20 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// maxScanned is how many bytes of source files the searches of one review look at together, with 32
-// for each line. Usual projects have a hundredth of it; 8 MiB take a second.
+// maxScanned limits the bytes of source files that all searches of one review read, plus 32 per
+// line. Usual projects have a hundredth of it; 8 MiB take a second.
 const maxScanned = 8 << 20
 
-// sources are the files in which the lines that cause findings are looked for. They come from the
-// head, so the work is bounded: lines longer than maxLine are skipped, each search is done once,
-// and after maxScanned bytes nothing more is found.
+// sources are the source files in which the lines that cause findings are searched. They are
+// untrusted, so the work is limited: lines longer than maxLine are skipped, each search runs
+// once, and after maxScanned bytes all searches find nothing.
 type sources struct {
 	files map[string]string
-	left  int // of maxScanned
+	left  int // bytes left of maxScanned
 	found map[string]place
 }
 
-// place is a line of a file; line 0 is none.
+// place is a line of a file; line 0 means none.
 type place struct {
 	path string
 	line int
@@ -37,8 +37,8 @@ func newSources(files map[string]string) *sources {
 }
 
 // anchor finds the source line that causes a finding: the requirement of a dependency, the build
-// image or platform tag, the link command, the package index. Where no line can be told it is the
-// first line of the best fitting file. ok is false only when there is no file with a line in it.
+// image or platform tag, the link command, or the package index. If it finds none it returns the
+// first line of the best matching file. ok is false only if there is no file with a line.
 func (s *sources) anchor(f *analyzer.Finding) (file string, line int, ok bool) {
 	for _, x := range searches(f) {
 		at, known := s.found[x.key]
@@ -53,9 +53,8 @@ func (s *sources) anchor(f *analyzer.Finding) (file string, line int, ok bool) {
 	return fallback(s.files)
 }
 
-// Lines returns a function that finds the line of a source file which causes a cause of a report.
-// files maps the paths of Candidates to their content. The function returns "" and 0 if no file has
-// a line.
+// Lines returns a function that finds the source line for a cause of a report. files maps the
+// paths of Candidates to their content. The function returns "" and 0 if no file has a line.
 func Lines(r *analyzer.Report, files map[string]string) func(cause int) (file string, line int) {
 	v, s := newView(r, nil), newSources(files)
 	return func(cause int) (string, int) {
@@ -68,14 +67,15 @@ func Lines(r *analyzer.Report, files map[string]string) func(cause int) (file st
 	}
 }
 
-// search looks for the line with the best score in files of some kinds.
+// search finds the line with the highest score in files of some kinds.
 type search struct {
 	key   string // equal for equal searches
 	kinds []fileKind
 	score func(kind fileKind, section, line string) int
 }
 
-// searches puts the places to look in order: the fixes tell best what is at fault, then the facts.
+// searches returns the searches for a finding in order: first those for its fixes, then those for
+// its facts.
 func searches(f *analyzer.Finding) []search {
 	var out []search
 	for _, x := range f.Fixes {
@@ -122,9 +122,9 @@ func aboutLibc(f *analyzer.Finding) bool {
 	return false
 }
 
-// scan visits the lines of files of some kinds, a comment taken off each, and keeps the one with
-// the highest score; 0 is none. Among equals the file that comes first in the order of kinds wins,
-// then the one nearest to the root, then the first line.
+// scan returns the line with the highest score in files of some kinds, not counting comments; 0
+// is no match. Among equals it prefers the file that is first in the order of kinds, then the one
+// nearest to the root, then the first line.
 func (s *sources) scan(
 	kinds []fileKind,
 	score func(kind fileKind, section, line string) int,
@@ -171,7 +171,7 @@ func inOrder(files map[string]string, kinds []fileKind) []string {
 	return ps
 }
 
-// lines splits as an editor counts: a line feed at the end starts no further line.
+// lines splits text into lines. A final newline starts no further line.
 func lines(content string) []string {
 	if content == "" {
 		return nil
@@ -179,8 +179,8 @@ func lines(content string) []string {
 	return strings.Split(strings.TrimSuffix(content, "\n"), "\n")
 }
 
-// code is a line without its comment. A "#" counts outside quotes, at the start or behind white
-// space.
+// code returns a line without its comment. "#" starts a comment outside quotes, at the start of a
+// line or after white space.
 func code(l string) string {
 	quote := byte(0)
 	for i := range len(l) {
@@ -198,7 +198,7 @@ func code(l string) string {
 	return l
 }
 
-// requirement looks for the line that requires a package.
+// requirement finds the line that requires a package.
 func requirement(name string) search {
 	return search{
 		"requirement " + name,
@@ -208,7 +208,7 @@ func requirement(name string) search {
 			switch {
 			case !ok:
 				return 0
-			case section == "build-system": // what it is built with; what it runs with says more
+			case section == "build-system": // less relevant than runtime requirements
 				return 1
 			case r.spec == "":
 				return 2
@@ -227,7 +227,7 @@ var (
 	runnerOS  = lazyregexp.New(`^\s*(?:-\s*)?(?:runs-on|os)\s*:.*ubuntu`)
 )
 
-// image looks for the platform that the artifact is built for or in.
+// image finds the platform that the artifact is built for or in.
 func image(target string) search {
 	return search{
 		"image " + target,
@@ -259,8 +259,8 @@ var aliases = map[string]string{
 	"manylinux2014": "manylinux_2_17",
 } // PEP 600
 
-// sameTag says whether a tag without architecture is the platform of a target: manylinux2014 of
-// manylinux_2_17_x86_64.
+// sameTag reports whether a tag without architecture is the platform of a target: manylinux2014
+// is that of manylinux_2_17_x86_64.
 func sameTag(tag, target string) bool {
 	canonical := func(t string) string {
 		t = manyTag.FindString(t)
@@ -276,8 +276,8 @@ var linkWords = lazyregexp.New(
 	`target_link_libraries|target_link_options|add_link_options|add_library|extra_link_args|link_args|link_with|LDFLAGS|LDLIBS|rustc-link|shared_library|shared_module|extension_module|libraries\s*=|find_library`,
 )
 
-// linked looks for the command that links the object, or against the library; with any, one that
-// links something else will do.
+// linked finds the command that links the object or the library; if any is true, also one that
+// links something else.
 func linked(f *analyzer.Finding, any bool) search {
 	stems := distinct([]string{stem(f.Object), stem(f.Library)})
 	return search{
@@ -301,7 +301,7 @@ func linked(f *analyzer.Finding, any bool) search {
 	}
 }
 
-// stem is the name that a link command knows a library by: cufile of lib/libcufile.so.0.
+// stem returns the name of a library in link commands: cufile for lib/libcufile.so.0.
 func stem(object string) string {
 	base := path.Base(object)
 	base, _, _ = strings.Cut(base, ".")
@@ -335,7 +335,7 @@ var (
 	)
 )
 
-// gpuStack looks for where CUDA, ROCm or torch is chosen.
+// gpuStack finds the line that selects CUDA, ROCm or torch.
 func gpuStack() search {
 	return search{
 		"GPU stack",
@@ -357,7 +357,7 @@ func gpuStack() search {
 	}
 }
 
-// fallback is the first line of the file that says most about how the artifact comes to be.
+// fallback returns the first line of the file that is most relevant for the build.
 func fallback(files map[string]string) (string, int, bool) {
 	ps := inOrder(
 		files,

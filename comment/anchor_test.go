@@ -139,7 +139,7 @@ func TestEdit(t *testing.T) {
 		path string
 		fix  fix.Fix
 		old  string
-		want string // "": no edit
+		want string // "" = no edit
 	}{
 		{toml, pin, `    "nvidia-nvjitlink-cu12>=12.8",`, `    "nvidia-nvjitlink-cu12>=12.9",`},
 		{toml, pin, `    'nvidia-nvjitlink-cu12 >= 12.8' , # keep >=12.8`,
@@ -183,7 +183,7 @@ func TestEdit(t *testing.T) {
 			`      run: auditwheel repair --plat manylinux_2_28_x86_64 dist/*.whl`},
 		{docker, image, `FROM quay.io/pypa/manylinux_2_34_x86_64`,
 			`FROM quay.io/pypa/manylinux2014_x86_64`},
-		// there is no such image
+		// the image does not exist
 		{yml, newer, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014`, ""},
 		{yml, image, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014`, ""},
 		{yml, tag, `          CIBW_BUILD: "*manylinux2014*"`, ""},

@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// annotations are one for each new cause, on the line that causes it.
+// annotations returns an annotation for each new cause, on the line that causes it.
 func annotations(in Input, v view, s *sources) []Annotation {
 	var out []Annotation
 	for _, i := range v.fresh {
@@ -29,7 +29,7 @@ func annotations(in Input, v view, s *sources) []Annotation {
 	return out
 }
 
-// annotation is a cause as plain text: GitHub shows no Markdown there.
+// annotation returns a cause as plain text, because GitHub renders no Markdown in annotations.
 func annotation(v view, i int, file string, line int) Annotation {
 	c := v.cause(i)
 	a := Annotation{Path: file, StartLine: line, EndLine: line, Level: LevelWarning}
@@ -70,10 +70,10 @@ func annotation(v view, i int, file string, line int) Annotation {
 	return a
 }
 
-// comparison is an operator of a version range: "<" or ">" before a digit opens no tag.
+// comparison matches an operator of a version range: "<" or ">" before a digit opens no tag.
 var comparison = lazyregexp.New(`(?:[<>]=?|!=)\s?\d`)
 
-// plain is text without anything that mentions, links or opens a tag; comparisons of versions stay.
+// plain removes everything that could be a mention, link or tag, except version comparisons.
 func plain(s string) string {
 	var b strings.Builder
 	s = mdsafe.Visible(s)
@@ -92,7 +92,7 @@ func more(n int) string {
 	return fmt.Sprintf(" +%d", n)
 }
 
-// bounded cuts plain text to limit bytes at a whole character.
+// bounded truncates plain text to limit bytes without splitting a character.
 func bounded(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// fileKind says what a source file can tell about a finding.
+// fileKind is the kind of a source file.
 type fileKind int
 
 const (
@@ -14,10 +14,10 @@ const (
 	// pyproject.toml, setup.py, setup.cfg: requirements, link arguments, cibuildwheel's settings
 	projectPy
 	pinned // requirements*.txt, environment.yml, conda recipes
-	// CMakeLists.txt, meson.build, Cargo.toml, build.rs, Makefile: how it is linked
+	// CMakeLists.txt, meson.build, Cargo.toml, build.rs, Makefile: link settings
 	native
 	imageFile     // Dockerfile*
-	versionScript // *.map, *.ver and the like, debian/*.symbols: what a library exports
+	versionScript // *.map, *.ver and the like: the exports of a library
 	debianSymbols
 	workflowYML // .github/workflows/*
 	readme
@@ -56,12 +56,12 @@ func kindOf(p string) fileKind {
 	return noKind
 }
 
-// maxCandidates bounds the files that are fetched for one verdict: each is a request.
+// maxCandidates limits the files that are downloaded for one verdict, with one request each.
 const maxCandidates = 20
 
-// Candidates chooses from the paths of the head's tree those whose content Render should be given:
-// the ones that may hold the line which causes a finding, the most telling first, and where there
-// is none of them one other file to point at.
+// Candidates selects the paths in the head's tree whose content Render needs: files that may
+// contain the lines which cause findings, the most relevant first, or else one other file for
+// annotations.
 func Candidates(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -95,7 +95,8 @@ func Candidates(paths []string) []string {
 	return out[:min(len(out), maxCandidates)]
 }
 
-// boring weighs the depth of a path: workflows always lie two folders down.
+// boring returns the weight of a path's depth. It is 0 for workflows, which are always two
+// directories deep.
 func boring(p string) int {
 	if kindOf(p) == workflowYML {
 		return 0
@@ -103,8 +104,7 @@ func boring(p string) int {
 	return 1
 }
 
-// foreign says that a file belongs to something that was copied into the repository, or to its
-// tests.
+// foreign reports whether a file belongs to vendored code or to tests.
 func foreign(p string) bool {
 	for part := range strings.SplitSeq(strings.ToLower(path.Dir(p)), "/") {
 		switch part {

@@ -8,28 +8,27 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Check is everything that would be said on GitHub about one head. It is plain data: Render makes
-// it, package post writes it.
+// Check is everything to post on GitHub for one head. It is plain data: Render makes it, package
+// post posts it.
 type Check struct {
-	Conclusion  string // GitHub's word: success, failure, neutral, action_required, cancelled
+	Conclusion  string // success, failure, neutral, action_required or cancelled
 	Title       string // plain text, at most 255 characters
 	Summary     string // Markdown, at most 65,535 bytes
-	Text        string // Markdown, at most 65,535 bytes; "" when there is nothing to add
-	Names       string // Markdown: the symbols or libraries of what is new; "" none
+	Text        string // Markdown, at most 65,535 bytes; "" = none
+	Names       string // Markdown: symbols or libraries of the new findings; "" = none
 	Annotations []Annotation
 	Actions     []Action
-	Review      []ReviewComment // only lines of the diff, only with a suggestion
-	// body of the summary comment; "" when nothing may be said in the conversation, not even in an
-	// existing comment
+	Review      []ReviewComment // only for lines of the diff, each with a suggestion
+	// body of the summary comment; "" = write and update nothing in the conversation
 	Sticky string
-	// there is reason to write that comment where none exists; false only updates one
+	// create the summary comment if there is none; false = only update it
 	Create bool
-	// the repository wants no words in the conversation, and what stands there is left as it is
+	// the repository wants no comments; existing ones are left unchanged
 	Mute  bool
-	Clean bool // nothing new was found and nothing was left unread
+	Clean bool // nothing new was found and everything was read
 }
 
-// String is the Check in one line, for logs and dry runs.
+// String formats the Check in one line, for logs and dry runs.
 func (c Check) String() string {
 	return fmt.Sprintf(
 		"%s: %s (%s, %s)",
@@ -40,11 +39,11 @@ func (c Check) String() string {
 	)
 }
 
-// Annotation is a note on lines of a file that exists at the head. Texts are plain, with names in
+// Annotation is a message for lines of a file at the head. Texts are plain, with names in
 // backticks.
 type Annotation struct {
 	Path               string
-	StartLine, EndLine int // 1-based, inclusive
+	StartLine, EndLine int // from 1, inclusive
 	Level              string
 	Title              string
 	Message            string
@@ -58,73 +57,74 @@ const (
 	LevelNotice  = "notice"
 )
 
-// Action is a button on the check run. GitHub sends its identifier back in
-// check_run.requested_action.
+// Action is a button on the check run. GitHub sends its identifier in check_run.requested_action.
 type Action struct {
 	Label, Description, Identifier string
 }
 
 // Identifiers of the buttons.
 const (
-	Recheck    = "recheck" // a new analysis
-	AcceptAll  = "accept"  // what is new is accepted as it is
-	ExplainAll = "explain" // what is new is explained in a comment
+	Recheck    = "recheck" // check again
+	AcceptAll  = "accept"  // accept all new findings
+	ExplainAll = "explain" // explain all new findings in a comment
 )
 
-// ReviewComment hangs on a line on the right side of the diff.
+// ReviewComment is a comment on a line on the right side of the diff.
 type ReviewComment struct {
 	Path      string
 	Line      int
-	StartLine int    // 0: one line
-	Body      string // Markdown with a suggestion and the hidden fingerprint
-	// the same for the same advice on a later head, wherever the line has moved to
+	StartLine int    // 0 = a single line
+	Body      string // Markdown with a suggestion and a hidden fingerprint
+	// equal for the same suggestion on a later head, even if the line has moved
 	Fingerprint string
 }
 
-// Gap is a workflow of which there should be artifacts and are none.
+// Gap is a workflow whose expected artifacts are missing.
 type Gap struct{ Workflow, Why string }
 
-// Input is what a Check is made of.
+// Input is the input of Render.
 type Input struct {
-	Report  *analyzer.Report // nil when nothing could be judged; then Problem says why
-	Problem *Problem         // beside a Report it is ignored
-	Logs    *Logs            // what the logs of failed jobs say; nil: none failed
-	// artifacts that could not be fetched, where others were judged: they count as unread
+	Report  *analyzer.Report // nil if nothing could be checked; then Problem has the reason
+	Problem *Problem         // ignored if there is a Report
+	Logs    *Logs            // errors in the logs of failed jobs; nil = no job failed
+	// artifacts that could not be downloaded while others were checked; they count as unread
 	Partial []analyzer.Unread
 
-	// workflows whose artifacts are not among what was judged: that is said, and fails nothing
+	// workflows with missing artifacts, which are listed but do not fail the check
 	Gaps []Gap
 
 	FailOn     string // "error" (also ""), "warning" or "never"
-	BaseName   string // branch that existing findings are on, "main"; "" when there is no base
-	DetailsURL string // the report page, "" when there is none
+	BaseName   string // branch that the report was compared with, such as "main"; "" = none
+	DetailsURL string // address of the report page; "" = none
 	SHA        string // head commit
-	Advice     string // Markdown of ours below the verdict; "" none
-	Release    bool   // a release: having nothing to judge is neutral and not success
-	Converse   bool   // a pull request: there is a conversation that buttons are answered in
+	Advice     string // Markdown below the verdict; "" = none
+	// the subject is a release: if there is nothing to check, the conclusion is neutral and not
+	// success
+	Release  bool
+	Converse bool // the subject is a pull request, so buttons can be answered with comments
 
-	// path to content at the head, of Candidates and at least one other file; nil: no annotations
+	// content at the head by path, for Candidates and at least one other file; nil = no
+	// annotations
 	Files map[string]string
-	Diff  Diff // nil: no review comments
+	Diff  Diff // nil = no review comments
 }
 
-// Peer is the verdict of another subject on the same commit.
+// Peer is the verdict on another subject with the same commit.
 type Peer struct {
 	Name       string // "#12", "release v1.2", "the merge group"
 	Conclusion string
-	Title      string // of its own check
-	Names      string // of its own check
-	DetailsURL string // "" when there is none
+	Title      string // title of its check
+	Names      string // names in its check
+	DetailsURL string // "" = none
 }
 
 var pullName = lazyregexp.New(`^#[0-9]{1,9}$`)
 
-// Overruled is c where a peer's verdict is stricter: a commit has one check, whatever it is the
-// head of, so the peer's conclusion and title stand there and c's own words follow. What is said in
-// a conversation stays as it is.
+// Overruled returns c with the conclusion and title of a peer whose verdict is stricter, because
+// a commit has one check run; the texts of c follow. Comments are not changed.
 func Overruled(c Check, by Peer) Check {
 	name, shown := mdsafe.Plain(by.Name, MaxTitle), mdsafe.Code(by.Name, MaxTitle)
-	if pullName.MatchString(by.Name) { // a reference, which GitHub links
+	if pullName.MatchString(by.Name) { // GitHub links a reference
 		name, shown = by.Name, by.Name
 	}
 	title := name + ": " + mdsafe.Plain(by.Title, MaxTitle)

@@ -15,47 +15,49 @@ import (
 
 // Dependencies is the review of a change of pinned packages.
 type Dependencies struct {
-	// Report has the findings of all environments. nil: nothing native changed.
+	// Report contains the findings of all environments; nil = no native package changed.
 	Report *analyzer.Report `json:"report,omitempty"`
-	// Places has an entry for each cause of Report; of one that is not new it is empty.
-	Places       []Place      `json:"places,omitempty"`
-	Environments []string     `json:"environments,omitempty"` // what was taken for each, for people
-	Native       bool         `json:"native,omitempty"`       // a native package changed
-	Reviewed     []string     `json:"reviewed,omitempty"`     // native packages, NAME==VERSION
+	// Places has an entry for each cause of Report, which is empty for causes that are not new.
+	Places []Place `json:"places,omitempty"`
+	// interpreter and platforms used for each, for display
+	Environments []string     `json:"environments,omitempty"`
+	Native       bool         `json:"native,omitempty"`   // a native package changed
+	Reviewed     []string     `json:"reviewed,omitempty"` // native packages, NAME==VERSION
 	Repaired     []Repaired   `json:"repaired,omitempty"`
 	Unread       []Unreviewed `json:"unread,omitempty"`
 }
 
-// Place is the line that brought a cause, and what to pin there.
+// Place is the line that causes a cause, and what to pin there.
 type Place struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"` // from 1
-	// Packages are those that the cause is about, NAME==VERSION, the one at fault first.
+	// Packages are those of the cause, as NAME==VERSION, starting with the one that causes it.
 	Packages []string `json:"packages,omitempty"`
-	Old      string   `json:"old,omitempty"` // version in the line; "" the line pins no package
-	New      string   `json:"new,omitempty"` // version that was tried and loads; "" none is known
-	Pin      string   `json:"pin,omitempty"` // NAME==New
-	Command  string   `json:"command,omitempty"`
-	Suggest  bool     `json:"suggest,omitempty"` // the line is edited by people
-	Text     string   `json:"text,omitempty"`    // the line
+	Old      string   `json:"old,omitempty"` // version in the line; "" = the line pins no package
+	// version that was checked and loads; "" = none is known
+	New     string `json:"new,omitempty"`
+	Pin     string `json:"pin,omitempty"` // NAME==New
+	Command string `json:"command,omitempty"`
+	Suggest bool   `json:"suggest,omitempty"` // people edit the line (not a tool)
+	Text    string `json:"text,omitempty"`    // text of the line
 }
 
-// Repaired is a cause that the base has and the head has not.
+// Repaired is a cause in the base that the head does not have.
 type Repaired struct {
 	Title    string   `json:"title"`
 	Symbol   string   `json:"symbol,omitempty"`
-	Packages []string `json:"packages,omitempty"` // of the base, NAME==VERSION
+	Packages []string `json:"packages,omitempty"` // in the base, NAME==VERSION
 }
 
-// Unreviewed is what could not be reviewed.
+// Unreviewed is a file or package that could not be reviewed.
 type Unreviewed struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`           // from 1
-	What   string `json:"what,omitempty"` // NAME==VERSION; "" the file
+	What   string `json:"what,omitempty"` // NAME==VERSION; "" = the file
 	Reason string `json:"reason"`
 }
 
-// Add adds the report of one environment, with a place for each of its causes.
+// Add adds the report for one environment, with a place for each of its causes.
 func (d *Dependencies) Add(r *analyzer.Report, places []Place) {
 	d.Places = append(d.Places, places...)
 	if d.Report == nil {
@@ -65,16 +67,16 @@ func (d *Dependencies) Add(r *analyzer.Report, places []Place) {
 	d.Report.Merge(r)
 }
 
-// dependencies is a review as it is rendered.
+// dependencies is a review to be rendered.
 type dependencies struct {
 	view
 	*Dependencies
 	in Input
 }
 
-// RenderDependencies plans what is said about a review. Of in, FailOn, BaseName, DetailsURL, SHA,
-// Converse and Diff count. It fails for new findings at or above FailOn, and for what could not be
-// reviewed.
+// RenderDependencies returns the Check for a review. It uses FailOn, BaseName, DetailsURL, SHA,
+// Converse and Diff of in. It fails for new findings at or above FailOn, and for packages that
+// could not be reviewed.
 func RenderDependencies(in Input, d *Dependencies) Check {
 	in.Report = d.Report
 	s := dependencies{newView(d.Report, nil), d, in}
@@ -147,7 +149,7 @@ func (s dependencies) title() string {
 	return t
 }
 
-// place is what could not be reviewed, in a few words.
+// place returns a short name for what could not be reviewed.
 func (u Unreviewed) place() string {
 	if u.What != "" {
 		return u.What
@@ -180,7 +182,7 @@ func (s dependencies) lead() string {
 	return strings.Join(parts, " ")
 }
 
-// line is a cause in one line of Markdown, with the packages and what to pin.
+// line returns a cause in one line of Markdown, with the packages and what to pin.
 func (s dependencies) line(i int) string {
 	c := s.cause(i)
 	p := s.place(i)
@@ -198,7 +200,7 @@ func (s dependencies) line(i int) string {
 	return out + ". " + s.fix(i)
 }
 
-// place is that of a cause.
+// place returns the place of a cause.
 func (s dependencies) place(i int) Place {
 	if i < len(s.Places) {
 		return s.Places[i]
@@ -206,7 +208,7 @@ func (s dependencies) place(i int) Place {
 	return Place{}
 }
 
-// fix says what to pin, as Markdown: the version that was tried, else the first fix of the cause.
+// fix returns what to pin, as Markdown: the checked version, or else the first fix of the cause.
 func (s dependencies) fix(i int) string {
 	p, c := s.place(i), s.cause(i)
 	switch {
@@ -292,7 +294,7 @@ func (s dependencies) annotations() []Annotation {
 	return out
 }
 
-// review are the suggestions for lines of the diff that people edit.
+// review returns suggestions for lines of the diff that people edit.
 func (s dependencies) review() []ReviewComment {
 	var out []ReviewComment
 	for _, i := range s.fresh {
@@ -315,8 +317,8 @@ func (s dependencies) review() []ReviewComment {
 	return out
 }
 
-// edited is the line with the new version and nothing else changed. false: it cannot be edited
-// alone.
+// edited returns the line with only the version changed. It returns false if the line cannot be
+// edited alone.
 func (p Place) edited() (string, bool) {
 	old := strings.TrimSuffix(p.Text, "\r")
 	if !p.Suggest || p.New == "" || p.Old == "" || len(old) > maxLine || mdsafe.Lines(old) != old ||
@@ -364,8 +366,8 @@ func (s dependencies) sticky(foot string) string {
 // strictness orders conclusions.
 var strictness = []string{"success", "neutral", "action_required", "failure"}
 
-// Beside is the check of artifacts with that of the pinned packages: its conclusion is the worse of
-// both.
+// Beside combines the check of artifacts with that of pinned packages. Its conclusion is the
+// worse of both.
 func Beside(c, d Check) Check {
 	worse := slices.Index(strictness, d.Conclusion) > slices.Index(strictness, c.Conclusion)
 	heading := "\n## Pinned packages: " + mdsafe.Prose(d.Title) + "\n\n"

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// DiffFile is one entry of GitHub's "List pull requests files". Patch is empty for binary and for
+// DiffFile is an entry of GitHub's "List pull requests files". Patch is empty for binary and for
 // very large changes.
 type DiffFile struct {
 	Path  string
 	Patch string // hunks without file headers
 }
 
-// Diff tells which lines of the head's files stand in the pull request's diff: path, then line,
-// then the hunk's number from 1. GitHub takes a review comment only on such a line, and a comment
-// over several lines only within one hunk.
+// Diff maps paths and lines of the head's files that are in the pull request's diff to the number
+// of the hunk, from 1. GitHub accepts review comments only on such lines, and comments on several
+// lines only within one hunk.
 type Diff map[string]map[int]int
 
-// Has says whether a line on the right side is part of the diff.
+// Has reports whether a line on the right side is part of the diff.
 func (d Diff) Has(path string, line int) bool { return d[path][line] != 0 }
 
-// maxDiffLines bounds the memory of a Diff: a pull request has up to 3,000 files. Suggestions are
-// few, and nobody reads a diff of that size.
+// maxDiffLines limits the memory of a Diff, because a pull request can have 3,000 files.
+// Suggestions are few, and nobody reads a diff of that size.
 const maxDiffLines = 100_000
 
-// ParseDiff reads the patches, up to 100,000 lines of them. A patch that makes no sense contributes
-// the lines before the damage.
+// ParseDiff parses patches up to 100,000 lines. Of a malformed patch it uses the lines before the
+// error.
 func ParseDiff(files []DiffFile) Diff {
 	d := Diff{}
 	left := maxDiffLines
@@ -38,7 +38,7 @@ func ParseDiff(files []DiffFile) Diff {
 	return d
 }
 
-// rightLines returns the lines of a patch, at most most.
+// rightLines returns the lines of a patch on the right side, at most most.
 func rightLines(patch string, most int) map[int]int {
 	lines := map[int]int{}
 	hunk, at, left := 0, 0, 0
@@ -65,8 +65,8 @@ func rightLines(patch string, most int) map[int]int {
 	return lines
 }
 
-// hunkHeader reads "@@ -1,7 +1,8 @@ context": the first line on the right and how many follow. left
-// 0 when it is no header.
+// hunkHeader parses "@@ -1,7 +1,8 @@ context" into the first line on the right and the number of
+// lines. left is 0 if it is not a header.
 func hunkHeader(l string) (at, left int, ok bool) {
 	rest, ok := strings.CutPrefix(l, "@@ -")
 	if !ok {

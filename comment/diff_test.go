@@ -31,7 +31,7 @@ func TestParseDiff(t *testing.T) {
 	}
 }
 
-// What go-gitdiff takes for a patch, we read the same.
+// Patches that go-gitdiff accepts are parsed with the same result.
 func FuzzParseDiff(f *testing.F) {
 	f.Add("@@ -1,3 +1,4 @@ head\n one\n-two\n+2\n+2b\n three\n")
 	f.Add("@@ -10 +10,0 @@\n-gone\n@@ -20,0 +20 @@\n+new\n\\ No newline at end of file")

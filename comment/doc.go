@@ -1,10 +1,10 @@
-// Package comment turns an analyzer.Report into what GitHub shows: a Check with its conclusion,
-// title, Markdown, annotations, review comments and the summary comment. It is pure and writes
-// nothing; package comment/post writes a Check to GitHub, and a dry run stops before that.
+// Package comment renders an analyzer.Report for GitHub as a Check: conclusion, title, Markdown,
+// annotations, review comments and summary comment. It is pure; package comment/post posts a
+// Check, and a dry run stops before that.
 //
 //	check := comment.Render(comment.Input{Report: report, Files: files, BaseName: "main"})
 //
-// Everything in a report comes from an artifact, and an artifact from whoever opened the pull
-// request: names are shown in code spans (internal/mdsafe), never as Markdown. What exceeds
-// GitHub's limits (limits.go) is counted and linked, never cut in the middle of a construct.
+// Names in a report are untrusted: they are shown in code spans (internal/mdsafe), never as
+// Markdown. Text beyond GitHub's limits (limits.go) is counted and linked, and constructs are
+// never truncated in the middle.
 package comment

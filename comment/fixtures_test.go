@@ -5,7 +5,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// Findings as the analyzer gives them for the four founding cases.
+// Findings of the analyzer for the four typical cases.
 
 const (
 	wheelA = "widget-1.1.0-py3-none-manylinux2014_x86_64.whl"

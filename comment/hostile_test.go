@@ -20,8 +20,8 @@ var judge = hostiletest.Judge{
 	Lang:  []string{"suggestion"},
 }
 
-// dead checks with a second reader that Markdown holds nothing but text, code, and what Render
-// itself puts there.
+// dead checks with another Markdown renderer that the text contains only text, code, and the
+// constructs that Render adds.
 func dead(t *testing.T, what, markdown string) {
 	t.Helper()
 	if alive := judge.Alive(markdown); alive != "" {
@@ -29,8 +29,8 @@ func dead(t *testing.T, what, markdown string) {
 	}
 }
 
-// surfaces renders everything that can hold a name, with names from next. The keys say where it is
-// shown.
+// surfaces renders every text that can contain a name, with names from next. The keys describe
+// the texts.
 func surfaces(t *testing.T, next func() string) map[string]string {
 	t.Helper()
 	finding := func() analyzer.Finding {
@@ -185,20 +185,20 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	return out
 }
 
-// judged says what is alive in surfaces, and which of them it is.
+// judged fails for texts that are interpreted as more than text.
 func judged(t *testing.T, all map[string]string) {
 	t.Helper()
 	for what, s := range all {
 		switch {
 		case what == "the title of a shared head":
-			s = strings.TrimPrefix(s, "#3: ") // ours
+			s = strings.TrimPrefix(s, "#3: ") // added by Render
 			fallthrough
 		case strings.HasPrefix(what, "the title of") && !strings.Contains(what, "annotation"):
 			if alive := hostiletest.AlivePlain(s); alive != "" {
 				t.Errorf("%s has %s: %q", what, alive, s)
 			}
 		case strings.HasPrefix(what, "the title of"),
-			strings.HasPrefix(what, "the details"): // plain text, which GitHub shows as it is
+			strings.HasPrefix(what, "the details"): // plain text, which GitHub shows unchanged
 			if hidden := hostiletest.Hidden(s); hidden != "" {
 				t.Errorf("%s has %s: %q", what, hidden, s)
 			}
@@ -210,7 +210,7 @@ func judged(t *testing.T, all map[string]string) {
 	}
 }
 
-// Every place that can hold a name shows hostile names dead, another one in each place.
+// Every text that can contain a name shows hostile names as text only.
 func TestHostileNamesAreDead(t *testing.T) {
 	names := hostiletest.Names()
 	for pass := range 12 {
@@ -225,7 +225,7 @@ func TestHostileNamesAreDead(t *testing.T) {
 	}
 }
 
-// What stands around a name keeps its shape: a name that is only shown adds no block and ends none.
+// The structure around a name is not changed by it: a name adds no block and ends none.
 func TestHostileNamesBreakNothing(t *testing.T) {
 	plain := surfaces(t, func() string { return "name" })
 	judged(t, plain)
@@ -247,7 +247,7 @@ func TestHostileNamesBreakNothing(t *testing.T) {
 	}
 }
 
-// The same with names that are put together at random.
+// The same with random combinations of names.
 func TestRandomNamesAreDead(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -9,29 +9,29 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Logs are what the logs of the failed jobs of a head say. nil: no workflow run of it has failed.
+// Logs are the errors in the logs of a head's failed jobs; nil = no workflow run has failed.
 type Logs struct {
-	Lines []LogLine // in reading order, each failure once
-	Jobs  []LogJob  // the failed jobs that were looked at
-	More  int       // failed jobs that were not
+	Lines []LogLine // in the order of the logs, each error once
+	Jobs  []LogJob  // failed jobs whose logs were read
+	More  int       // number of other failed jobs
 }
 
-// LogLine is one diagnosis with the line of the log that says it.
+// LogLine is a diagnosis with its line of the log.
 type LogLine struct {
 	buildlog.Diagnosis
-	Job  string // its name
-	URL  string // of the line, or of the job where the line can't be addressed; "" unknown
-	Also int    // other jobs that say the same
+	Job  string // name of the job
+	URL  string // address of the line, or of the job if the line has none; "" = unknown
+	Also int    // number of other jobs with the same error
 }
 
 // LogJob is a failed job.
 type LogJob struct {
 	Name, URL string
-	Gone      bool   // GitHub no longer keeps its log
-	Limit     string // why the log was not read to its end; "" it was
+	Gone      bool   // GitHub has no log
+	Limit     string // why the log was not read completely; "" = it was
 }
 
-// Bounds of what is told of logs; the rest is counted.
+// Limits of the section about logs; the rest is counted.
 const (
 	logGroups  = 20
 	logSymbols = 12
@@ -40,7 +40,7 @@ const (
 	logJobs    = 10
 )
 
-// logSection tells what the failed jobs' logs say; "" where none failed.
+// logSection returns the section about the logs of failed jobs; "" if none failed.
 func logSection(l *Logs) string {
 	if l == nil {
 		return ""
@@ -67,7 +67,7 @@ func logSection(l *Logs) string {
 	return head + body + logNotes(l)
 }
 
-// logNotes are the jobs that say nothing, and why.
+// logNotes returns notes about jobs without a recognized error.
 func logNotes(l *Logs) string {
 	var lines []string
 	for _, j := range l.Jobs {
@@ -115,8 +115,8 @@ func logNotes(l *Logs) string {
 	return "\n" + strings.Join(lines, "")
 }
 
-// logGroup puts together what one thing does to several symbols: the class, the object, and what
-// the artifacts say of it.
+// logGroup groups errors with the same class, object and result of the analysis for several
+// symbols.
 func logGroup(lines []LogLine) (out [][]LogLine) {
 	at := map[string]int{}
 	for _, l := range lines {
@@ -144,7 +144,7 @@ func verdictOf(l LogLine) string {
 	return l.Analysis.Verdict
 }
 
-// logBlock is the paragraph of a group.
+// logBlock returns the paragraph of a group.
 func logBlock(g []LogLine) string {
 	first := g[0]
 	known := logNames(first)
@@ -214,14 +214,14 @@ func logSymbolsOf(g []LogLine) (out []string) {
 	return out
 }
 
-// logNames are the outside strings in a diagnosis' sentences.
+// logNames returns the untrusted names in the sentences of a diagnosis.
 func logNames(l LogLine) []string {
 	return distinct(
 		[]string{l.Object, baseName(l.Object), l.Library, baseName(l.Library), l.Symbol, l.Version},
 	)
 }
 
-// toLog makes a link of a safe text. The address is GitHub's own; what is none is left out.
+// toLog returns a link with a safe text. An address that is not GitHub's is left out.
 func toLog(text, address string) string {
 	u, err := neturl.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
@@ -231,7 +231,7 @@ func toLog(text, address string) string {
 	return "[" + text + "](" + u.String() + ")"
 }
 
-// logTitle names the first failure, "" where the logs have none.
+// logTitle returns the first error as a title; "" if there is none.
 func logTitle(l *Logs) string {
 	if l == nil || len(l.Lines) == 0 {
 		return ""
@@ -243,8 +243,8 @@ func logTitle(l *Logs) string {
 	return t
 }
 
-// ExplainLogs answers /compat explain with what the failed jobs' logs say: all of it, or what is
-// about one symbol, version, library, object or class. found is false where there is nothing.
+// ExplainLogs replies to /compat explain with errors in the logs of failed jobs: all of them, or
+// those of one symbol, version, library, object or class. found is false if there are none.
 func ExplainLogs(what string, l *Logs) (text string, found bool) {
 	if l == nil {
 		return "", false

@@ -36,8 +36,8 @@ func logLine(symbol string) LogLine {
 	}
 }
 
-// TestLogs: symbols of one object are one paragraph, the title names the first, and the conclusion
-// is the problem's.
+// TestLogs: the symbols of one object are one paragraph, the title has the first, and the
+// conclusion is that of the problem.
 func TestLogs(t *testing.T) {
 	logs := &Logs{
 		Lines: []LogLine{logLine("dlopen"), logLine("dlsym")},
@@ -71,8 +71,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestHostileLogsAreDead, whatever stands in the log and in the name of the job; and they stay
-// within GitHub's sizes.
+// TestHostileLogsAreDead: logs and names of jobs are shown as text only, within GitHub's limits.
 func TestHostileLogsAreDead(t *testing.T) {
 	for _, h := range []string{"`@octocat", "</code>@octocat", "[link](http://evil.test)",
 		"a\n\n# heading\n@octocat", "<!-- compat:report -->", "--> #1",

@@ -8,30 +8,30 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Problem is why there is no report: what is shown instead. Its texts are safe already; make one
-// with the functions below.
+// Problem is the reason why there is no report, and is shown instead. Its texts are escaped; use
+// the functions below to make one.
 type Problem struct {
 	Conclusion  string
 	Title       string // plain text
 	Summary     string // Markdown
 	Annotations []Annotation
-	Silent      bool // nothing is said in the conversation either, not even in an existing comment
-	NoRecheck   bool // doing it again would not help
+	Silent      bool // do not update the summary comment
+	NoRecheck   bool // a re-check would not help
 }
 
-// ConfigPath is where a repository configures compat.
+// ConfigPath is the path of a repository's configuration.
 const ConfigPath = ".github/compat.yml"
 
-// ConfigError is one thing wrong in a repository's configuration.
+// ConfigError is an error in a repository's configuration.
 type ConfigError struct {
-	Line    int // 1-based; 0 unknown
+	Line    int // from 1; 0 = unknown
 	Key     string
 	Message string
 }
 
-// ConfigInvalid says that the configuration can't be used: that of the base branch, or with
-// "REPOSITORY:" before path that of another repository. headLines is how many lines the file has at
-// the head, 0 where it is not there: then nothing is annotated.
+// ConfigInvalid reports an invalid configuration. path is that on the base branch, or has the
+// prefix "REPOSITORY:" for another repository. headLines is the number of lines of the file at
+// the head; 0 = it does not exist there, so there are no annotations.
 func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 	const most = 50
 	p := &Problem{Conclusion: "action_required", NoRecheck: false}
@@ -90,9 +90,8 @@ func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 	return p
 }
 
-// Unjudged says that the artifacts can't be judged: expired, unreadable, over a limit, with a
-// digest that does not match. reason is a sentence without a period, from us or from an error: "the
-// artifact has expired".
+// Unjudged reports artifacts that cannot be checked: expired, unreadable, too large, or with a
+// wrong digest. reason is a sentence without a period, such as "the artifact has expired".
 func Unjudged(name, reason string) *Problem {
 	p := &Problem{Conclusion: "failure", Title: "Could not check: " + mdsafe.Plain(reason, 180)}
 	if name != "" {
@@ -108,8 +107,8 @@ func Unjudged(name, reason string) *Problem {
 	return p
 }
 
-// Deadline says that no artifacts came within the wait. waiting is what was waited for, a clause of
-// ours: "no workflow run of this commit has uploaded an artifact".
+// Deadline reports that there were no artifacts within the wait. waiting is a trusted clause
+// about the reason: "no workflow run of this commit has uploaded an artifact".
 func Deadline(wait time.Duration, waiting string) *Problem {
 	return &Problem{Conclusion: "failure",
 		Title: fmt.Sprintf("Could not check: no artifacts after %s", span(wait)),
@@ -123,8 +122,8 @@ func Deadline(wait time.Duration, waiting string) *Problem {
 		)}
 }
 
-// NoArtifacts says that all workflow runs ended and left nothing. want are the configured artifact
-// name patterns.
+// NoArtifacts reports that all workflow runs have completed without artifacts. want are the
+// configured artifact name patterns.
 func NoArtifacts(want []string) *Problem {
 	p := &Problem{
 		Conclusion: "failure",
@@ -141,13 +140,13 @@ func NoArtifacts(want []string) *Problem {
 	return p
 }
 
-// NothingToCheck concludes a release that has no assets.
+// NothingToCheck concludes a release without assets.
 func NothingToCheck() *Problem {
 	return &Problem{Conclusion: "neutral", Title: "Nothing to check: the release has no assets",
 		Summary: "The release has no assets, so there was nothing to check.\n"}
 }
 
-// NothingChanged concludes a change that needs no artifacts. reason is a sentence of ours.
+// NothingChanged concludes a change that needs no artifacts. reason is a trusted sentence.
 func NothingChanged(reason string) *Problem {
 	return &Problem{
 		Conclusion: "success",
@@ -156,7 +155,7 @@ func NothingChanged(reason string) *Problem {
 	}
 }
 
-// Superseded closes the check of a head that a newer one has replaced.
+// Superseded cancels the check of a head that was replaced by a newer one.
 func Superseded() *Problem {
 	return &Problem{
 		Conclusion: "cancelled",
@@ -167,8 +166,7 @@ func Superseded() *Problem {
 	}
 }
 
-// Failed says that compat itself could not do its work. reason is for the reader, without
-// internals.
+// Failed reports an internal failure. reason is for the PR author, without internals.
 func Failed(reason string) *Problem {
 	return &Problem{Conclusion: "failure", Title: "Could not check: " + mdsafe.Plain(reason, 180),
 		Summary: fmt.Sprintf(
@@ -178,7 +176,7 @@ func Failed(reason string) *Problem {
 		)}
 }
 
-// span writes a duration without its zero parts: "6 hours", "90 seconds".
+// span formats a duration without zero parts: "6 hours", "90 seconds".
 func span(d time.Duration) string {
 	switch {
 	case d >= time.Hour && d%time.Hour == 0:

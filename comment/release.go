@@ -8,17 +8,17 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Release is what a reader of a failing release has to know beside its findings.
+// Release is information about a failing release in addition to its findings.
 type Release struct {
 	Tag       string
 	Draft     bool
-	Immutable bool   // its assets can't be replaced any more (docs: immutable releases)
-	Findings  int    // in its assets
-	Old       int    // of them, how many the release before has too
-	Before    string // tag of that release; "" none
+	Immutable bool   // the assets cannot be replaced (docs: immutable releases)
+	Findings  int    // number of findings in the assets
+	Old       int    // number of them that the previous release has too
+	Before    string // tag of the previous release; "" = none
 }
 
-// Text is a paragraph for each thing to know; "" for a release without findings.
+// Text returns paragraphs for the PR author; "" for a release without findings.
 func (r Release) Text() string {
 	if r.Findings == 0 {
 		return ""
@@ -54,7 +54,7 @@ func (r Release) Text() string {
 
 var lastNumber = lazyregexp.New(`^(.*?)([0-9]{1,9})$`)
 
-// next is the tag after one that ends in a number; "" for others.
+// next returns the tag after one that ends with a number; "" for others.
 func next(tag string) string {
 	m := lastNumber.FindStringSubmatch(tag)
 	if m == nil {

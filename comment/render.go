@@ -9,13 +9,12 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Render plans what is said on GitHub about one head. It is a pure function: the same input gives
-// the same Check.
+// Render returns the Check for one head. It is a pure function.
 //
-// The conclusion is failure for a new finding at or above FailOn; action_required when something
-// that should have been judged could not be; neutral only where FailOn is "never" and there are new
-// findings, or for a release with nothing to judge; success otherwise. Findings that the base has
-// are listed and fail nothing.
+// The conclusion is failure for a new finding at or above FailOn; action_required if something
+// could not be checked; neutral if FailOn is "never" and there are new findings, or for a release
+// with nothing to check; success otherwise. Findings that the base has are listed but do not fail
+// the check.
 func Render(in Input) Check {
 	if in.Report == nil {
 		return problem(in)
@@ -42,7 +41,7 @@ func Render(in Input) Check {
 	return c
 }
 
-// conversationActions adds those that are answered in a conversation.
+// conversationActions adds the actions that are answered with a comment.
 func conversationActions(actions []Action) []Action {
 	return append(
 		actions,
@@ -59,8 +58,8 @@ func conversationActions(actions []Action) []Action {
 	)
 }
 
-// problem is the Check of a head that could not be judged. The conversation hears of it only where
-// there is a comment already, whose findings would otherwise look as if they were of this head.
+// problem returns the Check of a head that could not be checked. The summary comment is updated
+// only if it exists, because its findings would otherwise seem to be those of this head.
 func problem(in Input) Check {
 	p := in.Problem
 	if p == nil {
@@ -121,7 +120,7 @@ func conclude(in Input, v view) string {
 	return "success"
 }
 
-// Outcome is what the conclusion of Render means for the report, which is not nil.
+// Outcome returns the outcome for the conclusion of Render. The report must not be nil.
 func Outcome(in Input) analyzer.Outcome {
 	switch conclude(in, newView(in.Report, in.Partial)) {
 	case "failure":
@@ -132,7 +131,7 @@ func Outcome(in Input) analyzer.Outcome {
 	return analyzer.OutcomePass
 }
 
-// summary is the overview: the verdict, one line for each cause, and the lists after them.
+// summary returns the overview: the verdict, one line per cause, and lists.
 func summary(in Input, v view) string {
 	head := lead(in, v) + "\n" + gapList(in.Gaps)
 	if in.Advice != "" {
@@ -155,7 +154,7 @@ func summary(in Input, v view) string {
 	return mdsafe.Join([]string{head, body, compared, old, tail, logSection(in.Logs)}, maxOutput, nil)
 }
 
-// details shows each new cause in full: the evidence as a table, the platforms and every fix.
+// details returns each new cause in full: evidence, platforms and all fixes.
 func details(in Input, v view) string {
 	if len(v.fresh) == 0 {
 		return ""
@@ -170,7 +169,7 @@ func details(in Input, v view) string {
 		func(left int) string { return leftOut(in, left) }) + legend
 }
 
-// where says in which place the rest is.
+// where says where the rest of a list is.
 func where(in Input) string {
 	if in.DetailsURL == "" {
 		return ", not shown here"
@@ -178,7 +177,7 @@ func where(in Input) string {
 	return ", in [the report](" + in.DetailsURL + ")"
 }
 
-// lead is the verdict in a sentence or two.
+// lead returns the verdict in one or two sentences.
 func lead(in Input, v view) string {
 	var parts []string
 	switch {
@@ -218,7 +217,7 @@ func lead(in Input, v view) string {
 	return strings.Join(parts, " ")
 }
 
-// gapList says of which workflows nothing was judged.
+// gapList lists the workflows with missing artifacts.
 func gapList(gaps []Gap) string {
 	if len(gaps) == 0 {
 		return ""
@@ -237,7 +236,7 @@ func gapList(gaps []Gap) string {
 	return b.String()
 }
 
-// maxGaps is far more than a repository has workflows that build.
+// maxGaps limits the listed workflows.
 const maxGaps = 20
 
 func newer(in Input) string {

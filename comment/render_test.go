@@ -83,7 +83,7 @@ func TestRenderGolden(t *testing.T) {
 	}
 }
 
-// tell is a Check as files.
+// tell converts a Check to files.
 func tell(c Check) *txtar.Archive {
 	a := &txtar.Archive{
 		Comment: fmt.Appendf(
@@ -115,7 +115,7 @@ func tell(c Check) *txtar.Archive {
 	return a
 }
 
-// within holds a Check to GitHub's limits.
+// within checks that a Check is within GitHub's limits.
 func within(t *testing.T, c Check) {
 	t.Helper()
 	if n := utf8.RuneCountInString(c.Title); n == 0 || n > MaxTitle {
@@ -227,7 +227,7 @@ func TestConclusion(t *testing.T) {
 	}
 }
 
-// A report of any size keeps to the limits, and counts what it does not show.
+// A report of any size stays within the limits and counts what is not shown.
 func TestHugeReports(t *testing.T) {
 	objects, symbols := of(), of()
 	for i := range 3000 {
@@ -267,7 +267,7 @@ func TestHugeReports(t *testing.T) {
 	}
 }
 
-// unbalanced finds a fence that is never closed.
+// unbalanced finds a fence that is not closed.
 func unbalanced(s string) string {
 	open := ""
 	for l := range strings.SplitSeq(s, "\n") {

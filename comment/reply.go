@@ -10,10 +10,10 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Texts that answer a /compat command, as Markdown for post.Poster.Reply. What a user typed is
-// outside text like any other.
+// Replies to /compat commands, as Markdown for post.Poster.Reply. The text of a command is
+// untrusted.
 
-// Help lists the commands.
+// Help returns the list of commands.
 func Help() string {
 	return "Commands, each alone on a line of a comment in a pull request:\n\n" +
 		"- `/compat recheck` re-runs the check; add platforms to check those too " +
@@ -27,7 +27,7 @@ func Help() string {
 		"- `/compat help` shows this list\n"
 }
 
-// NothingToExplain answers an explain without an argument where no build has failed.
+// NothingToExplain replies to an explain without argument if no build has failed.
 func NothingToExplain() string {
 	return fmt.Sprintf(
 		"No workflow run of this commit has failed. To explain a finding, write %s or %s.\n",
@@ -36,8 +36,8 @@ func NothingToExplain() string {
 	)
 }
 
-// Unknown answers a command that does not exist. meant is the one that was probably meant; "" when
-// none is near.
+// Unknown replies to an unknown command. meant is the command that was probably meant; "" = none
+// is close.
 func Unknown(command, meant string) string {
 	said := fmt.Sprintf("Unknown command %s.", mdsafe.Code(command, 60))
 	if meant != "" {
@@ -46,7 +46,7 @@ func Unknown(command, meant string) string {
 	return said + "\n\n" + Help()
 }
 
-// NotPermitted answers a command of somebody who may not give it.
+// NotPermitted replies to a person who may not use the command.
 func NotPermitted(command string) string {
 	return fmt.Sprintf(
 		"%s requires write access to this repository.\n",
@@ -54,8 +54,8 @@ func NotPermitted(command string) string {
 	)
 }
 
-// NeedsReason answers an accept that says no reason. what is the symbol or rule; "" when not even
-// that was said.
+// NeedsReason replies to an accept without a reason. what is the symbol or rule; "" = missing
+// too.
 func NeedsReason(what string) string {
 	if what == "" {
 		what = "SYMBOL"
@@ -70,16 +70,16 @@ func NeedsReason(what string) string {
 	)
 }
 
-// RuleText is what compat says of a rule; the worker takes it from analyzer/rules.
+// RuleText is the documentation of a rule.
 type RuleText struct {
 	ID, Title, Doc string
 }
 
-// maxExplained is how many causes one explanation shows, and how many findings of each.
+// maxExplained limits the causes in one explanation, and the findings of each.
 const maxExplained = 5
 
-// NoPlatform answers a recheck of an unknown platform. meant is the one that was
-// probably meant; "" when none is near.
+// NoPlatform replies to a recheck of an unknown platform. meant is the platform that was probably
+// meant; "" = none is close.
 func NoPlatform(name, meant string) string {
 	return fmt.Sprintf(
 		"Unknown platform %s.%s Nothing was checked again.\n",
@@ -88,8 +88,8 @@ func NoPlatform(name, meant string) string {
 	)
 }
 
-// NothingToAccept answers an accept or unaccept of something that the last report doesn't have.
-// meant is what was probably meant.
+// NothingToAccept replies to an accept or unaccept that matches nothing in the last report. meant
+// is what was probably meant; reported is false if there is no report yet.
 func NothingToAccept(what, meant string, reported bool) string {
 	if !reported {
 		return "There is no report on this pull request yet. Wait for the check to finish, then accept.\n"
@@ -101,7 +101,7 @@ func NothingToAccept(what, meant string, reported bool) string {
 	)
 }
 
-// Outdated answers a button of a check run of an older commit.
+// Outdated replies to a button on the check run of an older commit.
 func Outdated(sha string) string {
 	return fmt.Sprintf(
 		"This button belongs to an older check (%s). Nothing was accepted.\n",
@@ -109,7 +109,7 @@ func Outdated(sha string) string {
 	)
 }
 
-// BaseChanged answers an acceptance that was said before the base branch changed.
+// BaseChanged replies to an acceptance from before the base branch changed.
 func BaseChanged() string {
 	return "The base branch of this pull request has changed since then, or is not known. Nothing was " +
 		"accepted. Repeat it when the check is completed, if it holds for the present base.\n"
@@ -122,7 +122,7 @@ func didYouMean(what string) string {
 	return " Did you mean " + mdsafe.Code(what, 200) + "?"
 }
 
-// ExplainNew shows all new causes of a report, the worst first.
+// ExplainNew explains the new causes of a report, the worst first.
 func ExplainNew(r *analyzer.Report, detailsURL string) string {
 	v := newView(r, nil)
 	in := Input{Report: v.report, DetailsURL: detailsURL}
@@ -136,8 +136,8 @@ func ExplainNew(r *analyzer.Report, detailsURL string) string {
 	)
 }
 
-// explained are the sections of the first causes, and how many more there are. about selects the
-// findings that are quoted; nil quotes none.
+// explained returns the sections of the first causes, and a count of the others. about selects
+// the findings to quote; nil = none.
 func explained(
 	in Input,
 	v view,
@@ -154,7 +154,7 @@ func explained(
 	return append(blocks, leftOut(in, len(causes)-most))
 }
 
-// quoted are the messages of the findings of a cause that somebody asked for.
+// quoted returns the messages of the selected findings of a cause.
 func quoted(v view, i int, about func(*analyzer.Finding) bool) string {
 	var lines []string
 	c := v.cause(i)
@@ -174,10 +174,9 @@ func quoted(v view, i int, about func(*analyzer.Finding) bool) string {
 	return "\n" + strings.Join(lines, "")
 }
 
-// Explain tells the findings about a symbol, library, object or rule: what, where, why, and each
-// fix. rule is the rule of that name, nil when what is none; r may be nil when the head has no
-// report yet; meant is what was probably meant where there is nothing of that name. found is false
-// where there was nothing to tell.
+// Explain explains the findings of a symbol, library, object or rule: what, where, why, and all
+// fixes. rule is the rule of that name, or nil. r is nil if the head has no report yet. meant is
+// what was probably meant if nothing matches. found is false if nothing matches.
 func Explain(
 	what string,
 	r *analyzer.Report,
@@ -245,7 +244,7 @@ func Explain(
 	return text, rule != nil || len(causes) > 0 || notes != ""
 }
 
-// noteMessages are the messages of the notes about a word: notes belong to no cause.
+// noteMessages returns the messages of notes that match a word, because notes belong to no cause.
 func noteMessages(v view, what string) string {
 	if v.report == nil {
 		return ""
@@ -262,8 +261,8 @@ func noteMessages(v view, what string) string {
 	return strings.Join(lines, "")
 }
 
-// about reports whether a finding is what a person means by a word: its symbol with or without
-// version, its rule, library or object.
+// about reports whether a word in a command means a finding: its symbol with or without version,
+// its rule, library or object.
 func about(f *analyzer.Finding, what string) bool {
 	if what == "" {
 		return false
@@ -279,23 +278,23 @@ func about(f *analyzer.Finding, what string) bool {
 
 func baseName(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
 
-// Standing is what `/compat status` tells of a pull request.
+// Standing is the input of Status.
 type Standing struct {
-	SHA        string // the head of the last verdict; "" when there is none yet
+	SHA        string // head of the last verdict; "" = none yet
 	Conclusion string
 	Title      string
 	DetailsURL string
-	Doing      string // what is under way or waited for, a clause; "" nothing
+	Doing      string // what is running or waited for, a clause; "" = nothing
 	Accepted   []Taken
 }
 
-// Taken is something that was accepted by a command.
+// Taken is an acceptance made by a command.
 type Taken struct {
 	What, Because, By, On string
-	Until                 string // YYYY-MM-DD; "" for ever
+	Until                 string // YYYY-MM-DD; "" = no end
 }
 
-// Status tells the verdict, what is under way, and what was accepted.
+// Status returns the verdict, what is running, and the acceptances.
 func Status(s Standing) string {
 	var b strings.Builder
 	if s.SHA == "" {

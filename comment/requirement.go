@@ -6,16 +6,16 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// req is a PEP 508 requirement found in a line; the numbers are byte offsets into that line.
+// req is a PEP 508 requirement in a line. The numbers are byte offsets in the line.
 type req struct {
 	name, spec string
-	// the version specifiers with the white space between them; equal where there are none
+	// the version specifiers including white space; equal if there are none
 	specAt, specEnd  int
-	poetry           bool // name = "^1.2": the specifier is a string of its own
+	poetry           bool // name = "^1.2": the specifier is a separate string
 	url, hash, paren bool // name @ URL; pinned by hash; name (>=1)
 }
 
-// normal is PEP 503's normal form of a project name.
+// normal returns the normalized form of a project name (PEP 503).
 func normal(name string) string { return strings.ToLower(separators.ReplaceAllString(name, "-")) }
 
 var (
@@ -34,7 +34,7 @@ var (
 	)
 )
 
-// parseRequirement reads a requirement that stands alone, as a fix names it.
+// parseRequirement parses a single requirement, as in a fix.
 func parseRequirement(s string) (req, bool) {
 	m := nameRE.FindString(s)
 	if m == "" || !strings.HasPrefix(s, m) {
@@ -43,11 +43,11 @@ func parseRequirement(s string) (req, bool) {
 	return findRequirement(s, m, pinned)
 }
 
-// findRequirement looks for a requirement of the named package in a line without its comment.
+// findRequirement finds a requirement of a package in a line without comment.
 func findRequirement(line, name string, kind fileKind) (req, bool) {
 	want := normal(name)
 	key := strings.TrimSpace(line)
-	// the project's own words
+	// metadata of the project itself
 	for _, own := range []string{"name", "description", "keywords", "title"} {
 		if k, _, ok := strings.Cut(key, "="); ok && strings.TrimSpace(k) == own {
 			return req{}, false
@@ -91,7 +91,7 @@ func requirementAt(line string, from, to int, kind fileKind) (req, bool) {
 	if open := strings.TrimLeft(rest, " \t"); strings.HasPrefix(
 		open,
 		"(",
-	) { // the old form: name (>=1.2)
+	) { // the old form name (>=1.2)
 		inner := open[1:]
 		m := specRE.FindString(inner)
 		if m == "" || !strings.HasPrefix(strings.TrimLeft(inner[len(m):], " \t"), ")") {
@@ -118,7 +118,7 @@ func requirementAt(line string, from, to int, kind fileKind) (req, bool) {
 	default:
 		return req{}, false
 	}
-	switch kind { // a word in a program or a script is no requirement yet
+	switch kind { // a word in a program or a script is not always a requirement
 	case projectPy:
 		return r, quoted || m != "" ||
 			onlyName && !strings.Contains(line, "=") && strings.HasPrefix(line, " ")

@@ -9,8 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// TestHostileSources: reviews stay within the limits of GitHub, whatever the lines of the source
-// files of a pull request are.
+// TestHostileSources: reviews stay within GitHub's limits for any source files.
 func TestHostileSources(t *testing.T) {
 	const size = 4 << 10
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
@@ -58,8 +57,7 @@ func TestHostileSources(t *testing.T) {
 	}
 }
 
-// TestScannedBytes: the searches of one review together look at no more than maxScanned bytes,
-// however many there are and however large the files are.
+// TestScannedBytes: all searches of one review read at most maxScanned bytes.
 func TestScannedBytes(t *testing.T) {
 	for name, line := range map[string]string{
 		"short": "torch\n",
@@ -83,7 +81,7 @@ func TestScannedBytes(t *testing.T) {
 	}
 }
 
-// TestHostileDiff: a diff takes bounded memory, whatever its size.
+// TestHostileDiff: a diff of any size needs bounded memory.
 func TestHostileDiff(t *testing.T) {
 	patch := "@@ -0,0 +1,5000 @@\n" + strings.Repeat("+x\n", 5000)
 	var files []DiffFile

@@ -8,26 +8,24 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Marker finds the summary comment again. It is looked for only in comments that the App itself
-// wrote.
+// Marker identifies the summary comment. Only comments of the App itself are searched for it.
 const Marker = "<!-- compat:report -->"
 
-// stickyCauses is how many causes the summary comment shows; the check run has the others.
+// stickyCauses limits the causes in the summary comment; the check run has the others.
 const stickyCauses = 8
 
 const nothingFound = "nothing found"
 
 func stickyHead(in Input, heading string) string {
 	s := Marker + "\n### compat: " + heading + "\n"
-	if in.SHA != "" &&
-		heading != nothingFound { // which says the same of every commit, and is not said again
-
+	// nothingFound applies to every commit, so that the comment is not updated.
+	if in.SHA != "" && heading != nothingFound {
 		s += "\nCommit " + mdsafe.Code(in.SHA[:min(len(in.SHA), 12)], 0) + ".\n"
 	}
 	return s
 }
 
-// sticky is the body of the summary comment: the verdict, and a table of the new causes.
+// sticky returns the body of the summary comment: the verdict, and a table of the new causes.
 func sticky(in Input, v view) string {
 	heading := nothingFound
 	switch {
@@ -45,7 +43,7 @@ func sticky(in Input, v view) string {
 	body := causeTable(in, v)
 	tail := unreadList(v.unread) + existingList(in, v, maxBody/16) + acceptedList(v.accepted) +
 		noteList(in.Report.Notes)
-	if heading == nothingFound { // the check has the link, and this text stays as it is
+	if heading == nothingFound { // so that the comment is not updated; the check run has the link
 		in.DetailsURL = ""
 	}
 	foot := link(in, "\n", "The full report") + fmt.Sprintf(
@@ -57,7 +55,7 @@ func sticky(in Input, v view) string {
 	return mdsafe.Join([]string{head + body, tail, foot}, maxBody, nil)
 }
 
-// noCauses is the sentence of a report without new causes.
+// noCauses returns the sentence for a report without new causes.
 func noCauses(v view) string {
 	if n := len(v.accepted); n > 0 {
 		return "No open findings; " + count(n, "finding") + " accepted."
@@ -65,7 +63,7 @@ func noCauses(v view) string {
 	return "No open findings."
 }
 
-// causeTable is a row for each new cause: what is wrong, who has to act, and the first fix.
+// causeTable returns a table of the new causes: what is wrong, who has to act, and the first fix.
 func causeTable(in Input, v view) string {
 	if len(v.fresh) == 0 {
 		return ""

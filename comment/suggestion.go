@@ -14,12 +14,11 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// maxLine is the longest line that a suggestion rewrites, in bytes: a longer one is generated or
-// hostile.
+// maxLine limits the length in bytes of a line to edit; longer ones are generated or hostile.
 const maxLine = 1000
 
-// review are the suggestions: one for each line of the diff that causes a new finding and that a
-// fix can rewrite.
+// review returns the suggestions: one for each line of the diff that causes a new finding and
+// that a fix can edit.
 func review(in Input, v view, s *sources) []ReviewComment {
 	byPlace := map[place][]int{}
 	var order []place
@@ -52,7 +51,7 @@ func review(in Input, v view, s *sources) []ReviewComment {
 	return out
 }
 
-// suggestion takes the first fix of some causes that is an edit of this line.
+// suggestion returns the first fix of some causes that edits this line.
 func suggestion(v view, path, old string, causes []int) (ReviewComment, bool) {
 	if len(old) > maxLine || mdsafe.Lines(old) != old {
 		return ReviewComment{}, false
@@ -93,9 +92,9 @@ func suggestion(v view, path, old string, causes []int) (ReviewComment, bool) {
 	return ReviewComment{}, false
 }
 
-// Edit applies a fix to one line of a source file, where the fix is a change of that line. It
-// changes only what the fix changes: quotes, commas, indentation, extras, environment marker and
-// comment stay. ok is false when the fix is nothing that this line says, or says already.
+// Edit applies a fix to one line of a source file. It keeps quotes, commas, indentation, extras,
+// environment marker and comment. ok is false if the fix does not apply to the line or is applied
+// already.
 func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 	text := code(line)
 	comment := line[len(text):]
@@ -106,18 +105,17 @@ func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 		text, ok = retag(text, x)
 	case fix.KindLinkFlag:
 		text, ok = bump(text, string(x.Command))
-	case fix.KindSource: // in files with another syntax of comments
+	case fix.KindSource: // these files have another comment syntax
 		comment = ""
 		text, ok = export(path, line, x)
 	}
 	return text + comment, ok && text+comment != line
 }
 
-// clauseRE is one version specifier with the white space in front of it, its operator, and its
-// version.
+// clauseRE matches one version specifier: white space, operator and version.
 var clauseRE = lazyregexp.New(`^(\s*)(===?|~=|!=|<=|>=|<|>)(\s*)([A-Za-z0-9._*+!-]+)$`)
 
-// raise puts the fix's version specifier in place of the one that the line has for that package.
+// raise replaces the version specifier of a package in the line by that of the fix.
 func raise(text, requirement string, kind fileKind) (string, bool) {
 	want, ok := parseRequirement(requirement)
 	if !ok || want.spec == "" {
@@ -133,9 +131,9 @@ func raise(text, requirement string, kind fileKind) (string, bool) {
 	) + text[have.specEnd:], true
 }
 
-// merge raises the lower bound of a specifier and keeps its other clauses, as long as they leave
-// anything over the new bound. A fix that is more than one lower bound, and a specifier in another
-// notation (Poetry's caret), are replaced whole.
+// merge raises the lower bound of a specifier and keeps its other clauses, as long as they allow
+// the new bound. If the fix is not a single lower bound, or the specifier has another notation
+// (Poetry's caret), the specifier is replaced.
 func merge(old, fixed string) string {
 	lower := clauseRE.FindStringSubmatch(fixed)
 	if lower == nil || lower[2] != ">=" {
@@ -171,7 +169,7 @@ func merge(old, fixed string) string {
 
 var (
 	wholeTag = lazyregexp.New(`(?:many|musl)linux(?:_\d+_\d+|1|2010|2014)`)
-	// pulled is an image name that cibuildwheel or a container line can use for each of its
+	// pulled are the image names that cibuildwheel or a container line can use for all
 	// architectures: the images that pypa/manylinux builds today. Others exist for single
 	// architectures only.
 	pulled = []string{"manylinux2014", "manylinux_2_28", "manylinux_2_34", "musllinux_1_2"}
@@ -181,8 +179,7 @@ var (
 	tagged = lazyregexp.New(`AUDITWHEEL_PLAT|--plat\b|plat[-_]name`)
 )
 
-// retag puts the fix's platform in place of the one that the line names; an architecture behind it
-// stays.
+// retag replaces the platform in the line by that of the fix, and keeps an architecture after it.
 func retag(text string, x fix.Fix) (string, bool) {
 	tag := wholeTag.FindString(x.Title)
 	if x.Kind == fix.KindImage || tag == "" {
@@ -199,7 +196,7 @@ func retag(text string, x fix.Fix) (string, bool) {
 		return "", false
 	}
 	first := text[at[0][0]:at[0][1]]
-	for _, a := range at { // several platforms in one line: which of them is meant can't be told
+	for _, a := range at { // it is not known which of several platforms is meant
 		if text[a[0]:a[1]] != first {
 			return "", false
 		}

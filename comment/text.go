@@ -9,17 +9,16 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// The paragraphs that the check run and the summary comment are made of. Each is a whole Markdown
-// block.
+// The paragraphs of the check run and the summary comment. Each is a complete Markdown block.
 
-// Bytes that a list of the overview may take; what does not fit is counted.
+// Limits of lists in the overview, in bytes; the rest is counted.
 const (
 	targetBytes  = 3 << 10
 	listBytes    = 5 << 10
 	acceptedMore = 8 << 10
 )
 
-// section is a list under a heading, "" when it is empty.
+// section returns a list with a heading; "" if it is empty.
 func section(heading string, lines []string, limit int) string {
 	if len(lines) == 0 {
 		return ""
@@ -31,8 +30,8 @@ func section(heading string, lines []string, limit int) string {
 	)
 }
 
-// targets lists the platforms that were checked, those of one verdict and one set of packages in
-// one line: a loose library has twenty.
+// targets lists the checked platforms, one line per verdict and package set, because a library
+// outside a wheel has twenty platforms.
 func targets(r *analyzer.Report) string {
 	type kind struct {
 		verdict analyzer.Verdict
@@ -58,7 +57,7 @@ func targets(r *analyzer.Report) string {
 	return section("\n### Checked on\n\n", lines, targetBytes)
 }
 
-// existingList are the causes that the base has.
+// existingList lists the causes that the base has.
 func existingList(in Input, v view, limit int) string {
 	if len(v.existing) == 0 {
 		return ""
@@ -100,7 +99,8 @@ func acceptedList(as []analyzer.Accepted) string {
 	return section("\n### Accepted\n\n", lines, acceptedMore)
 }
 
-// subject is the one word that a finding is about.
+// subject returns the name that a finding is about: a symbol, library or version, or else the
+// rule.
 func subject(f *analyzer.Finding) string {
 	for _, s := range []string{f.Symbol, f.Library, f.Version} {
 		if s != "" {
@@ -141,7 +141,7 @@ func noteList(notes []string) string {
 	return section("\n### Notes\n\n", lines, listBytes)
 }
 
-// leftOut says how many causes are not shown.
+// leftOut returns the number of causes that are not shown.
 func leftOut(in Input, left int) string {
 	if left <= 0 {
 		return ""
@@ -156,12 +156,12 @@ func link(in Input, before, what string) string {
 	return before + "[" + what + "](" + in.DetailsURL + ")\n"
 }
 
-// unchecked reports whether something that should have been checked was not.
+// unchecked reports whether something could not be checked.
 func unchecked(in Input, v view) bool {
 	return len(v.unread) > 0 || in.Report.Verdict == analyzer.Unchecked
 }
 
-// foot names the version that made the report.
+// foot returns the version that made the report.
 func foot(r *analyzer.Report) string {
 	if r.Tool.Version == "" {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// title is the first cause, and how many more there are: "warp-lang 1.6.2: tagged manylinux2014,
+// title returns the first cause and the number of others: "warp-lang 1.6.2: tagged manylinux2014,
 // but needs manylinux_2_31 (and 2 more causes)".
 func title(in Input, v view) string {
 	var t string

@@ -12,7 +12,8 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// view is a report as it is shown: its causes, the new ones apart from those that the base has.
+// view is a report to be shown, with its causes divided into new ones and those that the base
+// has.
 type view struct {
 	report          *analyzer.Report
 	fresh, existing []int // indexes into report.Causes
@@ -20,8 +21,8 @@ type view struct {
 	unread          []analyzer.Unread
 }
 
-// newView makes the view of a report. partial are artifacts that could not be fetched. A report of
-// an older release has no causes; they are computed.
+// newView returns the view of a report. partial are artifacts that could not be downloaded.
+// Causes are computed if the report is from a release that did not have them.
 func newView(r *analyzer.Report, partial []analyzer.Unread) view {
 	if len(r.Causes) == 0 && len(r.Findings) > 0 {
 		with := *r
@@ -46,10 +47,10 @@ func newView(r *analyzer.Report, partial []analyzer.Unread) view {
 	return v
 }
 
-// cause is a cause by its index.
+// cause returns a cause by its index.
 func (v view) cause(i int) *analyzer.Cause { return &v.report.Causes[i] }
 
-// finding is the first finding of a cause, with the fixes of the cause.
+// finding returns the first finding of a cause, with the fixes of the cause.
 func (v view) finding(i int) *analyzer.Finding {
 	c := v.cause(i)
 	f := v.report.Findings[c.Findings[0]]
@@ -60,7 +61,7 @@ func (v view) finding(i int) *analyzer.Finding {
 	return &f
 }
 
-// fails reports whether a new cause is at or above the severity that fails.
+// fails reports whether a new cause has at least the severity that fails the check.
 func (v view) fails(on string) bool {
 	for _, i := range v.fresh {
 		if s := v.cause(i).Severity; s == analyzer.Error || s == analyzer.Warning && on == "warning" {
@@ -70,7 +71,7 @@ func (v view) fails(on string) bool {
 	return false
 }
 
-// count is "2 errors and 1 warning" of some causes.
+// count returns the number of causes by severity: "2 errors and 1 warning".
 func (v view) count(indexes []int) string {
 	n := map[analyzer.Severity]int{}
 	for _, i := range indexes {
@@ -85,8 +86,8 @@ func (v view) count(indexes []int) string {
 	return strings.Join(parts, " and ")
 }
 
-// headline is a cause with the artifact that it is about: "warp-lang 1.6.2: tagged manylinux2014,
-// but needs manylinux_2_31". It is plain text.
+// headline returns a cause with its artifact as plain text: "warp-lang 1.6.2: tagged
+// manylinux2014, but needs manylinux_2_31".
 func (v view) headline(i int) string {
 	c := v.cause(i)
 	name := path.Base(c.Artifact)
@@ -98,7 +99,7 @@ func (v view) headline(i int) string {
 	return mdsafe.Plain(name, 80) + ": " + mdsafe.Plain(c.Title, 0)
 }
 
-// line is a cause in one line of Markdown: what, who has to act, and the first fix.
+// line returns a cause in one line of Markdown: what, who has to act, and the first fix.
 func (v view) line(i int) string {
 	c := v.cause(i)
 	known := causetext.Names(v.report, c)
@@ -112,10 +113,10 @@ func (v view) line(i int) string {
 		inlineCommand(x)
 }
 
-// maxNames bounds the symbols that one line names; the others are counted.
+// maxNames limits the symbols in one line; the others are counted.
 const maxNames = 12
 
-// names lists the symbols of some causes, of a cause without symbols its libraries, as Markdown.
+// names lists the symbols of some causes as Markdown, or the libraries of causes without symbols.
 func (v view) names(indexes []int) string {
 	var names []string
 	left := 0
@@ -142,8 +143,8 @@ func (v view) names(indexes []int) string {
 	return s
 }
 
-// inlineCommand is the command of a fix after its title, "" where the title contains it or it has
-// several lines.
+// inlineCommand returns the command of a fix to follow its title; "" if the title contains it or
+// it has several lines.
 func inlineCommand(x analyzer.CauseFix) string {
 	if x.Command == "" || strings.Contains(x.Title, string(x.Command)) ||
 		strings.Contains(string(x.Command), "\n") {
@@ -152,7 +153,7 @@ func inlineCommand(x analyzer.CauseFix) string {
 	return ": " + mdsafe.Code(string(x.Command), maxShown)
 }
 
-// distinct drops "" and what was there before, keeping the order.
+// distinct removes "" and duplicates, keeping the order.
 func distinct(ss []string) []string {
 	seen := map[string]bool{"": true}
 	return slices.DeleteFunc(ss, func(s string) bool {

@@ -10,17 +10,16 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// Check runs. One analysis has one external id, and one external id ends with one completed run.
-// Annotations are appended by every update, so a run that carries the annotations of one analysis
-// never gets those of another.
+// An analysis has one external ID, and each external ID has one completed check run. Updates
+// append annotations, so a run with annotations of one analysis is not used for another.
 
 const (
 	statusCompleted  = "completed"
 	statusInProgress = "in_progress"
-	duplicate        = "duplicate" // external id of a run that was made twice and closed
+	duplicate        = "duplicate" // external ID of a run that was created twice and closed
 )
 
-// runs lists our check runs on a commit, the newest first.
+// runs lists the App's check runs on a commit, newest first.
 func (p *Poster) runs(ctx context.Context, sha string) ([]*gh.CheckRun, error) {
 	opts := &gh.ListCheckRunsOptions{
 		CheckName:   gh.String(checkName),
@@ -56,18 +55,17 @@ func (p *Poster) runs(ctx context.Context, sha string) ([]*gh.CheckRun, error) {
 	return out, nil
 }
 
-// Run is a check run as far as its caller knows it. The zero value is none that is known.
+// Run is what the caller knows of a check run. The zero value means nothing.
 type Run struct {
 	ID int64
-	// it is open and without annotations, and no other run of ours on its commit is open: GitHub
-	// needn't be asked
+	// the run is open and without annotations, and the App has no other open run on the commit,
+	// so GitHub need not be queried
 	Alone bool
 }
 
-// Start makes sure that there is an open run on the commit and returns it: one that is open
-// already, or a new one. When the analysis of externalID is concluded already, that run is returned
-// and nothing is written. fresh says that none of ours is open on the commit: then it makes one
-// without a look.
+// Start returns an open run on the commit, which it creates if there is none. If the analysis of
+// externalID is concluded already, it returns that run and writes nothing. fresh means that the
+// App has no open run on the commit, so it creates one without a query.
 func (p *Poster) Start(
 	ctx context.Context,
 	sha, externalID, detailsURL, title, summary string,
@@ -128,9 +126,9 @@ func (p *Poster) Start(
 	return Run{ID: id, Alone: clean && fresh}, err
 }
 
-// Conclude writes a Check on the commit, once: where a run of this externalID is completed already
-// it changes nothing and returns that run. run is what Start returned, zero when it was not called.
-// Other open runs of ours on the commit are closed.
+// Conclude posts a Check on the commit, once: if a run with this externalID is completed already,
+// it returns that run and changes nothing. run is the result of Start, or zero. Other open runs
+// of the App on the commit are closed.
 func (p *Poster) Conclude(
 	ctx context.Context,
 	sha string,
@@ -148,13 +146,13 @@ func (p *Poster) Conclude(
 	if r := concluded(runs, externalID); r != nil {
 		return r.GetID(), p.closeOthers(ctx, runs, r.GetID(), twice)
 	}
-	from := 0 // annotations that the run has
+	from := 0 // number of annotations that the run has
 	target := pick(runs, run.ID, externalID)
 	if target != nil && target.GetOutput().GetAnnotationsCount() > 0 {
 		if from, err = p.resume(ctx, target, externalID, c); err != nil {
 			return 0, err
 		}
-		if from < 0 { // somebody else's annotations: a run can't lose them
+		if from < 0 { // annotations of another analysis, which cannot be removed
 			target, from = nil, 0
 		}
 	}
@@ -190,7 +188,7 @@ func (p *Poster) Conclude(
 	return id, p.finish(ctx, id, from, externalID, detailsURL, c)
 }
 
-// finish writes a Check on an open run that has the first from of its annotations already.
+// finish posts a Check to an open run that already has the first from of its annotations.
 func (p *Poster) finish(
 	ctx context.Context,
 	id int64,
@@ -231,14 +229,14 @@ func (p *Poster) finish(
 	return nil
 }
 
-// Concluded says whether a run of this external id is completed on the commit.
+// Concluded reports whether a run with this external ID is completed on the commit.
 func (p *Poster) Concluded(ctx context.Context, sha, externalID string) (bool, error) {
 	runs, err := p.runs(ctx, sha)
 	return concluded(runs, externalID) != nil, err
 }
 
-// CancelHead closes every open run of ours on a commit: it was superseded. run is the one that the
-// caller knows of.
+// CancelHead closes all open runs of the App on a superseded commit. run is the one that the
+// caller knows.
 func (p *Poster) CancelHead(ctx context.Context, sha string, run Run) error {
 	if run.Alone {
 		return p.close(ctx, run.ID, "")
@@ -269,7 +267,7 @@ func (p *Poster) close(ctx context.Context, id int64, externalID string) error {
 	)
 }
 
-// closeOthers ends the open runs that are not the one; name gives their external ids from then on.
+// closeOthers closes the other open runs; name returns their new external IDs.
 func (p *Poster) closeOthers(
 	ctx context.Context,
 	runs []*gh.CheckRun,
@@ -286,10 +284,10 @@ func (p *Poster) closeOthers(
 	return nil
 }
 
-// twice names the runs that come from a creation which was answered with an error.
+// twice names runs whose creation was answered with an error.
 func twice(*gh.CheckRun) string { return duplicate }
 
-// create makes a run. clean is false where GitHub's answer was lost: there may be two.
+// create creates a run. clean is false if GitHub's response was lost, so that there may be two.
 func (p *Poster) create(
 	ctx context.Context,
 	o gh.CreateCheckRunOptions,
@@ -333,8 +331,8 @@ func (p *Poster) update(
 	})
 }
 
-// resume says how many of the Check's annotations an interrupted call has left on the run, -1 when
-// others are on it.
+// resume returns the number of the Check's annotations that an interrupted call has left on the
+// run; -1 if the run has others.
 func (p *Poster) resume(
 	ctx context.Context,
 	r *gh.CheckRun,
@@ -377,12 +375,13 @@ func (p *Poster) resume(
 	}
 }
 
-// stale says that an open run carries the annotations of another analysis.
+// stale reports whether an open run has the annotations of another analysis.
 func stale(r *gh.CheckRun, externalID string) bool {
 	return r.GetOutput().GetAnnotationsCount() > 0 && r.GetExternalID() != externalID
 }
 
-// concluded finds the completed run of an analysis. A cancelled one is none: a head may come back.
+// concluded returns the completed run of an analysis. Canceled runs are ignored, because a head
+// may come back.
 func concluded(runs []*gh.CheckRun, externalID string) *gh.CheckRun {
 	for _, r := range runs {
 		if r.GetExternalID() == externalID && r.GetStatus() == statusCompleted &&
@@ -393,8 +392,8 @@ func concluded(runs []*gh.CheckRun, externalID string) *gh.CheckRun {
 	return nil
 }
 
-// pick chooses the open run to conclude: the named one, one of this analysis, any. nil when there
-// is none.
+// pick selects the open run to conclude: the given one, one of this analysis, or any; nil if
+// there is none.
 func pick(runs []*gh.CheckRun, id int64, externalID string) *gh.CheckRun {
 	var best *gh.CheckRun
 	for _, r := range runs {
@@ -448,7 +447,7 @@ func actions(c comment.Check) (out []*gh.CheckRunAction) {
 	return out
 }
 
-// optional leaves a field out of a request when there is nothing to say.
+// optional returns nil for "", so that the field is omitted.
 func optional(s string) *string {
 	if s == "" {
 		return nil

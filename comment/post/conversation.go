@@ -12,31 +12,31 @@ import (
 	"github.com/compat-app/compat/comment"
 )
 
-// Conversation is what our bot says in one pull request: a review, answers to its own threads, and
-// one summary comment. It reads the conversation once, when a step needs it; each step may be
+// Conversation contains the comments of the App in one pull request: a review, replies in its
+// threads, and one summary comment. It reads the conversation once, when needed. Each step may be
 // repeated after a crash.
 type Conversation struct {
 	p       *Poster
 	number  int
-	known   bool     // threads and summaries are read
-	threads []thread // ours
-	sticky  []said   // our summary comments that can be seen, oldest first
+	known   bool     // threads and sticky have been read
+	threads []thread // threads of the App
+	sticky  []said   // visible summary comments of the App, oldest first
 }
 
-// said is a comment of ours.
+// said is a comment of the App.
 type said struct {
 	id   int64
 	node string
 	body string
 }
 
-// Conversation begins to talk in a pull request. silent says that nothing of ours is in it: then it
-// isn't read.
+// Conversation returns the conversation of a pull request. silent means that it has no comments
+// of the App, so it is not read.
 func (p *Poster) Conversation(number int, silent bool) *Conversation {
 	return &Conversation{p: p, number: number, known: silent}
 }
 
-// Silent says whether nothing of ours is in the conversation, as far as it was read.
+// Silent reports whether the conversation has no comments of the App, if it was read.
 func (t *Conversation) Silent() bool { return t.known && len(t.threads) == 0 && len(t.sticky) == 0 }
 
 const conversationQuery = `query($owner: String!, $name: String!, $number: Int!, $threads: String, $comments: String) {
@@ -51,7 +51,7 @@ type actor struct {
 	Login string `json:"login"`
 }
 
-// read asks for the conversation, unless it is known.
+// read reads the conversation, if needed.
 func (t *Conversation) read(ctx context.Context) error {
 	if t.known {
 		return nil
@@ -117,7 +117,7 @@ func (t *Conversation) read(ctx context.Context) error {
 			info   pageInfo
 			cursor **string
 		}{{pull.ReviewThreads.PageInfo, &threads}, {pull.Comments.PageInfo, &comments}} {
-			// the list that is at its end gives an empty page next
+			// a list that has ended returns an empty page
 			if end := list.info.EndCursor; end != "" {
 				*list.cursor = &end
 			}
@@ -130,23 +130,23 @@ func (t *Conversation) read(ctx context.Context) error {
 	}
 }
 
-// again reads the conversation anew, after a write that may have happened.
-func (t *Conversation) again(ctx context.Context) error {
+// reread reads the conversation again, after a write that may have succeeded.
+func (t *Conversation) reread(ctx context.Context) error {
 	t.known = false
 	return t.read(ctx)
 }
 
-// is tells whether somebody is our bot. GraphQL says the login of a bot without "[bot]", and a
-// person may have that name: the type tells.
+// is reports whether an actor is the App. GraphQL returns the login without "[bot]", which a
+// person could have too, so the type is compared.
 func (a *actor) is(p *Poster) bool {
 	login, isBot := strings.CutSuffix(p.Bot, "[bot]")
 	return a != nil && a.Login == login && (!isBot || a.Type == "Bot")
 }
 
-// Sticky writes the summary comment of the pull request: the newest one that our bot wrote, that
-// begins with the marker (a name quoted further down may look like it), and that is not minimised;
-// earlier ones, which a race has left, are minimised. Where there is none it makes one if create is
-// set. body is left as it is when nothing changed; "" does nothing.
+// Sticky writes the summary comment of the pull request: the newest one of the App that begins
+// with the marker (a quoted name could contain it) and is not minimized. Earlier ones, left by a
+// race, are minimized. If there is none it is created if create is set. An unchanged body is not
+// written; "" does nothing.
 func (t *Conversation) Sticky(ctx context.Context, body string, create bool) error {
 	if body == "" {
 		return nil
@@ -168,7 +168,7 @@ func (t *Conversation) Sticky(ctx context.Context, body string, create bool) err
 			)
 			return err
 		}, func() (bool, error) {
-			err := t.again(ctx)
+			err := t.reread(ctx)
 			return len(t.sticky) > 0, err
 		})
 	}
@@ -192,7 +192,7 @@ func (t *Conversation) Sticky(ctx context.Context, body string, create bool) err
 			&gh.IssueComment{Body: &body},
 		)
 		return err
-	}, func() (bool, error) { return false, nil }) // the same edit twice is one edit
+	}, func() (bool, error) { return false, nil }) // repeating an edit does no harm
 }
 
 type pageInfo struct {
@@ -200,8 +200,8 @@ type pageInfo struct {
 	EndCursor   string `json:"endCursor"`
 }
 
-// same compares comment bodies as GitHub stores them: with its line ends and without white space at
-// the end.
+// same compares bodies of comments as GitHub stores them: with its line endings, without trailing
+// white space.
 func same(a, b string) bool {
 	norm := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 	return norm(a) == norm(b)

@@ -21,7 +21,7 @@ dependencies = [
 ]
 `
 
-// missing is a finding whose fix is an edit of line 8 of pyproject.
+// missing returns a finding whose fix edits line 8 of pyproject.
 func missing(object string) analyzer.Finding {
 	return analyzer.Finding{
 		Rule:     "symbol-missing-in-package",
@@ -51,7 +51,7 @@ func reportOf(findings ...analyzer.Finding) *analyzer.Report {
 	}
 }
 
-// many is a Check with n annotations.
+// many returns a Check with n annotations.
 func many(n int) comment.Check {
 	c := comment.Check{
 		Conclusion: "failure",

@@ -16,7 +16,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/openapi"
 )
 
-// harness is a pull request on a GitHub of our own, and a Poster for its repository.
+// harness is a pull request on a fake GitHub, with a Poster for its repository.
 type harness struct {
 	*Poster
 	gh   *githubtest.Server
@@ -92,7 +92,8 @@ func (s *harness) ok(err error) {
 	}
 }
 
-// checks are the check runs on the head, as "status/conclusion externalID annotations verdicts".
+// checks returns the check runs on the head, as "status/conclusion externalID annotations
+// verdicts".
 func (s *harness) checks() (out []string) {
 	s.gh.Do(func() {
 		for _, k := range s.repo.Checks {
@@ -154,7 +155,7 @@ func TestCheckRunLife(t *testing.T) {
 		t.Errorf("concluded another run")
 	}
 	s.want("completed/failure k1 120 1")
-	for range 2 { // done already
+	for range 2 { // both are done already
 		_, err = s.Conclude(ctx, sha, id, "k1", url, many(120))
 		s.ok(err)
 		_, err = s.Start(ctx, sha, "k1", url, "Waiting", "again", false)
@@ -166,11 +167,11 @@ func TestCheckRunLife(t *testing.T) {
 	if !slices.Equal(batches, []int{50, 50, 20}) {
 		t.Errorf("batches %v", batches)
 	}
-	id, err = s.Start(ctx, sha, "k2", url, "Waiting", "rerun", false) // a rerun is a run of its own
+	id, err = s.Start(ctx, sha, "k2", url, "Waiting", "rerun", false) // a rerun has its own run
 	s.ok(err)
 	_, err = s.Conclude(ctx, sha, id, "k2", url, many(3))
 	s.ok(err)
-	_, err = s.Conclude(ctx, sha, Run{}, "k3", "", many(1)) // without a start
+	_, err = s.Conclude(ctx, sha, Run{}, "k3", "", many(1)) // without Start
 	s.ok(err)
 	s.want("completed/failure k1 120 1", "completed/failure k2 3 1", "completed/failure k3 1 1")
 }
@@ -204,8 +205,8 @@ func badAnswers(t *testing.T, f githubtest.Fault, n int) {
 	s.want(fmt.Sprintf("completed/failure k1 %d 1", n), "completed/failure k2 5 1")
 }
 
-// A crash between two batches: the next try goes on where the first stopped. Another analysis does
-// not inherit the annotations.
+// After a crash between two batches the next attempt continues. Another analysis does not inherit
+// the annotations.
 func TestCheckRunAfterCrash(t *testing.T) {
 	ctx := context.Background()
 	errCrash := errors.New("lease lost")
@@ -294,7 +295,8 @@ func TestSticky(t *testing.T) {
 	if edits != 2 || foreign.Body != body("forged") || foreign.Edits != 0 {
 		t.Errorf("%d edits of ours, %d of the foreign comment", edits, foreign.Edits)
 	}
-	s.ok(s.Conversation(n, false).Sticky(ctx, body("bad again"), true)) // a person hid the old one
+	// a person has hidden the old one
+	s.ok(s.Conversation(n, false).Sticky(ctx, body("bad again"), true))
 	if cs := s.comments(); len(cs) != 133 {
 		t.Errorf("%d comments after the old one was minimised", len(cs))
 	}
@@ -323,7 +325,7 @@ func TestReplyAndReact(t *testing.T) {
 		s.ok(s.React(ctx, ReplyTo{Number: n, Comment: ids[0]}, "confused"))
 	}
 	s.ok(s.Reply(ctx, ReplyTo{Number: n, Comment: ids[1]}, comment.Help()))
-	s.ok(s.React(ctx, ReplyTo{Number: n, Comment: 424242}, "eyes")) // gone
+	s.ok(s.React(ctx, ReplyTo{Number: n, Comment: 424242}, "eyes")) // a deleted comment
 	if got := len(s.comments()); got != 4 {
 		t.Errorf("%d comments, want two commands and two replies", got)
 	}
@@ -395,7 +397,7 @@ func TestReviewAndResolve(t *testing.T) {
 	bad := c.Review
 	bad[0].Line, bad[0].Fingerprint = 1, "00000000"
 	s.gh.Fault("pulls/create-review", 1, githubtest.Fault{Status: 422})
-	// refused: logged, and the check run says the same
+	// a rejected review is logged, because the check run has the same content
 	s.ok(s.Conversation(n, false).Review(ctx, sha, bad))
 }
 
@@ -413,7 +415,7 @@ func TestLimitIsReturned(t *testing.T) {
 	s.want()
 }
 
-// What Render plans is what GitHub takes.
+// GitHub accepts the result of Render.
 func TestRenderedChecksArePosted(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
@@ -437,8 +439,8 @@ func TestRenderedChecksArePosted(t *testing.T) {
 	s.want("completed/failure k 1 1")
 }
 
-// A run that its caller knows to be alone is written on without a look; where the answer to its
-// creation was lost, it is not known to be alone.
+// A run that is known to be alone is written without a query. If the response to its creation was
+// lost, it is not known to be alone.
 func TestRunsThatAreAlone(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
@@ -472,8 +474,8 @@ func TestRunsThatAreAlone(t *testing.T) {
 	}
 }
 
-// Summary comments that a race has left are hidden, but for the newest; what a conversation is
-// known to lack is not looked for.
+// Of several summary comments left by a race, all but the newest are minimized. Nothing is
+// searched in a conversation that is known to have no comments of the App.
 func TestEarlierSummariesAreMinimised(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)

@@ -19,19 +19,18 @@ import (
 	"github.com/compat-app/compat/internal/sleep"
 )
 
-// Poster puts Checks on commits and words on pull requests of one repository. Every method may be
-// called again after a crash or an error: it first looks for what an earlier call has done. A call
-// that GitHub answers with an error that may pass (502, a broken connection) is tried again after a
-// look; a limit is returned at once, for the caller to wait.
+// Poster posts Checks and comments in one repository. Every method may be repeated after a crash
+// or an error, because it first reads what exists. Writes that fail with a temporary error (502,
+// connection error) are retried after a read. Rate limits are returned at once.
 //
-// All fields but Fence and Log must be set.
+// All fields but Fence and Log are required.
 type Poster struct {
 	Client      *github.Client
 	Owner, Repo string
-	// our own login as REST says it, "compat-app[bot]": only its comments are ours
+	// login of the App in the REST API, "compat-app[bot]"; only its comments are changed
 	Bot   string
-	AppID int64 // only its check runs are ours
-	// called before each write; an error (the lease is lost) ends the work; nil: no fence
+	AppID int64 // only its check runs are changed
+	// called before each write; an error (the lease is lost) ends the work; nil = not called
 	Fence func(context.Context) error
 	Log   *slog.Logger
 }
@@ -43,11 +42,11 @@ func (p *Poster) log() *slog.Logger {
 	return p.Log
 }
 
-// pauses between the tries of one write. Longer outages are the queue's: it gives the job back and
-// takes it again.
+// pauses are the pauses between the attempts of one write. For longer outages the queue retries
+// the job.
 var pauses = [...]time.Duration{300 * time.Millisecond, 1200 * time.Millisecond}
 
-// read names what was read in the error. The client repeats reads by itself.
+// read adds what was read to an error. The client retries reads.
 func (p *Poster) read(what string, get func() error) error {
 	if err := get(); err != nil {
 		return fmt.Errorf("%s in %s/%s: %w", what, p.Owner, p.Repo, err)
@@ -55,8 +54,8 @@ func (p *Poster) read(what string, get func() error) error {
 	return nil
 }
 
-// write calls do behind the fence. After an error that may hide a success it looks: done says that
-// the write took effect.
+// write calls do after the fence. After an error that may hide a success it calls done, which
+// reports whether the write took effect.
 func (p *Poster) write(
 	ctx context.Context,
 	what string,
@@ -94,7 +93,7 @@ func (p *Poster) write(
 	}
 }
 
-// passing says whether the same call may work in a moment.
+// passing reports whether the same call may succeed in a moment.
 func passing(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && github.Classify(err).Kind == github.Retry
 }

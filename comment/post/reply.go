@@ -13,17 +13,17 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// ReplyTo is what an answer belongs to: a comment with a command, or a button that somebody pressed
-// on a check run.
+// ReplyTo is the target of a reply: a comment with a command, or a click on a button of a check
+// run.
 type ReplyTo struct {
 	Number  int   // the pull request
-	Comment int64 // 0: a button
-	// of a comment on the diff: the first one of its conversation, which the answer goes into
+	Comment int64 // ID; 0 = a button
+	// ID of the first comment of the review conversation; the reply goes there
 	Thread int64
-	Press  string // of a button: tells one press from another
+	Press  string // distinguishes clicks on a button
 }
 
-// marker begins the reply to a spot, so that it is found again.
+// marker starts the reply, so that it can be found.
 func (s ReplyTo) marker() string {
 	name := s.Press
 	if s.Comment != 0 {
@@ -32,8 +32,8 @@ func (s ReplyTo) marker() string {
 	return "<!-- compat:reply " + name + " -->"
 }
 
-// React puts a reaction ("eyes", "+1", "-1", "confused") on the comment of a spot. GitHub keeps one
-// of a kind for each user. A button has none, and a comment that is gone needs none.
+// React adds a reaction ("eyes", "+1", "-1", "confused") to the comment. GitHub stores one of a
+// kind per user. Buttons and deleted comments are ignored.
 func (p *Poster) React(ctx context.Context, at ReplyTo, content string) error {
 	if at.Comment == 0 {
 		return nil
@@ -52,8 +52,7 @@ func (p *Poster) React(ctx context.Context, at ReplyTo, content string) error {
 	return err
 }
 
-// Reply answers at a spot, once: a reply to the same one that is there already is enough. body is
-// Markdown of ours.
+// Reply posts a reply, unless there is one already. body is trusted Markdown.
 func (p *Poster) Reply(ctx context.Context, at ReplyTo, body string) error {
 	there := func() (found bool, err error) {
 		err = p.said(ctx, at, func(by *gh.User, text string) bool {
@@ -81,8 +80,8 @@ func (p *Poster) Reply(ctx context.Context, at ReplyTo, body string) error {
 	}, there)
 }
 
-// said calls visit for the comments among which the reply to a spot would be, oldest first, until
-// it says that it is done.
+// said calls visit for the comments that may contain the reply, oldest first, until it returns
+// true.
 func (p *Poster) said(
 	ctx context.Context,
 	at ReplyTo,
@@ -125,7 +124,8 @@ func (p *Poster) said(
 	return nil
 }
 
-// visited shows comments of either kind to visit, and says whether it was done with one of them.
+// visited calls visit for comments of either kind, and reports whether it returned true for one
+// of them.
 func visited[C interface {
 	GetUser() *gh.User
 	GetBody() string

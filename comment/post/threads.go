@@ -13,16 +13,16 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// thread is a conversation on the diff that our bot began.
+// thread is a review conversation that the App started.
 type thread struct {
 	id          string
 	fingerprint string
 	resolved    bool
-	byUs        bool   // resolved by us, not by a person
-	comment     string // node id of its first comment
+	byUs        bool   // resolved by the App, not by a person
+	comment     string // GraphQL ID of its first comment
 }
 
-// threadNode is a thread as GraphQL tells it.
+// threadNode is a thread in GraphQL.
 type threadNode struct {
 	ID         string `json:"id"`
 	IsResolved bool   `json:"isResolved"`
@@ -36,11 +36,11 @@ type threadNode struct {
 	} `json:"comments"`
 }
 
-// fingerprintMarker is how the body of a review comment carries its fingerprint: at its beginning,
-// before any name from outside.
+// fingerprintMarker matches the fingerprint at the start of a review comment, before any
+// untrusted name.
 var fingerprintMarker = lazyregexp.New(`^<!-- compat:thread ([0-9a-f]{8,64}) -->`)
 
-// ours is the thread where our bot began it; nil: somebody else did.
+// ours returns the thread if the App started it, or else nil.
 func (n threadNode) ours(p *Poster) *thread {
 	if len(n.Comments.Nodes) == 0 {
 		return nil
@@ -61,10 +61,10 @@ func (n threadNode) ours(p *Poster) *thread {
 	}
 }
 
-// Review posts the comments as one review (event COMMENT) of the head sha. One whose fingerprint is
-// on a thread of ours is not repeated; if we had resolved that thread, because its finding was gone
-// for a while, it is opened again. One that a person resolved stays resolved. A review that GitHub
-// calls invalid is logged and dropped: the check run says the same.
+// Review posts the comments as one review (event COMMENT) of the head sha. A comment whose
+// fingerprint is on a thread of the App is not repeated; if the App resolved that thread, it is
+// opened again, but not if a person resolved it. A review that GitHub calls invalid is logged and
+// dropped, because the check run has the same content.
 func (t *Conversation) Review(ctx context.Context, sha string,
 	comments []comment.ReviewComment) error {
 	if len(comments) == 0 {
@@ -121,7 +121,7 @@ func (t *Conversation) Review(ctx context.Context, sha string,
 		)
 		return err
 	}, func() (bool, error) {
-		err := t.again(ctx)
+		err := t.reread(ctx)
 		return slices.ContainsFunc(
 			t.threads,
 			func(o thread) bool { return o.fingerprint == first },
@@ -140,10 +140,9 @@ const (
 	minimizeMutation  = `mutation($id: ID!, $why: ReportedContentClassifiers!) { minimizeComment(input: {subjectId: $id, classifier: $why}) { minimizedComment { isMinimized } } }`
 )
 
-// Resolve closes the threads of ours whose advice is no longer given: keep are the fingerprints
-// that still are. Repositories that require resolved conversations would be blocked by them. Where
-// resolving is refused, our comment is minimised. Nothing is deleted, and an answer of a person
-// stays where it is.
+// Resolve resolves the threads of the App whose fingerprint is not in keep, because repositories
+// that require resolved conversations would be blocked by them. If that is refused, the comment
+// is minimized. Nothing is deleted.
 func (t *Conversation) Resolve(ctx context.Context, keep []string) error {
 	if err := t.read(ctx); err != nil {
 		return err
@@ -178,7 +177,7 @@ func (t *Conversation) Resolve(ctx context.Context, keep []string) error {
 	return nil
 }
 
-// refused says that trying again would not help.
+// refused reports whether a retry would not help.
 func refused(err error) bool {
 	switch github.Classify(err).Kind {
 	case github.Missing, github.Gone, github.Forbidden, github.Invalid:
@@ -187,7 +186,7 @@ func refused(err error) bool {
 	return false
 }
 
-// mutate calls a mutation that may be done twice without harm.
+// mutate calls a mutation that can be repeated without harm.
 func (p *Poster) mutate(ctx context.Context, what, mutation string, vars map[string]any) error {
 	return p.write(
 		ctx,

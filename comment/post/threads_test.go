@@ -16,8 +16,8 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// A thread that we resolved is opened again when its advice comes back; one that a person resolved
-// is not, and a person who has the bot's name without "[bot]" is a person.
+// A thread that the App resolved is opened again when its suggestion comes back, but not one that
+// a person resolved. A person with the App's login without "[bot]" is a person.
 func TestThreadsOpenAgain(t *testing.T) {
 	const print = "0123456789abcdef01234567"
 	for _, c := range []struct{ name, kind, resolvedBy, want string }{
