@@ -63,6 +63,13 @@ func TestSignatureTimeByConstruction(t *testing.T) {
 	}
 }
 
+const (
+	// githubWaits is how long GitHub waits for the answer to a delivery.
+	githubWaits = 10 * time.Second
+	// mostMemory is the limit for unverified bodies and one signed delivery.
+	mostMemory = 256 << 20
+)
+
 // Bodies of unverified senders that never end use at most maxUnverified bytes and do not delay
 // large deliveries from GitHub.
 func TestUnverifiedBodiesAreBounded(t *testing.T) {
@@ -114,9 +121,16 @@ func TestUnverifiedBodiesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		res.Body.Close()
-		if took := time.Since(start); res.StatusCode != http.StatusAccepted {
+		took := time.Since(start)
+		if res.StatusCode != http.StatusAccepted || took > githubWaits {
 			t.Errorf("a delivery of %d bytes is answered %d after %s", len(body), res.StatusCode, took)
 		}
+	}
+	// The strangers' bodies are still open.
+	runtime.ReadMemStats(&after)
+	used := int64(after.HeapAlloc) - int64(before.HeapAlloc) - int64(len(large))
+	if used > mostMemory {
+		t.Errorf("with a signed delivery of 20 MiB the heap grows by %d MiB", used>>20)
 	}
 	for _, w := range ends {
 		w.CloseWithError(io.ErrUnexpectedEOF)

@@ -46,19 +46,38 @@ func TestContainers(t *testing.T) {
 		}
 		return data
 	}
-	if !bytes.Contains(read("Dockerfile"), []byte("\nFROM scratch\n")) ||
-		!bytes.Contains(read("Dockerfile"), []byte("\nUSER 65532:65532\n")) {
-		t.Error("the image is not made from scratch for user 65532")
+	for _, line := range []string{"FROM scratch", "USER 65532:65532"} {
+		if !bytes.Contains(read("Dockerfile"), []byte("\n"+line+"\n")) {
+			t.Errorf("Dockerfile has no %s", line)
+		}
+	}
+	if !bytes.Contains(read("Dockerfile"), []byte("\nHEALTHCHECK ")) {
+		t.Error("Dockerfile has no health check")
+	}
+	byDigest := regexp.MustCompile(`^[\w./:-]+@sha256:[0-9a-f]{64}$`)
+	for line := range strings.Lines(string(read("Dockerfile"))) {
+		f := strings.Fields(line)
+		if len(f) > 1 && f[0] == "FROM" && f[1] != "scratch" && !byDigest.MatchString(f[1]) {
+			t.Errorf("Dockerfile: %s is not named by its digest", f[1])
+		}
 	}
 
 	var compose struct {
 		Services map[string]struct {
-			User     string
-			ReadOnly bool     `yaml:"read_only"`
-			Drop     []string `yaml:"cap_drop"`
-			Options  []string `yaml:"security_opt"`
-			Pids     int      `yaml:"pids_limit"`
-			Health   struct{ Test []string }
+			Image       string
+			Build       string
+			User        string
+			Environment map[string]string
+			Command     []string
+			Networks    []string
+			Ports       []string
+			ReadOnly    bool                    `yaml:"read_only"`
+			Drop        []string                `yaml:"cap_drop"`
+			Options     []string                `yaml:"security_opt"`
+			Pids        int                     `yaml:"pids_limit"`
+			Memory      string                  `yaml:"mem_limit"`
+			CPUs        int                     `yaml:"cpus"`
+			Health      struct{ Test []string } `yaml:"healthcheck"`
 		} `yaml:"services"`
 		Networks map[string]struct{ Internal bool }
 	}
@@ -67,16 +86,40 @@ func TestContainers(t *testing.T) {
 	}
 	for name, s := range compose.Services {
 		if s.User == "" || s.User == "0" || !s.ReadOnly || !slices.Contains(s.Drop, "ALL") ||
-			!slices.Contains(s.Options, "no-new-privileges:true") || s.Pids == 0 {
+			!slices.Contains(s.Options, "no-new-privileges:true") || s.Pids == 0 || s.Memory == "" ||
+			s.CPUs == 0 {
 			t.Errorf("compose.yaml: %s has more rights than it needs: %+v", name, s)
+		}
+		if s.Build == "" && !byDigest.MatchString(s.Image) {
+			t.Errorf("compose.yaml: the image %s is not named by its digest", s.Image)
+		}
+		if len(s.Health.Test) == 0 {
+			t.Errorf("compose.yaml: %s has no health check", name)
 		}
 	}
 	if len(compose.Services) != 2 || !compose.Networks["queue"].Internal {
 		t.Errorf("compose.yaml: %d services, networks %v", len(compose.Services), compose.Networks)
 	}
+	redis := compose.Services["redis"]
+	command := strings.Join(redis.Command, " ")
+	for _, option := range []string{"--requirepass ", "--port 0 ", "--tls-port ", "--tls-cert-file "} {
+		if !strings.Contains(command, option) {
+			t.Errorf("compose.yaml: Redis is started without %s: %s", option, command)
+		}
+	}
+	if !slices.Equal(redis.Networks, []string{"queue"}) || len(redis.Ports) > 0 {
+		t.Errorf("compose.yaml: Redis can be reached: networks %v, ports %v", redis.Networks, redis.Ports)
+	}
+	if url := compose.Services["compat"].Environment["REDIS_URL"]; !strings.HasPrefix(url,
+		"rediss://:${REDIS_PASSWORD:?") {
+		t.Errorf("compose.yaml: the App connects to Redis at %s", url)
+	}
 
 	type container struct {
-		Security struct {
+		Image     string
+		Liveness  map[string]any `yaml:"livenessProbe"`
+		Readiness map[string]any `yaml:"readinessProbe"`
+		Security  struct {
 			Escalation *bool                   `yaml:"allowPrivilegeEscalation"`
 			ReadOnly   bool                    `yaml:"readOnlyRootFilesystem"`
 			Can        struct{ Drop []string } `yaml:"capabilities"`
@@ -120,6 +163,8 @@ func TestContainers(t *testing.T) {
 	c := pod.Containers[0]
 	if c.Security.Escalation == nil || *c.Security.Escalation || !c.Security.ReadOnly ||
 		!slices.Equal(c.Security.Can.Drop, []string{"ALL"}) || c.Resources.Limits["memory"] == "" ||
+		c.Resources.Limits["cpu"] == "" || !strings.Contains(c.Image, "@sha256:") ||
+		len(c.Liveness) == 0 || len(c.Readiness) == 0 ||
 		!slices.Contains(c.Env, struct{ Name, Value string }{"COMPAT_SANDBOX", "required"}) {
 		t.Errorf("kubernetes.yaml: the container has more rights than it needs: %+v", c)
 	}
