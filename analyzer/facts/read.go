@@ -258,6 +258,10 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 	}
 	facts.audit.object(f.Path, p)
 	switch {
+	case errors.Is(p.err, elfobj.ErrNotELF) && p.script && facts.Kind == unpack.KindObject:
+		// Given by itself it is taken for the library that it names; in a package for developers it is
+		// one file of many.
+		r.Unread = append(r.Unread, Unread{at, "linker script: name the library that it refers to"})
 	case errors.Is(p.err, elfobj.ErrNotELF) && p.script:
 		r.Skipped = append(r.Skipped, Unread{at, "linker script, not checked"})
 	case p.err != nil:

@@ -48,6 +48,9 @@ var archNumbers = map[string][2]uint32{
 // fileTypes maps values of filetype (MH_OBJECT, …).
 var fileTypes = map[uint32]Type{1: Relocs, 2: Executable, 6: Dylib, 8: Bundle, 10: Symbols}
 
+// lastFileType is the largest file type of mach-o/loader.h (MH_GPU_DYLIB). A larger one is damage.
+const lastFileType = 14
+
 // platforms are the numbers of LC_BUILD_VERSION (PLATFORM_… of mach-o/loader.h).
 var platforms = map[uint32]Platform{1: MacOS, 2: "ios", 3: "tvos", 4: "watchos", 6: "maccatalyst",
 	7: "iossimulator", 8: "tvossimulator", 9: "watchossimulator", 10: "driverkit", 11: "visionos",

@@ -167,9 +167,13 @@ func (i *image) read() (*Object, error) {
 	le := binary.LittleEndian
 	cpu, flags := le.Uint32(head[4:]), le.Uint32(head[24:])
 	i.arch = archName(cpu, le.Uint32(head[8:]))
-	kind, ok := fileTypes[le.Uint32(head[12:])]
-	if !ok {
-		return nil, fmt.Errorf("%w: its file type is %d", ErrForeign, le.Uint32(head[12:]))
+	number := le.Uint32(head[12:])
+	kind, ok := fileTypes[number]
+	switch {
+	case number == 0 || number > lastFileType:
+		return nil, damaged("there is no file type %d", number)
+	case !ok:
+		return nil, fmt.Errorf("%w: its file type is %d", ErrForeign, number)
 	}
 	i.o = &Object{Arch: i.arch, Type: kind, TwoLevel: flags&flagTwoLevel != 0,
 		ThreadLocals: flags&flagThreadLocals != 0, Needed: []Needed{}, RunPaths: []string{},

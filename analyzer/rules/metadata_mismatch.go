@@ -16,18 +16,19 @@ var metadataMismatch = &analyzer.Rule{
 	Severity:  analyzer.Error,
 	Packaging: true,
 	Doc: `The file name of a wheel contains its project, version and tags. METADATA, WHEEL and the
-name of the dist-info folder contain them as well. If they differ, pip does not install the wheel:
-"has inconsistent name", "has inconsistent version", "dist-info directory does not start with",
-"multiple .dist-info directories found".
+name of the dist-info folder contain them as well. If they differ, or WHEEL is missing, pip does
+not install the wheel: "has inconsistent name", "has inconsistent version", "dist-info directory
+does not start with", "multiple .dist-info directories found", "has an invalid wheel, could not
+read".
 
 Fix: change tags with ` + "`wheel tags`" + `, and the name and version in the project, not in the
 file name.
 
 Severity: a warning where only the tags in WHEEL differ, since pip uses the file name. The file
 was renamed, and tools that read WHEEL (wheel unpack and pack, package indexes) use the old tags.
-It is also a warning where the wheel has no dist-info folder or no WHEEL: pip does not install it,
-but the build may not be finished. It is a note where WHEEL declares a pure Python wheel
-(Root-Is-Purelib) with shared objects, which Fedora then installs in lib/ and not in lib64/.
+It is also a warning where the wheel has no dist-info folder: pip does not install it, but the
+build may not be finished. It is a note where WHEEL declares a pure Python wheel (Root-Is-Purelib)
+with shared objects, which Fedora then installs in lib/ and not in lib64/.
 
 Not detected: fields that pip does not compare.`,
 	References: []string{
@@ -122,7 +123,7 @@ func checkWheelFile(
 		return
 	case w == nil:
 		report(
-			analyzer.Warning,
+			analyzer.Error,
 			at,
 			"The wheel has no WHEEL file in its dist-info folder. pip does not install it",
 		)

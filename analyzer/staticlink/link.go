@@ -201,6 +201,7 @@ func (l *link) refer(lib *Library, open []int32) {
 func (l *link) addOpen(lib *Library, open []int32, hidden map[place]string) {
 	w := l.imports(l.number[lib], linking)
 	slices.Sort(open)
+	l.open = slices.Grow(l.open, len(open))
 	for _, n := range open {
 		l.open = append(
 			l.open,
@@ -380,6 +381,9 @@ func (l *link) collectProblems(of []*Library) {
 		l.result.Missing,
 		func(m Missing) bool { return mayBeInstalled(m.Name) },
 	)
+	if !l.line.Shared && !l.line.AllowUndefined && !l.line.IgnoreInShared {
+		l.result.Problems = slices.Grow(l.result.Problems, len(l.open))
+	}
 	for _, r := range l.open {
 		switch {
 		case !slices.Contains(of, r.by):

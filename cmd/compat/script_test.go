@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"elf":    elf,
 			"wheel":  wheel,
+			"macho":  macho,
 			"schema": schema,
 		},
 	})
@@ -63,6 +64,15 @@ func elf(ts *testscript.TestScript, _ bool, files []string) {
 		ts.Check(err)
 		ts.Check(os.WriteFile(ts.MkAbs(f), b, 0o644))
 	}
+}
+
+// macho FILE writes a Mach-O header whose fields are all ones.
+func macho(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: macho FILE")
+	}
+	header := append([]byte{0xcf, 0xfa, 0xed, 0xfe}, bytes.Repeat([]byte{0xff}, 60)...)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), header, 0o600))
 }
 
 // wheel FILE FOLDER packs a folder.
