@@ -132,8 +132,8 @@ func brokenConfig(problems []config.Problem) *analyzer.Report {
 	return r
 }
 
-// unpacked returns a function that reads the system in a folder as a platform, for each
-// architecture once.
+// unpacked returns a function that reads the system in a directory as a platform, once per
+// architecture.
 func unpacked(dir string) (func(arch string) (*platform.Platform, error), error) {
 	root, err := openRoot(dir)
 	if err != nil {
@@ -157,8 +157,8 @@ func unpacked(dir string) (func(arch string) (*platform.Platform, error), error)
 	}, nil
 }
 
-// addEarlier reads the files that the configuration compares libraries with, and its suppression
-// files. Releases are known to the service only.
+// addEarlier reads the configured baselines and suppression files. Releases are available to the
+// service only.
 func addEarlier(c config.ABI, o *analyzer.Options) error {
 	for _, path := range c.Baselines() {
 		b, err := os.ReadFile(path)

@@ -19,7 +19,7 @@ func collect() (end func()) {
 	limit, percent := debug.SetMemoryLimit(checkMemory), debug.SetGCPercent(pace(0))
 	var done atomic.Bool
 	var next func(*[16]byte)
-	next = func(*[16]byte) { // the runtime calls it once after each collection
+	next = func(*[16]byte) { // called by the runtime after each collection
 		if done.Load() {
 			return
 		}

@@ -22,8 +22,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestCollectEnds holds that a check leaves the collector as it was, whatever was collected
-// meanwhile.
+// TestCollectEnds checks that a check restores the settings of the garbage collector, after any
+// collections.
 func TestCollectEnds(t *testing.T) {
 	percent, limit := debug.SetGCPercent(77), debug.SetMemoryLimit(1<<40)
 	defer debug.SetGCPercent(percent)

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// demoLimit is far more than the demo needs: it takes a few seconds on two cores.
+// demoLimit is the timeout of the demo, which takes a few seconds on two cores.
 const demoLimit = 3 * time.Minute
 
 func newDemoCommand(env environment) *cobra.Command {
@@ -35,7 +35,7 @@ The demo makes no connection to other machines and leaves no files.`,
 type demoPull struct {
 	title, file, text, artifact string
 	content                     []byte
-	base                        string // .github/compat.yml of the base branch; "" none
+	base                        string // .github/compat.yml of the base branch; "" = none
 }
 
 const (
@@ -166,7 +166,8 @@ func open(gh *githubtest.Server, owner *githubtest.Installation, i int,
 	return pull
 }
 
-// commented reports whether a pull request has a comment. The caller holds the lock of the GitHub.
+// commented reports whether a pull request has a comment. The caller must hold the lock of the
+// GitHub server.
 func commented(p *githubtest.Pull) bool {
 	for _, i := range p.Repo.Issues {
 		if i.Number == p.Number {

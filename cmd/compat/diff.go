@@ -25,8 +25,8 @@ type diffFlags struct {
 	suppress  []string
 }
 
-// diffMemory is the soft memory limit of a comparison, in bytes. The garbage collector starts only
-// near it, as most of the memory is debug information that is needed until the end.
+// diffMemory is the soft memory limit of a comparison, in bytes. The garbage collector runs only
+// near it, because most of the memory is debug information that is needed until the end.
 const diffMemory = 96 << 20
 
 func newDiffCommand(env environment) *cobra.Command {
@@ -79,8 +79,8 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 	return c
 }
 
-// suppressions reads the suppression files. What of them is not understood is an error: a
-// comparison without it would say something else.
+// suppressions reads the suppression files. Unknown syntax is an error, because ignoring it would
+// change the result.
 func (f *diffFlags) suppressions() (abi.Suppressions, error) {
 	var all abi.Suppressions
 	for _, path := range f.suppress {
@@ -111,7 +111,8 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	if err != nil {
 		return err
 	}
-	debug.FreeOSMemory() // the debug information of the old side, before that of the new one
+	// release the debug information of the old side before that of the new one is read
+	debug.FreeOSMemory()
 	new, err := readSide(ctx, newPath, f.debugDirs)
 	if err != nil {
 		return err
@@ -149,7 +150,7 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	return err
 }
 
-// headerNames lists the base names of headers and of the files in folders.
+// headerNames returns the base names of headers and of the files in directories.
 func headerNames(paths []string) (map[string]bool, error) {
 	names := map[string]bool{}
 	for _, root := range paths {
@@ -178,7 +179,7 @@ func writeDiffJSON(out io.Writer, whole *abi.Result, each []*abi.Result) error {
 		d.Libraries = make([]*abi.Result, len(each))
 		for i, r := range each {
 			short := *r
-			short.Changes = []abi.Change{} // they are in the changes of the whole
+			short.Changes = []abi.Change{} // they are in the changes of whole
 			d.Libraries[i] = &short
 		}
 	}

@@ -16,15 +16,16 @@ import (
 	"github.com/compat-app/compat/internal/spool"
 )
 
-// side is the old or the new input of a comparison: its libraries, and what could not be read.
+// side is the old or the new input of a comparison: its libraries, and the files that could not
+// be read.
 type side struct {
 	libraries []*abi.Library
 	problems  []string
-	paths     map[*abi.Library]string // of libraries that are files of this machine
+	paths     map[*abi.Library]string // paths of libraries that are files on this machine
 	exports   map[string]*elfobj.Object
 }
 
-// readSide reads a library, a package, a folder or a baseline.
+// readSide reads a library, package, directory or baseline.
 func readSide(ctx context.Context, path string, debugDirs []string) (*side, error) {
 	s := &side{paths: map[*abi.Library]string{}}
 	info, err := os.Stat(path)
@@ -52,7 +53,7 @@ func readSide(ctx context.Context, path string, debugDirs []string) (*side, erro
 	return s, err
 }
 
-// folder reads the libraries of a folder; what cannot be read is a problem.
+// folder reads the libraries in a directory. Files that cannot be read are added to problems.
 func (s *side) folder(root string, debugDirs []string) error {
 	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !libraryName(d.Name()) {
@@ -70,7 +71,7 @@ func (s *side) folder(root string, debugDirs []string) error {
 	})
 }
 
-// libraryName tells the file name of a shared library.
+// libraryName reports whether a file name is that of a shared library.
 func libraryName(name string) bool {
 	name = filepath.Base(name)
 	return strings.HasSuffix(name, ".so") ||
@@ -106,10 +107,10 @@ func (s *side) file(ctx context.Context, path, name string, debugDirs []string) 
 	return s.archive(ctx, f, size, path)
 }
 
-// maxBaseline bounds a file that describes a library. That of libstdc++ with types has 8 MB.
+// maxBaseline limits a baseline, in bytes. That of libstdc++ with types has 8 MB.
 const maxBaseline = 256 << 20
 
-// library reads one library of this machine.
+// library reads a library on this machine.
 func (s *side) library(path, name string, debugDirs []string) error {
 	f, size, ok := openRegular(path)
 	if !ok {
@@ -161,8 +162,8 @@ func (s *side) archive(ctx context.Context, r io.ReaderAt, size int64, name stri
 	return err
 }
 
-// options tells what the libraries provide that a new library needs: files next to it, or libraries
-// of the same package.
+// options returns options that know which symbols the dependencies of a new library provide:
+// files next to it, or libraries in the same package.
 func (s *side) options(new *abi.Library) abi.Options {
 	if path, ok := s.paths[new]; ok {
 		n := &neededLibraries{start: path, open: openObject}
@@ -178,7 +179,7 @@ func (s *side) options(new *abi.Library) abi.Options {
 	}}
 }
 
-// debugFiles opens separate debug files in some folders, and keeps them open until close.
+// debugFiles opens separate debug files in several directories, and keeps them open until close.
 type debugFiles struct {
 	dirs   []string
 	opened []*os.File

@@ -9,27 +9,27 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// systemFolders are where the loader of this machine looks last.
+// systemFolders are the default directories of the dynamic loader.
 var systemFolders = []string{
 	"/lib", "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu",
 	"/usr/lib/x86_64-linux-gnu",
 	"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
 }
 
-// maxNeeded bounds how many libraries are looked at for one comparison.
+// maxNeeded limits the libraries that are read for one comparison.
 const maxNeeded = 256
 
-// neededLibraries are the libraries that a library needs, directly or not. They are read when a
-// symbol is first looked for.
+// neededLibraries are the direct and indirect dependencies of a library. They are read when a
+// symbol is first looked up.
 type neededLibraries struct {
 	start string // path of the library
-	// of a file next to it or in a folder of the system
+	// opens a file next to the library or in a system directory
 	open    func(path string) (*elfobj.Object, bool)
 	exports []*elfobj.Object
 	read    bool
 }
 
-// provides tells whether one of the libraries exports a symbol.
+// provides reports whether one of the libraries exports a symbol.
 func (n *neededLibraries) provides(name, version string) bool {
 	if !n.read {
 		n.read = true
@@ -41,7 +41,7 @@ func (n *neededLibraries) provides(name, version string) bool {
 	)
 }
 
-// exports tells whether a library exports a symbol; version is "" for a reference without one.
+// exports reports whether a library exports a symbol; version is "" for an unversioned reference.
 func exports(o *elfobj.Object, name, version string) bool {
 	return slices.ContainsFunc(o.Exports.Named(name), func(i int32) bool {
 		e := o.Exports.At(int(i))
@@ -49,8 +49,8 @@ func exports(o *elfobj.Object, name, version string) bool {
 	})
 }
 
-// load follows DT_NEEDED as the loader does: RUNPATH or RPATH of the library that needs another
-// one, the folder of the library, then the folders of the system.
+// load follows DT_NEEDED like the loader: RUNPATH or RPATH of the dependent library, the
+// directory of the library, then the system directories.
 func (n *neededLibraries) load() {
 	first, ok := n.open(n.start)
 	if !ok {
@@ -81,7 +81,7 @@ func (n *neededLibraries) load() {
 	}
 }
 
-// searched lists the folders for what a library needs.
+// searched returns the directories in which the dependencies of a library are searched.
 func searched(o *elfobj.Object, path, start string) []string {
 	paths := o.RunPath
 	if paths == "" {
@@ -98,7 +98,7 @@ func searched(o *elfobj.Object, path, start string) []string {
 	return append(append(out, filepath.Dir(path), start), systemFolders...)
 }
 
-// openObject reads an ELF file of this machine.
+// openObject reads an ELF file on this machine.
 func openObject(path string) (*elfobj.Object, bool) {
 	f, size, ok := openRegular(path)
 	if !ok {
@@ -109,8 +109,8 @@ func openObject(path string) (*elfobj.Object, bool) {
 	return o, err == nil
 }
 
-// openRegular opens a regular file; devices and pipes that an untrusted path could name are not
-// opened for reading.
+// openRegular opens a regular file. It does not open devices and pipes, which an untrusted path
+// could name.
 func openRegular(path string) (*os.File, int64, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -11,11 +11,11 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// shownRemoved is how many removed or added symbols the text lists, without --verbose.
+// shownRemoved limits the listed removed or added symbols, without --verbose.
 const shownRemoved = 10
 
-// writeDiffText writes a comparison for people: the verdict first, then each cause with what it
-// does to programs and how to repair it.
+// writeDiffText writes a comparison as text: the verdict, then each cause with its effect on
+// programs and how to fix it.
 func writeDiffText(out io.Writer, whole *abi.Result, each []*abi.Result, verbose bool) error {
 	w := bufio.NewWriter(out)
 	results := each
@@ -42,7 +42,7 @@ func writeDiffText(out io.Writer, whole *abi.Result, each []*abi.Result, verbose
 	return w.Flush()
 }
 
-// unpaired are the changes that belong to no pair: libraries that are gone or new.
+// unpaired returns the changes that belong to no pair: removed and added libraries.
 func unpaired(r *abi.Result) []abi.Change {
 	var out []abi.Change
 	for _, c := range r.Changes {
@@ -53,7 +53,7 @@ func unpaired(r *abi.Result) []abi.Change {
 	return out
 }
 
-// verdictLine is the answer in one line.
+// verdictLine returns the verdict in one line.
 func verdictLine(library string, r *abi.Result) string {
 	prefix := ""
 	if library != "" {
@@ -82,7 +82,8 @@ func verdictLine(library string, r *abi.Result) string {
 
 var sonameVersion = lazyregexp.New(`^(.*\.so\.)([0-9]+)$`)
 
-// nextSONAME is the SONAME with the next number; "" where it does not end in one.
+// nextSONAME returns the SONAME with its version incremented; "" if it does not end with a
+// number.
 func nextSONAME(soname string) string {
 	m := sonameVersion.FindStringSubmatch(soname)
 	if m == nil {
@@ -100,7 +101,7 @@ var evidenceNames = map[abi.Evidence]string{
 	abi.EvidenceSymbols: "symbols only",
 }
 
-// evidence tells what was compared.
+// evidence describes what was compared.
 func evidence(r *abi.Result) string {
 	if r.Evidence.Old == r.Evidence.New && r.Types() {
 		return "Compared: " + evidenceNames[r.Evidence.Old] + "."
@@ -123,8 +124,8 @@ func evidence(r *abi.Result) string {
 		"structures and parameters cannot be seen."
 }
 
-// writeChanges lists the changes of one pair. Removed and added symbols without details of their
-// own are listed together.
+// writeChanges lists the changes of one pair. Removed and added symbols without details are
+// grouped.
 func writeChanges(w io.Writer, r *abi.Result, verbose bool) {
 	together := map[string][]string{}
 	for i := range r.Changes {
@@ -148,7 +149,7 @@ func writeChanges(w io.Writer, r *abi.Result, verbose bool) {
 	}
 }
 
-// groupOf is the same for changes that are listed together; "" for one that is listed alone.
+// groupOf returns the key of the group of a change; "" = not grouped.
 func groupOf(c *abi.Change) string {
 	switch c.Rule {
 	case abi.RuleRemoved, abi.RuleAdded, abi.RuleAddedReleased, abi.RuleMoved:
@@ -212,7 +213,7 @@ func writeChange(w io.Writer, c *abi.Change) {
 	}
 }
 
-// firstNames are the first interfaces that a change affects.
+// firstNames returns the first interfaces that a change affects.
 func firstNames(c *abi.Change) string {
 	const most = 3
 	var names []string

@@ -16,7 +16,7 @@ import (
 	"github.com/djherbis/times"
 )
 
-// counted counts what is read of a file.
+// counted counts the reads of a file.
 type counted struct {
 	*os.File
 	read int
@@ -38,7 +38,8 @@ func TestAFileIsHashedOnce(t *testing.T) {
 	known := digests{cache, func() time.Time { return time.Now().Add(time.Hour) }}
 	path := filepath.Join(dir, "a.whl")
 	var last time.Time
-	write := func(content string) { // until the kernel's clock has ticked since the last time
+	// waits until the kernel's clock has advanced since the last write
+	write := func(content string) {
 		t.Helper()
 		for range 10000 {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -128,7 +129,7 @@ func TestAFileIsHashedOnce(t *testing.T) {
 	}
 }
 
-// broken is a file that can't be read.
+// broken is a file that cannot be read.
 type broken struct{}
 
 func (broken) ReadAt([]byte, int64) (int, error) { return 0, io.ErrUnexpectedEOF }

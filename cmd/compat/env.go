@@ -21,8 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// envFlags are the settings of `compat env`; of checkFlags those that it shares with `compat
-// check`.
+// envFlags are the flags of `compat env`; checkFlags contains those shared with `compat check`.
 type envFlags struct {
 	checkFlags
 	requirements []string // files
@@ -31,7 +30,7 @@ type envFlags struct {
 	venv, prefix string
 	extras       []string
 	groups       []string
-	budget       int // MB
+	budget       int // MB of wheels
 }
 
 func newEnvCommand(env environment) *cobra.Command {
@@ -110,7 +109,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	if len(f.platforms) == 0 {
 		f.platforms = []string{"manylinux_2_28"}
 	}
-	f.lock = nil // they are what is checked, and not what is installed with it
+	f.lock = nil // they are checked, not installed with the artifacts
 	o, failOn, broken, err := checkOptions(env, f.checkFlags)
 	if err != nil {
 		return err
@@ -154,7 +153,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 }
 
 // reviewEnvironment checks the environment that some files describe, compared with that of the
-// base.
+// base files.
 func reviewEnvironment(
 	ctx context.Context,
 	from *packageSource,
@@ -189,7 +188,7 @@ func reviewEnvironment(
 	return analyzer.New(rules.All()).CheckEnvironments(ctx, environmentsOf(head), before, o)
 }
 
-// openPinned opens the wheels that some files pin, on each platform.
+// openPinned opens the wheels that some files pin, for each platform.
 func openPinned(
 	ctx context.Context,
 	from *packageSource,
@@ -241,8 +240,8 @@ func environmentsOf(list []*pinned.Wheels) []*analyzer.Environment {
 	return out
 }
 
-// openVenv opens the distributions of a virtual environment. As packages they are described by
-// their files, as those of a conda environment are.
+// openVenv opens the distributions of a virtual environment. It also returns a description of
+// their files, like that of a conda environment.
 func openVenv(dir string) (*pinned.Wheels, *analyzer.Conda, error) {
 	in, err := pinned.OpenInstalled(dir)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// factsSchema is the published description of what compat facts prints.
+// factsSchema is the published schema of compat facts.
 var factsSchema = filepath.Join("..", "..", "docs", "facts.schema.json")
 
-// schema holds the last output to the published schema.
+// schema validates the last output against the published schema.
 func schema(ts *testscript.TestScript, _ bool, _ []string) {
 	s, err := jsonschema.NewCompiler().Compile(factsSchema)
 	ts.Check(err)

@@ -41,7 +41,7 @@ func addFolders(f checkFlags, o *analyzer.Options) error {
 	}
 	b := folders{root, own}
 	for _, list := range f.libraryPath {
-		// as ld.so splits it
+		// like ld.so
 		for _, dir := range strings.FieldsFunc(list, func(c rune) bool { return c == ':' || c == ';' }) {
 			at, err := b.folder(dir)
 			if err != nil {

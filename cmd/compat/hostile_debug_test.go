@@ -14,7 +14,7 @@ import (
 	"github.com/compat-app/compat/internal/test/needs"
 )
 
-// abbreviations are those of the debug information in debugCases, by number.
+// abbreviations are the abbreviation table of the debug information in debugCases.
 const abbreviations = `
 .section .debug_abbrev,"",@progbits
 abbrevs:
@@ -52,14 +52,14 @@ abbrevs:
 .byte 0
 `
 
-// The language of a unit: in C++, names have their namespaces.
+// Languages of a unit; names in C++ units have namespaces.
 const (
 	langC   = 0x0c
 	langCXX = 0x04
 )
 
-// unit is a compilation unit of DWARF 4 whose root has the children of body. In body, NAME-unit is
-// a reference to the label NAME.
+// unit returns a compilation unit of DWARF 4 whose root has the children in body. In body,
+// NAME-unit is a reference to the label NAME.
 func unit(language int, body string) string {
 	return fmt.Sprintf(`
 .section .debug_info,"",@progbits
@@ -76,7 +76,7 @@ unit_end:
 `, language, body)
 }
 
-// exported is a function with an entry that has the abbreviation code 2 and a type.
+// exported is a function whose entry has the abbreviation code 2 and a type.
 const exported = `
 .text
 .globl f
@@ -91,10 +91,10 @@ func returns(label string) string {
 
 const integer = "int: .uleb128 3; .asciz \"int\"; .byte 4, 5\n"
 
-// debugCases is assembler source with debug information that no compiler writes: deep, wide,
-// cyclic, damaged, or far larger when it is followed than in the file. Two builds of a case differ
-// in the size of int. lost says that the types of f cannot be read, so the answer may not rest on
-// debug information.
+// debugCases is assembler source with debug information that no compiler writes: deeply nested,
+// wide, cyclic, damaged, or much larger when references are followed than in the file. The two
+// builds of a case differ in the size of int. lost means that the types of f cannot be read, so
+// the result must not depend on debug information.
 var debugCases = []struct {
 	name   string
 	lost   bool
@@ -349,9 +349,9 @@ abbrevs:
 ` + unit(langC, integer+returns("int"))},
 }
 
-// TestHostileDebugInformation compares builds with such debug information. A break that is found or
-// not may depend on what is followed, but the answer comes in time, and never rests on types that
-// were not read.
+// TestHostileDebugInformation compares builds with this debug information. Whether a break is
+// found may depend on limits, but the result comes in time, and never depends on types that were
+// not read.
 func TestHostileDebugInformation(t *testing.T) {
 	gcc := needs.Program(t, "gcc", "gcc", "debug information is not made")
 	compat := plainBuild(t)
@@ -388,7 +388,7 @@ func TestHostileDebugInformation(t *testing.T) {
 			t.Logf("%v, %d KiB, exit code %d, %s", cpu, usage.Maxrss, code,
 				brief(stdout.String()))
 			if code == 2 {
-				return // the files are named as not compared
+				return // the files are listed as not compared
 			}
 			var r struct {
 				Verdict  string

@@ -18,14 +18,14 @@ import (
 	"github.com/compat-app/compat/internal/test/hostilefiles"
 )
 
-// Bounds of one check of a hostile file: CPU time, so that a busy machine fails nothing, and
-// resident memory in KiB.
+// Limits for one check of a hostile file: CPU time, so that a busy machine does not fail the
+// test, and resident memory in KiB.
 const (
 	hostileCPU    = 10 * time.Second
 	hostileMemory = 300 << 10
 )
 
-// plainBuild builds the program without the race detector, which costs several times the bounds.
+// plainBuild builds the program without the race detector, which needs several times the limits.
 func plainBuild(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "compat")
 	build := exec.Command("go", "build", "-race=false", "-ldflags=-s -w", "-o", file, ".")
@@ -35,7 +35,7 @@ func plainBuild(t *testing.T) string {
 	return file
 }
 
-// TestHostileBinaries checks each hostile file as the module of a wheel, in a process of its own.
+// TestHostileBinaries checks each hostile file as the module of a wheel, in a separate process.
 func TestHostileBinaries(t *testing.T) {
 	files := hostilefiles.All()
 	const least = 150
@@ -102,7 +102,7 @@ func hostile(t *testing.T, compat string, f hostilefiles.File) {
 	}
 }
 
-// named says where a report names a file: unread, skipped or finding; "" where it does not.
+// named returns where a report mentions a file: unread, skipped or finding; "" = nowhere.
 func named(r *analyzer.Report, object string) string {
 	has := func(list []analyzer.Unread) bool {
 		return slices.ContainsFunc(list, func(u analyzer.Unread) bool {

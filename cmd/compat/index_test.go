@@ -22,7 +22,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// madeWheel makes a wheel of texts: what begins like an object in elfobj's text form becomes one.
+// madeWheel returns a wheel of texts; objects in elfobj's text form are converted to ELF.
 func madeWheel(t *testing.T, name, version string, requires []string, files ...string) []byte {
 	t.Helper()
 	metadata := "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"
@@ -61,15 +61,15 @@ func madeWheel(t *testing.T, name, version string, requires []string, files ...s
 	return b.Bytes()
 }
 
-// shelves is a package index: by project, file names with their bytes.
-type shelves struct {
+// packageIndex is a fake package index: file names with their bytes, by project.
+type packageIndex struct {
 	files    map[string]map[string][]byte
-	digest   string // instead of the true one
-	login    string // what the Authorization header has to be, "" for none
+	digest   string // replaces the correct digest
+	login    string // required Authorization header; "" = none
 	requests atomic.Int32
 }
 
-func (s *shelves) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *packageIndex) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests.Add(1)
 	project, file, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/simple/"), "/")
 	switch found, ok := s.files[project]; {
@@ -105,7 +105,7 @@ func (s *shelves) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// noise is what deflate can't pack.
+// noise returns incompressible text.
 func noise(n int) string {
 	b := make([]byte, n)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -115,8 +115,8 @@ func noise(n int) string {
 	return string(b)
 }
 
-// jitWheel is one release of the library that CUDA code is linked with at run time, beside half a
-// megabyte that nobody wants.
+// jitWheel returns a release of the library that CUDA code is linked with at run time, with half
+// a megabyte of other content.
 func jitWheel(t *testing.T, version string, exports ...string) []byte {
 	text := "elf x86_64\nsoname libnvJitLink.so.12\nneeded libc.so.6\n"
 	for _, e := range exports {
@@ -170,8 +170,8 @@ const jitUser = "elf x86_64\nneeded libnvJitLink.so.12\nneeded libc.so.6\nimport
 	"fcntl64@GLIBC_2.28 libc.so.6\nimport __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12 " +
 	"libnvJitLink.so.12\nexport PyInit__w\n"
 
-// A founding case through an index: the symbol, the version that lacks it, the pin that mends it
-// and whom conflicts with that, the price, and nothing the second time.
+// A typical case with an index: the report has the symbol, the version that lacks it, the pin
+// that fixes it, the conflicts and the trade-off. The second check sends no requests.
 func TestCheckThroughAnIndex(t *testing.T) {
 	jit := map[string][]byte{}
 	for version, exports := range map[string][]string{"12.8.93": {"__nvJitLinkCreate_12_8"},
@@ -182,7 +182,7 @@ func TestCheckThroughAnIndex(t *testing.T) {
 			version,
 			exports...)
 	}
-	s := &shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": jit, "torch": {
+	s := &packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": jit, "torch": {
 		"torch-2.7.0-cp312-cp312-manylinux_2_28_x86_64.whl": madeWheel(
 			t,
 			"torch",
@@ -223,8 +223,7 @@ func TestCheckThroughAnIndex(t *testing.T) {
 	}
 }
 
-// What an index, or what packages require, may do to a check: it ends, with a sentence that says
-// why and names no secret.
+// Checks with a misbehaving index or hostile requirements end with a reason and show no secret.
 func TestBadIndexes(t *testing.T) {
 	const page = "nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl"
 	good := jitWheel(t, "12.9.86", "__nvJitLinkGetErrorLogSize_12_9")
@@ -247,28 +246,28 @@ func TestBadIndexes(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		shelves  *shelves
-		requires string
-		login    string // in the URL
-		code     int
-		want     string
-		most     int32 // requests
+		packageIndex *packageIndex
+		requires     string
+		login        string // in the URL
+		code         int
+		want         string
+		most         int32 // requests
 	}{
-		"as it should be":       {&shelves{files: one}, "nvidia-nvjitlink-cu12", "", 0, "compatible", 4},
-		"ten thousand versions": {&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": thousands}}, "nvidia-nvjitlink-cu12>=12", "", 0, "compatible", 4},
-		"requirements in a circle": {&shelves{files: map[string]map[string][]byte{"one": circle("one",
+		"as it should be":       {&packageIndex{files: one}, "nvidia-nvjitlink-cu12", "", 0, "compatible", 4},
+		"ten thousand versions": {&packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": thousands}}, "nvidia-nvjitlink-cu12>=12", "", 0, "compatible", 4},
+		"requirements in a circle": {&packageIndex{files: map[string]map[string][]byte{"one": circle("one",
 			"two"), "two": circle("two", "one", "two/libnvJitLink.so.12", "elf x86_64\nsoname "+
 			"libnvJitLink.so.12\nexport __nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12\n")}},
 			"one", "", 0, "compatible", 12},
-		"requirements in a circle that contradict": {&shelves{files: map[string]map[string][]byte{"one": circle("one", "two==1.0"), "two": circle("two", "one==2.0")}}, "one", "", 0, "warning library-not-found: .* needs libnvJitLink.so.12", 16},
-		"a wrong digest": {&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "nvidia-nvjitlink-cu12", "12.9.86", nil)}}, digest: strings.Repeat("0", 64)}, "nvidia-nvjitlink-cu12", "", 2,
+		"requirements in a circle that contradict": {&packageIndex{files: map[string]map[string][]byte{"one": circle("one", "two==1.0"), "two": circle("two", "one==2.0")}}, "one", "", 0, "warning library-not-found: .* needs libnvJitLink.so.12", 16},
+		"a wrong digest": {&packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "nvidia-nvjitlink-cu12", "12.9.86", nil)}}, digest: strings.Repeat("0", 64)}, "nvidia-nvjitlink-cu12", "", 2,
 			`package nvidia-nvjitlink-cu12.* could not be looked up, and the result depends on it: .*the \d+ bytes of ` + page + ` do not match its digest on the page`, 12},
-		"another file": {&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "other", "1.0", nil, "other/liba.so", "x", "other/b", noise(512<<10))}}}, "nvidia-nvjitlink-cu12", "", 2,
+		"another file": {&packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "other", "1.0", nil, "other/liba.so", "x", "other/b", noise(512<<10))}}}, "nvidia-nvjitlink-cu12", "", 2,
 			page + ` holds "other" "1.0" by its METADATA, so it is not the file that was asked for`, 12},
-		"refused credentials": {&shelves{files: one, login: "Basic other"}, "nvidia-nvjitlink-cu12",
+		"refused credentials": {&packageIndex{files: one, login: "Basic other"}, "nvidia-nvjitlink-cu12",
 			"user:hunter2@", 2, "401 Unauthorized: check the credentials in the index URL or in netrc", 8},
 	} {
-		server := httptest.NewServer(c.shelves)
+		server := httptest.NewServer(c.packageIndex)
 		widget := madeWheel(
 			t,
 			"widget",
@@ -285,12 +284,12 @@ func TestBadIndexes(t *testing.T) {
 		)
 		server.Close()
 		if ok, err := regexp.MatchString(c.want, out); code != c.code || !ok || err != nil ||
-			c.shelves.requests.Load() > c.most {
+			c.packageIndex.requests.Load() > c.most {
 			t.Errorf(
 				"%s: exit %d after %d requests, want %q\n%s%s",
 				name,
 				code,
-				c.shelves.requests.Load(),
+				c.packageIndex.requests.Load(),
 				c.want,
 				out,
 				errs,
@@ -302,14 +301,13 @@ func TestBadIndexes(t *testing.T) {
 	}
 }
 
-// What the user gives is judged beside the artifact, or said why not, with the place where it
-// stands.
+// Requirements of the user are used, or the reason why not is reported with their position.
 func TestGivenPackages(t *testing.T) {
 	jit := func(version string) []byte {
 		return jitWheel(t, version, "__nvJitLinkGetErrorLogSize_12_9")
 	}
 	server := httptest.NewServer(
-		&shelves{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {
+		&packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {
 			"nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl": jit(
 				"12.9.86",
 			), "nvidia_nvjitlink_cu12-12.9.41-py3-none-manylinux2014_x86_64.whl": jit("12.9.41"),

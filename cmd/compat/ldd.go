@@ -72,8 +72,8 @@ Exit code: 0 also if something is missing (as ldd), 1 if the loader itself would
 	return c
 }
 
-// lddMemory is how many bytes are used before the garbage collector runs: the linker's cache of a
-// root, and as much again for answers. Collecting earlier took a fifth of the time of one file.
+// lddMemory is the heap size in bytes at which the garbage collector first runs: the size of the
+// linker's cache for a root, twice. Collecting earlier took a fifth of the time for one file.
 const lddMemory = 192 << 20
 
 func ldd(out io.Writer, files []string, o lddOptions) error {
@@ -85,7 +85,7 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 		return exit{exitUsage, fmt.Errorf("--root: %w; give a folder", err)}
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lddMemory))
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // only at the limit
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // collect only at the limit
 	linker := dynlink.NewLinker(root)
 	settings := dynlink.Settings{Preload: o.preload, LibraryPath: o.libraryPath}
 	w := bufio.NewWriter(out)

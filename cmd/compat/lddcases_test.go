@@ -17,23 +17,23 @@ import (
 	"github.com/compat-app/compat/internal/test/needs"
 )
 
-// loaderCases are questions to a real loader and to compat about objects that are built for them.
+// loaderCases compare a real loader with compat, for objects that are built for the test.
 type loaderCases struct {
 	file     string // below testdata
-	libc     string // cases whose names begin with another one and ":" are left out
+	libc     string // cases whose names start with another one and ":" are skipped
 	compiler string
-	install  string // the package that has the compiler
+	install  string // package that contains the compiler
 	loader   string // path of the loader
-	// files of the machine that every root gets: path in the root -> path
+	// files of the machine that every root contains: path in the root -> path
 	copies map[string]string
-	least  int // questions that must be asked
-	// real asks the loader in a chroot; compat says the same in the same form.
+	least  int // minimum number of comparisons
+	// real runs the loader in a chroot; compat formats compat's result in the same way
 	real   func(m *loaderRoot, file string, env []string) string
 	compat func(a *dynlink.Answer) string
 }
 
-// run builds each case's objects in a root of its own, asks the loader there (only the loader
-// runs), and compares. Where the compiler isn't installed the test is skipped; with CI=true in the
+// run builds the objects of each case in a separate root, runs the loader there (and nothing
+// else), and compares. If the compiler is not installed the test is skipped; with CI=true in the
 // environment it fails.
 func (c loaderCases) run(t *testing.T) {
 	needs.Program(t, c.compiler, c.install, "this test asks a real loader")
@@ -82,7 +82,7 @@ func (c loaderCases) run(t *testing.T) {
 	}
 }
 
-// loaderRoot is a folder with a loader in it.
+// loaderRoot is a directory with a loader.
 type loaderRoot struct {
 	t     *testing.T
 	cases loaderCases
@@ -103,26 +103,26 @@ func (m *loaderRoot) write(path string, b []byte) {
 	m.save(filepath.Join(m.dir, path), b)
 }
 
-// save writes a file while no process is started: one that is would have it open for writing too
-// until it runs its own program, and what is open for writing can't be executed (ETXTBSY).
+// save writes a file while no process is being started. A new process has the file open for
+// writing until it calls exec, and a file that is open for writing cannot be executed (ETXTBSY).
 func (m *loaderRoot) save(file string, b []byte) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	m.check(os.WriteFile(file, b, 0o755))
 }
 
-// do runs one line of a case. ARCH in it is the name of the architecture.
+// do runs one line of a case. ARCH is replaced by the name of the architecture.
 //
-//	so PATH FLAGS... | CODE   a shared library, of C
+//	so PATH FLAGS... | CODE   a shared library in C
 //	exe PATH FLAGS... | CODE  a program
-//	needs PATH NAME...        a shared library that needs libraries of these names and nothing else
-//	text PATH TEXT            a file; \n is a new line
+//	needs PATH NAME...        a shared library that only needs these libraries
+//	text PATH TEXT            a file; \n is a newline
 //	link PATH TARGET, hard PATH FILE, copy PATH FILE, dir PATH, rm PATH
-//	put PATH OFFSET HEX       bytes of a file; cut PATH SIZE: its first bytes
+//	put PATH OFFSET HEX       writes bytes of a file; cut PATH SIZE truncates it
 //	cache                     /etc/ld.so.cache, by ldconfig
-//	dyn PATH TAG NEWTAG       another tag for an entry of the dynamic section
+//	dyn PATH TAG NEWTAG       changes the tag of an entry of the dynamic section
 //	ldd [path=DIRS] [preload=LIST] FILE
-//	host PATH FLAGS... | CODE a program that does what "run" tells it
+//	host PATH FLAGS... | CODE a program that runs the steps of "run"
 //	caller PATH FLAGS... | CODE a library that calls dlopen for it
 //	run [path=DIRS] [preload=LIST] FILE STEP...
 func (m *loaderRoot) do(line string) {
@@ -194,7 +194,7 @@ func (m *loaderRoot) compile(code string, args ...string) {
 	m.t.Helper()
 	language := "c"
 	if code == "" {
-		language = "assembler" // for nothing at all it needs no compiler
+		language = "assembler" // an empty source needs no compiler
 	}
 	c := exec.Command(
 		m.cases.compiler,
@@ -223,7 +223,7 @@ func (m *loaderRoot) put(file, offset, hex string) {
 	m.save(file, b)
 }
 
-// retag changes the tag of the first entry with that tag.
+// retag changes the tag of the first entry with a tag.
 func (m *loaderRoot) retag(file, old, tag string) {
 	from, err := strconv.ParseUint(old, 0, 64)
 	m.check(err)
@@ -248,7 +248,7 @@ func (m *loaderRoot) retag(file, old, tag string) {
 	m.t.Fatalf("%s has no dynamic tag %s", file, old)
 }
 
-// settings are the arguments before FILE.
+// settings parses the arguments before FILE.
 func (m *loaderRoot) settings(args []string) (s dynlink.Settings, env, rest []string) {
 	for ; len(args) > 1; args = args[1:] {
 		k, v, _ := strings.Cut(args[0], "=")
@@ -272,7 +272,7 @@ func (m *loaderRoot) ask(args []string) {
 	root, err := openRoot(m.dir)
 	m.check(err)
 	l := dynlink.NewLinker(root)
-	for range 2 { // the second answer comes out of memory
+	for range 2 { // the second result is cached
 		if got := m.cases.compat(l.Resolve(args[0], s)); got != want {
 			m.t.Errorf(
 				"ldd %s %s\nthe loader says\n%s\ncompat says\n%s",
@@ -285,7 +285,7 @@ func (m *loaderRoot) ask(args []string) {
 	}
 }
 
-// command runs a program of the root in a chroot there.
+// command returns a command that runs a program in a chroot of the root.
 func (m *loaderRoot) command(env []string, args ...string) *exec.Cmd {
 	c := exec.Command(args[0], args[1:]...)
 	c.Env, c.Dir = append(env, "PATH=/"), "/"

@@ -12,11 +12,11 @@ import (
 	"github.com/compat-app/compat/internal/test/needs"
 )
 
-// TestGlibc asks the glibc loader of this machine as ldd -r does, each time in a root with that
+// TestGlibc compares with the glibc loader of this machine as used by ldd -r, in roots with this
 // loader and its libc.
 func TestGlibc(t *testing.T) { glibcCases(t, "glibc.txt", 70) }
 
-// TestGlibcProcess runs programs with that loader that open libraries.
+// TestGlibcProcess runs programs with that loader that call dlopen.
 func TestGlibcProcess(t *testing.T) { glibcCases(t, "dlopen.txt", 90) }
 
 func glibcCases(t *testing.T, file string, least int) {
@@ -39,7 +39,7 @@ func glibcCases(t *testing.T, file string, least int) {
 	}.run(t)
 }
 
-// real is where a path leads; the test is skipped where it leads nowhere.
+// real returns the real path; the test is skipped if there is none.
 func real(t *testing.T, path string) string {
 	p, err := filepath.EvalSymlinks(path)
 	if err == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 )
 
-// atLeast is how many objects of a Debian machine must have been compared.
+// atLeast is the minimum number of compared objects on a Debian machine.
 const atLeast = 500
 
 var (
@@ -31,8 +31,8 @@ var (
 	lineLoader = regexp.MustCompile(`(^|/)ld-linux[^/]*\.so\.\d$|^linux-vdso`)
 )
 
-// TestMachine asks the loader of this machine about its own programs and libraries, as ldd -r does
-// (nothing but the loader runs), and compares.
+// TestMachine compares with the loader of this machine for its own programs and libraries, as
+// used by ldd -r (nothing but the loader runs).
 func TestMachine(t *testing.T) {
 	loader := map[string]string{"amd64": "/lib64/ld-linux-x86-64.so.2",
 		"arm64": "/lib/ld-linux-aarch64.so.1"}[runtime.GOARCH]
@@ -95,11 +95,11 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// notDynamic is what ldd says of a file that the loader does not take.
+// notDynamic is the message of ldd for a file that the loader rejects.
 const notDynamic = "not a dynamic executable"
 
-// objectsBelow are the ELF files of this machine's class and byte order that have a dynamic
-// section.
+// objectsBelow returns the ELF files with a dynamic section and this machine's class and byte
+// order.
 func objectsBelow(dirs ...string) (out []string) {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -123,8 +123,8 @@ func objectsBelow(dirs ...string) (out []string) {
 	return out
 }
 
-// loaderSays is the loader's answer as sorted lines, "" for a file that it does not take. verify
-// tells to ask it that first: otherwise what it says of such a file is an answer like any other.
+// loaderSays returns the output of the loader as sorted lines; "" for a file that it rejects.
+// verify runs the loader with --verify first; otherwise the error is returned like other output.
 func loaderSays(loader, file string, verify bool) string {
 	return glibcSays(file, verify, func(env []string, args ...string) *exec.Cmd {
 		c := exec.CommandContext(context.Background(), loader, args...)
@@ -133,7 +133,7 @@ func loaderSays(loader, file string, verify bool) string {
 	})
 }
 
-// glibcSays asks a loader as ldd -r does.
+// glibcSays runs a loader like ldd -r.
 func glibcSays(
 	file string,
 	verify bool,
@@ -174,8 +174,8 @@ func glibcSays(
 	return sorted(versionless(out))
 }
 
-// versionless leaves out the versions of undefined symbols where a library was not found: the
-// loader then reads past the end of its table of versions, and prints what happens to stand there.
+// versionless removes the versions of undefined symbols if a library was not found, because the
+// loader then prints undefined memory after its table of versions.
 func versionless(in []string) []string {
 	if !slices.ContainsFunc(in, func(l string) bool { return strings.HasPrefix(l, "missing ") }) {
 		return in
@@ -188,7 +188,7 @@ func versionless(in []string) []string {
 	return in
 }
 
-// without gives the lines of a that are not in b.
+// without returns the lines of a that are not in b.
 func without(a, b string) string {
 	var out strings.Builder
 	for l := range strings.Lines(a) {

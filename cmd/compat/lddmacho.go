@@ -12,7 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/machoobj"
 )
 
-// isMachO reports whether the file at a path of this machine begins like a Mach-O file.
+// isMachO reports whether a file on this machine starts like a Mach-O file.
 func isMachO(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func isMachO(path string) bool {
 	return err == nil && machoobj.Is(head)
 }
 
-// readMachO reads a Mach-O file of this machine.
+// readMachO reads a Mach-O file on this machine.
 func readMachO(path string) (*machoobj.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func readMachO(path string) (*machoobj.File, error) {
 	return machoobj.Read(f, info.Size())
 }
 
-// machOAnswer is what dyld makes of one slice of a file.
+// machOAnswer is the result of dyld for one slice of a file.
 type machOAnswer struct {
 	Arch string `json:"arch"`
 	*dynlink.Answer

@@ -21,10 +21,10 @@ var (
 	muslUndefined = regexp.MustCompile(`^Error relocating (.*): (.*): symbol not found$`)
 )
 
-// TestMusl asks musl's loader as its ldd does.
+// TestMusl compares with musl's loader as used by its ldd.
 func TestMusl(t *testing.T) { muslCases(t, "musl.txt", 130) }
 
-// TestMuslProcess runs programs with it that open libraries.
+// TestMuslProcess runs programs with that loader that call dlopen.
 func TestMuslProcess(t *testing.T) { muslCases(t, "dlopen.txt", 80) }
 
 func muslCases(t *testing.T, file string, least int) {
@@ -37,7 +37,7 @@ func muslCases(t *testing.T, file string, least int) {
 	}.run(t)
 }
 
-// muslSays is musl's answer, "gives up" where it does.
+// muslSays returns musl's output; "gives up" if it gives up.
 func muslSays(m *loaderRoot, file string, env []string) string {
 	c := m.command(env, m.cases.loader, "--list", file)
 	var out, errs bytes.Buffer

@@ -78,7 +78,7 @@ func writeOpened(w io.Writer, opened []opening) {
 
 // found returns the line that ldd prints for a loaded library.
 func found(l dynlink.LoadedObject) string {
-	if l.Path == "" { // Windows and Python have it
+	if l.Path == "" { // part of Windows or Python
 		return shown(l.Name) + " (" + shown(l.FoundBy) + ")"
 	}
 	if l.Name == l.Path {

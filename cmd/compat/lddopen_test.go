@@ -13,11 +13,11 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// hostCode is a program that takes steps, and says of each what came of it:
+// hostCode is a program that runs steps and prints the result of each:
 //
-//	MODE=NAME      dlopen; MODE is of "now", "lazy", "global", "deep" and "noload", joined by ","
-//	MODE=NAME@BY   the same, called by a library that the case made with "caller"
-//	who=F@LIBRARY  whose f a library's at_f gives the address of
+//	MODE=NAME      dlopen; MODE consists of "now", "lazy", "global", "deep" and "noload", joined by ","
+//	MODE=NAME@BY   the same, called by a library made with "caller"
+//	who=F@LIBRARY  prints whose f the function at_f of a library returns
 const hostCode = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -50,7 +50,7 @@ int main(int n, char **v) {
 const callerCode = `void *dlopen(const char *, int); void *call_dlopen(const char *name, int mode) { return dlopen(name, mode); }
 `
 
-// open compares what the steps of a real process say with what compat says of them.
+// open compares the results of steps in a real process with those of compat.
 func (m *loaderRoot) open(args []string) {
 	m.t.Helper()
 	s, env, args := m.settings(args)
@@ -105,7 +105,7 @@ func (m *loaderRoot) open(args []string) {
 	}
 }
 
-// stepSays is what compat says of a step, and what came into the process.
+// stepSays returns compat's result for a step, and the newly loaded objects.
 func stepSays(p *dynlink.Process, step string) (says string, new []dynlink.LoadedObject) {
 	how, name, _ := strings.Cut(step, "=")
 	name, by, _ := strings.Cut(name, "@")
@@ -137,8 +137,8 @@ func stepSays(p *dynlink.Process, step string) (says string, new []dynlink.Loade
 	return a.Error, nil
 }
 
-// imagined is the same process as an Environment has it, which compat check asks: no paths but
-// those of the artifact, and what was loaded before.
+// imagined is the same process in an Environment, as used by compat check: it only knows paths in
+// the artifact, and what was loaded before.
 type imagined struct {
 	libc      string
 	libraries map[string]*dynlink.Library // by path in the root
@@ -147,7 +147,7 @@ type imagined struct {
 	local     map[*dynlink.Library]bool
 }
 
-// read takes in the libraries of a root and the start of a program.
+// read reads the libraries of a root and the start of a program.
 func (e *imagined) read(dir, program string, start *dynlink.Answer) error {
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "libc.so") ||
@@ -194,11 +194,11 @@ func (e *imagined) environment() *dynlink.Environment {
 	return env
 }
 
-// aboutSymbols is what a process says of symbols and versions.
+// aboutSymbols matches error messages about symbols and versions.
 var aboutSymbols = regexp.MustCompile("undefined symbol|symbol not found|version `")
 
-// says is what becomes of a plain step, in the words of the process. What an Environment does not
-// know is not asked: how a name is found, and the other modes.
+// says returns the result of a plain step in the format of the process. asked is false for steps
+// that an Environment cannot answer: how a name is found, and the other modes.
 func (e *imagined) says(step, really string) (text string, asked bool) {
 	how, name, _ := strings.Cut(step, "=")
 	root := e.libraries[name]
@@ -228,7 +228,7 @@ func (e *imagined) says(step, really string) (text string, asked bool) {
 	return "ok", true
 }
 
-// happened takes in what a step has done.
+// happened applies the effect of a step.
 func (e *imagined) happened(step, said string, new []dynlink.LoadedObject) {
 	how, name, _ := strings.Cut(step, "=")
 	if said != "ok" {

@@ -16,7 +16,7 @@ import (
 	"github.com/compat-app/compat/analyzer/winload"
 )
 
-// isPE reports whether a file begins like a PE file.
+// isPE reports whether a file starts like a PE file.
 func isPE(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -28,19 +28,19 @@ func isPE(file string) bool {
 	return err == nil && string(head) == "MZ"
 }
 
-// maxRootFiles bounds the files of a root that are read.
+// maxRootFiles limits the files that are read in a root.
 const maxRootFiles = 20_000
 
-// peFolder is what was read of a folder that stands for site-packages.
+// peFolder is the content of a directory that is used as site-packages.
 type peFolder struct {
 	root    string
 	files   []*winload.File
 	sources *startup.Sources
 }
 
-// lddWindows answers for a PE file as the loader of Windows does when Python imports it, or opens
-// it with ctypes. root is the folder that stands for site-packages; "/": the folder of the file.
-// What was read of the folder is kept in last for the next file.
+// lddWindows resolves a PE file like the Windows loader when Python imports the file, or opens it
+// with ctypes. root is the directory used as site-packages; "/" = the directory of the file. last
+// caches the content of the directory.
 func lddWindows(last *peFolder, root, file string) (*dynlink.Answer, error) {
 	full := filepath.Join(root, filepath.FromSlash(file))
 	if root == "/" {
@@ -73,7 +73,7 @@ func lddWindows(last *peFolder, root, file string) (*dynlink.Answer, error) {
 		MissingVersions: []dynlink.MissingVersion{}, Undefined: []dynlink.Undefined{},
 	}
 	for _, x := range load.Found[1:] {
-		where := "" // of Windows or Python
+		where := "" // "" = part of Windows or Python
 		if x.File != nil {
 			where = x.File.Path
 		}
@@ -113,8 +113,8 @@ func readPE(file string) (*peobj.Object, error) {
 	return o, nil
 }
 
-// readPEFolder reads the DLLs and the Python sources below a folder. What can't be read is left
-// out.
+// readPEFolder reads the DLLs and the Python sources in a directory. It skips files that cannot
+// be read.
 func readPEFolder(root string) (peFolder, error) {
 	out := peFolder{root: root, sources: &startup.Sources{}}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {

@@ -12,16 +12,16 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 )
 
-// lddRoot is a folder of this machine that is used as "/". Symbolic links, absolute ones too, are
-// resolved inside it, so no path leads out of it.
+// lddRoot is a directory on this machine that is used as "/". Symbolic links, including absolute
+// ones, are resolved inside it, so no path leads outside.
 type lddRoot struct {
-	dir     string           // real path, without a "/" at its end
+	dir     string           // real path, without a trailing slash
 	folders map[string]place // requested path in the root -> real folder
 }
 
 // place is a resolved folder, or the error of resolving it.
 type place struct {
-	real string // in the root, "" is the root itself
+	real string // path in the root; "" = the root itself
 	err  error
 }
 
@@ -43,13 +43,13 @@ func openRoot(dir string) (*lddRoot, error) {
 	return &lddRoot{dir: strings.TrimSuffix(real, "/"), folders: map[string]place{}}, nil
 }
 
-// maxLinks is the kernel's own limit (MAXSYMLINKS).
+// maxLinks is the limit of the kernel (MAXSYMLINKS).
 const maxLinks = 40
 
-// resolve returns the real path of a path in the root, as the kernel does in a chroot.
+// resolve returns the real path of a path in the root, like the kernel in a chroot.
 func (r *lddRoot) resolve(path string, links int) (string, error) {
 	folder, name := filepath.Split(path)
-	for name == "" && len(folder) > 1 { // a "/" at the end
+	for name == "" && len(folder) > 1 { // trailing slashes
 		folder, name = filepath.Split(strings.TrimRight(folder, "/"))
 	}
 	if name == "" {
@@ -113,7 +113,7 @@ func (r *lddRoot) Open(path string) (dynlink.File, error) {
 	return f, nil
 }
 
-// notThere maps the kernel's three errors for a missing path to fs.ErrNotExist.
+// notThere converts the other errors of the kernel for a missing path to fs.ErrNotExist.
 func notThere(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)

@@ -1,4 +1,4 @@
-// Command compat reviews binary artifacts for dependency compatibility: at a desk (check), in CI,
+// Command compat reviews binary artifacts for dependency compatibility: locally (check), in CI,
 // and as a GitHub App (serve).
 package main
 

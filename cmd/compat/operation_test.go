@@ -30,7 +30,7 @@ import (
 	"github.com/compat-app/compat/internal/test/loopback"
 )
 
-// testKey is a private key as an operator has it.
+// testKey returns the path of a private key.
 func testKey(t *testing.T) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -44,7 +44,7 @@ func testKey(t *testing.T) string {
 	)
 }
 
-// names are the metrics that a running service shows.
+// names returns the metrics of a running service.
 func names(t *testing.T) []string {
 	t.Helper()
 	gh := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +84,7 @@ func names(t *testing.T) []string {
 	}()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		page := ""
-		if _, err := net.Dial("tcp", vars["COMPAT_ADMIN_ADDR"]); err == nil { // it listens
+		if _, err := net.Dial("tcp", vars["COMPAT_ADMIN_ADDR"]); err == nil { // it is listening
 			page = get(t, "http://"+vars["COMPAT_ADMIN_ADDR"]+"/metrics")
 		}
 		var found []string
@@ -125,8 +125,8 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// What can be seen is documented, what is documented can be seen, and what the dashboard and the
-// alerts ask for is there.
+// All metrics are documented, all documented metrics exist, and those used by the dashboard and
+// the alerts exist.
 func TestOperationPage(t *testing.T) {
 	shown := names(t)
 	read := func(file string) string {
@@ -170,7 +170,7 @@ func TestOperationPage(t *testing.T) {
 	}
 }
 
-// The service runs with as little as it needs, and what is released can be checked.
+// The container has minimal privileges, and releases can be verified.
 func TestContainerIsConfined(t *testing.T) {
 	read := func(file string, v any) {
 		t.Helper()
@@ -247,7 +247,7 @@ func TestRateLimitRemaining(t *testing.T) {
 	}
 }
 
-// testSigner is a key that may fail.
+// testSigner is a key that can be made to fail.
 type testSigner struct {
 	crypto.Signer
 	err    error
@@ -290,7 +290,8 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// Redis's clock is two minutes ahead: GitHub would refuse what is signed here, or there.
+// The clock of Redis is two minutes ahead, so GitHub would reject the tokens of one of the
+// machines.
 func TestReadinessLooksAtTheClock(t *testing.T) {
 	m := miniredis.RunT(t)
 	q, err := queue.Open(t.Context(), queue.Options{URL: "redis://" + m.Addr()})

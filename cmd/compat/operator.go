@@ -17,8 +17,8 @@ import (
 	"github.com/compat-app/compat/internal/sandbox"
 )
 
-// newSandbox returns what runs the analyses of the service. It hides this process from them,
-// removes the folders of analyses that a crash left, and tests which layers the sandbox has here.
+// newSandbox returns the runner for analyses of the service. It hides this process from them,
+// removes directories left by a crash, and tests which layers of the sandbox are available.
 func newSandbox(
 	ctx context.Context,
 	service *config.Service,
@@ -60,7 +60,7 @@ func logLayers(log *slog.Logger, layers sandbox.Layers) {
 	log.Info("sandbox", "active", layers.Active())
 }
 
-// listenAdmin listens on COMPAT_ADMIN_ADDR; nil: the variable is not set.
+// listenAdmin listens on COMPAT_ADMIN_ADDR; nil = the variable is not set.
 func listenAdmin(service *config.Service) (net.Listener, error) {
 	if service.AdminAddr == "" {
 		return nil, nil
@@ -72,7 +72,7 @@ func listenAdmin(service *config.Service) (net.Listener, error) {
 	return listener, nil
 }
 
-// serveAdmin serves the operator's endpoints until stop is called, which closes the listener. A nil
+// serveAdmin serves the admin endpoints until stop is called, which closes the listener. A nil
 // listener serves nothing.
 func serveAdmin(
 	listener net.Listener,

@@ -32,10 +32,11 @@ func formatNames() string {
 	return strings.Join(formats[:last], ", ") + " or " + formats[last]
 }
 
-// ofSources reports whether a format names lines of the source files in the working directory.
+// ofSources reports whether a format refers to lines of source files in the working directory.
 func ofSources(format string) bool { return format == "github" || format == "gitlab" }
 
-// outputs are the forms in which a report is written: one to standard output and any to files.
+// outputs are the formats and destinations of a report: one for standard output, and any number
+// of files.
 type outputs struct {
 	env     environment
 	format  string
@@ -63,7 +64,7 @@ func newOutputs(env environment, f checkFlags) (*outputs, error) {
 	return o, nil
 }
 
-// write writes the report to the files and to w, which goes to standard output.
+// write writes the report to the files and to w.
 func (o *outputs) write(w io.Writer, r *analyzer.Report) error {
 	plain := report.TextOptions{Verbose: o.verbose}
 	for _, x := range o.files {
@@ -77,7 +78,7 @@ func (o *outputs) write(w io.Writer, r *analyzer.Report) error {
 	}
 	return o.as(o.format, w, r, report.TextOptions{
 		Verbose: o.verbose,
-		Color:   coloured(o.env, o.env.Out),
+		Color:   colored(o.env, o.env.Out),
 		Width:   columns(o.env.Out),
 	})
 }
@@ -109,12 +110,13 @@ func (o *outputs) as(
 }
 
 const (
-	maxTree   = 20000   // files of the working directory that are looked at
-	maxSource = 1 << 20 // bytes of a source file that is read
+	maxTree   = 20000   // files of the working directory that are searched
+	maxSource = 1 << 20 // bytes of a source file
 )
 
-// sourceLines finds the lines that cause the causes of a report, in the files of the working
-// directory. Files that cannot be read are left out: they only say where a message is shown.
+// sourceLines returns the source lines for the causes of a report, in the files of the working
+// directory. Files that cannot be read are skipped, because the lines only decide where a message
+// is shown.
 func sourceLines(r *analyzer.Report) report.Lines {
 	var paths []string
 	seen := 0

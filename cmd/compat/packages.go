@@ -15,7 +15,7 @@ import (
 // packageSource is the source of package facts for a check.
 type packageSource struct {
 	Source  packages.Source
-	names   []string // hosts of the indexes; empty: only the built-in history
+	names   []string // hosts of the indexes; empty = only the built-in history
 	indexes index.Several
 }
 

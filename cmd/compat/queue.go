@@ -151,8 +151,8 @@ func explainKey(err error) error {
 	return err
 }
 
-// withQueue opens the queue that serve would use and calls f. With look, an embedded queue is
-// opened read-only.
+// withQueue opens the queue of serve and calls f. If look is set, an embedded queue is opened
+// read-only.
 func withQueue(
 	ctx context.Context,
 	env environment,
@@ -217,7 +217,7 @@ func printEntries(env environment, entries []queue.Entry, now time.Time) error {
 	return w.Flush()
 }
 
-// plain returns text from outside for one line of a terminal; characters that are not printable are
+// plain returns untrusted text for one line of a terminal. Characters that are not printable are
 // escaped.
 func plain(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {

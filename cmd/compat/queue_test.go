@@ -31,7 +31,7 @@ func queueCommand(t *testing.T, vars map[string]string, args ...string) (string,
 	return out.String(), err
 }
 
-// fill leaves a queue with a job in each state; the running one stays with a worker that is gone.
+// fill adds a job in each state; the worker of the running one is gone.
 func fill(t *testing.T, q *queue.Queue) {
 	t.Helper()
 	ctx := context.Background()
@@ -105,7 +105,7 @@ func testQueueCommand(t *testing.T, vars map[string]string) {
 		}
 		return out
 	}
-	for range 2 { // looking changes nothing
+	for range 2 { // listing changes nothing
 		out := do("ls")
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		if len(lines) != 5 {

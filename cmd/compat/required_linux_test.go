@@ -11,8 +11,8 @@ import (
 	"github.com/elastic/go-seccomp-bpf"
 )
 
-// TestSandboxRequired: with COMPAT_SANDBOX=required the service does not start where a container
-// refuses Landlock. It says what is missing, before it listens.
+// TestSandboxRequired: with COMPAT_SANDBOX=required the service does not start in a container
+// without Landlock. It reports the missing layers before it listens.
 func TestSandboxRequired(t *testing.T) {
 	key, dir := testKey(t), t.TempDir()
 	var out []byte
@@ -20,8 +20,8 @@ func TestSandboxRequired(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// The filter is of this thread, which ends with the function, and of the processes that it
-		// starts.
+		// The filter applies to this thread, which ends with the function, and to the processes
+		// that it starts.
 		runtime.LockOSThread()
 		if err = seccomp.LoadFilter(seccomp.Filter{
 			NoNewPrivs: true,

@@ -68,7 +68,7 @@ func cachedResult(
 			failOn,
 			f.format,
 			f.verbose,
-			coloured(env, env.Out),
+			colored(env, env.Out),
 			columns(env.Out),
 		},
 	)

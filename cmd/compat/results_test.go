@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// checked runs compat check with a cache below home, and returns what it printed, its exit code,
-// and whether the result came from the cache.
+// checked runs compat check with a cache below home, and returns its output, its exit code, and
+// whether the result was cached.
 func checked(t *testing.T, home string, args ...string) (printed string, code int, again bool) {
 	t.Helper()
 	var out, errs bytes.Buffer

@@ -17,8 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes the test binary the program too: for the scripts, and for a service in a test that
-// starts its analyses.
+// TestMain also makes the test binary the program, for the scripts, and for a service that starts
+// analyses.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == analyzeCommand {
 		main()
@@ -28,13 +28,13 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts plays testdata/script: what somebody types at a terminal, and what the program
-// answers.
+// TestScripts runs testdata/script: commands in a terminal with their expected output.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("PIP_CONFIG_FILE", os.DevNull) // this machine's own index is not the story's
+			// do not use the configuration of this machine
+			env.Setenv("PIP_CONFIG_FILE", os.DevNull)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -46,8 +46,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// elf FILE... turns objects in text form into ELF files, and those in peobj's into PE files, in
-// place.
+// elf FILE... converts objects in elfobj's or peobj's text form to ELF or PE files, in place.
 func elf(ts *testscript.TestScript, _ bool, files []string) {
 	for _, f := range files {
 		if text := ts.ReadFile(f); strings.HasPrefix(text, "pe ") {
@@ -75,7 +74,7 @@ func macho(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), header, 0o600))
 }
 
-// wheel FILE FOLDER packs a folder.
+// wheel FILE FOLDER packs a directory.
 func wheel(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: wheel FILE FOLDER")

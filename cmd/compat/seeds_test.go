@@ -28,15 +28,16 @@ var seedsFrom = flag.String(
 		"testdata/seeds",
 )
 
-// seeds are the founding cases on published wheels: each is judged beside what a user has, looked
-// up in an index that serves the other wheels, and nothing built in is used of packages.
+// seeds are typical cases with published wheels: each is checked with the packages of a user,
+// from an index that serves the other wheels, without the built-in history.
 var seeds = []struct {
 	wheel     string // in testdata/seeds
 	platforms []string
 	with      []string
-	// OBJECT SYMBOL VERSION LIBRARY of errors, "-" for none; without any, nothing may be wrong
+	// OBJECT SYMBOL VERSION LIBRARY of expected errors, "-" for empty; none = the wheel is
+	// compatible
 	wants []string
-	fixes []string // each is in a fix of one of these errors
+	fixes []string // each is part of a fix of one of these errors
 }{
 	{
 		wheel: "warp_lang-1.6.2-py3-none-manylinux2014_x86_64.whl",
@@ -106,7 +107,8 @@ var seeds = []struct {
 	},
 }
 
-// rocmTorch is a build that lies on no public index, by the names that the project documents.
+// rocmTorch returns a build that is on no public index, with the names that the project
+// documents.
 func rocmTorch(t *testing.T) (name string, data []byte) {
 	var files []string
 	for _, lib := range []string{"libc10.so", "libshm.so", "libtorch.so", "libtorch_cpu.so",
@@ -127,7 +129,7 @@ func TestSeedsThroughAnIndex(t *testing.T) {
 	if *seedsFrom != "" {
 		reduceWheels(t, *seedsFrom, folder)
 	}
-	s := &shelves{files: map[string]map[string][]byte{}}
+	s := &packageIndex{files: map[string]map[string][]byte{}}
 	put := func(name string, data []byte) {
 		project := strings.ReplaceAll(strings.SplitN(name, "-", 2)[0], "_", "-")
 		if s.files[project] == nil {
@@ -236,9 +238,9 @@ func isSeed(f *analyzer.Finding, want string) bool {
 		is(f.Library, w[3])
 }
 
-// reduceWheels makes wheels of testdata of real ones: their objects with the dynamic part alone, as
-// elfobj reads it, and their metadata. Of a library with more than some thousand exports, which is
-// torch's, those are kept that an object of the cases imports.
+// reduceWheels makes wheels of testdata from real ones, with their metadata and the parts of
+// their objects that elfobj reads. Of a library with more than some thousand exports (torch) it
+// keeps those that an object of the cases imports.
 func reduceWheels(t *testing.T, from, to string) {
 	const many = 5_000
 	paths, err := filepath.Glob(from + "/*.whl")
@@ -317,7 +319,7 @@ func reduceWheels(t *testing.T, from, to string) {
 	}
 }
 
-// usedFields are the lines of METADATA and WHEEL that say something of a wheel to an installer.
+// usedFields matches the lines of METADATA and WHEEL that installers use.
 var usedFields = regexp.MustCompile(
 	`(?m)^(Metadata-Version|Name|Version|Requires-Dist|Requires-Python|Provides-Extra|Wheel-Version|Root-Is-Purelib|Tag): .*\n`,
 )

@@ -37,7 +37,7 @@ import (
 	"github.com/compat-app/compat/webhook"
 )
 
-// stopWithin is how long open requests may take after the service was asked to stop; deliveries are
+// stopWithin is the time for open requests after the service was asked to stop. Deliveries are
 // answered within milliseconds.
 const stopWithin = 5 * time.Second
 
@@ -77,7 +77,8 @@ to COMPAT_DATA, and then exits.`,
 	return c
 }
 
-// healthy asks a service on this machine for /healthz, for containers without another HTTP client.
+// healthy requests /healthz of a service on this machine, for containers without another HTTP
+// client.
 func healthy(ctx context.Context, addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -101,7 +102,8 @@ func healthy(ctx context.Context, addr string) error {
 	return nil
 }
 
-// priorities are those of the job kinds: a release or a deployment is blocked until it is answered.
+// priorities returns the priorities of the job kinds: a release or a deployment is blocked until
+// it is answered.
 func priorities() map[string]queue.Priority {
 	return map[string]queue.Priority{
 		string(job.KindRelease):    queue.Urgent,
@@ -109,7 +111,7 @@ func priorities() map[string]queue.Priority {
 	}
 }
 
-// serve runs the App until ctx ends. It listens on listener, or if that is nil on addr ("": the
+// serve runs the App until ctx ends. It listens on listener, or if that is nil on addr ("" = the
 // value of PORT).
 func serve(ctx context.Context, env environment, addr string, listener net.Listener) error {
 	if first, err := config.BeforeApp(env.Getenv); err != nil || first != nil {
@@ -182,7 +184,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err := fetcher.Clean(); err != nil {
 		log.Warn("removing old downloads failed", "error", err)
 	}
-	var source packages.Source // nil: the built-in history
+	var source packages.Source // nil = the built-in history
 	var indexes *subject.PackageIndex
 	var reviewer *review.Reviewer
 	if len(service.IndexURL) > 0 {
@@ -246,8 +248,8 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	return listen(ctx, listener, handler, work, log)
 }
 
-// newWork builds what does the jobs and what sweeps. The function that it returns runs them until
-// its context ends.
+// newWork creates the worker and the sweeper. The returned function runs them until its context
+// ends.
 func newWork(
 	jobs *queue.Queue,
 	app *github.App,
@@ -317,7 +319,7 @@ func listen(
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second, // GitHub ends a delivery after ten
+		ReadTimeout:       30 * time.Second, // GitHub closes a delivery after ten seconds
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,

@@ -20,7 +20,7 @@ import (
 	"github.com/compat-app/compat/internal/setup"
 )
 
-// setupLife is how long the page is served: as long as GitHub's code for a new App is valid.
+// setupLife is how long the page is served: the lifetime of GitHub's code for a new App.
 const setupLife = time.Hour
 
 type setupFlags struct{ addr, org, url, github, out string }
@@ -168,7 +168,8 @@ func serveSetup(ctx context.Context, env environment, service *config.Service, a
 	return err
 }
 
-// unready serves the page and the health endpoints of a service that has no App yet.
+// unready returns a handler with the page and the health endpoints, for a service that has no App
+// yet.
 func unready(page http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /setup", page)
@@ -190,9 +191,9 @@ func unready(page http.Handler) http.Handler {
 	return mux
 }
 
-// offer serves the page below root until the App was created and prints the next steps. how ends
-// the sentence about the link; around adds other endpoints to the page. It closes the listener. The
-// error is context.Canceled if ctx was canceled.
+// offer serves the page below root until the App was created, and prints the next steps. how ends
+// the sentence about the link; around adds other endpoints to the page. It closes the listener.
+// The error is context.Canceled if ctx was canceled.
 func offer(
 	ctx context.Context,
 	env environment,
@@ -259,7 +260,7 @@ func offer(
 	return nil
 }
 
-// registering returns the function that exchanges a code for the App at a GitHub.
+// registering returns the function that exchanges a code for the App at a GitHub server.
 func registering(site setup.Site) func(context.Context, string) (*github.Registered, error) {
 	return func(ctx context.Context, code string) (*github.Registered, error) {
 		return github.Register(ctx, github.Options{API: site.API}, site.Web, code)

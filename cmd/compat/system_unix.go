@@ -25,7 +25,7 @@ func inode(info fs.FileInfo) (device, number uint64, ok bool) {
 	return uint64(s.Dev), s.Ino, true //nolint:unconvert // its width differs between systems
 }
 
-// terminalColumns is the width of a terminal, 0 for other files.
+// terminalColumns returns the width of a terminal in columns; 0 for other files.
 func terminalColumns(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
@@ -34,9 +34,9 @@ func terminalColumns(f *os.File) int {
 	return int(size.Col)
 }
 
-// openLddFile opens a file without waiting: opening a pipe would wait for its other end
-// (O_NONBLOCK). It uses plain system calls, because os.File registers each file with the poller,
-// which costs more than reading it.
+// openLddFile opens a file without blocking (O_NONBLOCK), because opening a pipe would wait for
+// its other end. It uses system calls directly, because os.File registers each file with the
+// poller, which costs more than reading it.
 func openLddFile(path string) (*lddFile, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {

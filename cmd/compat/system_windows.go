@@ -15,7 +15,7 @@ const errNotLink = windows.ERROR_NOT_A_REPARSE_POINT
 // inode reports that files have no inode, so their digests are not cached.
 func inode(fs.FileInfo) (device, number uint64, ok bool) { return 0, 0, false }
 
-// terminalColumns is the width of a console, 0 for other files.
+// terminalColumns returns the width of a console in columns; 0 for other files.
 func terminalColumns(f *os.File) int {
 	var info windows.ConsoleScreenBufferInfo
 	if windows.GetConsoleScreenBufferInfo(windows.Handle(f.Fd()), &info) != nil {
@@ -52,7 +52,7 @@ func (f *lddFile) Size() int64 {
 
 func (f *lddFile) Folder() bool { return f.info.IsDir() }
 
-// ID identifies a file by its path, in which symbolic links are resolved already.
+// ID identifies a file by its path, in which symbolic links are resolved.
 func (f *lddFile) ID() dynlink.FileID {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(f.Name())) // never fails

@@ -17,10 +17,10 @@ func terminal(w any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// coloured reports whether text on a stream may have colours. In this order: NO_COLOR turns them
-// off (no-color.org), FORCE_COLOR and CLICOLOR_FORCE turn them on, CLICOLOR=0 and TERM=dumb turn
-// them off, and otherwise a terminal has them.
-func coloured(env environment, w io.Writer) bool {
+// colored reports whether text on a stream may have colors. In this order: NO_COLOR disables them
+// (no-color.org), FORCE_COLOR and CLICOLOR_FORCE enable them, CLICOLOR=0 and TERM=dumb disable
+// them, and otherwise a terminal has them.
+func colored(env environment, w io.Writer) bool {
 	get := func(name string) string {
 		value, _ := env.Getenv(name)
 		return value
@@ -37,7 +37,7 @@ func coloured(env environment, w io.Writer) bool {
 	return terminal(w)
 }
 
-// columns is the width of the terminal that a stream is, 0 for others and where it is not known.
+// columns returns the width of a terminal in columns; 0 for other streams and if it is unknown.
 func columns(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -65,7 +65,7 @@ type progress struct {
 // startProgress shows progress on a terminal, but not with --quiet and not in CI.
 func startProgress(env environment, quiet bool) *progress {
 	ci, _ := env.Getenv("CI")
-	if quiet || ci != "" || !terminal(env.Err) || !coloured(env, env.Err) {
+	if quiet || ci != "" || !terminal(env.Err) || !colored(env, env.Err) {
 		return &progress{}
 	}
 	p := &progress{out: env.Err, done: make(chan struct{})}
@@ -106,8 +106,7 @@ func (p *progress) show() {
 	}
 }
 
-// line returns a text that fits into one line of a terminal. A long text keeps its end, where paths
-// differ.
+// line truncates a text to one line of a terminal. It keeps the end, where paths differ.
 func line(text string) string {
 	r := []rune(mdsafe.Visible(text))
 	if len(r) > maxLine {

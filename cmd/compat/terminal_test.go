@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Nothing of a terminal gets into a stream that is none.
+// Streams that are not terminals get no terminal output.
 func TestNoTerminal(t *testing.T) {
 	var out bytes.Buffer
 	env := environment{
@@ -17,12 +17,12 @@ func TestNoTerminal(t *testing.T) {
 	p := startProgress(env, false)
 	p.set("reading")
 	p.stop()
-	if coloured(env, env.Out) || out.Len() > 0 {
+	if colored(env, env.Out) || out.Len() > 0 {
 		t.Errorf("%q is written", out.String())
 	}
 }
 
-// What the environment says of colours, where the stream is no terminal.
+// Color rules of the environment for streams that are not terminals.
 func TestColourRules(t *testing.T) {
 	for _, c := range []struct {
 		set  map[string]string
@@ -39,7 +39,7 @@ func TestColourRules(t *testing.T) {
 			value, ok := c.set[name]
 			return value, ok
 		}}
-		if got := coloured(env, &bytes.Buffer{}); got != c.want {
+		if got := colored(env, &bytes.Buffer{}); got != c.want {
 			t.Errorf("%v: %v", c.set, got)
 		}
 	}
