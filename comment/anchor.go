@@ -253,10 +253,17 @@ func image(target string) search {
 	}
 }
 
-var aliases = map[string]string{
-	"manylinux1":    "manylinux_2_5",
-	"manylinux2010": "manylinux_2_12",
-	"manylinux2014": "manylinux_2_17",
+// alias returns the name that PEP 600 gives to an older tag; "" if it has none.
+func alias(tag string) string {
+	switch tag {
+	case "manylinux1":
+		return "manylinux_2_5"
+	case "manylinux2010":
+		return "manylinux_2_12"
+	case "manylinux2014":
+		return "manylinux_2_17"
+	}
+	return ""
 } // PEP 600
 
 // sameTag reports whether a tag without architecture is the platform of a target: manylinux2014
@@ -264,7 +271,7 @@ var aliases = map[string]string{
 func sameTag(tag, target string) bool {
 	canonical := func(t string) string {
 		t = manyTag.FindString(t)
-		if a := aliases[t]; a != "" {
+		if a := alias(t); a != "" {
 			return a
 		}
 		return t

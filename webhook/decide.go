@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -62,22 +63,24 @@ func on[P any](decide func(e envelope, p *P) (decision, error)) event {
 }
 
 // events contains the handler of each event that the App subscribes to.
-var events = map[string]event{
-	"pull_request":                on(pullRequest),
-	"workflow_run":                on(workflowRun),
-	"release":                     on(release),
-	"issue_comment":               on(issueComment),
-	"pull_request_review_comment": on(reviewComment),
-	"check_run":                   on(checkRun),
-	"check_suite":                 on(checkSuite),
-	"merge_group":                 on(mergeGroup),
-	"deployment_protection_rule":  on(deployment),
-	"installation":                on(installation),
-	"installation_repositories":   on(installationRepositories),
-	"push":                        on(push),
-	"repository":                  on(repository),
-	"ping":                        on(ping),
-}
+var events = lazy.Value[map[string]event]{New: func() map[string]event {
+	return map[string]event{
+		"pull_request":                on(pullRequest),
+		"workflow_run":                on(workflowRun),
+		"release":                     on(release),
+		"issue_comment":               on(issueComment),
+		"pull_request_review_comment": on(reviewComment),
+		"check_run":                   on(checkRun),
+		"check_suite":                 on(checkSuite),
+		"merge_group":                 on(mergeGroup),
+		"deployment_protection_rule":  on(deployment),
+		"installation":                on(installation),
+		"installation_repositories":   on(installationRepositories),
+		"push":                        on(push),
+		"repository":                  on(repository),
+		"ping":                        on(ping),
+	}
+}}
 
 // decide turns a payload into a decision. It is pure. An error means that the payload is
 // malformed, and is answered with status 400.
@@ -88,7 +91,7 @@ func decide(name, guid string, body []byte, app int64) (decision, error) {
 			"the body is not a JSON object; set the webhook's content type to application/json",
 		)
 	}
-	ev, known := events[name]
+	ev, known := events.Get()[name]
 	if !known {
 		ev.fields = fieldsOf[envelope]
 	}

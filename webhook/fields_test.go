@@ -40,7 +40,7 @@ func TestKeepFields(t *testing.T) {
 func FuzzKeepFields(f *testing.F) {
 	payloads(f, func(event string, body []byte) { f.Add(event, body) })
 	f.Fuzz(func(t *testing.T, event string, body []byte) {
-		e, known := events[event]
+		e, known := events.Get()[event]
 		if !known {
 			return
 		}

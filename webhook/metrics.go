@@ -54,7 +54,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 // answered counts one response. Unknown events and events of refused deliveries are counted as
 // other, because anyone can send them.
 func (m *metrics) answered(event, status string, code int, took time.Duration) {
-	if _, known := events[event]; !known || status == "refused" {
+	if _, known := events.Get()[event]; !known || status == "refused" {
 		event = "other"
 	}
 	m.answers.WithLabelValues(event, status, strconv.Itoa(code)).Inc()

@@ -94,13 +94,24 @@ func (r *Result) Types() bool {
 	return r.Evidence.Old != EvidenceSymbols && r.Evidence.New != EvidenceSymbols
 }
 
-var severities = map[Severity]int{Error: 0, Warning: 1, Note: 2}
+// rank orders severities, the worst first.
+func rank(s Severity) int {
+	switch s {
+	case Error:
+		return 0
+	case Warning:
+		return 1
+	case Note:
+		return 2
+	}
+	return 0
+}
 
 // finish sorts the changes, errors first, and sets the verdict.
 func (r *Result) finish() {
 	slices.SortStableFunc(r.Changes, func(a, b Change) int {
 		return cmp.Or(
-			cmp.Compare(severities[a.Severity], severities[b.Severity]),
+			cmp.Compare(rank(a.Severity), rank(b.Severity)),
 			cmp.Compare(a.Rule, b.Rule),
 			cmp.Compare(a.Type, b.Type),
 			cmp.Compare(a.Symbol, b.Symbol),

@@ -3,11 +3,11 @@ package abi
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Is reports whether ParseAny can read a file: a baseline, the XML of libabigail, or a
@@ -39,10 +39,10 @@ func isDebian(name string) bool {
 }
 
 // debianHeader matches the first line of a library: libfoo.so.1 libfoo1 #MINVER#.
-var debianHeader = regexp.MustCompile(`^(\S+)\s+\S+`)
+var debianHeader = lazyregexp.New(`^(\S+)\s+\S+`)
 
 // debianTags matches the tags of a symbol: (optional|arch=amd64)name.
-var debianTags = regexp.MustCompile(`^\(([^)]*)\)`)
+var debianTags = lazyregexp.New(`^\(([^)]*)\)`)
 
 // parseDebian reads a debian/*.symbols file (deb-src-symbols(5)) with one library. Symbols limited
 // to some architectures and patterns (tags symver and regex) are ignored, because they do not say

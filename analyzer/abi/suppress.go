@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 // Suppressions select changes that the maintainers of a library do not want reported, in the format
@@ -61,13 +63,15 @@ const (
 )
 
 // properties of sections, without the suffixes _regexp and _not_regexp.
-var properties = map[string]func(*subject) string{
-	"name":           func(s *subject) string { return s.name },
-	"symbol_name":    func(s *subject) string { return s.symbol },
-	"symbol_version": func(s *subject) string { return s.version },
-	"soname":         func(s *subject) string { return s.soname },
-	"file_name":      func(s *subject) string { return s.file },
-}
+var properties = lazy.Value[map[string]func(*subject) string]{New: func() map[string]func(*subject) string {
+	return map[string]func(*subject) string{
+		"name":           func(s *subject) string { return s.name },
+		"symbol_name":    func(s *subject) string { return s.symbol },
+		"symbol_version": func(s *subject) string { return s.version },
+		"soname":         func(s *subject) string { return s.soname },
+		"file_name":      func(s *subject) string { return s.file },
+	}
+}}
 
 // ParseSuppressions parses an .abignore file. Problems lists the sections that are ignored because
 // they contain an unknown property or value; ignoring only that condition would suppress too much.
@@ -146,7 +150,7 @@ func (s *suppression) property(key, value string) (problem string) {
 	}
 	name, pattern := strings.CutSuffix(key, "_regexp")
 	name, not := strings.CutSuffix(name, "_not")
-	of := properties[name]
+	of := properties.Get()[name]
 	if name == "source_location" && pattern {
 		of = func(x *subject) string { return x.source }
 	}

@@ -21,10 +21,10 @@ func TestAdded(t *testing.T) {
 			t.Errorf("%s should not be in the stable ABI", name)
 		}
 	}
-	if n := len(added()); n < 900 {
+	if n := len(added.Get()); n < 900 {
 		t.Errorf("the table has %d symbols", n)
 	}
-	for name := range added() {
+	for name := range added.Get() {
 		if !Names(name) {
 			t.Errorf("%s is stable, and Names would pass it over", name)
 		}

@@ -8,7 +8,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 //go:embed data/stable.gz
@@ -16,7 +17,7 @@ var packed []byte
 
 // added maps each symbol of the stable ABI to the minor version that added it. Embedded data that
 // does not decode is a build error, so it panics; a test decodes it.
-var added = sync.OnceValue(func() map[string]int {
+var added = lazy.Value[map[string]int]{New: func() map[string]int {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		panic(fmt.Errorf("embedded stable ABI: %w", err))
@@ -40,12 +41,12 @@ var added = sync.OnceValue(func() map[string]int {
 		}
 	}
 	return out
-})
+}}
 
 // Added returns the minor version of Python 3 that added a symbol to the stable ABI; stable is
 // false for a symbol that is not part of it.
 func Added(symbol string) (minor int, stable bool) {
-	minor, stable = added()[symbol]
+	minor, stable = added.Get()[symbol]
 	return minor, stable
 }
 

@@ -39,7 +39,7 @@ func Read(r io.Reader) (Result, error) {
 		seen:  map[key]int{},
 		lines: map[uint64]bool{},
 		seed:  maphash.MakeSeed(),
-		spent: make([]int, len(patterns())),
+		spent: make([]int, len(patterns.Get())),
 	}
 	lines, err := scan(r, s.line)
 	if err != nil {

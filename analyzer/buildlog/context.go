@@ -86,7 +86,7 @@ func (s *reader) line(n int, raw []byte) bool {
 	if bytes.IndexByte(raw, 0x1b) >= 0 {
 		s.plain = plainText(s.plain[:0], raw)
 		raw = s.plain
-		if triggers().all(raw).empty() {
+		if triggers.Get().all(raw).empty() {
 			return true
 		}
 	}
@@ -103,7 +103,7 @@ func (s *reader) line(n int, raw []byte) bool {
 }
 
 func (s *reader) one(n int, raw []byte) bool {
-	hits := triggers().all(raw)
+	hits := triggers.Get().all(raw)
 	if hits = (set{hits[0] &^ s.exhausted[0], hits[1] &^ s.exhausted[1]}); hits.empty() {
 		return true
 	}
@@ -123,7 +123,7 @@ func (s *reader) one(n int, raw []byte) bool {
 	if quoted(text) {
 		return true
 	}
-	for i, p := range patterns() {
+	for i, p := range patterns.Get() {
 		if !hits.has(i) {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -72,8 +73,10 @@ func owner(symbol string) string {
 	return ""
 }
 
-// inLibc are the libraries that glibc 2.34 merged into libc.so.6.
-var inLibc = map[string]bool{"dl": true, "rt": true, "pthread": true}
+// inLibc reports whether the symbols of a library are in libc.so.6 since glibc 2.34.
+func inLibc(library string) bool {
+	return library == "dl" || library == "rt" || library == "pthread"
+}
 
 // linkFixes returns the link flag, the change of the library, and a newer system on which no
 // flag is needed.
@@ -104,7 +107,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 				`LDFLAGS="-Wl,-rpath,'$ORIGIN'"`,
 			),
 		}
-	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) > 17 && !inLibc[name] ||
+	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) > 17 && !inLibc(name) ||
 		glibcMinor(d.Version) >= 0 && name == "":
 		out := []fix.Fix{
 			one(fix.KindImage, "Link on a system with "+d.Version+": "+glibcSince(d.Version), ""),
@@ -122,7 +125,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 				`LDFLAGS="-Wl,--allow-shlib-undefined"`,
 			),
 		}
-		if name != "" && !inLibc[name] {
+		if name != "" && !inLibc(name) {
 			out[2] = one(
 				fix.KindLinkFlag,
 				"On a system whose glibc has it, link with -l"+name,
@@ -211,7 +214,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	flags := strings.Join(words, " ")
 	title := "Link with " + flags + "; --no-as-needed is required because the linker otherwise " +
 		"drops it"
-	if inLibc[name] {
+	if inLibc(name) {
 		title += ". glibc 2.34 and later need no flag"
 	}
 	out := []fix.Fix{one(fix.KindLinkFlag, title,
@@ -273,20 +276,22 @@ func linkName(library string) string {
 }
 
 // sonames are the SONAMEs of system and compiler libraries, which are the same on all systems.
-var sonames = map[string]string{
-	"dl":       "libdl.so.2",
-	"rt":       "librt.so.1",
-	"pthread":  "libpthread.so.0",
-	"m":        "libm.so.6",
-	"atomic":   "libatomic.so.1",
-	"gomp":     "libgomp.so.1",
-	"gfortran": "libgfortran.so.5",
-	"mvec":     "libmvec.so.1",
-	"z":        "libz.so.1",
-}
+var sonames = lazy.Value[map[string]string]{New: func() map[string]string {
+	return map[string]string{
+		"dl":       "libdl.so.2",
+		"rt":       "librt.so.1",
+		"pthread":  "libpthread.so.0",
+		"m":        "libm.so.6",
+		"atomic":   "libatomic.so.1",
+		"gomp":     "libgomp.so.1",
+		"gfortran": "libgfortran.so.5",
+		"mvec":     "libmvec.so.1",
+		"z":        "libz.so.1",
+	}
+}}
 
 // soname returns the SONAME for a -l name, or a file name if it depends on the system.
-func soname(name string) string { return or(sonames[name], "lib"+name+".so") }
+func soname(name string) string { return or(sonames.Get()[name], "lib"+name+".so") }
 
 // knownLibrary returns the library that defines a symbol, or "" if it is not known. A symbol
 // with a version belongs to the library that defines the version.
@@ -294,5 +299,5 @@ func knownLibrary(d *Diagnosis) string {
 	if d.Class != "link-undefined-symbol" && d.Class != "underlinked" || d.Version != "" {
 		return ""
 	}
-	return sonames[owner(d.Symbol)]
+	return sonames.Get()[owner(d.Symbol)]
 }

@@ -45,7 +45,7 @@ func scan(r io.Reader, visit func(line int, text []byte) bool) (lines int, err e
 
 func visitAll(b []byte, line int, visit func(int, []byte) bool) bool {
 	for len(b) > 0 {
-		i := triggers().find(b)
+		i := triggers.Get().find(b)
 		if i < 0 {
 			return true
 		}

@@ -2,13 +2,13 @@ package buildlog
 
 import (
 	"fmt"
-	"sync"
 
+	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // patterns are tried in this order. The first one that matches a line is used.
-var patterns = sync.OnceValue(func() []*pattern { return compile(families...) })
+var patterns = lazy.Value[[]*pattern]{New: func() []*pattern { return compile(families...) }}
 
 var families = [][]pattern{
 	lldPatterns,
@@ -26,7 +26,7 @@ var families = [][]pattern{
 }
 
 // triggers finds the lines that may match.
-var triggers = sync.OnceValue(func() *automaton { return newAutomaton(needles(patterns())) })
+var triggers = lazy.Value[*automaton]{New: func() *automaton { return newAutomaton(needles(patterns.Get())) }}
 
 // Bits of needles that belong to no pattern: see context.go.
 const (

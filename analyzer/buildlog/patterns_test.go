@@ -22,7 +22,7 @@ func read(t testing.TB, log string) []Diagnosis {
 // the near miss.
 func TestPatterns(t *testing.T) {
 	ids := map[string]bool{}
-	for _, p := range patterns() {
+	for _, p := range patterns.Get() {
 		if ids[p.id] {
 			t.Errorf("two patterns are called %s", p.id)
 		}
@@ -50,7 +50,7 @@ func TestPatterns(t *testing.T) {
 
 // TestWrappers: what stands around a message is no part of it.
 func TestWrappers(t *testing.T) {
-	for _, p := range patterns() {
+	for _, p := range patterns.Get() {
 		want := read(t, p.example)[0]
 		for _, before := range []string{"2024-05-02T10:11:12.1234567Z ",
 			"\ufeff2024-05-02T10:11:12.1234567Z ", "build\tRun make\t2024-05-02T10:11:12.1Z ", "#12 34.56 ",
@@ -79,7 +79,7 @@ func TestEveryClassIsReached(t *testing.T) {
 		"x.so: undefined symbol: _dl_exception_create, version GLIBC_PRIVATE\nlibstdc++.so.6: version " +
 		"`CXXABI_1.3.9' not found (required by x.so)\nlibz.so.1: version `ZLIB_1.2.9' not found " +
 		"(required by x.so)\n"
-	for _, p := range patterns() {
+	for _, p := range patterns.Get() {
 		log += p.example + "\n"
 	}
 	for _, d := range read(t, log) {

@@ -129,7 +129,7 @@ func BenchmarkRead(b *testing.B) {
 // closed lists; the same bytes say the same; nothing but plain names gets into a command; and lines
 // before a log only move its line numbers.
 func FuzzRead(f *testing.F) {
-	for _, p := range patterns() {
+	for _, p := range patterns.Get() {
 		f.Add([]byte(p.example + "\n" + p.similar))
 	}
 	f.Add(

@@ -14,7 +14,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 //go:generate go run github.com/compat-app/compat/internal/gen/cpython -out data/exports.gz
@@ -24,7 +25,7 @@ var packed []byte
 
 // exported maps each symbol to the releases that export it, oldest first. Embedded data that does
 // not decode is a build error, so it panics; a test decodes it.
-var exported = sync.OnceValue(func() map[string][]string { return unpack(packed) })
+var exported = lazy.Value[map[string][]string]{New: func() map[string][]string { return unpack(packed) }}
 
 // unpack decodes a table: the releases of each symbol, oldest first.
 func unpack(packed []byte) map[string][]string {
@@ -52,10 +53,10 @@ func unpack(packed []byte) map[string][]string {
 
 // Releases lists the known releases that export a symbol, oldest first; may be nil. The slice is
 // shared and must not be modified.
-func Releases(symbol string) []string { return exported()[symbol] }
+func Releases(symbol string) []string { return exported.Get()[symbol] }
 
 // everywhere is a symbol that every release exports.
 const everywhere = "PyList_New"
 
 // Known reports whether the table contains a release.
-func Known(release string) bool { return slices.Contains(exported()[everywhere], release) }
+func Known(release string) bool { return slices.Contains(exported.Get()[everywhere], release) }

@@ -4,7 +4,8 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 // windowsPacked is the table of python3XX.dll, written by internal/gen/windows.
@@ -12,13 +13,13 @@ import (
 //go:embed data/windows.gz
 var windowsPacked []byte
 
-var exportedOnWindows = sync.OnceValue(func() map[string][]string { return unpack(windowsPacked) })
+var exportedOnWindows = lazy.Value[map[string][]string]{New: func() map[string][]string { return unpack(windowsPacked) }}
 
 // OnWindows reports whether python3XX.dll of a release ("3.12") exports a symbol. known is false if
 // the release is unknown, or if only its Linux library is known and the symbol differs between the
 // two in other releases.
 func OnWindows(release, symbol string) (exports, known bool) {
-	windows := exportedOnWindows()
+	windows := exportedOnWindows.Get()
 	there := windows[symbol]
 	if slices.Contains(windows[everywhere], release) {
 		return slices.Contains(there, release), true

@@ -69,9 +69,20 @@ var standard = [...]Attribute{
 	0x76: DwoName, 0x88: Alignment, 0x89: ExportSymbols, 0x8a: Deleted, 0x8b: Defaulted,
 }
 
-// extensions maps GNU and MIPS codes for attributes that DWARF 5 adopted under other codes.
-var extensions = map[uint64]Attribute{
-	0x2007: LinkageName, 0x2130: DwoName, 0x2131: DwoID, 0x2133: AddrBase,
+// extension returns the attribute with a code of GNU or MIPS that DWARF 5 adopted under another
+// code; 0 if there is none.
+func extension(code uint64) Attribute {
+	switch code {
+	case 0x2007:
+		return LinkageName
+	case 0x2130:
+		return DwoName
+	case 0x2131:
+		return DwoID
+	case 0x2133:
+		return AddrBase
+	}
+	return 0
 }
 
 // Forms, DW_FORM_.
@@ -266,7 +277,7 @@ func attribute(code uint64) Attribute {
 	if code < uint64(len(standard)) {
 		return standard[code]
 	}
-	return extensions[code]
+	return extension(code)
 }
 
 // fixedSize returns the size in bytes of a form that does not depend on its value.

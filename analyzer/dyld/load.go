@@ -237,7 +237,7 @@ func (s *search) find(library string) (*Image, dynlink.FoundBy) {
 
 // lastFallback is the first SDK for which dyld does not search by file name (dyld,
 // common/MachOFile.cpp, sdkOnOrAfter2022).
-var lastFallback = machoobj.Make(14, 0)
+const lastFallback machoobj.Version = 14 << 16
 
 // runPaths tries the run paths of the image, of the image that loaded it, and so on.
 func (s *search) runPaths(rest string) *Image {

@@ -1,6 +1,10 @@
 package machoobj
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/internal/lazy"
+)
 
 // CPU types of mach/machine.h; the high byte is the width of pointers.
 const (
@@ -40,18 +44,24 @@ func archName(cpu, sub uint32) string {
 }
 
 // archNumbers are the CPU types and subtypes of the text form.
-var archNumbers = map[string][2]uint32{
-	"x86_64": {cpuX86 | cpu64, 3}, "x86_64h": {cpuX86 | cpu64, 8}, "i386": {cpuX86, 3},
-	"arm64": {cpuARM | cpu64, 0}, "arm64e": {cpuARM | cpu64, 2},
-}
+var archNumbers = lazy.Value[map[string][2]uint32]{New: func() map[string][2]uint32 {
+	return map[string][2]uint32{
+		"x86_64": {cpuX86 | cpu64, 3}, "x86_64h": {cpuX86 | cpu64, 8}, "i386": {cpuX86, 3},
+		"arm64": {cpuARM | cpu64, 0}, "arm64e": {cpuARM | cpu64, 2},
+	}
+}}
 
 // fileTypes maps values of filetype (MH_OBJECT, …).
-var fileTypes = map[uint32]Type{1: Relocs, 2: Executable, 6: Dylib, 8: Bundle, 10: Symbols}
+var fileTypes = lazy.Value[map[uint32]Type]{New: func() map[uint32]Type {
+	return map[uint32]Type{1: Relocs, 2: Executable, 6: Dylib, 8: Bundle, 10: Symbols}
+}}
 
 // lastFileType is the largest file type of mach-o/loader.h (MH_GPU_DYLIB). A larger one is damage.
 const lastFileType = 14
 
 // platforms are the numbers of LC_BUILD_VERSION (PLATFORM_… of mach-o/loader.h).
-var platforms = map[uint32]Platform{1: MacOS, 2: "ios", 3: "tvos", 4: "watchos", 6: "maccatalyst",
-	7: "iossimulator", 8: "tvossimulator", 9: "watchossimulator", 10: "driverkit", 11: "visionos",
-	12: "visionossimulator"}
+var platforms = lazy.Value[map[uint32]Platform]{New: func() map[uint32]Platform {
+	return map[uint32]Platform{1: MacOS, 2: "ios", 3: "tvos", 4: "watchos", 6: "maccatalyst",
+		7: "iossimulator", 8: "tvossimulator", 9: "watchossimulator", 10: "driverkit", 11: "visionos",
+		12: "visionossimulator"}
+}}

@@ -32,12 +32,21 @@ const (
 	requiredByDyld = 0x80000000
 )
 
-// leastCommand is the size of the fixed part of a command, including its number and length.
-var leastCommand = map[uint32]int{cmdSymtab: 24, cmdLoad: 24,
-	cmdID: 24, cmdLoadWeak: 24, cmdUUID: 24, cmdRunPath: 12, cmdSignature: 16, cmdReexport: 24,
-	cmdLoadLazy: 24, cmdDyldInfo: 48, cmdLoadUpward: 24, cmdMinMacOS: 16, cmdMinIOS: 16,
-	cmdMinTVOS: 16, cmdMinWatchOS: 16, cmdBuildVersion: 24, cmdExportsTrie: 16,
-	cmdChainedFixups: 16}
+// leastCommand returns the size of the fixed part of a command in bytes, including its number and
+// length; 0 if any size is accepted.
+func leastCommand(command uint32) int {
+	switch command {
+	case cmdSymtab, cmdLoad, cmdID, cmdLoadWeak, cmdUUID, cmdReexport, cmdLoadLazy, cmdLoadUpward, cmdBuildVersion:
+		return 24
+	case cmdRunPath:
+		return 12
+	case cmdSignature, cmdMinMacOS, cmdMinIOS, cmdMinTVOS, cmdMinWatchOS, cmdExportsTrie, cmdChainedFixups:
+		return 16
+	case cmdDyldInfo:
+		return 48
+	}
+	return 0
+}
 
 func (i *image) commands(b []byte, n uint32) error {
 	i.tables = map[uint32][]byte{}
@@ -50,7 +59,7 @@ func (i *image) commands(b []byte, n uint32) error {
 		if length < 8 || uint64(length) > uint64(len(b)) {
 			return damaged("load command %d has a size of %d, %d bytes are left", c+1, length, len(b))
 		}
-		if int(length) < leastCommand[cmd] {
+		if int(length) < leastCommand(cmd) {
 			return damaged("load command %d (%#x) has %d bytes, too few", c+1, cmd, length)
 		}
 		if err := i.command(cmd, b[:length]); err != nil {
@@ -93,7 +102,7 @@ func (i *image) command(cmd uint32, b []byte) error {
 	case cmdMinWatchOS:
 		i.built("watchos", le.Uint32(b[8:]), le.Uint32(b[12:]))
 	case cmdBuildVersion:
-		p, ok := platforms[le.Uint32(b[8:])]
+		p, ok := platforms.Get()[le.Uint32(b[8:])]
 		if !ok {
 			p = "unknown"
 		}

@@ -58,7 +58,7 @@ func checkSlice(t *testing.T, o *Object, size int) {
 			t.Errorf("export %q is not found", e.Name)
 		}
 	}
-	_, known := archNumbers[o.Arch]
+	_, known := archNumbers.Get()[o.Arch]
 	if !known || !o.Type.Loadable() || o.Type != Dylib && o.InstallName != "" {
 		return
 	}

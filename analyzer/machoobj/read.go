@@ -168,7 +168,7 @@ func (i *image) read() (*Object, error) {
 	cpu, flags := le.Uint32(head[4:]), le.Uint32(head[24:])
 	i.arch = archName(cpu, le.Uint32(head[8:]))
 	number := le.Uint32(head[12:])
-	kind, ok := fileTypes[number]
+	kind, ok := fileTypes.Get()[number]
 	switch {
 	case number == 0 || number > lastFileType:
 		return nil, damaged("there is no file type %d", number)

@@ -46,7 +46,7 @@ func newObject(words []string) (*Object, error) {
 	if len(words) == 0 || len(words) > 2 {
 		return nil, fmt.Errorf("macho takes an architecture and a type")
 	}
-	if _, ok := archNumbers[words[0]]; !ok {
+	if _, ok := archNumbers.Get()[words[0]]; !ok {
 		return nil, fmt.Errorf("architecture %q is not known", words[0])
 	}
 	o := &Object{Arch: words[0], TwoLevel: true, Platform: MacOS, MinOS: Make(11, 0),
@@ -154,11 +154,23 @@ func (o *Object) needs(words []string) (err error) {
 	return nil
 }
 
-// ordinals are the names of the special ordinals.
-var ordinals = map[string]int{"flat": Flat, "self": Self, "main": Main, "any": AnyDef}
+// ordinal returns the library ordinal below 1 that a word of the text form stands for.
+func ordinal(name string) (_ int, ok bool) {
+	switch name {
+	case "flat":
+		return Flat, true
+	case "self":
+		return Self, true
+	case "main":
+		return Main, true
+	case "any":
+		return AnyDef, true
+	}
+	return 0, false
+}
 
 func (o *Object) ordinal(from string) (int, error) {
-	if n, ok := ordinals[from]; ok {
+	if n, ok := ordinal(from); ok {
 		return n, nil
 	}
 	n := slices.IndexFunc(o.Needed, func(n Needed) bool { return n.Path == from })

@@ -34,7 +34,7 @@ func Write(objects ...*Object) ([]byte, error) {
 	var body []byte
 	for n, b := range parts {
 		body = pad(body, page)
-		cpu := archNumbers[archs[n]]
+		cpu := archNumbers.Get()[archs[n]]
 		for _, v := range []uint32{cpu[0], cpu[1], uint32(start + len(body)), uint32(len(b)), align} {
 			head = be.AppendUint32(head, v)
 		}
@@ -61,7 +61,7 @@ type writer struct {
 }
 
 func writeSlice(o *Object) ([]byte, error) {
-	cpu, ok := archNumbers[o.Arch]
+	cpu, ok := archNumbers.Get()[o.Arch]
 	if !ok {
 		return nil, fmt.Errorf("architecture %q cannot be written", o.Arch)
 	}
@@ -77,7 +77,7 @@ func writeSlice(o *Object) ([]byte, error) {
 		return nil, err
 	}
 	var kind, flags uint32
-	for n, t := range fileTypes {
+	for n, t := range fileTypes.Get() {
 		if t == o.Type {
 			kind = n
 		}
@@ -138,7 +138,7 @@ func (w *writer) all() error {
 	if o.Type == Dylib {
 		w.command(cmdID, words(24, 1, uint32(o.Current), uint32(o.Compatibility)), o.InstallName+"\x00")
 	}
-	for n, p := range platforms {
+	for n, p := range platforms.Get() {
 		if p == o.Platform {
 			w.command(cmdBuildVersion, words(n, uint32(o.MinOS), uint32(o.SDK), 0), "")
 		}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 // Sizes and offsets of the "PE Format" page.
@@ -30,14 +32,16 @@ const (
 	flagImage = 0x0002
 )
 
-var machines = map[uint16]string{
-	0x14c:  X86,
-	0x8664: Amd64,
-	0xaa64: ARM64,
-	0x1c0:  ARM,
-	0x1c2:  ARM,
-	0x1c4:  ARM,
-}
+var machines = lazy.Value[map[uint16]string]{New: func() map[uint16]string {
+	return map[uint16]string{
+		0x14c:  X86,
+		0x8664: Amd64,
+		0xaa64: ARM64,
+		0x1c0:  ARM,
+		0x1c2:  ARM,
+		0x1c4:  ARM,
+	}
+}}
 
 // header is the parsed headers.
 type header struct {
@@ -76,7 +80,7 @@ func Read(r io.ReaderAt, size int64) (*Object, error) {
 	}
 	m.sections, m.headers, m.flat = h.sections, min(h.headers, m.size), h.align < 0x1000
 	o := &Object{
-		Machine: machines[h.machine], Bits: 32, DLL: h.flags&flagDLL != 0,
+		Machine: machines.Get()[h.machine], Bits: 32, DLL: h.flags&flagDLL != 0,
 		Imports: []DLL{}, Exports: []Export{}, Assemblies: []string{},
 		Linker: h.versions[0], OperatingSystem: h.versions[1], Subsystem: h.versions[2],
 	}

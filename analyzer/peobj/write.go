@@ -13,7 +13,7 @@ import (
 func Write(o *Object) ([]byte, error) {
 	w := &writer{wide: o.Bits == 64}
 	var machine uint16
-	for n, m := range machines {
+	for n, m := range machines.Get() {
 		if m == o.Machine && n >= machine {
 			machine = n
 		}

@@ -4,9 +4,9 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 // archive is a static library or a start file that gcc adds to every link line.
@@ -33,7 +33,7 @@ var libgccI686 string
 
 // hiddenMembers are the hidden symbols of libgcc.a by architecture. It is empty for other
 // architectures.
-var hiddenMembers = sync.OnceValue(func() map[string]map[string]bool {
+var hiddenMembers = lazy.Value[map[string]map[string]bool]{New: func() map[string]map[string]bool {
 	byArch := map[string]map[string]bool{}
 	for arch, text := range map[string]string{"x86_64": libgccX86, "aarch64": libgccARM,
 		"i686": libgccI686} {
@@ -44,14 +44,14 @@ var hiddenMembers = sync.OnceValue(func() map[string]map[string]bool {
 		}
 	}
 	return byArch
-})
+}}
 
 // inLibgcc reports whether libgcc.a has a hidden symbol. GCC 12 added half precision;
 // distributions with glibc 2.36 or later have it.
 func inLibgcc(p *platform.Platform, name string) bool {
 	if !strings.HasPrefix(name, "__") ||
 		// all of them start like this, and few other symbols do
-		!hiddenMembers()[p.Arch][name] {
+		!hiddenMembers.Get()[p.Arch][name] {
 		return false
 	}
 	return !older(p, "2.36") || p.Arch == "aarch64" ||

@@ -94,7 +94,7 @@ func documentation(p string, globs []string) bool {
 	base := path.Base(p)
 	switch {
 	case strings.HasPrefix(p, ".github/workflows/"), strings.HasPrefix(p, ".github/actions/"),
-		base == "action.yml", base == "action.yaml", p == ".github/compat.yml", builds[base],
+		base == "action.yml", base == "action.yaml", p == ".github/compat.yml", builds(base),
 		strings.HasSuffix(base, ".lock"), strings.HasPrefix(base, "requirements"):
 		return false
 	}
@@ -106,12 +106,15 @@ func documentation(p string, globs []string) bool {
 	return false
 }
 
-// builds are the names of files that configure a build.
-var builds = map[string]bool{
-	"pyproject.toml": true, "setup.py": true, "setup.cfg": true, "CMakeLists.txt": true,
-	"Makefile": true, "meson.build": true, "Dockerfile": true, "Cargo.toml": true,
-	"package.json": true, "build.gradle": true, "conanfile.py": true, "vcpkg.json": true,
-	"environment.yml": true, "MANIFEST.in": true,
+// builds reports whether files of a name configure a build.
+func builds(name string) bool {
+	switch name {
+	case "pyproject.toml", "setup.py", "setup.cfg", "CMakeLists.txt", "Makefile", "meson.build",
+		"Dockerfile", "Cargo.toml", "package.json", "build.gradle",
+		"conanfile.py", "vcpkg.json", "environment.yml", "MANIFEST.in":
+		return true
+	}
+	return false
 }
 
 // pathMatches reports whether a path matches a glob of a workflow's paths filter: "*" and "?" do

@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/job"
+	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/repository"
 	"github.com/compat-app/compat/internal/store"
@@ -37,17 +38,19 @@ type command func(r *request, ctx context.Context, arguments string) (reaction, 
 
 // commands maps names to commands. A command may run twice for one comment: reactions and replies
 // that exist already are not repeated, and each ForceID has one effect.
-var commands = map[string]command{
-	"recheck":  (*request).recheck,
-	"explain":  (*request).explain,
-	"accept":   (*request).accept,
-	"ignore":   (*request).accept,
-	"unaccept": (*request).unaccept,
-	"status":   (*request).status,
-	"help": func(*request, context.Context, string) (reaction, error) {
-		return reaction{emoji: thumbsUp, reply: comment.Help()}, nil
-	},
-}
+var commands = lazy.Value[map[string]command]{New: func() map[string]command {
+	return map[string]command{
+		"recheck":  (*request).recheck,
+		"explain":  (*request).explain,
+		"accept":   (*request).accept,
+		"ignore":   (*request).accept,
+		"unaccept": (*request).unaccept,
+		"status":   (*request).status,
+		"help": func(*request, context.Context, string) (reaction, error) {
+			return reaction{emoji: thumbsUp, reply: comment.Help()}, nil
+		},
+	}
+}}
 
 // comment runs the commands of one comment. It adds one reaction and one reply for all of them.
 func (s *Service) comment(
@@ -80,14 +83,14 @@ func (s *Service) comment(
 	var replies []string
 	var emojis []string
 	for _, c := range j.Lines {
-		do := commands[c.Name]
+		do := commands.Get()[c.Name]
 		if do == nil {
 			do = func(*request, context.Context, string) (reaction, error) {
 				return reaction{
 					emoji: confused,
 					reply: comment.Unknown(
 						c.Name,
-						config.Nearest(c.Name, slices.Collect(maps.Keys(commands))),
+						config.Nearest(c.Name, slices.Collect(maps.Keys(commands.Get()))),
 					),
 				}, nil
 			}

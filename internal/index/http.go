@@ -157,7 +157,7 @@ func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
 	}
 	resp.Body = &stalling{
 		body:   resp.Body,
-		timer:  time.AfterFunc(stall, func() { cancel(errStall) }),
+		timer:  time.AfterFunc(stall, func() { cancel(stalled{}) }),
 		ctx:    ctx,
 		cancel: cancel,
 		meter:  &i.meter,
@@ -197,7 +197,10 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-var errStall = fmt.Errorf("no byte for %v", stall)
+// stalled is the error of a body that stalls.
+type stalled struct{}
+
+func (stalled) Error() string { return fmt.Sprintf("no byte for %v", stall) }
 
 // stalling fails a body that stalls, and releases its context when it is closed.
 type stalling struct {
@@ -212,8 +215,8 @@ func (s *stalling) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.meter.bytes.Add(int64(n))
 	s.timer.Reset(stall)
-	if err != nil && err != io.EOF && errors.Is(context.Cause(s.ctx), errStall) {
-		err = errStall
+	if err != nil && err != io.EOF && errors.Is(context.Cause(s.ctx), stalled{}) {
+		err = stalled{}
 	}
 	return n, err
 }

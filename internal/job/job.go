@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -43,34 +44,44 @@ const (
 )
 
 // kinds maps each kind to a function that returns an empty body.
-var kinds = map[Kind]func() Body{
-	KindPull:              func() Body { return new(Pull) },
-	KindMergeGroup:        func() Body { return new(MergeGroup) },
-	KindRelease:           func() Body { return new(Release) },
-	KindDeployment:        func() Body { return new(Deployment) },
-	KindCommit:            func() Body { return new(Commit) },
-	KindCommand:           func() Body { return new(Command) },
-	KindCheckAction:       func() Body { return new(CheckAction) },
-	KindDefaultBranch:     func() Body { return new(DefaultBranch) },
-	KindBaseAnalysis:      func() Body { return new(BaseAnalysis) },
-	KindRepositoryRemoved: func() Body { return new(RepositoryRemoved) },
-	KindRepositoryRenamed: func() Body { return new(RepositoryRenamed) },
-}
+var kinds = lazy.Value[map[Kind]func() Body]{New: func() map[Kind]func() Body {
+	return map[Kind]func() Body{
+		KindPull:              func() Body { return new(Pull) },
+		KindMergeGroup:        func() Body { return new(MergeGroup) },
+		KindRelease:           func() Body { return new(Release) },
+		KindDeployment:        func() Body { return new(Deployment) },
+		KindCommit:            func() Body { return new(Commit) },
+		KindCommand:           func() Body { return new(Command) },
+		KindCheckAction:       func() Body { return new(CheckAction) },
+		KindDefaultBranch:     func() Body { return new(DefaultBranch) },
+		KindBaseAnalysis:      func() Body { return new(BaseAnalysis) },
+		KindRepositoryRemoved: func() Body { return new(RepositoryRemoved) },
+		KindRepositoryRenamed: func() Body { return new(RepositoryRenamed) },
+	}
+}}
 
-// earlier maps the names of kinds in earlier releases to the present ones. A queue may still
-// contain them.
-var earlier = map[Kind]Kind{
-	"button":     KindCheckAction,
-	"base":       KindDefaultBranch,
-	"ahead":      KindBaseAnalysis,
-	"removed":    KindRepositoryRemoved,
-	"repository": KindRepositoryRenamed,
+// earlier returns the present name of a kind that earlier releases named k. A queue may still
+// contain such jobs.
+func earlier(k Kind) (_ Kind, ok bool) {
+	switch k {
+	case "button":
+		return KindCheckAction, true
+	case "base":
+		return KindDefaultBranch, true
+	case "ahead":
+		return KindBaseAnalysis, true
+	case "removed":
+		return KindRepositoryRemoved, true
+	case "repository":
+		return KindRepositoryRenamed, true
+	}
+	return "", false
 }
 
 // Kinds returns all kinds, in no particular order.
 func Kinds() []Kind {
 	var all []Kind
-	for k := range kinds {
+	for k := range kinds.Get() {
 		all = append(all, k)
 	}
 	return all
@@ -79,7 +90,7 @@ func Kinds() []Kind {
 // KindOf returns the kind of a stored job, also if an earlier release stored it under another
 // name. An unknown kind is returned unchanged.
 func KindOf(j queue.Job) Kind {
-	if k, ok := earlier[Kind(j.Kind)]; ok {
+	if k, ok := earlier(Kind(j.Kind)); ok {
 		return k
 	}
 	return Kind(j.Kind)
@@ -195,7 +206,7 @@ func Subject(key string) (Body, error) {
 
 // fromKey returns the body that a key identifies, without its payload.
 func fromKey(kind Kind, key string) (Body, error) {
-	make := kinds[kind]
+	make := kinds.Get()[kind]
 	if make == nil {
 		return nil, fmt.Errorf("there is no job of kind %q", kind)
 	}

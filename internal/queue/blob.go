@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/sleep"
 )
 
@@ -130,7 +131,8 @@ func (q *Queue) Update(
 
 // swapScript sets KEYS[1] to ARGV[2] for ARGV[3] milliseconds if its value is ARGV[1] ("" = no
 // value). It returns 1, or 0 if the value differs.
-var swapScript = redis.NewScript(`
+var swapScript = lazy.Value[*redis.Script]{New: func() *redis.Script {
+	return redis.NewScript(`
 local now = redis.call('GET', KEYS[1])
 if (now or '') ~= ARGV[1] then
   return 0
@@ -138,6 +140,7 @@ end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1
 `)
+}}
 
 func (q *Queue) swap(
 	ctx context.Context,
@@ -151,7 +154,7 @@ func (q *Queue) swap(
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	keys := []string{blobPrefix + key}
-	n, err := swapScript.Run(ctx, q.rdb, keys, old, value, ttl.Milliseconds()).Int()
+	n, err := swapScript.Get().Run(ctx, q.rdb, keys, old, value, ttl.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("queue: update %s: %w", key, err)
 	}

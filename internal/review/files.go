@@ -277,20 +277,28 @@ func unique(pins []environment.Pin) []environment.Pin {
 
 // command returns the command that changes a pin; "" = the file has to be edited.
 func command(file, requirement string) shellword.Line {
-	tool, ok := tools[path.Base(file)]
+	command, ok := tool(path.Base(file))
 	if !ok {
 		return ""
 	}
-	return tool + shellword.Quote(requirement)
+	return command + shellword.Quote(requirement)
 }
 
-// tools are the commands that change a pin, by lock file.
-var tools = map[string]shellword.Line{
-	"uv.lock":        "uv lock --upgrade-package ",
-	"poetry.lock":    "poetry add ",
-	"pdm.lock":       "pdm update ",
-	"Pipfile.lock":   "pipenv upgrade ",
-	"conda-lock.yml": "conda-lock lock --update ",
+// tool returns the command that adds a pin to a lock file, without the pin.
+func tool(file string) (_ shellword.Line, ok bool) {
+	switch file {
+	case "uv.lock":
+		return "uv lock --upgrade-package ", true
+	case "poetry.lock":
+		return "poetry add ", true
+	case "pdm.lock":
+		return "pdm update ", true
+	case "Pipfile.lock":
+		return "pipenv upgrade ", true
+	case "conda-lock.yml":
+		return "conda-lock lock --update ", true
+	}
+	return "", false
 }
 
 // String returns the interpreter and the platforms, for the report.

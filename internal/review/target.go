@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -177,18 +178,35 @@ func (i image) python() string {
 	return ""
 }
 
-// codenames maps the codenames of Debian and Ubuntu releases in image tags to platforms.
-var codenames = map[string]string{
-	"buster": "debian10", "bullseye": "debian11", "bookworm": "debian12", "trixie": "debian13",
-	"focal": "ubuntu20.04", "jammy": "ubuntu22.04", "noble": "ubuntu24.04",
+// release returns the release of Debian or Ubuntu with a codename; "" if it is not known.
+func release(codename string) string {
+	switch codename {
+	case "buster":
+		return "debian10"
+	case "bullseye":
+		return "debian11"
+	case "bookworm":
+		return "debian12"
+	case "trixie":
+		return "debian13"
+	case "focal":
+		return "ubuntu20.04"
+	case "jammy":
+		return "ubuntu22.04"
+	case "noble":
+		return "ubuntu24.04"
+	}
+	return ""
 }
 
 // systems maps names of images, or words of tags, that are followed by a version.
-var systems = map[string]string{
-	"debian": "debian", "ubuntu": "ubuntu", "alpine": "alpine", "almalinux": "almalinux",
-	"rockylinux": "rocky", "amazonlinux": "amazonlinux", "fedora": "fedora", "ubi8": "rhel8",
-	"ubi9": "rhel9", "ubi10": "rhel10",
-}
+var systems = lazy.Value[map[string]string]{New: func() map[string]string {
+	return map[string]string{
+		"debian": "debian", "ubuntu": "ubuntu", "alpine": "alpine", "almalinux": "almalinux",
+		"rockylinux": "rocky", "amazonlinux": "amazonlinux", "fedora": "fedora", "ubi8": "rhel8",
+		"ubi9": "rhel9", "ubi10": "rhel10",
+	}
+}}
 
 var number = lazyregexp.New(`^v?(\d+(?:\.\d+)?)`)
 
@@ -197,12 +215,12 @@ func (i image) platform() string {
 	name, tag := i.parts()
 	words := strings.FieldsFunc(tag, func(c rune) bool { return c == '-' || c == '_' })
 	for _, w := range words {
-		if p := codenames[w]; p != "" {
+		if p := release(w); p != "" {
 			return known(p)
 		}
 	}
 	for _, w := range append(words, name) {
-		for system, p := range systems {
+		for system, p := range systems.Get() {
 			rest, ok := strings.CutPrefix(w, system)
 			if !ok {
 				continue

@@ -10,10 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/compat-app/compat/internal/report"
-	"github.com/compat-app/compat/internal/shellword"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/compat-app/compat/internal/report"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 //go:embed style.css
@@ -48,7 +49,7 @@ func (s *Setup) fail(w http.ResponseWriter, status int, sentence string, again b
 	if again {
 		rows = append(rows, h.P(h.A(h.Href(s.at(pagePath)), g.Text("Start again"))))
 	}
-	show(w, status, h.Header(h.H1(own)), h.Main(report.Rows(rows...)))
+	show(w, status, h.Header(h.H1(own())), h.Main(report.Rows(rows...)))
 }
 
 func (s *Setup) form(w http.ResponseWriter) {
@@ -78,7 +79,7 @@ func (s *Setup) form(w http.ResponseWriter) {
 	}
 	show(w, http.StatusOK,
 		h.Header(report.Rows(
-			h.H1(own, g.Text(" Create your GitHub App")),
+			h.H1(own(), g.Text(" Create your GitHub App")),
 			h.P(
 				g.Text(s.Manifest.Description+" It will belong to "),
 				h.Strong(g.Text(owner)),
@@ -113,7 +114,7 @@ func (s *Setup) form(w http.ResponseWriter) {
 func (s *Setup) done(w http.ResponseWriter, made *Made) {
 	show(w, http.StatusOK,
 		h.Header(report.Rows(
-			h.H1(own, g.Text(" "), h.Span(h.Class("compatible"), g.Text("App created"))),
+			h.H1(own(), g.Text(" "), h.Span(h.Class("compatible"), g.Text("App created"))),
 			h.P(
 				h.Strong(g.Text(made.Name)),
 				g.Textf(
@@ -130,8 +131,8 @@ func (s *Setup) done(w http.ResponseWriter, made *Made) {
 		)))
 }
 
-// own is shown at the top of every page.
-var own = h.Span(h.Class("tool"), g.Text("compat setup"))
+// own is the heading of every page.
+func own() g.Node { return h.Span(h.Class("tool"), g.Text("compat setup")) }
 
 // facts returns a list of names and values.
 func facts(list ...[2]string) g.Node {

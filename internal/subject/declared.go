@@ -108,7 +108,7 @@ func (s *Service) declared(
 	for _, file := range all {
 		configured := slices.Contains(conf.Python.Lock, file) || slices.ContainsFunc(
 			conf.Environments.List, func(e config.Environment) bool { return path.Clean(e.File) == file })
-		project := declares[path.Base(file)]
+		project := declares(path.Base(file))
 		if !configured && !project && !review.IsEnvironment(file) || read == maxDeclaring {
 			continue
 		}
@@ -141,9 +141,16 @@ func (s *Service) declared(
 	return names, s.Store.Put(ctx, key, names, declaredTTL)
 }
 
-// declares are the names of files that declare requirements.
-var declares = map[string]bool{
-	"pyproject.toml": true, "setup.py": true, "setup.cfg": true, "Pipfile": true,
+// declares reports whether files of a name declare what a project requires.
+func declares(name string) bool {
+	switch name {
+	case "pyproject.toml",
+		"setup.py",
+		"setup.cfg",
+		"Pipfile":
+		return true
+	}
+	return false
 }
 
 var requirementWord = lazyregexp.New(`[A-Za-z0-9][A-Za-z0-9._-]{0,100}`)

@@ -3,103 +3,107 @@ package elftest
 import (
 	"debug/elf"
 	"fmt"
-	"github.com/compat-app/compat/analyzer/elfobj"
 	"slices"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 // relocTypes are the relocation types that Write writes, for ELF32 and ELF64; 0 if there is
 // none. Other machines get no relocations. A machine without GLOB_DAT uses its plain word
 // relocation.
-var relocTypes = map[elf.Machine]map[elfobj.Relocs][2]uint32{
-	elf.EM_X86_64: {
-		elfobj.RelocJumpSlot:  {7, 7},
-		elfobj.RelocGlobDat:   {6, 6},
-		elfobj.RelocWord:      {10, 1},
-		elfobj.RelocCopy:      {5, 5},
-		elfobj.RelocTLSGD:     {16, 16},
-		elfobj.RelocTLSIE:     {18, 18},
-		elfobj.RelocTLSDesc:   {36, 36},
-		elfobj.RelocRelative:  {8, 8},
-		elfobj.RelocIRelative: {37, 37},
-	},
-	elf.EM_386: {
-		elfobj.RelocJumpSlot:  {7},
-		elfobj.RelocGlobDat:   {6},
-		elfobj.RelocWord:      {1},
-		elfobj.RelocCopy:      {5},
-		elfobj.RelocTLSGD:     {35},
-		elfobj.RelocTLSIE:     {14},
-		elfobj.RelocTLSDesc:   {41},
-		elfobj.RelocRelative:  {8},
-		elfobj.RelocIRelative: {42},
-	},
-	elf.EM_AARCH64: {
-		elfobj.RelocJumpSlot:  {0, 1026},
-		elfobj.RelocGlobDat:   {0, 1025},
-		elfobj.RelocWord:      {0, 257},
-		elfobj.RelocCopy:      {0, 1024},
-		elfobj.RelocTLSGD:     {0, 1028},
-		elfobj.RelocTLSIE:     {0, 1030},
-		elfobj.RelocTLSDesc:   {0, 1031},
-		elfobj.RelocRelative:  {0, 1027},
-		elfobj.RelocIRelative: {0, 1032},
-	},
-	elf.EM_ARM: {
-		elfobj.RelocJumpSlot:  {22},
-		elfobj.RelocGlobDat:   {21},
-		elfobj.RelocWord:      {2},
-		elfobj.RelocCopy:      {20},
-		elfobj.RelocTLSGD:     {17},
-		elfobj.RelocTLSIE:     {19},
-		elfobj.RelocTLSDesc:   {13},
-		elfobj.RelocRelative:  {23},
-		elfobj.RelocIRelative: {160},
-	},
-	elf.EM_PPC64: {
-		elfobj.RelocJumpSlot:  {0, 21},
-		elfobj.RelocGlobDat:   {0, 20},
-		elfobj.RelocWord:      {0, 38},
-		elfobj.RelocCopy:      {0, 19},
-		elfobj.RelocTLSGD:     {0, 68},
-		elfobj.RelocTLSIE:     {0, 73},
-		elfobj.RelocRelative:  {0, 22},
-		elfobj.RelocIRelative: {0, 248},
-	},
-	elf.EM_S390: {
-		elfobj.RelocJumpSlot:  {11, 11},
-		elfobj.RelocGlobDat:   {10, 10},
-		elfobj.RelocWord:      {4, 22},
-		elfobj.RelocCopy:      {9, 9},
-		elfobj.RelocTLSGD:     {54, 54},
-		elfobj.RelocTLSIE:     {56, 56},
-		elfobj.RelocRelative:  {12, 12},
-		elfobj.RelocIRelative: {61, 61},
-	},
-	elf.EM_RISCV: {
-		elfobj.RelocJumpSlot:  {5, 5},
-		elfobj.RelocWord:      {1, 2},
-		elfobj.RelocCopy:      {4, 4},
-		elfobj.RelocTLSGD:     {6, 7},
-		elfobj.RelocTLSIE:     {10, 11},
-		elfobj.RelocTLSDesc:   {12, 12},
-		elfobj.RelocRelative:  {3, 3},
-		elfobj.RelocIRelative: {58, 58},
-	},
-	elf.EM_LOONGARCH: {
-		elfobj.RelocJumpSlot:  {5, 5},
-		elfobj.RelocWord:      {1, 2},
-		elfobj.RelocCopy:      {4, 4},
-		elfobj.RelocTLSGD:     {6, 7},
-		elfobj.RelocTLSIE:     {10, 11},
-		elfobj.RelocTLSDesc:   {13, 14},
-		elfobj.RelocRelative:  {3, 3},
-		elfobj.RelocIRelative: {12, 12},
-	},
-}
+var relocTypes = lazy.Value[map[elf.Machine]map[elfobj.Relocs][2]uint32]{New: func() map[elf.Machine]map[elfobj.Relocs][2]uint32 {
+	return map[elf.Machine]map[elfobj.Relocs][2]uint32{
+		elf.EM_X86_64: {
+			elfobj.RelocJumpSlot:  {7, 7},
+			elfobj.RelocGlobDat:   {6, 6},
+			elfobj.RelocWord:      {10, 1},
+			elfobj.RelocCopy:      {5, 5},
+			elfobj.RelocTLSGD:     {16, 16},
+			elfobj.RelocTLSIE:     {18, 18},
+			elfobj.RelocTLSDesc:   {36, 36},
+			elfobj.RelocRelative:  {8, 8},
+			elfobj.RelocIRelative: {37, 37},
+		},
+		elf.EM_386: {
+			elfobj.RelocJumpSlot:  {7},
+			elfobj.RelocGlobDat:   {6},
+			elfobj.RelocWord:      {1},
+			elfobj.RelocCopy:      {5},
+			elfobj.RelocTLSGD:     {35},
+			elfobj.RelocTLSIE:     {14},
+			elfobj.RelocTLSDesc:   {41},
+			elfobj.RelocRelative:  {8},
+			elfobj.RelocIRelative: {42},
+		},
+		elf.EM_AARCH64: {
+			elfobj.RelocJumpSlot:  {0, 1026},
+			elfobj.RelocGlobDat:   {0, 1025},
+			elfobj.RelocWord:      {0, 257},
+			elfobj.RelocCopy:      {0, 1024},
+			elfobj.RelocTLSGD:     {0, 1028},
+			elfobj.RelocTLSIE:     {0, 1030},
+			elfobj.RelocTLSDesc:   {0, 1031},
+			elfobj.RelocRelative:  {0, 1027},
+			elfobj.RelocIRelative: {0, 1032},
+		},
+		elf.EM_ARM: {
+			elfobj.RelocJumpSlot:  {22},
+			elfobj.RelocGlobDat:   {21},
+			elfobj.RelocWord:      {2},
+			elfobj.RelocCopy:      {20},
+			elfobj.RelocTLSGD:     {17},
+			elfobj.RelocTLSIE:     {19},
+			elfobj.RelocTLSDesc:   {13},
+			elfobj.RelocRelative:  {23},
+			elfobj.RelocIRelative: {160},
+		},
+		elf.EM_PPC64: {
+			elfobj.RelocJumpSlot:  {0, 21},
+			elfobj.RelocGlobDat:   {0, 20},
+			elfobj.RelocWord:      {0, 38},
+			elfobj.RelocCopy:      {0, 19},
+			elfobj.RelocTLSGD:     {0, 68},
+			elfobj.RelocTLSIE:     {0, 73},
+			elfobj.RelocRelative:  {0, 22},
+			elfobj.RelocIRelative: {0, 248},
+		},
+		elf.EM_S390: {
+			elfobj.RelocJumpSlot:  {11, 11},
+			elfobj.RelocGlobDat:   {10, 10},
+			elfobj.RelocWord:      {4, 22},
+			elfobj.RelocCopy:      {9, 9},
+			elfobj.RelocTLSGD:     {54, 54},
+			elfobj.RelocTLSIE:     {56, 56},
+			elfobj.RelocRelative:  {12, 12},
+			elfobj.RelocIRelative: {61, 61},
+		},
+		elf.EM_RISCV: {
+			elfobj.RelocJumpSlot:  {5, 5},
+			elfobj.RelocWord:      {1, 2},
+			elfobj.RelocCopy:      {4, 4},
+			elfobj.RelocTLSGD:     {6, 7},
+			elfobj.RelocTLSIE:     {10, 11},
+			elfobj.RelocTLSDesc:   {12, 12},
+			elfobj.RelocRelative:  {3, 3},
+			elfobj.RelocIRelative: {58, 58},
+		},
+		elf.EM_LOONGARCH: {
+			elfobj.RelocJumpSlot:  {5, 5},
+			elfobj.RelocWord:      {1, 2},
+			elfobj.RelocCopy:      {4, 4},
+			elfobj.RelocTLSGD:     {6, 7},
+			elfobj.RelocTLSIE:     {10, 11},
+			elfobj.RelocTLSDesc:   {13, 14},
+			elfobj.RelocRelative:  {3, 3},
+			elfobj.RelocIRelative: {12, 12},
+		},
+	}
+}}
 
 // relocType returns the relocation type on the object's machine, or 0 if there is none.
 func relocType(o *elfobj.Object, way elfobj.Relocs) uint32 {
-	t := relocTypes[elf.Machine(o.Machine)][way]
+	t := relocTypes.Get()[elf.Machine(o.Machine)][way]
 	if o.Class == 64 {
 		return t[1]
 	}

@@ -7,14 +7,28 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// condaPlatforms maps machines to conda's platform names for Linux.
-var condaPlatforms = map[string]string{
-	"x86_64": "linux-64", "aarch64": "linux-aarch64", "ppc64le": "linux-ppc64le",
-	"s390x": "linux-s390x", "armv7l": "linux-armv7l", "riscv64": "linux-riscv64",
+// condaPlatform returns conda's name of Linux on a machine; "" if conda has none.
+func condaPlatform(arch string) string {
+	switch arch {
+	case "x86_64":
+		return "linux-64"
+	case "aarch64":
+		return "linux-aarch64"
+	case "ppc64le":
+		return "linux-ppc64le"
+	case "s390x":
+		return "linux-s390x"
+	case "armv7l":
+		return "linux-armv7l"
+	case "riscv64":
+		return "linux-riscv64"
+	}
+	return ""
 }
 
 // environment reads the pip requirements of a conda environment file; a note lists its conda
@@ -86,7 +100,7 @@ func (r *reader) condaLock(data []byte) error {
 	}
 	var conda, local []string
 	for _, p := range items(list) {
-		if text(p, "platform") != condaPlatforms[r.choice.Arch] {
+		if text(p, "platform") != condaPlatform(r.choice.Arch) {
 			continue
 		}
 		category := text(p, "category")
@@ -156,9 +170,9 @@ func (r *reader) pixi(data []byte) error {
 		if all == nil {
 			continue
 		}
-		list := member(all, condaPlatforms[r.choice.Arch])
+		list := member(all, condaPlatform(r.choice.Arch))
 		if list == nil {
-			return errors.New("it has no packages for " + condaPlatforms[r.choice.Arch])
+			return errors.New("it has no packages for " + condaPlatform(r.choice.Arch))
 		}
 		for _, d := range items(list) {
 			if c := text(d, "conda"); c != "" {

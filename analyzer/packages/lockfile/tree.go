@@ -10,8 +10,15 @@ import (
 // lineKey is the key under which a table stores the line of its version, as an int.
 const lineKey = "\x00line"
 
-// files are the keys that list the files of a package: most of a lock file, and not needed.
-var files = map[string]bool{"wheels": true, "sdist": true, "files": true, "hashes": true}
+// listsFiles reports whether a key of a package lists its files: most of a lock file, and not
+// needed.
+func listsFiles(key string) bool {
+	switch key {
+	case "wheels", "sdist", "files", "hashes":
+		return true
+	}
+	return false
+}
 
 // packageTables decodes a lock file whose packages are the array of tables under key. It returns
 // errNoPackages if there is none.
@@ -55,7 +62,7 @@ func decodeTOML(data []byte) (map[string]any, error) {
 			table = descend(root, keys)
 		case unstable.KeyValue:
 			last := keys[len(keys)-1]
-			if files[last] {
+			if listsFiles(last) {
 				continue
 			}
 			at := descend(table, keys[:len(keys)-1])

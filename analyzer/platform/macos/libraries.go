@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 //go:embed data/libraries.txt
@@ -17,7 +17,7 @@ var libraryNames string
 var frameworkVersions string
 
 // libraries are the names of the libraries in /usr/lib, without ".dylib".
-var libraries = sync.OnceValue(func() map[string]bool {
+var libraries = lazy.Value[map[string]bool]{New: func() map[string]bool {
 	out := map[string]bool{}
 	for line := range strings.Lines(libraryNames) {
 		if strings.HasPrefix(line, "#") {
@@ -30,10 +30,10 @@ var libraries = sync.OnceValue(func() map[string]bool {
 		}
 	}
 	return out
-})
+}}
 
 // frameworks maps frameworks that were added to macOS later to their first release.
-var frameworks = sync.OnceValue(func() map[string]machoobj.Version {
+var frameworks = lazy.Value[map[string]machoobj.Version]{New: func() map[string]machoobj.Version {
 	out := map[string]machoobj.Version{}
 	for line := range strings.Lines(frameworkVersions) {
 		words := strings.Fields(line)
@@ -47,7 +47,7 @@ var frameworks = sync.OnceValue(func() map[string]machoobj.Version {
 		out[words[0]] = v
 	}
 	return out
-})
+}}
 
 // System reports whether a path is in a folder of the system's libraries. Most of these exist only
 // in dyld's shared cache and not on disk.
@@ -72,7 +72,7 @@ func Library(library string) Availability {
 			return Availability{}
 		}
 		for name := base; name != ""; {
-			if libraries()[name] {
+			if libraries.Get()[name] {
 				return Availability{Known: true}
 			}
 			at := strings.LastIndexByte(name, '.') // libz.1.2.8 is an alias of libz.1
@@ -84,7 +84,7 @@ func Library(library string) Availability {
 	if !ok {
 		return Availability{}
 	}
-	return Availability{Known: true, Since: frameworks()[name]}
+	return Availability{Known: true, Since: frameworks.Get()[name]}
 }
 
 // framework returns the name of a public framework from the path of its library, such as

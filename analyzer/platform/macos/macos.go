@@ -20,9 +20,9 @@ import (
 	"io"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 // Availability is since when something is part of macOS. The zero value means unknown.
@@ -47,7 +47,7 @@ type symbol struct {
 
 // systemSymbols maps the symbols of libSystem to their entries. Embedded data that does not decode
 // is a build error, so it panics; a test decodes it.
-var systemSymbols = sync.OnceValue(func() map[string]symbol {
+var systemSymbols = lazy.Value[map[string]symbol]{New: func() map[string]symbol {
 	r, err := gzip.NewReader(bytes.NewReader(packedSymbols))
 	if err != nil {
 		panic(fmt.Errorf("embedded symbols of libSystem: %w", err))
@@ -73,7 +73,7 @@ var systemSymbols = sync.OnceValue(func() map[string]symbol {
 		}
 	}
 	return out
-})
+}}
 
 // Symbol returns since when a system library exports a symbol on an architecture. library is a path
 // as in a load command. It covers libSystem, libc++, libc++abi, libobjc and Accelerate.
@@ -102,7 +102,7 @@ func isLibSystem(library string) bool {
 }
 
 func inSystem(name, arch string) Availability {
-	s, ok := systemSymbols()[name]
+	s, ok := systemSymbols.Get()[name]
 	if !ok || !strings.Contains(","+s.archs+",", ","+arch+",") {
 		return Availability{}
 	}

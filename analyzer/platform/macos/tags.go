@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -17,14 +18,16 @@ type Target struct {
 var tagForm = lazyregexp.New(`^macosx_(\d+)_(\d+)_(\w+)$`)
 
 // groups are the architectures of a tag's suffix (packaging.tags, _mac_binary_formats).
-var groups = map[string][]string{
-	"x86_64": {"x86_64"}, "arm64": {"arm64"}, "i386": {"i386"}, "universal2": {"arm64", "x86_64"},
-	"intel": {"i386", "x86_64"}, "universal": {"i386", "x86_64"}, "fat64": {"x86_64"},
-	"fat32": {"i386"}, "fat": {"i386"}, "fat3": {"i386", "x86_64"},
-}
+var groups = lazy.Value[map[string][]string]{New: func() map[string][]string {
+	return map[string][]string{
+		"x86_64": {"x86_64"}, "arm64": {"arm64"}, "i386": {"i386"}, "universal2": {"arm64", "x86_64"},
+		"intel": {"i386", "x86_64"}, "universal": {"i386", "x86_64"}, "fat64": {"x86_64"},
+		"fat32": {"i386"}, "fat": {"i386"}, "fat3": {"i386", "x86_64"},
+	}
+}}
 
 // bigSur is the first macOS for arm64.
-var bigSur = machoobj.Make(11, 0)
+const bigSur machoobj.Version = 11 << 16
 
 // Targets returns the targets of a tag such as macosx_10_9_universal2; nil for an invalid tag or
 // one of another system. For arm64 the minimum is at least macOS 11.0.
@@ -39,7 +42,7 @@ func Targets(tag string) []Target {
 		return nil
 	}
 	var out []Target
-	for _, arch := range groups[m[3]] {
+	for _, arch := range groups.Get()[m[3]] {
 		t := Target{Arch: arch, Oldest: machoobj.Make(major, minor)}
 		if arch == "arm64" {
 			t.Oldest = max(t.Oldest, bigSur)

@@ -29,7 +29,7 @@ func apiSet(name string) Presence {
 	}
 	const newest = 16 // the highest revision in the table
 	for r := revision; r <= newest; r++ {
-		if data().machines[m[1]+"-"+strconv.Itoa(r)+".dll"] != nil {
+		if data.Get().machines[m[1]+"-"+strconv.Itoa(r)+".dll"] != nil {
 			return Present
 		}
 	}

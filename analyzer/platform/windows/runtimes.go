@@ -11,11 +11,28 @@ type VisualC struct {
 	Modern  bool   // part of the Visual C++ 2015-2022 Redistributable, which many machines have
 }
 
-// products maps the number in the name of a runtime's DLL to the release of Visual C++.
-var products = map[string]string{
-	"70": "2002", "71": "2003", "80": "2005", "90": "2008", "100": "2010", "110": "2012",
-	"120": "2013",
-	"140": "2015-2022",
+// product returns the Visual C++ release with a number in the names of its DLLs; "" if it is not
+// known.
+func product(version string) string {
+	switch version {
+	case "70":
+		return "2002"
+	case "71":
+		return "2003"
+	case "80":
+		return "2005"
+	case "90":
+		return "2008"
+	case "100":
+		return "2010"
+	case "110":
+		return "2012"
+	case "120":
+		return "2013"
+	case "140":
+		return "2015-2022"
+	}
+	return ""
 }
 
 var runtimeName = lazyregexp.New(
@@ -33,7 +50,7 @@ func visualC(name string) (VisualC, bool) {
 		return VisualC{}, false
 	}
 	debug := len(m[2]) > 0 && m[2][len(m[2])-1] == 'd'
-	return VisualC{Product: products[m[1]], Debug: debug, Modern: m[1] == "140" && !debug}, true
+	return VisualC{Product: product(m[1]), Debug: debug, Modern: m[1] == "140" && !debug}, true
 }
 
 // optional are DLLs that are not part of Windows and are installed with products other than Python

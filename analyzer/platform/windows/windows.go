@@ -18,7 +18,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 //go:embed data/dlls.gz
@@ -74,7 +75,7 @@ type tables struct {
 
 // data decodes the table. Embedded data that does not decode is a build error, so it panics; a test
 // decodes it.
-var data = sync.OnceValue(func() *tables {
+var data = lazy.Value[*tables]{New: func() *tables {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		panic(fmt.Errorf("embedded DLLs of Windows: %w", err))
@@ -105,7 +106,7 @@ var data = sync.OnceValue(func() *tables {
 		}
 	}
 	return t
-})
+}}
 
 // Lookup describes a DLL by its name, in any case, for a machine of peobj ("amd64").
 func Lookup(name, machine string) Library {
@@ -131,7 +132,7 @@ func Lookup(name, machine string) Library {
 			return l
 		}
 	}
-	if m := data().machines[l.Name]; m != nil || slices.Contains(unlisted, l.Name) {
+	if m := data.Get().machines[l.Name]; m != nil || slices.Contains(unlisted, l.Name) {
 		l.Kind, l.Presence, l.machines = System, Present, m
 		return l
 	}
@@ -161,7 +162,7 @@ func (l Library) KnownDLL() bool { return slices.Contains(knownDLLs, l.Name) }
 // that added it ("6.2" is Windows 8, "10.0.22000" the first Windows 11; "" is Windows Vista or
 // earlier, or unknown). Ordinals and decorated C++ names are Unknown.
 func (l Library) Exports(name, machine string) (p Presence, since string) {
-	table := data().exports[l.host()]
+	table := data.Get().exports[l.host()]
 	if table == nil || strings.HasPrefix(name, "?") || strings.HasPrefix(name, "#") {
 		return Unknown, ""
 	}

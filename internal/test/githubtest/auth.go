@@ -12,14 +12,18 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/compat-app/compat/internal/lazy"
 )
 
 // permissions is what the App asks for at its installation, unless it was made from a manifest.
-var permissions = map[string]string{
-	"metadata": "read", "contents": "read", "actions": "read", "merge_queues": "read",
-	"checks": "write", "pull_requests": "write", "issues": "write", "deployments": "write",
-	"statuses": "write",
-}
+var permissions = lazy.Value[map[string]string]{New: func() map[string]string {
+	return map[string]string{
+		"metadata": "read", "contents": "read", "actions": "read", "merge_queues": "read",
+		"checks": "write", "pull_requests": "write", "issues": "write", "deployments": "write",
+		"statuses": "write",
+	}
+}}
 
 type token struct {
 	inst        *Installation

@@ -102,7 +102,7 @@ func Start(o Options) (*Server, error) {
 		prefix:       o.Prefix,
 		validate:     o.Validate,
 		last:         5_000_000,
-		permissions:  permissions,
+		permissions:  permissions.Get(),
 		clientSecret: random(20),
 		users:        map[string]*User{},
 		installs:     map[int64]*Installation{},

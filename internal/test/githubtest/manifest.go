@@ -142,13 +142,27 @@ func (s *Server) createApp(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to.String(), http.StatusFound)
 }
 
-// needed says which permission an event of a manifest needs.
-var needed = map[string]string{
-	"pull_request": "pull_requests", "pull_request_review_comment": "pull_requests",
-	"workflow_run": "actions", "check_run": "checks", "check_suite": "checks",
-	"issue_comment": "issues", "release": "contents",
-	"push": "contents", "merge_group": "merge_queues", "deployment_protection_rule": "deployments",
-	"repository": "metadata",
+// needed returns the permission that an event of a manifest needs.
+func needed(event string) string {
+	switch event {
+	case "pull_request", "pull_request_review_comment":
+		return "pull_requests"
+	case "workflow_run":
+		return "actions"
+	case "check_run", "check_suite":
+		return "checks"
+	case "issue_comment":
+		return "issues"
+	case "release", "push":
+		return "contents"
+	case "merge_group":
+		return "merge_queues"
+	case "deployment_protection_rule":
+		return "deployments"
+	case "repository":
+		return "metadata"
+	}
+	return ""
 }
 
 // checkManifest holds a manifest to what GitHub's page takes.
@@ -178,12 +192,12 @@ func checkManifest(m object) error {
 	}
 	asked := obj(m, "default_permissions")
 	for name, level := range asked {
-		if permissions[name] == "" || level != "read" && level != "write" {
+		if permissions.Get()[name] == "" || level != "read" && level != "write" {
 			return fmt.Errorf("there is no permission %s: %v", name, level)
 		}
 	}
 	for _, event := range arr(m, "default_events") {
-		if need := needed[fmt.Sprint(event)]; need == "" || asked[need] == nil {
+		if need := needed(fmt.Sprint(event)); need == "" || asked[need] == nil {
 			return fmt.Errorf(
 				"default events unsupported: %v (it needs the permission %q)",
 				event,

@@ -3,10 +3,11 @@ package githubtest
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // GitHub's limits, from the text of its description of "create a check run" and of comments; its
@@ -176,7 +177,7 @@ func (s *Server) checkAnchor(p *Pull, sha string, c object) string {
 	return checkSuggestions(str(c, "body"))
 }
 
-var fence = regexp.MustCompile("^ {0,3}(`{3,})([^`]*)$")
+var fence = lazyregexp.New("^ {0,3}(`{3,})([^`]*)$")
 
 // checkSuggestions wants every suggestion to be a fence of its own that is closed; another one
 // would show as text, or swallow what follows.

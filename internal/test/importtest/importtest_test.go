@@ -64,7 +64,7 @@ var (
 )
 
 // small may be imported by every package, like a part of the standard library.
-var small = []string{"internal/lazyregexp", "internal/shellword", "internal/sleep"}
+var small = []string{"internal/lazy", "internal/lazyregexp", "internal/shellword", "internal/sleep"}
 
 // layers lists for every package what it may import of the module, besides small. A key that ends
 // in /... holds for the packages below it; the longest key counts.
@@ -121,6 +121,7 @@ var layers = map[string][]string{
 	"internal/apt":         {},
 	"internal/github":      {"internal/appkey"},
 	"internal/job":         {"internal/queue"},
+	"internal/lazy":        {},
 	"internal/lazyregexp":  {},
 	"internal/sleep":       {},
 	"internal/mdsafe":      {},
