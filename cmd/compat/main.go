@@ -6,10 +6,15 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 )
 
 func main() {
+	// Sampling allocations takes a megabyte, and only compat serve has profiles (internal/admin).
+	if len(os.Args) < 2 || os.Args[1] != "serve" {
+		runtime.MemProfileRate = 0
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(
