@@ -11,41 +11,42 @@ import (
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
 
-// Kinds of artifacts.
+// Values of Artifact.Kind.
 const (
 	KindWheel   = unpack.KindWheel
-	KindArchive = unpack.KindArchive // any other archive
-	KindObject  = unpack.KindObject  // a loose file
+	KindArchive = unpack.KindArchive // another archive
+	KindObject  = unpack.KindObject  // a single file
 )
 
-// Artifact is what was read from one wheel, archive or loose file.
+// Artifact is what was read from a wheel, an archive or a single file.
 type Artifact struct {
-	Path   string // as given; a member of an archive as "outer.zip/inner.whl"
-	SHA256 string // of its bytes, hex
+	Path   string // as given; a member of an archive is "outer.zip/inner.whl"
+	SHA256 string // of its bytes, in hex
 	Kind   string // KindWheel, KindArchive or KindObject
-	Format string // unpack.FormatDeb and the others; "" for an object
-	// Depends is what a deb, rpm or conda package declares that it needs: names of packages, and
-	// capabilities in an rpm.
+	Format string // unpack.FormatDeb …; "" for an object
+	// Depends is what a deb, rpm or conda package declares as dependencies: names of packages, and
+	// for an rpm also capabilities.
 	Depends  []string
-	Wheel    *pkgmeta.WheelName // nil for what is not named like a wheel
-	Metadata *pkgmeta.Metadata  // nil where there is none or it could not be read
+	Wheel    *pkgmeta.WheelName // nil if its name is not that of a wheel
+	Metadata *pkgmeta.Metadata  // nil if there is none or it could not be read
 	Objects  []*Object          // ELF files, sorted by path
 	MachO    []*MachObject      // Mach-O files, sorted by path
 	PE       []*PEObject        // PE files, sorted by path
 	UnreadPE []string           // paths of PE files that could not be read
-	// UnreadMachO are paths of Mach-O files of which no slice could be read.
+	// UnreadMachO are paths of Mach-O files without a readable slice.
 	UnreadMachO []string
-	// Startup is what Python sources do about the search for libraries; nil where none was read.
+	// Startup is how Python sources change the search for libraries; nil if none was read.
 	Startup *startup.Sources
-	// Policy is auditwheel's verdict; nil for what is no wheel or not named like one.
+	// Policy is the result of auditwheel's checks; nil if it is not a wheel or not named like one.
 	Policy *wheelpolicy.Policy
-	ABI3   *abi3.Result // abi3audit's verdict; nil for a wheel without an abi3 tag
-	Inside *Inside      // what a wheel declares about its members; nil for other artifacts
-	// Headers: it contains headers of C or C++, so programs may be compiled against it.
+	// The result of abi3audit's checks; nil for a wheel without an abi3 tag.
+	ABI3   *abi3.Result
+	Inside *Inside // what a wheel declares about its members; nil for other artifacts
+	// Headers is set if it contains headers of C or C++, so that programs may be compiled with it.
 	Headers bool
 
-	audit *audit // while it is read
-	conda bool   // it has an index of a conda package
+	audit *audit // set while it is read
+	conda bool   // it contains the index of a conda package
 }
 
 // Binaries is the number of files that are checked, of all formats.
@@ -60,16 +61,16 @@ func (a *Artifact) Tagged(arch string) bool {
 		)
 }
 
-// ForOtherLibc reports whether an object was built for the other libc, and the artifact also has
-// objects for this one: the installer or the program picks one of them.
+// ForOtherLibc reports whether an object was built for another libc than the given one, while
+// the artifact also has objects for this one: the installer or the program selects one of them.
 func (a *Artifact) ForOtherLibc(o *Object, libc string) bool {
 	other := func(x *Object) bool { return x.Musl() != (libc == "musl") && x.namesLibc() }
 	return other(o) &&
 		slices.ContainsFunc(a.Objects, func(x *Object) bool { return x.namesLibc() && !other(x) })
 }
 
-// Libcs lists the libc families that the objects of one architecture were linked with: "glibc",
-// "musl" or both; glibc where no object names one.
+// Libcs returns the libc families that the objects of an architecture were linked with:
+// "glibc", "musl" or both. It is glibc if no object names a libc.
 func (a *Artifact) Libcs(arch string) []string {
 	var glibc, musl bool
 	for _, o := range a.Objects {

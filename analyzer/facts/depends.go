@@ -16,12 +16,12 @@ const condaIndex = "info/index.json"
 
 func isDepends(p string) bool { return p == unpack.DebianControl || p == condaIndex }
 
-// relation matches the name that begins each alternative of a relation: "libc6 (>= 2.36) | libc6.1"
-// has two.
+// relation matches the name at the start of each alternative in a dependency: "libc6 (>= 2.36)
+// | libc6.1" has two.
 var relation = lazyregexp.New(`(?:^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)
 
-// depends reads the names of the packages on which a deb's control file or a conda package's index
-// depends. Recommended packages count: a plug-in may need them.
+// depends returns the names of the packages in the dependencies of a deb's control file or a
+// conda package's index. Recommended packages are included: a plug-in may need them.
 func depends(p string, text []byte) []string {
 	var out []string
 	if p == condaIndex {
@@ -40,7 +40,7 @@ func depends(p string, text []byte) []string {
 		field, value, ok := strings.Cut(string(line), ":")
 		switch {
 		case strings.HasPrefix(field, " ") || strings.HasPrefix(field, "\t"):
-			value = string(line) // folded
+			value = string(line) // a folded line
 		case ok:
 			in = slices.Contains(
 				[]string{"Depends", "Pre-Depends", "Recommends", "Suggests"},
@@ -56,7 +56,7 @@ func depends(p string, text []byte) []string {
 	return out
 }
 
-// systemOnly lists packages whose libraries are in every platform's table.
+// systemOnly lists packages whose libraries are in the table of every platform.
 var systemOnly = []string{
 	"libc6",
 	"libgcc-s1",
@@ -70,8 +70,9 @@ var systemOnly = []string{
 	"adduser",
 }
 
-// Promise reports whether the declared dependencies of a package provide a library: certain by the
-// name of one, perhaps where it has a dependency that may. Both are false for other artifacts.
+// Promise reports whether the declared dependencies of a package provide a library. certain
+// means that the name of a dependency says so; perhaps, that a dependency may contain it. Both
+// are false for artifacts without such dependencies.
 func (a *Artifact) Promise(soname string) (certain, perhaps bool) {
 	stem, _, _ := strings.Cut(strings.ToLower(path.Base(soname)), ".so")
 	for _, d := range a.Depends {
@@ -90,8 +91,9 @@ func (a *Artifact) Promise(soname string) (certain, perhaps bool) {
 // Conda reports whether the artifact is a conda package.
 func (a *Artifact) Conda() bool { return a.Format == unpack.FormatConda || a.conda }
 
-// Packaged reports whether a distribution built the artifact against its own packages, so that the
-// programs that load an object provide the symbols that no library has.
+// Packaged reports whether the artifact is a package of a distribution, which was built with
+// the other packages of the distribution. Symbols without a library are then provided by the
+// program that loads the object.
 func (a *Artifact) Packaged() bool {
 	return a.Format == unpack.FormatDeb || a.Format == unpack.FormatRPM ||
 		a.Conda()

@@ -9,20 +9,20 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// maxConstants bounds how much of an object's constants is looked through for names of libraries,
-// and maxOpened how many are kept.
+// maxConstants limits how many bytes of an object's constants are searched for names of
+// libraries, maxOpened how many names are returned.
 const (
 	maxConstants = 8 << 20
 	maxOpened    = 64
 )
 
-// soName is a string that stands alone among the constants and looks like what is given to dlopen.
+// soName matches a complete string constant that looks like an argument of dlopen.
 var soName = lazyregexp.New(`^lib[A-Za-z0-9_+.-]{1,100}\.so(\.[0-9]+){0,4}$`)
 
 var dotSO = []byte(".so")
 
-// readOpened lists the names of libraries among the constants of an object that calls dlopen,
-// sorted. It goes by the section .rodata.
+// readOpened returns the sorted names of libraries among the constants (section .rodata) of an
+// object that calls dlopen.
 func readOpened(o *elfobj.Object, r io.ReaderAt) []string {
 	if !o.Imports.Any(func(name string) bool { return name == "dlopen" || name == "dlmopen" }) {
 		return nil

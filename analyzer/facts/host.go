@@ -7,24 +7,25 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Host is the kind of program that loads an object. It provides symbols for which the object names
-// no library.
+// Host is the kind of program that loads an object. It provides symbols that no needed library
+// defines.
 type Host string
 
 const (
-	HostNone    Host = ""        // a library that others link against, or a program
-	HostPython  Host = "python"  // an extension module, or anything in a wheel
+	HostNone    Host = ""        // a library that other objects link, or a program
+	HostPython  Host = "python"  // an extension module, or any object in a wheel
 	HostNode    Host = "node"    // an addon of Node.js, which exports Node-API, libuv, V8 and OpenSSL
 	HostJava    Host = "java"    // a library with native methods
-	HostUnknown Host = "plug-in" // of an unknown program
+	HostUnknown Host = "plug-in" // loaded by an unknown program
 )
 
-// libraryFolder matches a library where the programs of a distribution look for one.
+// libraryFolder matches a library in a folder that loaders search.
 var libraryFolder = lazyregexp.New(
 	`^(usr/(local/)?)?(lib|lib32|lib64|libx32)/([a-z0-9_]+-linux-(gnu|musl)[a-z0-9]*/)?[^/]+$`,
 )
 
-// hostOf guesses the host of an object from its name and from the entry points that it exports.
+// hostOf determines the host of an object from its name and from the entry points that it
+// exports.
 func hostOf(o *Object) Host {
 	switch {
 	case o.Interp != "" && o.SONAME == "":
@@ -51,8 +52,8 @@ func exports(o *Object, prefixes ...string) bool {
 	})
 }
 
-// loaded lists the libraries that every build of a host has loaded: their symbols resolve in an
-// object that does not list them.
+// loaded lists the libraries that every build of a host loads: objects can use their symbols
+// without listing them in DT_NEEDED.
 var loaded = map[Host][]string{
 	HostPython: {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libutil.so.1"},
 	HostNode: {
@@ -68,14 +69,14 @@ var loaded = map[Host][]string{
 		"libm.so.6",
 		"libdl.so.2",
 		"libpthread.so.0",
-	}, // of libjvm.so, which java loads with RTLD_GLOBAL
+	}, // DT_NEEDED of libjvm.so, which java loads with RTLD_GLOBAL
 	HostNone: {
 		"libc.so.6",
-	}, // of every dynamic program
+	}, // DT_NEEDED of every dynamic program
 }
 
-// exported lists prefixes of the names that a host exports itself. Node.js exports libuv and
-// OpenSSL on purpose (its doc/api/addons.md).
+// exported lists prefixes of the symbols that a host itself exports. Node.js exports libuv and
+// OpenSSL intentionally (doc/api/addons.md).
 var exported = map[Host][]string{
 	HostPython: {"Py", "_Py"},
 	HostNode: {
@@ -127,8 +128,8 @@ var exported = map[Host][]string{
 	HostJava: {"JVM_", "JNI_", "jio_", "JNU_", "jdk_"},
 }
 
-// Brings reports whether the host exports a symbol.
-func (h Host) Brings(symbol string) bool {
+// Exports reports whether the host itself exports a symbol.
+func (h Host) Exports(symbol string) bool {
 	return slices.ContainsFunc(
 		exported[h],
 		func(p string) bool { return strings.HasPrefix(symbol, p) },
@@ -141,6 +142,6 @@ var cpp = lazyregexp.New(`^_Z(T[VIS])?NK?(2v8|4node|5cppgc)`)
 // Changes reports whether only some releases of the host export a symbol.
 func (h Host) Changes(symbol string) bool { return h == HostNode && cpp.MatchString(symbol) }
 
-// Loaded lists the SONAMEs of the libraries that every build of the host has loaded; nil for a host
-// of which that is not known.
+// Loaded returns the SONAMEs of the libraries that every build of the host loads, or nil if
+// they are not known.
 func (h Host) Loaded() []string { return loaded[h] }

@@ -57,8 +57,8 @@ func (p *prepared) machO(f *unpack.File) {
 	}
 }
 
-// machO adds a Mach-O file to an artifact. Slices that could not be read are unread or skipped,
-// the others count.
+// machO adds a Mach-O file to an artifact. Slices that could not be read are unread or skipped;
+// the others are used.
 func (r *Set) machO(a *Artifact, inside, at string, p *prepared) {
 	if a.audit != nil {
 		a.audit.members.object(inside, p)

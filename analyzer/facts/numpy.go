@@ -7,27 +7,27 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// NumPyBuild is the NumPy that a module was built against, as far as its strings show. No symbol
-// shows it, because the C API is a table that the module fetches at import.
+// NumPyBuild is the NumPy version that a module was built with, according to its string
+// constants. There are no symbols for the C API: it is a table that the module imports.
 type NumPyBuild string
 
 const (
-	NumPyUnknown NumPyBuild = "" // it does not use the C API, or in a way that works with both
-	// fetches the table from numpy.core._multiarray_umath only: fails at import with NumPy 2
+	NumPyUnknown NumPyBuild = "" // does not use the C API, or works with both versions
+	// Imports the table only from numpy.core._multiarray_umath, which fails with NumPy 2.
 	NumPy1 NumPyBuild = "1"
-	NumPy2 NumPyBuild = "2" // knows numpy._core too: works with both
+	NumPy2 NumPyBuild = "2" // can import numpy._core too, and works with both versions
 )
 
-// The names under which a module imports the table
+// Module names from which the table is imported
 // (numpy/core/code_generators/generate_numpy_api.py, import_array).
 var (
-	numpyAny = []byte("numpy.") // both begin so
+	numpyAny = []byte("numpy.") // prefix of both
 	numpyOld = []byte("core._multiarray_umath")
 	numpyNew = []byte("_core")
 )
 
-// readNumPyBuild looks for the names in the constants of a module, or in all of it where it has no
-// section headers.
+// readNumPyBuild searches the names in the constants of a module, or in the whole file if it
+// has no section headers.
 func readNumPyBuild(o *elfobj.Object, r io.ReaderAt, size int64) NumPyBuild {
 	found := map[NumPyBuild]bool{}
 	scan := func(off, size int64) {

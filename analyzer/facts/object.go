@@ -12,18 +12,19 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Object is one ELF file of an artifact.
+// Object is an ELF file of an artifact.
 type Object struct {
-	Path string // inside the artifact
+	Path string // path in the artifact
 	*elfobj.Object
 	GPU   gpu.Archs
 	NumPy NumPyBuild
-	Opens []string     // names of libraries among its constants that it may pass to dlopen, sorted
-	ABI   *abi.Library // of a public library, if Options.ABI asked for it; else nil
+	// Sorted names of libraries among its constants that it may pass to dlopen.
+	Opens []string
+	ABI   *abi.Library // for a public library, if Options.ABI is set; otherwise nil
 
 	module bool   // see Extension
 	host   Host   // see Host
-	inside bool   // of a package: not where programs look for libraries
+	inside bool   // in a package, but not in a folder that loaders search
 	stem   string // the path without the parts that differ between variants
 }
 
@@ -31,7 +32,7 @@ var extensionSuffix = lazyregexp.New(`\.(cpython-[0-9a-z]+|abi3|pypy[0-9a-z_]+)[
 
 var variant = lazyregexp.New(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
 
-// newObject computes once what rules need of an object again and again.
+// newObject computes values that rules need repeatedly.
 func newObject(path, format string, o *elfobj.Object) *Object {
 	x := &Object{Path: path, Object: o,
 		module: extensionSuffix.MatchString(path) ||
@@ -44,9 +45,9 @@ func newObject(path, format string, o *elfobj.Object) *Object {
 	return x
 }
 
-// Public reports whether programs may link against the object: a lib*.so with a SONAME that is no
-// module of an interpreter, no copy of another project's library in a wheel's X.libs, and that a
-// distribution's package installs where programs look for libraries.
+// Public reports whether programs may link with the object: a lib*.so with a SONAME that is not
+// a module of an interpreter and not a bundled library in the X.libs folder of a wheel, and in
+// a package of a distribution is in a folder that loaders search.
 func (o *Object) Public() bool {
 	base := path.Base(o.Path)
 	return o.SONAME != "" && strings.HasPrefix(base, "lib") && o.host != HostPython &&
@@ -59,17 +60,18 @@ func (o *Object) Public() bool {
 // Extension reports whether the object is a module that Python imports.
 func (o *Object) Extension() bool { return o.module }
 
-// Host is the kind of program that loads the object, as far as the object itself shows.
+// Host returns the kind of program that loads the object.
 func (o *Object) Host() Host { return o.host }
 
-// Stem is the path without versions and names of GPU stacks: equal for the variants of one object.
+// Stem returns the path without versions and names of GPU stacks: it is equal for variants of
+// an object.
 func (o *Object) Stem() string { return o.stem }
 
-// muslModule matches the file name of a module for a Python that was built on musl.
+// muslModule matches the file name of a module for a Python built with musl.
 var muslModule = lazyregexp.New(`-linux-musl[a-z0-9]*\.so$`)
 
-// Musl reports whether the object was linked with musl: by the libc that it needs or, where it
-// names none, by its file name.
+// Musl reports whether the object was linked with musl, according to the libc in DT_NEEDED or,
+// without one, the file name.
 func (o *Object) Musl() bool {
 	if muslModule.MatchString(o.Path) && !slices.Contains(o.Needed, "libc.so.6") {
 		return true
@@ -80,5 +82,5 @@ func (o *Object) Musl() bool {
 	)
 }
 
-// namesLibc reports whether the object names the libc it was linked with.
+// namesLibc reports whether it is known with which libc the object was linked.
 func (o *Object) namesLibc() bool { return o.Musl() || slices.Contains(o.Needed, "libc.so.6") }

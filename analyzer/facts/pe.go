@@ -13,10 +13,10 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// PEObject is one PE file of an artifact: a DLL, a module or a program of Windows.
+// PEObject is a PE file of an artifact: a DLL, an extension module or a program for Windows.
 type PEObject struct {
-	Path      string // inside the artifact
-	Installed string // from site-packages: "../../Scripts/x.exe"
+	Path      string // path in the artifact
+	Installed string // path relative to site-packages: "../../Scripts/x.exe"
 	*peobj.Object
 }
 
@@ -30,12 +30,13 @@ var (
 	windowsTag  = lazyregexp.New(`(?i)win(32|_amd64|_arm64|_arm32|_ia64)`)
 )
 
-// maxSource bounds the Python sources that are read, in bytes. An __init__.py is far smaller.
+// maxSource limits the size of Python sources that are read, in bytes. An __init__.py is far
+// smaller.
 const maxSource = 1 << 20
 
-// wantsPE selects PE files, and the Python sources that may change what is found: of wheels for
-// Windows and of conda packages all, of wheels for macOS those that are run when a package is
-// imported. On macOS nothing but loading a library first has an effect.
+// wantsPE selects PE files, and Python sources that may affect the search for libraries: all
+// sources in wheels for Windows and in conda packages, and in wheels for macOS those that run
+// when a package is imported. On macOS only preloading a library has an effect.
 func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	if isPE(head) {
 		return pkg.Kind == KindObject || windowsFile.MatchString(p)
@@ -52,7 +53,7 @@ func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
 
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
 
-// readSource keeps a Python source that matters.
+// readSource stores the content of a Python source if it matters.
 func (p *prepared) readSource(f *unpack.File) {
 	p.source = []byte{}
 	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxSource)))
@@ -80,7 +81,7 @@ func (p *prepared) readPE(f *unpack.File) {
 	}
 }
 
-// pe adds a PE file. One in a wheel that is for other systems only is skipped.
+// pe adds a PE file. It is skipped in a wheel that is only for other systems.
 func (r *Set) pe(a *Artifact, f *unpack.File, p *prepared, at string) {
 	if a.Wheel != nil && !a.forWindows() {
 		r.Skipped = append(r.Skipped, Unread{at, "PE, but the wheel is not for Windows"})
@@ -100,7 +101,7 @@ func (r *Set) pe(a *Artifact, f *unpack.File, p *prepared, at string) {
 	a.PE = append(a.PE, &PEObject{Path: f.Path, Installed: installed(f.Path), Object: p.pe})
 }
 
-// forWindows reports whether a tag of the wheel is for Windows, or for every system.
+// forWindows reports whether a tag of the wheel is for Windows or for any system.
 func (a *Artifact) forWindows() bool {
 	for _, t := range a.Wheel.Tags {
 		if t.Platform == "any" || windowsTag.MatchString(t.Platform) {
@@ -117,18 +118,18 @@ func (a *Artifact) startup() *startup.Sources {
 	return a.Startup
 }
 
-// finishPE sorts what was read in any order.
+// finishPE sorts the files, which are read in any order.
 func (a *Artifact) finishPE() {
 	slices.SortFunc(a.PE, func(a, b *PEObject) int { return strings.Compare(a.Path, b.Path) })
 }
 
 const condaSite = "Lib/site-packages/"
 
-// scheme is the folder of a wheel's data that is installed elsewhere (PEP 427).
+// scheme matches folders of a wheel's data that are installed elsewhere (PEP 427).
 var scheme = lazyregexp.New(`^[^/]+\.data/(purelib|platlib|data|scripts|headers)/(.*)$`)
 
-// installed is where a member of a wheel or of a conda package for Windows is installed, from
-// site-packages.
+// installed returns where a member of a wheel or of a conda package for Windows is installed,
+// relative to site-packages.
 func installed(p string) string {
 	if rest, ok := strings.CutPrefix(p, condaSite); ok {
 		return rest

@@ -18,40 +18,40 @@ import (
 )
 
 const (
-	// METADATA: the longest on the public index carry a README of some 100 KB
+	// METADATA: the longest on the public index contain a README of about 100 KB
 	maxMetadata = 4 << 20
-	maxRecord   = 64 << 20 // RECORD: the longest have some 20,000 rows, 3 MB
+	maxRecord   = 64 << 20 // RECORD: the longest have about 20,000 rows, 3 MB
 )
 
-// prepared is what was read from one file alone; see unpack.Options.Prepare.
+// prepared is the result of reading one file; see unpack.Options.Prepare.
 type prepared struct {
-	metadata, record, wheelFile, depends bool // text of that kind
+	metadata, record, wheelFile, depends bool // it is a text of that kind
 	text                                 []byte
 
-	foreign string // of another system, and why it is not judged
-	script  bool   // a linker script
-	err     error  // it could not be read
+	foreign string // why a file of another system is skipped
+	script  bool   // it is a linker script
+	err     error  // why it could not be read
 
-	macho   *machoobj.File // nil for another format
-	machErr bool           // err says why a Mach-O file could not be read
+	macho   *machoobj.File // nil for other formats
+	machErr bool           // err is the error of a Mach-O file
 
-	elf        *elfobj.Object // nil where it could not be read
-	object     *Object        // nil: not judged, because of skip
+	elf        *elfobj.Object // nil if it could not be read
+	object     *Object        // nil if it is skipped
 	skip       string
 	gpuErr     error
-	unreadable bool          // to auditwheel
-	listed     bool          // an ELF file of a wheel, readable or not, which RECORD has to list
-	size       int64         // of it
-	digest     string        // of it, as RECORD writes it; "" where it was not computed
-	symbols    []abi3.Symbol // of an extension in a wheel for the stable ABI
+	unreadable bool          // auditwheel cannot read it
+	listed     bool          // an ELF file of a wheel, readable or not, which RECORD must list
+	size       int64         // its size
+	digest     string        // its digest in the format of RECORD; "" if it was not computed
+	symbols    []abi3.Symbol // symbols of an extension in a wheel for the stable ABI
 
-	pe     *peobj.Object // of a PE file, else nil
-	peErr  error         // a PE file could not be read
-	source []byte        // of a Python source that may change the search for DLLs
+	pe     *peobj.Object // nil for other formats
+	peErr  error         // why a PE file could not be read
+	source []byte        // content of a Python source that may affect the search for DLLs
 }
 
-// prepare reads a file, and adds an object's symbols to names. It is called from several goroutines
-// and uses nothing but its arguments.
+// prepare reads a file, and adds the symbols of an object to names. It is called concurrently
+// and uses only its arguments.
 func prepare(f *unpack.File, names *elfobj.Names) *prepared {
 	p := &prepared{}
 	wheel := f.Package.Kind == unpack.KindWheel
@@ -76,8 +76,8 @@ func prepare(f *unpack.File, names *elfobj.Names) *prepared {
 	return p
 }
 
-// readABI reads the ABI of a library. Where more than the dynamic symbols cannot be read, Problems
-// says why.
+// readABI reads the ABI of a library. If only the dynamic symbols can be read, Problems has the
+// reason.
 func readABI(f *unpack.File, o *elfobj.Object) *abi.Library {
 	l, err := abi.Read(abi.File{Name: f.Path, Content: f.Content, Size: f.Size})
 	if err != nil {
@@ -87,7 +87,7 @@ func readABI(f *unpack.File, o *elfobj.Object) *abi.Library {
 	return l
 }
 
-// read reads a text of at most limit bytes; whole: a longer one is an error.
+// read reads a text of at most limit bytes. If whole is set, a longer one is an error.
 func (p *prepared) read(f *unpack.File, limit int64, whole bool) {
 	if whole && f.Size > limit {
 		p.err = fmt.Errorf("%s is too long", path.Base(f.Path))
@@ -132,12 +132,12 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 	if f.Package.Kind == unpack.KindWheel && strings.HasSuffix(f.Path, ".so") &&
 		strings.Contains(path.Base(f.Package.Path), "abi3") {
 		static, err := elfobj.StaticSymbols(f.Content, f.Size, abi3.Prefixes...)
-		if err != nil { // .symtab only adds what the loader never looks at
+		if err != nil { // .symtab only adds symbols that the loader does not use
 			static = nil
 		}
 		p.symbols = abi3.Of(p.elf, static)
 	}
-	if p.skip = notJudged(p.elf); p.skip != "" {
+	if p.skip = skipReason(p.elf); p.skip != "" {
 		return
 	}
 	p.object = newObject(f.Path, f.Package.Format, p.elf)
@@ -146,5 +146,5 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 	if p.object.Extension() {
 		p.object.NumPy = readNumPyBuild(p.elf, f.Content, f.Size)
 	}
-	p.elf.Sections = nil // hints for what was read above; big objects have thousands
+	p.elf.Sections = nil // no longer needed; large objects have thousands
 }

@@ -17,26 +17,28 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Input is a file to read. Content must stay readable while its facts are in use.
+// Input is a file to read. Content must stay readable while the Set is in use.
 type Input struct {
-	Name    string // as the user named it: shown, never opened
+	Name    string // as the user named it; displayed, never opened
 	Content io.ReaderAt
-	Size    int64  // bytes
-	SHA256  string // hex, where it is known; "": it is computed
+	Size    int64  // in bytes
+	SHA256  string // in hex if it is known; "" if it has to be computed
 }
 
-// Options bound and observe reading. The zero value has the default limits of unpack.
+// Options are limits and callbacks for reading. The zero value has the default limits of
+// unpack.
 type Options struct {
 	Limits unpack.Limits
-	// Scratch keeps what is too large for memory; nil: everything is in memory.
+	// Scratch stores content that is too large for memory; nil stores everything in memory.
 	Scratch  func(size int64) (unpack.Scratch, error)
-	Progress func(text string) // called with what is being read; nil: not called
-	// ABI: the ABI of public libraries is read, with types where there is debug information.
+	Progress func(text string) // called with what is being read; may be nil
+	// ABI makes Read read the ABI of public libraries, including types if there is debug
+	// information.
 	ABI bool
 }
 
-// Unread is a file that should have been read and could not be, or one that was skipped because
-// compat does not check its kind.
+// Unread is a file that could not be read, or one that was skipped because compat does not
+// check such files.
 type Unread struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
@@ -45,19 +47,19 @@ type Unread struct {
 // Set is what was read from a list of inputs.
 type Set struct {
 	Artifacts []*Artifact
-	Unread    []Unread // damaged or over a limit: the verdict is at best unchecked
-	Skipped   []Unread // of a kind that compat does not check
+	Unread    []Unread // damaged or over a limit: the verdict can only be unchecked
+	Skipped   []Unread // files that compat does not check
 }
 
 var libraryName = lazyregexp.New(`\.(so(\.[0-9]+[a-z]?)*|dylib|pyd|dll|node)$`)
 
-// sharedName matches what a library is called on Linux and not on systems whose files are skipped.
+// sharedName matches names of Linux libraries, which the systems of skipped files do not use.
 var sharedName = lazyregexp.New(`\.so(\.[0-9.]+[a-z]?)?$`)
 
 // headerName matches headers of C, C++ and CUDA.
 var headerName = lazyregexp.New(`\.(h|hh|hpp|hxx|cuh)$`)
 
-// want selects what is read: objects by content or by name, and the metadata of packages.
+// want selects the files to read: objects by content or name, and the metadata of packages.
 func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	return isBinary(head) || libraryName.MatchString(p) ||
 		wantsPE(pkg, p, size, head) ||
@@ -67,7 +69,7 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 		isDepends(p)
 }
 
-// skim lists the machine code of an object, which is never read.
+// skim returns the machine code of an object, which is not read.
 func skim(head []byte, _ int64) []unpack.Range {
 	code := elfobj.Code(head)
 	if isPE(head) {
@@ -85,8 +87,8 @@ func isMetadata(p string) bool {
 	return file == "METADATA" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
 }
 
-// Read reads inputs, and adds the names of all symbols to names. It returns an error when ctx ends
-// or an input itself cannot be read; damage inside an input is listed in Set.Unread.
+// Read reads inputs, and adds the names of all symbols to names. It returns an error if ctx
+// ends or an input cannot be read; damage in an input is listed in Set.Unread.
 func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (*Set, error) {
 	prepare := func(f *unpack.File) any {
 		p := prepare(f, names)
@@ -146,8 +148,8 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 	return r, nil
 }
 
-// packages completes the artifacts that Walk found. An archive without binaries of its own is no
-// artifact, unless it was given itself and contains no other.
+// packages completes the artifacts that Walk found. An archive without binaries is not an
+// artifact, unless it is an input and contains no other artifact.
 func (r *Set) packages(
 	packages []*unpack.Package,
 	byPackage map[*unpack.Package]*Artifact,
@@ -197,8 +199,8 @@ func (r *Set) packages(
 	}
 }
 
-// metadata reads a wheel's METADATA. A requirement that cannot be parsed is listed in Unread,
-// because the answer may depend on it.
+// metadata reads the METADATA of a wheel. A requirement that cannot be parsed is listed in
+// Unread, because results may depend on it.
 func (r *Set) metadata(facts *Artifact, p *prepared, at string) {
 	err := p.err
 	if err == nil {
@@ -213,7 +215,7 @@ func (r *Set) metadata(facts *Artifact, p *prepared, at string) {
 	}
 }
 
-// file adds what prepare read from a file.
+// file adds the result of prepare for a file.
 func (r *Set) file(facts *Artifact, f *unpack.File) error {
 	p := f.Prepared.(*prepared)
 	at := f.Path

@@ -12,35 +12,36 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// Inside compares what a wheel declares about its members with the members that it has.
+// Inside compares the declarations of a wheel about its members with the members.
 type Inside struct {
-	DistInfo    []string       // names of its *.dist-info folders, sorted
-	WheelFile   *pkgmeta.Wheel // WHEEL; nil where there is none or it could not be read
-	WheelError  string         // why WHEEL could not be read
-	NoRecord    bool           // there is one dist-info folder, and no RECORD in it
-	RecordError string         // why RECORD could not be read to its end
+	DistInfo []string // names of its *.dist-info folders, sorted
+	// Content of WHEEL; nil if there is none or it could not be read.
+	WheelFile   *pkgmeta.Wheel
+	WheelError  string // why WHEEL could not be read
+	NoRecord    bool   // there is a dist-info folder without RECORD
+	RecordError string // why RECORD could not be read completely
 
-	Missing  []string // rows of RECORD that name no member, in its order; at most maxNames of them
-	Lacks    int      // how many there are
-	Unlisted []string // binaries that RECORD does not name, sorted
-	Changed  []string // binaries of another size or digest than RECORD says, sorted
+	Missing  []string // rows of RECORD without a member, in order; at most maxNames
+	Lacks    int      // number of such rows
+	Unlisted []string // binaries that RECORD does not list, sorted
+	Changed  []string // binaries whose size or digest differs from RECORD, sorted
 }
 
-// maxDigest is the size of the largest object whose digest is compared; larger ones are compared by
-// size. The archive's own checksums are verified for all, and a digest of everything would cost a
-// fifth of the time that unpacking takes.
+// maxDigest is the maximum size in bytes of an object whose digest is compared; for larger ones
+// only the size is. The archive's checksums are always verified, and hashing everything would
+// take a fifth of the time of unpacking.
 const maxDigest = 4 << 20
 
-// maxNames bounds the names that are kept of a list that can be long.
+// maxNames limits the length of lists of names.
 const maxNames = 100
 
-// members gathers, while a wheel is read, what finish needs for Inside.
+// members collects what inside needs while a wheel is read.
 type members struct {
 	wheel  []byte               // WHEEL
 	listed map[string]*prepared // binaries
 }
 
-// isWheelFile reports whether a member is WHEEL.
+// isWheelFile reports whether a member is the WHEEL file.
 func isWheelFile(p string) bool {
 	dir, file := path.Split(p)
 	return file == "WHEEL" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
@@ -54,7 +55,7 @@ func (m *members) object(path string, p *prepared) {
 	m.listed[path] = &prepared{size: p.size, digest: p.digest}
 }
 
-// isBinary reports whether the first bytes are those of a file that compat checks.
+// isBinary reports whether a file starts like an ELF or Mach-O file.
 func isBinary(head []byte) bool {
 	return strings.HasPrefix(string(head), "\x7fELF") || machoobj.Is(head)
 }
@@ -65,7 +66,7 @@ func digested(p *unpack.Package, size int64, head []byte) bool {
 		(isBinary(head) || isPE(head))
 }
 
-// digest is the hash that RECORD should have for a file; "" for a large one.
+// digest returns the hash of a file in the format of RECORD, "" for a large file.
 func digest(f *unpack.File) string {
 	sum, err := hex.DecodeString(f.SHA256)
 	if err != nil || len(sum) == 0 {
@@ -96,9 +97,10 @@ func (a *audit) inside() *Inside {
 		in.NoRecord = len(in.DistInfo) == 1 && !have[in.DistInfo[0]+"/RECORD"]
 		return in
 	}
-	listed := map[string]bool{} // of the binaries
+	listed := map[string]bool{} // the listed binaries
 	err := pkgmeta.ParseRecord(a.Record, func(r pkgmeta.RecordRow) bool {
-		if !have[r.Path] { // some build backends on Windows write its separator, which pip accepts
+		// Some build backends on Windows write its path separator, which pip accepts.
+		if !have[r.Path] {
 			r.Path = strings.ReplaceAll(r.Path, `\`, "/")
 		}
 		p := path.Clean(r.Path)

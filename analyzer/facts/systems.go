@@ -9,15 +9,15 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// foreign maps the first bytes of binaries of other systems to the reason they are skipped.
+// foreign maps the first bytes of binaries of other systems to the reason why they are skipped.
 var foreign = map[string]string{
 	"\xbe\xba\xfe\xca": "Mach-O, not checked",
 	"\x01\xf7\x00":     "XCOFF of AIX, not checked",
 	"\x01\xdf\x00":     "XCOFF of AIX, not checked",
 }
 
-// notJudged returns why an ELF file is not one that a Linux loader loads; "" where it is one.
-func notJudged(o *elfobj.Object) string {
+// skipReason returns why an ELF file is not for a Linux loader, or "" if it is.
+func skipReason(o *elfobj.Object) string {
 	switch {
 	case o.OSABI != 0 && o.OSABI != 3:
 		return fmt.Sprintf("ELF for another system (EI_OSABI %d), not checked", o.OSABI)
@@ -35,8 +35,9 @@ func notJudged(o *elfobj.Object) string {
 	return ""
 }
 
-// android reports whether a library is for Android's loader. Android's libc has version nodes of
-// its own, and unlike musl has libm, libdl and liblog as separate files without a number.
+// android reports whether a library is for Android's loader. Android's libc has its own
+// versions, and unlike musl has libm, libdl and liblog as separate files without a version
+// number.
 func android(o *elfobj.Object) bool {
 	for _, n := range o.VersionNeeds {
 		if n.Library == "libc.so" &&
@@ -55,12 +56,12 @@ func android(o *elfobj.Object) bool {
 		})
 }
 
-// numberedLibc matches libc and libm by their numbers, which are 6 on Linux (6.1 on some machines),
-// 1 and 2 on Solaris, 7 and 5 on FreeBSD, two numbers on OpenBSD.
+// numberedLibc matches libc and libm with their numbers: 6 on Linux (6.1 on some machines), 1
+// and 2 on Solaris, 7 and 5 on FreeBSD, two numbers on OpenBSD.
 var numberedLibc = lazyregexp.New(`^lib[cm]\.so\.[0-9.]+$`)
 
-// otherLibc is the C library of another system that an object needs, "" for none. EI_OSABI alone is
-// not reliable.
+// otherLibc returns the C library of another system that an object needs, or "". EI_OSABI alone
+// is not reliable.
 func otherLibc(o *elfobj.Object) string {
 	for _, n := range o.Needed {
 		if numberedLibc.MatchString(n) && !strings.HasSuffix(n, ".so.6") &&

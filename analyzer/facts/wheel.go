@@ -11,12 +11,12 @@ import (
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
 
-// audit gathers what auditwheel and abi3audit look at while a wheel is read: every ELF file, also
-// those that compat itself does not check.
+// audit collects what auditwheel and abi3audit check while a wheel is read: every ELF file,
+// including those that compat does not check.
 type audit struct {
 	wheelpolicy.Wheel
 	members
-	tag     string // of the stable ABI, "" where the wheel has none
+	tag     string // tag of the stable ABI, "" if the wheel has none
 	minor   int
 	symbols []abi3.Symbol
 }
@@ -54,7 +54,7 @@ func (a *audit) record(path string, p *prepared) {
 	}
 }
 
-// object adds an ELF file as elfobj read it, or the error.
+// object adds an ELF file or the error of reading it.
 func (a *audit) object(path string, p *prepared) {
 	if a == nil {
 		return
@@ -92,7 +92,7 @@ func (a *audit) lacksMetadata() bool {
 	return info
 }
 
-// finish computes the verdicts of auditwheel and abi3audit, and releases what was gathered for
+// finish computes the results of auditwheel and abi3audit, and frees the data collected for
 // them.
 func (f *Artifact) finish(problems []unpack.Problem) {
 	a := f.audit

@@ -13,53 +13,55 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Policies say what a change of the ABI counts that breaks programs.
+// Policies for ABI changes that break programs.
 const (
-	// PolicyDefault is PolicyPatch against a release and PolicyWarn against anything else; a note
-	// in a wheel, whose libraries are rarely linked against from outside.
+	// PolicyDefault is PolicyPatch if compared with a release and PolicyWarn otherwise. In a wheel,
+	// whose libraries are rarely linked from outside, changes are notes.
 	PolicyDefault = ""
-	PolicyNone    = "none"           // libraries are not compared
-	PolicyWarn    = "warn"           // a warning
-	PolicyPatch   = "break-on-patch" // an error, unless the major version is a new one
-	PolicyAlways  = "break-always"   // an error
+	PolicyNone    = "none" // libraries are not compared
+	PolicyWarn    = "warn" // changes are warnings
+	// Changes are errors unless the major version is higher.
+	PolicyPatch  = "break-on-patch"
+	PolicyAlways = "break-always" // changes are errors
 )
 
-// ABI says how libraries are compared with earlier builds. The zero value compares all that is
-// exported, with PolicyDefault.
+// ABI contains the settings for comparing libraries with earlier builds. The zero value
+// compares all exports, with PolicyDefault.
 type ABI struct {
 	Policy  string
-	Version string   // of what is checked; "": that of each artifact
-	Headers []string // globs of public headers; types that are defined elsewhere are private
-	Private []string // patterns of symbols, versions and types that are not for programs
-	// SkipBase: they are not compared with the base, only with other earlier builds.
+	Version string // version of the new build; "": that of each artifact
+	// Globs of public headers; types that are declared elsewhere are private.
+	Headers []string
+	Private []string // patterns of symbols, versions and types that are private
+	// SkipBase is set if libraries are only compared with other earlier builds than the base.
 	SkipBase bool
-	// Suppress are the contents of .abignore files.
+	// Suppress contains the contents of .abignore files.
 	Suppress [][]byte
 }
 
-// Earlier is a build that programs may have been linked against.
+// Earlier is an earlier build that programs may have been linked with.
 type Earlier struct {
-	Name      string // as people call it: a branch, a tag, or the path of a baseline
+	Name      string // a branch, a tag, or the path of a baseline
 	Version   string // "": that of each artifact
 	Release   bool   // it was published
 	Artifacts []*facts.Artifact
-	Library   *abi.Library // a baseline; then there are no Artifacts
+	Library   *abi.Library // a baseline, instead of Artifacts
 }
 
-// Compared is a library of an artifact, compared with an earlier build of it.
+// Compared is the comparison of a library with an earlier build.
 type Compared struct {
 	Earlier  *Earlier
 	Artifact *facts.Artifact
-	Path     string // of the library; of a removed one its earlier path
+	Path     string // path of the library; the earlier path if it was removed
 	Result   *abi.Result
-	Old, New string // versions; "" unknown
-	// Suppressed is how many changes the configuration hides.
+	Old, New string // versions; "" if unknown
+	// Suppressed is the number of changes that the configuration hides.
 	Suppressed int
 
 	session *Session
 }
 
-// Users lists the other objects of the run that import a symbol of the library.
+// Users returns the other checked objects that import a symbol of the library.
 func (c *Compared) Users(symbol string) []string {
 	var out []string
 	for _, a := range c.session.artifacts {
@@ -78,8 +80,8 @@ func (c *Compared) Users(symbol string) []string {
 	return out
 }
 
-// Major tells whether the version is one that may break programs: a higher major version, or a
-// higher minor one before 1.0. known is false where one of the versions is not known.
+// Major reports whether the new version may break programs: a higher major version, or a higher
+// minor version before 1.0. known is false if a version is not known.
 func (c *Compared) Major() (major, known bool) {
 	old, new := numbers(c.Old), numbers(c.New)
 	if old == nil || new == nil {
@@ -91,8 +93,8 @@ func (c *Compared) Major() (major, known bool) {
 	return new[0] > old[0] || old[0] == 0 && new[0] == 0 && new[1] > old[1], true
 }
 
-// Next is the version that may break programs, after the earlier one; "" where the new one may
-// already, or where no version is known.
+// Next returns the version after the earlier one that may break programs, or "" if the new
+// version may break programs or a version is not known.
 func (c *Compared) Next() string {
 	if major, _ := c.Major(); major {
 		return ""
@@ -109,8 +111,8 @@ func (c *Compared) Next() string {
 
 var release = lazyregexp.New(`^v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?`)
 
-// numbers are the first numbers of a version: 1, 4, 0 of v1.4.0rc1. A Debian epoch and a prefix of
-// a tag (libfoo-1.4) are left out.
+// numbers returns the first numbers of a version: 1, 4, 0 for v1.4.0rc1. It ignores a Debian
+// epoch and a prefix of a tag (libfoo-1.4).
 func numbers(version string) []int {
 	if i := strings.IndexByte(version, ':'); i >= 0 {
 		version = version[i+1:]
@@ -136,7 +138,8 @@ func numbers(version string) []int {
 	return out
 }
 
-// compare compares the libraries of the session's artifacts with those of earlier builds.
+// compare compares the libraries of the session's artifacts with those of earlier builds. It
+// returns notes.
 func (s *Session) compare(earlier []*Earlier) []string {
 	o := s.judge.options.ABI
 	if o.Policy == PolicyNone {
@@ -192,7 +195,7 @@ func (s *Session) compare(earlier []*Earlier) []string {
 	return notes
 }
 
-// provided tells what the libraries provide that a new library needs, as far as the run has them.
+// provided returns which symbols the checked libraries provide that a new library needs.
 func (s *Session) provided(new *abi.Library) abi.Options {
 	return abi.Options{Provides: func(name, version string) bool {
 		for _, a := range s.artifacts {
@@ -212,7 +215,7 @@ func (s *Session) provided(new *abi.Library) abi.Options {
 	}}
 }
 
-// pairing is a library with its earlier build. New is nil for one that was removed.
+// pairing is a library and its earlier build. New is nil for a removed library.
 type pairing struct {
 	abi.Pairing
 	artifact, before *facts.Artifact
@@ -224,10 +227,10 @@ type located struct {
 	artifact *facts.Artifact
 }
 
-// pairs pairs the libraries of earlier artifacts with those of the artifacts here. First those of
-// artifacts with the same name, apart from its version, are paired, then those that are left. A
-// wheel for another Python or platform is another artifact, and one that is missing here is no
-// removal of its libraries: the run may build less.
+// pairs pairs the libraries of earlier artifacts with current ones: first those of artifacts
+// with the same name except for the version, then the others. A wheel for another Python or
+// platform is another artifact. If an artifact is missing, its libraries do not count as
+// removed, because a run may build only some artifacts.
 func (s *Session) pairs(e *Earlier) []pairing {
 	if e.Library != nil {
 		return s.described(e.Library)
@@ -261,7 +264,7 @@ func (s *Session) pairs(e *Earlier) []pairing {
 	paired, gone, left := pairLocated(restOld, restNew)
 	out = append(out, paired...)
 	for _, g := range gone {
-		// one that was built for another architecture instead
+		// it may have been built for another architecture
 		if i := slices.IndexFunc(left, func(l located) bool {
 			return l.SONAME == g.SONAME && l.Arch() != g.Arch()
 		}); i >= 0 && !s.builds(g.Arch()) {
@@ -283,15 +286,15 @@ func (s *Session) pairs(e *Earlier) []pairing {
 	return out
 }
 
-// builds tells whether the run has an object for an architecture.
+// builds reports whether an object for an architecture is checked.
 func (s *Session) builds(arch string) bool {
 	return slices.ContainsFunc(s.artifacts, func(a *facts.Artifact) bool {
 		return slices.ContainsFunc(a.Objects, func(o *facts.Object) bool { return o.Arch() == arch })
 	})
 }
 
-// home is the artifact that a removed library is missing from; nil where another artifact has a
-// library of the name, or where none is for its architecture.
+// home returns the artifact that a removed library belonged to, or nil if another artifact has
+// a library of that name or none is for its architecture.
 func (s *Session) home(g located) *facts.Artifact {
 	var home *facts.Artifact
 	for _, a := range s.artifacts {
@@ -311,7 +314,7 @@ func (s *Session) home(g located) *facts.Artifact {
 	return home
 }
 
-// publicLibraries lists the public libraries of an artifact whose ABI was read.
+// publicLibraries returns the public libraries of an artifact whose ABI was read.
 func publicLibraries(a *facts.Artifact) []located {
 	var out []located
 	for _, o := range a.Objects {
@@ -322,7 +325,7 @@ func publicLibraries(a *facts.Artifact) []located {
 	return out
 }
 
-// pairLocated pairs libraries of the same architecture, and gives those that are left.
+// pairLocated pairs libraries with the same architecture, and returns the others.
 func pairLocated(olds, news []located) (paired []pairing, oldLeft, newLeft []located) {
 	at := map[*abi.Library]located{}
 	arches := map[string][2][]*abi.Library{}
@@ -349,7 +352,7 @@ func pairLocated(olds, news []located) (paired []pairing, oldLeft, newLeft []loc
 	return paired, oldLeft, newLeft
 }
 
-// described pairs a baseline with each library here that has its SONAME, or its name without a
+// described pairs a baseline with each library with its SONAME, or with its name without a
 // version.
 func (s *Session) described(old *abi.Library) []pairing {
 	var out []pairing
@@ -377,8 +380,8 @@ var (
 	anyVersion    = lazyregexp.New(`[-_.]?v?[0-9]+(\.[0-9]+)+[0-9A-Za-z.+~-]*`)
 )
 
-// artifactKey is equal for builds of one artifact: a wheel's name and tags, or a file name without
-// its version.
+// artifactKey is equal for builds of an artifact: a wheel's name and tags, or a file name
+// without its version.
 func artifactKey(a *facts.Artifact) string {
 	if a.Wheel != nil {
 		var tags []string
@@ -399,7 +402,7 @@ func artifactKey(a *facts.Artifact) string {
 	return anyVersion.ReplaceAllString(base, "")
 }
 
-// versionOf is the version of a library's artifact, or of its file name; "" unknown.
+// versionOf returns the version of a library's artifact, or in its file name, or "".
 func versionOf(a *facts.Artifact, l *abi.Library) string {
 	if a == nil {
 		return ""
@@ -422,5 +425,5 @@ func versionOf(a *facts.Artifact, l *abi.Library) string {
 	return ""
 }
 
-// Compared lists the comparisons of an artifact's libraries with earlier builds.
+// Compared returns the comparisons of an artifact's libraries with earlier builds.
 func (s *Session) Compared(a *facts.Artifact) []*Compared { return s.compared[a] }

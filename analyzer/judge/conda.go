@@ -10,12 +10,12 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// condaSource is a source with the packages that are installed in a conda environment, and after
-// them those of another source. It is for one goroutine.
+// condaSource provides the packages installed in a conda environment, and other packages from
+// another source. It is not safe for concurrent use.
 type condaSource struct {
 	packages.Source
 	conda    *Conda
-	folders  map[string]string // name of a package -> its dist-info folder
+	folders  map[string]string // dist-info folder by name of the package
 	releases map[string]*packages.Release
 	read     map[string]packages.Library // by path
 }
@@ -38,7 +38,8 @@ func newCondaSource(source packages.Source, k *Conda) *condaSource {
 	return p
 }
 
-// installed is a package of the environment; nil where it is not installed or can't be read.
+// installed returns a package of the environment, or nil if it is not installed or cannot be
+// read.
 func (p *condaSource) installed(name string) *packages.Release {
 	folder := p.folders[name]
 	if r, ok := p.releases[name]; ok || folder == "" {
@@ -75,7 +76,7 @@ func (p *condaSource) describe(name, at string) *packages.Release {
 	return r
 }
 
-// version is the installed version of a package; "" for none.
+// version returns the installed version of a package, or "".
 func (p *condaSource) version(name string) string {
 	if r := p.installed(name); r != nil {
 		return r.Version
@@ -127,7 +128,7 @@ func (p *condaSource) Read(
 	return &out, nil
 }
 
-// library reads a file of a package; of one that can't be read only the path is known.
+// library returns a file of a package. If the file cannot be read, only its path is known.
 func (p *condaSource) library(file string) packages.Library {
 	l, ok := p.read[file]
 	if !ok {

@@ -13,27 +13,28 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// The most that is transferred for one library. The symbols of a library that the artifact itself
-// needs are required; one that only another library needs rarely changes the answer.
+// The maximum number of bytes to transfer for one library. Libraries that the artifact needs
+// directly are required; one that only another library needs rarely changes the result.
 const (
 	worthDirect   = 512 << 20
 	worthIndirect = 16 << 20
 )
 
-// demand limits what is read of a Reader to what is wanted: the names in DT_NEEDED that neither the
-// artifacts nor the platform have, the libraries that those need in turn, and everything in
+// demand limits what is read from a Reader to what is needed: libraries in DT_NEEDED that
+// neither the artifacts nor the platform have, their dependencies, and all libraries of
 // packages that are imported first.
 type demand struct {
 	packages.Reader
-	once      *once
-	direct    map[string]bool // stems; true: a driver or a system package may provide it
-	wanted    map[string]bool // stems; they only grow
+	cache *releaseCache
+	// Stems of names; true if a driver or a system package may provide the library.
+	direct    map[string]bool
+	wanted    map[string]bool // stems of names; never removed
 	declared  map[string]bool // packages that the artifacts require
 	first     []string
 	noHistory bool // the embedded history is not used
 }
 
-// newDemand returns nil for a source that is no Reader, and so returns everything at once.
+// newDemand returns nil if the source is not a Reader and so returns everything at once.
 func newDemand(source packages.Source, o Options) *demand {
 	r, ok := source.(packages.Reader)
 	if !ok {
@@ -41,7 +42,7 @@ func newDemand(source packages.Source, o Options) *demand {
 	}
 	return &demand{
 		Reader:    r,
-		once:      newOnce(r, o.NoHistory),
+		cache:     newReleaseCache(r, o.NoHistory),
 		direct:    map[string]bool{},
 		wanted:    map[string]bool{},
 		declared:  map[string]bool{},
@@ -50,7 +51,7 @@ func newDemand(source packages.Source, o Options) *demand {
 	}
 }
 
-// want adds what the objects of an artifact need.
+// want adds the libraries that the objects of an artifact need.
 func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 	own := ownNames(f)
 	if f.Metadata != nil {
@@ -95,18 +96,18 @@ func (d *demand) Release(
 	name, version string,
 	on packages.Target,
 ) (*packages.Release, error) {
-	r, err := d.once.Release(ctx, name, version, on)
+	r, err := d.cache.Release(ctx, name, version, on)
 	if err != nil {
 		return nil, err
 	}
 	read, err := d.read(ctx, r, on)
 	if err == nil {
-		d.once.releases[releaseKey{name, version, on}] = read
+		d.cache.releases[releaseKey{name, version, on}] = read
 	}
 	return read, err
 }
 
-// read reads the wanted libraries of a release, and those that they need in it.
+// read reads the wanted libraries of a release, and their dependencies in it.
 func (d *demand) read(
 	ctx context.Context,
 	r *packages.Release,
@@ -145,8 +146,8 @@ func (d *demand) read(
 	}
 }
 
-// complete reads what the packages of a set need of each other. A package that can't be read counts
-// as one that could not be looked up.
+// complete reads the libraries that the packages of a set need from each other. A package that
+// cannot be read counts as unavailable.
 func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.Target) {
 	for before := -1; before != len(d.wanted); {
 		before = len(d.wanted)
@@ -168,12 +169,13 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.Ta
 	}
 }
 
-// lazy makes a resolution look up no more packages than are needed: each costs at least a page of
-// the index. Until everything that is wanted is found, packages that provide some of it according
-// to the embedded history come first, and those that never did are left out.
+// lazy makes a resolution look up only the packages that are needed, because each needs at
+// least a page of the index. Until all wanted libraries are found, packages that provide some
+// of them according to the embedded history come first, and packages that never did are
+// skipped.
 func (d *demand) lazy(f *facts.Artifact, p *platform.Platform) *packages.Lazy {
 	if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
-		return nil // the version of numpy matters, and no library shows it
+		return nil // the version of numpy matters, which no library shows
 	}
 	own := ownNames(f)
 	return &packages.Lazy{
@@ -198,8 +200,8 @@ func (d *demand) lazy(f *facts.Artifact, p *platform.Platform) *packages.Lazy {
 	}
 }
 
-// missing lists the wanted stems that the packages of a set don't provide; true: a driver or a
-// system package may.
+// missing returns the wanted stems that the packages of a set do not provide; the value is true
+// if a driver or a system package may.
 func (d *demand) missing(
 	s *packages.Set,
 	own map[string]bool,
@@ -230,7 +232,7 @@ func (d *demand) missing(
 	return out
 }
 
-// ownNames lists the names under which the artifact's own objects are found.
+// ownNames returns the names of the artifact's objects.
 func ownNames(f *facts.Artifact) map[string]bool {
 	own := map[string]bool{}
 	for _, o := range f.Objects {

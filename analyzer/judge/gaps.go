@@ -16,12 +16,12 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// AddGaps reports what could not be looked up of the packages in an artifact's environment, where
-// the answer depends on it; Judge was called for the case before. It is Unread when a source could
-// not be reached, and for what the user gave: a pinned version that does not exist, or two that
-// contradict each other. A package that only the artifact requires and no source knows is a note.
+// AddGaps reports packages of an artifact's environment that could not be looked up, if the
+// result depends on them. Judge must have been called for the case. They are Unread if a source
+// could not be reached, or if the user specified a version that does not exist or contradictory
+// requirements. A package that only the artifact requires and that no source knows is a note.
 func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found []Found) {
-	if note := s.judge.once.note(); note != "" {
+	if note := s.judge.cache.note(); note != "" {
 		r.AddNote(note)
 	}
 	for _, a := range s.baseline.packages {
@@ -68,7 +68,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 	}
 }
 
-// known reports whether a release of a package was looked up at the other end of the range: the
+// known reports whether a release of a package was found at the other end of the range: the
 // oldest version often has no wheel.
 func (s *Session) known(name string) bool {
 	return slices.ContainsFunc(s.baseline.packages, func(a *packageSet) bool {
@@ -76,17 +76,17 @@ func (s *Session) known(name string) bool {
 	})
 }
 
-// mayDepend reports whether a finding may be due to a package of which nothing is known: a library
-// is missing that it may contain, or a symbol that no library defines.
+// mayDepend reports whether a finding may be due to a package that could not be looked up: a
+// library is missing that it may contain, or a symbol that no library defines.
 func (s *Session) mayDepend(a *packageSet, name string, found []Found) bool {
 	return s.wants(a, name) != "" || slices.ContainsFunc(found, func(f Found) bool {
 		return f.Symbol != "" && f.Library == ""
 	})
 }
 
-// unmet spoils the verdict where the answer depends on what the user gave and nobody has; it
-// returns which packages these are. Without an index only a package counts of which other versions
-// are known: of one that the history does not hold it is told that an index was not named.
+// unmet adds Unread if the result depends on a requirement of the user that no source
+// satisfies, and returns the packages. Without an index this applies only to packages with
+// other known versions; for others, a note says that no index was configured.
 func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact,
 	a *packageSet) (told []string) {
 	first := func(name string) bool {
@@ -165,24 +165,24 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	return told
 }
 
-// holds tells whether the source knows a package in any version.
+// holds reports whether the source has any version of a package.
 func (s *Session) holds(ctx context.Context, name string) bool {
 	versions, err := s.judge.source.Versions(ctx, name)
 	return err == nil && len(versions) > 0
 }
 
-// exact tells whether a wheel is for one version of Python. Of others the oldest is taken, for
-// which a package beside it need not have a wheel.
+// exact reports whether a wheel is for one version of Python. For other wheels the oldest is
+// assumed, for which the other packages may have no wheel.
 func exact(f *facts.Artifact) bool {
 	return f.Wheel != nil && !slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool {
 		return t.ABI == "abi3" || t.ABI == "none" || !strings.HasPrefix(t.Python, "cp")
 	})
 }
 
-// wants is a library that is needed, that nothing at hand brings, and that a package may of which
-// nothing is known; "" where there is none. What a driver or a system package brings, and what
-// another package needs of the system, is no package's, unless it is known to have brought it; and
-// nor is the interpreter.
+// wants returns a needed library that no known package provides and that a package which could
+// not be looked up may provide, or "". Libraries of drivers, of system packages, of the
+// interpreter, and those that another package needs from the system are excluded, unless the
+// package is known to have provided them.
 func (s *Session) wants(a *packageSet, name string) string {
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
@@ -204,9 +204,9 @@ func (s *Session) wants(a *packageSet, name string) string {
 	return ""
 }
 
-// contradictions tells of requirements of the user's that are not met because a later one took
-// their place. What is given beside a lock file is meant to; of two lock files, or two requirements
-// that were given, nobody knows which is meant.
+// contradictions reports requirements of the user that a later one replaced. A requirement in
+// addition to a lock file replaces the lock file's intentionally; for two lock files, or two
+// requirements, the intention is not known.
 func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *packageSet) {
 	for _, x := range a.Replaced {
 		was, now := s.origin(x.Was), s.origin(x.Now)
@@ -230,8 +230,8 @@ func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *package
 	}
 }
 
-// dependsOn tells whether an object loads a library of a package, or of one that it requires in
-// turn, or was built against it where no library shows that.
+// dependsOn reports whether an object loads a library of a package or of its dependencies, or
+// was built with NumPy, which no library shows.
 func (a *packageSet) dependsOn(name string) bool {
 	reached := []string{name}
 	for i := 0; i < len(reached); i++ {
@@ -259,8 +259,8 @@ func (a *packageSet) dependsOn(name string) bool {
 	})
 }
 
-// outside tells of what the user gave that somebody beside it does not admit: the user's word
-// counts, and no installer would install both.
+// outside reports requirements of the user that contradict those of another package. The user's
+// requirement is used, although no installer would install both.
 func (s *Session) outside(r *result.Report, set *packages.Set) {
 	for _, x := range set.Conflicts {
 		raw := set.Given[x.Package]
@@ -284,13 +284,13 @@ func (s *Session) outside(r *result.Report, set *packages.Set) {
 	}
 }
 
-// origin is a requirement of the user's and where it stands.
+// origin returns a requirement of the user and its place.
 func (s *Session) origin(raw string) string {
 	return raw + " (" + s.judge.origins[raw].String() +
 		")"
 }
 
-// some lists names, not too many of them.
+// some formats a list of names, with a limited length.
 func some(names []string) string {
 	const shown = 4
 	if len(names) <= shown+1 {

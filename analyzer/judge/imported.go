@@ -8,12 +8,12 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// promoted lists the libraries that a package opens with RTLD_GLOBAL when it is imported, by
-// SONAME. Its other libraries are opened as Python opens a module, with RTLD_LOCAL. Nothing is
-// known of a package that is not listed, and all of its libraries count as global.
+// promoted lists the libraries that a package loads with RTLD_GLOBAL when it is imported, by
+// SONAME. Its other libraries are loaded with RTLD_LOCAL, as Python's import does. All
+// libraries of a package that is not listed count as global.
 //
-// torch: torch/__init__.py, _load_global_deps. libtorch_global_deps.so has no symbols itself; those
-// of the libraries that it needs (CUDA, OpenMP) become global.
+// torch: torch/__init__.py, _load_global_deps. libtorch_global_deps.so has no symbols; those of
+// its dependencies (CUDA, OpenMP) become global.
 var promoted = map[string][]string{"torch": {"libtorch_global_deps.so"}}
 
 // importedFirst reports whether a package is imported before the artifact.
@@ -47,8 +47,8 @@ func (i *imported) add(name string, provided []*dynlink.Library) {
 	i.global = append(i.global, names...)
 }
 
-// loaded lists what is then in the process, in the order of loading, and which of it is not in the
-// global scope. With a promoted library all that it needs is global, also in other packages.
+// loaded returns the libraries in the process, in load order, and those that are not in the
+// global scope. The dependencies of a promoted library are global too, also in other packages.
 func (i *imported) loaded(
 	libraries []*dynlink.Library,
 ) (first []*dynlink.Library, local map[*dynlink.Library]bool) {
@@ -82,13 +82,13 @@ func (i *imported) loaded(
 	return first, i.local
 }
 
-// First lists the packages that are imported before the artifact, as the user gave them.
+// First returns the packages that are imported before the artifact, as the user specified them.
 func (s *Session) First() []string { return s.judge.options.First }
 
-// Folders lists the folders of LD_LIBRARY_PATH.
+// Folders returns the folders of LD_LIBRARY_PATH.
 func (s *Session) Folders() []Folder { return s.judge.options.LibraryPath }
 
-// LibraryPath lists the folders of LD_LIBRARY_PATH in a scenario.
+// LibraryPath returns the folders of LD_LIBRARY_PATH in a scenario.
 func (s *Session) LibraryPath(in fix.Scenario) []string {
 	var out []string
 	for _, f := range s.judge.options.LibraryPath {

@@ -15,20 +15,20 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// Judge checks artifacts with a list of rules. It is for one goroutine.
+// Judge checks artifacts with a list of rules. It is not safe for concurrent use.
 type Judge struct {
 	rules   []*Rule
 	options Options
 	given   []pkgmeta.Requirement // Options.With, parsed
-	origins map[string]Origin     // of given, by their text
+	origins map[string]Origin     // origins of given, by text
 
 	source packages.Source
-	once   *once
-	demand *demand      // wraps the source where each question costs a transfer; nil elsewhere
-	conda  *condaSource // the packages of the conda environment; nil: there is none
+	cache  *releaseCache
+	demand *demand      // wraps the source if each request is a transfer; otherwise nil
+	conda  *condaSource // the packages of the conda environment; nil if there is none
 }
 
-// New returns a judge. It returns an error for a requirement or a package name that can't be
+// New returns a Judge. It returns an error for a requirement or a package name that cannot be
 // parsed.
 func New(rules []*Rule, o Options) (*Judge, error) {
 	j := &Judge{rules: rules, options: o, origins: map[string]Origin{}}
@@ -41,10 +41,10 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 		source = j.conda
 	}
 	if j.demand = newDemand(source, o); j.demand != nil {
-		j.source, j.once = j.demand, j.demand.once
+		j.source, j.cache = j.demand, j.demand.cache
 	} else {
-		j.once = newOnce(source, o.NoHistory)
-		j.source = j.once
+		j.cache = newReleaseCache(source, o.NoHistory)
+		j.source = j.cache
 	}
 	for _, w := range o.With {
 		q, err := pkgmeta.ParseRequirement(w)
@@ -69,8 +69,8 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 	return j, nil
 }
 
-// Session checks artifacts that were given together, and keeps what is the same in all scenarios.
-// It is for one goroutine.
+// Session checks artifacts that were given together, and caches what all scenarios share. It is
+// not safe for concurrent use.
 type Session struct {
 	judge     *Judge
 	artifacts []*facts.Artifact
@@ -82,8 +82,8 @@ type Session struct {
 	baseline  *loadState                      // of the current artifact, without a fix
 }
 
-// Session starts a session. Libraries are compared with earlier builds; notes say with which they
-// could not be. names holds the names of the artifacts' symbols.
+// Session starts a session. Libraries are compared with earlier builds; notes explain which
+// builds could not be compared. names contains the names of the artifacts' symbols.
 func (j *Judge) Session(
 	artifacts []*facts.Artifact,
 	earlier []*Earlier,
@@ -117,7 +117,7 @@ type Case struct {
 type Outcome struct {
 	Found []Found
 	Sets  []*packages.Set // the packages of the environment, at both ends of the declared ranges
-	// Unchecked is the number of files whose load was not followed, because there are too many.
+	// Unchecked is the number of files that were not loaded because there are too many.
 	Unchecked int
 }
 
@@ -125,19 +125,19 @@ type Outcome struct {
 type Found struct {
 	*result.Finding
 	Candidates []fix.Candidate
-	At         [2]bool // the ends of the declared ranges at which it occurs; of one set only the first
+	// The ends of the declared ranges at which it occurs; with one set only the first.
+	At [2]bool
 }
 
-// Judge checks a case without a fix, at both ends of the declared ranges. Each finding is returned
-// once, as it is at the end where it is worse. As long as there is no error only the packages that
-// provide what is needed are looked up; the full answer to an error, and its fixes, depend on all
-// of them.
+// Judge checks a case without a fix, at both ends of the declared ranges. Each finding is
+// returned once, from the end where it is more severe. If there are no errors, only packages
+// that provide needed libraries are looked up; an error and its fixes depend on all packages.
 func (s *Session) Judge(ctx context.Context, c Case) (*Outcome, error) {
 	return s.judgeIn(ctx, c, false, nil)
 }
 
-// Try checks a case with a fix applied. It stops at the first finding for which hopeless is true
-// and returns nil then; a nil hopeless never stops it.
+// Try checks a case with a fix applied. It stops and returns nil at the first finding for which
+// hopeless returns true; hopeless may be nil.
 func (s *Session) Try(
 	ctx context.Context,
 	c Case,
@@ -181,7 +181,7 @@ func (s *Session) judgeOnce(
 			out.Unchecked += set.windows.Unchecked
 		}
 	}
-	at := map[string]int{} // of an identity in out.Found
+	at := map[string]int{} // index in out.Found by identity
 	for n, set := range state.packages {
 		found, err := s.runRules(ctx, c, trial, set, hopeless)
 		if found == nil || err != nil {
@@ -205,8 +205,8 @@ func (s *Session) judgeOnce(
 	return out, ctx.Err()
 }
 
-// runRules runs every rule over one package set. It returns nil as soon as hopeless is true of a
-// finding.
+// runRules runs every rule on one package set. It returns nil as soon as hopeless returns true
+// for a finding.
 func (s *Session) runRules(
 	ctx context.Context,
 	c Case,
@@ -268,8 +268,8 @@ func (s *Session) runRules(
 	return out, nil
 }
 
-// order is the order in which rules run; quick: first those that need no symbols, which may show
-// soon that a fix fails.
+// order returns the rules in the order in which they run. If quick is set, rules that need no
+// symbols come first, because they may quickly show that a fix fails.
 func (s *Session) order(quick bool) []*Rule {
 	if !quick {
 		return s.judge.rules
@@ -288,7 +288,7 @@ func (s *Session) order(quick bool) []*Rule {
 // Given reports whether the user gave a requirement on a package.
 func (s *Session) Given(name string) bool { return requires(s.judge.given, name) }
 
-// Requirements lists what the user gave, and then what the artifact declares.
+// Requirements returns the requirements of the user, followed by those of the artifact.
 func (s *Session) Requirements(a *facts.Artifact) []pkgmeta.Requirement {
 	all := slices.Clone(s.judge.given)
 	if a.Metadata != nil {

@@ -15,24 +15,25 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// libraries turns objects, releases, platforms and folders into what the loader and the linker work
-// with, each once for all scenarios.
+// libraries converts objects, releases, platforms and folders to the libraries of dynlink and
+// staticlink. Each is converted once for all scenarios.
 type libraries struct {
-	names   *symindex.Names // what the objects import
+	names   *symindex.Names // symbols that the objects import
 	folders []Folder        // of LD_LIBRARY_PATH
-	conda   *Conda          // nil: none
+	conda   *Conda          // nil if there is none
 
 	objects   map[*facts.Object]*dynlink.Library
 	releases  map[*packages.Release][]*dynlink.Library
 	platforms map[*platform.Platform][]*dynlink.Library
-	files     map[string]*dynlink.Files // of the folders and the conda environment, by architecture
+	// Of the folders and the conda environment, by architecture.
+	files     map[string]*dynlink.Files
 	providers map[environmentKey]*dynlink.Providers
 
 	linkedObjects  map[*facts.Object]*staticlink.Library
 	linkedReleases map[*packages.Release][]*staticlink.Library
 }
 
-// environmentKey is what the scenarios of one artifact on one platform with one package set share.
+// environmentKey identifies an artifact on a platform with a package set.
 type environmentKey struct {
 	artifact *facts.Artifact
 	platform *platform.Platform
@@ -54,7 +55,7 @@ func newLibraries(o Options, names *symindex.Names) *libraries {
 	}
 }
 
-// site is where wheels are installed, below the conda environment; "" where there is none.
+// site returns where wheels are installed, relative to the conda environment, or "".
 func (ls *libraries) site() string {
 	if ls.conda == nil {
 		return ""
@@ -62,7 +63,7 @@ func (ls *libraries) site() string {
 	return ls.conda.Site
 }
 
-// ofObject is an object of an artifact as the loader sees it.
+// ofObject returns the library for an object of an artifact.
 func (ls *libraries) ofObject(f *facts.Artifact, o *facts.Object) *dynlink.Library {
 	l := ls.objects[o]
 	if l == nil {
@@ -75,7 +76,7 @@ func (ls *libraries) ofObject(f *facts.Artifact, o *facts.Object) *dynlink.Libra
 	return l
 }
 
-// ofRelease lists the libraries of a release.
+// ofRelease returns the libraries of a release.
 func (ls *libraries) ofRelease(r *packages.Release) []*dynlink.Library {
 	out, ok := ls.releases[r]
 	if !ok {
@@ -89,8 +90,9 @@ func (ls *libraries) ofRelease(r *packages.Release) []*dynlink.Library {
 	return out
 }
 
-// ofPlatform lists the libraries of a platform. An unpacked system lists only what was looked up in
-// it, so what the given libraries need is looked up first; what it lists later is appended.
+// ofPlatform returns the libraries of a platform. An unpacked system contains only libraries
+// that were looked up, so the dependencies of the given libraries are looked up first; later
+// ones are appended.
 func (ls *libraries) ofPlatform(
 	p *platform.Platform,
 	given []*dynlink.Library,
@@ -118,8 +120,8 @@ func (ls *libraries) ofPlatform(
 	return out
 }
 
-// providersIn is the table of who defines which symbol in an environment. Tables of environments in
-// which a fix was tried are dropped when another is made: they are hardly used again.
+// providersIn returns the Providers for an environment. Those of environments in which a fix
+// was tried are dropped when another is created, because they are rarely used again.
 func (ls *libraries) providersIn(
 	key environmentKey,
 	all []*dynlink.Library,
@@ -137,7 +139,7 @@ func (ls *libraries) providersIn(
 	return known
 }
 
-// linkedObject is an object of an artifact as a static linker sees it.
+// linkedObject returns the staticlink library for an object of an artifact.
 func (ls *libraries) linkedObject(o *facts.Object) *staticlink.Library {
 	if ls.linkedObjects[o] == nil {
 		ls.linkedObjects[o] = staticlink.FromObject(o.Path, o.Object)
@@ -145,7 +147,7 @@ func (ls *libraries) linkedObject(o *facts.Object) *staticlink.Library {
 	return ls.linkedObjects[o]
 }
 
-// linkedRelease lists the libraries of a release as a static linker sees them.
+// linkedRelease returns the staticlink libraries of a release.
 func (ls *libraries) linkedRelease(r *packages.Release) []*staticlink.Library {
 	out, ok := ls.linkedReleases[r]
 	if !ok {
@@ -157,7 +159,7 @@ func (ls *libraries) linkedRelease(r *packages.Release) []*staticlink.Library {
 	return out
 }
 
-// addFolders lets an environment find the files of LD_LIBRARY_PATH and of the conda environment.
+// addFolders adds the files in LD_LIBRARY_PATH and in the conda environment to an environment.
 func (ls *libraries) addFolders(
 	e *dynlink.Environment,
 	h facts.Host,
@@ -175,7 +177,7 @@ func (ls *libraries) addFolders(
 	}
 }
 
-// filesFor reads the files of the folders for an architecture, each once.
+// filesFor returns the files of the folders for an architecture. Each is read once.
 func (ls *libraries) filesFor(arch string) *dynlink.Files {
 	if ls.files[arch] == nil {
 		ls.files[arch] = dynlink.NewFiles(
@@ -185,8 +187,8 @@ func (ls *libraries) filesFor(arch string) *dynlink.Files {
 	return ls.files[arch]
 }
 
-// file is the library at a path: of LD_LIBRARY_PATH, or below the conda environment as if that were
-// "/". The loader ignores a file for another machine.
+// file returns the library at a path in LD_LIBRARY_PATH or relative to the conda environment.
+// The loader ignores files for another machine.
 func (ls *libraries) file(p, arch string) *dynlink.Library {
 	of := func(o *elfobj.Object, shown string) *dynlink.Library {
 		if o == nil || o.Arch() != arch {
@@ -215,7 +217,8 @@ func (ls *libraries) file(p, arch string) *dynlink.Library {
 	return l
 }
 
-// inFolders lists the libraries of the folders that some libraries need, directly or indirectly.
+// inFolders returns the libraries in the folders that some libraries need, directly or
+// indirectly.
 func (ls *libraries) inFolders(given []*dynlink.Library, arch string) []*dynlink.Library {
 	var dirs []string
 	for _, f := range ls.folders {

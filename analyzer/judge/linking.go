@@ -10,32 +10,33 @@ import (
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
-// linker is what a static linker finds of one artifact, whatever the link line is. It is built when
-// a rule first needs it.
+// linker is the system on which programs that use an artifact are linked, for any link line. It
+// is created when a rule first needs it.
 type linker struct {
 	session  *Session
 	facts    *facts.Artifact
 	platform *platform.Platform
 	set      *packageSet
-	scenario fix.Scenario // its link line does not matter
-	before   *linker      // of the baseline; nil: there is none
+	scenario fix.Scenario // without its link line
+	before   *linker      // of the baseline; nil if there is none
 
 	system *staticlink.System
 	of     map[*View]*staticlink.Library
-	// all objects that were given: the artifact's and its siblings'
+	// all given objects: of the artifact and of other inputs
 	given []*staticlink.Library
-	users map[*staticlink.Library][]*staticlink.Library // of these, who lists another one
-	plain map[*staticlink.Library]*staticlink.Result    // of GNU ld without flags
+	// The given libraries that need another one.
+	users map[*staticlink.Library][]*staticlink.Library
+	plain map[*staticlink.Library]*staticlink.Result // results of GNU ld without flags
 }
 
-// linking is what the linkers do with the link line of a scenario.
+// linking contains the results of the linkers with the link line of a scenario.
 type linking struct {
 	*linker
 	line    fix.Scenario
 	key     string // of line
 	used    bool   // a rule used it
 	results map[linkKey]*staticlink.Result
-	// LinkLeft in this scenario, which every link rule needs
+	// result of LinkLeft in this scenario, which every link rule needs
 	left    map[*View][]staticlink.Problem
 	started map[linkKey]*started
 }
@@ -69,7 +70,7 @@ func (k *linking) build() {
 	}
 	k.of, k.plain, k.users = map[*View]*staticlink.Library{},
 		map[*staticlink.Library]*staticlink.Result{}, map[*staticlink.Library][]*staticlink.Library{}
-	same := map[*staticlink.Library]bool{} // as in the baseline
+	same := map[*staticlink.Library]bool{} // libraries that are unchanged from the baseline
 	for _, v := range k.set.views {
 		if old := k.unedited(v); old != nil {
 			k.of[v], same[old] = old, true
@@ -112,8 +113,8 @@ func (k *linking) build() {
 	}
 }
 
-// unedited is an object as it is in the baseline; nil where there is none, or where the fix edits
-// it.
+// unedited returns the library of the baseline for an object, or nil if there is none or the
+// fix changes it.
 func (k *linking) unedited(v *View) *staticlink.Library {
 	if k.before == nil || k.before.system == nil ||
 		v.Library != k.session.libraries.ofObject(k.facts, v.Object) ||
@@ -131,7 +132,7 @@ func (k *linking) link(by staticlink.Linker, l *staticlink.Library) *staticlink.
 	return k.results[key]
 }
 
-// without links with GNU ld and no flags.
+// without links with GNU ld and without flags.
 func (k *linking) without(l *staticlink.Library) *staticlink.Result {
 	if k.plain[l] == nil {
 		k.plain[l] = k.system.Link(staticlink.GNU, l, staticlink.Line{})
@@ -139,7 +140,7 @@ func (k *linking) without(l *staticlink.Library) *staticlink.Result {
 	return k.plain[l]
 }
 
-// start runs the program that a linker makes.
+// start models running the program that a linker creates.
 func (k *linking) start(by staticlink.Linker, l *staticlink.Library) *started {
 	key := linkKey{by, l}
 	if k.started[key] == nil {
@@ -160,7 +161,7 @@ func (k *linking) run(r *staticlink.Result) *started {
 	return s
 }
 
-// lineOf is the link line of a scenario.
+// lineOf returns the link line of a scenario.
 func lineOf(s fix.Scenario) staticlink.Line {
 	return staticlink.Line{
 		Before:         staticlink.NoAsNeeded(s.Link...),
@@ -170,9 +171,9 @@ func lineOf(s fix.Scenario) staticlink.Line {
 	}
 }
 
-// LinkLeft links a program against the object with the flags of a scenario, and runs it. It returns
-// what GNU ld rejects, and those of the problems without these flags on which the program then
-// fails.
+// LinkLeft links a program with the object and the flags of a scenario, and models running it.
+// It returns the errors of GNU ld, and the errors without these flags that the program then
+// fails with.
 func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	k := p.linking
 	k.build()
@@ -201,38 +202,39 @@ func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	return out
 }
 
-// LinkSystem is where programs are linked: the platform with all given artifacts and the packages.
+// LinkSystem returns the system for linking: the platform with all given artifacts and
+// packages.
 func (p *Pass) LinkSystem() *staticlink.System {
 	p.linking.build()
 	return p.linking.system
 }
 
-// Linkable is the object as a static linker reads it.
+// Linkable returns the staticlink library of the object.
 func (p *Pass) Linkable(v *View) *staticlink.Library {
 	p.linking.build()
 	return p.linking.of[v]
 }
 
-// Linked links a neutral program against the object, with the flags of the scenario.
+// Linked links a program with the object, with the flags of the scenario.
 func (p *Pass) Linked(by staticlink.Linker, v *View) *staticlink.Result {
 	return p.linking.link(by, p.Linkable(v))
 }
 
-// LinkedStarts reports whether the program that a linker makes of a link against the object starts,
-// as far as its libraries and one reference are concerned.
+// LinkedStarts reports whether the program that a linker creates starts, as far as missing
+// libraries and one reference are concerned.
 func (p *Pass) LinkedStarts(by staticlink.Linker, v *View, i elfobj.Import) bool {
 	s := p.linking.start(by, p.Linkable(v))
 	return !s.missing && !s.undefined[i]
 }
 
-// LinkUser is a given library that lists another in DT_NEEDED, with the result of GNU ld for a
-// program that is linked against it.
+// LinkUser is a given library that needs another one, with the result of GNU ld for a program
+// linked with it.
 type LinkUser struct {
 	Library *staticlink.Library
 	Result  *staticlink.Result
 }
 
-// LinkUsers are the given libraries that need the object and find it.
+// LinkUsers returns the given libraries that need the object and find it.
 func (p *Pass) LinkUsers(v *View) []LinkUser {
 	own := p.Linkable(v)
 	var users []LinkUser
@@ -244,8 +246,8 @@ func (p *Pass) LinkUsers(v *View) []LinkUser {
 	return users
 }
 
-// needing lists the given libraries that need another one by one of its names, in the order in
-// which they were given.
+// needing returns the given libraries that need another one by one of its names, in the order
+// given.
 func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
 	if users, ok := k.users[own]; ok {
 		return users
@@ -260,14 +262,14 @@ func (k *linking) needing(own *staticlink.Library) []*staticlink.Library {
 	return users
 }
 
-// LinkDefiner is the first given library that defines a name, in any folder: one that a linker
-// binds to, else one that the loader binds to; nil where there is none.
+// LinkDefiner returns the first given library to whose definition of a name a linker binds;
+// otherwise the first to which the loader binds; otherwise nil.
 func (p *Pass) LinkDefiner(name string) *staticlink.Library {
 	p.linking.build()
 	return p.linking.system.Definer(name, p.linking.given)
 }
 
-// LinkView is the view of a library of the artifact, nil for one of a sibling or a package.
+// LinkView returns the view of a library of the artifact, or nil for other libraries.
 func (p *Pass) LinkView(l *staticlink.Library) *View {
 	p.linking.build()
 	for v, x := range p.linking.of {

@@ -13,15 +13,14 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// loadState is how the objects of an artifact load in one scenario. It does not depend on the link
-// line of the programs that are linked against the artifact: scenarios that differ only in that
-// share it.
+// loadState is how the objects of an artifact load in one scenario. It does not depend on link
+// lines, so scenarios that differ only in the link line share it.
 type loadState struct {
 	artifact *facts.Artifact
 	platform *platform.Platform
-	key      string // of the scenario without its link line
+	key      string // key of the scenario without its link line
 	sets     []*packages.Set
-	packages []*packageSet // one for each of sets
+	packages []*packageSet // one for each element of sets
 }
 
 // packageSet is the artifact loaded with one set of packages.
@@ -29,22 +28,23 @@ type packageSet struct {
 	*packages.Set
 	platform *platform.Platform
 	views    []*View
-	windows  *WindowsLoad // of a platform with Windows, which has no views
-	macOS    *MacOSLoad   // of a macOS platform; else nil
+	windows  *WindowsLoad // on a Windows platform, which has no views
+	macOS    *MacOSLoad   // on a macOS platform, otherwise nil
 	of       map[*facts.Object]*View
-	first    []*dynlink.Library           // loaded before the artifact
-	local    map[*dynlink.Library]bool    // of first, those that are not in the global scope
-	users    map[*dynlink.Library][]*View // the views that load a library
-	path     []string                     // folders of LD_LIBRARY_PATH
-	// unchanged maps a view to that of the baseline whose load is the same.
+	first    []*dynlink.Library // loaded before the artifact
+	// Libraries of first that are not in the global scope.
+	local map[*dynlink.Library]bool
+	users map[*dynlink.Library][]*View // the views that load a library
+	path  []string                     // folders of LD_LIBRARY_PATH
+	// unchanged maps a view to the view of the baseline with the same load.
 	unchanged map[*View]*View
 	linker    *linker
 	found     map[*Rule][]Found // of rules that did not use the linker
-	full      []string          // rules that had more findings than are listed
+	full      []string          // rules with more findings than are listed
 }
 
-// load loads the artifact in a scenario, or returns the baseline where the scenario differs from it
-// in the link line only.
+// load loads the artifact in a scenario. It returns the baseline if the scenario differs from
+// it only in the link line.
 func (s *Session) load(ctx context.Context, c Case, trial bool) (*loadState, error) {
 	f, p := c.Artifact, c.Target.Platform
 	key := c.Scenario.Unlinked().Key()
@@ -83,7 +83,7 @@ func (s *Session) load(ctx context.Context, c Case, trial bool) (*loadState, err
 	return state, nil
 }
 
-// baselineOf is the artifact loaded without a fix with the same packages; nil where it was not.
+// baselineOf returns the artifact loaded without a fix with the same packages, or nil.
 func (s *Session) baselineOf(
 	f *facts.Artifact,
 	p *platform.Platform,
@@ -100,8 +100,8 @@ func (s *Session) baselineOf(
 	return nil
 }
 
-// loadWith loads every object of the platform's architecture, and binds its imports when a rule
-// needs that. What a fix does not change is taken from the baseline, which may be nil.
+// loadWith loads every object of the platform's architecture. Imports are bound when a rule
+// needs them. Loads that a fix does not change are taken from baseline, which may be nil.
 func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *packageSet {
 	f, p := c.Artifact, c.Target.Platform
 	x := &packageSet{
@@ -162,8 +162,8 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 	return x
 }
 
-// openObjects makes the views of the artifact's objects and lists their libraries, as the scenario
-// edits them; edited holds those that it changes, as they were.
+// openObjects returns the libraries of the artifact's objects with the changes of the scenario,
+// and sets the views. edited contains the original libraries of changed objects.
 func (s *Session) openObjects(
 	x *packageSet,
 	c Case,
@@ -195,7 +195,7 @@ func (s *Session) openObjects(
 	return own, edited
 }
 
-// bind finds the variants among the views, and prepares the binding of each view's imports.
+// bind finds variants among the views, and prepares binding the imports of each view.
 func (x *packageSet) bind(
 	s fix.Scenario,
 	baseline *packageSet,
@@ -227,7 +227,7 @@ func (x *packageSet) bind(
 	}
 }
 
-// view is the view of an object; nil where there is none.
+// view returns the view of an object, or nil.
 func (x *packageSet) view(o *facts.Object) *View {
 	if x == nil {
 		return nil
@@ -248,7 +248,7 @@ func (x *packageSet) sameScope(v *View, baseline *packageSet) bool {
 	)
 }
 
-// environments returns a function that makes the environment of each host once.
+// environments returns a function that creates the environment of each host once.
 func (s *Session) environments(
 	f *facts.Artifact,
 	x *packageSet,
@@ -265,7 +265,7 @@ func (s *Session) environments(
 		}
 		if hosted[h] == nil {
 			var process []*dynlink.Library
-			// libc needs the loader, so its symbols are in the scope of every program.
+			// libc needs the loader, so its symbols are visible to every program.
 			for _, name := range append(slices.Clone(h.Loaded()), x.platform.Loader()) {
 				i := slices.IndexFunc(
 					provided,
@@ -288,7 +288,7 @@ func (s *Session) environments(
 	}
 }
 
-// rebound is the imports of a view, with the versions that the scenario changes.
+// rebound returns the imports of a view, with the versions that the scenario changes.
 func rebound(v *View, s fix.Scenario) *elfobj.Imports {
 	other := false
 	for r := range s.Symver {
@@ -307,8 +307,8 @@ func rebound(v *View, s fix.Scenario) *elfobj.Imports {
 	return elfobj.NewImports(out...)
 }
 
-// Alternatives reports whether two objects have names that differ in a version or a GPU stack only:
-// the program loads one of them.
+// Alternatives reports whether the names of two objects differ only in a version or a GPU
+// stack, so that a program loads one of them.
 func Alternatives(a, b *View) bool {
 	return a.Stem() == b.Stem() && a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME)
 }

@@ -20,15 +20,14 @@ import (
 type MacOSLoad struct {
 	*dyld.Environment
 	Loads []*dyld.Loading
-	// Primary are the images whose failure is a failure of the artifact: modules that Python
-	// imports and programs with everything that they load; in an artifact without modules every
-	// image.
+	// Primary are the images that must load: modules that Python imports and programs, with their
+	// dependencies, or in an artifact without modules all images.
 	Primary map[*dyld.Image]bool
 
 	bindings map[*dyld.Image][]dyld.Binding
 }
 
-// Failed lists the imports of an image that are not bound.
+// Failed returns the imports of an image that are not bound.
 func (m *MacOSLoad) Failed(i *dyld.Image) []dyld.Binding {
 	out, ok := m.bindings[i]
 	if !ok {
@@ -42,16 +41,16 @@ func (m *MacOSLoad) Failed(i *dyld.Image) []dyld.Binding {
 	return out
 }
 
-// Folders of an environment in which wheels are installed.
+// Folders in which wheels are installed.
 const (
 	macPrefix = "/prefix"
 	macSite   = macPrefix + "/lib/python/site-packages"
 )
 
-// dataFolder matches the folders of a wheel that are not installed as they are (PEP 427).
+// dataFolder matches the data folders of a wheel, which are installed elsewhere (PEP 427).
 var dataFolder = lazyregexp.New(`^[^/]+\.data/(purelib|platlib|scripts|data)/`)
 
-// installed is where a member of an artifact is when it is used.
+// installed returns the path of a member of an artifact after installation.
 func installed(f *facts.Artifact, member string) string {
 	if f.Kind != facts.KindWheel {
 		return path.Join(macPrefix, member)
@@ -70,12 +69,12 @@ func installed(f *facts.Artifact, member string) string {
 	return path.Join(macSite, rest)
 }
 
-// loadMacOS loads the Mach-O files of an artifact, and of those given with it, as a scenario
-// edits them.
+// loadMacOS loads the Mach-O files of an artifact and of other inputs, with the changes of a
+// scenario.
 func (s *Session) loadMacOS(c Case) *MacOSLoad {
 	os, err := machoobj.ParseVersion(c.Target.Platform.LibcVersion)
 	if err != nil {
-		os = 0 // a platform without a version has everything; Lookup makes none
+		os = 0 // a platform without a version has everything; Lookup returns none
 	}
 	var files []dyld.File
 	for _, f := range slices.Concat([]*facts.Artifact{c.Artifact}, s.artifacts) {
@@ -120,8 +119,8 @@ func (s *Session) loadMacOS(c Case) *MacOSLoad {
 	return m
 }
 
-// preloaded lists the files that the Python sources of an artifact load before one of its modules,
-// by the module's path from site-packages.
+// preloaded returns the files that the Python sources of an artifact load before one of its
+// modules, by the module's path relative to site-packages.
 func preloaded(f *facts.Artifact, module string) []string {
 	var out []string
 	for _, p := range f.Startup.Of(module).Preloaded {
@@ -139,7 +138,7 @@ func preloaded(f *facts.Artifact, module string) []string {
 	return out
 }
 
-// edited is the slices of a file with what a scenario changes in its load commands.
+// edited returns the slices of a file with the changes of a scenario to its load commands.
 func edited(m *facts.MachObject, s fix.Scenario) []machoobj.Slice {
 	more, changed := s.RunPath[m.Path], s.Paths[m.Path]
 	if more == "" && changed == nil {
@@ -165,8 +164,8 @@ func edited(m *facts.MachObject, s fix.Scenario) []machoobj.Slice {
 	return out
 }
 
-// macOSPython is the one release of CPython that loads the modules of an artifact, "" where there
-// are several or none is named.
+// macOSPython returns the release of CPython that loads the modules of an artifact, or "" if
+// there are several or none is named.
 func macOSPython(f *facts.Artifact) string {
 	releases := map[string]bool{}
 	if f.Wheel != nil {
@@ -197,9 +196,9 @@ func macOSPython(f *facts.Artifact) string {
 // machModule matches a module for one release of CPython without variants.
 var machModule = lazyregexp.New(`\.cpython-3(\d+)-darwin\.so$`)
 
-// macOSTargets picks the versions of macOS that an artifact is checked on, one for each
-// architecture: those that the user named, else those of its own tags, else the newest that one of
-// its files was built for. skipped explains why there is none.
+// macOSTargets returns the versions of macOS on which an artifact is checked, one per
+// architecture: those that the user named, otherwise those of its tags, otherwise the newest
+// that a file was built for. skipped contains reasons if there is none.
 func macOSTargets(f *facts.Artifact, o Platforms) (out []Target, skipped []string) {
 	if len(f.MachO) == 0 {
 		return nil, nil
@@ -244,7 +243,7 @@ func macOSTargets(f *facts.Artifact, o Platforms) (out []Target, skipped []strin
 	return out, skipped
 }
 
-// builtFor is the newest macOS that the files of each architecture name.
+// builtFor returns the newest macOS version in the files of each architecture.
 func builtFor(f *facts.Artifact) []macos.Target {
 	newest := map[string]machoobj.Version{}
 	for _, m := range f.MachO {

@@ -7,40 +7,41 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// Options describe the environment of the artifacts, as far as the user gave it. The zero value is
-// the artifacts alone, with the packages that they declare.
+// Options describe the environment of the artifacts. The zero value is the artifacts with the
+// packages that they declare.
 type Options struct {
-	// On is the interpreter and the libc of the environment; the zero value: those of the wheel's
-	// tags. Arch is ignored.
-	On   packages.Target
-	With []string // requirements in the same environment, PEP 508; they win over declared ones
-	// Origins are the places where requirements of With were written, by their text; a requirement
-	// that is not in it was given by itself, as with --with.
+	// On is the interpreter and the libc of the environment; the zero value means those of the
+	// wheel's tags. Arch is ignored.
+	On packages.Target
+	// Requirements to install, PEP 508; they take precedence over declared ones.
+	With []string
+	// Origins are the places of requirements in With, by their text. A requirement that is missing
+	// was given with --with.
 	Origins map[string]Origin
 	First   []string // packages whose libraries are loaded before everything else
-	// LibraryPath are the folders of LD_LIBRARY_PATH where the artifact is loaded.
+	// LibraryPath are the folders of LD_LIBRARY_PATH.
 	LibraryPath []Folder
-	// Conda is the conda environment that the artifact is installed into; nil: none.
+	// Conda is the conda environment in which the artifact is installed; nil if there is none.
 	Conda *Conda
 
-	Source  packages.Source // what is known of other packages; nil: the embedded history
+	Source  packages.Source // provides other packages; nil: the embedded history
 	NoIndex bool            // no package index was configured
-	// the embedded history is not used, not even to guess who provides a library
+	// do not use the embedded history, not even to guess which package provides a library
 	NoHistory bool
 
-	GPU  GPU  // what the artifact is for
-	Link bool // link findings of every library are errors
+	GPU  GPU  // the GPUs that must be supported
+	Link bool // report link findings of every library as errors
 	ABI  ABI  // how libraries are compared with earlier builds
 }
 
-// Origin is the place where a requirement was written.
+// Origin is the place of a requirement.
 type Origin struct {
-	File string // as it is shown; "" for the command line
-	Line int    // from 1; 0 unknown
-	Lock bool   // the file is a lock file: requirements from elsewhere may replace its pins
+	File string // as displayed; "" for the command line
+	Line int    // from 1; 0 if unknown
+	Lock bool   // the file is a lock file: other requirements may replace its pins
 }
 
-// String is FILE:LINE; "--with" for the zero value.
+// String returns FILE:LINE, or "--with" for the zero value.
 func (o Origin) String() string {
 	switch {
 	case o.File == "":
@@ -51,35 +52,37 @@ func (o Origin) String() string {
 	return fmt.Sprintf("%s:%d", o.File, o.Line)
 }
 
-// GPU names the accelerators that the artifacts are for. The zero value names none.
+// GPU is the GPU stack and architectures that the artifacts must support. The zero value is
+// none.
 type GPU struct {
-	Stack string   // "cuda" or "rocm"; "" where it was not given
-	Archs []string // each has to run: "sm_86", "gfx90a"
+	Stack string   // "cuda" or "rocm"; "" if not given
+	Archs []string // all must be supported: "sm_86", "gfx90a"
 }
 
-// Folder is a folder of the system with libraries that no platform table has, such as a CUDA
-// toolkit's.
+// Folder is a folder of the system with libraries that are not part of a platform, such as
+// those of a CUDA toolkit.
 type Folder struct {
-	Path string // absolute, as it is shown
-	// Open returns one of its files; nil where there is none that can be read.
+	Path string // absolute, as displayed
+	// Open returns a file of the folder, or nil if there is none that can be read.
 	Open func(file string) *elfobj.Object
 }
 
-// Conda is a conda environment: a folder with Python, its packages and their libraries. Its python
-// was linked with a DT_RPATH, which is searched for everything that is loaded and has no
-// DT_RUNPATH.
+// Conda is a conda environment: a folder with Python, its packages and their libraries. Its
+// python has a DT_RPATH, which the loader searches for every object without a DT_RUNPATH.
 type Conda struct {
-	Path string // absolute, as it is shown
-	// Site is site-packages below it, such as "lib/python3.12/site-packages"; "" without Python.
+	Path string // absolute, as displayed
+	// Site is the relative path of site-packages, such as "lib/python3.12/site-packages"; ""
+	// without Python.
 	Site  string
-	RPath []string // folders of its python's DT_RPATH below it, such as "lib"
-	// Open returns a file below it; nil where there is none that can be read.
+	RPath []string // relative folders of its python's DT_RPATH, such as "lib"
+	// Open returns a file by relative path, or nil if there is none that can be read.
 	Open func(path string) *elfobj.Object
-	// DistInfo are the names of the *.dist-info folders in Site. A package that the artifact
-	// requires is used in its installed version where that satisfies the requirement.
+	// DistInfo are the names of the *.dist-info folders in Site. An installed package is used if it
+	// satisfies the artifact's requirement.
 	DistInfo []string
-	// Text returns a file below it; nil where there is none, or one of more than some megabytes.
+	// Text returns the content of a file by relative path, or nil if there is none or it is too
+	// large.
 	Text func(path string) []byte
-	// Owner returns the conda package that a file belongs to, as NAME VERSION; "" where unknown.
+	// Owner returns the conda package of a file as NAME VERSION, or "" if unknown.
 	Owner func(path string) string
 }

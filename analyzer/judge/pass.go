@@ -12,20 +12,20 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// Pass is what one rule sees of one artifact on one platform with one set of packages.
+// Pass is the input of a rule: an artifact on a platform with a set of packages.
 type Pass struct {
 	Facts     *facts.Artifact
 	Platform  *platform.Platform
 	Packages  *packages.Set
 	Views     []*View
-	Windows   *WindowsLoad // of a platform with Windows, else nil
-	MacOS     *MacOSLoad   // of a macOS platform, which has no Views; else nil
+	Windows   *WindowsLoad // on a Windows platform, otherwise nil
+	MacOS     *MacOSLoad   // on a macOS platform, which has no Views; otherwise nil
 	Scenario  fix.Scenario
 	Requested bool // the user named the platform
-	// Trial: a fix is applied, to see what is left. Fixes without Search need not be reported.
+	// Trial is set if a fix is applied. Fixes without Search need not be reported then.
 	Trial    bool
-	GPU      GPU  // what the artifact is for, as the user gave it
-	Link     bool // every library is checked as one to link against
+	GPU      GPU  // the GPUs that must be supported
+	Link     bool // every library is checked as one that programs link with
 	Releases *Releases
 	Compared []*Compared // the artifact's libraries, compared with earlier builds
 	ABI      *ABI
@@ -33,32 +33,32 @@ type Pass struct {
 	given   []pkgmeta.Requirement
 	linking *linking
 	rule    *Rule
-	count   int            // findings of the rule
-	counts  map[string]int // the same by object
-	dropped bool           // there were more
+	count   int            // number of findings of the rule
+	counts  map[string]int // number of findings by object
+	dropped bool           // findings were dropped
 	emit    func(*result.Finding, []fix.Candidate)
 }
 
-// View is an object as the loader of the platform sees it.
+// View is an object as the platform's loader sees it.
 type View struct {
 	*facts.Object
 	Library     *dynlink.Library
 	Loading     *dynlink.Loading
 	Missing     []string   // its own DT_NEEDED entries that were not found
 	Host        facts.Host // the program that loads it
-	Alternative bool       // one of several variants of which the program loads one
+	Alternative bool       // one of several variants; a program loads one of them
 
 	bound *bound
 }
 
-// bound holds the bindings of an object, computed when a rule first needs them: a fix that fails
-// often fails on libraries alone.
+// bound contains the bindings of an object. They are computed when a rule first needs them: a
+// fix that fails often fails because of missing libraries.
 type bound struct {
-	bind     func() dynlink.Bindings // nil: done
+	bind     func() dynlink.Bindings // nil after the first call
 	bindings dynlink.Bindings
 }
 
-// Bindings lists the object's imports with what the loader binds them to.
+// Bindings returns the object's imports and how the loader binds them.
 func (v *View) Bindings() dynlink.Bindings {
 	if b := v.bound; b.bind != nil {
 		b.bindings, b.bind = b.bind(), nil
@@ -66,16 +66,16 @@ func (v *View) Bindings() dynlink.Bindings {
 	return v.bound.bindings
 }
 
-// MaxFindings is how many findings of one rule on one object are listed, and maxOfRule those on all
-// objects of an artifact. An artifact with more is so broken that a longer list helps nobody, and
-// its cost would grow without bound.
+// MaxFindings is the maximum number of findings of a rule for an object, and maxOfRule that for
+// all objects of an artifact. A longer list would not help anybody, and its cost would be
+// unbounded.
 const (
 	MaxFindings = 5_000
 	maxOfRule   = 20_000
 )
 
-// Room reports whether another finding of the rule on an object would be listed. Where it would
-// not, the rule can skip the rest of the object.
+// Room reports whether another finding of the rule for an object would be listed. If not, the
+// rule can skip the rest of the object.
 func (p *Pass) Room(object string) bool {
 	if p.counts[object] < MaxFindings && p.count < maxOfRule {
 		return true
@@ -98,7 +98,7 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	}
 	f.Target, f.Artifact, f.New = p.Platform.Name, p.Facts.Path, true
 	mangled := f.Symbol
-	if p.Platform.OS == platform.MacOS { // there every name of a symbol begins with _
+	if p.Platform.OS == platform.MacOS { // symbol names on macOS start with _
 		mangled = strings.TrimPrefix(mangled, "_")
 	}
 	if f.Demangled = result.Demangle(mangled); f.Demangled != "" {
@@ -110,7 +110,7 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	p.emit(&f, fixes)
 }
 
-// Chain lists the paths of libraries for a finding.
+// Chain returns the paths of libraries for Finding.Chain.
 func Chain(libraries ...*dynlink.Library) []string {
 	var out []string
 	for _, l := range libraries {
@@ -121,6 +121,6 @@ func Chain(libraries ...*dynlink.Library) []string {
 	return out
 }
 
-// Given reports whether the user gave a requirement on a package, so that a fix has to change that
-// and not the artifact's own requirement.
+// Given reports whether the user specified a requirement on a package, which a fix then has to
+// change instead of the artifact's requirement.
 func (p *Pass) Given(name string) bool { return requires(p.given, name) }

@@ -12,20 +12,21 @@ type Releases struct {
 	ctx    context.Context
 	source packages.Source
 	on     packages.Target
-	cache  map[releaseOn]*packages.Release // nil where it could not be had; shared by a session
+	// Nil if it is not available; shared by a session.
+	cache map[releaseOn]*packages.Release
 }
 
-// releaseOn is a release on an architecture.
+// releaseOn is a release for an architecture.
 type releaseOn struct {
 	packages.ID
 	arch string
 }
 
-// maxLookups bounds how many releases outside the package sets one session looks up: each may be a
-// download.
+// maxLookups limits how many releases outside the package sets a session looks up, because each
+// may be a download.
 const maxLookups = 24
 
-// Releases returns the look-up of releases for a case.
+// Releases returns the lookup of releases for a case.
 func (s *Session) Releases(ctx context.Context, c Case) *Releases {
 	return &Releases{
 		ctx:    ctx,
@@ -35,7 +36,8 @@ func (s *Session) Releases(ctx context.Context, c Case) *Releases {
 	}
 }
 
-// Get returns one version of a package; nil when it is not available or maxLookups were made.
+// Get returns a version of a package, or nil if it is not available or after maxLookups
+// lookups.
 func (w *Releases) Get(name, version string) *packages.Release {
 	key := releaseOn{packages.ID{Name: name, Version: version}, w.on.Arch}
 	if r, ok := w.cache[key]; ok || len(w.cache) >= maxLookups {
@@ -49,14 +51,14 @@ func (w *Releases) Get(name, version string) *packages.Release {
 	return r
 }
 
-// Versions lists the versions of a package, in any order. The error is the source's.
+// Versions returns the versions of a package, in any order. The error is that of the source.
 func (w *Releases) Versions(name string) ([]string, error) {
 	return w.source.Versions(w.ctx, name)
 }
 
-// First finds the oldest version of a package above floor that good accepts, and the newest version
-// below it that good does not accept (floor where there is none between). ok is false when the
-// newest version is not accepted either, or the source does not know.
+// First returns the oldest version of a package above floor that good accepts, and the newest
+// version before it that good does not accept (floor if there is none between). ok is false if
+// the newest version is not accepted or the source does not know the versions.
 func (w *Releases) First(
 	name, floor string,
 	good func(*packages.Release) bool,
@@ -77,8 +79,8 @@ func (w *Releases) First(
 	return version, bad, ok && err == nil
 }
 
-// OtherVersion is a fix to try: another version of a package of the environment, which good
-// accepts.
+// OtherVersion returns a candidate fix: another version of a package of the environment that
+// good accepts.
 func (w *Releases) OtherVersion(r *packages.Release,
 	good func(*packages.Release) bool) fix.Candidate {
 	return fix.Candidate{

@@ -12,12 +12,14 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// resolver picks the packages that are installed with an artifact, each combination once.
+// resolver selects the packages that are installed with an artifact. It resolves each
+// combination once.
 type resolver struct {
 	judge *Judge
-	full  map[*facts.Artifact]bool // every package is looked up, not only those that are needed
-	sets  map[string]*packages.Set
-	none  packages.Set // no packages
+	// Look up all packages instead of only those that are needed.
+	full map[*facts.Artifact]bool
+	sets map[string]*packages.Set
+	none packages.Set // no packages
 }
 
 func newResolver(j *Judge) *resolver {
@@ -31,7 +33,7 @@ func newResolver(j *Judge) *resolver {
 // partial reports whether only the packages that are needed are looked up for an artifact.
 func (r *resolver) partial(f *facts.Artifact) bool { return r.judge.demand != nil && !r.full[f] }
 
-// resolve picks the packages of an environment: one set, or two where the ends of the declared
+// resolve returns the packages of an environment: one set, or two if the ends of the declared
 // ranges differ.
 func (r *resolver) resolve(
 	ctx context.Context,
@@ -110,7 +112,7 @@ func (r *resolver) atEnd(
 	return s, nil
 }
 
-// requirements are the artifact's own, with those that the scenario replaces.
+// requirements returns the artifact's requirements with the replacements of the scenario.
 func requirements(f *facts.Artifact, s fix.Scenario) ([]pkgmeta.Requirement, error) {
 	var out []pkgmeta.Requirement
 	if f.Metadata != nil {
@@ -129,8 +131,8 @@ func requirements(f *facts.Artifact, s fix.Scenario) ([]pkgmeta.Requirement, err
 	return out, nil
 }
 
-// selfContained reports whether everything that the objects need is in the artifact or on the
-// platform, so that no other package matters.
+// selfContained reports whether all libraries that the objects need are in the artifact or on
+// the platform, so that no other package matters.
 func selfContained(f *facts.Artifact, p *platform.Platform) bool {
 	if slices.ContainsFunc(
 		f.Objects,
@@ -160,8 +162,8 @@ func equal(a, b *packages.Set) bool {
 	)
 }
 
-// on is the interpreter and machine of an artifact: those of the options, else what a wheel's tags
-// name, else a current Python.
+// on returns the interpreter and machine of an artifact: those of the options, otherwise those
+// of the wheel's tags, otherwise a current Python.
 func (o *Options) on(f *facts.Artifact, arch string) packages.Target {
 	if o.On.Python != "" {
 		on := o.On

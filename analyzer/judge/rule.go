@@ -5,27 +5,28 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// Rule is one kind of finding, as data with documentation. ID is its file name, testdata folder,
-// doc page and JSON value.
+// Rule is a kind of finding with its documentation. ID is also its file name, test folder, page
+// in the documentation, and JSON value.
 type Rule struct {
 	ID       string
-	Title    string          // what is wrong, one sentence of at most 80 characters without a period
-	Severity result.Severity // the usual one; a finding may carry a lower one
-	// Markdown: what it means, why it fails, what to do, and what the rule misses
+	Title    string          // the problem, a sentence of at most 80 characters without a period
+	Severity result.Severity // the default; a finding may have a lower one
+	// Markdown: what the finding means, why it fails, how to fix it, and what the rule does not
+	// detect
 	Doc        string
-	References []string    // specifications and documentation, as "title: address or file"
-	Check      func(*Pass) // on a platform with Linux
-	// Windows and MacOS check an artifact on a platform with these systems; nil: the rule does not
-	// apply there.
+	References []string    // specifications and documentation, as "title: URL or file"
+	Check      func(*Pass) // for Linux
+	// Windows and MacOS are like Check for platforms with these systems; nil if the rule does not
+	// apply.
 	Windows, MacOS func(*Pass)
-	// Packaging: it is about how an artifact is built and published, and is of no interest to those
-	// who install it.
+	// Packaging is set if the rule is about building and publishing an artifact, and irrelevant for
+	// those who install it.
 	Packaging bool
-	// Quick: it needs no bindings, so it runs before other rules while a fix is tried.
+	// Quick is set if it needs no bindings. Such rules run first while a fix is tried.
 	Quick bool
 }
 
-// check is the function for a platform; nil where the rule does not apply.
+// check returns the function for a platform, or nil if the rule does not apply.
 func (r *Rule) check(p *platform.Platform) func(*Pass) {
 	switch p.OS {
 	case platform.Windows:

@@ -16,22 +16,22 @@ type Target struct {
 	Requested bool // the user named it
 }
 
-// Key is the platform's name with its architecture, as fix.Scenario has it.
+// Key returns the platform's name with its architecture, as in fix.Scenario.
 func (t Target) Key() string { return t.Platform.Name + "/" + t.Platform.Arch }
 
-// Platforms are the platforms that the user named. The zero value names none.
+// Platforms are the platforms that the user specified. The zero value is none.
 type Platforms struct {
-	Instead []string // checked instead of what the artifact claims
-	Also    []string // checked as well
-	// Root returns an unpacked system of an architecture, which is checked like one of Instead. It
-	// returns an error where the system is not of that architecture. nil: none.
+	Instead []string // instead of those of the artifact's tags
+	Also    []string // in addition
+	// Root returns an unpacked system for an architecture, which is checked like one of Instead. It
+	// returns an error if the system is not for that architecture. It may be nil.
 	Root func(arch string) (*platform.Platform, error)
 }
 
-// Targets picks the platforms of an artifact: those that the user named, else that of its own tag,
-// else every built-in one that has all the versions that it needs. skipped explains which
-// architectures of several are left out because a named platform does not have them. It returns an
-// error for a platform that no architecture has.
+// Targets returns the platforms of an artifact: those that the user specified, otherwise that
+// of its tag, otherwise every built-in one that has all versions that it needs. skipped lists
+// architectures that are skipped because a specified platform does not support them. It returns
+// an error for a platform that supports none of the architectures.
 func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, err error) {
 	archs := architectures(f)
 	for _, arch := range archs {
@@ -41,7 +41,7 @@ func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, er
 		for _, name := range slices.Concat(o.Instead, o.Also) {
 			p, err := platform.Lookup(name, arch)
 			if err == nil && p.OS != platform.Linux {
-				continue // of another format
+				continue // for another binary format
 			}
 			if err != nil {
 				if !slices.ContainsFunc(
@@ -82,7 +82,7 @@ func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, er
 	return append(out, onMacOS...), append(skipped, other...), nil
 }
 
-// defaultTargets picks the platforms of one architecture that the artifact claims by itself.
+// defaultTargets returns the platforms of an architecture if the user specified none.
 func defaultTargets(f *facts.Artifact, arch string) []Target {
 	var out []Target
 	for _, p := range claimed(f, arch) {
@@ -110,9 +110,9 @@ func defaultTargets(f *facts.Artifact, arch string) []Target {
 	return out
 }
 
-// claimed are the oldest platforms among the wheel's tags for an architecture, which is where pip
-// installs the wheel: one for each C library, in the order of the tags. There is none when no tag
-// names one.
+// claimed returns the oldest platforms among the wheel's tags for an architecture, which
+// determine where pip installs the wheel: one for each libc, in the order of the tags. There are
+// none if no tag names one.
 func claimed(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
 	if f.Wheel == nil {
 		return nil
@@ -137,19 +137,19 @@ func claimed(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
 	return oldest
 }
 
-// oldestSupported is the glibc of the oldest platform that anybody still supports: CentOS 7, which
-// is manylinux2014.
+// oldestSupported is the glibc version of the oldest platform that is still supported: CentOS
+// 7, which is manylinux2014.
 const oldestSupported = "2.17"
 
-// Extinct reports whether a platform is older than every system that is still supported (manylinux1
-// and manylinux2010). What fails only there is a warning where a tag names them; other artifacts
-// are not checked on them unless the user names them.
+// Extinct reports whether a platform is older than every supported system (manylinux1 and
+// manylinux2010). Errors that occur only there are warnings if the platform is from a tag.
+// Artifacts without a tag are not checked on such platforms unless the user specifies them.
 func Extinct(p *platform.Platform) bool {
 	return p.Libc == "glibc" && OlderRelease(p.LibcVersion, oldestSupported)
 }
 
-// OlderRelease reports whether one release of a libc or of CPython ("2.17", "3.9") is older than
-// another; false when either can't be parsed.
+// OlderRelease reports whether a release of a libc or of CPython ("2.17", "3.9") is older than
+// another one. It is false if one of them cannot be parsed.
 func OlderRelease(a, b string) bool {
 	x, errX := ordinal(a)
 	y, errY := ordinal(b)
@@ -167,8 +167,8 @@ func ordinal(s string) (int, error) {
 	return major*1000 + minor, err
 }
 
-// architectures lists those of the objects; of a wheel's, those that its tags name where there are
-// any.
+// architectures returns the architectures of the objects; for a wheel, those that its tags
+// name, if any.
 func architectures(f *facts.Artifact) []string {
 	var out []string
 	for _, o := range f.Objects {
@@ -187,7 +187,8 @@ func architectures(f *facts.Artifact) []string {
 	return out
 }
 
-// hasVersions reports whether a platform has every version that the objects need of its libraries.
+// hasVersions reports whether a platform has every version that the objects need from its
+// libraries.
 func hasVersions(p *platform.Platform, f *facts.Artifact, arch string) bool {
 	for _, o := range f.Objects {
 		if o.Arch() != arch || f.ForOtherLibc(o, p.Libc) {

@@ -11,35 +11,35 @@ import (
 	"github.com/compat-app/compat/analyzer/winload"
 )
 
-// WindowsLoad is an artifact as the loader of Windows sees it.
+// WindowsLoad is an artifact as the Windows loader sees it.
 type WindowsLoad struct {
-	Machine string // of the platform: "amd64"
+	Machine string // machine of the platform: "amd64"
 	Objects []*WindowsObject
-	// Unchecked is the number of files that were not loaded, because the artifact has too many.
+	// Unchecked is the number of files that were not loaded because there are too many.
 	Unchecked int
 
 	byFile map[*winload.File]*WindowsObject
-	found  int // DLLs of all loads
+	found  int // number of DLLs in all loads
 }
 
 // WindowsObject is a PE file with its load.
 type WindowsObject struct {
 	*facts.PEObject
 	File   *winload.File
-	Python winload.Python // that imports it
-	// Load is what its load brings in where it is loaded by itself: a module, a program, and a DLL
-	// that none of them imports. nil for others, and for a file for another machine.
+	Python winload.Python // the interpreter that imports it
+	// Load is set for modules, programs, and DLLs that none of them imports. It is nil for other
+	// files and for files for another machine.
 	Load *winload.Load
-	// Users are the files whose load brings it in.
+	// Users are the files that load it.
 	Users []*WindowsObject
 }
 
-// Of finds the object of a file; nil where it is not of the artifact.
+// Of returns the object for a file, or nil if it does not belong to the artifact.
 func (w *WindowsLoad) Of(f *winload.File) *WindowsObject {
 	return w.byFile[f]
 }
 
-// loadOther loads an artifact on a platform that is not Linux. It has one set of packages, which is
+// loadOther loads an artifact on a platform other than Linux. Its only set of packages is
 // empty.
 func (s *Session) loadOther(c Case, key string, trial bool) *loadState {
 	p := c.Target.Platform
@@ -65,8 +65,8 @@ func (s *Session) loadOther(c Case, key string, trial bool) *loadState {
 	return state
 }
 
-// loadWindows loads every module and program of the machine, and then the DLLs that none of them
-// brings in: those are opened by ctypes or by another program.
+// loadWindows loads every module and program for the machine, and then the DLLs that none of
+// them loads, which ctypes or another program opens.
 func (s *Session) loadWindows(c Case) *WindowsLoad {
 	w := &WindowsLoad{
 		Machine: c.Target.Platform.Arch, byFile: map[*winload.File]*WindowsObject{},
@@ -93,7 +93,7 @@ func (s *Session) loadWindows(c Case) *WindowsLoad {
 			e = winload.New(o.Python, w.Machine, files, c.Artifact.Startup)
 			e.Folders = slices.Concat(condaFolders(c.Artifact), c.Scenario.DLLFolders)
 			e.Bundled = slices.Clone(c.Scenario.Bundled)
-			for _, p := range c.Artifact.UnreadPE { // it may be the one
+			for _, p := range c.Artifact.UnreadPE { // the DLL may be one of them
 				e.Bundled = append(e.Bundled, strings.ToLower(path.Base(p)))
 			}
 			environments[o.Python] = e
@@ -122,12 +122,12 @@ func (s *Session) loadWindows(c Case) *WindowsLoad {
 	return w
 }
 
-// maxFound bounds the DLLs of all loads of an artifact together; the largest of 60 popular wheels
-// has 8,000.
+// maxFound limits the number of DLLs in all loads of an artifact; the maximum in 60 popular
+// wheels is 8,000.
 const maxFound = 500_000
 
-// condaFolders are the folders that the python of a conda environment gives to the loader, from
-// site-packages.
+// condaFolders returns the folders that the python of a conda environment adds to the DLL
+// search, relative to site-packages.
 func condaFolders(f *facts.Artifact) []string {
 	if !f.Conda() {
 		return nil

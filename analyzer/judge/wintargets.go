@@ -12,8 +12,8 @@ import (
 	"github.com/compat-app/compat/analyzer/winload"
 )
 
-// windowsTargets picks the platforms of an artifact with PE files: those that the user named, else
-// those of its tags, else one for each machine that its files are for.
+// windowsTargets returns the platforms of an artifact with PE files: those that the user
+// specified, otherwise those of its tags, otherwise one for each machine of its files.
 func windowsTargets(f *facts.Artifact, o Platforms) []Target {
 	if len(f.PE) == 0 {
 		return nil
@@ -45,17 +45,18 @@ func windowsTargets(f *facts.Artifact, o Platforms) []Target {
 	for _, x := range f.PE {
 		add(platform.ForWindows(x.Machine), false)
 	}
-	if len(out) == 0 { // intermediate code only, or machines that Windows no longer runs on
+	// Only intermediate code, or machines that Windows no longer supports.
+	if len(out) == 0 {
 		add(platform.ForWindows(peobj.Amd64), false)
 	}
 	return out
 }
 
-// latestPython is the minor version that stands for "this release and every later one".
+// latestPython is the minor version that stands for this release and all later ones.
 const latestPython = 13
 
-// pythonOf is the interpreter that imports a module of an artifact on Windows: that of the module's
-// own file name, else that of the wheel's tag.
+// pythonOf returns the interpreter that imports a module on Windows: that of the module's file
+// name, otherwise that of the wheel's tag.
 func pythonOf(f *facts.Artifact, o *facts.PEObject) winload.Python {
 	open := winload.Python{
 		Interpreter: windows.Interpreter{Minor: latestPython},
@@ -83,7 +84,7 @@ func pythonOf(f *facts.Artifact, o *facts.PEObject) winload.Python {
 	return open
 }
 
-// exactPython is one release by its digits: "312", "27".
+// exactPython returns a release by its digits: "312", "27".
 func exactPython(version string, freeThreaded bool) winload.Python {
 	minor, err := strconv.Atoi(strings.TrimRight(version[1:], "tdmu"))
 	if err != nil || version[0] != '3' {
@@ -94,7 +95,7 @@ func exactPython(version string, freeThreaded bool) winload.Python {
 	}
 }
 
-// ofSuffix reads the release from the file name of a module: "312" of "x.cp312-win_amd64.pyd".
+// ofSuffix returns the release in the file name of a module: "312" for "x.cp312-win_amd64.pyd".
 func ofSuffix(path string) (string, bool) {
 	parts := strings.Split(path[strings.LastIndexByte(path, '/')+1:], ".")
 	if len(parts) < 3 {

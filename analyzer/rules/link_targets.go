@@ -79,7 +79,7 @@ func (q *linkProblem) weigh(p *analyzer.Pass) bool {
 	switch {
 	case p.Link:
 		return own || p.LinkView(q.By) == nil // with --link it is reported for the other object
-	case p.Facts.Kind == analyzer.KindWheel && q.view.Host.Brings(q.Import.Name):
+	case p.Facts.Kind == analyzer.KindWheel && q.view.Host.Exports(q.Import.Name):
 		return false
 	case noPlatform && (lost || q.Missing != "" && p.LinkSystem().Elsewhere(q.Missing) == nil):
 		return false // undefined-symbol or library-not-found reports it

@@ -16,7 +16,7 @@ import (
 func ofHost(p *analyzer.Pass, v *analyzer.View) func(symbol string) bool {
 	release := sync.OnceValue(func() string { return pythonOf(p, v) })
 	return func(symbol string) bool {
-		return v.Host.Brings(symbol) &&
+		return v.Host.Exports(symbol) &&
 			(release() == "" || slices.Contains(cpython.Releases(symbol), release()))
 	}
 }

@@ -122,7 +122,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					Title: "Link against the " + i.Library + " of the build image, which does not " +
 						"export private symbols",
 				}})
-			case v.Host == analyzer.HostPython && v.Host.Brings(i.Name):
+			case v.Host == analyzer.HostPython && v.Host.Exports(i.Name):
 				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
 			case v.Host.Changes(i.Name):
 				f.Severity = analyzer.Warning

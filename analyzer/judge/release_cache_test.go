@@ -27,7 +27,7 @@ func (down) Release(
 func TestHistoryAnswersForUnreachableIndex(t *testing.T) {
 	const name, version = "nvidia-nvjitlink-cu12", "12.8.93"
 	on := packages.Target{Python: "3.12", Arch: "x86_64"}
-	o := newOnce(down{}, false)
+	o := newReleaseCache(down{}, false)
 	r, err := o.Release(t.Context(), name, version, on)
 	if err != nil || !r.Known || len(r.Libraries) == 0 {
 		t.Fatalf("release %+v, %v", r, err)
@@ -38,7 +38,7 @@ func TestHistoryAnswersForUnreachableIndex(t *testing.T) {
 	if _, err := o.Release(t.Context(), "no-such-package", "1", on); err == nil {
 		t.Error("a package that the history does not know was found")
 	}
-	if _, err := newOnce(down{}, true).Release(t.Context(), name, version, on); err == nil {
+	if _, err := newReleaseCache(down{}, true).Release(t.Context(), name, version, on); err == nil {
 		t.Error("the history was used although it is turned off")
 	}
 }

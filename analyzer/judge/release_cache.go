@@ -10,15 +10,14 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// once is a source that keeps each release for a check: a release of torch has 80,000 symbols.
-// Where its source can't be reached the embedded history answers for the releases that it knows,
-// which are those that the user pinned: other versions of a package may exist. It is for one
-// goroutine.
-type once struct {
+// releaseCache caches releases during a check: a release of torch has 80,000 symbols. If its
+// source cannot be reached, it uses the embedded history for the releases that the user pinned;
+// it does not know which other versions exist. It is not safe for concurrent use.
+type releaseCache struct {
 	packages.Source
 	noHistory bool // the embedded history is not used
 	releases  map[releaseKey]*packages.Release
-	offline   map[string]bool // packages that the history answered for
+	offline   map[string]bool // packages that the history provided
 }
 
 type releaseKey struct {
@@ -26,8 +25,8 @@ type releaseKey struct {
 	on            packages.Target
 }
 
-func newOnce(source packages.Source, noHistory bool) *once {
-	return &once{
+func newReleaseCache(source packages.Source, noHistory bool) *releaseCache {
+	return &releaseCache{
 		Source:    source,
 		noHistory: noHistory,
 		releases:  map[releaseKey]*packages.Release{},
@@ -36,7 +35,7 @@ func newOnce(source packages.Source, noHistory bool) *once {
 }
 
 // Release implements packages.Source.
-func (o *once) Release(
+func (o *releaseCache) Release(
 	ctx context.Context,
 	name, version string,
 	on packages.Target,
@@ -58,8 +57,8 @@ func (o *once) Release(
 	return r, err
 }
 
-// note is a sentence about the packages that the history answered for; "" where there are none.
-func (o *once) note() string {
+// note returns a sentence about the packages that the history provided, or "".
+func (o *releaseCache) note() string {
 	if len(o.offline) == 0 {
 		return ""
 	}
