@@ -1,16 +1,16 @@
-// Package analyzer turns bytes into findings: which symbol of which object will not resolve where,
-// why, and what to change.
+// Package analyzer finds symbols and libraries that the dynamic loader or a linker will not
+// resolve in binaries, explains why, and offers fixes.
 //
 //	report, err := analyzer.New(rules.All()).Check(ctx, inputs, analyzer.Options{})
 //
-// Data goes one way: facts (what was read) -> judge (environment, load, bind, rules) -> trial (each
-// fix tried) -> result (the report). This package connects them, and is the API of all of them.
-// Check opens no file, socket or clock and runs nothing from an artifact: same bytes, same
-// settings, same report. What it needs to know of other packages comes from a packages.Source.
+// Data flows in one direction: facts (reading files) -> judge (environment, loading, binding,
+// rules) -> trial (verifying fixes) -> result (the report). This package connects them and is
+// their API. Check opens no files or sockets, reads no clock and executes nothing: the same
+// bytes and settings give the same report. Other packages are provided by a packages.Source.
 //
-// Everything it reads is untrusted. elfobj bounds every table by the file's size, unpack bounds
-// every archive, and what could not be read is listed in Report.Unread, which makes the verdict
-// unchecked.
+// All input is untrusted. elfobj checks every table against the file's size, unpack limits
+// every archive, and files that could not be read are listed in Report.Unread, which makes the
+// verdict unchecked.
 package analyzer
 
 import (
@@ -34,15 +34,15 @@ type Analyzer struct {
 	rules []*Rule
 }
 
-// New returns an analyzer with rules, which report in the order given.
+// New returns an analyzer. The rules run in the order given.
 func New(rules []*Rule) *Analyzer { return &Analyzer{rules: rules} }
 
-// Rules lists the analyzer's rules.
+// Rules returns the analyzer's rules.
 func (a *Analyzer) Rules() []*Rule { return a.rules }
 
-// Check checks inputs that see each other. It returns an error for unusable options (unknown
-// platform, requirement that can't be parsed), and when ctx ends; damage in an input is part of the
-// report.
+// Check checks inputs together: they can satisfy each other's dependencies. It returns an error
+// for invalid options (unknown platform, requirement that cannot be parsed) and if ctx ends.
+// Damage in an input is part of the report.
 func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	j, err := judge.New(a.rules, o.environment())
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	var before []*judge.Earlier
 	if o.Base != nil {
 		withoutFixes := o
-		withoutFixes.NoFixes = true // they are not shown
+		withoutFixes.NoFixes = true // fixes of the base are not shown
 		checked, err := run(ctx, j, o.Base, nil, withoutFixes)
 		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
@@ -85,14 +85,14 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	return head.conclude(a.rules, o)
 }
 
-// checked is a list of inputs with what was found.
+// checked is the result for a list of inputs.
 type checked struct {
 	report    *Report
 	artifacts []*facts.Artifact
-	verifiers []*trial.Verifier // of the targets on which something was found first
+	verifiers []*trial.Verifier // for targets on which a finding was found first
 }
 
-// run checks one list of inputs.
+// run checks a list of inputs.
 func run(
 	ctx context.Context,
 	j *judge.Judge,
@@ -127,8 +127,8 @@ func run(
 	return out, nil
 }
 
-// earlier reads the earlier builds besides the base. What of them cannot be read is a note: the
-// artifacts that are checked are not at fault.
+// earlier reads the earlier builds other than the base. Errors in them are notes, because the
+// checked artifacts are not affected.
 func (o *Options) earlier(ctx context.Context) (all []*judge.Earlier, notes []string, _ error) {
 	if !o.compares() {
 		return nil, nil, nil
@@ -157,7 +157,7 @@ func (o *Options) earlier(ctx context.Context) (all []*judge.Earlier, notes []st
 	return all, notes, nil
 }
 
-// compared is a comparison as the report lists it.
+// compared returns a comparison in the form of the report.
 func compared(c *judge.Compared) result.ABI {
 	r := c.Result
 	return result.ABI{
@@ -178,7 +178,7 @@ func compared(c *judge.Compared) result.ABI {
 	}
 }
 
-// artifact checks one artifact on each of its targets.
+// artifact checks an artifact on each of its targets.
 func (k *checked) artifact(
 	ctx context.Context,
 	s *judge.Session,
@@ -193,7 +193,7 @@ func (k *checked) artifact(
 	for _, why := range skipped {
 		report.Skipped = append(report.Skipped, Unread{Path: f.Path, Reason: why})
 	}
-	if len(targets) == 0 && len(skipped) > 0 { // nothing of it is checked
+	if len(targets) == 0 && len(skipped) > 0 { // no object of it is checked
 		a := &report.Artifacts[len(report.Artifacts)-1]
 		a.Objects, a.Imports = 0, 0
 	}
@@ -269,18 +269,18 @@ func (k *checked) artifact(
 	return nil
 }
 
-// An artifact with more than manyFindings on one target is checked on fewer of the others:
-// maxRepeats bounds the findings of all targets together. A finding costs some 50 microseconds, and
-// an import importCost of that.
+// An artifact with more than manyFindings on one target is checked on fewer other targets:
+// maxRepeats limits the findings of all targets together. A finding costs about 50
+// microseconds, and an import importCost times that.
 const (
 	manyFindings = 2_000
 	maxRepeats   = 40_000
 	importCost   = 0.05
 )
 
-// affordable picks among the targets that are left those that can be checked within maxRepeats,
-// evenly and with the last one, where each has found findings. Platforms that the user named are
-// all kept.
+// affordable selects the remaining targets that can be checked within maxRepeats if each has
+// found findings: evenly distributed and including the last one. Platforms that the user
+// specified are all kept.
 func affordable(targets []judge.Target, f *facts.Artifact, found int) []judge.Target {
 	if found < manyFindings || len(targets) == 0 || targets[0].Requested {
 		return targets

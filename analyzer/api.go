@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// The report and its parts; see package result.
+// Types of the report; see package result.
 type (
 	Report   = result.Report
 	Tool     = result.Tool
@@ -46,46 +46,46 @@ const (
 	Off     = result.Off
 )
 
-// Cause is what one person did or has to change, with its findings, evidence and fixes.
+// Cause is something that one person has to change, with its findings, evidence and fixes.
 type Cause = result.Cause
 
-// CauseFix is a fix of a cause, with how many of its findings it removes.
+// CauseFix is a fix of a cause, with the number of findings that it removes.
 type CauseFix = result.CauseFix
 
 // Evidence is a row of a cause's table.
 type Evidence = result.Evidence
 
-// Plan is the smallest known set of fixes that together leave no error.
+// Plan is the smallest known set of fixes that together remove all errors.
 type Plan = result.Plan
 
-// Schema names the shape of the JSON that Report marshals to.
+// Schema is the name of the JSON format of a Report.
 const Schema = result.Schema
 
-// NewReport returns an empty report of a version of compat.
+// NewReport returns an empty report. version is that of compat.
 func NewReport(version string) *Report { return result.New(version) }
 
-// Files counts the files in a list, which may name one file for several reasons.
+// Files returns the number of distinct files in a list.
 func Files(us []Unread) int { return result.Files(us) }
 
-// Demangle returns the C++ or Rust name of a symbol, "" where it is not mangled.
+// Demangle returns the C++ or Rust name of a symbol, or "" if it is not mangled.
 func Demangle(symbol string) string { return result.Demangle(symbol) }
 
-// Versioned writes a symbol as tools do: name@VERSION, or the bare name.
+// Versioned returns name@VERSION, or only the name if version is "".
 func Versioned(symbol, version string) string { return result.Versioned(symbol, version) }
 
-// Count writes a number with its noun: "1 symbol", "3 symbols".
+// Count returns a number with its noun: "1 symbol", "3 symbols".
 func Count(n int, noun string) string { return result.Count(n, noun) }
 
 // Input is a file to check. Its content must stay readable until Check returns.
 type Input = facts.Input
 
-// Unread is a file that could not be read, or, in Report.Skipped, one that compat does not check.
+// Unread is a file that could not be read or, in Report.Skipped, that compat does not check.
 type Unread = facts.Unread
 
-// Object is one ELF file of an artifact.
+// Object is an ELF file of an artifact.
 type Object = facts.Object
 
-// The rules and what they see; see package judge.
+// Rules and their input; see package judge.
 type (
 	Compared = judge.Compared
 	Rule     = judge.Rule
@@ -94,7 +94,7 @@ type (
 	LinkUser = judge.LinkUser
 )
 
-// PolicyNone is the policy under which libraries are not compared.
+// PolicyNone is the policy for not comparing libraries.
 const PolicyNone = judge.PolicyNone
 
 // The environment of the artifacts; see package judge.
@@ -105,13 +105,13 @@ type (
 	GPU    = judge.GPU
 )
 
-// MachObject is one Mach-O file of an artifact.
+// MachObject is a Mach-O file of an artifact.
 type MachObject = facts.MachObject
 
 // Host is the kind of program that loads an object.
 type Host = facts.Host
 
-// Hosts of objects; see package facts.
+// Values of Host; see package facts.
 const (
 	HostNone    = facts.HostNone
 	HostPython  = facts.HostPython
@@ -127,23 +127,23 @@ const (
 	KindObject  = facts.KindObject
 )
 
-// MaxFindings is how many findings of one rule on one object are listed.
+// MaxFindings is the maximum number of findings of a rule for an object.
 const MaxFindings = judge.MaxFindings
 
-// NumPy1 is the build of a module that works with NumPy 1 only.
+// NumPy1 is the NumPyBuild of a module that works only with NumPy 1.
 const NumPy1 = facts.NumPy1
 
-// Chain lists the paths of libraries for a finding.
+// Chain returns the paths of libraries for Finding.Chain.
 func Chain(libraries ...*dynlink.Library) []string { return judge.Chain(libraries...) }
 
-// Alternatives reports whether the program loads only one of two objects; see judge.Alternatives.
+// Alternatives reports whether a program loads only one of two objects; see judge.Alternatives.
 func Alternatives(a, b *View) bool { return judge.Alternatives(a, b) }
 
-// Extinct reports whether no system as old as a platform is supported any more; see judge.Extinct.
+// Extinct reports whether a platform is older than every supported system; see judge.Extinct.
 func Extinct(p *platform.Platform) bool { return judge.Extinct(p) }
 
-// OlderRelease reports whether one release of a libc or of CPython is older than another.
+// OlderRelease reports whether a release of a libc or of CPython is older than another one.
 func OlderRelease(a, b string) bool { return judge.OlderRelease(a, b) }
 
-// WindowsObject is a PE file as the loader of Windows sees it; see package judge.
+// WindowsObject is a PE file as the Windows loader sees it; see package judge.
 type WindowsObject = judge.WindowsObject

@@ -12,7 +12,8 @@ import (
 	"github.com/compat-app/compat/analyzer/trial"
 )
 
-// addTarget adds a platform with its packages to the report, or more packages to one that is there.
+// addTarget adds a platform with its packages to the report, or more packages to an existing
+// one.
 func addTarget(r *Report, p *platform.Platform, sets []*packages.Set) {
 	i := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == p.Name })
 	if i < 0 {
@@ -29,7 +30,7 @@ func addTarget(r *Report, p *platform.Platform, sets []*packages.Set) {
 	}
 }
 
-// alsoOn ends a message with the other platforms that show the finding.
+// alsoOn returns the end of a message: the other platforms on which the finding occurs.
 func alsoOn(names []string) string {
 	const shown = 4
 	switch {
@@ -104,7 +105,7 @@ func conclude(r *Report, rules []*Rule, o Options) {
 	}})
 }
 
-// accepts returns what accepts a finding; nil where nothing does.
+// accepts returns the entry that accepts a finding, or nil.
 func (o *Options) accepts(f *Finding) *Accept {
 	for i := range o.Accept {
 		a := &o.Accept[i]

@@ -18,39 +18,40 @@ import (
 
 // Environment is a set of packages that are installed together.
 type Environment struct {
-	Wheels []Input // those with native code
-	// Listed are the wheels that are not checked themselves, because they are pure Python or too
-	// large to be fetched. They are listed in the report.
+	Wheels []Input // wheels with native code
+	// Listed are wheels that are not checked, because they are pure Python or too large to
+	// download. They are listed in the report.
 	Listed []Artifact
 	With   []string // all packages, as NAME==VERSION
-	// Origins are the places where the requirements of With were written, by their text.
+	// Origins are the places of the requirements in With, by their text.
 	Origins map[string]Origin
 	On      packages.Target // the interpreter and the libc
 	// Platform is the name of the system; "": those of Options.Platforms.
 	Platform string
 	NoWheel  []NoWheel
 	Unread   []Unread // packages that could not be looked up
-	Skipped  []Unread // packages that are not checked, as those that are published as source only
-	Notes    []string
+	// Packages that are not checked, for example because only their source is published.
+	Skipped []Unread
+	Notes   []string
 }
 
 // NoWheel is a pinned version without a wheel for the environment.
 type NoWheel struct {
 	Package, Version string
 	Reason           string // which wheels there are; a sentence without a period
-	At               Origin // of the pin
-	// Source: an installer builds it from the source archive.
+	At               Origin // place of the pin
+	// Source is set if an installer would build it from the source archive.
 	Source bool
-	Newest string // the newest release with a wheel for the environment; "" none
+	Newest string // the newest release with a wheel for the environment, or ""
 }
 
-// RuleNoWheel is the rule of the findings that NoWheel becomes.
+// RuleNoWheel is the rule of the findings for NoWheel.
 const RuleNoWheel = "no-wheel"
 
-// CheckEnvironment checks whether the packages of an environment load together: each wheel with the
-// other packages installed. base is the environment before a change; nil: everything is new. Rules
-// about how a wheel is built and published do not run. Options.With and Origins are ignored. The
-// errors are those of Check.
+// CheckEnvironment checks whether the packages of an environment load together: each wheel with
+// the other packages installed. base is the environment before a change; if it is nil, all
+// findings are new. Rules about building and publishing wheels do not run. Options.With and
+// Origins are ignored. Errors are those of Check.
 func (a *Analyzer) CheckEnvironment(
 	ctx context.Context,
 	head, base *Environment,
@@ -63,8 +64,9 @@ func (a *Analyzer) CheckEnvironment(
 	return a.CheckEnvironments(ctx, []*Environment{head}, bases, o)
 }
 
-// CheckEnvironments is CheckEnvironment of several environments in one report, as those of the
-// platforms that a lock file is for. The bases are nil where everything is new.
+// CheckEnvironments is like CheckEnvironment for several environments in one report, for
+// example those of the platforms in a lock file. bases contains nil for an environment without
+// a base.
 func (a *Analyzer) CheckEnvironments(
 	ctx context.Context,
 	heads, bases []*Environment,
@@ -73,7 +75,7 @@ func (a *Analyzer) CheckEnvironments(
 	var before []string
 	if bases != nil {
 		withoutFixes := o
-		withoutFixes.NoFixes = true // they are not shown
+		withoutFixes.NoFixes = true // fixes of the base are not shown
 		checked, err := a.environments(ctx, bases, withoutFixes)
 		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
@@ -89,7 +91,7 @@ func (a *Analyzer) CheckEnvironments(
 	}
 	r, err := checked.conclude(a.rules, o)
 	if err == nil && r.Verdict == result.NotJudged {
-		r.Verdict = result.Compatible // packages without native code always load together
+		r.Verdict = result.Compatible // packages without native code are always compatible
 	}
 	return r, err
 }
@@ -109,7 +111,7 @@ func (a *Analyzer) environments(
 	return out, nil
 }
 
-// environment checks each wheel with the other packages, and adds to out.
+// environment checks each wheel with the other packages, and adds the result to out.
 func (a *Analyzer) environment(
 	ctx context.Context,
 	e *Environment,
@@ -165,7 +167,7 @@ func (a *Analyzer) environment(
 	return e.addNoWheel(report, o.Platforms)
 }
 
-// addArtifact lists an artifact, once: environments share wheels.
+// addArtifact adds an artifact, unless it is listed already: environments share wheels.
 func addArtifact(r *Report, a Artifact) {
 	if !slices.ContainsFunc(r.Artifacts, func(x Artifact) bool {
 		return x.Path == a.Path && x.SHA256 == a.SHA256
@@ -225,7 +227,7 @@ func (e *Environment) addNoWheel(r *Report, platforms []string) error {
 	return nil
 }
 
-// without returns the requirements on other packages.
+// without returns the requirements for other packages.
 func without(with []string, name string) []string {
 	name = pkgmeta.Normalize(name)
 	return slices.DeleteFunc(slices.Clone(with), func(w string) bool {
@@ -234,9 +236,9 @@ func without(with []string, name string) []string {
 	})
 }
 
-// leaveToSystem makes warnings of the missing libraries that no choice of versions can provide: a
-// lock file does not describe the packages of the system, and a wheel may have plug-ins for
-// libraries that only some systems have.
+// leaveToSystem turns errors about missing libraries into warnings if no choice of versions can
+// provide them: a lock file does not describe the packages of the system, and a wheel may have
+// plug-ins for libraries that only some systems have.
 func leaveToSystem(r *Report) {
 	for i := range r.Findings {
 		f := &r.Findings[i]

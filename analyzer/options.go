@@ -10,64 +10,66 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// Options are the settings of one analysis. The zero value checks each artifact on the platform of
-// its own tag, with what it declares. Its JSON leaves out what isn't plain data.
+// Options are the settings of an analysis. The zero value checks each artifact on the platform
+// of its tag, with the packages that it declares. The JSON contains only plain data.
 type Options struct {
-	Platforms []string // check on these instead of what the artifact claims
-	Also      []string // check on these as well
-	// Root is an unpacked system of an architecture to check on, as one of Platforms. It returns an
-	// error where the system is not of that architecture. nil: none.
+	Platforms []string // check on these instead of the platforms of the artifact's tags
+	Also      []string // check on these in addition
+	// Root returns an unpacked system for an architecture, which is checked like one of Platforms.
+	// It returns an error if the system is not for that architecture. It may be nil.
 	Root func(arch string) (*platform.Platform, error) `json:"-"`
-	// LibraryPath are the folders of LD_LIBRARY_PATH where the artifact is loaded.
+	// LibraryPath are the folders of LD_LIBRARY_PATH.
 	LibraryPath []Folder `json:"-"`
-	// Conda is the conda environment that the artifact is installed into; nil: none.
+	// Conda is the conda environment in which the artifact is installed; nil if there is none.
 	Conda *Conda `json:"-"`
-	// NoHistory: the embedded history is not used, not even to guess who provides a library.
+	// NoHistory disables the embedded history, also for guessing which package provides a library.
 	NoHistory bool
-	With      []string // requirements in the environment, PEP 508; they win over declared ones
-	// Origins are the places where requirements of With were written, by their text; a requirement
-	// that is not in it was given by itself, as with --with.
+	// Requirements to install, PEP 508; they take precedence over declared ones.
+	With []string
+	// Origins are the places of requirements in With, by their text. A requirement that is missing
+	// was given with --with.
 	Origins map[string]Origin
 	First   []string // packages whose libraries are loaded before everything else
-	GPU     GPU      // what the artifact is for
-	Link    bool     // link findings of every library are errors
+	GPU     GPU      // the GPUs that must be supported
+	Link    bool     // report link findings of every library as errors
 
-	Base     []Input `json:"-"` // what the base branch has; nil: no comparison, everything is new
-	BaseName string  // what the base is called in messages; "": "the base"
-	// BaseRelease: Base is what was published before.
+	Base     []Input `json:"-"` // artifacts of the base branch; nil: all findings are new
+	BaseName string  // name of the base in messages; "": "the base"
+	// BaseRelease is set if Base is the previous release.
 	BaseRelease bool
 	BaseVersion string    // "": that of each artifact
-	Earlier     []Earlier // more earlier builds that libraries are compared with
+	Earlier     []Earlier // other earlier builds with which libraries are compared
 	ABI         ABI       // how libraries are compared
-	NoFixes     bool      // no fix is tried
+	NoFixes     bool      // do not try fixes
 
-	Rules  map[string]Severity // severity by rule id; Off turns it off
-	Accept []Accept            // findings that do not count
-	// Today is YYYY-MM-DD, to which Accept.Until is compared; "": nothing has ended.
+	Rules  map[string]Severity // severity by rule ID; Off disables the rule
+	Accept []Accept            // findings that are accepted
+	// Today is YYYY-MM-DD, which is compared with Accept.Until; "": nothing has expired.
 	Today string
 
-	Source packages.Source `json:"-"` // what is known of other packages; nil: the embedded history
-	// NoIndex: no package index was configured, which Report.Notes mention where it matters.
+	Source packages.Source `json:"-"` // provides other packages; nil: the embedded history
+	// NoIndex is set if no package index was configured. Report.Notes mention it if it matters.
 	NoIndex bool
 	Scratch func(size int64) (unpack.Scratch, error) `json:"-"`
 	Limits  unpack.Limits
-	Version string // of the tool, for the report
+	Version string // version of compat, for the report
 
-	Progress func(text string) `json:"-"` // called with what is being done, for a person; nil: not
+	// Called with a description of the current step; may be nil.
+	Progress func(text string) `json:"-"`
 }
 
-// ABI says how shared libraries are compared with earlier builds; see package judge.
+// ABI contains the settings for comparing libraries with earlier builds; see package judge.
 type ABI = judge.ABI
 
-// Earlier is a build that programs may have been linked against.
+// Earlier is an earlier build that programs may have been linked with.
 type Earlier struct {
-	Name    string // as people call it: a tag or the path of a baseline
+	Name    string // a tag or the path of a baseline
 	Version string // "": that of each artifact
 	Release bool   // it was published
 
 	Inputs []Input `json:"-"`
-	// Baseline is a file that describes a library: of compat abi, debian/*.symbols, or the XML of
-	// libabigail. Then there are no Inputs.
+	// Baseline is a description of a library: of compat abi, debian/*.symbols, or the XML of
+	// libabigail. If set, there are no Inputs.
 	Baseline []byte
 }
 
@@ -76,7 +78,7 @@ func (o *Options) compares() bool {
 	return o.ABI.Policy != judge.PolicyNone && (o.Base != nil && !o.ABI.SkipBase || len(o.Earlier) > 0)
 }
 
-// reading is the part of the options that reading the inputs needs.
+// reading returns the options for reading the inputs.
 func (o *Options) reading() facts.Options {
 	return facts.Options{
 		Limits:   o.Limits,
@@ -86,12 +88,12 @@ func (o *Options) reading() facts.Options {
 	}
 }
 
-// platforms is the part of the options that chooses the targets.
+// platforms returns the options that determine the targets.
 func (o *Options) platforms() judge.Platforms {
 	return judge.Platforms{Instead: o.Platforms, Also: o.Also, Root: o.Root}
 }
 
-// environment is the part of the options that describes the environment of the artifacts.
+// environment returns the options that describe the environment of the artifacts.
 func (o *Options) environment() judge.Options {
 	return judge.Options{
 		With:        o.With,
@@ -108,14 +110,16 @@ func (o *Options) environment() judge.Options {
 	}
 }
 
-// Accept names findings that a maintainer accepted. An empty Rule, Symbol or Object means any.
+// Accept selects findings that a maintainer accepted. An empty Rule, Symbol or Object means
+// any.
 type Accept struct {
-	Rule    string
-	Symbol  string
-	Object  string
-	Finding string // the Identity of one finding; "" for all that match the rest
+	Rule   string
+	Symbol string
+	Object string
+	// The Identity of a finding; "" for all findings that match the other fields.
+	Finding string
 	Because string
-	Until   string // YYYY-MM-DD, the last day it applies; "" without end
+	Until   string // YYYY-MM-DD, the last day on which it applies; "" for no end
 	By      string // "" for the configuration file
 }
 

@@ -1,13 +1,12 @@
-// Package cause groups the findings of a report by their origin. A cause is what one person did or
-// has to change: a wheel tagged older than the system it was built on, a dependency of the wrong
-// version, a library that is neither bundled nor declared. It is not a symbol or an object: 10,000
-// findings of three origins are three causes.
+// Package cause groups the findings of a report by their cause: a wheel tagged for an older
+// system than the one it was built on, a dependency with a wrong version, a library that is
+// neither bundled nor declared. 10,000 findings may have three causes.
 //
 //	cause.Of(report, cause.Options{})
 //
-// sets Report.Causes and a first Report.Plan. The package computes: it resolves nothing, tries no
-// fix and never looks at a finding's message, so the wording of a rule does not change the
-// grouping. Every error and warning gets exactly one cause; the cost is linear in the number of
+// sets Report.Causes and a preliminary Report.Plan. The package resolves nothing, tries no
+// fixes, and does not use a finding's message, so the wording of a rule does not affect the
+// grouping. Every error and warning has exactly one cause. The cost is linear in the number of
 // findings.
 package cause
 
@@ -19,22 +18,22 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// Options are what a report does not contain.
+// Options contain what a report does not.
 type Options struct {
-	// RuleTitle returns the title of a rule, for causes that are about a rule and nothing more
-	// specific; nil, and "": the rule's ID.
+	// RuleTitle returns the title of a rule, for causes that are only identified by a rule. If it
+	// is nil or returns "", the rule's ID is used.
 	RuleTitle func(rule string) string
 }
 
-// group is a cause while its findings are collected.
+// group is a cause and its findings.
 type group struct {
 	origin
 	artifact *artifact
 	findings []int
-	all      []*result.Finding // the same findings
+	all      []*result.Finding // the findings for the indexes in findings
 }
 
-// Of sets the causes of a report and its plan from its findings.
+// Of sets the causes and the plan of a report from its findings.
 func Of(r *result.Report, o Options) {
 	groups := collect(r)
 	r.Causes = make([]result.Cause, 0, len(groups))
@@ -55,7 +54,7 @@ func Of(r *result.Report, o Options) {
 	r.Plan = plan(r.Causes)
 }
 
-// collect sorts the findings into groups, in the order of the report.
+// collect groups the findings, in the order of the report.
 func collect(r *result.Report) []*group {
 	s := newSorter(r)
 	byOrigin := map[origin]*group{}
@@ -78,9 +77,8 @@ func collect(r *result.Report) []*group {
 	return mergeMissing(groups)
 }
 
-// mergeMissing joins the libraries without a known provider that exactly the same objects need:
-// they mostly come from one package that was forgotten. Where an artifact misses many libraries it
-// joins all of them.
+// mergeMissing merges libraries without a known provider that the same objects need: usually
+// one package is missing. If an artifact misses many libraries, all of them are merged.
 func mergeMissing(groups []*group) []*group {
 	byObjects := map[string]*group{}
 	misses := map[string]int{}
@@ -174,7 +172,7 @@ func boolRank(b bool) int {
 	return 0
 }
 
-// set keeps each value once, in the order of adding. The zero value is empty.
+// set is a list of distinct values in the order of adding. The zero value is empty.
 type set[T comparable] struct {
 	list []T
 	has  map[T]bool
@@ -193,7 +191,7 @@ func (s *set[T]) add(v T) bool {
 	return true
 }
 
-// slug makes an ID of a cause's kind and subject: lower-case letters, digits and ".+_-".
+// slug returns an ID for a cause's kind and subject: lower-case letters, digits and ".+_-".
 func slug(kind, subject string) string {
 	s := strings.Map(func(c rune) rune {
 		switch {
@@ -210,7 +208,7 @@ func slug(kind, subject string) string {
 
 const maxID = 80
 
-// unique numbers causes of the same ID: two artifacts may have the same one.
+// unique appends numbers to equal IDs: two artifacts may have the same cause.
 func unique(causes []result.Cause) {
 	seen := map[string]int{}
 	for i := range causes {

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	shownSymbols = 6 // of a row
+	shownSymbols = 6 // per row
 	shownObjects = 3
 	shownRows    = 40
 )
 
-// evidence is the table of a cause: a row for each version of a library, the row with the most
-// findings first; of symbol versions that are too new, the one that the fewest systems have.
-// Symbols and objects are counted once; the same object in several artifacts is one name.
+// evidence returns the table of a cause, with a row for each version of a library. The row with
+// the most findings comes first; for symbol versions that are too new, the version that the
+// fewest systems have. Each symbol and object is counted once; the same object in several
+// artifacts is one.
 func evidence(g *group) []result.Evidence {
 	type key struct{ library, version string }
 	type row struct {
@@ -46,7 +47,8 @@ func evidence(g *group) []result.Evidence {
 			r.objects.add(f.Object)
 		}
 	}
-	systems := map[string]int{} // that have a version: the row that decides is the rarest
+	// Number of systems that have a version: the rarest one is decisive.
+	systems := map[string]int{}
 	if g.kind == tooNew {
 		for _, r := range rows {
 			systems[r.version] = len(platform.WithVersions(platform.Architecture(g.all[0].Target), r.version))
@@ -61,7 +63,7 @@ func evidence(g *group) []result.Evidence {
 	for _, r := range rows[:min(len(rows), shownRows)] {
 		e := result.Evidence{Version: r.version, Library: r.library, Symbols: []string{}}
 		for _, s := range r.symbols.list[:min(len(r.symbols.list), shownSymbols)] {
-			// overloads have one short name
+			// overloads have the same short name
 			if name := Short(s, r.demangled[s]); !slices.Contains(e.Symbols, name) {
 				e.Symbols = append(e.Symbols, name)
 			}
@@ -77,8 +79,8 @@ func evidence(g *group) []result.Evidence {
 	return out
 }
 
-// Short is a symbol's name for people: demangled "std::string::_M_create", without parameters,
-// template arguments and inline namespaces. A name that is not mangled stays as it is.
+// Short returns a short name of a symbol: demangled, without parameters, template arguments and
+// inline namespaces ("std::string::_M_create"). A name that is not mangled is unchanged.
 func Short(symbol, demangled string) string {
 	if demangled == "" {
 		if demangled = result.Demangle(symbol); demangled == "" {
@@ -92,7 +94,7 @@ func Short(symbol, demangled string) string {
 	if i := parameters(s); i > 0 {
 		s = s[:i]
 	}
-	// "void ns::f" has its return type in front
+	// "void ns::f" starts with its return type
 	if i := strings.LastIndexByte(s, ' '); i >= 0 && !strings.Contains(s, "operator") &&
 		!strings.HasPrefix(s, "vtable") && !strings.HasPrefix(s, "typeinfo") &&
 		!strings.Contains(s, " for ") {
@@ -103,7 +105,7 @@ func Short(symbol, demangled string) string {
 
 const maxSymbol = 60
 
-// dropTemplates removes the arguments of templates; operators that contain < or > stay.
+// dropTemplates removes template arguments, but not operators that contain < or >.
 func dropTemplates(s string) string {
 	var b strings.Builder
 	depth := 0
@@ -125,7 +127,7 @@ func dropTemplates(s string) string {
 	return b.String()
 }
 
-// parameters is where the parameter list of a function begins, -1 for other names.
+// parameters returns the index of the parameter list of a function, or -1.
 func parameters(s string) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '(' || strings.HasPrefix(s[i:], "(anonymous)") {
@@ -139,7 +141,7 @@ func parameters(s string) int {
 	return -1
 }
 
-// clip shortens a name to limit characters.
+// clip limits a name to a number of characters.
 func clip(s string, limit int) string {
 	r := []rune(s)
 	if len(r) <= limit {
@@ -148,5 +150,5 @@ func clip(s string, limit int) string {
 	return string(r[:limit-1]) + "…"
 }
 
-// base is the file name of an object.
+// base returns the file name of an object.
 func base(object string) string { return path.Base(object) }

@@ -15,28 +15,28 @@ import (
 )
 
 const (
-	maxFixes    = 4  // of a cause; the first are the best
-	maxCommands = 12 // lines of a command that was joined from those of several findings
+	maxFixes    = 4  // per cause; the first are the best
+	maxCommands = 12 // lines of a command for several findings
 	maxCosts    = 4
 )
 
-// merged is a fix with the findings that it removes.
+// merged is a fix and the findings that it removes.
 type merged struct {
 	fix.Fix
 	clears   int
-	last     *result.Finding // counted last: a finding offers one merged fix once
+	last     *result.Finding // the finding that was counted last: each finding counts once
 	commands set[shellword.Line]
 	costs    set[string]
-	// whose names the titles differ in
+	// libraries that occur in the titles
 	libraries set[string]
-	open      bool // merged from different requirements: not tried as a whole
+	open      bool // merged from different requirements, and not tried as a whole
 	changes   fix.Merger
-	ofLoader  bool // it is offered for what the loader reports
+	ofLoader  bool // it is a fix for an error of the loader
 }
 
-// fixes merges the fixes of a cause's findings. Tags become the newest of them, version ranges of
-// one package their intersection, and commands that differ in the file alone one command for all
-// files. together is set where no fix clears every finding.
+// fixes merges the fixes of a cause's findings: of platform tags the newest is used, version
+// ranges of a package are intersected, and commands that differ only in the file become one
+// command for all files. together is set if no fix removes all findings.
 func fixes(g *group) (out []result.CauseFix, together bool) {
 	byKey := map[string]*merged{}
 	var list []*merged
@@ -67,7 +67,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			}
 		}
 	}
-	if g.kind == tooNew { // a linker finds what was built on an older system
+	if g.kind == tooNew { // the linker error is due to a build on an older system
 		loader := 0
 		for _, f := range g.all {
 			loader += boolRank(!fromLinker(f))
@@ -114,12 +114,12 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 	return out, len(out) > 1 && out[0].Clears < len(g.all)
 }
 
-// fromSystem reports whether a cause is about libraries that a system or another project provides.
+// fromSystem reports whether a cause is about libraries of the system or of another project.
 func (g *group) fromSystem() bool { return g.kind == system || g.kind == systemLibraries }
 
-// installation is the fix of libraries that a system or another project provides: one command for
-// the packages of all of them. nil where nobody is known to provide them. Where the name of a
-// package depends on the release it names the projects.
+// installation returns the fix that installs libraries of the system or of another project: one
+// command for all packages. It returns nil if no provider is known. If the name of a package
+// depends on the release of the system, it names the projects.
 func installation(g *group) *result.CauseFix {
 	if !g.fromSystem() && g.kind != missing {
 		return nil
@@ -153,7 +153,7 @@ func installation(g *group) *result.CauseFix {
 		x.Kind = fix.KindDependency
 		x.Title = "Declare the dependency " + strings.Join(pypi.list, " and ")
 	default:
-		// "ROCm 5" says more than "ROCm"
+		// "ROCm 5" is more specific than "ROCm"
 		names := slices.DeleteFunc(slices.Clone(projects.list), func(name string) bool {
 			return slices.ContainsFunc(projects.list, func(other string) bool {
 				return name != other && release.ReplaceAllString(other, "") == name
@@ -164,7 +164,7 @@ func installation(g *group) *result.CauseFix {
 	return &x
 }
 
-// mergeKey is equal for fixes that are one edit.
+// mergeKey is equal for fixes that make the same change.
 func mergeKey(x fix.Fix, f *result.Finding) string {
 	switch {
 	case x.Kind == fix.KindPlatformTag && platformTag.MatchString(string(x.Command)):
@@ -181,8 +181,8 @@ func mergeKey(x fix.Fix, f *result.Finding) string {
 	return x.Kind + "\x00" + template(x.Title, f)
 }
 
-// template is a fix's title with a mark for the library, so that titles that differ in it alone are
-// one fix.
+// template replaces the library in a fix's title, so that titles that differ only in the
+// library are equal.
 func template(title string, f *result.Finding) string {
 	if f.Library == "" {
 		return title
@@ -192,10 +192,10 @@ func template(title string, f *result.Finding) string {
 
 const libraryMark = "\x01"
 
-// install is a command that adds system packages, whose names follow.
+// install matches a command that installs system packages. The packages follow.
 var install = lazyregexp.New(`^(?:sudo )?(?:apt-get install|apt install|dnf install|apk add)(?: -y)?`)
 
-// merge takes over another fix of the same key.
+// merge adds another fix with the same key.
 func (m *merged) merge(x fix.Fix) {
 	m.Verified = m.Verified && x.Verified
 	switch {
@@ -221,28 +221,28 @@ func (m *merged) merge(x fix.Fix) {
 	}
 }
 
-// change is the edit of the merged fix; nil where the model can't apply it.
+// change returns the change of the merged fix, or nil if it cannot be simulated.
 func (m *merged) change() fix.Change {
 	pin, ok := m.Change.(fix.Pin)
 	switch {
 	case m.Kind == fix.KindPlatformTag:
-		return m.Change // of the newest tag
+		return m.Change // that of the newest tag
 	case ok && m.Requirement != "":
 		return fix.Pin{Requirement: m.Requirement, Direct: pin.Direct}
 	}
 	return m.changes.Change()
 }
 
-// none marks requirements without a common version: they contradict each other.
+// none marks requirements that contradict each other.
 const none = "!"
 
 func (m *merged) unusable() bool {
 	return m.Requirement == none || m.Kind == fix.KindSymver && len(m.commands.list) > maxCommands
 }
 
-// join makes one command of those of several findings. Steps that all begin or end with, like the
-// extraction of the wheel, are done once. patchelf commands that differ in the file alone, and
-// installations of packages, become one command; others are lines.
+// join merges the commands of several findings. Common first and last steps, such as unpacking the
+// wheel, are done once. patchelf commands that differ only in the file, and installations of
+// packages, become one command; others are separate lines.
 func join(commands []shellword.Line) shellword.Line {
 	if len(commands) == 1 {
 		return commands[0]
@@ -311,7 +311,7 @@ func mergeFiles(commands []shellword.Line) []shellword.Line {
 
 var platformTag = lazyregexp.New(`(?:--platform-tag[ =]|Tag: [\w.]+-[\w.]+-)(?:many|musl)linux_(\d+)_(\d+)`)
 
-// newerTag reports whether the second command tags for a newer platform than the first.
+// newerTag reports whether the second command has a newer platform tag than the first.
 func newerTag(old, other string) bool {
 	a, b := platformTag.FindStringSubmatch(old), platformTag.FindStringSubmatch(other)
 	return a != nil && b != nil && cmp.Or(
@@ -322,8 +322,8 @@ func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// effort orders kinds of fixes by what they cost the author, the least first. Where a linker does
-// not find what a library needs, an edit of the library serves all of its users.
+// effort orders kinds of fixes by the effort for the author, lowest first. If a linker does not find
+// a dependency of a library, an edit of the library comes first, because it helps all of its users.
 func (g *group) effort(kind string) int {
 	if g.kind == linkPath && kind == fix.KindPatchelf {
 		return -1
@@ -335,8 +335,9 @@ func (g *group) effort(kind string) int {
 	}, kind)
 }
 
-// Intersect is the requirement that both requirements of one package allow: torch>=2.5 and
-// torch<2.6 are torch>=2.5,<2.6. ok is false where they contradict each other or cannot be read.
+// Intersect returns the requirement that satisfies two requirements of one package:
+// torch>=2.5,<2.6 for torch>=2.5 and torch<2.6. ok is false if they contradict each other or
+// cannot be parsed.
 func Intersect(a, b string) (both string, ok bool) {
 	p, err := pkgmeta.ParseRequirement(a)
 	if err != nil {
@@ -377,14 +378,14 @@ func Intersect(a, b string) (both string, ok bool) {
 	return p.Name + strings.Join(parts, ","), true
 }
 
-// bound is the tighter of the lower or upper bounds seen.
+// bound is the tightest lower or upper bound so far.
 type bound struct {
 	text    string
 	version pkgmeta.Version
 	strict  bool
 }
 
-// tighten takes a bound that is tighter: higher for direction 1, lower for -1.
+// tighten replaces b if a bound is tighter: higher for direction 1, lower for -1.
 func (b *bound) tighten(clause string, direction int) {
 	v, err := pkgmeta.ParseVersion(strings.TrimLeft(clause, "<>="))
 	if err != nil {

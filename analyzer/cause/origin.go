@@ -12,27 +12,27 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// kind is what went wrong.
+// kind is a kind of cause.
 type kind int
 
 const (
 	byRule          kind = iota // subject: the rule
 	tooNew                      // built on a newer system than the target
 	wrongLibc                   // built for glibc and used on musl, or the reverse
-	otherVersions               // other versions were given than the artifact requires
+	otherVersions               // the user specified other versions than the artifact requires
 	wrongPackage                // subject: the package that lacks something
-	undeclared                  // subject: the package that has it and is not declared
-	system                      // subject: who provides the library on a system
-	systemLibraries             // of a desktop or of another package, which is the subject
-	missing                     // subject: a library that nobody is known to provide
-	unreachable                 // libraries that the artifact contains and its objects do not find
-	linkPath                    // libraries that the loader finds and a linker does not
-	linkFlag                    // a system library that is used and not linked
+	undeclared                  // subject: the package that contains it and is not declared
+	system                      // subject: the project that provides the library on a system
+	systemLibraries             // libraries of a desktop or of another package, which is the subject
+	missing                     // subject: a library without a known provider
+	unreachable                 // bundled libraries that the artifact's objects do not find
+	linkPath                    // libraries that the loader finds but a linker does not
+	linkFlag                    // a system library that is used but not linked
 	undefined                   // symbols that no library defines
 	abiChange                   // subject: the library and the changed type or rule
 )
 
-// names of kinds in IDs.
+// names of kinds, for IDs.
 var names = map[kind]string{
 	tooNew:          "built-too-new",
 	wrongLibc:       "wrong-libc",
@@ -49,38 +49,39 @@ var names = map[kind]string{
 	abiChange:       "abi",
 }
 
-// origin is what the findings of one cause have in common.
+// origin identifies a cause.
 type origin struct {
 	kind    kind
 	subject string
-	project string // the artifact: a wheel's name and version, so that its builds share a cause
+	// The wheel's name and version, so that all its builds share a cause; else the artifact.
+	project string
 }
 
 func (o origin) name() string { return names[o.kind] }
 
-// artifact is what the grouping needs to know of one.
+// artifact contains what the grouping needs from an artifact.
 type artifact struct {
 	result.Artifact
-	own     string // normalised name of the wheel's project, "" for others
+	own     string // normalized name of the wheel's project, "" for other artifacts
 	project string
 	musl    bool // it was built for musl
 }
 
 func (a *artifact) wheel() bool { return a.Wheel != nil }
 
-// sorter finds the origin of findings. It looks at all findings of a report first, because what a
-// linker reports often has its cause in what the loader reports.
+// sorter determines the origin of findings. It first reads all findings of a report, because an
+// error of a linker often has the same cause as one of the loader.
 type sorter struct {
 	artifacts map[string]*artifact
 	missing   map[place]origin   // by missing library
-	undefined map[place]origin   // by undefined symbol with its version
+	undefined map[place]origin   // by undefined symbol and version
 	linkPath  map[place]bool     // objects that need a library which a linker does not find
-	libc      map[[2]string]bool // artifact and target on which it meets the other libc
+	libc      map[[2]string]bool // artifacts and the targets with another libc
 	gpu       map[place]origin   // by library of the wrong GPU stack
-	nodes     map[[2]string]bool // target and version node that it lacks
+	nodes     map[[2]string]bool // versions that a target lacks
 }
 
-// place is a library or symbol that an artifact misses.
+// place is a library or symbol that an artifact lacks.
 type place struct{ artifact, name string }
 
 func newSorter(r *result.Report) *sorter {
@@ -136,10 +137,10 @@ func (s *sorter) artifact(path string) *artifact {
 	return &artifact{Artifact: result.Artifact{Path: path}, project: path}
 }
 
-// fromLinker reports whether a finding is what a linker says of programs that use the object.
+// fromLinker reports whether a finding is a linker error of programs that use the object.
 func fromLinker(f *result.Finding) bool { return strings.HasPrefix(f.Rule, "link-") }
 
-// lacks reports whether no library of a platform has a version node.
+// lacks reports whether no library of a platform has a version.
 func (s *sorter) lacks(target, version string) bool {
 	key := [2]string{target, version}
 	known, ok := s.nodes[key]
@@ -155,7 +156,7 @@ func (s *sorter) ruleOrigin(f *result.Finding) origin {
 	return origin{byRule, f.Rule, s.artifact(f.Artifact).project}
 }
 
-// origin is the cause that a finding belongs to.
+// origin returns the origin of a finding.
 func (s *sorter) origin(f *result.Finding) origin {
 	a := s.artifact(f.Artifact)
 	at := func(k kind, subject string) origin { return origin{k, subject, a.project} }
@@ -226,8 +227,8 @@ func (s *sorter) origin(f *result.Finding) origin {
 	return at(undefined, "")
 }
 
-// asRequired are the requirements of the artifact that would remove a finding and that the given
-// versions do not meet; nil for other findings.
+// asRequired returns the requirements of the artifact that would remove a finding and that the
+// specified versions do not satisfy, or nil.
 func asRequired(f *result.Finding) []string {
 	for _, x := range f.Fixes {
 		if c, ok := x.Change.(fix.AsRequired); ok {
@@ -237,12 +238,12 @@ func asRequired(f *result.Finding) []string {
 	return nil
 }
 
-// provider is the package that should have provided what a finding misses, "" for none. declare: it
-// has it, and the artifact does not declare it.
+// provider returns the package that should provide what a finding lacks, or "". declare is set
+// if the package contains it and the artifact does not declare the package.
 func provider(f *result.Finding, own string) (name string, declare bool) {
 	if _, known := platform.ProviderOf(f.Library); known && f.OtherPackage &&
 		f.Severity != result.Error {
-		return "", false // the system has to provide it
+		return "", false // the system must provide it
 	}
 	if f.Package != "" && f.Package != own && !f.OtherPackage {
 		return f.Package, false
@@ -261,7 +262,8 @@ func provider(f *result.Finding, own string) (name string, declare bool) {
 	return "", false
 }
 
-// systemProvider is the project that provides a library on a system, without its release: "FFmpeg".
+// systemProvider returns the project that provides a library on a system, without its version:
+// "FFmpeg".
 func systemProvider(soname string) string {
 	by, ok := platform.Known(soname)
 	if !ok {
@@ -272,14 +274,15 @@ func systemProvider(soname string) string {
 	return by
 }
 
-// desktop are the projects that every desktop installation has and a container has not. One install
-// command adds all of them, so they are one cause.
+// desktop lists projects that are installed on every desktop system, but not in containers. One
+// command installs all of them, so they are one cause.
 var desktop = []string{
 	"X11", "Wayland", "libglvnd and Mesa", "libglvnd", "Mesa", "libdrm", "libxkbcommon",
 	"Fontconfig", "FreeType", "D-Bus", "GLib", "GTK", "NSS", "Pango", "Cairo", "ATK",
 }
 
-// release is the version after a project's name: "6" of "FFmpeg 6", "5 or 6" of "FFmpeg 5 or 6".
+// release matches the version after a project's name: "6" in "FFmpeg 6", "5 or 6" in "FFmpeg 5
+// or 6".
 var release = lazyregexp.New(` \d[\d.]*(?: or \d[\d.]*)*$`)
 
 var (
@@ -288,7 +291,7 @@ var (
 	)
 )
 
-// systemVersion reports whether a version node is one of glibc or GCC.
+// systemVersion reports whether a symbol version belongs to glibc or GCC.
 func systemVersion(node string) bool {
 	for _, p := range []string{"GLIBC_", "GLIBCXX_", "CXXABI_", "GCC_"} {
 		if strings.HasPrefix(node, p) {

@@ -2,8 +2,8 @@ package cause
 
 import "github.com/compat-app/compat/analyzer/result"
 
-// plan takes the first fix of each cause that is an error. It is not verified: package trial
-// applies it as a whole.
+// plan selects the first fix of each cause that is an error. It is not verified: package trial
+// verifies it.
 func plan(causes []result.Cause) result.Plan {
 	p := result.Plan{Fixes: []result.PlannedFix{}, Leaves: []string{}}
 	for _, c := range causes {

@@ -4,7 +4,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// reference are the distributions that a report names where a cause fails or works, oldest first.
+// reference lists the distributions in Cause.Fails and Works, oldest first.
 var reference = []struct{ name, title string }{
 	{"centos7", "RHEL 7"},
 	{"rhel8", "RHEL 8"},
@@ -18,9 +18,9 @@ var reference = []struct{ name, title string }{
 	{"debian13", "Debian 13"},
 }
 
-// platforms lists on which distributions the findings of a cause occur and on which not. Version
-// nodes of glibc and GCC are looked up on the distributions; other causes know only the targets
-// they were checked on, and get none where they occur on all.
+// platforms returns the distributions on which the findings of a cause occur and do not occur.
+// Symbol versions of glibc and GCC are looked up in all distributions. Other causes only have
+// the targets on which they were checked, and none if they occur on all.
 func platforms(g *group) (fails, works []string) {
 	if g.kind != tooNew && g.kind != linkFlag {
 		return nil, nil
@@ -56,7 +56,7 @@ func platforms(g *group) (fails, works []string) {
 			works = append(works, d.title)
 		}
 	}
-	if len(fails) == 0 { // older systems than those that are listed
+	if len(fails) == 0 { // only older systems than the listed ones
 		works = nil
 	}
 	return fails, works

@@ -15,7 +15,7 @@ import (
 
 const maxTitle = 120 // characters of a title
 
-// text writes the sentences of one cause.
+// text formats the sentences about a cause.
 type text struct {
 	*group
 	cause   *result.Cause
@@ -23,7 +23,7 @@ type text struct {
 	options Options
 }
 
-// title is one sentence without the artifact's name, which stands before it.
+// title returns a sentence without the artifact's name, which precedes it.
 func (t text) title() string {
 	switch t.kind {
 	case tooNew:
@@ -86,7 +86,7 @@ func (t text) title() string {
 	return t.ruleTitle()
 }
 
-// abiTitle is the first sentence of the finding, with the earlier build.
+// abiTitle returns the first sentence of the finding, with the name of the earlier build.
 func (t text) abiTitle() string {
 	f := t.all[0]
 	title, _, _ := strings.Cut(f.Message, ". ")
@@ -120,14 +120,14 @@ func (t text) tooNewTitle() string {
 	return fmt.Sprintf("needs %s, which older systems do not have", needs)
 }
 
-// claimed reports whether the target is one of the wheel's own tags, not a platform that was asked
-// for.
+// claimed reports whether the target is one of the wheel's tags instead of a platform that the
+// user specified.
 func (t text) claimed() bool {
 	target := t.all[0].Target
 	return strings.HasPrefix(target, "manylinux") || strings.HasPrefix(target, "musllinux")
 }
 
-// neededTag is the oldest tag that has all the versions that are needed, "" where none is known.
+// neededTag returns the oldest tag with all required versions, or "".
 func (t text) neededTag() string {
 	for _, x := range t.cause.Fixes {
 		if x.Kind == fix.KindPlatformTag {
@@ -153,7 +153,7 @@ func (t text) neededTag() string {
 
 var anyTag = lazyregexp.New(`(?:many|musl)linux(?:_\d+_\d+|\d+)`)
 
-// newest is the newest version node that is needed, of glibc first.
+// newest returns the newest required symbol version, preferably of glibc.
 func (t text) newest() string {
 	best := ""
 	for _, f := range t.all {
@@ -167,8 +167,8 @@ func (t text) newest() string {
 	return best
 }
 
-// older reports whether a version node is less telling than another: of another family than glibc,
-// or with a lower number.
+// older reports whether a symbol version is less relevant than another one: it is not of glibc,
+// or has a lower number.
 func older(node, other string) bool {
 	a, b := strings.HasPrefix(node, "GLIBC_"), strings.HasPrefix(other, "GLIBC_")
 	if a != b {
@@ -188,7 +188,7 @@ func numbers(node string) (out []int) {
 	return out
 }
 
-// builtFor is the other C library.
+// builtFor returns the other libc.
 func (t text) builtFor() string {
 	if t.subject == "musl" {
 		return "glibc"
@@ -196,7 +196,7 @@ func (t text) builtFor() string {
 	return "musl"
 }
 
-// otherVersionsTitle names what is required and what was given instead.
+// otherVersionsTitle returns a title with the required versions and the specified ones.
 func (t text) otherVersionsTitle() string {
 	var wanted set[string]
 	for _, f := range t.all {
@@ -241,8 +241,8 @@ func (t text) packageTitle() string {
 	return title
 }
 
-// onlyVersions is the requirement with a lower and an upper bound that removes the findings at both
-// ends of what the artifact allows; "" where the findings are at one end.
+// onlyVersions returns the requirement with a lower and an upper bound that removes the
+// findings at both ends of a range, or "" if they occur at one end only.
 func (t text) onlyVersions() string {
 	ends := map[packages.End]bool{}
 	for _, f := range t.all {
@@ -256,8 +256,8 @@ func (t text) onlyVersions() string {
 	return t.cause.Fixes[0].Requirement
 }
 
-// release names the package with the version that was checked, or with the versions that fail; many
-// is set for several.
+// release returns the package with the version that was checked, or with the versions that
+// fail. many is set if there are several.
 func (t text) release() (name string, many bool) {
 	for _, f := range t.all {
 		if r := f.Range; r != nil && r.Package == t.subject {
@@ -273,7 +273,7 @@ func (t text) release() (name string, many bool) {
 	return t.subject, false
 }
 
-// versions are those of a package that the artifacts were checked with.
+// versions returns the versions of a package with which the artifacts were checked.
 func (t text) versions(pkg string) []string {
 	var versions set[string]
 	for _, target := range t.report.Targets {
@@ -310,8 +310,7 @@ func (t text) ruleTitle() string {
 	return t.objects() + ": " + title
 }
 
-// gpuTitle names what the artifact was built for, and the package that was built for something
-// else.
+// gpuTitle returns a title with the GPU stack of the artifact, and the package for another one.
 func (t text) gpuTitle() string {
 	built := "ROCm"
 	for _, name := range t.libraryNames() {
@@ -335,7 +334,7 @@ func (t text) gpuTitle() string {
 	return fmt.Sprintf("built for %s, but the installed packages are not", built)
 }
 
-// abi3 is the stable ABI that the wheel's tag names.
+// abi3 returns the stable ABI version in the wheel's tag.
 func (t text) abi3() string {
 	if t.artifact.wheel() {
 		oldest := ""
@@ -354,7 +353,7 @@ func (t text) abi3() string {
 	return "the tagged Python"
 }
 
-// target is the platform of the first finding.
+// target returns the platform of the first finding.
 func (t text) target() string {
 	if target := t.all[0].Target; target != "" {
 		return platform.Title(target)
@@ -362,7 +361,7 @@ func (t text) target() string {
 	return "the platform"
 }
 
-// libraries names the libraries of a cause: two, and how many more.
+// libraries returns two library names and the number of others.
 func (t text) libraries() string { return listed(t.libraryNames(), 2, 40) }
 
 func (t text) libraryCount() int { return len(t.libraryNames()) }
@@ -377,7 +376,7 @@ func (t text) libraryNames() []string {
 	return names.list
 }
 
-// symbols names a symbol of a cause, and how many more.
+// symbols returns a symbol and the number of others.
 func (t text) symbols() string {
 	var names set[string]
 	for _, f := range t.all {
@@ -395,7 +394,7 @@ func (t text) symbols() string {
 	return first
 }
 
-// objects names the first object, and how many more.
+// objects returns the first object and the number of others.
 func (t text) objects() string {
 	if t.all[0].Object == "" {
 		return base(t.artifact.Path)
@@ -424,7 +423,7 @@ func (t text) holder() string {
 	return "artifact"
 }
 
-// action is who has to act, and the sentence that says so.
+// action returns who has to act, and a sentence about it.
 func (t text) action() (result.Actor, string) {
 	actor, do := t.task()
 	who := map[result.Actor]string{
@@ -438,7 +437,7 @@ func (t text) action() (result.Actor, string) {
 	return actor, who + " should " + do + "."
 }
 
-// task is who has to act, and what.
+// task returns who has to act, and what to do.
 func (t text) task() (result.Actor, string) {
 	if (t.kind == system || t.kind == missing) && len(t.cause.Fixes) > 0 &&
 		t.cause.Fixes[0].Kind == fix.KindDependency {
@@ -497,13 +496,13 @@ func (t text) task() (result.Actor, string) {
 	return result.Builder, "change how it is built"
 }
 
-// extra reports whether installing the artifact with one of its extras is the first fix.
+// extra reports whether the first fix is to install one of the artifact's extras.
 func (t text) extra() bool {
 	return len(t.cause.Fixes) > 0 &&
 		strings.HasPrefix(string(t.cause.Fixes[0].Command), "pip install ")
 }
 
-// tasks are what has to be done about rules that are causes of their own.
+// tasks are what to do about rules that are causes themselves.
 var tasks = map[string]struct {
 	actor result.Actor
 	do    string
@@ -520,8 +519,8 @@ var tasks = map[string]struct {
 	"wrong-architecture": {result.Builder, "build it for the architecture of its tag"},
 }
 
-// given reports whether the user chose the package's version, so that the artifact's own
-// requirement is not at fault.
+// given reports whether the user specified the package's version, so that the artifact's
+// requirement is not the cause.
 func (t text) given() bool {
 	for _, f := range t.all {
 		if f.Range != nil {
@@ -555,7 +554,7 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// listed names some of a list and counts the rest.
+// listed returns the first names of a list and the number of others.
 func listed(names []string, shown, limit int) string {
 	if len(names) == 0 {
 		return "a library"
@@ -570,7 +569,7 @@ func listed(names []string, shown, limit int) string {
 	return strings.Join(out, " and ")
 }
 
-// shorten cuts a title at a word.
+// shorten limits the length of a title at a word boundary.
 func shorten(s string, limit int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	r := []rune(s)

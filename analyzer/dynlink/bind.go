@@ -89,7 +89,7 @@ func (b Bindings) To(kind Kind) iter.Seq[Binding] {
 func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 	musl := e.Libc == "musl"
 	p := e.providers
-	questions := p.names.Of(imports, musl)
+	queries := p.names.Of(imports, musl)
 	p.setScope(scope)
 	named := scopeIndex{ // finds vn_file, the library whose versions are checked while loading
 		scope:  scope,
@@ -115,7 +115,7 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 			out.set(n, NoVersion, provider)
 			continue
 		}
-		if k := p.first(questions[n]); k >= 0 {
+		if k := p.first(queries[n]); k >= 0 {
 			out.set(n, Bound, k)
 			continue
 		}

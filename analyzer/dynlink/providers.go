@@ -14,8 +14,8 @@ type Providers struct {
 	tables   []symbols
 	number   map[symbols]int32
 	rows     symindex.Rows
-	known    symindex.Answers // the tables that satisfy each query
-	gathered int              // number of names that rows includes; -1: rebuild rows
+	known    symindex.TableCache // the tables that satisfy each query
+	gathered int                 // number of names that rows includes; -1: rebuild rows
 	node     map[node]bool
 	musl     bool // versions are ignored, and hidden definitions too
 
@@ -58,7 +58,7 @@ func (p *Providers) gather() {
 	if p.gathered == p.names.Len() {
 		return
 	}
-	p.gathered, p.known = p.names.Len(), symindex.Answers{}
+	p.gathered, p.known = p.names.Len(), symindex.TableCache{}
 	p.rows = p.names.Gather(
 		len(p.tables),
 		func(table int32, yield func(name, export int32)) { p.tables[table].each(p.names, yield) },
@@ -66,9 +66,9 @@ func (p *Providers) gather() {
 }
 
 // of returns the tables that satisfy a query.
-func (p *Providers) of(question int32) []int32 {
-	return p.known.Of(question, func(out []int32) []int32 {
-		q := p.names.Question(question)
+func (p *Providers) of(query int32) []int32 {
+	return p.known.Of(query, func(out []int32) []int32 {
+		q := p.names.Query(query)
 		for n, own := range symindex.ByTable(p.rows.Of(q.Name)) {
 			if t := p.tables[n]; p.musl && t.satisfiesMusl(q.Symbol, own) ||
 				!p.musl && t.satisfies(q.Symbol, q.Version, own) {
@@ -99,9 +99,9 @@ func (p *Providers) setScope(scope []*Library) {
 }
 
 // first returns the index in the scope of the first library that satisfies a query, or -1.
-func (p *Providers) first(question int32) int {
+func (p *Providers) first(query int32) int {
 	best := int32(-1)
-	for _, n := range p.of(question) {
+	for _, n := range p.of(query) {
 		if p.mark[n] == p.marked && (best < 0 || p.at[n] < best) {
 			best = p.at[n]
 		}

@@ -1,13 +1,14 @@
 package fix
 
-// Merger joins the changes of several fixes into one, each once. The zero value has none.
+// Merger combines the changes of several fixes, without duplicates. The zero value is empty.
 type Merger struct {
 	all     All
 	keys    map[string]bool
 	unknown bool
 }
 
-// Add adds a change. After a nil one, which the model can't apply, there is no joint change.
+// Add adds a change. If it is nil, because a fix cannot be simulated, there is no combined
+// change.
 func (m *Merger) Add(c Change) {
 	if c == nil {
 		m.unknown = true
@@ -24,7 +25,7 @@ func (m *Merger) Add(c Change) {
 	m.all = append(m.all, c)
 }
 
-// Change is the joint change; nil where there is none.
+// Change returns the combined change, or nil if there is none.
 func (m *Merger) Change() Change {
 	switch {
 	case m.unknown || len(m.all) == 0:

@@ -7,68 +7,68 @@ import (
 	"strings"
 )
 
-// Scenario is the world an artifact is judged in, as far as fixes can change it. The zero value is
-// an artifact alone on no platform. Apply never changes its argument.
+// Scenario is the environment in which an artifact is checked, as far as fixes can change it.
+// The zero value is an artifact without other packages on no platform. Apply does not modify
+// its argument.
 type Scenario struct {
-	Platform string // name of the platform, with architecture
-	// requirements beside the artifact, PEP 508; a later one of the same package replaces an
-	// earlier
+	Platform string // name of the platform, with the architecture
+	// Requirements to install, PEP 508. A later one replaces an earlier one for the same package.
 	With     []string
-	Requires []string // requirements that replace the artifact's own of the same package
+	Requires []string // requirements that replace the artifact's own for the same package
 
-	Needed map[string][]string  // object -> DT_NEEDED entries added to it
-	Symver map[Reference]string // import -> version it is bound to instead
-	// libraries on the link line of a program that uses the artifact, by SONAME
+	Needed map[string][]string  // DT_NEEDED entries added to an object
+	Symver map[Reference]string // version to which an import is bound instead
+	// Libraries on the link line of a program that uses the artifact, by SONAME.
 	Link  []string
-	Alone []string // packages that are not imported before it, though the user said so
-	// folders of LD_LIBRARY_PATH that are not in it, though the user said so
+	Alone []string // packages that are not imported first, although the user specified it
+	// Folders that are removed from LD_LIBRARY_PATH.
 	Off []string
 
-	// Mach-O file -> path of a load command -> the path that replaces it
+	// Mach-O file -> path in a load command -> its replacement.
 	Paths map[string]map[string]string
 
-	LinkLast []string          // as Link, but behind the artifact's library
-	RunPath  map[string]string // object -> DT_RUNPATH it is given
-	// directories that the link line names with -rpath-link, in the terms of the objects' paths
+	LinkLast []string          // like Link, but after the artifact's library
+	RunPath  map[string]string // DT_RUNPATH set for an object
+	// Folders in -rpath-link, in the form of the objects' paths.
 	RPathLink           []string
-	AllowShlibUndefined bool // --allow-shlib-undefined is on the link line
+	AllowShlibUndefined bool // the link line has --allow-shlib-undefined
 
-	// Windows: folders of the artifact given to os.add_dll_directory, from site-packages, and DLLs
-	// that are next to every module, in lower case
+	// Windows: folders of the artifact passed to os.add_dll_directory, relative to site-packages,
+	// and DLLs next to every module, in lower case.
 	DLLFolders, Bundled []string
 }
 
-// Unlinked is the scenario with a plain link line: the world of whoever loads the artifact.
+// Unlinked returns the scenario without link options, which do not affect loading the artifact.
 func (s Scenario) Unlinked() Scenario {
 	s.Link, s.LinkLast, s.RPathLink, s.AllowShlibUndefined = nil, nil, nil, false
 	return s
 }
 
-// Plain tells whether the link line is plain.
+// Plain reports whether the link line has no options.
 func (s Scenario) Plain() bool {
 	return len(s.Link) == 0 && len(s.LinkLast) == 0 && len(s.RPathLink) == 0 &&
 		!s.AllowShlibUndefined
 }
 
-// Reference names an import of an object.
+// Reference identifies an import of an object.
 type Reference struct{ Object, Symbol, Version string }
 
-// Change is an edit of a scenario.
+// Change is a change of a scenario.
 type Change interface {
 	Apply(Scenario) Scenario
 }
 
-// Pin asks for a version of a package. Direct: the artifact's own requirement is replaced;
-// otherwise the environment's is.
+// Pin requires a version of a package. If Direct is set, it replaces the artifact's
+// requirement, otherwise that of the environment.
 type Pin struct {
 	Requirement string
 	Direct      bool
 }
 
-// AsRequired installs the versions that the artifact requires in place of those that were given.
+// AsRequired installs the versions that the artifact requires instead of the specified ones.
 type AsRequired struct{ Requirements []string }
 
-// Retag judges the artifact on another platform.
+// Retag checks the artifact on another platform.
 type Retag struct{ Platform string }
 
 // AddNeeded adds DT_NEEDED entries to an object.
@@ -83,22 +83,22 @@ type BindOlder struct {
 	Version   string
 }
 
-// LinkWith puts libraries, between --no-as-needed and its end, and flags on the link line of the
-// artifact's users.
+// LinkWith adds libraries after --no-as-needed, and flags, to the link line of the artifact's
+// users.
 type LinkWith struct {
 	Libraries           []string // by SONAME
-	Last                bool     // they stand behind the artifact's library, not before the objects
+	Last                bool     // after the artifact's library instead of before the objects
 	RPathLink           []string // -rpath-link
 	AllowShlibUndefined bool     // --allow-shlib-undefined
 }
 
-// All is several changes in one: a command that edits more than one thing.
+// All combines several changes: a command that makes more than one.
 type All []Change
 
 // Before imports the artifact before a package that the user imports first.
 type Before struct{ Package string }
 
-// TakeOut leaves a folder out of LD_LIBRARY_PATH.
+// TakeOut removes a folder from LD_LIBRARY_PATH.
 type TakeOut struct{ Folder string }
 
 // ChangePath replaces the path of a needed library in a Mach-O file.
@@ -109,14 +109,14 @@ func (c ChangePath) Apply(s Scenario) Scenario {
 	return s
 }
 
-// SetRunPath gives an object a DT_RUNPATH.
+// SetRunPath sets the DT_RUNPATH of an object.
 type SetRunPath struct{ Object, RunPath string }
 
-// AddDLLFolder gives a folder of the artifact, from site-packages, to os.add_dll_directory.
+// AddDLLFolder passes a folder of the artifact, relative to site-packages, to
+// os.add_dll_directory.
 type AddDLLFolder struct{ Folder string }
 
-// Bundle puts a DLL from elsewhere into the artifact, where its modules find it. What it exports is
-// not known.
+// Bundle adds a DLL to the artifact, where its modules find it. Its exports are not known.
 type Bundle struct{ DLL string }
 
 func (c AddDLLFolder) Apply(s Scenario) Scenario {
@@ -191,7 +191,7 @@ func (c TakeOut) Apply(s Scenario) Scenario {
 	return s
 }
 
-// with is a copy of m in which k has the value v.
+// with returns a copy of m with the value v for k.
 func with[K comparable, V any](m map[K]V, k K, v V) map[K]V {
 	out := map[K]V{}
 	maps.Copy(out, m)
@@ -199,7 +199,7 @@ func with[K comparable, V any](m map[K]V, k K, v V) map[K]V {
 	return out
 }
 
-// Key tells scenarios apart: equal keys, equal worlds.
+// Key is equal for equal scenarios only.
 func (s Scenario) Key() string {
 	var b strings.Builder
 	fmt.Fprintf(

@@ -2,30 +2,30 @@ package result
 
 import "github.com/compat-app/compat/analyzer/abi"
 
-// ABI is the comparison of a library with an earlier build of it. The changes that count are
-// findings.
+// ABI is the comparison of a library with an earlier build. Its relevant changes are findings.
 type ABI struct {
 	Against  string `json:"against"`           // a branch, a tag, or the path of a baseline
 	Release  bool   `json:"release,omitempty"` // it was published
-	Artifact string `json:"artifact"`          // path of its Artifact
-	// path of the library; of a removed one the earlier path
+	Artifact string `json:"artifact"`          // path of the Artifact
+	// Path of the library; the earlier path if it was removed.
 	Object     string      `json:"object"`
 	Library    string      `json:"library"`              // SONAME of the earlier build
-	NewSONAME  string      `json:"new_soname,omitempty"` // where it is another one
+	NewSONAME  string      `json:"new_soname,omitempty"` // set if it differs
 	Verdict    abi.Verdict `json:"verdict"`
-	Interfaces int         `json:"interfaces"` // exports of the earlier build
-	Broken     int         `json:"broken"`     // of these, how many a change breaks
+	Interfaces int         `json:"interfaces"` // number of exports of the earlier build
+	Broken     int         `json:"broken"`     // number of these that a change breaks
 	Changes    int         `json:"changes"`
 	Suppressed int         `json:"suppressed,omitempty"` // changes that the configuration hides
 	Old        ABISide     `json:"old"`
 	New        ABISide     `json:"new"`
-	Problems   []string    `json:"problems,omitempty"` // debug information that could not be used
+	// Why debug information could not be used.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // ABISide is one of the two builds.
 type ABISide struct {
 	Evidence abi.Evidence `json:"evidence"`          // what its ABI was read from
-	Version  string       `json:"version,omitempty"` // "" unknown
+	Version  string       `json:"version,omitempty"` // "" if unknown
 }
 
 // Types reports whether the types of both builds were compared.

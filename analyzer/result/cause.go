@@ -6,40 +6,41 @@ import "github.com/compat-app/compat/analyzer/fix"
 type Actor string
 
 const (
-	Builder   Actor = "builder"   // who builds or publishes the artifact
-	Installer Actor = "installer" // who installs it: another version of a package, a system package
-	System    Actor = "platform"  // who maintains the platform
-	Upstream  Actor = "upstream"  // the author of another package
+	Builder Actor = "builder" // who builds or publishes the artifact
+	// Whoever installs the artifact: another version of a package, a system package.
+	Installer Actor = "installer"
+	System    Actor = "platform" // whoever maintains the platform
+	Upstream  Actor = "upstream" // the author of another package
 )
 
-// Cause is what one person did or has to change, with the findings that come from it. Every error
-// and warning of a report belongs to exactly one cause; notes belong to none.
+// Cause is something that one person has to change, with the findings that it leads to. Every
+// error and warning of a report belongs to exactly one cause, notes to none.
 type Cause struct {
-	ID       string   `json:"id"`    // a slug, equal in every run
-	Title    string   `json:"title"` // at most 120 characters, names demangled
+	ID       string   `json:"id"`    // a slug, the same in every run
+	Title    string   `json:"title"` // at most 120 characters, with demangled names
 	Severity Severity `json:"severity"`
-	New      bool     `json:"new"` // a finding of it is not in the base
+	New      bool     `json:"new"` // the base does not have one of its findings
 	Actor    Actor    `json:"actor"`
-	Action   string   `json:"action"`   // who has to do what; one sentence
-	Rules    []string `json:"rules"`    // of its findings, sorted
+	Action   string   `json:"action"`   // a sentence: who has to do what
+	Rules    []string `json:"rules"`    // rules of its findings, sorted
 	Findings []int    `json:"findings"` // indexes into Report.Findings, ascending
-	Artifact string   `json:"artifact"` // path of the first artifact it concerns
-	Objects  int      `json:"objects"`  // how many its findings name
+	Artifact string   `json:"artifact"` // path of its first artifact
+	Objects  int      `json:"objects"`  // number of objects in its findings
 	Symbols  int      `json:"symbols"`
 	Targets  []string `json:"targets"` // Target of its findings, sorted
-	// Fails and Works are the platforms on which its findings occur and do not, by the names people
-	// use ("Debian 11"); empty where they do not depend on the platform.
+	// Fails and Works are the platforms on which its findings occur and do not occur, with their
+	// usual names ("Debian 11"); empty if they do not depend on the platform.
 	Fails    []string   `json:"fails,omitempty"`
 	Works    []string   `json:"works,omitempty"`
 	Evidence []Evidence `json:"evidence"`
-	Fixes    []CauseFix `json:"fixes"` // what clears all of it first
-	// Together: no fix clears all of it, so several have to be applied. Otherwise the fixes are
-	// alternatives.
+	Fixes    []CauseFix `json:"fixes"` // those that remove all findings first
+	// Together is set if no fix removes all findings, so several are needed. Otherwise the fixes
+	// are alternatives.
 	Together bool `json:"together,omitempty"`
 }
 
-// Evidence is a row of a cause's table: the symbols of one version or library that some objects
-// need.
+// Evidence is a row of a cause's table: the symbols of a version or library that some objects
+// require.
 type Evidence struct {
 	Version     string   `json:"version,omitempty"`
 	Library     string   `json:"library,omitempty"`
@@ -52,17 +53,18 @@ type Evidence struct {
 // CauseFix is a fix of a cause.
 type CauseFix struct {
 	fix.Fix
-	Clears int `json:"clears"` // how many findings of the cause it removes
+	Clears int `json:"clears"` // number of findings of the cause that it removes
 }
 
-// Plan is the smallest known set of fixes that together leave no error.
+// Plan is the smallest known set of fixes that together remove all errors.
 type Plan struct {
-	Fixes    []PlannedFix `json:"fixes"`
-	Verified bool         `json:"verified"` // they were applied together, and only Leaves was left
-	Leaves   []string     `json:"leaves"`   // causes, by ID, that no fix is known for
+	Fixes []PlannedFix `json:"fixes"`
+	// They were applied together, and only Leaves remained.
+	Verified bool     `json:"verified"`
+	Leaves   []string `json:"leaves"` // IDs of causes without a known fix
 }
 
-// PlannedFix is a fix of a plan, with the cause that it is for.
+// PlannedFix is a fix in a plan, and its cause.
 type PlannedFix struct {
 	Cause string `json:"cause"`
 	fix.Fix

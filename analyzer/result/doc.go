@@ -1,6 +1,7 @@
-// Package result is what an analysis returns, as plain data: the JSON of compat/report/v1.
+// Package result contains the result of an analysis as plain data: the JSON of
+// compat/report/v1.
 //
-// Report is the main type. It lists Findings, each of which is one symbol, library or file that
-// does not work on a target, with the fixes that were tried. The package computes nothing but
-// verdicts: findings come from the rules, fixes from package trial.
+// The main type is Report. It lists Findings, each about a symbol, library or file that does
+// not work on a target, with the fixes that were tried. The package only computes verdicts:
+// findings are created by the rules, fixes by package trial.
 package result

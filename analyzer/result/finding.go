@@ -7,19 +7,19 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// Severity orders findings.
+// Severity is the severity of a finding.
 type Severity string
 
 const (
-	// cannot work on a target that the artifact claims or that was asked for
+	// Does not work on a target that the artifact's tags or the user name.
 	Error Severity = "error"
-	// works only where something is present that the target does not promise
+	// Works only if something is installed that the target does not guarantee.
 	Warning Severity = "warning"
 	Note    Severity = "note" // worth knowing
-	Off     Severity = "off"  // only in configuration: the rule is silent
+	Off     Severity = "off"  // only in the configuration: the rule is disabled
 )
 
-// Rank orders severities: 3 for Error, 2 for Warning, 1 for Note, 0 for others.
+// Rank returns 3 for Error, 2 for Warning, 1 for Note, and 0 for others.
 func (s Severity) Rank() int {
 	switch s {
 	case Error:
@@ -32,65 +32,71 @@ func (s Severity) Rank() int {
 	return 0
 }
 
-// Finding is one thing that does not work, or may not. Two findings (of base and head) are the same
-// when Identity is equal.
+// Finding is something that does not or may not work. Findings of base and head are the same if
+// their Identity is equal.
 type Finding struct {
-	Rule      string   `json:"rule"`
-	Severity  Severity `json:"severity"`
-	New       bool     `json:"new"`      // not in the base; true where there is no base
-	Target    string   `json:"target"`   // the first target it shows on; On has all of them
-	Artifact  string   `json:"artifact"` // path of its Artifact
-	Object    string   `json:"object"`   // path inside the artifact; of a loose file its name
-	Symbol    string   `json:"symbol"`
-	Demangled string   `json:"demangled"` // "" where Symbol is not mangled
-	Version   string   `json:"version"`
-	Library   string   `json:"library"` // SONAME
-	Message   string   `json:"message"` // what, where, why; one sentence
-	Chain     []string `json:"chain"`   // who needs whom, from the object to the library
-	// a library that defines the symbol and is not loaded; null where none is known
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	New      bool     `json:"new"` // the base does not have it; true without a base
+	// The first target on which it occurs; On has all of them.
+	Target    string `json:"target"`
+	Artifact  string `json:"artifact"` // path of the Artifact
+	Object    string `json:"object"`   // path in the artifact; the name of a single file
+	Symbol    string `json:"symbol"`
+	Demangled string `json:"demangled"` // "" if Symbol is not mangled
+	Version   string `json:"version"`
+	Library   string `json:"library"` // SONAME
+	Message   string `json:"message"` // a sentence: what, where, why
+	// From the object to the library, each needed by the one before.
+	Chain []string `json:"chain"`
+	// A library that defines the symbol and is not loaded; null if none is known.
 	ProvidedBy *string   `json:"provided_by"`
 	Fixes      []fix.Fix `json:"fixes"`
-	// where in a range of versions it begins or ends; null where both ends show it, or none was
-	// declared
+	// The versions between which it starts or ends; null if it occurs at both ends, or no range was
+	// declared.
 	Range *Range `json:"range,omitempty"`
-	// normalised name of the package whose wheel holds the object, or of the dependency at fault
+	// Normalized name of the package that contains the object, or of the dependency that causes the
+	// finding.
 	Package string `json:"package,omitempty"`
 
-	// Against names the earlier builds that a change of the ABI was found against; Source is the
-	// place where the changed type or symbol is declared, as FILE:LINE, if it is known.
+	// Against are the earlier builds in which an ABI change was found. Source is the declaration of
+	// the changed type or symbol, as FILE:LINE, if known.
 	Against []string `json:"against,omitempty"`
 	Source  string   `json:"source,omitempty"`
 
-	// On lists every target it shows on.
+	// On lists all targets on which it occurs.
 	On []string `json:"-"`
-	// Behind is the requirement of the fix with which it shows, because the fix brings a library that
-	// the object lacked; "" for findings that show without a fix.
+	// Behind is the requirement of the fix with which it occurs, because the fix provides a missing
+	// library; "" for findings that occur without a fix.
 	Behind string `json:"-"`
-	// OtherPackage: it is about a file of another package that is loaded with the artifact's.
+	// OtherPackage is set if it is about a file of another package that is loaded with the
+	// artifact.
 	OtherPackage bool `json:"-"`
 }
 
-// Identity is equal for findings of the same problem in two builds: it leaves out the artifact's
-// file name, which contains a version.
+// Identity is equal for findings of the same problem in two builds. It does not include the
+// artifact's file name, which contains a version.
 func (f *Finding) Identity() string {
 	return f.Rule + "\x00" + f.Object + "\x00" + f.Symbol + "\x00" + f.Version + "\x00" + f.Library
 }
 
-// Range is where in the declared range of a package's versions a finding begins or ends, when it
-// occurs at one end of the range and not at the other. The versions between are bisected, so it is
-// right as far as the finding changes once.
+// Range is the part of a declared version range in which a finding occurs, if it occurs at only
+// one end of the range. It is found by bisection, so it is correct if the finding appears or
+// disappears once.
 type Range struct {
 	Package string `json:"package"`
-	// as declared; the name alone where only another package requires it
+	// As declared; only the name if another package requires it.
 	Requirement string       `json:"requirement"`
-	Lowest      string       `json:"lowest"` // version that exists
+	Lowest      string       `json:"lowest"` // an existing version
 	Highest     string       `json:"highest"`
-	Fails       packages.End `json:"fails"`  // the end at which the finding occurs
-	Before      string       `json:"before"` // the last version that behaves like the lowest
-	First       string       `json:"first"`  // the first version that behaves like the highest
+	Fails       packages.End `json:"fails"` // the end at which the finding occurs
+	// The last version with the result of the lowest.
+	Before string `json:"before"`
+	// The first version with the result of the highest.
+	First string `json:"first"`
 }
 
-// String ends a finding's message.
+// String returns the last sentence of the finding's message.
 func (r *Range) String() string {
 	with, without := r.First+" and later", r.Before+" and earlier"
 	if r.Fails == packages.Lowest {

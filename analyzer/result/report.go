@@ -8,37 +8,40 @@ import (
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
 
-// Schema names the shape of the JSON that Report marshals to.
+// Schema is the name of the JSON format of a Report.
 const Schema = "compat/report/v1"
 
-// Verdict sums up a report or a target.
+// Verdict is the result for a report or a target.
 type Verdict string
 
 const (
-	Compatible   Verdict = "compatible"   // nothing at or above the failing severity, nothing unread
+	// No finding of severity error, and everything was read.
+	Compatible   Verdict = "compatible"
 	Incompatible Verdict = "incompatible" // a finding of severity error
-	Unchecked    Verdict = "unchecked"    // something that should have been checked could not be
-	NotJudged    Verdict = "not judged"   // nothing in the artifacts is of a kind that compat checks
+	Unchecked    Verdict = "unchecked"    // something could not be checked
+	NotJudged    Verdict = "not judged"   // the artifacts contain nothing that compat checks
 )
 
-// Report is what one analysis found. It marshals to the stable JSON of docs/report.schema.json.
+// Report is the result of an analysis. Its JSON is described in docs/report.schema.json.
 type Report struct {
 	Schema    string     `json:"schema"`
 	Tool      Tool       `json:"tool"`
 	Verdict   Verdict    `json:"verdict"`
-	Outcome   Outcome    `json:"outcome,omitempty"` // "" until the severity that fails is known
+	Outcome   Outcome    `json:"outcome,omitempty"` // "" before Decide
 	Causes    []Cause    `json:"causes"`            // errors first
 	Plan      Plan       `json:"plan"`
 	Targets   []Target   `json:"targets"`
 	Artifacts []Artifact `json:"artifacts"`
-	Findings  []Finding  `json:"findings"`      // worst first, then by artifact, object, symbol
-	ABI       []ABI      `json:"abi,omitempty"` // libraries that were compared with earlier builds
-	Unread    []Unread   `json:"unread"`
-	Skipped   []Unread   `json:"skipped"`
-	// findings that the configuration accepts; they do not count
+	// Most severe first, then by artifact, object, symbol.
+	Findings []Finding `json:"findings"`
+	// Comparisons of libraries with earlier builds.
+	ABI     []ABI    `json:"abi,omitempty"`
+	Unread  []Unread `json:"unread"`
+	Skipped []Unread `json:"skipped"`
+	// Findings that the configuration accepts; they are ignored otherwise.
 	Accepted []Accepted `json:"accepted,omitempty"`
-	// what could not be looked up and how to make that possible, and which of the given packages do
-	// not fit together; one sentence each
+	// What could not be looked up and how to change that, and conflicts between the given packages;
+	// one sentence each.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -49,56 +52,58 @@ func New(version string) *Report {
 	return r
 }
 
-// Tool is the compat that made a report.
+// Tool is the version of compat that created a report.
 type Tool struct {
 	Version string `json:"version"`
 }
 
-// Target is a platform, with the packages in its environment, that the artifacts were checked on.
+// Target is a platform, with the packages in its environment, on which the artifacts were
+// checked.
 type Target struct {
 	Name    string   `json:"name"`
 	Verdict Verdict  `json:"verdict"`
-	With    []string `json:"with,omitempty"` // the packages of the environment, as NAME==VERSION
+	With    []string `json:"with,omitempty"` // the installed packages as NAME==VERSION
 }
 
-// Artifact is one input that was checked: a wheel, another archive or a loose file.
+// Artifact is a file that was checked: a wheel, another archive or a single file.
 type Artifact struct {
-	Path    string `json:"path"`   // as given; a member of an archive as "outer.zip/inner.whl"
-	SHA256  string `json:"sha256"` // of its bytes, hex
+	// As given; a member of an archive is "outer.zip/inner.whl".
+	Path    string `json:"path"`
+	SHA256  string `json:"sha256"` // of its bytes, in hex
 	Kind    string `json:"kind"`   // wheel, archive or object
 	Objects int    `json:"objects"`
-	Imports int    `json:"imports"` // symbols that its objects import
+	Imports int    `json:"imports"` // number of symbols that its objects import
 	Wheel   *Wheel `json:"wheel,omitempty"`
 }
 
-// Wheel is what a wheel declares about itself, with the verdicts of other tools on it.
+// Wheel contains the metadata of a wheel, and the results of other tools for it.
 type Wheel struct {
 	Name     string   `json:"name"`
 	Version  string   `json:"version"`
 	Tags     []string `json:"tags"` // expanded, python-abi-platform
 	Requires []string `json:"requires,omitempty"`
-	// Policy is auditwheel's verdict, and ABI3 abi3audit's; null for a wheel without an abi3 tag.
-	// What those tools miss is a finding.
+	// Policy is the result of auditwheel's checks, and ABI3 of abi3audit's; null for a wheel
+	// without an abi3 tag. What those tools do not detect is a finding.
 	Policy *wheelpolicy.Policy `json:"policy"`
 	ABI3   *abi3.Result        `json:"abi3"`
 }
 
-// AddUnread lists a file that could not be read, once.
+// AddUnread adds a file that could not be read, unless it is listed already.
 func (r *Report) AddUnread(u Unread) {
 	if !slices.Contains(r.Unread, u) {
 		r.Unread = append(r.Unread, u)
 	}
 }
 
-// AddNote adds a note, once.
+// AddNote adds a note, unless it is listed already.
 func (r *Report) AddNote(text string) {
 	if !slices.Contains(r.Notes, text) {
 		r.Notes = append(r.Notes, text)
 	}
 }
 
-// MarkExisting clears New on the findings whose identity is among these, the base's, and on the
-// causes that have no other findings.
+// MarkExisting clears New for the findings with one of these identities, which are those of the
+// base, and for the causes without other findings.
 func (r *Report) MarkExisting(identities []string) {
 	sorted := slices.Sorted(slices.Values(identities))
 	for i := range r.Findings {
@@ -111,7 +116,7 @@ func (r *Report) MarkExisting(identities []string) {
 	}
 }
 
-// Identities lists the findings' identities, each once.
+// Identities returns the distinct identities of the findings.
 func (r *Report) Identities() []string {
 	ids := []string{}
 	for i := range r.Findings {
@@ -121,7 +126,8 @@ func (r *Report) Identities() []string {
 	return slices.Compact(ids)
 }
 
-// Conclude sets the verdicts of the report and of each target from the findings and unread files.
+// Conclude sets the verdicts of the report and of each target from the findings and the unread
+// files.
 func (r *Report) Conclude() {
 	for i := range r.Targets {
 		t := &r.Targets[i]
@@ -153,7 +159,7 @@ func (r *Report) verdict() Verdict {
 	return Compatible
 }
 
-// Decide sets the outcome from the verdict and the severity that fails; see Fails.
+// Decide sets the outcome from the verdict and the lowest severity that fails; see Fails.
 func (r *Report) Decide(failOn Severity) {
 	switch {
 	case r.Fails(failOn):
@@ -165,8 +171,8 @@ func (r *Report) Decide(failOn Severity) {
 	}
 }
 
-// Fails reports whether a new finding is at or above a severity; "" counts as Error, and nothing
-// fails at Off.
+// Fails reports whether a new finding has at least a severity. "" means Error; with Off the
+// result is false.
 func (r *Report) Fails(on Severity) bool {
 	if on == "" {
 		on = Error
@@ -197,7 +203,7 @@ func orEmpty[T any](s []T) []T {
 	return s
 }
 
-// Files counts the files in a list, which may name one file for several reasons.
+// Files returns the number of distinct files in a list.
 func Files(us []Unread) int {
 	paths := map[string]bool{}
 	for _, u := range us {
@@ -206,10 +212,10 @@ func Files(us []Unread) int {
 	return len(paths)
 }
 
-// Unread is a file that could not be read, or, in Skipped, one that compat does not check.
+// Unread is a file that could not be read or, in Skipped, that compat does not check.
 type Unread = facts.Unread
 
-// Accepted is a finding that the configuration accepts, and why.
+// Accepted is a finding that the configuration accepts, with the reason.
 type Accepted struct {
 	Finding Finding `json:"finding"`
 	Because string  `json:"because"`
@@ -218,7 +224,7 @@ type Accepted struct {
 	By string `json:"by,omitempty"`
 }
 
-// Merge adds another report, whose causes come last.
+// Merge adds another report. Its causes are added at the end.
 func (r *Report) Merge(o *Report) {
 	offset := len(r.Findings)
 	for _, c := range o.Causes {

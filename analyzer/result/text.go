@@ -7,10 +7,11 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// maxMangled bounds what is demangled: a nested name of 120 KB costs the library seconds.
+// maxMangled limits what is demangled, in bytes: a nested name of 120 KB takes the library
+// seconds.
 const maxMangled = 4 << 10
 
-// Demangle gives the C++ or Rust name of a symbol, "" where it is not mangled.
+// Demangle returns the C++ or Rust name of a symbol, or "" if it is not mangled.
 func Demangle(symbol string) string {
 	if len(symbol) > maxMangled ||
 		!(strings.HasPrefix(symbol, "_Z") || strings.HasPrefix(symbol, "_R")) {
@@ -23,7 +24,7 @@ func Demangle(symbol string) string {
 	return s
 }
 
-// Versioned writes a symbol as tools do: name@VERSION, or the bare name.
+// Versioned returns name@VERSION, or only the name if version is "".
 func Versioned(symbol, version string) string {
 	if version == "" {
 		return symbol
@@ -31,7 +32,7 @@ func Versioned(symbol, version string) string {
 	return symbol + "@" + version
 }
 
-// Count writes a number with its noun: "1 symbol", "3 symbols".
+// Count returns a number with its noun: "1 symbol", "3 symbols".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -21,10 +21,10 @@ type definitionIndex struct {
 // definitions caches which library defines what. It depends only on exports and imports, so
 // systems that differ in dependencies and paths share it.
 type definitions struct {
-	rows     symindex.Rows       // libraries that define a name with any version, in order of entries
-	gathered int                 // number of names that rows includes
-	known    [2]symindex.Answers // by way: the libraries that satisfy each query
-	ways     [][2]*imports       // by number of the library
+	rows     symindex.Rows          // libraries that define a name with any version, in order of entries
+	gathered int                    // number of names in rows
+	known    [2]symindex.TableCache // by way: the libraries that satisfy each query
+	ways     [][2]*imports          // by number of the library
 }
 
 // entry is a library of a system.
@@ -50,7 +50,7 @@ const (
 // imports are the imports of a library and what satisfied them in an earlier link or load. If
 // the same libraries are present again, only the undefined ones are looked up again.
 type imports struct {
-	questions []int32 // by index of the import
+	queries []int32 // by index of the import
 	// Imports that must be defined, except those in closer.
 	strong []int32
 	closer []int32 // imports for which the type or the place of the definition matters
@@ -119,7 +119,7 @@ func (s *System) learn(l *Library) {
 // gather updates the cache after names were added.
 func (s *System) gather() {
 	if s.gathered != s.names.Len() {
-		s.gathered, s.known = s.names.Len(), [2]symindex.Answers{}
+		s.gathered, s.known = s.names.Len(), [2]symindex.TableCache{}
 		s.rows = s.names.Gather(
 			len(s.entries),
 			func(table int32, yield func(name, export int32)) {
@@ -136,10 +136,10 @@ func (s *System) of(name int32) []symindex.Row {
 }
 
 // definers returns the numbers of the libraries that satisfy a query.
-func (s *System) definers(question int32, way int) []int32 {
+func (s *System) definers(query int32, way int) []int32 {
 	s.gather()
-	return s.known[way].Of(question, func(out []int32) []int32 {
-		q := s.names.Question(question)
+	return s.known[way].Of(query, func(out []int32) []int32 {
+		q := s.names.Query(query)
 		for lib, own := range symindex.ByTable(s.rows.Of(q.Name)) {
 			if s.satisfies(own, way, q.Symbol, q.Version) {
 				out = append(out, lib)
@@ -167,7 +167,7 @@ func (s *System) imports(lib int32, way int) *imports {
 		return w
 	}
 	e := &s.entries[lib]
-	w := &imports{questions: s.names.Of(e.Imports, false)}
+	w := &imports{queries: s.names.Of(e.Imports, false)}
 	wanted := s.gccLibraries()
 	for n, i := range e.Imports.All() {
 		switch way {
@@ -180,7 +180,7 @@ func (s *System) imports(lib int32, way int) *imports {
 				continue
 			}
 			if slices.ContainsFunc(
-				s.definers(w.questions[n], linking),
+				s.definers(w.queries[n], linking),
 				func(d int32) bool { return slices.Contains(wanted, d) },
 			) ||
 				i.Version == "" && inArchives(s.platform, i.Name) {
@@ -190,7 +190,7 @@ func (s *System) imports(lib int32, way int) *imports {
 			if i.Weak || i.Version == "" && (i.Name == "main" || i.Name == "_start") {
 				continue
 			}
-			if slices.ContainsFunc(s.definers(w.questions[n], binding), func(d int32) bool {
+			if slices.ContainsFunc(s.definers(w.queries[n], binding), func(d int32) bool {
 				x := s.entries[d].Library
 				return i.Version != "" && x.plain ||
 					choosesLate(x) && x.symbols.kind(i.Name, i.Version) == "ifunc"
@@ -223,7 +223,7 @@ func (s *System) undefined(lib int32, way int, has []bool) []int32 {
 	if w.ok && !slices.ContainsFunc(w.uses, func(d int32) bool { return !has[d] }) {
 		var out []int32
 		for _, n := range w.open {
-			if !slices.ContainsFunc(s.definers(w.questions[n], way), inSet) {
+			if !slices.ContainsFunc(s.definers(w.queries[n], way), inSet) {
 				out = append(out, n)
 			}
 		}
@@ -232,7 +232,7 @@ func (s *System) undefined(lib int32, way int, has []bool) []int32 {
 	w.ok, w.uses, w.open = true, w.uses[:0], nil
 	uses := make([]bool, len(s.entries))
 	for _, n := range w.strong {
-		by := s.definers(w.questions[n], way)
+		by := s.definers(w.queries[n], way)
 		if k := slices.IndexFunc(by, inSet); k < 0 {
 			w.open = append(w.open, n)
 		} else if !uses[by[k]] {

@@ -129,10 +129,10 @@ type link struct {
 // reference is an import of a library.
 type reference struct {
 	elfobj.Import
-	by       *Library
-	at       int32 // index of the import in the library
-	question int32
-	hidden   string // the static library with a hidden definition, if there is no better one
+	by     *Library
+	at     int32 // index of the import in the library
+	query  int32
+	hidden string // the static library with a hidden definition, if there is no better one
 }
 
 // place identifies a reference.
@@ -177,7 +177,7 @@ func (l *link) add(lib *Library, keep bool) {
 			lib,
 			slices.DeleteFunc(
 				slices.Clone(strong),
-				func(n int32) bool { return l.defined(w.questions[n]) },
+				func(n int32) bool { return l.defined(w.queries[n]) },
 			),
 		)
 	}
@@ -188,7 +188,7 @@ func (l *link) refer(lib *Library, open []int32) {
 	w := l.imports(l.number[lib], linking)
 	for _, n := range w.closer {
 		if !l.served(
-			reference{Import: lib.Imports.At(int(n)), by: lib, at: n, question: w.questions[n]},
+			reference{Import: lib.Imports.At(int(n)), by: lib, at: n, query: w.queries[n]},
 		) {
 			open = append(open, n)
 		}
@@ -206,20 +206,20 @@ func (l *link) addOpen(lib *Library, open []int32, hidden map[place]string) {
 		l.open = append(
 			l.open,
 			reference{
-				Import:   lib.Imports.At(int(n)),
-				by:       lib,
-				at:       n,
-				question: w.questions[n],
-				hidden:   hidden[place{lib, n}],
+				Import: lib.Imports.At(int(n)),
+				by:     lib,
+				at:     n,
+				query:  w.queries[n],
+				hidden: hidden[place{lib, n}],
 			},
 		)
 	}
 }
 
 // defined reports whether a library that was read satisfies a query.
-func (l *link) defined(question int32) bool {
+func (l *link) defined(query int32) bool {
 	return slices.ContainsFunc(
-		l.definers(question, linking),
+		l.definers(query, linking),
 		func(d int32) bool { return l.has[d] },
 	)
 }
@@ -228,14 +228,14 @@ func (l *link) defined(question int32) bool {
 // the first definition is used, because its type may be wrong.
 func (l *link) served(r reference) bool {
 	if r.Kind != "tls" {
-		return l.defined(r.question)
+		return l.defined(r.query)
 	}
 	return slices.ContainsFunc(l.read, func(x *Library) bool { return l.serves(x, r) })
 }
 
 // defines reports whether a library defines a reference.
 func (l *link) defines(x *Library, r reference) bool {
-	return slices.Contains(l.definers(r.question, linking), l.number[x])
+	return slices.Contains(l.definers(r.query, linking), l.number[x])
 }
 
 // serves is like defines, and reports a definition of the wrong type.
@@ -392,7 +392,7 @@ func (l *link) collectProblems(of []*Library) {
 			// pthread_atfork in glibc 2.34 and later.
 			if !l.line.Shared &&
 				!slices.ContainsFunc(
-					l.of(l.names.Question(r.question).Name),
+					l.of(l.names.Query(r.query).Name),
 					func(d symindex.Row) bool { return l.has[d.Table] },
 				) {
 				l.report(Problem{Kind: Hidden, Import: r.Import, By: r.by, In: r.hidden})

@@ -55,7 +55,7 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 		w := s.imports(number, binding)
 		for _, k := range w.closer {
 			i, n := x.Imports.At(int(k)), unknown
-			for _, y := range s.definers(w.questions[k], binding) {
+			for _, y := range s.definers(w.queries[k], binding) {
 				if has[y] {
 					n = min(n, place[y])
 				}

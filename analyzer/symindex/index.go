@@ -1,12 +1,12 @@
-// Package symindex numbers what a set of objects imports, so that who defines a symbol is found
-// once, and not again in each load, each link and each trial of a fix: with hundreds of libraries,
-// as in vtk's wheel, that is billions of questions.
+// Package symindex numbers the symbols that a set of objects imports, so that the definitions
+// of a symbol are looked up once instead of in each load, link and trial of a fix. With
+// hundreds of libraries, as in vtk's wheel, these would be billions of lookups.
 //
 //	names := symindex.New(elfobj.NewNames())
-//	for n, q := range names.Of(object.Imports, false) { … }  // q is the question that import n asks
-//	for _, hit := range names.In(other.Exports) { … }         // the exports that somebody asks for
+//	for n, q := range names.Of(object.Imports, false) { … }  // import n is query q
+//	for _, hit := range names.In(other.Exports) { … }         // exports whose names are imported
 //
-// It knows names and versions only; what answers them is up to the linker that asks.
+// It only handles names and versions. The caller decides which definition satisfies a query.
 package symindex
 
 import (
@@ -15,33 +15,34 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Question is a reference to a symbol; Version is "" for one without.
-type Question struct {
+// Query is a reference to a symbol; Version is "" if it has none.
+type Query struct {
 	Name    int32 // number of the symbol's name
 	Symbol  string
 	Version string
 }
 
-// Hit is an export whose name is asked for.
+// Hit is an export whose name is imported.
 type Hit struct {
 	Name   int32
-	Export int32 // its place in the list
+	Export int32 // index in the list
 }
 
-// Names numbers names and questions. Lists are known by where they lie. It is for one goroutine.
+// Names numbers names and queries. Lists are identified by their address. It is not safe for
+// concurrent use.
 type Names struct {
-	kept      *elfobj.Names
-	numbers   []int32 // by number in kept, +1; 0: nobody asks for it
-	questions []question
-	first     []int32 // by number of the name: the first question about it
-	more      map[nameVersion]int32
-	versions  []string // of questions
-	version   map[string]int32
-	lists     map[list][]int32
-	hits      map[*elfobj.Exports][]Hit
+	kept     *elfobj.Names
+	numbers  []int32 // by number in kept: number + 1, or 0 if it is not imported
+	queries  []query
+	first    []int32 // by number of the name: the first query for it
+	more     map[nameVersion]int32
+	versions []string // versions of queries
+	version  map[string]int32
+	lists    map[list][]int32
+	hits     map[*elfobj.Exports][]Hit
 }
 
-type question struct {
+type query struct {
 	kept uint32
 	nameVersion
 }
@@ -53,8 +54,8 @@ type list struct {
 	bare    bool
 }
 
-// New makes an empty numbering on top of a set of names, best the one that the objects were read
-// among.
+// New returns an empty numbering for a table of names, preferably the one with which the
+// objects were read.
 func New(kept *elfobj.Names) *Names {
 	return &Names{
 		kept:    kept,
@@ -65,16 +66,16 @@ func New(kept *elfobj.Names) *Names {
 	}
 }
 
-// Len is how many names are asked for; their numbers are below it.
+// Len returns the number of imported names. Numbers are 0 to Len()-1.
 func (n *Names) Len() int { return len(n.first) }
 
-// Question is what a number asks.
-func (n *Names) Question(number int32) Question {
-	q := &n.questions[number]
-	return Question{q.name, n.kept.Name(q.kept), n.versions[q.version]}
+// Query returns the query with a number.
+func (n *Names) Query(number int32) Query {
+	q := &n.queries[number]
+	return Query{q.name, n.kept.Name(q.kept), n.versions[q.version]}
 }
 
-// Of gives the number of the question that each import asks; bare: without its version.
+// Of returns the query number of each import. If bare is set, versions are ignored.
 func (n *Names) Of(imports *elfobj.Imports, bare bool) []int32 {
 	if imports.Len() == 0 {
 		return nil
@@ -93,13 +94,13 @@ func (n *Names) Of(imports *elfobj.Imports, bare bool) []int32 {
 		if bare {
 			version = ""
 		}
-		out[i] = n.ask(name, version)
+		out[i] = n.add(name, version)
 	}
 	n.lists[key] = out
 	return out
 }
 
-func (n *Names) ask(kept uint32, version string) int32 {
+func (n *Names) add(kept uint32, version string) int32 {
 	if len(n.numbers) < n.kept.Len() {
 		n.numbers = append(n.numbers, make([]int32, n.kept.Len()-len(n.numbers))...)
 	}
@@ -108,14 +109,14 @@ func (n *Names) ask(kept uint32, version string) int32 {
 		v = int32(len(n.versions))
 		n.version[version], n.versions = v, append(n.versions, version)
 	}
-	if name := n.numbers[kept] - 1; name >= 0 && n.questions[n.first[name]].version == v {
+	if name := n.numbers[kept] - 1; name >= 0 && n.queries[n.first[name]].version == v {
 		return n.first[name]
 	}
-	number := int32(len(n.questions))
+	number := int32(len(n.queries))
 	if n.numbers[kept] == 0 {
 		n.first = append(n.first, number)
 		n.numbers[kept] = int32(len(n.first))
-		clear(n.hits) // a name that nobody asked for before
+		clear(n.hits) // a new name: the cached hits are incomplete
 	}
 	key := nameVersion{n.numbers[kept] - 1, v}
 	if number != n.first[key.name] {
@@ -124,11 +125,11 @@ func (n *Names) ask(kept uint32, version string) int32 {
 		}
 		n.more[key] = number
 	}
-	n.questions = append(n.questions, question{kept, key})
+	n.queries = append(n.queries, query{kept, key})
 	return number
 }
 
-// In lists the exports that are asked for so far, in their order.
+// In returns the exports whose names are imported so far, in order.
 func (n *Names) In(exports *elfobj.Exports) []Hit {
 	if exports.Len() == 0 {
 		return nil
@@ -152,7 +153,7 @@ func (n *Names) In(exports *elfobj.Exports) []Hit {
 	return known
 }
 
-// Name is the number of a name, -1 for one that nobody asks for.
+// Name returns the number of a name, or -1 if it is not imported.
 func (n *Names) Name(symbol string) int32 {
 	if kept, ok := n.kept.Find(symbol); ok && int(kept) < len(n.numbers) {
 		return n.numbers[kept] - 1
@@ -160,8 +161,8 @@ func (n *Names) Name(symbol string) int32 {
 	return -1
 }
 
-// Each calls yield with the number of each name of a library that is asked for. symbols gives names
-// with versions, those of one name after each other.
+// Each calls yield with the number of each imported name that a library defines. symbols yields
+// names with versions; equal names must be consecutive.
 func (n *Names) Each(symbols iter.Seq2[string, string], yield func(name int32)) {
 	last := ""
 	for name := range symbols {

@@ -8,8 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// cost lists what a changed scenario gives up: requirements that are no longer met, and libraries
-// that the system has to provide now.
+// cost returns what a changed scenario breaks: requirements that are no longer satisfied, and
+// libraries that the system must provide now.
 func (t *Verifier) cost(w *trial) []string {
 	out := newConflicts(conflicts(w.sets), t.conflicts)
 	for _, f := range w.found {
@@ -24,7 +24,7 @@ func (t *Verifier) cost(w *trial) []string {
 	return append([]string{}, out...)
 }
 
-// conflicts lists the requirements that the chosen releases don't meet.
+// conflicts returns the requirements that the selected releases do not satisfy.
 func conflicts(sets []*packages.Set) []string {
 	var out []string
 	for _, s := range sets {

@@ -6,8 +6,8 @@
 //	… the findings of all targets are grouped by cause …
 //	err = trial.Plan(verifiers, report, nil)
 //
-// It also searches the versions of a package for the nearest one that works, and finds where in a
-// declared range a finding begins. Plan verifies the fixes of whole causes, and all of them
-// together. The number of trials is bounded (maxTrials, maxWork); fixes that were not tried are
-// marked as not verified.
+// It also searches the versions of a package for the nearest one that works, and determines at
+// which version in a declared range a finding starts. Plan verifies the fixes of whole causes,
+// and all of them together. The number of trials is limited (maxTrials, maxWork); fixes that
+// were not tried are marked as not verified.
 package trial

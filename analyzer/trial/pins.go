@@ -13,10 +13,10 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// otherVersion finds the smallest change of a package's version that removes all of some findings,
-// tries it, and writes the fixes: the change alone and, where it breaks another package's
-// requirement, one that changes the other packages too. ends are the versions at fault with what
-// has to hold of another one.
+// otherVersion finds the smallest change of a package's version that removes all of some
+// findings, tries it, and returns the fixes: the change alone and, if it breaks another
+// package's requirement, one that changes the other packages too. ends are the versions that
+// fail, with conditions for other versions.
 func (t *Verifier) otherVersion(
 	xs []judge.Found,
 	name string,
@@ -80,14 +80,14 @@ func (t *Verifier) otherVersion(
 	return nil, nil
 }
 
-// jointSearches looks for versions of a package that remove all findings for which another version
-// is searched, so that these get the same fix and not several that contradict each other. Findings
-// at both ends of a range have a version at fault at each. A package that is not in the result has
-// one finding only, or no version helps.
+// jointSearches finds versions of a package that remove all findings for which another version
+// is searched, so that these get the same fix instead of contradictory ones. Findings at both
+// ends of a range have a failing version at each. A package with one finding, or without a
+// version that helps, is not in the result.
 func (t *Verifier) jointSearches(fresh []judge.Found) (map[string]*jointSearch, error) {
 	groups := map[string]*jointSearch{}
 	var order []string
-	// a version need not clear warnings where there are errors
+	// a version need not remove warnings if there are errors
 	least := result.Warning
 	for _, x := range fresh {
 		if x.Severity == result.Error {
@@ -136,14 +136,14 @@ func (t *Verifier) jointSearches(fresh []judge.Found) (map[string]*jointSearch, 
 	return out, nil
 }
 
-// jointSearch is the search for versions of one package that remove several findings.
+// jointSearch is the search for a version of one package that removes several findings.
 type jointSearch struct {
 	findings []judge.Found
 	ends     []versionEnd
 	offers   []fix.Fix
 }
 
-// fixes returns the offers for a finding: those that were tried for it, or those that remove it
+// fixes returns the fixes for a finding: those that were tried for it, or those that remove it
 // too.
 func (g *jointSearch) fixes(t *Verifier, x judge.Found) ([]fix.Fix, error) {
 	if slices.ContainsFunc(g.findings, func(y judge.Found) bool { return y.Finding == x.Finding }) {
@@ -162,9 +162,9 @@ func (g *jointSearch) fixes(t *Verifier, x judge.Found) ([]fix.Fix, error) {
 	return out, nil
 }
 
-// uncovered returns the findings of a changed scenario that could not be seen before, because the
-// object lacked a whole library: the change is right, but not enough. nil where one of xs is still
-// there, or the change breaks something else.
+// uncovered returns the findings of a changed scenario that could not be detected before,
+// because a library of the object was missing: the change is correct, but not sufficient. It
+// returns nil if one of xs still occurs, or the change breaks something else.
 func (t *Verifier) uncovered(w *trial, xs []judge.Found) []judge.Found {
 	if slices.ContainsFunc(xs, func(x judge.Found) bool { return w.left[x.Identity()] }) {
 		return nil
@@ -182,8 +182,8 @@ func (t *Verifier) uncovered(w *trial, xs []judge.Found) []judge.Found {
 	return out
 }
 
-// reveal adds findings that show only with a requirement to those without a fix. Their fixes are
-// not tried.
+// reveal adds findings that occur only with a requirement to those without a fix. Their fixes
+// are not tried.
 func (t *Verifier) reveal(found []judge.Found, requirement string) {
 	for _, x := range found {
 		if t.before[x.Identity()] {
@@ -205,14 +205,14 @@ func (t *Verifier) reveal(found []judge.Found, requirement string) {
 	}
 }
 
-// maxTogether bounds how many packages one fix changes.
+// maxTogether limits how many packages one fix changes.
 const maxTogether = 6
 
-// together changes other packages along with one: those that the change requires in another
-// version, those whose requirement excludes it (to the nearest version without that), and those in
-// which the changed scenario finds something broken. A requirement is used as it is written, or
-// else at its lowest version, for which the requiring package was built. nil where neither removes
-// the finding.
+// together changes other packages in addition to the first: those that the change requires in
+// another version, those whose requirement excludes it (to the nearest version without that
+// requirement), and those with findings in the changed scenario. A requirement is tried as
+// written, then at its lowest version, with which the requiring package was probably built. It
+// returns nil if neither removes the findings.
 func (t *Verifier) together(
 	xs []judge.Found,
 	first fix.Pin,
@@ -269,8 +269,8 @@ func (t *Verifier) moving(
 	}, nil
 }
 
-// lowest narrows a requirement to the lowest version that it admits; the requirement itself where
-// none is known.
+// lowest returns a requirement for the lowest version that a requirement allows, or the
+// requirement itself if no version is known.
 func (t *Verifier) lowest(name, requirement string) string {
 	q, err := pkgmeta.ParseRequirement(requirement)
 	if err != nil {
@@ -289,8 +289,8 @@ func (t *Verifier) lowest(name, requirement string) string {
 	return requirement
 }
 
-// follow returns the next package that has to change in a changed scenario, and the requirement on
-// it; "" where nothing more can be done.
+// follow returns the next package that has to change in a changed scenario, and the requirement
+// for it, or "" if there is none.
 func (t *Verifier) follow(w *trial, moved map[string]bool) (name, requirement string) {
 	for _, s := range w.sets {
 		for _, c := range s.Conflicts {
@@ -340,7 +340,7 @@ func excludes(r *packages.Release, name, version string) bool {
 	})
 }
 
-// deadlock describes which two requirements contradict each other.
+// deadlock describes the two requirements that contradict each other.
 func deadlock(w *trial, known []string, name, spec string) string {
 	for _, s := range w.sets {
 		for _, c := range s.Conflicts {

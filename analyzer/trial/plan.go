@@ -19,16 +19,16 @@ type step struct {
 type planner struct {
 	verifiers []*Verifier
 	report    *result.Report
-	severity  map[string]result.Severity // that the configuration gives a rule
+	severity  map[string]result.Severity // configured severity by rule
 	accepted  map[string]bool            // identities of accepted findings
-	reported  map[string]result.Severity // of the report's findings, by identity
+	reported  map[string]result.Severity // severity of the report's findings by identity
 }
 
-// Plan verifies the fixes of the report's causes, and makes the report's plan. A fix of a cause is
-// counted by what is gone when the artifact is checked with it; one that clears nothing or breaks
-// something else is dropped. The plan has for each cause of severity error the first fix with which
-// its errors are gone, all fixes before it applied too. severity is what the configuration gives a
-// rule; verifiers are those of all targets on which something was found. The error is that of the
+// Plan verifies the fixes of the report's causes, and sets the report's plan. It counts what
+// each fix removes when the artifact is checked with it, and drops fixes that remove nothing or
+// break something else. For each cause of severity error, the plan has the first fix that
+// removes its errors when applied together with all fixes before it. severity is the configured
+// severity by rule; verifiers are those of all targets with findings. The error is that of the
 // context or of a source.
 func Plan(
 	verifiers []*Verifier,
@@ -59,7 +59,7 @@ func Plan(
 	return p.plan()
 }
 
-// verify counts what each fix of a cause clears, and puts the one that clears most first.
+// verify counts what each fix of a cause removes, and sorts the fixes accordingly.
 func (p *planner) verify(c *result.Cause) error {
 	kept := []result.CauseFix{}
 	for _, x := range c.Fixes {
@@ -95,7 +95,7 @@ func (p *planner) verify(c *result.Cause) error {
 	return nil
 }
 
-// distinct drops fixes with the command of an earlier one.
+// distinct removes fixes with the command of an earlier one.
 func distinct(fixes []result.CauseFix) []result.CauseFix {
 	seen := map[shellword.Line]bool{}
 	return slices.DeleteFunc(fixes, func(x result.CauseFix) bool {
@@ -105,7 +105,7 @@ func distinct(fixes []result.CauseFix) []result.CauseFix {
 	})
 }
 
-// plan chooses a fix for each cause of severity error.
+// plan selects a fix for each cause of severity error.
 func (p *planner) plan() error {
 	out := result.Plan{Fixes: []result.PlannedFix{}, Leaves: []string{}}
 	var steps []step
@@ -132,7 +132,7 @@ func (p *planner) plan() error {
 		}
 		out.Fixes = append(out.Fixes, result.PlannedFix{Cause: c.ID, Fix: *chosen})
 	}
-	// a later tag takes the place of an earlier one
+	// a later platform tag replaces an earlier one
 	for i := range out.Fixes {
 		for _, s := range steps {
 			if s.Kind == fix.KindPlatformTag && out.Fixes[i].Kind == fix.KindPlatformTag &&
@@ -155,8 +155,8 @@ func (p *planner) plan() error {
 	return nil
 }
 
-// putFirst makes the planned fix of a cause its first one, where the plan clears all of the cause:
-// a newer tag, which another cause needs, takes the place of its own.
+// putFirst makes the planned fix of a cause its first one, if the plan removes all findings of the
+// cause: a newer tag that another cause needs replaces its own.
 func (p *planner) putFirst(c *result.Cause, planned []result.PlannedFix, o *outcome) {
 	at := slices.IndexFunc(planned, func(x result.PlannedFix) bool { return x.Cause == c.ID })
 	if at < 0 || o == nil || p.left(o, c, result.Note) > 0 {
@@ -171,8 +171,8 @@ func (p *planner) putFirst(c *result.Cause, planned []result.PlannedFix, o *outc
 	c.Together = false
 }
 
-// choose returns the steps with a fix of a cause added, and the fix; nil where none is verified.
-// The steps stay as they are where they clear the cause already.
+// choose returns the steps including a fix for a cause, and the fix, or nil if none is
+// verified. The steps are unchanged if they already remove the cause.
 func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error) {
 	artifacts := p.artifacts(c)
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -210,13 +210,14 @@ func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error
 	return nil, nil, nil
 }
 
-// outcome is what is left on every target with some fixes applied.
+// outcome contains the remaining findings on every target with some fixes applied.
 type outcome struct {
 	trials []*trial // by verifier
 	breaks bool
 }
 
-// apply checks every artifact with fixes applied; nil where enough scenarios were tried.
+// apply checks every artifact with fixes applied. It returns nil if the limit of trials is
+// reached.
 func (p *planner) apply(steps []step) (*outcome, error) {
 	out := &outcome{}
 	for _, v := range p.verifiers {
@@ -236,7 +237,7 @@ func (p *planner) apply(steps []step) (*outcome, error) {
 	return out, nil
 }
 
-// left counts the findings of a cause, of at least a severity, that an outcome still has.
+// left counts the findings of a cause with at least a severity that remain.
 func (p *planner) left(o *outcome, c *result.Cause, least result.Severity) int {
 	n := 0
 	for _, i := range c.Findings {
@@ -255,7 +256,7 @@ func (p *planner) left(o *outcome, c *result.Cause, least result.Severity) int {
 	return n
 }
 
-// errorsLeft reports whether an outcome has errors other than those of some causes.
+// errorsLeft reports whether errors remain that do not belong to some causes.
 func (p *planner) errorsLeft(o *outcome, causes []string) bool {
 	expected := map[string]bool{}
 	for i := range p.report.Causes {
@@ -277,7 +278,7 @@ func (p *planner) errorsLeft(o *outcome, causes []string) bool {
 	return false
 }
 
-// artifacts are the paths of the artifacts that a cause concerns.
+// artifacts returns the paths of the artifacts of a cause.
 func (p *planner) artifacts(c *result.Cause) map[string]bool {
 	out := map[string]bool{}
 	for _, i := range c.Findings {

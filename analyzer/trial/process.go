@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// asRequired finds the findings that occur only because the user gave other versions than the
-// artifact requires, and offers the required ones.
+// asRequired finds the findings that occur only because the user specified other versions than
+// the artifact requires, and offers the required ones as a fix.
 func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) (cleared map[string]bool,
 	err error) {
 	for _, x := range fresh {
@@ -55,8 +55,8 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) (cleare
 	return cleared, nil
 }
 
-// importOrder finds the findings that occur only because a package is imported before the artifact,
-// and offers the other order.
+// importOrder finds the findings that occur only because a package is imported before the
+// artifact, and offers the other order as a fix.
 func (t *Verifier) importOrder(fresh []judge.Found) error {
 	for _, name := range t.session.First() {
 		name = pkgmeta.Normalize(name)
@@ -96,8 +96,8 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 	return nil
 }
 
-// libraryPath finds the findings that occur only because a folder is in LD_LIBRARY_PATH, and offers
-// to remove it.
+// libraryPath finds the findings that occur only because a folder is in LD_LIBRARY_PATH, and
+// offers to remove it.
 func (t *Verifier) libraryPath(fresh []judge.Found) error {
 	for _, f := range t.session.Folders() {
 		if !slices.ContainsFunc(fresh, func(x judge.Found) bool { return x.Severity != result.Note }) {

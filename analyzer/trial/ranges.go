@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// scenarios beyond those of the fixes; a bisection of a thousand versions takes 10
+	// trials in addition to those of fixes; a bisection of a thousand versions needs 10
 	maxRangeTrials = 24
-	maxSuspects    = 4 // packages that are tried as the one that decides
+	maxSuspects    = 4 // packages that are tried as the cause
 )
 
-// ranges finds for each finding that occurs at one end of the declared ranges only which package
-// decides that, and at which version.
+// ranges determines for each finding that occurs at only one end of the declared ranges which
+// package it depends on, and at which version it starts.
 func (t *Verifier) ranges(sets []*packages.Set, fresh []judge.Found) error {
 	if len(sets) < 2 {
 		return nil
@@ -50,14 +50,15 @@ func (t *Verifier) ranges(sets []*packages.Set, fresh []judge.Found) error {
 	return nil
 }
 
-// rangeOf returns nil where no single package decides, or where enough was tried.
+// rangeOf returns nil if the finding does not depend on a single package, or the limit of
+// trials is reached.
 func (t *Verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Range, error) {
 	bad, good, fails := high, low, packages.Highest
 	if x.At[0] {
 		bad, good, fails = low, high, packages.Lowest
 	}
 	suspects := 0
-	// the package at fault first
+	// try the package of the finding first
 	releases := slices.Clone(bad.Releases)
 	slices.SortStableFunc(releases, func(a, b *packages.Release) int {
 		return truth(b.Name == x.Package) - truth(a.Name == x.Package)
@@ -85,8 +86,8 @@ func (t *Verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Rang
 	return nil, nil
 }
 
-// shows reports whether a finding occurs with one version of a package. known is false where that
-// can't be determined, or enough was tried.
+// shows reports whether a finding occurs with a version of a package. known is false if that
+// cannot be determined or the limit of trials is reached.
 func (t *Verifier) shows(x judge.Found, name, version string) (left, known bool, err error) {
 	w, err := t.run(
 		fix.Pin{
@@ -111,13 +112,13 @@ func (t *Verifier) bisect(x judge.Found, name, lowest, highest string,
 	fails packages.End) (*result.Range, error) {
 	listed, err := t.releases.Versions(name)
 	if err != nil {
-		// what the source does not know is no error of the check
+		// an error of the source is not an error of the check
 		return nil, t.ctx.Err() //nolint:nilerr
 	}
 	from, errFrom := pkgmeta.ParseVersion(lowest)
 	to, errTo := pkgmeta.ParseVersion(highest)
 	if errFrom != nil || errTo != nil {
-		return nil, nil //nolint:nilerr // there is nothing between what can't be parsed
+		return nil, nil //nolint:nilerr // versions that cannot be parsed have none between them
 	}
 	requirement, spec := t.declared(name)
 	versions := slices.DeleteFunc(packages.Sorted(listed), func(v pkgmeta.Version) bool {
@@ -151,8 +152,8 @@ func (t *Verifier) bisect(x judge.Found, name, lowest, highest string,
 	}, nil
 }
 
-// declared is the requirement of the user or the artifact on a package; its name and a range
-// without bounds where there is none.
+// declared returns the requirement of the user or the artifact on a package, or its name and an
+// unlimited range if there is none.
 func (t *Verifier) declared(name string) (requirement string, spec pkgmeta.Spec) {
 	for _, q := range t.session.Requirements(t.base.Artifact) {
 		if s, err := pkgmeta.ParseSpec(q.Spec); q.Name == name && err == nil {

@@ -12,51 +12,51 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// An artifact is checked in at most maxTrials changed scenarios, and in fewer where it has many
-// objects or findings: maxWork bounds the objects of all trials together (about ten seconds), and
-// findingsPerObject findings cost as much as an object. Fixes that are not tried are offered as not
-// verified.
+// An artifact is checked in at most maxTrials changed scenarios, and in fewer if it has many
+// objects or findings: maxWork limits the objects of all trials together (about ten seconds),
+// and findingsPerObject findings cost as much as an object. Fixes that are not tried are
+// offered as not verified.
 const (
 	maxTrials         = 64
-	maxPlanTrials     = 24 // beyond those
+	maxPlanTrials     = 24 // in addition to maxTrials
 	maxWork           = 1500
 	findingsPerObject = 20
 )
 
-// Verifier tries fixes for one artifact on one target.
+// Verifier tries fixes for an artifact on a target.
 type Verifier struct {
 	ctx      context.Context
 	session  *judge.Session
 	base     judge.Case // without a fix
 	releases *judge.Releases
 	before   map[string]bool // identities of the findings without a fix
-	// objects that lack a whole library, so that their symbols could not be checked
+	// objects with a missing library, whose symbols could not be checked
 	hidden map[string]bool
-	// objects with a symbol of theirs that a linker does not resolve without a fix
+	// symbols of objects that a linker does not resolve even without a fix
 	unlinked  map[string]bool
-	conflicts []string // between the packages without a fix
+	conflicts []string // between packages without a fix
 	revealed  []judge.Found
 	known     map[string]*trial
-	most      int // trials
+	most      int // limit of trials
 }
 
-// trial is the outcome of one changed scenario.
+// trial is the result of a changed scenario.
 type trial struct {
 	found  []judge.Found
-	left   map[string]bool // their identities
+	left   map[string]bool // identities of found
 	sets   []*packages.Set
-	failed bool // it breaks something else, and was not checked to the end
-	breaks bool // a finding rules it out as a fix; see verifier.breaks
-	fresh  bool // a finding is new and is more than a note
+	failed bool // it breaks something else, so the check was stopped
+	breaks bool // it breaks something else; see Verifier.breaks
+	fresh  bool // a finding is new and more than a note
 	cost   []string
 }
 
-// Fixes tries the candidates of fresh, findings that no earlier target had, and gives the findings
-// those fixes that work. A fix that the model can't apply is offered as not verified, and one that
-// fails is not offered. It also finds where in a range of versions a finding begins, and whether it
-// depends on the order of imports or on LD_LIBRARY_PATH. sets are the packages of the environment.
-// It returns the findings that only a fix makes visible: symbols of an object that lacked a whole
-// library. The error is that of the context or of the source.
+// Fixes tries the candidates of fresh, which are findings that no earlier target had, and sets
+// their Fixes to those that work. A fix that cannot be simulated is offered as not verified,
+// and one that fails is not offered. Fixes also determines where in a range of versions a
+// finding starts, and whether it depends on the order of imports or on LD_LIBRARY_PATH. sets
+// are the packages of the environment. It returns findings that occur only with a fix: symbols
+// of an object with a missing library. The error is that of the context or of the source.
 func (t *Verifier) Fixes(fresh []judge.Found, sets []*packages.Set) ([]judge.Found, error) {
 	if err := t.fixEach(fresh, sets); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (t *Verifier) fixEach(fresh []judge.Found, sets []*packages.Set) error {
 	return t.libraryPath(fresh)
 }
 
-// New returns a verifier for a case, of which outcome is the one without a fix.
+// New returns a verifier for a case. outcome is its result without a fix.
 func New(
 	ctx context.Context,
 	s *judge.Session,
@@ -158,7 +158,8 @@ func (t *Verifier) offer(x judge.Found, candidate fix.Candidate) ([]fix.Fix, err
 	return nil, nil
 }
 
-// run checks the artifact in a changed scenario to the end; nil when enough scenarios were tried.
+// run checks the artifact in a changed scenario completely. It returns nil if the limit of
+// trials is reached.
 func (t *Verifier) run(s fix.Scenario) (*trial, error) {
 	w, err := t.try(s, nil)
 	if err == nil && w != nil && w.failed {
@@ -168,7 +169,7 @@ func (t *Verifier) run(s fix.Scenario) (*trial, error) {
 	return w, err
 }
 
-// tryFix is run, but stops as soon as the change is known to break something.
+// tryFix is like run, but stops when the change breaks something.
 func (t *Verifier) tryFix(s fix.Scenario) (*trial, error) { return t.try(s, t.breaks) }
 
 func (t *Verifier) try(
@@ -202,7 +203,7 @@ func (t *Verifier) try(
 	return w, nil
 }
 
-// assess compares what a trial found with the findings without a fix.
+// assess compares the findings of a trial with those without a fix.
 func (t *Verifier) assess(w *trial) {
 	w.fresh, w.breaks = false, false
 	for _, x := range w.found {
@@ -213,10 +214,10 @@ func (t *Verifier) assess(w *trial) {
 	w.cost = t.cost(w)
 }
 
-// fixes reports whether a changed scenario is without some findings, and without any error or
-// warning that was not there before. What only the libraries of other packages need of the system
-// is no finding of the artifact but a cost. A symbol that a linker already did not find is not new
-// when it is missing for another reason.
+// fixes reports whether a changed scenario is without some findings, and without new errors or
+// warnings. A library that other packages need from the system is a cost, not a finding of the
+// artifact. A symbol that a linker did not find before is not new if it is missing for another
+// reason.
 func (t *Verifier) fixes(w *trial, xs ...judge.Found) bool {
 	if w.failed || w.breaks {
 		return false
@@ -232,18 +233,18 @@ func (t *Verifier) fixes(w *trial, xs ...judge.Found) bool {
 	return true
 }
 
-// fresh reports whether a finding of a changed scenario is new and is more than a note.
+// fresh reports whether a finding of a changed scenario is new and more than a note.
 func (t *Verifier) fresh(f *result.Finding) bool {
 	return f.Severity != result.Note && !t.before[f.Identity()] && !asksSystem(f)
 }
 
-// breaks reports whether a finding of a changed scenario rules the change out as a fix.
+// breaks reports whether a finding of a changed scenario means that the change is not a fix.
 func (t *Verifier) breaks(f *result.Finding) bool {
 	return t.fresh(f) && (linkedSymbol(f) == "" || !t.unlinked[linkedSymbol(f)])
 }
 
-// linkedSymbol is the object and the symbol of a finding about linking against the object, "" of
-// any other.
+// linkedSymbol identifies the object and the symbol of a finding about linking with the object;
+// it is "" for other findings.
 func linkedSymbol(f *result.Finding) string {
 	if !strings.HasPrefix(f.Rule, "link-") || f.Symbol == "" {
 		return ""
@@ -251,6 +252,6 @@ func linkedSymbol(f *result.Finding) string {
 	return f.Object + "\x00" + f.Symbol
 }
 
-// asksSystem reports whether a finding is only that a library of another package needs one that the
-// system has to provide.
+// asksSystem reports whether a finding only means that a library of another package needs one
+// from the system.
 func asksSystem(f *result.Finding) bool { return f.OtherPackage && f.Severity != result.Error }

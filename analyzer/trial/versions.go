@@ -8,26 +8,26 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// span is a row of versions that all look as if they help: versions[low] to versions[high].
+// span is a range of versions that may help: versions[low] to versions[high].
 type span struct{ low, high int }
 
-// versionSearch finds the versions nearest to the one at fault that help.
+// versionSearch finds the nearest versions that help.
 type versionSearch struct {
 	versions []pkgmeta.Version // oldest first
-	here     int               // the one at fault
+	here     int               // index of the failing version
 	good     func(i int) bool
 }
 
-// probes are the distances from the version at fault at which others are looked up: each may be a
-// download. Near versions are looked up one by one, and from a good one that is further away a
+// probes are the distances from the failing version at which others are looked up, because each
+// may be a download. Near versions are looked up one by one. From a good one further away, a
 // bisection finds the nearest.
 var probes = []int{1, 2, 3, 4, 8, 16, 32}
 
 // nearby is the distance up to which every newer version is looked up.
 const nearby = 3
 
-// newVersionSearch sorts the final versions of a package, with the one at fault among them. ok is
-// false where that can't be parsed.
+// newVersionSearch sorts the final versions of a package, including the failing one. ok is
+// false if that version cannot be parsed.
 func newVersionSearch(
 	listed []string,
 	from string,
@@ -47,11 +47,11 @@ func newVersionSearch(
 	return l, true
 }
 
-// spans finds the nearest row of good versions on each side, the nearer one first. It looks up few
-// versions, since each may be a download: the neighbours; then the newest one, and where that is
-// good the first good one by bisection, because symbols are rarely removed, or a nearby one; then
-// those further away, on both sides in turn. A row above the version at fault ends before the first
-// bad version, by bisection; one below it where its minor release ends.
+// spans returns the nearest span of good versions on each side, the nearer one first. It looks
+// up few versions, since each may be a download: first the neighbours; then the newest version
+// and, if it is good, the first good one by bisection (symbols are rarely removed) or a nearby
+// one; then versions further away, alternating between both sides. A newer span ends before the
+// first bad version, found by bisection; an older span at the end of its minor release.
 func (l *versionSearch) spans() []span {
 	above, below := -1, -1
 	last := len(l.versions) - 1
@@ -79,7 +79,7 @@ func (l *versionSearch) spans() []span {
 			last-l.here-2,
 			func(i int) bool { return l.good(l.here + 2 + i) },
 		)
-		// A nearer version may be good where others between are not: a private symbol that only
+		// A nearer version may be good although others between are not: a private symbol that only
 		// some builds have.
 		for d := 2; d <= nearby && d < above-l.here; d++ {
 			if l.good(l.here + d) {
@@ -93,7 +93,7 @@ func (l *versionSearch) spans() []span {
 	var out []span
 	if above >= 0 {
 		high := last
-		if !l.good(last) { // the first one after it that is not good
+		if !l.good(last) { // find the first one after it that is not good
 			high = above + sort.Search(last-above, func(i int) bool { return !l.good(above + 1 + i) })
 		}
 		out = append(out, span{above, high})
@@ -105,8 +105,8 @@ func (l *versionSearch) spans() []span {
 	return out
 }
 
-// reach is the last good version of the same minor release in a direction, found by bisection where
-// not all of them are good.
+// reach returns the last good version of the same minor release in a direction, by bisection if
+// not all are good.
 func (l *versionSearch) reach(i, step int) int {
 	end := l.minor(i, step)
 	if l.good(end) {
@@ -115,7 +115,7 @@ func (l *versionSearch) reach(i, step int) int {
 	return i + step*sort.Search((end-i)*step-1, func(n int) bool { return !l.good(i + step*(n+1)) })
 }
 
-// minor is the last version of the same minor release in a direction.
+// minor returns the last version of the same minor release in a direction.
 func (l *versionSearch) minor(i, step int) int {
 	for i+step >= 0 && i+step < len(l.versions) && i+step != l.here &&
 		samePrefix(l.versions[i+step], l.versions[i], 2) {
@@ -131,8 +131,8 @@ func (l *versionSearch) distance(s span) int {
 	return l.here - s.high
 }
 
-// specs writes a span as requirements, each narrower than the one before: all of it, the nearest
-// version's major release, its minor release, that version alone.
+// specs returns a span as requirements, each narrower than the one before: all of it, the
+// nearest version's major release, its minor release, only that version.
 func (l *versionSearch) specs(s span) []string {
 	nearest := s.low
 	if s.low < l.here {
@@ -169,7 +169,7 @@ func samePrefix(a, b pkgmeta.Version, n int) bool {
 	return len(x) >= n && len(y) >= n && slices.Equal(x[:n], y[:n])
 }
 
-// versionEnd is a version at fault, and what has to hold of another one.
+// versionEnd is a failing version, with conditions for other versions.
 type versionEnd struct {
 	from string
 	all  []func(version string) bool
@@ -179,9 +179,9 @@ func (e versionEnd) good(version string) bool {
 	return !slices.ContainsFunc(e.all, func(good func(string) bool) bool { return !good(version) })
 }
 
-// helpful finds the spans of versions that look as if they help against what is wrong at all ends,
-// the nearest first; none where the versions can't be parsed. With several ends it is the span
-// between the lowest end and the highest.
+// helpful returns the spans of versions that may help at all ends, nearest first, or none if
+// the versions cannot be parsed. With several ends it is the span between the lowest end and
+// the highest.
 func helpful(listed []string, ends []versionEnd) (*versionSearch, []span) {
 	version := func(e versionEnd) pkgmeta.Version {
 		v, _ := pkgmeta.ParseVersion(e.from) // newVersionSearch reports the error
@@ -208,7 +208,7 @@ func helpful(listed []string, ends []versionEnd) (*versionSearch, []span) {
 	return l, []span{{first, last}}
 }
 
-// search looks for other versions of a package. ok is false where the source does not know them.
+// search searches other versions of a package. ok is false if the source does not know them.
 func (t *Verifier) search(
 	name, from string,
 	good func(version string) bool,
@@ -220,7 +220,8 @@ func (t *Verifier) search(
 	return newVersionSearch(listed, from, good)
 }
 
-// nearest is a requirement on the versions of a package around the nearest one that good accepts.
+// nearest returns a requirement for the versions of a package around the nearest one that good
+// accepts.
 func (t *Verifier) nearest(
 	name, version string,
 	good func(*packages.Release) bool,

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// Row is an export of one of some tables.
+// Row is an export of a table.
 type Row struct{ Table, Export int32 }
 
-// Rows are the exports that are asked for, by number of the name and in the order of their tables.
+// Rows are the exports whose names are imported, sorted by number of the name and then by
+// table.
 type Rows struct {
-	from []int32 // by number of the name: the place of its first row
+	from []int32 // by number of the name: index of its first row
 	rows []Row
 }
 
-// Gather asks each of some tables, by number from 0, for the exports that are asked for.
+// Gather collects the exports of several tables, numbered from 0, whose names are imported.
 func (n *Names) Gather(tables int, each func(table int32, yield func(name, export int32))) Rows {
 	var names []int32
 	var found []Row
@@ -39,10 +40,10 @@ func (n *Names) Gather(tables int, each func(table int32, yield func(name, expor
 	return r
 }
 
-// Of lists the rows of a name.
+// Of returns the rows of a name.
 func (r *Rows) Of(name int32) []Row { return r.rows[r.from[name]:r.from[name+1]] }
 
-// ByTable gives the rows of each table, by its number, of rows as Of lists them.
+// ByTable splits rows, as returned by Of, by the number of their table.
 func ByTable(rows []Row) iter.Seq2[int32, []Row] {
 	return func(yield func(int32, []Row) bool) {
 		for len(rows) > 0 {
@@ -59,20 +60,22 @@ func ByTable(rows []Row) iter.Seq2[int32, []Row] {
 	}
 }
 
-// Answers remember numbers of tables for each question, of which nearly all have none or one.
-type Answers struct {
-	known []int32         // by number of the question: a place in lists, +1; 0: nobody asked yet
-	lists [][]int32       // those of none and of one table once
-	short map[int32]int32 // places in lists, +1, of those, by number of the table; -1: of none
+// TableCache caches the numbers of the tables that satisfy each query. Nearly all queries have
+// none or one.
+type TableCache struct {
+	known []int32   // by number of the query: an index in lists + 1; 0 if not known yet
+	lists [][]int32 // the lists without or with one table are shared
+	// Index + 1 of these, by number of the table; -1 for the empty list.
+	short map[int32]int32
 	find  []int32
 }
 
-// Of gives what answers a question. What find appends to a list is remembered.
-func (a *Answers) Of(question int32, find func([]int32) []int32) []int32 {
-	if more := int(question) + 1 - len(a.known); more > 0 {
+// Of returns the tables that satisfy a query. find appends them to a list at the first call.
+func (a *TableCache) Of(query int32, find func([]int32) []int32) []int32 {
+	if more := int(query) + 1 - len(a.known); more > 0 {
 		a.known = append(a.known, make([]int32, more)...)
 	}
-	if at := a.known[question]; at > 0 {
+	if at := a.known[query]; at > 0 {
 		return a.lists[at-1]
 	}
 	a.find = find(a.find[:0])
@@ -93,6 +96,6 @@ func (a *Answers) Of(question int32, find func([]int32) []int32) []int32 {
 		}
 		a.short[table] = at
 	}
-	a.known[question] = at
+	a.known[query] = at
 	return a.lists[at-1]
 }
