@@ -161,7 +161,7 @@ func literals(dir string) ([]string, error) {
 				return !logs(n)
 			case *ast.KeyValueExpr: // text that a log is searched for, and examples of it
 				key, ok := n.Key.(*ast.Ident)
-				return !ok || !slices.Contains([]string{"needles", "expr", "example", "near"}, key.Name)
+				return !ok || !slices.Contains([]string{"needles", "expr", "example", "similar"}, key.Name)
 			case ast.Expr:
 				text, ok := literal(n)
 				if ok && isText(text) && !slices.Contains(out, text) {
