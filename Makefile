@@ -1,10 +1,11 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale \
-	conformance llvmdiff wheels
+	conformance llvmdiff programs wheels packages
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+NFPM ?= go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 help: ## List the targets
@@ -19,12 +20,20 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 RELEASE = -s -w -buildid= -X main.release=$(VERSION) -X main.commit=$(shell git rev-parse HEAD) \
 	-X main.date=$(shell TZ=UTC0 git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
 
-wheels: ## Build the wheels for pip and uv in dist/ (PLATFORMS=linux/amd64 for one)
-	mkdir -p dist
+programs: # the programs of a release, in build/GOOS/GOARCH
 	for p in $(PLATFORMS); do GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -tags nomsgpack -trimpath \
-		-buildvcs=false -ldflags "$(RELEASE)" -o dist/wheels/$$p/ ./cmd/compat || exit 1; done
-	go run ./internal/gen/wheels -out dist -version $(VERSION) \
-		$(foreach p,$(PLATFORMS),$(p)=dist/wheels/$(p)/compat$(if $(filter windows/%,$(p)),.exe))
+		-buildvcs=false -ldflags "$(RELEASE)" -o build/$$p/ ./cmd/compat || exit 1; done
+
+wheels: programs ## Build the wheels for pip and uv in build/ (PLATFORMS=linux/amd64 for one)
+	go run ./internal/gen/wheels -out build -version $(VERSION) \
+		$(foreach p,$(PLATFORMS),$(p)=build/$(p)/compat$(if $(filter windows/%,$(p)),.exe))
+
+packages: programs ## Build packages for Debian, Fedora and Alpine in build/
+	for p in $(filter linux/%,$(PLATFORMS)); do gzip -9nc docs/compat.1 >build/$$p/compat.1.gz && \
+		for s in bash zsh fish; do go run -tags nomsgpack -trimpath ./cmd/compat completion $$s >build/$$p/compat.$$s || exit 1; done && \
+		for f in deb rpm apk; do VERSION=$(VERSION) ARCH=$${p#*/} DIST=build/$$p \
+			SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(NFPM) package -f deploy/nfpm.yaml -p $$f -t build/ || exit 1; \
+		done || exit 1; done
 
 test: ## Run all tests with the race detector, on the embedded queue and on real Redis servers
 	go vet ./...

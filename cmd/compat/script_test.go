@@ -106,11 +106,9 @@ func wheel(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func TestCommandPages(t *testing.T) {
-	golden.File(
-		t,
-		filepath.Join("..", "..", "docs", "commands.md"),
-		docgen.Commands(newRootCommand(environment{Getenv: os.LookupEnv})),
-	)
+	root, docs := newRootCommand(environment{Getenv: os.LookupEnv}), filepath.Join("..", "..", "docs")
+	golden.File(t, filepath.Join(docs, "commands.md"), docgen.Commands(root))
+	golden.File(t, filepath.Join(docs, "compat.1"), docgen.Man(root))
 }
 
 func TestDemo(t *testing.T) {

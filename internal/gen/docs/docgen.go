@@ -83,6 +83,55 @@ func Commands(root *cobra.Command) string {
 	return b.String()
 }
 
+// Man is the manual page of the program, as a source for troff (man(7)).
+func Man(root *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(".TH COMPAT 1\n.SH NAME\ncompat \\- " + roff(strings.ToLower(root.Short[:1])+root.Short[1:]) +
+		"\n.SH DESCRIPTION\n" + preformatted(root.Long))
+	var write func(c *cobra.Command)
+	write = func(c *cobra.Command) {
+		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+			return
+		}
+		if c != root {
+			text := c.Long
+			if text == "" {
+				text = c.Short + "."
+			}
+			b.WriteString(".SH " + roff(strings.ToUpper(c.CommandPath())) + "\n.B " + roff(c.UseLine()) +
+				"\n.PP\n" + preformatted(text))
+		}
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" {
+				b.WriteString(".TP\n.B " + roff("--"+f.Name) + "\n" + roff(f.Usage) + "\n")
+			}
+		})
+		if c.Example != "" {
+			b.WriteString(".PP\nExamples:\n" + preformatted(c.Example))
+		}
+		for _, sub := range c.Commands() {
+			write(sub)
+		}
+	}
+	write(root)
+	return b.String()
+}
+
+// preformatted keeps the lines of a text.
+func preformatted(text string) string { return ".nf\n" + roff(text) + "\n.fi\n" }
+
+// roff quotes a text: no line of it is a request.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
+			lines[i] = `\&` + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Schema is the JSON Schema (draft 2020-12) of a type as encoding/json writes it. Fields without
 // omitempty or omitzero are required, and a pointer may be null. A type with a MarshalJSON of its
 // own says itself what it makes, by a method JSONSchema, or of what it makes an array, by JSONItem.
