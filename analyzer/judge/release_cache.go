@@ -57,6 +57,16 @@ func (o *releaseCache) Release(
 	return r, err
 }
 
+// Versions implements packages.Source. The history knows versions for a fix: a package that it
+// answered for is pinned, so none of them is chosen for the environment.
+func (o *releaseCache) Versions(ctx context.Context, name string) ([]string, error) {
+	versions, err := o.Source.Versions(ctx, name)
+	if o.offline[name] && errors.Is(err, packages.ErrUnreachable) {
+		return packages.History().Versions(ctx, name)
+	}
+	return versions, err
+}
+
 // note returns a sentence about the packages that the history provided, or "".
 func (o *releaseCache) note() string {
 	if len(o.offline) == 0 {

@@ -42,3 +42,19 @@ func TestHistoryAnswersForUnreachableIndex(t *testing.T) {
 		t.Error("the history was used although it is turned off")
 	}
 }
+
+// A package that the history answered for has other versions for a fix, and no other package does.
+func TestHistoryHasVersionsForFixes(t *testing.T) {
+	const name, version = "nvidia-nvjitlink-cu12", "12.8.93"
+	o := newReleaseCache(down{}, false)
+	if got, err := o.Versions(t.Context(), name); err == nil {
+		t.Errorf("versions %v before a release was looked up", got)
+	}
+	if _, err := o.Release(t.Context(), name, version,
+		packages.Target{Python: "3.12", Arch: "x86_64"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := o.Versions(t.Context(), name); err != nil || len(got) < 2 {
+		t.Errorf("versions %v, %v", got, err)
+	}
+}

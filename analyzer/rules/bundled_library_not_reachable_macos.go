@@ -41,13 +41,13 @@ func checkReachableMacOS(p *analyzer.Pass) {
 			f.Message += ". It loads only if another module has loaded that library before"
 		}
 		to := loaderPath(by.Name, bundled.Name)
-		fixes := []fix.Candidate{changePath(by.Name, m.Needed.Path, to+"/"+base)}
+		fixes := []fix.Candidate{changePath(p, by.Name, m.Needed.Path, to+"/"+base)}
 		if m.Needed.Path == "@rpath/"+base {
 			fixes = append([]fix.Candidate{{Fix: fix.Fix{Kind: fix.KindLinkFlag,
 				Title:   "Link with a run path that leads to the library",
 				Command: shellword.Quote("-Wl,-rpath," + to)},
 				Change: fix.SetRunPath{Object: by.Name, RunPath: to}},
-				addRunPath(by.Name, to)}, fixes...)
+				addRunPath(p, by.Name, to)}, fixes...)
 		}
 		p.Report(f, append(fixes, delocate(p, "Let delocate bundle the library and set its path"))...)
 	})

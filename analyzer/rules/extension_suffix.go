@@ -285,8 +285,8 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:    fix.KindRebuild,
-						Title:   "Build the module for the stable ABI",
-						Command: "Extension(…, py_limited_api=True)",
+						Title:   "Build the module for the stable ABI: pass py_limited_api to its Extension",
+						Command: "py_limited_api=True",
 					},
 				},
 			)

@@ -122,8 +122,8 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 	}}
 }
 
-// sign returns the command that signs a file for arm64 again, since each edit breaks its signature.
-func sign(name string) shellword.Line { return "codesign -f -s - " + quoted(name) }
+// sign signs a file for arm64 again, since each edit breaks its signature. It is for edit.
+const sign shellword.Line = "codesign -f -s -"
 
 // loaderPath returns the folder of a file of the artifact, relative to the folder of another.
 func loaderPath(from, to string) string {
@@ -155,21 +155,20 @@ func parts(dir string) []string {
 }
 
 // changePath returns the fix that changes the path in a load command of a built file.
-func changePath(object, from, to string) fix.Candidate {
+func changePath(p *analyzer.Pass, object, from, to string) fix.Candidate {
 	return fix.Candidate{
 		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Change the path of the library to " + to,
-			Command: "install_name_tool -change " + shellword.Quote(from) + " " +
-				shellword.Quote(to) + " " + quoted(object) + " && " + sign(object)},
+			Command: edit(p, object, "install_name_tool -change "+shellword.Quote(from)+" "+
+				shellword.Quote(to), sign)},
 		Change: fix.ChangePath{Object: object, From: from, To: to},
 	}
 }
 
 // addRunPath returns the fix that adds a run path to a built file.
-func addRunPath(object, to string) fix.Candidate {
+func addRunPath(p *analyzer.Pass, object, to string) fix.Candidate {
 	return fix.Candidate{
 		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the run path " + to,
-			Command: "install_name_tool -add_rpath " + shellword.Quote(to) + " " +
-				quoted(object) + " && " + sign(object)},
+			Command: edit(p, object, "install_name_tool -add_rpath "+shellword.Quote(to), sign)},
 		Change: fix.SetRunPath{Object: object, RunPath: to},
 	}
 }

@@ -34,9 +34,9 @@ Not detected: section headers that exist and are wrong.`,
 						)},
 					fix.Candidate{
 						Fix: fix.Fix{
-							Kind:    fix.KindRebuild,
-							Title:   "Strip the object and keep the section headers",
-							Command: "strip --strip-unneeded " + quoted(v.Path),
+							Kind: fix.KindRebuild,
+							Title: "Build it again and strip it with --strip-unneeded, which keeps the " +
+								"section headers",
 						},
 					},
 				)

@@ -50,6 +50,6 @@ func checkSignature(p *analyzer.Pass) {
 			continue
 		}
 		p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf,
-			Title: "Sign the file after the last edit", Command: sign(i.Name)}})
+			Title: "Sign the file after the last edit", Command: edit(p, i.Name, sign)}})
 	}
 }

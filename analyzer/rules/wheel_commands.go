@@ -2,7 +2,6 @@ package rules
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -31,19 +30,23 @@ func retag(p *analyzer.Pass, to pkgmeta.Tag) shellword.Line {
 		return command + " " + quoted(p.Facts.Path)
 	}
 	var edit shellword.Line = "sed -i -e '/^Tag:/d'"
-	var tags []string
+	var tags []pkgmeta.Tag
 	for _, t := range p.Facts.Wheel.Tags {
-		line := strings.Join([]string{
-			or(to.Python, t.Python), or(to.ABI, t.ABI), or(to.Platform, t.Platform),
-		}, "-")
-		if !slices.Contains(tags, line) {
-			tags = append(tags, line)
+		tag := pkgmeta.Tag{
+			Python:   or(to.Python, t.Python),
+			ABI:      or(to.ABI, t.ABI),
+			Platform: or(to.Platform, t.Platform),
+		}
+		if !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+			edit += " -e " + shellword.Quote("/^Wheel-Version:/a Tag: "+tag.String())
 		}
 	}
-	for _, t := range tags {
-		edit += " -e " + shellword.Quote("/^Wheel-Version:/a Tag: "+t)
+	command := extract(p) + " && " + edit + " " + distInfoOf(p) + "/WHEEL && " + pack(p)
+	if !slices.Equal(tagSet(tags), tagSet(p.Facts.Wheel.Tags)) { // the result has another name
+		command += " && rm " + quoted(p.Facts.Path)
 	}
-	return extract(p) + " && " + edit + " " + distInfoOf(p) + "/WHEEL && " + pack(p)
+	return command
 }
 
 // tagsAgree reports whether "wheel tags" accepts the wheel.
