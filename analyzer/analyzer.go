@@ -219,7 +219,7 @@ func (k *checked) artifact(
 			report.AddUnread(Unread{
 				Path: f.Path,
 				Reason: fmt.Sprintf(
-					"its DLLs depend on each other so much that %d files were not checked",
+					"%d files were not checked, because its DLLs have too many dependencies on each other",
 					outcome.Unchecked,
 				),
 			})

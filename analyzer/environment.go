@@ -209,7 +209,7 @@ func (e *Environment) addNoWheel(r *Report, platforms []string) error {
 		if w.Newest != "" {
 			pin := w.Package + "==" + w.Newest
 			f.Fixes = append(f.Fixes, fix.Fix{
-				Kind: fix.KindPin, Title: "Pin " + pin + ", which has a wheel there",
+				Kind: fix.KindPin, Title: "Pin " + pin + ", which has a wheel for the platform",
 				Requirement: pin, Cost: []string{},
 			})
 		}

@@ -234,7 +234,7 @@ var (
 	symverLine = regexp.MustCompile(`\.symver (\w+),\w+@([\w.]+)`)
 	addNeeded  = regexp.MustCompile(`^patchelf --add-needed (\S+) `)
 	setPath    = regexp.MustCompile(`^patchelf --set-rpath '([^']+)' `)
-	takenOut   = regexp.MustCompile(`^Take (\S+) out of LD_LIBRARY_PATH$`)
+	takenOut   = regexp.MustCompile(`^Remove (\S+) from LD_LIBRARY_PATH$`)
 	newTag     = regexp.MustCompile(`--platform-tag (\w+)_x86_64 `)
 )
 

@@ -62,7 +62,7 @@ func abiVerdict(a *result.ABI) string {
 	case a.Verdict == abi.Breaking:
 		return "breaks programs" + hidden
 	case a.NewSONAME != "":
-		return "they keep the old library: the SONAME is " + a.NewSONAME + " now" + hidden
+		return "they keep using the old library: the SONAME is now " + a.NewSONAME + hidden
 	case a.Verdict == abi.Compatible:
 		return "they keep working; " + count(a.Changes, "compatible change") + hidden
 	}
@@ -82,7 +82,7 @@ func evidence(a *result.ABI) string {
 	case !missing(a.New):
 		which = "the earlier build lacks"
 	}
-	text := "symbols only: " + which + " debug information, so a changed type is not seen"
+	text := "symbols only: " + which + " debug information, so changes of types are not found"
 	if len(a.Problems) > 0 {
 		text += " (" + a.Problems[0] + ")"
 	}

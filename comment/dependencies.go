@@ -174,10 +174,10 @@ func (s dependencies) lead() string {
 			"with every version of the others.")
 	}
 	if len(parts) == 0 {
-		parts = append(parts, "**The pinned packages load together** as well as before.")
+		parts = append(parts, "**The pinned packages load together**, as before.")
 	}
 	if len(d.Repaired) > 0 {
-		parts = append(parts, "The change repaired what the base had broken.")
+		parts = append(parts, "This change fixes problems that the base branch has.")
 	}
 	return strings.Join(parts, " ")
 }
@@ -273,7 +273,7 @@ func (s dependencies) annotations() []Annotation {
 			more = append(more, "Packages: "+mdsafe.Plain(strings.Join(p.Packages, ", "), 1000)+".")
 		}
 		if p.Pin != "" {
-			more = append(more, "Pin "+mdsafe.Plain(p.Pin, 200)+", which was tried.")
+			more = append(more, "Pin "+mdsafe.Plain(p.Pin, 200)+" (tried).")
 		}
 		if p.Command != "" {
 			more = append(more, mdsafe.Visible(p.Command))

@@ -183,7 +183,7 @@ func ParseBaseline(b []byte) (*Library, error) {
 	}
 	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != x.Digest {
 		return nil, fmt.Errorf(
-			"the digest does not fit: the baseline was edited; write it again with compat abi FILE",
+			"the digest does not match: the baseline was edited; write it again with compat abi FILE",
 		)
 	}
 	return l, nil

@@ -151,7 +151,7 @@ func (c *comparison) renamed() {
 		c.old.SONAME,
 	)
 	if breaks == 0 {
-		detail += " No change of the ABI requires another SONAME."
+		detail += " No ABI change requires a new SONAME."
 	}
 	r.Changes = append(r.Changes, Change{Rule: RuleSoname, Severity: Note, Detail: detail})
 	r.Broken = 0

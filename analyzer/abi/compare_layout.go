@@ -12,7 +12,7 @@ func (t *typeComparison) named(p *pair) {
 	x, y := &t.old.Types[p.a], &t.new.Types[p.b]
 	var d layoutDifference
 	rule := RuleLayout
-	effect := "A program has room for the old size, or reads and writes members at their old " +
+	effect := "A program reserves the old size, or reads and writes members at their old " +
 		"offsets."
 	fix := "Append members at the end of a structure that only the library allocates, use " +
 		"reserved members, or change the SONAME."
@@ -24,7 +24,7 @@ func (t *typeComparison) named(p *pair) {
 	default:
 		if t.virtuals(p, x, y, &d) {
 			rule, effect, fix = RuleVtable, "A program calls the wrong virtual function, or "+
-				"its derived classes have a table of the old form.",
+				"its derived classes have virtual tables with the old layout.",
 				"Add virtual functions only to new classes, keep their order, or change the SONAME."
 		}
 		t.layout(p, x, y, &d)

@@ -279,8 +279,8 @@ func (c *comparison) data() {
 				a.Size,
 				b.Size,
 			),
-			Effect: "A program that has a copy of the variable has room for the old size only.",
-			Fix:    "Keep the size, and export what is new under another name.",
+			Effect: "A program with a copy of the variable reserves only the old size.",
+			Fix:    "Keep the size, and export the new one under another name.",
 		}
 		if private(a.Version) {
 			x.Severity = Warning
@@ -326,8 +326,8 @@ func (c *comparison) additions() {
 			)
 			x.Effect = fmt.Sprintf(
 				"A program that is built against the new library loads with the old one, "+
-					"and fails when it calls the symbol. With a version of its own, the "+
-					"loader reports that %s is too old.",
+					"and fails when it calls the symbol. If it had a new version, the "+
+					"loader would report that %s is too old.",
 				c.result.Library,
 			)
 			x.Fix = "Add new symbols to a new version node."

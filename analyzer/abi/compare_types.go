@@ -100,7 +100,7 @@ func (t *typeComparison) symbol(i int, a, b *Symbol) {
 			out = append(out, "its type "+d)
 		}
 		change.Effect = "A program reads or writes the wrong memory."
-		change.Fix = "Keep the variable as it was, and export what is new under another name."
+		change.Fix = "Keep the variable as it was, and export the new one under another name."
 	}
 	if len(out) > 0 {
 		change.Detail = Readable(a.Name) + ": " + strings.Join(out, "; ") + "."

@@ -60,7 +60,7 @@ func parseDebian(b []byte) (*Library, error) {
 		case line[0] != ' ' && line[0] != '\t':
 			m := debianHeader.FindStringSubmatch(line)
 			if m == nil {
-				return nil, fmt.Errorf("line %d is no line of a symbols file", n+1)
+				return nil, fmt.Errorf("line %d is not valid in a symbols file", n+1)
 			}
 			if l.SONAME != "" {
 				return nil, fmt.Errorf(

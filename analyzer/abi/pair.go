@@ -130,7 +130,7 @@ func ComparePairs(
 					"A program that needs it does not start: %s: cannot open shared object file.",
 					title(p.Old),
 				),
-				Fix: "Keep the library, as an empty one that needs its successor if there is one.",
+				Fix: "Keep the library, for example empty and linked with its successor.",
 			}
 			if vendored(p.Old.Name) {
 				c.Severity = Note

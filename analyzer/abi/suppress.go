@@ -161,7 +161,7 @@ func (s *suppression) property(key, value string) (problem string) {
 	if pattern {
 		re, err := regexp.Compile(value)
 		if err != nil {
-			return fmt.Sprintf("%s is no regular expression", key)
+			return fmt.Sprintf("%s is not a valid regular expression", key)
 		}
 		match = re.MatchString
 	}

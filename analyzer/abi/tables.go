@@ -146,7 +146,7 @@ func (c *comparison) tables() {
 		}
 		c.add(Change{Rule: d.rule, Severity: Error, Type: d.class, Detail: d.detail,
 			Effect: "A program calls the wrong virtual function, or its derived classes have " +
-				"a table of the old form.",
+				"virtual tables with the old layout.",
 			Fix: "Add virtual functions only to new classes, keep their order and base " +
 				"classes, or change the SONAME."}, d.i)
 	}

@@ -164,7 +164,7 @@ func (i *image) chained(command []byte) error {
 	imports, symbols := uint64(le.Uint32(b[8:])), uint64(le.Uint32(b[12:]))
 	n, format, packed := uint64(le.Uint32(b[16:])), le.Uint32(b[20:]), le.Uint32(b[24:])
 	if packed != 0 {
-		return damaged("the names of imports have the format %d, which no linker writes", packed)
+		return damaged("the names of imports have the unsupported format %d", packed)
 	}
 	length := map[uint32]uint64{1: 4, 2: 8, 3: 16}[format]
 	switch {

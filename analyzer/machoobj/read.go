@@ -68,7 +68,7 @@ func readFat(r io.ReaderAt, size int64, wide bool, n uint32) (*File, error) {
 	}
 	table := make([]byte, int(n)*length)
 	if int64(8+len(table)) > size {
-		return nil, truncated("the fat header names %d slices in %d bytes", n, size)
+		return nil, truncated("the fat header declares %d slices in %d bytes", n, size)
 	}
 	if _, err := r.ReadAt(table, 8); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -105,7 +105,7 @@ func readSlice(r io.ReaderAt, from, size int64, arch string) Slice {
 		return Slice{Arch: cmpOr(arch, i.arch), Err: err}
 	}
 	if arch != "" && arch != o.Arch {
-		return Slice{Arch: arch, Err: damaged("the fat header calls the slice %s, its own header %s",
+		return Slice{Arch: arch, Err: damaged("the slice is for %s in the fat header, for %s in its own header",
 			arch, o.Arch)}
 	}
 	return Slice{Arch: o.Arch, Object: o}

@@ -119,7 +119,7 @@ func (d directory) hash() hash.Hash {
 // stale returns why a directory does not match the slice up to the signature; "" if it matches.
 func (i *image) stale(d directory, end uint64) (string, error) {
 	if d.rank() == 0 {
-		return "it has no list of hashes that compat knows", nil
+		return "it has no hash type that compat supports", nil
 	}
 	page := d.pageSize
 	if page == 0 {
@@ -128,7 +128,7 @@ func (i *image) stale(d directory, end uint64) (string, error) {
 	sum := d.hash()
 	switch {
 	case d.limit != end:
-		return fmt.Sprintf("it covers %d bytes, and the code before it has %d", d.limit, end), nil
+		return fmt.Sprintf("it covers %d bytes, but the code has %d", d.limit, end), nil
 	case d.pages > maxPages:
 		return "", tooLarge("the number of signed pages", d.pages, maxPages)
 	case d.pages != (d.limit+page-1)/page:

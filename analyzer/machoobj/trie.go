@@ -82,7 +82,7 @@ func (t *trieReader) enter(at int) error {
 		return damaged("a node is at byte %d of %d", at, len(t.b))
 	}
 	if t.visited[at/64]>>(at%64)&1 != 0 {
-		return damaged("two edges lead to the node at byte %d", at)
+		return damaged("the node at byte %d has more than one parent", at)
 	}
 	t.visited[at/64] |= 1 << (at % 64)
 	c := &cursor{b: t.b, at: at}

@@ -22,7 +22,7 @@ func Write(o *Object) ([]byte, error) {
 		machine = uint16(n)
 	}
 	if machine == 0 {
-		return nil, fmt.Errorf("peobj: no machine is called %q", o.Machine)
+		return nil, fmt.Errorf("peobj: unknown machine %q", o.Machine)
 	}
 	if o.Hybrid == "arm64ec" {
 		machine = 0x8664

@@ -48,7 +48,7 @@ func ParseRecord(data []byte, yield func(RecordRow) bool) error {
 		}
 		if len(f) > 2 && f[2] != "" {
 			if row.Size, err = strconv.ParseInt(f[2], 10, 64); err != nil || row.Size < 0 {
-				return fmt.Errorf("RECORD: line %d has the size %s", line, quote(f[2]))
+				return fmt.Errorf("RECORD: line %d has the invalid size %s", line, quote(f[2]))
 			}
 		}
 		if !yield(row) {

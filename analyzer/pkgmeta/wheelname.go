@@ -41,7 +41,7 @@ func ParseWheelName(file string) (WheelName, error) {
 	w := WheelName{Name: parts[0], Version: parts[1]}
 	if !validName(w.Name) {
 		return WheelName{}, fmt.Errorf(
-			"wheel name %s: %s is no project name",
+			"wheel name %s: %s is not a valid project name",
 			quote(file),
 			quote(w.Name),
 		)

@@ -126,9 +126,9 @@ func (c *abiChange) usedBy() string {
 		s += fmt.Sprintf(" and %d more", n-shown)
 	}
 	if n == 1 {
-		return s + " of this run uses them"
+		return s + ", checked in the same run, uses them"
 	}
-	return s + " of this run use them"
+	return s + ", checked in the same run, use them"
 }
 
 // sameSONAME returns the message for several symbol changes: the first one, and how many others
@@ -276,7 +276,7 @@ func typeChanges(rule string) func(*analyzer.Pass) {
 					c.Result.Interfaces)
 			}
 			if len(x.Path) > 1 {
-				message += ", through " + strings.Join(x.Path[:min(len(x.Path), 4)], ", ")
+				message += ", used by " + strings.Join(x.Path[:min(len(x.Path), 4)], ", ")
 			}
 			if x.Effect != "" {
 				message += ". " + strings.TrimSuffix(x.Effect, ".")

@@ -17,7 +17,7 @@ loader prints "Symbol has different size in shared object, consider re-linking".
 program that expects data at the address of a function, or the reverse, reads wrong
 values or crashes.
 
-Fix: keep the size and the kind of exported variables, and export what is new under another name.
+Fix: keep the size and the kind of exported variables, and export the new one under another name.
 Access through a function does not have the problem.
 
 Severity: a warning against a branch. Against a release it is an error, unless the version has a
@@ -35,7 +35,7 @@ Not detected: another type of the same size, where there is no debug information
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleData) {
 			reportABI(p, c, sameSONAME(c),
-				"Keep the size and the kind of the variable, and export what is new under another name", "")
+				"Keep the size and the kind of the variable, and export the new one under another name", "")
 		}
 	},
 }

@@ -124,7 +124,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			f.Message += ". One of the packages that it depends on may provide it"
 		case besideModules(p, m.root):
 			f.Severity = analyzer.Warning
-			f.Message += ". Nothing in the wheel is seen to load " + path.Base(m.root.Path)
+			f.Message += ". No file in the wheel appears to load " + path.Base(m.root.Path)
 		case len(m.Elsewhere) > 0:
 			f.Severity = analyzer.Warning
 			f.Message = fmt.Sprintf(

@@ -13,7 +13,7 @@ var symbolAddedToReleasedVersion = &analyzer.Rule{
 	Severity: analyzer.Note,
 	Doc: `The library exports a new symbol with a symbol version that the earlier build already has. A
 program that uses the symbol is linked against the version, finds it in the old library too,
-starts, and fails when it calls the symbol. With a version of its own the loader reports at once
+starts, and fails when it calls the symbol. If it had a new version, the loader would report
 that the library is too old.
 
 Fix: add new symbols to a new version node, such as LIBX_1.2 after LIBX_1.1.
@@ -29,8 +29,8 @@ Not detected: whether the earlier build was ever published, where it is a branch
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleAddedReleased) {
 			reportABI(p, c, fmt.Sprintf(
-				"%s: %s of a version that the earlier build has, too: %s. A program that uses them "+
-					"loads with the old library and fails when it calls them",
+				"%s: %s in a version that the earlier build already has: %s. A program that uses them "+
+					"also loads with the old library, and fails at the first call",
 				c.Path, analyzer.Count(len(c.changes), "new symbol"), firstSymbols(c.changes),
 			), "Add new symbols to a new version node", "")
 		}

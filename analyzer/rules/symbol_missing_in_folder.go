@@ -44,7 +44,7 @@ func checkSymbolInFolder(p *analyzer.Pass) {
 			if l == nil || l.Kind != dynlink.FromFolder {
 				continue
 			}
-			what := "lacks it"
+			what := "lacks the symbol"
 			if b.Outcome == dynlink.NoVersion {
 				what = "has no version " + b.Import.Version
 			}
@@ -55,7 +55,7 @@ func checkSymbolInFolder(p *analyzer.Pass) {
 				Library: l.Names()[0],
 				Chain:   analyzer.Chain(v.Loading.Chain(l)...),
 				Message: fmt.Sprintf(
-					"%s imports %s from %s. The loader uses %s%s. It %s%s",
+					"%s imports %s from %s. The loader uses %s%s. That library %s%s",
 					v.Path,
 					analyzer.Versioned(b.Import.Name, b.Import.Version),
 					l.Names()[0],
@@ -139,7 +139,7 @@ func inPlace(p *analyzer.Pass, l *dynlink.Library, b dynlink.Binding) string {
 	}
 	if s := p.Platform.Library(name); s != nil && s.Known &&
 		s.Has(b.Import.Name, b.Import.Version) {
-		return ". The one of " + p.Platform.Name + " has it"
+		return ". The library of " + p.Platform.Name + " has it"
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ func (t *Verifier) cost(w *trial) []string {
 		if !asksSystem(f.Finding) || t.before[f.Identity()] {
 			continue
 		}
-		text := fmt.Sprintf("needs %s of the system, because of %s", f.Library, f.Package)
+		text := fmt.Sprintf("needs the system library %s, because of %s", f.Library, f.Package)
 		if !slices.Contains(out, text) {
 			out = append(out, text)
 		}

@@ -83,7 +83,7 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 				Change: change,
 				Cost: []string{
 					fmt.Sprintf(
-						"what %s loads under the same names is then resolved from the libraries of the artifact",
+						"%s then uses the artifact's libraries with the same names",
 						name,
 					),
 				},
@@ -119,7 +119,7 @@ func (t *Verifier) libraryPath(fresh []judge.Found) error {
 			)
 			offer := fix.Fix{
 				Kind:     fix.KindEnvironment,
-				Title:    "Take " + f.Path + " out of LD_LIBRARY_PATH",
+				Title:    "Remove " + f.Path + " from LD_LIBRARY_PATH",
 				Command:  "unset LD_LIBRARY_PATH",
 				Verified: true,
 				Cost:     w.cost,

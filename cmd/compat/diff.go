@@ -62,7 +62,7 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.format, "format", "text", "text or json")
-	flags.BoolVar(&f.verbose, "verbose", false, "list every change, also added symbols")
+	flags.BoolVar(&f.verbose, "verbose", false, "list every change, including added symbols")
 	flags.StringArrayVar(&f.debugDirs, "debug-dir", nil,
 		"folder with separate debug files, such as /usr/lib/debug; repeatable")
 	flags.StringArrayVar(
@@ -73,7 +73,7 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 			"be repeated",
 	)
 	flags.StringArrayVar(&f.private, "private", nil,
-		"symbol, symbol version or type that is not for programs, * is any text; may be repeated")
+		"private symbol, symbol version or type, where * matches any text; may be repeated")
 	flags.StringArrayVar(&f.suppress, "suppressions", nil,
 		"suppression file in the format of libabigail; may be repeated")
 	return c

@@ -57,7 +57,7 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 		"a lock file (uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock, pixi.lock, "+
 			"conda-lock.yml, environment.yml); repeatable")
 	flags.StringArrayVarP(&f.requirements, "requirement", "r", nil,
-		"a requirements file, with the files that it takes in; repeatable")
+		"a requirements file, with the files that it includes; repeatable")
 	flags.StringArrayVar(&f.before, "base", nil,
 		"a lock or requirements file to compare with: only new findings count; repeatable")
 	flags.StringVar(&f.venv, "venv", "",
@@ -69,7 +69,7 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	flags.StringArrayVar(&f.groups, "group", nil,
 		"a dependency group that is installed too, of pixi.lock an environment; repeatable")
 	flags.IntVar(&f.budget, "budget", pinned.DefaultBudget>>20,
-		"megabytes of wheels that are opened at most; what is above is listed as not read")
+		"limit in megabytes for the wheels to open; wheels above it are listed as not read")
 	flags.StringVar(&f.python, "python", "",
 		"version of the interpreter (default: that of --venv, else the oldest that the lock file "+
 			"allows, else 3.12)")

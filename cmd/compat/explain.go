@@ -25,13 +25,13 @@ func newExplainCommand(env environment) *cobra.Command {
 		Short: "Explain linker, loader and runtime errors in a log",
 		Long: `Read the log of a build or a run, from a file or standard input, and explain each linker, loader
 and runtime error: the symbol, version, library and object, where the cause is (the artifact, the
-environment or the build), and how to fix it. Known are GNU ld, gold, lld, mold, the loaders of
-glibc, musl and Android, Python, Node.js, the JVM, CUDA, ROCm, auditwheel and pip. Time stamps of
-GitHub Actions and colors are ignored. Nothing is run.
+environment or the build), and how to fix it. It recognizes messages of GNU ld, gold, lld, mold, the
+loaders of glibc, musl and Android, Python, Node.js, the JVM, CUDA, ROCm, auditwheel and pip.
+Time stamps of GitHub Actions and colors are ignored. Nothing is run.
 
-PATHs after the log are the artifacts that it is about. They are checked as "compat check" does, and
-each diagnosis reports whether that confirms or contradicts it. Fixes of a confirmed diagnosis were
-verified.
+PATHs after the log are the artifacts that the log is about. They are checked as "compat check"
+does, and each diagnosis reports whether that confirms or contradicts it. Fixes of a confirmed
+diagnosis were verified.
 
 Exit code: 0 also if the log has no such error, 2 if the log or a PATH could not be read.`,
 		Example: "  make 2>&1 | compat explain --format text\n  gh run view --log-failed | compat " +

@@ -263,7 +263,7 @@ func TestBadIndexes(t *testing.T) {
 		"a wrong digest": {&packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "nvidia-nvjitlink-cu12", "12.9.86", nil)}}, digest: strings.Repeat("0", 64)}, "nvidia-nvjitlink-cu12", "", 2,
 			`package nvidia-nvjitlink-cu12.* could not be looked up, and the result depends on it: .*the \d+ bytes of ` + page + ` do not match its digest on the page`, 12},
 		"another file": {&packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {page: madeWheel(t, "other", "1.0", nil, "other/liba.so", "x", "other/b", noise(512<<10))}}}, "nvidia-nvjitlink-cu12", "", 2,
-			page + ` holds "other" "1.0" by its METADATA, so it is not the file that was asked for`, 12},
+			page + ` has METADATA of "other" "1.0", so it is not the requested file`, 12},
 		"refused credentials": {&packageIndex{files: one, login: "Basic other"}, "nvidia-nvjitlink-cu12",
 			"user:hunter2@", 2, "401 Unauthorized: check the credentials in the index URL or in netrc", 8},
 	} {

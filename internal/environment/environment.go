@@ -145,8 +145,8 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		p := e.Pins[r.place]
 		if errors.Is(r.err, errBudget) {
 			missed++
-			r.err = fmt.Errorf("the %d MB that the wheels of one environment may have were used up "+
-				"before it", budget>>20)
+			r.err = fmt.Errorf(
+				"the limit of %d MB for the wheels of an environment was reached", budget>>20)
 		}
 		var none *index.NoWheelError
 		// what a build from source contains is not known
@@ -192,7 +192,7 @@ func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 	switch {
 	case errors.As(err, &none) && none.Tags == nil:
 		w.Skipped = append(w.Skipped, analyzer.Unread{Path: id, Reason: "published as source only; " +
-			"what it builds where it is installed is not checked"})
+			"the build that pip makes is not checked"})
 	case errors.As(err, &none):
 		w.NoWheel = append(w.NoWheel, analyzer.NoWheel{
 			Package: none.Name, Version: none.Version, Reason: none.Error(),

@@ -96,7 +96,7 @@ func (r *fileReader) read(file string, constraint bool) error {
 		return nil
 	}
 	if r.seen[key] = true; len(r.seen) > maxFiles {
-		return &FileError{file, fmt.Errorf("it is one of more than %d files of an environment", maxFiles)}
+		return &FileError{file, fmt.Errorf("the environment has more than %d files", maxFiles)}
 	}
 	data, err := r.files.Read(file)
 	if err != nil {

@@ -193,7 +193,7 @@ func (a *App) Slug(ctx context.Context) (string, error) {
 	}
 	app, _, err := a.client.Apps.Get(ctx, "")
 	if err != nil {
-		return "", fmt.Errorf("github: who is App %d: %w", a.id, err)
+		return "", fmt.Errorf("github: identify App %d: %w", a.id, err)
 	}
 	if app.GetSlug() == "" {
 		return "", errors.New("github: GET /app answers without a slug")

@@ -222,7 +222,7 @@ func (d *download) start(resp *http.Response) error {
 		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to,
 			&total); err != nil ||
 			from != d.n {
-			return d.restartAfter(retryable("github: download: the storage continues at the wrong place"))
+			return d.restartAfter(retryable("github: download: the storage returned a range that was not requested"))
 		}
 		d.total, d.pieces = total, true
 	case code == http.StatusOK:
@@ -299,7 +299,7 @@ func (d *download) check() error {
 	case d.want == "":
 		return nil
 	case d.pieces:
-		return d.restartAfter(retryable("github: download: the pieces don't fit together"))
+		return d.restartAfter(retryable("github: download: the downloaded ranges are not contiguous"))
 	default:
 		return &DownloadError{Err: ErrDigest, GotSum: "sha256:" + got, WantSum: "sha256:" + d.want}
 	}
@@ -311,7 +311,7 @@ func (d *download) restart() error {
 		r, ok := d.dst.(Rewinder)
 		if !ok {
 			return fmt.Errorf(
-				"github: download: broke after %d bytes, and %T can't start over",
+				"github: download: the connection broke after %d bytes, and %T can't be rewound",
 				d.n,
 				d.dst,
 			)

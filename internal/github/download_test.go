@@ -347,7 +347,7 @@ func TestDownloadDestinations(t *testing.T) {
 	})
 	if _, _, err := h.client().Download(t.Context(), zipPath, struct{ io.Writer }{io.Discard},
 		DownloadOptions{}); err == nil ||
-		!strings.Contains(err.Error(), "can't start over") ||
+		!strings.Contains(err.Error(), "can't be rewound") ||
 		n != 1 {
 		t.Errorf("%v after %d requests", err, n)
 	}

@@ -146,11 +146,11 @@ func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
 	var disk *tempError
 	switch {
 	case errors.As(err, &disk):
-		err = fmt.Errorf("room for %s: %w", unpack.Safe(f.name), disk.err)
+		err = fmt.Errorf("store %s: %w", unpack.Safe(f.name), disk.err)
 	case err != nil:
 		err = &retryError{
 			why: fmt.Sprintf(
-				"%s breaks off after %d bytes of %s: %v",
+				"%s ended the response after %d bytes of %s: %v",
 				f.url.Host,
 				n,
 				unpack.Safe(f.name),

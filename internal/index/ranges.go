@@ -124,7 +124,7 @@ func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (win
 	t.Close()
 	var disk *tempError
 	if errors.As(err, &disk) {
-		return window{}, fmt.Errorf("room for %s: %w", unpack.Safe(f.name), disk.err)
+		return window{}, fmt.Errorf("store %s: %w", unpack.Safe(f.name), disk.err)
 	}
 	return window{}, broken(cmp.Or(err, io.ErrUnexpectedEOF))
 }

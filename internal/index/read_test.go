@@ -261,8 +261,8 @@ func TestLies(t *testing.T) {
 		file wheel
 		want string
 	}{
-		{"another project", other, `holds "other" "1.0" by its METADATA, so it is not the file that was asked for`},
-		{"another version", older, `holds "demo" "0.9" by its METADATA, so it is not the file that was asked for`},
+		{"another project", other, `has METADATA of "other" "1.0", so it is not the requested file`},
+		{"another version", older, `has METADATA of "demo" "0.9", so it is not the requested file`},
 		{"no zip", wheel{data: []byte(noise(1, 300<<10))},
 			"demo-1.0-py3-none-manylinux2014_x86_64.whl: "},
 	} {

@@ -50,7 +50,7 @@ func TestStall(t *testing.T) {
 			_, err = i.Versions(t.Context(), "demo")
 			if !errors.Is(err, packages.ErrUnavailable) ||
 				!strings.Contains(err.Error(), "package index packages.invalid") ||
-				!strings.Contains(err.Error(), "no byte for 1m0s (asked 3 times)") {
+				!strings.Contains(err.Error(), "no data for 1m0s (3 attempts)") {
 				t.Error(err)
 			}
 			if d := time.Since(began); d < 3*stall || d > 3*stall+time.Minute {

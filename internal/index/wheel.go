@@ -113,7 +113,7 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 		v.Public().Compare(f.version.Public()) != 0 {
 		return nil, i.errorf(
 			packages.ErrUnavailable,
-			"%s holds %.40q %.40q by its METADATA, so it is not the file that was asked for",
+			"%s has METADATA of %.40q %.40q, so it is not the requested file",
 			unpack.Safe(f.name),
 			m.Name,
 			m.Version,

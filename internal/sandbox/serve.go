@@ -82,7 +82,7 @@ func serve(
 		return err
 	}
 	if len(r.Earlier) != len(o.Earlier) {
-		return errors.New("sandbox: the earlier builds do not fit the options")
+		return errors.New("sandbox: the number of earlier builds differs from that in the options")
 	}
 	for i := range o.Earlier {
 		if o.Earlier[i].Inputs, err = opened(r.Earlier[i]); err != nil {
