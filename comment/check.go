@@ -136,7 +136,7 @@ func Overruled(c Check, by Peer) Check {
 		mdsafe.Prose(by.Title),
 	)
 	if by.Names != "" {
-		head += "\nIt names " + by.Names + ".\n"
+		head += "\nNew findings: " + by.Names + ".\n"
 	}
 	head += link(Input{DetailsURL: by.DetailsURL}, "\n", "The report of that check")
 	own := fmt.Sprintf("\n### The result without it: %s\n\n", mdsafe.Prose(c.Title))

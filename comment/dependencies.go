@@ -167,7 +167,7 @@ func (s dependencies) lead() string {
 		}
 	}
 	if len(d.Unread) > 0 {
-		parts = append(parts, "**Could not check** everything, so this does not pass.")
+		parts = append(parts, "**Not everything could be checked**, so this check fails.")
 	}
 	if len(parts) == 0 && !d.Native {
 		parts = append(parts, "**No native package changed.** Packages without native code load "+

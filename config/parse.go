@@ -350,9 +350,9 @@ func (p *parser) environments(to *Environments) field {
 			case len(p.problems) > before:
 				continue
 			case e.File == "":
-				p.bad(item, at, "has no file; name a file of pins in this repository")
+				p.bad(item, at, "has no file; give the path of a lock or requirements file in this repository")
 			case e.Python != "" && !pythonVersion.MatchString(e.Python):
-				p.bad(item, at, "%s is no version of Python; write it as \"3.12\"", quote(e.Python))
+				p.bad(item, at, "%s is not a Python version; write it as \"3.12\"", quote(e.Python))
 			default:
 				to.List = append(to.List, e)
 			}

@@ -60,7 +60,7 @@ func TestSymbolsFile(t *testing.T) {
 	for text, why := range map[string]string{
 		"":                                   "names no library",
 		" a@Base 1\n":                        "before the name",
-		"nothing\n":                          "no line of a symbols file",
+		"nothing\n":                          "is not valid in a symbols file",
 		"libx.so.1 libx1\nliby.so.1 liby1\n": "only files with one library",
 	} {
 		if _, err := ParseAny("x.symbols", []byte(text)); err == nil ||

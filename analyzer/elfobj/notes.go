@@ -90,7 +90,7 @@ func (g *Guards) Add(name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%.80q is none of %s;", name, strings.Join(guardNames, ", "))
+	return fmt.Errorf("%.80q is not one of %s;", name, strings.Join(guardNames, ", "))
 }
 
 // Property returns the type and the value of the machine's program property for the set. ok is
@@ -214,10 +214,10 @@ func ParseABITag(s string) ([4]uint32, error) {
 	if i := slices.Index(abiSystems, name); i >= 0 {
 		n[0] = uint32(i)
 	} else if _, err := fmt.Sscanf(name, "system%d", &n[0]); err != nil {
-		return n, fmt.Errorf("%q is no ABI tag, which looks like Linux 3.2.0", s)
+		return n, fmt.Errorf("%q is not an ABI tag such as Linux 3.2.0", s)
 	}
 	if _, err := fmt.Sscanf(kernel, "%d.%d.%d", &n[1], &n[2], &n[3]); err != nil {
-		return n, fmt.Errorf("%q is no ABI tag, which looks like Linux 3.2.0", s)
+		return n, fmt.Errorf("%q is not an ABI tag such as Linux 3.2.0", s)
 	}
 	return n, nil
 }

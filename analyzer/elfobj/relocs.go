@@ -84,10 +84,10 @@ next:
 				continue next
 			}
 		}
-		return 0, fmt.Errorf("%.80q is none of %s;", w, strings.Join(relocNames, ", "))
+		return 0, fmt.Errorf("%.80q is not one of %s;", w, strings.Join(relocNames, ", "))
 	}
 	if r.Has(RelocNone) && r != RelocNone {
-		return 0, fmt.Errorf("%.80q names none and more;", s)
+		return 0, fmt.Errorf("%.80q names none together with other values;", s)
 	}
 	return r, nil
 }

@@ -6,9 +6,9 @@ func TestCover(t *testing.T) {
 	a := Archs{CUDA: []string{"sm_70", "sm_80", "sm_90"}, ROCm: []string{"gfx90a", "gfx11-generic"}}
 	ptx := Archs{CUDA: []string{"sm_70"}, PTX: []string{"sm_80"}}
 	for _, c := range []struct {
-		have         Archs
-		arch         string
-		runs, judged bool
+		have        Archs
+		arch        string
+		runs, known bool
 	}{
 		{a, "sm_80", true, true}, {a, "sm_86", true, true}, {a, "sm_75", true, true},
 		{a, "sm_61", false, true}, {a, "sm_100", false, true},
@@ -19,15 +19,15 @@ func TestCover(t *testing.T) {
 		{Archs{ROCm: []string{"amdgcnspirv"}}, "gfx1030", true, true},
 		{ptx, "gfx90a", false, false}, {Archs{}, "sm_80", false, false}, {a, "turing", false, false},
 	} {
-		if runs, judged := c.have.Cover(c.arch); runs != c.runs || judged != c.judged {
+		if runs, known := c.have.Cover(c.arch); runs != c.runs || known != c.known {
 			t.Errorf(
-				"%v on %s: runs %t, judged %t, want %t, %t",
+				"%v on %s: runs %t, known %t, want %t, %t",
 				c.have,
 				c.arch,
 				runs,
-				judged,
+				known,
 				c.runs,
-				c.judged,
+				c.known,
 			)
 		}
 	}

@@ -105,7 +105,8 @@ func readSlice(r io.ReaderAt, from, size int64, arch string) Slice {
 		return Slice{Arch: cmpOr(arch, i.arch), Err: err}
 	}
 	if arch != "" && arch != o.Arch {
-		return Slice{Arch: arch, Err: damaged("the slice is for %s in the fat header, for %s in its own header",
+		return Slice{Arch: arch, Err: damaged(
+			"the slice is for %s in the fat header, for %s in its own header",
 			arch, o.Arch)}
 	}
 	return Slice{Arch: o.Arch, Object: o}

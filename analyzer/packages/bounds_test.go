@@ -13,7 +13,7 @@ import (
 // counting records the releases that were requested.
 type counting struct {
 	shelf
-	asked []string
+	requested []string
 }
 
 func (c *counting) Release(
@@ -21,7 +21,7 @@ func (c *counting) Release(
 	name, version string,
 	on packages.Target,
 ) (*packages.Release, error) {
-	c.asked = append(c.asked, name+"=="+version)
+	c.requested = append(c.requested, name+"=="+version)
 	return c.shelf.Release(ctx, name, version, on)
 }
 
@@ -68,13 +68,13 @@ func TestResolveCircles(t *testing.T) {
 		)
 		if err != nil || c.want != "" && fmt.Sprint(names(s)) != c.want ||
 			len(s.Conflicts) < c.conflicts ||
-			len(source.asked) > 64 {
+			len(source.requested) > 64 {
 			t.Errorf(
-				"%q: %v, %d conflicts, %d asked, %v",
+				"%q: %v, %d conflicts, %d requested, %v",
 				c.shelf,
 				names(s),
 				len(s.Conflicts),
-				len(source.asked),
+				len(source.requested),
 				err,
 			)
 		}
@@ -100,24 +100,24 @@ func TestTenThousandVersions(t *testing.T) {
 			end,
 		)
 		if err != nil || !slices.Equal(names(set), []string{want}) ||
-			!slices.Equal(source.asked, []string{want}) {
-			t.Errorf("%s: %v, asked %v, %v", end, names(set), source.asked, err)
+			!slices.Equal(source.requested, []string{want}) {
+			t.Errorf("%s: %v, requested %v, %v", end, names(set), source.requested, err)
 		}
 	}
-	asked := 0
+	requested := 0
 	first, bad, ok, err := packages.First(
 		context.Background(),
 		s,
 		"a",
 		"1.100",
 		func(v string) (bool, error) {
-			asked++
+			requested++
 			at, err := pkgmeta.ParseVersion(v)
 			return err == nil && at.Release()[1] >= 7777, err
 		},
 	)
-	if first != "1.7777" || bad != "1.7776" || !ok || err != nil || asked > 15 {
-		t.Errorf("first %s after %s, %v, %v; %d versions asked", first, bad, ok, err, asked)
+	if first != "1.7777" || bad != "1.7776" || !ok || err != nil || requested > 15 {
+		t.Errorf("first %s after %s, %v, %v; %d versions requested", first, bad, ok, err, requested)
 	}
 }
 
@@ -162,10 +162,10 @@ func TestResolveLazily(t *testing.T) {
 			},
 			nil,
 		)
-		slices.Sort(source.asked)
+		slices.Sort(source.requested)
 		sorted := slices.Sorted(slices.Values(want))
-		if err != nil || len(s.Releases) != len(want) || !slices.Equal(source.asked, sorted) {
-			t.Errorf("until %s: asked %v, want %v; %v", enough, source.asked, want, err)
+		if err != nil || len(s.Releases) != len(want) || !slices.Equal(source.requested, sorted) {
+			t.Errorf("until %s: requested %v, want %v; %v", enough, source.requested, want, err)
 		}
 	}
 }

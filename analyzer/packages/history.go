@@ -115,7 +115,7 @@ func (Embedded) WheelOf(name, version string, on Target) (file, sha256 string, o
 // Provides reports whether a release of a package, or of one of its requirements, contains a
 // library whose file name or SONAME want accepts. known is false for a package that is not in the
 // history.
-func (Embedded) Provides(name string, want func(file string) bool) (brings, known bool) {
+func (Embedded) Provides(name string, want func(file string) bool) (provides, known bool) {
 	seen := map[string]bool{}
 	var any func(name string) bool
 	any = func(name string) bool {

@@ -92,7 +92,7 @@ type Lazy struct {
 	Enough func(*Set) bool
 	// Provides reports whether a package may contain something that is still missing; known is
 	// false if that cannot be decided without looking the package up.
-	Provides func(name string, s *Set) (brings, known bool)
+	Provides func(name string, s *Set) (provides, known bool)
 }
 
 // ResolveLazily is Resolve for a source whose lookups are expensive. It looks up the packages that
@@ -184,8 +184,8 @@ func (r *resolver) next(lazy *Lazy) string {
 		if r.lookUp[name] || len(r.requirements[name]) == 0 {
 			continue
 		}
-		brings, known := lazy.Provides(name, s)
-		if brings {
+		provides, known := lazy.Provides(name, s)
+		if provides {
 			return name
 		}
 		if !known && unknown == "" {
@@ -236,7 +236,7 @@ func (r *resolver) add(env pkgmeta.MarkerEnv, extras []string, w requirement) bo
 }
 
 func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bool, err error) {
-	// Requirements of releases that are no longer chosen would stay in effect for ever, so they are
+	// Requirements of releases that are no longer chosen would never be dropped, so they are
 	// removed at the start of each round.
 	for n, ws := range r.requirements {
 		r.requirements[n] = slices.DeleteFunc(
@@ -436,7 +436,7 @@ func (s *Set) Release(name string) *Release {
 	return nil
 }
 
-// Unavailable returns the first package that the source could not be asked about (ErrUnavailable),
+// Unavailable returns the first package that the source could not look up (ErrUnavailable),
 // so that a missing library may be due to the source and not to the artifact; nil without one.
 func (s *Set) Unavailable() *Unresolved {
 	for i := range s.Unresolved {

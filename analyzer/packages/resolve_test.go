@@ -91,21 +91,21 @@ func TestResolve(t *testing.T) {
 		replaced string
 	}{
 		{name: "both ends of a range", requires: "jit>=12.8", low: "jit==12.8.61", high: "jit==12.9.41"},
-		{name: "no pre-release unless it is asked for", requires: "jit>=12.10.0rc1",
+		{name: "no pre-release unless it is required", requires: "jit>=12.10.0rc1",
 			low: "jit==12.10.0rc1", high: "jit==12.10.0rc1"},
 		{name: "a package's pin narrows the artifact's range", with: "torch==2.7.0",
 			requires: "jit>=12.8", low: "torch==2.7.0 jit==12.8.93", high: "torch==2.7.0 jit==12.8.93"},
-		{name: "what the artifact asks wins over a package's pin, and the conflict is told",
+		{name: "the artifact's requirement beats a package's pin, and the conflict is reported",
 			with: "torch==2.7.0", requires: "jit>=12.9", low: "torch==2.7.0 jit==12.9.41",
 			high:      "torch==2.7.0 jit==12.9.41",
 			conflicts: "torch==2.7.0 wants jit==12.8.93"},
-		{name: "what the user gives wins over all", with: "torch==2.7.0 jit==12.8.61",
+		{name: "the user's requirement beats all others", with: "torch==2.7.0 jit==12.8.61",
 			requires: "jit>=12.9", low: "torch==2.7.0 jit==12.8.61", high: "torch==2.7.0 jit==12.8.61",
 			conflicts: "the artifact wants jit>=12.9; torch==2.7.0 wants jit==12.8.93"},
 		{name: "a later requirement of the user replaces an earlier one", with: "jit==12.8.61 jit>=12.9",
 			low: "jit==12.9.41", high: "jit==12.9.41",
 			replaced: "jit==12.8.61 by jit>=12.9"},
-		{name: "what the later one agrees with is not told", with: "jit>=12.9 jit==12.9.41",
+		{name: "a satisfied requirement that was replaced is not listed", with: "jit>=12.9 jit==12.9.41",
 			low: "jit==12.9.41", high: "jit==12.9.41"},
 		{name: "a local version need not be listed", with: "torch==2.4.0+rocm6.1",
 			low: "torch==2.4.0+rocm6.1", high: "torch==2.4.0+rocm6.1"},
@@ -115,7 +115,7 @@ func TestResolve(t *testing.T) {
 			low: "torch==2.6.0 jit==12.8.61", high: "torch==2.8.0 jit==12.9.41"},
 		{name: "a circle ends", requires: "loop", low: "loop==1.0 pool==1.0",
 			high: "loop==1.0 pool==1.0"},
-		{name: "unknown and unavailable packages are told", requires: "numpy down",
+		{name: "unknown and unavailable packages are reported", requires: "numpy down",
 			unresolved: "numpy: not known; down: could not be reached"},
 		{name: "an empty range is reported", requires: "jit>=13", unresolved: "jit: not known"},
 	} {
@@ -195,11 +195,11 @@ func root(err error) string {
 }
 
 func TestFirst(t *testing.T) {
-	asked := 0
+	requests := 0
 	from := func(least string) func(string) (bool, error) {
 		floor, _ := pkgmeta.ParseVersion(least)
 		return func(v string) (bool, error) {
-			asked++
+			requests++
 			at, err := pkgmeta.ParseVersion(v)
 			return err == nil && at.Compare(floor) >= 0, err
 		}
@@ -224,8 +224,8 @@ func TestFirst(t *testing.T) {
 	) {
 		t.Errorf("an index that is down: %v", err)
 	}
-	if asked > 6 {
-		t.Errorf("asked %d times for 3 versions: that is no bisection", asked)
+	if requests > 6 {
+		t.Errorf("%d requests for 3 versions: that is not a bisection", requests)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestResolveInstalled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := releases(set); got != c.want {
-				t.Errorf("%s beside %q, %s: %s, want %s", c.requires, c.with, end, got, c.want)
+				t.Errorf("%s with %q installed, %s: %s, want %s", c.requires, c.with, end, got, c.want)
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func TestSpecsAsPackaging(t *testing.T) {
 		s, err := ParseSpec(row[1])
 		if row[0] == "bad" {
 			if err == nil {
-				t.Errorf("%q is taken as a range", row[1])
+				t.Errorf("%q is accepted as a specifier", row[1])
 			}
 			continue
 		}

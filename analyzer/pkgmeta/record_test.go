@@ -33,7 +33,7 @@ func TestParseRecord(t *testing.T) {
 	for text, says := range map[string]string{
 		"a,,\n,sha256=x,1\n": "line 2 has no file name",
 		"a,,12x\n":           `line 1 has the invalid size "12x"`,
-		"a,,-1\n":            "has the size",
+		"a,,-1\n":            "has the invalid size",
 	} {
 		if _, err := rowsOf([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: got %v, want an error that says %q", text, err, says)

@@ -14,7 +14,7 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// supply is what is known about who provides a missing library.
+// supply describes the provider of a missing library.
 type supply struct {
 	platform.Provider
 	known   bool              // Provider is set

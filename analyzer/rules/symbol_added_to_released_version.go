@@ -29,8 +29,8 @@ Not detected: whether the earlier build was ever published, where it is a branch
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleAddedReleased) {
 			reportABI(p, c, fmt.Sprintf(
-				"%s: %s in a version that the earlier build already has: %s. A program that uses them "+
-					"also loads with the old library, and fails at the first call",
+				"%s: %s in a version that the earlier build already has: %s. A program that uses a new "+
+					"symbol also loads with the old library, and fails at the first call",
 				c.Path, analyzer.Count(len(c.changes), "new symbol"), firstSymbols(c.changes),
 			), "Add new symbols to a new version node", "")
 		}

@@ -191,7 +191,7 @@ func (t *Verifier) reveal(found []judge.Found, requirement string) {
 		}
 		t.before[x.Identity()] = true
 		x.Behind = requirement
-		x.Message += ". It appears only when " + requirement + " is installed"
+		x.Message += ". The error appears only when " + requirement + " is installed"
 		x.Fixes = []fix.Fix{}
 		for _, c := range x.Candidates {
 			if c.Change == nil && c.Search == nil {

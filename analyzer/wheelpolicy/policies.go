@@ -145,7 +145,7 @@ func (p *policy) allows(versions map[string]bool) bool {
 		return true
 	}
 	for v := range versions {
-		if allowed, judged := p.platform.Allows(v); judged && !allowed {
+		if allowed, known := p.platform.Allows(v); known && !allowed {
 			return false
 		}
 	}

@@ -67,7 +67,7 @@ var (
 	ErrPureLib = errors.New("purelib-elf") // an ELF file in a folder called purelib
 	ErrNoLibc  = errors.New(
 		"libc-undetected",
-	) // nothing tells which libc a Python module is for
+	) // the libc of a Python module cannot be determined
 	ErrDistInfo = errors.New("dist-info-count") // not exactly one *.dist-info folder
 	ErrCrash    = errors.New("crash")
 )

@@ -169,8 +169,8 @@ func writeGroup(w io.Writer, c *abi.Change, names []string) {
 	if c.Severity == abi.Note && c.Rule == abi.RuleRemoved {
 		fmt.Fprintln(
 			w,
-			"    They are copies of inline functions and templates, which programs have "+
-				"themselves.",
+			"    They are copies of inline functions and templates; programs have their own "+
+				"copies.",
 		)
 	}
 	for i, n := range names {

@@ -38,9 +38,9 @@ func newEnvCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "env [flags]",
 		Short: "Check whether pinned packages work together, from a lock file alone",
-		Long: `Check whether the native code of pinned packages loads together. The wheels that pip would
-install are looked up in the package index; of each only the parts that a loader reads are fetched.
-Nothing is installed and nothing is run.
+		Long: `Check whether the native code of pinned packages loads together. compat looks up
+the wheels that pip would install in the package index, and downloads only the parts that a loader
+reads. Nothing is installed and nothing is run.
 
 Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong usage.`,
 		Example: `  compat env --lock uv.lock

@@ -196,7 +196,7 @@ func (a *App) Slug(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("github: identify App %d: %w", a.id, err)
 	}
 	if app.GetSlug() == "" {
-		return "", errors.New("github: GET /app answers without a slug")
+		return "", errors.New("github: the response of GET /app has no slug")
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -222,7 +222,8 @@ func (d *download) start(resp *http.Response) error {
 		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to,
 			&total); err != nil ||
 			from != d.n {
-			return d.restartAfter(retryable("github: download: the storage returned a range that was not requested"))
+			return d.restartAfter(retryable(
+				"github: download: the storage returned a range that was not requested"))
 		}
 		d.total, d.pieces = total, true
 	case code == http.StatusOK:
@@ -232,7 +233,7 @@ func (d *download) start(resp *http.Response) error {
 			}
 		}
 	case code == http.StatusRequestedRangeNotSatisfiable && d.n > 0:
-		return d.restartAfter(retryable("github: download: the storage can't continue"))
+		return d.restartAfter(retryable("github: download: the storage rejected the requested range"))
 	case code == http.StatusGone:
 		return &DownloadError{Err: ErrExpired}
 	case code == http.StatusNotFound,

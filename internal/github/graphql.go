@@ -51,14 +51,14 @@ func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any,
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, graphBytes))
 	if err != nil {
-		return fmt.Errorf("github: graphql: read the answer: %w", lost(req, err))
+		return fmt.Errorf("github: graphql: read the response: %w", lost(req, err))
 	}
 	var answer struct {
 		Data   json.RawMessage
 		Errors []GraphQLFault
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return fmt.Errorf("github: graphql: the answer is no JSON: %w", lost(req, err))
+		return fmt.Errorf("github: graphql: the response is not JSON: %w", lost(req, err))
 	}
 	if out != nil && len(answer.Data) > 0 {
 		if err := json.Unmarshal(answer.Data, out); err != nil {

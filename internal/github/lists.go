@@ -20,7 +20,7 @@ const (
 )
 
 // ErrTooMany reports that a list has more pages than are read.
-var ErrTooMany = errors.New("the list is too long to be read to its end")
+var ErrTooMany = errors.New("the list has more pages than compat reads")
 
 // Artifact is an artifact of a workflow run. go-github v60 has neither its digest nor its origin.
 type Artifact struct {
@@ -144,7 +144,7 @@ func pages[T any](
 		if field != "" {
 			var wrap map[string]json.RawMessage
 			if err := json.Unmarshal(raw, &wrap); err != nil {
-				return out, fmt.Errorf("page %d is no object: %w", page, err)
+				return out, fmt.Errorf("page %d is not a JSON object: %w", page, err)
 			}
 			raw = wrap[field]
 		}

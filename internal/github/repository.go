@@ -31,7 +31,7 @@ func (c *Client) RepositoryByID(ctx context.Context, id int64) (*Repository, err
 	}
 	if r.GetOwner().GetLogin() == "" || r.GetName() == "" {
 		return nil, fmt.Errorf(
-			"github: repository %d: the answer names no owner or no repository",
+			"github: repository %d: the response has no owner or no repository",
 			id,
 		)
 	}

@@ -243,8 +243,8 @@ func TestCostSaysWhatWasSpared(t *testing.T) {
 		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
 			"history, whose files were not read": {Requests: 2, Bytes: 500_000, Recorded: 2},
 		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
-			"history, whose files were not read (865.0 MB, and those of which the index does not say how " +
-			"large they are)": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 1, Spared: 865_000_000},
+			"history, whose files were not read (865.0 MB, and files whose size the index does not " +
+			"report)": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 1, Spared: 865_000_000},
 	} {
 		if c.String() != want {
 			t.Errorf("%+v is %q, want %q", c, c.String(), want)

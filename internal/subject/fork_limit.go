@@ -29,7 +29,7 @@ func (c *check) yields(ctx context.Context, s subject) (bool, error) {
 	}
 	j.Priority = queue.Background
 	if _, err := c.Store.Queue.Enqueue(ctx, "", j); err != nil {
-		return false, worker.Internal(fmt.Errorf("let other jobs go first: %w", err))
+		return false, worker.Internal(fmt.Errorf("yield to other jobs: %w", err))
 	}
 	c.attempt.Log.Info(
 		"many analyses were made for this fork; other jobs go first",

@@ -220,7 +220,7 @@ func (p *parser) first(l *words) error {
 			p.o.Type = typeNames[i].typ
 			p.o.Dynamic = p.o.Dynamic && i < 2
 		default:
-			return fmt.Errorf("%q is none of dyn, exec, rel, core and static", w)
+			return fmt.Errorf("%q is not one of dyn, exec, rel, core and static", w)
 		}
 	}
 	return nil

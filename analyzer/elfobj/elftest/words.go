@@ -70,7 +70,7 @@ func (l *words) end() error {
 
 func (l *words) oneOf(to *string, values ...string) error {
 	if !slices.Contains(values, l.rest) {
-		return fmt.Errorf("%.80q is none of %s", l.rest, strings.Join(values, ", "))
+		return fmt.Errorf("%.80q is not one of %s", l.rest, strings.Join(values, ", "))
 	}
 	*to = l.rest
 	return nil

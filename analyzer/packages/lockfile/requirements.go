@@ -118,7 +118,7 @@ func (r *reader) option(line string, at int, local *[]string) error {
 		}
 		file := strings.Trim(strings.TrimLeft(rest, " =\t"), `"'`)
 		if strings.Contains(file, "://") {
-			return fmt.Errorf("line %d: %s is an address, which is not fetched", at, name)
+			return fmt.Errorf("line %d: %s has a URL, which compat does not fetch", at, name)
 		}
 		*list = append(*list, Include{file, at})
 		return nil

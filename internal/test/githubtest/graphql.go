@@ -59,7 +59,7 @@ func (s *Server) minimize(r *request, query string) (object, string) {
 	reasons := []string{"ABUSE", "DUPLICATE", "OFF_TOPIC", "OUTDATED", "RESOLVED", "SPAM"}
 	if !slices.Contains(reasons, classifier) {
 		return nil, fmt.Sprintf(
-			"classifier %q is none of %s",
+			"classifier %q is not one of %s",
 			classifier,
 			strings.Join(reasons, ", "),
 		)
