@@ -98,7 +98,7 @@ func TestAcceptIsBoundToTheFindingsThatThereAre(t *testing.T) {
 	)
 	s.judged(p.HeadSHA, "success", "accepted `pow`", "only AlmaLinux 9", "maintainer", until)
 
-	// It survives a new head, and another symbol of the rule is not one of it.
+	// It survives a new head, and another symbol of the rule is not part of it.
 	s.judged(s.push(p, needing("1.2.0", "pow@GLIBC_2.29")), "success", "accepted `pow`")
 	s.judged(
 		s.push(p, needing("1.3.0", "pow@GLIBC_2.29", "exp@GLIBC_2.29")),
