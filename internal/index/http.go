@@ -200,7 +200,7 @@ func retryAfter(s string) time.Duration {
 // stalled is the error of a body that stalls.
 type stalled struct{}
 
-func (stalled) Error() string { return fmt.Sprintf("no byte for %v", stall) }
+func (stalled) Error() string { return fmt.Sprintf("no data for %v", stall) }
 
 // stalling fails a body that stalls, and releases its context when it is closed.
 type stalling struct {
@@ -259,7 +259,7 @@ func (i *Index) get(
 			i.outage()
 			return nil, "", nil, i.errorf(
 				packages.ErrUnavailable,
-				"%s breaks off: %v (asked %d times)",
+				"%s did not send a complete response: %v (%d attempts)",
 				u.Host,
 				err,
 				try,
