@@ -3,6 +3,9 @@ package stories
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -132,6 +135,28 @@ func TestFailedBuildIsExplained(t *testing.T) {
 	s.says(s.answer(p, "/compat explain nothing_of_it"), "There is no report on this commit yet")
 	if s.downloads(&passed.Blob) > 0 {
 		t.Error("the log of a job that passed was read")
+	}
+	s.notStored("Syncing repository")       // a line of the logs that is no error
+	for _, secret := range s.gh.Secrets() { // tokens too
+		s.notStored(secret)
+	}
+}
+
+// notStored checks that no file of the service contains a text.
+func (s *story) notStored(text string) {
+	s.Helper()
+	err := filepath.WalkDir(s.app.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // temporary files come and go
+		}
+		data, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(data, []byte(text)) {
+			s.Errorf("%s contains %q", path, text)
+		}
+		return nil
+	})
+	if err != nil {
+		s.Fatal(err)
 	}
 }
 
