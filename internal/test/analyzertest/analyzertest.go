@@ -50,7 +50,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the analysis says into the want files")
 
-// Run plays every .txtar file of a folder.
+// Run runs all .txtar files of a directory.
 func Run(t *testing.T, dir string, rules []*analyzer.Rule) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -64,7 +64,7 @@ func Run(t *testing.T, dir string, rules []*analyzer.Rule) {
 	}
 }
 
-// Analyze plays one file, compares what it says with want, and gives the whole report.
+// Analyze runs one file, compares the result with want, and returns the report.
 func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report {
 	t.Helper()
 	a, err := txtar.ParseFile(file)
@@ -101,8 +101,8 @@ func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report
 	return r
 }
 
-// Inputs reads what a case gives to the analysis, and its settings; an archive with other files
-// than those above is refused.
+// Inputs returns the inputs and options of a case. It returns an error if the archive contains
+// other files than those above.
 func Inputs(a *txtar.Archive) ([]analyzer.Input, analyzer.Options, error) {
 	c, err := read(a)
 	if err != nil {
@@ -111,7 +111,7 @@ func Inputs(a *txtar.Archive) ([]analyzer.Input, analyzer.Options, error) {
 	return c.in, c.options, nil
 }
 
-// testcase is one analysis, ready to run.
+// testcase is one analysis.
 type testcase struct {
 	in      []analyzer.Input
 	options analyzer.Options
@@ -192,13 +192,13 @@ func (c *testcase) settings(comment string) error {
 	return nil
 }
 
-// inArchive ends behind the name of the archive that a file is put into.
+// inArchive matches up to the end of the name of the archive that contains a file.
 var inArchive = regexp.MustCompile(`\.(whl|jar|deb|tgz)/`)
 
-// tree gathers files into archives and loose objects.
+// tree groups files into archives and single objects.
 type tree struct {
 	order []string
-	// archive or loose name -> member ("" for a loose file) -> bytes
+	// archive or object name -> member ("" for a single object) -> content
 	files map[string]map[string][]byte
 }
 
@@ -277,7 +277,7 @@ func (t *tree) inputs() ([]analyzer.Input, error) {
 	return out, nil
 }
 
-// complete adds what every wheel has and most cases do not write down: METADATA, WHEEL and RECORD.
+// complete adds METADATA, WHEEL and RECORD to a wheel, unless the case has them.
 func (t *tree) complete(top string) {
 	w, err := pkgmeta.ParseWheelName(path.Base(top))
 	if err != nil {
@@ -309,7 +309,7 @@ func distInfo(w pkgmeta.WheelName) string {
 	return strings.ReplaceAll(w.Name, "-", "_") + "-" + w.Version + ".dist-info/"
 }
 
-// Packages is a packages.Source of the releases that a case writes down.
+// Packages is a packages.Source with the releases of a case.
 type Packages map[string][]*packages.Release
 
 func (p Packages) add(name string, data []byte) error {
@@ -379,7 +379,7 @@ func (p Packages) Release(
 	return nil, fmt.Errorf("%s %s: %w", name, version, packages.ErrUnknown)
 }
 
-// Format writes a report as a case's want: a line for each thing, indented what belongs to it.
+// Format writes a report in the form of want, with details indented.
 func Format(r *analyzer.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "verdict %s\n", r.Verdict)

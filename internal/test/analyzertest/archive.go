@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// archive packs files as their ending says: .deb, .tgz, else as a zip.
+// archive packs files in the format of a suffix: .deb, .tgz, or else zip.
 func archive(ending string, files map[string][]byte) ([]byte, error) {
 	names := slices.Sorted(maps.Keys(files))
 	switch ending {
@@ -70,7 +70,7 @@ func tarred(names []string, files map[string][]byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// deb is an ar of three members (deb(5)).
+// deb returns an ar archive with three members (deb(5)).
 func deb(control, data []string, files map[string][]byte) ([]byte, error) {
 	out := []byte("!<arch>\n")
 	add := func(name string, content []byte) {

@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// folders are what a case writes down of LD_LIBRARY_PATH and of a conda environment.
+// folders are the LD_LIBRARY_PATH and the conda environment of a case.
 type folders struct {
 	options *analyzer.Options
 	files   map[string]*elfobj.Object // by kind and path

@@ -1,9 +1,8 @@
-// Package browser shows pages in a headless Chromium: what a reader would see, measured and as a
-// picture. Only tests import it.
+// Package browser opens pages in a headless Chromium, measures them and takes pictures. Only
+// tests import it.
 //
-// It speaks the DevTools protocol over a pipe, so that no port is open and no library is needed for
-// the dozen commands that it takes. The browser reaches this machine's loopback only, and ends with
-// its test.
+// It uses the DevTools protocol over a pipe, so no port is open, and no library is needed for a
+// dozen commands. The browser can only connect to this machine, and ends with its test.
 //
 //	b := browser.Start(t)
 //	p := b.Open("http://127.0.0.1:8080/", browser.View{Width: 400, Dark: true})
@@ -22,7 +21,7 @@ import (
 	"github.com/compat-app/compat/internal/test/needs"
 )
 
-// patience is for a browser that starts on a machine that is busy.
+// patience is the timeout for starting a browser on a busy machine.
 const patience = 2 * time.Minute
 
 // Browser is a running Chromium.
@@ -33,8 +32,8 @@ type Browser struct {
 	mu      sync.Mutex
 	last    int
 	answers map[int]chan message
-	events  map[string]chan message // of a session, by "session method"
-	seen    map[string][]string     // of a session: what ran or failed that should not have
+	events  map[string]chan message // by "session method"
+	seen    map[string][]string     // by session: forbidden scripts and requests
 }
 
 type message struct {
@@ -48,7 +47,7 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// Start starts Chromium. Where it isn't installed the test is skipped; with CI=true it fails.
+// Start starts Chromium. If it is not installed the test is skipped; with CI=true it fails.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path := needs.Program(t, "chromium", "chromium", "pages are not looked at in a browser")
@@ -82,7 +81,7 @@ func Start(t testing.TB) *Browser {
 	cmd.ExtraFiles = []*os.File{
 		inRead,
 		outWrite,
-	} // 3 and 4, which --remote-debugging-pipe reads and writes
+	} // descriptors 3 and 4, used by --remote-debugging-pipe
 	cmd.Env = append(os.Environ(), "HOME="+dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", path, err)
@@ -108,7 +107,7 @@ func Start(t testing.TB) *Browser {
 		_ = in.Close()
 		<-read
 		_ = out.Close()
-		for range 50 { // its helpers end a moment later, and write until then
+		for range 50 { // its helper processes end later, and write until then
 			if os.RemoveAll(dir) == nil {
 				break
 			}
@@ -118,7 +117,7 @@ func Start(t testing.TB) *Browser {
 	return b
 }
 
-// read hands out what the browser says, until it says no more.
+// read dispatches the messages of the browser until it ends.
 func (b *Browser) read(out *os.File) {
 	r := bufio.NewReaderSize(out, 1<<20)
 	for {
@@ -147,7 +146,7 @@ func (b *Browser) read(out *os.File) {
 	}
 }
 
-// call gives a command and decodes its result, unless to is nil.
+// call runs a command and decodes its result, unless to is nil.
 func (b *Browser) call(session, method string, params any, to any) {
 	b.t.Helper()
 	data, err := json.Marshal(params)
@@ -181,7 +180,7 @@ func (b *Browser) call(session, method string, params any, to any) {
 	}
 }
 
-// event is told of the next event of a kind.
+// event returns a channel for the next event of a kind.
 func (b *Browser) event(session, method string) chan message {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// View is how a page is looked at.
+// View is the viewport of a page.
 type View struct {
-	Width int // of the window, in CSS pixels
+	Width int // of the viewport, in CSS pixels
 	Dark  bool
 }
 
@@ -19,9 +19,9 @@ type Page struct {
 	view    View
 }
 
-const height = 900 // of the window: pages are longer
+const height = 900 // of the viewport; pages are longer
 
-// Open loads a page and waits until all of it is there.
+// Open loads a page and waits until it is complete.
 func (b *Browser) Open(url string, v View) *Page {
 	b.t.Helper()
 	var target struct{ TargetID string }
@@ -56,8 +56,7 @@ func (b *Browser) Open(url string, v View) *Page {
 	return p
 }
 
-// Click presses what a CSS selector finds first, and waits until all of the page that comes of it
-// is there.
+// Click clicks the first element that matches a CSS selector, and waits for the next page.
 func (p *Page) Click(selector string) {
 	p.b.t.Helper()
 	find, err := json.Marshal(selector)
@@ -70,7 +69,7 @@ func (p *Page) Click(selector string) {
 	)
 }
 
-// loads waits until a page is loaded by what do does.
+// loads calls do and waits until a page is loaded.
 func (p *Page) loads(what string, do func()) {
 	p.b.t.Helper()
 	loaded := p.b.event(p.session, "Page.loadEventFired")
@@ -87,8 +86,8 @@ func (p *Page) call(method string, params, to any) {
 	p.b.call(p.session, method, params, to)
 }
 
-// Eval gives the value of an expression in the page, as JSON would carry it. A page's own policy
-// does not keep it out.
+// Eval evaluates an expression in the page and decodes its JSON value. The page's
+// Content-Security-Policy does not apply.
 func (p *Page) Eval(expression string, to any) {
 	p.b.t.Helper()
 	out := struct {
@@ -106,15 +105,14 @@ func (p *Page) Eval(expression string, to any) {
 	}
 }
 
-// Ran says what the page has run so far that can be noticed: dialogs, words for the console,
-// exceptions.
+// Ran returns what scripts of the page have done: dialogs, console messages, exceptions.
 func (p *Page) Ran() []string {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
 	return slices.Clone(p.b.seen[p.session])
 }
 
-// Picture is the page from its top, as PNG, at most so many pixels high.
+// Picture returns a screenshot from the top of the page as PNG, of at most most pixels in height.
 func (p *Page) Picture(most int) []byte {
 	p.b.t.Helper()
 	var full int

@@ -33,7 +33,7 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// app is `compat serve` as a child process that is killed again and again.
+// app is `compat serve` as a child process that is killed repeatedly.
 type app struct {
 	addr string
 	dir  string
@@ -84,7 +84,7 @@ func (a *app) start(t *testing.T) {
 	}
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (a *app) kill() {
 	if a.cmd == nil {
 		return
@@ -94,7 +94,7 @@ func (a *app) kill() {
 	a.cmd = nil
 }
 
-// tail is the end of what all processes of the app printed.
+// tail returns the end of the output of all processes of the app.
 func (a *app) tail() string {
 	data, err := os.ReadFile(a.log.Name())
 	if err != nil {

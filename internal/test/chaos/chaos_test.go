@@ -1,10 +1,10 @@
-// Package chaos shows that nothing is lost and nothing is there twice: signed deliveries for many
-// pull requests of several installations, with duplicates and second pushes, while the processes
-// are killed at random, Redis is killed and started again, and GitHub answers 502 and 429 or cuts
-// connections. In the end each pull request's head has exactly one completed check run, and at most
-// one summary comment.
+// Package chaos tests that nothing is lost or duplicated: it sends signed deliveries for many
+// pull requests of several installations, with duplicates and further pushes, while processes are
+// killed at random, Redis is killed and restarted, and GitHub responds with 502 and 429 or closes
+// connections. At the end the head of each pull request must have exactly one completed check
+// run, and at most one summary comment.
 //
-// With go test it takes some seconds; `make chaos` plays it at full size.
+// With go test it takes some seconds; `make chaos` runs it at full size.
 package chaos
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// size is how much of everything there is.
+// size is the size of a run.
 type size struct {
 	installations, pulls int
-	// further deliveries for each pull request: duplicates and events that change nothing
+	// additional deliveries per pull request: duplicates, and events that change nothing
 	noise    int
-	every    time.Duration // between two kills, on average
-	pace     time.Duration // between two deliveries of one sender
-	patience time.Duration // after the last delivery
+	every    time.Duration // average time between two kills
+	pace     time.Duration // time between two deliveries of one sender
+	patience time.Duration // timeout after the last delivery
 }
 
 func sizes() size {
@@ -61,7 +61,7 @@ func TestRedis(t *testing.T) { chaos(t, redistest.Start(t)) }
 
 const marker = "<!-- compat:report -->"
 
-// senders at once; GitHub delivers side by side too.
+// senders is the number of concurrent senders, because GitHub also sends concurrently.
 const senders = 4
 
 func chaos(t *testing.T, redis *redistest.Server) {
@@ -75,7 +75,7 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		t.Fatal(err)
 	}
 	defer gh.Close()
-	gh.Patience = time.Minute // a busy machine answers late
+	gh.Patience = time.Minute // a busy machine responds late
 	env := map[string]string{
 		"APP_ID":         fmt.Sprint(gh.AppID),
 		"PRIVATE_KEY":    gh.PEM(),
@@ -86,7 +86,7 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		"COMPAT_WORKERS": "4",
 	}
 	apps := []*app{newApp(t, env)}
-	if redis != nil { // one that only receives, and two that work
+	if redis != nil { // one process receives, two work
 		env["REDIS_URL"] = redis.URL
 		web := maps.Clone(env)
 		web["COMPAT_WORKERS"] = "0"
@@ -124,8 +124,8 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		}
 	}
 
-	// The senders.
-	var superseded sync.Map // pull requests to the head that they no longer have
+	// Send the deliveries.
+	var superseded sync.Map // pull request -> a head that it no longer has
 	var acknowledged, refused, duplicates atomic.Int64
 	work := make(chan *githubtest.Pull)
 	var sending sync.WaitGroup
@@ -150,7 +150,7 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		})
 	}
 	sent := make(chan struct{})
-	go func() { // ends when the senders have
+	go func() { // ends with the senders
 		for _, p := range pulls {
 			work <- p
 		}
@@ -159,7 +159,7 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		close(sent)
 	}()
 
-	// What goes wrong meanwhile. It stops only when the jobs have felt it for a while.
+	// Cause failures. They stop after the jobs were affected for a while.
 	kills, redisKills, faults := 0, 0, 0
 	for over, rounds := false, 0; !over || rounds < 4; rounds++ {
 		select {
@@ -185,7 +185,7 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
 		a.start(t)
 	}
-	// A last new start: what was refused while nobody was there is asked for again.
+	// A final restart: deliveries that failed are requested again.
 	for _, a := range apps {
 		a.kill()
 	}
@@ -200,7 +200,7 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	time.Sleep(2 * time.Second) // whatever comes twice comes now
+	time.Sleep(2 * time.Second) // wait for duplicates
 	c = count(gh, pulls, &superseded)
 	redelivered := 0
 	for _, d := range gh.Deliveries() {
@@ -238,13 +238,13 @@ func chaos(t *testing.T, redis *redistest.Server) {
 	)
 	limits, crossed := 0, 0
 	for _, v := range gh.Violations() {
-		// Who is killed between a limit's answer and writing it down does not know of it; nor does
-		// a second process what the first was told a moment ago.
+		// A process that is killed between the response with a limit and storing it does not know
+		// the limit, nor does another process.
 		if strings.Contains(v, "after the limit") {
 			limits++
 			continue
 		}
-		// Between the sweeper's look and its question a duplicate of ours came through.
+		// A duplicate arrived between the sweeper's check and its request.
 		if strings.Contains(v, "asks again for delivery") && strings.Contains(v, "answered 20") {
 			crossed++
 			continue
@@ -265,7 +265,7 @@ func chaos(t *testing.T, redis *redistest.Server) {
 	}
 }
 
-// deliver tells the App of one pull request, the way GitHub does and worse.
+// deliver sends the events of one pull request, like GitHub does and worse.
 func deliver(
 	gh *githubtest.Server,
 	p *githubtest.Pull,
@@ -302,13 +302,13 @@ func deliver(
 		i := random.IntN(len(guids))
 		guid := guids[i]
 		if random.IntN(4) == 0 {
-			guid = githubtest.NewGUID() // the same said anew
+			guid = githubtest.NewGUID() // the same event as a new delivery
 		}
 		repeat[i](guid)
 	}
 }
 
-// counts is how the pull requests stand.
+// counts are the results for the pull requests.
 type counts struct {
 	once, lost, double, wrong, open int
 	comments, surplus               int

@@ -16,7 +16,7 @@ func (s *Server) listRuns(r *request) (any, error) {
 	}
 	var out []any
 	for _, w := range slices.Backward(r.repo.Runs) {
-		status := r.query("status") // GitHub takes a conclusion there too
+		status := r.query("status") // GitHub also accepts a conclusion here
 		if matches("head_sha", w.SHA) && matches("branch", w.Branch) && matches("event", w.Event) &&
 			(status == "" || status == w.Status || status == w.Conclusion) {
 			out = append(out, s.runJSON(w))
@@ -161,8 +161,8 @@ func (s *Server) downloadLog(r *request) (any, error) {
 	return nil, notFound()
 }
 
-// answerGate takes the App's word on a deployment: a comment that says how it stands, or the one
-// verdict, after which the run goes on or ends.
+// answerGate handles the App's response to a deployment: a status comment, or the verdict, after
+// which the run continues or ends.
 func (s *Server) answerGate(r *request) (any, error) {
 	w, err := r.run()
 	if err != nil {
@@ -213,10 +213,10 @@ func (s *Server) answerGate(r *request) (any, error) {
 	return &answer{status: http.StatusNoContent}, nil
 }
 
-// linkLife is how long GitHub's links to stored bytes are good for.
+// linkLife is the lifetime of GitHub's links to stored files.
 const linkLife = time.Minute
 
-// link is an address on the storage host: whoever has it may read the bytes, for a minute.
+// link is an address on the storage host. Anyone who has it can read the file until it expires.
 type link struct {
 	blob    *Blob
 	kind    string
@@ -237,7 +237,7 @@ func (s *Server) redirect(b *Blob, kind string) *answer {
 	}
 }
 
-// steps is in how many pieces a slow answer is sent.
+// steps is the number of parts of a slow response.
 const steps = 20
 
 func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request) {
@@ -275,7 +275,7 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if slow == 0 {
-		_, _ = w.Write(data) // whoever went away is not told
+		_, _ = w.Write(data) // fails only if the client closed the connection
 		return
 	}
 	for i := range steps {

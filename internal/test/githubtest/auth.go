@@ -16,7 +16,8 @@ import (
 	"github.com/compat-app/compat/internal/lazy"
 )
 
-// permissions is what the App asks for at its installation, unless it was made from a manifest.
+// permissions are those that the App requests at installation, unless it was created from a
+// manifest.
 var permissions = lazy.Value[map[string]string]{New: func() map[string]string {
 	return map[string]string{
 		"metadata": "read", "contents": "read", "actions": "read", "merge_queues": "read",
@@ -28,13 +29,12 @@ var permissions = lazy.Value[map[string]string]{New: func() map[string]string {
 type token struct {
 	inst        *Installation
 	permissions map[string]string
-	repos       map[int64]bool // nil: all of the installation
+	repos       map[int64]bool // nil = all of the installation
 	expires     time.Time
 	revoked     bool
 }
 
-// RevokeTokens makes every token given out so far stop working, as GitHub does when a key is
-// suspected to have leaked.
+// RevokeTokens revokes all tokens, as GitHub does when a key may have leaked.
 func (s *Server) RevokeTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,8 +43,8 @@ func (s *Server) RevokeTokens() {
 	}
 }
 
-// authenticate finds out who asks and whether they may ask this; it sets the request's installation
-// and repository.
+// authenticate checks the credentials and permissions of a request, and sets its installation and
+// repository.
 func (s *Server) authenticate(r *request) error {
 	scheme, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if owner := r.PathValue("owner"); owner != "" {
@@ -113,7 +113,7 @@ func (s *Server) authorize(r *request, t *token) error {
 			}
 			return fail(http.StatusForbidden, "Resource not accessible by integration")
 		}
-		return nil // anybody reads what is public
+		return nil // public repositories are readable for everyone
 	}
 	if !allowed(r.op.needs, t.permissions) {
 		s.violate("%s %s: needs the permission %s", r.Method, r.call.Path, r.op.needs)
@@ -125,8 +125,8 @@ func (s *Server) authorize(r *request, t *token) error {
 	return nil
 }
 
-// verifyJWT holds an App's JWT to GitHub's rules: RS256 by our key, iss the App's id, iat not in
-// the future, exp within ten minutes.
+// verifyJWT checks an App's JWT by GitHub's rules: RS256 with the App's key, iss is the App ID,
+// iat not in the future, exp within ten minutes.
 func (s *Server) verifyJWT(jwt string, now time.Time) error {
 	parts := strings.Split(jwt, ".")
 	var header struct{ Alg string }
@@ -212,7 +212,7 @@ func (s *Server) createToken(r *request) (any, error) {
 		}
 		t.repos[int64(n)] = true
 	}
-	value := "ghs_" + random(88) // 180 characters, as GitHub's stateless ones
+	value := "ghs_" + random(88) // 180 characters, like GitHub's stateless tokens
 	s.tokens[value] = t
 	return created(
 		object{

@@ -14,34 +14,34 @@ import (
 	"time"
 )
 
-// Call is one request that the App made.
+// Call is a request of the App.
 type Call struct {
 	At           time.Time
 	Took         time.Duration
 	Method       string
 	Path         string // below the REST root, with the query
-	Op           string // GitHub's operation id, "graphql", or "" where there is no such operation
-	Installation int64  // whose token it carried; 0 for the App's own
-	Repo         string // "owner/name" of the path, "" for none
-	Status       int    // 0: the connection was cut
+	Op           string // GitHub's operation ID, "graphql", or "" if there is no such operation
+	Installation int64  // of the token; 0 = the App's own
+	Repo         string // "owner/name" in the path; "" = none
+	Status       int    // 0 = the connection was closed
 	Body         string
 }
 
-// Writes tells whether the call changes something.
+// Writes reports whether the call changes something.
 func (c *Call) Writes() bool {
 	return c.Method != "GET" && c.Op != "apps/create-installation-access-token"
 }
 
 func (c *Call) String() string { return fmt.Sprintf("%s %s: %d", c.Method, c.Path, c.Status) }
 
-// maxBody is more than GitHub takes of any request compat makes.
+// maxBody is larger than any request of compat.
 const maxBody = 8 << 20
 
 type request struct {
 	*http.Request
 	call *Call
 	op   *operation
-	body object // nil for none
+	body object // nil = none
 	inst *Installation
 	repo *Repo
 }
@@ -53,7 +53,7 @@ func (r *request) number(name string) int64 {
 
 func (r *request) query(name string) string { return r.URL.Query().Get(name) }
 
-// failure is an answer of 400 and above.
+// failure is a response with status 400 or more.
 type failure struct {
 	status int
 	text   string
@@ -67,10 +67,10 @@ func fail(status int, format string, args ...any) error {
 
 func notFound() error { return fail(http.StatusNotFound, "Not Found") }
 
-// answer is what a handler returns where 200 and JSON won't do.
+// answer is the result of a handler that does not return JSON with status 200.
 type answer struct {
 	status int
-	body   any // JSON; []byte as it is
+	body   any // JSON; []byte is sent unchanged
 	header http.Header
 }
 
@@ -83,7 +83,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, hr *http.Request) {
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, hr.Body, maxBody))
 	if err != nil {
-		return // cut in the middle of the request: nothing happened
+		return // closed during the request: nothing happened
 	}
 	s.mu.Lock()
 	path := s.below(hr)
@@ -129,12 +129,12 @@ func (s *Server) serveAPI(w http.ResponseWriter, hr *http.Request) {
 	r.call.Status, r.call.Took = status, time.Since(r.call.At)
 	s.mu.Unlock()
 	if status == 0 {
-		panic(http.ErrAbortHandler) // cuts the connection
+		panic(http.ErrAbortHandler) // closes the connection
 	}
 }
 
-// below gives the path below the REST root in GitHub's usual form: /repositories/ID, which GitHub's
-// Link headers use, becomes /repos/OWNER/NAME.
+// below returns the path below the REST root in its usual form: /repositories/ID, which GitHub
+// uses in Link headers, becomes /repos/OWNER/NAME.
 func (s *Server) below(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	if s.prefix != "" {
@@ -158,8 +158,8 @@ func (s *Server) below(r *http.Request) string {
 	return path
 }
 
-// admit is what stands before every operation: who asks, may they, are they limited, is a fault
-// due, is it what GitHub takes.
+// admit runs before every operation: it checks authentication, permissions, rate limits, faults
+// and GitHub's validation.
 func (s *Server) admit(r *request, raw []byte) (*answer, *Fault) {
 	if err := s.authenticate(r); err != nil {
 		return refuse(err), nil
@@ -217,7 +217,7 @@ func refuse(err error) *answer {
 	}
 }
 
-// violation is a refusal that the App could have known of.
+// violation rejects a request that the App should not have sent.
 func (s *Server) violation(r *request, format string, args ...any) error {
 	why := fmt.Sprintf(format, args...)
 	s.violate("%s %s: %s", r.Method, r.call.Path, why)
@@ -251,6 +251,6 @@ func write(w http.ResponseWriter, r *http.Request, a *answer) int {
 		h.Del("Content-Type")
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(body) // whoever went away is not told
+	_, _ = w.Write(body) // fails only if the client closed the connection
 	return a.status
 }

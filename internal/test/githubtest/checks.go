@@ -62,8 +62,8 @@ func (s *Server) updateCheck(r *request) (any, error) {
 	return s.checkJSON(r.repo, k), nil
 }
 
-// apply changes what the body names. A conclusion completes the run; another status without one
-// opens it again.
+// apply changes the fields in the body. A conclusion completes the run; another status without
+// one opens it again.
 func (k *Check) apply(body object) {
 	for key, field := range map[string]*string{"name": &k.Name, "external_id": &k.ExternalID,
 		"details_url": &k.DetailsURL} {
@@ -171,7 +171,8 @@ func (s *Server) listSuiteChecks(r *request) (any, error) {
 	return s.checksPage(r, sha)
 }
 
-// checksPage is newest first; filter=latest, the default, keeps the newest of an App's name.
+// checksPage lists newest first; filter=latest, the default, returns only the newest of each App
+// and name.
 func (s *Server) checksPage(r *request, sha string) (any, error) {
 	var out []any
 	seen := map[string]bool{}
@@ -217,7 +218,7 @@ func (s *Server) listSuites(r *request) (any, error) {
 	return s.page(r, "check_suites", out)
 }
 
-// AddCheck puts a concluded check run of another App on a commit, as a job of GitHub Actions does
+// AddCheck adds a completed check run of another App to a commit, such as a job of GitHub Actions
 // ("github-actions").
 func (s *Server) AddCheck(r *Repo, sha, app, name, conclusion string) *Check {
 	s.mu.Lock()
@@ -239,7 +240,7 @@ func (s *Server) AddCheck(r *Repo, sha, app, name, conclusion string) *Check {
 	return k
 }
 
-// Checks returns copies of the App's check runs of a commit, the oldest first.
+// Checks returns copies of the App's check runs on a commit, oldest first.
 func (s *Server) Checks(r *Repo, sha string) []Check {
 	s.mu.Lock()
 	defer s.mu.Unlock()

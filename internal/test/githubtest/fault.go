@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// Fault is a way in which a request goes wrong. The zero value changes nothing; with only Delay the
-// request is slow but fine.
+// Fault is a failure of a request. The zero value changes nothing; with only Delay the request is
+// slow but succeeds.
 type Fault struct {
-	Status int           // answer with that instead
-	Header http.Header   // of that answer, such as Retry-After
-	Delay  time.Duration // before the answer
-	Cut    bool          // cut the connection instead of answering
-	After  bool          // do what was asked first: the App can't know that it took effect
-	// called then, before the answer and without the lock: to kill the App, say
+	Status int           // status of the response
+	Header http.Header   // header of the response, such as Retry-After
+	Delay  time.Duration // before the response
+	Cut    bool          // close the connection instead of responding
+	// perform the request first, so that the App cannot know whether it took effect
+	After bool
+	// called before the response and without the lock, for example to kill the App
 	Do func()
-	// Limit, with Status 403 or 429, starts a rate limit of that length on the installation that
-	// asked. A request of it before the end gets the same answer and, beyond a short grace, is a
-	// violation. Nothing tells when it ends but Header; Primary and RetryAfter put it there.
+	// Limit, with Status 403 or 429, starts a rate limit of that duration for the installation.
+	// Requests before its end get the same response and, after a short grace, are violations. The
+	// response only contains the end with Primary, RetryAfter or Header.
 	Limit      time.Duration
 	Primary    bool // X-RateLimit-Remaining: 0 and X-RateLimit-Reset
 	RetryAfter bool // Retry-After
@@ -39,19 +40,19 @@ type limit struct {
 	from, until time.Time
 }
 
-// Fault makes the next times requests of the operation go wrong; times < 0 is for ever. op is
-// GitHub's operation id such as "checks/create", or a beginning of one and a star: "checks/*", "*".
-// Faults of one operation are used up in the order given.
+// Fault makes the next times requests of an operation fail; times < 0 means all. op is GitHub's
+// operation ID such as "checks/create", or a prefix with a star: "checks/*", "*". Faults of one
+// operation are used in the order given.
 func (s *Server) Fault(op string, times int, f Fault) { s.FaultAfter(op, 0, times, f) }
 
-// FaultAfter is Fault that lets the first skip requests of the operation through.
+// FaultAfter is like Fault after the first skip requests of the operation.
 func (s *Server) FaultAfter(op string, skip, times int, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, &fault{Fault: f, op: op, skip: skip, times: times})
 }
 
-// EachOnce makes the first request of every operation there is go wrong.
+// EachOnce makes the first request of every operation fail.
 func (s *Server) EachOnce(f Fault) {
 	for _, op := range operations {
 		s.Fault(op.id, 1, f)
@@ -89,8 +90,7 @@ func (s *Server) faulty(r *request, f *Fault) *answer {
 	return a
 }
 
-// grace is for requests that were on their way when the limit was told, on a machine that has much
-// else to do.
+// grace is for requests that were sent before the App received the limit, on a busy machine.
 const grace = 2 * time.Second
 
 func (s *Server) limited(r *request) *answer {
@@ -129,7 +129,7 @@ func (l *limit) answer() *answer {
 	return a
 }
 
-// spend counts the writes that notify people: GitHub's secondary limit is 80 a minute.
+// spend counts writes that notify people: GitHub's secondary limit is 80 a minute.
 func (s *Server) spend(r *request) {
 	now := time.Now()
 	var recent []time.Time

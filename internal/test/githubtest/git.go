@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A git of whole trees: enough for refs, contents, merge bases and diffs of small repositories.
+// A git of complete trees, sufficient for refs, contents, merge bases and diffs of small
+// repositories.
 
 func (s *Server) commit(
 	r *Repo,
@@ -24,7 +25,7 @@ func (s *Server) commit(
 }
 
 func hash(parts ...string) string {
-	sum := sha1.Sum([]byte(strings.Join(parts, "\x00"))) //nolint:gosec // git names its objects so
+	sum := sha1.Sum([]byte(strings.Join(parts, "\x00"))) //nolint:gosec // the hash of git objects
 	return hex.EncodeToString(sum[:])
 }
 
@@ -38,8 +39,8 @@ func treeSHA(c *Commit) string {
 	return hash(append([]string{"tree"}, all...)...)
 }
 
-// resolve turns a branch, a tag, refs/…, a commit or a tree into a commit; "" is the default
-// branch. Nil: none.
+// resolve returns the commit of a branch, tag, refs/…, commit or tree; "" is the default branch.
+// nil = none.
 func (r *Repo) resolve(ref string) *Commit {
 	if ref == "" || ref == "HEAD" {
 		ref = r.Default
@@ -84,8 +85,8 @@ func (r *Repo) mergeBase(a, b string) *Commit {
 	return nil
 }
 
-// change is one file of a diff. Left and right say in which hunk (from 1) a line of the old and the
-// new file is.
+// change is one file of a diff. left and right map the lines of the old and the new file to the
+// number of their hunk, from 1.
 type change struct {
 	path, status string // status: "added", "removed" or "modified"
 	added, gone  int
@@ -93,7 +94,7 @@ type change struct {
 	left, right  map[int]int
 }
 
-// changes is what a pull request shows: from the merge base to the head.
+// changes returns the diff of a pull request, from the merge base to the head.
 func (r *Repo) changes(base, head string) []change {
 	old, now := map[string]string{}, r.git[head].Files
 	if c := r.mergeBase(base, head); c != nil {
@@ -132,7 +133,7 @@ func lines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// matchingRefs lists the branches and tags whose full names begin so.
+// matchingRefs lists the branches and tags whose full names start with a prefix.
 func (s *Server) matchingRefs(r *request) (any, error) {
 	out := []any{}
 	list := func(kind string, refs map[string]string) {
@@ -159,7 +160,7 @@ func (s *Server) matchingRefs(r *request) (any, error) {
 	return out, nil
 }
 
-// around is how many unchanged lines git shows around a change.
+// around is the number of context lines in a diff.
 const around = 3
 
 type step struct {
@@ -168,8 +169,8 @@ type step struct {
 	old, new int // line numbers in both files, of the line or of the one before it
 }
 
-// diff compares two small files by their longest common subsequence and gives the patch as GitHub
-// does: hunks only, without a header.
+// diff compares two small files by their longest common subsequence, and returns the patch in
+// GitHub's format: hunks without a file header.
 func diff(old, new []string) change {
 	c := change{left: map[int]int{}, right: map[int]int{}}
 	steps := script(old, new)
@@ -217,8 +218,8 @@ func diff(old, new []string) change {
 	return c
 }
 
-// start is the first line of a hunk in the file that has no lines of the other kind; 0 where it has
-// none at all.
+// start returns the first line of a hunk in the file that does not have lines of the kind other;
+// 0 if it has none.
 func start(part []step, other byte) int {
 	for _, s := range part {
 		if s.kind != other {
@@ -241,8 +242,8 @@ func span(from, count int) string {
 	return fmt.Sprintf("%d,%d", from, count)
 }
 
-// nextHunk finds the next steps with a change in them and their context; changes that are near each
-// other share a hunk.
+// nextHunk finds the next steps that contain a change, with their context. Near changes share a
+// hunk.
 func nextHunk(steps []step, from int) (first, last int, ok bool) {
 	i := from
 	for i < len(steps) && steps[i].kind == ' ' {
@@ -262,7 +263,7 @@ func nextHunk(steps []step, from int) (first, last int, ok bool) {
 	return first, min(last+around, len(steps)), true
 }
 
-// script is the shortest edit from old to new, removals before additions.
+// script returns the shortest edit script from old to new, removals before additions.
 func script(old, new []string) []step {
 	common := make([][]int, len(old)+1)
 	for i := range common {

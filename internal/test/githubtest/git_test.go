@@ -9,7 +9,7 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
-// Patches are what a git client takes: applied to the old file they give the new one.
+// A patch can be applied: the old file becomes the new one.
 func TestDiffApplies(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {

@@ -1,16 +1,16 @@
-// Package githubtest is a GitHub of our own: a stateful server over real HTTP that a story (or
-// `compat demo`) fills with repositories, pull requests, workflow runs and artifacts, and that the
-// App then talks to as it would to the real one.
+// Package githubtest simulates GitHub: a stateful HTTP server with repositories, pull requests,
+// workflow runs and artifacts that are created by a test (or `compat demo`), to which the App
+// connects like to the real GitHub.
 //
-// It knows the REST operations that compat uses, three GraphQL fields, the storage host that
-// downloads are redirected to, the page on which somebody makes an App from a manifest, and webhook
-// deliveries signed with the App's secret. It checks what the App sends: the token, the permission,
-// GitHub's own description of the API (through Options.Validate), and the rules that the
-// description leaves out (rules.go). What GitHub would refuse is answered with 422 and kept in
-// Violations; what GitHub would let pass but a user would suffer from is only kept.
+// It has the REST operations that compat uses, three GraphQL fields, the storage host that
+// downloads are redirected to, the page that creates an App from a manifest, and signed webhook
+// deliveries. It checks each request of the App: the token, the permission, GitHub's OpenAPI
+// description (Options.Validate), and further rules (rules.go). Requests that GitHub would reject
+// get status 422 and are added to Violations; so are requests that GitHub would accept but that
+// are bad for users.
 //
-// It never calls anything but the App's webhook, and it keeps nothing on disk. State is plain
-// structs: read or change it inside Do.
+// It only connects to the App's webhook, and stores nothing on disk. The state consists of plain
+// structs, to be read or changed inside Do.
 //
 //	s, err := githubtest.Start(githubtest.Options{})
 //	s.Hook = "http://127.0.0.1:8080/webhook"
@@ -34,33 +34,33 @@ import (
 	"time"
 )
 
-// Options of Start. The zero value is api.github.com without the check against GitHub's
-// description.
+// Options configures Start. The zero value simulates api.github.com without validation by
+// GitHub's description.
 type Options struct {
-	// Prefix is where REST answers: "" as on api.github.com (GraphQL at /graphql), or "/api/v3" as
-	// on GitHub Enterprise Server (GraphQL at /api/graphql).
+	// Prefix is the path of the REST API: "" as on api.github.com (GraphQL at /graphql), or
+	// "/api/v3" as on GitHub Enterprise Server (GraphQL at /api/graphql).
 	Prefix string
-	// Validate is asked about every REST request of a known operation, with its body; r.Pattern and
-	// r.PathValue are set from GitHub's path template. An error is a violation and a 422. Nil: not
-	// checked.
+	// Validate checks each REST request of a known operation, with its body; r.Pattern and
+	// r.PathValue are set from GitHub's path template. An error is a violation with status 422.
+	// nil = no validation.
 	Validate func(r *http.Request, body []byte) error
-	// TokenLife is how long installation tokens live. 0: one hour, as at GitHub.
+	// TokenLife is the lifetime of installation tokens; 0 = one hour, as on GitHub.
 	TokenLife time.Duration
 }
 
-// Server is one GitHub with one App. AppID, Slug, BotLogin, Secret and Key are made by Start and
-// stay; Hook, TokenLife and Patience may be changed before the App starts, or inside Do.
+// Server is a simulated GitHub with one App. AppID, Slug, BotLogin, Secret and Key are set by
+// Start and must not be changed. Hook, TokenLife and Patience may be changed before the App
+// starts, or inside Do.
 type Server struct {
 	AppID     int64
 	Slug      string
 	BotLogin  string // Slug + "[bot]": the author of what the App writes
-	Secret    string // of webhooks
+	Secret    string // of the webhook
 	Key       *rsa.PrivateKey
-	OldKey    *rsa.PrivateKey // valid too, while Key is rotated; nil: there is none
+	OldKey    *rsa.PrivateKey // also valid, for key rotation; nil = none
 	Hook      string          // the App's webhook address; "" makes deliveries fail
 	TokenLife time.Duration
-	// with the App's answer to a delivery: ten seconds, as GitHub's; a test that a busy machine
-	// runs may have more
+	// timeout of a delivery: ten seconds, as on GitHub; tests on a busy machine may increase it
 	Patience time.Duration
 
 	prefix   string
@@ -69,7 +69,7 @@ type Server struct {
 	storage  *listener
 
 	mu         sync.Mutex
-	last       int64 // the newest id
+	last       int64 // the newest ID
 	bot        *User
 	users      map[string]*User
 	installs   map[int64]*Installation
@@ -81,12 +81,12 @@ type Server struct {
 	calls      []*Call
 	violations []string
 
-	permissions   map[string]string // what the App asks for at its installation
+	permissions   map[string]string // permissions that the App requests at installation
 	registrations []*Registration
 	clientSecret  string
 }
 
-// Start makes a GitHub and listens on two loopback ports, for the API and for storage.
+// Start starts the simulated GitHub on two loopback ports, for the API and for storage.
 func Start(o Options) (*Server, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -125,19 +125,19 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// URL is the REST root, what the App is given as GITHUB_API_URL.
+// URL returns the REST root, the value of GITHUB_API_URL.
 func (s *Server) URL() string { return s.api.url + s.prefix }
 
-// StorageURL is the root of the host that artifact and asset downloads are redirected to.
+// StorageURL returns the root of the host that downloads are redirected to.
 func (s *Server) StorageURL() string { return s.storage.url }
 
-// Close cuts every connection and stops listening.
+// Close closes all connections and listeners.
 func (s *Server) Close() {
 	s.api.close()
 	s.storage.close()
 }
 
-// PEM is the App's private key as GitHub hands it out.
+// PEM returns the App's private key in GitHub's format.
 func (s *Server) PEM() string {
 	return string(
 		pem.EncodeToMemory(
@@ -146,14 +146,14 @@ func (s *Server) PEM() string {
 	)
 }
 
-// Do runs f while nothing else reads or changes the state. f must not call other methods of Server.
+// Do calls f with the state locked. f must not call methods of Server.
 func (s *Server) Do(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
 }
 
-// Calls returns what the App asked so far, oldest first.
+// Calls returns the requests of the App, oldest first.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,16 +164,15 @@ func (s *Server) Calls() []Call {
 	return out
 }
 
-// Violations returns what the App did that GitHub refuses or forbids, oldest first, one sentence
-// each.
+// Violations returns the violations of the App, oldest first, one sentence each.
 func (s *Server) Violations() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.violations)
 }
 
-// Secrets returns every string that must show up in no output of the App: the webhook secret the
-// App's client secret, and all tokens given out.
+// Secrets returns the strings that must not be in any output of the App: the webhook secret, the
+// client secret, and all tokens.
 func (s *Server) Secrets() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,13 +183,13 @@ func (s *Server) Secrets() []string {
 	return out
 }
 
-// violate keeps a violation. The caller holds the lock.
+// violate adds a violation. The caller must hold the lock.
 func (s *Server) violate(format string, args ...any) {
 	s.violations = append(s.violations, fmt.Sprintf(format, args...))
 }
 
-// id gives a fresh id; GitHub's are unique per kind only, ours altogether. The caller holds the
-// lock, as of all lower-case methods.
+// id returns a new ID. GitHub's are unique per kind, these for all kinds. The caller must hold
+// the lock, as for all unexported methods.
 func (s *Server) id() int64 {
 	s.last += 7
 	return s.last

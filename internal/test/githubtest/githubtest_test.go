@@ -16,7 +16,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/openapi"
 )
 
-// world is a server with one repository, one pull request and a client that the App would use.
+// world is a server with one repository, one pull request and a client like the App's.
 type world struct {
 	*githubtest.Server
 	inst   *githubtest.Installation
@@ -80,7 +80,7 @@ func (w *world) clean(t *testing.T) {
 	}
 }
 
-// violated wants exactly one violation, that has these words.
+// violated expects exactly one violation, which contains these words.
 func (w *world) violated(t *testing.T, words string) {
 	t.Helper()
 	if v := w.Violations(); len(v) != 1 || !strings.Contains(v[0], words) {

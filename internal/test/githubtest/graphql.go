@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// The only GraphQL there is: hide a comment, resolve a thread, and read the comments and review
-// threads of a pull request. The answer has every field of the objects, whatever was selected;
-// aliases are not known.
+// The supported GraphQL: hide a comment, resolve a thread, and read the comments and review
+// threads of a pull request. The response has all fields of the objects, regardless of the
+// selection. Aliases are not supported.
 
 func (s *Server) graphql(r *request) (any, error) {
 	query := str(r.body, "query")
@@ -36,8 +36,8 @@ func (s *Server) graphql(r *request) (any, error) {
 	return object{"data": data}, nil
 }
 
-// argument reads one argument of a query: a literal, a variable (not its declaration), or a field
-// of the variable named input.
+// argument returns an argument of a query: a literal, a variable (not its declaration), or a
+// field of the variable named input.
 func argument(r *request, query, name string) string {
 	variables := obj(r.body, "variables")
 	m := regexp.MustCompile(`(?:^|[^$\w])`+name+`\s*:\s*(\$\w+|"[^"]*"|[A-Z0-9_]+\b)`).
@@ -186,8 +186,8 @@ func (s *Server) conversation(r *request, query string) (object, string) {
 	}, ""
 }
 
-// page is the part of a connection that a query asks for; where its name stands several times, the
-// last counts: the others are inside of it.
+// page returns the requested part of a connection. If its name occurs several times the last
+// applies, because the others are nested in it.
 func (r *request) page(query, name string, nodes []any) object {
 	all := regexp.MustCompile(`\b`+name+`\s*\(([^)]*)\)`).FindAllStringSubmatch(query, -1)
 	if len(all) == 0 {
@@ -198,13 +198,13 @@ func (r *request) page(query, name string, nodes []any) object {
 	if err != nil || first > 100 {
 		first = 100
 	}
-	after, _ := strconv.Atoi(argument(r, arguments, "after")) // 0 without one
+	after, _ := strconv.Atoi(argument(r, arguments, "after")) // 0 if there is none
 	return connection(nodes, after, first)
 }
 
 func (s *Server) commentNodeJSON(kind string, c *Comment) object {
 	login, typename := c.Author.Login, "User"
-	if c.Author.Kind == "Bot" { // GraphQL has the bot's login without its suffix
+	if c.Author.Kind == "Bot" { // GraphQL returns a bot's login without its suffix
 		login, typename = strings.TrimSuffix(login, "[bot]"), "Bot"
 	}
 	var reason any
@@ -224,7 +224,7 @@ func (s *Server) commentNodeJSON(kind string, c *Comment) object {
 	}
 }
 
-// connection is a page of nodes; its cursors are positions.
+// connection returns a page of nodes; its cursors are positions.
 func connection(nodes []any, from, count int) object {
 	from = min(from, len(nodes))
 	to := min(from+count, len(nodes))

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Delivery is one attempt to hand an event to the App.
+// Delivery is one attempt to deliver an event to the App.
 type Delivery struct {
 	ID         int64
 	GUID       string // the same for a redelivery
@@ -27,15 +27,15 @@ type Delivery struct {
 	At         time.Time
 	Took       time.Duration
 	Redelivery bool
-	// of the App's answer; 502 where it could not be reached, 504 when it took too long
+	// of the App's response; 502 if it could not be reached, 504 after a timeout
 	Code   int
 	Header http.Header
-	Body   []byte // of the App's answer
+	Body   []byte // of the App's response
 
 	installation, repository int64
 }
 
-// Text reads one string of the App's JSON answer; "" where there is none.
+// Text returns a string in the App's JSON response; "" if there is none.
 func (d *Delivery) Text(key string) string {
 	var o object
 	if json.Unmarshal(d.Body, &o) != nil {
@@ -46,37 +46,37 @@ func (d *Delivery) Text(key string) string {
 
 func (d *Delivery) arrived() bool { return d.Code >= 200 && d.Code < 400 }
 
-// Sign gives the X-Hub-Signature-256 of a body.
+// Sign returns the X-Hub-Signature-256 of a body.
 func Sign(secret string, body []byte) string {
 	m := hmac.New(sha256.New, []byte(secret))
 	m.Write(body)
 	return "sha256=" + hex.EncodeToString(m.Sum(nil))
 }
 
-// NewGUID makes the id of a delivery.
+// NewGUID returns an ID for a delivery.
 func NewGUID() string {
 	var b [16]byte
 	rand.Read(b[:])
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Send delivers an event to Hook, signed, under a new GUID, and waits for the answer. Like GitHub
-// it gives up after a while and never retries.
+// Send delivers a signed event to Hook, with a new GUID, and waits for the response. Like GitHub
+// it has a timeout and does not retry.
 func (s *Server) Send(event string, payload map[string]any) *Delivery {
 	return s.SendAs(NewGUID(), event, payload)
 }
 
-// SendAs is Send under a given GUID.
+// SendAs is like Send with a given GUID.
 func (s *Server) SendAs(guid, event string, payload map[string]any) *Delivery {
 	return s.deliver(s.delivery(guid, event, encode(payload)))
 }
 
-// Again sends a delivery once more under its GUID, as when somebody presses Redeliver.
+// Again repeats a delivery with its GUID, as when a person clicks Redeliver.
 func (s *Server) Again(d *Delivery) *Delivery {
 	return s.deliver(s.delivery(d.GUID, d.Event, d.Payload))
 }
 
-// Lose records a delivery that the App was too dead to take, without trying.
+// Lose records a failed delivery without sending it.
 func (s *Server) Lose(event string, payload map[string]any) *Delivery {
 	d := s.delivery(NewGUID(), event, encode(payload))
 	d.At, d.Code = time.Now(), http.StatusBadGateway
@@ -88,7 +88,7 @@ func (s *Server) delivery(guid, event string, payload []byte) *Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var o object
-	_ = json.Unmarshal(payload, &o) // made by encode
+	_ = json.Unmarshal(payload, &o) // the payload is from encode
 	return &Delivery{
 		ID:      s.id(),
 		GUID:    guid,
@@ -109,7 +109,7 @@ func (s *Server) keep(d *Delivery) {
 	s.deliveries = append(s.deliveries, d)
 }
 
-// Headers are what GitHub sends with a delivery.
+// Headers returns the headers that GitHub sends with a delivery.
 func (s *Server) Headers(d *Delivery) http.Header {
 	h := http.Header{}
 	h.Set("Content-Type", "application/json")
@@ -131,8 +131,9 @@ func (s *Server) deliver(d *Delivery) *Delivery {
 	return d
 }
 
-// Post sends any body with any headers, as a stranger would; with "Expect: 100-continue" the body
-// waits for the App to want it. The code is 502 where nobody answers, 504 after a minute.
+// Post sends any body with any headers, like a stranger. With "Expect: 100-continue" it waits
+// with the body for the App's consent. The code is 502 if nothing responds, and 504 after a
+// minute.
 func Post(url string, h http.Header, body []byte) (code int, header http.Header, answer []byte) {
 	return post(url, h, body, time.Minute)
 }
@@ -169,7 +170,7 @@ func post(
 	return res.StatusCode, res.Header, answer
 }
 
-// Deliveries returns the attempts so far, the oldest first.
+// Deliveries returns all attempts, oldest first.
 func (s *Server) Deliveries() []*Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +198,7 @@ func (d *Delivery) json() object {
 	}
 }
 
-// listDeliveries is newest first; its cursor is the id to go on before.
+// listDeliveries lists newest first; its cursor is an ID.
 func (s *Server) listDeliveries(r *request) (any, error) {
 	per, _ := strconv.Atoi(r.query("per_page"))
 	if per <= 0 || per > 100 {
@@ -248,8 +249,8 @@ func (s *Server) getDelivery(r *request) (any, error) {
 	return o, nil
 }
 
-// redeliver sends again soon after the answer. To ask for what arrived, or for what the App itself
-// refused, is a violation.
+// redeliver repeats a delivery soon after the response. Requesting one that arrived, or that the
+// App rejected, is a violation.
 func (s *Server) redeliver(r *request) (any, error) {
 	d, err := r.delivery(s)
 	if err != nil {
@@ -268,6 +269,6 @@ func (s *Server) redeliver(r *request) (any, error) {
 	}
 	again := *d
 	again.ID, again.Redelivery, again.Body, again.Header = s.id(), true, nil, nil
-	go s.deliver(&again) // ends with the App's answer, or with its patience
+	go s.deliver(&again) // ends with the App's response, or the timeout
 	return &answer{status: http.StatusAccepted, body: object{}}, nil
 }

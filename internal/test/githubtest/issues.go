@@ -58,7 +58,8 @@ func (s *Server) getComment(r *request) (any, error) {
 	return s.commentJSON(r.repo, i.Number, c), nil
 }
 
-// own is comment for a change: GitHub would let the App edit anybody's comment, compat must not.
+// own returns a comment to be changed. GitHub would let the App edit any comment, but compat must
+// not.
 func (s *Server) own(r *request) (*Issue, *Comment, error) {
 	i, c, err := r.comment()
 	if err == nil && c.Author != s.bot {
@@ -113,7 +114,7 @@ func (s *Server) createReaction(r *request) (any, error) {
 	return s.react(c, str(r.body, "content")), nil
 }
 
-// react answers 200 where the App has reacted so before.
+// react returns status 200 if the App has reacted like this before.
 func (s *Server) react(c *Comment, content string) any {
 	for _, x := range c.Reactions {
 		if x.User == s.bot && x.Content == content {
@@ -135,8 +136,7 @@ func reactionJSON(x Reaction) object {
 	}
 }
 
-// CommentsBy returns copies of the comments that a user wrote under an issue or pull request, the
-// oldest first.
+// CommentsBy returns copies of a user's comments on an issue or pull request, oldest first.
 func (s *Server) CommentsBy(u *User, r *Repo, number int) []Comment {
 	s.mu.Lock()
 	defer s.mu.Unlock()

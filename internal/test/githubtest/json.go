@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// object is a JSON object, asked and answered.
+// object is a JSON object in a request or response.
 type object = map[string]any
 
 func str(o object, key string) string { s, _ := o[key].(string); return s }
@@ -30,7 +30,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
 func node(kind string, id int64) string { return kind + "_" + strconv.FormatInt(id, 10) }
 
-// orNull is for fields that GitHub gives as null rather than "".
+// orNull returns nil for "", for fields that are null on GitHub.
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -38,21 +38,21 @@ func orNull(s string) any {
 	return s
 }
 
-// encode leaves <, > and & alone, as GitHub's encoder does.
+// encode does not escape <, > and &, like GitHub.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // only maps, slices and strings are given
+		panic(err) // only maps, slices and strings are passed
 	}
 	return bytes.TrimSpace(b.Bytes())
 }
 
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// page cuts a list as per_page and page ask and gives the Link header; key "" is for lists that are
-// no object.
+// page returns the page of a list selected by per_page and page, with a Link header. key "" is
+// for lists that are not in an object.
 func (s *Server) page(r *request, key string, items []any) (any, error) {
 	per, _ := strconv.Atoi(r.query("per_page"))
 	if per <= 0 {
@@ -86,8 +86,8 @@ func (s *Server) page(r *request, key string, items []any) (any, error) {
 	return a, nil
 }
 
-// again is the request's address with another value of one query parameter. Like GitHub's, it names
-// a repository by id.
+// again returns the request's address with another value of a query parameter. Like GitHub's, it
+// names the repository by ID.
 func (s *Server) again(r *request, key, value string) string {
 	path, _, _ := strings.Cut(r.call.Path, "?")
 	if r.repo != nil {
@@ -231,8 +231,8 @@ func (s *Server) pullJSON(p *Pull) object {
 	}
 }
 
-// pullRef is the short form in pull_requests of runs, suites and check runs. GitHub leaves out
-// those from forks.
+// pullRefs returns the short form of a pull request in runs, suites and check runs. GitHub leaves
+// out those from forks.
 func (s *Server) pullRefs(p *Pull) []any {
 	if p == nil || p.Head != p.Repo || p.State != "open" {
 		return []any{}
@@ -292,7 +292,7 @@ func (s *Server) runJSON(w *Run) object {
 	}
 }
 
-// runPulls are the open pull requests whose head a run was started for.
+// runPulls returns the open pull request whose head is that of a run.
 func (s *Server) runPulls(w *Run) []any {
 	if w.Pull == nil || w.SHA != w.Pull.HeadSHA {
 		return s.pullRefs(w.Pull)
@@ -375,7 +375,7 @@ func (s *Server) checkJSON(r *Repo, k *Check) object {
 	}
 }
 
-// appRef is our App, or another one by its slug.
+// appRef returns the App, or another one by its slug.
 func (s *Server) appRef(other string) object {
 	if other != "" {
 		return object{
@@ -499,7 +499,7 @@ func (s *Server) reviewCommentJSON(p *Pull, t *Thread, c *Comment) object {
 	if t.Start > 0 {
 		o["start_line"], o["start_side"] = t.Start, t.Side
 	}
-	if t.SHA != p.HeadSHA { // the line may be gone: GitHub calls the comment outdated
+	if t.SHA != p.HeadSHA { // GitHub calls the comment outdated
 		o["line"] = nil
 	}
 	if c != t.Comments[0] {

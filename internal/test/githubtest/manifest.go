@@ -15,24 +15,23 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// codeLife is how long the code of a new App can be exchanged for its secrets (docs.github.com:
-// registering a GitHub App from a manifest).
+// codeLife is the lifetime of the code of a new App (docs.github.com: registering a GitHub App
+// from a manifest).
 const codeLife = time.Hour
 
-// Registration is an App that somebody makes from a manifest, in a browser: first the form, then a
-// button, then the exchange of a code. The App that comes of it is the server's own, with the
-// permissions of the manifest.
+// Registration is the creation of an App from a manifest in a browser: the form, the button, and
+// the exchange of a code. The result is the server's App with the permissions of the manifest.
 type Registration struct {
-	Organization string // "": the person's own account
+	Organization string // "" = the person's account
 	Name         string
 	Manifest     map[string]any
 	State        string
-	Code         string    // "": the button was not pressed yet
+	Code         string    // "" = the button was not clicked yet
 	Expires      time.Time // of the code
 	Exchanged    bool
 }
 
-// Registrations returns what was begun so far, oldest first.
+// Registrations returns all registrations, oldest first.
 func (s *Server) Registrations() []Registration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,16 +42,16 @@ func (s *Server) Registrations() []Registration {
 	return out
 }
 
-// Web is the root of the pages, for people.
+// Web returns the root of the web pages.
 func (s *Server) Web() string { return s.api.url }
 
-// webPath tells the paths of serveWeb; all others are the API's.
+// webPath reports whether a path is handled by serveWeb; all others are the API's.
 func webPath(path string) bool {
 	return path == "/favicon.ico" || strings.HasPrefix(path, "/settings/apps/") ||
 		strings.HasPrefix(path, "/organizations/")
 }
 
-// newAppPage is the form that a manifest leads to.
+// newAppPage returns the form for a manifest.
 func newAppPage(id int, name string) g.Node {
 	const title = "Create GitHub App"
 	return h.Doctype(h.HTML(
@@ -69,8 +68,7 @@ func newAppPage(id int, name string) g.Node {
 	))
 }
 
-// serveWeb is the part of GitHub that a person sees: the page that takes a manifest, and its
-// button.
+// serveWeb handles the web pages: the form for a manifest, and its button.
 func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if r.Method != http.MethodPost || r.ParseForm() != nil {
@@ -121,7 +119,7 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 		len(s.registrations)-1,
 		str(m, "name"),
 	).Render(w)
-	// whoever went away is not told
+	// fails only if the client closed the connection
 }
 
 func (s *Server) createApp(w http.ResponseWriter, r *http.Request) {
@@ -165,7 +163,7 @@ func needed(event string) string {
 	return ""
 }
 
-// checkManifest holds a manifest to what GitHub's page takes.
+// checkManifest validates a manifest like GitHub's page.
 func checkManifest(m object) error {
 	hook, redirect, home := str(
 		obj(m, "hook_attributes"),
@@ -229,7 +227,7 @@ func checkManifest(m object) error {
 	return nil
 }
 
-// convert is the exchange: whoever has the code gets the App's secrets, once.
+// convert exchanges a code for the App's secrets, once.
 func (s *Server) convert(r *request) (any, error) {
 	i := slices.IndexFunc(
 		s.registrations,

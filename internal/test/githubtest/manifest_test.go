@@ -11,7 +11,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// The page for a new App refuses what GitHub's refuses.
+// The page for a new App rejects the same manifests as GitHub's.
 func TestManifestsThatAreRefused(t *testing.T) {
 	good := func() map[string]any {
 		return map[string]any{

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// The payloads of the webhooks that compat takes, with the fields that GitHub sends of them.
+// The payloads of the webhooks that compat handles, with GitHub's fields.
 
 func (s *Server) event(action string, r *Repo, sender *User, more object) map[string]any {
 	s.mu.Lock()
@@ -28,7 +28,7 @@ func (s *Server) base(action string, r *Repo, sender *User, more object) map[str
 	return o
 }
 
-// PullEvent is pull_request: opened, synchronize, reopened, closed, edited, …
+// PullEvent returns pull_request: opened, synchronize, reopened, closed, edited, …
 func (s *Server) PullEvent(p *Pull, action string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *Server) PullEvent(p *Pull, action string) map[string]any {
 	return o
 }
 
-// RunEvent is workflow_run: requested, in_progress or completed.
+// RunEvent returns workflow_run: requested, in_progress or completed.
 func (s *Server) RunEvent(w *Run, action string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,19 +52,19 @@ func (s *Server) RunEvent(w *Run, action string) map[string]any {
 	)
 }
 
-// RepositoryEvent is repository: renamed, transferred, archived, edited, …
+// RepositoryEvent returns repository: renamed, transferred, archived, edited, …
 func (s *Server) RepositoryEvent(r *Repo, action string) map[string]any {
 	return s.event(action, r, r.Owner, nil)
 }
 
-// ReleaseEvent is release: published, edited, created, deleted, …
+// ReleaseEvent returns release: published, edited, created, deleted, …
 func (s *Server) ReleaseEvent(r *Repo, l *Release, action string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.base(action, r, r.Owner, object{"release": s.releaseJSON(r, l)})
 }
 
-// CommentEvent is issue_comment: created, edited or deleted. The issue of a pull request carries
+// CommentEvent returns issue_comment: created, edited or deleted. The issue of a pull request has
 // pull_request.
 func (s *Server) CommentEvent(r *Repo, number int, c *Comment, action string) map[string]any {
 	s.mu.Lock()
@@ -91,7 +91,7 @@ func (s *Server) CommentEvent(r *Repo, number int, c *Comment, action string) ma
 	)
 }
 
-// ReviewCommentEvent is pull_request_review_comment: created, edited or deleted.
+// ReviewCommentEvent returns pull_request_review_comment: created, edited or deleted.
 func (s *Server) ReviewCommentEvent(p *Pull, t *Thread, c *Comment, action string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Server) ReviewCommentEvent(p *Pull, t *Thread, c *Comment, action strin
 	)
 }
 
-// PushEvent is push: a branch has moved to its newest commit, which changed these files.
+// PushEvent returns push for the newest commit of a branch, which changed these files.
 func (s *Server) PushEvent(r *Repo, branch string, changed ...string) map[string]any {
 	return s.event(
 		"",
@@ -125,8 +125,8 @@ func (s *Server) PushEvent(r *Repo, branch string, changed ...string) map[string
 	)
 }
 
-// CheckEvent is check_run: created, completed, rerequested, or requested_action with the identifier
-// of the button.
+// CheckEvent returns check_run: created, completed, rerequested, or requested_action with the
+// identifier of the button.
 func (s *Server) CheckEvent(
 	r *Repo,
 	id int64,
@@ -149,7 +149,7 @@ func (s *Server) CheckEvent(
 	return s.base(action, r, sender, more)
 }
 
-// SuiteEvent is check_suite: requested or rerequested for a commit.
+// SuiteEvent returns check_suite: requested or rerequested for a commit.
 func (s *Server) SuiteEvent(r *Repo, sha, action string, sender *User) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +159,8 @@ func (s *Server) SuiteEvent(r *Repo, sha, action string, sender *User) map[strin
 	return s.base(action, r, sender, object{"check_suite": s.suiteJSON(r, sha)})
 }
 
-// MergeGroupEvent is merge_group: checks_requested or destroyed for a head that the queue made of a
-// pull request.
+// MergeGroupEvent returns merge_group: checks_requested or destroyed for the head of a pull
+// request's merge group.
 func (s *Server) MergeGroupEvent(p *Pull, headSHA, action string) map[string]any {
 	return s.event(
 		action,
@@ -178,7 +178,7 @@ func (s *Server) MergeGroupEvent(p *Pull, headSHA, action string) map[string]any
 	)
 }
 
-// GateEvent is deployment_protection_rule.requested. callback "" is GitHub's own address.
+// GateEvent returns deployment_protection_rule.requested. callback "" is GitHub's own address.
 func (s *Server) GateEvent(g *Gate, callback string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,8 +211,8 @@ func (s *Server) GateEvent(g *Gate, callback string) map[string]any {
 	)
 }
 
-// InstallationEvent is installation: created, suspend, unsuspend or deleted; it changes the
-// installation so.
+// InstallationEvent returns installation: created, suspend, unsuspend or deleted, and changes the
+// installation accordingly.
 func (s *Server) InstallationEvent(i *Installation, action string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +241,7 @@ func (s *Server) InstallationEvent(i *Installation, action string) map[string]an
 	}
 }
 
-// PingEvent is what GitHub sends when a webhook is set up.
+// PingEvent returns ping, which GitHub sends for a new webhook.
 func (s *Server) PingEvent() map[string]any {
 	return object{
 		"zen":     "Keep it logically awesome.",
@@ -256,7 +256,7 @@ func (s *Server) PingEvent() map[string]any {
 	}
 }
 
-// GroupBranch is the branch of a pull request's merge group.
+// GroupBranch returns the branch of a pull request's merge group.
 func GroupBranch(p *Pull) string {
 	return "gh-readonly-queue/" + p.BaseRef + "/pr-" + strconv.Itoa(p.Number) + "-" + p.BaseSHA
 }

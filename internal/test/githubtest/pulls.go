@@ -38,8 +38,8 @@ func (s *Server) listPulls(r *request) (any, error) {
 	return s.page(r, "", out)
 }
 
-// commitPulls knows the pull requests of the repository's own branches; GitHub finds none from a
-// fork until it is merged.
+// commitPulls lists the pull requests of the repository's own branches. GitHub lists none from
+// forks until they are merged.
 func (s *Server) commitPulls(r *request) (any, error) {
 	var out []any
 	for _, p := range r.repo.Pulls {
@@ -144,7 +144,7 @@ func (s *Server) listReviewComments(r *request) (any, error) {
 	return s.page(r, "", out)
 }
 
-// createReply answers in a thread; GitHub takes only its first comment for it.
+// createReply replies in a thread. GitHub accepts only its first comment.
 func (s *Server) createReply(r *request) (any, error) {
 	p, t, c := s.reviewComment(r.repo, r.number("comment_id"))
 	if c == nil || int64(p.Number) != r.number("pull_number") {
@@ -170,7 +170,7 @@ func (s *Server) createReviewReaction(r *request) (any, error) {
 	return s.react(c, str(r.body, "content")), nil
 }
 
-// createReviewComment starts a thread, or answers in one with in_reply_to.
+// createReviewComment starts a thread, or replies in one with in_reply_to.
 func (s *Server) createReviewComment(r *request) (any, error) {
 	p, err := r.pull()
 	if err != nil {

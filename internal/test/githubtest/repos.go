@@ -9,7 +9,7 @@ import (
 
 func (s *Server) getRepo(r *request) (any, error) { return s.repoJSON(r.repo), nil }
 
-// at finds a commit by the ref query parameter or a path parameter.
+// at finds a commit by the ref in a query or path parameter.
 func (r *request) at(ref string) (*Commit, error) {
 	if c := r.repo.resolve(ref); c != nil {
 		return c, nil
@@ -17,7 +17,7 @@ func (r *request) at(ref string) (*Commit, error) {
 	return nil, fail(http.StatusNotFound, "No commit found for the ref %s", ref)
 }
 
-// accepts tells whether the App asked for one of GitHub's own media types, such as ".raw".
+// accepts reports whether the App accepts one of GitHub's media types, such as ".raw".
 func (r *request) accepts(kind string) bool {
 	return strings.Contains(r.Header.Get("Accept"), "application/vnd.github") &&
 		strings.Contains(r.Header.Get("Accept"), kind)
@@ -156,8 +156,7 @@ func (s *Server) getRef(r *request) (any, error) {
 	}, nil
 }
 
-// getTag has no annotated tags to show: every tag here is a light one, whose ref is the commit
-// itself.
+// getTag finds no annotated tags: all tags are lightweight, so their ref is the commit.
 func (s *Server) getTag(r *request) (any, error) { return nil, notFound() }
 
 func (s *Server) getBranch(r *request) (any, error) {
@@ -308,7 +307,8 @@ func (s *Server) getRelease(r *request) (any, error) {
 	return s.releaseJSON(r.repo, l), nil
 }
 
-// listReleases is newest first, drafts too: the App's token may write.
+// listReleases lists newest first, including drafts, because the App's token has write
+// permission.
 func (s *Server) listReleases(r *request) (any, error) {
 	var out []any
 	for _, l := range slices.Backward(r.repo.Releases) {
@@ -326,7 +326,7 @@ func (r *request) release() (*Release, error) {
 	return nil, notFound()
 }
 
-// getReleaseByTag leaves out drafts, as GitHub does.
+// getReleaseByTag ignores drafts, like GitHub.
 func (s *Server) getReleaseByTag(r *request) (any, error) {
 	for _, l := range r.repo.Releases {
 		if l.Tag == r.PathValue("tag") && !l.Draft {
@@ -348,7 +348,7 @@ func (s *Server) listAssets(r *request) (any, error) {
 	return s.page(r, "", out)
 }
 
-// getAsset gives the bytes to who accepts application/octet-stream, by a redirect.
+// getAsset redirects to the content if the request accepts application/octet-stream.
 func (s *Server) getAsset(r *request) (any, error) {
 	for _, l := range r.repo.Releases {
 		for _, a := range l.Assets {

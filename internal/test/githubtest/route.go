@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// operation is one entry of GitHub's API: the path template and id of GitHub's description, the
-// permission an installation token needs for it, and what it does here.
+// operation is an operation of GitHub's API: path template and ID of GitHub's description, the
+// permission that it needs, and its implementation.
 type operation struct {
 	method, path, id string
 	// "checks:write"; "a|b": one of them; "token": any installation token; "jwt": the App itself;
-	// "any": either; "nothing": anybody
+	// "any": either; "nothing": no authentication
 	needs string
 	do    func(*Server, *request) (any, error)
 }
 
-// operations is everything compat may ask; the first that matches is taken. A parameter takes one
-// segment of the path, digits where it is called …_id or …_number, and as many as there are with
-// "...": GitHub takes a ref's slashes as they are.
+// operations are the supported operations; the first match is used. A parameter matches one
+// segment of the path, only digits if its name ends in _id or _number, and several segments with
+// "...", because GitHub accepts slashes in refs.
 var operations = []*operation{
 	{"GET", "/app", "apps/get-authenticated", "jwt", (*Server).getApp},
 	{"GET", "/app/installations", "apps/list-installations", "jwt", (*Server).listInstallations},
@@ -442,12 +442,12 @@ var operations = []*operation{
 	},
 }
 
-// Operation is an entry of GitHub's API that this server has.
+// Operation is an operation that the server supports.
 type Operation struct {
 	Method, Path, ID string // Path is GitHub's template: /repos/{owner}/{repo}
 }
 
-// Operations lists what the server has, GraphQL aside, in the order of its table.
+// Operations returns the supported operations, without GraphQL, in the order of the table.
 func Operations() []Operation {
 	var out []Operation
 	for _, op := range operations {
@@ -460,7 +460,7 @@ func Operations() []Operation {
 
 func (op *operation) template() string { return strings.Replace(op.path, "...}", "}", 1) }
 
-// match finds the operation of an escaped path and puts its template and parameters into r; nil for
+// match finds the operation of an escaped path, and sets its template and parameters in r; nil =
 // none.
 func match(r *http.Request, escaped string) *operation {
 	segments := strings.Split(escaped, "/")
@@ -489,7 +489,7 @@ func (op *operation) values(segments []string) (map[string]string, bool) {
 		name, isParam := strings.CutPrefix(strings.TrimSuffix(w, "}"), "{")
 		name, isLong := strings.CutSuffix(name, "...")
 		take := 1
-		if isLong { // all but what the rest of the template needs
+		if isLong { // all but the segments for the rest of the template
 			take = len(segments) - (len(want) - i - 1)
 		}
 		got, err := url.PathUnescape(strings.Join(segments[:take], "/"))
@@ -507,7 +507,7 @@ func (op *operation) values(segments []string) (map[string]string, bool) {
 	return values, len(segments) == 0
 }
 
-// allowed tells whether permissions cover what an operation needs.
+// allowed reports whether permissions include what an operation needs.
 func allowed(needs string, have map[string]string) bool {
 	return slices.ContainsFunc(strings.Split(needs, "|"), func(need string) bool {
 		name, level, _ := strings.Cut(need, ":")

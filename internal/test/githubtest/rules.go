@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// GitHub's limits, from the text of its description of "create a check run" and of comments; its
+// GitHub's limits, from the text of its descriptions of "create a check run" and of comments; the
 // schema has only some of them.
 const (
 	maxAnnotations = 50    // per request
@@ -23,10 +23,10 @@ const (
 	maxGateReports = 10
 )
 
-// checkName is the one name of compat's check runs: branch protection is set up with it.
+// checkName is the name of compat's check runs, which branch protection requires.
 const checkName = "compat"
 
-// checkRun says why a write of a check run is refused; "" where it is fine.
+// checkRun returns the reason why a write of a check run is rejected; "" = accepted.
 func (s *Server) checkRun(r *request, k *Check) string {
 	b := r.body
 	status, conclusion := str(b, "status"), str(b, "conclusion")
@@ -94,8 +94,8 @@ func (s *Server) checkRun(r *request, k *Check) string {
 	return ""
 }
 
-// checkAnnotation also wants the line to exist at the head: GitHub takes any, and shows nothing
-// where there is none.
+// checkAnnotation also requires that the line exists at the head: GitHub accepts any line, but
+// does not show the annotation.
 func checkAnnotation(c *Commit, a object) string {
 	start, end := num(a, "start_line"), num(a, "end_line")
 	text, exists := c.Files[str(a, "path")]
@@ -131,7 +131,7 @@ func checkAnnotation(c *Commit, a object) string {
 	return ""
 }
 
-// checkComment says why a comment's body is refused.
+// checkComment returns the reason why the body of a comment is rejected.
 func checkComment(body string) string {
 	switch n := utf8.RuneCountInString(body); {
 	case strings.TrimSpace(body) == "":
@@ -142,8 +142,8 @@ func checkComment(body string) string {
 	return ""
 }
 
-// checkAnchor says why a review comment is refused: it must hang on lines in one hunk of the pull
-// request's diff.
+// checkAnchor returns the reason why a review comment is rejected: it must be on lines in one
+// hunk of the pull request's diff.
 func (s *Server) checkAnchor(p *Pull, sha string, c object) string {
 	path, side, start := str(c, "path"), str(c, "side"), int(num(c, "start_line"))
 	line := int(num(c, "line"))
@@ -179,8 +179,8 @@ func (s *Server) checkAnchor(p *Pull, sha string, c object) string {
 
 var fence = lazyregexp.New("^ {0,3}(`{3,})([^`]*)$")
 
-// checkSuggestions wants every suggestion to be a fence of its own that is closed; another one
-// would show as text, or swallow what follows.
+// checkSuggestions requires that every suggestion is a closed fenced block; otherwise it would
+// show as text, or include the following text.
 func checkSuggestions(body string) string {
 	open := ""
 	for i, l := range strings.Split(strings.ReplaceAll(body, "\r\n", "\n"), "\n") {

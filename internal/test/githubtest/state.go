@@ -2,15 +2,15 @@ package githubtest
 
 import "time"
 
-// User is an account: a person, an organisation or the App's bot.
+// User is an account: a person, an organization or the App's bot.
 type User struct {
 	ID    int64
 	Login string
 	Kind  string // "User", "Bot" or "Organization"
 }
 
-// Installation is the App on one account. It has the permissions that the App asks for (permissions
-// in auth.go).
+// Installation is the App on one account. It has the permissions that the App requests
+// (permissions in auth.go).
 type Installation struct {
 	ID        int64
 	Account   *User
@@ -21,31 +21,31 @@ type Installation struct {
 	written []time.Time // comments and reviews of the last minute
 }
 
-// Repo is a repository. Installation is nil where the App is not installed, as on a contributor's
+// Repo is a repository. Installation is nil if the App is not installed, as on a contributor's
 // fork.
 type Repo struct {
 	ID           int64
 	Owner        *User
 	Name         string
 	Private      bool
-	Archived     bool   // nobody writes to it
+	Archived     bool   // read-only
 	Default      string // branch
 	Installation *Installation
-	Parent       *Repo // nil: no fork
+	Parent       *Repo // nil = not a fork
 
-	Branches map[string]string // name -> sha
+	Branches map[string]string // name -> SHA
 	Tags     map[string]string
-	// login -> admin, maintain, write, triage or read; others read what is public
+	// login -> admin, maintain, write, triage or read; others can read public repositories
 	Roles map[string]string
 
 	Pulls    []*Pull
-	Issues   []*Issue // one per pull request too, with the same number
+	Issues   []*Issue // also one for each pull request, with the same number
 	Checks   []*Check
 	Runs     []*Run
 	Releases []*Release
 	Gates    []*Gate
 
-	suites map[string]int64   // sha -> check suite
+	suites map[string]int64   // SHA -> check suite
 	git    map[string]*Commit // shared by a repository and its forks
 	number int
 }
@@ -62,14 +62,14 @@ type Commit struct {
 	At      time.Time
 }
 
-// Issue holds the conversation of an issue or, with Pull, of a pull request.
+// Issue is an issue, or the conversation of a pull request if Pull is set.
 type Issue struct {
 	ID       int64
 	Number   int
 	Title    string
 	Author   *User
 	Pull     bool
-	Locked   bool // only people who may write are heard
+	Locked   bool // only people with write permission can comment
 	Comments []*Comment
 }
 
@@ -78,13 +78,13 @@ type Comment struct {
 	ID        int64
 	Author    *User
 	Body      string
-	Minimized string // classifier, "" for shown
+	Minimized string // classifier; "" = visible
 	Edits     int
 	Reactions []Reaction
 	At        time.Time
 }
 
-// Reaction is one emoji under a comment.
+// Reaction is a reaction to a comment.
 type Reaction struct {
 	ID      int64
 	User    *User
@@ -108,9 +108,9 @@ type Pull struct {
 	Draft   bool
 	Reviews []*Review
 	Threads []*Thread
-	Heads   []string // every head so far, the newest last
+	Heads   []string // all heads, newest last
 	At      time.Time
-	Updated time.Time // of the last push; zero: none
+	Updated time.Time // time of the last push; zero = none
 }
 
 // Review is a submitted review; its comments are in the pull request's threads.
@@ -123,12 +123,12 @@ type Review struct {
 	At     time.Time
 }
 
-// Thread is a conversation on a line of the diff, the first comment first.
+// Thread is a review conversation, with the first comment first.
 type Thread struct {
 	ID       int64
 	Path     string
-	Line     int // last line; at the side's file
-	Start    int // first line, 0 for one line
+	Line     int // last line, in the file of the side
+	Start    int // first line; 0 = a single line
 	Side     string
 	SHA      string
 	Review   int64
@@ -150,11 +150,11 @@ type Check struct {
 	Text        string
 	Annotations []Annotation
 	Actions     []Action
-	Verdicts    int   // how many writes gave it a conclusion
+	Verdicts    int   // number of writes with a conclusion
 	Batches     []int // annotations of each write that had any
 	Created     time.Time
 	Completed   time.Time
-	App         string // slug of another App that made it; "" for ours
+	App         string // slug of another App that created it; "" = this App
 }
 
 // Annotation is one line of a check's report.
@@ -184,49 +184,48 @@ type Run struct {
 	Event      string
 	Status     string
 	Conclusion string
-	Pull       *Pull // nil for a push; pull_requests leaves it out when it comes from a fork
+	Pull       *Pull // nil for a push; pull_requests does not list it if it is from a fork
 	Artifacts  []*Artifact
 	Jobs       []*Job
-	HideLists  int // the artifact list is empty for that many more requests
-	Lists      int // how often the list was asked for
+	HideLists  int // the artifact list is empty for this many more requests
+	Lists      int // number of requests for the list
 	At         time.Time
 }
 
-// Job is one job of a workflow run, with its log.
+// Job is a job of a workflow run, with its log.
 type Job struct {
 	ID         int64
 	Name       string
 	Conclusion string
 	Steps      []*Step
-	Expired    bool // the log is no longer kept
+	Expired    bool // the log has expired
 	Blob
 }
 
-// Step is one step of a job, in the order of its run.
+// Step is a step of a job.
 type Step struct {
 	Name               string
 	Conclusion         string
 	Started, Completed time.Time
 }
 
-// Blob is bytes that are handed out by the storage host, and the ways in which they can arrive
-// badly.
+// Blob is content on the storage host, with the failures of its downloads.
 type Blob struct {
 	Data      []byte
-	Slow      time.Duration // the answer takes that long, in steps
-	Cuts      int           // that many more downloads break half way
-	Half      bool          // half of the bytes arrive, with a matching Content-Length
-	Stale     int           // that many more links are too old when they are followed
-	Downloads int           // how often the bytes were asked for
+	Slow      time.Duration // duration of the response
+	Cuts      int           // this many more downloads are cut off in the middle
+	Half      bool          // half of the content is sent, with a matching Content-Length
+	Stale     int           // this many more links have expired when they are followed
+	Downloads int           // number of requests for the content
 }
 
-// Artifact is one upload of a workflow run.
+// Artifact is an artifact of a workflow run.
 type Artifact struct {
 	Blob
 	ID      int64
 	Name    string
 	Expired bool
-	Digest  string // "": of Data; "-": none, as of old uploads
+	Digest  string // "" = that of Data; "-" = none, as for old uploads
 	At      time.Time
 }
 
@@ -235,7 +234,7 @@ type Release struct {
 	ID        int64
 	Tag       string
 	Draft     bool
-	Target    string // branch or commit of a draft's tag; "": the default branch
+	Target    string // branch or commit of a draft's tag; "" = the default branch
 	Immutable bool
 	Assets    []*Asset
 	At        time.Time
@@ -250,13 +249,13 @@ type Asset struct {
 	At    time.Time
 }
 
-// Gate is a deployment that waits for the App's word, with the App's answers.
+// Gate is a deployment that waits for the App, with the App's responses.
 type Gate struct {
 	Run         *Run
 	Environment string
 	Deployment  int64
-	State       string   // "" waits, "approved" or "rejected"
-	Comments    []string // of the answers
+	State       string   // "" = waiting, "approved" or "rejected"
+	Comments    []string // of the responses
 	Answers     int
-	Reports     []string // how it stands, before the answer
+	Reports     []string // status comments before the response
 }

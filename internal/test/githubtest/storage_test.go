@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// Bytes arrive badly in the ways that stories ask for.
+// Downloads fail as configured.
 func TestBadDownloads(t *testing.T) {
 	w := start(t, "")
 	a := githubtest.NewArtifact("wheels", make([]byte, 1000))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Story tells in plain text what the author of a pull request sees: the check on the head with its
-// annotations, the review threads, and the conversation. Times and ids are left out, so that the
+// Story returns as plain text what the author of a pull request sees: the check on the head with
+// its annotations, the review threads, and the conversation. It contains no times and IDs, so the
 // same events give the same text.
 func (s *Server) Story(p *Pull) string {
 	s.mu.Lock()
@@ -75,17 +75,17 @@ func indent(s string) string {
 	return b.String()
 }
 
-// Load is the most that an installation asked of GitHub in any minute, in the units of GitHub's
-// secondary limits (docs: rate limits for the REST API): 80 comments and reviews a minute, 500 an
-// hour; 900 points a minute; 100 requests at once.
+// Load is the maximum load by an installation in any minute, in the units of GitHub's secondary
+// limits (docs: rate limits for the REST API): 80 comments and reviews a minute, 500 an hour; 900
+// points a minute; 100 concurrent requests.
 type Load struct {
 	Content int // comments and reviews in a minute
 	Hourly  int // the same in an hour
-	Points  int // a minute: one for what reads, five for what writes
+	Points  int // per minute: one for a read, five for a write
 	AtOnce  int
 }
 
-// Heaviest measures the calls of an installation.
+// Heaviest measures the requests of an installation.
 func (s *Server) Heaviest(i *Installation) Load {
 	var l Load
 	var at, content []time.Time
@@ -120,8 +120,7 @@ func (s *Server) Heaviest(i *Installation) Load {
 	return l
 }
 
-// most is the largest sum of what falls into one window; worth nil counts each as one. at is in
-// order.
+// most returns the maximum sum in any window; worth nil counts each as one. at must be sorted.
 func most(at []time.Time, worth []int, window time.Duration) (best int) {
 	sum, from := 0, 0
 	value := func(i int) int {

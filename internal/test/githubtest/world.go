@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// What happens on a GitHub without the App: accounts, pushes, pull requests, workflow runs. Nothing
-// here sends a webhook.
+// Events on GitHub without the App: accounts, pushes, pull requests, workflow runs. They send no
+// webhooks.
 
-// User returns the account of that login, a person's where it is new.
+// User returns the account with a login, which is created as a person if needed.
 func (s *Server) User(login string) *User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,10 +27,10 @@ func (s *Server) user(login string) *User {
 	return u
 }
 
-// Bot is the App's own account.
+// Bot returns the App's own account.
 func (s *Server) Bot() *User { return s.bot }
 
-// Install puts the App on an organisation.
+// Install installs the App on an organization.
 func (s *Server) Install(organisation string) *Installation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,8 @@ func (s *Server) Install(organisation string) *Installation {
 	return i
 }
 
-// NewRepo makes a public repository with one commit on main. The user "maintainer" may write to it.
+// NewRepo creates a public repository with one commit on main. The user "maintainer" has write
+// permission.
 func (s *Server) NewRepo(i *Installation, name string, files map[string]string) *Repo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +55,7 @@ func (s *Server) NewRepo(i *Installation, name string, files map[string]string) 
 	return r
 }
 
-// Fork makes a contributor's fork; the App is not installed there.
+// Fork creates a contributor's fork, without the App.
 func (s *Server) Fork(parent *Repo, owner string) *Repo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +77,8 @@ func (s *Server) Fork(parent *Repo, owner string) *Repo {
 	return r
 }
 
-// Commit puts a commit on a branch, made from the default branch where it is new; content ""
-// removes a file. It returns the commit's sha.
+// Commit adds a commit to a branch, which is created from the default branch if needed; content
+// "" removes a file. It returns the SHA.
 func (s *Server) Commit(r *Repo, branch string, files map[string]string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,15 +102,15 @@ func (s *Server) push(r *Repo, branch string, files map[string]string) string {
 	return r.Branches[branch]
 }
 
-// Tag names a commit.
+// Tag tags a commit.
 func (s *Server) Tag(r *Repo, name, sha string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Tags[name] = sha
 }
 
-// OpenPull pushes the files to a branch of head (the repository itself or a fork) and opens a pull
-// request to r's default branch.
+// OpenPull pushes files to a branch of head (the repository or a fork) and opens a pull request
+// to r's default branch.
 func (s *Server) OpenPull(
 	r, head *Repo,
 	branch string,
@@ -143,7 +144,7 @@ func (s *Server) OpenPull(
 	return p
 }
 
-// OpenSame opens one more pull request of the same head, to another branch of the repository.
+// OpenSame opens another pull request with the same head, to another branch of the repository.
 func (s *Server) OpenSame(p *Pull, base string) *Pull {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +173,7 @@ func (s *Server) OpenSame(p *Pull, base string) *Pull {
 	return q
 }
 
-// OpenIssue opens a plain issue.
+// OpenIssue opens an issue.
 func (s *Server) OpenIssue(r *Repo, title string, author *User) *Issue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +183,7 @@ func (s *Server) OpenIssue(r *Repo, title string, author *User) *Issue {
 	return i
 }
 
-// Push moves a pull request's head by one commit and returns its sha.
+// Push adds a commit to a pull request's head and returns its SHA.
 func (s *Server) Push(p *Pull, files map[string]string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +191,7 @@ func (s *Server) Push(p *Pull, files map[string]string) string {
 	p.Heads = append(p.Heads, p.HeadSHA)
 	p.Updated = p.updated().
 		Add(time.Second)
-		// GitHub's stamps have seconds, and pushes here may be closer than those
+		// GitHub's timestamps have seconds, and pushes in tests may be closer
 	if now := time.Now(); now.After(p.Updated) {
 		p.Updated = now
 	}
@@ -204,7 +205,7 @@ func (p *Pull) updated() time.Time {
 	return p.Updated
 }
 
-// PullRun is a finished, successful workflow run on a pull request's head, with these artifacts.
+// PullRun adds a successful workflow run on a pull request's head, with these artifacts.
 func (s *Server) PullRun(p *Pull, artifacts ...*Artifact) *Run {
 	return s.AddRun(
 		&Run{
@@ -219,8 +220,7 @@ func (s *Server) PullRun(p *Pull, artifacts ...*Artifact) *Run {
 	)
 }
 
-// BranchRun is a finished, successful workflow run on a branch's newest commit, with these
-// artifacts.
+// BranchRun adds a successful workflow run on a branch's newest commit, with these artifacts.
 func (s *Server) BranchRun(r *Repo, branch string, artifacts ...*Artifact) *Run {
 	var sha string
 	s.Do(func() { sha = r.Branches[branch] })
@@ -229,8 +229,8 @@ func (s *Server) BranchRun(r *Repo, branch string, artifacts ...*Artifact) *Run 
 	)
 }
 
-// AddRun keeps a workflow run, filling in what is left empty: ids, the workflow's name, completed
-// and success.
+// AddRun adds a workflow run. Empty fields get defaults: IDs, the workflow's name, completed and
+// success.
 func (s *Server) AddRun(w *Run) *Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,12 +255,12 @@ func (s *Server) AddRun(w *Run) *Run {
 	return w
 }
 
-// NewArtifact is an artifact of these bytes, to be given to a run.
+// NewArtifact returns an artifact for a run.
 func NewArtifact(name string, data []byte) *Artifact {
 	return &Artifact{Name: name, Blob: Blob{Data: data}}
 }
 
-// AddRelease publishes a release of a tag that is there, with assets given as name and bytes.
+// AddRelease publishes a release of an existing tag with assets.
 func (s *Server) AddRelease(r *Repo, tag string, assets ...*Asset) *Release {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +272,7 @@ func (s *Server) AddRelease(r *Repo, tag string, assets ...*Asset) *Release {
 	return l
 }
 
-// AddAsset uploads one more asset to a release.
+// AddAsset uploads another asset to a release.
 func (s *Server) AddAsset(l *Release, a *Asset) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,7 +287,7 @@ func (s *Server) asset(a *Asset) *Asset {
 	return a
 }
 
-// NewAsset is an uploaded asset of these bytes, to be given to a release.
+// NewAsset returns an uploaded asset for a release.
 func NewAsset(name string, data []byte) *Asset { return &Asset{Name: name, Blob: Blob{Data: data}} }
 
 // AddGate makes a workflow run wait for the App before it deploys to an environment.
@@ -299,7 +299,7 @@ func (s *Server) AddGate(w *Run, environment string) *Gate {
 	return g
 }
 
-// AddComment writes a comment under an issue or pull request.
+// AddComment adds a comment to an issue or pull request.
 func (s *Server) AddComment(r *Repo, number int, author *User, body string) *Comment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,7 +309,7 @@ func (s *Server) AddComment(r *Repo, number int, author *User, body string) *Com
 	return c
 }
 
-// Discuss begins a conversation on a line of the diff.
+// Discuss starts a conversation on a line of the diff.
 func (s *Server) Discuss(
 	p *Pull,
 	path string,
@@ -332,7 +332,7 @@ func (s *Server) Discuss(
 	return t, c
 }
 
-// Reply answers in a review thread.
+// Reply replies in a review thread.
 func (s *Server) Reply(t *Thread, author *User, body string) *Comment {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -104,8 +104,8 @@ func TestRefusedCheckRuns(t *testing.T) {
 	long.Summary = gh.String(strings.Repeat("x", 65536))
 	for _, c := range []struct {
 		o      gh.UpdateCheckRunOptions
-		words  string // of our own rule
-		schema bool   // only GitHub's description has it
+		words  string // of a rule in rules.go
+		schema bool   // only GitHub's description has the rule
 	}{
 		{gh.UpdateCheckRunOptions{Name: "compat", Status: gh.String("completed")},
 			"without a conclusion", false},
@@ -154,7 +154,7 @@ func TestReviewCommentsHitTheDiff(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		comment gh.DraftReviewComment
-		words   string // "": taken
+		words   string // "" = accepted
 	}{
 		{"changed line", gh.DraftReviewComment{Line: gh.Int(9), Side: gh.String("RIGHT"),
 			Body: &suggestion}, ""},
@@ -362,7 +362,7 @@ func TestFaults(t *testing.T) {
 		"pulls/*",
 		2,
 		githubtest.Fault{Cut: true},
-	) // net/http itself asks once more on a connection that it had before
+	) // net/http retries once on a reused connection
 	if err := get(); err == nil || status(err) != 0 {
 		t.Errorf("a cut connection: %v", err)
 	}
@@ -446,8 +446,7 @@ comment by compat-test[bot]
 	}
 }
 
-// Connections that are open are cut, and no new one reaches it: whoever is given its port next does
-// not know its App.
+// Open connections are closed and new ones refused, because another test may get the port.
 func TestClosePutsAnEnd(t *testing.T) {
 	w := start(t, "")
 	open, err := net.Dial("tcp", strings.TrimPrefix(w.URL(), "http://"))

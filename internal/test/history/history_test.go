@@ -1,11 +1,11 @@
 // Package history checks the commits of this repository for lost work.
 //
-// A commit that was made on an old copy of the tree silently undoes what others committed
-// meanwhile: some of its files return to bytes that they had before. TestLostWork reports each such
-// commit, unless its subject says that it is a revert or goes back to an earlier state.
+// A commit made on an outdated copy of the tree silently undoes what others have committed: some
+// of its files return to earlier content. TestLostWork reports such commits, unless the subject
+// says that it is a revert or goes back to an earlier state.
 //
-// In a full clone every commit is looked at, in a shallow one those that the clone has; the test's
-// log names which of them it was. A merge is compared with its first parent.
+// A full clone is checked completely, a shallow one as far as it goes; the log of the test says
+// which. A merge is compared with its first parent.
 package history
 
 import (
@@ -20,7 +20,7 @@ import (
 	"testing"
 )
 
-// repaired are commits in which files returned to earlier bytes, and what became of that.
+// repaired are commits in which files returned to earlier content, with an explanation.
 var repaired = map[string]string{
 	"31d05ea": "undid relocations and notes of elfobj; repaired by 69172f6",
 	"69172f6": "is itself that repair",
@@ -28,7 +28,7 @@ var repaired = map[string]string{
 	"84ebd43": "undid three optimisations; repaired by 6defe8f",
 }
 
-// A loss is a commit in which files returned to earlier bytes.
+// loss is a commit in which files returned to earlier content.
 type loss struct {
 	commit  string // abbreviated to seven digits
 	subject string
@@ -88,7 +88,7 @@ func TestLostWorkIsFound(t *testing.T) {
 	}
 }
 
-// meant reports whether a commit says that its files return to earlier bytes.
+// meant reports whether the subject of a commit says that files return to earlier content.
 func meant(subject string) bool {
 	subject = strings.ToLower(subject)
 	return strings.Contains(subject, "revert") || strings.Contains(subject, "back to")
@@ -101,7 +101,7 @@ func losses(t *testing.T, dir string) []loss {
 		"--raw", "--no-abbrev", "--no-renames", "--format=commit %H %s")
 	var found []loss
 	var current loss
-	earlier := map[string]bool{} // "path\x00blob" of every version so far
+	earlier := map[string]bool{} // "path\x00blob" of each version so far
 	flush := func() {
 		if len(current.files) > 0 && !meant(current.subject) {
 			found = append(found, current)
@@ -125,7 +125,7 @@ func losses(t *testing.T, dir string) []loss {
 		}
 		before, after, status := fields[2], fields[3], fields[4]
 		version := path + "\x00" + after
-		// A change of mode alone has the same bytes before and after.
+		// A change of the mode alone has the same content before and after.
 		if status != "D" && before != after && earlier[version] {
 			current.files = append(current.files, path)
 		}
@@ -138,7 +138,7 @@ func losses(t *testing.T, dir string) []loss {
 	return found
 }
 
-// git runs git in dir without the settings of this machine and returns what it prints.
+// git runs git in dir, without the settings of this machine, and returns its output.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{

@@ -1,10 +1,11 @@
-// Package hostilefiles makes damaged and malicious Mach-O and PE files: sound ones of the readers'
-// writers with one field, table or length changed. Only tests import it.
+// Package hostilefiles generates damaged and malicious Mach-O and PE files: valid ones from the
+// readers' writers with one field, table or length changed. Only tests import it.
 //
 //	for _, f := range hostilefiles.All() {
-//		b := f.Bytes() // what f.Expect says has to become of it
+//		b := f.Bytes() // compare the result with f.Expect
+//	}
 //
-// A file is made when it is asked for: some have 20 MB.
+// Files are generated when Bytes is called, because some have 20 MB.
 package hostilefiles
 
 import (
@@ -17,17 +18,17 @@ import (
 	"github.com/compat-app/compat/analyzer/peobj"
 )
 
-// Expect is what has to become of a file.
+// Expect is the expected result for a file.
 type Expect string
 
-// Values of Expect. Every file has to keep the bounds of time and memory.
+// Values of Expect. All files must be handled within the limits of time and memory.
 const (
-	Unread   Expect = "unread"   // it is named as unread, and the artifact is not compatible
-	Reported Expect = "reported" // it is named as unread, skipped or in a finding
-	Any      Expect = "any"      // a loader may accept it, so every answer is right
+	Unread   Expect = "unread"   // reported as unread, and the artifact is not compatible
+	Reported Expect = "reported" // reported as unread, skipped or in a finding
+	Any      Expect = "any"      // a loader may accept it, so any result is correct
 )
 
-// File is one case.
+// File is one hostile file.
 type File struct {
 	Name   string // "macho-truncated-16"
 	Format string // "macho" or "pe"
@@ -35,17 +36,17 @@ type File struct {
 	Bytes  func() []byte
 }
 
-// All lists every file, the same ones each time.
+// All returns all files in a fixed order.
 func All() []File { return slices.Concat(machO(), pe()) }
 
-// put32 writes a number into a copy of bytes.
+// put32 returns a copy of b with a number written at an offset.
 func put32(b []byte, at int, v uint32) []byte {
 	b = bytes.Clone(b)
 	binary.LittleEndian.PutUint32(b[at:], v)
 	return b
 }
 
-// mustMachO makes a Mach-O file of texts.
+// mustMachO returns a Mach-O file from its text form.
 func mustMachO(text string) []byte {
 	objects, err := machoobj.Parse(text)
 	if err != nil {
@@ -58,7 +59,7 @@ func mustMachO(text string) []byte {
 	return b
 }
 
-// mustPE makes a PE file of a text.
+// mustPE returns a PE file from its text form.
 func mustPE(text string) []byte {
 	o, err := peobj.Parse(text)
 	if err != nil {
@@ -71,7 +72,7 @@ func mustPE(text string) []byte {
 	return b
 }
 
-// list collects cases of one format.
+// list collects the files of one format.
 type list struct {
 	format string
 	files  []File

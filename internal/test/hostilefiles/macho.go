@@ -18,7 +18,7 @@ export _PyInit_ext
 export _other = _helper @loader_path/libh.dylib
 `
 
-// Load commands (mach-o/loader.h) with the places of their offsets and sizes of tables.
+// Load commands (mach-o/loader.h).
 const (
 	cmdSymtab    = 0x2
 	cmdLoad      = 0xc
@@ -31,7 +31,7 @@ const (
 	cmdChained   = 0x80000034
 )
 
-// commands finds load commands of a thin 64-bit file by their numbers.
+// commands returns the offsets of load commands in a thin 64-bit file by their type.
 func commands(b []byte) map[uint32]int {
 	out := map[uint32]int{}
 	at := 32
@@ -66,7 +66,7 @@ func machO() []File {
 	return l.files
 }
 
-// lengths cuts a file off.
+// lengths truncates a file.
 func (l *list) lengths(b []byte) {
 	for _, n := range []int{
 		0, 1, 3, 4, 7, 8, 16, 27, 28, 31, 32, 40, 64, 100, 200, 300, 400, 500, len(b) / 2,
@@ -117,7 +117,7 @@ func (l *list) header(b []byte) {
 		}
 	}
 	l.changed(Any, b, c[cmdBuild]+20, 0xffffffff, "build-tools-max")
-	l.add(Unread, func() []byte { // a path without an end
+	l.add(Unread, func() []byte { // a path without a terminator
 		out := bytes.Clone(b)
 		for i := c[cmdLoad] + 24; i < c[cmdLoad]+int(le.Uint32(b[c[cmdLoad]+4:])); i++ {
 			out[i] = 'a'
@@ -126,14 +126,14 @@ func (l *list) header(b []byte) {
 	}, "load-text-without-end")
 }
 
-// tables moves the tables that load commands name.
+// tables moves the tables that load commands refer to.
 func (l *list) tables(kind string, b []byte) {
 	c := commands(b)
 	for _, t := range []struct {
 		name    string
 		command uint32
 		at      int
-		count   bool // the second number counts entries
+		count   bool // the second number is a count of entries
 	}{
 		{"symbols", cmdSymtab, 8, true}, {"strings", cmdSymtab, 16, false},
 		{"bind", cmdInfo, 16, false}, {"weak-bind", cmdInfo, 24, false},
@@ -147,7 +147,7 @@ func (l *list) tables(kind string, b []byte) {
 		}
 		want := Unread
 		if t.command == cmdSymtab && kind != "symtab" {
-			want = Any // dyld does not read it where there are fixups
+			want = Any // dyld does not read it if there are chained fixups
 		}
 		for _, v := range []uint32{0x7fffffff, 0xffffffff, uint32(len(b))} {
 			l.changed(want, b, at+t.at, v, "%s-%s-at-%x", kind, t.name, v)
@@ -184,7 +184,7 @@ func (l *list) chained(b []byte) {
 	l.changed(Unread, b, imports, 0x00000070, "chained-ordinal-past-end")
 }
 
-// trieFile is a file whose export trie is replaced.
+// trieFile returns a file with another export trie.
 func trieFile(b, trie []byte) []byte {
 	at := commands(b)[cmdTrie]
 	out := put32(b, at+8, uint32(len(b)))
@@ -229,7 +229,8 @@ func (l *list) tries(b []byte) {
 		}
 		return append(out, 0, 0)
 	})
-	// A chain of long edges, each with an export: the names together are far longer than the trie.
+	// A chain of long edges, each with an export: the names in total are much longer than the
+	// trie.
 	chain := func(nodes, edge int) []byte {
 		var out []byte
 		for range nodes {
@@ -251,7 +252,7 @@ func (l *list) tries(b []byte) {
 	trie(Any, "million-nodes", func() []byte { return chain(1_000_000, 1) })
 }
 
-// opcodes replaces the opcodes that bind symbols.
+// opcodes replaces the bind opcodes.
 func (l *list) opcodes(b []byte) {
 	info := commands(b)[cmdInfo]
 	stream := func(e Expect, name string, make func() []byte) {
@@ -303,7 +304,7 @@ func (l *list) opcodes(b []byte) {
 	})
 }
 
-// signatures changes the code signature, whose numbers are big endian.
+// signatures changes the code signature, whose numbers are big-endian.
 func (l *list) signatures(b []byte) {
 	at := int(binary.LittleEndian.Uint32(b[commands(b)[cmdSignature]+8:]))
 	blob := at + int(binary.BigEndian.Uint32(b[at+16:]))

@@ -19,7 +19,7 @@ export forwarded 2 libb.helper
 assembly Microsoft.VC90.CRT
 `
 
-// image knows the places of a PE file with one section.
+// image has the offsets in a PE file with one section.
 type image struct {
 	b       []byte
 	coff    int // after the signature
@@ -44,7 +44,7 @@ func newImage(b []byte) image {
 	return i
 }
 
-// at is the place in the file of what a data directory names.
+// at returns the file offset of a data directory's content.
 func (i image) at(dir int) int {
 	return int(binary.LittleEndian.Uint32(i.b[i.dirs+8*dir:]) - i.rva + i.raw)
 }
@@ -112,7 +112,7 @@ func (l *list) peHeader(i image) {
 	}
 }
 
-// directories moves the tables that data directories name.
+// directories moves the tables that data directories refer to.
 func (l *list) directories(i image) {
 	for _, d := range []struct {
 		name   string
@@ -120,13 +120,13 @@ func (l *list) directories(i image) {
 		want   Expect
 	}{
 		{"export", dirExport, Unread}, {"import", dirImport, Unread},
-		{"resource", dirResource, Any}, // damage in resources does not stop the loader
+		{"resource", dirResource, Any}, // damaged resources do not stop the loader
 		{"config", dirConfig, Unread}, {"delay", dirDelay, Unread}, {"clr", dirCLR, Unread},
 	} {
 		for _, v := range []uint32{0x7fffffff, 0xffffffff, 0x00100000, i.rva + 0x0ffe} {
 			want := d.want
 			if v == i.rva+0x0ffe && d.number != dirImport && d.number != dirDelay {
-				want = Any // zeros after the section are a table too
+				want = Any // zeros after the section are a valid table
 			}
 			if v == i.rva+0x0ffe {
 				want = Any
@@ -156,7 +156,7 @@ func (l *list) imports(i image) {
 	l.changed(Unread, i.b, thunks+4, 0x40000000, "import-symbol-beyond-32-bits")
 	l.changed(Any, i.b, at, binary.LittleEndian.Uint32(i.b[i.dirs+8:]),
 		"import-thunks-are-descriptors")
-	l.add(Unread, func() []byte { // a name that ends nowhere
+	l.add(Unread, func() []byte { // a name without a terminator
 		out := bytes.Clone(i.b)
 		name := int(binary.LittleEndian.Uint32(i.b[at+12:]) - i.rva + i.raw)
 		for n := name; n < len(out); n++ {
@@ -193,7 +193,7 @@ func (l *list) exports(i image) {
 	l.changed(Any, i.b, at+16, 0xffffffff, "export-base-max")
 	ordinals := int(binary.LittleEndian.Uint32(i.b[at+36:]) - i.rva + i.raw)
 	l.changed(Unread, i.b, ordinals, 0xffffffff, "export-ordinal-past-end")
-	l.add(Any, func() []byte { // each export forwarded to the other
+	l.add(Any, func() []byte { // exports forwarded to each other
 		return mustPE("pe amd64\nname ext.pyd\nimport ext.pyd a\nexport a 1 ext.b\nexport b 2 ext.a\n")
 	}, "export-forwarded-in-a-circle")
 	for _, to := range []string{"x", ".x", "x.", "x.#", "x.#99999999", strings.Repeat("a.", 5000)} {
@@ -203,7 +203,7 @@ func (l *list) exports(i image) {
 	}
 }
 
-// resources changes the manifest's way through the resources.
+// resources changes the path to the manifest in the resources.
 func (l *list) resources(i image) {
 	at := i.at(dirResource)
 	l.changed(Any, i.b, at+12, 0xffffffff, "resources-entries-max")
@@ -217,7 +217,7 @@ func (l *list) resources(i image) {
 	}, "manifest-with-entities")
 }
 
-// amplified are small files that spell much.
+// amplified adds small files that expand to much data.
 func (l *list) amplified() {
 	// Descriptors that share one table of thunks.
 	l.add(Unread, func() []byte {
@@ -237,7 +237,7 @@ func (l *list) amplified() {
 		}
 		return b
 	}, "thunks-shared")
-	// Names that are one long name.
+	// Names that share one long string.
 	l.add(Unread, func() []byte {
 		var text strings.Builder
 		text.WriteString("pe amd64\nimport a.dll " + strings.Repeat("n", 16_000))

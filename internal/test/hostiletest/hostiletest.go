@@ -1,12 +1,11 @@
-// Package hostiletest has names as somebody would choose them who wants more of GitHub than to be
-// read, and a judge that looks at what became of them. Only tests import it.
+// Package hostiletest provides hostile names, and checks that rendered text does not interpret
+// them. Only tests import it.
 //
-// The judge is another reader of Markdown than the one that writes it: goldmark with GitHub's
-// extensions and raw HTML let through, then a browser's parser. What it finds alive notifies
-// people, links, loads, runs, hides text, or is structure that a name brought.
+// A Judge renders Markdown with goldmark, GitHub's extensions and raw HTML enabled, and parses
+// the result like a browser. It reports everything that notifies people, links, loads, runs or
+// hides text, or is structure that comes from a name.
 //
-//	for _, name := range hostiletest.Names() {
-//		if what := (hostiletest.Judge{Tags: []string{"p"}}).Alive(render(name)); what != "" {
+//	what := hostiletest.Judge{Tags: []string{"p"}}.Alive(render(name)) // "" = text only
 package hostiletest
 
 import (
@@ -27,11 +26,11 @@ import (
 	dom "golang.org/x/net/html"
 )
 
-// Long is the length of the longest names, in bytes: what a symbol table or an archive can hold is
-// more, and no more is shown of it.
+// Long is the length of the longest names in bytes. Names in symbol tables and archives can be
+// longer, but no more is shown.
 const Long = 64 << 10
 
-// atoms are what hostile names are made of.
+// atoms are the parts of hostile names.
 var atoms = []string{
 	"`", "``", "```", "````", "~~~", "@octocat", "@octocat/team", "#1", "GH-1", "octo/repo#1",
 	"octo@deadbeefdeadbeefdeadbeefdeadbeefdeadbeef", "deadbeefdeadbeefdeadbeefdeadbeefdeadbeef",
@@ -52,7 +51,7 @@ var atoms = []string{
 	"x/y",
 }
 
-// Names are the atoms, each in the middle of a word too, and some names of Long bytes.
+// Names returns the atoms, also inside a word, and some names of Long bytes.
 func Names() []string {
 	out := slices.Clone(atoms)
 	for _, a := range atoms {
@@ -64,7 +63,7 @@ func Names() []string {
 	return out
 }
 
-// Random puts some atoms together, sometimes up to Long bytes of them.
+// Random returns a random combination of atoms, sometimes of up to Long bytes.
 func Random(r *rand.Rand) string {
 	var b strings.Builder
 	for range 1 + r.IntN(6) {
@@ -76,12 +75,12 @@ func Random(r *rand.Rand) string {
 	return b.String()
 }
 
-// Judge says what Markdown may hold beside text and code.
+// Judge lists what Markdown may contain besides text and code.
 type Judge struct {
-	Tags  []string // elements of ours
-	Links []string // beginnings of addresses that links of ours lead to
-	Marks []string // beginnings of HTML comments of ours, "compat:report"; one of each
-	Lang  []string // of fenced blocks of ours
+	Tags  []string // allowed elements
+	Links []string // prefixes of allowed link addresses
+	Marks []string // prefixes of allowed HTML comments such as "compat:report", at most one of each
+	Lang  []string // languages of allowed fenced blocks
 }
 
 var (
@@ -92,8 +91,8 @@ var (
 	lives = regexp.MustCompile(`(^|\W)@\w|#\d|\bGH-\d|://|\bwww\.|\$|:[a-z]+:|\b[0-9a-f]{40}\b`)
 )
 
-// Alive says what of the Markdown is more than text, code and what the judge allows; "" when
-// nothing is.
+// Alive returns the first part of the Markdown that is more than text, code and what the judge
+// allows; "" = nothing.
 func (j Judge) Alive(markdown string) string {
 	if what := Hidden(markdown); what != "" {
 		return what
@@ -160,8 +159,8 @@ func inside(n *dom.Node, tag string) bool {
 	return false
 }
 
-// Hidden says what of a text can't be seen or drives a terminal; "" when nothing does. Line feeds
-// and tabs are seen.
+// Hidden returns the first part of a text that is invisible or controls a terminal; "" = nothing.
+// Line feeds and tabs are allowed.
 func Hidden(s string) string {
 	if !utf8.ValidString(s) {
 		return "it is no UTF-8"
@@ -175,8 +174,8 @@ func Hidden(s string) string {
 	return ""
 }
 
-// AlivePlain is Alive for a text of one line that is no Markdown, a check's title, and that
-// somebody may render all the same.
+// AlivePlain is like Alive for one line of plain text, such as the title of a check, which may be
+// rendered as Markdown elsewhere.
 func AlivePlain(s string) string {
 	if what := Hidden(s); what != "" {
 		return what
@@ -190,8 +189,7 @@ func AlivePlain(s string) string {
 	return ""
 }
 
-// Shape is the blocks that Markdown consists of, nested as they are. A name that only stands in
-// code spans changes nothing of it.
+// Shape returns the nested blocks of Markdown. A name in code spans does not change it.
 func Shape(markdown string) string {
 	var b strings.Builder
 	source := []byte(markdown)

@@ -1,11 +1,11 @@
 // Package importtest checks which packages import which: the layers of ARCHITECTURE.md.
 //
-// It expects that
-//   - every package of the module is listed in layers, with what it may import of the module;
-//   - every entry of layers and of banned still applies to something;
-//   - no package but those in internal/test imports internal/test; files that end in _test.go may,
-//     and compat demo, which runs the App against the GitHub of the tests;
-//   - nothing below analyzer/ reaches files, the network, processes or GitHub's API.
+// It expects:
+//   - Every package of the module is listed in layers, with the packages that it may import.
+//   - Every entry of layers and of banned applies to something.
+//   - No package outside internal/test imports internal/test, except in _test.go files, and
+//     except compat demo, which runs the App with the simulated GitHub.
+//   - Nothing below analyzer/ uses files, the network, processes or GitHub's API.
 package importtest
 
 import (
@@ -26,25 +26,25 @@ const module = "github.com/compat-app/compat"
 // Groups of packages that others import together. A path that ends in /... includes the packages
 // below it.
 var (
-	// readers parse bytes from outside and import nothing of the module.
+	// readers parse untrusted bytes and import nothing of the module.
 	readers = []string{
 		"analyzer/btf", "analyzer/dwarf", "analyzer/elfobj", "analyzer/machoobj",
 		"analyzer/peobj", "analyzer/pkgmeta", "analyzer/startup", "analyzer/unpack/...",
 	}
 
-	// knowledge is what is known of platforms and packages.
+	// knowledge are the facts about platforms and packages.
 	knowledge = slices.Concat(readers, []string{
 		"analyzer/packages/...", "analyzer/platform/...", "analyzer/symindex",
 	})
 
-	// parts are what the analyzer is made of.
+	// parts are the parts of the analyzer.
 	parts = slices.Concat(knowledge, []string{
 		"analyzer/abi", "analyzer/abi3", "analyzer/buildlog", "analyzer/cpython", "analyzer/dyld",
 		"analyzer/dynlink", "analyzer/fix", "analyzer/gpu", "analyzer/staticlink",
 		"analyzer/wheelpolicy", "analyzer/winload",
 	})
 
-	// work is what turns a job into a verdict.
+	// work turns a job into a verdict.
 	work = []string{
 		"analyzer/...", "comment/...", "config", "internal/artifact", "internal/github",
 		"internal/index", "internal/job", "internal/causetext", "internal/mdsafe", "internal/options",
@@ -52,22 +52,22 @@ var (
 		"internal/report", "internal/review", "internal/sandbox", "internal/spool",
 	}
 
-	// jobs is what the handlers of jobs share.
+	// jobs is shared by the handlers of jobs.
 	jobs = []string{
 		"internal/repository", "internal/runlog", "internal/store", "internal/worker",
 	}
 
-	// anything is for the packages at the top.
+	// anything is allowed for the packages at the top.
 	anything = []string{
 		"", "analyzer/...", "comment/...", "config", "internal/...", "webhook",
 	}
 )
 
-// small may be imported by every package, like a part of the standard library.
+// small may be imported by all packages, like the standard library.
 var small = []string{"internal/lazy", "internal/lazyregexp", "internal/shellword", "internal/sleep"}
 
-// layers lists for every package what it may import of the module, besides small. A key that ends
-// in /... holds for the packages below it; the longest key counts.
+// layers lists which packages of the module a package may import, besides small. A key that ends
+// in /... applies to the packages below it; the longest key applies.
 var layers = map[string][]string{
 	"":                 {},
 	"cmd/...":          anything,
@@ -158,16 +158,16 @@ var layers = map[string][]string{
 	"internal/reportpage": {"analyzer", "internal/report", "internal/store"},
 }
 
-// planned are entries of layers whose packages are still being written.
+// planned are entries of layers whose packages do not exist yet.
 var planned = []string{
 	"analyzer/elfobj/elftest",
 }
 
-// A ban keeps packages out of a tree.
+// ban forbids imports in a tree.
 type ban struct {
-	tree    string // a path and all below it; "" is the module
+	tree    string // a path and everything below it; "" is the module
 	imports []string
-	except  []string // packages that may
+	except  []string // packages that are exempt
 	reason  string
 }
 
@@ -202,12 +202,12 @@ var banned = []ban{
 	},
 }
 
-// testImports are the product packages that import internal/test, and why.
+// testImports are the product packages that import internal/test, with the reason.
 var testImports = map[string]string{
 	"cmd/compat": "compat demo plays pull requests against the GitHub of the tests",
 }
 
-// source is the imports of one file.
+// source has the imports of one file.
 type source struct {
 	file    string
 	pkg     string // path in the module; "" is its root
@@ -291,7 +291,7 @@ func TestImportsAreRefused(t *testing.T) {
 	}
 }
 
-// sources parses the imports of every Go file of the module.
+// sources parses the imports of all Go files of the module.
 func sources(t *testing.T) []source {
 	t.Helper()
 	root := filepath.Join("..", "..", "..")
@@ -339,7 +339,7 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// entry returns the key of layers that holds for a package.
+// entry returns the key of layers that applies to a package.
 func entry(pkg string) (string, bool) {
 	if _, ok := layers[pkg]; ok {
 		return pkg, true
@@ -353,13 +353,13 @@ func entry(pkg string) (string, bool) {
 	return "", false
 }
 
-// within reports whether a package is named by a path, which may end in /... .
+// within reports whether a package matches a path, which may end in /... .
 func within(pkg, pattern string) bool {
 	tree, ok := strings.CutSuffix(pattern, "/...")
 	return pkg == tree || ok && strings.HasPrefix(pkg, tree+"/")
 }
 
-// refused returns why a package may not import another one; "" when it may.
+// refused returns the reason why a package may not import another one; "" = it may.
 func refused(pkg, name string) string {
 	for _, b := range banned {
 		inTree := b.tree == "" || within(pkg, b.tree+"/...")

@@ -39,7 +39,7 @@ func (c *comparison) machO(dir, name string) error {
 		return s.Object != nil && s.Object.Type.Loadable()
 	})
 	if !loadable {
-		return nil // an object file, which nothing loads
+		return nil // an object file, which is not loaded
 	}
 	answers, err := c.ldd(dir, name)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *comparison) machO(dir, name string) error {
 	return nil
 }
 
-// answer is what compat ldd prints about a slice or a PE file.
+// answer is the output of compat ldd for a slice or a PE file.
 type answer struct {
 	Arch    string
 	Objects []struct {
@@ -81,7 +81,7 @@ type answer struct {
 	Undefined []struct{ Symbol, Object string }
 }
 
-// ldd asks about the slices of a file.
+// ldd runs compat ldd on a file and returns the result for each slice.
 func (c *comparison) ldd(dir, name string) (map[string]answer, error) {
 	text, err := output(c.compat, "ldd", "--root", dir, "--format", "json", "/"+name)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *comparison) ldd(dir, name string) (map[string]answer, error) {
 	}
 }
 
-// direct lists the libraries that a file itself needs, and the paths of all that are loaded.
+// direct returns the direct dependencies of a file, and the paths of all loaded libraries.
 func (a answer) direct(name string) (needed, loaded []string) {
 	for _, o := range a.Objects {
 		loaded = append(loaded, o.Path)
@@ -163,7 +163,7 @@ func (c *comparison) libraryPaths(file, name string, o *machoobj.Object, a answe
 	return nil
 }
 
-// long writes a version with three numbers, as otool does.
+// long formats a version with three numbers, like otool.
 func long(v machoobj.Version) string {
 	return fmt.Sprintf("%d.%d.%d", v>>16, v>>8&0xff, v&0xff)
 }
@@ -235,7 +235,7 @@ func (c *comparison) symbols(file, name string, o *machoobj.Object, a answer) er
 			}
 		}
 	default:
-		return nil // LLVM's tools print no imports of such a file
+		return nil // LLVM's tools print no imports of such files
 	}
 	c.imports += len(o.Imports)
 	c.sorted(o.Arch+": imports", own, theirs)
@@ -250,16 +250,16 @@ func (c *comparison) symbols(file, name string, o *machoobj.Object, a answer) er
 var undefinedLine = regexp.MustCompile(`\(undefined\) (weak )?external (.*) ` +
 	`\((?:from (.*)|dynamically looked up)\)$`)
 
-// undefined compares imports with the symbol table, which does not list C++ definitions that
-// another image may replace. It is for chained imports with addends of 64 bits, of which LLVM 19
-// prints no names.
+// undefined compares imports with the symbol table, which does not contain C++ definitions that
+// another image may replace. It is used for chained imports with 64-bit addends, whose names LLVM
+// 19 does not print.
 func (c *comparison) undefined(file string, o *machoobj.Object) error {
 	text, err := output("llvm-nm-19", "-m", "-u", "--arch="+o.Arch, file)
 	if err != nil {
 		return err
 	}
 	var own, theirs []string
-	anywhere := map[string]bool{} // the table names a library of these too
+	anywhere := map[string]bool{} // the symbol table has a library for these too
 	for _, i := range o.Imports {
 		anywhere[i.Name] = i.Ordinal == machoobj.AnyDef
 		if _, defined := o.Export(i.Name); !defined || i.Ordinal != machoobj.AnyDef {
@@ -285,7 +285,7 @@ func (c *comparison) undefined(file string, o *machoobj.Object) error {
 	return nil
 }
 
-// from is what llvm-objdump calls the library of an ordinal.
+// from returns llvm-objdump's name for the library of an ordinal.
 func from(o *machoobj.Object, ordinal int) string {
 	switch ordinal {
 	case machoobj.Self:
@@ -300,7 +300,7 @@ func from(o *machoobj.Object, ordinal int) string {
 	return shortName(o.Needed[ordinal-1].Path)
 }
 
-// chainedFrom is from of an ordinal as the imports of chained fixups print it.
+// chainedFrom is like from, for ordinals as printed for chained fixups.
 func chainedFrom(o *machoobj.Object, ordinal string) string {
 	n := 0
 	if _, err := fmt.Sscan(ordinal, &n); err != nil || n > len(o.Needed) {
@@ -311,9 +311,9 @@ func chainedFrom(o *machoobj.Object, ordinal string) string {
 
 var frameworkName = regexp.MustCompile(`([^/]+)\.framework/(?:Versions/[^/]+/)?([^/]+)$`)
 
-// shortName is what llvm-objdump calls a library by its path, as in guessLibraryShortName of LLVM's
-// MachOObjectFile.cpp: the name of a framework, or the file name without its ending, without
-// "_debug" and "_profile", and twice without one character of a version.
+// shortName returns llvm-objdump's name for a library path, like guessLibraryShortName in LLVM's
+// MachOObjectFile.cpp: the name of a framework, or the file name without suffix, "_debug" and
+// "_profile", and twice without one character of a version.
 func shortName(library string) string {
 	if m := frameworkName.FindStringSubmatch(library); m != nil && m[1] == m[2] {
 		return m[1]

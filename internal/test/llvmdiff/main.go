@@ -1,17 +1,17 @@
-// Llvmdiff compares what compat reads from the Mach-O and PE files of wheels with what LLVM's tools
-// read from them: needed libraries with their versions, and imported symbols with the library that
-// each is looked for in.
+// Llvmdiff compares what compat and LLVM's tools read from the Mach-O and PE files of wheels:
+// needed libraries with their versions, and imported symbols with their library.
 //
 //	go run ./internal/test/llvmdiff [-wheels LIST] [-cache DIR] COMPAT [WHEEL...]
 //
-// LIST names wheels, one a line: the platform and the Python release for pip, and the requirement.
-// They are downloaded to DIR. Every difference is a line; the exit code is 1 where there is one.
+// LIST names wheels, one per line: the platform and the Python release for pip, and the
+// requirement. They are downloaded to DIR. Each difference is printed on a line; the exit code is
+// 1 if there are any.
 //
-// Mach-O: the libraries of `compat facts` have to be those of `llvm-otool -L`, with versions and
-// weakness; those of `compat ldd` that a file itself needs have to be the same ones, except that a
-// weak one may be missing and that two paths may lead to one file; the imports have to be those of
-// `llvm-objdump --bind --lazy-bind --weak-bind` or `--chained-fixups`, and what `compat ldd` calls
-// undefined has to be among them. PE: the same with `llvm-readobj --coff-imports`.
+// Mach-O: the libraries of `compat facts` must be those of `llvm-otool -L`, with versions and
+// weakness. The direct dependencies in `compat ldd` must be the same, except that weak ones may
+// be missing and two paths may lead to one file. The imports must be those of `llvm-objdump
+// --bind --lazy-bind --weak-bind` or `--chained-fixups`, and include the undefined symbols of
+// `compat ldd`. PE: the same with `llvm-readobj --coff-imports`.
 package main
 
 import (
@@ -69,7 +69,7 @@ func run(compat, list, cache string, wheels []string) (differences int, err erro
 	return c.differences, nil
 }
 
-// download gives the paths of the wheels of a list.
+// download returns the paths of the wheels in a list.
 func download(list, cache string) ([]string, error) {
 	f, err := os.Open(list)
 	if err != nil {
@@ -108,7 +108,7 @@ func download(list, cache string) ([]string, error) {
 	return out, nil
 }
 
-// comparison counts what was compared.
+// comparison counts the comparisons.
 type comparison struct {
 	compat string
 	at     string // the wheel and the file that are compared
@@ -121,7 +121,7 @@ func (c *comparison) differs(format string, a ...any) {
 	fmt.Printf("%s: %s\n", c.at, fmt.Sprintf(format, a...))
 }
 
-// lists compares two lists without regard to order and repetition.
+// lists compares two lists, ignoring order and repetition.
 func (c *comparison) lists(what string, compat, llvm []string) {
 	for _, s := range compat {
 		if !slices.Contains(llvm, s) {
@@ -135,7 +135,7 @@ func (c *comparison) lists(what string, compat, llvm []string) {
 	}
 }
 
-// sorted compares two long lists without regard to order and repetition.
+// sorted compares two long lists, ignoring order and repetition.
 func (c *comparison) sorted(what string, compat, llvm []string) {
 	slices.Sort(compat)
 	slices.Sort(llvm)
@@ -182,7 +182,7 @@ func (c *comparison) wheel(wheel string) error {
 	return nil
 }
 
-// unpack writes a member of a wheel below a folder and gives its first bytes.
+// unpack writes a member of a wheel below a directory and returns its first bytes.
 func unpack(m *zip.File, dir string) (head string, err error) {
 	if strings.HasSuffix(m.Name, "/") || !filepath.IsLocal(m.Name) {
 		return "", nil
@@ -211,7 +211,7 @@ func unpack(m *zip.File, dir string) (head string, err error) {
 	return string(b), nil
 }
 
-// output runs a program.
+// output runs a program and returns its output.
 func output(name string, args ...string) (string, error) {
 	c := exec.Command(name, args...)
 	b, err := c.Output()

@@ -17,7 +17,7 @@ var (
 	dllEntry = regexp.MustCompile(`^ +Symbol: (.*) \((\d+)\)$`)
 )
 
-// imported is what llvm-readobj prints of one DLL.
+// imported is llvm-readobj's output for one DLL.
 type imported struct {
 	name    string
 	delay   bool

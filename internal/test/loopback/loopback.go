@@ -1,8 +1,7 @@
-// Package loopback gives tests addresses on this machine that stay theirs: where a server is to
-// listen later, again after it was killed, or never. A port that the kernel chose (127.0.0.1:0) and
-// that was closed again is anybody's: the kernel gives it to the next listener or outgoing
-// connection of any process. Ports of this package are outside the range that the kernel chooses
-// from, and no two tests have the same one, whatever process they are in.
+// Package loopback reserves addresses on this machine for tests that need an address where a
+// server will listen later, or again after it was killed, or never. A port chosen by the kernel
+// (127.0.0.1:0) can be given to any process after it was closed. Ports of this package are
+// outside the kernel's range, and no two tests have the same one at a time, in any process.
 //
 //	addr := loopback.Addr(t)
 package loopback
@@ -19,17 +18,18 @@ import (
 	"time"
 )
 
-// lowest port given: below it are those of well-known services.
+// lowest is the lowest reserved port; those below belong to well-known services.
 const lowest = 10000
 
-// Addr is an address where nobody listens, "127.0.0.1:PORT". It is the test's until the test ends.
+// Addr returns an address "127.0.0.1:PORT" where nothing listens. It is reserved until the test
+// ends.
 func Addr(t testing.TB) string {
 	t.Helper()
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t)))
 }
 
-// Server is a server at an Addr, which ends with the test at the latest. Who calls it after it was
-// closed reaches nobody.
+// Server starts a server at an Addr, which is closed at the end of the test. After that,
+// connections are refused.
 func Server(t testing.TB, h http.Handler) *httptest.Server {
 	t.Helper()
 	l, err := net.Listen("tcp", Addr(t))
@@ -45,7 +45,7 @@ func Server(t testing.TB, h http.Handler) *httptest.Server {
 	return s
 }
 
-// Port is the port of an Addr.
+// Port returns the port of an Addr.
 func Port(t testing.TB) int {
 	t.Helper()
 	ports := outside(kernels())
@@ -65,17 +65,17 @@ func Port(t testing.TB) int {
 	return 0
 }
 
-// kernels are the first and last port that the kernel chooses from for whoever does not name one.
+// kernels returns the first and last port that the kernel assigns by itself.
 func kernels() (first, last int) {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if n, _ := fmt.Sscan(string(text), &first, &last); err != nil || n != 2 {
-		return 32768, 60999 // Linux's own choice
+		return 32768, 60999 // the default of Linux
 	}
 	return first, last
 }
 
-// outside are the ports from lowest on that the kernel does not choose; all of them where it may
-// choose any.
+// outside returns the ports from lowest on that the kernel does not assign; all of them if it may
+// assign any.
 func outside(first, last int) []int {
 	var out, all []int
 	for port := lowest; port <= 65535; port++ {
@@ -90,8 +90,8 @@ func outside(first, last int) []int {
 	return out
 }
 
-// claim keeps a port from the tests of all processes by a name in the abstract namespace of unix
-// sockets, which goes with the process and is as wide as that of the ports.
+// claim reserves a port for this process by a name in the abstract namespace of Unix sockets,
+// which disappears with the process and has the same scope as ports.
 func claim(port int) (release func(), err error) {
 	l, err := net.Listen("unix", fmt.Sprintf("@compat-loopback-%d", port))
 	if err != nil {
@@ -100,7 +100,7 @@ func claim(port int) (release func(), err error) {
 	return func() { l.Close() }, nil
 }
 
-// free says whether a server can listen there, on this address or on all.
+// free reports whether a server can listen on the port.
 func free(port int) bool {
 	l, err := net.Listen("tcp4", ":"+strconv.Itoa(port))
 	if err != nil {

@@ -11,7 +11,7 @@ func TestOutside(t *testing.T) {
 		{32768, 60999, 22768 + 4536, 10000, 65535},
 		{16000, 65535, 6000, 10000, 15999},
 		{1024, 60999, 4536, 61000, 65535},
-		{1024, 65535, 55536, 10000, 65535}, // nothing is left: whatever is free
+		{1024, 65535, 55536, 10000, 65535}, // none are left, so any free port
 	} {
 		ports := outside(c.first, c.last)
 		if len(ports) != c.want || ports[0] != c.lowest || ports[len(ports)-1] != c.highest {
@@ -30,8 +30,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// A port is its test's: nobody else is given it while the test runs, and a server can listen there
-// more than once.
+// A port is reserved while the test runs, and a server can listen on it more than once.
 func TestPortIsKept(t *testing.T) {
 	port := Port(t)
 	if release, err := claim(port); err == nil {

@@ -1,5 +1,5 @@
-// Package needs says what becomes of a test that lacks something of the machine: it is skipped with
-// the reason, and fails where CI=true says that nothing may be skipped. Only tests import it.
+// Package needs ends tests that lack something on this machine: they are skipped with the reason,
+// or fail if CI=true. Only tests import it.
 package needs
 
 import (
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Program finds a program on PATH. Where it is missing the test ends: install is the package that
-// brings it, and what why says is not tested.
+// Program returns the path of a program. If it is not installed the test ends: install is the
+// package that contains it, and why is what is not tested.
 func Program(t testing.TB, name, install, why string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -19,7 +19,7 @@ func Program(t testing.TB, name, install, why string) string {
 	return path
 }
 
-// Missing ends a test for the reason given.
+// Missing ends a test for the given reason.
 func Missing(t testing.TB, reason string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

@@ -1,6 +1,6 @@
-// Package redistest runs a real redis-server for a test: on a port of its own on loopback, with its
-// append-only file in a folder of the test. The test may kill it and start it again: the file is
-// written before each answer, and the machine, which would have to sync it, lives on.
+// Package redistest runs a real redis-server for a test, on a reserved loopback port, with its
+// append-only file in a directory of the test. The test may kill and restart it: the file is
+// written before each response, and the machine does not crash, so no sync is needed.
 //
 //	server := redistest.Start(t)
 //	q, err := queue.Open(ctx, queue.Options{URL: server.URL})
@@ -27,7 +27,7 @@ import (
 
 // Server is a redis-server that ends with its test.
 type Server struct {
-	URL string // redis://127.0.0.1:PORT/0; the same after a new start
+	URL string // redis://127.0.0.1:PORT/0; not changed by a restart
 
 	t    testing.TB
 	path string
@@ -38,8 +38,8 @@ type Server struct {
 	out  *bytes.Buffer
 }
 
-// Start starts a server. args are appended to its command line ("--appendfsync", "everysec").
-// Where redis-server isn't installed the test is skipped; with CI=true in the environment it fails.
+// Start starts a server. args are appended to its command line ("--appendfsync", "everysec"). If
+// redis-server is not installed the test is skipped; with CI=true in the environment it fails.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	path := needs.Program(
@@ -61,11 +61,10 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// Node starts a server of a Cluster, which nobody there takes for dead because it is slow. bus is
-// where the others meet it.
+// Node starts a server of a Cluster with a long node timeout. bus is the port of its cluster bus.
 func Node(t testing.TB, args ...string) (s *Server, bus int) {
 	t.Helper()
-	bus = loopback.Port(t) // its own choice, 10,000 above its port, may be another's
+	bus = loopback.Port(t) // the default, 10,000 above its port, may be reserved by another test
 	return Start(
 		t,
 		append(
@@ -80,11 +79,11 @@ func Node(t testing.TB, args ...string) (s *Server, bus int) {
 			args...)...), bus
 }
 
-// Addr is where the server listens: host and port.
+// Addr returns the server's host and port.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Replica starts a server that copies this one. It keeps no file: after a copy it would have a
-// process of its own write one, which outlives a kill.
+// Replica starts a replica of this server. It writes no file, because a child process that writes
+// one would survive a kill.
 func (s *Server) Replica(args ...string) *Server {
 	s.t.Helper()
 	return Start(
@@ -94,9 +93,9 @@ func (s *Server) Replica(args ...string) *Server {
 			args...)...)
 }
 
-// Sentinel starts a sentinel that calls this server name, and alone decides that a replica takes
-// its place: after an hour of silence, as a busy machine is silent too. SENTINEL SET makes it less,
-// once the server is dead. Its URL finds the master.
+// Sentinel starts a sentinel for this server as the master name, with a quorum of one and a
+// timeout of an hour, because a busy machine may be slow. Use SENTINEL SET to reduce it when the
+// server is dead. The URL of the result finds the master.
 func (s *Server) Sentinel(name string) *Server {
 	s.t.Helper()
 	w := &Server{t: s.t, path: s.path, dir: s.t.TempDir(), port: loopback.Port(s.t)}
@@ -119,8 +118,8 @@ func (s *Server) Sentinel(name string) *Server {
 	return w
 }
 
-// Start starts a server that was stopped or killed, with its data and on its port, and waits until
-// it answers.
+// Start restarts a stopped or killed server with its data on its port, and waits until it
+// responds.
 func (s *Server) Start() {
 	s.t.Helper()
 	if s.cmd != nil {
@@ -144,7 +143,8 @@ func (s *Server) Start() {
 	}
 }
 
-// answers asks as a client would: a server that still loads its file says LOADING.
+// answers reports whether the server responds to commands. While it loads its file it responds
+// with LOADING.
 func (s *Server) answers() bool {
 	conn, err := net.DialTimeout(
 		"tcp",
@@ -164,13 +164,13 @@ func (s *Server) answers() bool {
 	return string(answer[:n]) == "+PONG\r\n"
 }
 
-// Stop ends the server as an operator would (SIGTERM).
+// Stop stops the server with SIGTERM.
 func (s *Server) Stop() { s.end(syscall.SIGTERM) }
 
-// Kill ends the server as a crash would (SIGKILL).
+// Kill kills the server with SIGKILL.
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
-// Pause stops the server from answering, its connections open, until Resume.
+// Pause stops the server from responding, without closing connections, until Resume.
 func (s *Server) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Resume ends Pause.
@@ -181,6 +181,6 @@ func (s *Server) end(signal syscall.Signal) {
 		return
 	}
 	_ = s.cmd.Process.Signal(signal)
-	_ = s.cmd.Wait() // its exit code tells nothing more
+	_ = s.cmd.Wait() // the exit code is not needed
 	s.cmd = nil
 }

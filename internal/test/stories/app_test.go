@@ -99,7 +99,7 @@ func (a *app) gone() bool {
 	}
 }
 
-// kill is kill -9.
+// kill sends SIGKILL.
 func (a *app) kill() {
 	if a.cmd == nil {
 		return

@@ -7,14 +7,13 @@ import (
 	"hash/crc32"
 )
 
-// Bomb is a zip with one file that unpacks to the given number of MiB of zeros, about a thousand
-// times its size.
+// Bomb returns a zip with one file of mib MiB of zeros, about a thousand times its size.
 func Bomb(name string, mib int) []byte {
 	zeros := make([]byte, 1<<20)
 	var one bytes.Buffer
-	f, _ := flate.NewWriter(&one, flate.BestCompression) // fails for an unknown level only
+	f, _ := flate.NewWriter(&one, flate.BestCompression) // only an unknown level fails
 	_, _ = f.Write(zeros)                                // memory never fails
-	// ends the block at a byte, so that it can be repeated
+	// ends the block at a byte boundary, so that it can be repeated
 	_ = f.Flush()
 	sum := crc32.NewIEEE()
 	var packed bytes.Buffer

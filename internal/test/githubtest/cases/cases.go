@@ -1,11 +1,11 @@
-// Package cases makes the artifacts of compat's founding cases, small and without a compiler: what
-// a real wheel of each kind imports and needs, as ELF files of a few hundred bytes. The stories of
-// internal/test/stories and `compat demo` are told with them.
+// Package cases generates small artifacts for compat's typical cases without a compiler: ELF
+// files of a few hundred bytes with the imports and dependencies of a real wheel. The tests of
+// internal/test/stories and `compat demo` use them.
 //
 //	name, wheel := cases.CaseA("1.6.2").File()
 //	artifact := cases.Zip(cases.CaseA("1.6.2").Under("dist/"))
 //
-// Every function gives the same bytes for the same arguments.
+// Every function returns the same bytes for the same arguments.
 package cases
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// Clean is a wheel for manylinux2014 that imports only what every such system has.
+// Clean returns a wheel for manylinux2014 that only imports symbols of all such systems.
 func Clean(version string) Wheel {
 	return Wheel{
 		Name:    "clean-ext",
@@ -31,8 +31,8 @@ export PyInit__clean
 	}
 }
 
-// CaseA is NVIDIA Warp's: a wheel tagged manylinux2014 whose library was built on Ubuntu 20.04 and
-// needs pow of glibc 2.29 and strings of GCC 5.
+// CaseA returns a wheel like that of NVIDIA Warp: it has the tag manylinux2014, but its library
+// was built on Ubuntu 20.04 and needs pow of glibc 2.29 and string symbols of GCC 5.
 func CaseA(version string) Wheel {
 	return Wheel{
 		Name:    "warp-lang",
@@ -55,8 +55,8 @@ comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
 	}
 }
 
-// CaseB is CCCL's: a library that was linked against nvJitLink 12.9 in a wheel whose requirement
-// (such as "nvidia-nvjitlink-cu12>=12.8") also allows 12.8, where the symbols of 12.9 are missing.
+// CaseB returns a wheel like that of CCCL: its library was linked with nvJitLink 12.9, but its
+// requirement (such as "nvidia-nvjitlink-cu12>=12.8") allows 12.8, which lacks some symbols.
 func CaseB(version, requirement string) Wheel {
 	return Wheel{
 		Name:     "cuda-parallel",
@@ -78,8 +78,8 @@ export cccl_device_reduce
 	}
 }
 
-// CaseC is mamba_ssm's: an extension that was built for the CUDA build of torch and needs
-// libc10_cuda.so.
+// CaseC returns a wheel like that of mamba_ssm: its extension was built for the CUDA build of
+// torch and needs libc10_cuda.so.
 func CaseC(version string) Wheel {
 	return Wheel{
 		Name:     "mamba-ssm",
@@ -99,8 +99,9 @@ export PyInit_selective_scan_cuda
 	}
 }
 
-// CaseD is cuFile's: a loose library that uses the functions of libdl, without a version and
-// without naming libdl, as one that was linked where glibc 2.34 has them in libc.
+// CaseD returns a library like that of cuFile: it uses functions of libdl, unversioned and
+// without a dependency on libdl, because it was linked on a system where libc contains them
+// (glibc 2.34).
 func CaseD() (name string, content []byte) {
 	return "libcufile.so", object(`elf x86_64
 soname libcufile.so.0
@@ -115,8 +116,8 @@ export cuFileDriverOpen
 `)
 }
 
-// NvJitLink is NVIDIA's package that case B is about, as an index has it: a release brings the
-// symbols of every 12.x up to its own.
+// NvJitLink returns NVIDIA's package for case B, as in an index: a release has the symbols of all
+// 12.x up to its own.
 func NvJitLink(version string, minor int) Wheel {
 	text := "elf x86_64\nsoname libnvJitLink.so.12\nneeded libc.so.6\nimport malloc@GLIBC_2.2.5 " +
 		"libc.so.6\n"
@@ -138,8 +139,8 @@ func NvJitLink(version string, minor int) Wheel {
 	}
 }
 
-// Many is a wheel for manylinux2014 with as many findings as asked for: each function it imports
-// came with glibc 2.38.
+// Many returns a wheel for manylinux2014 with the given number of findings: it imports this many
+// functions of glibc 2.38.
 func Many(version string, functions int) Wheel {
 	text := "elf x86_64\nsoname libmany.so\nneeded libc.so.6\n"
 	for i := range functions {
@@ -153,8 +154,7 @@ func Many(version string, functions int) Wheel {
 	}
 }
 
-// object makes an ELF file of its text form. The texts are this file's, so a mistake in one is a
-// bug here.
+// object returns an ELF file from its text form, which must be valid.
 func object(text string) []byte {
 	o, err := elftest.Parse(text)
 	if err == nil {

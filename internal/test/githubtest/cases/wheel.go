@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// Wheel is a wheel before it is packed. Its METADATA, WHEEL and RECORD are made when it is.
+// Wheel is an unpacked wheel. METADATA, WHEEL and RECORD are added when it is packed.
 type Wheel struct {
 	Name, Version string
-	// "cp311-cp311-manylinux2014_x86_64"; those of a wheel differ in the platform only
+	// such as "cp311-cp311-manylinux2014_x86_64"; all have the same interpreter and ABI
 	Tags     []string
-	Requires []string // as in Requires-Dist
+	Requires []string // values of Requires-Dist
 	Files    map[string][]byte
 }
 
-// FileName is NAME-VERSION-PYTHON-ABI-PLATFORM[.PLATFORM].whl.
+// FileName returns NAME-VERSION-PYTHON-ABI-PLATFORM[.PLATFORM].whl.
 func (w Wheel) FileName() string {
 	var platforms []string
 	front := ""
@@ -33,7 +33,7 @@ func (w Wheel) FileName() string {
 
 func (w Wheel) stem() string { return strings.ReplaceAll(w.Name, "-", "_") + "-" + w.Version }
 
-// File gives the wheel's name and bytes.
+// File returns the wheel's name and bytes.
 func (w Wheel) File() (name string, content []byte) {
 	info := w.stem() + ".dist-info/"
 	files := maps.Clone(w.Files)
@@ -62,14 +62,13 @@ func (w Wheel) File() (name string, content []byte) {
 	return w.FileName(), Zip(files)
 }
 
-// Under is the wheel as one file in a folder ("dist/", "" for none), to be given to Zip.
+// Under returns the wheel as a file in a directory ("dist/", "" = none), for Zip.
 func (w Wheel) Under(folder string) map[string][]byte {
 	name, content := w.File()
 	return map[string][]byte{folder + name: content}
 }
 
-// Zip packs files, all of the maps together, in the order of their names. This is what
-// upload-artifact makes.
+// Zip packs the files of all maps, sorted by name, like upload-artifact.
 func Zip(files ...map[string][]byte) []byte {
 	all := map[string][]byte{}
 	for _, f := range files {
@@ -80,7 +79,7 @@ func Zip(files ...map[string][]byte) []byte {
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		method := zip.Deflate
 		if len(all[path]) == 0 {
-			// a compressor each would make a zip of 300,000 empty files take minutes
+			// a compressor for each of 300,000 empty files would take minutes
 			method = zip.Store
 		}
 		f, _ := z.CreateHeader(&zip.FileHeader{Name: path, Method: method})
@@ -90,7 +89,7 @@ func Zip(files ...map[string][]byte) []byte {
 	return b.Bytes()
 }
 
-// Dist is an artifact of wheels: a zip with each under dist/.
+// Dist returns an artifact of wheels: a zip with each of them in dist/.
 func Dist(wheels ...Wheel) []byte {
 	var files []map[string][]byte
 	for _, w := range wheels {

@@ -1,9 +1,9 @@
-// Package openapi holds requests to GitHub's own description of its REST API, for the stories that
-// githubtest plays.
+// Package openapi validates requests by GitHub's OpenAPI description of its REST API, for tests
+// with githubtest.
 //
-// github.json.gz is that description (MIT licence, see LICENSE), cut down by trim.go to the
-// operations that githubtest has and to what a request may look like. It is a package beside
-// githubtest so that the shipped binary, whose demo uses githubtest, does not carry it.
+// github.json.gz is that description (MIT license, see LICENSE), reduced by trim.go to the
+// requests of the operations that githubtest supports. It is a separate package, so that the
+// shipped binary, whose demo uses githubtest, does not contain it.
 //
 //	githubtest.Start(githubtest.Options{Validate: openapi.Validate})
 package openapi
@@ -30,7 +30,7 @@ import (
 //go:embed github.json.gz
 var compressed []byte
 
-// load reads the description once a process: it takes some ten milliseconds.
+// load parses the description once per process, which takes some ten milliseconds.
 var load = sync.OnceValues(func() (*openapi3.T, error) {
 	zr, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
@@ -43,9 +43,9 @@ var load = sync.OnceValues(func() (*openapi3.T, error) {
 	return openapi3.NewLoader().LoadFromData(text)
 })
 
-// Validate says what GitHub's description does not allow in a request. r.Pattern must be "METHOD
-// TEMPLATE" with GitHub's path template, and r.PathValue must have its parameters. An error names
-// the operation's id; of the body it tells the first fault.
+// Validate returns an error if a request does not conform to GitHub's description. r.Pattern must
+// be "METHOD TEMPLATE" with GitHub's path template, and r.PathValue must have its parameters. The
+// error has the operation's ID and the first problem in the body.
 func Validate(r *http.Request, body []byte) error {
 	doc, err := load()
 	if err != nil {
@@ -72,7 +72,7 @@ func Validate(r *http.Request, body []byte) error {
 	clone := r.Clone(context.Background())
 	clone.Body = io.NopCloser(bytes.NewReader(body))
 	if len(bytes.TrimSpace(body)) == 0 ||
-		string(bytes.TrimSpace(body)) == "null" { // what some clients send for no body
+		string(bytes.TrimSpace(body)) == "null" { // some clients send it for an empty body
 		clone.Body, clone.ContentLength = http.NoBody, 0
 	} else if op.RequestBody == nil {
 		return fmt.Errorf("%s takes no body", op.OperationID)
@@ -93,7 +93,7 @@ func Validate(r *http.Request, body []byte) error {
 	return nil
 }
 
-// brief leaves out the schema and the value, which kin-openapi prints whole.
+// brief shortens an error of kin-openapi, which contains the schema and the value.
 func brief(err error) string {
 	var schema *openapi3.SchemaError
 	if errors.As(err, &schema) {

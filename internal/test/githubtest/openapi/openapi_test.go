@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// Every operation of the fake is in the description: who adds one has to run trim.go.
+// All operations of githubtest are in the description. If this fails, run trim.go.
 func TestEveryOperationIsDescribed(t *testing.T) {
 	for _, op := range githubtest.Operations() {
 		r, err := http.NewRequest(op.Method, "http://github.test"+op.Path, nil)

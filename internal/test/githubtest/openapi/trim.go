@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Trim cuts GitHub's description of its REST API down to what githubtest has, and of that to what a
-// request may look like.
+// Trim reduces GitHub's description of its REST API to the requests of the operations that
+// githubtest supports.
 //
 //	npm pack @octokit/openapi && tar xzf octokit-openapi-*.tgz
 //	go run trim.go package/generated/api.github.com.json
@@ -83,8 +83,8 @@ func main() {
 
 type trimmer struct{ full, components object }
 
-// trim copies a part without its prose, and the components it names. Under properties, keys are
-// names and none is prose.
+// trim copies a part without descriptions, and the components that it references. names means
+// that the keys are names of properties.
 func (t *trimmer) trim(v any, names bool) any {
 	switch v := v.(type) {
 	case []any:
@@ -119,7 +119,7 @@ func (t *trimmer) keep(ref string) {
 	}
 	kept := t.components[kind].(object)
 	if kept[name] == nil {
-		kept[name] = object{} // for one that names itself
+		kept[name] = object{} // for recursive references
 		kept[name] = t.trim(t.full["components"].(object)[kind].(object)[name], false)
 	}
 }
