@@ -17,6 +17,7 @@
 package buildlog
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -41,15 +42,15 @@ func Read(r io.Reader) (Result, error) {
 		seed:  maphash.MakeSeed(),
 		spent: make([]int, len(patterns.Get())),
 	}
-	lines, err := scan(r, s.line)
+	lines, err := scan(r, s.handleRaw)
 	if err != nil {
 		return Result{}, fmt.Errorf("read log at line %d: %w", lines, err)
 	}
 	together := ownersByObject(s.out)
 	for i := range s.out {
 		d := &s.out[i]
-		d.Library = or(d.Library, knownLibrary(d))
-		d.Cause, d.Message, d.Fixes = cause(d), message(d), fixes(d, together[d.Object])
+		d.Library = cmp.Or(d.Library, knownLibrary(d))
+		d.Cause, d.Message, d.Fixes = causeOf(d), message(d), fixes(d, together[d.Object])
 	}
 	return Result{Diagnoses: s.out, Lines: lines, Limit: s.limit, Sections: s.sections}, nil
 }

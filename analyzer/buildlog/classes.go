@@ -113,8 +113,8 @@ func classOf(name string) class {
 	return classes[slices.IndexFunc(classes, func(c class) bool { return c.name == name })]
 }
 
-// cause returns the cause of the class, unless the text is more specific.
-func cause(d *Diagnosis) string {
+// causeOf returns the cause of the class, unless the text is more specific.
+func causeOf(d *Diagnosis) string {
 	switch {
 	case d.Rule == "pip-wheel-not-supported":
 		return CauseEnvironment
@@ -155,10 +155,10 @@ func message(d *Diagnosis) string {
 	b.WriteString(classOf(d.Class).text)
 	var named []string
 	if d.Symbol != "" {
-		named = append(named, "symbol "+short(d.Symbol))
+		named = append(named, "symbol "+shorten(d.Symbol))
 	}
 	if d.Version != "" {
-		named = append(named, "version "+short(d.Version))
+		named = append(named, "version "+shorten(d.Version))
 	}
 	if release := platform.GCCRelease(d.Version); release != "" {
 		named = append(named, "GCC "+release)
@@ -172,8 +172,8 @@ func message(d *Diagnosis) string {
 	return b.String()
 }
 
-// short shortens a long name in a sentence.
-func short(s string) string {
+// shorten shortens a long name in a sentence.
+func shorten(s string) string {
 	if len(s) <= 120 {
 		return s
 	}

@@ -75,8 +75,8 @@ var (
 	theModule  = lazyregexp.New(`The module '([^']+)'`)
 )
 
-// line handles a line that contains a needle. It returns false to stop reading.
-func (s *reader) line(n int, raw []byte) bool {
+// handleRaw handles a line that contains a needle. It returns false to stop reading.
+func (s *reader) handleRaw(n int, raw []byte) bool {
 	at := stamp(raw)
 	s.stamp = raw[:at]
 	if bytes.HasPrefix(raw[at:], scriptColor) && s.script {
@@ -95,21 +95,21 @@ func (s *reader) line(n int, raw []byte) bool {
 	for len(raw) > 0 { // a progress bar rewrites its line: each version counts as a line
 		var one []byte
 		one, raw, _ = bytes.Cut(raw, []byte{'\r'})
-		if !s.one(n, one) {
+		if !s.handleLine(n, one) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *reader) one(n int, raw []byte) bool {
+func (s *reader) handleLine(n int, raw []byte) bool {
 	hits := triggers.Get().all(raw)
 	if hits = (set{hits[0] &^ s.exhausted[0], hits[1] &^ s.exhausted[1]}); hits.empty() {
 		return true
 	}
 	h := maphash.Bytes(s.seed, raw)
 	if hits.has(aContext) {
-		s.context(n, clean(raw))
+		s.addContext(n, clean(raw))
 	} else if s.lines[h] {
 		return true
 	}
@@ -200,8 +200,8 @@ func (s *reader) add(d Diagnosis) {
 	s.last = append(s.last, i)
 }
 
-// context handles a line that completes other messages.
-func (s *reader) context(n int, text string) {
+// addContext handles a line that completes other messages.
+func (s *reader) addContext(n int, text string) {
 	if strings.HasPrefix(text, "##[endgroup]") {
 		s.script, s.cyan = false, false
 		s.ends++

@@ -1,6 +1,7 @@
 package buildlog
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -8,7 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-func one(kind, title string, command shellword.Line) fix.Fix {
+// newFix returns a fix without costs.
+func newFix(kind, title string, command shellword.Line) fix.Fix {
 	return fix.Fix{Kind: kind, Title: title, Command: command, Cost: []string{}}
 }
 
@@ -22,34 +24,34 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return cxxFixes(d)
 	case "version-missing":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindEnvironment,
-				"Use the "+or(base(d.Library), "library")+" that it was built with. Another copy "+
+				"Use the "+cmp.Or(base(d.Library), "library")+" that it was built with. Another copy "+
 					"is found first: check LD_LIBRARY_PATH, conda and the program's folder",
 				shellword.Bare("LD_DEBUG=libs ldd -v %s", d.Object),
 			),
-			one(
+			newFix(
 				fix.KindPin,
-				"Require a version of the package that has "+or(d.Version, "this version node"),
+				"Require a version of the package that has "+cmp.Or(d.Version, "this version node"),
 				"",
 			),
-			one(fix.KindRebuild, "Rebuild against the installed library", ""),
+			newFix(fix.KindRebuild, "Rebuild against the installed library", ""),
 		}
 	case "dt-relr":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"Link without packed relative relocations (lld and mold: "+
 					"-Wl,--pack-dyn-relocs=none)",
 				`LDFLAGS="-Wl,-z,nopack-relative-relocs"`,
 			),
-			one(
+			newFix(
 				fix.KindImage,
 				"Run on glibc 2.36 or later (Debian 12, Fedora 37, Ubuntu 22.10), or build in "+
 					"an older image",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Rebuild with a linker that does not pack relocations by default",
 				"",
@@ -57,14 +59,14 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		}
 	case "glibc-mixed":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindEnvironment,
 				"Remove the other glibc from LD_LIBRARY_PATH, LD_PRELOAD or the bundle; libc, "+
 					"libm, "+
 					"libpthread and ld.so must be of one build",
 				"env -u LD_LIBRARY_PATH -u LD_PRELOAD",
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Rebuild the bundle without libc.so.6, libm.so.6, libpthread.so.0, libdl.so.2 "+
 					"and ld-linux",
@@ -76,35 +78,35 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			return linkFixes(d, owners)
 		}
 		return []fix.Fix{
-			one(fix.KindPin, "Use the version of the library that it was built against", ""),
-			one(
+			newFix(fix.KindPin, "Use the version of the library that it was built against", ""),
+			newFix(
 				fix.KindRebuild,
-				"Rebuild "+or(base(d.Object), "it")+" against the installed libraries, with "+
+				"Rebuild "+cmp.Or(base(d.Object), "it")+" against the installed libraries, with "+
 					"-Wl,-z,defs, which reports undefined symbols at link time",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindSource,
-				"Add the source or library that defines "+short(d.Symbol)+" to the build",
+				"Add the source or library that defines "+shorten(d.Symbol)+" to the build",
 				shellword.Bare("c++filt %s", d.Symbol),
 			),
 		}
 	case "framework-abi":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindPin,
 				"Pin "+frameworkName(d)+" to the version that the extension was built against, "+
 					"or install "+
 					"the extension's build for the installed version",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Rebuild the extension from source against the installed "+frameworkName(d)+
 					" (pip install --no-build-isolation --no-binary with its name)",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindDependency,
 				"Declare the version of "+frameworkName(d)+" as a requirement of the extension",
 				"",
@@ -115,56 +117,56 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 	case "musl-glibc-mix":
 		if platform.LibcOf(base(d.Library)) == "musl" || strings.Contains(base(d.Object), "musl") {
 			return []fix.Fix{
-				one(fix.KindRebuild, "Build for glibc, in the manylinux_2_28 image", manylinux),
-				one(fix.KindImage, "Run in an image with musl (Alpine)", ""),
-				one(fix.KindPlatformTag, "Publish a manylinux wheel as well", ""),
+				newFix(fix.KindRebuild, "Build for glibc, in the manylinux_2_28 image", manylinux),
+				newFix(fix.KindImage, "Run in an image with musl (Alpine)", ""),
+				newFix(fix.KindPlatformTag, "Publish a manylinux wheel as well", ""),
 			}
 		}
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindImage,
 				"Run in an image with glibc (python:3-slim instead of python:3-alpine)",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Build for musl, in the musllinux_1_2 image",
 				`docker run --rm -it -v "$PWD:/src" -w /src quay.io/pypa/musllinux_1_2_x86_64`,
 			),
-			one(fix.KindPlatformTag, "Publish a musllinux wheel as well", ""),
+			newFix(fix.KindPlatformTag, "Publish a musllinux wheel as well", ""),
 		}
 	case "host-abi":
 		return hostFixes(d)
 	case "platform-tag":
 		if d.Rule == "abi3audit" {
 			return []fix.Fix{
-				one(
+				newFix(
 					fix.KindSource,
 					"Remove the calls outside the stable ABI; with Py_LIMITED_API the compiler "+
 						"reports them",
 					`CFLAGS="-DPy_LIMITED_API=0x030a0000"`,
 				),
-				one(
+				newFix(
 					fix.KindPlatformTag,
 					"Tag the wheel for the oldest Python that has all functions, or for one "+
 						"version",
 					"",
 				),
-				one(fix.KindRebuild, "Build one wheel for each version of Python", ""),
+				newFix(fix.KindRebuild, "Build one wheel for each version of Python", ""),
 			}
 		}
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindImage,
 				"Build in the image of the platform that the tag names",
 				manylinux,
 			),
-			one(
+			newFix(
 				fix.KindPlatformTag,
 				"Tag the wheel for the platform that it needs, as auditwheel show reports it",
 				"auditwheel show dist/*.whl",
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Rebuild for the interpreter, architecture and libc of the target system",
 				"",
@@ -172,13 +174,13 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		}
 	case "wrong-platform":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Build it for the architecture that it runs on",
 				shellword.Bare("file %s", d.Object),
 			),
-			one(fix.KindImage, "Run it in an image of its own platform", ""),
-			one(
+			newFix(fix.KindImage, "Run it in an image of its own platform", ""),
+			newFix(
 				fix.KindEnvironment,
 				"Install the build for this architecture, and remove the other one from the "+
 					"library path",
@@ -187,14 +189,14 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		}
 	case "invalid-elf":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindRebuild,
-				"Build or download "+or(base(d.Object), "the file")+" again for this system; "+
+				"Build or download "+cmp.Or(base(d.Object), "the file")+" again for this system; "+
 					"it may "+
 					"be a Git LFS pointer, a linker script, or a binary of another system",
 				shellword.Bare("file %s", d.Object),
 			),
-			one(
+			newFix(
 				fix.KindImage,
 				"Install dependencies inside the image that runs them; do not copy "+
 					"node_modules or "+
@@ -204,12 +206,12 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		}
 	case "segment-alignment":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"Link for the larger page size",
 				`LDFLAGS="-Wl,-z,max-page-size=16384"`,
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Rebuild it; strip or an old patchelf may have moved its segments",
 				shellword.Bare("readelf -lW %s", d.Object),
@@ -217,17 +219,17 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		}
 	case "static-tls":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindEnvironment,
-				"Load "+or(base(d.Object), "the library")+" first, or reserve more static TLS",
+				"Load "+cmp.Or(base(d.Object), "the library")+" first, or reserve more static TLS",
 				preload(d),
 			),
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"Build it without the initial-exec TLS model",
 				`CFLAGS="-ftls-model=global-dynamic"`,
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Rebuild against the system's copy of the library, so that only one is loaded",
 				"",
@@ -235,18 +237,18 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		}
 	case "executable-stack":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"Link without an executable stack; assembler sources need a .note.GNU-stack "+
 					"section",
 				`LDFLAGS="-Wl,-z,noexecstack"`,
 			),
-			one(
+			newFix(
 				fix.KindPatchelf,
 				"Clear the flag in the finished file",
 				shellword.Bare("patchelf --clear-execstack %s", d.Object),
 			),
-			one(
+			newFix(
 				fix.KindEnvironment,
 				"Until it is fixed, allow executable stacks for this program (glibc 2.41 and "+
 					"later)",
@@ -255,16 +257,16 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		}
 	case "link-not-pic":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindRebuild,
-				"Compile "+or(
+				"Compile "+cmp.Or(
 					base(d.Object),
 					"the object",
 				)+" with -fPIC (CMake: POSITION_INDEPENDENT_CODE ON; for Python's own library: "+
 					"configure --enable-shared)",
 				`CFLAGS="-fPIC" CXXFLAGS="-fPIC"`,
 			),
-			one(fix.KindLinkFlag, "Link against the shared library instead of the archive", ""),
+			newFix(fix.KindLinkFlag, "Link against the shared library instead of the archive", ""),
 		}
 	case "link-undefined-symbol", "link-dso-missing", "link-needed-not-found", "underlinked":
 		return linkFixes(d, owners)
@@ -297,11 +299,4 @@ func preload(d *Diagnosis) shellword.Line {
 		}
 	}
 	return "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384"
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package buildlog
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -89,19 +90,19 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	switch {
 	case d.Class == "link-needed-not-found":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"Add the folder of "+base(d.Library)+", which "+base(d.Object)+" needs, with "+
 					"-Wl,-rpath-link",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindEnvironment,
 				"Install "+base(d.Library)+", or link with the compiler of the other libraries "+
 					"(conda: gxx_linux-64)",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Rebuild "+base(d.Object)+" with a RUNPATH to its folder",
 				`LDFLAGS="-Wl,-rpath,'$ORIGIN'"`,
@@ -110,14 +111,14 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	case glibcMinor(d.Version) >= 34 || glibcMinor(d.Version) > 17 && !inLibc(name) ||
 		glibcMinor(d.Version) >= 0 && name == "":
 		out := []fix.Fix{
-			one(fix.KindImage, "Link on a system with "+d.Version+": "+glibcSince(d.Version), ""),
-			one(
+			newFix(fix.KindImage, "Link on a system with "+d.Version+": "+glibcSince(d.Version), ""),
+			newFix(
 				fix.KindRebuild,
-				or(base(d.Object), "The library")+" was built on a newer glibc: use its build for "+
+				cmp.Or(base(d.Object), "The library")+" was built on a newer glibc: use its build for "+
 					"this system, or rebuild it here",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"Allow undefined symbols at link time; the program then fails here if it calls "+
 					"the "+
@@ -126,7 +127,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 			),
 		}
 		if name != "" && !inLibc(name) {
-			out[2] = one(
+			out[2] = newFix(
 				fix.KindLinkFlag,
 				"On a system whose glibc has it, link with -l"+name,
 				shellword.Bare(`LDFLAGS="-Wl,--no-as-needed -l%s"`, name),
@@ -135,53 +136,53 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		return out
 	case strings.Contains(d.Version, ".so."):
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"Link with the folder of one release; the "+
 					""+d.Version+" that was found is older than "+
-					or(base(d.Object), "the library")+" needs",
+					cmp.Or(base(d.Object), "the library")+" needs",
 				`LDFLAGS="-L$CUDA_HOME/lib64 -Wl,-rpath-link,$CUDA_HOME/lib64"`,
 			),
-			one(
+			newFix(
 				fix.KindEnvironment,
 				"Remove other releases from LIBRARY_PATH, LD_LIBRARY_PATH and the linker's folders",
 				"",
 			),
-			one(fix.KindRebuild, "Rebuild it against the installed release", ""),
+			newFix(fix.KindRebuild, "Rebuild it against the installed release", ""),
 		}
 	case d.Symbol == "main":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"Link a library with -shared; a program needs a main",
 				`LDFLAGS="-shared"`,
 			),
-			one(fix.KindSource, "Add the source that defines main to the program", ""),
+			newFix(fix.KindSource, "Add the source that defines main to the program", ""),
 		}
 	case name == "" && cxxName.MatchString(d.Symbol):
 		if strings.Contains(d.Symbol, "std::__1") {
 			return []fix.Fix{
-				one(
+				newFix(
 					fix.KindLinkFlag,
 					"Link with the C++ library it was compiled with",
 					`CXXFLAGS="-stdlib=libc++"`,
 				),
-				one(fix.KindRebuild, "Compile every part with one C++ library", ""),
+				newFix(fix.KindRebuild, "Compile every part with one C++ library", ""),
 			}
 		}
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"Link with g++ (or clang++), not with gcc, and with the compiler that built "+
 					"the C++ libraries",
 				`LDFLAGS="-Wl,--no-as-needed -lstdc++"`,
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Rebuild all parts with one compiler and one value of _GLIBCXX_USE_CXX11_ABI",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindEnvironment,
 				"Use only conda's compilers, or only the system's",
 				"conda install gxx_linux-64",
@@ -189,19 +190,19 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		}
 	case name == "":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindLinkFlag,
-				"Link with the library that has "+or(short(d.Symbol), "it")+", after the objects "+
+				"Link with the library that has "+cmp.Or(shorten(d.Symbol), "it")+", after the objects "+
 					"that use it",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
-				"Rebuild "+or(base(d.Object), "the object")+" against the version of the library "+
+				"Rebuild "+cmp.Or(base(d.Object), "the object")+" against the version of the library "+
 					"that is linked; that version may have renamed or removed the symbol",
 				"",
 			),
-			one(fix.KindDependency, "Add the package that has it to the build's dependencies", ""),
+			newFix(fix.KindDependency, "Add the package that has it to the build's dependencies", ""),
 		}
 	}
 	if !slices.Contains(all, name) {
@@ -217,13 +218,13 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	if inLibc(name) {
 		title += ". glibc 2.34 and later need no flag"
 	}
-	out := []fix.Fix{one(fix.KindLinkFlag, title,
+	out := []fix.Fix{newFix(fix.KindLinkFlag, title,
 		`LDFLAGS="-Wl,--no-as-needed `+shellword.Plain(words)+`"`)}
-	object := or(base(d.Object), "the object")
+	object := cmp.Or(base(d.Object), "the object")
 	if strings.Contains(object, ".so") || d.Class == "underlinked" {
 		out = append(
 			out,
-			one(
+			newFix(
 				fix.KindPatchelf,
 				"Add the DT_NEEDED entry to "+object+"; its users then need no flag",
 				addNeeded(all, d.Object),
@@ -232,7 +233,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 	}
 	return append(
 		out,
-		one(
+		newFix(
 			fix.KindRebuild,
 			"Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs reports what is "+
 				"missing)",
@@ -291,7 +292,7 @@ var sonames = lazy.Value[map[string]string]{New: func() map[string]string {
 }}
 
 // soname returns the SONAME for a -l name, or a file name if it depends on the system.
-func soname(name string) string { return or(sonames.Get()[name], "lib"+name+".so") }
+func soname(name string) string { return cmp.Or(sonames.Get()[name], "lib"+name+".so") }
 
 // knownLibrary returns the library that defines a symbol, or "" if it is not known. A symbol
 // with a version belongs to the library that defines the version.

@@ -1,6 +1,7 @@
 package buildlog
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -50,19 +51,19 @@ var glibcNode = lazyregexp.New(`^GLIBC_2\.(\d{1,4})(?:\.\d+)?$`)
 
 func glibcFixes(d *Diagnosis) []fix.Fix {
 	out := []fix.Fix{
-		one(
+		newFix(
 			fix.KindRebuild,
 			"Build it on the oldest system that it has to run on, such as a manylinux image",
 			manylinux,
 		),
-		one(fix.KindImage, "Run it on a newer glibc: "+glibcSince(d.Version), ""),
+		newFix(fix.KindImage, "Run it on a newer glibc: "+glibcSince(d.Version), ""),
 	}
 	if d.Symbol != "" && !strings.HasPrefix(d.Symbol, "__isoc23_") && d.Version != "" {
 		return append(
 			out,
-			one(
+			newFix(
 				fix.KindSymver,
-				"Use an older version of "+short(d.Symbol)+" if there is one, in a header that "+
+				"Use an older version of "+shorten(d.Symbol)+" if there is one, in a header that "+
 					"every "+
 					"source file includes",
 				shellword.Bare(`__asm__(".symver %s,%s@GLIBC_2.2.5");`, d.Symbol, d.Symbol),
@@ -71,7 +72,7 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 	}
 	return append(
 		out,
-		one(
+		newFix(
 			fix.KindPlatformTag,
 			"Tag the wheel for the platform that it needs; pip then skips it on older systems",
 			platformTag(d.Version),
@@ -105,22 +106,22 @@ func cxxFixes(d *Diagnosis) []fix.Fix {
 		systems += " (" + strings.Join(first, ", ") + ")"
 	}
 	return []fix.Fix{
-		one(fix.KindEnvironment, title, "conda install -c conda-forge "+shellword.Quote(need)),
-		one(
+		newFix(fix.KindEnvironment, title, "conda install -c conda-forge "+shellword.Quote(need)),
+		newFix(
 			fix.KindRebuild,
 			"Build it in a manylinux image, whose compiler links newer parts of libstdc++ "+
 				"statically",
 			manylinux,
 		),
-		one(fix.KindImage, systems, ""),
+		newFix(fix.KindImage, systems, ""),
 	}
 }
 
 func hardwareFixes(d *Diagnosis) []fix.Fix {
 	if d.Rule == "nvcc-unsupported-architecture" {
 		return []fix.Fix{
-			one(fix.KindImage, "Build with a CUDA toolkit that supports this architecture", ""),
-			one(
+			newFix(fix.KindImage, "Build with a CUDA toolkit that supports this architecture", ""),
+			newFix(
 				fix.KindRebuild,
 				"Remove it from the list of architectures; the driver compiles PTX of an older one",
 				`TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"`,
@@ -129,17 +130,17 @@ func hardwareFixes(d *Diagnosis) []fix.Fix {
 	}
 	if strings.HasPrefix(d.Rule, "gpu-") {
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Build for this GPU, or with PTX that the driver can compile",
 				`TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"  CMAKE_CUDA_ARCHITECTURES=all-major  PYTORCH_ROCM_ARCH="gfx90a;gfx1100"`,
 			),
-			one(
+			newFix(
 				fix.KindPin,
 				"Install a version or variant of the package with code for this GPU",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindEnvironment,
 				"On ROCm, code for a similar GPU may run",
 				"HSA_OVERRIDE_GFX_VERSION=10.3.0",
@@ -147,19 +148,19 @@ func hardwareFixes(d *Diagnosis) []fix.Fix {
 		}
 	}
 	return []fix.Fix{
-		one(
+		newFix(
 			fix.KindRebuild,
 			"Build for the baseline processor: without -march=native, -march=x86-64-v3 and "+
 				"-Wl,-z,x86-64-v3",
 			`CFLAGS="-march=x86-64"`,
 		),
-		one(
+		newFix(
 			fix.KindImage,
 			"Use an image built for this processor (RHEL 9 and its images need x86-64-v2, RHEL "+
 				"10 x86-64-v3)",
 			"",
 		),
-		one(
+		newFix(
 			fix.KindEnvironment,
 			"Expose the host's processor in the virtual machine",
 			"-cpu host",
@@ -178,12 +179,12 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 				Requirement: "numpy<2",
 				Cost:        []string{},
 			},
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Build the extension against NumPy 2; the result also runs on NumPy 1",
 				"",
 			),
-			one(fix.KindDependency, "Declare the range of NumPy that the build supports", ""),
+			newFix(fix.KindDependency, "Declare the range of NumPy that the build supports", ""),
 		}
 	case strings.HasPrefix(d.Rule, "node-"),
 		strings.HasPrefix(d.Symbol, "napi_"),
@@ -191,41 +192,41 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 		strings.Contains(d.Symbol, "4node"),
 		strings.HasSuffix(d.Object, ".node"):
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Build the addon for the Node.js that runs it, or use Node-API, which is stable",
 				"npm rebuild",
 			),
-			one(fix.KindPin, "Use the version of Node.js that the addon was built for", ""),
-			one(fix.KindEnvironment, "Install dependencies with the same Node.js that runs "+
+			newFix(fix.KindPin, "Use the version of Node.js that the addon was built for", ""),
+			newFix(fix.KindEnvironment, "Install dependencies with the same Node.js that runs "+
 				"them", ""),
 		}
 	}
 	return []fix.Fix{
-		one(
+		newFix(
 			fix.KindRebuild,
 			"Build the extension for the version of the program that loads it",
 			"",
 		),
-		one(
+		newFix(
 			fix.KindPin,
 			"Use matching versions of the program and the extension",
 			"",
 		),
-		one(fix.KindEnvironment, "Install it with the same program that loads it", ""),
+		newFix(fix.KindEnvironment, "Install it with the same program that loads it", ""),
 	}
 }
 
 // libraryFixes returns the fixes for missing libraries, and for GPU libraries with a wrong
 // version.
 func libraryFixes(d *Diagnosis) []fix.Fix {
-	lib := or(base(d.Library), "the library")
+	lib := cmp.Or(base(d.Library), "the library")
 	switch d.Class {
 	case "gpu-library-skew":
-		name, requirement := gpuPackage(or(d.Version, d.Library), d.Symbol)
-		pin := one(
+		name, requirement := gpuPackage(cmp.Or(d.Version, d.Library), d.Symbol)
+		pin := newFix(
 			fix.KindPin,
-			"Use the release that "+or(base(d.Object), "it")+" was built with",
+			"Use the release that "+cmp.Or(base(d.Object), "it")+" was built with",
 			"",
 		)
 		if requirement != "" {
@@ -239,39 +240,39 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 		}
 		return []fix.Fix{
 			pin,
-			one(
+			newFix(
 				fix.KindEnvironment,
 				"Remove other copies from LD_LIBRARY_PATH (a CUDA or ROCm toolkit, conda), "+
 					"which are "+
 					"found first",
 				"env -u LD_LIBRARY_PATH",
 			),
-			one(fix.KindRebuild, "Build it against the installed release", ""),
+			newFix(fix.KindRebuild, "Build it against the installed release", ""),
 		}
 	case "gpu-library-missing":
 		if strings.HasPrefix(lib, "libcuda.so") || strings.HasPrefix(lib, "libnvidia-") {
 			return []fix.Fix{
-				one(
+				newFix(
 					fix.KindEnvironment,
 					"It is part of the NVIDIA driver: run on a machine with the driver, and "+
 						"give the "+
 						"container access to it",
 					"docker run --gpus all",
 				),
-				one(
+				newFix(
 					fix.KindDependency,
 					"For a build without a GPU, link against the stub of the toolkit; do not "+
 						"ship the stub",
 					`LDFLAGS="-L$CUDA_HOME/lib64/stubs -lcuda"`,
 				),
-				one(
+				newFix(
 					fix.KindSource,
 					"Open it with dlopen, so that the program also works without a driver",
 					"",
 				),
 			}
 		}
-		dependency := one(fix.KindDependency, "Install the package that has "+lib, "")
+		dependency := newFix(fix.KindDependency, "Install the package that has "+lib, "")
 		if name, _ := gpuPackage(lib, ""); name != "" {
 			dependency = fix.Fix{
 				Kind:        fix.KindDependency,
@@ -283,12 +284,12 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 		}
 		return []fix.Fix{
 			dependency,
-			one(
+			newFix(
 				fix.KindEnvironment,
 				"Add the folder of "+lib+" to the search path, in the same major version",
 				"LD_LIBRARY_PATH=$CUDA_HOME/lib64",
 			),
-			one(
+			newFix(
 				fix.KindPin,
 				"Install the variant for the installed CUDA or ROCm version",
 				"",
@@ -296,38 +297,38 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 		}
 	case "gpu-vendor-mismatch":
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Rebuild against the installed torch, without build isolation ("+vendor(lib)+")",
 				"",
 			),
-			one(fix.KindEnvironment, "Install the build of torch that it was built for", ""),
-			one(fix.KindPin, "Install the build of the extension for this torch", ""),
+			newFix(fix.KindEnvironment, "Install the build of torch that it was built for", ""),
+			newFix(fix.KindPin, "Install the build of the extension for this torch", ""),
 		}
 	}
-	if cause(d) == CauseBuild {
+	if causeOf(d) == CauseBuild {
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindDependency,
 				"Install the development package that has "+lib,
 				shellword.Bare("apt-file search %s", lib),
 			),
-			one(
+			newFix(
 				fix.KindLinkFlag,
 				"If it is installed, add its folder with -L",
 				"",
 			),
-			one(fix.KindImage, "Build in an image that has it", ""),
+			newFix(fix.KindImage, "Build in an image that has it", ""),
 		}
 	}
 	if ownCopy(d.Library) {
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindPatchelf,
 				"The wheel should contain it: set a RUNPATH to the .libs folder of the wheel",
 				"",
 			),
-			one(
+			newFix(
 				fix.KindRebuild,
 				"Build and repair the wheel again",
 				"auditwheel repair dist/*.whl",
@@ -339,7 +340,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 
 // missingFixes returns the fixes for a library that the loader does not find.
 func missingFixes(lib string) []fix.Fix {
-	rebuild := one(
+	rebuild := newFix(
 		fix.KindRebuild,
 		"Rebuild on the system that it runs on; the number after .so changes between releases",
 		"",
@@ -347,25 +348,25 @@ func missingFixes(lib string) []fix.Fix {
 	p, known := platform.ProviderOf(lib)
 	if !known {
 		return []fix.Fix{
-			one(
+			newFix(
 				fix.KindDependency,
 				"Install the package that contains "+lib,
 				shellword.Bare("apt-file search %s", lib),
 			),
-			one(fix.KindEnvironment, "Add its folder to LD_LIBRARY_PATH if it is installed", ""),
+			newFix(fix.KindEnvironment, "Add its folder to LD_LIBRARY_PATH if it is installed", ""),
 			rebuild,
 		}
 	}
 	var out []fix.Fix
 	if list := p.Packages(platform.PyPI); list != nil {
-		out = append(out, one(
+		out = append(out, newFix(
 			fix.KindDependency,
 			"Install "+p.Project+", which contains the library",
 			"pip install "+shellword.Quote(list[0]),
 		))
 	}
 	if p.After != "" {
-		out = append(out, one(fix.KindRebuild, "Rebuild against "+p.After+"; current "+
+		out = append(out, newFix(fix.KindRebuild, "Rebuild against "+p.After+"; current "+
 			"distributions do not have "+p.Project, ""))
 	}
 	if install := installation(p); install.Title != "" {
@@ -400,7 +401,7 @@ func installation(p platform.Provider) fix.Fix {
 	} else if p.Kind != platform.DriverProvider && p.Kind != platform.ToolkitProvider {
 		return fix.Fix{}
 	}
-	return one(fix.KindDependency, title, install)
+	return newFix(fix.KindDependency, title, install)
 }
 
 // vendor describes the torch build that a missing library belongs to.

@@ -8,7 +8,7 @@ import (
 )
 
 // patterns are tried in this order. The first one that matches a line is used.
-var patterns = lazy.Value[[]*pattern]{New: func() []*pattern { return compile(families...) }}
+var patterns = lazy.Value[[]*pattern]{New: func() []*pattern { return compilePatterns(families...) }}
 
 var families = [][]pattern{
 	lldPatterns,
@@ -34,7 +34,7 @@ const (
 	aContext
 )
 
-func compile(families ...[]pattern) []*pattern {
+func compilePatterns(families ...[]pattern) []*pattern {
 	var out []*pattern
 	for _, f := range families {
 		for i := range f {
