@@ -72,15 +72,3 @@ func checkLinkLibrary(p *analyzer.Pass) {
 		p.Report(f, fixes...)
 	}
 }
-
-// ofMissing reports whether a reference is undefined because a needed library was not found, and
-// not because a library of the platform is missing in DT_NEEDED.
-func ofMissing(p *analyzer.Pass, q linkProblem) bool {
-	if q.Missing == "" {
-		return false
-	}
-	if there := p.LinkSystem().Elsewhere(q.Missing); there != nil {
-		return there.Links(q.Import.Name, q.Import.Version)
-	}
-	return q.Import.Version != "" || ownerOf(p, q.Import).soname == ""
-}

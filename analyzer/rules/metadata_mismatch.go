@@ -165,13 +165,3 @@ func checkWheelFile(
 		)
 	}
 }
-
-// tagSet returns the sorted tags without duplicates.
-func tagSet(tags []pkgmeta.Tag) []string {
-	var out []string
-	for _, t := range tags {
-		out = append(out, t.String())
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}

@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // ofHost returns a function that reports whether the program that loads the object provides a
@@ -90,3 +91,8 @@ func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 		},
 	}
 }
+
+// onePythonDLL matches modules that only one version of Python imports on Windows.
+var onePythonDLL = lazyregexp.New(`(?i)\.(cp|pypy)[0-9]+t?[^/]*\.pyd$`)
+
+func ofOnePythonDLL(path string) bool { return onePythonDLL.MatchString(path) }

@@ -8,7 +8,6 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform/windows"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var pythonLibraryMismatch = &analyzer.Rule{
@@ -40,11 +39,6 @@ Not detected: files that a program other than Python loads.`,
 	Windows: checkPythonDLL,
 	MacOS:   checkPythonLibraryMacOS,
 }
-
-// onePythonDLL matches modules that only one version of Python imports on Windows.
-var onePythonDLL = lazyregexp.New(`(?i)\.(cp|pypy)[0-9]+t?[^/]*\.pyd$`)
-
-func ofOnePythonDLL(path string) bool { return onePythonDLL.MatchString(path) }
 
 func checkPythonDLL(p *analyzer.Pass) {
 	if p.Facts.Wheel == nil {

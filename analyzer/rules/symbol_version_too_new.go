@@ -333,8 +333,3 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 func buildImage(builder, arch, image string) shellword.Line {
 	return shellword.Bare("CIBW_%s_%s_IMAGE=%s", builder, strings.ToUpper(arch), image)
 }
-
-// quoted returns the base name of a file as a shell argument.
-func quoted(p string) shellword.Line {
-	return shellword.Quote(shellword.File(p[strings.LastIndex(p, "/")+1:]))
-}

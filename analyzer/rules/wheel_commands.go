@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -135,4 +136,19 @@ func or(s, otherwise string) string {
 		return otherwise
 	}
 	return s
+}
+
+// quoted returns the base name of a file as a shell argument.
+func quoted(p string) shellword.Line {
+	return shellword.Quote(shellword.File(p[strings.LastIndex(p, "/")+1:]))
+}
+
+// tagSet returns the sorted tags without duplicates.
+func tagSet(tags []pkgmeta.Tag) []string {
+	var out []string
+	for _, t := range tags {
+		out = append(out, t.String())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
