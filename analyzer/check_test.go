@@ -49,8 +49,7 @@ func TestJudgingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestFailedTrialEndsEarly holds that a fix which breaks something is not looked at further,
-// whatever it fixes.
+// TestFailedTrialEndsEarly checks that the check of a fix stops when it breaks something.
 func TestFailedTrialEndsEarly(t *testing.T) {
 	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	if err != nil {
@@ -116,7 +115,7 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 	}
 }
 
-// TestFindingsAreBounded holds that an object with very many problems costs no more than its first
+// TestFindingsAreBounded checks that an object with many problems costs no more than its first
 // MaxFindings on some of its platforms, and that the report says so.
 func TestFindingsAreBounded(t *testing.T) {
 	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")

@@ -9,7 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/rules"
 )
 
-// TestNoWheel checks what becomes of pins without a wheel for the environment.
+// TestNoWheel checks the findings for pins without a wheel for the environment.
 func TestNoWheel(t *testing.T) {
 	env := func(platform string, missing ...analyzer.NoWheel) *analyzer.Environment {
 		return &analyzer.Environment{
@@ -58,7 +58,7 @@ func TestNoWheel(t *testing.T) {
 		t.Errorf("targets %+v", r.Targets)
 	}
 
-	// What the base has too is not new.
+	// A finding that the base has too is not new.
 	older := binary
 	older.Version = "1.9"
 	r, err = a.CheckEnvironment(

@@ -11,8 +11,8 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// TestPlan holds that the plan has a fix for each cause, tried together, and names the causes
-// without one; and that a fix that breaks something is not offered.
+// TestPlan checks that the plan has a fix for each cause, verified together, and lists causes
+// without one, and that a fix that breaks something is not offered.
 func TestPlan(t *testing.T) {
 	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	if err != nil {
@@ -22,7 +22,7 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// rule reports an error as long as a scenario is not fixed
+	// rule reports an error until a scenario is fixed
 	rule := func(id string, change fix.Change, fixed func(fix.Scenario) bool) *analyzer.Rule {
 		return &analyzer.Rule{ID: id, Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
 			if fixed(p.Scenario) {

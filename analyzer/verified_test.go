@@ -22,7 +22,7 @@ import (
 	"github.com/compat-app/compat/internal/test/analyzertest"
 )
 
-// environment is a wheel with what is beside it, as files and requirements: what a user has, and
+// environment is a wheel and the other files and requirements of an environment, which a user
 // can change.
 type environment struct {
 	tag      string
@@ -34,7 +34,7 @@ type environment struct {
 	files    map[string]string     // in these, text form
 }
 
-// invent makes an environment in which things are likely not to fit.
+// invent returns a random environment in which problems are likely.
 func invent(r *rand.Rand) *environment {
 	e := &environment{
 		tag:      []string{"manylinux_2_17", "manylinux_2_28"}[r.IntN(2)],
@@ -170,7 +170,7 @@ func invent(r *rand.Rand) *environment {
 	return e
 }
 
-// check writes the environment's files and judges them.
+// check writes the environment's files and checks them.
 func (e *environment) check(t *testing.T) *analyzer.Report {
 	t.Helper()
 	var b bytes.Buffer
@@ -238,9 +238,9 @@ var (
 	newTag     = regexp.MustCompile(`--platform-tag (\w+)_x86_64 `)
 )
 
-// follow does what a fix says, as a user would who reads it: a requirement is written into METADATA
-// or installed, an object is edited, the file is renamed. ok is false for a fix that is no edit of
-// these files (flags for those who link against a library).
+// follow applies a fix as a user would: a requirement is written to METADATA or installed, an
+// object is edited, the file is renamed. ok is false for a fix that does not change these files
+// (link flags).
 func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environment, ok bool) {
 	c := *e
 	c.objects, c.requires, c.with = maps.Clone(
@@ -321,9 +321,9 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 	return &c, true
 }
 
-// TestVerifiedFixesHelp holds the promise of the word "verified" in invented environments: when the
-// change is made for real, in the files and the requirements, and everything is judged again from
-// the start, the finding is gone and no other one came.
+// TestVerifiedFixesHelp checks verified fixes in random environments: if the change is made in
+// the files and requirements, and everything is checked again, the finding is gone and there is
+// no new one.
 func TestVerifiedFixesHelp(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(150) {
@@ -350,7 +350,7 @@ func TestVerifiedFixesHelp(t *testing.T) {
 				}
 				for _, g := range after.check(t).Findings {
 					switch {
-					case g.Behind != "": // it shows only with another fix
+					case g.RevealedBy != "": // it shows only with another fix
 					case g.Identity() == f.Identity():
 						t.Errorf(
 							"seed %d: %s: %q (%s) does not remove %q",

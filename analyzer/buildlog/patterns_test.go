@@ -18,8 +18,8 @@ func read(t testing.TB, log string) []Diagnosis {
 	return r.Diagnoses
 }
 
-// TestPatterns: every pattern sees its own example, whole lines only, and nobody sees anything in
-// the near miss.
+// TestPatterns checks that every pattern matches its example, and that no pattern matches the
+// similar line.
 func TestPatterns(t *testing.T) {
 	ids := map[string]bool{}
 	for _, p := range patterns.Get() {
@@ -28,7 +28,7 @@ func TestPatterns(t *testing.T) {
 		}
 		ids[p.id] = true
 		if p.example == "" || p.similar == "" || len(p.needles) == 0 {
-			t.Errorf("%s: an example, a near miss and needles belong to a pattern", p.id)
+			t.Errorf("%s: an example, a similar line and needles belong to a pattern", p.id)
 			continue
 		}
 		got := read(t, p.example+"\n")
@@ -43,12 +43,12 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: %+v", p.id, d)
 		}
 		if got := read(t, p.similar+"\n"); len(got) != 0 {
-			t.Errorf("%s: the near miss %q gave %s", p.id, p.similar, got[0].Rule)
+			t.Errorf("%s: the similar line %q gave %s", p.id, p.similar, got[0].Rule)
 		}
 	}
 }
 
-// TestWrappers: what stands around a message is no part of it.
+// TestWrappers checks that text around a message is ignored.
 func TestWrappers(t *testing.T) {
 	for _, p := range patterns.Get() {
 		want := read(t, p.example)[0]
@@ -71,7 +71,7 @@ func TestWrappers(t *testing.T) {
 	}
 }
 
-// TestEveryClassIsReached, by an example or by a symbol or library of its family.
+// TestEveryClassIsReached by an example, or by a symbol or library of its family.
 func TestEveryClassIsReached(t *testing.T) {
 	seen := map[string]bool{}
 	log := "x.so: undefined symbol: _ZN2at5zerosEv\nImportError: libc10_hip.so: cannot open " +
@@ -95,7 +95,8 @@ func TestEveryClassIsReached(t *testing.T) {
 	}
 }
 
-// TestNeedles: the automaton finds what strings.Contains finds, one needle inside another included.
+// TestNeedles checks that the automaton finds the same as strings.Contains, including
+// overlapping needles.
 func TestNeedles(t *testing.T) {
 	words := []string{"he", "she", "hers", "his", "a", "undefined symbol", "defined"}
 	m := map[string]set{}

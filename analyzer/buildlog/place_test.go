@@ -18,8 +18,8 @@ const githubLog = `2025-03-01T10:00:00.1000000Z ##[group]Run make
 2025-03-01T10:00:04.1000000Z x.so: undefined symbol: second
 `
 
-// TestPlaces: a group that a program begins holds its output, where GitHub's own holds the script;
-// and each diagnosis knows its time and what is not counted before it.
+// TestPlaces: a group that a program starts contains its output, while GitHub's own contains
+// the script. Each diagnosis has its time and the number of lines that GitHub does not show.
 func TestPlaces(t *testing.T) {
 	r, err := Read(strings.NewReader(strings.ReplaceAll(githubLog, "<ESC>", "\x1b")))
 	if err != nil || len(r.Diagnoses) != 2 || len(r.Sections) != 2 {
@@ -40,10 +40,10 @@ func TestPlaces(t *testing.T) {
 	if s := r.Sections[1]; s.Line != 7 || s.Title != "Run tests" || s.Ends != 1 {
 		t.Errorf("%+v", s)
 	}
-	// Without its colors a log does not tell the two groups apart.
+	// Without colors the two kinds of groups cannot be distinguished.
 	plain := strings.NewReplacer("<ESC>[36;1m", "", "<ESC>[0m", "").Replace(githubLog)
 	if got := read(t, plain); len(got) != 1 || got[0].Symbol != "second" {
-		t.Errorf("%s", tell(got))
+		t.Errorf("%s", format(got))
 	}
 	if got := read(t, "x.so: undefined symbol: bare\n"); !got[0].Place.Time.IsZero() {
 		t.Errorf("%+v", got[0].Place)

@@ -16,8 +16,8 @@ import (
 
 const caseD = "/usr/bin/ld: /usr/local/cuda/lib64/libcufile.so: undefined reference to `dlopen'"
 
-// TestLinesAreCounted wherever a message stands in the blocks that are read, and however the reader
-// hands them out.
+// TestLinesAreCounted checks line numbers for any position of a message in the blocks that are
+// read, and for any reads.
 func TestLinesAreCounted(t *testing.T) {
 	for _, lines := range []int{1, 2, 4000, 9000} {
 		log := strings.Repeat(strings.Repeat("x", 70)+"\n", lines-1) + caseD
@@ -47,19 +47,19 @@ func TestReaderFails(t *testing.T) {
 	}
 }
 
-// TestLongLine: a message in a line of megabytes is found, with what stands near it.
+// TestLongLine checks that a message in a line of megabytes is found with its context.
 func TestLongLine(t *testing.T) {
 	got := read(
 		t,
 		strings.Repeat("y ", 3<<20)+caseD+strings.Repeat(" z", 3<<20)+"\nundefined symbol: next\n",
 	)
 	if len(got) != 2 || got[0].Symbol != "dlopen" || got[1].Line != 2 {
-		t.Errorf("%s", tell(got))
+		t.Errorf("%s", format(got))
 	}
 }
 
-// TestBounds: what was made to cost time or memory ends in a limit that says so, and a log full of
-// one message still shows another.
+// TestBounds checks that input made to take time or memory ends at a limit that is reported,
+// and that a log full of one message still shows another one.
 func TestBounds(t *testing.T) {
 	var b bytes.Buffer
 	for i := range 2 * maxPattern / len(caseD) {
@@ -79,7 +79,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// repeat is a log of a size without its memory.
+// repeat is a log of a given size that needs no memory.
 type repeat struct {
 	text []byte
 	left int
@@ -96,7 +96,7 @@ func (r *repeat) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestMemoryIsFlat: 64 MiB of log allocate no more than a few blocks.
+// TestMemoryIsFlat checks that reading 64 MiB allocates only a few blocks.
 func TestMemoryIsFlat(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -125,9 +125,9 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// FuzzRead: no panic; fields are bounded and printable; classes, causes and fix kinds are of the
-// closed lists; the same bytes say the same; nothing but plain names gets into a command; and lines
-// before a log only move its line numbers.
+// FuzzRead checks that there is no panic; that fields are limited and printable; that classes,
+// causes and kinds of fixes are known ones; that the result is deterministic; that only plain
+// names are used in commands; and that lines before a log only change line numbers.
 func FuzzRead(f *testing.F) {
 	for _, p := range patterns.Get() {
 		f.Add([]byte(p.example + "\n" + p.similar))

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the stories want")
 
-// TestStories plays testdata/stories: a log, and what is said of it.
+// TestStories checks testdata/stories: a log and its expected diagnoses.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/stories/*.txtar")
 	if err != nil || len(files) < 8 {
@@ -36,7 +36,7 @@ func TestStories(t *testing.T) {
 					t.Fatalf("%s: file %q; a story has log and want", file, f.Name)
 				}
 			}
-			got := tell(read(t, strings.ReplaceAll(string(log), "<ESC>", "\x1b")))
+			got := format(read(t, strings.ReplaceAll(string(log), "<ESC>", "\x1b")))
 			if got == string(want) {
 				return
 			}
@@ -52,8 +52,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// tell writes diagnoses for people to compare: the fields that are set, and the fixes.
-func tell(diagnoses []Diagnosis) string {
+// format formats the fields of diagnoses that are set, and the fixes.
+func format(diagnoses []Diagnosis) string {
 	var b strings.Builder
 	for _, d := range diagnoses {
 		fmt.Fprintf(&b, "%d %s, %s, by %s\n", d.Line, d.Class, d.Cause, d.Rule)
@@ -70,12 +70,12 @@ func tell(diagnoses []Diagnosis) string {
 	return b.String()
 }
 
-// TestGreen: the logs of builds that went well (recorded from real ones; addresses and folders
-// replaced) give no diagnosis.
+// TestGreen checks that logs of successful builds (real ones with replaced addresses and
+// folders) have no diagnosis.
 func TestGreen(t *testing.T) { silent(t, "testdata/green/*.log", 20) }
 
-// TestRed: nor do those of builds that failed for a reason of another kind: tests, compilers, the
-// network, packages that there are not.
+// TestRed checks the same for builds that failed for another reason: tests, compilers, the
+// network, missing packages.
 func TestRed(t *testing.T) { silent(t, "testdata/red/*.log", 19) }
 
 func silent(t *testing.T, pattern string, least int) {
@@ -90,7 +90,7 @@ func silent(t *testing.T, pattern string, least int) {
 			t.Fatal(err)
 		}
 		if got := read(t, string(log)); len(got) != 0 {
-			t.Errorf("%s:\n%s", file, tell(got))
+			t.Errorf("%s:\n%s", file, format(got))
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 const wheel = "dist/widget-1.0-py3-none-manylinux2014_x86_64.whl"
 
-// report is a report of one wheel with these findings.
+// report returns a report about one wheel with these findings.
 func report(fs ...result.Finding) *result.Report {
 	r := result.New("test")
 	r.Artifacts = []result.Artifact{{
@@ -67,7 +67,7 @@ func lacks(object, symbol, requirement string) result.Finding {
 	}
 }
 
-// asRequired adds the fix that the required versions remove a finding.
+// asRequired adds a fix: the required versions remove the finding.
 func asRequired(f result.Finding) result.Finding {
 	f.Fixes = append(f.Fixes, fix.Fix{
 		Kind: fix.KindEnvironment, Title: "Install the versions that it requires",
@@ -85,7 +85,7 @@ func needs(object, library string) result.Finding {
 	}
 }
 
-// titles are "severity id: title" of each cause.
+// titles returns "severity id: title" for each cause.
 func titles(r *result.Report) (out []string) {
 	for _, c := range r.Causes {
 		out = append(out, fmt.Sprintf("%s %s: %s", c.Severity, c.ID, c.Title))
@@ -174,7 +174,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// Ranges of one cause become their intersection, tags the newest.
+// Version ranges of a cause are intersected; of platform tags the newest is used.
 func TestFixesAreMerged(t *testing.T) {
 	r := report(
 		lacks("a.so", "_ZN3c104sizeEv", "torch>=2.5,<2.7"),
@@ -233,8 +233,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// Every error and warning is in exactly one cause, whatever the findings are; 10,000 findings of
-// three origins are three causes.
+// Every error and warning belongs to exactly one cause. 10,000 findings with three origins have
+// three causes.
 func TestManyFindings(t *testing.T) {
 	var fs []result.Finding
 	for i := range 4000 {

@@ -9,7 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// libraries makes one library of each text, which starts with its path.
+// libraries returns a library for each text, which starts with its path.
 func libraries(t *testing.T, texts ...string) (out []*dynlink.Library) {
 	for _, text := range texts {
 		path, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
@@ -121,7 +121,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestLoadAgain holds that a load says the same whatever the environment loaded before.
+// TestLoadAgain checks that a load does not depend on earlier loads of the environment.
 func TestLoadAgain(t *testing.T) {
 	texts := []string{
 		"p/a.so\nneeded libx.so.1\nneeded libgone.so\nrunpath $ORIGIN/d",
@@ -144,8 +144,8 @@ func TestLoadAgain(t *testing.T) {
 	}
 }
 
-// TestBindManyLibraries holds that the library which a version names is found among many, and not
-// found where there is none.
+// TestBindManyLibraries checks that the library of a version is found among many, and that a
+// missing one is not found.
 func TestBindManyLibraries(t *testing.T) {
 	app := "app.so"
 	var texts []string

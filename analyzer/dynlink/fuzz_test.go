@@ -7,9 +7,9 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// FuzzResolve holds that a hostile library in a root ends in an answer whose names are the root's,
-// that the second answer is the first one again, and that no answer is much larger than the
-// library; for both loaders, with the library asked for, needed, preloaded and opened.
+// FuzzResolve checks an invalid library in a root with both loaders: as program, dependency,
+// preload and with dlopen. The names in the answer must be those of the root, a second answer
+// must be equal, and the size of an answer must be limited by the size of the library.
 func FuzzResolve(f *testing.F) {
 	for _, text := range []string{
 		"soname libx.so\nneeded liby.so\nrpath $ORIGIN:/r\nimport f@V1 liby.so\nimport weak w\nexport " +
@@ -46,7 +46,7 @@ func FuzzResolve(f *testing.F) {
 				{"/lib/liby.so", Settings{Preload: []string{"/lib/libx.so"}}}} {
 				a := l.Resolve(q.file, q.s)
 				if again := l.Resolve(q.file, q.s); !reflect.DeepEqual(a, again) {
-					t.Errorf("%s: first %s, then %s", q.file, told(a), told(again))
+					t.Errorf("%s: first %s, then %s", q.file, format(a), format(again))
 				}
 				for _, o := range a.Objects {
 					if !inRoot(root, o.Path) {
@@ -63,22 +63,22 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// opens holds that a program that opens the library, whatever came of the first time, hears the
-// same the second time or that it is there, and that what could not be opened is not there.
+// opens checks that opening the library again has the same result or that it is already loaded,
+// and that a library that could not be opened is not loaded.
 func opens(t *testing.T, l *Linker) {
 	p, start := l.Start("/host", Settings{})
 	if p.run == nil {
-		t.Fatalf("/host: %s", told(start))
+		t.Fatalf("/host: %s", format(start))
 	}
 	for _, how := range []Mode{{Lazy: true}, {}, {Global: true}, {DeepBind: true}} {
 		a := p.Open("/lib/libx.so", how, "")
 		there := p.Open("/lib/libx.so", Mode{NoLoad: true}, "")
 		if (a.Error == "") != (there.Error == "") {
-			t.Errorf("opened (%+v): %s; then asked for: %s", how, told(a), told(there))
+			t.Errorf("opened (%+v): %s; then asked for: %s", how, format(a), format(there))
 		}
 		if again := p.Open("/lib/libx.so", how, ""); again.Error != a.Error ||
 			a.Error == "" && len(again.Objects) > 0 {
-			t.Errorf("opened (%+v): %s, then %s", how, told(a), told(again))
+			t.Errorf("opened (%+v): %s, then %s", how, format(a), format(again))
 		}
 		p.Why("g")
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// A library whose exports are not known may define everything; where its nearest releases are
-// known, what they define and what begins alike.
+// A library with unknown exports may define everything. If its nearest releases are known, it
+// may define their symbols and symbols with the same prefix.
 func TestBindToWhatIsLikeIt(t *testing.T) {
 	r := &packages.Release{Name: "torch", Version: "2.5.0", Known: true}
 	like := elfobj.NewExports(

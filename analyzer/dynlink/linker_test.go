@@ -46,7 +46,7 @@ func (m memory) Folder(p string) bool {
 	return false
 }
 
-// rootOf makes a root of a list of "PATH\nTEXT" blocks.
+// rootOf returns a root for a list of "PATH\nTEXT" blocks.
 func rootOf(t testing.TB, blocks ...string) memory {
 	t.Helper()
 	m := memory{}
@@ -65,7 +65,7 @@ func rootOf(t testing.TB, blocks ...string) memory {
 	return m
 }
 
-func told(a *Answer) string {
+func format(a *Answer) string {
 	var out []string
 	for _, o := range a.Objects {
 		out = append(out, o.Name+"="+o.Path+" by "+o.FoundBy)
@@ -120,7 +120,7 @@ func TestGlibc(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := NewLinker(rootOf(t, c.blocks...))
 			for range 2 { // the second answer comes out of memory
-				if got := told(l.Resolve("/a", c.s)); got != c.want {
+				if got := format(l.Resolve("/a", c.s)); got != c.want {
 					t.Errorf("got  %s\nwant %s", got, c.want)
 				}
 			}
@@ -152,7 +152,7 @@ func TestMusl(t *testing.T) {
 			),
 		)
 		a := l.Resolve(name, Settings{})
-		if got := told(a); !strings.Contains(got, c.want) ||
+		if got := format(a); !strings.Contains(got, c.want) ||
 			c.want == "" && len(a.Undefined)+len(a.NotFound) > 0 ||
 			a.Error != "" {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -160,7 +160,7 @@ func TestMusl(t *testing.T) {
 	}
 }
 
-// FuzzCache holds that a hostile ld.so.cache gives names and paths of its own bytes, or nothing.
+// FuzzCache checks that an invalid ld.so.cache returns only names and paths that it contains.
 func FuzzCache(f *testing.F) {
 	b := append([]byte("glibc-ld.so.cache1.1"), make([]byte, 28)...)
 	b[20] = 1

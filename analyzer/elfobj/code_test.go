@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// reads remembers which bytes of a file were asked for.
+// reads records which bytes of a file are read.
 type reads struct {
 	io.ReaderAt
 	seen [][2]int64
@@ -34,8 +34,8 @@ func samples(t *testing.T) [][]byte {
 	return out
 }
 
-// TestCode holds that the code of an object lies in executable segments and that Read takes nothing
-// from there.
+// TestCode checks that the ranges of Code are in executable segments and that Read does not
+// read them.
 func TestCode(t *testing.T) {
 	found := 0
 	for _, b := range samples(t) {
@@ -79,7 +79,7 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestCodeOfNothing holds that what is no whole ELF header has no code.
+// TestCodeOfNothing checks that an incomplete ELF header has no code.
 func TestCodeOfNothing(t *testing.T) {
 	for _, b := range samples(t) {
 		for _, n := range []int{0, 4, 63, 64, 100} {

@@ -15,7 +15,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// compare checks needs, symbols, versions and hidden bits against debug/elf, the second reader.
+// compare checks dependencies, symbols, versions and hidden bits against debug/elf.
 func compare(t testing.TB, f *elf.File, o *elfobj.Object) {
 	t.Helper()
 	libs, err := f.ImportedLibraries()
@@ -78,8 +78,8 @@ func compare(t testing.TB, f *elf.File, o *elfobj.Object) {
 	}
 }
 
-// compareSymbols checks Imports and Exports, in their order, against the symbols of debug/elf that
-// they are about.
+// compareSymbols checks Imports and Exports, in order, against the corresponding symbols of
+// debug/elf.
 func compareSymbols(t testing.TB, f *elf.File, o *elfobj.Object) {
 	t.Helper()
 	syms, err := f.DynamicSymbols()
@@ -134,7 +134,7 @@ func compareSymbols(t testing.TB, f *elf.File, o *elfobj.Object) {
 	}
 }
 
-// systemLibraries lists distinct shared libraries of this machine, at most limit.
+// systemLibraries returns at most limit distinct shared libraries of this machine.
 func systemLibraries(t testing.TB, limit int) []string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -199,7 +199,7 @@ func TestAgainstDebugELF(t *testing.T) {
 	}
 }
 
-// roundTrip sends a real object through the text form and through Write.
+// roundTrip converts an object to the text form and to a file, and back.
 func roundTrip(t *testing.T, o *elfobj.Object) {
 	t.Helper()
 	same(t, parse(t, elftest.Text(o)), o)

@@ -5,7 +5,7 @@ import (
 	"debug/elf"
 )
 
-// What the tests of package elfobj_test need.
+// Identifiers for the tests in package elfobj_test.
 const (
 	Magic      = magic
 	TextFree   = textFree
@@ -18,7 +18,7 @@ var (
 	Kinds = kinds
 )
 
-// Archs lists an object of each known architecture, by its name.
+// Archs returns an object for each known architecture, by its name.
 func Archs() map[string]Object {
 	out := map[string]Object{}
 	for _, a := range archs {

@@ -12,9 +12,9 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// FuzzRead: no input makes Read panic, give more than the file can hold, or give two answers; its
-// errors are the documented ones; and where section headers and program headers say the same,
-// debug/elf finds the same needs.
+// FuzzRead checks that Read never panics, returns no more than the file can contain, is
+// deterministic, and returns only documented errors. If section headers and program headers
+// agree, debug/elf must find the same dependencies.
 func FuzzRead(f *testing.F) {
 	for name, text := range texts {
 		b, err := elftest.Write(parse(f, text))
@@ -76,7 +76,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// textSize is the length of all strings that a symbol can multiply.
+// textSize returns the length of all strings that symbols can repeat.
 func textSize(o *elfobj.Object) int {
 	n := 0
 	for _, i := range o.Imports.All() {
@@ -97,8 +97,8 @@ func textSize(o *elfobj.Object) int {
 	return n
 }
 
-// FuzzParse checks that Parse gives an equal object for what Text writes, and Read for what Write
-// writes.
+// FuzzParse checks that Parse returns an equal object for the output of Text, and Read for that
+// of Write.
 func FuzzParse(f *testing.F) {
 	for _, text := range texts {
 		f.Add(text)

@@ -16,8 +16,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// broken is a small good object (ELF64, little endian) with the place of everything that a test may
-// break.
+// broken is a small valid object (ELF64, little endian) with the offsets of everything that
+// tests change.
 type broken struct {
 	b    []byte
 	phdr map[elf.ProgType]int // offset of the first program header of a type
@@ -213,7 +213,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestReadLikeTheLoader: what the loader does not look at is no reason to refuse an object.
+// TestReadLikeTheLoader checks that errors in parts that the loader ignores are accepted.
 func TestReadLikeTheLoader(t *testing.T) {
 	const text = "elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 " +
 		"libc.so.6\nexport f@@V\n"
@@ -239,8 +239,8 @@ func TestReadLikeTheLoader(t *testing.T) {
 	}
 }
 
-// TestReadCutFile cuts a file at every byte of what is loaded: never an object, and never another
-// error than truncation.
+// TestReadCutFile truncates a file at every byte that is loaded: the result must be
+// ErrTruncated.
 func TestReadCutFile(t *testing.T) {
 	k := newBroken(
 		t,
@@ -262,8 +262,8 @@ func TestReadCutFile(t *testing.T) {
 	}
 }
 
-// TestReadShortReader: a size that promises more than the reader has is truncation, and a broken
-// disk is told as such.
+// TestReadShortReader checks that a size larger than the data is ErrTruncated, and that read
+// errors are returned.
 func TestReadShortReader(t *testing.T) {
 	k := newBroken(t, texts["library"])
 	if _, err := elfobj.Read(bytes.NewReader(k.b[:200]), int64(len(k.b))); !errors.Is(err,
@@ -283,8 +283,8 @@ type failing struct{ err error }
 
 func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
 
-// TestDebugFile: objcopy --only-keep-debug empties PT_DYNAMIC, eu-strip leaves it and turns the
-// section into NOBITS.
+// TestDebugFile: objcopy --only-keep-debug clears PT_DYNAMIC; eu-strip keeps it and changes the
+// section to NOBITS.
 func TestDebugFile(t *testing.T) {
 	objcopy := newBroken(t, texts["library"])
 	objcopy.prog(elf.PT_DYNAMIC, pFilesz, 0)
@@ -299,7 +299,7 @@ func TestDebugFile(t *testing.T) {
 			t.Errorf("%s: error %v, Dynamic %v", name, err, o != nil && o.Dynamic)
 		}
 	}
-	// A section header that lies does not hide a library.
+	// A wrong section type does not hide a library.
 	lie := newBroken(t, texts["library"])
 	lie.nobits(t, ".dynamic")
 	if o, err := elfobj.Read(bytes.NewReader(lie.b), int64(len(lie.b))); err != nil || !o.Dynamic ||
@@ -308,7 +308,7 @@ func TestDebugFile(t *testing.T) {
 	}
 }
 
-// nobits makes a section one without bytes.
+// nobits changes a section to NOBITS.
 func (k *broken) nobits(t *testing.T, name string) {
 	f, err := elf.NewFile(bytes.NewReader(k.b))
 	if err != nil {
@@ -321,7 +321,7 @@ func (k *broken) nobits(t *testing.T, name string) {
 	}
 }
 
-// cost is what f allocates, in bytes.
+// cost returns how many bytes f allocates.
 func cost(f func()) uint64 {
 	var a, b runtime.MemStats
 	runtime.GC()
@@ -331,8 +331,7 @@ func cost(f func()) uint64 {
 	return b.TotalAlloc - a.TotalAlloc
 }
 
-// TestOverlap builds tables that use the same bytes again and again. debug/elf needs 917 MB for the
-// first one.
+// TestOverlap reads tables whose records overlap. debug/elf needs 917 MB for the first one.
 func TestOverlap(t *testing.T) {
 	for name, build := range map[string]func() []byte{
 		"version needs": func() []byte { return overlap(t, 64<<10, overlappingNeeds) },
@@ -356,7 +355,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// overlap makes a good object of which the first segment is extended to n bytes, for fill to spoil.
+// overlap returns a valid object with the first segment extended to n bytes, modified by fill.
 func overlap(t *testing.T, n int, fill func(k *broken, at int)) []byte {
 	k := newBroken(
 		t,
@@ -367,18 +366,18 @@ func overlap(t *testing.T, n int, fill func(k *broken, at int)) []byte {
 	k.prog(elf.PT_LOAD, pFilesz, uint64(n))
 	k.prog(elf.PT_LOAD, pMemsz, uint64(n))
 	k.u64(40, 0) // no section headers
-	// The first segment now covers the addresses of the second, which still counts there, as for
-	// the loader.
+	// The first segment now includes the addresses of the second, which has priority, as in the
+	// loader.
 	fill(k, (at+15)&^15)
 	return k.b
 }
 
-// overlappingNeeds makes every Verneed 16 bytes long with a list of Vernaux that runs through all
-// those after it.
+// overlappingNeeds writes Verneed records at a distance of 16 bytes, each with a list of
+// Vernaux records that includes all following ones.
 func overlappingNeeds(k *broken, at int) {
 	k.tag(elf.DT_VERNEED, uint64(at))
 	for ; at+32 <= len(k.b); at += 16 {
-		// One pattern that is good as a Verneed and as a Vernaux.
+		// A pattern that is valid as Verneed and as Vernaux.
 		k.u16(at, 1)
 		k.u16(at+2, 0xffff)
 		k.u32(at+4, 1)   // vn_file
@@ -387,7 +386,7 @@ func overlappingNeeds(k *broken, at int) {
 	}
 }
 
-// longNames gives half a megabyte of symbols the same name of 60 KB.
+// longNames gives all symbols in half a megabyte the same name of 60 KB.
 func longNames(k *broken, at int) {
 	copy(k.b[at+1:], bytes.Repeat([]byte("n"), 60000))
 	k.tag(elf.DT_STRTAB, uint64(at))
@@ -410,7 +409,7 @@ func longNames(k *broken, at int) {
 	k.u32(k.section(".rela.dyn")+12, uint32(n-1)) // says how many there are
 }
 
-// TestHugeFile: a file of 400 MB costs no more than its tables.
+// TestHugeFile checks that a file of 400 MB needs no more memory than its tables.
 func TestHugeFile(t *testing.T) {
 	k := newBroken(t, texts["library"])
 	var o *elfobj.Object
@@ -421,7 +420,7 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
-// sparse reads as zeros behind its bytes.
+// sparse returns zeros after its data.
 type sparse []byte
 
 func (s sparse) ReadAt(b []byte, off int64) (int, error) {

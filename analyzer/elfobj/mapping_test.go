@@ -25,7 +25,7 @@ export object table size=16
 export plain
 `
 
-// mapAll does what a loader would do with a file.
+// mapAll reads and maps a file like a loader.
 func mapAll(b []byte) (*elfobj.Mapping, error) {
 	r, size := bytes.NewReader(b), int64(len(b))
 	h, err := elfobj.ReadHead(r, size, nil)
@@ -112,12 +112,12 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// versionTableMost bounds the table of versions: it has an entry for each index up to the highest
-// one used, 32767 at most, whatever the file's size.
+// versionTableMost limits the table of versions: it has an entry for each index up to the
+// highest one, which is at most 32767, whatever the size of the file.
 const versionTableMost = 32768*40 + 64<<10
 
-// FuzzMap holds that a hostile file is an error or a mapping whose every part can be looked at, in
-// memory of a small multiple of its size.
+// FuzzMap checks that an invalid file is an error or a mapping all of whose parts can be read,
+// and that the memory is a small multiple of its size.
 func FuzzMap(f *testing.F) {
 	for _, arch := range []string{"x86_64", "i686", "s390x", "mips64el"} {
 		o, err := elftest.Parse("elf " + arch + mapped[len("elf x86_64"):])
@@ -162,8 +162,8 @@ func FuzzMap(f *testing.F) {
 	})
 }
 
-// TestMapRelocatesOutside changes the address that a relocation writes: to the last page of the
-// data segment, and to one behind it.
+// TestMapRelocatesOutside changes the address of a relocation to the last page of the data
+// segment, and to the page after it.
 func TestMapRelocatesOutside(t *testing.T) {
 	o, err := elftest.Parse(mapped)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// compareRelocs checks the ways of every symbol against the names that debug/elf has for the types
-// in the sections of relocations.
+// compareRelocs checks the relocation kinds of every symbol against those in debug/elf's
+// relocation sections.
 func compareRelocs(t *testing.T, f *elf.File, o *elfobj.Object) {
 	t.Helper()
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
@@ -101,8 +101,8 @@ func (p patched) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestFactsWithoutSections reads libraries and programs of this machine again without their section
-// headers.
+// TestFactsWithoutSections compares libraries and programs of this machine with copies without
+// section headers.
 func TestFactsWithoutSections(t *testing.T) {
 	compared := 0
 	for _, file := range systemLibraries(t, 120) {
@@ -187,8 +187,8 @@ func TestRelocsRefused(t *testing.T) {
 	}
 }
 
-// TestRelocationBeyondTheSymbols: an index that no symbol has is an error, and costs nothing
-// however large it is.
+// TestRelocationBeyondTheSymbols checks that an invalid symbol index is an error that needs no
+// memory, however large it is.
 func TestRelocationBeyondTheSymbols(t *testing.T) {
 	for _, name := range []string{"relocated", "lazy arm"} {
 		o := parse(t, texts[name])

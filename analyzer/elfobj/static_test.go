@@ -13,7 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// The test's own program is a file with .symtab.
+// The test's own program has a .symtab.
 func TestStaticSymbolsAgainstDebugELF(t *testing.T) {
 	name, err := os.Executable()
 	if err != nil {

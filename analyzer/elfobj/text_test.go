@@ -28,7 +28,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestCanonical holds the form itself, which people read.
+// TestCanonical checks the text form itself.
 func TestCanonical(t *testing.T) {
 	const want = `elf x86_64
 soname libfoo.so.1

@@ -10,12 +10,14 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// atLeast is how many objects a Debian machine has below /usr that both readers can be asked about.
+// atLeast is the minimum number of objects below /usr on a Debian machine that both readers
+// accept.
 const atLeast = 500
 
-// TestBelowUsr reads every dynamic object below /usr of this machine with debug/elf too: needs,
-// paths, imports and exports with their versions and bindings, relocations. Files without section
-// headers are left out, because debug/elf reads by those; files that debug/elf refuses are named.
+// TestBelowUsr compares every dynamic object below /usr of this machine with debug/elf:
+// dependencies, paths, imports and exports with versions and bindings, relocations. Files
+// without section headers are skipped, because debug/elf needs them; files that debug/elf
+// rejects are logged.
 func TestBelowUsr(t *testing.T) {
 	agree, static, bare := 0, 0, 0
 	err := filepath.WalkDir("/usr", func(file string, d fs.DirEntry, err error) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// texts are objects that between them use every line of the text form.
+// texts are objects that together use every line of the text form.
 var texts = map[string]string{
 	"library": `
 elf x86_64
@@ -116,7 +116,7 @@ func parse(t testing.TB, text string) *elfobj.Object {
 	return o
 }
 
-// equal compares two objects, whose lists may number their names otherwise.
+// equal compares two objects, whose names may have different numbers.
 func equal(a, b *elfobj.Object) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -127,7 +127,7 @@ func equal(a, b *elfobj.Object) bool {
 		a.Exports.Equal(b.Exports)
 }
 
-// same compares two objects but for where their sections lie.
+// same compares two objects except for the offsets of their sections.
 func same(t testing.TB, got, want *elfobj.Object) {
 	t.Helper()
 	g, w := *got, *want
@@ -173,7 +173,7 @@ func TestWriteRead(t *testing.T) {
 	}
 }
 
-// TestReadWithoutSections: the loader does not read section headers, and neither does Read.
+// TestReadWithoutSections checks that Read, like the loader, does not need section headers.
 func TestReadWithoutSections(t *testing.T) {
 	for name, text := range texts {
 		want := parse(t, text)
@@ -197,7 +197,7 @@ func TestReadWithoutSections(t *testing.T) {
 	}
 }
 
-// shoffAt is the place of e_shoff.
+// shoffAt returns the offset of e_shoff.
 func shoffAt(o *elfobj.Object) int {
 	if o.Class == 32 {
 		return 32
@@ -205,7 +205,7 @@ func shoffAt(o *elfobj.Object) int {
 	return 40
 }
 
-// TestReadelf demands that binutils reads what Write makes without a word of complaint.
+// TestReadelf checks that binutils reads the output of Write without a warning.
 func TestReadelf(t *testing.T) {
 	readelf, err := exec.LookPath("readelf")
 	if err != nil {
@@ -274,7 +274,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// agree checks what debug/elf, which reads section headers, makes of the same bytes.
+// agree checks that debug/elf, which reads section headers, has the same result.
 func agree(t testing.TB, b []byte, o *elfobj.Object) {
 	t.Helper()
 	f, err := elf.NewFile(bytes.NewReader(b))

@@ -19,10 +19,10 @@ type Scenario struct {
 	Needed map[string][]string  // DT_NEEDED entries added to an object
 	Symver map[Reference]string // version to which an import is bound instead
 	// Libraries on the link line of a program that uses the artifact, by SONAME.
-	Link  []string
-	Alone []string // packages that are not imported first, although the user specified it
+	Link          []string
+	ImportedLater []string // packages that are not imported first, although the user specified it
 	// Folders that are removed from LD_LIBRARY_PATH.
-	Off []string
+	RemovedFolders []string
 
 	// Mach-O file -> path in a load command -> its replacement.
 	Paths map[string]map[string]string
@@ -95,11 +95,11 @@ type LinkWith struct {
 // All combines several changes: a command that makes more than one.
 type All []Change
 
-// Before imports the artifact before a package that the user imports first.
-type Before struct{ Package string }
+// ImportBefore imports the artifact before a package that the user imports first.
+type ImportBefore struct{ Package string }
 
-// TakeOut removes a folder from LD_LIBRARY_PATH.
-type TakeOut struct{ Folder string }
+// RemoveLibraryPath removes a folder from LD_LIBRARY_PATH.
+type RemoveLibraryPath struct{ Folder string }
 
 // ChangePath replaces the path of a needed library in a Mach-O file.
 type ChangePath struct{ Object, From, To string }
@@ -181,13 +181,13 @@ func (c SetRunPath) Apply(s Scenario) Scenario {
 	return s
 }
 
-func (c Before) Apply(s Scenario) Scenario {
-	s.Alone = append(slices.Clone(s.Alone), c.Package)
+func (c ImportBefore) Apply(s Scenario) Scenario {
+	s.ImportedLater = append(slices.Clone(s.ImportedLater), c.Package)
 	return s
 }
 
-func (c TakeOut) Apply(s Scenario) Scenario {
-	s.Off = append(slices.Clone(s.Off), c.Folder)
+func (c RemoveLibraryPath) Apply(s Scenario) Scenario {
+	s.RemovedFolders = append(slices.Clone(s.RemovedFolders), c.Folder)
 	return s
 }
 
@@ -206,8 +206,8 @@ func (s Scenario) Key() string {
 		&b,
 		"%s|%s|%s|%s|%s|%s|%s|%s|%t|%s|%s",
 		s.Platform,
-		strings.Join(s.Alone, ","),
-		strings.Join(s.Off, ":"),
+		strings.Join(s.ImportedLater, ","),
+		strings.Join(s.RemovedFolders, ":"),
 		strings.Join(s.With, ","),
 		strings.Join(s.Requires, ","),
 		strings.Join(s.Link, ","),

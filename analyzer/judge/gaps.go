@@ -43,13 +43,13 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 				},
 			)
 		}
-		told := s.unmet(ctx, r, c.Artifact, a)
+		reported := s.unmet(ctx, r, c.Artifact, a)
 		s.contradictions(r, c.Artifact, a)
-		s.outside(r, a.Set)
+		s.givenConflicts(r, a.Set)
 		var names []string
 		for _, u := range a.Unresolved {
 			if u.Direct && errors.Is(u.Err, packages.ErrUnknown) &&
-				!slices.Contains(told, u.Package) && !s.known(u.Package) &&
+				!slices.Contains(reported, u.Package) && !s.known(u.Package) &&
 				(s.mayDepend(a, u.Package, found) || a.Given[u.Package] != "" &&
 					(len(found) > 0 || !s.judge.options.NoIndex)) {
 				names = append(names, u.Package)
@@ -79,7 +79,7 @@ func (s *Session) known(name string) bool {
 // mayDepend reports whether a finding may be due to a package that could not be looked up: a
 // library is missing that it may contain, or a symbol that no library defines.
 func (s *Session) mayDepend(a *packageSet, name string, found []Found) bool {
-	return s.wants(a, name) != "" || slices.ContainsFunc(found, func(f Found) bool {
+	return s.missingFrom(a, name) != "" || slices.ContainsFunc(found, func(f Found) bool {
 		return f.Symbol != "" && f.Library == ""
 	})
 }
@@ -88,7 +88,7 @@ func (s *Session) mayDepend(a *packageSet, name string, found []Found) bool {
 // satisfies, and returns the packages. Without an index this applies only to packages with
 // other known versions; for others, a note says that no index was configured.
 func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact,
-	a *packageSet) (told []string) {
+	a *packageSet) (reported []string) {
 	first := func(name string) bool {
 		return slices.ContainsFunc(
 			s.judge.options.First,
@@ -97,7 +97,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	}
 	why := ""
 	depends := func(name string) bool {
-		if m := s.wants(a, name); m != "" {
+		if m := s.missingFrom(a, name); m != "" {
 			why = ", because no other package provides " + m
 			return true
 		}
@@ -107,9 +107,9 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	var err error
 	for _, u := range a.Unresolved {
 		if raw := a.Given[u.Package]; raw != "" && errors.Is(u.Err, packages.ErrUnknown) &&
-			(!s.judge.options.NoIndex || s.holds(ctx, u.Package)) &&
+			(!s.judge.options.NoIndex || s.sourceHas(ctx, u.Package)) &&
 			depends(u.Package) {
-			told, pins, err = append(told, u.Package), append(pins, s.origin(raw)), u.Err
+			reported, pins, err = append(reported, u.Package), append(pins, s.origin(raw)), u.Err
 		}
 	}
 	switch {
@@ -142,7 +142,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	}
 	pins, why = nil, ""
 	for _, rel := range a.Releases {
-		if raw := a.Given[rel.Name]; raw != "" && !rel.Known && exact(f) && depends(rel.Name) {
+		if raw := a.Given[rel.Name]; raw != "" && !rel.Known && singlePython(f) && depends(rel.Name) {
 			pins = append(pins, s.origin(raw))
 		}
 	}
@@ -162,28 +162,28 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 			},
 		)
 	}
-	return told
+	return reported
 }
 
-// holds reports whether the source has any version of a package.
-func (s *Session) holds(ctx context.Context, name string) bool {
+// sourceHas reports whether the source has any version of a package.
+func (s *Session) sourceHas(ctx context.Context, name string) bool {
 	versions, err := s.judge.source.Versions(ctx, name)
 	return err == nil && len(versions) > 0
 }
 
-// exact reports whether a wheel is for one version of Python. For other wheels the oldest is
+// singlePython reports whether a wheel is for one version of Python. For other wheels the oldest is
 // assumed, for which the other packages may have no wheel.
-func exact(f *facts.Artifact) bool {
+func singlePython(f *facts.Artifact) bool {
 	return f.Wheel != nil && !slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool {
 		return t.ABI == "abi3" || t.ABI == "none" || !strings.HasPrefix(t.Python, "cp")
 	})
 }
 
-// wants returns a needed library that no known package provides and that a package which could
-// not be looked up may provide, or "". Libraries of drivers, of system packages, of the
+// missingFrom returns a needed library that no known package provides and that a package which
+// could not be looked up may provide, or "". Libraries of drivers, of system packages, of the
 // interpreter, and those that another package needs from the system are excluded, unless the
 // package is known to have provided them.
-func (s *Session) wants(a *packageSet, name string) string {
+func (s *Session) missingFrom(a *packageSet, name string) string {
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
 			if _, bySystem := platform.Known(m.Name); bySystem || m.NeededBy != v.Library {
@@ -213,7 +213,7 @@ func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *package
 		switch {
 		case s.judge.origins[x.Was].Lock && !s.judge.origins[x.Now].Lock:
 			r.AddNote(now + " replaces " + was)
-		case a.dependsOn(x.Package) || s.wants(a, x.Package) != "":
+		case a.dependsOn(x.Package) || s.missingFrom(a, x.Package) != "":
 			r.AddUnread(
 				result.Unread{
 					Path: f.Path,
@@ -259,9 +259,9 @@ func (a *packageSet) dependsOn(name string) bool {
 	})
 }
 
-// outside reports requirements of the user that contradict those of another package. The user's
-// requirement is used, although no installer would install both.
-func (s *Session) outside(r *result.Report, set *packages.Set) {
+// givenConflicts reports requirements of the user that contradict those of another package. The
+// user's requirement is used, although no installer would install both.
+func (s *Session) givenConflicts(r *result.Report, set *packages.Set) {
 	for _, x := range set.Conflicts {
 		raw := set.Given[x.Package]
 		q, err := pkgmeta.ParseRequirement(raw)

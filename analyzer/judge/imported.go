@@ -18,7 +18,7 @@ var promoted = map[string][]string{"torch": {"libtorch_global_deps.so"}}
 
 // importedFirst reports whether a package is imported before the artifact.
 func (s *Session) importedFirst(name string, in fix.Scenario) bool {
-	return !slices.Contains(in.Alone, name) &&
+	return !slices.Contains(in.ImportedLater, name) &&
 		slices.ContainsFunc(
 			s.judge.options.First,
 			func(n string) bool { return pkgmeta.Normalize(n) == name },
@@ -92,7 +92,7 @@ func (s *Session) Folders() []Folder { return s.judge.options.LibraryPath }
 func (s *Session) LibraryPath(in fix.Scenario) []string {
 	var out []string
 	for _, f := range s.judge.options.LibraryPath {
-		if !slices.Contains(in.Off, f.Path) {
+		if !slices.Contains(in.RemovedFolders, f.Path) {
 			out = append(out, f.Path)
 		}
 	}

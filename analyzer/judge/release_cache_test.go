@@ -9,7 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// down is a source that can't be reached.
+// down is a source that cannot be reached.
 type down struct{}
 
 func (down) Versions(context.Context, string) ([]string, error) {
@@ -22,8 +22,7 @@ func (down) Release(
 	return nil, fmt.Errorf("index: %w", packages.ErrUnreachable)
 }
 
-// Where the source can't be reached the embedded history answers for what it knows, unless the user
-// turned it off.
+// If the source cannot be reached, the embedded history is used, unless it is disabled.
 func TestHistoryAnswersForUnreachableIndex(t *testing.T) {
 	const name, version = "nvidia-nvjitlink-cu12", "12.8.93"
 	on := packages.Target{Python: "3.12", Arch: "x86_64"}

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Lookup("update").Value.(flag.Getter) // analyzertest's
 
-// judge plays one story: the inputs of an analyzertest case, and a log.
+// judge runs a test case: the inputs of an analyzertest case, and a log.
 func judge(t *testing.T, a *txtar.Archive) (*analyzer.Report, []buildlog.Diagnosis) {
 	t.Helper()
 	given := &txtar.Archive{Comment: a.Comment}
@@ -51,7 +51,7 @@ func judge(t *testing.T, a *txtar.Archive) (*analyzer.Report, []buildlog.Diagnos
 	return r, matcher.Diagnoses(r)
 }
 
-// TestStories plays testdata: what was given, a log, and what the one says of the other.
+// TestStories checks testdata: inputs, a log, and the expected comparison.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) < 5 {
@@ -64,7 +64,7 @@ func TestStories(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, diagnoses := judge(t, a)
-			got := tell(diagnoses)
+			got := format(diagnoses)
 			want := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
 			if want < 0 {
 				t.Fatalf("%s has no file want", file)
@@ -84,11 +84,11 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// many is a list of built-in platforms, which grows with the tables.
+// many matches a list of built-in platforms, which grows with new tables.
 var many = regexp.MustCompile(` on [^ ]+(?:, [^ ]+)* and [0-9]+ more`)
 
-// tell writes what was found out for people to compare.
-func tell(diagnoses []buildlog.Diagnosis) string {
+// format formats the result.
+func format(diagnoses []buildlog.Diagnosis) string {
 	var b strings.Builder
 	for _, d := range diagnoses {
 		fmt.Fprintf(
@@ -120,8 +120,9 @@ func tell(diagnoses []buildlog.Diagnosis) string {
 	return b.String()
 }
 
-// TestCaseDFromThreeDirections: the object alone, the failing log alone and both come to one
-// diagnosis: the class, the symbols, the library that has them, and a flag that mends the link.
+// TestCaseDFromThreeDirections checks that the object alone, the log alone and both lead to the
+// same diagnosis: the class, the symbols, the library that defines them, and a flag that fixes
+// the link.
 func TestCaseDFromThreeDirections(t *testing.T) {
 	a, err := txtar.ParseFile("testdata/case-d.txtar")
 	if err != nil {

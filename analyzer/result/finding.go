@@ -66,9 +66,9 @@ type Finding struct {
 
 	// On lists all targets on which it occurs.
 	On []string `json:"-"`
-	// Behind is the requirement of the fix with which it occurs, because the fix provides a missing
-	// library; "" for findings that occur without a fix.
-	Behind string `json:"-"`
+	// RevealedBy is the requirement of the fix with which it occurs, because the fix provides a
+	// missing library; "" for findings that occur without a fix.
+	RevealedBy string `json:"-"`
 	// OtherPackage is set if it is about a file of another package that is loaded with the
 	// artifact.
 	OtherPackage bool `json:"-"`

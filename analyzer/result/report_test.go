@@ -6,7 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// A cause is new as long as one of its findings is.
+// A cause is new if one of its findings is new.
 func TestMarkExisting(t *testing.T) {
 	r := result.New("test")
 	r.Findings = []result.Finding{

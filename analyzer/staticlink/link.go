@@ -166,7 +166,7 @@ func (l *link) add(lib *Library, keep bool) {
 	if !l.reads(lib) {
 		return
 	}
-	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return l.serves(lib, r) })
+	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return l.satisfiedBy(lib, r) })
 	if lib.Imports.Len() > 0 {
 		w := l.imports(l.number[lib], linking)
 		strong := w.strong
@@ -187,7 +187,7 @@ func (l *link) add(lib *Library, keep bool) {
 func (l *link) refer(lib *Library, open []int32) {
 	w := l.imports(l.number[lib], linking)
 	for _, n := range w.closer {
-		if !l.served(
+		if !l.satisfied(
 			reference{Import: lib.Imports.At(int(n)), by: lib, at: n, query: w.queries[n]},
 		) {
 			open = append(open, n)
@@ -224,13 +224,13 @@ func (l *link) defined(query int32) bool {
 	)
 }
 
-// served reports whether a library that was read defines a reference. For a thread-local symbol
+// satisfied reports whether a library that was read defines a reference. For a thread-local symbol
 // the first definition is used, because its type may be wrong.
-func (l *link) served(r reference) bool {
+func (l *link) satisfied(r reference) bool {
 	if r.Kind != "tls" {
 		return l.defined(r.query)
 	}
-	return slices.ContainsFunc(l.read, func(x *Library) bool { return l.serves(x, r) })
+	return slices.ContainsFunc(l.read, func(x *Library) bool { return l.satisfiedBy(x, r) })
 }
 
 // defines reports whether a library defines a reference.
@@ -238,8 +238,8 @@ func (l *link) defines(x *Library, r reference) bool {
 	return slices.Contains(l.definers(r.query, linking), l.number[x])
 }
 
-// serves is like defines, and reports a definition of the wrong type.
-func (l *link) serves(x *Library, r reference) bool {
+// satisfiedBy is like defines, and reports a definition of the wrong type.
+func (l *link) satisfiedBy(x *Library, r reference) bool {
 	if !l.defines(x, r) {
 		return false
 	}
@@ -261,7 +261,7 @@ func (l *link) gnu(lib *Library) {
 	}
 	l.add(lib, true)
 	for _, n := range l.expand(l.line.After) {
-		if !n.AsNeeded || l.wants(n.library) {
+		if !n.AsNeeded || l.keepsAsNeeded(n.library) {
 			l.add(n.library, true)
 		}
 	}
@@ -298,14 +298,14 @@ func (l *link) expand(names []Named) []found {
 }
 
 func (l *link) asNeeded(soname string) {
-	if x := l.provided(soname); x != nil && l.wants(x) {
+	if x := l.provided(soname); x != nil && l.keepsAsNeeded(x) {
 		l.add(x, true)
 	}
 }
 
-// wants reports whether --as-needed keeps a library: it defines an undefined symbol, and no
+// keepsAsNeeded reports whether --as-needed keeps a library: it defines an undefined symbol, and no
 // library that was read needs it directly (bfd/elflink.c, on_needed_list).
-func (l *link) wants(x *Library) bool {
+func (l *link) keepsAsNeeded(x *Library) bool {
 	if slices.ContainsFunc(
 		l.read,
 		func(by *Library) bool { return slices.Contains(by.Needed, x.SONAME) },
@@ -353,7 +353,7 @@ func (l *link) follow() {
 	closer := map[*Library][]int32{}
 	for _, r := range l.open {
 		switch {
-		case r.Kind == "tls" && !l.served(r):
+		case r.Kind == "tls" && !l.satisfied(r):
 			closer[r.by] = append(closer[r.by], r.at)
 			hidden[place{r.by, r.at}] = r.hidden
 		case r.hidden != "":

@@ -29,8 +29,8 @@ func on(t *testing.T, name string, files ...*staticlink.Library) *staticlink.Sys
 	return staticlink.NewSystem(p, files, nil)
 }
 
-// outcome writes a result: what is refused and what is not found, or else what the program needs,
-// and how it starts.
+// outcome formats a result: errors and missing libraries, or the program's DT_NEEDED and how it
+// starts.
 func outcome(s *staticlink.System, r *staticlink.Result) string {
 	var words []string
 	for _, p := range r.Problems {
@@ -54,8 +54,8 @@ func outcome(s *staticlink.System, r *staticlink.Result) string {
 
 const bare = "soname libx.so.1; import dlopen; export x"
 
-// TestFlags is the table that was measured with a library which imports dlopen and needs nothing,
-// on glibc 2.31.
+// TestFlags has results measured with a library that imports dlopen and has no DT_NEEDED, on
+// glibc 2.31.
 func TestFlags(t *testing.T) {
 	asNeeded := []staticlink.Named{{SONAME: "libdl.so.2", AsNeeded: true}}
 	kept := staticlink.NoAsNeeded("libdl.so.2")
@@ -91,8 +91,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestPlatforms has what changes with glibc: the merge of 2.34, stat of 2.33, and names that are
-// kept for old programs.
+// TestPlatforms has differences between glibc versions: the merge in 2.34, stat in 2.33, and
+// symbols that are only for old programs.
 func TestPlatforms(t *testing.T) {
 	for _, c := range []struct{ text, debian11, debian12 string }{
 		{bare, "undefined reference dlopen", "needs libx.so.1 libc.so.6"},
@@ -125,7 +125,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// TestIndirect has where GNU ld looks for what a library needs.
+// TestIndirect has the folders in which GNU ld searches dependencies.
 func TestIndirect(t *testing.T) {
 	const links, gone = "needs libx.so.1 libc.so.6", "undefined reference f"
 	for _, c := range []struct {
@@ -163,7 +163,7 @@ func TestIndirect(t *testing.T) {
 	}
 }
 
-// TestVersions has what serves a reference, for linkers and for the loader.
+// TestVersions has definitions that satisfy a reference, for linkers and for the loader.
 func TestVersions(t *testing.T) {
 	for _, c := range []struct{ reference, provider, want string }{
 		{"f", "export f", "needs libx.so.1 libc.so.6"},
@@ -185,8 +185,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestJudgesWhatIsIndirect has a library that links by itself and not for what it needs, and one
-// that is spared by what stands beside it.
+// TestJudgesWhatIsIndirect has a library that links, but whose dependency does not, and one
+// whose reference another library satisfies.
 func TestJudgesWhatIsIndirect(t *testing.T) {
 	x := library(t, "libx.so.1", "soname libx.so.1; needed libdep.so.1; runpath $ORIGIN; import f")
 	dep := library(t, "libdep.so.1", "soname libdep.so.1; import dlopen; export f")
@@ -207,8 +207,8 @@ func TestJudgesWhatIsIndirect(t *testing.T) {
 	}
 }
 
-// TestIFUNC: a provider that chooses an implementation has to be relocated before its user is, so
-// that it stands behind it.
+// TestIFUNC: a provider with IFUNC symbols must be relocated before its user, so it must follow
+// it in the search list.
 func TestIFUNC(t *testing.T) {
 	x := library(t, "libx.so.1", "soname libx.so.1; import _ZGVbN2v_sin")
 	s := on(t, "debian12", x)
@@ -220,7 +220,7 @@ func TestIFUNC(t *testing.T) {
 			"needs libmvec.so.1 libx.so.1 libc.so.6, dies of _ZGVbN2v_sin"},
 		{staticlink.Line{After: staticlink.NoAsNeeded("libmvec.so.1")},
 			"needs libx.so.1 libmvec.so.1 libc.so.6"},
-		// libm's script has libmvec as needed
+		// libm's linker script has libmvec as needed
 		{staticlink.Line{Before: staticlink.NoAsNeeded("libm.so.6")}, "undefined reference _ZGVbN2v_sin"},
 		{staticlink.Line{CXX: true}, "needs libx.so.1 libmvec.so.1 libc.so.6"},
 	} {
@@ -230,7 +230,7 @@ func TestIFUNC(t *testing.T) {
 	}
 }
 
-// TestUnknown: where only the name of a library is known, its absence from a table means nothing.
+// TestUnknown: if only the name of a library is known, a missing symbol means nothing.
 func TestUnknown(t *testing.T) {
 	for _, text := range []string{"needed libX11.so.6; import XOpenDisplay",
 		"needed libcuda.so.1; import cuInit"} {

@@ -13,7 +13,7 @@ import (
 func (t *Verifier) cost(w *trial) []string {
 	out := newConflicts(conflicts(w.sets), t.conflicts)
 	for _, f := range w.found {
-		if !asksSystem(f.Finding) || t.before[f.Identity()] {
+		if !fromSystem(f.Finding) || t.before[f.Identity()] {
 			continue
 		}
 		text := fmt.Sprintf("needs the system library %s, because of %s", f.Library, f.Package)

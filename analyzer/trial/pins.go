@@ -190,7 +190,7 @@ func (t *Verifier) reveal(found []judge.Found, requirement string) {
 			continue
 		}
 		t.before[x.Identity()] = true
-		x.Behind = requirement
+		x.RevealedBy = requirement
 		x.Message += ". The error appears only when " + requirement + " is installed"
 		x.Fixes = []fix.Fix{}
 		for _, c := range x.Candidates {

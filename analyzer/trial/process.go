@@ -64,7 +64,7 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 			return nil
 		}
 		t.most = len(t.known) + 1
-		change := fix.Before{Package: name}
+		change := fix.ImportBefore{Package: name}
 		w, err := t.run(change.Apply(t.base.Scenario))
 		if err != nil || w == nil {
 			return err
@@ -104,7 +104,7 @@ func (t *Verifier) libraryPath(fresh []judge.Found) error {
 			return nil
 		}
 		t.most = len(t.known) + 1
-		change := fix.TakeOut{Folder: f.Path}
+		change := fix.RemoveLibraryPath{Folder: f.Path}
 		w, err := t.run(change.Apply(t.base.Scenario))
 		if err != nil || w == nil {
 			return err

@@ -235,7 +235,7 @@ func (t *Verifier) fixes(w *trial, xs ...judge.Found) bool {
 
 // fresh reports whether a finding of a changed scenario is new and more than a note.
 func (t *Verifier) fresh(f *result.Finding) bool {
-	return f.Severity != result.Note && !t.before[f.Identity()] && !asksSystem(f)
+	return f.Severity != result.Note && !t.before[f.Identity()] && !fromSystem(f)
 }
 
 // breaks reports whether a finding of a changed scenario means that the change is not a fix.
@@ -252,6 +252,6 @@ func linkedSymbol(f *result.Finding) string {
 	return f.Object + "\x00" + f.Symbol
 }
 
-// asksSystem reports whether a finding only means that a library of another package needs one
+// fromSystem reports whether a finding only means that a library of another package needs one
 // from the system.
-func asksSystem(f *result.Finding) bool { return f.OtherPackage && f.Severity != result.Error }
+func fromSystem(f *result.Finding) bool { return f.OtherPackage && f.Severity != result.Error }

@@ -9,8 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// The nearest good versions are found on both sides, near ones and far ones, and few versions are
-// asked for.
+// The nearest good versions are found on both sides, at any distance, with few lookups.
 func TestVersionSearch(t *testing.T) {
 	var hundred []string
 	for n := range 100 {

@@ -66,15 +66,15 @@ func sniffed(name string, r io.ReaderAt, size int64) (format, []byte, error) {
 	}
 	head = head[:n]
 	f := sniff(name, head)
-	if f == formatNone && behind(r, size, head) {
+	if f == formatNone && zipAtEnd(r, size, head) {
 		f = formatZip
 	}
 	return f, head, nil
 }
 
-// behind reports whether a zip follows other data, by the end of the file: a PEX starts with a
+// zipAtEnd reports whether a zip follows other data, by the end of the file: a PEX starts with a
 // line for the shell, a self-extracting archive with a program.
-func behind(r io.ReaderAt, size int64, head []byte) bool {
+func zipAtEnd(r io.ReaderAt, size int64, head []byte) bool {
 	if !bytes.HasPrefix(head, []byte("#!")) {
 		return false
 	}

@@ -21,7 +21,7 @@ func oneTar(t testing.TB) []byte {
 	)
 }
 
-// Every format that people ship, small: the same file is found in each.
+// Small archives of every supported format, which all contain the same file.
 func TestFormats(t *testing.T) {
 	plain := oneTar(t)
 	control := string(
@@ -146,7 +146,8 @@ func TestNotRead(t *testing.T) {
 	}
 }
 
-// What a package installs is data, whatever it is called; jars bring jars, archives anything.
+// Files that a package installs are not walked, whatever their names; archives in jars and
+// archives are.
 func TestWhatIsLookedInto(t *testing.T) {
 	bad := "no archive"
 	same(
@@ -251,8 +252,8 @@ func TestDamagedPackages(t *testing.T) {
 	}
 }
 
-// A bomb under each compression is stopped, in little memory; a dictionary is not made because a
-// file asks for it.
+// A bomb in each compression format is stopped with little memory; a large dictionary in a
+// header is not allocated.
 func TestPackedBombs(t *testing.T) {
 	zeros := make([]byte, 1<<20)
 	var gz bytes.Buffer

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever the bytes: no panic, no limit passed, everything shown is safe; and of a zip without a
+// For any input there is no panic, limits are kept, and names are safe. For a zip without a
 // problem, archive/zip reads the same files with the same content.
 func FuzzWalk(f *testing.F) {
 	wheel := zipOf(

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// item is a member to write: a regular file, or with a header as that says.
+// item is a member to write: a regular file, or as described by a header.
 type item struct {
 	name, data string
 	header     *zip.FileHeader
@@ -66,12 +66,12 @@ func gzipped(data []byte) []byte {
 	return b.Bytes()
 }
 
-// elfOrSO wants what an analyzer wants.
+// elfOrSO selects the same files as an analyzer.
 func elfOrSO(_ *Package, path string, _ int64, head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\x7fELF")) || strings.HasSuffix(path, ".so")
 }
 
-// story writes a walk as lines: packages, files, problems.
+// story formats a walk: packages, files, problems.
 func story(t testing.TB, name string, data []byte, o Options) string {
 	t.Helper()
 	var b strings.Builder

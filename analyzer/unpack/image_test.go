@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// imageOf is an image as docker save writes it: the upper layer takes away, replaces and adds.
+// imageOf returns an image in the format of docker save; the upper layer deletes, replaces and
+// adds files.
 func imageOf(t testing.TB) []byte {
 	low := tarOf(
 		t,
@@ -115,7 +116,7 @@ func TestImage(t *testing.T) {
 			t.Errorf("want %s, got\n%s", want, got)
 		}
 	}
-	// A tar that only begins like one is a tar.
+	// A tar that only starts like an image is a tar.
 	same(
 		t,
 		story(
@@ -128,7 +129,7 @@ func TestImage(t *testing.T) {
 	)
 }
 
-// However many work at it: the same files, the same problems, in the same order.
+// Any number of workers returns the same files and problems in the same order.
 func TestWorkers(t *testing.T) {
 	var items []item
 	for i := range 60 {
@@ -203,7 +204,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// tar -C LAYOUT -cf image.tar . puts the folder itself first.
+// tar -C LAYOUT -cf image.tar . stores the folder itself first.
 func TestImageOfAFolder(t *testing.T) {
 	layer := tarOf(t, &tar.Header{Name: "./x.so", Uname: elf})
 	image := tarOf(

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// bomb is a zip of one entry of so many MiB of zeros at about 1:1000, its sizes told truly or not
-// at all.
+// bomb returns a zip with one entry of so many MiB of zeros, compressed about 1:1000, with
+// correct or wrong sizes.
 func bomb(t *testing.T, name string, mib int) []byte {
 	t.Helper()
 	var one bytes.Buffer
@@ -38,7 +38,7 @@ func bomb(t *testing.T, name string, mib int) []byte {
 	return b.Bytes()
 }
 
-// allocated runs f and tells how much it allocated in all.
+// allocated runs f and returns how many bytes it allocated.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -60,7 +60,7 @@ func TestBomb(t *testing.T) {
 		) {
 			t.Error(got)
 		}
-		// 3 GiB, and the directory says 100 bytes.
+		// 3 GiB, declared as 100 bytes.
 		lying := bomb(t, name, 3<<10)
 		copy(lying[bytes.LastIndex(lying, []byte(sigHeader))+24:], "\x64\x00\x00\x00")
 		var got string
@@ -73,7 +73,7 @@ func TestBomb(t *testing.T) {
 			) {
 			t.Error(got)
 		}
-		// 32 MiB and the doublings of a buffer on the way there; with 3 GiB it would be 6
+		// 32 MiB and the growth of a buffer; 3 GiB would need 6
 		if used > 400<<20 {
 			t.Errorf("%s: %d MiB allocated", name, used>>20)
 		}
@@ -122,7 +122,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// 300,000 empty entries beside a wheel: the wheel is found, in little memory.
+// A wheel with 300,000 empty entries is read with little memory.
 func TestManyEntries(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -165,7 +165,8 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// The same bytes under many names: all but one are refused, and nothing is inflated twice.
+// Of several entries with the same bytes, all but one are rejected, and nothing is inflated
+// twice.
 func TestOverlap(t *testing.T) {
 	data := zipOf(
 		t,

@@ -14,8 +14,8 @@ type stored struct{ io.Writer }
 
 func (stored) Close() error { return nil }
 
-// List is told of all that lies in a wheel, also of what nobody wants: links, folders, and members
-// that can't be read.
+// List is called for all members of a wheel, including links, folders, and members that cannot
+// be read.
 func TestList(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

@@ -19,8 +19,7 @@ func zstded(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// xzed is an .xz file with its content as it is: one block of uncompressed LZMA2 chunks (the .xz
-// file format, version 1.1.0).
+// xzed returns an .xz file with uncompressed LZMA2 chunks (the .xz file format, version 1.1.0).
 func xzed(data []byte) []byte {
 	le := binary.LittleEndian
 	sum := func(b []byte) []byte { return le.AppendUint32(nil, crc32.ChecksumIEEE(b)) }
@@ -67,7 +66,7 @@ func xzed(data []byte) []byte {
 	return append(append(append(out, sum(footer)...), footer...), "YZ"...)
 }
 
-// arOf is an ar of name, content, name, content and so on.
+// arOf returns an ar archive of name, content, name, content and so on.
 func arOf(members ...string) []byte {
 	out := []byte(arMagic)
 	for i := 0; i < len(members); i += 2 {
@@ -89,7 +88,7 @@ func arOf(members ...string) []byte {
 	return out
 }
 
-// cpioOf is a newc cpio of regular files of name, content and so on.
+// cpioOf returns a newc cpio archive of regular files of name, content and so on.
 func cpioOf(files ...string) []byte {
 	var out []byte
 	one := func(mode int, name, data string) {
@@ -123,7 +122,7 @@ func cpioOf(files ...string) []byte {
 	return out
 }
 
-// rpmOf is an rpm with a payload, whose header requires some capabilities.
+// rpmOf returns an rpm with a payload, whose header requires some capabilities.
 func rpmOf(payload []byte, requires ...string) []byte {
 	header := func(entries [][4]uint32, store []byte) []byte {
 		b := append([]byte(rpmHeaderMagic), 0, 0, 0, 0)

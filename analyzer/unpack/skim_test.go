@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// holed is a Scratch in memory that can skip; what was skipped reads as 0xEE.
+// holed is a Scratch in memory that can skip; skipped bytes are read as 0xEE.
 type holed struct{ b []byte }
 
 func (s *holed) Write(p []byte) (int, error) { s.b = append(s.b, p...); return len(p), nil }
@@ -27,8 +27,8 @@ func (s *holed) ReadAt(p []byte, off int64) (int, error) {
 }
 func (s *holed) Close() error { return nil }
 
-// TestSkim holds that what a file says is the same with any ranges left out, whether it is looked
-// at or not, and that it is inflated again only where it is.
+// TestSkim checks that the result does not depend on skipped ranges, whether they are read or
+// not, and that a file is inflated again only if they are.
 func TestSkim(t *testing.T) {
 	const size = 5*SkipUnit + 1234
 	data := make([]byte, size)
@@ -98,7 +98,7 @@ func TestSkim(t *testing.T) {
 	}
 }
 
-// TestSkimCounts holds that a file that is inflated twice is counted once.
+// TestSkimCounts checks that a file that is inflated twice is counted once.
 func TestSkimCounts(t *testing.T) {
 	data := string(bytes.Repeat([]byte("0123456789abcdef"), SkipUnit/4))
 	archive := zipOf(t, item{name: "a", data: data}, item{name: "b", data: data})

@@ -139,7 +139,7 @@ problem x.whl/`+strings.Repeat("n", 160)+`…(5003 bytes): its name is longer th
 }
 
 func TestTheLastOfOneNameCounts(t *testing.T) {
-	// A directory of the same name does not hide the file before it.
+	// A folder with the same name does not hide an earlier file.
 	data := zipOf(
 		t,
 		item{name: "a.so", data: "first"},
@@ -192,7 +192,7 @@ problem x.zip/q.tgz: it is named like an archive, but is not one
 	)
 }
 
-// patch changes bytes of a zip after the place where marker stands the nth time.
+// patch changes bytes of a zip after the nth occurrence of marker.
 func patch(data []byte, marker string, n, offset int, with string) []byte {
 	data = bytes.Clone(data)
 	at := 0
@@ -265,7 +265,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// scratch is a file that counts who forgot to close.
+// scratch is a file that counts missing calls of Close.
 type scratch struct {
 	*os.File
 	open *int
@@ -353,7 +353,7 @@ func TestContentIsReadAt(t *testing.T) {
 	}
 }
 
-// reads counts what is read of a file.
+// reads counts the bytes that are read.
 type reads struct {
 	*bytes.Reader
 	n int

@@ -67,10 +67,10 @@ func (w *walker) problem(path, format string, args ...any) {
 		w.line.put(outcome{path: p.Path, problem: p.Reason})
 		return
 	}
-	w.tell(p)
+	w.addProblem(p)
 }
 
-func (w *walker) tell(p Problem) {
+func (w *walker) addProblem(p Problem) {
 	if len(w.problems) >= maxProblems {
 		w.dropped++
 		return

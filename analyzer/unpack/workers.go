@@ -124,11 +124,11 @@ func (w *walker) take(out outcome) error {
 	case out.err != nil:
 		end := w.ends(out.path, out.err)
 		if end == nil || errors.Is(end, errStop) {
-			w.tell(Problem{Path: out.path, Reason: Safe(reason(out.err))})
+			w.addProblem(Problem{Path: out.path, Reason: Safe(reason(out.err))})
 		}
 		return end
 	case out.problem != "":
-		w.tell(Problem{Path: out.path, Reason: Safe(out.problem)})
+		w.addProblem(Problem{Path: out.path, Reason: Safe(out.problem)})
 		return nil
 	case out.file != nil:
 		return w.visit(out.file)

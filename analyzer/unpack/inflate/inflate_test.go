@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// samples are contents of several kinds: noise, text, runs, long distances, and words as in
-// programs.
+// samples are contents of several kinds: random data, text, runs, long distances, and words as
+// in programs.
 func samples() map[string][]byte {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	out := map[string][]byte{"empty": {}, "one byte": {7}}
@@ -128,7 +128,7 @@ func TestErrorOfTheSource(t *testing.T) {
 	}
 }
 
-// The streams are those of zlib's and Go's tests for damaged input.
+// Streams from the tests of zlib and Go for damaged input.
 func TestDamaged(t *testing.T) {
 	r := NewReader()
 	for name, c := range map[string]string{
@@ -151,8 +151,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// FuzzInflate holds the reader against that of the standard library: the same bytes, and an error
-// where that has one.
+// FuzzInflate compares the reader with that of the standard library: same bytes, and an error
+// for the same inputs.
 func FuzzInflate(f *testing.F) {
 	for _, b := range samples() {
 		f.Add(deflated(f, 6, b[:min(len(b), 5000)]))
