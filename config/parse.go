@@ -31,6 +31,7 @@ func ParseRepository(data []byte, rules []string) (*Repository, []Problem) {
 	p := &parser{
 		lines: max(1, bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))+1),
 		rules: rules,
+		list:  `one "- value" a line`,
 	}
 	var doc yaml.Node
 	if err := load(data, &doc); err != nil {
@@ -83,6 +84,7 @@ func stripComments(data []byte) []byte { return comment.ReplaceAll(data, nil) }
 type parser struct {
 	lines    int
 	rules    []string
+	list     string // how a list is written
 	problems []Problem
 }
 
@@ -230,7 +232,7 @@ func (p *parser) text(n *yaml.Node, key string) (string, bool) {
 func (p *parser) strings(to *[]string) field {
 	return func(n *yaml.Node, key string) {
 		if n.Kind != yaml.SequenceNode {
-			p.bad(n, key, "expected a list (one \"- value\" a line)")
+			p.bad(n, key, "expected a list (%s)", p.list)
 			return
 		}
 		for i, item := range n.Content {

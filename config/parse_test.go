@@ -30,11 +30,19 @@ func TestStories(t *testing.T) {
 			for _, f := range txtar.Parse(data).Files {
 				part[f.Name] = string(f.Data)
 			}
+			name := Path
 			c, problems := ParseRepository([]byte(part["compat.yml"]), testRules)
+			if project, ok := part[ProjectPath]; ok {
+				name = ProjectPath
+				c, problems, ok = ParseProject([]byte(project), testRules)
+				if !ok {
+					t.Fatal("the table is not found")
+				}
+			}
 			if want, ok := part["problems"]; ok {
 				var got strings.Builder
 				for _, p := range problems {
-					fmt.Fprintln(&got, p)
+					fmt.Fprintln(&got, p.In(name))
 				}
 				if got.String() != want {
 					t.Errorf("problems:\n%swant:\n%s", got.String(), want)
@@ -92,6 +100,29 @@ func FuzzParseRepository(f *testing.F) {
 			if p.Line < 1 || p.Line > lines || p.Message == "" ||
 				strings.Contains(p.Message, "\n") {
 				t.Fatalf("problem %+v of a file of %d lines", p, lines)
+			}
+		}
+	})
+}
+
+// A file that is read has a configuration or problems with lines of it, and one without the table
+// has neither.
+func FuzzParseProject(f *testing.F) {
+	for _, s := range []string{
+		"[tool.compat]\nfail_on = \"error\"\n", "tool.compat = {rules = {missing-symbol = \"off\"}}",
+		"[[tool.compat]]", "[[tool.compat.accept]]\n[tool.compat.accept.x]\n", "tool = 1\n[tool.compat]",
+		"[tool]\ncompat = [[1], {a.b = 2}]\n", "x = [", "[tool.compat.python]\nwith = [1979-05-27]",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, problems, found := ParseProject(data, testRules)
+		if found != (c != nil || len(problems) > 0) || c != nil && len(problems) > 0 {
+			t.Errorf("found %v, a configuration %v, %d problems", found, c != nil, len(problems))
+		}
+		for _, p := range problems {
+			if p.Line < 1 || p.Line > strings.Count(string(data), "\n")+1 || p.Message == "" {
+				t.Errorf("a problem at line %d: %q", p.Line, p.Message)
 			}
 		}
 	})

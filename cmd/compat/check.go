@@ -110,7 +110,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		&f.config,
 		"config",
 		"",
-		"configuration file (default: "+config.Path+", if it exists)",
+		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")",
 	)
 	flags.StringVar(
 		&f.index,

@@ -45,14 +45,14 @@ func checkOptions(
 		Scratch:   spool.In(""),
 		Version:   version(),
 	}
-	c, problems, err := repository(f.config)
+	c, err := repository(f.config)
 	if err != nil {
 		return o, "", nil, err
 	}
-	if len(problems) > 0 {
-		return o, "", brokenConfig(problems), nil
+	if len(c.problems) > 0 {
+		return o, "", brokenConfig(c), nil
 	}
-	options.Apply(c, &o)
+	options.Apply(c.Repository, c.file, &o)
 	if err := addEarlier(c.ABI, &o); err != nil {
 		return o, "", nil, err
 	}
@@ -99,34 +99,61 @@ func checkOptions(
 	return o, failOn, nil, nil
 }
 
-// repository reads the configuration file; the default one need not exist.
-func repository(path string) (*config.Repository, []config.Problem, error) {
-	named := path != ""
-	if !named {
-		path = config.Path
+// settings is a configuration, or the problems of one, with the file that it is in.
+type settings struct {
+	*config.Repository
+	file     string
+	problems []config.Problem
+}
+
+// repository reads the configuration: a named file, or else compat.yml or the project file, of
+// which neither need exist.
+func repository(path string) (settings, error) {
+	if path != "" {
+		s, found, err := readSettings(path)
+		if err == nil && !found {
+			err = fmt.Errorf("%s has no table [tool.compat]; add it or give another file", path)
+		}
+		if err != nil {
+			return s, fmt.Errorf("--config: %w; give a readable file", err)
+		}
+		return s, nil
 	}
+	for _, path := range []string{config.Path, config.ProjectPath} {
+		s, found, err := readSettings(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !found {
+			continue
+		}
+		return s, err
+	}
+	return settings{Repository: &config.Repository{}, file: config.Path}, nil
+}
+
+// readSettings reads a configuration file. found is false for a project file without a
+// configuration.
+func readSettings(path string) (s settings, found bool, err error) {
 	data, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !named:
-		return &config.Repository{}, nil, nil
-	case err != nil:
-		return nil, nil, fmt.Errorf("--config: %w; give a readable file", err)
+	if err != nil {
+		return s, false, err
 	}
-	c, problems := config.ParseRepository(data, rules.IDs())
-	return c, problems, nil
+	s, found = settings{file: filepath.ToSlash(path)}, true
+	if strings.HasSuffix(path, ".toml") {
+		s.Repository, s.problems, found = config.ParseProject(data, rules.IDs())
+	} else {
+		s.Repository, s.problems = config.ParseRepository(data, rules.IDs())
+	}
+	return s, found, nil
 }
 
 // brokenConfig returns a report that lists the problems of a configuration.
-func brokenConfig(problems []config.Problem) *analyzer.Report {
+func brokenConfig(s settings) *analyzer.Report {
 	r := analyzer.NewReport(version())
-	for _, p := range problems {
-		r.Unread = append(
-			r.Unread,
-			analyzer.Unread{
-				Path:   fmt.Sprintf("%s:%d", config.Path, p.Line),
-				Reason: strings.TrimPrefix(p.String(), fmt.Sprintf("%s:%d: ", config.Path, p.Line)),
-			},
-		)
+	for _, p := range s.problems {
+		at := fmt.Sprintf("%s:%d", s.file, p.Line)
+		r.Unread = append(r.Unread, analyzer.Unread{
+			Path:   at,
+			Reason: strings.TrimPrefix(p.In(s.file), at+": "),
+		})
 	}
 	r.Verdict = analyzer.Unchecked
 	return r

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
@@ -24,7 +22,8 @@ func newConfigCommand(env environment) *cobra.Command {
 		Short: "Validate " + config.Path,
 		Long: "Validate configuration files as the App does. Each problem is one line: FILE:LINE: KEY: " +
 			"problem.\n\n" +
-			"Without FILE, " + config.Path + " of the working directory is validated.\n" +
+			"Without FILE, " + config.Path + " of the working directory is validated. FILE can be a\n" +
+			config.ProjectPath + " with a table [tool.compat].\n" +
 			"Exit code: 0 valid, 1 invalid, 2 a file could not be read.",
 		Example: "compat config check\ncompat config check .github/compat.yml && git push",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -40,18 +39,19 @@ func newConfigCommand(env environment) *cobra.Command {
 func checkConfigs(env environment, paths []string) error {
 	wrong := false
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
+		c, found, err := readSettings(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%s: no such file; give a configuration file", path)
 		case err != nil:
 			return fmt.Errorf("%w; give a readable file", err)
+		case !found:
+			return fmt.Errorf("%s has no table [tool.compat]", path)
 		}
-		problems := configProblems(data)
-		for _, p := range problems {
-			fmt.Fprintln(env.Out, path+strings.TrimPrefix(p.String(), config.Path))
+		for _, p := range c.problems {
+			fmt.Fprintln(env.Out, p.In(path))
 		}
-		wrong = wrong || len(problems) > 0
+		wrong = wrong || len(c.problems) > 0
 	}
 	if wrong {
 		return exit{code: exitIncompatible}

@@ -79,7 +79,7 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	flags.StringArrayVar(&f.first, "first", nil,
 		"assume that this package was imported before, so that its libraries are loaded; repeatable")
 	flags.StringVar(&f.config, "config", "",
-		"configuration file (default: "+config.Path+" where there is one)")
+		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")")
 	flags.StringVar(&f.index, "index-url", "",
 		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf)")
 	flags.StringVar(&f.failOn, "fail-on", "",

@@ -61,7 +61,7 @@ Exit code: 0 also if the log has no such error, 2 if the log or a PATH could not
 		&f.config,
 		"config",
 		"",
-		"configuration file (default: "+config.Path+", if it exists)",
+		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")",
 	)
 	flags.StringVar(
 		&f.index,

@@ -8,12 +8,12 @@ import (
 	"github.com/compat-app/compat/config"
 )
 
-// Apply sets options from a configuration.
-func Apply(c *config.Repository, o *analyzer.Options) {
+// Apply sets options from a configuration that was read from a file.
+func Apply(c *config.Repository, file string, o *analyzer.Options) {
 	o.Platforms = c.Platforms
 	o.With = c.Python.With
 	for i, w := range c.Python.With {
-		at := analyzer.Origin{File: config.Path}
+		at := analyzer.Origin{File: file}
 		if i < len(c.Python.At) {
 			at.Line = c.Python.At[i]
 		}

@@ -168,7 +168,7 @@ func (a *analysis) options(
 	if o.Source, err = a.source(ctx, a.repo, cmp.Or(a.base, a.repo.DefaultBranch), c); err != nil {
 		return o, err
 	}
-	options.Apply(c, &o)
+	options.Apply(c, config.Path, &o)
 	o.Also = a.also
 	err = a.locked(ctx, found, c.Python.Lock, &o)
 	return o, err

@@ -15,6 +15,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/job"
 	"github.com/compat-app/compat/internal/options"
@@ -163,7 +164,7 @@ func (c *check) review(
 		o := analyzer.Options{
 			Source: source, Version: c.Version, Today: c.Store.Today(), Scratch: c.Scratch,
 		}
-		options.Apply(set.Repository, &o)
+		options.Apply(set.Repository, config.Path, &o)
 		for _, some := range accepted {
 			o.Accept = append(o.Accept, some.Options()...)
 		}
