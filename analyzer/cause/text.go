@@ -459,6 +459,10 @@ func (t text) task() (result.Actor, string) {
 		}
 		return result.Builder, "build on an older system"
 	case wrongLibc:
+		if t.artifact.wheel() && !t.claimed() {
+			return result.Builder, "publish a wheel for " + t.subject +
+				"; pip does not install this one there"
+		}
 		return result.Builder, "publish a build for " + t.subject
 	case otherVersions:
 		return result.Installer, "install the versions that it requires"

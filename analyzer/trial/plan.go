@@ -2,7 +2,9 @@ package trial
 
 import (
 	"cmp"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
@@ -152,7 +154,34 @@ func (p *planner) plan() error {
 		}
 	}
 	p.report.Plan = out
+	p.shareTags()
 	return nil
+}
+
+// shareTags gives a cause that is only about the tags in WHEEL the fix of another cause that writes
+// them anew: after its own fix the wheel would have the old tags.
+func (p *planner) shareTags() {
+	writes := func(c *result.Cause, kind string) bool {
+		return len(c.Fixes) > 0 && c.Fixes[0].Kind == kind &&
+			strings.Contains(string(c.Fixes[0].Command), "/WHEEL")
+	}
+	for i := range p.report.Causes {
+		c := &p.report.Causes[i]
+		if !writes(c, fix.KindRebuild) || !slices.Equal(c.Rules, []string{"metadata-mismatch"}) ||
+			slices.ContainsFunc(c.Findings, func(f int) bool {
+				return path.Base(p.report.Findings[f].Object) != "WHEEL"
+			}) {
+			continue
+		}
+		for j := range p.report.Causes {
+			if d := &p.report.Causes[j]; d.Artifact == c.Artifact && writes(d, fix.KindPlatformTag) {
+				shared := d.Fixes[0].Fix
+				shared.Verified = false // for this cause
+				c.Fixes = []result.CauseFix{{Fix: shared, Clears: len(c.Findings)}}
+				break
+			}
+		}
+	}
 }
 
 // putFirst makes the planned fix of a cause its first one, if the plan removes all findings of the

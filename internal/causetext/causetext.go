@@ -178,9 +178,6 @@ func Counts(r *analyzer.Report) string {
 
 // PlanSentence says which causes remain after following the plan; "" if that is not known.
 func PlanSentence(r *analyzer.Report) string {
-	if len(r.Causes) == 1 && r.Causes[0].Severity == analyzer.Warning {
-		return "No error is left: this is a warning."
-	}
 	numbers := map[string]int{}
 	for i, c := range r.Causes {
 		numbers[c.ID] = i + 1

@@ -257,8 +257,11 @@ func (p *textPrinter) overview() string {
 		}
 		return "Every import resolves on " + list(names, 3) + "."
 	case 1:
-		return strings.TrimSpace(p.besides() + mdsafe.Visible(r.Causes[0].Action) + " " +
-			causetext.PlanSentence(r))
+		action := mdsafe.Visible(r.Causes[0].Action)
+		if r.Causes[0].Severity != analyzer.Error {
+			action = causetext.Counts(r) + " " + action
+		}
+		return p.besides() + action
 	}
 	return strings.TrimSpace(p.besides() + causetext.Counts(r) + " " + causetext.PlanSentence(r))
 }
@@ -339,6 +342,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	state := "not tried"
 	if x.Verified {
 		state = "tried"
+	}
+	if i == 0 && len(p.report.Causes) == 1 && p.report.Plan.Verified {
+		state += " and leaves no error"
 	}
 	if x.Clears < len(c.Findings) {
 		state += fmt.Sprintf(", clears %d of %d findings", x.Clears, len(c.Findings))
