@@ -44,7 +44,7 @@ const maxXMLDepth = 200
 
 // parseXML reads the description of one library that abidw of libabigail wrote.
 func parseXML(b []byte) (*Library, error) {
-	if err := shallow(b); err != nil {
+	if err := checkDepth(b); err != nil {
 		return nil, err
 	}
 	var root node
@@ -102,8 +102,8 @@ func parseXML(b []byte) (*Library, error) {
 	return l, l.check()
 }
 
-// shallow returns an error for XML that is nested too deeply for the recursive decoder.
-func shallow(b []byte) error {
+// checkDepth returns an error for XML that is nested too deeply for the recursive decoder.
+func checkDepth(b []byte) error {
 	d := xml.NewDecoder(bytes.NewReader(b))
 	for depth := 0; ; {
 		t, err := d.RawToken()
@@ -259,7 +259,7 @@ func (x *abiXML) intern(id, typedef string, depth int) TypeID {
 			typedef = x.names[n]
 		case "qualified-type-def":
 		default:
-			return x.turn(id, n, typedef, depth)
+			return x.convert(id, n, typedef, depth)
 		}
 		id = n.get("type-id")
 		n = x.nodes[id]
@@ -272,7 +272,7 @@ func (x *abiXML) add(t Type) TypeID {
 	return TypeID(len(x.l.Types) - 1)
 }
 
-func (x *abiXML) turn(id string, n *node, typedef string, depth int) TypeID {
+func (x *abiXML) convert(id string, n *node, typedef string, depth int) TypeID {
 	if have, ok := x.ids[id]; ok {
 		return have
 	}

@@ -177,9 +177,9 @@ func (c *comparison) libraries() {
 	}
 }
 
-// standard reports whether a name is from the C++ standard library: programs contain their own
-// copies of its templates.
-func standard(l *Library, name string) bool {
+// isStandardLibrary reports whether a name is from the C++ standard library: programs contain their
+// own copies of its templates.
+func isStandardLibrary(l *Library, name string) bool {
 	if strings.HasPrefix(l.SONAME, "libstdc++") || strings.HasPrefix(l.SONAME, "libc++") {
 		return false
 	}

@@ -83,8 +83,8 @@ func (c *comparison) elsewhere(s *Symbol) bool {
 	return c.Provides(s.Name, s.Version)
 }
 
-// private reports whether a version node is not for programs.
-func private(version string) bool {
+// isPrivate reports whether a version node is not for programs.
+func isPrivate(version string) bool {
 	return strings.Contains(strings.ToUpper(version), "PRIVATE") ||
 		strings.Contains(version, "_SD_SHARED") ||
 		strings.Contains(version, "_INTERNAL")
@@ -151,7 +151,7 @@ func (c *comparison) missing(i int, s *Symbol) {
 		x.Detail = fmt.Sprintf("%s is no longer exported.", name)
 	}
 	switch {
-	case private(s.Version):
+	case isPrivate(s.Version):
 		x.Severity, x.Detail = Warning, x.Detail+" The version is for private use."
 	case s.Weak && c.copied(s):
 		x.Severity, x.Effect, x.Fix = Note, "None: programs have their own copy.", ""
@@ -166,21 +166,21 @@ func (c *comparison) missing(i int, s *Symbol) {
 // function. Without type information, an instance of a template may be in the library only.
 func (c *comparison) copied(s *Symbol) bool {
 	switch {
-	case s.Inline || standard(c.old, s.Name):
+	case s.Inline || isStandardLibrary(c.old, s.Name):
 		return true
 	case !strings.HasPrefix(s.Name, "_Z"):
 		return false
 	case isTable(s.Name) || strings.HasPrefix(s.Name, "_ZTS"):
-		return !c.keyed(s.Name[4:])
-	case vague(s.Name):
+		return !c.hasKeyFunction(s.Name[4:])
+	case hasVagueLinkage(s.Name):
 		return true
 	}
 	return s.Type == 0 && c.old.Evidence != EvidenceSymbols
 }
 
-// keyed reports whether the library contains the key function of a class of old, a virtual function
-// that is not inline. Then its virtual table and typeinfo are in the library only.
-func (c *comparison) keyed(mangled string) bool {
+// hasKeyFunction reports whether the library contains the key function of a class of old, a virtual
+// function that is not inline. Then its virtual table and typeinfo are in the library only.
+func (c *comparison) hasKeyFunction(mangled string) bool {
 	t := c.old.table("_ZTV" + mangled)
 	if t == nil {
 		return false
@@ -200,9 +200,9 @@ func (c *comparison) keyed(mangled string) bool {
 	})
 }
 
-// vague reports whether a name is that of data with vague linkage, which compilers emit where it is
-// used: names of types, guards of static variables.
-func vague(name string) bool {
+// hasVagueLinkage reports whether a name is that of data with vague linkage, which compilers emit
+// where it is used: names of types, guards of static variables.
+func hasVagueLinkage(name string) bool {
 	return strings.HasPrefix(name, "_ZTS") || strings.HasPrefix(name, "_ZGV") ||
 		strings.HasPrefix(name, "_ZZ") ||
 		strings.HasPrefix(name, "_ZTh") ||
@@ -259,8 +259,8 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 func (c *comparison) data() {
 	for i := range c.old.Symbols {
 		a := &c.old.Symbols[i]
-		if c.matched[i] < 0 || c.broken[i] || a.Size == 0 || isTable(a.Name) || vague(a.Name) ||
-			a.Weak && standard(c.old, a.Name) {
+		if c.matched[i] < 0 || c.broken[i] || a.Size == 0 || isTable(a.Name) || hasVagueLinkage(a.Name) ||
+			a.Weak && isStandardLibrary(c.old, a.Name) {
 			continue
 		}
 		b := &c.new.Symbols[c.matched[i]]
@@ -282,7 +282,7 @@ func (c *comparison) data() {
 			Effect: "A program with a copy of the variable reserves only the old size.",
 			Fix:    "Keep the size, and export the new one under another name.",
 		}
-		if private(a.Version) {
+		if isPrivate(a.Version) {
 			x.Severity = Warning
 		}
 		c.add(x, i)
@@ -302,7 +302,7 @@ func (c *comparison) additions() {
 	}
 	for i := range c.new.Symbols {
 		s := &c.new.Symbols[i]
-		if used[i] || had[s.Name+"@"+s.Version] || s.Weak && standard(c.new, s.Name) {
+		if used[i] || had[s.Name+"@"+s.Version] || s.Weak && isStandardLibrary(c.new, s.Name) {
 			continue
 		}
 		x := Change{
@@ -317,7 +317,7 @@ func (c *comparison) additions() {
 			x.Rule = RuleDebian
 			x.Detail = fmt.Sprintf("%s is not in the symbols file.", Readable(s.Name))
 			x.Fix = "Add it to the symbols file with the version of the package that adds it."
-		case s.Version != "" && slices.Contains(c.old.Versions, s.Version) && !private(s.Version):
+		case s.Version != "" && slices.Contains(c.old.Versions, s.Version) && !isPrivate(s.Version):
 			x.Rule = RuleAddedReleased
 			x.Detail = fmt.Sprintf(
 				"%s was added to %s, a version that the old library already has.",

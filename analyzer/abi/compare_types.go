@@ -53,13 +53,13 @@ func (c *comparison) compareTypes() {
 	}
 	seen := map[[2]TypeID]bool{}
 	for i := range c.old.Symbols {
-		if c.matched[i] < 0 || c.broken[i] || private(c.old.Symbols[i].Version) {
+		if c.matched[i] < 0 || c.broken[i] || isPrivate(c.old.Symbols[i].Version) {
 			continue
 		}
 		a, b := &c.old.Symbols[i], &c.new.Symbols[c.matched[i]]
 		if a.Type == 0 || b.Type == 0 || (a.Kind == elfobj.IFunc) != (b.Kind == elfobj.IFunc) ||
 			seen[[2]TypeID{a.Type, b.Type}] ||
-			a.Weak && standard(c.old, a.Name) {
+			a.Weak && isStandardLibrary(c.old, a.Name) {
 			continue
 		}
 		seen[[2]TypeID{a.Type, b.Type}] = true
@@ -292,7 +292,7 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step strin
 	if x.Declared || y.Declared || !value && (x.Private || y.Private) {
 		return ""
 	}
-	if x.Name != y.Name && x.Name != "" && y.Name != "" && !t.alike(a, b) {
+	if x.Name != y.Name && x.Name != "" && y.Name != "" && !t.sameShape(a, b) {
 		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
 	}
 	key := [2]TypeID{a, b}
@@ -352,8 +352,9 @@ func (t *typeComparison) passing(p *pair, a, b TypeID) {
 	)
 }
 
-// alike reports whether types with different names have the same shape, so that one was renamed.
-func (t *typeComparison) alike(a, b TypeID) bool {
+// sameShape reports whether types with different names have the same shape, so that one was
+// renamed.
+func (t *typeComparison) sameShape(a, b TypeID) bool {
 	x, y := &t.old.Types[a], &t.new.Types[b]
 	if x.Kind != y.Kind || x.Size != y.Size || len(x.Members) != len(y.Members) ||
 		len(x.Bases) != len(y.Bases) ||

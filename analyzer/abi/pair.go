@@ -98,9 +98,9 @@ func Pair(old, new []*Library) []Pairing {
 	return out
 }
 
-// vendored reports whether a wheel bundles a library for its own use: programs do not link against
-// it.
-func vendored(name string) bool {
+// isVendored reports whether a wheel bundles a library for its own use: programs do not link
+// against it.
+func isVendored(name string) bool {
 	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(dir string) bool {
 		return strings.HasSuffix(dir, ".libs") || dir == ".dylibs"
 	})
@@ -132,7 +132,7 @@ func ComparePairs(
 				),
 				Fix: "Keep the library, for example empty and linked with its successor.",
 			}
-			if vendored(p.Old.Name) {
+			if isVendored(p.Old.Name) {
 				c.Severity = Note
 			}
 			whole.Interfaces += len(p.Old.Symbols)
@@ -152,8 +152,8 @@ func ComparePairs(
 			)
 		default:
 			r := Compare(p.Old, p.New, options(p.New))
-			if vendored(p.Old.Name) && vendored(p.New.Name) {
-				r.quiet()
+			if isVendored(p.Old.Name) && isVendored(p.New.Name) {
+				r.lowerSeverities()
 			}
 			each = append(each, r)
 			whole.merge(r, len(pairs) > 1)
@@ -163,8 +163,8 @@ func ComparePairs(
 	return whole, each
 }
 
-// quiet lowers the severity of changes in a library that programs do not link against.
-func (r *Result) quiet() {
+// lowerSeverities lowers the severity of changes in a library that programs do not link against.
+func (r *Result) lowerSeverities() {
 	for i := range r.Changes {
 		if r.Changes[i].Severity == Error {
 			r.Changes[i].Severity = Note

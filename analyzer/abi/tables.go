@@ -99,7 +99,7 @@ func (c *comparison) tables() {
 	var order []string
 	for i := range c.old.Symbols {
 		s := &c.old.Symbols[i]
-		if c.matched[i] < 0 || !isTable(s.Name) || standard(c.old, s.Name) {
+		if c.matched[i] < 0 || !isTable(s.Name) || isStandardLibrary(c.old, s.Name) {
 			continue
 		}
 		a, b := c.old.table(s.Name), c.new.table(s.Name)

@@ -31,7 +31,7 @@ func (c *Cursor) Next() bool {
 		return false
 	}
 	if c.started && c.Children {
-		if c.err = c.pass(); c.err != nil {
+		if c.err = c.skipChildren(); c.err != nil {
 			c.done = true
 			return false
 		}
@@ -51,8 +51,8 @@ func (c *Cursor) Next() bool {
 // Err returns the error that ended the iteration, or nil.
 func (c *Cursor) Err() error { return c.err }
 
-// pass moves to the entry after the children of the current one.
-func (c *Cursor) pass() error {
+// skipChildren moves to the entry after the children of the current one.
+func (c *Cursor) skipChildren() error {
 	if r := c.Reference(Sibling); r != 0 {
 		at := uint64(r & refOffset)
 		if at < c.next || at > c.Unit.end {

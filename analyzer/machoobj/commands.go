@@ -36,11 +36,13 @@ const (
 // length; 0 if any size is accepted.
 func leastCommand(command uint32) int {
 	switch command {
-	case cmdSymtab, cmdLoad, cmdID, cmdLoadWeak, cmdUUID, cmdReexport, cmdLoadLazy, cmdLoadUpward, cmdBuildVersion:
+	case cmdSymtab, cmdLoad, cmdID, cmdLoadWeak, cmdUUID, cmdReexport, cmdLoadLazy,
+		cmdLoadUpward, cmdBuildVersion:
 		return 24
 	case cmdRunPath:
 		return 12
-	case cmdSignature, cmdMinMacOS, cmdMinIOS, cmdMinTVOS, cmdMinWatchOS, cmdExportsTrie, cmdChainedFixups:
+	case cmdSignature, cmdMinMacOS, cmdMinIOS, cmdMinTVOS, cmdMinWatchOS, cmdExportsTrie,
+		cmdChainedFixups:
 		return 16
 	case cmdDyldInfo:
 		return 48
@@ -94,19 +96,19 @@ func (i *image) command(cmd uint32, b []byte) error {
 	case cmdUUID:
 		i.o.UUID = hex.EncodeToString(b[8:24])
 	case cmdMinMacOS:
-		i.built(MacOS, le.Uint32(b[8:]), le.Uint32(b[12:]))
+		i.addPlatform(MacOS, le.Uint32(b[8:]), le.Uint32(b[12:]))
 	case cmdMinIOS:
-		i.built("ios", le.Uint32(b[8:]), le.Uint32(b[12:]))
+		i.addPlatform("ios", le.Uint32(b[8:]), le.Uint32(b[12:]))
 	case cmdMinTVOS:
-		i.built("tvos", le.Uint32(b[8:]), le.Uint32(b[12:]))
+		i.addPlatform("tvos", le.Uint32(b[8:]), le.Uint32(b[12:]))
 	case cmdMinWatchOS:
-		i.built("watchos", le.Uint32(b[8:]), le.Uint32(b[12:]))
+		i.addPlatform("watchos", le.Uint32(b[8:]), le.Uint32(b[12:]))
 	case cmdBuildVersion:
 		p, ok := platforms.Get()[le.Uint32(b[8:])]
 		if !ok {
 			p = "unknown"
 		}
-		i.built(p, le.Uint32(b[12:]), le.Uint32(b[16:]))
+		i.addPlatform(p, le.Uint32(b[12:]), le.Uint32(b[16:]))
 	case cmdSymtab, cmdSignature, cmdExportsTrie, cmdChainedFixups, cmdDyldInfo:
 		if i.tables[cmd] != nil {
 			return damaged("duplicate load command %#x", cmd)
@@ -116,8 +118,8 @@ func (i *image) command(cmd uint32, b []byte) error {
 	return nil
 }
 
-// built records a platform. If a file has several, macOS takes precedence, then the first.
-func (i *image) built(p Platform, minOS, sdk uint32) {
+// addPlatform records a platform. If a file has several, macOS takes precedence, then the first.
+func (i *image) addPlatform(p Platform, minOS, sdk uint32) {
 	if i.o.Platform == "" || p == MacOS && i.o.Platform != MacOS {
 		i.o.Platform, i.o.MinOS, i.o.SDK = p, Version(minOS), Version(sdk)
 	}

@@ -89,12 +89,12 @@ func readExports(m *image, h *header, o *Object) error {
 // sortExports sorts exports by name; those without a name come last, by ordinal.
 func (o *Object) sortExports() {
 	slices.SortStableFunc(o.Exports, func(a, b Export) int {
-		return cmp.Or(afterNames(a, b.Name), cmp.Compare(a.Ordinal, b.Ordinal))
+		return cmp.Or(compareName(a, b.Name), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
 }
 
-// afterNames compares an export with a name; exports without a name come after all names.
-func afterNames(e Export, name string) int {
+// compareName compares an export with a name; exports without a name come after all names.
+func compareName(e Export, name string) int {
 	if (e.Name == "") != (name == "") {
 		return cmp.Compare(name, e.Name)
 	}
@@ -103,7 +103,7 @@ func afterNames(e Export, name string) int {
 
 // Export returns the export with a name, which must not be ""; nil without one.
 func (o *Object) Export(name string) *Export {
-	n, ok := slices.BinarySearchFunc(o.Exports, name, afterNames)
+	n, ok := slices.BinarySearchFunc(o.Exports, name, compareName)
 	if !ok {
 		return nil
 	}

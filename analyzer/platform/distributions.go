@@ -35,8 +35,8 @@ func floors(glibc, glibcxx, cxxabi, gcc, zlib string) map[string]string {
 	}
 }
 
-// usual are libraries that all these distributions have under the same SONAME.
-func usual(others ...string) []string {
+// commonLibraries are libraries that all these distributions have under the same SONAME.
+func commonLibraries(others ...string) []string {
 	return append(
 		others,
 		"libexpat.so.1",
@@ -47,10 +47,10 @@ func usual(others ...string) []string {
 	)
 }
 
-// alpine are the libraries of an Alpine image with Python. They are listed here because a mirror
-// may lack a package that its index names.
-func alpine(others ...string) []string {
-	return usual(append(others, "libbz2.so.1", "libreadline.so.8", "libncursesw.so.6")...)
+// alpineLibs are the libraries of an Alpine image with Python. They are listed here because a
+// mirror may lack a package that its index names.
+func alpineLibs(others ...string) []string {
+	return commonLibraries(append(others, "libbz2.so.1", "libreadline.so.8", "libncursesw.so.6")...)
 }
 
 // distributions, sorted by libc version. Rebuilds with the same binary interfaces (AlmaLinux,
@@ -62,7 +62,7 @@ var distributions = []distribution{
 		"2.17",
 		"x86_64 aarch64 ppc64le s390x",
 		floors("2.17", "3.4.19", "1.3.7", "4.8.0", "1.2.5.2"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.5",
 			"libncursesw.so.5",
@@ -80,7 +80,7 @@ var distributions = []distribution{
 		"2.26",
 		"x86_64 aarch64",
 		floors("2.26", "3.4.24", "1.3.11", "7.0.0", "1.2.5.2"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -98,7 +98,7 @@ var distributions = []distribution{
 		"2.27",
 		"aarch64 armv7l i686 ppc64le s390x",
 		floors("2.27", "3.4.25", "1.3.11", "8", "1.2.9"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.5",
 			"libncursesw.so.5",
@@ -116,7 +116,7 @@ var distributions = []distribution{
 		"2.28",
 		"x86_64 aarch64 armv7l i686 ppc64le s390x",
 		floors("2.28", "3.4.25", "1.3.11", "8", "1.2.9"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -135,7 +135,7 @@ var distributions = []distribution{
 		"2.28",
 		"x86_64 aarch64 ppc64le s390x",
 		floors("2.28", "3.4.25", "1.3.11", "8", "1.2.9"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -155,7 +155,7 @@ var distributions = []distribution{
 		"2.31",
 		"x86_64 aarch64 ppc64le s390x",
 		floors("2.31", "3.4.32", "1.3.14", "13.0.0", "1.2.12"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -173,7 +173,7 @@ var distributions = []distribution{
 		"2.31",
 		"aarch64 armv7l ppc64le riscv64 s390x",
 		floors("2.31", "3.4.28", "1.3.12", "10", "1.2.9"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -192,7 +192,7 @@ var distributions = []distribution{
 		"2.34",
 		"x86_64 aarch64",
 		floors("2.34", "3.4.33", "1.3.15", "14.0.0", "1.2.9"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.2",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -210,7 +210,7 @@ var distributions = []distribution{
 		"2.34",
 		"x86_64 aarch64 ppc64le s390x",
 		floors("2.34", "3.4.29", "1.3.13", "11.0", "1.2.9"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.2",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -229,7 +229,7 @@ var distributions = []distribution{
 		"2.35",
 		"aarch64 armv7l ppc64le riscv64 s390x",
 		floors("2.35", "3.4.30", "1.3.13", "12.0.0", "1.2.9"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -249,7 +249,7 @@ var distributions = []distribution{
 		"2.38",
 		"x86_64 aarch64 ppc64le s390x",
 		floors("2.38", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -267,7 +267,7 @@ var distributions = []distribution{
 		"2.39",
 		"x86_64 aarch64 ppc64le s390x",
 		floors("2.39", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.2",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -285,7 +285,7 @@ var distributions = []distribution{
 		"2.39",
 		"aarch64 armv7l ppc64le riscv64 s390x",
 		floors("2.39", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -305,7 +305,7 @@ var distributions = []distribution{
 		"2.43",
 		"aarch64 armv7l ppc64le riscv64 s390x",
 		floors("2.43", "3.4.35", "1.3.17", "16.0", "1.3.2"),
-		usual(
+		commonLibraries(
 			"libcrypt.so.1",
 			"libtinfo.so.6",
 			"libncursesw.so.6",
@@ -323,18 +323,18 @@ var distributions = []distribution{
 		"1.1.24",
 		"",
 		nil,
-		alpine("libssl.so.1.1", "libcrypto.so.1.1", "libffi.so.7"),
+		alpineLibs("libssl.so.1.1", "libcrypto.so.1.1", "libffi.so.7"),
 	},
-	{"alpine3.17", nil, "1.2.3", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.18", nil, "1.2.4", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.19", nil, "1.2.4", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.20", nil, "1.2.5", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.21", nil, "1.2.5", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.22", nil, "1.2.5", "", nil, alpine("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
+	{"alpine3.17", nil, "1.2.3", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
+	{"alpine3.18", nil, "1.2.4", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
+	{"alpine3.19", nil, "1.2.4", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
+	{"alpine3.20", nil, "1.2.5", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
+	{"alpine3.21", nil, "1.2.5", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
+	{"alpine3.22", nil, "1.2.5", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
 }
 
-// makers maps prefixes of releases' names to the names of the distributions.
-var makers = []struct{ prefix, name string }{
+// distributionNames maps prefixes of releases' names to the names of the distributions.
+var distributionNames = []struct{ prefix, name string }{
 	{
 		"debian",
 		"Debian",
@@ -345,7 +345,7 @@ var makers = []struct{ prefix, name string }{
 // defines the version node: "Debian 11", "Ubuntu 20.04", "RHEL 9". Distributions without such a
 // release are left out; nil if there is none at all.
 func First(arch, soname, version string) (releases []string) {
-	for _, f := range makers {
+	for _, f := range distributionNames {
 		for _, p := range builtin(Arch(arch)) {
 			release, ok := strings.CutPrefix(strings.TrimSuffix(p.Name, "_"+p.Arch), f.prefix)
 			if !ok || p.Kind == Policy {
@@ -386,16 +386,16 @@ func (d *distribution) on(arch string) *Platform {
 	case column(s, p.column) >= 0:
 		p.namedOnly = d.byName
 		return p
-	case d.floors == nil || !slices.Contains(strings.Fields(d.archs), arch) || !reaches(s, d.libc):
+	case d.floors == nil || !slices.Contains(strings.Fields(d.archs), arch) || !hasGlibc(s, d.libc):
 		return nil
 	}
 	p.column, p.below = "", d
 	return p
 }
 
-// reaches reports whether a table has nodes of that glibc release or earlier. An architecture that
+// hasGlibc reports whether a table has nodes of that glibc release or earlier. An architecture that
 // was added to glibc later has none.
-func reaches(s *table.Set, glibc string) bool {
+func hasGlibc(s *table.Set, glibc string) bool {
 	for _, l := range s.Libraries {
 		if l.SONAME != "libc.so.6" {
 			continue

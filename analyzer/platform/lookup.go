@@ -181,7 +181,7 @@ func Lookup(name, arch string) (*Platform, error) {
 	if p := byName(base, arch, all); p != nil {
 		return p, nil
 	}
-	if p := between(base, arch, all); p != nil {
+	if p := derivedTag(base, arch, all); p != nil {
 		return p, nil
 	}
 	if base == "linux" || base == "any" {

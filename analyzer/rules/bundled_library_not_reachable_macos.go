@@ -35,7 +35,7 @@ func checkReachableMacOS(p *analyzer.Pass) {
 			Severity: macOSSeverity(p, by, analyzer.Error),
 		}
 		f.Message = fmt.Sprintf("%s%s needs %s, which is bundled at %s, but %s", by.Name,
-			inSlice(p, by.Name), m.Needed.Path, bundled.Name, whyNot(m))
+			inSlice(p, by.Name), m.Needed.Path, bundled.Name, whyNotFound(m))
 		if loadedElsewhere(p, m, bundled) {
 			f.Severity = analyzer.Warning
 			f.Message += ". It loads only if another module has loaded that library before"
@@ -53,8 +53,8 @@ func checkReachableMacOS(p *analyzer.Pass) {
 	})
 }
 
-// whyNot describes why dyld does not find a library at its path.
-func whyNot(m dyld.Missing) string {
+// whyNotFound describes why dyld does not find a library at its path.
+func whyNotFound(m dyld.Missing) string {
 	switch library := m.Needed.Path; {
 	case m.NoPath:
 		return "the file has no run path (LC_RPATH)"

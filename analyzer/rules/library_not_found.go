@@ -92,7 +92,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	add := func(severity analyzer.Severity, format string, args ...any) {
 		f.Severity, f.Message = severity, f.Message+". "+fmt.Sprintf(format, args...)
 	}
-	s := supplyOf(p, v, needed)
+	s := providerFor(p, v, needed)
 	unknown := notLookedUp(p)
 	variant := v.Alternative && !everyAlternativeLacks(p, v, needed)
 	libc := platform.LibcOf(needed)
@@ -254,7 +254,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			case known:
 				f.Severity, f.Message = analyzer.Warning, f.Message+". It is provided by "+
 					provider.String()
-				s := supplyOf(p, v, m.Name)
+				s := providerFor(p, v, m.Name)
 				p.Report(f, s.installing(p)...)
 			case notLookedUp(p) != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(

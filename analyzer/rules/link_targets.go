@@ -38,7 +38,7 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 				continue
 			}
 			q := linkProblem{Problem: x, view: v, severity: severity}
-			if q.weigh(p) {
+			if q.adjustSeverity(p) {
 				out = append(out, q)
 			}
 		}
@@ -69,9 +69,9 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	return analyzer.Error, true
 }
 
-// weigh lowers the severity of problems that do not affect most users. It returns false if nothing
-// is to be reported.
-func (q *linkProblem) weigh(p *analyzer.Pass) bool {
+// adjustSeverity lowers the severity of problems that do not affect most users. It returns false if
+// nothing is to be reported.
+func (q *linkProblem) adjustSeverity(p *analyzer.Pass) bool {
 	noPlatform := p.Facts.Kind != analyzer.KindObject && !p.Requested && !p.Link
 	own := q.By == p.Linkable(q.view)
 	lost := q.Kind == staticlink.Undefined && q.Import.Version == "" && q.Missing == "" &&

@@ -62,13 +62,13 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			Object: m.user.Path, Library: m.Name, Chain: chainOf(m, m.Name),
 			Message: fmt.Sprintf(
 				"%s needs %s, which is neither in the %s nor part of Windows",
-				m.user.Path, m.Name, noun(p),
+				m.user.Path, m.Name, artifactNoun(p),
 			),
 		}
 		if m.Forwards != "" {
 			f.Message = fmt.Sprintf(
 				"%s forwards its export %s to %s, which is neither in the %s nor part of Windows",
-				m.user.Path, m.Forwards, m.Name, noun(p),
+				m.user.Path, m.Forwards, m.Name, artifactNoun(p),
 			)
 		}
 		fixes := bundling(p, m)
@@ -122,14 +122,14 @@ func checkMissingDLLs(p *analyzer.Pass) {
 		case perhaps:
 			f.Severity = analyzer.Warning
 			f.Message += ". One of the packages that it depends on may provide it"
-		case besideModules(p, m.root):
+		case unusedByModules(p, m.root):
 			f.Severity = analyzer.Warning
 			f.Message += ". No file in the wheel appears to load " + path.Base(m.root.Path)
 		case len(m.Elsewhere) > 0:
 			f.Severity = analyzer.Warning
 			f.Message = fmt.Sprintf(
 				"%s needs %s, which the %s has in another folder. It loads only if that folder is "+
-					"searched or the DLL is loaded before", m.user.Path, m.Name, noun(p),
+					"searched or the DLL is loaded before", m.user.Path, m.Name, artifactNoun(p),
 			)
 			fixes = nil
 		}
@@ -159,7 +159,7 @@ func runtimeMissing(
 		), append(append(bundle, static), declaring(p, "msvc-runtime")...)
 	}
 	severity := analyzer.Error
-	if besideModules(p, m.root) {
+	if unusedByModules(p, m.root) {
 		severity = analyzer.Warning
 	}
 	return severity, fmt.Sprintf(
@@ -200,8 +200,8 @@ func unreachable(m missingDLL) bool {
 	return len(m.Elsewhere) > 0 && m.root.Extension() && !runtime
 }
 
-// noun returns the word for the kind of artifact in messages.
-func noun(p *analyzer.Pass) string {
+// artifactNoun returns the word for the kind of artifact in messages.
+func artifactNoun(p *analyzer.Pass) string {
 	switch {
 	case p.Facts.Kind == analyzer.KindWheel:
 		return "wheel"
@@ -276,11 +276,11 @@ func similarRequirement(p *analyzer.Pass, dll string) string {
 	return ""
 }
 
-// besideModules reports whether a file is a DLL or program that the wheel probably works without:
+// unusedByModules reports whether a file is a DLL or program that the wheel probably works without:
 // it is not imported by a module of a wheel that has modules, or not named in a Python source while
 // other DLLs load. Such a file may be left over, or need other software. DLLs that the package
 // loads with their whole folder are excluded.
-func besideModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
+func unusedByModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
 	if root.Extension() || p.Facts.Startup.Loads(root.Installed) {
 		return false
 	}

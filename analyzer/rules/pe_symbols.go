@@ -58,7 +58,7 @@ func reportUndefinedImport(
 			user.Path, what, u.Library, u.Through[len(u.Through)-1],
 		)
 	}
-	if plugin(root) || besideModules(p, root) {
+	if plugin(root) || unusedByModules(p, root) {
 		f.Severity = analyzer.Warning
 	}
 	p.Report(f, importFixes(p, user, u)...)

@@ -14,8 +14,8 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// supply describes the provider of a missing library.
-type supply struct {
+// provider describes the provider of a missing library.
+type provider struct {
 	platform.Provider
 	known   bool              // Provider is set
 	variant bool              // the object is one of several variants
@@ -32,8 +32,8 @@ type requirementExtra struct {
 
 // supplyOf looks for the provider of a library: in the extras of the wheel, among the Python
 // packages and among the system packages.
-func supplyOf(p *analyzer.Pass, v *analyzer.View, needed string) supply {
-	var s supply
+func providerFor(p *analyzer.Pass, v *analyzer.View, needed string) provider {
+	var s provider
 	s.Provider, s.known = platform.ProviderOf(needed)
 	if s.variant = v.Alternative; s.variant { // one of the releases that there are variants for
 		name, _, _ := strings.Cut(needed, ".so")
@@ -61,13 +61,13 @@ func supplyOf(p *analyzer.Pass, v *analyzer.View, needed string) supply {
 
 // system reports whether the platform's packages, a driver or a toolkit provide the library. Wheels
 // have to bundle ordinary libraries.
-func (s *supply) system(p *analyzer.Pass) bool {
+func (s *provider) system(p *analyzer.Pass) bool {
 	ordinary := s.Kind == platform.BundleProvider && p.Platform.Kind == platform.Policy
 	return s.known && !ordinary && s.Available(ecosystemOf(p.Platform))
 }
 
 // bundled reports whether a wheel may bundle the library: one of the system, or the project's own.
-func (s *supply) bundled(p *analyzer.Pass, needed string) bool {
+func (s *provider) bundled(p *analyzer.Pass, needed string) bool {
 	if p.Facts.Kind != analyzer.KindWheel || s.variant {
 		return false
 	}
@@ -122,7 +122,7 @@ func extraOf(marker string) string {
 }
 
 // fixes returns the ways to get the library, the most usual first.
-func (s *supply) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
+func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	var out []fix.Candidate
 	if s.extra != nil {
 		requirement := s.extra.Name + s.extra.Spec
@@ -165,7 +165,7 @@ func (s *supply) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 
 // declaring returns the change that adds the Python package. It is nil for frameworks: their newest
 // release rarely has the symbols that the artifact was built against, so a trial is not useful.
-func (s *supply) declaring() fix.Change {
+func (s *provider) declaring() fix.Change {
 	if s.known && (s.Kind == platform.PackageProvider || len(s.Packages(platform.PyPI)) > 0) {
 		return nil
 	}
@@ -183,7 +183,7 @@ var installers = map[string]shellword.Line{
 
 // installing returns the command that installs the library on the platform: with the packages of
 // Debian for a policy, and with those of conda-forge where the system has none.
-func (s *supply) installing(p *analyzer.Pass) []fix.Candidate {
+func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
 	for _, ecosystem := range []string{ecosystemOf(p.Platform), platform.Conda} {
 		list := s.Packages(ecosystem)
 		if len(list) == 0 {

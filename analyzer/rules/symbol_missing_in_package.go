@@ -34,8 +34,8 @@ looked up.`,
 	Check: checkSymbolInPackage,
 }
 
-// lack lists the symbols that one object misses in one library.
-type lack struct {
+// missingSymbols lists the symbols that one object misses in one library.
+type missingSymbols struct {
 	view    *analyzer.View
 	library *dynlink.Library
 	names   []dynlink.Binding
@@ -43,25 +43,25 @@ type lack struct {
 
 func checkSymbolInPackage(p *analyzer.Pass) {
 	for _, v := range p.Views {
-		var lacks []*lack
+		var lacks []*missingSymbols
 		for b := range v.Bindings().Failed() {
 			if b.Provider == nil || b.Provider.Kind != dynlink.FromPackage ||
 				b.Outcome != dynlink.NoSymbol && b.Outcome != dynlink.NoVersion {
 				continue
 			}
 			if len(lacks) == 0 || lacks[len(lacks)-1].library != b.Provider {
-				lacks = append(lacks, &lack{view: v, library: b.Provider})
+				lacks = append(lacks, &missingSymbols{view: v, library: b.Provider})
 			}
 			l := lacks[len(lacks)-1]
 			l.names = append(l.names, b)
 		}
 		for _, l := range lacks {
-			reportLack(p, l)
+			reportMissingSymbols(p, l)
 		}
 	}
 }
 
-func reportLack(p *analyzer.Pass, l *lack) {
+func reportMissingSymbols(p *analyzer.Pass, l *missingSymbols) {
 	name, version := l.library.Package.Name, l.library.Package.Version
 	when := "The newest known version lacks it too"
 	has := func(r *packages.Release) bool { return hasAll(r, l) }
@@ -107,7 +107,7 @@ func reportLack(p *analyzer.Pass, l *lack) {
 }
 
 // hasAll reports whether the library of the same name in a release has every symbol.
-func hasAll(r *packages.Release, l *lack) bool {
+func hasAll(r *packages.Release, l *missingSymbols) bool {
 	for i := range r.Libraries {
 		have := dynlink.OfPackage(r, &r.Libraries[i])
 		if have.Names()[0] != l.library.Names()[0] || !have.Known {

@@ -29,7 +29,7 @@ func checkArchitectureMacOS(p *analyzer.Pass) {
 	modules := slices.ContainsFunc(p.Facts.MachO, (*analyzer.MachObject).Extension)
 	for _, o := range p.Facts.MachO {
 		archs := machOArchs(o)
-		if slices.Contains(archs, p.Platform.Arch) || hasTwin(p, o) {
+		if slices.Contains(archs, p.Platform.Arch) || hasOtherSlice(p, o) {
 			continue
 		}
 		f := analyzer.Finding{Object: o.Path, Chain: []string{o.Path}, Severity: analyzer.Warning}
@@ -58,9 +58,9 @@ func machOArchs(o *analyzer.MachObject) []string {
 	return out
 }
 
-// hasTwin reports whether another file with the same name has a slice for the platform, so that the
-// program can select it.
-func hasTwin(p *analyzer.Pass, o *analyzer.MachObject) bool {
+// hasOtherSlice reports whether another file with the same name has a slice for the platform, so
+// that the program can select it.
+func hasOtherSlice(p *analyzer.Pass, o *analyzer.MachObject) bool {
 	return slices.ContainsFunc(p.Facts.MachO, func(x *analyzer.MachObject) bool {
 		return x != o && path.Base(x.Path) == path.Base(o.Path) &&
 			slices.Contains(machOArchs(x), p.Platform.Arch)

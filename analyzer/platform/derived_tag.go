@@ -11,14 +11,14 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// betweens caches the PEP 600 tags made so far by name and architecture, so that each is always the
-// same *Platform.
-var betweens sync.Map
+// derivedTags caches the PEP 600 tags made so far by name and architecture, so that each is always
+// the same *Platform.
+var derivedTags sync.Map
 
-// between returns manylinux_2_Y for a glibc without a policy of its own that is known to the
+// derivedTag returns manylinux_2_Y for a glibc without a policy of its own that is known to the
 // tables; nil for other names. PEP 600 defines a tag by its glibc alone, so the libraries and the
 // other version nodes are those of the newest older policy.
-func between(base, arch string, all []*Platform) *Platform {
+func derivedTag(base, arch string, all []*Platform) *Platform {
 	minor, err := strconv.Atoi(strings.TrimPrefix(base, "manylinux_2_"))
 	if err != nil || base != fmt.Sprintf("manylinux_2_%d", minor) {
 		return nil
@@ -37,7 +37,7 @@ func between(base, arch string, all []*Platform) *Platform {
 	if below == nil {
 		return nil
 	}
-	nodes := released(arch)
+	nodes := glibcNodes(arch)
 	if above != nil {
 		nodes = above.policy.Versions[arch]["GLIBC"]
 	} else if !slices.Contains(nodes, fmt.Sprintf("2.%d", minor)) {
@@ -53,7 +53,7 @@ func between(base, arch string, all []*Platform) *Platform {
 		}
 	}
 	q.Versions[arch]["GLIBC"] = glibc
-	p, _ := betweens.LoadOrStore(base+"_"+arch, &Platform{
+	p, _ := derivedTags.LoadOrStore(base+"_"+arch, &Platform{
 		Name: base + "_" + arch, Arch: arch, Libc: "glibc", LibcVersion: fmt.Sprintf("2.%d", minor),
 		Kind: Policy, policy: &q, cut: &q,
 		Note: fmt.Sprintf(
@@ -65,8 +65,8 @@ func between(base, arch string, all []*Platform) *Platform {
 	return p.(*Platform)
 }
 
-// released lists the GLIBC nodes in the tables of an architecture, without "GLIBC_".
-func released(arch string) (nodes []string) {
+// glibcNodes lists the GLIBC nodes in the tables of an architecture, without "GLIBC_".
+func glibcNodes(arch string) (nodes []string) {
 	for _, l := range symbols(arch).Libraries {
 		for _, f := range l.In {
 			for _, n := range f.Nodes {
