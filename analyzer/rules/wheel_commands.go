@@ -93,8 +93,8 @@ func addNeeded(sonames []string) shellword.Line {
 // setRunPath sets DT_RUNPATH. It is for edit.
 func setRunPath(to string) shellword.Line { return "patchelf --set-rpath " + shellword.Quote(to) }
 
-// extract returns the command that extracts the wheel. "wheel unpack" rejects a wheel whose RECORD is
-// wrong. zipfile does not, but drops the permissions of programs.
+// extract returns the command that extracts the wheel. "wheel unpack" rejects a wheel whose RECORD
+// is wrong. zipfile does not, but drops the permissions of programs.
 func extract(p *analyzer.Pass) shellword.Line {
 	in := p.Facts.Inside
 	if in == nil || !in.NoRecord && in.RecordError == "" &&

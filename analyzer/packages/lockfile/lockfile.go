@@ -1,6 +1,7 @@
 // Package lockfile reads the versions that a lock file pins.
 //
-//	pins, err := lockfile.Pins("uv.lock", data) // {"torch==2.7.0" 12} {"triton==3.3.0; sys_platform == 'linux'" 40}
+//	pins, err := lockfile.Pins("uv.lock", data)
+//	// {"torch==2.7.0" 12} {"triton==3.3.0; sys_platform == 'linux'" 40}
 //
 // The name of the file decides the format: requirements.txt and the like (pip's "Requirements File
 // Format"), uv.lock, poetry.lock, pdm.lock, pylock.toml (PEP 751), Pipfile.lock, conda-lock.yml and

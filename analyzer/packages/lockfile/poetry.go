@@ -66,7 +66,8 @@ func (r *reader) poetry(data []byte) error {
 		}
 		dependencies, _ := t["dependencies"].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(dependencies)) {
-			p.dependencies = append(p.dependencies, poetryDependencies(pkgmeta.Normalize(name), dependencies[name])...)
+			p.dependencies = append(p.dependencies,
+				poetryDependencies(pkgmeta.Normalize(name), dependencies[name])...)
 		}
 		all = append(all, p)
 	}
