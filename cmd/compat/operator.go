@@ -39,12 +39,14 @@ func newSandbox(
 	runner := &sandbox.Runner{
 		Command: []string{os.Args[0], analyzeCommand},
 		Scratch: service.Data,
+		Spare:   service.Workers > 0,
 	}
 	layers, err := runner.Layers(ctx)
 	if err != nil {
 		return nil, layers, fmt.Errorf("COMPAT_SANDBOX: no analysis can be started: %w", err)
 	}
 	if err := layers.Require(); service.SandboxRequired && err != nil {
+		runner.Close()
 		return nil, layers, fmt.Errorf("COMPAT_SANDBOX: %w; change that or unset the variable", err)
 	}
 	return runner, layers, nil

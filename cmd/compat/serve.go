@@ -135,6 +135,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return err
 	}
+	defer checker.Close()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(
 		collectors.NewGoCollector(),

@@ -6,8 +6,8 @@
 // an artifact that exploits an error in a reader: the service holds the private key of the App,
 // tokens, and the jobs of all installations.
 //
-// The process is this program with a hidden command. It gets the artifacts as open files and the
-// answers of the package index through a pipe, and an empty folder for temporary files. Before it
+// The process is this program with a hidden command. It gets the artifacts in a folder of its own,
+// the answers of the package index through a pipe, and an empty folder for temporary files. Before it
 // reads anything it gives up all other rights (see Layers): on Linux it has an empty environment,
 // no_new_privs, a seccomp allow list without sockets, exec, fork and ptrace, Landlock rules for its
 // folder alone, and where the kernel allows them its own user, network and process namespaces. Its
@@ -29,7 +29,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,9 +68,14 @@ type Runner struct {
 	// to 4 GiB
 	Memory int64
 	Time   time.Duration // limit of one analysis; 0: 10 minutes
+	// Spare keeps a process ready for the next analysis, so that it need not wait for its start.
+	// Close ends it.
+	Spare bool
 
 	// set when a start with namespaces was refused: later starts do not try again
 	noNamespaces atomic.Bool
+
+	spares spares
 }
 
 // Failure says why an analysis ended without a report.
@@ -162,17 +169,18 @@ func (r *Runner) check(
 		return nil, nil, err
 	}
 	add(first)
-	dir, err := os.MkdirTemp(r.Scratch, Folder+"*")
-	if err != nil {
-		return nil, nil, failure(err)
-	}
-	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTime)
 	defer cancel()
 
-	c := &child{last: &stderr{}, risky: risky}
-	to, from, err := r.start(c, dir, files)
+	c, err := r.take()
 	if err != nil {
+		return nil, nil, failure(err)
+	}
+	defer r.prepare()
+	defer os.RemoveAll(c.dir)
+	c.risky = risky
+	if err := place(files, filepath.Join(c.dir, artifacts)); err != nil {
+		c.discard()
 		return nil, nil, failure(err)
 	}
 	watched := make(chan struct{})
@@ -181,11 +189,11 @@ func (r *Runner) check(
 		defer close(watched)
 		c.watch(ctx, stop, memory)
 	}()
-	answer, talkErr := talk(ctx, to, from, first, o.Source)
+	answer, talkErr := talk(ctx, c.to, c.from, first, o.Source)
 	close(stop)
 	<-watched
 	c.noting.Wait()
-	to.Close()
+	c.to.Close()
 	if talkErr != nil {
 		c.kill() // its output is invalid or has ended
 	}
@@ -219,51 +227,113 @@ var errTime = errors.New("the analysis takes too long")
 // crash can be removed while no service runs.
 const Folder = "analysis-"
 
-// start starts the process with dir as its working directory, in namespaces of its own if the
-// kernel allows that.
-func (r *Runner) start(
-	c *child,
-	dir string,
-	files []*os.File,
-) (to io.WriteCloser, from io.ReadCloser, err error) {
+// Directories below the one of an analysis.
+const (
+	artifacts = "in"  // its artifacts, which it may read
+	temporary = "tmp" // its working directory, for temporary files
+)
+
+// start starts a process, in namespaces of its own if the kernel allows that.
+func (r *Runner) start() (c *child, err error) {
 	if err := closeOnExec(); err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(r.Scratch, Folder+"*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(dir)
+		}
+	}()
+	for _, d := range []string{artifacts, temporary} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+			return nil, err
+		}
 	}
 	for _, namespaces := range []bool{true, false} {
 		if namespaces && r.noNamespaces.Load() {
 			continue
 		}
+		c = &child{dir: dir, last: &stderr{}}
 		c.cmd = exec.Command(self(), r.Command[1:]...)
 		c.cmd.Args[0] = r.Command[0]
-		c.cmd.Env, c.cmd.Dir = []string{}, dir
-		c.cmd.ExtraFiles, c.cmd.Stderr = files, c.last
+		c.cmd.Env, c.cmd.Dir = []string{}, filepath.Join(dir, temporary)
+		c.cmd.Stderr = c.last
 		c.cmd.SysProcAttr = processAttributes(namespaces)
 		c.cmd.WaitDelay = 5 * time.Second // another process could hold stderr, but there is none
-		if to, err = c.cmd.StdinPipe(); err != nil {
-			return nil, nil, err
+		if c.to, err = c.cmd.StdinPipe(); err != nil {
+			return nil, err
 		}
-		if from, err = c.cmd.StdoutPipe(); err != nil {
-			return nil, nil, err
+		if c.from, err = c.cmd.StdoutPipe(); err != nil {
+			return nil, err
 		}
 		if err = c.cmd.Start(); err == nil {
-			return to, from, nil
+			return c, nil
 		}
 		if !namespaces || !noNamespaces(err) {
 			break
 		}
 		r.noNamespaces.Store(true)
 	}
-	return nil, nil, err
+	return nil, err
+}
+
+// place puts files into a directory under the names 0, 1 and so on: as links, which cost nothing,
+// or as copies on another file system.
+func place(files []*os.File, dir string) error {
+	for i, f := range files {
+		to := filepath.Join(dir, strconv.Itoa(i))
+		if os.Link(f.Name(), to) == nil && same(f, to) {
+			continue
+		}
+		_ = os.Remove(to) // another file has the name now
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		copied, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(copied, io.NewSectionReader(f, 0, info.Size()))
+		if err = errors.Join(err, copied.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// same reports whether a path is that of an open file.
+func same(f *os.File, path string) bool {
+	is, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	linked, err := os.Lstat(path)
+	return err == nil && os.SameFile(is, linked)
 }
 
 // child is the process of an analysis.
 type child struct {
 	cmd   *exec.Cmd
+	dir   string
+	to    io.WriteCloser
+	from  io.ReadCloser
 	last  *stderr
 	risky func()
 	over  atomic.Bool // killed because of its memory
 
 	noting sync.WaitGroup // risky
+}
+
+// discard ends a process that is not needed.
+func (c *child) discard() {
+	c.to.Close()
+	c.kill()
+	_ = c.cmd.Wait()
+	os.RemoveAll(c.dir)
 }
 
 // watch kills the child when ctx ends or when it has too much memory.

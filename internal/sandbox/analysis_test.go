@@ -518,7 +518,8 @@ func BenchmarkLayers(b *testing.B) {
 	}
 	defer f.Close()
 	inputs := []analyzer.Input{{Name: name, Content: f, Size: int64(len(content))}}
-	confined := &Runner{Command: []string{os.Args[0], "analyze"}}
+	confined := &Runner{Command: []string{os.Args[0], "analyze"}, Spare: true}
+	defer confined.Close()
 	free := &Runner{Command: []string{os.Args[0], "free"}}
 	free.noNamespaces.Store(true)
 	here := analyzer.New(rules.All())

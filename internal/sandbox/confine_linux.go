@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -42,8 +43,8 @@ const spoolAccess = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSWriteF
 	ll.AccessFSMakeReg | ll.AccessFSRemoveFile | ll.AccessFSTruncate)
 
 // confine takes every right from this process that an analysis does not need, on all of its
-// threads. It must be called before anything from outside is read. The working directory is the
-// only folder that stays accessible. A layer that the kernel lacks or refuses is missing in the
+// threads. It must be called before anything from outside is read. The working directory
+// and the folder of its artifacts, which it can only read, stay accessible. A layer that the kernel lacks or refuses is missing in the
 // result.
 func confine() Layers {
 	var l Layers
@@ -52,8 +53,11 @@ func confine() Layers {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	l.NotDumpable = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) == nil
 	if abi, err := ll.LandlockGetABIVersion(); err == nil && abi > 0 {
-		rule := landlock.PathAccess(spoolAccess, ".")
-		if landlock.V8.BestEffort().Restrict(rule) == nil {
+		rules := []landlock.Rule{
+			landlock.PathAccess(spoolAccess, "."),
+			landlock.PathAccess(ll.AccessFSReadFile, filepath.Join("..", artifacts)),
+		}
+		if landlock.V8.BestEffort().Restrict(rules...) == nil {
 			l.Landlock = abi
 		}
 	}

@@ -39,12 +39,23 @@ var escapes = []struct {
 		return err
 	}},
 	{"read the journal of the queue", true, func(target) error {
-		_, err := os.ReadFile("../queue.db")
+		_, err := os.ReadFile("../../queue.db")
 		return err
 	}},
 	{"read the artifact of another analysis", true, func(target) error {
-		_, err := os.ReadFile("../" + Folder + "other/artifact")
+		_, err := os.ReadFile("../../" + Folder + "other/in/0")
 		return err
+	}},
+	{"write to its artifact", true, func(target) error {
+		f, err := os.OpenFile("../in/0", os.O_WRONLY, 0)
+		if err == nil {
+			err = f.Close()
+		}
+		return err
+	}},
+	{"make a file beside its artifact", true, func(target) error {
+		defer os.Remove("../in/1")
+		return os.WriteFile("../in/1", nil, 0o600)
 	}},
 	{"write next to the key", true, func(x target) error {
 		return os.WriteFile(x.Key+".new", nil, 0o600)
@@ -250,6 +261,7 @@ func escape(confine func() Layers) {
 		func() error { return os.WriteFile("own", []byte("x"), 0o600) },
 		func() error { _, err := os.ReadFile("own"); return err },
 		func() error { return os.Remove("own") },
+		func() error { _, err := os.ReadFile("../in/0"); return err },
 	} {
 		if err := use(); err != nil {
 			out = append(out, "refused: "+err.Error())
@@ -293,7 +305,7 @@ func TestEscapes(t *testing.T) {
 	}
 	succeeded := func(child string, namespaces bool) []string {
 		r := runner(t, child)
-		for _, file := range []string{"queue.db", Folder + "other/artifact"} {
+		for _, file := range []string{"queue.db", Folder + "other/in/0"} {
 			file = filepath.Join(r.Scratch, file)
 			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 				t.Fatal(err)
@@ -303,7 +315,13 @@ func TestEscapes(t *testing.T) {
 			}
 		}
 		r.noNamespaces.Store(!namespaces)
-		_, _, err = r.Check(t.Context(), nil, analyzer.Options{Version: string(want)}, nil, nil)
+		artifact, err := os.Open(filepath.Join(r.Scratch, Folder+"other/in/0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer artifact.Close()
+		inputs := []analyzer.Input{{Name: "a.so", Content: artifact, Size: 6}}
+		_, _, err = r.Check(t.Context(), inputs, analyzer.Options{Version: string(want)}, nil, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), "done\n") {
 			t.Fatalf("%s, namespaces %v: the process ended: %v", child, namespaces, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // self returns the path of this program, also after its file was replaced.
@@ -38,6 +40,14 @@ func noNamespaces(err error) bool {
 
 // kill ends the process and its group. It may have ended already.
 func (c *child) kill() { _ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) }
+
+// alive reports whether the process runs.
+func (c *child) alive() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, c.cmd.Process.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT,
+		nil)
+	return err == nil && info.Signo == 0
+}
 
 // killed reports whether a process was ended by SIGKILL.
 func killed(err error) bool {

@@ -24,6 +24,8 @@ func noNamespaces(error) bool { return true }
 
 func (c *child) kill() { _ = c.cmd.Process.Kill() } // it may be gone already
 
+func (c *child) alive() bool { return true }
+
 func killed(error) bool { return false }
 
 func resident(int) int64 { return 0 }

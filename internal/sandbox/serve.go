@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
@@ -17,7 +19,7 @@ import (
 )
 
 // Serve is the child's side: it gives up the rights that an analysis does not need, reads a
-// request, analyses the files that were left open for it, and writes the report. It returns an
+// request, analyses the files that the parent placed, and writes the report. It returns an
 // error if the parent has ended or sends a request that cannot be read.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, a *analyzer.Analyzer) error {
 	return serve(ctx, in, out, a, confine)
@@ -57,13 +59,13 @@ func serve(
 		}
 	}()
 
-	next := firstFile
+	next := 0
 	opened := func(list []input) ([]analyzer.Input, error) {
 		var inputs []analyzer.Input
 		for _, f := range list {
-			file := os.NewFile(uintptr(next), "artifact")
-			if file == nil {
-				return nil, errors.New("sandbox: an artifact is not open")
+			file, err := os.Open(filepath.Join("..", artifacts, strconv.Itoa(next)))
+			if err != nil {
+				return nil, fmt.Errorf("sandbox: open an artifact: %w", err)
 			}
 			next++
 			inputs = append(inputs, analyzer.Input{

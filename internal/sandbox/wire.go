@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// request is the first line that a child reads; the others are answers. The artifacts are open
-// files from descriptor firstFile on, in the order of Inputs, Base and Earlier.
+// request is the first line that a child reads; the others are answers. The artifacts are files
+// that are named by their number, in the order of Inputs, Base and Earlier.
 type request struct {
 	Diagnoses []buildlog.Diagnosis // of logs, to be compared with the artifacts
 	Inputs    []input
@@ -30,9 +30,6 @@ type request struct {
 	Memory int64         // bytes
 	Time   time.Duration // wall clock time
 }
-
-// firstFile follows standard input, output and error.
-const firstFile = 3
 
 type input struct {
 	Name   string
