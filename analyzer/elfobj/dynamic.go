@@ -2,7 +2,9 @@ package elfobj
 
 import (
 	"debug/elf"
+	"path"
 	"slices"
+	"strings"
 )
 
 // dynamic is the content of PT_DYNAMIC: all DT_NEEDED, and the last value of every other tag,
@@ -138,4 +140,15 @@ func (d *dynamic) describe(o *Object, t *names) (err error) {
 	o.HasVersym = d.has(elf.DT_VERSYM)
 	o.SetFlags(flags)
 	return err
+}
+
+// Origin expands $ORIGIN or ${ORIGIN} at the start of an entry of a search path to the folder dir.
+// ok is false for an entry that does not start with it.
+func Origin(entry, dir string) (expanded string, ok bool) {
+	for _, token := range [...]string{"$ORIGIN", "${ORIGIN}"} {
+		if rest, ok := strings.CutPrefix(entry, token); ok {
+			return path.Join(dir, rest), true
+		}
+	}
+	return entry, false
 }

@@ -423,8 +423,7 @@ func ownPaths(l *dynlink.Library) string {
 // leadsTo reports whether one of the paths of a library is a folder of the artifact.
 func leadsTo(l *dynlink.Library, paths, dir string) bool {
 	for _, p := range strings.Split(paths, ":") {
-		rest, ok := strings.CutPrefix(strings.Replace(p, "${ORIGIN}", "$ORIGIN", 1), "$ORIGIN")
-		if ok && path.Join(path.Dir(l.Path), rest) == path.Clean(dir) {
+		if at, ok := elfobj.Origin(p, path.Dir(l.Path)); ok && at == path.Clean(dir) {
 			return true
 		}
 	}

@@ -110,7 +110,8 @@ func (s *System) alone(by *Library, name string) *Library {
 		if dir == "" {
 			continue
 		}
-		at := path.Join(origin(dir, by), name)
+		dir, _ = elfobj.Origin(dir, path.Dir(by.Path))
+		at := path.Join(dir, name)
 		if l := s.byPath[at]; l != nil {
 			return l
 		}
@@ -128,15 +129,6 @@ func ownPath(l *Library) string {
 		return l.RunPath
 	}
 	return l.RPath
-}
-
-// origin expands $ORIGIN.
-func origin(dir string, of *Library) string {
-	dir = strings.Replace(dir, "${ORIGIN}", "$ORIGIN", 1)
-	if rest, ok := strings.CutPrefix(dir, "$ORIGIN"); ok {
-		return path.Join(path.Dir(of.Path), rest)
-	}
-	return dir
 }
 
 // script expands a library on the line: -lm is a linker script that adds libmvec as needed, and

@@ -89,9 +89,8 @@ func searched(o *elfobj.Object, path, start string) []string {
 	}
 	var out []string
 	for _, dir := range filepath.SplitList(paths) {
-		origin := filepath.Dir(path)
-		dir = strings.NewReplacer("${ORIGIN}", origin, "$ORIGIN", origin).Replace(dir)
-		if filepath.IsAbs(dir) || strings.HasPrefix(dir, origin) {
+		dir, ok := elfobj.Origin(dir, filepath.Dir(path))
+		if ok || filepath.IsAbs(dir) {
 			out = append(out, dir)
 		}
 	}

@@ -162,9 +162,8 @@ func (b folders) text(at string) []byte {
 func below(rpath string) []string {
 	var out []string
 	for _, e := range strings.Split(rpath, ":") {
-		rest, ok := strings.CutPrefix(strings.Replace(e, "${ORIGIN}", "$ORIGIN", 1), "$ORIGIN")
-		if at := path.Join("/bin", rest)[1:]; ok && !slices.Contains(out, at) {
-			out = append(out, at)
+		if at, ok := elfobj.Origin(e, "/bin"); ok && !slices.Contains(out, at[1:]) {
+			out = append(out, at[1:])
 		}
 	}
 	return out
