@@ -296,5 +296,5 @@ func some(names []string) string {
 	if len(names) <= shown+1 {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	return result.List(names, shown, len(names))
 }

@@ -207,9 +207,5 @@ func on(targets []string) string {
 	if len(targets) == 0 {
 		return ""
 	}
-	s := " on " + strings.Join(targets[:min(len(targets), most)], ", ")
-	if more := len(targets) - most; more > 0 {
-		s += fmt.Sprintf(" and %d more", more)
-	}
-	return s
+	return " on " + analyzer.List(targets, most, len(targets))
 }

@@ -1,6 +1,7 @@
 package logmatch
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -229,7 +230,7 @@ func loaded(
 		case b.Outcome != dynlink.Bound:
 			return evidence{
 				state:   bad,
-				library: or(providedBy(b), b.Import.Library),
+				library: cmp.Or(providedBy(b), b.Import.Library),
 				why: fmt.Sprintf(
 					"%s imports %s, but no library that it loads defines it",
 					v.Path,
@@ -442,11 +443,4 @@ func whoIs(v *analyzer.View, name string) string {
 		}
 	}
 	return ", and finds it"
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

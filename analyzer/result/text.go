@@ -39,3 +39,12 @@ func Count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// List joins the first names of a list: "a, b and 3 more". total is the number of all names, of
+// which names may be only the first; at most shown are named.
+func List(names []string, shown, total int) string {
+	if n := min(len(names), shown); n < total {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), total-n)
+	}
+	return strings.Join(names, ", ")
+}

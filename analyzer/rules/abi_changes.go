@@ -121,10 +121,7 @@ func (c *abiChange) usedBy() string {
 	if n == 0 {
 		return ""
 	}
-	s := "; " + strings.Join(c.users[:min(n, shown)], ", ")
-	if n > shown {
-		s += fmt.Sprintf(" and %d more", n-shown)
-	}
+	s := "; " + analyzer.List(c.users, shown, n)
 	if n == 1 {
 		return s + ", checked in the same run, uses them"
 	}

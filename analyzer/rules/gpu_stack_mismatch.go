@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -233,7 +234,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 // not know which index has which build; uv knows the indexes of PyTorch by the name of the build.
 func cudaTorch(p *analyzer.Pass, version string) shellword.Line {
 	return "uv pip install --no-deps --reinstall-package torch --torch-backend " +
-		shellword.Quote(or(packages.TorchCUDA(version, p.Platform.Arch), "auto")) + " " +
+		shellword.Quote(cmp.Or(packages.TorchCUDA(version, p.Platform.Arch), "auto")) + " " +
 		shellword.Quote("torch=="+version)
 }
 

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -65,7 +64,7 @@ func checkRecord(p *analyzer.Pass) {
 		report(
 			in.Missing[0],
 			"RECORD lists %s, but the wheel does not contain %s",
-			namesOf(in.Missing, in.Lacks),
+			analyzer.List(in.Missing, shown, in.Lacks),
 			them(in.Missing),
 		)
 	}
@@ -88,15 +87,7 @@ func checkRecord(p *analyzer.Pass) {
 }
 
 // names joins at most shown names: "a, b and 3 more".
-func names(list []string) string { return namesOf(list, len(list)) }
-
-// namesOf does the same for a list of the first of n names.
-func namesOf(list []string, n int) string {
-	if n <= shown {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:shown], ", "), n-shown)
-}
+func names(list []string) string { return analyzer.List(list, shown, len(list)) }
 
 func them(list []string) string {
 	if len(list) == 1 {

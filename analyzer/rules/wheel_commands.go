@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -34,9 +35,9 @@ func retag(p *analyzer.Pass, to pkgmeta.Tag) shellword.Line {
 	var tags []pkgmeta.Tag
 	for _, t := range p.Facts.Wheel.Tags {
 		tag := pkgmeta.Tag{
-			Python:   or(to.Python, t.Python),
-			ABI:      or(to.ABI, t.ABI),
-			Platform: or(to.Platform, t.Platform),
+			Python:   cmp.Or(to.Python, t.Python),
+			ABI:      cmp.Or(to.ABI, t.ABI),
+			Platform: cmp.Or(to.Platform, t.Platform),
 		}
 		if !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
@@ -129,13 +130,6 @@ func distInfoOf(p *analyzer.Pass) shellword.Line {
 		name = in.DistInfo[0]
 	}
 	return folderOf(p) + "/" + shellword.Quote(name)
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // quoted returns the base name of a file as a shell argument.
