@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/config"
+)
+
+var (
+	pageCommand = regexp.MustCompile(`(?m)(?:^ {4}|^\s*- |^sh '|audit-command = "|, ")compat (\S+) (.*)$`)
+	pageTable   = regexp.MustCompile("(?ms)^```toml\\n(\\[+tool\\.compat.*?)^```")
+	afterWords  = regexp.MustCompile(`'$|"\]?$| {2,}#.*$`)
+)
+
+// The commands of the pages have commands and flags that exist, and their configuration is valid.
+func TestPagesHaveCommandsThatExist(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range pageCommand.FindAllStringSubmatch(string(text), -1) {
+			line := afterWords.ReplaceAllString(m[2], "")
+			if strings.Contains(line, "…") { // an abbreviated command
+				continue
+			}
+			root := newRootCommand(environment{Getenv: os.LookupEnv})
+			c, rest, err := root.Find(append([]string{m[1]}, strings.Fields(line)...))
+			if err == nil && c == root {
+				t.Errorf("%s: there is no command %s", page, m[1])
+			} else if err == nil {
+				err = c.ParseFlags(rest)
+			}
+			if err != nil {
+				t.Errorf("%s: compat %s %s: %v", page, m[1], line, err)
+			}
+			seen[filepath.Base(page)]++
+		}
+		for _, m := range pageTable.FindAllStringSubmatch(string(text), -1) {
+			if _, problems, found := config.ParseProject([]byte(m[1]), rules.IDs()); !found ||
+				len(problems) > 0 {
+				t.Errorf("%s: %s: %v", page, m[1], problems)
+			}
+			seen["toml"]++
+		}
+	}
+	if seen["ci.md"] < 9 || seen["README.md"] < 5 || seen["toml"] < 1 {
+		t.Errorf("commands were not found: %v", seen)
+	}
+}
