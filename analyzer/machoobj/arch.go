@@ -56,7 +56,8 @@ var fileTypes = lazy.Value[map[uint32]Type]{New: func() map[uint32]Type {
 	return map[uint32]Type{1: Relocs, 2: Executable, 6: Dylib, 8: Bundle, 10: Symbols}
 }}
 
-// lastFileType is the largest file type of mach-o/loader.h (MH_GPU_DYLIB). A larger one is damage.
+// lastFileType is the largest file type of mach-o/loader.h (MH_GPU_DYLIB). A larger one is an
+// error.
 const lastFileType = 14
 
 // platforms are the numbers of LC_BUILD_VERSION (PLATFORM_… of mach-o/loader.h).

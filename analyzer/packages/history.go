@@ -188,7 +188,7 @@ func compareReleases(a, b string) int {
 	return v.Compare(w)
 }
 
-// requires are what a release of the history requires.
+// requires returns the parsed requirements of a release.
 func requires(r *historydata.Release) (out []pkgmeta.Requirement) {
 	for _, text := range r.Requires {
 		// a test checks that every requirement parses

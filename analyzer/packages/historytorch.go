@@ -130,8 +130,8 @@ func (Embedded) torchVariant(base, local string, on Target) (*Release, error) {
 	return r, nil
 }
 
-// TorchCUDA is the CUDA version that a release of torch on the package index was built for, as
-// local versions write it: "cu126". It is "" where that is not known.
+// TorchCUDA returns the CUDA version that a release of torch on the package index was built for, in
+// the form of a local version: "cu126". It is "" if that is not known.
 func TorchCUDA(version, arch string) string {
 	_, plain, err := find("torch", version, Target{Arch: arch})
 	if err != nil {

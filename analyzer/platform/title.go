@@ -2,7 +2,7 @@ package platform
 
 import "strings"
 
-// Architecture is that of a target's name, x86_64 where it has none.
+// Architecture returns the architecture in a target's name; x86_64 without one.
 func Architecture(target string) string {
 	if _, arch, ok := strings.Cut(target, "/"); ok {
 		return arch
@@ -15,8 +15,8 @@ func Architecture(target string) string {
 	return "x86_64"
 }
 
-// Title is a target by the name that people use: "Debian 11" for debian11, "manylinux2014"
-// for manylinux_2_17_x86_64.
+// Title returns the usual name of a target: "Debian 11" for debian11, "manylinux2014" for
+// manylinux_2_17_x86_64.
 func Title(target string) string {
 	name := strings.TrimSuffix(target, "_"+Architecture(target))
 	name, _, _ = strings.Cut(name, "/")

@@ -33,8 +33,8 @@ var (
 	program = file{source: "int main(void) { return 0; }", program: true}
 )
 
-// TestCommands makes artifacts that are wrong, types the commands of the fixes into a shell in
-// their folder, and checks the artifacts again: the finding is gone, and programs keep their
+// TestCommands creates faulty artifacts, runs the commands of the fixes in a shell in their folder,
+// and checks the artifacts again: the finding must disappear, and programs must keep their
 // permissions.
 func TestCommands(t *testing.T) {
 	for _, tool := range []string{"python", "wheel", "patchelf"} {

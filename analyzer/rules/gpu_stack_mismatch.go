@@ -229,9 +229,9 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 	return fixes
 }
 
-// cudaTorch is the command that replaces the installed build of torch by the CUDA build that was
-// published with a release. pip keeps torch 2.7.0+rocm6.3 where torch==2.7.0 is asked for, and does
-// not know which index has which build; uv knows the indexes of PyTorch by the name of the build.
+// cudaTorch returns the command that replaces the installed build of torch with the CUDA build of a
+// release. pip keeps torch 2.7.0+rocm6.3 if torch==2.7.0 is requested, and does not know which
+// index has which build; uv selects the index of PyTorch by the name of the build.
 func cudaTorch(p *analyzer.Pass, version string) shellword.Line {
 	return "uv pip install --no-deps --reinstall-package torch --torch-backend " +
 		shellword.Quote(cmp.Or(packages.TorchCUDA(version, p.Platform.Arch), "auto")) + " " +

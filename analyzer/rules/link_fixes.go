@@ -176,7 +176,7 @@ func (l *linkPlan) title(with fix.LinkWith) string {
 
 // flags returns the assignments of LDFLAGS and LDLIBS for a shell. It is "" if a name has a
 // character that a shell, make or a build system interprets: make passes the values to another
-// shell. It is "" too if nobody knows where the folders of the artifact are on a user's system.
+// shell. It is also "" if the location of the artifact's folders on a user's system is unknown.
 func (l *linkPlan) flags(with fix.LinkWith) shellword.Line {
 	var first []shellword.Line
 	var named []string
@@ -219,13 +219,13 @@ func (l *linkPlan) flags(with fix.LinkWith) shellword.Line {
 	return shellword.Join(out, " ")
 }
 
-// sitePackages is the folder of installed wheels, for a shell.
+// sitePackages is a shell expression for the folder of installed wheels.
 const sitePackages shellword.Line = "$(python -c 'import sysconfig; " +
 	`print(sysconfig.get_path("platlib"))')`
 
-// directory returns a folder as the users of the library can name it in LDFLAGS: that of a loose
-// file as it is, and those of a wheel or a package of a distribution where they are installed. It
-// is "" for folders of other archives, and for names that a shell or make interprets.
+// directory returns a folder for LDFLAGS: for a loose file the folder itself, for a wheel or a
+// package of a distribution the folder where it is installed. It is "" for folders of other
+// archives, and for names that a shell or make interprets.
 func (l *linkPlan) directory(dir string) shellword.Line {
 	word := shellword.Plain([]string{dir})
 	switch {

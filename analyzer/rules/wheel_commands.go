@@ -58,9 +58,9 @@ func tagsAgree(p *analyzer.Pass) bool {
 		!in.WheelFile.Compressed && slices.Equal(tagSet(in.WheelFile.Tags), tagSet(p.Facts.Wheel.Tags))
 }
 
-// edit returns the command that edits an object of the artifact: programs with their options, to
-// which the name of the object is added. A wheel and a Debian package are extracted and packed
-// again; of other archives it is the path in the extracted archive.
+// edit returns the command that edits an object of the artifact. programs are commands with
+// options, to which the path of the object is appended. Wheels and Debian packages are extracted
+// and packed again; for other archives it is the path in the extracted archive.
 func edit(p *analyzer.Pass, object string, programs ...shellword.Line) shellword.Line {
 	file := shellword.Quote(shellword.File(object))
 	var before, after []shellword.Line
@@ -82,7 +82,7 @@ func edit(p *analyzer.Pass, object string, programs ...shellword.Line) shellword
 	return shellword.Join(append(commands, after...), " && ")
 }
 
-// addNeeded adds DT_NEEDED entries. It is for edit.
+// addNeeded returns the program for edit that adds DT_NEEDED entries.
 func addNeeded(sonames []string) shellword.Line {
 	var command shellword.Line = "patchelf"
 	for _, s := range sonames {
@@ -91,7 +91,7 @@ func addNeeded(sonames []string) shellword.Line {
 	return command
 }
 
-// setRunPath sets DT_RUNPATH. It is for edit.
+// setRunPath returns the program for edit that sets DT_RUNPATH.
 func setRunPath(to string) shellword.Line { return "patchelf --set-rpath " + shellword.Quote(to) }
 
 // extract returns the command that extracts the wheel. "wheel unpack" rejects a wheel whose RECORD
