@@ -153,7 +153,7 @@ func (u *musl) relocate(r *run) error {
 		}
 		m := l.object.m
 		if len(m.References) > 0 && !r.main.object.m.HasHash() {
-			return &failure{r.main.shown + " has no hash table, of which the loader dies"}
+			return &failure{r.main.shown + " has no hash table, which crashes the loader"}
 		}
 		for _, ref := range m.References {
 			w := wanted(m, ref)

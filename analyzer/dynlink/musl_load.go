@@ -82,7 +82,7 @@ func (u *musl) load(r *run, name string, by *loaded, how string, tried *[]string
 		return nil
 	}
 	if o.damage != nil || !o.m.HasHash() && o.library == nil {
-		u.crash = found + " is cut short or damaged, of which the loader dies"
+		u.crash = found + " is truncated or damaged, which crashes the loader"
 		return nil
 	}
 	if muslDefines(o.m, named("__libc_start_main")) && muslDefines(o.m, named("stdin")) {

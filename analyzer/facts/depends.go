@@ -70,10 +70,10 @@ var systemOnly = []string{
 	"adduser",
 }
 
-// Promise reports whether the declared dependencies of a package provide a library. certain
-// means that the name of a dependency says so; perhaps, that a dependency may contain it. Both
-// are false for artifacts without such dependencies.
-func (a *Artifact) Promise(soname string) (certain, perhaps bool) {
+// DependencyProvides reports whether the declared dependencies of a package provide a library.
+// certain means that the name of a dependency says so; perhaps, that a dependency may contain
+// it. Both are false for artifacts without such dependencies.
+func (a *Artifact) DependencyProvides(soname string) (certain, perhaps bool) {
 	stem, _, _ := strings.Cut(strings.ToLower(path.Base(soname)), ".so")
 	for _, d := range a.Depends {
 		switch rest, ok := strings.CutPrefix(strings.ToLower(d), stem); {

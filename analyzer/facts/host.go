@@ -139,8 +139,8 @@ func (h Host) Exports(symbol string) bool {
 // cpp matches the C++ API of V8 and Node.js, which changes with each NODE_MODULE_VERSION.
 var cpp = lazyregexp.New(`^_Z(T[VIS])?NK?(2v8|4node|5cppgc)`)
 
-// Changes reports whether only some releases of the host export a symbol.
-func (h Host) Changes(symbol string) bool { return h == HostNode && cpp.MatchString(symbol) }
+// Unstable reports whether only some releases of the host export a symbol.
+func (h Host) Unstable(symbol string) bool { return h == HostNode && cpp.MatchString(symbol) }
 
 // Loaded returns the SONAMEs of the libraries that every build of the host loads, or nil if
 // they are not known.

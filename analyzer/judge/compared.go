@@ -275,7 +275,7 @@ func (s *Session) pairs(e *Earlier) []pairing {
 			})
 			continue
 		}
-		if home := s.home(g); home != nil {
+		if home := s.formerArtifact(g); home != nil {
 			out = append(out, pairing{
 				Pairing:  abi.Pairing{Old: g.ABI},
 				artifact: home,
@@ -293,9 +293,9 @@ func (s *Session) builds(arch string) bool {
 	})
 }
 
-// home returns the artifact that a removed library belonged to, or nil if another artifact has
-// a library of that name or none is for its architecture.
-func (s *Session) home(g located) *facts.Artifact {
+// formerArtifact returns the artifact that a removed library belonged to, or nil if another
+// artifact has a library of that name or none is for its architecture.
+func (s *Session) formerArtifact(g located) *facts.Artifact {
 	var home *facts.Artifact
 	for _, a := range s.artifacts {
 		same := artifactKey(a) == artifactKey(g.artifact)

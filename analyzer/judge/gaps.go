@@ -55,7 +55,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 				names = append(names, u.Package)
 			}
 		}
-		switch list := some(names); {
+		switch list := listNames(names); {
 		case len(names) == 0:
 		case s.judge.options.NoIndex:
 			r.AddNote(
@@ -121,7 +121,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 				Reason: fmt.Sprintf(
 					"%s could not be looked up, and the result depends on it%s: it is not in the built-in "+
 						"package history; name a package index with --index-url or PIP_INDEX_URL",
-					some(pins),
+					listNames(pins),
 					why,
 				),
 			},
@@ -133,7 +133,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 				Reason: fmt.Sprintf(
 					"%s could not be looked up, and the result depends on it%s: %v; give an existing version, "+
 						"or an index that has it",
-					some(pins),
+					listNames(pins),
 					why,
 					err,
 				),
@@ -154,7 +154,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 				Reason: fmt.Sprintf(
 					"the libraries of %s are not known, and the result depends on them%s: it has no wheel for "+
 						"Python %s on %s; give a version that has one",
-					some(pins),
+					listNames(pins),
 					why,
 					on.Python,
 					on.Arch,
@@ -290,8 +290,8 @@ func (s *Session) origin(raw string) string {
 		")"
 }
 
-// some formats a list of names, with a limited length.
-func some(names []string) string {
+// listNames formats a list of names, with a limited length.
+func listNames(names []string) string {
 	const shown = 4
 	if len(names) <= shown+1 {
 		return strings.Join(names, ", ")

@@ -69,7 +69,7 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			if mixedCUDA(p, v, needed) {
 				continue // cuda-major-mixed reports it
 			}
-			certain, perhaps := p.Facts.Promise(needed)
+			certain, perhaps := p.Facts.DependencyProvides(needed)
 			if certain {
 				continue // a package that it depends on provides it
 			}

@@ -70,7 +70,7 @@ func (l *linkPlan) add(x staticlink.Problem, binds bool) {
 			l.with.Libraries = withName(l.with.Libraries, gcc.SONAME)
 		}
 	case x.Kind == staticlink.Undefined && ofMissing(l.p, q):
-		if there := l.p.LinkSystem().Elsewhere(x.Missing); there != nil {
+		if there := l.p.LinkSystem().FileNamed(x.Missing); there != nil {
 			dir := path.Dir(there.Path)
 			l.with.RPathLink = withName(l.with.RPathLink, dir)
 			l.runPath = runPath(l.p, l.view, dir)
@@ -181,7 +181,7 @@ func (l *linkPlan) flags(with fix.LinkWith) shellword.Line {
 	var first []shellword.Line
 	var named []string
 	for _, s := range with.Libraries {
-		if there := l.p.LinkSystem().Elsewhere(s); there != nil && l.p.Platform.Library(s) == nil {
+		if there := l.p.LinkSystem().FileNamed(s); there != nil && l.p.Platform.Library(s) == nil {
 			dir := l.directory(path.Dir(there.Path))
 			if dir == "" {
 				return ""

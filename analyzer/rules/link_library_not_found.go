@@ -42,7 +42,7 @@ func checkLinkLibrary(p *analyzer.Pass) {
 		f := linkFinding(p, q)
 		f.Library = q.Missing
 		where := "No library has that name"
-		if there := p.LinkSystem().Elsewhere(q.Missing); there != nil {
+		if there := p.LinkSystem().FileNamed(q.Missing); there != nil {
 			where = "It is at " + there.Path + ", which no search path includes"
 		}
 		f.Chain = append(f.Chain, q.Missing)
@@ -66,7 +66,7 @@ func checkLinkLibrary(p *analyzer.Pass) {
 				},
 			},
 		}
-		if p.LinkSystem().Elsewhere(q.Missing) != nil {
+		if p.LinkSystem().FileNamed(q.Missing) != nil {
 			fixes = plans.of(p, q.view)
 		}
 		p.Report(f, fixes...)

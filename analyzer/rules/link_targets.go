@@ -81,12 +81,12 @@ func (q *linkProblem) adjustSeverity(p *analyzer.Pass) bool {
 		return own || p.LinkView(q.By) == nil // with --link it is reported for the other object
 	case p.Facts.Kind == analyzer.KindWheel && q.view.Host.Exports(q.Import.Name):
 		return false
-	case noPlatform && (lost || q.Missing != "" && p.LinkSystem().Elsewhere(q.Missing) == nil):
+	case noPlatform && (lost || q.Missing != "" && p.LinkSystem().FileNamed(q.Missing) == nil):
 		return false // undefined-symbol or library-not-found reports it
 	case noPlatform && q.Import.Version != "" && q.Missing == "" && q.Kind == staticlink.Undefined:
 		return false // symbol-version-too-new or symbol-missing-in-package reports it
 	case p.Facts.Kind != analyzer.KindObject && q.severity == analyzer.Error && ofMissing(p, *q) &&
-		p.LinkSystem().Elsewhere(q.Missing) == nil:
+		p.LinkSystem().FileNamed(q.Missing) == nil:
 		// the system on which it is linked may have it
 		q.severity = analyzer.Warning
 	}
@@ -172,7 +172,7 @@ func ofMissing(p *analyzer.Pass, q linkProblem) bool {
 	if q.Missing == "" {
 		return false
 	}
-	if there := p.LinkSystem().Elsewhere(q.Missing); there != nil {
+	if there := p.LinkSystem().FileNamed(q.Missing); there != nil {
 		return there.Links(q.Import.Name, q.Import.Version)
 	}
 	return q.Import.Version != "" || ownerOf(p, q.Import).soname == ""

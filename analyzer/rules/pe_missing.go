@@ -54,7 +54,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			continue // the program that loads the plug-in has loaded the DLL
 		}
 		name := strings.ToLower(m.Name)
-		certain, perhaps := p.Facts.Promise(strings.TrimSuffix(name, ".dll"))
+		certain, perhaps := p.Facts.DependencyProvides(strings.TrimSuffix(name, ".dll"))
 		if certain || providedByRequirement(p, name) {
 			continue
 		}

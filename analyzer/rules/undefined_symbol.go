@@ -124,7 +124,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				}})
 			case v.Host == analyzer.HostPython && v.Host.Exports(i.Name):
 				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
-			case v.Host.Changes(i.Name):
+			case v.Host.Unstable(i.Name):
 				f.Severity = analyzer.Warning
 				f.Message += ". It belongs to the C++ API of Node.js, which changes with each " +
 					"NODE_MODULE_VERSION" + moduleVersion(

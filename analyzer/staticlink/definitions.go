@@ -62,8 +62,8 @@ type imports struct {
 	ok    bool    // uses and open are set
 }
 
-// take adds libraries, and resets the cache.
-func (s *System) take(libraries ...*Library) {
+// addLibraries adds libraries, and resets the cache.
+func (s *System) addLibraries(libraries ...*Library) {
 	for _, l := range libraries {
 		if _, twice := s.number[l]; !twice {
 			s.number[l] = int32(len(s.entries))
@@ -109,10 +109,10 @@ func (s *System) Share(other *System) {
 	}
 }
 
-// learn adds a library if it is new.
-func (s *System) learn(l *Library) {
+// ensure adds a library if it is new.
+func (s *System) ensure(l *Library) {
 	if _, ok := s.number[l]; !ok {
-		s.take(l)
+		s.addLibraries(l)
 	}
 }
 
@@ -193,7 +193,7 @@ func (s *System) imports(lib int32, way int) *imports {
 			if slices.ContainsFunc(s.definers(w.queries[n], binding), func(d int32) bool {
 				x := s.entries[d].Library
 				return i.Version != "" && x.plain ||
-					choosesLate(x) && x.symbols.kind(i.Name, i.Version) == "ifunc"
+					resolvesLate(x) && x.symbols.kind(i.Name, i.Version) == "ifunc"
 			}) {
 				w.closer = append(w.closer, int32(n))
 				continue

@@ -84,7 +84,7 @@ type symbolVersion struct{ name, version string }
 
 // Link links a program that only calls lib.
 func (s *System) Link(by Linker, lib *Library, line Line) *Result {
-	s.learn(lib)
+	s.ensure(lib)
 	l := &link{
 		System:  s,
 		line:    line,

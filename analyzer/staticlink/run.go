@@ -62,8 +62,8 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 			}
 			if n == len(scope) ||
 				i.Version != "" && scope[n].plain && scope[n].HasName(i.Library) ||
-				n < at && choosesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" &&
-					!s.leadsTo(x, scope[n]) {
+				n < at && resolvesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" &&
+					!s.dependsOn(x, scope[n]) {
 				undefined = append(undefined, i)
 			}
 		}
@@ -71,13 +71,15 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 	return missing, undefined
 }
 
-// choosesLate reports whether a library's IFUNC resolvers crash before its relocation, because
+// resolvesLate reports whether a library's IFUNC resolvers crash before its relocation, because
 // they read relocated data. Others query the CPU (libatomic), for which the loader only prints
 // a warning.
-func choosesLate(l *Library) bool { return l.SONAME == "libm.so.6" || l.SONAME == "libmvec.so.1" }
+func resolvesLate(l *Library) bool {
+	return l.SONAME == "libm.so.6" || l.SONAME == "libmvec.so.1"
+}
 
-// leadsTo reports whether a library depends on another one, directly or indirectly.
-func (s *System) leadsTo(from, to *Library) bool {
+// dependsOn reports whether a library depends on another one, directly or indirectly.
+func (s *System) dependsOn(from, to *Library) bool {
 	want := slices.Clone(from.Needed)
 	for n := 0; n < len(want); n++ {
 		x := s.Named(want[n])

@@ -45,7 +45,7 @@ func NewSystem(p *platform.Platform, files []*Library, names *symindex.Names) *S
 		s.own[q.SONAME] = l
 		all = append(all, l)
 	}
-	s.take(all...)
+	s.addLibraries(all...)
 	for _, l := range files {
 		if s.byPath[l.Path] == nil {
 			s.byPath[l.Path] = l
@@ -66,11 +66,11 @@ func (s *System) Named(soname string) *Library {
 	if l := s.provided(soname); l != nil {
 		return l
 	}
-	return s.Elsewhere(soname)
+	return s.FileNamed(soname)
 }
 
-// Elsewhere returns the file with a name, whether or not a path leads to it, or nil.
-func (s *System) Elsewhere(name string) *Library {
+// FileNamed returns the file with a name, whether or not a path leads to it, or nil.
+func (s *System) FileNamed(name string) *Library {
 	if ls := s.byName[path.Base(name)]; len(ls) > 0 {
 		return ls[0]
 	}
@@ -97,15 +97,15 @@ func (s *System) find(by, n int32, line Line) int32 {
 	}
 	if e.resolved[n] == unasked {
 		e.resolved[n] = none
-		if l := s.alone(e.Library, name); l != nil {
+		if l := s.findByPath(e.Library, name); l != nil {
 			e.resolved[n] = s.number[l]
 		}
 	}
 	return e.resolved[n]
 }
 
-// alone searches a DT_NEEDED entry without the line.
-func (s *System) alone(by *Library, name string) *Library {
+// findByPath searches a DT_NEEDED entry without the line.
+func (s *System) findByPath(by *Library, name string) *Library {
 	for _, dir := range strings.Split(ownPath(by), ":") {
 		if dir == "" {
 			continue

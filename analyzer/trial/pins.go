@@ -239,7 +239,7 @@ func (t *Verifier) moving(
 	change := fix.All{first}
 	names := map[string]bool{name: true}
 	for w != nil && len(moved) < maxTogether {
-		next, more := t.follow(w, names)
+		next, more := t.nextPackage(w, names)
 		if next == "" {
 			break
 		}
@@ -289,9 +289,9 @@ func (t *Verifier) lowest(name, requirement string) string {
 	return requirement
 }
 
-// follow returns the next package that has to change in a changed scenario, and the requirement
-// for it, or "" if there is none.
-func (t *Verifier) follow(w *trial, moved map[string]bool) (name, requirement string) {
+// nextPackage returns the next package that has to change in a changed scenario, and the
+// requirement for it, or "" if there is none.
+func (t *Verifier) nextPackage(w *trial, moved map[string]bool) (name, requirement string) {
 	for _, s := range w.sets {
 		for _, c := range s.Conflicts {
 			by := c.Release.Name

@@ -88,8 +88,8 @@ func (p *planner) verify(c *result.Cause) error {
 	slices.SortStableFunc(kept, func(a, b result.CauseFix) int {
 		return cmp.Or(
 			all(b)-all(a),
-			truth(b.Verified)-truth(a.Verified),
-			truth(a.Conflicts())-truth(b.Conflicts()),
+			boolToInt(b.Verified)-boolToInt(a.Verified),
+			boolToInt(a.Conflicts())-boolToInt(b.Conflicts()),
 		)
 	})
 	c.Fixes = distinct(kept)
@@ -316,7 +316,7 @@ func (p *planner) artifacts(c *result.Cause) map[string]bool {
 	return out
 }
 
-func truth(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}

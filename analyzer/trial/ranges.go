@@ -61,7 +61,7 @@ func (t *Verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Rang
 	// try the package of the finding first
 	releases := slices.Clone(bad.Releases)
 	slices.SortStableFunc(releases, func(a, b *packages.Release) int {
-		return truth(b.Name == x.Package) - truth(a.Name == x.Package)
+		return boolToInt(b.Name == x.Package) - boolToInt(a.Name == x.Package)
 	})
 	for _, at := range releases {
 		other := good.Release(at.Name)

@@ -55,7 +55,7 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 			return w.fileError(pkg.Path, early(err))
 		}
 		if string(name[:names-1]) == cpioTrailer {
-			return w.rest(pkg, stream)
+			return w.drain(pkg, stream)
 		}
 		if !w.entry(pkg) {
 			return nil
@@ -88,8 +88,8 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 	}
 }
 
-// rest reads the data after the last member, to verify the checksum of the compression.
-func (w *walker) rest(pkg *Package, stream io.Reader) error {
+// drain reads the data after the last member, to verify the checksum of the compression.
+func (w *walker) drain(pkg *Package, stream io.Reader) error {
 	if err := w.pump(stream, nil, w.own.buf); err != nil {
 		return w.fileError(pkg.Path, err)
 	}

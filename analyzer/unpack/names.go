@@ -71,7 +71,7 @@ func member(raw string) (shown, odd string) {
 		odd = "its name is an absolute path, which would be written outside the installation folder"
 	case len(raw) >= 3 && raw[1] == ':' && slashed[2] == '/' && unicode.IsLetter(rune(raw[0])):
 		odd = "its name starts with a drive letter, which would be written outside the installation folder"
-	case climbs(slashed):
+	case hasDotDot(slashed):
 		odd = `its name leaves the archive with "..", which would be written outside the installation folder`
 	case strings.Trim(raw, "./") == "":
 		odd = "it has no name"
@@ -84,9 +84,9 @@ func member(raw string) (shown, odd string) {
 	return Safe(path.Clean(raw)), ""
 }
 
-// climbs reports whether a name has a ".." component. Inner ones ("a/../b") count too: no
+// hasDotDot reports whether a name has a ".." component. Inner ones ("a/../b") count too: no
 // archiver writes them.
-func climbs(slashed string) bool {
+func hasDotDot(slashed string) bool {
 	for part := range strings.SplitSeq(slashed, "/") {
 		if part == ".." {
 			return true

@@ -225,7 +225,7 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	// The next file of a stream can only be read after this one, but Prepare can run meanwhile.
 	out := w.read(pkg, e, w.own, &w.budget.bytes, false)
 	if out.file == nil {
-		return w.take(out)
+		return w.handle(out)
 	}
 	return w.line.run(w, func(*inflater) outcome { return w.finish(out) })
 }

@@ -54,7 +54,7 @@ func (l *line) start(workers int) {
 // run starts a job. If enough are running, it first handles the outcome of the oldest.
 func (l *line) run(w *walker, job func(*inflater) outcome) error {
 	if l.workers <= 1 || w.o.Prepare == nil {
-		return w.take(job(w.own))
+		return w.handle(job(w.own))
 	}
 	in := <-l.idle
 	if in == nil {
@@ -85,7 +85,7 @@ func (l *line) put(out outcome) {
 func (l *line) next(w *walker) error {
 	out := <-l.waiting[0]
 	l.waiting = l.waiting[1:]
-	return w.take(out)
+	return w.handle(out)
 }
 
 // flush waits for all running jobs and handles their outcomes.
@@ -108,8 +108,8 @@ func (l *line) drop() {
 	l.waiting = nil
 }
 
-// take handles the outcome of a file, in order.
-func (w *walker) take(out outcome) error {
+// handle handles the outcome of a file, in order.
+func (w *walker) handle(out outcome) error {
 	if out.content != nil {
 		defer out.content.Close()
 	}
