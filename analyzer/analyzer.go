@@ -89,6 +89,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 type checked struct {
 	report    *Report
 	artifacts []*facts.Artifact
+	providers judge.Providers
 	verifiers []*trial.Verifier // for targets on which a finding was found first
 }
 
@@ -111,7 +112,11 @@ func run(
 	for _, note := range notes {
 		report.AddNote(note)
 	}
-	out := &checked{report: report, artifacts: set.Artifacts}
+	out := &checked{
+		report:    report,
+		artifacts: set.Artifacts,
+		providers: judge.ProvidersOf(set.Artifacts),
+	}
 	for _, f := range set.Artifacts {
 		report.Artifacts = append(report.Artifacts, describe(f))
 		if f.Binaries() == 0 {
@@ -186,7 +191,7 @@ func (k *checked) artifact(
 	o Options,
 ) error {
 	report := k.report
-	targets, skipped, err := judge.Targets(f, o.platforms())
+	targets, skipped, err := judge.Targets(f, k.providers, o.platforms())
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,12 +32,17 @@ type Platforms struct {
 // Targets returns the platforms of an artifact: those that the user specified, otherwise that
 // of its tag, otherwise every built-in one that has all versions that it needs. skipped lists
 // architectures that are skipped because a specified platform does not support them. It returns
-// an error for a platform that supports none of the architectures.
-func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, err error) {
+// an error for a platform that supports none of the architectures. Libraries of others that it needs
+// count as its own; nil: there are none.
+func Targets(
+	f *facts.Artifact,
+	others Providers,
+	o Platforms,
+) (out []Target, skipped []string, err error) {
 	archs := architectures(f)
 	for _, arch := range archs {
 		if len(o.Instead) == 0 && o.Root == nil {
-			out = append(out, defaultTargets(f, arch)...)
+			out = append(out, defaultTargets(f, others, arch)...)
 		}
 		for _, name := range slices.Concat(o.Instead, o.Also) {
 			p, err := platform.Lookup(name, arch)
@@ -83,7 +89,7 @@ func Targets(f *facts.Artifact, o Platforms) (out []Target, skipped []string, er
 }
 
 // defaultTargets returns the platforms of an architecture if the user specified none.
-func defaultTargets(f *facts.Artifact, arch string) []Target {
+func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 	var out []Target
 	for _, p := range claimed(f, arch) {
 		out = append(out, Target{Platform: p})
@@ -91,6 +97,7 @@ func defaultTargets(f *facts.Artifact, arch string) []Target {
 	if out != nil {
 		return out
 	}
+	loaded := others.loaded(f)
 	for _, libc := range f.Libcs(arch) {
 		var newest *platform.Platform
 		before := len(out)
@@ -99,7 +106,9 @@ func defaultTargets(f *facts.Artifact, arch string) []Target {
 				continue
 			}
 			newest = p
-			if !Extinct(p) && hasVersions(p, f, arch) {
+			if !Extinct(p) && !slices.ContainsFunc(loaded, func(a *facts.Artifact) bool {
+				return !hasVersions(p, a, arch)
+			}) {
 				out = append(out, Target{Platform: p})
 			}
 		}
@@ -108,6 +117,43 @@ func defaultTargets(f *facts.Artifact, arch string) []Target {
 		}
 	}
 	return out
+}
+
+// Providers are the artifacts of a check by the libraries that they contain, with the SONAME or else
+// the name of the file as key.
+type Providers map[string][]*facts.Artifact
+
+// ProvidersOf returns the providers among artifacts that see each other.
+func ProvidersOf(artifacts []*facts.Artifact) Providers {
+	out := Providers{}
+	for _, a := range artifacts {
+		for _, o := range a.Objects {
+			name := o.SONAME
+			if name == "" {
+				name = path.Base(o.Path)
+			}
+			out[name] = append(out[name], a)
+		}
+	}
+	return out
+}
+
+// loaded returns an artifact and those with a library that it needs, or that one of them needs in
+// turn.
+func (x Providers) loaded(f *facts.Artifact) []*facts.Artifact {
+	all, seen := []*facts.Artifact{f}, map[*facts.Artifact]bool{f: true}
+	for i := 0; i < len(all); i++ {
+		for _, o := range all[i].Objects {
+			for _, name := range o.Needed {
+				for _, a := range x[name] {
+					if !seen[a] {
+						seen[a], all = true, append(all, a)
+					}
+				}
+			}
+		}
+	}
+	return all
 }
 
 // claimed returns the oldest platforms among the wheel's tags for an architecture, which
