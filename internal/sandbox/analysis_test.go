@@ -504,8 +504,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// BenchmarkLayers measures the cost of the layers: the median time of analyses of a small wheel
-// in a process with all layers and in one without, alternately.
+// BenchmarkLayers measures the cost of the sandbox: the median time of analyses of a small wheel in
+// the process that waits, in a process without layers that is started for each, and in this one.
 func BenchmarkLayers(b *testing.B) {
 	name, content := cases.Clean("1.0").File()
 	path := filepath.Join(b.TempDir(), name)

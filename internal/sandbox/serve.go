@@ -15,6 +15,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/spool"
 )
 
@@ -140,6 +141,7 @@ func (p *parent) end(ctx context.Context, r *reply, err error) error {
 func begin(from *json.Decoder, confine func() Layers) (*request, Layers, error) {
 	base := dataSize()
 	layers := confine()
+	go warm()
 	var r request
 	if err := from.Decode(&r); err != nil {
 		return nil, layers, fmt.Errorf("sandbox: read the request: %w", err)
@@ -150,6 +152,18 @@ func begin(from *json.Decoder, confine func() Layers) (*request, Layers, error) 
 	}
 	layers.Rlimits = true
 	return &r, layers, nil
+}
+
+// warm decodes the tables that most analyses use, while the process waits for its request. They
+// take longer than the analysis of a small wheel.
+func warm() {
+	p, err := platform.Lookup("manylinux_2_17", "x86_64")
+	if err != nil {
+		return
+	}
+	for _, l := range p.Libraries() {
+		l.Has("malloc", "GLIBC_2.2.5")
+	}
 }
 
 // parent is the package index of the child; it sends the questions to the parent process.
