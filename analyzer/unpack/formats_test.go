@@ -274,7 +274,7 @@ func TestPackedBombs(t *testing.T) {
 		}
 	}
 	wide := xzed(oneTar(t))
-	wide[16] = 40 // a dictionary of 4 GiB; the sum of the header is mended
+	wide[16] = 40 // a dictionary of 4 GiB; the checksum of the header is correct
 	binary.LittleEndian.PutUint32(wide[20:], crc32.ChecksumIEEE(wide[12:20]))
 	var got string
 	if used := allocated(func() { got = story(t, "x.tar.xz", wide, Options{}) }); !strings.Contains(

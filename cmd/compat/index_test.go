@@ -296,7 +296,7 @@ func TestBadIndexes(t *testing.T) {
 			)
 		}
 		if strings.Contains(out+errs, "hunter2") {
-			t.Errorf("%s: the password is told:\n%s%s", name, out, errs)
+			t.Errorf("%s: the output contains the password:\n%s%s", name, out, errs)
 		}
 	}
 }

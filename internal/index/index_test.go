@@ -348,7 +348,7 @@ func TestCredentials(t *testing.T) {
 	_, err := s.index(t, with).Release(ctx, "demo", "1.0", linux)
 	for _, secret := range []string{"hunter2", "topsecret", "user:"} {
 		if err == nil || strings.Contains(err.Error()+log.String()+i.String()+i.Name(), secret) {
-			t.Errorf("%s is told: %v\n%s", secret, err, log.String())
+			t.Errorf("the error or the log contains %s: %v\n%s", secret, err, log.String())
 		}
 	}
 }

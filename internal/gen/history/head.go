@@ -11,9 +11,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages/historydata"
 )
 
-// Of a large library only the beginning is read. Its symbols and .dynstr lie there, before the
-// code, while the dynamic section lies at the end. headMost is for libraries of C++ with some
-// 100,000 names.
+// Of a large library only the beginning is read. It contains the symbols and .dynstr; the dynamic
+// section is at the end of the file. headMost is for C++ libraries with about 100,000 names.
 const (
 	headBytes = 2 << 20
 	headMost  = 32 << 20
@@ -21,10 +20,10 @@ const (
 
 var needable = regexp.MustCompile(`^(lib[^/]*\.so(\.[0-9]+[a-z]?)*|ld-linux[a-z0-9-]*\.so\.[0-9]+)$`)
 
-// named describes a library by its name, what it needs and its search path, and by what it exports
-// where the beginning tells. The former are told by the strings in .dynstr: library names there are
-// DT_NEEDED and DT_SONAME, in the order the linker wrote them. Where .dynstr is not found, only the
-// name is known.
+// named returns the name of a library, what it needs, its search path and, if the beginning of the
+// file contains them, its exports. The needed libraries are read from .dynstr: the library names in
+// it are DT_NEEDED and DT_SONAME, in the order in which the linker wrote them. Without .dynstr only
+// the name is known.
 func named(f *zip.File) (historydata.Library, error) {
 	l := described{historydata.Library{Path: installed(f.Name), SONAME: path.Base(f.Name)}}
 	r, err := f.Open()

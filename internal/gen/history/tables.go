@@ -108,8 +108,8 @@ func (t *tables) versioned(head []byte) bool {
 	return true
 }
 
-// chain counts the records of .gnu.version_d or .gnu.version_r; 0 where there is none. Each name
-// has to have the hash that stands beside it.
+// chain counts the records of .gnu.version_d or .gnu.version_r; 0 if there are none. Each name must
+// have the hash that its record contains.
 func (t *tables) chain(head []byte, at int, defs bool) (n, end int) {
 	u16 := func(i int) int { return int(binary.LittleEndian.Uint16(head[i:])) }
 	u32 := func(i int) int { return int(binary.LittleEndian.Uint32(head[i:])) }

@@ -50,7 +50,7 @@ func TestCallsOfAPush(t *testing.T) {
 			"nvidia-nvjitlink-cu12>=12.8"), "failure", 11, 10},
 		{"still failing: the summary comment is edited", cases.CaseB("1.4.0",
 			"nvidia-nvjitlink-cu12>=12.8"), "failure", 11, 8},
-		{"mended: the thread is resolved, the comment edited", cases.Clean("1.5.0"), "success", 10, 8},
+		{"fixed: the thread is resolved, the comment edited", cases.Clean("1.5.0"), "success", 10, 8},
 		{"clean again", cases.Clean("1.6.0"), "success", 7, 5},
 	} {
 		before := len(s.gh.Calls())

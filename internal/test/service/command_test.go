@@ -171,7 +171,7 @@ func TestButtons(t *testing.T) {
 	press(k, "recheck", "maintainer")
 	s.until(func() string {
 		if s.verdicts(p.HeadSHA) != 2 {
-			return "not judged again"
+			return "not checked again"
 		}
 		return ""
 	})

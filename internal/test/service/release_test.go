@@ -65,8 +65,8 @@ func TestDraftReleases(t *testing.T) {
 	s.gh.Do(func() { bad.State = "uploaded" })
 	s.judged(main, "failure", "pow", "This release is a draft")
 
-	// Its author mends it, and then it is published: the same assets on the same commit are not
-	// judged again.
+	// Its author fixes it, and then it is published: the same assets on the same commit are not
+	// checked again.
 	s.gh.Do(func() { bad.Blob = githubtest.Blob{Data: wheel("2.0.0", "pow@GLIBC_2.2.5")} })
 	s.send("release", s.gh.ReleaseEvent(s.repo, l, "edited"))
 	s.judged(main, "success")

@@ -60,7 +60,7 @@ func TestCommands(t *testing.T) {
 	s.reacts(s.say(p, "maintainer", "/compat recheck"), "+1")
 	s.until(func() string {
 		if s.verdicts(p.HeadSHA) != 2 {
-			return "not judged again"
+			return "not checked again"
 		}
 		return ""
 	})
@@ -100,7 +100,7 @@ func TestRerunOfAForksHead(t *testing.T) {
 	s.send("check_run", s.gh.CheckEvent(s.repo, k.ID, "rerequested", "", s.gh.User("maintainer")))
 	s.until(func() string {
 		if s.verdicts(p.HeadSHA) != 2 {
-			return "check_run.rerequested: not judged again"
+			return "check_run.rerequested: not checked again"
 		}
 		return ""
 	})
@@ -110,7 +110,7 @@ func TestRerunOfAForksHead(t *testing.T) {
 	)
 	s.until(func() string {
 		if s.verdicts(p.HeadSHA) != 3 {
-			return "check_suite.rerequested: not judged again"
+			return "check_suite.rerequested: not checked again"
 		}
 		return ""
 	})

@@ -76,8 +76,8 @@ func TestTokensAreNarrow(t *testing.T) {
 	}
 }
 
-// An installation that granted less than the App asks for by now, or another set of repositories,
-// is served all the same.
+// An installation that granted fewer permissions than the App requests, or another set of
+// repositories, is served as well.
 func TestNarrowTokensAreRefused(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.Fault("apps/create-installation-access-token", 2, githubtest.Fault{Status: 422})

@@ -20,7 +20,7 @@ func with(w cases.Wheel, path string, content []byte) cases.Wheel {
 	return w
 }
 
-// Nothing that could not be read is a pass, and the reader is told why.
+// An artifact that could not be read never passes, and the check says why.
 func TestUnreadableArtifacts(t *testing.T) {
 	bad := func(change func(*githubtest.Artifact)) *githubtest.Artifact {
 		a := wheels(cases.Clean("1.1.0"))

@@ -154,8 +154,8 @@ func TestAcknowledgedBeforeGitHubAnswers(t *testing.T) {
 	}
 }
 
-// TestManyDeliveriesAtOnce: all that are acknowledged are processed. How long the answers took is
-// told, and judged by GitHub's ten seconds.
+// TestManyDeliveriesAtOnce: all acknowledged deliveries are processed. The test logs how long the
+// answers took and compares it with GitHub's limit of ten seconds.
 func TestManyDeliveriesAtOnce(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()

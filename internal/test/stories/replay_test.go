@@ -23,7 +23,7 @@ type replay struct {
 	random *rand.Rand
 	names  map[string]string // commit -> what it is called in snapshots
 	all    []event           // sent so far
-	pin    *githubtest.Pull  // case B, mended in the second act
+	pin    *githubtest.Pull  // case B, fixed by the second push
 	fork   *githubtest.Pull  // case A
 	tag    string            // the release's commit
 	group  string            // the merge group's commit
@@ -139,7 +139,7 @@ var acts = []func(*replay) []event{
 				},
 			)
 		}
-		r.name(r.gh.Push(r.pin, requiring("nvidia-nvjitlink-cu12>=12.9")), "MENDED")
+		r.name(r.gh.Push(r.pin, requiring("nvidia-nvjitlink-cu12>=12.9")), "FIXED")
 		run := r.gh.PullRun(r.pin, wheels(cases.CaseB("1.1.1", "nvidia-nvjitlink-cu12>=12.9")))
 		return append(
 			log,
