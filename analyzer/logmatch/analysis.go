@@ -89,7 +89,11 @@ func (w *Matcher) analyze(
 }
 
 // withoutEvidence handles a diagnosis for which no object has evidence.
-func (w *Matcher) withoutEvidence(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
+func (w *Matcher) withoutEvidence(
+	d *buildlog.Diagnosis,
+	out *buildlog.Analysis,
+	report *analyzer.Report,
+) {
 	for _, u := range report.Unread {
 		if d.Class == "invalid-elf" && d.Object != "" && path.Base(u.Path) == path.Base(d.Object) {
 			out.Verdict, out.Object, out.Why = buildlog.Confirmed, u.Path, fmt.Sprintf(
@@ -177,7 +181,8 @@ func same(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
 	}
 	switch {
 	case d.Symbol != "":
-		return (f.Symbol == d.Symbol || f.Demangled != "" && withoutSpaces(f.Demangled) == withoutSpaces(d.Symbol)) &&
+		return (f.Symbol == d.Symbol ||
+			f.Demangled != "" && withoutSpaces(f.Demangled) == withoutSpaces(d.Symbol)) &&
 			(d.Version == "" || f.Version == "" || f.Version == d.Version)
 	case d.Version != "":
 		return f.Version == d.Version

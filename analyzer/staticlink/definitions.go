@@ -21,7 +21,7 @@ type definitionIndex struct {
 // definitions caches which library defines what. It depends only on exports and imports, so
 // systems that differ in dependencies and paths share it.
 type definitions struct {
-	rows     symindex.Rows          // libraries that define a name with any version, in order of entries
+	rows     symindex.Rows          // definitions of a name with any version, in order of entries
 	gathered int                    // number of names in rows
 	known    [2]symindex.TableCache // by way: the libraries that satisfy each query
 	ways     [][2]*imports          // by number of the library
