@@ -60,7 +60,6 @@ func All() []*analyzer.Rule {
 		minimumOSTooNew,
 		unsignedCode,
 		compatibilityVersionTooLow,
-		pythonLibraryMismatch,
 	}
 }
 

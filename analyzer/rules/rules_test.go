@@ -23,7 +23,12 @@ func TestRules(t *testing.T) {
 }
 
 func TestEveryRuleIsDocumented(t *testing.T) {
+	seen := map[string]bool{}
 	for _, r := range rules.All() {
+		if seen[r.ID] {
+			t.Errorf("%s is listed twice", r.ID)
+		}
+		seen[r.ID] = true
 		if r.Title == "" || len(r.Doc) < 200 || len(r.References) == 0 || r.Severity == "" {
 			t.Errorf(
 				"%s: needs a title, a text that says what, why and what to do, references and "+
