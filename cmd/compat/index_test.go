@@ -29,10 +29,12 @@ func madeWheel(t *testing.T, name, version string, requires []string, files ...s
 	for _, r := range requires {
 		metadata += "Requires-Dist: " + r + "\n"
 	}
+	info := fmt.Sprintf("%s-%s.dist-info/", strings.ReplaceAll(name, "-", "_"), version)
 	files = append(
 		files,
-		fmt.Sprintf("%s-%s.dist-info/METADATA", strings.ReplaceAll(name, "-", "_"), version),
-		metadata,
+		info+"METADATA", metadata,
+		info+"WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: false\n"+
+			"Tag: cp312-cp312-manylinux_2_28_x86_64\n",
 	)
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -348,7 +350,7 @@ func TestGivenPackages(t *testing.T) {
 		{[]string{"--with", name + "99"}, exitUsage,
 			`==99 \(--with\) could not be looked up, and the result depends on it, because .* libnvJitLink.so.12: .*has no version 99; give an existing version`},
 		{[]string{"--lock", lock}, exitUsage, `==99 \(.+requirements.txt:2\) could not be looked up`},
-		{[]string{"--config", config}, exitUsage, `==98 \(.github/compat.yml:3\) could not be looked up`},
+		{[]string{"--config", config}, exitUsage, `==98 \(.+compat.yml:3\) could not be looked up`},
 		{[]string{"--with", name + "12.9.79"}, exitUsage,
 			`the libraries of nvidia-nvjitlink-cu12==12.9.79 \(--with\) are not known, and the result depends on them.*: it has no wheel for Python 3.12 on x86_64`},
 		{[]string{"--lock", lock, "--lock", other}, exitUsage,
