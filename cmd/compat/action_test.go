@@ -170,11 +170,12 @@ func TestAction(t *testing.T) {
 	if ok || !strings.Contains(outputs, "outcome=fail\n") {
 		t.Fatalf("it does not fail: %s\n%s", outputs, log)
 	}
-	if !strings.Contains(log, "::error file=meson.build,line=") || !strings.Contains(log, "GLIBC_2.29") {
+	if !strings.Contains(log, "::error file=meson.build,line=") ||
+		!strings.Contains(log, "GLIBC_2.29") {
 		t.Errorf("no annotation: %s", log)
 	}
-	if s := r.read(filepath.Join(r.temp, "summary")); !strings.HasPrefix(s, "## compat: incompatible") ||
-		!strings.Contains(s, "`GLIBC_2.29`") {
+	s := r.read(filepath.Join(r.temp, "summary"))
+	if !strings.HasPrefix(s, "## compat: incompatible") || !strings.Contains(s, "`GLIBC_2.29`") {
 		t.Errorf("summary: %s", s)
 	}
 	report := filepath.Join(r.temp, "compat", "report")
@@ -199,7 +200,8 @@ func TestAction(t *testing.T) {
 		t.Errorf("it does not pass: %s\n%s", outputs, log)
 	}
 	log, outputs, ok = r.run(map[string]string{"version": "1.2.3", "paths": "none/*"})
-	if ok || !strings.Contains(outputs, "outcome=error\n") || !strings.Contains(log, "no file matches") {
+	if ok || !strings.Contains(outputs, "outcome=error\n") ||
+		!strings.Contains(log, "no file matches") {
 		t.Errorf("nothing to check: %s\n%s", outputs, log)
 	}
 }

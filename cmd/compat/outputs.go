@@ -121,7 +121,10 @@ func sourceLines(r *analyzer.Report) report.Lines {
 	var paths []string
 	seen := 0
 	_ = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
-		if seen++; err != nil || seen > maxTree {
+		if err != nil {
+			return fs.SkipDir
+		}
+		if seen++; seen > maxTree {
 			return fs.SkipAll
 		}
 		if d.IsDir() && p != "." && p != ".github" && strings.HasPrefix(d.Name(), ".") {

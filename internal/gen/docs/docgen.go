@@ -86,7 +86,8 @@ func Commands(root *cobra.Command) string {
 // Man is the manual page of the program, as a source for troff (man(7)).
 func Man(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString(".TH COMPAT 1\n.SH NAME\ncompat \\- " + roff(strings.ToLower(root.Short[:1])+root.Short[1:]) +
+	what := strings.ToLower(root.Short[:1]) + root.Short[1:]
+	b.WriteString(".TH COMPAT 1\n.SH NAME\ncompat \\- " + roff(what) +
 		"\n.SH DESCRIPTION\n" + preformatted(root.Long))
 	var write func(c *cobra.Command)
 	write = func(c *cobra.Command) {

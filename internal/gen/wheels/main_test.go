@@ -98,7 +98,8 @@ func TestWrite(t *testing.T) {
 	if err := write(dir, "v1.2.3-rc.1", readme, []string{"windows/arm64=" + program}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "binary_compat-1.2.3rc1-py3-none-win_arm64.whl")); err != nil {
+	want := filepath.Join(dir, "binary_compat-1.2.3rc1-py3-none-win_arm64.whl")
+	if _, err := os.Stat(want); err != nil {
 		t.Error(err)
 	}
 	for _, wrong := range []struct{ version, program, want string }{
