@@ -125,7 +125,7 @@ func read(ctx context.Context, deb string) (names []string, err error) {
 	return slices.Compact(names), err
 }
 
-// fewest is how many symbols the smallest release has, about.
+// fewest is roughly the number of symbols in the smallest release.
 const fewest = 1000
 
 // table writes a line for each set of releases that some symbols have in common: the releases with

@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages/historydata"
 )
 
-// Where a package is worth more than before, the libraries that were too large come, and those that
-// are known stay; other wheels than those asked for are left alone.
+// If the limit of a package was raised, the libraries that were too large are read, and the known
+// ones are kept. Wheels that were not selected do not change.
 func TestReadWhatWasTooLarge(t *testing.T) {
 	const file = "triton-3.0.0-cp312-cp312-manylinux_2_27_x86_64.whl"
 	content := smallWheel(t, "triton-3.0.0", "filelock")

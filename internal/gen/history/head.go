@@ -58,7 +58,7 @@ func named(f *zip.File) (historydata.Library, error) {
 	return l.Library, nil
 }
 
-// endsInText tells whether a head ends among strings, so that its tables go on behind it.
+// endsInText reports whether a head ends inside a string table, so that more must be read.
 func endsInText(head []byte) bool {
 	const last = 4 << 10
 	return !bytes.ContainsFunc(
@@ -67,8 +67,8 @@ func endsInText(head []byte) bool {
 	)
 }
 
-// dynamicStrings gives the strings of the table that holds "libc.so.6": the printable bytes around
-// it, up to two NULs in a row.
+// dynamicStrings returns the strings of the table that contains "libc.so.6": the printable bytes
+// around it, up to two consecutive NULs.
 func dynamicStrings(head []byte) []string {
 	i := bytes.Index(head, []byte("\x00libc.so.6\x00"))
 	if i < 0 {

@@ -32,8 +32,8 @@ type wheel struct {
 var anchor = regexp.MustCompile(`(?s)<a\s([^>]*)>`)
 var attribute = regexp.MustCompile(`([a-z-]+)\s*=\s*"([^"]*)"`)
 
-// wheels picks one Linux wheel per final version and architecture. A wheel without a platform
-// (cuda-toolkit) stands for both.
+// wheels selects one Linux wheel per final version and architecture. A wheel without a platform
+// (cuda-toolkit) counts for both.
 func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 	page := x.address + "/" + p.name + "/"
 	body, err := get(ctx, page, "")
@@ -86,7 +86,7 @@ func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 	for _, w := range best {
 		list = append(list, w)
 	}
-	// What most ask for comes first, for a run that is interrupted: x86_64, and the newest.
+	// The most requested come first, in case the run is interrupted: x86_64, and the newest.
 	slices.SortFunc(list, func(a, b wheel) int {
 		return cmp.Or(
 			strings.Compare(b.arch, a.arch),
@@ -105,8 +105,8 @@ func runsOn(name pkgmeta.WheelName, arch string) bool {
 	})
 }
 
-// rank prefers the interpreter that most releases have a wheel for; free-threaded ones differ in
-// nothing of interest.
+// rank prefers the interpreter for which most releases have a wheel. Free-threaded wheels do not
+// differ in anything relevant.
 func rank(name pkgmeta.WheelName) int {
 	best := 0
 	for _, t := range name.Tags {
@@ -131,7 +131,7 @@ func better(file string, name pkgmeta.WheelName, old string) bool {
 	return file < old
 }
 
-// get fetches an address, whole or the given range of bytes.
+// get fetches an address: all of it, or the given range of bytes.
 func get(ctx context.Context, address, byteRange string) ([]byte, error) {
 	resp, err := request(ctx, address, byteRange)
 	if err != nil {
@@ -141,7 +141,7 @@ func get(ctx context.Context, address, byteRange string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// request asks for an address; with a range, anything but a partial answer is an error.
+// request sends a GET request. With a range, any answer but a partial one is an error.
 func request(ctx context.Context, address, byteRange string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -96,7 +96,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, log io.
 	return nil
 }
 
-// write brings the file of one package up to date. again reads what is there anew.
+// write updates the file of one package. With again, wheels that are already in it are read
+// again.
 func (x *index) write(ctx context.Context, p pkg, file string, again bool, log io.Writer) error {
 	have, err := known(file)
 	if err != nil {
@@ -123,8 +124,8 @@ func (x *index) write(ctx context.Context, p pkg, file string, again bool, log i
 	return os.WriteFile(file, packed, 0o644)
 }
 
-// known reads the releases of an earlier run, by wheel and architecture; none where there is no
-// file.
+// known reads the releases of an earlier run, by wheel and architecture. It returns none if there
+// is no file.
 func known(file string) (map[string]historydata.Release, error) {
 	have := map[string]historydata.Release{}
 	data, err := os.ReadFile(file)
@@ -150,8 +151,8 @@ func known(file string) (map[string]historydata.Release, error) {
 	return have, nil
 }
 
-// readAll reads the wheels that are not there yet, or all of them again. Of a wheel that can't be
-// read the earlier release stays, or none: the next run tries again.
+// readAll reads the wheels that are still missing, or all of them again. If a wheel can't be
+// read, its earlier release is kept, if any; the next run tries again.
 func (x *index) readAll(
 	ctx context.Context,
 	wheels []wheel,
@@ -210,14 +211,14 @@ func (x *index) readAll(
 	return releases, nil
 }
 
-// complete tells whether every library of a release is known as far as its package is worth it.
-// What a head did not tell may be told by a later version of this program.
+// complete reports whether every library of a release is known, as far as the package needs it. A
+// later version of this program may find more in a head.
 func complete(r *historydata.Release, p pkg) bool {
 	return p.list ||
 		!slices.ContainsFunc(r.Libraries, func(l historydata.Library) bool { return !l.Known })
 }
 
-// compareVersions orders versions as PEP 440 does; what is no version stands first.
+// compareVersions orders versions as PEP 440 does. Invalid versions come first.
 func compareVersions(a, b string) int {
 	v, errA := pkgmeta.ParseVersion(a)
 	w, errB := pkgmeta.ParseVersion(b)

@@ -12,17 +12,18 @@ type pkg struct {
 	list bool // nothing outside links against its libraries: their names are enough
 }
 
-// mostRead is what a library may have, compressed, to be read whole: most have less than a tenth.
+// mostRead is the largest compressed size of a library that is read completely: most have less
+// than a tenth of it.
 const mostRead = 24 << 20
 
 func (p pkg) most() uint64 { return cmp.Or(p.upTo, mostRead) }
 
-// whole reads every library of a package, however large.
+// whole means that every library of a package is read completely.
 const whole = 1 << 40
 
-// packages: what compiled Python packages share a process with, and pin against each other. The
-// unsuffixed names are CUDA 13's; before 13 they were empty placeholders, which have no Linux wheel
-// and so fall out by themselves.
+// packages are those that compiled Python packages load into their process and pin to exact
+// versions. The names without a suffix are CUDA 13's; before 13 they were empty placeholders
+// without a Linux wheel, so they are skipped.
 var packages = []pkg{
 	{name: "nvidia-nvjitlink-cu12", upTo: whole},
 	{name: "nvidia-nvjitlink", upTo: whole},

@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// block is how much one range request fetches: the zip directory of most wheels, and METADATA
-// beside it. A wheel up to atOnce is fetched in one go.
+// block is the size of one range request: enough for the zip directory of most wheels and
+// METADATA. A wheel up to atOnce is fetched with one request.
 const (
 	block  = 512 << 10
 	atOnce = 32 << 20
@@ -31,7 +31,7 @@ type ranged struct {
 	blocks  map[int64][]byte
 }
 
-// openRanged asks for the first byte, which also tells the size.
+// openRanged requests the first byte, which also returns the size.
 func openRanged(ctx context.Context, address string) (*ranged, error) {
 	resp, err := request(ctx, address, "0-0")
 	if err != nil {
@@ -60,8 +60,8 @@ func (r *ranged) whole() error {
 	return err
 }
 
-// inflate writes a member to a temporary file without a name: the largest libraries have over a
-// gigabyte. Its bytes come by one range.
+// inflate writes a member to an unnamed temporary file: the largest libraries have more than a
+// gigabyte. It fetches the bytes with one range request.
 func (r *ranged) inflate(f *zip.File) (*os.File, error) {
 	offset, err := f.DataOffset()
 	if err != nil {

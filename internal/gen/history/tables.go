@@ -8,10 +8,10 @@ import (
 )
 
 // Linkers put .dynsym, .dynstr, .gnu.version, .gnu.version_d and .gnu.version_r in this order at
-// the beginning of a library, while the dynamic section that says where they are lies behind the
-// code. fromHead finds them in the beginning of a 64-bit little-endian library without it, by their
-// own shape, and reads them as elfobj reads a whole file. ok is false where the head is too short,
-// or is no such library: everything has to fit.
+// the beginning of a library. The dynamic section with their offsets is after the code. fromHead
+// finds these tables by their structure in the beginning of a 64-bit little-endian library, and
+// reads them as elfobj reads a complete file. ok is false if the head is too short or is no such
+// library: all tables must be consistent.
 func fromHead(head []byte) (o *elfobj.Object, ok bool) {
 	t, ok := findTables(head)
 	if !ok {
@@ -21,7 +21,7 @@ func fromHead(head []byte) (o *elfobj.Object, ok bool) {
 	return o, err == nil && o.Exports.Len() > 0
 }
 
-// tables are where things are in a head; a need or definition of 0 is absent.
+// tables are the offsets in a head. A need or defs of 0 means that there is none.
 type tables struct {
 	sym, count      int
 	str, strEnd     int
@@ -88,8 +88,9 @@ func findTables(head []byte) (t tables, ok bool) {
 	return t, n > 0 && t.versioned(head)
 }
 
-// versioned tells whether .gnu.version fits the symbols: the first has no version, a definition
-// that is not local has one that is defined, and a reference one that is needed.
+// versioned reports whether .gnu.version is consistent with the symbols: the first has no
+// version, a definition that is not local has a defined version, and a reference has a needed
+// one.
 func (t *tables) versioned(head []byte) bool {
 	for i := range t.count {
 		s := head[t.sym+i*symSize:]
@@ -183,11 +184,11 @@ func aligned(n, to int) int { return (n + to - 1) / to * to }
 
 const tags = 12
 
-// fileTail is what file puts behind the head: a hash table that tells the number of symbols, a
-// dynamic section and two program headers.
+// fileTail is the size of what file appends to the head: a hash table with the number of symbols,
+// a dynamic section and two program headers.
 func fileTail(count int) int { return aligned(4*(3+count), 8) + tags*dynSize + 2*phSize }
 
-// file is a library of the head's tables alone, with a dynamic section that says where they are.
+// file returns a library with the head's tables only, and a dynamic section with their offsets.
 func (t *tables) file(head []byte) []byte {
 	le := binary.LittleEndian
 	out := append(make([]byte, 0, t.end+fileTail(t.count)), head[:min(t.end, len(head))]...)

@@ -10,8 +10,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// What the head of a library tells, where it tells anything, is what the whole file does: for all
-// libraries of this system.
+// If the tables are found in the head of a library, they equal those of the complete file, for
+// all libraries of this system.
 func TestHeadsTellWhatFilesDo(t *testing.T) {
 	files, err := filepath.Glob("/usr/lib/*/lib*.so.*")
 	if err != nil {
@@ -65,7 +65,8 @@ func TestHeadsTellWhatFilesDo(t *testing.T) {
 	t.Logf("%d heads tell, %d do not", told, silent)
 }
 
-// FuzzFromHead holds that no bytes stop it, and that it finds nothing but what lies in them.
+// FuzzFromHead checks that no input makes fromHead panic, and that it finds only what is in the
+// input.
 func FuzzFromHead(f *testing.F) {
 	f.Add([]byte("\x7fELF\x02\x01\x00\x00\x00\x00libc.so.6\x00"))
 	if self, err := filepath.Glob("/usr/lib/*/libz.so.1"); err == nil && len(self) > 0 {

@@ -17,12 +17,11 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// shared matches shared libraries and leaves out extension modules, which nothing links against.
+// shared matches shared libraries, without extension modules, which nothing links against.
 var shared = regexp.MustCompile(`^lib[^/]*\.so(\.[0-9]+[a-z]?)*$`)
 
-// read fetches one wheel as far as it is needed: a small one in one go, of others the directory,
-// METADATA, and each library by a range of its own. What is kept of an earlier run is not read
-// again.
+// read fetches the needed parts of one wheel: a small one completely; of others the directory,
+// METADATA, and each library with its own range request. Libraries in kept are not read again.
 func (x *index) read(
 	ctx context.Context,
 	w wheel,
@@ -94,8 +93,8 @@ func (x *index) read(
 	return r, nil
 }
 
-// library describes a member with all its exports, or by its head where it is larger than the
-// package is worth.
+// library describes a member with all its exports, or by its head if it is larger than the limit
+// of the package.
 func (x *index) library(far *ranged, f *zip.File, w wheel) (historydata.Library, error) {
 	if w.list {
 		return historydata.Library{Path: installed(f.Name), SONAME: path.Base(f.Name)}, nil
@@ -118,7 +117,7 @@ func (x *index) library(far *ranged, f *zip.File, w wheel) (historydata.Library,
 	return l.Library, nil
 }
 
-// described is a library whose exports come to be known.
+// described is a library whose exports are being collected.
 type described struct{ historydata.Library }
 
 func (l *described) exports(o *elfobj.Object) {
@@ -145,15 +144,15 @@ func (l *described) exports(o *elfobj.Object) {
 	}
 }
 
-// importable leaves out what no other object can ask for: entities of unnamed namespaces, whose
-// names carry a hash of their source file, and nvcc's stubs of kernels. They are half of what a
+// importable excludes symbols that no other object can import: those of unnamed namespaces, whose
+// names contain a hash of their source file, and nvcc's kernel stubs. They are half of what a
 // CUDA library exports, and change with every release.
 func importable(symbol string) bool {
 	return !strings.Contains(symbol, "_GLOBAL__N_") && !strings.Contains(symbol, "__device_stub__")
 }
 
-// installed is where a member lands in site-packages: the .data folder's platlib and purelib are
-// unpacked there (PEP 427).
+// installed returns the path of a member in site-packages: platlib and purelib of the .data
+// folder are unpacked there (PEP 427).
 func installed(name string) string {
 	parts := strings.SplitN(name, "/", 3)
 	if len(parts) == 3 && strings.HasSuffix(parts[0], ".data") &&

@@ -155,7 +155,7 @@ func upTo231(node string) bool {
 	return strings.HasPrefix(node, "GLIBC_2.") && table.CompareNodes(node, "GLIBC_2.31") <= 0
 }
 
-// placeholder tells the symbols that keep a version node alive in a library whose own symbols have
+// placeholder reports whether a symbol only keeps a version node in a library whose own symbols
 // moved to libc.
 func placeholder(name string) bool { return strings.HasSuffix(name, "_version_placeholder") }
 
