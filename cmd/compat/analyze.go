@@ -16,6 +16,7 @@ func newAnalyzeCommand(env environment) *cobra.Command {
 		Use: analyzeCommand, Short: "Check one job of the service (internal)", Hidden: true,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			defer collect()()
 			return sandbox.Serve(c.Context(), env.In, env.Out, analyzer.New(rules.All()))
 		},
 	}

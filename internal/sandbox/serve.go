@@ -146,7 +146,7 @@ func begin(from *json.Decoder, confine func() Layers) (*request, Layers, error) 
 	if err := from.Decode(&r); err != nil {
 		return nil, layers, fmt.Errorf("sandbox: read the request: %w", err)
 	}
-	debug.SetMemoryLimit(r.Memory / 10 * 8)
+	debug.SetMemoryLimit(min(r.Memory/10*8, debug.SetMemoryLimit(-1))) // -1 changes nothing
 	if err := limit(r.Memory, r.Time, base); err != nil {
 		return nil, layers, fmt.Errorf("sandbox: set limits: %w", err)
 	}
