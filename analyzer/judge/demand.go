@@ -90,6 +90,11 @@ func (d *demand) bySystem(soname string) bool {
 	return ok
 }
 
+// Versions implements packages.Source.
+func (d *demand) Versions(ctx context.Context, name string) ([]string, error) {
+	return d.cache.Versions(ctx, name)
+}
+
 // Release implements packages.Source.
 func (d *demand) Release(
 	ctx context.Context,

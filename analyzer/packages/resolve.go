@@ -310,6 +310,13 @@ func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 		}
 	}
 	listed, err := r.source.Versions(ctx, name)
+	if errors.Is(err, ErrUnreachable) { // the history may know a release that a package pins
+		for _, w := range ws {
+			if v, ok := exact(w); ok {
+				return v, nil
+			}
+		}
+	}
 	if err != nil {
 		return "", fmt.Errorf("versions of %s: %w", name, err)
 	}

@@ -292,3 +292,39 @@ func TestResolveInstalled(t *testing.T) {
 		}
 	}
 }
+
+// unreachable is a source that lists no versions and has one release of each package.
+type unreachable struct{}
+
+func (unreachable) Versions(context.Context, string) ([]string, error) {
+	return nil, packages.ErrUnreachable
+}
+
+func (unreachable) Release(
+	_ context.Context, name, version string, _ packages.Target,
+) (*packages.Release, error) {
+	r := &packages.Release{Name: name, Version: version, Known: true}
+	if name == "torch" {
+		q, err := pkgmeta.ParseRequirement("nvidia-cuda-runtime-cu12==12.6.77")
+		r.Requires = []pkgmeta.Requirement{q}
+		return r, err
+	}
+	return r, nil
+}
+
+// TestPinWithoutIndex: the version that a package pins is looked up though the index lists none.
+func TestPinWithoutIndex(t *testing.T) {
+	torch, err := pkgmeta.ParseRequirement("torch==2.7.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := packages.Resolve(t.Context(), unreachable{},
+		packages.Target{Python: "3.12", Arch: "x86_64"},
+		[]pkgmeta.Requirement{torch}, nil, packages.Highest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := set.Release("nvidia-cuda-runtime-cu12"); r == nil || r.Version != "12.6.77" {
+		t.Errorf("release %+v", r)
+	}
+}
