@@ -37,7 +37,8 @@ func TestAnchor(t *testing.T) {
 		{"the pin of poetry", pin, map[string]string{"pyproject.toml": "[tool.poetry.dependencies]\npython = \"^3.9\"\nnvidia-nvjitlink-cu12 = \"^12.8\"\n"}, "pyproject.toml:3"},
 		{"what it runs with before what it is built with", pin,
 			map[string]string{"pyproject.toml": "[build-system]\nrequires = " +
-				"[\"nvidia-nvjitlink-cu12>=12\"]\n[project]\ndependencies = [\"nvidia-nvjitlink-cu12>=12.8\"]\n"}, "pyproject.toml:4"},
+				"[\"nvidia-nvjitlink-cu12>=12\"]\n[project]\ndependencies = " +
+				"[\"nvidia-nvjitlink-cu12>=12.8\"]\n"}, "pyproject.toml:4"},
 		{"a longer name is another package", pin, with("pyproject.toml",
 			"[project]\ndependencies = [\"nvidia-nvjitlink-cu12-extra>=1\"]\n"), "pyproject.toml:1"},
 		{"the build image", pow, widget, ".github/workflows/wheels.yml:9"},

@@ -111,7 +111,8 @@ func Outdated(sha string) string {
 
 // BaseChanged replies to an acceptance from before the base branch changed.
 func BaseChanged() string {
-	return "The base branch of this pull request has changed since that check, or is unknown. Nothing " +
+	return "The base branch of this pull request has changed since that check, or is unknown. " +
+		"Nothing " +
 		"was accepted. When the new check is complete, repeat the command if it still applies.\n"
 }
 

@@ -62,9 +62,12 @@ const (
 	maxSections     = 10_000
 )
 
+// property returns what a property of a section is compared with.
+type property func(*subject) string
+
 // properties of sections, without the suffixes _regexp and _not_regexp.
-var properties = lazy.Value[map[string]func(*subject) string]{New: func() map[string]func(*subject) string {
-	return map[string]func(*subject) string{
+var properties = lazy.Value[map[string]property]{New: func() map[string]property {
+	return map[string]property{
 		"name":           func(s *subject) string { return s.name },
 		"symbol_name":    func(s *subject) string { return s.symbol },
 		"symbol_version": func(s *subject) string { return s.version },

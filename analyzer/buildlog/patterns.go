@@ -8,7 +8,9 @@ import (
 )
 
 // patterns are tried in this order. The first one that matches a line is used.
-var patterns = lazy.Value[[]*pattern]{New: func() []*pattern { return compilePatterns(families...) }}
+var patterns = lazy.Value[[]*pattern]{New: func() []*pattern {
+	return compilePatterns(families...)
+}}
 
 var families = [][]pattern{
 	lldPatterns,
@@ -26,7 +28,9 @@ var families = [][]pattern{
 }
 
 // triggers finds the lines that may match.
-var triggers = lazy.Value[*automaton]{New: func() *automaton { return newAutomaton(needles(patterns.Get())) }}
+var triggers = lazy.Value[*automaton]{New: func() *automaton {
+	return newAutomaton(needles(patterns.Get()))
+}}
 
 // Bits of needles that belong to no pattern: see context.go.
 const (

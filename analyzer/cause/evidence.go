@@ -51,7 +51,8 @@ func evidence(g *group) []result.Evidence {
 	systems := map[string]int{}
 	if g.kind == tooNew {
 		for _, r := range rows {
-			systems[r.version] = len(platform.WithVersions(platform.Architecture(g.all[0].Target), r.version))
+			systems[r.version] = len(platform.WithVersions(platform.Architecture(g.all[0].Target),
+				r.version))
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *row) int {

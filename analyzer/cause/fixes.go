@@ -322,8 +322,9 @@ func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// effort orders kinds of fixes by the effort for the author, lowest first. If a linker does not find
-// a dependency of a library, an edit of the library comes first, because it helps all of its users.
+// effort orders kinds of fixes by the effort for the author, lowest first. If a linker does not
+// find a dependency of a library, an edit of the library comes first, because it helps all of its
+// users.
 func (g *group) effort(kind string) int {
 	if g.kind == linkPath && kind == fix.KindPatchelf {
 		return -1

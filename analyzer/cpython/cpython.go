@@ -25,7 +25,9 @@ var packed []byte
 
 // exported maps each symbol to the releases that export it, oldest first. Embedded data that does
 // not decode is a build error, so it panics; a test decodes it.
-var exported = lazy.Value[map[string][]string]{New: func() map[string][]string { return unpack(packed) }}
+var exported = lazy.Value[map[string][]string]{New: func() map[string][]string {
+	return unpack(packed)
+}}
 
 // unpack decodes a table: the releases of each symbol, oldest first.
 func unpack(packed []byte) map[string][]string {

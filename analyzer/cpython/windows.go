@@ -13,7 +13,9 @@ import (
 //go:embed data/windows.gz
 var windowsPacked []byte
 
-var exportedOnWindows = lazy.Value[map[string][]string]{New: func() map[string][]string { return unpack(windowsPacked) }}
+var exportedOnWindows = lazy.Value[map[string][]string]{New: func() map[string][]string {
+	return unpack(windowsPacked)
+}}
 
 // OnWindows reports whether python3XX.dll of a release ("3.12") exports a symbol. known is false if
 // the release is unknown, or if only its Linux library is known and the symbol differs between the

@@ -225,10 +225,12 @@ func muslDefines(m *elfobj.Mapping, w want) bool {
 
 // largeFiles are the functions of libc that are also available as NAME64 (get_lfs64).
 var largeFiles = strings.Fields(
-	`aio_cancel aio_error aio_fsync aio_read aio_return aio_suspend aio_write alphasort creat fallocate fgetpos fopen freopen
-	fseeko fsetpos fstat fstatat fstatfs fstatvfs ftello ftruncate ftw getdents getrlimit glob globfree lio_listio lockf lseek lstat mkostemp mkostemps
-	mkstemp mkstemps mmap nftw open openat posix_fadvise posix_fallocate pread preadv prlimit pwrite pwritev readdir scandir sendfile setrlimit stat
-	statfs statvfs tmpfile truncate versionsort __fxstat __fxstatat __lxstat __xstat`,
+	`aio_cancel aio_error aio_fsync aio_read aio_return aio_suspend aio_write alphasort creat
+	fallocate fgetpos fopen freopen fseeko fsetpos fstat fstatat fstatfs fstatvfs ftello ftruncate
+	ftw getdents getrlimit glob globfree lio_listio lockf lseek lstat mkostemp mkostemps mkstemp
+	mkstemps mmap nftw open openat posix_fadvise posix_fallocate pread preadv prlimit pwrite pwritev
+	readdir scandir sendfile setrlimit stat statfs statvfs tmpfile truncate versionsort __fxstat
+	__fxstatat __lxstat __xstat`,
 )
 
 // largeFileName returns the name without its 64, or "" if it is not such a function.

@@ -218,7 +218,8 @@ func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *package
 				result.Unread{
 					Path: f.Path,
 					Reason: fmt.Sprintf(
-						"%s and %s conflict, and the result depends on it: the second one was used; remove one of them",
+						"%s and %s conflict, and the result depends on it: the second one was used; "+
+							"remove one of them",
 						was,
 						now,
 					),

@@ -32,8 +32,8 @@ type Platforms struct {
 // Targets returns the platforms of an artifact: those that the user specified, otherwise that
 // of its tag, otherwise every built-in one that has all versions that it needs. skipped lists
 // architectures that are skipped because a specified platform does not support them. It returns
-// an error for a platform that supports none of the architectures. Libraries of others that it needs
-// count as its own; nil: there are none.
+// an error for a platform that supports none of the architectures. Libraries of others that it
+// needs count as its own; nil: there are none.
 func Targets(
 	f *facts.Artifact,
 	others Providers,
@@ -119,8 +119,8 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 	return out
 }
 
-// Providers are the artifacts of a check by the libraries that they contain, with the SONAME or else
-// the name of the file as key.
+// Providers are the artifacts of a check by the libraries that they contain, with the SONAME or
+// else the name of the file as key.
 type Providers map[string][]*facts.Artifact
 
 // ProvidersOf returns the providers among artifacts that see each other.

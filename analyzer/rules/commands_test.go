@@ -29,7 +29,8 @@ type file struct {
 }
 
 var (
-	library = file{source: "int foo(void) { return 1; }", flags: "-shared -fPIC -Wl,-soname,libfoo.so.1"}
+	library = file{source: "int foo(void) { return 1; }", flags: "-shared -fPIC " +
+		"-Wl,-soname,libfoo.so.1"}
 	program = file{source: "int main(void) { return 0; }", program: true}
 )
 

@@ -236,8 +236,9 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 		return c
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
-		Kind:    fix.KindRebuild,
-		Title:   fmt.Sprintf("Build a wheel for %s (%s_%s), for example with cibuildwheel", p.Platform.Libc, policy, p.Platform.Arch),
+		Kind: fix.KindRebuild,
+		Title: fmt.Sprintf("Build a wheel for %s (%s_%s), for example with cibuildwheel",
+			p.Platform.Libc, policy, p.Platform.Arch),
 		Command: buildImage(builder, p.Platform.Arch, policy),
 	}}}
 }

@@ -14,7 +14,8 @@
 //     RUNPATH or RPATH and the system's folders, but never in -L.
 //   - gold and lld read only the libraries on the line, and check a library only if all its
 //     dependencies are on the line. mold before 2.38 checks none.
-//   - For all of them, a reference without a version needs a default definition (name@@VERSION or no
+//   - For all of them, a reference without a version needs a default definition (name@@VERSION or
+//     no
 //     version), while the loader also accepts name@VERSION. A reference with a version needs
 //     exactly that version, while the loader also accepts a library without versions.
 //   - Only GNU ld extracts members of static libraries for references of a shared library. It fails

@@ -70,7 +70,8 @@ func member(raw string) (shown, odd string) {
 	case strings.HasPrefix(slashed, "/"):
 		odd = "its name is an absolute path, which would be written outside the installation folder"
 	case len(raw) >= 3 && raw[1] == ':' && slashed[2] == '/' && unicode.IsLetter(rune(raw[0])):
-		odd = "its name starts with a drive letter, which would be written outside the installation folder"
+		odd = "its name starts with a drive letter, which would be written outside the " +
+			"installation folder"
 	case hasDotDot(slashed):
 		odd = `its name leaves the archive with "..", which would be written outside the installation folder`
 	case strings.Trim(raw, "./") == "":

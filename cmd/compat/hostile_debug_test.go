@@ -18,7 +18,7 @@ import (
 const abbreviations = `
 .section .debug_abbrev,"",@progbits
 abbrevs:
-.uleb128 1; .uleb128 0x11; .byte 1; .uleb128 0x13; .uleb128 0x0b; .byte 0, 0  # compile_unit: language
+.uleb128 1; .uleb128 0x11; .byte 1; .uleb128 0x13; .uleb128 0x0b; .byte 0, 0 # compile_unit: language
 .uleb128 2; .uleb128 0x2e; .byte 0; .uleb128 0x3f; .uleb128 0x19  # subprogram: external,
 .uleb128 0x03; .uleb128 0x08; .uleb128 0x11; .uleb128 0x01  # name, low_pc,
 .uleb128 0x12; .uleb128 0x07; .uleb128 0x49; .uleb128 0x13; .byte 0, 0  # high_pc, type
@@ -37,7 +37,7 @@ abbrevs:
 .uleb128 0x12; .uleb128 0x07; .uleb128 0x49; .uleb128 0x13; .byte 0, 0
 .uleb128 10; .uleb128 0x39; .byte 1; .uleb128 0x03; .uleb128 0x08; .byte 0, 0  # namespace: name
 .uleb128 11; .uleb128 0x01; .byte 1; .uleb128 0x49; .uleb128 0x13; .byte 0, 0  # array_type: type
-.uleb128 12; .uleb128 0x21; .byte 0; .uleb128 0x2f; .uleb128 0x07; .byte 0, 0  # subrange: upper_bound
+.uleb128 12; .uleb128 0x21; .byte 0; .uleb128 0x2f; .uleb128 0x07; .byte 0, 0 # subrange: upper_bound
 .uleb128 13; .uleb128 0x2e; .byte 0; .uleb128 0x47; .uleb128 0x13  # subprogram:
 .uleb128 0x11; .uleb128 0x01; .uleb128 0x12; .uleb128 0x07; .byte 0, 0  # specification, place
 .uleb128 14; .uleb128 0x16; .byte 0; .uleb128 0x03; .uleb128 0x0e  # typedef: name in

@@ -255,7 +255,8 @@ func TestBadIndexes(t *testing.T) {
 		want         string
 		most         int32 // requests
 	}{
-		"as it should be":       {&packageIndex{files: one}, "nvidia-nvjitlink-cu12", "", 0, "compatible", 4},
+		"as it should be": {&packageIndex{files: one}, "nvidia-nvjitlink-cu12", "", 0,
+			"compatible", 4},
 		"ten thousand versions": {&packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": thousands}}, "nvidia-nvjitlink-cu12>=12", "", 0, "compatible", 4},
 		"requirements in a circle": {&packageIndex{files: map[string]map[string][]byte{"one": circle("one",
 			"two"), "two": circle("two", "one", "two/libnvJitLink.so.12", "elf x86_64\nsoname "+

@@ -45,7 +45,8 @@ func (r *readiness) sign() error {
 	return r.err
 }
 
-// newReadiness returns an error if the key cannot sign. It also exports the difference of the clocks as a metric.
+// newReadiness returns an error if the key cannot sign. It also exports the difference of the
+// clocks as a metric.
 func newReadiness(r prometheus.Registerer, q *queue.Queue, key crypto.Signer) (*readiness, error) {
 	ready := &readiness{Queue: q, key: key}
 	if err := ready.sign(); err != nil {

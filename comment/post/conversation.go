@@ -42,7 +42,8 @@ func (t *Conversation) Silent() bool { return t.known && len(t.threads) == 0 && 
 const conversationQuery = `query($owner: String!, $name: String!, $number: Int!, $threads: String, $comments: String) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) {
     reviewThreads(first: 100, after: $threads) { pageInfo { hasNextPage endCursor }
-      nodes { id isResolved resolvedBy { login } comments(first: 1) { nodes { id body author { __typename login } } } } }
+      nodes { id isResolved resolvedBy { login }
+          comments(first: 1) { nodes { id body author { __typename login } } } } }
     comments(first: 100, after: $comments) { pageInfo { hasNextPage endCursor }
       nodes { id fullDatabaseId body isMinimized author { __typename login } } } } } }`
 

@@ -154,9 +154,12 @@ func privateApt(dir string, s Suite, arch string) (conf string, err error) {
 		"etc/sources.list": lines,
 		"apt.conf": fmt.Sprintf(
 			`APT::Architecture "%[2]s"; APT::Architectures { "%[2]s"; }; APT::Sandbox::User "";
-Dir::State "%[1]s"; Dir::State::lists "%[1]s/lists"; Dir::State::status "%[1]s/status"; Dir::Cache "%[1]s/cache"; Dir::Etc "%[1]s/etc";
-Dir::Etc::sourcelist "%[1]s/etc/sources.list"; Dir::Etc::sourceparts "-"; Dir::Etc::parts "%[1]s/etc/apt.conf.d";
-Dir::Etc::preferencesparts "%[1]s/etc/preferences.d"; Acquire::Languages "none"; Acquire::Check-Valid-Until "false";
+Dir::State "%[1]s"; Dir::State::lists "%[1]s/lists"; Dir::State::status "%[1]s/status";
+Dir::Cache "%[1]s/cache"; Dir::Etc "%[1]s/etc";
+Dir::Etc::sourcelist "%[1]s/etc/sources.list"; Dir::Etc::sourceparts "-";
+Dir::Etc::parts "%[1]s/etc/apt.conf.d";
+Dir::Etc::preferencesparts "%[1]s/etc/preferences.d"; Acquire::Languages "none";
+Acquire::Check-Valid-Until "false";
 `,
 			dir,
 			arch,

@@ -113,7 +113,8 @@ func (released) Versions(_ context.Context, name string) ([]string, error) {
 	return []string{"1.19.0", "1.26.4", "2.1.0"}, nil
 }
 
-func (released) Release(_ context.Context, name, version string, _ packages.Target) (*packages.Release,
+func (released) Release(_ context.Context, name, version string,
+	_ packages.Target) (*packages.Release,
 	error) {
 	return &packages.Release{Name: name, Version: version, Known: true}, nil
 }

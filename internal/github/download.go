@@ -177,7 +177,10 @@ type retryableError struct{ err error }
 func (e *retryableError) Error() string { return e.err.Error() }
 func (e *retryableError) Unwrap() error { return e.err }
 
-func retryable(format string, args ...any) error { return &retryableError{fmt.Errorf(format, args...)} }
+func retryable(format string, args ...any) error {
+	return &retryableError{fmt.Errorf(format,
+		args...)}
+}
 
 // once makes one try: it follows redirects and copies the body.
 func (d *download) once(ctx context.Context) error {

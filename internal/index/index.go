@@ -45,8 +45,8 @@ type Options struct {
 	Log     *slog.Logger // nil = discard
 }
 
-// History describes known releases. WheelOf returns the file name of the wheel that a description was
-// made from, and its SHA-256 in hex ("" = unknown).
+// History describes known releases. WheelOf returns the file name of the wheel that a description
+// was made from, and its SHA-256 in hex ("" = unknown).
 type History interface {
 	packages.Source
 	WheelOf(name, version string, on packages.Target) (file, sha256 string, ok bool)

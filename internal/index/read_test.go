@@ -157,7 +157,8 @@ func (h recorded) WheelOf(name, version string, on packages.Target) (string, str
 	return h.file, h.sum, name == "demo" && version == "1.0" && on == linux
 }
 
-func (h recorded) Release(context.Context, string, string, packages.Target) (*packages.Release, error) {
+func (h recorded) Release(context.Context, string, string, packages.Target) (*packages.Release,
+	error) {
 	return &packages.Release{
 		Name:      "demo",
 		Version:   "1.0",
@@ -239,7 +240,8 @@ func TestCostSaysWhatWasSpared(t *testing.T) {
 		"1 request, 0.5 MB received, 0 answers from the cache, 0 releases known from the built-in " +
 			"history": {Requests: 1, Bytes: 500_000},
 		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
-			"history, whose 900.0 MB were not read": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 2, Spared: 900_000_000},
+			"history, whose 900.0 MB were not read": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 2,
+			Spared: 900_000_000},
 		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
 			"history, whose files were not read": {Requests: 2, Bytes: 500_000, Recorded: 2},
 		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +

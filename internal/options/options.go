@@ -56,8 +56,8 @@ func Locked(file string, pins []lockfile.Pin, o *analyzer.Options) []string {
 	return out
 }
 
-// setOrigin stores the origin of a requirement. A requirement from the configuration takes precedence
-// over a locked one.
+// setOrigin stores the origin of a requirement. A requirement from the configuration takes
+// precedence over a locked one.
 func setOrigin(o *analyzer.Options, requirement string, at analyzer.Origin) {
 	if o.Origins == nil {
 		o.Origins = map[string]analyzer.Origin{}

@@ -7,12 +7,12 @@
 // tokens, and the jobs of all installations.
 //
 // The process is this program with a hidden command. It gets the artifacts in a folder of its own,
-// the answers of the package index through a pipe, and an empty folder for temporary files. Before it
-// reads anything it gives up all other rights (see Layers): on Linux it has an empty environment,
-// no_new_privs, a seccomp allow list without sockets, exec, fork and ptrace, Landlock rules for its
-// folder alone, and where the kernel allows them its own user, network and process namespaces. Its
-// memory and time are limited twice: by limits that it sets on itself, and by the parent, which
-// watches both and kills it.
+// the answers of the package index through a pipe, and an empty folder for temporary files. Before
+// it reads anything it gives up all other rights (see Layers): on Linux it has an empty
+// environment, no_new_privs, a seccomp allow list without sockets, exec, fork and ptrace, Landlock
+// rules for its folder alone, and where the kernel allows them its own user, network and process
+// namespaces. Its memory and time are limited twice: by limits that it sets on itself, and by the
+// parent, which watches both and kills it.
 //
 //	runner := &sandbox.Runner{Command: []string{os.Args[0], "analyze"}, Scratch: dir}
 //	report, _, err := runner.Check(ctx, inputs, options, nil, nil)

@@ -44,8 +44,8 @@ const spoolAccess = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSWriteF
 
 // confine takes every right from this process that an analysis does not need, on all of its
 // threads. It must be called before anything from outside is read. The working directory
-// and the folder of its artifacts, which it can only read, stay accessible. A layer that the kernel lacks or refuses is missing in the
-// result.
+// and the folder of its artifacts, which it can only read, stay accessible. A layer that the kernel
+// lacks or refuses is missing in the result.
 func confine() Layers {
 	var l Layers
 	// When memory is short, the kernel shall end this process and not its parent. Without /proc the

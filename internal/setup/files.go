@@ -44,7 +44,8 @@ func reserve(dir string) (*files, error) {
 				)
 			}
 			return nil, fmt.Errorf(
-				"cannot create %s: %w; give a writable folder (--out of compat setup, COMPAT_DATA of compat serve)",
+				"cannot create %s: %w; give a writable folder (--out of compat setup, "+
+					"COMPAT_DATA of compat serve)",
 				path,
 				cause(err),
 			)

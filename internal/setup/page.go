@@ -118,7 +118,8 @@ func (s *Setup) done(w http.ResponseWriter, made *Made) {
 			h.P(
 				h.Strong(g.Text(made.Name)),
 				g.Textf(
-					", id %d. Its secrets are in two files that only you can read. GitHub does not show them again.",
+					", id %d. Its secrets are in two files that only you can read. "+
+						"GitHub does not show them again.",
 					made.ID,
 				),
 			),
@@ -185,7 +186,8 @@ func (s Step) item() g.Node {
 }
 
 // RequiredPage documents how to make the check required.
-const RequiredPage = "https://github.com/compat-app/compat/blob/main/docs/install.md#make-the-check-required"
+const RequiredPage = "https://github.com/compat-app/compat/blob/main/docs/install.md" +
+	"#make-the-check-required"
 
 // Next returns the steps to do, in order.
 func (m *Made) Next() []Step {

@@ -21,7 +21,8 @@
 //   - Leaks of secrets. They are only in the two files, with mode 0600, and in no page, error or
 //     log line.
 //
-//     s, err := setup.New(setup.Options{…}, &url.URL{Scheme: "http", Host: listener.Addr().String()})
+//     s, err := setup.New(setup.Options{…}, &url.URL{Scheme: "http", Host:
+//     listener.Addr().String()})
 //     fmt.Println(s.Link())
 //     http.Serve(listener, s)
 //     made, err := s.Wait(ctx)
@@ -216,7 +217,8 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 		s.fail(
 			w,
 			http.StatusForbidden,
-			"This link works once and was already used. If that was not you, stop compat and start it again.",
+			"This link works once and was already used. If that was not you, "+
+				"stop compat and start it again.",
 			false,
 		)
 		return

@@ -387,7 +387,8 @@ func TestOtherHostNames(t *testing.T) {
 	}
 }
 
-// Each use of the page is one line of the log that says who did what; no line has a token or a code.
+// Each use of the page is one line of the log that says who did what; no line has a token or a
+// code.
 func TestSetupIsAudited(t *testing.T) {
 	d := sit(t, "", "acme")
 	link := d.page.Link()

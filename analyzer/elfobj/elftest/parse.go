@@ -44,7 +44,8 @@ func Parse(text string) (*elfobj.Object, error) {
 	if !p.exact {
 		implyVersions(o)
 	} else if s := unrecorded(o); s != "" {
-		return nil, fmt.Errorf("the text has exact, but no verneed or verdef line names the version of %s", s)
+		return nil, fmt.Errorf("the text has exact, but no verneed or verdef line names "+
+			"the version of %s", s)
 	}
 	o.HasVersym = impliedVersym(o)
 	if p.versym != "" {

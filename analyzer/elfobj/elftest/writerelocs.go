@@ -9,11 +9,13 @@ import (
 	"github.com/compat-app/compat/internal/lazy"
 )
 
+type machineRelocs map[elf.Machine]map[elfobj.Relocs][2]uint32
+
 // relocTypes are the relocation types that Write writes, for ELF32 and ELF64; 0 if there is
 // none. Other machines get no relocations. A machine without GLOB_DAT uses its plain word
 // relocation.
-var relocTypes = lazy.Value[map[elf.Machine]map[elfobj.Relocs][2]uint32]{New: func() map[elf.Machine]map[elfobj.Relocs][2]uint32 {
-	return map[elf.Machine]map[elfobj.Relocs][2]uint32{
+var relocTypes = lazy.Value[machineRelocs]{New: func() machineRelocs {
+	return machineRelocs{
 		elf.EM_X86_64: {
 			elfobj.RelocJumpSlot:  {7, 7},
 			elfobj.RelocGlobDat:   {6, 6},
