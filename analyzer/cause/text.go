@@ -65,7 +65,7 @@ func (t text) title() string {
 			plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" does",
 				fmt.Sprintf("%d objects do", t.cause.Objects)), t.libraries(), t.holder())
 	case linkPath:
-		return fmt.Sprintf("programs that link against %s fail: the linker does not find %s",
+		return fmt.Sprintf("linking a program against %s fails: the linker does not find %s",
 			t.objects(), t.libraries())
 	case linkFlag:
 		return fmt.Sprintf("%s does not link %s, which has %s",
@@ -489,7 +489,9 @@ func (t text) task() (result.Actor, string) {
 		return result.Builder, "bundle what it needs or declare the package that provides it"
 	case unreachable:
 		return result.Builder, "give these objects a RUNPATH to the libraries"
-	case linkPath, linkFlag:
+	case linkPath:
+		return result.Builder, "let the linker find what " + plural(t.cause.Objects, "it needs", "they need")
+	case linkFlag:
 		return result.Builder, "correct the link line"
 	case undefined:
 		return result.Builder, "link the library that defines " + plural(t.cause.Symbols, "it", "them")

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/compat-app/compat/internal/test/needs"
@@ -375,17 +374,14 @@ func TestHostileDebugInformation(t *testing.T) {
 			cmd := exec.Command(compat, "diff", old, changed, "--format", "json")
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			err := cmd.Run()
-			code := cmd.ProcessState.ExitCode()
+			used, code, err := measure(t, cmd)
 			if code < 0 || code > 2 || strings.Contains(stderr.String(), "goroutine ") {
 				t.Fatalf("%v\n%.2000s", err, stderr.String())
 			}
-			usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-			cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-			if cpu > hostileCPU || usage.Maxrss > hostileMemory {
-				t.Errorf("it took %v and %d KiB", cpu, usage.Maxrss)
+			if used.CPU > hostileCPU || used.Memory > hostileMemory {
+				t.Errorf("it took %v and %d KiB", used.CPU, used.Memory)
 			}
-			t.Logf("%v, %d KiB, exit code %d, %s", cpu, usage.Maxrss, code,
+			t.Logf("%v, %d KiB, exit code %d, %s", used.CPU, used.Memory, code,
 				brief(stdout.String()))
 			if code == 2 {
 				return // the files are listed as not compared

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == analyzeCommand {
 		main()
 	}
+	if os.Getenv(measureVariable) != "" {
+		os.Exit(measureChild())
+	}
 	testscript.Main(m, map[string]func(){
 		"compat": main,
 	})

@@ -578,7 +578,7 @@ func (p *textPrinter) last() string {
 	if len(r.Causes) == 0 {
 		return fmt.Sprintf("no causes, %s, %s", number(total, "import"), number(objects(r), "object"))
 	}
-	return fmt.Sprintf("%s, %s of %s, %s of %s", number(len(r.Causes), "cause"),
+	return fmt.Sprintf("%s; %s of %s and %s of %s are affected", number(len(r.Causes), "cause"),
 		grouped(len(imports)), number(total, "import"),
 		grouped(len(concerned)), number(max(objects(r), len(concerned)), "object"))
 }

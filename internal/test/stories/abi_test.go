@@ -240,7 +240,7 @@ func TestABIWithoutDebugInformation(t *testing.T) {
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "success")
 	s.says(shown(k), "no change", "symbols only: the new build lacks debug information",
-		"a changed type is not seen")
+		"changes of types are not found")
 }
 
 func TestABISuppressed(t *testing.T) {
