@@ -490,7 +490,8 @@ func (t text) task() (result.Actor, string) {
 	case unreachable:
 		return result.Builder, "give these objects a RUNPATH to the libraries"
 	case linkPath:
-		return result.Builder, "let the linker find what " + plural(t.cause.Objects, "it needs", "they need")
+		return result.Builder, "let the linker find what " +
+			plural(t.cause.Objects, "it needs", "they need")
 	case linkFlag:
 		return result.Builder, "correct the link line"
 	case undefined:
