@@ -36,14 +36,12 @@ func alsoOn(names []string) string {
 	switch {
 	case len(names) == 0:
 		return ""
-	case len(names) <= shown:
+	case len(names) <= shown+1:
 		return ". Also affects " + strings.Join(names, ", ")
 	}
 	return fmt.Sprintf(
-		". Also affects %s and %d more platforms up to %s",
-		strings.Join(names[:shown], ", "),
-		len(names)-shown,
-		names[len(names)-1],
+		". Also affects %d more platforms: %s, …, %s",
+		len(names), strings.Join(names[:shown], ", "), names[len(names)-1],
 	)
 }
 

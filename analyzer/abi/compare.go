@@ -151,7 +151,7 @@ func (c *comparison) renamed() {
 		c.old.SONAME,
 	)
 	if breaks == 0 {
-		detail += " No ABI change requires a new SONAME."
+		detail += " The new SONAME was not necessary: no incompatible ABI change was found."
 	}
 	r.Changes = append(r.Changes, Change{Rule: RuleSoname, Severity: Note, Detail: detail})
 	r.Broken = 0

@@ -14,8 +14,8 @@ func (t *typeComparison) named(p *pair) {
 	rule := RuleLayout
 	effect := "A program reserves the old size, or reads and writes members at their old " +
 		"offsets."
-	fix := "Append members at the end of a structure that only the library allocates, use " +
-		"reserved members, or change the SONAME."
+	fix := "Append members only to structures that only the library allocates, or use reserved " +
+		"members; otherwise change the SONAME."
 	switch {
 	case x.Kind == Enum:
 		rule, effect, fix = RuleEnumerator, "A program passes or expects the old values.",
@@ -25,7 +25,7 @@ func (t *typeComparison) named(p *pair) {
 		if t.virtuals(p, x, y, &d) {
 			rule, effect, fix = RuleVtable, "A program calls the wrong virtual function, or "+
 				"its derived classes have virtual tables with the old layout.",
-				"Add virtual functions only to new classes, keep their order, or change the SONAME."
+				keepVirtuals
 		}
 		t.layout(p, x, y, &d)
 		if d.layout {

@@ -137,9 +137,11 @@ func (c *comparison) missing(i int, s *Symbol) {
 			s.Version,
 		)
 		x.Fix = fmt.Sprintf(
-			"Keep %s in the node %s, and add the new definition as a default version.",
+			"Keep %s@%s for existing programs, and export the new definition as %s@@%s.",
 			name,
 			s.Version,
+			name,
+			c.new.Symbols[list[0]].Version,
 		)
 	case s.Version != "" && len(c.new.Versions) > 0 && !slices.Contains(c.new.Versions, s.Version):
 		x.Detail = fmt.Sprintf(

@@ -329,27 +329,27 @@ func (t *typeComparison) passing(p *pair, a, b TypeID) {
 		return
 	}
 	t.reported[x.Name+" passing"] = true
-	how := map[bool]string{true: "by reference", false: "by value"}
-	t.note(
-		p,
-		a,
-		Change{
-			Rule:     RuleConvention,
-			Severity: Error,
-			Type:     x.Name,
-			Old:      place(x.File, x.Line),
-			New:      place(y.File, y.Line),
-			Detail: fmt.Sprintf(
-				"%s was passed %s and is passed %s now: it got or lost a destructor, copy "+
-					"constructor or move constructor.",
-				x.Name,
-				how[was],
-				how[is],
-			),
-			Effect: "A program passes an address where a value is expected, or the reverse.",
-			Fix:    "Keep the class trivially copyable, or pass it by reference.",
-		},
-	)
+	c := Change{
+		Rule:     RuleConvention,
+		Severity: Error,
+		Type:     x.Name,
+		Old:      place(x.File, x.Line),
+		New:      place(y.File, y.Line),
+		Detail: x.Name + " was passed by value (in registers or on the stack), and the C++ ABI " +
+			"now passes it by address: its destructor, copy constructor or move constructor is " +
+			"no longer trivial.",
+		Effect: "A program passes a value where an address is expected.",
+		Fix:    "Keep the class trivially copyable.",
+	}
+	if was {
+		c.Detail = x.Name + " was passed by address, and the C++ ABI now passes it by value (in " +
+			"registers or on the stack): its destructor, copy constructor and move constructor " +
+			"are now trivial."
+		c.Effect = "A program passes an address where a value is expected."
+		c.Fix = "Keep the destructor, copy constructor or move constructor that was not trivial."
+	}
+	c.Fix += " For new functions, take it by pointer or reference (const T&) in the declaration."
+	t.note(p, a, c)
 }
 
 // sameShape reports whether types with different names have the same shape, so that one was

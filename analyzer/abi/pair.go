@@ -130,7 +130,8 @@ func ComparePairs(
 					"A program that needs it does not start: %s: cannot open shared object file.",
 					title(p.Old),
 				),
-				Fix: "Keep the library, for example empty and linked with its successor.",
+				Fix: "Keep shipping " + title(p.Old) + ", for example as an empty library with a " +
+					"DT_NEEDED entry for its replacement.",
 			}
 			if isVendored(p.Old.Name) {
 				c.Severity = Note

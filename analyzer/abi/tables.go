@@ -147,10 +147,13 @@ func (c *comparison) tables() {
 		c.add(Change{Rule: d.rule, Severity: Error, Type: d.class, Detail: d.detail,
 			Effect: "A program calls the wrong virtual function, or its derived classes have " +
 				"virtual tables with the old layout.",
-			Fix: "Add virtual functions only to new classes, keep their order and base " +
-				"classes, or change the SONAME."}, d.i)
+			Fix: keepVirtuals}, d.i)
 	}
 }
+
+// keepVirtuals is the fix of changed virtual functions.
+const keepVirtuals = "Do not add, remove or reorder virtual functions or base classes of existing " +
+	"classes; otherwise change the SONAME."
 
 // baseAmong returns a direct or indirect base class for which is returns true; "" without one.
 func (c *comparison) baseAmong(mangled string, is func(mangled string) bool) string {

@@ -98,7 +98,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 			),
 			newFix(
 				fix.KindEnvironment,
-				"Install "+base(d.Library)+", or link with the compiler of the other libraries "+
+				"Install "+base(d.Library)+", or link with the compiler that built the other libraries "+
 					"(conda: gxx_linux-64)",
 				"",
 			),
@@ -138,9 +138,9 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindLinkFlag,
-				"Link with the folder of one release; the "+
-					""+d.Version+" that was found is older than "+
-					cmp.Or(base(d.Object), "the library")+" needs",
+				"Link with the libraries of one release: "+
+					cmp.Or(base(d.Object), "the library")+" needs a newer "+d.Version+
+					" than the one that was found",
 				`LDFLAGS="-L$CUDA_HOME/lib64 -Wl,-rpath-link,$CUDA_HOME/lib64"`,
 			),
 			newFix(

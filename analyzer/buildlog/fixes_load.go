@@ -63,9 +63,8 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 			out,
 			newFix(
 				fix.KindSymver,
-				"Use an older version of "+shorten(d.Symbol)+" if there is one, in a header that "+
-					"every "+
-					"source file includes",
+				"If an older version of "+shorten(d.Symbol)+" exists, bind to it with .symver in a "+
+					"header that every source file includes",
 				shellword.Bare(`__asm__(".symver %s,%s@GLIBC_2.2.5");`, d.Symbol, d.Symbol),
 			),
 		)
@@ -286,7 +285,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			dependency,
 			newFix(
 				fix.KindEnvironment,
-				"Add the folder of "+lib+" to the search path, in the same major version",
+				"Add the folder that has "+lib+" to the search path; another major version does not help",
 				"LD_LIBRARY_PATH=$CUDA_HOME/lib64",
 			),
 			newFix(

@@ -232,7 +232,7 @@ func loaded(
 				state:   bad,
 				library: cmp.Or(providedBy(b), b.Import.Library),
 				why: fmt.Sprintf(
-					"%s imports %s, but no library that it loads defines it",
+					"%s imports %s, which no library that it loads defines",
 					v.Path,
 					name,
 				),

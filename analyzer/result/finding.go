@@ -1,8 +1,6 @@
 package result
 
 import (
-	"fmt"
-
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 )
@@ -98,9 +96,17 @@ type Range struct {
 
 // String returns the last sentence of the finding's message.
 func (r *Range) String() string {
-	with, without := r.First+" and later", r.Before+" and earlier"
-	if r.Fails == packages.Lowest {
-		with, without = without, with
+	low := r.Lowest + " to " + r.Before
+	if r.Lowest == r.Before {
+		low = r.Lowest
 	}
-	return fmt.Sprintf(". %s allows %s, which fail; %s work", r.Requirement, with, without)
+	fails, works := r.First+" and later", low
+	if r.Fails == packages.Lowest {
+		fails, works = works, fails
+	}
+	text := ". The declared requirement " + r.Requirement + " is too wide"
+	if r.Requirement == r.Package {
+		text = ". No declared requirement limits the version of " + r.Package
+	}
+	return text + ": this problem occurs with " + fails + ", but not with " + works
 }

@@ -122,10 +122,8 @@ func (c *abiChange) usedBy() string {
 		return ""
 	}
 	s := "; " + analyzer.List(c.users, shown, n)
-	if n == 1 {
-		return s + ", checked in the same run, uses them"
-	}
-	return s + ", checked in the same run, use them"
+	return s + ", checked in the same run, " + plural(c.users, "uses ", "use ") +
+		them(len(c.changes))
 }
 
 // sameSONAME returns the message for several symbol changes: the first one, and how many others
@@ -229,8 +227,9 @@ func reportABI(
 	}
 	if next := c.Next(); next != "" && c.severity == analyzer.Error {
 		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
-			Kind:  fix.KindSource,
-			Title: "Publish it as version " + next + ", which may break programs",
+			Kind: fix.KindSource,
+			Title: "Raise the version to " + next + ": under semantic versioning only such a release " +
+				"may break programs",
 		}})
 	}
 	p.Report(analyzer.Finding{
@@ -273,7 +272,11 @@ func typeChanges(rule string) func(*analyzer.Pass) {
 					c.Result.Interfaces)
 			}
 			if len(x.Path) > 1 {
-				message += ", used by " + strings.Join(x.Path[:min(len(x.Path), 4)], ", ")
+				start := ". The type is used by "
+				if x.Affects > 1 {
+					start = ", for example "
+				}
+				message += start + strings.Join(x.Path[:min(len(x.Path), 4)], ", ")
 			}
 			if x.Effect != "" {
 				message += ". " + strings.TrimSuffix(x.Effect, ".")

@@ -10,11 +10,12 @@ var callingConventionChanged = &analyzer.Rule{
 	Title:    "Values are passed to functions in another way",
 	Severity: analyzer.Warning,
 	Doc: `A class is passed to functions by value, and got or lost a destructor, copy constructor or move
-constructor: values that were passed in registers are now passed by the address of a copy, or the
-reverse. Or a function was marked with another calling convention. A program that was built before
-passes an address where a value is expected.
+constructor: values that were passed in registers or on the stack are now passed by the address of a
+copy, or the reverse. Or a function was marked with another calling convention. A program that was
+built before passes an address where a value is expected, or the reverse.
 
-Fix: keep the class trivially copyable, or pass it by reference.
+Fix: keep the class trivially copyable, or keep the destructor or constructor that it had. New
+functions take it by pointer or reference (const T&).
 
 Severity: a warning against a branch. Against a release it is an error, unless the version has a
 new major number; then it is a note. In a wheel, whose libraries are rarely linked against from

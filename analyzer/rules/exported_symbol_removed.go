@@ -37,10 +37,10 @@ Not detected: private symbols are not distinguished from public ones, unless abi
 		for _, c := range abiChanges(p, abi.RuleRemoved) {
 			lost := c.changes
 			reportABI(p, c, fmt.Sprintf(
-				"%s no longer exports %s, but keeps the SONAME %s: %s. Programs that use them "+
+				"%s keeps the SONAME %s, but no longer exports %s: %s. Programs that use %s "+
 					"fail with an undefined symbol%s",
-				c.Path, analyzer.Count(len(lost), "symbol"), c.Result.Library, firstSymbols(lost),
-				c.usedBy(),
+				c.Path, c.Result.Library, analyzer.Count(len(lost), "symbol"), firstSymbols(lost),
+				them(len(lost)), c.usedBy(),
 			), "Export the symbols again, as stubs if necessary", inScript(lost))
 		}
 	},

@@ -225,7 +225,7 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
 	}
 	f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
 	f.Message = fmt.Sprintf(
-		"%s is imported only by %s, but the wheel's tag is %s. The import fails on that Python",
+		"%s is imported only by %s, but the wheel's tag is %s. A Python of that tag cannot import it",
 		m.path,
 		m.interpreters,
 		tags[0],

@@ -150,7 +150,8 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		}})
 		return
 	case perhaps:
-		add(analyzer.Warning, "One of its dependencies may provide it under another name")
+		add(analyzer.Warning, "One of its declared dependencies may provide it: what they contain "+
+			"is not known")
 	default:
 		f.Message = fmt.Sprintf(
 			"%s needs %s, which is not in the artifact, in its dependencies or on %s",

@@ -61,7 +61,8 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 		case macos.System(needed):
 			f.Severity = analyzer.Warning
 			f.Message = where + ", which no known release of macOS has"
-			fixes = append(fixes, delocate(p, "Link with the library's own build and bundle it"))
+			fixes = append(fixes, delocate(p,
+				"Build or install "+path.Base(needed)+", link with it and bundle it"))
 		case provider != "":
 			f.Severity = analyzer.Warning
 			f.Package = provider
@@ -71,8 +72,8 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 				Title: "Import " + provider + " before the module"}})
 		case optionalModule(p, m):
 			f.Severity = analyzer.Warning
-			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS. The module " +
-				"is named after the library, and others next to it load without it"
+			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS. Other modules " +
+				"in its folder load without the library, so it may be an optional backend"
 			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the wheel"))
 		default:
 			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS" + builtAt(needed)

@@ -42,7 +42,8 @@ func checkLinkHidden(p *analyzer.Pass) {
 		f := linkFinding(p, q)
 		f.Library = q.In
 		f.Message = fmt.Sprintf(
-			"Linking a program against %s fails on %s (glibc %s): %s%s is a hidden symbol of %s%s%s",
+			"With GNU ld, linking a program against %s fails on %s (glibc %s): %s%s is a hidden "+
+				"symbol of %s%s%s",
 			q.view.Path,
 			p.Platform.Name,
 			p.Platform.LibcVersion,

@@ -47,7 +47,7 @@ func checkLinkLibrary(p *analyzer.Pass) {
 		}
 		f.Chain = append(f.Chain, q.Missing)
 		f.Message = fmt.Sprintf(
-			"Linking a program against %s fails on %s: %s, needed by %s, is not found, so %s "+
+			"With GNU ld, linking a program against %s fails on %s: %s, needed by %s, is not found, so %s "+
 				"is undefined. %s%s%s",
 			q.view.Path,
 			p.Platform.Name,

@@ -15,7 +15,7 @@ func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 	for _, by := range []staticlink.Linker{staticlink.Gold, staticlink.LLD, staticlink.Mold} {
 		name := string(by)
 		if by == staticlink.Mold {
-			name = "mold before 2.38"
+			name = "mold (before mold 2.38)"
 		}
 		if p.Linked(by, q.view).Problem(q.Import) != nil {
 			refuse = append(refuse, name)
@@ -31,14 +31,11 @@ func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 	if len(link) == 0 {
 		return text
 	}
-	text += ". " + listed(link) + " " + plural(link, "links", "link")
-	if q.Kind != staticlink.Hidden && len(refuse) == 0 {
-		text += " without checking"
-	}
+	text += ". " + listed(link) + " " + plural(link, "does", "do") + " not report it"
 	if starts {
 		return text + ", and the program starts"
 	}
-	return text + ", and the program then fails at start"
+	return text + ", and the program then fails at startup"
 }
 
 func listed(words []string) string {

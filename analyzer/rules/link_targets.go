@@ -115,15 +115,15 @@ func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, noPlatform bool) bo
 			continue
 		}
 		q.severity = analyzer.Note
-		q.note = ". It is a dependency of " + u.Library.Path
+		q.note = ". " + q.view.Path + " is a dependency of " + u.Library.Path
 		if spared {
-			q.note = ". Linking against " + u.Library.Path + ", which needs it, works"
+			q.note = ". Linking against " + u.Library.Path + ", which needs " + q.view.Path + ", works"
 		}
 		return !noPlatform
 	}
 	if lost && q.view.SONAME == "" && q.severity == analyzer.Error {
 		q.severity = analyzer.Warning
-		q.note = ". For a plug-in, the program that loads it provides the symbol"
+		q.note = ". For a plug-in, the program that loads the plug-in provides the symbol"
 	}
 	return true
 }

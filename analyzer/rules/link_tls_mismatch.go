@@ -37,7 +37,7 @@ func checkLinkTLS(p *analyzer.Pass) {
 		f := linkFinding(p, q)
 		f.Library = q.In
 		f.Message = fmt.Sprintf(
-			"Linking a program against %s fails on %s: %s%s is a thread-local reference, but "+
+			"With GNU ld, linking a program against %s fails on %s: %s%s is a thread-local reference, but "+
 				"%s defines an ordinary symbol%s",
 			q.view.Path,
 			p.Platform.Name,
@@ -51,8 +51,8 @@ func checkLinkTLS(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind: fix.KindSource,
-					Title: "Declare " + q.Import.Name + " the same way in both, and rebuild " +
-						"" + q.By.Path,
+					Title: "Declare " + q.Import.Name + " without __thread or thread_local, as " +
+						"in " + q.In + ", and rebuild " + q.By.Path,
 				},
 			},
 		)

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -54,7 +55,7 @@ func checkLinkReference(p *analyzer.Pass) {
 		f := linkFinding(p, q)
 		name := analyzer.Versioned(q.Import.Name, q.Import.Version)
 		f.Message = fmt.Sprintf(
-			"Linking a program against %s fails on %s (glibc %s): undefined reference to %s%s. ",
+			"With GNU ld, linking a program against %s fails on %s (glibc %s): undefined reference to %s%s. ",
 			q.view.Path,
 			p.Platform.Name,
 			p.Platform.LibcVersion,
@@ -73,14 +74,14 @@ func checkLinkReference(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:  fix.KindRebuild,
-						Title: "Build " + q.By.Path + " against the " + q.Import.Library + " of the programs",
+						Title: "Build " + q.By.Path + " " + olderBuild(p, q),
 					},
 				},
 			)
 		case o.compat != "":
 			f.Library = o.soname
 			f.Message += fmt.Sprintf(
-				"%s keeps it only for old programs (%s); no linker binds to it",
+				"%s exports it only for existing programs (%s), not for new links",
 				o.soname,
 				analyzer.Versioned(q.Import.Name, o.compat),
 			)
@@ -117,6 +118,16 @@ func checkLinkReference(p *analyzer.Pass) {
 		f.Message += otherLinkers(p, q) + q.note
 		p.Report(f, fixes...)
 	}
+}
+
+// olderBuild says with which library an object has to be built, so that it needs no newer version
+// of it than the target has.
+func olderBuild(p *analyzer.Pass, q linkProblem) string {
+	if strings.HasPrefix(q.Import.Version, "GLIBC_") && p.Platform.Libc == "glibc" {
+		return "on a system whose glibc is not newer than that of " + p.Platform.Name +
+			" (glibc " + p.Platform.LibcVersion + ")"
+	}
+	return "with the oldest " + q.Import.Library + " that it has to work with"
 }
 
 // linkFinding returns a finding for the object linked against; in an artifact, for the object with

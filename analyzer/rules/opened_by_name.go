@@ -57,10 +57,11 @@ func checkOpened(p *analyzer.Pass) {
 			soname, _, _ := strings.Cut(absent[0], " ")
 			p.Report(analyzer.Finding{Object: v.Path, Library: soname, Chain: []string{v.Path},
 				Message: fmt.Sprintf(
-					"%s may open %s at run time. The artifact and %s do not provide it",
+					"%s may load %s with dlopen. Neither the artifact nor %s provides %s",
 					v.Path,
 					names(absent),
 					p.Platform.Name,
+					them(len(absent)),
 				)})
 		}
 	}

@@ -28,8 +28,8 @@ func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 	out := []fix.Candidate{{
 		Fix: fix.Fix{
 			Kind: fix.KindRebuild,
-			Title: "Bundle " + m.Name + " into the wheel; --add-path names the folder that has it, " +
-				"unless that is in PATH",
+			Title: "Bundle " + m.Name + " into the wheel; delvewheel searches PATH, and with " +
+				"--add-path other folders",
 			Command: "delvewheel repair " + quoted(p.Facts.Path),
 		},
 		Change: fix.Bundle{DLL: m.Name},

@@ -67,7 +67,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 		}
 		if m.Forwards != "" {
 			f.Message = fmt.Sprintf(
-				"%s forwards its export %s to %s, which is neither in the %s nor part of Windows",
+				"%s forwards its exported symbol %s to %s, which is neither in the %s nor part of Windows",
 				m.user.Path, m.Forwards, m.Name, artifactNoun(p),
 			)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // checkReachableDLLs is bundled-library-not-reachable on Windows.
@@ -36,27 +37,40 @@ func checkReachableDLLs(p *analyzer.Pass) {
 		fixes = append(fixes,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind: fix.KindRebuild,
-					Title: "Let delvewheel copy the DLL and add its folder (--add-path " +
-						path.Dir(at.Path) + " of the unpacked wheel)",
-					Command: "delvewheel repair " + quoted(p.Facts.Path),
+					Kind:    fix.KindRebuild,
+					Title:   "Let delvewheel copy the DLL from its folder in the extracted wheel",
+					Command: repairWithFolder(p, at.Path),
 				},
 				Change: fix.Bundle{DLL: m.Name},
 			},
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind: fix.KindRebuild,
-					Title: "Install " + path.Base(
-						at.Path,
-					) + " in the folder of " + path.Base(
-						m.root.Path,
-					),
+					Title: "Put " + path.Base(at.Path) + " into the wheel, in the folder of " +
+						path.Base(m.root.Path),
 				},
 				Change: fix.Bundle{DLL: m.Name},
 			},
 		)
 		p.Report(f, fixes...)
 	}
+}
+
+// repairWithFolder returns the command that extracts the wheel and lets delvewheel also search the
+// folder of a DLL in it; dll is relative to site-packages.
+func repairWithFolder(p *analyzer.Pass, dll string) shellword.Line {
+	repair := "delvewheel repair " + quoted(p.Facts.Path)
+	if p.Facts.Wheel == nil {
+		return repair
+	}
+	for _, o := range p.Windows.Objects {
+		if o.Installed == dll {
+			dll = o.Path // may be below NAME.data
+			break
+		}
+	}
+	return extract(p) + " && delvewheel repair --add-path " + folderOf(p) + "/" +
+		shellword.Quote(path.Dir(dll)) + " " + quoted(p.Facts.Path)
 }
 
 // loadedBy returns another module of the same package whose load finds the DLL, or nil.

@@ -42,7 +42,7 @@ func reportUndefinedImport(
 		Object: user.Path, Symbol: u.Symbol.String(), Library: u.Library,
 		Chain: append(loadPath(root, user), u.Library),
 	}
-	what := u.Symbol.String()
+	what := "the symbol " + u.Symbol.String()
 	if u.Symbol.Name == "" {
 		what = fmt.Sprintf("ordinal %d", u.Symbol.Ordinal)
 	}
@@ -54,7 +54,7 @@ func reportUndefinedImport(
 	)
 	if len(u.Through) > 0 {
 		f.Message = fmt.Sprintf(
-			"%s imports %s from %s, which forwards it to %s, and that does not export it",
+			"%s imports %s from %s, which forwards it to %s, which is not exported",
 			user.Path, what, u.Library, u.Through[len(u.Through)-1],
 		)
 	}

@@ -65,7 +65,7 @@ func checkRecord(p *analyzer.Pass) {
 			in.Missing[0],
 			"RECORD lists %s, but the wheel does not contain %s",
 			analyzer.List(in.Missing, shown, in.Lacks),
-			them(in.Missing),
+			them(len(in.Missing)),
 		)
 	}
 	if len(in.Unlisted) > 0 {
@@ -74,7 +74,7 @@ func checkRecord(p *analyzer.Pass) {
 			"The wheel contains %s, but RECORD does not list %s. auditwheel does not check "+
 				"unlisted files",
 			names(in.Unlisted),
-			them(in.Unlisted),
+			them(len(in.Unlisted)),
 		)
 	}
 	if len(in.Changed) > 0 {
@@ -89,8 +89,9 @@ func checkRecord(p *analyzer.Pass) {
 // names joins at most shown names: "a, b and 3 more".
 func names(list []string) string { return analyzer.List(list, shown, len(list)) }
 
-func them(list []string) string {
-	if len(list) == 1 {
+// them returns the pronoun for n things.
+func them(n int) string {
+	if n == 1 {
 		return "it"
 	}
 	return "them"

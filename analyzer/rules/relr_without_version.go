@@ -56,15 +56,15 @@ func checkRelrVersion(p *analyzer.Pass) {
 			Chain:   []string{v.Path, v.VersionNeeds[libc].Library},
 		}
 		f.Message = fmt.Sprintf(
-			"%s has packed relative relocations, but does not need %s of %s. glibc 2.36 and "+
-				"later do not load it",
+			"%s has packed relative relocations (DT_RELR) without the required dependency on %s "+
+				"of %s. glibc 2.36 and later refuse to load it",
 			v.Path,
 			relrVersion,
 			f.Library,
 		)
 		if analyzer.OlderRelease(p.Platform.LibcVersion, "2.36") {
 			f.Message += fmt.Sprintf(
-				". %s (glibc %s) ignores the relocations",
+				". %s (glibc %s) does not apply the relocations, so that it crashes",
 				p.Platform.Name,
 				p.Platform.LibcVersion,
 			)

@@ -44,9 +44,9 @@ func checkSymbolInFolder(p *analyzer.Pass) {
 			if l == nil || l.Kind != dynlink.FromFolder {
 				continue
 			}
-			what := "lacks the symbol"
+			what := "does not define the symbol"
 			if b.Outcome == dynlink.NoVersion {
-				what = "has no version " + b.Import.Version
+				what = "does not define " + b.Import.Version
 			}
 			p.Report(analyzer.Finding{
 				Object:  v.Path,
@@ -55,7 +55,7 @@ func checkSymbolInFolder(p *analyzer.Pass) {
 				Library: l.Names()[0],
 				Chain:   analyzer.Chain(v.Loading.Chain(l)...),
 				Message: fmt.Sprintf(
-					"%s imports %s from %s. The loader uses %s%s. That library %s%s",
+					"%s imports %s from %s. The loader uses %s%s. That copy %s%s",
 					v.Path,
 					analyzer.Versioned(b.Import.Name, b.Import.Version),
 					l.Names()[0],

@@ -94,7 +94,7 @@ func reportMissingSymbols(p *analyzer.Pass, l *missingSymbols) {
 			Object: l.view.Path, Symbol: i.Name, Version: i.Version, Library: l.library.Names()[0],
 			Chain: analyzer.Chain(l.view.Loading.Chain(l.library)...), Package: name,
 			Message: fmt.Sprintf(
-				"%s imports %s from %s, but %s does not have it%s. %s",
+				"%s imports the symbol %s from %s, but %s does not have it%s. %s",
 				l.view.Path,
 				i.Name,
 				l.library.Names()[0],

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"strings"
+
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
 )
@@ -31,8 +33,7 @@ Not detected: a symbol that keeps its version and changes its meaning.`,
 	},
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleVersionMoved) {
-			reportABI(p, c, sameSONAME(c),
-				"Keep the symbol in its old version, and add the new one as a default version", "")
+			reportABI(p, c, sameSONAME(c), strings.TrimSuffix(c.changes[0].Fix, "."), "")
 		}
 	},
 }

@@ -77,10 +77,10 @@ func checkSymbolVersion(p *analyzer.Pass) {
 			}
 			older := b.Provider.VersionsOf(i.Name)
 			f.Message = fmt.Sprintf(
-				"%s imports %s from %s, which %s does not have%s",
+				"%s needs %s, which %s of %s does not provide%s",
 				v.Path,
 				analyzer.Versioned(i.Name, i.Version),
-				i.Library,
+				b.Provider.Names()[0],
 				p.Platform.Name,
 				firstIn(node{i.Library, i.Version}),
 			)
@@ -111,7 +111,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 					Library: n.Library,
 					Chain:   []string{v.Path, n.Library},
 					Message: fmt.Sprintf(
-						"%s needs version %s of %s, which %s does not have%s",
+						"%s needs the version %s, which %s of %s does not provide%s",
 						v.Path,
 						n.Version,
 						n.Library,
@@ -195,7 +195,16 @@ func builtWith(v *analyzer.View) string {
 	if len(v.Comment) == 0 {
 		return ""
 	}
-	return ". Compiler: " + strings.TrimPrefix(v.Comment[len(v.Comment)-1], "GCC: ")
+	last := v.Comment[len(v.Comment)-1]
+	text, gcc := strings.CutPrefix(last, "GCC: (")
+	vendor, version, found := strings.Cut(text, ") ")
+	switch {
+	case gcc && found && vendor == "GNU":
+		return ". Built with GCC " + version
+	case gcc && found:
+		return ". Built with GCC " + version + " (" + vendor + ")"
+	}
+	return ". Compiler: " + last
 }
 
 // retagging returns the oldest policy that has every symbol, and the build image of the tag.

@@ -94,7 +94,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				Chain:   analyzer.Chain(v.Loading.Chain(v.Library)...),
 			}
 			f.Message = fmt.Sprintf(
-				"%s imports %s, but no library that it loads on %s defines it",
+				"%s imports %s, which no library that it loads on %s defines",
 				v.Path,
 				analyzer.Versioned(i.Name, i.Version),
 				p.Platform.Name,
@@ -216,7 +216,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				fixes = append(fixes, forMusl(p, i.Name)...)
 			case v.Host == analyzer.HostUnknown, p.Facts.Packaged():
 				f.Severity = analyzer.Warning
-				f.Message += ". The program that loads it must provide it"
+				f.Message += ". The program that loads the file must define the symbol"
 				fixes = append(
 					fixes,
 					fix.Candidate{
@@ -394,7 +394,7 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 	c := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:    fix.KindPatchelf,
-			Title:   "Add the DT_NEEDED entry",
+			Title:   "In " + v.Path + ", add a DT_NEEDED entry for " + soname,
 			Command: edit(p, v.Path, addNeeded([]string{soname})),
 		},
 		Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
@@ -405,7 +405,7 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 			ownPaths(v.Library),
 			path.Dir(l.Path),
 		) { // patchelf 0.12 loses one of two edits
-		c.Fix.Title = "Add the DT_NEEDED entry and a RUNPATH to the library"
+		c.Fix.Title += " and a RUNPATH to its folder"
 		c.Fix.Command = edit(p, v.Path, addNeeded([]string{soname}), setRunPath(to))
 		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
 	}
