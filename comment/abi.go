@@ -35,7 +35,7 @@ func abiSections(r *analyzer.Report) string {
 		if rows[name][0].Release {
 			title = "ABI since"
 		}
-		fmt.Fprintf(&b, "\n#### %s %s\n\n| library | for programs built before | compared |\n"+
+		fmt.Fprintf(&b, "\n#### %s %s\n\n| library | effect on existing programs | compared |\n"+
 			"|---|---|---|\n", title, mdsafe.Code(name, 60))
 		list := rows[name]
 		slices.SortStableFunc(list, func(a, b *result.ABI) int { return b.Broken - a.Broken })

@@ -129,8 +129,8 @@ func Overruled(c Check, by Peer) Check {
 	}
 	title := name + ": " + mdsafe.Plain(by.Title, MaxTitle)
 	head := fmt.Sprintf(
-		"This commit is also the head of %s. A commit has one check, which shows the strictest "+
-			"result.\n\nThe result of %s: **%s**\n",
+		"This commit is also the head of %s. GitHub shows one compat check per commit, so "+
+			"this check shows the worst of the results.\n\nThe result of %s: **%s**\n",
 		shown,
 		shown,
 		mdsafe.Prose(by.Title),

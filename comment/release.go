@@ -29,13 +29,14 @@ func (r Release) Text() string {
 		out = "This release is a draft, so its assets can still be replaced.\n"
 	case r.Immutable && next(r.Tag) != "":
 		out = fmt.Sprintf(
-			"This release is immutable: its assets can't be replaced. Publish a new version, such as %s. "+
-				"compat checks it while it is a draft.\n",
+			"This release is immutable: its assets can't be replaced. "+
+				"Create a draft release for a new version, such as %s. compat checks the draft, so that it "+
+				"can be fixed before it is published.\n",
 			mdsafe.Code(next(r.Tag), 100),
 		)
 	case r.Immutable:
-		out = "This release is immutable: its assets can't be replaced. Publish a new version. compat " +
-			"checks it while it is a draft.\n"
+		out = "This release is immutable: its assets can't be replaced. Create a draft release " +
+			"for a new version. compat checks the draft, so that it can be fixed before it is published.\n"
 	}
 	if r.Before != "" {
 		if out != "" {

@@ -47,7 +47,7 @@ func conversationActions(actions []Action) []Action {
 		actions,
 		Action{
 			Label:       "Accept",
-			Description: "Accept all new findings",
+			Description: "New findings no longer fail this check",
 			Identifier:  AcceptAll,
 		},
 		Action{
@@ -163,8 +163,7 @@ func details(in Input, v view) string {
 	for _, i := range v.fresh {
 		blocks = append(blocks, causetext.Section(v.report, i, "####")+"\n")
 	}
-	legend := "\nA fix was tried when compat applied it, ran the analysis again, and the finding " +
-		"disappeared with no new ones.\n"
+	legend := "\n" + causetext.Tried + "\n"
 	return mdsafe.Join(blocks, maxOutput-len(legend),
 		func(left int) string { return leftOut(in, left) }) + legend
 }

@@ -20,8 +20,9 @@ func Help() string {
 		"(`/compat recheck debian12 manylinux_2_34`). Requires write access\n" +
 		"- `/compat explain SYMBOL` (or a rule) explains a finding and its fixes; without an " +
 		"argument it explains the log of the failed build\n" +
-		"- `/compat accept SYMBOL because TEXT` (or a rule) accepts the current findings of that " +
-		"symbol or rule; add `until YYYY-MM-DD` to limit it. Alias: `ignore`. Requires write access\n" +
+		"- `/compat accept SYMBOL because TEXT` (or a rule): the current findings of that " +
+		"symbol or rule no longer fail the check of this pull request; with `until YYYY-MM-DD`, " +
+		"only up to that date. Alias: `ignore`. Requires write access\n" +
 		"- `/compat unaccept SYMBOL` (or a rule) revokes an acceptance. Requires write access\n" +
 		"- `/compat status` shows the result, what is in progress, and what was accepted\n" +
 		"- `/compat help` shows this list\n"
@@ -111,9 +112,9 @@ func Outdated(sha string) string {
 
 // BaseChanged replies to an acceptance from before the base branch changed.
 func BaseChanged() string {
-	return "The base branch of this pull request has changed since that check, or is unknown. " +
-		"Nothing " +
-		"was accepted. When the new check is complete, repeat the command if it still applies.\n"
+	return "Nothing was accepted: the pull request was changed to another base branch after this " +
+		"request, or the base branch of its last report is unknown. When the check is complete, " +
+		"repeat the request if it still applies.\n"
 }
 
 func didYouMean(what string) string {

@@ -336,7 +336,7 @@ func (p *parser) environments(to *Environments) field {
 			return
 		}
 		if n.Kind != yaml.SequenceNode {
-			p.bad(n, key, "expected off, or a list of entries, each with file")
+			p.bad(n, key, `expected "off" or a list of entries, each with the key "file"`)
 			return
 		}
 		for i, item := range n.Content {
@@ -352,7 +352,8 @@ func (p *parser) environments(to *Environments) field {
 			case len(p.problems) > before:
 				continue
 			case e.File == "":
-				p.bad(item, at, "has no file; give the path of a lock or requirements file in this repository")
+				p.bad(item, at, `the key "file" is missing; give the path of a lock or requirements `+
+					`file in this repository`)
 			case e.Python != "" && !pythonVersion.MatchString(e.Python):
 				p.bad(item, at, "%s is not a Python version; write it as \"3.12\"", quote(e.Python))
 			default:
@@ -385,7 +386,8 @@ func (p *parser) accept(to *[]Accept) field {
 			p.bad(
 				n,
 				key,
-				"expected a list of entries, each with because and at least one of rule, symbol, object",
+				`expected a list of entries, each with the key "because" and at least one of "rule", `+
+					`"symbol", "object"`,
 			)
 			return
 		}
@@ -404,9 +406,9 @@ func (p *parser) accept(to *[]Accept) field {
 				continue
 			}
 			if a.Rule+a.Symbol+a.Object == "" {
-				p.bad(item, at, "this entry accepts everything; add rule, symbol or object")
+				p.bad(item, at, `this entry accepts everything; add the key "rule", "symbol" or "object"`)
 			} else if a.Because == "" {
-				p.bad(item, at, "because is missing; state why this is accepted")
+				p.bad(item, at, `the key "because" is missing; state why this is accepted`)
 			} else {
 				*to = append(*to, a)
 			}

@@ -73,6 +73,6 @@ func (o *releaseCache) note() string {
 		return ""
 	}
 	names := slices.Sorted(maps.Keys(o.offline))
-	return "the package index could not be reached; the built-in history was used for " +
+	return "the package index could not be reached; the built-in package history was used for " +
 		strings.Join(names, ", ")
 }

@@ -74,7 +74,7 @@ func (Embedded) Versions(_ context.Context, name string) ([]string, error) {
 	name = pkgmeta.Normalize(name)
 	f := historyPackage(name)
 	if f == nil {
-		return nil, fmt.Errorf("package %s: %w to the built-in history", name, ErrUnknown)
+		return nil, fmt.Errorf("package %s: %w to the built-in package history", name, ErrUnknown)
 	}
 	var found []string
 	for _, r := range f.Releases {
@@ -152,7 +152,7 @@ func notOfName(c rune) bool {
 // find returns a release; versions are compared as in PEP 440 (1.0 equals 1.0.0).
 func find(name, version string, on Target) (*historydata.File, *historydata.Release, error) {
 	unknown := fmt.Errorf(
-		"%s==%s on %s: %w to the built-in history",
+		"%s==%s on %s: %w to the built-in package history",
 		name,
 		version,
 		on.Arch,

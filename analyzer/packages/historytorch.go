@@ -83,7 +83,7 @@ func (Embedded) torchVariant(base, local string, on Target) (*Release, error) {
 	version := base + "+" + local
 	if err != nil {
 		return nil, fmt.Errorf(
-			"torch==%s on %s: %w to the built-in history",
+			"torch==%s on %s: %w to the built-in package history",
 			version,
 			on.Arch,
 			ErrUnknown,
@@ -121,7 +121,8 @@ func (Embedded) torchVariant(base, local string, on Target) (*Release, error) {
 		}
 	default:
 		return nil, fmt.Errorf(
-			"torch==%s: the build %q is %w to the built-in history, which describes rocmN, cpu and cuNNN",
+			"torch==%s: the build %q is %w to the built-in package history, which describes rocmN, "+
+				"cpu and cuNNN",
 			version,
 			local,
 			ErrUnknown,

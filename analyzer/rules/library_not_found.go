@@ -143,11 +143,17 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		add(analyzer.Warning, "It may come from %s, which could not be looked up", unknown)
 	case grafted(needed) != "":
 		add(analyzer.Error, "auditwheel gave it this name, but the copy is missing in the wheel")
-		p.Report(f, fix.Candidate{Fix: fix.Fix{
-			Kind:    fix.KindRebuild,
-			Title:   "Repair the original wheel again",
-			Command: "auditwheel repair " + quoted(p.Facts.Path),
-		}})
+		repair := fix.Fix{
+			Kind: fix.KindRebuild,
+			Title: "Run auditwheel repair again on the wheel that the build produced, not on " +
+				"this one",
+		}
+		// a build writes the tag linux_ARCH, which auditwheel replaces
+		if at := strings.LastIndexByte(p.Facts.Path, '-'); p.Facts.Wheel != nil && at > 0 {
+			built := p.Facts.Path[:at+1] + "linux_" + p.Platform.Arch + ".whl"
+			repair.Command = "auditwheel repair " + quoted(built)
+		}
+		p.Report(f, fix.Candidate{Fix: repair})
 		return
 	case perhaps:
 		add(analyzer.Warning, "One of its declared dependencies may provide it: what they contain "+

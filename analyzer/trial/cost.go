@@ -39,9 +39,11 @@ func conflicts(sets []*packages.Set) []string {
 
 func conflictText(x packages.Conflict) string {
 	if x.By == packages.Artifact {
-		return fix.ConflictsWith + "the artifact's own requirement " + x.Requirement
+		return fix.ConflictsWith + "the artifact's own requirement " + x.Requirement +
+			" (pip cannot install both)"
 	}
-	return fix.ConflictsWith + x.By + ", which requires " + x.Requirement
+	return fix.ConflictsWith + x.By + ", which requires " + x.Requirement +
+		" (pip cannot install both)"
 }
 
 func newConflicts(now, known []string) []string {

@@ -26,7 +26,8 @@ dependencies. PATH is a file, a folder, a pattern, or - for standard input. Arch
 
 Without flags, a wheel is checked against its own platform tag and its declared dependencies, at
 both ends of each version range. Any other file is checked against every built-in platform that has
-the symbol versions it needs.
+the symbol versions it needs; older platforms are skipped. To check one of them, name it with
+--platform.
 
 Results are cached in COMPAT_DATA or the user's cache folder. Checks that use a package index or
 read other folders are not cached.
@@ -79,14 +80,14 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		&f.with,
 		"with",
 		nil,
-		"also install this requirement (torch==2.7.0); repeatable",
+		"check as if this requirement were installed too (torch==2.7.0); repeatable",
 	)
 	flags.StringArrayVar(
 		&f.lock,
 		"lock",
 		nil,
-		"also install the pins of this lock file (requirements.txt, uv.lock, poetry.lock, "+
-			"pdm.lock, pylock.toml, Pipfile.lock); repeatable",
+		"check as if the pins of this lock file were installed too (requirements.txt, uv.lock, "+
+			"poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); repeatable",
 	)
 	flags.StringArrayVar(
 		&f.first,
@@ -122,7 +123,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		&f.noHistory,
 		"no-history",
 		false,
-		"do not use the built-in package history",
+		"do not use the built-in database of published releases (package history)",
 	)
 	flags.StringVar(
 		&f.failOn,

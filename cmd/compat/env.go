@@ -65,11 +65,12 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	flags.StringVar(&f.prefix, "conda-prefix", "",
 		"check the Python packages that are installed in a conda environment")
 	flags.StringArrayVar(&f.extras, "extra", nil,
-		"an extra of the project in the lock file that is installed too; repeatable")
+		"also include this extra of the project in the lock file; repeatable")
 	flags.StringArrayVar(&f.groups, "group", nil,
-		"a dependency group that is installed too, of pixi.lock an environment; repeatable")
+		"also include this dependency group (of pixi.lock: this environment); repeatable")
 	flags.IntVar(&f.budget, "budget", pinned.DefaultBudget>>20,
-		"limit in megabytes for the wheels to open; wheels above it are listed as not read")
+		"limit in megabytes for what is read of all wheels together; the wheels that remain are "+
+			"listed as not read")
 	flags.StringVar(&f.python, "python", "",
 		"version of the interpreter (default: that of --venv, else the oldest that the lock file "+
 			"allows, else 3.12)")
@@ -104,7 +105,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	case len(files) > 0 && f.venv+f.prefix != "":
 		return errors.New("--venv cannot be combined with --lock or --requirement")
 	case f.budget <= 0:
-		return errors.New("--budget is a number of megabytes above 0")
+		return errors.New("--budget must be a number of megabytes greater than 0")
 	}
 	if len(f.platforms) == 0 {
 		f.platforms = []string{"manylinux_2_28"}

@@ -55,7 +55,7 @@ Exit code: 0 also if the log has no such error, 2 if the log or a PATH could not
 		&f.with,
 		"with",
 		nil,
-		"also install this requirement (torch==2.7.0); repeatable",
+		"check as if this requirement were installed too (torch==2.7.0); repeatable",
 	)
 	flags.StringVar(
 		&f.config,

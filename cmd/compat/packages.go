@@ -92,7 +92,7 @@ func diskCache(env environment, name string, log *slog.Logger) index.Cache {
 // cost summarizes the requests to package indexes, for --verbose.
 func (p *packageSource) cost() string {
 	if len(p.names) == 0 {
-		return "packages: built-in history only, no network requests"
+		return "packages: built-in package history only, no network requests"
 	}
 	return fmt.Sprintf("packages: %s from %v", p.indexes.Cost(), p.names)
 }

@@ -221,7 +221,7 @@ func TestSeedsThroughAnIndex(t *testing.T) {
 				t.Errorf("%s: no fix says %s", name, text)
 			}
 		}
-		if !regexp.MustCompile(`packages: .* 0 releases known from the built-in history from`).
+		if !regexp.MustCompile(`packages: .* 0 releases known from the built-in package history from`).
 			MatchString(errs.String()) {
 			t.Errorf("%s: it cost %s", name, errs.String())
 		}

@@ -12,6 +12,10 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
+// Tried explains the state of a fix that FixState returns.
+const Tried = "“Tried” means that compat applied the fix to a copy, repeated the analysis, and the " +
+	"finding was gone with no new ones."
+
 // maxShown is the length in characters to which a name is truncated.
 const maxShown = 300
 
@@ -24,7 +28,7 @@ func Section(r *analyzer.Report, i int, heading string) string {
 	fmt.Fprintf(&b, "%s %d. %s: %s\n\n", heading, i+1, c.Severity, mdsafe.Prose(c.Title, known...))
 	b.WriteString(mdsafe.Prose(c.Action, known...))
 	if !c.New {
-		b.WriteString(" It is already in the base.")
+		b.WriteString(" It is not new: the base has it too.")
 	}
 	b.WriteString("\n\n" + evidenceTable(c))
 	if len(c.Fails) > 0 {
@@ -197,11 +201,11 @@ func PlanSentence(r *analyzer.Report) string {
 	var out []string
 	switch {
 	case len(fixed) > 1 && r.Plan.Verified:
-		out = append(out, "The first fixes of causes "+and(fixed)+
-			" were tried together and leave "+without+".")
+		out = append(out, "compat tried the first fixes of causes "+and(fixed)+
+			" together: they leave "+without+".")
 	case len(fixed) > 1:
-		out = append(out, "Causes "+and(fixed)+
-			" need their first fixes together; that was not tried.")
+		out = append(out, "Apply the first fix of each of causes "+and(fixed)+
+			"; compat did not try them together.")
 	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
 		out = append(out, "The first fix was tried and leaves "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:

@@ -146,7 +146,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		if errors.Is(r.err, errBudget) {
 			missed++
 			r.err = fmt.Errorf(
-				"the limit of %d MB for the wheels of an environment was reached", budget>>20)
+				"the limit of %d MB for all wheels together was reached", budget>>20)
 		}
 		var none *index.NoWheelError
 		// what a build from source contains is not known
@@ -157,8 +157,8 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		w.add(p, r.id, r.wheel, r.err)
 	}
 	if missed > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages were not reviewed: their wheels are "+
-			"above the limit of %d MB", missed, len(results), budget>>20))
+		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages were not read, because the limit of "+
+			"%d MB for all wheels together was reached", missed, len(results), budget>>20))
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())

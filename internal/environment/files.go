@@ -156,8 +156,8 @@ func (r *fileReader) add(pin Pin) {
 		return
 	}
 	if was := p.Pins[n]; was.Requirement != pin.Requirement {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s pins %s, but %s pins %s, which was checked",
-			at(was), was.Requirement, at(pin), pin.Requirement))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s pins %s and %s pins %s; compat checked %s (%s)",
+			at(was), was.Requirement, at(pin), pin.Requirement, pin.Requirement, at(pin)))
 	}
 	p.Pins[n] = pin
 }

@@ -32,11 +32,11 @@ func (i *Index) Cost() Cost {
 }
 
 // String formats a Cost without a period: "12 requests, 0.7 MB received, 3 answers from the
-// cache, 14 releases known from the built-in history, whose 2711.3 MB were not read". The last
-// number is left out if the index reports no sizes.
+// cache, 14 releases known from the built-in package history, whose 2711.3 MB were not read". The
+// last number is left out if the index reports no sizes.
 func (c Cost) String() string {
 	s := fmt.Sprintf(
-		"%s, %.1f MB received, %s from the cache, %s known from the built-in history",
+		"%s, %.1f MB received, %s from the cache, %s known from the built-in package history",
 		count(
 			c.Requests,
 			"request",

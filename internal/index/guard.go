@@ -50,8 +50,9 @@ func (g *Guard) refused(name string) error {
 		return nil
 	}
 	return g.index.errorf(packages.ErrUnavailable,
-		"%s is not looked up, because the base branch does not declare it and the index takes "+
-			"credentials; the operator can list it in COMPAT_INDEX_ALLOW", pkgmeta.Normalize(name))
+		"%s is not looked up: the index requires credentials, which compat uses only for packages "+
+			"that the base branch declares. The operator of compat can allow more with "+
+			"COMPAT_INDEX_ALLOW", pkgmeta.Normalize(name))
 }
 
 // follow allows the names that a release requires.

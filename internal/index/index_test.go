@@ -226,7 +226,7 @@ func TestOutages(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"meta":{"api-version":"2.0"}}`)
 			return true
-		}, `version "2.0" of the interface`, 1},
+		}, `Simple API version "2.0"`, 1},
 		"endless": {func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.Write(bytes.Repeat([]byte("x"), maxPage+2))
 			return true

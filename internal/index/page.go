@@ -149,7 +149,7 @@ func parseJSON(body []byte) ([]entry, error) {
 	}
 	if p.Meta.Version != "" && !strings.HasPrefix(p.Meta.Version, "1.") {
 		return nil, fmt.Errorf(
-			"it has version %.20q of the interface, but compat supports version 1",
+			"it uses Simple API version %.20q, but compat supports 1.x",
 			p.Meta.Version,
 		)
 	}

@@ -238,14 +238,14 @@ func TestLocalVersionsByTheHistory(t *testing.T) {
 func TestCostSaysWhatWasSpared(t *testing.T) {
 	for want, c := range map[string]Cost{
 		"1 request, 0.5 MB received, 0 answers from the cache, 0 releases known from the built-in " +
-			"history": {Requests: 1, Bytes: 500_000},
+			"package history": {Requests: 1, Bytes: 500_000},
 		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
-			"history, whose 900.0 MB were not read": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 2,
+			"package history, whose 900.0 MB were not read": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 2,
 			Spared: 900_000_000},
 		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
-			"history, whose files were not read": {Requests: 2, Bytes: 500_000, Recorded: 2},
+			"package history, whose files were not read": {Requests: 2, Bytes: 500_000, Recorded: 2},
 		"2 requests, 0.5 MB received, 0 answers from the cache, 2 releases known from the built-in " +
-			"history, whose files were not read (865.0 MB, and files whose size the index does not " +
+			"package history, whose files were not read (865.0 MB, and files whose size the index does not " +
 			"report)": {Requests: 2, Bytes: 500_000, Recorded: 2, Sized: 1, Spared: 865_000_000},
 	} {
 		if c.String() != want {

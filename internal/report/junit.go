@@ -71,7 +71,7 @@ func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
 	for _, a := range r.Artifacts {
 		if !affected[a.Path] && a.Objects > 0 {
 			s.Cases = append(s.Cases, junitCase{
-				Name: "every import resolves", ClassName: mdsafe.Visible(a.Path),
+				Name: "all needed symbols and libraries are found", ClassName: mdsafe.Visible(a.Path),
 			})
 		}
 	}

@@ -98,10 +98,19 @@ func Summary(r *analyzer.Report) string {
 	case objects(r) == 0:
 		parts = append(parts, "It contains nothing that compat can check.")
 	case len(names) == 0:
-		parts = append(parts, "Every import of "+causetext.Plural(objects(r), "object")+" resolves.")
+		parts = append(parts, allFound(objects(r))+".")
 	default:
-		parts = append(parts, fmt.Sprintf("Every import of %s resolves on %s.",
-			causetext.Plural(objects(r), "object"), list(names, 3)))
+		parts = append(parts, allFound(objects(r))+" on "+list(names, 3)+".")
 	}
 	return strings.Join(causetext.NonEmpty(parts...), " ")
+}
+
+// allFound says for a number of objects that nothing is missing.
+func allFound(objects int) string {
+	need := "need"
+	if objects == 1 {
+		need = "needs"
+	}
+	return fmt.Sprintf("All symbols and libraries that %s %s are found",
+		causetext.Plural(objects, "object"), need)
 }

@@ -63,7 +63,7 @@ func page(w io.Writer, r *analyzer.Report, style g.Node) error {
 		)),
 		h.Main(Rows(
 			causes("Causes", r, fresh),
-			causes("Already in the base", r, existing),
+			causes("Not new: the base has them too", r, existing),
 			section("Checked on", listed(h.Ul, r.Targets, target)),
 			section("Accepted", listed(h.Ul, r.Accepted, accepted)),
 			section("Could not be read", listed(h.Ul, r.Unread, unread)),
@@ -75,8 +75,7 @@ func page(w io.Writer, r *analyzer.Report, style g.Node) error {
 		h.Footer(h.P(
 			g.Text("compat "),
 			whole(r.Tool.Version),
-			g.Text(". A fix was tried when compat applied it, ran the analysis again, and the "+
-				"finding disappeared with no new ones."),
+			g.Text(". "+causetext.Tried),
 		)),
 	).Render(&b)
 	if err != nil {

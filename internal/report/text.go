@@ -234,10 +234,12 @@ func (p *textPrinter) verdict() string {
 		colour = yellow
 	}
 	switch {
+	case r.Outcome == "pass" && r.Fails(analyzer.Error):
+		word, colour = "pass (incompatible, but fail_on is never)", green
 	case r.Outcome == "pass" && r.Verdict == analyzer.Incompatible:
-		word, colour = "pass (incompatible)", green
+		word, colour = "pass (incompatible, but no error is new)", green
 	case r.Outcome == "fail" && r.Verdict == analyzer.Compatible:
-		word, colour = "fail (compatible, with warnings)", red
+		word, colour = "fail (compatible, but fail_on is warning)", red
 	}
 	return p.paint(word, colour)
 }
@@ -255,7 +257,7 @@ func (p *textPrinter) overview() string {
 		if len(names) == 0 {
 			return ""
 		}
-		return "Every import resolves on " + list(names, 3) + "."
+		return "All needed symbols and libraries are found on " + list(names, 3) + "."
 	case 1:
 		action := mdsafe.Visible(r.Causes[0].Action)
 		if r.Causes[0].Severity != analyzer.Error {
@@ -297,7 +299,7 @@ func (p *textPrinter) block(i int) []textLine {
 			head += ": " + mdsafe.Visible(c.Title)
 		}
 		if !c.New {
-			head += " (already in the base)"
+			head += " (not new: the base has it too)"
 		}
 		add(always, "", "    ", head)
 		add(whoRank, "   ", "    ", mdsafe.Visible(c.Action))
@@ -353,7 +355,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	key := title + "\x00" + string(x.Command)
 	if first, ok := p.printed[key]; ok && first != cause {
 		return []textLine{{
-			text: fmt.Sprintf("   = %s: the same as for %d", label, first+1), rank: rank,
+			text: fmt.Sprintf("   = %s: the same fix as for cause %d", label, first+1), rank: rank,
 		}}
 	}
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)

@@ -202,7 +202,8 @@ func (m *Made) Next() []Step {
 		},
 		{
 			What: fmt.Sprintf(
-				"Make the check compat required, with this App (id %d) as its source",
+				"In branch protection or a ruleset, add \"compat\" as a required status check, with "+
+					"this GitHub App (id %d) as the expected source",
 				m.ID,
 			),
 			Link: RequiredPage,

@@ -243,7 +243,7 @@ func (c *check) withoutReason(
 	if err != nil || !slices.ContainsFunc(files, review.IsEnvironment) {
 		return "", err
 	}
-	return "No workflow run of the base branch keeps artifacts, and no file of pinned packages is " +
+	return "No workflow run of the base branch has artifacts, and no lock or requirements file is " +
 		"changed.", nil
 }
 

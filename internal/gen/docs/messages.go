@@ -81,6 +81,9 @@ func Messages(root string) (string, error) {
 // names matches what differs between two messages of the same form.
 var names = regexp.MustCompile(`[^ ,;:()]*[0-9_./@=<>+-][^ ,;:()]*|[A-Z][A-Za-z]*`)
 
+// fixKind matches the start of a fix with its kind, which only the JSON report contains.
+var fixKind = regexp.MustCompile(`^fix [a-z-]+ `)
+
 // findings writes the messages, fixes and notes of each rule from its tests.
 func findings(b *strings.Builder, dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.txtar"))
@@ -112,8 +115,9 @@ func findings(b *strings.Builder, dir string) error {
 				continue
 			}
 			text = strings.Replace(text, " untried: ", " not verified: ", 1)
+			text = fixKind.ReplaceAllString(text, "fix ")
 			form := rule + "\x00" + names.ReplaceAllString(text, "…")
-			if rule == "" || text == "" || seen[form] {
+			if rule == "" || !words.MatchString(text) || seen[form] {
 				continue
 			}
 			seen[form] = true
@@ -157,8 +161,10 @@ func literals(dir string) ([]string, error) {
 				return false
 			case *ast.Field: // its tag is no text
 				return n.Tag == nil
+			case *ast.ValueSpec: // phrases that a log is searched for
+				return n.Names[0].Name != "contextNeedles"
 			case *ast.CallExpr:
-				return !logs(n)
+				return !logs(n) && !technical(n)
 			case *ast.KeyValueExpr: // text that a log is searched for, and examples of it
 				key, ok := n.Key.(*ast.Ident)
 				return !ok || !slices.Contains([]string{"needles", "expr", "example", "similar"}, key.Name)
@@ -183,6 +189,23 @@ func logs(call *ast.CallExpr) bool {
 			len(call.Args) > 1
 	case *ast.Ident:
 		return f.Name == "panic"
+	}
+	return false
+}
+
+// technical reports whether the arguments of a call are texts for programs: a search in a string,
+// or the value of an HTTP header or of an HTML meta element.
+func technical(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	from, _ := f.X.(*ast.Ident)
+	switch f.Sel.Name {
+	case "Contains", "HasPrefix", "HasSuffix", "Index", "Cut":
+		return from != nil && (from.Name == "strings" || from.Name == "bytes")
+	case "Content", "Set":
+		return from != nil && from.Name == "h"
 	}
 	return false
 }
@@ -218,9 +241,10 @@ func literal(e ast.Expr) (string, bool) {
 
 var (
 	verb     = regexp.MustCompile(`%[-+# 0]*[0-9.*]*[a-zA-Z]`)
-	patterns = regexp.MustCompile(`\\[.sSdwb(\[]|\(\?|\[\^|\)\?|\.\*|\.\+`)
-	protocol = regexp.MustCompile(`^(query|mutation)\(|^default-src |^(GET|POST) |^text/html`)
-	words    = regexp.MustCompile(`\p{L}{2,}[,:;.]? +\S*\p{L}{2,}`)
+	patterns = regexp.MustCompile(`^\^|\\[.sSdwb(\[]|\(\?|\[\^|\)\?|\.\*|\.\+`)
+	protocol = regexp.MustCompile(`^(query|mutation)\(|^default-src |^(GET|POST) |^text/html|` +
+		`^application/|="$|^name: \w+\n|^project\(`)
+	words = regexp.MustCompile(`\p{L}{2,}[,:;.]? +\S*\p{L}{2,}`)
 )
 
 // isText reports whether a literal is a text for people: two words in a row, and neither a pattern

@@ -88,7 +88,7 @@ func (s *story) setUp(o *offered, way http.RoundTripper) map[string]string {
 		string(rest),
 		"Created the App our compat (id 4711)",
 		"/installations/new",
-		"with this App (id 4711) as its source",
+		"with this GitHub App (id 4711) as the expected source",
 	)
 	next := regexp.MustCompile(`set -a; .*; set \+a; compat serve`).FindString(string(rest))
 	shell := exec.Command("sh", "-c", strings.Replace(next, "compat serve", "env", 1))
