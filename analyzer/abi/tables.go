@@ -152,8 +152,8 @@ func (c *comparison) tables() {
 }
 
 // keepVirtuals is the fix of changed virtual functions.
-const keepVirtuals = "Do not add, remove or reorder virtual functions or base classes of existing " +
-	"classes; otherwise change the SONAME."
+const keepVirtuals = "Do not add, remove or reorder virtual functions or base classes of " +
+	"existing classes; otherwise change the SONAME."
 
 // baseAmong returns a direct or indirect base class for which is returns true; "" without one.
 func (c *comparison) baseAmong(mangled string, is func(mangled string) bool) string {

@@ -55,7 +55,8 @@ func checkLinkReference(p *analyzer.Pass) {
 		f := linkFinding(p, q)
 		name := analyzer.Versioned(q.Import.Name, q.Import.Version)
 		f.Message = fmt.Sprintf(
-			"With GNU ld, linking a program against %s fails on %s (glibc %s): undefined reference to %s%s. ",
+			"With GNU ld, linking a program against %s fails on %s (glibc %s): undefined "+
+				"reference to %s%s. ",
 			q.view.Path,
 			p.Platform.Name,
 			p.Platform.LibcVersion,
