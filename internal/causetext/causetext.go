@@ -13,8 +13,8 @@ import (
 )
 
 // Tried explains the state of a fix that FixState returns.
-const Tried = "“Tried” means that compat applied the fix to a copy, repeated the analysis, and the " +
-	"finding was gone with no new ones."
+const Tried = "“Tried” means that compat applied the fix to a copy, repeated the analysis, and " +
+	"the finding was gone with no new ones."
 
 // maxShown is the length in characters to which a name is truncated.
 const maxShown = 300
