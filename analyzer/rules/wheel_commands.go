@@ -100,7 +100,7 @@ func extract(p *analyzer.Pass) shellword.Line {
 	in := p.Facts.Inside
 	if in == nil || !in.NoRecord && in.RecordError == "" &&
 		len(in.Missing)+len(in.Unlisted)+len(in.Changed) == 0 {
-		return "wheel unpack " + quoted(p.Facts.Path)
+		return "python -m wheel unpack " + quoted(p.Facts.Path)
 	}
 	command := "python -m zipfile -e " + quoted(p.Facts.Path) + " " + folderOf(p)
 	var programs []shellword.Line
@@ -116,7 +116,7 @@ func extract(p *analyzer.Pass) shellword.Line {
 }
 
 // pack returns the command that packs the extracted wheel and writes its RECORD.
-func pack(p *analyzer.Pass) shellword.Line { return "wheel pack " + folderOf(p) }
+func pack(p *analyzer.Pass) shellword.Line { return "python -m wheel pack " + folderOf(p) }
 
 // folderOf is the folder for the extracted wheel.
 func folderOf(p *analyzer.Pass) shellword.Line {
