@@ -144,10 +144,11 @@ func (v view) names(indexes []int) string {
 }
 
 // inlineCommand returns the command of a fix to follow its title; "" if the title contains it or
-// it has several lines.
+// it has several lines or is longer than maxShown.
 func inlineCommand(x analyzer.CauseFix) string {
 	if x.Command == "" || strings.Contains(x.Title, string(x.Command)) ||
-		strings.Contains(string(x.Command), "\n") {
+		strings.Contains(string(x.Command), "\n") ||
+		len(x.Command) > maxShown { // a truncated command could not be pasted
 		return ""
 	}
 	return ": " + mdsafe.Code(string(x.Command), maxShown)
