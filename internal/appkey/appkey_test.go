@@ -12,12 +12,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/compat-app/compat/internal/test/needs"
 )
 
 var testKey = sync.OnceValue(newKey)
@@ -91,9 +92,7 @@ func TestKeysRotate(t *testing.T) {
 // script writes an executable shell script.
 func script(t *testing.T, text string) string {
 	t.Helper()
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("there is no sh")
-	}
+	needs.Program(t, "sh", "dash", "a program that signs is not started")
 	path := filepath.Join(t.TempDir(), "sign")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -103,9 +102,7 @@ func script(t *testing.T, text string) string {
 
 // OpenSSL stands for the client of a key management service: the key is not in this process.
 func TestProgramSigns(t *testing.T) {
-	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("openssl is not installed")
-	}
+	needs.Program(t, "openssl", "openssl", "no program signs")
 	path := filepath.Join(t.TempDir(), "token.pem")
 	if err := os.WriteFile(path, testPEM(), 0o600); err != nil {
 		t.Fatal(err)

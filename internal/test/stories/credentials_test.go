@@ -7,12 +7,12 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
+	"github.com/compat-app/compat/internal/test/needs"
 )
 
 // secretFile writes a file as Kubernetes replaces a secret: the new one is moved over the old.
@@ -91,10 +91,7 @@ func TestCredentialsRotate(t *testing.T) {
 
 // A program signs, as that of a key management service does: the service has no key.
 func TestExternalSigner(t *testing.T) {
-	openssl, err := exec.LookPath("openssl")
-	if err != nil {
-		t.Skip("openssl is not installed")
-	}
+	openssl := needs.Program(t, "openssl", "openssl", "no program signs")
 	s := tell(t, world{asleep: true})
 	delete(s.app.env, "PRIVATE_KEY")
 	key := s.secretFile("token.pem", s.gh.PEM())
