@@ -34,30 +34,41 @@ type usage struct {
 	Memory int64 // KiB, resident at most
 }
 
-// measure runs a command and returns what it used. The kernel counts the memory of the process that
-// starts a command as that of the command, until it executes the program. These tests have several
-// hundred MB with the race detector, so another process starts the command.
-func measure(t *testing.T, c *exec.Cmd) (u usage, code int, err error) {
+// runHostile runs a command on hostile input and returns its standard output and exit code. The
+// test fails if the command crashes or exceeds the bounds. The kernel counts the memory of the
+// process that starts a command as that of the command, until it executes the program. These tests
+// have several hundred MB with the race detector, so another process starts the command.
+func runHostile(t *testing.T, c *exec.Cmd) (stdout string, code int) {
 	t.Helper()
-	report, out, pipeErr := os.Pipe()
-	if pipeErr != nil {
-		t.Fatal(pipeErr)
+	report, reported, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer report.Close()
-	self, pathErr := os.Executable()
-	if pathErr != nil {
-		t.Fatal(pathErr)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
 	c.Args = append([]string{self, c.Path}, c.Args[1:]...)
 	c.Path = self
 	c.Env = append(os.Environ(), measureVariable+"=1")
-	c.ExtraFiles = []*os.File{out}
-	err = c.Run()
-	out.Close()
-	if decodeErr := json.NewDecoder(report).Decode(&u); decodeErr != nil {
-		t.Fatalf("%v, %v", err, decodeErr)
+	c.ExtraFiles = []*os.File{reported}
+	var out, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &out, &stderr
+	runErr := c.Run()
+	reported.Close()
+	code = c.ProcessState.ExitCode()
+	if code < 0 || code > 2 || strings.Contains(stderr.String(), "goroutine ") {
+		t.Fatalf("%v\n%.4000s", runErr, stderr.String())
 	}
-	return u, c.ProcessState.ExitCode(), err
+	var used usage
+	if err := json.NewDecoder(report).Decode(&used); err != nil {
+		t.Fatal(err)
+	}
+	if used.CPU > hostileCPU || used.Memory > hostileMemory {
+		t.Errorf("it took %v and %d KiB", used.CPU, used.Memory)
+	}
+	return out.String(), code
 }
 
 // measureChild runs the command of the arguments, writes its usage to descriptor 3 and returns its
@@ -105,16 +116,19 @@ func TestHostileBinaries(t *testing.T) {
 }
 
 func hostile(t *testing.T, compat string, f hostilefiles.File) {
-	wheel, object := "pkg-1.0-cp312-cp312-macosx_11_0_arm64.whl", "pkg/ext.cpython-312-darwin.so"
+	tag, object := "cp312-cp312-macosx_11_0_arm64", "pkg/ext.cpython-312-darwin.so"
 	if f.Format == "pe" {
-		wheel, object = "pkg-1.0-cp312-cp312-win_amd64.whl", "pkg/ext.cp312-win_amd64.pyd"
+		tag, object = "cp312-cp312-win_amd64", "pkg/ext.cp312-win_amd64.pyd"
 	}
+	wheel := "pkg-1.0-" + tag + ".whl"
 	dir := t.TempDir()
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
 	for name, text := range map[string][]byte{
 		object:                       f.Bytes(),
 		"pkg-1.0.dist-info/METADATA": []byte("Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\n"),
+		"pkg-1.0.dist-info/WHEEL": []byte("Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: " +
+			tag + "\n"),
 	} {
 		w, err := z.Create(name)
 		if err == nil {
@@ -132,23 +146,15 @@ func hostile(t *testing.T, compat string, f hostilefiles.File) {
 	}
 	c := exec.Command(compat, "check", wheel, "--format", "json", "--no-cache", "--quiet")
 	c.Dir = dir
-	var stdout, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &stdout, &stderr
-	used, code, err := measure(t, c)
-	if code < 0 || code > 2 || strings.Contains(stderr.String(), "goroutine ") {
-		t.Fatalf("%v\n%s", err, stderr.String())
-	}
-	if used.CPU > hostileCPU || used.Memory > hostileMemory {
-		t.Errorf("it took %v and %d KiB", used.CPU, used.Memory)
-	}
+	stdout, code := runHostile(t, c)
 	var r analyzer.Report
-	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
-		t.Fatalf("exit code %d, %v\n%s\n%s", code, err, stdout.String(), stderr.String())
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("exit code %d, %v\n%s", code, err, stdout)
 	}
 	if got := named(&r, object); f.Expect != hostilefiles.Any && got == "" ||
 		f.Expect == hostilefiles.Unread && got != "unread" {
 		t.Errorf("it should be %s, not %q: exit code %d, %s", f.Expect, got, code,
-			brief(stdout.String()))
+			brief(stdout))
 	}
 	if f.Expect == hostilefiles.Unread && (r.Verdict == analyzer.Compatible || code == 0) {
 		t.Errorf("verdict %s, exit code %d", r.Verdict, code)
