@@ -10,7 +10,6 @@ import (
 
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/store"
-	"github.com/compat-app/compat/internal/test/redistest"
 )
 
 func TestBudgets(t *testing.T) {
@@ -80,19 +79,9 @@ func TestBudgets(t *testing.T) {
 
 // Two processes with one Redis allow as many commands as one process.
 func TestReplicasShareBudgets(t *testing.T) {
-	server := redistest.Start(t)
+	stores := replicas(t)
 	var allowed atomic.Int64
 	var all sync.WaitGroup
-	var stores []*store.Store
-	for range 2 {
-		q, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer q.Close()
-		log := slog.New(slog.DiscardHandler)
-		stores = append(stores, &store.Store{Queue: q, Log: log, Now: time.Now})
-	}
 	by := store.Spender{Installation: 1, Repository: 5, Login: "someone"}
 	for i := range 4 * store.StrangerBudget.Person {
 		all.Go(func() {

@@ -12,6 +12,21 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
+// replicas returns the stores of two processes that share a Redis server.
+func replicas(t *testing.T) (stores [2]*store.Store) {
+	server := redistest.Start(t)
+	for i := range stores {
+		q, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { q.Close() })
+		log := slog.New(slog.DiscardHandler)
+		stores[i] = &store.Store{Queue: q, Log: log, Now: time.Now}
+	}
+	return stores
+}
+
 // With two processes and one Redis, none of a thousand concurrent acceptances and of a hundred
 // subjects with the same head is lost.
 func TestReplicasLoseNothing(t *testing.T) {
@@ -19,17 +34,7 @@ func TestReplicasLoseNothing(t *testing.T) {
 		subject = "pull/5/3"
 		sha     = "0123456789abcdef0123456789abcdef01234567"
 	)
-	server := redistest.Start(t)
-	var stores []*store.Store
-	for range 2 {
-		q, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer q.Close()
-		log := slog.New(slog.DiscardHandler)
-		stores = append(stores, &store.Store{Queue: q, Log: log, Now: time.Now})
-	}
+	stores := replicas(t)
 	var all sync.WaitGroup
 	for i := range 1000 {
 		all.Go(func() {
