@@ -97,12 +97,7 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 			want, offered = []string{"broken", "repaired"}, 1
 		}
 		if !slices.Equal(ran, want) {
-			t.Errorf(
-				"the fix makes a %s: rules that looked at it: %v, want %v",
-				severity,
-				ran,
-				want,
-			)
+			t.Errorf("the fix makes a %s: rules that looked at it: %v, want %v", severity, ran, want)
 		}
 		if len(r.Findings) != 1 || len(r.Findings[0].Fixes) != offered {
 			t.Errorf(

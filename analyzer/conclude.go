@@ -86,10 +86,7 @@ func conclude(r *Report, rules []*Rule, o Options) {
 			strings.Compare(a.Artifact, b.Artifact),
 			strings.Compare(a.Object, b.Object),
 			strings.Compare(a.Rule, b.Rule),
-			strings.Compare(
-				a.Library,
-				b.Library,
-			),
+			strings.Compare(a.Library, b.Library),
 			strings.Compare(a.Version, b.Version),
 			strings.Compare(a.Symbol, b.Symbol),
 		)

@@ -112,12 +112,7 @@ func (a *Analyzer) environments(
 }
 
 // environment checks each wheel with the other packages, and adds the result to out.
-func (a *Analyzer) environment(
-	ctx context.Context,
-	e *Environment,
-	o Options,
-	out *checked,
-) error {
+func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, out *checked) error {
 	names := elfobj.NewNames()
 	set, err := facts.Read(ctx, e.Wheels, o.reading(), names)
 	if err != nil {
@@ -126,10 +121,7 @@ func (a *Analyzer) environment(
 	if e.Platform != "" {
 		o.Platforms = []string{e.Platform}
 	}
-	rules := slices.DeleteFunc(
-		slices.Clone(a.rules),
-		func(r *Rule) bool { return r.Packaging },
-	)
+	rules := slices.DeleteFunc(slices.Clone(a.rules), func(r *Rule) bool { return r.Packaging })
 	report := out.report
 	for _, u := range slices.Concat(e.Unread, set.Unread) {
 		report.AddUnread(u)

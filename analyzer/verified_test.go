@@ -77,9 +77,7 @@ func invent(r *rand.Rand) *environment {
 			if below := fmt.Sprintf("p%d", p-1); p > 0 && len(e.packages[below]) > 0 &&
 				r.IntN(2) == 0 {
 				pin := e.packages[below][r.IntN(len(e.packages[below]))].Version
-				q, err := pkgmeta.ParseRequirement(
-					below + []string{"==", ">=", "<="}[r.IntN(3)] + pin,
-				)
+				q, err := pkgmeta.ParseRequirement(below + []string{"==", ">=", "<="}[r.IntN(3)] + pin)
 				if err != nil {
 					panic(err)
 				}
@@ -123,10 +121,7 @@ func invent(r *rand.Rand) *environment {
 				add(line)
 			}
 		}
-		if slices.ContainsFunc(
-			text,
-			func(l string) bool { return strings.HasSuffix(l, "libm.so.6") },
-		) {
+		if slices.ContainsFunc(text, func(l string) bool { return strings.HasSuffix(l, "libm.so.6") }) {
 			add("needed libm.so.6")
 		}
 		if r.IntN(8) == 0 {
@@ -146,11 +141,7 @@ func invent(r *rand.Rand) *environment {
 		for _, dir := range []string{"/opt/a", "/opt/b"}[:1+r.IntN(2)] {
 			e.path = append(e.path, dir)
 			p := r.IntN(n)
-			text := fmt.Sprintf(
-				"elf x86_64\nsoname libp%d.so.1\nneeded libc.so.6\nexport p%d_s0@@V\n",
-				p,
-				p,
-			)
+			text := fmt.Sprintf("elf x86_64\nsoname libp%d.so.1\nneeded libc.so.6\nexport p%d_s0@@V\n", p, p)
 			if r.IntN(2) == 0 {
 				text += fmt.Sprintf("export p%d_s%d@@V\n", p, 1+r.IntN(4))
 			}
@@ -243,13 +234,9 @@ var (
 // (link flags).
 func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environment, ok bool) {
 	c := *e
-	c.objects, c.requires, c.with = maps.Clone(
-		e.objects,
-	), slices.Clone(
-		e.requires,
-	), slices.Clone(
-		e.with,
-	)
+	c.objects = maps.Clone(e.objects)
+	c.requires = slices.Clone(e.requires)
+	c.with = slices.Clone(e.with)
 	name := func(requirement string) string {
 		return strings.FieldsFunc(requirement, func(r rune) bool {
 			return strings.ContainsRune("<>=!~", r)
@@ -270,10 +257,7 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 		}
 	case fix.KindEnvironment:
 		if m := takenOut.FindStringSubmatch(x.Title); m != nil {
-			c.path = slices.DeleteFunc(
-				slices.Clone(c.path),
-				func(dir string) bool { return dir == m[1] },
-			)
+			c.path = slices.DeleteFunc(slices.Clone(c.path), func(dir string) bool { return dir == m[1] })
 			break
 		}
 		requirements, ok := strings.CutPrefix(string(x.Command), "pip install ")

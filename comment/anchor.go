@@ -366,10 +366,7 @@ func gpuStack() search {
 
 // fallback returns the first line of the file that is most relevant for the build.
 func fallback(files map[string]string) (string, int, bool) {
-	ps := inOrder(
-		files,
-		[]fileKind{projectPy, workflowYML, native, readme, imageFile, pinned, noKind},
-	)
+	ps := inOrder(files, []fileKind{projectPy, workflowYML, native, readme, imageFile, pinned, noKind})
 	for _, p := range ps {
 		if files[p] != "" {
 			return p, 1, true

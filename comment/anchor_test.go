@@ -103,10 +103,7 @@ func TestCandidates(t *testing.T) {
 	if got := Candidates(paths); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if got := Candidates([]string{"logo.png", "src/a.c", "z.h"}); !slices.Equal(
-		got,
-		[]string{"z.h"},
-	) {
+	if got := Candidates([]string{"logo.png", "src/a.c", "z.h"}); !slices.Equal(got, []string{"z.h"}) {
 		t.Errorf("a tree without candidates: %q", got)
 	}
 	var many []string

@@ -108,10 +108,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 		t.Error("no review comment or no annotation")
 	}
 	add("a pull request", pull)
-	add(
-		"a release",
-		Render(Input{Report: r, Release: true, DetailsURL: url, SHA: "0123456789abcdef"}),
-	)
+	add("a release", Render(Input{Report: r, Release: true, DetailsURL: url, SHA: "0123456789abcdef"}))
 	add(
 		"a shared head",
 		Overruled(
@@ -154,13 +151,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 		out["a reply about an old head"] = NoPlatform(
 		next(),
 		next(),
-	), NothingToAccept(
-		next(),
-		next(),
-		true,
-	), Outdated(
-		next(),
-	)
+	), NothingToAccept(next(), next(), true), Outdated(next())
 	out["a reply to explain of a log"], _ = ExplainLogs("", logs)
 	out["a reply to status"] = Status(
 		Standing{
@@ -177,11 +168,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	out["a reply to an unknown command"], out["a refusal"], out["a reply without a reason"] = Unknown(
 		next(),
 		"",
-	), NotPermitted(
-		next(),
-	), NeedsReason(
-		next(),
-	)
+	), NotPermitted(next()), NeedsReason(next())
 	return out
 }
 

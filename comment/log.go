@@ -79,25 +79,15 @@ func logNotes(l *Logs) string {
 		case j.Gone:
 			lines = append(
 				lines,
-				fmt.Sprintf(
-					"- %s: its log has expired on GitHub\n",
-					toLog(mdsafe.Code(j.Name, 100), j.URL),
-				),
+				fmt.Sprintf("- %s: its log has expired on GitHub\n", toLog(mdsafe.Code(j.Name, 100), j.URL)),
 			)
 		case j.Limit != "":
 			lines = append(
 				lines,
-				fmt.Sprintf(
-					"- %s: %s\n",
-					toLog(mdsafe.Code(j.Name, 100), j.URL),
-					mdsafe.Prose(j.Limit),
-				),
+				fmt.Sprintf("- %s: %s\n", toLog(mdsafe.Code(j.Name, 100), j.URL), mdsafe.Prose(j.Limit)),
 			)
 		case !said && len(l.Lines) == 0:
-			lines = append(
-				lines,
-				fmt.Sprintf("- %s failed\n", toLog(mdsafe.Code(j.Name, 100), j.URL)),
-			)
+			lines = append(lines, fmt.Sprintf("- %s failed\n", toLog(mdsafe.Code(j.Name, 100), j.URL)))
 		}
 	}
 	if n := len(lines) - logJobs; n > 0 {

@@ -113,22 +113,12 @@ func TestManyLogsFit(t *testing.T) {
 	for i := range 400 {
 		l := logLine(fmt.Sprintf("symbol_%d_%s", i, strings.Repeat("x", 2000)))
 		l.Object = fmt.Sprintf("lib%d.so", i%100)
-		logs.Lines, logs.Jobs = append(
-			logs.Lines,
-			l,
-		), append(
-			logs.Jobs,
-			LogJob{Name: fmt.Sprint("job ", i), Limit: "cut"},
-		)
+		logs.Lines = append(logs.Lines, l)
+		logs.Jobs = append(logs.Jobs, LogJob{Name: fmt.Sprint("job ", i), Limit: "cut"})
 	}
 	c := Render(Input{Problem: NoArtifacts(nil), Logs: logs})
 	if len(c.Summary) > maxOutput || len(c.Sticky) > maxBody || len([]rune(c.Title)) > MaxTitle {
-		t.Errorf(
-			"summary %d bytes, comment %d, title %d",
-			len(c.Summary),
-			len(c.Sticky),
-			len(c.Title),
-		)
+		t.Errorf("summary %d bytes, comment %d, title %d", len(c.Summary), len(c.Sticky), len(c.Title))
 	}
 	if !strings.Contains(c.Summary, "more in the log") ||
 		!strings.Contains(c.Summary, "250 jobs more failed") {

@@ -79,12 +79,7 @@ func ConfigInvalid(path string, errs []ConfigError, headLines int) *Problem {
 		}
 		p.Title = fmt.Sprintf("%s is invalid: %s", path, mdsafe.Plain(what, 120))
 		if e.Line > 0 {
-			p.Title = fmt.Sprintf(
-				"%s is invalid at line %d: %s",
-				path,
-				e.Line,
-				mdsafe.Plain(what, 120),
-			)
+			p.Title = fmt.Sprintf("%s is invalid at line %d: %s", path, e.Line, mdsafe.Plain(what, 120))
 		}
 	}
 	return p

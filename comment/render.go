@@ -85,16 +85,9 @@ func problem(in Input) Check {
 		c.Actions = recheck()
 	}
 	if !p.Silent {
-		c.Sticky = stickyHead(
-			in,
-			mdsafe.Prose(p.Title),
-		) + "\n" + p.Summary + logSection(
+		c.Sticky = stickyHead(in, mdsafe.Prose(p.Title)) + "\n" + p.Summary + logSection(
 			in.Logs,
-		) + link(
-			in,
-			"\n",
-			"The report",
-		)
+		) + link(in, "\n", "The report")
 	}
 	return c
 }

@@ -63,10 +63,7 @@ func NeedsReason(what string) string {
 	}
 	return fmt.Sprintf(
 		"Nothing was accepted: a reason is missing. Write %s, optionally followed by %s.\n",
-		mdsafe.Code(
-			"/compat accept "+what+" because TEXT",
-			200,
-		),
+		mdsafe.Code("/compat accept "+what+" because TEXT", 200),
 		mdsafe.Code("until YYYY-MM-DD", 0),
 	)
 }
@@ -232,17 +229,10 @@ func Explain(
 			),
 		)
 	default:
-		blocks = append(
-			blocks,
-			fmt.Sprintf("\nNo finding matches %s.%s\n", mdsafe.Code(what, 200), hint),
-		)
+		blocks = append(blocks, fmt.Sprintf("\nNo finding matches %s.%s\n", mdsafe.Code(what, 200), hint))
 	}
 	blocks = append(blocks, link(in, "\n", "The full report"))
-	text = mdsafe.Join(
-		blocks,
-		maxBody/2,
-		func(int) string { return "\nThe rest is in the report.\n" },
-	)
+	text = mdsafe.Join(blocks, maxBody/2, func(int) string { return "\nThe rest is in the report.\n" })
 	return text, rule != nil || len(causes) > 0 || notes != ""
 }
 

@@ -27,9 +27,7 @@ var testKey = sync.OnceValue(func() string {
 		panic(err)
 	}
 	return string(
-		pem.EncodeToMemory(
-			&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)},
-		),
+		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)}),
 	)
 })
 

@@ -74,9 +74,7 @@ const (
 // large deliveries from GitHub.
 func TestUnverifiedBodiesAreBounded(t *testing.T) {
 	q := &memoryQueue{}
-	server := httptest.NewServer(
-		New(Options{Secrets: config.NewSecrets("s3cret"), Queue: q}),
-	)
+	server := httptest.NewServer(New(Options{Secrets: config.NewSecrets("s3cret"), Queue: q}))
 	defer server.Close()
 	const strangers, sent = 60, 2 << 20 // more than maxUnverified in total
 	var before, after runtime.MemStats
@@ -106,9 +104,7 @@ func TestUnverifiedBodiesAreBounded(t *testing.T) {
 	}
 	large := `{"x":"` + strings.Repeat("x", 20<<20) + `",` + opened[1:]
 	for guid, body := range map[string]string{"g-1": opened, "g-2": large} {
-		req, err := http.NewRequest(
-			http.MethodPost, server.URL+"/webhook", strings.NewReader(body),
-		)
+		req, err := http.NewRequest(http.MethodPost, server.URL+"/webhook", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

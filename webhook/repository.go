@@ -15,10 +15,7 @@ type installationRepositoriesPayload struct {
 }
 
 // installationRepositories ends the jobs of repositories that the App lost access to.
-func installationRepositories(
-	e envelope,
-	p *installationRepositoriesPayload,
-) (decision, error) {
+func installationRepositories(e envelope, p *installationRepositoriesPayload) (decision, error) {
 	if e.Action != "removed" {
 		return e.unused()
 	}

@@ -128,13 +128,9 @@ func (l *Library) sorted() *Library {
 	for n := 0; n < len(order); n++ {
 		t := l.Types[order[n]]
 		t.Elem, t.File = visit(t.Elem), short(t.File)
-		t.Members, t.Bases, t.Params = slices.Clone(
-			t.Members,
-		), slices.Clone(
-			t.Bases,
-		), slices.Clone(
-			t.Params,
-		)
+		t.Members = slices.Clone(t.Members)
+		t.Bases = slices.Clone(t.Bases)
+		t.Params = slices.Clone(t.Params)
 		for i := range t.Members {
 			t.Members[i].Type = visit(t.Members[i].Type)
 		}

@@ -85,11 +85,7 @@ func (c *comparison) mode() {
 	case a.Machine == "" || b.Machine == "": // from a symbols file
 		return
 	case a.Machine != b.Machine:
-		what = fmt.Sprintf(
-			"The library was built for %s and is now built for %s.",
-			a.Machine,
-			b.Machine,
-		)
+		what = fmt.Sprintf("The library was built for %s and is now built for %s.", a.Machine, b.Machine)
 	case a.Class != b.Class || a.Order != b.Order:
 		what = fmt.Sprintf(
 			"The library was %d-bit %s-endian and is now %d-bit %s-endian.",
@@ -167,10 +163,7 @@ func (c *comparison) libraries() {
 					Rule:     RuleNeeded,
 					Severity: Note,
 					Detail:   fmt.Sprintf("The library no longer needs %s (DT_NEEDED).", n),
-					Effect: fmt.Sprintf(
-						"Only a program that uses %s without linking against it can fail.",
-						n,
-					),
+					Effect:   fmt.Sprintf("Only a program that uses %s without linking against it can fail.", n),
 				},
 			)
 		}

@@ -178,10 +178,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 			if at := byOffset[m.Offset]; at != nil && at.bits == m.bits && !had[at.Name] {
 				renamed[at.Name] = true
 				n = at
-				d.notes = append(
-					d.notes,
-					fmt.Sprintf("the member %s is called %s now", m.Name, n.Name),
-				)
+				d.notes = append(d.notes, fmt.Sprintf("the member %s is called %s now", m.Name, n.Name))
 			} else {
 				d.failMember(m.Name, "the member %s at %s is gone", m.Name, offset(m.Offset))
 				continue
@@ -208,10 +205,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 		if had[n.Name] || renamed[n.Name] || reserved.MatchString(n.Name) {
 			continue
 		}
-		d.notes = append(
-			d.notes,
-			fmt.Sprintf("the member %s was added at %s", n.Name, offset(n.Offset)),
-		)
+		d.notes = append(d.notes, fmt.Sprintf("the member %s was added at %s", n.Name, offset(n.Offset)))
 		if n.Offset < 8*x.Size && x.Size == y.Size {
 			continue // in padding, in reserved space, or in a union
 		}
@@ -264,12 +258,7 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 				map[bool]string{true: "is", false: "is not"}[b.Virtual],
 			)
 		case a.Offset != b.Offset:
-			own.fail(
-				"the base class %s moved from byte %d to %d",
-				t.old.spell(a.Type),
-				a.Offset,
-				b.Offset,
-			)
+			own.fail("the base class %s moved from byte %d to %d", t.old.spell(a.Type), a.Offset, b.Offset)
 		}
 		if local := t.ref(p, a.Type, b.Type, true, 0, "base class of "+x.Name); local != "" {
 			d.fail("the base class %s", local)
@@ -281,10 +270,7 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 		switch {
 		case find(t.old, x, k, name(t.new, b)) != nil:
 		case x.Size == y.Size && t.new.empty(b):
-			d.notes = append(
-				d.notes,
-				fmt.Sprintf("the base class %s was added", t.new.spell(b.Type)),
-			)
+			d.notes = append(d.notes, fmt.Sprintf("the base class %s was added", t.new.spell(b.Type)))
 		default:
 			d.fail("the base class %s was added", t.new.spell(b.Type))
 		}

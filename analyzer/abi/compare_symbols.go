@@ -119,11 +119,7 @@ func (c *comparison) missing(i int, s *Symbol) {
 			"A program that uses it does not start: version `%s' not found.",
 			s.Version,
 		)
-		x.Fix = fmt.Sprintf(
-			"Keep the node %s in the version script, with %s in it.",
-			s.Version,
-			name,
-		)
+		x.Fix = fmt.Sprintf("Keep the node %s in the version script, with %s in it.", s.Version, name)
 	case len(list) > 0:
 		x.Rule, x.Detail = RuleVersionMoved, fmt.Sprintf(
 			"%s moved from %s to %s.",
@@ -275,14 +271,9 @@ func (c *comparison) data() {
 			Symbol:   a.ID(),
 			Old:      place(a.File, a.Line),
 			New:      place(b.File, b.Line),
-			Detail: fmt.Sprintf(
-				"%s had %d bytes and has %d now.",
-				Readable(a.Name),
-				a.Size,
-				b.Size,
-			),
-			Effect: "A program with a copy of the variable reserves only the old size.",
-			Fix:    "Keep the size, and export the new one under another name.",
+			Detail:   fmt.Sprintf("%s had %d bytes and has %d now.", Readable(a.Name), a.Size, b.Size),
+			Effect:   "A program with a copy of the variable reserves only the old size.",
+			Fix:      "Keep the size, and export the new one under another name.",
 		}
 		if isPrivate(a.Version) {
 			x.Severity = Warning

@@ -116,10 +116,7 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 	case x.Elem == 0 || t.old.Types[x.Elem].Kind == Unknown:
 		// a result that old programs do not use
 	case y.Elem == 0:
-		out = append(
-			out,
-			fmt.Sprintf("it returned %s and returns nothing now", t.old.spell(x.Elem)),
-		)
+		out = append(out, fmt.Sprintf("it returned %s and returns nothing now", t.old.spell(x.Elem)))
 	default:
 		t.passing(p, x.Elem, y.Elem)
 		if d := t.ref(p, x.Elem, y.Elem, true, depth+1, "its result"); d != "" {
@@ -132,11 +129,7 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 	if len(x.Params) != len(y.Params) {
 		return append(
 			out,
-			fmt.Sprintf(
-				"it had %s and has %d now",
-				counted(len(x.Params), "parameter"),
-				len(y.Params),
-			),
+			fmt.Sprintf("it had %s and has %d now", counted(len(x.Params), "parameter"), len(y.Params)),
 		)
 	}
 	for k := range x.Params {
@@ -254,9 +247,7 @@ const (
 	encodingUTF        = 16
 )
 
-func signed(
-	t *Type,
-) bool {
+func signed(t *Type) bool {
 	return t.Encoding == encodingSigned || t.Encoding == encodingSignedChar
 }
 

@@ -145,10 +145,7 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 	}
 	first := &b.s.chain[0]
 	f.Unprototyped = len(f.Params) == 0 && first.Unit.C() &&
-		!slices.ContainsFunc(
-			b.s.chain,
-			func(e dwarf.Entry) bool { return e.Flag(dwarf.Prototyped) },
-		)
+		!slices.ContainsFunc(b.s.chain, func(e dwarf.Entry) bool { return e.Flag(dwarf.Prototyped) })
 	if f.Unprototyped {
 		f.Variadic = false
 	}

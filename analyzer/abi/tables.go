@@ -241,11 +241,7 @@ func typeinfoDifference(a, b *Table) string {
 	for k := 2; k < min(len(a.Words), len(b.Words)); k++ {
 		was, is := a.Words[k], b.Words[k]
 		if was != is && was != "" && is != "" {
-			return fmt.Sprintf(
-				"Its base classes or their offsets changed: %s, now %s.",
-				bases(a),
-				bases(b),
-			)
+			return fmt.Sprintf("Its base classes or their offsets changed: %s, now %s.", bases(a), bases(b))
 		}
 	}
 	return ""

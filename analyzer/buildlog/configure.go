@@ -53,10 +53,7 @@ var loosePatterns = []pattern{
 				m.libs,
 				func(r rune) bool { return r == ' ' || r == ',' || r == '/' },
 			)
-			m.libraryList = keep(
-				m.libraryList,
-				func(s string) bool { return strings.Contains(s, ".so") },
-			)
+			m.libraryList = keep(m.libraryList, func(s string) bool { return strings.Contains(s, ".so") })
 			if len(m.libraryList) == 1 {
 				m.lib, m.libraryList = m.libraryList[0], nil
 			}

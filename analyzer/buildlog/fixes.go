@@ -51,11 +51,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 					"an older image",
 				"",
 			),
-			newFix(
-				fix.KindRebuild,
-				"Rebuild with a linker that does not pack relocations by default",
-				"",
-			),
+			newFix(fix.KindRebuild, "Rebuild with a linker that does not pack relocations by default", ""),
 		}
 	case "glibc-mixed":
 		return []fix.Fix{
@@ -156,11 +152,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			}
 		}
 		return []fix.Fix{
-			newFix(
-				fix.KindImage,
-				"Build in the image of the platform that the tag names",
-				manylinux,
-			),
+			newFix(fix.KindImage, "Build in the image of the platform that the tag names", manylinux),
 			newFix(
 				fix.KindPlatformTag,
 				"Tag the wheel for the platform that it needs, as auditwheel show reports it",

@@ -134,11 +134,7 @@ func hardwareFixes(d *Diagnosis) []fix.Fix {
 				"Build for this GPU, or with PTX that the driver can compile",
 				`TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"  CMAKE_CUDA_ARCHITECTURES=all-major  PYTORCH_ROCM_ARCH="gfx90a;gfx1100"`,
 			),
-			newFix(
-				fix.KindPin,
-				"Install a version or variant of the package with code for this GPU",
-				"",
-			),
+			newFix(fix.KindPin, "Install a version or variant of the package with code for this GPU", ""),
 			newFix(
 				fix.KindEnvironment,
 				"On ROCm, code for a similar GPU may run",
@@ -159,11 +155,7 @@ func hardwareFixes(d *Diagnosis) []fix.Fix {
 				"10 x86-64-v3)",
 			"",
 		),
-		newFix(
-			fix.KindEnvironment,
-			"Expose the host's processor in the virtual machine",
-			"-cpu host",
-		),
+		newFix(fix.KindEnvironment, "Expose the host's processor in the virtual machine", "-cpu host"),
 	}
 }
 
@@ -202,16 +194,8 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 		}
 	}
 	return []fix.Fix{
-		newFix(
-			fix.KindRebuild,
-			"Build the extension for the version of the program that loads it",
-			"",
-		),
-		newFix(
-			fix.KindPin,
-			"Use matching versions of the program and the extension",
-			"",
-		),
+		newFix(fix.KindRebuild, "Build the extension for the version of the program that loads it", ""),
+		newFix(fix.KindPin, "Use matching versions of the program and the extension", ""),
 		newFix(fix.KindEnvironment, "Install it with the same program that loads it", ""),
 	}
 }
@@ -288,11 +272,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 				"Add the folder that has "+lib+" to the search path; another major version does not help",
 				"LD_LIBRARY_PATH=$CUDA_HOME/lib64",
 			),
-			newFix(
-				fix.KindPin,
-				"Install the variant for the installed CUDA or ROCm version",
-				"",
-			),
+			newFix(fix.KindPin, "Install the variant for the installed CUDA or ROCm version", ""),
 		}
 	case "gpu-vendor-mismatch":
 		return []fix.Fix{
@@ -312,11 +292,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 				"Install the development package that has "+lib,
 				shellword.Bare("apt-file search %s", lib),
 			),
-			newFix(
-				fix.KindLinkFlag,
-				"If it is installed, add its folder with -L",
-				"",
-			),
+			newFix(fix.KindLinkFlag, "If it is installed, add its folder with -L", ""),
 			newFix(fix.KindImage, "Build in an image that has it", ""),
 		}
 	}
@@ -327,11 +303,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 				"The wheel should contain it: set a RUNPATH to the .libs folder of the wheel",
 				"",
 			),
-			newFix(
-				fix.KindRebuild,
-				"Build and repair the wheel again",
-				"auditwheel repair dist/*.whl",
-			),
+			newFix(fix.KindRebuild, "Build and repair the wheel again", "auditwheel repair dist/*.whl"),
 		}
 	}
 	return missingFixes(lib)

@@ -55,10 +55,7 @@ var gpuPatterns = []pattern{
 		similar: "Unable to load any of {config.yml, config.json}",
 		fill: func(m *match) bool {
 			if m.obj != "" {
-				if inner := m.prefix + m.rest; strings.Contains(
-					inner,
-					"cannot open shared object file",
-				) ||
+				if inner := m.prefix + m.rest; strings.Contains(inner, "cannot open shared object file") ||
 					strings.Contains(inner, "undefined symbol") ||
 					strings.Contains(inner, "' not found") {
 					return false // the loader's message follows and has more details

@@ -46,10 +46,7 @@ func TestExportsAreWhole(t *testing.T) {
 			t.Errorf("CPython %s exports %d symbols", r, count[r])
 		}
 	}
-	if !slices.IsSortedFunc(
-		Releases(everywhere),
-		func(a, b string) int { return len(a) - len(b) },
-	) {
+	if !slices.IsSortedFunc(Releases(everywhere), func(a, b string) int { return len(a) - len(b) }) {
 		t.Error("the releases are not in order")
 	}
 }

@@ -249,20 +249,14 @@ func (f *file) table(k tableKey) (*table, error) {
 		t.sparse[code] = &a
 	}
 	if b.bad {
-		return nil, damaged(
-			"abbreviations at offset %#x of .debug_abbrev leave the section",
-			k.offset,
-		)
+		return nil, damaged("abbreviations at offset %#x of .debug_abbrev leave the section", k.offset)
 	}
 	f.specs = specs
 	t.specs, t.dense = slices.Clone(specs), slices.Clip(t.dense)
 	if f.decoded += len(specs) + len(t.dense) + len(t.sparse); f.decoded > maxRepeated*len(
 		f.abbrev,
 	)+minRoom {
-		return nil, fmt.Errorf(
-			"%w: units whose abbreviations overlap in .debug_abbrev",
-			ErrTooLarge,
-		)
+		return nil, fmt.Errorf("%w: units whose abbreviations overlap in .debug_abbrev", ErrTooLarge)
 	}
 	f.tables[k] = t
 	return t, nil

@@ -76,11 +76,7 @@ func (c *Cursor) skipChildren() error {
 		}
 		a := u.table.get(code)
 		if a == nil {
-			return damaged(
-				"the entry at offset %#x uses abbreviation %d, which is not defined",
-				off,
-				code,
-			)
+			return damaged("the entry at offset %#x uses abbreviation %d, which is not defined", off, code)
 		}
 		if a.children && a.sibling >= 0 {
 			b.take(uint64(a.sibling))

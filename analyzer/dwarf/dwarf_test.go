@@ -82,13 +82,7 @@ func TestAgreesWithTheStandardLibrary(t *testing.T) {
 				size, _ := e.Number(dwarf.ByteSize)
 				got = append(
 					got,
-					line(
-						depth,
-						uint64(e.Tag),
-						e.String(dwarf.Name),
-						e.String(dwarf.LinkageName),
-						size,
-					),
+					line(depth, uint64(e.Tag), e.String(dwarf.Name), e.String(dwarf.LinkageName), size),
 				)
 			}
 			note(&root, 0)

@@ -229,11 +229,7 @@ func (u *Unit) decode(off uint64, e *Entry) error {
 	}
 	a := u.table.get(code)
 	if a == nil {
-		return damaged(
-			"the entry at offset %#x uses abbreviation %d, which is not defined",
-			off,
-			code,
-		)
+		return damaged("the entry at offset %#x uses abbreviation %d, which is not defined", off, code)
 	}
 	e.Tag, e.Children, e.has = a.tag, a.children, a.has
 	constant := a.constant

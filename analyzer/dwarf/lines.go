@@ -40,10 +40,7 @@ func (l *lines) header(off uint64) ([]byte, bool, error) {
 		return b[1:], b[0] == 1, nil
 	}
 	if off >= l.section.Size {
-		return nil, false, damaged(
-			"a line program at offset %#x, after the end of .debug_line",
-			off,
-		)
+		return nil, false, damaged("a line program at offset %#x, after the end of .debug_line", off)
 	}
 	b, _, err := readLineHeader(
 		io.NewSectionReader(l.in.Content, int64(l.section.Offset+off), int64(l.section.Size-off)),

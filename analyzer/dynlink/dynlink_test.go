@@ -158,10 +158,7 @@ func TestBindManyLibraries(t *testing.T) {
 			n,
 			n,
 		)
-		texts = append(
-			texts,
-			fmt.Sprintf("lib%d.so\nsoname lib%d.so\nexport f%d@@V\nverdef V", n, n, n),
-		)
+		texts = append(texts, fmt.Sprintf("lib%d.so\nsoname lib%d.so\nexport f%d@@V\nverdef V", n, n, n))
 	}
 	ls := libraries(t, append([]string{app}, texts...)...)
 	o, err := elftest.Parse("elf x86_64\n" + strings.TrimPrefix(app, "app.so\n"))

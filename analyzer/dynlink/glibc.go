@@ -316,10 +316,7 @@ func (g *glibc) relocate(r *run) error {
 	if bad != 0 {
 		return &failure{
 			r.main.shown + ": error while loading shared libraries: unexpected reloc type 0x" +
-				strconv.FormatUint(
-					uint64(bad),
-					16,
-				),
+				strconv.FormatUint(uint64(bad), 16),
 		}
 	}
 	return nil

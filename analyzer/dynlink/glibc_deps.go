@@ -227,9 +227,7 @@ func (g *glibc) versions(r *run, of []*loaded) error {
 			if n.Record != 1 {
 				return g.fatal(
 					r,
-					l.shown+": unsupported version "+strconv.Itoa(
-						int(n.Record),
-					)+" of Verneed record",
+					l.shown+": unsupported version "+strconv.Itoa(int(n.Record))+" of Verneed record",
 				)
 			}
 			p := r.requested[n.Library]

@@ -198,9 +198,7 @@ func (t *table) defines(name, version string) bool {
 	})
 }
 
-func (t *table) hasVersion(
-	version string,
-) bool {
+func (t *table) hasVersion(version string) bool {
 	return len(t.versions) == 0 || t.versions[version]
 }
 

@@ -167,9 +167,7 @@ func (u *musl) relocate(r *run) error {
 		for _, t := range m.RelocationTypes {
 			if judged && unsupported == nil && !slices.Contains(known, t) {
 				unsupported = &failure{
-					"Error relocating " + l.shown + ": unsupported relocation type " + strconv.Itoa(
-						int(t),
-					),
+					"Error relocating " + l.shown + ": unsupported relocation type " + strconv.Itoa(int(t)),
 				}
 			}
 		}

@@ -63,13 +63,7 @@ func TestCode(t *testing.T) {
 		for _, s := range r.seen {
 			for _, c := range code {
 				if s[0] < c[1] && c[0] < s[1] {
-					t.Errorf(
-						"Read takes %d to %d, and code is from %d to %d",
-						s[0],
-						s[1],
-						c[0],
-						c[1],
-					)
+					t.Errorf("Read takes %d to %d, and code is from %d to %d", s[0], s[1], c[0], c[1])
 				}
 			}
 		}

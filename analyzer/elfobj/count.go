@@ -12,10 +12,7 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *sym
 	entry := m.symbolSize()
 	_, have, ok := m.at(symtab)
 	if !ok {
-		return 0, nil, damaged(
-			"the symbol table (DT_SYMTAB) at address %#x is not in a segment",
-			symtab,
-		)
+		return 0, nil, damaged("the symbol table (DT_SYMTAB) at address %#x is not in a segment", symtab)
 	}
 	limit := have / entry
 	var after elf.DynTag // the table that follows the symbol table

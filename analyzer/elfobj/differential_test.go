@@ -37,10 +37,7 @@ func compare(t testing.TB, f *elf.File, o *elfobj.Object) {
 	if ns, err := f.DynamicVersionNeeds(); err == nil {
 		for _, n := range ns {
 			for _, v := range n.Needs {
-				needs = append(
-					needs,
-					fmt.Sprint(n.Name, " ", v.Dep, " ", v.Flags&elf.VER_FLG_WEAK != 0),
-				)
+				needs = append(needs, fmt.Sprint(n.Name, " ", v.Dep, " ", v.Flags&elf.VER_FLG_WEAK != 0))
 			}
 		}
 	}

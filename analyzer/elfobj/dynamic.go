@@ -86,10 +86,7 @@ func readDynamic(m *image, p *progHeader) (*dynamic, error) {
 		return true, nil
 	})
 	if err == nil && !done {
-		err = damaged(
-			"PT_DYNAMIC at offset %d does not end with DT_NULL before its segment ends",
-			off,
-		)
+		err = damaged("PT_DYNAMIC at offset %d does not end with DT_NULL before its segment ends", off)
 	}
 	return d, err
 }

@@ -50,10 +50,7 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 		o.Class = 32
 		n, phentsize = 52, 32
 	default:
-		return nil, nil, damaged(
-			"class %d at offset 4 is neither 32-bit nor 64-bit",
-			id[elf.EI_CLASS],
-		)
+		return nil, nil, damaged("class %d at offset 4 is neither 32-bit nor 64-bit", id[elf.EI_CLASS])
 	}
 	switch elf.Data(id[elf.EI_DATA]) {
 	case elf.ELFDATA2LSB:
@@ -67,10 +64,7 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 		)
 	}
 	if id[elf.EI_VERSION] != byte(elf.EV_CURRENT) {
-		return nil, nil, damaged(
-			"ELF version %d at offset 6; only version 1 exists",
-			id[elf.EI_VERSION],
-		)
+		return nil, nil, damaged("ELF version %d at offset 6; only version 1 exists", id[elf.EI_VERSION])
 	}
 	o.OSABI = id[elf.EI_OSABI]
 
@@ -277,10 +271,7 @@ func (h *Head) KernelNote(r io.ReaderAt, size int64, segments []Segment) uint32 
 	f, ps, o := h.file(r, size), make([]progHeader, 0, 4), Object{}
 	for _, s := range segments {
 		if elf.ProgType(s.Type) == elf.PT_NOTE {
-			ps = append(
-				ps,
-				progHeader{typ: elf.PT_NOTE, off: s.Offset, filesz: s.FileSize, al: s.Align},
-			)
+			ps = append(ps, progHeader{typ: elf.PT_NOTE, off: s.Offset, filesz: s.FileSize, al: s.Align})
 		}
 	}
 	readNotes(f, ps, &o)

@@ -344,23 +344,14 @@ func TestOverlap(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if limit := uint64(16 * len(b)); n > limit {
-			t.Errorf(
-				"%s: %d bytes allocated for a file of %d, more than %d",
-				name,
-				n,
-				len(b),
-				limit,
-			)
+			t.Errorf("%s: %d bytes allocated for a file of %d, more than %d", name, n, len(b), limit)
 		}
 	}
 }
 
 // overlap returns a valid object with the first segment extended to n bytes, modified by fill.
 func overlap(t *testing.T, n int, fill func(k *broken, at int)) []byte {
-	k := newBroken(
-		t,
-		"elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n",
-	)
+	k := newBroken(t, "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\nexport f@@V\n")
 	at := len(k.b)
 	k.b = append(k.b, make([]byte, n-at)...)
 	k.prog(elf.PT_LOAD, pFilesz, uint64(n))

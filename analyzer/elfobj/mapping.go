@@ -229,13 +229,9 @@ func (m *Mapping) describe(t *dynTags) error {
 		}
 		return string(m.name(t.low[tag]))
 	}
-	m.SONAME, m.RunPath, m.HasRunPath = text(
-		elf.DT_SONAME,
-	), text(
-		elf.DT_RUNPATH,
-	), t.got(
-		elf.DT_RUNPATH,
-	)
+	m.SONAME = text(elf.DT_SONAME)
+	m.RunPath = text(elf.DT_RUNPATH)
+	m.HasRunPath = t.got(elf.DT_RUNPATH)
 	if !m.HasRunPath {
 		m.RPath = text(elf.DT_RPATH)
 	}
@@ -273,19 +269,9 @@ func (m *Mapping) HasHash() bool { return m.gnu.table != nil || m.sysv.table != 
 
 // Size returns the approximate memory use of m in bytes.
 func (m *Mapping) Size() int {
-	return len(
-		m.dynsym,
-	) + len(
-		m.dynstr,
-	) + len(
-		m.versym,
-	) + len(
+	return len(m.dynsym) + len(m.dynstr) + len(m.versym) + len(
 		m.gnu.table,
-	) + len(
-		m.sysv.table,
-	) + 16*len(
-		m.References,
-	) + 40*(len(m.Versions)+len(m.Defs)) + 512
+	) + len(m.sysv.table) + 16*len(m.References) + 40*(len(m.Versions)+len(m.Defs)) + 512
 }
 
 // IndexedVersion is the version for an index (glibc, struct r_found_version). Hash 0 means
@@ -371,10 +357,7 @@ func (m *Mapping) versionTables(im *image, t *dynTags) error {
 					elf.DynamicVersionFlag(flags)&elf.VER_FLG_WEAK != 0,
 				}
 				n.Versions = append(n.Versions, v)
-				set(
-					other&^versionHidden,
-					IndexedVersion{v.Name, n.Library, hash, other&versionHidden != 0},
-				)
+				set(other&^versionHidden, IndexedVersion{v.Name, n.Library, hash, other&versionHidden != 0})
 				if link == 0 {
 					break
 				}

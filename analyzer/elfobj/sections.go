@@ -187,15 +187,10 @@ func (f *file) static(s, t section, prefixes []string) ([]StaticSymbol, error) {
 			if spent += n; spent > textFree+textFactor*len(text) {
 				return false, errors.Join(
 					ErrTooLarge,
-					errors.New(
-						"the names of .symtab overlap, and expand to more text than the table has",
-					),
+					errors.New("the names of .symtab overlap, and expand to more text than the table has"),
 				)
 			}
-			out = append(
-				out,
-				StaticSymbol{string(at[:n]), y.bind == elf.STB_LOCAL, y.bind == bindUnique},
-			)
+			out = append(out, StaticSymbol{string(at[:n]), y.bind == elf.STB_LOCAL, y.bind == bindUnique})
 			break
 		}
 		return true, nil

@@ -156,18 +156,12 @@ func (o *Object) Toolchain() Toolchain {
 	}
 	for _, l := range languages {
 		if l.name == "go" && o.GoBuildID ||
-			slices.ContainsFunc(
-				t.Tools,
-				func(u Tool) bool { return slices.Contains(l.tools, u.Name) },
-			) ||
+			slices.ContainsFunc(t.Tools, func(u Tool) bool { return slices.Contains(l.tools, u.Name) }) ||
 			slices.ContainsFunc(
 				o.Sections,
 				func(s Section) bool { return slices.Contains(l.sections, s.Name) },
 			) ||
-			slices.ContainsFunc(
-				o.Needed,
-				func(n string) bool { return slices.Contains(l.needed, n) },
-			) ||
+			slices.ContainsFunc(o.Needed, func(n string) bool { return slices.Contains(l.needed, n) }) ||
 			o.Imports.Any(l.symbol) || o.Exports.Any(l.symbol) {
 			t.Languages = append(t.Languages, l.name)
 		}

@@ -36,18 +36,10 @@ func (m *image) records(d *dynamic, t *names, tag elf.DynTag, left *int) (*recor
 // at returns a cursor on the n bytes at pos in the table.
 func (r *records) at(pos, n uint64) (*cursor, error) {
 	if pos > r.size || n > r.size-pos {
-		return nil, damaged(
-			"%s: a record at offset %d is outside its segment",
-			r.what,
-			r.off+pos,
-		)
+		return nil, damaged("%s: a record at offset %d is outside its segment", r.what, r.off+pos)
 	}
 	if *r.left == 0 || r.fit < n/8 {
-		return nil, damaged(
-			"%s at offset %d has overlapping records",
-			r.what,
-			r.off,
-		)
+		return nil, damaged("%s at offset %d has overlapping records", r.what, r.off)
 	}
 	*r.left--
 	r.fit -= n / 8

@@ -157,10 +157,7 @@ func TestWriteRead(t *testing.T) {
 			}
 			same(t, got, want)
 			for _, s := range want.Sections {
-				i := slices.IndexFunc(
-					got.Sections,
-					func(g elfobj.Section) bool { return g.Name == s.Name },
-				)
+				i := slices.IndexFunc(got.Sections, func(g elfobj.Section) bool { return g.Name == s.Name })
 				if i < 0 ||
 					!bytes.Equal(b[got.Sections[i].Offset:][:got.Sections[i].Size], s.Data) {
 					t.Errorf("section %s is not in the file", s.Name)

@@ -42,10 +42,7 @@ func depends(p string, text []byte) []string {
 		case strings.HasPrefix(field, " ") || strings.HasPrefix(field, "\t"):
 			value = string(line) // a folded line
 		case ok:
-			in = slices.Contains(
-				[]string{"Depends", "Pre-Depends", "Recommends", "Suggests"},
-				field,
-			)
+			in = slices.Contains([]string{"Depends", "Pre-Depends", "Recommends", "Suggests"}, field)
 		}
 		if in {
 			for _, m := range relation.FindAllStringSubmatch(strings.TrimSpace(value), -1) {

@@ -45,10 +45,7 @@ func hostOf(o *Object) Host {
 
 func exports(o *Object, prefixes ...string) bool {
 	return o.Exports.Any(func(name string) bool {
-		return slices.ContainsFunc(
-			prefixes,
-			func(p string) bool { return strings.HasPrefix(name, p) },
-		)
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 	})
 }
 

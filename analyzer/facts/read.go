@@ -167,10 +167,7 @@ func (r *Set) packages(
 		f.Depends = append(f.Depends, p.Requires...)
 		if p.Kind == KindWheel {
 			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
-				r.Unread = append(
-					r.Unread,
-					Unread{p.Path, "the file name is not a wheel's: " + err.Error()},
-				)
+				r.Unread = append(r.Unread, Unread{p.Path, "the file name is not a wheel's: " + err.Error()})
 			}
 			if f.audit.lacksMetadata() {
 				r.Unread = append(
@@ -186,14 +183,8 @@ func (r *Set) packages(
 		} else if f.Binaries() == 0 && p.Kind == KindArchive && len(packages) > 1 {
 			continue
 		}
-		slices.SortFunc(
-			f.MachO,
-			func(a, b *MachObject) int { return strings.Compare(a.Path, b.Path) },
-		)
-		slices.SortFunc(
-			f.Objects,
-			func(a, b *Object) int { return strings.Compare(a.Path, b.Path) },
-		)
+		slices.SortFunc(f.MachO, func(a, b *MachObject) int { return strings.Compare(a.Path, b.Path) })
+		slices.SortFunc(f.Objects, func(a, b *Object) int { return strings.Compare(a.Path, b.Path) })
 		f.finishPE()
 		r.Artifacts = append(r.Artifacts, f)
 	}

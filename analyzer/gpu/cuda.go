@@ -70,13 +70,9 @@ func (f *found) readContainer(r *io.SectionReader, pos, end int64, left *int) er
 		if err := readAt(r, h[:], pos); err != nil {
 			return err
 		}
-		kind, head, size := binary.LittleEndian.Uint16(
-			h[0:],
-		), int64(
+		kind, head, size := binary.LittleEndian.Uint16(h[0:]), int64(
 			binary.LittleEndian.Uint32(h[4:]),
-		), binary.LittleEndian.Uint64(
-			h[8:],
-		)
+		), binary.LittleEndian.Uint64(h[8:])
 		if room := end - pos - head; head < cudaEntryKnown || room < 0 || size > uint64(room) {
 			return damaged(
 				"the entry at byte %d claims %d bytes after a header of %d, and its container ends at %d",

@@ -115,11 +115,7 @@ func object(t testing.TB, sections ...any) (*elfobj.Object, []byte) {
 	t.Helper()
 	text := "elf x86_64\nsoname libgpu.so\n"
 	for i := 0; i < len(sections); i += 2 {
-		text += fmt.Sprintf(
-			"section %s %s\n",
-			sections[i],
-			hex.EncodeToString(sections[i+1].([]byte)),
-		)
+		text += fmt.Sprintf("section %s %s\n", sections[i], hex.EncodeToString(sections[i+1].([]byte)))
 	}
 	o, err := elftest.Parse(text)
 	if err != nil {

@@ -102,20 +102,11 @@ func (h *hip) plain(r *bufio.Reader, limit uint64) (int64, error) {
 		if err := readFull(r, e[:]); err != nil {
 			return 0, err
 		}
-		off, size, length := binary.LittleEndian.Uint64(
-			e[0:],
-		), binary.LittleEndian.Uint64(
+		off, size, length := binary.LittleEndian.Uint64(e[0:]), binary.LittleEndian.Uint64(
 			e[8:],
-		), binary.LittleEndian.Uint64(
-			e[16:],
-		)
+		), binary.LittleEndian.Uint64(e[16:])
 		if length > maxEntryName {
-			return 0, damaged(
-				"the name of entry %d has %d bytes, more than %d",
-				i,
-				length,
-				maxEntryName,
-			)
+			return 0, damaged("the name of entry %d has %d bytes, more than %d", i, length, maxEntryName)
 		}
 		if size > limit || off > limit-size {
 			return 0, damaged("entry %d claims %d bytes at %d of %d", i, size, off, limit)
@@ -148,9 +139,7 @@ func (h *hip) compressed(r *io.SectionReader) (int64, error) {
 	case 1:
 		head, raw = 20, uint64(binary.LittleEndian.Uint32(b[8:]))
 	case 2:
-		head, total, raw = 24, uint64(
-			binary.LittleEndian.Uint32(b[8:]),
-		), uint64(
+		head, total, raw = 24, uint64(binary.LittleEndian.Uint32(b[8:])), uint64(
 			binary.LittleEndian.Uint32(b[12:]),
 		)
 	case 3:

@@ -93,10 +93,7 @@ func (ls *libraries) ofRelease(r *packages.Release) []*dynlink.Library {
 // ofPlatform returns the libraries of a platform. An unpacked system contains only libraries
 // that were looked up, so the dependencies of the given libraries are looked up first; later
 // ones are appended.
-func (ls *libraries) ofPlatform(
-	p *platform.Platform,
-	given []*dynlink.Library,
-) []*dynlink.Library {
+func (ls *libraries) ofPlatform(p *platform.Platform, given []*dynlink.Library) []*dynlink.Library {
 	out, ok := ls.platforms[p]
 	if ok && p.Kind != platform.System {
 		return out
@@ -109,10 +106,7 @@ func (ls *libraries) ofPlatform(
 		}
 	}
 	for _, l := range p.Libraries() {
-		if !slices.ContainsFunc(
-			out,
-			func(x *dynlink.Library) bool { return x.SONAME == l.SONAME },
-		) {
+		if !slices.ContainsFunc(out, func(x *dynlink.Library) bool { return x.SONAME == l.SONAME }) {
 			out = append(out, dynlink.OfPlatform(p, l))
 		}
 	}
@@ -180,9 +174,7 @@ func (ls *libraries) addFolders(
 // filesFor returns the files of the folders for an architecture. Each is read once.
 func (ls *libraries) filesFor(arch string) *dynlink.Files {
 	if ls.files[arch] == nil {
-		ls.files[arch] = dynlink.NewFiles(
-			func(p string) *dynlink.Library { return ls.file(p, arch) },
-		)
+		ls.files[arch] = dynlink.NewFiles(func(p string) *dynlink.Library { return ls.file(p, arch) })
 	}
 	return ls.files[arch]
 }

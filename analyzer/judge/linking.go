@@ -79,10 +79,7 @@ func (k *linking) build() {
 		}
 		l := *k.session.libraries.linkedObject(v.Object)
 		l.Needed, l.RPath, l.RunPath, l.Imports = v.Library.Needed, v.Library.RPath, v.Library.RunPath,
-			rebound(
-				v,
-				k.scenario,
-			)
+			rebound(v, k.scenario)
 		k.of[v] = &l
 		k.given = append(k.given, &l)
 	}

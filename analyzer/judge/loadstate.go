@@ -219,10 +219,7 @@ func (x *packageSet) bind(
 			for _, u := range x.users[v.Library] {
 				others = append(others, u.Loading)
 			}
-			return environment(facts.HostNone).Bind(
-				rebound(v, s),
-				dynlink.Union(v.Loading, others),
-			)
+			return environment(facts.HostNone).Bind(rebound(v, s), dynlink.Union(v.Loading, others))
 		}}
 	}
 }
@@ -267,10 +264,7 @@ func (s *Session) environments(
 			var process []*dynlink.Library
 			// libc needs the loader, so its symbols are visible to every program.
 			for _, name := range append(slices.Clone(h.Loaded()), x.platform.Loader()) {
-				i := slices.IndexFunc(
-					provided,
-					func(l *dynlink.Library) bool { return l.SONAME == name },
-				)
+				i := slices.IndexFunc(provided, func(l *dynlink.Library) bool { return l.SONAME == name })
 				if i >= 0 {
 					process = append(process, provided[i])
 				}

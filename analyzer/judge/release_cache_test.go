@@ -16,9 +16,7 @@ func (down) Versions(context.Context, string) ([]string, error) {
 	return nil, fmt.Errorf("index: %w", packages.ErrUnreachable)
 }
 
-func (down) Release(
-	context.Context, string, string, packages.Target,
-) (*packages.Release, error) {
+func (down) Release(context.Context, string, string, packages.Target) (*packages.Release, error) {
 	return nil, fmt.Errorf("index: %w", packages.ErrUnreachable)
 }
 

@@ -134,10 +134,7 @@ func requirements(f *facts.Artifact, s fix.Scenario) ([]pkgmeta.Requirement, err
 // selfContained reports whether all libraries that the objects need are in the artifact or on
 // the platform, so that no other package matters.
 func selfContained(f *facts.Artifact, p *platform.Platform) bool {
-	if slices.ContainsFunc(
-		f.Objects,
-		func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 },
-	) {
+	if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
 		return false
 	}
 	own := ownNames(f)

@@ -76,10 +76,7 @@ func Targets(
 			case len(archs) == 1:
 				return nil, nil, err
 			default:
-				skipped = append(
-					skipped,
-					fmt.Sprintf("its objects for %s in the root: %v", arch, err),
-				)
+				skipped = append(skipped, fmt.Sprintf("its objects for %s in the root: %v", arch, err))
 			}
 		}
 	}

@@ -75,10 +75,7 @@ func pythonOf(f *facts.Artifact, o *facts.PEObject) winload.Python {
 		case t.ABI == "abi3":
 			return winload.Python{Interpreter: windows.Interpreter{Minor: latestPython}}
 		case len(version) > 1:
-			return exactPython(
-				version,
-				strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t"),
-			)
+			return exactPython(version, strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t"))
 		}
 	}
 	return open

@@ -68,9 +68,7 @@ func (w *Matcher) analyze(
 		out.Why += on(out.Targets)
 		if passed = slices.DeleteFunc(passed, func(t string) bool {
 			return slices.Contains(out.Targets, t)
-		}); len(
-			passed,
-		) > 0 {
+		}); len(passed) > 0 {
 			out.Why += ", but not" + on(passed)
 		}
 	case fine:
@@ -163,10 +161,7 @@ func (w *Matcher) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
 		fixes = merge(fixes, f.Fixes)
 	}
 	tried := func(f fix.Fix) bool {
-		return slices.ContainsFunc(
-			fixes,
-			func(t fix.Fix) bool { return t.Verified && t.Kind == f.Kind },
-		)
+		return slices.ContainsFunc(fixes, func(t fix.Fix) bool { return t.Verified && t.Kind == f.Kind })
 	}
 	d.Fixes = merge(fixes, slices.DeleteFunc(d.Fixes, tried))
 	d.Fixes = d.Fixes[:min(len(d.Fixes), maxFixes)]

@@ -69,11 +69,7 @@ func (w *Matcher) look(
 		}, true
 	case d.Symbol != "" && named:
 		return evidence{
-			why: fmt.Sprintf(
-				"%s does not import %s",
-				v.Path,
-				analyzer.Versioned(d.Symbol, d.Version),
-			),
+			why: fmt.Sprintf("%s does not import %s", v.Path, analyzer.Versioned(d.Symbol, d.Version)),
 		}, true
 	case d.Symbol != "":
 		return evidence{}, false
@@ -96,11 +92,8 @@ func provider(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
 			state:   bad,
 			always:  true,
 			library: v.Library.Names()[0],
-			why: fmt.Sprintf(
-				"%s defines %s, but only programs that link with it use it",
-				v.Path,
-				d.Symbol,
-			),
+			why: fmt.Sprintf("%s defines %s, but only programs that link with it use it",
+				v.Path, d.Symbol),
 		}, true
 	}
 	return evidence{
@@ -115,22 +108,14 @@ func shouldHave(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
 		return evidence{
 			state:   fine,
 			library: v.Library.Names()[0],
-			why: fmt.Sprintf(
-				"%s defines %s",
-				v.Path,
-				analyzer.Versioned(d.Symbol, d.Version),
-			),
+			why:     fmt.Sprintf("%s defines %s", v.Path, analyzer.Versioned(d.Symbol, d.Version)),
 		}, true
 	}
 	return evidence{
 		state:   bad,
 		always:  true,
 		library: v.Library.Names()[0],
-		why: fmt.Sprintf(
-			"%s does not define %s",
-			v.Path,
-			analyzer.Versioned(d.Symbol, d.Version),
-		),
+		why:     fmt.Sprintf("%s does not define %s", v.Path, analyzer.Versioned(d.Symbol, d.Version)),
 	}, true
 }
 
@@ -142,20 +127,12 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 		name := analyzer.Versioned(b.Import.Name, b.Import.Version)
 		switch {
 		case b.Import.Weak:
-			out.why = fmt.Sprintf(
-				"%s imports %s weakly, which is not a link error",
-				v.Path,
-				name,
-			)
+			out.why = fmt.Sprintf("%s imports %s weakly, which is not a link error", v.Path, name)
 		case r.Problem(b.Import) != nil:
 			return evidence{
 				state:   bad,
 				library: b.Import.Library,
-				why: fmt.Sprintf(
-					"%s imports %s, and GNU ld finds no definition",
-					v.Path,
-					name,
-				),
+				why:     fmt.Sprintf("%s imports %s, and GNU ld finds no definition", v.Path, name),
 			}
 		case slices.Contains(r.Undecided, b.Import):
 			return evidence{
@@ -184,9 +161,7 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 				v.Path,
 				name,
 				from(b),
-			), providedBy(
-				b,
-			)
+			), providedBy(b)
 		}
 	}
 	return out
@@ -204,19 +179,11 @@ func loaded(
 		name := analyzer.Versioned(b.Import.Name, b.Import.Version)
 		switch {
 		case b.Outcome == dynlink.WeakUndefined:
-			out.why = fmt.Sprintf(
-				"%s imports %s weakly, which is not a load error",
-				v.Path,
-				name,
-			)
+			out.why = fmt.Sprintf("%s imports %s weakly, which is not a load error", v.Path, name)
 		case d.Class == "host-abi" && b.Outcome != dynlink.Bound:
 			return evidence{
 				state: open,
-				why: fmt.Sprintf(
-					"%s imports %s, which the program that loads it must provide",
-					v.Path,
-					name,
-				),
+				why:   fmt.Sprintf("%s imports %s, which the program that loads it must provide", v.Path, name),
 			}
 		case b.Outcome == dynlink.Undecided:
 			return evidence{
@@ -231,11 +198,7 @@ func loaded(
 			return evidence{
 				state:   bad,
 				library: cmp.Or(providedBy(b), b.Import.Library),
-				why: fmt.Sprintf(
-					"%s imports %s, which no library that it loads defines",
-					v.Path,
-					name,
-				),
+				why:     fmt.Sprintf("%s imports %s, which no library that it loads defines", v.Path, name),
 			}
 		case circular(p, b):
 			return evidence{
@@ -250,14 +213,7 @@ func loaded(
 				),
 			}
 		default:
-			out.why, out.library = fmt.Sprintf(
-				"%s imports %s%s",
-				v.Path,
-				name,
-				from(b),
-			), providedBy(
-				b,
-			)
+			out.why, out.library = fmt.Sprintf("%s imports %s%s", v.Path, name, from(b)), providedBy(b)
 		}
 	}
 	return out
@@ -339,11 +295,7 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 		v).Missing, func(m staticlink.Missing) bool {
 		return m.Name == name
 	}):
-		out.state, out.why = bad, fmt.Sprintf(
-			"%s needs %s, which the linker does not find",
-			v.Path,
-			name,
-		)
+		out.state, out.why = bad, fmt.Sprintf("%s needs %s, which the linker does not find", v.Path, name)
 	case listed && slices.Contains(v.Missing, name):
 		out.state, out.why = bad, fmt.Sprintf(
 			"%s needs %s, which is not found in the given files",
@@ -404,11 +356,7 @@ func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, boo
 	case "wrong-platform":
 		return evidence{
 			state: open,
-			why: fmt.Sprintf(
-				"%s is for %s; the log does not name its architecture",
-				v.Path,
-				v.Machine,
-			),
+			why:   fmt.Sprintf("%s is for %s; the log does not name its architecture", v.Path, v.Machine),
 		}, true
 	}
 	return evidence{state: open, why: v.Path + " was given, but this cannot be seen in it"}, true

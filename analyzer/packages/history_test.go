@@ -220,11 +220,7 @@ func TestHistoryCufile(t *testing.T) {
 
 // Only the headers of large libraries were read; cuSPARSE and torch's pins were read completely.
 func TestHistoryLarge(t *testing.T) {
-	l := libraryOf(
-		t,
-		mustRelease(t, "nvidia-cusparse-cu12", "12.5.10.65", x86),
-		"libcusparse.so.12",
-	)
+	l := libraryOf(t, mustRelease(t, "nvidia-cusparse-cu12", "12.5.10.65", x86), "libcusparse.so.12")
 	if !l.Known || !slices.Contains(l.Needed, "libnvJitLink.so.12") ||
 		!strings.Contains(l.RunPath, "$ORIGIN/../../nvjitlink/lib") ||
 		!exports(l, "cusparseCreate") {
@@ -295,13 +291,7 @@ func TestHistoryWhole(t *testing.T) {
 				}
 			}
 			if len(r.SHA256) != 64 {
-				t.Errorf(
-					"%s %s on %s: the wheel has the digest %q",
-					name,
-					r.Version,
-					r.Arch,
-					r.SHA256,
-				)
+				t.Errorf("%s %s on %s: the wheel has the digest %q", name, r.Version, r.Arch, r.SHA256)
 			}
 		}
 	}

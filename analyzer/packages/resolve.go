@@ -344,9 +344,7 @@ func pick(versions []pkgmeta.Version, ws []requirement, rank int, end End) strin
 			fits = append(fits, v)
 		}
 	}
-	if final := slices.DeleteFunc(slices.Clone(fits), pkgmeta.Version.IsPreRelease); len(
-		final,
-	) > 0 {
+	if final := slices.DeleteFunc(slices.Clone(fits), pkgmeta.Version.IsPreRelease); len(final) > 0 {
 		fits = final
 	}
 	switch {
@@ -423,10 +421,7 @@ func (r *resolver) set() *Set {
 		}
 		for _, w := range r.replaced {
 			if w.Name == name && !meets(v, []requirement{w}, 2) {
-				s.Replaced = append(
-					s.Replaced,
-					Replaced{Package: name, Was: w.Raw, Now: s.Given[name]},
-				)
+				s.Replaced = append(s.Replaced, Replaced{Package: name, Was: w.Raw, Now: s.Given[name]})
 			}
 		}
 	}

@@ -204,13 +204,7 @@ func TestFirst(t *testing.T) {
 			return err == nil && at.Compare(floor) >= 0, err
 		}
 	}
-	first, bad, ok, err := packages.First(
-		t.Context(),
-		parse(index),
-		"jit",
-		"12.8.61",
-		from("12.9.0"),
-	)
+	first, bad, ok, err := packages.First(t.Context(), parse(index), "jit", "12.8.61", from("12.9.0"))
 	if first != "12.9.41" || bad != "12.8.93" || !ok || err != nil {
 		t.Errorf("first %s after %s, %v, %v", first, bad, ok, err)
 	}

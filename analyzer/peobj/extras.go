@@ -113,10 +113,7 @@ func (m *image) resources(root, at uint64, left *int) []resource {
 		}
 		const flag = 1 << 31
 		to := little.Uint32(b[4:])
-		out = append(
-			out,
-			resource{id: little.Uint32(b), at: uint64(to &^ flag), folder: to&flag != 0},
-		)
+		out = append(out, resource{id: little.Uint32(b), at: uint64(to &^ flag), folder: to&flag != 0})
 	}
 	return out
 }

@@ -44,11 +44,5 @@ func truncated(format string, a ...any) error {
 }
 
 func tooLarge(what string, n, limit uint64) error {
-	return fmt.Errorf(
-		"%w: %s is %d, more than the %d that compat reads",
-		ErrTooLarge,
-		what,
-		n,
-		limit,
-	)
+	return fmt.Errorf("%w: %s is %d, more than the %d that compat reads", ErrTooLarge, what, n, limit)
 }

@@ -117,11 +117,7 @@ func readHeader(m *image) (*header, error) {
 	}
 	at := uint64(little.Uint32(b[60:]))
 	if at > m.size || m.size-at < 4+coffHeader {
-		return nil, truncated(
-			"the PE header should be at offset %d, but the file ends at %d",
-			at,
-			m.size,
-		)
+		return nil, truncated("the PE header should be at offset %d, but the file ends at %d", at, m.size)
 	}
 	b = make([]byte, 4+coffHeader)
 	if err := m.read(b, at, "the PE header"); err != nil {
@@ -138,11 +134,7 @@ func readHeader(m *image) (*header, error) {
 	at += 4 + coffHeader
 	all := length + count*sectionHeader
 	if all > m.size-at {
-		return nil, truncated(
-			"the section table ends at offset %d, and the file at %d",
-			at+all,
-			m.size,
-		)
+		return nil, truncated("the section table ends at offset %d, and the file at %d", at+all, m.size)
 	}
 	b = make([]byte, all)
 	if err := m.read(b, at, "the section table"); err != nil {

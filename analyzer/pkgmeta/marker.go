@@ -25,11 +25,9 @@ func DefaultMarkerEnv(python, machine string) MarkerEnv {
 		"platform_machine":               machine,
 		"platform_python_implementation": "CPython", "implementation_name": "cpython",
 		"implementation_version": full,
-		"python_version": strings.Join(
-			parts[:min(2, len(parts))],
-			".",
-		), "python_full_version": full,
-		"platform_release": "", "platform_version": "",
+		"python_version":         strings.Join(parts[:min(2, len(parts))], "."),
+		"python_full_version":    full,
+		"platform_release":       "", "platform_version": "",
 	}
 }
 
@@ -121,10 +119,7 @@ func (p *markerParser) list(word string, item func() (marker, error)) (marker, e
 func (p *markerParser) atom() (marker, error) {
 	if p.space(); p.at < len(p.text) && p.text[p.at] == '(' {
 		if p.depth++; p.depth > maxMarkerDepth {
-			return marker{}, fmt.Errorf(
-				"has more than %d nested parentheses",
-				maxMarkerDepth,
-			)
+			return marker{}, fmt.Errorf("has more than %d nested parentheses", maxMarkerDepth)
 		}
 		p.at++
 		m, err := p.or()
@@ -181,10 +176,7 @@ func (p *markerParser) operand() (operand, error) {
 		name = now
 	}
 	if !slices.Contains(markerVariables, name) {
-		return operand{}, fmt.Errorf(
-			"has %s instead of a variable or a quoted value",
-			quote(rest),
-		)
+		return operand{}, fmt.Errorf("has %s instead of a variable or a quoted value", quote(rest))
 	}
 	p.at += end
 	return operand{variable: true, text: name}, nil

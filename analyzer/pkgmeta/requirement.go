@@ -26,11 +26,7 @@ func (r Requirement) String() string { return r.Raw }
 // ParseSpec) and marker are valid.
 func ParseRequirement(s string) (Requirement, error) {
 	fail := func(format string, args ...any) (Requirement, error) {
-		return Requirement{}, fmt.Errorf(
-			"requirement %s: %w",
-			quote(s),
-			fmt.Errorf(format, args...),
-		)
+		return Requirement{}, fmt.Errorf("requirement %s: %w", quote(s), fmt.Errorf(format, args...))
 	}
 	if len(s) > maxRequirement {
 		return fail("longer than %d bytes", maxRequirement)

@@ -30,11 +30,7 @@ var operators = []string{"===", "==", "!=", "<=", ">=", "~=", "<", ">"} // longe
 // occurs only after == or !=, and ~= has at least two numbers.
 func ParseSpec(s string) (Spec, error) {
 	if len(s) > maxRequirement {
-		return Spec{}, fmt.Errorf(
-			"version range %s: longer than %d bytes",
-			quote(s),
-			maxRequirement,
-		)
+		return Spec{}, fmt.Errorf("version range %s: longer than %d bytes", quote(s), maxRequirement)
 	}
 	spec := Spec{text: strings.TrimSpace(s)}
 	for part := range strings.SplitSeq(s, ",") {

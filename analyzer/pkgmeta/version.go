@@ -87,10 +87,7 @@ func ParseVersion(s string) (Version, error) {
 		v.dev = number(m[9])
 	}
 	if m[10] != "" {
-		v.local = strings.FieldsFunc(
-			m[10],
-			func(r rune) bool { return r == '.' || r == '-' || r == '_' },
-		)
+		v.local = strings.FieldsFunc(m[10], func(r rune) bool { return r == '.' || r == '-' || r == '_' })
 		for i, part := range v.local {
 			if digits(part) {
 				v.local[i] = strconv.FormatInt(number(part), 10)

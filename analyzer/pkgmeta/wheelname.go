@@ -74,16 +74,9 @@ func ParseTags(s string) ([]Tag, error) {
 	if len(parts) != 3 {
 		return nil, fmt.Errorf("tag %s: is not python-abi-platform", quote(s))
 	}
-	python, abi, platform := strings.Split(
-		parts[0],
-		".",
-	), strings.Split(
-		parts[1],
-		".",
-	), strings.Split(
-		parts[2],
-		".",
-	)
+	python := strings.Split(parts[0], ".")
+	abi := strings.Split(parts[1], ".")
+	platform := strings.Split(parts[2], ".")
 	// Check each factor first, so that the product cannot overflow.
 	if max(len(python), len(abi), len(platform)) > maxTags ||
 		len(python)*len(abi)*len(platform) > maxTags {

@@ -424,10 +424,7 @@ func (d *distribution) cut(p *Platform, s *table.Set) *policy {
 	}
 	sets := q.Versions[p.Arch]
 	for _, l := range s.Libraries {
-		i := slices.IndexFunc(
-			s.Columns,
-			func(c table.Column) bool { return c.Glibc == division(d.libc) },
-		)
+		i := slices.IndexFunc(s.Columns, func(c table.Column) bool { return c.Glibc == division(d.libc) })
 		if l.Package == "libc6" && i >= 0 && l.In[i].Present && !isLoader(l.SONAME) {
 			q.Whitelist = append(q.Whitelist, l.SONAME)
 		}

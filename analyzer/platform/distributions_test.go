@@ -35,21 +35,12 @@ func TestFloorsAreWhatWasRead(t *testing.T) {
 				slices.Clone(derived[family]),
 				func(v string) bool { return !isVersion(family+"_"+v, family) },
 			)
-			want = slices.DeleteFunc(
-				want,
-				func(v string) bool { return !isVersion(family+"_"+v, family) },
-			)
+			want = slices.DeleteFunc(want, func(v string) bool { return !isVersion(family+"_"+v, family) })
 			byNode := func(a, b string) int { return table.CompareNodes("_"+a, "_"+b) }
 			slices.SortFunc(got, byNode)
 			slices.SortFunc(want, byNode)
 			if !slices.Equal(got, want) {
-				t.Errorf(
-					"%s: the floors give %s %q, its packages have %q",
-					d.name,
-					family,
-					got,
-					want,
-				)
+				t.Errorf("%s: the floors give %s %q, its packages have %q", d.name, family, got, want)
 			}
 			compared++
 		}

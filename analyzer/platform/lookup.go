@@ -194,9 +194,7 @@ func Lookup(name, arch string) (*Platform, error) {
 	}
 	if on := slices.DeleteFunc(Architectures(), func(a string) bool {
 		return byName(base, a, builtin(a)) == nil
-	}); len(
-		on,
-	) > 0 {
+	}); len(on) > 0 {
 		return nil, fmt.Errorf(
 			"platform %q is known on %s only; for %s there is none, or its packages could not be had. "+
 				"Near it there: %s: %w",

@@ -92,10 +92,7 @@ func (p *Platform) Library(soname string) *Library {
 
 // HasVersion reports whether a library of the platform defines a version node such as "GLIBC_2.29".
 func (p *Platform) HasVersion(version string) bool {
-	return slices.ContainsFunc(
-		p.Libraries(),
-		func(l *Library) bool { return l.HasVersion(version) },
-	)
+	return slices.ContainsFunc(p.Libraries(), func(l *Library) bool { return l.HasVersion(version) })
 }
 
 // Loader returns the SONAME of the dynamic loader, "ld-linux-x86-64.so.2"; "" if it is not known.
@@ -160,20 +157,14 @@ func (p *Platform) build() {
 			}
 		}
 		for _, soname := range p.namedOnly {
-			if !slices.ContainsFunc(
-				p.libraries,
-				func(l *Library) bool { return l.SONAME == soname },
-			) {
+			if !slices.ContainsFunc(p.libraries, func(l *Library) bool { return l.SONAME == soname }) {
 				p.libraries = append(p.libraries, &Library{SONAME: soname, Installed: true})
 			}
 		}
 	} else {
 		p.libraries = p.cut.libraries(p, s)
 	}
-	slices.SortFunc(
-		p.libraries,
-		func(a, b *Library) int { return compareSONAME(a.SONAME, b.SONAME) },
-	)
+	slices.SortFunc(p.libraries, func(a, b *Library) int { return compareSONAME(a.SONAME, b.SONAME) })
 	p.bySONAME = make(map[string]*Library, len(p.libraries))
 	for _, l := range p.libraries {
 		p.bySONAME[l.SONAME] = l

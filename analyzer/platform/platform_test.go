@@ -98,14 +98,7 @@ func TestProviders(t *testing.T) {
 			got = append(got, l.SONAME)
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf(
-				"%s on %s/%s comes from %q, want %q",
-				c.symbol,
-				c.platform,
-				c.arch,
-				got,
-				c.want,
-			)
+			t.Errorf("%s on %s/%s comes from %q, want %q", c.symbol, c.platform, c.arch, got, c.want)
 		}
 	}
 	dl := lookup(t, "manylinux_2_17", "aarch64").Library("libdl.so.2")
@@ -171,13 +164,7 @@ func TestLookup(t *testing.T) {
 	} {
 		_, err := Lookup(c.name, c.arch)
 		if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf(
-				"%.40s on %q: error %.400v, want ErrUnknown with %q",
-				c.name,
-				c.arch,
-				err,
-				c.want,
-			)
+			t.Errorf("%.40s on %q: error %.400v, want ErrUnknown with %q", c.name, c.arch, err, c.want)
 		}
 	}
 	m29 := lookup(t, "manylinux_2_29", "x86_64")

@@ -205,9 +205,7 @@ func firstSymbols(changes []abi.Change) string {
 
 // reportABI reports a change with its fix ("" for none), and a new SONAME as the alternative. text
 // is what the fix adds to a file, after the line that it belongs to; may be "".
-func reportABI(
-	p *analyzer.Pass, c *abiChange, message, repair string, text shellword.Line,
-) {
+func reportABI(p *analyzer.Pass, c *abiChange, message, repair string, text shellword.Line) {
 	x := c.changes[0]
 	name, version, _ := strings.Cut(cmp.Or(x.Symbol, x.Type), "@")
 	var fixes []fix.Candidate

@@ -173,11 +173,7 @@ func parsePYD(file string) (module, bool) {
 }
 
 // checkSuffixes checks the paths of all modules.
-func checkSuffixes(
-	p *analyzer.Pass,
-	files []string,
-	parse func(file string) (module, bool),
-) {
+func checkSuffixes(p *analyzer.Pass, files []string, parse func(file string) (module, bool)) {
 	byStem := map[string][]module{}
 	var stems []string
 	fitting := 0

@@ -176,9 +176,7 @@ func checkGPUStack(p *analyzer.Pass) {
 					built.name,
 					origin,
 					has.name,
-				) + archsOf(
-					v,
-				)}
+				) + archsOf(v)}
 			p.Report(f, stackFixes(p, torch, has, built)...)
 		}
 	}

@@ -43,11 +43,7 @@ func checkInterpreter(p *analyzer.Pass) {
 		case !strings.HasPrefix(dir, "/lib") && !strings.HasPrefix(dir, "/usr/lib"):
 			why = p.Platform.Name + " does not have that folder"
 		case musl != (p.Platform.Libc == "musl"):
-			why = fmt.Sprintf(
-				"%[2]s uses %[1]s",
-				p.Platform.Libc,
-				p.Platform.Name,
-			)
+			why = fmt.Sprintf("%[2]s uses %[1]s", p.Platform.Libc, p.Platform.Name)
 		default:
 			continue
 		}

@@ -153,10 +153,7 @@ func (l *linkPlan) partly(c fix.Candidate) fix.Candidate {
 	}
 	if n := len(left); n > 0 {
 		c.Change = nil
-		c.Fix.Cost = append(
-			c.Fix.Cost,
-			"the link still fails for "+analyzer.Count(n, "other symbol"),
-		)
+		c.Fix.Cost = append(c.Fix.Cost, "the link still fails for "+analyzer.Count(n, "other symbol"))
 	}
 	return c
 }
@@ -265,12 +262,8 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 		return []fix.Candidate{
 			{
 				Fix: fix.Fix{
-					Kind: fix.KindEnvironment,
-					Title: fmt.Sprintf(
-						"Build and run on glibc %s or later (%s)",
-						q.LibcVersion,
-						q.Name,
-					),
+					Kind:  fix.KindEnvironment,
+					Title: fmt.Sprintf("Build and run on glibc %s or later (%s)", q.LibcVersion, q.Name),
 				},
 				Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
 			},

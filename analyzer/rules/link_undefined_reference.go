@@ -67,9 +67,7 @@ func checkLinkReference(p *analyzer.Pass) {
 		switch o := ownerOf(p, q.Import); {
 		case q.Import.Version != "":
 			f.Library = q.Import.Library
-			f.Message += q.Import.Library + " does not have that version" + since(
-				q.Import.Version,
-			)
+			f.Message += q.Import.Library + " does not have that version" + since(q.Import.Version)
 			fixes = append(
 				append(plan, fixes...),
 				fix.Candidate{

@@ -42,11 +42,7 @@ func checkNumPy(p *analyzer.Pass) {
 			continue
 		}
 		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
-			Message: fmt.Sprintf(
-				"%s was built against NumPy 1. Its import fails with %s",
-				v.Path,
-				version,
-			)}
+			Message: fmt.Sprintf("%s was built against NumPy 1. Its import fails with %s", v.Path, version)}
 		if !sure {
 			f.Severity = analyzer.Warning
 			f.Message = fmt.Sprintf(

@@ -120,12 +120,8 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 	soname := stem(likely.Names()[0])
 	rebuild := fix.Candidate{
 		Fix: fix.Fix{
-			Kind: fix.KindRebuild,
-			Title: fmt.Sprintf(
-				"Build against %s %s, the installed version",
-				r.Name,
-				r.Version,
-			),
+			Kind:  fix.KindRebuild,
+			Title: fmt.Sprintf("Build against %s %s, the installed version", r.Name, r.Version),
 		},
 	}
 	return []fix.Candidate{p.Releases.OtherVersion(r, func(o *packages.Release) bool {
@@ -141,10 +137,7 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 					return true
 				}
 			}
-			maps.DeleteFunc(
-				lost,
-				func(name string, _ bool) bool { return len(l.Exports.Named(name)) > 0 },
-			)
+			maps.DeleteFunc(lost, func(name string, _ bool) bool { return len(l.Exports.Named(name)) > 0 })
 		}
 		return there &&
 			2*len(lost) <= wanted // the rest may come from another package; the trial decides

@@ -84,11 +84,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 				relink("Link with an import library of the oldest Windows that you support"),
 			}
 		case m.Library.Kind == windows.APISet:
-			f.Message = fmt.Sprintf(
-				"%s needs %s, which is not the name of an API set",
-				m.user.Path,
-				m.Name,
-			)
+			f.Message = fmt.Sprintf("%s needs %s, which is not the name of an API set", m.user.Path, m.Name)
 			fixes = []fix.Candidate{relink("Link with the import libraries of the Windows SDK")}
 		case m.Library.Kind == windows.Runtime:
 			if p.Facts.Conda() && !m.Library.Runtime.Debug {

@@ -79,10 +79,8 @@ func importFixes(
 		}
 	case lib.Kind == windows.Python:
 		return []fix.Candidate{{Fix: fix.Fix{
-			Kind: fix.KindSource,
-			Title: fmt.Sprintf(
-				"Replace %s, which CPython %s does not export", u.Symbol, lib.Python.Release,
-			),
+			Kind:  fix.KindSource,
+			Title: fmt.Sprintf("Replace %s, which CPython %s does not export", u.Symbol, lib.Python.Release),
 		}}}
 	}
 	return []fix.Candidate{{Fix: fix.Fix{

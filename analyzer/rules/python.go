@@ -60,10 +60,7 @@ func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 	had := cpython.Releases(f.Symbol)
 	switch {
 	case len(had) == 0:
-		f.Message += fmt.Sprintf(
-			". Neither CPython %s nor another known release exports it",
-			release,
-		)
+		f.Message += fmt.Sprintf(". Neither CPython %s nor another known release exports it", release)
 	case len(had) == 1:
 		f.Message += fmt.Sprintf(". CPython %s does not export it, CPython %s "+
 			"does", release, had[0])

@@ -52,10 +52,7 @@ func checkRecord(p *analyzer.Pass) {
 		p.Report(analyzer.Finding{Object: object, Message: fmt.Sprintf(format, args...)}, repack)
 	}
 	if in.NoRecord {
-		report(
-			in.DistInfo[0]+"/RECORD",
-			"The wheel has no RECORD file. pip does not install it",
-		)
+		report(in.DistInfo[0]+"/RECORD", "The wheel has no RECORD file. pip does not install it")
 	}
 	if in.RecordError != "" {
 		report("", "RECORD cannot be read completely: %s", in.RecordError)

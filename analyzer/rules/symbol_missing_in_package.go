@@ -70,21 +70,14 @@ func reportMissingSymbols(p *analyzer.Pass, l *missingSymbols) {
 	}
 	var fixes []fix.Candidate
 	if r := p.Packages.Release(name); r != nil {
-		fixes = append(
-			fixes,
-			p.Releases.OtherVersion(r, has),
-		)
+		fixes = append(fixes, p.Releases.OtherVersion(r, has))
 	}
 	fixes = append(
 		fixes,
 		fix.Candidate{
 			Fix: fix.Fix{
-				Kind: fix.KindRebuild,
-				Title: fmt.Sprintf(
-					"Build against %s %s, the installed version",
-					name,
-					version,
-				),
+				Kind:  fix.KindRebuild,
+				Title: fmt.Sprintf("Build against %s %s, the installed version", name, version),
 			},
 		},
 	)

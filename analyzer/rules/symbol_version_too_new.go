@@ -234,10 +234,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 				Title:   "Tag the wheel " + q.Name,
 				Command: retag(p, pkgmeta.Tag{Platform: q.Name}),
 				Cost: []string{
-					fmt.Sprintf(
-						"pip no longer installs it where glibc is older than %s",
-						q.LibcVersion,
-					),
+					fmt.Sprintf("pip no longer installs it where glibc is older than %s", q.LibcVersion),
 				},
 			},
 			Change: fix.Retag{Platform: q.Name + "/" + q.Arch},

@@ -175,10 +175,7 @@ func (l *link) add(lib *Library, keep bool) {
 		}
 		l.refer(
 			lib,
-			slices.DeleteFunc(
-				slices.Clone(strong),
-				func(n int32) bool { return l.defined(w.queries[n]) },
-			),
+			slices.DeleteFunc(slices.Clone(strong), func(n int32) bool { return l.defined(w.queries[n]) }),
 		)
 	}
 }
@@ -187,9 +184,7 @@ func (l *link) add(lib *Library, keep bool) {
 func (l *link) refer(lib *Library, open []int32) {
 	w := l.imports(l.number[lib], linking)
 	for _, n := range w.closer {
-		if !l.satisfied(
-			reference{Import: lib.Imports.At(int(n)), by: lib, at: n, query: w.queries[n]},
-		) {
+		if !l.satisfied(reference{Import: lib.Imports.At(int(n)), by: lib, at: n, query: w.queries[n]}) {
 			open = append(open, n)
 		}
 	}
@@ -218,10 +213,7 @@ func (l *link) addOpen(lib *Library, open []int32, hidden map[place]string) {
 
 // defined reports whether a library that was read satisfies a query.
 func (l *link) defined(query int32) bool {
-	return slices.ContainsFunc(
-		l.definers(query, linking),
-		func(d int32) bool { return l.has[d] },
-	)
+	return slices.ContainsFunc(l.definers(query, linking), func(d int32) bool { return l.has[d] })
 }
 
 // satisfied reports whether a library that was read defines a reference. For a thread-local symbol
@@ -400,9 +392,7 @@ func (l *link) collectProblems(of []*Library) {
 		case (unknown || absent) && l.undecided(r.Import, unknown):
 			l.result.Undecided = append(l.result.Undecided, r.Import)
 		case !l.line.Shared && !l.line.AllowUndefined && !l.line.IgnoreInShared:
-			l.report(
-				Problem{Kind: Undefined, Import: r.Import, By: r.by, Missing: l.missing(r.Import)},
-			)
+			l.report(Problem{Kind: Undefined, Import: r.Import, By: r.by, Missing: l.missing(r.Import)})
 		}
 	}
 }

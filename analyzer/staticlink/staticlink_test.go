@@ -144,11 +144,7 @@ func TestIndirect(t *testing.T) {
 			staticlink.Line{Before: []staticlink.Named{{SONAME: "libdep.so.1", AsNeeded: true}}}, links},
 		{"a library as output", "", "dep/libdep.so.1", staticlink.Line{Shared: true}, links},
 	} {
-		x := library(
-			t,
-			"libx.so.1",
-			"soname libx.so.1; needed libdep.so.1"+c.text+"; import f; export x",
-		)
+		x := library(t, "libx.so.1", "soname libx.so.1; needed libdep.so.1"+c.text+"; import f; export x")
 		s := on(t, "debian12", x, library(t, c.dep, "soname libdep.so.1; export f"))
 		r := s.Link(staticlink.GNU, x, c.line)
 		if got := outcome(s, r); got != c.want {
@@ -240,11 +236,7 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%s: %s, %d undecided", text, outcome(s, r), len(r.Undecided))
 		}
 	}
-	x := library(
-		t,
-		"libx.so.1",
-		"soname libx.so.1; needed libcuda.so.1; import cuInit; import dlopen",
-	)
+	x := library(t, "libx.so.1", "soname libx.so.1; needed libcuda.so.1; import cuInit; import dlopen")
 	if s := on(t, "debian11", x); outcome(
 		s,
 		s.Link(staticlink.GNU, x, staticlink.Line{}),

@@ -32,11 +32,7 @@ type planner struct {
 // removes its errors when applied together with all fixes before it. severity is the configured
 // severity by rule; verifiers are those of all targets with findings. The error is that of the
 // context or of a source.
-func Plan(
-	verifiers []*Verifier,
-	r *result.Report,
-	severity map[string]result.Severity,
-) error {
+func Plan(verifiers []*Verifier, r *result.Report, severity map[string]result.Severity) error {
 	p := &planner{
 		verifiers: verifiers,
 		report:    r,

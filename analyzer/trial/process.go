@@ -73,19 +73,13 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 			if x.Severity == result.Note || w.left[x.Identity()] {
 				continue
 			}
-			x.Message += fmt.Sprintf(
-				". It fails only if %s was imported before",
-				name,
-			)
+			x.Message += fmt.Sprintf(". It fails only if %s was imported before", name)
 			offer := fix.Fix{
 				Kind:   fix.KindEnvironment,
 				Title:  "Import it before " + name,
 				Change: change,
 				Cost: []string{
-					fmt.Sprintf(
-						"%s then uses the artifact's libraries with the same names",
-						name,
-					),
+					fmt.Sprintf("%s then uses the artifact's libraries with the same names", name),
 				},
 			}
 			if offer.Verified = t.fixes(w, x); offer.Verified {
@@ -113,10 +107,7 @@ func (t *Verifier) libraryPath(fresh []judge.Found) error {
 			if x.Severity == result.Note || !t.fixes(w, x) {
 				continue
 			}
-			x.Message += fmt.Sprintf(
-				". It works without %s in LD_LIBRARY_PATH",
-				f.Path,
-			)
+			x.Message += fmt.Sprintf(". It works without %s in LD_LIBRARY_PATH", f.Path)
 			offer := fix.Fix{
 				Kind:     fix.KindEnvironment,
 				Title:    "Remove " + f.Path + " from LD_LIBRARY_PATH",

@@ -74,13 +74,7 @@ func (t *Verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Rang
 			return nil, err
 		}
 		if known && !left {
-			return t.bisect(
-				x,
-				at.Name,
-				low.Release(at.Name).Version,
-				high.Release(at.Name).Version,
-				fails,
-			)
+			return t.bisect(x, at.Name, low.Release(at.Name).Version, high.Release(at.Name).Version, fails)
 		}
 	}
 	return nil, nil
@@ -93,9 +87,7 @@ func (t *Verifier) shows(x judge.Found, name, version string) (left, known bool,
 		fix.Pin{
 			Requirement: name + "==" + version,
 			Direct:      !t.session.Given(name),
-		}.Apply(
-			t.base.Scenario,
-		),
+		}.Apply(t.base.Scenario),
 	)
 	if err != nil || w == nil {
 		return false, false, err

@@ -103,12 +103,7 @@ func (t *Verifier) fixEach(fresh []judge.Found, sets []*packages.Set) error {
 }
 
 // New returns a verifier for a case. outcome is its result without a fix.
-func New(
-	ctx context.Context,
-	s *judge.Session,
-	c judge.Case,
-	outcome *judge.Outcome,
-) *Verifier {
+func New(ctx context.Context, s *judge.Session, c judge.Case, outcome *judge.Outcome) *Verifier {
 	t := &Verifier{
 		ctx:       ctx,
 		session:   s,
@@ -172,10 +167,7 @@ func (t *Verifier) run(s fix.Scenario) (*trial, error) {
 // tryFix is like run, but stops when the change breaks something.
 func (t *Verifier) tryFix(s fix.Scenario) (*trial, error) { return t.try(s, t.breaks) }
 
-func (t *Verifier) try(
-	s fix.Scenario,
-	hopeless func(*result.Finding) bool,
-) (*trial, error) {
+func (t *Verifier) try(s fix.Scenario, hopeless func(*result.Finding) bool) (*trial, error) {
 	w := t.known[s.Key()]
 	weight := t.base.Artifact.Binaries() + len(t.before)/findingsPerObject
 	if w != nil || len(t.known) >= t.most || len(t.known)*weight >= maxWork {

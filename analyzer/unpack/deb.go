@@ -86,9 +86,7 @@ func readArHeader(r io.ReaderAt, size, at int64) (name string, length int64, why
 	}
 	name = strings.TrimSuffix(strings.TrimRight(string(b[:16]), " "), "/")
 	if length > size-at-arHeader {
-		return name, length, "the file is truncated or damaged: " + Safe(
-			name,
-		) + " reaches beyond its end"
+		return name, length, "the file is truncated or damaged: " + Safe(name) + " reaches beyond its end"
 	}
 	return name, length, ""
 }

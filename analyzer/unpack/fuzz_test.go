@@ -37,14 +37,7 @@ func FuzzWalk(f *testing.F) {
 	f.Add("x.tar.zst", zstded(f, plain))
 	f.Add(
 		"x.deb",
-		arOf(
-			"debian-binary",
-			"2.0\n",
-			"control.tar",
-			string(plain),
-			"data.tar.xz",
-			string(xzed(plain)),
-		),
+		arOf("debian-binary", "2.0\n", "control.tar", string(plain), "data.tar.xz", string(xzed(plain))),
 	)
 	f.Add("x.rpm", rpmOf(gzipped(cpioOf("./usr/x.so", elf, "./y", "y")), "libc.so.6()(64bit)"))
 	f.Add("x.rpm", rpmOf(cpioOf("./usr/x.so", elf)))

@@ -103,11 +103,7 @@ func (w *walker) image(
 	for _, name := range slices.Backward(layers) {
 		s, ok := image.files[name]
 		if !ok {
-			w.problem(
-				pkg.Path,
-				"the container image is damaged: its layer %s is missing",
-				Safe(name),
-			)
+			w.problem(pkg.Path, "the container image is damaged: its layer %s is missing", Safe(name))
 			continue
 		}
 		over := tree{}

@@ -119,12 +119,7 @@ func TestImage(t *testing.T) {
 	// A tar that only starts like an image is a tar.
 	same(
 		t,
-		story(
-			t,
-			"i.tar",
-			tarOf(t, &tar.Header{Name: "blobs/x.so", Uname: elf}),
-			Options{Want: elfOrSO},
-		),
+		story(t, "i.tar", tarOf(t, &tar.Header{Name: "blobs/x.so", Uname: elf}), Options{Want: elfOrSO}),
 		"file i.tar : blobs/x.so = \"\\x7fELF and so on\"\narchive i.tar",
 	)
 }
@@ -136,15 +131,7 @@ func TestWorkers(t *testing.T) {
 		items = append(
 			items,
 			item{
-				name: strings.Repeat(
-					"d/",
-					i%5,
-				) + string(
-					rune('a'+i%26),
-				) + strings.Repeat(
-					"x",
-					i,
-				) + ".so",
+				name: strings.Repeat("d/", i%5) + string(rune('a'+i%26)) + strings.Repeat("x", i) + ".so",
 				data: strings.Repeat(elf, 1+i*50),
 			},
 		)

@@ -94,10 +94,7 @@ func (m *meter) add(n int) error {
 	switch {
 	case m.got > l.FileBytes && !m.whole:
 		return &limitError{
-			text: fmt.Sprintf(
-				"it inflates to more than the limit of %s for one file",
-				human(l.FileBytes),
-			),
+			text: fmt.Sprintf("it inflates to more than the limit of %s for one file", human(l.FileBytes)),
 		}
 	case m.packed != nil && m.got > ratioFloor && m.got/max(*m.packed, 1) >= l.Ratio:
 		return &limitError{

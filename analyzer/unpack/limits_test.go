@@ -178,10 +178,7 @@ func TestOverlap(t *testing.T) {
 		data = patch(data, sigHeader, n, 42, "\x00\x00\x00\x00")
 	}
 	got := story(t, "x.whl", data, Options{Want: elfOrSO})
-	if !strings.Contains(
-		got,
-		"problem x.whl: 2 entries overlap other entries; they were not read",
-	) {
+	if !strings.Contains(got, "problem x.whl: 2 entries overlap other entries; they were not read") {
 		t.Error(got)
 	}
 }

@@ -24,10 +24,7 @@ func TestList(t *testing.T) {
 		if h.Name == "link" {
 			h.SetMode(fs.ModeSymlink | 0o777)
 		}
-		z.RegisterCompressor(
-			99,
-			func(w io.Writer) (io.WriteCloser, error) { return stored{w}, nil },
-		)
+		z.RegisterCompressor(99, func(w io.Writer) (io.WriteCloser, error) { return stored{w}, nil })
 		w, err := z.CreateHeader(h)
 		if err != nil {
 			t.Fatal(err)

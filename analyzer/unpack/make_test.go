@@ -144,9 +144,6 @@ func rpmOf(payload []byte, requires ...string) []byte {
 	}
 	out = append(
 		out,
-		header(
-			[][4]uint32{{rpmRequireName, rpmStringArray, 0, uint32(len(requires))}},
-			store.Bytes(),
-		)...)
+		header([][4]uint32{{rpmRequireName, rpmStringArray, 0, uint32(len(requires))}}, store.Bytes())...)
 	return append(out, payload...)
 }

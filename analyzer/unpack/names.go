@@ -59,11 +59,8 @@ func shorten(s string) string {
 func member(raw string) (shown, odd string) {
 	if len(raw) > maxName {
 		return shorten(
-				Safe(raw),
-			), fmt.Sprintf(
-				"its name is longer than %d bytes, so it cannot be unpacked",
-				maxName,
-			)
+			Safe(raw),
+		), fmt.Sprintf("its name is longer than %d bytes, so it cannot be unpacked", maxName)
 	}
 	slashed := strings.ReplaceAll(raw, `\`, "/")
 	switch {

@@ -63,9 +63,7 @@ func readRPMHeader(
 	if string(fixed[:4]) != rpmHeaderMagic {
 		return nil, 0, fmt.Errorf("has a wrong magic number")
 	}
-	entries, store := int64(
-		binary.BigEndian.Uint32(fixed[8:]),
-	), int64(
+	entries, store := int64(binary.BigEndian.Uint32(fixed[8:])), int64(
 		binary.BigEndian.Uint32(fixed[12:]),
 	)
 	if entries > maxRPMEntries || store > maxRPMHeader {
@@ -90,9 +88,7 @@ func readRPMHeader(
 	}
 	for ; len(index) > 0; index = index[16:] {
 		tag, kind := binary.BigEndian.Uint32(index), binary.BigEndian.Uint32(index[4:])
-		offset, count := int64(
-			binary.BigEndian.Uint32(index[8:]),
-		), int64(
+		offset, count := int64(binary.BigEndian.Uint32(index[8:])), int64(
 			binary.BigEndian.Uint32(index[12:]),
 		)
 		if tag != rpmRequireName || kind != rpmStringArray || offset > store {

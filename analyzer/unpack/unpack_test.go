@@ -393,14 +393,7 @@ func TestSkipReadsNothing(t *testing.T) {
 	if err != nil || len(problems) > 0 || strings.Join(skipped, " ") != "big.so b.bin" ||
 		strings.Join(visited, " ") != "a.so" ||
 		packages[0].SHA256 != "" {
-		t.Errorf(
-			"skipped %v, visited %v, %v, %v, %+v",
-			skipped,
-			visited,
-			problems,
-			err,
-			packages[0],
-		)
+		t.Errorf("skipped %v, visited %v, %v, %v, %+v", skipped, visited, problems, err, packages[0])
 	}
 	if r.n > 200<<10 {
 		t.Errorf("%d bytes read", r.n)

@@ -115,10 +115,7 @@ func (w *walker) file(name string, r io.ReaderAt, size int64) error {
 		size,
 		head[:min(len(head), headSize)],
 	):
-		w.problem(
-			path,
-			"not a wheel, package, archive or binary that compat can read",
-		)
+		w.problem(path, "not a wheel, package, archive or binary that compat can read")
 		return nil
 	case format == formatNone:
 		kind = KindObject
@@ -301,11 +298,7 @@ func (w *walker) inner(pkg *Package, e *entry, depth int, part bool) error {
 		return w.fileError(full, err)
 	}
 	if depth >= w.budget.limits.Depth {
-		w.problem(
-			full,
-			"it exceeds the limit of %d nested archives",
-			w.budget.limits.Depth,
-		)
+		w.problem(full, "it exceeds the limit of %d nested archives", w.budget.limits.Depth)
 		return nil
 	}
 	content, size, sum, err := w.inflateAll(

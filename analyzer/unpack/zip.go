@@ -28,11 +28,7 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	w.budget.entries -= len(entries)
 	pkg.Entries = len(entries)
 	if n := markOverlaps(entries); n > 0 {
-		w.problem(
-			pkg.Path,
-			"%d entries overlap other entries; they were not read",
-			n,
-		)
+		w.problem(pkg.Path, "%d entries overlap other entries; they were not read", n)
 	}
 	last := lastOfName(pkg, entries)
 	for i := range entries {

@@ -105,13 +105,11 @@ func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error)
 			continue
 		}
 		return &zipEnd{
-				entries: le.Uint64(b[32:]),
-				size:    le.Uint64(b[40:]),
-				offset:  le.Uint64(b[48:]),
-				wide:    true,
-			}, int64(
-				off,
-			), nil
+			entries: le.Uint64(b[32:]),
+			size:    le.Uint64(b[40:]),
+			offset:  le.Uint64(b[48:]),
+			wide:    true,
+		}, int64(off), nil
 	}
 	return nil, 0, errors.New("its zip64 end of central directory is not at the offset of the locator")
 }
@@ -176,13 +174,9 @@ func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, er
 // readHeader reads the variable part of an entry.
 func readHeader(fixed []byte, rd *bufio.Reader, base int64) (zipEntry, error) {
 	le := binary.LittleEndian
-	packed, size, offset := uint64(
-		le.Uint32(fixed[20:]),
-	), uint64(
+	packed, size, offset := uint64(le.Uint32(fixed[20:])), uint64(
 		le.Uint32(fixed[24:]),
-	), uint64(
-		le.Uint32(fixed[42:]),
-	)
+	), uint64(le.Uint32(fixed[42:]))
 	e := zipEntry{
 		flags:  le.Uint16(fixed[8:]),
 		method: le.Uint16(fixed[10:]),

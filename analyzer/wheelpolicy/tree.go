@@ -122,10 +122,7 @@ func (s *survey) find(name string, o *elfobj.Object, folders []string) (string, 
 		}
 		candidate := s.Objects[at]
 		if !file || candidate == nil {
-			return "", crash(
-				"a library needs %s, and the wheel has something else of that name",
-				name,
-			)
+			return "", crash("a library needs %s, and the wheel has something else of that name", name)
 		}
 		if fits(o, candidate) {
 			return at, nil

@@ -148,11 +148,7 @@ func (s *survey) conclude() (*Policy, error) {
 		}
 		switch isa, known := isaOf(t.object); {
 		case !known:
-			return nil, crash(
-				"%s needs an instruction set that is not known (%#x)",
-				t.path,
-				t.object.ISA,
-			)
+			return nil, crash("%s needs an instruction set that is not known (%#x)", t.path, t.object.ISA)
 		case isa > 1:
 			machine = ps.linux
 		}

@@ -54,10 +54,7 @@ func text(l *Load) string {
 	for _, u := range l.Unresolved {
 		out = append(
 			out,
-			strings.Join(
-				append([]string{"no", u.Symbol.String(), "in", u.Library}, u.Through...),
-				" ",
-			),
+			strings.Join(append([]string{"no", u.Symbol.String(), "in", u.Library}, u.Through...), " "),
 		)
 	}
 	return strings.Join(out, "\n")

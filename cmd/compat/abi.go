@@ -26,11 +26,7 @@ Types are included if the library has debug information, or a separate debug fil
 				return err
 			}
 			if len(s.libraries) != 1 {
-				return fmt.Errorf(
-					"%s has %d libraries; give one library",
-					args[0],
-					len(s.libraries),
-				)
+				return fmt.Errorf("%s has %d libraries; give one library", args[0], len(s.libraries))
 			}
 			b, err := abi.Baseline(s.libraries[0])
 			if err != nil {

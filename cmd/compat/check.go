@@ -43,9 +43,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
   curl -s "$URL" | compat check -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New(
-					"give at least one PATH, for example dist/*.whl; see 'compat check --help'",
-				)
+				return errors.New("give at least one PATH, for example dist/*.whl; see 'compat check --help'")
 			}
 			return nil
 		},
@@ -138,12 +136,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		false,
 		"list every symbol, object and skipped file; report index requests on stderr",
 	)
-	flags.BoolVar(
-		&f.noCache,
-		"no-cache",
-		false,
-		"ignore cached results",
-	)
+	flags.BoolVar(&f.noCache, "no-cache", false, "ignore cached results")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
 	return c
 }
@@ -191,10 +184,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 			return fmt.Errorf("writing the report: %w", err)
 		}
 		if f.verbose {
-			fmt.Fprintln(
-				env.Err,
-				"using the cached result for these files; use --no-cache to check again",
-			)
+			fmt.Fprintln(env.Err, "using the cached result for these files; use --no-cache to check again")
 		}
 		return exited(code)
 	}

@@ -91,10 +91,7 @@ func checkOptions(
 	case "", "error", "warning", "never":
 		failOn = options.FailOn(f.failOn)
 	default:
-		return o, "", nil, fmt.Errorf(
-			"unknown --fail-on %s; use error, warning or never",
-			f.failOn,
-		)
+		return o, "", nil, fmt.Errorf("unknown --fail-on %s; use error, warning or never", f.failOn)
 	}
 	return o, failOn, nil, nil
 }
@@ -172,11 +169,7 @@ func unpacked(dir string) (func(arch string) (*platform.Platform, error), error)
 		if known[arch] == nil {
 			p, err := linker.Platform(name, arch)
 			if err != nil {
-				return nil, fmt.Errorf(
-					"--root %s: %w; give the folder of an unpacked image",
-					dir,
-					err,
-				)
+				return nil, fmt.Errorf("--root %s: %w; give the folder of an unpacked image", dir, err)
 			}
 			known[arch] = p
 		}

@@ -37,10 +37,7 @@ func readSide(ctx context.Context, path string, debugDirs []string) (*side, erro
 	case info.IsDir():
 		err = s.folder(path, debugDirs)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf(
-			"%s is not a regular file; give a library, a package or a folder",
-			path,
-		)
+		return nil, fmt.Errorf("%s is not a regular file; give a library, a package or a folder", path)
 	default:
 		err = s.file(ctx, path, path, debugDirs)
 	}

@@ -181,11 +181,7 @@ func writeGroup(w io.Writer, c *abi.Change, names []string) {
 		fmt.Fprintf(w, "    %s\n", n)
 	}
 	if c.Severity != abi.Note {
-		fmt.Fprintf(
-			w,
-			"    Effect: %s\n    Fix: Export them again, or change the SONAME.\n",
-			c.Effect,
-		)
+		fmt.Fprintf(w, "    Effect: %s\n    Fix: Export them again, or change the SONAME.\n", c.Effect)
 	}
 }
 

@@ -65,10 +65,7 @@ func TestAFileIsHashedOnce(t *testing.T) {
 		}
 		defer f.Close()
 		c := &counted{File: f}
-		got, err := d.of(
-			context.Background(),
-			analyzer.Input{Content: c, Size: int64(len(content))},
-		)
+		got, err := d.of(context.Background(), analyzer.Input{Content: c, Size: int64(len(content))})
 		want := sha256.Sum256([]byte(content))
 		if err != nil || got != hex.EncodeToString(want[:]) || hashed != (c.read > 0) {
 			t.Errorf("%s: %s, %v, %d bytes read", why, got, err, c.read)

@@ -175,11 +175,7 @@ func count(n int, noun string) string {
 func explainText(w io.Writer, r buildlog.Result) error {
 	var b strings.Builder
 	if len(r.Diagnoses) == 0 {
-		fmt.Fprintf(
-			&b,
-			"No known linker or loader error in %s.\n",
-			count(r.Lines, "line"),
-		)
+		fmt.Fprintf(&b, "No known linker or loader error in %s.\n", count(r.Lines, "line"))
 	}
 	for _, d := range r.Diagnoses {
 		fmt.Fprintf(&b, "line %d: %s\n  %s", d.Line, mdsafe.Visible(d.Message), d.Class)

@@ -326,13 +326,8 @@ func TestGivenPackages(t *testing.T) {
 		return path
 	}
 	const name = "nvidia-nvjitlink-cu12=="
-	lock, other := write(
-		"requirements.txt",
-		"# made by hand\n"+name+"99\n",
-	), write(
-		"uv.lock",
-		"[[package]]\nname = \"nvidia-nvjitlink-cu12\"\nversion = \"12.9.41\"\n",
-	)
+	lock := write("requirements.txt", "# made by hand\n"+name+"99\n")
+	other := write("uv.lock", "[[package]]\nname = \"nvidia-nvjitlink-cu12\"\nversion = \"12.9.41\"\n")
 	config := write("compat.yml", "python:\n  with:\n    - "+name+"98\n")
 	widget := madeWheel(
 		t,

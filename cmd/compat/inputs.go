@@ -43,10 +43,7 @@ func (in *inputs) add(path string) error {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
 		found, _ := filepath.Glob(path) // a malformed pattern finds nothing
 		if len(found) == 0 {
-			return fmt.Errorf(
-				"%s: no file matches; build the wheels first or correct the pattern",
-				path,
-			)
+			return fmt.Errorf("%s: no file matches; build the wheels first or correct the pattern", path)
 		}
 		for _, f := range found {
 			if err := in.add(f); err != nil {
@@ -64,10 +61,7 @@ func (in *inputs) add(path string) error {
 	case info.IsDir():
 		return in.folder(path)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf(
-			"%s is not a regular file; give a wheel, an archive or a shared library",
-			path,
-		)
+		return fmt.Errorf("%s is not a regular file; give a wheel, an archive or a shared library", path)
 	}
 	return in.open(path)
 }
@@ -91,10 +85,7 @@ func (in *inputs) standard() error {
 	case err != nil:
 		return fmt.Errorf("reading standard input: %w", err)
 	case n > maxStdin:
-		return fmt.Errorf(
-			"standard input is longer than %d GiB; give a file instead",
-			maxStdin>>30,
-		)
+		return fmt.Errorf("standard input is longer than %d GiB; give a file instead", maxStdin>>30)
 	}
 	in.list = append(in.list, analyzer.Input{Name: "stdin", Content: f, Size: n})
 	return nil
@@ -114,10 +105,7 @@ func (in *inputs) folder(root string) error {
 		return in.open(p)
 	})
 	if err == nil && len(in.list) == before {
-		return fmt.Errorf(
-			"%s: this folder contains no wheel, archive, shared library or program",
-			root,
-		)
+		return fmt.Errorf("%s: this folder contains no wheel, archive, shared library or program", root)
 	}
 	return err
 }

@@ -60,12 +60,7 @@ Exit code: 0 also if something is missing (as ldd), 1 if the loader itself would
 		nil,
 		"library that the program opens with dlopen, as [MODE=]NAME; repeatable, in order",
 	)
-	f.StringVar(
-		&o.libraryPath,
-		"library-path",
-		"",
-		"folders to search first, as LD_LIBRARY_PATH",
-	)
+	f.StringVar(&o.libraryPath, "library-path", "", "folders to search first, as LD_LIBRARY_PATH")
 	f.StringVar(&o.format, "format", "text", "text or json (one document for each FILE)")
 	f.BoolVar(&o.tree, "tree", false, "show the libraries as a tree")
 	f.StringVar(&o.why, "why", "", "show which objects use this symbol and which provide it")

@@ -46,10 +46,7 @@ func real(t *testing.T, path string) string {
 		_, err = os.Stat(p)
 	}
 	if err != nil {
-		needs.Missing(
-			t,
-			fmt.Sprintf("this test asks the machine's glibc, which is not there: %v", err),
-		)
+		needs.Missing(t, fmt.Sprintf("this test asks the machine's glibc, which is not there: %v", err))
 	}
 	return p
 }

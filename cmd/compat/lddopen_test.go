@@ -64,12 +64,7 @@ func (m *loaderRoot) open(args []string) {
 	m.check(err)
 	p, a := dynlink.NewLinker(root).Start(args[0], s)
 	if len(want) != len(args)-1 {
-		m.t.Fatalf(
-			"run %s: it said %q; compat says of the start %+v",
-			strings.Join(args, " "),
-			want,
-			a,
-		)
+		m.t.Fatalf("run %s: it said %q; compat says of the start %+v", strings.Join(args, " "), want, a)
 	}
 	e := &imagined{
 		libc:      m.cases.libc,

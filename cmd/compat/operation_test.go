@@ -38,9 +38,7 @@ func testKey(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(
-		pem.EncodeToMemory(
-			&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)},
-		),
+		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
 	)
 }
 

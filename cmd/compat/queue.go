@@ -37,13 +37,7 @@ process can open the queue in a folder: stop "compat serve" first.`,
 			"will run",
 			(*queue.Queue).RetryDead,
 		),
-		newQueueChangeCommand(
-			env,
-			"drop",
-			"Remove a job in any state",
-			"removed",
-			(*queue.Queue).Drop,
-		),
+		newQueueChangeCommand(env, "drop", "Remove a job in any state", "removed", (*queue.Queue).Drop),
 	)
 	return c
 }
@@ -59,10 +53,7 @@ func newQueueListCommand(env environment) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			f := queue.Filter{State: queue.State(state), Installation: installation}
 			if state != "" && !strings.Contains(" waiting running delayed dead ", " "+state+" ") {
-				return fmt.Errorf(
-					"unknown --state %s; use waiting, running, delayed or dead",
-					state,
-				)
+				return fmt.Errorf("unknown --state %s; use waiting, running, delayed or dead", state)
 			}
 			return withQueue(
 				c.Context(),
@@ -175,10 +166,7 @@ func withQueue(
 		return err
 	}
 	if _, err := q.Stats(ctx); err != nil { // not Ping: a full Redis can still be read and emptied
-		return errors.Join(
-			fmt.Errorf("the Redis of REDIS_URL does not respond: %w", err),
-			q.Close(),
-		)
+		return errors.Join(fmt.Errorf("the Redis of REDIS_URL does not respond: %w", err), q.Close())
 	}
 	return errors.Join(f(ctx, q), q.Close())
 }

@@ -97,10 +97,5 @@ func (a result) store(ctx context.Context, printed []byte, code int) {
 		return
 	}
 	// A failed write only makes the next check slower.
-	_ = a.cache.Put(
-		ctx,
-		a.key,
-		sealed(append([]byte{byte(code)}, printed...)),
-		cacheLife,
-	)
+	_ = a.cache.Put(ctx, a.key, sealed(append([]byte{byte(code)}, printed...)), cacheLife)
 }

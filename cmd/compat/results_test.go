@@ -54,13 +54,7 @@ func TestTheSameFilesAgain(t *testing.T) {
 		t.Helper()
 		printed, code, again := checked(t, home, append(args, wheel)...)
 		if again != want || code != exitIncompatible || len(args) == 0 && printed != first {
-			t.Errorf(
-				"%s: exit %d, from the cache: %v, the same: %v",
-				why,
-				code,
-				again,
-				printed == first,
-			)
+			t.Errorf("%s: exit %d, from the cache: %v, the same: %v", why, code, again, printed == first)
 		}
 	}
 	same("the second check", true)

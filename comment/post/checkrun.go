@@ -169,11 +169,9 @@ func (p *Poster) Conclude(
 				Status:     gh.String(statusCompleted),
 				Conclusion: gh.String(c.Conclusion),
 				ExternalID: gh.String(externalID),
-				DetailsURL: optional(
-					detailsURL,
-				),
-				Output:  output(c, c.Annotations),
-				Actions: actions(c),
+				DetailsURL: optional(detailsURL),
+				Output:     output(c, c.Annotations),
+				Actions:    actions(c),
 			},
 		)
 		return id, err
@@ -213,13 +211,9 @@ func (p *Poster) finish(
 		}
 		took := func(now *gh.CheckRun) bool { return now.GetOutput().GetAnnotationsCount() >= from }
 		if i == len(batches)-1 {
-			o.Status, o.Conclusion, o.Actions = gh.String(
-				statusCompleted,
-			), gh.String(
-				c.Conclusion,
-			), actions(
-				c,
-			)
+			o.Status = gh.String(statusCompleted)
+			o.Conclusion = gh.String(c.Conclusion)
+			o.Actions = actions(c)
 			took = func(now *gh.CheckRun) bool { return now.GetStatus() == statusCompleted }
 		}
 		if err := p.update(ctx, id, o, took); err != nil {
@@ -348,13 +342,7 @@ func (p *Poster) resume(
 		var page []*gh.CheckRunAnnotation
 		var resp *gh.Response
 		err := p.read("list annotations", func() (err error) {
-			page, resp, err = p.Client.Checks.ListCheckRunAnnotations(
-				ctx,
-				p.Owner,
-				p.Repo,
-				r.GetID(),
-				opts,
-			)
+			page, resp, err = p.Client.Checks.ListCheckRunAnnotations(ctx, p.Owner, p.Repo, r.GetID(), opts)
 			return err
 		})
 		if err != nil {
@@ -422,11 +410,9 @@ func output(c comment.Check, annotations []comment.Annotation) *gh.CheckRunOutpu
 				StartLine:       gh.Int(a.StartLine),
 				EndLine:         gh.Int(a.EndLine),
 				AnnotationLevel: gh.String(a.Level),
-				Title: optional(
-					a.Title,
-				),
-				Message:    gh.String(a.Message),
-				RawDetails: optional(a.RawDetails),
+				Title:           optional(a.Title),
+				Message:         gh.String(a.Message),
+				RawDetails:      optional(a.RawDetails),
 			},
 		)
 	}

@@ -221,10 +221,7 @@ func TestCheckRunAfterCrash(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err = s.Conclude(ctx, s.pull.HeadSHA, id, "k1", url, many(120)); !errors.Is(
-			err,
-			errCrash,
-		) {
+		if _, err = s.Conclude(ctx, s.pull.HeadSHA, id, "k1", url, many(120)); !errors.Is(err, errCrash) {
 			t.Fatalf("the fence's error is lost: %v", err)
 		}
 		s.want("in_progress/ k1 50 0")

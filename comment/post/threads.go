@@ -122,10 +122,7 @@ func (t *Conversation) Review(ctx context.Context, sha string,
 		return err
 	}, func() (bool, error) {
 		err := t.reread(ctx)
-		return slices.ContainsFunc(
-			t.threads,
-			func(o thread) bool { return o.fingerprint == first },
-		), err
+		return slices.ContainsFunc(t.threads, func(o thread) bool { return o.fingerprint == first }), err
 	})
 	if err != nil && github.Classify(err).Kind == github.Invalid {
 		t.p.log().Error("GitHub refuses the review", "number", t.number, "sha", sha, "error", err)
@@ -151,12 +148,7 @@ func (t *Conversation) Resolve(ctx context.Context, keep []string) error {
 		if o.resolved || slices.Contains(keep, o.fingerprint) {
 			continue
 		}
-		err := t.p.mutate(
-			ctx,
-			"resolve a review thread",
-			resolveMutation,
-			map[string]any{"id": o.id},
-		)
+		err := t.p.mutate(ctx, "resolve a review thread", resolveMutation, map[string]any{"id": o.id})
 		if refused(err) {
 			err = t.p.mutate(
 				ctx,

@@ -40,9 +40,7 @@ func parse(text []byte) (*rsa.PrivateKey, error) {
 	}
 	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, errors.New(
-			"contains neither a PKCS#1 nor a PKCS#8 key without a passphrase",
-		)
+		return nil, errors.New("contains neither a PKCS#1 nor a PKCS#8 key without a passphrase")
 	}
 	key, ok := any.(*rsa.PrivateKey)
 	if !ok {

@@ -141,13 +141,7 @@ func privateApt(dir string, s Suite, arch string) (conf string, err error) {
 	}
 	lines := fmt.Sprintf("deb [%s] %s %s %s\n", options, address, s.Codename, components)
 	if s.Updates {
-		lines += fmt.Sprintf(
-			"deb [%s] %s %s-updates %s\n",
-			options,
-			address,
-			s.Codename,
-			components,
-		)
+		lines += fmt.Sprintf("deb [%s] %s %s-updates %s\n", options, address, s.Codename, components)
 	}
 	files := map[string]string{
 		"status":           "",

@@ -168,12 +168,8 @@ func (b *base) take(
 		got.Items = slices.DeleteFunc(got.Items, func(i Item) bool { return i.Expired })
 		b.expired = b.expired || len(got.Items) < before
 		if len(got.Items) > 0 {
-			b.found.Runs, b.found.Items = append(
-				b.found.Runs,
-				r,
-			), append(
-				b.found.Items,
-				got.Items...)
+			b.found.Runs = append(b.found.Runs, r)
+			b.found.Items = append(b.found.Items, got.Items...)
 			closed[r.Path] = true
 			delete(b.open, r.Path)
 		}

@@ -182,10 +182,7 @@ func TestDownloadTotal(t *testing.T) {
 	h := newHub(t)
 	var arts []art
 	for i, name := range []string{"a", "b", "c", "d"} {
-		arts = append(
-			arts,
-			art{id: int64(11 + i), name: name, data: bytes.Repeat([]byte(name), 1000)},
-		)
+		arts = append(arts, art{id: int64(11 + i), name: name, data: bytes.Repeat([]byte(name), 1000)})
 	}
 	arts[3].data = []byte("small")
 	h.runs = []run{done(1, "wheels.yml", "push", arts...)}

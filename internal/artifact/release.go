@@ -68,15 +68,9 @@ func (f *Fetcher) Release(
 	for _, a := range all {
 		switch {
 		case a.State != "uploaded":
-			found.State, found.Reason = Waiting, fmt.Sprintf(
-				"The asset %q is still being uploaded.",
-				a.Name,
-			)
+			found.State, found.Reason = Waiting, fmt.Sprintf("The asset %q is still being uploaded.", a.Name)
 		case !holdsBinaries(a.Name):
-			found.Skipped = append(
-				found.Skipped,
-				Problem{a.Name, "this type of file contains no binaries"},
-			)
+			found.Skipped = append(found.Skipped, Problem{a.Name, "this type of file contains no binaries"})
 			continue
 		}
 		found.Items = append(

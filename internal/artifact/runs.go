@@ -124,10 +124,7 @@ func (f *Found) artifacts(
 			f.Problems,
 			Problem{
 				r.Name,
-				fmt.Sprintf(
-					"The workflow run keeps more artifacts than compat reads (%d).",
-					len(all),
-				),
+				fmt.Sprintf("The workflow run keeps more artifacts than compat reads (%d).", len(all)),
 			},
 		)
 	case err != nil:

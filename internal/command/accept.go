@@ -84,10 +84,7 @@ func (r *request) unaccept(ctx context.Context, arguments string) (reaction, err
 	if what == "" {
 		return reaction{
 			emoji: confused,
-			reply: "Name the symbol or rule to revoke: " + mdsafe.Code(
-				"/compat unaccept SYMBOL",
-				0,
-			) + ".\n",
+			reply: "Name the symbol or rule to revoke: " + mdsafe.Code("/compat unaccept SYMBOL", 0) + ".\n",
 		}, nil
 	}
 	if ok, err := r.mayWrite(ctx); err != nil || !ok {

@@ -196,11 +196,7 @@ func TestEnterpriseRoot(t *testing.T) {
 		h.prefix = "/api/v3"
 		h.handle = func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/api/graphql" {
-				answer(
-					w,
-					200,
-					map[string]any{"data": map[string]any{"viewer": map[string]any{"login": "me"}}},
-				)
+				answer(w, 200, map[string]any{"data": map[string]any{"viewer": map[string]any{"login": "me"}}})
 				return
 			}
 			answer(

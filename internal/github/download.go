@@ -106,10 +106,7 @@ func (c *Client) Download(
 ) (size int64, sum string, err error) {
 	u, err := c.BaseURL.Parse(address)
 	if err != nil || !c.api.contains(u) {
-		return 0, "", fmt.Errorf(
-			"github: download: the address is outside of the API %s",
-			c.api.rest,
-		)
+		return 0, "", fmt.Errorf("github: download: the address is outside of the API %s", c.api.rest)
 	}
 	d := &download{c: c, url: u, dst: dst, o: o, hash: sha256.New()}
 	if alg, hex, ok := strings.Cut(strings.ToLower(o.Digest), ":"); ok && alg == "sha256" {
@@ -133,16 +130,7 @@ func (c *Client) Download(
 		if try == downloadTries || short == shortTries {
 			return 0, "", d.finalError(again)
 		}
-		c.api.log.DebugContext(
-			ctx,
-			"download broke",
-			"try",
-			try,
-			"bytes",
-			d.n,
-			"because",
-			again.Error(),
-		)
+		c.api.log.DebugContext(ctx, "download broke", "try", try, "bytes", d.n, "because", again.Error())
 		if sleep.For(ctx, c.api.wait(try)) != nil {
 			return 0, "", fmt.Errorf("github: download: %w", context.Cause(ctx))
 		}
@@ -283,11 +271,7 @@ func (d *download) copy(body io.Reader, alive func()) error {
 			return nil
 		}
 		if err != nil {
-			return retryable(
-				"github: download: the connection broke after %d bytes: %w",
-				d.n,
-				bare(err),
-			)
+			return retryable("github: download: the connection broke after %d bytes: %w", d.n, bare(err))
 		}
 	}
 }

@@ -99,12 +99,7 @@ func TestDownloadWithoutStorage(t *testing.T) {
 			t.Errorf("Accept %q", r.Header.Get("Accept"))
 		}
 		if strings.HasPrefix(r.URL.Path, "/repos/") {
-			http.Redirect(
-				w,
-				r,
-				h.api.URL+"/repositories/1/releases/assets/1",
-				http.StatusMovedPermanently,
-			)
+			http.Redirect(w, r, h.api.URL+"/repositories/1/releases/assets/1", http.StatusMovedPermanently)
 			return
 		}
 		whole(w, r)
@@ -421,13 +416,9 @@ func TestStorageHosts(t *testing.T) {
 		}
 		return r
 	}
-	public, own, plain := at(
-		"https://api.github.com",
-	), at(
-		"https://ghe.example/api/v3/",
-	), at(
-		"http://127.0.0.1:8080",
-	)
+	public := at("https://api.github.com")
+	own := at("https://ghe.example/api/v3/")
+	plain := at("http://127.0.0.1:8080")
 	for _, x := range []struct {
 		r    roots
 		to   string

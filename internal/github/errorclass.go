@@ -150,10 +150,8 @@ func (e *TokenError) class() ErrorClass {
 		}
 	case e.Status >= 400 && e.Status < 500:
 		return ErrorClass{
-			Kind: Invalid,
-			Reason: sentence(
-				fmt.Sprintf("GitHub issued no token to the App: %d %s", e.Status, e.Message),
-			),
+			Kind:   Invalid,
+			Reason: sentence(fmt.Sprintf("GitHub issued no token to the App: %d %s", e.Status, e.Message)),
 		}
 	}
 	return ErrorClass{

@@ -42,13 +42,7 @@ func TestAnswersAreRevalidated(t *testing.T) {
 		}
 		p, resp, err := c.PullRequests.Get(t.Context(), "o", "r", 1)
 		if err != nil || resp.StatusCode != 200 || resp.Rate.Remaining != 101-len(statuses) {
-			t.Fatalf(
-				"%v, %d, %d remain after %d",
-				err,
-				resp.StatusCode,
-				resp.Rate.Remaining,
-				len(statuses),
-			)
+			t.Fatalf("%v, %d, %d remain after %d", err, resp.StatusCode, resp.Rate.Remaining, len(statuses))
 		}
 		return p.GetTitle()
 	}

@@ -88,12 +88,7 @@ type GraphQLError struct{ Faults []GraphQLFault }
 
 func (e *GraphQLError) Error() string {
 	f := e.Faults[0]
-	return fmt.Sprintf(
-		"github: graphql: %s %s (%d errors)",
-		f.Type,
-		brief(f.Message),
-		len(e.Faults),
-	)
+	return fmt.Sprintf("github: graphql: %s %s (%d errors)", f.Type, brief(f.Message), len(e.Faults))
 }
 
 func (e *GraphQLError) limited() bool {

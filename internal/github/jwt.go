@@ -30,11 +30,8 @@ func (s signer) Sign(claims jwt.Claims) (string, error) {
 		return "", fmt.Errorf("github: sign %T", claims)
 	}
 	now := time.Now().Truncate(time.Second)
-	c.IssuedAt, c.ExpiresAt = jwt.NewNumericDate(
-		now.Add(-jwtBack),
-	), jwt.NewNumericDate(
-		now.Add(jwtLife),
-	)
+	c.IssuedAt = jwt.NewNumericDate(now.Add(-jwtBack))
+	c.ExpiresAt = jwt.NewNumericDate(now.Add(jwtLife))
 	text, err := jwt.NewWithClaims(jwt.SigningMethodRS256, c).SigningString()
 	if err != nil {
 		return "", fmt.Errorf("github: sign: %w", err)

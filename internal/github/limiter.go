@@ -149,11 +149,7 @@ func (e *LimitError) Error() string {
 	if e.Installation != 0 {
 		who = fmt.Sprintf("installation %d", e.Installation)
 	}
-	return fmt.Sprintf(
-		"github: %s is rate limited until %s",
-		who,
-		e.Until.UTC().Format(time.RFC3339),
-	)
+	return fmt.Sprintf("github: %s is rate limited until %s", who, e.Until.UTC().Format(time.RFC3339))
 }
 
 // readLimit parses a rate limit response; nil if a 403 has another reason. go-github v60 knows

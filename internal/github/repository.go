@@ -30,10 +30,7 @@ func (c *Client) RepositoryByID(ctx context.Context, id int64) (*Repository, err
 		return nil, fmt.Errorf("github: repository %d: %w", id, err)
 	}
 	if r.GetOwner().GetLogin() == "" || r.GetName() == "" {
-		return nil, fmt.Errorf(
-			"github: repository %d: the response has no owner or no repository",
-			id,
-		)
+		return nil, fmt.Errorf("github: repository %d: the response has no owner or no repository", id)
 	}
 	return &Repository{
 		ID:            r.GetID(),

@@ -162,12 +162,7 @@ func (c *Client) Jobs(ctx context.Context, owner, repo string, run int64) ([]Job
 func (c *Client) JobLog(ctx context.Context, owner, repo string, job int64, dst io.Writer) error {
 	_, _, err := c.Download(
 		ctx,
-		fmt.Sprintf(
-			"repos/%s/%s/actions/jobs/%d/logs",
-			url.PathEscape(owner),
-			url.PathEscape(repo),
-			job,
-		),
+		fmt.Sprintf("repos/%s/%s/actions/jobs/%d/logs", url.PathEscape(owner), url.PathEscape(repo), job),
 		dst,
 		DownloadOptions{},
 	)

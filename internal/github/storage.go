@@ -82,11 +82,7 @@ func (d *download) open(ctx context.Context) (*http.Response, error) {
 			if trusted {
 				return nil, trustedError(err)
 			}
-			return nil, retryable(
-				"github: download: storage host %s: %w",
-				req.URL.Hostname(),
-				bare(err),
-			)
+			return nil, retryable("github: download: storage host %s: %w", req.URL.Hostname(), bare(err))
 		}
 		switch resp.StatusCode {
 		case http.StatusMovedPermanently,

@@ -76,11 +76,7 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 	}
 	tail, err := io.ReadAll(io.LimitReader(resp.Body, firstWindow))
 	if err != nil || start+int64(len(tail)) != size {
-		return nil, i.errorf(
-			packages.ErrUnavailable,
-			"%s ended in the middle of a range",
-			f.url.Host,
-		)
+		return nil, i.errorf(packages.ErrUnavailable, "%s ended in the middle of a range", f.url.Host)
 	}
 	if sum := sha256.Sum256(tail); start == 0 && f.sha256 != "" &&
 		hex.EncodeToString(sum[:]) != f.sha256 {
@@ -97,11 +93,7 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 }
 
 func digestError(f file, n int64) error {
-	return fmt.Errorf(
-		"the %d bytes of %s do not match its digest on the page",
-		n,
-		unpack.Safe(f.name),
-	)
+	return fmt.Errorf("the %d bytes of %s do not match its digest on the page", n, unpack.Safe(f.name))
 }
 
 var errLarge = errors.New("larger than the limit")

@@ -37,10 +37,7 @@ func (i *Index) Cost() Cost {
 func (c Cost) String() string {
 	s := fmt.Sprintf(
 		"%s, %.1f MB received, %s from the cache, %s known from the built-in package history",
-		count(
-			c.Requests,
-			"request",
-		),
+		count(c.Requests, "request"),
 		float64(c.Bytes)/1e6,
 		count(c.Cached, "answer"),
 		count(c.Recorded, "release"),

@@ -81,11 +81,7 @@ func (i *Index) storeCached(ctx context.Context, key string, keep time.Duration,
 	}
 }
 
-func (i *Index) storeLibraries(
-	ctx context.Context,
-	f file,
-	libraries map[string]packages.Library,
-) {
+func (i *Index) storeLibraries(ctx context.Context, f file, libraries map[string]packages.Library) {
 	for path, l := range libraries {
 		key, keep := libraryKey(f, path)
 		i.storeCached(ctx, key, keep, l)

@@ -125,11 +125,7 @@ func (g *Guard) Open(
 }
 
 // Pure is like Index.Pure for allowed names.
-func (g *Guard) Pure(
-	ctx context.Context,
-	name, version string,
-	on packages.Target,
-) (bool, error) {
+func (g *Guard) Pure(ctx context.Context, name, version string, on packages.Target) (bool, error) {
 	if err := g.refused(name); err != nil {
 		return false, err
 	}

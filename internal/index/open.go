@@ -132,10 +132,7 @@ func (i *Index) Pure(ctx context.Context, name, version string, on packages.Targ
 
 // pure reports whether a wheel has only platform tags "any".
 func (f *file) pure() bool {
-	return !slices.ContainsFunc(
-		f.tags,
-		func(t pkgmeta.Tag) bool { return t.Platform != "any" },
-	)
+	return !slices.ContainsFunc(f.tags, func(t pkgmeta.Tag) bool { return t.Platform != "any" })
 }
 
 // Spool copies the wheel to an unlinked temporary file in dir. ReaderAt is then an *os.File.

@@ -64,12 +64,7 @@ func (i *Index) page(ctx context.Context, name string) (*page, error) {
 			entries, final, err = parseHTML(body, final)
 		}
 		if err != nil {
-			return nil, i.errorf(
-				packages.ErrUnavailable,
-				"the page of %s cannot be read: %v",
-				name,
-				err,
-			)
+			return nil, i.errorf(packages.ErrUnavailable, "the page of %s cannot be read: %v", name, err)
 		}
 		for _, e := range entries {
 			if f, ok := e.file(name, final); ok {
@@ -154,11 +149,7 @@ func parseJSON(body []byte) ([]entry, error) {
 		)
 	}
 	if len(p.Files) > maxFiles {
-		return nil, fmt.Errorf(
-			"it lists %d files, more than the limit of %d",
-			len(p.Files),
-			maxFiles,
-		)
+		return nil, fmt.Errorf("it lists %d files, more than the limit of %d", len(p.Files), maxFiles)
 	}
 	return p.Files, nil
 }

@@ -60,10 +60,7 @@ func TestFind(t *testing.T) {
 				Replace(value)
 			// directory names may contain spaces
 		}
-		got, err := Find(
-			c.chosen,
-			func(name string) (string, bool) { v, ok := env[name]; return v, ok },
-		)
+		got, err := Find(c.chosen, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		if err != nil || strings.Join(got.URLs, " ") != c.want ||
 			got.Netrc != filepath.Join(home, ".netrc") {
 			t.Errorf("%s: %+v, %v", c.name, got, err)

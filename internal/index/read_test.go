@@ -62,10 +62,7 @@ func TestReadOneRangeEach(t *testing.T) {
 	i := s.index(t, nil)
 	r, err := i.Release(ctx, "demo", "1.0", linux)
 	if err != nil || len(r.Libraries) != 3 ||
-		slices.ContainsFunc(
-			r.Libraries,
-			func(l packages.Library) bool { return !l.Unread || l.Known },
-		) {
+		slices.ContainsFunc(r.Libraries, func(l packages.Library) bool { return !l.Unread || l.Known }) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if got := s.takeRequests(); len(got) != 3 ||
@@ -218,10 +215,7 @@ func TestLocalVersionsByTheHistory(t *testing.T) {
 			t.Errorf("%s: read %+v, %v", name, read, err)
 		}
 		for _, version := range []string{"9.0", "9.0.post1"} {
-			if r, err := source.Release(ctx, "demo", version, linux); !errors.Is(
-				err,
-				packages.ErrUnknown,
-			) {
+			if r, err := source.Release(ctx, "demo", version, linux); !errors.Is(err, packages.ErrUnknown) {
 				t.Errorf("%s: %s is %+v, %v", name, version, r, err)
 			}
 		}
@@ -292,10 +286,7 @@ func TestLies(t *testing.T) {
 		"b.bin",
 		noise(1, 500<<10),
 	).data
-	if _, err := i.Read(ctx, r, linux, only("liba.so.1")); !errors.Is(
-		err,
-		packages.ErrUnavailable,
-	) ||
+	if _, err := i.Read(ctx, r, linux, only("liba.so.1")); !errors.Is(err, packages.ErrUnavailable) ||
 		!strings.Contains(err.Error(), "bytes, but now it has") {
 		t.Errorf("another file behind the same name: %v", err)
 	}

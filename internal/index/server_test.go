@@ -177,9 +177,7 @@ func object(t *testing.T, soname, symbol, version string) []byte {
 			SONAME:    soname,
 			Needed:    []string{"libc.so.6"},
 			RunPath:   "$ORIGIN",
-			Exports: elfobj.NewExports(
-				elfobj.Export{Name: symbol, Version: version, Kind: "func"},
-			),
+			Exports:   elfobj.NewExports(elfobj.Export{Name: symbol, Version: version, Kind: "func"}),
 			VersionDefs: []elfobj.VersionDef{
 				{Name: soname, Base: true},
 				{Name: version},

@@ -21,13 +21,7 @@ func TestSeveral(t *testing.T) {
 		t,
 		map[string][]wheel{
 			"demo": {
-				build(
-					t,
-					"demo-1.0-py3-none-manylinux2014_x86_64.whl",
-					"",
-					"demo/libdemo.so.1",
-					lib,
-				),
+				build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "", "demo/libdemo.so.1", lib),
 				build(t, "demo-2.0-py3-none-any.whl", ""),
 			},
 		},

@@ -57,10 +57,7 @@ func TestStall(t *testing.T) {
 				t.Errorf("given up after %s", d)
 			}
 			began = time.Now()
-			if _, err = i.Versions(t.Context(), "other"); !errors.Is(
-				err,
-				packages.ErrUnavailable,
-			) ||
+			if _, err = i.Versions(t.Context(), "other"); !errors.Is(err, packages.ErrUnavailable) ||
 				time.Since(began) > stall+time.Second {
 				t.Errorf("the next package: given up after %s: %v", time.Since(began), err)
 			}

@@ -68,12 +68,7 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 		defer w.Close()
 		members, err := unpack.Directory(w, w.size, maxMembers)
 		if err != nil {
-			return nil, i.errorf(
-				packages.ErrUnavailable,
-				"%s: %v",
-				unpack.Safe(f.name),
-				w.cause(err),
-			)
+			return nil, i.errorf(packages.ErrUnavailable, "%s: %v", unpack.Safe(f.name), w.cause(err))
 		}
 		if !pure {
 			found.Objects = slices.DeleteFunc(

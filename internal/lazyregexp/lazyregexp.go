@@ -34,23 +34,16 @@ func (r *Regexp) Find(b []byte) []byte           { return r.get().Find(b) }
 func (r *Regexp) FindString(s string) string     { return r.get().FindString(s) }
 func (r *Regexp) FindStringIndex(s string) []int { return r.get().FindStringIndex(s) }
 
-func (r *Regexp) FindStringSubmatch(
-	s string,
-) []string {
+func (r *Regexp) FindStringSubmatch(s string) []string {
 	return r.get().FindStringSubmatch(s)
 }
 
-func (r *Regexp) FindStringSubmatchIndex(
-	s string,
-) []int {
+func (r *Regexp) FindStringSubmatchIndex(s string) []int {
 	return r.get().FindStringSubmatchIndex(s)
 }
 func (r *Regexp) FindAllString(s string, n int) []string { return r.get().FindAllString(s, n) }
 
-func (r *Regexp) FindAllStringIndex(
-	s string,
-	n int,
-) [][]int {
+func (r *Regexp) FindAllStringIndex(s string, n int) [][]int {
 	return r.get().FindAllStringIndex(s, n)
 }
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
@@ -60,9 +53,7 @@ func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 	return r.get().FindAllStringSubmatchIndex(s, n)
 }
 
-func (r *Regexp) ReplaceAllString(
-	s, with string,
-) string {
+func (r *Regexp) ReplaceAllString(s, with string) string {
 	return r.get().ReplaceAllString(s, with)
 }
 func (r *Regexp) ReplaceAllLiteralString(s, with string) string {

@@ -81,13 +81,7 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 		if killed := lease.Kill(ctx, err.Error()); killed != nil {
 			return nil, 0, killed
 		}
-		q.log.Error(
-			"a stored job can't be read; it is dead now",
-			"key",
-			lease.Job.Key,
-			"error",
-			err,
-		)
+		q.log.Error("a stored job can't be read; it is dead now", "key", lease.Job.Key, "error", err)
 		return nil, 0, nil
 	}
 	return lease, 0, nil

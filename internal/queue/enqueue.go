@@ -49,11 +49,7 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 			return Result{}, fmt.Errorf("queue: enqueue: key %w", err)
 		}
 		if j.Priority < Background || j.Priority > Urgent {
-			return Result{}, fmt.Errorf(
-				"queue: enqueue %s: there is no priority %d",
-				j.Key,
-				j.Priority,
-			)
+			return Result{}, fmt.Errorf("queue: enqueue %s: there is no priority %d", j.Key, j.Priority)
 		}
 		if len(j.ForceID) > maxName {
 			return Result{}, fmt.Errorf(

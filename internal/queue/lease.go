@@ -89,13 +89,7 @@ func (l *Lease) Done(ctx context.Context) (rerun bool, err error) {
 // Retry ends the lease of a failed job. The job is retried after a pause that grows with each
 // attempt, and is dead after MaxAttempts; see Last. A newer job with the same Key replaces it.
 func (l *Lease) Retry(ctx context.Context, reason string) error {
-	_, err := l.run(
-		ctx,
-		"retry",
-		clean(reason),
-		backoff(l.Attempt).Milliseconds(),
-		l.q.o.MaxAttempts,
-	)
+	_, err := l.run(ctx, "retry", clean(reason), backoff(l.Attempt).Milliseconds(), l.q.o.MaxAttempts)
 	return err
 }
 

@@ -217,10 +217,7 @@ func TestTLS(t *testing.T) {
 	)
 	direct := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})
 	defer direct.Close()
-	must(
-		t,
-		direct.Do(t.Context(), "ACL", "SETUSER", "compat", "on", ">secret", "~*", "+@all").Err(),
-	)
+	must(t, direct.Do(t.Context(), "ACL", "SETUSER", "compat", "on", ">secret", "~*", "+@all").Err())
 
 	q := mustOpen(
 		t,

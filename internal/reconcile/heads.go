@@ -82,11 +82,7 @@ func (s *Sweeper) heads(ctx context.Context, term *queue.Term) (time.Duration, e
 	)
 }
 
-func (s *Sweeper) installation(
-	ctx context.Context,
-	i github.Installed,
-	term *queue.Term,
-) error {
+func (s *Sweeper) installation(ctx context.Context, i github.Installed, term *queue.Term) error {
 	client, err := s.App.Installation(i.ID)
 	if err != nil {
 		return err

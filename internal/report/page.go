@@ -72,11 +72,7 @@ func page(w io.Writer, r *analyzer.Report, style g.Node) error {
 			section("Notes", listed(h.Ul, r.Notes, whole)),
 			section("Findings", listed(h.Ul, r.Findings, finding)),
 		)),
-		h.Footer(h.P(
-			g.Text("compat "),
-			whole(r.Tool.Version),
-			g.Text(". "+causetext.Tried),
-		)),
+		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". "+causetext.Tried))),
 	).Render(&b)
 	if err != nil {
 		return err
@@ -180,9 +176,7 @@ func accepted(a analyzer.Accepted) g.Node {
 	return out
 }
 
-func unread(
-	u analyzer.Unread,
-) g.Node {
+func unread(u analyzer.Unread) g.Node {
 	return g.Group{code(u.Path), g.Text(": "), whole(u.Reason)}
 }
 

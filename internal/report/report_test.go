@@ -179,11 +179,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf(
-				"%s differs; go test ./internal/report -update writes it anew. Now:\n%s",
-				file,
-				got,
-			)
+			t.Errorf("%s differs; go test ./internal/report -update writes it anew. Now:\n%s", file, got)
 		}
 	}
 }

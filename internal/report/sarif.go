@@ -75,10 +75,8 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 		inv.Notes = append(
 			inv.Notes,
 			sarifNote{
-				Level: "error",
-				Message: text(
-					"could not read " + mdsafe.Visible(u.Path) + ": " + mdsafe.Visible(u.Reason),
-				),
+				Level:   "error",
+				Message: text("could not read " + mdsafe.Visible(u.Path) + ": " + mdsafe.Visible(u.Reason)),
 			},
 		)
 	}

@@ -126,11 +126,7 @@ func (r *Repository) inherited(ctx context.Context) (Configuration, []config.Pro
 		for _, name := range defaults {
 			text, there, err := r.contentOf(ctx, r.account, r.Owner, name, "", config.Path)
 			if err != nil && !Refused(err) {
-				return Configuration{}, nil, fmt.Errorf(
-					"look for the configuration of %s: %w",
-					r.Owner,
-					err,
-				)
+				return Configuration{}, nil, fmt.Errorf("look for the configuration of %s: %w", r.Owner, err)
 			}
 			if there {
 				known = &shared{Repo: name, Text: text}

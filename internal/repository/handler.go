@@ -18,11 +18,7 @@ func Handle[B job.Body](
 	o *Opener,
 	do func(context.Context, *worker.Attempt, *Repository, B) (worker.Outcome, error),
 ) worker.Handler {
-	return worker.Handle(func(
-		ctx context.Context,
-		a *worker.Attempt,
-		body B,
-	) (worker.Outcome, error) {
+	return worker.Handle(func(ctx context.Context, a *worker.Attempt, body B) (worker.Outcome, error) {
 		r, err := o.open(ctx, a)
 		if err != nil {
 			return worker.Done, o.failure(a, nil, err)

@@ -228,11 +228,7 @@ func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error)
 }
 
 // check compares the wheels of head and base.
-func (e *environmentReview) check(
-	ctx context.Context,
-	head, base *side,
-	changed []change,
-) error {
+func (e *environmentReview) check(ctx context.Context, head, base *side, changed []change) error {
 	after, err := e.wheels(ctx, head)
 	if err != nil {
 		return err
@@ -318,11 +314,7 @@ func (e *environmentReview) reviewed(s *side, o opened, changed []change) {
 }
 
 // repaired lists the errors of the base that the head does not have.
-func (e *environmentReview) repaired(
-	had, report *analyzer.Report,
-	base *side,
-	changed []change,
-) {
+func (e *environmentReview) repaired(had, report *analyzer.Report, base *side, changed []change) {
 	if had == nil {
 		return
 	}
@@ -355,11 +347,7 @@ func (e *environmentReview) repaired(
 
 // packagesOf returns the normalized names of the packages of a cause: first those that cause it,
 // then the one that fails. changed reports whether a package's pin changed.
-func packagesOf(
-	r *analyzer.Report,
-	c *analyzer.Cause,
-	changed func(name string) bool,
-) []string {
+func packagesOf(r *analyzer.Report, c *analyzer.Cause, changed func(name string) bool) []string {
 	var names []string
 	add := func(name string) {
 		if name = pkgmeta.Normalize(name); name != "" && !slices.Contains(names, name) {

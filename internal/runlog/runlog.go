@@ -177,9 +177,7 @@ func lineURL(j *github.Job, r *buildlog.Result, d *buildlog.Diagnosis) string {
 		return j.URL
 	}
 	s := r.Sections[head]
-	return j.URL + "#step:" + strconv.Itoa(
-		step.Number,
-	) + ":" + strconv.Itoa(
+	return j.URL + "#step:" + strconv.Itoa(step.Number) + ":" + strconv.Itoa(
 		d.Line-s.Line+1-(d.Place.Ends-s.Ends),
 	)
 }

@@ -101,9 +101,7 @@ func TestLogSink(t *testing.T) {
 	s.begin()
 	for i := 0; ; i++ { // more messages than are listed: the parser stops by itself
 		_, err := s.Write(
-			[]byte(
-				strings.Repeat("x", i) + ".so: undefined symbol: f" + strings.Repeat("x", i) + "\n",
-			),
+			[]byte(strings.Repeat("x", i) + ".so: undefined symbol: f" + strings.Repeat("x", i) + "\n"),
 		)
 		if errors.Is(err, errLogEnough) {
 			break

@@ -375,10 +375,7 @@ func (c *child) died(waitErr, talkErr error, memory int64) error {
 	case strings.Contains(words, "out of memory"),
 		strings.Contains(words, "cannot allocate memory"),
 		strings.Contains(words, "failed to allocate"):
-		f.Reason, f.Limit = fmt.Sprintf(
-			"the analysis needs more than %s of memory",
-			size(memory),
-		), true
+		f.Reason, f.Limit = fmt.Sprintf("the analysis needs more than %s of memory", size(memory)), true
 	case strings.Contains(words, "stack exceeds"):
 		f.Reason, f.Limit = "its data is nested too deeply", true
 	case killed(waitErr):

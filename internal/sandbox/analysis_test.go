@@ -65,9 +65,7 @@ func TestMain(m *testing.M) {
 	case "chatter":
 		out := json.NewEncoder(os.Stdout)
 		for i := 0; ; i++ {
-			if out.Encode(
-				&reply{Question: &question{ID: i, subject: subject{Name: "torch"}}},
-			) != nil {
+			if out.Encode(&reply{Question: &question{ID: i, subject: subject{Name: "torch"}}}) != nil {
 				os.Exit(1)
 			}
 		}
@@ -140,13 +138,7 @@ func TestSameReport(t *testing.T) {
 		}
 		own := o
 		own.Scratch = spool.In(t.TempDir())
-		want, wantJudged, err := Judge(
-			t.Context(),
-			analyzer.New(rules.All()),
-			inputs,
-			own,
-			diagnoses,
-		)
+		want, wantJudged, err := Judge(t.Context(), analyzer.New(rules.All()), inputs, own, diagnoses)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,10 +235,7 @@ func (s readingSource) Read(
 }
 
 func TestUnusableOptions(t *testing.T) {
-	_, _, err := runner(
-		t,
-		"analyze",
-	).Check(t.Context(), []analyzer.Input{wheel(t, cases.Clean("1"))},
+	_, _, err := runner(t, "analyze").Check(t.Context(), []analyzer.Input{wheel(t, cases.Clean("1"))},
 		analyzer.Options{Platforms: []string{"plan9"}}, nil, nil)
 	if f := (*Failure)(nil); err == nil || errors.As(err, &f) ||
 		!strings.Contains(err.Error(), "plan9") {

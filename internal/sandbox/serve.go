@@ -255,9 +255,7 @@ func (p *parent) ask(ctx context.Context, about subject) (*solution, error) {
 	p.mu.Lock()
 	known := p.known[about]
 	if known == nil {
-		known = sync.OnceValues(
-			func() (*solution, error) { return p.put(ctx, question{subject: about}) },
-		)
+		known = sync.OnceValues(func() (*solution, error) { return p.put(ctx, question{subject: about}) })
 		p.known[about] = known
 	}
 	p.mu.Unlock()

@@ -158,12 +158,8 @@ func answer(ctx context.Context, source answerer, q *question) (s *solution) {
 		// A panic over the data of an index only fails this question.
 		if r := recover(); r != nil {
 			s = &solution{
-				ID: q.ID,
-				Error: fmt.Sprintf(
-					"reading %s from the package index failed: %v",
-					q.Name,
-					r,
-				),
+				ID:    q.ID,
+				Error: fmt.Sprintf("reading %s from the package index failed: %v", q.Name, r),
 			}
 		}
 	}()
@@ -178,12 +174,7 @@ func answer(ctx context.Context, source answerer, q *question) (s *solution) {
 		s.Release, err = source.Release(ctx, q.Name, q.Version, q.On)
 	}
 	if r, ok := source.(packages.Reader); ok && err == nil && len(q.Worth) > 0 {
-		s.Release, err = r.Read(
-			ctx,
-			s.Release,
-			q.On,
-			func(path string) int64 { return q.Worth[path] },
-		)
+		s.Release, err = r.Read(ctx, s.Release, q.On, func(path string) int64 { return q.Worth[path] })
 	}
 	if err != nil {
 		s.Error, s.Unknown = err.Error(), errors.Is(err, packages.ErrUnknown)

@@ -97,9 +97,7 @@ var secret = lazyregexp.New(`^[!-+\--~]+$`)
 // syntax that shells, systemd and containers accept.
 func settings(o Options, app *github.Registered, keyPath string) (string, error) {
 	if !secret.Match(app.WebhookSecret) {
-		return "", errors.New(
-			"GitHub's webhook secret contains a comma or a space",
-		)
+		return "", errors.New("GitHub's webhook secret contains a comma or a space")
 	}
 	lines := []shellword.Line{
 		"# The GitHub App " + shellword.Quote(app.Slug) + " of " +

@@ -58,10 +58,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		case "default_permissions":
 			for j := 0; j+1 < len(value.Content); j += 2 {
 				level := value.Content[j+1]
-				m.Permissions = append(
-					m.Permissions,
-					Ask{value.Content[j].Value, level.Value, reason(level)},
-				)
+				m.Permissions = append(m.Permissions, Ask{value.Content[j].Value, level.Value, reason(level)})
 			}
 		case "default_events":
 			for _, event := range value.Content {
@@ -74,9 +71,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-func reason(
-	n *yaml.Node,
-) string {
+func reason(n *yaml.Node) string {
 	return strings.TrimSpace(strings.TrimPrefix(n.LineComment, "#"))
 }
 

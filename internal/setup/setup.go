@@ -172,12 +172,7 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mine(r) {
-		s.fail(
-			w,
-			http.StatusForbidden,
-			"Open this page with the link that compat printed.",
-			false,
-		)
+		s.fail(w, http.StatusForbidden, "Open this page with the link that compat printed.", false)
 		return
 	}
 	if s.over {
@@ -224,12 +219,7 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 		return
 	default:
 		s.audit(r, "refused: wrong link")
-		s.fail(
-			w,
-			http.StatusForbidden,
-			"This is not the link that compat printed.",
-			false,
-		)
+		s.fail(w, http.StatusForbidden, "This is not the link that compat printed.", false)
 		return
 	}
 	http.Redirect(

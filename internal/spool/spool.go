@@ -89,10 +89,7 @@ func (s *scratch) Skip(n int64) error {
 func (s *scratch) spill() error {
 	f, err := os.CreateTemp(s.dir, "compat-*")
 	if err != nil {
-		return fmt.Errorf(
-			"no room for unpacked content (set TMPDIR to a folder with space): %w",
-			err,
-		)
+		return fmt.Errorf("no room for unpacked content (set TMPDIR to a folder with space): %w", err)
 	}
 	s.file = f
 	if err := os.Remove(f.Name()); err != nil {

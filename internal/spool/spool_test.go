@@ -32,13 +32,7 @@ func TestReadsWhatWasWritten(t *testing.T) {
 		}
 		got, err := io.ReadAll(io.NewSectionReader(s, 0, int64(size)+1))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf(
-				"%d bytes: read %d, the same: %v, %v",
-				size,
-				len(got),
-				bytes.Equal(got, want),
-				err,
-			)
+			t.Errorf("%d bytes: read %d, the same: %v, %v", size, len(got), bytes.Equal(got, want), err)
 		}
 		for _, at := range []int{0, 1, chunkSize - 3, chunkSize, size - 5} {
 			if at < 0 || at > size {

@@ -44,11 +44,7 @@ func (s *Store) PutLast(ctx context.Context, subject string, l Last) error {
 }
 
 // PutReport stores a report. It returns false if the report is too large.
-func (s *Store) PutReport(
-	ctx context.Context,
-	id string,
-	r *analyzer.Report,
-) (kept bool, _ error) {
+func (s *Store) PutReport(ctx context.Context, id string, r *analyzer.Report) (kept bool, _ error) {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return false, fmt.Errorf("store: encode a report: %w", err)

@@ -220,11 +220,9 @@ func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
 	if left := min(late, min(runsLag, c.Config.Wait)-c.now().Sub(st.Gap)); late > 0 && left > 0 {
 		st.Polls++
 		return worker.Later(
-				min(left, time.Second<<min(st.Polls, 4)),
-				fmt.Sprintf("the workflow %s %s yet", gaps[0].Workflow, gaps[0].Why),
-			), c.save(
-				ctx,
-			)
+			min(left, time.Second<<min(st.Polls, 4)),
+			fmt.Sprintf("the workflow %s %s yet", gaps[0].Workflow, gaps[0].Why),
+		), c.save(ctx)
 	}
 	if yields, err := c.yields(ctx, s); err != nil || yields {
 		return worker.Done, err
@@ -359,11 +357,9 @@ func (c *check) wait(
 	}
 	st.Polls++
 	return worker.Later(
-			min(c.poll(empty || s.settle > 0), st.Deadline.Sub(now)),
-			found.Reason,
-		), c.save(
-			ctx,
-		)
+		min(c.poll(empty || s.settle > 0), st.Deadline.Sub(now)),
+		found.Reason,
+	), c.save(ctx)
 }
 
 // poll returns the pause before the next attempt. It is short after a run has completed, because

@@ -141,9 +141,7 @@ func (g *protection) decide(ctx context.Context) (worker.Outcome, error) {
 	}
 	j, err := g.analysis().analyze(ctx, found, set.Repository, nil, nil)
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
-		g.Answer, g.Comment = rejected, "The configuration is invalid: "+mdsafe.Prose(
-			bad.Error(),
-		)
+		g.Answer, g.Comment = rejected, "The configuration is invalid: "+mdsafe.Prose(bad.Error())
 		return worker.Done, g.save(ctx)
 	}
 	if err != nil {

@@ -60,10 +60,7 @@ func (s *Service) relearn(
 	}
 	for _, run := range ran {
 		known = slices.DeleteFunc(known, func(b builder) bool { return b.Path == run.Path })
-		keeps := slices.ContainsFunc(
-			found.Items,
-			func(i artifact.Item) bool { return i.Run == run.ID },
-		)
+		keeps := slices.ContainsFunc(found.Items, func(i artifact.Item) bool { return i.Run == run.ID })
 		known = append(known, builder{Path: run.Path, Run: run.ID, Keeps: &keeps})
 	}
 	return s.learned(ctx, r, r.DefaultBranch, known)
@@ -147,10 +144,7 @@ func (c *check) gaps(
 			continue
 		}
 		r := found.Runs[at]
-		kept := slices.ContainsFunc(
-			found.Items,
-			func(i artifact.Item) bool { return i.Run == r.ID },
-		) ||
+		kept := slices.ContainsFunc(found.Items, func(i artifact.Item) bool { return i.Run == r.ID }) ||
 			len(found.Skipped) > 0
 		switch {
 		case kept,

@@ -31,9 +31,6 @@ func (c *check) yields(ctx context.Context, s subject) (bool, error) {
 	if _, err := c.Store.Queue.Enqueue(ctx, "", j); err != nil {
 		return false, worker.Internal(fmt.Errorf("yield to other jobs: %w", err))
 	}
-	c.attempt.Log.Info(
-		"many analyses were made for this fork; other jobs go first",
-		"fork", s.origin,
-	)
+	c.attempt.Log.Info("many analyses were made for this fork; other jobs go first", "fork", s.origin)
 	return true, nil
 }

@@ -84,13 +84,7 @@ func (c *check) listFiles(ctx context.Context, number int) ([]*gh.CommitFile, er
 	var out []*gh.CommitFile
 	o := &gh.ListOptions{PerPage: 100}
 	for range maxDiffPages {
-		page, resp, err := c.repo.Client.PullRequests.ListFiles(
-			ctx,
-			c.repo.Owner,
-			c.repo.Name,
-			number,
-			o,
-		)
+		page, resp, err := c.repo.Client.PullRequests.ListFiles(ctx, c.repo.Owner, c.repo.Name, number, o)
 		if err != nil {
 			return nil, fmt.Errorf("list the files of #%d: %w", number, err)
 		}

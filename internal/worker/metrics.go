@@ -56,12 +56,7 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 			m.jobs,
 			m.seconds,
 			&depth{queue: q,
-				jobs: prometheus.NewDesc(
-					"compat_queue_jobs",
-					"Jobs in the queue.",
-					[]string{"state"},
-					nil,
-				),
+				jobs: prometheus.NewDesc("compat_queue_jobs", "Jobs in the queue.", []string{"state"}, nil),
 				oldest: prometheus.NewDesc(
 					"compat_queue_oldest_seconds",
 					"How long the oldest job has been in its state.",

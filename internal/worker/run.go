@@ -125,10 +125,7 @@ func (w *Worker) end(
 		err = Permanent(errTooLong.Error())
 	}
 	if err == nil && out.after > 0 {
-		a.Log.Info(
-			"job waits",
-			"reason", out.reason, "for", out.after.Round(time.Millisecond).String(),
-		)
+		a.Log.Info("job waits", "reason", out.reason, "for", out.after.Round(time.Millisecond).String())
 		return "snoozed", a.Snooze(ctx, out.after, out.reason)
 	}
 	if err == nil {

@@ -53,9 +53,7 @@ func Parse(text string) (*elfobj.Object, error) {
 	}
 	o.SetFlags(o.Flags)
 	if o.NoSections && len(o.Comment)+len(o.Sections) > 0 {
-		return nil, errors.New(
-			"the object has no section headers, but comment and section need them",
-		)
+		return nil, errors.New("the object has no section headers, but comment and section need them")
 	}
 	if !o.Dynamic &&
 		(len(o.Needed)+o.Imports.Len()+o.Exports.Len()+len(o.VersionNeeds)+len(o.VersionDefs) > 0 ||
@@ -210,10 +208,7 @@ func (p *parser) first(l *words) error {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(
-			typeNames,
-			func(t struct{ typ, name string }) bool { return t.name == w },
-		)
+		i := slices.IndexFunc(typeNames, func(t struct{ typ, name string }) bool { return t.name == w })
 		switch {
 		case w == "static":
 			p.o.Dynamic = false

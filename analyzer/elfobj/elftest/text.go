@@ -190,10 +190,7 @@ func symbolText(name, words string, k elfobj.Kind) string {
 	return strings.TrimPrefix(words+" "+quote(name, quoteSymbol), " ")
 }
 
-func flagText(
-	v uint64,
-	names []elfobj.FlagName,
-) string {
+func flagText(v uint64, names []elfobj.FlagName) string {
 	return " " + strings.Join(elfobj.NamesOfFlags(v, names), " ")
 }
 

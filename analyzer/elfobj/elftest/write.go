@@ -135,12 +135,7 @@ func (w *writer) numberVersions() error {
 			k, ok = 1, true
 		}
 		if !ok {
-			return fmt.Errorf(
-				"import %s@%s of %q has no version record",
-				i.Name,
-				i.Version,
-				i.Library,
-			)
+			return fmt.Errorf("import %s@%s of %q has no version record", i.Name, i.Version, i.Library)
 		}
 		w.importIndex = append(w.importIndex, k)
 	}

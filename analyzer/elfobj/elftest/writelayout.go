@@ -308,10 +308,7 @@ func (w *writer) segments() []segment {
 	}
 	switch w.o.ExecStack {
 	case "yes":
-		s = append(
-			s,
-			segment{typ: elf.PT_GNU_STACK, flags: elf.PF_R | elf.PF_W | elf.PF_X, align: 16},
-		)
+		s = append(s, segment{typ: elf.PT_GNU_STACK, flags: elf.PF_R | elf.PF_W | elf.PF_X, align: 16})
 	case "no":
 		s = append(s, segment{typ: elf.PT_GNU_STACK, flags: elf.PF_R | elf.PF_W, align: 16})
 	}

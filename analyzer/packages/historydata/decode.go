@@ -49,11 +49,7 @@ func Open(data []byte) (*File, error) {
 }
 
 func inflate(packed []byte) ([]byte, error) {
-	r, err := zstd.NewReader(
-		nil,
-		zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderMaxMemory(maxTable),
-	)
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxTable))
 	if err != nil {
 		return nil, err
 	}

@@ -110,13 +110,7 @@ func rows(names *Names, codes []Row, text string) ([]Row, error) {
 	flush := func() error {
 		name += step
 		if name >= names.Len() || n >= len(codes) {
-			return fmt.Errorf(
-				"row points to name %d of %d, code %d of %d",
-				name,
-				names.Len(),
-				n,
-				len(codes),
-			)
+			return fmt.Errorf("row points to name %d of %d, code %d of %d", name, names.Len(), n, len(codes))
 		}
 		r := codes[n]
 		r.Name = names.At(name)

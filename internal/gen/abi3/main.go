@@ -70,16 +70,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 func download(ctx context.Context, dir string) (string, error) {
-	c := exec.CommandContext(
-		ctx,
-		"pip",
-		"download",
-		"--quiet",
-		"--no-deps",
-		"--dest",
-		dir,
-		"abi3info",
-	)
+	c := exec.CommandContext(ctx, "pip", "download", "--quiet", "--no-deps", "--dest", dir, "abi3info")
 	if said, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("pip download abi3info: %w: %s", err, said)
 	}
@@ -125,10 +116,7 @@ func table(source, version string) (string, error) {
 		}
 	}
 	if len(seen) < 900 {
-		return "", fmt.Errorf(
-			"only %d symbols were found; abi3info has changed its form",
-			len(seen),
-		)
+		return "", fmt.Errorf("only %d symbols were found; abi3info has changed its form", len(seen))
 	}
 	b := fmt.Sprintf(
 		"# CPython's stable ABI, from abi3info %s (MIT licence); made by internal/gen/abi3, not by "+

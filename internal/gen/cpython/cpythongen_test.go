@@ -14,13 +14,8 @@ func TestTable(t *testing.T) {
 		}
 	}
 	exports["2.7"] = append(exports["2.7"], "PyInt_FromLong")
-	exports["3.13"], exports["3.14"] = append(
-		exports["3.13"],
-		"PyList_Extend",
-	), append(
-		exports["3.14"],
-		"PyList_Extend",
-	)
+	exports["3.13"] = append(exports["3.13"], "PyList_Extend")
+	exports["3.14"] = append(exports["3.14"], "PyList_Extend")
 	text, err := table(exports, []string{"libpython2.7=2.7.18-8"})
 	if err != nil {
 		t.Fatal(err)

@@ -48,11 +48,7 @@ libraries are known by name only.
 	last := ""
 	for _, r := range rows {
 		if k := kind(r.libc, r.names); k != last {
-			fmt.Fprintf(
-				&b,
-				"\n## %s\n\n| name | libc | contents | architectures |\n|---|---|---|---|\n",
-				k,
-			)
+			fmt.Fprintf(&b, "\n## %s\n\n| name | libc | contents | architectures |\n|---|---|---|---|\n", k)
 			last = k
 		}
 		fmt.Fprintf(

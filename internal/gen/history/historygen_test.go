@@ -140,10 +140,7 @@ func TestRun(t *testing.T) {
 	// A run that is ended keeps what is there, also of what it was to read again.
 	ended, end := context.WithCancel(context.Background())
 	end()
-	if err := run(ended, append(args, "-again"), env, io.Discard); !errors.Is(
-		err,
-		context.Canceled,
-	) {
+	if err := run(ended, append(args, "-again"), env, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if kept, err := os.ReadFile(filepath.Join(out, "triton.hist")); err != nil ||

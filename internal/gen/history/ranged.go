@@ -88,10 +88,7 @@ func (r *ranged) inflate(f *zip.File) (*os.File, error) {
 	}
 	os.Remove(spool.Name())
 	sum := crc32.NewIEEE()
-	n, err := io.Copy(
-		io.MultiWriter(spool, sum),
-		io.LimitReader(packed, int64(f.UncompressedSize64)),
-	)
+	n, err := io.Copy(io.MultiWriter(spool, sum), io.LimitReader(packed, int64(f.UncompressedSize64)))
 	if err == nil && (uint64(n) != f.UncompressedSize64 || sum.Sum32() != f.CRC32) {
 		err = errors.New("is not what the directory says")
 	}
@@ -117,13 +114,7 @@ func (r *ranged) ReadAt(p []byte, offset int64) (int, error) {
 				return n, err
 			}
 			if int64(len(data)) != end-start+1 {
-				return n, fmt.Errorf(
-					"%s: %d bytes of range %d-%d",
-					r.address,
-					len(data),
-					start,
-					end,
-				)
+				return n, fmt.Errorf("%s: %d bytes of range %d-%d", r.address, len(data), start, end)
 			}
 			r.blocks[start] = data
 		}

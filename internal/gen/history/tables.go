@@ -96,9 +96,7 @@ func (t *tables) versioned(head []byte) bool {
 		s := head[t.sym+i*symSize:]
 		version, local, section := binary.LittleEndian.Uint16(
 			head[t.versym+2*i:],
-		)&^hiddenVersion, s[4]>>4 == 0, binary.LittleEndian.Uint16(
-			s[6:],
-		)
+		)&^hiddenVersion, s[4]>>4 == 0, binary.LittleEndian.Uint16(s[6:])
 		switch {
 		case i == 0 && version != 0,
 			section == 0 && !t.needed[version],

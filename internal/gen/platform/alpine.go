@@ -105,10 +105,7 @@ func readAlpine(
 			if err := p.verify(data); err != nil {
 				return nil, fmt.Errorf("%s of Alpine %s: %w", name, release, err)
 			}
-			err = apkLibraries(
-				data,
-				func(file string, o *elfobj.Object) { b.add(column, name, file, o) },
-			)
+			err = apkLibraries(data, func(file string, o *elfobj.Object) { b.add(column, name, file, o) })
 			if err != nil {
 				return nil, fmt.Errorf("%s of Alpine %s: %w", name, release, err)
 			}

@@ -39,10 +39,7 @@ var movedIn231 = map[string]string{
 func derive(sets []*table.Set) error {
 	model := sets[slices.IndexFunc(sets, func(s *table.Set) bool { return s.Arch == "aarch64" })]
 	for _, s := range sets {
-		if !slices.ContainsFunc(
-			s.Columns,
-			func(c table.Column) bool { return c.Name == after231 },
-		) {
+		if !slices.ContainsFunc(s.Columns, func(c table.Column) bool { return c.Name == after231 }) {
 			if err := addMerged(s, model); err != nil {
 				return fmt.Errorf("%s: %w", s.Arch, err)
 			}

@@ -39,11 +39,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		filepath.Join(os.TempDir(), "platformgen"),
 		"directory for package lists and packages",
 	)
-	wheel := flags.String(
-		"auditwheel",
-		"",
-		"auditwheel's wheel (default: pip downloads the newest)",
-	)
+	wheel := flags.String("auditwheel", "", "auditwheel's wheel (default: pip downloads the newest)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -49,11 +49,7 @@ func readArch(ctx context.Context, a architecture, cache string) (*table.Set, er
 				continue
 			}
 			set.Columns[column].From = append(set.Columns[column].From, apt.Version(deb))
-			err = libraries(
-				ctx,
-				deb,
-				func(file string, o *elfobj.Object) { b.add(column, name, file, o) },
-			)
+			err = libraries(ctx, deb, func(file string, o *elfobj.Object) { b.add(column, name, file, o) })
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", filepath.Base(deb), err)
 			}

@@ -48,11 +48,7 @@ var (
 				"2.27",
 			), bullseye, ubuntu("ubuntu20.04", "focal", "2.31"), ubuntu("ubuntu22.04", "jammy", "2.35"),
 			bookworm,
-			ubuntu(
-				"ubuntu24.04",
-				"noble",
-				"2.39",
-			), trixie, ubuntu("ubuntu26.04", "resolute", "2.43"),
+			ubuntu("ubuntu24.04", "noble", "2.39"), trixie, ubuntu("ubuntu26.04", "resolute", "2.43"),
 		}, "x86_64"},
 		{
 			"aarch64",

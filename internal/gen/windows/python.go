@@ -32,10 +32,7 @@ func python(archives []string) (string, error) {
 	}
 	lines := map[string][]string{}
 	for name, in := range releases {
-		slices.SortFunc(
-			in,
-			func(a, b string) int { return len(a) - len(b) + strings.Compare(a, b)/2 },
-		)
+		slices.SortFunc(in, func(a, b string) int { return len(a) - len(b) + strings.Compare(a, b)/2 })
 		key := strings.Join(in, ",")
 		lines[key] = append(lines[key], name)
 	}
@@ -80,11 +77,7 @@ func exported(archive string) (version string, names []string, err error) {
 			}
 		}
 		if len(names) < 1000 {
-			return "", nil, fmt.Errorf(
-				"%s exports %d symbols, which can't be all",
-				f.Name,
-				len(names),
-			)
+			return "", nil, fmt.Errorf("%s exports %d symbols, which can't be all", f.Name, len(names))
 		}
 		return m[2] + "." + m[3], names, nil
 	}

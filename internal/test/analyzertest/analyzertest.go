@@ -57,10 +57,7 @@ func Run(t *testing.T, dir string, rules []*analyzer.Rule) {
 		t.Fatalf("no .txtar file in %s: %v", dir, err)
 	}
 	for _, f := range files {
-		t.Run(
-			strings.TrimSuffix(filepath.Base(f), ".txtar"),
-			func(t *testing.T) { Analyze(t, f, rules) },
-		)
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) { Analyze(t, f, rules) })
 	}
 }
 
@@ -137,10 +134,7 @@ func read(a *txtar.Archive) (*testcase, error) {
 		case "base":
 			err = base.add(rest, f.Data)
 		case "baseline":
-			c.options.Earlier = append(
-				c.options.Earlier,
-				analyzer.Earlier{Name: rest, Baseline: f.Data},
-			)
+			c.options.Earlier = append(c.options.Earlier, analyzer.Earlier{Name: rest, Baseline: f.Data})
 		case "package":
 			err = packages.add(rest, f.Data)
 		case "library-path", "conda":

@@ -95,11 +95,7 @@ func (p *Page) Eval(expression string, to any) {
 		ExceptionDetails any
 	}{}
 	out.Result.Value = to
-	p.call(
-		"Runtime.evaluate",
-		map[string]any{"expression": expression, "returnByValue": true},
-		&out,
-	)
+	p.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &out)
 	if out.ExceptionDetails != nil {
 		p.b.t.Fatalf("%s: %v", expression, out.ExceptionDetails)
 	}

@@ -105,11 +105,7 @@ func chaos(t *testing.T, redis *redistest.Server) {
 			"widget",
 			map[string]string{"pyproject.toml": "[project]\nname = \"widget\"\n"},
 		)
-		gh.BranchRun(
-			repo,
-			"main",
-			githubtest.NewArtifact("wheels", cases.Dist(cases.Clean("1.0.0"))),
-		)
+		gh.BranchRun(repo, "main", githubtest.NewArtifact("wheels", cases.Dist(cases.Clean("1.0.0"))))
 		for n := i; n < s.pulls; n += s.installations {
 			pulls = append(
 				pulls,
@@ -347,12 +343,7 @@ func count(gh *githubtest.Server, pulls []*githubtest.Pull, superseded *sync.Map
 				if k.Status != "completed" || k.Conclusion == "success" ||
 					k.Conclusion == "failure" {
 					c.open++
-					complain(
-						"the superseded head %s has a check run that is %s %s",
-						old,
-						k.Status,
-						k.Conclusion,
-					)
+					complain("the superseded head %s has a check run that is %s %s", old, k.Status, k.Conclusion)
 				}
 			}
 		}

@@ -117,17 +117,15 @@ func (s *Server) listJobs(r *request) (any, error) {
 		out = append(
 			out,
 			object{
-				"id":          j.ID,
-				"run_id":      w.ID,
-				"run_attempt": w.Attempt,
-				"node_id":     node("JOB", j.ID),
-				"name":        j.Name,
-				"head_sha":    w.SHA,
-				"status":      "completed",
-				"conclusion":  j.Conclusion,
-				"started_at": stamp(
-					w.At,
-				),
+				"id":           j.ID,
+				"run_id":       w.ID,
+				"run_attempt":  w.Attempt,
+				"node_id":      node("JOB", j.ID),
+				"name":         j.Name,
+				"head_sha":     w.SHA,
+				"status":       "completed",
+				"conclusion":   j.Conclusion,
+				"started_at":   stamp(w.At),
 				"completed_at": stamp(w.At),
 				"steps":        steps,
 				"labels":       []any{},
@@ -168,16 +166,9 @@ func (s *Server) answerGate(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	environment, state, comment := str(
-		r.body,
-		"environment_name",
-	), str(
-		r.body,
-		"state",
-	), str(
-		r.body,
-		"comment",
-	)
+	environment := str(r.body, "environment_name")
+	state := str(r.body, "state")
+	comment := str(r.body, "comment")
 	i := slices.IndexFunc(
 		r.repo.Gates,
 		func(g *Gate) bool { return g.Run == w && g.Environment == environment },
@@ -194,11 +185,7 @@ func (s *Server) answerGate(r *request) (any, error) {
 	case state == "rejected" && comment == "":
 		return nil, s.violation(r, "rejected without a reason")
 	case state == "" && g.State != "":
-		return nil, s.violation(
-			r,
-			"a report on the gate of %s, which was answered before",
-			environment,
-		)
+		return nil, s.violation(r, "a report on the gate of %s, which was answered before", environment)
 	case state == "" && len(g.Reports) == maxGateReports:
 		return nil, s.violation(r, "more than %d reports on one gate", maxGateReports)
 	case state == "":
@@ -249,11 +236,7 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request) {
 	l := s.links[name]
 	if l == nil || time.Now().After(l.expires) {
 		s.mu.Unlock()
-		http.Error(
-			w,
-			"AuthenticationFailed: the link is unknown or has expired",
-			http.StatusForbidden,
-		)
+		http.Error(w, "AuthenticationFailed: the link is unknown or has expired", http.StatusForbidden)
 		return
 	}
 	b := l.blob

@@ -63,11 +63,7 @@ func (s *Server) authenticate(r *request) error {
 		s.violate("%s %s: no credentials", r.Method, r.call.Path)
 		return fail(http.StatusUnauthorized, "Requires authentication")
 	case isJWT && r.op.needs != "jwt" && r.op.needs != "any":
-		s.violate(
-			"%s %s: an installation token is needed, not the App's JWT",
-			r.Method,
-			r.call.Path,
-		)
+		s.violate("%s %s: an installation token is needed, not the App's JWT", r.Method, r.call.Path)
 		return fail(http.StatusForbidden, "Resource not accessible by integration")
 	case isJWT:
 		if err := s.verifyJWT(credential, time.Now()); err != nil {
@@ -76,11 +72,7 @@ func (s *Server) authenticate(r *request) error {
 		}
 		return nil
 	case r.op.needs == "jwt":
-		s.violate(
-			"%s %s: the App's JWT is needed, not an installation token",
-			r.Method,
-			r.call.Path,
-		)
+		s.violate("%s %s: the App's JWT is needed, not an installation token", r.Method, r.call.Path)
 		return fail(http.StatusUnauthorized, "A JSON web token could not be decoded")
 	}
 	t := s.tokens[credential]

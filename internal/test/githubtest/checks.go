@@ -139,12 +139,10 @@ func (s *Server) listAnnotations(r *request) (any, error) {
 				"start_column":     nil,
 				"end_column":       nil,
 				"annotation_level": a.Level,
-				"title": orNull(
-					a.Title,
-				),
-				"message":     a.Message,
-				"raw_details": orNull(a.Details),
-				"blob_href":   "",
+				"title":            orNull(a.Title),
+				"message":          a.Message,
+				"raw_details":      orNull(a.Details),
+				"blob_href":        "",
 			},
 		)
 	}
@@ -248,13 +246,9 @@ func (s *Server) Checks(r *Repo, sha string) []Check {
 	for _, k := range r.Checks {
 		if k.SHA == sha && k.App == "" {
 			c := *k
-			c.Annotations, c.Batches, c.Actions = slices.Clone(
-				k.Annotations,
-			), slices.Clone(
-				k.Batches,
-			), slices.Clone(
-				k.Actions,
-			)
+			c.Annotations = slices.Clone(k.Annotations)
+			c.Batches = slices.Clone(k.Batches)
+			c.Actions = slices.Clone(k.Actions)
 			out = append(out, c)
 		}
 	}

@@ -46,14 +46,7 @@ func TestDiffApplies(t *testing.T) {
 		var got strings.Builder
 		if err := gitdiff.Apply(&got, strings.NewReader(a), files[0]); err != nil ||
 			got.String() != b {
-			t.Fatalf(
-				"round %d: %v; applied gives %q, want %q\n%s",
-				round,
-				err,
-				got.String(),
-				b,
-				patch,
-			)
+			t.Fatalf("round %d: %v; applied gives %q, want %q\n%s", round, err, got.String(), b, patch)
 		}
 		shown := 0
 		for _, l := range strings.Split(c.patch, "\n") {

@@ -120,13 +120,7 @@ func TestReads(t *testing.T) {
 		if err != nil || !strings.Contains(string(raw), "\n9\n") {
 			t.Errorf("the blob of list.txt is %q, %v", raw, err)
 		}
-		sha, _, err := w.client.Repositories.GetCommitSHA1(
-			w.ctx,
-			"acme",
-			"widget",
-			"heads/feature",
-			"",
-		)
+		sha, _, err := w.client.Repositories.GetCommitSHA1(w.ctx, "acme", "widget", "heads/feature", "")
 		if err != nil || sha != w.pull.HeadSHA {
 			t.Errorf("commit of heads/feature: %q, %v", sha, err)
 		}
@@ -166,12 +160,7 @@ func TestReads(t *testing.T) {
 		if err != nil || len(pulls) != 1 || pulls[0].GetHead().GetSHA() != w.pull.HeadSHA {
 			t.Errorf("pull requests: %v, %v", pulls, err)
 		}
-		level, _, err := w.client.Repositories.GetPermissionLevel(
-			w.ctx,
-			"acme",
-			"widget",
-			"maintainer",
-		)
+		level, _, err := w.client.Repositories.GetPermissionLevel(w.ctx, "acme", "widget", "maintainer")
 		if err != nil || level.GetPermission() != "write" || level.User == nil {
 			t.Errorf("permission: %v, %v", level, err)
 		}

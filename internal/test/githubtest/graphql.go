@@ -58,11 +58,7 @@ func (s *Server) minimize(r *request, query string) (object, string) {
 	id, classifier := argument(r, query, "subjectId"), argument(r, query, "classifier")
 	reasons := []string{"ABUSE", "DUPLICATE", "OFF_TOPIC", "OUTDATED", "RESOLVED", "SPAM"}
 	if !slices.Contains(reasons, classifier) {
-		return nil, fmt.Sprintf(
-			"classifier %q is not one of %s",
-			classifier,
-			strings.Join(reasons, ", "),
-		)
+		return nil, fmt.Sprintf("classifier %q is not one of %s", classifier, strings.Join(reasons, ", "))
 	}
 	c := s.commentNode(r.inst, id)
 	switch {

@@ -90,16 +90,13 @@ func (s *Server) delivery(guid, event string, payload []byte) *Delivery {
 	var o object
 	_ = json.Unmarshal(payload, &o) // the payload is from encode
 	return &Delivery{
-		ID:      s.id(),
-		GUID:    guid,
-		Event:   event,
-		Action:  str(o, "action"),
-		Payload: payload,
-		installation: num(
-			obj(o, "installation"),
-			"id",
-		),
-		repository: num(obj(o, "repository"), "id"),
+		ID:           s.id(),
+		GUID:         guid,
+		Event:        event,
+		Action:       str(o, "action"),
+		Payload:      payload,
+		installation: num(obj(o, "installation"), "id"),
+		repository:   num(obj(o, "repository"), "id"),
 	}
 }
 

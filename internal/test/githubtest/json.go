@@ -91,12 +91,7 @@ func (s *Server) page(r *request, key string, items []any) (any, error) {
 func (s *Server) again(r *request, key, value string) string {
 	path, _, _ := strings.Cut(r.call.Path, "?")
 	if r.repo != nil {
-		path = strings.Replace(
-			path,
-			"/repos/"+r.call.Repo,
-			fmt.Sprintf("/repositories/%d", r.repo.ID),
-			1,
-		)
+		path = strings.Replace(path, "/repos/"+r.call.Repo, fmt.Sprintf("/repositories/%d", r.repo.ID), 1)
 	}
 	q := r.URL.Query()
 	q.Set(key, value)
@@ -131,13 +126,9 @@ func (s *Server) installationJSON(i *Installation) object {
 		"repository_selection": "all",
 		"suspended_at":         suspended,
 		"suspended_by":         nil,
-		"access_tokens_url": fmt.Sprintf(
-			"%s/app/installations/%d/access_tokens",
-			s.URL(),
-			i.ID,
-		),
-		"created_at": stamp(time.Unix(0, 0)),
-		"updated_at": stamp(time.Unix(0, 0)),
+		"access_tokens_url":    fmt.Sprintf("%s/app/installations/%d/access_tokens", s.URL(), i.ID),
+		"created_at":           stamp(time.Unix(0, 0)),
+		"updated_at":           stamp(time.Unix(0, 0)),
 	}
 }
 
@@ -201,33 +192,25 @@ func (s *Server) pullJSON(p *Pull) object {
 		}
 	}
 	return object{
-		"id":               p.ID,
-		"node_id":          node("PR", p.ID),
-		"number":           p.Number,
-		"state":            p.State,
-		"locked":           false,
-		"title":            p.Title,
-		"body":             nil,
-		"user":             p.Author.json(),
-		"draft":            p.Draft,
-		"merged":           p.Merged,
-		"mergeable":        nil,
-		"merge_commit_sha": nil,
-		"created_at":       stamp(p.At),
-		"updated_at":       stamp(p.updated()),
-		"head": end(
-			p.Head,
-			p.HeadRef,
-			p.HeadSHA,
-		),
+		"id":                 p.ID,
+		"node_id":            node("PR", p.ID),
+		"number":             p.Number,
+		"state":              p.State,
+		"locked":             false,
+		"title":              p.Title,
+		"body":               nil,
+		"user":               p.Author.json(),
+		"draft":              p.Draft,
+		"merged":             p.Merged,
+		"mergeable":          nil,
+		"merge_commit_sha":   nil,
+		"created_at":         stamp(p.At),
+		"updated_at":         stamp(p.updated()),
+		"head":               end(p.Head, p.HeadRef, p.HeadSHA),
 		"base":               end(p.Repo, p.BaseRef, p.BaseSHA),
 		"author_association": "CONTRIBUTOR",
-		"url": s.repoURL(
-			p.Repo,
-			"/pulls/%d",
-			p.Number,
-		),
-		"html_url": fmt.Sprintf("https://github.test/%s/pull/%d", p.Repo.FullName(), p.Number),
+		"url":                s.repoURL(p.Repo, "/pulls/%d", p.Number),
+		"html_url":           fmt.Sprintf("https://github.test/%s/pull/%d", p.Repo.FullName(), p.Number),
 	}
 }
 
@@ -250,22 +233,20 @@ func (s *Server) pullRefs(p *Pull) []any {
 
 func (s *Server) runJSON(w *Run) object {
 	return object{
-		"id":            w.ID,
-		"node_id":       node("WFR", w.ID),
-		"name":          w.Name,
-		"display_title": w.Name,
-		"path":          w.Path,
-		"workflow_id":   w.Repo.ID + 1,
-		"run_number":    w.Number,
-		"run_attempt":   w.Attempt,
-		"event":         w.Event,
-		"status":        w.Status,
-		"conclusion":    orNull(w.Conclusion),
-		"head_branch":   w.Branch,
-		"head_sha":      w.SHA,
-		"pull_requests": s.runPulls(
-			w,
-		),
+		"id":              w.ID,
+		"node_id":         node("WFR", w.ID),
+		"name":            w.Name,
+		"display_title":   w.Name,
+		"path":            w.Path,
+		"workflow_id":     w.Repo.ID + 1,
+		"run_number":      w.Number,
+		"run_attempt":     w.Attempt,
+		"event":           w.Event,
+		"status":          w.Status,
+		"conclusion":      orNull(w.Conclusion),
+		"head_branch":     w.Branch,
+		"head_sha":        w.SHA,
+		"pull_requests":   s.runPulls(w),
 		"repository":      s.repoJSON(w.Repo),
 		"head_repository": s.repoJSON(w.Head),
 		"actor":           w.Repo.Owner.json(),
@@ -278,12 +259,8 @@ func (s *Server) runJSON(w *Run) object {
 		"created_at":     stamp(w.At),
 		"updated_at":     stamp(w.At),
 		"run_started_at": stamp(w.At),
-		"url": s.repoURL(
-			w.Repo,
-			"/actions/runs/%d",
-			w.ID,
-		),
-		"artifacts_url": s.repoURL(w.Repo, "/actions/runs/%d/artifacts", w.ID),
+		"url":            s.repoURL(w.Repo, "/actions/runs/%d", w.ID),
+		"artifacts_url":  s.repoURL(w.Repo, "/actions/runs/%d/artifacts", w.ID),
 		"html_url": fmt.Sprintf(
 			"https://github.test/%s/actions/runs/%d",
 			w.Repo.FullName(),
@@ -307,21 +284,15 @@ func digest(data []byte) string {
 
 func (s *Server) artifactJSON(w *Run, a *Artifact) object {
 	o := object{
-		"id":            a.ID,
-		"node_id":       node("AR", a.ID),
-		"name":          a.Name,
-		"size_in_bytes": len(a.Data),
-		"expired":       a.Expired,
-		"created_at": stamp(
-			a.At,
-		),
-		"updated_at": stamp(a.At),
-		"expires_at": stamp(a.At.AddDate(0, 0, 90)),
-		"url": s.repoURL(
-			w.Repo,
-			"/actions/artifacts/%d",
-			a.ID,
-		),
+		"id":                   a.ID,
+		"node_id":              node("AR", a.ID),
+		"name":                 a.Name,
+		"size_in_bytes":        len(a.Data),
+		"expired":              a.Expired,
+		"created_at":           stamp(a.At),
+		"updated_at":           stamp(a.At),
+		"expires_at":           stamp(a.At.AddDate(0, 0, 90)),
+		"url":                  s.repoURL(w.Repo, "/actions/artifacts/%d", a.ID),
 		"archive_download_url": s.repoURL(w.Repo, "/actions/artifacts/%d/zip", a.ID),
 		"workflow_run": object{
 			"id":                 w.ID,
@@ -433,18 +404,16 @@ func (s *Server) pullsOf(r *Repo, sha string) []any {
 
 func (s *Server) commentJSON(r *Repo, number int, c *Comment) object {
 	return object{
-		"id":                 c.ID,
-		"node_id":            node("IC", c.ID),
-		"body":               c.Body,
-		"user":               c.Author.json(),
-		"created_at":         stamp(c.At),
-		"updated_at":         stamp(c.At),
-		"author_association": "NONE",
-		"performed_via_github_app": s.via(
-			c.Author,
-		),
-		"url":       s.repoURL(r, "/issues/comments/%d", c.ID),
-		"issue_url": s.repoURL(r, "/issues/%d", number),
+		"id":                       c.ID,
+		"node_id":                  node("IC", c.ID),
+		"body":                     c.Body,
+		"user":                     c.Author.json(),
+		"created_at":               stamp(c.At),
+		"updated_at":               stamp(c.At),
+		"author_association":       "NONE",
+		"performed_via_github_app": s.via(c.Author),
+		"url":                      s.repoURL(r, "/issues/comments/%d", c.ID),
+		"issue_url":                s.repoURL(r, "/issues/%d", number),
 		"html_url": fmt.Sprintf(
 			"https://github.test/%s/pull/%d#issuecomment-%d",
 			r.FullName(),
@@ -478,17 +447,11 @@ func (s *Server) reviewCommentJSON(p *Pull, t *Thread, c *Comment) object {
 		"diff_hunk":              "",
 		"pull_request_review_id": t.Review,
 		"subject_type":           "line",
-		"created_at": stamp(
-			c.At,
-		),
-		"updated_at":         stamp(c.At),
-		"author_association": "NONE",
-		"url":                s.repoURL(p.Repo, "/pulls/comments/%d", c.ID),
-		"pull_request_url": s.repoURL(
-			p.Repo,
-			"/pulls/%d",
-			p.Number,
-		),
+		"created_at":             stamp(c.At),
+		"updated_at":             stamp(c.At),
+		"author_association":     "NONE",
+		"url":                    s.repoURL(p.Repo, "/pulls/comments/%d", c.ID),
+		"pull_request_url":       s.repoURL(p.Repo, "/pulls/%d", p.Number),
 		"html_url": fmt.Sprintf(
 			"https://github.test/%s/pull/%d#discussion_r%d",
 			p.Repo.FullName(),
@@ -552,12 +515,8 @@ func (s *Server) releaseJSON(r *Repo, l *Release) object {
 		"published_at":     published,
 		"assets":           assets,
 		"assets_url":       s.repoURL(r, "/releases/%d/assets", l.ID),
-		"url": s.repoURL(
-			r,
-			"/releases/%d",
-			l.ID,
-		),
-		"html_url": fmt.Sprintf("https://github.test/%s/releases/tag/%s", r.FullName(), l.Tag),
+		"url":              s.repoURL(r, "/releases/%d", l.ID),
+		"html_url":         fmt.Sprintf("https://github.test/%s/releases/tag/%s", r.FullName(), l.Tag),
 	}
 }
 

@@ -81,10 +81,7 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 		s.createApp(w, r)
 		return
 	}
-	org := strings.TrimSuffix(
-		strings.TrimPrefix(r.URL.Path, "/organizations/"),
-		"/settings/apps/new",
-	)
+	org := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/organizations/"), "/settings/apps/new")
 	if r.URL.Path == "/settings/apps/new" {
 		org = ""
 	}
@@ -98,11 +95,7 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := checkManifest(m); err != nil {
 		s.violate("POST %s: the manifest: %v", r.URL.Path, err)
-		http.Error(
-			w,
-			"Invalid GitHub App configuration: "+err.Error(),
-			http.StatusUnprocessableEntity,
-		)
+		http.Error(w, "Invalid GitHub App configuration: "+err.Error(), http.StatusUnprocessableEntity)
 		return
 	}
 	s.registrations = append(
@@ -115,10 +108,7 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 		},
 	)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = newAppPage(
-		len(s.registrations)-1,
-		str(m, "name"),
-	).Render(w)
+	_ = newAppPage(len(s.registrations)-1, str(m, "name")).Render(w)
 	// fails only if the client closed the connection
 }
 
@@ -165,16 +155,9 @@ func needed(event string) string {
 
 // checkManifest validates a manifest like GitHub's page.
 func checkManifest(m object) error {
-	hook, redirect, home := str(
-		obj(m, "hook_attributes"),
-		"url",
-	), str(
-		m,
-		"redirect_url",
-	), str(
-		m,
-		"url",
-	)
+	hook := str(obj(m, "hook_attributes"), "url")
+	redirect := str(m, "redirect_url")
+	home := str(m, "url")
 	for name, address := range map[string]string{"url": home, "hook_attributes.url": hook,
 		"redirect_url": redirect} {
 		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" ||
@@ -196,11 +179,7 @@ func checkManifest(m object) error {
 	}
 	for _, event := range arr(m, "default_events") {
 		if need := needed(fmt.Sprint(event)); need == "" || asked[need] == nil {
-			return fmt.Errorf(
-				"default events unsupported: %v (it needs the permission %q)",
-				event,
-				need,
-			)
+			return fmt.Errorf("default events unsupported: %v (it needs the permission %q)", event, need)
 		}
 	}
 	for key := range m {
@@ -252,21 +231,19 @@ func (s *Server) convert(r *request) (any, error) {
 	}
 	return created(
 		object{
-			"id":           s.AppID,
-			"slug":         s.Slug,
-			"node_id":      node("A", s.AppID),
-			"owner":        owner.json(),
-			"name":         g.Name,
-			"description":  str(g.Manifest, "description"),
-			"external_url": str(g.Manifest, "url"),
-			"html_url":     s.Web() + public + s.Slug,
-			"created_at":   stamp(time.Now()),
-			"updated_at":   stamp(time.Now()),
-			"permissions":  maps.Clone(s.permissions),
-			"events":       arr(g.Manifest, "default_events"),
-			"client_id": "Iv1." + random(
-				8,
-			),
+			"id":             s.AppID,
+			"slug":           s.Slug,
+			"node_id":        node("A", s.AppID),
+			"owner":          owner.json(),
+			"name":           g.Name,
+			"description":    str(g.Manifest, "description"),
+			"external_url":   str(g.Manifest, "url"),
+			"html_url":       s.Web() + public + s.Slug,
+			"created_at":     stamp(time.Now()),
+			"updated_at":     stamp(time.Now()),
+			"permissions":    maps.Clone(s.permissions),
+			"events":         arr(g.Manifest, "default_events"),
+			"client_id":      "Iv1." + random(8),
 			"client_secret":  s.clientSecret,
 			"webhook_secret": s.Secret,
 			"pem":            s.PEM(),

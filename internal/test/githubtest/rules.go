@@ -33,11 +33,7 @@ func (s *Server) checkRun(r *request, k *Check) string {
 	details, err := url.Parse(str(b, "details_url"))
 	switch {
 	case str(b, "name") != checkName && (k.ID == 0 || b["name"] != nil):
-		return fmt.Sprintf(
-			"a check run named %q, compat's one name is %q",
-			str(b, "name"),
-			checkName,
-		)
+		return fmt.Sprintf("a check run named %q, compat's one name is %q", str(b, "name"), checkName)
 	case status == "completed" && conclusion == "":
 		return "completed without a conclusion"
 	case status != "" && status != "completed" && conclusion != "":
@@ -121,12 +117,7 @@ func checkAnnotation(c *Commit, a object) string {
 	case !exists:
 		return fmt.Sprintf("the head has no file %q", str(a, "path"))
 	case int(end) > max(1, len(lines(text))):
-		return fmt.Sprintf(
-			"%s has %d lines at the head, not %d",
-			str(a, "path"),
-			len(lines(text)),
-			end,
-		)
+		return fmt.Sprintf("%s has %d lines at the head, not %d", str(a, "path"), len(lines(text)), end)
 	}
 	return ""
 }

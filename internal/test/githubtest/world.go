@@ -60,18 +60,16 @@ func (s *Server) Fork(parent *Repo, owner string) *Repo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &Repo{
-		ID:      s.id(),
-		Owner:   s.user(owner),
-		Name:    parent.Name,
-		Default: parent.Default,
-		Parent:  parent,
-		Branches: maps.Clone(
-			parent.Branches,
-		),
-		Tags:   map[string]string{},
-		Roles:  map[string]string{owner: "admin"},
-		suites: map[string]int64{},
-		git:    parent.git,
+		ID:       s.id(),
+		Owner:    s.user(owner),
+		Name:     parent.Name,
+		Default:  parent.Default,
+		Parent:   parent,
+		Branches: maps.Clone(parent.Branches),
+		Tags:     map[string]string{},
+		Roles:    map[string]string{owner: "admin"},
+		suites:   map[string]int64{},
+		git:      parent.git,
 	}
 	s.repos[r.ID] = r
 	return r

@@ -324,10 +324,7 @@ func TestGate(t *testing.T) {
 	answer := func(state, comment string) error {
 		req, err := w.client.NewRequest(
 			"POST",
-			"repos/acme/widget/actions/runs/"+strconv.FormatInt(
-				run.ID,
-				10,
-			)+"/deployment_protection_rule",
+			"repos/acme/widget/actions/runs/"+strconv.FormatInt(run.ID, 10)+"/deployment_protection_rule",
 			map[string]string{"environment_name": "pypi", "state": state, "comment": comment},
 		)
 		if err != nil {
@@ -375,11 +372,7 @@ func TestFaults(t *testing.T) {
 		&gh.IssueComment{Body: gh.String("x")},
 	)
 	if status(err) != 502 || len(w.CommentsBy(w.Bot(), w.repo, 1)) != 1 {
-		t.Errorf(
-			"an answer that was lost: %v, %d comments",
-			err,
-			len(w.CommentsBy(w.Bot(), w.repo, 1)),
-		)
+		t.Errorf("an answer that was lost: %v, %d comments", err, len(w.CommentsBy(w.Bot(), w.repo, 1)))
 	}
 	w.clean(t)
 }
@@ -394,11 +387,7 @@ func TestLimitForbidsCalls(t *testing.T) {
 		}
 		return res.StatusCode
 	}
-	w.Fault(
-		"pulls/get",
-		1,
-		githubtest.Fault{Status: 429, Limit: time.Millisecond, RetryAfter: true},
-	)
+	w.Fault("pulls/get", 1, githubtest.Fault{Status: 429, Limit: time.Millisecond, RetryAfter: true})
 	if got := get(); got != 429 {
 		t.Errorf("limited: %d", got)
 	}

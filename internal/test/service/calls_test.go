@@ -179,10 +179,7 @@ func counted(all []githubtest.Call) (calls, news int, told string) {
 	var b strings.Builder
 	for _, c := range all {
 		if c.Installation == 0 ||
-			slices.Contains(
-				[]string{"actions/download-artifact", "git/get-tree", "git/get-blob"},
-				c.Op,
-			) {
+			slices.Contains([]string{"actions/download-artifact", "git/get-tree", "git/get-blob"}, c.Op) {
 			continue
 		}
 		if c.Op == "repos/get" &&

@@ -82,10 +82,7 @@ func TestAcceptIsBoundToTheFindingsThatThereAre(t *testing.T) {
 	)
 	s.reacts(c, "confused")
 	s.answered(p, c, "Did you mean `symbol-version-too-new`?")
-	s.reacts(
-		s.say(p, "maintainer", "/compat accept pow because we know until 2001-01-01"),
-		"confused",
-	)
+	s.reacts(s.say(p, "maintainer", "/compat accept pow because we know until 2001-01-01"), "confused")
 
 	until := time.Now().AddDate(0, 0, 10).UTC().Format(time.DateOnly)
 	s.reacts(
@@ -224,13 +221,7 @@ func TestCommandsInAReview(t *testing.T) {
 	p := s.open("feature")
 	s.finish(p, bad("1.1.0"))
 	s.judged(p.HeadSHA, "failure")
-	thread, first := s.gh.Discuss(
-		p,
-		"pyproject.toml",
-		5,
-		s.gh.User("someone"),
-		"/compat explain powr",
-	)
+	thread, first := s.gh.Discuss(p, "pyproject.toml", 5, s.gh.User("someone"), "/compat explain powr")
 	s.send("pull_request_review_comment", s.gh.ReviewCommentEvent(p, thread, first, "created"))
 	s.reacts(first, "confused")
 	second := s.gh.Reply(

@@ -109,11 +109,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 
 func TestRestartBetweenVerdictAndComment(t *testing.T) {
 	s := start(t, time.Minute)
-	s.gh.Fault(
-		"issues/create-comment",
-		2,
-		githubtest.Fault{Status: 502, Delay: 50 * time.Millisecond},
-	)
+	s.gh.Fault("issues/create-comment", 2, githubtest.Fault{Status: 502, Delay: 50 * time.Millisecond})
 	p := s.open("feature")
 	s.finish(p, bad("1.1.0"))
 	s.want(s.concluded(p.HeadSHA), "failure", "pow")

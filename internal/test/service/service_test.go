@@ -174,9 +174,7 @@ func (s *service) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	app, err := github.New(
-		github.Options{AppID: c.AppID, Key: key, API: api, Log: log},
-	)
+	app, err := github.New(github.Options{AppID: c.AppID, Key: key, API: api, Log: log})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -412,9 +410,7 @@ const tag = "manylinux2014_x86_64"
 
 func wheelName(version string) string { return wheelFor(tag, version) }
 
-func wheelFor(
-	tag, version string,
-) string {
+func wheelFor(tag, version string) string {
 	return "widget-" + version + "-py3-none-" + tag + ".whl"
 }
 

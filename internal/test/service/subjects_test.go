@@ -104,10 +104,7 @@ func TestRerunOfAForksHead(t *testing.T) {
 		}
 		return ""
 	})
-	s.send(
-		"check_suite",
-		s.gh.SuiteEvent(s.repo, p.HeadSHA, "rerequested", s.gh.User("maintainer")),
-	)
+	s.send("check_suite", s.gh.SuiteEvent(s.repo, p.HeadSHA, "rerequested", s.gh.User("maintainer")))
 	s.until(func() string {
 		if s.verdicts(p.HeadSHA) != 3 {
 			return "check_suite.rerequested: not checked again"

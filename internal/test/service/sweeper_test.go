@@ -135,11 +135,7 @@ func TestSweeperAsksAgainWhereGitHubDidNotAnswer(t *testing.T) {
 		map[string]string{"a.py": "x = 1\n"},
 	)
 	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
-	s.gh.Fault(
-		"apps/redeliver-webhook-delivery",
-		1,
-		githubtest.Fault{Status: http.StatusBadGateway},
-	)
+	s.gh.Fault("apps/redeliver-webhook-delivery", 1, githubtest.Fault{Status: http.StatusBadGateway})
 	s.up()
 	s.until(func() string {
 		if len(s.gh.Checks(s.repo, p.HeadSHA)) == 0 {

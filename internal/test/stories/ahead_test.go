@@ -109,10 +109,7 @@ func TestSecondWorkflowIsWaitedFor(t *testing.T) {
 	s.Queued(p.HeadSHA)
 	s.Finish(p, wheels(cases.Clean("1.1.0")))
 	eventually(s, func() string {
-		if !strings.Contains(
-			s.app.log.String(),
-			"the workflow arm.yml has not run for this commit yet",
-		) {
+		if !strings.Contains(s.app.log.String(), "the workflow arm.yml has not run for this commit yet") {
 			return "nothing says that a workflow is missing"
 		}
 		return ""

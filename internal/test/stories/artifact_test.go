@@ -150,10 +150,7 @@ func TestSeveralArtifacts(t *testing.T) {
 	for i := range 119 {
 		all = append(
 			all,
-			artifact(
-				fmt.Sprintf("log-%d", i),
-				cases.Zip(map[string][]byte{"log.txt": []byte("fine\n")}),
-			),
+			artifact(fmt.Sprintf("log-%d", i), cases.Zip(map[string][]byte{"log.txt": []byte("fine\n")})),
 		)
 	}
 	all[3] = artifact("clean", cases.Dist(cases.Clean("1.1.0")))

@@ -48,10 +48,7 @@ func TestSlowloris(t *testing.T) {
 			"POST /webhook HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=" + strings.Repeat(
 				"0",
 				64,
-			) + "\r\nContent-Length: 26214400\r\n\r\n" + strings.Repeat(
-				"x",
-				100_000,
-			),
+			) + "\r\nContent-Length: 26214400\r\n\r\n" + strings.Repeat("x", 100_000),
 			"x",
 		},
 		{"", ""},
@@ -334,13 +331,8 @@ func TestOneRepositoryPushesAllTheTime(t *testing.T) {
 	came, longest := map[string]time.Time{}, time.Duration(0)
 	for line := range strings.Lines(s.app.log.String()) {
 		var at struct{ Time time.Time }
-		answered, claimed := strings.Contains(
-			line,
-			`"msg":"delivery"`,
-		), strings.Contains(
-			line,
-			`"msg":"job claimed"`,
-		)
+		answered := strings.Contains(line, `"msg":"delivery"`)
+		claimed := strings.Contains(line, `"msg":"job claimed"`)
 		for guid := range guids {
 			if !strings.Contains(line, guid) {
 				if _, waits := waited[guid]; waits && claimed {

@@ -32,12 +32,7 @@ func TestConfigThatCannotBeUsed(t *testing.T) {
 			s.says(shown(k), settings, c.key)
 			if len(k.Annotations) != 1 || k.Annotations[0].Path != settings ||
 				k.Annotations[0].Start != c.line {
-				t.Errorf(
-					"annotations %+v, want one on line %d of %s",
-					k.Annotations,
-					c.line,
-					settings,
-				)
+				t.Errorf("annotations %+v, want one on line %d of %s", k.Annotations, c.line, settings)
 			}
 		})
 	}
@@ -92,11 +87,7 @@ func TestConfigurationOfTheAccountChanges(t *testing.T) {
 				s.Send("push", s.gh.PushEvent(common, "main", settings))
 				s.Free()
 				if n := s.Verdicts(p.HeadSHA); n != before {
-					s.Errorf(
-						"a head that nobody asks about has %d verdicts, %d before the push",
-						n,
-						before,
-					)
+					s.Errorf("a head that nobody asks about has %d verdicts, %d before the push", n, before)
 				}
 			}
 			change("fail_on: never\n")

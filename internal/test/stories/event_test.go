@@ -21,13 +21,7 @@ func TestEditedBaseIsJudgedAnew(t *testing.T) {
 
 func TestDraftsAreJudged(t *testing.T) {
 	s := tell(t, world{})
-	p := s.gh.OpenPull(
-		s.repo,
-		s.repo,
-		"feature",
-		s.gh.User("maintainer"),
-		requiring("packaging>=24"),
-	)
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	s.gh.Do(func() { p.Draft = true })
 	s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
 	if d := s.Send("pull_request", s.gh.PullEvent(p, "converted_to_draft")); d.Code != 200 {

@@ -53,11 +53,7 @@ func TestCaseBByTheIndex(t *testing.T) {
 		t,
 		world{
 			env: map[string]string{
-				"PIP_INDEX_URL": index(
-					t,
-					cases.NvJitLink("12.8.93", 8),
-					cases.NvJitLink("12.9.86", 9),
-				),
+				"PIP_INDEX_URL": index(t, cases.NvJitLink("12.8.93", 8), cases.NvJitLink("12.9.86", 9)),
 			},
 		},
 	)

@@ -83,18 +83,8 @@ func TestOtherAppsChecksCostNothing(t *testing.T) {
 	k := s.Concluded(p.HeadSHA)
 	who := s.gh.User("maintainer")
 	for _, action := range []string{"created", "completed", "rerequested"} {
-		run, suite := s.gh.CheckEvent(
-			s.repo,
-			k.ID,
-			action,
-			"",
-			who,
-		), s.gh.SuiteEvent(
-			s.repo,
-			p.HeadSHA,
-			action,
-			who,
-		)
+		run := s.gh.CheckEvent(s.repo, k.ID, action, "", who)
+		suite := s.gh.SuiteEvent(s.repo, p.HeadSHA, action, who)
 		for name, event := range map[string]map[string]any{"check_run": run, "check_suite": suite} {
 			event[name].(map[string]any)["app"] = map[string]any{"id": 99, "slug": "another"}
 			if d := s.Send(name, event); d.Code != 200 {

@@ -163,10 +163,7 @@ func TestTerminateUnderLoad(t *testing.T) {
 			var pulls []*githubtest.Pull
 			var slow []*githubtest.Artifact
 			for i := range 10 {
-				p := s.OpenWith(
-					fmt.Sprint("feature-", i),
-					requiring(fmt.Sprintf("packaging>=2%d", i)),
-				)
+				p := s.OpenWith(fmt.Sprint("feature-", i), requiring(fmt.Sprintf("packaging>=2%d", i)))
 				a := wheels(cases.CaseA("1.1.0"))
 				a.Slow = 5 * time.Second
 				s.Finish(p, a)
@@ -237,10 +234,7 @@ func TestOneGrepTellsADelivery(t *testing.T) {
 	for _, want := range []string{`"msg":"delivery","delivery":`,
 		`"msg":"job claimed","job":"commit/`, fmt.Sprintf(`"msg":"job claimed","job":"pull/%d/%d`,
 			s.repo.ID, p.Number), `"msg":"checked"`, `"sha":"` + p.HeadSHA, `"outcome":"done"`} {
-		at := slices.IndexFunc(
-			trace,
-			func(line string) bool { return strings.Contains(line, want) },
-		)
+		at := slices.IndexFunc(trace, func(line string) bool { return strings.Contains(line, want) })
 		if at < 0 {
 			s.Errorf("the lines with %s don't tell %s:\n%s", d.GUID, want, strings.Join(trace, ""))
 		}
@@ -335,13 +329,7 @@ func TestRedisGoesAway(t *testing.T) {
 // were refused are not (a violation).
 func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
 	s := tell(t, world{asleep: true})
-	p := s.gh.OpenPull(
-		s.repo,
-		s.repo,
-		"feature",
-		s.gh.User("maintainer"),
-		requiring("packaging>=24"),
-	)
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
 	opened := s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
 	ended := s.gh.Lose("workflow_run", s.gh.RunEvent(w, "completed"))
@@ -379,13 +367,7 @@ func TestOneProcessSweeps(t *testing.T) {
 			return ""
 		})
 	}
-	p := s.gh.OpenPull(
-		s.repo,
-		s.repo,
-		"feature",
-		s.gh.User("maintainer"),
-		requiring("packaging>=24"),
-	)
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
 	s.app.start()
 	swept(s.app)

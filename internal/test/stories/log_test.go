@@ -231,9 +231,7 @@ func TestHugeLog(t *testing.T) {
 	j := job("build", caseD...)
 	filler := bytes.Repeat(
 		[]byte(
-			logged(
-				4,
-			).Format("2006-01-02T15:04:05.0000000Z")+
+			logged(4).Format("2006-01-02T15:04:05.0000000Z")+
 				" [ 83%] Building CXX object CMakeFiles/x.dir/src/x.cpp.o\n",
 		),
 		100_000,

@@ -73,10 +73,7 @@ func TestStrictestVerdictOfAHeadStands(t *testing.T) {
 			}
 			s.stands(sha, "failure")
 			eventually(s, func() string {
-				if k := s.stands(sha, "failure"); !strings.Contains(
-					k.Summary,
-					"also the head of #1",
-				) {
+				if k := s.stands(sha, "failure"); !strings.Contains(k.Summary, "also the head of #1") {
 					return "doesn't say whose verdict stands: " + k.Summary
 				}
 				return ""

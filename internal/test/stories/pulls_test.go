@@ -211,13 +211,7 @@ func TestFork(t *testing.T) {
 		t.Run(fmt.Sprintf("opened lost %v", lost), func(t *testing.T) {
 			s := tell(t, world{})
 			fork := s.gh.Fork(s.repo, "contributor")
-			p := s.gh.OpenPull(
-				s.repo,
-				fork,
-				"fix",
-				s.gh.User("contributor"),
-				requiring("packaging>=24"),
-			)
+			p := s.gh.OpenPull(s.repo, fork, "fix", s.gh.User("contributor"), requiring("packaging>=24"))
 			if !lost {
 				s.Send("pull_request", s.gh.PullEvent(p, "opened"))
 			}
@@ -243,13 +237,7 @@ func TestClosedAndReopened(t *testing.T) {
 
 func TestOutOfOrder(t *testing.T) {
 	s := tell(t, world{})
-	p := s.gh.OpenPull(
-		s.repo,
-		s.repo,
-		"feature",
-		s.gh.User("maintainer"),
-		requiring("packaging>=24"),
-	)
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	opened := s.gh.PullEvent(p, "opened")
 	s.gh.Push(p, map[string]string{"a.py": "x = 1\n"})
 	s.Finish(p, wheels(cases.CaseA("1.1.0")))

@@ -173,13 +173,7 @@ func TestGateTellsHowItStands(t *testing.T) {
 // group makes a merge group's commit and tells the app.
 func (s *story) group() (*githubtest.Pull, string) {
 	s.Helper()
-	p := s.gh.OpenPull(
-		s.repo,
-		s.repo,
-		"feature",
-		s.gh.User("maintainer"),
-		requiring("packaging>=24"),
-	)
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	sha := s.gh.Commit(s.repo, githubtest.GroupBranch(p), requiring("packaging>=24"))
 	s.Send("merge_group", s.gh.MergeGroupEvent(p, sha, "checks_requested"))
 	return p, sha

@@ -72,13 +72,7 @@ var acts = []func(*replay) []event{
 		maintainer := r.gh.User("maintainer")
 		clean := r.gh.OpenPull(r.repo, r.repo, "clean", maintainer, requiring("packaging>=24"))
 		opened(clean, "CLEAN", cases.Clean("1.1.0"))
-		r.pin = r.gh.OpenPull(
-			r.repo,
-			r.repo,
-			"pin",
-			maintainer,
-			requiring("nvidia-nvjitlink-cu12>=12.8"),
-		)
+		r.pin = r.gh.OpenPull(r.repo, r.repo, "pin", maintainer, requiring("nvidia-nvjitlink-cu12>=12.8"))
 		opened(r.pin, "PIN", cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"))
 		r.fork = r.gh.OpenPull(
 			r.repo,
@@ -218,10 +212,7 @@ func (r *replay) snapshot() string {
 		}
 		for _, p := range r.repo.Pulls {
 			for _, v := range p.Reviews {
-				parts = append(
-					parts,
-					fmt.Sprintf("review of #%d: %s %s\n", p.Number, v.State, v.Body),
-				)
+				parts = append(parts, fmt.Sprintf("review of #%d: %s %s\n", p.Number, v.State, v.Body))
 			}
 			for _, th := range p.Threads {
 				parts = append(
@@ -421,10 +412,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 								) // as if it had happened again
 							}
 						}
-						r.random.Shuffle(
-							len(log),
-							func(i, j int) { log[i], log[j] = log[j], log[i] },
-						)
+						r.random.Shuffle(len(log), func(i, j int) { log[i], log[j] = log[j], log[i] })
 						for _, e := range log {
 							r.send(e)
 						}

@@ -216,12 +216,7 @@ func TestSummaryIsUpdatedInPlace(t *testing.T) {
 	for range 130 {
 		s.gh.AddComment(s.repo, p.Number, s.gh.User("someone"), "talk")
 	}
-	foreign := s.gh.AddComment(
-		s.repo,
-		p.Number,
-		s.gh.User("outsider"),
-		marker+"\nnothing to see here",
-	)
+	foreign := s.gh.AddComment(s.repo, p.Number, s.gh.User("outsider"), marker+"\nnothing to see here")
 	var first int64
 	for i := range 5 {
 		s.Finish(p, wheels(cases.CaseA("1.1.0")))

@@ -203,11 +203,7 @@ func TestScreens(t *testing.T) {
 		case file == "frame.css":
 			http.ServeFile(w, r, "testdata/screens/frame.css")
 		case file == "markdown.css":
-			http.ServeFile(
-				w,
-				r,
-				cmp.Or(os.Getenv("COMPAT_MARKDOWN_CSS"), "testdata/screens/markdown.css"),
-			)
+			http.ServeFile(w, r, cmp.Or(os.Getenv("COMPAT_MARKDOWN_CSS"), "testdata/screens/markdown.css"))
 		case pages[file] != "":
 			fmt.Fprint(w, pages[file])
 		default:

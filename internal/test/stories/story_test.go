@@ -123,14 +123,12 @@ func tell(t *testing.T, w world) *story {
 		w.wait = 2 * time.Minute
 	}
 	s.app.env = map[string]string{
-		"APP_ID":         fmt.Sprint(gh.AppID),
-		"PRIVATE_KEY":    gh.PEM(),
-		"WEBHOOK_SECRET": gh.Secret,
-		"GITHUB_API_URL": gh.URL(),
-		"COMPAT_DATA":    filepath.Join(dir, "data"),
-		"COMPAT_PUBLIC_URL": s.app.url(
-			"",
-		),
+		"APP_ID":            fmt.Sprint(gh.AppID),
+		"PRIVATE_KEY":       gh.PEM(),
+		"WEBHOOK_SECRET":    gh.Secret,
+		"GITHUB_API_URL":    gh.URL(),
+		"COMPAT_DATA":       filepath.Join(dir, "data"),
+		"COMPAT_PUBLIC_URL": s.app.url(""),
 		"COMPAT_ADMIN_ADDR": loopback.Addr(t),
 
 		"COMPAT_LEASE": "2s",
@@ -318,12 +316,7 @@ func (s *story) Concluded(sha string) githubtest.Check {
 		return ""
 	})
 	if k.Title == "" || k.Summary == "" {
-		s.Errorf(
-			"concluded as %s without title (%q) or summary (%q)",
-			k.Conclusion,
-			k.Title,
-			k.Summary,
-		)
+		s.Errorf("concluded as %s without title (%q) or summary (%q)", k.Conclusion, k.Title, k.Summary)
 	}
 	return k
 }
@@ -376,12 +369,7 @@ func (s *story) Free() {
 func (s *story) Once(p *githubtest.Pull, sha string) {
 	s.Helper()
 	if checks := s.gh.Checks(s.repo, sha); len(checks) != 1 || checks[0].Status != "completed" {
-		s.Errorf(
-			"%d check runs on %s, want one that is completed: %+v",
-			len(checks),
-			sha[:8],
-			checks,
-		)
+		s.Errorf("%d check runs on %s, want one that is completed: %+v", len(checks), sha[:8], checks)
 	}
 	if n := len(s.Summaries(p)); n > 1 {
 		s.Errorf("%d summary comments", n)

@@ -19,13 +19,7 @@ import (
 // Deliveries that are no deliveries of ours are refused before anything happens, and leave no mark.
 func TestRefusedDeliveries(t *testing.T) {
 	s := tell(t, world{})
-	p := s.gh.OpenPull(
-		s.repo,
-		s.repo,
-		"feature",
-		s.gh.User("maintainer"),
-		requiring("packaging>=24"),
-	)
+	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	payload, err := json.Marshal(s.gh.PullEvent(p, "opened"))
 	if err != nil {
 		t.Fatal(err)

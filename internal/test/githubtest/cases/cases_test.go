@@ -91,20 +91,14 @@ func TestWheelIsComplete(t *testing.T) {
 		files[f.Name] = string(b)
 	}
 	info := "cuda_parallel-1.2.dist-info/"
-	if !strings.Contains(
-		files[info+"METADATA"],
-		"\nRequires-Dist: nvidia-nvjitlink-cu12>=12.8\n",
-	) ||
+	if !strings.Contains(files[info+"METADATA"], "\nRequires-Dist: nvidia-nvjitlink-cu12>=12.8\n") ||
 		!strings.Contains(files[info+"WHEEL"], "\nTag: cp311-cp311-manylinux_2_28_x86_64\n") {
 		t.Errorf("METADATA %q, WHEEL %q", files[info+"METADATA"], files[info+"WHEEL"])
 	}
 	if n := strings.Count(files[info+"RECORD"], "\n"); n != len(files) {
 		t.Errorf("RECORD has %d lines for %d files", n, len(files))
 	}
-	if _, again := CaseB("1.2", "nvidia-nvjitlink-cu12>=12.8").File(); !bytes.Equal(
-		content,
-		again,
-	) {
+	if _, again := CaseB("1.2", "nvidia-nvjitlink-cu12>=12.8").File(); !bytes.Equal(content, again) {
 		t.Error("packed again it has other bytes")
 	}
 }
