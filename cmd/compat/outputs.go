@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/rules"
@@ -67,12 +68,13 @@ func newOutputs(env environment, f checkFlags) (*outputs, error) {
 // write writes the report to the files and to w.
 func (o *outputs) write(w io.Writer, r *analyzer.Report) error {
 	plain := report.TextOptions{Verbose: o.verbose}
+	lines := sync.OnceValue(func() report.Lines { return sourceLines(r) })
 	for _, x := range o.files {
 		f, err := os.Create(x.path)
 		if err != nil {
 			return fmt.Errorf("--output: %w; give a file that can be written", err)
 		}
-		if err := errors.Join(o.as(x.format, f, r, plain), f.Close()); err != nil {
+		if err := errors.Join(o.as(x.format, f, r, plain, lines), f.Close()); err != nil {
 			return fmt.Errorf("--output: %w", err)
 		}
 	}
@@ -80,15 +82,16 @@ func (o *outputs) write(w io.Writer, r *analyzer.Report) error {
 		Verbose: o.verbose,
 		Color:   colored(o.env, o.env.Out),
 		Width:   columns(o.env.Out),
-	})
+	}, lines)
 }
 
-// as writes the report in a format.
+// as writes the report in a format. lines is called by the formats of ofSources only.
 func (o *outputs) as(
 	format string,
 	w io.Writer,
 	r *analyzer.Report,
 	text report.TextOptions,
+	lines func() report.Lines,
 ) error {
 	switch format {
 	case "json":
@@ -100,9 +103,9 @@ func (o *outputs) as(
 	case "html":
 		return report.File(w, r)
 	case "github":
-		return report.GitHub(w, r, sourceLines(r))
+		return report.GitHub(w, r, lines())
 	case "gitlab":
-		return report.GitLab(w, r, sourceLines(r))
+		return report.GitLab(w, r, lines())
 	case "junit":
 		return report.JUnit(w, r, o.failOn)
 	}
