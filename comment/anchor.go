@@ -10,6 +10,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -253,30 +254,11 @@ func image(target string) search {
 	}
 }
 
-// alias returns the name that PEP 600 gives to an older tag; "" if it has none.
-func alias(tag string) string {
-	switch tag {
-	case "manylinux1":
-		return "manylinux_2_5"
-	case "manylinux2010":
-		return "manylinux_2_12"
-	case "manylinux2014":
-		return "manylinux_2_17"
-	}
-	return ""
-} // PEP 600
-
 // sameTag reports whether a tag without architecture is the platform of a target: manylinux2014
 // is that of manylinux_2_17_x86_64.
 func sameTag(tag, target string) bool {
-	canonical := func(t string) string {
-		t = manyTag.FindString(t)
-		if a := alias(t); a != "" {
-			return a
-		}
-		return t
-	}
-	return canonical(target) != "" && canonical(tag) == canonical(target)
+	title := func(t string) string { return platform.Title(manyTag.FindString(t)) }
+	return title(target) != "" && title(tag) == title(target)
 }
 
 var linkWords = lazyregexp.New(
