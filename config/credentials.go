@@ -84,7 +84,7 @@ func (s *Secrets) Reload() (changed bool, _ error) {
 	if err != nil || text == nil {
 		return false, err
 	}
-	words, err := splitSecrets(strings.Join(strings.Split(strings.TrimSpace(string(text)), "\n"), ","))
+	words, err := splitSecrets(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ","))
 	if err != nil {
 		return false, err
 	}
