@@ -290,7 +290,8 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 				c.objects[f.Object] += "needed " + added[1] + "\n"
 			case path != nil:
 				c.objects[f.Object] += "runpath " + path[1] + "\n"
-			case !strings.HasPrefix(command, "wheel ") && !strings.HasPrefix(command, "python -m zipfile "):
+			case !strings.HasPrefix(command, "python -m wheel ") &&
+				!strings.HasPrefix(command, "python -m zipfile "):
 				panic(command)
 			}
 		}
