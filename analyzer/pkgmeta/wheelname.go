@@ -33,9 +33,7 @@ func ParseWheelName(file string) (WheelName, error) {
 	parts := strings.Split(stem, "-")
 	if len(parts) != 5 && len(parts) != 6 {
 		return WheelName{}, fmt.Errorf(
-			`wheel name %s: has %d parts between "-" instead of name-version-python-abi-platform or name-version-build-python-abi-platform`,
-			quote(file),
-			len(parts),
+			"wheel name %s: it should be NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl", quote(file),
 		)
 	}
 	w := WheelName{Name: parts[0], Version: parts[1]}
