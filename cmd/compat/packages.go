@@ -44,12 +44,14 @@ func openPackages(env environment, url string, noHistory bool) (*packageSource, 
 	for _, u := range found.URLs {
 		i, err := index.New(
 			index.Options{
-				URL:     u,
-				Netrc:   found.Netrc,
-				History: history,
-				Cache:   cache,
-				TempDir: os.TempDir(),
-				Log:     log,
+				URL:          u,
+				Netrc:        found.Netrc,
+				Certificates: found.Certificates,
+				Proxy:        found.Proxy,
+				History:      history,
+				Cache:        cache,
+				TempDir:      os.TempDir(),
+				Log:          log,
 			},
 		)
 		if err != nil {

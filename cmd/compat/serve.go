@@ -194,7 +194,8 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			return err
 		}
 		indexed, err := index.New(index.Options{
-			URL: string(service.IndexURL), Netrc: found.Netrc, History: packages.History(),
+			URL: string(service.IndexURL), Netrc: found.Netrc,
+			Certificates: found.Certificates, Proxy: found.Proxy, History: packages.History(),
 			TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs),
 		})
 		if err != nil {

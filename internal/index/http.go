@@ -2,13 +2,18 @@ package index
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/compat-app/compat/analyzer/packages"
@@ -25,24 +30,70 @@ const (
 	maxRedirects = 5
 )
 
-// newClient returns a client with a redirect policy: credentials are only sent to the host of the
-// index, and no redirect leads from https to http.
-func (i *Index) newClient(given *http.Client) *http.Client {
-	c := &http.Client{}
-	if given != nil {
-		*c = *given
-	} else {
-		c.Transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment,
-			DialContext: (&net.Dialer{Timeout: 10 * time.Second,
-				KeepAlive: 30 * time.Second}).DialContext,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   8,
-			IdleConnTimeout:       90 * time.Second,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ResponseHeaderTimeout: 30 * time.Second,
+// connect returns a client with timeouts. certificates is the path of a PEM file, or of a folder of
+// them, that replaces the certificate authorities of the system, and proxy replaces the proxy of
+// the environment; "" = nothing is replaced.
+func connect(certificates, proxy string) (*http.Client, error) {
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   8,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: 30 * time.Second,
+	}
+	if certificates != "" {
+		roots, err := authorities(certificates)
+		if err != nil {
+			return nil, err
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	if proxy != "" {
+		if !strings.Contains(proxy, "://") {
+			proxy = "http://" + proxy // as pip's example "user:password@proxy:port"
+		}
+		u, err := url.Parse(proxy)
+		if err != nil || u.Host == "" {
+			// The parser's message would contain the password.
+			return nil, fmt.Errorf("the proxy %q is not an address; correct PIP_PROXY", redact(proxy))
+		}
+		t.Proxy = http.ProxyURL(u)
+	}
+	return &http.Client{Transport: t}, nil
+}
+
+// authorities reads the certificates in a PEM file, or in the files of a folder.
+func authorities(file string) (*x509.CertPool, error) {
+	files := []string{file}
+	if entries, err := os.ReadDir(file); err == nil {
+		files = nil
+		for _, e := range entries {
+			files = append(files, filepath.Join(file, e.Name()))
 		}
 	}
+	roots, found := x509.NewCertPool(), false
+	for _, f := range files {
+		pem, err := os.ReadFile(f)
+		if err != nil {
+			return nil, fmt.Errorf("the certificates: %w; correct PIP_CERT, REQUESTS_CA_BUNDLE, "+
+				"CURL_CA_BUNDLE or SSL_CERT_FILE", err)
+		}
+		found = roots.AppendCertsFromPEM(pem) || found
+	}
+	if !found {
+		return nil, fmt.Errorf("%s has no certificate in PEM form; give a file that begins with "+
+			"-----BEGIN CERTIFICATE-----", file)
+	}
+	return roots, nil
+}
+
+// newClient returns a copy of a client with a redirect policy: credentials are only sent to the
+// host of the index, and no redirect leads from https to http.
+func (i *Index) newClient(given *http.Client) *http.Client {
+	c := &http.Client{}
+	*c = *given
 	c.Jar = nil
 	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {

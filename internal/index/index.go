@@ -36,6 +36,10 @@ import (
 type Options struct {
 	URL   string // "https://user:secret@host/simple/", http or https
 	Netrc string // path of a netrc file; "" = none. Credentials in URL take precedence
+	// Certificates is the path of a PEM file with the certificate authorities to trust; "" = those
+	// of the system. Proxy is the address of the proxy; "" = that of the environment. Both are
+	// ignored if Client is set.
+	Certificates, Proxy string
 	// nil = a client with timeouts and the proxy of the environment. Its redirect policy is
 	// replaced
 	Client  *http.Client
@@ -113,7 +117,13 @@ func New(o Options) (*Index, error) {
 		i.log = slog.New(slog.DiscardHandler)
 	}
 	i.log = i.log.With("index", base.Host)
-	i.client = i.newClient(o.Client)
+	client := o.Client
+	if client == nil {
+		if client, err = connect(o.Certificates, o.Proxy); err != nil {
+			return nil, fmt.Errorf("package index %s: %w", base.Host, err)
+		}
+	}
+	i.client = i.newClient(client)
 	return i, nil
 }
 

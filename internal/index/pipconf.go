@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,10 @@ import (
 type Configured struct {
 	URLs  []string // the index and the extra indexes; empty = none is configured
 	Netrc string   // path of the netrc file, which may not exist; "" = none
+	// Certificates is the path of a PEM file with the certificate authorities to trust instead of
+	// those of the system; "" = those of the system
+	Certificates string
+	Proxy        string // address of the proxy; "" = that of HTTPS_PROXY, HTTP_PROXY and NO_PROXY
 }
 
 // maxConfig limits the bytes of a pip.conf.
@@ -22,7 +27,9 @@ const maxConfig = 1 << 20
 // Find returns the indexes that pip and uv are configured for: the first of chosen,
 // PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL and index-url of pip's configuration files, and
 // all extra indexes (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url). There
-// is no default. It returns an error if a configuration file cannot be read.
+// is no default. The certificates are those of PIP_CERT, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE,
+// SSL_CERT_FILE or pip's setting cert; the proxy is that of PIP_PROXY or pip's setting proxy. It
+// returns an error if a configuration file cannot be read.
 func Find(chosen string, getenv func(string) (string, bool)) (Configured, error) {
 	env := func(name string) string {
 		v, _ := getenv(name)
@@ -32,13 +39,19 @@ func Find(chosen string, getenv func(string) (string, bool)) (Configured, error)
 	if home := env("HOME"); c.Netrc == "" && home != "" {
 		c.Netrc = filepath.Join(home, ".netrc")
 	}
-	if chosen != "" {
+	file, err := pipConfig(env)
+	if err != nil && chosen == "" {
+		return c, err
+	}
+	c.Certificates = cmp.Or(env("PIP_CERT"), env("REQUESTS_CA_BUNDLE"), env("CURL_CA_BUNDLE"),
+		env("SSL_CERT_FILE"), file["cert"])
+	c.Proxy = cmp.Or(env("PIP_PROXY"), file["proxy"])
+	switch {
+	case chosen != "":
 		c.URLs = []string{chosen}
 		return c, nil
-	}
-	file, err := pipConfig(env)
-	if err != nil || truth(env("PIP_NO_INDEX")) {
-		return c, err
+	case truth(env("PIP_NO_INDEX")) || truth(file["no-index"]):
+		return c, nil
 	}
 	mains := []string{
 		env("PIP_INDEX_URL"),
@@ -126,13 +139,10 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 		}
 		sections := parsePipConfig(string(data))
 		for _, s := range []string{"global", "install"} {
-			for _, key := range []string{"index-url", "extra-index-url"} {
+			for _, key := range []string{"index-url", "extra-index-url", "no-index", "cert", "proxy"} {
 				if v := sections[s][key]; v != "" {
 					all[key] = v
 				}
-			}
-			if truth(sections[s]["no-index"]) {
-				return map[string]string{}, nil
 			}
 		}
 	}
