@@ -26,7 +26,7 @@ const (
 // imageStart matches the name of the first file or folder in the tar of an image, with which no
 // other kind of tar starts.
 var imageStart = lazyregexp.New(
-	`^(\./)?(blobs/|oci-layout$|index\.json$|manifest\.json$|repositories$|[0-9a-f]{64}(/|\.json$|\.tar$))`,
+	`^(\./)?(blobs/|oci-layout$|index\.json$|manifest\.json$|repositories$|[0-9a-f]{64}(/|\.json$|\.tar$)|sha256:[0-9a-f]{64}$)`,
 )
 
 // imageFile is an image's tar with the offset of each file.

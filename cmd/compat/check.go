@@ -22,7 +22,14 @@ func newCheckCommand(env environment) *cobra.Command {
 		Long: `Check wheels, archives and shared libraries. Files given together can satisfy each other's
 dependencies. PATH is a file, a folder, a pattern, or - for standard input. Archives are zip, tar
 (gzip, bzip2, xz, zstd), deb, rpm, conda, npm, jar, aar, PEX, and container images as written by
-"docker save".
+"docker save". Other forms of PATH:
+
+  pypi:NAME==VERSION  the wheel that pip would install, from the package index; without a version,
+                      the newest. With --platform, the wheel for the first of these platforms.
+  oci:DIR[:TAG]       an image in an OCI image layout
+
+With --requirement, --lock or --venv and without PATH, the packages of that environment are checked
+with each other, like "compat env".
 
 Without flags, a wheel is checked against its own platform tag and its declared dependencies, at
 both ends of each version range. Any other file is checked against every built-in platform that has
@@ -40,14 +47,26 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
   compat check --library-path /usr/local/cuda/lib64 --with nvidia-nvjitlink-cu12==12.9.86 dist/*.whl
   compat check --conda-prefix "$CONDA_PREFIX" dist/*.whl
   compat check --base old/ --format sarif dist/
+  compat check pypi:torchaudio==2.7.0
+  compat check --venv .venv dist/*.whl
+  compat check --venv .venv
   curl -s "$URL" | compat check -`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && !f.environment() {
 				return errors.New("give at least one PATH, for example dist/*.whl; see 'compat check --help'")
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return check(c.Context(), env, f, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return check(c.Context(), env, f, args)
+			}
+			e, err := f.asEnvironment()
+			if err != nil {
+				return err
+			}
+			return checkEnvironment(c.Context(), env, e)
+		},
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(
@@ -86,6 +105,20 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		nil,
 		"check as if the pins of this lock file were installed too (requirements.txt, uv.lock, "+
 			"poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); repeatable",
+	)
+	flags.StringArrayVarP(
+		&f.requirements,
+		"requirement",
+		"r",
+		nil,
+		"check as if the packages of this requirements file, and of the files that it includes, were "+
+			"installed too; repeatable",
+	)
+	flags.StringVar(
+		&f.venv,
+		"venv",
+		"",
+		"check against the packages installed in this virtual environment",
 	)
 	flags.StringArrayVar(
 		&f.first,
@@ -156,7 +189,12 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 		return errors.Join(outputs.write(env.Out, broken), exit{code: exitUsage})
 	}
 	defer collect()()
-	in, base := inputs{stdin: env.In}, inputs{}
+	from, err := openPackages(env, f.index, f.noHistory)
+	if err != nil {
+		return err
+	}
+	download := from.download(ctx, f.platforms)
+	in, base := inputs{stdin: env.In, download: download}, inputs{download: download}
 	defer in.close()
 	defer base.close()
 	for _, p := range paths {
@@ -169,10 +207,6 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 			return fmt.Errorf("--base: %w", err)
 		}
 		o.Base = base.list
-	}
-	from, err := openPackages(env, f.index, f.noHistory)
-	if err != nil {
-		return err
 	}
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
 	cached, err := cachedResult(ctx, env, f, o, failOn, in.list, base.list)

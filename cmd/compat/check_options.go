@@ -6,15 +6,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
+	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/options"
 	"github.com/compat-app/compat/internal/spool"
 )
@@ -22,6 +25,8 @@ import (
 // checkFlags are the settings of one check.
 type checkFlags struct {
 	platforms, with, first, lock []string
+	requirements                 []string // files
+	venv                         string
 	libraryPath                  []string
 	base, config, index, root    string
 	conda                        string
@@ -29,6 +34,27 @@ type checkFlags struct {
 	output                       []string
 	link, verbose, quiet         bool
 	noCache, noHistory           bool
+}
+
+// environment reports whether the flags describe an environment that can be checked by itself.
+func (f checkFlags) environment() bool { return len(f.requirements)+len(f.lock) > 0 || f.venv != "" }
+
+// asEnvironment returns the flags of `compat env` for a check without files.
+func (f checkFlags) asEnvironment() (envFlags, error) {
+	for flag, set := range map[string]bool{
+		"--root": f.root != "", "--library-path": len(f.libraryPath) > 0, "--with": len(f.with) > 0,
+		"--link": f.link, "--no-history": f.noHistory,
+	} {
+		if set {
+			return envFlags{}, fmt.Errorf("%s needs a PATH to check; give a wheel or a shared library", flag)
+		}
+	}
+	e := envFlags{checkFlags: f, prefix: f.conda, budget: pinned.DefaultBudget >> 20}
+	e.conda = ""
+	if f.base != "" {
+		e.before = []string{f.base}
+	}
+	return e, nil
 }
 
 // checkOptions combines flags, configuration and environment; flags take precedence. For an invalid
@@ -83,7 +109,11 @@ func checkOptions(
 		}
 		locked = append(locked, options.Locked(path, pins, &o)...)
 	}
-	o.With = append(locked, o.With...)
+	required, err := required(f.requirements, &o)
+	if err != nil {
+		return o, "", nil, err
+	}
+	o.With = slices.Concat(locked, required, o.With)
 	if f.failOn == "" {
 		f.failOn = c.FailOn
 	}
@@ -94,6 +124,26 @@ func checkOptions(
 		return o, "", nil, fmt.Errorf("unknown --fail-on %s; use error, warning or never", f.failOn)
 	}
 	return o, failOn, nil, nil
+}
+
+// required returns the packages of requirements files and of the files that they include.
+func required(files []string, o *analyzer.Options) ([]string, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	list := pinned.Files{Read: os.ReadFile}
+	for _, file := range files {
+		list.Paths = append(list.Paths, filepath.ToSlash(file))
+	}
+	p, err := list.Pinned(packages.Target{})
+	if err != nil {
+		return nil, fmt.Errorf("--requirement: %w; give a readable requirements file", err)
+	}
+	var out []string
+	for _, pin := range slices.Concat(p.Pins, p.Unpinned) {
+		out = append(out, options.Locked(pin.File, []lockfile.Pin{pin.Pin}, o)...)
+	}
+	return out, nil
 }
 
 // settings is a configuration, or the problems of one, with the file that it is in.

@@ -24,13 +24,12 @@ import (
 // envFlags are the flags of `compat env`; checkFlags contains those shared with `compat check`.
 type envFlags struct {
 	checkFlags
-	requirements []string // files
-	before       []string // files of the base
-	python       string
-	venv, prefix string
-	extras       []string
-	groups       []string
-	budget       int // MB of wheels
+	before []string // files of the base
+	python string
+	prefix string // conda environment
+	extras []string
+	groups []string
+	budget int // MB of wheels
 }
 
 func newEnvCommand(env environment) *cobra.Command {
@@ -91,6 +90,8 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	return c
 }
 
+var errTwoEnvironments = errors.New("--venv and --conda-prefix are two environments; give one")
+
 func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	outputs, err := newOutputs(env, f.checkFlags)
 	if err != nil {
@@ -101,7 +102,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	case len(files) == 0 && f.venv+f.prefix == "":
 		return errors.New("nothing to check; give --lock, --requirement or --venv")
 	case f.venv != "" && f.prefix != "":
-		return errors.New("--venv and --conda-prefix are two environments; give one")
+		return errTwoEnvironments
 	case len(files) > 0 && f.venv+f.prefix != "":
 		return errors.New("--venv cannot be combined with --lock or --requirement")
 	case f.budget <= 0:
@@ -110,8 +111,9 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	if len(f.platforms) == 0 {
 		f.platforms = []string{"manylinux_2_28"}
 	}
-	f.lock = nil // they are checked, not installed with the artifacts
-	o, failOn, broken, err := checkOptions(env, f.checkFlags)
+	only := f.checkFlags // the environment is what is checked, not where artifacts are installed
+	only.lock, only.requirements, only.venv = nil, nil, ""
+	o, failOn, broken, err := checkOptions(env, only)
 	if err != nil {
 		return err
 	}

@@ -19,15 +19,30 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// folders reads the folders of --library-path and --conda-prefix, on this machine or in --root.
+// folders reads the folders of --library-path, --conda-prefix and --venv, on this machine or in --root.
 type folders struct {
 	root *lddRoot
 	// the root is this machine's "/", so relative paths start at the working directory
 	own bool
 }
 
-// addFolders adds the folders of --library-path and --conda-prefix to the options.
+// addFolders adds the folders of --library-path, --conda-prefix and --venv to the options.
 func addFolders(f checkFlags, o *analyzer.Options) error {
+	switch {
+	case f.venv != "" && f.conda != "":
+		return errTwoEnvironments
+	case f.venv != "" && f.root != "":
+		return errors.New("--venv is an environment of this machine; leave out --root")
+	case f.venv != "":
+		installed, c, err := openVenv(f.venv)
+		if err != nil {
+			return err
+		}
+		if err := installed.Close(); err != nil { // only what the artifacts need is read
+			return err
+		}
+		o.Conda = c
+	}
 	if len(f.libraryPath) == 0 && f.conda == "" {
 		return nil
 	}

@@ -11,20 +11,24 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 const (
 	maxOpen  = 256     // open files; the usual limit of a process is 1024
-	maxStdin = 8 << 30 // bytes; the largest wheels are below 4 GiB
+	maxInput = 8 << 30 // bytes of standard input or a download; the largest wheels are below 4 GiB
 )
 
 // inputs are the opened files of a command line: files, the files of folders that may contain
-// objects, and - for standard input.
+// objects, published wheels (pypi:NAME==VERSION), image layouts (oci:DIR), and - for standard
+// input.
 type inputs struct {
-	stdin  io.Reader
-	list   []analyzer.Input
-	opened []*os.File
+	stdin io.Reader
+	// downloads the wheel of a requirement
+	download func(requirement string) (*index.Wheel, error)
+	list     []analyzer.Input
+	opened   []io.Closer
 }
 
 func (in *inputs) close() {
@@ -37,6 +41,12 @@ func (in *inputs) close() {
 func (in *inputs) add(path string) error {
 	if path == "-" {
 		return in.standard()
+	}
+	if requirement, ok := strings.CutPrefix(path, fromIndex); ok {
+		return in.published(requirement)
+	}
+	if layout, ok := strings.CutPrefix(path, imageLayout); ok {
+		return in.image(layout)
 	}
 	info, err := os.Stat(path)
 	switch {
@@ -58,6 +68,8 @@ func (in *inputs) add(path string) error {
 		)
 	case err != nil:
 		return fmt.Errorf("%w; make it readable or leave it out", err)
+	case info.IsDir() && isLayout(path):
+		return in.image(path)
 	case info.IsDir():
 		return in.folder(path)
 	case !info.Mode().IsRegular():
@@ -71,24 +83,30 @@ func (in *inputs) standard() error {
 	if in.stdin == nil {
 		return errors.New("-: give standard input only once")
 	}
-	f, err := os.CreateTemp("", "compat-stdin-*")
+	f, err := in.temporary()
 	if err != nil {
-		return fmt.Errorf("cannot store standard input: %w; set TMPDIR to a folder with more space", err)
+		return fmt.Errorf("cannot store standard input: %w", err)
 	}
-	in.opened = append(in.opened, f)
-	if err := os.Remove(f.Name()); err != nil {
-		return err
-	}
-	n, err := io.Copy(f, io.LimitReader(in.stdin, maxStdin+1))
+	n, err := io.Copy(f, io.LimitReader(in.stdin, maxInput+1))
 	in.stdin = nil
 	switch {
 	case err != nil:
 		return fmt.Errorf("reading standard input: %w", err)
-	case n > maxStdin:
-		return fmt.Errorf("standard input is longer than %d GiB; give a file instead", maxStdin>>30)
+	case n > maxInput:
+		return fmt.Errorf("standard input is longer than %d GiB; give a file instead", maxInput>>30)
 	}
 	in.list = append(in.list, analyzer.Input{Name: "stdin", Content: f, Size: n})
 	return nil
+}
+
+// temporary creates a file without a name.
+func (in *inputs) temporary() (*os.File, error) {
+	f, err := os.CreateTemp("", "compat-input-*")
+	if err != nil {
+		return nil, fmt.Errorf("%w; set TMPDIR to a folder with more space", err)
+	}
+	in.opened = append(in.opened, f)
+	return f, os.Remove(f.Name())
 }
 
 var candidate = lazyregexp.New(

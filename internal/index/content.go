@@ -40,7 +40,7 @@ func (c *content) Close() error { return c.close() }
 // the index does not support ranges.
 func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 	if f.size > 0 && f.size <= firstWindow {
-		return i.download(ctx, f)
+		return i.download(ctx, f, i.whole)
 	}
 	// The end contains the directory, and the response contains the size.
 	resp, err := i.do(
@@ -61,7 +61,7 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 	if resp.StatusCode != http.StatusPartialContent || !ok {
 		if resp.ContentLength <= i.whole {
 			resp.Body.Close()
-			c, err := i.download(ctx, f)
+			c, err := i.download(ctx, f, i.whole)
 			if !errors.Is(err, errLarge) {
 				return c, err
 			}
@@ -98,11 +98,11 @@ func digestError(f file, n int64) error {
 
 var errLarge = errors.New("larger than the limit")
 
-// download downloads a wheel to a temporary file and verifies the digest on the page. It retries
-// interrupted downloads.
-func (i *Index) download(ctx context.Context, f file) (*content, error) {
+// download downloads a wheel of at most limit bytes to a temporary file and verifies the digest on
+// the page. It retries interrupted downloads. Of a larger wheel the error is errLarge.
+func (i *Index) download(ctx context.Context, f file, limit int64) (*content, error) {
 	for try := 1; ; try++ {
-		c, err := i.downloadOnce(ctx, f)
+		c, err := i.downloadOnce(ctx, f, limit)
 		var broken *retryError
 		switch {
 		case err == nil:
@@ -117,7 +117,7 @@ func (i *Index) download(ctx context.Context, f file) (*content, error) {
 	}
 }
 
-func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
+func (i *Index) downloadOnce(ctx context.Context, f file, limit int64) (*content, error) {
 	resp, err := i.do(
 		ctx,
 		request{url: f.url, header: map[string]string{"Accept-Encoding": "identity"}},
@@ -126,7 +126,7 @@ func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if resp.ContentLength > i.whole {
+	if resp.ContentLength > limit {
 		return nil, errLarge
 	}
 	t, err := newTemp(i.tempDir)
@@ -134,7 +134,7 @@ func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
 		return nil, err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(tempErrors{t}, sum), io.LimitReader(resp.Body, i.whole+1))
+	n, err := io.Copy(io.MultiWriter(tempErrors{t}, sum), io.LimitReader(resp.Body, limit+1))
 	var disk *tempError
 	switch {
 	case errors.As(err, &disk):
@@ -149,7 +149,7 @@ func (i *Index) downloadOnce(ctx context.Context, f file) (*content, error) {
 				err,
 			),
 		}
-	case n > i.whole:
+	case n > limit:
 		err = errLarge
 	case f.sha256 != "" && hex.EncodeToString(sum.Sum(nil)) != f.sha256:
 		err = &retryError{why: digestError(f, n).Error()}

@@ -117,6 +117,35 @@ func (i *Index) Open(
 	return w, nil
 }
 
+// Download downloads the wheel of a version that pip would install, and compares it with the digest
+// on the page. Wheels of more than limit bytes are refused. Errors are a *NoWheelError, or wrap
+// packages.ErrUnknown or packages.ErrUnavailable.
+func (i *Index) Download(
+	ctx context.Context,
+	name, version string,
+	on packages.Target,
+	limit int64,
+) (*Wheel, error) {
+	best, fits, all, err := i.choose(ctx, name, version, on)
+	switch {
+	case err != nil && len(all) == 0:
+		return nil, err
+	case err != nil || !fits:
+		return nil, i.noWheel(ctx, normal(version), all, on)
+	}
+	c, err := i.download(ctx, *best, limit)
+	switch {
+	case errors.Is(err, errLarge):
+		return nil, i.errorf(packages.ErrUnavailable, "%s has more than %d MB",
+			unpack.Safe(best.name), limit>>20)
+	case err != nil:
+		return nil, i.failed(ctx, *best, err)
+	}
+	w := &Wheel{File: best.name, SHA256: best.sha256, Pure: best.pure()}
+	w.ReaderAt, w.Size, w.close = c, c.size, c.close
+	return w, nil
+}
+
 // Pure reports whether the wheel of a version that pip would install has only platform tags
 // "any". It downloads no wheel. Errors are those of Open.
 func (i *Index) Pure(ctx context.Context, name, version string, on packages.Target) (bool, error) {
@@ -182,7 +211,7 @@ func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, err
 // others.
 func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content, error) {
 	if f.size > 0 && f.size <= smallWheel {
-		return i.download(ctx, f)
+		return i.download(ctx, f, i.whole)
 	}
 	w, err := i.openWheel(ctx, f)
 	if err != nil {
@@ -212,7 +241,7 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 		if err := w.Close(); err != nil {
 			return nil, err
 		}
-		return i.download(ctx, f)
+		return i.download(ctx, f, i.whole)
 	}
 	s, err := i.sparse(ctx, f, w.size, wanted, w.tail)
 	if err != nil {
@@ -260,9 +289,26 @@ func (s Several) Open(
 	on packages.Target,
 	limit int64,
 ) (*Wheel, error) {
+	return s.first(func(i *Index) (*Wheel, error) { return i.Open(ctx, name, version, on, limit) })
+}
+
+// Download downloads the wheel from the first index that has a compatible wheel of the version.
+func (s Several) Download(
+	ctx context.Context,
+	name, version string,
+	on packages.Target,
+	limit int64,
+) (*Wheel, error) {
+	return s.first(func(i *Index) (*Wheel, error) {
+		return i.Download(ctx, name, version, on, limit)
+	})
+}
+
+// first returns the first wheel that get finds.
+func (s Several) first(get func(*Index) (*Wheel, error)) (*Wheel, error) {
 	var unknown error
 	for _, i := range s {
-		w, err := i.Open(ctx, name, version, on, limit)
+		w, err := get(i)
 		if err == nil || !errors.Is(err, packages.ErrUnknown) {
 			return w, err
 		}

@@ -109,7 +109,7 @@ func (i *Index) readMembers(
 				facts.Whole {
 				// The whole wheel is downloaded, so all its objects are read and cached.
 				members = facts.Objects
-				w, err = i.download(ctx, f)
+				w, err = i.download(ctx, f, i.whole)
 			} else {
 				w, err = i.sparse(ctx, f, facts.Size, members, nil)
 			}

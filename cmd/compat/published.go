@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/index"
+)
+
+// fromIndex begins an input that is a release in the package index: pypi:torch==2.7.0.
+const fromIndex = "pypi:"
+
+// published adds the wheel of a release.
+func (in *inputs) published(requirement string) error {
+	w, err := in.download(requirement)
+	if err != nil {
+		return fmt.Errorf("%s%s: %w", fromIndex, requirement, err)
+	}
+	in.opened = append(in.opened, w)
+	in.list = append(in.list, analyzer.Input{Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256})
+	return nil
+}
+
+// download returns a function that downloads the wheel that pip would install for a requirement:
+// for the newest interpreter, on the first of the platforms, else on glibc systems like this one.
+func (p *packageSource) download(
+	ctx context.Context,
+	platforms []string,
+) func(requirement string) (*index.Wheel, error) {
+	return func(requirement string) (*index.Wheel, error) {
+		if len(p.names) == 0 {
+			return nil, errors.New(
+				"releases are downloaded from a package index, and none is configured; " +
+					"name one with --index-url or PIP_INDEX_URL")
+		}
+		q, err := pkgmeta.ParseRequirement(requirement)
+		if err != nil || q.URL+q.Marker != "" || len(q.Extras) > 0 {
+			return nil, errors.New("give NAME==VERSION, for example torch==2.7.0; " +
+				"extras are added with --with NAME[EXTRA]")
+		}
+		on := packages.Target{Arch: machines[runtime.GOARCH], Libc: "glibc"}
+		if len(platforms) > 0 {
+			to, err := platform.Lookup(platforms[0], on.Arch)
+			if err != nil {
+				return nil, err
+			}
+			on.Arch, on.Libc, on.LibcVersion = to.Arch, to.Libc, to.LibcVersion
+		}
+		version, err := p.newest(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return p.indexes.Download(ctx, q.Name, version, on, maxInput)
+	}
+}
+
+// machines are the architectures in platform tags by GOARCH.
+var machines = map[string]string{
+	"amd64": "x86_64", "arm64": "aarch64", "386": "i686", "arm": "armv7l", "ppc64le": "ppc64le",
+	"s390x": "s390x", "riscv64": "riscv64",
+}
+
+// newest returns the newest version that a requirement allows; the pinned version even if it is
+// yanked.
+func (p *packageSource) newest(ctx context.Context, q pkgmeta.Requirement) (string, error) {
+	spec, err := pkgmeta.ParseSpec(q.Spec)
+	if err != nil {
+		return "", err
+	}
+	if v, ok := spec.Pin(); ok {
+		return v.String(), nil
+	}
+	listed, err := p.indexes.Versions(ctx, q.Name)
+	if err != nil {
+		return "", err
+	}
+	versions := packages.Sorted(listed)
+	for _, early := range []bool{false, true} {
+		for _, v := range slices.Backward(versions) {
+			if v.IsPreRelease() == early && spec.Admits(v) {
+				return v.String(), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the index has no version of %s that fits; its newest is %s", q.Name,
+		versions[len(versions)-1])
+}

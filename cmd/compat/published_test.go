@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// checkWith runs a check with variables and returns its exit code and output.
+func checkWith(t *testing.T, vars map[string]string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	set := map[string]string{"COMPAT_DATA": t.TempDir(), "PIP_CONFIG_FILE": os.DevNull}
+	for k, v := range vars {
+		set[k] = v
+	}
+	var stdout, stderr bytes.Buffer
+	code = run(context.Background(), append([]string{"check"}, args...), environment{
+		Getenv: func(n string) (string, bool) { v, ok := set[n]; return v, ok },
+		In:     strings.NewReader(""),
+		Out:    &stdout,
+		Err:    &stderr,
+	})
+	return code, stdout.String(), stderr.String()
+}
+
+func publishedWidgets(t *testing.T) *packageIndex {
+	wheel := func(version, object string) []byte {
+		return madeWheel(t, "widget", version, nil,
+			"widget/_w.cpython-312-x86_64-linux-gnu.so", object)
+	}
+	plain := "elf x86_64\nneeded libc.so.6\nneeded libm.so.6\nimport fcntl64@GLIBC_2.28 libc.so.6\nexport PyInit__w\n"
+	return &packageIndex{files: map[string]map[string][]byte{"widget": {
+		"widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl":   wheel("1.0", plain),
+		"widget-1.0-cp312-cp312-musllinux_1_2_x86_64.whl":    wheel("1.0", plain),
+		"widget-1.1-cp312-cp312-manylinux_2_28_x86_64.whl":   wheel("1.1", plain+"import pow@GLIBC_2.29 libm.so.6\n"),
+		"widget-2.0a1-cp312-cp312-manylinux_2_28_x86_64.whl": wheel("2.0a1", plain),
+	}}}
+}
+
+// A release is downloaded from the index and checked like a file.
+func TestCheckPublishedRelease(t *testing.T) {
+	index := publishedWidgets(t)
+	server := httptest.NewServer(index)
+	defer server.Close()
+	vars := map[string]string{"PIP_INDEX_URL": server.URL + "/simple/"}
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--platform manylinux_2_28 pypi:widget==1.0", exitOK,
+			"compatible: widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"},
+		{"--platform debian12 pypi:widget==1.1", exitOK, "widget-1.1-cp312"},
+		{"--platform manylinux_2_28 pypi:Widget", exitIncompatible, "GLIBC_2.29"},
+		{"--platform manylinux_2_28 pypi:widget<1.1", exitOK, "widget-1.0-cp312"},
+		{"--platform manylinux_2_28 pypi:widget>=2.0a0", exitOK, "widget-2.0a1-cp312"},
+		{"--platform alpine3.20 pypi:widget==1.0", exitIncompatible, "widget-1.0-cp312-cp312-musllinux"},
+		{"--platform manylinux_2_17 pypi:widget==1.0", exitUsage,
+			"pypi:widget==1.0: widget==1.0 has no wheel for Python"},
+		{"pypi:widget==7", exitUsage, "widget has no version 7"},
+		{"pypi:widget>7", exitUsage, "the index has no version of widget that fits; its newest is 2.0a1"},
+		{"pypi:absent==1", exitUsage, "404"},
+		{"pypi:../widget", exitUsage, "give NAME==VERSION, for example torch==2.7.0"},
+	} {
+		code, out, errs := checkWith(t, vars, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+	}
+	index.digest = strings.Repeat("0", 64)
+	code, _, errs := checkWith(t, vars, "pypi:widget==1.0", "--platform", "manylinux_2_28")
+	if code != exitUsage || !strings.Contains(errs, "do not match its digest on the page") {
+		t.Errorf("a changed wheel: exit %d, %s", code, errs)
+	}
+	if code, _, errs := checkWith(t, nil, "pypi:widget==1.0"); code != exitUsage ||
+		!strings.Contains(errs, "none is configured; name one with --index-url or PIP_INDEX_URL") {
+		t.Errorf("without an index: exit %d, %s", code, errs)
+	}
+}
+
+// An index of a company has its own certificate authority, and credentials in netrc.
+func TestCheckPublishedReleasePrivately(t *testing.T) {
+	index := publishedWidgets(t)
+	index.login = "Basic " + base64.StdEncoding.EncodeToString([]byte("reader:hunter2"))
+	server := httptest.NewTLSServer(index)
+	defer server.Close()
+	home := t.TempDir()
+	authority := filepath.Join(home, "authority.pem")
+	for path, data := range map[string][]byte{
+		authority: pem.EncodeToMemory(&pem.Block{
+			Type: "CERTIFICATE", Bytes: server.Certificate().Raw,
+		}),
+		filepath.Join(home, ".netrc"):    []byte("machine 127.0.0.1 login reader password hunter2\n"),
+		filepath.Join(home, "pip.conf"):  []byte("[global]\ncert = " + authority + "\n"),
+		filepath.Join(home, "empty.pem"): []byte("no certificate\n"),
+	} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const release = "pypi:widget==1.0"
+	for _, c := range []struct {
+		name, value string
+		code        int
+		want        string
+	}{
+		{"PIP_CERT", authority, exitOK, "compatible: widget-1.0"},
+		{"REQUESTS_CA_BUNDLE", authority, exitOK, "compatible: widget-1.0"},
+		{"SSL_CERT_FILE", authority, exitOK, "compatible: widget-1.0"},
+		{"PIP_CONFIG_FILE", filepath.Join(home, "pip.conf"), exitOK, "compatible: widget-1.0"},
+		{"PIP_CERT", filepath.Join(home, "absent.pem"), exitUsage, "correct PIP_CERT"},
+		{"PIP_CERT", filepath.Join(home, "empty.pem"), exitUsage, "has no certificate in PEM form"},
+		{"LANG", "C", exitUsage, "certificate signed by unknown authority"},
+	} {
+		code, out, errs := checkWith(t, map[string]string{
+			"PIP_INDEX_URL": server.URL + "/simple/", "HOME": home, c.name: c.value,
+		}, "--platform", "manylinux_2_28", release)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s=%s: exit %d, want %d and %q\n%s%s", c.name, c.value, code, c.code, c.want, out, errs)
+		}
+		if strings.Contains(out+errs, "hunter2") {
+			t.Errorf("%s: the password is shown", c.name)
+		}
+	}
+	code, _, errs := checkWith(t, map[string]string{
+		"PIP_INDEX_URL": server.URL + "/simple/", "PIP_CERT": authority,
+	}, "--platform", "manylinux_2_28", release)
+	if code != exitUsage || !strings.Contains(errs, "check the credentials in the index URL or in netrc") {
+		t.Errorf("without credentials: exit %d, %s", code, errs)
+	}
+}
+
+// PIP_PROXY sends the requests to a proxy.
+func TestCheckThroughAProxy(t *testing.T) {
+	proxy := httptest.NewServer(publishedWidgets(t)) // it answers for every host
+	defer proxy.Close()
+	code, out, errs := checkWith(t, map[string]string{
+		"PIP_INDEX_URL": "http://index.invalid/simple/", "PIP_PROXY": proxy.URL,
+	}, "--platform", "manylinux_2_28", "pypi:widget==1.0")
+	if code != exitOK {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	code, _, errs = checkWith(t, map[string]string{
+		"PIP_INDEX_URL": "http://index.invalid/simple/", "PIP_PROXY": "http://u:hunter2@[",
+	}, "pypi:widget==1.0")
+	if code != exitUsage || !strings.Contains(errs, "correct PIP_PROXY") ||
+		strings.Contains(errs, "hunter2") {
+		t.Errorf("an unusable proxy: exit %d, %s", code, errs)
+	}
+}
