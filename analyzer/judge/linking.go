@@ -37,8 +37,8 @@ type linking struct {
 	used    bool   // a rule used it
 	results map[linkKey]*staticlink.Result
 	// result of LinkLeft in this scenario, which every link rule needs
-	left    map[*View][]staticlink.Problem
-	started map[linkKey]*started
+	left    map[*View]staticlink.Problems
+	started map[linkKey]*staticlink.Start
 }
 
 func newLinking(l *linker, s fix.Scenario) *linking {
@@ -47,15 +47,9 @@ func newLinking(l *linker, s fix.Scenario) *linking {
 		line:    s,
 		key:     s.Key(),
 		results: map[linkKey]*staticlink.Result{},
-		left:    map[*View][]staticlink.Problem{},
-		started: map[linkKey]*started{},
+		left:    map[*View]staticlink.Problems{},
+		started: map[linkKey]*staticlink.Start{},
 	}
-}
-
-// started is what the loader reports when it runs a linked program.
-type started struct {
-	missing   bool
-	undefined map[elfobj.Import]bool
 }
 
 type linkKey struct {
@@ -138,24 +132,12 @@ func (k *linking) without(l *staticlink.Library) *staticlink.Result {
 }
 
 // start models running the program that a linker creates.
-func (k *linking) start(by staticlink.Linker, l *staticlink.Library) *started {
+func (k *linking) start(by staticlink.Linker, l *staticlink.Library) *staticlink.Start {
 	key := linkKey{by, l}
 	if k.started[key] == nil {
-		k.started[key] = k.run(k.link(by, l))
+		k.started[key] = k.system.Run(k.link(by, l).Needed)
 	}
 	return k.started[key]
-}
-
-func (k *linking) run(r *staticlink.Result) *started {
-	missing, undefined := k.system.Run(r.Needed)
-	s := &started{
-		missing:   len(missing) > 0,
-		undefined: make(map[elfobj.Import]bool, len(undefined)),
-	}
-	for _, i := range undefined {
-		s.undefined[i] = true
-	}
-	return s
 }
 
 // lineOf returns the link line of a scenario.
@@ -171,7 +153,7 @@ func lineOf(s fix.Scenario) staticlink.Line {
 // LinkLeft links a program with the object and the flags of a scenario, and models running it.
 // It returns the errors of GNU ld, and the errors without these flags that the program then
 // fails with.
-func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
+func (p *Pass) LinkLeft(v *View, s fix.Scenario) staticlink.Problems {
 	k := p.linking
 	k.build()
 	own := s.Key() == k.key
@@ -180,17 +162,12 @@ func (p *Pass) LinkLeft(v *View, s fix.Scenario) []staticlink.Problem {
 	}
 	lib := k.of[v]
 	without := k.without(lib)
-	out := slices.Clip(without.Problems)
+	out := without.Problems
 	if !s.Plain() {
 		r := k.system.Link(staticlink.GNU, lib, lineOf(s))
-		out = slices.Clip(r.Problems)
-		if len(without.Problems) > 0 {
-			undefined := k.run(r).undefined
-			for _, x := range without.Problems {
-				if undefined[x.Import] && r.Problem(x.Import) == nil {
-					out = append(out, x)
-				}
-			}
+		out = r.Problems
+		if without.Problems.Len() > 0 {
+			out = out.WithFatal(without.Problems, k.system.Run(r.Needed))
 		}
 	}
 	if own {
@@ -221,7 +198,7 @@ func (p *Pass) Linked(by staticlink.Linker, v *View) *staticlink.Result {
 // libraries and one reference are concerned.
 func (p *Pass) LinkedStarts(by staticlink.Linker, v *View, i elfobj.Import) bool {
 	s := p.linking.start(by, p.Linkable(v))
-	return !s.missing && !s.undefined[i]
+	return len(s.Missing) == 0 && !s.Lacks(i.Name, i.Version)
 }
 
 // LinkUser is a given library that needs another one, with the result of GNU ld for a program

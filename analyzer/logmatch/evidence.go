@@ -128,13 +128,13 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 		switch {
 		case b.Import.Weak:
 			out.why = fmt.Sprintf("%s imports %s weakly, which is not a link error", v.Path, name)
-		case r.Problem(b.Import) != nil:
+		case r.Problems.Has(b.Import.Name, b.Import.Version):
 			return evidence{
 				state:   bad,
 				library: b.Import.Library,
 				why:     fmt.Sprintf("%s imports %s, and GNU ld finds no definition", v.Path, name),
 			}
-		case slices.Contains(r.Undecided, b.Import):
+		case r.Undecided.Has(b.Import.Name, b.Import.Version):
 			return evidence{
 				state: open,
 				why: fmt.Sprintf(

@@ -48,13 +48,14 @@ func (m linkPlans) of(p *analyzer.Pass, v *analyzer.View) []fix.Candidate {
 // are not found.
 func planLink(p *analyzer.Pass, v *analyzer.View) *linkPlan {
 	l := &linkPlan{p: p, view: v, editing: true}
-	fatal := map[elfobj.Import]bool{}
-	for _, x := range p.LinkLeft(v, fix.LinkWith{AllowShlibUndefined: true}.Apply(p.Scenario)) {
-		fatal[x.Import] = true
-	}
-	problems := p.LinkLeft(v, p.Scenario)
-	for _, x := range problems[:min(len(problems), analyzer.MaxFindings)] {
-		l.add(x, !fatal[x.Import])
+	fatal := p.LinkLeft(v, fix.LinkWith{AllowShlibUndefined: true}.Apply(p.Scenario))
+	added := 0
+	for x := range p.LinkLeft(v, p.Scenario).All() {
+		if added == analyzer.MaxFindings {
+			break
+		}
+		l.add(x, !fatal.Has(x.Import.Name, x.Import.Version))
+		added++
 	}
 	slices.Sort(l.with.Libraries)
 	return l
@@ -151,7 +152,7 @@ func (l *linkPlan) partly(c fix.Candidate) fix.Candidate {
 			l.with.Apply(l.p.Scenario),
 		) // the same libraries
 	}
-	if n := len(left); n > 0 {
+	if n := left.Len(); n > 0 {
 		c.Change = nil
 		c.Fix.Cost = append(c.Fix.Cost, "the link still fails for "+analyzer.Count(n, "other symbol"))
 	}

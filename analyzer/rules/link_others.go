@@ -17,7 +17,7 @@ func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 		if by == staticlink.Mold {
 			name = "mold (before mold 2.38)"
 		}
-		if p.Linked(by, q.view).Problem(q.Import) != nil {
+		if p.Linked(by, q.view).Problems.Has(q.Import.Name, q.Import.Version) {
 			refuse = append(refuse, name)
 			continue
 		}

@@ -30,7 +30,7 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 			continue
 		}
 		most := len(out) + analyzer.MaxFindings
-		for _, x := range p.LinkLeft(v, p.Scenario) {
+		for x := range p.LinkLeft(v, p.Scenario).All() {
 			if len(out) == most {
 				break
 			}
@@ -109,7 +109,7 @@ func (q *linkProblem) adjustSeverity(p *analyzer.Pass) bool {
 // libdl.so.2, and programs still link against libcufile.so.0).
 func (q *linkProblem) reachedThrough(p *analyzer.Pass, lost, noPlatform bool) bool {
 	for _, u := range p.LinkUsers(q.view) {
-		spared := u.Result.Problem(q.Import) == nil
+		spared := !u.Result.Problems.Has(q.Import.Name, q.Import.Version)
 		if p.Facts.Kind != analyzer.KindObject &&
 			(!spared || p.Platform.Library(ownerOf(p, q.Import).soname) != nil) {
 			continue

@@ -215,7 +215,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 	var unversioned []string
 	later := newLaterSymbols(p.Platform)
 	for _, v := range p.Views {
-		for _, b := range undefined(p, v) {
+		for b := range undefined(p, v) {
 			if n := later.node(b.Import); n != (node{}) && !slices.Contains(unversioned, n.Version) {
 				unversioned = append(unversioned, n.Version)
 			}

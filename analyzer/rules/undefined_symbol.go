@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -63,15 +64,18 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 	later := newLaterSymbols(p.Platform)
 	retag := sync.OnceValue(func() []fix.Candidate { return retagging(p) })
 	for _, v := range p.Views {
-		lost := undefined(p, v)
 		ofSystem := func(b dynlink.Binding) bool { return later.node(b.Import) != node{} }
-		if len(v.Loading.Missing) > 0 {
-			// Other symbols may be in the missing library, which is reported. Some libraries export
-			// the C++ runtime of their compiler, none exports functions of glibc.
-			lost = slices.DeleteFunc(lost, func(b dynlink.Binding) bool {
-				return !strings.HasPrefix(later.node(b.Import).Version, "GLIBC_") &&
-					mayBeMissing(p, v, b)
-			})
+		var lost []dynlink.Binding
+		for b := range undefined(p, v) {
+			if len(v.Loading.Missing) > 0 && mayBeMissing(p, v, b) &&
+				!strings.HasPrefix(later.node(b.Import).Version, "GLIBC_") {
+				// It may be in the missing library, which is reported. Some libraries export the C++
+				// runtime of their compiler, none exports functions of glibc.
+				continue
+			}
+			if lost = append(lost, b); len(lost) > analyzer.MaxFindings {
+				break // no more are listed
+			}
 		}
 		var elsewhereInPackage []fix.Candidate // one search for all missing symbols of the object
 		if ofPackages := slices.DeleteFunc(slices.Clone(lost), ofSystem); len(ofPackages) > 0 &&
@@ -277,19 +281,19 @@ func hidden(v *analyzer.View, symbol string) *dynlink.Library {
 	return v.Loading.Hidden[i]
 }
 
-// undefined returns the imports that no library of the load defines.
-func undefined(p *analyzer.Pass, v *analyzer.View) []dynlink.Binding {
-	var out []dynlink.Binding
+// undefined iterates over the imports that no library of the load defines.
+func undefined(p *analyzer.Pass, v *analyzer.View) iter.Seq[dynlink.Binding] {
 	ofHost := ofHost(p, v)
-	for b := range v.Bindings().Failed() {
-		own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
-		lost := b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) ||
-			b.Outcome == dynlink.NoVersion && own || private(p, b)
-		if lost && !ofHost(b.Import.Name) {
-			out = append(out, b)
+	return func(yield func(dynlink.Binding) bool) {
+		for b := range v.Bindings().Failed() {
+			own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
+			lost := b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) ||
+				b.Outcome == dynlink.NoVersion && own || private(p, b)
+			if lost && !ofHost(b.Import.Name) && !yield(b) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // private reports whether an import is a private symbol of a system library: the library has the

@@ -16,11 +16,18 @@ type archive struct {
 	has func(p *platform.Platform, symbol string) bool
 }
 
-var (
-	libgcc     = archive{"libgcc.a", inLibgcc}
-	nonshared  = archive{"libc_nonshared.a", inNonshared}
-	startFiles = archive{"the start files (crti.o, crtbeginS.o)", inStartFiles}
+// Indexes in archives.
+const (
+	libgcc = iota
+	nonshared
+	startFiles
 )
+
+var archives = [...]archive{
+	libgcc:     {"libgcc.a", inLibgcc},
+	nonshared:  {"libc_nonshared.a", inNonshared},
+	startFiles: {"the start files (crti.o, crtbeginS.o)", inStartFiles},
+}
 
 //go:embed archives/libgcc-x86_64.txt
 var libgccX86 string

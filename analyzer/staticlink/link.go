@@ -8,30 +8,6 @@ import (
 	"github.com/compat-app/compat/analyzer/symindex"
 )
 
-// Kind is the kind of a linker error.
-type Kind string
-
-const (
-	Undefined Kind = "undefined reference"
-	// Defined in a static library or a start file, referenced by a shared library.
-	Hidden Kind = "hidden symbol"
-	// A thread-local reference to a definition that is not thread-local.
-	TLSMismatch Kind = "TLS mismatch"
-)
-
-// Problem is a symbol for which a linker reports an error.
-type Problem struct {
-	Kind   Kind
-	Import elfobj.Import
-	// The library that refers to it: the linked library or one of its dependencies.
-	By    *Library
-	In    string     // for Hidden the file that defines it, for TLSMismatch the library
-	Chain []*Library // from the linked library to By, each needed by the one before
-	// The library that should define it and was not found: the one of its version, or the first
-	// missing one; "" if none is missing.
-	Missing string
-}
-
 // Missing is a DT_NEEDED entry that the linker did not find: "NAME, needed by BY, not found
 // (try using -rpath or -rpath-link)".
 type Missing struct {
@@ -42,16 +18,16 @@ type Missing struct {
 // Result is the result of a link.
 type Result struct {
 	// In the order of libraries and their symbol tables; empty if the link succeeds.
-	Problems []Problem
+	Problems Problems
 	Missing  []Missing // each is only a warning
 	Absent   []string  // libraries on the line that do not exist: "cannot find -lX"
 	// Imports that a library with unknown exports may define.
-	Undecided []elfobj.Import
+	Undecided Problems
 	Needed    []string // DT_NEEDED of the program if the link succeeds
 
-	read []*Library
-	// Index of the first problem of each symbol; nil until Problem is called.
-	place map[symbolVersion]int
+	system *System
+	read   []*Library
+	from   map[*Library]*Library // the library that first needed a dependency
 }
 
 // Reads reports whether the linker read a library.
@@ -63,24 +39,7 @@ func (r *Result) Only(kind func(*Library) bool) bool {
 }
 
 // Failed reports whether the link failed.
-func (r *Result) Failed() bool { return len(r.Problems)+len(r.Absent) > 0 }
-
-// Problem returns the problem with a reference, or nil.
-func (r *Result) Problem(i elfobj.Import) *Problem {
-	if r.place == nil {
-		r.place = make(map[symbolVersion]int, len(r.Problems))
-		for n, p := range slices.Backward(r.Problems) {
-			r.place[symbolVersion{p.Import.Name, p.Import.Version}] = n
-		}
-	}
-	if n, ok := r.place[symbolVersion{i.Name, i.Version}]; ok {
-		return &r.Problems[n]
-	}
-	return nil
-}
-
-// symbolVersion identifies a symbol in a result.
-type symbolVersion struct{ name, version string }
+func (r *Result) Failed() bool { return r.Problems.Len()+len(r.Absent) > 0 }
 
 // Link links a program that only calls lib.
 func (s *System) Link(by Linker, lib *Library, line Line) *Result {
@@ -88,10 +47,9 @@ func (s *System) Link(by Linker, lib *Library, line Line) *Result {
 	l := &link{
 		System:  s,
 		line:    line,
-		from:    map[*Library]*Library{},
 		has:     make([]bool, len(s.entries)),
 		present: make([]bool, s.needed),
-		result:  &Result{},
+		result:  &Result{system: s, from: map[*Library]*Library{}},
 	}
 	if line.CXX {
 		l.line.After = append(
@@ -107,6 +65,8 @@ func (s *System) Link(by Linker, lib *Library, line Line) *Result {
 		l.other(by, lib)
 	}
 	l.result.read = l.read
+	l.result.Problems = newProblems(l.result, l.problems)
+	l.result.Undecided = newProblems(l.result, l.undecided)
 	return l.result
 }
 
@@ -121,25 +81,23 @@ type link struct {
 	// that matter earlier, unless whole is set.
 	open []reference
 	// All references are needed to decide which libraries --as-needed keeps.
-	whole  bool
-	from   map[*Library]*Library // the library that first needed a dependency
-	result *Result
+	whole     bool
+	problems  []problem
+	undecided []problem
+	result    *Result
 }
 
-// reference is an import of a library.
+// reference is an import of a library. It has no pointers: a link can have 200,000 of them.
 type reference struct {
-	elfobj.Import
-	by     *Library
-	at     int32 // index of the import in the library
-	query  int32
-	hidden string // the static library with a hidden definition, if there is no better one
+	by    int32 // number of the library
+	at    int32 // index of the import in the library
+	query int32
+	// number of the static library with a hidden definition, if there is no better one; or none
+	hidden int32
 }
 
 // place identifies a reference.
-type place struct {
-	by *Library
-	at int32
-}
+type place struct{ by, at int32 }
 
 // reads adds a library's definitions, not its references. It reports whether the library is
 // new.
@@ -168,23 +126,24 @@ func (l *link) add(lib *Library, keep bool) {
 	}
 	l.open = slices.DeleteFunc(l.open, func(r reference) bool { return l.satisfiedBy(lib, r) })
 	if lib.Imports.Len() > 0 {
-		w := l.imports(l.number[lib], linking)
+		number := l.number[lib]
+		w := l.imports(number, linking)
 		strong := w.strong
 		if !l.whole {
 			strong = w.early
 		}
 		l.refer(
-			lib,
+			number,
 			slices.DeleteFunc(slices.Clone(strong), func(n int32) bool { return l.defined(w.queries[n]) }),
 		)
 	}
 }
 
 // refer adds the undefined references of a library: open and those that need a closer look.
-func (l *link) refer(lib *Library, open []int32) {
-	w := l.imports(l.number[lib], linking)
+func (l *link) refer(lib int32, open []int32) {
+	w := l.imports(lib, linking)
 	for _, n := range w.closer {
-		if !l.satisfied(reference{Import: lib.Imports.At(int(n)), by: lib, at: n, query: w.queries[n]}) {
+		if !l.satisfied(reference{lib, n, w.queries[n], none}) {
 			open = append(open, n)
 		}
 	}
@@ -193,21 +152,16 @@ func (l *link) refer(lib *Library, open []int32) {
 
 // addOpen adds undefined references by index. hidden contains those that a static library
 // defines.
-func (l *link) addOpen(lib *Library, open []int32, hidden map[place]string) {
-	w := l.imports(l.number[lib], linking)
+func (l *link) addOpen(lib int32, open []int32, hidden map[place]int32) {
+	w := l.imports(lib, linking)
 	slices.Sort(open)
 	l.open = slices.Grow(l.open, len(open))
 	for _, n := range open {
-		l.open = append(
-			l.open,
-			reference{
-				Import: lib.Imports.At(int(n)),
-				by:     lib,
-				at:     n,
-				query:  w.queries[n],
-				hidden: hidden[place{lib, n}],
-			},
-		)
+		r := reference{lib, n, w.queries[n], none}
+		if h, ok := hidden[place{lib, n}]; ok {
+			r.hidden = h
+		}
+		l.open = append(l.open, r)
 	}
 }
 
@@ -219,7 +173,7 @@ func (l *link) defined(query int32) bool {
 // satisfied reports whether a library that was read defines a reference. For a thread-local symbol
 // the first definition is used, because its type may be wrong.
 func (l *link) satisfied(r reference) bool {
-	if r.Kind != "tls" {
+	if !l.threadLocal(r) {
 		return l.defined(r.query)
 	}
 	return slices.ContainsFunc(l.read, func(x *Library) bool { return l.satisfiedBy(x, r) })
@@ -235,13 +189,22 @@ func (l *link) satisfiedBy(x *Library, r reference) bool {
 	if !l.defines(x, r) {
 		return false
 	}
-	if r.Kind == "tls" {
-		if kind := x.symbols.kind(r.Name, r.Version); kind == "object" || kind == "func" {
-			l.report(Problem{Kind: TLSMismatch, Import: r.Import, By: r.by, In: x.names()[0]})
+	if l.threadLocal(r) {
+		i := l.importOf(r)
+		if kind := x.symbols.kind(i.Name, i.Version); kind == "object" || kind == "func" {
+			l.report(r, TLSMismatch, l.number[x])
 		}
 	}
 	return true
 }
+
+// importOf returns the import of a reference.
+func (s *System) importOf(r reference) elfobj.Import {
+	return s.entries[r.by].Imports.At(int(r.at))
+}
+
+// threadLocal reports whether a reference is to a thread-local symbol.
+func (l *link) threadLocal(r reference) bool { return l.importOf(r).Kind == "tls" }
 
 // gnu models GNU ld: it reads the line from left to right, then the dependencies.
 func (l *link) gnu(lib *Library) {
@@ -306,16 +269,21 @@ func (l *link) keepsAsNeeded(x *Library) bool {
 	}
 	return slices.ContainsFunc(
 		l.open,
-		func(r reference) bool { return r.hidden == "" && l.defines(x, r) },
+		func(r reference) bool { return r.hidden == none && l.defines(x, r) },
 	)
 }
 
 // fetch extracts the members of a static library that define open references. GNU ld does that
 // for references of shared libraries too.
-func (l *link) fetch(a archive) {
+func (l *link) fetch(number int32) {
+	a := &archives[number]
 	for i := range l.open {
-		if r := &l.open[i]; r.hidden == "" && r.Version == "" && a.has(l.platform, r.Name) {
-			r.hidden = a.name
+		r := &l.open[i]
+		if r.hidden != none {
+			continue
+		}
+		if q := l.names.Query(r.query); q.Version == "" && a.has(l.platform, q.Symbol) {
+			r.hidden = number
 		}
 	}
 }
@@ -331,7 +299,7 @@ func (l *link) follow() {
 				continue
 			}
 			if x := l.find(number, int32(k), l.line); x != none {
-				l.from[l.entries[x].Library] = by
+				l.result.from[l.entries[x].Library] = by
 				l.reads(l.entries[x].Library)
 			} else if needed := by.Needed[k]; !by.System && !slices.ContainsFunc(l.result.Missing,
 				func(m Missing) bool {
@@ -341,14 +309,14 @@ func (l *link) follow() {
 			}
 		}
 	}
-	hidden := map[place]string{}
-	closer := map[*Library][]int32{}
+	hidden := map[place]int32{}
+	closer := map[int32][]int32{}
 	for _, r := range l.open {
 		switch {
-		case r.Kind == "tls" && !l.satisfied(r):
+		case l.threadLocal(r) && !l.satisfied(r):
 			closer[r.by] = append(closer[r.by], r.at)
 			hidden[place{r.by, r.at}] = r.hidden
-		case r.hidden != "":
+		case r.hidden != none:
 			hidden[place{r.by, r.at}] = r.hidden
 		}
 	}
@@ -357,11 +325,12 @@ func (l *link) follow() {
 		if lib.Imports.Len() == 0 {
 			continue
 		}
-		open := l.undefined(l.number[lib], linking, l.has)
+		number := l.number[lib]
+		open := l.undefined(number, linking, l.has)
 		if n < of {
-			l.addOpen(lib, append(open, closer[lib]...), hidden)
+			l.addOpen(number, append(open, closer[number]...), hidden)
 		} else {
-			l.refer(lib, open)
+			l.refer(number, open)
 		}
 	}
 }
@@ -373,13 +342,14 @@ func (l *link) collectProblems(of []*Library) {
 		l.result.Missing,
 		func(m Missing) bool { return mayBeInstalled(m.Name) },
 	)
-	if !l.line.Shared && !l.line.AllowUndefined && !l.line.IgnoreInShared {
-		l.result.Problems = slices.Grow(l.result.Problems, len(l.open))
+	checked := make([]bool, len(l.entries))
+	for _, x := range of {
+		checked[l.number[x]] = true
 	}
 	for _, r := range l.open {
 		switch {
-		case !slices.Contains(of, r.by):
-		case r.hidden != "":
+		case !checked[r.by]:
+		case r.hidden != none:
 			// Any definition in a shared library suffices, even one for old programs only, such as
 			// pthread_atfork in glibc 2.34 and later.
 			if !l.line.Shared &&
@@ -387,31 +357,30 @@ func (l *link) collectProblems(of []*Library) {
 					l.of(l.names.Query(r.query).Name),
 					func(d symindex.Row) bool { return l.has[d.Table] },
 				) {
-				l.report(Problem{Kind: Hidden, Import: r.Import, By: r.by, In: r.hidden})
+				l.report(r, Hidden, r.hidden)
 			}
-		case (unknown || absent) && l.undecided(r.Import, unknown):
-			l.result.Undecided = append(l.result.Undecided, r.Import)
+		case (unknown || absent) && l.mayBeDefined(l.importOf(r), unknown):
+			l.undecided = append(l.undecided, problem{r, Undecided, none})
 		case !l.line.Shared && !l.line.AllowUndefined && !l.line.IgnoreInShared:
-			l.report(Problem{Kind: Undefined, Import: r.Import, By: r.by, Missing: l.missing(r.Import)})
+			l.report(r, Undefined, none)
 		}
 	}
 }
 
 // report adds a problem. A symbol table may contain a name twice.
-func (l *link) report(p Problem) {
-	for x := p.By; x != nil && len(p.Chain) < len(l.read); x = l.from[x] {
-		p.Chain = slices.Insert(p.Chain, 0, x)
+func (l *link) report(r reference, kind Kind, in int32) {
+	if last := len(l.problems) - 1; last >= 0 && l.problems[last].by == r.by &&
+		l.problems[last].query == r.query &&
+		l.importOf(l.problems[last].reference) == l.importOf(r) {
+		return
 	}
-	if last := len(l.result.Problems) - 1; last < 0 || l.result.Problems[last].Import != p.Import ||
-		l.result.Problems[last].By != p.By {
-		l.result.Problems = append(l.result.Problems, p)
-	}
+	l.problems = append(l.problems, problem{r, kind, in})
 }
 
-// undecided reports whether a library with unknown exports may define the reference. A required
+// mayBeDefined reports whether a library with unknown exports may define a reference. A required
 // version identifies the library, which may be known. If unknown is false, a missing library is
 // assumed not to define symbols of the platform: dlopen belongs to libdl.
-func (l *link) undecided(i elfobj.Import, unknown bool) bool {
+func (l *link) mayBeDefined(i elfobj.Import, unknown bool) bool {
 	if i.Library == "" {
 		return unknown ||
 			!slices.ContainsFunc(
@@ -425,16 +394,6 @@ func (l *link) undecided(i elfobj.Import, unknown bool) bool {
 		}
 	}
 	return mayBeInstalled(i.Library)
-}
-
-// missing returns the library that should define the reference and was not found, or "".
-func (l *link) missing(i elfobj.Import) string {
-	for _, m := range l.result.Missing {
-		if i.Library == "" || i.Library == m.Name {
-			return m.Name
-		}
-	}
-	return ""
 }
 
 // mayBeInstalled reports whether a driver or a system package is known to provide a library, so

@@ -22,8 +22,8 @@ func (l *link) other(by Linker, lib *Library) {
 	if by == Mold {
 		return
 	}
-	for _, a := range []archive{libgcc, nonshared, startFiles} {
-		l.fetch(a)
+	for a := range archives {
+		l.fetch(int32(a))
 	}
 	var checked []*Library
 	for _, x := range l.read {
@@ -36,8 +36,5 @@ func (l *link) other(by Linker, lib *Library) {
 	l.collectProblems(checked)
 	// A hidden definition satisfies the link without an error and is not exported, so the program
 	// fails at run time.
-	l.result.Problems = slices.DeleteFunc(
-		l.result.Problems,
-		func(p Problem) bool { return p.Kind == Hidden },
-	)
+	l.problems = slices.DeleteFunc(l.problems, func(p problem) bool { return p.kind == Hidden })
 }

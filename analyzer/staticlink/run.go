@@ -1,27 +1,61 @@
 package staticlink
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// Run reports whether a program with these DT_NEEDED entries starts with LD_BIND_NOW if the
-// loader can find all files of the system. It returns the libraries that are missing and the
-// symbols that are undefined then; both are empty if it starts.
+// Start is what the loader reports when a program starts.
+type Start struct {
+	Missing []string // libraries that are not found
+
+	system    *System
+	undefined []reference // sorted by query
+}
+
+// Undefined iterates over the imports that are undefined.
+func (s *Start) Undefined() iter.Seq[elfobj.Import] {
+	return func(yield func(elfobj.Import) bool) {
+		for _, r := range s.undefined {
+			if !yield(s.system.importOf(r)) {
+				return
+			}
+		}
+	}
+}
+
+// Lacks reports whether a symbol version is undefined.
+func (s *Start) Lacks(symbol, version string) bool {
+	query, ok := s.system.names.Find(symbol, version)
+	return ok && s.lacks(query)
+}
+
+func (s *Start) lacks(query int32) bool {
+	_, ok := slices.BinarySearchFunc(s.undefined, query, func(r reference, query int32) int {
+		return cmp.Compare(r.query, query)
+	})
+	return ok
+}
+
+// Run models a program with these DT_NEEDED entries that starts with LD_BIND_NOW, if the loader
+// can find all files of the system. Nothing is missing or undefined if it starts.
 //
-// undefined includes references to an IFUNC of libm or libmvec that is not relocated yet: the
+// The undefined symbols include references to an IFUNC of libm or libmvec that is not relocated yet: the
 // loader relocates from the last library to the first, but dependencies before their users, so
 // a library that does not list its provider must precede it ("Relink `libfoo.so' with
-// `libm.so.6' for IFUNC symbol `sin'"). It also includes references with a version to a library
+// `libm.so.6' for IFUNC symbol `sin'"). They also include references with a version to a library
 // without versions (the assertion in check_match, glibc elf/dl-lookup.c).
-func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Import) {
+func (s *System) Run(needed []string) *Start {
+	out := &Start{system: s}
 	var scope []*Library
 	want := slices.Clone(needed)
 	for n := 0; n < len(want); n++ {
 		x := s.Named(want[n])
 		if x == nil {
-			missing = append(missing, want[n])
+			out.Missing = append(out.Missing, want[n])
 			continue
 		}
 		if slices.Contains(scope, x) {
@@ -47,12 +81,14 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 			continue
 		}
 		number := s.number[x]
+		w := s.imports(number, binding)
 		if unknown == len(scope) {
-			for _, k := range s.undefined(number, binding, has) {
-				undefined = append(undefined, x.Imports.At(int(k)))
+			open := s.undefined(number, binding, has)
+			out.undefined = slices.Grow(out.undefined, len(open))
+			for _, k := range open {
+				out.undefined = append(out.undefined, reference{number, k, w.queries[k], none})
 			}
 		}
-		w := s.imports(number, binding)
 		for _, k := range w.closer {
 			i, n := x.Imports.At(int(k)), unknown
 			for _, y := range s.definers(w.queries[k], binding) {
@@ -64,11 +100,12 @@ func (s *System) Run(needed []string) (missing []string, undefined []elfobj.Impo
 				i.Version != "" && scope[n].plain && scope[n].HasName(i.Library) ||
 				n < at && resolvesLate(scope[n]) && scope[n].symbols.kind(i.Name, i.Version) == "ifunc" &&
 					!s.dependsOn(x, scope[n]) {
-				undefined = append(undefined, i)
+				out.undefined = append(out.undefined, reference{number, k, w.queries[k], none})
 			}
 		}
 	}
-	return missing, undefined
+	slices.SortStableFunc(out.undefined, func(a, b reference) int { return cmp.Compare(a.query, b.query) })
+	return out
 }
 
 // resolvesLate reports whether a library's IFUNC resolvers crash before its relocation, because

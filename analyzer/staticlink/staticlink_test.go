@@ -33,8 +33,8 @@ func on(t *testing.T, name string, files ...*staticlink.Library) *staticlink.Sys
 // starts.
 func outcome(s *staticlink.System, r *staticlink.Result) string {
 	var words []string
-	for _, p := range r.Problems {
-		words = append(words, string(p.Kind)+" "+p.Import.Name)
+	for p := range r.Problems.All() {
+		words = append(words, p.Kind.String()+" "+p.Import.Name)
 	}
 	for _, a := range r.Absent {
 		words = append(words, "cannot find "+a)
@@ -42,14 +42,24 @@ func outcome(s *staticlink.System, r *staticlink.Result) string {
 	if r.Failed() {
 		return strings.Join(words, ", ")
 	}
-	missing, undefined := s.Run(r.Needed)
-	for _, m := range missing {
+	started := s.Run(r.Needed)
+	for _, m := range started.Missing {
 		words = append(words, "not found "+m)
 	}
-	for _, i := range undefined {
+	for i := range started.Undefined() {
 		words = append(words, "dies of "+i.Name)
 	}
 	return strings.Join(append([]string{"needs " + strings.Join(r.Needed, " ")}, words...), ", ")
+}
+
+// first returns the first problem of a link.
+func first(t *testing.T, r *staticlink.Result) staticlink.Problem {
+	t.Helper()
+	for p := range r.Problems.All() {
+		return p
+	}
+	t.Fatal("the link has no problem")
+	return staticlink.Problem{}
 }
 
 const bare = "soname libx.so.1; import dlopen; export x"
@@ -150,8 +160,8 @@ func TestIndirect(t *testing.T) {
 		if got := outcome(s, r); got != c.want {
 			t.Errorf("%s: %s; want %s", c.name, got, c.want)
 		}
-		if r.Failed() && r.Problems[0].Missing != "libdep.so.1" {
-			t.Errorf("%s: the missing library is %q", c.name, r.Problems[0].Missing)
+		if r.Failed() && first(t, r).Missing != "libdep.so.1" {
+			t.Errorf("%s: the missing library is %q", c.name, first(t, r).Missing)
 		}
 		if got := outcome(s, s.Link(staticlink.LLD, x, c.line)); !strings.HasPrefix(got, "needs") {
 			t.Errorf("%s: lld looks where it does not: %s", c.name, got)
@@ -191,7 +201,7 @@ func TestJudgesWhatIsIndirect(t *testing.T) {
 	if got := outcome(s, r); got != "undefined reference dlopen" {
 		t.Fatal(got)
 	}
-	if p := r.Problems[0]; p.By != dep || !slices.Equal(p.Chain, []*staticlink.Library{x, dep}) ||
+	if p := first(t, r); p.By != dep || !slices.Equal(p.Chain, []*staticlink.Library{x, dep}) ||
 		!r.Reads(dep) {
 		t.Errorf("by %s, chain %v", p.By.Path, p.Chain)
 	}
@@ -232,8 +242,8 @@ func TestUnknown(t *testing.T) {
 		"needed libcuda.so.1; import cuInit"} {
 		x := library(t, "libx.so.1", "soname libx.so.1; "+text)
 		s := on(t, "manylinux_2_28", x)
-		if r := s.Link(staticlink.GNU, x, staticlink.Line{}); r.Failed() || len(r.Undecided) != 1 {
-			t.Errorf("%s: %s, %d undecided", text, outcome(s, r), len(r.Undecided))
+		if r := s.Link(staticlink.GNU, x, staticlink.Line{}); r.Failed() || r.Undecided.Len() != 1 {
+			t.Errorf("%s: %s, %d undecided", text, outcome(s, r), r.Undecided.Len())
 		}
 	}
 	x := library(t, "libx.so.1", "soname libx.so.1; needed libcuda.so.1; import cuInit; import dlopen")

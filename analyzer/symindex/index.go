@@ -129,6 +129,20 @@ func (n *Names) add(kept uint32, version string) int32 {
 	return number
 }
 
+// Find returns the number of the query for a symbol version, if something imports it.
+func (n *Names) Find(symbol, version string) (number int32, ok bool) {
+	name := n.Name(symbol)
+	v, known := n.version[version]
+	if name < 0 || !known {
+		return 0, false
+	}
+	if first := n.first[name]; n.queries[first].version == v {
+		return first, true
+	}
+	number, ok = n.more[nameVersion{name, v}]
+	return number, ok
+}
+
 // In returns the exports whose names are imported so far, in order.
 func (n *Names) In(exports *elfobj.Exports) []Hit {
 	if exports.Len() == 0 {
