@@ -80,6 +80,7 @@ To see examples:   compat demo`,
 		newSetupCommand(env),
 		newServeCommand(env),
 		newDemoCommand(env),
+		newDoctorCommand(env),
 		newQueueCommand(env),
 	)
 	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env), newDiffCommand(env),

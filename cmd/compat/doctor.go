@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/sandbox"
+)
+
+func newDoctorCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the set-up of the GitHub App and name the next step",
+		Long: `Check the set-up of the GitHub App: settings, data folder, queue, private key, clock,
+permissions, webhook and its recent deliveries, installations, package index and sandbox. Each
+problem is printed with what to do next.
+
+It reads the environment variables of "compat serve" and changes nothing.
+
+Exit code: 0 no problem, 1 a problem, 2 wrong usage.`,
+		Example: "  set -a; . ./compat.env; set +a; compat doctor",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			d := doctor{env: env, now: time.Now}
+			d.examine(c.Context())
+			if d.failed {
+				return exit{code: exitIncompatible}
+			}
+			return nil
+		},
+	}
+}
+
+// doctor checks a set-up and prints a line for each subject.
+type doctor struct {
+	env     environment
+	now     func() time.Time
+	service *config.Service
+	failed  bool
+}
+
+// doctorTimeout limits each request.
+const doctorTimeout = 15 * time.Second
+
+func (d *doctor) ok(subject, format string, args ...any) {
+	d.print("ok", subject, fmt.Sprintf(format, args...), "")
+}
+
+// warn reports what may be intended.
+func (d *doctor) warn(subject, problem, next string) { d.print("warning", subject, problem, next) }
+
+func (d *doctor) fail(subject, problem, next string) {
+	d.failed = true
+	d.print("problem", subject, problem, next)
+}
+
+func (d *doctor) print(state, subject, text, next string) {
+	fmt.Fprintf(d.env.Out, "%-8s %-12s %s\n", state, subject, text)
+	if next != "" {
+		fmt.Fprintf(d.env.Out, "%-8s %-12s next: %s\n", "", "", next)
+	}
+}
+
+func (d *doctor) examine(ctx context.Context) {
+	if first, err := config.BeforeApp(d.env.Getenv); err == nil && first != nil {
+		d.fail("settings", "there is no GitHub App yet: neither APP_ID nor a private key is set",
+			"run 'compat setup --url "+first.PublicURL.String()+"', or start 'compat serve' and open the "+
+				"link that it prints")
+		return
+	}
+	var err error
+	if d.service, err = config.FromEnv(d.env.Getenv); err != nil {
+		problem, next := err.Error(), "correct it"
+		if i := strings.LastIndex(problem, "; "); i >= 0 { // config's errors end with what to do
+			problem, next = problem[:i], problem[i+2:]
+		}
+		d.fail("settings", problem, next)
+		return
+	}
+	d.ok("settings", "App %d of %s", d.service.AppID, d.service.API)
+	d.data()
+	d.queue(ctx)
+	d.sandbox(ctx)
+	d.index(ctx)
+	if d.key() {
+		d.github(ctx)
+	}
+	d.public(ctx)
+}
+
+// data checks that COMPAT_DATA can be written.
+func (d *doctor) data() {
+	dir := d.service.Data
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, "doctor-*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		d.fail("data", err.Error(), "set COMPAT_DATA to a folder that this user can write, or change the "+
+			"owner of this one")
+		return
+	}
+	d.ok("data", "%s can be written", dir)
+}
+
+// queue checks that the queue can store jobs and that its clock agrees.
+func (d *doctor) queue(ctx context.Context) {
+	queue.LogClient(slog.New(slog.DiscardHandler)) // Ping returns what it would log
+	address := string(d.service.RedisURL)
+	q, err := queue.Open(ctx, queue.Options{URL: address, Dir: d.service.Data, ReadOnly: address == ""})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.ok("queue", "embedded, will be created; set REDIS_URL to run several processes")
+		return
+	case errors.Is(err, queue.ErrLocked):
+		d.ok("queue", "embedded, in use by a running service")
+		return
+	case err != nil && address == "":
+		d.fail("queue", err.Error(), "stop all processes that use COMPAT_DATA; if the journal is damaged, "+
+			"move it away: open pull requests are found again within COMPAT_WAIT")
+		return
+	case err != nil:
+		d.fail("queue", err.Error(), "correct REDIS_URL")
+		return
+	}
+	defer q.Close() //nolint:errcheck // nothing was written
+	if address == "" {
+		d.ok("queue", "embedded: one process only; set REDIS_URL to run several")
+		return
+	}
+	if err := q.Ping(ctx); err != nil {
+		next := "start Redis, or correct REDIS_URL"
+		switch text := err.Error(); {
+		case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
+			next = "correct user and password in REDIS_URL"
+		case strings.Contains(text, "NOPERM"):
+			next = "give the user of REDIS_URL the commands and keys that docs/operation.md lists"
+		case strings.Contains(text, "READONLY"):
+			next = "REDIS_URL names a replica; name the master, or use Sentinel"
+		case strings.Contains(text, "OOM"):
+			next = "give Redis more memory"
+		}
+		d.fail("queue", err.Error(), next)
+		return
+	}
+	skew, err := q.Skew(ctx)
+	if err == nil && skew.Abs() > maxSkew {
+		d.fail("clock", fmt.Sprintf("this clock differs from that of Redis by %s", skew.Round(time.Second)),
+			"synchronize both clocks (NTP)")
+		return
+	}
+	d.ok("queue", "Redis stores jobs")
+}
+
+// sandbox checks which layers protect an analysis.
+func (d *doctor) sandbox(ctx context.Context) {
+	runner := &sandbox.Runner{Command: []string{os.Args[0], analyzeCommand}, Scratch: os.TempDir()}
+	defer runner.Close()
+	layers, err := runner.Layers(ctx)
+	switch {
+	case err != nil:
+		d.fail("sandbox", err.Error(), "allow this user to start processes, and allow the system calls "+
+			"that SECURITY.md lists")
+	case layers.Require() != nil && d.service.SandboxRequired:
+		d.fail("sandbox", layers.Require().Error(), "change that, or unset COMPAT_SANDBOX")
+	case layers.Require() != nil:
+		d.warn("sandbox", layers.Require().Error(), "run the service on a system that has them; set "+
+			"COMPAT_SANDBOX=required to refuse to start without")
+	default:
+		d.ok("sandbox", "%s", strings.Join(layers.Active(), ", "))
+	}
+}
+
+// index checks that the package index answers.
+func (d *doctor) index(ctx context.Context) {
+	if len(d.service.IndexURL) == 0 {
+		d.ok("index", "none; the built-in history of packages is used (PIP_INDEX_URL names one)")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	found, err := index.Find(string(d.service.IndexURL), d.env.Getenv)
+	var i *index.Index
+	if err == nil {
+		i, err = index.New(index.Options{
+			URL: string(d.service.IndexURL), Netrc: found.Netrc, Certificates: found.Certificates,
+			Proxy: found.Proxy, Log: slog.New(slog.DiscardHandler),
+		})
+	}
+	if err == nil {
+		_, err = i.Versions(ctx, "pip")
+	}
+	switch {
+	case err == nil, errors.Is(err, packages.ErrUnknown): // an index need not have pip
+		d.ok("index", "%s answers", i.Name())
+	case strings.Contains(err.Error(), "certificate"):
+		d.fail("index", err.Error(), "set PIP_CERT to a file with the certificate authority of the index")
+	case strings.Contains(err.Error(), "credentials"):
+		d.fail("index", err.Error(), "correct user and password in PIP_INDEX_URL or netrc")
+	default:
+		d.fail("index", err.Error(), "correct PIP_INDEX_URL, or HTTPS_PROXY if this machine needs a proxy")
+	}
+}
+
+// key checks that the private key can sign.
+func (d *doctor) key() bool {
+	if err := (&readiness{key: d.service.PrivateKey}).sign(); err != nil {
+		d.fail("key", "cannot sign: "+err.Error(),
+			"correct PRIVATE_KEY_COMMAND, or set PRIVATE_KEY_PATH to the key of the App")
+		return false
+	}
+	d.ok("key", "signs")
+	return true
+}
+
+// public checks that this machine reaches the service at its public address.
+func (d *doctor) public(ctx context.Context) {
+	if d.service.PublicURL == nil {
+		d.warn("reports", "COMPAT_PUBLIC_URL is not set, so check runs have no link to a report page",
+			"set it to the public address of the service")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	at := d.service.PublicURL.JoinPath("healthz").String()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		d.fail("reports", err.Error(), "correct COMPAT_PUBLIC_URL")
+		return
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		d.warn("reports", "this machine cannot reach "+at+": "+err.Error(),
+			"start 'compat serve', and let the proxy in front of it forward this address")
+		return
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		d.fail("reports", fmt.Sprintf("%s answers %s", at, res.Status),
+			"let the proxy forward all paths of this address to the service, or correct COMPAT_PUBLIC_URL")
+		return
+	}
+	d.ok("reports", "%s is reachable", d.service.PublicURL)
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	compat "github.com/compat-app/compat"
+	"github.com/compat-app/compat/internal/setup"
+)
+
+// doctorHub is GitHub as an App sees it: a response for each path, as JSON or a status.
+type doctorHub struct {
+	answers map[string]any
+	late    time.Duration // how far its clock is ahead
+}
+
+func (h *doctorHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", time.Now().Add(h.late).UTC().Format(http.TimeFormat))
+	switch a := h.answers[strings.Trim(r.URL.Path, "/")].(type) {
+	case nil:
+		http.NotFound(w, r)
+	case int:
+		w.WriteHeader(a)
+		io.WriteString(w, `{"message":"refused"}`)
+	case string:
+		io.WriteString(w, a)
+	default:
+		json.NewEncoder(w).Encode(a)
+	}
+}
+
+// A complete set-up has no problem; each of the broken ones has one, with the step that fixes it.
+func TestDoctor(t *testing.T) {
+	manifest, err := setup.ParseManifest(compat.Manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted, events := map[string]any{}, []any{}
+	for _, p := range manifest.Permissions {
+		granted[p.Name] = p.Level
+	}
+	for _, e := range manifest.Events {
+		events = append(events, e.Name)
+	}
+	less := maps.Clone(granted)
+	delete(less, "checks")
+	less["issues"] = "read"
+	const page = "https://github.example.com/apps/compat"
+	type object = map[string]any
+	app := func(permissions object, events []any) object {
+		return object{"id": 4711, "html_url": page, "permissions": permissions, "events": events}
+	}
+	hook := func(change object) object {
+		h := object{
+			"url": "https://compat.example.com/webhook", "content_type": "json", "secret": "********",
+			"insecure_ssl": "0",
+		}
+		maps.Copy(h, change)
+		return h
+	}
+	delivery := func(code int) []object {
+		return []object{{
+			"id": 1, "event": "push", "delivered_at": "2026-01-02T03:04:05Z", "status_code": code,
+			"status": "failed to connect to host",
+		}}
+	}
+	full := []object{{"id": 1, "permissions": granted, "account": object{"login": "octo"}}}
+
+	redis := miniredis.RunT(t)
+	locked := miniredis.RunT(t)
+	locked.RequireAuth("hunter2")
+	skewed := miniredis.RunT(t)
+	skewed.SetTime(time.Now().Add(-time.Hour))
+	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(public.Close) // after the parallel cases
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key := testKey(t)
+
+	type vars map[string]string
+	for _, c := range []struct {
+		name    string
+		vars    vars
+		hub     object
+		late    time.Duration
+		state   string // "" = no problem
+		want    string // the subject and the problem
+		next    string
+		without bool // GitHub is not reachable
+	}{
+		{name: "complete"},
+		{name: "Redis", vars: vars{"REDIS_URL": "redis://" + redis.Addr()}},
+		{name: "no App", vars: vars{"APP_ID": "", "PRIVATE_KEY": "",
+			"COMPAT_PUBLIC_URL": "https://compat.example.com"}, state: "problem",
+			want: "settings there is no GitHub App yet", next: "run 'compat setup --url https://compat.example.com'"},
+		{name: "no secret", vars: vars{"WEBHOOK_SECRET": ""}, state: "problem",
+			want: "settings WEBHOOK_SECRET: is not set", next: "set it to the webhook secret of the GitHub App"},
+		{name: "unreadable key", vars: vars{"PRIVATE_KEY": "nonsense"}, state: "problem",
+			want: "settings PRIVATE_KEY: ", next: "set it to the PEM file"},
+		{name: "key program", vars: vars{"PRIVATE_KEY": "", "PRIVATE_KEY_COMMAND": "/absent"},
+			state: "problem", want: "key cannot sign", next: "correct PRIVATE_KEY_COMMAND"},
+		{name: "data folder", vars: vars{"COMPAT_DATA": filepath.Join(file, "below"),
+			"REDIS_URL": "redis://" + redis.Addr()}, state: "problem",
+			want: "data mkdir", next: "set COMPAT_DATA to a folder that this user can write"},
+		{name: "Redis is down", vars: vars{"REDIS_URL": "redis://127.0.0.1:1/0"}, state: "problem",
+			want: "queue queue: ping", next: "start Redis, or correct REDIS_URL"},
+		{name: "Redis password", vars: vars{"REDIS_URL": "redis://" + locked.Addr()}, state: "problem",
+			want: "queue queue: ping: NOAUTH", next: "correct user and password in REDIS_URL"},
+		{name: "clock of Redis", vars: vars{"REDIS_URL": "redis://" + skewed.Addr()}, state: "problem",
+			want: "clock this clock differs from that of Redis by 1h0m", next: "synchronize both clocks"},
+		{name: "GitHub is not reachable", without: true, state: "problem",
+			want: "github 127.0.0.1:1 does not answer", next: "set HTTPS_PROXY if this machine needs a proxy"},
+		{name: "clock", late: time.Hour, state: "problem",
+			want: "clock this clock differs from that of GitHub by -1h0m", next: "synchronize it (NTP)"},
+		{name: "key of another App", hub: object{"app": http.StatusUnauthorized}, state: "problem",
+			want: "github GitHub refuses the private key for App 4711", next: "compare APP_ID"},
+		{name: "another address", hub: object{"app": http.StatusNotFound}, state: "problem",
+			want: "has no App 4711", next: "set GITHUB_API_URL to https://HOST/api/v3"},
+		{name: "not an API", hub: object{"app": "<html>"}, state: "problem",
+			want: "is not GitHub's API", next: "correct GITHUB_API_URL"},
+		{name: "permissions", hub: object{"app": app(less, events)}, state: "problem",
+			want: "permissions the App lacks checks: write, issues: write", next: "of " + page},
+		{name: "events", hub: object{"app": app(granted, events[1:])}, state: "problem",
+			want: "events the App does not receive pull_request", next: "Subscribe to events, of " + page},
+		{name: "no webhook", hub: object{"app/hook/config": hook(object{"url": ""})}, state: "problem",
+			want: "webhook the App has no webhook address", next: "set it to https://YOUR-HOST/webhook"},
+		{name: "webhook path", hub: object{"app/hook/config": hook(object{"url": "https://compat.example.com/"})},
+			state: "problem", want: "https://compat.example.com/ is not an address of compat",
+			next: "change its path to /webhook"},
+		{name: "webhook form", hub: object{"app/hook/config": hook(object{"content_type": "form"})},
+			state: "problem", want: "webhook its content type is not application/json", next: "change it in"},
+		{name: "webhook without a secret", hub: object{"app/hook/config": hook(object{"secret": ""})},
+			state: "problem", want: "webhook it has no secret", next: "set the secret to the value of WEBHOOK_SECRET"},
+		{name: "webhook certificate", hub: object{"app/hook/config": hook(object{"insecure_ssl": "1"})},
+			state: "warning", want: "GitHub does not verify the certificate", next: "enable SSL verification"},
+		{name: "another secret", hub: object{"app/hook/deliveries": delivery(401)}, state: "problem",
+			want: "was refused: its signature is wrong", next: "set WEBHOOK_SECRET to the secret in"},
+		{name: "behind a firewall", hub: object{"app/hook/deliveries": delivery(0)}, state: "problem",
+			want: "did not arrive: failed to connect to host", next: "reachable from the internet"},
+		{name: "another service", hub: object{"app/hook/deliveries": delivery(404)}, state: "problem",
+			want: "was answered 404, which is not compat's answer", next: "let the proxy forward /webhook"},
+		{name: "nothing delivered", hub: object{"app/hook/deliveries": []object{}}, state: "warning",
+			want: "GitHub has sent nothing yet", next: "install the App on a repository"},
+		{name: "not installed", hub: object{"app/installations": []object{}}, state: "problem",
+			want: "installed the App is not installed anywhere", next: "choose Install"},
+		{name: "permissions not accepted", hub: object{"app/installations": []object{
+			{"id": 1, "permissions": less, "account": object{"login": "octo"}}}}, state: "warning",
+			want: "installed octo has not granted checks: write", next: "an owner of octo has to accept"},
+		{name: "suspended", hub: object{"app/installations": []object{{"id": 1, "permissions": granted,
+			"account": object{"login": "octo"}, "suspended_at": "2026-01-02T03:04:05Z"}}}, state: "warning",
+			want: "installed octo suspended the App", next: "can resume it"},
+		{name: "index", vars: vars{"PIP_INDEX_URL": public.URL + "/simple"}},
+		{name: "index is not reachable", vars: vars{"PIP_INDEX_URL": "http://127.0.0.1:1/simple"},
+			state: "problem", want: "index pip: package index 127.0.0.1:1", next: "correct PIP_INDEX_URL"},
+		{name: "public address", vars: vars{"COMPAT_PUBLIC_URL": public.URL + "/other"}, state: "problem",
+			want: "reports " + public.URL + "/other/healthz answers 404", next: "correct COMPAT_PUBLIC_URL"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			hub := &doctorHub{answers: object{
+				"app": app(granted, events), "app/hook/config": hook(nil),
+				"app/hook/deliveries": delivery(202), "app/installations": full,
+			}, late: c.late}
+			maps.Copy(hub.answers, c.hub)
+			server := httptest.NewServer(hub)
+			defer server.Close()
+			set := vars{
+				"APP_ID": "4711", "PRIVATE_KEY": key, "WEBHOOK_SECRET": "hunter2", "GITHUB_API_URL": server.URL,
+				"COMPAT_DATA": t.TempDir(), "PIP_CONFIG_FILE": os.DevNull,
+			}
+			if c.without {
+				set["GITHUB_API_URL"] = "http://127.0.0.1:1"
+			}
+			maps.Copy(set, c.vars)
+			var out, errs bytes.Buffer
+			code := run(context.Background(), []string{"doctor"}, environment{
+				Getenv: func(n string) (string, bool) { v, ok := set[n]; return v, ok && v != "" },
+				Out:    &out, Err: &errs,
+			})
+			text := regexp.MustCompile(` +`).ReplaceAllString(out.String(), " ")
+			if want := c.state == "problem"; (code == exitIncompatible) != want || errs.Len() > 0 {
+				t.Errorf("exit %d, %s", code, errs.String())
+			}
+			if n := strings.Count("\n"+text, "\nproblem "); c.state == "problem" && n != 1 ||
+				c.state != "problem" && n > 0 {
+				t.Errorf("%d problems", n)
+			}
+			_, after, found := strings.Cut(text, c.want)
+			_, next, _ := strings.Cut(after, "\n")
+			next, _, _ = strings.Cut(next, "\n")
+			if c.state != "" && (!found || !strings.HasPrefix(next, " next: ") || !strings.Contains(next, c.next)) {
+				t.Errorf("want %s %q, and then %q", c.state, c.want, c.next)
+			}
+			if strings.Contains(text, "hunter2") {
+				t.Error("a secret is shown")
+			}
+			if t.Failed() {
+				t.Log(out.String())
+			}
+		})
+	}
+}
