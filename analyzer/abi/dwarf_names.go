@@ -47,7 +47,8 @@ func (b *builder) qualified(e *dwarf.Entry) (string, error) {
 
 // inside lists the scopes directly inside an entry.
 func (b *builder) inside(ref dwarf.Ref) ([]scope, error) {
-	if list, ok := b.scopes[ref]; ok {
+	scopes := b.known(ref).scopes
+	if list, ok := scopes[ref]; ok {
 		return list, nil
 	}
 	var e dwarf.Entry
@@ -84,6 +85,6 @@ func (b *builder) inside(ref dwarf.Ref) ([]scope, error) {
 	if open {
 		list[len(list)-1].to = c.End()
 	}
-	b.scopes[ref] = list
+	scopes[ref] = list
 	return list, c.Err()
 }

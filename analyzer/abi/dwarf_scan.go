@@ -2,6 +2,7 @@ package abi
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/dwarf"
@@ -18,6 +19,7 @@ type scan struct {
 	names map[string][]int32 // exports by name
 	addrs map[uint64][]int32 // exports by address
 	found []definition       // by export
+	fresh []int32            // exports that the current unit defines
 	chain []dwarf.Entry      // an entry, its abstract origin, and its specification
 }
 
@@ -27,7 +29,9 @@ type definition struct {
 	named bool // found by name; otherwise by address, as an alias
 }
 
-// readDWARF sets the types of the exports.
+// readDWARF sets the types of the exports. The types of a unit are read before the next unit, so
+// that few units are in memory. Without any unit, because the debug information is in files that
+// were not found, the evidence stays as it is.
 func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 	s := &scan{
 		l:     l,
@@ -44,9 +48,14 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 			s.addrs[a&^1] = append(s.addrs[a&^1], int32(i))
 		}
 	}
+	b := newBuilder(s)
 	cursors := make([]dwarf.Cursor, maxScopes)
 	var root dwarf.Entry
-	for _, u := range d.Units() {
+	for u, err := range d.Units() {
+		if err != nil {
+			return err
+		}
+		l.Evidence = EvidenceDWARF
 		if u.TypeUnit || u.Assembler() { // assembly has no types
 			continue
 		}
@@ -55,14 +64,14 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 		}
 		l.Units++
 		cursors[0].Reset(d, &root)
+		s.fresh = s.fresh[:0]
 		if err := s.scope(cursors, 0); err != nil {
 			return err
 		}
-	}
-	b := newBuilder(s)
-	for i := range l.Symbols {
-		if ref := s.found[i].ref; ref != 0 {
-			if err := b.symbol(&l.Symbols[i], ref); err != nil {
+		slices.Sort(s.fresh)
+		b.begin(u)
+		for _, i := range slices.Compact(s.fresh) {
+			if err := b.symbol(&l.Symbols[i], s.found[i].ref); err != nil {
 				return err
 			}
 		}
@@ -121,11 +130,13 @@ func (s *scan) entry(e *dwarf.Entry) error {
 		}
 		if !s.found[i].named && s.fits(i, e) {
 			s.found[i] = definition{ref, true}
+			s.fresh = append(s.fresh, i)
 		}
 	}
 	for _, i := range at {
 		if s.found[i].ref == 0 && s.fits(i, e) {
 			s.found[i] = definition{ref, false}
+			s.fresh = append(s.fresh, i)
 		}
 	}
 	return nil

@@ -24,17 +24,28 @@ var (
 // builder converts entries to types. Each unit has its own entries for the types of included
 // headers; entries with the same name, size and line become one type.
 type builder struct {
-	s         *scan
-	l         *Library
-	byRef     map[dwarf.Ref]TypeID
-	byKey     map[typeKey]TypeID
-	elems     map[elemKey]TypeID
-	opaque    map[string]TypeID // declared types by name
-	missing   TypeID            // the type Unknown, once it is used
-	work      []pending
+	s       *scan
+	l       *Library
+	unit    *dwarf.Unit // the unit whose exports are read
+	own     known       // its entries
+	shared  known       // the entries of other units, such as partial units and type units
+	byKey   map[typeKey]TypeID
+	elems   map[elemKey]TypeID
+	opaque  map[string]TypeID // declared types by name
+	missing TypeID            // the type Unknown, once it is used
+	work    []pending
+	text    map[string]string
+}
+
+// known contains what was read of entries.
+type known struct {
+	types     map[dwarf.Ref]TypeID
 	scopes    map[dwarf.Ref][]scope
-	functions map[dwarf.Ref]TypeID // function types by entry: aliases share one
-	text      map[string]string
+	functions map[dwarf.Ref]TypeID // function types: aliases share one
+}
+
+func newKnown() known {
+	return known{map[dwarf.Ref]TypeID{}, map[dwarf.Ref][]scope{}, map[dwarf.Ref]TypeID{}}
 }
 
 type pending struct {
@@ -59,15 +70,31 @@ func newBuilder(s *scan) *builder {
 	b := &builder{
 		s:      s,
 		l:      s.l,
-		byRef:  map[dwarf.Ref]TypeID{},
+		own:    newKnown(),
+		shared: newKnown(),
 		byKey:  map[typeKey]TypeID{},
 		elems:  map[elemKey]TypeID{},
 		opaque: map[string]TypeID{},
-		scopes: map[dwarf.Ref][]scope{}, functions: map[dwarf.Ref]TypeID{},
-		text: map[string]string{},
+		text:   map[string]string{},
 	}
 	b.l.Types = append(b.l.Types, Type{Kind: Void})
 	return b
+}
+
+// begin forgets the entries of the last unit: other units do not refer to them.
+func (b *builder) begin(u *dwarf.Unit) {
+	b.unit = u
+	clear(b.own.types)
+	clear(b.own.scopes)
+	clear(b.own.functions)
+}
+
+// known returns what is known of the entries in the unit of an entry.
+func (b *builder) known(ref dwarf.Ref) *known {
+	if b.unit.Contains(ref) {
+		return &b.own
+	}
+	return &b.shared
 }
 
 // string returns a shared copy of a name.
@@ -85,8 +112,10 @@ func (b *builder) add(t Type) TypeID {
 	return TypeID(len(b.l.Types) - 1)
 }
 
-// symbol sets the type of an export from its entry.
+// symbol sets the type of an export from its entry. An entry with the name of an export replaces
+// one with its address.
 func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
+	s.Type, s.File, s.Line, s.Inline = 0, "", 0, false
 	var e dwarf.Entry
 	if err := b.s.d.Entry(ref, &e); err != nil {
 		return err
@@ -112,7 +141,7 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 		return nil
 	}
 	s.Inline = s.Weak && b.s.inline()
-	if id, ok := b.functions[ref]; ok {
+	if id, ok := b.own.functions[ref]; ok {
 		s.Type = id
 		return nil
 	}
@@ -150,7 +179,7 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 		f.Variadic = false
 	}
 	s.Type = b.add(f)
-	b.functions[ref] = s.Type
+	b.own.functions[ref] = s.Type
 	return nil
 }
 
@@ -223,7 +252,7 @@ func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
 	if ref == 0 {
 		return 0, nil
 	}
-	if id, ok := b.byRef[ref]; ok {
+	if id, ok := b.known(ref).types[ref]; ok {
 		return id, nil
 	}
 	from := ref
@@ -232,8 +261,7 @@ func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
 	var kind Kind
 	for step := 0; ; step++ {
 		if ref == 0 {
-			b.byRef[from] = 0
-			return 0, nil
+			return b.remember(from, from, 0), nil
 		}
 		if err := b.s.d.Entry(ref, &e); err != nil {
 			return 0, err
@@ -261,9 +289,8 @@ func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
 			return b.remember(from, from, b.unknown()), nil
 		}
 	}
-	if id, ok := b.byRef[ref]; ok {
-		b.byRef[from] = id
-		return id, nil
+	if id, ok := b.known(ref).types[ref]; ok {
+		return b.remember(from, ref, id), nil
 	}
 	if len(b.l.Types) >= maxTypes {
 		return 0, errTooManyTypes
@@ -295,7 +322,8 @@ func (b *builder) intern(ref dwarf.Ref, depth int) (TypeID, error) {
 }
 
 func (b *builder) remember(from, ref dwarf.Ref, id TypeID) TypeID {
-	b.byRef[from], b.byRef[ref] = id, id
+	b.known(from).types[from] = id
+	b.known(ref).types[ref] = id
 	return id
 }
 
@@ -418,7 +446,7 @@ func (b *builder) named(kind Kind, e *dwarf.Entry, typedef dwarf.Ref, depth int)
 	if name != "" {
 		b.byKey[k] = id
 	}
-	b.byRef[e.Ref()] = id
+	b.remember(e.Ref(), e.Ref(), id)
 	b.work = append(b.work, pending{id, e.Ref()})
 	if depth == 0 {
 		return id, b.drain()

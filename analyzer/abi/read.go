@@ -24,6 +24,10 @@ type File struct {
 	// debug file. The path is absolute or relative to the folder of the library. A file is used
 	// only if its build ID matches. May be nil.
 	Open func(path string) (io.ReaderAt, int64, bool)
+
+	// Scratch creates storage for decompressed debug information, which the caller deletes. If nil,
+	// it stays in memory.
+	Scratch func() (dwarf.Scratch, error)
 }
 
 // ErrNoLibrary is wrapped by the error for an ELF file without dynamic symbols.
@@ -163,15 +167,15 @@ func (l *Library) readTypes(f File, o *elfobj.Object, addrs []uint64) error {
 	d, err := dwarf.Open(
 		in,
 		order,
-		dwarf.Sources{Alt: func() (dwarf.File, bool) { return f.shared(in) }, Dwo: f.split},
+		dwarf.Sources{
+			Alt:     func() (dwarf.File, bool) { return f.shared(in) },
+			Dwo:     f.split,
+			Scratch: f.Scratch,
+		},
 	)
 	if err != nil {
 		return err
 	}
-	if d.Empty() {
-		return nil
-	}
-	l.Evidence = EvidenceDWARF
 	return l.readDWARF(d, addrs)
 }
 

@@ -194,7 +194,7 @@ func (f *file) table(k tableKey) (*table, error) {
 	}
 	t := &table{}
 	b := buffer{f.abbrev, k.offset, f.order, false}
-	specs := f.specs[:0]
+	specs, dense := f.specs[:0], f.dense[:0]
 	for {
 		code := b.uleb()
 		if code == 0 || b.bad {
@@ -239,8 +239,8 @@ func (f *file) table(k tableKey) (*table, error) {
 			specs = append(specs, s)
 		}
 		a.to = uint32(len(specs))
-		if code == uint64(len(t.dense))+1 {
-			t.dense = append(t.dense, a)
+		if code == uint64(len(dense))+1 {
+			dense = append(dense, a)
 			continue
 		}
 		if t.sparse == nil {
@@ -251,16 +251,23 @@ func (f *file) table(k tableKey) (*table, error) {
 	if b.bad {
 		return nil, damaged("abbreviations at offset %#x of .debug_abbrev leave the section", k.offset)
 	}
-	f.specs = specs
-	t.specs, t.dense = slices.Clone(specs), slices.Clip(t.dense)
+	f.specs, f.dense = specs, dense
+	t.specs, t.dense = slices.Clone(specs), slices.Clone(dense)
 	if f.decoded += len(specs) + len(t.dense) + len(t.sparse); f.decoded > maxRepeated*len(
 		f.abbrev,
 	)+minRoom {
 		return nil, fmt.Errorf("%w: units whose abbreviations overlap in .debug_abbrev", ErrTooLarge)
 	}
+	if len(f.tables) >= maxTables {
+		clear(f.tables)
+	}
 	f.tables[k] = t
 	return t, nil
 }
+
+// maxTables limits the tables in the cache. Most units have their own one, or share that of the unit
+// before.
+const maxTables = 64
 
 // maxRepeated limits how often the bytes of .debug_abbrev are decoded on average. Tables that
 // several units share are decoded once.

@@ -37,7 +37,7 @@ func (c *Cursor) Next() bool {
 		}
 	}
 	c.started = true
-	if c.next >= c.Unit.end { // the last null entries are optional
+	if c.next >= c.Unit.end-c.Unit.start { // the last null entries are optional
 		c.done = true
 		return false
 	}
@@ -54,20 +54,20 @@ func (c *Cursor) Err() error { return c.err }
 // skipChildren moves to the entry after the children of the current one.
 func (c *Cursor) skipChildren() error {
 	if r := c.Reference(Sibling); r != 0 {
-		at := uint64(r & refOffset)
-		if at < c.next || at > c.Unit.end {
+		at := uint64(r&refOffset) - c.Unit.start
+		if at < c.next || at > c.Unit.end-c.Unit.start {
 			return damaged(
 				"the entry at offset %#x has its sibling at %#x, before its end or after its unit",
-				c.at,
-				at,
+				c.Unit.start+c.at,
+				c.Unit.start+at,
 			)
 		}
 		c.next = at
 		return nil
 	}
 	u := c.Unit
-	b := buffer{u.data[:u.end], c.next, u.file.order, false}
-	for depth := 1; depth > 0 && b.at < u.end; {
+	b := buffer{u.bytes(), c.next, u.file.order, false}
+	for depth := 1; depth > 0 && b.at < uint64(len(b.data)); {
 		off := b.at
 		code := b.uleb()
 		if code == 0 {
@@ -76,11 +76,11 @@ func (c *Cursor) skipChildren() error {
 		}
 		a := u.table.get(code)
 		if a == nil {
-			return damaged("the entry at offset %#x uses abbreviation %d, which is not defined", off, code)
+			return damaged("the entry at offset %#x uses abbreviation %d, which is not defined", u.start+off, code)
 		}
 		if a.children && a.sibling >= 0 {
 			b.take(uint64(a.sibling))
-			if at := u.start + b.uint(4); !b.bad && at > b.at && at <= u.end {
+			if at := b.uint(4); !b.bad && at > b.at && at <= uint64(len(b.data)) {
 				b.at = at
 				continue
 			}
@@ -110,4 +110,4 @@ func (c *Cursor) skipChildren() error {
 }
 
 // End returns the position after the list, once Next has returned false.
-func (c *Cursor) End() Ref { return c.Unit.file.ref(c.Unit.types, c.next) }
+func (c *Cursor) End() Ref { return c.Unit.ref(c.next) }

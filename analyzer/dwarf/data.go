@@ -3,16 +3,19 @@ package dwarf
 import (
 	"encoding/binary"
 	"fmt"
-	"sort"
+	"io"
+	"iter"
 )
 
 // Data is the debug information of one library: its own file, the file that dwz shares between
 // libraries, and split files.
 type Data struct {
-	files []*file
-	alt   *file
-	units []*Unit // units with entries, so no skeleton units
-	sigs  map[uint64]Ref
+	files   []*file
+	sources Sources
+	order   binary.ByteOrder
+	budget  uint64 // bytes of sections that may still be read
+	sigs    map[uint64]Ref
+	noted   map[*unitSection]int // units whose signatures are in sigs
 }
 
 // Sources find other files that the debug information refers to. A nil function finds none. Types
@@ -20,6 +23,16 @@ type Data struct {
 type Sources struct {
 	Alt func() (File, bool)                            // the file named by .gnu_debugaltlink
 	Dwo func(dir, name string, id uint64) (File, bool) // a split file
+
+	// Scratch creates storage for a decompressed section, which the caller deletes after reading.
+	// If nil, decompressed sections stay in memory.
+	Scratch func() (Scratch, error)
+}
+
+// Scratch is storage that is written from its start, then read.
+type Scratch interface {
+	io.Writer
+	io.ReaderAt
 }
 
 // Ref is the position of an entry. 0 means no entry.
@@ -42,76 +55,22 @@ func (f *file) ref(types bool, offset uint64) Ref {
 // maxFiles limits split files: there is one for each source file.
 const maxFiles = 1 << 16
 
-// Open reads the sections and the headers of all units.
+// Open reads the sections that units share.
 func Open(in File, order binary.ByteOrder, s Sources) (*Data, error) {
-	d := &Data{sigs: map[uint64]Ref{}}
-	budget := uint64(maxTotal)
-	add := func(in File, dwo bool) (*file, error) {
-		f, err := open(in, order, dwo, &budget)
-		if err != nil {
-			return nil, err
-		}
-		f.number = len(d.files)
-		for _, types := range []bool{false, true} {
-			if err := f.readUnits(types); err != nil {
-				return nil, err
-			}
-		}
-		d.files = append(d.files, f)
-		for _, list := range f.units {
-			for _, u := range list {
-				if u.TypeUnit {
-					d.sigs[u.Signature] = u.TypeRef
-				}
-			}
-		}
-		return f, nil
+	d := &Data{
+		sources: s,
+		order:   order,
+		budget:  maxTotal,
+		sigs:    map[uint64]Ref{},
+		noted:   map[*unitSection]int{},
 	}
-	main, err := add(in, false)
+	main, err := d.add(in, nil)
 	if err != nil {
 		return nil, err
 	}
 	if s.Alt != nil {
 		if in, ok := s.Alt(); ok {
-			if d.alt, err = add(in, false); err != nil {
-				return nil, err
-			}
-		}
-	}
-	var e Entry
-	for _, list := range main.units {
-		for _, u := range list {
-			u.alt = d.alt
-			if err := u.root(&e); err != nil {
-				return nil, err
-			}
-			if !e.Has(DwoName) || s.Dwo == nil || len(d.files) > maxFiles {
-				d.units = append(d.units, u)
-				continue
-			}
-			in, ok := s.Dwo(u.compDir, e.String(DwoName), e.Value(DwoID))
-			if !ok {
-				continue
-			}
-			f, err := add(in, true)
-			if err != nil {
-				return nil, err
-			}
-			for _, list := range f.units {
-				for _, split := range list {
-					if err := split.connect(u, d.alt); err != nil {
-						return nil, err
-					}
-					if !split.TypeUnit {
-						d.units = append(d.units, split)
-					}
-				}
-			}
-		}
-	}
-	if d.alt != nil {
-		for _, u := range d.alt.units[0] {
-			if err := u.root(&e); err != nil {
+			if main.alt, err = d.add(in, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -119,29 +78,26 @@ func Open(in File, order binary.ByteOrder, s Sources) (*Data, error) {
 	return d, nil
 }
 
-// connect copies to a split unit what its skeleton unit has.
-func (u *Unit) connect(skeleton *Unit, alt *file) error {
-	u.alt, u.split = alt, true
-	if u.Version >= 5 {
-		u.strOffsetsBase = 8 // after the header of .debug_str_offsets.dwo
-		if u.wide {
-			u.strOffsetsBase = 16
-		}
+func (d *Data) add(in File, skeleton *Unit) (*file, error) {
+	f, err := open(in, d.order, skeleton, &d.budget, d.sources.Scratch)
+	if err != nil {
+		return nil, err
 	}
-	u.addrs, u.addrBase = skeleton.addrs, skeleton.addrBase
-	var e Entry
-	if err := u.root(&e); err != nil {
-		return err
+	f.number = len(d.files)
+	d.files = append(d.files, f)
+	if skeleton != nil {
+		f.alt = skeleton.file.alt
 	}
-	if u.compDir == "" {
-		u.compDir = skeleton.compDir
-	}
-	return nil
+	return f, nil
 }
 
-// Err returns an error if names could not be read because their strings overlap too much.
+// Err returns the first error of reading entries and names after they were found: names whose
+// strings overlap too much, and units that cannot be read again.
 func (d *Data) Err() error {
 	for _, f := range d.files {
+		if f.err != nil {
+			return f.err
+		}
 		if f.text < 0 {
 			return fmt.Errorf("%w: strings that overlap", ErrTooLarge)
 		}
@@ -149,13 +105,58 @@ func (d *Data) Err() error {
 	return nil
 }
 
-// Units returns the compilation and partial units, and the type units of the library's own file.
-func (d *Data) Units() []*Unit { return d.units }
+// Units iterates over the compilation and partial units, and the type units of the library's own
+// file, in their order in the file. A skeleton unit is replaced by the units of its split file, and
+// left out if that is not found. The iteration ends after an error.
+func (d *Data) Units() iter.Seq2[*Unit, error] {
+	return func(yield func(*Unit, error) bool) {
+		for i := range d.files[0].sections {
+			for u, err := range d.files[0].sections[i].all() {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				if u.dwo == "" || d.sources.Dwo == nil || len(d.files) > maxFiles {
+					if !yield(u, nil) {
+						return
+					}
+					continue
+				}
+				if !d.splitUnits(u, yield) {
+					return
+				}
+			}
+		}
+	}
+}
 
-// Empty reports that there are no units: the debug information is in files that were not found.
-func (d *Data) Empty() bool { return len(d.units) == 0 }
+// splitUnits yields the units of the split file of a skeleton unit. It returns false at the end of
+// the iteration.
+func (d *Data) splitUnits(skeleton *Unit, yield func(*Unit, error) bool) bool {
+	in, ok := d.sources.Dwo(skeleton.compDir, skeleton.dwo, skeleton.dwoID)
+	if !ok {
+		return true
+	}
+	f, err := d.add(in, skeleton)
+	if err != nil {
+		yield(nil, err)
+		return false
+	}
+	for i := range f.sections {
+		for u, err := range f.sections[i].all() {
+			if err != nil {
+				yield(nil, err)
+				return false
+			}
+			if !u.TypeUnit && !yield(u, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
 
-// unit returns the unit of an entry.
+// unit returns the unit of an entry, and the entry's position in the unit.
 func (d *Data) unit(r Ref) (*Unit, uint64, error) {
 	n := int(r>>refFile) - 1
 	if n < 0 || n >= len(d.files) {
@@ -165,12 +166,15 @@ func (d *Data) unit(r Ref) (*Unit, uint64, error) {
 	if r&refTypes != 0 {
 		i = 1
 	}
-	list, off := d.files[n].units[i], uint64(r&refOffset)
-	k := sort.Search(len(list), func(k int) bool { return list[k].end > off })
-	if k == len(list) || off < list[k].first {
+	off := uint64(r & refOffset)
+	u, err := d.files[n].sections[i].find(off)
+	if err != nil {
+		return nil, 0, err
+	}
+	if u == nil {
 		return nil, 0, damaged("a reference to offset %#x, where no unit has entries", off)
 	}
-	return list[k], off, nil
+	return u, off - u.start, nil
 }
 
 // Entry decodes the entry at a position.
@@ -183,14 +187,44 @@ func (d *Data) Entry(r Ref, e *Entry) error {
 		return err
 	}
 	if e.Tag == 0 {
-		return damaged("a reference to offset %#x, where a list of entries ends", off)
+		return damaged("a reference to offset %#x, where a list of entries ends", r&refOffset)
 	}
 	e.data = d
 	return nil
 }
 
-// Signed returns the type that the type unit with a signature defines.
+// Signed returns the type that the type unit with a signature defines. If no known unit has it, the
+// headers of all units are read.
 func (d *Data) Signed(signature uint64) (Ref, bool) {
-	r, ok := d.sigs[signature]
-	return r, ok
+	for {
+		if r, ok := d.sigs[signature]; ok {
+			return r, true
+		}
+		if !d.note() {
+			return 0, false
+		}
+	}
+}
+
+// note adds the signatures of known units to sigs, and reads the header of another unit if there
+// are none. It returns false at the end of all sections.
+func (d *Data) note() bool {
+	for _, f := range d.files {
+		for i := len(f.sections) - 1; i >= 0; i-- { // .debug_types first
+			s := &f.sections[i]
+			if d.noted[s] == len(s.units) {
+				if u, err := s.next(); u == nil || err != nil {
+					continue
+				}
+			}
+			for _, u := range s.units[d.noted[s]:] {
+				if u.TypeUnit {
+					d.sigs[u.Signature] = u.TypeRef
+				}
+			}
+			d.noted[s] = len(s.units)
+			return true
+		}
+	}
+	return false
 }

@@ -3,12 +3,15 @@
 // sections.
 //
 //	d, err := dwarf.Open(file, order, dwarf.Sources{})
-//	for _, u := range d.Units() {
-//		err = d.Walk(u.Root(), func(e *dwarf.Entry) error { ...; return nil })
+//	for u, err := range d.Units() {
+//		var root dwarf.Entry
+//		err = d.Entry(u.Root(), &root)
+//		for c := d.Children(&root); c.Next(); { ... }
 //	}
 //
 // Data is the debug information of one library. Entry is a debugging information entry (DIE) whose
-// attributes are decoded on demand. Locations, line programs, ranges and call frames are not read.
+// attributes are decoded on demand. Units are read one after another, and only a few of them are in
+// memory at a time (see unitSection). Locations, line programs, ranges and call frames are not read.
 //
 // The input is untrusted. At most maxSection bytes of a section are read or decompressed, and at
 // most maxTotal bytes of all sections. Each offset, length, count and reference is checked against

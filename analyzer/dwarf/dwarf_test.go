@@ -70,7 +70,10 @@ func TestAgreesWithTheStandardLibrary(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		var got []string
-		for _, u := range d.Units() {
+		for u, err := range d.Units() {
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
 			var root dwarf.Entry
 			if err := d.Entry(u.Root(), &root); err != nil {
 				t.Fatalf("%s: %v", file, err)
@@ -149,7 +152,10 @@ func TestFileNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := map[string]bool{}
-		for _, u := range d.Units() {
+		for u, err := range d.Units() {
+			if err != nil {
+				t.Fatal(err)
+			}
 			var root dwarf.Entry
 			if err := d.Entry(u.Root(), &root); err != nil {
 				t.Fatal(err)
@@ -191,7 +197,10 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, u := range d.Units() {
+		for u, err := range d.Units() {
+			if err != nil {
+				return
+			}
 			var root dwarf.Entry
 			if d.Entry(u.Root(), &root) != nil {
 				continue

@@ -12,8 +12,8 @@ type Entry struct {
 	Unit     *Unit
 
 	data   *Data
-	at     uint64 // offset in the unit's section
-	next   uint64 // offset after the attributes
+	at     uint64 // position in the unit
+	next   uint64 // position after the attributes
 	has    uint64 // bit set of attributes
 	blocks uint64 // attributes with a block of bytes
 	refs   uint64 // attributes with a reference
@@ -21,7 +21,7 @@ type Entry struct {
 }
 
 // Ref returns the position of the entry.
-func (e *Entry) Ref() Ref { return e.Unit.file.ref(e.Unit.types, e.at) }
+func (e *Entry) Ref() Ref { return e.Unit.ref(e.at) }
 
 // Has reports whether the entry has an attribute.
 func (e *Entry) Has(a Attribute) bool { return e.has>>a&1 != 0 }
@@ -54,7 +54,7 @@ func (e *Entry) Reference(a Attribute) Ref {
 		r = Ref(0)
 		if e.data != nil {
 			sig, _ := e.signature(a)
-			r = e.data.sigs[sig]
+			r, _ = e.data.Signed(sig)
 		}
 	}
 	return r
@@ -64,7 +64,7 @@ func (e *Entry) Reference(a Attribute) Ref {
 const signed = Ref(1) << 63
 
 func (e *Entry) signature(a Attribute) (uint64, bool) {
-	b := buffer{e.Unit.data, e.v[a] & refOffset, e.Unit.file.order, false}
+	b := buffer{e.Unit.bytes(), e.v[a] & refOffset, e.Unit.file.order, false}
 	v := b.uint(8)
 	return v, !b.bad
 }
@@ -90,16 +90,16 @@ func (e *Entry) Bytes(a Attribute) []byte {
 	var b buffer
 	switch v >> stringKind {
 	case stringInline:
-		b.data = u.data
+		b.data = u.bytes()
 	case stringStr:
 		b.data = u.file.str
 	case stringLine:
 		b.data = u.file.lineStr
 	case stringAlt:
-		if u.alt == nil {
+		if u.file.alt == nil {
 			return nil
 		}
-		b.data = u.alt.str
+		b.data = u.file.alt.str
 	case stringIndex:
 		size := uint8(4)
 		if u.wide {
@@ -131,7 +131,8 @@ func (e *Entry) block(a Attribute) []byte {
 		return nil
 	}
 	at, n := e.v[a]>>blockSize, e.v[a]&maxBlock
-	return e.Unit.data[at : at+n]
+	b := buffer{e.Unit.bytes(), at, e.Unit.file.order, false}
+	return b.take(n)
 }
 
 const (
@@ -217,7 +218,10 @@ func (u *Unit) decode(off uint64, e *Entry) error {
 			return err
 		}
 	}
-	b := buffer{u.data[:u.end], off, u.file.order, false}
+	b := buffer{u.bytes(), off, u.file.order, false}
+	if b.data == nil {
+		return u.file.err
+	}
 	e.Unit, e.at, e.has, e.blocks, e.refs = u, off, 0, 0, 0
 	code := b.uleb()
 	if code == 0 {
@@ -229,7 +233,7 @@ func (u *Unit) decode(off uint64, e *Entry) error {
 	}
 	a := u.table.get(code)
 	if a == nil {
-		return damaged("the entry at offset %#x uses abbreviation %d, which is not defined", off, code)
+		return damaged("the entry at offset %#x uses abbreviation %d, which is not defined", u.start+off, code)
 	}
 	e.Tag, e.Children, e.has = a.tag, a.children, a.has
 	constant := a.constant
@@ -256,7 +260,7 @@ func (u *Unit) decode(off uint64, e *Entry) error {
 }
 
 func (u *Unit) damaged(off uint64) error {
-	return damaged("the entry at offset %#x leaves its unit, which ends at %#x", off, u.end)
+	return damaged("the entry at offset %#x leaves its unit, which ends at %#x", u.start+off, u.end)
 }
 
 // value decodes one attribute.
@@ -287,10 +291,10 @@ func (u *Unit) value(b *buffer, s *spec, form uint16, e *Entry) {
 	case formStrx1, formStrx2, formStrx3, formStrx4:
 		v = stringIndex<<stringKind | b.uint(s.sizeOf(form, u))
 	case formRef1, formRef2, formRef4, formRef8:
-		v = uint64(u.file.ref(u.types, u.start+b.uint(s.sizeOf(form, u))))
+		v = uint64(u.ref(b.uint(s.sizeOf(form, u))))
 		e.refs |= bit
 	case formRefUdata:
-		v = uint64(u.file.ref(u.types, u.start+b.uleb()))
+		v = uint64(u.ref(b.uleb()))
 		e.refs |= bit
 	case formRefAddr:
 		v = uint64(u.file.ref(false, b.uint(s.sizeOf(form, u))))
@@ -298,11 +302,11 @@ func (u *Unit) value(b *buffer, s *spec, form uint16, e *Entry) {
 	case formRefSup4, formRefSup8, formGNURefAlt:
 		v = b.uint(s.sizeOf(form, u))
 		e.refs |= bit
-		if u.alt == nil { // there is a reference, but its file was not found
+		if u.file.alt == nil { // there is a reference, but its file was not found
 			v = 0
 			break
 		}
-		v = uint64(u.alt.ref(false, v))
+		v = uint64(u.file.alt.ref(false, v))
 	case formRefSig8:
 		v = uint64(signed) | b.at
 		e.refs |= bit

@@ -181,7 +181,7 @@ const maxFileNames = 1 << 16
 // the damage.
 func (u *Unit) readFiles() *fileTable {
 	t := &fileTable{}
-	if !u.hasLines && !u.split {
+	if !u.hasLines && !u.split() {
 		return t
 	}
 	data, wide, err := u.file.lines.header(u.lineOffset)

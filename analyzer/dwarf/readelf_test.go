@@ -50,7 +50,10 @@ func TestAgreesWithReadelf(t *testing.T) {
 			}
 			n++
 		}
-		for _, u := range d.Units() {
+		for u, err := range d.Units() {
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
 			if u.TypeUnit && u.Version < 5 {
 				continue // readelf prints .debug_types after .debug_info
 			}

@@ -46,43 +46,47 @@ type Section struct {
 // file contains the debug sections of one file.
 type file struct {
 	order      binary.ByteOrder
-	info       []byte
-	types      []byte // .debug_types: the type units of DWARF 4
+	sections   [2]unitSection // .debug_info, and .debug_types with the type units of DWARF 4
 	abbrev     []byte
 	str        []byte
 	lineStr    []byte
 	strOffsets []byte
 	addr       []byte
 	lines      lines
-	tables     map[tableKey]*table
-	specs      []spec     // buffer for decoding a table
-	decoded    int        // number of specs in all tables
-	text       int        // bytes of strings that may still be read
-	steps      int        // entries that may still be decoded
-	units      [2][]*Unit // of info and types, sorted by offset
-	number     int        // index in Data.files
+	tables     map[tableKey]*table // the last maxTables
+	dense      []abbrev            // buffers for decoding a table
+	specs      []spec
+	decoded    int   // number of specs in all tables
+	text       int   // bytes of strings that may still be read
+	steps      int   // entries that may still be decoded
+	number     int   // index in Data.files
+	skeleton   *Unit // for a split debug file, the unit that names it
+	alt        *file // the file to which dwz moved common entries
+	err        error // the first error of reading a unit again
 }
 
-func (f *file) section(types bool) []byte {
-	if types {
-		return f.types
-	}
-	return f.info
-}
-
-// open reads the needed sections. dwo selects the section names of a split debug file.
-func open(in File, order binary.ByteOrder, dwo bool, budget *uint64) (*file, error) {
-	f := &file{order: order, tables: map[tableKey]*table{}}
+// open reads the needed sections, except those with units. A skeleton selects the section names of
+// a split debug file.
+func open(
+	in File,
+	order binary.ByteOrder,
+	skeleton *Unit,
+	budget *uint64,
+	scratch func() (Scratch, error),
+) (*file, error) {
+	f := &file{order: order, tables: map[tableKey]*table{}, skeleton: skeleton}
 	suffix := ""
-	if dwo {
+	if skeleton != nil {
 		suffix = ".dwo"
 	}
 	for _, s := range []struct {
-		name string
-		to   *[]byte
+		name  string
+		to    *[]byte
+		units *unitSection
 	}{
-		{"info", &f.info}, {"types", &f.types}, {"abbrev", &f.abbrev}, {"str", &f.str},
-		{"line_str", &f.lineStr}, {"str_offsets", &f.strOffsets}, {"addr", &f.addr},
+		{"info", nil, &f.sections[0]}, {"types", nil, &f.sections[1]},
+		{"abbrev", &f.abbrev, nil}, {"str", &f.str, nil}, {"line_str", &f.lineStr, nil},
+		{"str_offsets", &f.strOffsets, nil}, {"addr", &f.addr, nil},
 	} {
 		sec, ok := in.find("debug_"+s.name+suffix, order)
 		if !ok {
@@ -96,18 +100,59 @@ func open(in File, order binary.ByteOrder, dwo bool, budget *uint64) (*file, err
 			return nil, fmt.Errorf("%w: %s has %d bytes", ErrTooLarge, sec.Name, size)
 		}
 		*budget -= size
-		b := make([]byte, size)
-		if n, err := io.ReadFull(r, b); err != nil {
-			return nil, damaged("%s ends after %d of %d bytes: %v", sec.Name, n, size, err)
+		if s.units == nil {
+			if *s.to, err = readAll(r, sec.Name, size); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		*s.to = b
+		*s.units = unitSection{file: f, size: size}
+		switch {
+		case !sec.compressed():
+			s.units.content = io.NewSectionReader(in.Content, int64(sec.Offset), int64(sec.Size))
+		case scratch == nil || size <= maxRecent:
+			s.units.whole, err = readAll(r, sec.Name, size)
+		default:
+			s.units.content, err = store(r, sec.Name, size, scratch)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
+	f.sections[1].types = true
 	f.text = perByte*(len(f.str)+len(f.lineStr)) + textFree
-	f.steps = perByte*(len(f.info)+len(f.types)) + stepsFree
+	f.steps = perByte*int(f.sections[0].size+f.sections[1].size) + stepsFree
 	if sec, ok := in.find("debug_line"+suffix, order); ok {
 		f.lines = lines{in: in, section: sec, order: order}
 	}
 	return f, nil
+}
+
+// store writes a decompressed section to a scratch file.
+func store(
+	r io.Reader,
+	name string,
+	size uint64,
+	scratch func() (Scratch, error),
+) (io.ReaderAt, error) {
+	to, err := scratch()
+	if err != nil {
+		return nil, err
+	}
+	n, err := io.Copy(to, io.LimitReader(r, int64(size)))
+	if err != nil || uint64(n) < size {
+		return nil, damaged("%s ends after %d of %d bytes: %v", name, n, size, err)
+	}
+	return to, nil
+}
+
+// readAll reads a decompressed section.
+func readAll(r io.Reader, name string, size uint64) ([]byte, error) {
+	b := make([]byte, size)
+	if n, err := io.ReadFull(r, b); err != nil {
+		return nil, damaged("%s ends after %d of %d bytes: %v", name, n, size, err)
+	}
+	return b, nil
 }
 
 // find returns the section .NAME, or .zNAME, the older form of compression.

@@ -1,6 +1,11 @@
 package dwarf
 
-import "fmt"
+import (
+	"fmt"
+	"io"
+	"iter"
+	"sort"
+)
 
 // Unit is a compilation, partial or type unit.
 type Unit struct {
@@ -9,124 +14,283 @@ type Unit struct {
 	Signature uint64 // of a type unit
 	TypeRef   Ref    // for a type unit, the type that it defines
 
+	section    *unitSection
 	file       *file
-	data       []byte // the section
-	types      bool   // data is .debug_types
-	start      uint64 // of the header
-	first, end uint64 // of the entries
+	start, end uint64 // in the section, from the header to the end
+	first      uint64 // of the entries, from start
 	addrSize   uint8
 	wide       bool
 	key        tableKey
-	table      *table
+
+	// Set while the unit is in memory. Positions in data are relative to start.
+	data  []byte
+	table *table
+	files *fileTable
 
 	rooted         bool // the root entry was read, which sets the fields below
+	partial        bool
 	strOffsetsBase uint64
 	addrBase       uint64
 	addrs          []byte // .debug_addr; for a split unit, that of the skeleton's file
-	alt            *file  // the file to which dwz moved common entries
 	lineOffset     uint64
 	hasLines       bool
-	split          bool // from a .dwo file, whose line table is at offset 0
 	compDir        string
 	language       uint64
-	files          *fileTable
+	dwo            string // DW_AT_dwo_name
+	dwoID          uint64
 }
 
-// readUnits reads the unit headers of a section.
-func (f *file) readUnits(types bool) error {
-	data := f.section(types)
-	name := ".debug_info"
-	i := 0
-	if types {
-		name, i = ".debug_types", 1
+// unitSection is a section of units. Each unit is read when it is needed. Only the last units and
+// those that others refer to, type units and partial units, stay in memory. If units are read too
+// often, because they refer to each other, the whole section is read into memory.
+type unitSection struct {
+	file    *file
+	types   bool // .debug_types
+	size    uint64
+	content io.ReaderAt // decompressed
+	whole   []byte      // the section, once all of it is in memory
+
+	units  []*Unit // known units, sorted by position
+	known  uint64  // end of the known units
+	read   uint64  // bytes of units that were read
+	recent []*Unit // units in memory that may be dropped, in the order of reading
+	room   uint64  // bytes of recent
+}
+
+const (
+	maxRecent = 1 << 20 // bytes of units in recent, without the last one
+	maxReads  = 16      // how often a section is read by units, on average
+	maxHeader = 40      // bytes of a unit header
+)
+
+func (s *unitSection) name() string {
+	if s.types {
+		return ".debug_types"
+	}
+	return ".debug_info"
+}
+
+// bytes returns n bytes of the section from a position.
+func (s *unitSection) bytes(at, n uint64) ([]byte, error) {
+	if s.whole != nil {
+		return s.whole[at : at+n : at+n], nil
+	}
+	b := make([]byte, n)
+	if k, err := s.content.ReadAt(b, int64(at)); k < len(b) {
+		return nil, damaged("%s ends before offset %#x: %v", s.name(), at+n, err)
+	}
+	return b, nil
+}
+
+// next reads the header of the unit after the known ones; nil at the end of the section.
+func (s *unitSection) next() (*Unit, error) {
+	for s.known < s.size {
+		if u, err := s.header(); u != nil || err != nil {
+			return u, err
+		}
+	}
+	return nil, nil
+}
+
+// all iterates over the units of the section, each in memory.
+func (s *unitSection) all() iter.Seq2[*Unit, error] {
+	return func(yield func(*Unit, error) bool) {
+		for i := 0; ; i++ {
+			for i == len(s.units) {
+				if u, err := s.next(); err != nil {
+					yield(nil, err)
+					return
+				} else if u == nil {
+					return
+				}
+			}
+			u := s.units[i]
+			if err := u.load(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(u, nil) {
+				return
+			}
+		}
+	}
+}
+
+// header reads the next unit header; the unit is nil for padding between units.
+func (s *unitSection) header() (*Unit, error) {
+	f := s.file
+	u := &Unit{section: s, file: f, start: s.known, addrs: f.addr}
+	room := s.size - s.known
+	data, err := s.bytes(u.start, min(maxHeader, room))
+	if err != nil {
+		return nil, err
 	}
 	b := buffer{data, 0, f.order, false}
-	for b.at < uint64(len(data)) {
-		u := &Unit{file: f, data: data, types: types, start: b.at}
-		length := b.uint(4)
-		if length == 0xffffffff {
-			u.wide = true
-			length = b.uint(8)
+	length := b.uint(4)
+	if length == 0xffffffff {
+		u.wide = true
+		length = b.uint(8)
+	}
+	if b.bad || length > room-b.at {
+		return nil, damaged(
+			"the unit at offset %#x of %s leaves the section, which has %#x bytes",
+			u.start,
+			s.name(),
+			s.size,
+		)
+	}
+	u.end = u.start + b.at + length
+	if length == 0 { // padding between units of different files
+		s.known = u.end
+		return nil, nil
+	}
+	if err := u.parse(&b); err != nil {
+		return nil, err
+	}
+	if len(s.units) == maxUnits {
+		return nil, fmt.Errorf("%w: %s has more than %d units", ErrTooLarge, s.name(), maxUnits)
+	}
+	s.units = append(s.units, u)
+	s.known = u.end
+	return u, nil
+}
+
+// parse decodes the fields of the unit header after its length.
+func (u *Unit) parse(b *buffer) error {
+	name := u.section.name()
+	offset := uint8(4)
+	if u.wide {
+		offset = 8
+	}
+	u.Version = int(b.uint(2))
+	kind := uint8(1)
+	if u.section.types {
+		kind = 2
+	}
+	var abbrevs uint64
+	switch {
+	case u.Version >= 2 && u.Version <= 4:
+		abbrevs, u.addrSize = b.uint(offset), b.u8()
+	case u.Version == 5:
+		kind, u.addrSize = b.u8(), b.u8()
+		abbrevs = b.uint(offset)
+		// skeleton and split units have an ID that connects them
+		if kind == 4 || kind == 5 {
+			b.uint(8)
 		}
-		if b.bad || length > uint64(len(data))-b.at {
+	default:
+		return damaged(
+			"the unit at offset %#x of %s has DWARF version %d; versions 2 to 5 are known",
+			u.start,
+			name,
+			u.Version,
+		)
+	}
+	if kind == 2 || kind == 6 {
+		u.TypeUnit = true
+		u.Signature = b.uint(8)
+		at := b.uint(offset)
+		if at >= u.end-u.start {
 			return damaged(
-				"the unit at offset %#x of %s leaves the section, which has %#x bytes",
+				"the type unit at offset %#x of %s has its type at %#x, after its end",
 				u.start,
 				name,
-				len(data),
+				at,
 			)
 		}
-		u.end = b.at + length
-		if length == 0 { // padding between units of different files
-			continue
-		}
-		offset := uint8(4)
-		if u.wide {
-			offset = 8
-		}
-		u.Version = int(b.uint(2))
-		kind := uint8(1)
-		if types {
-			kind = 2
-		}
-		var abbrevs uint64
-		switch {
-		case u.Version >= 2 && u.Version <= 4:
-			abbrevs, u.addrSize = b.uint(offset), b.u8()
-		case u.Version == 5:
-			kind, u.addrSize = b.u8(), b.u8()
-			abbrevs = b.uint(offset)
-			// skeleton and split units have an ID that connects them
-			if kind == 4 || kind == 5 {
-				b.uint(8)
+		u.TypeRef = u.ref(at)
+	}
+	if u.addrSize != 4 && u.addrSize != 8 && u.addrSize != 2 {
+		return damaged(
+			"the unit at offset %#x of %s has addresses of %d bytes",
+			u.start,
+			name,
+			u.addrSize,
+		)
+	}
+	if b.bad || b.at > u.end-u.start {
+		return damaged("the unit header at offset %#x of %s leaves its unit", u.start, name)
+	}
+	u.first = b.at
+	u.key = tableKey{abbrevs, u.addrSize, u.wide, u.Version == 2}
+	if u.split() {
+		if u.Version >= 5 {
+			u.strOffsetsBase = 8 // after the header of .debug_str_offsets.dwo
+			if u.wide {
+				u.strOffsetsBase = 16
 			}
-		default:
-			return damaged(
-				"the unit at offset %#x of %s has DWARF version %d; versions 2 to 5 are known",
-				u.start,
-				name,
-				u.Version,
-			)
 		}
-		if kind == 2 || kind == 6 {
-			u.TypeUnit = true
-			u.Signature = b.uint(8)
-			at := b.uint(offset)
-			if at >= u.end-u.start {
-				return damaged(
-					"the type unit at offset %#x of %s has its type at %#x, after its end",
-					u.start,
-					name,
-					at,
-				)
-			}
-			u.TypeRef = f.ref(types, u.start+at)
-		}
-		if u.addrSize != 4 && u.addrSize != 8 && u.addrSize != 2 {
-			return damaged(
-				"the unit at offset %#x of %s has addresses of %d bytes",
-				u.start,
-				name,
-				u.addrSize,
-			)
-		}
-		if b.bad || b.at > u.end {
-			return damaged("the unit header at offset %#x of %s leaves its unit", u.start, name)
-		}
-		u.first = b.at
-		u.key = tableKey{abbrevs, u.addrSize, u.wide, u.Version == 2}
-		u.addrs = f.addr
-		if len(f.units[i]) == maxUnits {
-			return fmt.Errorf("%w: %s has more than %d units", ErrTooLarge, name, maxUnits)
-		}
-		f.units[i] = append(f.units[i], u)
-		b.at = u.end
+		u.addrs, u.addrBase = u.file.skeleton.addrs, u.file.skeleton.addrBase
 	}
 	return nil
 }
 
+// load reads the unit into memory, and drops old units.
+func (u *Unit) load() error {
+	s := u.section
+	if u.data != nil {
+		return nil
+	}
+	if s.read += u.end - u.start; s.read > maxReads*s.size && s.whole == nil {
+		all, err := s.bytes(0, s.size)
+		if err != nil {
+			return err
+		}
+		s.whole = all
+	}
+	var err error
+	if u.data, err = s.bytes(u.start, u.end-u.start); err != nil {
+		return err
+	}
+	if err := u.root(); err != nil {
+		return err
+	}
+	if s.whole != nil || u.TypeUnit || u.partial {
+		return nil
+	}
+	for len(s.recent) > 0 && s.room > maxRecent {
+		old := s.recent[0]
+		s.recent = s.recent[1:]
+		s.room -= old.end - old.start
+		old.data, old.table, old.files = nil, nil, nil
+	}
+	s.recent = append(s.recent, u)
+	s.room += u.end - u.start
+	return nil
+}
+
+// find returns the unit that contains a position of the section; nil without one.
+func (s *unitSection) find(at uint64) (*Unit, error) {
+	for s.known <= at {
+		if u, err := s.next(); u == nil || err != nil {
+			return nil, err
+		}
+	}
+	k := sort.Search(len(s.units), func(k int) bool { return s.units[k].end > at })
+	if k == len(s.units) || at < s.units[k].start+s.units[k].first {
+		return nil, nil
+	}
+	return s.units[k], nil
+}
+
+// bytes returns the bytes of the unit; nil if they cannot be read, which Data.Err reports.
+func (u *Unit) bytes() []byte {
+	if u.data == nil {
+		if err := u.load(); err != nil && u.file.err == nil {
+			u.file.err = err
+		}
+	}
+	return u.data
+}
+
+// ref returns the position of the entry at a position of the unit.
+func (u *Unit) ref(at uint64) Ref { return u.file.ref(u.section.types, u.start+at) }
+
 // Root returns the root entry of the unit.
-func (u *Unit) Root() Ref { return u.file.ref(u.types, u.first) }
+func (u *Unit) Root() Ref { return u.ref(u.first) }
+
+// Contains reports whether an entry is in the unit.
+func (u *Unit) Contains(r Ref) bool { return r >= u.ref(0) && r < u.ref(u.end-u.start) }
 
 // Language returns the unit's DW_AT_language; 0 without one.
 func (u *Unit) Language() uint64 { return u.language }
@@ -143,6 +307,9 @@ func (u *Unit) C() bool {
 // Assembler reports whether the unit is assembly (DW_LANG_Mips_Assembler, DW_LANG_Assembly).
 func (u *Unit) Assembler() bool { return u.language == 0x8001 || u.language == 0x31 }
 
+// split reports whether the unit is from a .dwo file, whose line table is at offset 0.
+func (u *Unit) split() bool { return u.file.skeleton != nil }
+
 // prepare reads the unit's abbreviation table.
 func (u *Unit) prepare() error {
 	if u.table != nil {
@@ -157,14 +324,16 @@ func (u *Unit) prepare() error {
 }
 
 // root reads the attributes of the unit's root entry that decoding other entries needs.
-func (u *Unit) root(e *Entry) error {
+func (u *Unit) root() error {
 	if u.rooted {
 		return nil
 	}
 	u.rooted = true
-	if err := u.decode(u.first, e); err != nil {
+	var e Entry
+	if err := u.decode(u.first, &e); err != nil {
 		return err
 	}
+	u.partial = e.Tag == TagPartialUnit
 	if e.Has(StrOffsetsBase) {
 		u.strOffsetsBase = e.Value(StrOffsetsBase)
 	}
@@ -176,5 +345,9 @@ func (u *Unit) root(e *Entry) error {
 	}
 	u.language = e.Value(Language)
 	u.compDir = e.String(CompDir)
+	u.dwo, u.dwoID = e.String(DwoName), e.Value(DwoID)
+	if u.compDir == "" && u.split() {
+		u.compDir = u.file.skeleton.compDir
+	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/dwarf"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/spool"
@@ -116,7 +117,7 @@ func (s *side) library(path, name string, debugDirs []string) error {
 	defer f.Close()
 	d := debugFiles{dirs: append([]string{filepath.Dir(path)}, debugDirs...)}
 	defer d.close()
-	l, err := abi.Read(abi.File{Name: name, Content: f, Size: size, Open: d.open})
+	l, err := abi.Read(abi.File{Name: name, Content: f, Size: size, Open: d.open, Scratch: d.scratch})
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,9 @@ func (s *side) archive(ctx context.Context, r io.ReaderAt, size int64, name stri
 		},
 	}
 	packages, problems, err := unpack.Walk(ctx, name, r, size, o, func(f *unpack.File) error {
-		l, err := abi.Read(abi.File{Name: f.Path, Content: f.Content, Size: f.Size})
+		var d debugFiles
+		defer d.close()
+		l, err := abi.Read(abi.File{Name: f.Path, Content: f.Content, Size: f.Size, Scratch: d.scratch})
 		switch {
 		case errors.Is(err, abi.ErrNoLibrary):
 			return nil
@@ -176,10 +179,11 @@ func (s *side) options(new *abi.Library) abi.Options {
 	}}
 }
 
-// debugFiles opens separate debug files in several directories, and keeps them open until close.
+// debugFiles opens separate debug files in several directories, and creates storage for decompressed
+// debug information. All of it is kept until close.
 type debugFiles struct {
 	dirs   []string
-	opened []*os.File
+	opened []io.Closer
 }
 
 func (d *debugFiles) open(path string) (io.ReaderAt, int64, bool) {
@@ -197,6 +201,14 @@ func (d *debugFiles) open(path string) (io.ReaderAt, int64, bool) {
 		}
 	}
 	return nil, 0, false
+}
+
+func (d *debugFiles) scratch() (dwarf.Scratch, error) {
+	f, err := spool.In("")(0)
+	if err == nil {
+		d.opened = append(d.opened, f)
+	}
+	return f, err
 }
 
 func (d *debugFiles) close() {
