@@ -151,6 +151,9 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	c.ID = slug(g.name(), g.subject)
 	c.Title = cmp.Or(shorten(t.title(), maxTitle), "other findings")
 	c.Actor, c.Action = t.action()
+	for i := range c.Fixes {
+		t.forUsers(&c.Fixes[i].Fix)
+	}
 	return c
 }
 

@@ -437,6 +437,25 @@ func (t text) action() (result.Actor, string) {
 	return actor, who + " should " + do + "."
 }
 
+// forUsers says where the builder of a wheel writes a requirement, and adds what a fix costs the
+// users of the wheel.
+func (t text) forUsers(x *fix.Fix) {
+	if t.cause.Actor != result.Builder || !t.artifact.wheel() {
+		return
+	}
+	q, err := pkgmeta.ParseRequirement(x.Requirement)
+	switch {
+	case x.Kind == fix.KindPin && err == nil:
+		x.Title = strings.Replace(x.Title, x.Requirement,
+			x.Requirement+" in the metadata of "+t.what(), 1)
+		x.Cost = append(x.Cost, "pip no longer installs it with other versions of "+q.Name)
+	case x.Kind == fix.KindDependency && err == nil:
+		x.Cost = append(x.Cost, "all users have to download it")
+	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
+		x.Cost = append(x.Cost, "all users have to do it")
+	}
+}
+
 // task returns who has to act, and what to do.
 func (t text) task() (result.Actor, string) {
 	if (t.kind == system || t.kind == missing) && len(t.cause.Fixes) > 0 &&

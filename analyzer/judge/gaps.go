@@ -31,7 +31,10 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 				c.Artifact.Path, rule, MaxFindings, maxOfRule,
 			))
 		}
-		if u := a.Unavailable(); u != nil {
+		depends := func(name string) bool {
+			return a.Given[name] != "" || a.dependsOn(name) || a.open(found)
+		}
+		if u := a.Unavailable(depends); u != nil {
 			r.AddUnread(
 				result.Unread{
 					Path: c.Artifact.Path,
@@ -202,6 +205,37 @@ func (s *Session) missingFrom(a *packageSet, name string) string {
 		}
 	}
 	return ""
+}
+
+// open reports whether findings may be due to any package that could not be looked up, or to one
+// that it requires: a library is missing that some package may contain, or a symbol that no library
+// defines. It is false if another package causes an error anyway.
+func (a *packageSet) open(found []Found) bool {
+	if slices.ContainsFunc(found, func(f Found) bool {
+		return f.Severity == result.Error && f.Symbol == "" && a.lacks(f.Library)
+	}) {
+		return false
+	}
+	for _, v := range a.views {
+		for _, m := range v.Loading.Missing {
+			p, known := platform.ProviderOf(m.Name)
+			inPackage := !known || len(p.Packages(platform.PyPI)) > 0 || gpu.Package(m.Name, "") != ""
+			if inPackage && !a.lacks(m.Name) && !strings.HasPrefix(m.Name, "libpython") {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(found, func(f Found) bool { return f.Symbol != "" && f.Library == "" })
+}
+
+// lacks reports whether the package that contains a library in other versions was read, so that no
+// other package is expected to provide it.
+func (a *packageSet) lacks(library string) bool {
+	p, _ := platform.ProviderOf(library)
+	return slices.ContainsFunc(p.Packages(platform.PyPI), func(name string) bool {
+		rel := a.Release(pkgmeta.Normalize(name))
+		return rel != nil && rel.Known
+	})
 }
 
 // contradictions reports requirements of the user that a later one replaced. A requirement in

@@ -438,12 +438,20 @@ func (s *Set) Release(name string) *Release {
 	return nil
 }
 
-// Unavailable returns the first package that the source could not look up (ErrUnavailable),
-// so that a missing library may be due to the source and not to the artifact; nil without one.
-func (s *Set) Unavailable() *Unresolved {
+// Names reports whether the set has a release of a package, or a requirement for one that could
+// not be looked up.
+func (s *Set) Names(name string) bool {
+	return s.Release(name) != nil || slices.ContainsFunc(s.Unresolved, func(u Unresolved) bool {
+		return u.Package == name
+	})
+}
+
+// Unavailable returns the first package that the source could not look up (ErrUnavailable), among
+// those for which a function returns true; nil without one.
+func (s *Set) Unavailable(relevant func(name string) bool) *Unresolved {
 	for i := range s.Unresolved {
-		if errors.Is(s.Unresolved[i].Err, ErrUnavailable) {
-			return &s.Unresolved[i]
+		if u := &s.Unresolved[i]; errors.Is(u.Err, ErrUnavailable) && relevant(u.Package) {
+			return u
 		}
 	}
 	return nil

@@ -134,8 +134,8 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 				Requirement: requirement,
 			},
 		})
-	} else if s.python != "" && s.lacks == nil && otherVersion(p, needed) == nil &&
-		p.Facts.Kind == analyzer.KindWheel {
+	} else if s.python != "" && !p.Packages.Names(s.python) &&
+		otherVersion(p, needed) == nil && p.Facts.Kind == analyzer.KindWheel {
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:        fix.KindDependency,
@@ -158,6 +158,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 			Kind:    fix.KindPatchelf,
 			Title:   "Bundle " + needed + " into the wheel",
 			Command: "auditwheel repair " + quoted(p.Facts.Path),
+			Cost:    []string{"a larger wheel"},
 		}})
 	}
 	return out

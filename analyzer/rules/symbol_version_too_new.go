@@ -222,20 +222,27 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 		}
 	}
 	var out []fix.Candidate
+	reason := "" // a version that the next older tag lacks
 	for _, q := range platform.All(p.Platform.Arch) {
+		if q.Kind != platform.Policy || q.Libc != p.Platform.Libc {
+			continue
+		}
 		lacks := func(version string) bool { return !q.HasVersion(version) }
-		if q.Kind != "policy" || q.Libc != p.Platform.Libc || !allVersions(p, q) ||
-			slices.ContainsFunc(unversioned, lacks) {
+		lacking := missingVersion(p, q)
+		if i := slices.IndexFunc(unversioned, lacks); lacking == "" && i >= 0 {
+			lacking = unversioned[i]
+		}
+		if lacking != "" {
+			reason = ", the oldest tag with " + lacking
 			continue
 		}
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:    fix.KindPlatformTag,
-				Title:   "Tag the wheel " + q.Name,
+				Title:   "Tag the wheel " + q.Name + reason,
 				Command: retag(p, pkgmeta.Tag{Platform: q.Name}),
-				Cost: []string{
-					fmt.Sprintf("pip no longer installs it where glibc is older than %s", q.LibcVersion),
-				},
+				Cost: []string{fmt.Sprintf("pip no longer installs it where %s is older than %s",
+					q.Libc, q.LibcVersion)},
 			},
 			Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
 		})
@@ -278,8 +285,9 @@ func imageFor(p *platform.Platform) string {
 	return ""
 }
 
-// allVersions reports whether a platform has every versioned import of the artifact.
-func allVersions(p *analyzer.Pass, q *platform.Platform) bool {
+// missingVersion returns the symbol version of the artifact's first import that a platform does not
+// have, or "" if it has all.
+func missingVersion(p *analyzer.Pass, q *platform.Platform) string {
 	for _, v := range p.Views {
 		for b := range v.Bindings().To(dynlink.FromPlatform) {
 			i := b.Import
@@ -288,16 +296,16 @@ func allVersions(p *analyzer.Pass, q *platform.Platform) bool {
 			}
 			if l := q.Library(i.Library); l == nil ||
 				l.Known && !l.Has(i.Name, i.Version) && !anywhere(q, i) {
-				return false
+				return i.Version
 			}
 		}
 		for _, n := range bareNodes(v) {
 			if l := q.Library(n.Library); l != nil && l.Known && !l.HasVersion(n.Version) {
-				return false
+				return n.Version
 			}
 		}
 	}
-	return true
+	return ""
 }
 
 // anywhere searches every library of a platform for a symbol. Since glibc 2.30 the loader does not

@@ -225,6 +225,38 @@ func TestCheckThroughAnIndex(t *testing.T) {
 	}
 }
 
+// A package that could not be looked up does not matter if the library has its own package.
+func TestUnreachablePackageThatDoesNotMatter(t *testing.T) {
+	packages := &packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {
+		"nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl": jitWheel(t, "12.9.86",
+			"__nvJitLinkGetErrorLogSize_12_9"),
+	}}}
+	for _, c := range []struct {
+		needed string
+		code   int
+		want   string
+	}{
+		{"libnvJitLink.so.12", 0, "compatible"},
+		{"libother.so.1", 2, "package closed could not be looked up, and the result depends on it"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/closed") {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			packages.ServeHTTP(w, r)
+		}))
+		widget := madeWheel(t, "widget", "1.0", []string{"nvidia-nvjitlink-cu12", "closed"},
+			"widget/_w.cpython-312-x86_64-linux-gnu.so",
+			strings.ReplaceAll(jitUser, "libnvJitLink.so.12", c.needed))
+		code, out, errs := checkWheel(t, widget, t.TempDir(), server.URL+"/simple")
+		server.Close()
+		if code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s%s", c.needed, code, c.code, c.want, out, errs)
+		}
+	}
+}
+
 // Checks with a misbehaving index or hostile requirements end with a reason and show no secret.
 func TestBadIndexes(t *testing.T) {
 	const page = "nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl"

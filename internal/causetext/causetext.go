@@ -6,9 +6,11 @@ package causetext
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -211,6 +213,10 @@ func PlanSentence(r *analyzer.Report) string {
 	case len(fixed) == 1 && r.Plan.Verified:
 		out = append(out, "The first fix of cause "+fixed[0]+" was tried and leaves "+without+".")
 	}
+	if n := renaming(r); n > 0 {
+		out = append(out, fmt.Sprintf("The fix of cause %d renames the wheel; the other commands then "+
+			"need the new name.", n))
+	}
 	switch len(left) {
 	case 0:
 	case 1:
@@ -219,6 +225,24 @@ func PlanSentence(r *analyzer.Report) string {
 		out = append(out, "No known fix for causes "+and(left)+".")
 	}
 	return strings.Join(out, " ")
+}
+
+// renaming returns the number of the cause whose first fix gives the wheel another name, if the
+// first fix of another cause names the wheel too; otherwise 0.
+func renaming(r *analyzer.Report) int {
+	for i, c := range r.Causes {
+		if len(c.Fixes) == 0 || c.Fixes[0].Kind != fix.KindPlatformTag {
+			continue
+		}
+		for _, other := range r.Causes {
+			if other.Artifact == c.Artifact && len(other.Fixes) > 0 &&
+				other.Fixes[0].Command != c.Fixes[0].Command &&
+				strings.Contains(string(other.Fixes[0].Command), path.Base(c.Artifact)) {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }
 
 // and joins words: "1, 2 and 3".

@@ -68,8 +68,7 @@ type textPrinter struct {
 type textLine struct {
 	text string
 	rank int
-	fix  string // key of the fix that starts here; "" for other lines
-	more bool   // continues the previous line, and is left out with it
+	more bool // continues the previous line, and is left out with it
 }
 
 // Ranks of lines.
@@ -80,8 +79,8 @@ const (
 	firstFixRank
 	placeRank
 	platformRank
-	moreEvidenceRank
 	otherFixRank
+	moreEvidenceRank
 	noteRank
 )
 
@@ -106,7 +105,7 @@ func (p *textPrinter) lines() []string {
 		out := head
 		for i := range r.Causes {
 			out = append(out, "")
-			out = append(out, p.printing(i, p.block(i))...)
+			out = append(out, texts(p.block(i))...)
 		}
 		out = append(out, p.findings()...)
 		return append(append(out, notes...), tail...)
@@ -126,53 +125,48 @@ func (p *textPrinter) lines() []string {
 			room--
 		}
 	}
+	var blocks []textLine
 	for i := range shown {
-		each := room / (shown - i)
-		block := p.printing(i, fit(p.block(i), each-boolInt(shown > 1)))
 		if shown > 1 {
-			out = append(out, "")
-			room--
+			blocks = append(blocks, textLine{rank: always})
 		}
-		room -= len(block)
-		out = append(out, block...)
+		blocks = append(blocks, p.block(i)...)
 	}
+	out = append(out, texts(fit(blocks, room))...)
 	if n := len(r.Causes) - shown; n > 0 {
 		out = append(out, fmt.Sprintf("%s not shown (--verbose)", causetext.Plural(n, "more cause")))
 	}
 	return append(append(out, notes...), tail...)
 }
 
-// printing returns the texts of a cause's lines, and records the fixes in them.
-func (p *textPrinter) printing(cause int, lines []textLine) []string {
+func texts(lines []textLine) []string {
 	var out []string
 	for _, l := range lines {
 		out = append(out, l.text)
-		if _, ok := p.printed[l.fix]; l.fix != "" && !ok {
-			p.printed[l.fix] = cause
-		}
 	}
 	return out
 }
 
-// fit removes lines of a block, the least important first, until at most room remain.
-func fit(block []textLine, room int) []textLine {
-	for len(block) > max(room, 1) {
+// fit removes lines of blocks, the least important first and among these the last, until at most
+// room remain.
+func fit(lines []textLine, room int) []textLine {
+	for len(lines) > max(room, 1) {
 		worst := 0
-		for i, l := range block {
-			if l.rank >= block[worst].rank && !l.more {
+		for i, l := range lines {
+			if l.rank >= lines[worst].rank && !l.more {
 				worst = i
 			}
 		}
-		if block[worst].rank == always {
+		if lines[worst].rank == always {
 			break
 		}
 		end := worst + 1
-		for end < len(block) && block[end].more {
+		for end < len(lines) && lines[end].more {
 			end++
 		}
-		block = slices.Delete(block, worst, end)
+		lines = slices.Delete(lines, worst, end)
 	}
-	return block
+	return lines
 }
 
 // first returns the first line: the verdict, the artifact and the title of the first cause.
@@ -338,7 +332,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	if i > 0 {
 		rank, label = otherFixRank, "or"
 		if c.Together {
-			label = "and"
+			rank, label = firstFixRank, "and"
 		}
 	}
 	state := "not tried"
@@ -358,6 +352,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 			text: fmt.Sprintf("   = %s: the same fix as for cause %d", label, first+1), rank: rank,
 		}}
 	}
+	p.printed[key] = cause
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
 	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
@@ -365,7 +360,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	}
 	cost := costs(x.Cost, len(x.Cost))
 	if len(commands) == 1 && length(text)+length(commands[0])+length(cost)+4 <= p.width {
-		return []textLine{{text: text + ": " + commands[0] + cost, rank: rank, fix: key}}
+		return []textLine{{text: text + ": " + commands[0] + cost, rank: rank}}
 	}
 	var out []textLine
 	lines := wrap(text+cost, p.width, "     ")
@@ -386,7 +381,6 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	for j := range out {
 		out[j].more = j > 0
 	}
-	out[0].fix = key
 	return out
 }
 
@@ -691,11 +685,4 @@ func list(names []string, n int) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

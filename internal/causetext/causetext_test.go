@@ -1,0 +1,46 @@
+package causetext
+
+import (
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// The plan says that a fix renames the wheel if another cause's command has the old name.
+func TestPlanWithRenamedWheel(t *testing.T) {
+	const wheel = "dist/widget-1.0-py3-none-manylinux1_x86_64.whl"
+	cause := func(id, kind string, command shellword.Line) analyzer.Cause {
+		return analyzer.Cause{ID: id, Artifact: wheel, Severity: analyzer.Error, Fixes: []analyzer.CauseFix{
+			{Fix: fix.Fix{Kind: kind, Command: command}},
+		}}
+	}
+	bundle := cause("bundle", fix.KindPatchelf,
+		"auditwheel repair widget-1.0-py3-none-manylinux1_x86_64.whl")
+	tag := cause("tag", fix.KindPlatformTag,
+		"wheel tags --remove --platform-tag manylinux_2_28_x86_64 "+
+			"widget-1.0-py3-none-manylinux1_x86_64.whl")
+	install := cause("install", fix.KindEnvironment, "apt-get install libb64-0d")
+	const apply = "Apply the first fix of each of causes 1 and 2; compat did not try them together."
+	for _, c := range []struct {
+		causes []analyzer.Cause
+		want   string
+	}{
+		{[]analyzer.Cause{bundle, tag}, apply +
+			" The fix of cause 2 renames the wheel; the other commands then need the new name."},
+		{[]analyzer.Cause{install, tag}, apply},
+		{[]analyzer.Cause{tag, tag}, apply}, // one command
+	} {
+		r := &analyzer.Report{Causes: c.causes}
+		for _, x := range c.causes {
+			r.Plan.Fixes = append(r.Plan.Fixes, result.PlannedFix{Cause: x.ID})
+		}
+		c.causes[0].ID += "-1"
+		r.Plan.Fixes[0].Cause += "-1"
+		if got := PlanSentence(r); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
