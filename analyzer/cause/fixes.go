@@ -324,9 +324,10 @@ func compareNumbers(a, b string) int {
 
 // effort orders kinds of fixes by the effort for the author, lowest first. If a linker does not
 // find a dependency of a library, an edit of the library comes first, because it helps all of its
-// users.
+// users. If other versions were specified than the artifact requires, the required ones come first.
 func (g *group) effort(kind string) int {
-	if g.kind == linkPath && kind == fix.KindPatchelf {
+	if g.kind == linkPath && kind == fix.KindPatchelf ||
+		g.kind == otherVersions && kind == fix.KindEnvironment {
 		return -1
 	}
 	return slices.Index([]string{

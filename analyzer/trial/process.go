@@ -13,10 +13,9 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// asRequired finds the findings that occur only because the user specified other versions than
-// the artifact requires, and offers the required ones as a fix.
-func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) (cleared map[string]bool,
-	err error) {
+// asRequired offers the required versions as the first fix of findings that occur only because
+// the user specified other versions than the artifact requires.
+func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) error {
 	for _, x := range fresh {
 		x.Fixes = []fix.Fix{}
 	}
@@ -30,18 +29,16 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) (cleare
 		}
 	}
 	if len(change.Requirements) == 0 {
-		return nil, nil
+		return nil
 	}
 	w, err := t.run(change.Apply(t.base.Scenario))
 	if err != nil || w == nil {
-		return nil, err
+		return err
 	}
-	cleared = map[string]bool{}
 	for _, x := range fresh {
 		if x.Severity == result.Note || !t.fixes(w, x) {
 			continue
 		}
-		cleared[x.Identity()] = true
 		x.Fixes = append(x.Fixes, fix.Fix{
 			Kind:        fix.KindEnvironment,
 			Title:       "Install the versions that it requires",
@@ -52,7 +49,7 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) (cleare
 			Change:      change,
 		})
 	}
-	return cleared, nil
+	return nil
 }
 
 // importOrder finds the findings that occur only because a package is imported before the

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -65,21 +64,15 @@ func (t *Verifier) Fixes(fresh []judge.Found, sets []*packages.Set) ([]judge.Fou
 }
 
 func (t *Verifier) fixEach(fresh []judge.Found, sets []*packages.Set) error {
-	required, err := t.asRequired(fresh, sets)
-	if err != nil {
+	if err := t.asRequired(fresh, sets); err != nil {
 		return err
 	}
-	joint, err := t.jointSearches(slices.DeleteFunc(slices.Clone(fresh), func(x judge.Found) bool {
-		return len(x.Fixes) > 0
-	}))
+	joint, err := t.jointSearches(fresh)
 	if err != nil {
 		return err
 	}
 	for _, x := range fresh {
 		for _, candidate := range x.Candidates {
-			if candidate.Search != nil && required[x.Identity()] {
-				continue
-			}
 			var offers []fix.Fix
 			var err error
 			if q := candidate.Search; q != nil && joint[q.Package] != nil {
