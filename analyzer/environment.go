@@ -18,7 +18,7 @@ import (
 
 // Environment is a set of packages that are installed together.
 type Environment struct {
-	Wheels []Input // wheels with native code
+	Wheels []Input // wheels, or installed conda packages, with native code
 	// Listed are wheels that are not checked, because they are pure Python or too large to
 	// download. They are listed in the report.
 	Listed []Artifact
@@ -28,8 +28,10 @@ type Environment struct {
 	On      packages.Target // the interpreter and the libc
 	// Platform is the name of the system; "": those of Options.Platforms.
 	Platform string
-	NoWheel  []NoWheel
-	Unread   []Unread // packages that could not be looked up
+	// Prefix is the folder in which the packages are installed; nil for wheels of an index.
+	Prefix  *Conda
+	NoWheel []NoWheel
+	Unread  []Unread // packages that could not be looked up
 	// Packages that are not checked, for example because only their source is published.
 	Skipped []Unread
 	Notes   []string
@@ -121,6 +123,9 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	if e.Platform != "" {
 		o.Platforms = []string{e.Platform}
 	}
+	if e.Prefix != nil {
+		o.Conda = e.Prefix
+	}
 	rules := slices.DeleteFunc(slices.Clone(a.rules), func(r *Rule) bool { return r.Packaging })
 	report := out.report
 	for _, u := range slices.Concat(e.Unread, set.Unread) {
@@ -138,10 +143,13 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	out.artifacts = append(out.artifacts, set.Artifacts...)
 	for _, f := range set.Artifacts {
 		addArtifact(report, describe(f))
-		if len(f.Objects) == 0 || f.Wheel == nil {
+		if len(f.Objects) == 0 || f.Wheel == nil && !f.Conda() {
 			continue
 		}
-		o.With = without(e.With, f.Wheel.Name)
+		o.With = e.With
+		if f.Wheel != nil {
+			o.With = without(e.With, f.Wheel.Name)
+		}
 		environment := o.environment()
 		environment.On = e.On
 		j, err := judge.New(rules, environment)

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -32,6 +33,19 @@ type envFlags struct {
 	budget int // MB of wheels
 }
 
+// installed returns the flag that names installed packages, or "".
+func (f *envFlags) installed() string {
+	switch {
+	case f.venv != "":
+		return "--venv"
+	case f.prefix != "":
+		return "--conda-prefix"
+	case f.root != "":
+		return "--root"
+	}
+	return ""
+}
+
 func newEnvCommand(env environment) *cobra.Command {
 	var f envFlags
 	c := &cobra.Command{
@@ -45,7 +59,8 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 		Example: `  compat env --lock uv.lock
   compat env --requirement requirements.txt --python 3.12 --platform debian12
   compat env --base old.txt --requirement requirements.txt
-  compat env --venv .venv`,
+  compat env --venv .venv
+  compat env --root rootfs/`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return checkEnvironment(c.Context(), env, f)
@@ -62,7 +77,9 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	flags.StringVar(&f.venv, "venv", "",
 		"check the packages installed in this virtual environment")
 	flags.StringVar(&f.prefix, "conda-prefix", "",
-		"check the Python packages that are installed in a conda environment")
+		"check the packages that are installed in this conda environment")
+	flags.StringVar(&f.root, "root", "",
+		"check all Python packages in this unpacked image, with its libraries and its libc")
 	flags.StringArrayVar(&f.extras, "extra", nil,
 		"also include this extra of the project in the lock file; repeatable")
 	flags.StringArrayVar(&f.groups, "group", nil,
@@ -99,16 +116,22 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	}
 	files := append(slices.Clone(f.lock), f.requirements...)
 	switch {
-	case len(files) == 0 && f.venv+f.prefix == "":
-		return errors.New("nothing to check; give --lock, --requirement or --venv")
+	case len(files) == 0 && f.installed() == "":
+		return errors.New(
+			"nothing to check; give --lock, --requirement, --venv, --conda-prefix or --root")
 	case f.venv != "" && f.prefix != "":
 		return errTwoEnvironments
-	case len(files) > 0 && f.venv+f.prefix != "":
-		return errors.New("--venv cannot be combined with --lock or --requirement")
+	case f.root != "" && f.venv+f.prefix != "":
+		return errors.New("--root checks all environments of the image; " +
+			"leave out --venv and --conda-prefix")
+	case len(files) > 0 && f.installed() != "":
+		return fmt.Errorf("%s cannot be combined with --lock or --requirement", f.installed())
+	case len(f.before) > 0 && f.root != "":
+		return errors.New("--root cannot be compared with --base")
 	case f.budget <= 0:
 		return errors.New("--budget must be a number of megabytes greater than 0")
 	}
-	if len(f.platforms) == 0 {
+	if len(f.platforms) == 0 && f.root == "" {
 		f.platforms = []string{"manylinux_2_28"}
 	}
 	only := f.checkFlags // the environment is what is checked, not where artifacts are installed
@@ -166,11 +189,9 @@ func reviewEnvironment(
 ) (*analyzer.Report, error) {
 	var head []*pinned.Wheels
 	var err error
-	if dir := cmp.Or(f.venv, f.prefix); dir != "" {
-		var installed *pinned.Wheels
-		if installed, o.Conda, err = openVenv(dir); err == nil {
-			installed.On.Python = cmp.Or(f.python, installed.On.Python)
-			head, f.python = []*pinned.Wheels{installed}, installed.On.Python
+	if f.installed() != "" {
+		if head, err = openInstalled(f); err == nil {
+			f.python = cmp.Or(f.python, head[0].On.Python)
 		}
 	} else {
 		head, err = openPinned(ctx, from, f, files)
@@ -243,28 +264,69 @@ func environmentsOf(list []*pinned.Wheels) []*analyzer.Environment {
 	return out
 }
 
-// openVenv opens the distributions of a virtual environment. It also returns a description of
-// their files, like that of a conda environment.
-func openVenv(dir string) (*pinned.Wheels, *analyzer.Conda, error) {
-	in, err := pinned.OpenInstalled(dir)
+// openInstalled opens the packages of a virtual environment, of a conda environment or of an
+// unpacked image.
+func openInstalled(f envFlags) ([]*pinned.Wheels, error) {
+	flag, top := f.installed(), cmp.Or(f.root, "/")
+	root, err := openRoot(top)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--venv: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	root, err := openRoot("/")
+	b := folders{root, f.root == ""}
+	var found []*pinned.Installed
+	if f.root != "" {
+		found, err = pinned.OpenSystem(root.Place)
+	} else {
+		var dir string
+		if dir, err = b.folder(cmp.Or(f.venv, f.prefix)); err == nil {
+			found = make([]*pinned.Installed, 1)
+			found[0], err = pinned.OpenInstalled(dir, root.Place)
+		}
+	}
 	if err != nil {
-		return nil, nil, errors.Join(err, in.Wheels.Close())
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	b := folders{root, true}
-	at, err := b.folder(dir)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("--venv: %w", err), in.Wheels.Close())
+	var out []*pinned.Wheels
+	for _, in := range found {
+		out = append(out, &in.Wheels)
+		if in.Wheels.Prefix, err = b.prefix(in); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", flag, err), closeAll(out))
+		}
+		in.Wheels.On.Python = cmp.Or(f.python, in.Wheels.On.Python)
 	}
-	return &in.Wheels, &analyzer.Conda{
-		Path:     at,
-		Site:     in.Site,
-		Open:     func(p string) *elfobj.Object { return dynlink.ReadObject(root, path.Join(at, p)) },
-		DistInfo: in.DistInfo,
-		Text:     func(p string) []byte { return b.text(path.Join(at, p)) },
-		Owner:    func(string) string { return "" },
-	}, nil
+	return out, nil
+}
+
+// prefix describes the files of an installed environment.
+func (b folders) prefix(in *pinned.Installed) (*analyzer.Conda, error) {
+	k := &analyzer.Conda{Owner: func(string) string { return "" }}
+	if b.root.Folder(path.Join(in.Prefix, "conda-meta")) {
+		var err error
+		if k, err = b.conda(in.Prefix); err != nil {
+			return nil, err
+		}
+	}
+	k.Path, k.DistInfo = in.Prefix, in.DistInfo
+	if len(in.Sites) > 0 {
+		k.Site = in.Sites[0]
+	}
+	// A path in the first folder with packages stands for the same path in the others.
+	find := func(p string) string {
+		rel, ok := strings.CutPrefix(p, k.Site+"/")
+		for _, site := range in.Sites {
+			at := path.Join(in.Prefix, site, rel)
+			if ok && b.root.Exists(at) {
+				return at
+			}
+		}
+		return path.Join(in.Prefix, p)
+	}
+	k.Open = func(p string) *elfobj.Object { return dynlink.ReadObject(b.root, find(p)) }
+	k.Text = func(p string) []byte {
+		if text := in.Text(p); text != nil {
+			return text
+		}
+		return b.text(find(p))
+	}
+	return k, nil
 }

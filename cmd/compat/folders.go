@@ -34,14 +34,14 @@ func addFolders(f checkFlags, o *analyzer.Options) error {
 	case f.venv != "" && f.root != "":
 		return errors.New("--venv is an environment of this machine; leave out --root")
 	case f.venv != "":
-		installed, c, err := openVenv(f.venv)
+		list, err := openInstalled(envFlags{checkFlags: checkFlags{venv: f.venv}})
 		if err != nil {
 			return err
 		}
-		if err := installed.Close(); err != nil { // only what the artifacts need is read
+		if err := closeAll(list); err != nil { // only what the artifacts need is read
 			return err
 		}
-		o.Conda = c
+		o.Conda = list[0].Prefix
 	}
 	if len(f.libraryPath) == 0 && f.conda == "" {
 		return nil
@@ -92,7 +92,7 @@ func (b folders) folder(dir string) (string, error) {
 	}
 	at = path.Clean("/" + filepath.ToSlash(at))
 	if !b.root.Folder(at) {
-		return "", fmt.Errorf("%s is not a folder; give a folder with libraries", dir)
+		return "", fmt.Errorf("%s is not a folder; give the path of an existing folder", dir)
 	}
 	return at, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -119,6 +120,25 @@ func notThere(err error) error {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	return err
+}
+
+// Place returns the path on this machine of a path in the root.
+func (r *lddRoot) Place(path string) (string, error) {
+	real, err := r.resolve(path, 0)
+	if err != nil {
+		return "", notThere(err)
+	}
+	return cmp.Or(r.dir+real, "/"), nil
+}
+
+// Exists reports whether there is a file or folder at a path.
+func (r *lddRoot) Exists(path string) bool {
+	at, err := r.Place(path)
+	if err != nil {
+		return false
+	}
+	_, err = os.Lstat(at)
+	return err == nil
 }
 
 // Folder implements dynlink.Root.

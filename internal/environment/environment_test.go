@@ -84,6 +84,9 @@ func TestOpenEnds(t *testing.T) {
 	}
 }
 
+// onDisk is the Place of this machine.
+func onDisk(path string) (string, error) { return path, nil }
+
 func TestOpenInstalled(t *testing.T) {
 	dir := t.TempDir()
 	site := filepath.Join(dir, "lib", "python3.11", "site-packages")
@@ -94,6 +97,7 @@ func TestOpenInstalled(t *testing.T) {
 		"native-1.0.dist-info/RECORD": "native/_a.so,,\n../../../bin/native.so,,\n" +
 			"native/__init__.py,,\n",
 		"native/_a.so":                "ELF or not",
+		"../../../bin/native.so":      "outside of site-packages",
 		"pure-2.dist-info/METADATA":   "Metadata-Version: 2.1\nName: pure\nVersion: 2\n",
 		"pure-2.dist-info/RECORD":     "pure.py,,\n",
 		"broken-3.dist-info/METADATA": "Metadata-Version: 2.1\nName: broken\nVersion: 3\n",
@@ -106,7 +110,7 @@ func TestOpenInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in, err := OpenInstalled(dir)
+	in, err := OpenInstalled(dir, onDisk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +126,7 @@ func TestOpenInstalled(t *testing.T) {
 		t.Fatalf("read %d of %d bytes: %v", n, len(data), err)
 	}
 	if !strings.Contains(string(data), "ELF or not") ||
-		strings.Contains(string(data), "bin/native.so") {
+		!strings.Contains(string(data), "native-1.0.data/data/bin/native.so") {
 		t.Errorf("the wheel is %q", data)
 	}
 	if len(w.Listed) != 1 || w.Listed[0].Wheel.Name != "pure" {
@@ -137,7 +141,7 @@ func TestOpenInstalled(t *testing.T) {
 }
 
 func TestOpenInstalledElsewhere(t *testing.T) {
-	if _, err := OpenInstalled(t.TempDir()); err == nil ||
+	if _, err := OpenInstalled(t.TempDir(), onDisk); err == nil ||
 		!strings.Contains(err.Error(), "give the folder of a virtual environment") {
 		t.Errorf("error %v", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -13,78 +12,162 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// maxText limits the bytes read from a file in a dist-info directory; long RECORDs have some
+// maxText limits the bytes read from a file with metadata; long RECORDs and file lists have some
 // megabytes.
 const maxText = 64 << 20
 
-// Installed contains the distributions in a Python environment on disk.
+// Installed contains the distributions of one Python installation or virtual environment, and the
+// packages of a conda environment.
 type Installed struct {
-	Site string // path of site-packages in the directory: "lib/python3.12/site-packages"
-	// DistInfo are the names of the *.dist-info directories in Site
+	// Prefix is the absolute path of the environment's folder in the system that it is part of,
+	// such as "/opt/venv".
+	Prefix string
+	// Sites are the folders with packages, relative to Prefix ("lib/python3.12/site-packages"), in
+	// the order of sys.path. The list is empty in a conda environment without Python.
+	Sites []string
+	// DistInfo are the names of the distributions' folders in Sites, as NAME-VERSION.dist-info. A
+	// distribution with an egg-info folder is listed as if it had a dist-info folder.
 	DistInfo []string
 	Wheels   Wheels
+
+	place  Place
+	texts  map[string][]byte // by path relative to Prefix: METADATA and RECORD that are not on disk
+	system *systemFiles
+	owned  map[string]bool // files of the distributions, relative to Prefix
 }
 
-var sitePackages = lazyregexp.New(`^python(3\.[0-9]+)$`)
+// Place returns the path on this machine of an absolute path in a system. It resolves symbolic
+// links as that system does, so that no path leads outside of it.
+type Place func(string) (string, error)
 
-// OpenInstalled reads a virtual environment, or any directory with lib/python3.X/site-packages.
-// It returns an error if there is none or more than one.
-func OpenInstalled(dir string) (*Installed, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, "lib"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+// pythonFolder matches the parent of a site-packages or dist-packages folder. Packages of Debian
+// are in lib/python3, for all versions.
+var pythonFolder = lazyregexp.New(`^python(3(?:\.[0-9]+)?)$`)
+
+// OpenInstalled reads a virtual environment, or any folder with lib/python3.X/site-packages or
+// conda-meta. It returns an error if there is none, or packages for more than one Python.
+func OpenInstalled(prefix string, place Place) (*Installed, error) {
+	in := &Installed{Prefix: prefix, place: place}
+	for _, lib := range []string{"lib", "lib64"} {
+		if lib == "lib64" && in.same("lib", "lib64") {
+			continue // venv creates this symbolic link
+		}
+		names, err := in.list(lib)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			m := pythonFolder.FindStringSubmatch(name)
+			site := path.Join(lib, name, "site-packages")
+			if m == nil || !in.folder(site) {
+				continue
+			}
+			if was := in.Wheels.On.Python; was != "" && was != m[1] {
+				return nil, fmt.Errorf("%s has packages for more than one Python", prefix)
+			}
+			in.Sites, in.Wheels.On.Python = append(in.Sites, site), m[1]
+		}
 	}
-	in := &Installed{}
-	for _, e := range entries {
-		m := sitePackages.FindStringSubmatch(e.Name())
-		if m == nil {
-			continue
-		}
-		site := path.Join("lib", e.Name(), "site-packages")
-		if info, err := os.Stat(filepath.Join(dir, site)); err != nil || !info.IsDir() {
-			continue
-		}
-		if in.Site != "" {
-			return nil, fmt.Errorf("%s has packages for more than one Python", dir)
-		}
-		in.Site, in.Wheels.On.Python = site, m[1]
-	}
-	if in.Site == "" {
+	if len(in.Sites) == 0 && !in.folder("conda-meta") {
 		return nil, fmt.Errorf("%s has no lib/python3.X/site-packages; give the folder of a "+
-			"virtual environment", dir)
+			"virtual environment", prefix)
 	}
-	root := filepath.Join(dir, filepath.FromSlash(in.Site))
-	if entries, err = os.ReadDir(root); err != nil {
-		return nil, err
+	return in, in.read()
+}
+
+// same reports whether two folders of the prefix are the same one.
+func (in *Installed) same(a, b string) bool {
+	first, err := in.place(path.Join(in.Prefix, a))
+	if err != nil {
+		return false
 	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".dist-info") && e.IsDir() {
-			in.DistInfo = append(in.DistInfo, e.Name())
-			in.add(root, e.Name())
+	second, err := in.place(path.Join(in.Prefix, b))
+	return err == nil && first == second
+}
+
+// list returns the names in a folder of the prefix; none if it does not exist.
+func (in *Installed) list(folder string) ([]string, error) {
+	at, err := in.place(path.Join(in.Prefix, folder))
+	if err == nil {
+		var entries []os.DirEntry
+		if entries, err = os.ReadDir(at); err == nil {
+			names := make([]string, len(entries))
+			for i, e := range entries {
+				names[i] = e.Name()
+			}
+			return names, nil
 		}
 	}
-	return in, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+func (in *Installed) folder(at string) bool {
+	real, err := in.place(path.Join(in.Prefix, at))
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(real)
+	return err == nil && info.IsDir()
+}
+
+// read reads the distributions in Sites and the packages in conda-meta.
+func (in *Installed) read() error {
+	in.texts, in.owned = map[string][]byte{}, map[string]bool{}
+	if in.system == nil {
+		in.system = &systemFiles{}
+	}
+	seen := map[string]bool{}
+	for _, site := range in.Sites {
+		names, err := in.list(site)
+		if err != nil {
+			return errors.Join(err, in.Close())
+		}
+		for _, name := range names {
+			if ext := path.Ext(name); ext == ".dist-info" || ext == ".egg-info" {
+				in.add(site, name, seen)
+			}
+		}
+	}
+	if err := in.condaPackages(); err != nil {
+		return errors.Join(err, in.Close())
+	}
+	return nil
 }
 
 // Close closes the files of the wheels.
 func (in *Installed) Close() error { return in.Wheels.Close() }
 
-// add adds the distribution of a dist-info directory.
-func (in *Installed) add(root, info string) {
+// Text returns a METADATA or RECORD file of a distribution that has none on disk, by its path
+// relative to Prefix; nil for other files.
+func (in *Installed) Text(at string) []byte { return in.texts[at] }
+
+// text reads a file of the prefix.
+func (in *Installed) text(at string) ([]byte, error) {
+	real, err := in.place(path.Join(in.Prefix, at))
+	if err != nil {
+		return nil, err
+	}
+	return text(real)
+}
+
+// add adds the distribution of a dist-info or egg-info folder. seen contains the distributions
+// of the sites that were read before, which are imported instead.
+func (in *Installed) add(site, info string, seen map[string]bool) {
 	unread := func(err error) {
 		in.Wheels.Unread = append(in.Wheels.Unread, analyzer.Unread{
-			Path: path.Join(in.Site, info), Reason: err.Error(),
+			Path: strings.TrimPrefix(path.Join(in.Prefix, site, info), "/"), Reason: err.Error(),
 		})
 	}
-	data, err := text(filepath.Join(root, info, "METADATA"))
+	data, err := in.metadata(path.Join(site, info))
 	if err != nil {
 		unread(err)
 		return
@@ -94,45 +177,158 @@ func (in *Installed) add(root, info string) {
 		unread(err)
 		return
 	}
+	name := pkgmeta.Normalize(meta.Name)
+	if seen[name] {
+		in.Wheels.Skipped = append(in.Wheels.Skipped, analyzer.Unread{
+			Path:   strings.TrimPrefix(path.Join(in.Prefix, site, info), "/"),
+			Reason: "another copy of " + meta.Name + " comes first in sys.path",
+		})
+		return
+	}
+	seen[name] = true
 	in.Wheels.With = append(in.Wheels.With, meta.Name+"=="+meta.Version)
-	name := strings.ReplaceAll(pkgmeta.Normalize(meta.Name), "-", "_") + "-" + meta.Version + "-"
-	record, err := text(filepath.Join(root, info, "RECORD"))
+	files, err := in.files(site, info)
 	if err != nil {
 		unread(fmt.Errorf("%w: the files of %s are not known", err, meta.Name))
 		return
 	}
-	var files []string
-	err = pkgmeta.ParseRecord(record, func(row pkgmeta.RecordRow) bool {
-		file := path.Clean(row.Path)
-		if strings.Contains(path.Base(file), ".so") && filepath.IsLocal(filepath.FromSlash(file)) {
-			files = append(files, file)
+	folder := strings.ReplaceAll(name, "-", "_") + "-" + meta.Version
+	in.describe(site, info, folder, data, files)
+	var members []member
+	for _, file := range files {
+		if m, ok := in.object(site, folder, file); ok {
+			members = append(members, m)
 		}
-		return true
-	})
-	if err != nil {
-		unread(err)
+	}
+	tags, err := in.text(path.Join(site, info, "WHEEL"))
+	if len(members) == 0 {
+		in.Wheels.Listed = append(in.Wheels.Listed, listed(folder+"-py3-none-any.whl", ""))
 		return
 	}
-	tags, err := text(filepath.Join(root, info, "WHEEL"))
-	if len(files) == 0 || err != nil {
-		// It contains nothing to load, or was not installed from a wheel.
-		in.Wheels.Listed = append(in.Wheels.Listed, listed(name+"py3-none-any.whl", ""))
-		return
+	if err == nil { // else it was not installed from a wheel
+		members = append(members, member{name: folder + ".dist-info/WHEEL", text: tags})
 	}
-	z, err := newZip(root, append(files, path.Join(info, "METADATA"), path.Join(info, "WHEEL")))
+	members = append(members, member{name: folder + ".dist-info/METADATA", text: data})
+	in.open(folder+"-"+compressed(tags)+".whl", "", members, unread)
+}
+
+// open adds an archive of installed files to the wheels.
+func (in *Installed) open(name, sha256 string, members []member, unread func(error)) {
+	z, err := newZip(members)
 	if err != nil {
 		unread(err)
 		return
 	}
 	in.Wheels.opened = append(in.Wheels.opened, z)
 	in.Wheels.Wheels = append(in.Wheels.Wheels, analyzer.Input{
-		Name: name + compressed(tags) + ".whl", Content: z, Size: z.size,
+		Name: name, Content: z, Size: z.size, SHA256: sha256,
 	})
+}
+
+// metadata returns METADATA of a dist-info folder, or PKG-INFO of an egg-info folder or file.
+func (in *Installed) metadata(info string) ([]byte, error) {
+	if path.Ext(info) == ".dist-info" {
+		return in.text(path.Join(info, "METADATA"))
+	}
+	if in.folder(info) {
+		info = path.Join(info, "PKG-INFO")
+	}
+	return in.text(info)
+}
+
+// files returns the files of a distribution, relative to its site: those in RECORD, else those
+// that pip or the system's package manager recorded.
+func (in *Installed) files(site, info string) ([]string, error) {
+	record, err := in.text(path.Join(site, info, "RECORD"))
+	if err == nil {
+		var files []string
+		err = pkgmeta.ParseRecord(record, func(row pkgmeta.RecordRow) bool {
+			files = append(files, path.Clean(row.Path))
+			return true
+		})
+		return files, err
+	}
+	// written by pip for distributions without a wheel, relative to the egg-info folder
+	if list, err := in.text(path.Join(site, info, "installed-files.txt")); err == nil {
+		var files []string
+		for line := range strings.Lines(string(list)) {
+			files = append(files, path.Join(info, strings.TrimSpace(line)))
+		}
+		return files, nil
+	}
+	at := path.Join(in.Prefix, site)
+	all := in.system.of(in.place, path.Join(at, info))
+	if all == nil {
+		return nil, err
+	}
+	var files []string
+	for _, file := range all {
+		if rel, ok := strings.CutPrefix(file, at+"/"); ok {
+			files = append(files, rel)
+		}
+	}
+	return files, nil
+}
+
+// object returns the member of the archive for a file of a distribution, and false if the file is
+// no shared object. A file outside of the site is a data file of the wheel (PEP 427, "The .data
+// directory").
+func (in *Installed) object(site, folder, file string) (member, bool) {
+	at := path.Join(site, file)
+	in.owned[at] = true
+	if !strings.Contains(path.Base(file), ".so") || !filepath.IsLocal(filepath.FromSlash(at)) {
+		return member{}, false
+	}
+	dir, err := in.place(path.Join(in.Prefix, path.Dir(at)))
+	if err != nil {
+		return member{}, false
+	}
+	real := filepath.Join(dir, path.Base(at))
+	if info, err := os.Lstat(real); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		return member{}, false // the file that it points to is checked
+	}
+	if !strings.HasPrefix(file, "../") {
+		return member{name: file, file: real}, true
+	}
+	return member{name: folder + ".data/data/" + at, file: real}, true
+}
+
+// describe adds the folder of a distribution to DistInfo, with the METADATA and RECORD that it
+// does not have.
+func (in *Installed) describe(site, info, folder string, metadata []byte, files []string) {
+	_, err := in.text(path.Join(site, info, "RECORD"))
+	if path.Ext(info) == ".dist-info" && err == nil && site == in.Sites[0] {
+		in.DistInfo = append(in.DistInfo, info)
+		return
+	}
+	info = folder + ".dist-info"
+	in.DistInfo = append(in.DistInfo, info)
+	var record bytes.Buffer
+	for _, file := range files {
+		if strings.Contains(path.Base(file), ".so") && !strings.ContainsAny(file, "\",\r\n") {
+			record.WriteString(file + ",,\n")
+		}
+	}
+	at := path.Join(in.Sites[0], info)
+	in.texts[path.Join(at, "METADATA")] = metadata
+	in.texts[path.Join(at, "RECORD")] = record.Bytes()
+}
+
+// regular opens a regular file: opening a named pipe would block.
+func regular(file string) (*os.File, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", filepath.Base(file))
+	}
+	return os.Open(file)
 }
 
 // text reads a file of at most maxText bytes.
 func text(file string) ([]byte, error) {
-	f, err := os.Open(file)
+	f, err := regular(file)
 	if err != nil {
 		return nil, err
 	}
@@ -164,134 +360,4 @@ func compressed(wheel []byte) string {
 	}
 	return strings.Join(parts[0], ".") + "-" + strings.Join(parts[1], ".") + "-" +
 		strings.Join(parts[2], ".")
-}
-
-// zip presents files on disk as an uncompressed zip archive. Their content is read when needed.
-type zip struct {
-	spans     []span
-	directory []byte
-	at, size  int64
-
-	mu       sync.Mutex // guards open and openName
-	open     *os.File
-	openName string
-}
-
-// span is the position of one file and its local header in the archive.
-type span struct {
-	at     int64
-	header []byte
-	file   string
-	length int64
-}
-
-const localHeader = 30 // bytes, without the name (APPNOTE.TXT, 4.3.7)
-
-func newZip(root string, names []string) (*zip, error) {
-	z := &zip{}
-	var members []unpack.Member
-	var lengths []int64
-	for _, name := range names {
-		file := filepath.Join(root, filepath.FromSlash(name))
-		sum, n, err := checksum(file)
-		if err != nil {
-			return nil, err
-		}
-		header := make([]byte, localHeader, localHeader+len(name))
-		copy(header, "PK\x03\x04")
-		header[26], header[27] = byte(len(name)), byte(len(name)>>8)
-		s := span{at: z.at, header: append(header, name...), file: file, length: n}
-		length := int64(len(s.header)) + n
-		members = append(members, unpack.Member{
-			Path: name, Name: name, Size: n, Packed: n, Offset: z.at, CRC: sum,
-		})
-		lengths = append(lengths, length)
-		z.spans = append(z.spans, s)
-		z.at += length
-	}
-	z.directory = unpack.Sparse(members, lengths)
-	z.size = z.at + int64(len(z.directory))
-	return z, nil
-}
-
-func checksum(file string) (sum uint32, size int64, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer f.Close()
-	h := crc32.NewIEEE()
-	size, err = io.Copy(h, f)
-	return h.Sum32(), size, err
-}
-
-// ReadAt implements io.ReaderAt.
-func (z *zip) ReadAt(p []byte, off int64) (int, error) {
-	n := 0
-	for n < len(p) {
-		at := off + int64(n)
-		if at >= z.at {
-			m, err := bytes.NewReader(z.directory).ReadAt(p[n:], at-z.at)
-			return n + m, err
-		}
-		i, found := slices.BinarySearchFunc(z.spans, at, func(s span, at int64) int {
-			switch {
-			case s.at+int64(len(s.header))+s.length <= at:
-				return -1
-			case s.at > at:
-				return 1
-			}
-			return 0
-		})
-		if !found {
-			return n, io.ErrUnexpectedEOF
-		}
-		m, err := z.read(&z.spans[i], p[n:], at-z.spans[i].at)
-		if err != nil {
-			return n, err
-		}
-		n += m
-	}
-	return n, nil
-}
-
-// read reads from one file or its header.
-func (z *zip) read(s *span, p []byte, at int64) (int, error) {
-	if at < int64(len(s.header)) {
-		return copy(p, s.header[at:]), nil
-	}
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	if z.openName != s.file {
-		if err := z.closeFile(); err != nil {
-			return 0, err
-		}
-		f, err := os.Open(s.file)
-		if err != nil {
-			return 0, err
-		}
-		z.open, z.openName = f, s.file
-	}
-	at -= int64(len(s.header))
-	n, err := z.open.ReadAt(p[:min(int64(len(p)), s.length-at)], at)
-	if errors.Is(err, io.EOF) && n > 0 {
-		err = nil
-	}
-	return n, err
-}
-
-// Close closes the open file, if any.
-func (z *zip) Close() error {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	return z.closeFile()
-}
-
-func (z *zip) closeFile() error {
-	if z.open == nil {
-		return nil
-	}
-	f := z.open
-	z.open, z.openName = nil, ""
-	return f.Close()
 }
