@@ -7,6 +7,7 @@ package causetext
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -41,6 +42,10 @@ func Section(r *analyzer.Report, i int, heading string) string {
 		b.WriteString("\n")
 	}
 	for j, x := range c.Fixes {
+		if n := shownBefore(r, i, x); n > 0 {
+			fmt.Fprintf(&b, "\n**%s**: the same fix as for cause %d.\n", label(c, j), n)
+			continue
+		}
 		b.WriteString("\n" + markdownFix(c, j, x, known))
 	}
 	if len(c.Fixes) == 0 {
@@ -118,15 +123,32 @@ func NonEmpty(ss ...string) (out []string) {
 	return out
 }
 
-func markdownFix(c *analyzer.Cause, i int, x analyzer.CauseFix, known []string) string {
-	label := "Fix"
-	switch {
-	case i > 0 && c.Together:
-		label = "And"
-	case i > 0:
-		label = "Or"
+// shownBefore returns the number of an earlier cause with the same fix, if both causes are shown
+// together; otherwise 0.
+func shownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
+	for i, c := range r.Causes[:cause] {
+		if c.New == r.Causes[cause].New && slices.ContainsFunc(c.Fixes, func(y analyzer.CauseFix) bool {
+			return y.Title == x.Title && y.Command == x.Command
+		}) {
+			return i + 1
+		}
 	}
-	b := fmt.Sprintf("**%s** (%s): %s\n", label, FixState(c, x), mdsafe.Prose(x.Title, known...))
+	return 0
+}
+
+// label is the word before fix i of a cause.
+func label(c *analyzer.Cause, i int) string {
+	switch {
+	case i == 0:
+		return "Fix"
+	case c.Together:
+		return "And"
+	}
+	return "Or"
+}
+
+func markdownFix(c *analyzer.Cause, i int, x analyzer.CauseFix, known []string) string {
+	b := fmt.Sprintf("**%s** (%s): %s\n", label(c, i), FixState(c, x), mdsafe.Prose(x.Title, known...))
 	if x.Command != "" {
 		b += "\n" + mdsafe.Fence("", mdsafe.Cut(string(x.Command), 2000))
 	}
