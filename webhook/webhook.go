@@ -48,7 +48,7 @@ type Options struct {
 	Queue   Queue
 	Log     *slog.Logger          // nil = discard
 	Metrics prometheus.Registerer // nil = not registered
-	Report  http.Handler          // GET /reports/{id}; nil = 404
+	Report  http.Handler          // GET / and below /reports/; nil = 404
 }
 
 // New returns the HTTP handler of the service: /webhook (and /api/github/webhooks, the path that
@@ -71,7 +71,8 @@ func New(o Options) http.Handler {
 	r.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
 	r.GET("/readyz", s.ready)
 	if o.Report != nil {
-		r.GET("/reports/:id", gin.WrapH(o.Report))
+		r.GET("/", gin.WrapH(o.Report))
+		r.GET("/reports/*path", gin.WrapH(o.Report))
 	}
 	return r
 }

@@ -256,8 +256,8 @@ func TestSurface(t *testing.T) {
 	h := New(Options{Secrets: config.NewSecrets("s"), Queue: &memoryQueue{}, Report: page,
 		Metrics: registry})
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404,
-		"/debug/pprof/": 404, "/validate": 404, "/reports/abc": 200, "/webhook": 405, "/": 404,
-		"/reports": 404, "/reports/a/b": 404, "/webhook/": 404} {
+		"/debug/pprof/": 404, "/validate": 404, "/reports/abc": 200, "/webhook": 405, "/": 200,
+		"/reports": 404, "/reports/a/b": 200, "/reports/a.json": 200, "/webhook/": 404, "/other": 404} {
 		if w := get(h, path); w.Code != want {
 			t.Errorf("GET %s: %d, want %d", path, w.Code, want)
 		}

@@ -217,7 +217,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return fmt.Errorf("PRIVATE_KEY_COMMAND: %w", err)
 	}
-	pages, err := reportpage.New(jobs, service.Data, log)
+	pages, err := reportpage.New(jobs, service.Data, ruleDescriptions(), log)
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA: %w", err)
 	}

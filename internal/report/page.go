@@ -2,21 +2,25 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
 
-// CSP is the Content-Security-Policy for Page: it allows only the style sheet.
-const CSP = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; " +
+// CSP is the Content-Security-Policy for Page and FindingsPage: it allows only the style sheet and
+// the search form.
+const CSP = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; " +
 	"frame-ancestors 'none'"
 
 //go:embed style.css
@@ -30,7 +34,7 @@ func File(w io.Writer, r *analyzer.Report) error {
 	sum := sha256.Sum256(style)
 	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; base-uri 'none'; form-action 'none'"
-	return page(w, r, g.Group{
+	return page(w, r, "", g.Group{
 		h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy)),
 		g.Text("\n"),
 		h.StyleEl(g.Raw(string(style))),
@@ -38,13 +42,15 @@ func File(w io.Writer, r *analyzer.Report) error {
 }
 
 // Page writes the report as an HTML page without script: a summary, an article for each cause,
-// and lists. It links style.css in the same directory. The size is at most 300 KB: long lists are
-// truncated, with a count of the rest.
-func Page(w io.Writer, r *analyzer.Report) error {
-	return page(w, r, h.Link(h.Rel("stylesheet"), h.Href("style.css")))
+// and lists. It links style.css in the same directory, and under id the other forms of the report:
+// id.json, id.sarif, id.md and id/findings. The size is at most 300 KB: long lists are truncated,
+// with a count of the rest.
+func Page(w io.Writer, r *analyzer.Report, id string) error {
+	return page(w, r, id, h.Link(h.Rel("stylesheet"), h.Href("style.css")))
 }
 
-func page(w io.Writer, r *analyzer.Report, style g.Node) error {
+// page writes the page; without an id it links no other.
+func page(w io.Writer, r *analyzer.Report, id string, style g.Node) error {
 	var fresh, existing []int
 	for i := range r.Causes {
 		if r.Causes[i].New {
@@ -60,17 +66,19 @@ func page(w io.Writer, r *analyzer.Report, style g.Node) error {
 		h.Header(Rows(
 			h.H1(h.Span(h.Class("tool"), g.Text("compat")), g.Text(" "), graded(string(r.Verdict))),
 			h.P(whole(Summary(r))),
+			downloads(id),
 		)),
 		h.Main(Rows(
+			section("Plan", plan(r)),
 			causes("Causes", r, fresh),
 			causes("Not new: the base has them too", r, existing),
-			section("Checked on", listed(h.Ul, r.Targets, target)),
+			section("Checked on", matrix(r), listed(h.Ul, r.Targets, target)),
 			section("Accepted", listed(h.Ul, r.Accepted, accepted)),
 			section("Could not be read", listed(h.Ul, r.Unread, unread)),
 			section("Not checked", listed(h.Ul, r.Skipped, unread)),
 			section("Artifacts", listed(h.Ul, r.Artifacts, artifact)),
 			section("Notes", listed(h.Ul, r.Notes, whole)),
-			section("Findings", listed(h.Ul, r.Findings, finding)),
+			section("Findings", listed(h.Ul, r.Findings, finding), search(r, id)),
 		)),
 		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". "+causetext.Tried))),
 	).Render(&b)
@@ -129,7 +137,8 @@ func graded(word string) g.Node { return h.Span(h.Class(word), g.Text(word)) }
 
 // section returns a section with a heading; nil if there is no content.
 func section(title string, content ...g.Node) g.Node {
-	if len(content) == 0 || content[0] == nil {
+	content = slices.DeleteFunc(content, func(n g.Node) bool { return n == nil })
+	if len(content) == 0 {
 		return nil
 	}
 	return h.Section(Rows(append([]g.Node{h.H2(g.Text(title))}, content...)...))
@@ -209,16 +218,17 @@ func causes(title string, r *analyzer.Report, indexes []int) g.Node {
 			}))))
 	}
 	for _, i := range indexes[:min(len(indexes), shownOnPage)] {
-		content = append(content, article(&r.Causes[i]))
+		content = append(content, article(r, &r.Causes[i]))
 	}
 	return section(title, content...)
 }
 
-func article(c *analyzer.Cause) g.Node {
+func article(r *analyzer.Report, c *analyzer.Cause) g.Node {
 	rows := []g.Node{
 		h.H3(h.A(h.Href("#"+c.ID), graded(string(c.Severity)), g.Text(" "), whole(c.Title))),
 		h.P(whole(c.Action)),
 		evidence(c),
+		why(r, c),
 	}
 	if len(c.Fails) > 0 {
 		s := "Fails on " + strings.Join(c.Fails, ", ") + "."
@@ -255,10 +265,86 @@ func evidence(c *analyzer.Cause) g.Node {
 	if n := len(c.Evidence) - shown; n > 0 {
 		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+causetext.Plural(n, "more row")))))
 	}
-	return h.Table(Rows(
-		h.THead(h.Tr(h.Th(g.Text("needs")), h.Th(g.Text("symbols")), h.Th(g.Text("in")))),
+	column := func(name string) g.Node { return h.Th(g.Attr("scope", "col"), g.Text(name)) }
+	return scrolled("Evidence: "+c.Title, h.Table(Rows(
+		h.THead(h.Tr(column("needs"), column("symbols"), column("in"))),
 		h.TBody(Rows(rows...)),
-	))
+	)))
+}
+
+// scrolled returns a wide element in a region that can be scrolled with the keyboard.
+func scrolled(name string, wide g.Node) g.Node {
+	return h.Div(h.Class("wide"), h.Role("region"), h.TabIndex("0"),
+		h.Aria("label", mdsafe.Visible(name)), wide)
+}
+
+// copied returns text to be copied: one click selects all of it.
+func copied(text string) g.Node {
+	return h.Pre(h.Class("copy"), h.TabIndex("0"), h.Code(g.Text(mdsafe.Cut(mdsafe.Lines(text), 4000))))
+}
+
+// why returns the way from a file to the library in which it does not find something, for the
+// first finding of a cause that has one.
+func why(r *analyzer.Report, c *analyzer.Cause) g.Node {
+	for _, f := range findingsOf(r, c) {
+		if len(f.Chain) < 2 {
+			continue
+		}
+		out := g.Group{g.Text("Why: "), codes(f.Chain[:min(len(f.Chain), 20)], " → ")}
+		if f.Symbol != "" {
+			out = append(out, g.Text(" does not have "), code(cmp.Or(f.Demangled, f.Symbol)))
+			if f.Version != "" {
+				out = append(out, g.Text(" of version "), code(f.Version))
+			}
+		}
+		return h.P(out)
+	}
+	return nil
+}
+
+// plan returns the fixes that together remove all errors, with one text that contains all
+// commands; nil if there are none.
+func plan(r *analyzer.Report) g.Node {
+	if len(r.Plan.Fixes) == 0 {
+		return nil
+	}
+	var commands []string
+	for _, x := range r.Plan.Fixes {
+		if s := string(x.Command); s != "" && !slices.Contains(commands, s) {
+			commands = append(commands, s)
+		}
+	}
+	state := "These fixes were not tried together."
+	if r.Plan.Verified {
+		state = "These fixes were tried together: no error is left."
+	}
+	out := g.Group{h.P(g.Text(state)), listed(h.Ol, r.Plan.Fixes, func(x result.PlannedFix) g.Node {
+		return g.Group{h.A(h.Href("#"+x.Cause), whole(x.Title))}
+	})}
+	if len(commands) > 0 {
+		out = append(out, copied(strings.Join(commands, "\n")))
+	}
+	return out
+}
+
+// downloads links the other forms of a report; nil without an id.
+func downloads(id string) g.Node {
+	if id == "" {
+		return nil
+	}
+	return h.Nav(h.Class("mark"), h.Aria("label", "Other forms of this report"),
+		h.A(h.Href(id+".json"), g.Text("JSON")), g.Text(" · "),
+		h.A(h.Href(id+".sarif"), g.Text("SARIF")), g.Text(" · "),
+		h.A(h.Href(id+".md"), g.Text("Markdown")), g.Text(" · "),
+		h.A(h.Href(id+"/findings"), g.Text("search all findings")))
+}
+
+// search links the list of all findings; nil if the page has all of them or there is no id.
+func search(r *analyzer.Report, id string) g.Node {
+	if id == "" || len(r.Findings) <= shownOnPage {
+		return nil
+	}
+	return h.P(h.A(h.Href(id+"/findings"), g.Text("Search all "+grouped(len(r.Findings))+" findings")))
 }
 
 func plus(n int) g.Node {
@@ -286,7 +372,7 @@ func fixOf(c *analyzer.Cause, i int, x analyzer.CauseFix) g.Node {
 		),
 	}
 	if x.Command != "" {
-		rows = append(rows, h.Pre(h.Code(g.Text(mdsafe.Cut(mdsafe.Lines(string(x.Command)), 4000)))))
+		rows = append(rows, copied(string(x.Command)))
 	}
 	rows = append(rows, listed(h.Ul, x.Cost, func(s string) g.Node {
 		return g.Group{g.Text("costs: "), whole(s)}

@@ -51,7 +51,7 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 		{"report.json", func(w io.Writer) error { return JSON(w, r) }},
 		{"report.sarif", func(w io.Writer) error { return SARIF(w, r, rules) }},
 		{"report.md", func(w io.Writer) error { return Markdown(w, r) }},
-		{"report.html", func(w io.Writer) error { return Page(w, r) }},
+		{"report.html", func(w io.Writer) error { return Page(w, r, reportID) }},
 		{"report.github", func(w io.Writer) error { return GitHub(w, r, firstLine) }},
 		{"report.gitlab", func(w io.Writer) error { return GitLab(w, r, firstLine) }},
 		{"report.junit", func(w io.Writer) error { return JUnit(w, r, "") }},
@@ -66,6 +66,9 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 }
 
 // firstLine knows a line of the first cause only.
+// reportID is the address of the page.
+const reportID = "0123456789abcdef0123456789abcdef"
+
 func firstLine(cause int) (string, int) {
 	if cause == 0 {
 		return "py,project:1.toml", 5
@@ -389,7 +392,8 @@ func unsafe(page string) string {
 		}
 		for _, a := range n.Attr {
 			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" ||
-				a.Key == "href" && !anchor.MatchString(a.Val) && a.Val != "style.css" {
+				a.Key == "href" && !anchor.MatchString(a.Val) && a.Val != "style.css" &&
+					!strings.HasPrefix(a.Val, reportID) {
 				return "an attribute " + a.Key + "=" + a.Val
 			}
 		}
@@ -401,7 +405,7 @@ func TestPageAnchorsAreUnique(t *testing.T) {
 	r := sample()
 	cause.Of(r, cause.Options{})
 	var b bytes.Buffer
-	if err := Page(&b, r); err != nil {
+	if err := Page(&b, r, reportID); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range r.Causes {
@@ -411,6 +415,45 @@ func TestPageAnchorsAreUnique(t *testing.T) {
 	}
 	if len(Style()) == 0 || !strings.Contains(b.String(), "pow") {
 		t.Error("no style, or no symbol")
+	}
+}
+
+// A pair of artifact and platform fails if a cause of the artifact occurs on the platform. A wheel
+// is not checked on the platforms of another architecture.
+func TestMatrix(t *testing.T) {
+	wheel := func(path, tag string) analyzer.Artifact {
+		return analyzer.Artifact{Path: path, Kind: "wheel", Objects: 1, Wheel: &analyzer.Wheel{
+			Tags: []string{"cp312-cp312-" + tag},
+		}}
+	}
+	r := analyzer.NewReport("1.0")
+	r.Artifacts = []analyzer.Artifact{
+		wheel("dist/a.whl", "manylinux_2_17_x86_64"), wheel("dist/b.whl", "manylinux_2_17_x86_64"),
+		wheel("dist/c.whl", "manylinux_2_17_aarch64"), {Path: "d.so", Kind: "object", Objects: 1},
+		{Path: "empty.zip", Kind: "archive"},
+	}
+	for _, name := range []string{"debian11", "debian12", "debian12/aarch64"} {
+		r.Targets = append(r.Targets, analyzer.Target{Name: name, Verdict: analyzer.Incompatible})
+	}
+	r.Findings = []analyzer.Finding{
+		{Severity: analyzer.Error, Artifact: "dist/a.whl", Target: "debian11"},
+		{Severity: analyzer.Error, Artifact: "dist/c.whl", Target: "debian12/aarch64"},
+		{Severity: analyzer.Warning, Artifact: "dist/b.whl", Target: "debian11"},
+	}
+	r.Causes = []analyzer.Cause{
+		{Findings: []int{0, 2}, Fails: []string{"Debian 11"}},
+		{Findings: []int{1, 99}, Fails: []string{"Debian 12"}}, // 99 does not exist
+	}
+	r.Unread = []analyzer.Unread{{Path: "d.so", Reason: "it is damaged"}}
+	var b bytes.Buffer
+	if err := matrix(r).Render(&b); err != nil {
+		t.Fatal(err)
+	}
+	got := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(b.String(), " ")
+	got = strings.Join(strings.Fields(got), " ")
+	if want := "artifact Debian 11 Debian 12 Debian 12 aarch64 a.whl ✗ ✓ – b.whl ✓ ✓ – c.whl – – ✗ d.so ? ? ? " +
+		"empty.zip – – –"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 
@@ -424,7 +467,7 @@ func TestWriteErrorsComeBack(t *testing.T) {
 		"sarif": SARIF(broken{}, sample(), nil), "markdown": Markdown(broken{}, sample()),
 		"html": File(broken{}, sample()), "github": GitHub(broken{}, sample(), firstLine),
 		"gitlab": GitLab(broken{}, sample(), firstLine), "junit": JUnit(broken{}, sample(), ""),
-		"page": Page(broken{}, sample())} {
+		"page": Page(broken{}, sample(), reportID)} {
 		if err == nil {
 			t.Errorf("%s hides a write error", name)
 		}

@@ -8,20 +8,25 @@ package reportpage
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/compat-app/compat/analyzer"
+	"github.com/klauspost/compress/gzhttp"
+
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/store"
 )
@@ -56,16 +61,23 @@ type pages struct {
 	blobs  Blobs
 	log    *slog.Logger
 	dir    string
-	render chan struct{} // full while a page is rendered
+	render chan struct{}   // full while a page is rendered
+	forms  map[string]form // by the end of the address
 
 	mu   sync.Mutex
-	made map[string]time.Time // ID -> time when its page was rendered
+	made map[string]time.Time // file -> time when it was rendered
 }
 
-// New returns a handler for /reports/ID and the style sheet. Access needs no login: the ID cannot
-// be guessed, and the headers prevent indexing and shared caching. Rendered pages are cached in a
-// subdirectory of dir, which is emptied first.
-func New(blobs Blobs, dir string, log *slog.Logger) (http.Handler, error) {
+// New returns a handler for / and for /reports/: pages, downloads as JSON, SARIF and Markdown, the
+// search in findings, and the style sheet. Access needs no login: the ID cannot be guessed, and
+// the headers prevent indexing and shared caching. Rendered pages are cached in a subdirectory of
+// dir, which is emptied first. rules are those of the SARIF.
+func New(
+	blobs Blobs,
+	dir string,
+	rules []report.Rule,
+	log *slog.Logger,
+) (http.Handler, error) {
 	dir = filepath.Join(dir, "pages")
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("reportpage: %w", err)
@@ -73,13 +85,41 @@ func New(blobs Blobs, dir string, log *slog.Logger) (http.Handler, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("reportpage: %w", err)
 	}
-	return &pages{
+	return gzhttp.GzipHandler(&pages{
 		blobs:  blobs,
 		log:    log,
 		dir:    dir,
 		render: make(chan struct{}, 1),
+		forms:  forms(rules),
 		made:   map[string]time.Time{},
-	}, nil
+	}), nil
+}
+
+// form is a form of a report that is written to a file.
+type form struct {
+	kind  string // Content-Type
+	write func(w io.Writer, id string, r *store.Stored) error
+}
+
+// forms returns the forms of a report by the end of their addresses.
+func forms(rules []report.Rule) map[string]form {
+	return map[string]form{
+		"": {"text/html; charset=utf-8", func(w io.Writer, id string, r *store.Stored) error {
+			if r.Markdown != "" && len(r.Notes) > 0 {
+				return report.ProblemPage(w, &r.Report, r.Markdown)
+			}
+			return report.Page(w, &r.Report, id)
+		}},
+		".json": {"application/json", func(w io.Writer, _ string, r *store.Stored) error {
+			return report.JSON(w, &r.Report)
+		}},
+		".sarif": {"application/sarif+json", func(w io.Writer, _ string, r *store.Stored) error {
+			return report.SARIF(w, &r.Report, rules)
+		}},
+		".md": {"text/markdown; charset=utf-8", func(w io.Writer, _ string, r *store.Stored) error {
+			return report.Markdown(w, &r.Report)
+		}},
+	}
 }
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -88,76 +128,170 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex")
-	id := strings.TrimPrefix(r.URL.Path, "/reports/")
-	if id == "style.css" {
+	name, inside := strings.CutPrefix(r.URL.Path, "/reports/")
+	id, end := name, ""
+	if len(name) > idLength {
+		id, end = name[:idLength], name[idLength:]
+	}
+	form, known := p.forms[end]
+	switch {
+	case r.URL.Path == "/":
+		p.message(w, http.StatusOK, "",
+			"checks binary artifacts",
+			"This is the service of a GitHub App that finds symbols which the dynamic loader will not "+
+				"resolve. Its results are check runs on GitHub, which link their reports here.")
+	case inside && name == "style.css":
 		h.Set("Content-Type", "text/css; charset=utf-8")
 		_, _ = w.Write(report.Style())
-		return
+	case !inside:
+		p.missing(w, "", "There is no page at this address. Reports are linked by check runs on GitHub.")
+	case reportID.MatchString(id) && end == "/findings":
+		p.findings(w, r, id)
+	case reportID.MatchString(id) && known:
+		p.form(w, r, id, end, form)
+	default:
+		p.missing(w, r.URL.Path, "The address is incomplete. Follow the link in the check run on GitHub.")
 	}
-	h.Set("Cache-Control", "private, no-store")
-	if !reportID.MatchString(id) {
-		http.NotFound(w, r)
-		return
-	}
-	file, err := p.open(r.Context(), id)
-	switch {
-	case errors.Is(err, errMissing):
-		http.NotFound(w, r)
-		return
-	case err != nil:
-		if !errors.Is(err, errBusy) {
-			p.log.Warn("a report can't be shown", "error", err)
-		}
-		h.Set("Retry-After", "10")
-		http.Error(
-			w,
-			"The report can't be shown at the moment. Try again in some seconds.",
-			http.StatusServiceUnavailable,
-		)
+}
+
+// idLength is the number of characters of a report's ID.
+const idLength = 32
+
+// form serves a form of a report.
+func (p *pages) form(w http.ResponseWriter, r *http.Request, id, end string, f form) {
+	file, err := p.open(r.Context(), id, end, f)
+	if err != nil {
+		p.failed(w, r, err)
 		return
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
 	// Fails for a server without deadlines, which is fine.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readTime))
-	h.Set("Content-Type", "text/html; charset=utf-8")
+	h := w.Header()
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Etag", fmt.Sprintf(`"%x-%x"`, info.ModTime().UnixNano(), info.Size()))
+	h.Set("Content-Type", f.kind)
+	if end != "" {
+		h.Set("Content-Disposition", `attachment; filename="compat`+end+`"`)
+	}
 	http.ServeContent(w, r, "", time.Time{}, file)
 }
 
-// open opens the rendered page of a report.
-func (p *pages) open(ctx context.Context, id string) (*os.File, error) {
-	path := filepath.Join(p.dir, id)
-	if file, err := os.Open(path); err == nil {
-		return file, nil
+// findings serves a page of the findings that match the query.
+func (p *pages) findings(w http.ResponseWriter, r *http.Request, id string) {
+	done, err := p.turn(r.Context())
+	if err != nil {
+		p.failed(w, r, err)
+		return
 	}
+	stored, err := p.stored(r.Context(), id)
+	if err != nil {
+		done()
+		p.failed(w, r, err)
+		return
+	}
+	page, _ := strconv.Atoi(r.FormValue("page")) // anything else is the first page
+	var b bytes.Buffer
+	err = report.FindingsPage(&b, &stored.Report, id, mdsafe.Cut(r.FormValue("q"), maxQuery), page)
+	done()
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "private, no-store")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes())
+}
+
+const maxQuery = 200 // characters of a search
+
+// failed reports why a report cannot be shown.
+func (p *pages) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, errMissing) {
+		p.missing(w, r.URL.Path, "This report does not exist or has expired. Press Re-run in the check run on "+
+			"GitHub for a new one.")
+		return
+	}
+	if !errors.Is(err, errBusy) {
+		p.log.Warn("a report can't be shown", "error", err)
+	}
+	w.Header().Set("Retry-After", "10")
+	p.message(w, http.StatusServiceUnavailable, r.URL.Path, "is busy",
+		"The report can't be shown at the moment. Try again in some seconds.")
+}
+
+func (p *pages) missing(w http.ResponseWriter, path, sentence string) {
+	p.message(w, http.StatusNotFound, path, "found nothing here", sentence)
+}
+
+// message serves a page with a sentence. path is that of the request, for relative links.
+func (p *pages) message(w http.ResponseWriter, code int, path, title, sentence string) {
+	root := strings.Repeat("../", max(0, strings.Count(path, "/")-1))
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_ = report.MessagePage(w, root, title, sentence) // fails only if the client closed the connection
+}
+
+// turn waits until no other page is rendered. done ends the turn.
+func (p *pages) turn(ctx context.Context) (done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, renderWait)
 	defer cancel()
 	select {
 	case p.render <- struct{}{}:
-		defer func() { <-p.render }()
+		return func() { <-p.render }, nil
 	case <-ctx.Done():
 		return nil, errBusy
 	}
-	if file, err := os.Open(path); err == nil { // rendered for another request
-		return file, nil
-	}
+}
+
+// stored reads a report.
+func (p *pages) stored(ctx context.Context, id string) (*store.Stored, error) {
 	data, err := p.blobs.Get(ctx, store.ReportKey(id))
 	if err != nil {
 		return nil, err
 	}
-	var stored analyzer.Report
-	if data == nil || json.Unmarshal(data, &stored) != nil {
+	stored := &store.Stored{}
+	if data == nil || json.Unmarshal(data, stored) != nil {
 		return nil, errMissing
 	}
-	if err := p.write(path, &stored); err != nil {
+	return stored, nil
+}
+
+// open opens a form of a report.
+func (p *pages) open(ctx context.Context, id, end string, f form) (*os.File, error) {
+	path := filepath.Join(p.dir, id+end)
+	if file, err := os.Open(path); err == nil {
+		return file, nil
+	}
+	done, err := p.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if file, err := os.Open(path); err == nil { // rendered for another request
+		return file, nil
+	}
+	stored, err := p.stored(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	err = p.write(path, func(w io.Writer) error { return f.write(w, id, stored) })
+	if err != nil {
 		os.Remove(path)
 		return nil, err
 	}
-	p.trim(id)
+	p.trim(id + end)
 	return os.Open(path)
 }
 
-// write renders a page to a temporary file and renames it, so that partial pages are not served.
-func (p *pages) write(path string, r *analyzer.Report) error {
+// write writes a temporary file and renames it, so that partial pages are not served.
+func (p *pages) write(path string, render func(io.Writer) error) error {
 	part := path + ".part"
 	file, err := os.Create(part)
 	if err != nil {
@@ -165,7 +299,7 @@ func (p *pages) write(path string, r *analyzer.Report) error {
 	}
 	defer os.Remove(part)
 	out := bufio.NewWriter(file)
-	if err := errors.Join(report.Page(out, r), out.Flush(), file.Close()); err != nil {
+	if err := errors.Join(render(out), out.Flush(), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(part, path)

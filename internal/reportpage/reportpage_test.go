@@ -12,8 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/store"
 )
 
 // blobs contains one report and counts its reads.
@@ -53,7 +55,7 @@ func large(t *testing.T, n int) []byte {
 // Many clients of a large report need one rendering, and little memory each.
 func TestManyReaders(t *testing.T) {
 	store := &blobs{data: large(t, 3000)}
-	h, err := New(store, t.TempDir(), slog.New(slog.DiscardHandler))
+	h, err := New(store, t.TempDir(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,22 +96,153 @@ func TestManyReaders(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	h, err := New(&blobs{data: large(t, 1)}, t.TempDir(), slog.New(slog.DiscardHandler))
+	h, err := New(&blobs{data: large(t, 1)}, t.TempDir(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]int{
-		"/reports/" + id:                       http.StatusOK,
-		"/reports/" + strings.ToUpper(id):      http.StatusNotFound,
-		"/reports/" + id + ".part":             http.StatusNotFound,
-		"/reports/" + strings.Repeat("cd", 16): http.StatusNotFound,
-		"/reports/../pages/" + id:              http.StatusNotFound,
-		"/reports/style.css":                   http.StatusOK,
+		"/reports/" + id:                                     http.StatusOK,
+		"/reports/" + strings.ToUpper(id):                    http.StatusNotFound,
+		"/reports/" + id + ".part":                           http.StatusNotFound,
+		"/reports/" + strings.Repeat("cd", 16):               http.StatusNotFound,
+		"/reports/../pages/" + id:                            http.StatusNotFound,
+		"/reports/" + id + "/":                               http.StatusNotFound,
+		"/reports/" + id + ".exe":                            http.StatusNotFound,
+		"/reports/" + id + ".json.part":                      http.StatusNotFound,
+		"/reports/" + strings.Repeat("cd", 16) + "/findings": http.StatusNotFound,
+		"/reports/" + strings.Repeat("cd", 16) + ".json":     http.StatusNotFound,
+		"/reports/":                    http.StatusNotFound,
+		"/other":                       http.StatusNotFound,
+		"/":                            http.StatusOK,
+		"/reports/" + id + "/findings": http.StatusOK,
+		"/reports/" + id + ".json":     http.StatusOK,
+		"/reports/" + id + ".sarif":    http.StatusOK,
+		"/reports/" + id + ".md":       http.StatusOK,
+		"/reports/style.css":           http.StatusOK,
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
 		}
+		if body := w.Body.String(); w.Code == http.StatusNotFound &&
+			(!strings.Contains(body, "<!doctype html>") || !strings.Contains(body, "GitHub")) {
+			t.Errorf("%s: the page does not say what to do: %s", path, body)
+		}
+		if w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: headers %v", path, w.Header())
+		}
+	}
+}
+
+func get(t *testing.T, h http.Handler, path string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// A report with 100,000 findings opens in a second with less than 300 KB, and all of its findings
+// can be searched.
+func TestLargeReport(t *testing.T) {
+	h, err := New(&blobs{data: large(t, 100_000)}, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	w := get(t, h, "/reports/"+id)
+	if took := time.Since(start); took > 5*time.Second { // one second on an idle machine
+		t.Errorf("the page took %s", took)
+	} else {
+		t.Logf("the page took %s and has %d bytes", took, w.Body.Len())
+	}
+	if w.Code != http.StatusOK || w.Body.Len() > 300_000 {
+		t.Errorf("%d, %d bytes", w.Code, w.Body.Len())
+	}
+	if !strings.Contains(w.Body.String(), id+`/findings">Search all 100,000 findings</a>`) {
+		t.Error("the page does not link the search")
+	}
+	packed := get(t, h, "/reports/"+id, "Accept-Encoding", "gzip")
+	if packed.Header().Get("Content-Encoding") != "gzip" || packed.Body.Len() > w.Body.Len()/4 {
+		t.Errorf("%q, %d bytes", packed.Header().Get("Content-Encoding"), packed.Body.Len())
+	}
+	same := get(t, h, "/reports/"+id, "If-None-Match", w.Header().Get("Etag"))
+	if same.Code != http.StatusNotModified || same.Body.Len() > 0 {
+		t.Errorf("unchanged: %d, %d bytes", same.Code, same.Body.Len())
+	}
+	for query, want := range map[string][]string{
+		"":                    {"100,000 of 100,000 findings, page 1 of 1,000", "findings?page=2", "lib0.so"},
+		"?page=1000":          {"page 1,000 of 1,000", "findings?page=999", "lib99999.so"},
+		"?page=-1":            {"page 1 of 1,000"},
+		"?page=5000":          {"page 1,000 of 1,000"},
+		"?q=LIB77777.so":      {"1 of 100,000 findings", `value="LIB77777.so"`, "lib77777.so"},
+		"?q=symbol12+error":   {"1,111 of 100,000 findings, page 1 of 12", "findings?page=2&amp;q=symbol12+error"},
+		"?q=absent":           {"0 of 100,000 findings"},
+		"?q=%3Cscript%3E%22x": {`value="&lt;script&gt;&#34;x"`},
+	} {
+		w := get(t, h, "/reports/"+id+"/findings"+query)
+		for _, s := range want {
+			if !strings.Contains(w.Body.String(), s) {
+				t.Errorf("%s: no %q", query, s)
+			}
+		}
+		if w.Code != http.StatusOK || w.Body.Len() > 300_000 || strings.Contains(w.Body.String(), "<script") {
+			t.Errorf("%s: %d, %d bytes", query, w.Code, w.Body.Len())
+		}
+	}
+}
+
+// Downloads are files that a browser does not show.
+func TestDownloads(t *testing.T) {
+	h, err := New(&blobs{data: large(t, 3)}, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end, want := range map[string]string{
+		".json": `"schema": "compat/report/v1"`, ".sarif": `"version": "2.1.0"`, ".md": "incompatible",
+	} {
+		w := get(t, h, "/reports/"+id+end)
+		if !strings.Contains(w.Body.String(), want) ||
+			w.Header().Get("Content-Disposition") != `attachment; filename="compat`+end+`"` {
+			t.Errorf("%s: %v\n%s", end, w.Header(), w.Body)
+		}
+	}
+}
+
+// The page of a check without a report shows its text, without the HTML and the addresses that it
+// may contain.
+func TestProblemPage(t *testing.T) {
+	r := analyzer.NewReport("1.0")
+	r.Notes = []string{"The build failed: undefined reference to `dlopen'"}
+	data, err := json.Marshal(store.Stored{Report: *r, Markdown: "### The failed build\n\n- Source: " +
+		"[line 7](https://github.com/octo/widget)\n\n```\n-ldl\n```\n<script>alert(1)</script>\n" +
+		"[x](javascript:alert(1))\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := New(&blobs{data: data}, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := get(t, h, "/reports/"+id).Body.String()
+	for _, want := range []string{
+		"<p>The build failed: undefined reference to `dlopen&#39;</p>", "<h3>The failed build</h3>",
+		`<li>Source: <a href="https://github.com/octo/widget">line 7</a></li>`, "<code>-ldl\n</code>",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for _, not := range []string{"<script", "javascript:", "###", "```"} {
+		if strings.Contains(page, not) {
+			t.Errorf("it contains %q", not)
+		}
+	}
+	if t.Failed() {
+		t.Log(page)
 	}
 }

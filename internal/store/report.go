@@ -45,6 +45,10 @@ func (s *Store) PutLast(ctx context.Context, subject string, l Last) error {
 
 // PutReport stores a report. It returns false if the report is too large.
 func (s *Store) PutReport(ctx context.Context, id string, r *analyzer.Report) (kept bool, _ error) {
+	return s.putReport(ctx, id, r)
+}
+
+func (s *Store) putReport(ctx context.Context, id string, r any) (kept bool, _ error) {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return false, fmt.Errorf("store: encode a report: %w", err)
@@ -58,6 +62,23 @@ func (s *Store) PutReport(ctx context.Context, id string, r *analyzer.Report) (k
 		return false, worker.Internal(fmt.Errorf("store: write a report: %w", err))
 	}
 	return true, nil
+}
+
+// Stored is a stored report. For a check without a report it has the text of the check run.
+type Stored struct {
+	analyzer.Report
+	Markdown string `json:"markdown,omitempty"`
+}
+
+// PutProblem stores why a check has no report, as PutReport does: a report with a note that is the
+// title, and the Markdown text.
+func (s *Store) PutProblem(
+	ctx context.Context,
+	id string,
+	r *analyzer.Report,
+	markdown string,
+) (kept bool, _ error) {
+	return s.putReport(ctx, id, Stored{*r, markdown})
 }
 
 // PageURL returns the address of a report's page; "" if Public is nil.

@@ -228,9 +228,6 @@ func (c *check) alone(ctx context.Context, s subject) (post.Run, error) {
 	return run, err
 }
 
-// maxProblemLines is enough for any problem, except the logs of failed jobs.
-const maxProblemLines = 60
-
 // publishProblem stores the reason why there is no report as a page, and returns its address; ""
 // if there is no public address. The last report is not changed.
 func (c *check) publishProblem(ctx context.Context, check comment.Check) (string, error) {
@@ -240,13 +237,8 @@ func (c *check) publishProblem(ctx context.Context, check comment.Check) (string
 	r := analyzer.NewReport(c.Version)
 	r.Verdict, r.Outcome = analyzer.Unchecked, analyzer.OutcomeError
 	r.Notes = []string{check.Title}
-	for line := range strings.Lines(check.Summary) {
-		if line = strings.TrimSpace(line); line != "" && len(r.Notes) < maxProblemLines {
-			r.Notes = append(r.Notes, line)
-		}
-	}
 	id := store.NewReportID()
-	kept, err := c.Store.PutReport(ctx, id, r)
+	kept, err := c.Store.PutProblem(ctx, id, r, check.Summary)
 	if err != nil || !kept {
 		return "", err
 	}

@@ -86,8 +86,8 @@ func (p *Page) call(method string, params, to any) {
 	p.b.call(p.session, method, params, to)
 }
 
-// Eval evaluates an expression in the page and decodes its JSON value. The page's
-// Content-Security-Policy does not apply.
+// Eval evaluates an expression in the page, waits for it if it is a promise, and decodes its JSON
+// value. The page's Content-Security-Policy does not apply.
 func (p *Page) Eval(expression string, to any) {
 	p.b.t.Helper()
 	out := struct {
@@ -95,7 +95,9 @@ func (p *Page) Eval(expression string, to any) {
 		ExceptionDetails any
 	}{}
 	out.Result.Value = to
-	p.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &out)
+	p.call("Runtime.evaluate", map[string]any{
+		"expression": expression, "returnByValue": true, "awaitPromise": true,
+	}, &out)
 	if out.ExceptionDetails != nil {
 		p.b.t.Fatalf("%s: %v", expression, out.ExceptionDetails)
 	}

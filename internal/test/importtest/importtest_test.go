@@ -155,7 +155,7 @@ var layers = map[string][]string{
 	"internal/subject":    append(jobs, work...),
 	"internal/command":    append(jobs, work...),
 	"internal/reconcile":  append(jobs, work...),
-	"internal/reportpage": {"analyzer", "internal/report", "internal/store"},
+	"internal/reportpage": {"internal/mdsafe", "internal/report", "internal/store"},
 }
 
 // planned are entries of layers whose packages do not exist yet.

@@ -223,7 +223,7 @@ func (s *service) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	pages, err := reportpage.New(q, s.dir, log)
+	pages, err := reportpage.New(q, s.dir, nil, log)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,12 +237,32 @@ func TestScreens(t *testing.T) {
 		addresses[c.name+"-check"], addresses[c.name+"-conversation"],
 			addresses[c.name+"-report"] = server.URL+"/"+check, server.URL+"/"+talk, k.DetailsURL
 	}
+	addresses["case-a-findings"] = addresses["case-a-report"] + "/findings?q=pow"
+	addresses["unknown-report"] = s.app.url("/reports/nothing")
+	addresses["unknown-findings"] = s.app.url("/reports/" + strings.Repeat("ab", 16) + "/findings")
+	addresses["start"] = s.app.url("/")
+	axe, err := os.ReadFile(os.Getenv("COMPAT_AXE"))
+	if err != nil {
+		t.Log("axe-core is not used: COMPAT_AXE names no file")
+	}
 	for name, address := range addresses {
 		back := map[string]bool{}
 		for _, v := range []browser.View{{Width: 900}, {Width: 400, Dark: true}} {
 			p := b.Open(address, v)
 			var page seen
 			p.Eval(look, &page)
+			if strings.HasSuffix(name, "-findings") { // it has the search form, and no other
+				page.Active = slices.DeleteFunc(page.Active, func(s string) bool {
+					return strings.HasPrefix(s, `<form role="search" method="get" action="findings">`)
+				})
+			}
+			if own := !strings.HasSuffix(name, "-check") && !strings.HasSuffix(name, "-conversation"); own && axe != nil {
+				var violations []string
+				p.Eval(string(axe)+`;axe.run().then(r => r.violations.map(v => v.id + ": " + v.nodes[0].html))`, &violations)
+				if len(violations) > 0 {
+					t.Errorf("%s at %+v violates %q", name, v, violations)
+				}
+			}
 			if page.Over > 0 || len(page.Active) > 0 || len(page.Loaded) > 0 || len(page.Low) > 0 ||
 				page.Title == "ran" ||
 				len(p.Ran()) > 0 {

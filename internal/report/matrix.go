@@ -1,0 +1,135 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/platform"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// Limits of the matrix; the lists of the page have the rest.
+const (
+	maxMatrixRows    = 50
+	maxMatrixColumns = 20
+)
+
+// matrix returns a table of artifacts and platforms with the result of each pair; nil unless there
+// are several pairs.
+func matrix(r *analyzer.Report) g.Node {
+	var names []string
+	for _, t := range r.Targets {
+		if !slices.Contains(names, t.Name) { // a target with each end of a range occurs twice
+			names = append(names, t.Name)
+		}
+	}
+	if len(r.Artifacts)*len(names) < 2 {
+		return nil
+	}
+	rows := g.Group{}
+	columns := names[:min(len(names), maxMatrixColumns)]
+	failed := failures(r)
+	for i := range r.Artifacts[:min(len(r.Artifacts), maxMatrixRows)] {
+		a := &r.Artifacts[i]
+		cells := g.Group{h.Th(g.Attr("scope", "row"), code(base(a.Path)))}
+		for _, name := range columns {
+			cells = append(cells, h.Td(cell(r, a, name, failed)))
+		}
+		rows = append(rows, h.Tr(cells), g.Text("\n"))
+	}
+	head := g.Group{h.Th(g.Attr("scope", "col"), g.Text("artifact"))}
+	for _, name := range columns {
+		head = append(head, h.Th(g.Attr("scope", "col"), whole(column(name))))
+	}
+	out := g.Group{scrolled("Artifacts and platforms", h.Table(h.Class("matrix"), Rows(
+		h.THead(h.Tr(head)), h.TBody(rows))))}
+	if n := len(r.Artifacts)*len(names) - len(columns)*min(len(r.Artifacts), maxMatrixRows); n > 0 {
+		out = append(out, h.P(h.Class("mark"), g.Text("and "+grouped(n)+" more pairs, in the JSON report")))
+	}
+	return out
+}
+
+// column returns the title of a platform, with the architecture if its name has one.
+func column(name string) string {
+	if _, arch, ok := strings.Cut(name, "/"); ok {
+		return platform.Title(name) + " " + arch
+	}
+	return platform.Title(name)
+}
+
+// failure is an artifact that fails on a platform: by its name in Target.Name, or by its title.
+type failure struct{ artifact, on string }
+
+// failures returns where the errors of a report occur. A cause without platforms occurs on all of
+// them, which is the empty string.
+func failures(r *analyzer.Report) map[failure]bool {
+	out := map[failure]bool{}
+	for _, c := range r.Causes {
+		for _, f := range findingsOf(r, &c) {
+			if f.Severity != analyzer.Error {
+				continue
+			}
+			for _, on := range slices.Concat(c.Fails, f.On, []string{f.Target}) {
+				out[failure{f.Artifact, on}] = true
+			}
+			if len(c.Fails) == 0 {
+				out[failure{f.Artifact, ""}] = true
+			}
+		}
+	}
+	return out
+}
+
+// findingsOf returns the findings of a cause.
+func findingsOf(r *analyzer.Report, c *analyzer.Cause) []*analyzer.Finding {
+	var out []*analyzer.Finding
+	for _, n := range c.Findings {
+		if n >= 0 && n < len(r.Findings) { // a stored report may be damaged
+			out = append(out, &r.Findings[n])
+		}
+	}
+	return out
+}
+
+// cell returns the result of an artifact on a platform.
+func cell(r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failure]bool) g.Node {
+	mark := func(class, sign, text string) g.Node {
+		return h.Span(h.Class(class), h.Aria("label", text), h.Role("img"), h.TitleAttr(text), g.Text(sign))
+	}
+	switch {
+	case a.Objects == 0, !suits(a, on):
+		return mark("none", "–", "not checked")
+	case failed[failure{a.Path, on}], failed[failure{a.Path, platform.Title(on)}],
+		failed[failure{a.Path, ""}]:
+		return mark("incompatible", "✗", "incompatible")
+	case slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
+		return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/")
+	}):
+		return mark("unchecked", "?", "could not be checked")
+	}
+	return mark("compatible", "✓", "compatible")
+}
+
+// suits reports whether an artifact was checked on a platform: a wheel is not if it is for another
+// system or architecture.
+func suits(a *analyzer.Artifact, on string) bool {
+	return a.Wheel == nil || len(a.Wheel.Tags) == 0 || slices.ContainsFunc(a.Wheel.Tags, func(tag string) bool {
+		tag = tag[strings.LastIndexByte(tag, '-')+1:]
+		return tag == "any" || system(tag) == system(on) &&
+			(system(on) != "linux" || strings.HasSuffix(tag, platform.Architecture(on)))
+	})
+}
+
+// system returns the system of a platform tag or the name of a platform.
+func system(name string) string {
+	for _, s := range []string{"macos", "win"} {
+		if strings.HasPrefix(name, s) {
+			return s
+		}
+	}
+	return "linux"
+}
+
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
