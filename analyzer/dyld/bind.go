@@ -33,7 +33,7 @@ func (e *Environment) Bind(i *Image) iter.Seq[Binding] {
 		if len(loads) == 0 {
 			loads = []*Loading{e.Load(i)}
 		}
-		b := &binder{env: e, image: i, loads: loads}
+		b := &binder{env: e, image: i, loads: loads, libraries: make([]library, len(i.Object.Needed))}
 		for _, imp := range i.Object.Imports {
 			if !yield(b.bind(imp)) {
 				return
@@ -46,6 +46,32 @@ type binder struct {
 	env   *Environment
 	image *Image
 	loads []*Loading
+
+	libraries []library // by index in Object.Needed, set at the first use
+}
+
+// library is a library that the image needs.
+type library struct {
+	known  bool
+	python bool
+	images []*Image // different images that loads found for it
+}
+
+// library returns the n-th needed library. An image can be in a hundred loads, which nearly always
+// find the same libraries.
+func (b *binder) library(n int) *library {
+	l := &b.libraries[n]
+	if l.known {
+		return l
+	}
+	l.known = true
+	_, l.python = PythonLibrary(b.image.Object.Needed[n].Path)
+	for _, load := range b.loads {
+		if d := load.Dependent(b.image, n); d != nil && !slices.Contains(l.images, d) {
+			l.images = append(l.images, d)
+		}
+	}
+	return l
 }
 
 func (b *binder) bind(i machoobj.Import) Binding {
@@ -73,17 +99,14 @@ func (b *binder) bind(i machoobj.Import) Binding {
 
 // twoLevel looks a symbol up in the library that the import names (two-level namespace).
 func (b *binder) twoLevel(out *Binding, n int) {
-	needed := b.image.Object.Needed[n]
+	needed := &b.image.Object.Needed[n]
 	out.Library = needed.Path
-	if _, ok := PythonLibrary(needed.Path); ok {
+	l := b.library(n)
+	if l.python {
 		b.python(out, dynlink.NoSymbol)
 		return
 	}
-	for _, l := range b.loads {
-		d := l.Dependent(b.image, n)
-		if d == nil {
-			continue
-		}
+	for _, d := range l.images {
 		b.in(out, d)
 		if out.Outcome != dynlink.Bound {
 			return
