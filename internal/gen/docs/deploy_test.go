@@ -168,6 +168,16 @@ func TestContainers(t *testing.T) {
 		!slices.Contains(c.Env, struct{ Name, Value string }{"COMPAT_SANDBOX", "required"}) {
 		t.Errorf("kubernetes.yaml: the container has more rights than it needs: %+v", c)
 	}
+	for _, kind := range []string{"Service", "HorizontalPodAutoscaler", "PodDisruptionBudget"} {
+		if _, ok := kinds[kind]; !ok {
+			t.Errorf("kubernetes.yaml has no %s", kind)
+		}
+	}
+	var kustomization struct{ Resources []string }
+	if err := yaml.Unmarshal(read("deploy/kustomization.yaml"), &kustomization); err != nil ||
+		!slices.Equal(kustomization.Resources, []string{"kubernetes.yaml"}) {
+		t.Errorf("kustomization.yaml: %+v, %v", kustomization, err)
+	}
 	policy := kinds["NetworkPolicy"].Spec
 	if !slices.Equal(policy.Types, []string{"Ingress", "Egress"}) || len(policy.Egress) == 0 {
 		t.Errorf("kubernetes.yaml: the network policy is %+v", policy)
@@ -177,6 +187,60 @@ func TestContainers(t *testing.T) {
 			if !slices.Contains([]int{53, 443, 6379}, p.Port) {
 				t.Errorf("kubernetes.yaml: the App may connect to port %d", p.Port)
 			}
+		}
+	}
+}
+
+// TestPreCommitHook checks which files the hook for pre-commit gets.
+func TestPreCommitHook(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", ".pre-commit-hooks.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hooks []struct{ ID, Entry, Language, Files string }
+	if err := yaml.Unmarshal(data, &hooks); err != nil || len(hooks) != 1 {
+		t.Fatalf("%+v, %v", hooks, err)
+	}
+	h := hooks[0]
+	if h.ID != "compat" || h.Language != "golang" || !strings.HasPrefix(h.Entry, "compat check") {
+		t.Errorf("%+v", h)
+	}
+	files := regexp.MustCompile(h.Files)
+	for name, want := range map[string]bool{
+		"dist/a-1.0-py3-none-any.whl": true, "lib/liba.so": true, "lib/liba.so.1.2": true,
+		"a.dylib": true, "_a.pyd": true, "a.dll": true, "addon.node": true,
+		"a.so.md": false, "README.md": false, "also": false,
+	} {
+		if files.MatchString(name) != want {
+			t.Errorf("%s: %t, want %t", name, !want, want)
+		}
+	}
+}
+
+// TestPackageManagers checks that a release only writes what belongs into repositories of others.
+func TestPackageManagers(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", ".goreleaser.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type published struct {
+		Homepage   string
+		SkipUpload bool `yaml:"skip_upload"`
+	}
+	var release struct {
+		Casks  []published `yaml:"homebrew_casks"`
+		Scoops []published
+	}
+	if err := yaml.Unmarshal(data, &release); err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Concat(release.Casks, release.Scoops)
+	if len(release.Casks) != 1 || len(release.Scoops) != 1 {
+		t.Errorf("%+v", release)
+	}
+	for _, p := range all {
+		if !p.SkipUpload || p.Homepage == "" {
+			t.Errorf("%+v", p)
 		}
 	}
 }
