@@ -14,17 +14,14 @@ var (
 
 	// Uncompressed: every check reads them, and pages that are not read stay on disk.
 	//go:embed data/names.txt
-	nameList string
+	names string
 	//go:embed data/policies.txt
 	policyList string
 )
 
-// Embedded data that does not decode is a build error, so reading it panics; a test decodes all of
-// it.
-var (
-	names = sync.OnceValue(func() *table.Names { return table.NewNames(nameList) })
-	sets  sync.Map // architecture -> func() *table.Set
-)
+// sets are the decoded tables. Embedded data that does not decode is a build error, so reading it
+// panics; a test decodes all of it.
+var sets sync.Map // architecture -> func() *table.Set
 
 // symbols returns the symbol table of an architecture; an empty one if there is no data for it.
 func symbols(arch string) *table.Set {

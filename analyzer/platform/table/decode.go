@@ -11,9 +11,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Decode decodes the table of one architecture. names returns the shared names; it is called when
-// rows are first read.
-func Decode(names func() *Names, data []byte) (*Set, error) {
+// Decode decodes the table of one architecture. names is the shared list of names.
+func Decode(names string, data []byte) (*Set, error) {
 	text, err := expand(data)
 	if err != nil {
 		return nil, fmt.Errorf("symbol table: %w", err)
@@ -30,7 +29,7 @@ func Decode(names func() *Names, data []byte) (*Set, error) {
 }
 
 type decoder struct {
-	names func() *Names
+	names string
 	set   *Set
 	lib   *Library
 	codes *[]Row // of lib
@@ -43,7 +42,7 @@ func (d *decoder) line(line string) error {
 			return fmt.Errorf("rows before a library")
 		}
 		names, codes := d.names, d.codes
-		d.lib.read = func() ([]Row, error) { return rows(names(), *codes, rest) }
+		d.lib.read = func() ([]Row, error) { return rows(names, *codes, rest) }
 		return nil
 	}
 	f := strings.Fields(rest)
@@ -100,39 +99,35 @@ func (d *decoder) line(line string) error {
 	return nil
 }
 
-// rows decodes the "delta.code" words of a library; both are unsigned decimal numbers.
-func rows(names *Names, codes []Row, text string) ([]Row, error) {
-	if text == "" {
-		return []Row{}, nil
-	}
+// rows decodes the "name.code" words of a library that encodeSet describes.
+func rows(names string, codes []Row, text string) ([]Row, error) {
 	out := make([]Row, 0, strings.Count(text, "."))
-	name, n, step := 0, 0, 0
-	flush := func() error {
-		name += step
-		if name >= names.Len() || n >= len(codes) {
-			return fmt.Errorf("row points to name %d of %d, code %d of %d", name, names.Len(), n, len(codes))
+	rest := "" // the list of names from that of the row
+	for word := range strings.FieldsSeq(text) {
+		at, code, _ := strings.Cut(word, ".")
+		absolute, isOffset := strings.CutPrefix(at, "@")
+		step, err1 := strconv.ParseUint(absolute, 10, 31)
+		n, err2 := strconv.ParseUint(code, 10, 31)
+		switch {
+		case err1 != nil || err2 != nil:
+			return nil, fmt.Errorf("row holds %q", word)
+		case n >= uint64(len(codes)):
+			return nil, fmt.Errorf("row points to code %d of %d", n, len(codes))
+		case isOffset:
+			rest = names[min(step, uint64(len(names))):]
+		default:
+			for range min(step, near) {
+				_, rest, _ = strings.Cut(rest, "\n")
+			}
 		}
 		r := codes[n]
-		r.Name = names.At(name)
-		out = append(out, r)
-		return nil
-	}
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c >= '0' && c <= '9' && n < 1<<24:
-			n = n*10 + int(c-'0')
-		case c == '.':
-			step, n = n, 0
-		case c == ' ':
-			if err := flush(); err != nil {
-				return nil, err
-			}
-			n = 0
-		default:
-			return nil, fmt.Errorf("row holds %q", c)
+		var ok bool
+		if r.Name, _, ok = strings.Cut(rest, "\n"); !ok {
+			return nil, fmt.Errorf("row %q points after the last name", word)
 		}
+		out = append(out, r)
 	}
-	return out, flush()
+	return out, nil
 }
 
 func undash(s string) string {

@@ -2,50 +2,67 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // Encode returns the shared name list as text, and one gzip file per architecture. The output
 // depends only on the input. The lines of header become comments at the top of the name list.
+//
+// Names are ordered by the first library that exports them: libraries of a small image first, then
+// by package. A check that needs few libraries then reads few pages of the list.
 func Encode(header []string, sets []*Set) (names []byte, byArch map[string][]byte, err error) {
-	seen := map[string]bool{}
+	first := map[string]string{} // name -> library
 	for _, s := range sets {
 		for _, l := range s.Libraries {
+			library := l.Package + " " + l.SONAME
+			if l.Base {
+				library = " " + library // sorts first
+			}
 			for _, r := range l.Rows {
-				seen[r.Name] = true
+				if other, ok := first[r.Name]; !ok || library < other {
+					first[r.Name] = library
+				}
 			}
 		}
 	}
-	list := make([]string, 0, len(seen))
-	for n := range seen {
-		list = append(list, n)
-	}
-	slices.Sort(list)
-	id := make(map[string]int, len(list))
+	list := slices.SortedFunc(maps.Keys(first), func(a, b string) int {
+		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a, b))
+	})
+	at := make(map[string]place, len(list))
 	var b strings.Builder
 	for _, h := range header {
 		fmt.Fprintf(&b, "# %s\n", h)
 	}
 	for i, n := range list {
-		id[n] = i
+		at[n] = place{index: i, offset: b.Len()}
 		b.WriteString(n + "\n")
 	}
 	byArch = map[string][]byte{}
 	for _, s := range sets {
-		if byArch[s.Arch], err = compress(encodeSet(s, id)); err != nil {
+		if byArch[s.Arch], err = compress(encodeSet(s, at)); err != nil {
 			return nil, nil, err
 		}
 	}
 	return []byte(b.String()), byArch, nil
 }
 
+// place is where a name is in the name list.
+type place struct{ index, offset int }
+
+// near is up to how many names ahead a row counts names. Counts compress well, but the reader reads
+// the names between, and so their pages.
+const near = 64
+
 // encodeSet writes lines of words separated by spaces. The rows of a library are one line of
-// "delta.code" words: the difference to the previous index into the name list, and the index of one
-// of the library's "code" lines (node, kind, masks of present and hidden columns).
-func encodeSet(s *Set, id map[string]int) string {
+// "name.code" words. name is the number of names after that of the previous row, or "@" and an
+// offset in bytes; code is the index of one of the library's "code" lines (node, kind, masks of
+// present and hidden columns).
+func encodeSet(s *Set, at map[string]place) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "arch %s\n", s.Arch)
 	for _, c := range s.Columns {
@@ -70,7 +87,7 @@ func encodeSet(s *Set, id map[string]int) string {
 		}
 		codes := map[string]int{}
 		var rows strings.Builder
-		last := 0
+		last := -1
 		for _, r := range l.Rows {
 			c := fmt.Sprintf("code %s %s %x %x\n", dash(r.Node), dash(r.Kind), r.Present, r.Hidden)
 			n, ok := codes[c]
@@ -79,8 +96,13 @@ func encodeSet(s *Set, id map[string]int) string {
 				codes[c] = n
 				b.WriteString(c)
 			}
-			fmt.Fprintf(&rows, " %d.%d", id[r.Name]-last, n)
-			last = id[r.Name]
+			p := at[r.Name]
+			if d := p.index - last; last >= 0 && d >= 0 && d <= near {
+				fmt.Fprintf(&rows, " %d.%d", d, n)
+			} else {
+				fmt.Fprintf(&rows, " @%d.%d", p.offset, n)
+			}
+			last = p.index
 		}
 		fmt.Fprintf(&b, "rows%s\n", rows.String())
 	}
