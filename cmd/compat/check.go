@@ -213,14 +213,8 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	if err != nil {
 		return err
 	}
-	if printed, code, ok := cached.load(ctx); ok {
-		if _, err := env.Out.Write(printed); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
-		if f.verbose {
-			fmt.Fprintln(env.Err, "using the cached result for these files; use --no-cache to check again")
-		}
-		return exited(code)
+	if ok, err := cached.print(ctx, env, f.verbose); ok {
+		return err
 	}
 	shown := startProgress(env, f.quiet)
 	o.Progress = shown.set

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
 	pinned "github.com/compat-app/compat/internal/environment"
+	"github.com/compat-app/compat/internal/index"
 	"github.com/spf13/cobra"
 )
 
@@ -103,6 +106,8 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 		"lowest severity that fails the check: error, warning or never (default error)")
 	outputFlags(flags, &f.checkFlags)
 	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object")
+	flags.BoolVar(&f.noCache, "no-cache", false,
+		"ignore cached results; those for files are used for ten minutes")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
 	return c
 }
@@ -153,56 +158,77 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 			"wheels are looked up in a package index, and none is configured; " +
 				"name one with --index-url or PIP_INDEX_URL")
 	}
+	var head []*pinned.Wheels
+	var cached result
+	var pins, base []*pinned.Pinned
+	if f.installed() != "" {
+		if head, err = openInstalled(f); err != nil {
+			return err
+		}
+		f.python = cmp.Or(f.python, head[0].On.Python)
+	} else if pins, err = readPinned(f, files); err != nil {
+		return err
+	}
+	defer closeAll(head) //nolint:errcheck // files that were only read
+	if base, err = readPinned(f, f.before); err != nil {
+		return err
+	}
+	if len(files) > 0 && !f.noCache && len(f.output) == 0 && !ofSources(f.format) {
+		inputs := []any{"env", from.addresses(), pins, base}
+		if cached, err = newResult(env, f.checkFlags, o, failOn, index.PageLife, inputs); err != nil {
+			return err
+		}
+		if ok, err := cached.print(ctx, env, f.verbose); ok {
+			return err
+		}
+	}
 	o.Source = from.Source
 	defer collect()()
 	shown := startProgress(env, f.quiet)
 	o.Progress = shown.set
-	head, err := reviewEnvironment(ctx, from, o, f, files)
+	r, err := reviewEnvironment(ctx, from, o, head, pins, base)
 	shown.stop()
 	if err != nil {
 		return err
 	}
-	head.Decide(failOn)
-	if err := outputs.write(env.Out, head); err != nil {
+	r.Decide(failOn)
+	var printed bytes.Buffer
+	if err := outputs.write(io.MultiWriter(env.Out, &printed), r); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	if f.verbose {
 		fmt.Fprintln(env.Err, from.cost())
 	}
-	switch head.Outcome {
+	code := 0
+	switch r.Outcome {
 	case analyzer.OutcomeFail:
-		return exit{code: exitIncompatible}
+		code = exitIncompatible
 	case analyzer.OutcomeError:
 		return exit{code: exitUsage}
 	}
-	return nil
+	cached.store(ctx, printed.Bytes(), code)
+	return exited(code)
 }
 
-// reviewEnvironment checks the environment that some files describe, compared with that of the
-// base files.
+// reviewEnvironment checks installed packages, or those that files pin, compared with the pins of
+// the base.
 func reviewEnvironment(
 	ctx context.Context,
 	from *packageSource,
 	o analyzer.Options,
-	f envFlags,
-	files []string,
+	head []*pinned.Wheels,
+	pins, base []*pinned.Pinned,
 ) (*analyzer.Report, error) {
-	var head []*pinned.Wheels
-	var err error
-	if f.installed() != "" {
-		if head, err = openInstalled(f); err == nil {
-			f.python = cmp.Or(f.python, head[0].On.Python)
+	if head == nil {
+		var err error
+		if head, err = openPinned(ctx, from, pins); err != nil {
+			return nil, err
 		}
-	} else {
-		head, err = openPinned(ctx, from, f, files)
+		defer closeAll(head) //nolint:errcheck // files that were only read
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer closeAll(head) //nolint:errcheck // files that were only read
 	var before []*analyzer.Environment
-	if len(f.before) > 0 {
-		base, err := openPinned(ctx, from, f, f.before)
+	if len(base) > 0 {
+		base, err := openPinned(ctx, from, base)
 		if err != nil {
 			return nil, err
 		}
@@ -212,30 +238,41 @@ func reviewEnvironment(
 	return analyzer.New(rules.All()).CheckEnvironments(ctx, environmentsOf(head), before, o)
 }
 
-// openPinned opens the wheels that some files pin, for each platform.
-func openPinned(
-	ctx context.Context,
-	from *packageSource,
-	f envFlags,
-	files []string,
-) ([]*pinned.Wheels, error) {
+// readPinned reads what some files pin, for each platform; nothing if there are no files.
+func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 	list := pinned.Files{Read: os.ReadFile, Extras: f.extras, Groups: f.groups}
 	for _, file := range files {
 		list.Paths = append(list.Paths, filepath.ToSlash(file))
 	}
-	var out []*pinned.Wheels
+	var out []*pinned.Pinned
 	for _, name := range f.platforms {
+		if len(files) == 0 {
+			break
+		}
 		p, err := platform.Lookup(name, "x86_64")
 		if err != nil {
-			return nil, errors.Join(err, closeAll(out))
+			return nil, err
 		}
 		e, err := list.Pinned(packages.Target{
 			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
 		})
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%w; give the path of a lock file", err), closeAll(out))
+			return nil, fmt.Errorf("%w; give the path of a lock file", err)
 		}
 		e.Platform, e.Budget = name, int64(f.budget)<<20
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// openPinned opens the wheels of environments.
+func openPinned(
+	ctx context.Context,
+	from *packageSource,
+	list []*pinned.Pinned,
+) ([]*pinned.Wheels, error) {
+	var out []*pinned.Wheels
+	for _, e := range list {
 		if err := e.Resolve(ctx, from.Source); err != nil {
 			return nil, errors.Join(err, closeAll(out))
 		}

@@ -396,3 +396,50 @@ func TestGivenPackages(t *testing.T) {
 		}
 	}
 }
+
+// The second check of the same pins within ten minutes neither sends a request nor reads a wheel.
+func TestEnvironmentIsCached(t *testing.T) {
+	s := &packageIndex{files: map[string]map[string][]byte{
+		"nvidia-nvjitlink-cu12": {
+			"nvidia_nvjitlink_cu12-12.8.93-py3-none-manylinux2014_x86_64.whl": jitWheel(t, "12.8.93",
+				"__nvJitLinkCreate_12_8"),
+		},
+		"widget": {"widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl": madeWheel(t, "widget", "1.0",
+			[]string{"nvidia-nvjitlink-cu12"}, "widget/_w.cpython-312-x86_64-linux-gnu.so", jitUser)},
+	}}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	pins := filepath.Join(t.TempDir(), "requirements.txt")
+	data := t.TempDir()
+	check := func(text string, args ...string) (code int, out, errs string) {
+		if err := os.WriteFile(pins, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		vars := map[string]string{"COMPAT_DATA": data, "PIP_INDEX_URL": server.URL + "/simple",
+			"PIP_CONFIG_FILE": os.DevNull}
+		var stdout, stderr bytes.Buffer
+		code = run(t.Context(), append([]string{"env", "--verbose", "-r", pins}, args...), environment{
+			Getenv: func(n string) (string, bool) { v, ok := vars[n]; return v, ok },
+			In:     strings.NewReader(""), Out: &stdout, Err: &stderr,
+		})
+		return code, stdout.String(), stderr.String()
+	}
+	const cached = "using the cached result"
+	both := "widget==1.0\nnvidia-nvjitlink-cu12==12.8.93\n"
+	code, out, errs := check(both)
+	if code != 1 || strings.Contains(errs, cached) {
+		t.Fatalf("exit %d, %s", code, errs)
+	}
+	before := s.requests.Load()
+	again, same, errs := check(both)
+	if again != code || same != out || s.requests.Load() != before || !strings.Contains(errs, cached) {
+		t.Errorf("exit %d, %d requests, %s", again, s.requests.Load()-before, errs)
+	}
+	if _, _, errs := check(both, "--no-cache"); strings.Contains(errs, cached) {
+		t.Errorf("--no-cache: %s", errs)
+	}
+	if code, _, errs := check("nvidia-nvjitlink-cu12==12.8.93\n"); code != 0 ||
+		strings.Contains(errs, cached) {
+		t.Errorf("other pins: exit %d, %s", code, errs)
+	}
+}

@@ -98,3 +98,12 @@ func (p *packageSource) cost() string {
 	}
 	return fmt.Sprintf("packages: %s from %v", p.indexes.Cost(), p.names)
 }
+
+// addresses returns the URLs of the indexes, without credentials.
+func (p *packageSource) addresses() []string {
+	var out []string
+	for _, i := range p.indexes {
+		out = append(out, i.String())
+	}
+	return out
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -14,10 +15,12 @@ import (
 // result is the cached output of a check. Its key contains the SHA-256 of every file (see digests;
 // the checksums in a zip can be forged), the settings, and the size and time of this program. Only
 // checks that use nothing but the built-in package history are cached: the content of an index or
-// of other folders may change at any time.
+// of other folders may change at any time. The result of compat env for files is cached as long
+// as the pages of an index are.
 type result struct {
 	cache index.Cache // nil: this check is not cached
 	key   string
+	life  time.Duration
 }
 
 // resultFormat begins the key of a result.
@@ -36,26 +39,41 @@ func cachedResult(
 		o.Root != nil || len(o.LibraryPath) > 0 || o.Conda != nil {
 		return result{}, nil
 	}
-	// A failed write only makes the next check slower.
-	log := slog.New(slog.DiscardHandler)
-	cache, known := diskCache(env, "checks", log), digests{diskCache(env, "digests", log), time.Now}
-	exe, err := os.Executable()
-	if err != nil || cache == nil || known.cache == nil {
-		return result{}, nil //nolint:nilerr // the check runs without the cache
-	}
-	program, err := os.Stat(exe)
-	if err != nil {
-		return result{}, nil //nolint:nilerr // likewise
+	known := digests{diskCache(env, "digests", slog.New(slog.DiscardHandler)), time.Now}
+	if known.cache == nil {
+		return result{}, nil // the check runs without the cache
 	}
 	type file struct{ Name, SHA256 string }
 	files := make([][]file, len(inputs))
 	for i, list := range inputs {
 		for n := range list {
+			var err error
 			if list[n].SHA256, err = known.of(ctx, list[n]); err != nil {
 				return result{}, nil //nolint:nilerr // the analyzer reports what it cannot read
 			}
 			files[i] = append(files[i], file{list[n].Name, list[n].SHA256})
 		}
+	}
+	return newResult(env, f, o, failOn, cacheLife, files)
+}
+
+// newResult returns the place of a result in the cache; inputs identify what is checked.
+func newResult(
+	env environment,
+	f checkFlags,
+	o analyzer.Options,
+	failOn analyzer.Severity,
+	life time.Duration,
+	inputs any,
+) (result, error) {
+	cache := diskCache(env, "checks", slog.New(slog.DiscardHandler))
+	exe, err := os.Executable()
+	if err != nil || cache == nil {
+		return result{}, nil //nolint:nilerr // the check runs without the cache
+	}
+	program, err := os.Stat(exe)
+	if err != nil {
+		return result{}, nil //nolint:nilerr // likewise
 	}
 	key, err := json.Marshal(
 		[]any{
@@ -63,7 +81,7 @@ func cachedResult(
 			versionLine(),
 			program.Size(),
 			program.ModTime(),
-			files,
+			inputs,
 			o,
 			failOn,
 			f.format,
@@ -72,7 +90,22 @@ func cachedResult(
 			columns(env.Out),
 		},
 	)
-	return result{cache, string(key)}, err
+	return result{cache, string(key), life}, err
+}
+
+// print writes the output of a cached check, if there is one. Its error has the exit code.
+func (a result) print(ctx context.Context, env environment, verbose bool) (ok bool, err error) {
+	printed, code, ok := a.load(ctx)
+	if !ok {
+		return false, nil
+	}
+	if _, err := env.Out.Write(printed); err != nil {
+		return true, fmt.Errorf("writing the report: %w", err)
+	}
+	if verbose {
+		fmt.Fprintln(env.Err, "using the cached result for these files; use --no-cache to check again")
+	}
+	return true, exited(code)
 }
 
 // load returns the output and the exit code of the cached check, if there is one.
@@ -97,5 +130,5 @@ func (a result) store(ctx context.Context, printed []byte, code int) {
 		return
 	}
 	// A failed write only makes the next check slower.
-	_ = a.cache.Put(ctx, a.key, sealed(append([]byte{byte(code)}, printed...)), cacheLife)
+	_ = a.cache.Put(ctx, a.key, sealed(append([]byte{byte(code)}, printed...)), a.life)
 }

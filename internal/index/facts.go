@@ -19,8 +19,10 @@ const (
 	maxFacts  = 256 << 20 // bytes of a cached entry, uncompressed
 	keepFacts = 30 * 24 * time.Hour
 	keepPlace = time.Hour // for files without a digest, whose content may change
-	keepPage  = 10 * time.Minute
 )
+
+// PageLife is how long the page of a project is cached.
+const PageLife = 10 * time.Minute
 
 // facts are the facts about a wheel except its libraries. They are cached as gzipped JSON.
 type facts struct {

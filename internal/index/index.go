@@ -106,8 +106,8 @@ func New(o Options) (*Index, error) {
 		log:     o.Log,
 		pause:   sleep.For,
 		whole:   maxWheel,
-		pages:   newFlights[*page](256, 10*time.Minute),
-		wheels:  newFlights[*facts](0, 0),
+		pages:   newFlights[*page](256, PageLife),
+		wheels:  newFlights[*facts](256, PageLife),
 		reads:   newFlights[map[string]packages.Library](0, 0),
 	}
 	if i.cache == nil {

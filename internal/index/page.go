@@ -96,7 +96,7 @@ func (i *Index) fetchPage(
 	}
 	clean := *final
 	clean.User = nil
-	i.storeCached(ctx, key, keepPage, cachedPage{string(body), kind, clean.String()})
+	i.storeCached(ctx, key, PageLife, cachedPage{string(body), kind, clean.String()})
 	return body, kind, final, nil
 }
 
