@@ -73,6 +73,8 @@ func Read(name string, data []byte, c Choice) (*Lock, error) {
 		err = r.environment(data)
 	case strings.HasSuffix(base, "conda-lock.yml") || strings.HasSuffix(base, "conda-lock.yaml"):
 		err = r.condaLock(data)
+	case ofNode(base):
+		err = errNode
 	default:
 		err = r.requirements(string(data))
 	}

@@ -15,6 +15,7 @@ package lockfile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -50,9 +51,22 @@ func Pins(name string, data []byte) ([]Pin, error) {
 		return environment(data)
 	case strings.HasSuffix(base, "conda-lock.yml") || strings.HasSuffix(base, "conda-lock.yaml"):
 		return condaLock(data)
+	case ofNode(base):
+		return nil, errNode
 	}
 	return requirements(string(data))
 }
+
+// ofNode reports whether a file name is that of a lock file for packages of Node.js.
+func ofNode(base string) bool {
+	return slices.Contains([]string{
+		"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock",
+	}, base)
+}
+
+// errNode is returned for the lock files of ofNode.
+var errNode = errors.New("it pins npm packages, which compat does not look up; install them and run " +
+	"compat check node_modules")
 
 // pin returns a requirement NAME==VERSION; it is an error if that is not a valid requirement.
 func pin(name, version, marker string) (string, error) {

@@ -76,7 +76,8 @@ func text(n *yaml.Node, key string) string {
 
 // errConda is returned for a file without pip requirements.
 var errConda = errors.New(
-	"it pins only conda packages, which compat does not look up; give the pip requirements",
+	"it pins only conda packages, which compat does not look up; give the pip requirements, or " +
+		"install it and run compat env --conda-prefix",
 )
 
 // environment reads the pip section of a conda environment file.
