@@ -50,7 +50,7 @@ func targets(r *analyzer.Report) string {
 	for _, k := range order {
 		l := "- " + mdsafe.Codes(names[k], 8, maxShown) + ": " + string(k.verdict)
 		if with := packages[k]; len(with) > 0 {
-			l += ", with " + mdsafe.Codes(with, 8, 100)
+			l += ", with " + mdsafe.Codes(causetext.Installed(with), 8, 100)
 		}
 		lines = append(lines, l+"\n")
 	}

@@ -484,7 +484,7 @@ func (t text) task() (result.Actor, string) {
 		}
 		return result.Builder, "publish a build for " + t.subject
 	case otherVersions:
-		return result.Installer, "install the versions that it requires"
+		return result.Installer, "install the versions that it requires; pip does not install others"
 	case wrongPackage:
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindEnvironment {
 			return result.Installer, "install versions that fit each other"
@@ -492,7 +492,7 @@ func (t text) task() (result.Actor, string) {
 		if t.given() {
 			return result.Installer, "choose another version of " + t.subject
 		}
-		return result.Builder, "limit the versions of " + t.subject + " that it requires"
+		return result.Builder, "limit the versions of " + t.subject + " that it requires" + t.working()
 	case undeclared:
 		if t.extra() {
 			return result.Installer, "install it with the extra that requires " + t.subject
@@ -509,8 +509,9 @@ func (t text) task() (result.Actor, string) {
 	case unreachable:
 		return result.Builder, "give these objects a RUNPATH to the libraries"
 	case linkPath:
-		return result.Builder, "let the linker find what " +
-			plural(t.cause.Objects, "it needs", "they need")
+		return result.Builder, "let the linker find " +
+			plural(t.libraryCount(), "this library", "these libraries") + "; the loader finds " +
+			plural(t.libraryCount(), "it", "them")
 	case linkFlag:
 		return result.Builder, "correct the link line"
 	case undefined:
@@ -520,6 +521,25 @@ func (t text) task() (result.Actor, string) {
 		return do.actor, do.do
 	}
 	return result.Builder, "change how it is built"
+}
+
+// working says which versions of a package work, if findings occur at one end of a range only.
+func (t text) working() string {
+	ends := map[packages.End]bool{}
+	for _, f := range t.all {
+		if f.Range != nil {
+			ends[f.Range.Fails] = true
+		}
+	}
+	switch {
+	case t.all[0].Rule == "numpy-abi-mismatch":
+		return "; it works with NumPy 1"
+	case len(ends) != 1:
+		return ""
+	case ends[packages.Highest]:
+		return "; it works with older ones"
+	}
+	return "; it works with newer ones"
 }
 
 // extra reports whether the first fix is to install one of the artifact's extras.

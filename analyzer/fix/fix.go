@@ -40,7 +40,7 @@ type Fix struct {
 	// PEP 508, for pins and dependencies; otherwise "".
 	Requirement string `json:"requirement"`
 	Verified    bool   `json:"verified"`
-	// Disadvantages: "conflicts with torch==2.7.0, which requires …".
+	// Disadvantages: "conflicts with mkl==2026.0.0: numba==0.61 requires …".
 	Cost []string `json:"cost"`
 	// Change is what was simulated, so that it can be combined with others; nil if the fix cannot
 	// be simulated.

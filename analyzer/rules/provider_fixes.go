@@ -128,9 +128,10 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 		requirement := s.extra.Name + s.extra.Spec
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
-				Kind:        fix.KindDependency,
-				Title:       "Install the extra " + s.extra.extra + ", which requires " + requirement,
-				Command:     "pip install " + shellword.Quote(projectName(p)+"["+s.extra.extra+"]"),
+				Kind:  fix.KindDependency,
+				Title: "Install the extra " + s.extra.extra + ", which requires " + requirement,
+				Command: "pip install " +
+					shellword.Quote(projectName(p)+"["+s.extra.extra+"]=="+p.Facts.Metadata.Version),
 				Requirement: requirement,
 			},
 		})

@@ -233,7 +233,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			lacking = unversioned[i]
 		}
 		if lacking != "" {
-			reason = ", the oldest tag with " + lacking
+			reason = ", the oldest tag of auditwheel with " + lacking
 			continue
 		}
 		out = append(out, fix.Candidate{

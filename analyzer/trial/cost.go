@@ -42,7 +42,7 @@ func conflictText(x packages.Conflict) string {
 		return fix.ConflictsWith + "the artifact's own requirement " + x.Requirement +
 			" (pip cannot install both)"
 	}
-	return fix.ConflictsWith + x.By + ", which requires " + x.Requirement +
+	return fix.ConflictsWith + x.Package + "==" + x.Chosen + ": " + x.By + " requires " + x.Requirement +
 		" (pip cannot install both)"
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -228,8 +229,7 @@ func PlanSentence(r *analyzer.Report) string {
 		out = append(out, "compat tried the first fixes of causes "+and(fixed)+
 			" together: they leave "+without+".")
 	case len(fixed) > 1:
-		out = append(out, "Apply the first fix of each of causes "+and(fixed)+
-			"; compat did not try them together.")
+		out = append(out, "Apply "+toApply(r, fixed)+"; compat did not try them together.")
 	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
 		out = append(out, "The first fix was tried and leaves "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:
@@ -267,9 +267,53 @@ func renaming(r *analyzer.Report) int {
 	return 0
 }
 
+// Installed merges the versions of a package that an artifact was checked with one after the other:
+// "numpy==1.19.1 or ==2.5.5".
+func Installed(with []string) []string {
+	var out []string
+	for _, w := range with {
+		name, version, _ := strings.Cut(w, "==")
+		i := slices.IndexFunc(out, func(s string) bool { return strings.HasPrefix(s, name+"==") })
+		if i < 0 {
+			out = append(out, w)
+			continue
+		}
+		out[i] += " or ==" + version
+	}
+	return out
+}
+
+// toApply names the fixes to apply to causes that are given by number.
+func toApply(r *analyzer.Report, numbers []string) string {
+	var first, all []string
+	for _, n := range numbers {
+		if i, err := strconv.Atoi(n); err == nil && i > 0 && r.Causes[i-1].Together {
+			all = append(all, n)
+		} else {
+			first = append(first, n)
+		}
+	}
+	var out []string
+	switch len(first) {
+	case 0:
+	case 1:
+		out = append(out, "the first fix of cause "+first[0])
+	default:
+		out = append(out, "the first fix of each of causes "+and(first))
+	}
+	if len(all) > 0 {
+		out = append(out, "all fixes of "+map[bool]string{true: "causes ", false: "cause "}[len(all) > 1]+
+			and(all))
+	}
+	return strings.Join(out, " and ")
+}
+
 // and joins words: "1, 2 and 3".
 func and(words []string) string {
 	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 

@@ -74,7 +74,7 @@ func markdownTargets(r *analyzer.Report) string {
 		}
 		b += "- " + mdsafe.Code(t.Name, 200) + ": " + string(t.Verdict)
 		if len(t.With) > 0 {
-			b += ", with " + mdsafe.Codes(t.With, 20, 100)
+			b += ", with " + mdsafe.Codes(causetext.Installed(t.With), 20, 100)
 		}
 		b += "\n"
 	}

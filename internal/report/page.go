@@ -163,7 +163,8 @@ func listed[T any](of func(...g.Node) g.Node, items []T, item func(T) g.Node) g.
 func target(t analyzer.Target) g.Node {
 	out := g.Group{code(t.Name), g.Text(" "), graded(string(t.Verdict))}
 	if len(t.With) > 0 {
-		out = append(out, g.Text(", with "), codes(t.With[:min(len(t.With), shownOnPage)], " "))
+		with := causetext.Installed(t.With)
+		out = append(out, g.Text(", with "), codes(with[:min(len(with), shownOnPage)], " "))
 	}
 	return out
 }

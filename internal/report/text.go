@@ -339,8 +339,12 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	if x.Verified {
 		state = "tried"
 	}
-	if i == 0 && len(p.report.Causes) == 1 && p.report.Plan.Verified {
+	switch {
+	case i > 0 || len(p.report.Causes) > 1 || x.Clears < len(c.Findings):
+	case p.report.Plan.Verified:
 		state += " and leaves no error"
+	case x.Verified && c.Severity != analyzer.Error:
+		state += " and leaves no warning"
 	}
 	if x.Clears < len(c.Findings) {
 		state += fmt.Sprintf(", clears %d of %d findings", x.Clears, len(c.Findings))
