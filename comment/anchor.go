@@ -356,3 +356,43 @@ func fallback(files map[string]string) (string, int, bool) {
 	}
 	return "", 0, false
 }
+
+// declared returns the line of the diff that declares what changed: the line in the debug
+// information, or the nearest line of that file in the diff. The build directory is unknown, so
+// the file is the one with the longest matching end of its path.
+func declared(f *analyzer.Finding, d Diff) (file string, line int, ok bool) {
+	i := strings.LastIndexByte(f.Source, ':')
+	if i < 0 {
+		return "", 0, false
+	}
+	want, ok := number(f.Source[i+1:])
+	if !ok {
+		return "", 0, false
+	}
+	source := strings.Split(f.Source[:i], "/")
+	best, twice := 0, false
+	for p := range d {
+		parts := strings.Split(p, "/")
+		n := 0
+		for n < len(parts) && n < len(source) &&
+			parts[len(parts)-1-n] == source[len(source)-1-n] {
+			n++
+		}
+		switch {
+		case n > best:
+			best, file, twice = n, p, false
+		case n == best && n > 0:
+			twice = true
+		}
+	}
+	if best == 0 || twice {
+		return "", 0, false
+	}
+	distance := func(at int) int { return max(at-want, want-at) }
+	for at := range d[file] {
+		if line == 0 || distance(at) < distance(line) || distance(at) == distance(line) && at < line {
+			line = at
+		}
+	}
+	return file, line, line > 0
+}

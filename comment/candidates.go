@@ -160,3 +160,12 @@ func boolRank(b bool) int {
 	}
 	return 0
 }
+
+// isVersionScript reports whether a file name is that of a linker version script.
+func isVersionScript(name string) bool {
+	switch path.Ext(name) {
+	case ".map", ".ver", ".version", ".vers", ".lds", ".sym":
+		return true
+	}
+	return false
+}

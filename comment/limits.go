@@ -27,3 +27,6 @@ const (
 
 // maxShown limits a name in a list, in characters.
 const maxShown = 300
+
+// maxLine limits the length in bytes of a line to edit; longer ones are generated or hostile.
+const maxLine = 1000

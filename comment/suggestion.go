@@ -14,9 +14,6 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// maxLine limits the length in bytes of a line to edit; longer ones are generated or hostile.
-const maxLine = 1000
-
 // review returns the suggestions: one for each line of the diff that causes a new finding and
 // that a fix can edit.
 func review(in Input, v view, s *sources) []ReviewComment {
