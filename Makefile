@@ -46,8 +46,8 @@ chaos: ## 10,000 deliveries for 500 pull requests while processes and Redis are 
 replay: ## Repeat stories with shuffled and duplicate events and a kill at each GitHub call (minutes)
 	COMPAT_FAILPOINTS=all $(GOTEST) -count 1 -v -timeout 60m -run TestNothingIsWrittenTwice ./internal/test/stories
 
-attack: ## Slow, oversized and invalid requests, 1,000 pushes to one repository, archive bombs (minutes)
-	COMPAT_ATTACK=1 $(GOTEST) -count 1 -v -timeout 60m -run 'Slowloris|Oversized|Replayed|Garbage|PushesAllTheTime|BombsInEvery' ./internal/test/stories
+attack: ## Slow, oversized and invalid requests, 1,000 pushes to one repository, bombs, all hostile files (minutes)
+	COMPAT_ATTACK=1 $(GOTEST) -count 1 -v -timeout 60m -run 'Slowloris|Oversized|Replayed|Garbage|PushesAllTheTime|BombsInEvery|HostileArtifacts' ./internal/test/stories
 
 bench: build ## Compare compat check of WHEELS with inflating, and compat ldd with ldd -r, lddtree, libtree (ROOT=DIR)
 	go run ./internal/test/bench -root $(or $(ROOT),/) ./compat $(WHEELS)

@@ -3,7 +3,6 @@ package elftest
 import (
 	"debug/elf"
 	"fmt"
-	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/internal/lazy"
@@ -244,17 +243,15 @@ func (w *writer) addend(r reloc) uint64 {
 
 // got returns the words of .got, including the addends on machines with REL.
 func (w *writer) got() []byte {
-	b := w.out()
-	for i := range w.gotWords {
-		k := slices.IndexFunc(
-			w.dynRelocs,
-			func(r reloc) bool { return r.way == elfobj.RelocIRelative && r.slot == i },
-		)
-		if k >= 0 && !w.relocAddends() {
-			b.word(w.addend(w.dynRelocs[k]))
-		} else {
-			b.word(0)
+	words := make([]uint64, w.gotWords)
+	for _, r := range w.dynRelocs {
+		if r.way == elfobj.RelocIRelative && !w.relocAddends() {
+			words[r.slot] = w.addend(r)
 		}
+	}
+	b := w.out()
+	for _, v := range words {
+		b.word(v)
 	}
 	return b.Bytes()
 }

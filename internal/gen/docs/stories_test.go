@@ -23,6 +23,9 @@ var packages = map[string]string{
 	"mdsafe": "internal/mdsafe", "comment": "comment", "post": "comment/post", "webhook": "webhook",
 	"config": "config", "compat": "cmd/compat", "setup": "internal/setup",
 	"appkey": "internal/appkey",
+
+	"review":   "internal/review",
+	"lockfile": "analyzer/packages/lockfile",
 }
 
 // TestStoriesPage: docs/stories.md names tests that exist, tells every story once and every row,

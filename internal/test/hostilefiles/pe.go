@@ -220,7 +220,7 @@ func (l *list) resources(i image) {
 // amplified adds small files that expand to much data.
 func (l *list) amplified() {
 	// Descriptors that share one table of thunks.
-	l.add(Unread, func() []byte {
+	l.large(Unread, func() []byte {
 		var text strings.Builder
 		text.WriteString("pe amd64\nimport a.dll")
 		for n := range 20_000 {
@@ -238,7 +238,7 @@ func (l *list) amplified() {
 		return b
 	}, "thunks-shared")
 	// Names that share one long string.
-	l.add(Unread, func() []byte {
+	l.large(Unread, func() []byte {
 		var text strings.Builder
 		text.WriteString("pe amd64\nimport a.dll " + strings.Repeat("n", 16_000))
 		for n := range 100_000 {
@@ -252,7 +252,7 @@ func (l *list) amplified() {
 		}
 		return b
 	}, "names-shared")
-	l.add(Any, func() []byte {
+	l.large(Any, func() []byte {
 		o := &peobj.Object{Machine: peobj.Amd64, Bits: 64, DLL: true, Name: "ext.pyd",
 			Subsystem: "6.0", OperatingSystem: "6.0", Linker: "14.0"}
 		for n := range uint32(60_000) {
@@ -269,7 +269,7 @@ func (l *list) amplified() {
 		if n > 4_096 {
 			want = Unread
 		}
-		l.add(want, func() []byte {
+		l.large(want, func() []byte {
 			var text strings.Builder
 			text.WriteString("pe amd64")
 			for i := range n {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,21 +15,45 @@ import (
 	"github.com/compat-app/compat/internal/test/loopback"
 )
 
-// index is a package index of the simple kind (PEP 503). That GitHub's token is sent to it fails
-// the story.
-func index(t *testing.T, wheels ...cases.Wheel) string {
+// packageIndex is a package index of the simple kind (PEP 503) that serves the metadata of
+// wheels (PEP 658).
+type packageIndex struct {
+	url string
+
+	mu    sync.Mutex
+	paths []string // of all requests
+}
+
+// asked returns the requests whose path has a prefix, such as "/files/", without those for metadata.
+func (x *packageIndex) asked(prefix string) (out []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, p := range x.paths {
+		if strings.HasPrefix(p, prefix) && !strings.HasSuffix(p, ".metadata") {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// index starts a package index. That GitHub's token is sent to it fails the story.
+func index(t *testing.T, wheels ...cases.Wheel) *packageIndex {
+	x := &packageIndex{}
 	mux := http.NewServeMux()
 	pages := map[string]string{}
 	for _, w := range wheels {
 		name, content := w.File()
 		pages[w.Name] += fmt.Sprintf(
-			"<a href=\"../../files/%s#sha256=%x\">%s</a>\n",
+			"<a href=\"../../files/%s#sha256=%x\" data-core-metadata=\"true\">%s</a>\n",
 			name,
 			sha256.Sum256(content),
 			name,
 		)
 		mux.HandleFunc("/files/"+name, func(rw http.ResponseWriter, r *http.Request) {
 			http.ServeContent(rw, r, name, time.Time{}, bytes.NewReader(content))
+		})
+		mux.HandleFunc("/files/"+name+".metadata", func(rw http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(rw, w.Metadata())
 		})
 	}
 	for name, page := range pages {
@@ -38,13 +63,17 @@ func index(t *testing.T, wheels ...cases.Wheel) string {
 		})
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" {
+		if _, _, own := r.BasicAuth(); r.Header.Get("Authorization") != "" && !own {
 			t.Errorf("the index was sent an Authorization header: %s", r.URL)
 		}
+		x.mu.Lock()
+		x.paths = append(x.paths, r.URL.Path)
+		x.mu.Unlock()
 		mux.ServeHTTP(rw, r)
 	}))
 	t.Cleanup(server.Close)
-	return server.URL + "/simple/"
+	x.url = server.URL + "/simple/"
+	return x
 }
 
 // What a release brings is read from the index where one is named.
@@ -53,7 +82,8 @@ func TestCaseBByTheIndex(t *testing.T) {
 		t,
 		world{
 			env: map[string]string{
-				"PIP_INDEX_URL": index(t, cases.NvJitLink("12.8.93", 8), cases.NvJitLink("12.9.86", 9)),
+				"PIP_INDEX_URL": index(t, cases.NvJitLink("12.8.93", 8),
+					cases.NvJitLink("12.9.86", 9)).url,
 			},
 		},
 	)

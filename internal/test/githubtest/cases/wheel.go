@@ -33,15 +33,20 @@ func (w Wheel) FileName() string {
 
 func (w Wheel) stem() string { return strings.ReplaceAll(w.Name, "-", "_") + "-" + w.Version }
 
+// Metadata returns the text of METADATA.
+func (w Wheel) Metadata() string {
+	text := fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\n", w.Name, w.Version)
+	for _, r := range w.Requires {
+		text += "Requires-Dist: " + r + "\n"
+	}
+	return text
+}
+
 // File returns the wheel's name and bytes.
 func (w Wheel) File() (name string, content []byte) {
 	info := w.stem() + ".dist-info/"
 	files := maps.Clone(w.Files)
-	metadata := fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\n", w.Name, w.Version)
-	for _, r := range w.Requires {
-		metadata += "Requires-Dist: " + r + "\n"
-	}
-	files[info+"METADATA"] = []byte(metadata)
+	files[info+"METADATA"] = []byte(w.Metadata())
 	files[info+"WHEEL"] = []byte(
 		"Wheel-Version: 1.0\nGenerator: cases\nRoot-Is-Purelib: false\nTag: " + strings.Join(
 			w.Tags,
