@@ -32,7 +32,7 @@ func readSide(ctx context.Context, path string, debugDirs []string) (*side, erro
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no such file or folder", path)
+		return nil, fmt.Errorf("%s: no such file or folder; give a library, a package or a folder", path)
 	case err != nil:
 		return nil, err
 	case info.IsDir():
