@@ -144,3 +144,11 @@ func Overruled(c Check, by Peer) Check {
 	c.Summary = mdsafe.Join([]string{head, own + c.Summary}, maxOutput, nil)
 	return c
 }
+
+// link returns a link to the full report; "" if it has no address.
+func link(in Input, before, what string) string {
+	if in.DetailsURL == "" {
+		return ""
+	}
+	return before + "[" + what + "](" + in.DetailsURL + ")\n"
+}

@@ -149,13 +149,6 @@ func leftOut(in Input, left int) string {
 	return fmt.Sprintf("\nand %s%s.\n", count(left, "more cause"), where(in))
 }
 
-func link(in Input, before, what string) string {
-	if in.DetailsURL == "" {
-		return ""
-	}
-	return before + "[" + what + "](" + in.DetailsURL + ")\n"
-}
-
 // unchecked reports whether something could not be checked.
 func unchecked(in Input, v view) bool {
 	return len(v.unread) > 0 || in.Report.Verdict == analyzer.Unchecked
