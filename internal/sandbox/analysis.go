@@ -10,7 +10,7 @@
 // the answers of the package index through a pipe, and an empty folder for temporary files. Before
 // it reads anything it gives up all other rights (see Layers): on Linux it has an empty
 // environment, no_new_privs, a seccomp allow list without sockets, exec, fork and ptrace, Landlock
-// rules for its folder alone, and where the kernel allows them its own user, network and process
+// rules for its folder alone, and where the kernel allows them its own user, network and IPC
 // namespaces. Its memory and time are limited twice: by limits that it sets on itself, and by the
 // parent, which watches both and kills it.
 //
