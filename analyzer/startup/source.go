@@ -98,7 +98,7 @@ func (s *source) directory(at int) {
 		}
 	}
 	if !known {
-		s.out.unknown = append(s.out.unknown, s.text)
+		s.out.unknown = append(s.out.unknown, strings.ToLower(s.text))
 	}
 }
 

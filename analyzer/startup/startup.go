@@ -2,7 +2,6 @@ package startup
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -26,7 +25,7 @@ type Effects struct {
 
 	file    string   // path of the source; "" for several sources
 	whole   []string // folders whose DLLs are all loaded, by a pattern in the source
-	unknown []string // texts of sources that add folders that could not be evaluated
+	unknown []string // sources, in lower case, that add folders that could not be evaluated
 }
 
 // Mentions reports whether the name of a folder occurs in a source that adds folders that could not
@@ -36,8 +35,27 @@ func (e Effects) Mentions(folder string) bool {
 	if name == "." || name == ".." || name == "/" {
 		return false
 	}
-	word := regexp.MustCompile(`(?i)(^|[^\w])` + regexp.QuoteMeta(name) + `($|[^\w])`)
-	return slices.ContainsFunc(e.unknown, word.MatchString)
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(e.unknown, func(text string) bool { return hasWord(text, name) })
+}
+
+// hasWord reports whether a text contains a word that is not part of a longer identifier.
+func hasWord(text, word string) bool {
+	for at := 0; ; at++ {
+		n := strings.Index(text[at:], word)
+		if n < 0 {
+			return false
+		}
+		at += n
+		end := at + len(word)
+		if (at == 0 || !identifier(text[at-1])) && (end == len(text) || !identifier(text[end])) {
+			return true
+		}
+	}
+}
+
+func identifier(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 // Of returns the combined effects on a module: of the sources of its top-level package and of

@@ -60,3 +60,14 @@ func FuzzReadSource(f *testing.F) {
 		}
 	})
 }
+
+func TestMentions(t *testing.T) {
+	effects := Effects{unknown: []string{strings.ToLower("add(root / 'Foo.libs')\nx_bin = 1")}}
+	for folder, want := range map[string]bool{
+		"foo.libs": true, "site/FOO.LIBS": true, "libs": true, "oo.libs": false, "bin": false, ".": false,
+	} {
+		if got := effects.Mentions(folder); got != want {
+			t.Errorf("Mentions(%q) = %v", folder, got)
+		}
+	}
+}
