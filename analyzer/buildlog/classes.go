@@ -1,6 +1,7 @@
 package buildlog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,7 +153,7 @@ func message(d *Diagnosis) string {
 	if d.Object != "" {
 		fmt.Fprintf(&b, "%s: ", base(d.Object))
 	}
-	b.WriteString(classOf(d.Class).text)
+	b.WriteString(cmp.Or(systemTexts[d.Rule], classOf(d.Class).text))
 	var named []string
 	if d.Symbol != "" {
 		named = append(named, "symbol "+shorten(d.Symbol))

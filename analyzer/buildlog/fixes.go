@@ -17,6 +17,9 @@ func newFix(kind, title string, command shellword.Line) fix.Fix {
 // fixes returns at most three fixes for a diagnosis, the most likely first. owners are the -l
 // names of all libraries that the object does not link.
 func fixes(d *Diagnosis, owners []string) []fix.Fix {
+	if f := systemFixes(d); f != nil {
+		return f
+	}
 	switch d.Class {
 	case "glibc-too-old":
 		return glibcFixes(d)

@@ -19,6 +19,8 @@ var families = [][]pattern{
 	jvmPatterns,
 	nodePatterns,
 	androidPatterns,
+	macosPatterns,
+	windowsPatterns,
 	wheelPatterns,
 	hostPatterns,
 	muslPatterns,

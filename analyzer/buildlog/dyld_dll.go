@@ -1,0 +1,201 @@
+package buildlog
+
+import (
+	"cmp"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// macosPatterns are messages of dyld, which dlopen returns (dyld/Loader.cpp and
+// dyld/JustInTimeLoader.cpp of dyld's source).
+var macosPatterns = []pattern{
+	{
+		id: "macos-library-not-loaded", class: "library-not-found",
+		needles: []string{"Library not loaded: "},
+		expr:    `(?:dlopen\((?P<obj>[^,)]+).*)?Library not loaded: (?P<lib>[@/][^\s'"]+)`,
+		example: "ImportError: dlopen(/x/_foo.cpython-312-darwin.so, 0x0002): Library not loaded: " +
+			"@rpath/libomp.dylib",
+		similar: "Library not loaded: the option is off",
+	},
+	{
+		id: "macos-wrong-architecture", class: "wrong-platform",
+		needles: []string{"incompatible architecture", "but wrong architecture"},
+		expr: `(?:dlopen\((?P<obj>[^,)]+).*)?(?:mach-o file, but is an incompatible architecture|` +
+			`mach-o, but wrong architecture)`,
+		example: "ImportError: dlopen(/x/_foo.so, 0x0002): tried: '/x/_foo.so' (mach-o file, but is an " +
+			"incompatible architecture (have 'x86_64', need 'arm64'))",
+		similar: "warning: the build has an incompatible architecture setting",
+	},
+	{
+		id: "macos-code-signature", class: "invalid-elf",
+		needles: []string{"code signature", "Code Signature Invalid"},
+		expr: `(?:dlopen\((?P<obj>[^,)]+).*)?(?:\(code signature (?:in <[^>]*> '[^']*' )?` +
+			`not valid for use in process|\(code signature invalid|\(Code Signature Invalid\))`,
+		example: "ImportError: dlopen(/x/_foo.so, 0x0002): tried: '/x/_foo.so' (code signature in " +
+			"<A1> '/x/_foo.so' not valid for use in process)",
+		similar: "replacing existing code signature",
+	},
+}
+
+// windowsPatterns are messages of Windows for the system error codes of LoadLibraryEx, as CPython
+// prints them (Python/dynload_win.c, Modules/_ctypes/callproc.c).
+var windowsPatterns = []pattern{
+	{
+		id: "windows-dll-not-found", class: "library-not-found",
+		needles: []string{"DLL load failed", "[WinError 126]", "Could not find module '"},
+		expr: `DLL load failed(?: while importing (?P<obj>[\w.]+))?: The specified module could not be found|` +
+			`\[WinError 126\](?:[^"']*["'](?P<lib>[^"']+)["'])?|` +
+			`Could not find module '(?P<libs>[^']+)' \(or one of its dependencies\)`,
+		example: "ImportError: DLL load failed while importing _foo: The specified module could not be found.",
+		similar: "ModuleNotFoundError: Could not find module 'foo' in the path",
+		fill: func(m *match) bool {
+			if m.libs != "" {
+				m.lib, m.libs = m.libs, ""
+			}
+			return true
+		},
+	},
+	{
+		id: "windows-procedure-not-found", class: "undefined-symbol",
+		needles: []string{"DLL load failed", "[WinError 127]"},
+		expr: `DLL load failed(?: while importing (?P<obj>[\w.]+))?: The specified procedure could not be found|` +
+			`\[WinError 127\](?:[^"']*["'](?P<lib>[^"']+)["'])?`,
+		example: "ImportError: DLL load failed while importing _foo: The specified procedure could not be found.",
+		similar: "ERROR: The specified procedure could not be found in the schema",
+	},
+	{
+		id: "windows-wrong-architecture", class: "wrong-platform",
+		needles: []string{"DLL load failed", "[WinError 193]"},
+		expr: `DLL load failed(?: while importing (?P<obj>[\w.]+))?: %1 is not a valid Win32 application|` +
+			`\[WinError 193\](?:[^"']*["'](?P<lib>[^"']+)["'])?`,
+		example: "OSError: [WinError 193] %1 is not a valid Win32 application",
+		similar: "setup.exe is not a valid Win32 application name",
+	},
+	{
+		id: "windows-dll-init-failed", class: "version-missing",
+		needles: []string{"DLL load failed", "[WinError 1114]"},
+		expr: `DLL load failed(?: while importing (?P<obj>[\w.]+))?: A dynamic link library \(DLL\) initialization routine failed|` +
+			`\[WinError 1114\](?:[^"']*["'](?P<lib>[^"']+)["'])?`,
+		example: `OSError: [WinError 1114] A dynamic link library (DLL) initialization routine failed. ` +
+			`Error loading "C:\x\c10.dll" or one of its dependencies.`,
+		similar: "the initialization routine failed",
+	},
+}
+
+// systemTexts replace the text of the class in messages.
+var systemTexts = map[string]string{
+	"macos-code-signature":        "its code signature is missing or does not match the file",
+	"windows-procedure-not-found": "a DLL that it needs has no function that it imports",
+	"windows-dll-init-failed":     "the initialization of a DLL that it needs failed",
+}
+
+// systemFixes returns the fixes for messages of macOS and Windows; nil for other messages.
+func systemFixes(d *Diagnosis) []fix.Fix {
+	object := cmp.Or(base(d.Object), "the module")
+	switch d.Rule {
+	case "macos-symbol-not-found":
+		return []fix.Fix{
+			newFix(
+				fix.KindPin,
+				"Use the version of the library that it was built against. If the library is part of "+
+					"macOS, run it on a newer macOS",
+				"",
+			),
+			newFix(
+				fix.KindRebuild,
+				"Rebuild "+object+" for the oldest macOS that it has to run on, without -undefined "+
+					"dynamic_lookup, so that the linker reports undefined symbols",
+				"export MACOSX_DEPLOYMENT_TARGET=11.0",
+			),
+			newFix(
+				fix.KindSource,
+				"Add the source or library that defines "+shorten(d.Symbol)+" to the build",
+				shellword.Bare("c++filt %s", d.Symbol),
+			),
+		}
+	case "macos-library-not-loaded":
+		return []fix.Fix{
+			newFix(fix.KindRebuild, "Copy the library into the wheel with delocate", "delocate-wheel dist/*.whl"),
+			newFix(fix.KindEnvironment, "Install the package that contains "+cmp.Or(base(d.Library), "it"), ""),
+			newFix(fix.KindLinkFlag, "If the wheel contains the library, add its folder to the run paths",
+				`LDFLAGS="-Wl,-rpath,@loader_path/.dylibs"`),
+		}
+	case "macos-wrong-architecture":
+		return []fix.Fix{
+			newFix(
+				fix.KindEnvironment,
+				"Use a Python of the same architecture as "+object+", or install its build for this one",
+				"",
+			),
+			newFix(fix.KindRebuild, "Build a universal2 wheel", `export ARCHFLAGS="-arch x86_64 -arch arm64"`),
+		}
+	case "macos-code-signature":
+		return []fix.Fix{
+			newFix(
+				fix.KindRebuild,
+				"Sign "+object+" again after the last tool that changed it (strip, install_name_tool)",
+				shellword.Bare("codesign -f -s - %s", cmp.Or(d.Object, "*.so")),
+			),
+			newFix(
+				fix.KindEnvironment,
+				"If the program has a hardened run time, sign it with the entitlement "+
+					"com.apple.security.cs.disable-library-validation",
+				"",
+			),
+		}
+	case "windows-dll-not-found":
+		return []fix.Fix{
+			newFix(
+				fix.KindRebuild,
+				"Copy the DLLs that it needs into the wheel. The message does not name them; delvewheel "+
+					"lists them",
+				"delvewheel show dist/*.whl",
+			),
+			newFix(
+				fix.KindEnvironment,
+				"Install the Visual C++ runtime or the package that contains the DLL",
+				"pip install msvc-runtime",
+			),
+			newFix(
+				fix.KindSource,
+				"Since Python 3.8, PATH is not searched: call os.add_dll_directory with the folder of the DLL",
+				"",
+			),
+		}
+	case "windows-procedure-not-found":
+		return []fix.Fix{
+			newFix(
+				fix.KindPin,
+				"Use the version of the DLL that "+object+" was built against. Another copy with the same "+
+					"name may have been loaded first",
+				"",
+			),
+			newFix(fix.KindRebuild, "Rebuild "+object+" against the installed version", ""),
+		}
+	case "windows-wrong-architecture":
+		return []fix.Fix{
+			newFix(
+				fix.KindEnvironment,
+				"Use a Python with the architecture of the DLL (32-bit, 64-bit or ARM64)",
+				`python -c "import platform; print(platform.machine(), platform.architecture())"`,
+			),
+			newFix(fix.KindRebuild, "Build a wheel for the architecture of this Python", ""),
+		}
+	case "windows-dll-init-failed":
+		return []fix.Fix{
+			newFix(
+				fix.KindEnvironment,
+				"Install the current Visual C++ runtime. An older copy, such as that of another package, "+
+					"may have been loaded first",
+				"pip install --upgrade msvc-runtime",
+			),
+			newFix(
+				fix.KindPin,
+				"Use a release of "+object+" that is tested with this version of Windows",
+				"",
+			),
+		}
+	}
+	return nil
+}
