@@ -283,7 +283,7 @@ func TestScreens(t *testing.T) {
 				most = 850
 			}
 			if dir := os.Getenv("COMPAT_SCREENS"); dir != "" && !v.Dark &&
-				!strings.HasPrefix(name, "hostile") &&
+				strings.HasPrefix(name, "case-") &&
 				(name == "case-b-report" || !strings.HasSuffix(name, "report")) {
 				if err := os.WriteFile(filepath.Join(dir, name+".png"), p.Picture(most), 0o644); err != nil {
 					t.Error(err)
