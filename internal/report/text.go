@@ -69,6 +69,17 @@ type textLine struct {
 	text string
 	rank int
 	more bool // continues the previous line, and is left out with it
+	row  bool // of the evidence: it is counted if it is left out
+	rows int  // how many rows the line counts
+}
+
+// moreRows is the line that counts the rows of the evidence that are left out.
+func moreRows(n int) textLine {
+	return textLine{
+		text: fmt.Sprintf("   and %s (--verbose)", causetext.Plural(n, "more row")),
+		rank: platformRank,
+		rows: n,
+	}
 }
 
 // Ranks of lines.
@@ -159,6 +170,15 @@ func fit(lines []textLine, room int) []textLine {
 		}
 		if lines[worst].rank == always {
 			break
+		}
+		if lines[worst].row {
+			if next := worst + 1; next < len(lines) && lines[next].rows > 0 {
+				lines[next] = moreRows(lines[next].rows + 1)
+				lines = slices.Delete(lines, worst, next)
+			} else {
+				lines[worst] = moreRows(1)
+			}
+			continue
 		}
 		end := worst + 1
 		for end < len(lines) && lines[end].more {
@@ -301,12 +321,16 @@ func (p *textPrinter) block(i int) []textLine {
 			add(placeRank, "   in ", "      ", objects)
 		}
 	}
-	for j, row := range p.rows(c) {
+	rows, left := p.rows(c)
+	for j, row := range rows {
 		rank := evidenceRank
 		if j > 0 {
 			rank = moreEvidenceRank
 		}
-		out = append(out, textLine{text: "   " + row, rank: rank})
+		out = append(out, textLine{text: "   " + row, rank: rank, row: j > 0})
+	}
+	if left > 0 {
+		out = append(out, moreRows(left))
 	}
 	if len(c.Fails) > 0 {
 		s := "fails on " + spaced(c.Fails)
@@ -440,14 +464,14 @@ func counted(names []string, more, width int) string {
 	return s
 }
 
-// rows returns the lines of the evidence table.
-func (p *textPrinter) rows(c *analyzer.Cause) []string {
+// rows returns the first lines of the evidence table, and the number of the others.
+func (p *textPrinter) rows(c *analyzer.Cause) (out []string, left int) {
 	most := 3
 	if p.options.Verbose {
 		most = len(c.Evidence)
 	}
 	if len(c.Evidence) == 0 {
-		return nil
+		return nil, 0
 	}
 	onlyLibraries := !slices.ContainsFunc(c.Evidence, func(e analyzer.Evidence) bool {
 		return e.Version != "" || len(e.Symbols) > 0
@@ -460,9 +484,9 @@ func (p *textPrinter) rows(c *analyzer.Cause) []string {
 			}
 		}
 		if len(names) == 0 {
-			return nil
+			return nil, 0
 		}
-		return []string{counted(names, 0, p.width-12)}
+		return []string{counted(names, 0, p.width-12)}, 0
 	}
 	shown := c.Evidence[:min(len(c.Evidence), most)]
 	if len(c.Evidence) > most {
@@ -474,7 +498,6 @@ func (p *textPrinter) rows(c *analyzer.Cause) []string {
 		libraries = max(libraries, length(e.Library))
 	}
 	libraries = min(libraries, 32)
-	var out []string
 	for _, e := range shown {
 		s := ""
 		if versions > 0 {
@@ -490,10 +513,7 @@ func (p *textPrinter) rows(c *analyzer.Cause) []string {
 		s += counted(names, e.MoreSymbols, p.width-length(s)-12)
 		out = append(out, strings.TrimRight(clip(s, p.width-4), " "))
 	}
-	if n := len(c.Evidence) - len(shown); n > 0 {
-		out = append(out, fmt.Sprintf("and %s (--verbose)", causetext.Plural(n, "more row")))
-	}
-	return out
+	return out, len(c.Evidence) - len(shown)
 }
 
 // notes returns lines about unreadable and skipped files, accepted findings, and notes.
