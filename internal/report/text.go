@@ -333,9 +333,13 @@ func (p *textPrinter) block(i int) []textLine {
 		out = append(out, moreRows(left))
 	}
 	if len(c.Fails) > 0 {
-		s := "fails on " + spaced(c.Fails)
-		if len(c.Works) > 0 {
-			s += "; works on " + spaced(c.Works)
+		s := "fails on " + list(c.Fails, 6)
+		for n := 4; n > 0 && len(c.Works) > 0; n-- { // as many as fit in the line
+			works := s + "; works on " + list(c.Works, n)
+			if length(works)+3 <= p.width || n == 1 {
+				s = works
+				break
+			}
 		}
 		add(platformRank, "   ", "     ", s)
 	}
@@ -696,12 +700,6 @@ func until(a analyzer.Accepted) string {
 		s += ", until " + mdsafe.Visible(a.Until)
 	}
 	return s
-}
-
-// spaced joins names of platforms.
-func spaced(names []string) string {
-	const shown = 5
-	return list(names, shown)
 }
 
 func list(names []string, n int) string {
