@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,17 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 					),
 				},
 			)
+		}
+		var others []string
+		var why error
+		for _, u := range a.Unresolved {
+			if u.Direct && errors.Is(u.Err, packages.ErrUnavailable) && !depends(u.Package) {
+				others, why = append(others, u.Package), cmp.Or(why, u.Err)
+			}
+		}
+		if len(others) > 0 {
+			r.AddNote(fmt.Sprintf("could not look up %s, on which the result does not depend: %v",
+				listNames(others), why))
 		}
 		reported := s.unmet(ctx, r, c.Artifact, a)
 		s.contradictions(r, c.Artifact, a)
