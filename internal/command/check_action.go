@@ -55,7 +55,7 @@ func (s *Service) checkAction(
 			answer = "nothing accepted"
 		}
 	case p.Action == comment.ExplainAll:
-		reply, err = r.explainNew(ctx, p.Subject)
+		reply, _, err = r.explainNew(ctx, p.Subject)
 	}
 	if err != nil {
 		return worker.Done, err
@@ -142,13 +142,14 @@ func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
 	return "", r.recheckPull(ctx)
 }
 
-func (r *request) explainNew(ctx context.Context, key string) (string, error) {
+// explainNew explains the new findings of the last report. found is false if there is no report.
+func (r *request) explainNew(ctx context.Context, key string) (reply string, found bool, err error) {
 	last, err := r.Store.LastReport(ctx, key)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if last.Report == nil {
-		return comment.NothingToExplain(), nil
+		return comment.NothingToExplain(), false, nil
 	}
-	return comment.ExplainNew(last.Report, r.Store.PageURL(last.ID)), nil
+	return comment.ExplainNew(last.Report, r.Store.PageURL(last.ID)), true, nil
 }

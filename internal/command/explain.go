@@ -17,7 +17,8 @@ import (
 
 // explain replies with the findings of a symbol, library or rule in the last report, the
 // documentation of the rule, and errors in the logs of failed jobs. Without arguments it explains
-// only the logs.
+// only the logs. People without write access get a reaction only if there is nothing to explain,
+// so that they cannot fill a pull request with comments.
 func (r *request) explain(ctx context.Context, arguments string) (reaction, error) {
 	what := word(strings.Join(strings.Fields(arguments), " "))
 	// Logs are downloaded only for people with write access, so that others cannot cause the
@@ -48,9 +49,13 @@ func (r *request) explain(ctx context.Context, arguments string) (reaction, erro
 		}
 	}
 	page := r.Store.PageURL(last.ID)
-	text, found := comment.Explain(what, report, rule, r.meant(what, report), page)
+	meant := r.meant(what, report)
+	text, found := comment.Explain(what, report, rule, meant, page)
 	if found {
 		return reaction{emoji: thumbsUp, reply: text}, nil
+	}
+	if !writer && meant == "" {
+		return reaction{emoji: confused}, nil
 	}
 	if !writer {
 		return reaction{emoji: confused, reply: text}, nil
@@ -64,8 +69,11 @@ func (r *request) explain(ctx context.Context, arguments string) (reaction, erro
 
 // explainStored explains the new findings of the last report.
 func (r *request) explainStored(ctx context.Context) (reaction, error) {
-	text, err := r.explainNew(ctx, r.key())
-	return reaction{emoji: thumbsUp, reply: text}, err
+	text, found, err := r.explainNew(ctx, r.key())
+	if err != nil || !found {
+		return reaction{emoji: confused}, err
+	}
+	return reaction{emoji: thumbsUp, reply: text}, nil
 }
 
 // maxWords limits the words of a report that a mistyped word is compared with.

@@ -266,13 +266,14 @@ func TestCommandsInAReview(t *testing.T) {
 	}
 }
 
-// A person without write access gets one short reply an hour, whatever the command; with write
-// access every command is answered.
+// A person without write access gets one short reply an hour, whatever the command, and only a
+// reaction if there is nothing to explain; with write access every command is answered.
 func TestStrangersGetOneReply(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")
 	s.finish(p, bad("1.1.0"))
 	s.judged(p.HeadSHA, "failure")
+	s.reacts(s.say(p, "outsider", "/compat explain frobnicate"), "confused")
 	s.answered(p, s.say(p, "outsider", "/compat explain pow"), "pow")
 	for _, body := range []string{"/compat explain", "/compat help", "/compat frobnicate",
 		"/compat status"} {
