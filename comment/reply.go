@@ -19,7 +19,7 @@ func Help() string {
 		"- `/compat recheck` re-runs the check; add platforms to check those too " +
 		"(`/compat recheck debian12 manylinux_2_34`). Requires write access\n" +
 		"- `/compat explain SYMBOL` (or a rule) explains a finding and its fixes; without an " +
-		"argument it explains the log of the failed build\n" +
+		"argument it explains the log of the failed build, which requires write access\n" +
 		"- `/compat accept SYMBOL because TEXT` (or a rule): the current findings of that " +
 		"symbol or rule no longer fail the check of this pull request; with `until YYYY-MM-DD`, " +
 		"only up to that date. Alias: `ignore`. Requires write access\n" +

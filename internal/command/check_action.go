@@ -55,7 +55,7 @@ func (s *Service) checkAction(
 			answer = "nothing accepted"
 		}
 	case p.Action == comment.ExplainAll:
-		reply, _, err = r.explainNew(ctx, p.Subject)
+		reply, err = r.explainNew(ctx, p.Subject)
 	}
 	if err != nil {
 		return worker.Done, err
@@ -142,14 +142,13 @@ func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
 	return "", r.recheckPull(ctx)
 }
 
-// explainNew explains the new findings of the last report. found is false if there is no report.
-func (r *request) explainNew(ctx context.Context, key string) (reply string, found bool, err error) {
+func (r *request) explainNew(ctx context.Context, key string) (string, error) {
 	last, err := r.Store.LastReport(ctx, key)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	if last.Report == nil {
-		return comment.NothingToExplain(), false, nil
+		return comment.NothingToExplain(), nil
 	}
-	return comment.ExplainNew(last.Report, r.Store.PageURL(last.ID)), true, nil
+	return comment.ExplainNew(last.Report, r.Store.PageURL(last.ID)), nil
 }

@@ -28,7 +28,7 @@ func (r *request) explain(ctx context.Context, arguments string) (reaction, erro
 		return reaction{}, err
 	}
 	if what == "" && !writer {
-		return r.explainStored(ctx)
+		return reaction{emoji: confused}, nil
 	}
 	if what == "" {
 		logs, err := r.headLogs(ctx)
@@ -65,15 +65,6 @@ func (r *request) explain(ctx context.Context, arguments string) (reaction, erro
 		return reaction{emoji: thumbsUp, reply: said}, err
 	}
 	return reaction{emoji: confused, reply: text}, nil
-}
-
-// explainStored explains the new findings of the last report.
-func (r *request) explainStored(ctx context.Context) (reaction, error) {
-	text, found, err := r.explainNew(ctx, r.key())
-	if err != nil || !found {
-		return reaction{emoji: confused}, err
-	}
-	return reaction{emoji: thumbsUp, reply: text}, nil
 }
 
 // maxWords limits the words of a report that a mistyped word is compared with.

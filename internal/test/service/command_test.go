@@ -273,7 +273,9 @@ func TestStrangersGetOneReply(t *testing.T) {
 	p := s.open("feature")
 	s.finish(p, bad("1.1.0"))
 	s.judged(p.HeadSHA, "failure")
-	s.reacts(s.say(p, "outsider", "/compat explain frobnicate"), "confused")
+	for _, body := range []string{"/compat explain", "/compat explain frobnicate"} {
+		s.reacts(s.say(p, "outsider", body), "confused")
+	}
 	s.answered(p, s.say(p, "outsider", "/compat explain pow"), "pow")
 	for _, body := range []string{"/compat explain", "/compat help", "/compat frobnicate",
 		"/compat status"} {
