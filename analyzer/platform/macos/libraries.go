@@ -10,9 +10,19 @@ import (
 	"github.com/compat-app/compat/internal/lazy"
 )
 
+// libraryNames are names in the load commands of published programs; no public list of the
+// libraries of each release is known. It does not say which releases have a library: each is
+// assumed to be in all of them, also if it was added after macOS 10.9 or removed since. A library
+// of /usr/lib that is not listed may exist all the same.
+//
 //go:embed data/libraries.txt
 var libraryNames string
 
+// frameworkVersions is written by internal/gen/macos from the requirements of the PyPI package
+// pyobjc; its first line names the version. It has the releases for which PyObjC installs its
+// bindings. It does not list frameworks without bindings, and those that PyObjC installs on every
+// macOS; both are assumed to be in every release.
+//
 //go:embed data/frameworks.txt
 var frameworkVersions string
 
@@ -56,8 +66,10 @@ func System(library string) bool {
 		strings.HasPrefix(library, "/System/iOSSupport/")
 }
 
-// Library returns since when a system library is part of macOS. Libraries that are not listed are
-// not Known.
+// Library returns since when a system library is part of macOS. Libraries of /usr/lib that are not
+// listed are not Known. Every framework in /System/Library/Frameworks is Known, whatever its name,
+// as are all libraries of /usr/lib/system and those of Swift; libswift_Concurrency is part of macOS
+// since 12.0, and the age of the others is not known.
 func Library(library string) Availability {
 	if rest, ok := strings.CutPrefix(library, "/usr/lib/"); ok {
 		base := strings.TrimSuffix(path.Base(rest), ".dylib")
@@ -102,7 +114,9 @@ func framework(library string) (name string, ok bool) {
 }
 
 // Aborts reports whether macOS 10.15 and later abort a process that loads the library: OpenSSL
-// without a version in its name, whose ABI Apple does not keep stable.
+// without a version in its name, whose ABI Apple does not keep stable. The crash report says that
+// the process "is loading libcrypto in an unsafe way". Copies of OpenSSL with a version in their
+// name are assumed to load.
 func Aborts(library string) bool {
 	return library == "/usr/lib/libcrypto.dylib" || library == "/usr/lib/libssl.dylib"
 }

@@ -5,11 +5,13 @@
 //	a := macos.Symbol("/usr/lib/libSystem.B.dylib", "_freadlink", "arm64")
 //	if a.After(machoobj.Make(11, 0)) { … } // a.Since is 13.0
 //
-// A symbol may be known with its first release, known without it, or not known; nothing can be
-// concluded in the last two cases. The tables are embedded and come from public sources: headers of
-// Darwin's C library, LLVM's availability tables, and the requirements of PyObjC (see
-// internal/gen/macos). No Apple SDK was used. Private libraries and most symbols of frameworks are
-// not listed.
+// A symbol may be known with its first release, known without it, or not known. One without a first
+// release is assumed to be in every release, and nothing can be concluded from one that is not
+// known, except in libSystem (SystemListed). The tables are embedded and come from public sources,
+// which each table names: headers of Darwin's C library, LLVM's availability tables, and the
+// requirements of PyObjC (see internal/gen/macos). No Apple SDK was used. Private libraries and
+// most symbols of frameworks are not listed, and no table says when a symbol or library was
+// removed.
 package macos
 
 import (
@@ -36,6 +38,15 @@ func (a Availability) After(release machoobj.Version) bool { return a.Since > re
 
 //go:generate go run github.com/compat-app/compat/internal/gen/macos -ziglang ziglang.whl -pyobjc pyobjc.whl -out data
 
+// packedSymbols is the table of libSystem, which internal/gen/macos writes from the PyPI package
+// ziglang; its first line names the version. The names are those of libSystem.tbd, which lists what
+// the libSystem of the newest macOS exports on arm64 and x86_64. The first releases are the
+// availability attributes in the headers of Darwin's C library.
+//
+// Most symbols have no attribute, and are assumed to be in every release. An attribute may name the
+// release that made a symbol public, although earlier ones exported it. Symbols that the newest
+// macOS no longer exports are not listed, nor are those of other architectures (i386).
+//
 //go:embed data/libsystem.gz
 var packedSymbols []byte
 
@@ -121,6 +132,7 @@ func Anywhere(name, arch string) Availability {
 	return InCPlusPlus(name)
 }
 
-// SystemListed reports whether the list of a library's symbols is complete, so that a symbol that
-// is not in it does not exist in any known release.
+// SystemListed reports whether the list of a library's symbols is complete for the newest macOS on
+// arm64 and x86_64. A symbol that is not in it is assumed to exist in no release, although an older
+// one may have had it.
 func SystemListed(library string) bool { return isLibSystem(library) }

@@ -34,6 +34,8 @@ func from(major, minor int, names ...string) []since {
 // cplusplus are symbols of libc++ and libc++abi that were added to macOS later. The sources are
 // libc++'s availability tables (libcxx/include/__availability in LLVM 11 to 14,
 // __configuration/availability.h in later releases); if they disagree, the oldest macOS is used.
+// They name features; the symbols of each were chosen by hand, and other symbols of libc++ are not
+// known. For those of LLVM 21 the table names no macOS yet: 26.1 stands for a release after 26.0.
 // The part of a name after … may occur anywhere after its beginning.
 var cplusplus = lazy.Value[[]since]{New: func() []since {
 	return slices.Concat(
@@ -75,9 +77,10 @@ var cplusplus = lazy.Value[[]since]{New: func() []since {
 	)
 }}
 
-// objectiveC are functions of the Objective-C runtime that clang calls only for newer deployment
-// targets (shouldUseRuntimeFunctionForCombinedAllocInit and the functions next to it in clang's
-// ObjCRuntime.h).
+// objectiveC are functions of the Objective-C runtime that compilers call only for newer deployment
+// targets. The releases are those of runtime/objc-internal.h in Apple's objc4, without the patch
+// version (10.14.4), which no tag has. Other functions of the runtime and its classes are not
+// known.
 var objectiveC = lazy.Value[[]since]{New: func() []since {
 	return slices.Concat(
 		from(10, 14, "_objc_alloc_init"),
@@ -87,7 +90,7 @@ var objectiveC = lazy.Value[[]since]{New: func() []since {
 }}
 
 // accelerate are the interfaces that were added with LAPACK 3.9.1 (Accelerate release notes, macOS
-// 13.3).
+// 13.3). Other symbols of Accelerate are not known.
 var accelerate = lazy.Value[[]since]{New: func() []since { return from(13, 3, "_…$NEWLAPACK*") }}
 
 func find(list []since, name string) Availability {

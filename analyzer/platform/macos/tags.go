@@ -17,7 +17,9 @@ type Target struct {
 
 var tagForm = lazyregexp.New(`^macosx_(\d+)_(\d+)_(\w+)$`)
 
-// groups are the architectures of a tag's suffix (packaging.tags, _mac_binary_formats).
+// groups are the architectures of a tag's suffix, as CPython names them when it builds for several
+// (Lib/_osx_support.py, get_platform_osx); fat32 is from _mac_binary_formats of packaging.tags.
+// PowerPC is left out. Suffixes that are not listed promise nothing that compat checks.
 var groups = lazy.Value[map[string][]string]{New: func() map[string][]string {
 	return map[string][]string{
 		"x86_64": {"x86_64"}, "arm64": {"arm64"}, "i386": {"i386"}, "universal2": {"arm64", "x86_64"},

@@ -21,8 +21,8 @@ var required = regexp.MustCompile(
 // fewestFrameworks are in the smallest list that makes sense.
 const fewestFrameworks = 80
 
-// frameworks writes a line for each framework of pyobjc that is not in every macOS: NAME
-// VERSION.
+// frameworks writes a line for each framework of pyobjc that is not in every macOS: NAME VERSION.
+// Frameworks that pyobjc requires without a release, or up to one, are left out.
 func frameworks(wheel string) (string, error) {
 	z, err := zip.OpenReader(wheel)
 	if err != nil {
@@ -60,8 +60,9 @@ func frameworks(wheel string) (string, error) {
 		filepath.Base(wheel), strings.Join(lines, "")), nil
 }
 
-// ofDarwin gives the macOS of a release of Darwin. Until macOS 10.15 each had a major release of
-// its own; of macOS 11 to 13 the minor number of Darwin is one higher; macOS 26 follows 15.
+// ofDarwin gives the macOS of a release of Darwin, which pyobjc compares with platform.release().
+// Until macOS 10.15 each had a major release of its own; of macOS 11 to 13 the minor number of
+// Darwin is one higher; macOS 26 follows 15. Later releases are assumed to go on like that.
 func ofDarwin(major, minor int) (machoobj.Version, bool) {
 	const bigSur, sonoma, tahoe = 20, 23, 25
 	switch {

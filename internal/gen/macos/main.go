@@ -1,14 +1,18 @@
-// Command macosgen makes the embedded table of analyzer/platform/macos: the symbols of
-// libSystem, for which architectures, and the first macOS that has them where that is known.
+// Command macosgen makes the embedded tables of analyzer/platform/macos: the symbols of libSystem,
+// for which architectures, and the first macOS that has them where that is known (libsystem.gz),
+// and the first macOS of frameworks (frameworks.txt).
 //
-// It reads the Python package ziglang, which contains the public headers of Darwin's C library
-// and a list of the symbols that the newest libSystem exports. clang reads the headers.
+// It reads the Python package ziglang, which contains the public headers of Darwin's C library and
+// a list of the symbols that the newest libSystem exports. clang reads the headers. The frameworks
+// are requirements of the Python package pyobjc.
 //
-//	pip download --no-deps ziglang==0.17.1
-//	macosgen -wheel ziglang-0.17.1-….whl -out FILE [-clang clang]
+//	pip download --no-deps ziglang==0.17.1 pyobjc==12.2.2
+//	macosgen -ziglang ziglang-0.17.1-….whl -pyobjc pyobjc-12.2.2-….whl -out FOLDER [-clang clang]
 //
-// The same wheel and clang always give the same bytes; the first line of the table names the
-// wheel. The table contains names and numbers only, nothing of the text of the sources.
+// The same wheels and clang always give the same bytes; the first line of each table names its
+// wheel. The tables contain names and numbers only, nothing of the text of the sources. They do not
+// have symbols that the newest libSystem no longer exports, symbols of frameworks, or the first
+// release of symbols whose declaration has no availability attribute.
 package main
 
 import (
