@@ -4,6 +4,10 @@
 // Releases are written as in "3.11". The table is embedded; internal/gen/cpython writes it from the
 // libraries of the releases, so private symbols are included. It covers default builds only, not
 // debug or free-threaded ones.
+//
+// The libraries are those of packages of Debian and Ubuntu for Linux on x86-64, which the first
+// line of the table names: one patch release of each release. There is no table for macOS, where
+// the same symbols are assumed to be exported; a second table is for Windows (OnWindows).
 package cpython
 
 import (

@@ -8,7 +8,10 @@ import (
 	"github.com/compat-app/compat/internal/lazy"
 )
 
-// windowsPacked is the table of python3XX.dll, written by internal/gen/windows.
+// windowsPacked is the table of python3XX.dll, written by internal/gen/windows from the archives
+// that its first line names: one patch release each of 3.9, 3.10, 3.11 and 3.13 for x86-64. For
+// other releases, the table for Linux is used (OnWindows); 32-bit and ARM64 builds are assumed to
+// export the same symbols.
 //
 //go:embed data/windows.gz
 var windowsPacked []byte

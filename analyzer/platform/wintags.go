@@ -1,7 +1,8 @@
 package platform
 
-// winTags are the platforms of Windows by machine. Each exists once, since they are compared by
-// address.
+// winTags are the platforms of Windows by machine, named after sysconfig.get_platform of CPython.
+// Each exists once, since they are compared by address. Other tags, such as win_arm32, are not
+// known: a wheel with such a tag is checked for the machines of its files.
 var winTags = map[string]*Platform{
 	"x86":   {Name: "win32", Arch: "x86", Kind: Policy, OS: Windows},
 	"amd64": {Name: "win_amd64", Arch: "amd64", Kind: Policy, OS: Windows},

@@ -8,7 +8,10 @@ import (
 
 // providers are the DLLs that Python packages install and make loadable: importing them adds their
 // folder to the search path or loads the DLLs. The first name is the package to declare as a
-// dependency.
+// dependency. The list is kept by hand, and the origin of an entry is not recorded. It has neither
+// versions nor exports: any release of a package is assumed to have each DLL whose name matches. A
+// package that is missing here is not known to have a DLL, unless its name resembles that of the
+// DLL (package rules).
 var providers = []struct {
 	name     *lazyregexp.Regexp
 	packages []string

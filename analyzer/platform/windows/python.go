@@ -31,8 +31,8 @@ func ParsePython(name string) (PythonDLL, bool) {
 	return p, true
 }
 
-// Interpreter is Python as installed from python.org. The data below is the same for conda, uv and
-// NuGet.
+// Interpreter is CPython as installed from python.org. The data below is assumed to be the same for
+// conda, uv and NuGet. It does not describe PyPy, debug builds, and Python 2 before 2.7.
 type Interpreter struct {
 	Minor        int // of Python 3; 0 is Python 2.7
 	FreeThreaded bool
@@ -50,7 +50,8 @@ func (i Interpreter) DLL() string {
 	return "python3" + strconv.Itoa(i.Minor) + t + ".dll"
 }
 
-// Windows returns the oldest version of Windows that it supports (PEP 11 and release notes).
+// Windows returns the oldest version of Windows that it supports (PEP 11 and release notes). The
+// versions of 3.5 to 3.8 are taken to be the same. Tags say nothing about the version of Windows.
 func (i Interpreter) Windows() string {
 	switch {
 	case i.Minor >= 13:
@@ -64,7 +65,10 @@ func (i Interpreter) Windows() string {
 }
 
 // Installs reports whether the installer puts a DLL, named in lower case, next to python.exe on a
-// machine.
+// machine. The Visual C++ runtimes agree with those that delvewheel leaves out of wheels
+// (ignore_by_abi_platform in its _dll_list.py), except for vcruntime140_1.dll, which delvewheel
+// expects from 3.9 on only. Versions of the runtimes are not known. Other DLLs of an installation,
+// such as those in its DLLs folder, are Absent, because only Python's own modules find them.
 func (i Interpreter) Installs(name, machine string) Presence {
 	switch name {
 	case "vcruntime140.dll":

@@ -12,7 +12,9 @@ type VisualC struct {
 }
 
 // product returns the Visual C++ release with a number in the names of its DLLs; "" if it is not
-// known.
+// known. The numbers are the versions of the Visual C++ libraries (Microsoft, "Latest supported
+// Visual C++ Redistributable downloads", from 2005 on). 140 is the number of all releases since
+// 2015, so the name does not tell which of them a file needs.
 func product(version string) string {
 	switch version {
 	case "70":
@@ -35,6 +37,9 @@ func product(version string) string {
 	return ""
 }
 
+// runtimeName matches names of the runtimes' DLLs, which Microsoft's "Determining which DLLs to
+// redistribute" describes. All release DLLs of 140 are assumed to be in the Redistributable.
+// libomp140 is not, and is not matched.
 var runtimeName = lazyregexp.New(
 	`^(?:msvcp|msvcr|msvcm|mfcm?|mfc|vcomp|vcamp|vcruntime|vccorlib|concrt|atl)` +
 		`(70|71|80|90|100|110|120|140)(u?d?)(?:_(?:1|2|atomic_wait|codecvt_ids|threads|app|clr0400)d?)?(u?d?)\.dll$`,
@@ -54,7 +59,9 @@ func visualC(name string) (VisualC, bool) {
 }
 
 // optional are DLLs that are not part of Windows and are installed with products other than Python
-// packages.
+// packages, which source names. The list is kept by hand, and the origin of an entry is not
+// recorded. Versions of the products and the exports of the DLLs are not known. A DLL of a product
+// that is not listed is of Kind Other.
 var optional = []struct {
 	name   *lazyregexp.Regexp
 	kind   Kind

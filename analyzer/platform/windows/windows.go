@@ -6,8 +6,9 @@
 //
 // internal/gen/windows writes the embedded table from the module definition files of mingw-w64. It
 // lists the DLLs of Windows without the releases that have them, so a DLL is assumed to be in all
-// releases. For kernel32.dll and a few others it lists every export with the release that added it,
-// from Windows Vista on. It has no ordinals.
+// releases. It lists every export of kernel32, ntdll, advapi32, user32, gdi32, ws2_32, ucrtbase and
+// vcruntime140; exports of other DLLs are Unknown. For the first three it has the release that
+// added an export, from Windows Vista on, as far as the files say it. Ordinals are not used.
 package windows
 
 import (
@@ -22,6 +23,9 @@ import (
 	"github.com/compat-app/compat/internal/lazy"
 )
 
+// packed is the table, which internal/gen/windows writes from the PyPI package ziglang; its first
+// line names the version.
+//
 //go:embed data/dlls.gz
 var packed []byte
 
@@ -141,11 +145,13 @@ func Lookup(name, machine string) Library {
 
 // unlisted are DLLs of Windows 10 and 11 that mingw-w64 has no definition file for: the C runtime
 // that it links by default, and ICU, part of Windows since version 1703 (Microsoft, "International
-// Components for Unicode").
+// Components for Unicode"). Like those of the table they are assumed to be in every release. Others
+// that mingw-w64 lacks are Unknown.
 var unlisted = []string{"icu.dll", "icuin.dll", "icuuc.dll", "msvcrt.dll"}
 
 // knownDLLs are the DLLs that the loader always takes from System32: the registry's KnownDLLs list
-// of Windows 10, and their dependencies.
+// of Windows 10, and their dependencies. The lists of other releases may differ. A DLL that is not
+// here is searched in the artifact first.
 var knownDLLs = []string{
 	"advapi32.dll", "bcryptprimitives.dll", "cfgmgr32.dll", "clbcatq.dll", "combase.dll",
 	"comdlg32.dll", "coml2.dll", "crypt32.dll", "difxapi.dll", "gdi32.dll", "gdiplus.dll",
@@ -189,7 +195,9 @@ func (l Library) host() string {
 	return l.Name
 }
 
-// names are the product names of Windows releases, oldest first.
+// names are the product names of Windows releases, oldest first (Microsoft, "Windows 10 release
+// information" and "Windows 11 release information"). Not every update is listed; Name gives the
+// others the name of the last one before: 10.0.19045, version 22H2, is "Windows 10 version 2004".
 var names = []struct{ version, name string }{
 	{"6.0", "Windows Vista"}, {"6.1", "Windows 7"}, {"6.2", "Windows 8"}, {"6.3", "Windows 8.1"},
 	{

@@ -63,7 +63,8 @@ var (
 	added = regexp.MustCompile(`(?:added in|since) (Windows [^;()]*(?:\([^)]*\))?)`)
 )
 
-// only are the machines that a macro of func.def.in keeps an entry for.
+// only are the machines that a macro of func.def.in, a file of mingw-w64, keeps an entry for. An
+// entry in another macro is kept for all machines.
 var only = map[string][]string{
 	"F32": {
 		"x86",
@@ -179,7 +180,8 @@ var releases = []struct{ name, version string }{
 
 var build = regexp.MustCompile(`Windows 1[01][^;]*`)
 
-// builds of Windows 10 and 11 by the name of the update.
+// builds of Windows 10 and 11 by the name of the update (Microsoft, "Windows 10 release
+// information" and "Windows 11 release information"). A comment with another name gives no release.
 var builds = map[string]string{
 	"1507": "10.0.10240", "1511": "10.0.10586", "1607": "10.0.14393", "1703": "10.0.15063",
 	"1709": "10.0.16299",

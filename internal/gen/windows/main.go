@@ -2,15 +2,16 @@
 // what some of them export since when.
 //
 // It reads the module definition files (.def) of mingw-w64 in the PyPI package ziglang, which has
-// them in lib/libc/mingw. They have no list of the DLLs of a release of Windows; names of DLLs and
-// functions are taken from them, and for DLLs in the list `since` the first release that has a
-// function.
+// them in lib/libc/mingw. They have no list of the DLLs of a release of Windows; names of DLLs are
+// taken from them, names of functions for DLLs in the list `whole`, and the first release that has
+// a function where a comment above it says so. They do not say when a DLL or function was removed.
 //
 //	windows -wheel ziglang-0.17.1-….whl -out FILE
 //
 // Without -wheel it makes the table of what CPython exports on Windows for analyzer/cpython, from
 // archives that have python3XX.dll, such as the jars of org.bytedeco:cpython with the classifier
-// windows-x86_64.
+// windows-x86_64. The table has only the releases that were given, each in one patch release and
+// for x86-64, without free-threaded and debug builds.
 //
 //	windows -out FILE cpython-3.11.3-1.5.9-windows-x86_64.jar…
 package main
@@ -72,7 +73,8 @@ func run(args []string) error {
 	return os.WriteFile(*out, packed.Bytes(), 0o644)
 }
 
-// machines are those of each folder of definitions.
+// machines are those of each folder of definitions. Those of lib64 are taken for amd64 and arm64
+// alike, so a DLL that only one of them has counts as being on both.
 var machines = map[string][]string{
 	"lib-common": {"x86", "amd64", "arm64", "arm"},
 	"lib32":      {"x86"},
@@ -120,8 +122,8 @@ func definitions(wheel string) ([]definition, error) {
 }
 
 // whole are the DLLs whose definitions list everything that they export, by the comparison with the
-// imports of 30 wheels: what is not there is in no release. kernel32 and the next two say for x86
-// since when.
+// imports of 30 wheels: what is not there is taken to be in no release. kernel32 and the next two
+// say since when.
 var whole = []string{
 	"kernel32", "ntdll", "advapi32", "user32", "gdi32", "ws2_32", "ucrtbase", "vcruntime140",
 }
