@@ -236,7 +236,9 @@ func (s *search) find(library string) (*Image, dynlink.FoundBy) {
 }
 
 // lastFallback is the first SDK for which dyld does not search by file name (dyld,
-// common/MachOFile.cpp, sdkOnOrAfter2022).
+// common/MachOFile.cpp, sdkOnOrAfter2022). The source marks the number as one to be checked, so
+// SDKs 13.x are uncertain; files built with them are assumed to be searched for, as are files
+// without an SDK.
 const lastFallback machoobj.Version = 14 << 16
 
 // runPaths tries the run paths of the image, of the image that loaded it, and so on.

@@ -126,8 +126,10 @@ func (s *Session) loadWindows(c Case) *WindowsLoad {
 // wheels is 8,000.
 const maxFound = 500_000
 
-// condaFolders returns the folders that the python of a conda environment adds to the DLL
-// search, relative to site-packages.
+// condaFolders returns the folders that the python of a conda environment adds to the DLL search,
+// relative to site-packages: that of python.exe, and those that conda-forge's patch "Add
+// CondaEcosystemModifyDllSearchPath" for CPython adds, without Scripts and bin. The search with
+// CONDA_DLL_SEARCH_MODIFICATION_ENABLE, which includes PATH, is not modelled.
 func condaFolders(f *facts.Artifact) []string {
 	if !f.Conda() {
 		return nil

@@ -17,7 +17,8 @@ const (
 	subtypeMask = 0x00ffffff // the high byte has capability bits
 )
 
-// archName returns the name of a CPU type, as lipo prints it.
+// archName returns the name of a CPU type, as lipo prints it. Subtypes that are not listed have the
+// name of their CPU type, and other types a number.
 func archName(cpu, sub uint32) string {
 	sub &= subtypeMask
 	switch {
@@ -51,7 +52,7 @@ var archNumbers = lazy.Value[map[string][2]uint32]{New: func() map[string][2]uin
 	}
 }}
 
-// fileTypes maps values of filetype (MH_OBJECT, …).
+// fileTypes maps values of filetype (MH_OBJECT, … of mach-o/loader.h).
 var fileTypes = lazy.Value[map[uint32]Type]{New: func() map[uint32]Type {
 	return map[uint32]Type{1: Relocs, 2: Executable, 6: Dylib, 8: Bundle, 10: Symbols}
 }}
@@ -60,7 +61,8 @@ var fileTypes = lazy.Value[map[uint32]Type]{New: func() map[uint32]Type {
 // error.
 const lastFileType = 14
 
-// platforms are the numbers of LC_BUILD_VERSION (PLATFORM_… of mach-o/loader.h).
+// platforms are the numbers of LC_BUILD_VERSION (PLATFORM_… of mach-o/loader.h). Others, such as 5
+// (bridgeOS), are "unknown"; only files for macOS are checked.
 var platforms = lazy.Value[map[uint32]Platform]{New: func() map[uint32]Platform {
 	return map[uint32]Platform{1: MacOS, 2: "ios", 3: "tvos", 4: "watchos", 6: "maccatalyst",
 		7: "iossimulator", 8: "tvossimulator", 9: "watchossimulator", 10: "driverkit", 11: "visionos",

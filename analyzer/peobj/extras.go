@@ -24,7 +24,7 @@ func readManaged(m *image, h *header, o *Object) error {
 }
 
 // readHybrid reads from the load configuration whether the file has code for a second machine
-// (CHPEMetadataPointer).
+// (CHPEMetadataPointer of IMAGE_LOAD_CONFIG_DIRECTORY64 in winnt.h). The metadata is not read.
 func readHybrid(m *image, h *header, o *Object) error {
 	const pointer = 0xc8
 	at := h.dirs[dirLoadConfig].rva

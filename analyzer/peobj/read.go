@@ -27,11 +27,14 @@ const (
 	directories = 16
 )
 
+// Characteristics of the COFF header: IMAGE_FILE_DLL and IMAGE_FILE_EXECUTABLE_IMAGE.
 const (
 	flagDLL   = 0x2000
 	flagImage = 0x0002
 )
 
+// machines are the names of machine types of the "PE Format" page. A machine that is not listed is
+// named by its number, and no Windows that compat checks runs it.
 var machines = lazy.Value[map[uint16]string]{New: func() map[uint16]string {
 	return map[uint16]string{
 		0x14c:  X86,

@@ -64,7 +64,9 @@ func (s *source) assign(name string, values []string) {
 	}
 }
 
-// loaders are functions that load a DLL by its path.
+// loaders are functions that load a DLL by its path: classes of ctypes, the method of its loader
+// objects, functions of kernel32, and numpy.ctypeslib.load_library. Libraries that a source loads
+// in another way, such as ffi.dlopen of cffi, do not count as loaded.
 var loaders = []string{
 	"WinDLL", "CDLL", "PyDLL", "OleDLL", "LoadLibrary", "LoadLibraryA", "LoadLibraryW",
 	"LoadLibraryEx",

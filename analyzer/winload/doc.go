@@ -18,5 +18,7 @@
 // those of delay-loaded DLLs.
 //
 // Nothing is executed, and no files are opened. The exports of Windows come from
-// analyzer/platform/windows; symbols that it does not know are not reported as missing.
+// analyzer/platform/windows; symbols that it does not know are not reported as missing. One model
+// stands for every release of Windows. Side-by-side assemblies, redirection with .local folders and
+// the order in which Windows searches folders that were added are not modelled.
 package winload
