@@ -8,7 +8,9 @@ import (
 )
 
 // macosPatterns are messages of dyld, which dlopen returns (dyld/Loader.cpp and
-// dyld/JustInTimeLoader.cpp of dyld's source).
+// dyld/JustInTimeLoader.cpp of dyld's source). "Symbol not found" is in nodePatterns. Two messages
+// are not known: "fat file, but missing compatible architecture", and "Incompatible library
+// version" of dyld before macOS 12.
 var macosPatterns = []pattern{
 	{
 		id: "macos-library-not-loaded", class: "library-not-found",
@@ -39,7 +41,10 @@ var macosPatterns = []pattern{
 }
 
 // windowsPatterns are messages of Windows for the system error codes of LoadLibraryEx, as CPython
-// prints them (Python/dynload_win.c, Modules/_ctypes/callproc.c).
+// prints them (Python/dynload_win.c, Modules/_ctypes/callproc.c; Microsoft, "System Error Codes").
+// The texts are those of an English Windows; in other languages a message is known only with its
+// number ("[WinError 126]"). Other errors, such as 182, and "Module use of python38.dll conflicts
+// with this version of Python" are not known.
 var windowsPatterns = []pattern{
 	{
 		id: "windows-dll-not-found", class: "library-not-found",

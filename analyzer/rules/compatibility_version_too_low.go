@@ -25,7 +25,10 @@ Severity: a warning where the wheel's tag includes macOS before 12; there is no 
 	MacOS:      checkCompatibilityVersion,
 }
 
-// firstWithoutComparison is the first macOS whose dyld does not compare compatibility versions.
+// firstWithoutComparison is the first macOS whose dyld is taken not to compare compatibility
+// versions. dyld 2 does (src/ImageLoader.cpp), and dyld of the newest macOS does not; for the
+// releases between them the comparison is assumed to have ended with dyld 4, which came with macOS
+// 12.
 var firstWithoutComparison = machoobj.Make(12, 0)
 
 func checkCompatibilityVersion(p *analyzer.Pass) {

@@ -106,6 +106,9 @@ func kindName(p *analyzer.Pass) string {
 	return "artifact"
 }
 
+// Folders of package managers: the default prefixes of Homebrew on Apple silicon and Intel, and
+// that of MacPorts, by their installation guides. Other prefixes are only called those of the
+// machine that built the file.
 var (
 	homebrew = lazyregexp.New(`^/(?:opt/homebrew|usr/local)/(?:opt|Cellar)/([^/]+)/`)
 	macPorts = lazyregexp.New(`^/opt/local/`)
@@ -126,7 +129,9 @@ func builtAt(library string) string {
 	return ""
 }
 
-// sharedBy maps libraries that other packages load from a package to that package.
+// sharedBy maps libraries that other packages load from a package to that package. The list is kept
+// by hand, without a recorded origin or versions. A package that is not listed is found by its name
+// only (dependencyFor).
 var sharedBy = map[string]string{"libc10": "torch", "libtorch": "torch", "libarrow": "pyarrow",
 	"libparquet": "pyarrow", "libtensorflow": "tensorflow", "libshiboken6": "shiboken6",
 	"libpyside6": "pyside6", "libshiboken2": "shiboken2", "libpyside2": "pyside2"}

@@ -44,7 +44,9 @@ func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 	return out
 }
 
-// mingw reports whether a DLL is part of the runtime of GCC for Windows.
+// mingw reports whether a DLL is part of the runtime of GCC for Windows, by the names that GCC and
+// mingw-w64 give it. Other libraries of GCC (libgomp, libatomic) are not listed: they get no advice
+// to link statically.
 func mingw(name string) bool {
 	for _, prefix := range []string{"libgcc_s_", "libstdc++-", "libwinpthread-", "libgfortran-",
 		"libquadmath-"} {
