@@ -192,7 +192,7 @@ func (b *binder) system(i *Image, name string) answer {
 		return answer{outcome: TooNew, found: i, since: a.Since}
 	case a.Known:
 		return answer{outcome: dynlink.Bound, found: i}
-	case macos.SystemListed(i.Path) && name != stubBinder:
+	case macos.SystemListed(i.Path, b.env.Arch) && name != stubBinder:
 		return answer{outcome: dynlink.NoSymbol, found: i}
 	}
 	return answer{outcome: dynlink.Undecided, found: i}
@@ -214,11 +214,11 @@ func (b *binder) flat(out *Binding) {
 				}
 				continue
 			}
-			unknown = unknown || mayHave(f.Image, name)
+			unknown = unknown || mayHave(f.Image, name, b.env.Arch)
 		}
 		for _, i := range l.preloaded { // visible if they were loaded with RTLD_GLOBAL
 			if i.Object == nil {
-				unknown = unknown || mayHave(i, name)
+				unknown = unknown || mayHave(i, name, b.env.Arch)
 			} else if _, ok := i.Object.Export(name); ok {
 				out.Found = i
 				return
@@ -268,8 +268,8 @@ func systemLibrary(name string) string {
 
 // mayHave reports whether a system library whose exports are not known may have a symbol. The C++
 // library has only C++ symbols.
-func mayHave(i *Image, name string) bool {
-	if macos.SystemListed(i.Path) {
+func mayHave(i *Image, name, arch string) bool {
+	if macos.SystemListed(i.Path, arch) {
 		return false
 	}
 	cplusplus := strings.HasPrefix(name, "__Z") || strings.HasPrefix(name, "___cxa") ||

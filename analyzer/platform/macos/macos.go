@@ -132,7 +132,9 @@ func Anywhere(name, arch string) Availability {
 	return InCPlusPlus(name)
 }
 
-// SystemListed reports whether the list of a library's symbols is complete for the newest macOS on
-// arm64 and x86_64. A symbol that is not in it is assumed to exist in no release, although an older
+// SystemListed reports whether the list of a library's symbols is complete for an architecture, on
+// the newest macOS. A symbol that is not in it is assumed to exist in no release, although an older
 // one may have had it.
-func SystemListed(library string) bool { return isLibSystem(library) }
+func SystemListed(library, arch string) bool {
+	return isLibSystem(library) && (arch == "arm64" || arch == "x86_64")
+}

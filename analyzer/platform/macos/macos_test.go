@@ -48,6 +48,15 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
+// Symbols of libSystem are listed for arm64 and x86_64 only: nothing can be said about i386.
+func TestSystemListed(t *testing.T) {
+	for arch, want := range map[string]bool{"arm64": true, "x86_64": true, "i386": false} {
+		if got := SystemListed(libSystem, arch); got != want {
+			t.Errorf("%s: %v, want %v", arch, got, want)
+		}
+	}
+}
+
 func TestLibraries(t *testing.T) {
 	for library, want := range map[string]bool{
 		"/usr/lib/libz.1.dylib": true, "/usr/lib/libz.dylib": true, "/usr/lib/libz.1.2.8.dylib": true,
