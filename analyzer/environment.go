@@ -28,8 +28,9 @@ type Environment struct {
 	On      packages.Target // the interpreter and the libc
 	// Platform is the name of the system; "": those of Options.Platforms.
 	Platform string
-	// Prefix is the folder in which the packages are installed; nil for wheels of an index.
-	Prefix  *Conda
+	// Prefix is the folder in which the packages are installed; nil for wheels of an index. A child
+	// process cannot be given one, because it has functions.
+	Prefix  *Conda `json:"-"`
 	NoWheel []NoWheel
 	Unread  []Unread // packages that could not be looked up
 	// Packages that are not checked, for example because only their source is published.

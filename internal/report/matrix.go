@@ -96,7 +96,7 @@ func findingsOf(r *analyzer.Report, c *analyzer.Cause) []*analyzer.Finding {
 // cell returns the result of an artifact on a platform.
 func cell(r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failure]bool) g.Node {
 	mark := func(class, sign, text string) g.Node {
-		return h.Span(h.Class(class), h.Aria("label", text), h.Role("img"), h.TitleAttr(text), g.Text(sign))
+		return h.Span(h.Class(class), h.Aria("label", text), h.Role("img"), h.Title(text), g.Text(sign))
 	}
 	switch {
 	case a.Objects == 0, !suits(a, on):
