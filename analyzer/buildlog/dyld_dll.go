@@ -52,7 +52,8 @@ var windowsPatterns = []pattern{
 		expr: `DLL load failed(?: while importing (?P<obj>[\w.]+))?: The specified module could not be found|` +
 			`\[WinError 126\](?:[^"']*["'](?P<lib>[^"']+)["'])?|` +
 			`Could not find module '(?P<libs>[^']+)' \(or one of its dependencies\)`,
-		example: "ImportError: DLL load failed while importing _foo: The specified module could not be found.",
+		example: "ImportError: DLL load failed while importing _foo: " +
+			"The specified module could not be found.",
 		similar: "ModuleNotFoundError: Could not find module 'foo' in the path",
 		fill: func(m *match) bool {
 			if m.libs != "" {
@@ -66,7 +67,8 @@ var windowsPatterns = []pattern{
 		needles: []string{"DLL load failed", "[WinError 127]"},
 		expr: `DLL load failed(?: while importing (?P<obj>[\w.]+))?: The specified procedure could not be found|` +
 			`\[WinError 127\](?:[^"']*["'](?P<lib>[^"']+)["'])?`,
-		example: "ImportError: DLL load failed while importing _foo: The specified procedure could not be found.",
+		example: "ImportError: DLL load failed while importing _foo: " +
+			"The specified procedure could not be found.",
 		similar: "ERROR: The specified procedure could not be found in the schema",
 	},
 	{
@@ -121,8 +123,10 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 		}
 	case "macos-library-not-loaded":
 		return []fix.Fix{
-			newFix(fix.KindRebuild, "Copy the library into the wheel with delocate", "delocate-wheel dist/*.whl"),
-			newFix(fix.KindEnvironment, "Install the package that contains "+cmp.Or(base(d.Library), "it"), ""),
+			newFix(fix.KindRebuild, "Copy the library into the wheel with delocate",
+				"delocate-wheel dist/*.whl"),
+			newFix(fix.KindEnvironment,
+				"Install the package that contains "+cmp.Or(base(d.Library), "it"), ""),
 			newFix(fix.KindLinkFlag, "If the wheel contains the library, add its folder to the run paths",
 				`LDFLAGS="-Wl,-rpath,@loader_path/.dylibs"`),
 		}

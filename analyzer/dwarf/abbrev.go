@@ -265,8 +265,8 @@ func (f *file) table(k tableKey) (*table, error) {
 	return t, nil
 }
 
-// maxTables limits the tables in the cache. Most units have their own one, or share that of the unit
-// before.
+// maxTables limits the tables in the cache. Most units have their own one, or share that of the
+// unit before.
 const maxTables = 64
 
 // maxRepeated limits how often the bytes of .debug_abbrev are decoded on average. Tables that

@@ -76,7 +76,8 @@ func (c *Cursor) skipChildren() error {
 		}
 		a := u.table.get(code)
 		if a == nil {
-			return damaged("the entry at offset %#x uses abbreviation %d, which is not defined", u.start+off, code)
+			return damaged("the entry at offset %#x uses abbreviation %d, which is not defined",
+				u.start+off, code)
 		}
 		if a.children && a.sibling >= 0 {
 			b.take(uint64(a.sibling))

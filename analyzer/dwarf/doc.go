@@ -11,7 +11,8 @@
 //
 // Data is the debug information of one library. Entry is a debugging information entry (DIE) whose
 // attributes are decoded on demand. Units are read one after another, and only a few of them are in
-// memory at a time (see unitSection). Locations, line programs, ranges and call frames are not read.
+// memory at a time (see unitSection). Locations, line programs, ranges and call frames are not
+// read.
 //
 // The input is untrusted. At most maxSection bytes of a section are read or decompressed, and at
 // most maxTotal bytes of all sections. Each offset, length, count and reference is checked against

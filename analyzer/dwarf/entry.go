@@ -233,7 +233,8 @@ func (u *Unit) decode(off uint64, e *Entry) error {
 	}
 	a := u.table.get(code)
 	if a == nil {
-		return damaged("the entry at offset %#x uses abbreviation %d, which is not defined", u.start+off, code)
+		return damaged("the entry at offset %#x uses abbreviation %d, which is not defined",
+			u.start+off, code)
 	}
 	e.Tag, e.Children, e.has = a.tag, a.children, a.has
 	constant := a.constant

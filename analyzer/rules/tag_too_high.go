@@ -44,7 +44,8 @@ func checkTagTooHigh(p *analyzer.Pass) {
 			return
 		}
 	}
-	if !analyzer.OlderRelease(lower.LibcVersion, p.Platform.LibcVersion) || missingVersion(p, lower) != "" {
+	if !analyzer.OlderRelease(lower.LibcVersion, p.Platform.LibcVersion) ||
+		missingVersion(p, lower) != "" {
 		return
 	}
 	p.Report(

@@ -43,9 +43,9 @@ func (s *Start) lacks(query int32) bool {
 // Run models a program with these DT_NEEDED entries that starts with LD_BIND_NOW, if the loader
 // can find all files of the system. Nothing is missing or undefined if it starts.
 //
-// The undefined symbols include references to an IFUNC of libm or libmvec that is not relocated yet: the
-// loader relocates from the last library to the first, but dependencies before their users, so
-// a library that does not list its provider must precede it ("Relink `libfoo.so' with
+// The undefined symbols include references to an IFUNC of libm or libmvec that is not relocated
+// yet: the loader relocates from the last library to the first, but dependencies before their
+// users, so a library that does not list its provider must precede it ("Relink `libfoo.so' with
 // `libm.so.6' for IFUNC symbol `sin'"). They also include references with a version to a library
 // without versions (the assertion in check_match, glibc elf/dl-lookup.c).
 func (s *System) Run(needed []string) *Start {
@@ -104,7 +104,8 @@ func (s *System) Run(needed []string) *Start {
 			}
 		}
 	}
-	slices.SortStableFunc(out.undefined, func(a, b reference) int { return cmp.Compare(a.query, b.query) })
+	slices.SortStableFunc(out.undefined,
+		func(a, b reference) int { return cmp.Compare(a.query, b.query) })
 	return out
 }
 

@@ -42,8 +42,8 @@ func conflictText(x packages.Conflict) string {
 		return fix.ConflictsWith + "the artifact's own requirement " + x.Requirement +
 			" (pip cannot install both)"
 	}
-	return fix.ConflictsWith + x.Package + "==" + x.Chosen + ": " + x.By + " requires " + x.Requirement +
-		" (pip cannot install both)"
+	return fix.ConflictsWith + x.Package + "==" + x.Chosen + ": " + x.By + " requires " +
+		x.Requirement + " (pip cannot install both)"
 }
 
 func newConflicts(now, known []string) []string {

@@ -37,7 +37,9 @@ type checkFlags struct {
 }
 
 // environment reports whether the flags describe an environment that can be checked by itself.
-func (f checkFlags) environment() bool { return len(f.requirements)+len(f.lock) > 0 || f.venv != "" }
+func (f checkFlags) environment() bool {
+	return len(f.requirements)+len(f.lock) > 0 || f.venv != ""
+}
 
 // asEnvironment returns the flags of `compat env` for a check without files.
 func (f checkFlags) asEnvironment() (envFlags, error) {

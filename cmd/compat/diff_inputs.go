@@ -179,8 +179,8 @@ func (s *side) options(new *abi.Library) abi.Options {
 	}}
 }
 
-// debugFiles opens separate debug files in several directories, and creates storage for decompressed
-// debug information. All of it is kept until close.
+// debugFiles opens separate debug files in several directories, and creates storage for
+// decompressed debug information. All of it is kept until close.
 type debugFiles struct {
 	dirs   []string
 	opened []io.Closer

@@ -112,8 +112,8 @@ func (d *doctor) data() {
 		}
 	}
 	if err != nil {
-		d.fail("data", err.Error(), "set COMPAT_DATA to a folder that this user can write, or change the "+
-			"owner of this one")
+		d.fail("data", err.Error(), "set COMPAT_DATA to a folder that this user can write, or change "+
+			"the owner of this one")
 		return
 	}
 	d.ok("data", "%s can be written", dir)
@@ -123,7 +123,8 @@ func (d *doctor) data() {
 func (d *doctor) queue(ctx context.Context) {
 	queue.LogClient(slog.New(slog.DiscardHandler)) // Ping returns what it would log
 	address := string(d.service.RedisURL)
-	q, err := queue.Open(ctx, queue.Options{URL: address, Dir: d.service.Data, ReadOnly: address == ""})
+	options := queue.Options{URL: address, Dir: d.service.Data, ReadOnly: address == ""}
+	q, err := queue.Open(ctx, options)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.ok("queue", "embedded, will be created; set REDIS_URL to run several processes")
@@ -132,8 +133,8 @@ func (d *doctor) queue(ctx context.Context) {
 		d.ok("queue", "embedded, in use by a running service")
 		return
 	case err != nil && address == "":
-		d.fail("queue", err.Error(), "stop all processes that use COMPAT_DATA; if the journal is damaged, "+
-			"move it away: open pull requests are found again within COMPAT_WAIT")
+		d.fail("queue", err.Error(), "stop all processes that use COMPAT_DATA; if the journal is "+
+			"damaged, move it away: open pull requests are found again within COMPAT_WAIT")
 		return
 	case err != nil:
 		d.fail("queue", err.Error(), "correct REDIS_URL")
@@ -161,7 +162,8 @@ func (d *doctor) queue(ctx context.Context) {
 	}
 	skew, err := q.Skew(ctx)
 	if err == nil && skew.Abs() > maxSkew {
-		d.fail("clock", fmt.Sprintf("this clock differs from that of Redis by %s", skew.Round(time.Second)),
+		d.fail("clock",
+			fmt.Sprintf("this clock differs from that of Redis by %s", skew.Round(time.Second)),
 			"synchronize both clocks (NTP)")
 		return
 	}
@@ -214,7 +216,8 @@ func (d *doctor) index(ctx context.Context) {
 	case strings.Contains(err.Error(), "credentials"):
 		d.fail("index", err.Error(), "correct user and password in PIP_INDEX_URL or netrc")
 	default:
-		d.fail("index", err.Error(), "correct PIP_INDEX_URL, or HTTPS_PROXY if this machine needs a proxy")
+		d.fail("index", err.Error(),
+			"correct PIP_INDEX_URL, or HTTPS_PROXY if this machine needs a proxy")
 	}
 }
 

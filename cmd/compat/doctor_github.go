@@ -93,7 +93,8 @@ func (d *doctor) identified(ctx context.Context, app *github.App, record *appRec
 			"correct APP_ID; on GitHub Enterprise Server set GITHUB_API_URL to https://HOST/api/v3")
 		return false
 	case err != nil || record.ID == 0:
-		d.fail("github", fmt.Sprintf("%s is not GitHub's API: %s %v", d.service.API, resp.Status, githubMessage(err)),
+		d.fail("github", fmt.Sprintf("%s is not GitHub's API: %s %v", d.service.API, resp.Status,
+			githubMessage(err)),
 			"correct GITHUB_API_URL; on GitHub Enterprise Server it is https://HOST/api/v3")
 		return false
 	}
@@ -156,7 +157,8 @@ func (d *doctor) hook(ctx context.Context, app *github.App, record appRecord) {
 		InsecureSSL any    `json:"insecure_ssl"`
 	}
 	if _, err := getAs(ctx, app, "app/hook/config", &hook); err != nil {
-		d.fail("webhook", "its settings cannot be read: "+githubMessage(err), "activate the webhook in "+record.URL)
+		d.fail("webhook", "its settings cannot be read: "+githubMessage(err),
+			"activate the webhook in "+record.URL)
 		return
 	}
 	to, err := url.Parse(hook.URL)
@@ -166,7 +168,8 @@ func (d *doctor) hook(ctx context.Context, app *github.App, record appRecord) {
 		d.fail("webhook", "the App has no webhook address",
 			"set it to https://YOUR-HOST/webhook "+settings)
 	case to.Path != "/webhook" && to.Path != "/api/github/webhooks":
-		d.fail("webhook", hook.URL+" is not an address of compat", "change its path to /webhook "+settings)
+		d.fail("webhook", hook.URL+" is not an address of compat",
+			"change its path to /webhook "+settings)
 	case d.service.PublicURL != nil && to.Hostname() != d.service.PublicURL.Hostname():
 		d.warn("webhook", hook.URL+" has another host than COMPAT_PUBLIC_URL",
 			"correct one of them, unless both lead to this service")
@@ -188,7 +191,8 @@ func (d *doctor) deliveries(ctx context.Context, app *github.App, record appReco
 	list, _, err := app.Client().Apps.ListHookDeliveries(ctx, &gh.ListCursorOptions{PerPage: 30})
 	switch {
 	case err != nil:
-		d.warn("deliveries", "cannot be listed: "+githubMessage(err), "open Advanced, Recent Deliveries, of "+record.URL)
+		d.warn("deliveries", "cannot be listed: "+githubMessage(err),
+			"open Advanced, Recent Deliveries, of "+record.URL)
 		return
 	case len(list) == 0:
 		d.warn("deliveries", "GitHub has sent nothing yet",
@@ -228,7 +232,8 @@ func (d *doctor) installations(
 ) {
 	var list []appRecord
 	if _, err := getAs(ctx, app, "app/installations?per_page=100", &list); err != nil {
-		d.fail("installed", "installations cannot be listed: "+githubMessage(err), "run this command again later")
+		d.fail("installed", "installations cannot be listed: "+githubMessage(err),
+			"run this command again later")
 		return
 	}
 	if len(list) == 0 {

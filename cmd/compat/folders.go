@@ -19,7 +19,8 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// folders reads the folders of --library-path, --conda-prefix and --venv, on this machine or in --root.
+// folders reads the folders of --library-path, --conda-prefix and --venv, on this machine or in
+// --root.
 type folders struct {
 	root *lddRoot
 	// the root is this machine's "/", so relative paths start at the working directory

@@ -34,8 +34,8 @@ func (in *inputs) image(at string) error {
 		dir, tag = at[:i], at[i+1:]
 	}
 	if !isLayout(dir) {
-		return fmt.Errorf("%s%s: this folder has no file oci-layout; give the folder of an OCI image layout",
-			imageLayout, at)
+		return fmt.Errorf("%s%s: this folder has no file oci-layout; give the folder of an OCI image "+
+			"layout", imageLayout, at)
 	}
 	f, err := in.temporary()
 	if err != nil {
@@ -48,7 +48,8 @@ func (in *inputs) image(at string) error {
 	if err != nil {
 		return err
 	}
-	in.list = append(in.list, analyzer.Input{Name: filepath.ToSlash(at), Content: f, Size: info.Size()})
+	input := analyzer.Input{Name: filepath.ToSlash(at), Content: f, Size: info.Size()}
+	in.list = append(in.list, input)
 	return nil
 }
 
@@ -91,7 +92,8 @@ func chooseImage(index registry.ImageIndex, tag string) (registry.Image, error) 
 		}
 		if len(found) > 1 {
 			found = slices.DeleteFunc(found, func(d registry.Descriptor) bool {
-				return d.Platform == nil || d.Platform.OS != "linux" || d.Platform.Architecture != runtime.GOARCH
+				return d.Platform == nil || d.Platform.OS != "linux" ||
+					d.Platform.Architecture != runtime.GOARCH
 			})
 		}
 		if len(found) != 1 {

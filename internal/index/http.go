@@ -34,9 +34,10 @@ const (
 // them, that replaces the certificate authorities of the system, and proxy replaces the proxy of
 // the environment; "" = nothing is replaced.
 func connect(certificates, proxy string) (*http.Client, error) {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dialer.DialContext,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       90 * time.Second,

@@ -32,7 +32,8 @@ func FindingsPage(w io.Writer, r *analyzer.Report, id, query string, page int) e
 	rows := g.Group{}
 	for _, i := range found[first:min(first+foundOnPage, len(found))] {
 		f := &r.Findings[i]
-		rows = append(rows, h.Li(finding(*f), h.Br(), h.Small(code(f.Artifact), g.Text(" "), code(f.Object))))
+		place := h.Small(code(f.Artifact), g.Text(" "), code(f.Object))
+		rows = append(rows, h.Li(finding(*f), h.Br(), place))
 	}
 	result := grouped(len(found)) + " of " + number(len(r.Findings), "finding")
 	if pages > 1 {

@@ -46,7 +46,8 @@ func matrix(r *analyzer.Report) g.Node {
 	out := g.Group{scrolled("Artifacts and platforms", h.Table(h.Class("matrix"), Rows(
 		h.THead(h.Tr(head)), h.TBody(rows))))}
 	if n := len(r.Artifacts)*len(names) - len(columns)*min(len(r.Artifacts), maxMatrixRows); n > 0 {
-		out = append(out, h.P(h.Class("mark"), g.Text("and "+grouped(n)+" more pairs, in the JSON report")))
+		more := g.Text("and " + grouped(n) + " more pairs, in the JSON report")
+		out = append(out, h.P(h.Class("mark"), more))
 	}
 	return out
 }
@@ -115,7 +116,10 @@ func cell(r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failur
 // suits reports whether an artifact was checked on a platform: a wheel is not if it is for another
 // system or architecture.
 func suits(a *analyzer.Artifact, on string) bool {
-	return a.Wheel == nil || len(a.Wheel.Tags) == 0 || slices.ContainsFunc(a.Wheel.Tags, func(tag string) bool {
+	if a.Wheel == nil || len(a.Wheel.Tags) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(a.Wheel.Tags, func(tag string) bool {
 		tag = tag[strings.LastIndexByte(tag, '-')+1:]
 		return tag == "any" || system(tag) == system(on) &&
 			(system(on) != "linux" || strings.HasSuffix(tag, platform.Architecture(on)))

@@ -11,9 +11,9 @@ import (
 	"github.com/compat-app/compat/analyzer"
 )
 
-// ProblemPage writes the page of a check without a report, such as that of a failed build. The first
-// note of r is the title. The text is Markdown, in which HTML and addresses other than http and
-// https are dropped. It links style.css in the same directory.
+// ProblemPage writes the page of a check without a report, such as that of a failed build. The
+// first note of r is the title. The text is Markdown, in which HTML and addresses other than http
+// and https are dropped. It links style.css in the same directory.
 func ProblemPage(w io.Writer, r *analyzer.Report, markdown string) error {
 	title := r.Notes[0]
 	var text bytes.Buffer

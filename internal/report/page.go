@@ -281,7 +281,8 @@ func scrolled(name string, wide g.Node) g.Node {
 
 // copied returns text to be copied: one click selects all of it.
 func copied(text string) g.Node {
-	return h.Pre(h.Class("copy"), h.TabIndex("0"), h.Code(g.Text(mdsafe.Cut(mdsafe.Lines(text), 4000))))
+	shown := mdsafe.Cut(mdsafe.Lines(text), 4000)
+	return h.Pre(h.Class("copy"), h.TabIndex("0"), h.Code(g.Text(shown)))
 }
 
 // why returns the way from a file to the library in which it does not find something, for the

@@ -213,8 +213,8 @@ const maxQuery = 200 // characters of a search
 // failed reports why a report cannot be shown.
 func (p *pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errMissing) {
-		p.missing(w, r.URL.Path, "This report does not exist or has expired. Press Re-run in the check run on "+
-			"GitHub for a new one.")
+		p.missing(w, r.URL.Path, "This report does not exist or has expired. Press Re-run in the "+
+			"check run on GitHub for a new one.")
 		return
 	}
 	if !errors.Is(err, errBusy) {

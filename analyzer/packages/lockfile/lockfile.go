@@ -65,8 +65,8 @@ func ofNode(base string) bool {
 }
 
 // errNode is returned for the lock files of ofNode.
-var errNode = errors.New("it pins npm packages, which compat does not look up; install them and run " +
-	"compat check node_modules")
+var errNode = errors.New("it pins npm packages, which compat does not look up; install them and " +
+	"run compat check node_modules")
 
 // pin returns a requirement NAME==VERSION; it is an error if that is not a valid requirement.
 func pin(name, version, marker string) (string, error) {
