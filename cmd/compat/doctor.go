@@ -200,10 +200,7 @@ func (d *doctor) index(ctx context.Context) {
 	found, err := index.Find(string(d.service.IndexURL), d.env.Getenv)
 	var i *index.Index
 	if err == nil {
-		i, err = index.New(index.Options{
-			URL: string(d.service.IndexURL), Netrc: found.Netrc, Certificates: found.Certificates,
-			Proxy: found.Proxy, Log: slog.New(slog.DiscardHandler),
-		})
+		i, err = index.New(found.Options(string(d.service.IndexURL)))
 	}
 	if err == nil {
 		_, err = i.Versions(ctx, "pip")

@@ -42,18 +42,9 @@ func openPackages(env environment, url string, noHistory bool) (*packageSource, 
 	log := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cache := diskCache(env, "packages", log)
 	for _, u := range found.URLs {
-		i, err := index.New(
-			index.Options{
-				URL:          u,
-				Netrc:        found.Netrc,
-				Certificates: found.Certificates,
-				Proxy:        found.Proxy,
-				History:      history,
-				Cache:        cache,
-				TempDir:      os.TempDir(),
-				Log:          log,
-			},
-		)
+		o := found.Options(u)
+		o.History, o.Cache, o.TempDir, o.Log = history, cache, os.TempDir(), log
+		i, err := index.New(o)
 		if err != nil {
 			return nil, err
 		}

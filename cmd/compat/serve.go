@@ -193,11 +193,10 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		if err != nil {
 			return err
 		}
-		indexed, err := index.New(index.Options{
-			URL: string(service.IndexURL), Netrc: found.Netrc,
-			Certificates: found.Certificates, Proxy: found.Proxy, History: packages.History(),
-			TempDir: service.Data, Log: log, Cache: newCountedCache(metrics, jobs),
-		})
+		o := found.Options(string(service.IndexURL))
+		o.History, o.TempDir, o.Log = packages.History(), service.Data, log
+		o.Cache = newCountedCache(metrics, jobs)
+		indexed, err := index.New(o)
 		if err != nil {
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)
 		}

@@ -93,12 +93,9 @@ func (i *Index) Open(
 	on packages.Target,
 	limit int64,
 ) (*Wheel, error) {
-	best, fits, all, err := i.choose(ctx, name, version, on)
-	switch {
-	case err != nil && len(all) == 0:
+	best, err := i.installable(ctx, name, version, on)
+	if err != nil {
 		return nil, err
-	case err != nil || !fits:
-		return nil, i.noWheel(ctx, normal(version), all, on)
 	}
 	w := &Wheel{File: best.name, SHA256: best.sha256}
 	w.Pure = best.pure()
@@ -126,12 +123,9 @@ func (i *Index) Download(
 	on packages.Target,
 	limit int64,
 ) (*Wheel, error) {
-	best, fits, all, err := i.choose(ctx, name, version, on)
-	switch {
-	case err != nil && len(all) == 0:
+	best, err := i.installable(ctx, name, version, on)
+	if err != nil {
 		return nil, err
-	case err != nil || !fits:
-		return nil, i.noWheel(ctx, normal(version), all, on)
 	}
 	c, err := i.download(ctx, *best, limit)
 	switch {
@@ -146,15 +140,29 @@ func (i *Index) Download(
 	return w, nil
 }
 
-// Pure reports whether the wheel of a version that pip would install has only platform tags
-// "any". It downloads no wheel. Errors are those of Open.
-func (i *Index) Pure(ctx context.Context, name, version string, on packages.Target) (bool, error) {
+// installable returns the wheel of a version that pip would install. The error is a *NoWheelError,
+// or wraps packages.ErrUnknown or packages.ErrUnavailable.
+func (i *Index) installable(
+	ctx context.Context,
+	name, version string,
+	on packages.Target,
+) (*file, error) {
 	best, fits, all, err := i.choose(ctx, name, version, on)
 	switch {
 	case err != nil && len(all) == 0:
-		return false, err
+		return nil, err
 	case err != nil || !fits:
-		return false, i.noWheel(ctx, normal(version), all, on)
+		return nil, i.noWheel(ctx, normal(version), all, on)
+	}
+	return best, nil
+}
+
+// Pure reports whether the wheel of a version that pip would install has only platform tags
+// "any". It downloads no wheel. Errors are those of Open.
+func (i *Index) Pure(ctx context.Context, name, version string, on packages.Target) (bool, error) {
+	best, err := i.installable(ctx, name, version, on)
+	if err != nil {
+		return false, err
 	}
 	return best.pure(), nil
 }

@@ -21,6 +21,11 @@ type Configured struct {
 	Proxy        string // address of the proxy; "" = that of HTTPS_PROXY, HTTP_PROXY and NO_PROXY
 }
 
+// Options returns the options for one of the URLs, or for another one.
+func (c Configured) Options(url string) Options {
+	return Options{URL: url, Netrc: c.Netrc, Certificates: c.Certificates, Proxy: c.Proxy}
+}
+
 // maxConfig limits the bytes of a pip.conf.
 const maxConfig = 1 << 20
 
