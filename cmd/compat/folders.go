@@ -16,6 +16,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -35,14 +36,9 @@ func addFolders(f checkFlags, o *analyzer.Options) error {
 	case f.venv != "" && f.root != "":
 		return errors.New("--venv is an environment of this machine; leave out --root")
 	case f.venv != "":
-		list, err := openInstalled(envFlags{checkFlags: checkFlags{venv: f.venv}})
-		if err != nil {
-			return err
+		if err := addVenv(f.venv, o); err != nil {
+			return fmt.Errorf("--venv: %w", err)
 		}
-		if err := closeAll(list); err != nil { // only what the artifacts need is read
-			return err
-		}
-		o.Conda = list[0].Prefix
 	}
 	if len(f.libraryPath) == 0 && f.conda == "" {
 		return nil
@@ -80,6 +76,24 @@ func addFolders(f checkFlags, o *analyzer.Options) error {
 		}
 	}
 	return nil
+}
+
+// addVenv adds the files of a virtual environment of this machine to the options.
+func addVenv(dir string, o *analyzer.Options) error {
+	root, err := openRoot("/")
+	if err != nil {
+		return err
+	}
+	b := folders{root, true}
+	if dir, err = b.folder(dir); err != nil {
+		return err
+	}
+	in, err := pinned.Describe(dir, root.Place)
+	if err != nil {
+		return err
+	}
+	o.Conda, err = b.prefix(in)
+	return err
 }
 
 // folder returns the absolute path of a folder in the root.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,5 +145,33 @@ func TestOpenInstalledElsewhere(t *testing.T) {
 	if _, err := OpenInstalled(t.TempDir(), onDisk); err == nil ||
 		!strings.Contains(err.Error(), "give the folder of a virtual environment") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Describe reads no shared object: a folder in place of one is not noticed.
+func TestDescribeReadsNoObjects(t *testing.T) {
+	dir := t.TempDir()
+	site := filepath.Join(dir, "lib", "python3.12", "site-packages")
+	info := filepath.Join(site, "widget-1.0.dist-info")
+	for _, folder := range []string{info, filepath.Join(site, "widget.so")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"METADATA": "Metadata-Version: 2.1\nName: widget\nVersion: 1.0\n", "RECORD": "widget.so,,\n",
+	} {
+		if err := os.WriteFile(filepath.Join(info, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	described, err := Describe(dir, onDisk)
+	if err != nil || len(described.Wheels.Unread) > 0 || len(described.Wheels.Wheels) > 0 ||
+		!slices.Equal(described.DistInfo, []string{"widget-1.0.dist-info"}) {
+		t.Errorf("described: %+v, %v", described, err)
+	}
+	opened, err := OpenInstalled(dir, onDisk)
+	if err != nil || len(opened.Wheels.Unread) != 1 {
+		t.Errorf("opened: %+v, %v", opened, err)
 	}
 }

@@ -36,10 +36,11 @@ type Installed struct {
 	DistInfo []string
 	Wheels   Wheels
 
-	place  Place
-	texts  map[string][]byte // by path relative to Prefix: METADATA and RECORD that are not on disk
-	system *systemFiles
-	owned  map[string]bool // files of the distributions, relative to Prefix
+	place    Place
+	noWheels bool
+	texts    map[string][]byte // by path relative to Prefix: METADATA and RECORD that are not on disk
+	system   *systemFiles
+	owned    map[string]bool // files of the distributions, relative to Prefix
 }
 
 // Place returns the path on this machine of an absolute path in a system. It resolves symbolic
@@ -53,7 +54,15 @@ var pythonFolder = lazyregexp.New(`^python(3(?:\.[0-9]+)?)$`)
 // OpenInstalled reads a virtual environment, or any folder with lib/python3.X/site-packages or
 // conda-meta. It returns an error if there is none, or packages for more than one Python.
 func OpenInstalled(prefix string, place Place) (*Installed, error) {
-	in := &Installed{Prefix: prefix, place: place}
+	return installed(&Installed{Prefix: prefix, place: place})
+}
+
+// Describe is OpenInstalled without the wheels: it reads no shared object.
+func Describe(prefix string, place Place) (*Installed, error) {
+	return installed(&Installed{Prefix: prefix, place: place, noWheels: true})
+}
+
+func installed(in *Installed) (*Installed, error) {
 	for _, lib := range []string{"lib", "lib64"} {
 		if lib == "lib64" && in.same("lib", "lib64") {
 			continue // venv creates this symbolic link
@@ -69,14 +78,14 @@ func OpenInstalled(prefix string, place Place) (*Installed, error) {
 				continue
 			}
 			if was := in.Wheels.On.Python; was != "" && was != m[1] {
-				return nil, fmt.Errorf("%s has packages for more than one Python", prefix)
+				return nil, fmt.Errorf("%s has packages for more than one Python", in.Prefix)
 			}
 			in.Sites, in.Wheels.On.Python = append(in.Sites, site), m[1]
 		}
 	}
 	if len(in.Sites) == 0 && !in.folder("conda-meta") {
 		return nil, fmt.Errorf("%s has no lib/python3.X/site-packages; give the folder of a "+
-			"virtual environment", prefix)
+			"virtual environment", in.Prefix)
 	}
 	return in, in.read()
 }
@@ -214,6 +223,9 @@ func (in *Installed) add(site, info string, seen map[string]bool) {
 
 // open adds an archive of installed files to the wheels.
 func (in *Installed) open(name, sha256 string, members []member, unread func(error)) {
+	if in.noWheels {
+		return
+	}
 	z, err := newZip(members)
 	if err != nil {
 		unread(err)
