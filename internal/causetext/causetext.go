@@ -211,13 +211,12 @@ func PlanSentence(r *analyzer.Report) string {
 	for i, c := range r.Causes {
 		numbers[c.ID] = i + 1
 	}
-	var fixed []string
+	var fixed, left []int
 	for _, x := range r.Plan.Fixes {
-		fixed = append(fixed, fmt.Sprint(numbers[x.Cause]))
+		fixed = append(fixed, numbers[x.Cause])
 	}
-	var left []string
 	for _, id := range r.Plan.Leaves {
-		left = append(left, fmt.Sprint(numbers[id]))
+		left = append(left, numbers[id])
 	}
 	without := "no error"
 	if len(left) > 0 {
@@ -226,25 +225,21 @@ func PlanSentence(r *analyzer.Report) string {
 	var out []string
 	switch {
 	case len(fixed) > 1 && r.Plan.Verified:
-		out = append(out, "compat tried the first fixes of causes "+and(fixed)+
+		out = append(out, "compat tried the first fixes of "+numbered(fixed)+
 			" together: they leave "+without+".")
 	case len(fixed) > 1:
 		out = append(out, "Apply "+toApply(r, fixed)+"; compat did not try them together.")
 	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
 		out = append(out, "The first fix was tried and leaves "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:
-		out = append(out, "The first fix of cause "+fixed[0]+" was tried and leaves "+without+".")
+		out = append(out, "The first fix of "+numbered(fixed)+" was tried and leaves "+without+".")
 	}
 	if n := renaming(r); n > 0 {
 		out = append(out, fmt.Sprintf("The fix of cause %d renames the wheel; the other commands then "+
 			"need the new name.", n))
 	}
-	switch len(left) {
-	case 0:
-	case 1:
-		out = append(out, "No known fix for cause "+left[0]+".")
-	default:
-		out = append(out, "No known fix for causes "+and(left)+".")
+	if len(left) > 0 {
+		out = append(out, "No known fix for "+numbered(left)+".")
 	}
 	return strings.Join(out, " ")
 }
@@ -284,10 +279,10 @@ func Installed(with []string) []string {
 }
 
 // toApply names the fixes to apply to causes that are given by number.
-func toApply(r *analyzer.Report, numbers []string) string {
-	var first, all []string
+func toApply(r *analyzer.Report, numbers []int) string {
+	var first, all []int
 	for _, n := range numbers {
-		if i, err := strconv.Atoi(n); err == nil && i > 0 && r.Causes[i-1].Together {
+		if n > 0 && r.Causes[n-1].Together {
 			all = append(all, n)
 		} else {
 			first = append(first, n)
@@ -297,24 +292,26 @@ func toApply(r *analyzer.Report, numbers []string) string {
 	switch len(first) {
 	case 0:
 	case 1:
-		out = append(out, "the first fix of cause "+first[0])
+		out = append(out, "the first fix of "+numbered(first))
 	default:
-		out = append(out, "the first fix of each of causes "+and(first))
+		out = append(out, "the first fix of each of "+numbered(first))
 	}
 	if len(all) > 0 {
-		out = append(out, "all fixes of "+map[bool]string{true: "causes ", false: "cause "}[len(all) > 1]+
-			and(all))
+		out = append(out, "all fixes of "+numbered(all))
 	}
 	return strings.Join(out, " and ")
 }
 
-// and joins words: "1, 2 and 3".
-func and(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
+// numbered names causes: "cause 1", "causes 1, 2 and 3".
+func numbered(causes []int) string {
+	words := make([]string, len(causes))
+	for i, n := range causes {
+		words[i] = strconv.Itoa(n)
 	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
+	if last := len(words) - 1; last > 0 {
+		return "causes " + strings.Join(words[:last], ", ") + " and " + words[last]
+	}
+	return "cause " + words[0]
 }
 
 // Plural returns a count with its noun: "1 object", "3 objects".
