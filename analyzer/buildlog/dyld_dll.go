@@ -115,11 +115,7 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 					"dynamic_lookup, so that the linker reports undefined symbols",
 				"export MACOSX_DEPLOYMENT_TARGET=11.0",
 			),
-			newFix(
-				fix.KindSource,
-				"Add the source or library that defines "+shorten(d.Symbol)+" to the build",
-				shellword.Bare("c++filt %s", d.Symbol),
-			),
+			defining(d),
 		}
 	case "macos-library-not-loaded":
 		return []fix.Fix{

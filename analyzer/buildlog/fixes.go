@@ -84,11 +84,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 					"-Wl,-z,defs, which reports undefined symbols at link time",
 				"",
 			),
-			newFix(
-				fix.KindSource,
-				"Add the source or library that defines "+shorten(d.Symbol)+" to the build",
-				shellword.Bare("c++filt %s", d.Symbol),
-			),
+			defining(d),
 		}
 	case "framework-abi":
 		return []fix.Fix{
@@ -294,4 +290,13 @@ func preload(d *Diagnosis) shellword.Line {
 		}
 	}
 	return "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384"
+}
+
+// defining returns the fix for a symbol whose definition is not part of the build.
+func defining(d *Diagnosis) fix.Fix {
+	return newFix(
+		fix.KindSource,
+		"Add the source or library that defines "+shorten(d.Symbol)+" to the build",
+		shellword.Bare("c++filt %s", d.Symbol),
+	)
 }
