@@ -43,12 +43,16 @@ func (f checkFlags) environment() bool {
 
 // asEnvironment returns the flags of `compat env` for a check without files.
 func (f checkFlags) asEnvironment() (envFlags, error) {
-	for flag, set := range map[string]bool{
-		"--root": f.root != "", "--library-path": len(f.libraryPath) > 0, "--with": len(f.with) > 0,
-		"--link": f.link, "--no-history": f.noHistory,
+	for _, x := range []struct {
+		flag string
+		set  bool
+	}{
+		{"--root", f.root != ""}, {"--library-path", len(f.libraryPath) > 0},
+		{"--with", len(f.with) > 0}, {"--link", f.link}, {"--no-history", f.noHistory},
 	} {
-		if set {
-			return envFlags{}, fmt.Errorf("%s needs a PATH to check; give a wheel or a shared library", flag)
+		if x.set {
+			return envFlags{}, fmt.Errorf("%s needs a PATH to check; give a wheel or a shared library",
+				x.flag)
 		}
 	}
 	e := envFlags{checkFlags: f, prefix: f.conda, budget: pinned.DefaultBudget >> 20}
