@@ -316,13 +316,17 @@ func plan(r *analyzer.Report) g.Node {
 			commands = append(commands, s)
 		}
 	}
-	state := "These fixes were not tried together."
-	if r.Plan.Verified {
-		state = "These fixes were tried together: no error is left."
+	out := g.Group{}
+	if len(r.Plan.Fixes) > 1 {
+		state := "These fixes were not tried together."
+		if r.Plan.Verified {
+			state = "These fixes were tried together: no error is left."
+		}
+		out = append(out, h.P(g.Text(state)))
 	}
-	out := g.Group{h.P(g.Text(state)), listed(h.Ol, r.Plan.Fixes, func(x result.PlannedFix) g.Node {
+	out = append(out, listed(h.Ol, r.Plan.Fixes, func(x result.PlannedFix) g.Node {
 		return g.Group{h.A(h.Href("#"+x.Cause), whole(x.Title))}
-	})}
+	}))
 	if len(commands) > 0 {
 		out = append(out, copied(strings.Join(commands, "\n")))
 	}
