@@ -76,7 +76,7 @@ vuln: ## Search the dependencies for known vulnerabilities (uses the Go vulnerab
 	go run $(GOVULNCHECK) ./...
 
 docs: ## Write the generated pages
-	go test ./internal/gen/docs ./cmd/compat -run 'Page|Schema' -update
+	go test ./internal/gen/docs ./cmd/compat -run 'Page|Schema|FoundingCases' -update
 
 screens: ## Render docs/screens (needs npm and chromium)
 	dir=$$(mktemp -d) && (cd $$dir && npm pack --silent github-markdown-css@5.9.0 axe-core@4.14.1 && \

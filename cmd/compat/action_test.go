@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +17,12 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/tools/txtar"
 
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
+	"github.com/compat-app/compat/internal/gen/docs/golden"
+	"github.com/compat-app/compat/internal/test/formattest"
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
 // action is what a runner reads of action.yml.
@@ -36,7 +42,8 @@ type runner struct {
 	action  action
 	dir     string // the checkout
 	temp    string
-	release string // address of a folder with the release
+	release string // folder with the files of release 1.2.3
+	address string // of the releases
 }
 
 const actionOS = "compat_1.2.3_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
@@ -52,7 +59,11 @@ func newRunner(t *testing.T) *runner {
 	if err := yaml.Unmarshal(text, &r.action); err != nil {
 		t.Fatal(err)
 	}
-	r.release = filepath.Join(t.TempDir(), "download", "v1.2.3")
+	releases := t.TempDir()
+	server := httptest.NewServer(http.FileServer(http.Dir(releases)))
+	t.Cleanup(server.Close)
+	r.address = server.URL
+	r.release = filepath.Join(releases, "download", "v1.2.3")
 	if err := os.MkdirAll(r.release, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +134,7 @@ func (r *runner) run(inputs map[string]string) (log, outputs string, ok bool) {
 	}
 	out, summary := filepath.Join(r.temp, "output"), filepath.Join(r.temp, "summary")
 	r.write(out, "")
+	r.write(summary, "")
 	for _, s := range r.action.Runs.Steps {
 		if s.Run == "" {
 			continue
@@ -136,7 +148,7 @@ func (r *runner) run(inputs map[string]string) (log, outputs string, ok bool) {
 		c.Dir = r.dir
 		c.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH="+here,
 			"GITHUB_OUTPUT="+out, "GITHUB_STEP_SUMMARY="+summary, "PIP_CONFIG_FILE="+os.DevNull,
-			"COMPAT_RELEASES=file://"+filepath.Dir(filepath.Dir(r.release)))
+			"COMPAT_RELEASES="+r.address, "NO_PROXY=127.0.0.1")
 		for k, v := range s.Env {
 			c.Env = append(c.Env, k+"="+expand.Replace(v))
 		}
@@ -203,6 +215,64 @@ func TestAction(t *testing.T) {
 	if ok || !strings.Contains(outputs, "outcome=error\n") ||
 		!strings.Contains(log, "no file matches") {
 		t.Errorf("nothing to check: %s\n%s", outputs, log)
+	}
+}
+
+// TestActionOnFoundingCases compares what a job shows with testdata/action: the log with its
+// annotations, the summary, and the results in code scanning.
+func TestActionOnFoundingCases(t *testing.T) {
+	r := newRunner(t)
+	wheel := func(w cases.Wheel) string {
+		name, content := w.File()
+		r.write(filepath.Join(r.dir, name), string(content))
+		return name
+	}
+	library, content := cases.CaseD()
+	r.write(filepath.Join(r.dir, library), string(content))
+	r.write(filepath.Join(r.dir, "pyproject.toml"), "[project]\nname = \"cuda-parallel\"\n"+
+		"version = \"1.1.0\"\ndependencies = [\n    \"nvidia-nvjitlink-cu12>=12.8\",\n]\n")
+	r.write(filepath.Join(r.dir, "CMakeLists.txt"),
+		"add_library(cufile SHARED cufile.c)\ntarget_link_libraries(cufile PRIVATE dl)\n")
+	for _, c := range []struct {
+		name   string
+		inputs map[string]string
+		fails  bool
+	}{
+		{"case-a", map[string]string{"paths": wheel(cases.CaseA("1.6.2"))}, true},
+		{"case-b", map[string]string{
+			"paths": wheel(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")),
+		}, true},
+		{"case-c", map[string]string{
+			"paths": wheel(cases.CaseC("2.2.2")), "with": "torch==2.4.0+rocm6.1", "platforms": "debian12",
+		}, true},
+		{"case-d", map[string]string{"paths": library, "platforms": "debian11"}, true},
+		{"clean", map[string]string{"paths": wheel(cases.Clean("1.0.0"))}, false},
+	} {
+		c.inputs["version"] = "1.2.3"
+		log, outputs, ok := r.run(c.inputs)
+		if ok == c.fails || strings.Contains(outputs, "outcome=fail\n") != c.fails {
+			t.Errorf("%s: passes: %t, outputs %s\n%s", c.name, ok, outputs, log)
+		}
+		installed, log, _ := strings.Cut(log, "\n")
+		if !strings.HasPrefix(installed, "installed compat ") {
+			t.Errorf("%s: %s", c.name, installed)
+		}
+		sarif := r.read(filepath.Join(r.temp, "compat", "report", "compat.sarif"))
+		if err := formattest.SARIF([]byte(sarif)); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		var document struct {
+			Runs []struct{ Results json.RawMessage }
+		}
+		if err := json.Unmarshal([]byte(sarif), &document); err != nil {
+			t.Fatal(err)
+		}
+		shown := string(txtar.Format(&txtar.Archive{Files: []txtar.File{
+			{Name: "log", Data: []byte(log)},
+			{Name: "summary.md", Data: []byte(r.read(filepath.Join(r.temp, "summary")))},
+			{Name: "results.json", Data: append(document.Runs[0].Results, '\n')},
+		}}))
+		golden.File(t, filepath.Join("testdata", "action", c.name+".txtar"), shown)
 	}
 }
 

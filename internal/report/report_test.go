@@ -25,6 +25,7 @@ import (
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/internal/shellword"
+	"github.com/compat-app/compat/internal/test/formattest"
 )
 
 var update = flag.Bool("update", false, "write what is written to testdata")
@@ -59,6 +60,18 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 		var b bytes.Buffer
 		if err := w.write(&b); err != nil {
 			t.Fatalf("%s: %v", w.name, err)
+		}
+		var err error
+		switch w.name {
+		case "report.sarif":
+			err = formattest.SARIF(b.Bytes())
+		case "report.gitlab":
+			err = formattest.GitLab(b.Bytes())
+		case "report.junit":
+			err = formattest.JUnit(b.Bytes())
+		}
+		if err != nil {
+			t.Errorf("%s: %v", w.name, err)
 		}
 		a.Files = append(a.Files, txtar.File{Name: w.name, Data: b.Bytes()})
 	}
