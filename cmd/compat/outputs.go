@@ -101,7 +101,7 @@ func (o *outputs) as(
 	case "markdown":
 		return report.Markdown(w, r)
 	case "html":
-		return report.File(w, r)
+		return report.File(w, report.NewView(r))
 	case "github":
 		return report.GitHub(w, r, lines())
 	case "gitlab":

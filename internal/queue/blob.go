@@ -14,8 +14,8 @@ import (
 	"github.com/compat-app/compat/internal/sleep"
 )
 
-// MaxBlob is the limit of a value in Put, in bytes. The largest reports have a few thousand
-// findings of one or two kilobytes.
+// MaxBlob is the limit of a value in Put, in bytes. A report of 100,000 findings, as package store
+// stores it, has a few MB.
 const MaxBlob = 16 << 20
 
 // blobPrefix has no hash tag: blobs are used one at a time, so they can be in any slot of a

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/mdsafe"
@@ -12,30 +11,33 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// foundOnPage is the number of findings on a page of FindingsPage.
-const foundOnPage = 100
+// FoundOnPage is the number of findings on a page of FindingsPage.
+const FoundOnPage = 100
 
-// FindingsPage writes one page of the findings that contain all words of a query in rule, artifact,
-// object, symbol, version, library or message, in any case. Pages count from 1; another number
-// is the nearest page. It links style.css in the parent directory, and the report as ../id.
-func FindingsPage(w io.Writer, r *analyzer.Report, id, query string, page int) error {
-	words := strings.Fields(strings.ToLower(query))
-	var found []int
-	for i := range r.Findings {
-		if contains(&r.Findings[i], words) {
-			found = append(found, i)
-		}
-	}
-	pages := max(1, (len(found)+foundOnPage-1)/foundOnPage)
-	page = min(max(page, 1), pages)
-	first := (page - 1) * foundOnPage
+// Found is a page of the findings that match a query.
+type Found struct {
+	Query    string
+	Findings []analyzer.Finding // at most FoundOnPage
+	First    int                // number of matches before these
+	Matches  int                // on all pages
+	All      int                // findings of the report
+}
+
+// Turn sets First to that of a page. Pages count from 1; another number is the nearest page.
+func (f *Found) Turn(page int) { f.First = (min(max(page, 1), f.pages()) - 1) * FoundOnPage }
+
+func (f *Found) pages() int { return max(1, (f.Matches+FoundOnPage-1)/FoundOnPage) }
+
+// FindingsPage writes a page of findings. It links style.css in the parent directory, and the
+// report as ../id.
+func FindingsPage(w io.Writer, id string, found *Found) error {
+	page, pages := found.First/FoundOnPage+1, found.pages()
 	rows := g.Group{}
-	for _, i := range found[first:min(first+foundOnPage, len(found))] {
-		f := &r.Findings[i]
+	for _, f := range found.Findings {
 		place := h.Small(code(f.Artifact), g.Text(" "), code(f.Object))
-		rows = append(rows, h.Li(finding(*f), h.Br(), place))
+		rows = append(rows, h.Li(finding(f), h.Br(), place))
 	}
-	result := grouped(len(found)) + " of " + number(len(r.Findings), "finding")
+	result := grouped(found.Matches) + " of " + number(found.All, "finding")
 	if pages > 1 {
 		result += ", page " + grouped(page) + " of " + grouped(pages)
 	}
@@ -49,28 +51,13 @@ func FindingsPage(w io.Writer, r *analyzer.Report, id, query string, page int) e
 		h.Main(Rows(
 			h.Form(h.Role("search"), h.Method("get"), h.Action("findings"),
 				h.Label(g.Text("Rule, file, symbol or library "),
-					h.Input(h.Type("search"), h.Name("q"), h.Value(mdsafe.Visible(query)), h.MaxLength("200"))),
+					h.Input(h.Type("search"), h.Name("q"), h.Value(mdsafe.Visible(found.Query)), h.MaxLength("200"))),
 				g.Text(" "), h.Button(h.Type("submit"), g.Text("Search"))),
 			h.P(h.Role("status"), g.Text(result)),
-			h.Ol(g.Attr("start", strconv.Itoa(first+1)), rows),
-			turn(query, page, pages),
+			h.Ol(g.Attr("start", strconv.Itoa(found.First+1)), rows),
+			turn(found.Query, page, pages),
 		)),
 	).Render(w)
-}
-
-// contains reports whether a finding contains all words, which are in lower case.
-func contains(f *analyzer.Finding, words []string) bool {
-	if len(words) == 0 {
-		return true
-	}
-	all := strings.ToLower(strings.Join([]string{f.Rule, string(f.Severity), f.Artifact, f.Object,
-		f.Symbol, f.Demangled, f.Version, f.Library, f.Message}, "\n"))
-	for _, w := range words {
-		if !strings.Contains(all, w) {
-			return false
-		}
-	}
-	return true
 }
 
 // turn links the previous and the next page; nil if there is only one.

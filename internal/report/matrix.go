@@ -16,9 +16,22 @@ const (
 	maxMatrixColumns = 20
 )
 
-// matrix returns a table of artifacts and platforms with the result of each pair; nil unless there
-// are several pairs.
-func matrix(r *analyzer.Report) g.Node {
+// Matrix is the result of each artifact on each platform.
+type Matrix struct {
+	Platforms []string    `json:"platforms"` // names as in Target.Name
+	Rows      []MatrixRow `json:"rows"`
+	More      int         `json:"more"` // number of pairs that are left out
+}
+
+// MatrixRow is an artifact with a result for each platform: a verdict, or NotJudged where the
+// artifact was not checked.
+type MatrixRow struct {
+	Artifact string             `json:"artifact"`
+	Results  []analyzer.Verdict `json:"results"`
+}
+
+// matrixOf returns the matrix of a report. It is empty unless there are several pairs.
+func matrixOf(r *analyzer.Report) (m Matrix) {
 	var names []string
 	for _, t := range r.Targets {
 		if !slices.Contains(names, t.Name) { // a target with each end of a range occurs twice
@@ -26,27 +39,43 @@ func matrix(r *analyzer.Report) g.Node {
 		}
 	}
 	if len(r.Artifacts)*len(names) < 2 {
-		return nil
+		return m
 	}
-	rows := g.Group{}
-	columns := names[:min(len(names), maxMatrixColumns)]
+	m.Platforms = names[:min(len(names), maxMatrixColumns)]
 	failed := failures(r)
 	for i := range r.Artifacts[:min(len(r.Artifacts), maxMatrixRows)] {
 		a := &r.Artifacts[i]
-		cells := g.Group{h.Th(g.Attr("scope", "row"), code(base(a.Path)))}
-		for _, name := range columns {
-			cells = append(cells, h.Td(cell(r, a, name, failed)))
+		row := MatrixRow{Artifact: a.Path}
+		for _, name := range m.Platforms {
+			row.Results = append(row.Results, resultOn(r, a, name, failed))
+		}
+		m.Rows = append(m.Rows, row)
+	}
+	m.More = len(r.Artifacts)*len(names) - len(m.Rows)*len(m.Platforms)
+	return m
+}
+
+// matrix returns the matrix as a table; nil if it is empty.
+func matrix(m Matrix) g.Node {
+	if len(m.Rows) == 0 {
+		return nil
+	}
+	rows := g.Group{}
+	for _, row := range m.Rows {
+		cells := g.Group{h.Th(g.Attr("scope", "row"), code(base(row.Artifact)))}
+		for _, v := range row.Results {
+			cells = append(cells, h.Td(cell(v)))
 		}
 		rows = append(rows, h.Tr(cells), g.Text("\n"))
 	}
 	head := g.Group{h.Th(g.Attr("scope", "col"), g.Text("artifact"))}
-	for _, name := range columns {
+	for _, name := range m.Platforms {
 		head = append(head, h.Th(g.Attr("scope", "col"), whole(column(name))))
 	}
 	out := g.Group{scrolled("Artifacts and platforms", h.Table(h.Class("matrix"), Rows(
 		h.THead(h.Tr(head)), h.TBody(rows))))}
-	if n := len(r.Artifacts)*len(names) - len(columns)*min(len(r.Artifacts), maxMatrixRows); n > 0 {
-		more := g.Text("and " + grouped(n) + " more pairs, in the JSON report")
+	if m.More > 0 {
+		more := g.Text("and " + grouped(m.More) + " more pairs, in the JSON report")
 		out = append(out, h.P(h.Class("mark"), more))
 	}
 	return out
@@ -83,34 +112,41 @@ func failures(r *analyzer.Report) map[failure]bool {
 	return out
 }
 
-// findingsOf returns the findings of a cause.
-func findingsOf(r *analyzer.Report, c *analyzer.Cause) []*analyzer.Finding {
-	var out []*analyzer.Finding
-	for _, n := range c.Findings {
-		if n >= 0 && n < len(r.Findings) { // a stored report may be damaged
-			out = append(out, &r.Findings[n])
-		}
-	}
-	return out
-}
-
-// cell returns the result of an artifact on a platform.
-func cell(r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failure]bool) g.Node {
-	mark := func(class, sign, text string) g.Node {
-		return h.Span(h.Class(class), h.Aria("label", text), h.Role("img"), h.Title(text), g.Text(sign))
-	}
+// resultOn returns the result of an artifact on a platform.
+func resultOn(
+	r *analyzer.Report,
+	a *analyzer.Artifact,
+	on string,
+	failed map[failure]bool,
+) analyzer.Verdict {
 	switch {
 	case a.Objects == 0, !suits(a, on):
-		return mark("none", "–", "not checked")
+		return analyzer.NotJudged
 	case failed[failure{a.Path, on}], failed[failure{a.Path, platform.Title(on)}],
 		failed[failure{a.Path, ""}]:
-		return mark("incompatible", "✗", "incompatible")
+		return analyzer.Incompatible
 	case slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
 		return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/")
 	}):
-		return mark("unchecked", "?", "could not be checked")
+		return analyzer.Unchecked
 	}
-	return mark("compatible", "✓", "compatible")
+	return analyzer.Compatible
+}
+
+// cell returns a sign for a result.
+func cell(v analyzer.Verdict) g.Node {
+	mark := func(class, sign, text string) g.Node {
+		return h.Span(h.Class(class), h.Aria("label", text), h.Role("img"), h.Title(text), g.Text(sign))
+	}
+	switch v {
+	case analyzer.Incompatible:
+		return mark("incompatible", "✗", "incompatible")
+	case analyzer.Unchecked:
+		return mark("unchecked", "?", "could not be checked")
+	case analyzer.Compatible:
+		return mark("compatible", "✓", "compatible")
+	}
+	return mark("none", "–", "not checked")
 }
 
 // suits reports whether an artifact was checked on a platform: a wheel is not if it is for another

@@ -7,17 +7,15 @@ import (
 	"github.com/yuin/goldmark"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
-
-	"github.com/compat-app/compat/analyzer"
 )
 
-// ProblemPage writes the page of a check without a report, such as that of a failed build. The
-// first note of r is the title. The text is Markdown, in which HTML and addresses other than http
-// and https are dropped. It links style.css in the same directory.
-func ProblemPage(w io.Writer, r *analyzer.Report, markdown string) error {
+// problemPage writes the page of a check without a report. HTML in its text and addresses other
+// than http and https are dropped. It links style.css in the same directory.
+func problemPage(w io.Writer, v *View) error {
+	r := &v.Report
 	title := r.Notes[0]
 	var text bytes.Buffer
-	if err := goldmark.Convert([]byte(markdown), &text); err != nil {
+	if err := goldmark.Convert([]byte(v.Problem), &text); err != nil {
 		return err
 	}
 	return PageOf(

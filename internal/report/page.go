@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -30,27 +29,31 @@ var style []byte
 func Style() []byte { return bytes.Clone(style) }
 
 // File writes the page of a report as one file that needs no other.
-func File(w io.Writer, r *analyzer.Report) error {
+func File(w io.Writer, v *View) error {
 	sum := sha256.Sum256(style)
 	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; base-uri 'none'; form-action 'none'"
-	return page(w, r, "", g.Group{
+	return page(w, v, "", g.Group{
 		h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy)),
 		g.Text("\n"),
 		h.StyleEl(g.Raw(string(style))),
 	})
 }
 
-// Page writes the report as an HTML page without script: a summary, an article for each cause,
+// Page writes a report as an HTML page without script: a summary, an article for each cause,
 // and lists. It links style.css in the same directory, and under id the other forms of the report:
 // id.json, id.sarif, id.md and id/findings. The size is at most 300 KB: long lists are truncated,
 // with a count of the rest.
-func Page(w io.Writer, r *analyzer.Report, id string) error {
-	return page(w, r, id, h.Link(h.Rel("stylesheet"), h.Href("style.css")))
+func Page(w io.Writer, v *View, id string) error {
+	if v.Problem != "" && len(v.Report.Notes) > 0 {
+		return problemPage(w, v)
+	}
+	return page(w, v, id, h.Link(h.Rel("stylesheet"), h.Href("style.css")))
 }
 
 // page writes the page; without an id it links no other.
-func page(w io.Writer, r *analyzer.Report, id string, style g.Node) error {
+func page(w io.Writer, v *View, id string, style g.Node) error {
+	r := &v.Report
 	var fresh, existing []int
 	for i := range r.Causes {
 		if r.Causes[i].New {
@@ -70,15 +73,15 @@ func page(w io.Writer, r *analyzer.Report, id string, style g.Node) error {
 		)),
 		h.Main(Rows(
 			section("Plan", plan(r)),
-			causes("Causes", r, fresh),
-			causes("Not new: the base has them too", r, existing),
-			section("Checked on", matrix(r), listed(h.Ul, r.Targets, target)),
+			causes("Causes", v, fresh),
+			causes("Not new: the base has them too", v, existing),
+			section("Checked on", matrix(v.Matrix), listed(h.Ul, r.Targets, target)),
 			section("Accepted", listed(h.Ul, r.Accepted, accepted)),
 			section("Could not be read", listed(h.Ul, r.Unread, unread)),
 			section("Not checked", listed(h.Ul, r.Skipped, unread)),
 			section("Artifacts", listed(h.Ul, r.Artifacts, artifact)),
 			section("Notes", listed(h.Ul, r.Notes, whole)),
-			section("Findings", listed(h.Ul, r.Findings, finding), search(r, id)),
+			section("Findings", listedOf(h.Ul, r.Findings, v.Findings, finding), search(v, id)),
 		)),
 		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". "+causetext.Tried))),
 	).Render(&b)
@@ -144,17 +147,19 @@ func section(title string, content ...g.Node) g.Node {
 	return h.Section(Rows(append([]g.Node{h.H2(g.Text(title))}, content...)...))
 }
 
-// shownOnPage limits each list of a page.
-const shownOnPage = 200
-
 // listed returns a list, with a count of the items beyond shownOnPage; nil if there are no items.
 func listed[T any](of func(...g.Node) g.Node, items []T, item func(T) g.Node) g.Node {
+	return listedOf(of, items, len(items), item)
+}
+
+// listedOf is listed for the first of all items.
+func listedOf[T any](of func(...g.Node) g.Node, items []T, all int, item func(T) g.Node) g.Node {
 	if len(items) == 0 {
 		return nil
 	}
 	shown := items[:min(len(items), shownOnPage)]
 	rows := g.Map(shown, func(x T) g.Node { return h.Li(item(x)) })
-	if n := len(items) - len(shown); n > 0 {
+	if n := all - len(shown); n > 0 {
 		rows = append(rows, h.Li(g.Text("and "+grouped(n)+" more, in the JSON report")))
 	}
 	return of(Rows(rows...))
@@ -206,7 +211,8 @@ func finding(f analyzer.Finding) g.Node {
 }
 
 // causes returns an article for each cause, after a list of links to them; nil if there are none.
-func causes(title string, r *analyzer.Report, indexes []int) g.Node {
+func causes(title string, v *View, indexes []int) g.Node {
+	r := &v.Report
 	if len(indexes) == 0 {
 		return nil
 	}
@@ -219,17 +225,17 @@ func causes(title string, r *analyzer.Report, indexes []int) g.Node {
 			}))))
 	}
 	for _, i := range indexes[:min(len(indexes), shownOnPage)] {
-		content = append(content, article(r, &r.Causes[i]))
+		content = append(content, article(&r.Causes[i], v.Why[i]))
 	}
 	return section(title, content...)
 }
 
-func article(r *analyzer.Report, c *analyzer.Cause) g.Node {
+func article(c *analyzer.Cause, y Why) g.Node {
 	rows := []g.Node{
 		h.H3(h.A(h.Href("#"+c.ID), graded(string(c.Severity)), g.Text(" "), whole(c.Title))),
 		h.P(whole(c.Action)),
 		evidence(c),
-		why(r, c),
+		why(y),
 	}
 	if len(c.Fails) > 0 {
 		s := "Fails on " + strings.Join(c.Fails, ", ") + "."
@@ -285,23 +291,19 @@ func copied(text string) g.Node {
 	return h.Pre(h.Class("copy"), h.TabIndex("0"), h.Code(g.Text(shown)))
 }
 
-// why returns the way from a file to the library in which it does not find something, for the
-// first finding of a cause that has one.
-func why(r *analyzer.Report, c *analyzer.Cause) g.Node {
-	for _, f := range findingsOf(r, c) {
-		if len(f.Chain) < 2 {
-			continue
-		}
-		out := g.Group{g.Text("Why: "), codes(f.Chain[:min(len(f.Chain), 20)], " → ")}
-		if f.Symbol != "" {
-			out = append(out, g.Text(" does not have "), code(cmp.Or(f.Demangled, f.Symbol)))
-			if f.Version != "" {
-				out = append(out, g.Text(" of version "), code(f.Version))
-			}
-		}
-		return h.P(out)
+// why returns a Why as a sentence; nil for the zero value.
+func why(y Why) g.Node {
+	if len(y.Chain) == 0 {
+		return nil
 	}
-	return nil
+	out := g.Group{g.Text("Why: "), codes(y.Chain, " → ")}
+	if y.Symbol != "" {
+		out = append(out, g.Text(" does not have "), code(y.Symbol))
+		if y.Version != "" {
+			out = append(out, g.Text(" of version "), code(y.Version))
+		}
+	}
+	return h.P(out)
 }
 
 // plan returns the fixes that together remove all errors, with one text that contains all
@@ -346,11 +348,11 @@ func downloads(id string) g.Node {
 }
 
 // search links the list of all findings; nil if the page has all of them or there is no id.
-func search(r *analyzer.Report, id string) g.Node {
-	if id == "" || len(r.Findings) <= shownOnPage {
+func search(v *View, id string) g.Node {
+	if id == "" || v.Findings <= shownOnPage {
 		return nil
 	}
-	return h.P(h.A(h.Href(id+"/findings"), g.Text("Search all "+grouped(len(r.Findings))+" findings")))
+	return h.P(h.A(h.Href(id+"/findings"), g.Text("Search all "+grouped(v.Findings)+" findings")))
 }
 
 func plus(n int) g.Node {

@@ -52,7 +52,7 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 		{"report.json", func(w io.Writer) error { return JSON(w, r) }},
 		{"report.sarif", func(w io.Writer) error { return SARIF(w, r, rules) }},
 		{"report.md", func(w io.Writer) error { return Markdown(w, r) }},
-		{"report.html", func(w io.Writer) error { return Page(w, r, reportID) }},
+		{"report.html", func(w io.Writer) error { return Page(w, NewView(r), reportID) }},
 		{"report.github", func(w io.Writer) error { return GitHub(w, r, firstLine) }},
 		{"report.gitlab", func(w io.Writer) error { return GitLab(w, r, firstLine) }},
 		{"report.junit", func(w io.Writer) error { return JUnit(w, r, "") }},
@@ -418,7 +418,7 @@ func TestPageAnchorsAreUnique(t *testing.T) {
 	r := sample()
 	cause.Of(r, cause.Options{})
 	var b bytes.Buffer
-	if err := Page(&b, r, reportID); err != nil {
+	if err := Page(&b, NewView(r), reportID); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range r.Causes {
@@ -459,7 +459,7 @@ func TestMatrix(t *testing.T) {
 	}
 	r.Unread = []analyzer.Unread{{Path: "d.so", Reason: "it is damaged"}}
 	var b bytes.Buffer
-	if err := matrix(r).Render(&b); err != nil {
+	if err := matrix(matrixOf(r)).Render(&b); err != nil {
 		t.Fatal(err)
 	}
 	got := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(b.String(), " ")
@@ -478,9 +478,9 @@ func TestWriteErrorsComeBack(t *testing.T) {
 	for name, err := range map[string]error{"text": Text(broken{}, sample(),
 		TextOptions{Verbose: true}), "json": JSON(broken{}, sample()),
 		"sarif": SARIF(broken{}, sample(), nil), "markdown": Markdown(broken{}, sample()),
-		"html": File(broken{}, sample()), "github": GitHub(broken{}, sample(), firstLine),
+		"html": File(broken{}, NewView(sample())), "github": GitHub(broken{}, sample(), firstLine),
 		"gitlab": GitLab(broken{}, sample(), firstLine), "junit": JUnit(broken{}, sample(), ""),
-		"page": Page(broken{}, sample(), reportID)} {
+		"page": Page(broken{}, NewView(sample()), reportID)} {
 		if err == nil {
 			t.Errorf("%s hides a write error", name)
 		}

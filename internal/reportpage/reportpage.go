@@ -1,8 +1,8 @@
 // Package reportpage serves stored reports as web pages.
 //
-// Anyone with the link can read a page, and rendering a report with thousands of findings needs a
-// hundred times its size in memory. Therefore one page is rendered at a time, to a file that is
-// then served to any number of clients with a few KiB of memory each. A request that waits too
+// Anyone with the link can read a page, and some forms of a report with 100,000 findings need
+// hundreds of MB. Therefore one is rendered at a time, to a file that is then served to any number
+// of clients with a few KiB of memory each. A request that waits too
 // long for other pages gets status 503 with Retry-After.
 package reportpage
 
@@ -10,7 +10,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/klauspost/compress/gzhttp"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/report"
@@ -98,27 +98,34 @@ func New(
 // form is a form of a report that is written to a file.
 type form struct {
 	kind  string // Content-Type
-	write func(w io.Writer, id string, r *store.Stored) error
+	write func(w io.Writer, id string, a *store.Archive) error
 }
 
 // forms returns the forms of a report by the end of their addresses.
 func forms(rules []report.Rule) map[string]form {
-	return map[string]form{
-		"": {"text/html; charset=utf-8", func(w io.Writer, id string, r *store.Stored) error {
-			if r.Markdown != "" && len(r.Notes) > 0 {
-				return report.ProblemPage(w, &r.Report, r.Markdown)
+	whole := func(write func(io.Writer, *analyzer.Report) error) func(
+		io.Writer, string, *store.Archive) error {
+		return func(w io.Writer, _ string, a *store.Archive) error {
+			r, err := a.Report()
+			if err != nil {
+				return err
 			}
-			return report.Page(w, &r.Report, id)
+			return write(w, r)
+		}
+	}
+	return map[string]form{
+		"": {"text/html; charset=utf-8", func(w io.Writer, id string, a *store.Archive) error {
+			v, err := a.View()
+			if err != nil {
+				return err
+			}
+			return report.Page(w, v, id)
 		}},
-		".json": {"application/json", func(w io.Writer, _ string, r *store.Stored) error {
-			return report.JSON(w, &r.Report)
-		}},
-		".sarif": {"application/sarif+json", func(w io.Writer, _ string, r *store.Stored) error {
-			return report.SARIF(w, &r.Report, rules)
-		}},
-		".md": {"text/markdown; charset=utf-8", func(w io.Writer, _ string, r *store.Stored) error {
-			return report.Markdown(w, &r.Report)
-		}},
+		".json": {"application/json", whole(report.JSON)},
+		".sarif": {"application/sarif+json", whole(func(w io.Writer, r *analyzer.Report) error {
+			return report.SARIF(w, r, rules)
+		})},
+		".md": {"text/markdown; charset=utf-8", whole(report.Markdown)},
 	}
 }
 
@@ -189,15 +196,15 @@ func (p *pages) findings(w http.ResponseWriter, r *http.Request, id string) {
 		p.failed(w, r, err)
 		return
 	}
-	stored, err := p.stored(r.Context(), id)
-	if err != nil {
-		done()
-		p.failed(w, r, err)
-		return
-	}
-	page, _ := strconv.Atoi(r.FormValue("page")) // anything else is the first page
 	var b bytes.Buffer
-	err = report.FindingsPage(&b, &stored.Report, id, mdsafe.Cut(r.FormValue("q"), maxQuery), page)
+	page, _ := strconv.Atoi(r.FormValue("page")) // anything else is the first page
+	archive, err := p.stored(r.Context(), id)
+	if err == nil {
+		var found *report.Found
+		if found, err = archive.Search(mdsafe.Cut(r.FormValue("q"), maxQuery), page); err == nil {
+			err = report.FindingsPage(&b, id, found)
+		}
+	}
 	done()
 	if err != nil {
 		p.failed(w, r, err)
@@ -250,17 +257,21 @@ func (p *pages) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// stored reads a report.
-func (p *pages) stored(ctx context.Context, id string) (*store.Stored, error) {
+// stored opens a report.
+func (p *pages) stored(ctx context.Context, id string) (*store.Archive, error) {
 	data, err := p.blobs.Get(ctx, store.ReportKey(id))
 	if err != nil {
 		return nil, err
 	}
-	stored := &store.Stored{}
-	if data == nil || json.Unmarshal(data, stored) != nil {
+	if data == nil {
 		return nil, errMissing
 	}
-	return stored, nil
+	archive, err := store.OpenReport(data)
+	if err != nil {
+		p.log.Warn("a report can't be shown", "error", err)
+		return nil, errMissing
+	}
+	return archive, nil
 }
 
 // open opens a form of a report.

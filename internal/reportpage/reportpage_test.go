@@ -2,7 +2,6 @@ package reportpage
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/store"
 )
 
@@ -38,14 +39,22 @@ var id = strings.Repeat("ab", 16)
 func large(t *testing.T, n int) []byte {
 	r := analyzer.NewReport("test")
 	r.Verdict = analyzer.Incompatible
+	cause := analyzer.Cause{ID: "all", Title: "all of them", Severity: analyzer.Error, New: true}
 	for i := range n {
 		r.Findings = append(r.Findings, analyzer.Finding{
 			Rule: "undefined-symbol", Severity: analyzer.Error, New: true,
 			Object: fmt.Sprintf("lib%d.so", i), Symbol: fmt.Sprint("symbol", i),
 			Message: strings.Repeat("long ", 40),
 		})
+		cause.Findings = append(cause.Findings, i)
 	}
-	data, err := json.Marshal(r)
+	r.Causes = []analyzer.Cause{cause}
+	return stored(t, r, report.NewView(r))
+}
+
+func stored(t *testing.T, r *analyzer.Report, v *report.View) []byte {
+	t.Helper()
+	data, err := store.EncodeReport(r, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +63,8 @@ func large(t *testing.T, n int) []byte {
 
 // Many clients of a large report need one rendering, and little memory each.
 func TestManyReaders(t *testing.T) {
-	store := &blobs{data: large(t, 3000)}
-	h, err := New(store, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	reports := &blobs{data: large(t, 3000)}
+	h, err := New(reports, t.TempDir(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +99,7 @@ func TestManyReaders(t *testing.T) {
 		r := <-open
 		r.Body.Close()
 	}
-	if n := store.reads.Load(); n != 1 {
+	if n := reports.reads.Load(); n != 1 {
 		t.Errorf("the report was read %d times", n)
 	}
 }
@@ -146,9 +155,14 @@ func get(t *testing.T, h http.Handler, path string, header ...string) *httptest.
 	return w
 }
 
-// The page of a report with 100,000 findings has less than 300 KB.
+// A report with 100,000 findings can be stored, its page has less than 300 KB, and neither the page
+// nor a search decodes all findings.
 func TestLargeReport(t *testing.T) {
-	h, err := New(&blobs{data: large(t, 100_000)}, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	data := large(t, 100_000)
+	if len(data) > queue.MaxBlob {
+		t.Errorf("%d bytes are too large to be stored", len(data))
+	}
+	h, err := New(&blobs{data: data}, t.TempDir(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +171,16 @@ func TestLargeReport(t *testing.T) {
 	t.Logf("the page took %s and has %d bytes", time.Since(start), w.Body.Len())
 	if w.Code != http.StatusOK || w.Body.Len() > 300_000 {
 		t.Errorf("%d, %d bytes", w.Code, w.Body.Len())
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start = time.Now()
+	found := get(t, h, "/reports/"+id+"/findings?q=SYMBOL99999")
+	runtime.ReadMemStats(&after)
+	t.Logf("a search took %s and %d objects", time.Since(start), after.Mallocs-before.Mallocs)
+	if !strings.Contains(found.Body.String(), "1 of 100,000 findings") ||
+		after.Mallocs-before.Mallocs > 50_000 {
+		t.Errorf("a search of %d objects: %s", after.Mallocs-before.Mallocs, found.Body)
 	}
 	if !strings.Contains(w.Body.String(), id+`/findings">Search all 100,000 findings</a>`) {
 		t.Error("the page does not link the search")
@@ -220,12 +244,10 @@ func TestDownloads(t *testing.T) {
 func TestProblemPage(t *testing.T) {
 	r := analyzer.NewReport("1.0")
 	r.Notes = []string{"The build failed: undefined reference to `dlopen'"}
-	data, err := json.Marshal(store.Stored{Report: *r, Markdown: "### The failed build\n\n- Source: " +
-		"[line 7](https://github.com/octo/widget)\n\n```\n-ldl\n```\n<script>alert(1)</script>\n" +
-		"[x](javascript:alert(1))\n"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := report.NewView(r)
+	v.Problem = "### The failed build\n\n- Source: [line 7](https://github.com/octo/widget)\n\n" +
+		"```\n-ldl\n```\n<script>alert(1)</script>\n[x](javascript:alert(1))\n"
+	data := stored(t, r, v)
 	h, err := New(&blobs{data: data}, t.TempDir(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/worker"
 )
 
@@ -21,7 +22,7 @@ func NewReportID() string {
 	return hex.EncodeToString(b)
 }
 
-// ReportKey returns the key of a stored report, which is the JSON of analyzer.Report.
+// ReportKey returns the key of a stored report, which is an Archive.
 func ReportKey(id string) string { return "report/" + id }
 
 // Last is the newest report of a subject.
@@ -43,15 +44,16 @@ func (s *Store) PutLast(ctx context.Context, subject string, l Last) error {
 	return s.Put(ctx, lastKey(subject), l, TTL)
 }
 
-// PutReport stores a report. It returns false if the report is too large.
-func (s *Store) PutReport(ctx context.Context, id string, r *analyzer.Report) (kept bool, _ error) {
-	return s.putReport(ctx, id, r)
-}
-
-func (s *Store) putReport(ctx context.Context, id string, r any) (kept bool, _ error) {
-	data, err := json.Marshal(r)
+// PutReport stores a report and its view. It returns false if the report is too large.
+func (s *Store) PutReport(
+	ctx context.Context,
+	id string,
+	r *analyzer.Report,
+	v *report.View,
+) (kept bool, _ error) {
+	data, err := EncodeReport(r, v)
 	if err != nil {
-		return false, fmt.Errorf("store: encode a report: %w", err)
+		return false, err
 	}
 	err = s.Queue.Put(ctx, ReportKey(id), data, TTL)
 	if errors.Is(err, queue.ErrTooLarge) {
@@ -62,23 +64,6 @@ func (s *Store) putReport(ctx context.Context, id string, r any) (kept bool, _ e
 		return false, worker.Internal(fmt.Errorf("store: write a report: %w", err))
 	}
 	return true, nil
-}
-
-// Stored is a stored report. For a check without a report it has the text of the check run.
-type Stored struct {
-	analyzer.Report
-	Markdown string `json:"markdown,omitempty"`
-}
-
-// PutProblem stores why a check has no report, as PutReport does: a report with a note that is the
-// title, and the Markdown text.
-func (s *Store) PutProblem(
-	ctx context.Context,
-	id string,
-	r *analyzer.Report,
-	markdown string,
-) (kept bool, _ error) {
-	return s.putReport(ctx, id, Stored{*r, markdown})
 }
 
 // PageURL returns the address of a report's page; "" if Public is nil.
@@ -108,9 +93,13 @@ func (s *Store) LastReport(ctx context.Context, subject string) (Last, error) {
 	if data == nil {
 		return l, nil
 	}
-	l.Report = &analyzer.Report{}
-	if err := json.Unmarshal(data, l.Report); err != nil {
-		return l, fmt.Errorf("store: the stored report is damaged: %w", err)
+	archive, err := OpenReport(data)
+	if err == nil {
+		l.Report, err = archive.Report()
+	}
+	if err != nil {
+		s.Log.Warn("a stored value is damaged", "key", ReportKey(l.ID), "error", err)
+		l.Report = nil
 	}
 	return l, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/store"
 	"github.com/compat-app/compat/internal/test/needs"
 	"github.com/compat-app/compat/internal/test/redistest"
@@ -53,7 +54,7 @@ func TestStoredTimes(t *testing.T) {
 	must(err)
 	must(claimed("dead").Kill(ctx, "it cannot succeed"))
 
-	_, err = s.PutReport(ctx, id, &analyzer.Report{})
+	_, err = s.PutReport(ctx, id, &analyzer.Report{}, &report.View{})
 	must(err)
 	must(s.PutLast(ctx, subject, store.Last{ID: id}))
 	must(s.PutStanding(ctx, subject, store.Standing{Conclusion: "success"}))

@@ -15,6 +15,7 @@ import (
 	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/repository"
 	"github.com/compat-app/compat/internal/store"
 	"github.com/compat-app/compat/internal/worker"
@@ -127,7 +128,7 @@ func (c *check) verdict(
 // keep stores the report of the verdict, and returns the address of its page; "" = none.
 func (c *check) keep(ctx context.Context, s subject, r *analyzer.Report) (string, error) {
 	st := c.state
-	kept, err := c.Store.PutReport(ctx, st.Report, r)
+	kept, err := c.Store.PutReport(ctx, st.Report, r, report.NewView(r))
 	if err != nil || !kept {
 		return "", err
 	}
@@ -238,7 +239,9 @@ func (c *check) publishProblem(ctx context.Context, check comment.Check) (string
 	r.Verdict, r.Outcome = analyzer.Unchecked, analyzer.OutcomeError
 	r.Notes = []string{check.Title}
 	id := store.NewReportID()
-	kept, err := c.Store.PutProblem(ctx, id, r, check.Summary)
+	view := report.NewView(r)
+	view.Problem = check.Summary
+	kept, err := c.Store.PutReport(ctx, id, r, view)
 	if err != nil || !kept {
 		return "", err
 	}

@@ -146,7 +146,7 @@ var layers = map[string][]string{
 
 	"internal/worker": {"internal/job", "internal/queue"},
 	"internal/store": {"analyzer/...", "comment", "internal/job", "internal/queue",
-		"internal/worker"},
+		"internal/report", "internal/worker"},
 	"internal/repository": {
 		"comment/...", "config", "internal/artifact", "internal/github", "internal/job",
 		"internal/store", "internal/worker",
@@ -155,7 +155,7 @@ var layers = map[string][]string{
 	"internal/subject":    append(jobs, work...),
 	"internal/command":    append(jobs, work...),
 	"internal/reconcile":  append(jobs, work...),
-	"internal/reportpage": {"internal/mdsafe", "internal/report", "internal/store"},
+	"internal/reportpage": {"analyzer/...", "internal/mdsafe", "internal/report", "internal/store"},
 }
 
 // planned are entries of layers whose packages do not exist yet.

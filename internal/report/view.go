@@ -1,0 +1,67 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/compat-app/compat/analyzer"
+)
+
+// View is what Page shows of a report. It is prepared once, so that the page of a report with
+// 100,000 findings does not need them.
+type View struct {
+	Report analyzer.Report `json:"report"` // only the first Findings
+	// Findings is the number of findings of the report.
+	Findings int    `json:"findings"`
+	Matrix   Matrix `json:"matrix"`
+	Why      []Why  `json:"why"` // for each cause of the report
+	// Problem is the Markdown text of a check that has no report, such as that of a failed build.
+	// Then the first note of the report is the title. "" = there is a report.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Why is the way from a file to the library in which a cause does not find something. The zero
+// value means that the findings of the cause have none.
+type Why struct {
+	Chain   []string `json:"chain,omitempty"`
+	Symbol  string   `json:"symbol,omitempty"` // demangled if it can be
+	Version string   `json:"version,omitempty"`
+}
+
+// shownOnPage limits each list of a page.
+const shownOnPage = 200
+
+// NewView prepares the page of a report, which is not changed.
+func NewView(r *analyzer.Report) *View {
+	v := &View{Report: *r, Findings: len(r.Findings), Matrix: matrixOf(r)}
+	v.Report.Findings = slices.Clone(r.Findings[:min(len(r.Findings), shownOnPage)])
+	for i := range r.Causes {
+		v.Why = append(v.Why, whyOf(r, &r.Causes[i]))
+	}
+	return v
+}
+
+// whyOf returns the Why of the first finding that has one.
+func whyOf(r *analyzer.Report, c *analyzer.Cause) Why {
+	for _, f := range findingsOf(r, c) {
+		if len(f.Chain) < 2 {
+			continue
+		}
+		w := Why{Chain: f.Chain[:min(len(f.Chain), 20)], Symbol: f.Symbol, Version: f.Version}
+		if f.Demangled != "" {
+			w.Symbol = f.Demangled
+		}
+		return w
+	}
+	return Why{}
+}
+
+// findingsOf returns the findings of a cause.
+func findingsOf(r *analyzer.Report, c *analyzer.Cause) []*analyzer.Finding {
+	var out []*analyzer.Finding
+	for _, n := range c.Findings {
+		if n >= 0 && n < len(r.Findings) { // a stored report may be damaged
+			out = append(out, &r.Findings[n])
+		}
+	}
+	return out
+}
