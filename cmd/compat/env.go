@@ -16,6 +16,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
@@ -182,7 +183,6 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 			return err
 		}
 	}
-	o.Source = from.Source
 	defer collect()()
 	shown := startProgress(env, f.quiet)
 	o.Progress = shown.set
@@ -211,7 +211,8 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 }
 
 // reviewEnvironment checks installed packages, or those that files pin, compared with the pins of
-// the base.
+// the base. What the packages require is only read if a fix changes requirements: lock files pin
+// all that is needed.
 func reviewEnvironment(
 	ctx context.Context,
 	from *packageSource,
@@ -219,6 +220,9 @@ func reviewEnvironment(
 	head []*pinned.Wheels,
 	pins, base []*pinned.Pinned,
 ) (*analyzer.Report, error) {
+	locked := pinned.Locked(append(slices.Clone(pins), base...)...)
+	from = from.withLock(locked)
+	o.Source = from.Source
 	if head == nil {
 		var err error
 		if head, err = openPinned(ctx, from, pins); err != nil {
@@ -235,7 +239,20 @@ func reviewEnvironment(
 		defer closeAll(base) //nolint:errcheck // likewise
 		before = environmentsOf(base)
 	}
-	return analyzer.New(rules.All()).CheckEnvironments(ctx, environmentsOf(head), before, o)
+	a := analyzer.New(rules.All())
+	r, err := a.CheckEnvironments(ctx, environmentsOf(head), before, o)
+	if err == nil && locked.Complete && slices.ContainsFunc(r.Findings, editsPins) {
+		o.Source = from.withLock(&index.Locked{Files: locked.Files}).Source
+		return a.CheckEnvironments(ctx, environmentsOf(head), before, o)
+	}
+	return r, err
+}
+
+// editsPins reports whether a finding is an error or has a fix that changes requirements.
+func editsPins(f analyzer.Finding) bool {
+	return f.Severity == analyzer.Error || slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
+		return x.Requirement != ""
+	})
 }
 
 // readPinned reads what some files pin, for each platform; nothing if there are no files.

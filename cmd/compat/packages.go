@@ -54,6 +54,17 @@ func openPackages(env environment, url string, noHistory bool) (*packageSource, 
 	return p, nil
 }
 
+// withLock returns the source with the files that lock files list.
+func (p *packageSource) withLock(l *index.Locked) *packageSource {
+	if len(l.Files) == 0 || len(p.indexes) == 0 {
+		return p
+	}
+	with := *p
+	with.indexes = p.indexes.WithLock(l)
+	with.Source = with.indexes
+	return &with
+}
+
 // diskCache opens the named cache in COMPAT_DATA, else in the user's cache folder. It returns nil
 // if neither exists.
 func diskCache(env environment, name string, log *slog.Logger) index.Cache {

@@ -50,6 +50,8 @@ type Pinned struct {
 	// versions.
 	Unpinned, Constraints []Pin
 	Notes                 []string
+	// Partial means that a file may not pin all that its packages need.
+	Partial bool
 	// Budget limits the total bytes of the opened wheels; 0 = DefaultBudget. Wheels above it are
 	// in Unread.
 	Budget int64
@@ -65,6 +67,22 @@ var errBudget = errors.New("not opened")
 type Pin struct {
 	lockfile.Pin
 	File string // as the user wrote it
+}
+
+// Locked returns the files that the lock files of environments list.
+func Locked(list ...*Pinned) *index.Locked {
+	l := &index.Locked{Files: map[packages.ID][]lockfile.File{}, Complete: true}
+	for _, e := range list {
+		l.Complete = l.Complete && !e.Partial
+		for _, p := range e.Pins {
+			if q, version, err := e.applies(p); err == nil && q != nil && len(p.Files) > 0 {
+				if v, err := pkgmeta.ParseVersion(version); err == nil {
+					l.Files[packages.ID{Name: q.Name, Version: v.String()}] = p.Files
+				}
+			}
+		}
+	}
+	return l
 }
 
 // Opener opens the wheel that pip would install. It is implemented by internal/index; index.Open

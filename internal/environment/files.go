@@ -124,6 +124,7 @@ func (r *fileReader) read(file string, constraint bool) error {
 		}
 	}
 	p := r.pinned
+	p.Partial = p.Partial || !lock.Complete
 	for _, note := range lock.Notes {
 		p.Notes = append(p.Notes, file+": "+note)
 	}

@@ -32,10 +32,16 @@ type facts struct {
 	// the whole wheel was downloaded, because the index does not support ranges or it is small
 	Whole bool
 	Known bool // Objects is complete
+	// Objects are those of the content that Open cached, where they have other offsets
+	Opened bool
 }
 
-// factsKey returns the cache key of a wheel's facts: its digest, or else its URL.
+// factsKey returns the cache key of a wheel's facts: its digest, or else its URL. A lock file may
+// have the digest of another file, and parts of a file cannot be compared with it.
 func factsKey(f file) (key string, keep time.Duration) {
+	if f.locked {
+		return "index/2/locked/" + hashed(f.sha256+" "+f.url.String()), keepFacts
+	}
 	if f.sha256 != "" {
 		return "index/2/" + f.sha256, keepFacts
 	}

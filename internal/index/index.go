@@ -9,11 +9,12 @@
 // the index only, not to hosts that it redirects or links to, and are in no message.
 //
 // Wheels are untrusted: analyzer/unpack reads them with limits, and they are neither executed nor
-// installed. As little as possible is downloaded. For a release in the built-in history the page
-// of the project is enough, because its digests identify the release. For others, Release reads
-// the directory of the wheel and Read the requested members, by range requests. If these are most
-// of the file, or the index does not support ranges, a wheel of up to 600 MB is downloaded to an
-// unlinked temporary file and verified against the digest. Results are cached by digest.
+// installed. As little as possible is downloaded. For a wheel whose address a lock file has, no
+// page is needed (WithLock). For a release in the built-in history the page of the project is
+// enough, because its digests identify the release. For others, Release reads the directory of the
+// wheel and Read the requested members, by range requests. If these are most of the file, or the
+// index does not support ranges, a wheel of up to 600 MB is downloaded to an unlinked temporary
+// file and verified against the digest. Results are cached by digest.
 package index
 
 import (
@@ -65,6 +66,12 @@ type Cache interface {
 
 // Index is a package index. It is safe for concurrent use.
 type Index struct {
+	*state
+	locked *Locked // nil = the pages are asked for all files
+}
+
+// state is shared by the forms of an Index.
+type state struct {
 	base    *url.URL // without credentials; the path ends with "/"
 	auth    string   // Authorization header; "" = none
 	client  *http.Client
@@ -76,7 +83,8 @@ type Index struct {
 	pages   *flights[*page]
 	wheels  *flights[*facts]
 	reads   *flights[map[string]packages.Library]
-	down    atomic.Int64 // Unix nanoseconds until which requests to a failing index are not retried
+	hosts   *flights[[]string] // that the pages link to
+	down    atomic.Int64       // Unix nanoseconds until which requests to a failing index are not retried
 	pause   func(context.Context, time.Duration) error
 	whole   int64 // size limit in bytes of a wheel that is downloaded whole
 }
@@ -97,7 +105,7 @@ func New(o Options) (*Index, error) {
 		}
 		auth = netrc(string(data), base.Hostname())
 	}
-	i := &Index{
+	i := &Index{state: &state{
 		base:    base,
 		auth:    auth,
 		history: o.History,
@@ -109,7 +117,8 @@ func New(o Options) (*Index, error) {
 		pages:   newFlights[*page](256, PageLife),
 		wheels:  newFlights[*facts](256, PageLife),
 		reads:   newFlights[map[string]packages.Library](0, 0),
-	}
+		hosts:   newFlights[[]string](1, keepFacts),
+	}}
 	if i.cache == nil {
 		i.cache = newMemoryCache(64 << 20)
 	}

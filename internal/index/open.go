@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -188,17 +189,10 @@ func (w *Wheel) Spool(dir string) error {
 
 // openFor returns the content of a wheel, from the cache if possible.
 func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, error) {
-	key, keep := factsKey(f)
-	key += "/opened"
-	known, err := i.cache.Get(ctx, key)
-	if err != nil {
-		i.log.WarnContext(ctx, "reading a cached wheel", "err", err)
+	if known := i.opened(ctx, f); known != nil {
+		return known, nil
 	}
-	if known != nil {
-		i.meter.cached.Add(1)
-		w := inBytes(0, known)
-		return &content{ReaderAt: w, size: w.size, close: w.close}, nil
-	}
+	key, keep := openedKey(f)
 	c, err := i.openMembers(ctx, f, limit)
 	if err != nil || c.size > keptWheel {
 		return c, err
@@ -213,6 +207,26 @@ func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, err
 	}
 	w := inBytes(0, data)
 	return &content{ReaderAt: w, size: w.size, close: w.close}, nil
+}
+
+// opened returns what openFor cached of a wheel, or nil.
+func (i *Index) opened(ctx context.Context, f file) *content {
+	key, _ := openedKey(f)
+	known, err := i.cache.Get(ctx, key)
+	if err != nil {
+		i.log.WarnContext(ctx, "reading a cached wheel", "err", err)
+	}
+	if known == nil {
+		return nil
+	}
+	i.meter.cached.Add(1)
+	w := inBytes(0, known)
+	return &content{ReaderAt: w, size: w.size, close: w.close}
+}
+
+func openedKey(f file) (key string, keep time.Duration) {
+	key, keep = factsKey(f)
+	return key + "/opened", keep
 }
 
 // openMembers opens a small wheel as a whole, and only the members that the analyzer reads of
@@ -236,7 +250,8 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 		if object {
 			packed += m.Packed
 		}
-		if object || strings.Contains(m.Path, ".dist-info/") && m.Packed <= maxMember {
+		if object || metadataName.MatchString(m.Path) ||
+			strings.Contains(m.Path, ".dist-info/") && m.Packed <= maxMember {
 			wanted = append(wanted, m)
 		}
 	}

@@ -43,6 +43,7 @@ type file struct {
 	requiresPython string // Requires-Python; "" = any
 	metadata       bool   // the index has FILE.metadata (PEP 658)
 	metaSum        string // SHA-256 of FILE.metadata; "" = unknown
+	locked         bool   // a lock file lists it; url is nil if it has none
 }
 
 // page returns the page of a project, at most ten minutes old.

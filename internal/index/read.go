@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -105,12 +106,21 @@ func (i *Index) readMembers(
 		func(ctx context.Context) (map[string]packages.Library, error) {
 			var w *content
 			var err error
-			if (packed > facts.Size/2 || len(members) > maxRanges) && facts.Size <= i.whole ||
-				facts.Whole {
+			switch {
+			case facts.Opened:
+				// It may have been dropped from the cache, and then it is downloaded again.
+				if w, err = i.openFor(ctx, f, math.MaxInt64); err == nil {
+					members, err = unpack.Directory(w, w.size, maxMembers)
+				}
+				members = slices.DeleteFunc(members, func(m unpack.Member) bool {
+					return !slices.Contains(paths, m.Path)
+				})
+			case (packed > facts.Size/2 || len(members) > maxRanges) && facts.Size <= i.whole ||
+				facts.Whole:
 				// The whole wheel is downloaded, so all its objects are read and cached.
 				members = facts.Objects
 				w, err = i.download(ctx, f, i.whole)
-			} else {
+			default:
 				w, err = i.sparse(ctx, f, facts.Size, members, nil)
 			}
 			if err != nil {

@@ -93,6 +93,9 @@ func (i *Index) release(
 			return r, nil
 		}
 	}
+	if i.locked.skips(best) {
+		return &packages.Release{Name: best.project, Version: normal(version), Known: true}, nil
+	}
 	facts, err := i.facts(ctx, *best, fits)
 	if err != nil {
 		return nil, i.failed(ctx, *best, err)
@@ -131,6 +134,9 @@ func (i *Index) choose(
 	v, err := pkgmeta.ParseVersion(version)
 	if err != nil {
 		return nil, false, nil, i.errorf(packages.ErrUnknown, "%s: %v", name, err)
+	}
+	if best, all := i.fromLock(ctx, name, v, on); best != nil {
+		return best, true, all, nil
 	}
 	p, err := i.page(ctx, name)
 	if err != nil {

@@ -42,7 +42,9 @@ func (i *Index) facts(ctx context.Context, f file, objects bool) (*facts, error)
 		if err != nil {
 			return nil, err
 		}
-		i.storeCached(ctx, key, keep, found)
+		if !found.Opened {
+			i.storeCached(ctx, key, keep, found)
+		}
 		return found, nil
 	})
 }
@@ -50,18 +52,21 @@ func (i *Index) facts(ctx context.Context, f file, objects bool) (*facts, error)
 // readWheel reads FILE.metadata if the index has it, and the directory of the wheel if that is
 // not enough.
 func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, error) {
+	opened := i.opened(ctx, f)
 	var meta []byte
-	if f.metadata {
+	if f.metadata && opened == nil {
 		var err error
 		if meta, err = i.metadata(ctx, f); err != nil && !errors.Is(err, packages.ErrUnknown) {
 			return nil, err
 		}
 	}
-	// A wheel for any platform contains nothing to load.
-	pure := !slices.ContainsFunc(f.tags, func(t pkgmeta.Tag) bool { return t.Platform != "any" })
-	found := &facts{Known: pure}
+	pure := f.pure() // contains nothing to load
+	found := &facts{Known: pure, Opened: opened != nil}
 	if meta == nil || objects && !pure {
-		w, err := i.openWheel(ctx, f)
+		w, err := opened, error(nil)
+		if w == nil {
+			w, err = i.openWheel(ctx, f)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +84,7 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 		}
 		wanted := slices.DeleteFunc(members, func(m unpack.Member) bool {
 			return (meta != nil || !metadataName.MatchString(m.Path)) &&
-				(w.tail != nil || !objects || !objectName.MatchString(m.Path))
+				(w.tail != nil || found.Opened || !objects || !objectName.MatchString(m.Path))
 		})
 		if w.tail != nil {
 			if w, err = i.sparse(ctx, f, w.size, wanted, w.tail); err != nil {

@@ -28,6 +28,8 @@ type Lock struct {
 	Includes, Constraints []Include
 	// Notes list what was left out of Pins, one sentence each.
 	Notes []string
+	// Complete means that the format has whatever the pinned packages need.
+	Complete bool
 }
 
 // Include is a reference to another file.
@@ -57,14 +59,14 @@ func Read(name string, data []byte, c Choice) (*Lock, error) {
 	var err error
 	switch {
 	case base == "uv.lock" || strings.HasSuffix(base, ".py.lock"):
-		err = r.uv(data)
+		err, r.lock.Complete = r.uv(data), true
 	case base == "poetry.lock":
-		err = r.poetry(data)
+		err, r.lock.Complete = r.poetry(data), true
 	case base == "pdm.lock":
-		err = r.pdm(data)
+		err, r.lock.Complete = r.pdm(data), true
 	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base,
 		".toml"):
-		err = r.pylock(data)
+		err, r.lock.Complete = r.pylock(data), true
 	case base == "pipfile.lock":
 		err = r.pipfile(data)
 	case base == "pixi.lock":
@@ -111,7 +113,7 @@ func (r *reader) applies(marker string, extras ...string) (bool, error) {
 }
 
 // pin adds a version of a package unless it is there already.
-func (r *reader) pin(name, version string, line int) error {
+func (r *reader) pin(name, version string, line int, files ...File) error {
 	s, err := pin(name, version, "")
 	if err != nil {
 		if line > 0 {
@@ -121,7 +123,7 @@ func (r *reader) pin(name, version string, line int) error {
 	}
 	if !r.pinned[s] {
 		r.pinned[s] = true
-		r.lock.Pins = append(r.lock.Pins, Pin{s, line})
+		r.lock.Pins = append(r.lock.Pins, Pin{s, line, files})
 	}
 	return nil
 }

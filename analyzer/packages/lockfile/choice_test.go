@@ -110,3 +110,32 @@ func TestRequiresPython(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestFiles reads the files that lock files list of a package.
+func TestFiles(t *testing.T) {
+	const file = `{%s = "a-1-py3-none-any.whl", hash = "sha256:ab"}`
+	want := lockfile.File{Name: "a-1-py3-none-any.whl", SHA256: "ab"}
+	linked := want
+	linked.URL, linked.Size = "https://index.test/x/a-1-py3-none-any.whl", 7
+	const uv = "[[package]]\nname = \"a\"\nversion = \"1\"\nsource = { registry = \"r\" }\n" +
+		"wheels = [{ url = \"https://index.test/x/a-1-py3-none-any.whl\", hash = \"sha256:ab\", size = 7 }]\n"
+	const pylock = "[[packages]]\nname = \"a\"\nversion = \"1\"\n"
+	for _, c := range []struct {
+		name, text string
+		want       lockfile.File
+	}{
+		{"uv.lock", uv, linked},
+		{"poetry.lock", "[[package]]\nname = \"a\"\nversion = \"1\"\nfiles = [" +
+			fmt.Sprintf(file, "file") + "]\n", want},
+		{"pylock.toml", pylock + "wheels = [{name = \"a-1-py3-none-any.whl\", " +
+			"hashes = {sha256 = \"ab\"}}]\n", want},
+		{"pylock.toml", pylock + "[[packages.wheels]]\nname = \"a-1-py3-none-any.whl\"\n" +
+			"[packages.wheels.hashes]\nsha256 = \"ab\"\n", want},
+	} {
+		l, err := lockfile.Read(c.name, []byte(c.text), lockfile.Choice{Python: "3.12"})
+		if err != nil || len(l.Pins) != 1 || len(l.Pins[0].Files) != 1 ||
+			l.Pins[0].Files[0] != c.want || !l.Complete {
+			t.Errorf("%s: %+v, error %v", c.name, l, err)
+		}
+	}
+}

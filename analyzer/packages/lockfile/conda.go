@@ -70,7 +70,7 @@ func (r *reader) environment(data []byte) error {
 				}
 			}
 			for _, p := range one.lock.Open {
-				r.lock.Open = append(r.lock.Open, Pin{p.Requirement, l.Line})
+				r.lock.Open = append(r.lock.Open, Pin{Requirement: p.Requirement, Line: l.Line})
 			}
 			for _, i := range one.lock.Includes {
 				r.lock.Includes = append(r.lock.Includes, Include{i.Path, l.Line})

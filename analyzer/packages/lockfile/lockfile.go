@@ -30,6 +30,17 @@ import (
 type Pin struct {
 	Requirement string // NAME==VERSION, with the marker if there is one
 	Line        int    // 1-based; 0 for formats without line numbers
+	// Files are the wheels and source archives of the version that the lock file lists; nil if the
+	// format has none.
+	Files []File
+}
+
+// File is a wheel or a source archive that a lock file lists.
+type File struct {
+	Name   string
+	SHA256 string // lower case hex; "" = unknown
+	URL    string // "" = the page of the project has it
+	Size   int64  // bytes; 0 = unknown
 }
 
 // Pins returns the pins of a lock file in file order. A file with an unknown name is read as
@@ -143,9 +154,9 @@ func requirements(text string) ([]Pin, error) {
 			return nil, fmt.Errorf("line %d: %w", at, err)
 		}
 		if strings.HasPrefix(q.Spec, "==") {
-			out = append(out, Pin{q.Raw, at})
+			out = append(out, Pin{Requirement: q.Raw, Line: at})
 		} else if s, ok := wheelPin(line, q); ok {
-			out = append(out, Pin{s, at})
+			out = append(out, Pin{Requirement: s, Line: at})
 		}
 	}
 	return out, nil

@@ -183,7 +183,7 @@ func (r *reader) keep(
 			str(p.table, "url") != "":
 			local = append(local, p.name)
 		default:
-			if err := r.pin(p.name, version, lineOf(p.table)); err != nil {
+			if err := r.pin(p.name, version, lineOf(p.table), filesOf(p.table)...); err != nil {
 				return err
 			}
 		}

@@ -102,7 +102,7 @@ func (r *reader) requirement(line string, at int, local *[]string) error {
 	if len(q.Extras) > 0 {
 		spec = "[" + strings.Join(q.Extras, ",") + "]" + spec
 	}
-	r.lock.Open = append(r.lock.Open, Pin{q.Name + spec, at})
+	r.lock.Open = append(r.lock.Open, Pin{Requirement: q.Name + spec, Line: at})
 	return nil
 }
 

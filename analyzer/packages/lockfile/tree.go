@@ -3,6 +3,10 @@ package lockfile
 import (
 	"bytes"
 	"fmt"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 )
@@ -10,14 +14,69 @@ import (
 // lineKey is the key under which a table stores the line of its version, as an int.
 const lineKey = "\x00line"
 
-// listsFiles reports whether a key of a package lists its files: most of a lock file, and not
-// needed.
+// filesKey is the key under which a table stores the files that the package lists, as []File.
+const filesKey = "\x00files"
+
+// listsFiles reports whether a key of a package lists its files: "wheels" and "sdist" (uv, PEP
+// 751), "files" (poetry, pdm).
 func listsFiles(key string) bool {
-	switch key {
-	case "wheels", "sdist", "files", "hashes":
-		return true
+	return key == "wheels" || key == "sdist" || key == "files"
+}
+
+// filesIn returns the files in a list of inline tables, or in one. They are not decoded into tables,
+// because they are most of a lock file.
+func filesIn(n *unstable.Node) []File {
+	var out []File
+	if n.Kind == unstable.Array {
+		for all := n.Children(); all.Next(); {
+			out = append(out, filesIn(all.Node())...)
+		}
+		return out
 	}
-	return false
+	if n.Kind != unstable.InlineTable {
+		return nil
+	}
+	var f File
+	for all := n.Children(); all.Next(); {
+		v := all.Node().Value()
+		switch text := string(v.Data); strings.Join(names(all.Node().Key()), ".") {
+		case "name", "file":
+			f.Name = text
+		case "url":
+			f.URL = text
+		case "hash", "hashes.sha256":
+			f.SHA256 = strings.TrimPrefix(text, "sha256:")
+		case "hashes":
+			for hashes := v.Children(); hashes.Next(); {
+				if strings.Join(names(hashes.Node().Key()), ".") == "sha256" {
+					f.SHA256 = string(hashes.Node().Value().Data)
+				}
+			}
+		case "size":
+			f.Size, _ = strconv.ParseInt(text, 10, 64) // of an invalid one, 0: unknown
+		}
+	}
+	return append(out, newFile(f))
+}
+
+// filesOf returns the files that a package lists, also as tables ([[packages.wheels]]).
+func filesOf(t map[string]any) []File {
+	files, _ := t[filesKey].([]File)
+	for _, w := range tablesOf(t["wheels"]) {
+		hashes, _ := w["hashes"].(map[string]any)
+		files = append(files, newFile(File{
+			Name: str(w, "name"), URL: str(w, "url"), SHA256: str(hashes, "sha256"),
+		}))
+	}
+	return files
+}
+
+// newFile completes the name of a file by that in its URL.
+func newFile(f File) File {
+	if u, err := url.Parse(f.URL); err == nil && f.Name == "" {
+		f.Name = path.Base(u.Path)
+	}
+	return f
 }
 
 // packageTables decodes a lock file whose packages are the array of tables under key. It returns
@@ -62,10 +121,11 @@ func decodeTOML(data []byte) (map[string]any, error) {
 			table = descend(root, keys)
 		case unstable.KeyValue:
 			last := keys[len(keys)-1]
+			at := descend(table, keys[:len(keys)-1])
 			if listsFiles(last) {
+				at[filesKey] = append(filesOf(at), filesIn(e.Value())...)
 				continue
 			}
-			at := descend(table, keys[:len(keys)-1])
 			if last == "version" {
 				key := e.Key()
 				key.Next()

@@ -126,7 +126,7 @@ func (u *uvLock) walk() error {
 			version := str(p, "version")
 			switch registry := str(source, "registry"); {
 			case registry != "" && version != "", source == nil && version != "":
-				if err := u.pin(name, version, lineOf(p)); err != nil {
+				if err := u.pin(name, version, lineOf(p), filesOf(p)...); err != nil {
 					return err
 				}
 			case str(source, "editable") == "" && str(source, "virtual") == "":

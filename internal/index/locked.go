@@ -1,0 +1,115 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// Locked are the files that lock files list. They make the pages of the index unnecessary.
+type Locked struct {
+	// Files are the files by release; Name is normalized and Version is as in
+	// pkgmeta.Version.String.
+	Files map[packages.ID][]lockfile.File
+	// Complete means that the lock files pin whatever a package needs. Then the requirements of
+	// wheels for any platform are not read.
+	Complete bool
+}
+
+// WithLock returns the index with the files of lock files. It shares the caches of i. A lock file
+// may come from a pull request: a wheel that it lists is only requested from a host that the pages
+// of the index link to.
+func (i *Index) WithLock(l *Locked) *Index { return &Index{state: i.state, locked: l} }
+
+// WithLock is Index.WithLock for each index.
+func (s Several) WithLock(l *Locked) Several {
+	var out Several
+	for _, i := range s {
+		out = append(out, i.WithLock(l))
+	}
+	return out
+}
+
+// fromLock returns the wheel of a version that pip would install of those in the lock files, and
+// the files of that version. best is nil if they do not say where it is.
+func (i *Index) fromLock(
+	ctx context.Context,
+	name string,
+	version pkgmeta.Version,
+	on packages.Target,
+) (best *file, all []file) {
+	if i.locked == nil {
+		return nil, nil
+	}
+	name = pkgmeta.Normalize(name)
+	for _, l := range i.locked.Files[packages.ID{Name: name, Version: version.String()}] {
+		e := entry{
+			Filename: l.Name, URL: l.URL, Size: l.Size,
+			Hashes: map[string]string{"sha256": l.SHA256},
+		}
+		f, ok := e.file(name, i.base)
+		if !ok || f.version.Compare(version) != 0 {
+			continue
+		}
+		if f.locked = true; l.URL == "" {
+			f.url = nil
+		}
+		all = append(all, f)
+	}
+	best, fits := pick(all, on)
+	if !fits || !i.locked.skips(best) &&
+		(best.url == nil || !i.linksTo(ctx, best.url)) {
+		return nil, nil
+	}
+	return best, all
+}
+
+// skips reports whether nothing of a wheel is read.
+func (l *Locked) skips(f *file) bool { return l != nil && l.Complete && f.locked && f.pure() }
+
+// linksTo reports whether a URL has the scheme and the host of the index or of files on its pages.
+func (i *Index) linksTo(ctx context.Context, u *url.URL) bool {
+	hosts, err := i.hosts.do(ctx, "", func(ctx context.Context) ([]string, error) {
+		key := "index/2/hosts/" + hashed(i.base.String())
+		hosts := []string{origin(i.base)}
+		if loadCached(ctx, i, key, &hosts) {
+			return hosts, nil
+		}
+		p, err := i.page(ctx, i.locked.smallest())
+		if errors.Is(err, packages.ErrUnknown) { // it is on another index, and so may be the others
+			return hosts, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range p.files {
+			if at := origin(f.url); !slices.Contains(hosts, at) {
+				hosts = append(hosts, at)
+			}
+		}
+		i.storeCached(ctx, key, keepFacts, hosts)
+		return hosts, nil
+	})
+	return err == nil && slices.Contains(hosts, origin(u))
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// smallest returns the package with the fewest files, whose page is the smallest if its other
+// versions are like that.
+func (l *Locked) smallest() string {
+	var least packages.ID
+	for id, files := range l.Files {
+		n := len(files) - len(l.Files[least])
+		if least.Name == "" || n < 0 || n == 0 && strings.Compare(id.Name, least.Name) < 0 {
+			least = id
+		}
+	}
+	return least.Name
+}

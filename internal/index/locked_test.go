@@ -1,0 +1,92 @@
+package index
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+)
+
+// TestLocked looks up releases whose files a lock file lists.
+func TestLocked(t *testing.T) {
+	wheels := demo(t)
+	wheels["other"] = []wheel{build(t, "other-1.0-py3-none-any.whl", "demo")}
+	s := serve(t, wheels)
+	// locked returns the index with a lock of demo, whose wheel is at host, and of other.
+	locked := func(host string, complete bool) *Index {
+		var files []lockfile.File
+		for _, w := range wheels["demo"][:2] {
+			files = append(files, lockfile.File{
+				Name: w.name, SHA256: sum(w.data), URL: host + "/files/" + w.name,
+			})
+		}
+		s.takeRequests()
+		return s.index(t, nil).WithLock(&Locked{
+			Complete: complete,
+			Files: map[packages.ID][]lockfile.File{
+				{Name: "demo", Version: "1.0"}: files,
+				{Name: "other", Version: "1.0"}: {
+					{Name: "other-1.0-py3-none-any.whl", SHA256: sum(wheels["other"][0].data)},
+				},
+			},
+		})
+	}
+
+	// A wheel for any platform needs no request.
+	i := locked(s.URL, true)
+	w, err := i.Open(ctx, "Other", "1.0", linux, 1<<20)
+	if err != nil || !w.Pure || w.SHA256 != sum(wheels["other"][0].data) {
+		t.Fatalf("wheel %+v, error %v", w, err)
+	}
+	r, err := i.Release(ctx, "other", "1.0", linux)
+	if err != nil || !r.Known || len(r.Requires) != 0 {
+		t.Errorf("release %+v, error %v", r, err)
+	}
+	if got := s.takeRequests(); len(got) != 0 {
+		t.Errorf("requests %q", got)
+	}
+
+	// The page of the smallest package shows where the files of the index are.
+	w, err = i.Open(ctx, "demo", "1.0", linux, 1<<20)
+	if err != nil || w.File != wheels["demo"][0].name || w.ReaderAt == nil {
+		t.Fatalf("wheel %+v, error %v", w, err)
+	}
+	defer w.Close()
+	if r, err = described(i, "demo", "1.0"); err != nil || len(r.Libraries) != 3 ||
+		r.Libraries[0].SONAME != "libdemo.so.1" || len(r.Requires) != 1 {
+		t.Errorf("release %+v, error %v", r, err)
+	}
+	want := []string{
+		"/simple/other/", "/files/" + wheels["demo"][0].name + " bytes=-131072",
+	}
+	if got := s.takeRequests(); !slices.Equal(got, want) {
+		t.Errorf("requests %q, want %q", got, want)
+	}
+
+	// Another host is not asked, whatever the lock file says.
+	i = locked("http://127.0.0.1:9", true)
+	if w, err = i.Open(ctx, "demo", "1.0", linux, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if got := s.takeRequests(); !slices.Contains(got, "/simple/demo/") {
+		t.Errorf("requests %q", got)
+	}
+
+	// Without a complete lock the requirements are read.
+	i = locked(s.URL, false)
+	if r, err = i.Release(ctx, "other", "1.0", linux); err != nil || len(r.Requires) != 1 {
+		t.Errorf("release %+v, error %v", r, err)
+	}
+
+	// A lock without a wheel for the platform is no reason for an error without the page's wheels.
+	i = s.index(t, nil).WithLock(&Locked{Files: map[packages.ID][]lockfile.File{
+		{Name: "demo", Version: "4.0"}: {{Name: "demo-4.0-py3-none-win_amd64.whl", URL: s.URL}},
+	}})
+	if _, err = i.Open(ctx, "demo", "4.0", linux, 1<<20); err == nil ||
+		!strings.Contains(err.Error(), "there are wheels for py3-win_amd64") {
+		t.Errorf("error %v", err)
+	}
+}
