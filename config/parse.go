@@ -231,15 +231,27 @@ func (p *parser) text(n *yaml.Node, key string) (string, bool) {
 
 func (p *parser) strings(to *[]string) field {
 	return func(n *yaml.Node, key string) {
-		if n.Kind != yaml.SequenceNode {
-			p.bad(n, key, "expected a list (%s)", p.list)
-			return
-		}
-		for i, item := range n.Content {
-			if s, ok := p.text(item, fmt.Sprintf("%s[%d]", key, i)); ok {
+		p.items(n, key, "a list ("+p.list+")", func(item *yaml.Node, at string) {
+			if s, ok := p.text(item, at); ok {
 				*to = append(*to, s)
 			}
-		}
+		})
+	}
+}
+
+// items calls each for the items of a list, with the full path of the item. expected describes the
+// list in the problem that is reported for another value.
+func (p *parser) items(
+	n *yaml.Node,
+	key, expected string,
+	each func(item *yaml.Node, at string),
+) {
+	if n.Kind != yaml.SequenceNode {
+		p.bad(n, key, "expected %s", expected)
+		return
+	}
+	for i, item := range n.Content {
+		each(item, fmt.Sprintf("%s[%d]", key, i))
 	}
 }
 
@@ -335,14 +347,10 @@ func (p *parser) environments(to *Environments) field {
 			p.switchOff(&to.Off)(n, key)
 			return
 		}
-		if n.Kind != yaml.SequenceNode {
-			p.bad(n, key, `expected "off" or a list of entries, each with the key "file"`)
-			return
-		}
-		for i, item := range n.Content {
+		const expected = `"off" or a list of entries, each with the key "file"`
+		p.items(n, key, expected, func(item *yaml.Node, at string) {
 			before := len(p.problems)
 			var e Environment
-			at := fmt.Sprintf("%s[%d]", key, i)
 			p.mapping(item, at, map[string]field{
 				"file":      p.string(&e.File),
 				"python":    p.string(&e.Python),
@@ -350,7 +358,6 @@ func (p *parser) environments(to *Environments) field {
 			})
 			switch {
 			case len(p.problems) > before:
-				continue
 			case e.File == "":
 				p.bad(item, at, `the key "file" is missing; give the path of a lock or requirements `+
 					`file in this repository`)
@@ -359,7 +366,7 @@ func (p *parser) environments(to *Environments) field {
 			default:
 				to.List = append(to.List, e)
 			}
-		}
+		})
 	}
 }
 
@@ -382,19 +389,11 @@ func (p *parser) severities(to *map[string]string) field {
 
 func (p *parser) accept(to *[]Accept) field {
 	return func(n *yaml.Node, key string) {
-		if n.Kind != yaml.SequenceNode {
-			p.bad(
-				n,
-				key,
-				`expected a list of entries, each with the key "because" and at least one of "rule", `+
-					`"symbol", "object"`,
-			)
-			return
-		}
-		for i, item := range n.Content {
+		const expected = `a list of entries, each with the key "because" and at least one of ` +
+			`"rule", "symbol", "object"`
+		p.items(n, key, expected, func(item *yaml.Node, at string) {
 			before := len(p.problems)
 			var a Accept
-			at := fmt.Sprintf("%s[%d]", key, i)
 			p.mapping(item, at, map[string]field{
 				"rule":    p.rule(&a.Rule),
 				"symbol":  p.string(&a.Symbol),
@@ -402,17 +401,16 @@ func (p *parser) accept(to *[]Accept) field {
 				"because": p.string(&a.Because),
 				"until":   p.date(&a.Until),
 			})
-			if len(p.problems) > before {
-				continue
-			}
-			if a.Rule+a.Symbol+a.Object == "" {
+			switch {
+			case len(p.problems) > before:
+			case a.Rule+a.Symbol+a.Object == "":
 				p.bad(item, at, `this entry accepts everything; add the key "rule", "symbol" or "object"`)
-			} else if a.Because == "" {
+			case a.Because == "":
 				p.bad(item, at, `the key "because" is missing; state why this is accepted`)
-			} else {
+			default:
 				*to = append(*to, a)
 			}
-		}
+		})
 	}
 }
 
