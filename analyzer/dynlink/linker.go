@@ -54,7 +54,7 @@ func (l *Linker) Resolve(path string, s Settings) *Answer {
 		l.loaders = map[string]*glibc{}
 	}
 	l.runs++
-	r := &run{store: l.store, linker: l, settings: s, number: l.runs, answer: newAnswer()}
+	r := &run{store: l.store, linker: l, settings: s, number: l.runs, answer: NewAnswer()}
 	l.last = r
 	r.asking = path
 	o, err := l.store.open(path)
@@ -203,7 +203,8 @@ type Answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-func newAnswer() *Answer {
+// NewAnswer returns an Answer with empty lists, which JSON shows as [].
+func NewAnswer() *Answer {
 	return &Answer{
 		Objects:         []LoadedObject{},
 		NotFound:        []NotFound{},
@@ -312,10 +313,8 @@ func (l *Linker) Start(path string, s Settings) (*Process, *Answer) {
 		o.global = true
 	}
 	r.main.list = r.scope
-	delete(
-		r.byFile,
-		r.main.object,
-	) // the kernel has mapped the program, so that its loader doesn't know its file
+	// The kernel has mapped the program, so that its loader doesn't know its file.
+	delete(r.byFile, r.main.object)
 	delete(r.known, path)
 	return &Process{r}, a
 }
@@ -327,11 +326,11 @@ func (l *Linker) Start(path string, s Settings) (*Process, *Answer) {
 func (p *Process) Open(name string, how Mode, by string) *Answer {
 	r := p.run
 	if r == nil {
-		a := newAnswer()
+		a := NewAnswer()
 		a.Error = NotStarted
 		return a
 	}
-	r.answer, r.missingNeeds = newAnswer(), nil
+	r.answer, r.missingNeeds = NewAnswer(), nil
 	before := make(map[*loaded]bool, len(r.all))
 	caller := r.main
 	for _, l := range r.all {

@@ -64,10 +64,8 @@ func (u *musl) resolve(r *run) error {
 	u.large = !muslDefines(o.m, named("open64"))
 	u.path = u.folders(r)
 	u.short, u.listed = map[string]*loaded{}, map[string]bool{}
-	delete(
-		r.byFile,
-		r.main.object,
-	) // a library may need the program's file, which is loaded once more then
+	// A library may need the program's file, which is loaded once more then.
+	delete(r.byFile, r.main.object)
 	r.libPath = muslList(r.settings.LibraryPath)
 	r.scope, r.order = []*loaded{r.main}, []entry{{l: r.main}}
 	for _, list := range r.settings.Preload {

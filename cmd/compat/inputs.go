@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -134,14 +133,39 @@ func program(path string, d fs.DirEntry) bool {
 	if err != nil || info.Mode()&0o111 == 0 {
 		return false
 	}
+	return string(firstBytes(path, 4)) == "\x7fELF"
+}
+
+// firstBytes returns the first n bytes of a file; nil if it is shorter or cannot be read.
+func firstBytes(path string, n int) []byte {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer f.Close()
-	magic := make([]byte, 4)
-	_, err = io.ReadFull(f, magic)
-	return err == nil && bytes.Equal(magic, []byte("\x7fELF"))
+	head := make([]byte, n)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return nil
+	}
+	return head
+}
+
+// readBinary reads a file on this machine with the reader of its format.
+func readBinary[T any](path string, read func(io.ReaderAt, int64) (T, error)) (T, error) {
+	var none T
+	f, err := os.Open(path)
+	if err != nil {
+		return none, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return none, err
+	}
+	if !info.Mode().IsRegular() {
+		return none, fmt.Errorf("%s is not a regular file", path)
+	}
+	return read(f, info.Size())
 }
 
 func (in *inputs) open(path string) error {

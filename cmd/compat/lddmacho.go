@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/compat-app/compat/analyzer/dyld"
@@ -13,33 +12,10 @@ import (
 )
 
 // isMachO reports whether a file on this machine starts like a Mach-O file.
-func isMachO(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, 8)
-	_, err = io.ReadFull(f, head)
-	return err == nil && machoobj.Is(head)
-}
+func isMachO(path string) bool { return machoobj.Is(firstBytes(path, 8)) }
 
 // readMachO reads a Mach-O file on this machine.
-func readMachO(path string) (*machoobj.File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	return machoobj.Read(f, info.Size())
-}
+func readMachO(path string) (*machoobj.File, error) { return readBinary(path, machoobj.Read) }
 
 // machOAnswer is the result of dyld for one slice of a file.
 type machOAnswer struct {
@@ -82,12 +58,7 @@ func loadSlice(root, path string, s machoobj.Slice) *dynlink.Answer {
 		return f.Slices
 	}
 	l := env.LoadAll()[0]
-	a := &dynlink.Answer{
-		Objects:         []dynlink.LoadedObject{},
-		NotFound:        []dynlink.NotFound{},
-		MissingVersions: []dynlink.MissingVersion{},
-		Undefined:       []dynlink.Undefined{},
-	}
+	a := dynlink.NewAnswer()
 	for _, f := range l.Found[1:] {
 		a.Objects = append(a.Objects, dynlink.LoadedObject{Name: f.Needed.Path, Path: f.Image.Path,
 			NeededBy: f.NeededBy.Name, FoundBy: string(f.By)})

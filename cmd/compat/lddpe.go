@@ -17,16 +17,7 @@ import (
 )
 
 // isPE reports whether a file starts like a PE file.
-func isPE(file string) bool {
-	f, err := os.Open(file)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, 2)
-	_, err = f.Read(head)
-	return err == nil && string(head) == "MZ"
-}
+func isPE(file string) bool { return string(firstBytes(file, 2)) == "MZ" }
 
 // maxRootFiles limits the files that are read in a root.
 const maxRootFiles = 20_000
@@ -52,7 +43,7 @@ func lddWindows(last *peFolder, root, file string) (*dynlink.Answer, error) {
 	}
 	o, err := readPE(full)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", full, err)
 	}
 	if last.sources == nil || last.root != root {
 		if *last, err = readPEFolder(root); err != nil {
@@ -68,10 +59,7 @@ func lddWindows(last *peFolder, root, file string) (*dynlink.Answer, error) {
 	self := files[n]
 	python := winload.Python{Interpreter: windows.Interpreter{Minor: 13}, AnyRelease: true}
 	load := winload.New(python, o.Machine, files, last.sources).Load(self)
-	a := &dynlink.Answer{
-		Objects: []dynlink.LoadedObject{}, NotFound: []dynlink.NotFound{},
-		MissingVersions: []dynlink.MissingVersion{}, Undefined: []dynlink.Undefined{},
-	}
+	a := dynlink.NewAnswer()
 	for _, x := range load.Found[1:] {
 		where := "" // "" = part of Windows or Python
 		if x.File != nil {
@@ -96,22 +84,8 @@ func lddWindows(last *peFolder, root, file string) (*dynlink.Answer, error) {
 	return a, nil
 }
 
-func readPE(file string) (*peobj.Object, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	o, err := peobj.Read(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return o, nil
-}
+// readPE reads a PE file on this machine.
+func readPE(file string) (*peobj.Object, error) { return readBinary(file, peobj.Read) }
 
 // readPEFolder reads the DLLs and the Python sources in a directory. It skips files that cannot
 // be read.
