@@ -144,9 +144,8 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	case grafted(needed) != "":
 		add(analyzer.Error, "auditwheel gave it this name, but the copy is missing in the wheel")
 		repair := fix.Fix{
-			Kind: fix.KindRebuild,
-			Title: "Run auditwheel repair again on the wheel that the build produced, not on " +
-				"this one",
+			Kind:  fix.KindRebuild,
+			Title: "Run auditwheel repair again on the wheel that the build produced, not on this one",
 		}
 		// a build writes the tag linux_ARCH, which auditwheel replaces
 		if at := strings.LastIndexByte(p.Facts.Path, '-'); p.Facts.Wheel != nil && at > 0 {
@@ -156,8 +155,8 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		p.Report(f, fix.Candidate{Fix: repair})
 		return
 	case perhaps:
-		add(analyzer.Warning, "One of its declared dependencies may provide it: what they contain "+
-			"is not known")
+		add(analyzer.Warning, "One of its declared dependencies may provide it, but their contents "+
+			"are not known")
 	default:
 		f.Message = fmt.Sprintf(
 			"%s needs %s, which is not in the artifact, in its dependencies or on %s",
@@ -271,8 +270,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 				)
 				p.Report(f, fixes...)
 			case otherVersion(p, m.Name) == nil:
-				f.Severity, f.Message = analyzer.Warning, f.Message+". It has to come from the "+
-					"system"
+				f.Severity, f.Message = analyzer.Warning, f.Message+". It has to come from the system"
 				p.Report(f)
 			default:
 				p.Report(f, fixes...)

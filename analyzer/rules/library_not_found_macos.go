@@ -56,7 +56,7 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 			f.Version = since.Since.String()
 			fixes = append(fixes, retagMacOS(p, since.Since)...)
 			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
-				Title:   "Link the framework so that it may be absent",
+				Title:   "Link the framework weakly, so that it may be absent",
 				Command: "-weak_framework " + quoted(needed)}})
 		case macos.System(needed):
 			f.Severity = analyzer.Warning
@@ -118,11 +118,11 @@ var (
 func builtAt(library string) string {
 	switch m := homebrew.FindStringSubmatch(library); {
 	case m != nil:
-		return ". It is Homebrew's " + m[1] + " on the machine that built it"
+		return ". The build machine has it from Homebrew's package " + m[1]
 	case macPorts.MatchString(library):
-		return ". It is a library of MacPorts on the machine that built it"
+		return ". The build machine has it from MacPorts"
 	case strings.HasPrefix(library, "/"):
-		return ". The path is of the machine that built it"
+		return ". The path is one of the build machine"
 	case strings.HasPrefix(library, "@executable_path/"):
 		return ". @executable_path is the folder of python"
 	}

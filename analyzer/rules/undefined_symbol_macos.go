@@ -69,8 +69,8 @@ func ofPythonMacOS(p *analyzer.Pass, f *analyzer.Finding, imports string) []fix.
 func flatMacOS(
 	p *analyzer.Pass, f *analyzer.Finding, i *dyld.Image, imports string,
 ) []fix.Candidate {
-	f.Message = imports + " from no library in particular (flat namespace), and nothing that it " +
-		"loads exports it"
+	f.Message = imports + " from any loaded library (flat namespace), but no library that it loads " +
+		"exports it"
 	link := fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
 		Title:   "Link the library that has it, without -undefined dynamic_lookup",
 		Command: "-Wl,-undefined,error"}}

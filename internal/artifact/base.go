@@ -132,7 +132,7 @@ func (b *base) search(ctx context.Context, filter github.RunFilter, events []str
 func (b *base) list(ctx context.Context, filter github.RunFilter) ([]Run, error) {
 	all, err := b.c.Runs(ctx, b.owner, b.repo, filter)
 	if err != nil && !missing(err) {
-		return nil, wrap("look for the base's runs", err)
+		return nil, wrap("find the base's runs", err)
 	}
 	slices.SortStableFunc(all, func(x, y Run) int { return cmp.Compare(y.ID, x.ID) })
 	return all, nil

@@ -126,7 +126,7 @@ func (c *cache) trim() error {
 	defer c.mu.Unlock()
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
-		return fmt.Errorf("artifact: look through the cache: %w", err)
+		return fmt.Errorf("artifact: list the cache: %w", err)
 	}
 	var files []fs.FileInfo
 	var total int64

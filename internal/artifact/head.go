@@ -41,7 +41,7 @@ func (f *Fetcher) Head(
 	}
 	all, err := c.Runs(ctx, h.Owner, h.Repo, github.RunFilter{SHA: h.SHA})
 	if err != nil && !missing(err) {
-		return nil, wrap("look for the head's runs", err)
+		return nil, wrap("find the head's runs", err)
 	}
 	var runs []Run
 	for _, r := range all {
@@ -105,7 +105,7 @@ func (f *Fetcher) Run(
 		return found.seal(""), nil
 	}
 	if err != nil {
-		return nil, wrap("look at a workflow run", err)
+		return nil, wrap("read a workflow run", err)
 	}
 	found := &Found{Runs: []Run{*r}}
 	if err := found.artifacts(ctx, c, owner, repo, *r, r.HeadRepository, want); err != nil {

@@ -63,7 +63,7 @@ func (f *Fetcher) Release(
 			},
 		)
 	case err != nil:
-		return nil, wrap("look at a release", err)
+		return nil, wrap("read a release", err)
 	}
 	for _, a := range all {
 		switch {

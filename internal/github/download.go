@@ -130,7 +130,7 @@ func (c *Client) Download(
 		if try == downloadTries || short == shortTries {
 			return 0, "", d.finalError(again)
 		}
-		c.api.log.DebugContext(ctx, "download broke", "try", try, "bytes", d.n, "because", again.Error())
+		c.api.log.DebugContext(ctx, "download interrupted", "try", try, "bytes", d.n, "because", again.Error())
 		if sleep.For(ctx, c.api.wait(try)) != nil {
 			return 0, "", fmt.Errorf("github: download: %w", context.Cause(ctx))
 		}
@@ -305,10 +305,10 @@ func (d *download) restart() error {
 			)
 		}
 		if _, err := r.Seek(0, io.SeekStart); err != nil {
-			return fmt.Errorf("github: download: start over: %w", err)
+			return fmt.Errorf("github: download: discard what was read: %w", err)
 		}
 		if err := r.Truncate(0); err != nil {
-			return fmt.Errorf("github: download: start over: %w", err)
+			return fmt.Errorf("github: download: discard what was read: %w", err)
 		}
 	}
 	d.n, d.etag, d.pieces = 0, "", false

@@ -42,7 +42,7 @@ func (r *Repository) Configuration(
 		&gh.RepositoryContentGetOptions{Ref: ref},
 	)
 	if err != nil && !NotFound(err) {
-		return Configuration{}, nil, fmt.Errorf("look for the configuration: %w", err)
+		return Configuration{}, nil, fmt.Errorf("find the configuration: %w", err)
 	}
 	at := slices.IndexFunc(
 		folder,
@@ -126,7 +126,7 @@ func (r *Repository) inherited(ctx context.Context) (Configuration, []config.Pro
 		for _, name := range defaults {
 			text, there, err := r.contentOf(ctx, r.account, r.Owner, name, "", config.Path)
 			if err != nil && !Refused(err) {
-				return Configuration{}, nil, fmt.Errorf("look for the configuration of %s: %w", r.Owner, err)
+				return Configuration{}, nil, fmt.Errorf("find the configuration of %s: %w", r.Owner, err)
 			}
 			if there {
 				known = &shared{Repo: name, Text: text}

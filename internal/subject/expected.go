@@ -89,7 +89,7 @@ func (c *check) builders(ctx context.Context, ref string) ([]builder, error) {
 		github.RunFilter{Branch: ref, Status: "success", Pages: 1},
 	)
 	if err != nil && !repository.NotFound(err) {
-		return nil, fmt.Errorf("look for the base's workflows: %w", err)
+		return nil, fmt.Errorf("find the base's workflows: %w", err)
 	}
 	slices.SortFunc(runs, func(a, b github.Run) int { return cmp.Compare(b.ID, a.ID) })
 	known = []builder{}
@@ -203,7 +203,7 @@ func (c *check) keeps(ctx context.Context, b *builder) (bool, error) {
 	if b.Keeps == nil {
 		list, err := c.repo.Client.Artifacts(ctx, c.repo.Owner, c.repo.Name, b.Run)
 		if err != nil && len(list) == 0 && !repository.NotFound(err) {
-			return false, fmt.Errorf("look for the base's artifacts: %w", err)
+			return false, fmt.Errorf("find the base's artifacts: %w", err)
 		}
 		keeps := len(list) > 0
 		b.Keeps = &keeps
