@@ -186,11 +186,8 @@ func TestBodySize(t *testing.T) {
 		signature: sign("s", body)}); code != 413 {
 		t.Errorf("announced as too large: %d, want 413", code)
 	}
-	r := httptest.NewRequest(
-		"POST",
-		"/webhook",
-		io.MultiReader(strings.NewReader(body)),
-	) // hides the length
+	// Hides the length.
+	r := httptest.NewRequest("POST", "/webhook", io.MultiReader(strings.NewReader(body)))
 	r.ContentLength = -1
 	r.Header.Set("X-Hub-Signature-256", sign("s", body))
 	w := httptest.NewRecorder()

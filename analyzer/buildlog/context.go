@@ -129,9 +129,7 @@ func (s *reader) handleLine(n int, raw []byte) bool {
 		}
 		if s.work += len(text); s.work > maxWork {
 			s.limit = "too many lines look like messages; the log was read up to line " +
-				"" + strconv.Itoa(
-				n,
-			)
+				strconv.Itoa(n)
 			return false
 		}
 		if s.spent[i] += len(text); s.spent[i] > maxPattern {

@@ -44,14 +44,12 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindLinkFlag,
-				"Link without packed relative relocations (lld and mold: "+
-					"-Wl,--pack-dyn-relocs=none)",
+				"Link without packed relative relocations (lld and mold: -Wl,--pack-dyn-relocs=none)",
 				`LDFLAGS="-Wl,-z,nopack-relative-relocs"`,
 			),
 			newFix(
 				fix.KindImage,
-				"Run on glibc 2.36 or later (Debian 12, Fedora 37, Ubuntu 22.10), or build in "+
-					"an older image",
+				"Run on glibc 2.36 or later (Debian 12, Fedora 37, Ubuntu 22.10), or build in an older image",
 				"",
 			),
 			newFix(fix.KindRebuild, "Rebuild with a linker that does not pack relocations by default", ""),
@@ -60,15 +58,13 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindEnvironment,
-				"Remove the other glibc from LD_LIBRARY_PATH, LD_PRELOAD or the bundle; libc, "+
-					"libm, "+
+				"Remove the other glibc from LD_LIBRARY_PATH, LD_PRELOAD or the bundle; libc, libm, "+
 					"libpthread and ld.so must be of one build",
 				"env -u LD_LIBRARY_PATH -u LD_PRELOAD",
 			),
 			newFix(
 				fix.KindRebuild,
-				"Rebuild the bundle without libc.so.6, libm.so.6, libpthread.so.0, libdl.so.2 "+
-					"and ld-linux",
+				"Rebuild the bundle without libc.so.6, libm.so.6, libpthread.so.0, libdl.so.2 and ld-linux",
 				"",
 			),
 		}
@@ -90,8 +86,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindPin,
-				"Pin "+frameworkName(d)+" to the version that the extension was built against, "+
-					"or install "+
+				"Pin "+frameworkName(d)+" to the version that the extension was built against, or install "+
 					"the extension's build for the installed version",
 				"",
 			),
@@ -137,14 +132,12 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			return []fix.Fix{
 				newFix(
 					fix.KindSource,
-					"Remove the calls outside the stable ABI; with Py_LIMITED_API the compiler "+
-						"reports them",
+					"Remove the calls outside the stable ABI; with Py_LIMITED_API the compiler reports them",
 					`CFLAGS="-DPy_LIMITED_API=0x030a0000"`,
 				),
 				newFix(
 					fix.KindPlatformTag,
-					"Tag the wheel for the oldest Python that has all functions, or for one "+
-						"version",
+					"Tag the wheel for the oldest Python that has all functions, or for one version",
 					"",
 				),
 				newFix(fix.KindRebuild, "Build one wheel for each version of Python", ""),
@@ -173,8 +166,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			newFix(fix.KindImage, "Run it in an image of its own platform", ""),
 			newFix(
 				fix.KindEnvironment,
-				"Install the build for this architecture, and remove the other one from the "+
-					"library path",
+				"Install the build for this architecture, and remove the other one from the library path",
 				"",
 			),
 		}
@@ -182,15 +174,13 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindRebuild,
-				"Build or download "+cmp.Or(base(d.Object), "the file")+" again for this system; "+
-					"it may "+
-					"be a Git LFS pointer, a linker script, or a binary of another system",
+				"Build or download "+cmp.Or(base(d.Object), "the file")+" again for this system; it may be a "+
+					"Git LFS pointer, a linker script, or a binary of another system",
 				shellword.Bare("file %s", d.Object),
 			),
 			newFix(
 				fix.KindImage,
-				"Install dependencies inside the image that runs them; do not copy "+
-					"node_modules or "+
+				"Install dependencies inside the image that runs them; do not copy node_modules or "+
 					"site-packages from another system",
 				"",
 			),
@@ -230,8 +220,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindLinkFlag,
-				"Link without an executable stack; assembler sources need a .note.GNU-stack "+
-					"section",
+				"Link without an executable stack; assembler sources need a .note.GNU-stack section",
 				`LDFLAGS="-Wl,-z,noexecstack"`,
 			),
 			newFix(
@@ -241,8 +230,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			),
 			newFix(
 				fix.KindEnvironment,
-				"Until it is fixed, allow executable stacks for this program (glibc 2.41 and "+
-					"later)",
+				"Until it is fixed, allow executable stacks for this program (glibc 2.41 and later)",
 				"GLIBC_TUNABLES=glibc.rtld.execstack=2",
 			),
 		}

@@ -92,8 +92,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindLinkFlag,
-				"Add the folder of "+base(d.Library)+", which "+base(d.Object)+" needs, with "+
-					"-Wl,-rpath-link",
+				"Add the folder of "+base(d.Library)+", which "+base(d.Object)+" needs, with -Wl,-rpath-link",
 				"",
 			),
 			newFix(
@@ -120,9 +119,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 			),
 			newFix(
 				fix.KindLinkFlag,
-				"Allow undefined symbols at link time; the program then fails here if it calls "+
-					"the "+
-					"function",
+				"Allow undefined symbols at link time; the program then fails here if it calls the function",
 				`LDFLAGS="-Wl,--allow-shlib-undefined"`,
 			),
 		}
@@ -173,8 +170,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindLinkFlag,
-				"Link with g++ (or clang++), not with gcc, and with the compiler that built "+
-					"the C++ libraries",
+				"Link with g++ (or clang++), not with gcc, and with the compiler that built the C++ libraries",
 				`LDFLAGS="-Wl,--no-as-needed -lstdc++"`,
 			),
 			newFix(
@@ -235,8 +231,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		out,
 		newFix(
 			fix.KindRebuild,
-			"Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs reports what is "+
-				"missing)",
+			"Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs reports what is missing)",
 			"",
 		),
 	)

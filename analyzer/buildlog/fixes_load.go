@@ -108,8 +108,7 @@ func cxxFixes(d *Diagnosis) []fix.Fix {
 		newFix(fix.KindEnvironment, title, "conda install -c conda-forge "+shellword.Quote(need)),
 		newFix(
 			fix.KindRebuild,
-			"Build it in a manylinux image, whose compiler links newer parts of libstdc++ "+
-				"statically",
+			"Build it in a manylinux image, whose compiler links newer parts of libstdc++ statically",
 			manylinux,
 		),
 		newFix(fix.KindImage, systems, ""),
@@ -145,8 +144,7 @@ func hardwareFixes(d *Diagnosis) []fix.Fix {
 	return []fix.Fix{
 		newFix(
 			fix.KindRebuild,
-			"Build for the baseline processor: without -march=native, -march=x86-64-v3 and "+
-				"-Wl,-z,x86-64-v3",
+			"Build for the baseline processor: without -march=native, -march=x86-64-v3 and -Wl,-z,x86-64-v3",
 			`CFLAGS="-march=x86-64"`,
 		),
 		newFix(
@@ -225,9 +223,8 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			pin,
 			newFix(
 				fix.KindEnvironment,
-				"Remove other copies from LD_LIBRARY_PATH (a CUDA or ROCm toolkit, conda), "+
-					"which are "+
-					"found first",
+				"Remove other copies from LD_LIBRARY_PATH (a CUDA or ROCm toolkit, conda), which are found "+
+					"first",
 				"env -u LD_LIBRARY_PATH",
 			),
 			newFix(fix.KindRebuild, "Build it against the installed release", ""),
@@ -237,15 +234,13 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			return []fix.Fix{
 				newFix(
 					fix.KindEnvironment,
-					"It is part of the NVIDIA driver: run on a machine with the driver, and "+
-						"give the "+
-						"container access to it",
+					"It is part of the NVIDIA driver: run on a machine with the driver, and give the container "+
+						"access to it",
 					"docker run --gpus all",
 				),
 				newFix(
 					fix.KindDependency,
-					"For a build without a GPU, link against the stub of the toolkit; do not "+
-						"ship the stub",
+					"For a build without a GPU, link against the stub of the toolkit; do not ship the stub",
 					`LDFLAGS="-L$CUDA_HOME/lib64/stubs -lcuda"`,
 				),
 				newFix(

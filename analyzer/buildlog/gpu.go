@@ -12,9 +12,8 @@ var gpuPatterns = []pattern{
 			"hipErrorNoBinaryForGpu",
 			"is not compatible with the current PyTorch installation",
 		},
-		expr: `no kernel image is available for execution on the device|hipErrorNoBinaryForGpu|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation`,
-		example: "RuntimeError: CUDA error: no kernel image is available for execution on the " +
-			"device",
+		expr:    `no kernel image is available for execution on the device|hipErrorNoBinaryForGpu|with CUDA capability sm_\d+ is not compatible with the current PyTorch installation`,
+		example: "RuntimeError: CUDA error: no kernel image is available for execution on the device",
 		similar: "the kernel image is available in /boot",
 	},
 	{

@@ -9,9 +9,8 @@ var jvmPatterns = []pattern{
 		id: "jvm-possible-cause", class: "wrong-platform",
 		needles: []string{"(Possible cause: "},
 		expr:    `UnsatisfiedLinkError: (?P<obj>[^:]+): .*\(Possible cause: `,
-		example: "java.lang.UnsatisfiedLinkError: ./arm.so: ./arm.so: cannot open shared " +
-			"object file: No such file or directory (Possible cause: can't load AARCH64 .so on " +
-			"a AMD 64 platform)",
+		example: "java.lang.UnsatisfiedLinkError: ./arm.so: ./arm.so: cannot open shared object file: " +
+			"No such file or directory (Possible cause: can't load AARCH64 .so on a AMD 64 platform)",
 		similar: "The build was slow (Possible cause: no cache)",
 	},
 	{

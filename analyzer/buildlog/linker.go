@@ -119,9 +119,8 @@ var linkerPatterns = []pattern{
 			"library not found: ",
 			"could not find native static library",
 		},
-		expr: "(?:cannot find|unable to find library) -l:?(?P<lib>[\\w.+\\-]+)|mold: " +
-			"(?:fatal|error): library not found: (?P<obj>[\\w.+\\-]+)|could not find native static " +
-			"library `(?P<ver>[^`]+)`",
+		expr: "(?:cannot find|unable to find library) -l:?(?P<lib>[\\w.+\\-]+)|mold: (?:fatal|error): " +
+			"library not found: (?P<obj>[\\w.+\\-]+)|could not find native static library `(?P<ver>[^`]+)`",
 		example: "/usr/bin/ld: cannot find -lcuda: No such file or directory",
 		similar: "checking for -lcuda... no; cannot find it",
 		fill: func(m *match) bool {

@@ -84,8 +84,7 @@ var loaderPatterns = []pattern{
 		needles: []string{"cannot enable executable stack"},
 		expr:    `cannot enable executable stack as shared object requires`,
 		before:  anObject,
-		example: "./hx.so: cannot enable executable stack as shared object requires: Invalid " +
-			"argument",
+		example: "./hx.so: cannot enable executable stack as shared object requires: Invalid argument",
 		similar: "hardening: executable stack disabled",
 	},
 	{
@@ -169,8 +168,7 @@ var loaderPatterns = []pattern{
 		expr:    `(?:(?P<obj>[^\s:]+): error while loading shared libraries: )?(?P<lib>[^\s:'"(]+|[^:'"]*\.so[^:'"]*): cannot open shared object file`,
 		example: "./prog: error while loading shared libraries: libssl.so.1.1: cannot open " +
 			"shared object file: No such file or directory",
-		similar: "strace: openat(AT_FDCWD, \"libssl.so.1.1\") = -1 ENOENT (No such file or " +
-			"directory)",
+		similar: "strace: openat(AT_FDCWD, \"libssl.so.1.1\") = -1 ENOENT (No such file or directory)",
 		fill: func(m *match) bool {
 			m.lib = word(m.lib)
 			if m.obj == "" {

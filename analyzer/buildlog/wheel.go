@@ -50,7 +50,6 @@ var wheelPatterns = []pattern{
 		expr: `(?:(?P<obj>\S+) )?has non-ABI3 symbols|uses the Python \d\.\d+ ABI, but is tagged for the Python \d\.\d+ ABI|[1-9]\d* ABI version mismatches|[1-9]\d* ABI violations found`,
 		example: "psutil-6.0.1-cp310-abi3-linux_x86_64.whl: _psutil_linux.abi3.so has non-ABI3 " +
 			"symbols: PyErr_SetFromOSErrnoWithSyscall",
-		similar: "demo.whl: 1 extensions scanned; 0 ABI version mismatches and 0 ABI " +
-			"violations found",
+		similar: "demo.whl: 1 extensions scanned; 0 ABI version mismatches and 0 ABI violations found",
 	},
 }

@@ -118,13 +118,11 @@ func (c *cursor) word() uint64 {
 
 // Errors of Read. Every error wraps exactly one of them, or the error of the io.ReaderAt.
 var (
-	ErrNotELF    = errors.New("not an ELF file") // no magic number; also for an empty file
-	ErrTruncated = errors.New(
-		"truncated ELF file",
-	) // a header, segment or table is not inside the file
-	ErrDamaged = errors.New(
-		"damaged ELF file",
-	) // two fields contradict each other, or an offset or index is invalid
+	ErrNotELF = errors.New("not an ELF file") // no magic number; also for an empty file
+	// A header, segment or table is not inside the file.
+	ErrTruncated = errors.New("truncated ELF file")
+	// Two fields contradict each other, or an offset or index is invalid.
+	ErrDamaged  = errors.New("damaged ELF file")
 	ErrTooLarge = errors.New("ELF file exceeds a limit") // a table is larger than its limit below
 )
 

@@ -135,26 +135,9 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 				why:     fmt.Sprintf("%s imports %s, and GNU ld finds no definition", v.Path, name),
 			}
 		case r.Undecided.Has(b.Import.Name, b.Import.Version):
-			return evidence{
-				state: open,
-				why: fmt.Sprintf(
-					"%s imports %s. The exports of a library that may have it are not known",
-					v.Path,
-					name,
-				),
-			}
+			return unknownExports(v, name)
 		case circular(p, b):
-			return evidence{
-				state:   bad,
-				always:  true,
-				library: b.Import.Library,
-				why: fmt.Sprintf(
-					"%s imports %s, and links only if %s has that version",
-					v.Path,
-					name,
-					b.Import.Library,
-				),
-			}
+			return onlyIfVersioned(v, b, "links")
 		default:
 			out.why, out.library = fmt.Sprintf(
 				"%s imports %s%s, and a program links against it",
@@ -186,14 +169,7 @@ func loaded(
 				why:   fmt.Sprintf("%s imports %s, which the program that loads it must provide", v.Path, name),
 			}
 		case b.Outcome == dynlink.Undecided:
-			return evidence{
-				state: open,
-				why: fmt.Sprintf(
-					"%s imports %s. The exports of a library that may have it are not known",
-					v.Path,
-					name,
-				),
-			}
+			return unknownExports(v, name)
 		case b.Outcome != dynlink.Bound:
 			return evidence{
 				state:   bad,
@@ -201,22 +177,32 @@ func loaded(
 				why:     fmt.Sprintf("%s imports %s, which no library that it loads defines", v.Path, name),
 			}
 		case circular(p, b):
-			return evidence{
-				state:   bad,
-				always:  true,
-				library: b.Import.Library,
-				why: fmt.Sprintf(
-					"%s imports %s, and loads only if %s has that version",
-					v.Path,
-					name,
-					b.Import.Library,
-				),
-			}
+			return onlyIfVersioned(v, b, "loads")
 		default:
 			out.why, out.library = fmt.Sprintf("%s imports %s%s", v.Path, name, from(b)), providedBy(b)
 		}
 	}
 	return out
+}
+
+// unknownExports is the evidence for an import that a library with unknown exports may define.
+func unknownExports(v *analyzer.View, name string) evidence {
+	return evidence{
+		state: open,
+		why: fmt.Sprintf("%s imports %s. The exports of a library that may have it are not known",
+			v.Path, name),
+	}
+}
+
+// onlyIfVersioned is the evidence for a circular binding. verb is "links" or "loads".
+func onlyIfVersioned(v *analyzer.View, b dynlink.Binding, verb string) evidence {
+	return evidence{
+		state:   bad,
+		always:  true,
+		library: b.Import.Library,
+		why: fmt.Sprintf("%s imports %s, and %s only if %s has that version", v.Path,
+			analyzer.Versioned(b.Import.Name, b.Import.Version), verb, b.Import.Library),
+	}
 }
 
 // circular reports whether a binding proves nothing: a single object is checked on platforms

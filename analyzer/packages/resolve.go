@@ -82,7 +82,7 @@ func Resolve(
 	with, requires []pkgmeta.Requirement,
 	end End,
 ) (*Set, error) {
-	return resolve(ctx, source, on, with, requires, end, nil, nil)
+	return ResolveLazily(ctx, source, on, with, requires, end, nil, nil)
 }
 
 // Lazy decides which packages a lazy resolution looks up.
@@ -97,24 +97,13 @@ type Lazy struct {
 
 // ResolveLazily is Resolve for a source whose lookups are expensive. It looks up the packages that
 // the user requires and, of the others, only those that are needed, beginning with those known to
-// provide something missing. Requirements of packages that are not looked up are ignored.
+// provide something missing. Requirements of packages that are not looked up are ignored. A
+// nil lazy looks up all of them.
 //
 // installed returns the version of a package that is already installed, "" for none. That version
 // is chosen at both ends if it satisfies all requirements; otherwise it is replaced, as pip does. A
 // nil function means that nothing is installed.
 func ResolveLazily(
-	ctx context.Context,
-	source Source,
-	on Target,
-	with, requires []pkgmeta.Requirement,
-	end End,
-	lazy *Lazy,
-	installed func(name string) string,
-) (*Set, error) {
-	return resolve(ctx, source, on, with, requires, end, lazy, installed)
-}
-
-func resolve(
 	ctx context.Context,
 	source Source,
 	on Target,

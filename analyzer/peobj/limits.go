@@ -7,16 +7,10 @@ import (
 
 // Errors of Read. Every error wraps exactly one of them, or an error of the io.ReaderAt.
 var (
-	ErrNotPE = errors.New(
-		"not a PE file",
-	) // no MZ or PE signature: also for an empty file and a DOS program
-	ErrTruncated = errors.New(
-		"truncated PE file",
-	) // a header or a section reaches beyond the end of the file
-	ErrDamaged = errors.New(
-		"damaged PE file",
-	) // a field contradicts another, or names a place where nothing is
-	ErrTooLarge = errors.New("PE file exceeds a limit") // a table is larger than compat reads
+	ErrNotPE     = errors.New("not a PE file")           // no MZ or PE signature; also for a DOS program
+	ErrTruncated = errors.New("truncated PE file")       // a table is past the end of the file
+	ErrDamaged   = errors.New("damaged PE file")         // a field contradicts another
+	ErrTooLarge  = errors.New("PE file exceeds a limit") // a table is larger than compat reads
 )
 
 // Limits in addition to the size of the file. Each is far above the maximum in about 600 DLLs of

@@ -139,10 +139,8 @@ func compareLocal(v, w []string) int {
 		an, bn := digits(a), digits(b)
 		switch {
 		case an && bn:
-			return cmp.Or(
-				cmp.Compare(len(a), len(b)),
-				strings.Compare(a, b),
-			) // no leading zeros, so the longer number is larger
+			// No leading zeros, so the longer number is larger.
+			return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 		case an:
 			return 1
 		case bn:

@@ -115,7 +115,7 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 // contents of the newest release that the tag includes. On an architecture that was not read only
 // the names are known.
 func (q *policy) muslLibraries(p *Platform, s *table.Set) (list []*Library) {
-	own := "libc.musl-" + muslArch(p.Arch) + ".so.1"
+	own := "libc.musl-" + MuslArch(p.Arch) + ".so.1"
 	at := -1
 	for i, c := range s.Columns {
 		if strings.HasPrefix(c.Glibc, p.LibcVersion+".") {
@@ -191,8 +191,8 @@ func (q *policy) nodes(arch, family string) []string {
 	return list
 }
 
-// muslArch returns the architecture in the name of musl's library.
-func muslArch(arch string) string {
+// MuslArch returns the architecture in the SONAME of musl's libc on Alpine (libc.musl-x86.so.1).
+func MuslArch(arch string) string {
 	switch arch {
 	case "i686":
 		return "x86"

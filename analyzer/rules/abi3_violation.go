@@ -95,8 +95,7 @@ func outsideStableABI(object, name, tag string) string {
 
 func joinedStableABI(object, name, tag string, added, minor int) string {
 	return fmt.Sprintf(
-		"%s imports %s, which joined the stable ABI in Python %s. The wheel's tag %s "+
-			"includes Python %s",
+		"%s imports %s, which joined the stable ABI in Python %s. The wheel's tag %s includes Python %s",
 		object,
 		name,
 		abi3.Version(added),
@@ -111,8 +110,7 @@ func limitedAPI(minor int) fix.Candidate {
 		Fix: fix.Fix{
 			Kind: fix.KindSource,
 			Title: fmt.Sprintf(
-				"Compile for the limited API of Python %s and replace the functions "+
-					"that the compiler rejects",
+				"Compile for the limited API of Python %s and replace the functions that the compiler rejects",
 				abi3.Version(minor),
 			),
 			Command: shellword.Quote(fmt.Sprintf("-DPy_LIMITED_API=0x03%02x0000", minor)),

@@ -73,8 +73,7 @@ func checkReachable(p *analyzer.Pass) {
 				Chain:   analyzer.Chain(v.Library, l),
 			}
 			f.Message = fmt.Sprintf(
-				"%s needs %s, which is bundled at %s, but %s. It loads only if that library is "+
-					"already loaded",
+				"%s needs %s, which is bundled at %s, but %s. It loads only if that library is already loaded",
 				v.Path,
 				name,
 				l.Path,

@@ -70,8 +70,7 @@ func checkDuplicates(p *analyzer.Pass) {
 				}
 				f := analyzer.Finding{Object: a.Path, Library: s, Chain: []string{a.Path, b.Path}}
 				f.Message = fmt.Sprintf(
-					"%s and %s are different libraries with the SONAME %s. Only the first one "+
-						"is loaded",
+					"%s and %s are different libraries with the SONAME %s. Only the first one is loaded",
 					b.Path,
 					a.Path,
 					s,

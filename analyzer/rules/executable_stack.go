@@ -70,9 +70,8 @@ func checkExecutableStack(p *analyzer.Pass) {
 			f,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind: fix.KindLinkFlag,
-					Title: "Link without an executable stack and add .note.GNU-stack to the " +
-						"assembler sources",
+					Kind:    fix.KindLinkFlag,
+					Title:   "Link without an executable stack and add .note.GNU-stack to the assembler sources",
 					Command: "-Wl,-z,noexecstack",
 				},
 			},

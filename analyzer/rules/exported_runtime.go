@@ -86,8 +86,7 @@ func checkExportedRuntime(p *analyzer.Pass) {
 		slices.Sort(have)
 		f := analyzer.Finding{Object: v.Path, Symbol: have[0], Chain: []string{v.Path}}
 		f.Message = fmt.Sprintf(
-			"%s exports symbols of a statically linked C++ runtime (%s). Other objects may "+
-				"bind to them",
+			"%s exports symbols of a statically linked C++ runtime (%s). Other objects may bind to them",
 			v.Path,
 			names(have),
 		)

@@ -290,8 +290,7 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 		case strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t") &&
 			!slices.ContainsFunc(copies, func(m module) bool { return !m.abi3 }):
 			f.Message = fmt.Sprintf(
-				"%s is built for the stable ABI, which the free-threaded Python of the tag %s "+
-					"does not support",
+				"%s is built for the stable ABI, which the free-threaded Python of the tag %s does not support",
 				m.path,
 				t,
 			)
@@ -299,9 +298,8 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 				f,
 				fix.Candidate{
 					Fix: fix.Fix{
-						Kind: fix.KindRebuild,
-						Title: "Build the module for the free-threaded Python, without " +
-							"Py_LIMITED_API",
+						Kind:  fix.KindRebuild,
+						Title: "Build the module for the free-threaded Python, without Py_LIMITED_API",
 					},
 				},
 			)

@@ -48,9 +48,8 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 			out,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind: fix.KindLinkFlag,
-					Title: "Link libstdc++ statically, on a system whose glibc is not newer " +
-						"than the target's",
+					Kind:    fix.KindLinkFlag,
+					Title:   "Link libstdc++ statically, on a system whose glibc is not newer than the target's",
 					Command: `LDFLAGS="-static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL"`,
 				},
 			},

@@ -115,8 +115,7 @@ func checkDeclaredStack(p *analyzer.Pass) {
 			)
 		case len(theirs) > 0 && ours == 0:
 			f.Message = fmt.Sprintf(
-				"%s has GPU code only for %s (%s), but the configuration declares the artifact "+
-					"for %s",
+				"%s has GPU code only for %s (%s), but the configuration declares the artifact for %s",
 				v.Path,
 				other.name,
 				strings.Join(theirs, " "),

@@ -147,10 +147,7 @@ func (l *linkPlan) candidates() []fix.Candidate {
 func (l *linkPlan) partly(c fix.Candidate) fix.Candidate {
 	left := l.p.LinkLeft(l.view, c.Change.Apply(l.p.Scenario))
 	if _, edit := c.Change.(fix.All); edit {
-		left = l.p.LinkLeft(
-			l.view,
-			l.with.Apply(l.p.Scenario),
-		) // the same libraries
+		left = l.p.LinkLeft(l.view, l.with.Apply(l.p.Scenario)) // the same libraries
 	}
 	if n := left.Len(); n > 0 {
 		c.Change = nil
@@ -164,8 +161,7 @@ func (l *linkPlan) title(with fix.LinkWith) string {
 	case with.AllowShlibUndefined:
 		return "Allow undefined symbols of shared libraries at link time; the loader binds them"
 	case len(with.Libraries) == 0:
-		return "Users of the library must link with -rpath-link and the folder of the needed " +
-			"library"
+		return "Users of the library must link with -rpath-link and the folder of the needed library"
 	case with.Last:
 		return "Users of the library must link with these flags, after the library"
 	}

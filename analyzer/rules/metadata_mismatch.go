@@ -84,8 +84,7 @@ func checkMetadata(p *analyzer.Pass) {
 		report(
 			analyzer.Error,
 			dir,
-			"The dist-info folder is for %s, but the file name is for %s. pip does not install "+
-				"the wheel",
+			"The dist-info folder is for %s, but the file name is for %s. pip does not install the wheel",
 			project,
 			name.Name,
 		)
@@ -98,8 +97,7 @@ func checkMetadata(p *analyzer.Pass) {
 			report(
 				analyzer.Error,
 				dir+"/METADATA",
-				"METADATA is for %s %s, but the file name is for %s %s. pip does not install "+
-					"the wheel",
+				"METADATA is for %s %s, but the file name is for %s %s. pip does not install the wheel",
 				m.Name,
 				m.Version,
 				name.Name,
@@ -155,8 +153,7 @@ func checkWheelFile(
 		report(
 			analyzer.Note,
 			at,
-			"WHEEL declares a pure Python wheel (Root-Is-Purelib: true), but the wheel has "+
-				"shared objects",
+			"WHEEL declares a pure Python wheel (Root-Is-Purelib: true), but the wheel has shared objects",
 		)
 	}
 }

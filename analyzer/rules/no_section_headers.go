@@ -34,9 +34,8 @@ Not detected: section headers that exist and are wrong.`,
 						)},
 					fix.Candidate{
 						Fix: fix.Fix{
-							Kind: fix.KindRebuild,
-							Title: "Build it again and strip it with --strip-unneeded, which keeps the " +
-								"section headers",
+							Kind:  fix.KindRebuild,
+							Title: "Build it again and strip it with --strip-unneeded, which keeps the section headers",
 						},
 					},
 				)

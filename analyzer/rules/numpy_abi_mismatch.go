@@ -46,8 +46,7 @@ func checkNumPy(p *analyzer.Pass) {
 		if !sure {
 			f.Severity = analyzer.Warning
 			f.Message = fmt.Sprintf(
-				"%s was built against NumPy 1. Its import fails with %s, which the declared "+
-					"range allows",
+				"%s was built against NumPy 1. Its import fails with %s, which the declared range allows",
 				v.Path,
 				version,
 			)

@@ -106,8 +106,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			f.Message += ". Only this plug-in needs it, and is not loaded without it"
 		case provider != "":
 			f.Severity = analyzer.Warning
-			f.Message += ". The package " + provider + " provides it, but the wheel does not " +
-				"declare it"
+			f.Message += ". The package " + provider + " provides it, but the wheel does not declare it"
 			fixes = append(fixes, declaring(p, provider)...)
 		case similarRequirement(p, name) != "":
 			f.Severity = analyzer.Warning

@@ -62,8 +62,7 @@ func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 	case len(had) == 0:
 		f.Message += fmt.Sprintf(". Neither CPython %s nor another known release exports it", release)
 	case len(had) == 1:
-		f.Message += fmt.Sprintf(". CPython %s does not export it, CPython %s "+
-			"does", release, had[0])
+		f.Message += fmt.Sprintf(". CPython %s does not export it, CPython %s does", release, had[0])
 	default:
 		f.Message += fmt.Sprintf(
 			". CPython %s does not export it, CPython %s to %s do",
@@ -81,9 +80,8 @@ func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 	return []fix.Candidate{
 		{
 			Fix: fix.Fix{
-				Kind: fix.KindRebuild,
-				Title: "Regenerate the sources (Cython, SWIG) and build with the headers of " +
-					"CPython " + release,
+				Kind:  fix.KindRebuild,
+				Title: "Regenerate the sources (Cython, SWIG) and build with the headers of CPython " + release,
 			},
 		},
 	}

@@ -68,8 +68,7 @@ func checkRecord(p *analyzer.Pass) {
 	if len(in.Unlisted) > 0 {
 		report(
 			in.Unlisted[0],
-			"The wheel contains %s, but RECORD does not list %s. auditwheel does not check "+
-				"unlisted files",
+			"The wheel contains %s, but RECORD does not list %s. auditwheel does not check unlisted files",
 			names(in.Unlisted),
 			them(len(in.Unlisted)),
 		)

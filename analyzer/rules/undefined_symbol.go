@@ -115,8 +115,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			switch other := elsewhere(p, v, i.Name); {
 			case private(p, b):
 				f.Message = fmt.Sprintf(
-					"%s imports %s, which is a private symbol of %s. No release of the library "+
-						"exports it",
+					"%s imports %s, which is a private symbol of %s. No release of the library exports it",
 					v.Path,
 					analyzer.Versioned(i.Name, i.Version),
 					i.Library,
@@ -138,9 +137,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					fixes,
 					fix.Candidate{
 						Fix: fix.Fix{
-							Kind: fix.KindRebuild,
-							Title: "Build for each release line of Node.js, or use Node-API, " +
-								"which is stable",
+							Kind:    fix.KindRebuild,
+							Title:   "Build for each release line of Node.js, or use Node-API, which is stable",
 							Command: "npm rebuild",
 						},
 					},
@@ -149,25 +147,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				owner := owners[0].SONAME
 				f.Library = owner
 				f.Message += fmt.Sprintf(". It is in %s, which is missing in DT_NEEDED", owner)
-				fixes = append(
-					fixes,
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind:    fix.KindLinkFlag,
-							Title:   "Link " + v.Path + " with the library that has it",
-							Command: linkFlags([]string{owner}),
-						},
-						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}},
-					},
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind:    fix.KindPatchelf,
-							Title:   "Add the DT_NEEDED entry to the finished file",
-							Command: edit(p, v.Path, addNeeded([]string{owner})),
-						},
-						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{owner}},
-					},
-				)
+				fixes = append(fixes, linkWith(p, v, owner)...)
 			case other != nil && inPlaceOf(v, other) != nil:
 				f.ProvidedBy = &other.Path
 				taken := inPlaceOf(v, other)
@@ -193,26 +173,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					l.Path,
 					l.Origin,
 				)
-				soname := l.Names()[0]
-				fixes = append(
-					fixes,
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind:    fix.KindLinkFlag,
-							Title:   "Link " + v.Path + " with the library that has it",
-							Command: linkFlags([]string{soname}),
-						},
-						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
-					},
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind:    fix.KindPatchelf,
-							Title:   "Add the DT_NEEDED entry to the finished file",
-							Command: edit(p, v.Path, addNeeded([]string{soname})),
-						},
-						Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
-					},
-				)
+				fixes = append(fixes, linkWith(p, v, l.Names()[0])...)
 			case v.Alternative:
 				f.Severity = analyzer.Warning
 				f.Message += ". This file is one of several variants, and only one is loaded"
@@ -225,9 +186,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					fixes,
 					fix.Candidate{
 						Fix: fix.Fix{
-							Kind: fix.KindRebuild,
-							Title: "Build against the headers and libraries of the program " +
-								"that loads it",
+							Kind:  fix.KindRebuild,
+							Title: "Build against the headers and libraries of the program that loads it",
 						},
 					},
 				)
@@ -389,6 +349,29 @@ func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Libra
 		}
 	}
 	return nil
+}
+
+// linkWith returns the fixes that add a library to DT_NEEDED, by the linker and by patchelf.
+func linkWith(p *analyzer.Pass, v *analyzer.View, soname string) []fix.Candidate {
+	change := fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}
+	return []fix.Candidate{
+		{
+			Fix: fix.Fix{
+				Kind:    fix.KindLinkFlag,
+				Title:   "Link " + v.Path + " with the library that has it",
+				Command: linkFlags([]string{soname}),
+			},
+			Change: change,
+		},
+		{
+			Fix: fix.Fix{
+				Kind:    fix.KindPatchelf,
+				Title:   "Add the DT_NEEDED entry to the finished file",
+				Command: edit(p, v.Path, addNeeded([]string{soname})),
+			},
+			Change: change,
+		},
+	}
 }
 
 // needed returns the fix that adds a library of the artifact to DT_NEEDED, with a path to it if the

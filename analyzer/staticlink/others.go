@@ -11,10 +11,7 @@ func (l *link) other(by Linker, lib *Library) {
 	}
 	l.add(lib, true)
 	for _, n := range l.expand(l.line.After) {
-		l.add(
-			n.library,
-			!n.AsNeeded,
-		) // the program needs none of them, so --as-needed drops them
+		l.add(n.library, !n.AsNeeded) // the program needs none of them, so --as-needed drops them
 	}
 	l.add(l.provided("libgcc_s.so.1"), false)
 	l.add(l.provided("libc.so.6"), true)

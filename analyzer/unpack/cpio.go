@@ -65,9 +65,7 @@ func (w *walker) cpio(pkg *Package, stream io.Reader, depth int) error {
 			size > 0 { // of files with several names, all but the last are empty
 			shown, odd := member(string(name[:names-1]))
 			if odd != "" && string(name[:1]) == "/" {
-				shown, odd = member(
-					string(name[1 : names-1]),
-				) // names in an rpm start with / or .
+				shown, odd = member(string(name[1 : names-1])) // names in an rpm start with / or .
 			}
 			if odd != "" {
 				w.problem(pkg.Path+"/"+shown, "%s", odd)

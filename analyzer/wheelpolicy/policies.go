@@ -65,22 +65,11 @@ func whitelist(p *platform.Platform) map[string]bool {
 	out := map[string]bool{}
 	for _, soname := range p.Whitelist() {
 		if p.Libc == musl && soname == "libc.so" {
-			soname = "libc.musl-" + muslArch(p.Arch) + ".so.1"
+			soname = "libc.musl-" + platform.MuslArch(p.Arch) + ".so.1"
 		}
 		out[soname] = true
 	}
 	return out
-}
-
-// muslArch returns the architecture in the name of musl's library.
-func muslArch(arch string) string {
-	switch arch {
-	case "i686":
-		return "x86"
-	case "armv7l":
-		return "armv7"
-	}
-	return arch
 }
 
 // androidLevels are the Android API levels with the NDK libraries that each added. The *_python.so

@@ -61,15 +61,12 @@ type Policy struct {
 // Errors that auditwheel reports instead of a result. ErrCrash is an unhandled exception of
 // auditwheel; its reason follows it.
 var (
-	ErrNotPlatform = errors.New(
-		"not-a-platform-wheel",
-	) // no ELF file of the wheel's architecture and libc
-	ErrPureLib = errors.New("purelib-elf") // an ELF file in a folder called purelib
-	ErrNoLibc  = errors.New(
-		"libc-undetected",
-	) // the libc of a Python module cannot be determined
-	ErrDistInfo = errors.New("dist-info-count") // not exactly one *.dist-info folder
-	ErrCrash    = errors.New("crash")
+	// No ELF file of the wheel's architecture and libc.
+	ErrNotPlatform = errors.New("not-a-platform-wheel")
+	ErrPureLib     = errors.New("purelib-elf")     // an ELF file in a folder called purelib
+	ErrNoLibc      = errors.New("libc-undetected") // the libc of a Python module cannot be determined
+	ErrDistInfo    = errors.New("dist-info-count") // not exactly one *.dist-info folder
+	ErrCrash       = errors.New("crash")
 )
 
 func crash(format string, args ...any) error {

@@ -48,8 +48,7 @@ func (c Cost) String() string {
 		s += fmt.Sprintf(", whose %.1f MB were not read", float64(c.Spared)/1e6)
 	case c.Sized > 0:
 		s += fmt.Sprintf(
-			", whose files were not read (%.1f MB, and files whose size the index does "+
-				"not report)",
+			", whose files were not read (%.1f MB, and files whose size the index does not report)",
 			float64(c.Spared)/1e6,
 		)
 	default:

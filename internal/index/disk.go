@@ -59,11 +59,7 @@ func (d *Disk) Get(_ context.Context, key string) ([]byte, error) {
 	if len(data) < expiryBytes || now.Unix() > int64(binary.BigEndian.Uint64(data)) {
 		return nil, nil
 	}
-	_ = os.Chtimes(
-		file,
-		now,
-		now,
-	) // marks it as used; an error only affects the order of deletion
+	_ = os.Chtimes(file, now, now) // marks it as used; an error only affects the order of deletion
 	return data[expiryBytes:], nil
 }
 

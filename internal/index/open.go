@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
@@ -74,13 +75,9 @@ func (e *NoWheelError) Error() string {
 	case e.RequiresPython != "":
 		return fmt.Sprintf("%s requires Python %s", id, e.RequiresPython)
 	}
-	const shown = 6
-	tags := strings.Join(e.Tags[:min(shown, len(e.Tags))], ", ")
-	if len(e.Tags) > shown {
-		tags += fmt.Sprintf(" and %d more", len(e.Tags)-shown)
-	}
-	return fmt.Sprintf("%s has no wheel for Python %s on %s; there are wheels for %s",
-		id, e.On.Python, strings.TrimSpace(e.On.Libc+" "+e.On.LibcVersion+" "+e.On.Arch), tags)
+	return fmt.Sprintf("%s has no wheel for Python %s on %s; there are wheels for %s", id, e.On.Python,
+		strings.TrimSpace(e.On.Libc+" "+e.On.LibcVersion+" "+e.On.Arch),
+		analyzer.List(e.Tags, 6, len(e.Tags)))
 }
 
 func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
@@ -98,8 +95,7 @@ func (i *Index) Open(
 	if err != nil {
 		return nil, err
 	}
-	w := &Wheel{File: best.name, SHA256: best.sha256}
-	w.Pure = best.pure()
+	w := &Wheel{File: best.name, SHA256: best.sha256, Pure: best.pure()}
 	if w.Pure {
 		return w, nil
 	}

@@ -97,9 +97,8 @@ func longest(s string) int {
 // of at most max runes, where characters that could start a mention, link or tag are replaced by
 // "?".
 func Plain(s string, max int) string {
-	s = Visible(
-		Cut(s, max),
-	) // before and after, because names can have megabytes, and Visible makes them longer
+	// Before and after, because names can have megabytes, and Visible makes them longer.
+	s = Visible(Cut(s, max))
 	var b strings.Builder
 	prev := rune(' ')
 	for i, r := range s {

@@ -13,10 +13,8 @@ import (
 // so no Markdown processor interprets them.
 func Prose(s string, names ...string) string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
-	slices.SortFunc(
-		names,
-		func(a, b string) int { return len(b) - len(a) },
-	) // the longest name at a position wins
+	// The longest name at a position wins.
+	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
 	var pieces []piece
 	s = Cut(s, maxSentence)
 	add := func(t string, code bool) {

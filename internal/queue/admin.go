@@ -81,11 +81,8 @@ func (q *Queue) list(
 ) (entries []Entry, err error) {
 	index := prefix + "in:" + string(state)
 	if state == Waiting && installation != 0 {
-		index = fmt.Sprint(
-			prefix,
-			"ready:",
-			installation,
-		) // finds the waiting jobs of an installation quickly
+		// Finds the waiting jobs of an installation quickly.
+		index = fmt.Sprint(prefix, "ready:", installation)
 	}
 	seen := map[string]bool{} // keys can move to the next page meanwhile
 	for at := 0; len(entries) < limit; at += page {

@@ -365,10 +365,8 @@ func TestWorkerKilled(t *testing.T) {
 	}
 	none(t, q)
 	must(t, cmd.Process.Kill())
-	must(
-		t,
-		q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err(),
-	) // the lease expires
+	// The lease expires.
+	must(t, q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err())
 	l := claim(t, q, "a")
 	if l.Losses != 1 || l.Crashes != 0 {
 		t.Errorf("lease %+v", l)

@@ -99,10 +99,8 @@ func testExtend(t *testing.T, q *Queue) {
 	enqueue(t, q, "", Job{Key: "a", Installation: 1})
 	l := claim(t, q, "a")
 	for range 3 {
-		must(
-			t,
-			q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err(),
-		) // longer than the lease without Extend
+		// Longer than the lease without Extend.
+		must(t, q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err())
 		_, err := l.Extend(t.Context())
 		must(t, err)
 		none(t, q)
@@ -116,10 +114,8 @@ func next(t *testing.T, q *Queue, key string) *Lease {
 	l, err := q.Claim(t.Context(), 0)
 	must(t, err)
 	if l == nil {
-		must(
-			t,
-			q.rdb.ZAddXX(t.Context(), prefix+"delayed", redis.Z{Score: 1, Member: key}).Err(),
-		) // the delay ends
+		// The delay ends.
+		must(t, q.rdb.ZAddXX(t.Context(), prefix+"delayed", redis.Z{Score: 1, Member: key}).Err())
 		l = claim(t, q, key)
 	}
 	return l
@@ -132,10 +128,8 @@ func lose(t *testing.T, q *Queue, key string, risk bool) *Lease {
 	if risk {
 		must(t, l.Risk(t.Context(), true))
 	}
-	must(
-		t,
-		q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: key}).Err(),
-	) // the lease expires
+	// The lease expires.
+	must(t, q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: key}).Err())
 	return l
 }
 

@@ -15,9 +15,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		sweeps: prometheus.NewCounterVec(
 			prometheus.CounterOpts{
 				Name: "compat_sweeps_total",
-				Help: "Looks of the process that leads: at GitHub's list of deliveries for those " +
-					"that failed, and at all open heads, merge groups and new releases for those " +
-					"without a check.",
+				Help: "Looks of the process that leads: at GitHub's list of deliveries for those that " +
+					"failed, and at all open heads, merge groups and new releases for those without a check.",
 			},
 			[]string{"for", "outcome"},
 		),

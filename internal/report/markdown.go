@@ -100,7 +100,7 @@ func Summary(r *analyzer.Report) string {
 	case len(names) == 0:
 		parts = append(parts, allFound(objects(r))+".")
 	default:
-		parts = append(parts, allFound(objects(r))+" on "+list(names, 3)+".")
+		parts = append(parts, allFound(objects(r))+" on "+analyzer.List(names, 3, len(names))+".")
 	}
 	return strings.Join(causetext.NonEmpty(parts...), " ")
 }

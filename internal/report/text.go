@@ -271,7 +271,7 @@ func (p *textPrinter) overview() string {
 		if len(names) == 0 {
 			return ""
 		}
-		return "All needed symbols and libraries are found on " + list(names, 3) + "."
+		return "All needed symbols and libraries are found on " + analyzer.List(names, 3, len(names)) + "."
 	case 1:
 		action := mdsafe.Visible(r.Causes[0].Action)
 		if r.Causes[0].Severity != analyzer.Error {
@@ -333,9 +333,9 @@ func (p *textPrinter) block(i int) []textLine {
 		out = append(out, moreRows(left))
 	}
 	if len(c.Fails) > 0 {
-		s := "fails on " + list(c.Fails, 6)
+		s := "fails on " + analyzer.List(c.Fails, 6, len(c.Fails))
 		for n := 4; n > 0 && len(c.Works) > 0; n-- { // as many as fit in the line
-			works := s + "; works on " + list(c.Works, n)
+			works := s + "; works on " + analyzer.List(c.Works, n, len(c.Works))
 			if length(works)+3 <= p.width || n == 1 {
 				s = works
 				break
@@ -700,11 +700,4 @@ func until(a analyzer.Accepted) string {
 		s += ", until " + mdsafe.Visible(a.Until)
 	}
 	return s
-}
-
-func list(names []string, n int) string {
-	if len(names) <= n {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }

@@ -351,9 +351,7 @@ func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) {
 		}
 		held := resident(c.cmd.Process.Pid)
 		if held > heavy && c.risky != nil {
-			c.noting.Go(
-				c.risky,
-			) // in the background: the memory must be watched meanwhile
+			c.noting.Go(c.risky) // in the background: the memory must be watched meanwhile
 			c.risky = nil
 		}
 		if held > memory {

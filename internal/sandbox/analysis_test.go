@@ -328,9 +328,7 @@ func TestAlone(t *testing.T) {
 		}
 		for _, f := range strings.Fields(string(data)) {
 			n, err := strconv.Atoi(f)
-			line, _ := os.ReadFile(
-				"/proc/" + f + "/cmdline",
-			) // the runtime has other short-lived children
+			line, _ := os.ReadFile("/proc/" + f + "/cmdline") // the runtime has other short-lived children
 			if err == nil && !slices.Contains(pids, n) &&
 				bytes.HasSuffix(line, []byte("\x00hang\x00")) {
 				pids = append(pids, n)

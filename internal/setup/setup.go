@@ -146,10 +146,8 @@ func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", s.policy())
 	h.Set("Cache-Control", "no-store")
-	h.Set(
-		"Referrer-Policy",
-		"strict-origin",
-	) // GitHub requires the origin of the form; a path is never sent
+	// GitHub requires the origin of the form; a path is never sent.
+	h.Set("Referrer-Policy", "strict-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !strings.EqualFold(r.Host, s.root.Host) {
 		s.fail(
@@ -222,12 +220,8 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 		s.fail(w, http.StatusForbidden, "This is not the link that compat printed.", false)
 		return
 	}
-	http.Redirect(
-		w,
-		r,
-		s.at(pagePath),
-		http.StatusSeeOther,
-	) // removes the token from the address bar and the browser's history
+	// Removes the token from the address bar and the browser's history.
+	http.Redirect(w, r, s.at(pagePath), http.StatusSeeOther)
 }
 
 // cookie is Lax, because the browser must send it when it returns from GitHub.
@@ -318,10 +312,8 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; then reload this page within an hour", err)
 	}
-	app, err := s.Register(
-		context.WithoutCancel(ctx),
-		code,
-	) // closing the page does not cancel the request
+	// Closing the page does not cancel the request.
+	app, err := s.Register(context.WithoutCancel(ctx), code)
 	var refused *github.RegisterError
 	switch {
 	case errors.Is(err, github.ErrCode):

@@ -57,14 +57,7 @@ func (s *Service) mergeGroup(
 			conf *config.Repository,
 			like *artifact.Found,
 		) (*artifact.Found, error) {
-			return s.Fetcher.Base(
-				ctx,
-				r.Client,
-				r.Owner,
-				r.Name,
-				st.Base.Ref,
-				st.Base.SHA,
-				like,
+			return s.Fetcher.Base(ctx, r.Client, r.Owner, r.Name, st.Base.Ref, st.Base.SHA, like,
 				conf.Artifacts...)
 		},
 		// acceptances of the pull request apply to its merge group

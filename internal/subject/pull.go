@@ -80,14 +80,8 @@ func (s *Service) pull(
 			conf *config.Repository,
 			like *artifact.Found,
 		) (*artifact.Found, error) {
-			return s.Fetcher.Base(
-				ctx,
-				r.Client,
-				r.Owner,
-				r.Name,
-				st.Base.Ref,
-				c.mergeBase(ctx, st.Base.Ref, sha),
-				like,
+			fork := c.mergeBase(ctx, st.Base.Ref, sha)
+			return s.Fetcher.Base(ctx, r.Client, r.Owner, r.Name, st.Base.Ref, fork, like,
 				conf.Artifacts...)
 		},
 		current: func(ctx context.Context, passes bool) (bool, error) {

@@ -88,6 +88,17 @@ func (r *reader) environment(data []byte) error {
 	return nil
 }
 
+// leftOut notes the packages of a conda lock file that are not releases of a package index. It
+// returns an error if there are no others.
+func (r *reader) leftOut(local, conda []string) error {
+	if len(r.lock.Pins) == 0 {
+		return errConda
+	}
+	r.note(local, notReleases)
+	r.note(conda, notConda)
+	return nil
+}
+
 // condaLock reads the packages for the machine from a unified lock file of conda-lock.
 func (r *reader) condaLock(data []byte) error {
 	file, err := document(data)
@@ -118,12 +129,7 @@ func (r *reader) condaLock(data []byte) error {
 			}
 		}
 	}
-	if len(r.lock.Pins) == 0 {
-		return errConda
-	}
-	r.note(local, notReleases)
-	r.note(conda, notConda)
-	return nil
+	return r.leftOut(local, conda)
 }
 
 // pinOf adds the pin of a package of a YAML file, with the line of its version.
@@ -194,12 +200,7 @@ func (r *reader) pixi(data []byte) error {
 			}
 		}
 	}
-	if len(r.lock.Pins) == 0 {
-		return errConda
-	}
-	r.note(local, notReleases)
-	r.note(conda, notConda)
-	return nil
+	return r.leftOut(local, conda)
 }
 
 // condaName returns the package name of a URL that ends with NAME-VERSION-BUILD.conda.

@@ -144,9 +144,8 @@ func expand(data []byte) (string, error) {
 	}
 	var b strings.Builder
 	if len(data) > 4 {
-		b.Grow(
-			int(min(binary.LittleEndian.Uint32(data[len(data)-4:]), 64<<20)),
-		) // gzip ends with the length of the text
+		// Gzip ends with the length of the text.
+		b.Grow(int(min(binary.LittleEndian.Uint32(data[len(data)-4:]), 64<<20)))
 	}
 	if _, err := io.Copy(&b, r); err != nil {
 		return "", err

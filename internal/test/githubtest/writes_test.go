@@ -355,11 +355,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("call %d: %d, want %d", i, got, want)
 		}
 	}
-	w.Fault(
-		"pulls/*",
-		2,
-		githubtest.Fault{Cut: true},
-	) // net/http retries once on a reused connection
+	w.Fault("pulls/*", 2, githubtest.Fault{Cut: true}) // net/http retries once on a reused connection
 	if err := get(); err == nil || status(err) != 0 {
 		t.Errorf("a cut connection: %v", err)
 	}

@@ -180,11 +180,7 @@ func TestReleaseWithoutAssets(t *testing.T) {
 func TestGates(t *testing.T) {
 	s := start(t, 2*time.Second)
 	s.gh.Fault("actions/review-custom-gates-for-run", 3, githubtest.Fault{Status: 502})
-	s.gh.BranchRun(
-		s.repo,
-		"main",
-		bad("1.0.0"),
-	) // a gate doesn't care that the base has the finding
+	s.gh.BranchRun(s.repo, "main", bad("1.0.0")) // a gate doesn't care that the base has the finding
 	for _, c := range []struct {
 		name, want, word, report string
 		artifacts                []*githubtest.Artifact

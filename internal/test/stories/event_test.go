@@ -92,10 +92,8 @@ func TestRenamedWithoutAnEvent(t *testing.T) {
 }
 
 func TestRepositoryTakenAway(t *testing.T) {
-	s := tell(
-		t,
-		world{wait: time.Hour},
-	) // the sweeper's look at all heads, which calls too, is far away
+	// The sweeper's look at all heads, which calls too, is far away.
+	s := tell(t, world{wait: time.Hour})
 	other := s.newRepo(s.inst, "other")
 	p := s.Open()
 	s.Queued(p.HeadSHA)

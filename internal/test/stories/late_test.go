@@ -72,10 +72,8 @@ func TestLockedConversation(t *testing.T) {
 
 // Check events of other Apps come with every push of every CI system, and cost nothing.
 func TestOtherAppsChecksCostNothing(t *testing.T) {
-	s := tell(
-		t,
-		world{wait: time.Hour},
-	) // the sweeper's look at all heads, which calls too, is far away
+	// The sweeper's look at all heads, which calls too, is far away.
+	s := tell(t, world{wait: time.Hour})
 	p := s.Bad()
 	s.Summary(p)
 	s.quiet()

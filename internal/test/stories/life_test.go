@@ -394,10 +394,8 @@ func TestOneProcessSweeps(t *testing.T) {
 func TestInstallationEnds(t *testing.T) {
 	for _, action := range []string{"suspend", "deleted"} {
 		t.Run(action, func(t *testing.T) {
-			s := tell(
-				t,
-				world{wait: time.Hour},
-			) // the sweeper's look at all heads, which calls too, is far away
+			// The sweeper's look at all heads, which calls too, is far away.
+			s := tell(t, world{wait: time.Hour})
 			p := s.Open()
 			s.Queued(p.HeadSHA)
 			q := s.elsewhere()

@@ -141,18 +141,14 @@ func TestGate(t *testing.T) {
 	})
 	t.Run("a callback elsewhere", func(t *testing.T) {
 		s := tell(t, world{})
-		s.answered(
-			s.gate(s.gh.StorageURL(), wheels(cases.Clean("1.1.0"))),
-			"approved",
-		) // storage wants no Authorization header
+		// Storage wants no Authorization header.
+		s.answered(s.gate(s.gh.StorageURL(), wheels(cases.Clean("1.1.0"))), "approved")
 	})
 }
 
 func TestGateTellsHowItStands(t *testing.T) {
-	s := tell(
-		t,
-		world{env: map[string]string{"COMPAT_LEASE": "1m"}},
-	) // a report that a lost lease has swallowed is not made again
+	// A report that a lost lease has swallowed is not made again.
+	s := tell(t, world{env: map[string]string{"COMPAT_LEASE": "1m"}})
 	w := s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.1.0")))
 	s.gh.Do(func() { w.Status, w.Conclusion, w.HideLists = "in_progress", "", 4 })
 	g := s.gh.AddGate(w, "pypi")

@@ -362,10 +362,8 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	var want []string
 	calls := 0
 	t.Run("plainly", func(t *testing.T) {
-		t.Run(
-			"",
-			func(t *testing.T) { want, calls = plainly(t) },
-		) // which is over before the others begin
+		// Which is over before the others begin.
+		t.Run("", func(t *testing.T) { want, calls = plainly(t) })
 	})
 	if t.Failed() {
 		return
@@ -406,10 +404,8 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 							if e.name != "issue_comment" &&
 								e.name != "deployment_protection_rule" &&
 								r.random.IntN(3) == 0 {
-								log = append(
-									log,
-									event{githubtest.NewGUID(), e.name, e.payload},
-								) // as if it had happened again
+								// As if it had happened again.
+								log = append(log, event{githubtest.NewGUID(), e.name, e.payload})
 							}
 						}
 						r.random.Shuffle(len(log), func(i, j int) { log[i], log[j] = log[j], log[i] })

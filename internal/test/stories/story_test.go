@@ -136,9 +136,8 @@ func tell(t *testing.T, w world) *story {
 		"LOG_LEVEL":    "debug",
 	}
 	if w.redis == nil && os.Getenv("COMPAT_STORIES") == "redis" {
-		w.redis = redistest.Start(
-			t,
-		) // every story on a server of its own, as make test tells them a second time
+		// Every story on a server of its own, as make test tells them a second time.
+		w.redis = redistest.Start(t)
 	}
 	if w.redis != nil {
 		s.app.env["REDIS_URL"] = w.redis.URL
@@ -195,9 +194,7 @@ func (s *story) end() {
 	for _, c := range s.gh.Calls() {
 		s.Log(c.At.Format("05.000"), c.String())
 	}
-	s.Log(
-		log[max(0, before-20000):min(len(log), before+60000)],
-	) // its last lines, and where it stood
+	s.Log(log[max(0, before-20000):min(len(log), before+60000)]) // its last lines, and where it stood
 }
 
 func artifact(name string, data []byte) *githubtest.Artifact {

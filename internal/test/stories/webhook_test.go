@@ -37,10 +37,8 @@ func TestRefusedDeliveries(t *testing.T) {
 	}
 	huge := `{"action":"opened","x":"` + strings.Repeat("x", 26<<20) + `"}`
 	big := signed(huge)
-	big.Set(
-		"Expect",
-		"100-continue",
-	) // else the answer may be lost when the connection ends with the body on its way
+	// Else the answer may be lost when the connection ends with the body on its way.
+	big.Set("Expect", "100-continue")
 	for _, c := range []struct {
 		name   string
 		header http.Header
