@@ -222,6 +222,12 @@ func reviewEnvironment(
 ) (*analyzer.Report, error) {
 	locked := pinned.Locked(append(slices.Clone(pins), base...)...)
 	from = from.withLock(locked)
+	if len(base) > 0 && len(o.First) == 0 {
+		var err error
+		if locked.Without, err = pinned.Unreached(ctx, pins, base, from.indexes); err != nil {
+			return nil, err
+		}
+	}
 	o.Source = from.Source
 	if head == nil {
 		var err error
@@ -241,18 +247,21 @@ func reviewEnvironment(
 	}
 	a := analyzer.New(rules.All())
 	r, err := a.CheckEnvironments(ctx, environmentsOf(head), before, o)
-	if err == nil && locked.Complete && slices.ContainsFunc(r.Findings, editsPins) {
+	again := locked.Complete && err == nil && slices.ContainsFunc(r.Findings,
+		func(f analyzer.Finding) bool {
+			return f.Severity == analyzer.Error ||
+				f.Severity == analyzer.Warning && len(locked.Without) > 0 ||
+				slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
+		})
+	if again {
 		o.Source = from.withLock(&index.Locked{Files: locked.Files}).Source
-		return a.CheckEnvironments(ctx, environmentsOf(head), before, o)
+		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
+	}
+	if n := len(locked.Without); n > 0 && err == nil {
+		r.AddNote(fmt.Sprintf("only what the change can affect was checked; %d packages do not depend "+
+			"on a changed package, and none of the changed ones has libraries that they could load", n))
 	}
 	return r, err
-}
-
-// editsPins reports whether a finding is an error or has a fix that changes requirements.
-func editsPins(f analyzer.Finding) bool {
-	return f.Severity == analyzer.Error || slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
-		return x.Requirement != ""
-	})
 }
 
 // readPinned reads what some files pin, for each platform; nothing if there are no files.

@@ -56,7 +56,7 @@ func openPackages(env environment, url string, noHistory bool) (*packageSource, 
 
 // withLock returns the source with the files that lock files list.
 func (p *packageSource) withLock(l *index.Locked) *packageSource {
-	if len(l.Files) == 0 || len(p.indexes) == 0 {
+	if len(p.indexes) == 0 {
 		return p
 	}
 	with := *p

@@ -52,6 +52,8 @@ type Pinned struct {
 	Notes                 []string
 	// Partial means that a file may not pin all that its packages need.
 	Partial bool
+	// Apart means that a file does not show which packages depend on each other (Pin.Needs).
+	Apart bool
 	// Budget limits the total bytes of the opened wheels; 0 = DefaultBudget. Wheels above it are
 	// in Unread.
 	Budget int64

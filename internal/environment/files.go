@@ -124,7 +124,9 @@ func (r *fileReader) read(file string, constraint bool) error {
 		}
 	}
 	p := r.pinned
-	p.Partial = p.Partial || !lock.Complete
+	if !constraint {
+		p.Partial, p.Apart = p.Partial || !lock.Complete, p.Apart || !lock.Graph
+	}
 	for _, note := range lock.Notes {
 		p.Notes = append(p.Notes, file+": "+note)
 	}

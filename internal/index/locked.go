@@ -20,6 +20,8 @@ type Locked struct {
 	// Complete means that the lock files pin whatever a package needs. Then the requirements of
 	// wheels for any platform are not read.
 	Complete bool
+	// Without are releases whose libraries are not needed.
+	Without map[packages.ID]bool
 }
 
 // WithLock returns the index with the files of lock files. It shares the caches of i. A lock file
@@ -63,7 +65,7 @@ func (i *Index) fromLock(
 		all = append(all, f)
 	}
 	best, fits := pick(all, on)
-	if !fits || !i.locked.skips(best) &&
+	if !fits || !i.locked.without(best) &&
 		(best.url == nil || !i.linksTo(ctx, best.url)) {
 		return nil, nil
 	}
@@ -71,7 +73,13 @@ func (i *Index) fromLock(
 }
 
 // skips reports whether nothing of a wheel is read.
-func (l *Locked) skips(f *file) bool { return l != nil && l.Complete && f.locked && f.pure() }
+func (l *Locked) skips(f *file) bool { return l != nil && l.Complete && f.pure() }
+
+// without reports whether a wheel has no libraries, as far as they are needed, and its requirements
+// do not matter.
+func (l *Locked) without(f *file) bool {
+	return l.skips(f) || l != nil && l.Without[packages.ID{Name: f.project, Version: f.version.String()}]
+}
 
 // linksTo reports whether a URL has the scheme and the host of the index or of files on its pages.
 func (i *Index) linksTo(ctx context.Context, u *url.URL) bool {

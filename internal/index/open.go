@@ -32,7 +32,8 @@ type Wheel struct {
 	File   string // "numpy-1.26.4-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
 	SHA256 string // of the whole wheel, from the index; "" = unknown
 	Size   int64  // bytes that ReaderAt can read
-	// Pure means that the tags of the wheel have no platform. Then it is not opened.
+	// Pure means that the tags of the wheel have no platform, or that Locked.Without has it. Then it
+	// is not opened.
 	Pure  bool
 	close func() error
 }
@@ -95,7 +96,9 @@ func (i *Index) Open(
 	if err != nil {
 		return nil, err
 	}
-	w := &Wheel{File: best.name, SHA256: best.sha256, Pure: best.pure()}
+	w := &Wheel{
+		File: best.name, SHA256: best.sha256, Pure: best.pure() || i.locked.without(best),
+	}
 	if w.Pure {
 		return w, nil
 	}

@@ -83,6 +83,9 @@ func (i *Index) release(
 	if err != nil {
 		return nil, err
 	}
+	if i.locked.without(best) {
+		return &packages.Release{Name: best.project, Version: normal(version), Known: true}, nil
+	}
 	if fits && i.recorded(files, name, version, on) {
 		if r, err := i.history.Release(ctx, name, version, on); err == nil {
 			i.meter.recorded.Add(1)
@@ -92,9 +95,6 @@ func (i *Index) release(
 			}
 			return r, nil
 		}
-	}
-	if i.locked.skips(best) {
-		return &packages.Release{Name: best.project, Version: normal(version), Known: true}, nil
 	}
 	facts, err := i.facts(ctx, *best, fits)
 	if err != nil {

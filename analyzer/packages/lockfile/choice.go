@@ -30,6 +30,8 @@ type Lock struct {
 	Notes []string
 	// Complete means that the format has whatever the pinned packages need.
 	Complete bool
+	// Graph means that the format has Pin.Needs.
+	Graph bool
 }
 
 // Include is a reference to another file.
@@ -59,11 +61,11 @@ func Read(name string, data []byte, c Choice) (*Lock, error) {
 	var err error
 	switch {
 	case base == "uv.lock" || strings.HasSuffix(base, ".py.lock"):
-		err, r.lock.Complete = r.uv(data), true
+		err, r.lock.Complete, r.lock.Graph = r.uv(data), true, true
 	case base == "poetry.lock":
-		err, r.lock.Complete = r.poetry(data), true
+		err, r.lock.Complete, r.lock.Graph = r.poetry(data), true, true
 	case base == "pdm.lock":
-		err, r.lock.Complete = r.pdm(data), true
+		err, r.lock.Complete, r.lock.Graph = r.pdm(data), true, true
 	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base,
 		".toml"):
 		err, r.lock.Complete = r.pylock(data), true
@@ -113,17 +115,23 @@ func (r *reader) applies(marker string, extras ...string) (bool, error) {
 }
 
 // pin adds a version of a package unless it is there already.
-func (r *reader) pin(name, version string, line int, files ...File) error {
+func (r *reader) pin(name, version string, line int) error {
+	return r.pinWith(name, version, Pin{Line: line})
+}
+
+// pinWith is pin with what else the file has about the version.
+func (r *reader) pinWith(name, version string, p Pin) error {
 	s, err := pin(name, version, "")
 	if err != nil {
-		if line > 0 {
-			err = fmt.Errorf("line %d: %w", line, err)
+		if p.Line > 0 {
+			err = fmt.Errorf("line %d: %w", p.Line, err)
 		}
 		return err
 	}
 	if !r.pinned[s] {
 		r.pinned[s] = true
-		r.lock.Pins = append(r.lock.Pins, Pin{s, line, files})
+		p.Requirement = s
+		r.lock.Pins = append(r.lock.Pins, p)
 	}
 	return nil
 }

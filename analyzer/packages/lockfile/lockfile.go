@@ -33,6 +33,9 @@ type Pin struct {
 	// Files are the wheels and source archives of the version that the lock file lists; nil if the
 	// format has none.
 	Files []File
+	// Needs are the names of the packages that it depends on, for any system and with any extra; see
+	// Lock.Graph.
+	Needs []string
 }
 
 // File is a wheel or a source archive that a lock file lists.

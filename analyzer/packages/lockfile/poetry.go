@@ -183,7 +183,11 @@ func (r *reader) keep(
 			str(p.table, "url") != "":
 			local = append(local, p.name)
 		default:
-			if err := r.pin(p.name, version, lineOf(p.table), filesOf(p.table)...); err != nil {
+			pin := Pin{Line: lineOf(p.table), Files: filesOf(p.table)}
+			for _, d := range p.dependencies {
+				pin.Needs = append(pin.Needs, d.name)
+			}
+			if err := r.pinWith(p.name, version, pin); err != nil {
 				return err
 			}
 		}

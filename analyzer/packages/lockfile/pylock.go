@@ -29,7 +29,7 @@ func (r *reader) pylock(data []byte) error {
 		case version == "" || p["vcs"] != nil || p["directory"] != nil || p["archive"] != nil:
 			local = append(local, name)
 		default:
-			if err := r.pin(name, version, lineOf(p), filesOf(p)...); err != nil {
+			if err := r.pinWith(name, version, Pin{Line: lineOf(p), Files: filesOf(p)}); err != nil {
 				return err
 			}
 		}

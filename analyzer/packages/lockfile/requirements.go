@@ -20,6 +20,7 @@ func (r *reader) requirements(text string) error {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	var local, conda []string
 	explicit := false // the lines after @EXPLICIT are URLs of conda packages
+	unhashed := false // a requirement has no --hash
 	n := 0
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\\\n", " \x00"), "\n") {
 		n++
@@ -47,7 +48,8 @@ func (r *reader) requirements(text string) error {
 			}
 			continue
 		}
-		line, _, _ = strings.Cut(line, " --") // hashes
+		line, hashes, _ := strings.Cut(line, " --")
+		unhashed = unhashed || !strings.HasPrefix(hashes, "hash=")
 		line = strings.TrimSpace(line)
 		if len(line) > maxRequirement {
 			return fmt.Errorf("line %d: it is longer than %d bytes", at, maxRequirement)
@@ -68,6 +70,8 @@ func (r *reader) requirements(text string) error {
 	if len(r.lock.Pins)+len(r.lock.Open)+len(r.lock.Includes) == 0 && len(conda) > 0 {
 		return errConda
 	}
+	// With hashes pip installs nothing that the files do not list ("Hash-checking Mode").
+	r.lock.Complete = !unhashed
 	r.note(local, notReleases)
 	r.note(conda, notConda)
 	return nil

@@ -126,7 +126,8 @@ func (u *uvLock) walk() error {
 			version := str(p, "version")
 			switch registry := str(source, "registry"); {
 			case registry != "" && version != "", source == nil && version != "":
-				if err := u.pin(name, version, lineOf(p), filesOf(p)...); err != nil {
+				pin := Pin{Line: lineOf(p), Files: filesOf(p), Needs: uvNeeds(p)}
+				if err := u.pinWith(name, version, pin); err != nil {
 					return err
 				}
 			case str(source, "editable") == "" && str(source, "virtual") == "":
@@ -135,6 +136,18 @@ func (u *uvLock) walk() error {
 		}
 	}
 	return nil
+}
+
+// uvNeeds returns the names of the packages that a package or one of its extras depends on.
+func uvNeeds(p map[string]any) []string {
+	var out []string
+	extras, _ := p["optional-dependencies"].(map[string]any)
+	for _, list := range append(slices.Collect(maps.Values(extras)), p["dependencies"]) {
+		for _, d := range tablesOf(list) {
+			out = append(out, pkgmeta.Normalize(str(d, "name")))
+		}
+	}
+	return out
 }
 
 // visit queues a package or one of its extras, once.

@@ -1,0 +1,127 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
+
+// maxObjectsListed limits the members of a wheel that are looked at.
+const maxObjectsListed = 200_000
+
+// Unreached returns the releases of head that a change of base cannot affect: they are pinned in
+// both, do not depend on a changed package, and no changed package has a library that others can
+// load, or is NumPy, whose ABI others use without declaring it. It opens the wheels of the changed
+// packages. It returns nil if the lock files do not show the dependencies, or if such a library
+// changes.
+func Unreached(
+	ctx context.Context,
+	head, base []*Pinned,
+	from Opener,
+) (map[packages.ID]bool, error) {
+	if len(head) != len(base) {
+		return nil, nil
+	}
+	out := map[packages.ID]bool{}
+	for n, h := range head {
+		b := base[n]
+		if h.On != b.On || h.Apart || b.Apart || h.Partial || b.Partial {
+			return nil, nil
+		}
+		now, before := h.releases(), b.releases()
+		reached := map[string]bool{}
+		for _, side := range []map[string]packages.ID{now, before} {
+			for _, name := range slices.Sorted(maps.Keys(side)) {
+				if now[name] == before[name] {
+					continue
+				}
+				reached[name] = true
+				others, err := provides(ctx, from, side[name], h.On)
+				if err != nil || others {
+					return nil, err
+				}
+			}
+		}
+		h.follow(reached)
+		b.follow(reached)
+		for name, id := range now {
+			if !reached[name] {
+				out[id] = true
+			}
+		}
+	}
+	return out, nil
+}
+
+// releases returns the pinned releases by package.
+func (e *Pinned) releases() map[string]packages.ID {
+	out := map[string]packages.ID{}
+	for _, p := range e.Pins {
+		if q, version, err := e.applies(p); err == nil && q != nil {
+			if v, err := pkgmeta.ParseVersion(version); err == nil {
+				version = v.String()
+			}
+			out[q.Name] = packages.ID{Name: q.Name, Version: version}
+		}
+	}
+	return out
+}
+
+// follow adds the packages that depend on some.
+func (e *Pinned) follow(names map[string]bool) {
+	for before := -1; before != len(names); {
+		before = len(names)
+		for _, p := range e.Pins {
+			if slices.ContainsFunc(p.Needs, func(n string) bool { return names[n] }) {
+				name, _, _ := strings.Cut(p.Requirement, "==")
+				names[pkgmeta.Normalize(name)] = true
+			}
+		}
+	}
+}
+
+// module matches the file name of a Python module, which other packages do not link with, unless it
+// begins with "lib".
+var module = lazyregexp.New(`\.(cpython-[^/]*|abi3)\.so$`)
+
+// provides reports whether a release has a shared library that other packages may load. Wheels that
+// are too large or cannot be read may have some.
+func provides(
+	ctx context.Context,
+	from Opener,
+	id packages.ID,
+	on packages.Target,
+) (bool, error) {
+	if id.Name == "numpy" {
+		return true, nil
+	}
+	w, err := from.Open(ctx, id.Name, id.Version, on, maxObjects)
+	var none *index.NoWheelError
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.As(err, &none):
+		return false, nil
+	case err != nil:
+		return true, nil //nolint:nilerr // the packages are checked, and that reports the error
+	case w.Pure:
+		return false, nil
+	}
+	defer w.Close()
+	members, err := unpack.Directory(w, w.Size, maxObjectsListed)
+	return err != nil || slices.ContainsFunc(members, func(m unpack.Member) bool {
+		dir, file := path.Split(m.Path)
+		return strings.Contains(file, ".so") && !strings.HasSuffix(dir, ".libs/") &&
+			(!module.MatchString(file) ||
+				strings.HasPrefix(file, "lib") && !strings.HasPrefix(file, "lib."))
+	}), nil
+}

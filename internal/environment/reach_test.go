@@ -1,0 +1,97 @@
+package environment
+
+import (
+	archive "archive/zip"
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/internal/index"
+)
+
+// built is a fake index: the names of the members by NAME==VERSION; a package without members is
+// for any platform.
+type built map[string][]string
+
+func (b built) Open(
+	_ context.Context,
+	name, version string,
+	_ packages.Target,
+	_ int64,
+) (*index.Wheel, error) {
+	members := b[name+"=="+version]
+	if members == nil {
+		return &index.Wheel{Pure: true}, nil
+	}
+	var data bytes.Buffer
+	z := archive.NewWriter(&data)
+	for _, m := range members {
+		if _, err := z.Create(m); err != nil {
+			return nil, err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return &index.Wheel{
+		ReaderAt: bytes.NewReader(data.Bytes()), Size: int64(data.Len()),
+	}, nil
+}
+
+func TestUnreached(t *testing.T) {
+	// lock returns a lock in which app depends on web and plot, and web on ext.
+	lock := func(versions string) []*Pinned {
+		var text strings.Builder
+		needs := map[string]string{"app": "web", "web": "ext", "plot": "lib"}
+		for pin := range strings.FieldsSeq(versions) {
+			name, version, _ := strings.Cut(pin, "==")
+			text.WriteString("[[package]]\nname = \"" + name + "\"\nversion = \"" + version + "\"\n")
+			if needs[name] != "" {
+				text.WriteString("[package.dependencies]\n" + needs[name] + " = \"*\"\n")
+			}
+		}
+		p, err := inFiles(map[string]string{"poetry.lock": text.String()}, "poetry.lock").
+			Pinned(packages.Target{Python: "3.12", Arch: "x86_64"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []*Pinned{p}
+	}
+	from := built{
+		"ext==1": {"ext/_c.abi3.so", "ext.libs/libz-0123abcd.so.1"},
+		"ext==2": {"ext/_c.cpython-312-x86_64-linux-gnu.so", "ext/lib.cpython-312.so"},
+		"lib==1": {"lib/liblib.so.1"}, "lib==2": {"lib/liblib.abi3.so"},
+	}
+	base := "app==1 web==1 ext==1 plot==1 lib==1 py==1"
+	for _, c := range []struct{ head, want string }{
+		{base, "app ext lib plot py web"},
+		{"app==1 web==1 ext==1 plot==1 lib==1 py==2", "app ext lib plot web"},
+		{"app==1 web==1 ext==2 plot==1 lib==1 py==1", "lib plot py"},
+		{"app==1 web==1 plot==1 lib==1 py==1", "lib plot py"},
+		{"app==1 web==1 ext==1 plot==1 lib==2 py==1", ""},
+		{base + " numpy==2", ""},
+	} {
+		ids, err := Unreached(t.Context(), lock(c.head), lock(base), from)
+		var got []string
+		for id := range ids {
+			got = append(got, id.Name)
+		}
+		slices.Sort(got)
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, error %v", c.head, got, err)
+		}
+	}
+
+	// Requirements files do not show what depends on what.
+	p, err := inFiles(map[string]string{"r.txt": "web==1\n"}, "r.txt").
+		Pinned(packages.Target{Python: "3.12", Arch: "x86_64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := Unreached(t.Context(), []*Pinned{p}, []*Pinned{p}, from); ids != nil || err != nil {
+		t.Errorf("%v, error %v", ids, err)
+	}
+}
