@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale \
-	conformance llvmdiff programs wheels packages
+	conformance llvmdiff programs wheels packages roots
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -34,6 +34,9 @@ packages: programs ## Build packages for Debian, Fedora and Alpine in build/
 		for f in deb rpm apk; do VERSION=$(VERSION) ARCH=$${p#*/} DIST=build/$$p \
 			SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(NFPM) package -f deploy/nfpm.yaml -p $$f -t build/ || exit 1; \
 		done || exit 1; done
+
+roots: ## Install the packages in roots of Debian and Alpine, check a wheel, remove them (ALPINE=DIR, root rights)
+	$(GOTEST) -tags install -count 1 -v -timeout 30m ./internal/test/install
 
 test: ## Run all tests with the race detector, on the embedded queue and on real Redis servers
 	go vet ./...

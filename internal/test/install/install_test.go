@@ -1,0 +1,243 @@
+//go:build install
+
+// Package install installs the packages of a release, checks founding case A with each, and removes
+// them again: in the root of a Debian system, in that of an Alpine system, in an empty one for rpm,
+// and with pip and uv. It needs root rights, debootstrap, rpm and uv:
+//
+//	make packages wheels PLATFORMS=linux/amd64
+//	make roots ALPINE=DIR
+//
+// DIR is an unpacked Alpine system, such as its minimal root filesystem. DEBIAN=DIR names a Debian
+// system; without it debootstrap makes one.
+package install
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
+	"github.com/compat-app/compat/internal/test/needs"
+)
+
+// built is the folder that make packages and make wheels write to.
+var built = filepath.Join("..", "..", "..", "build")
+
+// one returns the only file in built that matches a pattern.
+func one(t *testing.T, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(built, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %d files, run make packages wheels PLATFORMS=linux/amd64", pattern, len(found))
+	}
+	path, err := filepath.Abs(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// start runs a command for at most five minutes and returns what it writes.
+func start(t *testing.T, command ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+	return string(out), err
+}
+
+// must runs a command that has to succeed.
+func must(t *testing.T, command ...string) string {
+	t.Helper()
+	out, err := start(t, command...)
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+	}
+	return out
+}
+
+// caseA writes the wheel of founding case A to a folder and returns its path there.
+func caseA(t *testing.T, dir string) string {
+	t.Helper()
+	name, content := cases.CaseA("1.6.2").File()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(path) })
+	return path
+}
+
+// finds runs compat on founding case A.
+func finds(t *testing.T, command ...string) {
+	t.Helper()
+	out, err := start(t, command...)
+	if err == nil || !strings.Contains(out, "needs manylinux_2_31") ||
+		!strings.Contains(out, "GLIBC_2.29") {
+		t.Errorf("%s: %v\n%s", strings.Join(command, " "), err, out)
+	}
+}
+
+// changing are the files of the package managers themselves, and of the programs that they start.
+var changing = regexp.MustCompile(
+	`^(proc|sys|dev|run|tmp|root/\.cache|var/(log|cache|lib/(dpkg|apt|rpm|systemd))|(usr/)?lib/apk|` +
+		`etc/apk/world|var/lib/apk)(/|$)`)
+
+// files returns the files and folders of a root.
+func files(t *testing.T, root string) []string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		if changing.MatchString(filepath.ToSlash(name)) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		list = append(list, name)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// same fails the test if a root has other files than before.
+func same(t *testing.T, root string, before []string) {
+	t.Helper()
+	after := files(t, root)
+	for _, f := range after {
+		if !slices.Contains(before, f) {
+			t.Errorf("%s is left", f)
+		}
+	}
+	if len(after) < len(before) {
+		t.Errorf("%d files were removed", len(before)-len(after))
+	}
+}
+
+// inside returns the command that runs a program in a root, without the settings of this system.
+func inside(root string, command ...string) []string {
+	return append([]string{"env", "-i", "HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		"chroot", root}, command...)
+}
+
+// inRoot installs and removes a package in a root whose own package manager does it. The words of
+// install are followed by the path of the package.
+func inRoot(t *testing.T, root, file string, install, remove []string) {
+	before := files(t, root)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/tmp/" + filepath.Base(file)
+	if err := os.WriteFile(filepath.Join(root, path), content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(filepath.Join(root, path))
+	must(t, inside(root, append(install, path)...)...)
+	t.Log(must(t, inside(root, "/usr/bin/compat", "version")...))
+	wheel := "/tmp/" + filepath.Base(caseA(t, filepath.Join(root, "tmp")))
+	finds(t, inside(root, "/usr/bin/compat", "check", "--no-cache", wheel)...)
+	must(t, inside(root, remove...)...)
+	same(t, root, before)
+}
+
+func TestDeb(t *testing.T) {
+	root := os.Getenv("DEBIAN")
+	if root == "" {
+		root = filepath.Join(t.TempDir(), "debian")
+		must(t, needs.Program(t, "debootstrap", "debootstrap", "the Debian package"),
+			"--variant=minbase", "stable", root)
+	}
+	inRoot(t, root, one(t, "*_amd64.deb"), []string{"dpkg", "-i"}, []string{"dpkg", "--purge", "compat"})
+}
+
+func TestAPK(t *testing.T) {
+	root := os.Getenv("ALPINE")
+	if root == "" {
+		t.Fatal("ALPINE has to name the folder of an unpacked Alpine system")
+	}
+	inRoot(t, root, one(t, "*_x86_64.apk"),
+		[]string{"apk", "add", "--quiet", "--allow-untrusted", "--no-network"},
+		[]string{"apk", "del", "--quiet", "--no-network", "compat"})
+}
+
+// TestRPM uses an empty root: the program needs no other file.
+func TestRPM(t *testing.T) {
+	rpm := needs.Program(t, "rpm", "rpm", "the package for Fedora")
+	root := t.TempDir()
+	database := []string{rpm, "--root", root, "--dbpath", "/var/lib/rpm"}
+	must(t, append(database, "--initdb")...)
+	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := files(t, root)
+	must(t, append(database, "--install", one(t, "*.x86_64.rpm"))...)
+	wheel := "/tmp/" + filepath.Base(caseA(t, filepath.Join(root, "tmp")))
+	finds(t, inside(root, "/usr/bin/compat", "check", "--no-cache", wheel)...)
+	must(t, append(database, "--erase", "compat")...)
+	for _, f := range files(t, root) {
+		info, err := os.Stat(filepath.Join(root, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Folders such as /usr/bin belong to the package "filesystem", which this root lacks.
+		if !info.IsDir() && !slices.Contains(before, f) {
+			t.Errorf("%s is left", f)
+		}
+	}
+}
+
+func TestWheel(t *testing.T) {
+	wheel, dir := one(t, "*manylinux*_x86_64*.whl"), t.TempDir()
+	t.Setenv("UV_CACHE_DIR", t.TempDir())
+	bin := filepath.Join(dir, "venv", "bin")
+	must(t, "python3", "-m", "venv", filepath.Join(dir, "venv"))
+	before := files(t, dir)
+	must(t, bin+"/pip", "install", "--quiet", "--no-index", "--no-compile", wheel)
+	a := caseA(t, dir)
+	finds(t, bin+"/compat", "check", "--no-cache", a)
+	finds(t, bin+"/python", "-B", "-m", "binary_compat", "check", "--no-cache", a)
+	must(t, bin+"/pip", "uninstall", "--quiet", "--yes", "binary-compat")
+	os.Remove(a)
+	same(t, dir, before)
+
+	uv := needs.Program(t, "uv", "uv (from the package index)", "uvx")
+	finds(t, uv, "tool", "run", "--offline", "--from", wheel, "binary-compat", "check", "--no-cache",
+		caseA(t, dir))
+}
+
+// TestProgram installs the program with install.sh, from a folder with the files of a release.
+func TestProgram(t *testing.T) {
+	dir, release := t.TempDir(), filepath.Join(t.TempDir(), "latest", "download")
+	if err := os.MkdirAll(release, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(release, "compat_0.0.0_linux_amd64.tar.gz")
+	must(t, "tar", "-czf", archive, "-C", filepath.Join(built, "linux", "amd64"), "compat")
+	sum := must(t, "sha256sum", archive)
+	digest, _, _ := strings.Cut(sum, " ")
+	if err := os.WriteFile(filepath.Join(release, "checksums.txt"),
+		[]byte(digest+"  "+filepath.Base(archive)+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("COMPAT_RELEASES", "file://"+filepath.Dir(filepath.Dir(release)))
+	t.Log(must(t, filepath.Join("..", "..", "..", "install.sh"), "--dir", dir))
+	finds(t, dir+"/compat", "check", "--no-cache", caseA(t, t.TempDir()))
+}
