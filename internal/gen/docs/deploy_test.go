@@ -35,7 +35,7 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TestContainers checks what SECURITY.md says of compose.yaml, deploy/kubernetes.yaml and the
+// TestContainers checks what SECURITY.md says about compose.yaml, deploy/kubernetes.yaml and the
 // Dockerfile.
 func TestContainers(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
@@ -217,7 +217,7 @@ func TestPreCommitHook(t *testing.T) {
 	}
 }
 
-// TestPackageManagers checks that a release only writes what belongs into repositories of others.
+// TestPackageManagers checks that a release only writes what belongs in repositories of others.
 func TestPackageManagers(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", ".goreleaser.yaml"))
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package docgen writes the pages of docs/ that the code knows: rules, commands and JSON Schemas.
-// Each test that compares a page with its text writes it anew with -update; a stale page fails.
+// With -update, the tests that compare a page with its text write it; a stale page fails.
 package docgen
 
 import (
@@ -134,8 +134,8 @@ func roff(text string) string {
 }
 
 // Schema is the JSON Schema (draft 2020-12) of a type as encoding/json writes it. Fields without
-// omitempty or omitzero are required, and a pointer may be null. A type with a MarshalJSON of its
-// own says itself what it makes, by a method JSONSchema, or of what it makes an array, by JSONItem.
+// omitempty or omitzero are required, and a pointer may be null. A type with its own MarshalJSON
+// returns its schema from a method JSONSchema, or a value of the items of its array from JSONItem.
 func Schema(title string, v any) string {
 	s := schema(reflect.TypeOf(v))
 	s["$schema"], s["title"] = "https://json-schema.org/draft/2020-12/schema", title

@@ -28,14 +28,14 @@ var packages = map[string]string{
 	"lockfile": "analyzer/packages/lockfile",
 }
 
-// TestStoriesPage: docs/stories.md names tests that exist, tells every story once and every row,
-// and leaves no story out.
+// TestStoriesPage checks that the tests in docs/stories.md exist, and that it has every story once
+// and every row.
 func TestStoriesPage(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(docs, "stories.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := map[string]*told{}
+	tests := map[string]*names{}
 	for name, dir := range packages {
 		tests[name] = testsOf(t, filepath.Join("..", "..", "..", dir))
 	}
@@ -80,12 +80,12 @@ func TestStoriesPage(t *testing.T) {
 	if n := len(rows["story"]); n != 127 {
 		t.Errorf("%d stories, want 127", n)
 	}
-	// those four are for later
+	// The other four are not supported.
 	for table, want := range map[string][]string{"row": numbers(80, 22, 34, 65, 66),
 		"ask": numbers(25)} {
 		for _, n := range want {
 			if !rows[table][n] {
-				t.Errorf("%s %s is not told", table, n)
+				t.Errorf("%s %s is not in docs/stories.md", table, n)
 			}
 		}
 		if len(rows[table]) != len(want) {
@@ -122,13 +122,13 @@ func numbers(n int, without ...int) (out []string) {
 	return out
 }
 
-// told is what a package's tests are: their names, the strings in them and the names of their
-// files, which cases are called by.
-type told struct{ tests, cases, named map[string]bool }
+// names are the names of a package's tests, the strings in them, and the names of their files, which
+// are names of cases.
+type names struct{ tests, cases, named map[string]bool }
 
-func testsOf(t *testing.T, dir string) *told {
+func testsOf(t *testing.T, dir string) *names {
 	t.Helper()
-	out := &told{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	out := &names{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests in %s: %v", dir, err)

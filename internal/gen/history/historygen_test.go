@@ -126,9 +126,9 @@ func TestRun(t *testing.T) {
 	}
 	first := downloads.Load()
 	if first == 0 {
-		t.Error("no wheel was asked for")
+		t.Error("no wheel was requested")
 	}
-	// What is there is not asked for again, and comes out the same.
+	// Known wheels are not requested again, and the output is the same.
 	if err := run(context.Background(), args, env, io.Discard); err != nil ||
 		downloads.Load() != first {
 		t.Errorf("%d downloads the second time: %v", downloads.Load()-first, err)

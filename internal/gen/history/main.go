@@ -1,6 +1,6 @@
-// Command historygen makes the embedded provider history of analyzer/packages: which release of the
-// packages that compiled Python packages share a process with brings which libraries, and what
-// those export.
+// Command historygen makes the embedded history of analyzer/packages: which libraries each release
+// of a package contains, and what those export. The packages are those that extension modules are
+// often loaded together with.
 //
 //	historygen -out FOLDER [-index URL] [-packages a,b] [-wheels REGEXP] [-heads] [-again]
 //

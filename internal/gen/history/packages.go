@@ -5,9 +5,9 @@ import "cmp"
 // pkg is a package of the history.
 type pkg struct {
 	name string
-	from string // oldest version of interest, "" all
-	// largest compressed size of a library that is read whole; 0: mostRead. Of a larger one the
-	// head tells the name and the needs
+	from string // oldest version of interest, "" = all
+	// largest compressed size of a library that is read completely; 0 = mostRead. Of a larger one
+	// only the beginning is read, for its name and needed libraries
 	upTo uint64
 	list bool // nothing outside links against its libraries: their names are enough
 }

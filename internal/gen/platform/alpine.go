@@ -23,8 +23,7 @@ import (
 	"github.com/compat-app/compat/internal/apt"
 )
 
-// alpineReleases are read as columns: 3.12 is the last with musl 1.1, which musllinux_1_1 stands
-// for.
+// alpineReleases are read as columns: 3.12 is the last with musl 1.1, the libc of musllinux_1_1.
 var alpineReleases = []string{"3.12", "3.17", "3.18", "3.19", "3.20", "3.21", "3.22"}
 
 // alpineBase is what a small image with python has; libstdc++ and libgcc are not in it.
@@ -48,9 +47,9 @@ var (
 
 var alpineLibrary = regexp.MustCompile(`^(usr/)?lib/[^/]+\.so[^/]*$`)
 
-// readAlpine reads all of Alpine's releases of one architecture. The mirror is Debian's, whose
-// neighbour Alpine is on general mirrors. What is downloaded must have the checksum that the
-// release's index gives. A release whose index is older than its packages is left out.
+// readAlpine reads all of Alpine's releases of one architecture. General mirrors have Alpine next
+// to Debian, so its address follows from Debian's. What is downloaded must have the checksum of the
+// release's index. A release whose index is older than its packages is left out.
 func readAlpine(
 	ctx context.Context,
 	a architecture,

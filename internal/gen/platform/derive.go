@@ -18,7 +18,7 @@ const (
 
 // movedIn231 are symbols whose place changed in glibc 2.31 (NEWS of 2.31 and the commits "nptl:
 // Remove …", "rt: Move clock_…"): librt had the clock functions at their first version, and
-// libpthread had copies of the others beside libc.
+// libpthread had copies of the others, in addition to libc.
 var movedIn231 = map[string]string{
 	"clock_getcpuclockid": "librt.so.1", "clock_getres": "librt.so.1", "clock_gettime": "librt.so.1",
 	"clock_nanosleep": "librt.so.1", "clock_settime": "librt.so.1",
@@ -66,9 +66,8 @@ func addBefore231(s *table.Set) error {
 			}
 			home := movedIn231[r.Name]
 			old := l.SONAME == "libc.so.6" && home != "" && earlier(r.Node)
-			// The clock functions of libc are those of 2.17; an older node beside it is what came
-			// from librt. Where 2.17 is the architecture's first release libc had them from the
-			// start.
+			// The clock functions of libc are those of 2.17; an older node came from librt. Where 2.17 is
+			// the architecture's first release libc had them from the start.
 			if old && home == "librt.so.1" {
 				b.row(home, to, r.Name, r.Node, r.Kind, false)
 				continue

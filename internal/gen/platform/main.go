@@ -1,11 +1,10 @@
 // Command platformgen makes the embedded data of analyzer/platform: what every manylinux policy and
 // every known distribution provides.
 //
-// It reads the packages of Debian, and of Ubuntu and Alpine beside it, through the mirror that this
-// machine's apt is configured for (private apt state; nothing of the machine's own apt is changed,
-// no root needed) and the policy file of the auditwheel package through pip. Both addresses come
-// from the machine's configuration; there is none here. Run it by `go generate
-// ./analyzer/platform`.
+// It reads the packages of Debian, Ubuntu and Alpine from the mirror that this machine's apt is
+// configured for, and the policy file of the auditwheel package through pip. Both addresses come
+// from the configuration of the machine. It has its own state of apt, changes nothing of the
+// machine's, and needs no root. Run it by `go generate ./analyzer/platform`.
 //
 //	platformgen -out DIR [-cache DIR] [-auditwheel FILE.whl]
 //

@@ -59,7 +59,7 @@ func readArch(ctx context.Context, a architecture, cache string) (*table.Set, er
 	return set, nil
 }
 
-// libraries visits every shared library of a .deb that lies on the loader's path.
+// libraries visits every shared library of a .deb in the loader's search path.
 func libraries(ctx context.Context, deb string, visit func(file string, o *elfobj.Object)) error {
 	want := func(file string) bool {
 		return libraryPath.MatchString(file) && !notLoaded.MatchString(path.Base(file))

@@ -4,7 +4,7 @@
 // It reads the module definition files (.def) of mingw-w64 in the PyPI package ziglang, which has
 // them in lib/libc/mingw. They have no list of the DLLs of a release of Windows; names of DLLs are
 // taken from them, names of functions for DLLs in the list `whole`, and the first release that has
-// a function where a comment above it says so. They do not say when a DLL or function was removed.
+// a function where a comment above it says so. They have no information on removed DLLs and functions.
 //
 //	windows -wheel ziglang-0.17.1-….whl -out FILE
 //
@@ -121,15 +121,15 @@ func definitions(wheel string) ([]definition, error) {
 	return out, nil
 }
 
-// whole are the DLLs whose definitions list everything that they export, by the comparison with the
-// imports of 30 wheels: what is not there is taken to be in no release. kernel32 and the next two
-// say since when.
+// whole are the DLLs whose definitions are complete, by a comparison with the imports of 30 wheels:
+// no release exports what they do not list. Those of kernel32 and the next two also have the first
+// release of each function.
 var whole = []string{
 	"kernel32", "ntdll", "advapi32", "user32", "gdi32", "ws2_32", "ucrtbase", "vcruntime140",
 }
 
-// others are names in the definitions that are no part of Windows 10 and 11: of other projects and
-// of Visual Studio, or no name of a file.
+// others are names in the definitions that are not part of Windows 10 and 11: DLLs of other
+// projects and of Visual Studio, and names that are not those of files.
 var others = []string{
 	"glut.dll", "glut32.dll", "hgfs.dll", "vmx_mode.dll", "exports.dll", "dll.dll", "official.dll",
 	"module.dll",

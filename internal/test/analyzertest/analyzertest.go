@@ -1,24 +1,23 @@
-// Package analyzertest runs one analysis that is written down as a txtar file, and compares what it
-// says.
+// Package analyzertest runs an analysis that a txtar file describes, and compares the report.
 //
-// The archive's comment is prose, and one line of it may give settings:
+// The archive's comment is prose; one line of it may contain settings:
 //
 //	check --platform debian11 --with torch==2.7.0 --first torch --link --gpu-stack rocm --gpu-arch gfx90a
 //
 // Its files are
 //
-//	in/WHEEL.whl/PATH          a member of a wheel: an object in the text form of elftest or machoobj; METADATA, WHEEL and RECORD stand for those of its dist-info folder;
-//	                           all three are made up where they are not given, and left out where their content is the line "absent"
+//	in/WHEEL.whl/PATH          a member of a wheel: an object in the text form of elftest or machoobj; METADATA, WHEEL and RECORD are those of its dist-info folder;
+//	                           they are generated if they are missing, and left out if their content is the line "absent"
 //	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
 //	in/PATH                    a loose object in text form: of elftest ("elf …") or of peobj ("pe …"), or its bytes ("gzip …", base64)
 //	base/…                     the same for the base
 //	baseline/NAME              an earlier build that a file describes
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
-//	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" says who brought files: PATH NAME VERSION, a line each
-//	package/NAME==VERSION/PATH a library that this release brings; a file "requires" holds its requirements, a line each
+//	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" has the package of each file: lines PATH NAME VERSION
+//	package/NAME==VERSION/PATH a library of this release; a file "requires" has its requirements, one on each line
 //	want                       the report, as Format writes it
 //
-// Run with -update to write want anew, and read the difference as code.
+// Run with -update to write want, and review the difference like code.
 package analyzertest
 
 import (

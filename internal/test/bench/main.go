@@ -1,14 +1,14 @@
-// Bench measures `compat check` beside the inflating that it can't do without, and `compat ldd`
-// beside the tools that answer the same question, in one run on one machine: CPU seconds move with
-// its load, their ratios hardly do.
+// Bench compares `compat check` with only inflating the files, and `compat ldd` with other tools
+// for the same purpose, in one run on one machine: CPU seconds depend on its load, but their ratios
+// hardly do.
 //
 //	go run ./internal/test/bench [-root DIR] [-files 500] [-rounds 3] COMPAT [WHEEL...]
 //
-// Of each wheel it measures a check, and a second one that finds what the first one said. Then it
-// asks about objects below /usr of a root: 500 of them in one process, the one of all that loads
-// the most libraries, and 5,000 for the memory. `ldd -r` (in a chroot where the root is another
-// one, so as root), lddtree and libtree are measured where they are installed. Only `ldd -r` and
-// compat resolve symbols.
+// For each wheel it measures a check, and a second one with the cached result of the first. Then it
+// runs compat ldd on objects below /usr of a root: on 500 of them in one process, on the one that
+// loads the most libraries, and on 5,000 for the memory. `ldd -r` (in a chroot if the root is
+// another one, so as root), lddtree and libtree are measured if they are installed. Only `ldd -r`
+// and compat resolve symbols.
 package main
 
 import (
@@ -26,8 +26,8 @@ import (
 	"time"
 )
 
-// patience is how long a tool may take: libtree -vvv grows exponentially with what is needed more
-// than once.
+// patience is the timeout of a tool: libtree -vvv grows exponentially with libraries that are
+// needed more than once.
 const patience = 2 * time.Minute
 
 func main() {
@@ -56,18 +56,18 @@ func main() {
 	}
 }
 
-// tool is one way to ask.
+// tool is a program to measure.
 type tool struct {
 	name    string
 	command []string
 }
 
-// cost is what a process and its children took.
+// cost is the use of a process and its children.
 type cost struct {
 	cpu, wall time.Duration
 	// KiB; never less than that of this process, which Linux counts until the other program runs
 	rss  int64
-	late bool // it was ended when its time was over
+	late bool // it was ended after the timeout
 }
 
 func bench(out io.Writer, compat, root string, n, rounds int) error {
@@ -98,7 +98,7 @@ func bench(out io.Writer, compat, root string, n, rounds int) error {
 		loader = append([]string{"chroot", root, "/usr/bin/ldd"}, "-r")
 	}
 	others := []tool{{"ldd -r", loader}, {"lddtree", []string{"lddtree", "-R", root}}}
-	if root == "/" { // it knows no other
+	if root == "/" { // it has no other output
 		others = append(others, tool{"libtree -vvv", []string{"libtree", "-vvv"}})
 	}
 	for _, t := range others {
@@ -174,8 +174,8 @@ func row(out io.Writer, question, name string, c, first cost) {
 	)
 }
 
-// start makes a process of a tool. The system's own Python comes first: it has the modules that a
-// packaged lddtree imports.
+// start makes a process of a tool. The system's own Python comes first, because it has the modules
+// that a packaged lddtree imports.
 func start(ctx context.Context, t tool, files []string) *exec.Cmd {
 	c := exec.CommandContext(
 		ctx,
@@ -193,7 +193,7 @@ func (w *written) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// says is how many bytes a tool prints about a file.
+// says returns the number of bytes that a tool prints about a file.
 func says(t tool, file string) (n written, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -225,7 +225,7 @@ func run(t tool, files []string) (cost, error) {
 	}, nil //nolint:unconvert // of another width on other systems
 }
 
-// heaviest is the file that loads the most libraries.
+// heaviest returns the file that loads the most libraries.
 func heaviest(compat, root string, files []string) (file string, libraries int, err error) {
 	c := exec.Command(
 		compat,
@@ -255,8 +255,8 @@ func heaviest(compat, root string, files []string) (file string, libraries int, 
 	return file, libraries, err
 }
 
-// objects are the paths of programs and shared libraries below /usr of a root, of 64 bits and
-// little endian.
+// objects returns the paths of 64-bit little-endian programs and shared libraries below /usr of a
+// root.
 func objects(root string) (out []string, err error) {
 	err = filepath.WalkDir(
 		filepath.Join(root, "usr"),
@@ -264,7 +264,7 @@ func objects(root string) (out []string, err error) {
 			if err != nil || !d.Type().IsRegular() {
 				return nil
 			}
-			f, err := os.Open(p) //nolint:gosec // a root of the user's own
+			f, err := os.Open(p) //nolint:gosec // a root that the user named
 			if err != nil {
 				return nil
 			}

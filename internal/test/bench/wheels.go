@@ -11,8 +11,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// floor inflates the ELF members of a wheel and drops the bytes: what no check of it can do
-// without.
+// floor inflates the ELF members of a wheel and drops the bytes, which every check has to do at
+// least.
 func floor(wheel string) error {
 	z, err := zip.OpenReader(wheel)
 	if err != nil {
@@ -38,7 +38,7 @@ func floor(wheel string) error {
 	return nil
 }
 
-// wheels measures compat check beside the floor, and a second check of the same file.
+// wheels compares compat check with the floor, and with a second check of the same file.
 func wheels(out io.Writer, compat string, files []string, rounds int) error {
 	self, err := os.Executable()
 	if err != nil {

@@ -28,10 +28,10 @@ const (
 	wheel = download + "mkdir files && bsdtar -xf w/*.whl -C files && "
 )
 
-// cases are shell commands that leave one package under the name of the case in an empty folder.
+// cases are shell commands that write one package, with the name of the case, to an empty folder.
 var cases = []struct {
 	name, format string
-	tools        []string // and the Debian packages that bring them
+	tools        []string // and the Debian packages that contain them
 	script       string
 }{
 	{"markupsafe.whl", unpack.FormatZip, nil, download + "mv w/*.whl markupsafe.whl"},
@@ -139,7 +139,7 @@ var cases = []struct {
 	},
 }
 
-// conda makes what a conda package has beside its files, and the tool that packs it.
+// conda writes what a conda package contains besides its files, and the tool that packs it.
 const conda = `mkdir files/info && echo '{"name": "made", "version": "1", "build": "0", "build_number": 0, "subdir": "linux-64", "depends": []}' > files/info/index.json && python3 -m venv venv && venv/bin/pip install -q conda-package-handling && `
 
 func TestRealPackages(t *testing.T) {
@@ -179,8 +179,8 @@ func TestRealPackages(t *testing.T) {
 	}
 }
 
-// found lists the digests of the objects that compat visits, sorted, and the formats that it went
-// through.
+// found lists the digests of the objects that compat visits, sorted, and the formats that contain
+// them.
 func found(t *testing.T, file string) (sums, formats []string) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -220,8 +220,8 @@ func found(t *testing.T, file string) (sums, formats []string) {
 	return sums, formats
 }
 
-// packed are the beginnings of what is extracted again: zip, gzip, bzip2, xz, zstd, ar and rpm; a
-// tar is known by its name or by its place.
+// packed are the first bytes of formats that are extracted again: zip, gzip, bzip2, xz, zstd, ar
+// and rpm. A tar is identified by its name or its place.
 var packed = []string{
 	"PK\x03\x04",
 	"\x1f\x8b",
@@ -232,8 +232,7 @@ var packed = []string{
 	"\xed\xab\xee\xdb",
 }
 
-// extracted lists the digests of the objects that bsdtar brings out, and out of the archives that
-// it brings out.
+// extracted lists the digests of the objects that bsdtar extracts, also from archives in archives.
 func extracted(t *testing.T, file string) (sums []string) {
 	dir := t.TempDir()
 	if out, err := exec.Command("bsdtar", "-xf", file, "-C", dir).CombinedOutput(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// logged waits until the log has a line n times.
+// logged waits until the log contains a line n times.
 func (s *service) logged(n int, words string) {
 	s.t.Helper()
 	s.until(func() string {
@@ -26,9 +26,9 @@ func (s *service) downloads(a *githubtest.Artifact) (n int) {
 	return n
 }
 
-// The default branch's commit is judged once, when the last of its runs is over; a run of an older
-// commit that ends later costs nothing.
-func TestAheadOfTheLastRun(t *testing.T) {
+// The commit of the default branch is checked once, when the last of its runs has ended; a run of
+// an older commit that ends later costs no call.
+func TestBaseIsCheckedInAdvance(t *testing.T) {
 	s := start(t, time.Hour)
 	older := s.gh.BranchRun(s.repo, "main", bad("1.0.1"))
 	sha := s.gh.Commit(s.repo, "main", map[string]string{"a.txt": "1\n"})
@@ -87,9 +87,9 @@ func TestAheadOfTheLastRun(t *testing.T) {
 	s.want(s.concluded(p.HeadSHA), "success", "already on")
 }
 
-// A merge queue builds the commit before it becomes the branch's: no run of the branch follows,
-// only the push.
-func TestAheadOfAMergedGroup(t *testing.T) {
+// A merge queue builds the commit before it is on the branch: no run of the branch follows, only
+// the push.
+func TestMergedGroupIsCheckedInAdvance(t *testing.T) {
 	s := start(t, time.Hour)
 	p := s.open("feature")
 	branch := githubtest.GroupBranch(p)

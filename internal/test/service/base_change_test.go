@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// retarget gives a pull request another base branch.
+// retarget changes the base branch of a pull request.
 func (s *service) retarget(p *githubtest.Pull, base string) {
 	s.t.Helper()
 	from := p.BaseRef
@@ -18,8 +18,8 @@ func (s *service) retarget(p *githubtest.Pull, base string) {
 	s.send("pull_request", event)
 }
 
-// A finding that one base has is existing there and new on another, and what was accepted on one
-// base counts for that one only.
+// A finding that one base has is existing there and new on another one, and an acceptance is valid
+// for the base on which it was made.
 func TestVerdictBelongsToABase(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.Commit(s.repo, "stable", map[string]string{"README.md": "# stable\n"})

@@ -11,10 +11,10 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// What one push costs, in calls of GitHub's API. docs/calls.md explains the table.
+// TestCallsOfAPush counts the calls of GitHub's API for one push. docs/calls.md explains the table.
 //
-// Not counted: downloads, which go to another host, and the reading of the files that annotations
-// hang on, which happens once per content.
+// Not counted are downloads, which go to another host, and reading the files that annotations
+// refer to, which happens once per content.
 func TestCallsOfAPush(t *testing.T) {
 	s := start(t, time.Hour, still)
 	s.gh.Commit(s.repo, "main", map[string]string{".github/workflows/wheels.yml": "on: push\n"})
@@ -42,7 +42,7 @@ func TestCallsOfAPush(t *testing.T) {
 		name  string
 		wheel cases.Wheel
 		wants string
-		// in all; those that GitHub answered with more than "304 Not Modified", which costs nothing
+		// all calls, and those that GitHub did not answer with "304 Not Modified", which costs nothing
 		calls, news int
 	}{
 		{"clean", cases.Clean("1.2.0"), "success", 7, 5},
@@ -81,8 +81,8 @@ func TestCallsOfAPush(t *testing.T) {
 		}
 	}
 
-	// The same events once more, as GitHub sends them when somebody asks for a redelivery: known,
-	// and no call. Under GUIDs of their own: a look.
+	// The same events once more, as GitHub sends them for a redelivery: they are duplicates, and cost
+	// no call. With new GUIDs they cost one look at the pull request.
 	deliveries := s.gh.Deliveries()
 	before := len(s.gh.Calls())
 	for _, d := range deliveries[len(deliveries)-2:] {
@@ -107,9 +107,9 @@ func TestCallsOfAPush(t *testing.T) {
 	s.once(p.HeadSHA)
 }
 
-// The event of a push says all that a check run needs, while it is the newest of its pull request;
-// an older one is none to go by, and a commit that GitHub doesn't show yet is asked for again.
-func TestPushAsItsEventTells(t *testing.T) {
+// The event of a push contains all that a check run needs, while it is the newest of its pull
+// request. An older one is not used, and a commit that GitHub does not show yet is requested again.
+func TestPushIsReadFromItsEvent(t *testing.T) {
 	s := start(t, time.Hour, still)
 	p := s.open("feature")
 	queued := func(sha string) {
@@ -150,7 +150,7 @@ func TestPushAsItsEventTells(t *testing.T) {
 	queued(p.HeadSHA)
 
 	before = len(s.gh.Calls())
-	s.send("pull_request", old) // caught, and sent again under another GUID
+	s.send("pull_request", old) // captured, and sent again with another GUID
 	s.idle()
 	if n := asked(before); n == 0 {
 		t.Error("an old event is believed")
@@ -163,7 +163,7 @@ func TestPushAsItsEventTells(t *testing.T) {
 	}
 }
 
-// still keeps a slow machine out of the numbers: after some seconds the service would look once
+// still excludes a slow machine from the numbers: after some seconds the service would check once
 // more whether the head is still the newest.
 func still(s *service) {
 	now := time.Now()
@@ -174,7 +174,7 @@ func artifactOf(w cases.Wheel) *githubtest.Artifact {
 	return githubtest.NewArtifact("wheels", cases.Dist(w))
 }
 
-// counted leaves out what is not counted, and says what was.
+// counted removes the calls that are not counted, and reports the others.
 func counted(all []githubtest.Call) (calls, news int, told string) {
 	var b strings.Builder
 	for _, c := range all {
@@ -183,8 +183,8 @@ func counted(all []githubtest.Call) (calls, news int, told string) {
 			continue
 		}
 		if c.Op == "repos/get" &&
-			// what is known of a repository is asked for again after two minutes, which a slow
-			// machine may take
+			// what is cached of a repository is requested again after two minutes, which a slow machine may
+			// take
 			c.Status == 304 {
 			continue
 		}
@@ -197,11 +197,11 @@ func counted(all []githubtest.Call) (calls, news int, told string) {
 	return calls, news, b.String()
 }
 
-// idle waits until no job waits or runs: those that sleep until an event comes do not count.
+// idle waits until no job waits or runs; delayed jobs do not count.
 func (s *service) idle() {
 	s.t.Helper()
-	// a job may put another one into the queue between the counts: two looks in a row have to
-	// agree; many jobs take a slow machine long
+	// a job may add another one to the queue between the counts, so two in a row have to agree; many
+	// jobs take a slow machine long
 	before := false
 	s.within(15*time.Minute, func() string {
 		stats, err := s.queue.Stats(s.t.Context())

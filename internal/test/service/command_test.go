@@ -13,7 +13,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// answered waits for the App's reply to a comment, in the conversation that it is in.
+// answered waits for the App's reply to a comment, in the same conversation.
 func (s *service) answered(p *githubtest.Pull, to *githubtest.Comment, words ...string) {
 	s.t.Helper()
 	s.told(p, fmt.Sprintf("<!-- compat:reply %d -->", to.ID), words...)
@@ -37,7 +37,7 @@ func (s *service) told(p *githubtest.Pull, marker string, words ...string) {
 	})
 }
 
-// judged waits until the newest check run of a commit is concluded so, and says so.
+// judged waits until the newest check run of a commit has the conclusion and contains the text.
 func (s *service) judged(sha, conclusion string, words ...string) {
 	s.t.Helper()
 	s.until(func() string {
@@ -63,7 +63,7 @@ func (s *service) push(p *githubtest.Pull, a *githubtest.Artifact) string {
 	return sha
 }
 
-func TestAcceptIsBoundToTheFindingsThatThereAre(t *testing.T) {
+func TestAcceptCoversCurrentFindingsOnly(t *testing.T) {
 	var later atomic.Int64
 	s := start(t, time.Minute, func(s *service) {
 		s.now = func() time.Time { return time.Now().AddDate(0, 0, int(later.Load())) }
@@ -95,7 +95,7 @@ func TestAcceptIsBoundToTheFindingsThatThereAre(t *testing.T) {
 	)
 	s.judged(p.HeadSHA, "success", "accepted `pow`", "only AlmaLinux 9", "maintainer", until)
 
-	// It survives a new head, and another symbol of the rule is not part of it.
+	// It is valid for a new head, and does not include another symbol of the rule.
 	s.judged(s.push(p, needing("1.2.0", "pow@GLIBC_2.29")), "success", "accepted `pow`")
 	s.judged(
 		s.push(p, needing("1.3.0", "pow@GLIBC_2.29", "exp@GLIBC_2.29")),
@@ -128,7 +128,7 @@ func TestAcceptIsBoundToTheFindingsThatThereAre(t *testing.T) {
 	)
 	s.judged(group, "success", "accepted `pow`")
 
-	// What has expired counts no longer, at the next look.
+	// An expired acceptance is not used by the next check.
 	later.Store(11)
 	s.send("pull_request", s.gh.PullEvent(p, "reopened"))
 	s.judged(p.HeadSHA, "failure", "pow", "accepted `exp`")
@@ -267,8 +267,8 @@ func TestCommandsInAReview(t *testing.T) {
 }
 
 // A person without write access gets one short reply an hour, whatever the command, and only a
-// reaction if there is nothing to explain; with write access every command is answered.
-func TestStrangersGetOneReply(t *testing.T) {
+// reaction if there is nothing to explain. With write access every command is answered.
+func TestUsersWithoutAccessGetOneReply(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")
 	s.finish(p, bad("1.1.0"))
@@ -296,8 +296,8 @@ func TestStrangersGetOneReply(t *testing.T) {
 	}
 }
 
-// Past its budget a command has one reaction: nothing is analyzed, downloaded or answered. People
-// without write access do not use up what the others have.
+// A command beyond the budget gets a reaction only: nothing is analyzed, downloaded or answered.
+// People without write access do not use up the budget of the others.
 func TestCommandBudgets(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")

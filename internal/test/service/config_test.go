@@ -12,7 +12,7 @@ const settings = ".github/compat.yml"
 func TestConfigurationOfTheAccount(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		files map[string]string // by repository; "widget" is the one that is judged
+		files map[string]string // by repository; "widget" is the one that is checked
 		want  string
 		says  []string
 	}{
@@ -121,7 +121,7 @@ func TestArchivedRepository(t *testing.T) {
 	s.finish(p, bad("1.1.0"))
 	s.judged(p.HeadSHA, "failure", "pow")
 	s.idle()
-	s.gh.Do(func() { s.repo.Archived = true }) // and the event of that is lost
+	s.gh.Do(func() { s.repo.Archived = true }) // and its event is lost
 	sha := s.gh.Push(p, map[string]string{"notes.md": "x\n"})
 	s.send("pull_request", s.gh.PullEvent(p, "synchronize"))
 	s.until(func() string {
@@ -146,7 +146,7 @@ func TestArchivedRepository(t *testing.T) {
 	s.judged(next, "success")
 }
 
-// A race of two processes has left two summary comments: the newer one goes on, the other is
+// A race of two processes wrote two summary comments: the newer one is updated, the other one is
 // hidden.
 func TestDuplicateSummariesAreMinimised(t *testing.T) {
 	s := start(t, time.Minute)

@@ -119,8 +119,8 @@ func TestRestartBetweenVerdictAndComment(t *testing.T) {
 	s.once(p.HeadSHA)
 }
 
-// A verdict that is out stands, even when what comes after it never works.
-func TestTheCommentNeverWorks(t *testing.T) {
+// A conclusion that was written stays, even if what follows it always fails.
+func TestCommentsAlwaysFail(t *testing.T) {
 	s := start(t, time.Minute)
 	s.down()
 	s.tries = 2
@@ -136,7 +136,7 @@ func TestTheCommentNeverWorks(t *testing.T) {
 		}
 		return ""
 	})
-	s.down() // a job under way ends first
+	s.down() // a running job ends first
 	s.want(s.concluded(p.HeadSHA), "failure", "pow")
 	s.once(p.HeadSHA)
 }
@@ -151,8 +151,7 @@ func TestSuspended(t *testing.T) {
 		return ""
 	})
 	s.until(
-		// the sweeper's first look, which calls too, is over; the next one will not see the
-		// installation
+		// the first sweep, which calls GitHub too, has ended; the next one will not see the installation
 		func() string {
 			if at, err := s.queue.Get(t.Context(), "sweeper/reconciled"); err != nil || at == nil {
 				return "the heads are not looked at"
@@ -161,7 +160,7 @@ func TestSuspended(t *testing.T) {
 		},
 	)
 	s.send("installation", s.gh.InstallationEvent(s.inst, "suspend"))
-	s.until(func() string { // what was under way ends
+	s.until(func() string { // running jobs end
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if claimed, ended := strings.Count(s.log.String(), "job claimed"), strings.Count(s.log.String(),
@@ -179,7 +178,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-func TestPullRequestIsNotThereYet(t *testing.T) {
+func TestPullRequestIsNotVisibleYet(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.Fault("pulls/get", 2, githubtest.Fault{Status: 404})
 	p := s.open("feature")

@@ -9,8 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// A fork that opens pull requests by the dozen has its share of analyses; the others are made all
-// the same, behind those of everybody else.
+// A fork that opens dozens of pull requests gets its share of analyses; the others are made later,
+// after those of everybody else.
 func TestForkThatFloods(t *testing.T) {
 	s := start(t, time.Hour, still)
 	fork := s.gh.Fork(s.repo, "contributor")

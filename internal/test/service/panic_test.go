@@ -14,7 +14,7 @@ import (
 	"github.com/compat-app/compat/internal/subject"
 )
 
-// panics panics instead of judging, as long as there is something left of it, and judges then.
+// panics panics instead of analyzing for a number of times, and then analyzes.
 type panics struct {
 	left atomic.Int64
 	then subject.Checker
@@ -34,8 +34,8 @@ func (p *panics) Check(
 	return p.then.Check(ctx, inputs, o, diagnoses, risky)
 }
 
-// A panic in the worker's own code ends one attempt at one job: it is tried again, and the log says
-// where it was. Other jobs go on.
+// A panic in the worker's own code ends one attempt of one job: it is retried, and the log contains
+// the stack. Other jobs continue.
 func TestPanicInAJob(t *testing.T) {
 	var p panics
 	p.left.Store(1)
@@ -60,7 +60,7 @@ func TestPanicInAJob(t *testing.T) {
 	}
 }
 
-// One that panics each time is given up: its check says so, and another pull request is judged.
+// A job that panics each time is given up: its check says so, and another pull request is checked.
 func TestJobThatAlwaysPanics(t *testing.T) {
 	var p panics
 	p.left.Store(1 << 40)

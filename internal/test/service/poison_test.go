@@ -10,8 +10,8 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// A job that ends the process that works on it is tried three times. The fourth worker concludes
-// its check with that reason, and it is dead: it doesn't go round for ever. A new push is judged
+// A job that ends the process of its worker is tried three times. The fourth worker concludes its
+// check with that reason, and the job is dead, so it is not repeated forever. A new push is checked
 // all the same.
 func TestJobThatEndsTheService(t *testing.T) {
 	s := start(t, time.Minute, func(s *service) { s.lease = 5 * time.Second })
@@ -29,7 +29,7 @@ func TestJobThatEndsTheService(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n == 0 { // it sleeps until CI is over
+		if n == 0 { // it is delayed until CI ends
 			if err := q.RetryDead(t.Context(), key); err != nil && !errors.Is(err, queue.ErrState) {
 				t.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func TestJobThatEndsTheService(t *testing.T) {
 		if err := lease.Risk(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.Close(); err != nil { // with the lease in hand, as a process that dies
+		if err := q.Close(); err != nil { // with the lease, like a process that dies
 			t.Fatal(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What could not be judged has a page too, and doesn't take the place of the last report.
+// A check without a result has a page too, which does not replace the last report.
 func TestProblemsHaveAPage(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.Commit(s.repo, "wrong", map[string]string{settings: "fail_onn: error\n"})

@@ -47,7 +47,7 @@ func TestBadWheelFails(t *testing.T) {
 	}
 }
 
-func TestCleanWheelPassesWithoutAWord(t *testing.T) {
+func TestCleanWheelPassesWithoutComment(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")
 	s.finish(p, clean("1.1.0"))
@@ -57,7 +57,7 @@ func TestCleanWheelPassesWithoutAWord(t *testing.T) {
 	}
 }
 
-func TestWhatTheBaseHasDoesNotFail(t *testing.T) {
+func TestFindingsOfTheBaseDoNotFail(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.BranchRun(s.repo, "main", bad("1.0.1"))
 	p := s.open("feature")
@@ -69,7 +69,7 @@ func TestNewHeadSupersedes(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")
 	old, slow := p.HeadSHA, bad("1.1.0")
-	slow.Slow = 30 * time.Second // far more than it takes to be superseded
+	slow.Slow = 30 * time.Second // far longer than a newer push takes to supersede it
 	s.finish(p, slow)
 	s.until(func() string {
 		n := 0
@@ -111,7 +111,7 @@ func TestDeadline(t *testing.T) {
 	s := start(t, 1500*time.Millisecond)
 	p := s.open("feature")
 	s.want(s.concluded(p.HeadSHA), "failure", "no artifacts")
-	s.finish(p, clean("1.1.0")) // what ends later is judged all the same
+	s.finish(p, clean("1.1.0")) // a run that ends later is checked all the same
 	s.until(func() string {
 		if ks := s.gh.Checks(s.repo, p.HeadSHA); ks[len(ks)-1].Conclusion != "success" {
 			return "the late artifacts are not judged"
@@ -141,7 +141,7 @@ func TestArtifactsAreListedLate(t *testing.T) {
 	})
 }
 
-func TestArtifactsThatCannotBeHad(t *testing.T) {
+func TestUnavailableArtifacts(t *testing.T) {
 	s := start(t, time.Minute)
 	expired, wrong := bad("1.1.0"), bad("1.1.0")
 	expired.Expired = true

@@ -10,9 +10,9 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// An installation has 500 open pull requests, and the branch that they all go to moves. None of
-// them costs a call for it, unless the push changes the configuration that they are judged by: then
-// they follow at a pace that keeps what is written below GitHub's limits.
+// An installation has 500 open pull requests with the same base branch, which moves. None of them
+// costs a call, unless the push changes their configuration: then they are checked again slowly
+// enough to stay below GitHub's limits for writing.
 func TestPushToTheBase(t *testing.T) {
 	const open, wave = 500, 20
 	var minutes atomic.Int64
@@ -70,14 +70,14 @@ func TestPushToTheBase(t *testing.T) {
 	}
 	first := s.gh.Heaviest(s.inst)
 	if first.Content > 80 || first.Content*12 > 500 || first.Points > 900 ||
-		first.AtOnce > 100 { // a wave every five minutes
+		first.AtOnce > 100 { // some every five minutes
 		t.Errorf(
 			"one wave: %+v: GitHub allows 80 comments and reviews a minute and 500 an hour, 900 points a "+
 				"minute, and 100 requests at once",
 			first,
 		)
 	}
-	push(map[string]string{"a.txt": "3\n"}) // hurries nothing
+	push(map[string]string{"a.txt": "3\n"}) // does not speed it up
 	push(map[string]string{".github/compat.yml": "fail_on: error\n"})
 	if n := looked(); n != wave {
 		t.Errorf("%d pull requests are judged after further pushes, want %d", n, wave)

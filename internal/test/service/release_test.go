@@ -18,9 +18,9 @@ func (s *service) tagged(name string) string {
 	return sha
 }
 
-// A release is judged by itself, and told beside the one before it; what is immutable can only be
-// followed by another version.
-func TestReleaseBesideTheOneBefore(t *testing.T) {
+// A release is compared with the previous one. An immutable one can only be followed by another
+// version.
+func TestReleaseIsComparedWithThePreviousOne(t *testing.T) {
 	s := start(t, time.Minute)
 	first := s.tagged("v1.0.0")
 	l := s.gh.AddRelease(s.repo, "v1.0.0", asset("1.0.0", "pow@GLIBC_2.29"))
@@ -107,9 +107,9 @@ func TestDeletedRelease(t *testing.T) {
 	})
 }
 
-// A commit has one check, whether it is looked at for a pull request, a merge group or a release:
-// the strictest verdict stands, for as long as its subject is there.
-func TestStrictestVerdictOfACommit(t *testing.T) {
+// A commit has one check for pull requests, merge groups and releases: the worst result counts, as
+// long as its subject exists.
+func TestWorstResultOfACommitCounts(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")
 	s.finish(p, clean("1.1.0"))

@@ -39,7 +39,7 @@ import (
 
 const project = "[project]\nname = \"widget\"\nversion = \"1.0.0\"\ndependencies = [\n]\n"
 
-// TestMain lets many stories run side by side: they wait for clocks, not for the processor.
+// TestMain runs many stories in parallel: they wait for clocks, not for the processor.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "12"); err != nil {
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// inProcess judges in the test's process.
+// inProcess analyzes in the process of the test.
 type inProcess struct{ *analyzer.Analyzer }
 
 func (p inProcess) Check(
@@ -61,7 +61,7 @@ func (p inProcess) Check(
 	return sandbox.Judge(ctx, p.Analyzer, inputs, o, diagnoses)
 }
 
-// service is the whole line, from the webhook to what is posted, on a GitHub of the test's own.
+// service is the whole service, from the webhook to the check run, with its own simulated GitHub.
 type service struct {
 	t     *testing.T
 	gh    *githubtest.Server
@@ -70,17 +70,17 @@ type service struct {
 	dir   string
 	wait  time.Duration
 	lease time.Duration
-	tries int // of a failing job; 0: as many as ever
+	tries int // of a failing job; 0 = the default
 	// checker is put in the place of the worker's own; nil: none.
 	checker func(subject.Checker) subject.Checker
 
-	front *httptest.Server // stays while the service behind it is stopped and started
+	front *httptest.Server // is the same when the service behind it is stopped and started
 	mu    sync.Mutex
 	back  http.Handler // nil: the service is down
 	log   bytes.Buffer
 	stop  func()
 	queue *queue.Queue
-	now   func() time.Time // of the worker; nil: the machine's
+	now   func() time.Time // of the worker; nil = that of the machine
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// Write takes the log.
+// Write receives the log.
 func (s *service) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *service) Write(b []byte) (int, error) {
 }
 
 // start makes a GitHub with a repository whose main branch has a clean wheel, and the service. When
-// the test ends, what GitHub has to complain of and every secret in the log are failures.
+// the test ends, violations of GitHub's rules and secrets in the log are failures.
 func start(t *testing.T, wait time.Duration, with ...func(*service)) *service {
 	t.Helper()
 	t.Parallel()
@@ -116,9 +116,9 @@ func start(t *testing.T, wait time.Duration, with ...func(*service)) *service {
 		dir:   t.TempDir(),
 		wait:  wait,
 		lease: time.Minute,
-	} // so long that no busy machine loses one; who ends gives its leases back
+	} // so long that a busy machine loses none; a worker that ends returns its leases
 	s.front = httptest.NewServer(s)
-	gh.Patience = time.Minute // a busy machine answers late
+	gh.Patience = time.Minute // a busy machine responds late
 	gh.Hook = s.front.URL + "/webhook"
 	s.inst = gh.Install("acme")
 	s.repo = gh.NewRepo(
@@ -262,7 +262,7 @@ func (s *service) down() {
 	}
 }
 
-// send delivers an event that must be taken.
+// send delivers an event that has to be accepted.
 func (s *service) send(event string, payload map[string]any) {
 	s.t.Helper()
 	if d := s.gh.Send(event, payload); d.Code != 202 {
@@ -297,7 +297,7 @@ func (s *service) say(p *githubtest.Pull, login, body string) *githubtest.Commen
 	return c
 }
 
-// until polls until what returns "", and fails with its last word.
+// until calls what until it returns "", and fails with its last result.
 func (s *service) until(what func() string) {
 	s.t.Helper()
 	s.within(3*time.Minute, what)
@@ -306,7 +306,7 @@ func (s *service) until(what func() string) {
 func (s *service) within(patience time.Duration, what func() string) {
 	s.t.Helper()
 	var why string
-	// a machine may be slow; what never happens is what fails
+	// a machine may be slow; the test fails only for what never happens
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if why = what(); why == "" {
 			return
@@ -315,7 +315,7 @@ func (s *service) within(patience time.Duration, what func() string) {
 	s.t.Fatal(why)
 }
 
-// concluded waits until a commit has check runs, all of them completed, and gives the newest that
+// concluded waits until a commit has check runs, all of them completed, and returns the newest that
 // was not cancelled.
 func (s *service) concluded(sha string) githubtest.Check {
 	s.t.Helper()
@@ -338,7 +338,7 @@ func (s *service) concluded(sha string) githubtest.Check {
 	return last
 }
 
-// once fails unless a commit has exactly one check run, which got exactly one verdict.
+// once fails unless a commit has exactly one check run, which was concluded exactly once.
 func (s *service) once(sha string) {
 	s.t.Helper()
 	if ks := s.gh.Checks(s.repo, sha); len(ks) != 1 || ks[0].Verdicts != 1 {
@@ -390,8 +390,7 @@ func (s *service) oneSummary(p *githubtest.Pull) {
 	}
 }
 
-// bad is an artifact whose wheel needs what manylinux2014 doesn't have; clean is one that needs
-// nothing of the kind.
+// bad is an artifact whose wheel needs what manylinux2014 lacks; the wheel of clean does not.
 func bad(version string) *githubtest.Artifact {
 	return githubtest.NewArtifact(
 		"wheels",

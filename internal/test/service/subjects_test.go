@@ -180,7 +180,7 @@ func TestReleaseWithoutAssets(t *testing.T) {
 func TestGates(t *testing.T) {
 	s := start(t, 2*time.Second)
 	s.gh.Fault("actions/review-custom-gates-for-run", 3, githubtest.Fault{Status: 502})
-	s.gh.BranchRun(s.repo, "main", bad("1.0.0")) // a gate doesn't care that the base has the finding
+	s.gh.BranchRun(s.repo, "main", bad("1.0.0")) // a gate ignores findings of the base
 	for _, c := range []struct {
 		name, want, word, report string
 		artifacts                []*githubtest.Artifact
@@ -228,7 +228,7 @@ func TestGates(t *testing.T) {
 				utf8.RuneCountInString(text) > 1024 {
 				t.Errorf("%s: %s %d times: %s", c.name, g.State, g.Answers, text)
 			}
-			if strings.Join(g.Reports, "\n") != c.report { // one that fails is not repeated
+			if strings.Join(g.Reports, "\n") != c.report { // a failed one is not repeated
 				t.Errorf("%s: reports %q, want %q", c.name, g.Reports, c.report)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
+func TestLostDeliveriesAreRequestedAgain(t *testing.T) {
 	s := start(t, time.Minute)
 	s.down()
 	p := s.gh.OpenPull(
@@ -43,7 +43,7 @@ func (s *service) calls(op string) (n int) {
 	return n
 }
 
-// swept waits until a look at the deliveries has ended that is not the one that ended before.
+// swept waits until another sweep of the deliveries has ended.
 func (s *service) swept(before string) (at string) {
 	s.t.Helper()
 	s.until(func() string {
@@ -56,8 +56,8 @@ func (s *service) swept(before string) (at string) {
 	return at
 }
 
-// What has arrived is not read again by the process that comes next.
-func TestSweeperGoesOnWhereTheLastOneWas(t *testing.T) {
+// The next process does not read again what has arrived.
+func TestSweeperContinuesForThePreviousOne(t *testing.T) {
 	s := start(t, time.Hour)
 	at := s.swept("")
 	s.down()
@@ -85,9 +85,9 @@ func TestSweeperGoesOnWhereTheLastOneWas(t *testing.T) {
 	}
 }
 
-// A redelivery is on its way when the process ends that asked for it: the next one doesn't ask
-// again.
-func TestSweeperAsksOnceForAnAttempt(t *testing.T) {
+// A process ends while the redelivery that it requested is on its way: the next one does not
+// request it again.
+func TestSweeperRequestsADeliveryOnce(t *testing.T) {
 	s := start(t, time.Hour)
 	s.down()
 	arrive := make(chan struct{})
@@ -122,9 +122,9 @@ func TestSweeperAsksOnceForAnAttempt(t *testing.T) {
 	}
 }
 
-// GitHub breaks down over the question: the delivery is asked for again a little later, when
-// GitHub's list shows no new attempt.
-func TestSweeperAsksAgainWhereGitHubDidNotAnswer(t *testing.T) {
+// GitHub fails during the request: it is repeated a little later, if GitHub's list shows no new
+// attempt.
+func TestSweeperRepeatsFailedRequests(t *testing.T) {
 	s := start(t, time.Hour)
 	s.down()
 	p := s.gh.OpenPull(
@@ -148,7 +148,7 @@ func TestSweeperAsksAgainWhereGitHubDidNotAnswer(t *testing.T) {
 	}
 }
 
-// forget makes the service start with an empty queue, as after a loss of what it knew.
+// forget makes the service start with an empty queue, as after a loss of its data.
 func (s *service) forget() {
 	s.t.Helper()
 	s.down()
@@ -158,9 +158,9 @@ func (s *service) forget() {
 	s.up()
 }
 
-// Nothing is left in the queue, and no event will come: open heads get their verdict all the same,
-// in the run that was left open.
-func TestSweeperFindsHeadsThatNobodyKnows(t *testing.T) {
+// The queue is empty, and no event will come: open heads are concluded all the same, in the check
+// run that was left open.
+func TestSweeperFindsUnknownHeads(t *testing.T) {
 	s := start(t, time.Minute)
 	stuck := s.open("stuck")
 	s.until(func() string {
@@ -173,7 +173,7 @@ func TestSweeperFindsHeadsThatNobodyKnows(t *testing.T) {
 	s.finish(known, bad("1.1.0"))
 	s.concluded(known.HeadSHA)
 	s.down()
-	// Its event was lost, and GitHub doesn't list it any more.
+	// Its event was lost, and GitHub no longer lists it.
 	silent := s.gh.OpenPull(
 		s.repo,
 		s.repo,
@@ -202,9 +202,9 @@ func TestSweeperFindsHeadsThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// The same of merge groups that wait and of releases, which no list of pull requests has; what has
-// a verdict, or waits for nobody, is left alone.
-func TestSweeperFindsGroupsAndReleasesThatNobodyKnows(t *testing.T) {
+// The same for merge groups and releases, which no list of pull requests contains. Those with a
+// conclusion, and those that nobody waits for, are not checked.
+func TestSweeperFindsUnknownGroupsAndReleases(t *testing.T) {
 	s := start(t, 20*time.Second)
 	p := s.open("feature")
 	released := s.tagged("v1.0.0")
@@ -212,7 +212,7 @@ func TestSweeperFindsGroupsAndReleasesThatNobodyKnows(t *testing.T) {
 	s.send("release", s.gh.ReleaseEvent(s.repo, old, "published"))
 	s.want(s.concluded(released), "failure", "pow")
 	s.down()
-	// Their events were lost, and GitHub doesn't list them any more.
+	// Their events were lost, and GitHub no longer lists them.
 	group := s.gh.Commit(s.repo, githubtest.GroupBranch(p), map[string]string{"a.py": "x = 1\n"})
 	s.gh.AddRun(
 		&githubtest.Run{

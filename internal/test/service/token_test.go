@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// asked are what the App's requests for tokens ask for: "REPOSITORIES PERMISSIONS".
+// asked returns what the App's requests for tokens contain: "REPOSITORIES PERMISSIONS".
 func (s *service) asked() map[string]int {
 	out := map[string]int{}
 	for _, c := range s.gh.Calls() {
@@ -31,7 +31,7 @@ func (s *service) asked() map[string]int {
 	return out
 }
 
-// A job's token is good for its repository alone, and for what its kind does there.
+// A job's token is valid for its repository only, with the permissions that its kind needs.
 func TestTokensAreNarrow(t *testing.T) {
 	s := start(t, time.Hour)
 	p := s.open("feature")
@@ -76,8 +76,8 @@ func TestTokensAreNarrow(t *testing.T) {
 	}
 }
 
-// An installation that granted fewer permissions than the App requests, or another set of
-// repositories, is served as well.
+// An installation that granted fewer permissions than the App requests, or other repositories, is
+// served too.
 func TestNarrowTokensAreRefused(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.Fault("apps/create-installation-access-token", 2, githubtest.Fault{Status: 422})
@@ -89,9 +89,8 @@ func TestNarrowTokensAreRefused(t *testing.T) {
 	}
 }
 
-// GitHub refuses one narrow token: the job that met it goes on, and the next one has narrow tokens
-// again.
-func TestOneRefusalWidensOneJob(t *testing.T) {
+// GitHub refuses one narrow token: that job continues, and the next one gets narrow tokens again.
+func TestRefusalWidensOneJobOnly(t *testing.T) {
 	s := start(t, time.Minute)
 	s.gh.Fault("apps/create-installation-access-token", 1, githubtest.Fault{Status: 422})
 	p := s.open("feature")
@@ -99,7 +98,7 @@ func TestOneRefusalWidensOneJob(t *testing.T) {
 	s.finish(p, bad("1.1.0"))
 	s.judged(p.HeadSHA, "failure")
 	narrow := fmt.Sprintf("[%d] map[actions:read checks:write", s.repo.ID)
-	requests := 0 // the one that was refused, and that of the next job
+	requests := 0 // the refused one, and that of the next job
 	for asked, n := range s.asked() {
 		if strings.HasPrefix(asked, narrow) {
 			requests += n

@@ -64,7 +64,7 @@ const (
 		"set_target_properties(point PROPERTIES SOVERSION 1)\n"
 )
 
-// main puts files and a finished run with one library on main.
+// main puts files and a finished run with one library on the branch main.
 func (s *story) main(path string, content []byte, files map[string]string) {
 	s.Helper()
 	s.gh.Commit(s.repo, "main", files)
@@ -151,7 +151,7 @@ func TestABIPolicy(t *testing.T) {
 	}
 }
 
-// The version decides what a change counts between two releases.
+// The versions of two releases decide which changes are allowed.
 func TestABIOfARelease(t *testing.T) {
 	for tag, want := range map[string]string{"v1.1.0": "failure", "v2.0.0": "success"} {
 		t.Run(tag, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 var analysesEnded = regexp.MustCompile(`compat_stage_seconds_count\{stage="analysis"\} (\d+)`)
 
-// analyses counts what was judged so far.
+// analyses counts the analyses so far.
 func (s *story) analyses() string {
 	_, page := s.app.get(s.app.operator("/metrics"))
 	if m := analysesEnded.FindStringSubmatch(page); m != nil {
@@ -31,7 +31,7 @@ func (s *story) analysed(n int) {
 	})
 }
 
-func TestDefaultBranchIsJudgedAhead(t *testing.T) {
+func TestDefaultBranchIsCheckedInAdvance(t *testing.T) {
 	s := tell(t, world{})
 	sha := s.gh.Commit(s.repo, "main", map[string]string{"CHANGES": "1.0.1\n"})
 	s.Send("push", s.gh.PushEvent(s.repo, "main", "CHANGES"))
@@ -47,7 +47,7 @@ func TestDefaultBranchIsJudgedAhead(t *testing.T) {
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "success")
 	s.tells(p, k, "already on main")
-	s.analysed(2) // the head alone: its base was judged before
+	s.analysed(2) // only the head: its base was checked before
 	if n := s.downloads(&base.Blob); n != 1 {
 		t.Errorf("the base's artifact is downloaded %d times", n)
 	}
@@ -56,7 +56,7 @@ func TestDefaultBranchIsJudgedAhead(t *testing.T) {
 	}
 }
 
-// other is a second workflow that builds, with its file on main.
+// other is a second workflow that uploads artifacts. Its file is on main.
 const other = ".github/workflows/arm.yml"
 
 func (s *story) builds(on string, base ...*githubtest.Artifact) {
@@ -100,9 +100,9 @@ func (s *story) arm(p *githubtest.Pull, conclusion string, artifacts ...*githubt
 	s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
 }
 
-// The base's last runs were of two workflows that keep artifacts. A head whose first workflow is
-// over before the second has begun is not judged by the first alone.
-func TestSecondWorkflowIsWaitedFor(t *testing.T) {
+// The last runs of the base were of two workflows that upload artifacts. A head whose first
+// workflow ends before the second starts is not checked with the first alone.
+func TestChecksWaitForASecondWorkflow(t *testing.T) {
 	s := tell(t, world{})
 	s.builds("[push, pull_request]", artifact("arm", cases.Dist(cases.Clean("1.0.0"))))
 	p := s.Open()
@@ -127,9 +127,9 @@ func TestSecondWorkflowIsWaitedFor(t *testing.T) {
 	s.Once(p, p.HeadSHA)
 }
 
-// A workflow that filters paths does not run for every pull request: the check is concluded without
+// A workflow with a path filter does not run for every pull request: the check is concluded without
 // it, and says so.
-func TestWorkflowThatDoesNotRunIsNotWaitedForLong(t *testing.T) {
+func TestWorkflowThatDoesNotRun(t *testing.T) {
 	s := tell(t, world{})
 	s.builds("{pull_request: {paths: [src]}}", artifact("arm", cases.Dist(cases.Clean("1.0.0"))))
 	p := s.Open()
@@ -139,7 +139,7 @@ func TestWorkflowThatDoesNotRunIsNotWaitedForLong(t *testing.T) {
 	s.want(k, "success")
 	s.says(shown(k), "Incomplete", "arm.yml has not run for this commit")
 
-	// One that fails keeps nothing: that is no reason to wait.
+	// A workflow that fails uploads nothing, and is not waited for.
 	sha := s.Push(p, map[string]string{"a.py": "x = 1\n"})
 	s.Queued(sha)
 	s.Free()
@@ -149,8 +149,8 @@ func TestWorkflowThatDoesNotRunIsNotWaitedForLong(t *testing.T) {
 	s.says(shown(k), "Incomplete", "arm.yml ended with failure and uploaded no artifact")
 }
 
-// What never runs for a pull request, or keeps nothing, is not missed.
-func TestWorkflowsThatPullsDoNotHave(t *testing.T) {
+// A workflow that never runs for pull requests, or uploads nothing, is not expected.
+func TestWorkflowsThatDoNotRunForPulls(t *testing.T) {
 	for name, c := range map[string]struct {
 		on   string
 		base []*githubtest.Artifact
@@ -174,8 +174,8 @@ func TestWorkflowsThatPullsDoNotHave(t *testing.T) {
 	}
 }
 
-// workflows: in the configuration names what there should be.
-func TestConfiguredWorkflowIsWaitedFor(t *testing.T) {
+// The key workflows of the configuration names the workflows to wait for.
+func TestChecksWaitForConfiguredWorkflows(t *testing.T) {
 	s := tell(t, world{})
 	s.Configure("workflows: [wheels.yml, arm.yml]\n")
 	p := s.Open()
@@ -186,5 +186,5 @@ func TestConfiguredWorkflowIsWaitedFor(t *testing.T) {
 	s.says(shown(k), "Incomplete", "arm.yml has not run for this commit")
 	before := s.Verdicts(p.HeadSHA)
 	s.arm(p, "success", artifact("arm", cases.Dist(cases.CaseA("1.1.0"))))
-	s.want(s.Again(p.HeadSHA, before), "failure") // it came late, and counts
+	s.want(s.Again(p.HeadSHA, before), "failure") // it came late, and is checked
 }

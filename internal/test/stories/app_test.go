@@ -46,8 +46,7 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// command is the binary with an environment of its own: nothing of the machine's settings reaches
-// it.
+// command is the binary with its own environment: no setting of this machine reaches it.
 func (a *app) command() *exec.Cmd {
 	c := exec.Command(binary, "serve", "--addr", a.addr)
 	c.Dir = a.dir
@@ -108,8 +107,7 @@ func (a *app) kill() {
 	<-a.done
 }
 
-// dump ends the app with the stacks of its goroutines in its log, and of those of the analyses that
-// it runs.
+// dump ends the app with the stacks of its goroutines, and of its analyses, in its log.
 func (a *app) dump() {
 	if a.cmd == nil || a.gone() {
 		return
@@ -123,7 +121,7 @@ func (a *app) dump() {
 			}
 		}
 	}
-	time.Sleep(time.Second) // for the app to read what they say
+	time.Sleep(time.Second) // time for the app to read their output
 	a.cmd.Process.Signal(syscall.SIGQUIT)
 	select {
 	case <-a.done:
@@ -131,7 +129,7 @@ func (a *app) dump() {
 	}
 }
 
-// terminate asks the app to end and returns its exit code; -1 where it had to be killed after a
+// terminate sends SIGTERM to the app and returns its exit code; -1 if it had to be killed after a
 // minute.
 func (a *app) terminate() int {
 	a.cmd.Process.Signal(syscall.SIGTERM)
@@ -149,7 +147,7 @@ func (a *app) url(path string) string { return "http://" + a.addr + path }
 // operator is the URL of an endpoint on COMPAT_ADMIN_ADDR.
 func (a *app) operator(path string) string { return "http://" + a.env["COMPAT_ADMIN_ADDR"] + path }
 
-// get asks without following redirects; 0 where nobody answers.
+// get requests a URL without following redirects; 0 if there is no response.
 func (a *app) get(path string) (code int, body string) {
 	url := path
 	if strings.HasPrefix(path, "/") {
@@ -169,10 +167,11 @@ func (a *app) get(path string) (code int, body string) {
 	return res.StatusCode, string(b)
 }
 
-// peak is the most memory that the process ever had, in MiB. 0 where /proc does not say.
+// peak is the largest resident size that the process ever had, in MiB; 0 if /proc does not report
+// it.
 func (a *app) peak() int { return a.memory("VmHWM") }
 
-// resident is the memory that the process has now, in MiB.
+// resident is the resident size of the process, in MiB.
 func (a *app) resident() int { return a.memory("VmRSS") }
 
 func (a *app) memory(field string) int {

@@ -68,7 +68,7 @@ func TestZipBomb(t *testing.T) {
 	}
 }
 
-// The bad wheel is found among hundreds of thousands of empty entries, or a limit is named.
+// The bad wheel is found among hundreds of thousands of empty entries, or the check names a limit.
 func TestManyEntries(t *testing.T) {
 	files := cases.CaseA("1.1.0").Under("dist/")
 	for i := range 300_000 {
@@ -119,14 +119,15 @@ func TestArtifactsListedLate(t *testing.T) {
 	})
 }
 
-func TestBrokenDownloadIsTakenAgain(t *testing.T) {
+func TestInterruptedDownloadIsContinued(t *testing.T) {
 	a := wheels(cases.CaseA("1.1.0"))
 	a.Cuts = 2
-	judgedAllTheSame(t, a)
+	checkedAllTheSame(t, a)
 }
 
-// judgedAllTheSame tells of an artifact of case A that can't be had at once.
-func judgedAllTheSame(t *testing.T, a *githubtest.Artifact) {
+// checkedAllTheSame opens a pull request whose artifact, of case A, cannot be downloaded at the
+// first try.
+func checkedAllTheSame(t *testing.T, a *githubtest.Artifact) {
 	t.Helper()
 	s := tell(t, world{})
 	p := s.Open()
@@ -136,11 +137,11 @@ func judgedAllTheSame(t *testing.T, a *githubtest.Artifact) {
 	s.says(shown(k), "pow")
 }
 
-// A link to an artifact lives for a minute: who comes too late asks for another.
-func TestLinksThatAreTooOld(t *testing.T) {
+// The link to an artifact is valid for a minute; after that a new one is requested.
+func TestExpiredDownloadLinks(t *testing.T) {
 	a := wheels(cases.CaseA("1.1.0"))
 	a.Stale = 2
-	judgedAllTheSame(t, a)
+	checkedAllTheSame(t, a)
 }
 
 func TestSeveralArtifacts(t *testing.T) {
@@ -184,9 +185,9 @@ func TestZipSlip(t *testing.T) {
 	})
 }
 
-// TestNamesAreHarmless: files, an artifact, branches and commands, all named to be more than text,
-// wherever they are shown.
-func TestNamesAreHarmless(t *testing.T) {
+// TestHostileNames uses names of files, artifacts, branches and commands that contain markup,
+// and checks every place where they are shown.
+func TestHostileNames(t *testing.T) {
 	s := tell(t, world{})
 	const branch = "rel/`@octocat`#1<img>"
 	old, w := cases.CaseA("1.0.0"), cases.CaseA("1.1.0")

@@ -23,7 +23,7 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// sized is how much of an attack is played: all of it by `make attack`, a short form by go test.
+// sized returns the size of an attack: full for `make attack`, small for go test.
 func sized(short, whole int) int {
 	if os.Getenv("COMPAT_ATTACK") != "" {
 		return whole
@@ -31,8 +31,8 @@ func sized(short, whole int) int {
 	return short
 }
 
-// Connections that never come to an end hold nobody up and are cut in the end: some send their
-// headers and some their bodies byte by byte, and some say that they have 25 MiB.
+// Requests that never end do not block others, and are closed after a timeout. Some send their
+// headers and some their bodies byte by byte, and some announce 25 MiB.
 func TestSlowloris(t *testing.T) {
 	s := tell(t, world{})
 	slow := []struct{ say, drop string }{
@@ -91,8 +91,8 @@ func TestSlowloris(t *testing.T) {
 	}
 }
 
-// Bodies of 25 MiB from many strangers at once are not held side by side, and one over it isn't
-// read.
+// Bodies of 25 MiB from many unknown senders are not all held in memory at once, and a larger one
+// is not read.
 func TestOversizedBodies(t *testing.T) {
 	s := tell(t, world{})
 	body := make([]byte, 25<<20)
@@ -129,8 +129,8 @@ func TestOversizedBodies(t *testing.T) {
 	s.Logf("answers %v, at most %d MiB", codes, s.app.peak())
 }
 
-// Who caught deliveries and sends them again under new GUIDs, which no signature covers, brings no
-// verdict, comment or reply about.
+// Captured deliveries that are sent again with new GUIDs, which the signature does not cover, cause
+// no new check run, comment or reply.
 func TestReplayedDeliveries(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Bad()
@@ -175,7 +175,7 @@ func TestReplayedDeliveries(t *testing.T) {
 	}
 }
 
-// Garbage leaves nothing behind: no key in Redis, no memory, no label in the metrics.
+// Invalid requests leave nothing behind: no key in Redis, no memory, no label in the metrics.
 func TestGarbage(t *testing.T) {
 	server := redistest.Start(t)
 	s := tell(t, world{redis: server, env: map[string]string{"LOG_LEVEL": "error"}})
@@ -197,13 +197,13 @@ func TestGarbage(t *testing.T) {
 		_, text := s.app.get(s.app.operator("/metrics"))
 		return strings.Count(text, "\n")
 	}
-	s.garbage(sized(1000, 10_000)) // what grows once has grown
+	s.garbage(sized(1000, 10_000)) // the growth of the first requests
 	s.Free()
 	keysBefore, seriesBefore, memory := keys(), series(), s.app.resident()
 	n := sized(4000, 100_000)
 	s.garbage(n)
-	// what the service itself may begin to keep or to count meanwhile; a hundredth of what each
-	// request would add
+	// What the service itself may start to store or count meanwhile: a hundredth of what each request
+	// would add.
 	const own = 30
 	if now := keys(); now > keysBefore+own {
 		s.Errorf("%d keys in Redis, %d before", now, keysBefore)
@@ -226,8 +226,8 @@ func TestGarbage(t *testing.T) {
 	)
 }
 
-// garbage sends requests that are nothing: no signature, a wrong one, wrong paths and methods,
-// headers and bodies of noise.
+// garbage sends invalid requests: without a signature, with a wrong one, with wrong paths and
+// methods, with random headers and bodies.
 func (s *story) garbage(n int) {
 	s.Helper()
 	const senders = 8
@@ -274,8 +274,8 @@ func (s *story) garbage(n int) {
 	wait.Wait()
 }
 
-// A repository that never stops pushing takes nobody's turn: whoever else comes is served after a
-// few claims, however many pushes wait.
+// A repository that is pushed to all the time does not delay others: they are served after a few
+// claims, however many of its pushes wait.
 func TestOneRepositoryPushesAllTheTime(t *testing.T) {
 	s := tell(t, world{env: map[string]string{"COMPAT_WORKERS": "2"}})
 	loud := s.newRepo(s.gh.Install("loud"), "loud")
@@ -303,7 +303,7 @@ func TestOneRepositoryPushesAllTheTime(t *testing.T) {
 	for i := range pushes {
 		p := branches[i%len(branches)]
 		s.gh.Push(p, map[string]string{"a.txt": fmt.Sprint("again ", i)})
-		s.gh.Send("pull_request", s.gh.PullEvent(p, "synchronize")) // whatever the answer
+		s.gh.Send("pull_request", s.gh.PullEvent(p, "synchronize")) // any response
 		if i%(pushes/len(others)) == pushes/len(others)/2 {
 			r := others[len(heads)]
 			q := s.gh.OpenPull(r, r, "feature", maintainer, map[string]string{"a.txt": "x"})
@@ -326,7 +326,8 @@ func TestOneRepositoryPushesAllTheTime(t *testing.T) {
 			return ""
 		})
 	}
-	// How many jobs were claimed between the answer to each of them and its own claim.
+	// The number of jobs that were claimed between the response to a delivery and the claim of its own
+	// job.
 	waited, most := map[string]int{}, 0
 	came, longest := map[string]time.Time{}, time.Duration(0)
 	for line := range strings.Lines(s.app.log.String()) {
@@ -354,8 +355,8 @@ func TestOneRepositoryPushesAllTheTime(t *testing.T) {
 	if len(guids) > 0 {
 		s.Fatalf("%d jobs were never claimed", len(guids))
 	}
-	// Its turn comes after those who stood before it, five installations at most; two claims may be
-	// under way and logged late.
+	// Its turn comes after those of the installations before it, at most five; two claims may be in
+	// progress and logged late.
 	if most > 7 {
 		s.Errorf("a job waited for %d claims", most)
 	}
@@ -367,8 +368,8 @@ func TestOneRepositoryPushesAllTheTime(t *testing.T) {
 	)
 }
 
-// Bombs in all workers at once: each is refused for its limit, the service stays small, and what is
-// no bomb is judged beside them.
+// Archive bombs in all workers at once: each is refused for its limit, the service stays small, and
+// other artifacts are checked meanwhile.
 func TestBombsInEveryWorker(t *testing.T) {
 	s := tell(t, world{env: map[string]string{"COMPAT_WORKERS": "4"}})
 	bomb := cases.Bomb("zeros.so", 8<<10)

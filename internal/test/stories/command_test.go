@@ -9,7 +9,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest"
 )
 
-// replied waits until the App's answer to a comment can be read, and gives it.
+// replied waits for the App's reply to a comment and returns it.
 func (s *story) replied(p *githubtest.Pull, to *githubtest.Comment) string {
 	s.Helper()
 	marker, reply := fmt.Sprintf("<!-- compat:reply %d -->", to.ID), ""
@@ -25,8 +25,8 @@ func (s *story) replied(p *githubtest.Pull, to *githubtest.Comment) string {
 	return reply
 }
 
-// status asks until the answer contains what is wanted: a verdict is noted a moment after it is
-// posted.
+// status repeats /compat status until the reply contains want: a result is stored a moment after it
+// is posted.
 func (s *story) status(p *githubtest.Pull, want string) string {
 	s.Helper()
 	status := ""
@@ -42,7 +42,7 @@ func (s *story) status(p *githubtest.Pull, want string) string {
 	return status
 }
 
-// reacted waits for a reaction of that kind.
+// reacted waits for a reaction of a kind.
 func (s *story) reacted(c *githubtest.Comment, want string) {
 	s.Helper()
 	eventually(s, func() string {

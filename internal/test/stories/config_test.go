@@ -15,7 +15,7 @@ func (s *story) judge(w cases.Wheel) (*githubtest.Pull, githubtest.Check) {
 	return p, s.Concluded(p.HeadSHA)
 }
 
-func TestConfigThatCannotBeUsed(t *testing.T) {
+func TestInvalidConfiguration(t *testing.T) {
 	for _, c := range []struct {
 		name, text, key string
 		line            int
@@ -70,14 +70,14 @@ func TestAcceptedInTheConfig(t *testing.T) {
 	}
 }
 
-// A push changes the configuration of all repositories of an account. Whatever is judged from then
-// on is judged by the new one, though the old one was read a moment before; what was judged already
-// stays as it is until somebody asks.
+// A push changes the configuration of all repositories of an account. Later checks use the new one,
+// although the old one was read a moment before; earlier check runs do not change until a check is
+// requested.
 func TestConfigurationOfTheAccountChanges(t *testing.T) {
 	for _, name := range []string{".github", ".github-private"} {
 		t.Run(name, func(t *testing.T) {
 			s := tell(t, world{})
-			p := s.Bad() // by no configuration, which is noted for ten minutes
+			p := s.Bad() // without a configuration, which is cached for ten minutes
 			common := s.gh.NewRepo(s.inst, name, map[string]string{"README.md": "# acme\n"})
 			s.gh.Do(func() { common.Private = name == ".github-private" })
 			change := func(text string) {

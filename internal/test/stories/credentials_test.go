@@ -15,7 +15,7 @@ import (
 	"github.com/compat-app/compat/internal/test/needs"
 )
 
-// secretFile writes a file as Kubernetes replaces a secret: the new one is moved over the old.
+// secretFile writes a file as Kubernetes replaces a secret: the new file is moved over the old one.
 func (s *story) secretFile(name, text string) string {
 	s.Helper()
 	path := filepath.Join(s.app.dir, name)
@@ -28,8 +28,8 @@ func (s *story) secretFile(name, text string) string {
 	return path
 }
 
-// The key and the webhook secret are replaced while the service runs, and the old ones then count
-// for nothing.
+// The key and the webhook secret are replaced while the service runs; the old ones are then
+// invalid.
 func TestCredentialsRotate(t *testing.T) {
 	s := tell(t, world{asleep: true})
 	delete(s.app.env, "PRIVATE_KEY")
@@ -49,7 +49,7 @@ func TestCredentialsRotate(t *testing.T) {
 			return ""
 		})
 	}
-	// While they are rotated both are valid.
+	// Both are valid during the rotation.
 	next, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestCredentialsRotate(t *testing.T) {
 	}
 	s.gh.Do(func() { s.gh.Secret = "the-new-secret" })
 
-	// What cannot be used replaces nothing.
+	// Invalid credentials do not replace valid ones.
 	s.secretFile("secret", ",")
 	eventually(s, func() string {
 		if !strings.Contains(s.app.log.String(), "the earlier webhook secret stays in use") {
@@ -89,7 +89,7 @@ func TestCredentialsRotate(t *testing.T) {
 	}
 }
 
-// A program signs, as that of a key management service does: the service has no key.
+// A program signs, like that of a key management service: the service itself has no key.
 func TestExternalSigner(t *testing.T) {
 	openssl := needs.Program(t, "openssl", "openssl", "no program signs")
 	s := tell(t, world{asleep: true})

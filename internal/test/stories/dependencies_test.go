@@ -65,8 +65,8 @@ func pinned(t *testing.T, files map[string]string) (*story, *packageIndex) {
 	return s, x
 }
 
-// blames wants a failure because meshcore 3.2.0 lacks what meshsolve 2.0.0 imports, annotated on a
-// line of a file.
+// blames checks for a failure because meshcore 3.2.0 lacks what meshsolve 2.0.0 imports, with an
+// annotation on a line of a file.
 func (s *story) blames(k githubtest.Check, path string, line int) {
 	s.Helper()
 	s.want(k, "failure")
@@ -173,7 +173,7 @@ func TestPinsThatAreRepaired(t *testing.T) {
 	s.says(shown(k), "repair", "mesh_refine", "meshcore")
 }
 
-// A lock file that cannot be parsed and pins that the index does not have are no pass.
+// A lock file that cannot be parsed, and pins that the index does not have, do not pass.
 func TestPinsThatCannotBeChecked(t *testing.T) {
 	s, _ := pinned(t, map[string]string{"requirements.txt": pins, "uv.lock": uvLock("3.1.0")})
 	for _, c := range []struct{ branch, file, text, word string }{
@@ -189,7 +189,7 @@ func TestPinsThatCannotBeChecked(t *testing.T) {
 	}
 }
 
-// The pins of a fork are reviewed alike, and no address that its files name is asked.
+// The pins of a fork are reviewed too, and no address in its files is requested.
 func TestPinsOfAFork(t *testing.T) {
 	s, _ := pinned(t, map[string]string{"requirements.txt": pins})
 	var asked atomic.Int64
@@ -269,9 +269,9 @@ func TestNothingCanChange(t *testing.T) {
 	s.says(shown(k), "nothing to check", "documentation")
 }
 
-// An index with a password is asked only for names that the base branch declares, or that the
-// operator allows.
-func TestPrivateIndexIsAskedForKnownNames(t *testing.T) {
+// Only names that the base branch declares, or that the operator allows, are requested from an
+// index with a password.
+func TestPrivateIndexGetsKnownNamesOnly(t *testing.T) {
 	x := index(t, mesh(t)...)
 	s := tell(t, world{wait: 10 * time.Minute, env: map[string]string{
 		"PIP_INDEX_URL":      strings.Replace(x.url, "://", "://reader:password@", 1),

@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-func TestEditedBaseIsJudgedAnew(t *testing.T) {
+func TestChangedBaseIsCheckedAgain(t *testing.T) {
 	s := tell(t, world{})
 	s.gh.Commit(s.repo, "lenient", map[string]string{settings: "fail_on: never\n"})
 	p := s.Bad()
@@ -19,7 +19,7 @@ func TestEditedBaseIsJudgedAnew(t *testing.T) {
 	s.stands(p.HeadSHA, "neutral")
 }
 
-func TestDraftsAreJudged(t *testing.T) {
+func TestDraftReleasesAreChecked(t *testing.T) {
 	s := tell(t, world{})
 	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	s.gh.Do(func() { p.Draft = true })
@@ -32,7 +32,7 @@ func TestDraftsAreJudged(t *testing.T) {
 	s.want(s.Concluded(p.HeadSHA), "failure")
 }
 
-func TestRunsThatGoOnCostNothing(t *testing.T) {
+func TestUnfinishedRunsCostNoCalls(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
 	s.Queued(p.HeadSHA)
@@ -46,7 +46,7 @@ func TestRunsThatGoOnCostNothing(t *testing.T) {
 	s.want(s.Concluded(p.HeadSHA), "failure")
 }
 
-func TestReleasedWithoutPublished(t *testing.T) {
+func TestReleasedWithoutPublishedEvent(t *testing.T) {
 	s := tell(t, world{})
 	sha := s.gh.Commit(s.repo, "main", map[string]string{"CHANGES": "1.1.0\n"})
 	s.gh.Tag(s.repo, "v1.1.0", sha)
@@ -55,7 +55,7 @@ func TestReleasedWithoutPublished(t *testing.T) {
 	s.want(s.Concluded(sha), "failure")
 }
 
-// quiet waits until no job is under way.
+// quiet waits until no job waits or runs.
 func (s *story) quiet() {
 	s.Helper()
 	eventually(s, func() string {
@@ -80,8 +80,8 @@ func TestRenamedRepository(t *testing.T) {
 	s.want(s.Concluded(sha), "success")
 }
 
-// The event of the new name is lost: what was noted of the old one is not believed for long.
-func TestRenamedWithoutAnEvent(t *testing.T) {
+// The event for the new name is lost: what is cached under the old name is not used for long.
+func TestRenamedRepositoryWithoutEvent(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Bad()
 	s.quiet()
@@ -91,8 +91,8 @@ func TestRenamedWithoutAnEvent(t *testing.T) {
 	s.want(s.Concluded(sha), "success")
 }
 
-func TestRepositoryTakenAway(t *testing.T) {
-	// The sweeper's look at all heads, which calls too, is far away.
+func TestRepositoryRemovedFromInstallation(t *testing.T) {
+	// The sweeper, which calls GitHub too, does not run during the test.
 	s := tell(t, world{wait: time.Hour})
 	other := s.newRepo(s.inst, "other")
 	p := s.Open()
@@ -124,7 +124,7 @@ func TestRepositoryTakenAway(t *testing.T) {
 		}
 		return ""
 	})
-	s.quiet() // what was under way may have called until then
+	s.quiet() // calls that were in progress
 	before := len(s.gh.Calls())
 	never(s, 2*time.Second, func() string {
 		for _, c := range s.gh.Calls()[before:] {
@@ -134,6 +134,6 @@ func TestRepositoryTakenAway(t *testing.T) {
 		}
 		return ""
 	})
-	s.Finish(p, wheels(cases.CaseA("1.1.0"))) // the others go on
+	s.Finish(p, wheels(cases.CaseA("1.1.0"))) // those of others continue
 	s.want(s.Concluded(p.HeadSHA), "failure")
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// limit is a rate limit of some seconds that says when it ends, unless it is bare.
+// limit is a rate limit of some seconds; its response reports the end unless bare is set.
 const limit = 5 * time.Second // longer than githubtest's grace
 
-// A pull request with case A gets its verdict and its comment, once, whatever goes wrong on the
-// way. That nothing is asked during a limit is a rule of githubtest.
-func TestVerdictInSpiteOf(t *testing.T) {
+// A pull request with case A gets one check run and one comment, whatever fails meanwhile.
+// githubtest checks that no call is made during a limit.
+func TestConcludesDespiteFaults(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		wrong func(*githubtest.Server)
@@ -66,13 +66,13 @@ func TestVerdictInSpiteOf(t *testing.T) {
 			s.want(k, "failure")
 			s.says(shown(k), "pow")
 			s.Summary(p)
-			time.Sleep(time.Second) // for what would come twice
+			time.Sleep(time.Second) // time for a second comment
 			s.Once(p, p.HeadSHA)
 		})
 	}
 }
 
-func TestTokenEndsInTheMiddle(t *testing.T) {
+func TestTokenEndsDuringAJob(t *testing.T) {
 	t.Run("expires", func(t *testing.T) {
 		s := tell(t, world{tokenLife: 3 * time.Second})
 		p := s.Open()
@@ -111,7 +111,7 @@ func TestLimitOfOneInstallation(t *testing.T) {
 		return "the limit is not met"
 	})
 	ends := time.Now().Add(20 * time.Second)
-	s.judgedElsewhere(s.elsewhere())
+	s.checkedElsewhere(s.elsewhere())
 	if late := time.Since(ends); late > 0 {
 		s.Logf("no proof: the limit was over %v ago", late)
 	}
@@ -126,8 +126,8 @@ func (s *story) elsewhere() *githubtest.Pull {
 	return p
 }
 
-// judgedElsewhere ends its CI with case A and waits for the verdict.
-func (s *story) judgedElsewhere(p *githubtest.Pull) {
+// checkedElsewhere ends its CI with case A and waits for the conclusion.
+func (s *story) checkedElsewhere(p *githubtest.Pull) {
 	s.Helper()
 	s.Finish(p, wheels(cases.CaseA("1.1.0")))
 	eventually(s, func() string {
@@ -140,8 +140,8 @@ func (s *story) judgedElsewhere(p *githubtest.Pull) {
 	})
 }
 
-// TestAcknowledgedBeforeGitHubAnswers: a delivery is answered though no call of GitHub's API is
-// answered before GitHub gives up waiting for it.
+// TestAcknowledgedBeforeGitHubAnswers: a delivery is answered before GitHub's timeout, while no
+// call of GitHub's API is answered.
 func TestAcknowledgedBeforeGitHubAnswers(t *testing.T) {
 	s := tell(t, world{})
 	s.gh.Fault("*", -1, githubtest.Fault{Delay: 2 * patience})
@@ -155,7 +155,7 @@ func TestAcknowledgedBeforeGitHubAnswers(t *testing.T) {
 }
 
 // TestManyDeliveriesAtOnce: all acknowledged deliveries are processed. The test logs how long the
-// answers took and compares it with GitHub's limit of ten seconds.
+// responses took and compares that with GitHub's limit of ten seconds.
 func TestManyDeliveriesAtOnce(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()

@@ -38,15 +38,15 @@ type attack struct {
 	pack   func() []byte // the artifact
 }
 
-// silent reports whether a check that should mention the file passes without a word about it.
+// silent reports whether a check that should mention the file passes without mentioning it.
 func (a attack) silent(k githubtest.Check) bool {
 	return k.Conclusion == "success" && a.expect != hostilefiles.Any &&
 		!strings.HasPrefix(k.Title, "Nothing to check") &&
 		(a.expect == hostilefiles.Unread || !strings.Contains(shown(k), a.file))
 }
 
-// attacks returns every file of hostilefiles for `make attack`. For go test these are all that take
-// long or much memory, and a part of the others.
+// attacks returns every file of hostilefiles for `make attack`. For go test it returns all that
+// take long or much memory, and a part of the others.
 func attacks(t *testing.T) (out []attack) {
 	other := 0
 	for _, f := range hostilefiles.All() {
@@ -94,8 +94,8 @@ func attacks(t *testing.T) (out []attack) {
 	return out
 }
 
-// Hostile files in the artifacts of pull requests, with the sandbox: none passes silently, each
-// analysis stays within its limits, and so does the service.
+// Hostile files in the artifacts of pull requests, with the sandbox: none passes without being
+// mentioned, and each analysis and the service stay within their limits.
 func TestHostileArtifacts(t *testing.T) {
 	all := attacks(t)
 	s := tell(t, world{env: map[string]string{"COMPAT_SANDBOX": "required", "COMPAT_WORKERS": "2"}})
@@ -138,13 +138,13 @@ type analyses struct {
 	most use
 }
 
-// use is what a process used.
+// use is the CPU time and memory that a process used.
 type use struct {
 	cpu    time.Duration
 	memory int // MiB, resident at most
 }
 
-// watchAnalyses starts to watch the children of the service.
+// watchAnalyses starts to measure the children of the service.
 func watchAnalyses(s *story) *analyses {
 	stop := make(chan struct{})
 	a := &analyses{stop: sync.OnceFunc(func() { close(stop) }), last: map[string]use{}}
@@ -167,7 +167,7 @@ func (a *analyses) end() {
 	a.done.Wait()
 }
 
-// used returns what the processes used that were seen since the last call.
+// used returns the use of the processes seen since the last call.
 func (a *analyses) used() []use {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -196,7 +196,7 @@ func (a *analyses) look(service int) {
 	}
 }
 
-// useOf reads what a process has used; ok is false if it has ended.
+// useOf reads the use of a process; ok is false if it has ended.
 func useOf(pid string) (u use, ok bool) {
 	status, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/compat-app/compat/internal/test/loopback"
 )
 
-// packageIndex is a package index of the simple kind (PEP 503) that serves the metadata of
-// wheels (PEP 658).
+// packageIndex is a package index with the simple API (PEP 503) that serves the metadata of wheels
+// (PEP 658).
 type packageIndex struct {
 	url string
 
@@ -24,7 +24,7 @@ type packageIndex struct {
 	paths []string // of all requests
 }
 
-// asked returns the requests whose path has a prefix, such as "/files/", without those for metadata.
+// asked returns the requests whose path has a prefix, such as "/files/", except those for metadata.
 func (x *packageIndex) asked(prefix string) (out []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -36,7 +36,7 @@ func (x *packageIndex) asked(prefix string) (out []string) {
 	return out
 }
 
-// index starts a package index. That GitHub's token is sent to it fails the story.
+// index starts a package index. A request with GitHub's token fails the story.
 func index(t *testing.T, wheels ...cases.Wheel) *packageIndex {
 	x := &packageIndex{}
 	mux := http.NewServeMux()
@@ -76,8 +76,8 @@ func index(t *testing.T, wheels ...cases.Wheel) *packageIndex {
 	return x
 }
 
-// What a release brings is read from the index where one is named.
-func TestCaseBByTheIndex(t *testing.T) {
+// The contents of a release are read from the index if one is configured.
+func TestCaseBFromThePackageIndex(t *testing.T) {
 	s := tell(
 		t,
 		world{
@@ -99,7 +99,7 @@ func TestCaseBByTheIndex(t *testing.T) {
 	s.want(s.Concluded(p.HeadSHA), "success")
 }
 
-// An answer that depends on an index which does not answer is no pass.
+// A result that depends on an index which does not respond is no pass.
 func TestIndexDown(t *testing.T) {
 	s := tell(
 		t,

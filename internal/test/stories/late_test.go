@@ -9,8 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// A run that is started again keeps its id: what its second attempt uploads is judged, and what the
-// first left is not.
+// A run that is started again keeps its id: the artifacts of its second attempt are checked, and
+// those of the first are not.
 func TestSecondAttemptOfARun(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
@@ -40,8 +40,8 @@ func TestSecondAttemptOfARun(t *testing.T) {
 	}
 }
 
-// A merge group that the queue takes back needs no verdict.
-func TestMergeGroupIsDestroyed(t *testing.T) {
+// A merge group that was removed from the queue needs no conclusion.
+func TestDestroyedMergeGroup(t *testing.T) {
 	s := tell(t, world{})
 	p, sha := s.group()
 	s.Queued(sha)
@@ -49,7 +49,7 @@ func TestMergeGroupIsDestroyed(t *testing.T) {
 	s.want(s.Concluded(sha), "cancelled")
 }
 
-// A conversation that is locked takes no comment; the check run says it all.
+// A locked conversation accepts no comment; the check run contains everything.
 func TestLockedConversation(t *testing.T) {
 	s := tell(t, world{})
 	for _, op := range []string{"issues/create-comment", "pulls/create-review"} {
@@ -70,9 +70,9 @@ func TestLockedConversation(t *testing.T) {
 	s.Once(p, p.HeadSHA)
 }
 
-// Check events of other Apps come with every push of every CI system, and cost nothing.
-func TestOtherAppsChecksCostNothing(t *testing.T) {
-	// The sweeper's look at all heads, which calls too, is far away.
+// Check events of other Apps, which come with every push of every CI system, cost no calls.
+func TestChecksOfOtherAppsCostNoCalls(t *testing.T) {
+	// The sweeper, which calls GitHub too, does not run during the test.
 	s := tell(t, world{wait: time.Hour})
 	p := s.Bad()
 	s.Summary(p)
@@ -100,10 +100,10 @@ func TestOtherAppsChecksCostNothing(t *testing.T) {
 	}
 }
 
-// A job of GitHub Actions is called compat and passes, as anybody's workflow may have it. GitHub
-// tells of it, so it costs no call; the App's own check run says what is wrong all the same, the
-// other one is not touched or taken for it, and the operator can see it.
-func TestAnotherAppsCheckOfOurName(t *testing.T) {
+// A job of GitHub Actions is called compat and passes, as a workflow of anybody may. Its event
+// costs no call; the App's own check run fails all the same, the other one is not changed, and a
+// metric shows it to the operator.
+func TestCheckOfAnotherAppWithTheSameName(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
 	name := s.Queued(p.HeadSHA).Name
@@ -141,7 +141,7 @@ func TestAnotherAppsCheckOfOurName(t *testing.T) {
 	s.Finish(p, wheels(cases.CaseA("1.1.0")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	verdicts := s.Verdicts(p.HeadSHA)
-	s.Say(p.Number, "maintainer", "/compat recheck") // looks for the check runs that there are
+	s.Say(p.Number, "maintainer", "/compat recheck") // lists the existing check runs
 	s.want(s.Again(p.HeadSHA, verdicts), "failure")
 	s.gh.Do(func() {
 		if other.Conclusion != "success" || other.Title != "" || other.Verdicts != 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// Accepted means stored: what was answered 202 is done by whoever comes after.
-func TestKilledAfterTheAnswer(t *testing.T) {
+// A delivery that was answered with 202 is stored: the next process handles it.
+func TestKilledAfterTheResponse(t *testing.T) {
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		var pulls []*githubtest.Pull
 		for i := range 5 {
@@ -43,9 +43,9 @@ func TestKilledAfterTheAnswer(t *testing.T) {
 	})
 }
 
-// Kills at any moment, again and again: every head whose deliveries were acknowledged ends with one
+// After many kills at random moments, every head whose deliveries were acknowledged has exactly one
 // completed check.
-func TestKilledAgainAndAgain(t *testing.T) {
+func TestKilledRepeatedly(t *testing.T) {
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		var pulls []*githubtest.Pull
 		for i := range 16 {
@@ -78,8 +78,9 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	})
 }
 
-// A worker that dies in the middle is replaced when its lease ends, and nothing is there twice.
-func TestKilledInTheMiddle(t *testing.T) {
+// The job of a worker that dies is claimed by another when the lease ends, and nothing is written
+// twice.
+func TestWorkerKilledDuringAJob(t *testing.T) {
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		p := s.Open()
 		s.Queued(p.HeadSHA)
@@ -109,7 +110,7 @@ func (s *story) replica() *app {
 	return &other
 }
 
-// Two processes on one Redis: the one that lives takes over what the other had in hand.
+// Two processes on one Redis: the one that survives continues the jobs of the other.
 func TestSecondProcessTakesOver(t *testing.T) {
 	s := tell(t, world{redis: redistest.Start(t), asleep: true})
 	other := s.replica()
@@ -132,7 +133,7 @@ func TestSecondProcessTakesOver(t *testing.T) {
 	s.Once(p, p.HeadSHA)
 }
 
-func TestTerminateDrains(t *testing.T) {
+func TestTerminateFinishesJobs(t *testing.T) {
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		p := s.Open()
 		slow := wheels(cases.CaseA("1.1.0"))
@@ -153,13 +154,13 @@ func TestTerminateDrains(t *testing.T) {
 	})
 }
 
-// SIGTERM while every worker has a job in hand: each is done or given back, nothing is counted
-// against it, and the next process takes it up at once.
+// SIGTERM while every worker runs a job: each job is finished or returned to the queue, no failure
+// is counted, and the next process claims it at once.
 func TestTerminateUnderLoad(t *testing.T) {
 	onBoth(
 		t,
 		world{env: map[string]string{"COMPAT_WORKERS": "4", "COMPAT_LEASE": "1m"}},
-		func(s *story, _ *redistest.Server) { // no busy machine loses such a lease
+		func(s *story, _ *redistest.Server) { // such a lease does not expire on a busy machine
 			var pulls []*githubtest.Pull
 			var slow []*githubtest.Artifact
 			for i := range 10 {
@@ -215,9 +216,9 @@ func TestTerminateUnderLoad(t *testing.T) {
 	)
 }
 
-// All that became of a delivery is found by its GUID: what it was answered, the jobs it led to, the
-// verdict and the end.
-func TestOneGrepTellsADelivery(t *testing.T) {
+// Everything that followed from a delivery is found in the log by its GUID: the response, the jobs,
+// the conclusion and the end.
+func TestLogShowsWhatFollowsADelivery(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
 	s.Queued(p.HeadSHA)
@@ -241,7 +242,7 @@ func TestOneGrepTellsADelivery(t *testing.T) {
 	}
 }
 
-// claimed is when the app claimed jobs, since then, as its log says.
+// claimed returns the times at which the app claimed jobs since then, by its log.
 func (s *story) claimed(since time.Time) (at []time.Time) {
 	for line := range strings.Lines(s.app.log.String()) {
 		var l struct {
@@ -256,7 +257,7 @@ func (s *story) claimed(since time.Time) (at []time.Time) {
 	return at
 }
 
-// queued looks into the queue of an app that doesn't run.
+// queued lists the queue of an app that is not running.
 func (s *story) queued() []queue.Entry {
 	s.Helper()
 	q, err := queue.Open(
@@ -278,7 +279,7 @@ func (s *story) queued() []queue.Entry {
 	return entries
 }
 
-func TestRestartKeepsWhatWaits(t *testing.T) {
+func TestRestartKeepsWaitingJobs(t *testing.T) {
 	onBoth(t, world{wait: 6 * time.Second}, func(s *story, _ *redistest.Server) {
 		p := s.Open()
 		s.Queued(p.HeadSHA)
@@ -293,7 +294,7 @@ func TestRestartKeepsWhatWaits(t *testing.T) {
 	})
 }
 
-func TestRedisGoesAway(t *testing.T) {
+func TestRedisOutage(t *testing.T) {
 	redis := redistest.Start(t)
 	s := tell(t, world{redis: redis})
 	p := s.Open()
@@ -325,9 +326,9 @@ func TestRedisGoesAway(t *testing.T) {
 	s.Once(p, p.HeadSHA)
 }
 
-// Deliveries that failed while the app was down are asked for again, once; those that arrived or
-// were refused are not (a violation).
-func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
+// Deliveries that failed while the app was down are requested again, once. Those that arrived or
+// were refused are not: that would be a violation.
+func TestLostDeliveriesAreRequestedAgain(t *testing.T) {
 	s := tell(t, world{asleep: true})
 	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
@@ -351,8 +352,8 @@ func TestLostDeliveriesAreAskedForAgain(t *testing.T) {
 	})
 }
 
-// Of two processes one sweeps. When it dies the other does, and asks for nothing that was asked
-// for.
+// Only one of two processes sweeps. When it dies, the other one continues, and requests nothing
+// again.
 func TestOneProcessSweeps(t *testing.T) {
 	s := tell(t, world{redis: redistest.Start(t), asleep: true})
 	swept := func(a *app) {
@@ -394,7 +395,7 @@ func TestOneProcessSweeps(t *testing.T) {
 func TestInstallationEnds(t *testing.T) {
 	for _, action := range []string{"suspend", "deleted"} {
 		t.Run(action, func(t *testing.T) {
-			// The sweeper's look at all heads, which calls too, is far away.
+			// The sweeper, which calls GitHub too, does not run during the test.
 			s := tell(t, world{wait: time.Hour})
 			p := s.Open()
 			s.Queued(p.HeadSHA)
@@ -403,7 +404,7 @@ func TestInstallationEnds(t *testing.T) {
 			if d.Code != 200 && d.Code != 202 {
 				s.Errorf("installation.%s: answered %d %s", action, d.Code, d.Body)
 			}
-			s.quiet() // what was under way may have called until then
+			s.quiet() // calls that were in progress
 			before := len(s.gh.Calls())
 			never(s, 3*time.Second, func() string {
 				for _, c := range s.gh.Calls()[before:] {
@@ -413,7 +414,7 @@ func TestInstallationEnds(t *testing.T) {
 				}
 				return ""
 			})
-			s.judgedElsewhere(q)
+			s.checkedElsewhere(q)
 		})
 	}
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// logged is a time in GitHub's logs.
+// logged is a time as in GitHub's logs.
 func logged(second int) time.Time { return time.Date(2025, 3, 1, 10, 0, second, 0, time.UTC) }
 
-// job is a failed job whose third step printed this.
+// job is a failed job; text is the output of its third step.
 func job(name string, output ...string) *githubtest.Job {
 	var b strings.Builder
 	line := func(second int, text string) {
@@ -59,7 +59,7 @@ func job(name string, output ...string) *githubtest.Job {
 	}
 }
 
-// Break ends CI on the head with a failure and tells the app.
+// Break ends CI on the head with a failure and sends the event.
 func (s *story) Break(
 	p *githubtest.Pull,
 	jobs []*githubtest.Job,
@@ -83,7 +83,7 @@ func (s *story) Break(
 	return w
 }
 
-// caseD is what GNU ld says of libcufile.so on glibc before 2.34.
+// caseD is the output of GNU ld for libcufile.so on glibc before 2.34.
 var caseD = []string{
 	"c++ -o gds gds.o -lcufile",
 	"/usr/bin/ld: /usr/local/cuda/lib64/libcufile.so: undefined reference to `dlopen'",
@@ -106,7 +106,7 @@ func TestFailedBuildIsExplained(t *testing.T) {
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
 	s.says(k.Title, "dlopen", "libcufile.so")
-	// "##[endgroup]" has no line in what GitHub shows: the third line of the step's text is the
+	// "##[endgroup]" has no line of its own on GitHub's page: the third line of the step's text is the
 	// second one there.
 	page := fmt.Sprintf(
 		"https://github.test/acme/widget/actions/runs/%d/job/%d",
@@ -138,7 +138,7 @@ func TestFailedBuildIsExplained(t *testing.T) {
 		t.Error("the log of a job that passed was read")
 	}
 	s.notStored("Syncing repository")       // a line of the logs that is no error
-	for _, secret := range s.gh.Secrets() { // tokens too
+	for _, secret := range s.gh.Secrets() { // tokens are not stored either
 		s.notStored(secret)
 	}
 }
@@ -164,13 +164,13 @@ func (s *story) notStored(text string) {
 	}
 }
 
-// answer gives a command and waits for the reply.
+// answer sends a command and waits for the reply.
 func (s *story) answer(p *githubtest.Pull, command string) string {
 	s.Helper()
 	return s.replied(p, s.Say(p.Number, "maintainer", command))
 }
 
-func TestFailedBuildBesideArtifacts(t *testing.T) {
+func TestFailedBuildWithArtifacts(t *testing.T) {
 	s := tell(t, world{})
 	s.Configure("platforms: [debian11]\n")
 	p := s.Open()
@@ -197,7 +197,7 @@ func TestFailedBuildBesideArtifacts(t *testing.T) {
 	)
 }
 
-func TestFailedForAnotherReason(t *testing.T) {
+func TestBuildFailedForAnotherReason(t *testing.T) {
 	s := tell(t, world{wait: 3 * time.Second})
 	p := s.Open()
 	s.Break(
@@ -224,7 +224,7 @@ func TestNothingFailedToExplain(t *testing.T) {
 	s.says(s.answer(p, "/compat explain"), "No workflow run of this commit has failed")
 }
 
-// TestHugeLog: the connection breaks once, and the log is read anew; it is not kept in memory.
+// TestHugeLog: the connection breaks once, and the log is read again; it is not kept in memory.
 func TestHugeLog(t *testing.T) {
 	s := tell(t, world{wait: 8 * time.Second})
 	p := s.Open()
@@ -262,10 +262,10 @@ func TestHugeLog(t *testing.T) {
 	}
 }
 
-// code is what Markdown shows as it is.
+// code is a text that Markdown shows unchanged.
 var code = regexp.MustCompile("(?s)```.*?```|``(?:[^`]|`[^`])+``|`[^`\n]+`")
 
-// TestHostileLog: what a log holds is shown, and shown dead.
+// TestHostileLog: the content of a log is shown as plain text.
 func TestHostileLog(t *testing.T) {
 	s := tell(t, world{wait: 3 * time.Second})
 	p := s.Open()
@@ -291,7 +291,7 @@ func TestHostileLog(t *testing.T) {
 		bare := code.ReplaceAllString(text, " ")
 		for _, alive := range []string{"@octocat", "evil.test", "<img", "<b>", "#1", "hunter2"} {
 			if what == "the title" && (alive == "evil.test" || alive == "#1" || alive == "<img") {
-				continue // plain text, in which only a mention is one
+				continue // plain text, in which only mentions have an effect
 			}
 			if strings.Contains(bare, alive) {
 				t.Errorf("%s has %s alive:\n%s", what, alive, text)
@@ -300,7 +300,7 @@ func TestHostileLog(t *testing.T) {
 	}
 }
 
-func TestLogIsGone(t *testing.T) {
+func TestExpiredLog(t *testing.T) {
 	s := tell(t, world{wait: 3 * time.Second})
 	p := s.Open()
 	j := job("build", caseD...)

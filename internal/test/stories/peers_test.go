@@ -8,7 +8,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// shared is a head in two open pull requests: to main, which fails it, and to lenient, whose
+// shared is a head in two open pull requests: to main, where it fails, and to lenient, whose
 // configuration lets everything pass.
 func shared(s *story) (strict, lenient *githubtest.Pull) {
 	s.Helper()
@@ -24,7 +24,7 @@ func shared(s *story) (strict, lenient *githubtest.Pull) {
 	return strict, s.gh.OpenSame(strict, "lenient")
 }
 
-// stands waits until the newest check run of a commit is concluded so.
+// stands waits until the newest check run of a commit has a conclusion.
 func (s *story) stands(sha, conclusion string) githubtest.Check {
 	s.Helper()
 	var k githubtest.Check
@@ -47,7 +47,7 @@ func (s *story) stands(sha, conclusion string) githubtest.Check {
 	return k
 }
 
-func TestStrictestVerdictOfAHeadStands(t *testing.T) {
+func TestWorstResultOfAHeadCounts(t *testing.T) {
 	for _, order := range []string{"strict first", "lenient first", "together"} {
 		t.Run(order, func(t *testing.T) {
 			s := tell(t, world{})
@@ -86,7 +86,7 @@ func TestStrictestVerdictOfAHeadStands(t *testing.T) {
 			s.Send("pull_request", s.gh.PullEvent(strict, "reopened"))
 			s.stands(sha, "failure")
 
-			// A new head of both starts afresh.
+			// A new head of both is checked from the beginning.
 			s.gh.Do(func() {
 				strict.State = "closed"
 			})

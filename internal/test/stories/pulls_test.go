@@ -55,7 +55,7 @@ func TestCaseB(t *testing.T) {
 	s.says(plain(k.Title), "nvJitLink")
 	s.tells(p, k, "nvidia-nvjitlink-cu12>=12.9")
 
-	// The pin is a line of the diff: the fix is a suggestion there, and changes nothing else of the
+	// The pin is a line of the diff: the fix is a suggestion there, and changes nothing else in the
 	// line.
 	eventually(s, func() string {
 		why := "no review comment on pyproject.toml:8"
@@ -117,7 +117,7 @@ func TestCleanPasses(t *testing.T) {
 			s.Errorf("a clean wheel is annotated: %s", a.Message)
 		}
 	}
-	never(s, time.Second, func() string { // nobody needs a comment that says that all is well
+	never(s, time.Second, func() string { // no comment is needed if nothing is wrong
 		if s.written(p) != "" {
 			return "commented on a clean pull request: " + s.written(p)
 		}
@@ -141,9 +141,9 @@ func TestExistingFindingPasses(t *testing.T) {
 	s.says(shown(k), "__nvJitLinkGetErrorLogSize_12_9")
 }
 
-// That files and lines exist at the head is a rule of githubtest; here it has something to hold it
-// to.
-func TestAnnotationsHangOnTheHead(t *testing.T) {
+// githubtest refuses annotations on files and lines that do not exist at the head; this story has
+// annotations.
+func TestAnnotationsAreOnFilesOfTheHead(t *testing.T) {
 	s := tell(t, world{})
 	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
 	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"), cases.CaseA("1.1.0")))
@@ -154,11 +154,11 @@ func TestAnnotationsHangOnTheHead(t *testing.T) {
 	}
 }
 
-func TestPushWhileAnalysing(t *testing.T) {
+func TestPushDuringAnAnalysis(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
 	old, slow := p.HeadSHA, wheels(cases.CaseA("1.1.0"))
-	slow.Slow = 30 * time.Second // far more than it takes to be superseded
+	slow.Slow = 30 * time.Second // far longer than a newer push takes to supersede it
 	s.Finish(p, slow)
 	eventually(s, func() string {
 		if s.downloads(&slow.Blob) == 0 {

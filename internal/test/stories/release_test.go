@@ -15,7 +15,7 @@ func asset(w cases.Wheel) *githubtest.Asset {
 	return githubtest.NewAsset(name, content)
 }
 
-// publish tags main and tells the app of the release; it returns the tag's commit too.
+// publish tags main and sends the event of the release; it also returns the tag's commit.
 func (s *story) publish(assets ...*githubtest.Asset) (*githubtest.Release, string) {
 	s.Helper()
 	sha := s.gh.Commit(s.repo, "main", map[string]string{"CHANGES": "1.1.0\n"})
@@ -42,7 +42,7 @@ func TestCleanRelease(t *testing.T) {
 	s.want(s.Concluded(sha), "success")
 }
 
-func TestReleaseAssetsThatComeLater(t *testing.T) {
+func TestReleaseAssetsUploadedLater(t *testing.T) {
 	s := tell(t, world{})
 	bad := asset(cases.CaseA("1.1.0"))
 	bad.State = "open"
@@ -70,8 +70,8 @@ func TestReleaseWithoutAssets(t *testing.T) {
 	}
 }
 
-// gate makes main's newest run wait for the environment pypi and tells the app; host "" is GitHub's
-// own for the callback.
+// gate makes the newest run of main wait for the environment pypi and sends the event. host is that
+// of the callback; "" = GitHub's own.
 func (s *story) gate(host string, artifacts ...*githubtest.Artifact) *githubtest.Gate {
 	s.Helper()
 	s.gh.Commit(s.repo, "main", map[string]string{"CHANGES": "1.1.0\n"})
@@ -141,13 +141,13 @@ func TestGate(t *testing.T) {
 	})
 	t.Run("a callback elsewhere", func(t *testing.T) {
 		s := tell(t, world{})
-		// Storage wants no Authorization header.
+		// The storage accepts no Authorization header.
 		s.answered(s.gate(s.gh.StorageURL(), wheels(cases.Clean("1.1.0"))), "approved")
 	})
 }
 
-func TestGateTellsHowItStands(t *testing.T) {
-	// A report that a lost lease has swallowed is not made again.
+func TestGateReportsProgress(t *testing.T) {
+	// A report is not made again if its first upload was lost with a lease.
 	s := tell(t, world{env: map[string]string{"COMPAT_LEASE": "1m"}})
 	w := s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.1.0")))
 	s.gh.Do(func() { w.Status, w.Conclusion, w.HideLists = "in_progress", "", 4 })
@@ -166,7 +166,7 @@ func TestGateTellsHowItStands(t *testing.T) {
 	})
 }
 
-// group makes a merge group's commit and tells the app.
+// group creates the commit of a merge group and sends the event.
 func (s *story) group() (*githubtest.Pull, string) {
 	s.Helper()
 	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))

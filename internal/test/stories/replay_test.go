@@ -15,13 +15,12 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// A replay is several stories in one repository, told by a log of deliveries: what it leaves on
-// GitHub must not depend on their order, on how often they come, or on where the service was killed
-// meanwhile.
+// A replay is several stories in one repository, as a log of deliveries. Their results on GitHub
+// must not depend on the order and number of the deliveries, or on when the service was killed.
 type replay struct {
 	*story
 	random *rand.Rand
-	names  map[string]string // commit -> what it is called in snapshots
+	names  map[string]string // commit -> its name in snapshots
 	all    []event           // sent so far
 	pin    *githubtest.Pull  // case B, fixed by the second push
 	fork   *githubtest.Pull  // case A
@@ -37,7 +36,7 @@ type event struct {
 	payload    map[string]any
 }
 
-// prepare makes the world of a replay. The app runs, and knows of nothing yet.
+// prepare makes the state of GitHub before a replay. The app runs and has received nothing.
 func prepare(t *testing.T, seed uint64) *replay {
 	r := &replay{
 		story:  tell(t, world{}),
@@ -56,9 +55,8 @@ func (r *replay) name(sha, name string) string {
 	return sha
 }
 
-// acts are the parts of the log. What an act tells is under way on GitHub before its first
-// delivery, and its deliveries come in any order; a command is said when there is something to talk
-// about.
+// acts are the parts of the log. What an act is about exists on GitHub before its first delivery,
+// and its deliveries come in any order. A command is sent only when its subject exists.
 var acts = []func(*replay) []event{
 	func(r *replay) (log []event) {
 		say := func(name string, payload map[string]any) {
@@ -165,8 +163,7 @@ var (
 	appRoot  = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 )
 
-// snapshot is all that the App has left on GitHub, without what differs from one GitHub to the
-// next.
+// snapshot is everything that the App wrote on GitHub, without what differs between two runs.
 func (r *replay) snapshot() string {
 	var parts []string
 	r.gh.Do(func() {
@@ -250,8 +247,8 @@ func (r *replay) snapshot() string {
 	return day.ReplaceAllString(replyTo.ReplaceAllString(text, "compat:reply N"), "TODAY")
 }
 
-// send delivers, and starts the service again where it was killed. What it was too dead to take its
-// sweeper asks for.
+// send delivers, and starts the service again if it was killed. The sweeper requests the deliveries
+// that it missed.
 func (r *replay) send(e event) {
 	r.gh.SendAs(e.guid, e.name, e.payload)
 	r.revive()
@@ -264,13 +261,13 @@ func (r *replay) revive() {
 	}
 }
 
-// settled waits until GitHub shows what is wanted.
+// settled waits until GitHub has the wanted state.
 func (r *replay) settled(act int, want string) {
 	r.Helper()
 	within(
 		r,
 		5*time.Minute,
-		func() string { // an act has several starts of the service, and leases that run out
+		func() string { // an act contains several starts of the service and leases that expire
 			r.revive()
 			if got := r.snapshot(); got != want {
 				return fmt.Sprintf(
@@ -284,7 +281,7 @@ func (r *replay) settled(act int, want string) {
 	)
 }
 
-// difference is the lines that only one of two texts has.
+// difference returns the lines that only one of two texts has.
 func difference(want, got string) string {
 	var b strings.Builder
 	for _, side := range []struct{ sign, of, in string }{{"- ", want, got}, {"+ ", got, want}} {
@@ -301,8 +298,7 @@ func difference(want, got string) string {
 	return b.String()
 }
 
-// idle waits until nothing waits or runs in the queue; what sleeps until an event comes does not
-// count.
+// idle waits until no job waits or runs; delayed jobs do not count.
 func (r *replay) idle() {
 	r.Helper()
 	before := false
@@ -317,8 +313,8 @@ func (r *replay) idle() {
 	})
 }
 
-// plainly tells every act in order, once, without a crash, and gives the snapshot after each and
-// how many calls that took.
+// plainly runs every act once, in order and without a crash. It returns the snapshot after each act
+// and the number of calls.
 func plainly(t *testing.T) (after []string, calls int) {
 	r := prepare(t, 0)
 	for i, act := range acts {
@@ -354,22 +350,22 @@ func plainly(t *testing.T) (after []string, calls int) {
 	return after, len(r.gh.Calls())
 }
 
-// TestNothingIsWrittenTwice replays the whole log shuffled and in duplicate, with the service
-// killed (SIGKILL) at some of its calls to GitHub: while the call is on its way, or when it took
-// effect and its answer did not arrive. COMPAT_FAILPOINTS=all has a kill at each call.
+// TestNothingIsWrittenTwice replays the whole log shuffled and in duplicate, while the service is
+// killed (SIGKILL) at some of its calls to GitHub: before the call takes effect, or after it,
+// before the response arrives. With COMPAT_FAILPOINTS=all it is killed at each call.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	t.Parallel()
 	var want []string
 	calls := 0
 	t.Run("plainly", func(t *testing.T) {
-		// Which is over before the others begin.
+		// They end before the others begin.
 		t.Run("", func(t *testing.T) { want, calls = plainly(t) })
 	})
 	if t.Failed() {
 		return
 	}
 	t.Logf("%d calls", calls)
-	const kills = 4 // of one run: a job whose workers die again and again is given up
+	const kills = 4 // of one run: a job whose workers die repeatedly is given up
 	runs := (calls + kills - 1) / kills
 	step := (runs + 2) / 3
 	if os.Getenv("COMPAT_FAILPOINTS") == "all" {
@@ -398,7 +394,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 					}
 					for act, events := range acts {
 						log := events(r)
-						// each twice, and what came before once more
+						// each twice, and those of earlier acts once more
 						for _, e := range append(log, r.all...) {
 							log = append(log, e)
 							if e.name != "issue_comment" &&
@@ -417,7 +413,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 					}
 					r.idle()
 					r.settled(len(acts)-1, want[len(acts)-1])
-					if n := r.kills.Load(); n < kills-1 { // the last call of all may not be needed
+					if n := r.kills.Load(); n < kills-1 { // the last call may not be needed
 						r.Errorf("killed %d times, want %d", n, kills)
 					}
 				},

@@ -49,7 +49,7 @@ func TestRecheckByAnOutsider(t *testing.T) {
 	})
 }
 
-// What only looks like a command is ignored, without a word.
+// Text that only looks like a command is ignored without a reply.
 func TestIgnoredCommands(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Bad()
@@ -83,7 +83,7 @@ func TestIgnoredCommands(t *testing.T) {
 	})
 }
 
-func TestAnswersToCommands(t *testing.T) {
+func TestRepliesToCommands(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Bad()
 	s.Summary(p)

@@ -25,9 +25,9 @@ import (
 	"github.com/compat-app/compat/internal/test/hostiletest"
 )
 
-// The four founding cases, and one whose names are hostile, as a reader sees them: the check, the
-// conversation, and the service's own report page, in a browser. `make screens` writes the pictures
-// of docs/screens on the way, with GitHub's Markdown style sheet from npm.
+// The four founding cases, and one with hostile names, as a reader sees them in a browser: the
+// check, the conversation, and the service's report page. `make screens` also writes the pictures
+// of docs/screens, with GitHub's Markdown style sheet from npm.
 
 // screen is a pull request to be shown.
 type screen struct {
@@ -107,8 +107,8 @@ var gfm = goldmark.New(
 	goldmark.WithRendererOptions(markdown.WithUnsafe()),
 )
 
-// render is Markdown as HTML with nothing taken out: GitHub takes out what runs, and here it would
-// run.
+// render returns Markdown as HTML without removing anything: GitHub removes scripts, and here they
+// would run.
 func render(t testing.TB, text string) template.HTML {
 	var b bytes.Buffer
 	if err := gfm.Convert([]byte(text), &b); err != nil {
@@ -119,7 +119,7 @@ func render(t testing.TB, text string) template.HTML {
 
 var suggested = regexp.MustCompile(`(?s)<pre><code class="language-suggestion">(.*?)</code></pre>`)
 
-// suggest shows a suggestion as GitHub does, as a change of the line it is for.
+// suggest shows a suggestion as GitHub does: as a change of its line.
 func suggest(body template.HTML, line string) template.HTML {
 	return template.HTML(suggested.ReplaceAllStringFunc(string(body), func(s string) string {
 		return `<div class="change"><header>Suggested change</header><pre class="out">- ` +
@@ -129,7 +129,7 @@ func suggest(body template.HTML, line string) template.HTML {
 	}))
 }
 
-// shot makes the pages of a pull request: its check, and what is said in its conversation.
+// shot makes the pages of a pull request: its check, and its conversation.
 func (s *story) shot(c screen, p *githubtest.Pull, k githubtest.Check) (check, talk string) {
 	s.Helper()
 	write := func(data map[string]any) string {
@@ -171,8 +171,7 @@ func (s *story) shot(c screen, p *githubtest.Pull, k githubtest.Check) (check, t
 	return check, write(map[string]any{"Comments": said})
 }
 
-// look is what a page is asked. low is text that is hard to read on its background (WCAG 2.2,
-// 1.4.3: 4.5 to 1).
+// look is evaluated in a page. low is text with too little contrast (WCAG 2.2, 1.4.3: 4.5 to 1).
 const look = `(() => {
   const rgb = c => { const m = c.match(/[\d.]+/g).map(Number); return m.length > 3 && m[3] === 0 ? null : m };
   const light = c => { const [r, g, b] = c.map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b };
@@ -251,7 +250,7 @@ func TestScreens(t *testing.T) {
 			p := b.Open(address, v)
 			var page seen
 			p.Eval(look, &page)
-			if strings.HasSuffix(name, "-findings") { // it has the search form, and no other
+			if strings.HasSuffix(name, "-findings") { // it has only the search form
 				page.Active = slices.DeleteFunc(page.Active, func(s string) bool {
 					return strings.HasPrefix(s, `<form role="search" method="get" action="findings">`)
 				})
@@ -278,7 +277,7 @@ func TestScreens(t *testing.T) {
 				)
 			}
 			back[page.Back] = true
-			most := 1100 // pixels: a picture is to stay below 200 kB
+			most := 1100 // pixels: a picture should have less than 200 kB
 			if strings.HasSuffix(name, "check") {
 				most = 850
 			}

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// offered is compat while it shows the page that makes an App.
+// offered is compat while it shows the page that creates an App.
 type offered struct {
 	*exec.Cmd
 	out  *bufio.Reader
@@ -49,8 +49,8 @@ func (s *story) offer(env []string, args ...string) *offered {
 	return o
 }
 
-// setUp makes the App as a person at a browser would, and gives what the shell makes of the
-// settings file. way is how the browser gets there.
+// setUp creates the App like a person with a browser, and returns the settings file as a shell
+// reads it. way is how the browser reaches the page.
 func (s *story) setUp(o *offered, way http.RoundTripper) map[string]string {
 	s.Helper()
 	jar, err := cookiejar.New(nil)
@@ -80,7 +80,7 @@ func (s *story) setUp(o *offered, way http.RoundTripper) map[string]string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.app.log.Write([]byte(o.link + page + string(rest))) // what must hold no secret
+	s.app.log.Write([]byte(o.link + page + string(rest))) // where no secret may appear
 	if err := o.Wait(); err != nil {
 		s.Fatalf("compat %s: %v\n%s", o.Args[1], err, rest)
 	}
@@ -118,9 +118,9 @@ func (s *story) visit(r *http.Response, err error) string {
 	return string(body)
 }
 
-// From nothing to a verdict: the App is made from app.yml, on GitHub Enterprise Server and for an
-// organisation, the service is started with the settings that were written, and what app.yml asks
-// for is all that a pull request with a review, a summary comment and a command needs.
+// From nothing to a check run: the App is created from app.yml, on GitHub Enterprise Server and for
+// an organisation, the service is started with the settings that were written, and the permissions
+// of app.yml suffice for a pull request with a review, a summary comment and a command.
 func TestSetUp(t *testing.T) {
 	s := tell(t, world{prefix: "/api/v3", asleep: true})
 	dir := filepath.Join(s.app.dir, "it's ours")
@@ -158,7 +158,7 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
-// runWith starts the service with the settings of an App that was made.
+// runWith starts the service with the settings of a new App.
 func (s *story) runWith(env map[string]string) {
 	s.Helper()
 	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH", "WEBHOOK_SECRET",
@@ -174,7 +174,7 @@ func (s *story) runWith(env map[string]string) {
 	s.app.start()
 }
 
-// proxy is what stands before the service and ends TLS; everybody else is reached directly.
+// proxy is a proxy in front of the service that terminates TLS; other hosts are reached directly.
 type proxy struct{ to string }
 
 func (p proxy) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -185,9 +185,9 @@ func (p proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// A service without an App shows the page where it will be reached, is alive and not ready, takes
-// no delivery, and ends when the App is there. Once one is configured there is no such page.
-func TestSetUpWhereTheServiceIs(t *testing.T) {
+// A service without an App shows the setup page, is alive and not ready, takes no delivery, and
+// ends when the App was created. A service with an App has no such page.
+func TestSetUpOnTheServer(t *testing.T) {
 	s := tell(t, world{prefix: "/api/v3", asleep: true})
 	data := filepath.Join(s.app.dir, "first")
 	o := s.offer(

@@ -1,10 +1,10 @@
-// Package stories plays what compat does on GitHub, from the webhook to the check run: the real
-// binary as a child process, a GitHub of our own (internal/test/githubtest) that holds every
-// request to GitHub's rules, and artifacts of the founding cases.
+// Package stories tests compat on GitHub from the webhook to the check run: the released program
+// as a child process, a simulated GitHub (internal/test/githubtest) that checks every request
+// against GitHub's rules, and artifacts of the founding cases.
 //
-// A story is a Go test. It begins with tell, goes on with the steps below, and asserts what a
-// person would see. After it, whatever its subject, no request may have been a violation and no
-// secret may stand in the app's output.
+// A story is a Go test. It begins with tell, continues with the steps below, and checks what a
+// person would see. At its end, no request may have been a violation, and the app's output may
+// contain no secret.
 //
 //	s := tell(t, world{})
 //	p := s.Open()
@@ -33,7 +33,7 @@ import (
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
-// binary is cmd/compat, built once by TestMain.
+// binary is cmd/compat; TestMain builds it once.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -60,17 +60,17 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// patience is with a machine that has much else to do: what never happens is what fails.
+// patience is long, for busy machines: a story fails only if something never happens.
 const patience = time.Minute
 
-// world is what a story begins with. The zero value is an app on the embedded queue that waits two
-// minutes for artifacts.
+// world is the state at the beginning of a story. The zero value is an app on the embedded queue
+// that waits two minutes for artifacts.
 type world struct {
 	prefix    string            // of the REST root
 	redis     *redistest.Server // nil: embedded
 	wait      time.Duration     // COMPAT_WAIT
 	tokenLife time.Duration
-	env       map[string]string // over the app's usual environment
+	env       map[string]string // added to the app's usual environment
 	asleep    bool              // the story starts the app itself
 }
 
@@ -105,7 +105,7 @@ jobs:
 	settings = ".github/compat.yml"
 )
 
-// tell starts a GitHub and the app. Stories run beside each other.
+// tell starts a simulated GitHub and the app. Stories run in parallel.
 func tell(t *testing.T, w world) *story {
 	t.Helper()
 	t.Parallel()
@@ -136,7 +136,7 @@ func tell(t *testing.T, w world) *story {
 		"LOG_LEVEL":    "debug",
 	}
 	if w.redis == nil && os.Getenv("COMPAT_STORIES") == "redis" {
-		// Every story on a server of its own, as make test tells them a second time.
+		// Each story has its own server, because make test runs the stories on Redis too.
 		w.redis = redistest.Start(t)
 	}
 	if w.redis != nil {
@@ -168,7 +168,7 @@ func (s *story) newRepo(i *githubtest.Installation, name string) *githubtest.Rep
 	return r
 }
 
-// end stops everything and asserts what holds in every story.
+// end stops everything and checks what holds in every story.
 func (s *story) end() {
 	before := len(s.app.log.String())
 	if s.Failed() {
@@ -194,7 +194,8 @@ func (s *story) end() {
 	for _, c := range s.gh.Calls() {
 		s.Log(c.At.Format("05.000"), c.String())
 	}
-	s.Log(log[max(0, before-20000):min(len(log), before+60000)]) // its last lines, and where it stood
+	// Its last lines, and where the secret is.
+	s.Log(log[max(0, before-20000):min(len(log), before+60000)])
 }
 
 func artifact(name string, data []byte) *githubtest.Artifact {
@@ -224,10 +225,10 @@ func (s *story) Configure(text string, base ...cases.Wheel) {
 	s.gh.BranchRun(s.repo, "main", wheels(base...))
 }
 
-// Open opens a pull request and tells the app.
+// Open opens a pull request and sends the event.
 func (s *story) Open() *githubtest.Pull { return s.OpenWith("feature", requiring("packaging>=24")) }
 
-// OpenWith is Open with a branch and a change of the story's own.
+// OpenWith is Open with another branch and change.
 func (s *story) OpenWith(branch string, files map[string]string) *githubtest.Pull {
 	s.Helper()
 	p := s.gh.OpenPull(s.repo, s.repo, branch, s.gh.User("maintainer"), files)
@@ -235,7 +236,7 @@ func (s *story) OpenWith(branch string, files map[string]string) *githubtest.Pul
 	return p
 }
 
-// Push moves the head and tells the app.
+// Push moves the head and sends the event.
 func (s *story) Push(p *githubtest.Pull, files map[string]string) string {
 	s.Helper()
 	sha := s.gh.Push(p, files)
@@ -243,7 +244,7 @@ func (s *story) Push(p *githubtest.Pull, files map[string]string) string {
 	return sha
 }
 
-// Finish ends CI on the head with these artifacts and tells the app.
+// Finish ends CI on the head with these artifacts and sends the event.
 func (s *story) Finish(p *githubtest.Pull, artifacts ...*githubtest.Artifact) *githubtest.Run {
 	s.Helper()
 	w := s.gh.PullRun(p, artifacts...)
@@ -251,7 +252,7 @@ func (s *story) Finish(p *githubtest.Pull, artifacts ...*githubtest.Artifact) *g
 	return w
 }
 
-// Bad opens a pull request with case A and waits for its verdict.
+// Bad opens a pull request with case A and waits for its conclusion.
 func (s *story) Bad() *githubtest.Pull {
 	s.Helper()
 	p := s.Open()
@@ -260,7 +261,7 @@ func (s *story) Bad() *githubtest.Pull {
 	return p
 }
 
-// Say comments and tells the app.
+// Say writes a comment and sends the event.
 func (s *story) Say(number int, by, body string) *githubtest.Comment {
 	s.Helper()
 	c := s.gh.AddComment(s.repo, number, s.gh.User(by), body)
@@ -268,7 +269,7 @@ func (s *story) Say(number int, by, body string) *githubtest.Comment {
 	return c
 }
 
-// Send delivers an event that the app has to take or to ignore with a reason.
+// Send delivers an event, which the app has to queue, or to ignore with a reason.
 func (s *story) Send(event string, payload map[string]any) *githubtest.Delivery {
 	s.Helper()
 	d := s.gh.Send(event, payload)
@@ -281,7 +282,7 @@ func (s *story) Send(event string, payload map[string]any) *githubtest.Delivery 
 	return d
 }
 
-// Queued waits for a check run on the commit, whatever its state.
+// Queued waits for a check run on the commit, in any state.
 func (s *story) Queued(sha string) githubtest.Check {
 	s.Helper()
 	var k githubtest.Check
@@ -296,7 +297,7 @@ func (s *story) Queued(sha string) githubtest.Check {
 	return k
 }
 
-// Concluded waits until the check runs of a commit are completed, and gives the newest.
+// Concluded waits until the check runs of a commit are completed, and returns the newest.
 func (s *story) Concluded(sha string) githubtest.Check {
 	s.Helper()
 	var k githubtest.Check
@@ -327,7 +328,7 @@ func (s *story) Verdicts(sha string) int {
 	return n
 }
 
-// Again waits for one more verdict than before.
+// Again waits for one more conclusion than before.
 func (s *story) Again(sha string, before int) githubtest.Check {
 	s.Helper()
 	eventually(s, func() string {
@@ -339,15 +340,14 @@ func (s *story) Again(sha string, before int) githubtest.Check {
 	return s.Concluded(sha)
 }
 
-// free says whether nothing waits or runs in the queue; what sleeps until an event comes does not
-// count.
+// free reports whether no job waits or runs; delayed jobs do not count.
 func (s *story) free() bool {
 	_, page := s.app.get(s.app.operator("/metrics"))
 	return strings.Contains(page, `compat_queue_jobs{state="waiting"} 0`) &&
 		strings.Contains(page, `compat_queue_jobs{state="running"} 0`)
 }
 
-// Free waits until the queue is free and stays so: a job may put another into it.
+// Free waits until the queue is free for a while: a job may add another one.
 func (s *story) Free() {
 	s.Helper()
 	eventually(s, func() string {
@@ -361,7 +361,7 @@ func (s *story) Free() {
 	})
 }
 
-// Once asserts that exactly one check run of the commit is completed, none is open, and there is at
+// Once checks that exactly one check run of the commit is completed, none is open, and there is at
 // most one summary comment.
 func (s *story) Once(p *githubtest.Pull, sha string) {
 	s.Helper()
@@ -386,7 +386,7 @@ func (s *story) want(k githubtest.Check, conclusions ...string) {
 	}
 }
 
-// notPassed wants a conclusion that branch protection does not take for a pass.
+// notPassed checks for a conclusion that does not satisfy branch protection.
 func (s *story) notPassed(k githubtest.Check) {
 	s.Helper()
 	s.want(k, "failure", "action_required", "timed_out")
@@ -394,7 +394,7 @@ func (s *story) notPassed(k githubtest.Check) {
 
 const marker = "<!-- compat:report -->"
 
-// Summaries are the App's summary comments that can be seen.
+// Summaries returns the visible summary comments of the App.
 func (s *story) Summaries(p *githubtest.Pull) (out []githubtest.Comment) {
 	for _, c := range s.gh.CommentsBy(s.gh.Bot(), p.Repo, p.Number) {
 		if strings.Contains(c.Body, marker) && c.Minimized == "" {
@@ -420,7 +420,7 @@ func (s *story) Summary(p *githubtest.Pull) githubtest.Comment {
 	return all[0]
 }
 
-// shown is all that a reader of the check run sees, without the escapes that make names harmless.
+// shown returns everything that a reader of the check run sees, without escapes.
 func shown(k githubtest.Check) string {
 	all := []string{k.Title, k.Summary, k.Text}
 	for _, a := range k.Annotations {
@@ -436,7 +436,7 @@ func plain(markdown string) string {
 	return html.UnescapeString(escapes.ReplaceAllString(s, "$1"))
 }
 
-// written is what the App wrote on a pull request, comments and reviews.
+// written returns what the App wrote on a pull request, in comments and reviews.
 func (s *story) written(p *githubtest.Pull) string {
 	var b strings.Builder
 	s.gh.Do(func() {
@@ -455,7 +455,7 @@ func (s *story) written(p *githubtest.Pull) string {
 	return plain(b.String())
 }
 
-// says wants each of the words in a text, in any case.
+// says checks that a text contains each of the words, in any case.
 func (s *story) says(text string, words ...string) {
 	s.Helper()
 	for _, w := range words {
@@ -465,7 +465,7 @@ func (s *story) says(text string, words ...string) {
 	}
 }
 
-// tells is says where the words may also stand in the App's comments, a moment later.
+// tells is like says, for words that may also appear in the App's comments a moment later.
 func (s *story) tells(p *githubtest.Pull, k githubtest.Check, words ...string) {
 	s.Helper()
 	for _, w := range words {
@@ -492,8 +492,7 @@ func (s *story) downloads(b *githubtest.Blob) (n int) {
 	return n
 }
 
-// eventually asks until f has nothing to complain about; when the time is over the complaint is
-// fatal.
+// eventually calls f until it returns "". After a timeout the last problem is fatal.
 func eventually(t testing.TB, f func() string) {
 	t.Helper()
 	within(t, 3*patience, f)
@@ -514,7 +513,7 @@ func within(t testing.TB, patience time.Duration, f func() string) {
 	}
 }
 
-// never asks for that long; a complaint is fatal.
+// never calls f for a while; a problem is fatal.
 func never(t testing.TB, during time.Duration, f func() string) {
 	t.Helper()
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -524,7 +523,7 @@ func never(t testing.TB, during time.Duration, f func() string) {
 	}
 }
 
-// onBoth tells a story on the embedded queue and on a Redis of its own.
+// onBoth runs a story on the embedded queue and on its own Redis.
 func onBoth(t *testing.T, w world, f func(*story, *redistest.Server)) {
 	t.Run("embedded", func(t *testing.T) { f(tell(t, w), nil) })
 	t.Run("redis", func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// Deliveries that are no deliveries of ours are refused before anything happens, and leave no mark.
+// Invalid deliveries are refused before anything is done, and leave no trace.
 func TestRefusedDeliveries(t *testing.T) {
 	s := tell(t, world{})
 	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
@@ -37,7 +37,7 @@ func TestRefusedDeliveries(t *testing.T) {
 	}
 	huge := `{"action":"opened","x":"` + strings.Repeat("x", 26<<20) + `"}`
 	big := signed(huge)
-	// Else the answer may be lost when the connection ends with the body on its way.
+	// Otherwise the response may be lost if the connection ends before the body was sent.
 	big.Set("Expect", "100-continue")
 	for _, c := range []struct {
 		name   string
@@ -140,7 +140,7 @@ func TestTwoSecrets(t *testing.T) {
 	}
 }
 
-// A configuration is tried before it is pushed, with the same words as at a terminal.
+// compat config check reports the same errors as a check run.
 func TestValidate(t *testing.T) {
 	s := tell(t, world{})
 	for _, c := range []struct {
@@ -207,7 +207,7 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// A setting that can't be used is one line that names it, before anything listens.
+// Each invalid setting is reported in one line that names it, before the service listens.
 func TestBadEnvironment(t *testing.T) {
 	s := tell(t, world{asleep: true})
 	for _, c := range []struct{ name, value string }{
