@@ -78,7 +78,7 @@ func collect(r *result.Report) []*group {
 }
 
 // mergeMissing merges libraries without a known provider that the same objects need: usually
-// one package is missing. If an artifact misses many libraries, all of them are merged.
+// one package is missing. If an artifact misses many libraries, all of one severity are merged.
 func mergeMissing(groups []*group) []*group {
 	byObjects := map[string]*group{}
 	misses := map[string]int{}
@@ -91,8 +91,8 @@ func mergeMissing(groups []*group) []*group {
 		if g.kind != missing {
 			return false
 		}
-		key := g.project
-		if misses[key] <= manyMissing {
+		key := g.project + "\x00" + string(g.severity())
+		if misses[g.project] <= manyMissing {
 			var objects set[string]
 			for _, f := range g.all {
 				objects.add(f.Artifact + "\x00" + f.Object)
@@ -113,10 +113,18 @@ func mergeMissing(groups []*group) []*group {
 
 const manyMissing = 8
 
+// severity returns the most severe one of its findings.
+func (g *group) severity() result.Severity {
+	worst := slices.MaxFunc(g.all, func(a, b *result.Finding) int {
+		return a.Severity.Rank() - b.Severity.Rank()
+	})
+	return worst.Severity
+}
+
 func (g *group) cause(r *result.Report, o Options) result.Cause {
 	first := g.all[0]
 	c := result.Cause{
-		Severity: first.Severity,
+		Severity: g.severity(),
 		Artifact: first.Artifact,
 		Findings: g.findings,
 		Targets:  []string{},
@@ -125,9 +133,6 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	var rules, symbols, targets set[string]
 	var objects set[object]
 	for _, f := range g.all {
-		if f.Severity.Rank() > c.Severity.Rank() {
-			c.Severity = f.Severity
-		}
 		c.New = c.New || f.New
 		rules.add(f.Rule)
 		if f.Symbol != "" {

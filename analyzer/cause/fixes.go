@@ -131,15 +131,25 @@ func installation(g *group) *result.CauseFix {
 		if !ok || p.Kind == platform.BundleProvider && !f.OtherPackage {
 			continue
 		}
+		system, python := p.Packages(platform.Debian), p.Packages(platform.PyPI)
+		// a package that the artifact declares already is not offered by the finding
+		python = slices.DeleteFunc(slices.Clone(python), func(name string) bool {
+			return !slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
+				return x.Kind == fix.KindDependency && x.Requirement == name
+			})
+		})
+		if len(system)+len(python) == 0 && len(p.Packages(platform.PyPI)) > 0 {
+			continue
+		}
 		clears++
 		projects.add(p.Project)
-		for _, name := range p.Packages(platform.Debian) {
+		for _, name := range system {
 			debian.add(name)
 		}
-		for _, name := range p.Packages(platform.PyPI) {
+		for _, name := range python {
 			pypi.add(name)
 		}
-		unnamed = unnamed || len(p.Packages(platform.Debian)) == 0
+		unnamed = unnamed || len(system) == 0
 	}
 	x := result.CauseFix{Clears: clears}
 	x.Kind, x.Cost = fix.KindEnvironment, []string{}
