@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/elastic/go-seccomp-bpf"
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -65,9 +64,7 @@ func confine() Layers {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l.NoNewPrivs = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == nil
-	if filter, ok := systemCalls(); ok && seccomp.Supported() {
-		l.Seccomp = seccomp.LoadFilter(filter) == nil
-	}
+	l.Seccomp = filterCalls() == nil
 	return l
 }
 

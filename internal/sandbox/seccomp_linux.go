@@ -1,81 +1,123 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
+	"unsafe"
 
-	"github.com/elastic/go-seccomp-bpf"
-	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the system calls of an analysis, by what needs them. Those that an architecture does
-// not have are left out there.
-var allowed = []string{
+// allowed are the system calls of an analysis that all architectures have, by what needs them.
+var allowed = []uint32{
+	// threads of the Go runtime; these calls are the most frequent
+	unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP,
 	// files: artifacts, the spool folder, the pipes to the parent
-	"read", "readv", "pread64", "write", "writev", "pwrite64", "lseek", "close", "fstat", "fcntl",
-	"openat", "unlinkat", "ftruncate", "fallocate",
+	unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_WRITE, unix.SYS_WRITEV,
+	unix.SYS_PWRITE64, unix.SYS_LSEEK, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_FCNTL,
+	unix.SYS_OPENAT, unix.SYS_UNLINKAT, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE,
 	// memory
-	"brk", "munmap", "mremap", "madvise", "mincore",
-	// threads and signals of the Go runtime
-	"futex", "sched_yield", "sched_getaffinity", "set_robust_list", "rseq", "gettid", "getpid",
-	"sigaltstack", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "restart_syscall",
-	"exit", "exit_group", "nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres",
-	"gettimeofday", "getrandom", "getrusage", "arch_prctl", "set_tid_address",
+	unix.SYS_MADVISE, unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_MINCORE,
 	// the poller of the Go runtime
-	"epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "eventfd2", "pipe2",
-	"poll", "ppoll",
+	unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_CREATE1, unix.SYS_EVENTFD2,
+	unix.SYS_PIPE2, unix.SYS_PPOLL,
+	// signals, clocks and the end of threads
+	unix.SYS_SIGALTSTACK, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN,
+	unix.SYS_RESTART_SYSCALL, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES,
+	unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_GETRUSAGE, unix.SYS_GETTID, unix.SYS_GETPID,
+	unix.SYS_SCHED_GETAFFINITY, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SET_TID_ADDRESS,
+	unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
 
 // prSetVMA names memory of the Go runtime (PR_SET_VMA).
 const prSetVMA = 0x53564d41
 
+// condition is a system call that is allowed if an argument, after & mask, has a value.
+type condition struct {
+	call, argument uint32
+	mask, value    uint64
+}
+
+func conditions() []condition {
+	const all = ^uint64(0)
+	return []condition{
+		// threads, but no processes
+		{unix.SYS_CLONE, 0, unix.CLONE_THREAD, unix.CLONE_THREAD},
+		// no memory that can be executed
+		{unix.SYS_MMAP, 2, unix.PROT_EXEC, 0},
+		{unix.SYS_MPROTECT, 2, unix.PROT_EXEC, 0},
+		// signals and limits of this process only
+		{unix.SYS_TGKILL, 0, all, uint64(os.Getpid())},
+		{unix.SYS_PRLIMIT64, 0, all, 0},
+		{unix.SYS_PRCTL, 0, all, prSetVMA},
+	}
+}
+
+// Offsets in struct seccomp_data (linux/seccomp.h). Arguments have 64 bits, the lower half first.
+const (
+	dataCall         = 0
+	dataArchitecture = 4
+	dataArguments    = 16
+)
+
 // systemCalls returns the filter of an analysis: an allow list; every other call fails with EPERM.
-// ok is false for an architecture whose system calls are not known.
-func systemCalls() (filter seccomp.Filter, ok bool) {
-	info, err := arch.GetInfo("")
+func systemCalls() []bpf.Instruction {
+	refuse := bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
+	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+	// unless skips n instructions if the loaded value is not v.
+	unless := func(v uint32, n int) bpf.Instruction {
+		return bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipFalse: uint8(n)}
+	}
+	out := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: dataArchitecture, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArchitecture, SkipTrue: 1},
+		refuse,
+		bpf.LoadAbsolute{Off: dataCall, Size: 4},
+	}
+	for _, call := range append(append([]uint32{}, allowed...), allowedHere...) {
+		out = append(out, unless(call, 1), allow)
+	}
+	// The C library falls back to clone, whose flags a filter can read.
+	out = append(out, unless(unix.SYS_CLONE3, 1),
+		bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)})
+	for _, c := range conditions() {
+		half := func(at uint32, shift int) []bpf.Instruction {
+			return []bpf.Instruction{
+				bpf.LoadAbsolute{Off: dataArguments + 8*c.argument + at, Size: 4},
+				bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: uint32(c.mask >> shift)},
+			}
+		}
+		low, high := half(0, 0), half(4, 32)
+		test := append(low, unless(uint32(c.value), 4))
+		test = append(test, high...)
+		test = append(test, unless(uint32(c.value>>32), 1), allow, refuse)
+		out = append(append(out, unless(c.call, len(test))), test...)
+	}
+	return append(out, refuse)
+}
+
+// filterCalls installs the filter on all threads of this process. PR_SET_NO_NEW_PRIVS must be set.
+func filterCalls() error {
+	if auditArchitecture == 0 {
+		return fmt.Errorf("sandbox: the system calls of this architecture are not known")
+	}
+	raw, err := bpf.Assemble(systemCalls())
 	if err != nil {
-		return seccomp.Filter{}, false
+		return fmt.Errorf("sandbox: seccomp filter: %w", err)
 	}
-	var names []string
-	for _, name := range allowed {
-		if _, known := info.SyscallNames[name]; known {
-			names = append(names, name)
-		}
+	code := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
-	when := func(name string, argument uint32, op seccomp.Operation,
-		value uint64) seccomp.NameWithConditions {
-		return seccomp.NameWithConditions{
-			Name:       name,
-			Conditions: seccomp.ArgumentConditions{{Argument: argument, Operation: op, Value: value}},
-		}
+	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return fmt.Errorf("sandbox: seccomp: %w", errno)
 	}
-	return seccomp.Filter{
-		NoNewPrivs: true,
-		Flag:       seccomp.FilterFlagTSync,
-		Policy: seccomp.Policy{
-			DefaultAction: seccomp.ActionErrno,
-			Syscalls: []seccomp.SyscallGroup{
-				{
-					// The C library falls back to clone, whose flags a filter can read.
-					Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS),
-					Names:  []string{"clone3"},
-				},
-				{
-					Action: seccomp.ActionAllow,
-					Names:  names,
-					NamesWithCondtions: []seccomp.NameWithConditions{
-						// threads, but no processes
-						when("clone", 0, seccomp.BitsSet, unix.CLONE_THREAD),
-						// no memory that can be executed
-						when("mmap", 2, seccomp.BitsNotSet, unix.PROT_EXEC),
-						when("mprotect", 2, seccomp.BitsNotSet, unix.PROT_EXEC),
-						// signals and limits of this process only
-						when("tgkill", 0, seccomp.Equal, uint64(os.Getpid())),
-						when("prlimit64", 0, seccomp.Equal, 0),
-						when("prctl", 0, seccomp.Equal, prSetVMA),
-					},
-				},
-			},
-		},
-	}, true
+	if thread != 0 {
+		return fmt.Errorf("sandbox: seccomp: thread %d has another filter", thread)
+	}
+	return nil
 }
