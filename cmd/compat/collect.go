@@ -10,8 +10,8 @@ import (
 // The garbage collector runs first when the heap has collectFrom bytes, which small files never
 // reach, and then whenever it has grown by collectPercent.
 const (
-	collectFrom    = 24 << 20
-	collectPercent = 35
+	collectFrom    = 12 << 20
+	collectPercent = 30
 )
 
 // collect sets the pace of the garbage collector until end is called. checkMemory is its limit.
