@@ -112,7 +112,7 @@ func (i *Index) download(ctx context.Context, f file, limit int64) (*content, er
 		case !errors.As(err, &broken):
 			return nil, err
 		case try >= attempts:
-			return nil, i.errorf(packages.ErrUnavailable, "%s (asked %d times)", broken.why, try)
+			return nil, i.errorf(packages.ErrUnavailable, "%s (attempts: %d)", broken.why, try)
 		}
 	}
 }

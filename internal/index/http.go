@@ -146,7 +146,7 @@ func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 		wait := max(again.after, pause)
 		if try >= tries || wait > longestPause {
 			i.outage()
-			return nil, i.errorf(packages.ErrUnreachable, "%s (asked %d times)", again.why, try)
+			return nil, i.errorf(packages.ErrUnreachable, "%s (attempts: %d)", again.why, try)
 		}
 		i.log.DebugContext(
 			ctx,

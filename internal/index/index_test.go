@@ -211,10 +211,10 @@ func TestOutages(t *testing.T) {
 		asked int
 	}{
 		"503 twice":    {status(503, 2), "", 5},
-		"503 for ever": {status(503, 99), "503 Service Unavailable (asked 3 times)", 3},
+		"503 for ever": {status(503, 99), "503 Service Unavailable (attempts: 3)", 3},
 		"429, soon":    {status(429, 1, "Retry-After", "2"), "", 4},
 		"429, in an hour": {status(429, 99, "Retry-After", "3600"),
-			"429 Too Many Requests (asked 1 times)", 1},
+			"429 Too Many Requests (attempts: 1)", 1},
 		"401": {status(401, 99), "check the credentials", 1},
 		"418": {status(418, 99), "418", 1},
 		"broken JSON": {func(_ int, w http.ResponseWriter, _ *http.Request) bool {
@@ -273,7 +273,7 @@ func TestDown(t *testing.T) {
 	s := serve(t, demo(t))
 	i := s.index(t, nil)
 	s.Close()
-	for n, want := range []string{"asked 3 times", "asked 1 times"} {
+	for n, want := range []string{"attempts: 3", "attempts: 1"} {
 		if _, err := i.Versions(ctx, "demo"); !errors.Is(err, packages.ErrUnavailable) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%d: %v", n, err)

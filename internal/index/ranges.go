@@ -64,7 +64,7 @@ func (i *Index) fetch(ctx context.Context, f file, at, end, size int64) (window,
 		case ctx.Err() != nil:
 			return w, ctx.Err()
 		case try >= attempts:
-			return w, i.errorf(packages.ErrUnavailable, "%s (asked %d times)", broken.why, try)
+			return w, i.errorf(packages.ErrUnavailable, "%s (attempts: %d)", broken.why, try)
 		}
 	}
 }

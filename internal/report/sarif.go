@@ -76,7 +76,7 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 			inv.Notes,
 			sarifNote{
 				Level:   "error",
-				Message: text("could not read " + mdsafe.Visible(u.Path) + ": " + mdsafe.Visible(u.Reason)),
+				Message: text("could not check " + mdsafe.Visible(u.Path) + ": " + mdsafe.Visible(u.Reason)),
 			},
 		)
 	}

@@ -524,17 +524,22 @@ func (p *textPrinter) rows(c *analyzer.Cause) (out []string, left int) {
 func (p *textPrinter) notes() []string {
 	r := p.report
 	var out []string
-	add := func(label, text string) {
+	addLines := func(most int, label, text string) {
 		lines := wrap(label+": "+text, p.width, "  ")
-		if len(lines) > 2 {
-			lines = lines[:2]
-			lines[1] = clip(lines[1], p.width-1) + "…"
+		if len(lines) > most {
+			lines = lines[:most]
+			lines[most-1] = clip(lines[most-1], p.width-1) + "…"
 		}
 		out = append(out, lines...)
 	}
+	add := func(label, text string) { addLines(2, label, text) }
 	for i, u := range r.Unread {
 		if i > 0 || p.options.Verbose || r.Verdict != analyzer.Unchecked {
-			add("could not read", mdsafe.Visible(u.Path)+": "+mdsafe.Visible(u.Reason))
+			most := 2
+			if i == 0 {
+				most = 5 // the reason says what to do
+			}
+			addLines(most, "could not check", mdsafe.Visible(u.Path)+": "+mdsafe.Visible(u.Reason))
 		}
 	}
 	for _, a := range r.Accepted {
