@@ -61,6 +61,7 @@ reads. Nothing is installed and nothing is run.
 
 Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong usage.`,
 		Example: `  compat env --lock uv.lock
+  compat env --lock 'services/*/uv.lock'
   compat env --requirement requirements.txt --python 3.12 --platform debian12
   compat env --base old.txt --requirement requirements.txt
   compat env --venv .venv
@@ -73,7 +74,8 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	flags := c.Flags()
 	flags.StringArrayVar(&f.lock, "lock", nil,
 		"a lock file (uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock, pixi.lock, "+
-			"conda-lock.yml, environment.yml); repeatable")
+			"conda-lock.yml, environment.yml), or a pattern of files that are checked each on its own; "+
+			"repeatable")
 	flags.StringArrayVarP(&f.requirements, "requirement", "r", nil,
 		"a requirements file, with the files that it includes; repeatable")
 	flags.StringArrayVar(&f.before, "base", nil,
@@ -121,6 +123,12 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 		return err
 	}
 	files := append(slices.Clone(f.lock), f.requirements...)
+	var many []string
+	if pattern := f.patternOf(); pattern != "" {
+		if many, err = f.manyFiles(pattern); err != nil {
+			return err
+		}
+	}
 	switch {
 	case len(files) == 0 && f.installed() == "":
 		return errors.New(
@@ -158,6 +166,9 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 		return errors.New(
 			"wheels are looked up in a package index, and none is configured; " +
 				"name one with --index-url or PIP_INDEX_URL")
+	}
+	if many != nil {
+		return checkMany(ctx, env, from, o, failOn, f, many)
 	}
 	var head []*pinned.Wheels
 	var cached result
