@@ -1,6 +1,9 @@
 package platform
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Architecture returns the architecture in a target's name; x86_64 without one.
 func Architecture(target string) string {
@@ -16,15 +19,21 @@ func Architecture(target string) string {
 }
 
 // Title returns the usual name of a target: "Debian 11" for debian11, "manylinux2014" for
-// manylinux_2_17_x86_64.
+// manylinux_2_17_x86_64. The folder of a system keeps its name.
 func Title(target string) string {
 	name := strings.TrimSuffix(target, "_"+Architecture(target))
-	name, _, _ = strings.Cut(name, "/")
+	if system, arch, ok := strings.Cut(name, "/"); ok {
+		if !slices.Contains(Architectures(), arch) {
+			return target
+		}
+		name = system
+	}
 	for _, maker := range [][2]string{
 		{"debian", "Debian "}, {"ubuntu", "Ubuntu "}, {"rhel", "RHEL "}, {"alpine", "Alpine "},
 		{"centos", "CentOS "}, {"amazonlinux", "Amazon Linux "}, {"sles", "SLES "},
 	} {
-		if version, ok := strings.CutPrefix(name, maker[0]); ok {
+		version, ok := strings.CutPrefix(name, maker[0])
+		if ok && version != "" && '0' <= version[0] && version[0] <= '9' {
 			return maker[1] + version
 		}
 	}
