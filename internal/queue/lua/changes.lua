@@ -2,8 +2,9 @@
 --
 -- ARGV[3]  the last change that is written
 --
--- Returns an entry for each changed key: {change, key} if it was deleted; {change, key, text, remaining milliseconds or -1};
--- or {change, key, field, value, field, value, field, value …} for a hash, which has at least three fields.
+-- Returns an entry for each changed key: {change, key} if it was deleted; {change, key, text,
+-- remaining milliseconds or -1}; or {change, key, field, value, field, value, field, value …} for a
+-- hash, which has at least three fields.
 
 call('ZREMRANGEBYSCORE', P .. 'dirty', '-inf', ARGV[3])
 local changed = call('ZRANGE', P .. 'dirty', 0, -1, 'WITHSCORES')

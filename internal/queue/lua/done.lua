@@ -3,7 +3,8 @@
 -- ARGV[3]  key
 -- ARGV[4]  token
 --
--- Returns -1 if the lease is lost, 0 if the job is finished, 1 if it is finished and a newer job of the key waits.
+-- Returns -1 if the lease is lost, 0 if the job is finished, 1 if it is finished and a newer job of
+-- the key waits.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then

@@ -4,7 +4,8 @@
 -- ARGV[4]  token
 -- ARGV[5]  length of a lease in milliseconds; 0 only checks it
 --
--- Returns -1 if the lease is lost, 0 if it is held, 1 if it is held and a newer job of the key waits.
+-- Returns -1 if the lease is lost, 0 if it is held, 1 if it is held and a newer job of the key
+-- waits.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then

@@ -1,4 +1,5 @@
--- kill.lua ends the lease of a job that cannot succeed. It is dead, unless a newer job of the key waits.
+-- kill.lua ends the lease of a job that cannot succeed. It is dead, unless a newer job of the key
+-- waits.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token

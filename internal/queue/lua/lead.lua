@@ -4,7 +4,8 @@
 -- ARGV[4]  token of the candidate
 -- ARGV[5]  milliseconds from now that the lead lasts; 0 only checks it; negative resigns
 --
--- Returns the number of the term if token leads (or has just resigned), else 0. The numbers increase.
+-- Returns the number of the term if token leads (or has just resigned), else 0. The numbers
+-- increase.
 
 local name, token, ms = P .. 'lead:' .. ARGV[3], ARGV[4], tonumber(ARGV[5])
 local f = call('HMGET', name, 'token', 'until', 'term')

@@ -1,4 +1,5 @@
--- park.lua prevents the jobs of an installation from being claimed for a while. The latest end applies; running jobs continue.
+-- park.lua prevents the jobs of an installation from being claimed for a while. The latest end
+-- applies; running jobs continue.
 --
 -- ARGV[3]  installation
 -- ARGV[4]  milliseconds; 0 or less ends the pause

@@ -1,4 +1,5 @@
--- release.lua ends a lease, so that another worker can claim the job. Nothing is counted, and the job keeps its place.
+-- release.lua ends a lease, so that another worker can claim the job. Nothing is counted, and the
+-- job keeps its place.
 --
 -- ARGV[3]  key
 -- ARGV[4]  token

@@ -1,7 +1,8 @@
 -- restore.lua adds a job, whose hash was restored from the journal, to the indexes. Embedded only.
 --
 -- ARGV[3]  key
--- ARGV[4]  number of crashes in a row that make the job dead; 0 = read-only, keep running jobs as they are
+-- ARGV[4]  number of crashes in a row that make the job dead; 0 = read-only, keep running jobs as
+--          they are
 -- ARGV[5]  milliseconds between suspects of a crash
 --
 -- Returns 0.

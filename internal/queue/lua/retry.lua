@@ -6,7 +6,8 @@
 -- ARGV[6]  pause in milliseconds
 -- ARGV[7]  number of failures that make the job dead
 --
--- Returns -1 if the lease is lost, 0 if the job is delayed, 1 if a newer job of the key waits, 2 if it is dead.
+-- Returns -1 if the lease is lost, 0 if the job is delayed, 1 if a newer job of the key waits, 2 if
+-- it is dead.
 
 local j = held(ARGV[3], ARGV[4])
 if not j then
