@@ -28,7 +28,7 @@ type environment struct {
 	tag      string
 	objects  map[string]string     // path in the wheel -> text form
 	requires []string              // Requires-Dist
-	with     []string              // what is installed beside it
+	with     []string              // what is installed with it
 	packages analyzertest.Packages // every release that there is
 	path     []string              // folders of LD_LIBRARY_PATH
 	files    map[string]string     // in these, text form

@@ -42,7 +42,7 @@ func TestAnchor(t *testing.T) {
 		{"a longer name is another package", pin, with("pyproject.toml",
 			"[project]\ndependencies = [\"nvidia-nvjitlink-cu12-extra>=1\"]\n"), "pyproject.toml:1"},
 		{"the build image", pow, widget, ".github/workflows/wheels.yml:9"},
-		{"the tag beside other tags", pow, with(".github/workflows/wheels.yml", "jobs:\n  a:\n    "+
+		{"the tag among other tags", pow, with(".github/workflows/wheels.yml", "jobs:\n  a:\n    "+
 			"container: quay.io/pypa/manylinux_2_28_x86_64\n  b:\n    container: "+
 			"quay.io/pypa/manylinux2014_x86_64\n"), ".github/workflows/wheels.yml:5"},
 		{"the runner", pow, with(".github/workflows/wheels.yml",

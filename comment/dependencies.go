@@ -366,9 +366,9 @@ func (s dependencies) sticky(foot string) string {
 // strictness orders conclusions.
 var strictness = []string{"success", "neutral", "action_required", "failure"}
 
-// Beside combines the check of artifacts with that of pinned packages. Its conclusion is the
+// Combine joins the check of artifacts with that of pinned packages. Its conclusion is the
 // worse of both.
-func Beside(c, d Check) Check {
+func Combine(c, d Check) Check {
 	worse := slices.Index(strictness, d.Conclusion) > slices.Index(strictness, c.Conclusion)
 	heading := "\n## Pinned packages: " + mdsafe.Prose(d.Title) + "\n\n"
 	parts := []string{c.Summary, heading + d.Summary}

@@ -97,7 +97,7 @@ func rocm() analyzer.Finding {
 		Library:  "libc10_cuda.so",
 		Package:  "torch",
 		Message: "selective_scan_cuda.cpython-312-x86_64-linux-gnu.so needs libc10_cuda.so: a CUDA " +
-			"build beside torch 2.4.0+rocm6.1, which has libc10_hip.so.",
+			"build installed with torch 2.4.0+rocm6.1, which has libc10_hip.so.",
 		Chain: []string{"selective_scan_cuda.cpython-312-x86_64-linux-gnu.so", "libc10_cuda.so"},
 		Fixes: []fix.Fix{
 			{

@@ -73,7 +73,7 @@ func TestRenderGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(got) != string(want) {
-				t.Errorf("%s differs; go test ./comment -update writes it anew. Now:\n%s", file, got)
+				t.Errorf("%s differs; go test ./comment -update writes it. Now:\n%s", file, got)
 			}
 		})
 	}

@@ -82,7 +82,7 @@ func TestBind(t *testing.T) {
 		by                   string
 	}{
 		{"exact version", "old@V1 libv.so.1", "glibc", dynlink.Bound, "libv.so.1"},
-		{"a hidden version, asked for by name", "hid@V2 libv.so.1", "glibc", dynlink.Bound, "libv.so.1"},
+		{"a hidden version, requested by name", "hid@V2 libv.so.1", "glibc", dynlink.Bound, "libv.so.1"},
 		{"unversioned takes the default or the oldest", "old", "glibc", dynlink.Bound, "libv.so.1"},
 		{"unversioned does not take a hidden newer one", "hid", "glibc", dynlink.NoSymbol, ""},
 		{"a node that is not defined: the loader refuses at once", "old@V9 libv.so.1", "glibc",

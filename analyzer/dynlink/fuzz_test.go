@@ -74,7 +74,7 @@ func opens(t *testing.T, l *Linker) {
 		a := p.Open("/lib/libx.so", how, "")
 		there := p.Open("/lib/libx.so", Mode{NoLoad: true}, "")
 		if (a.Error == "") != (there.Error == "") {
-			t.Errorf("opened (%+v): %s; then asked for: %s", how, format(a), format(there))
+			t.Errorf("opened (%+v): %s; then requested: %s", how, format(a), format(there))
 		}
 		if again := p.Open("/lib/libx.so", how, ""); again.Error != a.Error ||
 			a.Error == "" && len(again.Objects) > 0 {

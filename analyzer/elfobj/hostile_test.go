@@ -207,7 +207,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("got error %v, want %v that says %q", err, c.err, c.says)
 			}
 			if o != nil {
-				t.Error("an object beside an error: somebody may take it for a good one")
+				t.Error("an object is returned with an error")
 			}
 		})
 	}

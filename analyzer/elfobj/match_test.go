@@ -16,18 +16,18 @@ func TestBinds(t *testing.T) {
 		want    bool
 	}{
 		{"nothing", nil, "", false},
-		{"the version asked for, hidden or not", []elfobj.Export{{Version: "V2", Hidden: true}}, "V2",
+		{"the requested version, hidden or not", []elfobj.Export{{Version: "V2", Hidden: true}}, "V2",
 			true},
 		{"another version", []elfobj.Export{{Version: "V1"}}, "V2", false},
-		{"no version where one is asked for", []elfobj.Export{{}}, "V2", true},
-		{"no version, hidden, where one is asked for", []elfobj.Export{{Hidden: true}}, "V2", false},
-		{"a default, asked for without", []elfobj.Export{{Version: "V2"}, {Version: "V3", Hidden: true}},
+		{"no version, where one is requested", []elfobj.Export{{}}, "V2", true},
+		{"no version, hidden, where one is requested", []elfobj.Export{{Hidden: true}}, "V2", false},
+		{"a default, requested without version", []elfobj.Export{{Version: "V2"}, {Version: "V3", Hidden: true}},
 			"", true},
-		{"hidden ones, asked for without", []elfobj.Export{{Version: "V2", Hidden: true},
+		{"hidden ones, requested without version", []elfobj.Export{{Version: "V2", Hidden: true},
 			{Version: "V3", Hidden: true}}, "", false},
-		{"the oldest, hidden, asked for without", []elfobj.Export{{Version: "V1", Hidden: true}}, "",
+		{"the oldest, hidden, requested without version", []elfobj.Export{{Version: "V1", Hidden: true}}, "",
 			true},
-		{"two defaults, asked for without", []elfobj.Export{{Version: "V2"}, {Version: "V3"}}, "", false},
+		{"two defaults, requested without version", []elfobj.Export{{Version: "V2"}, {Version: "V3"}}, "", false},
 	} {
 		offers := func(yield func(elfobj.Offer) bool) {
 			exports := elfobj.NewExports(c.exports...)

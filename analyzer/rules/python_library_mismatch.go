@@ -24,7 +24,7 @@ A module of a wheel with an abi3 tag has to be linked with python3.dll. One that
 python312.dll works on CPython 3.12 only.
 
 On macOS a module needs no library of Python at all. One that is linked with the framework or the
-libpython of another release than its tag's fails with "Library not loaded", or brings a second
+libpython of another release than its tag's fails with "Library not loaded", or loads a second
 Python into the process.
 
 Fix: build the module with the Python of the tag, on macOS without its library

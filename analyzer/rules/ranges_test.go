@@ -96,6 +96,6 @@ func TestRangeIsBisected(t *testing.T) {
 		t.Errorf("range %+v", got)
 	}
 	if len(source.asked) > 40 {
-		t.Errorf("%d of 1000 versions were asked for", len(source.asked))
+		t.Errorf("%d of 1000 versions were requested", len(source.asked))
 	}
 }

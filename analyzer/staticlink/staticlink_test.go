@@ -144,7 +144,7 @@ func TestIndirect(t *testing.T) {
 		want            string
 	}{
 		{"no path", "", "dep/libdep.so.1", staticlink.Line{}, gone},
-		{"beside it", "", "libdep.so.1", staticlink.Line{}, gone},
+		{"next to it", "", "libdep.so.1", staticlink.Line{}, gone},
 		{"runpath", "; runpath $ORIGIN/dep", "dep/libdep.so.1", staticlink.Line{}, links},
 		{"rpath", "; rpath ${ORIGIN}/dep", "dep/libdep.so.1", staticlink.Line{}, links},
 		{"runpath wins over rpath", "; rpath $ORIGIN/dep; runpath /nowhere", "dep/libdep.so.1",

@@ -114,7 +114,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: want %s, got\n%s", name, c.want, got)
 		}
 		if name == "one file" && !strings.Contains(got, "file x.zip : b.so") {
-			t.Errorf("the file beside is not visited:\n%s", got)
+			t.Errorf("the next file is not visited:\n%s", got)
 		}
 		if name == "in all" && strings.Contains(got, "c.so") {
 			t.Errorf("c.so is named:\n%s", got)

@@ -55,6 +55,6 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"p/", "p/a.so", "p/b.txt", "link", "odd"}; !slices.Equal(told, want) {
-		t.Errorf("told of %q, want %q", told, want)
+		t.Errorf("visited %q, want %q", told, want)
 	}
 }

@@ -253,7 +253,7 @@ func TestDamage(t *testing.T) {
 		case !strings.Contains(got, c.want):
 			t.Errorf("%s: want %s, got\n%s", name, c.want, got)
 		case strings.Contains(c.want, "/a.so") && !strings.Contains(got, "file x.whl : b.so"):
-			t.Errorf("%s: the file beside it is not visited:\n%s", name, got)
+			t.Errorf("%s: the file next to it is not visited:\n%s", name, got)
 		}
 	}
 	compressed := gzipped(tarOf(t, &tar.Header{Name: "a.so", Uname: elf}))

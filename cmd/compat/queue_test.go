@@ -69,7 +69,7 @@ func TestQueueCommandEmbedded(t *testing.T) {
 	if _, err := queueCommand(t, vars, "ls"); err == nil || !strings.Contains(err.Error(), dir) ||
 		!strings.Contains(err.Error(), "REDIS_URL") ||
 		!strings.Contains(err.Error(), "stop it") {
-		t.Errorf("beside a server: %v", err)
+		t.Errorf("while a server runs: %v", err)
 	}
 	if err := q.Close(); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 var seedsFrom = flag.String(
 	"seeds",
 	"",
-	"folder with the real wheels of TestSeedsThroughAnIndex: reduce them anew, and write them to "+
+	"folder with the real wheels of TestSeedsThroughAnIndex: reduce them again, and write them to "+
 		"testdata/seeds",
 )
 

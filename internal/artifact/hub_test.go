@@ -200,7 +200,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 		)
 		if strings.HasPrefix(path, "releases/") &&
 			r.Header.Get("Accept") != "application/octet-stream" {
-			h.t.Errorf("asset asked for with Accept %q", r.Header.Get("Accept"))
+			h.t.Errorf("asset requested with Accept %q", r.Header.Get("Accept"))
 		}
 		id, _ := strconv.ParseInt(file, 10, 64)
 		if a := h.find(id); a == nil || a.status != 0 {

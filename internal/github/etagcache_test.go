@@ -66,7 +66,7 @@ func TestAnswersAreRevalidated(t *testing.T) {
 		}
 	}
 	if len(statuses) != before+1 {
-		t.Errorf("a blob was asked for %d times", len(statuses)-before)
+		t.Errorf("a blob was requested %d times", len(statuses)-before)
 	}
 }
 

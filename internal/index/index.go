@@ -67,7 +67,7 @@ type Cache interface {
 // Index is a package index. It is safe for concurrent use.
 type Index struct {
 	*state
-	locked *Locked // nil = the pages are asked for all files
+	locked *Locked // nil = the pages list all files
 }
 
 // state is shared by the forms of an Index.

@@ -84,7 +84,7 @@ func described(i *Index, name, version string) (*packages.Release, error) {
 }
 
 func TestRelease(t *testing.T) {
-	for _, way := range []string{"json", "html", "no metadata beside", "no ranges", "far"} {
+	for _, way := range []string{"json", "html", "no metadata file", "no ranges", "far"} {
 		wheels := demo(t)
 		if way == "far" { // larger than what is downloaded with the directory
 			lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
@@ -107,7 +107,7 @@ func TestRelease(t *testing.T) {
 			)
 		}
 		s := serve(t, wheels)
-		s.json, s.metadata, s.noRanges = way != "html", way != "no metadata beside" &&
+		s.json, s.metadata, s.noRanges = way != "html", way != "no metadata file" &&
 			way != "far", way == "no ranges"
 		i := s.index(t, nil)
 		r, err := described(i, "demo", "1.0.0")
@@ -141,7 +141,7 @@ func TestRelease(t *testing.T) {
 		asked := strings.Join(s.takeRequests(), "\n")
 		// only JSON contains the size
 		if whole := strings.Contains(asked+"\n", "whl\n"); whole != (way == "json" ||
-			way == "no metadata beside" || way == "no ranges") {
+			way == "no metadata file" || way == "no ranges") {
 			t.Errorf("%s: asked\n%s", way, asked)
 		}
 		// Cached facts need no request.

@@ -52,7 +52,7 @@ func (q *Queue) Lead(
 			continue
 		}
 		if err != nil && ctx.Err() == nil {
-			q.log.Debug("the lead could not be asked for", "name", name, "error", err)
+			q.log.Debug("the lead could not be requested", "name", name, "error", err)
 		}
 		_ = sleep.For(ctx, length/4) // the loop checks ctx
 	}

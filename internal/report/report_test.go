@@ -160,7 +160,7 @@ func sample() *analyzer.Report {
 				Artifact: "libx.so",
 				Object:   "libx.so",
 				Library:  "liby.so.1",
-				Message:  "libx.so needs liby.so.1, which nothing brings",
+				Message:  "libx.so needs liby.so.1, which nothing provides",
 			},
 		},
 		Unread:  []analyzer.Unread{{Path: "widget/cut.so", Reason: "the file ends early"}},
@@ -195,7 +195,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs; go test ./internal/report -update writes it anew. Now:\n%s", file, got)
+			t.Errorf("%s differs; go test ./internal/report -update writes it. Now:\n%s", file, got)
 		}
 	}
 }

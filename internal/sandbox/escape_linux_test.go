@@ -53,7 +53,7 @@ var escapes = []struct {
 		}
 		return err
 	}},
-	{"make a file beside its artifact", true, func(target) error {
+	{"make a file next to its artifact", true, func(target) error {
 		defer os.Remove("../in/1")
 		return os.WriteFile("../in/1", nil, 0o600)
 	}},

@@ -631,7 +631,7 @@ func TestSecretsThatAreLost(t *testing.T) {
 				t.Errorf("ends with %+v, %v", made, err)
 			}
 			if code, page := d.get(me, d.at+"/setup"); code != http.StatusGone {
-				t.Errorf("goes on with %d %s", code, page)
+				t.Errorf("continues with %d %s", code, page)
 			}
 		})
 	}

@@ -68,8 +68,8 @@ type subject struct {
 	accept  func(ctx context.Context) ([]store.Accepted, error)
 }
 
-// bring updates the check run of a subject. c.state must be loaded and about s.sha.
-func (c *check) bring(ctx context.Context, s subject) (worker.Outcome, error) {
+// update updates the check run of a subject. c.state must be loaded and about s.sha.
+func (c *check) update(ctx context.Context, s subject) (worker.Outcome, error) {
 	st := c.state
 	if err := c.force(ctx, c.attempt.Job.ForceID); err != nil {
 		return worker.Done, err

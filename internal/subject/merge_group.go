@@ -46,7 +46,7 @@ func (s *Service) mergeGroup(
 		HeadRepoID: r.ID,
 		Branch:     strings.TrimPrefix(event.HeadRef, "refs/heads/"),
 	}
-	return c.bring(ctx, subject{
+	return c.update(ctx, subject{
 		sha: sha, name: "the merge group", base: st.Base,
 		find: func(ctx context.Context, conf *config.Repository) (*artifact.Found, error) {
 			head.Workflows = conf.Workflows

@@ -64,7 +64,7 @@ func (s *Service) pull(
 	if !open {
 		return worker.Done, nil
 	}
-	out, err := c.bring(ctx, subject{
+	out, err := c.update(ctx, subject{
 		sha:    sha,
 		name:   fmt.Sprintf("#%d", number),
 		base:   st.Base,

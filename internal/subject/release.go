@@ -77,7 +77,7 @@ func (s *Service) release(
 		return worker.Done, err
 	}
 	var before *github.Release
-	return c.bring(ctx, subject{
+	return c.update(ctx, subject{
 		sha: sha, name: "release " + release.Tag, base: st.Base, release: true, settle: settleFor,
 		tag: release.Tag, before: func() string { return before.Tag },
 		find: func(ctx context.Context, _ *config.Repository) (*artifact.Found, error) {

@@ -162,7 +162,7 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	defer c.stage("post")()
 	st := c.state
 	if c.pins != nil {
-		v.check = comment.Beside(v.check, *c.pins)
+		v.check = comment.Combine(v.check, *c.pins)
 	}
 	own := v.check
 	by, err := c.stricter(ctx, s.sha, own.Conclusion)

@@ -41,8 +41,8 @@ func TestReadWhatWasTooLarge(t *testing.T) {
 	}{
 		{"too large before", "", whole, byName, "libtriton.so", true},
 		{"read before", "", whole, read, "libkept.so", true},
-		{"not told by its head before", "", 0, byName, "libtriton.so", true},
-		{"another wheel is asked for", "^torch-", whole, byName, "libtriton.so", false},
+		{"not known from its head before", "", 0, byName, "libtriton.so", true},
+		{"another wheel is requested", "^torch-", whole, byName, "libtriton.so", false},
 	} {
 		x := &index{only: regexp.MustCompile(c.only)}
 		w.upTo = c.upTo

@@ -77,7 +77,7 @@ func bench(out io.Writer, compat, root string, n, rounds int) error {
 	}
 	if len(all) < n {
 		return fmt.Errorf(
-			"%s has %d objects below /usr, fewer than the %d that are asked about; give fewer with -files",
+			"%s has %d objects below /usr, fewer than the %d to measure; give fewer with -files",
 			root,
 			len(all),
 			n,

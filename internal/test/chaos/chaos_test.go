@@ -248,7 +248,7 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		t.Error("violation: " + v)
 	}
 	t.Logf(
-		"%d calls during a limit that a process did not know of; %d deliveries asked for again that "+
+		"%d calls during a limit that a process did not know of; %d deliveries requested again that "+
 			"had arrived meanwhile",
 		limits,
 		crossed,

@@ -51,7 +51,7 @@ func TestBaseIsCheckedInAdvance(t *testing.T) {
 	s.send("workflow_run", s.gh.RunEvent(one, "completed"))
 	s.logged(1, "the default branch is not analyzed before its pull requests")
 	if n := s.downloads(first); n != 0 {
-		t.Errorf("judged while a run goes on")
+		t.Errorf("checked while a run is in progress")
 	}
 	s.gh.Do(func() { two.Status, two.Conclusion = "completed", "success" })
 	s.send("workflow_run", s.gh.RunEvent(two, "completed"))

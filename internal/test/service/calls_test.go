@@ -137,7 +137,7 @@ func TestPushIsReadFromItsEvent(t *testing.T) {
 	s.send("pull_request", old)
 	queued(p.HeadSHA)
 	if n := asked(before); n != 0 {
-		t.Errorf("GitHub is asked %d times for what its event told", n)
+		t.Errorf("GitHub got %d requests for what its event contains", n)
 	}
 	if k := s.gh.Checks(s.repo, first); len(k) != 1 || k[0].Conclusion != "cancelled" {
 		t.Errorf("the head before has %+v", k)

@@ -128,7 +128,7 @@ func TestArchivedRepository(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !strings.Contains(s.log.String(), "the repository is archived") {
-			return "the service goes on with an archived repository"
+			return "the service continues with an archived repository"
 		}
 		return ""
 	})

@@ -74,7 +74,7 @@ func TestJobThatAlwaysPanics(t *testing.T) {
 	s.want(check, "failure", "compat itself failed")
 	if text := check.Title + check.Summary; strings.Contains(text, "panic") ||
 		strings.Contains(text, ".go:") {
-		t.Errorf("the check tells of compat's inside: %s", text)
+		t.Errorf("the check shows internals: %s", text)
 	}
 	s.until(func() string {
 		e, err := s.queue.Show(t.Context(), fmt.Sprintf("pull/%d/%d", s.repo.ID, pull.Number))

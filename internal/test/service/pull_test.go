@@ -244,7 +244,7 @@ func TestInvalidConfiguration(t *testing.T) {
 	s.finish(p, clean("1.1.0"))
 	s.until(func() string {
 		if ks := s.gh.Checks(s.repo, p.HeadSHA); !strings.Contains(ks[len(ks)-1].Summary, "beos5") {
-			return "an unknown platform is not told of"
+			return "an unknown platform is not reported"
 		}
 		return ""
 	})

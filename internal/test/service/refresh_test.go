@@ -89,7 +89,7 @@ func TestPushToTheBase(t *testing.T) {
 	}
 
 	t.Logf(
-		"%d open pull requests, %d of them judged anew: %+v, then %+v",
+		"%d open pull requests, %d of them checked again: %+v, then %+v",
 		open,
 		wave,
 		first,

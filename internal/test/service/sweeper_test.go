@@ -28,7 +28,7 @@ func TestLostDeliveriesAreRequestedAgain(t *testing.T) {
 	n := map[string]int{}
 	for _, d := range s.gh.Deliveries() {
 		if n[d.GUID]++; n[d.GUID] > 2 {
-			t.Errorf("%s was asked for more than once", d.GUID)
+			t.Errorf("%s was requested more than once", d.GUID)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestSweeperContinuesForThePreviousOne(t *testing.T) {
 		t.Errorf("the next process read %d pages of deliveries, want one", n)
 	}
 	if n := s.calls("apps/redeliver-webhook-delivery"); n != 1 {
-		t.Errorf("%d deliveries were asked for, want the one that was lost", n)
+		t.Errorf("%d deliveries were requested, want the one that was lost", n)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestSweeperRequestsADeliveryOnce(t *testing.T) {
 		return ""
 	})
 	if n := s.calls("apps/redeliver-webhook-delivery"); n != 1 {
-		t.Errorf("asked for %d times, want once", n)
+		t.Errorf("requested %d times, want once", n)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestSweeperRepeatsFailedRequests(t *testing.T) {
 		return ""
 	})
 	if n := s.calls("apps/redeliver-webhook-delivery"); n != 2 {
-		t.Errorf("asked for %d times, want twice", n)
+		t.Errorf("requested %d times, want twice", n)
 	}
 }
 

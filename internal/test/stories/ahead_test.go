@@ -52,7 +52,7 @@ func TestDefaultBranchIsCheckedInAdvance(t *testing.T) {
 		t.Errorf("the base's artifact is downloaded %d times", n)
 	}
 	if checks := s.gh.Checks(s.repo, sha); len(checks) != 0 {
-		t.Errorf("%d check runs on the default branch, which nobody asked for", len(checks))
+		t.Errorf("%d check runs on the default branch, which nobody requested", len(checks))
 	}
 }
 

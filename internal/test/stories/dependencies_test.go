@@ -130,7 +130,7 @@ func TestLockedPinThatBreaks(t *testing.T) {
 		s.Error("a suggestion for a lock file")
 	}
 	if asked := x.asked("/simple/service/"); len(asked) > 0 {
-		s.Error("the index was asked for the project itself")
+		s.Error("the project itself was requested from the index")
 	}
 }
 
@@ -287,11 +287,11 @@ func TestPrivateIndexGetsKnownNamesOnly(t *testing.T) {
 	s.notPassed(k)
 	s.says(shown(k), "meshsolve", "COMPAT_INDEX_ALLOW")
 	if asked := x.asked("/simple/meshsolve/"); len(asked) > 0 {
-		s.Error("the index was asked for a name that only the pull request has")
+		s.Error("a name that only the pull request has was requested from the index")
 	}
 	for _, name := range []string{"meshcore", "puretool"} {
 		if len(x.asked("/simple/"+name+"/")) == 0 {
-			s.Errorf("the index was not asked for %s", name)
+			s.Errorf("%s was not requested from the index", name)
 		}
 	}
 }

@@ -130,13 +130,13 @@ func TestCheckOfAnotherAppWithTheSameName(t *testing.T) {
 				return ""
 			}
 		}
-		return "no line of the log tells of the other App's check run"
+		return "no line of the log reports the other App's check run"
 	})
 	if _, page := s.app.get(s.app.operator("/metrics")); !strings.Contains(
 		page,
 		"compat_webhook_namesakes_total 1\n",
 	) {
-		s.Error("no metric tells of it")
+		s.Error("no metric counts it")
 	}
 	s.Finish(p, wheels(cases.CaseA("1.1.0")))
 	s.want(s.Concluded(p.HeadSHA), "failure")

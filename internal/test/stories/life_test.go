@@ -388,7 +388,7 @@ func TestOneProcessSweeps(t *testing.T) {
 		}
 	}
 	if asked != 1 {
-		t.Errorf("the lost delivery was asked for %d times, want once", asked)
+		t.Errorf("the lost delivery was requested %d times, want once", asked)
 	}
 }
 

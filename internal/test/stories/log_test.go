@@ -131,7 +131,7 @@ func TestFailedBuildIsExplained(t *testing.T) {
 	one := s.answer(p, "/compat explain dlsym")
 	s.says(one, "dlsym", "-ldl")
 	if strings.Contains(one, "dlopen") {
-		t.Errorf("asked for dlsym: %s", one)
+		t.Errorf("explaining dlsym: %s", one)
 	}
 	s.says(s.answer(p, "/compat explain nothing_of_it"), "There is no report on this commit yet")
 	if s.downloads(&passed.Blob) > 0 {

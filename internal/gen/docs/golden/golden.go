@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write generated files anew")
+var update = flag.Bool("update", false, "write the generated files")
 
 // File fails the test when a file does not hold the text, or writes it with -update.
 func File(t *testing.T, file, text string) {
