@@ -306,7 +306,7 @@ func affordable(targets []judge.Target, f *facts.Artifact, found int) []judge.Ta
 }
 
 func describe(f *facts.Artifact) Artifact {
-	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: f.Binaries()}
+	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: f.Binaries(), Needs: needs(f)}
 	for _, o := range f.Objects {
 		a.Imports += o.Imports.Len()
 	}

@@ -17,6 +17,7 @@ type (
 	Target   = result.Target
 	Artifact = result.Artifact
 	Wheel    = result.Wheel
+	Needs    = result.Needs
 	Finding  = result.Finding
 	Range    = result.Range
 	Severity = result.Severity

@@ -48,7 +48,7 @@ type Options struct {
 	Queue   Queue
 	Log     *slog.Logger          // nil = discard
 	Metrics prometheus.Registerer // nil = not registered
-	Report  http.Handler          // GET / and below /reports/; nil = 404
+	Report  http.Handler          // GET / and below /reports/ and /rules/; nil = 404
 }
 
 // New returns the HTTP handler of the service: /webhook (and /api/github/webhooks, the path that
@@ -73,6 +73,7 @@ func New(o Options) http.Handler {
 	if o.Report != nil {
 		r.GET("/", gin.WrapH(o.Report))
 		r.GET("/reports/*path", gin.WrapH(o.Report))
+		r.GET("/rules/*path", gin.WrapH(o.Report))
 	}
 	return r
 }

@@ -74,6 +74,15 @@ type Artifact struct {
 	Objects int    `json:"objects"`
 	Imports int    `json:"imports"` // number of symbols that its objects import
 	Wheel   *Wheel `json:"wheel,omitempty"`
+	// The first 1,000 objects and what they need, sorted by format and path.
+	Needs []Needs `json:"needs,omitempty"`
+}
+
+// Needs lists the libraries that an object needs.
+type Needs struct {
+	Object    string   `json:"object"`         // path in the artifact
+	Name      string   `json:"name,omitempty"` // SONAME, or install name of macOS; "" if it has none
+	Libraries []string `json:"libraries"`      // as the object names them; at most 100
 }
 
 // Wheel contains the metadata of a wheel, and the results of other tools for it.

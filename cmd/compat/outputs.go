@@ -151,7 +151,8 @@ func sourceLines(r *analyzer.Report) report.Lines {
 func ruleDescriptions() []report.Rule {
 	var out []report.Rule
 	for _, r := range rules.All() {
-		out = append(out, report.Rule{ID: r.ID, Title: r.Title, Help: r.Doc, Severity: r.Severity})
+		out = append(out, report.Rule{ID: r.ID, Title: r.Title, Help: r.Doc, Severity: r.Severity,
+			References: r.References})
 	}
 	return out
 }

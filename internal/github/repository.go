@@ -19,7 +19,8 @@ type Repository struct {
 	Owner, Name   string
 	DefaultBranch string
 	Private       bool
-	Archived      bool // read-only
+	Archived      bool   // read-only
+	URL           string // of its web page; "" = unknown
 }
 
 // RepositoryByID returns a repository. An error of class Missing means that it was deleted or is
@@ -39,6 +40,7 @@ func (c *Client) RepositoryByID(ctx context.Context, id int64) (*Repository, err
 		DefaultBranch: r.GetDefaultBranch(),
 		Private:       r.GetPrivate(),
 		Archived:      r.GetArchived(),
+		URL:           r.GetHTMLURL(),
 	}, nil
 }
 

@@ -51,7 +51,8 @@ func FindingsPage(w io.Writer, id string, found *Found) error {
 		h.Main(Rows(
 			h.Form(h.Role("search"), h.Method("get"), h.Action("findings"),
 				h.Label(g.Text("Rule, file, symbol or library "),
-					h.Input(h.Type("search"), h.Name("q"), h.Value(mdsafe.Visible(found.Query)), h.MaxLength("200"))),
+					h.Input(h.Type("search"), h.Name("q"), h.Value(mdsafe.Visible(found.Query)),
+						h.MaxLength("200"))),
 				g.Text(" "), h.Button(h.Type("submit"), g.Text("Search"))),
 			h.P(h.Role("status"), g.Text(result)),
 			h.Ol(g.Attr("start", strconv.Itoa(found.First+1)), rows),

@@ -24,6 +24,7 @@ func problemPage(w io.Writer, v *View) error {
 		h.Header(Rows(
 			h.H1(h.Span(h.Class("tool"), g.Text("compat")), g.Text(" "), graded(string(r.Verdict))),
 			h.P(whole(title)),
+			about(&v.Header),
 		)),
 		h.Main(g.Raw(text.String())),
 		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version))),

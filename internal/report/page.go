@@ -6,8 +6,10 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/result"
@@ -69,12 +71,14 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 		h.Header(Rows(
 			h.H1(h.Span(h.Class("tool"), g.Text("compat")), g.Text(" "), graded(string(r.Verdict))),
 			h.P(whole(Summary(r))),
+			about(&v.Header),
 			downloads(id),
 		)),
 		h.Main(Rows(
 			section("Plan", plan(r)),
-			causes("Causes", v, fresh),
-			causes("Not new: the base has them too", v, existing),
+			causes("Causes", v, fresh, id),
+			causes("Not new: the base has them too", v, existing, id),
+			section("Dependency graph", graph(&v.Graph)),
 			section("Checked on", matrix(v.Matrix), listed(h.Ul, r.Targets, target)),
 			section("Accepted", listed(h.Ul, r.Accepted, accepted)),
 			section("Could not be read", listed(h.Ul, r.Unread, unread)),
@@ -211,7 +215,7 @@ func finding(f analyzer.Finding) g.Node {
 }
 
 // causes returns an article for each cause, after a list of links to them; nil if there are none.
-func causes(title string, v *View, indexes []int) g.Node {
+func causes(title string, v *View, indexes []int, id string) g.Node {
 	r := &v.Report
 	if len(indexes) == 0 {
 		return nil
@@ -225,12 +229,12 @@ func causes(title string, v *View, indexes []int) g.Node {
 			}))))
 	}
 	for _, i := range indexes[:min(len(indexes), shownOnPage)] {
-		content = append(content, article(&r.Causes[i], v.Why[i]))
+		content = append(content, article(&r.Causes[i], v.Why[i], id))
 	}
 	return section(title, content...)
 }
 
-func article(c *analyzer.Cause, y Why) g.Node {
+func article(c *analyzer.Cause, y Why, id string) g.Node {
 	rows := []g.Node{
 		h.H3(h.A(h.Href("#"+c.ID), graded(string(c.Severity)), g.Text(" "), whole(c.Title))),
 		h.P(whole(c.Action)),
@@ -250,9 +254,54 @@ func article(c *analyzer.Cause, y Why) g.Node {
 	if len(c.Fixes) == 0 {
 		rows = append(rows, h.P(g.Text("No known fix.")))
 	}
-	rows = append(rows, h.P(h.Class("mark"), codes(c.Rules, ", "), g.Text(", "+
+	rows = append(rows, h.P(h.Class("mark"), ruleLinks(c.Rules, id), g.Text(", "+
 		number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
 	return h.Article(h.ID(c.ID), h.Class(string(c.Severity)), Rows(rows...))
+}
+
+// ruleLinks returns the names of rules, with links to their pages unless there is no id.
+func ruleLinks(rules []string, id string) g.Node {
+	if id == "" {
+		return codes(rules, ", ")
+	}
+	var out g.Group
+	for i, s := range rules {
+		if i > 0 {
+			out = append(out, g.Text(", "))
+		}
+		out = append(out, h.A(h.Href("../rules/"+url.PathEscape(s)), code(s)))
+	}
+	return out
+}
+
+// about returns a list of what a report is about; nil if nothing is known.
+func about(x *Header) g.Node {
+	rows := g.Group{}
+	add := func(name, text, link string) {
+		if text == "" {
+			return
+		}
+		value := whole(text)
+		if u, err := url.Parse(link); err == nil && (u.Scheme == "https" || u.Scheme == "http") {
+			value = h.A(h.Href(u.String()), value)
+		}
+		rows = append(rows, h.Dt(g.Text(name)), h.Dd(value), g.Text("\n"))
+	}
+	add("Repository", x.Repository, x.RepositoryURL)
+	add("Checked", x.Subject, x.SubjectURL)
+	add("Commit", x.Commit[:min(len(x.Commit), 12)], x.CommitURL)
+	add("Compared with", x.Base, "")
+	if !x.At.IsZero() {
+		at := x.At.UTC().Format("2006-01-02 15:04 UTC")
+		if x.Took > 0 {
+			at += ", in " + x.Took.Round(time.Millisecond).String()
+		}
+		add("Date", at, "")
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return h.Dl(h.Class("about"), rows)
 }
 
 // evidence returns the evidence of a cause as a table.

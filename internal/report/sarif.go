@@ -18,6 +18,8 @@ type Rule struct {
 	Title    string            // a phrase without a period
 	Help     string            // Markdown
 	Severity analyzer.Severity // the default severity
+	// Specifications and documentation, as "title: URL or file".
+	References []string
 }
 
 const (

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"time"
 
 	"github.com/compat-app/compat/analyzer"
 )
@@ -14,9 +15,26 @@ type View struct {
 	Findings int    `json:"findings"`
 	Matrix   Matrix `json:"matrix"`
 	Why      []Why  `json:"why"` // for each cause of the report
+	Graph    Graph  `json:"graph"`
+	Header   Header `json:"header,omitzero"`
 	// Problem is the Markdown text of a check that has no report, such as that of a failed build.
 	// Then the first note of the report is the title. "" = there is a report.
 	Problem string `json:"problem,omitempty"`
+}
+
+// Header is what a report is about. Empty fields are not shown, and neither are links that do not
+// start with https or http.
+type Header struct {
+	Repository    string    `json:"repository,omitempty"` // OWNER/NAME
+	RepositoryURL string    `json:"repository_url,omitempty"`
+	Subject       string    `json:"subject,omitempty"` // "#12", "release v1.2"
+	SubjectURL    string    `json:"subject_url,omitempty"`
+	Commit        string    `json:"commit,omitempty"` // SHA
+	CommitURL     string    `json:"commit_url,omitempty"`
+	Base          string    `json:"base,omitempty"` // branch that it was compared with
+	At            time.Time `json:"at,omitzero"`
+	// How long the analysis took; 0 = unknown.
+	Took time.Duration `json:"took,omitempty"`
 }
 
 // Why is the way from a file to the library in which a cause does not find something. The zero
@@ -32,7 +50,7 @@ const shownOnPage = 200
 
 // NewView prepares the page of a report, which is not changed.
 func NewView(r *analyzer.Report) *View {
-	v := &View{Report: *r, Findings: len(r.Findings), Matrix: matrixOf(r)}
+	v := &View{Report: *r, Findings: len(r.Findings), Matrix: matrixOf(r), Graph: graphOf(r)}
 	v.Report.Findings = slices.Clone(r.Findings[:min(len(r.Findings), shownOnPage)])
 	for i := range r.Causes {
 		v.Why = append(v.Why, whyOf(r, &r.Causes[i]))

@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,15 +65,16 @@ type pages struct {
 	dir    string
 	render chan struct{}   // full while a page is rendered
 	forms  map[string]form // by the end of the address
+	rules  []report.Rule
 
 	mu   sync.Mutex
 	made map[string]time.Time // file -> time when it was rendered
 }
 
-// New returns a handler for / and for /reports/: pages, downloads as JSON, SARIF and Markdown, the
-// search in findings, and the style sheet. Access needs no login: the ID cannot be guessed, and
-// the headers prevent indexing and shared caching. Rendered pages are cached in a subdirectory of
-// dir, which is emptied first. rules are those of the SARIF.
+// New returns a handler for /, for /reports/: pages, downloads as JSON, SARIF and Markdown, the
+// search in findings, and the style sheet; and for /rules/, the documentation of the rules. Access
+// needs no login: the ID cannot be guessed, and the headers prevent indexing and shared caching.
+// Rendered pages are cached in a subdirectory of dir, which is emptied first. rules are all rules.
 func New(
 	blobs Blobs,
 	dir string,
@@ -91,6 +94,7 @@ func New(
 		dir:    dir,
 		render: make(chan struct{}, 1),
 		forms:  forms(rules),
+		rules:  rules,
 		made:   map[string]time.Time{},
 	}), nil
 }
@@ -150,8 +154,11 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case inside && name == "style.css":
 		h.Set("Content-Type", "text/css; charset=utf-8")
 		_, _ = w.Write(report.Style())
+	case strings.HasPrefix(r.URL.Path, "/rules/"):
+		p.rule(w, r, strings.TrimPrefix(r.URL.Path, "/rules/"))
 	case !inside:
-		p.missing(w, "", "There is no page at this address. Reports are linked by check runs on GitHub.")
+		p.missing(w, r.URL.Path, "There is no page at this address. Reports are linked by check runs "+
+			"on GitHub.")
 	case reportID.MatchString(id) && end == "/findings":
 		p.findings(w, r, id)
 	case reportID.MatchString(id) && known:
@@ -159,6 +166,32 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		p.missing(w, r.URL.Path, "The address is incomplete. Follow the link in the check run on GitHub.")
 	}
+}
+
+// rule serves the documentation of a rule, or the list of all rules if id is empty.
+func (p *pages) rule(w http.ResponseWriter, r *http.Request, id string) {
+	var b bytes.Buffer
+	i := slices.IndexFunc(p.rules, func(r report.Rule) bool { return r.ID == id })
+	var err error
+	switch {
+	case id == "":
+		err = report.RulesPage(&b, p.rules)
+	case i >= 0:
+		err = report.RulePage(&b, &p.rules[i])
+	default:
+		p.missing(w, r.URL.Path, "There is no rule of this name. Findings in check runs on GitHub "+
+			"link their rules.")
+		return
+	}
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	sum := sha256.Sum256(b.Bytes())
+	h := w.Header()
+	h.Set("Etag", fmt.Sprintf(`"%x"`, sum[:8]))
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b.Bytes()))
 }
 
 // idLength is the number of characters of a report's ID.

@@ -105,7 +105,8 @@ func TestManyReaders(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	h, err := New(&blobs{data: large(t, 1)}, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	rules := []report.Rule{{ID: "undefined-symbol", Title: "no library has a symbol"}}
+	h, err := New(&blobs{data: large(t, 1)}, t.TempDir(), rules, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +129,10 @@ func TestAddresses(t *testing.T) {
 		"/reports/" + id + ".sarif":    http.StatusOK,
 		"/reports/" + id + ".md":       http.StatusOK,
 		"/reports/style.css":           http.StatusOK,
+		"/rules/":                      http.StatusOK,
+		"/rules/undefined-symbol":      http.StatusOK,
+		"/rules/undefined-symbol/":     http.StatusNotFound,
+		"/rules/other":                 http.StatusNotFound,
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

@@ -305,7 +305,7 @@ func (c *check) withoutArtifacts(
 			v.report.Outcome = analyzer.OutcomeFail
 		}
 	}
-	if v.page, err = c.keep(ctx, s, v.report); err != nil {
+	if v.page, err = c.keep(ctx, s, v.report, 0); err != nil {
 		return worker.Done, err
 	}
 	if r != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -95,7 +96,7 @@ func (c *check) verdict(
 				whole.Outcome = analyzer.OutcomeFail
 			}
 		}
-		if v.page, err = c.keep(ctx, s, &whole); err != nil {
+		if v.page, err = c.keep(ctx, s, &whole, j.took); err != nil {
 			return worker.Done, err
 		}
 		in.DetailsURL = v.page
@@ -125,10 +126,37 @@ func (c *check) verdict(
 	return worker.Done, c.conclude(ctx, s, v)
 }
 
+// header returns what the report page of a subject shows about it.
+func (c *check) header(s subject) report.Header {
+	home := c.repo.URL
+	h := report.Header{Repository: c.repo.Owner + "/" + c.repo.Name, RepositoryURL: home,
+		Subject: s.name, Commit: s.sha, At: c.Store.Now()}
+	if home == "" {
+		return h
+	}
+	h.CommitURL = home + "/commit/" + s.sha
+	switch {
+	case s.number != 0:
+		h.Subject = "pull request " + s.name
+		h.SubjectURL = home + "/pull/" + strconv.Itoa(s.number)
+	case s.release:
+		h.SubjectURL = home + "/releases/tag/" + url.PathEscape(s.tag)
+	}
+	return h
+}
+
 // keep stores the report of the verdict, and returns the address of its page; "" = none.
-func (c *check) keep(ctx context.Context, s subject, r *analyzer.Report) (string, error) {
+func (c *check) keep(
+	ctx context.Context,
+	s subject,
+	r *analyzer.Report,
+	took time.Duration,
+) (string, error) {
 	st := c.state
-	kept, err := c.Store.PutReport(ctx, st.Report, r, report.NewView(r))
+	view := report.NewView(r)
+	view.Header = c.header(s)
+	view.Header.Base, view.Header.Took = s.base.Ref, took
+	kept, err := c.Store.PutReport(ctx, st.Report, r, view)
 	if err != nil || !kept {
 		return "", err
 	}
@@ -180,7 +208,7 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 		v.run = alone
 	}
 	if v.report == nil {
-		if v.page, err = c.publishProblem(ctx, v.check); err != nil {
+		if v.page, err = c.publishProblem(ctx, s, v.check); err != nil {
 			return err
 		}
 	}
@@ -231,7 +259,11 @@ func (c *check) alone(ctx context.Context, s subject) (post.Run, error) {
 
 // publishProblem stores the reason why there is no report as a page, and returns its address; ""
 // if there is no public address. The last report is not changed.
-func (c *check) publishProblem(ctx context.Context, check comment.Check) (string, error) {
+func (c *check) publishProblem(
+	ctx context.Context,
+	s subject,
+	check comment.Check,
+) (string, error) {
 	if c.Config.PublicURL == nil {
 		return "", nil
 	}
@@ -240,7 +272,7 @@ func (c *check) publishProblem(ctx context.Context, check comment.Check) (string
 	r.Notes = []string{check.Title}
 	id := store.NewReportID()
 	view := report.NewView(r)
-	view.Problem = check.Summary
+	view.Problem, view.Header = check.Summary, c.header(s)
 	kept, err := c.Store.PutReport(ctx, id, r, view)
 	if err != nil || !kept {
 		return "", err
