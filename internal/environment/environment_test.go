@@ -12,6 +12,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/index"
 )
 
@@ -173,5 +174,51 @@ func TestDescribeReadsNoObjects(t *testing.T) {
 	opened, err := OpenInstalled(dir, onDisk)
 	if err != nil || len(opened.Wheels.Unread) != 1 {
 		t.Errorf("opened: %+v, %v", opened, err)
+	}
+}
+
+// A distribution of RPM has no RECORD; its files are those of its top-level modules.
+func TestOpenInstalledWithoutRecord(t *testing.T) {
+	dir := t.TempDir()
+	site := filepath.Join(dir, "lib64", "python3.12", "site-packages")
+	for name, content := range map[string]string{
+		"PyWidget-1.0.dist-info/METADATA":      "Metadata-Version: 2.1\nName: PyWidget\nVersion: 1.0\n",
+		"PyWidget-1.0.dist-info/top_level.txt": "_widget\nwidget\n",
+		"_widget.cpython-312.so":               "module",
+		"widget/sub/_c.so":                     "nested",
+		"widget/sub/_c.py":                     "",
+		"other/_c.so":                          "of no distribution",
+		"plain-2.dist-info/METADATA":           "Metadata-Version: 2.1\nName: plain\nVersion: 2\n",
+		"plain/_p.so":                          "named like it",
+	} {
+		file := filepath.Join(site, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := OpenInstalled(dir, onDisk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var got []string
+	for _, w := range in.Wheels.Wheels {
+		members, err := unpack.Directory(w.Content, w.Size, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range members {
+			got = append(got, m.Path)
+		}
+	}
+	want := []string{
+		"_widget.cpython-312.so", "widget/sub/_c.so", "pywidget-1.0.dist-info/METADATA",
+		"plain/_p.so", "plain-2.dist-info/METADATA",
+	}
+	if !slices.Equal(got, want) || len(in.Wheels.Unread) > 0 {
+		t.Errorf("members %q, unread %+v", got, in.Wheels.Unread)
 	}
 }

@@ -22,6 +22,9 @@ import (
 // megabytes.
 const maxText = 64 << 20
 
+// maxFound limits the shared objects of a distribution without RECORD; torch has 100.
+const maxFound = 10_000
+
 // Installed contains the distributions of one Python installation or virtual environment, and the
 // packages of a conda environment.
 type Installed struct {
@@ -271,6 +274,9 @@ func (in *Installed) files(site, info string) ([]string, error) {
 	at := path.Join(in.Prefix, site)
 	all := in.system.of(in.place, path.Join(at, info))
 	if all == nil {
+		if files := in.topLevel(site, info); files != nil {
+			return files, nil
+		}
 		return nil, err
 	}
 	var files []string
@@ -280,6 +286,43 @@ func (in *Installed) files(site, info string) ([]string, error) {
 		}
 	}
 	return files, nil
+}
+
+// topLevel returns the shared objects in the top-level modules of a distribution: those that
+// top_level.txt names, else the one with its name. Packages of RPM distributions have no RECORD.
+// The result is nil if there is no such module.
+func (in *Installed) topLevel(site, info string) []string {
+	name, _, _ := strings.Cut(info, "-")
+	names := []string{strings.ToLower(name)}
+	if text, err := in.text(path.Join(site, info, "top_level.txt")); err == nil {
+		names = strings.Fields(string(text))
+	}
+	entries, err := in.list(site)
+	if err != nil {
+		return nil
+	}
+	var files []string
+	for _, e := range entries {
+		if stem, _, _ := strings.Cut(e, "."); !slices.Contains(names, stem) {
+			continue
+		}
+		files = append(files, e)
+		at, err := in.place(path.Join(in.Prefix, site, e))
+		if err != nil {
+			continue
+		}
+		_ = filepath.WalkDir(at, func(p string, d fs.DirEntry, err error) error {
+			rel, inside := strings.CutPrefix(filepath.ToSlash(p), filepath.ToSlash(at)+"/")
+			switch {
+			case len(files) > maxFound:
+				return fs.SkipAll
+			case err == nil && inside && strings.Contains(d.Name(), ".so"):
+				files = append(files, path.Join(e, rel))
+			}
+			return nil // what cannot be read is not loaded either
+		})
+	}
+	return files
 }
 
 // object returns the member of the archive for a file of a distribution, and false if the file is

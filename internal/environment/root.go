@@ -140,7 +140,7 @@ func systemPython(lib string) string {
 }
 
 // systemFiles are the files of the packages that the package manager of a system installed. The
-// lists of Debian and Alpine are read; packages of RPM distributions have RECORD.
+// lists of Debian and Alpine are read; for packages of RPM distributions see Installed.topLevel.
 type systemFiles struct {
 	lists map[string][]string // all files of the package that has the folder or file of the key
 }
