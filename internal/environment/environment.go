@@ -226,6 +226,10 @@ func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 				"were checked against its known exports", id, large.Packed>>20))
 	case err != nil:
 		w.Unread = append(w.Unread, analyzer.Unread{Path: id, Reason: at(p) + ": " + err.Error()})
+	case opened.Pure && opened.File == "":
+		a := analyzer.Artifact{Path: id, Kind: analyzer.KindWheel, Wheel: &analyzer.Wheel{}}
+		a.Wheel.Name, a.Wheel.Version, _ = strings.Cut(id, "==")
+		w.Listed = append(w.Listed, a)
 	case opened.Pure:
 		w.Listed = append(w.Listed, listed(opened.File, opened.SHA256))
 	default:

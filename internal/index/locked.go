@@ -75,6 +75,16 @@ func (i *Index) fromLock(
 // skips reports whether nothing of a wheel is read.
 func (l *Locked) skips(f *file) bool { return l != nil && l.Complete && f.pure() }
 
+// unlisted reports whether Without has a release of which the lock files list no file.
+func (l *Locked) unlisted(name, version string) bool {
+	if l == nil || len(l.Without) == 0 {
+		return false
+	}
+	v, err := pkgmeta.ParseVersion(version)
+	id := packages.ID{Name: pkgmeta.Normalize(name), Version: v.String()}
+	return err == nil && l.Without[id] && len(l.Files[id]) == 0
+}
+
 // without reports whether a wheel has no libraries, as far as they are needed, and its requirements
 // do not matter.
 func (l *Locked) without(f *file) bool {

@@ -29,7 +29,9 @@ const (
 // the shared objects, as a smaller zip whose members are downloaded when they are first read.
 type Wheel struct {
 	io.ReaderAt
-	File   string // "numpy-1.26.4-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+	// "numpy-1.26.4-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"; "" if Locked.Without
+	// has it and the lock files list no file
+	File   string
 	SHA256 string // of the whole wheel, from the index; "" = unknown
 	Size   int64  // bytes that ReaderAt can read
 	// Pure means that the tags of the wheel have no platform, or that Locked.Without has it. Then it
@@ -92,6 +94,9 @@ func (i *Index) Open(
 	on packages.Target,
 	limit int64,
 ) (*Wheel, error) {
+	if i.locked.unlisted(name, version) {
+		return &Wheel{Pure: true}, nil
+	}
 	best, err := i.installable(ctx, name, version, on)
 	if err != nil {
 		return nil, err

@@ -79,6 +79,11 @@ func (i *Index) release(
 	name, version string,
 	on packages.Target,
 ) (*packages.Release, error) {
+	if i.locked.unlisted(name, version) {
+		return &packages.Release{
+			Name: pkgmeta.Normalize(name), Version: normal(version), Known: true,
+		}, nil
+	}
 	best, fits, files, err := i.choose(ctx, name, version, on)
 	if err != nil {
 		return nil, err

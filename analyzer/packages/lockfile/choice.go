@@ -30,7 +30,7 @@ type Lock struct {
 	Notes []string
 	// Complete means that the format has whatever the pinned packages need.
 	Complete bool
-	// Graph means that the format has Pin.Needs.
+	// Graph means that the file has Pin.Needs.
 	Graph bool
 }
 

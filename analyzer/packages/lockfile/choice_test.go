@@ -139,3 +139,35 @@ func TestFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestAnnotations reads what depends on what from the comments of pip-compile and uv.
+func TestAnnotations(t *testing.T) {
+	const hash = " \\\n    --hash=sha256:ab"
+	for _, c := range []struct {
+		text string
+		want string // NAME: NEEDS of each pin; "" = unknown
+	}{
+		{
+			"# via pip-compile\na==1" + hash + "\n    # via\n    #   -r main.in\n    #   B.C\n" +
+				"b-c==1" + hash + "\n    # via -r main.in\n\n# end\n",
+			"a==1: ; b-c==1: a; ",
+		},
+		{"a==1 --hash=sha256:ab  # via b, app (pyproject.toml)\nb==1 --hash=sha256:ab # via app (x)\n",
+			"a==1: ; b==1: a; "},
+		{"a==1" + hash + "\n    # via b\nb==1" + hash + "\n", ""},
+		{"a==1" + hash + "\n    # via other\n", ""},
+		{"a==1\n    # via -r main.in\n", ""},
+	} {
+		l, err := lockfile.Read("r.txt", []byte(c.text), lockfile.Choice{Python: "3.12"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, p := range l.Pins {
+			got += p.Requirement + ": " + strings.Join(p.Needs, " ") + "; "
+		}
+		if c.want != "" && got != c.want || l.Graph != (c.want != "") {
+			t.Errorf("%q: %s, graph %v", c.text, got, l.Graph)
+		}
+	}
+}

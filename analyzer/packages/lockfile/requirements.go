@@ -72,6 +72,7 @@ func (r *reader) requirements(text string) error {
 	}
 	// With hashes pip installs nothing that the files do not list ("Hash-checking Mode").
 	r.lock.Complete = !unhashed
+	r.lock.Graph = r.lock.Complete && r.annotations(text)
 	r.note(local, notReleases)
 	r.note(conda, notConda)
 	return nil
