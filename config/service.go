@@ -40,8 +40,10 @@ type Service struct {
 	WebhookSecrets *Secrets // at least one, none empty; a signature by any of them is valid
 	API            *url.URL // root of the REST API, without a trailing slash
 	RedisURL       Secret   // may contain a password; empty = the embedded queue
-	Data           string   // directory of the embedded queue's journal and of downloads
-	Workers        int      // 0 = receive webhooks only
+	// parts of the queue, each with its own keys; 0 = as at the first start, else 1
+	Partitions int
+	Data       string // directory of the embedded queue's journal and of downloads
+	Workers    int    // 0 = receive webhooks only
 	// root address of the report pages, without a trailing slash; nil = check runs do not link to
 	// a report
 	PublicURL  *url.URL
@@ -98,7 +100,7 @@ func trimmed(getenv func(string) (string, bool)) environment {
 // App.
 func (env environment) read(app ...func(*Service) error) (*Service, error) {
 	s := &Service{}
-	for _, read := range append(app, env.api, env.redis, env.workers, env.public, env.times,
+	for _, read := range append(app, env.api, env.redis, env.partitions, env.workers, env.public, env.times,
 		env.level, env.index, env.port, env.admin, env.sandbox) {
 		if err := read(s); err != nil {
 			return nil, err
@@ -200,6 +202,26 @@ func (env environment) redis(s *Service) error {
 		"is not a redis://, rediss:// or unix:// address; set it to redis://HOST:PORT/0, or leave it "+
 			"empty for the embedded queue",
 	)
+}
+
+// maxPartitions is queue.MaxPartitions.
+const maxPartitions = 128
+
+func (env environment) partitions(s *Service) error {
+	v := env("COMPAT_PARTITIONS")
+	if v == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 || n > maxPartitions {
+		return bad("COMPAT_PARTITIONS", "%s is not a number from 1 to %d", quote(v), maxPartitions)
+	}
+	if n > 1 && len(s.RedisURL) == 0 {
+		return bad("COMPAT_PARTITIONS", "is %d, and the embedded queue has one partition; set REDIS_URL "+
+			"too, or set it to 1", n)
+	}
+	s.Partitions = n
+	return nil
 }
 
 func (env environment) workers(s *Service) error {

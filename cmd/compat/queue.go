@@ -38,6 +38,7 @@ process can open the queue in a folder: stop "compat serve" first.`,
 			(*queue.Queue).RetryDead,
 		),
 		newQueueChangeCommand(env, "drop", "Remove a job in any state", "removed", (*queue.Queue).Drop),
+		newQueueRepartitionCommand(env),
 	)
 	return c
 }
@@ -123,6 +124,43 @@ func newQueueChangeCommand(
 					return err
 				},
 			)
+		},
+	}
+}
+
+func newQueueRepartitionCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "repartition N",
+		Short: "Divide the queue into N partitions while it is in use",
+		Long: `Divide the queue into N partitions, which a Redis Cluster distributes over its masters. A multiple
+of the number of masters gives each the same load.
+
+The service continues to run. New jobs use the new partitions at once, waiting ones are moved, and
+running ones end first: the command returns when all have. If it is interrupted, the service
+continues. Set COMPAT_PARTITIONS to N before the next start of a process.`,
+		Example: "  compat queue repartition 48",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s: give one number of partitions", c.CommandPath())
+			}
+			n, err := strconv.Atoi(args[0])
+			if err != nil {
+				return fmt.Errorf("%s: %q is not a number", c.CommandPath(), args[0])
+			}
+			last := -1
+			progress := func(left int) {
+				if left != last {
+					fmt.Fprintf(env.Err, "%d jobs left\n", left)
+				}
+				last = left
+			}
+			return withQueue(c.Context(), env, false, func(ctx context.Context, q *queue.Queue) error {
+				if err := q.Repartition(ctx, n, progress); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(env.Out, "the queue has %d partitions; set COMPAT_PARTITIONS=%[1]d\n", n)
+				return err
+			})
 		},
 	}
 }

@@ -163,10 +163,14 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			URL:        string(service.RedisURL),
 			Dir:        service.Data,
 			Lease:      service.Lease,
+			Partitions: service.Partitions,
 			Log:        log,
 			Priorities: priorities(),
 		},
 	)
+	if errors.Is(err, queue.ErrPartitions) {
+		return fmt.Errorf("COMPAT_PARTITIONS: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA or REDIS_URL: %w", err)
 	}

@@ -54,13 +54,27 @@ func (q *Queue) List(ctx context.Context, f Filter) ([]Entry, error) {
 	if f.State != "" {
 		states = []State{f.State}
 	}
+	p, err := q.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parts := p.all()
+	if f.Installation != 0 {
+		parts = p.every(f.Installation)
+	}
+	limit := or(f.Limit, 1000)
 	var entries []Entry
 	for _, state := range states {
-		found, err := q.list(ctx, state, f.Installation, or(f.Limit, 1000), listPage)
-		if err != nil {
-			return nil, fmt.Errorf("queue: list: %w", err)
+		var all []Entry
+		for _, part := range parts {
+			found, err := q.list(ctx, part, state, f.Installation, limit, listPage)
+			if err != nil {
+				return nil, fmt.Errorf("queue: list: %w", err)
+			}
+			all = append(all, found...)
 		}
-		entries = append(entries, found...)
+		slices.SortStableFunc(all, func(a, b Entry) int { return a.Since.Compare(b.Since) })
+		entries = append(entries, all[:min(limit, len(all))]...)
 	}
 	return entries, nil
 }
@@ -71,18 +85,19 @@ const (
 	listPage = 10000
 )
 
-// list returns the oldest jobs of a state, of one installation or of all (0). page is the number
+// list returns the oldest jobs of a partition in a state, of one installation or of all (0). page is the number
 // of keys read at a time.
 func (q *Queue) list(
 	ctx context.Context,
+	part partition,
 	state State,
 	installation int64,
 	limit, page int,
 ) (entries []Entry, err error) {
-	index := prefix + "in:" + string(state)
+	index := string(part) + "in:" + string(state)
 	if state == Waiting && installation != 0 {
 		// Finds the waiting jobs of an installation quickly.
-		index = fmt.Sprint(prefix, "ready:", installation)
+		index = fmt.Sprint(string(part), "ready:", installation)
 	}
 	seen := map[string]bool{} // keys can move to the next page meanwhile
 	for at := 0; len(entries) < limit; at += page {
@@ -97,7 +112,7 @@ func (q *Queue) list(
 			if len(entries) >= limit {
 				break
 			}
-			found, err := q.entries(ctx, batch)
+			found, err := q.entries(ctx, part, batch)
 			if err != nil {
 				return nil, err
 			}
@@ -112,34 +127,39 @@ func (q *Queue) list(
 			}
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Since.Compare(b.Since) })
 	return entries, nil
 }
 
 // Show returns the job with a key, or ErrNotFound.
 func (q *Queue) Show(ctx context.Context, key string) (Entry, error) {
+	p, err := q.plan(ctx)
+	if err != nil {
+		return Entry{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	found, err := q.entries(ctx, []string{key})
-	if err == nil && len(found) == 0 {
-		err = ErrNotFound
+	for _, part := range p.all() {
+		found, err := q.entries(ctx, part, []string{key})
+		if err != nil {
+			return Entry{}, fmt.Errorf("queue: show %s: %w", key, err)
+		}
+		if len(found) > 0 {
+			return found[0], nil
+		}
 	}
-	if err != nil {
-		return Entry{}, fmt.Errorf("queue: show %s: %w", key, err)
-	}
-	return found[0], nil
+	return Entry{}, fmt.Errorf("queue: show %s: %w", key, ErrNotFound)
 }
 
 // entries reads jobs by key. Missing ones are left out.
-func (q *Queue) entries(ctx context.Context, keys []string) ([]Entry, error) {
+func (q *Queue) entries(ctx context.Context, part partition, keys []string) ([]Entry, error) {
 	hashes := make([]*redis.MapStringStringCmd, len(keys))
 	saved := make([]*redis.IntCmd, len(keys))
 	leases := make([]*redis.FloatCmd, len(keys))
 	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, key := range keys {
-			hashes[i] = p.HGetAll(ctx, prefix+"job:"+key)
-			saved[i] = p.StrLen(ctx, prefix+"state:"+key)
-			leases[i] = p.ZScore(ctx, prefix+"leases", key)
+			hashes[i] = p.HGetAll(ctx, string(part)+"job:"+key)
+			saved[i] = p.StrLen(ctx, string(part)+"state:"+key)
+			leases[i] = p.ZScore(ctx, string(part)+"leases", key)
 		}
 		return nil
 	})
@@ -187,7 +207,7 @@ func msTime(s string) time.Time {
 // RetryDead makes a dead or delayed job wait like a new one. It returns ErrNotFound, or ErrState
 // if the job waits or runs already.
 func (q *Queue) RetryDead(ctx context.Context, key string) error {
-	n, err := q.number(ctx, "retry_dead", key)
+	n, err := q.find(ctx, "retry_dead", key)
 	switch {
 	case err != nil:
 		return err
@@ -199,10 +219,25 @@ func (q *Queue) RetryDead(ctx context.Context, key string) error {
 	return nil
 }
 
+// find runs a script in each partition until it does not return -1, which means that the partition
+// has no job of the key.
+func (q *Queue) find(ctx context.Context, name, key string) (int64, error) {
+	p, err := q.plan(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, part := range p.all() {
+		if n, err := q.number(ctx, part, name, key); err != nil || n != -1 {
+			return n, err
+		}
+	}
+	return -1, nil
+}
+
 // Drop removes the job with a key in any state; its lease is lost. The delivery stays marked. It
 // returns ErrNotFound if there is none.
 func (q *Queue) Drop(ctx context.Context, key string) error {
-	n, err := q.number(ctx, "drop", key)
+	n, err := q.find(ctx, "drop", key)
 	if err == nil && n == -1 {
 		return fmt.Errorf("queue: drop %s: %w", key, ErrNotFound)
 	}
@@ -211,18 +246,25 @@ func (q *Queue) Drop(ctx context.Context, key string) error {
 
 // Stats counts the jobs.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
+	current, err := q.plan(ctx)
+	if err != nil {
+		return Stats{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var now *redis.TimeCmd
-	var parked *redis.IntCmd
-	counts := map[State]*redis.IntCmd{}
-	oldest := map[State]*redis.ZSliceCmd{}
-	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+	var parked []*redis.IntCmd
+	counts := map[State][]*redis.IntCmd{}
+	oldest := map[State][]*redis.ZSliceCmd{}
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		now = p.Time(ctx)
-		parked = p.ZCard(ctx, prefix+"parked")
-		for _, s := range States() {
-			counts[s] = p.ZCard(ctx, prefix+"in:"+string(s))
-			oldest[s] = p.ZRangeWithScores(ctx, prefix+"in:"+string(s), 0, 0)
+		for _, part := range current.all() {
+			parked = append(parked, p.ZCard(ctx, string(part)+"parked"))
+			for _, s := range States() {
+				index := string(part) + "in:" + string(s)
+				counts[s] = append(counts[s], p.ZCard(ctx, index))
+				oldest[s] = append(oldest[s], p.ZRangeWithScores(ctx, index, 0, 0))
+			}
 		}
 		return nil
 	})
@@ -230,14 +272,24 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, fmt.Errorf("queue: stats: %w", err)
 	}
 	s := Stats{
-		Waiting: int(counts[Waiting].Val()), Running: int(counts[Running].Val()),
-		Delayed: int(counts[Delayed].Val()), Dead: int(counts[Dead].Val()),
-		Parked: int(parked.Val()), Oldest: map[State]time.Duration{},
+		Waiting: sum(counts[Waiting]), Running: sum(counts[Running]),
+		Delayed: sum(counts[Delayed]), Dead: sum(counts[Dead]),
+		Parked: sum(parked), Oldest: map[State]time.Duration{},
 	}
-	for state, first := range oldest {
-		if z := first.Val(); len(z) > 0 {
-			s.Oldest[state] = max(0, now.Val().Sub(time.UnixMilli(int64(z[0].Score))))
+	for state, firsts := range oldest {
+		for _, first := range firsts {
+			if z := first.Val(); len(z) > 0 {
+				age := now.Val().Sub(time.UnixMilli(int64(z[0].Score)))
+				s.Oldest[state] = max(s.Oldest[state], age, 0)
+			}
 		}
 	}
 	return s, nil
+}
+
+func sum(counts []*redis.IntCmd) (total int) {
+	for _, c := range counts {
+		total += int(c.Val())
+	}
+	return total
 }

@@ -129,7 +129,7 @@ func (q *Queue) Update(
 	}
 }
 
-// swapScript sets KEYS[1] to ARGV[2] for ARGV[3] milliseconds if its value is ARGV[1] ("" = no
+// swapScript sets KEYS[1] to ARGV[2] for ARGV[3] milliseconds (0 = for ever) if its value is ARGV[1] ("" = no
 // value). It returns 1, or 0 if the value differs.
 var swapScript = lazy.Value[*redis.Script]{New: func() *redis.Script {
 	return redis.NewScript(`
@@ -137,7 +137,11 @@ local now = redis.call('GET', KEYS[1])
 if (now or '') ~= ARGV[1] then
   return 0
 end
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+if ARGV[3] == '0' then
+  redis.call('SET', KEYS[1], ARGV[2])
+else
+  redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+end
 return 1
 `)
 }}

@@ -13,10 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxBlock limits a blocking call to the server. It bounds the delay of a canceled context or
-// Close, and the effect of a wake-up token that was lost with a worker.
-const maxBlock = time.Second
-
 // Claim returns the next job under a lease. It waits up to wait (0 = does not wait) and returns
 // nil, nil if there is none. It does not poll: the server wakes it.
 //
@@ -25,32 +21,63 @@ const maxBlock = time.Second
 func (q *Queue) Claim(ctx context.Context, wait time.Duration) (*Lease, error) {
 	deadline := time.Now().Add(wait)
 	for {
-		lease, next, err := q.claim(ctx)
+		var lease *Lease
+		var turns *turns
+		err := q.follow(ctx, func(p *plan) (err error) {
+			turns = p.turns
+			lease, err = q.claimAny(ctx, p, wait > 0)
+			return err
+		})
 		if lease != nil || err != nil {
 			return lease, err
 		}
-		block := min(time.Until(deadline), maxBlock)
-		if next >= 0 {
-			block = min(block, next)
-		}
-		if time.Until(deadline) <= 0 {
+		left := time.Until(deadline)
+		if left <= 0 {
 			return nil, nil
 		}
-		if err := q.block(ctx, max(block, 2*time.Millisecond)); err != nil {
+		if err := turns.wait(ctx, left); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// claim tries once. next is the time until a job may become claimable by itself; negative =
-// never.
-func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, err error) {
+// claimAny tries the partitions in turn. patient means that the worker can wait.
+func (q *Queue) claimAny(ctx context.Context, p *plan, patient bool) (*Lease, error) {
+	for _, i := range p.turns.order(patient) {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("queue: claim: %w", err)
+		}
+		lease, due, err := q.claim(ctx, p, p.parts[i])
+		moved := (*movedError)(nil)
+		switch {
+		case lease != nil:
+			p.turns.claimed(i, lease.more)
+			return lease, nil
+		case err == nil:
+			p.turns.empty(i, due)
+		case errors.As(err, &moved), errors.Is(err, ErrClosed), ctx.Err() != nil:
+			return nil, err
+		case p.turns.fail(i, err):
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// claim tries one partition once. due is the time until a job may become claimable by itself;
+// negative = never.
+func (q *Queue) claim(
+	ctx context.Context,
+	p *plan,
+	part partition,
+) (lease *Lease, due time.Duration, err error) {
 	random := make([]byte, 16)
 	rand.Read(random) // never fails
 	token := hex.EncodeToString(random)
 
 	answer, failed := q.run(
 		ctx,
+		part,
 		"claim",
 		q.o.Lease.Milliseconds(),
 		token,
@@ -61,6 +88,9 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 	if answer == nil {
 		return nil, 0, failed
 	}
+	if err := checkMoved(answer); err != nil {
+		return nil, 0, err
+	}
 	list, ok := answer.([]any)
 	if !ok || len(list) < 2 {
 		return nil, 0, fmt.Errorf("queue: claim: the script answered %v", answer)
@@ -69,7 +99,7 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 		ms, _ := list[1].(int64)
 		return nil, time.Duration(ms) * time.Millisecond, failed
 	}
-	lease, err = q.lease(list, token)
+	lease, err = q.lease(part, list, token)
 	if failed != nil {
 		// The lease is not in the journal. Release the job, so that it is not counted as crashed.
 		_ = lease.Release(ctx)
@@ -82,13 +112,44 @@ func (q *Queue) claim(ctx context.Context) (lease *Lease, next time.Duration, er
 			return nil, 0, killed
 		}
 		q.log.Error("a stored job can't be read; it is dead now", "key", lease.Job.Key, "error", err)
-		return nil, 0, nil
+		return nil, 0, nil // due at once
+	}
+	if lease.State == nil {
+		if err := lease.bring(ctx, p); err != nil {
+			_ = lease.Release(ctx)
+			return nil, 0, err
+		}
 	}
 	return lease, 0, nil
 }
 
+// bring moves the state of the key from a partition of an earlier division. Jobs are moved when
+// the queue is divided anew, but states of keys without a job only when they are used.
+func (l *Lease) bring(ctx context.Context, p *plan) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for _, parts := range p.before {
+		name := string(of(parts, l.Job.Installation)) + "state:" + l.Job.Key
+		state, err := l.q.rdb.Get(ctx, name).Bytes()
+		if errors.Is(err, redis.Nil) {
+			continue
+		}
+		if err == nil {
+			err = l.Save(ctx, state)
+		}
+		if err == nil {
+			err = l.q.rdb.Del(ctx, name).Err()
+		}
+		if err != nil {
+			return fmt.Errorf("queue: claim %s: its state: %w", l.Job.Key, err)
+		}
+		return nil
+	}
+	return nil
+}
+
 // lease parses the result of claim.lua. If it returns an error the lease can still be killed.
-func (q *Queue) lease(list []any, token string) (*Lease, error) {
+func (q *Queue) lease(part partition, list []any, token string) (*Lease, error) {
 	text := func(i int) string {
 		if i >= len(list) {
 			return ""
@@ -107,7 +168,9 @@ func (q *Queue) lease(list []any, token string) (*Lease, error) {
 	}
 	l := &Lease{
 		q:         q,
+		part:      part,
 		token:     token,
+		more:      count(10) == 1,
 		Attempt:   count(5) + 1,
 		Crashes:   count(6),
 		Losses:    count(8),
@@ -134,29 +197,4 @@ func readJob(key, generation, data, forceID string) (Job, error) {
 	}
 	j.ID, j.Key, j.ForceID = key+"#"+generation, key, forceID
 	return j, err
-}
-
-// block waits until a job may be claimable, or for d.
-func (q *Queue) block(ctx context.Context, d time.Duration) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("queue: claim: %w", err)
-	}
-	q.closed.RLock()
-	if q.ctx.Err() != nil {
-		q.closed.RUnlock()
-		return fmt.Errorf("queue: claim: %w", ErrClosed)
-	}
-	q.owned.Add(1)
-	q.closed.RUnlock()
-	defer q.owned.Done()
-
-	// BLPop of the client rounds to seconds.
-	err := q.rdb.Do(ctx, "BLPOP", prefix+"wake", strconv.FormatFloat(d.Seconds(), 'f', 3, 64)).Err()
-	if ctx.Err() != nil {
-		return fmt.Errorf("queue: claim: %w", ctx.Err())
-	}
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return fmt.Errorf("queue: claim: %w", err)
-	}
-	return nil
 }

@@ -30,28 +30,43 @@ type ClassStats struct {
 }
 
 // classSample limits the jobs that ByClass reads, because it is called for each scrape of the
-// metrics.
-const classSample = 1000
+// metrics. classLeast is the least for a partition: enough to recognize a flood.
+const (
+	classSample = 1000
+	classLeast  = 200
+)
 
-// ByClass counts waiting jobs by the class of their installation. It reads the 1,000 oldest jobs.
+// ByClass counts waiting jobs by the class of their installation. It reads the 1,000 oldest jobs, of
+// several partitions an equal part each, but at least 200.
 func (q *Queue) ByClass(ctx context.Context) (map[Class]ClassStats, error) {
+	current, err := q.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var now *redis.TimeCmd
-	var oldest *redis.ZSliceCmd
-	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+	parts := current.all()
+	oldest := make([]*redis.ZSliceCmd, len(parts))
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		now = p.Time(ctx)
-		oldest = p.ZRangeWithScores(ctx, prefix+"in:waiting", 0, classSample-1)
+		for i, part := range parts {
+			sample := int64(max(classSample/len(parts), classLeast))
+			oldest[i] = p.ZRangeWithScores(ctx, string(part)+"in:waiting", 0, sample-1)
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("queue: by class: %w", err)
 	}
-	jobs := oldest.Val()
-	owners := make([]*redis.StringCmd, len(jobs))
+	var jobs []redis.Z
+	var owners []*redis.StringCmd
 	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, z := range jobs {
-			owners[i] = p.HGet(ctx, fmt.Sprint(prefix, "job:", z.Member), "inst")
+		for i, part := range parts {
+			for _, z := range oldest[i].Val() {
+				jobs = append(jobs, z)
+				owners = append(owners, p.HGet(ctx, fmt.Sprint(string(part), "job:", z.Member), "inst"))
+			}
 		}
 		return nil
 	})

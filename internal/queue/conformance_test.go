@@ -23,6 +23,24 @@ func TestEmbedded(t *testing.T) {
 	})
 }
 
+// The same with 16 partitions in a Cluster.
+func TestClusterPartitions(t *testing.T) {
+	masters := redistest.Cluster(t, 3)
+	testQueue(t, func(t *testing.T, o Options) *Queue {
+		for _, m := range masters {
+			flush(t, m)
+		}
+		o.URL, o.Partitions = masters[1].ClusterURL(), 16
+		return mustOpen(t, o)
+	})
+}
+
+func flush(t *testing.T, server *redistest.Server) {
+	c := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})
+	defer c.Close()
+	must(t, c.FlushAll(t.Context()).Err())
+}
+
 func TestRedis(t *testing.T) {
 	server := redistest.Start(t) // crash_test.go tests persistence
 	testQueue(t, func(t *testing.T, o Options) *Queue {
@@ -99,6 +117,32 @@ func mustOpen(t testing.TB, o Options) *Queue {
 	}
 	t.Cleanup(func() { must(t, q.Close()) })
 	return q
+}
+
+func mustPlan(t testing.TB, q *Queue) *plan {
+	t.Helper()
+	p, err := q.plan(t.Context())
+	must(t, err)
+	return p
+}
+
+// at returns the prefix of the keys of an installation.
+func at(t testing.TB, q *Queue, installation int64) string {
+	t.Helper()
+	return string(of(mustPlan(t, q).parts, installation))
+}
+
+// together returns n installations of one partition; of a queue with one they are 1 to n. The
+// order of claims is exact only in one partition.
+func together(t testing.TB, q *Queue, n int) (installations []int64) {
+	t.Helper()
+	parts := mustPlan(t, q).parts
+	for i := int64(1); len(installations) < n; i++ {
+		if of(parts, i) == of(parts, 1) {
+			installations = append(installations, i)
+		}
+	}
+	return installations
 }
 
 func must(t testing.TB, err error) {
@@ -449,7 +493,7 @@ func testState(t *testing.T, q *Queue) {
 		t.Errorf("after release: %q", l.State)
 	}
 	done(t, l, false)
-	if ttl := q.rdb.TTL(t.Context(), prefix+"state:a").Val(); ttl < 29*24*time.Hour ||
+	if ttl := q.rdb.TTL(t.Context(), at(t, q, 1)+"state:a").Val(); ttl < 29*24*time.Hour ||
 		ttl > 31*24*time.Hour {
 		t.Errorf("the state is kept for %s", ttl)
 	}
@@ -491,8 +535,9 @@ func testList(t *testing.T, q *Queue) {
 		len(s.Oldest) != 0 {
 		t.Errorf("stats of nothing: %+v %v", s, err)
 	}
+	of := together(t, q, 2)
 	for i := range 6 {
-		enqueue(t, q, "", Job{Key: fmt.Sprint("k", i), Installation: int64(i%2 + 1)})
+		enqueue(t, q, "", Job{Key: fmt.Sprint("k", i), Installation: of[i%2]})
 		time.Sleep(2 * time.Millisecond)
 	}
 	must(t, claim(t, q, "k0").Kill(ctx, "broken"))
@@ -513,16 +558,16 @@ func testList(t *testing.T, q *Queue) {
 	}{
 		{Filter{}, "k3 waiting, k4 waiting, k5 waiting, k2 running, k1 delayed, k0 dead"},
 		{Filter{State: Dead}, "k0 dead"},
-		{Filter{Installation: 2}, "k3 waiting, k5 waiting, k1 delayed"},
+		{Filter{Installation: of[1]}, "k3 waiting, k5 waiting, k1 delayed"},
 		{Filter{State: Waiting, Limit: 2}, "k3 waiting, k4 waiting"},
-		{Filter{State: Waiting, Installation: 2, Limit: 2}, "k3 waiting, k5 waiting"},
+		{Filter{State: Waiting, Installation: of[1], Limit: 2}, "k3 waiting, k5 waiting"},
 	} {
 		if got := keys(test.f); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.f, got, test.want)
 		}
 	}
 	for page := 1; page < 4; page++ {
-		if entries, err := q.list(ctx, Waiting, 0, 10, page); err != nil || len(entries) != 3 ||
+		if entries, err := q.list(ctx, partition(at(t, q, 1)), Waiting, 0, 10, page); err != nil || len(entries) != 3 ||
 			entries[2].Job.Key != "k5" {
 			t.Errorf("in pages of %d: %+v %v", page, entries, err)
 		}
@@ -744,7 +789,7 @@ func testClosed(t *testing.T, q *Queue) {
 func testDamaged(t *testing.T, q *Queue) {
 	ctx := t.Context()
 	enqueue(t, q, "", Job{Key: "bad", Installation: 1}, Job{Key: "good", Installation: 1})
-	must(t, q.rdb.HSet(ctx, prefix+"job:bad", "job", "{").Err())
+	must(t, q.rdb.HSet(ctx, at(t, q, 1)+"job:bad", "job", "{").Err())
 	claim(t, q, "good")
 	if e := show(t, q, "bad", Dead); !strings.Contains(e.Reason, "damaged") {
 		t.Errorf("entry %+v", e)

@@ -179,7 +179,7 @@ func (q *Queue) restore(ctx context.Context) error {
 		crashes = 0
 	}
 	for _, key := range jobs {
-		if _, err := q.script(ctx, "restore", key, crashes, q.separation()); err != nil {
+		if _, err := q.script(ctx, prefix, "restore", key, crashes, q.separation()); err != nil {
 			return err
 		}
 	}

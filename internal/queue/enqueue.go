@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // markTTL is how long a delivery is marked: GitHub redelivers for 3 days, GitHub Enterprise
@@ -40,11 +43,11 @@ type Result struct {
 //   - the store does not respond. In this case the jobs may be stored after all; a second call
 //     then returns Duplicate.
 func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Result, error) {
-	args := []any{delivery, int(markTTL.Seconds())}
+	e := &enqueueing{q: q, delivery: delivery, jobs: make([]enqueued, len(jobs))}
 	if err := checkName(delivery); delivery != "" && err != nil {
 		return Result{}, fmt.Errorf("queue: enqueue: delivery %w", err)
 	}
-	for _, j := range jobs {
+	for i, j := range jobs {
 		if err := checkName(j.Key); err != nil {
 			return Result{}, fmt.Errorf("queue: enqueue: key %w", err)
 		}
@@ -76,24 +79,20 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 				maxJob,
 			)
 		}
-		args = append(args, j.Key, j.Installation, forceID, int(j.Priority), data)
+		e.jobs[i] = enqueued{
+			installation: j.Installation,
+			repository:   j.Repository,
+			key:          j.Key,
+			args:         []any{j.Key, j.Installation, forceID, int(j.Priority), data},
+		}
 	}
-
-	answer, err := q.run(ctx, "enqueue", args...)
-	if err != nil {
+	if err := q.follow(ctx, func(p *plan) error { return e.store(ctx, p) }); err != nil {
 		return Result{}, err
 	}
-	list, ok := answer.([]any)
-	if !ok || len(list) < 2 {
-		return Result{}, fmt.Errorf("queue: enqueue: the script answered %v", answer)
-	}
-	r := Result{Duplicate: list[0] == int64(1)}
-	if n, ok := list[1].(int64); ok {
-		r.Superseded = int(n)
-	}
-	for i, gen := range list[2:] {
-		if n, ok := gen.(int64); ok && n > 0 {
-			r.IDs = append(r.IDs, fmt.Sprintf("%s#%d", jobs[i].Key, n))
+	r := Result{Duplicate: e.duplicate, Superseded: e.superseded}
+	for _, j := range e.jobs {
+		if j.generation > 0 {
+			r.IDs = append(r.IDs, fmt.Sprintf("%s#%d", j.key, j.generation))
 		}
 	}
 	return r, nil
@@ -101,13 +100,25 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 
 // Arrived reports whether a delivery was stored in the last 8 days.
 func (q *Queue) Arrived(ctx context.Context, delivery string) (bool, error) {
+	p, err := q.plan(ctx)
+	if err != nil {
+		return false, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	n, err := q.rdb.Exists(ctx, prefix+"guid:"+delivery).Result()
+	var found []*redis.IntCmd
+	_, err = q.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, parts := range append([][]partition{p.parts}, p.marked...) {
+			for _, part := range parts {
+				found = append(found, pipe.Exists(ctx, string(part)+"guid:"+delivery))
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return false, fmt.Errorf("queue: arrived: %w", err)
 	}
-	return n > 0, nil
+	return slices.ContainsFunc(found, func(n *redis.IntCmd) bool { return n.Val() > 0 }), nil
 }
 
 // checkName rejects strings that cannot be part of a Redis key.

@@ -10,12 +10,25 @@ import (
 // pause. Running jobs are not affected.
 func (q *Queue) Park(ctx context.Context, installation int64, until time.Time) error {
 	// A duration, because the clocks of worker and server may differ.
-	_, err := q.run(ctx, "park", installation, time.Until(until).Milliseconds())
+	p, err := q.plan(ctx)
+	if err != nil {
+		return err
+	}
+	part := of(p.parts, installation)
+	_, err = q.run(ctx, part, "park", installation, time.Until(until).Milliseconds())
 	return err
 }
 
 // DropInstallation removes all jobs of an installation. Leases of running jobs are lost.
 func (q *Queue) DropInstallation(ctx context.Context, id int64) error {
-	_, err := q.run(ctx, "drop_installation", id)
-	return err
+	p, err := q.plan(ctx)
+	if err != nil {
+		return err
+	}
+	for _, part := range p.every(id) {
+		if _, err := q.run(ctx, part, "drop_installation", id); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -10,14 +10,15 @@ import (
 
 func testFair(t *testing.T, q *Queue) {
 	var jobs []Job
+	of := together(t, q, 4)
 	for i := range 40 {
-		jobs = append(jobs, Job{Key: fmt.Sprintf("a/%02d", i), Installation: 1})
+		jobs = append(jobs, Job{Key: fmt.Sprintf("a/%02d", i), Installation: of[0]})
 	}
 	for i := range 3 {
 		jobs = append(
 			jobs,
-			Job{Key: fmt.Sprintf("b/%d", i), Installation: 2},
-			Job{Key: fmt.Sprintf("c/%d", i), Installation: 3},
+			Job{Key: fmt.Sprintf("b/%d", i), Installation: of[1]},
+			Job{Key: fmt.Sprintf("c/%d", i), Installation: of[2]},
 		)
 	}
 	enqueue(t, q, "", jobs...)
@@ -32,7 +33,7 @@ func testFair(t *testing.T, q *Queue) {
 		t.Errorf("order %s, want %s", got, want)
 	}
 	// Another installation waits for at most one claim.
-	enqueue(t, q, "", Job{Key: "d", Installation: 4})
+	enqueue(t, q, "", Job{Key: "d", Installation: of[3]})
 	first, second := claim(t, q, ""), claim(t, q, "")
 	if first.Job.Key != "d" && second.Job.Key != "d" {
 		t.Errorf("the newcomer had to wait: %s, %s", first.Job.Key, second.Job.Key)
@@ -40,14 +41,15 @@ func testFair(t *testing.T, q *Queue) {
 }
 
 func testCap(t *testing.T, q *Queue) {
+	of := together(t, q, 2)
 	enqueue(
 		t,
 		q,
 		"",
-		Job{Key: "a1", Installation: 1},
-		Job{Key: "a2", Installation: 1},
-		Job{Key: "a3", Installation: 1},
-		Job{Key: "b1", Installation: 2},
+		Job{Key: "a1", Installation: of[0]},
+		Job{Key: "a2", Installation: of[0]},
+		Job{Key: "a3", Installation: of[0]},
+		Job{Key: "b1", Installation: of[1]},
 	)
 	claim(t, q, "a1")
 	claim(t, q, "b1")
@@ -93,8 +95,9 @@ func testPark(t *testing.T, q *Queue) {
 
 func testDropInstallation(t *testing.T, q *Queue) {
 	ctx := t.Context()
+	of := together(t, q, 2)
 	for _, key := range []string{"running", "delayed", "dead", "waiting"} {
-		enqueue(t, q, "", Job{Key: key, Installation: 1}, Job{Key: "other " + key, Installation: 2})
+		enqueue(t, q, "", Job{Key: key, Installation: of[0]}, Job{Key: "other " + key, Installation: of[1]})
 	}
 	running := claim(t, q, "running")
 	kept := claim(t, q, "other running")
@@ -102,17 +105,17 @@ func testDropInstallation(t *testing.T, q *Queue) {
 	done(t, claim(t, q, "other delayed"), false)
 	must(t, claim(t, q, "dead").Kill(ctx, ""))
 	done(t, claim(t, q, "other dead"), false)
-	enqueue(t, q, "", Job{Key: "running", Installation: 1}) // waits for the running job
+	enqueue(t, q, "", Job{Key: "running", Installation: of[0]}) // waits for the running job
 
-	must(t, q.DropInstallation(ctx, 1))
+	must(t, q.DropInstallation(ctx, of[0]))
 	lost(t, q, running)
 	must(t, kept.Check(ctx))
 	claim(t, q, "other waiting")
 	none(t, q)
-	entries, err := q.List(ctx, Filter{Installation: 1})
+	entries, err := q.List(ctx, Filter{Installation: of[0]})
 	if err != nil || len(entries) != 0 {
 		t.Errorf("left: %+v %v", entries, err)
 	}
-	enqueue(t, q, "", Job{Key: "running", Installation: 1})
+	enqueue(t, q, "", Job{Key: "running", Installation: of[0]})
 	claim(t, q, "running")
 }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,18 +9,47 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // consistent checks that all indexes agree with the jobs.
 func consistent(t testing.TB, q *Queue) {
 	t.Helper()
+	for _, part := range mustPlan(t, q).all() {
+		consistentPartition(t, q, string(part))
+	}
+}
+
+// keys lists the keys of a pattern on all servers.
+func keys(t testing.TB, q *Queue, pattern string) (names []string) {
+	t.Helper()
+	cluster, ok := q.rdb.(*redis.ClusterClient)
+	if !ok {
+		names, err := q.rdb.Keys(t.Context(), pattern).Result()
+		must(t, err)
+		return names
+	}
+	var mu sync.Mutex
+	must(t, cluster.ForEachMaster(t.Context(), func(ctx context.Context, c *redis.Client) error {
+		found, err := c.Keys(ctx, pattern).Result()
+		mu.Lock()
+		defer mu.Unlock()
+		names = append(names, found...)
+		return err
+	}))
+	return names
+}
+
+func consistentPartition(t testing.TB, q *Queue, prefix string) {
+	t.Helper()
 	ctx := t.Context()
 	want := map[string][]string{}
 	add := func(index, member string) { want[index] = append(want[index], member) }
-	jobs, err := q.rdb.Keys(ctx, prefix+"job:*").Result()
-	must(t, err)
+	jobs := keys(t, q, prefix+"job:*")
 	waiting, running := map[string][]int{}, map[string]int{}
 	for _, name := range jobs {
 		key := strings.TrimPrefix(name, prefix+"job:")
@@ -63,7 +93,7 @@ func consistent(t testing.TB, q *Queue) {
 	got := map[string][]string{}
 	for _, pattern := range []string{"in:*", "inst:*", "ready:*", "running:*", "leases", "delayed",
 		"ring:*", "parked"} {
-		for _, name := range q.rdb.Keys(ctx, prefix+pattern).Val() {
+		for _, name := range keys(t, q, prefix+pattern) {
 			index := strings.TrimPrefix(name, prefix)
 			if q.rdb.Type(ctx, name).Val() == "set" {
 				got[index] = q.rdb.SMembers(ctx, name).Val()
@@ -88,7 +118,7 @@ func consistent(t testing.TB, q *Queue) {
 		}
 		return
 	}
-	left, err := q.script(ctx, "changes", q.journal.written)
+	left, err := q.script(ctx, partition(prefix), "changes", q.journal.written)
 	must(t, err)
 	if n := len(left.([]any)); n != 0 {
 		t.Errorf("%d changes are not in the journal", n)

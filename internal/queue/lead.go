@@ -21,7 +21,7 @@ type Term struct {
 // Check returns nil while the term lasts according to the server, and ErrLost afterwards. Call it
 // before each write to GitHub.
 func (t *Term) Check(ctx context.Context) error {
-	n, err := t.q.number(ctx, "lead", t.name, t.token, 0)
+	n, err := t.q.number(ctx, prefix, "lead", t.name, t.token, 0)
 	if err == nil && n != t.Number {
 		return fmt.Errorf("queue: lead %s: %w", t.name, ErrLost)
 	}
@@ -45,7 +45,7 @@ func (q *Queue) Lead(
 		// The term starts before the request, so that this process does not lead longer than the
 		// server allows.
 		asked := time.Now()
-		n, err := q.number(ctx, "lead", name, t.token, length.Milliseconds())
+		n, err := q.number(ctx, prefix, "lead", name, t.token, length.Milliseconds())
 		if err == nil && n > 0 {
 			t.Number = n
 			t.run(ctx, asked, length, f)
@@ -72,7 +72,7 @@ func (t *Term) run(
 		defer cancel()
 		for sleep.For(termCtx, length/4) == nil {
 			now := time.Now()
-			n, err := t.q.number(termCtx, "lead", t.name, t.token, length.Milliseconds())
+			n, err := t.q.number(termCtx, prefix, "lead", t.name, t.token, length.Milliseconds())
 			if err == nil {
 				asked = now
 			}
@@ -86,7 +86,9 @@ func (t *Term) run(
 	cancel()
 	<-renewed
 	// If this fails, the term expires.
-	if _, err := t.q.number(context.WithoutCancel(ctx), "lead", t.name, t.token, -1); err != nil {
+	if _, err := t.q.number(
+		context.WithoutCancel(ctx), prefix, "lead", t.name, t.token, -1,
+	); err != nil {
 		t.q.log.Debug("the lead could not be given up", "name", t.name, "error", err)
 	}
 }

@@ -31,7 +31,9 @@ type Lease struct {
 	State []byte // stored by Save for this Key, also by earlier jobs; nil = nothing
 
 	q     *Queue
+	part  partition
 	token string
+	more  bool // another job can be claimed from the partition
 }
 
 // Extend renews the lease for its full length. Call it three times per length. superseded means
@@ -114,7 +116,7 @@ func (l *Lease) Kill(ctx context.Context, reason string) error {
 }
 
 func (l *Lease) run(ctx context.Context, name string, args ...any) (int64, error) {
-	n, err := l.q.number(ctx, name, append([]any{l.Job.Key, l.token}, args...)...)
+	n, err := l.q.number(ctx, l.part, name, append([]any{l.Job.Key, l.token}, args...)...)
 	if err == nil && n < 0 {
 		return 0, fmt.Errorf("queue: %s %s: %w", name, l.Job.Key, ErrLost)
 	}

@@ -100,7 +100,7 @@ func testExtend(t *testing.T, q *Queue) {
 	l := claim(t, q, "a")
 	for range 3 {
 		// Longer than the lease without Extend.
-		must(t, q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: "a"}).Err())
+		must(t, q.rdb.ZAddXX(t.Context(), at(t, q, 1)+"leases", redis.Z{Score: 1, Member: "a"}).Err())
 		_, err := l.Extend(t.Context())
 		must(t, err)
 		none(t, q)
@@ -115,7 +115,7 @@ func next(t *testing.T, q *Queue, key string) *Lease {
 	must(t, err)
 	if l == nil {
 		// The delay ends.
-		must(t, q.rdb.ZAddXX(t.Context(), prefix+"delayed", redis.Z{Score: 1, Member: key}).Err())
+		must(t, q.rdb.ZAddXX(t.Context(), at(t, q, 1)+"delayed", redis.Z{Score: 1, Member: key}).Err())
 		l = claim(t, q, key)
 	}
 	return l
@@ -129,7 +129,7 @@ func lose(t *testing.T, q *Queue, key string, risk bool) *Lease {
 		must(t, l.Risk(t.Context(), true))
 	}
 	// The lease expires.
-	must(t, q.rdb.ZAddXX(t.Context(), prefix+"leases", redis.Z{Score: 1, Member: key}).Err())
+	must(t, q.rdb.ZAddXX(t.Context(), at(t, q, 1)+"leases", redis.Z{Score: 1, Member: key}).Err())
 	return l
 }
 

@@ -68,7 +68,7 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 		maxAttempts: 3,
 		maxCrashes:  3,
 		jobs:        map[string]*modelJob{},
-		marks:       map[string][]string{},
+		marks:       map[string]bool{},
 		states:      map[string]string{},
 		parked:      map[int64]bool{},
 	}

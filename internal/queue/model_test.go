@@ -12,7 +12,7 @@ type model struct {
 
 	numbers int
 	jobs    map[string]*modelJob
-	marks   map[string][]string
+	marks   map[string]bool
 	states  map[string]string
 	parked  map[int64]bool
 }
@@ -43,19 +43,17 @@ func (m *model) number() int {
 
 func (m *model) enqueue(guid string, jobs ...Job) (duplicate bool, gens []int, superseded int) {
 	again := map[string]bool{}
-	if keys, seen := m.marks[guid]; guid != "" && seen {
-		for _, k := range keys {
-			if j := m.jobs[k]; j != nil && j.state == Dead {
-				again[k] = true
+	if m.marks[guid] {
+		for _, j := range jobs {
+			if old := m.jobs[j.Key]; old != nil && old.state == Dead {
+				again[j.Key] = true
 			}
 		}
 		if len(again) == 0 {
 			return true, nil, 0
 		}
 	}
-	var keys []string
 	for _, j := range jobs {
-		keys = append(keys, j.Key)
 		if len(again) > 0 && !again[j.Key] {
 			continue
 		}
@@ -66,7 +64,7 @@ func (m *model) enqueue(guid string, jobs ...Job) (duplicate bool, gens []int, s
 		}
 	}
 	if guid != "" {
-		m.marks[guid] = keys
+		m.marks[guid] = true
 	}
 	return false, gens, superseded
 }

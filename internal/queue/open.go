@@ -2,10 +2,13 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +28,10 @@ type Options struct {
 	// otherwise; 0 = 4
 	MaxCrashes      int
 	PerInstallation int // limit of concurrent jobs of one installation; 0 = 4
+
+	// parts into which the queue is divided, fixed at the first start; 0 = as it is divided already,
+	// else 1. An embedded queue has one.
+	Partitions int
 
 	// name of this process for operators; "" = host name and process ID
 	Name string
@@ -59,6 +66,7 @@ type Queue struct {
 	updates keyLocks // of Update
 
 	rdb     redis.UniversalClient
+	current atomic.Pointer[plan] // nil until the first call that Redis answers
 	scripts map[string]*redis.Script
 	o       Options
 	log     *slog.Logger
@@ -77,6 +85,9 @@ type Queue struct {
 // With a URL it does not wait for Redis: while Redis is down, every call fails within seconds,
 // and Ping returns an error. As soon as Redis responds, it checks once whether Redis is
 // configured to persist its data, and logs what to change.
+//
+// If Redis responds and Options.Partitions is not the number of the first start, it returns
+// ErrPartitions.
 //
 // Without a URL it opens the journal in Dir and restores all jobs. Jobs that were running can be
 // claimed at once, and a lost lease is counted for them. It returns ErrLocked if another process
@@ -108,6 +119,11 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 	if err != nil {
 		q.cancel()
 		return nil, fmt.Errorf("queue: %w", err)
+	}
+	if o.Partitions > 0 {
+		if _, err := q.plan(ctx); errors.Is(err, ErrPartitions) {
+			return nil, errors.Join(err, q.Close())
+		}
 	}
 	return q, nil
 }
@@ -149,8 +165,13 @@ func (q *Queue) Close() error {
 	return nil
 }
 
-// own runs f in a goroutine that Close waits for.
+// own runs f in a goroutine that Close waits for. After Close it does nothing.
 func (q *Queue) own(f func(ctx context.Context)) {
+	q.closed.RLock()
+	defer q.closed.RUnlock()
+	if q.ctx.Err() != nil {
+		return
+	}
 	q.owned.Add(1)
 	go func() {
 		defer q.owned.Done()
@@ -158,20 +179,28 @@ func (q *Queue) own(f func(ctx context.Context)) {
 	}()
 }
 
-// Ping returns nil if the queue can store a job now.
+// Ping returns nil if the queue can store a job now, of several partitions in at least one.
 func (q *Queue) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if q.ctx.Err() != nil {
 		return fmt.Errorf("queue: ping: %w", ErrClosed)
 	}
+	current, err := q.plan(ctx)
+	if err != nil {
+		return err
+	}
 	// A Redis that is full or became a replica still responds, but cannot store a job.
-	_, err := q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.Set(ctx, prefix+"ping", "", time.Minute)
-		p.Del(ctx, prefix+"ping")
+	var pings []redis.Cmder
+	_, err = q.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, part := range current.parts {
+			pings = append(pings, p.Set(ctx, string(part)+"ping", "", time.Minute))
+			p.Del(ctx, string(part)+"ping")
+		}
 		return nil
 	})
-	if err != nil {
+	works := func(c redis.Cmder) bool { return c.Err() == nil }
+	if err != nil && !slices.ContainsFunc(pings, works) {
 		return fmt.Errorf("queue: ping: %w", err)
 	}
 	return q.sync(ctx, "ping")

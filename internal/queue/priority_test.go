@@ -19,26 +19,27 @@ func order(t *testing.T, q *Queue, n int) string {
 }
 
 func testPriority(t *testing.T, q *Queue) {
+	of := together(t, q, 4)
 	enqueue(
 		t,
 		q,
 		"",
-		Job{Key: "sweep", Installation: 1, Priority: Background},
-		Job{Key: "pull", Installation: 1},
-		Job{Key: "release", Kind: "release", Installation: 1},
+		Job{Key: "sweep", Installation: of[0], Priority: Background},
+		Job{Key: "pull", Installation: of[0]},
+		Job{Key: "release", Kind: "release", Installation: of[0]},
 	)
 	if got := order(t, q, 3); got != "release pull sweep" {
 		t.Errorf("of one installation: %s", got)
 	}
-	enqueue(t, q, "", Job{Key: "nothing", Installation: 4})
+	enqueue(t, q, "", Job{Key: "nothing", Installation: of[3]})
 	order(t, q, 1) // the fourth claim ignores the priority; the next is the first of four again
 	enqueue(
 		t,
 		q,
 		"",
-		Job{Key: "sweep", Installation: 1, Priority: Background},
-		Job{Key: "pull", Installation: 2},
-		Job{Key: "release", Kind: "release", Installation: 3},
+		Job{Key: "sweep", Installation: of[0], Priority: Background},
+		Job{Key: "pull", Installation: of[1]},
+		Job{Key: "release", Kind: "release", Installation: of[2]},
 	)
 	if got := order(t, q, 3); got != "release pull sweep" {
 		t.Errorf("of several: %s", got)
@@ -49,17 +50,17 @@ func testPriority(t *testing.T, q *Queue) {
 		t,
 		q,
 		"",
-		Job{Key: "a", Installation: 1, Priority: Background},
-		Job{Key: "b", Installation: 1},
+		Job{Key: "a", Installation: of[0], Priority: Background},
+		Job{Key: "b", Installation: of[0]},
 	)
-	enqueue(t, q, "", Job{Key: "a", Installation: 1, Priority: Urgent})
-	enqueue(t, q, "", Job{Key: "a", Installation: 1})
+	enqueue(t, q, "", Job{Key: "a", Installation: of[0], Priority: Urgent})
+	enqueue(t, q, "", Job{Key: "a", Installation: of[0]})
 	l := claim(t, q, "a")
 	if l.Job.Priority != Normal {
 		t.Errorf("the job has priority %d, not its own", l.Job.Priority)
 	}
-	enqueue(t, q, "", Job{Key: "a", Installation: 1, Priority: Urgent})
-	enqueue(t, q, "", Job{Key: "a", Installation: 1, Priority: Background})
+	enqueue(t, q, "", Job{Key: "a", Installation: of[0], Priority: Urgent})
+	enqueue(t, q, "", Job{Key: "a", Installation: of[0], Priority: Background})
 	done(t, l, true)
 	if got := order(t, q, 2); got != "a b" {
 		t.Errorf("after a rerun: %s", got)
@@ -72,16 +73,17 @@ func testPriority(t *testing.T, q *Queue) {
 // One installation floods the queue with urgent jobs. Those of another are still claimed, once in
 // four claims.
 func testStarving(t *testing.T, q *Queue) {
+	of := together(t, q, 3)
 	for i := range 20 {
-		enqueue(t, q, "", Job{Key: fmt.Sprint("release", i), Installation: 1, Priority: Urgent})
+		enqueue(t, q, "", Job{Key: fmt.Sprint("release", i), Installation: of[0], Priority: Urgent})
 	}
 	for i := range 3 {
 		enqueue(
 			t,
 			q,
 			"",
-			Job{Key: fmt.Sprint("pull", i), Installation: 2},
-			Job{Key: fmt.Sprint("sweep", i), Installation: 3, Priority: Background},
+			Job{Key: fmt.Sprint("pull", i), Installation: of[1]},
+			Job{Key: fmt.Sprint("sweep", i), Installation: of[2], Priority: Background},
 		)
 	}
 	time.Sleep(2 * time.Millisecond)

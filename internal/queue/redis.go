@@ -81,9 +81,9 @@ const (
 	dialTimeout = time.Second
 	ioTimeout   = 2 * time.Second // must be more than maxBlock
 
-	// Each idle worker occupies a connection while it blocks. The others must suffice for the
+	// While workers are idle, each partition occupies a connection that blocks. The others must suffice for the
 	// webhook, also on a machine with one core.
-	connections = 64
+	connections = 64 + MaxPartitions
 )
 
 // tune sets timeouts, so that calls fail within seconds while Redis is down. Calls are not

@@ -94,7 +94,7 @@ func TestScale(t *testing.T) {
 		c.enqueue = cost(func(int) { enqueueTo(n + 1) })
 		var held []*Lease
 		c.claim = cost(func(int) {
-			l, _, err := q.claim(t.Context())
+			l, _, err := q.claim(t.Context(), mustPlan(t, q), prefix)
 			must(t, err)
 			held = append(held, l)
 		})

@@ -17,10 +17,6 @@ import (
 //go:embed lua/*.lua
 var luaFiles embed.FS
 
-// prefix starts all keys of the scripts. The braces are a hash tag, so a Cluster stores all of
-// them in one slot.
-const prefix = "{compat}:"
-
 // callTimeout limits one call: the webhook must respond to GitHub within 10 s, if necessary with
 // 503.
 const callTimeout = 3 * time.Second
@@ -72,23 +68,33 @@ func link(lib, script string) string {
 	return script
 }
 
-// run runs a script, and returns when its changes are stored. The header of each script documents
+// run runs a script in a partition, and returns when its changes are stored. The header of each script documents
 // the result. A result together with an error means that the script ran but the journal could not
 // be written; the next successful call writes it.
-func (q *Queue) run(ctx context.Context, name string, args ...any) (any, error) {
+func (q *Queue) run(
+	ctx context.Context,
+	p partition,
+	name string,
+	args ...any,
+) (any, error) {
 	if q.o.ReadOnly {
 		return nil, fmt.Errorf("queue: %s: %w", name, ErrReadOnly)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := q.script(ctx, name, args...)
+	answer, err := q.script(ctx, p, name, args...)
 	if err != nil {
 		return nil, err
 	}
 	return answer, q.sync(ctx, name)
 }
 
-func (q *Queue) script(ctx context.Context, name string, args ...any) (any, error) {
+func (q *Queue) script(
+	ctx context.Context,
+	p partition,
+	name string,
+	args ...any,
+) (any, error) {
 	if q.ctx.Err() != nil {
 		return nil, fmt.Errorf("queue: %s: %w", name, ErrClosed)
 	}
@@ -97,7 +103,7 @@ func (q *Queue) script(ctx context.Context, name string, args ...any) (any, erro
 		journal = "1"
 	}
 	args = append([]any{journal, q.o.PerInstallation}, args...)
-	answer, err := q.scripts[name].Run(ctx, q.rdb, []string{prefix}, args...).Result()
+	answer, err := q.scripts[name].Run(ctx, q.rdb, []string{string(p)}, args...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("queue: %s: %w", name, err)
 	}
@@ -105,8 +111,13 @@ func (q *Queue) script(ctx context.Context, name string, args ...any) (any, erro
 }
 
 // number runs a script that returns a number.
-func (q *Queue) number(ctx context.Context, name string, args ...any) (int64, error) {
-	answer, err := q.run(ctx, name, args...)
+func (q *Queue) number(
+	ctx context.Context,
+	p partition,
+	name string,
+	args ...any,
+) (int64, error) {
+	answer, err := q.run(ctx, p, name, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -125,7 +136,7 @@ func (q *Queue) sync(ctx context.Context, op string) error {
 	// The change is made already, so a canceled caller must not leave it half stored.
 	ctx = context.WithoutCancel(ctx)
 	err := q.journal.sync(
-		func(written string) (any, error) { return q.script(ctx, "changes", written) },
+		func(written string) (any, error) { return q.script(ctx, prefix, "changes", written) },
 	)
 	if err != nil {
 		return fmt.Errorf("queue: %s: %w", op, err)

@@ -7,8 +7,9 @@
 -- ARGV[6]  milliseconds between suspects of a crash
 -- ARGV[7]  name of the worker's process
 --
--- Returns {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 if another loss makes it dead, else 0}
--- or {0, milliseconds until a job may become claimable by itself, or -1}.
+-- Returns {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 if another loss makes it dead, else 0,
+-- 1 if another job can be claimed, else 0}, or {0, milliseconds until a job may become claimable by itself, or -1}, or {2, layout} if the queue
+-- was divided anew.
 
 -- Limit of this work in one claim: enough to keep up, without blocking the server.
 local BATCH = 64
@@ -31,6 +32,11 @@ for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'in:dead', '-inf', now() - KEEP 
   local j = load(key)
   leave(j)
   remove(j)
+end
+
+local layout = call('GET', P .. 'moved')
+if layout then
+  return {2, layout}
 end
 
 -- The most urgent job is claimed first, and among equals that of the installation whose turn it is. Every fourth claim ignores the
@@ -68,10 +74,11 @@ for _, prio in ipairs(PRIORITIES) do
 end
 arm(inst)
 -- The wake-up token of this worker may have been for several jobs: pass it on.
-if call('ZCARD', P .. 'ring:1') + call('ZCARD', P .. 'ring:0') + call('ZCARD', P .. 'ring:-1') > 0 and call('LLEN', P .. 'wake') == 0 then
+local more = call('ZCARD', P .. 'ring:1') + call('ZCARD', P .. 'ring:0') + call('ZCARD', P .. 'ring:-1') > 0
+if more and call('LLEN', P .. 'wake') == 0 then
   call('RPUSH', P .. 'wake', '1')
 end
 local f = call('HMGET', P .. 'job:' .. key, 'gen', 'job')
 local max = tonumber(ARGV[5])
 local final = (j.crashes + 1 >= max or j.losses + 1 >= max * LOSSES) and 1 or 0
-return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes, call('GET', P .. 'state:' .. key) or '', j.losses, final}
+return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes, call('GET', P .. 'state:' .. key) or '', j.losses, final, more and 1 or 0}

@@ -2,95 +2,62 @@
 --
 -- ARGV[3]   GUID of the delivery; "" = do not mark
 -- ARGV[4]   lifetime of the mark in seconds
--- ARGV[5]…  five for each job: key, installation, nonce (ForceID), priority, job (JSON)
+-- ARGV[5]   the layout if this partition belongs to an earlier division; "" = it does not
+-- ARGV[6]   "1" = the delivery is marked in such a partition
+-- ARGV[7]…  five for each job: key, installation, nonce (ForceID), priority, job (JSON)
 --
--- A marked delivery is a duplicate. Its jobs that are dead are stored again.
+-- A marked delivery is a duplicate. Its jobs that are dead are stored again. A partition of an earlier division stores only jobs of keys that
+-- it has, and does not mark the delivery.
 --
--- Returns {duplicate 0
--- 1, superseded, generation of each job or 0 if it was not stored}.
+-- Returns {1 if the delivery was marked already and nothing is stored (in an earlier division: if it was marked), else 0; superseded; generation of each job or 0 if it was not stored},
+-- or {2, layout} if the queue was divided anew.
+
+local moved = call('GET', P .. 'moved')
+if ARGV[5] ~= '' then
+  if not moved then
+    call('SET', P .. 'moved', ARGV[5], 'EX', KEEP * 2)
+  end
+elseif moved then
+  return {2, moved}
+end
 
 local delivery = ARGV[3]
 local mark = P .. 'guid:' .. delivery
 local again = nil
 if delivery ~= '' then
   local seen = call('GET', mark)
-  if seen then
-    for key in string.gmatch(seen, '[^\n]+') do
-      if call('HGET', P .. 'job:' .. key, 'state') == 'dead' then
-        again = again or {}
-        again[key] = true
+  if seen or ARGV[6] == '1' then
+    again = {}
+    for i = 7, #ARGV, 5 do
+      if call('HGET', P .. 'job:' .. ARGV[i], 'state') == 'dead' then
+        again[ARGV[i]] = true
       end
     end
-    if not again then
+    if not next(again) and seen then
       return {1, 0}
     end
   end
 end
 
-local superseded = 0
-
-local function store(key, inst, nonce, prio, job)
-  local gen = number()
-  local j = load(key)
-  if not j then
-    j = {key = key, inst = inst, seq = gen, prio = prio}
-    call('SADD', P .. 'inst:' .. inst, key)
-    wait(j, now(), 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', gen, 'attempts', 0, 'crashes', 0, 'reason', '')
-    return gen
-  end
-  if j.state == 'running' then
-    -- It has the place of the first job that came while this one ran.
-    superseded = superseded + 1
-    if nonce == '' then
-      nonce = j.next_nonce
-    end
-    if nonce == '' then
-      nonce = j.nonce
-    end
-    set(j, 'next', job, 'next_gen', gen, 'next_nonce', nonce, 'next_inst', inst, 'next_prio', math.max(prio, j.next_prio), 'next_seq', j.next_seq or gen)
-    return gen
-  end
-  if nonce == '' then
-    nonce = j.nonce
-  end
-  if j.state == 'waiting' and j.inst == inst and prio <= j.prio then
-    -- It keeps its place.
-    superseded = superseded + 1
-    set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'attempts', 0, 'reason', '')
-    return gen
-  end
-  local since = now()
-  if j.state == 'waiting' then
-    since = call('ZSCORE', P .. 'in:waiting', key)
-  end
-  local crashes, losses = j.crashes, j.losses
-  if j.state == 'dead' then
-    j.seq, crashes, losses = gen, 0, 0
-  else
-    superseded = superseded + 1
-    prio = math.max(prio, j.prio)
-  end
-  leave(j)
-  j.prio = prio
-  move(j, inst)
-  wait(j, since, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', j.seq, 'attempts', 0, 'crashes', crashes, 'losses', losses, 'reason', '')
-  return gen
-end
-
 local keys = {}
-local answer = {0, 0}
-for i = 5, #ARGV, 5 do
+local answer = {again and 1 or 0, 0}
+for i = 7, #ARGV, 5 do
   local key = ARGV[i]
   keys[#keys + 1] = key
-  if again and not again[key] then
-    answer[#answer + 1] = 0
-  else
-    answer[#answer + 1] = store(key, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]), ARGV[i + 4])
+  local gen, newer = 0, false
+  if not (again and not again[key] or ARGV[5] ~= '' and call('EXISTS', P .. 'job:' .. key) == 0) then
+    gen, newer = store(key, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]), ARGV[i + 4])
+    if ARGV[5] == '' then
+      answer[1] = 0
+    end
   end
+  if newer then
+    answer[2] = answer[2] + 1
+  end
+  answer[#answer + 1] = gen
 end
-if delivery ~= '' then
+if delivery ~= '' and ARGV[5] == '' then
   call('SET', mark, table.concat(keys, '\n'), 'EX', ARGV[4])
   dirty(mark)
 end
-answer[2] = superseded
 return answer

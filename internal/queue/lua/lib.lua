@@ -1,7 +1,7 @@
 -- lib.lua contains the functions shared by the other scripts. Each script is preceded by the blocks, separated by blank lines, that it uses,
 -- because defining a function takes Redis time in each call. A block contains no blank line and uses only blocks above it.
 --
--- KEYS[1]  prefix of all keys, "{compat}:"; the other keys are built from it, so they are in one Cluster slot
+-- KEYS[1]  prefix of all keys of a partition, "{compat}:" if there is one; the other keys are built from it, so they are in one Cluster slot
 -- ARGV[1]  "1" = record each changed job and string in the zset dirty, for the embedded journal; "0" = do not
 -- ARGV[2]  limit of concurrent jobs of one installation
 -- ARGV[3]… arguments of the script
@@ -22,6 +22,7 @@
 --   state:K    string  state saved by a worker
 --   seq, turn, claims  string  counters
 --   lead:NAME  hash    the leader: token, until, term (a counter)
+--   moved      string  the layout that replaces this one; set if the partition belongs to an earlier division of the queue
 --   wake       list    at most one token; idle workers block on it
 --   dirty      zset    keys that the journal has not written, by change (string, a counter)
 
@@ -232,4 +233,49 @@ local function crash(j, max, step)
   else
     delay(j, now() + (tonumber(call('HGET', P .. 'job:' .. j.key, 'gen')) % 8 + 1) * step)
   end
+end
+
+-- store adds a job, or replaces the job of its key, and returns its generation, and whether there was a job that was not dead. A job that
+-- replaces a waiting one keeps its place, and one that follows a running one has the place of the first that came while that ran.
+local function store(key, inst, nonce, prio, job)
+  local gen = number()
+  local j = load(key)
+  if not j then
+    j = {key = key, inst = inst, seq = gen, prio = prio}
+    call('SADD', P .. 'inst:' .. inst, key)
+    wait(j, now(), 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', gen, 'attempts', 0, 'crashes', 0, 'reason', '')
+    return gen, false
+  end
+  if j.state == 'running' then
+    if nonce == '' then
+      nonce = j.next_nonce
+    end
+    if nonce == '' then
+      nonce = j.nonce
+    end
+    set(j, 'next', job, 'next_gen', gen, 'next_nonce', nonce, 'next_inst', inst, 'next_prio', math.max(prio, j.next_prio), 'next_seq', j.next_seq or gen)
+    return gen, true
+  end
+  if nonce == '' then
+    nonce = j.nonce
+  end
+  if j.state == 'waiting' and j.inst == inst and prio <= j.prio then
+    set(j, 'job', job, 'gen', gen, 'nonce', nonce, 'attempts', 0, 'reason', '')
+    return gen, true
+  end
+  local since = now()
+  if j.state == 'waiting' then
+    since = call('ZSCORE', P .. 'in:waiting', key)
+  end
+  local newer, crashes, losses = j.state ~= 'dead', j.crashes, j.losses
+  if newer then
+    prio = math.max(prio, j.prio)
+  else
+    j.seq, crashes, losses = gen, 0, 0
+  end
+  leave(j)
+  j.prio = prio
+  move(j, inst)
+  wait(j, since, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', j.seq, 'attempts', 0, 'crashes', crashes, 'losses', losses, 'reason', '')
+  return gen, newer
 end

@@ -17,9 +17,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/compat-app/compat/internal/test/loopback"
 	"github.com/compat-app/compat/internal/test/needs"
@@ -77,6 +80,55 @@ func Node(t testing.TB, args ...string) (s *Server, bus int) {
 				strconv.Itoa(bus),
 			},
 			args...)...), bus
+}
+
+// Cluster starts a Cluster of n masters without replicas, with equal ranges of slots. Its URL is
+// that of any of them with ?cluster=true, see ClusterURL.
+func Cluster(t testing.TB, n int, args ...string) []*Server {
+	t.Helper()
+	nodes, buses := make([]*Server, n), make([]int, n)
+	for i := range nodes {
+		nodes[i], buses[i] = Node(t, args...)
+		const slots = 16384
+		nodes[i].command("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slots/n),
+			strconv.Itoa((i+1)*slots/n-1))
+		if i > 0 {
+			nodes[i].command("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(nodes[0].port),
+				strconv.Itoa(buses[0]))
+		}
+	}
+	known := fmt.Sprint("cluster_known_nodes:", n)
+	for _, node := range nodes {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			info := node.command("CLUSTER", "INFO")
+			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, known) {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the cluster does not come up: %s", info)
+			}
+		}
+	}
+	return nodes
+}
+
+// ClusterURL returns the address of the Cluster to which this server belongs.
+func (s *Server) ClusterURL() string { return "redis://" + s.Addr() + "?cluster=true" }
+
+// command runs a command and returns its response.
+func (s *Server) command(args ...string) string {
+	s.t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: 2})
+	defer c.Close()
+	words := make([]any, len(args))
+	for i, a := range args {
+		words[i] = a
+	}
+	answer, err := c.Do(s.t.Context(), words...).Text()
+	if err != nil {
+		s.t.Fatalf("%s: %v", strings.Join(args, " "), err)
+	}
+	return answer
 }
 
 // Addr returns the server's host and port.
