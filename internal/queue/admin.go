@@ -85,8 +85,8 @@ const (
 	listPage = 10000
 )
 
-// list returns the oldest jobs of a partition in a state, of one installation or of all (0). page is the number
-// of keys read at a time.
+// list returns the oldest jobs of a partition in a state, of one installation or of all (0). page
+// is the number of keys read at a time.
 func (q *Queue) list(
 	ctx context.Context,
 	part partition,

@@ -129,8 +129,8 @@ func (q *Queue) Update(
 	}
 }
 
-// swapScript sets KEYS[1] to ARGV[2] for ARGV[3] milliseconds (0 = for ever) if its value is ARGV[1] ("" = no
-// value). It returns 1, or 0 if the value differs.
+// swapScript sets KEYS[1] to ARGV[2] for ARGV[3] milliseconds (0 = for ever) if its value is
+// ARGV[1] ("" = no value). It returns 1, or 0 if the value differs.
 var swapScript = lazy.Value[*redis.Script]{New: func() *redis.Script {
 	return redis.NewScript(`
 local now = redis.call('GET', KEYS[1])

@@ -36,8 +36,8 @@ const (
 	classLeast  = 200
 )
 
-// ByClass counts waiting jobs by the class of their installation. It reads the 1,000 oldest jobs, of
-// several partitions an equal part each, but at least 200.
+// ByClass counts waiting jobs by the class of their installation. It reads the 1,000 oldest jobs,
+// of several partitions an equal part each, but at least 200.
 func (q *Queue) ByClass(ctx context.Context) (map[Class]ClassStats, error) {
 	current, err := q.plan(ctx)
 	if err != nil {

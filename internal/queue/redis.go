@@ -81,8 +81,8 @@ const (
 	dialTimeout = time.Second
 	ioTimeout   = 2 * time.Second // must be more than maxBlock
 
-	// While workers are idle, each partition occupies a connection that blocks. The others must suffice for the
-	// webhook, also on a machine with one core.
+	// While workers are idle, each partition occupies a connection that blocks. The others must
+	// suffice for the webhook, also on a machine with one core.
 	connections = 64 + MaxPartitions
 )
 

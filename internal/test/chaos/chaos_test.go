@@ -55,16 +55,19 @@ func sizes() size {
 	}
 }
 
-func TestEmbedded(t *testing.T) { chaos(t, nil) }
+func TestEmbedded(t *testing.T) { chaos(t) }
 
 func TestRedis(t *testing.T) { chaos(t, redistest.Start(t)) }
+
+func TestCluster(t *testing.T) { chaos(t, redistest.Cluster(t, 3)...) }
 
 const marker = "<!-- compat:report -->"
 
 // senders is the number of concurrent senders, because GitHub also sends concurrently.
 const senders = 4
 
-func chaos(t *testing.T, redis *redistest.Server) {
+// chaos uses an embedded queue, one Redis, or the masters of a Cluster.
+func chaos(t *testing.T, redis ...*redistest.Server) {
 	t.Parallel()
 	s := sizes()
 	seed := uint64(time.Now().UnixNano())
@@ -86,8 +89,11 @@ func chaos(t *testing.T, redis *redistest.Server) {
 		"COMPAT_WORKERS": "4",
 	}
 	apps := []*app{newApp(t, env)}
-	if redis != nil { // one process receives, two work
-		env["REDIS_URL"] = redis.URL
+	if len(redis) > 0 { // one process receives, two work
+		env["REDIS_URL"] = redis[0].URL
+		if len(redis) > 1 {
+			env["REDIS_URL"], env["COMPAT_PARTITIONS"] = redis[0].ClusterURL(), "16"
+		}
 		web := maps.Clone(env)
 		web["COMPAT_WORKERS"] = "0"
 		apps = []*app{newApp(t, web), newApp(t, env), newApp(t, env)}
@@ -168,10 +174,11 @@ func chaos(t *testing.T, redis *redistest.Server) {
 			{Status: 429, Limit: time.Second, RetryAfter: true}}[random.IntN(4)]
 		gh.FaultAfter("*", random.IntN(10), 1+random.IntN(2), f)
 		faults++
-		if redis != nil && random.IntN(3) == 0 {
-			redis.Kill()
+		if len(redis) > 0 && random.IntN(3) == 0 {
+			server := redis[random.IntN(len(redis))]
+			server.Kill()
 			time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
-			redis.Start()
+			server.Start()
 			redisKills++
 			continue
 		}
