@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale \
-	conformance llvmdiff programs wheels packages roots
+	conformance llvmdiff programs wheels packages image roots
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -37,6 +37,11 @@ packages: programs ## Build packages for Debian, Fedora and Alpine in build/
 
 roots: ## Install the packages in roots of Debian and Alpine, check a wheel, remove them (ALPINE=DIR, root rights)
 	$(GOTEST) -tags install -count 1 -v -timeout 30m ./internal/test/install
+
+image: programs ## Write the container image and its SBOM to build/image, an OCI image layout
+	rm -rf build/image
+	go run ./internal/gen/image -out build/image -version $(VERSION) \
+		$(foreach p,$(filter linux/%,$(PLATFORMS)),$(p)=build/$(p)/compat)
 
 test: ## Run all tests with the race detector, on the embedded queue and on real Redis servers
 	go vet ./...

@@ -207,6 +207,9 @@ func chooseImage(root *os.Root, tag string) (image descriptor, layers []descript
 			name := d.Annotations[refName]
 			switch {
 			case d.Platform != nil && d.Platform.OS == "unknown": // an attestation
+				continue
+			case d.ArtifactType != "": // an SBOM or a signature
+				continue
 			case tag == "" || name == tag:
 				found = append(found, d)
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
@@ -75,7 +77,11 @@ func TestCheckImageLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(one, func(p layout.Path) error { return p.AppendImage(fails) })
+	write(one, func(p layout.Path) error {
+		sbom := mutate.ConfigMediaType(empty.Image, "application/vnd.cyclonedx+json")
+		sbom = mutate.MediaType(sbom, types.OCIManifestSchema1)
+		return errors.Join(p.AppendImage(fails), p.AppendImage(sbom))
+	})
 	write(tagged, func(p layout.Path) error {
 		if err := p.AppendImage(fits, named("1.0")); err != nil {
 			return err
