@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1
 # One static binary on scratch, run as a user without rights. Reproducible: the same commit and the same Go
-# give the same bytes. "make image" writes the same image without a daemon. Images are named by digest; .github/dependabot.yml proposes newer ones.
+# give the same bytes. "make image" writes the same image without a daemon. Images are named by digest;
+# .github/dependabot.yml proposes newer ones.
 FROM golang:1.26.8-bookworm@sha256:a688600ca24f8a4d3ca77f95b0dd40704a9fc787c826660eb7ba0b641b8b175d AS build
 WORKDIR /src
 COPY go.mod go.sum ./

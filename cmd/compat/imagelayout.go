@@ -59,12 +59,20 @@ func (in *inputs) image(at string) error {
 
 // descriptor refers to content of a layout (OCI image specification, "descriptor.md").
 type descriptor struct {
-	Digest      string            `json:"digest"`
-	Annotations map[string]string `json:"annotations"`
-	Platform    *struct {
+	Digest       string            `json:"digest"`
+	ArtifactType string            `json:"artifactType"`
+	Annotations  map[string]string `json:"annotations"`
+	Platform     *struct {
 		OS           string `json:"os"`
 		Architecture string `json:"architecture"`
 	} `json:"platform"`
+}
+
+// imageTypes are the media types of the configuration of images. Some programs also write them as
+// the artifact type of images.
+var imageTypes = []string{
+	"application/vnd.oci.image.config.v1+json",
+	"application/vnd.docker.container.image.v1+json",
 }
 
 // manifest has the members of an index and of the manifest of an image.
@@ -208,7 +216,7 @@ func chooseImage(root *os.Root, tag string) (image descriptor, layers []descript
 			switch {
 			case d.Platform != nil && d.Platform.OS == "unknown": // an attestation
 				continue
-			case d.ArtifactType != "": // an SBOM or a signature
+			case d.ArtifactType != "" && !slices.Contains(imageTypes, d.ArtifactType): // an SBOM
 				continue
 			case tag == "" || name == tag:
 				found = append(found, d)
