@@ -110,7 +110,8 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	outputFlags(flags, &f.checkFlags)
 	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object")
 	flags.BoolVar(&f.noCache, "no-cache", false,
-		"ignore cached results; those for files are used for ten minutes")
+		"ignore cached results; those for files are used for ten minutes, or longer if they depend on "+
+			"the files only")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
 	return c
 }
@@ -197,7 +198,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	defer collect()()
 	shown := startProgress(env, f.quiet)
 	o.Progress = shown.set
-	r, err := reviewEnvironment(ctx, from, o, head, pins, base)
+	r, lasting, err := reviewEnvironment(ctx, from, o, head, pins, base)
 	shown.stop()
 	if err != nil {
 		return err
@@ -217,33 +218,35 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	case analyzer.OutcomeError:
 		return exit{code: exitUsage}
 	}
+	if lasting {
+		cached.life = cacheLife
+	}
 	cached.store(ctx, printed.Bytes(), code)
 	return exited(code)
 }
 
 // reviewEnvironment checks installed packages, or those that files pin, compared with the pins of
 // the base. What the packages require is only read if a fix changes requirements: lock files pin
-// all that is needed.
+// all that is needed. lasting is set if the result does not depend on what the index has today.
 func reviewEnvironment(
 	ctx context.Context,
 	from *packageSource,
 	o analyzer.Options,
 	head []*pinned.Wheels,
 	pins, base []*pinned.Pinned,
-) (*analyzer.Report, error) {
+) (r *analyzer.Report, lasting bool, err error) {
 	locked := pinned.Locked(append(slices.Clone(pins), base...)...)
+	locked.Complete = locked.Complete && len(pins) > 0 // of installed packages nothing is known
 	from = from.withLock(locked)
 	if len(base) > 0 && len(o.First) == 0 {
-		var err error
 		if locked.Without, err = pinned.Unreached(ctx, pins, base, from.indexes); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	o.Source = from.Source
 	if head == nil {
-		var err error
 		if head, err = openPinned(ctx, from, pins); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		defer closeAll(head) //nolint:errcheck // files that were only read
 	}
@@ -251,13 +254,13 @@ func reviewEnvironment(
 	if len(base) > 0 {
 		base, err := openPinned(ctx, from, base)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		defer closeAll(base) //nolint:errcheck // likewise
 		before = environmentsOf(base)
 	}
 	a := analyzer.New(rules.All())
-	r, err := a.CheckEnvironments(ctx, environmentsOf(head), before, o)
+	r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
 	again := locked.Complete && err == nil && slices.ContainsFunc(r.Findings,
 		func(f analyzer.Finding) bool {
 			return f.Severity == analyzer.Error ||
@@ -272,7 +275,7 @@ func reviewEnvironment(
 		r.AddNote(fmt.Sprintf("only what the change can affect was checked; %d packages do not depend "+
 			"on a changed package, and none of the changed ones has libraries that they could load", n))
 	}
-	return r, err
+	return r, locked.Complete && !again && err == nil && len(r.Unread) == 0, err
 }
 
 // readPinned reads what some files pin, for each platform; nothing if there are no files.

@@ -97,7 +97,8 @@ func checkOne(
 	if err != nil {
 		return nil, err
 	}
-	return reviewEnvironment(ctx, from, o, nil, pins, nil)
+	r, _, err := reviewEnvironment(ctx, from, o, nil, pins, nil)
+	return r, err
 }
 
 // printOne prints a row of the table, or a document.

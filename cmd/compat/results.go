@@ -16,7 +16,7 @@ import (
 // the checksums in a zip can be forged), the settings, and the size and time of this program. Only
 // checks that use nothing but the built-in package history are cached: the content of an index or
 // of other folders may change at any time. The result of compat env for files is cached as long
-// as the pages of an index are.
+// as the pages of an index are, and longer if nothing of the index but the wheels matters.
 type result struct {
 	cache index.Cache // nil: this check is not cached
 	key   string
