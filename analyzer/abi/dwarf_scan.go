@@ -1,8 +1,10 @@
 package abi
 
 import (
+	"cmp"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/dwarf"
@@ -16,11 +18,38 @@ const maxScopes = 64
 type scan struct {
 	l     *Library
 	d     *dwarf.Data
-	names map[string][]int32 // exports by name
-	addrs map[uint64][]int32 // exports by address
-	found []definition       // by export
-	fresh []int32            // exports that the current unit defines
-	chain []dwarf.Entry      // an entry, its abstract origin, and its specification
+	names []int32       // exports, sorted by name
+	addrs []position    // exports with an address, sorted by it
+	found []definition  // by export
+	fresh []int32       // exports that the current unit defines
+	chain []dwarf.Entry // an entry, its abstract origin, and its specification
+}
+
+// position is the address of an export.
+type position struct {
+	addr   uint64
+	export int32
+}
+
+// named returns the exports with a name.
+func (s *scan) named(name []byte) []int32 {
+	by := func(i int32) string { return s.l.Symbols[i].Name }
+	from := sort.Search(len(s.names), func(k int) bool { return by(s.names[k]) >= string(name) })
+	to := from
+	for to < len(s.names) && by(s.names[to]) == string(name) {
+		to++
+	}
+	return s.names[from:to]
+}
+
+// at returns the exports with an address.
+func (s *scan) at(addr uint64) []position {
+	from := sort.Search(len(s.addrs), func(k int) bool { return s.addrs[k].addr >= addr })
+	to := from
+	for to < len(s.addrs) && s.addrs[to].addr == addr {
+		to++
+	}
+	return s.addrs[from:to]
 }
 
 // definition is the entry that defines an export.
@@ -36,18 +65,26 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 	s := &scan{
 		l:     l,
 		d:     d,
-		names: make(map[string][]int32, len(l.Symbols)),
-		addrs: make(map[uint64][]int32, len(l.Symbols)),
+		names: make([]int32, len(l.Symbols)),
+		addrs: make([]position, 0, len(l.Symbols)),
 		found: make([]definition, len(l.Symbols)),
 	}
 	for i := range l.Symbols {
-		s.names[l.Symbols[i].Name] = append(s.names[l.Symbols[i].Name], int32(i))
-		if a := addrs[i]; a != 0 && l.Machine != "arm" {
-			s.addrs[a] = append(s.addrs[a], int32(i))
-		} else if a != 0 { // the lowest bit marks Thumb code
-			s.addrs[a&^1] = append(s.addrs[a&^1], int32(i))
+		s.names[i] = int32(i)
+		addr := addrs[i]
+		if l.Machine == "arm" { // the lowest bit marks Thumb code
+			addr &^= 1
+		}
+		if addrs[i] != 0 {
+			s.addrs = append(s.addrs, position{addr, int32(i)})
 		}
 	}
+	slices.SortFunc(s.names, func(a, b int32) int {
+		return cmp.Or(strings.Compare(l.Symbols[a].Name, l.Symbols[b].Name), cmp.Compare(a, b))
+	})
+	slices.SortFunc(s.addrs, func(a, b position) int {
+		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.export, b.export))
+	})
 	b := newBuilder(s)
 	cursors := make([]dwarf.Cursor, maxScopes)
 	var root dwarf.Entry
@@ -110,13 +147,13 @@ func (s *scan) entry(e *dwarf.Entry) error {
 	if !placed {
 		return nil
 	}
-	var at []int32
+	var at []position
 	if addr, ok := e.Address(); ok {
-		if at = s.addrs[addr]; at == nil && e.Tag == dwarf.TagSubprogram {
+		if at = s.at(addr); len(at) == 0 && e.Tag == dwarf.TagSubprogram {
 			return nil
 		}
 	}
-	if at == nil && e.Tag == dwarf.TagSubprogram && !e.Has(dwarf.Ranges) {
+	if len(at) == 0 && e.Tag == dwarf.TagSubprogram && !e.Has(dwarf.Ranges) {
 		return nil
 	}
 	name, err := s.name(e)
@@ -124,8 +161,8 @@ func (s *scan) entry(e *dwarf.Entry) error {
 		return err
 	}
 	ref := e.Ref()
-	for _, i := range s.names[string(name)] {
-		if at == nil && !s.external() {
+	for _, i := range s.named(name) {
+		if len(at) == 0 && !s.external() {
 			break
 		}
 		if !s.found[i].named && s.fits(i, e) {
@@ -133,7 +170,8 @@ func (s *scan) entry(e *dwarf.Entry) error {
 			s.fresh = append(s.fresh, i)
 		}
 	}
-	for _, i := range at {
+	for _, p := range at {
+		i := p.export
 		if s.found[i].ref == 0 && s.fits(i, e) {
 			s.found[i] = definition{ref, false}
 			s.fresh = append(s.fresh, i)

@@ -77,7 +77,8 @@ func newBuilder(s *scan) *builder {
 		opaque: map[string]TypeID{},
 		text:   map[string]string{},
 	}
-	b.l.Types = append(b.l.Types, Type{Kind: Void})
+	// libraries have about as many types as exports, and Type is large
+	b.l.Types = append(make([]Type, 0, len(s.l.Symbols)), Type{Kind: Void})
 	return b
 }
 

@@ -185,15 +185,53 @@ func (f *file) table(k tableKey) (*table, error) {
 	if t := f.tables[k]; t != nil {
 		return t, nil
 	}
-	if k.offset >= uint64(len(f.abbrev)) {
+	if k.offset >= f.abbrev.size {
 		return nil, damaged(
 			"abbreviations at offset %#x of .debug_abbrev, which has %#x bytes",
 			k.offset,
-			len(f.abbrev),
+			f.abbrev.size,
 		)
 	}
-	t := &table{}
-	b := buffer{f.abbrev, k.offset, f.order, false}
+	room := f.abbrev.size - k.offset
+	for n := min(tablePart, room); ; n = min(4*n, room) { // the length of a table is not known
+		data, err := f.abbrevs(k.offset, n)
+		if err != nil {
+			return nil, err
+		}
+		t, whole, err := f.decodeTable(k, data)
+		if err != nil {
+			return nil, err
+		}
+		if whole {
+			if len(f.tables) >= maxTables {
+				clear(f.tables)
+			}
+			f.tables[k] = t
+			return t, nil
+		}
+		if n == room {
+			return nil, damaged("abbreviations at offset %#x of .debug_abbrev leave the section",
+				k.offset)
+		}
+	}
+}
+
+// tablePart is how many bytes of a table are read first. Most tables have less.
+const tablePart = 4 << 10
+
+// abbrevs returns bytes of .debug_abbrev. They are valid until the next call.
+func (f *file) abbrevs(at, n uint64) ([]byte, error) {
+	if f.abbrev.whole != nil {
+		return f.abbrev.bytes(".debug_abbrev", at, n)
+	}
+	f.part = slices.Grow(f.part[:0], int(n))[:n]
+	return f.part, f.abbrev.readAt(".debug_abbrev", f.part, at)
+}
+
+// decodeTable decodes the table at the start of data. whole is false if data ends before it.
+func (f *file) decodeTable(k tableKey, data []byte) (t *table, whole bool, err error) {
+	t = &table{}
+	b := buffer{data, 0, f.order, false}
 	specs, dense := f.specs[:0], f.dense[:0]
 	for {
 		code := b.uleb()
@@ -214,7 +252,7 @@ func (f *file) table(k tableKey) (*table, error) {
 				break
 			}
 			if form > 0xffff {
-				return nil, damaged("form %#x in .debug_abbrev", form)
+				return nil, false, damaged("form %#x in .debug_abbrev", form)
 			}
 			s := spec{attribute: attribute(at), form: uint16(form)}
 			var ok bool
@@ -246,32 +284,30 @@ func (f *file) table(k tableKey) (*table, error) {
 		if t.sparse == nil {
 			t.sparse = map[uint64]*abbrev{}
 		}
-		t.sparse[code] = &a
-	}
-	if b.bad {
-		return nil, damaged("abbreviations at offset %#x of .debug_abbrev leave the section", k.offset)
+		own := a // so that only these are allocated one by one
+		t.sparse[code] = &own
 	}
 	f.specs, f.dense = specs, dense
+	f.decoded += len(specs) + len(dense) + len(t.sparse)
+	if uint64(f.decoded) > maxRepeated*f.abbrev.size+minRoom {
+		return nil, false, fmt.Errorf(
+			"%w: units whose abbreviations overlap in .debug_abbrev", ErrTooLarge,
+		)
+	}
+	if b.bad {
+		return nil, false, nil
+	}
 	t.specs, t.dense = slices.Clone(specs), slices.Clone(dense)
-	if f.decoded += len(specs) + len(t.dense) + len(t.sparse); f.decoded > maxRepeated*len(
-		f.abbrev,
-	)+minRoom {
-		return nil, fmt.Errorf("%w: units whose abbreviations overlap in .debug_abbrev", ErrTooLarge)
-	}
-	if len(f.tables) >= maxTables {
-		clear(f.tables)
-	}
-	f.tables[k] = t
-	return t, nil
+	return t, true, nil
 }
 
 // maxTables limits the tables in the cache. Most units have their own one, or share that of the
 // unit before.
-const maxTables = 64
+const maxTables = 16
 
 // maxRepeated limits how often the bytes of .debug_abbrev are decoded on average. Tables that
 // several units share are decoded once.
-const maxRepeated = 4
+const maxRepeated = 8
 
 // attribute returns the attribute with a DW_AT code; none if Entry does not decode it.
 func attribute(code uint64) Attribute {

@@ -80,7 +80,8 @@ const (
 
 const stringKind = 56
 
-// Bytes returns the text of a string attribute without copying it; nil without the attribute.
+// Bytes returns the text of a string attribute without copying it; nil without the attribute. The
+// text is valid until an entry of another unit is read.
 func (e *Entry) Bytes(a Attribute) []byte {
 	if e.has>>a&1 == 0 {
 		return nil
@@ -212,11 +213,6 @@ func (e *Entry) BigEndian() bool { return e.Unit.file.order.Uint16([]byte{1, 0})
 func (u *Unit) decode(off uint64, e *Entry) error {
 	if u.file.steps--; u.file.steps < 0 {
 		return fmt.Errorf("%w: lists of entries that overlap", ErrTooLarge)
-	}
-	if u.table == nil {
-		if err := u.prepare(); err != nil {
-			return err
-		}
 	}
 	b := buffer{u.bytes(), off, u.file.order, false}
 	if b.data == nil {

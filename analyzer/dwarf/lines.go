@@ -2,18 +2,16 @@ package dwarf
 
 import (
 	"encoding/binary"
-	"io"
 	"path"
 )
 
 // lines reads the headers of line programs, which contain the names of source files. The programs
 // are skipped.
 type lines struct {
-	in      File
-	section Section
 	order   binary.ByteOrder
-	headers map[uint64][]byte // by offset, for a compressed section
-	failed  error
+	open    func() (content, error) // nil without .debug_line
+	content *content                // nil before the first header is read
+	failed  error                   // of open
 }
 
 // maxLineHeader limits the size of a header. That of a source file that includes all of Boost has
@@ -23,112 +21,42 @@ const maxLineHeader = 16 << 20
 // header returns the bytes of a line program's header, from its version field on, and whether it is
 // 64-bit DWARF.
 func (l *lines) header(off uint64) ([]byte, bool, error) {
-	if l.in.Content == nil {
+	if l.open == nil {
 		return nil, false, damaged("no .debug_line")
 	}
-	if l.section.compressed() {
-		if l.headers == nil {
-			l.failed = l.scan()
-		}
-		b, ok := l.headers[off]
-		if !ok {
-			if l.failed != nil {
-				return nil, false, l.failed
-			}
-			return nil, false, damaged("no line program at offset %#x", off)
-		}
-		return b[1:], b[0] == 1, nil
+	if l.content == nil {
+		c, err := l.open()
+		l.content, l.failed = &c, err
 	}
-	if off >= l.section.Size {
+	if l.failed != nil {
+		return nil, false, l.failed
+	}
+	if off >= l.content.size {
 		return nil, false, damaged("a line program at offset %#x, after the end of .debug_line", off)
 	}
-	b, _, err := readLineHeader(
-		io.NewSectionReader(l.in.Content, int64(l.section.Offset+off), int64(l.section.Size-off)),
-		l.order,
-	)
+	// the fields up to the length of the header
+	head, err := l.content.bytes(".debug_line", off, min(26, l.content.size-off))
 	if err != nil {
 		return nil, false, err
 	}
-	return b[1:], b[0] == 1, nil
-}
-
-// scan stores the headers of a compressed section.
-func (l *lines) scan() error {
-	l.headers = map[uint64][]byte{}
-	r, size, err := l.section.open(l.in, l.order)
-	if err != nil {
-		return err
-	}
-	if size > maxSection {
-		return damaged("%s has %d bytes", l.section.Name, size)
-	}
-	r = io.LimitReader(r, int64(size))
-	for off := uint64(0); off < size; {
-		b, total, err := readLineHeader(r, l.order)
-		if err != nil {
-			return err
-		}
-		l.headers[off] = b
-		off += total
-	}
-	return nil
-}
-
-// readLineHeader returns a header after a byte that is 1 for 64-bit DWARF. If r is a stream, it
-// also skips the program.
-func readLineHeader(r io.Reader, order binary.ByteOrder) (header []byte, total uint64, err error) {
-	var b [26]byte
-	read := func(n int) bool {
-		if err == nil {
-			_, err = io.ReadFull(r, b[:n])
-		}
-		return err == nil
-	}
-	wide, width := byte(0), uint64(4)
-	if !read(4) {
-		return nil, 0, damaged("a line program ends early")
-	}
-	length, head := uint64(order.Uint32(b[:])), uint64(4)
+	b := buffer{head, 0, l.order, false}
+	wide, width := false, uint8(4)
+	length := b.uint(4)
 	if length == 0xffffffff {
-		if !read(8) {
-			return nil, 0, damaged("a line program ends early")
-		}
-		wide, width, length, head = 1, 8, order.Uint64(b[:]), 12
+		wide, width, length = true, 8, b.uint(8)
 	}
-	if !read(2) {
-		return nil, 0, damaged("a line program ends early")
+	from := b.at
+	if b.uint(2) >= 5 {
+		b.take(2) // address and segment selector size
 	}
-	version, used := order.Uint16(b[:]), uint64(2)
-	out := []byte{wide, b[0], b[1]}
-	if version >= 5 {
-		if !read(2) {
-			return nil, 0, damaged("a line program ends early")
-		}
-		used += 2
-		out = append(out, b[0], b[1])
+	n := b.uint(width)
+	used := b.at - from
+	if b.bad || length < used || n > length-used || n > maxLineHeader ||
+		n > l.content.size-off-b.at {
+		return nil, false, damaged("a line program whose header has %d bytes of %d", n, length)
 	}
-	if !read(int(width)) {
-		return nil, 0, damaged("a line program ends early")
-	}
-	used += width
-	n := uint64(order.Uint32(b[:]))
-	if wide == 1 {
-		n = order.Uint64(b[:])
-	}
-	if length < used || n > length-used || n > maxLineHeader {
-		return nil, 0, damaged("a line program whose header has %d bytes of %d", n, length)
-	}
-	from := len(out)
-	out = append(out, make([]byte, n)...)
-	if _, err := io.ReadFull(r, out[from:]); err != nil {
-		return nil, 0, damaged("the header of a line program ends early: %v", err)
-	}
-	if _, whole := r.(*io.SectionReader); !whole {
-		if _, err := io.CopyN(io.Discard, r, int64(length-used-n)); err != nil {
-			return nil, 0, damaged("a line program ends early: %v", err)
-		}
-	}
-	return out, head + length, nil
+	out, err := l.content.bytes(".debug_line", off+from, used+n)
+	return out, wide, err
 }
 
 // FileName returns the source file of DW_AT_decl_file with its folder as the compiler wrote it; ""
@@ -192,6 +120,11 @@ func (u *Unit) readFiles() *fileTable {
 	version := b.uint(2)
 	if version >= 5 {
 		b.uint(2) // address and segment selector size
+	}
+	if wide { // header_length
+		b.take(8)
+	} else {
+		b.take(4)
 	}
 	b.u8() // minimum_instruction_length
 	if version >= 4 {

@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
-	"github.com/klauspost/compress/zlib"
+	"github.com/compat-app/compat/internal/inflate"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -25,8 +26,6 @@ const (
 	textFree  = 128 << 20
 	stepsFree = 4 << 20
 	maxUnits  = 1 << 18 // compilation and type units of a section
-
-	maxInMemory = 4 << 20 // bytes of a compressed section to read at once
 )
 
 // File is an ELF file. The caller has checked that each section is inside the file.
@@ -47,22 +46,24 @@ type Section struct {
 type file struct {
 	order      binary.ByteOrder
 	sections   [2]unitSection // .debug_info, and .debug_types with the type units of DWARF 4
-	abbrev     []byte
+	abbrev     content
 	str        []byte
 	lineStr    []byte
 	strOffsets []byte
 	addr       []byte
 	lines      lines
 	tables     map[tableKey]*table // the last maxTables
-	dense      []abbrev            // buffers for decoding a table
+	part       []byte              // buffers for decoding a table
+	dense      []abbrev
 	specs      []spec
-	decoded    int   // number of specs in all tables
-	text       int   // bytes of strings that may still be read
-	steps      int   // entries that may still be decoded
-	number     int   // index in Data.files
-	skeleton   *Unit // for a split debug file, the unit that names it
-	alt        *file // the file to which dwz moved common entries
-	err        error // the first error of reading a unit again
+	compDir    string // of the unit read last
+	decoded    int    // number of specs in all tables
+	text       int    // bytes of strings that may still be read
+	steps      int    // entries that may still be decoded
+	number     int    // index in Data.files
+	skeleton   *Unit  // for a split debug file, the unit that names it
+	alt        *file  // the file to which dwz moved common entries
+	err        error  // the first error of reading a unit again
 }
 
 // open reads the needed sections, except those with units. A skeleton selects the section names of
@@ -75,24 +76,25 @@ func open(
 	scratch func() (Scratch, error),
 ) (*file, error) {
 	f := &file{order: order, tables: map[tableKey]*table{}, skeleton: skeleton}
+	inflater := sync.OnceValue(inflate.NewReader) // one for all sections
 	suffix := ""
 	if skeleton != nil {
 		suffix = ".dwo"
 	}
 	for _, s := range []struct {
-		name  string
-		to    *[]byte
-		units *unitSection
+		name    string
+		whole   *[]byte
+		content *content
 	}{
-		{"info", nil, &f.sections[0]}, {"types", nil, &f.sections[1]},
-		{"abbrev", &f.abbrev, nil}, {"str", &f.str, nil}, {"line_str", &f.lineStr, nil},
+		{"info", nil, &f.sections[0].content}, {"types", nil, &f.sections[1].content},
+		{"abbrev", nil, &f.abbrev}, {"str", &f.str, nil}, {"line_str", &f.lineStr, nil},
 		{"str_offsets", &f.strOffsets, nil}, {"addr", &f.addr, nil},
 	} {
 		sec, ok := in.find("debug_"+s.name+suffix, order)
 		if !ok {
 			continue
 		}
-		r, size, err := sec.open(in, order)
+		r, size, err := sec.open(in, order, inflater)
 		if err != nil {
 			return nil, err
 		}
@@ -100,32 +102,80 @@ func open(
 			return nil, fmt.Errorf("%w: %s has %d bytes", ErrTooLarge, sec.Name, size)
 		}
 		*budget -= size
-		if s.units == nil {
-			if *s.to, err = readAll(r, sec.Name, size); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		*s.units = unitSection{file: f, size: size}
-		switch {
-		case !sec.compressed():
-			s.units.content = io.NewSectionReader(in.Content, int64(sec.Offset), int64(sec.Size))
-		case scratch == nil || size <= maxRecent:
-			s.units.whole, err = readAll(r, sec.Name, size)
-		default:
-			s.units.content, err = store(r, sec.Name, size, scratch)
+		if s.whole != nil {
+			*s.whole, err = readAll(r, sec.Name, size)
+		} else {
+			*s.content, err = sec.content(in, r, size, scratch)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
+	f.sections[0].file, f.sections[1].file = f, f
 	f.sections[1].types = true
 	f.text = perByte*(len(f.str)+len(f.lineStr)) + textFree
 	f.steps = perByte*int(f.sections[0].size+f.sections[1].size) + stepsFree
 	if sec, ok := in.find("debug_line"+suffix, order); ok {
-		f.lines = lines{in: in, section: sec, order: order}
+		f.lines = lines{order: order, open: func() (content, error) {
+			r, size, err := sec.open(in, order, inflate.NewReader)
+			if err != nil {
+				return content{}, err
+			}
+			if size > maxSection {
+				return content{}, fmt.Errorf("%w: %s has %d bytes", ErrTooLarge, sec.Name, size)
+			}
+			return sec.content(in, r, size, scratch)
+		}}
 	}
 	return f, nil
+}
+
+// content is a decompressed section, which is read in parts.
+type content struct {
+	size  uint64
+	from  io.ReaderAt // nil if all of it is in memory
+	whole []byte
+}
+
+// maxWhole is how large a compressed section may be, in bytes, to be decompressed in memory
+// although there is scratch storage.
+const maxWhole = 64 << 10
+
+// content returns the content of a section whose decompressed bytes r returns.
+func (s Section) content(
+	in File,
+	r io.Reader,
+	size uint64,
+	scratch func() (Scratch, error),
+) (content, error) {
+	c := content{size: size}
+	var err error
+	switch {
+	case !s.compressed():
+		c.from = io.NewSectionReader(in.Content, int64(s.Offset), int64(s.Size))
+	case scratch == nil || size <= maxWhole:
+		c.whole, err = readAll(r, s.Name, size)
+	default:
+		c.from, err = store(r, s.Name, size, scratch)
+	}
+	return c, err
+}
+
+// bytes returns n bytes of the section with a name from a position.
+func (c *content) bytes(name string, at, n uint64) ([]byte, error) {
+	if c.whole != nil {
+		return c.whole[at : at+n : at+n], nil
+	}
+	b := make([]byte, n)
+	return b, c.readAt(name, b, at)
+}
+
+// readAt reads bytes of the section, which is not in memory.
+func (c *content) readAt(name string, b []byte, at uint64) error {
+	if n, err := c.from.ReadAt(b, int64(at)); n < len(b) {
+		return damaged("%s ends before offset %#x: %v", name, at+uint64(len(b)), err)
+	}
+	return nil
 }
 
 // store writes a decompressed section to a scratch file.
@@ -168,8 +218,13 @@ func (in File) find(name string, _ binary.ByteOrder) (Section, bool) {
 // compressed reports whether the section is compressed in the file.
 func (s Section) compressed() bool { return s.Compressed || len(s.Name) > 1 && s.Name[1] == 'z' }
 
-// open returns a reader of the decompressed section, and its size.
-func (s Section) open(in File, order binary.ByteOrder) (io.Reader, uint64, error) {
+// open returns a reader of the decompressed section, and its size. The reader is valid until the
+// one of inflater is used again.
+func (s Section) open(
+	in File,
+	order binary.ByteOrder,
+	inflater func() *inflate.Reader,
+) (io.Reader, uint64, error) {
 	raw := io.NewSectionReader(in.Content, int64(s.Offset), int64(s.Size))
 	if !s.compressed() {
 		return raw, s.Size, nil
@@ -211,19 +266,13 @@ func (s Section) open(in File, order binary.ByteOrder) (io.Reader, uint64, error
 	rest := io.NewSectionReader(in.Content, int64(s.Offset)+int64(skip), int64(s.Size)-int64(skip))
 	switch method {
 	case 1:
-		var from io.Reader = rest
-		// inflating from memory is faster than from a buffered reader
-		if rest.Size() <= maxInMemory {
-			b := make([]byte, rest.Size())
-			if _, err := io.ReadFull(rest, b); err != nil {
-				return nil, 0, fmt.Errorf("read %s: %w", s.Name, err)
-			}
-			from = bytes.NewReader(b)
+		var zlib [2]byte // RFC 1950, without a dictionary
+		if n, err := rest.Read(zlib[:]); n < len(zlib) || zlib[0]&0xf != 8 || zlib[1]&0x20 != 0 ||
+			binary.BigEndian.Uint16(zlib[:])%31 != 0 {
+			return nil, 0, damaged("%s does not start with a zlib header: %v", s.Name, err)
 		}
-		z, err := zlib.NewReader(from)
-		if err != nil {
-			return nil, 0, damaged("%s: %v", s.Name, err)
-		}
+		z := inflater()
+		z.Reset(rest)
 		return z, size, nil
 	case 2:
 		z, err := zstd.NewReader(

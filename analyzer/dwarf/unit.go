@@ -2,8 +2,8 @@ package dwarf
 
 import (
 	"fmt"
-	"io"
 	"iter"
+	"slices"
 	"sort"
 )
 
@@ -26,6 +26,7 @@ type Unit struct {
 	data  []byte
 	table *table
 	files *fileTable
+	at    int // position of data in section.ring
 
 	rooted         bool // the root entry was read, which sets the fields below
 	partial        bool
@@ -44,23 +45,23 @@ type Unit struct {
 // those that others refer to, type units and partial units, stay in memory. If units are read too
 // often, because they refer to each other, the whole section is read into memory.
 type unitSection struct {
-	file    *file
-	types   bool // .debug_types
-	size    uint64
-	content io.ReaderAt // decompressed
-	whole   []byte      // the section, once all of it is in memory
+	content
+	file  *file
+	types bool // .debug_types
 
 	units  []*Unit // known units, sorted by position
 	known  uint64  // end of the known units
 	read   uint64  // bytes of units that were read
-	recent []*Unit // units in memory that may be dropped, in the order of reading
-	room   uint64  // bytes of recent
+	recent []*Unit // units in ring, in the order of reading
+	large  *Unit   // the last unit that is too large for ring
+	ring   []byte  // memory for units, which the next ones overwrite
+	free   int     // where in ring the next unit begins
 }
 
 const (
-	maxRecent = 1 << 20 // bytes of units in recent, without the last one
-	maxReads  = 16      // how often a section is read by units, on average
-	maxHeader = 40      // bytes of a unit header
+	maxRing   = 512 << 10 // bytes; the units of most source files have less than 150 thousand
+	maxReads  = 16        // how often a section is read by units, on average
+	maxHeader = 40        // bytes of a unit header
 )
 
 func (s *unitSection) name() string {
@@ -68,18 +69,6 @@ func (s *unitSection) name() string {
 		return ".debug_types"
 	}
 	return ".debug_info"
-}
-
-// bytes returns n bytes of the section from a position.
-func (s *unitSection) bytes(at, n uint64) ([]byte, error) {
-	if s.whole != nil {
-		return s.whole[at : at+n : at+n], nil
-	}
-	b := make([]byte, n)
-	if k, err := s.content.ReadAt(b, int64(at)); k < len(b) {
-		return nil, damaged("%s ends before offset %#x: %v", s.name(), at+n, err)
-	}
-	return b, nil
 }
 
 // next reads the header of the unit after the known ones; nil at the end of the section.
@@ -121,7 +110,7 @@ func (s *unitSection) header() (*Unit, error) {
 	f := s.file
 	u := &Unit{section: s, file: f, start: s.known, addrs: f.addr}
 	room := s.size - s.known
-	data, err := s.bytes(u.start, min(maxHeader, room))
+	data, err := s.bytes(s.name(), u.start, min(maxHeader, room))
 	if err != nil {
 		return nil, err
 	}
@@ -232,32 +221,69 @@ func (u *Unit) load() error {
 		return nil
 	}
 	if s.read += u.end - u.start; s.read > maxReads*s.size && s.whole == nil {
-		all, err := s.bytes(0, s.size)
+		all, err := s.bytes(s.name(), 0, s.size)
 		if err != nil {
 			return err
 		}
 		s.whole = all
 	}
-	var err error
-	if u.data, err = s.bytes(u.start, u.end-u.start); err != nil {
+	table, err := u.file.table(u.key)
+	if err != nil {
 		return err
 	}
+	if s.whole != nil {
+		u.table, u.data = table, s.whole[u.start:u.end:u.end]
+		return u.root()
+	}
+	data := s.place(u.end - u.start)
+	if err := s.readAt(s.name(), data, u.start); err != nil {
+		return err
+	}
+	u.table, u.data = table, data
 	if err := u.root(); err != nil {
+		u.drop()
 		return err
 	}
-	if s.whole != nil || u.TypeUnit || u.partial {
-		return nil
+	switch {
+	case u.TypeUnit || u.partial:
+		u.data = slices.Clone(data)
+	case len(data) > len(s.ring)/2:
+		s.large = u
+	default:
+		u.at = s.free
+		s.recent = append(s.recent, u)
+		s.free += len(data)
 	}
-	for len(s.recent) > 0 && s.room > maxRecent {
-		old := s.recent[0]
-		s.recent = s.recent[1:]
-		s.room -= old.end - old.start
-		old.data, old.table, old.files = nil, nil, nil
-	}
-	s.recent = append(s.recent, u)
-	s.room += u.end - u.start
 	return nil
 }
+
+// place returns memory for a unit of n bytes, and drops the units that were there.
+func (s *unitSection) place(n uint64) []byte {
+	if s.ring == nil {
+		s.ring = make([]byte, min(maxRing, s.size))
+	}
+	if n > uint64(len(s.ring)/2) {
+		if s.large != nil {
+			s.large.drop()
+			s.large = nil
+		}
+		return make([]byte, n)
+	}
+	if s.free+int(n) > len(s.ring) {
+		s.free = 0
+	}
+	end := s.free + int(n)
+	for slices.ContainsFunc(s.recent, func(u *Unit) bool {
+		return u.at < end && u.at+len(u.data) > s.free
+	}) {
+		s.recent[0].drop()
+		s.recent = slices.Delete(s.recent, 0, 1)
+	}
+	return s.ring[s.free:end:end]
+}
+
+// drop removes the unit from memory.
+func (u *Unit) drop() { u.data, u.table, u.files = nil, nil, nil }
 
 // find returns the unit that contains a position of the section; nil without one.
 func (s *unitSection) find(at uint64) (*Unit, error) {
@@ -310,19 +336,6 @@ func (u *Unit) Assembler() bool { return u.language == 0x8001 || u.language == 0
 // split reports whether the unit is from a .dwo file, whose line table is at offset 0.
 func (u *Unit) split() bool { return u.file.skeleton != nil }
 
-// prepare reads the unit's abbreviation table.
-func (u *Unit) prepare() error {
-	if u.table != nil {
-		return nil
-	}
-	t, err := u.file.table(u.key)
-	if err != nil {
-		return err
-	}
-	u.table = t
-	return nil
-}
-
 // root reads the attributes of the unit's root entry that decoding other entries needs.
 func (u *Unit) root() error {
 	if u.rooted {
@@ -344,7 +357,10 @@ func (u *Unit) root() error {
 		u.lineOffset, u.hasLines = e.Value(StmtList), true
 	}
 	u.language = e.Value(Language)
-	u.compDir = e.String(CompDir)
+	if dir := e.Bytes(CompDir); string(dir) != u.file.compDir {
+		u.file.compDir = string(dir)
+	}
+	u.compDir = u.file.compDir
 	u.dwo, u.dwoID = e.String(DwoName), e.Value(DwoID)
 	if u.compDir == "" && u.split() {
 		u.compDir = u.file.skeleton.compDir

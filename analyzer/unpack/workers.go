@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/compat-app/compat/analyzer/unpack/inflate"
+	"github.com/compat-app/compat/internal/inflate"
 )
 
 // inflater contains the buffers that a worker reuses.

@@ -25,9 +25,12 @@ type diffFlags struct {
 	suppress  []string
 }
 
-// diffMemory is the soft memory limit of a comparison, in bytes. The garbage collector runs only
-// near it, because most of the memory is debug information that is needed until the end.
-const diffMemory = 96 << 20
+// The pace of the garbage collector in a comparison. Debug information is read unit by unit, and
+// little of it is needed until the end.
+const (
+	diffMemory  = 96 << 20 // soft limit of the memory, in bytes
+	diffPercent = 20       // how much the heap may grow before a collection
+)
 
 func newDiffCommand(env environment) *cobra.Command {
 	var f diffFlags
@@ -106,7 +109,7 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 		return err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(diffMemory))
-	defer debug.SetGCPercent(debug.SetGCPercent(40))
+	defer debug.SetGCPercent(debug.SetGCPercent(diffPercent))
 	old, err := readSide(ctx, oldPath, f.debugDirs)
 	if err != nil {
 		return err

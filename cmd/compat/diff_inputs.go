@@ -204,11 +204,12 @@ func (d *debugFiles) open(path string) (io.ReaderAt, int64, bool) {
 }
 
 func (d *debugFiles) scratch() (dwarf.Scratch, error) {
-	f, err := spool.In("")(0)
-	if err == nil {
-		d.opened = append(d.opened, f)
+	f, err := spool.File("")
+	if err != nil {
+		return nil, err
 	}
-	return f, err
+	d.opened = append(d.opened, f)
+	return f, nil
 }
 
 func (d *debugFiles) close() {

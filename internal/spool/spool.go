@@ -5,6 +5,7 @@
 package spool
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,6 +30,21 @@ type chunk [chunkSize]byte
 func In(dir string) func(size int64) (unpack.Scratch, error) {
 	pool := &sync.Pool{New: func() any { return new(chunk) }}
 	return func(int64) (unpack.Scratch, error) { return &scratch{dir: dir, pool: pool}, nil }
+}
+
+// File creates an unlinked temporary file in dir ("" = the system's temporary directory), for
+// content that is known to be large.
+func File(dir string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, "compat-*")
+	if err != nil {
+		return nil, fmt.Errorf(
+			"no room for unpacked content (set TMPDIR to a folder with space): %w", err,
+		)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // scratch starts in memory and moves to a file when it grows. The declared size is ignored,
@@ -87,14 +103,11 @@ func (s *scratch) Skip(n int64) error {
 
 // spill moves the content from memory to a file.
 func (s *scratch) spill() error {
-	f, err := os.CreateTemp(s.dir, "compat-*")
+	f, err := File(s.dir)
 	if err != nil {
-		return fmt.Errorf("no room for unpacked content (set TMPDIR to a folder with space): %w", err)
-	}
-	s.file = f
-	if err := os.Remove(f.Name()); err != nil {
 		return err
 	}
+	s.file = f
 	for i, c := range s.chunks {
 		if c == nil {
 			continue

@@ -64,7 +64,9 @@ var (
 )
 
 // small may be imported by all packages, like the standard library.
-var small = []string{"internal/lazy", "internal/lazyregexp", "internal/shellword", "internal/sleep"}
+var small = []string{
+	"internal/inflate", "internal/lazy", "internal/lazyregexp", "internal/shellword", "internal/sleep",
+}
 
 // layers lists which packages of the module a package may import, besides small. A key that ends
 // in /... applies to the packages below it; the longest key applies.
@@ -121,6 +123,7 @@ var layers = map[string][]string{
 	"internal/apt":         {},
 	"internal/github":      {"internal/appkey"},
 	"internal/job":         {"internal/queue"},
+	"internal/inflate":     {},
 	"internal/lazy":        {},
 	"internal/lazyregexp":  {},
 	"internal/sleep":       {},
