@@ -3,19 +3,23 @@ package report
 import (
 	"bytes"
 	"io"
+	"strings"
 
 	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	mdtext "github.com/yuin/goldmark/text"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
 
-// problemPage writes the page of a check without a report. HTML in its text and addresses other
-// than http and https are dropped. It links style.css in the same directory.
+// problemPage writes the page of a check without a report. It links style.css in the same
+// directory.
 func problemPage(w io.Writer, v *View) error {
 	r := &v.Report
 	title := r.Notes[0]
-	var text bytes.Buffer
-	if err := goldmark.Convert([]byte(v.Problem), &text); err != nil {
+	body, err := prose(v.Problem)
+	if err != nil {
 		return err
 	}
 	return PageOf(
@@ -26,9 +30,33 @@ func problemPage(w io.Writer, v *View) error {
 			h.P(whole(title)),
 			about(&v.Header),
 		)),
-		h.Main(g.Raw(text.String())),
+		h.Main(body),
 		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version))),
 	).Render(w)
+}
+
+// prose returns Markdown as HTML, with headings of level 2 and below, and code that can be scrolled
+// with the keyboard. HTML in the Markdown and addresses other than http and https are dropped.
+func prose(markdown string) (g.Node, error) {
+	source := []byte(markdown)
+	md := goldmark.New(goldmark.WithExtensions(extension.Table))
+	root := md.Parser().Parse(mdtext.NewReader(source))
+	top := 6
+	headings := func(do func(*ast.Heading)) {
+		for n := root.FirstChild(); n != nil; n = n.NextSibling() {
+			if heading, ok := n.(*ast.Heading); ok {
+				do(heading)
+			}
+		}
+	}
+	headings(func(x *ast.Heading) { top = min(top, x.Level) })
+	headings(func(x *ast.Heading) { x.Level = min(x.Level-top+2, 6) })
+	var b bytes.Buffer
+	if err := md.Renderer().Render(&b, source, root); err != nil {
+		return nil, err
+	}
+	// A "<" of the text is escaped, so this is an element.
+	return g.Raw(strings.ReplaceAll(b.String(), "<pre>", `<pre tabindex="0">`)), nil
 }
 
 // MessagePage writes a page with a title and a sentence, such as the one for an unknown address. It

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"bytes"
 	"io"
 
-	"github.com/yuin/goldmark"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
@@ -14,13 +12,13 @@ import (
 // RulePage writes the documentation of a rule. It links the style sheet as
 // ../reports/style.css, and the list of all rules as "./".
 func RulePage(w io.Writer, r *Rule) error {
-	var text bytes.Buffer
-	if err := goldmark.Convert([]byte(r.Help), &text); err != nil {
+	text, err := prose(r.Help)
+	if err != nil {
 		return err
 	}
 	return rulePage(w, r.ID, "rule "+r.ID,
 		h.P(graded(string(r.Severity)), g.Text(" "+r.Title+".")),
-		h.Section(g.Raw(text.String())),
+		h.Section(text),
 		section("References", listed(h.Ul, r.References, whole)),
 		h.P(h.A(h.Href("./"), g.Text("All rules"))),
 	)

@@ -259,8 +259,8 @@ func TestProblemPage(t *testing.T) {
 	}
 	page := get(t, h, "/reports/"+id).Body.String()
 	for _, want := range []string{
-		"<p>The build failed: undefined reference to `dlopen&#39;</p>", "<h3>The failed build</h3>",
-		`<li>Source: <a href="https://github.com/octo/widget">line 7</a></li>`, "<code>-ldl\n</code>",
+		"<p>The build failed: undefined reference to `dlopen&#39;</p>", "<h2>The failed build</h2>",
+		`<li>Source: <a href="https://github.com/octo/widget">line 7</a></li>`, `<pre tabindex="0"><code>-ldl`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)

@@ -136,7 +136,8 @@ func (b *Browser) read(out *os.File) {
 			delete(b.answers, m.ID)
 		case m.Method == "Page.javascriptDialogOpening",
 			m.Method == "Runtime.exceptionThrown",
-			m.Method == "Runtime.consoleAPICalled":
+			m.Method == "Runtime.consoleAPICalled",
+			m.Method == "Log.entryAdded":
 			b.seen[m.Session] = append(b.seen[m.Session], m.Method+" "+string(m.Params))
 		case b.events[m.Session+" "+m.Method] != nil:
 			b.events[m.Session+" "+m.Method] <- m

@@ -10,6 +10,9 @@ import (
 type View struct {
 	Width int // of the viewport, in CSS pixels
 	Dark  bool
+	Print bool // as it is printed
+	// NoScripts disables the scripts of the page; Eval still works.
+	NoScripts bool
 }
 
 // Page is an open page.
@@ -38,8 +41,14 @@ func (b *Browser) Open(url string, v View) *Page {
 	if v.Dark {
 		scheme = "dark"
 	}
+	media := "screen"
+	if v.Print {
+		media = "print"
+	}
 	p.call("Page.enable", map[string]any{}, nil)
 	p.call("Runtime.enable", map[string]any{}, nil)
+	p.call("Log.enable", map[string]any{}, nil)
+	p.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": v.NoScripts}, nil)
 	p.call(
 		"Emulation.setDeviceMetricsOverride",
 		map[string]any{"width": v.Width, "height": height, "deviceScaleFactor": 1, "mobile": false},
@@ -48,6 +57,7 @@ func (b *Browser) Open(url string, v View) *Page {
 	p.call(
 		"Emulation.setEmulatedMedia",
 		map[string]any{
+			"media":    media,
 			"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
 		},
 		nil,
@@ -103,7 +113,8 @@ func (p *Page) Eval(expression string, to any) {
 	}
 }
 
-// Ran returns what scripts of the page have done: dialogs, console messages, exceptions.
+// Ran returns what scripts of the page have done: dialogs, console messages, exceptions; and what
+// the browser logs, such as violations of the Content-Security-Policy.
 func (p *Page) Ran() []string {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
