@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale \
-	conformance llvmdiff programs wheels packages image roots
+	conformance llvmdiff programs wheels packages image roots twice
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -34,6 +34,9 @@ packages: programs ## Build packages for Debian, Fedora and Alpine in build/
 		for f in deb rpm apk; do VERSION=$(VERSION) ARCH=$${p#*/} DIST=build/$$p \
 			SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(NFPM) package -f deploy/nfpm.yaml -p $$f -t build/ || exit 1; \
 		done || exit 1; done
+
+twice: ## Build the packages, wheels and image twice and compare their SHA-256 (PLATFORMS=linux/amd64 for one; long)
+	internal/test/install/twice.sh $(if $(filter command,$(firstword $(origin PLATFORMS))),$(PLATFORMS))
 
 roots: ## Install the packages in roots of Debian and Alpine, check a wheel, remove them (ALPINE=DIR, root rights)
 	$(GOTEST) -tags install -count 1 -v -timeout 30m ./internal/test/install
