@@ -26,12 +26,12 @@ build() { # build NAME UMASK TZ
 	rm -rf "$dir/$1" "$dir/cache-$1"
 }
 build one 022 UTC
-build "the other" 077 Asia/Kolkata
+build another 077 Asia/Kolkata
 
 failed=0
 while read -r sum name; do
-	if grep -qxF "$sum  $name" "$dir/the other.sums"; then word=same; else word=DIFFERENT failed=1; fi
+	if grep -qxF "$sum  $name" "$dir/another.sums"; then word=same; else word=DIFFERENT failed=1; fi
 	printf '%-9s %s  %s\n' "$word" "$sum" "${name#./}"
 done <"$dir/one.sums"
-[ "$(wc -l <"$dir/one.sums")" = "$(wc -l <"$dir/the other.sums")" ] || failed=1
+[ "$(wc -l <"$dir/one.sums")" = "$(wc -l <"$dir/another.sums")" ] || failed=1
 exit $failed
