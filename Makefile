@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale \
-	conformance llvmdiff programs wheels packages image roots twice
+	conformance llvmdiff programs wheels packages image chart roots twice
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -37,6 +37,10 @@ packages: programs ## Build packages for Debian, Fedora and Alpine in build/
 
 twice: ## Build the packages, wheels and image twice and compare their SHA-256 (PLATFORMS=linux/amd64 for one; long)
 	internal/test/install/twice.sh $(if $(filter command,$(firstword $(origin PLATFORMS))),$(PLATFORMS))
+
+chart: ## Lint the Helm chart with Helm's library, and validate its objects (downloads both)
+	dir=$$(mktemp -d) && python3 -m venv $$dir && $$dir/bin/pip install -q helm-python-sdk==0.2.2 kubernetes-validate==1.37.0 && \
+	$$dir/bin/python internal/test/install/chart.py; code=$$?; rm -rf $$dir; exit $$code
 
 roots: ## Install the packages in roots of Debian and Alpine, check a wheel, remove them (ALPINE=DIR, root rights)
 	$(GOTEST) -tags install -count 1 -v -timeout 30m ./internal/test/install

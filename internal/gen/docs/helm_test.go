@@ -1,0 +1,149 @@
+package docgen_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"text/template"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// chart renders the Helm chart as a release with the name compat. It has the functions of Helm that
+// the chart uses.
+func chart(t *testing.T, values map[string]any) []byte {
+	t.Helper()
+	all := template.New("chart").Option("missingkey=error")
+	indent := func(n int, s string) string {
+		return "\n" + strings.Repeat(" ", n) + strings.ReplaceAll(s, "\n", "\n"+strings.Repeat(" ", n))
+	}
+	all.Funcs(template.FuncMap{
+		"include": func(name string, data any) (string, error) {
+			var b strings.Builder
+			err := all.ExecuteTemplate(&b, name, data)
+			return b.String(), err
+		},
+		"nindent":  indent,
+		"quote":    func(s string) string { return fmt.Sprintf("%q", s) },
+		"toString": func(v any) string { return fmt.Sprint(v) },
+		"toYaml": func(v any) (string, error) {
+			b, err := yaml.Marshal(v)
+			return strings.TrimSuffix(string(b), "\n"), err
+		},
+		"required": func(message string, v any) (any, error) {
+			if v == "" {
+				return nil, errors.New(message)
+			}
+			return v, nil
+		},
+	})
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "deploy", "helm", "compat", "templates", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no templates: %v", err)
+	}
+	if _, err := all.ParseFiles(files...); err != nil {
+		t.Fatal(err)
+	}
+	data := map[string]any{
+		"Values": values, "Release": map[string]any{"Name": "compat", "Namespace": "default"},
+	}
+	var b bytes.Buffer
+	for _, f := range files {
+		b.WriteString("---\n")
+		var text bytes.Buffer
+		if err := all.ExecuteTemplate(&text, filepath.Base(f), data); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(f, ".yaml") {
+			b.Write(text.Bytes())
+		}
+	}
+	return b.Bytes()
+}
+
+// objects returns the objects of a manifest by kind, without their labels.
+func objects(t *testing.T, manifest []byte) map[string]map[string]any {
+	t.Helper()
+	found := map[string]map[string]any{}
+	d := yaml.NewDecoder(bytes.NewReader(manifest))
+	for {
+		var o map[string]any
+		err := d.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, manifest)
+		}
+		kind, ok := o["kind"].(string)
+		if !ok {
+			continue
+		}
+		withoutLabels(o)
+		found[kind] = o
+	}
+}
+
+func withoutLabels(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if metadata, ok := v["metadata"].(map[string]any); ok {
+			delete(metadata, "labels")
+		}
+		for _, x := range v {
+			withoutLabels(x)
+		}
+	case []any:
+		for _, x := range v {
+			withoutLabels(x)
+		}
+	}
+}
+
+// TestHelm checks that the chart and deploy/kubernetes.yaml describe the same objects.
+func TestHelm(t *testing.T) {
+	deploy := filepath.Join("..", "..", "..", "deploy")
+	read := func(name string) []byte {
+		b, err := os.ReadFile(filepath.Join(deploy, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	values := map[string]any{}
+	if err := yaml.Unmarshal(read("helm/compat/values.yaml"), &values); err != nil {
+		t.Fatal(err)
+	}
+	values["image"] = map[string]any{"repository": "IMAGE", "digest": "sha256:DIGEST"}
+	want, have := objects(t, read("kubernetes.yaml")), objects(t, chart(t, values))
+	if len(want) != 5 || len(have) != len(want) {
+		t.Errorf("%d objects, the chart has %d", len(want), len(have))
+	}
+	for kind, w := range want {
+		if !reflect.DeepEqual(have[kind], w) {
+			a, _ := yaml.Marshal(w)
+			b, _ := yaml.Marshal(have[kind])
+			t.Errorf("kubernetes.yaml has\n%s\nthe chart has\n%s", a, b)
+		}
+	}
+
+	values["settings"] = map[string]any{"COMPAT_WORKERS": 4}
+	values["ingress"] = map[string]any{
+		"enabled": true, "className": "nginx", "host": "compat.example.com", "tls": "certificate",
+	}
+	text := string(chart(t, values))
+	for _, line := range []string{
+		`- {name: COMPAT_WORKERS, value: "4"}`, "kind: Ingress", "ingressClassName: nginx",
+		`- host: "compat.example.com"`, "secretName: certificate",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("the chart has no %s:\n%s", line, text)
+		}
+	}
+}
