@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale \
-	conformance llvmdiff programs wheels packages image chart roots twice
+	conformance llvmdiff bumps programs wheels packages image chart roots twice
 
 GOTEST ?= go test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -78,6 +78,9 @@ conformance: ## Compare archive reading with libarchive, on real packages (downl
 
 llvmdiff: build ## Compare what is read of the binaries of 60 wheels with LLVM's tools (downloads them)
 	go run ./internal/test/llvmdiff -wheels internal/test/llvmdiff/wheels.txt ./compat $(WHEELS)
+
+bumps: build ## Review 62 commits that change pins, in clones OWNER+NAME in REPOS (needs a package index)
+	go run ./internal/test/bumps -repos $(or $(REPOS),.) ./compat
 
 tools: ## Download and build the linters
 	go run $(STATICCHECK) -version

@@ -53,7 +53,7 @@ func (i *Index) fromLock(
 	for _, l := range i.locked.Files[packages.ID{Name: name, Version: version.String()}] {
 		e := entry{
 			Filename: l.Name, URL: l.URL, Size: l.Size,
-			Hashes: map[string]string{"sha256": l.SHA256},
+			Hashes: digests{l.SHA256},
 		}
 		f, ok := e.file(name, i.base)
 		if !ok || f.version.Compare(version) != 0 {

@@ -103,16 +103,21 @@ func (i *Index) fetchPage(
 
 // entry is a file on a page, in JSON or HTML.
 type entry struct {
-	Filename string            `json:"filename"`
-	URL      string            `json:"url"`
-	Hashes   map[string]string `json:"hashes"`
-	Size     int64             `json:"size"`
-	Yanked   flag              `json:"yanked"`
-	Pythons  string            `json:"requires-python"`
-	Core     flag              `json:"core-metadata"`
+	Filename string  `json:"filename"`
+	URL      string  `json:"url"`
+	Hashes   digests `json:"hashes"`
+	Size     int64   `json:"size"`
+	Yanked   flag    `json:"yanked"`
+	Pythons  string  `json:"requires-python"`
+	Core     flag    `json:"core-metadata"`
 	// the former name of core-metadata in PEP 658
 	Old     flag `json:"dist-info-metadata"`
 	OldData flag `json:"data-dist-info-metadata"`
+}
+
+// digests are those of a file; others than SHA-256 are not used.
+type digests struct {
+	SHA256 string `json:"sha256"`
 }
 
 // flag is a JSON value that is false, true, a string (true, even if empty) or hashes (true).
@@ -197,11 +202,11 @@ func parseHTML(body []byte, at *url.URL) ([]entry, *url.URL, error) {
 }
 
 func anchor(href string, attrs map[string]string) entry {
-	e := entry{URL: href, Hashes: map[string]string{}}
+	e := entry{URL: href}
 	if _, fragment, ok := strings.Cut(href, "#"); ok {
 		for part := range strings.SplitSeq(fragment, "&") {
 			if sum, ok := strings.CutPrefix(part, "sha256="); ok {
-				e.Hashes["sha256"] = sum
+				e.Hashes.SHA256 = sum
 			}
 		}
 	}
@@ -235,7 +240,7 @@ func (e entry) file(project string, at *url.URL) (file, bool) {
 	if f.name == "" || !strings.Contains(f.name, ".") {
 		f.name = u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 	}
-	f.sha256 = digest(e.Hashes["sha256"])
+	f.sha256 = digest(e.Hashes.SHA256)
 	for _, m := range []flag{e.Core, e.Old, e.OldData} {
 		if f.metaSum == "" {
 			f.metaSum = digest(m.sha256)
