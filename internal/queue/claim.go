@@ -124,7 +124,7 @@ func (q *Queue) claim(
 }
 
 // bring moves the state of the key from a partition of an earlier division. Jobs are moved when
-// the queue is divided anew, but states of keys without a job only when they are used.
+// the queue is divided again, but states of keys without a job only when they are used.
 func (l *Lease) bring(ctx context.Context, p *plan) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -266,7 +266,7 @@ func checkMoved(answer any) error {
 }
 
 // follow calls f with the current plan, and again with the next one when the queue was divided
-// anew meanwhile.
+// again meanwhile.
 func (q *Queue) follow(ctx context.Context, f func(*plan) error) error {
 	for {
 		p, err := q.plan(ctx)

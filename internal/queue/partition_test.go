@@ -86,7 +86,7 @@ func TestTransferredRepository(t *testing.T) {
 	consistent(t, q)
 }
 
-// The queue is divided anew while two processes use it. Each job is done, none by two workers at
+// The queue is divided again while two processes use it. Each job is done, none by two workers at
 // the same time, and each once unless it came several times.
 func TestRepartition(t *testing.T) {
 	server := redistest.Start(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// enqueueing is a call of Enqueue. It may be repeated when the queue is divided anew.
+// enqueueing is a call of Enqueue. It may be repeated when the queue is divided again.
 type enqueueing struct {
 	q        *Queue
 	delivery string

@@ -30,7 +30,7 @@ const (
 type turns struct {
 	q        *Queue
 	parts    []partition
-	replaced chan struct{} // closed when the queue is divided anew
+	replaced chan struct{} // closed when the queue is divided again
 
 	mu    sync.Mutex
 	next  int // whose turn it is

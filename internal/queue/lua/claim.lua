@@ -9,7 +9,7 @@
 --
 -- Returns {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 if another loss makes it dead, else 0,
 -- 1 if another job can be claimed, else 0}, or {0, milliseconds until a job may become claimable by itself, or -1}, or {2, layout} if the queue
--- was divided anew.
+-- was divided again.
 
 -- Limit of this work in one claim: enough to keep up, without blocking the server.
 local BATCH = 64

@@ -10,7 +10,7 @@
 -- it has, and does not mark the delivery.
 --
 -- Returns {1 if the delivery was marked already and nothing is stored (in an earlier division: if it was marked), else 0; superseded; generation of each job or 0 if it was not stored},
--- or {2, layout} if the queue was divided anew.
+-- or {2, layout} if the queue was divided again.
 
 local moved = call('GET', P .. 'moved')
 if ARGV[5] ~= '' then
