@@ -276,7 +276,7 @@ func testDuplicate(t *testing.T, q *Queue) {
 		if want {
 			enqueue(t, q, guid)
 		}
-		if got, err := q.Arrived(t.Context(), guid); got != want || err != nil {
+		if got, err := q.Arrived(t.Context(), 0, guid); got != want || err != nil {
 			t.Errorf("arrived %s: %v %v", guid, got, err)
 		}
 	}

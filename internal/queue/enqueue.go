@@ -2,21 +2,19 @@ package queue
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/redis/go-redis/v9"
 )
 
-// markTTL is how long a delivery is marked: GitHub redelivers for 3 days, GitHub Enterprise
-// Server for 7.
-const markTTL = 8 * 24 * time.Hour
+// markTTL is how long a delivery is marked at most; the least is 8 days, because GitHub redelivers
+// for 3 days, GitHub Enterprise Server for 7. See lib.lua.
+const markTTL = 12 * 24 * time.Hour
 
 const (
 	maxName = 512     // bytes of a key, a ForceID or a delivery GUID
@@ -98,27 +96,29 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 	return r, nil
 }
 
-// Arrived reports whether a delivery was stored in the last 8 days.
-func (q *Queue) Arrived(ctx context.Context, delivery string) (bool, error) {
+// Arrived reports whether a delivery about an installation was stored in the last 8 days.
+// installation 0 = about none.
+func (q *Queue) Arrived(ctx context.Context, installation int64, delivery string) (bool, error) {
 	p, err := q.plan(ctx)
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	var found []*redis.IntCmd
-	_, err = q.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for _, parts := range append([][]partition{p.parts}, p.marked...) {
-			for _, part := range parts {
-				found = append(found, pipe.Exists(ctx, string(part)+"guid:"+delivery))
+	for _, parts := range append([][]partition{p.parts}, p.marked...) {
+		// The second is for deliveries that have no job.
+		for _, part := range []partition{of(parts, installation), ofDelivery(parts, delivery)} {
+			n, err := q.number(ctx, part, "arrived", delivery, fingerprint(delivery))
+			if err != nil || n == 1 {
+				return n == 1, err
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return false, fmt.Errorf("queue: arrived: %w", err)
 	}
-	return slices.ContainsFunc(found, func(n *redis.IntCmd) bool { return n.Val() > 0 }), nil
+	return false, nil
+}
+
+// fingerprint identifies a delivery in the marks, with eight bytes.
+func fingerprint(delivery string) []byte {
+	sum := sha256.Sum256([]byte(delivery))
+	return sum[:8]
 }
 
 // checkName rejects strings that cannot be part of a Redis key.

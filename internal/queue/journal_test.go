@@ -117,11 +117,11 @@ func TestJournalRestart(t *testing.T) {
 		}
 		return nil
 	}))
-	must(t, q.journal.purge(time.Now().Add(9*24*time.Hour)))
+	must(t, q.journal.purge(time.Now().Add(13*24*time.Hour)))
 	must(t, q.journal.db.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(bucketKeys)).ForEach(func(k, _ []byte) error {
-			if strings.HasPrefix(string(k), prefix+"guid:") {
-				t.Errorf("%s is still on disk after nine days", k)
+			if strings.HasPrefix(string(k), prefix+"mark") {
+				t.Errorf("%s is still on disk after 13 days", k)
 			}
 			return nil
 		})

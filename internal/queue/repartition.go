@@ -132,7 +132,7 @@ func (q *Queue) moveJobs(ctx context.Context, p *plan) error {
 	for _, parts := range p.before {
 		for _, part := range parts {
 			// No job of a new key is stored there any more, and none is claimed.
-			if _, err := q.run(ctx, part, "enqueue", "", 0, current, 0); err != nil {
+			if _, err := q.run(ctx, part, "enqueue", "", "", current, 0); err != nil {
 				return err
 			}
 			if err := q.movePauses(ctx, p, part); err != nil {

@@ -3,6 +3,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/compat-app/compat/internal/test/redistest"
 )
@@ -203,4 +206,113 @@ func usedMemory(t *testing.T, q *Queue) int {
 func median(v []float64) float64 {
 	slices.Sort(v)
 	return v[len(v)/2]
+}
+
+// TestScaleCluster prints how the load of enqueue, claim and done is distributed over the masters
+// of a Cluster, from their commandstats, and asserts that three masters carry at least 2.6 times
+// and six 5 times of one. The busiest master limits the throughput. The numbers of calls have to
+// agree within 10 %; the times also depend on what else the machine does.
+func TestScaleCluster(t *testing.T) {
+	capacity := map[int]float64{} // jobs a second of Redis' time of the busiest master
+	for _, test := range []struct{ masters, partitions int }{{1, 48}, {3, 16}, {3, 48}, {6, 16},
+		{6, 48}} {
+		busy, calls, jobs := clusterLoad(t, test.masters, test.partitions)
+		total := time.Duration(0)
+		for _, d := range busy {
+			total += d
+		}
+		mean := total / time.Duration(len(busy))
+		most := slices.Max(busy)
+		rate := float64(jobs) / most.Seconds()
+		if test.masters == 1 {
+			capacity[1] = rate
+		}
+		over := 100 * (float64(slices.Max(calls)*len(calls))/float64(sumOf(calls)) - 1)
+		t.Logf("%d masters, %d partitions: %.0f us of Redis' time a job, %.0f jobs a second, %.2f times "+
+			"one master; the busiest master has %.0f %% more calls than the mean, and %.0f %% more time",
+			test.masters, test.partitions, float64(total.Microseconds())/float64(jobs), rate,
+			rate/capacity[1], over, 100*(float64(most)/float64(mean)-1))
+		least := map[int]float64{1: 1, 3: 2.6, 6: 5}[test.masters]
+		if test.partitions == 48 && (rate < least*capacity[1] || over > 10) {
+			t.Errorf("%d masters carry %.2f times one, want %.1f, evenly within 10 %%", test.masters,
+				rate/capacity[1], least)
+		}
+	}
+}
+
+func sumOf(numbers []int) (total int) {
+	for _, n := range numbers {
+		total += n
+	}
+	return total
+}
+
+// clusterLoad enqueues, claims and finishes jobs of 3,000 installations, and returns the time that
+// each master took for scripts, and their number.
+func clusterLoad(
+	t *testing.T,
+	n, partitions int,
+) (busy []time.Duration, calls []int, jobs int) {
+	masters := redistest.Cluster(t, n, "--appendfsync", "everysec")
+	q := mustOpen(t, Options{URL: masters[0].ClusterURL(), Partitions: partitions, Lease: time.Hour})
+	const installations, each, workers = 3000, 4, 4
+	mustPlan(t, q)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < installations*each; i += workers {
+				key := fmt.Sprintf("pull/%d/%d", i%installations, i)
+				_, err := q.Enqueue(t.Context(), fmt.Sprintf("guid-%032d", i), Job{Key: key, Kind: "pull",
+					Installation: int64(i % installations), Repository: int64(i % installations),
+					SHA: strings.Repeat("a", 40), Payload: []byte(`"` + strings.Repeat("x", 250) + `"`)})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	var done atomic.Int64
+	for range workers {
+		all.Go(func() {
+			for {
+				l, err := q.Claim(t.Context(), 0)
+				if err != nil {
+					t.Error(err)
+				}
+				if l == nil {
+					return
+				}
+				if _, err := l.Done(t.Context()); err != nil {
+					t.Error(err)
+				}
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if done.Load() != installations*each {
+		t.Errorf("%d jobs were done, want %d", done.Load(), installations*each)
+	}
+	for _, m := range masters {
+		c := redis.NewClient(&redis.Options{Addr: m.Addr(), Protocol: 2})
+		info, err := c.Info(t.Context(), "commandstats").Result()
+		must(t, errors.Join(err, c.Close()))
+		total, number := 0, 0
+		for line := range strings.Lines(info) {
+			name, rest, _ := strings.Cut(line, ":")
+			if name != "cmdstat_evalsha" && name != "cmdstat_eval" && name != "cmdstat_getex" {
+				continue // the commands of scripts are counted again
+			}
+			var count, us int
+			_, err := fmt.Sscanf(rest, "calls=%d,usec=%d", &count, &us)
+			must(t, err)
+			total += us
+			number += count
+		}
+		busy = append(busy, time.Duration(total)*time.Microsecond)
+		calls = append(calls, number)
+		m.Kill()
+	}
+	return busy, calls, installations * each
 }

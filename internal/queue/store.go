@@ -122,7 +122,7 @@ func (e *enqueueing) run(
 	if seen {
 		known = 1
 	}
-	args := []any{e.delivery, int(markTTL.Seconds()), current, known}
+	args := []any{e.delivery, fingerprint(e.delivery), current, known}
 	for _, j := range jobs {
 		args = append(args, j.args...)
 	}

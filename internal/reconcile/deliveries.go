@@ -90,7 +90,7 @@ func (s *Sweeper) redeliver(
 	for _, d := range failed {
 		// It may have arrived since GitHub returned the list: redelivered by a person, or
 		// requested by the previous leader.
-		arrived, err := s.Store.Queue.Arrived(ctx, d.GUID)
+		arrived, err := s.Store.Queue.Arrived(ctx, d.Installation, d.GUID)
 		if err != nil {
 			return 0, err
 		}
@@ -160,7 +160,7 @@ func (s *Sweeper) requestAll(ctx context.Context, some []github.Delivery) []erro
 	for i, d := range some {
 		all.Go(func() {
 			// It may have arrived while the previous ones were requested.
-			arrived, err := s.Store.Queue.Arrived(ctx, d.GUID)
+			arrived, err := s.Store.Queue.Arrived(ctx, d.Installation, d.GUID)
 			if err != nil || arrived {
 				errs[i] = err
 				return

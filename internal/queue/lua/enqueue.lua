@@ -1,7 +1,7 @@
 -- enqueue.lua stores the jobs of a delivery and marks the delivery.
 --
 -- ARGV[3]   GUID of the delivery; "" = do not mark
--- ARGV[4]   lifetime of the mark in seconds
+-- ARGV[4]   fingerprint of the GUID, eight bytes
 -- ARGV[5]   the layout if this partition belongs to an earlier division; "" = it does not
 -- ARGV[6]   "1" = the delivery is marked in such a partition
 -- ARGV[7]…  five for each job: key, installation, nonce (ForceID), priority, job (JSON)
@@ -22,10 +22,9 @@ elseif moved then
 end
 
 local delivery = ARGV[3]
-local mark = P .. 'guid:' .. delivery
-local again = nil
+local again, seen = nil, false
 if delivery ~= '' then
-  local seen = call('GET', mark)
+  seen = marked(delivery, ARGV[4])
   if seen or ARGV[6] == '1' then
     again = {}
     for i = 7, #ARGV, 5 do
@@ -39,11 +38,9 @@ if delivery ~= '' then
   end
 end
 
-local keys = {}
 local answer = {again and 1 or 0, 0}
 for i = 7, #ARGV, 5 do
   local key = ARGV[i]
-  keys[#keys + 1] = key
   local gen, newer = 0, false
   if not (again and not again[key] or ARGV[5] ~= '' and call('EXISTS', P .. 'job:' .. key) == 0) then
     gen, newer = store(key, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]), ARGV[i + 4])
@@ -56,8 +53,7 @@ for i = 7, #ARGV, 5 do
   end
   answer[#answer + 1] = gen
 end
-if delivery ~= '' and ARGV[5] == '' then
-  call('SET', mark, table.concat(keys, '\n'), 'EX', ARGV[4])
-  dirty(mark)
+if delivery ~= '' and ARGV[5] == '' and not seen then
+  mark(ARGV[4])
 end
 return answer

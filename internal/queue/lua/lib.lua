@@ -18,7 +18,9 @@
 --   leases     zset    running keys by the end of their lease
 --   delayed    zset    delayed keys by the time they are due
 --   parked     zset    installations by the end of their pause; park:I (string) has the same for the journal
---   guid:G     string  mark of a delivery: the keys of its jobs, one per line
+--   mark:W:B   string  fingerprints, of eight bytes each, of the deliveries of window W in bucket B
+--   marks:W    string  number of marks of window W
+--   guid:G     string  mark of a delivery by an earlier release
 --   state:K    string  state saved by a worker
 --   seq, turn, claims  string  counters
 --   lead:NAME  hash    the leader: token, until, term (a counter)
@@ -233,6 +235,90 @@ local function crash(j, max, step)
   else
     delay(j, now() + (tonumber(call('HGET', P .. 'job:' .. j.key, 'gen')) % 8 + 1) * step)
   end
+end
+
+-- Marks of deliveries. Time is divided into windows of four days, and the marks of a window are kept for 8 days after its end. A mark is a
+-- fingerprint of 64 bits in a bucket. The number of buckets grows with that of marks (linear hashing), so that a bucket has about FILL. With
+-- n marks, a new delivery is taken for a known one with a probability of n / 2^64: less than 1e-11 for 100 million.
+local WINDOW = 4 * 24 * 3600 * 1000
+
+local FILL = 96
+
+-- bucket returns the bucket of a fingerprint among n buckets.
+local function bucket(fp, n)
+  local a, b, c, d = string.byte(fp, 1, 4)
+  local h = ((a * 256 + b) * 256 + c) * 256 + d
+  local size = 1
+  while size * 2 <= n do
+    size = size * 2
+  end
+  local i = h % (size * 2)
+  if i >= n then
+    i = h % size
+  end
+  return i
+end
+
+local function buckets(marks)
+  return math.max(1, math.ceil(marks / FILL))
+end
+
+local function contains(text, fp)
+  local at = string.find(text, fp, 1, true)
+  while at and at % 8 ~= 1 do
+    at = string.find(text, fp, at + 1, true)
+  end
+  return at
+end
+
+-- marked reports whether a delivery is marked. fp is its fingerprint.
+local function marked(guid, fp)
+  local window = math.floor(now() / WINDOW)
+  for w = window, window - 2, -1 do
+    local n = call('GET', P .. 'marks:' .. w)
+    local text = n and call('GET', P .. 'mark:' .. w .. ':' .. bucket(fp, buckets(tonumber(n))))
+    if text and contains(text, fp) then
+      return true
+    end
+  end
+  return call('EXISTS', P .. 'guid:' .. guid) == 1
+end
+
+local function expire(key, window)
+  call('PEXPIREAT', key, (window + 3) * WINDOW)
+  dirty(key)
+end
+
+-- mark marks a delivery. When the number of buckets grows, the new one takes its marks from one of the others.
+local function mark(fp)
+  local window = math.floor(now() / WINDOW)
+  local first = P .. 'mark:' .. window .. ':'
+  local marks = call('INCR', P .. 'marks:' .. window)
+  local n = buckets(marks)
+  if marks > 1 and n > buckets(marks - 1) then
+    local size = 1
+    while size * 2 < n do
+      size = size * 2
+    end
+    local old = first .. (n - 1 - size)
+    local text = call('GET', old) or ''
+    local parts = {{}, {}}
+    for at = 1, #text, 8 do
+      local each = string.sub(text, at, at + 7)
+      local part = parts[bucket(each, n) == n - 1 and 2 or 1]
+      part[#part + 1] = each
+    end
+    call('SET', old, table.concat(parts[1]))
+    expire(old, window)
+    call('SET', first .. (n - 1), table.concat(parts[2]))
+    expire(first .. (n - 1), window)
+  end
+  local key = first .. bucket(fp, n)
+  if call('APPEND', key, fp) == 8 then
+    expire(key, window)
+  end
+  dirty(key)
+  expire(P .. 'marks:' .. window, window)
 end
 
 -- store adds a job, or replaces the job of its key, and returns its generation, and whether there was a job that was not dead. A job that
