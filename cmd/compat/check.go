@@ -148,7 +148,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		&f.index,
 		"index-url",
 		"",
-		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX or pip.conf)",
+		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf or uv.toml)",
 	)
 	flags.BoolVar(
 		&f.noHistory,

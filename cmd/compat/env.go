@@ -104,7 +104,7 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 	flags.StringVar(&f.config, "config", "",
 		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")")
 	flags.StringVar(&f.index, "index-url", "",
-		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX and pip.conf)")
+		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml)")
 	flags.StringVar(&f.failOn, "fail-on", "",
 		"lowest severity that fails the check: error, warning or never (default error)")
 	outputFlags(flags, &f.checkFlags)

@@ -67,7 +67,7 @@ Exit code: 0 also if the log has no such error, 2 if the log or a PATH could not
 		&f.index,
 		"index-url",
 		"",
-		"package index to use (default: PIP_INDEX_URL or UV_DEFAULT_INDEX)",
+		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf or uv.toml)",
 	)
 	return c
 }

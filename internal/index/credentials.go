@@ -1,9 +1,12 @@
 package index
 
 import (
+	"context"
 	"encoding/base64"
 	"net/url"
+	"os/exec"
 	"strings"
+	"time"
 )
 
 // basic returns the Authorization header for the credentials of a URL; "" = none.
@@ -18,6 +21,27 @@ func basic(u *url.Userinfo) string {
 func header(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
+
+// keyring returns the Authorization header for the user of a URL, with the password that the
+// program keyring has for the URL or for its host, as pip and uv ask for it. "" = none.
+func keyring(u *url.URL, user string) string {
+	for _, service := range []string{u.String(), u.Host} {
+		ctx, cancel := context.WithTimeout(context.Background(), keyringLimit)
+		c := exec.CommandContext(ctx, "keyring", "get", service, user)
+		out, err := c.Output()
+		cancel()
+		if err != nil {
+			continue
+		}
+		if password := strings.TrimRight(string(out), "\r\n"); password != "" {
+			return header(user, password)
+		}
+	}
+	return ""
+}
+
+// keyringLimit is the time for a person to unlock the keyring.
+const keyringLimit = time.Minute
 
 // netrc returns the Authorization header for a host, or else for "default", from the text of a
 // netrc file (GNU inetutils manual, "The .netrc file"). It ignores macros. "" = none.

@@ -5,7 +5,7 @@
 //	release, err := i.Release(ctx, "nvidia-nvjitlink-cu12", "12.9.86", packages.Target{Python: "3.12", Arch: "x86_64"})
 //
 // There is no default index. It only sends GET requests, to the index and to the URLs of files on
-// its pages. Credentials (in the URL, or for its host in a netrc file) are sent to the host of
+// its pages. Credentials (in the URL, in a netrc file or in the keyring) are sent to the host of
 // the index only, not to hosts that it redirects or links to, and are in no message.
 //
 // Wheels are untrusted: analyzer/unpack reads them with limits, and they are neither executed nor
@@ -18,6 +18,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ import (
 type Options struct {
 	URL   string // "https://user:secret@host/simple/", http or https
 	Netrc string // path of a netrc file; "" = none. Credentials in URL take precedence
+	// Keyring asks the program keyring for the password of the user in URL, if URL has none.
+	Keyring bool
 	// Certificates is the path of a PEM file with the certificate authorities to trust; "" = those
 	// of the system. Proxy is the address of the proxy; "" = that of the environment. Both are
 	// ignored if Client is set.
@@ -97,6 +100,11 @@ func New(o Options) (*Index, error) {
 	base, auth, err := address(o.URL)
 	if err != nil {
 		return nil, err
+	}
+	if u, err := url.Parse(strings.TrimSpace(o.URL)); err == nil && o.Keyring && u.User != nil {
+		if _, has := u.User.Password(); !has {
+			auth = cmp.Or(keyring(base, u.User.Username()), auth)
+		}
 	}
 	if auth == "" && o.Netrc != "" {
 		data, err := os.ReadFile(o.Netrc)

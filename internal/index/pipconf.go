@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // Configured is the configuration of installers on this machine.
@@ -19,22 +21,27 @@ type Configured struct {
 	// those of the system; "" = those of the system
 	Certificates string
 	Proxy        string // address of the proxy; "" = that of HTTPS_PROXY, HTTP_PROXY and NO_PROXY
+	Keyring      bool   // see Options
 }
 
 // Options returns the options for one of the URLs, or for another one.
 func (c Configured) Options(url string) Options {
-	return Options{URL: url, Netrc: c.Netrc, Certificates: c.Certificates, Proxy: c.Proxy}
+	return Options{
+		URL: url, Netrc: c.Netrc, Certificates: c.Certificates, Proxy: c.Proxy, Keyring: c.Keyring,
+	}
 }
 
-// maxConfig limits the bytes of a pip.conf.
+// maxConfig limits the bytes of a configuration file.
 const maxConfig = 1 << 20
 
 // Find returns the indexes that pip and uv are configured for: the first of chosen,
-// PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL and index-url of pip's configuration files, and
-// all extra indexes (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url). There
-// is no default. The certificates are those of PIP_CERT, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE,
-// SSL_CERT_FILE or pip's setting cert; the proxy is that of PIP_PROXY or pip's setting proxy. It
-// returns an error if a configuration file cannot be read.
+// PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL, index-url of pip's configuration files and the
+// default index of uv's, and all extra indexes (PIP_EXTRA_INDEX_URL, UV_INDEX,
+// UV_EXTRA_INDEX_URL, extra-index-url, index). There is no default. The certificates are those of
+// PIP_CERT, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE or pip's setting cert; the proxy is
+// that of PIP_PROXY or pip's setting proxy. The keyring is used if PIP_KEYRING_PROVIDER,
+// UV_KEYRING_PROVIDER or the setting keyring-provider is "subprocess". It returns an error if a
+// configuration file cannot be read.
 func Find(chosen string, getenv func(string) (string, bool)) (Configured, error) {
 	env := func(name string) string {
 		v, _ := getenv(name)
@@ -51,11 +58,17 @@ func Find(chosen string, getenv func(string) (string, bool)) (Configured, error)
 	c.Certificates = cmp.Or(env("PIP_CERT"), env("REQUESTS_CA_BUNDLE"), env("CURL_CA_BUNDLE"),
 		env("SSL_CERT_FILE"), file["cert"])
 	c.Proxy = cmp.Or(env("PIP_PROXY"), file["proxy"])
+	uv, err := uvConfig(env)
+	if err != nil && chosen == "" {
+		return c, err
+	}
+	c.Keyring = cmp.Or(env("PIP_KEYRING_PROVIDER"), env("UV_KEYRING_PROVIDER"),
+		file["keyring-provider"], uv.Keyring) == "subprocess"
 	switch {
 	case chosen != "":
 		c.URLs = []string{chosen}
 		return c, nil
-	case truth(env("PIP_NO_INDEX")) || truth(file["no-index"]):
+	case truth(env("PIP_NO_INDEX")) || truth(file["no-index"]), uv.NoIndex:
 		return c, nil
 	}
 	mains := []string{
@@ -63,6 +76,7 @@ func Find(chosen string, getenv func(string) (string, bool)) (Configured, error)
 		env("UV_DEFAULT_INDEX"),
 		env("UV_INDEX_URL"),
 		file["index-url"],
+		uv.Main,
 	}
 	if i := slices.IndexFunc(mains, func(s string) bool { return s != "" }); i >= 0 {
 		c.URLs = append(c.URLs, unnamed(mains[i]))
@@ -71,7 +85,8 @@ func Find(chosen string, getenv func(string) (string, bool)) (Configured, error)
 	if extra == "" {
 		extra = file["extra-index-url"]
 	}
-	for _, u := range strings.Fields(extra + " " + env("UV_INDEX") + " " + env("UV_EXTRA_INDEX_URL")) {
+	extras := strings.Fields(extra + " " + env("UV_INDEX") + " " + env("UV_EXTRA_INDEX_URL"))
+	for _, u := range append(extras, uv.Extra...) {
 		if u = unnamed(u); !slices.Contains(c.URLs, u) {
 			c.URLs = append(c.URLs, u)
 		}
@@ -123,18 +138,7 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 	}
 	all := map[string]string{}
 	for _, f := range files {
-		info, err := os.Stat(f)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
-			err == nil && info.IsDir() {
-			continue
-		}
-		if err == nil && info.Size() > maxConfig {
-			err = fmt.Errorf("it has more than %d MB; no pip.conf is that large", maxConfig>>20)
-		}
-		var data []byte
-		if err == nil {
-			data, err = os.ReadFile(f)
-		}
+		data, err := readConfig(f)
 		if err != nil {
 			return nil, fmt.Errorf(
 				"pip's configuration %s: %w; set PIP_CONFIG_FILE to another one, or to /dev/null for none",
@@ -144,7 +148,8 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 		}
 		sections := parsePipConfig(string(data))
 		for _, s := range []string{"global", "install"} {
-			for _, key := range []string{"index-url", "extra-index-url", "no-index", "cert", "proxy"} {
+			for _, key := range []string{"index-url", "extra-index-url", "no-index", "cert", "proxy",
+				"keyring-provider"} {
 				if v := sections[s][key]; v != "" {
 					all[key] = v
 				}
@@ -152,6 +157,133 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// readConfig reads a configuration file; nil for one that does not exist or may not be read.
+func readConfig(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		err == nil && info.IsDir() {
+		return nil, nil
+	}
+	if err == nil && info.Size() > maxConfig {
+		err = fmt.Errorf("it has more than %d MB; no configuration is that large", maxConfig>>20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// uvSettings are settings of uv's configuration files.
+type uvSettings struct {
+	Main    string   // the default index
+	Extra   []string // further indexes
+	NoIndex bool
+	Keyring string
+}
+
+// uvFile is a configuration file of uv (uv's documentation, "Configuration files" and "Package
+// indexes").
+type uvFile struct {
+	IndexURL      string   `toml:"index-url"`
+	ExtraIndexURL []string `toml:"extra-index-url"`
+	NoIndex       bool     `toml:"no-index"`
+	Keyring       string   `toml:"keyring-provider"`
+	Index         []struct {
+		URL      string
+		Default  bool
+		Explicit bool // only for packages that name it
+	}
+}
+
+// uvConfig reads uv's configuration files: that of the project, which is the nearest uv.toml or
+// pyproject.toml with a table [tool.uv] in this folder or above it, then those of the user and of
+// the system. Settings of earlier files are preferred, and lists are joined. UV_CONFIG_FILE
+// replaces all files; UV_NO_CONFIG disables them.
+func uvConfig(env func(string) string) (all uvSettings, err error) {
+	if truth(env("UV_NO_CONFIG")) {
+		return all, nil
+	}
+	var files []string
+	if own := env("UV_CONFIG_FILE"); own != "" {
+		files = []string{own}
+	} else {
+		dir, err := os.Getwd()
+		if err != nil {
+			return all, err
+		}
+		for ; ; dir = filepath.Dir(dir) {
+			found, err := all.addFiles(filepath.Join(dir, "uv.toml"), filepath.Join(dir, "pyproject.toml"))
+			if err != nil {
+				return all, err
+			}
+			if found || dir == filepath.Dir(dir) {
+				break
+			}
+		}
+		if home := env("HOME"); home != "" {
+			files = append(files, filepath.Join(cmp.Or(env("XDG_CONFIG_HOME"),
+				filepath.Join(home, ".config")), "uv", "uv.toml"))
+		}
+		for _, d := range append(filepath.SplitList(env("XDG_CONFIG_DIRS")), "/etc") {
+			files = append(files, filepath.Join(d, "uv", "uv.toml"))
+		}
+	}
+	for _, f := range files {
+		if _, err := all.addFiles(f); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// addFiles adds the settings of the first file that exists and has any. found is false if there is
+// none.
+func (s *uvSettings) addFiles(paths ...string) (found bool, err error) {
+	for _, path := range paths {
+		data, err := readConfig(path)
+		var file *uvFile
+		switch {
+		case err == nil && data == nil:
+			continue
+		case err != nil:
+		case filepath.Base(path) == "pyproject.toml":
+			var project struct{ Tool struct{ UV *uvFile } }
+			// Other tools report errors in this file.
+			if toml.Unmarshal(data, &project) != nil || project.Tool.UV == nil {
+				continue
+			}
+			file = project.Tool.UV
+		default:
+			file = &uvFile{}
+			err = toml.Unmarshal(data, file)
+		}
+		if err != nil {
+			return false, fmt.Errorf("uv's configuration %s: %w; correct it, or set UV_NO_CONFIG=1",
+				path, err)
+		}
+		s.add(file)
+		return true, nil
+	}
+	return false, nil
+}
+
+func (s *uvSettings) add(f *uvFile) {
+	main := f.IndexURL
+	for _, x := range f.Index {
+		switch {
+		case x.URL == "" || x.Explicit:
+		case x.Default:
+			main = x.URL
+		default:
+			s.Extra = append(s.Extra, x.URL)
+		}
+	}
+	s.Main = cmp.Or(s.Main, main)
+	s.Extra = append(s.Extra, f.ExtraIndexURL...)
+	s.NoIndex = s.NoIndex || f.NoIndex
+	s.Keyring = cmp.Or(s.Keyring, f.Keyring)
 }
 
 // parsePipConfig parses the syntax of Python's configparser as pip uses it: sections, "key =

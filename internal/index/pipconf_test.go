@@ -99,3 +99,118 @@ func FuzzParsePipConfig(f *testing.F) {
 		}
 	})
 }
+
+func TestFindUV(t *testing.T) {
+	home := t.TempDir()
+	project := filepath.Join(home, "work", "project", "src")
+	write := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(home, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const user = `index-url = "https://user.example.com/simple"
+extra-index-url = ["https://more.example.com/simple"]
+keyring-provider = "subprocess"
+`
+	const tool = `[project]
+name = "x"
+[tool.uv]
+[[tool.uv.index]]
+name = "torch"
+url = "https://torch.example.com/whl"
+[[tool.uv.index]]
+name = "own"
+url = "https://own.example.com/whl"
+explicit = true
+[[tool.uv.index]]
+url = "https://default.example.com/simple"
+default = true
+`
+	for _, c := range []struct {
+		name    string
+		files   map[string]string
+		env     string
+		want    string
+		keyring bool
+	}{
+		{"the user's", map[string]string{".config/uv/uv.toml": user}, "",
+			"https://user.example.com/simple https://more.example.com/simple", true},
+		{"the project's first", map[string]string{
+			".config/uv/uv.toml": user, "work/project/pyproject.toml": tool,
+		}, "", "https://default.example.com/simple https://torch.example.com/whl " +
+			"https://more.example.com/simple", true},
+		{"uv.toml before pyproject.toml", map[string]string{
+			"work/project/pyproject.toml": tool, "work/project/uv.toml": "no-index = true",
+		}, "", "", false},
+		{"pyproject.toml without uv", map[string]string{
+			"work/project/src/pyproject.toml": "[project]\nname = \"x\"\n",
+			"work/project/uv.toml":            `index-url = "https://above.example.com"`,
+		}, "", "https://above.example.com", false},
+		{"the environment", map[string]string{".config/uv/uv.toml": user},
+			"UV_DEFAULT_INDEX=https://env.example.com PIP_KEYRING_PROVIDER=disabled",
+			"https://env.example.com https://more.example.com/simple", false},
+		{"no configuration", map[string]string{".config/uv/uv.toml": user}, "UV_NO_CONFIG=1", "", false},
+		{"another file", map[string]string{".config/uv/uv.toml": user, "own.toml": `index-url = "https://a.b"`},
+			"UV_CONFIG_FILE=HOME/own.toml", "https://a.b", false},
+	} {
+		for path, text := range c.files {
+			write(path, text)
+		}
+		if err := os.MkdirAll(project, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(project)
+		env := map[string]string{"HOME": home, "PIP_CONFIG_FILE": os.DevNull}
+		for _, v := range strings.Fields(c.env) {
+			name, value, _ := strings.Cut(v, "=")
+			env[name] = strings.ReplaceAll(value, "HOME", home)
+		}
+		got, err := Find("", func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+		if err != nil || strings.Join(got.URLs, " ") != c.want || got.Keyring != c.keyring {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+		for path := range c.files {
+			if err := os.Remove(filepath.Join(home, path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write("work/project/uv.toml", "index-url = [")
+	if _, err := Find("", func(name string) (string, bool) { return "", false }); err == nil ||
+		!strings.Contains(err.Error(), "set UV_NO_CONFIG=1") {
+		t.Errorf("a file that is not TOML: %v", err)
+	}
+}
+
+func TestKeyring(t *testing.T) {
+	bin := t.TempDir()
+	script := "#!/bin/sh\n[ \"$1 $3\" = 'get oauth2accesstoken' ] || exit 2\n" +
+		"case $2 in 127.0.0.1:*) echo secret ;; *) exit 1 ;; esac\n"
+	if err := os.WriteFile(filepath.Join(bin, "keyring"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	s := serve(t, demo(t))
+	for user, want := range map[string]string{
+		"oauth2accesstoken":       header("oauth2accesstoken", "secret"),
+		"oauth2accesstoken:other": header("oauth2accesstoken", "other"),
+		"somebody":                header("somebody", ""),
+	} {
+		s.auth = nil
+		i := s.index(t, func(o *Options) {
+			o.URL = strings.Replace(s.URL, "://", "://"+user+"@", 1) + "/simple/"
+			o.Keyring = true
+		})
+		if _, err := i.Release(ctx, "demo", "1.0", linux); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.auth) == 0 || s.auth[0] != want {
+			t.Errorf("%s: the Authorization is %q, want %q", user, s.auth, want)
+		}
+	}
+}
