@@ -70,6 +70,8 @@ type Finding struct {
 	// OtherPackage is set if it is about a file of another package that is loaded with the
 	// artifact.
 	OtherPackage bool `json:"-"`
+	// Unknown is set if a package that could not be looked up may provide what is missing.
+	Unknown bool `json:"-"`
 }
 
 // Identity is equal for findings of the same problem in two builds. It does not include the

@@ -125,6 +125,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	case s.lacks != nil && !variant:
 		add(analyzer.Error, "%s==%s does not contain it", s.lacks.Name, s.lacks.Version)
 	case s.python != "" && slices.Contains(strings.Split(unknown, ", "), s.python):
+		f.Unknown = true
 		add(analyzer.Warning, "It may come from %s, which could not be looked up", s.python)
 	case s.system(p):
 		add(analyzer.Warning, "Provided by %s", s.String())
@@ -140,6 +141,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	case s.known:
 		add(analyzer.Error, "It is part of %s, which %s does not have", s.String(), p.Platform.Name)
 	case unknown != "":
+		f.Unknown = true
 		add(analyzer.Warning, "It may come from %s, which could not be looked up", unknown)
 	case grafted(needed) != "":
 		add(analyzer.Error, "auditwheel gave it this name, but the copy is missing in the wheel")

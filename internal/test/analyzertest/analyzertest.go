@@ -327,6 +327,10 @@ func (p Packages) add(name string, data []byte) error {
 		}
 		return nil
 	}
+	if file == "no-wheel" { // it exists, and what it contains cannot be looked up
+		r.Known = false
+		return nil
+	}
 	o, err := elftest.Parse(string(data))
 	if err != nil {
 		return err
