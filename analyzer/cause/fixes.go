@@ -95,6 +95,11 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		if m.unusable() || m.Kind == fix.KindPatchelf && g.fromSystem() {
 			continue
 		}
+		// Another pin than the required one, and one that pip refuses, are worse than the first fix.
+		if len(out) > 0 && out[0].Verified && out[0].Clears == len(g.all) &&
+			m.Kind == fix.KindPin && (g.kind == otherVersions || m.Conflicts()) {
+			continue
+		}
 		x := m.Fix
 		x.Title = strings.ReplaceAll(x.Title, libraryMark, listed(m.libraries.list, 3, 40))
 		if m.commands.list != nil && x.Kind != fix.KindPlatformTag && x.Requirement == "" {

@@ -484,7 +484,7 @@ func (t text) task() (result.Actor, string) {
 		}
 		return result.Builder, "publish a build for " + t.subject
 	case otherVersions:
-		return result.Installer, "install the versions that it requires; pip does not install others"
+		return result.Installer, "install the versions that it requires; pip installs no other versions"
 	case wrongPackage:
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindEnvironment {
 			return result.Installer, "install versions that fit each other"

@@ -121,7 +121,7 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 	rebuild := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:  fix.KindRebuild,
-			Title: fmt.Sprintf("Build against %s %s, the installed version", r.Name, r.Version),
+			Title: fmt.Sprintf("Build against %s %s", r.Name, r.Version),
 		},
 	}
 	return []fix.Candidate{p.Releases.OtherVersion(r, func(o *packages.Release) bool {

@@ -77,7 +77,7 @@ func reportMissingSymbols(p *analyzer.Pass, l *missingSymbols) {
 		fix.Candidate{
 			Fix: fix.Fix{
 				Kind:  fix.KindRebuild,
-				Title: fmt.Sprintf("Build against %s %s, the installed version", name, version),
+				Title: fmt.Sprintf("Build against %s %s", name, version),
 			},
 		},
 	)

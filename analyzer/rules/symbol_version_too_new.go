@@ -233,13 +233,13 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			lacking = unversioned[i]
 		}
 		if lacking != "" {
-			reason = ", the oldest tag of auditwheel with " + lacking
+			reason = "; auditwheel has no older tag with " + lacking
 			continue
 		}
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:    fix.KindPlatformTag,
-				Title:   "Tag the wheel " + q.Name + reason,
+				Title:   "Tag the wheel " + q.Name + alsoCalled(q) + reason,
 				Command: retag(p, pkgmeta.Tag{Platform: q.Name}),
 				Cost: []string{fmt.Sprintf("pip no longer installs it where %s is older than %s",
 					q.Libc, q.LibcVersion)},
@@ -254,13 +254,21 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindImage,
-					Title:   "Build in the " + image + " container",
+					Title:   "Build in the " + image + " container (setting of cibuildwheel)",
 					Command: buildImage("MANYLINUX", p.Platform.Arch, image),
 				},
 			},
 		)
 	}
 	return out
+}
+
+// alsoCalled returns " (manylinux2014)" for a tag of PEP 600 that has an older name, or "".
+func alsoCalled(q *platform.Platform) string {
+	if title := platform.Title(q.Name); !strings.HasPrefix(q.Name, title) {
+		return " (" + title + ")"
+	}
+	return ""
 }
 
 // images are the build images of the manylinux project by their glibc, newest first (pypa/manylinux

@@ -169,9 +169,16 @@ func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
 		return fmt.Sprintf("%s, clears %d of %s", s, x.Clears, Plural(len(c.Findings), "finding"))
 	}
 	if x.Verified {
-		s += ", clears all of it"
+		s += ", clears " + all(len(c.Findings))
 	}
 	return s
+}
+
+func all(findings int) string {
+	if findings == 1 {
+		return "the finding"
+	}
+	return "all " + Plural(findings, "finding")
 }
 
 // Names returns the untrusted names that the sentences of a cause contain.
@@ -244,17 +251,23 @@ func PlanSentence(r *analyzer.Report) string {
 	return strings.Join(out, " ")
 }
 
-// renaming returns the number of the cause whose first fix gives the wheel another name, if the
-// first fix of another cause names the wheel too; otherwise 0.
+// renaming returns the number of the cause whose first fix gives the wheel another name, if a fix
+// to apply to another cause names the wheel too; otherwise 0.
 func renaming(r *analyzer.Report) int {
 	for i, c := range r.Causes {
 		if len(c.Fixes) == 0 || c.Fixes[0].Kind != fix.KindPlatformTag {
 			continue
 		}
 		for _, other := range r.Causes {
-			if other.Artifact == c.Artifact && len(other.Fixes) > 0 &&
-				other.Fixes[0].Command != c.Fixes[0].Command &&
-				strings.Contains(string(other.Fixes[0].Command), path.Base(c.Artifact)) {
+			applied := other.Fixes[:min(1, len(other.Fixes))]
+			if other.Together {
+				applied = other.Fixes
+			}
+			if other.Artifact == c.Artifact &&
+				slices.ContainsFunc(applied, func(x analyzer.CauseFix) bool {
+					return x.Command != c.Fixes[0].Command &&
+						strings.Contains(string(x.Command), path.Base(c.Artifact))
+				}) {
 				return i + 1
 			}
 		}
@@ -263,7 +276,7 @@ func renaming(r *analyzer.Report) int {
 }
 
 // Installed merges the versions of a package that an artifact was checked with one after the other:
-// "numpy==1.19.1 or ==2.5.5".
+// "numpy==1.19.1 and ==2.5.5", the oldest and the newest that the requirements allow.
 func Installed(with []string) []string {
 	var out []string
 	for _, w := range with {
@@ -273,7 +286,7 @@ func Installed(with []string) []string {
 			out = append(out, w)
 			continue
 		}
-		out[i] += " or ==" + version
+		out[i] += " and ==" + version
 	}
 	return out
 }

@@ -127,6 +127,9 @@ func (p *textPrinter) lines() []string {
 	} else if len(notes) > room {
 		notes = append(notes[:room-1:room-1], fmt.Sprintf("note: %d more (--verbose)", len(notes)-room+1))
 	}
+	if len(notes) > 0 && len(r.Causes) > 1 {
+		notes = slices.Insert(notes, 0, "") // they belong to no cause
+	}
 	room -= len(notes)
 	out := head
 	shown := len(r.Causes)
@@ -309,9 +312,7 @@ func (p *textPrinter) block(i int) []textLine {
 		add(always, "", "    ", head)
 	} else {
 		head = fmt.Sprintf("%d. %s", i+1, head)
-		if i > 0 { // the first title is in the first line
-			head += ": " + mdsafe.Visible(c.Title)
-		}
+		head += ": " + mdsafe.Visible(c.Title)
 		if !c.New {
 			head += " (not new: the base has it too)"
 		}
