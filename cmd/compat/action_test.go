@@ -146,7 +146,9 @@ func (r *runner) run(inputs map[string]string) (log, outputs string, ok bool) {
 		r.write(script, s.Run)
 		c := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script)
 		c.Dir = r.dir
-		c.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH="+here,
+		// The reports must not depend on a package index of this machine.
+		c.Env = append(os.Environ(), "PIP_INDEX_URL=", "PIP_EXTRA_INDEX_URL=", "UV_INDEX_URL=",
+			"CI=true", "GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH="+here,
 			"GITHUB_OUTPUT="+out, "GITHUB_STEP_SUMMARY="+summary, "PIP_CONFIG_FILE="+os.DevNull,
 			"COMPAT_RELEASES="+r.address, "NO_PROXY=127.0.0.1")
 		for k, v := range s.Env {
