@@ -160,7 +160,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	w := &Wheels{}
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
-	missed := 0
+	missed, recorded := 0, []string(nil)
 	for _, r := range results {
 		p := e.Pins[r.place]
 		if errors.Is(r.err, errBudget) {
@@ -175,6 +175,13 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		}
 		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
 		w.add(p, r.id, r.wheel, r.err)
+		if r.wheel != nil && r.wheel.Recorded {
+			recorded = append(recorded, r.id)
+		}
+	}
+	if len(recorded) > 0 {
+		w.Notes = append(w.Notes, "known from the built-in package history and independent of other "+
+			"packages, so not read: "+analyzer.List(recorded, 8, len(recorded)))
 	}
 	if missed > 0 {
 		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages were not read, because the limit of "+
@@ -230,7 +237,7 @@ func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 		a := analyzer.Artifact{Path: id, Kind: analyzer.KindWheel, Wheel: &analyzer.Wheel{}}
 		a.Wheel.Name, a.Wheel.Version, _ = strings.Cut(id, "==")
 		w.Listed = append(w.Listed, a)
-	case opened.Pure:
+	case opened.Pure, opened.Recorded:
 		w.Listed = append(w.Listed, listed(opened.File, opened.SHA256))
 	default:
 		w.opened = append(w.opened, opened)

@@ -113,8 +113,8 @@ func provides(
 		return false, nil
 	case err != nil:
 		return true, nil //nolint:nilerr // the packages are checked, and that reports the error
-	case w.Pure:
-		return false, nil
+	case w.Pure, w.Recorded:
+		return w.Recorded, nil
 	}
 	defer w.Close()
 	members, err := unpack.Directory(w, w.Size, maxObjectsListed)

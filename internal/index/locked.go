@@ -88,7 +88,8 @@ func (l *Locked) unlisted(name, version string) bool {
 // without reports whether a wheel has no libraries, as far as they are needed, and its requirements
 // do not matter.
 func (l *Locked) without(f *file) bool {
-	return l.skips(f) || l != nil && l.Without[packages.ID{Name: f.project, Version: f.version.String()}]
+	id := packages.ID{Name: f.project, Version: f.version.String()}
+	return l.skips(f) || l != nil && l.Without[id]
 }
 
 // linksTo reports whether a URL has the scheme and the host of the index or of files on its pages.

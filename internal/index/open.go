@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 const (
@@ -36,8 +38,12 @@ type Wheel struct {
 	Size   int64  // bytes that ReaderAt can read
 	// Pure means that the tags of the wheel have no platform, or that Locked.Without has it. Then it
 	// is not opened.
-	Pure  bool
-	close func() error
+	Pure bool
+	// Recorded means that the built-in history has the libraries of the wheel, that it has no Python
+	// modules, and that the libraries need only each other, the C and the C++ library. Then no other
+	// package can break them, and it is not opened either.
+	Recorded bool
+	close    func() error
 }
 
 // Close releases the temporary files.
@@ -97,14 +103,15 @@ func (i *Index) Open(
 	if i.locked.unlisted(name, version) {
 		return &Wheel{Pure: true}, nil
 	}
-	best, err := i.installable(ctx, name, version, on)
+	best, all, err := i.installable(ctx, name, version, on)
 	if err != nil {
 		return nil, err
 	}
 	w := &Wheel{
 		File: best.name, SHA256: best.sha256, Pure: best.pure() || i.locked.without(best),
 	}
-	if w.Pure {
+	w.Recorded = !w.Pure && i.standsAlone(ctx, *best, all, on)
+	if w.Pure || w.Recorded {
 		return w, nil
 	}
 	c, err := i.openFor(ctx, *best, limit)
@@ -128,7 +135,7 @@ func (i *Index) Download(
 	on packages.Target,
 	limit int64,
 ) (*Wheel, error) {
-	best, err := i.installable(ctx, name, version, on)
+	best, _, err := i.installable(ctx, name, version, on)
 	if err != nil {
 		return nil, err
 	}
@@ -145,27 +152,59 @@ func (i *Index) Download(
 	return w, nil
 }
 
-// installable returns the wheel of a version that pip would install. The error is a *NoWheelError,
-// or wraps packages.ErrUnknown or packages.ErrUnavailable.
+// installable returns the wheel of a version that pip would install, and all files of the version.
+// The error is a *NoWheelError, or wraps packages.ErrUnknown or packages.ErrUnavailable.
 func (i *Index) installable(
 	ctx context.Context,
 	name, version string,
 	on packages.Target,
-) (*file, error) {
+) (*file, []file, error) {
 	best, fits, all, err := i.choose(ctx, name, version, on)
 	switch {
 	case err != nil && len(all) == 0:
-		return nil, err
+		return nil, nil, err
 	case err != nil || !fits:
-		return nil, i.noWheel(ctx, normal(version), all, on)
+		return nil, nil, i.noWheel(ctx, normal(version), all, on)
 	}
-	return best, nil
+	return best, all, nil
 }
+
+// standsAlone reports Wheel.Recorded. Extension modules are not in the history, but a wheel for any
+// interpreter has none.
+func (i *Index) standsAlone(
+	ctx context.Context,
+	f file,
+	all []file,
+	on packages.Target,
+) bool {
+	version := f.version.String()
+	if slices.ContainsFunc(f.tags, func(t pkgmeta.Tag) bool { return t.ABI != "none" }) ||
+		!i.recorded(all, f.project, version, on) {
+		return false
+	}
+	r, err := i.history.Release(ctx, f.project, version, on)
+	if err != nil || !r.Known || len(r.Libraries) == 0 {
+		return false
+	}
+	own := map[string]bool{}
+	for _, l := range r.Libraries {
+		own[path.Base(l.Path)], own[l.SONAME] = true, true
+	}
+	return !slices.ContainsFunc(r.Libraries, func(l packages.Library) bool {
+		return l.Unread || slices.ContainsFunc(l.Needed, func(n string) bool {
+			return !own[n] && !ofRuntime.MatchString(n)
+		})
+	})
+}
+
+// ofRuntime matches the libraries of glibc and GCC, which every system with Python has.
+var ofRuntime = lazyregexp.New(
+	`^(lib(c|m|dl|rt|pthread|util|gcc_s|stdc\+\+)\.so\.[126]|ld-linux.*\.so\.[12])$`)
 
 // Pure reports whether the wheel of a version that pip would install has only platform tags
 // "any". It downloads no wheel. Errors are those of Open.
 func (i *Index) Pure(ctx context.Context, name, version string, on packages.Target) (bool, error) {
-	best, err := i.installable(ctx, name, version, on)
+	best, _, err := i.installable(ctx, name, version, on)
 	if err != nil {
 		return false, err
 	}

@@ -148,6 +148,7 @@ func TestReadOneRangeEach(t *testing.T) {
 type recorded struct {
 	packages.Source
 	file, sum string
+	needed    []string
 }
 
 func (h recorded) WheelOf(name, version string, on packages.Target) (string, string, bool) {
@@ -160,7 +161,7 @@ func (h recorded) Release(context.Context, string, string, packages.Target) (*pa
 		Name:      "demo",
 		Version:   "1.0",
 		Known:     true,
-		Libraries: []packages.Library{{Path: "demo/lib.so", Known: true}},
+		Libraries: []packages.Library{{Path: "demo/lib.so", Known: true, Needed: h.needed}},
 	}, nil
 }
 
@@ -194,6 +195,40 @@ func TestHistoryFirst(t *testing.T) {
 			fmt.Sprintf("whose %.1f MB were not read",
 				float64(len(file.data))/1e6)); told != (c.asked == 1) {
 			t.Errorf("%s: it cost %s", c.name, i.Cost())
+		}
+	}
+}
+
+// A wheel of the history with only libraries that need no other package is not opened.
+func TestRecordedIsNotOpened(t *testing.T) {
+	wheels := large(t)
+	file := wheels["demo"][0]
+	module := wheel{name: "demo-1.0-cp312-cp312-manylinux2014_x86_64.whl", data: file.data}
+	for _, c := range []struct {
+		name   string
+		wheel  wheel
+		needed []string
+		want   bool
+	}{
+		{"alone", file, []string{"libc.so.6", "lib.so", "libstdc++.so.6"}, true},
+		{"needs another package", file, []string{"libc.so.6", "libother.so.1"}, false},
+		{"has modules", module, nil, false},
+	} {
+		s := serve(t, map[string][]wheel{"demo": {c.wheel}})
+		i := s.index(t, func(o *Options) {
+			o.History = recorded{file: c.wheel.name, sum: sum(c.wheel.data), needed: c.needed}
+		})
+		w, err := i.Open(ctx, "demo", "1.0", linux, 1<<30)
+		if err != nil || w.Recorded != c.want || (w.ReaderAt == nil) != c.want ||
+			w.SHA256 != sum(c.wheel.data) {
+			t.Errorf("%s: %+v, %v", c.name, w, err)
+			continue
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := s.takeRequests(); (len(got) == 1) != c.want {
+			t.Errorf("%s: requests %q", c.name, got)
 		}
 	}
 }

@@ -66,6 +66,7 @@ func (o *opener) Open(
 	}
 	shared := &index.Wheel{
 		ReaderAt: w.ReaderAt, File: w.File, SHA256: w.SHA256, Size: w.Size, Pure: w.Pure,
+		Recorded: w.Recorded,
 	}
 	return shared, nil
 }
@@ -83,7 +84,7 @@ func (o *opener) fetch(ctx context.Context, id wheelID, limit int64) (*index.Whe
 		w, err = o.index.Open(ctx, id.name, id.version, id.on, limit)
 		return err
 	})
-	if err != nil || w.Pure {
+	if err != nil || w.Pure || w.Recorded {
 		return w, err
 	}
 	o.mu.Lock()

@@ -23,8 +23,8 @@ func listsFiles(key string) bool {
 	return key == "wheels" || key == "sdist" || key == "files"
 }
 
-// filesIn returns the files in a list of inline tables, or in one. They are not decoded into tables,
-// because they are most of a lock file.
+// filesIn returns the files in a list of inline tables, or in one. They are not decoded into
+// tables, because they are most of a lock file.
 func filesIn(n *unstable.Node) []File {
 	var out []File
 	if n.Kind == unstable.Array {
