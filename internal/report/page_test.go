@@ -86,7 +86,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// The drawing of 300 files is readable: they are folded, and those with findings are kept apart.
+// The drawing of 300 files is readable: files are folded, except those with findings.
 func TestGraphIsFolded(t *testing.T) {
 	r := &analyzer.Report{}
 	for i := range 300 {
