@@ -64,6 +64,44 @@ func reportUndefinedImport(
 	p.Report(f, importFixes(p, user, u)...)
 }
 
+// checkVersionTooNewWindows reports exports of Windows that were added after the oldest Windows on
+// which the Python of the tag runs. Every Python runs on Windows 10, so an export of Windows 11 is
+// an error; older releases are no longer supported.
+func checkVersionTooNewWindows(p *analyzer.Pass) {
+	seen := map[winload.TooNew]bool{}
+	for _, root := range p.Windows.Objects {
+		if root.Load == nil {
+			continue
+		}
+		for _, n := range root.Load.TooNew {
+			user := p.Windows.Of(n.NeededBy)
+			if user == nil || seen[n] {
+				continue
+			}
+			seen[n] = true
+			f := analyzer.Finding{
+				Object: user.Path, Symbol: n.Symbol.String(), Version: n.Since, Library: n.Library,
+				Chain: append(loadPath(root, user), n.Library),
+				Message: fmt.Sprintf(
+					"%s imports %s from %s, which exports it from %s on. The Python that imports it also "+
+						"runs on %s", user.Path, n.Symbol, n.Library, windows.Name(n.Since),
+					windows.Name(root.Python.Windows()),
+				),
+			}
+			if windows.Older(n.Since, windows.Eleven) || plugin(root) || unusedByModules(p, root) {
+				f.Severity = analyzer.Warning
+			}
+			p.Report(f, fix.Candidate{Fix: fix.Fix{
+				Kind: fix.KindSource,
+				Title: fmt.Sprintf(
+					"Look %s up with GetProcAddress, and work without it on older releases of Windows",
+					n.Symbol,
+				),
+			}})
+		}
+	}
+}
+
 // importFixes returns the fixes for an import that a DLL does not export.
 func importFixes(
 	p *analyzer.Pass,

@@ -38,6 +38,12 @@ load fails with "Symbol not found: _f", "built for macOS 14.0 which is newer tha
 set MACOSX_DEPLOYMENT_TARGET to the macOS of the tag and rebuild, or tag the wheel for the newer
 one. Symbols whose age is not known, and weak imports, are not reported.
 
+On Windows the finding is about an export of kernel32.dll, ntdll.dll or advapi32.dll that the oldest
+Windows on which the Python of the tag runs does not have: Windows 7 for 3.8, Windows 8.1 for 3.9 to
+3.12, Windows 10 since. The version is the first Windows that has it. The load fails with "The
+specified procedure could not be found" (error 127). It is an error if Windows 10 does not have the
+export, and a warning otherwise. Delay-loaded imports are not reported.
+
 Not detected: symbols that are looked up with dlsym, and versions that only a dependency of a
 dependency needs.`,
 	References: []string{
@@ -45,8 +51,9 @@ dependency needs.`,
 		"glibc: elf/dl-version.c",
 		"PEP 600",
 	},
-	Check: checkSymbolVersion,
-	MacOS: checkVersionTooNewMacOS,
+	Check:   checkSymbolVersion,
+	MacOS:   checkVersionTooNewMacOS,
+	Windows: checkVersionTooNewWindows,
 }
 
 func checkSymbolVersion(p *analyzer.Pass) {

@@ -14,6 +14,7 @@ type Load struct {
 	Found      []Found
 	Missing    []Missing
 	Unresolved []Unresolved
+	TooNew     []TooNew
 }
 
 // Found is a DLL of a load.
@@ -41,6 +42,14 @@ type Unresolved struct {
 	NeededBy *File
 	Provider *File    // the DLL; nil for DLLs of Windows and Python
 	Through  []string // forwarders from Library to the DLL that lacks the symbol: "libb.helper"
+}
+
+// TooNew is an import that the oldest Windows of the interpreter does not export yet.
+type TooNew struct {
+	Symbol   peobj.Symbol
+	Library  string // as in the import or the forwarder
+	NeededBy *File
+	Since    string // the first version of Windows that exports it
 }
 
 // Load follows the imports of a file that Python imports or ctypes loads.
@@ -115,6 +124,11 @@ func (e *Environment) bind(
 		if file == nil {
 			if e.lacks(library, s) {
 				l.Unresolved = append(l.Unresolved, u)
+				return false
+			}
+			_, since := e.lookup(fileName(library)).Exports(s.Name, e.Machine)
+			if since != "" && windows.Older(e.Python.Windows(), since) {
+				l.TooNew = append(l.TooNew, TooNew{s, library, by, since})
 				return false
 			}
 			return len(u.Through) == 0

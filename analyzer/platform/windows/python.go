@@ -51,13 +51,15 @@ func (i Interpreter) DLL() string {
 }
 
 // Windows returns the oldest version of Windows that it supports (PEP 11 and release notes). The
-// versions of 3.5 to 3.8 are taken to be the same. Tags say nothing about the version of Windows.
+// versions of 3.5 to 3.7 are taken to be the same. Tags say nothing about the version of Windows.
 func (i Interpreter) Windows() string {
 	switch {
 	case i.Minor >= 13:
-		return "10.0"
+		return "10.0.10240"
 	case i.Minor >= 9:
 		return "6.3"
+	case i.Minor == 8:
+		return "6.1"
 	case i.Minor >= 5:
 		return "6.0"
 	}
@@ -66,19 +68,16 @@ func (i Interpreter) Windows() string {
 
 // Installs reports whether the installer puts a DLL, named in lower case, next to python.exe on a
 // machine. The Visual C++ runtimes agree with those that delvewheel leaves out of wheels
-// (ignore_by_abi_platform in its _dll_list.py), except for vcruntime140_1.dll, which delvewheel
-// expects from 3.9 on only. Versions of the runtimes are not known. Other DLLs of an installation,
-// such as those in its DLLs folder, are Absent, because only Python's own modules find them.
+// (ignore_by_abi_platform in its _dll_list.py). Versions of the runtimes are not known. Other DLLs
+// of an installation, such as those in its DLLs folder, are Absent, because only Python's own
+// modules find them.
 func (i Interpreter) Installs(name, machine string) Presence {
 	switch name {
 	case "vcruntime140.dll":
 		return present(i.Minor >= 5)
 	case "vcruntime140_1.dll":
-		// 64-bit exceptions of Visual C++ 2019; 3.8 has it since a patch release
-		if machine != "amd64" && machine != "arm64" {
-			return Absent
-		}
-		return present(i.Minor >= 8)
+		// exceptions of 64-bit programs, since Visual C++ 2019
+		return present(i.Minor >= 9 && (machine == "amd64" || machine == "arm64"))
 	case "msvcr100.dll":
 		return present(i.Minor == 3 || i.Minor == 4)
 	case "msvcr90.dll":

@@ -8,7 +8,8 @@
 // lists the DLLs of Windows without the releases that have them, so a DLL is assumed to be in all
 // releases. It lists every export of kernel32, ntdll, advapi32, user32, gdi32, ws2_32, ucrtbase and
 // vcruntime140; exports of other DLLs are Unknown. For the first three it has the release that
-// added an export, from Windows Vista on, as far as the files say it. Ordinals are not used.
+// added an export, from Windows Vista on, as far as the files say it, which is the release of 32-bit
+// Windows; see earlier. Ordinals are not used.
 package windows
 
 import (
@@ -183,8 +184,18 @@ func (l Library) Exports(name, machine string) (p Presence, since string) {
 		return Absent, ""
 	case !slices.Contains(s.machines, machine):
 		return Unknown, ""
+	case slices.Contains(earlier, name):
+		return Present, ""
 	}
 	return Present, s.since
+}
+
+// earlier are exports that releases before the one in the definition files have: 64-bit Windows has
+// the first two since Vista, and the update KB2533623, which Python 3.8 needs on Windows 7, adds
+// the others.
+var earlier = []string{
+	"RtlPcToFileHeader", "RtlRestoreContext",
+	"AddDllDirectory", "RemoveDllDirectory", "SetDefaultDllDirectories",
 }
 
 // host returns the DLL that implements an API set, and the name itself for other DLLs.
@@ -194,6 +205,9 @@ func (l Library) host() string {
 	}
 	return l.Name
 }
+
+// Eleven is the version of the first Windows 11.
+const Eleven = "10.0.22000"
 
 // names are the product names of Windows releases, oldest first (Microsoft, "Windows 10 release
 // information" and "Windows 11 release information"). Not every update is listed; Name gives the
@@ -207,7 +221,7 @@ var names = []struct{ version, name string }{
 	{"10.0.15063", "Windows 10 version 1703"}, {"10.0.16299", "Windows 10 version 1709"},
 	{"10.0.17134", "Windows 10 version 1803"}, {"10.0.17763", "Windows 10 version 1809"},
 	{"10.0.18362", "Windows 10 version 1903"}, {"10.0.19041", "Windows 10 version 2004"},
-	{"10.0.22000", "Windows 11"}, {"10.0.22621", "Windows 11 version 22H2"},
+	{Eleven, "Windows 11"}, {"10.0.22621", "Windows 11 version 22H2"},
 	{"10.0.26100", "Windows 11 version 24H2"}, {"10.0.26200", "Windows 11 version 25H2"},
 }
 

@@ -61,7 +61,9 @@ func TestExports(t *testing.T) {
 	}{
 		{"KERNEL32.dll", "Sleep", "amd64", Present, ""},
 		{"KERNEL32.dll", "NoSuchFunctionW", "amd64", Absent, ""},
-		{"kernel32.dll", "AddDllDirectory", "x86", Present, "6.2"},
+		{"kernel32.dll", "CreateFile2", "x86", Present, "6.2"},
+		{"kernel32.dll", "AddDllDirectory", "x86", Present, ""},
+		{"kernel32.dll", "RtlPcToFileHeader", "amd64", Present, ""},
 		{"kernel32.dll", "SetThreadDescription", "arm64", Present, "10.0.15063"},
 		{"kernel32.dll", "CreateUmsThreadContext", "x86", Unknown, ""},
 		{"kernel32.dll", "#9", "amd64", Unknown, ""},
@@ -101,6 +103,7 @@ func TestInterpreter(t *testing.T) {
 		{Interpreter{Minor: 13, FreeThreaded: true}, "python313t.dll", Present},
 		{Interpreter{Minor: 13, FreeThreaded: true}, "python313.dll", Absent},
 		{Interpreter{Minor: 12}, "vcruntime140_1.dll", Present},
+		{Interpreter{Minor: 8}, "vcruntime140_1.dll", Absent},
 		{Interpreter{Minor: 12}, "msvcp140.dll", Absent},
 		{Interpreter{}, "msvcr90.dll", Present},
 	} {
