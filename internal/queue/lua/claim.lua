@@ -1,5 +1,5 @@
--- claim.lua claims the next job. Before that it applies the passing of time: expired leases, ended delays and pauses, and dead jobs that have
--- expired.
+-- claim.lua claims the next job. Before that it applies the passing of time: expired leases, ended
+-- delays and pauses, and dead jobs that have expired.
 --
 -- ARGV[3]  length of a lease in milliseconds
 -- ARGV[4]  token of the lease
@@ -7,9 +7,10 @@
 -- ARGV[6]  milliseconds between suspects of a crash
 -- ARGV[7]  name of the worker's process
 --
--- Returns {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 if another loss makes it dead, else 0,
--- 1 if another job can be claimed, else 0}, or {0, milliseconds until a job may become claimable by itself, or -1}, or {2, layout} if the queue
--- was divided again.
+-- Returns {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 if
+-- another loss makes it dead, else 0, 1 if another job can be claimed, else 0}, or {0, milliseconds
+-- until a job may become claimable by itself, or -1}, or {2, layout} if the queue was divided
+-- again.
 
 -- Limit of this work in one claim: enough to keep up, without blocking the server.
 local BATCH = 64
@@ -28,7 +29,8 @@ for _, inst in ipairs(call('ZRANGEBYSCORE', P .. 'parked', '-inf', now(), 'LIMIT
   dirty(P .. 'park:' .. inst)
   arm(inst)
 end
-for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'in:dead', '-inf', now() - KEEP * 1000, 'LIMIT', 0, BATCH)) do
+for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'in:dead', '-inf', now() - KEEP * 1000,
+    'LIMIT', 0, BATCH)) do
   local j = load(key)
   leave(j)
   remove(j)
@@ -39,8 +41,8 @@ if layout then
   return {2, layout}
 end
 
--- The most urgent job is claimed first, and among equals that of the installation whose turn it is. Every fourth claim ignores the
--- priority, so that many urgent jobs do not starve the others.
+-- The most urgent job is claimed first, and among equals that of the installation whose turn it is.
+-- Every fourth claim ignores the priority, so that many urgent jobs do not starve the others.
 local inst, lowest = nil, nil
 local fair = call('INCR', P .. 'claims') % 4 == 0
 for _, prio in ipairs(PRIORITIES) do
@@ -74,11 +76,13 @@ for _, prio in ipairs(PRIORITIES) do
 end
 arm(inst)
 -- The wake-up token of this worker may have been for several jobs: pass it on.
-local more = call('ZCARD', P .. 'ring:1') + call('ZCARD', P .. 'ring:0') + call('ZCARD', P .. 'ring:-1') > 0
+local more = call('ZCARD', P .. 'ring:1') + call('ZCARD', P .. 'ring:0') +
+    call('ZCARD', P .. 'ring:-1') > 0
 if more and call('LLEN', P .. 'wake') == 0 then
   call('RPUSH', P .. 'wake', '1')
 end
 local f = call('HMGET', P .. 'job:' .. key, 'gen', 'job')
 local max = tonumber(ARGV[5])
 local final = (j.crashes + 1 >= max or j.losses + 1 >= max * LOSSES) and 1 or 0
-return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes, call('GET', P .. 'state:' .. key) or '', j.losses, final, more and 1 or 0}
+return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes,
+    call('GET', P .. 'state:' .. key) or '', j.losses, final, more and 1 or 0}

@@ -6,11 +6,12 @@
 -- ARGV[6]   "1" = the delivery is marked in such a partition
 -- ARGV[7]…  five for each job: key, installation, nonce (ForceID), priority, job (JSON)
 --
--- A marked delivery is a duplicate. Its jobs that are dead are stored again. A partition of an earlier division stores only jobs of keys that
--- it has, and does not mark the delivery.
+-- A marked delivery is a duplicate. Its jobs that are dead are stored again. A partition of an
+-- earlier division stores only jobs of keys that it has, and does not mark the delivery.
 --
--- Returns {1 if the delivery was marked already and nothing is stored (in an earlier division: if it was marked), else 0; superseded; generation of each job or 0 if it was not stored},
--- or {2, layout} if the queue was divided again.
+-- Returns {1 if the delivery was marked already and nothing is stored (in an earlier division: if
+-- it was marked), else 0; superseded; generation of each job or 0 if it was not stored}, or {2,
+-- layout} if the queue was divided again.
 
 local moved = call('GET', P .. 'moved')
 if ARGV[5] ~= '' then
@@ -42,7 +43,8 @@ local answer = {again and 1 or 0, 0}
 for i = 7, #ARGV, 5 do
   local key = ARGV[i]
   local gen, newer = 0, false
-  if not (again and not again[key] or ARGV[5] ~= '' and call('EXISTS', P .. 'job:' .. key) == 0) then
+  if not (again and not again[key] or ARGV[5] ~= '' and
+      call('EXISTS', P .. 'job:' .. key) == 0) then
     gen, newer = store(key, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]), ARGV[i + 4])
     if ARGV[5] == '' then
       answer[1] = 0

@@ -1,30 +1,39 @@
--- lib.lua contains the functions shared by the other scripts. Each script is preceded by the blocks, separated by blank lines, that it uses,
--- because defining a function takes Redis time in each call. A block contains no blank line and uses only blocks above it.
+-- lib.lua contains the functions shared by the other scripts. Each script is preceded by the
+-- blocks, separated by blank lines, that it uses, because defining a function takes Redis time in
+-- each call. A block contains no blank line and uses only blocks above it.
 --
--- KEYS[1]  prefix of all keys of a partition, "{compat}:" if there is one; the other keys are built from it, so they are in one Cluster slot
--- ARGV[1]  "1" = record each changed job and string in the zset dirty, for the embedded journal; "0" = do not
+-- KEYS[1]  prefix of all keys of a partition, "{compat}:" if there is one; the other keys are built
+--          from it, so they are in one Cluster slot
+-- ARGV[1]  "1" = record each changed job and string in the zset dirty, for the embedded journal;
+--          "0" = do not
 -- ARGV[2]  limit of concurrent jobs of one installation
 -- ARGV[3]… arguments of the script
 --
 -- Keys. K is a job's key and I an installation ID; times are milliseconds of the server's clock:
---   job:K      hash    job (JSON), gen, nonce (the job's force id), inst, prio, state, seq, since, attempts, crashes, losses, reason; token, by (whose) and risk while running, due while
---                      delayed; next, next_gen, next_nonce, next_inst, next_prio, next_seq when a newer job came while this one runs
---   in:STATE   zset    job keys by the time they came into the state: waiting, running, delayed, dead
---   ready:I    zset    waiting keys of an installation in the order of claims: by priority, then by seq
---   ring:PRIO  zset    installations with a claimable job (some ready, not parked, below the limit) by turn; PRIO is the priority of
---                      their first job
+--   job:K      hash    job (JSON), gen, nonce (the job's force id), inst, prio, state, seq, since,
+--                      attempts, crashes, losses, reason; token, by (whose) and risk while running,
+--                      due while delayed; next, next_gen, next_nonce, next_inst, next_prio,
+--                      next_seq when a newer job came while this one runs
+--   in:STATE   zset    job keys by the time they came into the state: waiting, running, delayed,
+--                      dead
+--   ready:I    zset    waiting keys of an installation in the order of claims: by priority, then by
+--                      seq
+--   ring:PRIO  zset    installations with a claimable job (some ready, not parked, below the limit)
+--                      by turn; PRIO is the priority of their first job
 --   running:I  set     running keys of an installation
 --   inst:I     set     all keys of an installation
 --   leases     zset    running keys by the end of their lease
 --   delayed    zset    delayed keys by the time they are due
---   parked     zset    installations by the end of their pause; park:I (string) has the same for the journal
+--   parked     zset    installations by the end of their pause; park:I (string) has the same for
+--                      the journal
 --   mark:W:B   string  fingerprints, of eight bytes each, of the deliveries of window W in bucket B
 --   marks:W    string  number of marks of window W
 --   guid:G     string  mark of a delivery by an earlier release
 --   state:K    string  state saved by a worker
 --   seq, turn, claims  string  counters
 --   lead:NAME  hash    the leader: token, until, term (a counter)
---   moved      string  the layout that replaces this one; set if the partition belongs to an earlier division of the queue
+--   moved      string  the layout that replaces this one; set if the partition belongs to an
+--                      earlier division of the queue
 --   wake       list    at most one token; idle workers block on it
 --   dirty      zset    keys that the journal has not written, by change (string, a counter)
 
@@ -35,8 +44,8 @@ local JOURNAL = ARGV[1] == '1'
 
 local CAP = tonumber(ARGV[2])
 
--- Priorities, most urgent first. In ready:I their scores differ by STEP: more than the number of jobs ever, and small enough for
--- a score, which is exact up to 2^53.
+-- Priorities, most urgent first. In ready:I their scores differ by STEP: more than the number of
+-- jobs ever, and small enough for a score, which is exact up to 2^53.
 local PRIORITIES = {1, 0, -1}
 
 local STEP = 1e15
@@ -76,14 +85,18 @@ end
 
 -- load returns a job, or nil if there is none.
 local function load(key)
-  local f = call('HMGET', P .. 'job:' .. key, 'state', 'inst', 'seq', 'token', 'attempts', 'crashes', 'nonce', 'next_inst', 'next_seq', 'next_nonce', 'prio', 'next_prio', 'risk', 'losses')
+  local f = call('HMGET', P .. 'job:' .. key, 'state', 'inst', 'seq', 'token', 'attempts',
+      'crashes', 'nonce', 'next_inst', 'next_seq', 'next_nonce', 'prio', 'next_prio', 'risk',
+      'losses')
   if not f[1] then
     return nil
   end
   return {
-    key = key, state = f[1], inst = f[2], seq = f[3], token = f[4], attempts = tonumber(f[5]), crashes = tonumber(f[6]),
+    key = key, state = f[1], inst = f[2], seq = f[3], token = f[4], attempts = tonumber(f[5]),
+    crashes = tonumber(f[6]),
     nonce = f[7] or '', next_inst = f[8], next_seq = f[9], next_nonce = f[10] or '',
-    prio = tonumber(f[11] or 0), next_prio = tonumber(f[12] or -1), risk = f[13], losses = tonumber(f[14] or 0),
+    prio = tonumber(f[11] or 0), next_prio = tonumber(f[12] or -1), risk = f[13],
+    losses = tonumber(f[14] or 0),
   }
 end
 
@@ -96,13 +109,14 @@ local function held(key, token)
   return nil
 end
 
--- arm adds an installation to the ring or removes it, and wakes one idle worker if there is something to claim.
--- A new installation goes to the end, so it is served after one round. One that changes rings keeps its turn.
--- An installation is in at most one ring.
+-- arm adds an installation to the ring or removes it, and wakes one idle worker if there is
+-- something to claim. A new installation goes to the end, so it is served after one round. One that
+-- changes rings keeps its turn. An installation is in at most one ring.
 local function arm(inst)
   local place = call('ZRANGE', P .. 'ready:' .. inst, 0, 0, 'WITHSCORES')[2]
   local belongs = nil
-  if place and call('SCARD', P .. 'running:' .. inst) < CAP and not call('ZSCORE', P .. 'parked', inst) then
+  if place and call('SCARD', P .. 'running:' .. inst) < CAP and
+      not call('ZSCORE', P .. 'parked', inst) then
     belongs = 1 - math.floor(tonumber(place) / STEP)
   end
   if not belongs or not call('ZSCORE', P .. 'ring:' .. belongs, inst) then
@@ -123,7 +137,8 @@ local function arm(inst)
   end
 end
 
--- leave removes a job from the indexes of its state. The caller then calls enter or remove, which arm the installation.
+-- leave removes a job from the indexes of its state. The caller then calls enter or remove, which
+-- arm the installation.
 local function leave(j)
   call('ZREM', P .. 'in:' .. j.state, j.key)
   if j.state == 'waiting' then
@@ -197,8 +212,10 @@ local function promote(j)
   local f = call('HMGET', P .. 'job:' .. j.key, 'next', 'next_gen')
   move(j, j.next_inst)
   j.seq, j.nonce, j.prio, j.next_inst = j.next_seq, j.next_nonce, j.next_prio, nil
-  call('HDEL', P .. 'job:' .. j.key, 'next', 'next_gen', 'next_nonce', 'next_inst', 'next_prio', 'next_seq')
-  set(j, 'job', f[1], 'gen', f[2], 'nonce', j.nonce, 'inst', j.inst, 'prio', j.prio, 'seq', j.seq, 'attempts', 0, 'reason', '')
+  call('HDEL', P .. 'job:' .. j.key, 'next', 'next_gen', 'next_nonce', 'next_inst', 'next_prio',
+      'next_seq')
+  set(j, 'job', f[1], 'gen', f[2], 'nonce', j.nonce, 'inst', j.inst, 'prio', j.prio, 'seq', j.seq,
+      'attempts', 0, 'reason', '')
   return true
 end
 
@@ -213,11 +230,13 @@ local function settle(j)
   return false
 end
 
--- crash ends an expired lease. Only consecutive ones count, because a worker that ends a lease was not killed by the job. If the job was
--- at risk (lease.go, Risk) it counts as a crash. Otherwise the cause is probably another one (a stopped host, a network failure), and
--- LOSSES of these count like one crash, so that a job which kills its workers at other times becomes dead too.
--- After the first crash the job keeps its place and is claimed next. Later it is a suspect, like all jobs of the process that died: each
--- waits one to eight steps longer, so that the job which causes the crashes runs alone.
+-- crash ends an expired lease. Only consecutive ones count, because a worker that ends a lease was
+-- not killed by the job. If the job was at risk (lease.go, Risk) it counts as a crash. Otherwise
+-- the cause is probably another one (a stopped host, a network failure), and LOSSES of these count
+-- like one crash, so that a job which kills its workers at other times becomes dead too. After the
+-- first crash the job keeps its place and is claimed next. Later it is a suspect, like all jobs of
+-- the process that died: each waits one to eight steps longer, so that the job which causes the
+-- crashes runs alone.
 local function crash(j, max, step)
   leave(j)
   promote(j)
@@ -237,9 +256,11 @@ local function crash(j, max, step)
   end
 end
 
--- Marks of deliveries. Time is divided into windows of four days, and the marks of a window are kept for 8 days after its end. A mark is a
--- fingerprint of 64 bits in a bucket. The number of buckets grows with that of marks (linear hashing), so that a bucket has about FILL. With
--- n marks, a new delivery is taken for a known one with a probability of n / 2^64: less than 1e-11 for 100 million.
+-- Marks of deliveries. Time is divided into windows of four days, and the marks of a window are
+-- kept for 8 days after its end. A mark is a fingerprint of 64 bits in a bucket. The number of
+-- buckets grows with that of marks (linear hashing), so that a bucket has about FILL. With n marks,
+-- a new delivery is taken for a known one with a probability of n / 2^64: less than 1e-11 for 100
+-- million.
 local WINDOW = 4 * 24 * 3600 * 1000
 
 local FILL = 96
@@ -289,7 +310,8 @@ local function expire(key, window)
   dirty(key)
 end
 
--- mark marks a delivery. When the number of buckets grows, the new one takes its marks from one of the others.
+-- mark marks a delivery. When the number of buckets grows, the new one takes its marks from one of
+-- the others.
 local function mark(fp)
   local window = math.floor(now() / WINDOW)
   local first = P .. 'mark:' .. window .. ':'
@@ -321,15 +343,17 @@ local function mark(fp)
   expire(P .. 'marks:' .. window, window)
 end
 
--- store adds a job, or replaces the job of its key, and returns its generation, and whether there was a job that was not dead. A job that
--- replaces a waiting one keeps its place, and one that follows a running one has the place of the first that came while that ran.
+-- store adds a job, or replaces the job of its key, and returns its generation, and whether there
+-- was a job that was not dead. A job that replaces a waiting one keeps its place, and one that
+-- follows a running one has the place of the first that came while that ran.
 local function store(key, inst, nonce, prio, job)
   local gen = number()
   local j = load(key)
   if not j then
     j = {key = key, inst = inst, seq = gen, prio = prio}
     call('SADD', P .. 'inst:' .. inst, key)
-    wait(j, now(), 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', gen, 'attempts', 0, 'crashes', 0, 'reason', '')
+    wait(j, now(), 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', gen,
+        'attempts', 0, 'crashes', 0, 'reason', '')
     return gen, false
   end
   if j.state == 'running' then
@@ -339,7 +363,8 @@ local function store(key, inst, nonce, prio, job)
     if nonce == '' then
       nonce = j.nonce
     end
-    set(j, 'next', job, 'next_gen', gen, 'next_nonce', nonce, 'next_inst', inst, 'next_prio', math.max(prio, j.next_prio), 'next_seq', j.next_seq or gen)
+    set(j, 'next', job, 'next_gen', gen, 'next_nonce', nonce, 'next_inst', inst, 'next_prio',
+        math.max(prio, j.next_prio), 'next_seq', j.next_seq or gen)
     return gen, true
   end
   if nonce == '' then
@@ -362,6 +387,7 @@ local function store(key, inst, nonce, prio, job)
   leave(j)
   j.prio = prio
   move(j, inst)
-  wait(j, since, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', j.seq, 'attempts', 0, 'crashes', crashes, 'losses', losses, 'reason', '')
+  wait(j, since, 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', j.seq,
+      'attempts', 0, 'crashes', crashes, 'losses', losses, 'reason', '')
   return gen, newer
 end

@@ -1,4 +1,5 @@
--- take.lua adds a job of an earlier division of the queue. If there is a job of its key, it is newer than that one, like one of Enqueue.
+-- take.lua adds a job of an earlier division of the queue. If there is a job of its key, it is
+-- newer than that one, like one of Enqueue.
 --
 -- ARGV[3]   key
 -- ARGV[4]   installation
@@ -27,7 +28,8 @@ end
 local gen = number()
 local j = {key = key, inst = inst, seq = gen, prio = tonumber(ARGV[6])}
 call('SADD', P .. 'inst:' .. inst, key)
-set(j, 'job', ARGV[7], 'gen', gen, 'nonce', ARGV[5], 'inst', inst, 'prio', j.prio, 'seq', gen, 'attempts', ARGV[11], 'crashes', ARGV[12], 'losses', ARGV[13], 'reason', ARGV[14])
+set(j, 'job', ARGV[7], 'gen', gen, 'nonce', ARGV[5], 'inst', inst, 'prio', j.prio, 'seq', gen,
+    'attempts', ARGV[11], 'crashes', ARGV[12], 'losses', ARGV[13], 'reason', ARGV[14])
 if ARGV[8] == 'waiting' then
   wait(j, ARGV[9])
 elseif ARGV[8] == 'delayed' then
