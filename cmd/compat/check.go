@@ -104,7 +104,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		"lock",
 		nil,
 		"check as if the pins of this lock file were installed too (requirements.txt, uv.lock, "+
-			"poetry.lock, pdm.lock, pylock.toml, Pipfile.lock); repeatable",
+			"poetry.lock, pdm.lock, pylock.toml, Pipfile.lock, conda-lock.yml, pixi.lock); repeatable",
 	)
 	flags.StringArrayVarP(
 		&f.requirements,

@@ -41,7 +41,7 @@ type Include struct {
 }
 
 // Read returns the packages of a lock file that a Choice installs. The name decides the format as
-// for Pins; pixi.lock is also supported. It returns the same errors as Pins.
+// for Pins. It returns the same errors as Pins.
 func Read(name string, data []byte, c Choice) (*Lock, error) {
 	if err := tooLarge(data); err != nil {
 		return nil, err

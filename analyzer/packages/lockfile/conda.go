@@ -203,6 +203,28 @@ func (r *reader) pixi(data []byte) error {
 	return r.leftOut(local, conda)
 }
 
+// pixiPins reads what pip installs on Linux from a pixi.lock. It returns an error if no architecture
+// can be read.
+func pixiPins(name string, data []byte) ([]Pin, error) {
+	var pins []Pin
+	var errs []error
+	for _, arch := range []string{"x86_64", "aarch64"} {
+		lock, err := Read(name, data, Choice{Arch: arch})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, p := range lock.Pins {
+			p.Requirement += "; platform_machine == '" + arch + "'"
+			pins = append(pins, p)
+		}
+	}
+	if len(errs) == 2 {
+		return nil, errs[0]
+	}
+	return pins, nil
+}
+
 // condaName returns the package name of a URL that ends with NAME-VERSION-BUILD.conda.
 func condaName(address string) string {
 	if u, err := url.Parse(address); err == nil {

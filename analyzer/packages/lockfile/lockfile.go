@@ -4,8 +4,8 @@
 //	// {"torch==2.7.0" 12} {"triton==3.3.0; sys_platform == 'linux'" 40}
 //
 // The name of the file decides the format: requirements.txt and the like (pip's "Requirements File
-// Format"), uv.lock, poetry.lock, pdm.lock, pylock.toml (PEP 751), Pipfile.lock, conda-lock.yml and
-// environment.yml (only what pip installs). Packages that are not releases of an index (editable
+// Format"), uv.lock, poetry.lock, pdm.lock, pylock.toml (PEP 751), Pipfile.lock, conda-lock.yml,
+// pixi.lock and environment.yml (only what pip installs). Packages that are not releases of an index (editable
 // installs, paths, version control) are left out, and so are optional packages, extras and
 // development groups.
 //
@@ -46,7 +46,8 @@ type File struct {
 	Size   int64  // bytes; 0 = unknown
 }
 
-// Pins returns the pins of a lock file in file order. A file with an unknown name is read as
+// Pins returns the pins of a lock file in file order; of a pixi.lock, those of the environment
+// "default". A file with an unknown name is read as
 // requirements.txt. The error describes the syntax error and, for text formats, names the line.
 func Pins(name string, data []byte) ([]Pin, error) {
 	if err := tooLarge(data); err != nil {
@@ -65,6 +66,8 @@ func Pins(name string, data []byte) ([]Pin, error) {
 		return environment(data)
 	case strings.HasSuffix(base, "conda-lock.yml") || strings.HasSuffix(base, "conda-lock.yaml"):
 		return condaLock(data)
+	case base == "pixi.lock":
+		return pixiPins(name, data)
 	case ofNode(base):
 		return nil, errNode
 	}
