@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test tools lint vuln docs data demo chaos attack replay screens bench model scale \
+.PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale \
 	conformance llvmdiff bumps programs wheels packages image chart roots twice
 
 GOTEST ?= go test
@@ -95,6 +95,9 @@ vuln: ## Search the dependencies for known vulnerabilities (uses the Go vulnerab
 
 docs: ## Write the generated pages
 	go test ./internal/gen/docs ./cmd/compat -run 'Page|Schema|FoundingCases' -update
+
+site: ## Build the documentation as a site in build/site (needs pip install mkdocs-material)
+	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
 screens: ## Render docs/screens (needs npm and chromium)
 	dir=$$(mktemp -d) && (cd $$dir && npm pack --silent github-markdown-css@5.9.0 axe-core@4.14.1 && \

@@ -1,0 +1,31 @@
+"""Hook of mkdocs: adds the pages of the rules to the navigation, and lets links to files outside of
+docs/ lead to the repository."""
+
+import pathlib
+import re
+
+OUTSIDE = re.compile(r"\]\((?:\.\./)+([^)#]+)(#[^)]*)?\)")
+
+
+def on_config(config):
+    docs = pathlib.Path(config.docs_dir)
+    pages = ["rules/" + p.name for p in sorted(docs.glob("rules/*.md"))]
+    reference = next(part["Reference"] for part in config.nav if "Reference" in part)
+    reference[-1] = {"Rules": ["rules/README.md"] + [p for p in pages if p != "rules/README.md"]}
+    return config
+
+
+def on_page_markdown(markdown, page, config, files):
+    root = pathlib.Path(config.docs_dir).resolve()
+
+    def link(found):
+        target = (root / page.file.src_uri).parent / found[0][2 : found[0].find(")")].split("#")[0]
+        target = target.resolve()
+        if target.is_relative_to(root):
+            return found[0]
+        if not target.exists():
+            raise FileNotFoundError(f"{page.file.src_uri} links {target}, which does not exist")
+        path = target.relative_to(root.parent)
+        return f"]({config.repo_url}/blob/main/{path}{found[2] or ''})"
+
+    return OUTSIDE.sub(link, markdown)
