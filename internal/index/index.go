@@ -87,9 +87,10 @@ type state struct {
 	wheels  *flights[*facts]
 	reads   *flights[map[string]packages.Library]
 	hosts   *flights[[]string] // that the pages link to
-	down    atomic.Int64       // Unix nanoseconds until which requests to a failing index are not retried
-	pause   func(context.Context, time.Duration) error
-	whole   int64 // size limit in bytes of a wheel that is downloaded whole
+	// Unix nanoseconds until which requests to a failing index are not retried
+	down  atomic.Int64
+	pause func(context.Context, time.Duration) error
+	whole int64 // size limit in bytes of a wheel that is downloaded whole
 }
 
 var _ packages.Reader = (*Index)(nil)
