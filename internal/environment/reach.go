@@ -18,9 +18,9 @@ import (
 // maxObjectsListed limits the members of a wheel that are looked at.
 const maxObjectsListed = 200_000
 
-// Unreached returns the releases of head that a change of base cannot affect: they are pinned in
-// both, do not depend on a changed package, and no changed package has a library that others can
-// load, or is NumPy, whose ABI others use without declaring it. It opens the wheels of the changed
+// Unreached returns the releases of head that a change of base cannot affect: they do not depend on
+// a changed package with native code, and no changed package has a library that others can load, or
+// is NumPy, whose ABI others use without declaring it. It opens the wheels of the changed
 // packages. It returns nil if the lock files do not show the dependencies, or if such a library
 // changes.
 func Unreached(
@@ -44,10 +44,12 @@ func Unreached(
 				if now[name] == before[name] {
 					continue
 				}
-				reached[name] = true
-				others, err := provides(ctx, from, side[name], h.On)
+				native, others, err := provides(ctx, from, side[name], h.On)
 				if err != nil || others {
 					return nil, err
+				}
+				if native {
+					reached[name] = true
 				}
 			}
 		}
@@ -93,32 +95,32 @@ func (e *Pinned) follow(names map[string]bool) {
 // begins with "lib".
 var module = lazyregexp.New(`\.(cpython-[^/]*|abi3)\.so$`)
 
-// provides reports whether a release has a shared library that other packages may load. Wheels that
-// are too large or cannot be read may have some.
+// provides reports whether a release has native code, and whether that has a shared library that
+// other packages may load. Wheels that are too large or cannot be read may have some.
 func provides(
 	ctx context.Context,
 	from Opener,
 	id packages.ID,
 	on packages.Target,
-) (bool, error) {
+) (native, others bool, err error) {
 	if id.Name == "numpy" {
-		return true, nil
+		return true, true, nil
 	}
 	w, err := from.Open(ctx, id.Name, id.Version, on, maxObjects)
 	var none *index.NoWheelError
 	switch {
 	case ctx.Err() != nil:
-		return false, ctx.Err()
+		return false, false, ctx.Err()
 	case errors.As(err, &none):
-		return false, nil
+		return true, false, nil
 	case err != nil:
-		return true, nil //nolint:nilerr // the packages are checked, and that reports the error
+		return true, true, nil //nolint:nilerr // the packages are checked, and that reports the error
 	case w.Pure, w.Recorded:
-		return w.Recorded, nil
+		return w.Recorded, w.Recorded, nil
 	}
 	defer w.Close()
 	members, err := unpack.Directory(w, w.Size, maxObjectsListed)
-	return err != nil || slices.ContainsFunc(members, func(m unpack.Member) bool {
+	return true, err != nil || slices.ContainsFunc(members, func(m unpack.Member) bool {
 		dir, file := path.Split(m.Path)
 		return strings.Contains(file, ".so") && !strings.HasSuffix(dir, ".libs/") &&
 			(!module.MatchString(file) ||

@@ -68,8 +68,9 @@ func TestUnreached(t *testing.T) {
 	base := "app==1 web==1 ext==1 plot==1 lib==1 py==1"
 	for _, c := range []struct{ head, want string }{
 		{base, "app ext lib plot py web"},
-		{"app==1 web==1 ext==1 plot==1 lib==1 py==2", "app ext lib plot web"},
+		{"app==1 web==2 ext==1 plot==1 lib==1 py==2", "app ext lib plot py web"},
 		{"app==1 web==1 ext==2 plot==1 lib==1 py==1", "lib plot py"},
+		{"app==1 web==2 ext==2 plot==1 lib==1 py==1", "lib plot py"},
 		{"app==1 web==1 plot==1 lib==1 py==1", "lib plot py"},
 		{"app==1 web==1 ext==1 plot==1 lib==2 py==1", ""},
 		{base + " numpy==2", ""},
