@@ -14,7 +14,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-func TestJudgingEndsWithItsContext(t *testing.T) {
+func TestAnalysisEndsWithItsContext(t *testing.T) {
 	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	if err != nil {
 		t.Fatal(err)

@@ -198,7 +198,7 @@ func judged(t *testing.T, all map[string]string) {
 }
 
 // Every text that can contain a name shows hostile names as text only.
-func TestHostileNamesAreDead(t *testing.T) {
+func TestHostileNamesAreShownAsText(t *testing.T) {
 	names := hostiletest.Names()
 	for pass := range 12 {
 		i := pass * 37
@@ -235,7 +235,7 @@ func TestHostileNamesBreakNothing(t *testing.T) {
 }
 
 // The same with random combinations of names.
-func TestRandomNamesAreDead(t *testing.T) {
+func TestRandomNamesAreShownAsText(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		judged(t, surfaces(t, func() string { return hostiletest.Random(r) }))

@@ -71,8 +71,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestHostileLogsAreDead: logs and names of jobs are shown as text only, within GitHub's limits.
-func TestHostileLogsAreDead(t *testing.T) {
+// TestHostileLogsAreShownAsText: logs and names of jobs are shown as text only, within GitHub's limits.
+func TestHostileLogsAreShownAsText(t *testing.T) {
 	for _, h := range []string{"`@octocat", "</code>@octocat", "[link](http://evil.test)",
 		"a\n\n# heading\n@octocat", "<!-- compat:report -->", "--> #1",
 		strings.Repeat("`@a ", hostiletest.Long/4)} {

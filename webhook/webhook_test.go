@@ -271,7 +271,7 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-func TestPanicIsAnAnswer(t *testing.T) {
+func TestPanicIsReturned(t *testing.T) {
 	page := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("lost") })
 	h := New(Options{Queue: &memoryQueue{}, Report: page})
 	if w := get(h, "/reports/abc"); w.Code != 500 {

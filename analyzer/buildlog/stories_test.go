@@ -70,13 +70,13 @@ func format(diagnoses []Diagnosis) string {
 	return b.String()
 }
 
-// TestGreen checks that logs of successful builds (real ones with replaced addresses and
+// TestLogsOfSuccessfulBuilds checks that logs of successful builds (real ones with replaced addresses and
 // folders) have no diagnosis.
-func TestGreen(t *testing.T) { silent(t, "testdata/green/*.log", 20) }
+func TestLogsOfSuccessfulBuilds(t *testing.T) { silent(t, "testdata/green/*.log", 20) }
 
-// TestRed checks the same for builds that failed for another reason: tests, compilers, the
+// TestLogsOfOtherFailures checks the same for builds that failed for another reason: tests, compilers, the
 // network, missing packages.
-func TestRed(t *testing.T) { silent(t, "testdata/red/*.log", 19) }
+func TestLogsOfOtherFailures(t *testing.T) { silent(t, "testdata/red/*.log", 19) }
 
 func silent(t *testing.T, pattern string, least int) {
 	t.Helper()

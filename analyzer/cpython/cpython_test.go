@@ -31,7 +31,7 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-func TestExportsAreWhole(t *testing.T) {
+func TestExportsAreComplete(t *testing.T) {
 	count := map[string]int{}
 	for name, releases := range exported.Get() {
 		if !strings.HasPrefix(name, "Py") && !strings.HasPrefix(name, "_Py") || len(releases) == 0 {

@@ -10,7 +10,7 @@ import (
 
 // A library with unknown exports may define everything. If its nearest releases are known, it
 // may define their symbols and symbols with the same prefix.
-func TestBindToWhatIsLikeIt(t *testing.T) {
+func TestBindToNearestExports(t *testing.T) {
 	r := &packages.Release{Name: "torch", Version: "2.5.0", Known: true}
 	like := elfobj.NewExports(
 		elfobj.Export{Name: "_ZN2at4cuda17getCurrentStreamEi"},

@@ -73,8 +73,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestCodeOfNothing checks that an incomplete ELF header has no code.
-func TestCodeOfNothing(t *testing.T) {
+// TestCodeOfTruncatedFiles checks that an incomplete ELF header has no code.
+func TestCodeOfTruncatedFiles(t *testing.T) {
 	for _, b := range samples(t) {
 		for _, n := range []int{0, 4, 63, 64, 100} {
 			if got := elfobj.Code(b[:min(n, len(b))]); got != nil {

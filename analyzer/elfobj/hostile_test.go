@@ -69,7 +69,7 @@ const (
 	pOffset, pVaddr, pFilesz, pMemsz = 8, 16, 32, 40
 )
 
-func TestReadSaysWhatIsWrong(t *testing.T) {
+func TestReadErrors(t *testing.T) {
 	far := uint64(1) << 41
 	for _, c := range []struct {
 		name   string

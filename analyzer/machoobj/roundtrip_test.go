@@ -84,8 +84,8 @@ func asJSON(t testing.TB, v any) string {
 	return string(b)
 }
 
-// TestWhatIsWrittenIsRead writes each text as a file and reads it back.
-func TestWhatIsWrittenIsRead(t *testing.T) {
+// TestWriteAndRead writes each text as a file and reads it back.
+func TestWriteAndRead(t *testing.T) {
 	for name, text := range texts {
 		b, want := written(t, text)
 		f, err := read(b)

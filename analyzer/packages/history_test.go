@@ -265,7 +265,7 @@ func TestHistoryUnknown(t *testing.T) {
 
 // Every embedded file decodes, every requirement parses, and every release has the digest of its
 // wheel.
-func TestHistoryWhole(t *testing.T) {
+func TestHistoryIsComplete(t *testing.T) {
 	packages, tables := historyPackages(), map[string]bool{}
 	if len(packages) < 40 {
 		t.Errorf("only %d packages", len(packages))
@@ -303,7 +303,7 @@ func TestHistoryWhole(t *testing.T) {
 }
 
 // For a library that was too large to read, NearestExports has the exports of nearby releases.
-func TestHistoryLike(t *testing.T) {
+func TestHistoryNearestExports(t *testing.T) {
 	l := libraryOf(t, mustRelease(t, "torch", "2.5.0", x86), "libtorch_cuda.so")
 	has := func(name string) bool {
 		return len(l.NearestExports.Named(name)) > 0

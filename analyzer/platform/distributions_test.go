@@ -11,7 +11,7 @@ import (
 )
 
 // For a release whose packages were read, floors agrees with its libraries.
-func TestFloorsAreWhatWasRead(t *testing.T) {
+func TestFloorsMatchTheTables(t *testing.T) {
 	compared := 0
 	s := symbols("x86_64")
 	for _, d := range distributions {

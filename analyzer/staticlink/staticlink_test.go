@@ -191,9 +191,9 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestJudgesWhatIsIndirect has a library that links, but whose dependency does not, and one
+// TestLinkThroughADependency has a library that links, but whose dependency does not, and one
 // whose reference another library satisfies.
-func TestJudgesWhatIsIndirect(t *testing.T) {
+func TestLinkThroughADependency(t *testing.T) {
 	x := library(t, "libx.so.1", "soname libx.so.1; needed libdep.so.1; runpath $ORIGIN; import f")
 	dep := library(t, "libdep.so.1", "soname libdep.so.1; import dlopen; export f")
 	s := on(t, "debian11", x, dep)

@@ -148,7 +148,7 @@ func TestNotRead(t *testing.T) {
 
 // Files that a package installs are not walked, whatever their names; archives in jars and
 // archives are.
-func TestWhatIsLookedInto(t *testing.T) {
+func TestWhichArchivesAreOpened(t *testing.T) {
 	bad := "no archive"
 	same(
 		t,

@@ -83,7 +83,7 @@ archive artifact.zip/more/inner.tar.gz in artifact.zip
 	}
 }
 
-func TestGivenThemselves(t *testing.T) {
+func TestSingleFiles(t *testing.T) {
 	for name, c := range map[string]struct{ data, want string }{
 		"build/libx.so": {elf, "file build/libx.so : libx.so = \"\\x7fELF and so on\"\nobject " +
 			"build/libx.so"},
@@ -138,7 +138,7 @@ problem x.whl/`+strings.Repeat("n", 160)+`…(5003 bytes): its name is longer th
 `)
 }
 
-func TestTheLastOfOneNameCounts(t *testing.T) {
+func TestLastEntryOfANameCounts(t *testing.T) {
 	// A folder with the same name does not hide an earlier file.
 	data := zipOf(
 		t,
@@ -156,7 +156,7 @@ again a.so
 `)
 }
 
-func TestAnArchiveInsideAWheelIsData(t *testing.T) {
+func TestArchiveInsideAWheelIsData(t *testing.T) {
 	broken := zipOf(t, item{name: "x.so", data: elf})[:40]
 	same(
 		t,

@@ -128,7 +128,7 @@ func show(p *Policy) string {
 	return b.String()
 }
 
-func TestAVerdictThatIsNoneIsEmptyNotNull(t *testing.T) {
+func TestMissingVerdictIsEmpty(t *testing.T) {
 	p := Judge(&Wheel{Damaged: "the file is cut off"})
 	if p.Error == nil || *p.Error != "crash: the file is cut off" || p.ExternalLibs == nil ||
 		p.VersionedSymbols == nil ||

@@ -290,7 +290,7 @@ func TestReadiness(t *testing.T) {
 
 // The clock of Redis is two minutes ahead, so GitHub would reject the tokens of one of the
 // machines.
-func TestReadinessLooksAtTheClock(t *testing.T) {
+func TestReadinessChecksTheClock(t *testing.T) {
 	m := miniredis.RunT(t)
 	q, err := queue.Open(t.Context(), queue.Options{URL: "redis://" + m.Addr()})
 	if err != nil {

@@ -438,7 +438,7 @@ func TestRenderedChecksArePosted(t *testing.T) {
 
 // A run that is known to be alone is written without a query. If the response to its creation was
 // lost, it is not known to be alone.
-func TestRunsThatAreAlone(t *testing.T) {
+func TestSeparateCheckRuns(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
 	sha := s.pull.HeadSHA

@@ -86,7 +86,7 @@ func TestDownload(t *testing.T) {
 // Cached bytes are used only for the artifact that they were downloaded for. An artifact that
 // claims the digest of another is downloaded and refused if its bytes differ, also after a
 // restart.
-func TestDigestIsAClaim(t *testing.T) {
+func TestDigestsAreVerified(t *testing.T) {
 	h := newHub(t)
 	first := blob(11, "good")
 	sum := sha256.Sum256(first.data)

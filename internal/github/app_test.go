@@ -14,7 +14,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 )
 
-func TestTokensAreSharedAndCarried(t *testing.T) {
+func TestTokensAreShared(t *testing.T) {
 	h := newHub(t)
 	h.handle = func(w http.ResponseWriter, r *http.Request) { answer(w, 200, map[string]any{"id": 1}) }
 	a := h.app(nil)
@@ -174,7 +174,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-func TestBotIsAskedForOnce(t *testing.T) {
+func TestBotIsRequestedOnce(t *testing.T) {
 	h := newHub(t)
 	h.handle = func(w http.ResponseWriter, r *http.Request) {
 		answer(w, 200, map[string]any{"slug": "compat-x"})
@@ -229,7 +229,7 @@ func TestEnterpriseRoot(t *testing.T) {
 
 // An address outside the API root gets no request, whether it comes from a caller, a name with
 // dots, or a redirect.
-func TestTokensStayHome(t *testing.T) {
+func TestTokensAreSentToGitHubOnly(t *testing.T) {
 	h := newHub(t)
 	h.prefix = "/api/v3"
 	h.deliver = func(w http.ResponseWriter, r *http.Request) {

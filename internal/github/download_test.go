@@ -188,7 +188,7 @@ func TestDownloadPiecesThatDontFit(t *testing.T) {
 	}
 }
 
-func TestDownloadFailsForGood(t *testing.T) {
+func TestDownloadFailsPermanently(t *testing.T) {
 	size := int64(len(content))
 	for name, x := range map[string]struct {
 		deliver http.HandlerFunc
@@ -269,7 +269,7 @@ func TestDownloadAPIAnswers(t *testing.T) {
 }
 
 // Two responses are 404, and the token is revoked in between.
-func TestDownloadComesLate(t *testing.T) {
+func TestDownloadWithExpiredLink(t *testing.T) {
 	n := 0
 	h := redirecting(t, whole)
 	there := h.handle
@@ -363,7 +363,7 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 // Redirects after the first are followed without credentials, and never back to the API with the
 // token.
-func TestDownloadHops(t *testing.T) {
+func TestDownloadRedirects(t *testing.T) {
 	var third *httptest.Server
 	h := redirecting(
 		t,

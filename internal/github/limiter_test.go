@@ -72,7 +72,7 @@ func TestReadLimit(t *testing.T) {
 
 // A rate limit stops all calls of one installation (reads, writes, GraphQL, downloads), and none
 // of others.
-func TestLimitSilencesOneInstallation(t *testing.T) {
+func TestLimitPausesOneInstallation(t *testing.T) {
 	h := newHub(t)
 	limited := true
 	h.handle = func(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +148,7 @@ func TestLimitEnds(t *testing.T) {
 
 // Rate limits without a time last a minute, then longer. Concurrent ones count once, and a
 // success resets the wait.
-func TestVagueLimitsGrow(t *testing.T) {
+func TestLimitsWithoutATimeGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(1)
 		vague := func() time.Duration {
@@ -174,7 +174,7 @@ func TestVagueLimitsGrow(t *testing.T) {
 	})
 }
 
-func TestCommentsKeepTheirDistance(t *testing.T) {
+func TestCommentsHaveAMinimumInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(1)
 		start := time.Now()

@@ -86,7 +86,7 @@ func TestListsEnd(t *testing.T) {
 	}
 }
 
-func TestListsThatAreNone(t *testing.T) {
+func TestInvalidLists(t *testing.T) {
 	for _, body := range []string{`[]`, `{"artifacts":3}`, `{"artifacts":[{"id":"x"}]}`, `<html>`} {
 		h := newHub(t)
 		h.handle = func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, body) }

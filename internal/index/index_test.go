@@ -421,7 +421,7 @@ func TestHTTPSLinksStayHTTPS(t *testing.T) {
 }
 
 // Concurrent callers share one download, and a canceled one does not affect the others.
-func TestAtOnce(t *testing.T) {
+func TestConcurrentReads(t *testing.T) {
 	s := serve(t, demo(t))
 	started, free := make(chan struct{}), make(chan struct{})
 	var once sync.Once

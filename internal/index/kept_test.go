@@ -7,7 +7,7 @@ import (
 )
 
 // Facts of a wheel whose content may change are kept for an hour.
-func TestFactsAreKept(t *testing.T) {
+func TestFactsAreCached(t *testing.T) {
 	place, err := url.Parse("https://index.example.com/a-1.0-py3-none-any.whl")
 	if err != nil {
 		t.Fatal(err)

@@ -264,7 +264,7 @@ func TestLocalVersionsByTheHistory(t *testing.T) {
 }
 
 // The cost contains the bytes not downloaded, if the index reports sizes.
-func TestCostSaysWhatWasSpared(t *testing.T) {
+func TestCostReportsSavings(t *testing.T) {
 	for want, c := range map[string]Cost{
 		"1 request, 0.5 MB received, 0 answers from the cache, 0 releases known from the built-in " +
 			"package history": {Requests: 1, Bytes: 500_000},
@@ -284,7 +284,7 @@ func TestCostSaysWhatWasSpared(t *testing.T) {
 }
 
 // An index that serves another file, changing sizes or other ranges than requested.
-func TestLies(t *testing.T) {
+func TestServerWithWrongContents(t *testing.T) {
 	other := build(t, "other-1.0-py3-none-manylinux2014_x86_64.whl", "", "a.bin", noise(1, 300<<10))
 	older := build(t, "demo-0.9-py3-none-manylinux2014_x86_64.whl", "", "a.bin", noise(1, 300<<10))
 	for _, c := range []struct {

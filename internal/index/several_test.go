@@ -11,7 +11,7 @@ import (
 )
 
 // An extra index is used like pip does, and one that is down makes the result an error.
-func TestSeveral(t *testing.T) {
+func TestSeveralIndexes(t *testing.T) {
 	lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
 	first := serve(
 		t,

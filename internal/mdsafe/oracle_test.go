@@ -23,7 +23,7 @@ func alive(markdown string, allowed ...string) string {
 	return hostiletest.Judge{Tags: allowed}.Alive(markdown)
 }
 
-func TestHostileTextIsDead(t *testing.T) {
+func TestHostileTextIsShownAsText(t *testing.T) {
 	for _, h := range hostiletest.Names() {
 		for _, form := range []string{
 			"It needs " + Code(h, 0) + ", which " + Code(h, 7) + " lacks.\n\n- " +

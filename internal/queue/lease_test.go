@@ -199,7 +199,7 @@ func testLosses(t *testing.T, q *Queue) {
 }
 
 // Jobs that ran in the process of a crash are suspected too, and do not run together again.
-func TestSuspectsApart(t *testing.T) {
+func TestSuspectsRunSeparately(t *testing.T) {
 	dir := t.TempDir()
 	var q *Queue
 	for i := range 3 {

@@ -309,7 +309,7 @@ func TestCancelled(t *testing.T) {
 }
 
 // A child inherits nothing that was not passed to it, and is killed with its parent.
-func TestAlone(t *testing.T) {
+func TestProcessIsIsolated(t *testing.T) {
 	t.Setenv("WEBHOOK_SECRET", "hidden")
 	self, err := os.StartProcess(
 		"/proc/self/exe",

@@ -8,7 +8,7 @@ import (
 
 // The whole flow in a real browser: style and form satisfy the Content-Security-Policy, the
 // cookie is sent after GitHub's redirect, and the page fits on a phone.
-func TestInABrowser(t *testing.T) {
+func TestSetupInABrowser(t *testing.T) {
 	d := sit(t, "/api/v3", "acme")
 	p := browser.Start(t).Open(d.page.Link(), browser.View{Width: 400})
 	defer p.Close()

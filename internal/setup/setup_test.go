@@ -232,7 +232,7 @@ func (d *fixture) empty() {
 	}
 }
 
-func TestTheWholeWay(t *testing.T) {
+func TestSetup(t *testing.T) {
 	for _, c := range []struct{ name, prefix, org, form, public string }{
 		{"own account", "", "", "/settings/apps/new", "/apps/compat-test"},
 		{"organisation", "", "acme", "/organizations/acme/settings/apps/new", "/apps/compat-test"},
@@ -457,7 +457,7 @@ func TestWrongState(t *testing.T) {
 }
 
 // Codes that GitHub does not know or has rejected before.
-func TestCodesThatAreSpent(t *testing.T) {
+func TestUsedCodes(t *testing.T) {
 	d := sit(t, "", "acme")
 	me := d.visitor()
 	page := d.confirm(me)
@@ -588,7 +588,7 @@ func TestFilesAreNeverOverwritten(t *testing.T) {
 	}
 }
 
-func TestFolderThatIsGone(t *testing.T) {
+func TestMissingFolder(t *testing.T) {
 	d := sit(t, "", "")
 	me := d.visitor()
 	page := d.confirm(me)
@@ -603,7 +603,7 @@ func TestFolderThatIsGone(t *testing.T) {
 }
 
 // The App was created but its secrets cannot be stored: this ends the setup, with instructions.
-func TestSecretsThatAreLost(t *testing.T) {
+func TestLostSecrets(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
 		app        *github.Registered

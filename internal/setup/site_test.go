@@ -50,7 +50,7 @@ func TestSites(t *testing.T) {
 	}
 }
 
-func TestWhereEventsGo(t *testing.T) {
+func TestWebhookAddress(t *testing.T) {
 	for address, problem := range map[string]string{
 		"https://compat.example.com/": "", "http://10.1.2.3:8080/compat": "", "": "is not set",
 		"http://localhost:8080": "only from this machine", "http://127.0.0.1": "only from this machine",

@@ -58,8 +58,8 @@ func TestHostileNames(t *testing.T) {
 	group.Wait()
 }
 
-// TestOneWay: no other package converts a string to a Line.
-func TestOneWay(t *testing.T) {
+// TestOnlyQuotedLines: no other package converts a string to a Line.
+func TestOnlyQuotedLines(t *testing.T) {
 	files := 0
 	sources(t, func(set *token.FileSet, file *ast.File) {
 		files++

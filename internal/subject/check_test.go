@@ -59,7 +59,7 @@ func TestPolls(t *testing.T) {
 	}
 }
 
-func TestExternalIDHoldsWhatTheVerdictRestsOn(t *testing.T) {
+func TestExternalIDDependsOnInputs(t *testing.T) {
 	k := &check{attempt: attempt(queue.Job{Key: "pull/5/3"}), state: &state{}}
 	first := k.external("abc", "found", "key", "config")
 	if !strings.HasPrefix(first, "pull/5/3@abc#") ||

@@ -106,7 +106,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestEncodeRefusesAStranger(t *testing.T) {
+func TestEncodeRefusesOtherPackages(t *testing.T) {
 	if _, err := Encode("x", nil, []Release{{Name: "y", Version: "1"}}, strings.Compare); err == nil {
 		t.Error("a release of y was written among those of x")
 	}

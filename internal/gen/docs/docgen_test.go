@@ -68,7 +68,7 @@ func TestSchemas(t *testing.T) {
 }
 
 // The schema of compat.yml is written by hand; this compares it with what the parser accepts.
-func TestConfigSchemaIsTheParsers(t *testing.T) {
+func TestConfigSchemaMatchesTheParser(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(docs, "compat.schema.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // If the tables are found in the head of a library, they equal those of the complete file, for
 // all libraries of this system.
-func TestHeadsTellWhatFilesDo(t *testing.T) {
+func TestHeadsAgreeWithFiles(t *testing.T) {
 	files, err := filepath.Glob("/usr/lib/*/lib*.so.*")
 	if err != nil {
 		t.Fatal(err)

@@ -432,7 +432,7 @@ comment by compat-test[bot]
 }
 
 // Open connections are closed and new ones refused, because another test may get the port.
-func TestClosePutsAnEnd(t *testing.T) {
+func TestCloseEndsConnections(t *testing.T) {
 	w := start(t, "")
 	open, err := net.Dial("tcp", strings.TrimPrefix(w.URL(), "http://"))
 	if err != nil {
