@@ -19,18 +19,50 @@ func Is(name string, head []byte) bool {
 // ParseAny reads the ABI of a library from a description: a baseline of compat abi, the XML of
 // libabigail (abidw), or a debian/*.symbols file, recognised by name.
 func ParseAny(name string, b []byte) (*Library, error) {
+	var l *Library
+	var err error
 	switch {
 	case IsBaseline(b[:min(len(b), 256)]):
-		return ParseBaseline(b)
+		l, err = ParseBaseline(b)
 	case isXML(b[:min(len(b), 256)]):
-		return parseXML(b)
+		l, err = parseXML(b)
 	case isDebian(name):
 		return parseDebian(b)
+	default:
+		return nil, fmt.Errorf(
+			"%s is neither a baseline of compat abi, nor XML of libabigail, nor a debian/*.symbols file",
+			name,
+		)
 	}
-	return nil, fmt.Errorf(
-		"%s is neither a baseline of compat abi, nor XML of libabigail, nor a debian/*.symbols file",
-		name,
-	)
+	if err == nil && l.tooDeep() {
+		return nil, errTooDeep
+	}
+	return l, err
+}
+
+// tooDeep reports whether a type is nested deeper than Compare follows: pointers, arrays and
+// functions up to the next structure. A type without end, such as a pointer to itself, is too deep.
+func (l *Library) tooDeep() bool {
+	depths := make([]int, len(l.Types)) // 0 = not measured yet
+	var measure func(id TypeID, above int) int
+	measure = func(id TypeID, above int) int {
+		t := &l.Types[id]
+		if depths[id] == 0 && above <= maxTypeDepth && !t.composite() {
+			most := 0
+			t.uses(func(used TypeID) { most = max(most, measure(used, above+1)) })
+			depths[id] = most + 1
+		}
+		if depths[id] == 0 {
+			return 1
+		}
+		return depths[id]
+	}
+	for id := range l.Types {
+		if measure(TypeID(id), 0) > maxTypeDepth {
+			return true
+		}
+	}
+	return false
 }
 
 func isDebian(name string) bool {

@@ -8,26 +8,35 @@ import (
 )
 
 // macosPatterns are messages of dyld, which dlopen returns (dyld/Loader.cpp and
-// dyld/JustInTimeLoader.cpp of dyld's source). "Symbol not found" is in nodePatterns. Two messages
-// are not known: "fat file, but missing compatible architecture", and "Incompatible library
-// version" of dyld before macOS 12.
+// dyld/JustInTimeLoader.cpp of dyld's source). "Symbol not found" is in nodePatterns.
 var macosPatterns = []pattern{
 	{
 		id: "macos-library-not-loaded", class: "library-not-found",
 		needles: []string{"Library not loaded: "},
-		expr:    `(?:dlopen\((?P<obj>[^,)]+).*)?Library not loaded: (?P<lib>[@/][^\s'"]+)`,
+		expr:    `(?:dlopen\((?P<obj>[^,)]+).*)?Library not loaded: '?(?P<lib>[@/][^\s'"]+)`,
 		example: "ImportError: dlopen(/x/_foo.cpython-312-darwin.so, 0x0002): Library not loaded: " +
 			"@rpath/libomp.dylib",
 		similar: "Library not loaded: the option is off",
 	},
 	{
 		id: "macos-wrong-architecture", class: "wrong-platform",
-		needles: []string{"incompatible architecture", "but wrong architecture"},
+		needles: []string{
+			"incompatible architecture", "missing compatible architecture", "but wrong architecture",
+		},
 		expr: `(?:dlopen\((?P<obj>[^,)]+).*)?(?:mach-o file, but is an incompatible architecture|` +
-			`mach-o, but wrong architecture)`,
+			`fat file, but missing compatible architecture|mach-o, but wrong architecture)`,
 		example: "ImportError: dlopen(/x/_foo.so, 0x0002): tried: '/x/_foo.so' (mach-o file, but is an " +
 			"incompatible architecture (have 'x86_64', need 'arm64'))",
 		similar: "warning: the build has an incompatible architecture setting",
+	},
+	{ // of dyld before macOS 12; later ones do not compare the versions
+		id: "macos-library-too-old", class: "version-missing",
+		needles: []string{"ncompatible library version: "},
+		expr: `Incompatible library version: (?P<obj>\S+) requires version (?P<ver>[\d.]+) or later, ` +
+			`but (?P<lib>\S+) provides version`,
+		example: "Reason: Incompatible library version: _foo.so requires version 5.0.0 or later, but " +
+			"libbar.1.dylib provides version 3.0.0",
+		similar: "Incompatible library version: update the lock file",
 	},
 	{
 		id: "macos-code-signature", class: "invalid-elf",
@@ -43,8 +52,7 @@ var macosPatterns = []pattern{
 // windowsPatterns are messages of Windows for the system error codes of LoadLibraryEx, as CPython
 // prints them (Python/dynload_win.c, Modules/_ctypes/callproc.c; Microsoft, "System Error Codes").
 // The texts are those of an English Windows; in other languages a message is known only with its
-// number ("[WinError 126]"). Other errors, such as 182, and "Module use of python38.dll conflicts
-// with this version of Python" are not known.
+// number ("[WinError 126]"). Other errors are not known.
 var windowsPatterns = []pattern{
 	{
 		id: "windows-dll-not-found", class: "library-not-found",
@@ -88,6 +96,21 @@ var windowsPatterns = []pattern{
 			`Error loading "C:\x\c10.dll" or one of its dependencies.`,
 		similar: "the initialization routine failed",
 	},
+	{
+		id: "windows-cannot-run", class: "wrong-platform",
+		needles: []string{"DLL load failed", "[WinError 182]"},
+		expr: `DLL load failed(?: while importing (?P<obj>[\w.]+))?: The operating system cannot run %1|` +
+			`\[WinError 182\](?:[^"']*["'](?P<lib>[^"']+)["'])?`,
+		example: "ImportError: DLL load failed while importing _foo: The operating system cannot run %1.",
+		similar: "ERROR: the operating system cannot run this script",
+	},
+	{ // Python/dynload_win.c: the module imports the DLL of another Python
+		id: "windows-other-python", class: "host-abi",
+		needles: []string{"conflicts with this version of Python"},
+		expr:    `Module use of (?P<lib>python\w+\.dll) conflicts with this version of Python`,
+		example: "ImportError: Module use of python38.dll conflicts with this version of Python.",
+		similar: "the option conflicts with this version of Python",
+	},
 }
 
 // systemTexts replace the text of the class in messages.
@@ -95,6 +118,8 @@ var systemTexts = map[string]string{
 	"macos-code-signature":        "its code signature is missing or does not match the file",
 	"windows-procedure-not-found": "a DLL that it needs has no function that it imports",
 	"windows-dll-init-failed":     "the initialization of a DLL that it needs failed",
+	"windows-cannot-run":          "a DLL that it needs is not for this Windows",
+	"windows-other-python":        "it was built for another version of Python",
 }
 
 // systemFixes returns the fixes for messages of macOS and Windows; nil for other messages.
@@ -125,6 +150,20 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 				"Install the package that contains "+cmp.Or(base(d.Library), "it"), ""),
 			newFix(fix.KindLinkFlag, "If the wheel contains the library, add its folder to the run paths",
 				`LDFLAGS="-Wl,-rpath,@loader_path/.dylibs"`),
+		}
+	case "macos-library-too-old":
+		return []fix.Fix{
+			newFix(
+				fix.KindRebuild,
+				"Copy the "+base(d.Library)+" that "+object+" was linked with into the wheel with delocate",
+				"delocate-wheel dist/*.whl",
+			),
+			newFix(
+				fix.KindEnvironment,
+				"Install version "+d.Version+" or later of the library, or use macOS 12 or later, which "+
+					"does not compare these versions",
+				"",
+			),
 		}
 	case "macos-wrong-architecture":
 		return []fix.Fix{
@@ -186,6 +225,25 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 				`python -c "import platform; print(platform.machine(), platform.architecture())"`,
 			),
 			newFix(fix.KindRebuild, "Build a wheel for the architecture of this Python", ""),
+		}
+	case "windows-cannot-run":
+		return []fix.Fix{
+			newFix(
+				fix.KindEnvironment,
+				"Install the package again: the DLL may be damaged, or made for a newer Windows or another "+
+					"architecture",
+				"",
+			),
+			newFix(fix.KindRebuild, "Build a wheel for the architecture of this Python", ""),
+		}
+	case "windows-other-python":
+		return []fix.Fix{
+			newFix(fix.KindRebuild, "Build the module for this version of Python", ""),
+			newFix(
+				fix.KindEnvironment,
+				"Use the Python that "+cmp.Or(base(d.Library), "the DLL")+" belongs to",
+				"",
+			),
 		}
 	case "windows-dll-init-failed":
 		return []fix.Fix{
