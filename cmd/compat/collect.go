@@ -11,7 +11,7 @@ import (
 // reach, and then whenever it has grown by collectPercent.
 const (
 	collectFrom    = 12 << 20
-	collectPercent = 30
+	collectPercent = 35
 )
 
 // collect sets the pace of the garbage collector until end is called. checkMemory is its limit.

@@ -17,7 +17,7 @@ import (
 const (
 	// limit in bytes for memory: most extension modules without their code are smaller, and a few
 	// of them at once are cheap
-	inMemory = 4 << 20
+	inMemory = 1 << 20
 	// memory is allocated in chunks, which are reused, because a growing buffer would be copied
 	// repeatedly
 	chunkSize = unpack.SkipUnit
