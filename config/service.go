@@ -40,6 +40,7 @@ type Service struct {
 	WebhookSecrets *Secrets // at least one, none empty; a signature by any of them is valid
 	API            *url.URL // root of the REST API, without a trailing slash
 	RedisURL       Secret   // may contain a password; empty = the embedded queue
+	Blobs          string   // bucket for large values; empty = they are stored with the queue
 	// parts of the queue, each with its own keys; 0 = as at the first start, else 1
 	Partitions int
 	Data       string // directory of the embedded queue's journal and of downloads
@@ -106,6 +107,7 @@ func (env environment) read(app ...func(*Service) error) (*Service, error) {
 			return nil, err
 		}
 	}
+	s.Blobs = env("COMPAT_BLOBS")
 	if s.Data = env("COMPAT_DATA"); s.Data == "" {
 		s.Data = DefaultData
 	}

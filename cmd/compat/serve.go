@@ -21,6 +21,7 @@ import (
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/bucket"
 	"github.com/compat-app/compat/internal/command"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/index"
@@ -157,9 +158,14 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA: %w", err)
 	}
+	blobs, err := openBlobs(service.Blobs, env)
+	if err != nil {
+		return err
+	}
 	jobs, err := queue.Open(
 		ctx,
 		queue.Options{
+			Bucket:     blobs,
 			URL:        string(service.RedisURL),
 			Dir:        service.Data,
 			Lease:      service.Lease,
@@ -251,6 +257,18 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		version(),
 	)
 	return listen(ctx, listener, handler, work, log)
+}
+
+// openBlobs opens the bucket for large values; nil if there is none.
+func openBlobs(address string, env environment) (queue.Bucket, error) {
+	if address == "" {
+		return nil, nil
+	}
+	b, err := bucket.Open(address, env.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("COMPAT_BLOBS: %w", err)
+	}
+	return b, nil
 }
 
 // newWork creates the worker and the sweeper. The returned function runs them until its context

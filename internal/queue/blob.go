@@ -24,6 +24,9 @@ const blobPrefix = "compat:blob:"
 
 // Put stores a value (a report, the facts of an object) for ttl, which must be positive. An
 // embedded queue stores it on disk only. It returns ErrTooLarge above MaxBlob.
+//
+// With Options.Bucket a large value is an object of the bucket, see bucket.go. If the bucket does
+// not respond it is stored here for up to a day.
 func (q *Queue) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
 	if err := checkPut(key, value, ttl); err != nil {
 		return err
@@ -31,6 +34,7 @@ func (q *Queue) Put(ctx context.Context, key string, value []byte, ttl time.Dura
 	if q.ctx.Err() != nil {
 		return fmt.Errorf("queue: put %s: %w", key, ErrClosed)
 	}
+	value, ttl = q.objects.move(ctx, value, ttl)
 	var err error
 	switch {
 	case q.o.ReadOnly:
@@ -67,26 +71,12 @@ func checkPut(key string, value []byte, ttl time.Duration) error {
 	return nil
 }
 
-// Get returns a value stored by Put; nil, nil if there is none or it has expired.
+// Get returns a value stored by Put; nil, nil if there is none or it has expired. It returns
+// ErrBucket if the value is an object of the bucket, which does not respond.
 func (q *Queue) Get(ctx context.Context, key string) ([]byte, error) {
-	if checkName(key) != nil {
-		return nil, nil
-	}
-	if q.ctx.Err() != nil {
-		return nil, fmt.Errorf("queue: get %s: %w", key, ErrClosed)
-	}
-	if q.journal != nil {
-		value, err := q.journal.get(key, time.Now())
-		if err != nil {
-			return nil, fmt.Errorf("queue: get %s: %w", key, err)
-		}
-		return value, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	value, err := q.rdb.Get(ctx, blobPrefix+key).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
+	value, err := q.stored(ctx, key)
+	if err == nil {
+		value, err = q.objects.resolve(ctx, value)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("queue: get %s: %w", key, err)
@@ -94,9 +84,29 @@ func (q *Queue) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, nil
 }
 
+// stored returns what is stored in Redis or the journal: a value, or the name of an object.
+func (q *Queue) stored(ctx context.Context, key string) ([]byte, error) {
+	if checkName(key) != nil {
+		return nil, nil
+	}
+	if q.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	if q.journal != nil {
+		return q.journal.get(key, time.Now())
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	value, err := q.rdb.Get(ctx, blobPrefix+key).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return value, err
+}
+
 // Update replaces a value by the result of change, for ttl. The argument of change is nil if
 // there is no value. If another process writes the value meanwhile, change is called again with
-// the new value. If change returns an error, Update returns it and stores nothing; if it returns
+// the new value. Put must not be used for such a key. If change returns an error, Update returns it and stores nothing; if it returns
 // nil, the value is not changed.
 func (q *Queue) Update(
 	ctx context.Context,
@@ -108,16 +118,19 @@ func (q *Queue) Update(
 	unlock := q.updates.lock(key)
 	defer unlock()
 	for try := 0; ; try++ {
-		old, err := q.Get(ctx, key)
+		old, err := q.stored(ctx, key)
 		if err != nil {
-			return err
+			return fmt.Errorf("queue: update %s: %w", key, err)
 		}
 		value, err := change(old)
 		if err != nil || value == nil {
 			return err
 		}
 		if q.journal != nil {
-			return q.Put(ctx, key, value, ttl)
+			if err := checkPut(key, value, ttl); err != nil {
+				return err
+			}
+			return q.journal.put(key, value, time.Now().Add(ttl))
 		}
 		swapped, err := q.swap(ctx, key, old, value, ttl)
 		if err != nil || swapped {

@@ -29,6 +29,9 @@ type Options struct {
 	MaxCrashes      int
 	PerInstallation int // limit of concurrent jobs of one installation; 0 = 4
 
+	// stores values of 4 KiB and more; nil = they are stored in Redis or the journal
+	Bucket Bucket
+
 	// parts into which the queue is divided, fixed at the first start; 0 = as it is divided already,
 	// else 1. An embedded queue has one.
 	Partitions int
@@ -64,6 +67,7 @@ const (
 // Queue is an open queue. It is safe for concurrent use.
 type Queue struct {
 	updates keyLocks // of Update
+	objects *objects // nil = large values are not moved to a bucket
 
 	rdb     redis.UniversalClient
 	current atomic.Pointer[plan] // nil until the first call that Redis answers
@@ -106,6 +110,9 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 		o.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
 	q := &Queue{o: o, log: o.Log}
+	if o.Bucket != nil {
+		q.objects = &objects{bucket: o.Bucket, log: o.Log}
+	}
 	q.ctx, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
 	if q.scripts, err = loadScripts(); err != nil {

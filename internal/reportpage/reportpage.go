@@ -29,6 +29,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
+	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/store"
 )
@@ -255,6 +256,14 @@ func (p *pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errMissing) {
 		p.missing(w, r.URL.Path, "This report does not exist or has expired. Press Re-run in the "+
 			"check run on GitHub for a new one.")
+		return
+	}
+	if errors.Is(err, queue.ErrBucket) {
+		p.log.Warn("a report can't be shown", "error", err)
+		w.Header().Set("Retry-After", "60")
+		p.message(w, http.StatusServiceUnavailable, r.URL.Path, "can't read this report",
+			"The verdict is in the check run on GitHub. Its report is in a storage that does not respond "+
+				"at the moment. Try again in some minutes.")
 		return
 	}
 	if !errors.Is(err, errBusy) {

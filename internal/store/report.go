@@ -87,7 +87,12 @@ func (s *Store) LastReport(ctx context.Context, subject string) (Last, error) {
 	if json.Unmarshal(data, &l) != nil { // earlier releases stored the ID only
 		l = Last{ID: string(data)}
 	}
-	if data, err = s.Queue.Get(ctx, ReportKey(l.ID)); err != nil {
+	data, err = s.Queue.Get(ctx, ReportKey(l.ID))
+	if errors.Is(err, queue.ErrBucket) {
+		s.Log.Warn("a report can't be read", "report", l.ID, "error", err)
+		return l, nil
+	}
+	if err != nil {
 		return l, worker.Internal(fmt.Errorf("store: read a report: %w", err))
 	}
 	if data == nil {

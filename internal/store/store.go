@@ -8,6 +8,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -28,9 +29,14 @@ type Store struct {
 	Public *url.URL // root address of the service; nil = report pages have no address
 }
 
-// Get decodes the value of a key into to. If there is none, or it is damaged, to is not changed.
+// Get decodes the value of a key into to. If there is none, it is damaged, or its bucket does not
+// respond, to is not changed.
 func (s *Store) Get(ctx context.Context, key string, to any) error {
 	data, err := s.Queue.Get(ctx, key)
+	if errors.Is(err, queue.ErrBucket) {
+		s.Log.Warn("a stored value can't be read", "key", key, "error", err)
+		return nil
+	}
 	if err != nil {
 		return worker.Internal(fmt.Errorf("store: read %s: %w", key, err))
 	}

@@ -128,6 +128,7 @@ var layers = map[string][]string{
 	"internal/lazyregexp":  {},
 	"internal/sleep":       {},
 	"internal/mdsafe":      {},
+	"internal/bucket":      {},
 	"internal/queue":       {},
 	"internal/shellword":   {},
 	"internal/artifact":    {"internal/github"},
@@ -154,11 +155,13 @@ var layers = map[string][]string{
 		"comment/...", "config", "internal/artifact", "internal/github", "internal/job",
 		"internal/store", "internal/worker",
 	},
-	"internal/runlog":     append([]string{"internal/repository", "internal/worker"}, work...),
-	"internal/subject":    append(jobs, work...),
-	"internal/command":    append(jobs, work...),
-	"internal/reconcile":  append(jobs, work...),
-	"internal/reportpage": {"analyzer/...", "internal/mdsafe", "internal/report", "internal/store"},
+	"internal/runlog":    append([]string{"internal/repository", "internal/worker"}, work...),
+	"internal/subject":   append(jobs, work...),
+	"internal/command":   append(jobs, work...),
+	"internal/reconcile": append(jobs, work...),
+	"internal/reportpage": {
+		"analyzer/...", "internal/mdsafe", "internal/queue", "internal/report", "internal/store",
+	},
 }
 
 // ban forbids imports in a tree.
