@@ -41,8 +41,8 @@ func (m *memory) Get(_ context.Context, name string) ([]byte, error) {
 	return m.objects[name], nil
 }
 
-// Large values are in the bucket, small ones in Redis. A bucket that does not respond is asked
-// once in ten seconds, and large values are in Redis meanwhile.
+// Large values are in the bucket, small ones in Redis. A bucket that does not respond gets a
+// request once in ten seconds, and large values are in Redis meanwhile.
 func TestBucket(t *testing.T) {
 	server := redistest.Start(t)
 	b := &memory{objects: map[string][]byte{}}

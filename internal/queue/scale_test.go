@@ -209,11 +209,12 @@ func median(v []float64) float64 {
 }
 
 // TestScaleCluster prints how the load of enqueue, claim and done is distributed over the masters
-// of a Cluster, from their commandstats, and asserts that three masters carry at least 2.6 times
-// and six 5 times of one. The busiest master limits the throughput. The numbers of calls have to
-// agree within 10 %; the times also depend on what else the machine does.
+// of a Cluster, from their commandstats. The busiest master limits the throughput: it asserts that
+// three masters carry at least 2.6 times and six 5 times of one, and that the numbers of calls
+// agree within 10 %. All masters share this machine, so a call takes longer with more of them;
+// therefore the load of the busiest is compared with the sum of the same run.
 func TestScaleCluster(t *testing.T) {
-	capacity := map[int]float64{} // jobs a second of Redis' time of the busiest master
+	alone := 0.0 // calls for each job with one master
 	for _, test := range []struct{ masters, partitions int }{{1, 48}, {3, 16}, {3, 48}, {6, 16},
 		{6, 48}} {
 		busy, calls, jobs := clusterLoad(t, test.masters, test.partitions)
@@ -221,21 +222,18 @@ func TestScaleCluster(t *testing.T) {
 		for _, d := range busy {
 			total += d
 		}
-		mean := total / time.Duration(len(busy))
-		most := slices.Max(busy)
-		rate := float64(jobs) / most.Seconds()
+		each := float64(sumOf(calls)) / float64(jobs)
 		if test.masters == 1 {
-			capacity[1] = rate
+			alone = each
 		}
+		carried := total.Seconds() / slices.Max(busy).Seconds() * alone / each
 		over := 100 * (float64(slices.Max(calls)*len(calls))/float64(sumOf(calls)) - 1)
-		t.Logf("%d masters, %d partitions: %.0f us of Redis' time a job, %.0f jobs a second, %.2f times "+
-			"one master; the busiest master has %.0f %% more calls than the mean, and %.0f %% more time",
-			test.masters, test.partitions, float64(total.Microseconds())/float64(jobs), rate,
-			rate/capacity[1], over, 100*(float64(most)/float64(mean)-1))
+		t.Logf("%d masters, %d partitions: %.2f calls and %.0f us of Redis' time a job; they carry %.2f "+
+			"times one master; the busiest has %.0f %% more calls than the mean", test.masters,
+			test.partitions, each, float64(total.Microseconds())/float64(jobs), carried, over)
 		least := map[int]float64{1: 1, 3: 2.6, 6: 5}[test.masters]
-		if test.partitions == 48 && (rate < least*capacity[1] || over > 10) {
-			t.Errorf("%d masters carry %.2f times one, want %.1f, evenly within 10 %%", test.masters,
-				rate/capacity[1], least)
+		if test.partitions == 48 && (carried < least || over > 10) {
+			t.Errorf("want %.1f times, evenly within 10 %%", least)
 		}
 	}
 }
