@@ -79,7 +79,7 @@ conformance: ## Compare archive reading with libarchive, on real packages (downl
 llvmdiff: build ## Compare what is read of the binaries of 60 wheels with LLVM's tools (downloads them)
 	go run ./internal/test/llvmdiff -wheels internal/test/llvmdiff/wheels.txt ./compat $(WHEELS)
 
-bumps: build ## Review 62 commits that change pins, in clones OWNER+NAME in REPOS (needs a package index)
+bumps: build ## Review 70 commits that change pins, in clones OWNER+NAME in REPOS (needs a package index)
 	go run ./internal/test/bumps -repos $(or $(REPOS),.) ./compat
 
 tools: ## Download and build the linters

@@ -143,7 +143,7 @@ func (b bump) review(compat string) (*row, error) {
 		r.received = m[1]
 	}
 	for _, a := range r.report.Artifacts {
-		if a.Wheel == nil || strings.HasSuffix(a.Path, "-any.whl") {
+		if a.Wheel == nil || path.Ext(a.Path) != ".whl" || strings.HasSuffix(a.Path, "-any.whl") {
 			continue
 		}
 		name := pkgmeta.Normalize(a.Wheel.Name)
