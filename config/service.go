@@ -101,8 +101,8 @@ func trimmed(getenv func(string) (string, bool)) environment {
 // App.
 func (env environment) read(app ...func(*Service) error) (*Service, error) {
 	s := &Service{}
-	for _, read := range append(app, env.api, env.redis, env.partitions, env.workers, env.public, env.times,
-		env.level, env.index, env.port, env.admin, env.sandbox) {
+	for _, read := range append(app, env.api, env.redis, env.partitions, env.workers, env.public,
+		env.times, env.level, env.index, env.port, env.admin, env.sandbox) {
 		if err := read(s); err != nil {
 			return nil, err
 		}

@@ -7,7 +7,7 @@ import (
 
 // Errors of Read. Every error wraps exactly one of them, or an error of the io.ReaderAt.
 var (
-	ErrNotPE     = errors.New("not a PE file")           // no MZ or PE signature; also for a DOS program
+	ErrNotPE     = errors.New("not a PE file")           // without an MZ and a PE signature
 	ErrTruncated = errors.New("truncated PE file")       // a table is past the end of the file
 	ErrDamaged   = errors.New("damaged PE file")         // a field contradicts another
 	ErrTooLarge  = errors.New("PE file exceeds a limit") // a table is larger than compat reads

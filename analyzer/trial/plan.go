@@ -154,8 +154,8 @@ func (p *planner) plan() error {
 	return nil
 }
 
-// shareTags gives a cause that is only about the tags in WHEEL the fix of another cause that rewrites
-// them: after its own fix the wheel would have the old tags.
+// shareTags gives a cause that is only about the tags in WHEEL the fix of another cause that
+// rewrites them: after its own fix the wheel would have the old tags.
 func (p *planner) shareTags() {
 	writes := func(c *result.Cause, kind string) bool {
 		return len(c.Fixes) > 0 && c.Fixes[0].Kind == kind &&

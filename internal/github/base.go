@@ -85,7 +85,8 @@ func (x plain) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := x.base.RoundTrip(r)
 	took := slog.Duration("took", time.Since(start).Round(time.Millisecond))
 	if err != nil { // the error may contain an address, so it is not logged
-		x.log.DebugContext(r.Context(), "github call failed", "method", r.Method, "path", r.URL.Path, took)
+		x.log.DebugContext(r.Context(), "github call failed",
+			"method", r.Method, "path", r.URL.Path, took)
 		return nil, err
 	}
 	x.log.DebugContext(

@@ -130,7 +130,8 @@ func (c *Client) Download(
 		if try == downloadTries || short == shortTries {
 			return 0, "", d.finalError(again)
 		}
-		c.api.log.DebugContext(ctx, "download interrupted", "try", try, "bytes", d.n, "because", again.Error())
+		c.api.log.DebugContext(ctx, "download interrupted",
+			"try", try, "bytes", d.n, "because", again.Error())
 		if sleep.For(ctx, c.api.wait(try)) != nil {
 			return 0, "", fmt.Errorf("github: download: %w", context.Cause(ctx))
 		}

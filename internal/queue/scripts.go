@@ -68,9 +68,9 @@ func link(lib, script string) string {
 	return script
 }
 
-// run runs a script in a partition, and returns when its changes are stored. The header of each script documents
-// the result. A result together with an error means that the script ran but the journal could not
-// be written; the next successful call writes it.
+// run runs a script in a partition, and returns when its changes are stored. The header of each
+// script documents the result. A result together with an error means that the script ran but the
+// journal could not be written; the next successful call writes it.
 func (q *Queue) run(
 	ctx context.Context,
 	p partition,

@@ -19,8 +19,8 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// The pages are built with gomponents instead of html/template. html/template calls methods by name,
-// so the linker would keep every method of every type: a third of the binary.
+// The pages are built with gomponents instead of html/template. html/template calls methods by
+// name, so the linker would keep every method of every type: a third of the binary.
 
 // CSP is the Content-Security-Policy for Page and FindingsPage: it allows only the style sheet and
 // the search form.

@@ -274,7 +274,8 @@ func (p *textPrinter) overview() string {
 		if len(names) == 0 {
 			return ""
 		}
-		return "All needed symbols and libraries are found on " + analyzer.List(names, 3, len(names)) + "."
+		on := analyzer.List(names, 3, len(names))
+		return "All needed symbols and libraries are found on " + on + "."
 	case 1:
 		action := mdsafe.Visible(r.Causes[0].Action)
 		if r.Causes[0].Severity != analyzer.Error {

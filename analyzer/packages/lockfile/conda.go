@@ -203,8 +203,8 @@ func (r *reader) pixi(data []byte) error {
 	return r.leftOut(local, conda)
 }
 
-// pixiPins reads what pip installs on Linux from a pixi.lock. It returns an error if no architecture
-// can be read.
+// pixiPins reads what pip installs on Linux from a pixi.lock. It returns an error if no
+// architecture can be read.
 func pixiPins(name string, data []byte) ([]Pin, error) {
 	var pins []Pin
 	var errs []error

@@ -8,8 +8,8 @@
 // lists the DLLs of Windows without the releases that have them, so a DLL is assumed to be in all
 // releases. It lists every export of kernel32, ntdll, advapi32, user32, gdi32, ws2_32, ucrtbase and
 // vcruntime140; exports of other DLLs are Unknown. For the first three it has the release that
-// added an export, from Windows Vista on, as far as the files say it, which is the release of 32-bit
-// Windows; see earlier. Ordinals are not used.
+// added an export, from Windows Vista on, as far as the files contain it. That is the release of
+// 32-bit Windows; see earlier. Ordinals are not used.
 package windows
 
 import (
