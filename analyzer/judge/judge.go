@@ -202,6 +202,11 @@ func (s *Session) judgeOnce(
 			}
 		}
 	}
+	// The oldest version of a package often has no wheel for the platform. If the newest has the
+	// library, there is nothing to report.
+	out.Found = slices.DeleteFunc(out.Found, func(x Found) bool {
+		return x.Unknown && len(out.Sets) == 2 && x.At[0] != x.At[1]
+	})
 	return out, ctx.Err()
 }
 

@@ -133,6 +133,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 				Command: "pip install " +
 					shellword.Quote(projectName(p)+"["+s.extra.extra+"]=="+p.Facts.Metadata.Version),
 				Requirement: requirement,
+				Cost:        []string{"it also installs " + s.extra.Name},
 			},
 		})
 	} else if s.python != "" && !p.Packages.Names(s.python) &&
@@ -242,6 +243,7 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 		Title: fmt.Sprintf("Build a wheel for %s (%s_%s), for example with cibuildwheel",
 			p.Platform.Libc, policy, p.Platform.Arch),
 		Command: buildImage(builder, p.Platform.Arch, policy),
+		Cost:    []string{"one more wheel to build and publish"},
 	}}}
 }
 
