@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Magic numbers of the first four bytes, read as big endian.
@@ -94,7 +95,42 @@ func readFat(r io.ReaderAt, size int64, wide bool, n uint32) (*File, error) {
 		taken = append(taken, [2]uint64{from, from + count})
 		f.Slices = append(f.Slices, readSlice(r, int64(from), int64(count), arch))
 	}
+	f.shareNames()
 	return f, nil
+}
+
+// shareNames replaces the names of symbols in later slices by equal ones of the first slice, so
+// that most are in memory once.
+func (f *File) shareNames() {
+	first := f.Slices[0].Object
+	if first == nil || len(f.Slices) == 1 {
+		return
+	}
+	names := make(map[string]string, len(first.Exports)+len(first.Imports))
+	for i := range first.Exports {
+		names[first.Exports[i].Name] = first.Exports[i].Name
+	}
+	for i := range first.Imports {
+		names[first.Imports[i].Name] = first.Imports[i].Name
+	}
+	share := func(name *string) {
+		if same, ok := names[*name]; ok {
+			*name = same
+		} else {
+			*name = strings.Clone(*name) // of a text with all names of its slice
+		}
+	}
+	for _, s := range f.Slices[1:] {
+		if s.Object == nil {
+			continue
+		}
+		for i := range s.Object.Exports {
+			share(&s.Object.Exports[i].Name)
+		}
+		for i := range s.Object.Imports {
+			share(&s.Object.Imports[i].Name)
+		}
+	}
 }
 
 // readSlice reads a slice; arch is its architecture in the fat header, "" in a thin file.
@@ -104,6 +140,7 @@ func readSlice(r io.ReaderAt, from, size int64, arch string) Slice {
 	if err != nil {
 		return Slice{Arch: cmpOr(arch, i.arch), Err: err}
 	}
+	o.Imports, o.Exports = slices.Clone(o.Imports), slices.Clone(o.Exports) // without spare room
 	if arch != "" && arch != o.Arch {
 		return Slice{Arch: arch, Err: damaged(
 			"the slice is for %s in the fat header, for %s in its own header",
