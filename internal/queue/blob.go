@@ -104,10 +104,10 @@ func (q *Queue) stored(ctx context.Context, key string) ([]byte, error) {
 	return value, err
 }
 
-// Update replaces a value by the result of change, for ttl. The argument of change is nil if
-// there is no value. If another process writes the value meanwhile, change is called again with
-// the new value. Put must not be used for such a key. If change returns an error, Update returns it and stores nothing; if it returns
-// nil, the value is not changed.
+// Update replaces a value by the result of change, for ttl. The argument of change is nil if there
+// is no value. If another process writes the value meanwhile, change is called again with the new
+// value. Put must not be used for such a key. If change returns an error, Update returns it and
+// stores nothing; if it returns nil, the value is not changed.
 func (q *Queue) Update(
 	ctx context.Context,
 	key string,

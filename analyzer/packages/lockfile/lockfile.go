@@ -5,9 +5,9 @@
 //
 // The name of the file decides the format: requirements.txt and the like (pip's "Requirements File
 // Format"), uv.lock, poetry.lock, pdm.lock, pylock.toml (PEP 751), Pipfile.lock, conda-lock.yml,
-// pixi.lock and environment.yml (only what pip installs). Packages that are not releases of an index
-// (editable installs, paths, version control) are left out, and so are optional packages, extras
-// and development groups.
+// pixi.lock and environment.yml (only what pip installs). Packages that are not releases of an
+// index (editable installs, paths, version control) are left out, and so are optional packages,
+// extras and development groups.
 //
 // A lock file may come from a pull request. Its size and nesting are checked before it is parsed
 // (see bounds.go), and no file or URL that it names is opened.
