@@ -29,6 +29,7 @@ type Options struct {
 	// Origins are the places of requirements in With, by their text. A requirement that is missing
 	// was given with --with.
 	Origins map[string]Origin
+	Extras  []string // of the artifacts that are installed: the EXTRA of pip install NAME[EXTRA]
 	First   []string // packages whose libraries are loaded before everything else
 	GPU     GPU      // the GPUs that must be supported
 	Link    bool     // report link findings of every library as errors
@@ -98,6 +99,7 @@ func (o *Options) environment() judge.Options {
 	return judge.Options{
 		With:        o.With,
 		Origins:     o.Origins,
+		Extras:      o.Extras,
 		First:       o.First,
 		LibraryPath: o.LibraryPath,
 		Conda:       o.Conda,

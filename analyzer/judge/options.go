@@ -18,6 +18,7 @@ type Options struct {
 	// Origins are the places of requirements in With, by their text. A requirement that is missing
 	// was given with --with.
 	Origins map[string]Origin
+	Extras  []string // of the artifacts that are installed (PEP 508)
 	First   []string // packages whose libraries are loaded before everything else
 	// LibraryPath are the folders of LD_LIBRARY_PATH.
 	LibraryPath []Folder

@@ -53,6 +53,9 @@ func (r *resolver) resolve(
 	if err != nil {
 		return nil, err
 	}
+	if err := r.judge.options.enable(declared, r.judge.options.on(f, p.Arch)); err != nil {
+		return nil, err
+	}
 	if len(with) == 0 && (len(declared) == 0 || selfContained(f, p)) {
 		return []*packages.Set{&r.none}, nil
 	}
@@ -129,6 +132,24 @@ func requirements(f *facts.Artifact, s fix.Scenario) ([]pkgmeta.Requirement, err
 		)
 	}
 	return out, nil
+}
+
+// enable removes the markers of the requirements that the chosen extras install.
+func (o *Options) enable(declared []pkgmeta.Requirement, on packages.Target) error {
+	if len(o.Extras) == 0 {
+		return nil
+	}
+	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
+	for i, q := range declared {
+		ok, err := q.Applies(env, o.Extras...)
+		if err != nil {
+			return err
+		}
+		if ok {
+			declared[i].Marker = ""
+		}
+	}
+	return nil
 }
 
 // selfContained reports whether all libraries that the objects need are in the artifact or on

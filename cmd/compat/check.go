@@ -100,6 +100,12 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		"check as if this requirement were installed too (torch==2.7.0); repeatable",
 	)
 	flags.StringArrayVar(
+		&f.extras,
+		"extra",
+		nil,
+		"check as if the wheels were installed with this extra (pip install NAME[EXTRA]); repeatable",
+	)
+	flags.StringArrayVar(
 		&f.lock,
 		"lock",
 		nil,

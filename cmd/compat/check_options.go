@@ -25,6 +25,7 @@ import (
 // checkFlags are the settings of one check.
 type checkFlags struct {
 	platforms, with, first, lock []string
+	extras                       []string
 	requirements                 []string // files
 	venv                         string
 	libraryPath                  []string
@@ -56,7 +57,7 @@ func (f checkFlags) asEnvironment() (envFlags, error) {
 		}
 	}
 	e := envFlags{checkFlags: f, prefix: f.conda, budget: pinned.DefaultBudget >> 20}
-	e.conda = ""
+	e.conda, e.extras = "", f.extras
 	if f.base != "" {
 		e.before = []string{f.base}
 	}
@@ -71,6 +72,7 @@ func checkOptions(
 ) (o analyzer.Options, failOn analyzer.Severity, broken *analyzer.Report, err error) {
 	o = analyzer.Options{
 		First:     f.first,
+		Extras:    f.extras,
 		Link:      f.link,
 		NoHistory: f.noHistory,
 		Today:     time.Now().UTC().Format(time.DateOnly),

@@ -164,7 +164,8 @@ func (c *testcase) settings(comment string) error {
 		}
 		for i := 1; i < len(words); i++ {
 			to := map[string]*[]string{"--platform": &c.options.Platforms, "--with": &c.options.With,
-				"--first": &c.options.First, "--gpu-arch": &c.options.GPU.Archs}[words[i]]
+				"--first": &c.options.First, "--extra": &c.options.Extras,
+				"--gpu-arch": &c.options.GPU.Archs}[words[i]]
 			switch {
 			case words[i] == "--link":
 				c.options.Link = true
