@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -137,7 +138,8 @@ func (b *Browser) read(out *os.File) {
 		case m.Method == "Page.javascriptDialogOpening",
 			m.Method == "Runtime.exceptionThrown",
 			m.Method == "Runtime.consoleAPICalled",
-			m.Method == "Log.entryAdded":
+			// A page with status 404 is logged too; Seen.Loaded has what is loaded from elsewhere.
+			m.Method == "Log.entryAdded" && !strings.Contains(string(m.Params), `"source":"network"`):
 			b.seen[m.Session] = append(b.seen[m.Session], m.Method+" "+string(m.Params))
 		case b.events[m.Session+" "+m.Method] != nil:
 			b.events[m.Session+" "+m.Method] <- m

@@ -230,8 +230,12 @@ func TestScreens(t *testing.T) {
 					return strings.HasPrefix(s, `<form role="search" method="get" action="findings">`)
 				})
 			}
+			own := !strings.HasSuffix(name, "-check") && !strings.HasSuffix(name, "-conversation")
+			if !own {
+				page.Stuck = nil // GitHub scrolls tables and code in its own way
+			}
 			problems := append(page.Problems(), p.Ran()...)
-			if !strings.HasSuffix(name, "-check") && !strings.HasSuffix(name, "-conversation") {
+			if own {
 				problems = append(problems, p.Violations()...)
 			}
 			if len(problems) > 0 || len(page.Active) > 0 || page.Title == "ran" {
