@@ -269,17 +269,24 @@ func (s *unitSection) place(n uint64) []byte {
 		}
 		return make([]byte, n)
 	}
+	// Units are in ring in the order of reading, so the oldest one is the next in the way.
 	if s.free+int(n) > len(s.ring) {
+		for len(s.recent) > 0 && s.recent[0].at >= s.free {
+			s.forget()
+		}
 		s.free = 0
 	}
 	end := s.free + int(n)
-	for slices.ContainsFunc(s.recent, func(u *Unit) bool {
-		return u.at < end && u.at+len(u.data) > s.free
-	}) {
-		s.recent[0].drop()
-		s.recent = slices.Delete(s.recent, 0, 1)
+	for len(s.recent) > 0 && s.recent[0].at < end && s.recent[0].at+len(s.recent[0].data) > s.free {
+		s.forget()
 	}
 	return s.ring[s.free:end:end]
+}
+
+// forget drops the oldest unit in ring.
+func (s *unitSection) forget() {
+	s.recent[0].drop()
+	s.recent = s.recent[1:]
 }
 
 // drop removes the unit from memory.

@@ -169,7 +169,7 @@ func (q *Queue) plan(ctx context.Context) (*plan, error) {
 		return p, nil
 	}
 	if q.ctx.Err() != nil {
-		return nil, fmt.Errorf("queue: partitions: %w", ErrClosed)
+		return nil, fmt.Errorf("queue: read the partitions: %w", ErrClosed)
 	}
 	if q.engine != nil {
 		return q.adopt(layout{division: division{Partitions: 1}}), nil
@@ -181,7 +181,7 @@ func (q *Queue) plan(ctx context.Context) (*plan, error) {
 		l, err = q.firstLayout(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("queue: partitions: %w", err)
+		return nil, fmt.Errorf("queue: read the partitions: %w", err)
 	}
 	if n := q.o.Partitions; n != 0 && n != l.Partitions {
 		return nil, fmt.Errorf(
