@@ -1,8 +1,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale \
-	conformance llvmdiff bumps programs wheels packages image chart roots twice
+	conformance llvmdiff bumps programs wheels packages image chart roots s3 twice
 
 GOTEST ?= go test
+VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 NFPM ?= go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
@@ -72,6 +73,14 @@ model: ## Compare the queue with its model: 1,000,000 steps embedded, 250,000 on
 
 scale: ## Measure enqueue and claim on Redis with 1,000,000 waiting jobs (long)
 	COMPAT_SCALE=1000000 $(GOTEST) -tags scale -count 1 -v -timeout 2h -run Scale ./internal/queue
+
+s3: ## Test the bucket with a real S3 server, versitygw (compiles it: minutes; uses port 7070)
+	dir=$$(mktemp -d) && mkdir -p $$dir/data/blobs $$dir/meta && GOBIN=$$dir go install $(VERSITYGW) && \
+	{ ROOT_ACCESS_KEY=id ROOT_SECRET_KEY=secretkey $$dir/versitygw --port 127.0.0.1:7070 --region r \
+		posix --sidecar $$dir/meta $$dir/data >$$dir/log & pid=$$!; sleep 3; \
+	AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secretkey \
+		COMPAT_S3="s3://blobs/prefix?region=r&endpoint=http://127.0.0.1:7070" \
+		$(GOTEST) -count 1 -v -run TestRealS3 ./internal/bucket; end=$$?; kill $$pid; rm -rf $$dir; exit $$end; }
 
 conformance: ## Compare archive reading with libarchive, on real packages (downloads them)
 	CI=true $(GOTEST) -tags conformance -count 1 -v -timeout 30m ./internal/test/conformance
