@@ -136,7 +136,7 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 
 // reserved matches the names of members that only reserve space.
 var reserved = lazyregexp.New(
-	`(?i)reserved|unused|(^|_)(pad|padding|spare|dummy|filler|rsvd|rfu)[0-9]*($|_)|^_*pad[0-9]*$`,
+	`(?i)reserved|unused|(^|_)(pad|padding|spare|p?dummy|filler|rsvd|rfu)[0-9]*($|_)|^_*pad[0-9]*$`,
 )
 
 // layout compares size, members and base classes.

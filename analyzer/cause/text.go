@@ -107,7 +107,7 @@ func (t text) abiTitle() string {
 
 func (t text) tooNewTitle() string {
 	needs := t.newest()
-	if tag := t.neededTag(); tag != "" && t.artifact.wheel() && t.claimed() {
+	if tag := t.neededTag(); tag != "" && t.claimed() {
 		return fmt.Sprintf("tagged %s, but needs %s", t.target(), tag)
 	}
 	if len(t.cause.Targets) == 1 && t.all[0].Target != "" {
@@ -120,11 +120,30 @@ func (t text) tooNewTitle() string {
 	return fmt.Sprintf("needs %s, which older systems do not have", needs)
 }
 
-// claimed reports whether the target is one of the wheel's tags instead of a platform that the
-// user specified.
+// claimed reports whether a tag of the wheel promises that it works on the target. The user may
+// have specified an older one, where pip does not install the wheel (refused).
 func (t text) claimed() bool {
-	target := t.all[0].Target
-	return strings.HasPrefix(target, "manylinux") || strings.HasPrefix(target, "musllinux")
+	target, oldest := t.oldestTag()
+	return oldest != nil && !platform.Older(target.LibcVersion, oldest.LibcVersion)
+}
+
+func (t text) refused() bool {
+	target, oldest := t.oldestTag()
+	return oldest != nil && platform.Older(target.LibcVersion, oldest.LibcVersion)
+}
+
+// oldestTag returns the target and the oldest of the wheel's tags with its C library. oldest is nil
+// if the target is no policy, or the wheel has no such tag.
+func (t text) oldestTag() (target, oldest *platform.Platform) {
+	target, err := platform.Lookup(t.all[0].Target, "")
+	if err != nil || target.Kind != platform.Policy || !t.artifact.wheel() {
+		return nil, nil
+	}
+	var tags []string
+	for _, tag := range t.artifact.Wheel.Tags { // python-abi-platform
+		tags = append(tags, tag[strings.LastIndexByte(tag, '-')+1:])
+	}
+	return target, platform.OldestTag(tags, target.Arch, target.Libc)
 }
 
 // neededTag returns the oldest tag with all required versions, or "".
@@ -470,11 +489,14 @@ func (t text) task() (result.Actor, string) {
 		}
 		return result.Builder, "keep the old interface, or change the SONAME"
 	case tooNew:
-		if t.artifact.wheel() && t.claimed() {
+		if t.claimed() {
 			return result.Builder, "correct the tag or build on an older system"
 		}
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindSymver {
 			return result.Builder, "use the older versions of these symbols or build on an older system"
+		}
+		if t.refused() {
+			return result.Builder, "build on an older system; pip does not install this one there"
 		}
 		return result.Builder, "build on an older system"
 	case wrongLibc:

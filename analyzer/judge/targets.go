@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/facts"
@@ -193,22 +192,7 @@ func Extinct(p *platform.Platform) bool {
 
 // OlderRelease reports whether a release of a libc or of CPython ("2.17", "3.9") is older than
 // another one. It is false if one of them cannot be parsed.
-func OlderRelease(a, b string) bool {
-	x, errX := ordinal(a)
-	y, errY := ordinal(b)
-	return errX == nil && errY == nil && x < y
-}
-
-func ordinal(s string) (int, error) {
-	before, after, _ := strings.Cut(s, ".")
-	after, _, _ = strings.Cut(after, ".")
-	major, err := strconv.Atoi(before)
-	if err != nil {
-		return 0, err
-	}
-	minor, err := strconv.Atoi(after)
-	return major*1000 + minor, err
-}
+func OlderRelease(a, b string) bool { return platform.Older(a, b) }
 
 // architectures returns the architectures of the objects; for a wheel, those that its tags
 // name, if any.

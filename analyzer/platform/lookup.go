@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -225,4 +226,36 @@ func byName(name, arch string, among []*Platform) *Platform {
 		}
 	}
 	return nil
+}
+
+// OldestTag returns the policy of the oldest of a wheel's platform tags with a C library: the oldest
+// system that the wheel promises to work on (PEP 600). It is nil without such a tag.
+func OldestTag(tags []string, arch, libc string) (oldest *Platform) {
+	for _, tag := range tags {
+		p, err := Lookup(tag, arch)
+		if err == nil && p.Kind == Policy && p.Libc == libc &&
+			(oldest == nil || Older(p.LibcVersion, oldest.LibcVersion)) {
+			oldest = p
+		}
+	}
+	return oldest
+}
+
+// Older reports whether a release of a libc or of CPython ("2.17", "3.9") is older than another
+// one. It is false if one of them cannot be parsed.
+func Older(a, b string) bool {
+	x, errX := ordinal(a)
+	y, errY := ordinal(b)
+	return errX == nil && errY == nil && x < y
+}
+
+func ordinal(s string) (int, error) {
+	before, after, _ := strings.Cut(s, ".")
+	after, _, _ = strings.Cut(after, ".")
+	major, err := strconv.Atoi(before)
+	if err != nil {
+		return 0, err
+	}
+	minor, err := strconv.Atoi(after)
+	return major*1000 + minor, err
 }

@@ -228,6 +228,11 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			}
 		}
 	}
+	var tags []string
+	for _, t := range p.Facts.Wheel.Tags {
+		tags = append(tags, t.Platform)
+	}
+	oldest := platform.OldestTag(tags, p.Platform.Arch, p.Platform.Libc)
 	var out []fix.Candidate
 	reason := "" // a version that the next older tag lacks
 	for _, q := range platform.All(p.Platform.Arch) {
@@ -242,6 +247,9 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 		if lacking != "" {
 			reason = "; auditwheel has no older tag with " + lacking
 			continue
+		}
+		if oldest != nil && !platform.Older(oldest.LibcVersion, q.LibcVersion) {
+			break // it is tagged so; the user specified an older platform
 		}
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{

@@ -133,7 +133,7 @@ func sample() *analyzer.Report {
 				SHA256:  "ab12",
 				Kind:    "wheel",
 				Objects: 2,
-				Wheel:   &analyzer.Wheel{Name: "widget", Version: "1.1.0"},
+				Wheel:   &analyzer.Wheel{Name: "widget", Version: "1.1.0", Tags: []string{"py3-none-manylinux2014_x86_64"}},
 			},
 			{Path: "libx.so", SHA256: "cd34", Kind: "object", Objects: 1},
 		},
@@ -204,7 +204,7 @@ func TestGolden(t *testing.T) {
 // report.
 func TestJSON(t *testing.T) {
 	r := sample()
-	r.Findings[3].Fixes = nil
+	r.Findings[3].Fixes, r.Artifacts[0].Wheel.Tags = nil, nil
 	var b bytes.Buffer
 	if err := JSON(&b, r); err != nil {
 		t.Fatal(err)
