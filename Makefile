@@ -80,7 +80,7 @@ s3: ## Test the bucket with a real S3 server, versitygw (compiles it: minutes; u
 		posix --sidecar $$dir/meta $$dir/data >$$dir/log & pid=$$!; sleep 3; \
 	AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secretkey \
 		COMPAT_S3="s3://blobs/prefix?region=r&endpoint=http://127.0.0.1:7070" \
-		$(GOTEST) -count 1 -v -run TestRealS3 ./internal/bucket; end=$$?; kill $$pid; rm -rf $$dir; exit $$end; }
+		$(GOTEST) -tags s3 -count 1 -v -run TestRealS3 ./internal/bucket; end=$$?; kill $$pid; rm -rf $$dir; exit $$end; }
 
 conformance: ## Compare archive reading with libarchive, on real packages (downloads them)
 	CI=true $(GOTEST) -tags conformance -count 1 -v -timeout 30m ./internal/test/conformance

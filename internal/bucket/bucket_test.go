@@ -124,19 +124,6 @@ func TestS3(t *testing.T) {
 	}
 }
 
-// COMPAT_S3 is the address of a bucket of a real server; make s3 starts one.
-func TestRealS3(t *testing.T) {
-	address := os.Getenv("COMPAT_S3")
-	if address == "" {
-		t.Skip("COMPAT_S3 is not set")
-	}
-	b, err := Open(address, os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, b)
-}
-
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	b, err := Open("file://"+dir+"/blobs", nil)

@@ -71,13 +71,12 @@ func TestStoredTimes(t *testing.T) {
 	db := redis.NewClient(options)
 	defer db.Close()
 	for part, want := range map[string]time.Duration{
-		"guid:guid-ended": 8 * day,
-		"state:ended":     30 * day,
-		"report/":         30 * day,
-		"last/":           30 * day,
-		"accept/":         365 * day,
-		"replies/":        time.Hour,
-		"budget/":         time.Hour,
+		"state:ended": 30 * day,
+		"report/":     30 * day,
+		"last/":       30 * day,
+		"accept/":     365 * day,
+		"replies/":    time.Hour,
+		"budget/":     time.Hour,
 	} {
 		keys, err := db.Keys(ctx, "*"+part+"*").Result()
 		must(err)
@@ -88,6 +87,16 @@ func TestStoredTimes(t *testing.T) {
 			if kept := db.TTL(ctx, key).Val(); kept > want || kept < want-time.Minute {
 				t.Errorf("%s is kept for %s, want %s", key, kept, want)
 			}
+		}
+	}
+	// Marks of deliveries expire together, 8 days after the end of a window of 4 days.
+	marks := db.Keys(ctx, "*}:mark*").Val()
+	if len(marks) == 0 {
+		t.Error("there is no mark of a delivery")
+	}
+	for _, key := range marks {
+		if kept := db.TTL(ctx, key).Val(); kept < 8*day || kept > 12*day {
+			t.Errorf("%s is kept for %s, want 8 to 12 days", key, kept)
 		}
 	}
 	if keys := db.Keys(ctx, "*job:ended*").Val(); len(keys) > 0 {
