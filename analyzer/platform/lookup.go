@@ -228,8 +228,8 @@ func byName(name, arch string, among []*Platform) *Platform {
 	return nil
 }
 
-// OldestTag returns the policy of the oldest of a wheel's platform tags with a C library: the oldest
-// system that the wheel promises to work on (PEP 600). It is nil without such a tag.
+// OldestTag returns the policy of the oldest of a wheel's platform tags with a C library: the
+// oldest system that the wheel promises to work on (PEP 600). It is nil without such a tag.
 func OldestTag(tags []string, arch, libc string) (oldest *Platform) {
 	for _, tag := range tags {
 		p, err := Lookup(tag, arch)
