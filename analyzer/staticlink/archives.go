@@ -61,7 +61,7 @@ func inLibgcc(p *platform.Platform, name string) bool {
 		!hiddenMembers.Get()[p.Arch][name] {
 		return false
 	}
-	return !older(p, "2.36") || p.Arch == "aarch64" ||
+	return !platform.Older(p.LibcVersion, "2.36") || p.Arch == "aarch64" ||
 		!strings.Contains(name, "hf") && name != "__extendsfdf2" && name != "__truncdfsf2"
 }
 
@@ -95,7 +95,7 @@ var (
 
 func inNonshared(p *platform.Platform, name string) bool {
 	return slices.Contains(alwaysNonshared, name) ||
-		slices.Contains(oldNonshared, name) && older(p, "2.33")
+		slices.Contains(oldNonshared, name) && platform.Older(p.LibcVersion, "2.33")
 }
 
 // inArchives reports whether one of the archives has a symbol. None has C++ symbols.
@@ -135,7 +135,7 @@ func ofProgram(p *platform.Platform, name string) bool {
 		"_GLOBAL_OFFSET_TABLE_":
 		return true
 	case "__libc_csu_init", "__libc_csu_fini":
-		return older(p, "2.34")
+		return platform.Older(p.LibcVersion, "2.34")
 	}
 	return false
 }
@@ -143,7 +143,7 @@ func ofProgram(p *platform.Platform, name string) bool {
 // emptyArchive reports whether -lX finds an empty archive: glibc 2.34 merged these libraries
 // into libc.so.6 and removed their links.
 func emptyArchive(p *platform.Platform, soname string) bool {
-	return Merged(soname) && !older(p, "2.34")
+	return Merged(soname) && !platform.Older(p.LibcVersion, "2.34")
 }
 
 // Merged reports whether glibc 2.34 merged a library into libc.so.6.

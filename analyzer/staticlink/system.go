@@ -3,7 +3,6 @@ package staticlink
 import (
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -141,23 +140,4 @@ func (s *System) script(n Named) []Named {
 		return []Named{n, {SONAME: "libmvec.so.1", AsNeeded: true}}
 	}
 	return []Named{n}
-}
-
-// older reports whether a platform's glibc is older than a version such as "2.34".
-func older(p *platform.Platform, version string) bool {
-	a, b, ok := release(p.LibcVersion)
-	x, y, also := release(version)
-	return ok && also && (a < x || a == x && b < y)
-}
-
-// release returns the first two numbers of a glibc version.
-func release(version string) (major, minor int, ok bool) {
-	one, rest, _ := strings.Cut(version, ".")
-	two, _, _ := strings.Cut(rest, ".")
-	major, err := strconv.Atoi(one)
-	if err != nil {
-		return 0, 0, false
-	}
-	minor, err = strconv.Atoi(two)
-	return major, minor, err == nil
 }
