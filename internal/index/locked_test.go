@@ -65,7 +65,7 @@ func TestLocked(t *testing.T) {
 		t.Errorf("requests %q, want %q", got, want)
 	}
 
-	// Another host is not asked, whatever the lock file says.
+	// No other host gets a request, whatever the lock file lists.
 	i = locked("http://127.0.0.1:9", true)
 	if w, err = i.Open(ctx, "demo", "1.0", linux, 1<<20); err != nil {
 		t.Fatal(err)
