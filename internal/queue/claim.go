@@ -19,13 +19,13 @@ import (
 // It returns an error at once if the store does not respond. The caller must pause before the
 // next call.
 func (q *Queue) Claim(ctx context.Context, wait time.Duration) (*Lease, error) {
-	deadline := time.Now().Add(wait)
+	deadline, woken := time.Now().Add(wait), -1
 	for {
 		var lease *Lease
 		var turns *turns
 		err := q.follow(ctx, func(p *plan) (err error) {
 			turns = p.turns
-			lease, err = q.claimAny(ctx, p, wait > 0)
+			lease, err = q.claimAny(ctx, p, wait > 0, woken)
 			return err
 		})
 		if lease != nil || err != nil {
@@ -35,15 +35,21 @@ func (q *Queue) Claim(ctx context.Context, wait time.Duration) (*Lease, error) {
 		if left <= 0 {
 			return nil, nil
 		}
-		if err := turns.wait(ctx, left); err != nil {
+		if woken, err = turns.wait(ctx, left); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// claimAny tries the partitions in turn. patient means that the worker can wait.
-func (q *Queue) claimAny(ctx context.Context, p *plan, patient bool) (*Lease, error) {
-	for _, i := range p.turns.order(patient) {
+// claimAny tries the partitions in turn. patient means that the worker can wait, woken is the
+// partition for which it was woken; negative = none.
+func (q *Queue) claimAny(
+	ctx context.Context,
+	p *plan,
+	patient bool,
+	woken int,
+) (*Lease, error) {
+	for _, i := range p.turns.order(patient, woken) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("queue: claim: %w", err)
 		}

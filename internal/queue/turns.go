@@ -35,7 +35,7 @@ type turns struct {
 	mu    sync.Mutex
 	next  int // whose turn it is
 	state []turn
-	idle  []chan struct{} // of the workers that wait, the longest first
+	idle  []chan int // of the workers that wait, the longest first
 }
 
 // turn is what this process knows of a partition.
@@ -54,14 +54,15 @@ func newTurns(q *Queue, parts []partition) *turns {
 func (t *turns) replace() { close(t.replaced) }
 
 // order returns the partitions to try, in the order of their turns. patient means that the worker
-// can wait, so partitions that are probably empty are left out.
-func (t *turns) order(patient bool) (order []int) {
+// can wait, so partitions that are probably empty are left out, except the one that the worker was
+// woken for (negative = none): the wake-up is used up, so nobody else may come for its job.
+func (t *turns) order(patient bool, woken int) (order []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, all := time.Now(), !patient || t.allFailed()
 	for n := range t.parts {
 		i := (t.next + n) % len(t.parts)
-		if all || !t.state[i].blocked && !now.Before(t.state[i].after) {
+		if all || i == woken || !t.state[i].blocked && !now.Before(t.state[i].after) {
 			order = append(order, i)
 		}
 	}
@@ -82,7 +83,7 @@ func (t *turns) claimed(i int, more bool) {
 	switch {
 	case len(t.idle) == 0:
 	case more:
-		t.wake()
+		t.wake(i)
 	default:
 		t.block(i)
 	}
@@ -109,14 +110,15 @@ func (t *turns) fail(i int, err error) bool {
 		return false
 	}
 	for len(t.idle) > 0 {
-		t.wake() // they return the error
+		t.wake(i) // they return the error
 	}
 	return true
 }
 
-// wait returns when a worker should try again, at the latest after d. Redis wakes it.
-func (t *turns) wait(ctx context.Context, d time.Duration) error {
-	me := make(chan struct{}, 1)
+// wait returns when a worker should try again, at the latest after d. woken is the partition for
+// which Redis woke it; negative = it was not woken.
+func (t *turns) wait(ctx context.Context, d time.Duration) (woken int, err error) {
+	me := make(chan int, 1)
 	t.mu.Lock()
 	t.idle = append(t.idle, me)
 	for i := range t.parts {
@@ -126,10 +128,9 @@ func (t *turns) wait(ctx context.Context, d time.Duration) error {
 
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	var err error
 	select {
-	case <-me:
-		return nil
+	case woken = <-me:
+		return woken, nil
 	case <-timer.C:
 	case <-t.replaced:
 	case <-ctx.Done():
@@ -141,16 +142,19 @@ func (t *turns) wait(ctx context.Context, d time.Duration) error {
 	defer t.mu.Unlock()
 	if i := slices.Index(t.idle, me); i >= 0 {
 		t.idle = slices.Delete(t.idle, i, i+1)
-	} else if err != nil {
-		t.wake() // this worker was woken and does not try
+		return -1, err
 	}
-	return err
+	woken = <-me
+	if err != nil {
+		t.wake(woken) // this worker was woken and does not try
+	}
+	return woken, err
 }
 
-// wake wakes the worker that has waited longest. The caller holds mu.
-func (t *turns) wake() {
+// wake wakes the worker that has waited longest, for a job of partition i. The caller holds mu.
+func (t *turns) wake(i int) {
 	if len(t.idle) > 0 {
-		t.idle[0] <- struct{}{}
+		t.idle[0] <- i
 		t.idle = slices.Delete(t.idle, 0, 1)
 	}
 }
@@ -185,7 +189,7 @@ func (t *turns) listen(ctx context.Context, i int, d time.Duration) {
 	t.mu.Lock()
 	t.state[i].blocked, t.state[i].after, t.state[i].due = false, time.Time{}, -1
 	unused := woken && len(t.idle) == 0
-	t.wake()
+	t.wake(i)
 	t.mu.Unlock()
 	if unused {
 		// All workers are busy meanwhile. Another process may have an idle one.
