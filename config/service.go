@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/url"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -175,6 +176,9 @@ func Root(variable, v, hint string) (*url.URL, error) {
 			quote(v),
 			hint,
 		)
+	}
+	if slices.Contains([]string{"your-host", "host", "ghes"}, strings.ToLower(u.Hostname())) {
+		return nil, bad(variable, "%s is an example of the documentation; set it to %s", quote(v), hint)
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	return u, nil

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Nearest returns the known word closest to word, ignoring case; "" if none is close.
@@ -14,6 +16,40 @@ func Nearest(word string, known []string) string {
 		}
 	}
 	return best
+}
+
+// variablePrefix begins the variables that only compat uses.
+const variablePrefix = "COMPAT_"
+
+// variables are all names after variablePrefix.
+var variables = []string{
+	"ADMIN_ADDR", "BLOBS", "DATA", "INDEX_ALLOW", "LEASE", "PARTITIONS", "PUBLIC_URL", "SANDBOX",
+	"WAIT", "WORKERS",
+}
+
+// cluster matches the variables that Kubernetes sets in each pod for a service with the name compat.
+var cluster = lazyregexp.New(`^COMPAT_(SERVICE|PORT)(_|$)`)
+
+// UnknownVariables returns an error for each variable that begins with COMPAT_ and that compat does
+// not read, sorted by name. environ is a list as os.Environ returns it.
+func UnknownVariables(environ []string) []*EnvError {
+	var unknown []*EnvError
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		rest, ours := strings.CutPrefix(name, variablePrefix)
+		if !ours || slices.Contains(variables, rest) || cluster.MatchString(name) {
+			continue
+		}
+		e := &EnvError{Variable: name, Problem: "compat has no such variable; "}
+		if best := Nearest(rest, variables); best != "" {
+			e.Problem += "did you mean " + variablePrefix + best + "?"
+		} else {
+			e.Problem += "remove it; docs/config.md lists the variables"
+		}
+		unknown = append(unknown, e)
+	}
+	slices.SortFunc(unknown, func(a, b *EnvError) int { return strings.Compare(a.Variable, b.Variable) })
+	return unknown
 }
 
 // suggest suggests the closest known word, or lists the known words.

@@ -205,7 +205,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	defer base.close()
 	for _, p := range paths {
 		if err := in.add(p); err != nil {
-			return err
+			return errors.Join(err, outputs.unopened(p, err))
 		}
 	}
 	if f.base != "" {

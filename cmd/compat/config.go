@@ -22,13 +22,17 @@ func newConfigCommand(env environment) *cobra.Command {
 		Short: "Validate " + config.Path,
 		Long: "Validate configuration files as the App does. Each problem is one line: FILE:LINE: KEY: " +
 			"problem.\n\n" +
-			"Without FILE, " + config.Path + " of the working directory is validated. FILE can be a\n" +
-			config.ProjectPath + " with a table [tool.compat].\n" +
+			"Without FILE, " + config.Path + " of the working directory is validated, or else the table\n" +
+			"[tool.compat] of its " + config.ProjectPath + ". FILE can be either.\n" +
 			"Exit code: 0 valid, 1 invalid, 2 a file could not be read.",
 		Example: "compat config check\ncompat config check .github/compat.yml && git push",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				args = []string{config.Path}
+				used, err := repository("")
+				if err != nil {
+					return fmt.Errorf("%w; give a readable file", err)
+				}
+				args = []string{used.file}
 			}
 			return checkConfigs(env, args)
 		},

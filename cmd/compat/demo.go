@@ -137,7 +137,8 @@ func demo(ctx context.Context, env environment) (err error) {
 	}
 	fmt.Fprintf(
 		env.Out,
-		"Reviewed %d pull requests. Next: compat check FILE, or compat setup to create your own App.\n",
+		"Reviewed %d pull requests. The service that showed the linked pages has ended with the demo.\n"+
+			"Next: compat check FILE, or compat setup to create your own App.\n",
 		len(pulls),
 	)
 	cancel()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/bucket"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/sandbox"
@@ -24,9 +26,9 @@ func newDoctorCommand(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the set-up of the GitHub App and name the next step",
-		Long: `Check the set-up of the GitHub App: settings, data folder, queue, private key, clock,
-permissions, webhook and its recent deliveries, installations, package index and sandbox. Each
-problem is printed with what to do next.
+		Long: `Check the set-up of the GitHub App: settings, data folder, queue, bucket, sandbox, package index,
+private key, clock, permissions, webhook and its recent deliveries, and installations. Each problem
+is printed with what to do next.
 
 It reads the environment variables of "compat serve" and changes nothing.
 
@@ -83,16 +85,20 @@ func (d *doctor) examine(ctx context.Context) {
 	}
 	var err error
 	if d.service, err = config.FromEnv(d.env.Getenv); err != nil {
-		problem, next := err.Error(), "correct it"
-		if i := strings.LastIndex(problem, "; "); i >= 0 { // config's errors end with what to do
-			problem, next = problem[:i], problem[i+2:]
-		}
+		problem, next := problemAndNext(err)
 		d.fail("settings", problem, next)
 		return
 	}
 	d.ok("settings", "App %d of %s", d.service.AppID, d.service.API)
+	if d.env.Environ != nil {
+		for _, e := range config.UnknownVariables(d.env.Environ()) {
+			problem, next := problemAndNext(e)
+			d.warn("settings", problem, next)
+		}
+	}
 	d.data()
 	d.queue(ctx)
+	d.bucket(ctx)
 	d.sandbox(ctx)
 	d.index(ctx)
 	if d.key() {
@@ -101,22 +107,34 @@ func (d *doctor) examine(ctx context.Context) {
 	d.public(ctx)
 }
 
-// data checks that COMPAT_DATA can be written.
+// problemAndNext divides an error of config, which ends with what to do.
+func problemAndNext(err error) (problem, next string) {
+	text := err.Error()
+	if i := strings.LastIndex(text, "; "); i >= 0 {
+		return text[:i], text[i+2:]
+	}
+	return text, "correct it"
+}
+
+// data checks that COMPAT_DATA can be written, or created. It writes nothing.
 func (d *doctor) data() {
-	dir := d.service.Data
-	err := os.MkdirAll(dir, 0o700)
-	if err == nil {
-		var f *os.File
-		if f, err = os.CreateTemp(dir, "doctor-*"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
+	dir, state := d.service.Data, "can be written"
+	err := writable(dir)
+	for parent := filepath.Clean(dir); errors.Is(err, fs.ErrNotExist); {
+		state = "will be created"
+		next := filepath.Dir(parent)
+		if next == parent {
+			break
 		}
+		parent = next
+		err = writable(parent)
 	}
 	if err != nil {
 		d.fail("data", err.Error(), "set COMPAT_DATA to a folder that this user can write, or change "+
 			"the owner of this one")
 		return
 	}
-	d.ok("data", "%s can be written", dir)
+	d.ok("data", "%s %s", dir, state)
 }
 
 // queue checks that the queue can store jobs and that its clock agrees.
@@ -167,7 +185,46 @@ func (d *doctor) queue(ctx context.Context) {
 			"synchronize both clocks (NTP)")
 		return
 	}
-	d.ok("queue", "Redis stores jobs")
+	risks, err := q.Risks(ctx)
+	if err != nil {
+		d.fail("queue", err.Error(), "start Redis, or correct REDIS_URL")
+		return
+	}
+	for _, r := range risks {
+		d.warn("queue", "Redis may lose jobs: "+r.What, r.Do)
+	}
+	if len(risks) == 0 {
+		d.ok("queue", "Redis stores jobs")
+	}
+}
+
+// bucket checks that the bucket of COMPAT_BLOBS answers. It writes nothing.
+func (d *doctor) bucket(ctx context.Context) {
+	if d.service.Blobs == "" {
+		return
+	}
+	b, err := bucket.Open(d.service.Blobs, d.env.Getenv)
+	if err != nil {
+		d.fail("bucket", "COMPAT_BLOBS "+err.Error(), "correct COMPAT_BLOBS as docs/config.md describes it")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	if _, err := b.Get(ctx, "doctor"); err != nil {
+		next := "start the object storage, or correct COMPAT_BLOBS"
+		switch text := err.Error(); {
+		case strings.Contains(text, "InvalidAccessKeyId"),
+			strings.Contains(text, "SignatureDoesNotMatch"):
+			next = "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+		case strings.Contains(text, "NoSuchBucket"):
+			next = "create the bucket, or correct its name in COMPAT_BLOBS"
+		case strings.Contains(text, "AccessDenied"):
+			next = "allow the key s3:GetObject, s3:PutObject and s3:ListBucket on the bucket"
+		}
+		d.fail("bucket", err.Error(), next)
+		return
+	}
+	d.ok("bucket", "%s can be read", d.service.Blobs)
 }
 
 // sandbox checks which layers protect an analysis.

@@ -18,7 +18,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	compat "github.com/compat-app/compat"
+	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/setup"
+	"github.com/compat-app/compat/internal/test/redistest"
 )
 
 // doctorHub is GitHub as an App sees it: a response for each path, as JSON or a status.
@@ -90,6 +92,17 @@ func TestDoctor(t *testing.T) {
 		}
 	}))
 	t.Cleanup(public.Close) // after the parallel cases
+	storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.Header.Get("Authorization"), "Credential=id/") {
+			w.WriteHeader(http.StatusForbidden)
+			io.WriteString(w, "<Code>InvalidAccessKeyId</Code>")
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, "<Code>NoSuchKey</Code>")
+	}))
+	t.Cleanup(storage.Close)
+	bucketAt := func(endpoint string) string { return "s3://blobs?region=r&endpoint=" + endpoint }
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -120,7 +133,7 @@ func TestDoctor(t *testing.T) {
 			state: "problem", want: "key cannot sign", next: "correct PRIVATE_KEY_COMMAND"},
 		{name: "data folder", vars: vars{"COMPAT_DATA": filepath.Join(file, "below"),
 			"REDIS_URL": "redis://" + redis.Addr()}, state: "problem",
-			want: "data mkdir", next: "set COMPAT_DATA to a folder that this user can write"},
+			want: "below cannot be written: ", next: "set COMPAT_DATA to a folder that this user can write"},
 		{name: "Redis is down", vars: vars{"REDIS_URL": "redis://127.0.0.1:1/0"}, state: "problem",
 			want: "queue queue: read the partitions", next: "start Redis, or correct REDIS_URL"},
 		{name: "Redis password", vars: vars{"REDIS_URL": "redis://" + locked.Addr()}, state: "problem",
@@ -168,6 +181,20 @@ func TestDoctor(t *testing.T) {
 		{name: "suspended", hub: object{"app/installations": []object{{"id": 1, "permissions": granted,
 			"account": object{"login": "octo"}, "suspended_at": "2026-01-02T03:04:05Z"}}}, state: "warning",
 			want: "installed octo suspended the App", next: "can resume it"},
+		{name: "misspelt variable", vars: vars{"COMPAT_WORKER": "3", "COMPAT_SERVICE_HOST": "10.0.0.1"},
+			state: "warning", want: "settings COMPAT_WORKER: compat has no such variable",
+			next: "did you mean COMPAT_WORKERS?"},
+		{name: "address of the documentation", vars: vars{"COMPAT_PUBLIC_URL": "https://YOUR-HOST"},
+			state: "problem", want: "is an example of the documentation", next: "set it to the public address"},
+		{name: "bucket", vars: vars{"COMPAT_BLOBS": bucketAt(storage.URL)}},
+		{name: "bucket is not reachable", vars: vars{"COMPAT_BLOBS": bucketAt("http://127.0.0.1:1")},
+			state: "problem", want: "bucket bucket: ", next: "start the object storage"},
+		{name: "credentials of the bucket", vars: vars{"COMPAT_BLOBS": bucketAt(storage.URL),
+			"AWS_ACCESS_KEY_ID": "other"}, state: "problem", want: "InvalidAccessKeyId",
+			next: "correct AWS_ACCESS_KEY_ID"},
+		{name: "bucket without credentials", vars: vars{"COMPAT_BLOBS": bucketAt(storage.URL),
+			"AWS_ACCESS_KEY_ID": ""}, state: "problem", want: "bucket COMPAT_BLOBS needs credentials",
+			next: "correct COMPAT_BLOBS"},
 		{name: "index", vars: vars{"PIP_INDEX_URL": public.URL + "/simple"}},
 		{name: "index is not reachable", vars: vars{"PIP_INDEX_URL": "http://127.0.0.1:1/simple"},
 			state: "problem", want: "index pip: package index 127.0.0.1:1", next: "correct PIP_INDEX_URL"},
@@ -185,7 +212,8 @@ func TestDoctor(t *testing.T) {
 			defer server.Close()
 			set := vars{
 				"APP_ID": "4711", "PRIVATE_KEY": key, "WEBHOOK_SECRET": "hunter2", "GITHUB_API_URL": server.URL,
-				"COMPAT_DATA": t.TempDir(), "PIP_CONFIG_FILE": os.DevNull,
+				"COMPAT_DATA": filepath.Join(t.TempDir(), "data"), "PIP_CONFIG_FILE": os.DevNull,
+				"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "hunter2",
 			}
 			if c.without {
 				set["GITHUB_API_URL"] = "http://127.0.0.1:1"
@@ -194,8 +222,17 @@ func TestDoctor(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(context.Background(), []string{"doctor"}, environment{
 				Getenv: func(n string) (string, bool) { v, ok := set[n]; return v, ok && v != "" },
-				Out:    &out, Err: &errs,
+				Environ: func() (list []string) {
+					for name, value := range set {
+						list = append(list, name+"="+value)
+					}
+					return list
+				},
+				Out: &out, Err: &errs,
 			})
+			if _, err := os.Stat(set["COMPAT_DATA"]); err == nil {
+				t.Error("the diagnosis created COMPAT_DATA")
+			}
 			text := regexp.MustCompile(` +`).ReplaceAllString(out.String(), " ")
 			if want := c.state == "problem"; (code == exitIncompatible) != want || errs.Len() > 0 {
 				t.Errorf("exit %d, %s", code, errs.String())
@@ -217,5 +254,20 @@ func TestDoctor(t *testing.T) {
 				t.Log(out.String())
 			}
 		})
+	}
+}
+
+// Settings of Redis with which jobs can be lost are a warning.
+func TestDoctorOfRedisThatMayLoseJobs(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no")
+	var out bytes.Buffer
+	d := doctor{
+		env:     environment{Out: &out},
+		service: &config.Service{RedisURL: config.Secret(server.URL), Data: t.TempDir()},
+	}
+	d.queue(t.Context())
+	if !strings.Contains(out.String(), "Redis may lose jobs: appendonly is no") ||
+		!strings.Contains(out.String(), "next: start it with --appendonly yes") || d.failed {
+		t.Error(out.String())
 	}
 }

@@ -17,9 +17,11 @@ const (
 // environment is the surroundings of the process: variables and standard streams.
 type environment struct {
 	Getenv func(name string) (value string, set bool)
-	In     io.Reader
-	Out    io.Writer
-	Err    io.Writer
+	// Environ lists the variables as NAME=VALUE; nil = they are not listed.
+	Environ func() []string
+	In      io.Reader
+	Out     io.Writer
+	Err     io.Writer
 }
 
 // exit ends the program with a code. A nil error prints nothing.

@@ -21,7 +21,8 @@ func main() {
 		run(
 			ctx,
 			os.Args[1:],
-			environment{Getenv: os.LookupEnv, In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
+			environment{Getenv: os.LookupEnv, Environ: os.Environ, In: os.Stdin, Out: os.Stdout,
+				Err: os.Stderr},
 		),
 	)
 }

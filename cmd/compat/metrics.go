@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/compat-app/compat/internal/bucket"
 	"github.com/compat-app/compat/internal/index"
 )
 
@@ -159,4 +160,45 @@ func (k countedCache) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 	k.lookups.WithLabelValues(result).Inc()
 	return value, err
+}
+
+// countedBucket counts the requests to the bucket of COMPAT_BLOBS.
+type countedBucket struct {
+	bucket.Bucket
+	requests *prometheus.CounterVec
+}
+
+func newCountedBucket(r prometheus.Registerer) *countedBucket {
+	b := &countedBucket{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "compat_bucket_requests_total",
+		Help: "Requests to the bucket of COMPAT_BLOBS.",
+	}, []string{"operation", "outcome"})}
+	for _, operation := range []string{"put", "get"} {
+		b.requests.WithLabelValues(operation, "done")
+		b.requests.WithLabelValues(operation, "failed")
+	}
+	r.MustRegister(b.requests)
+	return b
+}
+
+// Put implements bucket.Bucket.
+func (b *countedBucket) Put(ctx context.Context, name string, value []byte) error {
+	err := b.Bucket.Put(ctx, name, value)
+	b.count("put", err)
+	return err
+}
+
+// Get implements bucket.Bucket.
+func (b *countedBucket) Get(ctx context.Context, name string) ([]byte, error) {
+	value, err := b.Bucket.Get(ctx, name)
+	b.count("get", err)
+	return value, err
+}
+
+func (b *countedBucket) count(operation string, err error) {
+	outcome := "done"
+	if err != nil {
+		outcome = "failed"
+	}
+	b.requests.WithLabelValues(operation, outcome).Inc()
 }

@@ -65,24 +65,43 @@ func newOutputs(env environment, f checkFlags) (*outputs, error) {
 	return o, nil
 }
 
+// unopened writes a report to the files about a path that could not be opened, because CI systems
+// expect the files after each run.
+func (o *outputs) unopened(path string, cause error) error {
+	r := analyzer.NewReport(version())
+	r.Verdict = analyzer.Unchecked
+	r.Unread = append(r.Unread, analyzer.Unread{
+		Path: path, Reason: strings.TrimPrefix(cause.Error(), path+": "),
+	})
+	r.Decide(o.failOn)
+	return o.writeFiles(r, func() report.Lines { return sourceLines(r) })
+}
+
 // write writes the report to the files and to w.
 func (o *outputs) write(w io.Writer, r *analyzer.Report) error {
-	plain := report.TextOptions{Verbose: o.verbose}
 	lines := sync.OnceValue(func() report.Lines { return sourceLines(r) })
-	for _, x := range o.files {
-		f, err := os.Create(x.path)
-		if err != nil {
-			return fmt.Errorf("--output: %w; give a file that can be written", err)
-		}
-		if err := errors.Join(o.as(x.format, f, r, plain, lines), f.Close()); err != nil {
-			return fmt.Errorf("--output: %w", err)
-		}
+	if err := o.writeFiles(r, lines); err != nil {
+		return err
 	}
 	return o.as(o.format, w, r, report.TextOptions{
 		Verbose: o.verbose,
 		Color:   colored(o.env, o.env.Out),
 		Width:   columns(o.env.Out),
 	}, lines)
+}
+
+func (o *outputs) writeFiles(r *analyzer.Report, lines func() report.Lines) error {
+	for _, x := range o.files {
+		f, err := os.Create(x.path)
+		if err != nil {
+			return fmt.Errorf("--output: %w; give a file that can be written", err)
+		}
+		text := report.TextOptions{Verbose: o.verbose}
+		if err := errors.Join(o.as(x.format, f, r, text, lines), f.Close()); err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+	}
+	return nil
 }
 
 // as writes the report in a format. lines is called by the formats of ofSources only.

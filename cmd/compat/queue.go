@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/queue"
 )
 
@@ -189,16 +192,18 @@ func withQueue(
 	f func(context.Context, *queue.Queue) error,
 ) error {
 	url, _ := env.Getenv("REDIS_URL")
-	dir, set := env.Getenv("COMPAT_DATA")
-	if !set || dir == "" {
-		dir = "./compat-data"
-	}
+	dir, _ := env.Getenv("COMPAT_DATA")
+	dir = cmp.Or(dir, config.DefaultData)
 	q, err := queue.Open(ctx, queue.Options{URL: url, Dir: dir, ReadOnly: look && url == ""})
 	if errors.Is(err, queue.ErrLocked) {
 		return fmt.Errorf(
-			"the embedded queue is in use by 'compat serve'; stop it first, or use REDIS_URL for both: %w",
+			"the embedded queue is in use by 'compat serve'; stop it first, or use REDIS_URL for both "+
+				"(compat_queue_jobs on COMPAT_ADMIN_ADDR has the number of its jobs): %w",
 			err,
 		)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; set COMPAT_DATA or REDIS_URL to that of 'compat serve'", err)
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -126,7 +127,12 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		return err // one line that names the variable
 	}
 	addr = cmp.Or(addr, service.Addr)
-	log := slog.New(slog.NewJSONHandler(env.Err, &slog.HandlerOptions{Level: service.LogLevel}))
+	log := newLog(env.Err, service.LogLevel)
+	if env.Environ != nil {
+		for _, e := range config.UnknownVariables(env.Environ()) {
+			log.Warn("a variable is ignored", "error", e)
+		}
+	}
 	queue.LogClient(log)
 	operators, err := listenAdmin(service)
 	if err != nil {
@@ -158,7 +164,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA: %w", err)
 	}
-	blobs, err := openBlobs(service.Blobs, env)
+	blobs, err := openBlobs(service.Blobs, env, metrics)
 	if err != nil {
 		return err
 	}
@@ -259,16 +265,30 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	return listen(ctx, listener, handler, work, log)
 }
 
+// newLog returns the log of the service: a JSON object on each line, with durations as "1.5s".
+func newLog(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{
+		Level: level,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Value.Kind() == slog.KindDuration {
+				return slog.String(a.Key, a.Value.Duration().String())
+			}
+			return a
+		},
+	}))
+}
+
 // openBlobs opens the bucket for large values; nil if there is none.
-func openBlobs(address string, env environment) (queue.Bucket, error) {
+func openBlobs(address string, env environment, metrics prometheus.Registerer) (queue.Bucket, error) {
+	counted := newCountedBucket(metrics)
 	if address == "" {
 		return nil, nil
 	}
-	b, err := bucket.Open(address, env.Getenv)
-	if err != nil {
+	var err error
+	if counted.Bucket, err = bucket.Open(address, env.Getenv); err != nil {
 		return nil, fmt.Errorf("COMPAT_BLOBS: %w", err)
 	}
-	return b, nil
+	return counted, nil
 }
 
 // newWork creates the worker and the sweeper. The returned function runs them until its context

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 // setupLife is how long the page is served: the lifetime of GitHub's code for a new App.
 const setupLife = time.Hour
 
-type setupFlags struct{ addr, org, url, github, out string }
+type setupFlags struct{ addr, org, url, github, out, data string }
 
 func newSetupCommand(env environment) *cobra.Command {
 	var f setupFlags
@@ -40,7 +41,8 @@ are not overwritten. If APP_ID or a variable of the private key is set, no App i
 
 Exit code: 0 the App was created and its secrets are stored, 2 otherwise.`,
 		Example: `  compat setup --url https://compat.example.com
-  compat setup --url https://compat.example.com --org my-organization --out /etc/compat
+  compat setup --url https://compat.example.com --org my-organization
+  compat setup --url https://compat.example.com --out /etc/compat --data /var/lib/compat
   compat setup --url https://compat.example.com --github-url https://github.example.com`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return makeApp(c.Context(), env, f) },
@@ -56,6 +58,8 @@ Exit code: 0 the App was created and its secrets are stored, 2 otherwise.`,
 		StringVar(&f.github, "github-url", "",
 			"address of GitHub Enterprise Server (default: from GITHUB_API_URL, or https://github.com)")
 	c.Flags().StringVar(&f.out, "out", ".", "existing folder for the two files")
+	c.Flags().StringVar(&f.data, "data", "",
+		"COMPAT_DATA of the service, written to the settings (default: compat-data in the folder of --out)")
 	return c
 }
 
@@ -90,6 +94,10 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
+	data, err := filepath.Abs(cmp.Or(f.data, filepath.Join(dir, config.DefaultData)))
+	if err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
 	listener, err := listenHere(f.addr)
 	if err != nil {
 		return err
@@ -100,7 +108,7 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 		errors.New("no App was created within an hour; start compat setup again"),
 	)
 	defer stop()
-	o := setup.Options{Site: site, Organization: f.org, Public: public, Dir: dir}
+	o := setup.Options{Site: site, Organization: f.org, Public: public, Dir: dir, Data: data}
 	err = offer(
 		ctx,
 		env,
@@ -155,7 +163,8 @@ func serveSetup(ctx context.Context, env environment, service *config.Service, a
 			Site:   site,
 			Public: public,
 			Dir:    dir,
-			Log:    slog.New(slog.NewJSONHandler(env.Err, nil)),
+			Data:   dir,
+			Log:    newLog(env.Err, slog.LevelInfo),
 		},
 		public,
 		listener,

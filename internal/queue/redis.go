@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/compat-app/compat/internal/sleep"
+
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
@@ -112,13 +114,11 @@ func (l clientLog) Printf(ctx context.Context, format string, v ...any) {
 // inspect checks whether Redis is configured to persist its data, as soon as it responds, and
 // logs what to change. Managed services often refuse the command; then nothing is logged.
 func (q *Queue) inspect(ctx context.Context) {
-	for {
-		warnings, err := inspect(ctx, q.rdb)
-		refused := err != nil &&
-			(strings.HasPrefix(err.Error(), "ERR ") || strings.HasPrefix(err.Error(), "NOPERM"))
-		if err == nil || refused {
-			for _, w := range warnings {
-				q.log.Warn("redis may lose jobs: "+w.what, "do", w.do)
+	for pause := 5 * time.Second; ; pause = min(2*pause, 5*time.Minute) {
+		risks, err := q.Risks(ctx)
+		if err == nil {
+			for _, r := range risks {
+				q.log.Warn("redis may lose jobs: "+r.What, "do", r.Do)
 			}
 			return
 		}
@@ -126,20 +126,31 @@ func (q *Queue) inspect(ctx context.Context) {
 			return
 		}
 		q.log.Warn("redis can't be used yet; webhooks are refused until it can", "error", err)
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, pause) != nil {
 			return
-		case <-time.After(5 * time.Second):
 		}
 	}
 }
 
-type warning struct{ what, do string }
+// Risk is a setting of Redis with which jobs can be lost.
+type Risk struct {
+	What string // the setting and what it causes
+	Do   string // the command or option that changes it
+}
 
-func inspect(ctx context.Context, rdb redis.Cmdable) ([]warning, error) {
+// Risks returns the settings of Redis with which jobs can be lost; none for an embedded queue, and
+// none if Redis refuses to show its settings, as managed services often do.
+func (q *Queue) Risks(ctx context.Context) ([]Risk, error) {
+	if q.engine != nil {
+		return nil, nil
+	}
 	config := map[string]string{}
 	for _, name := range []string{"maxmemory-policy", "appendonly"} {
-		got, err := rdb.ConfigGet(ctx, name).Result()
+		got, err := q.rdb.ConfigGet(ctx, name).Result()
+		if err != nil && (strings.HasPrefix(err.Error(), "ERR ") ||
+			strings.HasPrefix(err.Error(), "NOPERM")) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -147,24 +158,18 @@ func inspect(ctx context.Context, rdb redis.Cmdable) ([]warning, error) {
 			config[k] = v
 		}
 	}
-	var warnings []warning
+	var risks []Risk
 	if p := config["maxmemory-policy"]; p != "" && p != "noeviction" {
-		warnings = append(
-			warnings,
-			warning{
-				"maxmemory-policy is " + p + ", so leases and jobs are evicted when memory is short",
-				"CONFIG SET maxmemory-policy noeviction",
-			},
-		)
+		risks = append(risks, Risk{
+			"maxmemory-policy is " + p + ", so leases and jobs are evicted when memory is short",
+			"CONFIG SET maxmemory-policy noeviction",
+		})
 	}
 	if config["appendonly"] == "no" {
-		warnings = append(
-			warnings,
-			warning{
-				"appendonly is no, so a crash of Redis loses the jobs since its last snapshot",
-				"start it with --appendonly yes",
-			},
-		)
+		risks = append(risks, Risk{
+			"appendonly is no, so a crash of Redis loses the jobs since its last snapshot",
+			"start it with --appendonly yes",
+		})
 	}
-	return warnings, nil
+	return risks, nil
 }

@@ -108,6 +108,9 @@ func settings(o Options, app *github.Registered, keyPath string) (string, error)
 		"PRIVATE_KEY_PATH=" + shellword.Quote(keyPath),
 		"COMPAT_PUBLIC_URL=" + shellword.Quote(o.Public.String()),
 	}
+	if o.Data != "" {
+		lines = append(lines, "COMPAT_DATA="+shellword.Quote(o.Data))
+	}
 	if api := o.Site.API.String(); api != config.DefaultAPI {
 		lines = append(lines, "GITHUB_API_URL="+shellword.Quote(api))
 	}

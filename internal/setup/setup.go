@@ -44,13 +44,15 @@ import (
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Options configures New. All fields but Organization, Failed and Log are required.
+// Options configures New. All fields but Organization, Data, Failed
+// and Log are required.
 type Options struct {
 	Manifest     *Manifest
 	Site         Site
 	Organization string   // owner of the App; "" = the person's account
 	Public       *url.URL // address at which GitHub reaches the service
 	Dir          string   // absolute path of the directory for the two files
+	Data         string   // absolute path that the settings name as COMPAT_DATA
 	// Register exchanges a code. Errors are those of github.Register.
 	Register func(ctx context.Context, code string) (*github.Registered, error)
 	// Failed is called with each error that the page shows, one sentence; nil = not called.

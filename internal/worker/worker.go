@@ -57,6 +57,7 @@ type Options struct {
 type Worker struct {
 	Options
 	metrics *metrics
+	outage  outage
 }
 
 // New returns an error if the queue or the handler of a kind is missing.
@@ -98,13 +99,58 @@ func (w *Worker) work(ctx context.Context) {
 				return
 			}
 			pause = min(max(2*pause, 100*time.Millisecond), 3*time.Second)
-			w.Log.Warn("the queue does not respond", "error", err, "pause", pause)
+			if w.outage.failed(w.Now()) {
+				w.Log.Warn("the queue does not respond", "error", err)
+			}
 			_ = sleep.For(ctx, pause) // the loop checks ctx
 			continue
+		}
+		if pause > 0 && w.outage.ended() {
+			w.Log.Info("the queue responds again")
 		}
 		pause = 0
 		if lease != nil {
 			w.run(ctx, lease)
 		}
 	}
+}
+
+// outage decides which failures of the queue are logged: all workers see the same outage, and try
+// again often.
+type outage struct {
+	mu    sync.Mutex
+	lasts bool
+	pause time.Duration // until the next line
+	next  time.Time     // no line before that
+}
+
+const (
+	firstOutagePause = 5 * time.Second
+	maxOutagePause   = 5 * time.Minute
+)
+
+// failed reports whether to log a failure: the first one, and then one after each pause, which
+// doubles. The pause starts again when it has passed twice without a failure.
+func (o *outage) failed(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lasts = true
+	if now.Before(o.next) {
+		return false
+	}
+	if now.After(o.next.Add(o.pause)) {
+		o.pause = 0
+	}
+	o.pause = min(max(2*o.pause, firstOutagePause), maxOutagePause)
+	o.next = now.Add(o.pause)
+	return true
+}
+
+// ended reports whether to log the end of the outage: once.
+func (o *outage) ended() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lasts := o.lasts
+	o.lasts = false
+	return lasts
 }

@@ -73,7 +73,7 @@ func Commands(root *cobra.Command) string {
 				rows += fmt.Sprintf(
 					"| `--%s` | %s |\n",
 					f.Name,
-					strings.ReplaceAll(f.Usage, "|", `\|`),
+					strings.ReplaceAll(described(f), "|", `\|`),
 				)
 			}
 		})
@@ -86,6 +86,15 @@ func Commands(root *cobra.Command) string {
 	}
 	write(root)
 	return b.String()
+}
+
+// described returns the text of a flag with its default.
+func described(f *pflag.Flag) string {
+	if slices.Contains([]string{"", "false", "0", "[]"}, f.DefValue) ||
+		strings.Contains(f.Usage, "default") {
+		return f.Usage
+	}
+	return f.Usage + " (default: " + f.DefValue + ")"
 }
 
 // Man is the manual page of the program, as a source for troff (man(7)).
@@ -109,7 +118,7 @@ func Man(root *cobra.Command) string {
 		}
 		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Name != "help" {
-				b.WriteString(".TP\n.B " + roff("--"+f.Name) + "\n" + roff(f.Usage) + "\n")
+				b.WriteString(".TP\n.B " + roff("--"+f.Name) + "\n" + roff(described(f)) + "\n")
 			}
 		})
 		if c.Example != "" {

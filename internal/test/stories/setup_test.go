@@ -168,7 +168,8 @@ func (s *story) runWith(env map[string]string) {
 		}
 	}
 	if s.app.env["PRIVATE_KEY_PATH"] == "" || s.app.env["GITHUB_API_URL"] != s.gh.URL() ||
-		s.app.env["COMPAT_PUBLIC_URL"] != "https://compat.example.com" {
+		s.app.env["COMPAT_PUBLIC_URL"] != "https://compat.example.com" ||
+		!filepath.IsAbs(env["COMPAT_DATA"]) {
 		s.Fatalf("the settings are %v", env)
 	}
 	s.app.start()
