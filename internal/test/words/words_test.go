@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,22 +65,67 @@ var phrases = map[string]string{
 	"in hand":               "in progress, claimed",
 }
 
-var pattern = func() *regexp.Regexp {
-	var all []string
+// byFirst has the words of each phrase, by its first word. A regular expression of all phrases
+// takes a minute for the repository under the race detector.
+var byFirst = func() map[string][][]string {
+	out := map[string][][]string{}
 	for p := range phrases {
-		all = append(all, strings.ReplaceAll(p, " ", `\s+(?://\s+)?`))
+		words := strings.Fields(p)
+		out[words[0]] = append(out[words[0]], words)
 	}
-	return regexp.MustCompile(`(?i)\b(` + strings.Join(all, "|") + `)\b`)
+	for _, list := range out { // the longest first
+		slices.SortFunc(list, func(a, b []string) int { return len(b) - len(a) })
+	}
+	return out
 }()
 
 // found returns the phrases of a text, by the offset of each.
 func found(text []byte) map[int]string {
 	out := map[int]string{}
-	for _, at := range pattern.FindAllIndex(text, -1) {
-		words := strings.Fields(strings.ReplaceAll(string(text[at[0]:at[1]]), "//", ""))
-		out[at[0]] = strings.ToLower(strings.Join(words, " "))
+	for at := 0; at < len(text); {
+		first, end := word(text, at)
+		if first == "" {
+			at++
+			continue
+		}
+		next := end
+		for _, words := range byFirst[first] {
+			if e := match(text, end, words[1:]); e > 0 {
+				out[at], next = strings.Join(words, " "), e
+				break
+			}
+		}
+		at = next
 	}
 	return out
+}
+
+// match returns the end of the words that follow an offset, with spaces or the start of a comment
+// line between them; 0 = others follow.
+func match(text []byte, at int, words []string) int {
+	for _, w := range words {
+		from := at
+		for at < len(text) && bytes.IndexByte([]byte(" \t\n/"), text[at]) >= 0 {
+			at++
+		}
+		got, end := word(text, at)
+		if gap := strings.TrimSpace(string(text[from:at])); at == from || gap != "" && gap != "//" ||
+			got != w {
+			return 0
+		}
+		at = end
+	}
+	return at
+}
+
+// word returns the word at an offset in lower case and its end; "" = there is none.
+func word(text []byte, at int) (string, int) {
+	end := at
+	for end < len(text) && (text[end] == '_' || text[end] >= '0' && text[end] <= '9' ||
+		text[end]|0x20 >= 'a' && text[end]|0x20 <= 'z') {
+		end++
+	}
+	return strings.ToLower(string(text[at:end])), end
 }
 
 // prose returns the comments and string literals of Go source; everything else is blank, so that
