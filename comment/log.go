@@ -3,6 +3,7 @@ package comment
 import (
 	"fmt"
 	neturl "net/url"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/buildlog"
@@ -50,7 +51,7 @@ func logSection(l *Logs) string {
 		head += "\nThe workflow failed, and its log contains no linker, loader or runtime error that " +
 			"compat recognizes.\n"
 	}
-	groups := logGroup(l.Lines)
+	groups := l.Groups()
 	var blocks []string
 	for _, g := range groups[:min(len(groups), logGroups)] {
 		blocks = append(blocks, logBlock(g))
@@ -67,49 +68,59 @@ func logSection(l *Logs) string {
 	return head + body + logNotes(l)
 }
 
-// logNotes returns notes about jobs without a recognized error.
-func logNotes(l *Logs) string {
-	var lines []string
-	for _, j := range l.Jobs {
-		said := false
-		for _, x := range l.Lines {
-			said = said || x.Job == j.Name
-		}
-		switch {
-		case j.Gone:
-			lines = append(
-				lines,
-				fmt.Sprintf("- %s: its log has expired on GitHub\n", toLog(mdsafe.Code(j.Name, 100), j.URL)),
-			)
-		case j.Limit != "":
-			lines = append(
-				lines,
-				fmt.Sprintf("- %s: %s\n", toLog(mdsafe.Code(j.Name, 100), j.URL), mdsafe.Prose(j.Limit)),
-			)
-		case !said && len(l.Lines) == 0:
-			lines = append(lines, fmt.Sprintf("- %s failed\n", toLog(mdsafe.Code(j.Name, 100), j.URL)))
-		}
-	}
-	if n := len(lines) - logJobs; n > 0 {
-		lines = append(lines[:logJobs], fmt.Sprintf("- and %s more\n", count(n, "job")))
-	}
-	if l.More > 0 {
-		lines = append(
-			lines,
-			fmt.Sprintf("- %s more failed; their logs were not read\n", count(l.More, "job")),
-		)
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return "\n" + strings.Join(lines, "")
+// LogNote is a fact about the log of a failed job. Without Job it is about several.
+type LogNote struct {
+	Job, URL string
+	Text     string // one line
 }
 
-// logGroup groups errors with the same class, object and result of the analysis for several
-// symbols.
-func logGroup(lines []LogLine) (out [][]LogLine) {
+// Notes returns notes about failed jobs without a recognized error.
+func (l *Logs) Notes() (notes []LogNote) {
+	for _, j := range l.Jobs {
+		said := slices.ContainsFunc(l.Lines, func(x LogLine) bool { return x.Job == j.Name })
+		note := LogNote{Job: j.Name, URL: j.URL}
+		switch {
+		case j.Gone:
+			note.Text = "its log has expired on GitHub"
+		case j.Limit != "":
+			note.Text = j.Limit
+		case !said && len(l.Lines) == 0:
+			note.Text = "failed"
+		default:
+			continue
+		}
+		notes = append(notes, note)
+	}
+	if n := len(notes) - logJobs; n > 0 {
+		notes = append(notes[:logJobs], LogNote{Text: "and " + count(n, "job") + " more"})
+	}
+	if l.More > 0 {
+		notes = append(notes, LogNote{Text: count(l.More, "job") + " more failed; their logs were not read"})
+	}
+	return notes
+}
+
+// logNotes returns the notes as a list.
+func logNotes(l *Logs) string {
+	text := ""
+	for _, n := range l.Notes() {
+		text += "- "
+		if n.Job != "" {
+			text += toLog(mdsafe.Code(n.Job, 100), n.URL) + ": "
+		}
+		text += mdsafe.Prose(n.Text) + "\n"
+	}
+	if text == "" {
+		return ""
+	}
+	return "\n" + text
+}
+
+// Groups returns the errors in groups with the same class, object, library and result of the
+// analysis, in the order of the logs.
+func (l *Logs) Groups() (out [][]LogLine) {
 	at := map[string]int{}
-	for _, l := range lines {
+	for _, l := range l.Lines {
 		key := strings.Join(
 			[]string{l.Class, baseName(l.Object), baseName(l.Library), l.Job, verdictOf(l)},
 			"\x00",

@@ -165,6 +165,9 @@ func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
 	if x.Verified {
 		s = "tried"
 	}
+	if len(c.Findings) == 0 { // read from a log
+		return s
+	}
 	if x.Clears < len(c.Findings) {
 		return fmt.Sprintf("%s, clears %d of %s", s, x.Clears, Plural(len(c.Findings), "finding"))
 	}

@@ -13,28 +13,6 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// problemPage writes the page of a check without a report. It links style.css in the same
-// directory.
-func problemPage(w io.Writer, v *View) error {
-	r := &v.Report
-	title := r.Notes[0]
-	body, err := prose(v.Problem)
-	if err != nil {
-		return err
-	}
-	return PageOf(
-		"compat: "+title,
-		h.Link(h.Rel("stylesheet"), h.Href("style.css")),
-		h.Header(Rows(
-			h.H1(h.Span(h.Class("tool"), g.Text("compat")), g.Text(" "), graded(string(r.Verdict))),
-			h.P(whole(title)),
-			about(&v.Header),
-		)),
-		h.Main(body),
-		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version))),
-	).Render(w)
-}
-
 // prose returns Markdown as HTML, with headings of level 2 and below, and code that can be scrolled
 // with the keyboard. HTML in the Markdown and addresses other than http and https are dropped.
 func prose(markdown string) (g.Node, error) {

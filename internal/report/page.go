@@ -50,9 +50,6 @@ func File(w io.Writer, v *View) error {
 // id.json, id.sarif, id.md and id/findings. The size is at most 300 KB: long lists are truncated,
 // with a count of the rest.
 func Page(w io.Writer, v *View, id string) error {
-	if v.Problem != "" && len(v.Report.Notes) > 0 {
-		return problemPage(w, v)
-	}
 	return page(w, v, id, h.Link(h.Rel("stylesheet"), h.Href("style.css")))
 }
 
@@ -67,17 +64,28 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 			existing = append(existing, i)
 		}
 	}
+	title, summary, notes, foot := string(r.Verdict), Summary(r), r.Notes, ". "+causetext.Tried
+	var reason g.Node
+	if v.Problem != "" && len(notes) > 0 {
+		var err error
+		if reason, err = prose(v.Problem); err != nil {
+			return err
+		}
+		title, summary, notes, foot, id = notes[0], notes[0], notes[1:], "", ""
+	}
 	var b bytes.Buffer
 	err := PageOf(
-		"compat: "+string(r.Verdict),
+		"compat: "+title,
 		style,
 		h.Header(Rows(
 			h.H1(h.Span(h.Class("tool"), g.Text("compat")), g.Text(" "), graded(string(r.Verdict))),
-			h.P(whole(Summary(r))),
+			h.P(whole(summary)),
 			about(&v.Header),
 			downloads(id),
 		)),
 		h.Main(Rows(
+			reason,
+			failedBuild(&v.Build, id),
 			section("Plan", plan(r)),
 			causes("Causes", v, fresh, id),
 			causes("Not new: the base has them too", v, existing, id),
@@ -87,10 +95,10 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 			section("Could not be read", listed(h.Ul, r.Unread, unread)),
 			section("Not checked", listed(h.Ul, r.Skipped, unread)),
 			section("Artifacts", listed(h.Ul, r.Artifacts, artifact)),
-			section("Notes", listed(h.Ul, r.Notes, whole)),
+			section("Notes", listed(h.Ul, notes, whole)),
 			section("Findings", listedOf(h.Ul, r.Findings, v.Findings, finding), search(v, id)),
 		)),
-		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". "+causetext.Tried))),
+		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(foot))),
 	).Render(&b)
 	if err != nil {
 		return err
@@ -232,17 +240,18 @@ func causes(title string, v *View, indexes []int, id string) g.Node {
 			}))))
 	}
 	for _, i := range indexes[:min(len(indexes), shownOnPage)] {
-		content = append(content, article(&r.Causes[i], v.Why[i], id))
+		content = append(content, article(&r.Causes[i], why(v.Why[i]), id))
 	}
 	return section(title, content...)
 }
 
-func article(c *analyzer.Cause, y Why, id string) g.Node {
+// article returns a cause. reason is a paragraph below its evidence; nil = none.
+func article(c *analyzer.Cause, reason g.Node, id string) g.Node {
 	rows := []g.Node{
 		h.H3(h.A(h.Href("#"+c.ID), graded(string(c.Severity)), g.Text(" "), whole(c.Title))),
 		h.P(whole(c.Action)),
 		evidence(c),
-		why(y),
+		reason,
 	}
 	if len(c.Fails) > 0 {
 		s := "Fails on " + strings.Join(c.Fails, ", ") + "."
@@ -257,8 +266,10 @@ func article(c *analyzer.Cause, y Why, id string) g.Node {
 	if len(c.Fixes) == 0 {
 		rows = append(rows, h.P(g.Text("No known fix.")))
 	}
-	rows = append(rows, h.P(h.Class("mark"), ruleLinks(c.Rules, id), g.Text(", "+
-		number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
+	if len(c.Findings) > 0 {
+		rows = append(rows, h.P(h.Class("mark"), ruleLinks(c.Rules, id), g.Text(", "+
+			number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
+	}
 	return h.Article(h.ID(c.ID), h.Class(string(c.Severity)), Rows(rows...))
 }
 
@@ -284,11 +295,7 @@ func about(x *Header) g.Node {
 		if text == "" {
 			return
 		}
-		value := whole(text)
-		if u, err := url.Parse(link); err == nil && (u.Scheme == "https" || u.Scheme == "http") {
-			value = h.A(h.Href(u.String()), value)
-		}
-		rows = append(rows, h.Dt(g.Text(name)), h.Dd(value), g.Text("\n"))
+		rows = append(rows, h.Dt(g.Text(name)), h.Dd(linked(whole(text), link)), g.Text("\n"))
 	}
 	add("Repository", x.Repository, x.RepositoryURL)
 	add("Checked", x.Subject, x.SubjectURL)

@@ -17,9 +17,10 @@ type View struct {
 	Why      []Why  `json:"why"` // for each cause of the report
 	Graph    Graph  `json:"graph"`
 	Header   Header `json:"header,omitzero"`
-	// Problem is the Markdown text of a check that has no report, such as that of a failed build.
-	// Then the first note of the report is the title. "" = there is a report.
+	// Problem is the Markdown text of a check that has no report. Then the first note of the report
+	// is the title. "" = there is a report.
 	Problem string `json:"problem,omitempty"`
+	Build   Build  `json:"build,omitzero"` // with Problem: what failed in the build
 }
 
 // Header is what a report is about. Empty fields are not shown, and neither are links that do not

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/internal/report"
+	"github.com/compat-app/compat/internal/shellword"
 	"github.com/compat-app/compat/internal/store"
 	"github.com/compat-app/compat/internal/test/browser"
 )
@@ -48,9 +50,22 @@ func failedBuild(t *testing.T) []byte {
 	r := analyzer.NewReport("1.0")
 	r.Verdict, r.Notes = analyzer.Unchecked, []string{"The build failed: undefined reference to `dlopen'"}
 	v := report.NewView(r)
-	v.Problem = "### The failed build\n\n#### undefined reference to `dlopen`\n\n" +
-		"- Source: [line 7](https://git.example/octo/widget/runs/1) of the log of `build`\n\n" +
-		"```\nLDFLAGS=\"-Wl,--no-as-needed -ldl\" " + strings.Repeat("long ", 60) + "\n```\n"
+	v.Problem = "No workflow run of this commit has uploaded an artifact that compat can check.\n"
+	v.Header = report.Header{Repository: "octo/widget", RepositoryURL: "https://git.example/octo/widget",
+		Subject: "pull request #7", SubjectURL: "https://git.example/octo/widget/pull/7",
+		Commit: "0123456789abcdef", At: time.Unix(1, 0)}
+	v.Build = report.Build{
+		Failures: []report.Failure{{
+			Cause: analyzer.Cause{ID: "failure-1", Title: "undefined reference to `dlopen'",
+				Severity: analyzer.Error, Action: "To be fixed in the build.",
+				Evidence: []analyzer.Evidence{{Library: "libdl.so.2", Symbols: []string{"dlopen", "dlsym"},
+					Objects: []string{"build/temp/" + strings.Repeat("long/", 30) + "libcufile.so"}}},
+				Fixes: []analyzer.CauseFix{{Fix: fix.Fix{Title: "Link with libdl", Command: shellword.Line(
+					"LDFLAGS=\"-Wl,--no-as-needed -ldl\" " + strings.Repeat("long ", 60))}}}},
+			Job: "build", Lines: []report.Link{{Text: "line 7", URL: "https://git.example/octo/widget/runs/1"}},
+		}},
+		Notes: []report.Link{{Text: "test", URL: "https://git.example/octo/widget/runs/2", More: "failed"}},
+	}
 	return stored(t, r, v)
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/store"
@@ -244,14 +245,28 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// The page of a check without a report shows its text, without the HTML and the addresses that it
-// may contain.
+// The page of a check without a report shows its text and the errors in the logs of its build,
+// without the HTML and the addresses that they may contain.
 func TestProblemPage(t *testing.T) {
 	r := analyzer.NewReport("1.0")
 	r.Notes = []string{"The build failed: undefined reference to `dlopen'"}
 	v := report.NewView(r)
-	v.Problem = "### The failed build\n\n- Source: [line 7](https://github.com/octo/widget)\n\n" +
+	v.Problem = "No run uploaded an [artifact](https://github.com/octo/widget).\n\n" +
 		"```\n-ldl\n```\n<script>alert(1)</script>\n[x](javascript:alert(1))\n"
+	v.Header = report.Header{Repository: "octo/widget", RepositoryURL: "https://github.com/octo/widget"}
+	v.Build = report.Build{
+		Failures: []report.Failure{{
+			Cause: analyzer.Cause{ID: "failure-1", Title: "undefined reference to `dlopen' <b>",
+				Severity: analyzer.Error, Action: "To be fixed in the build.",
+				Evidence: []analyzer.Evidence{{Library: "libdl.so.2", Symbols: []string{"dlopen"}, MoreSymbols: 2,
+					Objects: []string{"libcufile.so"}}},
+				Fixes: []analyzer.CauseFix{{Fix: fix.Fix{Title: "Link libdl", Command: "-ldl <i>"}}}},
+			Job: "build", MoreJobs: 1, MoreLines: 3, Analysis: "Compared with the artifacts: confirmed.",
+			Lines: []report.Link{{Text: "line 7", URL: "https://github.com/octo/widget/runs/1"},
+				{Text: "line 9", URL: "javascript:alert(1)"}},
+		}},
+		Notes: []report.Link{{Text: "other", URL: "https://github.com/octo/widget/runs/2", More: "failed"}},
+	}
 	data := stored(t, r, v)
 	h, err := New(&blobs{data: data}, t.TempDir(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -259,14 +274,22 @@ func TestProblemPage(t *testing.T) {
 	}
 	page := get(t, h, "/reports/"+id).Body.String()
 	for _, want := range []string{
-		"<p>The build failed: undefined reference to `dlopen&#39;</p>", "<h2>The failed build</h2>",
-		`<li>Source: <a href="https://github.com/octo/widget">line 7</a></li>`, `<pre tabindex="0"><code>-ldl`,
+		"<p>The build failed: undefined reference to `dlopen&#39;</p>",
+		`<p>No run uploaded an <a href="https://github.com/octo/widget">artifact</a>.</p>`,
+		`<dt>Repository</dt><dd><a href="https://github.com/octo/widget">octo/widget</a></dd>`,
+		"<h2>The failed build</h2>", `<article id="failure-1" class="error">`,
+		"undefined reference to `dlopen&#39; &lt;b&gt;</a></h3>", "<p>To be fixed in the build.</p>",
+		`<td><code>libdl.so.2</code></td><td><code>dlopen</code> +2</td><td><code>libcufile.so</code></td>`,
+		`<p>In the log of <code>build</code> and 1 more job: ` +
+			`<a href="https://github.com/octo/widget/runs/1">line 7</a>, line 9 and 3 more lines</p>`,
+		"<p>Compared with the artifacts: confirmed.</p>", "Link libdl", `<code>-ldl &lt;i&gt;</code></pre>`,
+		`<li><a href="https://github.com/octo/widget/runs/2">other</a>: failed</li>`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	for _, not := range []string{"<script", "javascript:", "###", "```"} {
+	for _, not := range []string{"<script", "javascript:", "###", "0 findings", "JSON"} {
 		if strings.Contains(page, not) {
 			t.Errorf("it contains %q", not)
 		}

@@ -432,9 +432,13 @@ func (c *check) unbuilt(
 	if err != nil {
 		return err
 	}
-	check := comment.Render(comment.Input{Problem: p, Logs: logs, SHA: s.sha, Release: s.release})
-	set.Speaks(&check)
-	return c.conclude(ctx, s, verdict{run: run, ext: c.external(s.sha, what), check: check})
+	in := comment.Input{Problem: p, SHA: s.sha, Release: s.release}
+	v := verdict{run: run, ext: c.external(s.sha, what), logs: logs, plain: comment.Render(in)}
+	in.Logs = logs
+	v.check = comment.Render(in)
+	set.Speaks(&v.check)
+	set.Speaks(&v.plain)
+	return c.conclude(ctx, s, v)
 }
 
 // acceptDigest returns the acceptances as an input of the external ID.

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
+	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/repository"
 	"github.com/compat-app/compat/internal/store"
@@ -29,6 +31,11 @@ type verdict struct {
 	check  comment.Check
 	report *analyzer.Report // nil = nothing could be checked
 	page   string           // address of the report page; "" = none
+
+	// Without a report: the errors in the logs of failed jobs (nil = no job failed), and the check
+	// without them.
+	logs  *comment.Logs
+	plain comment.Check
 }
 
 // verdict analyzes artifacts and posts the result.
@@ -108,6 +115,11 @@ func (c *check) verdict(
 	}
 	v.check = comment.Render(in)
 	set.Speaks(&v.check)
+	if v.report == nil && in.Logs != nil {
+		v.logs, in.Logs = in.Logs, nil
+		v.plain = comment.Render(in)
+		set.Speaks(&v.plain)
+	}
 	c.attempt.Log.Info(
 		"checked",
 		"conclusion",
@@ -189,8 +201,11 @@ func anyNew(r *analyzer.Report) bool {
 func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	defer c.stage("post")()
 	st := c.state
+	if v.logs == nil {
+		v.plain = v.check
+	}
 	if c.pins != nil {
-		v.check = comment.Combine(v.check, *c.pins)
+		v.check, v.plain = comment.Combine(v.check, *c.pins), comment.Combine(v.plain, *c.pins)
 	}
 	own := v.check
 	by, err := c.stricter(ctx, s.sha, own.Conclusion)
@@ -199,6 +214,7 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	}
 	if by != nil {
 		v.check, v.ext = comment.Overruled(v.check, *by), v.ext+overruled(by)
+		v.plain = comment.Overruled(v.plain, *by)
 	}
 	alone, err := c.alone(ctx, s)
 	if err != nil {
@@ -208,7 +224,7 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 		v.run = alone
 	}
 	if v.report == nil {
-		if v.page, err = c.publishProblem(ctx, s, v.check); err != nil {
+		if v.page, err = c.publishProblem(ctx, s, v); err != nil {
 			return err
 		}
 	}
@@ -262,17 +278,17 @@ func (c *check) alone(ctx context.Context, s subject) (post.Run, error) {
 func (c *check) publishProblem(
 	ctx context.Context,
 	s subject,
-	check comment.Check,
+	v verdict,
 ) (string, error) {
 	if c.Config.PublicURL == nil {
 		return "", nil
 	}
 	r := analyzer.NewReport(c.Version)
 	r.Verdict, r.Outcome = analyzer.Unchecked, analyzer.OutcomeError
-	r.Notes = []string{check.Title}
+	r.Notes = []string{v.check.Title}
 	id := store.NewReportID()
 	view := report.NewView(r)
-	view.Problem, view.Header = check.Summary, c.header(s)
+	view.Problem, view.Header, view.Build = v.plain.Summary, c.header(s), failedBuild(v.logs)
 	kept, err := c.Store.PutReport(ctx, id, r, view)
 	if err != nil || !kept {
 		return "", err
@@ -341,4 +357,81 @@ func (v verdict) conversation() string {
 	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:12])
+}
+
+// Limits of what a page shows of logs.
+const (
+	maxFailures = 50
+	maxLogLines = 12
+	maxLogFixes = 3
+)
+
+// failedBuild returns the errors in logs as causes; nothing for nil.
+func failedBuild(l *comment.Logs) (b report.Build) {
+	if l == nil {
+		return b
+	}
+	groups := l.Groups()
+	for i, group := range groups[:min(len(groups), maxFailures)] {
+		b.Failures = append(b.Failures, failure(fmt.Sprintf("failure-%d", i+1), group))
+	}
+	if n := len(groups) - maxFailures; n > 0 {
+		b.Notes = append(b.Notes, report.Link{Text: fmt.Sprintf("and %d more failures in the logs", n)})
+	}
+	for _, n := range l.Notes() {
+		if n.Job == "" {
+			b.Notes = append(b.Notes, report.Link{Text: n.Text})
+			continue
+		}
+		b.Notes = append(b.Notes, report.Link{Text: n.Job, URL: n.URL, More: n.Text})
+	}
+	if len(l.Lines) == 0 {
+		b.Notes = append(b.Notes, report.Link{Text: "The log contains no linker, loader or runtime " +
+			"error that compat recognizes."})
+	}
+	return b
+}
+
+// failure returns a group of errors as a cause.
+func failure(id string, group []comment.LogLine) report.Failure {
+	first := group[0]
+	f := report.Failure{
+		Cause: analyzer.Cause{
+			ID: id, Title: mdsafe.Cut(first.Message, 300), Severity: analyzer.Error, New: true,
+			Action: "The text does not show where to fix it.",
+		},
+		Job: first.Job, MoreJobs: first.Also, MoreLines: max(0, len(group)-maxLogLines),
+	}
+	if first.Cause != buildlog.CauseUnknown {
+		f.Cause.Action = "To be fixed in the " + first.Cause + "."
+	}
+	needs := analyzer.Evidence{Library: first.Library, Objects: []string{}}
+	if first.Object != "" {
+		needs.Objects = append(needs.Objects, first.Object)
+	}
+	for i, l := range group {
+		if i < maxLogLines {
+			f.Lines = append(f.Lines, report.Link{Text: fmt.Sprintf("line %d", l.Line), URL: l.URL})
+		}
+		switch {
+		case l.Symbol == "":
+			needs.Version = l.Version
+		case len(needs.Symbols) < maxLogLines:
+			needs.Symbols = append(needs.Symbols,
+				mdsafe.Cut(analyzer.Versioned(l.Symbol, l.Version), 300))
+		default:
+			needs.MoreSymbols++
+		}
+	}
+	if len(needs.Symbols) > 0 || needs.Library+needs.Version != "" {
+		f.Cause.Evidence = []analyzer.Evidence{needs}
+	}
+	if a := first.Analysis; a != nil {
+		f.Analysis = "Compared with the artifacts: " + a.Verdict + ". " + mdsafe.Cut(a.Why, 600)
+	}
+	for _, x := range first.Fixes[:min(len(first.Fixes), maxLogFixes)] {
+		x.Title = mdsafe.Cut(x.Title, 400)
+		f.Cause.Fixes = append(f.Cause.Fixes, analyzer.CauseFix{Fix: x})
+	}
+	return f
 }
