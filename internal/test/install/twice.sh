@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the files of a release twice, in two clones of a commit with caches, time zones and umasks
-# of their own, and compares their SHA-256. It prints a table and fails if a file differs.
+# Builds the files of a release twice, in two clones of a commit with time zones and umasks of their
+# own, once with the Go cache of the user and once with an empty one, and compares their SHA-256. It
+# prints a table and fails if a file differs.
 #
 #   twice.sh [PLATFORM...]      such as linux/amd64; without one, all platforms of the Makefile
 set -euo pipefail
@@ -15,7 +16,8 @@ build() { # build NAME UMASK TZ
 	git clone -q --no-checkout "$top" "$dir/$1"
 	(
 		umask "$2"
-		export TZ=$3 GOFLAGS= GOCACHE=$dir/cache-$1
+		export TZ=$3 GOFLAGS=
+		[ "$1" = one ] || export GOCACHE=$dir/cache
 		cd "$dir/$1"
 		git checkout -q "$commit"
 		make -s packages wheels image "${args[@]}" >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
@@ -23,7 +25,7 @@ build() { # build NAME UMASK TZ
 		find . -type f ! -name 'compat.bash' ! -name 'compat.zsh' ! -name 'compat.fish' ! -name '*.gz' \
 			! -path './image/blobs/*' | LC_ALL=C sort | xargs sha256sum
 	) >"$dir/$1.sums"
-	rm -rf "$dir/$1" "$dir/cache-$1"
+	rm -rf "$dir/$1"
 }
 build one 022 UTC
 build another 077 Asia/Kolkata

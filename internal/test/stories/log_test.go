@@ -120,6 +120,16 @@ func TestFailedBuildIsExplained(t *testing.T) {
 		"-Wl,--no-as-needed -ldl",
 	)
 	s.says(plain(k.Summary), "build (3.12)", "1 job more", "dlsym")
+	_, path, _ := strings.Cut(k.DetailsURL, "/reports/")
+	if code, text := s.app.get("/reports/" + path); code != 200 || path == "" {
+		t.Errorf("the page answers %d", code)
+	} else {
+		s.says(text, `<dt>Commit</dt>`, `<article id="failure-1" class="error">`, "<code>build (3.12)</code> and 1 more job",
+			`<a href="`+page+`#step:3:4">line 12</a>`, "<td><code>dlopen</code> <code>dlsym</code>", "no-as-needed -ldl")
+		if strings.Contains(text, "####") || strings.Contains(text, "0 findings") {
+			t.Errorf("the page is\n%s", text)
+		}
+	}
 	for _, foreign := range []string{"of_the_script", "of_the_other_job"} {
 		if strings.Contains(shown(k), foreign) {
 			t.Errorf("%s is shown", foreign)
