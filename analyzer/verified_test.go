@@ -84,7 +84,7 @@ func invent(r *rand.Rand) *environment {
 				rel.Requires = append(rel.Requires, q)
 				rel.Libraries[0].Needed = []string{"lib" + below + ".so.1"}
 			}
-			e.packages[name] = append(e.packages[name], rel)
+			e.packages[name] = append(e.packages[name], &analyzertest.Published{Release: *rel})
 		}
 		all := e.packages[name]
 		switch v := all[r.IntN(len(all))].Version; r.IntN(4) {
@@ -148,15 +148,15 @@ func invent(r *rand.Rand) *environment {
 			e.files[fmt.Sprintf("%s/libp%d.so.1", dir, p)] = text
 		}
 	}
-	e.packages["nvidia-cublas-cu12"] = []*packages.Release{
-		{
+	e.packages["nvidia-cublas-cu12"] = []*analyzertest.Published{
+		{Release: packages.Release{
 			Name:    "nvidia-cublas-cu12",
 			Version: "12.1",
 			Known:   true,
 			Libraries: []packages.Library{
 				{Path: "nvidia/libcublas.so.12", SONAME: "libcublas.so.12", Known: true},
 			},
-		},
+		}},
 	}
 	return e
 }

@@ -85,8 +85,12 @@ func (p *condaSource) version(name string) string {
 }
 
 // Versions implements packages.Source.
-func (p *condaSource) Versions(ctx context.Context, name string) ([]string, error) {
-	versions, err := p.Source.Versions(ctx, name)
+func (p *condaSource) Versions(
+	ctx context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
+	versions, err := p.Source.Versions(ctx, name, on)
 	if v := p.version(name); v != "" && ctx.Err() == nil {
 		return append(slices.Clone(versions), v), nil
 	}

@@ -91,8 +91,12 @@ func (d *demand) bySystem(soname string) bool {
 }
 
 // Versions implements packages.Source.
-func (d *demand) Versions(ctx context.Context, name string) ([]string, error) {
-	return d.cache.Versions(ctx, name)
+func (d *demand) Versions(
+	ctx context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
+	return d.cache.Versions(ctx, name, on)
 }
 
 // Release implements packages.Source.

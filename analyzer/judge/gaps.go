@@ -182,7 +182,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 
 // sourceHas reports whether the source has any version of a package.
 func (s *Session) sourceHas(ctx context.Context, name string) bool {
-	versions, err := s.judge.source.Versions(ctx, name)
+	versions, err := s.judge.source.Versions(ctx, name, packages.Target{})
 	return err == nil && len(versions) > 0
 }
 

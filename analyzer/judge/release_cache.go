@@ -59,10 +59,14 @@ func (o *releaseCache) Release(
 
 // Versions implements packages.Source. The history knows versions for a fix: a package that it
 // answered for is pinned, so none of them is chosen for the environment.
-func (o *releaseCache) Versions(ctx context.Context, name string) ([]string, error) {
-	versions, err := o.Source.Versions(ctx, name)
+func (o *releaseCache) Versions(
+	ctx context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
+	versions, err := o.Source.Versions(ctx, name, on)
 	if o.offline[name] && errors.Is(err, packages.ErrUnreachable) {
-		return packages.History().Versions(ctx, name)
+		return packages.History().Versions(ctx, name, on)
 	}
 	return versions, err
 }

@@ -12,7 +12,7 @@ import (
 // down is a source that cannot be reached.
 type down struct{}
 
-func (down) Versions(context.Context, string) ([]string, error) {
+func (down) Versions(context.Context, string, packages.Target) ([]string, error) {
 	return nil, fmt.Errorf("index: %w", packages.ErrUnreachable)
 }
 
@@ -44,14 +44,14 @@ func TestHistoryAnswersForUnreachableIndex(t *testing.T) {
 func TestHistoryHasVersionsForFixes(t *testing.T) {
 	const name, version = "nvidia-nvjitlink-cu12", "12.8.93"
 	o := newReleaseCache(down{}, false)
-	if got, err := o.Versions(t.Context(), name); err == nil {
+	if got, err := o.Versions(t.Context(), name, packages.Target{}); err == nil {
 		t.Errorf("versions %v before a release was looked up", got)
 	}
 	if _, err := o.Release(t.Context(), name, version,
 		packages.Target{Python: "3.12", Arch: "x86_64"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := o.Versions(t.Context(), name); err != nil || len(got) < 2 {
+	if got, err := o.Versions(t.Context(), name, packages.Target{}); err != nil || len(got) < 2 {
 		t.Errorf("versions %v, %v", got, err)
 	}
 }

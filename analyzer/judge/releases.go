@@ -51,9 +51,10 @@ func (w *Releases) Get(name, version string) *packages.Release {
 	return r
 }
 
-// Versions returns the versions of a package, in any order. The error is that of the source.
+// Versions returns the versions of a package that the artifact can be installed with, in any order.
+// The error is that of the source.
 func (w *Releases) Versions(name string) ([]string, error) {
-	return w.source.Versions(w.ctx, name)
+	return w.source.Versions(w.ctx, name, w.on)
 }
 
 // First returns the oldest version of a package above floor that good accepts, and the newest
@@ -66,6 +67,7 @@ func (w *Releases) First(
 	version, bad, ok, err := packages.First(
 		w.ctx,
 		w.source,
+		w.on,
 		name,
 		floor,
 		func(v string) (bool, error) {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ func (r *resolver) atEnd(
 	lazy *packages.Lazy,
 ) (*packages.Set, error) {
 	on := r.judge.options.on(f, arch)
-	key := []string{arch, on.Python, string(end)}
+	key := []string{arch, on.Python, on.Pythons, string(end)}
 	for _, q := range with {
 		key = append(key, "with "+q.Raw)
 	}
@@ -181,20 +182,34 @@ func equal(a, b *packages.Set) bool {
 }
 
 // on returns the interpreter and machine of an artifact: those of the options, otherwise those
-// of the wheel's tags, otherwise a current Python.
+// of the wheel's tags, otherwise a current Python. A wheel for several interpreters is also
+// resolved with versions for the later ones.
 func (o *Options) on(f *facts.Artifact, arch string) packages.Target {
 	if o.On.Python != "" {
 		on := o.On
 		on.Arch = arch
 		return on
 	}
-	python := "3.12"
-	if f.Wheel != nil {
-		for _, t := range f.Wheel.Tags {
-			if v, ok := strings.CutPrefix(t.Python, "cp3"); ok && v != "" {
-				python = "3." + v
-			}
+	on := packages.Target{Python: "3.12", Arch: arch}
+	if f.Wheel == nil {
+		on.Pythons = ">=3"
+		return on
+	}
+	tagged := ""
+	for _, t := range f.Wheel.Tags {
+		if v, ok := strings.CutPrefix(t.Python, "cp3"); ok && v != "" {
+			on.Python, tagged = "3."+v, ">=3."+v
 		}
 	}
-	return packages.Target{Python: python, Arch: arch}
+	if singlePython(f) {
+		return on
+	}
+	on.Pythons = cmp.Or(tagged, ">=3")
+	if f.Metadata != nil && f.Metadata.RequiresPython != "" {
+		on.Pythons += "," + f.Metadata.RequiresPython
+	}
+	if !packages.AdmitsPython(on.Pythons, on.Python) {
+		on.Python = cmp.Or(packages.Interpreters(on.Pythons)[0], on.Python)
+	}
+	return on
 }

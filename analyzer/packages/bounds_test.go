@@ -108,6 +108,7 @@ func TestTenThousandVersions(t *testing.T) {
 	first, bad, ok, err := packages.First(
 		context.Background(),
 		s,
+		linux,
 		"a",
 		"1.100",
 		func(v string) (bool, error) {

@@ -70,20 +70,42 @@ type Embedded struct{}
 func History() Embedded { return Embedded{} }
 
 // Versions implements Source.
-func (Embedded) Versions(_ context.Context, name string) ([]string, error) {
+func (Embedded) Versions(_ context.Context, name string, on Target) ([]string, error) {
 	name = pkgmeta.Normalize(name)
 	f := historyPackage(name)
 	if f == nil {
 		return nil, fmt.Errorf("package %s: %w to the built-in package history", name, ErrUnknown)
 	}
+	files := map[string][]File{}
+	for i := range f.Releases {
+		if r := &f.Releases[i]; !r.Yanked {
+			files[r.Version] = append(files[r.Version], wheelsOf(r)...)
+		}
+	}
 	var found []string
-	for _, r := range f.Releases {
-		if !r.Yanked && !slices.Contains(found, r.Version) {
-			found = append(found, r.Version)
+	for version, list := range files {
+		if on.Installs(list) {
+			found = append(found, version)
 		}
 	}
 	slices.SortFunc(found, compareReleases)
 	return found, nil
+}
+
+// wheelsOf returns the wheels of a release for its architecture.
+func wheelsOf(r *historydata.Release) []File {
+	if r.Tags == "" {
+		return []File{{RequiresPython: r.RequiresPython}}
+	}
+	var files []File
+	for tag := range strings.FieldsSeq(r.Tags) {
+		python, abi, _ := strings.Cut(tag, "-")
+		files = append(files, File{
+			RequiresPython: r.RequiresPython,
+			Tags:           []pkgmeta.Tag{{Python: python, ABI: abi, Platform: "linux_" + r.Arch}},
+		})
+	}
+	return files
 }
 
 // Release implements Source.

@@ -48,9 +48,35 @@ func exports(l Library, name string) bool {
 	return false
 }
 
+// A version counts if a wheel of it is for the interpreter.
+func TestHistoryOfInterpreter(t *testing.T) {
+	ends := func(on Target) string {
+		list, err := History().Versions(t.Context(), "numpy", on)
+		if err != nil || len(list) == 0 {
+			t.Fatal(list, err)
+		}
+		return list[0] + " " + list[len(list)-1]
+	}
+	all := ends(Target{})
+	for _, c := range []struct {
+		on        Target
+		low, high string // "" = differs from that of all versions
+	}{
+		{Target{Python: "3.9", Arch: "x86_64"}, "1.19.3", "2.0.2"},
+		{Target{Python: "3.11", Arch: "x86_64"}, "1.23.2", ""},
+		{Target{Python: "3.12", Arch: "aarch64"}, "1.26.0", ""},
+		{Target{Python: "3.9", Arch: "x86_64", Pythons: ">=3.9,<3.11"}, "1.19.3", "2.2.6"},
+	} {
+		low, high, _ := strings.Cut(ends(c.on), " ")
+		if low != c.low || c.high != "" && high != c.high || strings.HasPrefix(all, low+" ") {
+			t.Errorf("%+v: %s to %s", c.on, low, high)
+		}
+	}
+}
+
 // nvJitLink 12.N exports the suffixes _12_0 to _12_N and, from 12.3 on, names without a suffix.
 func TestHistoryNvJitLink(t *testing.T) {
-	versions, err := History().Versions(context.Background(), "nvidia_nvjitlink_CU12")
+	versions, err := History().Versions(context.Background(), "nvidia_nvjitlink_CU12", Target{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +216,7 @@ func TestHistoryTorchVariants(t *testing.T) {
 	) {
 		t.Errorf("torch 2.4.0+cu121 on aarch64: %v", sonames(r))
 	}
-	versions, err := History().Versions(context.Background(), "torch")
+	versions, err := History().Versions(context.Background(), "torch", Target{})
 	if err != nil ||
 		slices.ContainsFunc(versions, func(v string) bool { return strings.Contains(v, "+") }) ||
 		!slices.Contains(versions, "2.7.1") {
@@ -255,7 +281,7 @@ func TestHistoryUnknown(t *testing.T) {
 			t.Errorf("%s %s: %v", c[0], c[1], err)
 		}
 	}
-	if _, err := History().Versions(context.Background(), "no-such-package"); !errors.Is(
+	if _, err := History().Versions(context.Background(), "no-such-package", Target{}); !errors.Is(
 		err,
 		ErrUnknown,
 	) {

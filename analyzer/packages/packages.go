@@ -30,9 +30,10 @@ var ErrUnreachable = fmt.Errorf("%w", ErrUnavailable)
 // Source provides the versions of packages and the contents of releases. It must be safe for
 // concurrent use.
 type Source interface {
-	// Versions lists the versions of a package (normalised name), in any order. Errors wrap
-	// ErrUnknown or ErrUnavailable.
-	Versions(ctx context.Context, name string) ([]string, error)
+	// Versions lists the versions of a package (normalised name) that can be installed on the
+	// target, in any order; all versions for the zero Target. Errors wrap ErrUnknown or
+	// ErrUnavailable.
+	Versions(ctx context.Context, name string, on Target) ([]string, error)
 	// Release describes one version as installed on the given target. Errors wrap ErrUnknown or
 	// ErrUnavailable.
 	Release(ctx context.Context, name, version string, on Target) (*Release, error)
@@ -55,6 +56,9 @@ type Target struct {
 	// Libc is "glibc" or "musl", and LibcVersion its version, "2.36". If both are empty, it is a
 	// glibc that is new enough for every wheel.
 	Libc, LibcVersion string
+	// Pythons are the interpreters that the artifact runs on, as in Requires-Python, if they are
+	// several: Versions lists the versions that one of them can install. "" = Python only.
+	Pythons string
 }
 
 // ID identifies one version of a package. The zero value identifies none.

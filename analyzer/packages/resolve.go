@@ -282,8 +282,9 @@ func (r *resolver) isChosen(id ID) bool {
 	return rel != nil && rel.ID() == id
 }
 
-// choose returns the version at the requested end that satisfies the requirements; if none
-// satisfies all, those of the highest rank are dropped first.
+// choose returns the version at the requested end that satisfies the requirements, if possible one
+// that can be installed on the target. If none satisfies all requirements, those of the highest
+// rank are dropped first.
 func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 	ws := r.requirements[name]
 	for _, w := range ws {
@@ -298,7 +299,7 @@ func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 			return v.String(), nil
 		}
 	}
-	listed, err := r.source.Versions(ctx, name)
+	listed, err := r.source.Versions(ctx, name, r.target)
 	if errors.Is(err, ErrUnreachable) { // the history may know a release that a package pins
 		for _, w := range ws {
 			if v, ok := exact(w); ok {
@@ -309,15 +310,23 @@ func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("versions of %s: %w", name, err)
 	}
-	versions := Sorted(listed)
-	if len(versions) == 0 {
-		return "", fmt.Errorf("%s has no version: %w", name, ErrUnknown)
-	}
+	versions, all := Sorted(listed), []pkgmeta.Version(nil)
 	for rank := 2; rank >= 0; rank-- {
 		if !slices.ContainsFunc(ws, func(w requirement) bool { return w.rank <= rank }) {
 			break
 		}
 		if v := pick(versions, ws, rank, r.end); v != "" {
+			return v, nil
+		}
+		if all == nil {
+			if listed, err = r.source.Versions(ctx, name, Target{}); err != nil {
+				return "", fmt.Errorf("versions of %s: %w", name, err)
+			}
+			if all = Sorted(listed); len(all) == 0 {
+				return "", fmt.Errorf("%s has no version: %w", name, ErrUnknown)
+			}
+		}
+		if v := pick(all, ws, rank, r.end); v != "" {
 			return v, nil
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // shelf is a source written as lines "NAME VERSION: REQUIREMENT, REQUIREMENT". "NAME !" is a
-// package that is unavailable.
+// package that is unavailable; "python>=3.9" is a Requires-Python.
 type shelf map[string]map[string][]string
 
 func parse(text string) shelf {
@@ -34,15 +34,27 @@ func parse(text string) shelf {
 	return s
 }
 
-func (s shelf) Versions(_ context.Context, name string) ([]string, error) {
+func (s shelf) Versions(
+	_ context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
 	var out []string
-	for v := range s[name] {
+	for v, requires := range s[name] {
 		if v == "!" {
 			return nil, packages.ErrUnavailable
 		}
-		out = append(out, v)
+		var f packages.File
+		for _, q := range requires {
+			if python, ok := strings.CutPrefix(q, "python"); ok {
+				f.RequiresPython = python
+			}
+		}
+		if on.Installs([]packages.File{f}) {
+			out = append(out, v)
+		}
 	}
-	if out == nil {
+	if s[name] == nil {
 		return nil, packages.ErrUnknown
 	}
 	slices.Sort(out)
@@ -60,6 +72,9 @@ func (s shelf) Release(
 	}
 	r := &packages.Release{Name: name, Version: version, Known: true}
 	for _, q := range requires {
+		if strings.HasPrefix(q, "python") {
+			continue
+		}
 		p, err := pkgmeta.ParseRequirement(q)
 		if err != nil {
 			return nil, err
@@ -80,6 +95,12 @@ torch 2.8.0: jit>=12.9, triton; platform_system == 'Windows'
 torch 2.9.0: cuda[jit]==1.0
 torch 2.4.0+rocm6.1:
 cuda 1.0: jit==12.9.*; extra == 'jit'
+old 1.0: python<3
+old 1.1: python<3.12
+num 1.0: python<3.12
+num 1.9: python>=3.9
+num 2.0: python>=3.10
+num 3.0: python>=3.13
 loop 1.0: pool
 pool 1.0: loop
 down !
@@ -115,6 +136,11 @@ func TestResolve(t *testing.T) {
 			low: "torch==2.6.0 jit==12.8.61", high: "torch==2.8.0 jit==12.9.41"},
 		{name: "a circle ends", requires: "loop", low: "loop==1.0 pool==1.0",
 			high: "loop==1.0 pool==1.0"},
+		{name: "versions for other interpreters are not chosen", requires: "num>=1", low: "num==1.9",
+			high: "num==2.0"},
+		{name: "one for another interpreter is chosen if no other meets the requirements",
+			requires: "num<1.9", low: "num==1.0", high: "num==1.0"},
+		{name: "so it is if there is no other", requires: "old", low: "old==1.0", high: "old==1.1"},
 		{name: "unknown and unavailable packages are reported", requires: "numpy down",
 			unresolved: "numpy: not known; down: could not be reached"},
 		{name: "an empty range is reported", requires: "jit>=13", unresolved: "jit: not known"},
@@ -205,15 +231,15 @@ func TestFirst(t *testing.T) {
 			return err == nil && at.Compare(floor) >= 0, err
 		}
 	}
-	first, bad, ok, err := packages.First(t.Context(), parse(index), "jit", "12.8.61", from("12.9.0"))
+	first, bad, ok, err := packages.First(t.Context(), parse(index), linux, "jit", "12.8.61", from("12.9.0"))
 	if first != "12.9.41" || bad != "12.8.93" || !ok || err != nil {
 		t.Errorf("first %s after %s, %v, %v", first, bad, ok, err)
 	}
-	if _, _, ok, err := packages.First(t.Context(), parse(index), "jit", "12.8.61", from("13")); ok ||
+	if _, _, ok, err := packages.First(t.Context(), parse(index), linux, "jit", "12.8.61", from("13")); ok ||
 		err != nil {
 		t.Errorf("a version that does not exist was found: %v", err)
 	}
-	if _, _, _, err := packages.First(t.Context(), parse(index), "down", "1", from("2")); !errors.Is(
+	if _, _, _, err := packages.First(t.Context(), parse(index), linux, "down", "1", from("2")); !errors.Is(
 		err,
 		packages.ErrUnavailable,
 	) {
@@ -291,7 +317,7 @@ func TestResolveInstalled(t *testing.T) {
 // unreachable is a source that lists no versions and has one release of each package.
 type unreachable struct{}
 
-func (unreachable) Versions(context.Context, string) ([]string, error) {
+func (unreachable) Versions(context.Context, string, packages.Target) ([]string, error) {
 	return nil, packages.ErrUnreachable
 }
 

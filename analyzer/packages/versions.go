@@ -20,17 +20,18 @@ func Sorted(listed []string) []pkgmeta.Version {
 	return vs
 }
 
-// First returns the oldest version above floor that good accepts, and in bad the version before it,
-// or floor if there is none between. It bisects, so once good is true for a version it must be true
-// for later ones: libraries add symbols within one SONAME and do not remove them. ok is false if
-// good rejects even the newest version.
+// First returns the oldest version above floor, of those for a target, that good accepts, and in bad
+// the version before it, or floor if there is none between. It bisects, so once good is true for a
+// version it must be true for later ones: libraries add symbols within one SONAME and do not remove
+// them. ok is false if good rejects even the newest version.
 func First(
 	ctx context.Context,
 	source Source,
+	on Target,
 	name, floor string,
 	good func(version string) (bool, error),
 ) (first, bad string, ok bool, err error) {
-	listed, err := source.Versions(ctx, name)
+	listed, err := source.Versions(ctx, name, on)
 	if err != nil {
 		return "", "", false, err
 	}

@@ -37,7 +37,7 @@ type many struct {
 	asked     map[string]bool
 }
 
-func (m *many) Versions(_ context.Context, name string) ([]string, error) {
+func (m *many) Versions(_ context.Context, name string, _ packages.Target) ([]string, error) {
 	if name != "helpers" {
 		return nil, packages.ErrUnknown
 	}

@@ -260,7 +260,7 @@ func (d *doctor) index(ctx context.Context) {
 		i, err = index.New(found.Options(string(d.service.IndexURL)))
 	}
 	if err == nil {
-		_, err = i.Versions(ctx, "pip")
+		_, err = i.Versions(ctx, "pip", packages.Target{})
 	}
 	switch {
 	case err == nil, errors.Is(err, packages.ErrUnknown): // an index need not have pip

@@ -53,7 +53,7 @@ func (p *packageSource) download(
 			}
 			on.Arch, on.Libc, on.LibcVersion = to.Arch, to.Libc, to.LibcVersion
 		}
-		version, err := p.newest(ctx, q)
+		version, err := p.newest(ctx, q, on)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,11 @@ var machines = map[string]string{
 
 // newest returns the newest version that a requirement allows; the pinned version even if it is
 // yanked.
-func (p *packageSource) newest(ctx context.Context, q pkgmeta.Requirement) (string, error) {
+func (p *packageSource) newest(
+	ctx context.Context,
+	q pkgmeta.Requirement,
+	on packages.Target,
+) (string, error) {
 	spec, err := pkgmeta.ParseSpec(q.Spec)
 	if err != nil {
 		return "", err
@@ -77,7 +81,7 @@ func (p *packageSource) newest(ctx context.Context, q pkgmeta.Requirement) (stri
 	if v, ok := spec.Pin(); ok {
 		return v.String(), nil
 	}
-	listed, err := p.indexes.Versions(ctx, q.Name)
+	listed, err := p.indexes.Versions(ctx, q.Name, on)
 	if err != nil {
 		return "", err
 	}

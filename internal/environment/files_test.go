@@ -103,14 +103,41 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// A version is chosen that the interpreter can install.
+func TestResolveForInterpreter(t *testing.T) {
+	for python, want := range map[string]string{"3.8": "numpy==1.19.0", "3.9": "numpy==1.26.4"} {
+		p, err := inFiles(map[string]string{"r.txt": "numpy>=1\n"}, "r.txt").
+			Pinned(packages.Target{Arch: "x86_64", Python: python})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Resolve(t.Context(), released{}); err != nil || len(p.Pins) != 1 ||
+			p.Pins[0].Requirement != want {
+			t.Errorf("Python %s: %+v, %v", python, p.Pins, err)
+		}
+	}
+}
+
 // released is a source with some versions of numpy.
 type released struct{}
 
-func (released) Versions(_ context.Context, name string) ([]string, error) {
+func (released) Versions(
+	_ context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
 	if name != "numpy" {
 		return nil, packages.ErrUnknown
 	}
-	return []string{"1.19.0", "1.26.4", "2.1.0"}, nil
+	var out []string
+	for _, v := range []struct{ version, python string }{
+		{"1.19.0", ""}, {"1.26.4", ">=3.9"}, {"2.1.0", ">=3.10"},
+	} {
+		if on.Installs([]packages.File{{RequiresPython: v.python}}) {
+			out = append(out, v.version)
+		}
+	}
+	return out, nil
 }
 
 func (released) Release(_ context.Context, name, version string,

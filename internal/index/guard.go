@@ -63,13 +63,17 @@ func (g *Guard) follow(r *packages.Release) {
 }
 
 // Versions implements packages.Source.
-func (g *Guard) Versions(ctx context.Context, name string) ([]string, error) {
+func (g *Guard) Versions(
+	ctx context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
 	err := g.refused(name)
 	if err == nil {
-		return g.index.Versions(ctx, name)
+		return g.index.Versions(ctx, name, on)
 	}
 	if g.index.history != nil {
-		if vs, known := g.index.history.Versions(ctx, name); known == nil {
+		if vs, known := g.index.history.Versions(ctx, name, on); known == nil {
 			return vs, nil
 		}
 	}

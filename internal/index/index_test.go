@@ -64,9 +64,50 @@ func TestVersions(t *testing.T) {
 	for _, asJSON := range []bool{true, false} {
 		s := serve(t, demo(t))
 		s.json = asJSON
-		got, err := s.index(t, nil).Versions(ctx, "Demo")
+		got, err := s.index(t, nil).Versions(ctx, "Demo", packages.Target{})
 		if want := []string{"1.0", "1.1rc1", "2.0", "4.0"}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("json %v: %v, %v", asJSON, got, err)
+		}
+	}
+}
+
+func TestVersionsOfTarget(t *testing.T) {
+	number := func(version, tag, python string) wheel {
+		w := build(t, "demo-"+version+"-"+tag+".whl", "")
+		w.python = python
+		return w
+	}
+	files := map[string][]wheel{"demo": {
+		number("1.0", "cp27-cp27mu-manylinux1_x86_64", ">=2.7, !=3.0.*"),
+		number("1.1", "cp310-cp310-manylinux2014_x86_64", ">=3.8"),
+		number("1.2", "cp310-cp310-manylinux2014_x86_64", ">=3.8"),
+		number("1.2", "cp311-cp311-manylinux2014_x86_64", ">=3.8"),
+		number("1.3", "cp311-cp311-manylinux2014_aarch64", ">=3.8"),
+		number("1.3", "cp312-cp312-manylinux2014_x86_64", ">=3.8"),
+		number("2.0", "cp312-cp312-manylinux2014_x86_64", ">=3.12"),
+		number("2.1", "cp39-abi3-manylinux2014_x86_64", ">=3.9"),
+		{name: "demo-3.0.tar.gz"},
+		{name: "demo-3.1.tar.gz", python: ">=3.14"},
+	}}
+	for _, asJSON := range []bool{true, false} {
+		s := serve(t, files)
+		s.json = asJSON
+		i := s.index(t, nil)
+		for _, c := range []struct {
+			on   packages.Target
+			want string
+		}{
+			{packages.Target{}, "1.0 1.1 1.2 1.3 2.0 2.1 3.0 3.1"},
+			{packages.Target{Python: "3.11", Arch: "x86_64"}, "1.2 2.1 3.0"},
+			{packages.Target{Python: "3.11", Arch: "aarch64"}, "1.2 1.3 2.1 3.0"},
+			{packages.Target{Python: "3.12", Arch: "x86_64"}, "1.3 2.0 2.1 3.0"},
+			{packages.Target{Python: "3.11", Arch: "x86_64", Pythons: ">=3.11,<3.14"},
+				"1.2 1.3 2.0 2.1 3.0"},
+		} {
+			got, err := i.Versions(ctx, "demo", c.on)
+			if err != nil || strings.Join(got, " ") != c.want {
+				t.Errorf("json %v, %+v: %v, %v, want %s", asJSON, c.on, got, err, c.want)
+			}
 		}
 	}
 }
@@ -182,7 +223,7 @@ func TestReleaseWithoutAFittingWheel(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"nosuch", "../demo", "demo?x=1", "", "demo @ http://x"} {
-		if _, err := i.Versions(ctx, name); !errors.Is(err, packages.ErrUnknown) {
+		if _, err := i.Versions(ctx, name, packages.Target{}); !errors.Is(err, packages.ErrUnknown) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -274,14 +315,14 @@ func TestDown(t *testing.T) {
 	i := s.index(t, nil)
 	s.Close()
 	for n, want := range []string{"attempts: 3", "attempts: 1"} {
-		if _, err := i.Versions(ctx, "demo"); !errors.Is(err, packages.ErrUnavailable) ||
+		if _, err := i.Versions(ctx, "demo", packages.Target{}); !errors.Is(err, packages.ErrUnavailable) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%d: %v", n, err)
 		}
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := i.Versions(gone, "demo"); !errors.Is(err, context.Canceled) {
+	if _, err := i.Versions(gone, "demo", packages.Target{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -411,10 +452,10 @@ func TestHTTPSLinksStayHTTPS(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.pause = func(context.Context, time.Duration) error { return nil }
-	if got, err := i.Versions(ctx, "demo"); err != nil || !slices.Equal(got, []string{"2"}) {
+	if got, err := i.Versions(ctx, "demo", packages.Target{}); err != nil || !slices.Equal(got, []string{"2"}) {
 		t.Error(got, err)
 	}
-	if _, err := i.Versions(ctx, "moved"); !errors.Is(err, packages.ErrUnavailable) ||
+	if _, err := i.Versions(ctx, "moved", packages.Target{}); !errors.Is(err, packages.ErrUnavailable) ||
 		!strings.Contains(err.Error(), "from https to http") {
 		t.Error(err)
 	}

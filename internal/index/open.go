@@ -325,7 +325,7 @@ func (i *Index) noWheel(ctx context.Context, version string, all []file, on pack
 		}
 		for _, t := range f.tags {
 			e.Tags = append(e.Tags, t.Python+"-"+t.Platform)
-			if _, ok := rate(t, on); ok && !f.supports(on.Python) {
+			if _, ok := packages.Rate(t, on); ok && !packages.AdmitsPython(f.requiresPython, on.Python) {
 				e.RequiresPython = f.requiresPython
 			}
 		}

@@ -3,6 +3,7 @@ package index
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,6 +30,7 @@ type wheel struct {
 	data   []byte
 	meta   string
 	yanked bool
+	python string // Requires-Python; "" = ">=3.8"
 }
 
 // server is a fake package index that can misbehave.
@@ -94,6 +96,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				"hashes":   map[string]string{"sha256": s.sum(f.data)},
 				"size":     len(f.data),
 				"yanked":   false,
+
+				"requires-python": cmp.Or(f.python, ">=3.8"),
 			}
 			if f.yanked {
 				e["yanked"] = "broken"
@@ -119,9 +123,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprintf(
 			w,
-			"<a href=\"/files/%s#sha256=%s\" data-requires-python=\"&gt;=3.8\"%s>%s</a><br>\n",
+			"<a href=\"/files/%s#sha256=%s\" data-requires-python=\"%s\"%s>%s</a><br>\n",
 			url.PathEscape(f.name),
 			s.sum(f.data),
+			html.EscapeString(cmp.Or(f.python, ">=3.8")),
 			extra,
 			html.EscapeString(f.name),
 		)

@@ -17,11 +17,15 @@ type Several []*Index
 var _ packages.Reader = Several(nil)
 
 // Versions implements packages.Source.
-func (s Several) Versions(ctx context.Context, name string) ([]string, error) {
+func (s Several) Versions(
+	ctx context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
 	var all []string
 	var unknown error
 	for _, i := range s {
-		versions, err := i.Versions(ctx, name)
+		versions, err := i.Versions(ctx, name, on)
 		switch {
 		case err == nil:
 			all = append(all, versions...)

@@ -27,7 +27,7 @@ func TestSeveralIndexes(t *testing.T) {
 		},
 	)
 	both := Several{first.index(t, nil), second.index(t, nil)}
-	if got, err := both.Versions(ctx, "demo"); err != nil ||
+	if got, err := both.Versions(ctx, "demo", packages.Target{}); err != nil ||
 		!slices.Equal(got, []string{"1.0", "2.0"}) {
 		t.Error(got, err)
 	}
@@ -52,7 +52,7 @@ func TestSeveralIndexes(t *testing.T) {
 		return true
 	}
 	down := Several{first.index(t, nil), second.index(t, nil)}
-	if _, err := down.Versions(ctx, "demo"); !errors.Is(err, packages.ErrUnavailable) {
+	if _, err := down.Versions(ctx, "demo", packages.Target{}); !errors.Is(err, packages.ErrUnavailable) {
 		t.Error(err)
 	}
 	if _, err := down.Release(ctx, "demo", "1.0", linux); !errors.Is(err, packages.ErrUnavailable) {

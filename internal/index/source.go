@@ -10,28 +10,34 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// Versions lists the versions that can be installed: those with a wheel or source archive that is
-// not yanked, normalized, oldest first. Errors wrap packages.ErrUnknown or
+// Versions lists the versions that can be installed on the target: those with a wheel or source
+// archive that is not yanked, and that packages.Target.Installs accepts (PEP 503 and PEP 691,
+// "requires-python"), normalized, oldest first. Errors wrap packages.ErrUnknown or
 // packages.ErrUnavailable.
-func (i *Index) Versions(ctx context.Context, name string) ([]string, error) {
+func (i *Index) Versions(
+	ctx context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
 	p, err := i.page(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	var versions []pkgmeta.Version
-	for _, f := range p.files {
-		if !f.yanked {
-			versions = append(versions, f.version)
+	files := slices.DeleteFunc(slices.Clone(p.files), func(f file) bool { return f.yanked })
+	slices.SortStableFunc(files, func(a, b file) int { return a.version.Compare(b.version) })
+	names := []string{}
+	for len(files) > 0 {
+		v := files[0].version
+		var same []packages.File
+		for len(files) > 0 && files[0].version.Compare(v) == 0 {
+			same = append(same, packages.File{
+				RequiresPython: files[0].requiresPython, Tags: files[0].tags,
+			})
+			files = files[1:]
 		}
-	}
-	slices.SortFunc(versions, pkgmeta.Version.Compare)
-	versions = slices.CompactFunc(
-		versions,
-		func(a, b pkgmeta.Version) bool { return a.Compare(b) == 0 },
-	)
-	names := make([]string, len(versions))
-	for n, v := range versions {
-		names[n] = v.String()
+		if on.Installs(same) {
+			names = append(names, v.String())
+		}
 	}
 	return names, nil
 }

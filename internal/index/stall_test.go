@@ -47,7 +47,7 @@ func TestStall(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			_, err = i.Versions(t.Context(), "demo")
+			_, err = i.Versions(t.Context(), "demo", packages.Target{})
 			if !errors.Is(err, packages.ErrUnavailable) ||
 				!strings.Contains(err.Error(), "package index packages.invalid") ||
 				!strings.Contains(err.Error(), "no data for 1m0s (3 attempts)") {
@@ -57,7 +57,7 @@ func TestStall(t *testing.T) {
 				t.Errorf("given up after %s", d)
 			}
 			began = time.Now()
-			if _, err = i.Versions(t.Context(), "other"); !errors.Is(err, packages.ErrUnavailable) ||
+			if _, err = i.Versions(t.Context(), "other", packages.Target{}); !errors.Is(err, packages.ErrUnavailable) ||
 				time.Since(began) > stall+time.Second {
 				t.Errorf("the next package: given up after %s: %v", time.Since(began), err)
 			}

@@ -90,7 +90,7 @@ func (s *search) version(ctx context.Context, name, old string) string {
 		return v
 	}
 	s.found[name] = ""
-	versions, err := s.options.Source.Versions(ctx, name)
+	versions, err := s.options.Source.Versions(ctx, name, s.head.targets[0].On)
 	if err != nil {
 		return ""
 	}

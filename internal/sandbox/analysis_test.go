@@ -172,7 +172,7 @@ func marshal(t *testing.T, v any) []byte {
 // source is a package index with newer releases.
 type source struct{}
 
-func (source) Versions(_ context.Context, name string) ([]string, error) {
+func (source) Versions(_ context.Context, name string, _ packages.Target) ([]string, error) {
 	if name != "nvidia-nvjitlink-cu12" {
 		return nil, fmt.Errorf("%s: %w", name, packages.ErrUnavailable)
 	}
@@ -547,7 +547,7 @@ func BenchmarkLayers(b *testing.B) {
 // broken is a source that panics.
 type broken struct{ packages.Source }
 
-func (broken) Versions(context.Context, string) ([]string, error) {
+func (broken) Versions(context.Context, string, packages.Target) ([]string, error) {
 	panic("a page that nobody thought of")
 }
 

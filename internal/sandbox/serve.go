@@ -227,8 +227,12 @@ func (p reader) Read(
 }
 
 // Versions implements packages.Source.
-func (p *parent) Versions(ctx context.Context, name string) ([]string, error) {
-	s, err := p.ask(ctx, subject{Name: name})
+func (p *parent) Versions(
+	ctx context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
+	s, err := p.ask(ctx, subject{Name: name, On: on})
 	if err != nil {
 		return nil, err
 	}

@@ -169,7 +169,7 @@ func answer(ctx context.Context, source answerer, q *question) (s *solution) {
 	}
 	var err error
 	if q.Version == "" {
-		s.Versions, err = source.Versions(ctx, q.Name)
+		s.Versions, err = source.Versions(ctx, q.Name, q.On)
 	} else {
 		s.Release, err = source.Release(ctx, q.Name, q.Version, q.On)
 	}

@@ -104,6 +104,12 @@ func (d *decoder) line(line string) error {
 	case "requires":
 		r.Requires = append(r.Requires, rest)
 		return nil
+	case "python":
+		r.RequiresPython = rest
+		return nil
+	case "tags":
+		r.Tags = rest
+		return nil
 	case "name":
 		r.Libraries = append(r.Libraries, Library{Path: fields[0], SONAME: undash(fields[1])})
 		return nil

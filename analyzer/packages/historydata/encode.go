@@ -83,6 +83,12 @@ func encodeRelease(b *strings.Builder, r Release) {
 		word = "yanked"
 	}
 	fmt.Fprintf(b, "%s %s %s %s %s\n", word, r.Version, r.Arch, r.Wheel, dash(r.SHA256))
+	if r.RequiresPython != "" {
+		fmt.Fprintf(b, "python %s\n", r.RequiresPython)
+	}
+	if r.Tags != "" {
+		fmt.Fprintf(b, "tags %s\n", r.Tags)
+	}
 	for _, q := range r.Requires {
 		fmt.Fprintf(b, "requires %s\n", q)
 	}

@@ -15,7 +15,11 @@ type Release struct {
 	SHA256              string // of that wheel, in hex
 	Yanked              bool
 	Requires            []string // Requires-Dist as written
-	Libraries           []Library
+	RequiresPython      string   // as written; "" = any
+	// Tags are the Python and ABI tags of all wheels of the version for Arch, separated by spaces:
+	// "cp311-cp311 cp312-cp312".
+	Tags      string
+	Libraries []Library
 }
 
 // Library is one shared library of a wheel.

@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 		}
 		io.WriteString(w, `<a href="triton-3.0.0.tar.gz">source</a>
 <a href="triton-3.0.0-cp311-cp311-manylinux_2_27_x86_64.whl#sha256=00">not the one</a>
-<a href="triton-3.0.0-cp312-cp312-manylinux_2_27_x86_64.whl#sha256=00">the one</a>
+<a href="triton-3.0.0-cp312-cp312-manylinux_2_27_x86_64.whl#sha256=00" data-requires-python="&gt;=3.8">the one</a>
 <a data-yanked="broken" href="triton-2.1.0-cp312-cp312-manylinux_2_27_x86_64.whl">yanked</a>
 <a href="triton-3.1.0rc1-cp312-cp312-manylinux_2_27_x86_64.whl">too early</a>
 <a href="triton-3.0.0-cp312-cp312-musllinux_1_2_aarch64.whl">no glibc</a>
@@ -120,6 +120,7 @@ func TestRun(t *testing.T) {
 	if !got[0].Yanked || got[0].Version != "2.1.0" ||
 		got[1].Wheel != "triton-3.0.0-cp312-cp312-manylinux_2_27_x86_64.whl" ||
 		!slices.Equal(got[1].Requires, []string{"filelock"}) ||
+		got[1].RequiresPython != ">=3.8" || got[1].Tags != "cp311-cp311 cp312-cp312" ||
 		len(got[1].Libraries) != 1 ||
 		got[1].Libraries[0].SONAME != "libtriton.so" {
 		t.Errorf("got %+v", got)

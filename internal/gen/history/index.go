@@ -27,6 +27,8 @@ type wheel struct {
 	pkg
 	version, arch, file, url, sha256 string
 	yanked                           bool
+	python                           string // Requires-Python
+	tags                             string // of all wheels of the version, as in historydata
 }
 
 var anchor = regexp.MustCompile(`(?s)<a\s([^>]*)>`)
@@ -44,7 +46,7 @@ func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 	if err != nil {
 		return nil, err
 	}
-	best := map[[2]string]wheel{}
+	best, tags := map[[2]string]wheel{}, map[[2]string][]string{}
 	for _, a := range anchor.FindAllStringSubmatch(string(body), -1) {
 		w := wheel{pkg: p}
 		for _, m := range attribute.FindAllStringSubmatch(a[1], -1) {
@@ -59,6 +61,8 @@ func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 				w.url, w.file = u.String(), u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 			case "data-yanked":
 				w.yanked = true
+			case "data-requires-python":
+				w.python = html.UnescapeString(m[2])
 			}
 		}
 		name, err := pkgmeta.ParseWheelName(w.file)
@@ -74,6 +78,11 @@ func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 		for _, arch := range []string{"x86_64", "aarch64"} {
 			w.arch = arch
 			key := [2]string{w.version, arch}
+			if runsOn(name, arch) && !w.yanked {
+				for _, t := range name.Tags {
+					tags[key] = append(tags[key], t.Python+"-"+t.ABI)
+				}
+			}
 			if rank(name) > 0 && runsOn(name, arch) {
 				old, taken := best[key]
 				if !taken || better(w.file, name, old.file) {
@@ -83,7 +92,9 @@ func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 		}
 	}
 	var list []wheel
-	for _, w := range best {
+	for key, w := range best {
+		slices.Sort(tags[key])
+		w.tags = strings.Join(slices.Compact(tags[key]), " ")
 		list = append(list, w)
 	}
 	// The most requested come first, in case the run is interrupted: x86_64, and the newest.

@@ -41,12 +41,14 @@ func (x *index) read(
 		return nil, err
 	}
 	r := &historydata.Release{
-		Name:    w.name,
-		Version: w.version,
-		Arch:    w.arch,
-		Wheel:   w.file,
-		SHA256:  w.sha256,
-		Yanked:  w.yanked,
+		Name:           w.name,
+		Version:        w.version,
+		Arch:           w.arch,
+		Wheel:          w.file,
+		SHA256:         w.sha256,
+		Yanked:         w.yanked,
+		RequiresPython: w.python,
+		Tags:           w.tags,
 	}
 	metadata := false
 	for _, f := range z.File {

@@ -14,7 +14,7 @@
 //	baseline/NAME              an earlier build that a file describes
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
 //	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" has the package of each file: lines PATH NAME VERSION
-//	package/NAME==VERSION/PATH a library of this release; a file "requires" has its requirements, one on each line
+//	package/NAME==VERSION/PATH a library of this release; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python
 //	want                       the report, as Format writes it
 //
 // Run with -update to write want, and review the difference like code.
@@ -304,7 +304,13 @@ func distInfo(w pkgmeta.WheelName) string {
 }
 
 // Packages is a packages.Source with the releases of a case.
-type Packages map[string][]*packages.Release
+type Packages map[string][]*Published
+
+// Published is a release with its Requires-Python ("" = any).
+type Published struct {
+	packages.Release
+	RequiresPython string
+}
 
 func (p Packages) add(name string, data []byte) error {
 	at, file, _ := strings.Cut(name, "/")
@@ -312,10 +318,12 @@ func (p Packages) add(name string, data []byte) error {
 	if !ok {
 		return fmt.Errorf("a package is NAME==VERSION")
 	}
-	i := slices.IndexFunc(p[n], func(r *packages.Release) bool { return r.Version == v })
+	i := slices.IndexFunc(p[n], func(r *Published) bool { return r.Version == v })
 	if i < 0 {
 		i = len(p[n])
-		p[n] = append(p[n], &packages.Release{Name: n, Version: v, Known: true})
+		p[n] = append(p[n], &Published{
+			Release: packages.Release{Name: n, Version: v, Known: true},
+		})
 	}
 	r := p[n][i]
 	if file == "requires" {
@@ -326,6 +334,10 @@ func (p Packages) add(name string, data []byte) error {
 			}
 			r.Requires = append(r.Requires, q)
 		}
+		return nil
+	}
+	if file == "requires-python" {
+		r.RequiresPython = strings.TrimSpace(string(data))
 		return nil
 	}
 	if file == "no-wheel" { // it exists, and what it contains cannot be looked up
@@ -352,13 +364,19 @@ func (p Packages) add(name string, data []byte) error {
 }
 
 // Versions implements packages.Source.
-func (p Packages) Versions(_ context.Context, name string) ([]string, error) {
+func (p Packages) Versions(
+	_ context.Context,
+	name string,
+	on packages.Target,
+) ([]string, error) {
 	if len(p[name]) == 0 {
 		return nil, fmt.Errorf("%s: %w", name, packages.ErrUnknown)
 	}
 	var out []string
 	for _, r := range p[name] {
-		out = append(out, r.Version)
+		if on.Installs([]packages.File{{RequiresPython: r.RequiresPython}}) {
+			out = append(out, r.Version)
+		}
 	}
 	return out, nil
 }
@@ -371,7 +389,7 @@ func (p Packages) Release(
 ) (*packages.Release, error) {
 	for _, r := range p[name] {
 		if r.Version == version {
-			return r, nil
+			return &r.Release, nil
 		}
 	}
 	return nil, fmt.Errorf("%s %s: %w", name, version, packages.ErrUnknown)

@@ -1,0 +1,221 @@
+package packages
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// File is a file of a version, as far as it decides for which interpreters and systems the version
+// can be installed.
+type File struct {
+	RequiresPython string        // "" = any
+	Tags           []pkgmeta.Tag // of a wheel; nil for a source archive
+}
+
+// Installs reports whether a version with these files can be installed on the target: the
+// Requires-Python of a file allows the interpreter, and a wheel is for it, unless there are only
+// source archives. If no wheel is for the system, those for other systems decide, because their
+// interpreters are those that the source supports as well. The zero Target installs everything.
+func (t Target) Installs(files []File) bool {
+	return t == (Target{}) || slices.ContainsFunc(t.pythons(), func(python string) bool {
+		return installs(files, Target{
+			Python: python, Arch: t.Arch, Libc: t.Libc, LibcVersion: t.LibcVersion,
+		})
+	})
+}
+
+func installs(files []File, on Target) bool {
+	anywhere := on
+	anywhere.Python = ""
+	admits, admitted, wheels, system := false, false, false, false
+	fits, elsewhere := false, false // is a wheel for the interpreter, and also for the system?
+	for n, f := range files {
+		if n == 0 || f.RequiresPython != files[n-1].RequiresPython {
+			admits = AdmitsPython(f.RequiresPython, on.Python)
+		}
+		admitted = admitted || admits
+		for _, tag := range f.Tags {
+			wheels = true
+			_, here := Rate(tag, anywhere)
+			_, _, python := ratePython(tag, on.Python)
+			system = system || here
+			fits = fits || admits && python && here
+			elsewhere = elsewhere || admits && python
+		}
+	}
+	return admitted && (!wheels || fits || !system && elsewhere)
+}
+
+// latestMinor is the minor version of the newest Python 3 that compat knows.
+const latestMinor = 15
+
+// pythons returns the interpreters of the target; "" is any.
+func (t Target) pythons() []string {
+	if t.Pythons == "" {
+		return []string{t.Python}
+	}
+	return Interpreters(t.Pythons)
+}
+
+// Interpreters returns the versions of Python 3 that a Requires-Python allows, oldest first: "3.9",
+// "3.10". If it allows none that compat knows, it returns "", which is any.
+func Interpreters(requires string) []string {
+	var list []string
+	for m := 0; m <= latestMinor; m++ {
+		if python := fmt.Sprintf("3.%d", m); AdmitsPython(requires, python) {
+			list = append(list, python)
+		}
+	}
+	if list == nil {
+		return []string{""}
+	}
+	return list
+}
+
+// AdmitsPython reports whether a Requires-Python allows an interpreter. "3.12" means its newest
+// patch release, "" any interpreter. An empty or invalid Requires-Python allows all, as in pip.
+func AdmitsPython(requires, python string) bool {
+	if requires == "" || python == "" {
+		return true
+	}
+	spec, err := pkgmeta.ParseSpec(requires)
+	if err != nil {
+		return true
+	}
+	if strings.Count(python, ".") == 1 {
+		python += ".99"
+	}
+	v, err := pkgmeta.ParseVersion(python)
+	return err != nil || spec.Admits(v)
+}
+
+// Rank orders wheels by preference like pip on a current glibc system. It is compared element by
+// element; larger is better.
+type Rank [4]int
+
+// Compare returns a positive number if r is preferred to s, and 0 if neither is preferred.
+func (r Rank) Compare(s Rank) int { return slices.Compare(r[:], s[:]) }
+
+// Rate returns the rank of a tag (PEP 425), and whether it is compatible with the target. Empty
+// fields of on match every tag.
+func Rate(t pkgmeta.Tag, on Target) (Rank, bool) {
+	libc, version, ok := ratePlatform(t.Platform, on)
+	if !ok {
+		return Rank{}, false
+	}
+	python, abi, ok := ratePython(t, on.Python)
+	return Rank{python, abi, libc, version}, ok
+}
+
+// ratePython prefers CPython's ABI over the stable ABI over none, and newer interpreters.
+func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
+	want := 0
+	if python != "" {
+		major, minor, _ := strings.Cut(python, ".")
+		minor, _, _ = strings.Cut(minor, ".")
+		want = interpreter(major + minor)
+	}
+	kind, digits := t.Python, ""
+	if i := strings.IndexAny(t.Python, "0123456789"); i > 0 {
+		kind, digits = t.Python[:i], t.Python[i:]
+	}
+	have := interpreter(digits)
+	if have == 0 || kind != "cp" && kind != "py" {
+		return 0, 0, false
+	}
+	older := want == 0 || have <= want && have/1000 == want/1000
+	switch {
+	case kind == "cp" && t.ABI == t.Python:
+		return have, 3, want == 0 || have == want
+	case kind == "cp" && t.ABI == "abi3":
+		return have, 2, older
+	case t.ABI == "none" && kind == "cp":
+		return have, 1, want == 0 || have == want
+	case t.ABI == "none":
+		return have, 0, older
+	}
+	return 0, 0, false // free-threaded, debug and other ABIs
+}
+
+// interpreter converts "312" to 3012 and "3" to 3000; 0 for anything else.
+func interpreter(digits string) int {
+	if digits == "" || len(digits) > 4 {
+		return 0
+	}
+	major := int(digits[0] - '0')
+	minor := 0
+	if len(digits) > 1 {
+		n, err := strconv.Atoi(digits[1:])
+		if err != nil {
+			return 0
+		}
+		minor = n
+	}
+	return major*1000 + minor
+}
+
+// ratePlatform prefers manylinux over linux over any, and the newest manylinux or musllinux
+// version that the libc of the system supports (PEP 600, PEP 656). If the libc is not given, musl
+// comes last.
+func ratePlatform(platform string, on Target) (libc, version int, ok bool) {
+	libc, version, arch := platformOf(platform)
+	if arch == "" || arch != on.Arch && on.Arch != "" && libc != rankAny {
+		return 0, 0, false
+	}
+	if on.Libc == "" || libc != rankGlibc && libc != rankMusl {
+		return libc, version, true
+	}
+	major, rest, _ := strings.Cut(on.LibcVersion, ".")
+	have := number(major)*1000 + number(rest)
+	fits := (on.Libc == "musl") == (libc == rankMusl) && (on.LibcVersion == "" || version <= have)
+	return libc, version, fits
+}
+
+// Ranks of platform tags.
+const (
+	rankMusl = iota
+	rankAny
+	rankLinux
+	rankGlibc
+)
+
+// platformOf parses a platform tag into its kind, the version of its libc as major*1000+minor,
+// and the architecture: "any" for the tag any, "" for tags of other systems.
+func platformOf(platform string) (libc, version int, arch string) {
+	if platform == "any" {
+		return rankAny, 0, "any"
+	}
+	if rest, ok := strings.CutPrefix(platform, "linux_"); ok {
+		return rankLinux, 0, rest
+	}
+	for old, version := range map[string]int{"manylinux1_": 2005, "manylinux2010_": 2012,
+		"manylinux2014_": 2017} {
+		if rest, ok := strings.CutPrefix(platform, old); ok {
+			return rankGlibc, version, rest
+		}
+	}
+	for family, libc := range map[string]int{"manylinux_": rankGlibc, "musllinux_": rankMusl} {
+		if rest, ok := strings.CutPrefix(platform, family); ok {
+			parts := strings.SplitN(rest, "_", 3)
+			if len(parts) < 3 {
+				return 0, 0, ""
+			}
+			return libc, number(parts[0])*1000 + number(parts[1]), parts[2]
+		}
+	}
+	return 0, 0, ""
+}
+
+// number returns the number at the start of a text, 0 without one.
+func number(s string) int {
+	end := 0
+	for end < len(s) && end < 9 && s[end] >= '0' && s[end] <= '9' {
+		end++
+	}
+	n, _ := strconv.Atoi(s[:end])
+	return n
+}
