@@ -3,6 +3,7 @@ package abi
 import (
 	"cmp"
 	"errors"
+	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -34,7 +35,8 @@ type builder struct {
 	opaque  map[string]TypeID // declared types by name
 	missing TypeID            // the type Unknown, once it is used
 	work    []pending
-	text    map[string]string
+	seed    maphash.Seed
+	names   [1024]string // names read last, by hash
 }
 
 // known contains what was read of entries.
@@ -75,10 +77,10 @@ func newBuilder(s *scan) *builder {
 		byKey:  map[typeKey]TypeID{},
 		elems:  map[elemKey]TypeID{},
 		opaque: map[string]TypeID{},
-		text:   map[string]string{},
+		seed:   maphash.MakeSeed(),
 	}
-	// libraries have about as many types as exports, and Type is large
-	b.l.Types = append(make([]Type, 0, len(s.l.Symbols)), Type{Kind: Void})
+	// C libraries have about as many types as exports, and Type is large
+	b.l.Types = append(make([]Type, 0, 1+len(s.l.Symbols)*5/4), Type{Kind: Void})
 	return b
 }
 
@@ -98,14 +100,22 @@ func (b *builder) known(ref dwarf.Ref) *known {
 	return &b.shared
 }
 
-// string returns a shared copy of a name.
+// string returns a copy of a name. Frequent names share one copy.
 func (b *builder) string(text []byte) string {
-	if s, ok := b.text[string(text)]; ok {
-		return s
+	s := &b.names[maphash.Bytes(b.seed, text)%uint64(len(b.names))]
+	if *s != string(text) {
+		*s = string(text)
 	}
-	s := string(text)
-	b.text[s] = s
-	return s
+	return *s
+}
+
+// same returns an equal name, so that frequent names share one copy.
+func (b *builder) same(text string) string {
+	s := &b.names[maphash.String(b.seed, text)%uint64(len(b.names))]
+	if *s != text {
+		*s = text
+	}
+	return *s
 }
 
 func (b *builder) add(t Type) TypeID {
@@ -128,7 +138,7 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 	for i := len(chain) - 1; i >= 0; i-- { // programs see the declaration
 		if chain[i].Has(dwarf.DeclLine) && s.Line == 0 {
 			s.Line = uint32(chain[i].Value(dwarf.DeclLine))
-			s.File = b.string([]byte(chain[i].FileName()))
+			s.File = b.same(chain[i].FileName())
 		}
 	}
 	if e.Tag == dwarf.TagVariable {
@@ -442,7 +452,7 @@ func (b *builder) named(kind Kind, e *dwarf.Entry, typedef dwarf.Ref, depth int)
 		}
 	}
 	file := e.FileName()
-	t.File, t.Private, t.System = b.string([]byte(file)), source(file), system(file)
+	t.File, t.Private, t.System = b.same(file), source(file), system(file)
 	id := b.add(t)
 	if name != "" {
 		b.byKey[k] = id

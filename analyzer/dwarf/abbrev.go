@@ -1,9 +1,6 @@
 package dwarf
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Attribute is an attribute that Entry decodes.
 type Attribute uint8
@@ -164,6 +161,7 @@ type table struct {
 	sparse    map[uint64]*abbrev
 	specs     []spec
 	constants []int64 // values of DW_FORM_implicit_const, in the order of specs
+	users     int     // the cache, and units in memory
 }
 
 type tableKey struct {
@@ -194,9 +192,12 @@ func (f *file) table(k tableKey) (*table, error) {
 	}
 	room := f.abbrev.size - k.offset
 	for n := min(tablePart, room); ; n = min(4*n, room) { // the length of a table is not known
-		data, err := f.abbrevs(k.offset, n)
+		data, err := f.abbrev.bytes(".debug_abbrev", f.part, k.offset, n)
 		if err != nil {
 			return nil, err
+		}
+		if f.abbrev.whole == nil {
+			f.part = data
 		}
 		t, whole, err := f.decodeTable(k, data)
 		if err != nil {
@@ -204,8 +205,12 @@ func (f *file) table(k tableKey) (*table, error) {
 		}
 		if whole {
 			if len(f.tables) >= maxTables {
+				for _, old := range f.tables {
+					f.release(old)
+				}
 				clear(f.tables)
 			}
+			t.users++
 			f.tables[k] = t
 			return t, nil
 		}
@@ -216,23 +221,21 @@ func (f *file) table(k tableKey) (*table, error) {
 	}
 }
 
+// release ends one use of a table. The memory of a table without users is used again.
+func (f *file) release(t *table) {
+	if t.users--; t.users == 0 {
+		f.unused = append(f.unused, t)
+	}
+}
+
 // tablePart is how many bytes of a table are read first. Most tables have less.
 const tablePart = 4 << 10
 
-// abbrevs returns bytes of .debug_abbrev. They are valid until the next call.
-func (f *file) abbrevs(at, n uint64) ([]byte, error) {
-	if f.abbrev.whole != nil {
-		return f.abbrev.bytes(".debug_abbrev", at, n)
-	}
-	f.part = slices.Grow(f.part[:0], int(n))[:n]
-	return f.part, f.abbrev.readAt(".debug_abbrev", f.part, at)
-}
-
 // decodeTable decodes the table at the start of data. whole is false if data ends before it.
 func (f *file) decodeTable(k tableKey, data []byte) (t *table, whole bool, err error) {
-	t = &table{}
 	b := buffer{data, 0, f.order, false}
-	specs, dense := f.specs[:0], f.dense[:0]
+	specs, dense, constants := f.specs[:0], f.dense[:0], f.constants[:0]
+	var sparse map[uint64]*abbrev
 	for {
 		code := b.uleb()
 		if code == 0 || b.bad {
@@ -240,7 +243,7 @@ func (f *file) decodeTable(k tableKey, data []byte) (t *table, whole bool, err e
 		}
 		a := abbrev{
 			tag: Tag(b.uleb()), children: b.u8() != 0, sibling: -1,
-			from: uint32(len(specs)), constant: uint32(len(t.constants)),
+			from: uint32(len(specs)), constant: uint32(len(constants)),
 		}
 		for {
 			at, form := b.uleb(), b.uleb()
@@ -263,7 +266,7 @@ func (f *file) decodeTable(k tableKey, data []byte) (t *table, whole bool, err e
 				continue
 			}
 			if form == formImplicitConst {
-				t.constants = append(t.constants, value)
+				constants = append(constants, value)
 			}
 			if s.attribute == Sibling && form == formRef4 && a.fixed >= 0 {
 				a.sibling = a.fixed
@@ -281,14 +284,14 @@ func (f *file) decodeTable(k tableKey, data []byte) (t *table, whole bool, err e
 			dense = append(dense, a)
 			continue
 		}
-		if t.sparse == nil {
-			t.sparse = map[uint64]*abbrev{}
+		if sparse == nil {
+			sparse = map[uint64]*abbrev{}
 		}
 		own := a // so that only these are allocated one by one
-		t.sparse[code] = &own
+		sparse[code] = &own
 	}
-	f.specs, f.dense = specs, dense
-	f.decoded += len(specs) + len(dense) + len(t.sparse)
+	f.specs, f.dense, f.constants = specs, dense, constants
+	f.decoded += len(specs) + len(dense) + len(sparse)
 	if uint64(f.decoded) > maxRepeated*f.abbrev.size+minRoom {
 		return nil, false, fmt.Errorf(
 			"%w: units whose abbreviations overlap in .debug_abbrev", ErrTooLarge,
@@ -297,13 +300,19 @@ func (f *file) decodeTable(k tableKey, data []byte) (t *table, whole bool, err e
 	if b.bad {
 		return nil, false, nil
 	}
-	t.specs, t.dense = slices.Clone(specs), slices.Clone(dense)
+	t = &table{}
+	if n := len(f.unused); n > 0 {
+		t, f.unused = f.unused[n-1], f.unused[:n-1]
+	}
+	t.sparse = sparse
+	t.specs, t.dense = append(t.specs[:0], specs...), append(t.dense[:0], dense...)
+	t.constants = append(t.constants[:0], constants...)
 	return t, true, nil
 }
 
 // maxTables limits the tables in the cache. Most units have their own one, or share that of the
 // unit before.
-const maxTables = 16
+const maxTables = 8
 
 // maxRepeated limits how often the bytes of .debug_abbrev are decoded on average. Tables that
 // several units share are decoded once.

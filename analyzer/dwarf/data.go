@@ -116,7 +116,7 @@ func (d *Data) Units() iter.Seq2[*Unit, error] {
 					yield(nil, err)
 					return
 				}
-				if u.dwo == "" || d.sources.Dwo == nil || len(d.files) > maxFiles {
+				if u.other == nil || d.sources.Dwo == nil || len(d.files) > maxFiles {
 					if !yield(u, nil) {
 						return
 					}
@@ -133,7 +133,7 @@ func (d *Data) Units() iter.Seq2[*Unit, error] {
 // splitUnits yields the units of the split file of a skeleton unit. It returns false at the end of
 // the iteration.
 func (d *Data) splitUnits(skeleton *Unit, yield func(*Unit, error) bool) bool {
-	in, ok := d.sources.Dwo(skeleton.compDir, skeleton.dwo, skeleton.dwoID)
+	in, ok := d.sources.Dwo(skeleton.compDir, skeleton.other.name, skeleton.other.id)
 	if !ok {
 		return true
 	}

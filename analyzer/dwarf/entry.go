@@ -103,7 +103,7 @@ func (e *Entry) Bytes(a Attribute) []byte {
 		b.data = u.file.alt.str
 	case stringIndex:
 		size := uint8(4)
-		if u.wide {
+		if u.key.wide {
 			size = 8
 		}
 		x := buffer{u.file.strOffsets, u.strOffsetsBase + at*uint64(size), u.file.order, false}
@@ -154,7 +154,7 @@ func (e *Entry) Address() (addr uint64, ok bool) {
 	b := buffer{x, 1, e.Unit.file.order, false}
 	switch x[0] {
 	case 0x03: // DW_OP_addr
-		addr = b.uint(e.Unit.addrSize)
+		addr = b.uint(e.Unit.key.addrSize)
 	case 0xa1, 0xfb: // DW_OP_addrx, DW_OP_GNU_addr_index
 		if addr, ok = e.Unit.address(b.uleb()); !ok {
 			return 0, false
@@ -167,11 +167,15 @@ func (e *Entry) Address() (addr uint64, ok bool) {
 
 // address returns an entry of .debug_addr.
 func (u *Unit) address(index uint64) (uint64, bool) {
-	b := buffer{u.addrs, u.addrBase + index*uint64(u.addrSize), u.file.order, false}
+	in := u.file
+	if u.split() { // then that of the skeleton's file
+		in = in.skeleton.file
+	}
+	b := buffer{in.addr, u.addrBase + index*uint64(u.key.addrSize), u.file.order, false}
 	if index > math.MaxUint32 {
 		return 0, false
 	}
-	v := b.uint(u.addrSize)
+	v := b.uint(u.key.addrSize)
 	return v, !b.bad
 }
 

@@ -3,6 +3,7 @@ package dwarf
 import (
 	"encoding/binary"
 	"path"
+	"slices"
 )
 
 // lines reads the headers of line programs, which contain the names of source files. The programs
@@ -12,21 +13,24 @@ type lines struct {
 	open    func() (content, error) // nil without .debug_line
 	content *content                // nil before the first header is read
 	failed  error                   // of open
+	unused  *fileTable              // its memory can be used again
+	unit    Unit                    // for decoding names: a unit whose data is a header
+	entry   Entry
 }
 
 // maxLineHeader limits the size of a header. That of a source file that includes all of Boost has
 // 300 KB.
 const maxLineHeader = 16 << 20
 
-// header returns the bytes of a line program's header, from its version field on, and whether it is
-// 64-bit DWARF.
-func (l *lines) header(off uint64) ([]byte, bool, error) {
-	if l.open == nil {
-		return nil, false, damaged("no .debug_line")
-	}
+// header returns the bytes of a line program's header, from its version field on, in memory if it
+// has room, and whether it is 64-bit DWARF.
+func (l *lines) header(off uint64, memory []byte) ([]byte, bool, error) {
 	if l.content == nil {
+		if l.open == nil {
+			return nil, false, damaged("no .debug_line")
+		}
 		c, err := l.open()
-		l.content, l.failed = &c, err
+		l.content, l.failed, l.open = &c, err, nil
 	}
 	if l.failed != nil {
 		return nil, false, l.failed
@@ -35,7 +39,7 @@ func (l *lines) header(off uint64) ([]byte, bool, error) {
 		return nil, false, damaged("a line program at offset %#x, after the end of .debug_line", off)
 	}
 	// the fields up to the length of the header
-	head, err := l.content.bytes(".debug_line", off, min(26, l.content.size-off))
+	head, err := l.content.bytes(".debug_line", memory, off, min(26, l.content.size-off))
 	if err != nil {
 		return nil, false, err
 	}
@@ -55,7 +59,7 @@ func (l *lines) header(off uint64) ([]byte, bool, error) {
 		n > l.content.size-off-b.at {
 		return nil, false, damaged("a line program whose header has %d bytes of %d", n, length)
 	}
-	out, err := l.content.bytes(".debug_line", off+from, used+n)
+	out, err := l.content.bytes(".debug_line", memory, off+from, used+n)
 	return out, wide, err
 }
 
@@ -72,22 +76,29 @@ func (e *Entry) FileName() string {
 	return u.files.name(u, e.v[DeclFile])
 }
 
-// fileTable contains the source files of a unit. Full names are built on demand.
+// fileTable contains the source files of a unit. Names are read on demand.
 type fileTable struct {
+	header      []byte // of the line program
+	memory      []byte // of header, if .debug_line is not in memory
+	wide        bool   // the header is 64-bit DWARF
 	dirs, files []lineEntry
 	names       map[uint64]string
 }
 
 func (t *fileTable) name(u *Unit, n uint64) string {
-	if n >= uint64(len(t.files)) || len(t.files[n].name) == 0 {
+	if n >= uint64(len(t.files)) {
 		return ""
 	}
 	if name, ok := t.names[n]; ok {
 		return name
 	}
-	name := string(t.files[n].name)
+	e := u.lineHeader(t)
+	name := e.text(t.files[n].name)
+	if name == "" {
+		return ""
+	}
 	if dir := t.files[n].dir; !path.IsAbs(name) && dir < uint64(len(t.dirs)) {
-		if d := string(t.dirs[dir].name); d != "" {
+		if d := e.text(t.dirs[dir].name); d != "" {
 			name = d + "/" + name
 		}
 	}
@@ -95,11 +106,24 @@ func (t *fileTable) name(u *Unit, n uint64) string {
 		name = u.compDir + "/" + name
 	}
 	name = path.Clean(name)
-	if t.names == nil {
-		t.names = map[uint64]string{}
-	}
 	t.names[n] = name
 	return name
+}
+
+// lineHeader returns an entry for decoding the values in the header of a line program, whose
+// numbers and strings are encoded like those of the unit.
+func (u *Unit) lineHeader(t *fileTable) *Entry {
+	l := &u.file.lines
+	l.unit = *u // the header may be 64-bit DWARF in a 32-bit unit
+	l.unit.key.wide, l.unit.data = t.wide, t.header
+	l.entry.Unit = &l.unit
+	return &l.entry
+}
+
+// text returns the string whose decoded value is v.
+func (e *Entry) text(v uint64) string {
+	e.has, e.v[Name] = 1<<Name, v
+	return e.String(Name)
 }
 
 // maxFileNames limits the names of one unit.
@@ -108,20 +132,28 @@ const maxFileNames = 1 << 16
 // readFiles reads the names of a unit's source files. For damaged data it returns the names before
 // the damage.
 func (u *Unit) readFiles() *fileTable {
-	t := &fileTable{}
+	t := u.file.lines.unused
+	if u.file.lines.unused = nil; t == nil {
+		t = &fileTable{names: map[uint64]string{}}
+	}
+	t.dirs, t.files = t.dirs[:0], t.files[:0]
+	clear(t.names)
 	if !u.hasLines && !u.split() {
 		return t
 	}
-	data, wide, err := u.file.lines.header(u.lineOffset)
-	if err != nil {
+	var err error
+	if t.header, t.wide, err = u.file.lines.header(u.lineOffset, t.memory); err != nil {
 		return t
 	}
-	b := &buffer{data, 0, u.file.order, false}
+	if u.file.lines.content.whole == nil {
+		t.memory = t.header
+	}
+	b := &buffer{t.header, 0, u.file.order, false}
 	version := b.uint(2)
 	if version >= 5 {
 		b.uint(2) // address and segment selector size
 	}
-	if wide { // header_length
+	if t.wide { // header_length
 		b.take(8)
 	} else {
 		b.take(4)
@@ -135,40 +167,39 @@ func (u *Unit) readFiles() *fileTable {
 		b.take(uint64(n) - 1) // standard_opcode_lengths
 	}
 	if version >= 5 {
-		t.dirs = u.lineTable(b, wide)
-		t.files = u.lineTable(b, wide)
+		t.dirs = u.lineTable(b, t, t.dirs)
+		t.files = u.lineTable(b, t, t.files)
 		return t
 	}
-	t.dirs = []lineEntry{{name: []byte(u.compDir)}}
+	empty := stringInline<<stringKind | uint64(len(t.header)) - 1
+	t.dirs = append(t.dirs, lineEntry{name: empty}) // the folder of the compilation
 	for len(t.dirs) < maxFileNames && !b.bad {
-		d := b.cstring()
-		if len(d) == 0 {
+		at := b.at
+		if len(b.cstring()) == 0 {
 			break
 		}
-		t.dirs = append(t.dirs, lineEntry{name: d})
+		t.dirs = append(t.dirs, lineEntry{name: stringInline<<stringKind | at})
 	}
-	t.files = []lineEntry{{}} // file numbers begin with 1
+	t.files = append(t.files, lineEntry{name: empty}) // file numbers begin with 1
 	for len(t.files) < maxFileNames && !b.bad {
-		name := b.cstring()
-		if len(name) == 0 {
+		at := b.at
+		if len(b.cstring()) == 0 {
 			break
 		}
 		dir := b.uleb()
 		b.uleb()
 		b.uleb()
-		t.files = append(t.files, lineEntry{name, dir})
+		t.files = append(t.files, lineEntry{stringInline<<stringKind | at, dir})
 	}
 	return t
 }
 
-type lineEntry struct {
-	name []byte
-	dir  uint64
-}
+// lineEntry is a folder or file: the decoded value of its name, and its folder.
+type lineEntry struct{ name, dir uint64 }
 
 // lineTable reads a folder or file table of DWARF 5, which begins with a description of its
-// columns.
-func (u *Unit) lineTable(b *buffer, wide bool) []lineEntry {
+// columns, and appends its entries to out.
+func (u *Unit) lineTable(b *buffer, t *fileTable, out []lineEntry) []lineEntry {
 	type column struct {
 		content uint64
 		spec    spec
@@ -180,24 +211,22 @@ func (u *Unit) lineTable(b *buffer, wide bool) []lineEntry {
 	n := b.uleb()
 	if n > maxFileNames || len(columns) == 0 || b.bad {
 		b.bad = true
-		return nil
+		return out
 	}
-	header := *u // the header may be 64-bit DWARF in a 32-bit unit
-	header.wide, header.key.wide, header.data = wide, wide, b.data
-	out := make([]lineEntry, 0, min(n, uint64(len(b.data))))
-	e := Entry{Unit: &header}
+	e := u.lineHeader(t)
+	out = slices.Grow(out, int(min(n, uint64(len(b.data)))))
 	for ; n > 0 && !b.bad; n-- {
 		var x lineEntry
 		for i := range columns {
 			c := &columns[i]
 			e.has = 1 << Name
-			header.value(b, &c.spec, c.spec.form, &e)
+			e.Unit.value(b, &c.spec, c.spec.form, e)
 			if b.bad {
 				return out
 			}
 			switch c.content {
 			case 1: // DW_LNCT_path
-				x.name = e.Bytes(Name)
+				x.name = e.v[Name]
 			case 2: // DW_LNCT_directory_index
 				x.dir = e.v[Name]
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/compat-app/compat/internal/inflate"
@@ -53,9 +54,11 @@ type file struct {
 	addr       []byte
 	lines      lines
 	tables     map[tableKey]*table // the last maxTables
+	unused     []*table            // tables whose memory can be used again
 	part       []byte              // buffers for decoding a table
 	dense      []abbrev
 	specs      []spec
+	constants  []int64
 	compDir    string // of the unit read last
 	decoded    int    // number of specs in all tables
 	text       int    // bytes of strings that may still be read
@@ -117,7 +120,7 @@ func open(
 	f.steps = perByte*int(f.sections[0].size+f.sections[1].size) + stepsFree
 	if sec, ok := in.find("debug_line"+suffix, order); ok {
 		f.lines = lines{order: order, open: func() (content, error) {
-			r, size, err := sec.open(in, order, inflate.NewReader)
+			r, size, err := sec.open(in, order, inflater)
 			if err != nil {
 				return content{}, err
 			}
@@ -161,12 +164,13 @@ func (s Section) content(
 	return c, err
 }
 
-// bytes returns n bytes of the section with a name from a position.
-func (c *content) bytes(name string, at, n uint64) ([]byte, error) {
+// bytes returns n bytes of the section with a name from a position. If the section is not in
+// memory, they are in the given memory, which grows as necessary.
+func (c *content) bytes(name string, memory []byte, at, n uint64) ([]byte, error) {
 	if c.whole != nil {
 		return c.whole[at : at+n : at+n], nil
 	}
-	b := make([]byte, n)
+	b := slices.Grow(memory[:0], int(n))[:n]
 	return b, c.readAt(name, b, at)
 }
 

@@ -7,19 +7,21 @@ import (
 	"sort"
 )
 
-// Unit is a compilation, partial or type unit.
+// Unit is a compilation, partial or type unit. There may be many, so it is small.
 type Unit struct {
-	Version   int
+	Version   uint16
 	TypeUnit  bool
+	first     uint8 // position of the entries
+	rooted    bool  // the root entry was read, which sets the fields at the end
+	partial   bool
+	hasLines  bool
+	language  uint16
 	Signature uint64 // of a type unit
 	TypeRef   Ref    // for a type unit, the type that it defines
 
 	section    *unitSection
 	file       *file
 	start, end uint64 // in the section, from the header to the end
-	first      uint64 // of the entries, from start
-	addrSize   uint8
-	wide       bool
 	key        tableKey
 
 	// Set while the unit is in memory. Positions in data are relative to start.
@@ -28,17 +30,17 @@ type Unit struct {
 	files *fileTable
 	at    int // position of data in section.ring
 
-	rooted         bool // the root entry was read, which sets the fields below
-	partial        bool
 	strOffsetsBase uint64
 	addrBase       uint64
-	addrs          []byte // .debug_addr; for a split unit, that of the skeleton's file
 	lineOffset     uint64
-	hasLines       bool
 	compDir        string
-	language       uint64
-	dwo            string // DW_AT_dwo_name
-	dwoID          uint64
+	other          *splitFile // nil if it is not a skeleton unit
+}
+
+// splitFile is the file with the entries of a skeleton unit.
+type splitFile struct {
+	name string // DW_AT_dwo_name
+	id   uint64
 }
 
 // unitSection is a section of units. Each unit is read when it is needed. Only the last units and
@@ -54,12 +56,15 @@ type unitSection struct {
 	read   uint64  // bytes of units that were read
 	recent []*Unit // units in ring, in the order of reading
 	large  *Unit   // the last unit that is too large for ring
+	memory []byte  // of large
 	ring   []byte  // memory for units, which the next ones overwrite
 	free   int     // where in ring the next unit begins
+	head   [maxHeader]byte
 }
 
 const (
-	maxRing   = 512 << 10 // bytes; the units of most source files have less than 150 thousand
+	minRing   = 32 << 10  // bytes; the units of C programs have about ten thousand
+	maxRing   = 512 << 10 // if units refer to each other, as those of link time optimization
 	maxReads  = 16        // how often a section is read by units, on average
 	maxHeader = 40        // bytes of a unit header
 )
@@ -108,16 +113,16 @@ func (s *unitSection) all() iter.Seq2[*Unit, error] {
 // header reads the next unit header; the unit is nil for padding between units.
 func (s *unitSection) header() (*Unit, error) {
 	f := s.file
-	u := &Unit{section: s, file: f, start: s.known, addrs: f.addr}
+	u := &Unit{section: s, file: f, start: s.known}
 	room := s.size - s.known
-	data, err := s.bytes(s.name(), u.start, min(maxHeader, room))
+	data, err := s.bytes(s.name(), s.head[:], u.start, min(maxHeader, room))
 	if err != nil {
 		return nil, err
 	}
 	b := buffer{data, 0, f.order, false}
 	length := b.uint(4)
 	if length == 0xffffffff {
-		u.wide = true
+		u.key.wide = true
 		length = b.uint(8)
 	}
 	if b.bad || length > room-b.at {
@@ -148,21 +153,20 @@ func (s *unitSection) header() (*Unit, error) {
 func (u *Unit) parse(b *buffer) error {
 	name := u.section.name()
 	offset := uint8(4)
-	if u.wide {
+	if u.key.wide {
 		offset = 8
 	}
-	u.Version = int(b.uint(2))
+	u.Version = uint16(b.uint(2))
 	kind := uint8(1)
 	if u.section.types {
 		kind = 2
 	}
-	var abbrevs uint64
 	switch {
 	case u.Version >= 2 && u.Version <= 4:
-		abbrevs, u.addrSize = b.uint(offset), b.u8()
+		u.key.offset, u.key.addrSize = b.uint(offset), b.u8()
 	case u.Version == 5:
-		kind, u.addrSize = b.u8(), b.u8()
-		abbrevs = b.uint(offset)
+		kind, u.key.addrSize = b.u8(), b.u8()
+		u.key.offset = b.uint(offset)
 		// skeleton and split units have an ID that connects them
 		if kind == 4 || kind == 5 {
 			b.uint(8)
@@ -189,27 +193,27 @@ func (u *Unit) parse(b *buffer) error {
 		}
 		u.TypeRef = u.ref(at)
 	}
-	if u.addrSize != 4 && u.addrSize != 8 && u.addrSize != 2 {
+	if u.key.addrSize != 4 && u.key.addrSize != 8 && u.key.addrSize != 2 {
 		return damaged(
 			"the unit at offset %#x of %s has addresses of %d bytes",
 			u.start,
 			name,
-			u.addrSize,
+			u.key.addrSize,
 		)
 	}
 	if b.bad || b.at > u.end-u.start {
 		return damaged("the unit header at offset %#x of %s leaves its unit", u.start, name)
 	}
-	u.first = b.at
-	u.key = tableKey{abbrevs, u.addrSize, u.wide, u.Version == 2}
+	u.first = uint8(b.at) // at most maxHeader
+	u.key.v2 = u.Version == 2
 	if u.split() {
 		if u.Version >= 5 {
 			u.strOffsetsBase = 8 // after the header of .debug_str_offsets.dwo
-			if u.wide {
+			if u.key.wide {
 				u.strOffsetsBase = 16
 			}
 		}
-		u.addrs, u.addrBase = u.file.skeleton.addrs, u.file.skeleton.addrBase
+		u.addrBase = u.file.skeleton.addrBase
 	}
 	return nil
 }
@@ -221,7 +225,7 @@ func (u *Unit) load() error {
 		return nil
 	}
 	if s.read += u.end - u.start; s.read > maxReads*s.size && s.whole == nil {
-		all, err := s.bytes(s.name(), 0, s.size)
+		all, err := s.bytes(s.name(), nil, 0, s.size)
 		if err != nil {
 			return err
 		}
@@ -231,15 +235,18 @@ func (u *Unit) load() error {
 	if err != nil {
 		return err
 	}
+	table.users++
+	u.table = table
 	if s.whole != nil {
-		u.table, u.data = table, s.whole[u.start:u.end:u.end]
+		u.data = s.whole[u.start:u.end:u.end]
 		return u.root()
 	}
 	data := s.place(u.end - u.start)
 	if err := s.readAt(s.name(), data, u.start); err != nil {
+		u.drop()
 		return err
 	}
-	u.table, u.data = table, data
+	u.data = data
 	if err := u.root(); err != nil {
 		u.drop()
 		return err
@@ -259,15 +266,23 @@ func (u *Unit) load() error {
 
 // place returns memory for a unit of n bytes, and drops the units that were there.
 func (s *unitSection) place(n uint64) []byte {
-	if s.ring == nil {
-		s.ring = make([]byte, min(maxRing, s.size))
+	size := min(minRing, s.size)
+	if s.read > 2*s.known { // units were read twice, on average
+		size = min(maxRing, s.size)
+	}
+	if uint64(len(s.ring)) < size {
+		for len(s.recent) > 0 {
+			s.forget()
+		}
+		s.ring, s.free = make([]byte, size), 0
 	}
 	if n > uint64(len(s.ring)/2) {
 		if s.large != nil {
 			s.large.drop()
 			s.large = nil
 		}
-		return make([]byte, n)
+		s.memory = slices.Grow(s.memory[:0], int(n))[:n]
+		return s.memory
 	}
 	// Units are in ring in the order of reading, so the oldest one is the next in the way.
 	if s.free+int(n) > len(s.ring) {
@@ -290,7 +305,13 @@ func (s *unitSection) forget() {
 }
 
 // drop removes the unit from memory.
-func (u *Unit) drop() { u.data, u.table, u.files = nil, nil, nil }
+func (u *Unit) drop() {
+	u.file.release(u.table)
+	if u.files != nil {
+		u.file.lines.unused = u.files
+	}
+	u.data, u.table, u.files = nil, nil, nil
+}
 
 // find returns the unit that contains a position of the section; nil without one.
 func (s *unitSection) find(at uint64) (*Unit, error) {
@@ -300,7 +321,7 @@ func (s *unitSection) find(at uint64) (*Unit, error) {
 		}
 	}
 	k := sort.Search(len(s.units), func(k int) bool { return s.units[k].end > at })
-	if k == len(s.units) || at < s.units[k].start+s.units[k].first {
+	if k == len(s.units) || at < s.units[k].start+uint64(s.units[k].first) {
 		return nil, nil
 	}
 	return s.units[k], nil
@@ -320,13 +341,10 @@ func (u *Unit) bytes() []byte {
 func (u *Unit) ref(at uint64) Ref { return u.file.ref(u.section.types, u.start+at) }
 
 // Root returns the root entry of the unit.
-func (u *Unit) Root() Ref { return u.ref(u.first) }
+func (u *Unit) Root() Ref { return u.ref(uint64(u.first)) }
 
 // Contains reports whether an entry is in the unit.
 func (u *Unit) Contains(r Ref) bool { return r >= u.ref(0) && r < u.ref(u.end-u.start) }
-
-// Language returns the unit's DW_AT_language; 0 without one.
-func (u *Unit) Language() uint64 { return u.language }
 
 // C reports whether the unit's language is any version of C.
 func (u *Unit) C() bool {
@@ -350,7 +368,7 @@ func (u *Unit) root() error {
 	}
 	u.rooted = true
 	var e Entry
-	if err := u.decode(u.first, &e); err != nil {
+	if err := u.decode(uint64(u.first), &e); err != nil {
 		return err
 	}
 	u.partial = e.Tag == TagPartialUnit
@@ -363,12 +381,14 @@ func (u *Unit) root() error {
 	if e.Has(StmtList) {
 		u.lineOffset, u.hasLines = e.Value(StmtList), true
 	}
-	u.language = e.Value(Language)
+	u.language = uint16(e.Value(Language))
 	if dir := e.Bytes(CompDir); string(dir) != u.file.compDir {
 		u.file.compDir = string(dir)
 	}
 	u.compDir = u.file.compDir
-	u.dwo, u.dwoID = e.String(DwoName), e.Value(DwoID)
+	if name := e.String(DwoName); name != "" {
+		u.other = &splitFile{name, e.Value(DwoID)}
+	}
 	if u.compDir == "" && u.split() {
 		u.compDir = u.file.skeleton.compDir
 	}
