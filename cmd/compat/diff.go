@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/compat-app/compat/analyzer/abi"
@@ -29,7 +30,7 @@ type diffFlags struct {
 // little of it is needed until the end.
 const (
 	diffMemory  = 96 << 20 // soft limit of the memory, in bytes
-	diffPercent = 20       // how much the heap may grow before a collection
+	diffPercent = 25       // how much the heap may grow before a collection
 )
 
 func newDiffCommand(env environment) *cobra.Command {
@@ -110,6 +111,8 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(diffMemory))
 	defer debug.SetGCPercent(debug.SetGCPercent(diffPercent))
+	// a comparison has one goroutine; a second processor would only make collections more expensive
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	old, err := readSide(ctx, oldPath, f.debugDirs)
 	if err != nil {
 		return err
