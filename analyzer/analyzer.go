@@ -81,6 +81,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	}
 	if base != nil {
 		head.report.MarkExisting(base.Identities())
+		NoteLostSupport(head.report, Wheels(base), o.BaseName)
 	}
 	return head.conclude(a.rules, o)
 }

@@ -139,7 +139,7 @@ func summary(in Input, v view) string {
 		lines = append(lines, l)
 	}
 	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, left) })
-	compared := abiSections(in.Report)
+	compared := assetList(in, v) + abiSections(in.Report)
 	tail := unreadList(v.unread) + noteList(in.Report.Notes) + acceptedList(v.accepted) +
 		skippedList(in.Report.Skipped) + targets(in.Report) + link(in, "\n", "The full report") +
 		foot(in.Report)

@@ -2,6 +2,7 @@ package comment
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -55,6 +56,38 @@ func targets(r *analyzer.Report) string {
 		lines = append(lines, l+"\n")
 	}
 	return section("\n### Checked on\n\n", lines, targetBytes)
+}
+
+// assetList lists the files of a release with errors, so that its users see where it works; ""
+// for other subjects, and if all files have errors or none.
+func assetList(in Input, v view) string {
+	if !in.Release {
+		return ""
+	}
+	errors := map[string]int{} // number of causes by the path of the artifact
+	for i := range in.Report.Causes {
+		var paths []string
+		for _, n := range v.cause(i).Findings {
+			if f := &in.Report.Findings[n]; f.Severity == analyzer.Error {
+				paths = append(paths, f.Artifact)
+			}
+		}
+		for _, p := range distinct(paths) {
+			errors[p]++
+		}
+	}
+	var lines []string
+	for _, a := range in.Report.Artifacts {
+		if n := errors[a.Path]; n > 0 {
+			lines = append(lines, "- "+mdsafe.Code(path.Base(a.Path), 200)+": "+count(n, "error")+"\n")
+		}
+	}
+	others := len(in.Report.Artifacts) - len(lines)
+	if len(lines) == 0 || others == 0 {
+		return ""
+	}
+	lines = append(lines, "- "+count(others, "other file")+": no errors\n")
+	return section("\n### Assets\n\n", lines, listBytes)
 }
 
 // existingList lists the causes that the base has.

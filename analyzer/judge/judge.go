@@ -106,6 +106,15 @@ func (j *Judge) Session(
 	return s, s.compare(earlier)
 }
 
+// installedWith returns the other artifacts that can be installed in the environment of an
+// artifact: all but wheels of the same project, of which pip installs one.
+func (s *Session) installedWith(f *facts.Artifact) []*facts.Artifact {
+	return slices.DeleteFunc(slices.Clone(s.artifacts), func(x *facts.Artifact) bool {
+		return x == f || f.Wheel != nil && x.Wheel != nil &&
+			pkgmeta.Normalize(f.Wheel.Name) == pkgmeta.Normalize(x.Wheel.Name)
+	})
+}
+
 // Case is one artifact on one target in one scenario.
 type Case struct {
 	Artifact *facts.Artifact

@@ -77,9 +77,9 @@ func (k *linking) build() {
 		k.of[v] = &l
 		k.given = append(k.given, &l)
 	}
-	for _, sibling := range k.session.artifacts {
+	for _, sibling := range k.session.installedWith(k.facts) {
 		for _, o := range sibling.Objects {
-			if sibling != k.facts && o.Arch() == k.platform.Arch {
+			if o.Arch() == k.platform.Arch {
 				k.given = append(k.given, k.session.libraries.linkedObject(o))
 			}
 		}

@@ -114,9 +114,9 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 	}
 	own, edited := s.openObjects(x, c)
 	all := own
-	for _, sibling := range s.artifacts {
+	for _, sibling := range s.installedWith(f) {
 		for _, o := range sibling.Objects {
-			if sibling != f && o.Arch() == p.Arch {
+			if o.Arch() == p.Arch {
 				all = append(all, s.libraries.ofObject(sibling, o))
 			}
 		}

@@ -77,10 +77,8 @@ func (s *Session) loadMacOS(c Case) *MacOSLoad {
 		os = 0 // a platform without a version has everything; Lookup returns none
 	}
 	var files []dyld.File
-	for _, f := range slices.Concat([]*facts.Artifact{c.Artifact}, s.artifacts) {
-		if f == c.Artifact && len(files) > 0 {
-			continue
-		}
+	together := append([]*facts.Artifact{c.Artifact}, s.installedWith(c.Artifact)...)
+	for _, f := range together {
 		for _, m := range f.MachO {
 			file := dyld.File{Path: installed(f, m.Path), Name: m.Path, Slices: m.Slices,
 				Kind: dynlink.FromArtifact}

@@ -78,10 +78,7 @@ func (s *Session) loadWindows(c Case) *WindowsLoad {
 		w.byFile[f] = &WindowsObject{PEObject: o, File: f, Python: pythonOf(c.Artifact, o)}
 		w.Objects = append(w.Objects, w.byFile[f])
 	}
-	for _, sibling := range s.artifacts {
-		if sibling == c.Artifact {
-			continue
-		}
+	for _, sibling := range s.installedWith(c.Artifact) {
 		for _, o := range sibling.PE {
 			files = append(files, &winload.File{Path: o.Installed, Object: o.Object})
 		}

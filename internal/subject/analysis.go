@@ -141,12 +141,21 @@ func (a *analysis) analyze(
 		}
 		return j, err
 	}
-	if len(j.report.Findings) == 0 { // the base cannot change the result
+	clean := len(j.report.Findings) == 0 // the base cannot change the verdict
+	if clean && len(analyzer.Wheels(j.report)) == 0 {
 		return j, nil
 	}
-	had, err := a.baseFindings(ctx, c, found, o, compare)
-	if had != nil {
-		j.report.MarkExisting(had)
+	had, err := a.baseFindings(ctx, c, found, o, compare, clean)
+	if had == nil {
+		return j, err
+	}
+	name := a.base
+	if a.before != nil {
+		name = a.before()
+	}
+	analyzer.NoteLostSupport(j.report, had.Wheels, name)
+	if !clean {
+		j.report.MarkExisting(had.Had)
 		j.base = a.base
 	}
 	return j, err

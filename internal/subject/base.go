@@ -28,24 +28,32 @@ type comparison func(
 	like *artifact.Found,
 ) (*artifact.Found, error)
 
-// baseFindings returns the identities of the base's findings; nil if there is no base to compare
-// with. Artifacts are analyzed once for all pull requests with that base. Only temporary errors
-// (a rate limit, a lost lease) are returned: without a base every finding is new.
+// analyzedBefore is the cached result of analyzing the artifacts of a base.
+type analyzedBefore struct {
+	Had    []string // identities of the findings
+	Wheels []string // file names
+}
+
+// baseFindings returns what was found in the base; nil if there is no base to compare with.
+// Artifacts are analyzed once for all pull requests with that base. Only temporary errors
+// (a rate limit, a lost lease) are returned: without a base every finding is new. If the head has
+// no findings, only the wheels of the base matter, and its artifacts are not downloaded for that.
 func (a *analysis) baseFindings(
 	ctx context.Context,
 	c *config.Repository,
 	like *artifact.Found,
 	o analyzer.Options,
 	compare comparison,
-) ([]string, error) {
+	onlyWheels bool,
+) (*analyzedBefore, error) {
 	found, err := compare(ctx, c, like)
 	if err == nil && found.State != artifact.Ready {
 		a.attempt.Log.Debug("nothing to compare with", "reason", found.Reason)
 		return nil, nil
 	}
-	var had []string
+	var had *analyzedBefore
 	if err == nil {
-		had, err = a.analyzedFindings(ctx, found, o)
+		had, err = a.analyzedFindings(ctx, found, o, onlyWheels)
 	}
 	if err != nil {
 		return nil, a.bearable(ctx, err)
@@ -109,16 +117,15 @@ func (a *analysis) baseInputs(
 	return inputs, func() { closeFiles(); set.Close() }, nil
 }
 
-// hadValue is the cached result for a base.
-type hadValue struct{ Had []string }
-
-// analyzedFindings returns the identities of the findings in artifacts, from the cache if
-// possible.
+// analyzedFindings returns what was found in artifacts, from the cache if possible. With
+// onlyWheels, artifacts that are not in the cache are not analyzed: the result has the assets of a
+// release, and is nil for a workflow run, whose wheels are in archives.
 func (a *analysis) analyzedFindings(
 	ctx context.Context,
 	found *artifact.Found,
 	o analyzer.Options,
-) ([]string, error) {
+	onlyWheels bool,
+) (*analyzedBefore, error) {
 	// findings of the base count also if they are accepted or silenced
 	o.Rules, o.Accept, o.NoFixes = nil, nil, true
 	o.Source = a.Source // the base's artifacts may require any package
@@ -140,12 +147,12 @@ func (a *analysis) analyzedFindings(
 	}
 	sum := sha256.Sum256(inputs)
 	key := fmt.Sprintf("had/%d/%s", a.repo.ID, hex.EncodeToString(sum[:]))
-	var kept *hadValue
-	if err := a.Store.Get(ctx, key, &kept); err != nil {
-		return nil, err
+	var kept *analyzedBefore
+	if err := a.Store.Get(ctx, key, &kept); err != nil || kept != nil {
+		return kept, err
 	}
-	if kept != nil {
-		return kept.Had, nil
+	if onlyWheels {
+		return assets(found), nil
 	}
 	set, err := a.download(ctx, found)
 	if err != nil {
@@ -164,8 +171,8 @@ func (a *analysis) analyzedFindings(
 	if err := a.require(ctx, a.repo.ID, r); err != nil {
 		return nil, err
 	}
-	had := r.Identities()
-	if data, err := json.Marshal(hadValue{had}); err == nil &&
+	had := &analyzedBefore{r.Identities(), analyzer.Wheels(r)}
+	if data, err := json.Marshal(had); err == nil &&
 		len(set.Problems) == 0 {
 		// too large, or the store fails: it will be analyzed again
 		if err := a.Store.Queue.Put(ctx, key, data, hadTTL); err != nil {
@@ -173,4 +180,18 @@ func (a *analysis) analyzedFindings(
 		}
 	}
 	return had, nil
+}
+
+// assets returns the names of a release's assets; nil for artifacts of workflow runs.
+func assets(found *artifact.Found) *analyzedBefore {
+	var out *analyzedBefore
+	for _, i := range found.Items {
+		if i.Asset {
+			if out == nil {
+				out = &analyzedBefore{}
+			}
+			out.Wheels = append(out.Wheels, i.Name)
+		}
+	}
+	return out
 }

@@ -64,7 +64,7 @@ func (s *Service) baseAnalysis(
 	}
 	o, err := an.options(ctx, found, set.Repository)
 	if err == nil {
-		_, err = an.analyzedFindings(ctx, found, o)
+		_, err = an.analyzedFindings(ctx, found, o, false)
 	}
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
 		return worker.Done, nil // the next pull request reports it

@@ -76,7 +76,7 @@ var layers = map[string][]string{
 	"internal/gen/...": anything,
 
 	"internal/test/...":            anything,
-	"internal/test/githubtest/...": {"analyzer/elfobj/...", "internal/test/githubtest/..."},
+	"internal/test/githubtest/...": {"analyzer/elfobj/...", "analyzer/machoobj", "analyzer/peobj", "internal/test/githubtest/..."},
 	"internal/test/loopback":       {},
 	"internal/test/needs":          {},
 	"internal/test/redistest":      {"internal/test/loopback", "internal/test/needs"},

@@ -33,6 +33,36 @@ func TestReleaseWithABadAsset(t *testing.T) {
 	s.says(shown(k), "pow", "GLIBC_2.29")
 }
 
+// publishedBefore adds a release of an hour ago.
+func (s *story) publishedBefore(assets ...*githubtest.Asset) {
+	sha := s.gh.Commit(s.repo, "main", map[string]string{"CHANGES": "1.0.0\n"})
+	s.gh.Tag(s.repo, "v1.0.0", sha)
+	l := s.gh.AddRelease(s.repo, "v1.0.0", assets...)
+	s.gh.Do(func() { l.At = l.At.Add(-time.Hour) })
+}
+
+// The wheels of a release for several systems, and what the release before it had.
+func TestReleaseForSeveralSystems(t *testing.T) {
+	s := tell(t, world{})
+	s.publishedBefore(asset(cases.Clean("1.0.0")), asset(cases.MacOS("1.0.0")), asset(cases.Windows("1.0.0")))
+	_, sha := s.publish(asset(cases.Clean("1.1.0")), asset(cases.MacOS("1.1.0")))
+	k := s.Concluded(sha)
+	s.want(k, "failure")
+	s.says(shown(k), "libfoo.1.dylib", "delocate-wheel",
+		"- clean_ext-1.1.0-cp311-cp311-macosx_11_0_arm64.whl: 1 error", "- 1 other file: no errors",
+		"clean-ext has no wheel for Windows (x86-64), but v1.0.0 has")
+}
+
+// No finding needs the base, and the wheels of the earlier release are known by their names.
+func TestCleanReleaseWithoutASystem(t *testing.T) {
+	s := tell(t, world{})
+	s.publishedBefore(asset(cases.Clean("1.0.0")), asset(cases.Windows("1.0.0")))
+	_, sha := s.publish(asset(cases.Clean("1.1.0")))
+	k := s.Concluded(sha)
+	s.want(k, "success")
+	s.says(shown(k), "clean-ext has no wheel for Windows (x86-64), but v1.0.0 has")
+}
+
 func TestCleanRelease(t *testing.T) {
 	s := tell(t, world{})
 	_, sha := s.publish(

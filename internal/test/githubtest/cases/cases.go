@@ -10,8 +10,11 @@ package cases
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
+	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/peobj"
 )
 
 // Clean returns a wheel for manylinux2014 that only imports symbols of all such systems.
@@ -26,6 +29,41 @@ func Clean(version string) Wheel {
 needed libc.so.6
 import malloc@GLIBC_2.2.5 libc.so.6
 import free@GLIBC_2.2.5 libc.so.6
+export PyInit__clean
+`)},
+	}
+}
+
+// MacOS returns a wheel for macOS whose library lies outside the wheel, as that of an installation
+// of Homebrew does.
+func MacOS(version string) Wheel {
+	return Wheel{
+		Name:    "clean-ext",
+		Version: version,
+		Tags:    []string{"cp311-cp311-macosx_11_0_arm64"},
+		Files: map[string][]byte{
+			"clean/__init__.py": []byte("from . import _clean\n"),
+			"clean/_clean.cpython-311-darwin.so": object(`macho arm64
+needed /opt/homebrew/opt/libfoo/lib/libfoo.1.dylib
+needed /usr/lib/libSystem.B.dylib
+import _foo /opt/homebrew/opt/libfoo/lib/libfoo.1.dylib
+import _malloc /usr/lib/libSystem.B.dylib
+export _PyInit__clean
+`)},
+	}
+}
+
+// Windows returns a wheel for 64-bit Windows that needs what Python provides.
+func Windows(version string) Wheel {
+	return Wheel{
+		Name:    "clean-ext",
+		Version: version,
+		Tags:    []string{"cp311-cp311-win_amd64"},
+		Files: map[string][]byte{
+			"clean/__init__.py": []byte("from . import _clean\n"),
+			"clean/_clean.cp311-win_amd64.pyd": object(`pe amd64
+import python311.dll PyModule_Create2
+import VCRUNTIME140.dll memcpy
 export PyInit__clean
 `)},
 	}
@@ -156,12 +194,31 @@ func Many(version string, functions int) Wheel {
 
 // object returns an ELF file from its text form, which must be valid.
 func object(text string) []byte {
-	o, err := elftest.Parse(text)
-	if err == nil {
-		var b []byte
-		if b, err = elftest.Write(o); err == nil {
-			return b
-		}
+	b, err := binary(text)
+	if err != nil {
+		panic(fmt.Sprintf("cases: %v in\n%s", err, text))
 	}
-	panic(fmt.Sprintf("cases: %v in\n%s", err, text))
+	return b
+}
+
+func binary(text string) ([]byte, error) {
+	switch {
+	case strings.HasPrefix(text, "macho "):
+		o, err := machoobj.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		return machoobj.Write(o...)
+	case strings.HasPrefix(text, "pe "):
+		o, err := peobj.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		return peobj.Write(o)
+	}
+	o, err := elftest.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return elftest.Write(o)
 }

@@ -1,0 +1,69 @@
+package analyzer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+func TestLostSupport(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		base, now string // the tags of wheels
+		lost      string // what the note names; "" for no note
+	}{
+		{"nothing", "cp312-cp312-win_amd64", "cp312-cp312-win_amd64", ""},
+		{"more", "cp312-cp312-win_amd64", "cp312-cp312-win_amd64 cp313-cp313-win_amd64", ""},
+		{"another version of a system", "cp312-cp312-macosx_11_0_arm64 cp312-cp312-manylinux2014_x86_64",
+			"cp312-cp312-macosx_14_0_arm64 cp312-cp312-manylinux_2_28_x86_64", ""},
+		{"a system", "cp311-cp311-win_arm64 cp311-cp311-win_amd64", "cp311-cp311-win_amd64",
+			"Windows (ARM64)"},
+		{"a slice", "cp312-cp312-macosx_11_0_universal2", "cp312-cp312-macosx_11_0_arm64",
+			"macOS (x86_64)"},
+		{"slices in two wheels", "cp312-cp312-macosx_10_13_universal2",
+			"cp312-cp312-macosx_11_0_arm64 cp312-cp312-macosx_10_13_x86_64", ""},
+		{"another libc", "cp312-cp312-musllinux_1_2_aarch64 cp312-cp312-manylinux_2_28_aarch64",
+			"cp312-cp312-manylinux_2_28_aarch64", "Alpine Linux (aarch64)"},
+		{"a Python", "cp39-cp39-win32 cp310-cp310-win32 cp39-cp39-win_amd64 cp310-cp310-win_amd64",
+			"cp310-cp310-win32 cp310-cp310-win_amd64", "CPython 3.9"},
+		{"a Python on a system",
+			"cp39-cp39-win32 cp310-cp310-win32 cp39-cp39-win_amd64 cp310-cp310-win_amd64",
+			"cp310-cp310-win32 cp39-cp39-win_amd64 cp310-cp310-win_amd64",
+			"CPython 3.9 on Windows (32-bit)"},
+		{"free-threaded", "cp313-cp313-win32 cp313-cp313t-win32", "cp313-cp313-win32",
+			"free-threaded CPython 3.13"},
+		{"the stable ABI replaces wheels", "cp311-cp311-win32 cp312-cp312-win32", "cp311-abi3-win32", ""},
+		{"a newer stable ABI", "cp38-abi3-win32", "cp310-abi3-win32", "CPython 3.8, CPython 3.9"},
+		{"no stable ABI", "cp311-abi3-win32", "cp312-cp312-win32", "CPython 3.11"},
+		{"PyPy", "pp310-pypy310_pp73-win32 cp310-cp310-win32", "cp310-cp310-win32", "PyPy 3.10"},
+		{"pure", "py3-none-any", "cp312-cp312-win32", "other systems"},
+		{"pure now", "cp312-cp312-win32 pp310-pypy310_pp73-win32", "py3-none-any", ""},
+		{"only libraries", "py3-none-win32 py3-none-win_amd64", "py3-none-win_amd64",
+			"Windows (32-bit)"},
+		{"Android", "cp313-cp313-android_21_arm64_v8a cp313-cp313-ios_13_0_arm64_iphoneos",
+			"cp313-cp313-android_24_arm64_v8a", "iOS (arm64_iphoneos)"},
+		{"a hostile version", "cp39999999999-abi3-win32 cp312-cp312-win32", "cp312-cp312-win32", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before, r := []string{}, result.New("")
+			for tag := range strings.FieldsSeq(c.base) {
+				before = append(before, "Widget-1.0-"+tag+".whl")
+			}
+			for tag := range strings.FieldsSeq(c.now) {
+				r.Artifacts = append(r.Artifacts, Artifact{
+					Path: "dist.zip/widget-1.1-" + tag + ".whl", Wheel: &Wheel{},
+				})
+			}
+			NoteLostSupport(r, append(before, "other-1.0-py3-none-any.whl", "x.zip"), "main")
+			got := ""
+			for _, n := range r.Notes {
+				got, _ = strings.CutPrefix(n, "widget has no wheel for ")
+				got, _, _ = strings.Cut(got, ", but main has; ")
+			}
+			if got != c.lost {
+				t.Errorf("lost %q, want %q", got, c.lost)
+			}
+		})
+	}
+}
