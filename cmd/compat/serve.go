@@ -148,18 +148,6 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	app, err := github.New(
-		github.Options{
-			AppID:     service.AppID,
-			Key:       service.PrivateKey,
-			API:       service.API,
-			Log:       log,
-			Transport: newGithubCalls(metrics, service.API.Host),
-		},
-	)
-	if err != nil {
-		return fmt.Errorf("GITHUB_API_URL: %w", err)
-	}
 	fetcher, err := artifact.New(artifact.Options{Dir: service.Data, Log: log})
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA: %w", err)
@@ -191,6 +179,20 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			log.Warn("closing the queue failed", "error", err)
 		}
 	}()
+	hub := github.Options{
+		AppID:     service.AppID,
+		Key:       service.PrivateKey,
+		API:       service.API,
+		Log:       log,
+		Transport: newGithubCalls(metrics, service.API.Host),
+	}
+	if !jobs.Embedded() {
+		hub.Shared, hub.Secret = jobs, service.WebhookSecrets.All()[0]
+	}
+	app, err := github.New(hub)
+	if err != nil {
+		return fmt.Errorf("GITHUB_API_URL: %w", err)
+	}
 	if jobs.Embedded() {
 		log.Info(
 			"embedded queue: one process only, jobs are stored in COMPAT_DATA; set REDIS_URL to run several",

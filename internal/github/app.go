@@ -18,6 +18,8 @@
 //   - revalidates cached responses with their ETag, which GitHub does not count;
 //   - runs at most ten requests at once, and delays comments and reviews.
 //
+// With Options.Shared, limits, the times of comments and tokens are common to all replicas.
+//
 // The package never waits for the end of a rate limit (the queue does), and never logs or returns
 // a token, a key or a signed address.
 package github
@@ -48,6 +50,10 @@ type Options struct {
 	// transport of all requests, including downloads; nil = a new net/http transport
 	Transport http.RoundTripper
 	UserAgent string // "" = "compat"
+	// store for limits and tokens of all replicas; nil = this process is the only replica
+	Shared Shared
+	// secret that encrypts tokens in Shared, the same in all replicas; not empty with Shared
+	Secret []byte
 	// delay before retry number try; nil = 150 ms, 600 ms, 2.4 s
 	Backoff func(try int) time.Duration
 }
@@ -58,6 +64,7 @@ type App struct {
 	key    crypto.Signer
 	api    *api
 	client *gh.Client
+	shared *shared // nil = this process is the only replica
 
 	mu       sync.Mutex
 	clients  map[int64]*Client
@@ -108,7 +115,17 @@ func New(o Options) (*App, error) {
 	if x.base == nil {
 		x.base = newBase()
 	}
+	var replicas *shared
+	if o.Shared != nil {
+		if len(o.Secret) == 0 {
+			return nil, errors.New("github: there is no secret to encrypt shared tokens")
+		}
+		if replicas, err = newShared(o.Shared, o.Secret, x.log); err != nil {
+			return nil, err
+		}
+	}
 	a := &App{
+		shared:   replicas,
 		id:       o.AppID,
 		key:      o.Key,
 		api:      x,
@@ -124,7 +141,7 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("github: %w", err)
 	}
-	a.client = x.newClient(&transport{api: x, limiter: newLimiter(0), auth: jwtAuth{signed},
+	a.client = x.newClient(&transport{api: x, limiter: newLimiter(0, replicas), auth: jwtAuth{signed},
 		closed: new(atomic.Bool)})
 	return a, nil
 }
@@ -147,9 +164,9 @@ func (a *App) Installation(id int64) (*Client, error) {
 		return c, nil
 	}
 	if a.limiters[id] == nil {
-		a.limiters[id] = newLimiter(id)
+		a.limiters[id] = newLimiter(id, a.shared)
 	}
-	auth, err := newTokenAuth(a, id, nil)
+	auth, err := newTokenAuth(a, a.limiters[id], "", nil)
 	if err != nil {
 		return nil, err
 	}

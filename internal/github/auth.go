@@ -1,6 +1,7 @@
 package github
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/compat-app/compat/internal/sleep"
 )
 
 // auth sends a request with credentials.
@@ -34,29 +37,55 @@ func (j jwtAuth) send(r *http.Request) (*http.Response, any, error) {
 
 func (j jwtAuth) renew(any) bool { return false }
 
-// tokenAuth authenticates as one installation. ghinstallation caches the token until its expiry.
-// If GitHub rejects it before, renew replaces the whole transport, because ghinstallation has no
-// way to drop a token.
+// tokenAuth authenticates as one installation. It caches the token, here and for all replicas,
+// until it expires or GitHub rejects it.
 type tokenAuth struct {
-	app *App
-	id  int64
-
-	mu  sync.Mutex
-	now *ghinstallation.Transport
+	app     *App
+	limiter *limiter
+	key     string // name of the token in App.shared
 	// permissions of the tokens; nil = all that the installation grants
 	options *gh.InstallationTokenOptions
+
+	mu       sync.Mutex // held while a token is requested
+	now      token
+	rejected string // the last token that a 401 rejected
 }
 
-func newTokenAuth(a *App, id int64, options *gh.InstallationTokenOptions) (*tokenAuth, error) {
-	t := &tokenAuth{app: a, id: id, options: options}
-	var err error
-	t.now, err = t.fresh()
+// token is an installation token.
+type token struct {
+	Token   string    `json:"token,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`
+	// until when one replica requests a token, and the others wait for it
+	Requested time.Time `json:"requested,omitzero"`
+}
+
+const (
+	// a token is not used in the last minute before it expires
+	tokenMargin = time.Minute
+	// how long the other replicas wait for a replica that requests a token
+	tokenRequest = 10 * time.Second
+	tokenPoll    = 50 * time.Millisecond
+)
+
+// valid reports whether a request can use the token.
+func (k token) valid() bool { return time.Now().Before(k.Expires.Add(-tokenMargin)) }
+
+// newTokenAuth returns the credentials of an installation. scope identifies the options.
+func newTokenAuth(
+	a *App,
+	g *limiter,
+	scope string,
+	options *gh.InstallationTokenOptions,
+) (*tokenAuth, error) {
+	key := fmt.Sprintf("github/token/%d%s", g.installation, scope)
+	t := &tokenAuth{app: a, limiter: g, key: key, options: options}
+	_, err := t.transport()
 	return t, err
 }
 
-// fresh returns a new transport for the installation. AppsTransports must not be shared:
+// transport returns a transport that requests one token. AppsTransports must not be shared:
 // refreshToken writes to them.
-func (t *tokenAuth) fresh() (*ghinstallation.Transport, error) {
+func (t *tokenAuth) transport() (*ghinstallation.Transport, error) {
 	base := tokenCalls{t.app.api}
 	signed, err := ghinstallation.NewAppsTransportWithOptions(
 		base,
@@ -66,36 +95,110 @@ func (t *tokenAuth) fresh() (*ghinstallation.Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("github: %w", err)
 	}
-	tr := ghinstallation.NewFromAppsTransport(signed, t.id)
+	tr := ghinstallation.NewFromAppsTransport(signed, t.limiter.installation)
 	tr.BaseURL = strings.TrimRight(t.app.api.rest.String(), "/")
 	tr.InstallationTokenOptions = t.options
 	return tr, nil
 }
 
 func (t *tokenAuth) send(r *http.Request) (*http.Response, any, error) {
-	t.mu.Lock()
-	tr := t.now
-	t.mu.Unlock()
-	token, err := tr.Token(r.Context())
+	text, err := t.token(r.Context())
 	if err != nil {
-		return nil, tr, t.tokenError(err)
+		return nil, nil, err
 	}
-	r.Header.Set("Authorization", "token "+token)
+	r.Header.Set("Authorization", "token "+text)
 	resp, err := t.app.api.plain().RoundTrip(r)
-	return resp, tr, err
+	return resp, text, err
 }
 
-// renew replaces the transport if it is still the one used, so that concurrent calls with a 401
-// request one new token together.
+// token returns the cached token or a new one. Concurrent calls wait for one request.
+func (t *tokenAuth) token(ctx context.Context) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now.valid() {
+		return t.now.Token, nil
+	}
+	found, err := t.common(ctx)
+	if err != nil {
+		return "", err
+	}
+	t.now = found
+	return found.Token, nil
+}
+
+// common returns the token of all replicas. If there is none, one replica requests it and the
+// others wait.
+func (t *tokenAuth) common(ctx context.Context) (token, error) {
+	for {
+		var found token
+		mine := false
+		ok := updateSealed(ctx, t.app.shared, t.key, tokenRequest, func(k token) (token, bool) {
+			found, mine = token{}, false
+			switch {
+			case k.valid() && k.Token != t.rejected:
+				found = k
+				return k, false
+			case time.Now().Before(k.Requested):
+				return k, false
+			}
+			mine = true
+			return token{Requested: time.Now().Add(tokenRequest)}, true
+		})
+		switch {
+		case !ok:
+			return t.request(ctx)
+		case found.valid():
+			return found, nil
+		case mine:
+			return t.publish(ctx)
+		}
+		if sleep.For(ctx, tokenPoll) != nil {
+			return token{}, context.Cause(ctx)
+		}
+		if err := t.limiter.checkAll(ctx, false); err != nil { // of the other's request
+			return token{}, err
+		}
+	}
+}
+
+// publish requests a token and stores it for the other replicas. If GitHub refuses it, another
+// replica may try; in a rate limit the caller stores the limit, which the others find.
+func (t *tokenAuth) publish(ctx context.Context) (token, error) {
+	fresh, err := t.request(ctx)
+	if l := (*LimitError)(nil); errors.As(err, &l) {
+		return token{}, err
+	}
+	ttl := max(time.Until(fresh.Expires), time.Second)
+	updateSealed(context.WithoutCancel(ctx), t.app.shared, t.key, ttl, func(token) (token, bool) {
+		return fresh, true
+	})
+	return fresh, err
+}
+
+// request requests a token from GitHub.
+func (t *tokenAuth) request(ctx context.Context) (token, error) {
+	tr, err := t.transport()
+	if err != nil {
+		return token{}, err
+	}
+	text, err := tr.Token(ctx)
+	if err != nil {
+		return token{}, t.tokenError(err)
+	}
+	expires, _, err := tr.Expiry()
+	if err != nil {
+		return token{}, t.tokenError(err)
+	}
+	return token{Token: text, Expires: expires}, nil
+}
+
+// renew drops the token if it is still the one used, so that concurrent calls with a 401 request
+// one new token together.
 func (t *tokenAuth) renew(used any) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.now == used {
-		tr, err := t.fresh()
-		if err != nil {
-			return false
-		}
-		t.now = tr
+	if text, _ := used.(string); t.now.Token == text {
+		t.now, t.rejected = token{}, text
 	}
 	return true
 }
@@ -138,7 +241,7 @@ func (j *jobAuth) renew(used any) bool {
 func (t *tokenAuth) tokenError(err error) error {
 	var he *ghinstallation.HTTPError
 	if !errors.As(err, &he) || he.Response == nil {
-		return &TokenError{Installation: t.id, Err: err}
+		return &TokenError{Installation: t.limiter.installation, Err: err}
 	}
 	defer he.Response.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(he.Response.Body, errorBytes))
@@ -148,7 +251,7 @@ func (t *tokenAuth) tokenError(err error) error {
 	var said struct{ Message string }
 	_ = json.Unmarshal(body, &said) // an HTML page has no message
 	return &TokenError{
-		Installation: t.id,
+		Installation: t.limiter.installation,
 		Status:       he.Response.StatusCode,
 		Message:      brief(said.Message),
 	}
@@ -231,6 +334,9 @@ type scope struct {
 	purpose                  Purpose
 }
 
+// name is the name of its tokens in App.shared.
+func (s scope) name() string { return fmt.Sprintf("/%d/%s", s.repository, s.purpose) }
+
 // Narrow returns a client for one job, whose tokens are valid for one repository (0 = all of the
 // installation) and one purpose. A token leaked while a job runs cannot be used for other
 // repositories. Tokens, limits and cached repositories are shared with the other clients of the
@@ -252,7 +358,7 @@ func (a *App) Narrow(installation, repository int64, purpose Purpose) (*Client, 
 		if repository != 0 {
 			options.RepositoryIDs = []int64{repository}
 		}
-		if narrow, err = newTokenAuth(a, installation, options); err != nil {
+		if narrow, err = newTokenAuth(a, wide.tr.limiter, s.name(), options); err != nil {
 			return nil, err
 		}
 		a.narrow[s] = narrow

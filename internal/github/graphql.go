@@ -71,7 +71,8 @@ func (c *Client) GraphQL(ctx context.Context, query string, vars map[string]any,
 	failed := &GraphQLError{Faults: answer.Errors}
 	if failed.limited() { // GitHub responds with 200 to a rate limited query
 		like := &http.Response{StatusCode: http.StatusTooManyRequests, Header: resp.Header}
-		return fmt.Errorf("github: graphql: %w", c.tr.limiter.block(readLimit(like, nil, time.Now())))
+		l := c.tr.limiter.block(ctx, readLimit(like, nil, time.Now()))
+		return fmt.Errorf("github: graphql: %w", l)
 	}
 	return failed
 }

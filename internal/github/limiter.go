@@ -24,21 +24,72 @@ const (
 	contentHour = 500 // GitHub's limit for an hour
 )
 
-// limiter delays the calls of one installation to stay within GitHub's rate limits.
+// limiter delays the calls of one installation to stay within GitHub's rate limits. What it knows
+// is shared with the other replicas; their clocks have to agree to a few seconds.
 type limiter struct {
 	installation int64
 	slots        chan struct{}
+	shared       *shared // nil = this is the only replica
 
-	mu          sync.Mutex
-	until       time.Time   // no call before this time
-	unspecified int         // consecutive rate limit responses without a time
-	due         time.Time   // time when the content so far would be due at one per contentEvery
-	hour        []time.Time // times of content in the last hour, oldest first
+	mu       sync.Mutex
+	limit    limit
+	comments comments
 }
 
-func newLimiter(installation int64) *limiter {
-	return &limiter{installation: installation, slots: make(chan struct{}, atOnce)}
+func newLimiter(installation int64, s *shared) *limiter {
+	return &limiter{installation: installation, slots: make(chan struct{}, atOnce), shared: s}
 }
+
+// limit is the rate limit of an installation.
+type limit struct {
+	Until time.Time `json:"until"` // no call before this time
+	// consecutive rate limit responses without a time
+	Unspecified int `json:"unspecified,omitempty"`
+}
+
+// limitTTL is longer than any limit.
+const limitTTL = 2 * time.Hour
+
+// add returns the limit after a rate limit response. One without a time blocks for a minute,
+// doubled for each consecutive one, as GitHub requires.
+func (m limit) add(l *LimitError, now time.Time) limit {
+	until := l.Until
+	if l.Unspecified {
+		if now.Before(m.Until) { // responses to concurrent calls count once
+			until = m.Until
+		} else {
+			until = now.Add(min(unspecifiedWait<<min(m.Unspecified, 4), unspecifiedMax))
+			m.Unspecified++
+		}
+	}
+	if until.After(m.Until) {
+		m.Until = until
+	}
+	return m
+}
+
+// comments are the comments and reviews of an installation. Times are Unix milliseconds.
+type comments struct {
+	Due  int64   `json:"due"`  // when the content so far would be due at one per contentEvery
+	Hour []int64 `json:"hour"` // times of content in the last hour, oldest first
+}
+
+// take counts one more. It returns how long to wait before it, or if the hourly limit is used up,
+// the time until when.
+func (c comments) take(now time.Time) (next comments, wait time.Duration, full time.Time) {
+	ms := now.UnixMilli()
+	hour := slices.DeleteFunc(slices.Clone(c.Hour), func(at int64) bool {
+		return ms-at >= time.Hour.Milliseconds()
+	})
+	if len(hour) >= contentHour {
+		return c, 0, time.UnixMilli(hour[0]).Add(time.Hour)
+	}
+	due := max(c.Due, ms) + contentEvery.Milliseconds()
+	wait = time.Duration(due-ms)*time.Millisecond - contentBurst*contentEvery
+	return comments{Due: due, Hour: append(hour, ms)}, wait, time.Time{}
+}
+
+func (g *limiter) key(of string) string { return fmt.Sprintf("github/%s/%d", of, g.installation) }
 
 // enter waits for a slot. Free calls (reading the rate limit itself) are allowed during a rate
 // limit.
@@ -56,7 +107,7 @@ func (g *limiter) enter(ctx context.Context, free bool) error {
 
 func (g *limiter) leave() { <-g.slots }
 
-// check returns a *LimitError during a rate limit.
+// check returns a *LimitError during a rate limit that this replica knows.
 func (g *limiter) check(free bool) error {
 	if until := g.blocked(); !free && time.Now().Before(until) {
 		return &LimitError{Installation: g.installation, Until: until}
@@ -64,39 +115,65 @@ func (g *limiter) check(free bool) error {
 	return nil
 }
 
+// checkAll returns a *LimitError during a rate limit that any replica knows.
+func (g *limiter) checkAll(ctx context.Context, free bool) error {
+	err := g.check(free)
+	if free || err != nil {
+		return err
+	}
+	var known limit
+	if g.shared.read(ctx, g.key("limit"), &known) {
+		g.mu.Lock()
+		if known.Until.After(g.limit.Until) {
+			g.limit.Until = known.Until
+		}
+		g.limit.Unspecified = known.Unspecified
+		g.mu.Unlock()
+	}
+	return g.check(false)
+}
+
 func (g *limiter) blocked() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.until
+	return g.limit.Until
 }
 
-// block records a rate limit response. One without a time blocks for a minute, doubled for each
-// consecutive one, as GitHub requires.
-func (g *limiter) block(l *LimitError) *LimitError {
+// block records a rate limit response.
+func (g *limiter) block(ctx context.Context, l *LimitError) *LimitError {
+	now := time.Now()
+	known, ok := update(ctx, g.shared, g.key("limit"), limitTTL, func(m limit) (limit, bool) {
+		next := m.add(l, now)
+		return next, next != m
+	})
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := time.Now()
-	until := l.Until
-	if l.Unspecified {
-		if now.Before(g.until) { // responses to concurrent calls count once
-			until = g.until
-		} else {
-			until = now.Add(min(unspecifiedWait<<min(g.unspecified, 4), unspecifiedMax))
-			g.unspecified++
-		}
+	if !ok {
+		known = g.limit.add(l, now)
 	}
-	if until.After(g.until) {
-		g.until = until
+	if known.Until.Before(g.limit.Until) {
+		known.Until = g.limit.Until
 	}
-	return &LimitError{Installation: g.installation, Until: g.until, Unspecified: l.Unspecified}
+	g.limit = known
+	return &LimitError{Installation: g.installation, Until: g.limit.Until, Unspecified: l.Unspecified}
 }
 
 // open records a successful response.
-func (g *limiter) open() {
+func (g *limiter) open(ctx context.Context) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !time.Now().Before(g.until) {
-		g.unspecified = 0
+	reset := g.limit.Unspecified > 0 && !time.Now().Before(g.limit.Until)
+	if reset {
+		g.limit.Unspecified = 0
+	}
+	g.mu.Unlock()
+	if reset {
+		update(ctx, g.shared, g.key("limit"), limitTTL, func(m limit) (limit, bool) {
+			if m.Unspecified == 0 || time.Now().Before(m.Until) {
+				return m, false
+			}
+			m.Unspecified = 0
+			return m, true
+		})
 	}
 }
 
@@ -106,21 +183,23 @@ func (g *limiter) space(ctx context.Context) error {
 	if err := g.check(false); err != nil {
 		return err
 	}
-	g.mu.Lock()
+	var wait time.Duration
+	var full time.Time
 	now := time.Now()
-	g.hour = slices.DeleteFunc(g.hour, func(t time.Time) bool { return now.Sub(t) >= time.Hour })
-	if len(g.hour) >= contentHour {
-		until := g.hour[0].Add(time.Hour)
-		g.mu.Unlock()
-		return &LimitError{Installation: g.installation, Until: until, Content: true}
+	take := func(c comments) (comments, bool) {
+		c, wait, full = c.take(now)
+		return c, full.IsZero()
 	}
-	g.hour = append(g.hour, now)
-	if g.due.Before(now) {
-		g.due = now
+	known, ok := update(ctx, g.shared, g.key("comments"), time.Hour, take)
+	g.mu.Lock()
+	if !ok {
+		known, _ = take(g.comments)
 	}
-	g.due = g.due.Add(contentEvery)
-	wait := g.due.Sub(now) - contentBurst*contentEvery
+	g.comments = known
 	g.mu.Unlock()
+	if !full.IsZero() {
+		return &LimitError{Installation: g.installation, Until: full, Content: true}
+	}
 	if wait > 0 && sleep.For(ctx, wait) != nil {
 		return context.Cause(ctx)
 	}
@@ -150,6 +229,22 @@ func (e *LimitError) Error() string {
 		who = fmt.Sprintf("installation %d", e.Installation)
 	}
 	return fmt.Sprintf("github: %s is rate limited until %s", who, e.Until.UTC().Format(time.RFC3339))
+}
+
+// spent returns the limit after a response that used the last call of the hour; nil if calls
+// remain.
+// The limits of searches and GraphQL are separate and not handled here.
+func spent(resp *http.Response, now time.Time) *LimitError {
+	h := resp.Header
+	of := h.Get("X-RateLimit-Resource")
+	if h.Get("X-RateLimit-Remaining") != "0" || of != "" && of != "core" {
+		return nil
+	}
+	l := readLimit(&http.Response{StatusCode: http.StatusTooManyRequests, Header: h}, nil, now)
+	if l.Unspecified {
+		return nil
+	}
+	return l
 }
 
 // readLimit parses a rate limit response; nil if a 403 has another reason. go-github v60 knows

@@ -150,10 +150,10 @@ func TestLimitEnds(t *testing.T) {
 // success resets the wait.
 func TestLimitsWithoutATimeGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter(1)
+		g := newLimiter(1, nil)
 		vague := func() time.Duration {
 			return time.Until(
-				g.block(&LimitError{Unspecified: true, Until: time.Now().Add(time.Minute)}).Until,
+				g.block(t.Context(), &LimitError{Unspecified: true, Until: time.Now().Add(time.Minute)}).Until,
 			)
 		}
 		if a, b := vague(), vague(); a != time.Minute || b != time.Minute {
@@ -167,7 +167,7 @@ func TestLimitsWithoutATimeGrow(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Until(g.blocked()))
-		g.open()
+		g.open(t.Context())
 		if d := vague(); d != time.Minute {
 			t.Errorf("after a good answer: %v", d)
 		}
@@ -176,7 +176,7 @@ func TestLimitsWithoutATimeGrow(t *testing.T) {
 
 func TestCommentsHaveAMinimumInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter(1)
+		g := newLimiter(1, nil)
 		start := time.Now()
 		var at []time.Duration
 		for range 200 {
@@ -195,7 +195,7 @@ func TestCommentsHaveAMinimumInterval(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		g, start := newLimiter(1), time.Now()
+		g, start := newLimiter(1, nil), time.Now()
 		var l *LimitError
 		for i := range 501 {
 			if err := g.space(context.Background()); (err != nil) != (i == 500) ||

@@ -69,7 +69,8 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 	if t.closed.Load() {
 		return nil, nil, ErrForgotten
 	}
-	if err := t.limiter.check(free); err != nil {
+	ctx := q.Context()
+	if err := t.limiter.checkAll(ctx, free); err != nil {
 		return nil, nil, err
 	}
 	key, old, now := t.api.etags.conditional(t.limiter.installation, q)
@@ -80,7 +81,7 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 	if err != nil {
 		var l *LimitError
 		if errors.As(err, &l) { // of the token request
-			return nil, used, t.limiter.block(l)
+			return nil, used, t.limiter.block(ctx, l)
 		}
 		return nil, used, err
 	}
@@ -89,12 +90,14 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBytes))
 		resp.Body.Close()
 		if l := readLimit(resp, body, time.Now()); l != nil && !free {
-			return nil, used, t.limiter.block(l)
+			return nil, used, t.limiter.block(ctx, l)
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 	default:
-		if resp.StatusCode < 400 {
-			t.limiter.open()
+		if l := spent(resp, time.Now()); l != nil && !free {
+			t.limiter.block(ctx, l)
+		} else if resp.StatusCode < 400 {
+			t.limiter.open(ctx)
 		}
 	}
 	resp, err = t.api.etags.settle(key, old, resp)

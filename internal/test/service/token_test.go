@@ -3,11 +3,16 @@ package service_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/internal/appkey"
+	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/test/githubtest"
+	"github.com/compat-app/compat/internal/test/redistest"
 )
 
 // asked returns what the App's requests for tokens contain: "REPOSITORIES PERMISSIONS".
@@ -106,5 +111,68 @@ func TestRefusalWidensOneJobOnly(t *testing.T) {
 	}
 	if s.asked()["[] map[]"] != 1 || requests != 2 {
 		t.Errorf("tokens for %v", s.asked())
+	}
+}
+
+// Two processes with one Redis request one token, and GitHub refuses one call of both in a limit.
+func TestReplicasShareWhatGitHubResponds(t *testing.T) {
+	t.Parallel()
+	gh, err := githubtest.Start(githubtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gh.Close()
+	inst := gh.Install("acme")
+	repo := gh.NewRepo(inst, "widget", map[string]string{"README.md": "# widget\n"})
+	api, err := url.Parse(gh.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := appkey.Parse([]byte(gh.PEM()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	redis := redistest.Start(t)
+	var clients [2]*github.Client
+	for i := range clients {
+		q, err := queue.Open(t.Context(), queue.Options{URL: redis.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer q.Close()
+		app, err := github.New(github.Options{
+			AppID: gh.AppID, Key: key, API: api, Shared: q, Secret: []byte(gh.Secret),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if clients[i], err = app.Narrow(inst.ID, repo.ID, github.Review); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func(c *github.Client) error {
+		_, _, err := c.Repositories.Get(t.Context(), "acme", "widget")
+		return err
+	}
+	for i, c := range clients {
+		if err := get(c); err != nil {
+			t.Errorf("replica %d: %v", i, err)
+		}
+	}
+	gh.Fault("repos/get", 1, githubtest.Fault{Status: 429, Limit: time.Hour, RetryAfter: true})
+	for i, c := range clients {
+		if class := github.Classify(get(c)); class.Kind != github.After {
+			t.Errorf("replica %d in a rate limit: %+v", i, class)
+		}
+	}
+	calls := map[string]int{}
+	for _, c := range gh.Calls() {
+		calls[c.Op]++
+	}
+	if n := calls["apps/create-installation-access-token"]; n != 1 {
+		t.Errorf("%d token requests, want 1", n)
+	}
+	if n := calls["repos/get"]; n != 3 {
+		t.Errorf("%d calls, want 3: two successes and one refusal", n)
 	}
 }
