@@ -137,14 +137,14 @@ func (p *parser) repository(n *yaml.Node, c *Repository) {
 	p.mapping(n, "", map[string]field{
 		"artifacts": p.strings(&c.Artifacts),
 		"workflows": p.strings(&c.Workflows),
-		"platforms": p.strings(&c.Platforms),
+		"platforms": p.checked(&c.Platforms, unknownPlatform),
 		"python": p.section(map[string]field{
-			"with": p.numbered(&c.Python.With, &c.Python.At),
-			"lock": p.strings(&c.Python.Lock),
+			"with": p.requirements(&c.Python),
+			"lock": p.checked(&c.Python.Lock, outside),
 		}),
 		"gpu": p.section(map[string]field{
 			"stack": p.oneOf(&c.GPU.Stack, "cuda", "rocm"),
-			"archs": p.strings(&c.GPU.Archs),
+			"archs": p.checked(&c.GPU.Archs, noGPU),
 		}),
 		"fail_on": p.oneOf(&c.FailOn, "error", "warning", "never"),
 		"rules":   p.severities(&c.Rules),
@@ -156,7 +156,7 @@ func (p *parser) repository(n *yaml.Node, c *Repository) {
 			"policy":   p.oneOf(&c.ABI.Policy, "none", "warn", "break-on-patch", "break-always"),
 			"headers":  p.strings(&c.ABI.Headers),
 			"private":  p.strings(&c.ABI.Private),
-			"suppress": p.strings(&c.ABI.Suppress),
+			"suppress": p.checked(&c.ABI.Suppress, outside),
 		}),
 
 		"environments":  p.environments(&c.Environments),
@@ -229,15 +229,7 @@ func (p *parser) text(n *yaml.Node, key string) (string, bool) {
 	return strings.TrimSpace(n.Value), true
 }
 
-func (p *parser) strings(to *[]string) field {
-	return func(n *yaml.Node, key string) {
-		p.items(n, key, "a list ("+p.list+")", func(item *yaml.Node, at string) {
-			if s, ok := p.text(item, at); ok {
-				*to = append(*to, s)
-			}
-		})
-	}
-}
+func (p *parser) strings(to *[]string) field { return p.checked(to, anything) }
 
 // items calls each for the items of a list, with the full path of the item. expected describes the
 // list in the problem that is reported for another value.
@@ -258,23 +250,25 @@ func (p *parser) items(
 // against parses abi.against.
 func (p *parser) against(to *[]string) field {
 	return func(n *yaml.Node, key string) {
-		p.strings(to)(n, key)
-		for i, s := range *to {
-			if s != AgainstBase && s != AgainstRelease && !strings.ContainsAny(s, "./") {
-				p.bad(n, fmt.Sprintf("%s[%d]", key, i),
-					"%s is neither %s, nor %s, nor the path of a baseline (abi/libfoo.json)",
-					quote(s), AgainstBase, AgainstRelease)
+		p.checked(to, func(s string) string {
+			switch {
+			case s == AgainstBase || s == AgainstRelease:
+				return ""
+			case !strings.ContainsAny(s, "./"):
+				return fmt.Sprintf("is neither %s, nor %s, nor the path of a baseline (abi/libfoo.json)",
+					AgainstBase, AgainstRelease)
 			}
-		}
+			return outside(s)
+		})(n, key)
 	}
 }
 
-// numbered is like strings and also stores the line of each item.
-func (p *parser) numbered(to *[]string, lines *[]int) field {
+// requirements parses python.with, and stores the line of each item.
+func (p *parser) requirements(to *Python) field {
 	return func(n *yaml.Node, key string) {
-		p.strings(to)(n, key)
+		p.checked(&to.With, noRequirement)(n, key)
 		for _, item := range n.Content {
-			*lines = append(*lines, p.clamp(item.Line))
+			to.At = append(to.At, p.clamp(item.Line))
 		}
 	}
 }
@@ -354,13 +348,15 @@ func (p *parser) environments(to *Environments) field {
 			p.mapping(item, at, map[string]field{
 				"file":      p.string(&e.File),
 				"python":    p.string(&e.Python),
-				"platforms": p.strings(&e.Platforms),
+				"platforms": p.checked(&e.Platforms, unknownPlatform),
 			})
 			switch {
 			case len(p.problems) > before:
 			case e.File == "":
 				p.bad(item, at, `the key "file" is missing; give the path of a lock or requirements `+
 					`file in this repository`)
+			case outside(e.File) != "":
+				p.bad(item, at+".file", "%s %s", quote(e.File), outside(e.File))
 			case e.Python != "" && !pythonVersion.MatchString(e.Python):
 				p.bad(item, at, "%s is not a Python version; write it as \"3.12\"", quote(e.Python))
 			default:

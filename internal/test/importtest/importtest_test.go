@@ -116,7 +116,9 @@ var layers = map[string][]string{
 	"analyzer/cause":    append([]string{"analyzer/facts", "analyzer/result"}, parts...),
 	"analyzer/logmatch": append([]string{"analyzer"}, parts...),
 
-	"config":               {"internal/appkey", "internal/secretfile"},
+	"config": {
+		"analyzer/pkgmeta", "analyzer/platform", "internal/appkey", "internal/secretfile",
+	},
 	"internal/appkey":      {"internal/secretfile"},
 	"internal/secretfile":  {},
 	"internal/admin":       {},
