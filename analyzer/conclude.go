@@ -68,12 +68,16 @@ func conclude(r *Report, rules []*Rule, o Options) {
 		if f.Severity == Off {
 			continue
 		}
-		if a := o.accepts(&f); a != nil {
+		a, expired := o.accepts(&f)
+		if a != nil {
 			r.Accepted = append(
 				r.Accepted,
 				Accepted{Finding: f, Because: a.Because, Until: a.Until, By: a.By},
 			)
 			continue
+		}
+		if expired != nil && len(r.Notes) < maxExpiredNotes {
+			r.AddNote(expired.expiredNote(&f))
 		}
 		kept = append(kept, f)
 	}
@@ -100,8 +104,12 @@ func conclude(r *Report, rules []*Rule, o Options) {
 	}})
 }
 
-// accepts returns the entry that accepts a finding, or nil.
-func (o *Options) accepts(f *Finding) *Accept {
+// maxExpiredNotes limits the notes about acceptances that have expired.
+const maxExpiredNotes = 100
+
+// accepts returns the first entry that accepts a finding, or nil. expired is the last entry that
+// accepted it until a date that has passed, or nil.
+func (o *Options) accepts(f *Finding) (accepted, expired *Accept) {
 	for i := range o.Accept {
 		a := &o.Accept[i]
 		switch {
@@ -110,9 +118,31 @@ func (o *Options) accepts(f *Finding) *Accept {
 			a.Object != "" && a.Object != f.Object,
 			a.Finding != "" && a.Finding != f.Identity():
 		case a.Until != "" && o.Today > a.Until:
+			if expired == nil || a.Until > expired.Until {
+				expired = a
+			}
 		default:
-			return a
+			return a, nil
 		}
 	}
-	return nil
+	return nil, expired
+}
+
+// expiredNote says that the entry accepted a finding until a date that has passed.
+func (a *Accept) expiredNote(f *Finding) string {
+	var what []string
+	for _, s := range []string{a.Rule, a.Symbol, a.Object} {
+		if s != "" {
+			what = append(what, s)
+		}
+	}
+	if a.Finding != "" {
+		what = []string{f.Rule, f.Object}
+	}
+	by := ""
+	if a.By != "" {
+		by = " by " + a.By
+	}
+	return fmt.Sprintf("The acceptance of %s%s expired on %s. Its reason was: %s",
+		strings.Join(what, " in "), by, a.Until, a.Because)
 }

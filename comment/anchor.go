@@ -83,7 +83,7 @@ func searches(f *analyzer.Finding) []search {
 		switch x.Kind {
 		case fix.KindPin, fix.KindDependency:
 			if r, ok := parseRequirement(x.Requirement); ok {
-				out = append(out, requirement(r.name))
+				out = append(out, requirement(r.name), dependencyList())
 			}
 		case fix.KindPlatformTag, fix.KindImage, fix.KindSymver:
 			out = append(out, image(f.Target))
@@ -219,6 +219,25 @@ func requirement(name string) search {
 	}
 }
 
+// dependencyList finds the list of the project's dependencies, to which a new one is added.
+func dependencyList() search {
+	return search{
+		"dependencies",
+		[]fileKind{projectPy},
+		func(_ fileKind, section, line string) int {
+			key, _, assigned := strings.Cut(line, "=")
+			key = strings.TrimSpace(key)
+			switch {
+			case assigned && (key == "dependencies" && section == "project" || key == "install_requires"):
+				return 2
+			case key == "[tool.poetry.dependencies]":
+				return 1
+			}
+			return 0
+		},
+	}
+}
+
 var (
 	manyTag  = lazyregexp.New(`(?:many|musl)linux(?:_\d+_\d+|\d+)`)
 	buildArg = lazyregexp.New(
@@ -233,7 +252,7 @@ func image(target string) search {
 	return search{
 		"image " + target,
 		[]fileKind{projectPy, workflowYML, imageFile, pinned},
-		func(kind fileKind, _, line string) int {
+		func(kind fileKind, section, line string) int {
 			tag := manyTag.FindString(line)
 			switch {
 			case tag != "" && target != "" && sameTag(tag, target):
@@ -242,7 +261,8 @@ func image(target string) search {
 				return 5
 			case buildArg.MatchString(line):
 				return 4
-			case kind == workflowYML && strings.Contains(line, "cibuildwheel"):
+			case kind == workflowYML && strings.Contains(line, "cibuildwheel"),
+				kind == projectPy && section == "tool.cibuildwheel":
 				return 3
 			case (kind == workflowYML || kind == imageFile) && imageLine.MatchString(line):
 				return 2

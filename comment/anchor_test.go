@@ -40,7 +40,15 @@ func TestAnchor(t *testing.T) {
 				"[\"nvidia-nvjitlink-cu12>=12\"]\n[project]\ndependencies = " +
 				"[\"nvidia-nvjitlink-cu12>=12.8\"]\n"}, "pyproject.toml:4"},
 		{"a longer name is another package", pin, with("pyproject.toml",
-			"[project]\ndependencies = [\"nvidia-nvjitlink-cu12-extra>=1\"]\n"), "pyproject.toml:1"},
+			"[project]\ndependencies = [\"nvidia-nvjitlink-cu12-extra>=1\"]\n"), "pyproject.toml:2"},
+		{"the dependencies of setup.py", pin, map[string]string{"setup.py": "setup(\n  " +
+			"name='nvidia-nvjitlink-cu12',\n  packages=['nvidia_nvjitlink_cu12'],\n  " +
+			"install_requires=['numpy'],\n)\n"}, "setup.py:4"},
+		{"the dependencies of poetry", pin, map[string]string{"pyproject.toml": "[tool.poetry]\n" +
+			"packages = [{include = \"x\"}]\n[tool.poetry.dependencies]\nnumpy = \"^1\"\n"},
+			"pyproject.toml:3"},
+		{"the settings of cibuildwheel", pow, map[string]string{"pyproject.toml": "[project]\n" +
+			"name = \"x\"\n[tool.cibuildwheel]\nbuild = \"cp312-*\"\n"}, "pyproject.toml:3"},
 		{"the build image", pow, widget, ".github/workflows/wheels.yml:9"},
 		{"the tag among other tags", pow, with(".github/workflows/wheels.yml", "jobs:\n  a:\n    "+
 			"container: quay.io/pypa/manylinux_2_28_x86_64\n  b:\n    container: "+

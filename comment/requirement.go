@@ -48,7 +48,8 @@ func findRequirement(line, name string, kind fileKind) (req, bool) {
 	want := normal(name)
 	key := strings.TrimSpace(line)
 	// metadata of the project itself
-	for _, own := range []string{"name", "description", "keywords", "title"} {
+	for _, own := range []string{"name", "description", "keywords", "title", "packages",
+		"py-modules", "py_modules", "include", "exclude"} {
 		if k, _, ok := strings.Cut(key, "="); ok && strings.TrimSpace(k) == own {
 			return req{}, false
 		}

@@ -133,7 +133,7 @@ func installation(g *group) *result.CauseFix {
 	clears, unnamed := 0, false
 	for _, f := range g.all {
 		p, ok := platform.ProviderOf(f.Library)
-		if !ok || p.Kind == platform.BundleProvider && !f.OtherPackage {
+		if !ok || p.Kind == platform.BundleProvider && !f.OtherPackage || g.artifact.has(p) {
 			continue
 		}
 		system, python := p.Packages(platform.Debian), p.Packages(platform.PyPI)

@@ -69,6 +69,14 @@ type artifact struct {
 
 func (a *artifact) wheel() bool { return a.Wheel != nil }
 
+// has reports whether the artifact, which is no wheel, has a library of the packages of a provider.
+func (a *artifact) has(p platform.Provider) bool {
+	return !a.wheel() && slices.ContainsFunc(a.Needs, func(n result.Needs) bool {
+		own, ok := platform.ProviderOf(n.Name)
+		return ok && own.SamePackages(p)
+	})
+}
+
 // sorter determines the origin of findings. It first reads all findings of a report, because an
 // error of a linker often has the same cause as one of the loader.
 type sorter struct {

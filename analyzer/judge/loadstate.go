@@ -262,8 +262,13 @@ func (s *Session) environments(
 		}
 		if hosted[h] == nil {
 			var process []*dynlink.Library
-			// libc needs the loader, so its symbols are visible to every program.
-			for _, name := range append(slices.Clone(h.Loaded()), x.platform.Loader()) {
+			// libc needs the loader, so its symbols are visible to every program. That of musl is
+			// the loader itself.
+			names := append(slices.Clone(h.Loaded()), x.platform.Loader())
+			if x.platform.Libc == "musl" {
+				names = append(names, platform.MuslLibc(x.platform.Arch))
+			}
+			for _, name := range names {
 				i := slices.IndexFunc(provided, func(l *dynlink.Library) bool { return l.SONAME == name })
 				if i >= 0 {
 					process = append(process, provided[i])

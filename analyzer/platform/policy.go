@@ -115,7 +115,7 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 // contents of the newest release that the tag includes. On an architecture that was not read only
 // the names are known.
 func (q *policy) muslLibraries(p *Platform, s *table.Set) (list []*Library) {
-	own := "libc.musl-" + MuslArch(p.Arch) + ".so.1"
+	own := MuslLibc(p.Arch)
 	at := -1
 	for i, c := range s.Columns {
 		if strings.HasPrefix(c.Glibc, p.LibcVersion+".") {
@@ -190,6 +190,9 @@ func (q *policy) nodes(arch, family string) []string {
 	slices.SortFunc(list, table.CompareNodes)
 	return list
 }
+
+// MuslLibc returns the SONAME of musl's libc on Alpine: libc.musl-x86_64.so.1.
+func MuslLibc(arch string) string { return "libc.musl-" + MuslArch(arch) + ".so.1" }
 
 // MuslArch returns the architecture in the SONAME of musl's libc on Alpine (libc.musl-x86.so.1).
 func MuslArch(arch string) string {

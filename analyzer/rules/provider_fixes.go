@@ -187,6 +187,13 @@ var installers = map[string]shellword.Line{
 // installing returns the command that installs the library on the platform: with the packages of
 // Debian for a policy, and with those of conda-forge where the system has none.
 func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
+	if own := s.sibling(p); own != "" {
+		return []fix.Candidate{{Fix: fix.Fix{
+			Kind: fix.KindEnvironment,
+			Title: fmt.Sprintf("Install %s with the other libraries of its build of %s",
+				own, s.Project),
+		}}}
+	}
 	for _, ecosystem := range []string{ecosystemOf(p.Platform), platform.Conda} {
 		list := s.Packages(ecosystem)
 		if len(list) == 0 {
@@ -204,6 +211,20 @@ func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
 		}
 	}
 	return nil
+}
+
+// sibling returns the SONAME of an object of the artifact that the same system packages contain, or
+// "". They would replace it. Wheels are no builds of other projects.
+func (s *provider) sibling(p *analyzer.Pass) string {
+	if p.Facts.Kind == analyzer.KindWheel {
+		return ""
+	}
+	for _, v := range p.Views {
+		if own, ok := platform.ProviderOf(v.SONAME); ok && own.SamePackages(s.Provider) {
+			return v.SONAME
+		}
+	}
+	return ""
 }
 
 // ecosystemOf returns the packages that a platform installs.

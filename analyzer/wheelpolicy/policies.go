@@ -65,7 +65,7 @@ func whitelist(p *platform.Platform) map[string]bool {
 	out := map[string]bool{}
 	for _, soname := range p.Whitelist() {
 		if p.Libc == musl && soname == "libc.so" {
-			soname = "libc.musl-" + platform.MuslArch(p.Arch) + ".so.1"
+			soname = platform.MuslLibc(p.Arch)
 		}
 		out[soname] = true
 	}

@@ -7,23 +7,26 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
 // GitHub writes the report as workflow commands, from which GitHub Actions makes annotations: one
-// for each new cause, on the line that causes it, and one for each file that could not be read
-// (docs.github.com, "Workflow commands for GitHub Actions"). Nothing of an artifact can begin a
-// command, because line feeds are encoded. A check that passes without one is a
-// notice.
+// for each new cause, on the line that causes it, one for all causes that the base has too, and one
+// for each file that could not be read (docs.github.com, "Workflow commands for GitHub Actions").
+// Nothing of an artifact can begin a command, because line feeds are encoded. A check that passes
+// without one is a notice.
 func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 	out, written := bufio.NewWriter(w), false
 	add := func(level, properties, message string) {
 		command(out, level, properties, message)
 		written = true
 	}
+	var existing []string
 	for i := range r.Causes {
 		c := &r.Causes[i]
 		if !c.New {
+			existing = append(existing, mdsafe.Visible(c.Title))
 			continue
 		}
 		level := "notice"
@@ -38,6 +41,10 @@ func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 			place = fmt.Sprintf("file=%s,line=%d,", property(file), line)
 		}
 		add(level, place+"title="+property(mdsafe.Visible(c.Title)), advice(c))
+	}
+	if len(existing) > 0 {
+		add("notice", "title="+property(causetext.Plural(len(existing), "cause")+
+			", not new: the base has the same"), strings.Join(existing, "\n"))
 	}
 	for _, u := range r.Unread {
 		add("error", "title=Not checked",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -387,6 +388,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 		}}
 	}
 	p.printed[key] = cause
+	if dir, name := path.Split(c.Artifact); dir != "" && strings.Contains(string(x.Command), name) {
+		state += ", run in " + mdsafe.Visible(strings.TrimSuffix(dir, "/"))
+	}
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
 	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
@@ -544,9 +548,9 @@ func (p *textPrinter) notes() []string {
 			addLines(most, "could not check", mdsafe.Visible(u.Path)+": "+mdsafe.Visible(u.Reason))
 		}
 	}
-	for _, a := range r.Accepted {
-		add("accepted", mdsafe.Visible(subject(&a.Finding))+" in "+
-			mdsafe.Visible(a.Finding.Object)+", because "+mdsafe.Visible(a.Because)+until(a))
+	for _, a := range acceptances(r) {
+		addLines(6, "accepted"+until(a[0]), acceptedFindings(a, p.options.Verbose)+
+			", because "+mdsafe.Visible(a[0].Because))
 	}
 	nothing := len(r.Causes) == 0 && r.Verdict != analyzer.Compatible
 	for i, u := range r.Skipped {
@@ -698,13 +702,55 @@ func visible(s string) int {
 	return n
 }
 
+// acceptances groups the accepted findings by the entry that accepts them, in their order.
+func acceptances(r *analyzer.Report) [][]analyzer.Accepted {
+	type entry struct{ because, until, by string }
+	index := map[entry]int{}
+	var out [][]analyzer.Accepted
+	for _, a := range r.Accepted {
+		e := entry{a.Because, a.Until, a.By}
+		i, ok := index[e]
+		if !ok {
+			i = len(out)
+			index[e] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], a)
+	}
+	return out
+}
+
+// acceptedFindings names findings that one entry accepts: "pow and 3 more symbols in warp.so".
+func acceptedFindings(as []analyzer.Accepted, all bool) string {
+	var subjects, objects []string
+	add := func(to *[]string, s string) {
+		if s = mdsafe.Visible(s); s != "" && !slices.Contains(*to, s) {
+			*to = append(*to, s)
+		}
+	}
+	for i := range as {
+		add(&subjects, subject(&as[i].Finding))
+		add(&objects, as[i].Finding.Object)
+	}
+	shown := 3
+	if all {
+		shown = max(len(subjects), len(objects))
+	}
+	s := analyzer.List(subjects, shown, len(subjects))
+	if len(objects) > 0 {
+		s += " in " + analyzer.List(objects, shown, len(objects))
+	}
+	return s
+}
+
+// until returns who accepted a finding and the last day of the acceptance, after a space.
 func until(a analyzer.Accepted) string {
 	s := ""
 	if a.By != "" {
-		s += ", by " + mdsafe.Visible(a.By)
+		s += " by " + mdsafe.Visible(a.By)
 	}
 	if a.Until != "" {
-		s += ", until " + mdsafe.Visible(a.Until)
+		s += " until " + mdsafe.Visible(a.Until)
 	}
 	return s
 }
