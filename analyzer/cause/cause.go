@@ -154,7 +154,12 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	c.Evidence = evidence(g)
 	t := text{group: g, cause: &c, report: r, options: o}
 	c.ID = slug(g.name(), g.subject)
-	c.Title = cmp.Or(shorten(t.title(), maxTitle), "other findings")
+	title := t.title()
+	if len(title) > maxTitle {
+		t.shown = 1
+		title = t.title()
+	}
+	c.Title = cmp.Or(shorten(title, maxTitle), "other findings")
 	c.Actor, c.Action = t.action()
 	for i := range c.Fixes {
 		t.forUsers(&c.Fixes[i].Fix)

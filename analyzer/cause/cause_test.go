@@ -201,6 +201,22 @@ func TestFixesAreMerged(t *testing.T) {
 	}
 }
 
+// TestLinkerFlagsAreMerged checks that a variable of the environment is set once.
+func TestLinkerFlagsAreMerged(t *testing.T) {
+	lost := func(library string, flags shellword.Line) result.Finding {
+		return result.Finding{
+			Rule: "link-library-not-found", Object: "w/libw.so", Library: library, Symbol: "f",
+			Fixes: []fix.Fix{{Kind: fix.KindLinkFlag, Title: "Link with", Command: flags}},
+		}
+	}
+	r := report(lost("liba.so", `LDFLAGS="-Wl,-rpath-link,$(x "a")/a"`),
+		lost("libb.so", `LDFLAGS="-Wl,-rpath-link,b"`))
+	want := shellword.Line(`LDFLAGS="-Wl,-rpath-link,$(x "a")/a -Wl,-rpath-link,b"`)
+	if len(r.Causes) != 1 || len(r.Causes[0].Fixes) != 1 || r.Causes[0].Fixes[0].Command != want {
+		t.Errorf("%+v, want the command %s", r.Causes, want)
+	}
+}
+
 func TestIntersect(t *testing.T) {
 	for _, c := range [][3]string{
 		{"torch>=2.5", "torch<2.6", "torch>=2.5,<2.6"},

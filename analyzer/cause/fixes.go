@@ -262,6 +262,9 @@ func join(commands []shellword.Line) shellword.Line {
 	if len(commands) == 1 {
 		return commands[0]
 	}
+	if flags := mergeFlags(commands); flags != "" {
+		return flags
+	}
 	steps := make([][]shellword.Line, len(commands))
 	for i, c := range commands {
 		steps[i] = shellword.Steps(c)
@@ -286,6 +289,22 @@ func join(commands []shellword.Line) shellword.Line {
 		return shellword.Join(lines[:min(len(lines), maxCommands)], "\n")
 	}
 	return shellword.Join(slices.Concat(first[:head], lines, first[len(first)-tail:]), " && ")
+}
+
+// mergeFlags joins settings of LDFLAGS, of which only the last one would count. It is "" if there are
+// other commands.
+func mergeFlags(commands []shellword.Line) shellword.Line {
+	const before, after shellword.Line = `LDFLAGS="`, `"`
+	var flags set[shellword.Line]
+	for _, c := range commands {
+		s := string(c)
+		if !strings.HasPrefix(s, string(before)) || !strings.HasSuffix(s, string(after)) ||
+			strings.Contains(s, "\n") || strings.Contains(s, "LDLIBS=") {
+			return ""
+		}
+		flags.add(c[len(before) : len(c)-len(after)])
+	}
+	return before + shellword.Join(flags.list, " ") + after
 }
 
 // common is the number of elements that two lists begin with.

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type text struct {
 	cause   *result.Cause
 	report  *result.Report
 	options Options
+	shown   int // how many libraries are named; 0 = 2
 }
 
 // title returns a sentence without the artifact's name, which precedes it.
@@ -105,7 +107,18 @@ func (t text) abiTitle() string {
 	return shorten(title, maxTitle-len(since)) + since
 }
 
+// private reports whether all symbols are internal ones of glibc.
+func (t text) private() bool {
+	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		return f.Version != "GLIBC_PRIVATE"
+	})
+}
+
 func (t text) tooNewTitle() string {
+	if t.private() {
+		return fmt.Sprintf("%s %s symbols that are internal to glibc and match only one build of it",
+			t.objects(), plural(t.cause.Objects, "uses", "use"))
+	}
 	needs := t.newest()
 	if tag := t.neededTag(); tag != "" && t.claimed() {
 		return fmt.Sprintf("tagged %s, but needs %s", t.target(), tag)
@@ -380,8 +393,8 @@ func (t text) target() string {
 	return "the platform"
 }
 
-// libraries returns two library names and the number of others.
-func (t text) libraries() string { return listed(t.libraryNames(), 2, 40) }
+// libraries returns up to two library names and the number of others.
+func (t text) libraries() string { return listed(t.libraryNames(), cmp.Or(t.shown, 2), 40) }
 
 func (t text) libraryCount() int { return len(t.libraryNames()) }
 
@@ -489,6 +502,9 @@ func (t text) task() (result.Actor, string) {
 		}
 		return result.Builder, "keep the old interface, or change the SONAME"
 	case tooNew:
+		if t.private() {
+			return result.Builder, "avoid the internal symbols of glibc"
+		}
 		if t.claimed() {
 			return result.Builder, "correct the tag or build on an older system"
 		}

@@ -149,10 +149,8 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 			Kind:  fix.KindRebuild,
 			Title: "Run auditwheel repair again on the wheel that the build produced, not on this one",
 		}
-		// a build writes the tag linux_ARCH, which auditwheel replaces
-		if at := strings.LastIndexByte(p.Facts.Path, '-'); p.Facts.Wheel != nil && at > 0 {
-			built := p.Facts.Path[:at+1] + "linux_" + p.Platform.Arch + ".whl"
-			repair.Command = "auditwheel repair " + quoted(built)
+		if built := builtWheel(p); built != "" {
+			repair.Command = "auditwheel repair " + built
 		}
 		p.Report(f, fix.Candidate{Fix: repair})
 		return

@@ -47,8 +47,8 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 }
 
 // linkTarget reports whether programs are linked against an object, and the severity if that fails.
-// These are loose shared libraries and the public libraries of an archive, of a wheel only if it
-// has headers; extension modules and plug-ins are not.
+// These are loose shared libraries and the public libraries of an archive, of a wheel only its own,
+// if it has headers; extension modules and plug-ins are not.
 func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension()
 	switch {
@@ -61,8 +61,10 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 		return analyzer.Warning, p.Requested
 	case p.Facts.Kind != analyzer.KindObject && (!v.Public() || plugin):
 		return "", false
-	case p.Facts.Kind == analyzer.KindWheel && !p.Facts.Headers && !p.Requested:
-		return "", false // a library without headers is not published for linking
+	case p.Facts.Kind == analyzer.KindWheel &&
+		(!p.Facts.Headers || grafted(v.SONAME) != "") && !p.Requested:
+		// a library without headers, or a copied one, is not published for linking
+		return "", false
 	case v.Alternative || p.Facts.Kind != analyzer.KindObject && !p.Requested:
 		return analyzer.Warning, true
 	}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -82,6 +84,10 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				Library: i.Library,
 				Chain:   analyzer.Chain(append(v.Loading.Chain(v.Library), b.Provider)...),
 			}
+			if c := copyOfGlibc(v); c != "" && i.Version == "GLIBC_PRIVATE" {
+				reportCopyOfGlibc(p, f, c)
+				continue
+			}
 			older := b.Provider.VersionsOf(i.Name)
 			f.Message = fmt.Sprintf(
 				"%s needs %s, which %s of %s does not provide%s",
@@ -133,6 +139,33 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				)...)
 		}
 	}
+}
+
+// partOfGlibc matches the name that auditwheel gives to a copy of a library of glibc.
+var partOfGlibc = lazyregexp.New(
+	`^(lib(?:mvec|m|c|dl|rt|pthread|resolv|util|anl|nsl|nss_\w+|thread_db))-[-0-9a-f.]+\.so`)
+
+// copyOfGlibc returns the library of glibc that an object is a copy of: libmvec; "" for others.
+func copyOfGlibc(v *analyzer.View) string {
+	if m := partOfGlibc.FindStringSubmatch(path.Base(v.Path)); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// reportCopyOfGlibc reports a copy of a library of glibc. It is loaded, because all releases have
+// the internal symbols, but may misread the data of another release.
+func reportCopyOfGlibc(p *analyzer.Pass, f analyzer.Finding, library string) {
+	f.Severity = analyzer.Warning
+	f.Message = fmt.Sprintf("%s needs %s of %s, which is internal to glibc and matches only one "+
+		"build of it. The file is a copy of %s, which is part of glibc and must not be bundled",
+		f.Object, analyzer.Versioned(f.Symbol, f.Version), f.Library, library)
+	p.Report(f, fix.Candidate{Fix: fix.Fix{
+		Kind:  fix.KindRebuild,
+		Title: "Do not bundle " + library + ", because each system has its own",
+		Command: "auditwheel repair --exclude " + shellword.Quote(library+".so*") + " " +
+			builtWheel(p),
+	}})
 }
 
 // node is a needed version of a library.

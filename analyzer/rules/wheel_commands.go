@@ -137,6 +137,16 @@ func quoted(p string) shellword.Line {
 	return shellword.Quote(shellword.File(p[strings.LastIndex(p, "/")+1:]))
 }
 
+// builtWheel returns the file name of the wheel before auditwheel replaced the tag linux_ARCH of the
+// build. It is "" for other artifacts.
+func builtWheel(p *analyzer.Pass) shellword.Line {
+	at := strings.LastIndexByte(p.Facts.Path, '-')
+	if p.Facts.Wheel == nil || at < 0 {
+		return ""
+	}
+	return quoted(p.Facts.Path[:at+1] + "linux_" + p.Platform.Arch + ".whl")
+}
+
 // tagSet returns the sorted tags without duplicates.
 func tagSet(tags []pkgmeta.Tag) []string {
 	var out []string

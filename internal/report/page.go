@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"io"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -358,7 +359,8 @@ func why(y Why) g.Node {
 	out := g.Group{g.Text("Why: "), codes(y.Chain, " → ")}
 	if y.Symbol != "" {
 		out = append(out, g.Text(" does not have "), code(y.Symbol))
-		if y.Version != "" {
+		// some libraries name the version of their symbols like themselves
+		if last := y.Chain[len(y.Chain)-1]; y.Version != "" && path.Base(last) != y.Version {
 			out = append(out, g.Text(" of version "), code(y.Version))
 		}
 	}

@@ -268,6 +268,9 @@ func (p *textPrinter) overview() string {
 	r := p.report
 	switch len(r.Causes) {
 	case 0:
+		if r.Verdict == analyzer.NotJudged && len(r.Skipped) == 0 {
+			return "It contains no library or program of Linux, macOS or Windows."
+		}
 		if r.Verdict != analyzer.Compatible {
 			return ""
 		}
