@@ -224,6 +224,11 @@ func (c *check) update(ctx context.Context, s subject) (worker.Outcome, error) {
 			fmt.Sprintf("the workflow %s %s yet", gaps[0].Workflow, gaps[0].Why),
 		), c.save(ctx)
 	}
+	release, admitted := c.admit(found)
+	if !admitted {
+		return snoozed(), c.save(ctx)
+	}
+	defer release()
 	if yields, err := c.yields(ctx, s); err != nil || yields {
 		return worker.Done, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/worker"
 )
@@ -30,6 +31,37 @@ func TestPullOf(t *testing.T) {
 		if got := pullOf(ref); got != want {
 			t.Errorf("%q merges #%d, want #%d", ref, got, want)
 		}
+	}
+}
+
+// Large artifacts never take all analyses of a process, however many jobs have some.
+func TestLargeArtifactsLeaveASlot(t *testing.T) {
+	s := &Service{large: make(chan struct{}, analyses-1)}
+	of := func(sizes ...int64) *artifact.Found {
+		found := &artifact.Found{}
+		for _, size := range sizes {
+			found.Items = append(found.Items, artifact.Item{Size: size})
+		}
+		return found
+	}
+	large := of(largeArtifacts/2, largeArtifacts/2)
+	var releases []func()
+	for range analyses + 3 {
+		if release, admitted := s.admit(large); admitted {
+			releases = append(releases, release)
+		}
+	}
+	if len(releases) != analyses-1 {
+		t.Errorf("%d large jobs at once with %d analyses", len(releases), analyses)
+	}
+	for range 100 {
+		if _, admitted := s.admit(of(largeArtifacts - 1)); !admitted {
+			t.Fatal("a small job waits for a large one")
+		}
+	}
+	releases[0]()
+	if _, admitted := s.admit(large); !admitted {
+		t.Error("a large job is not admitted after another ended")
 	}
 }
 

@@ -136,6 +136,11 @@ func (g *protection) decide(ctx context.Context) (worker.Outcome, error) {
 		)+"."
 		return worker.Done, g.save(ctx)
 	}
+	release, admitted := g.admit(found)
+	if !admitted {
+		return snoozed(), g.save(ctx)
+	}
+	defer release()
 	if err := g.status(ctx, "Checking the artifacts of the workflow run."); err != nil {
 		return worker.Done, err
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/compat-app/compat/internal/repository"
 	"github.com/compat-app/compat/internal/review"
 	"github.com/compat-app/compat/internal/store"
+	"github.com/compat-app/compat/internal/worker"
 )
 
 // Options configures New. App, Store, Fetcher, Analyzer and Config are required.
@@ -55,6 +56,17 @@ type Options struct {
 // GitHub.
 const analyses = 2
 
+const (
+	// largeArtifacts is the size of a job's artifacts, in bytes, from which it counts as large. One
+	// analysis less than all may be of a large job, so that jobs with small artifacts never wait
+	// for minutes.
+	largeArtifacts = 512 << 20
+
+	// largePause is the pause before a large job tries again, here or in another process. It is
+	// short compared with the time that a large job takes.
+	largePause = 15 * time.Second
+)
+
 // Checker analyzes artifacts whose Content is an *os.File. *sandbox.Runner does so in another
 // process.
 type Checker interface {
@@ -74,6 +86,7 @@ type Service struct {
 	opener  *repository.Opener
 	metrics *metrics
 	slots   chan struct{} // running analyses
+	large   chan struct{} // jobs with large artifacts that were admitted
 }
 
 // New returns an error if a required option is missing.
@@ -88,6 +101,7 @@ func New(o Options) (*Service, error) {
 		Options: o,
 		metrics: newMetrics(o.Metrics),
 		slots:   make(chan struct{}, analyses),
+		large:   make(chan struct{}, analyses-1),
 	}
 	s.opener = &repository.Opener{App: o.App, Store: o.Store, Rules: s.ruleIDs()}
 	return s, nil
@@ -99,6 +113,29 @@ func (s *Service) ruleIDs() []string {
 		ids = append(ids, r.ID)
 	}
 	return ids
+}
+
+// admit reports whether the artifacts can be downloaded and analyzed now. If not, the job has to be
+// snoozed, so that it occupies no worker. The caller calls release after the analysis.
+func (s *Service) admit(found *artifact.Found) (release func(), admitted bool) {
+	size := int64(0)
+	for _, item := range found.Items {
+		size += item.Size
+	}
+	if size < largeArtifacts {
+		return func() {}, true
+	}
+	select {
+	case s.large <- struct{}{}:
+		return func() { <-s.large }, true
+	default:
+		return nil, false
+	}
+}
+
+// snoozed is the outcome of a job that was not admitted.
+func snoozed() worker.Outcome {
+	return worker.Later(largePause, "Other jobs with large artifacts are being checked.")
 }
 
 func (s *Service) now() time.Time { return s.Store.Now() }
