@@ -56,7 +56,7 @@ test: ## Run all tests with the race detector, on the embedded queue and on real
 	$(GOTEST) -race -timeout 40m ./...
 	COMPAT_STORIES=redis $(GOTEST) -race -timeout 40m -count=1 ./internal/test/stories
 
-chaos: ## 10,000 deliveries for 500 pull requests while processes and Redis are killed (minutes)
+chaos: ## 10,000 deliveries while processes, masters of Redis and object storage are killed (minutes)
 	COMPAT_CHAOS=1 $(GOTEST) -count 1 -v -timeout 60m ./internal/test/chaos
 
 replay: ## Repeat stories with shuffled and duplicate events and a kill at each GitHub call (minutes)
@@ -80,7 +80,9 @@ s3: ## Test the bucket with a real S3 server, versitygw (compiles it: minutes; u
 		posix --sidecar $$dir/meta $$dir/data >$$dir/log & pid=$$!; sleep 3; \
 	AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secretkey \
 		COMPAT_S3="s3://blobs/prefix?region=r&endpoint=http://127.0.0.1:7070" \
-		$(GOTEST) -tags s3 -count 1 -v -run TestRealS3 ./internal/bucket; end=$$?; kill $$pid; rm -rf $$dir; exit $$end; }
+		$(GOTEST) -tags s3 -count 1 -v -run TestRealS3 ./internal/bucket && \
+	COMPAT_VERSITYGW=$$dir/versitygw $(GOTEST) -count 1 -v -run TestCluster ./internal/test/chaos; \
+	end=$$?; kill $$pid; rm -rf $$dir; exit $$end; }
 
 conformance: ## Compare archive reading with libarchive, on real packages (downloads them)
 	CI=true $(GOTEST) -tags conformance -count 1 -v -timeout 30m ./internal/test/conformance

@@ -1,13 +1,14 @@
 // Package chaos tests that nothing is lost or duplicated: it sends signed deliveries for many
 // pull requests of several installations, with duplicates and further pushes, while processes are
-// killed at random, Redis is killed and restarted, and GitHub responds with 502 and 429 or closes
-// connections. At the end the head of each pull request must have exactly one completed check
+// killed at random, Redis or a master of a Cluster and object storage are killed and restarted, and
+// GitHub responds with 502 and 429 or closes connections. At the end the head of each pull request must have exactly one completed check
 // run, and at most one summary comment.
 //
 // With go test it takes some seconds; `make chaos` runs it at full size.
 package chaos
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/internal/test/githubtest"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 	"github.com/compat-app/compat/internal/test/redistest"
@@ -66,7 +68,7 @@ const marker = "<!-- compat:report -->"
 // senders is the number of concurrent senders, because GitHub also sends concurrently.
 const senders = 4
 
-// chaos uses an embedded queue, one Redis, or the masters of a Cluster.
+// chaos uses an embedded queue, one Redis, or the masters of a Cluster and object storage.
 func chaos(t *testing.T, redis ...*redistest.Server) {
 	t.Parallel()
 	s := sizes()
@@ -87,6 +89,11 @@ func chaos(t *testing.T, redis ...*redistest.Server) {
 		"COMPAT_LEASE":   "2s",
 		"COMPAT_WAIT":    "10m",
 		"COMPAT_WORKERS": "4",
+	}
+	var blobs *storage
+	if len(redis) > 1 {
+		blobs = newStorage(t, env)
+		env["COMPAT_PUBLIC_URL"] = "https://compat.example"
 	}
 	apps := []*app{newApp(t, env)}
 	if len(redis) > 0 { // one process receives, two work
@@ -162,7 +169,7 @@ func chaos(t *testing.T, redis ...*redistest.Server) {
 	}()
 
 	// Cause failures. They stop after the jobs were affected for a while.
-	kills, redisKills, faults := 0, 0, 0
+	kills, redisKills, blobKills, faults := 0, 0, 0, 0
 	for over, rounds := false, 0; !over || rounds < 4; rounds++ {
 		select {
 		case <-sent:
@@ -180,6 +187,13 @@ func chaos(t *testing.T, redis ...*redistest.Server) {
 			time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
 			server.Start()
 			redisKills++
+			continue
+		}
+		if blobs != nil && random.IntN(4) == 0 {
+			blobs.kill()
+			time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
+			blobs.start(t)
+			blobKills++
 			continue
 		}
 		a := apps[random.IntN(len(apps))]
@@ -221,9 +235,11 @@ func chaos(t *testing.T, redis ...*redistest.Server) {
 		redelivered,
 	)
 	t.Logf(
-		"%d kills of the service, %d of Redis, %d faults of GitHub; all concluded %.1f s after the last",
+		"%d kills of the service, %d of Redis, %d of the object storage, %d faults of GitHub; all "+
+			"concluded %.1f s after the last",
 		kills,
 		redisKills,
+		blobKills,
 		faults,
 		time.Since(calm).Seconds()-2,
 	)
@@ -239,6 +255,14 @@ func chaos(t *testing.T, redis ...*redistest.Server) {
 		c.comments,
 		c.surplus,
 	)
+	if blobs != nil {
+		n := blobs.count(t)
+		t.Logf("%d objects in the object storage", n)
+		// In a short run the storage may be down all the time.
+		if n == 0 && (blobKills == 0 || os.Getenv("COMPAT_CHAOS") != "") {
+			t.Error("no report is in the object storage")
+		}
+	}
 	limits, crossed := 0, 0
 	for _, v := range gh.Violations() {
 		// A process that is killed between the response with a limit and storing it does not know
@@ -268,6 +292,25 @@ func chaos(t *testing.T, redis ...*redistest.Server) {
 	}
 }
 
+// manyImports is a library with so many undefined symbols that its report is a large value of the
+// queue.
+var manyImports = sync.OnceValue(func() []byte {
+	text := &strings.Builder{}
+	text.WriteString("elf x86_64\nsoname large.so\nneeded libc.so.6\n")
+	for i := range 300 {
+		fmt.Fprintf(text, "import f%x\n", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+	}
+	o, err := elftest.Parse(text.String())
+	if err != nil {
+		panic(err)
+	}
+	data, err := elftest.Write(o)
+	if err != nil {
+		panic(err)
+	}
+	return data
+})
+
 // deliver sends the events of one pull request, like GitHub does and worse.
 func deliver(
 	gh *githubtest.Server,
@@ -281,6 +324,7 @@ func deliver(
 		w := cases.Clean("1.1.0")
 		if bad {
 			w = cases.CaseA("1.1.0")
+			w.Files["warp/bin/large.so"] = manyImports()
 		}
 		return githubtest.NewArtifact("wheels", cases.Dist(w))
 	}
