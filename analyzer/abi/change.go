@@ -59,6 +59,8 @@ type Change struct {
 	Affects  int      `json:"affects"`       // number of exports of the old library that use it
 	Old      string   `json:"old,omitempty"` // FILE:LINE of the old declaration
 	New      string   `json:"new,omitempty"` // FILE:LINE of the new one
+
+	enumerators []string // existing enumerators that changed
 }
 
 const maxAffected = 20

@@ -2,6 +2,7 @@ package abi
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -71,6 +72,7 @@ func (t *typeComparison) named(p *pair) {
 		what += " (" + p.step + ")"
 	}
 	c.Detail = what + ": " + strings.Join(all, "; ") + "."
+	c.enumerators = d.enumerators
 	if c.Type == "" {
 		c.Symbol = t.old.Symbols[p.symbol].ID()
 	}
@@ -83,8 +85,9 @@ const maxDetails = 8
 // layoutDifference collects the changes of one type.
 type layoutDifference struct {
 	errors, notes []string
-	layout        bool // sizes, offsets or bases changed, not only virtual functions
-	public        bool // an error affects names that are not reserved to the implementation
+	layout        bool     // sizes, offsets or bases changed, not only virtual functions
+	public        bool     // an error affects names that are not reserved to the implementation
+	enumerators   []string // existing ones that changed
 }
 
 func (d *layoutDifference) fail(format string, a ...any) {
@@ -112,19 +115,34 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 		values[e.Value] = true
 	}
 	had := map[string]bool{}
-	for i, e := range x.Enumerators {
+	for _, e := range x.Enumerators {
 		had[e.Name] = true
+	}
+	// whether an enumerator was added whose value is from low to high
+	added := func(low, high int64) bool {
+		return slices.ContainsFunc(y.Enumerators, func(e Enumerator) bool {
+			return !had[e.Name] && e.Value >= low && e.Value <= high
+		})
+	}
+	for i, e := range x.Enumerators {
 		now, ok := byName[e.Name]
 		if i < len(y.Enumerators) && y.Enumerators[i].Name == e.Name {
 			now = y.Enumerators[i].Value
 		}
+		reported := len(d.errors) + len(d.notes)
 		switch {
+		case ok && now > e.Value && bound.MatchString(e.Name) && added(e.Value, now):
+			d.notes = append(d.notes, fmt.Sprintf(
+				"%s, the end of the values, was %d and is %d now", e.Name, e.Value, now))
 		case ok && now != e.Value && x.Size == y.Size:
 			d.failMember(e.Name, "%s was %d and is %d now", e.Name, e.Value, now)
 		case !ok && values[e.Value]:
 			d.notes = append(d.notes, fmt.Sprintf("%s (%d) has another name now", e.Name, e.Value))
 		case !ok:
 			d.failMember(e.Name, "%s (%d) is gone", e.Name, e.Value)
+		}
+		if len(d.errors)+len(d.notes) > reported {
+			d.enumerators = append(d.enumerators, e.Name)
 		}
 	}
 	for _, e := range y.Enumerators {
@@ -134,6 +152,12 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 	}
 }
 
+// bound matches the names of enumerators that only mark the end of the values, and move when others
+// are added: FOO_LAST, MAX_FOO, FOO_COUNT, kFooCount.
+var bound = lazyregexp.New(
+	`(?i:^|_)(?i:last|max|count|num|end|sentinel|total|n)(?i:$|_)|[a-z](?:Last|Max|Count|End)$`,
+)
+
 // reserved matches the names of members that only reserve space.
 var reserved = lazyregexp.New(
 	`(?i)reserved|unused|(^|_)(pad|padding|spare|p?dummy|filler|rsvd|rfu)[0-9]*($|_)|^_*pad[0-9]*$`,
@@ -141,7 +165,12 @@ var reserved = lazyregexp.New(
 
 // layout compares size, members and base classes.
 func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
-	if x.Kind != y.Kind {
+	switch {
+	case x.Kind == y.Kind:
+	case t.sameScalars(p, p.a, p.b):
+		d.notes = append(d.notes, fmt.Sprintf(
+			"it was a %s and is a %s now, with the same layout", x.Kind, y.Kind))
+	default:
 		d.fail("it was a %s and is a %s now", x.Kind, y.Kind)
 	}
 	// differences that a change of a member's or base class's own type may explain
@@ -195,7 +224,12 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 			d.failMember(m.Name, "the member %s had %d bits and has %d now", m.Name, m.bits, n.bits)
 		}
 		local := t.ref(p, m.Type, n.Type, true, 0, "member "+m.Name+" of "+spelled(x.Kind, x.Name))
-		if local != "" {
+		switch {
+		case local == "":
+		case t.sameScalars(p, m.Type, n.Type):
+			d.notes = append(d.notes, fmt.Sprintf(
+				"the member %s %s, with the same layout", m.Name, local))
+		default:
 			d.failMember(m.Name, "the member %s %s", m.Name, local)
 		}
 		grown = grown || m.bits != n.bits

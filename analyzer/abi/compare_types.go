@@ -215,7 +215,9 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 		if value && !slices.Equal(x.Counts, y.Counts) && t.old.size(a) != t.new.size(b) {
 			return was()
 		}
-		return t.ref(p, x.Elem, y.Elem, value, depth+1, step)
+		// arrays of char contain bytes, signed or not
+		text := t.old.Types[x.Elem].Size == 1 && t.new.Types[y.Elem].Size == 1
+		return t.ref(p, x.Elem, y.Elem, value && !text, depth+1, step)
 	case x.Kind == Base && y.Kind == Base:
 		if x.Size != y.Size || x.Encoding != y.Encoding {
 			return was()
@@ -364,6 +366,22 @@ func (t *typeComparison) sameShape(a, b TypeID) bool {
 		}
 	}
 	return true
+}
+
+// sameScalars reports whether two types have equal numbers and pointers at the same offsets in
+// memory, such as an array and a structure of its elements. As parameters they can be passed in
+// different ways.
+func (t *typeComparison) sameScalars(p *pair, a, b TypeID) bool {
+	if t.old.size(a) != t.new.size(b) {
+		return false
+	}
+	before, ok := t.old.measure().scalars(a, 0, nil)
+	after, also := t.new.measure().scalars(b, 0, nil)
+	return ok && also && len(before) > 0 &&
+		slices.EqualFunc(before, after, func(m, n Member) bool {
+			return m.Offset == n.Offset && m.Bits == n.Bits &&
+				t.ref(p, m.Type, n.Type, true, 0, m.Name) == ""
+		})
 }
 
 // note stores a change of a type; finish adds the affected exports.

@@ -2,6 +2,7 @@ package abi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,8 +153,11 @@ func parseDebian(b []byte) (*Library, error) {
 		seen[key] = true
 		l.Symbols = append(l.Symbols, s)
 	}
-	if l.SONAME == "" {
-		return nil, fmt.Errorf("it names no library")
+	switch {
+	case l.SONAME == "":
+		return nil, errors.New("it names no library")
+	case len(l.Symbols) == 0:
+		return nil, fmt.Errorf("it lists no symbol of %s that can be compared", l.SONAME)
 	}
 	return l, nil
 }

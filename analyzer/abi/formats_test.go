@@ -143,19 +143,61 @@ func TestSuppressions(t *testing.T) {
 		"[suppress_type]\nname_regexp = .\n":                                 "_ZN3foo3barEi a b added",
 		// sections with unknown conditions suppress nothing
 		"[suppress_function]\nname_regexp = .\nparameter = '0 int\n": "_ZN3foo3barEi a b added",
+		"[suppress_function]\nname_regexp = .\nparamter = '0 int\n":  "_ZN3foo3barEi a b added",
 		"[suppress_function]\nname_regexp = (\n":                     "_ZN3foo3barEi a b added",
 		"[suppress_everything]\nname_regexp = .\n":                   "_ZN3foo3barEi a b added",
 	} {
-		s, problems := ParseSuppressions([]byte(text))
+		s, unused, problems := ParseSuppressions([]byte(text))
 		r := Compare(old, new, Options{})
 		s.Apply(r)
 		if got := names(r); got != want {
 			t.Errorf("%q leaves %q, want %q (%v)", text, got, want, problems)
 		}
-		unknown := strings.Contains(text, "parameter") || strings.Contains(text, "= (") ||
-			strings.Contains(text, "everything")
-		if unknown != (len(problems) > 0) {
-			t.Errorf("%q: problems %q", text, problems)
+		unknown := strings.Contains(text, "= (") || strings.Contains(text, "everything") ||
+			strings.Contains(text, "paramter")
+		if unknown != (len(problems) > 0) || strings.Contains(text, "parameter") != (len(unused) > 0) {
+			t.Errorf("%q: problems %q, unused %q", text, problems, unused)
+		}
+	}
+}
+
+func TestSuppressedEnumerators(t *testing.T) {
+	library := func(values ...Enumerator) *Library {
+		l := exporting("f")
+		l.Evidence = EvidenceDWARF
+		l.Types = []Type{
+			{Kind: Void},
+			{Kind: Enum, Name: "state", Size: 4, Enumerators: values},
+			{Kind: Function, Params: []Param{{Type: 1}}},
+		}
+		l.Symbols[0].Type = 2
+		return l
+	}
+	old := library(Enumerator{"IDLE", 0}, Enumerator{"DONE", 1})
+	new := library(Enumerator{"IDLE", 0}, Enumerator{"BUSY", 1}, Enumerator{"DONE", 2})
+	for text, want := range map[string]Verdict{
+		"changed_enumerators = LAST, DONE":       None,
+		"changed_enumerators = BUSY":             Breaking,
+		"changed_enumerators_regexp = ^X, ^DO":   None,
+		"changed_enumerators_regexp = ^BU":       Breaking,
+		"name = other\nchanged_enumerators=DONE": Breaking,
+	} {
+		s, unused, problems := ParseSuppressions([]byte("[suppress_type]\n" + text + "\n"))
+		r := Compare(old, new, Options{})
+		s.Apply(r)
+		if r.Verdict != want || len(unused)+len(problems) > 0 {
+			t.Errorf("%s: %s, want %s (%q, %q)", text, r.Verdict, want, unused, problems)
+		}
+	}
+}
+
+func TestSymbolsFileWithoutSymbols(t *testing.T) {
+	for _, text := range []string{
+		"", "# empty\n", "libx.so.1 libx1 #MINVER#\n",
+		"libx.so.1 libx1 #MINVER#\n (arch=amd64)f@Base 1.0\n",
+	} {
+		if _, err := ParseAny("libx1.symbols", []byte(text)); err == nil {
+			t.Errorf("%q was read", text)
 		}
 	}
 }

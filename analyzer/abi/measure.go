@@ -51,6 +51,48 @@ func (m *measure) fields(t *Type, base uint64, out []field) []field {
 	return out
 }
 
+// scalars appends the numbers and pointers in a type, in the order of their offsets. ok is false
+// for a union with several members, a class with base classes or virtual functions, an open array,
+// and a type with too many of them.
+func (m *measure) scalars(id TypeID, base uint64, out []Member) (all []Member, ok bool) {
+	t := &m.Types[id]
+	if !m.step() || t.Declared || len(out) > maxScalars {
+		return out, false
+	}
+	switch t.Kind {
+	case Array:
+		size := 8 * m.size(t.Elem)
+		if size == 0 {
+			return out, false
+		}
+		for at := uint64(0); at < 8*m.size(id); at += size {
+			if out, ok = m.scalars(t.Elem, base+at, out); !ok {
+				return out, false
+			}
+		}
+		return out, true
+	case Struct, Union:
+		if len(t.Bases) > 0 || len(t.Virtuals) > 0 || t.Kind == Union && len(t.Members) != 1 {
+			return out, false
+		}
+		for _, x := range t.Members {
+			if x.Bits > 0 {
+				x.Offset += base
+				out = append(out, x)
+			} else if out, ok = m.scalars(x.Type, base+x.Offset, out); !ok {
+				return out, false
+			}
+		}
+		return out, true
+	case Base, Enum, Pointer, Reference:
+		return append(out, Member{Offset: base, Type: id}), true
+	}
+	return out, false
+}
+
+// maxScalars limits the numbers and pointers of a type that are compared one by one.
+const maxScalars = 1 << 12
+
 // byReference reports whether values of a class are passed by reference to a copy: it has a
 // non-trivial destructor, copy or move constructor (Itanium C++ ABI, 3.1.2.3).
 func (l *Library) byReference(t *Type) bool { return l.measure().byReference(t) }

@@ -30,11 +30,14 @@ type suppression struct {
 type condition struct {
 	of    func(*subject) string
 	match func(string) bool
+	each  func(*subject) []string // if not nil, match must hold for each of these, instead of of
 }
 
 // subject contains the properties of a change that conditions can test.
 type subject struct {
 	name, symbol, version, soname, file, source string
+
+	enumerators []string
 }
 
 // With returns s with the sections of other added.
@@ -76,23 +79,37 @@ var properties = lazy.Value[map[string]property]{New: func() map[string]property
 	}
 }}
 
-// ParseSuppressions parses an .abignore file. Problems lists the sections that are ignored because
-// they contain an unknown property or value; ignoring only that condition would suppress too much.
-func ParseSuppressions(b []byte) (s Suppressions, problems []string) {
+// unsupported are properties of libabigail that select changes which Compare does not describe.
+var unsupported = []string{
+	"has_data_member", "has_data_member_regexp", "has_data_member_inserted_at",
+	"has_data_member_inserted_between", "has_data_members_inserted_between", "has_size_change",
+	"has_strict_flexible_array_data_member_conversion", "accessed_through", "parameter",
+	"return_type_name", "return_type_regexp", "type_name", "type_name_regexp",
+	"type_name_not_regexp", "allow_other_aliases",
+}
+
+// ParseSuppressions parses an .abignore file. Sections with a property of libabigail that is not
+// supported are not applied, because ignoring only the property would suppress too much; unused
+// lists them. Problems lists the sections with an unknown property or value.
+func ParseSuppressions(b []byte) (s Suppressions, unused, problems []string) {
 	if len(b) > maxSuppressions {
-		return s, []string{fmt.Sprintf("more than %d bytes; nothing is suppressed", maxSuppressions)}
+		return s, nil, []string{
+			fmt.Sprintf("more than %d bytes; nothing is suppressed", maxSuppressions),
+		}
 	}
 	var current *suppression
-	bad := ""
+	bad, without := "", ""
 	finish := func() {
 		switch {
 		case current == nil:
 		case bad != "":
 			problems = append(problems, bad+"; the section is not applied")
+		case without != "":
+			unused = append(unused, without+" is not supported; the section is not applied")
 		default:
 			s.sections = append(s.sections, *current)
 		}
-		current, bad = nil, ""
+		current, bad, without = nil, "", ""
 	}
 	in := bufio.NewScanner(bytes.NewReader(b))
 	in.Buffer(nil, maxSuppressions+1)
@@ -117,13 +134,15 @@ func ParseSuppressions(b []byte) (s Suppressions, problems []string) {
 		default:
 			key, value, _ := strings.Cut(line, "=")
 			key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-			if why := current.property(key, value); why != "" && bad == "" {
+			if slices.Contains(unsupported, key) {
+				without = fmt.Sprintf("line %d: %s", n, key)
+			} else if why := current.property(key, value); why != "" && bad == "" {
 				bad = fmt.Sprintf("line %d: %s", n, why)
 			}
 		}
 	}
 	finish()
-	return s, problems
+	return s, unused, problems
 }
 
 // property adds a property to a section, or returns what is wrong with it.
@@ -140,16 +159,39 @@ func (s *suppression) property(key, value string) (problem string) {
 	case "source_location_not_in":
 		files := list(value)
 		s.conditions = append(s.conditions, condition{
-			func(x *subject) string { return x.source },
-			func(at string) bool {
+			of: func(x *subject) string { return x.source },
+			match: func(at string) bool {
 				return at != "" && !slices.ContainsFunc(files, func(f string) bool {
 					return at == f || strings.HasSuffix(at, "/"+f)
 				})
 			},
 		})
 		return ""
-	case "source_location_not_regexp":
-		key = "source_location_not_regexp"
+	case "changed_enumerators":
+		names := list(value)
+		s.conditions = append(s.conditions, condition{
+			each:  func(x *subject) []string { return x.enumerators },
+			match: func(name string) bool { return slices.Contains(names, name) },
+		})
+		return ""
+	case "changed_enumerators_regexp":
+		var res []*regexp.Regexp
+		for _, v := range list(value) {
+			re, err := regexp.Compile(v)
+			if err != nil {
+				return fmt.Sprintf("%s is not a valid regular expression", key)
+			}
+			res = append(res, re)
+		}
+		s.conditions = append(s.conditions, condition{
+			each: func(x *subject) []string { return x.enumerators },
+			match: func(name string) bool {
+				return slices.ContainsFunc(res, func(re *regexp.Regexp) bool {
+					return re.MatchString(name)
+				})
+			},
+		})
+		return ""
 	}
 	name, pattern := strings.CutSuffix(key, "_regexp")
 	name, not := strings.CutSuffix(name, "_not")
@@ -168,7 +210,7 @@ func (s *suppression) property(key, value string) (problem string) {
 		}
 		match = re.MatchString
 	}
-	s.conditions = append(s.conditions, condition{of, func(v string) bool {
+	s.conditions = append(s.conditions, condition{of: of, match: func(v string) bool {
 		return (!not || v != "") && match(v) != not
 	}})
 	return ""
@@ -210,6 +252,8 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 		version: strings.TrimPrefix(version, "@"),
 		soname:  r.Library,
 		file:    r.Library,
+
+		enumerators: c.enumerators,
 	}
 	if c.Library != "" {
 		x.soname, x.file = c.Library, c.Library
@@ -244,6 +288,13 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 		return false
 	}
 	for _, k := range s.conditions {
+		if k.each != nil {
+			if names := k.each(x); len(names) == 0 ||
+				slices.ContainsFunc(names, func(n string) bool { return !k.match(n) }) {
+				return false
+			}
+			continue
+		}
 		v := k.of(x)
 		// functions can be named with or without their parameters
 		short, _, _ := strings.Cut(v, "(")

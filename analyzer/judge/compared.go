@@ -148,8 +148,8 @@ func (s *Session) compare(earlier []*Earlier) []string {
 	var notes []string
 	var hidden abi.Suppressions
 	for _, b := range o.Suppress {
-		more, problems := abi.ParseSuppressions(b)
-		for _, p := range problems {
+		more, unused, problems := abi.ParseSuppressions(b)
+		for _, p := range append(unused, problems...) {
 			notes = append(notes, ".abignore: "+p)
 		}
 		hidden = hidden.With(more)

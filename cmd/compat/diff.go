@@ -84,17 +84,20 @@ Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wr
 }
 
 // suppressions reads the suppression files. Unknown syntax is an error, because ignoring it would
-// change the result.
-func (f *diffFlags) suppressions() (abi.Suppressions, error) {
+// change the result. Sections that libabigail supports and compat does not are named on warnings.
+func (f *diffFlags) suppressions(warnings io.Writer) (abi.Suppressions, error) {
 	var all abi.Suppressions
 	for _, path := range f.suppress {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return all, fmt.Errorf("--suppressions: %w", err)
 		}
-		s, problems := abi.ParseSuppressions(b)
+		s, unused, problems := abi.ParseSuppressions(b)
 		if len(problems) > 0 {
 			return all, fmt.Errorf("--suppressions: %s: %s", path, problems[0])
+		}
+		for _, u := range unused {
+			fmt.Fprintf(warnings, "compat: %s: %s\n", path, u)
 		}
 		all = all.With(s)
 	}
@@ -105,7 +108,7 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	if f.format != "text" && f.format != "json" {
 		return fmt.Errorf("unknown --format %q; use text or json", f.format)
 	}
-	hidden, err := f.suppressions()
+	hidden, err := f.suppressions(env.Err)
 	if err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func writeChanges(w io.Writer, r *abi.Result, verbose bool) {
 // groupOf returns the key of the group of a change; "" = not grouped.
 func groupOf(c *abi.Change) string {
 	switch c.Rule {
-	case abi.RuleRemoved, abi.RuleAdded, abi.RuleAddedReleased, abi.RuleMoved:
+	case abi.RuleRemoved, abi.RuleAdded, abi.RuleAddedReleased, abi.RuleMoved, abi.RuleDebian:
 		return c.Rule + " " + string(c.Severity)
 	}
 	return ""
@@ -161,6 +161,7 @@ func groupOf(c *abi.Change) string {
 var groupTitles = map[string]string{
 	abi.RuleRemoved: "no longer exported", abi.RuleAdded: "newly exported",
 	abi.RuleMoved:         "moved to a dependency",
+	abi.RuleDebian:        "not in the symbols file",
 	abi.RuleAddedReleased: "added to a version that the old library already has",
 }
 
@@ -180,7 +181,10 @@ func writeGroup(w io.Writer, c *abi.Change, names []string) {
 		}
 		fmt.Fprintf(w, "    %s\n", n)
 	}
-	if c.Severity != abi.Note {
+	switch {
+	case c.Rule == abi.RuleDebian:
+		fmt.Fprintln(w, "    Fix: Add them to it with the version of the package that adds them.")
+	case c.Severity != abi.Note:
 		fmt.Fprintf(w, "    Effect: %s\n    Fix: Export them again, or change the SONAME.\n", c.Effect)
 	}
 }
