@@ -1,0 +1,148 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/symindex"
+)
+
+// Judge checks artifacts with a list of rules. It is not safe for concurrent use.
+type Judge struct {
+	rules   []*Rule
+	options Options
+	given   []pkgmeta.Requirement // Options.With, parsed
+	origins map[string]Origin     // origins of given, by text
+
+	source packages.Source
+	cache  *releaseCache
+	demand *demand      // wraps the source if each request is a transfer; otherwise nil
+	conda  *condaSource // the packages of the conda environment; nil if there is none
+}
+
+// New returns a Judge. It returns an error for a requirement or a package name that cannot be
+// parsed.
+func New(rules []*Rule, o Options) (*Judge, error) {
+	j := &Judge{rules: rules, options: o, origins: map[string]Origin{}}
+	source := o.Source
+	if source == nil {
+		source = packages.History()
+	}
+	if o.Conda != nil {
+		j.conda = newCondaSource(source, o.Conda)
+		source = j.conda
+	}
+	if j.demand = newDemand(source, o); j.demand != nil {
+		j.source, j.cache = j.demand, j.demand.cache
+	} else {
+		j.cache = newReleaseCache(source, o.NoHistory)
+		j.source = j.cache
+	}
+	for _, w := range o.With {
+		q, err := pkgmeta.ParseRequirement(w)
+		if err != nil {
+			return nil, fmt.Errorf("invalid requirement %q: %w", w, err)
+		}
+		j.given = append(j.given, q)
+		if from, ok := o.Origins[w]; ok {
+			j.origins[q.Raw] = from
+		}
+	}
+	for _, p := range o.First {
+		name := pkgmeta.Normalize(p)
+		if name == "" {
+			return nil, fmt.Errorf("%q is not a package name", p)
+		}
+		if j.conda != nil && j.conda.version(name) != "" && !requires(j.given, name) {
+			// it is imported from the conda environment
+			j.given = append(j.given, pkgmeta.Requirement{Name: name, Raw: name})
+		}
+	}
+	return j, nil
+}
+
+// Session checks artifacts that were given together, and caches what all scenarios share. It is
+// not safe for concurrent use.
+type Session struct {
+	judge     *Judge
+	artifacts []*facts.Artifact
+	compared  map[*facts.Artifact][]*Compared
+
+	resolver  *resolver
+	libraries *libraries
+	releases  map[releaseOn]*packages.Release // see Releases
+	baseline  *loadState                      // of the current artifact, without a fix
+}
+
+// Session starts a session. Libraries are compared with earlier builds; notes explain which
+// builds could not be compared. names contains the names of the artifacts' symbols.
+func (j *Judge) Session(
+	artifacts []*facts.Artifact,
+	earlier []*Earlier,
+	names *elfobj.Names,
+) (s *Session, notes []string) {
+	index := symindex.New(names)
+	for _, f := range artifacts {
+		for _, o := range f.Objects {
+			index.Of(o.Imports, false)
+		}
+	}
+	s = &Session{
+		judge:     j,
+		artifacts: artifacts,
+		compared:  map[*facts.Artifact][]*Compared{},
+		resolver:  newResolver(j),
+		libraries: newLibraries(j.options, index),
+		releases:  map[releaseOn]*packages.Release{},
+	}
+	return s, s.compare(earlier)
+}
+
+// installedWith returns the other artifacts that can be installed in the environment of an
+// artifact: all but wheels of the same project, of which pip installs one.
+func (s *Session) installedWith(f *facts.Artifact) []*facts.Artifact {
+	return slices.DeleteFunc(slices.Clone(s.artifacts), func(x *facts.Artifact) bool {
+		return x == f || f.Wheel != nil && x.Wheel != nil &&
+			pkgmeta.Normalize(f.Wheel.Name) == pkgmeta.Normalize(x.Wheel.Name)
+	})
+}
+
+// Case is one artifact on one target in one scenario.
+type Case struct {
+	Artifact *facts.Artifact
+	Target   Target
+	Scenario fix.Scenario
+}
+
+// Found is a finding with the fixes to try.
+type Found struct {
+	*result.Finding
+	Candidates []fix.Candidate
+	// The ends of the declared ranges at which it occurs; with one set only the first.
+	At [2]bool
+}
+
+// Given reports whether the user gave a requirement on a package.
+func (s *Session) Given(name string) bool { return requires(s.judge.given, name) }
+
+// Requirements returns the requirements of the user, followed by those of the artifact.
+func (s *Session) Requirements(a *facts.Artifact) []pkgmeta.Requirement {
+	all := slices.Clone(s.judge.given)
+	if a.Metadata != nil {
+		all = append(all, a.Metadata.Requires...)
+	}
+	return all
+}
+
+func requires(list []pkgmeta.Requirement, name string) bool {
+	return slices.ContainsFunc(
+		list,
+		func(q pkgmeta.Requirement) bool { return q.Name == pkgmeta.Normalize(name) },
+	)
+}
