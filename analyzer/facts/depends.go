@@ -3,6 +3,7 @@ package facts
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -14,17 +15,35 @@ import (
 // condaIndex is the file in which a conda package declares its dependencies.
 const condaIndex = "info/index.json"
 
-func isDepends(p string) bool { return p == unpack.DebianControl || p == condaIndex }
+// npmPackage is the description of a package in an archive of npm pack.
+const npmPackage = "package/package.json"
+
+func isDepends(p string) bool {
+	return p == unpack.DebianControl || p == condaIndex || p == npmPackage
+}
 
 // relation matches the name at the start of each alternative in a dependency: "libc6 (>= 2.36)
 // | libc6.1" has two.
 var relation = lazyregexp.New(`(?:^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)
 
-// depends returns the names of the packages in the dependencies of a deb's control file or a
-// conda package's index. Recommended packages are included: a plug-in may need them.
+// depends returns the names of the packages in the dependencies of a deb's control file, a conda
+// package's index or an npm package. Recommended packages are included: a plug-in may need them.
 func depends(p string, text []byte) []string {
 	var out []string
-	if p == condaIndex {
+	switch p {
+	case npmPackage:
+		var npm struct{ Dependencies, OptionalDependencies, PeerDependencies map[string]string }
+		if json.Unmarshal(text, &npm) != nil {
+			return nil
+		}
+		for _, m := range []map[string]string{
+			npm.Dependencies, npm.OptionalDependencies, npm.PeerDependencies,
+		} {
+			out = slices.AppendSeq(out, maps.Keys(m))
+		}
+		slices.Sort(out)
+		return out
+	case condaIndex:
 		var index struct{ Depends []string }
 		if json.Unmarshal(text, &index) != nil {
 			return nil
@@ -71,6 +90,9 @@ var systemOnly = []string{
 // certain means that the name of a dependency says so; perhaps, that a dependency may contain
 // it. Both are false for artifacts without such dependencies.
 func (a *Artifact) DependencyProvides(soname string) (certain, perhaps bool) {
+	if !a.Packaged() {
+		return false, false
+	}
 	stem, _, _ := strings.Cut(strings.ToLower(path.Base(soname)), ".so")
 	for _, d := range a.Depends {
 		switch rest, ok := strings.CutPrefix(strings.ToLower(d), stem); {

@@ -3,6 +3,7 @@ package facts
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi3"
@@ -27,6 +28,34 @@ func (m *MachObject) Extension() bool {
 		}
 	}
 	return false
+}
+
+// Host returns the program that loads the file. As for an object of Linux, its name and the entry
+// points that it exports show which.
+func (m *MachObject) Host() Host {
+	exports := func(prefixes ...string) bool {
+		return slices.ContainsFunc(m.Slices, func(s machoobj.Slice) bool {
+			return s.Object != nil && slices.ContainsFunc(s.Object.Exports, func(e machoobj.Export) bool {
+				return slices.ContainsFunc(prefixes, func(p string) bool {
+					return strings.HasPrefix(e.Name, p)
+				})
+			})
+		})
+	}
+	switch {
+	case m.Extension():
+		return HostPython
+	case strings.HasSuffix(m.Path, ".node"),
+		exports("_napi_register_module_v", "_node_register_module_v"):
+		return HostNode
+	case exports("_JNI_OnLoad", "_Java_"):
+		return HostJava
+	case slices.ContainsFunc(m.Slices, func(s machoobj.Slice) bool {
+		return s.Object != nil && s.Object.Type == machoobj.Bundle // nothing links a bundle
+	}):
+		return HostUnknown
+	}
+	return HostNone
 }
 
 // machO reads a Mach-O file.

@@ -49,7 +49,8 @@ package on the index that the wheel does not declare; for plug-ins; and for DLLs
 the wheel imports, where it has modules. Delay-loaded DLLs are not reported.
 
 Libraries of the packages that a deb, rpm or conda package depends on are matched by name (libssl3
-provides libssl.so.3) or capability; the packages themselves are not read.`,
+provides libssl.so.3) or capability; the packages themselves are not read. On macOS, a library that
+an npm package searches in the folder of a package that it depends on is not reported.`,
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
 	Check:      checkLibraryNotFound,
 	Windows:    checkMissingDLLs,

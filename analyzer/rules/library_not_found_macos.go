@@ -36,6 +36,15 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 		if provider == "" {
 			provider = dependencyAt(p, m)
 		}
+		dylib, _ := strings.CutSuffix(base, ".dylib")
+		certain, perhaps := p.Facts.DependencyProvides(dylib)
+		if !certain { // libz.1 of the package libz
+			stem, _, _ := strings.Cut(dylib, ".")
+			certain, _ = p.Facts.DependencyProvides(stem)
+		}
+		if certain || nodeModule(p, m) {
+			return // a package that it depends on provides it
+		}
 		var fixes []fix.Candidate
 		switch {
 		case python && p.MacOS.Python != "" && release != p.MacOS.Python:
@@ -66,18 +75,23 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 		case provider != "":
 			f.Severity = analyzer.Warning
 			f.Package = provider
-			f.Message = fmt.Sprintf("%s, which is not in the wheel. %s, which it requires, may "+
-				"provide it: compat does not know what packages contain on macOS", where, provider)
+			f.Message = fmt.Sprintf("%s, which is not in the %s. %s, which it requires, may "+
+				"provide it: compat does not know what packages contain on macOS", where, kindName(p),
+				provider)
 			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource,
 				Title: "Import " + provider + " before the module"}})
+		case perhaps && strings.HasPrefix(needed, "@rpath/"):
+			f.Severity = analyzer.Warning
+			f.Message = where + ", which is not in the package. A package that it depends on may " +
+				"provide it"
 		case optionalModule(p, m):
 			f.Severity = analyzer.Warning
 			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS. Other modules " +
 				"in its folder load without the library, so it may be an optional backend"
-			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the wheel"))
+			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the "+kindName(p)))
 		default:
 			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS" + builtAt(needed)
-			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the wheel"),
+			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the "+kindName(p)),
 				fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
 					Title: "Link the static library instead of " + path.Base(needed)}})
 		}
@@ -190,6 +204,19 @@ func dependencyAt(p *analyzer.Pass, m dyld.Missing) string {
 		}
 	}
 	return family
+}
+
+// nodeModule reports whether a library is searched in the folder of a dependency of an npm package.
+// npm installs packages of the same scope in one folder.
+func nodeModule(p *analyzer.Pass, m dyld.Missing) bool {
+	site, ok := strings.CutSuffix(m.NeededBy.Path, m.NeededBy.Name)
+	return ok && p.Facts.Metadata == nil && slices.ContainsFunc(m.Searched, func(s string) bool {
+		at, inside := strings.CutPrefix(s, site)
+		top, _, nested := strings.Cut(at, "/")
+		return inside && nested && slices.ContainsFunc(p.Facts.Depends, func(d string) bool {
+			return path.Base(d) == top
+		})
+	})
 }
 
 // optionalModule reports whether a module is one of several backends, for the missing library: it

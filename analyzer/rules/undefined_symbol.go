@@ -133,16 +133,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					"NODE_MODULE_VERSION" + moduleVersion(
 					v,
 				)
-				fixes = append(
-					fixes,
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind:    fix.KindRebuild,
-							Title:   "Build for each release line of Node.js, or use Node-API, which is stable",
-							Command: "npm rebuild",
-						},
-					},
-				)
+				fixes = append(fixes, rebuildForNode)
 			case len(owners) > 0 && (v.Host != analyzer.HostUnknown || !p.Facts.Packaged()):
 				owner := owners[0].SONAME
 				f.Library = owner
@@ -182,15 +173,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			case v.Host == analyzer.HostUnknown, p.Facts.Packaged():
 				f.Severity = analyzer.Warning
 				f.Message += ". The program that loads the file must define the symbol"
-				fixes = append(
-					fixes,
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind:  fix.KindRebuild,
-							Title: "Build against the headers and libraries of the program that loads it",
-						},
-					},
-				)
+				fixes = append(fixes, rebuildForHost)
 			}
 			if twin, of, flag := otherStringABI(v, i.Name); of != nil {
 				f.Message += fmt.Sprintf(
@@ -204,6 +187,19 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 		}
 	}
 }
+
+// Fixes of a plug-in that imports a symbol of the program that loads it.
+var (
+	rebuildForNode = fix.Candidate{Fix: fix.Fix{
+		Kind:    fix.KindRebuild,
+		Title:   "Build for each release line of Node.js, or use Node-API, which is stable",
+		Command: "npm rebuild",
+	}}
+	rebuildForHost = fix.Candidate{Fix: fix.Fix{
+		Kind:  fix.KindRebuild,
+		Title: "Build against the headers and libraries of the program that loads it",
+	}}
+)
 
 // moduleVersion returns the NODE_MODULE_VERSION that an addon was built for, or "" if its exports
 // do not contain it (node.h, NODE_MODULE_INITIALIZER_BASE).

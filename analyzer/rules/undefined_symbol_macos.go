@@ -42,6 +42,8 @@ func checkUndefinedSymbolMacOS(p *analyzer.Pass) {
 				}
 				fixes = append(fixes, delocate(p, "Bundle the "+path.Base(b.Library)+
 					" that "+path.Base(i.Name)+" was linked with"))
+			case hostOfMacOS(p, i).Exports(strings.TrimPrefix(b.Import.Name, "_")):
+				continue
 			default:
 				fixes = flatMacOS(p, &f, i, imports)
 			}
@@ -83,10 +85,26 @@ func flatMacOS(
 			return []fix.Candidate{link}
 		}
 	}
+	switch host := hostOfMacOS(p, i); {
+	case host.Unstable(strings.TrimPrefix(f.Symbol, "_")):
+		f.Severity = analyzer.Warning
+		f.Message = imports + ". It belongs to the C++ API of Node.js, which changes with each " +
+			"NODE_MODULE_VERSION"
+		return []fix.Candidate{rebuildForNode}
+	case host == analyzer.HostUnknown && p.Facts.Kind != analyzer.KindWheel, p.Facts.Packaged():
+		f.Severity = analyzer.Warning
+		f.Message = imports + ". The program that loads the file must define the symbol"
+		return []fix.Candidate{rebuildForHost}
+	}
 	if names := declared(p); names != "" {
 		f.Severity = analyzer.Warning
 		f.Message += ". " + names + ", which the wheel requires, may have loaded it before: compat " +
 			"does not know what packages contain on macOS"
 	}
 	return []fix.Candidate{link, delocate(p, "Bundle the library that has it")}
+}
+
+// hostOfMacOS returns the program that loads an image of the artifact.
+func hostOfMacOS(p *analyzer.Pass, i *dyld.Image) analyzer.Host {
+	return macOSFile(p, i.Name).Host()
 }
