@@ -66,7 +66,8 @@ func (t Target) pythons() []string {
 func Interpreters(requires string) []string {
 	var list []string
 	for m := 0; m <= latestMinor; m++ {
-		if python := fmt.Sprintf("3.%d", m); AdmitsPython(requires, python) {
+		python := fmt.Sprintf("3.%d", m)
+		if AdmitsPython(requires, python) || AdmitsPython(requires, python+".0") {
 			list = append(list, python)
 		}
 	}

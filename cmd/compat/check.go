@@ -229,6 +229,9 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	if err != nil {
 		return err
 	}
+	for _, n := range in.notes {
+		r.AddNote(n)
+	}
 	r.Decide(failOn)
 	var printed bytes.Buffer
 	if err := outputs.write(io.MultiWriter(env.Out, &printed), r); err != nil {

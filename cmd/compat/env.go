@@ -23,6 +23,7 @@ import (
 	"github.com/compat-app/compat/config"
 	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/shellword"
 	"github.com/spf13/cobra"
 )
 
@@ -66,7 +67,12 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
   compat env --base old.txt --requirement requirements.txt
   compat env --venv .venv
   compat env --root rootfs/`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return fmt.Errorf("%q is not a flag; give the file with %s", args[0], flagFor(args[0]))
+		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return checkEnvironment(c.Context(), env, f)
 		},
@@ -94,8 +100,8 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 		"limit in megabytes for what is read of all wheels together; the wheels that remain are "+
 			"listed as not read")
 	flags.StringVar(&f.python, "python", "",
-		"version of the interpreter (default: that of --venv, else the oldest that the lock file "+
-			"allows, else 3.12)")
+		"version of the interpreter (default: that of --venv, else of .python-version, else the oldest "+
+			"that the lock file or pyproject.toml allows, else 3.12)")
 	flags.StringArrayVar(&f.platforms, "platform", nil,
 		"the system that the packages run on (debian12, alpine3.20; default manylinux_2_28); may be "+
 			"repeated")
@@ -114,6 +120,17 @@ Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong 
 			"the files only")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
 	return c
+}
+
+// flagFor returns the flag for a file or folder of packages, with it as the value.
+func flagFor(file string) string {
+	flag := "--lock"
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		flag = "--venv"
+	} else if ext := path.Ext(file); ext == ".txt" || ext == ".in" || ext == ".pip" {
+		flag = "--requirement"
+	}
+	return flag + " " + string(shellword.Quote(file))
 }
 
 var errTwoEnvironments = errors.New("--venv and --conda-prefix are two environments; give one")
@@ -271,11 +288,43 @@ func reviewEnvironment(
 		o.Source = from.withLock(&index.Locked{Files: locked.Files}).Source
 		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
 	}
+	if err == nil {
+		r.Notes = slices.Insert(r.Notes, 0, checkedFor(o, head, pins))
+	}
 	if n := len(locked.Without); n > 0 && err == nil {
 		r.AddNote(fmt.Sprintf("only what the change can affect was checked; %d packages do not depend "+
 			"on a changed package, and none of the changed ones has libraries that they could load", n))
 	}
 	return r, locked.Complete && !again && err == nil && len(r.Unread) == 0, err
+}
+
+// checkedFor returns a sentence about the interpreters and platforms of environments, and where the
+// interpreter of pinned ones is known from.
+func checkedFor(o analyzer.Options, head []*pinned.Wheels, pins []*pinned.Pinned) string {
+	var pythons, platforms []string
+	for i, w := range head {
+		python := w.On.Python
+		if i < len(pins) && pins[i].PythonFrom != "" {
+			python += " (" + pins[i].PythonFrom + ")"
+		}
+		if python != "" && !slices.Contains(pythons, python) {
+			pythons = append(pythons, python)
+		}
+		if w.Platform != "" && !slices.Contains(platforms, w.Platform) {
+			platforms = append(platforms, w.Platform)
+		}
+	}
+	if len(platforms) == 0 {
+		platforms = o.Platforms
+	}
+	text := "checked"
+	if len(pythons) > 0 {
+		text += " for Python " + strings.Join(pythons, ", ")
+	}
+	if len(platforms) > 0 {
+		text += " on " + strings.Join(platforms, ", ")
+	}
+	return text
 }
 
 // readPinned reads what some files pin, for each platform; nothing if there are no files.

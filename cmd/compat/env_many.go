@@ -55,11 +55,11 @@ func checkMany(
 ) error {
 	w := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
 	if f.format == "text" {
-		fmt.Fprintln(w, "FILE\tRESULT\tPACKAGES\tPROBLEM")
+		fmt.Fprintln(w, "FILE\tRESULT\tPACKAGES\tPYTHON\tPROBLEM")
 	}
 	code := 0
 	for _, file := range files {
-		r, err := checkOne(ctx, from, o, f, file)
+		r, python, err := checkOne(ctx, from, o, f, file)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -76,7 +76,7 @@ func checkMany(
 		case r.Outcome == analyzer.OutcomeError:
 			code = cmp.Or(code, exitUsage)
 		}
-		if err := printOne(env.Out, w, f.format, file, r); err != nil {
+		if err := printOne(env.Out, w, f.format, file, python, r); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
 	}
@@ -86,23 +86,28 @@ func checkMany(
 	return errors.Join(w.Flush(), exited(code))
 }
 
+// checkOne also returns the version of the interpreter.
 func checkOne(
 	ctx context.Context,
 	from *packageSource,
 	o analyzer.Options,
 	f envFlags,
 	file string,
-) (*analyzer.Report, error) {
+) (r *analyzer.Report, python string, err error) {
 	pins, err := readPinned(f, []string{file})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	r, _, err := reviewEnvironment(ctx, from, o, nil, pins, nil)
-	return r, err
+	r, _, err = reviewEnvironment(ctx, from, o, nil, pins, nil)
+	return r, pins[0].On.Python, err
 }
 
 // printOne prints a row of the table, or a document.
-func printOne(out, table io.Writer, format, file string, r *analyzer.Report) error {
+func printOne(
+	out, table io.Writer,
+	format, file, python string,
+	r *analyzer.Report,
+) error {
 	if format == "json" {
 		return report.JSON(out, r)
 	}
@@ -123,6 +128,7 @@ func printOne(out, table io.Writer, format, file string, r *analyzer.Report) err
 			break
 		}
 	}
-	_, err := fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", file, word, len(r.Artifacts), problem)
+	_, err := fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", file, word, len(r.Artifacts),
+		python, problem)
 	return err
 }

@@ -27,6 +27,7 @@ type inputs struct {
 	// downloads the wheel of a requirement
 	download func(requirement string) (*index.Wheel, error)
 	list     []analyzer.Input
+	notes    []string // for the report
 	opened   []io.Closer
 }
 

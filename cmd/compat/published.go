@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -25,6 +26,16 @@ func (in *inputs) published(requirement string) error {
 	}
 	in.opened = append(in.opened, w)
 	in.list = append(in.list, analyzer.Input{Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256})
+	if name, err := pkgmeta.ParseWheelName(w.File); err == nil {
+		tag := name.Tags[0]
+		if v, ok := strings.CutPrefix(tag.Python, "cp3"); ok {
+			if tag.ABI == "abi3" {
+				v += " and later"
+			}
+			in.notes = append(in.notes, fmt.Sprintf("%s%s is the wheel for Python 3.%s; those for other "+
+				"versions of Python are not checked", fromIndex, requirement, v))
+		}
+	}
 	return nil
 }
 

@@ -57,6 +57,8 @@ func TestCheckPublishedRelease(t *testing.T) {
 		{"--platform manylinux_2_28 pypi:widget==1.0", exitOK,
 			"compatible: widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"},
 		{"--platform debian12 pypi:widget==1.1", exitOK, "widget-1.1-cp312"},
+		{"--platform debian12 pypi:widget==1.1", exitOK,
+			"note: pypi:widget==1.1 is the wheel for Python 3.12; those for other versions"},
 		{"--platform manylinux_2_28 pypi:Widget", exitIncompatible, "GLIBC_2.29"},
 		{"--platform manylinux_2_28 pypi:widget<1.1", exitOK, "widget-1.0-cp312"},
 		{"--platform manylinux_2_28 pypi:widget>=2.0a0", exitOK, "widget-2.0a1-cp312"},

@@ -44,6 +44,8 @@ const (
 type Pinned struct {
 	Pins []Pin
 	On   packages.Target
+	// PythonFrom is where On.Python is known from, as Files.Python returns it; "" = it was given.
+	PythonFrom string
 	// Platform is the name of the system for the report; "" = analyzer.Options decides.
 	Platform string
 	// Unpinned are requirements without a version, which Resolve pins. Constraints limit their

@@ -1,7 +1,6 @@
 package environment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 const (
@@ -40,38 +41,72 @@ type FileError struct {
 func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Python returns the oldest interpreter, from 3.7, that requires-python of the lock files allows;
-// "3.12" if they have none.
-func (f *Files) Python() string {
+// Python returns the interpreter of the environment, and where that is known from: the
+// .python-version next to the first file or in the working directory; else the oldest, from 3.7,
+// that requires-python of the files or of the pyproject.toml next to one of them allows; else 3.12.
+func (f *Files) Python() (python, from string) {
+	var next []string
 	for _, file := range f.Paths {
+		next = append(next, path.Dir(path.Clean(file)))
+	}
+	for _, dir := range append(next[:min(1, len(next))], ".") {
+		data, err := f.Read(path.Join(dir, ".python-version"))
+		if v := PythonVersion(string(data)); err == nil && v != "" {
+			return v, ".python-version"
+		}
+	}
+	files := slices.Clone(f.Paths)
+	for _, dir := range next {
+		files = append(files, path.Join(dir, "pyproject.toml"))
+	}
+	for _, file := range files {
 		data, err := f.Read(file)
 		if err != nil {
 			continue // Pinned returns the error
 		}
-		spec, err := pkgmeta.ParseSpec(lockfile.RequiresPython(path.Base(file), data))
-		if err != nil || spec.String() == "" {
-			continue
-		}
-		for minor := 7; minor < 20; minor++ {
-			for _, patch := range []string{"0", "99"} {
-				v, err := pkgmeta.ParseVersion(fmt.Sprintf("3.%d.%s", minor, patch))
-				if err == nil && spec.Admits(v) {
-					return fmt.Sprintf("3.%d", minor)
-				}
-			}
+		if v := OldestPython(lockfile.RequiresPython(path.Base(file), data)); v != "" {
+			return v, "the oldest that " + path.Base(file) + " allows"
 		}
 	}
-	return newestPython
+	return newestPython, "no file names one; --python does"
+}
+
+var pythonVersion = lazyregexp.New(`^(?:cpython-)?(3\.\d{1,2})(?:\.\d+)?(?:\s|$)`)
+
+// PythonVersion returns the first interpreter that a .python-version names: "3.12". It is "" if that
+// is no version of CPython 3.
+func PythonVersion(text string) string {
+	if m := pythonVersion.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// OldestPython returns the oldest interpreter from 3.7 that a Requires-Python allows; "" if it is
+// empty or invalid, or allows none.
+func OldestPython(requires string) string {
+	spec, err := pkgmeta.ParseSpec(requires)
+	if err != nil || spec.String() == "" {
+		return ""
+	}
+	for _, v := range packages.Interpreters(requires) {
+		if !platform.Older(v, "3.7") {
+			return v
+		}
+	}
+	return ""
 }
 
 // Pinned reads the files and returns the pins that apply to the platform. A later pin of a
 // package replaces an earlier one. Errors are *FileError.
 func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
-	on.Python = cmp.Or(on.Python, f.Python())
 	p := &Pinned{On: on}
+	if on.Python == "" {
+		p.On.Python, p.PythonFrom = f.Python()
+	}
 	r := fileReader{files: f, pinned: p, seen: map[string]bool{}, places: map[string]int{}}
 	r.choice = lockfile.Choice{
-		Python: on.Python, Arch: on.Arch, Extras: f.Extras, Groups: f.Groups,
+		Python: p.On.Python, Arch: on.Arch, Extras: f.Extras, Groups: f.Groups,
 	}
 	for _, file := range f.Paths {
 		if err := r.read(path.Clean(file), false); err != nil {

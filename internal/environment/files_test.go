@@ -80,8 +80,25 @@ func TestFilesPython(t *testing.T) {
 		">=3.10": "3.10", "==3.13.*": "3.13", ">=3.11.4,<3.14": "3.11", ">=2.7": "3.7", "": "3.12",
 	} {
 		f := inFiles(map[string]string{"uv.lock": "requires-python = \"" + requires + "\"\n"}, "uv.lock")
-		if got := f.Python(); got != want {
+		if got, _ := f.Python(); got != want {
 			t.Errorf("%q: %s, want %s", requires, got, want)
+		}
+	}
+	for _, c := range []struct {
+		files        map[string]string
+		python, from string
+	}{
+		{nil, "3.12", "no file names one; --python does"},
+		{map[string]string{"app/pyproject.toml": "[project]\nrequires-python = \">=3.9\"\n"}, "3.9",
+			"the oldest that pyproject.toml allows"},
+		{map[string]string{"app/uv.lock": "requires-python = \">=3.10\"\n", ".python-version": "3.13.1\n"},
+			"3.13", ".python-version"},
+		{map[string]string{"app/uv.lock": "requires-python = \">=3.10\"\n", ".python-version": "pypy3.10\n"},
+			"3.10", "the oldest that uv.lock allows"},
+	} {
+		python, from := inFiles(c.files, "app/uv.lock").Python()
+		if python != c.python || from != c.from {
+			t.Errorf("%v: %s (%s)", c.files, python, from)
 		}
 	}
 }

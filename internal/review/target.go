@@ -3,13 +3,13 @@ package review
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -54,9 +54,8 @@ func (e *environmentReview) settings(
 				picture = lastStage(read)
 				s.from[file] = picture.line
 			}
-		} else if m := pythonFile.FindStringSubmatch(strings.TrimSpace(read)); m != nil &&
-			s.python == "" {
-			s.python, s.from[file] = m[1], 1
+		} else if v := environment.PythonVersion(read); v != "" && s.python == "" {
+			s.python, s.from[file] = v, 1
 		}
 	}
 	s.python = cmp.Or(s.python, picture.python(), oldestPython(text), defaultPython)
@@ -85,11 +84,8 @@ func (e *environmentReview) settings(
 	return s, nil
 }
 
-var (
-	pythonFile     = lazyregexp.New(`^(?:cpython-)?(3\.\d{1,2})(?:\.\d+)?(?:\s|$)`)
-	requiresPython = lazyregexp.New(
-		`(?m)^\s*(?:requires-python|python-versions|requires_python|"?python_version"?)\s*[=:]\s*"([^"]{1,200})"`)
-)
+var requiresPython = lazyregexp.New(
+	`(?m)^\s*(?:requires-python|python-versions|requires_python|"?python_version"?)\s*[=:]\s*"([^"]{1,200})"`)
 
 // oldestPython returns the oldest interpreter that requires-python of a lock file allows; "" =
 // not given.
@@ -98,22 +94,7 @@ func oldestPython(text string) string {
 	if m == nil {
 		return ""
 	}
-	if v := pythonFile.FindStringSubmatch(m[1]); v != nil {
-		return v[1]
-	}
-	spec, err := pkgmeta.ParseSpec(m[1])
-	if err != nil {
-		return ""
-	}
-	for minor := 7; minor < 20; minor++ {
-		for _, patch := range []int{0, 99} {
-			v, err := pkgmeta.ParseVersion(fmt.Sprintf("3.%d.%d", minor, patch))
-			if err == nil && spec.Admits(v) {
-				return fmt.Sprintf("3.%d", minor)
-			}
-		}
-	}
-	return ""
+	return cmp.Or(environment.PythonVersion(m[1]), environment.OldestPython(m[1]))
 }
 
 // image is the base image of a Dockerfile's last stage.

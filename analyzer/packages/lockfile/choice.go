@@ -164,8 +164,8 @@ const (
 	notHere     = "not installed on this platform, so not checked: %s"
 )
 
-// RequiresPython returns the Python versions that a lock file supports, as a PEP 440 specifier; ""
-// if it has none.
+// RequiresPython returns the Python versions that a lock file or a pyproject.toml supports, as a PEP
+// 440 specifier; "" if it has none.
 func RequiresPython(name string, data []byte) string {
 	if tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") &&
 		!strings.HasSuffix(name, ".toml") {
@@ -176,6 +176,10 @@ func RequiresPython(name string, data []byte) string {
 		return ""
 	}
 	if s := str(root, "requires-python"); s != "" { // uv, PEP 751
+		return s
+	}
+	project, _ := root["project"].(map[string]any)
+	if s := str(project, "requires-python"); s != "" { // pyproject.toml
 		return s
 	}
 	meta, _ := root["metadata"].(map[string]any)
