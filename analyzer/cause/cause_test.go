@@ -155,7 +155,7 @@ func TestOrigins(t *testing.T) {
 				{Rule: "link-library-not-found", Object: "a.so", Library: "libother.so", Symbol: "f"},
 				{Rule: "link-undefined-reference", Object: "a.so", Symbol: "g"},
 			},
-			[]string{"error link-path: linking a program against a.so fails: the linker does not find " +
+			[]string{"error link-path: linking against a.so fails: the linker does not find " +
 				"libother.so"},
 		},
 		"a library that another package needs of the system": {

@@ -67,7 +67,7 @@ func (t text) title() string {
 			plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" does",
 				fmt.Sprintf("%d objects do", t.cause.Objects)), t.libraries(), t.holder())
 	case linkPath:
-		return fmt.Sprintf("linking a program against %s fails: the linker does not find %s",
+		return fmt.Sprintf("linking against %s fails: the linker does not find %s",
 			t.objects(), t.libraries())
 	case linkFlag:
 		return fmt.Sprintf("%s does not link %s, which has %s",

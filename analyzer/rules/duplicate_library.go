@@ -113,8 +113,9 @@ func checkDuplicates(p *analyzer.Pass) {
 	}
 }
 
-// graft is how auditwheel and delocate name what they copy into a wheel: libfoo-1a2b3c4d.so.1.
-var graft = lazyregexp.New(`^(lib.+?)-[0-9a-f]{8}(\.so)(\.[0-9.]+)?$`)
+// graft is how auditwheel and delocate name what they copy into a wheel: libfoo-1a2b3c4d.so.1, and
+// libopenblas-r0-1a2b3c4d.3.3.so.
+var graft = lazyregexp.New(`^(lib.+?)-[0-9a-f]{8}[0-9.]*(\.so)(\.[0-9.]+)?$`)
 
 // grafted returns the original name of a library that such a tool copied, without its version. It
 // is "" for other libraries.

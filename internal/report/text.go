@@ -330,8 +330,11 @@ func (p *textPrinter) block(i int) []textLine {
 	rows, left := p.rows(c)
 	for j, row := range rows {
 		rank := evidenceRank
-		if j > 0 {
+		switch {
+		case j > 0:
 			rank = moreEvidenceRank
+		case c.Symbols == 0: // the title has the first libraries
+			rank = placeRank
 		}
 		out = append(out, textLine{text: "   " + row, rank: rank, row: j > 0})
 	}
