@@ -43,7 +43,7 @@ chart: ## Lint the Helm chart with Helm's library, and validate its objects (dow
 	dir=$$(mktemp -d) && python3 -m venv $$dir && $$dir/bin/pip install -q helm-python-sdk==0.2.2 kubernetes-validate==1.37.0 && \
 	$$dir/bin/python internal/test/install/chart.py; code=$$?; rm -rf $$dir; exit $$code
 
-roots: ## Install the packages in roots of Debian and Alpine, check a wheel, remove them (ALPINE=DIR, root rights)
+roots: ## Install the packages in roots of Debian and Alpine, start the image (ALPINE=DIR, QEMU=FILE, root rights)
 	$(GOTEST) -tags install -count 1 -v -timeout 30m ./internal/test/install
 
 image: programs ## Write the container image and its SBOM to build/image, an OCI image layout

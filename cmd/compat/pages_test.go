@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,19 +10,27 @@ import (
 
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
+	"go.yaml.in/yaml/v4"
 )
 
 var (
 	pageCommand = regexp.MustCompile("(?m)(?:^ {4}|^\\s*- |^sh '|audit-command = \"|, \"|&& |\\| `|Command: )" +
 		"compat (\\S+) ([^`\n]*)")
 	substitution = regexp.MustCompile(`\$\([^)]*\)`)
+	pageTarget   = regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z0-9]+)(?:`|$| [A-Z]+=)")
+	pageYAML     = regexp.MustCompile("(?ms)^```yaml\\n(.*?)^```")
 	pageTable    = regexp.MustCompile("(?ms)^```toml\\n(\\[+tool\\.compat.*?)^```")
 	afterWords   = regexp.MustCompile(`'$|"\]?$| {2,}#.*$`)
 )
 
-// The commands of the pages have commands and flags that exist, and their configuration is valid.
+// The commands of the pages have commands, flags and targets of make that exist, and their
+// configuration is valid.
 func TestPagesHaveCommandsThatExist(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +57,18 @@ func TestPagesHaveCommandsThatExist(t *testing.T) {
 			}
 			seen[filepath.Base(page)]++
 		}
+		for _, m := range pageTarget.FindAllStringSubmatch(string(text), -1) {
+			if !bytes.Contains(makefile, []byte("\n"+m[1]+":")) {
+				t.Errorf("%s: make has no target %s", page, m[1])
+			}
+			seen["make"]++
+		}
+		for _, m := range pageYAML.FindAllStringSubmatch(string(text), -1) {
+			if err := yaml.Unmarshal([]byte(m[1]), new(any)); err != nil {
+				t.Errorf("%s: %v\n%s", page, err, m[1])
+			}
+			seen["yaml"]++
+		}
 		for _, m := range pageTable.FindAllStringSubmatch(string(text), -1) {
 			if _, problems, found := config.ParseProject([]byte(m[1]), rules.IDs()); !found ||
 				len(problems) > 0 {
@@ -56,7 +77,8 @@ func TestPagesHaveCommandsThatExist(t *testing.T) {
 			seen["toml"]++
 		}
 	}
-	if seen["ci.md"] < 12 || seen["README.md"] < 5 || seen["toml"] < 1 {
+	if seen["ci.md"] < 12 || seen["README.md"] < 5 || seen["toml"] < 1 || seen["make"] < 8 ||
+		seen["yaml"] < 5 {
 		t.Errorf("commands were not found: %v", seen)
 	}
 }

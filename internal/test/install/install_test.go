@@ -2,13 +2,15 @@
 
 // Package install installs the packages of a release, checks founding case A with each, and removes
 // them again: in the root of a Debian system, in that of an Alpine system, in an empty one for rpm,
-// and with pip and uv. It needs root rights, debootstrap, rpm and uv:
+// and with pip and uv. It needs root rights, debootstrap, rpm, buildah and uv:
 //
 //	make packages wheels PLATFORMS=linux/amd64
-//	make roots ALPINE=DIR
+//	make image
+//	make roots ALPINE=DIR QEMU=qemu-aarch64-static
 //
 // DIR is an unpacked Alpine system, such as its minimal root filesystem. DEBIAN=DIR names a Debian
-// system; without it debootstrap makes one.
+// system; without it debootstrap makes one. QEMU is the path of an emulator for the image for arm64,
+// which is started as that for amd64 is.
 package install
 
 import (
@@ -240,4 +242,51 @@ func TestProgram(t *testing.T) {
 	t.Setenv("COMPAT_RELEASES", "file://"+filepath.Dir(filepath.Dir(release)))
 	t.Log(must(t, filepath.Join("..", "..", "..", "install.sh"), "--dir", dir))
 	finds(t, dir+"/compat", "check", "--no-cache", caseA(t, t.TempDir()))
+}
+
+// TestImage starts the image of each architecture with buildah, which needs no daemon; that for arm64
+// in the emulator QEMU, a static program. The emulator cannot start further processes of the program,
+// so "compat serve" is only started on the architecture of this machine.
+func TestImage(t *testing.T) {
+	emulator := os.Getenv("QEMU")
+	if emulator == "" {
+		t.Fatal("QEMU has to name qemu-aarch64-static, of the Debian package qemu-user-static")
+	}
+	program := needs.Program(t, "buildah", "buildah", "the image")
+	layouts, err := filepath.Abs(filepath.Join(built, "image"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := os.ReadFile(filepath.Join(layouts, "index.json"))
+	if err != nil {
+		t.Fatalf("%v; run make image", err)
+	}
+	version := regexp.MustCompile(`"org.opencontainers.image.ref.name": "([^"]+)"`).FindSubmatch(index)
+	if version == nil {
+		t.Fatalf("the layout names no version:\n%s", index)
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil { // for the user of the image
+		t.Fatal(err)
+	}
+	wheel := "/dist/" + filepath.Base(caseA(t, dir))
+	for arch, compat := range map[string][]string{
+		"amd64": {"/compat"}, "arm64": {"/emulator", "/compat"},
+	} {
+		buildah := []string{program, "--storage-driver", "vfs", "--root", filepath.Join(dir, "root-"+arch),
+			"--runroot", filepath.Join(dir, "run-"+arch)}
+		from := must(t, append(buildah, "from", "--quiet", "--arch", arch,
+			"oci:"+layouts+":"+string(version[1]))...)
+		// buildah can lose what a container prints.
+		out, err := start(t, slices.Concat(buildah, []string{"run", "--isolation", "chroot",
+			"--volume", dir + ":/dist", "--volume", emulator + ":/emulator:ro", strings.TrimSpace(from), "--"},
+			compat, []string{"check", "--no-cache", "--output", "json=/dist/" + arch, wheel})...)
+		report, readErr := os.ReadFile(filepath.Join(dir, arch))
+		if err == nil || readErr != nil || !strings.Contains(string(report), "needs manylinux_2_31") ||
+			!strings.Contains(string(report), `"`+string(version[1])+`"`) {
+			t.Errorf("%s: %v, %v\n%s\n%s", arch, err, readErr, out, report)
+		}
+		must(t, append(buildah, "rm", "--all")...)
+		must(t, append(buildah, "rmi", "--all", "--force")...)
+	}
 }
