@@ -12,13 +12,17 @@ import (
 const maxBTF = 128 << 20
 
 // readBTF reads types from .BTF, for a library without DWARF. BTF has no names of source files, so
-// no type is private.
+// no type is private. Types in .ctf, the format of gcc -gctf, are reported as not read.
 func (l *Library) readBTF(f File, o *elfobj.Object) error {
 	var order binary.ByteOrder = binary.LittleEndian
 	if o.ByteOrder == "big" {
 		order = binary.BigEndian
 	}
 	for _, s := range o.Sections {
+		if s.Name == ".ctf" {
+			l.Problems = append(l.Problems, "types in the section .ctf (CTF) of "+l.Name+
+				" are not read; build with -g or -gbtf")
+		}
 		if s.Name != ".BTF" {
 			continue
 		}

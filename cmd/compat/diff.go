@@ -30,7 +30,7 @@ type diffFlags struct {
 // little of it is needed until the end.
 const (
 	diffMemory  = 96 << 20 // soft limit of the memory, in bytes
-	diffPercent = 25       // how much the heap may grow before a collection
+	diffPercent = 20       // how much the heap may grow before a collection
 )
 
 func newDiffCommand(env environment) *cobra.Command {
