@@ -48,7 +48,9 @@ func (w *Matcher) analyze(
 	}
 	out := &buildlog.Analysis{Verdict: buildlog.Undecided, Targets: []string{}, Rules: []string{}}
 	if len(seen) == 0 {
-		w.withoutEvidence(d, out, report)
+		if !w.byFindings(d, out, report) {
+			w.withoutEvidence(d, out, report)
+		}
 		return out
 	}
 	worst := slices.MaxFunc(seen, func(a, b evidence) int { return int(a.state) - int(b.state) })

@@ -26,7 +26,8 @@ func newExplainCommand(env environment) *cobra.Command {
 		Long: `Read the log of a build or a run, from a file or standard input, and explain each linker, loader
 and runtime error: the symbol, version, library and object, where the cause is (the artifact, the
 environment or the build), and how to fix it. It recognizes messages of GNU ld, gold, lld, mold, the
-loaders of glibc, musl and Android, Python, Node.js, the JVM, CUDA, ROCm, auditwheel and pip.
+loaders of glibc, musl, Android, macOS and Windows, Python, Node.js, the JVM, CUDA, ROCm,
+auditwheel and pip.
 Time stamps of GitHub Actions and colors are ignored. Nothing is run.
 
 PATHs after the log are the artifacts that the log is about. They are checked as "compat check"

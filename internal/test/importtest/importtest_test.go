@@ -129,6 +129,7 @@ var layers = map[string][]string{
 	"internal/lazy":        {},
 	"internal/lazyregexp":  {},
 	"internal/sleep":       {},
+	"internal/startpages":  {},
 	"internal/mdsafe":      {},
 	"internal/bucket":      {},
 	"internal/queue":       {},

@@ -1,0 +1,141 @@
+package logmatch
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// foundBy are the rules whose findings explain a message of dyld or of Windows, by the message.
+// Other messages, such as a failed initialization, cannot be explained from a file.
+func foundBy(message string) []string {
+	switch message {
+	case "macos-library-not-loaded", "windows-dll-not-found":
+		return []string{
+			"library-not-found", "bundled-library-not-reachable", "python-library-mismatch",
+		}
+	case "macos-symbol-not-found", "windows-procedure-not-found":
+		return []string{"undefined-symbol", "symbol-version-too-new", "abi3-violation"}
+	case "macos-wrong-architecture", "windows-wrong-architecture":
+		return []string{"wrong-architecture"}
+	case "macos-library-too-old":
+		return []string{"compatibility-version-too-low"}
+	case "macos-code-signature":
+		return []string{"unsigned-code"}
+	case "windows-other-python":
+		return []string{"python-library-mismatch"}
+	}
+	return nil
+}
+
+// byFindings handles a message of dyld or of Windows with the findings of the rules for those
+// systems. It returns false if no given file is the one in the log. Windows names the module that
+// was imported, but not the DLL that fails.
+func (w *Matcher) byFindings(
+	d *buildlog.Diagnosis,
+	out *buildlog.Analysis,
+	report *analyzer.Report,
+) bool {
+	system, ok := systemOf(d.Rule)
+	if !ok {
+		return false
+	}
+	rules := foundBy(d.Rule)
+	if rules == nil {
+		out.Why = "This cannot be checked from a file"
+		return true
+	}
+	var fixes []fix.Fix
+	for i := range report.Findings {
+		f := &report.Findings[i]
+		if !slices.Contains(rules, f.Rule) || !strings.HasPrefix(f.Target, system) || !explains(d, f) {
+			continue
+		}
+		if out.Verdict != buildlog.Confirmed {
+			out.Verdict, out.Object, out.Library, out.Why = buildlog.Confirmed, f.Object, f.Library,
+				f.Message
+		}
+		for list, name := range map[*[]string]string{&out.Targets: f.Target, &out.Rules: f.Rule} {
+			if !slices.Contains(*list, name) {
+				*list = append(*list, name)
+			}
+		}
+		fixes = merge(fixes, f.Fixes)
+	}
+	if out.Verdict == buildlog.Confirmed {
+		d.Fixes = merge(fixes, d.Fixes)
+		d.Fixes = d.Fixes[:min(len(d.Fixes), maxFixes)]
+		return true
+	}
+	for _, t := range report.Targets {
+		if strings.HasPrefix(t.Name, system) && !slices.Contains(out.Targets, t.Name) {
+			out.Targets = append(out.Targets, t.Name)
+		}
+	}
+	for _, a := range report.Artifacts {
+		for _, n := range a.Needs {
+			if len(out.Targets) == 0 || !isObject(d.Object, n.Object) {
+				continue
+			}
+			out.Object = n.Object
+			out.Why = fmt.Sprintf("%s has no such error%s", n.Object, on(out.Targets))
+			if report.Verdict != analyzer.Unchecked {
+				out.Verdict = buildlog.Contradicted
+				out.Why += ": the log is from another build or environment"
+			}
+			out.Targets = []string{}
+			return true
+		}
+	}
+	out.Targets = []string{}
+	return false
+}
+
+// systemOf returns how the names of the targets begin that a message of dyld or Windows is about; ok
+// is false for other messages.
+func systemOf(message string) (prefix string, ok bool) {
+	switch {
+	case strings.HasPrefix(message, "macos-"):
+		return "macosx_", true
+	case strings.HasPrefix(message, "windows-"):
+		return "win", true
+	}
+	return "", false
+}
+
+// explains reports whether a finding is about the object, symbol and library of a message.
+func explains(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
+	object := d.Object
+	if object == "" {
+		object = d.Library // of WinError 126, the DLL that ctypes loads
+	}
+	if !isObject(object, f.Object) &&
+		!slices.ContainsFunc(f.Chain, func(c string) bool { return isObject(object, c) }) {
+		return false
+	}
+	if d.Symbol != "" && strings.TrimPrefix(f.Symbol, "_") != strings.TrimPrefix(d.Symbol, "_") {
+		return false
+	}
+	return d.Object == "" || d.Library == "" || f.Library == "" || d.Symbol != "" ||
+		path.Base(d.Library) == path.Base(f.Library)
+}
+
+// isObject reports whether a path of a log or the name of a module, such as "ext" or "pkg.ext", is
+// a file of an artifact.
+func isObject(logged, file string) bool {
+	if logged == "" {
+		return false
+	}
+	base := path.Base(file)
+	logged = logged[strings.LastIndexAny(logged, `/\`)+1:]
+	if strings.EqualFold(logged, base) {
+		return true
+	}
+	module, _, ok := strings.Cut(base, ".")
+	return ok && strings.HasSuffix(base, ".pyd") && logged[strings.LastIndexByte(logged, '.')+1:] == module
+}
