@@ -22,7 +22,9 @@ build and checks public libraries (lib*.so with a SONAME). Types are compared on
 builds have debug information, of their own or in the baseline; the report says with which
 evidence a library was compared.
 
-Not detected: constants that are macros.`,
+Not detected: constants that are macros. A name that marks the end of the values, such as FOO_COUNT
+or FOO_LAST, changes when others are added. It is listed but not reported, although a program can
+have arrays of that size.`,
 	References: []string{
 		"U. Drepper, How To Write Shared Libraries, section 3",
 		"libabigail manual: abidiff",

@@ -23,7 +23,9 @@ outside, it is a note. The setting abi.policy replaces all of this. The rule nee
 build and checks public libraries (lib*.so with a SONAME). Types are compared only where both
 builds have debug information, of their own or in the baseline; the report says with which
 evidence a library was compared. Types that are defined in source files, or outside of the headers
-that abi.headers names, are private: programs only have pointers to them.
+that abi.headers names, are private: programs only have pointers to them. A member that has another
+type with the same numbers and pointers in memory, such as a structure of two pointers in place of
+an array of two, is not reported.
 
 Not detected: members with the same type and another meaning, and macros of headers.`,
 	References: []string{
