@@ -95,7 +95,8 @@ func (l *Logs) Notes() (notes []LogNote) {
 		notes = append(notes[:logJobs], LogNote{Text: "and " + count(n, "job") + " more"})
 	}
 	if l.More > 0 {
-		notes = append(notes, LogNote{Text: count(l.More, "job") + " more failed; their logs were not read"})
+		notes = append(notes,
+			LogNote{Text: count(l.More, "job") + " more failed; their logs were not read"})
 	}
 	return notes
 }

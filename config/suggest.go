@@ -27,7 +27,7 @@ var variables = []string{
 	"WAIT", "WORKERS",
 }
 
-// cluster matches the variables that Kubernetes sets in each pod for a service with the name compat.
+// cluster matches the variables that Kubernetes sets in each pod for a service named compat.
 var cluster = lazyregexp.New(`^COMPAT_(SERVICE|PORT)(_|$)`)
 
 // UnknownVariables returns an error for each variable that begins with COMPAT_ and that compat does

@@ -205,7 +205,8 @@ func (d *doctor) bucket(ctx context.Context) {
 	}
 	b, err := bucket.Open(d.service.Blobs, d.env.Getenv)
 	if err != nil {
-		d.fail("bucket", "COMPAT_BLOBS "+err.Error(), "correct COMPAT_BLOBS as docs/config.md describes it")
+		d.fail("bucket", "COMPAT_BLOBS "+err.Error(),
+			"correct COMPAT_BLOBS as docs/config.md describes it")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)

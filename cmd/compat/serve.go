@@ -281,7 +281,11 @@ func newLog(w io.Writer, level slog.Level) *slog.Logger {
 }
 
 // openBlobs opens the bucket for large values; nil if there is none.
-func openBlobs(address string, env environment, metrics prometheus.Registerer) (queue.Bucket, error) {
+func openBlobs(
+	address string,
+	env environment,
+	metrics prometheus.Registerer,
+) (queue.Bucket, error) {
 	counted := newCountedBucket(metrics)
 	if address == "" {
 		return nil, nil

@@ -59,7 +59,8 @@ Exit code: 0 the App was created and its secrets are stored, 2 otherwise.`,
 			"address of GitHub Enterprise Server (default: from GITHUB_API_URL, or https://github.com)")
 	c.Flags().StringVar(&f.out, "out", ".", "existing folder for the two files")
 	c.Flags().StringVar(&f.data, "data", "",
-		"COMPAT_DATA of the service, written to the settings (default: compat-data in the folder of --out)")
+		"COMPAT_DATA of the service, written to the settings (default: compat-data in the folder of "+
+			"--out)")
 	return c
 }
 
