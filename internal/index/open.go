@@ -199,7 +199,7 @@ func (i *Index) standsAlone(
 
 // ofRuntime matches the libraries of glibc and GCC, which every system with Python has.
 var ofRuntime = lazyregexp.New(
-	`^(lib(c|m|dl|rt|pthread|util|gcc_s|stdc\+\+)\.so\.[126]|ld-linux.*\.so\.[12])$`)
+	`^(lib(c|m|dl|rt|pthread|util|gcc_s|stdc\+\+)\.so\.[0126]|ld-linux.*\.so\.[12])$`)
 
 // Pure reports whether the wheel of a version that pip would install has only platform tags
 // "any". It downloads no wheel. Errors are those of Open.

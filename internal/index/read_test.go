@@ -210,7 +210,7 @@ func TestRecordedIsNotOpened(t *testing.T) {
 		needed []string
 		want   bool
 	}{
-		{"alone", file, []string{"libc.so.6", "lib.so", "libstdc++.so.6"}, true},
+		{"alone", file, []string{"libc.so.6", "libpthread.so.0", "lib.so", "libstdc++.so.6"}, true},
 		{"needs another package", file, []string{"libc.so.6", "libother.so.1"}, false},
 		{"has modules", module, nil, false},
 	} {
