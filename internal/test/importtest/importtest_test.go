@@ -179,7 +179,7 @@ var banned = []ban{
 	{
 		"",
 		[]string{"debug/elf", "debug/macho", "debug/pe", "debug/dwarf"},
-		[]string{"analyzer/elfobj", "analyzer/elfobj/elftest"},
+		[]string{"analyzer/elfobj", "analyzer/elfobj/elftest", "internal/startpages"}, // its own program
 		"only the readers parse binaries",
 	},
 	{
