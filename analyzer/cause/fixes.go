@@ -291,8 +291,8 @@ func join(commands []shellword.Line) shellword.Line {
 	return shellword.Join(slices.Concat(first[:head], lines, first[len(first)-tail:]), " && ")
 }
 
-// mergeFlags joins settings of LDFLAGS, of which only the last one would count. It is "" if there are
-// other commands.
+// mergeFlags joins settings of LDFLAGS, of which only the last one would count. It is "" if there
+// are other commands.
 func mergeFlags(commands []shellword.Line) shellword.Line {
 	const before, after shellword.Line = `LDFLAGS="`, `"`
 	var flags set[shellword.Line]

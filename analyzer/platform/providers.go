@@ -164,7 +164,8 @@ var providers = sync.OnceValue(func() *providerTable {
 
 // SamePackages reports whether two libraries of a project are in the same packages of Debian.
 func (p Provider) SamePackages(q Provider) bool {
-	return p.Project == q.Project && p.Packages(Debian) != nil && p.packages[Debian] == q.packages[Debian]
+	return p.Project == q.Project && p.Packages(Debian) != nil &&
+		p.packages[Debian] == q.packages[Debian]
 }
 
 // ProviderOf returns the project that provides a library, by its SONAME. ok is false for a library

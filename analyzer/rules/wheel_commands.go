@@ -137,8 +137,8 @@ func quoted(p string) shellword.Line {
 	return shellword.Quote(shellword.File(p[strings.LastIndex(p, "/")+1:]))
 }
 
-// builtWheel returns the file name of the wheel before auditwheel replaced the tag linux_ARCH of the
-// build. It is "" for other artifacts.
+// builtWheel returns the file name of the wheel before auditwheel replaced the tag linux_ARCH of
+// the build. It is "" for other artifacts.
 func builtWheel(p *analyzer.Pass) shellword.Line {
 	at := strings.LastIndexByte(p.Facts.Path, '-')
 	if p.Facts.Wheel == nil || at < 0 {
