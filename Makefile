@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale \
+.PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
 	conformance llvmdiff bumps programs wheels packages image chart roots s3 twice
 
 GOTEST ?= go test
@@ -73,6 +73,9 @@ model: ## Compare the queue with its model: 1,000,000 steps embedded, 250,000 on
 
 scale: ## Measure enqueue and claim on Redis with 1,000,000 waiting jobs (long)
 	COMPAT_SCALE=1000000 $(GOTEST) -tags scale -count 1 -v -timeout 2h -run Scale ./internal/queue
+
+growth: ## Compare the CPU time of 1x and 10x of each size that an attacker chooses (minutes)
+	$(GOTEST) -tags growth -count 1 -v -timeout 1h ./internal/test/growth
 
 s3: ## Test the bucket with a real S3 server, versitygw (compiles it: minutes; uses port 7070)
 	dir=$$(mktemp -d) && mkdir -p $$dir/data/blobs $$dir/meta && GOBIN=$$dir go install $(VERSITYGW) && \
