@@ -90,3 +90,25 @@ func TestLocked(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// The history describes a release by the wheel for one interpreter, which the lock file need not
+// list: the page of the index shows that it is of the same release as the locked wheel.
+func TestLockedForOtherInterpreter(t *testing.T) {
+	lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
+	known := build(t, "demo-1.0-cp311-cp311-manylinux2014_x86_64.whl", "", "demo/lib.so", lib)
+	here := build(t, "demo-1.0-cp312-cp312-manylinux2014_x86_64.whl", "", "demo/lib.so", lib)
+	s := serve(t, map[string][]wheel{"demo": {known, here}})
+	for digest, want := range map[string]int64{sum(here.data): 1, strings.Repeat("0", 64): 0} {
+		i := s.index(t, func(o *Options) {
+			o.History = recorded{file: known.name, sum: sum(known.data)}
+		}).WithLock(&Locked{Files: map[packages.ID][]lockfile.File{
+			{Name: "demo", Version: "1.0"}: {
+				{Name: here.name, SHA256: digest, URL: s.URL + "/files/" + here.name},
+			},
+		}})
+		_, _ = i.Release(ctx, "demo", "1.0", linux) // only where it is from matters
+		if got := i.Cost().Recorded; got != want {
+			t.Errorf("digest %.4s: %d releases from the history, want %d", digest, got, want)
+		}
+	}
+}

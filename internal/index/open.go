@@ -179,7 +179,7 @@ func (i *Index) standsAlone(
 ) bool {
 	version := f.version.String()
 	if slices.ContainsFunc(f.tags, func(t pkgmeta.Tag) bool { return t.ABI != "none" }) ||
-		!i.recorded(all, f.project, version, on) {
+		!i.recorded(ctx, f, all, on) {
 		return false
 	}
 	r, err := i.history.Release(ctx, f.project, version, on)

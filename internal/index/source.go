@@ -97,7 +97,7 @@ func (i *Index) release(
 	if i.locked.without(best) {
 		return &packages.Release{Name: best.project, Version: normal(version), Known: true}, nil
 	}
-	if fits && i.recorded(files, name, version, on) {
+	if fits && i.recorded(ctx, *best, files, on) {
 		if r, err := i.history.Release(ctx, name, version, on); err == nil {
 			i.meter.recorded.Add(1)
 			if best.size > 0 {
@@ -174,15 +174,30 @@ func (i *Index) choose(
 }
 
 // recorded reports whether the index lists the file from which the history describes a release,
-// identified by its digest. The wheels of a release for several interpreters differ only in
-// extension modules, which nothing links to.
-func (i *Index) recorded(files []file, name, version string, on packages.Target) bool {
+// identified by its digest. files are those of the release, of which best is installed. The wheels
+// of a release for several interpreters differ only in extension modules, which nothing links to.
+func (i *Index) recorded(
+	ctx context.Context,
+	best file,
+	files []file,
+	on packages.Target,
+) bool {
 	if i.history == nil {
 		return false
 	}
-	from, sum, ok := i.history.WheelOf(name, version, on)
-	return ok && sum != "" &&
-		slices.ContainsFunc(files, func(f file) bool { return f.name == from && f.sha256 == sum })
+	from, sum, ok := i.history.WheelOf(best.project, best.version.String(), on)
+	if !ok || sum == "" {
+		return false
+	}
+	lists := func(files []file, name, sum string) bool {
+		return slices.ContainsFunc(files, func(f file) bool { return f.name == name && f.sha256 == sum })
+	}
+	if lists(files, from, sum) || !best.locked {
+		return lists(files, from, sum)
+	}
+	// A lock file may list the wheels for its interpreters only.
+	p, err := i.page(ctx, best.project)
+	return err == nil && lists(p.files, from, sum) && lists(p.files, best.name, best.sha256)
 }
 
 // failed adds the release to an error and wraps one of the errors of packages.
