@@ -73,8 +73,8 @@ func (f *Files) Python() (python, from string) {
 
 var pythonVersion = lazyregexp.New(`^(?:cpython-)?(3\.\d{1,2})(?:\.\d+)?(?:\s|$)`)
 
-// PythonVersion returns the first interpreter that a .python-version names: "3.12". It is "" if that
-// is no version of CPython 3.
+// PythonVersion returns the first interpreter that a .python-version names: "3.12". It is "" if
+// that is no version of CPython 3.
 func PythonVersion(text string) string {
 	if m := pythonVersion.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
 		return m[1]
