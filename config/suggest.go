@@ -48,7 +48,9 @@ func UnknownVariables(environ []string) []*EnvError {
 		}
 		unknown = append(unknown, e)
 	}
-	slices.SortFunc(unknown, func(a, b *EnvError) int { return strings.Compare(a.Variable, b.Variable) })
+	slices.SortFunc(unknown, func(a, b *EnvError) int {
+		return strings.Compare(a.Variable, b.Variable)
+	})
 	return unknown
 }
 

@@ -24,8 +24,8 @@ type Artifact struct {
 	SHA256 string // of its bytes, in hex
 	Kind   string // KindWheel, KindArchive or KindObject
 	Format string // unpack.FormatDeb …; "" for an object
-	// Depends is what a deb, rpm, conda or npm package declares as dependencies: names of packages, and
-	// for an rpm also capabilities.
+	// Depends is what a deb, rpm, conda or npm package declares as dependencies: names of packages,
+	// and for an rpm also capabilities.
 	Depends  []string
 	Wheel    *pkgmeta.WheelName // nil if its name is not that of a wheel
 	Metadata *pkgmeta.Metadata  // nil if there is none or it could not be read

@@ -96,8 +96,8 @@ func (w *Matcher) byFindings(
 	return false
 }
 
-// systemOf returns how the names of the targets begin that a message of dyld or Windows is about; ok
-// is false for other messages.
+// systemOf returns how the names of the targets begin that a message of dyld or Windows is about;
+// ok is false for other messages.
 func systemOf(message string) (prefix string, ok bool) {
 	switch {
 	case strings.HasPrefix(message, "macos-"):
@@ -137,5 +137,6 @@ func isObject(logged, file string) bool {
 		return true
 	}
 	module, _, ok := strings.Cut(base, ".")
-	return ok && strings.HasSuffix(base, ".pyd") && logged[strings.LastIndexByte(logged, '.')+1:] == module
+	return ok && strings.HasSuffix(base, ".pyd") &&
+		logged[strings.LastIndexByte(logged, '.')+1:] == module
 }

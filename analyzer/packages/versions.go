@@ -21,9 +21,9 @@ func Sorted(listed []string) []pkgmeta.Version {
 }
 
 // First returns the oldest version above floor, of those for a target, that good accepts, and in
-// bad the version before it, or floor if there is none between. It bisects, so once good is true for a
-// version it must be true for later ones: libraries add symbols within one SONAME and do not remove
-// them. ok is false if good rejects even the newest version.
+// bad the version before it, or floor if there is none between. It bisects, so once good is true
+// for a version it must be true for later ones: libraries add symbols within one SONAME and do not
+// remove them. ok is false if good rejects even the newest version.
 func First(
 	ctx context.Context,
 	source Source,

@@ -90,8 +90,9 @@ func update[T any](
 			if len(old) > 0 && json.Unmarshal(old, &value) != nil {
 				value = *new(T) // damaged
 			}
-			changed := false
-			if value, changed = change(value); !changed {
+			next, changed := change(value)
+			value = next
+			if !changed {
 				return nil, nil
 			}
 			return json.Marshal(value)
@@ -123,6 +124,7 @@ func updateSealed[T any](
 			if text, err = json.Marshal(value); err != nil {
 				return nil, err
 			}
+			//nolint:gosec // NewGCMWithRandomNonce makes the nonce
 			return s.seal.Seal(nil, nil, text, []byte(key)), nil
 		})
 	})

@@ -95,7 +95,7 @@ func (t *transport) once(q *http.Request, free bool) (*http.Response, any, error
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 	default:
 		if l := spent(resp, time.Now()); l != nil && !free {
-			t.limiter.block(ctx, l)
+			_ = t.limiter.block(ctx, l) // for the next call; this one succeeded
 		} else if resp.StatusCode < 400 {
 			t.limiter.open(ctx)
 		}

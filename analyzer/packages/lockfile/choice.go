@@ -164,8 +164,8 @@ const (
 	notHere     = "not installed on this platform, so not checked: %s"
 )
 
-// RequiresPython returns the Python versions that a lock file or a pyproject.toml supports, as a PEP
-// 440 specifier; "" if it has none.
+// RequiresPython returns the Python versions that a lock file or a pyproject.toml supports, as a
+// PEP 440 specifier; "" if it has none.
 func RequiresPython(name string, data []byte) string {
 	if tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") &&
 		!strings.HasSuffix(name, ".toml") {
