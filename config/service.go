@@ -172,7 +172,7 @@ func Root(variable, v, hint string) (*url.URL, error) {
 		u.User != nil {
 		return nil, bad(
 			variable,
-			"%s is not an http or https address without user and query; set it to %s",
+			"%s is not an http or https URL without user name, password, query and fragment; set it to %s",
 			quote(v),
 			hint,
 		)

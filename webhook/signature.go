@@ -21,7 +21,9 @@ func signature(header string) ([]byte, error) {
 	}
 	mac, err := hex.DecodeString(digits)
 	if err != nil || len(mac) != sha256.Size {
-		return nil, errors.New("the header X-Hub-Signature-256 is not a SHA-256 in hex")
+		return nil, errors.New(
+			"the header X-Hub-Signature-256 is not sha256= followed by 64 hexadecimal digits",
+		)
 	}
 	return mac, nil
 }

@@ -309,11 +309,11 @@ func (c *comparison) additions() {
 		case c.old.Debian:
 			x.Rule = RuleDebian
 			x.Detail = fmt.Sprintf("%s is not in the symbols file.", Readable(s.Name))
-			x.Fix = "Add it to the symbols file with the version of the package that adds it."
+			x.Fix = "Add it to the symbols file with the package version that introduced it."
 		case s.Version != "" && slices.Contains(c.old.Versions, s.Version) && !isPrivate(s.Version):
 			x.Rule = RuleAddedReleased
 			x.Detail = fmt.Sprintf(
-				"%s was added to %s, a version that the old library already has.",
+				"%s was added to %s, a symbol version that the old library already defines.",
 				Readable(s.Name),
 				s.Version,
 			)

@@ -30,7 +30,7 @@ var classes = []class{
 	},
 	{
 		"version-missing",
-		"the library that was found has another version than at build time",
+		"the library that was found is not the version that was used at build time",
 		CauseEnvironment,
 	},
 	{
@@ -52,7 +52,7 @@ var classes = []class{
 	},
 	{
 		"gpu-library-skew",
-		"the GPU library that was found has another version than at build time",
+		"the GPU library that was found is not the version that was used at build time",
 		CauseEnvironment,
 	},
 	{
@@ -83,7 +83,7 @@ var classes = []class{
 	{"segment-alignment", "the segments are aligned for another page size", CauseArtifact},
 	{
 		"static-tls",
-		"no static TLS is left when the library is loaded",
+		"the static TLS block has no space left when the library is loaded",
 		CauseEnvironment,
 	},
 	{

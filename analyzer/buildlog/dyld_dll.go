@@ -116,10 +116,11 @@ var windowsPatterns = []pattern{
 // systemTexts replace the text of the class in messages.
 var systemTexts = map[string]string{
 	"macos-code-signature":        "its code signature is missing or does not match the file",
-	"windows-procedure-not-found": "a DLL that it needs has no function that it imports",
+	"windows-procedure-not-found": "a DLL that it needs does not export a function that it imports",
 	"windows-dll-init-failed":     "the initialization of a DLL that it needs failed",
-	"windows-cannot-run":          "a DLL that it needs is not for this Windows",
-	"windows-other-python":        "it was built for another version of Python",
+	"windows-cannot-run": "a DLL that it needs is for another architecture or another version of " +
+		"Windows, or is damaged",
+	"windows-other-python": "it was built for another version of Python",
 }
 
 // systemFixes returns the fixes for messages of macOS and Windows; nil for other messages.
@@ -136,8 +137,8 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 			),
 			newFix(
 				fix.KindRebuild,
-				"Rebuild "+object+" for the oldest macOS that it has to run on, without -undefined "+
-					"dynamic_lookup, so that the linker reports undefined symbols",
+				"Rebuild "+object+" with MACOSX_DEPLOYMENT_TARGET set to the oldest macOS that it must run "+
+					"on, and with -Werror=unguarded-availability, which reports calls to newer functions",
 				"export MACOSX_DEPLOYMENT_TARGET=11.0",
 			),
 			defining(d),
@@ -148,7 +149,8 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 				"delocate-wheel dist/*.whl"),
 			newFix(fix.KindEnvironment,
 				"Install the package that contains "+cmp.Or(base(d.Library), "it"), ""),
-			newFix(fix.KindLinkFlag, "If the wheel contains the library, add its folder to the run paths",
+			newFix(fix.KindLinkFlag,
+				"If the wheel contains the library, add an rpath (LC_RPATH) that leads to its folder",
 				`LDFLAGS="-Wl,-rpath,@loader_path/.dylibs"`),
 		}
 	case "macos-library-too-old":
@@ -169,7 +171,8 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindEnvironment,
-				"Use a Python of the same architecture as "+object+", or install its build for this one",
+				"Use a Python of the same architecture as "+object+", or install the build of "+object+
+					" for the architecture of this Python",
 				"",
 			),
 			newFix(fix.KindRebuild, "Build a universal2 wheel", `export ARCHFLAGS="-arch x86_64 -arch arm64"`),
@@ -183,7 +186,7 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 			),
 			newFix(
 				fix.KindEnvironment,
-				"If the program has a hardened run time, sign it with the entitlement "+
+				"If the program uses the hardened runtime, sign the program with the entitlement "+
 					"com.apple.security.cs.disable-library-validation",
 				"",
 			),
@@ -198,7 +201,7 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 			),
 			newFix(
 				fix.KindEnvironment,
-				"Install the Visual C++ runtime or the package that contains the DLL",
+				"Install the Microsoft Visual C++ Redistributable or the package that contains the DLL",
 				"pip install msvc-runtime",
 			),
 			newFix(
@@ -222,7 +225,7 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 			newFix(
 				fix.KindEnvironment,
 				"Use a Python with the architecture of the DLL (32-bit, 64-bit or ARM64)",
-				`python -c "import platform; print(platform.machine(), platform.architecture())"`,
+				`python -c "import sysconfig; print(sysconfig.get_platform())"`,
 			),
 			newFix(fix.KindRebuild, "Build a wheel for the architecture of this Python", ""),
 		}
@@ -249,8 +252,8 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindEnvironment,
-				"Install the current Visual C++ runtime. An older copy, such as that of another package, "+
-					"may have been loaded first",
+				"Install the current Microsoft Visual C++ Redistributable. An older copy of its DLLs, such "+
+					"as that of another package, may have been loaded first",
 				"pip install --upgrade msvc-runtime",
 			),
 			newFix(

@@ -77,7 +77,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			newFix(
 				fix.KindRebuild,
 				"Rebuild "+cmp.Or(base(d.Object), "it")+" against the installed libraries, with "+
-					"-Wl,-z,defs, which reports undefined symbols at link time",
+					"-Wl,-z,defs, which reports undefined symbols at link time"+ofPython(base(d.Object)),
 				"",
 			),
 			defining(d),
@@ -137,7 +137,8 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 				),
 				newFix(
 					fix.KindPlatformTag,
-					"Tag the wheel for the oldest Python that has all functions, or for one version",
+					"Tag the wheel for the oldest Python whose stable ABI has all functions that it uses, or "+
+						"for one version of Python only",
 					"",
 				),
 				newFix(fix.KindRebuild, "Build one wheel for each version of Python", ""),

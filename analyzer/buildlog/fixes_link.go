@@ -119,7 +119,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 			),
 			newFix(
 				fix.KindLinkFlag,
-				"Allow undefined symbols at link time; the program then fails here if it calls the function",
+				"Allow undefined symbols at link time; the program still needs the newer glibc to start",
 				`LDFLAGS="-Wl,--allow-shlib-undefined"`,
 			),
 		}
@@ -231,10 +231,20 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 		out,
 		newFix(
 			fix.KindRebuild,
-			"Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs reports what is missing)",
+			"Rebuild "+object+" with "+flags+" on its own link line (-Wl,-z,defs reports what is missing"+
+				ofPython(object)+")",
 			"",
 		),
 	)
+}
+
+// ofPython limits what -Wl,-z,defs reports of an object that may be a Python extension, which is
+// linked without the library of Python. It is "" for other objects.
+func ofPython(object string) string {
+	if strings.HasPrefix(object, "lib") || !strings.Contains(object, ".so") {
+		return ""
+	}
+	return "; in a Python extension, those of Python itself are expected"
 }
 
 func addNeeded(names []string, object string) shellword.Line {

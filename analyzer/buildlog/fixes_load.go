@@ -64,7 +64,8 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 			newFix(
 				fix.KindSymver,
 				"If an older version of "+shorten(d.Symbol)+" exists, bind to it with .symver in a "+
-					"header that every source file includes",
+					"header that every source file includes. The line is for x86-64; on AArch64, the oldest "+
+					"version is GLIBC_2.17",
 				shellword.Bare(`__asm__(".symver %s,%s@GLIBC_2.2.5");`, d.Symbol, d.Symbol),
 			),
 		)
@@ -121,7 +122,8 @@ func hardwareFixes(d *Diagnosis) []fix.Fix {
 			newFix(fix.KindImage, "Build with a CUDA toolkit that supports this architecture", ""),
 			newFix(
 				fix.KindRebuild,
-				"Remove it from the list of architectures; the driver compiles PTX of an older one",
+				"Remove it from the list of architectures; such a GPU then runs the code only if PTX of an "+
+					"older architecture is embedded",
 				`TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"`,
 			),
 		}
@@ -131,7 +133,7 @@ func hardwareFixes(d *Diagnosis) []fix.Fix {
 			newFix(
 				fix.KindRebuild,
 				"Build for this GPU, or with PTX that the driver can compile",
-				`TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"  CMAKE_CUDA_ARCHITECTURES=all-major  PYTORCH_ROCM_ARCH="gfx90a;gfx1100"`,
+				`TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"  CUDAARCHS=all-major  PYTORCH_ROCM_ARCH="gfx90a;gfx1100"`,
 			),
 			newFix(fix.KindPin, "Install a version or variant of the package with code for this GPU", ""),
 			newFix(
@@ -170,7 +172,7 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 			},
 			newFix(
 				fix.KindRebuild,
-				"Build the extension against NumPy 2; the result also runs on NumPy 1",
+				"Build the extension against NumPy 2; built against 2.0, it also runs on NumPy 1.19 and later",
 				"",
 			),
 			newFix(fix.KindDependency, "Declare the range of NumPy that the build supports", ""),
@@ -295,7 +297,8 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 		return []fix.Fix{
 			newFix(
 				fix.KindPatchelf,
-				"The wheel should contain it: set a RUNPATH to the .libs folder of the wheel",
+				"The wheel should contain it: set a RUNPATH to the NAME.libs folder of the wheel, relative "+
+					"to $ORIGIN (such as $ORIGIN/../NAME.libs)",
 				"",
 			),
 			newFix(fix.KindRebuild, "Build and repair the wheel again", "auditwheel repair dist/*.whl"),

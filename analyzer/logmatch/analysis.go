@@ -75,7 +75,7 @@ func (w *Matcher) analyze(
 		}
 	case fine:
 		out.Verdict = buildlog.Contradicted
-		out.Why += on(passed) + ": the log is from another environment"
+		out.Why += on(passed) + ": the log may be from another environment"
 		if report.Verdict == analyzer.Unchecked {
 			out.Verdict = buildlog.Undecided
 		} else if d.Cause != buildlog.CauseBuild {
@@ -83,7 +83,7 @@ func (w *Matcher) analyze(
 		}
 	case lacks:
 		out.Verdict = buildlog.Contradicted
-		out.Why += ": the log is from another build"
+		out.Why += ": the log may be from another build"
 	}
 	return out
 }

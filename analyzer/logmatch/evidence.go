@@ -92,7 +92,7 @@ func provider(v *analyzer.View, d *buildlog.Diagnosis) (evidence, bool) {
 			state:   bad,
 			always:  true,
 			library: v.Library.Names()[0],
-			why: fmt.Sprintf("%s defines %s, but only programs that link with it use it",
+			why: fmt.Sprintf("%s defines %s, but only a program that links with this library finds it there",
 				v.Path, d.Symbol),
 		}, true
 	}
@@ -127,7 +127,8 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 		name := analyzer.Versioned(b.Import.Name, b.Import.Version)
 		switch {
 		case b.Import.Weak:
-			out.why = fmt.Sprintf("%s imports %s weakly, which is not a link error", v.Path, name)
+			out.why = fmt.Sprintf("%s imports %s as a weak symbol, so a missing definition is not a link error",
+				v.Path, name)
 		case r.Problems.Has(b.Import.Name, b.Import.Version):
 			return evidence{
 				state:   bad,
@@ -140,10 +141,11 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 			return onlyIfVersioned(v, b, "links")
 		default:
 			out.why, out.library = fmt.Sprintf(
-				"%s imports %s%s, and a program links against it",
+				"%s imports %s%s, and linking a program with %s succeeds",
 				v.Path,
 				name,
 				from(b),
+				path.Base(v.Path),
 			), providedBy(b)
 		}
 	}
@@ -162,7 +164,8 @@ func loaded(
 		name := analyzer.Versioned(b.Import.Name, b.Import.Version)
 		switch {
 		case b.Outcome == dynlink.WeakUndefined:
-			out.why = fmt.Sprintf("%s imports %s weakly, which is not a load error", v.Path, name)
+			out.why = fmt.Sprintf("%s imports %s as a weak symbol, so a missing definition is not a load error",
+				v.Path, name)
 		case d.Class == "host-abi" && b.Outcome != dynlink.Bound:
 			return evidence{
 				state: open,
@@ -345,7 +348,7 @@ func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, boo
 			why:   fmt.Sprintf("%s is for %s; the log does not name its architecture", v.Path, v.Machine),
 		}, true
 	}
-	return evidence{state: open, why: v.Path + " was given, but this cannot be seen in it"}, true
+	return evidence{state: open, why: v.Path + " was read, but its contents neither confirm nor contradict the message"}, true
 }
 
 // from returns a clause with the library that defines the symbol.

@@ -83,10 +83,10 @@ func (w *Matcher) byFindings(
 				continue
 			}
 			out.Object = n.Object
-			out.Why = fmt.Sprintf("%s has no such error%s", n.Object, on(out.Targets))
+			out.Why = fmt.Sprintf("compat finds no such error in %s%s", n.Object, on(out.Targets))
 			if report.Verdict != analyzer.Unchecked {
 				out.Verdict = buildlog.Contradicted
-				out.Why += ": the log is from another build or environment"
+				out.Why += ": the log may be from another build or environment"
 			}
 			out.Targets = []string{}
 			return true

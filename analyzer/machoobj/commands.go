@@ -90,7 +90,7 @@ func (i *image) command(cmd uint32, b []byte) error {
 			return err
 		}
 		if len(i.o.RunPaths) == maxRunPaths {
-			return tooLarge("the number of run paths", maxRunPaths+1, maxRunPaths)
+			return tooLarge("the number of rpaths", maxRunPaths+1, maxRunPaths)
 		}
 		i.o.RunPaths = append(i.o.RunPaths, path)
 	case cmdUUID:

@@ -84,8 +84,8 @@ func (p Provider) of(ecosystem string) string {
 	return p.packages[Debian]
 }
 
-// String returns the project with its packages for messages: "ALSA (Debian: libasound2,
-// libasound2t64 from Debian 13)".
+// String returns the project with its packages for messages: "ALSA (Debian: libasound2
+// (libasound2t64 since Debian 13))".
 func (p Provider) String() string {
 	var parts []string
 	if list := p.Packages(PyPI); list != nil {
@@ -94,7 +94,7 @@ func (p Provider) String() string {
 	if list := p.Packages(Debian); list != nil {
 		text := "Debian: " + strings.Join(list, ", ")
 		if newer := p.packages[Debian13]; newer != "" && newer != none {
-			text += ", " + newer + " from Debian 13"
+			text += " (" + newer + " since Debian 13)"
 		}
 		parts = append(parts, text)
 	}

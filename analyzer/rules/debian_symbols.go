@@ -16,7 +16,7 @@ does not list. Packages that use them then depend on the wrong version of the pa
 shlibdeps takes the version of a symbol from this file. Symbols that the file lists and the
 library no longer exports are reported by exported-symbol-removed; dpkg-gensymbols fails then.
 
-Fix: add the symbols with the version of the package that adds them, as "name@VERSION 1.4".
+Fix: add each symbol with the package version that introduced it, as "name@VERSION 1.4".
 
 Severity: a warning. Symbols with the tags arch, symver and regex are not compared, and optional
 ones may vanish.

@@ -47,7 +47,8 @@ func (w *walker) deb(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 			data = true
 			err = w.tar(pkg, "", part, length, depth)
 		case strings.HasPrefix(name, "control.tar"), strings.HasPrefix(name, "data.tar"):
-			w.problem(pkg.Path, "it has %s more than once, which tools read differently", name)
+			w.problem(pkg.Path, "it has %s more than once, which different tools interpret differently",
+				name)
 		}
 		if err != nil {
 			return err

@@ -74,7 +74,7 @@ func member(raw string) (shown, odd string) {
 	case strings.Trim(raw, "./") == "":
 		odd = "it has no name"
 	case strings.ContainsRune(raw, 0):
-		odd = "its name contains a NUL byte, which tools read differently"
+		odd = "its name contains a NUL byte, which different tools interpret differently"
 	}
 	if odd != "" {
 		return Safe(raw), odd

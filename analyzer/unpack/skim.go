@@ -54,7 +54,7 @@ type skimmed struct {
 	missed bool
 }
 
-var errSkipped = errors.New("this part of the file was not kept")
+var errSkipped = errors.New("the contents of this part of the file were not read")
 
 func (s *skimmed) Write(p []byte) (int, error) {
 	all := len(p)

@@ -93,7 +93,7 @@ func TestSingleFiles(t *testing.T) {
 			"compat can read"},
 		"x.whl": {"", "problem x.whl: the file is empty"},
 		"y.whl": {"not a zip", "wheel y.whl\nproblem y.whl: the file is truncated or " +
-			"damaged: it has no end of central directory"},
+			"damaged: it has no end of central directory record"},
 		"z.zip": {string(zipOf(t)),
 			"archive z.zip\nproblem z.zip: the archive contains no files"},
 		"a\x1b[2J\xff.so": {elf, "file a\\x1b[2J\\xff.so : a\\x1b[2J\\xff.so = \"\\x7fELF and so " +
@@ -133,7 +133,7 @@ problem x.whl//abs.so: its name is an absolute path, which would be written outs
 problem x.whl/C:\x.so: its name starts with a drive letter, which would be written outside the installation folder
 problem x.whl/..\up.so: its name leaves the archive with "..", which would be written outside the installation folder
 problem x.whl/a/../b.so: its name leaves the archive with "..", which would be written outside the installation folder
-problem x.whl/nul.so\x00.txt: its name contains a NUL byte, which tools read differently
+problem x.whl/nul.so\x00.txt: its name contains a NUL byte, which different tools interpret differently
 problem x.whl/`+strings.Repeat("n", 160)+`…(5003 bytes): its name is longer than 4096 bytes, so it cannot be unpacked
 `)
 }
@@ -185,7 +185,7 @@ func TestArchiveInsideAWheelIsData(t *testing.T) {
 archive x.zip
 archive x.zip/tests/broken.zip in x.zip
 archive x.zip/p.rpm in x.zip
-problem x.zip/tests/broken.zip: the file is truncated or damaged: it has no end of central directory
+problem x.zip/tests/broken.zip: the file is truncated or damaged: it has no end of central directory record
 problem x.zip/p.rpm: the file is truncated or damaged: its signature starts at offset 96, but the file has 4 bytes
 problem x.zip/q.tgz: it is named like an archive, but is not one
 `,
@@ -215,13 +215,13 @@ func TestDamage(t *testing.T) {
 		want string
 	}{
 		"cut": {good[:len(good)/2],
-			"problem x.whl: the file is truncated or damaged: it has no end of central directory"},
+			"problem x.whl: the file is truncated or damaged: it has no end of central directory record"},
 		"crc": {patch(good, sigHeader, 1, 16, "\x00\x00\x00\x00"), "problem x.whl/a.so: the " +
 			"file is damaged: its CRC-32 is d2123cf2, but the directory has 00000000"},
 		"size": {patch(good, sigHeader, 1, 24, "\x05"),
-			"problem x.whl/a.so: the file is damaged: the directory declares 5 bytes, but it has 14"},
+			"problem x.whl/a.so: the file is damaged: the central directory declares 5 bytes, but it has 14"},
 		"size of 2 GiB": {patch(good, sigHeader, 1, 24, "\x00\x00\x00\x80"), "problem x.whl/a.so: the " +
-			"file is damaged: the directory declares 2147483648 bytes, but it has 14"},
+			"file is damaged: the central directory declares 2147483648 bytes, but it has 14"},
 		"no zip64": {patch(good, sigHeader, 1, 24, "\xff\xff\xff\xff"),
 			"problem x.whl/a.so: its zip64 sizes are missing"},
 		"encrypted": {patch(good, sigHeader, 1, 8, "\x01\x00"),
@@ -230,7 +230,8 @@ func TestDamage(t *testing.T) {
 			"compressed with method 14; compat supports stored (0) and deflated (8)"},
 		"method of .py": {patch(good, sigHeader, 3, 10, "\x0e\x00"), ""},
 		"local name": {patch(good, sigLocal, 1, localSize, "z"), "problem x.whl/a.so: its name in " +
-			"the local header differs from the one in the directory, which tools read differently"},
+			"the local header differs from the one in the central directory, which different tools " +
+			"interpret differently"},
 		"local header": {patch(good, sigLocal, 1, 0, "??"),
 			"problem x.whl/a.so: the file is damaged: no local header at 0"},
 		"far": {patch(good, sigHeader, 1, 42, "\xf0\xff\xff\x7f"),

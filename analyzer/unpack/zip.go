@@ -71,7 +71,7 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 			case size != e.size:
 				return &memberError{
 					text: fmt.Sprintf(
-						"the file is damaged: the directory declares %d bytes, but it has %d",
+						"the file is damaged: the central directory declares %d bytes, but it has %d",
 						e.size,
 						size,
 					),
@@ -139,8 +139,8 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 	}
 	if names != int64(len(e.name)) || !sameName(r, e) {
 		return nil, &memberError{
-			text: "its name in the local header differs from the one in the directory, which tools read " +
-				"differently",
+			text: "its name in the local header differs from the one in the central directory, which " +
+				"different tools interpret differently",
 			always: true,
 		}
 	}

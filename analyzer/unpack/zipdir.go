@@ -61,7 +61,7 @@ func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 		at = bytes.LastIndex(tail[:len(tail)-eocdSize+len(sigEOCD)], []byte(sigEOCD))
 	}
 	if at < 0 {
-		return nil, errors.New("it has no end of central directory")
+		return nil, errors.New("it has no end of central directory record")
 	}
 	b := tail[at:]
 	le := binary.LittleEndian
@@ -111,7 +111,7 @@ func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error)
 			wide:    true,
 		}, int64(off), nil
 	}
-	return nil, 0, errors.New("its zip64 end of central directory is not at the offset of the locator")
+	return nil, 0, errors.New("its zip64 end of central directory record is not at the offset of the locator")
 }
 
 // errEntries means that the directory has more entries than the remaining limit.

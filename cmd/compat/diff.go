@@ -48,7 +48,8 @@ Without debug information, exported symbols, virtual tables and typeinfo are com
 information (DWARF, in the library or in a separate debug file next to it), also the types that
 exported functions and variables use. The first lines of the output name the evidence.
 
-Exit code: 0 no program breaks, 1 a program can break, 2 could not compare or wrong usage.`,
+Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
+wrong usage.`,
 		Example: `  compat diff old/libfoo.so.1 new/libfoo.so.1
   compat diff libfoo-1.3.whl libfoo-1.4.whl
   compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb

@@ -75,7 +75,7 @@ func verdictLine(library string, r *abi.Result) string {
 			shown(r.NewSONAME),
 		)
 	case r.Verdict == abi.Compatible:
-		return prefix + "compatible; programs that were built against the old one keep working"
+		return prefix + "compatible; no change was found that breaks programs built against the old one"
 	}
 	return prefix + "no ABI change"
 }
@@ -162,7 +162,7 @@ var groupTitles = map[string]string{
 	abi.RuleRemoved: "no longer exported", abi.RuleAdded: "newly exported",
 	abi.RuleMoved:         "moved to a dependency",
 	abi.RuleDebian:        "not in the symbols file",
-	abi.RuleAddedReleased: "added to a version that the old library already has",
+	abi.RuleAddedReleased: "added to a symbol version that the old library already defines",
 }
 
 func writeGroup(w io.Writer, c *abi.Change, names []string) {
@@ -183,7 +183,8 @@ func writeGroup(w io.Writer, c *abi.Change, names []string) {
 	}
 	switch {
 	case c.Rule == abi.RuleDebian:
-		fmt.Fprintln(w, "    Fix: Add them to it with the version of the package that adds them.")
+		fmt.Fprintln(w, "    Fix: Add the symbols to the symbols file, each with the package version that "+
+			"introduced it.")
 	case c.Severity != abi.Note:
 		fmt.Fprintf(w, "    Effect: %s\n    Fix: Export them again, or change the SONAME.\n", c.Effect)
 	}

@@ -165,13 +165,13 @@ func (d *doctor) hook(ctx context.Context, app *github.App, record appRecord) {
 	settings := "in the Webhook section of " + record.URL
 	switch {
 	case err != nil || to.Host == "":
-		d.fail("webhook", "the App has no webhook address",
+		d.fail("webhook", "the App has no webhook URL",
 			"set it to https://YOUR-HOST/webhook "+settings)
 	case to.Path != "/webhook" && to.Path != "/api/github/webhooks":
 		d.fail("webhook", hook.URL+" is not an address of compat",
 			"change its path to /webhook "+settings)
 	case d.service.PublicURL != nil && to.Hostname() != d.service.PublicURL.Hostname():
-		d.warn("webhook", hook.URL+" has another host than COMPAT_PUBLIC_URL",
+		d.warn("webhook", hook.URL+" has a different host from COMPAT_PUBLIC_URL",
 			"correct one of them, unless both lead to this service")
 	case hook.ContentType != "json":
 		d.fail("webhook", "its content type is not application/json", "change it "+settings)
@@ -213,7 +213,7 @@ func (d *doctor) deliveries(ctx context.Context, app *github.App, record appReco
 			"let the proxy forward /webhook to the service")
 	case code == http.StatusServiceUnavailable:
 		d.fail("deliveries", at+"was answered 503: the queue could not store it",
-			"see the subject queue above, then wait: compat asks GitHub to send it again")
+			"correct what the subject queue above reports; compat then asks GitHub to redeliver it")
 	case code == 0 || code == http.StatusBadGateway || code == http.StatusGatewayTimeout:
 		d.fail("deliveries", at+"did not arrive: "+newest.GetStatus(),
 			"make the webhook address reachable from the internet, with a valid certificate")
@@ -246,7 +246,7 @@ func (d *doctor) installations(
 		switch missing := lacking(m, i.Permissions); {
 		case i.Suspended != nil:
 			d.warn("installed", i.Account.Login+" suspended the App",
-				"an owner of "+i.Account.Login+" can resume it in its settings under GitHub Apps")
+				"an owner of "+i.Account.Login+" can unsuspend it in its settings under GitHub Apps")
 		case missing != nil:
 			d.warn("installed", i.Account.Login+" has not granted "+strings.Join(missing, ", "),
 				"an owner of "+i.Account.Login+" has to accept the new permissions in its settings under "+

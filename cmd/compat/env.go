@@ -60,7 +60,7 @@ func newEnvCommand(env environment) *cobra.Command {
 the wheels that pip would install in the package index, and downloads only the parts that a loader
 reads. Nothing is installed and nothing is run.
 
-Exit code: 0 everything loads, 1 something does not, 2 could not check or wrong usage.`,
+Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usage.`,
 		Example: `  compat env --lock uv.lock
   compat env --lock 'services/*/uv.lock'
   compat env --requirement requirements.txt --python 3.12 --platform debian12
@@ -159,7 +159,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	case len(files) > 0 && f.installed() != "":
 		return fmt.Errorf("%s cannot be combined with --lock or --requirement", f.installed())
 	case len(f.before) > 0 && f.root != "":
-		return errors.New("--root cannot be compared with --base")
+		return errors.New("--root cannot be combined with --base")
 	case f.budget <= 0:
 		return errors.New("--budget must be a number of megabytes greater than 0")
 	}

@@ -20,7 +20,7 @@ func newFactsCommand(env environment) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {
-				return fmt.Errorf("%w; give a readable ELF file", err)
+				return fmt.Errorf("%w; give a readable ELF, Mach-O or PE file", err)
 			}
 			defer f.Close()
 			info, err := f.Stat()
@@ -28,7 +28,7 @@ func newFactsCommand(env environment) *cobra.Command {
 				return err
 			}
 			if !info.Mode().IsRegular() {
-				return fmt.Errorf("%s is not a regular file; give an ELF file", args[0])
+				return fmt.Errorf("%s is not a regular file; give an ELF, Mach-O or PE file", args[0])
 			}
 			if isPE(args[0]) {
 				o, err := peobj.Read(f, info.Size())

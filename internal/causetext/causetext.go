@@ -232,17 +232,21 @@ func PlanSentence(r *analyzer.Report) string {
 	if len(left) > 0 {
 		without = "no other error"
 	}
+	one := "fix"
+	if slices.ContainsFunc(fixed, func(n int) bool { return n > 0 && len(r.Causes[n-1].Fixes) > 1 }) {
+		one = "first fix"
+	}
 	var out []string
 	switch {
 	case len(fixed) > 1 && r.Plan.Verified:
-		out = append(out, "compat tried the first fixes of "+numbered(fixed)+
+		out = append(out, "compat tried the "+one+"es of "+numbered(fixed)+
 			" together: they leave "+without+".")
 	case len(fixed) > 1:
 		out = append(out, "Apply "+toApply(r, fixed)+"; compat did not try them together.")
 	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
-		out = append(out, "The first fix was tried and leaves "+without+".")
+		out = append(out, "The "+one+" was tried and leaves "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:
-		out = append(out, "The first fix of "+numbered(fixed)+" was tried and leaves "+without+".")
+		out = append(out, "The "+one+" of "+numbered(fixed)+" was tried and leaves "+without+".")
 	}
 	if n := renaming(r); n > 0 {
 		out = append(out, fmt.Sprintf("The fix of cause %d renames the wheel; the other commands then "+
@@ -296,21 +300,29 @@ func Installed(with []string) []string {
 
 // toApply names the fixes to apply to causes that are given by number.
 func toApply(r *analyzer.Report, numbers []int) string {
-	var first, all []int
+	var only, first, all []int
 	for _, n := range numbers {
-		if n > 0 && r.Causes[n-1].Together {
+		switch {
+		case n > 0 && r.Causes[n-1].Together:
 			all = append(all, n)
-		} else {
+		case n > 0 && len(r.Causes[n-1].Fixes) == 1:
+			only = append(only, n)
+		default:
 			first = append(first, n)
 		}
 	}
 	var out []string
-	switch len(first) {
-	case 0:
-	case 1:
-		out = append(out, "the first fix of "+numbered(first))
-	default:
-		out = append(out, "the first fix of each of "+numbered(first))
+	for _, x := range []struct {
+		fix    string
+		causes []int
+	}{{"the fix", only}, {"the first fix", first}} {
+		switch len(x.causes) {
+		case 0:
+		case 1:
+			out = append(out, x.fix+" of "+numbered(x.causes))
+		default:
+			out = append(out, x.fix+" of each of "+numbered(x.causes))
+		}
 	}
 	if len(all) > 0 {
 		out = append(out, "all fixes of "+numbered(all))

@@ -23,7 +23,7 @@ func TestPlanWithRenamedWheel(t *testing.T) {
 		"wheel tags --remove --platform-tag manylinux_2_28_x86_64 "+
 			"widget-1.0-py3-none-manylinux1_x86_64.whl")
 	install := cause("install", fix.KindEnvironment, "apt-get install libb64-0d")
-	const apply = "Apply the first fix of each of causes 1 and 2; compat did not try them together."
+	const apply = "Apply the fix of each of causes 1 and 2; compat did not try them together."
 	for _, c := range []struct {
 		causes []analyzer.Cause
 		want   string

@@ -68,7 +68,7 @@ func (f *Files) Python() (python, from string) {
 			return v, "the oldest that " + path.Base(file) + " allows"
 		}
 	}
-	return newestPython, "no file names one; --python does"
+	return newestPython, "no file names a version; --python sets one"
 }
 
 var pythonVersion = lazyregexp.New(`^(?:cpython-)?(3\.\d{1,2})(?:\.\d+)?(?:\s|$)`)

@@ -88,7 +88,7 @@ func TestFilesPython(t *testing.T) {
 		files        map[string]string
 		python, from string
 	}{
-		{nil, "3.12", "no file names one; --python does"},
+		{nil, "3.12", "no file names a version; --python sets one"},
 		{map[string]string{"app/pyproject.toml": "[project]\nrequires-python = \">=3.9\"\n"}, "3.9",
 			"the oldest that pyproject.toml allows"},
 		{map[string]string{"app/uv.lock": "requires-python = \">=3.10\"\n", ".python-version": "3.13.1\n"},

@@ -132,7 +132,7 @@ func newRoots(u *url.URL) (roots, error) {
 		u.RawQuery != "" ||
 		u.Fragment != "" {
 		return roots{}, fmt.Errorf(
-			"github: API root %q: want http(s)://HOST[/PATH] without user and query",
+			"github: API root %q: want http(s)://HOST[/PATH] without user name, password, query and fragment",
 			u.Redacted(),
 		)
 	}

@@ -141,7 +141,8 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 		data, err := readConfig(f)
 		if err != nil {
 			return nil, fmt.Errorf(
-				"pip's configuration %s: %w; set PIP_CONFIG_FILE to another one, or to /dev/null for none",
+				"pip's configuration %s: %w; correct the file, or set PIP_CONFIG_FILE=/dev/null, so that no "+
+					"configuration file is read",
 				f,
 				err,
 			)

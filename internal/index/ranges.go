@@ -89,7 +89,7 @@ func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (win
 	case resp.StatusCode != http.StatusPartialContent || !ok || start != at:
 		return window{}, i.errorf(
 			packages.ErrUnavailable,
-			"%s returned another range than requested",
+			"%s returned a different range from the one requested",
 			f.url.Host,
 		)
 	case now != size:
