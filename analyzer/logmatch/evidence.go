@@ -127,7 +127,8 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 		name := analyzer.Versioned(b.Import.Name, b.Import.Version)
 		switch {
 		case b.Import.Weak:
-			out.why = fmt.Sprintf("%s imports %s as a weak symbol, so a missing definition is not a link error",
+			out.why = fmt.Sprintf(
+				"%s imports %s as a weak symbol, so a missing definition is not a link error",
 				v.Path, name)
 		case r.Problems.Has(b.Import.Name, b.Import.Version):
 			return evidence{
@@ -164,7 +165,8 @@ func loaded(
 		name := analyzer.Versioned(b.Import.Name, b.Import.Version)
 		switch {
 		case b.Outcome == dynlink.WeakUndefined:
-			out.why = fmt.Sprintf("%s imports %s as a weak symbol, so a missing definition is not a load error",
+			out.why = fmt.Sprintf(
+				"%s imports %s as a weak symbol, so a missing definition is not a load error",
 				v.Path, name)
 		case d.Class == "host-abi" && b.Outcome != dynlink.Bound:
 			return evidence{
@@ -348,7 +350,10 @@ func atFault(v *analyzer.View, d *buildlog.Diagnosis, named bool) (evidence, boo
 			why:   fmt.Sprintf("%s is for %s; the log does not name its architecture", v.Path, v.Machine),
 		}, true
 	}
-	return evidence{state: open, why: v.Path + " was read, but its contents neither confirm nor contradict the message"}, true
+	return evidence{
+		state: open,
+		why:   v.Path + " was read, but its contents neither confirm nor contradict the message",
+	}, true
 }
 
 // from returns a clause with the library that defines the symbol.

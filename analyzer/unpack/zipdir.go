@@ -111,7 +111,9 @@ func readEnd64(r io.ReaderAt, locator []byte, end int64) (*zipEnd, int64, error)
 			wide:    true,
 		}, int64(off), nil
 	}
-	return nil, 0, errors.New("its zip64 end of central directory record is not at the offset of the locator")
+	return nil, 0, errors.New(
+		"its zip64 end of central directory record is not at the offset of the locator",
+	)
 }
 
 // errEntries means that the directory has more entries than the remaining limit.

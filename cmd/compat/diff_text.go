@@ -183,8 +183,8 @@ func writeGroup(w io.Writer, c *abi.Change, names []string) {
 	}
 	switch {
 	case c.Rule == abi.RuleDebian:
-		fmt.Fprintln(w, "    Fix: Add the symbols to the symbols file, each with the package version that "+
-			"introduced it.")
+		fmt.Fprintln(w, "    Fix: Add the symbols to the symbols file, each with the package version "+
+			"that introduced it.")
 	case c.Severity != abi.Note:
 		fmt.Fprintf(w, "    Effect: %s\n    Fix: Export them again, or change the SONAME.\n", c.Effect)
 	}

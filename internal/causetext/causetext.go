@@ -13,6 +13,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -249,8 +250,11 @@ func PlanSentence(r *analyzer.Report) string {
 		out = append(out, "The "+one+" of "+numbered(fixed)+" was tried and leaves "+without+".")
 	}
 	if n := renaming(r); n > 0 {
-		out = append(out, fmt.Sprintf("The fix of cause %d renames the wheel; the other commands then "+
-			"need the new name.", n))
+		then := "the other commands then need the new name"
+		if tag := newTag(&r.Causes[n-1]); tag != "" {
+			then = "the other commands then need the new name, which ends in " + tag + ".whl"
+		}
+		out = append(out, fmt.Sprintf("The fix of cause %d renames the wheel; %s.", n, then))
 	}
 	if len(left) > 0 {
 		out = append(out, "No known fix for "+numbered(left)+".")
@@ -280,6 +284,30 @@ func renaming(r *analyzer.Report) int {
 		}
 	}
 	return 0
+}
+
+var (
+	tagOption = lazyregexp.New(`--(python|abi|platform)-tag (\w+)(?:\s|$)`)
+	plainTag  = lazyregexp.New(`^[\w-]+$`)
+)
+
+// newTag returns the tag that the first fix of a cause, a "wheel tags" command, gives the wheel;
+// "" if it is not known or is not of letters, digits and underscores, which need no escapes in
+// Markdown.
+func newTag(c *analyzer.Cause) string {
+	parts := strings.Split(strings.TrimSuffix(path.Base(c.Artifact), ".whl"), "-")
+	options := tagOption.FindAllStringSubmatch(string(c.Fixes[0].Command), -1)
+	if len(parts) < 5 || options == nil {
+		return ""
+	}
+	tags := parts[len(parts)-3:]
+	for _, o := range options {
+		tags[slices.Index([]string{"python", "abi", "platform"}, o[1])] = o[2]
+	}
+	if tag := strings.Join(tags, "-"); plainTag.MatchString(tag) {
+		return tag
+	}
+	return ""
 }
 
 // Installed merges the versions of a package that an artifact was checked with one after the other:

@@ -29,7 +29,8 @@ func TestPlanWithRenamedWheel(t *testing.T) {
 		want   string
 	}{
 		{[]analyzer.Cause{bundle, tag}, apply +
-			" The fix of cause 2 renames the wheel; the other commands then need the new name."},
+			" The fix of cause 2 renames the wheel; the other commands then need the new name, which " +
+			"ends in py3-none-manylinux_2_28_x86_64.whl."},
 		{[]analyzer.Cause{install, tag}, apply},
 		{[]analyzer.Cause{tag, tag}, apply}, // one command
 	} {

@@ -132,7 +132,8 @@ func newRoots(u *url.URL) (roots, error) {
 		u.RawQuery != "" ||
 		u.Fragment != "" {
 		return roots{}, fmt.Errorf(
-			"github: API root %q: want http(s)://HOST[/PATH] without user name, password, query and fragment",
+			"github: API root %q: want http(s)://HOST[/PATH] without user name, password, query "+
+				"and fragment",
 			u.Redacted(),
 		)
 	}
