@@ -38,8 +38,8 @@ func NoteLostSupport(r *Report, before []string, base string) {
 		}
 		const shown = 8
 		r.AddNote(fmt.Sprintf(
-			"%s has no wheel for %s, but %s has; without a wheel, pip installs an older release or "+
-				"builds from source",
+			"%s has no wheel for %s, but %s has; without a wheel, pip builds from source, or "+
+				"if there is no sdist, installs an older release or fails",
 			project, List(lost, shown, len(lost)), cmp.Or(base, "the base"),
 		))
 	}

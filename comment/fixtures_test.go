@@ -78,8 +78,8 @@ func nvjitlink() analyzer.Finding {
 				Requirement: "nvidia-nvjitlink-cu12>=12.9",
 				Verified:    true,
 				Cost: []string{
-					"conflicts with torch==2.7.0, which requires nvidia-nvjitlink-cu12==12.8.61 " +
-						"(pip cannot install both)",
+					"pip cannot resolve this: torch==2.7.0 requires nvidia-nvjitlink-cu12==12.8.61, " +
+						"not 12.9.41",
 				},
 			},
 		},

@@ -57,7 +57,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 					Title:       "Pin " + next(),
 					Command:     shellword.Line(next() + "\n" + next()),
 					Requirement: next(),
-					Cost:        []string{"conflicts with " + next()},
+					Cost:        []string{"pip cannot resolve this: " + next()},
 				},
 				{Kind: fix.KindSource, Title: next()},
 			},

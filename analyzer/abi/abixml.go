@@ -49,7 +49,7 @@ func parseXML(b []byte) (*Library, error) {
 	}
 	var root node
 	if err := xml.Unmarshal(b, &root); err != nil {
-		return nil, fmt.Errorf("not XML of libabigail: %w", err)
+		return nil, fmt.Errorf("not an ABI in the XML format of libabigail (abidw): %w", err)
 	}
 	if root.XMLName.Local == "abi-corpus-group" {
 		return nil, fmt.Errorf("it describes a group of libraries; give the XML of one")
@@ -111,7 +111,7 @@ func checkDepth(b []byte) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("not XML of libabigail: %w", err)
+			return fmt.Errorf("not an ABI in the XML format of libabigail (abidw): %w", err)
 		}
 		switch t.(type) {
 		case xml.StartElement:

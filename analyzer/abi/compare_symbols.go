@@ -319,8 +319,8 @@ func (c *comparison) additions() {
 			)
 			x.Effect = fmt.Sprintf(
 				"A program that is built against the new library loads with the old one, "+
-					"and fails when it calls the symbol. If it had a new version, the "+
-					"loader would report that %s is too old.",
+					"and fails when it calls the symbol, or at startup if it is linked with "+
+					"-z now. If it had a new version, the loader would report that %s is too old.",
 				c.result.Library,
 			)
 			x.Fix = "Add new symbols to a new version node."

@@ -39,7 +39,7 @@ func method(symbol string) string {
 	}
 	for _, d := range []string{"D0Ev", "D1Ev", "D2Ev"} {
 		if strings.HasSuffix(symbol, d) {
-			return map[bool]string{true: "~ and delete", false: "~"}[d == "D0Ev"]
+			return map[bool]string{true: "~ (deleting destructor)", false: "~"}[d == "D0Ev"]
 		}
 	}
 	// find the last "::" outside of template arguments and parameters

@@ -93,7 +93,8 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			newFix(
 				fix.KindRebuild,
 				"Rebuild the extension from source against the installed "+frameworkName(d)+
-					" (pip install --no-build-isolation --no-binary with its name)",
+					" (pip install --force-reinstall --no-deps --no-cache-dir --no-build-isolation "+
+					"--no-binary with its name)",
 				"",
 			),
 			newFix(

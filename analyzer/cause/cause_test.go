@@ -183,7 +183,7 @@ func TestFixesAreMerged(t *testing.T) {
 	x := r.Causes[0].Fixes[0]
 	if x.Requirement != "torch>=2.5,<2.6" || x.Clears != 2 ||
 		x.Title != "Require torch>=2.5,<2.6 in the metadata of widget" ||
-		!slices.Contains(x.Cost, "pip no longer installs it with other versions of torch") {
+		len(x.Cost) > 0 { // the range excludes only versions that fail
 		t.Errorf("%+v", x)
 	}
 	if x.Verified {

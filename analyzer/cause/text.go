@@ -39,7 +39,7 @@ func (t text) title() string {
 	case undeclared:
 		why := "the wheel does not declare"
 		if t.extra() {
-			why = "only an extra of the wheel requires"
+			why = "is a requirement only of an extra of the wheel"
 		}
 		return fmt.Sprintf("needs %s of %s, which %s", t.libraries(), t.subject, why)
 	case system:
@@ -480,7 +480,11 @@ func (t text) forUsers(x *fix.Fix) {
 	case x.Kind == fix.KindPin && err == nil:
 		x.Title = strings.Replace(x.Title, x.Requirement,
 			x.Requirement+" in the metadata of "+t.what(), 1)
-		x.Cost = append(x.Cost, "pip no longer installs it with other versions of "+q.Name)
+		if s, err := pkgmeta.ParseSpec(q.Spec); err == nil {
+			if _, pinned := s.Pin(); pinned {
+				x.Cost = append(x.Cost, "pip no longer installs it with other versions of "+q.Name)
+			}
+		}
 	case x.Kind == fix.KindDependency && err == nil:
 		x.Cost = append(x.Cost, "all users have to download it")
 	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
@@ -522,7 +526,8 @@ func (t text) task() (result.Actor, string) {
 		}
 		return result.Builder, "publish a build for " + t.subject
 	case otherVersions:
-		return result.Installer, "install the versions that it requires; pip installs no other versions"
+		return result.Installer, "install the versions that it requires; " +
+			"pip refuses others when it resolves them together"
 	case wrongPackage:
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindEnvironment {
 			return result.Installer, "install versions that fit each other"

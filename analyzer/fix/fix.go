@@ -40,7 +40,7 @@ type Fix struct {
 	// PEP 508, for pins and dependencies; otherwise "".
 	Requirement string `json:"requirement"`
 	Verified    bool   `json:"verified"`
-	// Disadvantages: "conflicts with mkl==2026.0.0: numba==0.61 requires …".
+	// Disadvantages: "pip cannot resolve this: numba==0.61 requires …, not 2026.0.0".
 	Cost []string `json:"cost"`
 	// Change is what was simulated, so that it can be combined with others; nil if the fix cannot
 	// be simulated.
@@ -48,7 +48,7 @@ type Fix struct {
 }
 
 // ConflictsWith is the prefix of a cost: a requirement that the fix violates.
-const ConflictsWith = "conflicts with "
+const ConflictsWith = "pip cannot resolve this: "
 
 // Conflicts reports whether an installer would reject the versions that the fix leads to.
 func (f Fix) Conflicts() bool {

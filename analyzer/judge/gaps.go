@@ -321,7 +321,7 @@ func (s *Session) givenConflicts(r *result.Report, set *packages.Set) {
 		}
 		r.AddNote(
 			fmt.Sprintf(
-				"%s does not satisfy %s, which requires %s. pip does not install both; "+
+				"%s does not satisfy %s, which requires %s. pip refuses to install them together; "+
 					"compat checked it anyway",
 				s.origin(raw),
 				x.By,

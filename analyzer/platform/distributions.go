@@ -352,6 +352,9 @@ func First(arch, soname, version string) (releases []string) {
 				continue
 			}
 			if l := p.Library(soname); l != nil && l.HasVersion(version) {
+				if p.Name == "sles15" {
+					release = "15 SP3" // earlier service packs have glibc 2.26
+				}
 				releases = append(releases, f.name+" "+release)
 				break
 			}

@@ -252,10 +252,10 @@ func BenchmarkHas(b *testing.B) {
 func TestFirst(t *testing.T) {
 	for _, c := range []struct{ arch, soname, version, want string }{
 		{"x86_64", "libm.so.6", "GLIBC_2.29",
-			"Debian 11, Ubuntu 20.04, RHEL 9, Amazon Linux 2023, SLES 15"},
+			"Debian 11, Ubuntu 20.04, RHEL 9, Amazon Linux 2023, SLES 15 SP3"},
 		{"amd64", "libc.so.6", "GLIBC_2.38", "Debian 13, Ubuntu 24.04, RHEL 10, SLES 15.6"},
 		{"aarch64", "libstdc++.so.6", "GLIBCXX_3.4.29",
-			"Debian 12, Ubuntu 22.04, RHEL 9, Amazon Linux 2023, SLES 15"},
+			"Debian 12, Ubuntu 22.04, RHEL 9, Amazon Linux 2023, SLES 15 SP3"},
 		{"x86_64", "libc.so.6", "GLIBC_9.9", ""},
 		{"x86_64", "libnothing.so.1", "GLIBC_2.29", ""},
 		{"pdp11", "libc.so.6", "GLIBC_2.29", ""},

@@ -73,11 +73,13 @@ func checkReachable(p *analyzer.Pass) {
 				Chain:   analyzer.Chain(v.Library, l),
 			}
 			f.Message = fmt.Sprintf(
-				"%s needs %s, which is bundled at %s, but %s. It loads only if that library is already loaded",
+				"%s needs %s, which is bundled at %s, but %s. %s loads only if %s is already loaded",
 				v.Path,
 				name,
 				l.Path,
 				pathsOf(v),
+				path.Base(v.Path),
+				name,
 			)
 			if v.Alternative || !imported(p, v) {
 				f.Severity = analyzer.Note

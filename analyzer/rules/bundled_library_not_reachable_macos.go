@@ -38,7 +38,8 @@ func checkReachableMacOS(p *analyzer.Pass) {
 			inSlice(p, by.Name), m.Needed.Path, bundled.Name, whyNotFound(m))
 		if loadedElsewhere(p, m, bundled) {
 			f.Severity = analyzer.Warning
-			f.Message += ". It loads only if another module has loaded that library before"
+			f.Message += ". " + path.Base(by.Name) + " loads only if another module has loaded " +
+				base + " before"
 		}
 		to := loaderPath(by.Name, bundled.Name)
 		fixes := []fix.Candidate{changePath(p, by.Name, m.Needed.Path, to+"/"+base)}
@@ -65,7 +66,8 @@ func whyNotFound(m dyld.Missing) string {
 	case strings.HasPrefix(library, "@executable_path/"):
 		return "@executable_path is the folder of python"
 	case strings.HasPrefix(library, "@loader_path/"):
-		return "@loader_path is the folder of " + m.NeededBy.Name
+		return "@loader_path is the folder of " + m.NeededBy.Name + ", so dyld looks for " +
+			path.Join(path.Dir(m.NeededBy.Name), strings.TrimPrefix(library, "@loader_path/"))
 	}
 	return "the path starts in the working folder"
 }

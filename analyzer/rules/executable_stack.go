@@ -56,10 +56,14 @@ func checkExecutableStack(p *analyzer.Pass) {
 			how = "it has no PT_GNU_STACK header"
 		}
 		f.Message = fmt.Sprintf(
-			"%s requires an executable stack (%s). glibc 2.41 and later do not load such a library",
+			"%s requires an executable stack (%s). With glibc 2.41 and later, dlopen of such a "+
+				"library fails",
 			v.Path,
 			how,
 		)
+		if v.Host == analyzer.HostPython {
+			f.Message += ", so Python cannot import it"
+		}
 		if claimed := p.Requested || p.Platform.Kind == platform.Policy; claimed &&
 			!analyzer.OlderRelease(p.Platform.LibcVersion, "2.41") &&
 			!v.Alternative {

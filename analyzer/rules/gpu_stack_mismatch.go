@@ -250,7 +250,8 @@ func fromSource(p *analyzer.Pass) shellword.Line {
 		return ""
 	}
 	name := quoted(projectName(p))
-	return "pip install --no-deps --no-build-isolation --no-binary " + name + " " +
+	return "pip install --force-reinstall --no-deps --no-cache-dir --no-build-isolation " +
+		"--no-binary " + name + " " +
 		quoted(projectName(p)+"=="+p.Facts.Wheel.Version)
 }
 

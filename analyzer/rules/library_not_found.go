@@ -145,7 +145,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		f.Unknown = true
 		add(analyzer.Warning, "It may come from %s, which could not be looked up", unknown)
 	case grafted(needed) != "":
-		add(analyzer.Error, "auditwheel gave it this name, but the copy is missing in the wheel")
+		add(analyzer.Error, "auditwheel gave it this name, but the copy is missing from the wheel")
 		repair := fix.Fix{
 			Kind:  fix.KindRebuild,
 			Title: "Run auditwheel repair again on the wheel that the build produced, not on this one",

@@ -259,8 +259,10 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 		return []fix.Candidate{
 			{
 				Fix: fix.Fix{
-					Kind:  fix.KindEnvironment,
-					Title: fmt.Sprintf("Build and run on glibc %s or later (%s)", q.LibcVersion, q.Name),
+					Kind: fix.KindEnvironment,
+					Title: fmt.Sprintf(
+						"Build and run on a newer system, such as %s (glibc %s)", q.Name, q.LibcVersion,
+					),
 				},
 				Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
 			},

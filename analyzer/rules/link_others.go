@@ -35,7 +35,7 @@ func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 	if starts {
 		return text + ", and the program starts"
 	}
-	return text + ", and the program then fails at startup"
+	return text + ", and the program then fails at startup or at the first call"
 }
 
 func listed(words []string) string {

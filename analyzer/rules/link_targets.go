@@ -169,7 +169,7 @@ func ownerOf(p *analyzer.Pass, i elfobj.Import) owner {
 }
 
 // ofMissing reports whether a reference is undefined because a needed library was not found, and
-// not because a library of the platform is missing in DT_NEEDED.
+// not because a library of the platform is missing from DT_NEEDED.
 func ofMissing(p *analyzer.Pass, q linkProblem) bool {
 	if q.Missing == "" {
 		return false

@@ -96,7 +96,7 @@ func checkLinkReference(p *analyzer.Pass) {
 		case o.soname != "":
 			f.Library = o.soname
 			f.Message += fmt.Sprintf(
-				"It is in %s, which is missing in DT_NEEDED of %s%s",
+				"It is in %s, which is missing from DT_NEEDED of %s%s",
 				o.soname,
 				q.By.Path,
 				merged(o.soname),

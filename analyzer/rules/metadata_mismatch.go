@@ -128,7 +128,7 @@ func checkWheelFile(
 		return
 	}
 	if major, _, _ := strings.Cut(w.Version, "."); w.Version != "" && major != "1" {
-		report(analyzer.Error, at, "WHEEL declares the wheel format %s. pip supports 1.x", w.Version)
+		report(analyzer.Error, at, "WHEEL declares Wheel-Version %s. pip installs only 1.x", w.Version)
 	}
 	inside, outside := tagSet(w.Tags), tagSet(p.Facts.Wheel.Tags)
 	if len(inside) > 0 && !slices.Equal(inside, outside) {

@@ -18,7 +18,8 @@ only numpy.core._multiarray_umath and fails with NumPy 2: "A module that was com
 1.x cannot be run in NumPy 2.x", or "numpy.dtype size changed". A module that was built against
 NumPy 2 uses numpy._core as well and works with both.
 
-Fix: require numpy<2, or build against NumPy 2, which also works with NumPy 1.23 and later.
+Fix: require numpy<2, or build against NumPy 2, which works with NumPy 1.x from 1.23 on
+and NumPy 2.
 
 Severity: an error where NumPy 2 is given or pinned, and a warning where the declared range allows
 it.
@@ -65,7 +66,7 @@ func checkNumPy(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
-					Title: "Build against NumPy 2; the result also works with NumPy 1.23 and later",
+					Title: "Build against NumPy 2; the result works with NumPy 1.x from 1.23 on and NumPy 2",
 				},
 			},
 		)

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,8 @@ func checkMachine(p *analyzer.Pass) {
 				machineName(o), user.Path, machineNames[machine])
 		}
 		fixes := []fix.Candidate{relink("Build " + o.Path + " for " + machineNames[machine])}
-		if other := platform.ForWindows(o.Machine); other != nil && !any {
+		if other := platform.ForWindows(o.Machine); other != nil && !any &&
+			namesFit(p, pkgmeta.Tag{Platform: other.Name}) {
 			fixes = append(fixes, fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindPlatformTag,
@@ -66,6 +68,23 @@ func checkMachine(p *analyzer.Pass) {
 		}
 		p.Report(f, fixes...)
 	}
+}
+
+// namesFit reports whether Python imports the modules of a wheel for Windows by their file names
+// with another tag, of which the fields that are set replace those of the wheel's tags.
+func namesFit(p *analyzer.Pass, to pkgmeta.Tag) bool {
+	for _, t := range p.Facts.Wheel.Tags {
+		t.Python = cmp.Or(to.Python, t.Python)
+		t.ABI = cmp.Or(to.ABI, t.ABI)
+		t.Platform = cmp.Or(to.Platform, t.Platform)
+		if slices.ContainsFunc(p.Windows.Objects, func(o *analyzer.WindowsObject) bool {
+			m, ok := parsePYD(o.Path)
+			return ok && !m.imports(t, "")
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // taggedMachine reports whether a tag of the wheel is for the machine of a file.

@@ -99,7 +99,6 @@ func checkMissingDLLs(p *analyzer.Pass) {
 					Kind:  fix.KindEnvironment,
 					Title: "Install " + m.Library.Source,
 				},
-				Change: fix.Bundle{DLL: m.Name},
 			}}
 		case plugin(m.root):
 			f.Severity = analyzer.Warning

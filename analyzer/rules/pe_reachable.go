@@ -46,7 +46,7 @@ func checkReachableDLLs(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind: fix.KindRebuild,
-					Title: "Put " + path.Base(at.Path) + " into the wheel, in the folder of " +
+					Title: "Copy " + path.Base(at.Path) + " into the folder of " +
 						path.Base(m.root.Path),
 				},
 				Change: fix.Bundle{DLL: m.Name},

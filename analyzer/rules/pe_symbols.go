@@ -83,8 +83,8 @@ func checkVersionTooNewWindows(p *analyzer.Pass) {
 				Object: user.Path, Symbol: n.Symbol.String(), Version: n.Since, Library: n.Library,
 				Chain: append(loadPath(root, user), n.Library),
 				Message: fmt.Sprintf(
-					"%s imports %s from %s, which exports it from %s on. The Python that imports it also "+
-						"runs on %s", user.Path, n.Symbol, n.Library, windows.Name(n.Since),
+					"%s imports %s from %s, which exports it from %s on. The Python of the wheel's tag "+
+						"also runs on %s", user.Path, n.Symbol, n.Library, windows.Name(n.Since),
 					windows.Name(root.Python.Windows()),
 				),
 			}

@@ -75,7 +75,7 @@ func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 	if strings.HasPrefix(f.Symbol, "_") &&
 		(len(had) == 0 || analyzer.OlderRelease(release, had[len(had)-1])) {
 		f.Severity = analyzer.Warning
-		f.Message += ". A patch release may export it"
+		f.Message += ". Another patch release of CPython " + release + " may export it"
 	}
 	return []fix.Candidate{
 		{

@@ -97,11 +97,13 @@ func reportPythonDLL(
 		if dll.FreeThreaded {
 			abi += "t"
 		}
-		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
-			Kind:    fix.KindPlatformTag,
-			Title:   "Tag the wheel for the Python that built the module: " + version + "-" + abi,
-			Command: retag(p, pkgmeta.Tag{Python: version, ABI: abi}),
-		}})
+		if to := (pkgmeta.Tag{Python: version, ABI: abi}); namesFit(p, to) {
+			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
+				Kind:    fix.KindPlatformTag,
+				Title:   "Tag the wheel for the Python that built the module: " + version + "-" + abi,
+				Command: retag(p, to),
+			}})
+		}
 	}
 	p.Report(f, fixes...)
 }
@@ -115,6 +117,9 @@ func describePython(dll windows.PythonDLL) string {
 		return "which this Python does not have"
 	case dll.FreeThreaded:
 		return "which only the free-threaded CPython " + dll.Release + " has"
+	}
+	if !analyzer.OlderRelease(dll.Release, "3.13") {
+		return "which only the default build (with the GIL) of CPython " + dll.Release + " has"
 	}
 	return "which only CPython " + dll.Release + " has"
 }

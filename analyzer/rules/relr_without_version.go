@@ -64,7 +64,7 @@ func checkRelrVersion(p *analyzer.Pass) {
 		)
 		if analyzer.OlderRelease(p.Platform.LibcVersion, "2.36") {
 			f.Message += fmt.Sprintf(
-				". %s (glibc %s) does not apply the relocations, so that it crashes",
+				". %s (glibc %s) does not apply the relocations, and the library crashes",
 				p.Platform.Name,
 				p.Platform.LibcVersion,
 			)

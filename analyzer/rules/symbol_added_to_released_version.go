@@ -13,8 +13,9 @@ var symbolAddedToReleasedVersion = &analyzer.Rule{
 	Severity: analyzer.Note,
 	Doc: `The library exports a new symbol with a symbol version that the earlier build already has. A
 program that uses the symbol is linked against the version, finds it in the old library too,
-starts, and fails when it calls the symbol. If it had a new version, the loader would report
-that the library is too old.
+starts, and fails when it calls the symbol; a program that is linked with -z now fails at startup,
+but with the same unclear error. If it had a new version, the loader would report that the library
+is too old.
 
 Fix: add new symbols to a new version node, such as LIBX_1.2 after LIBX_1.1.
 
@@ -30,7 +31,8 @@ Not detected: whether the earlier build was ever published, where it is a branch
 		for _, c := range abiChanges(p, abi.RuleAddedReleased) {
 			reportABI(p, c, fmt.Sprintf(
 				"%s: %s in a version that the earlier build already has: %s. A program that uses a new "+
-					"symbol also loads with the old library, and fails at the first call",
+					"symbol also loads with the old library, and fails at the first call, or at startup "+
+					"if it is linked with -z now",
 				c.Path, analyzer.Count(len(c.changes), "new symbol"), firstSymbols(c.changes),
 			), "Add new symbols to a new version node", "")
 		}

@@ -225,7 +225,7 @@ func since(version string, systems ...string) string {
 		return ""
 	}
 	if len(systems) > 0 {
-		s += ", first available in " + strings.Join(systems, ", ")
+		s += "; the oldest known systems with it: " + strings.Join(systems, ", ")
 	}
 	return ". " + s
 }

@@ -34,7 +34,7 @@ func checkTextRelocations(p *analyzer.Pass) {
 			p.Report(
 				analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
 					Message: fmt.Sprintf(
-						"%s has relocations in its code (DT_TEXTREL): part of it was compiled "+
+						"%s has text relocations (DT_TEXTREL): part of it was compiled "+
 							"without -fPIC. Systems with SELinux may not load it",
 						v.Path,
 					)},

@@ -129,7 +129,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
 			case v.Host.Unstable(i.Name):
 				f.Severity = analyzer.Warning
-				f.Message += ". It belongs to the C++ API of Node.js, which changes with each " +
+				f.Message += ". It belongs to the C++ API of Node.js, whose symbols change with each " +
 					"NODE_MODULE_VERSION" + moduleVersion(
 					v,
 				)
@@ -137,7 +137,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			case len(owners) > 0 && (v.Host != analyzer.HostUnknown || !p.Facts.Packaged()):
 				owner := owners[0].SONAME
 				f.Library = owner
-				f.Message += fmt.Sprintf(". It is in %s, which is missing in DT_NEEDED", owner)
+				f.Message += fmt.Sprintf(". It is in %s, which is missing from DT_NEEDED", owner)
 				fixes = append(fixes, linkWith(p, v, owner)...)
 			case other != nil && inPlaceOf(v, other) != nil:
 				f.ProvidedBy = &other.Path

@@ -39,11 +39,10 @@ func conflicts(sets []*packages.Set) []string {
 
 func conflictText(x packages.Conflict) string {
 	if x.By == packages.Artifact {
-		return fix.ConflictsWith + "the artifact's own requirement " + x.Requirement +
-			" (pip cannot install both)"
+		return fix.ConflictsWith + "the artifact itself requires " + x.Requirement +
+			", not " + x.Chosen
 	}
-	return fix.ConflictsWith + x.Package + "==" + x.Chosen + ": " + x.By + " requires " +
-		x.Requirement + " (pip cannot install both)"
+	return fix.ConflictsWith + x.By + " requires " + x.Requirement + ", not " + x.Chosen
 }
 
 func newConflicts(now, known []string) []string {

@@ -70,7 +70,7 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 			if x.Severity == result.Note || w.left[x.Identity()] {
 				continue
 			}
-			x.Message += fmt.Sprintf(". It fails only if %s was imported before", name)
+			x.Message += fmt.Sprintf(". It fails only if %s has been imported first", name)
 			offer := fix.Fix{
 				Kind:   fix.KindEnvironment,
 				Title:  "Import it before " + name,

@@ -386,7 +386,7 @@ func TestGivenPackages(t *testing.T) {
 		{[]string{"--lock", lock, "--with", name + "12.9.86"}, 0,
 			`==12.9.86 \(--with\) replaces nvidia-nvjitlink-cu12==99 \(.+requirements.txt:2\)`},
 		{[]string{"--with", name + "12.9.41"}, 0,
-			`==12.9.41 \(--with\) does not satisfy the artifact, which requires nvidia-nvjitlink-cu12>=12.9.80. pip does not install both`},
+			`==12.9.41 \(--with\) does not satisfy the artifact, which requires nvidia-nvjitlink-cu12>=12.9.80. pip refuses to install them together`},
 		{[]string{"--with", "typo==1"}, 0,
 			`could not look up typo: no such package or version in the index`},
 	} {

@@ -80,7 +80,7 @@ func (t *Conversation) Review(ctx context.Context, sha string,
 			return o.fingerprint == c.Fingerprint
 		}); i >= 0 {
 			if o := t.threads[i]; o.resolved && o.byUs {
-				if err := t.p.mutate(ctx, "open a review thread again", unresolveMutation,
+				if err := t.p.mutate(ctx, "unresolve a review thread", unresolveMutation,
 					map[string]any{"id": o.id}); err != nil {
 					return err
 				}

@@ -151,15 +151,15 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.message(w, http.StatusOK, "",
 			"checks binary artifacts",
 			"This is the service of a GitHub App that finds symbols which the dynamic loader will not "+
-				"resolve. Its results are check runs on GitHub, which link their reports here.")
+				"resolve. Its results are check runs on GitHub, which link to their reports here.")
 	case inside && name == "style.css":
 		h.Set("Content-Type", "text/css; charset=utf-8")
 		_, _ = w.Write(report.Style())
 	case strings.HasPrefix(r.URL.Path, "/rules/"):
 		p.rule(w, r, strings.TrimPrefix(r.URL.Path, "/rules/"))
 	case !inside:
-		p.missing(w, r.URL.Path, "There is no page at this address. Reports are linked by check runs "+
-			"on GitHub.")
+		p.missing(w, r.URL.Path, "There is no page at this address. Check runs on GitHub link to "+
+			"their reports.")
 	case reportID.MatchString(id) && end == "/findings":
 		p.findings(w, r, id)
 	case reportID.MatchString(id) && known:
@@ -181,7 +181,7 @@ func (p *pages) rule(w http.ResponseWriter, r *http.Request, id string) {
 		err = report.RulePage(&b, &p.rules[i])
 	default:
 		p.missing(w, r.URL.Path, "There is no rule of this name. Findings in check runs on GitHub "+
-			"link their rules.")
+			"link to their rules.")
 		return
 	}
 	if err != nil {
@@ -262,8 +262,8 @@ func (p *pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 		p.log.Warn("a report can't be shown", "error", err)
 		w.Header().Set("Retry-After", "60")
 		p.message(w, http.StatusServiceUnavailable, r.URL.Path, "can't read this report",
-			"The verdict is in the check run on GitHub. Its report is in a storage that does not respond "+
-				"at the moment. Try again in some minutes.")
+			"The result is in the check run on GitHub. The storage of the reports does not respond at "+
+				"the moment. Try again in a few minutes.")
 		return
 	}
 	if !errors.Is(err, errBusy) {
@@ -271,7 +271,7 @@ func (p *pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Retry-After", "10")
 	p.message(w, http.StatusServiceUnavailable, r.URL.Path, "is busy",
-		"The report can't be shown at the moment. Try again in some seconds.")
+		"The report can't be shown at the moment. Try again in a few seconds.")
 }
 
 func (p *pages) missing(w http.ResponseWriter, path, sentence string) {
