@@ -141,8 +141,10 @@ func (a *analysis) analyze(
 		}
 		return j, err
 	}
-	clean := len(j.report.Findings) == 0 // the base cannot change the verdict
-	if clean && len(analyzer.Wheels(j.report)) == 0 {
+	// Without findings the base cannot change the verdict. Only for a release its wheels are worth
+	// more calls of GitHub.
+	clean := len(j.report.Findings) == 0
+	if clean && (a.before == nil || len(analyzer.Wheels(j.report)) == 0) {
 		return j, nil
 	}
 	had, err := a.baseFindings(ctx, c, found, o, compare, clean)
