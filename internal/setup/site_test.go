@@ -33,7 +33,7 @@ func TestSites(t *testing.T) {
 		{"https://github.example.com", "http://github.example.com/api/v3", "", "", "is not https"},
 		{"https://github.example.com/acme", "", "", "", "has a path"},
 		{"github.com", "", "", "", `--github-url: "github.com" is not an http`},
-		{"https://me@github.com", "", "", "", "is not an http or https address"},
+		{"https://me@github.com", "", "", "", "is not an http or https URL"},
 		{"", "ftp://x", "", "", "GITHUB_API_URL:"},
 	} {
 		s, err := setup.ParseSite(c.web, c.api)
@@ -55,8 +55,8 @@ func TestWebhookAddress(t *testing.T) {
 		"https://compat.example.com/": "", "http://10.1.2.3:8080/compat": "", "": "is not set",
 		"http://localhost:8080": "only from this machine", "http://127.0.0.1": "only from this machine",
 		"http://[::1]:8080": "only from this machine", "http://0.0.0.0:8080": "only from this machine",
-		"compat.example.com": "is not an http or https address", "https://x/?a=b": "is not an http or " +
-			"https address",
+		"compat.example.com": "is not an http or https URL", "https://x/?a=b": "is not an http or " +
+			"https URL",
 	} {
 		u, err := setup.ParsePublic("--url", address)
 		if problem == "" && (err != nil || strings.HasSuffix(u.String(), "/")) ||
