@@ -84,21 +84,8 @@ func update[T any](
 	ttl time.Duration,
 	change func(T) (T, bool),
 ) (value T, ok bool) {
-	ok = s.request(ctx, func(ctx context.Context) error {
-		return s.store.Update(ctx, key, ttl, func(old []byte) ([]byte, error) {
-			value = *new(T)
-			if len(old) > 0 && json.Unmarshal(old, &value) != nil {
-				value = *new(T) // damaged
-			}
-			next, changed := change(value)
-			value = next
-			if !changed {
-				return nil, nil
-			}
-			return json.Marshal(value)
-		})
-	})
-	return value, ok
+	same := func(data []byte) ([]byte, error) { return data, nil }
+	return updateAs(ctx, s, key, ttl, same, same, change)
 }
 
 // updateSealed is update for an encrypted value. A value that was encrypted with another key, or
@@ -110,24 +97,44 @@ func updateSealed[T any](
 	ttl time.Duration,
 	change func(T) (T, bool),
 ) (ok bool) {
-	return s.request(ctx, func(ctx context.Context) error {
+	open := func(data []byte) ([]byte, error) { return s.seal.Open(nil, nil, data, []byte(key)) }
+	seal := func(text []byte) ([]byte, error) {
+		//nolint:gosec // NewGCMWithRandomNonce makes the nonce
+		return s.seal.Seal(nil, nil, text, []byte(key)), nil
+	}
+	_, ok = updateAs(ctx, s, key, ttl, open, seal, change)
+	return ok
+}
+
+// updateAs is update for a value whose JSON is stored as seal returns it, and read with open. A
+// value that open or the JSON decoder refuses is treated as missing.
+func updateAs[T any](
+	ctx context.Context,
+	s *shared,
+	key string,
+	ttl time.Duration,
+	open, seal func([]byte) ([]byte, error),
+	change func(T) (T, bool),
+) (value T, ok bool) {
+	ok = s.request(ctx, func(ctx context.Context) error {
 		return s.store.Update(ctx, key, ttl, func(old []byte) ([]byte, error) {
-			var value T
-			text, err := s.seal.Open(nil, nil, old, []byte(key))
-			if err != nil || json.Unmarshal(text, &value) != nil {
-				value = *new(T)
+			var before T
+			if text, err := open(old); err != nil || json.Unmarshal(text, &before) != nil {
+				before = *new(T)
 			}
-			value, changed := change(value)
+			next, changed := change(before)
+			value = next
 			if !changed {
 				return nil, nil
 			}
-			if text, err = json.Marshal(value); err != nil {
+			text, err := json.Marshal(next)
+			if err != nil {
 				return nil, err
 			}
-			//nolint:gosec // NewGCMWithRandomNonce makes the nonce
-			return s.seal.Seal(nil, nil, text, []byte(key)), nil
+			return seal(text)
 		})
 	})
+	return value, ok
 }
 
 // request makes a request, unless one failed lately. It returns false if there was no response.
