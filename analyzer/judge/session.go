@@ -72,6 +72,7 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 type Session struct {
 	judge     *Judge
 	artifacts []*facts.Artifact
+	projects  []string // of the artifacts, normalized; "" for one that is no wheel
 	compared  map[*facts.Artifact][]*Compared
 
 	resolver  *resolver
@@ -88,7 +89,9 @@ func (j *Judge) Session(
 	names *elfobj.Names,
 ) (s *Session, notes []string) {
 	index := symindex.New(names)
-	for _, f := range artifacts {
+	projects := make([]string, len(artifacts))
+	for n, f := range artifacts {
+		projects[n] = project(f)
 		for _, o := range f.Objects {
 			index.Of(o.Imports, false)
 		}
@@ -96,6 +99,7 @@ func (j *Judge) Session(
 	s = &Session{
 		judge:     j,
 		artifacts: artifacts,
+		projects:  projects,
 		compared:  map[*facts.Artifact][]*Compared{},
 		resolver:  newResolver(j),
 		libraries: newLibraries(j.options, index),
@@ -104,13 +108,25 @@ func (j *Judge) Session(
 	return s, s.compare(earlier)
 }
 
+// project returns the normalized project of a wheel; "" for another artifact.
+func project(f *facts.Artifact) string {
+	if f.Wheel == nil {
+		return ""
+	}
+	return pkgmeta.Normalize(f.Wheel.Name)
+}
+
 // installedWith returns the other artifacts that can be installed in the environment of an
 // artifact: all but wheels of the same project, of which pip installs one.
 func (s *Session) installedWith(f *facts.Artifact) []*facts.Artifact {
-	return slices.DeleteFunc(slices.Clone(s.artifacts), func(x *facts.Artifact) bool {
-		return x == f || f.Wheel != nil && x.Wheel != nil &&
-			pkgmeta.Normalize(f.Wheel.Name) == pkgmeta.Normalize(x.Wheel.Name)
-	})
+	own := project(f)
+	var others []*facts.Artifact
+	for n, x := range s.artifacts {
+		if x != f && (own == "" || s.projects[n] != own) {
+			others = append(others, x)
+		}
+	}
+	return others
 }
 
 // Case is one artifact on one target in one scenario.
