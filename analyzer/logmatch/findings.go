@@ -60,11 +60,7 @@ func (w *Matcher) byFindings(
 			out.Verdict, out.Object, out.Library, out.Why = buildlog.Confirmed, f.Object, f.Library,
 				f.Message
 		}
-		for list, name := range map[*[]string]string{&out.Targets: f.Target, &out.Rules: f.Rule} {
-			if !slices.Contains(*list, name) {
-				*list = append(*list, name)
-			}
-		}
+		out.Targets, out.Rules = with(out.Targets, f.Target), with(out.Rules, f.Rule)
 		fixes = merge(fixes, f.Fixes)
 	}
 	if out.Verdict == buildlog.Confirmed {
@@ -72,28 +68,35 @@ func (w *Matcher) byFindings(
 		d.Fixes = d.Fixes[:min(len(d.Fixes), maxFixes)]
 		return true
 	}
+	var targets []string // on which the artifacts were checked
 	for _, t := range report.Targets {
-		if strings.HasPrefix(t.Name, system) && !slices.Contains(out.Targets, t.Name) {
-			out.Targets = append(out.Targets, t.Name)
+		if strings.HasPrefix(t.Name, system) {
+			targets = with(targets, t.Name)
 		}
 	}
 	for _, a := range report.Artifacts {
 		for _, n := range a.Needs {
-			if len(out.Targets) == 0 || !isObject(d.Object, n.Object) {
+			if len(targets) == 0 || !isObject(d.Object, n.Object) {
 				continue
 			}
 			out.Object = n.Object
-			out.Why = fmt.Sprintf("compat finds no such error in %s%s", n.Object, on(out.Targets))
+			out.Why = fmt.Sprintf("compat finds no such error in %s%s", n.Object, on(targets))
 			if report.Verdict != analyzer.Unchecked {
 				out.Verdict = buildlog.Contradicted
 				out.Why += ": the log may be from another build or environment"
 			}
-			out.Targets = []string{}
 			return true
 		}
 	}
-	out.Targets = []string{}
 	return false
+}
+
+// with adds a name to a list that does not contain it yet.
+func with(list []string, name string) []string {
+	if slices.Contains(list, name) {
+		return list
+	}
+	return append(list, name)
 }
 
 // systemOf returns how the names of the targets begin that a message of dyld or Windows is about;
