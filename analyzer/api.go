@@ -147,8 +147,5 @@ func Alternatives(a, b *View) bool { return judge.Alternatives(a, b) }
 // Extinct reports whether a platform is older than every supported system; see judge.Extinct.
 func Extinct(p *platform.Platform) bool { return judge.Extinct(p) }
 
-// OlderRelease reports whether a release of a libc or of CPython is older than another one.
-func OlderRelease(a, b string) bool { return judge.OlderRelease(a, b) }
-
 // WindowsObject is a PE file as the Windows loader sees it; see package judge.
 type WindowsObject = judge.WindowsObject

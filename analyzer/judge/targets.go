@@ -172,7 +172,7 @@ func claimed(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
 		switch {
 		case at < 0:
 			oldest = append(oldest, p)
-		case OlderRelease(p.LibcVersion, oldest[at].LibcVersion):
+		case platform.Older(p.LibcVersion, oldest[at].LibcVersion):
 			oldest[at] = p
 		}
 	}
@@ -187,12 +187,8 @@ const oldestSupported = "2.17"
 // manylinux2010). Errors that occur only there are warnings if the platform is from a tag.
 // Artifacts without a tag are not checked on such platforms unless the user specifies them.
 func Extinct(p *platform.Platform) bool {
-	return p.Libc == "glibc" && OlderRelease(p.LibcVersion, oldestSupported)
+	return p.Libc == "glibc" && platform.Older(p.LibcVersion, oldestSupported)
 }
-
-// OlderRelease reports whether a release of a libc or of CPython ("2.17", "3.9") is older than
-// another one. It is false if one of them cannot be parsed.
-func OlderRelease(a, b string) bool { return platform.Older(a, b) }
 
 // architectures returns the architectures of the objects; for a wheel, those that its tags
 // name, if any.

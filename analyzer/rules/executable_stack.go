@@ -65,7 +65,7 @@ func checkExecutableStack(p *analyzer.Pass) {
 			f.Message += ", so Python cannot import it"
 		}
 		if claimed := p.Requested || p.Platform.Kind == platform.Policy; claimed &&
-			!analyzer.OlderRelease(p.Platform.LibcVersion, "2.41") &&
+			!platform.Older(p.Platform.LibcVersion, "2.41") &&
 			!v.Alternative {
 			f.Severity = analyzer.Error
 			f.Message += fmt.Sprintf(". %s has glibc %s", p.Platform.Name, p.Platform.LibcVersion)

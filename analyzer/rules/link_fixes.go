@@ -246,7 +246,7 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 	}
 	for _, q := range platform.All(p.Platform.Arch) {
 		if q.Kind != platform.Distribution || strings.TrimRight(q.Name, "0123456789.") != family ||
-			!analyzer.OlderRelease(p.Platform.LibcVersion, q.LibcVersion) {
+			!platform.Older(p.Platform.LibcVersion, q.LibcVersion) {
 			continue
 		}
 		name := i.Library

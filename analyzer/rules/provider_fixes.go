@@ -234,7 +234,7 @@ func ecosystemOf(q *platform.Platform) string {
 	}
 	family := strings.TrimRight(q.Name, "0123456789.")
 	switch {
-	case (family == "debian" || family == "ubuntu") && !analyzer.OlderRelease(q.LibcVersion, "2.39"):
+	case (family == "debian" || family == "ubuntu") && !platform.Older(q.LibcVersion, "2.39"):
 		return platform.Debian13
 	case slices.Contains([]string{"rhel", "centos", "fedora", "amazonlinux", "almalinux"}, family):
 		return platform.Fedora
@@ -285,7 +285,7 @@ func withoutLibc(p *analyzer.Pass) []fix.Candidate {
 			dropped = true
 		default:
 			kept = withName(kept, t.Platform)
-			if on == nil || analyzer.OlderRelease(q.LibcVersion, on.LibcVersion) {
+			if on == nil || platform.Older(q.LibcVersion, on.LibcVersion) {
 				on = q
 			}
 		}

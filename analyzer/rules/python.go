@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -73,7 +74,7 @@ func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 	}
 	// Private symbols change with patch releases, and the table has one patch release of each.
 	if strings.HasPrefix(f.Symbol, "_") &&
-		(len(had) == 0 || analyzer.OlderRelease(release, had[len(had)-1])) {
+		(len(had) == 0 || platform.Older(release, had[len(had)-1])) {
 		f.Severity = analyzer.Warning
 		f.Message += ". Another patch release of CPython " + release + " may export it"
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 )
 
@@ -118,7 +119,7 @@ func describePython(dll windows.PythonDLL) string {
 	case dll.FreeThreaded:
 		return "which only the free-threaded CPython " + dll.Release + " has"
 	}
-	if !analyzer.OlderRelease(dll.Release, "3.13") {
+	if !platform.Older(dll.Release, "3.13") {
 		return "which only the default build (with the GIL) of CPython " + dll.Release + " has"
 	}
 	return "which only CPython " + dll.Release + " has"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // relrVersion is the version of libc.so.6 that marks objects with packed relative relocations.
@@ -62,7 +63,7 @@ func checkRelrVersion(p *analyzer.Pass) {
 			relrVersion,
 			f.Library,
 		)
-		if analyzer.OlderRelease(p.Platform.LibcVersion, "2.36") {
+		if platform.Older(p.Platform.LibcVersion, "2.36") {
 			f.Message += fmt.Sprintf(
 				". %s (glibc %s) does not apply the relocations, and the library crashes",
 				p.Platform.Name,

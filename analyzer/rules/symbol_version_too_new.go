@@ -334,7 +334,7 @@ func imageFor(p *platform.Platform) string {
 		return ""
 	}
 	for _, i := range images {
-		if !analyzer.OlderRelease(p.LibcVersion, i.libc) {
+		if !platform.Older(p.LibcVersion, i.libc) {
 			return i.name
 		}
 	}

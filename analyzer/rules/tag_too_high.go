@@ -44,7 +44,7 @@ func checkTagTooHigh(p *analyzer.Pass) {
 			return
 		}
 	}
-	if !analyzer.OlderRelease(lower.LibcVersion, p.Platform.LibcVersion) ||
+	if !platform.Older(lower.LibcVersion, p.Platform.LibcVersion) ||
 		missingVersion(p, lower) != "" {
 		return
 	}
