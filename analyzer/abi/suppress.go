@@ -21,16 +21,9 @@ type Suppressions struct {
 // suppression is a section. All of its conditions must hold.
 type suppression struct {
 	kind       string // suppress_function, suppress_variable, suppress_type or suppress_file
-	conditions []condition
+	conditions []func(*subject) bool
 	changes    []string // change_kind; nil: all
 	typeKinds  []string // type_kind; nil: all
-}
-
-// condition compares a property of a change with a text.
-type condition struct {
-	of    func(*subject) string
-	match func(string) bool
-	each  func(*subject) []string // if not nil, match must hold for each of these, instead of of
 }
 
 // subject contains the properties of a change that conditions can test.
@@ -158,21 +151,20 @@ func (s *suppression) property(key, value string) (problem string) {
 		return ""
 	case "source_location_not_in":
 		files := list(value)
-		s.conditions = append(s.conditions, condition{
-			of: func(x *subject) string { return x.source },
-			match: func(at string) bool {
+		s.conditions = append(s.conditions, comparing(
+			func(x *subject) string { return x.source },
+			func(at string) bool {
 				return at != "" && !slices.ContainsFunc(files, func(f string) bool {
 					return at == f || strings.HasSuffix(at, "/"+f)
 				})
 			},
-		})
+		))
 		return ""
 	case "changed_enumerators":
 		names := list(value)
-		s.conditions = append(s.conditions, condition{
-			each:  func(x *subject) []string { return x.enumerators },
-			match: func(name string) bool { return slices.Contains(names, name) },
-		})
+		s.conditions = append(s.conditions, forEnumerators(func(name string) bool {
+			return slices.Contains(names, name)
+		}))
 		return ""
 	case "changed_enumerators_regexp":
 		var res []*regexp.Regexp
@@ -183,14 +175,9 @@ func (s *suppression) property(key, value string) (problem string) {
 			}
 			res = append(res, re)
 		}
-		s.conditions = append(s.conditions, condition{
-			each: func(x *subject) []string { return x.enumerators },
-			match: func(name string) bool {
-				return slices.ContainsFunc(res, func(re *regexp.Regexp) bool {
-					return re.MatchString(name)
-				})
-			},
-		})
+		s.conditions = append(s.conditions, forEnumerators(func(name string) bool {
+			return slices.ContainsFunc(res, func(re *regexp.Regexp) bool { return re.MatchString(name) })
+		}))
 		return ""
 	}
 	name, pattern := strings.CutSuffix(key, "_regexp")
@@ -210,10 +197,27 @@ func (s *suppression) property(key, value string) (problem string) {
 		}
 		match = re.MatchString
 	}
-	s.conditions = append(s.conditions, condition{of: of, match: func(v string) bool {
+	s.conditions = append(s.conditions, comparing(of, func(v string) bool {
 		return (!not || v != "") && match(v) != not
-	}})
+	}))
 	return ""
+}
+
+// comparing is a condition on a property. Functions can be named with or without parameters.
+func comparing(of func(*subject) string, match func(string) bool) func(*subject) bool {
+	return func(x *subject) bool {
+		v := of(x)
+		short, _, _ := strings.Cut(v, "(")
+		return match(v) || match(short)
+	}
+}
+
+// forEnumerators is a condition on each enumerator that changed. There has to be one.
+func forEnumerators(match func(name string) bool) func(*subject) bool {
+	return func(x *subject) bool {
+		return len(x.enumerators) > 0 &&
+			!slices.ContainsFunc(x.enumerators, func(n string) bool { return !match(n) })
+	}
 }
 
 // list splits "{a, b}" and "a, b".
@@ -287,22 +291,9 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 	if !s.kindOfChange(c) {
 		return false
 	}
-	for _, k := range s.conditions {
-		if k.each != nil {
-			if names := k.each(x); len(names) == 0 ||
-				slices.ContainsFunc(names, func(n string) bool { return !k.match(n) }) {
-				return false
-			}
-			continue
-		}
-		v := k.of(x)
-		// functions can be named with or without their parameters
-		short, _, _ := strings.Cut(v, "(")
-		if !k.match(v) && !k.match(short) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.conditions, func(holds func(*subject) bool) bool {
+		return !holds(x)
+	})
 }
 
 // either reports whether a change applies to both functions and variables.
