@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform/macos"
 )
@@ -101,18 +102,16 @@ func systemsOf(tag string) []string {
 	case "win_arm64":
 		return []string{"Windows (ARM64)"}
 	}
-	for _, s := range [][2]string{
-		{"manylinux_", "Linux"}, {"musllinux_", "Alpine Linux"},
-		{"android_", "Android"}, {"ios_", "iOS"},
-	} {
+	if arch, musl := packages.LinuxTag(tag); arch != "" {
+		if musl {
+			return []string{"Alpine Linux (" + arch + ")"}
+		}
+		return []string{"Linux (" + arch + ")"}
+	}
+	for _, s := range [][2]string{{"android_", "Android"}, {"ios_", "iOS"}} {
 		rest, ok := strings.CutPrefix(tag, s[0])
 		if arch := strings.TrimLeft(rest, "0123456789_"); ok && arch != "" {
 			return []string{s[1] + " (" + arch + ")"}
-		}
-	}
-	for _, old := range []string{"manylinux1_", "manylinux2010_", "manylinux2014_", "linux_"} {
-		if arch, ok := strings.CutPrefix(tag, old); ok {
-			return []string{"Linux (" + arch + ")"}
 		}
 	}
 	return []string{tag}

@@ -184,6 +184,16 @@ const (
 	rankGlibc
 )
 
+// LinuxTag returns the architecture of a platform tag for Linux, and whether the tag is for musl.
+// The architecture is "" for other tags.
+func LinuxTag(platform string) (arch string, musl bool) {
+	libc, _, arch := platformOf(platform)
+	if libc == rankAny {
+		return "", false
+	}
+	return arch, libc == rankMusl
+}
+
 // platformOf parses a platform tag into its kind, the version of its libc as major*1000+minor,
 // and the architecture: "any" for the tag any, "" for tags of other systems.
 func platformOf(platform string) (libc, version int, arch string) {
