@@ -116,6 +116,19 @@ func problemAndNext(err error) (problem, next string) {
 	return text, "correct it"
 }
 
+// hint is what to do if an error of a server contains a code.
+type hint struct{ code, next string }
+
+// nextFor returns what to do about an error: that of the first hint whose code it contains.
+func nextFor(err error, otherwise string, hints []hint) string {
+	for _, h := range hints {
+		if strings.Contains(err.Error(), h.code) {
+			return h.next
+		}
+	}
+	return otherwise
+}
+
 // data checks that COMPAT_DATA can be written, or created. It writes nothing.
 func (d *doctor) data() {
 	dir, state := d.service.Data, "can be written"
@@ -164,17 +177,13 @@ func (d *doctor) queue(ctx context.Context) {
 		return
 	}
 	if err := q.Ping(ctx); err != nil {
-		next := "start Redis, or correct REDIS_URL"
-		switch text := err.Error(); {
-		case strings.Contains(text, "NOAUTH"), strings.Contains(text, "WRONGPASS"):
-			next = "correct user and password in REDIS_URL"
-		case strings.Contains(text, "NOPERM"):
-			next = "give the user of REDIS_URL the commands and keys that docs/operation.md lists"
-		case strings.Contains(text, "READONLY"):
-			next = "REDIS_URL names a replica; name the master, or use Sentinel"
-		case strings.Contains(text, "OOM"):
-			next = "give Redis more memory"
-		}
+		next := nextFor(err, "start Redis, or correct REDIS_URL", []hint{
+			{"NOAUTH", "correct user and password in REDIS_URL"},
+			{"WRONGPASS", "correct user and password in REDIS_URL"},
+			{"NOPERM", "give the user of REDIS_URL the commands and keys that docs/operation.md lists"},
+			{"READONLY", "REDIS_URL names a replica; name the master, or use Sentinel"},
+			{"OOM", "give Redis more memory"},
+		})
 		d.fail("queue", err.Error(), next)
 		return
 	}
@@ -212,16 +221,12 @@ func (d *doctor) bucket(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	if _, err := b.Get(ctx, "doctor"); err != nil {
-		next := "start the object storage, or correct COMPAT_BLOBS"
-		switch text := err.Error(); {
-		case strings.Contains(text, "InvalidAccessKeyId"),
-			strings.Contains(text, "SignatureDoesNotMatch"):
-			next = "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-		case strings.Contains(text, "NoSuchBucket"):
-			next = "create the bucket, or correct its name in COMPAT_BLOBS"
-		case strings.Contains(text, "AccessDenied"):
-			next = "allow the key s3:GetObject, s3:PutObject and s3:ListBucket on the bucket"
-		}
+		next := nextFor(err, "start the object storage, or correct COMPAT_BLOBS", []hint{
+			{"InvalidAccessKeyId", "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
+			{"SignatureDoesNotMatch", "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
+			{"NoSuchBucket", "create the bucket, or correct its name in COMPAT_BLOBS"},
+			{"AccessDenied", "allow the key s3:GetObject, s3:PutObject and s3:ListBucket on the bucket"},
+		})
 		d.fail("bucket", err.Error(), next)
 		return
 	}
