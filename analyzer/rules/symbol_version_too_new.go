@@ -160,12 +160,14 @@ func reportCopyOfGlibc(p *analyzer.Pass, f analyzer.Finding, library string) {
 	f.Message = fmt.Sprintf("%s needs %s of %s, which is internal to glibc and matches only one "+
 		"build of it. The file is a copy of %s, which is part of glibc and must not be bundled",
 		f.Object, analyzer.Versioned(f.Symbol, f.Version), f.Library, library)
-	p.Report(f, fix.Candidate{Fix: fix.Fix{
+	x := fix.Fix{
 		Kind:  fix.KindRebuild,
 		Title: "Do not bundle " + library + ", because each system has its own",
-		Command: "auditwheel repair --exclude " + shellword.Quote(library+".so*") + " " +
-			builtWheel(p),
-	}})
+	}
+	if built := builtWheel(p); built != "" {
+		x.Command = "auditwheel repair --exclude " + shellword.Quote(library+".so*") + " " + built
+	}
+	p.Report(f, fix.Candidate{Fix: x})
 }
 
 // node is a needed version of a library.
