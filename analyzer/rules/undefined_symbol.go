@@ -129,10 +129,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
 			case v.Host.Unstable(i.Name):
 				f.Severity = analyzer.Warning
-				f.Message += ". It belongs to the C++ API of Node.js, whose symbols change with each " +
-					"NODE_MODULE_VERSION" + moduleVersion(
-					v,
-				)
+				f.Message += ofNode + moduleVersion(v)
 				fixes = append(fixes, rebuildForNode)
 			case len(owners) > 0 && (v.Host != analyzer.HostUnknown || !p.Facts.Packaged()):
 				owner := owners[0].SONAME
@@ -187,6 +184,9 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 		}
 	}
 }
+
+const ofNode = ". It belongs to the C++ API of Node.js, whose symbols change with each " +
+	"NODE_MODULE_VERSION"
 
 // Fixes of a plug-in that imports a symbol of the program that loads it.
 var (

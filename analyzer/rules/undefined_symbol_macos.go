@@ -88,8 +88,7 @@ func flatMacOS(
 	switch host := hostOfMacOS(p, i); {
 	case host.Unstable(strings.TrimPrefix(f.Symbol, "_")):
 		f.Severity = analyzer.Warning
-		f.Message = imports + ". It belongs to the C++ API of Node.js, which changes with each " +
-			"NODE_MODULE_VERSION"
+		f.Message = imports + ofNode
 		return []fix.Candidate{rebuildForNode}
 	case host == analyzer.HostUnknown && p.Facts.Kind != analyzer.KindWheel, p.Facts.Packaged():
 		f.Severity = analyzer.Warning
