@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,36 +108,36 @@ func truth(s string) bool {
 	return slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(s))
 }
 
-// pipConfig reads pip's configuration files (pip's documentation, "Configuration Files"): global,
-// user, virtual environment and PIP_CONFIG_FILE. Later files override earlier ones, and [install]
-// overrides [global].
+// pipConfig reads pip's configuration files in the order of pip/_internal/configuration.py: those of
+// the system, of the user and of the virtual environment, then PIP_CONFIG_FILE, which replaces those
+// of the user if it exists. Later files override earlier ones, and [install] of any file overrides
+// [global] of all.
 func pipConfig(env func(string) string) (map[string]string, error) {
-	files := []string{"/etc/pip.conf"}
-	for _, d := range filepath.SplitList(env("XDG_CONFIG_DIRS")) {
+	own := env("PIP_CONFIG_FILE")
+	if own == os.DevNull { // disables all configuration files
+		return nil, nil
+	}
+	var files []string
+	for _, d := range filepath.SplitList(cmp.Or(env("XDG_CONFIG_DIRS"), "/etc/xdg")) {
 		files = append(files, filepath.Join(d, "pip", "pip.conf"))
 	}
-	if home := env("HOME"); home != "" {
-		config := env("XDG_CONFIG_HOME")
-		if config == "" {
-			config = filepath.Join(home, ".config")
-		}
+	files = append(files, "/etc/pip.conf")
+	_, err := os.Stat(own)
+	if home := env("HOME"); home != "" && err != nil {
 		files = append(
 			files,
 			filepath.Join(home, ".pip", "pip.conf"),
-			filepath.Join(config, "pip", "pip.conf"),
+			filepath.Join(cmp.Or(env("XDG_CONFIG_HOME"), filepath.Join(home, ".config")),
+				"pip", "pip.conf"),
 		)
 	}
 	if venv := env("VIRTUAL_ENV"); venv != "" {
 		files = append(files, filepath.Join(venv, "pip.conf"))
 	}
-	switch own := env("PIP_CONFIG_FILE"); own {
-	case "":
-	case os.DevNull: // disables all configuration files
-		files = nil
-	default:
+	if own != "" {
 		files = append(files, own)
 	}
-	all := map[string]string{}
+	all, install := map[string]string{}, map[string]string{}
 	for _, f := range files {
 		data, err := readConfig(f)
 		if err != nil {
@@ -148,15 +149,10 @@ func pipConfig(env func(string) string) (map[string]string, error) {
 			)
 		}
 		sections := parsePipConfig(string(data))
-		for _, s := range []string{"global", "install"} {
-			for _, key := range []string{"index-url", "extra-index-url", "no-index", "cert", "proxy",
-				"keyring-provider"} {
-				if v := sections[s][key]; v != "" {
-					all[key] = v
-				}
-			}
-		}
+		maps.Copy(all, sections["global"])
+		maps.Copy(install, sections["install"])
 	}
+	maps.Copy(all, install)
 	return all, nil
 }
 

@@ -31,6 +31,10 @@ func TestFind(t *testing.T) {
 		"none.conf",
 		"[global]\nno-index = true\nindex-url = https://own.example.com/simple\n",
 	)
+	write(".config/pip/pip.conf", "[global]\nindex-url = https://user.example.com/simple\n"+
+		"[install]\nextra-index-url = https://users.example.com/simple\n")
+	extras := write("extras.conf", "[global]\nextra-index-url = https://extras.example.com/simple\n")
+	write("xdg/pip/pip.conf", "[global]\nindex-url = https://system.example.com/simple\n")
 	write("venv/pip.conf", "[global]\nextra-index-url = https://venv.example.com/simple\n")
 	for _, c := range []struct {
 		name, chosen, env string
@@ -50,13 +54,24 @@ func TestFind(t *testing.T) {
 			"https://uv.example.com/?a=b https://torch.example.com"},
 		{"no index", "", "PIP_NO_INDEX=1 PIP_CONFIG_FILE=/dev/null PIP_INDEX_URL=https://pip.example.com", ""},
 		{"no index in the file", "", "PIP_CONFIG_FILE=NONE", ""},
+		{"the user's", "", "", "https://user.example.com/simple https://users.example.com/simple"},
+		{"a file replaces the user's", "", "PIP_CONFIG_FILE=EXTRAS", "https://extras.example.com/simple"},
+		{"a file that does not exist", "", "PIP_CONFIG_FILE=EXTRAS.no",
+			"https://user.example.com/simple https://users.example.com/simple"},
+		{"a file and the system's", "", "PIP_CONFIG_FILE=EXTRAS XDG_CONFIG_DIRS=XDG",
+			"https://system.example.com/simple https://extras.example.com/simple"},
+		{"the environment's after the user's", "", "VIRTUAL_ENV=VENV",
+			"https://user.example.com/simple https://users.example.com/simple"},
+		{"the file after the environment's", "", "VIRTUAL_ENV=VENV PIP_CONFIG_FILE=EXTRAS",
+			"https://extras.example.com/simple"},
 		{"only an extra one", "", "PIP_CONFIG_FILE=/dev/null PIP_EXTRA_INDEX_URL=https://x.example.com",
 			"https://x.example.com"},
 	} {
 		env := map[string]string{"HOME": home}
 		for _, v := range strings.Fields(c.env) {
 			name, value, _ := strings.Cut(v, "=")
-			env[name] = strings.NewReplacer("OWN", own, "NONE", none).
+			env[name] = strings.NewReplacer("OWN", own, "NONE", none, "EXTRAS", extras,
+				"XDG", filepath.Join(home, "xdg"), "VENV", filepath.Join(home, "venv")).
 				Replace(value)
 			// directory names may contain spaces
 		}
@@ -66,11 +81,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}
-	env := map[string]string{
-		"VIRTUAL_ENV": filepath.Join(home, "venv"),
-		"NETRC":       "/elsewhere",
-		"HOME":        home,
-	}
+	env := map[string]string{"VIRTUAL_ENV": filepath.Join(home, "venv"), "NETRC": "/elsewhere"}
 	got, err := Find("", func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	if err != nil || !slices.Contains(got.URLs, "https://venv.example.com/simple") ||
 		got.Netrc != "/elsewhere" {
