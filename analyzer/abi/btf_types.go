@@ -2,6 +2,7 @@ package abi
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 
 	"github.com/compat-app/compat/analyzer/btf"
@@ -11,48 +12,105 @@ import (
 // maxBTF limits the size of the section. That of a Linux kernel has 6 MB.
 const maxBTF = 128 << 20
 
-// readBTF reads types from .BTF, for a library without DWARF. BTF has no names of source files, so
-// no type is private. Types in .ctf, the format of gcc -gctf, are reported as not read.
+// readBTF reads types from .BTF or .ctf, for a library without DWARF. Both have no names of source
+// files, so no type is private.
 func (l *Library) readBTF(f File, o *elfobj.Object) error {
 	var order binary.ByteOrder = binary.LittleEndian
 	if o.ByteOrder == "big" {
 		order = binary.BigEndian
 	}
-	for _, s := range o.Sections {
-		if s.Name == ".ctf" {
-			l.Problems = append(l.Problems, "types in the section .ctf (CTF) of "+l.Name+
-				" are not read; build with -g or -gbtf")
-		}
-		if s.Name != ".BTF" {
-			continue
-		}
-		if s.Size > maxBTF {
-			return errTooManyTypes
-		}
-		b := make([]byte, s.Size)
-		in := io.NewSectionReader(f.Content, int64(s.Offset), int64(s.Size))
-		if _, err := io.ReadFull(in, b); err != nil {
+	var units []btf.Unit
+	b, err := contents(f, o, ".BTF")
+	switch {
+	case err != nil:
+		return err
+	case b != nil:
+		l.Evidence = EvidenceBTF
+		if units, err = btf.Parse(b, order); err != nil {
 			return err
 		}
-		units, err := btf.Parse(b, order)
+	default:
+		if b, err = contents(f, o, ".ctf"); b == nil || err != nil {
+			return err
+		}
+		symbols := btf.Symbols{}
+		if symbols.Strings, err = contents(f, o, ".dynstr"); err != nil {
+			return err
+		}
+		for _, e := range o.Exports.All() {
+			switch e.Kind {
+			case elfobj.Func:
+				symbols.Functions = append(symbols.Functions, e.Name)
+			case elfobj.Data:
+				symbols.Objects = append(symbols.Objects, e.Name)
+			}
+		}
+		l.Evidence = EvidenceCTF
+		u, err := btf.ParseCTF(b, order, symbols, maxBTF)
 		if err != nil {
 			return err
 		}
-		l.Evidence = EvidenceBTF
-		l.Types = []Type{{Kind: Void}}
-		symbols := map[string]int{}
-		for i := range l.Symbols {
-			symbols[l.Symbols[i].Name] = i
-		}
-		for _, u := range units {
-			t := btfTypes{l: l, u: u, ids: make([]TypeID, len(u.Types))}
-			t.read(symbols)
-			if t.deep {
-				return errTooDeep
-			}
+		units = []btf.Unit{u}
+		l.reportConflicts(u)
+	}
+	l.Types = []Type{{Kind: Void}}
+	symbols := map[string]int{}
+	for i := range l.Symbols {
+		symbols[l.Symbols[i].Name] = i
+	}
+	for _, u := range units {
+		t := btfTypes{l: l, u: u, ids: make([]TypeID, len(u.Types))}
+		t.read(symbols)
+		if t.deep {
+			return errTooDeep
 		}
 	}
 	return nil
+}
+
+// reportConflicts adds a problem for the types that several source files define differently. The
+// linker makes them declarations in the shared dictionary, and does not record which definition a
+// function uses.
+func (l *Library) reportConflicts(u btf.Unit) {
+	declared := map[string]bool{}
+	for _, t := range u.Types {
+		if t.Kind == btf.Forward {
+			declared[t.Name] = true
+		}
+	}
+	var names []string
+	for _, t := range u.Types {
+		if (t.Kind == btf.Struct || t.Kind == btf.Union) && declared[t.Name] {
+			names = append(names, t.Name)
+			delete(declared, t.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	which := names[0]
+	if more := len(names) - 1; more > 0 {
+		which += fmt.Sprintf(" and %d more types", more)
+	}
+	l.Problems = append(l.Problems,
+		which+" in .ctf of "+l.Name+", which source files define differently")
+}
+
+// contents returns the contents of a section; nil if there is none with this name.
+func contents(f File, o *elfobj.Object, name string) ([]byte, error) {
+	for _, s := range o.Sections {
+		if s.Name != name {
+			continue
+		}
+		if s.Size > maxBTF {
+			return nil, errTooManyTypes
+		}
+		b := make([]byte, s.Size)
+		in := io.NewSectionReader(f.Content, int64(s.Offset), int64(s.Size))
+		_, err := io.ReadFull(in, b)
+		return b, err
+	}
+	return nil, nil
 }
 
 // btfTypes converts the types of one source file.

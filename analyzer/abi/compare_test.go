@@ -122,6 +122,33 @@ func TestNoise(t *testing.T) {
 	}
 }
 
+// TestCTF compares a library with types in .ctf with the same source with DWARF.
+func TestCTF(t *testing.T) {
+	ctf, dwarf := read(t, "../btf/testdata/shapes-ctf.so"), read(t, "../dwarf/testdata/c-5.so")
+	if ctf.Evidence != EvidenceCTF || len(ctf.Problems) > 0 {
+		t.Errorf("evidence %s, problems %q", ctf.Evidence, ctf.Problems)
+	}
+	for _, r := range []*Result{Compare(ctf, dwarf, Options{}), Compare(dwarf, ctf, Options{})} {
+		if r.Verdict != None {
+			t.Error(written(r))
+		}
+	}
+	big := slices.IndexFunc(ctf.Types, func(t Type) bool { return t.Name == "big" })
+	if big < 0 {
+		t.Fatal("struct big was not read")
+	}
+	ctf.Types[big].Members[1].Offset += 64
+	if r := Compare(dwarf, ctf, Options{}); r.Verdict != Breaking {
+		t.Errorf("a member was moved: %s", written(r))
+	}
+	conflict := read(t, "../btf/testdata/conflict.so")
+	want := []string{"s in .ctf of ../btf/testdata/conflict.so, which source files define " +
+		"differently"}
+	if !slices.Equal(conflict.Problems, want) {
+		t.Errorf("problems %q", conflict.Problems)
+	}
+}
+
 func TestTypesOfASource(t *testing.T) {
 	l := read(t, "../dwarf/testdata/c-5.so")
 	find := func(name string) *Type {

@@ -9,6 +9,7 @@ type Evidence string
 const (
 	EvidenceDWARF Evidence = "dwarf"
 	EvidenceBTF   Evidence = "btf"
+	EvidenceCTF   Evidence = "ctf"
 	// dynamic symbols, virtual tables and typeinfo; no types
 	EvidenceSymbols Evidence = "symbols"
 )

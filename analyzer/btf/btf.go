@@ -1,10 +1,11 @@
 // Package btf reads BTF, the compact type information of the Linux kernel, which gcc and clang can
-// also write for C programs (section .BTF).
+// also write for C programs (section .BTF), and its relative CTF (section .ctf).
 //
 //	units, err := btf.Parse(section, binary.LittleEndian)
+//	unit, err := btf.ParseCTF(section, binary.LittleEndian, symbols, 1<<20)
 //
 // A Unit contains the types of one source file; a linker concatenates the sections of several
-// files. The package reads types only, not symbols.
+// files. BTF contains types only, not symbols.
 //
 // The input is untrusted. Every offset and count is checked against the section. Types refer to
 // each other by index, which Parse checks, so callers need not. Types may contain each other in
@@ -154,6 +155,11 @@ func (p *parser) unit() (Unit, error) {
 	if p.bad {
 		return u, fmt.Errorf("%w: type %d leaves the section", ErrDamaged, len(u.Types)-1)
 	}
+	return u, u.check()
+}
+
+// check returns an error if a type refers to one that does not exist.
+func (u *Unit) check() error {
 	n := uint32(len(u.Types))
 	for i, t := range u.Types {
 		bad := t.Type >= n
@@ -161,10 +167,10 @@ func (p *parser) unit() (Unit, error) {
 			bad = bad || m.Type >= n
 		}
 		if bad {
-			return u, fmt.Errorf("%w: type %d refers to a type that does not exist", ErrDamaged, i)
+			return fmt.Errorf("%w: type %d refers to a type that does not exist", ErrDamaged, i)
 		}
 	}
-	return u, nil
+	return nil
 }
 
 // read reads one type.

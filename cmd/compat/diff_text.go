@@ -98,7 +98,7 @@ func nextSONAME(soname string) string {
 
 var evidenceNames = map[abi.Evidence]string{
 	abi.EvidenceDWARF: "symbols and types (DWARF)", abi.EvidenceBTF: "symbols and types (BTF)",
-	abi.EvidenceSymbols: "symbols only",
+	abi.EvidenceCTF: "symbols and types (CTF)", abi.EvidenceSymbols: "symbols only",
 }
 
 // evidence describes what was compared.
