@@ -161,6 +161,26 @@ func TestChangedBytesMakeASignatureStale(t *testing.T) {
 	}
 }
 
+// TestHashTypes checks signatures with each type of hash that codesign --digest-algorithm offers.
+func TestHashTypes(t *testing.T) {
+	code := bytes.Repeat([]byte("code"), 3000)
+	for _, kind := range []byte{hashSHA1, hashSHA256, hashSHA384} {
+		d := newDirectory(signature(code, kind)[20:])
+		for _, changed := range []bool{false, true} {
+			in := bytes.Clone(code)
+			if changed {
+				in[5000]++
+			}
+			i := image{r: bytes.NewReader(in)}
+			stale, err := i.stale(d, uint64(len(code)))
+			if err != nil || strings.Contains(stale, "from 4096 on were changed") != changed ||
+				(stale == "") == changed {
+				t.Errorf("hash type %d, changed %t: %q, %v", kind, changed, stale, err)
+			}
+		}
+	}
+}
+
 func TestVersions(t *testing.T) {
 	for text, want := range map[string]string{"11": "11.0", "10.13.6": "10.13.6", "14.0": "14.0"} {
 		if v, err := ParseVersion(text); err != nil || v.String() != want {

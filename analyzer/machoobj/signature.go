@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/binary"
 	"fmt"
 	"hash"
 	"io"
 )
 
-// Blobs of a code signature (kern/cs_blobs.h of XNU), which are big endian. SHA-384, which codesign
-// does not write by default, is left out: a signature with these hashes alone is called stale.
+// Blobs of a code signature (kern/cs_blobs.h of XNU), which are big endian.
 const (
 	magicSuperBlob     = 0xfade0cc0
 	magicCodeDirectory = 0xfade0c02
@@ -21,6 +21,7 @@ const (
 	hashSHA1      = 1
 	hashSHA256    = 2
 	hashSHA256Cut = 3 // truncated to 20 bytes
+	hashSHA384    = 4
 
 	headerCodeDirectory = 44 // size in the first version
 )
@@ -106,13 +107,18 @@ func (d directory) rank() int {
 		return 2
 	case hashSHA256:
 		return 3
+	case hashSHA384:
+		return 4
 	}
 	return 0
 }
 
 func (d directory) hash() hash.Hash {
-	if d.kind == hashSHA1 {
+	switch d.kind {
+	case hashSHA1:
 		return sha1.New()
+	case hashSHA384:
+		return sha512.New384()
 	}
 	return sha256.New()
 }

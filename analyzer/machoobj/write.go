@@ -1,7 +1,6 @@
 package machoobj
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -100,7 +99,7 @@ func writeSlice(o *Object) ([]byte, error) {
 	head = append(head, w.commands...)
 	b := append(append(head, make([]byte, w.base-len(head))...), w.linkedit...)
 	if o.Signature != nil {
-		signed := signature(b)
+		signed := signature(b, hashSHA256)
 		if o.Signature.Stale != "" {
 			b[27] ^= 0x40 // an unused bit of the flags
 		}
@@ -166,7 +165,7 @@ func (w *writer) all() error {
 	if o.Signature != nil {
 		w.linkedit = pad(w.linkedit, 8)
 		off := w.base + len(w.linkedit)
-		w.command(cmdSignature, words(uint32(off), uint32(len(signature(make([]byte, off))))), "")
+		w.command(cmdSignature, words(uint32(off), uint32(len(signature(make([]byte, off), hashSHA256)))), "")
 	}
 	return nil
 }
@@ -353,22 +352,24 @@ func (w *writer) symtab() {
 
 const signedPage = 12 // page size of an ad hoc signature, as a power of two
 
-// signature returns an ad hoc signature of code.
-func signature(code []byte) []byte {
+// signature returns an ad hoc signature of code with a type of hash.
+func signature(code []byte, kind byte) []byte {
 	be := binary.BigEndian
 	ident := []byte("compat\x00")
+	sum := directory{kind: kind}.hash()
 	var hashes []byte
 	for page := range slices.Chunk(code, 1<<signedPage) {
-		sum := sha256.Sum256(page)
-		hashes = append(hashes, sum[:]...)
+		sum.Reset()
+		sum.Write(page)
+		hashes = sum.Sum(hashes)
 	}
 	at := headerCodeDirectory + len(ident)
 	var d []byte
 	for _, v := range []uint32{magicCodeDirectory, uint32(at + len(hashes)), 0x20000, adHocFlag,
-		uint32(at), headerCodeDirectory, 0, uint32(len(hashes) / sha256.Size), uint32(len(code))} {
+		uint32(at), headerCodeDirectory, 0, uint32(len(hashes) / sum.Size()), uint32(len(code))} {
 		d = be.AppendUint32(d, v)
 	}
-	d = append(d, sha256.Size, hashSHA256, 0, signedPage, 0, 0, 0, 0)
+	d = append(d, byte(sum.Size()), kind, 0, signedPage, 0, 0, 0, 0)
 	d = slices.Concat(d, ident, hashes)
 	var b []byte
 	for _, v := range []uint32{magicSuperBlob, uint32(20 + len(d)), 1, 0, 20} {
