@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 )
@@ -171,7 +172,7 @@ func TestHashTypes(t *testing.T) {
 			if changed {
 				in[5000]++
 			}
-			i := image{r: bytes.NewReader(in)}
+			i := image{r: io.NewSectionReader(bytes.NewReader(in), 0, int64(len(in)))}
 			stale, err := i.stale(d, uint64(len(code)))
 			if err != nil || strings.Contains(stale, "from 4096 on were changed") != changed ||
 				(stale == "") == changed {

@@ -165,7 +165,8 @@ func (w *writer) all() error {
 	if o.Signature != nil {
 		w.linkedit = pad(w.linkedit, 8)
 		off := w.base + len(w.linkedit)
-		w.command(cmdSignature, words(uint32(off), uint32(len(signature(make([]byte, off), hashSHA256)))), "")
+		size := len(signature(make([]byte, off), hashSHA256))
+		w.command(cmdSignature, words(uint32(off), uint32(size)), "")
 	}
 	return nil
 }
