@@ -1,6 +1,7 @@
 package comment
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,13 +13,19 @@ type DiffFile struct {
 	Patch string // hunks without file headers
 }
 
-// Diff maps paths and lines of the head's files that are in the pull request's diff to the number
-// of the hunk, from 1. GitHub accepts review comments only on such lines, and comments on several
-// lines only within one hunk.
-type Diff map[string]map[int]int
+// Diff maps paths to the hunks of the pull request's diff in the head's file. GitHub accepts
+// review comments only on their lines.
+type Diff map[string][]Hunk
+
+// Hunk is a range of lines of the head's file, counted from 1.
+type Hunk struct{ First, Last int }
 
 // Has reports whether a line on the right side is part of the diff.
-func (d Diff) Has(path string, line int) bool { return d[path][line] != 0 }
+func (d Diff) Has(path string, line int) bool {
+	return slices.ContainsFunc(d[path], func(h Hunk) bool {
+		return h.First <= line && line <= h.Last
+	})
+}
 
 // maxDiffLines limits the memory of a Diff, because a pull request can have 3,000 files.
 // Suggestions are few, and nobody reads a diff of that size.
@@ -30,39 +37,44 @@ func ParseDiff(files []DiffFile) Diff {
 	d := Diff{}
 	left := maxDiffLines
 	for _, f := range files {
-		if lines := rightLines(f.Patch, left); len(lines) > 0 {
-			d[f.Path] = lines
-			left -= len(lines)
+		if hunks := rightHunks(f.Patch, left); len(hunks) > 0 {
+			d[f.Path] = hunks
+			for _, h := range hunks {
+				left -= h.Last - h.First + 1
+			}
 		}
 	}
 	return d
 }
 
-// rightLines returns the lines of a patch on the right side, at most most.
-func rightLines(patch string, most int) map[int]int {
-	lines := map[int]int{}
-	hunk, at, left := 0, 0, 0
+// rightHunks returns the hunks of a patch that have lines on the right side, with at most most
+// lines.
+func rightHunks(patch string, most int) []Hunk {
+	var hunks []Hunk
+	at, left, open := 0, 0, false // the next line on the right; open = the last hunk has a line
 	for l := range strings.SplitSeq(patch, "\n") {
 		if left == 0 || strings.HasPrefix(l, "@@ ") {
-			var ok bool
-			if at, left, ok = hunkHeader(l); ok {
-				hunk++
-			}
+			at, left, _ = hunkHeader(l)
+			open = false
 			continue
 		}
 		switch {
-		case len(lines) == most:
-			return lines
+		case most == 0:
+			return hunks
 		case strings.HasPrefix(l, "+"), strings.HasPrefix(l, " "), l == "":
-			lines[at] = hunk
+			if !open {
+				hunks, open = append(hunks, Hunk{First: at}), true
+			}
+			hunks[len(hunks)-1].Last = at
 			at++
 			left--
+			most--
 		case strings.HasPrefix(l, "-"), strings.HasPrefix(l, `\`):
 		default:
-			return lines
+			return hunks
 		}
 	}
-	return lines
+	return hunks
 }
 
 // hunkHeader parses "@@ -1,7 +1,8 @@ context" into the first line on the right and the number of

@@ -19,14 +19,15 @@ func TestParseDiff(t *testing.T) {
 		{"bad", "@@ nonsense\n+x"},
 		{"minus.sql", "@@ -0,0 +1,2 @@\n+-- comment\n+@@ -9 +9 @@"},
 	})
-	for at, want := range map[string]int{"a.txt:1": 1, "a.txt:2": 1, "a.txt:3": 1, "a.txt:4": 1,
-		"a.txt:5": 0, "a.txt:10": 0, "a.txt:11": 0, "a.txt:21": 3, "a.txt:22": 0, "binary.so:1": 0,
-		"bad:1": 0, "minus.sql:2": 1, "minus.sql:9": 0} {
+	for at, want := range map[string]bool{"a.txt:1": true, "a.txt:2": true, "a.txt:3": true,
+		"a.txt:4": true, "a.txt:5": false, "a.txt:10": false, "a.txt:11": false, "a.txt:21": true,
+		"a.txt:22": false, "binary.so:1": false, "bad:1": false, "minus.sql:2": true,
+		"minus.sql:9": false} {
 		path, line, _ := strings.Cut(at, ":")
 		n := 0
 		fmt.Sscan(line, &n)
-		if got := d[path][n]; got != want || d.Has(path, n) != (want > 0) {
-			t.Errorf("%s: hunk %d, want %d", at, got, want)
+		if got := d.Has(path, n); got != want {
+			t.Errorf("%s: %v, want %v", at, got, want)
 		}
 	}
 }
@@ -38,10 +39,14 @@ func FuzzParseDiff(f *testing.F) {
 	f.Add("@@ -0,0 +1 @@\n+@@ -9 +9 @@\n")
 	f.Add("@@ -1 +99999999999999999999 @@\n+x")
 	f.Fuzz(func(t *testing.T, patch string) {
-		got := rightLines(patch, maxDiffLines)
-		for line := range got {
-			if line < 0 || len(got) > len(patch) {
-				t.Fatalf("line %d of %q", line, patch)
+		hunks := rightHunks(patch, maxDiffLines)
+		got := map[int]bool{}
+		for _, h := range hunks {
+			if h.First < 0 || h.Last < h.First || h.Last-h.First >= len(patch) {
+				t.Fatalf("hunk %v of %q", h, patch)
+			}
+			for line := h.First; line <= h.Last; line++ {
+				got[line] = true
 			}
 		}
 		files, _, err := gitdiff.Parse(strings.NewReader("--- a/f\n+++ b/f\n" + patch))
@@ -60,12 +65,12 @@ func FuzzParseDiff(f *testing.F) {
 			}
 		}
 		for line := range want {
-			if got[line] == 0 {
-				t.Fatalf("line %d is missing in %v of %q", line, got, patch)
+			if !got[line] {
+				t.Fatalf("line %d is missing in %v of %q", line, hunks, patch)
 			}
 		}
 		if len(want) > 0 && len(got) != len(want) {
-			t.Fatalf("%v, gitdiff has %v, of %q", got, want, patch)
+			t.Fatalf("%v, gitdiff has %v, of %q", hunks, want, patch)
 		}
 	})
 }

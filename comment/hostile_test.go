@@ -96,7 +96,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 		Input{
 			Report:     r,
 			Files:      widget,
-			Diff:       Diff{"pyproject.toml": {8: 1}},
+			Diff:       Diff{"pyproject.toml": {{8, 8}}},
 			Partial:    unread(),
 			Gaps:       []Gap{{Workflow: next(), Why: next()}},
 			DetailsURL: url,

@@ -91,8 +91,10 @@ func TestHostileDiff(t *testing.T) {
 	files = append(files, DiffFile{Path: "line", Patch: "@@ -0,0 +1 @@\n+" +
 		strings.Repeat("x", 16<<20)})
 	lines := 0
-	for _, of := range ParseDiff(files) {
-		lines += len(of)
+	for _, hunks := range ParseDiff(files) {
+		for _, h := range hunks {
+			lines += h.Last - h.First + 1
+		}
 	}
 	if lines != maxDiffLines {
 		t.Errorf("%d lines, want %d", lines, maxDiffLines)

@@ -424,7 +424,7 @@ func TestRenderedChecksArePosted(t *testing.T) {
 		comment.Input{
 			Report:     r,
 			Files:      map[string]string{"pyproject.toml": pyproject},
-			Diff:       comment.Diff{"pyproject.toml": {8: 1}},
+			Diff:       comment.Diff{"pyproject.toml": {{First: 8, Last: 8}}},
 			DetailsURL: url,
 			SHA:        s.pull.HeadSHA,
 		},

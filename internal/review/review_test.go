@@ -237,7 +237,7 @@ func TestReview(t *testing.T) {
 			}
 			check := comment.RenderDependencies(comment.Input{
 				BaseName: "main", FailOn: c.config.FailOn,
-				Diff: comment.Diff{req: map[int]int{1: 1, 2: 1, 3: 1, 4: 1, 5: 1}},
+				Diff: comment.Diff{req: {{First: 1, Last: 5}}},
 			}, d)
 			text := check.Summary
 			for _, a := range check.Annotations {
