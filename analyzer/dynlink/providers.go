@@ -144,7 +144,9 @@ func (t *table) satisfiesMusl(_ string, rows []symindex.Row) bool {
 }
 
 func (p provided) each(names *symindex.Names, yield func(name, export int32)) {
-	names.Each(p.l.Symbols(), func(name int32) { yield(name, 0) })
+	for _, name := range names.Defined(p.l, p.l.Symbols()) {
+		yield(name, 0)
+	}
 }
 
 func (p provided) satisfies(symbol, version string, _ []symindex.Row) bool {

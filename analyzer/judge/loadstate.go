@@ -113,22 +113,17 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 		found:     map[*Rule][]Found{},
 	}
 	own, edited := s.openObjects(x, c)
-	all := own
-	for _, sibling := range s.installedWith(f) {
-		for _, o := range sibling.Objects {
-			if o.Arch() == p.Arch {
-				all = append(all, s.libraries.ofObject(sibling, o))
-			}
-		}
-	}
+	var installed []*dynlink.Library
 	before := imported{}
 	for _, r := range set.Releases {
 		provided := s.libraries.ofRelease(r)
-		all = append(all, provided...)
+		installed = append(installed, provided...)
 		if s.importedFirst(r.Name, c.Scenario) {
 			before.add(r.Name, provided)
 		}
 	}
+	siblings := s.siblings(c, x.views, slices.Concat(own, installed))
+	all := slices.Concat(own, siblings, installed)
 	x.first, x.local = before.loaded(all)
 	x.path = s.LibraryPath(c.Scenario)
 	if baseline != nil &&

@@ -72,7 +72,8 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 type Session struct {
 	judge     *Judge
 	artifacts []*facts.Artifact
-	projects  []string // of the artifacts, normalized; "" for one that is no wheel
+	projects  []string             // of the artifacts, normalized; "" for one that is no wheel
+	named     map[string][]sibling // objects by SONAME and file name; nil until they are needed
 	compared  map[*facts.Artifact][]*Compared
 
 	resolver  *resolver

@@ -203,7 +203,9 @@ func (p provided) kind(name, version string) elfobj.Kind {
 func (p provided) versions(name string) []string { return p.l.SymbolVersions(name) }
 
 func (p provided) each(names *symindex.Names, yield func(name, export int32)) {
-	names.Each(p.l.Symbols(), func(name int32) { yield(name, 0) })
+	for _, name := range names.Defined(p.l, p.l.Symbols()) {
+		yield(name, 0)
+	}
 }
 
 func (p provided) linksAt(_ int32, name, version string) bool { return p.links(name, version) }

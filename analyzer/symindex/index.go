@@ -40,6 +40,7 @@ type Names struct {
 	version  map[string]int32
 	lists    map[list][]int32
 	hits     map[*elfobj.Exports][]Hit
+	defined  map[any][]int32 // by library
 }
 
 type query struct {
@@ -63,6 +64,7 @@ func New(kept *elfobj.Names) *Names {
 		version: map[string]int32{},
 		lists:   map[list][]int32{},
 		hits:    map[*elfobj.Exports][]Hit{},
+		defined: map[any][]int32{},
 	}
 }
 
@@ -116,7 +118,8 @@ func (n *Names) add(kept uint32, version string) int32 {
 	if n.numbers[kept] == 0 {
 		n.first = append(n.first, number)
 		n.numbers[kept] = int32(len(n.first))
-		clear(n.hits) // a new name: the cached hits are incomplete
+		clear(n.hits) // a new name: what is cached is incomplete
+		clear(n.defined)
 	}
 	key := nameVersion{n.numbers[kept] - 1, v}
 	if number != n.first[key.name] {
@@ -175,17 +178,22 @@ func (n *Names) Name(symbol string) int32 {
 	return -1
 }
 
-// Each calls yield with the number of each imported name that a library defines. symbols yields
-// names with versions; equal names must be consecutive.
-func (n *Names) Each(symbols iter.Seq2[string, string], yield func(name int32)) {
-	last := ""
-	for name := range symbols {
-		if name == last {
-			continue
+// Defined returns the numbers of the imported names that a library defines. library identifies it,
+// and symbols yields its names with versions; equal names must be consecutive.
+func (n *Names) Defined(library any, symbols iter.Seq2[string, string]) []int32 {
+	known, ok := n.defined[library]
+	if !ok {
+		last := ""
+		for name := range symbols {
+			if name == last {
+				continue
+			}
+			last = name
+			if number := n.Name(name); number >= 0 {
+				known = append(known, number)
+			}
 		}
-		last = name
-		if number := n.Name(name); number >= 0 {
-			yield(number)
-		}
+		n.defined[library] = known
 	}
+	return known
 }

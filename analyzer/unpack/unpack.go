@@ -163,5 +163,8 @@ func Walk(
 ) (packages []*Package, problems []Problem, err error) {
 	w := newWalker(ctx, o, visit)
 	err = w.file(name, r, size)
+	w.line.drop()
+	w.line.release()
+	w.own.release()
 	return w.packages, w.allProblems(), err
 }

@@ -3,6 +3,7 @@ package unpack
 import (
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/compat-app/compat/internal/inflate"
 )
@@ -13,8 +14,19 @@ type inflater struct {
 	flate *inflate.Reader
 }
 
-func newInflater() *inflater {
+// inflaters are reused, because they are most of the memory that a walk of a small file allocates.
+var inflaters = sync.Pool{New: func() any {
 	return &inflater{buf: make([]byte, copyBufferBytes), flate: inflate.NewReader()}
+}}
+
+func newInflater() *inflater { return inflaters.Get().(*inflater) }
+
+// release makes an inflater available to other walks. A nil one is ignored.
+func (in *inflater) release() {
+	if in != nil {
+		in.flate.Reset(nil) // keep no input
+		inflaters.Put(in)
+	}
 }
 
 // inflate returns a reader for a deflated stream. It is valid until the next call.
@@ -106,6 +118,13 @@ func (l *line) drop() {
 		}
 	}
 	l.waiting = nil
+}
+
+// release makes the inflaters available to other walks. No job runs any more.
+func (l *line) release() {
+	for range cap(l.idle) {
+		(<-l.idle).release()
+	}
 }
 
 // handle handles the outcome of a file, in order.
