@@ -11,7 +11,6 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
@@ -142,18 +141,25 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	}
 	o.Origins = e.Origins
 	out.artifacts = append(out.artifacts, set.Artifacts...)
+	o.With = e.With
+	environment := o.environment()
+	environment.On = e.On
+	var all *judge.Judge // for all packages
 	for _, f := range set.Artifacts {
 		addArtifact(report, describe(f))
 		if len(f.Objects) == 0 || f.Wheel == nil && !f.Conda() {
 			continue
 		}
-		o.With = e.With
-		if f.Wheel != nil {
-			o.With = without(e.With, f.Wheel.Name)
+		if all == nil {
+			if all, err = judge.New(rules, environment); err != nil {
+				return err
+			}
 		}
-		environment := o.environment()
-		environment.On = e.On
-		j, err := judge.New(rules, environment)
+		project := ""
+		if f.Wheel != nil {
+			project = f.Wheel.Name
+		}
+		j, err := all.Without(project)
 		if err != nil {
 			return err
 		}
@@ -226,15 +232,6 @@ func (e *Environment) addNoWheel(r *Report, platforms []string) error {
 		})
 	}
 	return nil
-}
-
-// without returns the requirements for other packages.
-func without(with []string, name string) []string {
-	name = pkgmeta.Normalize(name)
-	return slices.DeleteFunc(slices.Clone(with), func(w string) bool {
-		q, err := pkgmeta.ParseRequirement(w)
-		return err == nil && q.Name == name
-	})
 }
 
 // leaveToSystem turns errors about missing libraries into warnings if no choice of versions can

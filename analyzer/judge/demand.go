@@ -40,15 +40,20 @@ func newDemand(source packages.Source, o Options) *demand {
 	if !ok {
 		return nil
 	}
-	return &demand{
+	d := &demand{
 		Reader:    r,
 		cache:     newReleaseCache(r, o.NoHistory),
-		direct:    map[string]bool{},
-		wanted:    map[string]bool{},
-		declared:  map[string]bool{},
 		first:     o.First,
 		noHistory: o.NoHistory,
 	}
+	return d.fresh()
+}
+
+// fresh returns a demand for nothing yet, with the same cache.
+func (d *demand) fresh() *demand {
+	out := *d
+	out.direct, out.wanted, out.declared = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	return &out
 }
 
 // want adds the libraries that the objects of an artifact need.

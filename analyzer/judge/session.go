@@ -54,17 +54,38 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 			j.origins[q.Raw] = from
 		}
 	}
-	for _, p := range o.First {
+	return j, j.importFirst()
+}
+
+// importFirst adds requirements on the packages of Options.First that are in the conda environment.
+func (j *Judge) importFirst() error {
+	for _, p := range j.options.First {
 		name := pkgmeta.Normalize(p)
 		if name == "" {
-			return nil, fmt.Errorf("%q is not a package name", p)
+			return fmt.Errorf("%q is not a package name", p)
 		}
 		if j.conda != nil && j.conda.version(name) != "" && !requires(j.given, name) {
 			// it is imported from the conda environment
 			j.given = append(j.given, pkgmeta.Requirement{Name: name, Raw: name})
 		}
 	}
-	return j, nil
+	return nil
+}
+
+// Without returns a Judge for the environment of a project ("" = none), which is not installed with
+// itself. It shares the releases that were looked up.
+func (j *Judge) Without(project string) (*Judge, error) {
+	name := pkgmeta.Normalize(project)
+	out := *j
+	out.given = slices.DeleteFunc(
+		slices.Clone(j.given),
+		func(q pkgmeta.Requirement) bool { return q.Name == name },
+	)
+	if j.demand != nil {
+		out.demand = j.demand.fresh()
+		out.source = out.demand
+	}
+	return &out, out.importFirst()
 }
 
 // Session checks artifacts that were given together, and caches what all scenarios share. It is
