@@ -285,7 +285,8 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step strin
 	if x.Declared || y.Declared || !value && (x.Private || y.Private) {
 		return ""
 	}
-	if x.Name != y.Name && x.Name != "" && y.Name != "" && !t.sameShape(a, b) {
+	if x.Name != y.Name && x.Name != "" && y.Name != "" &&
+		(!t.sameShape(a, b) || otherArguments(x.Name, y.Name, t.old.Class, 8)) {
 		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
 	}
 	key := [2]TypeID{a, b}

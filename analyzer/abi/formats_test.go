@@ -221,3 +221,30 @@ func TestGlobs(t *testing.T) {
 		}
 	}
 }
+
+func TestTemplateArguments(t *testing.T) {
+	for _, c := range []struct {
+		old, new string
+		want     bool
+	}{
+		{"std::vector<int, std::allocator<int> >", "std::vector<long int, std::allocator<long int> >", true},
+		{"std::vector<long unsigned int>", "std::vector<unsigned long>", false},
+		{"std::vector<long>", "std::vector<long long>", false},
+		{"std::vector<unsigned>", "std::vector<int>", false},
+		{"std::vector<int>", "std::vector<float>", true},
+		{"std::vector<bool*>", "std::vector<char*>", true},
+		{"std::map<int, std::vector<short> >", "std::map<int, std::vector<char> >", true},
+		{"std::bitset<32ul>", "std::bitset<64ul>", true},
+		{"std::array<int, 4ul>", "std::array<int, 4>", false},
+		{"std::vector<Point>", "std::vector<Position>", false},
+		{"std::function<void (int, char)>", "std::function<void (int, long)>", false},
+		{"std::list<int>", "std::deque<long>", false},
+		{"std::complex<long double>", "std::complex<double>", true},
+		{"std::vector<short int>", "std::vector<short>", false},
+		{"Point", "Position", false},
+	} {
+		if got := otherArguments(c.old, c.new, 64, 8); got != c.want {
+			t.Errorf("%s and %s: %t", c.old, c.new, got)
+		}
+	}
+}

@@ -127,3 +127,95 @@ func counted(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// otherArguments reports whether two names are instances of one class template with arguments that
+// programs store in different ways: arithmetic types of another size or kind, or other numbers.
+// Arguments that are classes are compared where their members are. class is 32 or 64, depth how
+// many templates may contain each other.
+func otherArguments(a, b string, class, depth int) bool {
+	name, after, ok := strings.Cut(strings.TrimSuffix(a, ">"), "<")
+	other, afterB, also := strings.Cut(strings.TrimSuffix(b, ">"), "<")
+	if !ok || !also || name != other || depth == 0 {
+		return false
+	}
+	x, y := arguments(after), arguments(afterB)
+	for i := range min(len(x), len(y)) {
+		if x[i] == y[i] {
+			continue
+		}
+		m, known := stored(x[i], class)
+		n, alsoKnown := stored(y[i], class)
+		if known && alsoKnown && m != n || otherArguments(x[i], y[i], class, depth-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// arguments splits the text between the angle brackets of a template.
+func arguments(s string) []string {
+	var list []string
+	depth, start := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '<', '(':
+			depth++
+		case '>', ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				list, start = append(list, strings.TrimSpace(s[start:i])), i+1
+			}
+		}
+	}
+	return append(list, strings.TrimSpace(s[start:]))
+}
+
+// stored describes how an arithmetic type, a pointer to one, or a number is stored: "8 bytes",
+// "8 bytes, floating point". It reports false for all other template arguments.
+func stored(argument string, class int) (string, bool) {
+	if digits := strings.TrimRight(argument, "ul"); digits != "" &&
+		strings.Trim(digits, "0123456789") == "" {
+		return digits, true
+	}
+	pointee := strings.TrimRight(argument, "*& ")
+	size, long, kind := 0, 0, ""
+	for word := range strings.FieldsSeq(pointee) {
+		switch word {
+		case "const", "signed", "unsigned":
+		case "int":
+			size = max(size, 4)
+		case "long":
+			long++
+		case "char", "char8_t":
+			size = 1
+		case "bool":
+			size, kind = 1, ", Boolean"
+		case "short", "char16_t":
+			size = 2
+		case "wchar_t", "char32_t":
+			size = 4
+		case "float":
+			size, kind = 4, ", floating point"
+		case "double":
+			size, kind = 8, ", floating point"
+		case "__int128":
+			size = 16
+		default:
+			return "", false
+		}
+	}
+	switch {
+	case long > 0 && kind != "":
+		size = 16
+	case long == 1:
+		size = class / 8
+	case long > 1:
+		size = 8
+	case strings.Contains(pointee, "short"):
+		size = 2
+	case size == 0: // unsigned
+		size = 4
+	}
+	return fmt.Sprint(size, " bytes", kind, argument[len(pointee):]), pointee != ""
+}
