@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
-	conformance llvmdiff bumps programs wheels packages image chart roots s3 twice
+	conformance llvmdiff bumps programs wheels packages image chart roots s3 twice cluster
 
 GOTEST ?= go test
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
@@ -58,6 +58,10 @@ test: ## Run all tests with the race detector, on the embedded queue and on real
 
 chaos: ## 10,000 deliveries while processes, masters of Redis and object storage are killed (minutes)
 	COMPAT_CHAOS=1 $(GOTEST) -count 1 -v -timeout 60m ./internal/test/chaos
+
+cluster: ## The queue's tests and all stories on a Cluster of 3 masters with 16 partitions (minutes)
+	$(GOTEST) -count 1 -v -timeout 30m -run Cluster ./internal/queue
+	COMPAT_STORIES=cluster $(GOTEST) -count 1 -timeout 30m ./internal/test/stories
 
 replay: ## Repeat stories with shuffled and duplicate events and a kill at each GitHub call (minutes)
 	COMPAT_FAILPOINTS=all $(GOTEST) -count 1 -v -timeout 60m -run TestNothingIsWrittenTwice ./internal/test/stories
