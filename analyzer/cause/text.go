@@ -43,15 +43,15 @@ func (t text) title() string {
 		}
 		return fmt.Sprintf("needs %s of %s, which %s", t.libraries(), t.subject, why)
 	case system:
-		return fmt.Sprintf("needs %s of %s, which %s does not guarantee",
-			t.libraries(), t.subject, t.target())
+		return fmt.Sprintf("needs %s of %s, which not every %s has",
+			t.libraries(), t.subject, t.systems())
 	case systemLibraries:
 		needs := "needs"
 		if t.subject != "" {
 			needs = t.subject + " needs"
 		}
-		return fmt.Sprintf("%s %s of the system, which %s does not guarantee",
-			needs, t.libraries(), t.target())
+		return fmt.Sprintf("%s %s of the system, which not every %s has",
+			needs, t.libraries(), t.systems())
 	case missing:
 		which := plural(t.libraryCount(), "which is", "which are")
 		if strings.HasPrefix(t.subject, "libpython") {
@@ -236,37 +236,44 @@ func (t text) otherVersionsTitle() string {
 			wanted.add(q)
 		}
 	}
-	given := ""
+	title := "requires " + wanted.list[0]
 	if q, err := pkgmeta.ParseRequirement(wanted.list[0]); err == nil {
 		if versions := t.versions(q.Name); len(versions) == 1 {
-			given = ", but was checked with " + versions[0]
+			title = fmt.Sprintf("fails with %s %s, but requires %s", q.Name, versions[0], wanted.list[0])
 		}
 	}
-	more := ""
 	if n := len(wanted.list) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %s of other versions)", result.Count(n, "more package"))
+		title += fmt.Sprintf(" (and %s of other versions)", result.Count(n, "more package"))
 	}
-	return "requires " + wanted.list[0] + given + more
+	return title
 }
 
 func (t text) packageTitle() string {
 	f := t.all[0]
 	name, many := t.release()
 	if f.Rule == "numpy-abi-mismatch" {
-		if name == "numpy" {
+		switch {
+		case f.Range != nil:
+			return "works only with NumPy 1; fails with " + name
+		case name == "numpy":
 			name = "NumPy 2"
 		}
 		return "built against NumPy 1, fails with " + name
 	}
-	if q := t.onlyVersions(); q != "" {
-		return fmt.Sprintf("needs %s; other versions lack %s", q, t.symbols())
-	}
-	lacks := plural(boolRank(many)+1, "lacks", "lack")
+	one, several := "it lacks", "they lack"
 	what := t.symbols()
 	if f.Symbol == "" {
-		lacks, what = plural(boolRank(many)+1, "does not contain", "do not contain"), t.libraries()
+		one, several = "it does not contain", "they do not contain"
+		what = t.libraries()
 	}
-	title := name + " " + lacks + " " + what
+	if q := t.onlyVersions(); q != "" {
+		return fmt.Sprintf("needs %s; other versions %s %s", q, strings.TrimPrefix(several, "they "),
+			what)
+	}
+	title := fmt.Sprintf("fails with %s: %s %s", name, plural(boolRank(many)+1, one, several), what)
+	if name == t.subject { // its version is not known
+		title = name + strings.TrimPrefix(one, "it") + " " + what
+	}
 	if full := title + ", which " + t.neededBy(); len(full) <= maxTitle {
 		return full
 	}
@@ -278,7 +285,7 @@ func (t text) packageTitle() string {
 func (t text) onlyVersions() string {
 	ends := map[packages.End]bool{}
 	for _, f := range t.all {
-		if f.Range != nil && f.Symbol != "" {
+		if f.Range != nil {
 			ends[f.Range.Fails] = true
 		}
 	}
@@ -326,6 +333,9 @@ func (t text) ruleTitle() string {
 			t.symbols(), plural(t.cause.Symbols, "is", "are"), t.abi3())
 	case "gpu-stack-mismatch":
 		return t.gpuTitle()
+	case "metadata-mismatch":
+		title, _, _ := strings.Cut(f.Message, ". ") // it has both values
+		return title
 	case "no-wheel":
 		return fmt.Sprintf("%s has no wheel for %s", t.artifact.project, t.target())
 	}
@@ -393,6 +403,14 @@ func (t text) target() string {
 	return "the platform"
 }
 
+// systems returns what the systems of the platform are called.
+func (t text) systems() string {
+	if t.all[0].Target == "" {
+		return "system"
+	}
+	return t.target() + " system"
+}
+
 // libraries returns up to two library names and the number of others.
 func (t text) libraries() string { return listed(t.libraryNames(), cmp.Or(t.shown, 2), 40) }
 
@@ -455,19 +473,38 @@ func (t text) holder() string {
 	return "artifact"
 }
 
-// action returns who has to act, and a sentence about it.
+// action returns who has to act, and a sentence about it: what is at fault, and what to do.
 func (t text) action() (result.Actor, string) {
-	actor, do := t.task()
-	who := map[result.Actor]string{
-		result.Builder:   "The builder of " + t.what(),
-		result.Installer: "Whoever installs " + t.what(),
-		result.Upstream:  "The author of " + t.subject,
-	}[actor]
+	x := t.task()
+	sentence := map[result.Actor]string{
+		result.Builder:   "the builder of " + t.what(),
+		result.Installer: "whoever installs " + t.what(),
+		result.Upstream:  "the author of " + t.subject,
+	}[x.actor] + " should " + x.do + "."
 	if t.cause.Severity == result.Error {
-		return actor, who + " has to " + do + "."
+		sentence = strings.Replace(sentence, " should ", " has to ", 1)
 	}
-	return actor, who + " should " + do + "."
+	if !t.artifact.wheel() || x.fault == "" {
+		return x.actor, strings.ToUpper(sentence[:1]) + sentence[1:]
+	}
+	return x.actor, string(x.fault) + ": " + sentence
 }
+
+// task is what somebody has to do about a cause.
+type task struct {
+	actor result.Actor
+	do    string
+	fault fault
+}
+
+// fault says what does not fit, for a wheel. "" if that depends on what the user expects of it.
+type fault string
+
+const (
+	inWheel    fault = "The wheel is at fault"
+	notInWheel fault = "The wheel is not at fault"
+	inSet      fault = "The packages do not fit together"
+)
 
 // forUsers says where the builder of a wheel writes a requirement, and adds what a fix costs the
 // users of the wheel.
@@ -487,83 +524,91 @@ func (t text) forUsers(x *fix.Fix) {
 		}
 	case x.Kind == fix.KindDependency && err == nil:
 		x.Cost = append(x.Cost, "all users have to download it")
-	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
+	case x.Kind == fix.KindEnvironment && (install.MatchString(string(x.Command)) ||
+		strings.HasPrefix(string(x.Command), "pip install ")):
 		x.Cost = append(x.Cost, "all users have to do it")
 	}
 }
 
-// task returns who has to act, and what to do.
-func (t text) task() (result.Actor, string) {
+// task returns who has to act, what to do, and what is at fault.
+func (t text) task() task {
 	if (t.kind == system || t.kind == missing) && len(t.cause.Fixes) > 0 &&
 		t.cause.Fixes[0].Kind == fix.KindDependency {
-		return result.Builder, "declare the package that provides " +
-			plural(t.libraryCount(), "it", "them")
+		return task{result.Builder, "declare the package that provides " +
+			plural(t.libraryCount(), "it", "them"), inWheel}
 	}
 	switch t.kind {
 	case abiChange:
 		if t.all[0].Rule == "debian-symbols" {
-			return result.Builder, "update the symbols file"
+			return task{result.Builder, "update the symbols file", inWheel}
 		}
-		return result.Builder, "keep the old interface, or change the SONAME"
+		return task{result.Builder, "keep the old interface, or change the SONAME", inWheel}
 	case tooNew:
 		if t.private() {
-			return result.Builder, "avoid the internal symbols of glibc"
+			return task{result.Builder, "avoid the internal symbols of glibc", inWheel}
 		}
 		if t.claimed() {
-			return result.Builder, "correct the tag or build on an older system"
+			return task{result.Builder, "correct the tag or build on an older system", inWheel}
 		}
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindSymver {
-			return result.Builder, "use the older versions of these symbols or build on an older system"
+			return task{result.Builder, "use the older versions of these symbols or build on an older " +
+				"system", ""}
 		}
 		if t.refused() {
-			return result.Builder, "build on an older system; pip does not install this one there"
+			return task{result.Builder, "build on an older system; pip does not install this one there",
+				notInWheel}
 		}
-		return result.Builder, "build on an older system"
+		return task{result.Builder, "build on an older system", ""}
 	case wrongLibc:
 		if t.artifact.wheel() && !t.claimed() {
-			return result.Builder, "publish a wheel for " + t.subject +
-				"; pip does not install this one there"
+			return task{result.Builder, "publish a wheel for " + t.subject +
+				"; pip does not install this one there", notInWheel}
 		}
-		return result.Builder, "publish a build for " + t.subject
+		return task{result.Builder, "publish a build for " + t.subject, inWheel}
 	case otherVersions:
-		return result.Installer, "install the versions that it requires; " +
-			"pip refuses others when it resolves them together"
+		return task{result.Installer, "install the versions that it requires; " +
+			"pip refuses others when it resolves them together", notInWheel}
 	case wrongPackage:
+		if !t.given() {
+			return task{result.Builder, "limit the versions of " + t.subject + " that it requires" +
+				t.working(), inWheel}
+		}
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindEnvironment {
-			return result.Installer, "install versions that fit each other"
+			return task{result.Installer, "install versions that fit each other", inSet}
 		}
-		if t.given() {
-			return result.Installer, "choose another version of " + t.subject
-		}
-		return result.Builder, "limit the versions of " + t.subject + " that it requires" + t.working()
+		return task{result.Installer, "choose another version of " + t.subject, inSet}
 	case undeclared:
 		if t.extra() {
-			return result.Installer, "install it with the extra that requires " + t.subject
+			return task{result.Installer, "install it with the extra that requires " + t.subject, notInWheel}
 		}
-		return result.Builder, "declare " + t.subject + " as a dependency"
+		return task{result.Builder, "declare " + t.subject + " as a dependency", inWheel}
 	case system, systemLibraries:
-		return result.Installer, "add what provides " + plural(t.libraryCount(), "it", "them") +
-			" to the system"
+		it := plural(t.libraryCount(), "it", "them")
+		return task{result.Installer, "add what provides " + it + " to the system",
+			fault("The wheel works where the system has " + it)}
 	case missing:
 		if strings.HasPrefix(t.subject, "libpython") {
-			return result.Builder, "link without libpython: the interpreter provides its symbols"
+			return task{result.Builder, "link without libpython, since the interpreter provides its " +
+				"symbols", inWheel}
 		}
-		return result.Builder, "bundle what it needs or declare the package that provides it"
+		return task{result.Builder, "bundle what it needs or declare the package that provides it",
+			inWheel}
 	case unreachable:
-		return result.Builder, "give these objects a RUNPATH to the libraries"
+		return task{result.Builder, "give these objects a RUNPATH to the libraries", inWheel}
 	case linkPath:
-		return result.Builder, "let the linker find " +
+		return task{result.Builder, "let the linker find " +
 			plural(t.libraryCount(), "this library", "these libraries") + "; the loader finds " +
-			plural(t.libraryCount(), "it", "them")
+			plural(t.libraryCount(), "it", "them"), inWheel}
 	case linkFlag:
-		return result.Builder, "correct the link line"
+		return task{result.Builder, "correct the link line", inWheel}
 	case undefined:
-		return result.Builder, "link the library that defines " + plural(t.cause.Symbols, "it", "them")
+		return task{result.Builder, "link the library that defines " +
+			plural(t.cause.Symbols, "it", "them"), inWheel}
 	}
 	if do := tasks[t.subject]; do.do != "" {
-		return do.actor, do.do
+		return do
 	}
-	return result.Builder, "change how it is built"
+	return task{result.Builder, "change how it is built", inWheel}
 }
 
 // working says which versions of a package work, if findings occur at one end of a range only.
@@ -592,20 +637,19 @@ func (t text) extra() bool {
 }
 
 // tasks are what to do about rules that are causes themselves.
-var tasks = map[string]struct {
-	actor result.Actor
-	do    string
-}{
-	"abi3-violation":     {result.Builder, "avoid the function or tag the wheel for a newer Python"},
-	"cuda-major-mixed":   {result.Installer, "choose packages of one CUDA major version"},
-	"no-wheel":           {result.Installer, "choose a version with a wheel for the platform"},
-	"executable-stack":   {result.Builder, "link it without an executable stack"},
-	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform"},
-	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows"},
-	"metadata-mismatch":  {result.Builder, "make the metadata and the file name agree"},
-	"record-mismatch":    {result.Builder, "regenerate RECORD"},
-	"text-relocations":   {result.Builder, "compile it with -fPIC"},
-	"wrong-architecture": {result.Builder, "build it for the architecture of its tag"},
+var tasks = map[string]task{
+	"abi3-violation": {result.Builder, "avoid the function or tag the wheel for a newer Python",
+		inWheel},
+	"cuda-major-mixed": {result.Installer, "choose packages of one CUDA major version", notInWheel},
+	"no-wheel": {result.Installer, "choose a version with a wheel for the platform",
+		notInWheel},
+	"executable-stack":   {result.Builder, "link it without an executable stack", inWheel},
+	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform", notInWheel},
+	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows", inWheel},
+	"metadata-mismatch":  {result.Builder, "make the metadata and the file name agree", inWheel},
+	"record-mismatch":    {result.Builder, "regenerate RECORD", inWheel},
+	"text-relocations":   {result.Builder, "compile it with -fPIC", inWheel},
+	"wrong-architecture": {result.Builder, "build it for the architecture of its tag", inWheel},
 }
 
 // given reports whether the user specified the package's version, so that the artifact's

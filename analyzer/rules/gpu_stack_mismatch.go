@@ -230,7 +230,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 // release. pip keeps torch 2.7.0+rocm6.3 if torch==2.7.0 is requested, and does not know which
 // index has which build; uv selects the index of PyTorch by the name of the build.
 func cudaTorch(p *analyzer.Pass, version string) shellword.Line {
-	return "uv pip install --no-deps --reinstall-package torch --torch-backend " +
+	return "uv pip install --reinstall-package torch --torch-backend " +
 		shellword.Quote(cmp.Or(packages.TorchCUDA(version, p.Platform.Arch), "auto")) + " " +
 		shellword.Quote("torch=="+version)
 }

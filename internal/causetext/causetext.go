@@ -13,6 +13,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -45,7 +46,7 @@ func Section(r *analyzer.Report, i int, heading string) string {
 	}
 	for j, x := range c.Fixes {
 		if n := shownBefore(r, i, x); n > 0 {
-			fmt.Fprintf(&b, "\n**%s**: the same fix as for cause %d.\n", label(c, j), n)
+			fmt.Fprintf(&b, "\n**%s** (%s): the same as for cause %d.\n", label(c, j), FixState(c, x), n)
 			continue
 		}
 		b.WriteString("\n" + markdownFix(c, j, x, known))
@@ -198,7 +199,8 @@ func Names(r *analyzer.Report, c *analyzer.Cause) []string {
 	return ns
 }
 
-// Counts counts the causes by severity: "2 errors and 1 warning.".
+// Counts counts the causes by severity and says who has to act on which: "2 errors and 1 warning.
+// Causes 1 and 3 are for the builder, cause 2 for the installer.".
 func Counts(r *analyzer.Report) string {
 	n := map[analyzer.Severity]int{}
 	for _, c := range r.Causes {
@@ -210,10 +212,69 @@ func Counts(r *analyzer.Report) string {
 			parts = append(parts, Plural(n[s], string(s)))
 		}
 	}
+	s := strings.Join(parts, " and ") + "."
 	if n[analyzer.Error] == 0 && len(parts) > 0 {
-		return "No error, " + parts[0] + "."
+		s = "No error, " + s
 	}
-	return strings.Join(parts, " and ") + "."
+	if len(r.Causes) > 1 {
+		s += " " + actors(r)
+	}
+	return s
+}
+
+// actors says who has to act on which cause.
+func actors(r *analyzer.Report) string {
+	var order []result.Actor
+	numbers := map[result.Actor][]int{}
+	for i, c := range r.Causes {
+		if numbers[c.Actor] == nil {
+			order = append(order, c.Actor)
+		}
+		numbers[c.Actor] = append(numbers[c.Actor], i+1)
+	}
+	who := map[result.Actor]string{
+		result.Builder:   "the builder",
+		result.Installer: "whoever installs it",
+		result.System:    "the maintainer of the platform",
+		result.Upstream:  "the author of another package",
+	}
+	if len(order) == 1 {
+		return "All are for " + who[order[0]] + "."
+	}
+	var parts []string
+	for i, actor := range order {
+		verb := ""
+		if i == 0 {
+			verb = " is"
+			if len(numbers[actor]) > 1 {
+				verb = " are"
+			}
+		}
+		parts = append(parts, ranges(numbers[actor])+verb+" for "+who[actor])
+	}
+	s := strings.Join(parts, ", ") + "."
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// ranges names causes, of which successive ones are shortened: "causes 1, 3 to 7 and 9".
+func ranges(causes []int) string {
+	var words []string
+	for i := 0; i < len(causes); i++ {
+		end := i
+		for end+1 < len(causes) && causes[end+1] == causes[end]+1 {
+			end++
+		}
+		if end-i < 2 {
+			words = append(words, strconv.Itoa(causes[i]))
+			continue
+		}
+		words = append(words, fmt.Sprintf("%d to %d", causes[i], causes[end]))
+		i = end
+	}
+	if len(causes) == 1 {
+		return "cause " + words[0]
+	}
+	return "causes " + and(words)
 }
 
 // PlanSentence says which causes remain after following the plan; "" if that is not known.
@@ -364,10 +425,19 @@ func numbered(causes []int) string {
 	for i, n := range causes {
 		words[i] = strconv.Itoa(n)
 	}
-	if last := len(words) - 1; last > 0 {
-		return "causes " + strings.Join(words[:last], ", ") + " and " + words[last]
+	if len(words) == 1 {
+		return "cause " + words[0]
 	}
-	return "cause " + words[0]
+	return "causes " + and(words)
+}
+
+// and joins words: "1, 2 and 3".
+func and(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // Plural returns a count with its noun: "1 object", "3 objects".

@@ -538,7 +538,7 @@ func TestOneBlockForACause(t *testing.T) {
 		}
 		if got := strings.Count(b.String(), "error library-not-found: "); got != want ||
 			!verbose && !strings.Contains(b.String(), "in a.so, b.so, c.so +1") ||
-			!strings.HasSuffix(b.String(), "1 cause; 0 of 0 imports and 4 of 4 objects are affected\n") {
+			!strings.HasSuffix(b.String(), "1 cause in 4 of 4 objects, no imports\n") {
 			t.Errorf("verbose %v: %d findings\n%s", verbose, got, b.String())
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // TextOptions configures Text. The zero value is for a pipe.
@@ -390,17 +391,22 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	key := title + "\x00" + string(x.Command)
 	if first, ok := p.printed[key]; ok && first != cause {
 		return []textLine{{
-			text: fmt.Sprintf("   = %s: the same fix as for cause %d", label, first+1), rank: rank,
+			text: fmt.Sprintf("   = %s (%s): the same as for cause %d", label, state, first+1), rank: rank,
 		}}
 	}
 	p.printed[key] = cause
-	if dir, name := path.Split(c.Artifact); dir != "" && strings.Contains(string(x.Command), name) {
-		state += ", run in " + mdsafe.Visible(strings.TrimSuffix(dir, "/"))
-	}
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
 	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
 		commands = strings.Split(mdsafe.Lines(string(x.Command)), "\n")
+	}
+	if dir, name := path.Split(c.Artifact); dir != "" { // a command is for the artifact's folder
+		cd := "(cd " + mdsafe.Visible(string(shellword.Quote(strings.TrimSuffix(dir, "/")))) + " && "
+		for j, l := range commands {
+			if strings.Contains(l, name) {
+				commands[j] = cd + l + ")"
+			}
+		}
 	}
 	cost := costs(x.Cost, len(x.Cost))
 	if len(commands) == 1 && length(text)+length(commands[0])+length(cost)+4 <= p.width {
@@ -619,9 +625,16 @@ func (p *textPrinter) last() string {
 	if len(r.Causes) == 0 {
 		return fmt.Sprintf("no causes, %s, %s", number(total, "import"), number(objects(r), "object"))
 	}
-	return fmt.Sprintf("%s; %s of %s and %s of %s are affected", number(len(r.Causes), "cause"),
-		grouped(len(imports)), number(total, "import"),
-		grouped(len(concerned)), number(max(objects(r), len(concerned)), "object"))
+	in := grouped(len(concerned)) + " of " + number(max(objects(r), len(concerned)), "object")
+	switch {
+	case len(imports)+total == 0:
+		return fmt.Sprintf("%s in %s, no imports", number(len(r.Causes), "cause"), in)
+	case len(imports) == 0:
+		return fmt.Sprintf("%s in %s; %s checked", number(len(r.Causes), "cause"), in,
+			number(total, "import"))
+	}
+	return fmt.Sprintf("%s; %s of %s and %s are affected", number(len(r.Causes), "cause"),
+		grouped(len(imports)), number(total, "import"), in)
 }
 
 // number returns a count with its noun and thousands separators: "3,412 imports".
