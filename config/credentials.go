@@ -29,12 +29,7 @@ func (env environment) key(s *Service) (err error) {
 		}
 	case path != "":
 		if s.PrivateKey, err = appkey.Read(path); err != nil {
-			return bad(
-				"PRIVATE_KEY_PATH",
-				"%s: %v; set it to the path of the GitHub App's private key",
-				quote(path),
-				err,
-			)
+			return badFile("PRIVATE_KEY_PATH", path, err, "set it to the path of the GitHub App's private key")
 		}
 	case command != "":
 		s.PrivateKey = appkey.Program(command)
@@ -46,6 +41,14 @@ func (env environment) key(s *Service) (err error) {
 		)
 	}
 	return nil
+}
+
+// badFile returns the error of a variable that names a file. next is what to do unless err says it.
+func badFile(variable, path string, err error, next string) error {
+	if errors.Is(err, secretfile.ErrMode) {
+		return bad(variable, "%v", err)
+	}
+	return bad(variable, "%s: %v; %s", quote(path), err, next)
 }
 
 // Secrets are the webhook secrets that are valid now. It is safe for concurrent use, except for
@@ -120,13 +123,8 @@ func (env environment) secrets(s *Service) error {
 	case path != "":
 		s.WebhookSecrets = &Secrets{file: secretfile.At(path)}
 		if _, err := s.WebhookSecrets.Reload(); err != nil {
-			return bad(
-				"WEBHOOK_SECRET_PATH",
-				"%s: %v; set it to the path of a file with the webhook secret of the GitHub App, or "+
-					"several, one on each line",
-				quote(path),
-				err,
-			)
+			return badFile("WEBHOOK_SECRET_PATH", path, err, "set it to the path of a file with the "+
+				"webhook secret of the GitHub App, or several, one on each line")
 		}
 	default:
 		return bad(

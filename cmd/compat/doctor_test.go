@@ -108,6 +108,10 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := testKey(t)
+	open := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.WriteFile(open, []byte(key), 0o644); err != nil {
+		t.Fatal(err)
+	}
 
 	type vars map[string]string
 	for _, c := range []struct {
@@ -129,6 +133,8 @@ func TestDoctor(t *testing.T) {
 			want: "settings WEBHOOK_SECRET: is not set", next: "set it to the webhook secret of the GitHub App"},
 		{name: "unreadable key", vars: vars{"PRIVATE_KEY": "nonsense"}, state: "problem",
 			want: "settings PRIVATE_KEY: ", next: "set it to the PEM file"},
+		{name: "key that others can read", vars: vars{"PRIVATE_KEY": "", "PRIVATE_KEY_PATH": open},
+			state: "problem", want: "other users can read or write the file", next: "run chmod 0600"},
 		{name: "key program", vars: vars{"PRIVATE_KEY": "", "PRIVATE_KEY_COMMAND": "/absent"},
 			state: "problem", want: "key cannot sign", next: "correct PRIVATE_KEY_COMMAND"},
 		{name: "data folder", vars: vars{"COMPAT_DATA": filepath.Join(file, "below"),

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	pageCommand = regexp.MustCompile("(?m)(?:^ {4}|^\\s*- |^\s*sh '|audit-command = \"|, \"|&& |\\| `|Command: )" +
+	pageCommand = regexp.MustCompile("(?m)(?:^ {4}|^\\s*- |^\\s*sh '|audit-command = \"|, \"|&& |\\| `|Command: )" +
 		"compat (\\S+) ([^`\n]*)")
 	substitution = regexp.MustCompile(`\$\([^)]*\)`)
 	pageTarget   = regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z0-9]+)(?:`|$| [A-Z]+=)")

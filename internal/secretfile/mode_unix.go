@@ -18,7 +18,8 @@ func private(path string, info fs.FileInfo) error {
 	}
 	if mode := info.Mode().Perm(); mode&refused != 0 {
 		return fmt.Errorf(
-			"other users can read or write %s (mode %04o): run chmod 0600 (Kubernetes: defaultMode 0400)",
+			"%w (%s has mode %04o); run chmod 0600 for it (Kubernetes: defaultMode 0400)",
+			ErrMode,
 			strconv.Quote(path),
 			mode,
 		)

@@ -6,6 +6,7 @@
 package secretfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,6 +17,10 @@ import (
 
 // maxSize is far more than any RSA key's PEM takes.
 const maxSize = 64 << 10
+
+// ErrMode is in the error of a file that other users can read or write. The error ends with what to
+// do about it.
+var ErrMode = errors.New("other users can read or write the file")
 
 // File is a file with a secret. It is not safe for concurrent use.
 type File struct {
