@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
-	conformance llvmdiff bumps programs wheels packages image chart roots s3 twice cluster
+	conformance llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster
 
 GOTEST ?= go test
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
@@ -80,6 +80,9 @@ scale: ## Measure enqueue and claim on Redis with 1,000,000 waiting jobs (long)
 
 growth: ## Compare the CPU time of 1x and 10x of each size that an attacker chooses (minutes)
 	$(GOTEST) -tags growth -count 1 -v -timeout 1h ./internal/test/growth
+
+recipes: ## Run the recipes of docs/ci.md on small projects (make wheels first; downloads their tools; Debian: groovy, cargo)
+	$(GOTEST) -tags recipes -count 1 -v -timeout 1h ./internal/test/recipes
 
 s3: ## Test the bucket with a real S3 server, versitygw (compiles it: minutes; uses port 7070)
 	dir=$$(mktemp -d) && mkdir -p $$dir/data/blobs $$dir/meta && GOBIN=$$dir go install $(VERSITYGW) && \

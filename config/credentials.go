@@ -29,7 +29,8 @@ func (env environment) key(s *Service) (err error) {
 		}
 	case path != "":
 		if s.PrivateKey, err = appkey.Read(path); err != nil {
-			return badFile("PRIVATE_KEY_PATH", path, err, "set it to the path of the GitHub App's private key")
+			return badFile("PRIVATE_KEY_PATH", path, err,
+				"set it to the path of the GitHub App's private key")
 		}
 	case command != "":
 		s.PrivateKey = appkey.Program(command)
