@@ -49,6 +49,51 @@ func TestAnalysisEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestOtherArtifacts checks that a library of another artifact is found by its SONAME or its file
+// name, also if only another artifact needs it.
+func TestOtherArtifacts(t *testing.T) {
+	var inputs []analyzer.Input
+	for _, x := range [][2]string{
+		{"liba.so", "soname liba.so\nneeded libb.so.1\nneeded libc.so.6\n"},
+		{"unused.so", "soname unused.so\nneeded libc.so.6\n"},
+		{"liblast.so", "needed libc.so.6\n"},
+		{"libb.so", "soname libb.so.1\nneeded ${ORIGIN}/lib$PLATFORM.so\nneeded libd.so\n"},
+		{"libd.so", "needed liblast.so\n"},
+	} {
+		o, err := elftest.Parse("elf x86_64\n" + x[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := elftest.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs,
+			analyzer.Input{Name: x[0], Content: bytes.NewReader(data), Size: int64(len(data))})
+	}
+	loads := map[string]string{}
+	rule := &analyzer.Rule{ID: "loads", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
+		var found []string
+		for _, f := range p.Views[0].Loading.Found {
+			found = append(found, f.Library.Path)
+		}
+		loads[p.Facts.Path] = strings.Join(found, " ")
+	}}
+	a := analyzer.New([]*analyzer.Rule{rule})
+	if _, err := a.Check(t.Context(), inputs, analyzer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for from, want := range map[string]string{
+		"liba.so":   "liba.so libb.so libc.so.6 libd.so ld-linux-x86-64.so.2 liblast.so",
+		"libd.so":   "libd.so liblast.so libc.so.6 ld-linux-x86-64.so.2",
+		"unused.so": "unused.so libc.so.6 ld-linux-x86-64.so.2",
+	} {
+		if loads[from] != want {
+			t.Errorf("%s loads %s, want %s", from, loads[from], want)
+		}
+	}
+}
+
 // TestFailedTrialEndsEarly checks that the check of a fix stops when it breaks something.
 func TestFailedTrialEndsEarly(t *testing.T) {
 	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")

@@ -81,8 +81,8 @@ func (s *Session) siblings(c Case, views []*View, given []*dynlink.Library) []*d
 	return out
 }
 
-// called returns the objects with a name. The loader replaces names such as $PLATFORM, so any object
-// can be meant by those.
+// called returns the objects with a name. The loader replaces $PLATFORM and $LIB in names, so these
+// can mean any object.
 func (s *Session) called(name string) []sibling {
 	if !strings.Contains(name, "$") {
 		return s.named[name]
