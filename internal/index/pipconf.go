@@ -108,10 +108,10 @@ func truth(s string) bool {
 	return slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(s))
 }
 
-// pipConfig reads pip's configuration files in the order of pip/_internal/configuration.py: those of
-// the system, of the user and of the virtual environment, then PIP_CONFIG_FILE, which replaces those
-// of the user if it exists. Later files override earlier ones, and [install] of any file overrides
-// [global] of all.
+// pipConfig reads pip's configuration files in the order of pip/_internal/configuration.py: those
+// of the system, of the user and of the virtual environment, then PIP_CONFIG_FILE, which replaces
+// those of the user if it exists. Later files override earlier ones, and [install] of any file
+// overrides [global] of all.
 func pipConfig(env func(string) string) (map[string]string, error) {
 	own := env("PIP_CONFIG_FILE")
 	if own == os.DevNull { // disables all configuration files
