@@ -409,7 +409,8 @@ func declared(f *analyzer.Finding, d Diff) (file string, line int, ok bool) {
 		return "", 0, false
 	}
 	distance := func(at int) int { return max(at-want, want-at) }
-	for at := range d[file] {
+	for _, h := range d[file] {
+		at := max(h.First, min(want, h.Last)) // the nearest line of the hunk
 		if line == 0 || distance(at) < distance(line) || distance(at) == distance(line) && at < line {
 			line = at
 		}

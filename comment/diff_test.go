@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"github.com/compat-app/compat/analyzer"
 )
 
 func TestParseDiff(t *testing.T) {
@@ -29,6 +31,22 @@ func TestParseDiff(t *testing.T) {
 		if got := d.Has(path, n); got != want {
 			t.Errorf("%s: %v, want %v", at, got, want)
 		}
+	}
+}
+
+// A declaration is shown on the nearest line of the diff, of two the first.
+func TestDeclared(t *testing.T) {
+	d := Diff{"include/point.h": {{3, 5}, {9, 12}}, "src/point.c": {{1, 1}}}
+	for source, want := range map[string]int{"1": 3, "4": 4, "7": 5, "8": 9, "10": 10, "20": 12} {
+		f := &analyzer.Finding{Source: "/build/include/point.h:" + source}
+		file, line, ok := declared(f, d)
+		if !ok || file != "include/point.h" || line != want {
+			t.Errorf("line %s: %s:%d, %v, want line %d", source, file, line, ok, want)
+		}
+	}
+	f := &analyzer.Finding{Source: "/build/other.h:4"}
+	if file, line, ok := declared(f, d); ok {
+		t.Errorf("a file that is not in the diff: %s:%d", file, line)
 	}
 }
 
