@@ -131,8 +131,8 @@ func (j *journal) unusable(err error) error {
 		err,
 		&errno,
 	) { // no permission or no space; the content may be intact
-		return fmt.Errorf("the journal %s can't be used: %w; set COMPAT_DATA to a folder with free space "+
-			"that this user can write", j.path, err)
+		return fmt.Errorf("the journal %s can't be used: %w; set COMPAT_DATA to a folder with free "+
+			"space that this user can write", j.path, err)
 	}
 	return fmt.Errorf(
 		"the journal %s can't be used: %w; move it away: an empty one takes its place, and open pull "+
