@@ -92,7 +92,8 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			m.clears < len(g.all) {
 			break
 		}
-		if m.unusable() || m.Kind == fix.KindPatchelf && g.fromSystem() {
+		if m.unusable() || m.Kind == fix.KindPatchelf && g.fromSystem() ||
+			m.Kind == fix.KindImage && g.kind == tooNew && g.private() {
 			continue
 		}
 		// Another pin than the required one, and one that pip refuses, are worse than the first fix.

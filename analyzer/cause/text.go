@@ -108,8 +108,8 @@ func (t text) abiTitle() string {
 }
 
 // private reports whether all symbols are internal ones of glibc.
-func (t text) private() bool {
-	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+func (g *group) private() bool {
+	return !slices.ContainsFunc(g.all, func(f *result.Finding) bool {
 		return f.Version != "GLIBC_PRIVATE"
 	})
 }

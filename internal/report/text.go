@@ -546,7 +546,7 @@ func (p *textPrinter) notes() []string {
 		lines := wrap(label+": "+text, p.width, "  ")
 		if len(lines) > most {
 			lines = lines[:most]
-			lines[most-1] = clip(lines[most-1], p.width-1) + "…"
+			lines[most-1] = strings.TrimSuffix(clip(lines[most-1], p.width-1), "…") + "…"
 		}
 		out = append(out, lines...)
 	}
@@ -557,7 +557,7 @@ func (p *textPrinter) notes() []string {
 			if i == 0 {
 				most = 5 // the reason says what to do
 			}
-			addLines(most, "could not check", mdsafe.Visible(u.Path)+": "+mdsafe.Visible(u.Reason))
+			addLines(most, "could not check", p.file(u.Path)+": "+mdsafe.Visible(u.Reason))
 		}
 	}
 	for _, a := range acceptances(r) {
@@ -567,13 +567,23 @@ func (p *textPrinter) notes() []string {
 	nothing := len(r.Causes) == 0 && r.Verdict != analyzer.Compatible
 	for i, u := range r.Skipped {
 		if p.options.Verbose || nothing && i < 2 {
-			add("not checked", mdsafe.Visible(u.Path)+": "+mdsafe.Visible(u.Reason))
+			add("not checked", p.file(u.Path)+": "+mdsafe.Visible(u.Reason))
 		}
 	}
 	for _, n := range r.Notes {
 		add("note", mdsafe.Visible(n))
 	}
 	return out
+}
+
+// file returns the path of a file in its artifact. If there are several artifacts, it contains the
+// artifact's.
+func (p *textPrinter) file(name string) string {
+	a := artifactOf(p.report, name)
+	if len(p.report.Artifacts) == 1 && a != name {
+		name = strings.TrimPrefix(name, a+"/")
+	}
+	return mdsafe.Visible(name)
 }
 
 // findings returns the list of all findings, for Verbose.
