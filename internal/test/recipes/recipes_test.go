@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v4"
 	"golang.org/x/tools/txtar"
 
+	"github.com/compat-app/compat/internal/test/formattest"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 	"github.com/compat-app/compat/internal/test/needs"
 )
@@ -151,6 +153,31 @@ func TestRecipes(t *testing.T) {
 		out, code := sh(t, dir, "python audit.py "+caseA(t, dir))
 		if code == 0 || !strings.Contains(out, "needs manylinux_2_31") {
 			t.Errorf("exit code %d\n%s", code, out)
+		}
+	})
+	// The runner of GitLab joins the lines of the script and stops at the first that fails.
+	t.Run("GitLab", func(t *testing.T) {
+		dir := t.TempDir()
+		caseA(t, dir)
+		var jobs map[string]struct{ Script []string }
+		if err := yaml.Unmarshal([]byte(block(t, "GitLab")), &jobs); err != nil {
+			t.Fatal(err)
+		}
+		out, code := sh(t, dir, "set -e\n"+strings.Join(jobs["compat"].Script, "\n"))
+		if code != 1 || !strings.Contains(out, "needs manylinux_2_31") {
+			t.Errorf("exit code %d\n%s", code, out)
+		}
+		for name, check := range map[string]func([]byte) error{
+			"gl-code-quality-report.json": formattest.GitLab, "compat.xml": formattest.JUnit,
+		} {
+			report, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := check(report); err != nil ||
+				!strings.Contains(string(report), "symbol-version-too-new") {
+				t.Errorf("%s: %v\n%s", name, err, report)
+			}
 		}
 	})
 	// Jenkins runs Jenkinsfiles in Groovy 2.4.
