@@ -208,6 +208,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 					has.core,
 				),
 				Command: rebuildFor(p, has),
+				Cost:    []string{"needs compilers for " + has.name + "; other packages stay as they are"},
 			},
 		},
 	)
