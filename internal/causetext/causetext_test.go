@@ -45,3 +45,26 @@ func TestPlanWithRenamedWheel(t *testing.T) {
 		}
 	}
 }
+
+// The counts say who has to act on which cause.
+func TestCountsNameActors(t *testing.T) {
+	const b, i = result.Builder, result.Installer
+	for _, c := range []struct {
+		actors []result.Actor
+		want   string
+	}{
+		{[]result.Actor{i}, "1 error."},
+		{[]result.Actor{b, b}, "2 errors. All are for the builder."},
+		{[]result.Actor{i, b, b, b, i}, "5 errors. Causes 1 and 5 are for whoever installs it, " +
+			"causes 2 to 4 for the builder."},
+		{[]result.Actor{b, i}, "2 errors. Cause 1 is for the builder, cause 2 for whoever installs it."},
+	} {
+		r := &analyzer.Report{}
+		for _, actor := range c.actors {
+			r.Causes = append(r.Causes, analyzer.Cause{Severity: analyzer.Error, Actor: actor})
+		}
+		if got := Counts(r); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
