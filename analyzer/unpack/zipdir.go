@@ -61,7 +61,7 @@ func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 		at = bytes.LastIndex(tail[:len(tail)-eocdSize+len(sigEOCD)], []byte(sigEOCD))
 	}
 	if at < 0 {
-		return nil, errors.New("it has no end of central directory record")
+		return nil, errors.New("it is no ZIP archive, or its end was cut off")
 	}
 	b := tail[at:]
 	le := binary.LittleEndian
