@@ -483,6 +483,8 @@ func (t text) action() (result.Actor, string) {
 	}[x.actor] + " should " + x.do + "."
 	if t.cause.Severity == result.Error {
 		sentence = strings.Replace(sentence, " should ", " has to ", 1)
+	} else if x.fault == inWheel {
+		x.fault = improvable
 	}
 	if !t.artifact.wheel() || x.fault == "" {
 		return x.actor, strings.ToUpper(sentence[:1]) + sentence[1:]
@@ -502,7 +504,8 @@ type fault string
 
 const (
 	inWheel    fault = "The wheel is at fault"
-	notInWheel fault = "The wheel is not at fault"
+	improvable fault = "The wheel can be improved" // in place of inWheel for a warning
+	notInWheel fault = "No reason to change the wheel"
 	inSet      fault = "The packages do not fit together"
 )
 

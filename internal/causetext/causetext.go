@@ -46,7 +46,11 @@ func Section(r *analyzer.Report, i int, heading string) string {
 	}
 	for j, x := range c.Fixes {
 		if n := shownBefore(r, i, x); n > 0 {
-			fmt.Fprintf(&b, "\n**%s** (%s): the same as for cause %d.\n", label(c, j), FixState(c, x), n)
+			state := FixState(c, x)
+			if !x.Verified {
+				state += " for this cause" // it may have been tried for the other
+			}
+			fmt.Fprintf(&b, "\n**%s**: that of cause %d (%s).\n", label(c, j), n, state)
 			continue
 		}
 		b.WriteString("\n" + markdownFix(c, j, x, known))

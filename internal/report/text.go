@@ -390,8 +390,11 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	title := mdsafe.Visible(x.Title)
 	key := title + "\x00" + string(x.Command)
 	if first, ok := p.printed[key]; ok && first != cause {
+		if !x.Verified {
+			state += " for this cause" // it may have been tried for the other
+		}
 		return []textLine{{
-			text: fmt.Sprintf("   = %s (%s): the same as for cause %d", label, state, first+1), rank: rank,
+			text: fmt.Sprintf("   = %s: that of cause %d (%s)", label, first+1, state), rank: rank,
 		}}
 	}
 	p.printed[key] = cause
