@@ -46,7 +46,9 @@ name and build ID.
 
 Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
 information (DWARF, in the library or in a separate debug file next to it), also the types that
-exported functions and variables use. The first lines of the output name the evidence.
+exported functions and variables use; of types that a source file of the library defines, not a
+header, only values count, not what pointers point to, as programs cannot see them. The first lines
+of the output name the evidence.
 
 Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
 wrong usage.`,

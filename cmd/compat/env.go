@@ -23,6 +23,7 @@ import (
 	"github.com/compat-app/compat/config"
 	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 	"github.com/spf13/cobra"
 )
@@ -133,6 +134,9 @@ func flagFor(file string) string {
 	return flag + " " + string(shellword.Quote(file))
 }
 
+// pythonVersion matches the values of --python; 3.13t is the free-threaded build.
+var pythonVersion = lazyregexp.New(`^\d+\.\d+(\.\d+)?t?$`)
+
 var errTwoEnvironments = errors.New("--venv and --conda-prefix are two environments; give one")
 
 func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
@@ -160,6 +164,8 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 		return fmt.Errorf("%s cannot be combined with --lock or --requirement", f.installed())
 	case len(f.before) > 0 && f.root != "":
 		return errors.New("--root cannot be combined with --base")
+	case f.python != "" && !pythonVersion.MatchString(f.python):
+		return fmt.Errorf("--python %q is not a version of Python such as 3.11", f.python)
 	case f.budget <= 0:
 		return errors.New("--budget must be a number of megabytes greater than 0")
 	}
