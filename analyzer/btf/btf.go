@@ -136,14 +136,22 @@ func (p *parser) u32() uint32 {
 
 func (p *parser) name() string {
 	at := uint64(p.u32())
-	if at >= uint64(len(p.strings)) {
-		p.bad = p.bad || at > 0
+	if at == 0 && len(p.strings) == 0 {
 		return ""
 	}
-	text, _, ok := bytes.Cut(p.strings[at:], []byte{0})
-	p.nameBytes += len(text)
+	name, ok := textAt(p.strings, at)
+	p.nameBytes += len(name)
 	p.bad = p.bad || !ok || p.nameBytes > maxNameBytes*len(p.strings)
-	return string(text)
+	return name
+}
+
+// textAt returns a string of a table; false if it is not inside.
+func textAt(table []byte, at uint64) (string, bool) {
+	if at >= uint64(len(table)) {
+		return "", false
+	}
+	text, _, ok := bytes.Cut(table[at:], []byte{0})
+	return string(text), ok
 }
 
 // unit reads all types and checks their references.

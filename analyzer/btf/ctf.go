@@ -219,15 +219,10 @@ func (p *ctfParser) name() string {
 	if len(p.types) < 4 || p.order.Uint32(p.types)&ctfExternal == 0 {
 		return p.parser.name()
 	}
-	at := uint64(p.u32() &^ ctfExternal)
-	if at >= uint64(len(p.external)) {
-		p.bad = true
-		return ""
-	}
-	text, _, ok := bytes.Cut(p.external[at:], []byte{0})
-	*p.names -= len(text)
+	name, ok := textAt(p.external, uint64(p.u32()&^ctfExternal))
+	*p.names -= len(name)
 	p.bad = p.bad || !ok || *p.names < 0
-	return string(text)
+	return name
 }
 
 // id reads the number of a type and returns its index in the unit.
