@@ -3,7 +3,6 @@ package abi
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 
 	"github.com/compat-app/compat/analyzer/btf"
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -20,7 +19,7 @@ func (l *Library) readBTF(f File, o *elfobj.Object) error {
 		order = binary.BigEndian
 	}
 	var units []btf.Unit
-	b, err := contents(f, o, ".BTF")
+	b, err := contents(o, f.Content, ".BTF", maxBTF)
 	switch {
 	case err != nil:
 		return err
@@ -30,11 +29,11 @@ func (l *Library) readBTF(f File, o *elfobj.Object) error {
 			return err
 		}
 	default:
-		if b, err = contents(f, o, ".ctf"); b == nil || err != nil {
+		if b, err = contents(o, f.Content, ".ctf", maxBTF); b == nil || err != nil {
 			return err
 		}
 		symbols := btf.Symbols{}
-		if symbols.Strings, err = contents(f, o, ".dynstr"); err != nil {
+		if symbols.Strings, err = contents(o, f.Content, ".dynstr", maxBTF); err != nil {
 			return err
 		}
 		for _, e := range o.Exports.All() {
@@ -94,23 +93,6 @@ func (l *Library) reportConflicts(u btf.Unit) {
 	}
 	l.Problems = append(l.Problems,
 		which+" in .ctf of "+l.Name+", which source files define differently")
-}
-
-// contents returns the contents of a section; nil if there is none with this name.
-func contents(f File, o *elfobj.Object, name string) ([]byte, error) {
-	for _, s := range o.Sections {
-		if s.Name != name {
-			continue
-		}
-		if s.Size > maxBTF {
-			return nil, errTooManyTypes
-		}
-		b := make([]byte, s.Size)
-		in := io.NewSectionReader(f.Content, int64(s.Offset), int64(s.Size))
-		_, err := io.ReadFull(in, b)
-		return b, err
-	}
-	return nil, nil
 }
 
 // btfTypes converts the types of one source file.

@@ -227,7 +227,8 @@ func TestTemplateArguments(t *testing.T) {
 		old, new string
 		want     bool
 	}{
-		{"std::vector<int, std::allocator<int> >", "std::vector<long int, std::allocator<long int> >", true},
+		{"std::vector<int, std::allocator<int> >",
+			"std::vector<long int, std::allocator<long int> >", true},
 		{"std::vector<long unsigned int>", "std::vector<unsigned long>", false},
 		{"std::vector<long>", "std::vector<long long>", false},
 		{"std::vector<unsigned>", "std::vector<int>", false},

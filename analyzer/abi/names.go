@@ -182,9 +182,7 @@ func stored(argument string, class int) (string, bool) {
 	size, long, kind := 0, 0, ""
 	for word := range strings.FieldsSeq(pointee) {
 		switch word {
-		case "const", "signed", "unsigned":
-		case "int":
-			size = max(size, 4)
+		case "const", "signed", "unsigned", "int":
 		case "long":
 			long++
 		case "char", "char8_t":
@@ -212,9 +210,7 @@ func stored(argument string, class int) (string, bool) {
 		size = class / 8
 	case long > 1:
 		size = 8
-	case strings.Contains(pointee, "short"):
-		size = 2
-	case size == 0: // unsigned
+	case size == 0: // int
 		size = 4
 	}
 	return fmt.Sprint(size, " bytes", kind, argument[len(pointee):]), pointee != ""

@@ -285,17 +285,29 @@ func sectionText(o *elfobj.Object, r io.ReaderAt, name string) string {
 
 // sectionBytes returns the content of a small section; nil without one.
 func sectionBytes(o *elfobj.Object, r io.ReaderAt, name string) []byte {
-	for _, s := range o.Sections {
-		if s.Name != name || s.Size == 0 || s.Size > 4096 {
-			continue
-		}
-		b := make([]byte, s.Size)
-		if n, err := r.ReadAt(b, int64(s.Offset)); n < len(b) && err != nil {
-			return nil
-		}
-		return b
+	b, err := contents(o, r, name, 4096)
+	if err != nil {
+		return nil
 	}
-	return nil
+	return b
+}
+
+// contents returns the contents of the first section with a name; nil if there is none, or if it is
+// empty. The error for more than most bytes is errTooManyTypes.
+func contents(o *elfobj.Object, r io.ReaderAt, name string, most uint64) ([]byte, error) {
+	i := slices.IndexFunc(o.Sections, func(s elfobj.Section) bool {
+		return s.Name == name && s.Size > 0
+	})
+	if i < 0 {
+		return nil, nil
+	}
+	s := &o.Sections[i]
+	if s.Size > most {
+		return nil, errTooManyTypes
+	}
+	b := make([]byte, s.Size)
+	_, err := io.ReadFull(io.NewSectionReader(r, int64(s.Offset), int64(s.Size)), b)
+	return b, err
 }
 
 // FromObject returns the ABI from the dynamic symbols of an object alone, for callers without its
