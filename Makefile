@@ -81,7 +81,7 @@ scale: ## Measure enqueue and claim on Redis with 1,000,000 waiting jobs (long)
 growth: ## Compare the CPU time of 1x and 10x of each size that an attacker chooses (minutes)
 	$(GOTEST) -tags growth -count 1 -v -timeout 1h ./internal/test/growth
 
-recipes: ## Run the recipes of docs/ci.md on small projects (make wheels first; downloads their tools; Debian: groovy, cargo)
+recipes: ## Run the recipes of docs/ci.md (after make wheels; downloads tools; needs groovy, cargo)
 	$(GOTEST) -tags recipes -count 1 -v -timeout 1h ./internal/test/recipes
 
 s3: ## Test the bucket with a real S3 server, versitygw (compiles it: minutes; uses port 7070)

@@ -40,7 +40,8 @@ func page(t *testing.T) string {
 // row returns the commands of a row of the table of build tools.
 func row(t *testing.T, tool string) string {
 	t.Helper()
-	m := regexp.MustCompile("(?m)^\\| [^|]*\\b" + tool + "\\b[^|]* \\| `([^`]+)`").FindStringSubmatch(page(t))
+	commands := regexp.MustCompile("(?m)^\\| [^|]*\\b" + tool + "\\b[^|]* \\| `([^`]+)`")
+	m := commands.FindStringSubmatch(page(t))
 	if m == nil {
 		t.Fatalf("docs/ci.md has no commands for %s", tool)
 	}
