@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
-	conformance llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster
+	conformance llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters
 
 GOTEST ?= go test
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
@@ -59,9 +59,20 @@ test: ## Run all tests with the race detector, on the embedded queue and on real
 chaos: ## 10,000 deliveries while processes, masters of Redis and object storage are killed (minutes)
 	COMPAT_CHAOS=1 $(GOTEST) -count 1 -v -timeout 60m ./internal/test/chaos
 
-cluster: ## The queue's tests and all stories on a Cluster of 3 masters with 16 partitions (minutes)
-	$(GOTEST) -count 1 -v -timeout 30m -run Cluster ./internal/queue
-	COMPAT_STORIES=cluster $(GOTEST) -count 1 -timeout 30m ./internal/test/stories
+cluster: ## The queue's tests and all stories on Clusters of 3 and 6 masters with 16 partitions (long)
+	for n in 3 6; do export COMPAT_MASTERS=$$n; \
+		$(GOTEST) -count 1 -v -timeout 30m -run Cluster ./internal/queue && \
+		COMPAT_STORIES=cluster $(GOTEST) -count 1 -timeout 1h ./internal/test/stories || exit 1; done
+
+valkey: export COMPAT_REDIS_SERVER = $(CURDIR)/build/valkey/valkey-server
+valkey: ## The queue's tests, chaos and make cluster on Valkey, from Debian's backports (downloads it; long)
+	internal/test/redistest/valkey.sh build/valkey
+	$(GOTEST) -count 1 -v -timeout 30m ./internal/queue
+	COMPAT_CHAOS=1 $(GOTEST) -count 1 -v -timeout 60m -run 'Redis|Cluster' ./internal/test/chaos
+	$(MAKE) cluster
+
+masters: ## Print how the load is distributed over 1, 3 and 6 masters of a Cluster (minutes)
+	$(GOTEST) -tags scale -count 1 -v -timeout 30m -run TestScaleCluster ./internal/queue
 
 replay: ## Repeat stories with shuffled and duplicate events and a kill at each GitHub call (minutes)
 	COMPAT_FAILPOINTS=all $(GOTEST) -count 1 -v -timeout 60m -run TestNothingIsWrittenTwice ./internal/test/stories
@@ -76,7 +87,7 @@ model: ## Compare the queue with its model: 1,000,000 steps embedded, 250,000 on
 	COMPAT_MODEL_STEPS=1000000 $(GOTEST) -count 1 -v -timeout 6h -run Model ./internal/queue
 
 scale: ## Measure enqueue and claim on Redis with 1,000,000 waiting jobs (long)
-	COMPAT_SCALE=1000000 $(GOTEST) -tags scale -count 1 -v -timeout 2h -run Scale ./internal/queue
+	COMPAT_SCALE=1000000 $(GOTEST) -tags scale -count 1 -v -timeout 2h -run 'TestScale$$' ./internal/queue
 
 growth: ## Compare the CPU time of 1x and 10x of each size that an attacker chooses (minutes)
 	$(GOTEST) -tags growth -count 1 -v -timeout 1h ./internal/test/growth

@@ -25,7 +25,7 @@ func TestEmbedded(t *testing.T) {
 
 // The same with 16 partitions in a Cluster.
 func TestClusterPartitions(t *testing.T) {
-	masters := redistest.Cluster(t, 3)
+	masters := redistest.Cluster(t, redistest.Masters(t))
 	testQueue(t, func(t *testing.T, o Options) *Queue {
 		for _, m := range masters {
 			flush(t, m)

@@ -61,7 +61,7 @@ func TestEmbedded(t *testing.T) { chaos(t) }
 
 func TestRedis(t *testing.T) { chaos(t, redistest.Start(t)) }
 
-func TestCluster(t *testing.T) { chaos(t, redistest.Cluster(t, 3)...) }
+func TestCluster(t *testing.T) { chaos(t, redistest.Cluster(t, redistest.Masters(t))...) }
 
 const marker = "<!-- compat:report -->"
 

@@ -1,6 +1,7 @@
 // Package redistest runs a real redis-server for a test, on a reserved loopback port, with its
 // append-only file in a directory of the test. The test may kill and restart it: the file is
 // written before each response, and the machine does not crash, so no sync is needed.
+// COMPAT_REDIS_SERVER is the path of another server, such as Valkey (valkey.sh).
 //
 //	server := redistest.Start(t)
 //	q, err := queue.Open(ctx, queue.Options{URL: server.URL})
@@ -80,6 +81,16 @@ func Node(t testing.TB, args ...string) (s *Server, bus int) {
 				strconv.Itoa(bus),
 			},
 			args...)...), bus
+}
+
+// Masters is the number of masters of Clusters under test: COMPAT_MASTERS, by default 3.
+func Masters(t testing.TB) int {
+	t.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("COMPAT_MASTERS"), "3"))
+	if err != nil || n < 1 {
+		t.Fatalf("COMPAT_MASTERS has to be a positive number: %v", err)
+	}
+	return n
 }
 
 // Cluster starts a Cluster of n masters without replicas, with equal ranges of slots. Its URL is

@@ -142,7 +142,7 @@ func tell(t *testing.T, w world) *story {
 	if w.redis != nil {
 		s.app.env["REDIS_URL"] = w.redis.URL
 	} else if os.Getenv("COMPAT_STORIES") == "cluster" {
-		s.app.env["REDIS_URL"] = redistest.Cluster(t, 3)[0].ClusterURL()
+		s.app.env["REDIS_URL"] = redistest.Cluster(t, redistest.Masters(t))[0].ClusterURL()
 		s.app.env["COMPAT_PARTITIONS"] = "16"
 	}
 	maps.Copy(s.app.env, w.env)
