@@ -1,12 +1,14 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
-	conformance llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters
+	conformance llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
+	schemas
 
 GOTEST ?= go test
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 NFPM ?= go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+GOSEC := github.com/securego/gosec/v2@v2.29.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 help: ## List the targets
@@ -113,6 +115,14 @@ llvmdiff: build ## Compare what is read of the binaries of 60 wheels with LLVM's
 
 bumps: build ## Review 70 commits that change pins, in clones OWNER+NAME in REPOS (needs a package index)
 	go run ./internal/test/bumps -repos $(or $(REPOS),.) ./compat
+
+schemas: ## Download the schemas of SARIF and JUnit to build/schemas; COMPAT_SCHEMAS names it to tests
+	rm -rf build/schemas && mkdir -p build/schemas && go mod download $(GOSEC)
+	cp "$$(go env GOMODCACHE)/$(GOSEC)/report/sarif/testdata/sarif-schema-2.1.0.json" build/schemas/
+	python3 -m pip download -q --disable-pip-version-check --no-deps --no-binary pytest \
+		-d build/schemas pytest==9.0.0
+	tar xzf build/schemas/pytest-9.0.0.tar.gz -C build/schemas --strip-components 3 \
+		--wildcards '*/junit-10.xsd'
 
 tools: ## Download and build the linters
 	go run $(STATICCHECK) -version

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"flag"
@@ -71,21 +72,26 @@ func TestPagesShowWhatIsPrinted(t *testing.T) {
 // printed returns what a command prints.
 func printed(t *testing.T, line string) string {
 	t.Helper()
-	words, err := shell.Fields(line, nil)
+	var out bytes.Buffer
+	run(context.Background(), words(t, line), environment{Getenv: os.LookupEnv, Out: &out, Err: &out})
+	return out.String()
+}
+
+// words returns the words of a command line; patterns are expanded as a shell does.
+func words(t *testing.T, line string) (expanded []string) {
+	t.Helper()
+	fields, err := shell.Fields(line, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	var args []string
-	for _, w := range words {
+	for _, w := range fields {
 		if files, _ := filepath.Glob(w); len(files) > 0 {
-			args = append(args, files...)
+			expanded = append(expanded, files...)
 		} else {
-			args = append(args, w)
+			expanded = append(expanded, w)
 		}
 	}
-	var out bytes.Buffer
-	run(context.Background(), args, environment{Getenv: os.LookupEnv, Out: &out, Err: &out})
-	return out.String()
+	return expanded
 }
 
 // consoleFolder changes to a folder with the artifacts that the pages name.
@@ -129,6 +135,22 @@ func consoleFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// installWheels unpacks wheels into a virtual environment with Python 3.12, as pip does.
+func installWheels(t *testing.T, venv string, wheels ...cases.Wheel) {
+	t.Helper()
+	dir := filepath.Join(venv, "lib", "python3.12", "site-packages")
+	for _, w := range wheels {
+		_, content := w.File()
+		z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+		if err == nil {
+			err = os.CopyFS(dir, z)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

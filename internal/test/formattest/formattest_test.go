@@ -1,8 +1,11 @@
 package formattest
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/compat-app/compat/internal/test/needs"
 )
 
 const (
@@ -14,7 +17,7 @@ const (
 		`0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",` +
 		`"location":{"path":"a.whl","lines":{"begin":1}}}]`
 	junit = `<?xml version="1.0"?>
-<testsuites name="x" tests="2" failures="1" errors="0"><testsuite name="x" tests="2" failures="1">
+<testsuites name="x" tests="2" failures="1" errors="0"><testsuite name="x" tests="2" failures="1" errors="0">
 <testcase name="a" classname="a.whl"><failure message="m" type="r">text</failure></testcase>
 <testcase name="b" classname="b.whl"><system-out>note</system-out></testcase>
 </testsuite></testsuites>
@@ -40,7 +43,8 @@ func TestErrors(t *testing.T) {
 			`"description":"d",`, ``, `check_name`, `check`,
 		}},
 		{JUnit, junit, []string{
-			`name="a" `, ``, `tests="2"`, `tests="3"`, `failures="1">`, `failures="0">`,
+			`name="a" `, ``, `tests="2"`, `tests="3"`, "failures=\"1\" errors=\"0\">\n",
+			"failures=\"0\" errors=\"0\">\n", " errors=\"0\">\n", ">\n",
 			`<failure message="m"`, `<failure`, `testsuites`, `suites`, `system-out`, `output`,
 			`</testsuites>`, `</testsuites><x/>`, `note`, "\x01",
 		}},
@@ -58,5 +62,18 @@ func TestErrors(t *testing.T) {
 				t.Errorf("with %q instead of %q it is accepted", to, from)
 			}
 		}
+	}
+}
+
+// The published schemas refuse what they do not describe, so they were read.
+func TestPublishedSchemas(t *testing.T) {
+	if os.Getenv("COMPAT_SCHEMAS") == "" {
+		needs.Missing(t, "COMPAT_SCHEMAS names no folder of make schemas")
+	}
+	if publishedSARIF([]byte(`{"version":"2.1.0"}`)) == nil {
+		t.Error("a SARIF log without runs is accepted")
+	}
+	if publishedJUnit([]byte(`<testsuites><x/></testsuites>`)) == nil {
+		t.Error("an unknown element of JUnit is accepted")
 	}
 }
