@@ -53,7 +53,7 @@ of the output name the evidence.
 Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
 wrong usage.`,
 		Example: `  compat diff old/libfoo.so.1 new/libfoo.so.1
-  compat diff libfoo-1.3.whl libfoo-1.4.whl
+  compat diff libfoo-1.3-*.whl libfoo-1.4-*.whl
   compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
   compat diff abi/libfoo.json build/libfoo.so
   compat diff --suppressions .abignore debian/libfoo1.symbols build/libfoo.so.1`,
