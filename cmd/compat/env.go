@@ -260,6 +260,7 @@ func reviewEnvironment(
 ) (r *analyzer.Report, lasting bool, err error) {
 	locked := pinned.Locked(append(slices.Clone(pins), base...)...)
 	locked.Complete = locked.Complete && len(pins) > 0 // of installed packages nothing is known
+	locked.Loaded = len(o.First) > 0
 	from = from.withLock(locked)
 	if len(base) > 0 && len(o.First) == 0 {
 		if locked.Without, err = pinned.Unreached(ctx, pins, base, from.indexes); err != nil {
@@ -291,7 +292,7 @@ func reviewEnvironment(
 				slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
 		})
 	if again {
-		o.Source = from.withLock(&index.Locked{Files: locked.Files}).Source
+		o.Source = from.withLock(&index.Locked{Files: locked.Files, Loaded: locked.Loaded}).Source
 		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
 	}
 	if err == nil {

@@ -104,7 +104,10 @@ type Opener interface {
 // pins.
 type Wheels struct {
 	analyzer.Environment
-	opened []io.Closer
+	// Recorded are the wheels that were not opened, because they are known to need no other package:
+	// NAME==VERSION, in the order of the pins.
+	Recorded []string
+	opened   []io.Closer
 }
 
 // Close closes all wheels.
@@ -162,7 +165,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	w := &Wheels{}
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
-	missed, recorded := 0, []string(nil)
+	missed := 0
 	for _, r := range results {
 		p := e.Pins[r.place]
 		if errors.Is(r.err, errBudget) {
@@ -178,12 +181,12 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
 		w.add(p, r.id, r.wheel, r.err)
 		if r.wheel != nil && r.wheel.Recorded {
-			recorded = append(recorded, r.id)
+			w.Recorded = append(w.Recorded, r.id)
 		}
 	}
-	if len(recorded) > 0 {
+	if len(w.Recorded) > 0 {
 		w.Notes = append(w.Notes, "known from the built-in package history and independent of other "+
-			"packages, so not read: "+analyzer.List(recorded, 8, len(recorded)))
+			"packages, so not read: "+analyzer.List(w.Recorded, 8, len(w.Recorded)))
 	}
 	if missed > 0 {
 		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages were not read, because the limit of "+

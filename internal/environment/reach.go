@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/index"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // maxObjectsListed limits the members of a wheel that are looked at.
@@ -91,10 +89,6 @@ func (e *Pinned) follow(names map[string]bool) {
 	}
 }
 
-// module matches the file name of a Python module, which other packages do not link with, unless it
-// begins with "lib".
-var module = lazyregexp.New(`\.(cpython-[^/]*|abi3)\.so$`)
-
 // provides reports whether a release has native code, and whether that has a shared library that
 // other packages may load. Wheels that are too large or cannot be read may have some.
 func provides(
@@ -116,14 +110,11 @@ func provides(
 	case err != nil:
 		return true, true, nil //nolint:nilerr // the packages are checked, and that reports the error
 	case w.Pure, w.Recorded:
-		return w.Recorded, w.Recorded, nil
+		return w.Recorded, w.Shares, nil
 	}
 	defer w.Close()
 	members, err := unpack.Directory(w, w.Size, maxObjectsListed)
 	return true, err != nil || slices.ContainsFunc(members, func(m unpack.Member) bool {
-		dir, file := path.Split(m.Path)
-		return strings.Contains(file, ".so") && !strings.HasSuffix(dir, ".libs/") &&
-			(!module.MatchString(file) ||
-				strings.HasPrefix(file, "lib") && !strings.HasPrefix(file, "lib."))
+		return packages.Loadable(m.Path)
 	}), nil
 }

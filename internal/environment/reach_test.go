@@ -13,7 +13,7 @@ import (
 )
 
 // built is a fake index: the names of the members by NAME==VERSION; a package without members is
-// for any platform.
+// for any platform, and one with the only member "recorded" or "shares" is not opened.
 type built map[string][]string
 
 func (b built) Open(
@@ -25,6 +25,9 @@ func (b built) Open(
 	members := b[name+"=="+version]
 	if members == nil {
 		return &index.Wheel{Pure: true}, nil
+	}
+	if members[0] == "recorded" || members[0] == "shares" {
+		return &index.Wheel{Recorded: true, Shares: members[0] == "shares"}, nil
 	}
 	var data bytes.Buffer
 	z := archive.NewWriter(&data)
@@ -63,6 +66,7 @@ func TestUnreached(t *testing.T) {
 	from := built{
 		"ext==1": {"ext/_c.abi3.so", "ext.libs/libz-0123abcd.so.1"},
 		"ext==2": {"ext/_c.cpython-312-x86_64-linux-gnu.so", "ext/lib.cpython-312.so"},
+		"ext==3": {"recorded"}, "ext==4": {"shares"},
 		"lib==1": {"lib/liblib.so.1"}, "lib==2": {"lib/liblib.abi3.so"},
 	}
 	base := "app==1 web==1 ext==1 plot==1 lib==1 py==1"
@@ -71,6 +75,8 @@ func TestUnreached(t *testing.T) {
 		{"app==1 web==2 ext==1 plot==1 lib==1 py==2", "app ext lib plot py web"},
 		{"app==1 web==1 ext==2 plot==1 lib==1 py==1", "lib plot py"},
 		{"app==1 web==2 ext==2 plot==1 lib==1 py==1", "lib plot py"},
+		{"app==1 web==1 ext==3 plot==1 lib==1 py==1", "lib plot py"},
+		{"app==1 web==1 ext==4 plot==1 lib==1 py==1", ""},
 		{"app==1 web==1 plot==1 lib==1 py==1", "lib plot py"},
 		{"app==1 web==1 ext==1 plot==1 lib==2 py==1", ""},
 		{base + " numpy==2", ""},

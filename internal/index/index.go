@@ -58,6 +58,7 @@ type Options struct {
 type History interface {
 	packages.Source
 	WheelOf(name, version string, on packages.Target) (file, sha256 string, ok bool)
+	StandsAlone(file, sha256 string) (known, shares bool)
 }
 
 // Cache caches facts about wheels. Get returns nil, nil for an absent key. It must be safe for

@@ -20,6 +20,9 @@ type Locked struct {
 	// Complete means that the lock files pin whatever a package needs. Then the requirements of
 	// wheels for any platform are not read.
 	Complete bool
+	// Loaded means that libraries of other packages are loaded first, which can break a wheel that
+	// needs no other package.
+	Loaded bool
 	// Without are releases whose libraries are not needed.
 	Without map[packages.ID]bool
 }

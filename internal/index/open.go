@@ -39,11 +39,13 @@ type Wheel struct {
 	// Pure means that the tags of the wheel have no platform, or that Locked.Without has it. Then it
 	// is not opened.
 	Pure bool
-	// Recorded means that the built-in history has the libraries of the wheel, that it has no Python
-	// modules, and that the libraries need only each other, the C and the C++ library. Then no other
+	// Recorded means that the wheel is known from the built-in history, and that its libraries and
+	// modules need only each other, the interpreter, and the C and the C++ library. Then no other
 	// package can break them, and it is not opened either.
 	Recorded bool
-	close    func() error
+	// Shares is set for a Recorded wheel that may have libraries that other packages load.
+	Shares bool
+	close  func() error
 }
 
 // Close releases the temporary files.
@@ -110,7 +112,12 @@ func (i *Index) Open(
 	w := &Wheel{
 		File: best.name, SHA256: best.sha256, Pure: best.pure() || i.locked.without(best),
 	}
-	w.Recorded = !w.Pure && i.standsAlone(ctx, *best, all, on)
+	if !w.Pure {
+		if w.Recorded, w.Shares = i.listed(best); !w.Recorded {
+			w.Recorded = i.standsAlone(ctx, *best, all, on)
+			w.Shares = w.Recorded
+		}
+	}
 	if w.Pure || w.Recorded {
 		return w, nil
 	}
@@ -169,8 +176,17 @@ func (i *Index) installable(
 	return best, all, nil
 }
 
-// standsAlone reports Wheel.Recorded. Extension modules are not in the history, but a wheel for any
-// interpreter has none.
+// listed reports whether the history lists a wheel as one that needs no other package, and
+// Wheel.Shares.
+func (i *Index) listed(f *file) (known, shares bool) {
+	if i.history == nil || i.locked != nil && i.locked.Loaded {
+		return false, false
+	}
+	return i.history.StandsAlone(f.name, f.sha256)
+}
+
+// standsAlone reports Wheel.Recorded for a package of which the history has the libraries.
+// Extension modules are not in it, but a wheel for any interpreter has none.
 func (i *Index) standsAlone(
 	ctx context.Context,
 	f file,

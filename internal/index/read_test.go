@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 )
 
 // noise returns incompressible bytes, so that members are far apart.
@@ -149,6 +150,12 @@ type recorded struct {
 	packages.Source
 	file, sum string
 	needed    []string
+	alone     map[string]bool // by "FILE DIGEST" of StandsAlone; the value is shares
+}
+
+func (h recorded) StandsAlone(file, sum string) (bool, bool) {
+	shares, ok := h.alone[file+" "+sum]
+	return ok, shares
 }
 
 func (h recorded) WheelOf(name, version string, on packages.Target) (string, string, bool) {
@@ -229,6 +236,58 @@ func TestRecordedIsNotOpened(t *testing.T) {
 		}
 		if got := s.takeRequests(); (len(got) == 1) != c.want {
 			t.Errorf("%s: requests %q", c.name, got)
+		}
+	}
+}
+
+// A wheel that the history lists as one that needs no other package is not opened, and its
+// libraries are not looked for, unless other packages may load them or it is loaded after others.
+func TestStandsAlone(t *testing.T) {
+	lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
+	module := build(t, "demo-1.0-cp312-cp312-manylinux2014_x86_64.whl", "", "demo/lib.so", lib)
+	line := module.name + " " + sum(module.data)
+	lock := func(s *server) *Locked {
+		return &Locked{Complete: true, Files: map[packages.ID][]lockfile.File{
+			{Name: "demo", Version: "1.0"}: {{
+				Name: module.name, SHA256: sum(module.data), URL: s.URL + "/files/" + module.name,
+			}},
+		}}
+	}
+	for _, c := range []struct {
+		name      string
+		alone     map[string]bool
+		lock      func(*server) *Locked
+		want      bool
+		libraries int
+	}{
+		{"listed", map[string]bool{line: false}, lock, true, 0},
+		{"listed, without a lock file", map[string]bool{line: false},
+			func(*server) *Locked { return nil }, true, 0},
+		{"has libraries for others", map[string]bool{line: true}, lock, true, 1},
+		{"another digest", map[string]bool{module.name + " 00": false}, lock, false, 1},
+		{"loaded after other packages", map[string]bool{line: false}, func(s *server) *Locked {
+			l := lock(s)
+			l.Loaded = true
+			return l
+		}, false, 1},
+	} {
+		s := serve(t, map[string][]wheel{"demo": {module}})
+		i := s.index(t, func(o *Options) { o.History = recorded{alone: c.alone} }).WithLock(c.lock(s))
+		w, err := i.Open(ctx, "demo", "1.0", linux, 1<<30)
+		if err != nil || w.Recorded != c.want || (w.ReaderAt == nil) != c.want ||
+			w.Shares != (c.want && c.libraries > 0) || w.SHA256 != sum(module.data) {
+			t.Errorf("%s: %+v, %v", c.name, w, err)
+			continue
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := s.takeRequests(); (len(got) == 1) != c.want {
+			t.Errorf("%s: requests %q", c.name, got)
+		}
+		r, err := i.Release(ctx, "demo", "1.0", linux)
+		if err != nil || !r.Known || len(r.Libraries) != c.libraries {
+			t.Errorf("%s: %+v, %v", c.name, r, err)
 		}
 	}
 }

@@ -94,7 +94,9 @@ func (i *Index) release(
 	if err != nil {
 		return nil, err
 	}
-	if i.locked.without(best) {
+	known, shares := i.listed(best)
+	alone := fits && known && !shares
+	if i.locked.without(best) || alone && i.locked != nil && i.locked.Complete {
 		return &packages.Release{Name: best.project, Version: normal(version), Known: true}, nil
 	}
 	if fits && i.recorded(ctx, *best, files, on) {
@@ -107,7 +109,7 @@ func (i *Index) release(
 			return r, nil
 		}
 	}
-	facts, err := i.facts(ctx, *best, fits)
+	facts, err := i.facts(ctx, *best, fits && !alone)
 	if err != nil {
 		return nil, i.failed(ctx, *best, err)
 	}
@@ -115,7 +117,7 @@ func (i *Index) release(
 		Name:     best.project,
 		Version:  normal(version),
 		Requires: facts.Requires,
-		Known:    facts.Known && fits,
+		Known:    facts.Known && fits || alone,
 	}
 	if release.Known {
 		for _, m := range facts.Objects {

@@ -297,14 +297,17 @@ func (e *environmentReview) unread(s *side, o opened) {
 // reviewed lists the changed native packages, or all native packages if the platform changed.
 func (e *environmentReview) reviewed(s *side, o opened, changed []change) {
 	for _, w := range o {
+		ids := slices.Clone(w.Recorded)
 		for _, in := range w.Wheels {
-			n, err := pkgmeta.ParseWheelName(in.Name)
-			if err != nil {
-				continue
+			if n, err := pkgmeta.ParseWheelName(in.Name); err == nil {
+				ids = append(ids, n.Name+"=="+n.Version)
 			}
-			name := pkgmeta.Normalize(n.Name)
+		}
+		for _, id := range ids {
+			name, version, _ := strings.Cut(id, "==")
+			name = pkgmeta.Normalize(name)
+			id = name + "==" + version
 			of := slices.ContainsFunc(changed, func(c change) bool { return c.name == name })
-			id := name + "==" + n.Version
 			if (of || len(changed) == 0) && !slices.Contains(e.out.Reviewed, id) {
 				e.out.Reviewed = append(e.out.Reviewed, id)
 			}

@@ -34,9 +34,8 @@ type wheel struct {
 var anchor = regexp.MustCompile(`(?s)<a\s([^>]*)>`)
 var attribute = regexp.MustCompile(`([a-z-]+)\s*=\s*"([^"]*)"`)
 
-// wheels selects one Linux wheel per final version and architecture. A wheel without a platform
-// (cuda-toolkit) counts for both.
-func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
+// files returns all wheels of final versions on the page of a package.
+func (x *index) files(ctx context.Context, p pkg) ([]wheel, error) {
 	page := x.address + "/" + p.name + "/"
 	body, err := get(ctx, page, "")
 	if err != nil {
@@ -46,7 +45,7 @@ func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 	if err != nil {
 		return nil, err
 	}
-	best, tags := map[[2]string]wheel{}, map[[2]string][]string{}
+	var list []wheel
 	for _, a := range anchor.FindAllStringSubmatch(string(body), -1) {
 		w := wheel{pkg: p}
 		for _, m := range attribute.FindAllStringSubmatch(a[1], -1) {
@@ -75,6 +74,24 @@ func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 			continue
 		}
 		w.version = name.Version
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// wheels selects one Linux wheel per final version and architecture. A wheel without a platform
+// (cuda-toolkit) counts for both.
+func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
+	files, err := x.files(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	best, tags := map[[2]string]wheel{}, map[[2]string][]string{}
+	for _, w := range files {
+		name, err := pkgmeta.ParseWheelName(w.file)
+		if err != nil {
+			return nil, err
+		}
 		for _, arch := range []string{"x86_64", "aarch64"} {
 			w.arch = arch
 			key := [2]string{w.version, arch}

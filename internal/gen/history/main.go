@@ -3,6 +3,7 @@
 // often loaded together with.
 //
 //	historygen -out FOLDER [-index URL] [-packages a,b] [-wheels REGEXP] [-heads] [-again]
+//	historygen -alone FILE [-index URL] [-packages a,b] [-wheels REGEXP] [-versions N]
 //
 // It reads a simple index (PEP 503) named by -index or PIP_INDEX_URL; there is no built-in address.
 // Of each release it reads one wheel per architecture: small ones whole, of others the zip
@@ -10,6 +11,9 @@
 // already knows is not fetched again, but for libraries of it that were too large to be read and no
 // longer are, and an interrupted run keeps what it has read. The same wheels always give the same
 // bytes.
+//
+// The second form makes the list of wheels that need no other package (packages.StandsAlone). It
+// downloads the wheels of the newest N versions of often installed packages, and checks each.
 package main
 
 import (
@@ -67,6 +71,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, log io.
 		"read of every large library the beginning only, also of packages that are worth reading whole",
 	)
 	again := flags.Bool("again", false, "read wheels again that were read before")
+	alone := flags.String("alone", "", "add to this list of wheels that need no other package")
+	versions := flags.Int("versions", 6, "number of the newest versions for -alone")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -82,7 +88,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, log io.
 		names[n] = n != ""
 	}
 	x := &index{address: strings.TrimSuffix(*address, "/"), only: pattern, heads: *heads}
-	for _, p := range packages {
+	if *alone != "" {
+		list := slices.DeleteFunc(strings.Fields(oftenInstalled), func(n string) bool {
+			return *only != "" && !names[n]
+		})
+		return x.writeAlone(ctx, list, *versions, *alone, log)
+	}
+	for _, p := range providers {
 		if *only != "" && !names[p.name] {
 			continue
 		}

