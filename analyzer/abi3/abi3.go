@@ -18,7 +18,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-//go:generate go run github.com/compat-app/compat/internal/gen/abi3 -out data/stable.gz
+//go:generate go run github.com/compat-app/compat/internal/gen/abi3 -out data/stable.txt
 
 // Result is the audit of a wheel, with the fields of its JSON form: the union over its objects.
 type Result struct {

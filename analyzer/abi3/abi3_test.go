@@ -21,13 +21,18 @@ func TestAdded(t *testing.T) {
 			t.Errorf("%s should not be in the stable ABI", name)
 		}
 	}
-	if n := len(added.Get()); n < 900 {
-		t.Errorf("the table has %d symbols", n)
-	}
-	for name := range added.Get() {
+	n := 0
+	for name := range added.Get().All() {
+		n++
+		if minor, _ := Added(name); minor < 2 {
+			t.Errorf("%s came with 3.%d", name, minor)
+		}
 		if !Names(name) {
 			t.Errorf("%s is stable, and Names would pass it over", name)
 		}
+	}
+	if n < 900 {
+		t.Errorf("the table has %d symbols", n)
 	}
 }
 

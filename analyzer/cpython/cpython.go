@@ -11,58 +11,29 @@
 package cpython
 
 import (
-	"bytes"
-	"compress/gzip"
 	_ "embed"
-	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/internal/lazy"
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
-//go:generate go run github.com/compat-app/compat/internal/gen/cpython -out data/exports.gz
+//go:generate go run github.com/compat-app/compat/internal/gen/cpython -out data/exports.txt
 
-//go:embed data/exports.gz
-var packed []byte
+//go:embed data/exports.txt
+var text string
 
-// exported maps each symbol to the releases that export it, oldest first. Embedded data that does
-// not decode is a build error, so it panics; a test decodes it.
-var exported = lazy.Value[map[string][]string]{New: func() map[string][]string {
-	return unpack(packed)
+// exported has the releases that export each symbol, oldest first.
+var exported = lazy.Value[symboltable.Table]{New: func() symboltable.Table {
+	return symboltable.Open(text)
 }}
-
-// unpack decodes a table: the releases of each symbol, oldest first.
-func unpack(packed []byte) map[string][]string {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		panic(fmt.Errorf("embedded exports of CPython: %w", err))
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		panic(fmt.Errorf("embedded exports of CPython: %w", err))
-	}
-	out := map[string][]string{}
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if words[0] == "#" {
-			continue
-		}
-		releases := strings.Split(words[0], ",")
-		for _, name := range words[1:] {
-			out[name] = releases
-		}
-	}
-	return out
-}
 
 // Releases lists the known releases that export a symbol, oldest first; may be nil. The slice is
 // shared and must not be modified.
-func Releases(symbol string) []string { return exported.Get()[symbol] }
+func Releases(symbol string) []string { return exported.Get().Find(symbol) }
 
 // everywhere is a symbol that every release exports.
 const everywhere = "PyList_New"
 
 // Known reports whether the table contains a release.
-func Known(release string) bool { return slices.Contains(exported.Get()[everywhere], release) }
+func Known(release string) bool { return slices.Contains(Releases(everywhere), release) }

@@ -33,7 +33,7 @@ func TestReleases(t *testing.T) {
 
 func TestExportsAreComplete(t *testing.T) {
 	count := map[string]int{}
-	for name, releases := range exported.Get() {
+	for name, releases := range exported.Get().All() {
 		if !strings.HasPrefix(name, "Py") && !strings.HasPrefix(name, "_Py") || len(releases) == 0 {
 			t.Fatalf("%s %v", name, releases)
 		}

@@ -6,18 +6,19 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/internal/lazy"
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
-// windowsPacked is the table of python3XX.dll, written by internal/gen/windows from the archives
+// windowsText is the table of python3XX.dll, written by internal/gen/windows from the archives
 // that its first line names: one patch release each of 3.9, 3.10, 3.11 and 3.13 for x86-64. For
 // other releases, the table for Linux is used (OnWindows); 32-bit and ARM64 builds are assumed to
 // export the same symbols.
 //
-//go:embed data/windows.gz
-var windowsPacked []byte
+//go:embed data/windows.txt
+var windowsText string
 
-var exportedOnWindows = lazy.Value[map[string][]string]{New: func() map[string][]string {
-	return unpack(windowsPacked)
+var exportedOnWindows = lazy.Value[symboltable.Table]{New: func() symboltable.Table {
+	return symboltable.Open(windowsText)
 }}
 
 // OnWindows reports whether python3XX.dll of a release ("3.12") exports a symbol. known is false if
@@ -25,21 +26,21 @@ var exportedOnWindows = lazy.Value[map[string][]string]{New: func() map[string][
 // two in other releases.
 func OnWindows(release, symbol string) (exports, known bool) {
 	windows := exportedOnWindows.Get()
-	there := windows[symbol]
-	if slices.Contains(windows[everywhere], release) {
+	there, releases := windows.Find(symbol), windows.Find(everywhere)
+	if slices.Contains(releases, release) {
 		return slices.Contains(there, release), true
 	}
 	if !Known(release) {
 		return false, false
 	}
-	if strings.HasPrefix(symbol, "_") && there == nil && Releases(symbol) == nil {
+	linux := Releases(symbol)
+	if strings.HasPrefix(symbol, "_") && there == nil && linux == nil {
 		return false, false // private; a later patch release may have it
 	}
-	linux := slices.Contains(Releases(symbol), release)
-	for _, r := range windows[everywhere] {
-		if slices.Contains(there, r) != slices.Contains(Releases(symbol), r) {
+	for _, r := range releases {
+		if slices.Contains(there, r) != slices.Contains(linux, r) {
 			return false, false
 		}
 	}
-	return linux, true
+	return slices.Contains(linux, release), true
 }

@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -116,15 +117,16 @@ func isPackage(file string) bool {
 
 func relevant(source []byte) bool {
 	for _, word := range words {
-		if strings.Contains(string(source), word) {
+		if bytes.Contains(source, word) {
 			return true
 		}
 	}
 	return false
 }
 
-var words = []string{
-	"add_dll_directory", "LoadLibrary", "WinDLL", "CDLL", "PyDLL", "OleDLL", "environ", "load_library",
+var words = [][]byte{
+	[]byte("add_dll_directory"), []byte("LoadLibrary"), []byte("WinDLL"), []byte("CDLL"),
+	[]byte("PyDLL"), []byte("OleDLL"), []byte("environ"), []byte("load_library"),
 }
 
 var (

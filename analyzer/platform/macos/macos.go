@@ -15,16 +15,15 @@
 package macos
 
 import (
-	"bytes"
-	"compress/gzip"
 	_ "embed"
 	"fmt"
-	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/internal/lazy"
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
 // Availability is since when something is part of macOS. The zero value means unknown.
@@ -38,7 +37,7 @@ func (a Availability) After(release machoobj.Version) bool { return a.Since > re
 
 //go:generate go run github.com/compat-app/compat/internal/gen/macos -ziglang ziglang.whl -pyobjc pyobjc.whl -out data
 
-// packedSymbols is the table of libSystem, which internal/gen/macos writes from the PyPI package
+// systemText is the table of libSystem, which internal/gen/macos writes from the PyPI package
 // ziglang; its first line names the version. The names are those of libSystem.tbd, which lists what
 // the libSystem of the newest macOS exports on arm64 and x86_64. The first releases are the
 // availability attributes in the headers of Darwin's C library.
@@ -47,43 +46,13 @@ func (a Availability) After(release machoobj.Version) bool { return a.Since > re
 // release that made a symbol public, although earlier ones exported it. Symbols that the newest
 // macOS no longer exports are not listed, nor are those of other architectures (i386).
 //
-//go:embed data/libsystem.gz
-var packedSymbols []byte
+//go:embed data/libsystem.txt
+var systemText string
 
-// symbol is an entry of the table of libSystem.
-type symbol struct {
-	since machoobj.Version
-	archs string
-}
-
-// systemSymbols maps the symbols of libSystem to their entries. Embedded data that does not decode
-// is a build error, so it panics; a test decodes it.
-var systemSymbols = lazy.Value[map[string]symbol]{New: func() map[string]symbol {
-	r, err := gzip.NewReader(bytes.NewReader(packedSymbols))
-	if err != nil {
-		panic(fmt.Errorf("embedded symbols of libSystem: %w", err))
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		panic(fmt.Errorf("embedded symbols of libSystem: %w", err))
-	}
-	out := map[string]symbol{}
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if words[0] == "#" {
-			continue
-		}
-		s := symbol{archs: words[1]}
-		if words[0] != "-" {
-			if s.since, err = machoobj.ParseVersion(words[0]); err != nil {
-				panic(fmt.Errorf("embedded symbols of libSystem: %w", err))
-			}
-		}
-		for _, name := range words[2:] {
-			out[name] = s
-		}
-	}
-	return out
+// systemSymbols has the first release ("-" if it is not known) and the architectures of each symbol
+// of libSystem.
+var systemSymbols = lazy.Value[symboltable.Table]{New: func() symboltable.Table {
+	return symboltable.Open(systemText)
 }}
 
 // Symbol returns since when a system library exports a symbol on an architecture. library is a path
@@ -113,11 +82,18 @@ func isLibSystem(library string) bool {
 }
 
 func inSystem(name, arch string) Availability {
-	s, ok := systemSymbols.Get()[name]
-	if !ok || !strings.Contains(","+s.archs+",", ","+arch+",") {
+	fields := systemSymbols.Get().Find(name)
+	if fields == nil || !slices.Contains(fields[1:], arch) {
 		return Availability{}
 	}
-	return Availability{Known: true, Since: s.since}
+	if fields[0] == "-" {
+		return Availability{Known: true}
+	}
+	since, err := machoobj.ParseVersion(fields[0])
+	if err != nil {
+		panic(fmt.Errorf("embedded symbols of libSystem: %w", err)) // a test reads all symbols
+	}
+	return Availability{Known: true, Since: since}
 }
 
 // Anywhere returns since when a symbol is exported by any of the libraries that every process

@@ -31,7 +31,7 @@ func apiSet(name string) Presence {
 	}
 	const newest = 16 // no revision in the table is higher
 	for r := revision; r <= newest; r++ {
-		if data.Get().machines[m[1]+"-"+strconv.Itoa(r)+".dll"] != nil {
+		if dlls.Get().Find(m[1]+"-"+strconv.Itoa(r)+".dll") != nil {
 			return Present
 		}
 	}

@@ -13,22 +13,22 @@
 package windows
 
 import (
-	"bytes"
-	"compress/gzip"
 	_ "embed"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/internal/lazy"
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
-// packed is the table, which internal/gen/windows writes from the PyPI package ziglang; its first
-// line names the version.
-//
-//go:embed data/dlls.gz
-var packed []byte
+// internal/gen/windows writes the tables from the PyPI package ziglang; the first line of each
+// names the version.
+var (
+	//go:embed data/dlls.txt
+	dllText string
+	//go:embed data/exports.txt
+	exportText string
+)
 
 // Presence is the answer to whether something exists.
 type Presence int
@@ -62,56 +62,24 @@ type Library struct {
 	Source   string   // what installs a Driver or Optional DLL: "the NVIDIA driver"
 	Runtime  *VisualC // set for Runtime
 	Python   *PythonDLL
-
-	machines []string
 }
 
-// symbol is an export.
-type symbol struct {
-	machines []string
-	since    string
-}
+// dlls has the machines of each DLL, exports those of each export ("kernel32.dll!Sleep") after the
+// release that added it ("-" if that is not known).
+var (
+	dlls = lazy.Value[symboltable.Table]{New: func() symboltable.Table {
+		return symboltable.Open(dllText)
+	}}
+	exports = lazy.Value[symboltable.Table]{New: func() symboltable.Table {
+		return symboltable.Open(exportText)
+	}}
+)
 
-// tables is the decoded data.
-type tables struct {
-	machines map[string][]string          // by DLL
-	exports  map[string]map[string]symbol // by DLL, all exports
+// complete are the DLLs whose exports are all in the table.
+var complete = []string{
+	"advapi32.dll", "gdi32.dll", "kernel32.dll", "ntdll.dll", "ucrtbase.dll", "user32.dll",
+	"vcruntime140.dll", "ws2_32.dll",
 }
-
-// data decodes the table. Embedded data that does not decode is a build error, so it panics; a test
-// decodes it.
-var data = lazy.Value[*tables]{New: func() *tables {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		panic(fmt.Errorf("embedded DLLs of Windows: %w", err))
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		panic(fmt.Errorf("embedded DLLs of Windows: %w", err))
-	}
-	t := &tables{machines: map[string][]string{}, exports: map[string]map[string]symbol{}}
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		switch words[0] {
-		case "dll":
-			t.machines[words[1]] = strings.Split(words[2], ",")
-		case "exports":
-			of := t.exports[words[1]]
-			if of == nil {
-				of = map[string]symbol{}
-				t.exports[words[1]] = of
-			}
-			s := symbol{machines: strings.Split(words[2], ",")}
-			if words[3] != "-" {
-				s.since = words[3]
-			}
-			for _, name := range words[4:] {
-				of[name] = s
-			}
-		}
-	}
-	return t
-}}
 
 // Lookup describes a DLL by its name, in any case, for a machine of peobj ("amd64").
 func Lookup(name, machine string) Library {
@@ -137,9 +105,8 @@ func Lookup(name, machine string) Library {
 			return l
 		}
 	}
-	if m := data.Get().machines[l.Name]; m != nil || slices.Contains(unlisted, l.Name) {
-		l.Kind, l.Presence, l.machines = System, Present, m
-		return l
+	if dlls.Get().Find(l.Name) != nil || slices.Contains(unlisted, l.Name) {
+		l.Kind, l.Presence = System, Present
 	}
 	return l
 }
@@ -169,25 +136,26 @@ func (l Library) KnownDLL() bool { return slices.Contains(knownDLLs, l.Name) }
 // that added it ("6.2" is Windows 8, "10.0.22000" the first Windows 11; "" is Windows Vista or
 // earlier, or unknown). Ordinals and decorated C++ names are Unknown.
 func (l Library) Exports(name, machine string) (p Presence, since string) {
-	table := data.Get().exports[l.host()]
-	if table == nil || strings.HasPrefix(name, "?") || strings.HasPrefix(name, "#") {
+	host := l.host()
+	if !slices.Contains(complete, host) || strings.HasPrefix(name, "?") ||
+		strings.HasPrefix(name, "#") {
 		return Unknown, ""
 	}
-	s, ok := table[name]
-	if !ok {
+	found := exports.Get().Find(host + "!" + name)
+	if found == nil {
 		if plain, _, cut := strings.Cut(strings.TrimPrefix(name, "@"), "@"); cut {
-			s, ok = table[plain]
+			found = exports.Get().Find(host + "!" + plain)
 		}
 	}
 	switch {
-	case !ok:
+	case found == nil:
 		return Absent, ""
-	case !slices.Contains(s.machines, machine):
+	case !slices.Contains(found[1:], machine):
 		return Unknown, ""
-	case slices.Contains(earlier, name):
+	case found[0] == "-" || slices.Contains(earlier, name):
 		return Present, ""
 	}
-	return Present, s.since
+	return Present, found[0]
 }
 
 // earlier are exports that releases before the one in the definition files have: 64-bit Windows has

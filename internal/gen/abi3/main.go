@@ -11,8 +11,6 @@ package main
 
 import (
 	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"flag"
 	"fmt"
@@ -21,9 +19,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
 func main() {
@@ -35,7 +33,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("abi3gen", flag.ContinueOnError)
-	out := flags.String("out", filepath.Join("data", "stable.gz"), "file that is written")
+	out := flags.String("out", filepath.Join("data", "stable.txt"), "file that is written")
 	wheel := flags.String("abi3info", "", "abi3info's wheel (default: pip downloads the newest)")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -62,11 +60,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	packed, err := pack(text)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(*out, packed, 0o644)
+	return os.WriteFile(*out, []byte(text), 0o644)
 }
 
 func download(ctx context.Context, dir string) (string, error) {
@@ -100,51 +94,20 @@ var entry = regexp.MustCompile(
 	`(Function|Data)\(\s*symbol=Symbol\(name="(\w+)"[^)]*\),\s*added=PyVersion\(major=3, minor=(\d+)\)`,
 )
 
-// table writes a line for each minor version of Python 3: the version, and the symbols that it
-// brought.
+// table has the version of Python 3 that added each symbol.
 func table(source, version string) (string, error) {
-	byMinor := map[int][]string{}
-	seen := map[string]bool{}
+	added := map[string]string{}
 	for _, m := range entry.FindAllStringSubmatch(source, -1) {
-		minor, err := strconv.Atoi(m[3])
-		if err != nil {
-			return "", err
-		}
-		if !seen[m[2]] {
-			seen[m[2]] = true
-			byMinor[minor] = append(byMinor[minor], m[2])
+		if added[m[2]] == "" {
+			added[m[2]] = "3." + m[3]
 		}
 	}
-	if len(seen) < 900 {
-		return "", fmt.Errorf("only %d symbols were found; abi3info has changed its form", len(seen))
+	if len(added) < 900 {
+		return "", fmt.Errorf("only %d symbols were found; abi3info has changed its form", len(added))
 	}
-	b := fmt.Sprintf(
-		"# CPython's stable ABI, from abi3info %s (MIT licence); made by internal/gen/abi3, not by "+
-			"hand.\n",
+	comment := fmt.Sprintf(
+		"CPython's stable ABI, from abi3info %s (MIT licence); made by internal/gen/abi3, not by hand.",
 		version,
 	)
-	for minor := 0; len(byMinor) > 0; minor++ {
-		names, ok := byMinor[minor]
-		delete(byMinor, minor)
-		if ok {
-			slices.Sort(names)
-			b += fmt.Sprintf("3.%d %s\n", minor, strings.Join(names, " "))
-		}
-	}
-	return b, nil
-}
-
-func pack(text string) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := io.WriteString(w, text); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	return symboltable.Format(comment, added), nil
 }

@@ -11,7 +11,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"flag"
 	"fmt"
@@ -24,6 +23,7 @@ import (
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/internal/apt"
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
 // source is where a release of CPython is packaged.
@@ -55,7 +55,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("cpythongen", flag.ContinueOnError)
-	out := flags.String("out", filepath.Join("data", "exports.gz"), "file that is written")
+	out := flags.String("out", filepath.Join("data", "exports.txt"), "file that is written")
 	cache := flags.String(
 		"cache",
 		filepath.Join(os.TempDir(), "platformgen"),
@@ -85,18 +85,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if _, err := z.Write([]byte(text)); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return os.WriteFile(*out, packed.Bytes(), 0o644)
+	return os.WriteFile(*out, []byte(text), 0o644)
 }
 
 // read lists the symbols of Python's own that its library exports.
@@ -128,38 +117,18 @@ func read(ctx context.Context, deb string) (names []string, err error) {
 // fewest is roughly the number of symbols in the smallest release.
 const fewest = 1000
 
-// table writes a line for each set of releases that some symbols have in common: the releases with
-// commas between, then the symbols.
+// table has the releases that export each symbol.
 func table(exports map[string][]string, from []string) (string, error) {
-	releases := map[string][]string{} // of a symbol
+	releases := map[string]string{}
 	for _, s := range sources {
 		if n := len(exports[s.version]); n < fewest {
 			return "", fmt.Errorf("CPython %s exports %d symbols, which can't be all", s.version, n)
 		}
 		for _, name := range exports[s.version] {
-			releases[name] = append(releases[name], s.version)
+			releases[name] = strings.TrimPrefix(releases[name]+" "+s.version, " ")
 		}
 	}
-	lines := map[string][]string{}
-	for name, in := range releases {
-		key := strings.Join(in, ",")
-		lines[key] = append(lines[key], name)
-	}
-	var b strings.Builder
-	fmt.Fprintf(
-		&b,
-		"# Symbols that CPython exports, by its releases; made by internal/gen/cpython, not by hand, "+
-			"from %s\n",
-		strings.Join(from, " "),
-	)
-	var keys []string
-	for key := range lines {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		slices.Sort(lines[key])
-		fmt.Fprintf(&b, "%s %s\n", key, strings.Join(lines[key], " "))
-	}
-	return b.String(), nil
+	comment := "Symbols that CPython exports, by its releases; made by internal/gen/cpython, not by " +
+		"hand, from " + strings.Join(from, " ")
+	return symboltable.Format(comment, releases), nil
 }

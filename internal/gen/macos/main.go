@@ -1,5 +1,5 @@
 // Command macosgen makes the embedded tables of analyzer/platform/macos: the symbols of libSystem,
-// for which architectures, and the first macOS that has them where that is known (libsystem.gz),
+// for which architectures, and the first macOS that has them where that is known (libsystem.txt),
 // and the first macOS of frameworks (frameworks.txt).
 //
 // It reads the Python package ziglang, which contains the public headers of Darwin's C library and
@@ -18,7 +18,6 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"flag"
 	"fmt"
 	"io"
@@ -29,6 +28,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
 // Places in the wheel.
@@ -81,18 +81,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(z, text); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(*out, "libsystem.gz"), packed.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(*out, "libsystem.txt"), []byte(text), 0o644); err != nil {
 		return err
 	}
 	text, err = frameworks(*pyobjc)
@@ -165,12 +154,11 @@ func syntaxTree(clang, arch, dir string, names []string) (io.Reader, error) {
 // fewest are symbols and first versions of the smallest table that makes sense.
 const fewest = 500
 
-// table writes a line for each version and set of architectures: VERSION ARCHITECTURES SYMBOL…,
-// with - for a version that is not known.
+// table has the first version ("-" if it is not known) and the architectures of each symbol.
 func table(
 	exports map[string][]string, since map[string]machoobj.Version, from string,
 ) (string, error) {
-	lines := map[string][]string{}
+	fields := map[string]string{}
 	dated := 0
 	for name, archs := range exports {
 		version := "-"
@@ -178,22 +166,10 @@ func table(
 			version = v.String()
 			dated++
 		}
-		key := version + " " + strings.Join(archs, ",")
-		lines[key] = append(lines[key], name)
+		fields[name] = version + " " + strings.Join(archs, " ")
 	}
 	if len(exports) < fewest || dated < fewest {
 		return "", fmt.Errorf("there are %d symbols, %d with a version: too few", len(exports), dated)
 	}
-	var keys []string
-	for k, names := range lines {
-		slices.Sort(names)
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	var out strings.Builder
-	fmt.Fprintf(&out, "# the symbols of libSystem, from %s\n", from)
-	for _, k := range keys {
-		fmt.Fprintf(&out, "%s %s\n", k, strings.Join(lines[k], " "))
-	}
-	return out.String(), nil
+	return symboltable.Format("the symbols of libSystem, from "+from, fields), nil
 }

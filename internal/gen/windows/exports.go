@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
 // symbol is one name of a definition.
@@ -14,40 +18,29 @@ type symbol struct {
 	since string
 }
 
-// exports lists what a DLL exports, as "MACHINES SINCE NAME…" with "-" for an unknown release.
-func exports(files []definition, name string) ([]string, error) {
-	symbols := map[string]*symbol{}
-	for _, folder := range []string{"lib-common", "lib64", "lib32", "libarm32"} {
-		for _, d := range files {
-			if d.folder == folder && strings.EqualFold(d.name, name) {
-				read(symbols, files, d, machines[folder], 0)
+// exports writes the table of what some DLLs export, as "DLL!NAME": the release that added it, "-"
+// if that is not known, and the machines.
+func exports(files []definition, names []string, from string) (string, error) {
+	fields := map[string]string{}
+	for _, name := range names {
+		symbols := map[string]*symbol{}
+		for _, folder := range []string{"lib-common", "lib64", "lib32", "libarm32"} {
+			for _, d := range files {
+				if d.folder == folder && strings.EqualFold(d.name, name) {
+					read(symbols, files, d, machines[folder], 0)
+				}
 			}
 		}
-	}
-	if len(symbols) < 20 {
-		return nil, fmt.Errorf("%s has %d exports, which can't be all", name, len(symbols))
-	}
-	lines := map[string][]string{}
-	for n, s := range symbols {
-		var on []string
-		for m := range s.machines {
-			on = append(on, m)
+		if len(symbols) < 20 {
+			return "", fmt.Errorf("%s has %d exports, which can't be all", name, len(symbols))
 		}
-		slices.Sort(on)
-		since := s.since
-		if since == "" {
-			since = "-"
+		for n, s := range symbols {
+			on := slices.Sorted(maps.Keys(s.machines))
+			fields[name+".dll!"+n] = cmp.Or(s.since, "-") + " " + strings.Join(on, " ")
 		}
-		key := strings.Join(on, ",") + " " + since
-		lines[key] = append(lines[key], n)
 	}
-	var out []string
-	for key, names := range lines {
-		slices.Sort(names)
-		out = append(out, key+" "+strings.Join(names, " "))
-	}
-	slices.Sort(out)
-	return out, nil
+	const comment = "Exports of DLLs of Windows, by the release that added them and machines, from "
+	return symboltable.Format(comment+from, fields), nil
 }
 
 var (

@@ -1,8 +1,10 @@
 package main
 
 import (
-	"slices"
+	"strings"
 	"testing"
+
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
 // TestExports holds that macros, decorations, aliases and the sections by release are read.
@@ -18,17 +20,19 @@ func TestExports(t *testing.T) {
 		{"lib32", "k", "; This is list of symbols added in Windows 8.1\nnew@8\n" +
 			"; This is list of symbols added in Windows 10 Creators Update (Redstone 2 / 1703)\nnewer\n"},
 	}
-	lines, err := exports(files, "k")
+	text, err := exports(files, []string{"k"}, "a test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		"amd64 - only64", "x86 6.3 new", "x86 10.0.15063 newer",
-		"amd64,arm,arm64,x86 - __other f_a f_b f_c f_d f_e f_f f_g f_h f_i f_j f_k f_l f_m f_n " +
-			"f_o f_p f_q f_r f_s f_t gone included real",
+	table := symboltable.Open(text)
+	const everywhere = "- amd64 arm arm64 x86"
+	for name, want := range map[string]string{
+		"only64": "- amd64", "new": "6.3 x86", "newer": "10.0.15063 x86", "__other": everywhere,
+		"f_a": everywhere, "f_t": everywhere, "gone": everywhere, "included": everywhere,
+		"real": everywhere, "new@8": "", "F_X64": "",
 	} {
-		if !slices.Contains(lines, want) {
-			t.Errorf("%q is not in %q", want, lines)
+		if got := strings.Join(table.Find("k.dll!"+name), " "); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

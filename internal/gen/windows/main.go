@@ -6,28 +6,29 @@
 // taken from them, names of functions for DLLs in the list `whole`, and the first release that has
 // a function where a comment above it says so. They have no information on removed DLLs and functions.
 //
-//	windows -wheel ziglang-0.17.1-….whl -out FILE
+//	windows -wheel ziglang-0.17.1-….whl -out FOLDER
 //
 // Without -wheel it makes the table of what CPython exports on Windows for analyzer/cpython, from
 // archives that have python3XX.dll, such as the jars of org.bytedeco:cpython with the classifier
 // windows-x86_64. The table has only the releases that were given, each in one patch release and
 // for x86-64, without free-threaded and debug builds.
 //
-//	windows -out FILE cpython-3.11.3-1.5.9-windows-x86_64.jar…
+//	windows -out FOLDER cpython-3.11.3-1.5.9-windows-x86_64.jar…
 package main
 
 import (
 	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
 func main() {
@@ -40,37 +41,31 @@ func main() {
 func run(args []string) error {
 	flags := flag.NewFlagSet("windows", flag.ContinueOnError)
 	wheel := flags.String("wheel", "", "the wheel of ziglang")
-	out := flags.String("out", "data/dlls.gz", "file that is written")
+	out := flags.String("out", "data", "folder of the tables")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	var text string
 	if *wheel == "" {
-		var err error
-		if text, err = python(flags.Args()); err != nil {
-			return err
-		}
-	} else {
-		files, err := definitions(*wheel)
+		text, err := python(flags.Args())
 		if err != nil {
 			return err
 		}
-		if text, err = table(files, path.Base(*wheel)); err != nil {
-			return err
-		}
+		return os.WriteFile(filepath.Join(*out, "windows.txt"), []byte(text), 0o644)
 	}
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	files, err := definitions(*wheel)
 	if err != nil {
 		return err
 	}
-	if _, err := z.Write([]byte(text)); err != nil {
+	from := path.Base(*wheel)
+	text := dlls(files, from)
+	if err := os.WriteFile(filepath.Join(*out, "dlls.txt"), []byte(text), 0o644); err != nil {
 		return err
 	}
-	if err := z.Close(); err != nil {
+	text, err = exports(files, whole, from)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(*out, packed.Bytes(), 0o644)
+	return os.WriteFile(filepath.Join(*out, "exports.txt"), []byte(text), 0o644)
 }
 
 // machines are those of each folder of definitions. Those of lib64 are taken for amd64 and arm64
@@ -139,10 +134,9 @@ var others = []string{
 	"nvcameraispb.dll", "d3dcompiler.dll", "ctl3d32.dll", "connect.dll", "input.dll",
 }
 
-// table writes a line for each DLL: its name and machines; then for each one in whole its symbols,
-// a line for each machine and first release.
-func table(files []definition, source string) (string, error) {
-	dlls := map[string][]string{}
+// dlls writes the table of the machines that have each DLL.
+func dlls(files []definition, from string) string {
+	on := map[string][]string{}
 	for _, d := range files {
 		if d.folder == "def-include" || strings.HasSuffix(d.name, "_windowsapp") ||
 			strings.HasSuffix(d.name, "-common") {
@@ -162,32 +156,17 @@ func table(files []definition, source string) (string, error) {
 			continue
 		}
 		for _, m := range machines[d.folder] {
-			if !slices.Contains(dlls[name], m) {
-				dlls[name] = append(dlls[name], m)
+			if !slices.Contains(on[name], m) {
+				on[name] = append(on[name], m)
 			}
 		}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# the DLLs of Windows and what some of them export, from %s\n", source)
-	var names []string
-	for name := range dlls {
-		names = append(names, name)
+	fields := map[string]string{}
+	for name, machines := range on {
+		slices.Sort(machines)
+		fields[name] = strings.Join(machines, " ")
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		slices.Sort(dlls[name])
-		fmt.Fprintf(&b, "dll %s %s\n", name, strings.Join(dlls[name], ","))
-	}
-	for _, name := range whole {
-		lines, err := exports(files, name)
-		if err != nil {
-			return "", err
-		}
-		for _, l := range lines {
-			fmt.Fprintf(&b, "exports %s.dll %s\n", name, l)
-		}
-	}
-	return b.String(), nil
+	return symboltable.Format("DLLs of Windows, by the machines that have them, from "+from, fields)
 }
 
 var library = regexp.MustCompile(`(?m)^LIBRARY\s+"?([^"\s]+)"?`)

@@ -12,12 +12,13 @@ import (
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
 var pythonDLL = regexp.MustCompile(`(?i)(^|/)python(3)([0-9]+)\.dll$`)
 
-// python writes the table of what releases of CPython export on Windows: a line for each set of
-// releases that some symbols have in common. The files are archives that contain python3XX.dll.
+// python writes the table of the releases of CPython that export a symbol on Windows. The files are
+// archives that contain python3XX.dll.
 func python(archives []string) (string, error) {
 	releases, from := map[string][]string{}, []string{}
 	for _, archive := range archives {
@@ -30,20 +31,13 @@ func python(archives []string) (string, error) {
 			releases[n] = append(releases[n], version)
 		}
 	}
-	lines := map[string][]string{}
+	fields := map[string]string{}
 	for name, in := range releases {
 		slices.SortFunc(in, func(a, b string) int { return len(a) - len(b) + strings.Compare(a, b)/2 })
-		key := strings.Join(in, ",")
-		lines[key] = append(lines[key], name)
+		fields[name] = strings.Join(in, " ")
 	}
-	var out []string
-	for key, names := range lines {
-		slices.Sort(names)
-		out = append(out, key+" "+strings.Join(names, " "))
-	}
-	slices.Sort(out)
-	head := "# what CPython exports on Windows, by its releases, from " + strings.Join(from, " ")
-	return head + "\n" + strings.Join(out, "\n") + "\n", nil
+	comment := "what CPython exports on Windows, by its releases, from " + strings.Join(from, " ")
+	return symboltable.Format(comment, fields), nil
 }
 
 // exported lists the symbols of Python's own that python3XX.dll in an archive exports.

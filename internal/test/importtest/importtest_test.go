@@ -66,6 +66,7 @@ var (
 // small may be imported by all packages, like the standard library.
 var small = []string{
 	"internal/inflate", "internal/lazy", "internal/lazyregexp", "internal/shellword", "internal/sleep",
+	"internal/symboltable",
 }
 
 // layers lists which packages of the module a package may import, besides small. A key that ends
@@ -129,6 +130,7 @@ var layers = map[string][]string{
 	"internal/lazy":        {},
 	"internal/lazyregexp":  {},
 	"internal/sleep":       {},
+	"internal/symboltable": {},
 	"internal/startpages":  {},
 	"internal/mdsafe":      {},
 	"internal/bucket":      {},
