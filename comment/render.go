@@ -178,6 +178,9 @@ func lead(in Input, v view) string {
 			v.count(v.fresh)))
 	case len(v.fresh) > 0:
 		parts = append(parts, fmt.Sprintf("**%s**%s.", v.count(v.fresh), newer(in)))
+		if ship := causetext.Ship(in.Report); ship != "" {
+			parts = append(parts, mdsafe.Prose(ship))
+		}
 	case unchecked(in, v):
 	case in.Report.Verdict == analyzer.NotJudged && len(in.Report.Skipped) > 0:
 		parts = append(parts,

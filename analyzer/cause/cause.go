@@ -160,10 +160,12 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		title = t.title()
 	}
 	c.Title = cmp.Or(shorten(title, maxTitle), "other findings")
-	c.Actor, c.Action = t.action()
-	for i := range c.Fixes {
-		t.forUsers(&c.Fixes[i].Fix)
+	c.Actor, c.Action, c.Ship = t.action()
+	completed := []result.CauseFix{}
+	for _, x := range c.Fixes {
+		completed = append(completed, t.complete(x)...)
 	}
+	c.Fixes = completed
 	return c
 }
 

@@ -182,8 +182,9 @@ func TestFixesAreMerged(t *testing.T) {
 	)
 	x := r.Causes[0].Fixes[0]
 	if x.Requirement != "torch>=2.5,<2.6" || x.Clears != 2 ||
-		x.Title != "Require torch>=2.5,<2.6 in the metadata of widget" ||
-		len(x.Cost) > 0 { // the range excludes only versions that fail
+		x.Title != "Require torch>=2.5,<2.6 in the metadata of widget "+
+			"(dependencies in pyproject.toml, or install_requires in setup.py)" ||
+		!slices.Equal(x.Cost, []string{"pip no longer installs it with other versions of torch"}) {
 		t.Errorf("%+v", x)
 	}
 	if x.Verified {
@@ -198,6 +199,23 @@ func TestFixesAreMerged(t *testing.T) {
 	}
 	if !slices.Equal(r.Plan.Leaves, []string{"package-torch"}) {
 		t.Errorf("the plan leaves %q", r.Plan.Leaves)
+	}
+}
+
+// A builder limits the versions in the metadata; the command for installed packages comes second.
+func TestLimitInMetadata(t *testing.T) {
+	f := lacks("a.so", "_ZN3c104sizeEv", "mkl>=2025,<2026")
+	f.Fixes[0].Kind, f.Fixes[0].Command = fix.KindEnvironment, "pip install 'mkl<2026' tbb==2022.1"
+	r := report(f)
+	c := r.Causes[0]
+	if c.Actor != result.Builder || c.Ship != "Do not ship this wheel." || len(c.Fixes) != 2 {
+		t.Fatalf("%+v", c)
+	}
+	if x := c.Fixes[0]; x.Kind != fix.KindPin || x.Command != shellword.Requirement(x.Requirement) || x.Clears != 1 {
+		t.Errorf("first fix %+v", x)
+	}
+	if x := c.Fixes[1]; x.Kind != fix.KindEnvironment || x.Command != f.Fixes[0].Command {
+		t.Errorf("second fix %+v", x)
 	}
 }
 

@@ -81,6 +81,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 	slices.SortStableFunc(list, func(a, b *merged) int {
 		return cmp.Or(
 			b.clears-a.clears,
+			boolRank(a.Last)-boolRank(b.Last),
 			boolRank(b.Verified)-boolRank(a.Verified),
 			boolRank(a.Conflicts())-boolRank(b.Conflicts()),
 			g.effort(a.Kind)-g.effort(b.Kind),

@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 const maxTitle = 120 // characters of a title
@@ -473,8 +474,8 @@ func (t text) holder() string {
 	return "artifact"
 }
 
-// action returns who has to act, and a sentence about it: what is at fault, and what to do.
-func (t text) action() (result.Actor, string) {
+// action returns who has to act, a sentence about it, and whether the artifact may be shipped.
+func (t text) action() (actor result.Actor, action, ship string) {
 	x := t.task()
 	sentence := map[result.Actor]string{
 		result.Builder:   "the builder of " + t.what(),
@@ -483,75 +484,108 @@ func (t text) action() (result.Actor, string) {
 	}[x.actor] + " should " + x.do + "."
 	if t.cause.Severity == result.Error {
 		sentence = strings.Replace(sentence, " should ", " has to ", 1)
-	} else if x.fault == inWheel {
-		x.fault = improvable
 	}
-	if !t.artifact.wheel() || x.fault == "" {
-		return x.actor, strings.ToUpper(sentence[:1]) + sentence[1:]
+	return x.actor, strings.ToUpper(sentence[:1]) + sentence[1:], t.ship(x.but)
+}
+
+// ship says whether the artifact may be shipped. but says when it does not work although nothing is
+// wrong with the artifact.
+func (t text) ship(but string) string {
+	what := "file"
+	if t.artifact.wheel() {
+		what = "wheel"
 	}
-	return x.actor, string(x.fault) + ": " + sentence
+	switch fails := t.cause.Severity == result.Error; {
+	case t.all[0].Rule == "no-wheel":
+		return ""
+	case but == "" && fails:
+		where := ""
+		if t.kind == tooNew && !t.claimed() && len(t.cause.Targets) == 1 && t.all[0].Target != "" {
+			where = " for " + t.target()
+		}
+		return "Do not ship this " + what + where + "."
+	case but == "":
+		return "This " + what + " may be shipped, but should be improved."
+	case fails:
+		return "This " + what + " may be shipped, but " + but + "."
+	}
+	return "This " + what + " may be shipped; " + but + "."
 }
 
 // task is what somebody has to do about a cause.
 type task struct {
 	actor result.Actor
 	do    string
-	fault fault
+	but   string // see text.ship; "" if something is wrong with the artifact
 }
 
-// fault says what does not fit, for a wheel. "" if that depends on what the user expects of it.
-type fault string
+// dependencies says where the builder of a wheel writes a requirement.
+const dependencies = " (dependencies in pyproject.toml, or install_requires in setup.py)"
 
-const (
-	inWheel    fault = "The wheel is at fault"
-	improvable fault = "The wheel can be improved" // in place of inWheel for a warning
-	notInWheel fault = "No reason to change the wheel"
-	inSet      fault = "The packages do not fit together"
-)
-
-// forUsers says where the builder of a wheel writes a requirement, and adds what a fix costs the
-// users of the wheel.
-func (t text) forUsers(x *fix.Fix) {
-	if t.cause.Actor != result.Builder || !t.artifact.wheel() {
-		return
-	}
+// complete returns a fix with the place where the builder of a wheel writes a requirement, and with
+// what the fix costs. If the builder has to limit the versions of a package, the command that
+// changes installed packages is the second fix: it helps one user.
+func (t text) complete(x result.CauseFix) []result.CauseFix {
+	byBuilder := t.cause.Actor == result.Builder && t.artifact.wheel()
 	q, err := pkgmeta.ParseRequirement(x.Requirement)
+	cost := ""
 	switch {
-	case x.Kind == fix.KindPin && err == nil:
+	case byBuilder && err == nil && x.Kind == fix.KindPin:
 		x.Title = strings.Replace(x.Title, x.Requirement,
-			x.Requirement+" in the metadata of "+t.what(), 1)
-		if s, err := pkgmeta.ParseSpec(q.Spec); err == nil {
-			if _, pinned := s.Pin(); pinned {
-				x.Cost = append(x.Cost, "pip no longer installs it with other versions of "+q.Name)
-			}
-		}
-	case x.Kind == fix.KindDependency && err == nil:
-		x.Cost = append(x.Cost, "all users have to download it")
-	case x.Kind == fix.KindEnvironment && (install.MatchString(string(x.Command)) ||
+			x.Requirement+" in the metadata of "+t.what()+dependencies, 1)
+		cost = "pip no longer installs it with other versions of " + q.Name
+	case byBuilder && err == nil && x.Kind == fix.KindDependency:
+		x.Title += dependencies
+		cost = "all users have to download it"
+	case byBuilder && err == nil && x.Kind == fix.KindEnvironment && t.kind == wrongPackage:
+		limit := x
+		limit.Kind, limit.Command = fix.KindPin, shellword.Requirement(x.Requirement)
+		limit.Title = "Require " + x.Requirement + " in the metadata of " + t.what() + dependencies
+		limit.Cost = append([]string{"pip no longer installs it with other versions of " + q.Name},
+			x.Cost...)
+		x.Title = "Until then, users can install versions that work"
+		x.Cost = append(x.Cost, "every user has to do it")
+		return []result.CauseFix{limit, x}
+	case byBuilder && x.Kind == fix.KindEnvironment && (install.MatchString(string(x.Command)) ||
 		strings.HasPrefix(string(x.Command), "pip install ")):
-		x.Cost = append(x.Cost, "all users have to do it")
+		cost = "every user has to do it"
+	case len(x.Cost) > 0:
+	case x.Kind == fix.KindEnvironment && t.kind == otherVersions:
+		cost = "it replaces the installed versions"
+	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
+		cost = "it needs administrator rights"
+	case x.Kind == fix.KindPatchelf:
+		cost = "it has to be repeated after each build"
+	case x.Kind == fix.KindImage, x.Kind == fix.KindRebuild && x.Command == "":
+		cost = "a rebuild"
+	case x.Kind == fix.KindSource:
+		cost = "a change of the source and a rebuild"
 	}
+	if cost != "" {
+		x.Cost = append(x.Cost, cost)
+	}
+	return []result.CauseFix{x}
 }
 
-// task returns who has to act, what to do, and what is at fault.
+// task returns who has to act, what to do, and when it fails.
 func (t text) task() task {
 	if (t.kind == system || t.kind == missing) && len(t.cause.Fixes) > 0 &&
 		t.cause.Fixes[0].Kind == fix.KindDependency {
 		return task{result.Builder, "declare the package that provides " +
-			plural(t.libraryCount(), "it", "them"), inWheel}
+			plural(t.libraryCount(), "it", "them"), ""}
 	}
 	switch t.kind {
 	case abiChange:
 		if t.all[0].Rule == "debian-symbols" {
-			return task{result.Builder, "update the symbols file", inWheel}
+			return task{result.Builder, "update the symbols file", ""}
 		}
-		return task{result.Builder, "keep the old interface, or change the SONAME", inWheel}
+		return task{result.Builder, "keep the old interface, or change the SONAME", ""}
 	case tooNew:
 		if t.private() {
-			return task{result.Builder, "avoid the internal symbols of glibc", inWheel}
+			return task{result.Builder, "avoid the internal symbols of glibc", ""}
 		}
 		if t.claimed() {
-			return task{result.Builder, "correct the tag or build on an older system", inWheel}
+			return task{result.Builder, "correct the tag or build on an older system", ""}
 		}
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindSymver {
 			return task{result.Builder, "use the older versions of these symbols or build on an older " +
@@ -559,59 +593,81 @@ func (t text) task() task {
 		}
 		if t.refused() {
 			return task{result.Builder, "build on an older system; pip does not install this one there",
-				notInWheel}
+				"not for " + t.target()}
 		}
 		return task{result.Builder, "build on an older system", ""}
 	case wrongLibc:
 		if t.artifact.wheel() && !t.claimed() {
-			return task{result.Builder, "publish a wheel for " + t.subject +
-				"; pip does not install this one there", notInWheel}
+			return task{result.Builder, "publish another wheel, for " + t.subject +
+				"; pip does not install this one there", "not for " + t.target()}
 		}
-		return task{result.Builder, "publish a build for " + t.subject, inWheel}
+		return task{result.Builder, "publish a build for " + t.subject, ""}
 	case otherVersions:
 		return task{result.Installer, "install the versions that it requires; " +
-			"pip refuses others when it resolves them together", notInWheel}
+			"pip refuses others when it resolves them together", t.notWith()}
 	case wrongPackage:
 		if !t.given() {
 			return task{result.Builder, "limit the versions of " + t.subject + " that it requires" +
-				t.working(), inWheel}
+				t.working(), ""}
 		}
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindEnvironment {
-			return task{result.Installer, "install versions that fit each other", inSet}
+			return task{result.Installer, "install versions that fit each other", t.notWith()}
 		}
-		return task{result.Installer, "choose another version of " + t.subject, inSet}
+		return task{result.Installer, "choose another version of " + t.subject, t.notWith()}
 	case undeclared:
 		if t.extra() {
-			return task{result.Installer, "install it with the extra that requires " + t.subject, notInWheel}
+			return task{result.Installer, "install it with the extra that requires " + t.subject,
+				"it does not work without an extra"}
 		}
-		return task{result.Builder, "declare " + t.subject + " as a dependency", inWheel}
+		return task{result.Builder, "declare " + t.subject + " as a dependency", ""}
 	case system, systemLibraries:
 		it := plural(t.libraryCount(), "it", "them")
 		return task{result.Installer, "add what provides " + it + " to the system",
-			fault("The wheel works where the system has " + it)}
+			"it works where the system has " + it}
 	case missing:
 		if strings.HasPrefix(t.subject, "libpython") {
 			return task{result.Builder, "link without libpython, since the interpreter provides its " +
-				"symbols", inWheel}
+				"symbols", ""}
 		}
 		return task{result.Builder, "bundle what it needs or declare the package that provides it",
-			inWheel}
+			""}
 	case unreachable:
-		return task{result.Builder, "give these objects a RUNPATH to the libraries", inWheel}
+		return task{result.Builder, "give these objects a RUNPATH to the libraries", ""}
 	case linkPath:
 		return task{result.Builder, "let the linker find " +
 			plural(t.libraryCount(), "this library", "these libraries") + "; the loader finds " +
-			plural(t.libraryCount(), "it", "them"), inWheel}
+			plural(t.libraryCount(), "it", "them"), ""}
 	case linkFlag:
-		return task{result.Builder, "correct the link line", inWheel}
+		return task{result.Builder, "correct the link line", ""}
 	case undefined:
 		return task{result.Builder, "link the library that defines " +
-			plural(t.cause.Symbols, "it", "them"), inWheel}
+			plural(t.cause.Symbols, "it", "them"), ""}
 	}
 	if do := tasks[t.subject]; do.do != "" {
+		if do.but == notWithThese {
+			do.but = t.notWith()
+		}
 		return do
 	}
-	return task{result.Builder, "change how it is built", inWheel}
+	return task{result.Builder, "change how it is built", ""}
+}
+
+const notWithThese = "not for use with these packages"
+
+// notWith returns the package with which the artifact does not work, for text.ship.
+func (t text) notWith() string {
+	name := t.subject
+	if t.kind == otherVersions {
+		if q, err := pkgmeta.ParseRequirement(asRequired(t.all[0])[0]); err == nil {
+			name = q.Name
+		}
+	} else if t.all[0].Rule == "gpu-stack-mismatch" {
+		name = "torch"
+	}
+	if versions := t.versions(name); len(versions) == 1 {
+		return "not for use with " + name + " " + versions[0]
+	}
+	return notWithThese
 }
 
 // working says which versions of a package work, if findings occur at one end of a range only.
@@ -642,17 +698,17 @@ func (t text) extra() bool {
 // tasks are what to do about rules that are causes themselves.
 var tasks = map[string]task{
 	"abi3-violation": {result.Builder, "avoid the function or tag the wheel for a newer Python",
-		inWheel},
-	"cuda-major-mixed": {result.Installer, "choose packages of one CUDA major version", notInWheel},
-	"no-wheel": {result.Installer, "choose a version with a wheel for the platform",
-		notInWheel},
-	"executable-stack":   {result.Builder, "link it without an executable stack", inWheel},
-	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform", notInWheel},
-	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows", inWheel},
-	"metadata-mismatch":  {result.Builder, "make the metadata and the file name agree", inWheel},
-	"record-mismatch":    {result.Builder, "regenerate RECORD", inWheel},
-	"text-relocations":   {result.Builder, "compile it with -fPIC", inWheel},
-	"wrong-architecture": {result.Builder, "build it for the architecture of its tag", inWheel},
+		""},
+	"cuda-major-mixed": {result.Installer, "choose packages of one CUDA major version",
+		notWithThese},
+	"no-wheel":           {result.Installer, "choose a version with a wheel for the platform", ""},
+	"executable-stack":   {result.Builder, "link it without an executable stack", ""},
+	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform", notWithThese},
+	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows", ""},
+	"metadata-mismatch":  {result.Builder, "make the metadata and the file name agree", ""},
+	"record-mismatch":    {result.Builder, "regenerate RECORD", ""},
+	"text-relocations":   {result.Builder, "compile it with -fPIC", ""},
+	"wrong-architecture": {result.Builder, "build it for the architecture of its tag", ""},
 }
 
 // given reports whether the user specified the package's version, so that the artifact's

@@ -42,6 +42,9 @@ type Fix struct {
 	Verified    bool   `json:"verified"`
 	// Disadvantages: "pip cannot resolve this: numba==0.61 requires …, not 2026.0.0".
 	Cost []string `json:"cost"`
+	// Last is set for a fix that comes after the others of its cause even if only this one can be
+	// simulated: it asks for other hardware.
+	Last bool `json:"-"`
 	// Change is what was simulated, so that it can be combined with others; nil if the fix cannot
 	// be simulated.
 	Change Change `json:"-"`

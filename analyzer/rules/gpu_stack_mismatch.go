@@ -192,9 +192,20 @@ func archsOf(v *analyzer.View) string {
 }
 
 func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) []fix.Candidate {
-	plain, _, _ := strings.Cut(torch.Version, "+")
+	plain, local, _ := strings.Cut(torch.Version, "+")
 	want := "torch==" + plain
 	var fixes []fix.Candidate
+	name := pkgmeta.Normalize(projectName(p))
+	if backend := rocmLocal.FindString(local); backend != "" && slices.Contains(ofPyTorch, name) &&
+		p.Facts.Wheel != nil {
+		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
+			Kind:  fix.KindEnvironment,
+			Title: "Install the ROCm build of " + name,
+			Command: "uv pip install --reinstall-package " + shellword.Quote(name) + " --torch-backend " +
+				shellword.Quote(backend) + " " + quoted(name+"=="+p.Facts.Wheel.Version),
+			Cost: []string{"needs an AMD GPU, as the installed torch does"},
+		}})
+	}
 	fixes = append(
 		fixes,
 		fix.Candidate{
@@ -220,12 +231,20 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 				Command:     cudaTorch(p, plain),
 				Requirement: want,
 				Cost:        []string{"needs an NVIDIA GPU"},
+				Last:        true, // a ROCm build was chosen for an AMD GPU
 			},
 			Change: fix.Pin{Requirement: want},
 		})
 	}
 	return fixes
 }
+
+// rocmLocal matches a local version that is also a name for uv's --torch-backend.
+var rocmLocal = lazyregexp.New(`^rocm\d+(?:\.\d+)+$`)
+
+// ofPyTorch are the packages that --torch-backend applies to (docs.astral.sh/uv, "Using uv with
+// PyTorch"), whose ROCm builds are in PyTorch's index.
+var ofPyTorch = []string{"torchvision", "torchaudio"}
 
 // cudaTorch returns the command that replaces the installed build of torch with the CUDA build of a
 // release. pip keeps torch 2.7.0+rocm6.3 if torch==2.7.0 is requested, and does not know which

@@ -132,9 +132,9 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		add(analyzer.Warning, "Provided by %s", s.String())
 	case variant:
 		add(analyzer.Warning, "This file is one of several variants, and only one is loaded")
-	case s.extra != nil:
+	case len(s.extras) > 0:
 		add(analyzer.Error, "Only the extra %s of the wheel requires a package that may have it: %s",
-			s.extra.extra, s.extra.Name)
+			s.extras[0].extra, s.extras[0].Name)
 	case s.python != "":
 		add(analyzer.Error, "Provided by %s, which the artifact does not declare", s.String())
 	case s.known && p.Platform.Kind == platform.Policy:

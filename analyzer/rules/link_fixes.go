@@ -105,13 +105,17 @@ func (l *linkPlan) candidates() []fix.Candidate {
 		return nil
 	}
 	flags := fix.Candidate{
-		Fix:    fix.Fix{Kind: fix.KindLinkFlag, Title: l.title(with), Command: l.flags(with)},
+		Fix: fix.Fix{
+			Kind:    fix.KindLinkFlag,
+			Title:   l.title(with),
+			Command: l.flags(with),
+			Cost:    []string{"every user has to do it"},
+		},
 		Change: with,
 	}
 	if with.AllowShlibUndefined {
-		flags.Fix.Cost = []string{
-			"the linker no longer reports other undefined symbols of shared libraries",
-		}
+		flags.Fix.Cost = append(flags.Fix.Cost,
+			"the linker no longer reports other undefined symbols of shared libraries")
 	}
 	out := []fix.Candidate{l.partly(flags)}
 	if changes := (fix.All{}); l.editing && !with.AllowShlibUndefined {

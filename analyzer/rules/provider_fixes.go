@@ -17,11 +17,11 @@ import (
 // provider describes the provider of a missing library.
 type provider struct {
 	platform.Provider
-	known   bool              // Provider is set
-	variant bool              // the object is one of several variants
-	python  string            // the Python package that contains it, normalised; "" for none
-	lacks   *packages.Release // that package in the environment, without the library
-	extra   *requirementExtra // an extra of the wheel that requires such a package
+	known   bool               // Provider is set
+	variant bool               // the object is one of several variants
+	python  string             // the Python package that contains it, normalised; "" for none
+	lacks   *packages.Release  // that package in the environment, without the library
+	extras  []requirementExtra // extras of the wheel that require such a package
 }
 
 // requirementExtra is a requirement that a wheel has only with one of its extras.
@@ -47,7 +47,7 @@ func providerFor(p *analyzer.Pass, v *analyzer.View, needed string) provider {
 	if name := gpu.Package(needed, cudaOf(p, v)); name != "" {
 		s.python = name
 	}
-	s.extra = extraWith(p, s.python, needed)
+	s.extras = extrasWith(p, s.python, needed)
 	if own := p.Facts.Metadata; own != nil && pkgmeta.Normalize(own.Name) == s.python {
 		s.python = ""
 	}
@@ -75,7 +75,7 @@ func (s *provider) bundled(p *analyzer.Pass, needed string) bool {
 		return s.Kind == platform.LibraryProvider || s.Kind == platform.BundleProvider
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(needed, "lib"), ".so")
-	return s.extra == nil && pkgmeta.Normalize(name) == pkgmeta.Normalize(projectName(p))
+	return len(s.extras) == 0 && pkgmeta.Normalize(name) == pkgmeta.Normalize(projectName(p))
 }
 
 // cudaOf returns the CUDA release of an object's other dependencies, or of the environment.
@@ -89,22 +89,29 @@ func cudaOf(p *analyzer.Pass, v *analyzer.View) string {
 	return installed
 }
 
-// extraWith returns the requirement of an extra for a package, or for one that is named like the
-// library: mlx-cpu for libmlx.so.
-func extraWith(p *analyzer.Pass, python, needed string) *requirementExtra {
+// extrasWith returns the requirements of extras for a package, or for ones that are named like the
+// library: mlx-cpu for libmlx.so. One that needs no GPU comes first.
+func extrasWith(p *analyzer.Pass, python, needed string) []requirementExtra {
 	if p.Facts.Metadata == nil {
 		return nil
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(needed, "lib"), ".so")
 	stem := pkgmeta.Normalize(name)
+	var out []requirementExtra
 	for _, q := range p.Facts.Metadata.Requires {
 		extra := extraOf(q.Marker)
 		if extra != "" && q.Name != pkgmeta.Normalize(projectName(p)) &&
-			(q.Name == python || strings.HasPrefix(q.Name, stem+"-")) {
-			return &requirementExtra{q, extra}
+			(q.Name == python || strings.HasPrefix(q.Name, stem+"-")) &&
+			!slices.ContainsFunc(out, func(x requirementExtra) bool { return x.Name == q.Name }) {
+			out = append(out, requirementExtra{q, extra})
 		}
 	}
-	return nil
+	forCPU := func(x requirementExtra) bool { return strings.HasSuffix(x.Name, "-cpu") }
+	if i := slices.IndexFunc(out, forCPU); i > 0 {
+		first := out[i]
+		out = slices.Insert(slices.Delete(out, i, i+1), 0, first)
+	}
+	return out
 }
 
 // extraOf returns the extra of a marker: "cpu" of `extra == "cpu"`.
@@ -124,19 +131,20 @@ func extraOf(marker string) string {
 // fixes returns the ways to get the library, the most usual first.
 func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	var out []fix.Candidate
-	if s.extra != nil {
-		requirement := s.extra.Name + s.extra.Spec
+	for _, x := range s.extras {
+		requirement := x.Name + x.Spec
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:  fix.KindDependency,
-				Title: "Install the extra " + s.extra.extra + ", which requires " + requirement,
+				Title: "Install the extra " + x.extra + ", which requires " + requirement,
 				Command: "pip install " +
-					shellword.Quote(projectName(p)+"["+s.extra.extra+"]=="+p.Facts.Metadata.Version),
+					shellword.Quote(projectName(p)+"["+x.extra+"]=="+p.Facts.Metadata.Version),
 				Requirement: requirement,
-				Cost:        []string{"it also installs " + s.extra.Name},
+				Cost:        []string{"it also installs " + x.Name},
 			},
 		})
-	} else if s.python != "" && !p.Packages.Names(s.python) &&
+	}
+	if len(s.extras) == 0 && s.python != "" && !p.Packages.Names(s.python) &&
 		otherVersion(p, needed) == nil && p.Facts.Kind == analyzer.KindWheel {
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
@@ -261,7 +269,7 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
-		Title: fmt.Sprintf("Build a wheel for %s (%s_%s), for example with cibuildwheel",
+		Title: fmt.Sprintf("Build a wheel for %s too, %s_%s (variable of cibuildwheel)",
 			p.Platform.Libc, policy, p.Platform.Arch),
 		Command: buildImage(builder, p.Platform.Arch, policy),
 		Cost:    []string{"one more wheel to build and publish"},

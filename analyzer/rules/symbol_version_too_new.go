@@ -280,7 +280,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			lacking = unversioned[i]
 		}
 		if lacking != "" {
-			reason = "; auditwheel has no older tag with " + lacking
+			reason = ", the oldest tag of auditwheel with " + lacking
 			continue
 		}
 		if oldest != nil && !platform.Older(oldest.LibcVersion, q.LibcVersion) {
@@ -304,7 +304,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindImage,
-					Title:   "Build in the " + image + " container (setting of cibuildwheel)",
+					Title:   "Build in the " + image + " image (variable of cibuildwheel)",
 					Command: buildImage("MANYLINUX", p.Platform.Arch, image),
 				},
 			},

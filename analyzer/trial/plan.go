@@ -84,6 +84,7 @@ func (p *planner) verify(c *result.Cause) error {
 	slices.SortStableFunc(kept, func(a, b result.CauseFix) int {
 		return cmp.Or(
 			all(b)-all(a),
+			boolToInt(a.Last)-boolToInt(b.Last),
 			boolToInt(b.Verified)-boolToInt(a.Verified),
 			boolToInt(a.Conflicts())-boolToInt(b.Conflicts()),
 		)
@@ -215,8 +216,8 @@ func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error
 			return steps, &steps[0].Fix, nil
 		}
 	}
-	for _, x := range c.Fixes {
-		if x.Change == nil {
+	for i, x := range c.Fixes {
+		if x.Change == nil || x.Last && i > 0 {
 			continue
 		}
 		next := slices.Clone(steps)

@@ -175,7 +175,8 @@ func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
 		return s
 	}
 	if x.Clears < len(c.Findings) {
-		return fmt.Sprintf("%s, clears %d of %s", s, x.Clears, Plural(len(c.Findings), "finding"))
+		return fmt.Sprintf("%s, clears %d of the %d findings of this cause", s, x.Clears,
+			len(c.Findings))
 	}
 	if x.Verified {
 		s += ", clears " + all(len(c.Findings))
@@ -203,6 +204,22 @@ func Names(r *analyzer.Report, c *analyzer.Cause) []string {
 	return ns
 }
 
+// Ship says whether the artifacts of a report may be shipped as they are: what the cause says that
+// prevents it, or else the first cause. It is "" if no cause is new, or none says it.
+func Ship(r *analyzer.Report) string {
+	said := ""
+	for _, c := range r.Causes {
+		switch {
+		case !c.New:
+		case c.Severity == analyzer.Error && strings.HasPrefix(c.Ship, "Do not "):
+			return c.Ship
+		case said == "":
+			said = c.Ship
+		}
+	}
+	return said
+}
+
 // Counts counts the causes by severity and says who has to act on which: "2 errors and 1 warning.
 // Causes 1 and 3 are for the builder, cause 2 for the installer.".
 func Counts(r *analyzer.Report) string {
@@ -216,17 +233,17 @@ func Counts(r *analyzer.Report) string {
 			parts = append(parts, Plural(n[s], string(s)))
 		}
 	}
-	s := strings.Join(parts, " and ") + "."
+	s := strings.Join(parts, " and ")
 	if n[analyzer.Error] == 0 && len(parts) > 0 {
 		s = "No error, " + s
 	}
 	if len(r.Causes) > 1 {
-		s += " " + actors(r)
+		return s + actors(r)
 	}
-	return s
+	return s + "."
 }
 
-// actors says who has to act on which cause.
+// actors says who has to act on which cause, to follow the number of causes.
 func actors(r *analyzer.Report) string {
 	var order []result.Actor
 	numbers := map[result.Actor][]int{}
@@ -243,7 +260,7 @@ func actors(r *analyzer.Report) string {
 		result.Upstream:  "the author of another package",
 	}
 	if len(order) == 1 {
-		return "All are for " + who[order[0]] + "."
+		return ", all for " + who[order[0]] + "."
 	}
 	var parts []string
 	for i, actor := range order {
@@ -257,7 +274,7 @@ func actors(r *analyzer.Report) string {
 		parts = append(parts, ranges(numbers[actor])+verb+" for "+who[actor])
 	}
 	s := strings.Join(parts, ", ") + "."
-	return strings.ToUpper(s[:1]) + s[1:]
+	return ". " + strings.ToUpper(s[:1]) + s[1:]
 }
 
 // ranges names causes, of which successive ones are shortened: "causes 1, 3 to 7 and 9".
@@ -298,21 +315,17 @@ func PlanSentence(r *analyzer.Report) string {
 	if len(left) > 0 {
 		without = "no other error"
 	}
-	one := "fix"
-	if slices.ContainsFunc(fixed, func(n int) bool { return n > 0 && len(r.Causes[n-1].Fixes) > 1 }) {
-		one = "first fix"
-	}
 	var out []string
 	switch {
 	case len(fixed) > 1 && r.Plan.Verified:
-		out = append(out, "compat tried the "+one+"es of "+numbered(fixed)+
-			" together: they leave "+without+".")
+		out = append(out, "compat tried the fixes of "+numbered(fixed)+" together: they leave "+
+			without+".")
 	case len(fixed) > 1:
 		out = append(out, "Apply "+toApply(r, fixed)+"; compat did not try them together.")
 	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
-		out = append(out, "The "+one+" was tried and leaves "+without+".")
+		out = append(out, "The fix was tried and leaves "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:
-		out = append(out, "The "+one+" of "+numbered(fixed)+" was tried and leaves "+without+".")
+		out = append(out, "The fix of "+numbered(fixed)+" was tried and leaves "+without+".")
 	}
 	if n := renaming(r); n > 0 {
 		then := "the other commands then need the new name"
@@ -353,11 +366,11 @@ func renaming(r *analyzer.Report) int {
 
 var (
 	tagOption = lazyregexp.New(`--(python|abi|platform)-tag (\w+)(?:\s|$)`)
-	plainTag  = lazyregexp.New(`^[\w-]+$`)
+	plainTag  = lazyregexp.New(`^(?:py|cp|pp)\d+(?:\.(?:py|cp|pp)\d+)*-\w+-\w+$`)
 )
 
 // newTag returns the tag that the first fix of a cause, a "wheel tags" command, gives the wheel;
-// "" if it is not known or is not of letters, digits and underscores, which need no escapes in
+// "" if it is not known or has another form than py2.py3-none-any, which needs no escapes in
 // Markdown.
 func newTag(c *analyzer.Cause) string {
 	parts := strings.Split(strings.TrimSuffix(path.Base(c.Artifact), ".whl"), "-")
@@ -376,7 +389,7 @@ func newTag(c *analyzer.Cause) string {
 }
 
 // Installed merges the versions of a package that an artifact was checked with one after the other:
-// "numpy==1.19.1 and ==2.5.5", the oldest and the newest that the requirements allow.
+// "numpy==1.19.1, then ==2.5.5", the oldest and the newest that the requirements allow.
 func Installed(with []string) []string {
 	var out []string
 	for _, w := range with {
@@ -386,36 +399,28 @@ func Installed(with []string) []string {
 			out = append(out, w)
 			continue
 		}
-		out[i] += " and ==" + version
+		out[i] += ", then ==" + version
 	}
 	return out
 }
 
 // toApply names the fixes to apply to causes that are given by number.
 func toApply(r *analyzer.Report, numbers []int) string {
-	var only, first, all []int
+	var one, all []int
 	for _, n := range numbers {
-		switch {
-		case n > 0 && r.Causes[n-1].Together:
+		if n > 0 && r.Causes[n-1].Together {
 			all = append(all, n)
-		case n > 0 && len(r.Causes[n-1].Fixes) == 1:
-			only = append(only, n)
-		default:
-			first = append(first, n)
+		} else {
+			one = append(one, n)
 		}
 	}
 	var out []string
-	for _, x := range []struct {
-		fix    string
-		causes []int
-	}{{"the fix", only}, {"the first fix", first}} {
-		switch len(x.causes) {
-		case 0:
-		case 1:
-			out = append(out, x.fix+" of "+numbered(x.causes))
-		default:
-			out = append(out, x.fix+" of each of "+numbered(x.causes))
-		}
+	switch len(one) {
+	case 0:
+	case 1:
+		out = append(out, "the fix of "+numbered(one))
+	default:
+		out = append(out, "the fix of each of "+numbered(one))
 	}
 	if len(all) > 0 {
 		out = append(out, "all fixes of "+numbered(all))

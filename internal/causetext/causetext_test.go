@@ -54,7 +54,7 @@ func TestCountsNameActors(t *testing.T) {
 		want   string
 	}{
 		{[]result.Actor{i}, "1 error."},
-		{[]result.Actor{b, b}, "2 errors. All are for the builder."},
+		{[]result.Actor{b, b}, "2 errors, all for the builder."},
 		{[]result.Actor{i, b, b, b, i}, "5 errors. Causes 1 and 5 are for whoever installs it, " +
 			"causes 2 to 4 for the builder."},
 		{[]result.Actor{b, i}, "2 errors. Cause 1 is for the builder, cause 2 for whoever installs it."},
@@ -65,6 +65,27 @@ func TestCountsNameActors(t *testing.T) {
 		}
 		if got := Counts(r); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// The error that forbids it decides whether an artifact may be shipped.
+func TestShip(t *testing.T) {
+	const no, yes = "Do not ship this wheel.", "This wheel may be shipped, but not for Alpine 3.20."
+	for want, causes := range map[string][]analyzer.Cause{
+		"": {{Severity: analyzer.Error, Ship: no}}, // the base has it too
+		yes: {
+			{New: true, Severity: analyzer.Error, Ship: yes},
+			{New: true, Severity: analyzer.Warning, Ship: "This wheel may be shipped."},
+			{Severity: analyzer.Error, Ship: no},
+		},
+		no: {
+			{New: true, Severity: analyzer.Error, Ship: yes},
+			{New: true, Severity: analyzer.Error, Ship: no},
+		},
+	} {
+		if got := Ship(&analyzer.Report{Causes: causes}); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

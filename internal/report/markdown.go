@@ -85,7 +85,7 @@ func markdownTargets(r *analyzer.Report) string {
 func Summary(r *analyzer.Report) string {
 	var parts []string
 	if len(r.Causes) > 0 {
-		parts = append(parts, causetext.Counts(r), causetext.PlanSentence(r))
+		parts = append(parts, causetext.Ship(r), causetext.Counts(r), causetext.PlanSentence(r))
 	}
 	if n := analyzer.Files(r.Unread); n > 0 {
 		parts = append(parts, causetext.Plural(n, "file")+" could not be read.")

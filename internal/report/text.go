@@ -63,6 +63,7 @@ type textPrinter struct {
 	options TextOptions
 	width   int
 	printed map[string]int // fix -> the cause where it was printed
+	brief   bool           // less about fixes that follow the word "or"
 }
 
 // textLine is a line of a block. If a block is too long, lines with the highest rank are left out
@@ -78,7 +79,7 @@ type textLine struct {
 // moreRows is the line that counts the rows of the evidence that are left out.
 func moreRows(n int) textLine {
 	return textLine{
-		text: fmt.Sprintf("   and %s (--verbose)", causetext.Plural(n, "more row")),
+		text: fmt.Sprintf("   and %s of symbols (--verbose)", causetext.Plural(n, "more line")),
 		rank: platformRank,
 		rows: n,
 	}
@@ -87,10 +88,11 @@ func moreRows(n int) textLine {
 // Ranks of lines.
 const (
 	always = iota
+	firstFixRank
 	evidenceRank
 	whoRank
-	firstFixRank
 	placeRank
+	blankRank
 	platformRank
 	otherFixRank
 	moreEvidenceRank
@@ -141,18 +143,27 @@ func (p *textPrinter) lines() []string {
 			room--
 		}
 	}
-	var blocks []textLine
-	for i := range shown {
-		if shown > 1 {
-			blocks = append(blocks, textLine{rank: always})
-		}
-		blocks = append(blocks, p.block(i)...)
+	blocks := p.blocks(shown)
+	if len(blocks) > room { // an alternative is worth more than what alternatives cost
+		p.brief, p.printed = true, map[string]int{}
+		blocks = p.blocks(shown)
 	}
 	out = append(out, texts(fit(blocks, room))...)
 	if n := len(r.Causes) - shown; n > 0 {
 		out = append(out, fmt.Sprintf("%s not shown (--verbose)", causetext.Plural(n, "more cause")))
 	}
 	return append(append(out, notes...), tail...)
+}
+
+// blocks returns the blocks of the first causes.
+func (p *textPrinter) blocks(shown int) (out []textLine) {
+	for i := range shown {
+		if shown > 1 {
+			out = append(out, textLine{rank: blankRank})
+		}
+		out = append(out, p.block(i)...)
+	}
+	return out
 }
 
 func texts(lines []textLine) []string {
@@ -267,6 +278,7 @@ func (p *textPrinter) verdict() string {
 // plan.
 func (p *textPrinter) overview() string {
 	r := p.report
+	ship := mdsafe.Visible(causetext.Ship(r))
 	switch len(r.Causes) {
 	case 0:
 		if r.Verdict == analyzer.NotJudged && len(r.Skipped) == 0 {
@@ -282,13 +294,18 @@ func (p *textPrinter) overview() string {
 		on := analyzer.List(names, 3, len(names))
 		return "All needed symbols and libraries are found on " + on + "."
 	case 1:
-		action := mdsafe.Visible(r.Causes[0].Action)
+		action := spaced(ship, mdsafe.Visible(r.Causes[0].Action))
 		if r.Causes[0].Severity != analyzer.Error {
 			action = causetext.Counts(r) + " " + action
 		}
 		return p.besides() + action
 	}
-	return strings.TrimSpace(p.besides() + causetext.Counts(r) + " " + causetext.PlanSentence(r))
+	return p.besides() + spaced(ship, causetext.Counts(r), causetext.PlanSentence(r))
+}
+
+// spaced joins the sentences that are not empty.
+func spaced(sentences ...string) string {
+	return strings.Join(causetext.NonEmpty(sentences...), " ")
 }
 
 // besides returns the title of the first cause if the first line shows another problem.
@@ -377,15 +394,22 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	if x.Verified {
 		state = "tried"
 	}
+	single := i == 0 && len(p.report.Causes) == 1
+	brief := p.brief && label == "or"
 	switch {
-	case i > 0 || len(p.report.Causes) > 1 || x.Clears < len(c.Findings):
-	case p.report.Plan.Verified:
-		state += " and leaves no error"
-	case x.Verified && c.Severity != analyzer.Error:
-		state += " and leaves no warning"
-	}
-	if x.Clears < len(c.Findings) {
+	case brief && x.Clears < len(c.Findings):
 		state += fmt.Sprintf(", clears %d of %d findings", x.Clears, len(c.Findings))
+	case brief:
+	case x.Clears < len(c.Findings):
+		state += fmt.Sprintf(", clears %d of the %d findings of this cause", x.Clears, len(c.Findings))
+	case single && p.report.Plan.Verified:
+		state += " and leaves no error"
+	case single && x.Verified && c.Severity != analyzer.Error:
+		state += " and leaves no warning"
+	case x.Verified && i == 0:
+		state += ", clears this cause"
+	case x.Verified:
+		state += ", clears it too"
 	}
 	title := mdsafe.Visible(x.Title)
 	key := title + "\x00" + string(x.Command)
@@ -410,6 +434,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 				commands[j] = cd + l + ")"
 			}
 		}
+	}
+	if brief {
+		x.Cost = nil
 	}
 	cost := costs(x.Cost, len(x.Cost))
 	if len(commands) == 1 && length(text)+length(commands[0])+length(cost)+4 <= p.width {
