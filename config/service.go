@@ -46,6 +46,7 @@ type Service struct {
 	Partitions int
 	Data       string // directory of the embedded queue's journal and of downloads
 	Workers    int    // 0 = receive webhooks only
+	Pool       string // of the workers: "small", "large" or "" = both; see queue.Pool
 	// root address of the report pages, without a trailing slash; nil = check runs do not link to
 	// a report
 	PublicURL  *url.URL
@@ -102,8 +103,8 @@ func trimmed(getenv func(string) (string, bool)) environment {
 // App.
 func (env environment) read(app ...func(*Service) error) (*Service, error) {
 	s := &Service{}
-	for _, read := range append(app, env.api, env.redis, env.partitions, env.workers, env.public,
-		env.times, env.level, env.index, env.port, env.admin, env.sandbox) {
+	for _, read := range append(app, env.api, env.redis, env.partitions, env.workers, env.pool,
+		env.public, env.times, env.level, env.index, env.port, env.admin, env.sandbox) {
 		if err := read(s); err != nil {
 			return nil, err
 		}
@@ -242,6 +243,19 @@ func (env environment) workers(s *Service) error {
 		return bad("COMPAT_WORKERS", "%s is not a number from 0 (only receive) to 1000", quote(v))
 	}
 	s.Workers = n
+	return nil
+}
+
+func (env environment) pool(s *Service) error {
+	switch s.Pool = env("COMPAT_POOL"); {
+	case s.Pool == "":
+	case s.Pool != "small" && s.Pool != "large":
+		return bad("COMPAT_POOL", "%s is not known; set it to small or large, or leave it empty for "+
+			"all jobs", quote(s.Pool))
+	case len(s.RedisURL) == 0:
+		return bad("COMPAT_POOL", "is %s, and a service with the embedded queue has one process, which "+
+			"does all jobs; set REDIS_URL too, or leave it empty", s.Pool)
+	}
 	return nil
 }
 

@@ -59,8 +59,8 @@ func TestDefaults(t *testing.T) {
 func TestEverySetting(t *testing.T) {
 	s, err := FromEnv(env(map[string]string{
 		"GITHUB_API_URL": "https://ghe.example.com/api/v3/", "REDIS_URL": "rediss://u:p@cache:6380/1",
-		"COMPAT_PARTITIONS": "16",
-		"COMPAT_DATA":       "/srv/compat", "COMPAT_WORKERS": "0",
+		"COMPAT_PARTITIONS": "16", "COMPAT_POOL": "large",
+		"COMPAT_DATA": "/srv/compat", "COMPAT_WORKERS": "0",
 		"COMPAT_PUBLIC_URL": "https://compat.example.com/", "COMPAT_LEASE": "2s", "COMPAT_WAIT": "20s",
 		"LOG_LEVEL": "Debug", "PORT": "3000",
 		"PIP_INDEX_URL": "https://index.example.com/simple", "WEBHOOK_SECRET": "new, old",
@@ -69,7 +69,8 @@ func TestEverySetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.API.String() != "https://ghe.example.com/api/v3" ||
-		s.PublicURL.String() != "https://compat.example.com" || s.Workers != 0 || s.Partitions != 16 || s.Addr != ":3000" ||
+		s.PublicURL.String() != "https://compat.example.com" || s.Workers != 0 || s.Partitions != 16 ||
+		s.Pool != "large" || s.Addr != ":3000" ||
 		s.Lease != 2*time.Second ||
 		s.LogLevel != slog.LevelDebug ||
 		len(s.WebhookSecrets.All()) != 2 ||
@@ -89,6 +90,7 @@ func TestBadVariables(t *testing.T) {
 		{"REDIS_URL", "http://not-redis"}, {"REDIS_URL", "redis://"}, {"REDIS_URL",
 			"redis://:topsecret@%zz"},
 		{"COMPAT_PARTITIONS", "0"}, {"COMPAT_PARTITIONS", "129"}, {"COMPAT_PARTITIONS", "16"},
+		{"COMPAT_POOL", "huge"}, {"COMPAT_POOL", "large"},
 		{"COMPAT_WORKERS", "many"}, {"COMPAT_WORKERS", "-1"},
 		{"COMPAT_PUBLIC_URL", "compat.example.com"},
 		{"COMPAT_LEASE", "10"}, {"COMPAT_LEASE", "1ms"}, {"COMPAT_WAIT", "banana"},

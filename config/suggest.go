@@ -23,8 +23,8 @@ const variablePrefix = "COMPAT_"
 
 // variables are all names after variablePrefix.
 var variables = []string{
-	"ADMIN_ADDR", "BLOBS", "DATA", "INDEX_ALLOW", "LEASE", "PARTITIONS", "PUBLIC_URL", "SANDBOX",
-	"WAIT", "WORKERS",
+	"ADMIN_ADDR", "BLOBS", "DATA", "INDEX_ALLOW", "LEASE", "PARTITIONS", "POOL", "PUBLIC_URL",
+	"SANDBOX", "WAIT", "WORKERS",
 }
 
 // cluster matches the variables that Kubernetes sets in each pod for a service named compat.

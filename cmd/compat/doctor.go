@@ -194,6 +194,7 @@ func (d *doctor) queue(ctx context.Context) {
 			"synchronize both clocks (NTP)")
 		return
 	}
+	d.pool(ctx, q)
 	risks, err := q.Risks(ctx)
 	if err != nil {
 		d.fail("queue", err.Error(), "start Redis, or correct REDIS_URL")
@@ -204,6 +205,19 @@ func (d *doctor) queue(ctx context.Context) {
 	}
 	if len(risks) == 0 {
 		d.ok("queue", "Redis stores jobs")
+	}
+}
+
+// maxPoolWait is how long jobs of the large pool may wait before the doctor warns.
+const maxPoolWait = 10 * time.Minute
+
+// pool checks that jobs of the large pool do not wait for a process that is missing.
+func (d *doctor) pool(ctx context.Context, q *queue.Queue) {
+	classes, err := q.ByClass(ctx)
+	if large := classes[queue.Large]; err == nil && large.Oldest > maxPoolWait {
+		d.warn("queue", fmt.Sprintf("%d jobs with large artifacts wait, the oldest for %s", large.Jobs,
+			large.Oldest.Round(time.Second)),
+			"start a process with COMPAT_POOL=large, or one without COMPAT_POOL")
 	}
 }
 

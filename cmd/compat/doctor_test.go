@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 
 	compat "github.com/compat-app/compat"
 	"github.com/compat-app/compat/config"
@@ -264,6 +265,34 @@ func TestDoctor(t *testing.T) {
 }
 
 // Settings of Redis with which jobs can be lost are a warning.
+// If no process does jobs of the large pool, the doctor says which one to start.
+func TestDoctorOfTheLargePool(t *testing.T) {
+	server := redistest.Start(t)
+	c := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})
+	defer c.Close()
+	for _, test := range []struct {
+		since time.Time
+		warns bool
+	}{{time.Now(), false}, {time.Now().Add(-time.Hour), true}} {
+		err := c.ZAdd(t.Context(), "{compat}:in:waiting:large",
+			redis.Z{Score: float64(test.since.UnixMilli()), Member: "pull/1/2"}).Err()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		d := doctor{
+			env:     environment{Out: &out},
+			service: &config.Service{RedisURL: config.Secret(server.URL), Data: t.TempDir()},
+		}
+		d.queue(t.Context())
+		warns := strings.Contains(out.String(), "1 jobs with large artifacts wait, the oldest for 1h0m") &&
+			strings.Contains(out.String(), "next: start a process with COMPAT_POOL=large")
+		if warns != test.warns {
+			t.Error(out.String())
+		}
+	}
+}
+
 func TestDoctorOfRedisThatMayLoseJobs(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
 	var out bytes.Buffer

@@ -164,6 +164,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			Dir:        service.Data,
 			Lease:      service.Lease,
 			Partitions: service.Partitions,
+			Pool:       queue.Pool(service.Pool),
 			Log:        log,
 			Priorities: priorities(),
 		},

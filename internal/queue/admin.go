@@ -66,12 +66,20 @@ func (q *Queue) List(ctx context.Context, f Filter) ([]Entry, error) {
 	var entries []Entry
 	for _, state := range states {
 		var all []Entry
+		indexes := []string{"in:" + string(state)}
+		if state == Waiting && f.Installation != 0 {
+			// These find the waiting jobs of an installation quickly.
+			ready := fmt.Sprint("ready:", f.Installation)
+			indexes = []string{ready, ready + ":large"}
+		}
 		for _, part := range parts {
-			found, err := q.list(ctx, part, state, f.Installation, limit, listPage)
-			if err != nil {
-				return nil, fmt.Errorf("queue: list: %w", err)
+			for _, index := range indexes {
+				found, err := q.list(ctx, part, index, state, f.Installation, limit, listPage)
+				if err != nil {
+					return nil, fmt.Errorf("queue: list: %w", err)
+				}
+				all = append(all, found...)
 			}
-			all = append(all, found...)
 		}
 		slices.SortStableFunc(all, func(a, b Entry) int { return a.Since.Compare(b.Since) })
 		entries = append(entries, all[:min(limit, len(all))]...)
@@ -85,23 +93,19 @@ const (
 	listPage = 10000
 )
 
-// list returns the oldest jobs of a partition in a state, of one installation or of all (0). page
-// is the number of keys read at a time.
+// list returns the oldest jobs of an index of a partition that are in a state, of one installation
+// or of all (0). page is the number of keys read at a time.
 func (q *Queue) list(
 	ctx context.Context,
 	part partition,
+	index string,
 	state State,
 	installation int64,
 	limit, page int,
 ) (entries []Entry, err error) {
-	index := string(part) + "in:" + string(state)
-	if state == Waiting && installation != 0 {
-		// Finds the waiting jobs of an installation quickly.
-		index = fmt.Sprint(string(part), "ready:", installation)
-	}
 	seen := map[string]bool{} // keys can move to the next page meanwhile
 	for at := 0; len(entries) < limit; at += page {
-		keys, err := q.rdb.ZRange(ctx, index, int64(at), int64(at+page-1)).Result()
+		keys, err := q.rdb.ZRange(ctx, string(part)+index, int64(at), int64(at+page-1)).Result()
 		if err != nil {
 			return nil, err
 		}

@@ -76,7 +76,35 @@ func TestBucket(t *testing.T) {
 		t.Errorf("Redis has %d bytes of it", n)
 	}
 
+	// So are states of jobs. Without the bucket, a job is claimed without its state.
+	enqueue(t, q, "", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
+	l, other := claim(t, q, "a"), claim(t, q, "b")
+	must(t, l.Save(ctx, large))
+	must(t, other.Save(ctx, []byte("{}")))
+	if n := q.rdb.StrLen(ctx, prefix+"state:a").Val(); n > 100 || !bytes.Equal(l.State, large) {
+		t.Errorf("Redis has %d bytes of the state", n)
+	}
+	must(t, l.Release(ctx))
+	if l = claim(t, q, "a"); !bytes.Equal(l.State, large) {
+		t.Errorf("state %.40q", l.State)
+	}
+	must(t, l.Release(ctx))
+	must(t, other.Release(ctx))
+
 	b.broken, b.requests = true, 0
+	if l, other = claim(t, q, "a"), claim(t, q, "b"); l.State != nil || string(other.State) != "{}" {
+		t.Errorf("states %.40q %q", l.State, other.State)
+	}
+	must(t, l.Save(ctx, large[1:]))
+	must(t, l.Release(ctx))
+	if l = claim(t, q, "a"); !bytes.Equal(l.State, large[1:]) {
+		t.Errorf("a state that was saved without the bucket: %.40q", l.State)
+	}
+	done(t, l, false)
+	done(t, other, false)
+	q.objects.resume = time.Time{}
+
+	b.requests = 0
 	_, err := q.Get(ctx, "large")
 	wantErr(t, "a bucket that does not respond", err, ErrBucket)
 	for range 5 {

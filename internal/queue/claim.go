@@ -90,6 +90,7 @@ func (q *Queue) claim(
 		q.o.MaxCrashes,
 		q.separation(),
 		q.o.Name,
+		string(q.o.Pool),
 	)
 	if answer == nil {
 		return nil, 0, failed
@@ -105,7 +106,7 @@ func (q *Queue) claim(
 		ms, _ := list[1].(int64)
 		return nil, time.Duration(ms) * time.Millisecond, failed
 	}
-	lease, err = q.lease(part, list, token)
+	lease, saved, err := q.lease(part, list, token)
 	if failed != nil {
 		// The lease is not in the journal. Release the job, so that it is not counted as crashed.
 		_ = lease.Release(ctx)
@@ -120,42 +121,49 @@ func (q *Queue) claim(
 		q.log.Error("a stored job can't be read; it is dead now", "key", lease.Job.Key, "error", err)
 		return nil, 0, nil // due at once
 	}
-	if lease.State == nil {
-		if err := lease.bring(ctx, p); err != nil {
+	if saved == "" {
+		if saved, err = lease.bring(ctx, p); err != nil {
 			_ = lease.Release(ctx)
 			return nil, 0, err
 		}
 	}
+	lease.restore(ctx, saved)
 	return lease, 0, nil
 }
 
-// bring moves the state of the key from a partition of an earlier division. Jobs are moved when
-// the queue is divided again, but states of keys without a job only when they are used.
-func (l *Lease) bring(ctx context.Context, p *plan) error {
+// bring moves the state of the key from a partition of an earlier division, and returns what is
+// stored. Jobs are moved when the queue is divided again, but states of keys without a job only
+// when they are used.
+func (l *Lease) bring(ctx context.Context, p *plan) (stored string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for _, parts := range p.before {
 		name := string(of(parts, l.Job.Installation)) + "state:" + l.Job.Key
-		state, err := l.q.rdb.Get(ctx, name).Bytes()
+		stored, err := l.q.rdb.Get(ctx, name).Result()
 		if errors.Is(err, redis.Nil) {
 			continue
 		}
 		if err == nil {
-			err = l.Save(ctx, state)
+			_, err = l.run(ctx, "save", stored)
 		}
 		if err == nil {
 			err = l.q.rdb.Del(ctx, name).Err()
 		}
 		if err != nil {
-			return fmt.Errorf("queue: claim %s: its state: %w", l.Job.Key, err)
+			return "", fmt.Errorf("queue: claim %s: its state: %w", l.Job.Key, err)
 		}
-		return nil
+		return stored, nil
 	}
-	return nil
+	return "", nil
 }
 
-// lease parses the result of claim.lua. If it returns an error the lease can still be killed.
-func (q *Queue) lease(part partition, list []any, token string) (*Lease, error) {
+// lease parses the result of claim.lua. saved is what is stored as the state. If it returns an
+// error the lease can still be killed.
+func (q *Queue) lease(
+	part partition,
+	list []any,
+	token string,
+) (l *Lease, saved string, err error) {
 	text := func(i int) string {
 		if i >= len(list) {
 			return ""
@@ -172,7 +180,7 @@ func (q *Queue) lease(part partition, list []any, token string) (*Lease, error) 
 		n, _ := strconv.Atoi(text(i))
 		return n
 	}
-	l := &Lease{
+	l = &Lease{
 		q:         q,
 		part:      part,
 		token:     token,
@@ -183,12 +191,8 @@ func (q *Queue) lease(part partition, list []any, token string) (*Lease, error) 
 		FinalLoss: count(9) == 1,
 	}
 	l.Last = l.Attempt >= q.o.MaxAttempts || l.FinalLoss
-	var err error
 	l.Job, err = readJob(text(1), text(2), text(3), text(4))
-	if s := text(7); s != "" {
-		l.State = []byte(s)
-	}
-	return l, err
+	return l, text(7), err
 }
 
 // readJob decodes a stored job. If it returns an error the key is still valid.

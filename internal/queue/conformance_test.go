@@ -85,6 +85,8 @@ func testQueue(t *testing.T, open func(t *testing.T, o Options) *Queue) {
 		{"one leads", Options{}, testLead},
 		{"few of one installation at once", Options{PerInstallation: 2}, testCap},
 		{"parked", Options{}, testPark},
+		{"pools", Options{PerInstallation: 2}, testPools},
+		{"woken for their pool", Options{}, testPoolsWake},
 		{"installation dropped", Options{}, testDropInstallation},
 		{"dropped", Options{}, testDrop},
 		{"list and stats", Options{}, testList},
@@ -567,7 +569,7 @@ func testList(t *testing.T, q *Queue) {
 		}
 	}
 	for page := 1; page < 4; page++ {
-		if entries, err := q.list(ctx, partition(at(t, q, 1)), Waiting, 0, 10, page); err != nil || len(entries) != 3 ||
+		if entries, err := q.list(ctx, partition(at(t, q, 1)), "in:waiting", Waiting, 0, 10, page); err != nil || len(entries) != 3 ||
 			entries[2].Job.Key != "k5" {
 			t.Errorf("in pages of %d: %+v %v", page, entries, err)
 		}

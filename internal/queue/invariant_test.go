@@ -50,7 +50,8 @@ func consistentPartition(t testing.TB, q *Queue, prefix string) {
 	want := map[string][]string{}
 	add := func(index, member string) { want[index] = append(want[index], member) }
 	jobs := keys(t, q, prefix+"job:*")
-	waiting, running := map[string][]int{}, map[string]int{}
+	type line struct{ inst, pool string }
+	waiting, running := map[line][]int{}, map[string]int{}
 	for _, name := range jobs {
 		key := strings.TrimPrefix(name, prefix+"job:")
 		h := q.rdb.HGetAll(ctx, name).Val()
@@ -58,9 +59,14 @@ func consistentPartition(t testing.TB, q *Queue, prefix string) {
 		add("inst:"+h["inst"], key)
 		switch State(h["state"]) {
 		case Waiting:
-			add("ready:"+h["inst"], key)
+			of := line{inst: h["inst"]}
+			if h["large"] != "" {
+				of.pool = ":large"
+				add("in:waiting:large", key)
+			}
+			add("ready:"+of.inst+of.pool, key)
 			prio, _ := strconv.Atoi(h["prio"])
-			waiting[h["inst"]] = append(waiting[h["inst"]], prio)
+			waiting[of] = append(waiting[of], prio)
 		case Running:
 			add("leases", key)
 			add("running:"+h["inst"], key)
@@ -84,15 +90,18 @@ func consistentPartition(t testing.TB, q *Queue, prefix string) {
 	for _, inst := range parked {
 		add("parked", inst)
 	}
-	for inst, prios := range waiting {
-		if running[inst] < q.o.PerInstallation && !slices.Contains(parked, inst) {
-			add(fmt.Sprint("ring:", slices.Max(prios)), inst)
+	for of, prios := range waiting {
+		if running[of.inst] < q.o.PerInstallation && !slices.Contains(parked, of.inst) {
+			add(fmt.Sprint("ring:", slices.Max(prios), of.pool), of.inst)
+		}
+		if of.pool != "" {
+			add("large", of.inst)
 		}
 	}
 
 	got := map[string][]string{}
 	for _, pattern := range []string{"in:*", "inst:*", "ready:*", "running:*", "leases", "delayed",
-		"ring:*", "parked"} {
+		"ring:*", "parked", "large"} {
 		for _, name := range keys(t, q, prefix+pattern) {
 			index := strings.TrimPrefix(name, prefix)
 			if q.rdb.Type(ctx, name).Val() == "set" {
@@ -150,7 +159,7 @@ func testRandom(t *testing.T, q *Queue) {
 		if len(held) > 0 {
 			l = held[r.IntN(len(held))]
 		}
-		what := r.IntN(18)
+		what := r.IntN(19)
 		switch {
 		case what < 5:
 			_, err = q.Enqueue(
@@ -186,6 +195,8 @@ func testRandom(t *testing.T, q *Queue) {
 			err = l.Release(ctx)
 		case what == 17:
 			err = l.Save(ctx, []byte("x"))
+		case what == 18:
+			err = l.Large(ctx)
 		}
 		must(t, ignore(err, ErrLost))
 		if step%20 == 0 {

@@ -12,12 +12,16 @@ const (
 	// bytes of a state: names and IDs of what is open on GitHub, not a report
 	maxState  = 1 << 20
 	maxReason = 1000 // bytes to which a reason is truncated
+
+	// stateObjectTTL is the lifetime of a state in the bucket. Each job of the key extends that of the
+	// state in Redis, but not that of the object.
+	stateObjectTTL = 365 * 24 * time.Hour
 )
 
 // Lease is a job that only this worker may process until the lease expires. Extend renews it.
 // Every method returns ErrLost if the lease has expired or the job was dropped, and another error
 // if the store does not respond; then the lease may still be held, and the call may be repeated.
-// Done, Retry, Snooze, Release and Kill end the lease.
+// Done, Retry, Snooze, Release, Large and Kill end the lease.
 type Lease struct {
 	Job     Job
 	Attempt int // from 1; only Retry counts
@@ -65,6 +69,9 @@ func (l *Lease) Risk(ctx context.Context, at bool) error {
 
 // Save stores a state for the Key, which later Claims return in State, until 30 days after the
 // last job of the Key. An empty state deletes it. It returns ErrTooLarge above 1 MiB.
+//
+// With Options.Bucket a large state is an object of the bucket. It is lost if the bucket does not
+// respond when the job is claimed, or if no state of the Key was saved for a year.
 func (l *Lease) Save(ctx context.Context, state []byte) error {
 	if len(state) > maxState {
 		return fmt.Errorf(
@@ -75,11 +82,25 @@ func (l *Lease) Save(ctx context.Context, state []byte) error {
 			maxState,
 		)
 	}
-	if _, err := l.run(ctx, "save", state); err != nil {
+	stored, _ := l.q.objects.move(ctx, state, stateObjectTTL)
+	if _, err := l.run(ctx, "save", stored); err != nil {
 		return err
 	}
 	l.State = state
 	return nil
+}
+
+// restore sets State from what is stored. Handlers repeat work without a state, so a bucket that
+// does not respond does not delay the job.
+func (l *Lease) restore(ctx context.Context, stored string) {
+	if stored == "" {
+		return
+	}
+	state, err := l.q.objects.resolve(ctx, []byte(stored))
+	if err != nil {
+		l.q.log.Warn("the saved state of a job can't be read", "key", l.Job.Key, "error", err)
+	}
+	l.State = state
 }
 
 // Done ends the lease of a finished job. rerun means that a newer job with the same Key waits.
@@ -105,6 +126,13 @@ func (l *Lease) Snooze(ctx context.Context, after time.Duration, reason string) 
 // Release ends the lease, so that another worker can claim the job at once. Nothing is counted.
 func (l *Lease) Release(ctx context.Context) error {
 	_, err := l.run(ctx, "release")
+	return err
+}
+
+// Large ends the lease of a job that only workers of the large pool should do, so that one of them
+// can claim it. Nothing is counted. The job of the key stays in that pool until it is done.
+func (l *Lease) Large(ctx context.Context) error {
+	_, err := l.run(ctx, "large")
 	return err
 }
 

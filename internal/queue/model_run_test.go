@@ -213,8 +213,13 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 			}
 		case what == 24:
 			name = "release"
-			if err = l.Release(ctx); held != nil {
+			end := l.Release
+			if r.IntN(2) == 0 {
+				name, end = "large", l.Large
+			}
+			if err = end(ctx); held != nil {
 				m.release(held)
+				held.large = held.large || name == "large"
 			}
 		case what == 25:
 			name = "save"
@@ -293,7 +298,7 @@ func runModel(t *testing.T, open func(Options) *Queue, embedded bool, steps int)
 				must(t, q.rdb.ZAdd(ctx, prefix+"parked", redis.Z{Score: far, Member: i}).Err())
 			}
 			for _, ring := range []string{"1", "0", "-1"} {
-				must(t, q.rdb.Del(ctx, prefix+"ring:"+ring).Err())
+				must(t, q.rdb.Del(ctx, prefix+"ring:"+ring, prefix+"ring:"+ring+":large").Err())
 			}
 			none(t, q)
 			for i := range installations {

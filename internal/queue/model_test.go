@@ -23,7 +23,7 @@ type modelJob struct {
 	state             State
 	attempts, crashes int
 	losses            int
-	risk              bool
+	risk, large       bool
 	lease             int // of the worker that runs it
 	next              *modelWork
 }
@@ -95,23 +95,28 @@ func (m *model) store(n Job) (gen int, superseded bool) {
 	return w.gen, superseded
 }
 
-// claimable returns the keys that a claim may return: the first of each installation that may be
-// claimed.
+// claimable returns the keys that a claim may return: the first of each installation and pool that
+// may be claimed.
 func (m *model) claimable() (first []*modelJob) {
+	type line struct {
+		inst  int64
+		large bool
+	}
 	running := map[int64]int{}
-	line := map[int64]*modelJob{}
+	lines := map[line]*modelJob{}
 	for _, j := range m.jobs {
 		switch j.state {
 		case Running:
 			running[j.inst]++
 		case Waiting:
-			if f := line[j.inst]; f == nil || j.prio > f.prio || j.prio == f.prio && j.seq < f.seq {
-				line[j.inst] = j
+			of := line{j.inst, j.large}
+			if f := lines[of]; f == nil || j.prio > f.prio || j.prio == f.prio && j.seq < f.seq {
+				lines[of] = j
 			}
 		}
 	}
-	for inst, j := range line {
-		if running[inst] < m.cap && !m.parked[inst] {
+	for of, j := range lines {
+		if running[of.inst] < m.cap && !m.parked[of.inst] {
 			first = append(first, j)
 		}
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	// else 1. An embedded queue has one.
 	Partitions int
 
+	Pool Pool // of the workers of this process; "" = both
+
 	// name of this process for operators; "" = host name and process ID
 	Name string
 

@@ -60,6 +60,15 @@ const (
 	Urgent     Priority = 1
 )
 
+// Pool selects the jobs that the workers of a process claim.
+type Pool string
+
+// Pools of workers. A job is in the large pool after Lease.Large, and in the small one otherwise.
+const (
+	SmallPool Pool = "small"
+	LargePool Pool = "large"
+)
+
 // State is the state of a job.
 type State string
 

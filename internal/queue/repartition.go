@@ -245,7 +245,7 @@ func (q *Queue) moveJob(ctx context.Context, p *plan, part partition, key string
 	}
 	_, err = q.run(ctx, of(p.parts, installation), "take", key, h["inst"], h["nonce"], h["prio"],
 		h["job"], h["state"], h["since"], h["due"], h["attempts"], h["crashes"],
-		or(h["losses"], "0"), h["reason"], saved.Val())
+		or(h["losses"], "0"), h["reason"], saved.Val(), h["large"])
 	if err == nil {
 		_, err = q.run(ctx, part, "forget", key, h["gen"], h["state"])
 	}

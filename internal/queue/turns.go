@@ -159,7 +159,7 @@ func (t *turns) wake(i int) {
 	}
 }
 
-// block starts the goroutine that blocks on the list of a partition, unless there is one. The
+// block starts the goroutine that blocks on the lists of a partition, unless there is one. The
 // caller holds mu.
 func (t *turns) block(i int) {
 	if t.state[i].blocked {
@@ -173,11 +173,18 @@ func (t *turns) block(i int) {
 	t.q.own(func(ctx context.Context) { t.listen(ctx, i, block) })
 }
 
-// listen blocks on the list of a partition and wakes a worker.
+// listen blocks on the wake-up lists of a partition and wakes a worker.
 func (t *turns) listen(ctx context.Context, i int, d time.Duration) {
-	list := string(t.parts[i]) + "wake"
+	blpop := []any{"BLPOP"}
+	if t.q.o.Pool != LargePool {
+		blpop = append(blpop, string(t.parts[i])+"wake")
+	}
+	if t.q.o.Pool != SmallPool {
+		blpop = append(blpop, string(t.parts[i])+"wake:large")
+	}
 	// BLPop of the client rounds to seconds.
-	err := t.q.rdb.Do(ctx, "BLPOP", list, strconv.FormatFloat(d.Seconds(), 'f', 3, 64)).Err()
+	seconds := strconv.FormatFloat(d.Seconds(), 'f', 3, 64)
+	list, err := t.q.rdb.Do(ctx, append(blpop, seconds)...).StringSlice()
 	woken := err == nil
 	if err != nil && !errors.Is(err, redis.Nil) && ctx.Err() == nil {
 		t.fail(i, err)
@@ -195,7 +202,7 @@ func (t *turns) listen(ctx context.Context, i int, d time.Duration) {
 		// All workers are busy meanwhile. Another process may have an idle one.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()
-		if err := t.q.rdb.RPush(ctx, list, "1").Err(); err != nil {
+		if err := t.q.rdb.RPush(ctx, list[0], "1").Err(); err != nil {
 			t.q.log.Debug("a wake-up of the queue was lost", "error", err)
 		}
 	}

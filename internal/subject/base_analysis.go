@@ -62,6 +62,11 @@ func (s *Service) baseAnalysis(
 		a.Log.Debug("the default branch is not analyzed before its pull requests", "reason", found.Reason)
 		return worker.Done, nil // the missing run will send an event when it completes
 	}
+	release, otherwise := s.admit(found)
+	if release == nil {
+		return otherwise, nil
+	}
+	defer release()
 	o, err := an.options(ctx, found, set.Repository)
 	if err == nil {
 		_, err = an.analyzedFindings(ctx, found, o, false)

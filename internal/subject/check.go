@@ -224,9 +224,9 @@ func (c *check) update(ctx context.Context, s subject) (worker.Outcome, error) {
 			fmt.Sprintf("the workflow %s %s yet", gaps[0].Workflow, gaps[0].Why),
 		), c.save(ctx)
 	}
-	release, admitted := c.admit(found)
-	if !admitted {
-		return snoozed(), c.save(ctx)
+	release, otherwise := c.admit(found)
+	if release == nil {
+		return otherwise, c.save(ctx)
 	}
 	defer release()
 	if yields, err := c.yields(ctx, s); err != nil || yields {

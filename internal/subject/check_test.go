@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/worker"
@@ -37,6 +38,7 @@ func TestPullOf(t *testing.T) {
 // Large artifacts never take all analyses of a process, however many jobs have some.
 func TestLargeArtifactsLeaveASlot(t *testing.T) {
 	s := &Service{large: make(chan struct{}, analyses-1)}
+	s.Config = &config.Service{}
 	of := func(sizes ...int64) *artifact.Found {
 		found := &artifact.Found{}
 		for _, size := range sizes {
@@ -47,7 +49,7 @@ func TestLargeArtifactsLeaveASlot(t *testing.T) {
 	large := of(largeArtifacts/2, largeArtifacts/2)
 	var releases []func()
 	for range analyses + 3 {
-		if release, admitted := s.admit(large); admitted {
+		if release, _ := s.admit(large); release != nil {
 			releases = append(releases, release)
 		}
 	}
@@ -55,13 +57,20 @@ func TestLargeArtifactsLeaveASlot(t *testing.T) {
 		t.Errorf("%d large jobs at once with %d analyses", len(releases), analyses)
 	}
 	for range 100 {
-		if _, admitted := s.admit(of(largeArtifacts - 1)); !admitted {
+		if release, _ := s.admit(of(largeArtifacts - 1)); release == nil {
 			t.Fatal("a small job waits for a large one")
 		}
 	}
 	releases[0]()
-	if _, admitted := s.admit(large); !admitted {
+	if release, _ := s.admit(large); release == nil {
 		t.Error("a large job is not admitted after another ended")
+	}
+	s.Config.Pool = string(queue.SmallPool)
+	if release, otherwise := s.admit(large); release != nil || otherwise != worker.Large {
+		t.Errorf("a large job in the small pool ends with %+v", otherwise)
+	}
+	if release, _ := s.admit(of(largeArtifacts - 1)); release == nil {
+		t.Error("a small job is not for the small pool")
 	}
 }
 

@@ -136,9 +136,9 @@ func (g *protection) decide(ctx context.Context) (worker.Outcome, error) {
 		)+"."
 		return worker.Done, g.save(ctx)
 	}
-	release, admitted := g.admit(found)
-	if !admitted {
-		return snoozed(), g.save(ctx)
+	release, otherwise := g.admit(found)
+	if release == nil {
+		return otherwise, g.save(ctx)
 	}
 	defer release()
 	if err := g.status(ctx, "Checking the artifacts of the workflow run."); err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/github"
+	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/repository"
 	"github.com/compat-app/compat/internal/review"
 	"github.com/compat-app/compat/internal/store"
@@ -59,7 +60,7 @@ const analyses = 2
 const (
 	// largeArtifacts is the size of a job's artifacts, in bytes, from which it counts as large. One
 	// analysis less than all may be of a large job, so that jobs with small artifacts never wait
-	// for minutes.
+	// for minutes. In the large pool there are none.
 	largeArtifacts = 512 << 20
 
 	// largePause is the pause before a large job tries again, here or in another process. It is
@@ -103,6 +104,9 @@ func New(o Options) (*Service, error) {
 		slots:   make(chan struct{}, analyses),
 		large:   make(chan struct{}, analyses-1),
 	}
+	if queue.Pool(o.Config.Pool) == queue.LargePool {
+		s.large = make(chan struct{}, analyses)
+	}
 	s.opener = &repository.Opener{App: o.App, Store: o.Store, Rules: s.ruleIDs()}
 	return s, nil
 }
@@ -115,27 +119,26 @@ func (s *Service) ruleIDs() []string {
 	return ids
 }
 
-// admit reports whether the artifacts can be downloaded and analyzed now. If not, the job has to be
-// snoozed, so that it occupies no worker. The caller calls release after the analysis.
-func (s *Service) admit(found *artifact.Found) (release func(), admitted bool) {
+// admit returns a function to call after the analysis of the artifacts. It returns nil if they
+// cannot be downloaded and analyzed by this process now. Then the job ends with otherwise, so that
+// it occupies no worker.
+func (s *Service) admit(found *artifact.Found) (release func(), otherwise worker.Outcome) {
 	size := int64(0)
 	for _, item := range found.Items {
 		size += item.Size
 	}
 	if size < largeArtifacts {
-		return func() {}, true
+		return func() {}, worker.Done
+	}
+	if queue.Pool(s.Config.Pool) == queue.SmallPool {
+		return nil, worker.Large
 	}
 	select {
 	case s.large <- struct{}{}:
-		return func() { <-s.large }, true
+		return func() { <-s.large }, worker.Done
 	default:
-		return nil, false
+		return nil, worker.Later(largePause, "Other jobs with large artifacts are being checked.")
 	}
-}
-
-// snoozed is the outcome of a job that was not admitted.
-func snoozed() worker.Outcome {
-	return worker.Later(largePause, "Other jobs with large artifacts are being checked.")
 }
 
 func (s *Service) now() time.Time { return s.Store.Now() }

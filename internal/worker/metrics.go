@@ -72,7 +72,8 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 
 				classInstallations: prometheus.NewDesc(
 					"compat_queue_class_installations",
-					"Installations of which jobs wait, by how many: few (up to 4), many (up to 99), flood.",
+					"Installations of which jobs wait, by how many: few (up to 4), many (up to 99), flood; "+
+						"and those with jobs for the large pool: large.",
 					[]string{"class"},
 					nil,
 				),

@@ -8,15 +8,19 @@ import (
 	"time"
 )
 
-// Outcome is the result of a job without error: it is done, or has to run again later. The zero
-// value is Done.
+// Outcome is the result of a job without error: it is done, or has to run again. The zero value is
+// Done.
 type Outcome struct {
+	large  bool          // run again by a worker of the large pool
 	after  time.Duration // > 0: run again after this time, or when an event comes
 	reason string        // the reason, for the log and `compat queue ls`
 }
 
 // Done ends a job.
 var Done = Outcome{}
+
+// Large gives a job to the workers of the large pool.
+var Large = Outcome{large: true}
 
 // Later runs a job again after a while, or when an event of its subject comes.
 func Later(after time.Duration, reason string) Outcome {

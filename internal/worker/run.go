@@ -124,6 +124,10 @@ func (w *Worker) end(
 	if errors.Is(cause, errTooLong) && err != nil {
 		err = Permanent(errTooLong.Error())
 	}
+	if err == nil && out.large {
+		a.Log.Info("job is for the large pool")
+		return "large", a.Large(ctx)
+	}
 	if err == nil && out.after > 0 {
 		a.Log.Info("job waits", "reason", out.reason, "for", out.after.Round(time.Millisecond).String())
 		return "snoozed", a.Snooze(ctx, out.after, out.reason)

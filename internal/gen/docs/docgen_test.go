@@ -125,7 +125,7 @@ func TestConfigSchemaMatchesTheParser(t *testing.T) {
 	for _, name := range []string{"APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_PATH",
 		"PRIVATE_KEY_COMMAND", "WEBHOOK_SECRET", "WEBHOOK_SECRET_PATH",
 		"GITHUB_API_URL", "REDIS_URL", "COMPAT_DATA", "COMPAT_WORKERS", "COMPAT_PUBLIC_URL",
-		"COMPAT_LEASE", "COMPAT_PARTITIONS", "COMPAT_BLOBS", "COMPAT_WAIT", "LOG_LEVEL", "PIP_INDEX_URL",
+		"COMPAT_LEASE", "COMPAT_PARTITIONS", "COMPAT_POOL", "COMPAT_BLOBS", "COMPAT_WAIT", "LOG_LEVEL", "PIP_INDEX_URL",
 		"COMPAT_INDEX_ALLOW", "PORT"} {
 		page, err := os.ReadFile(filepath.Join(docs, "config.md"))
 		if err != nil || !strings.Contains(string(page), "`"+name+"`") {

@@ -6,6 +6,7 @@
 -- ARGV[5]  number of crashes in a row that make the job dead
 -- ARGV[6]  milliseconds between suspects of a crash
 -- ARGV[7]  name of the worker's process
+-- ARGV[8]  pool of the worker: "small", "large" or "" = both
 --
 -- Returns {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 if
 -- another loss makes it dead, else 0, 1 if another job can be claimed, else 0}, or {0, milliseconds
@@ -43,12 +44,20 @@ end
 
 -- The most urgent job is claimed first, and among equals that of the installation whose turn it is.
 -- Every fourth claim ignores the priority, so that many urgent jobs do not starve the others.
-local inst, lowest = nil, nil
+local pools = {''}
+if ARGV[8] == 'large' then
+  pools = {LARGE}
+elseif ARGV[8] == '' and call('EXISTS', P .. 'large') == 1 then
+  pools = {'', LARGE}
+end
+local inst, lowest, best, pool = nil, nil, nil, nil
 local fair = call('INCR', P .. 'claims') % 4 == 0
 for _, prio in ipairs(PRIORITIES) do
-  local first = call('ZRANGE', P .. 'ring:' .. prio, 0, 0, 'WITHSCORES')
-  if first[1] and (not inst or fair and tonumber(first[2]) < lowest) then
-    inst, lowest = first[1], tonumber(first[2])
+  for _, of in ipairs(pools) do
+    local first = call('ZRANGE', P .. 'ring:' .. prio .. of, 0, 0, 'WITHSCORES')
+    if first[1] and (not inst or (fair or prio == best) and tonumber(first[2]) < lowest) then
+      inst, lowest, best, pool = first[1], tonumber(first[2]), prio, of
+    end
   end
 end
 if not inst then
@@ -65,21 +74,26 @@ if not inst then
   return {0, wake}
 end
 
-local key = call('ZRANGE', P .. 'ready:' .. inst, 0, 0)[1]
+local key = call('ZRANGE', P .. 'ready:' .. inst .. pool, 0, 0)[1]
 local j = load(key)
 leave(j)
 call('ZADD', P .. 'leases', now() + tonumber(ARGV[3]), key)
 call('SADD', P .. 'running:' .. inst, key)
 enter(j, 'running', now(), 'token', ARGV[4], 'by', ARGV[7])
 for _, prio in ipairs(PRIORITIES) do
-  call('ZREM', P .. 'ring:' .. prio, inst) -- arm gives it its next turn
+  call('ZREM', P .. 'ring:' .. prio .. pool, inst) -- arm gives it its next turn
 end
 arm(inst)
 -- The wake-up token of this worker may have been for several jobs: pass it on.
-local more = call('ZCARD', P .. 'ring:1') + call('ZCARD', P .. 'ring:0') +
-    call('ZCARD', P .. 'ring:-1') > 0
-if more and call('LLEN', P .. 'wake') == 0 then
-  call('RPUSH', P .. 'wake', '1')
+local more = false
+for _, of in ipairs(pools) do
+  if call('ZCARD', P .. 'ring:1' .. of) + call('ZCARD', P .. 'ring:0' .. of) +
+      call('ZCARD', P .. 'ring:-1' .. of) > 0 then
+    more = true
+    if call('LLEN', P .. 'wake' .. of) == 0 then
+      call('RPUSH', P .. 'wake' .. of, '1')
+    end
+  end
 end
 local f = call('HMGET', P .. 'job:' .. key, 'gen', 'job')
 local max = tonumber(ARGV[5])

@@ -20,6 +20,10 @@
 --                      seq
 --   ring:PRIO  zset    installations with a claimable job (some ready, not parked, below the limit)
 --                      by turn; PRIO is the priority of their first job
+--   ready:I:large, ring:PRIO:large, wake:large  the same for jobs of the large pool, whose hash has
+--                      the field large; ready:I, ring:PRIO and wake are for the others
+--   in:waiting:large  zset  waiting keys of the large pool, which are also in in:waiting
+--   large      set     installations with a waiting job of the large pool
 --   running:I  set     running keys of an installation
 --   inst:I     set     all keys of an installation
 --   leases     zset    running keys by the end of their lease
@@ -83,11 +87,14 @@ local function set(j, ...)
   dirty(P .. 'job:' .. j.key)
 end
 
+-- Suffix of the keys of the large pool; that of the other is ''.
+local LARGE = ':large'
+
 -- load returns a job, or nil if there is none.
 local function load(key)
   local f = call('HMGET', P .. 'job:' .. key, 'state', 'inst', 'seq', 'token', 'attempts',
       'crashes', 'nonce', 'next_inst', 'next_seq', 'next_nonce', 'prio', 'next_prio', 'risk',
-      'losses')
+      'losses', 'large')
   if not f[1] then
     return nil
   end
@@ -96,7 +103,7 @@ local function load(key)
     crashes = tonumber(f[6]),
     nonce = f[7] or '', next_inst = f[8], next_seq = f[9], next_nonce = f[10] or '',
     prio = tonumber(f[11] or 0), next_prio = tonumber(f[12] or -1), risk = f[13],
-    losses = tonumber(f[14] or 0),
+    losses = tonumber(f[14] or 0), pool = f[15] and LARGE or '',
   }
 end
 
@@ -109,31 +116,39 @@ local function held(key, token)
   return nil
 end
 
--- arm adds an installation to the ring or removes it, and wakes one idle worker if there is
--- something to claim. A new installation goes to the end, so it is served after one round. One that
--- changes rings keeps its turn. An installation is in at most one ring.
-local function arm(inst)
-  local place = call('ZRANGE', P .. 'ready:' .. inst, 0, 0, 'WITHSCORES')[2]
+-- arm_pool adds an installation to the ring of a pool or removes it, and wakes one idle worker if
+-- there is something to claim. A new installation goes to the end, so it is served after one round.
+-- One that changes rings keeps its turn. An installation is in at most one ring of a pool.
+local function arm_pool(inst, pool)
+  local place = call('ZRANGE', P .. 'ready:' .. inst .. pool, 0, 0, 'WITHSCORES')[2]
   local belongs = nil
   if place and call('SCARD', P .. 'running:' .. inst) < CAP and
       not call('ZSCORE', P .. 'parked', inst) then
     belongs = 1 - math.floor(tonumber(place) / STEP)
   end
-  if not belongs or not call('ZSCORE', P .. 'ring:' .. belongs, inst) then
+  if not belongs or not call('ZSCORE', P .. 'ring:' .. belongs .. pool, inst) then
     local turn = nil
     for _, prio in ipairs(PRIORITIES) do
       if prio ~= belongs then
-        turn = turn or call('ZSCORE', P .. 'ring:' .. prio, inst)
-        call('ZREM', P .. 'ring:' .. prio, inst)
+        turn = turn or call('ZSCORE', P .. 'ring:' .. prio .. pool, inst)
+        call('ZREM', P .. 'ring:' .. prio .. pool, inst)
       end
     end
     if not belongs then
-      return
+      return place
     end
-    call('ZADD', P .. 'ring:' .. belongs, turn or call('INCR', P .. 'turn'), inst)
+    call('ZADD', P .. 'ring:' .. belongs .. pool, turn or call('INCR', P .. 'turn'), inst)
   end
-  if call('LLEN', P .. 'wake') == 0 then
-    call('RPUSH', P .. 'wake', '1')
+  if call('LLEN', P .. 'wake' .. pool) == 0 then
+    call('RPUSH', P .. 'wake' .. pool, '1')
+  end
+  return place
+end
+
+local function arm(inst)
+  arm_pool(inst, '')
+  if call('SISMEMBER', P .. 'large', inst) == 1 and not arm_pool(inst, LARGE) then
+    call('SREM', P .. 'large', inst)
   end
 end
 
@@ -142,7 +157,10 @@ end
 local function leave(j)
   call('ZREM', P .. 'in:' .. j.state, j.key)
   if j.state == 'waiting' then
-    call('ZREM', P .. 'ready:' .. j.inst, j.key)
+    call('ZREM', P .. 'ready:' .. j.inst .. j.pool, j.key)
+    if j.pool == LARGE then
+      call('ZREM', P .. 'in:waiting:large', j.key)
+    end
   elseif j.state == 'running' then
     call('ZREM', P .. 'leases', j.key)
     call('SREM', P .. 'running:' .. j.inst, j.key)
@@ -162,7 +180,11 @@ end
 
 local function wait(j, since, ...)
   enter(j, 'waiting', since or now(), ...)
-  call('ZADD', P .. 'ready:' .. j.inst, (1 - j.prio) * STEP + j.seq, j.key)
+  call('ZADD', P .. 'ready:' .. j.inst .. j.pool, (1 - j.prio) * STEP + j.seq, j.key)
+  if j.pool == LARGE then
+    call('ZADD', P .. 'in:waiting:large', since or now(), j.key)
+    call('SADD', P .. 'large', j.inst)
+  end
   arm(j.inst)
 end
 
@@ -350,7 +372,7 @@ local function store(key, inst, nonce, prio, job)
   local gen = number()
   local j = load(key)
   if not j then
-    j = {key = key, inst = inst, seq = gen, prio = prio}
+    j = {key = key, inst = inst, seq = gen, prio = prio, pool = ''}
     call('SADD', P .. 'inst:' .. inst, key)
     wait(j, now(), 'job', job, 'gen', gen, 'nonce', nonce, 'inst', inst, 'prio', prio, 'seq', gen,
         'attempts', 0, 'crashes', 0, 'reason', '')

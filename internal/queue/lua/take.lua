@@ -14,6 +14,7 @@
 -- ARGV[13]  losses
 -- ARGV[14]  reason
 -- ARGV[15]  the saved state; "" = none
+-- ARGV[16]  "1" = it belongs to the large pool
 --
 -- Returns 0.
 
@@ -26,10 +27,14 @@ if load(key) then
   return 0
 end
 local gen = number()
-local j = {key = key, inst = inst, seq = gen, prio = tonumber(ARGV[6])}
+local j = {key = key, inst = inst, seq = gen, prio = tonumber(ARGV[6]), pool = ''}
 call('SADD', P .. 'inst:' .. inst, key)
 set(j, 'job', ARGV[7], 'gen', gen, 'nonce', ARGV[5], 'inst', inst, 'prio', j.prio, 'seq', gen,
     'attempts', ARGV[11], 'crashes', ARGV[12], 'losses', ARGV[13], 'reason', ARGV[14])
+if ARGV[16] == '1' then
+  j.pool = LARGE
+  set(j, 'large', 1)
+end
 if ARGV[8] == 'waiting' then
   wait(j, ARGV[9])
 elseif ARGV[8] == 'delayed' then

@@ -287,7 +287,7 @@ func (s *Server) artifactJSON(w *Run, a *Artifact) object {
 		"id":                   a.ID,
 		"node_id":              node("AR", a.ID),
 		"name":                 a.Name,
-		"size_in_bytes":        len(a.Data),
+		"size_in_bytes":        cmp.Or(a.Size, len(a.Data)),
 		"expired":              a.Expired,
 		"created_at":           stamp(a.At),
 		"updated_at":           stamp(a.At),

@@ -226,6 +226,7 @@ type Artifact struct {
 	Name    string
 	Expired bool
 	Digest  string // "" = that of Data; "-" = none, as for old uploads
+	Size    int    // that GitHub reports, in bytes; 0 = that of Data
 	At      time.Time
 }
 

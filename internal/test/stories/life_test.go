@@ -392,6 +392,34 @@ func TestOneProcessSweeps(t *testing.T) {
 	}
 }
 
+// A process with COMPAT_POOL=small gives a job with large artifacts to one of the large pool and
+// continues with others.
+func TestLargeArtifactsHaveAPool(t *testing.T) {
+	s := tell(t, world{redis: redistest.Start(t), env: map[string]string{"COMPAT_POOL": "small"}})
+	p := s.Open()
+	big := wheels(cases.CaseA("1.1.0"))
+	big.Size = 600 << 20
+	s.Finish(p, big)
+	eventually(s, func() string {
+		if !strings.Contains(s.app.log.String(), "job is for the large pool") {
+			return "the job is not given to the large pool"
+		}
+		return ""
+	})
+	q := s.OpenWith("other", requiring("packaging>=23"))
+	s.Finish(q, wheels(cases.CaseA("1.1.0")))
+	s.want(s.Concluded(q.HeadSHA), "failure")
+	if k := s.Queued(p.HeadSHA); k.Status == "completed" {
+		s.Errorf("the check of the large artifact is %s in the small pool", k.Conclusion)
+	}
+	large := s.replica()
+	large.env["COMPAT_POOL"] = "large"
+	large.start()
+	defer large.kill()
+	s.want(s.Concluded(p.HeadSHA), "failure")
+	s.Once(p, p.HeadSHA)
+}
+
 func TestInstallationEnds(t *testing.T) {
 	for _, action := range []string{"suspend", "deleted"} {
 		t.Run(action, func(t *testing.T) {

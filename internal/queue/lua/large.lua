@@ -1,0 +1,18 @@
+-- large.lua ends a lease and gives the job to the large pool. Nothing is counted, and the job keeps
+-- its place.
+--
+-- ARGV[3]  key
+-- ARGV[4]  token
+--
+-- Returns -1 if the lease is lost, 0 if the job waits, 1 if a newer job of the key waits.
+
+local j = held(ARGV[3], ARGV[4])
+if not j then
+  return -1
+end
+leave(j)
+local newer = promote(j)
+j.pool = LARGE
+set(j, 'large', 1)
+wait(j)
+return newer and 1 or 0
