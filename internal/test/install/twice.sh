@@ -9,8 +9,9 @@ top=$(git rev-parse --show-toplevel)
 commit=$(git rev-parse HEAD)
 dir=$(mktemp -d)
 trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
-args=()
+args=() targets=(wheels packages image)
 [ $# = 0 ] || args=("PLATFORMS=$*")
+[[ $# = 0 || $* = *linux/* ]] || targets=(wheels) # the others are for Linux
 
 build() { # build NAME UMASK TZ
 	git clone -q --no-checkout "$top" "$dir/$1"
@@ -20,7 +21,7 @@ build() { # build NAME UMASK TZ
 		[ "$1" = one ] || export GOCACHE=$dir/cache
 		cd "$dir/$1"
 		git checkout -q "$commit"
-		make -s packages wheels image "${args[@]}" >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
+		make -s "${targets[@]}" "${args[@]}" >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
 		cd build
 		find . -type f ! -name 'compat.bash' ! -name 'compat.zsh' ! -name 'compat.fish' ! -name '*.gz' \
 			! -path './image/blobs/*' | LC_ALL=C sort | xargs sha256sum
