@@ -2,7 +2,8 @@
 
 // Package install installs the packages of a release, checks founding case A with each, and removes
 // them again: in the root of a Debian system, in that of an Alpine system, in an empty one for rpm,
-// and with pip and uv. It needs root rights, debootstrap, rpm, buildah and uv:
+// and with pip and uv; and runs the recipe for Debian packages. It needs root rights, debootstrap,
+// autopkgtest, rpm, buildah and uv:
 //
 //	make packages wheels PLATFORMS=linux/amd64
 //	make image
@@ -15,6 +16,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -25,6 +27,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 	"github.com/compat-app/compat/internal/test/needs"
 )
@@ -167,7 +170,78 @@ func TestDeb(t *testing.T) {
 		must(t, needs.Program(t, "debootstrap", "debootstrap", "the Debian package"),
 			"--variant=minbase", "stable", root)
 	}
-	inRoot(t, root, one(t, "*_amd64.deb"), []string{"dpkg", "-i"}, []string{"dpkg", "--purge", "compat"})
+	deb := one(t, "compat_*_amd64.deb")
+	inRoot(t, root, deb, []string{"dpkg", "-i"}, []string{"dpkg", "--purge", "compat"})
+	for name, c := range map[string]struct {
+		symbol string // that the library needs
+		code   int    // of autopkgtest: 0 passed, 4 failed
+	}{
+		"autopkgtest passes": {"malloc@GLIBC_2.2.5 libc.so.6", 0},
+		"autopkgtest fails":  {"foo_helper", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := libfoo(t, c.symbol)
+			needs.Program(t, "autopkgtest", "autopkgtest", "the recipe for Debian packages")
+			out, err := start(t, "env", "-i", "PATH="+os.Getenv("PATH"), "autopkgtest", "-B",
+				dir+"/libfoo1.deb", deb, dir+"/", "--", "chroot", root)
+			code := 0
+			if failed := new(exec.ExitError); errors.As(err, &failed) {
+				code = failed.ExitCode()
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if code != c.code ||
+				!strings.Contains(out, "compatible: /usr/lib/x86_64-linux-gnu/libfoo.so.1") ||
+				c.code != 0 && !strings.Contains(out, c.symbol) {
+				t.Errorf("exit code %d\n%s", code, out)
+			}
+			must(t, inside(root, "dpkg", "--purge", "compat", "libfoo1")...)
+		})
+	}
+}
+
+// libfoo writes the source of a Debian package to a folder, with the test of docs/ci.md, and its
+// binary package, which has a library that needs a symbol.
+func libfoo(t *testing.T, symbol string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "ci.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := regexp.MustCompile(`(?m)^    (Test-Command: .*)\n    (Depends: .*)$`).FindStringSubmatch(string(page))
+	if test == nil {
+		t.Fatal("docs/ci.md has no debian/tests/control")
+	}
+	o, err := elftest.Parse("elf x86_64\nsoname libfoo.so.1\nneeded libc.so.6\nimport " + symbol + "\nexport foo\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	const maintainer = "Maintainer: The maintainer <root@localhost>\n"
+	for name, text := range map[string]string{
+		"debian/control": "Source: libfoo\n" + maintainer +
+			"\nPackage: libfoo1\nArchitecture: any\nDescription: a library\n",
+		"debian/changelog": "libfoo (1.0) unstable; urgency=low\n\n  * First.\n\n" +
+			" -- The maintainer <root@localhost>  Thu, 01 Jan 2026 00:00:00 +0000\n",
+		"debian/tests/control": test[1] + "\n" + test[2] + "\n",
+		"binary/DEBIAN/control": "Package: libfoo1\nVersion: 1.0\nArchitecture: amd64\n" + maintainer +
+			"Depends: libc6\nDescription: a library\n",
+		"binary/usr/lib/x86_64-linux-gnu/libfoo.so.1": string(library),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, "dpkg-deb", "--root-owner-group", "--build", dir+"/binary", dir+"/libfoo1.deb")
+	return dir
 }
 
 func TestAPK(t *testing.T) {
