@@ -213,6 +213,23 @@ func TestAction(t *testing.T) {
 	if !ok || !strings.Contains(outputs, "outcome=pass\n") {
 		t.Errorf("it does not pass: %s\n%s", outputs, log)
 	}
+	// The commit is built with Go, for which a program stands in that is only started in its folder.
+	programs := t.TempDir()
+	r.write(filepath.Join(programs, "go"), "#!/bin/bash\n[ \"$PWD $1\" = \"$GITHUB_ACTION_PATH build\" ] || exit 1\n"+
+		"while [ \"$1\" != -o ]; do shift; done\ntar -xzf '"+filepath.Join(r.release, actionOS)+"' -C \"$2\"\n")
+	if err := os.Chmod(filepath.Join(programs, "go"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	if err := os.Remove(filepath.Join(r.temp, "compat", "bin", "compat")); err != nil {
+		t.Fatal(err)
+	}
+	log, outputs, ok = r.run(map[string]string{
+		"version": "source", "paths": name, "platforms": "debian12",
+	})
+	if !ok || !strings.Contains(outputs, "outcome=pass\n") {
+		t.Errorf("the commit is not built: %s\n%s", outputs, log)
+	}
 	log, outputs, ok = r.run(map[string]string{"version": "1.2.3", "paths": "none/*"})
 	if ok || !strings.Contains(outputs, "outcome=error\n") ||
 		!strings.Contains(log, "no file matches") {
