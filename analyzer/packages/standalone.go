@@ -18,9 +18,13 @@ import (
 //go:embed data/standalone.gz
 var standaloneFile []byte
 
-// standaloneList has a line for each wheel: its file name, the first 32 digits of its SHA-256, and
-// "shares" if it has Loadable libraries. A damaged file is a build error, so it panics; a test
-// reads it.
+// standaloneList has a line for each wheel, as internal/gen/history writes it:
+//
+//	FILE DIGEST [shares] [with NAME==VERSION,...]
+//	FILE DIGEST release
+//
+// DIGEST is the first 32 digits of the SHA-256. A damaged file is a build error, so it panics; a
+// test reads it.
 var standaloneList = sync.OnceValue(func() string {
 	z, err := gzip.NewReader(bytes.NewReader(standaloneFile))
 	if err == nil {
@@ -32,20 +36,46 @@ var standaloneList = sync.OnceValue(func() string {
 	panic(fmt.Errorf("embedded list of wheels: %w", err))
 })
 
-// StandsAlone reports whether a wheel with this file name and SHA-256 in hex is known to load
-// without any other package, on every platform of its tags and on later ones. shares is set if it
-// has Loadable libraries. The list was made by internal/gen/history, which checked each wheel.
-func (Embedded) StandsAlone(file, sha256 string) (known, shares bool) {
+// Listed is what the embedded history knows of a wheel by its digest.
+type Listed struct {
+	// Alone means that the wheel was checked and loads on every platform of its tags, and on later
+	// ones, without any other package but those in With, of exactly these versions.
+	Alone bool
+	With  []ID
+	// Shares means that it has Loadable libraries. False if it is not Alone.
+	Shares bool
+}
+
+// Listed looks up a wheel by its file name and SHA-256 in hex. A listed wheel is a file of the
+// release that Release returns, if that has one. The list was made by internal/gen/history.
+func (Embedded) Listed(file, sha256 string) (Listed, bool) {
 	if strings.ContainsAny(file, " \n") || len(sha256) != 64 {
-		return false, false
+		return Listed{}, false
 	}
 	_, rest, ok := strings.Cut(standaloneList(), "\n"+file+" ")
 	if !ok {
-		return false, false
+		return Listed{}, false
 	}
 	line, _, _ := strings.Cut(rest, "\n")
-	sum, word, _ := strings.Cut(line, " ")
-	return len(sum) == 32 && strings.HasPrefix(sha256, sum), word == "shares"
+	words := strings.Fields(line)
+	if len(words[0]) != 32 || !strings.HasPrefix(sha256, words[0]) {
+		return Listed{}, false
+	}
+	l := Listed{Alone: true}
+	for n, word := range words[1:] {
+		switch word {
+		case "release":
+			l.Alone = false
+		case "shares":
+			l.Shares = true
+		case "with":
+			for pin := range strings.SplitSeq(words[n+2], ",") {
+				name, version, _ := strings.Cut(pin, "==")
+				l.With = append(l.With, ID{name, version})
+			}
+		}
+	}
+	return l, true
 }
 
 // module matches the file name of a Python module, which other packages do not link with, unless it

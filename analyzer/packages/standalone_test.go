@@ -2,33 +2,36 @@ package packages
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestStandaloneList reads the whole list, and looks up a wheel of it.
+// TestStandaloneList reads the whole list, and looks up a wheel of each kind.
 func TestStandaloneList(t *testing.T) {
-	line := regexp.MustCompile(`^[\w.+-]+\.whl [0-9a-f]{32}( shares)?$`)
+	line := regexp.MustCompile(`^[\w.+-]+\.whl [0-9a-f]{32}( release|( shares)?( with (,?[\w-]+==[\w.+]+)+)?)$`)
 	lines := strings.Split(strings.Trim(standaloneList(), "\n"), "\n")
-	shares := map[bool]string{}
-	for n, l := range lines {
-		if !line.MatchString(l) || n > 0 && lines[n-1] >= l {
-			t.Fatalf("line %q after %q", l, lines[max(n-1, 0)])
+	rest := strings.Repeat("0", 32)
+	for n, text := range lines {
+		if !line.MatchString(text) || n > 0 && lines[n-1] >= text {
+			t.Fatalf("line %q after %q", text, lines[max(n-1, 0)])
 		}
-		shares[strings.HasSuffix(l, " shares")] = l
-	}
-	for want, l := range shares {
-		words := strings.Fields(l)
-		rest := strings.Repeat("0", 32)
-		if known, shares := History().StandsAlone(words[0], words[1]+rest); !known || shares != want {
-			t.Errorf("%s: known %v, shares %v", l, known, shares)
+		words := strings.Fields(text)
+		l, ok := History().Listed(words[0], words[1]+rest)
+		if !ok || l.Alone == strings.HasSuffix(text, " release") ||
+			l.Shares != slices.Contains(words, "shares") ||
+			len(l.With) != strings.Count(text, "==") {
+			t.Fatalf("%s: %+v, %v", text, l, ok)
+		}
+		if n > 0 {
+			continue
 		}
 		for _, x := range [][2]string{
 			{words[0], rest + words[1]}, {words[0], words[1]}, {words[0], ""}, {"", words[1] + rest},
-			{words[0][1:], words[1] + rest}, {l + "\n" + words[0], words[1] + rest},
+			{words[0][1:], words[1] + rest}, {text + "\n" + words[0], words[1] + rest},
 		} {
-			if known, _ := History().StandsAlone(x[0], x[1]); known {
-				t.Errorf("%q is known", x)
+			if _, ok := History().Listed(x[0], x[1]); ok {
+				t.Errorf("%q is listed", x)
 			}
 		}
 	}

@@ -260,7 +260,7 @@ func reviewEnvironment(
 ) (r *analyzer.Report, lasting bool, err error) {
 	locked := pinned.Locked(append(slices.Clone(pins), base...)...)
 	locked.Complete = locked.Complete && len(pins) > 0 // of installed packages nothing is known
-	locked.Loaded = len(o.First) > 0
+	locked.ReadAll = len(o.First) > 0 || len(o.GPU.Archs) > 0 || o.GPU.Stack != ""
 	from = from.withLock(locked)
 	if len(base) > 0 && len(o.First) == 0 {
 		if locked.Without, err = pinned.Unreached(ctx, pins, base, from.indexes); err != nil {
@@ -285,14 +285,26 @@ func reviewEnvironment(
 	}
 	a := analyzer.New(rules.All())
 	r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
+	pinning := func(f analyzer.Finding) bool {
+		return slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
+	}
 	again := locked.Complete && err == nil && slices.ContainsFunc(r.Findings,
 		func(f analyzer.Finding) bool {
 			return f.Severity == analyzer.Error ||
-				f.Severity == analyzer.Warning && len(locked.Without) > 0 ||
-				slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
+				f.Severity == analyzer.Warning && len(locked.Without) > 0 || pinning(f)
 		})
 	if again {
-		o.Source = from.withLock(&index.Locked{Files: locked.Files, Loaded: locked.Loaded}).Source
+		from = from.withLock(&index.Locked{Files: locked.Files, ReadAll: locked.ReadAll})
+		o.Source = from.Source
+		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
+	}
+	if again && err == nil && slices.ContainsFunc(r.Findings, pinning) &&
+		slices.ContainsFunc(head, func(w *pinned.Wheels) bool { return w.Together }) {
+		// A fix may change the versions with which a wheel is known to load.
+		if head, err = openPinned(ctx, from, pins); err != nil {
+			return nil, false, err
+		}
+		defer closeAll(head) //nolint:errcheck // files that were only read
 		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
 	}
 	if err == nil {

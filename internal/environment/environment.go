@@ -75,14 +75,25 @@ type Pin struct {
 
 // Locked returns the files that the lock files of environments list.
 func Locked(list ...*Pinned) *index.Locked {
-	l := &index.Locked{Files: map[packages.ID][]lockfile.File{}, Complete: true}
+	l := &index.Locked{
+		Files: map[packages.ID][]lockfile.File{}, Pins: map[string][]string{}, Complete: true,
+	}
 	for _, e := range list {
 		l.Complete = l.Complete && !e.Partial
 		for _, p := range e.Pins {
-			if q, version, err := e.applies(p); err == nil && q != nil && len(p.Files) > 0 {
-				if v, err := pkgmeta.ParseVersion(version); err == nil {
-					l.Files[packages.ID{Name: q.Name, Version: v.String()}] = p.Files
-				}
+			q, version, err := e.applies(p)
+			if err != nil || q == nil {
+				continue
+			}
+			v, err := pkgmeta.ParseVersion(version)
+			if err != nil {
+				continue
+			}
+			if !slices.Contains(l.Pins[q.Name], v.String()) {
+				l.Pins[q.Name] = append(l.Pins[q.Name], v.String())
+			}
+			if len(p.Files) > 0 {
+				l.Files[packages.ID{Name: q.Name, Version: v.String()}] = p.Files
 			}
 		}
 	}
@@ -107,6 +118,8 @@ type Wheels struct {
 	// Recorded are the wheels that were not opened, because they are known to need no other package:
 	// NAME==VERSION, in the order of the pins.
 	Recorded []string
+	// Together is set if some of them need other packages of exactly the pinned versions.
+	Together bool
 	opened   []io.Closer
 }
 
@@ -182,6 +195,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		w.add(p, r.id, r.wheel, r.err)
 		if r.wheel != nil && r.wheel.Recorded {
 			w.Recorded = append(w.Recorded, r.id)
+			w.Together = w.Together || r.wheel.Together
 		}
 	}
 	if len(w.Recorded) > 0 {
@@ -234,7 +248,7 @@ func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 	case errors.As(err, &large):
 		w.Listed = append(w.Listed, listed(large.File, ""))
 		w.Notes = append(w.Notes, fmt.Sprintf(
-			"%s was not checked itself, because its shared objects are %d MB in size; the other packages "+
+			"%s was not checked itself, because it has %d MB of shared objects; the other packages "+
 				"were checked against its known exports", id, large.Packed>>20))
 	case err != nil:
 		w.Unread = append(w.Unread, analyzer.Unread{Path: id, Reason: at(p) + ": " + err.Error()})

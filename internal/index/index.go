@@ -58,7 +58,7 @@ type Options struct {
 type History interface {
 	packages.Source
 	WheelOf(name, version string, on packages.Target) (file, sha256 string, ok bool)
-	StandsAlone(file, sha256 string) (known, shares bool)
+	Listed(file, sha256 string) (packages.Listed, bool)
 }
 
 // Cache caches facts about wheels. Get returns nil, nil for an absent key. It must be safe for

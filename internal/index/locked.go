@@ -17,12 +17,15 @@ type Locked struct {
 	// Files are the files by release; Name is normalized and Version is as in
 	// pkgmeta.Version.String.
 	Files map[packages.ID][]lockfile.File
+	// Pins are the versions that each package has, as in Files; several if there are several lock
+	// files.
+	Pins map[string][]string
 	// Complete means that the lock files pin whatever a package needs. Then the requirements of
 	// wheels for any platform are not read.
 	Complete bool
-	// Loaded means that libraries of other packages are loaded first, which can break a wheel that
-	// needs no other package.
-	Loaded bool
+	// ReadAll means that wheels are read also if the history lists them: libraries of other packages
+	// are loaded first, or some GPUs have to be supported.
+	ReadAll bool
 	// Without are releases whose libraries are not needed.
 	Without map[packages.ID]bool
 }
@@ -93,6 +96,13 @@ func (l *Locked) unlisted(name, version string) bool {
 func (l *Locked) without(f *file) bool {
 	id := packages.ID{Name: f.project, Version: f.version.String()}
 	return l.skips(f) || l != nil && l.Without[id]
+}
+
+// pins reports whether the lock files have exactly these releases of their packages.
+func (l *Locked) pins(releases []packages.ID) bool {
+	return !slices.ContainsFunc(releases, func(id packages.ID) bool {
+		return l == nil || !slices.Equal(l.Pins[id.Name], []string{id.Version})
+	})
 }
 
 // linksTo reports whether a URL has the scheme and the host of the index or of files on its pages.

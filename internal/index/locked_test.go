@@ -98,9 +98,11 @@ func TestLockedForOtherInterpreter(t *testing.T) {
 	known := build(t, "demo-1.0-cp311-cp311-manylinux2014_x86_64.whl", "", "demo/lib.so", lib)
 	here := build(t, "demo-1.0-cp312-cp312-manylinux2014_x86_64.whl", "", "demo/lib.so", lib)
 	s := serve(t, map[string][]wheel{"demo": {known, here}})
-	for digest, want := range map[string]int64{sum(here.data): 1, strings.Repeat("0", 64): 0} {
+	unknown, listed := strings.Repeat("0", 64), strings.Repeat("1", 64)
+	for digest, want := range map[string]int64{sum(here.data): 1, unknown: 0, listed: 1} {
 		i := s.index(t, func(o *Options) {
-			o.History = recorded{file: known.name, sum: sum(known.data)}
+			o.History = recorded{file: known.name, sum: sum(known.data),
+				listed: map[string]packages.Listed{here.name + " " + listed: {}}}
 		}).WithLock(&Locked{Files: map[packages.ID][]lockfile.File{
 			{Name: "demo", Version: "1.0"}: {
 				{Name: here.name, SHA256: digest, URL: s.URL + "/files/" + here.name},

@@ -45,7 +45,10 @@ type Wheel struct {
 	Recorded bool
 	// Shares is set for a Recorded wheel that may have libraries that other packages load.
 	Shares bool
-	close  func() error
+	// Together is set for a Recorded wheel that needs packages of the versions that the lock files
+	// pin.
+	Together bool
+	close    func() error
 }
 
 // Close releases the temporary files.
@@ -59,7 +62,7 @@ func (w *Wheel) Close() error {
 // TooLargeError reports that the shared objects of a wheel exceed the limit of Open.
 type TooLargeError struct {
 	File   string
-	Packed int64 // total compressed size of the shared objects in bytes
+	Packed int64 // total compressed size in bytes of the shared objects, or of the whole wheel
 }
 
 func (e *TooLargeError) Error() string {
@@ -113,13 +116,17 @@ func (i *Index) Open(
 		File: best.name, SHA256: best.sha256, Pure: best.pure() || i.locked.without(best),
 	}
 	if !w.Pure {
-		if w.Recorded, w.Shares = i.listed(best); !w.Recorded {
-			w.Recorded = i.standsAlone(ctx, *best, all, on)
-			w.Shares = w.Recorded
+		if l := i.alone(best); l.Alone {
+			w.Recorded, w.Shares, w.Together = true, l.Shares, len(l.With) > 0
+		} else if i.standsAlone(ctx, *best, all, on) {
+			w.Recorded, w.Shares = true, true
 		}
 	}
 	if w.Pure || w.Recorded {
 		return w, nil
+	}
+	if best.size > 2*limit && i.recorded(ctx, *best, all, on) { // its size is that of its libraries
+		return nil, &TooLargeError{best.name, best.size}
 	}
 	c, err := i.openFor(ctx, *best, limit)
 	var large *TooLargeError
@@ -176,13 +183,15 @@ func (i *Index) installable(
 	return best, all, nil
 }
 
-// listed reports whether the history lists a wheel as one that needs no other package, and
-// Wheel.Shares.
-func (i *Index) listed(f *file) (known, shares bool) {
-	if i.history == nil || i.locked != nil && i.locked.Loaded {
-		return false, false
+// alone returns what the history lists of a wheel. Alone is only set if the lock files pin the
+// packages that it needs as listed.
+func (i *Index) alone(f *file) packages.Listed {
+	if i.history == nil || i.locked != nil && i.locked.ReadAll {
+		return packages.Listed{}
 	}
-	return i.history.StandsAlone(f.name, f.sha256)
+	l, _ := i.history.Listed(f.name, f.sha256)
+	l.Alone = l.Alone && i.locked.pins(l.With)
+	return l
 }
 
 // standsAlone reports Wheel.Recorded for a package of which the history has the libraries.

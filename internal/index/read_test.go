@@ -150,12 +150,12 @@ type recorded struct {
 	packages.Source
 	file, sum string
 	needed    []string
-	alone     map[string]bool // by "FILE DIGEST" of StandsAlone; the value is shares
+	listed    map[string]packages.Listed // by "FILE DIGEST"
 }
 
-func (h recorded) StandsAlone(file, sum string) (bool, bool) {
-	shares, ok := h.alone[file+" "+sum]
-	return ok, shares
+func (h recorded) Listed(file, sum string) (packages.Listed, bool) {
+	l, ok := h.listed[file+" "+sum]
+	return l, ok
 }
 
 func (h recorded) WheelOf(name, version string, on packages.Target) (string, string, bool) {
@@ -253,29 +253,47 @@ func TestStandsAlone(t *testing.T) {
 			}},
 		}}
 	}
+	pinned := func(pins string) func(*server) *Locked {
+		return func(s *server) *Locked {
+			l := lock(s)
+			l.Pins = map[string][]string{"core": strings.Fields(pins)}
+			return l
+		}
+	}
+	none := func(*server) *Locked { return nil }
+	alone := packages.Listed{Alone: true}
+	withCore := packages.Listed{Alone: true, With: []packages.ID{{Name: "core", Version: "2.0"}}}
 	for _, c := range []struct {
 		name      string
-		alone     map[string]bool
+		line      string
+		listed    packages.Listed
 		lock      func(*server) *Locked
 		want      bool
 		libraries int
 	}{
-		{"listed", map[string]bool{line: false}, lock, true, 0},
-		{"listed, without a lock file", map[string]bool{line: false},
-			func(*server) *Locked { return nil }, true, 0},
-		{"has libraries for others", map[string]bool{line: true}, lock, true, 1},
-		{"another digest", map[string]bool{module.name + " 00": false}, lock, false, 1},
-		{"loaded after other packages", map[string]bool{line: false}, func(s *server) *Locked {
+		{"listed", line, alone, lock, true, 0},
+		{"listed, without a lock file", line, alone, none, true, 0},
+		{"has libraries for others", line, packages.Listed{Alone: true, Shares: true}, lock, true, 1},
+		{"needs others", line, packages.Listed{}, lock, false, 1},
+		{"another digest", module.name + " 00", alone, lock, false, 1},
+		{"needs the pinned version", line, withCore, pinned("2.0"), true, 0},
+		{"needs another version", line, withCore, pinned("2.1"), false, 1},
+		{"one of two lock files has another version", line, withCore, pinned("2.0 2.1"), false, 1},
+		{"the needed package is not pinned", line, withCore, lock, false, 1},
+		{"needs others, without a lock file", line, withCore, none, false, 1},
+		{"everything is read", line, alone, func(s *server) *Locked {
 			l := lock(s)
-			l.Loaded = true
+			l.ReadAll = true
 			return l
 		}, false, 1},
 	} {
 		s := serve(t, map[string][]wheel{"demo": {module}})
-		i := s.index(t, func(o *Options) { o.History = recorded{alone: c.alone} }).WithLock(c.lock(s))
+		i := s.index(t, func(o *Options) {
+			o.History = recorded{listed: map[string]packages.Listed{c.line: c.listed}}
+		}).WithLock(c.lock(s))
 		w, err := i.Open(ctx, "demo", "1.0", linux, 1<<30)
 		if err != nil || w.Recorded != c.want || (w.ReaderAt == nil) != c.want ||
-			w.Shares != (c.want && c.libraries > 0) || w.SHA256 != sum(module.data) {
+			w.Shares != (c.want && c.libraries > 0) || w.Together != (c.want && c.listed.With != nil) || w.SHA256 != sum(module.data) {
 			t.Errorf("%s: %+v, %v", c.name, w, err)
 			continue
 		}

@@ -94,8 +94,8 @@ func (i *Index) release(
 	if err != nil {
 		return nil, err
 	}
-	known, shares := i.listed(best)
-	alone := fits && known && !shares
+	listed := i.alone(best)
+	alone := fits && listed.Alone && !listed.Shares
 	if i.locked.without(best) || alone && i.locked != nil && i.locked.Complete {
 		return &packages.Release{Name: best.project, Version: normal(version), Known: true}, nil
 	}
@@ -198,6 +198,9 @@ func (i *Index) recorded(
 		return lists(files, from, sum)
 	}
 	// A lock file may list the wheels for its interpreters only.
+	if _, ok := i.history.Listed(best.name, best.sha256); ok {
+		return true
+	}
 	p, err := i.page(ctx, best.project)
 	return err == nil && lists(p.files, from, sum) && lists(p.files, best.name, best.sha256)
 }

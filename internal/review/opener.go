@@ -66,7 +66,7 @@ func (o *opener) Open(
 	}
 	shared := &index.Wheel{
 		ReaderAt: w.ReaderAt, File: w.File, SHA256: w.SHA256, Size: w.Size, Pure: w.Pure,
-		Recorded: w.Recorded, Shares: w.Shares,
+		Recorded: w.Recorded, Shares: w.Shares, Together: w.Together,
 	}
 	return shared, nil
 }

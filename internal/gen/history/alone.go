@@ -55,8 +55,13 @@ func (x *index) writeAlone(
 			fmt.Fprintf(log, "left out: %s: %v\n", names[i], err)
 		}
 	}
+	together, err := x.withTorch(ctx, 4*versions, list, log)
+	if err != nil {
+		return err
+	}
 	for n := range versions {
-		var todo []wheel
+		todo := together
+		together = nil
 		for _, of := range wheels {
 			if n < len(of) {
 				todo = append(todo, of[n]...)
@@ -82,14 +87,7 @@ func (x *index) newest(ctx context.Context, name string, versions int) ([][]whee
 	}
 	byVersion := map[string][]wheel{}
 	for _, w := range files {
-		n, err := pkgmeta.ParseWheelName(w.file)
-		if err != nil || w.yanked || w.sha256 == "" || !x.only.MatchString(w.file) {
-			continue
-		}
-		if runsOn(n, "x86_64") && slices.ContainsFunc(n.Tags, func(t pkgmeta.Tag) bool {
-			return t.Platform != "any" && !strings.HasSuffix(t.ABI, "t") &&
-				(t.ABI == "abi3" || t.ABI == "none" || slices.Contains(interpreters, t.Python))
-		}) {
+		if x.forList(w) {
 			byVersion[w.version] = append(byVersion[w.version], w)
 		}
 	}
@@ -101,13 +99,23 @@ func (x *index) newest(ctx context.Context, name string, versions int) ([][]whee
 	return out[:min(len(out), versions)], nil
 }
 
+// forList reports whether a wheel is for glibc on x86_64 and for an interpreter of the list.
+func (x *index) forList(w wheel) bool {
+	n, err := pkgmeta.ParseWheelName(w.file)
+	return err == nil && !w.yanked && w.sha256 != "" && x.only.MatchString(w.file) &&
+		runsOn(n, "x86_64") && slices.ContainsFunc(n.Tags, func(t pkgmeta.Tag) bool {
+		return t.Platform != "any" && !strings.HasSuffix(t.ABI, "t") &&
+			(t.ABI == "abi3" || t.ABI == "none" || slices.Contains(interpreters, t.Python))
+	})
+}
+
 // addAlone checks wheels and adds the lines of those that stand alone to list.
 func (x *index) addAlone(
 	ctx context.Context, wheels []wheel, list map[string]string, log io.Writer,
 ) {
 	wheels = slices.DeleteFunc(wheels, func(w wheel) bool {
-		_, have := list[w.file]
-		return have
+		line, have := list[w.file]
+		return have && !strings.HasSuffix(line, " release")
 	})
 	var mu sync.Mutex
 	inParallel(ctx, len(wheels), func(i int) {
@@ -124,6 +132,9 @@ func (x *index) addAlone(
 			list[w.file] = w.sha256[:32]
 			if shares {
 				list[w.file] += " shares"
+			}
+			if len(w.with) > 0 {
+				list[w.file] += " with " + strings.Join(w.with, ",")
 			}
 		}
 	})
@@ -172,7 +183,8 @@ func aloneFrom(ctx context.Context, w wheel) (shares bool, why string, err error
 	if hex.EncodeToString(sum.Sum(nil)) != w.sha256 {
 		return false, "", errors.New("does not have the digest on the page")
 	}
-	return standsAlone(ctx, analyzer.Input{Name: w.file, Content: f, Size: size, SHA256: w.sha256})
+	in := analyzer.Input{Name: w.file, Content: f, Size: size, SHA256: w.sha256}
+	return standsAlone(ctx, in, w.with)
 }
 
 // everywhere reports whether every system with glibc has a library.
@@ -182,14 +194,16 @@ func everywhere(soname string) bool {
 	})
 }
 
-// standsAlone returns why a wheel may need another package, or "". shares is set if it has
-// libraries that other packages may load. It expects that
+// standsAlone returns why a wheel may need other packages than those in with, NAME==VERSION, or "".
+// shares is set if it has libraries that other packages may load. It expects that
 //   - all its objects can be read and are for x86_64,
-//   - they need only each other and libraries that every system has,
-//   - they have no GPU code, whose use depends on the configuration, and do not need NumPy 1,
+//   - they need only each other and libraries that every system has, if with is empty,
+//   - they have no GPU code, if with is empty, and do not need NumPy 1,
 //   - the check of the wheel finds no error and nothing to warn of on the platforms of its tags and
 //     on a current system.
-func standsAlone(ctx context.Context, in analyzer.Input) (shares bool, why string, err error) {
+func standsAlone(
+	ctx context.Context, in analyzer.Input, with []string,
+) (shares bool, why string, err error) {
 	set, err := facts.Read(ctx, []facts.Input{in}, facts.Options{Scratch: scratch}, elfobj.NewNames())
 	if err != nil {
 		return false, "", err
@@ -206,10 +220,12 @@ func standsAlone(ctx context.Context, in analyzer.Input) (shares bool, why strin
 			return false, o.Path + " is for " + o.Arch(), nil
 		}
 		if o.NumPy == facts.NumPy1 || len(o.GPU.CUDA)+len(o.GPU.PTX)+len(o.GPU.ROCm) > 0 {
-			return false, o.Path + " needs NumPy 1 or has GPU code", nil
+			if len(with) == 0 || o.NumPy == facts.NumPy1 {
+				return false, o.Path + " needs NumPy 1 or has GPU code", nil
+			}
 		}
 		for _, n := range o.Needed {
-			if !own[n] && !everywhere(n) {
+			if len(with) == 0 && !own[n] && !everywhere(n) {
 				return false, o.Path + " needs " + n, nil
 			}
 		}
@@ -218,7 +234,7 @@ func standsAlone(ctx context.Context, in analyzer.Input) (shares bool, why strin
 	// those that compat env uses
 	loading := slices.DeleteFunc(rules.All(), func(r *analyzer.Rule) bool { return r.Packaging })
 	r, err := analyzer.New(loading).Check(ctx, []analyzer.Input{in}, analyzer.Options{
-		Also: []string{"debian13"}, NoFixes: true, NoIndex: true, Scratch: scratch,
+		Also: []string{"debian13"}, With: with, NoFixes: true, NoIndex: true, Scratch: scratch,
 	})
 	if err != nil {
 		return false, "", err

@@ -29,6 +29,8 @@ type wheel struct {
 	yanked                           bool
 	python                           string // Requires-Python
 	tags                             string // of all wheels of the version, as in historydata
+	// with are the packages that it is checked with for the list, NAME==VERSION
+	with []string
 }
 
 var anchor = regexp.MustCompile(`(?s)<a\s([^>]*)>`)
