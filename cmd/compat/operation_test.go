@@ -147,7 +147,8 @@ func TestOperationPage(t *testing.T) {
 		)
 	}
 	for file, least := range map[string]int{"deploy/grafana-dashboard.json": 5,
-		"deploy/alerts.yml": 5, "docs/operation.md": 5, "deploy/keda.yaml": 1} {
+		"deploy/alerts.yml": 5, "docs/operation.md": 5, "deploy/keda.yaml": 1,
+		"deploy/keda-large.yaml": 1} {
 		text := read(file)
 		used := regexp.MustCompile(`\bcompat_[a-z_]+`).FindAllString(text, -1)
 		if len(used) < least {
@@ -163,7 +164,7 @@ func TestOperationPage(t *testing.T) {
 	if err := json.Unmarshal([]byte(read("deploy/grafana-dashboard.json")), new(any)); err != nil {
 		t.Error(err)
 	}
-	for _, file := range []string{"deploy/alerts.yml", "deploy/keda.yaml"} {
+	for _, file := range []string{"deploy/alerts.yml", "deploy/keda.yaml", "deploy/keda-large.yaml"} {
 		if err := yaml.Unmarshal([]byte(read(file)), new(any)); err != nil {
 			t.Error(err)
 		}
