@@ -178,7 +178,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	w := &Wheels{}
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
-	missed := 0
+	missed, portable := 0, 0
 	for _, r := range results {
 		p := e.Pins[r.place]
 		if errors.Is(r.err, errBudget) {
@@ -193,6 +193,9 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		}
 		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
 		w.add(p, r.id, r.wheel, r.err)
+		if r.wheel != nil && r.wheel.Portable {
+			portable++
+		}
 		if r.wheel != nil && r.wheel.Recorded {
 			w.Recorded = append(w.Recorded, r.id)
 			w.Together = w.Together || r.wheel.Together
@@ -201,6 +204,10 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	if len(w.Recorded) > 0 {
 		w.Notes = append(w.Notes, "known from the built-in package history and independent of other "+
 			"packages, so not read: "+analyzer.List(w.Recorded, 8, len(w.Recorded)))
+	}
+	if portable > 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages have a wheel for any platform, which was "+
+			"not read, because such a wheel should have no native code", portable, len(results)))
 	}
 	if missed > 0 {
 		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages were not read, because the limit of "+

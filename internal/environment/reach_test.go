@@ -24,7 +24,7 @@ func (b built) Open(
 ) (*index.Wheel, error) {
 	members := b[name+"=="+version]
 	if members == nil {
-		return &index.Wheel{Pure: true}, nil
+		return &index.Wheel{Pure: true, Portable: true}, nil
 	}
 	if members[0] == "recorded" || members[0] == "shares" {
 		return &index.Wheel{Recorded: true, Shares: members[0] == "shares"}, nil
@@ -100,5 +100,27 @@ func TestUnreached(t *testing.T) {
 	}
 	if ids, err := Unreached(t.Context(), []*Pinned{p}, []*Pinned{p}, from); ids != nil || err != nil {
 		t.Errorf("%v, error %v", ids, err)
+	}
+}
+
+// TestNotRead checks that the notes of an environment name what was not read.
+func TestNotRead(t *testing.T) {
+	p, err := inFiles(map[string]string{"r.txt": "ext==3\next==4; python_version < '3'\npy==1\nlib==1\n"},
+		"r.txt").Pinned(packages.Target{Python: "3.12", Arch: "x86_64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := p.Open(t.Context(), built{"ext==3": {"recorded"}, "lib==1": {"lib/liblib.so.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	notes := strings.Join(w.Notes, "\n")
+	if !strings.Contains(notes, "not read: ext==3") ||
+		!strings.Contains(notes, "1 of 3 packages have a wheel for any platform") {
+		t.Errorf("notes:\n%s", notes)
+	}
+	if !slices.Equal(w.Recorded, []string{"ext==3"}) || len(w.Wheels) != 1 {
+		t.Errorf("recorded %q, %d wheels", w.Recorded, len(w.Wheels))
 	}
 }

@@ -39,6 +39,8 @@ type Wheel struct {
 	// Pure means that the tags of the wheel have no platform, or that Locked.Without has it. Then it
 	// is not opened.
 	Pure bool
+	// Portable means that the tags of the wheel have no platform.
+	Portable bool
 	// Recorded means that the wheel is known from the built-in history, and that its libraries and
 	// modules need only each other, the interpreter, and the C and the C++ library. Then no other
 	// package can break them, and it is not opened either.
@@ -114,6 +116,7 @@ func (i *Index) Open(
 	}
 	w := &Wheel{
 		File: best.name, SHA256: best.sha256, Pure: best.pure() || i.locked.without(best),
+		Portable: best.pure(),
 	}
 	if !w.Pure {
 		if l := i.alone(best); l.Alone {

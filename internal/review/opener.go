@@ -67,6 +67,7 @@ func (o *opener) Open(
 	shared := &index.Wheel{
 		ReaderAt: w.ReaderAt, File: w.File, SHA256: w.SHA256, Size: w.Size, Pure: w.Pure,
 		Recorded: w.Recorded, Shares: w.Shares, Together: w.Together,
+		Portable: w.Portable,
 	}
 	return shared, nil
 }
