@@ -105,11 +105,13 @@ func TestRepartition(t *testing.T) {
 	must(t, l.Save(ctx, []byte("state")))
 	done(t, l, false)
 	enqueue(t, q, "", Job{Key: "delayed", Installation: 3})
+	must(t, claim(t, q, "delayed").Large(ctx))
 	must(t, claim(t, q, "delayed").Snooze(ctx, time.Hour, "waits"))
 	enqueue(t, q, "", Job{Key: "running", Installation: 4})
 	running := claim(t, q, "running")
 	must(t, running.Save(ctx, []byte("before")))
 	enqueue(t, q, "", Job{Key: "parked", Installation: 5})
+	must(t, claim(t, q, "parked").Large(ctx))
 	must(t, q.Park(ctx, 5, time.Now().Add(time.Hour)))
 
 	var work, send sync.WaitGroup
@@ -213,10 +215,13 @@ func TestRepartition(t *testing.T) {
 	done(t, l, false)
 	none(t, q)
 	must(t, q.Park(ctx, 5, time.Time{}))
+	q.o.Pool = SmallPool
+	none(t, q)
+	q.o.Pool = LargePool
 	done(t, claim(t, q, "parked"), false)
 	consistent(t, q)
 	for _, name := range keys(t, q, prefix+"*") {
-		for _, index := range []string{"job:", "in:", "inst:", "ready:", "ring:"} {
+		for _, index := range []string{"job:", "in:", "inst:", "ready:", "ring:", "large"} {
 			if strings.HasPrefix(name, prefix+index) {
 				t.Errorf("%s is still there", name)
 			}
@@ -228,4 +233,6 @@ func TestRepartition(t *testing.T) {
 		t.Errorf("partitions %q", p.parts)
 	}
 	show(t, q, "delayed", Delayed)
+	must(t, q.RetryDead(ctx, "delayed"))
+	claim(t, q, "delayed") // by a worker of the large pool
 }
