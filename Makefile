@@ -1,12 +1,13 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
 	conformance llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
-	schemas
+	schemas archives
 
 GOTEST ?= go test
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GORELEASER ?= go run github.com/goreleaser/goreleaser/v2@v2.15.1
 NFPM ?= go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 GOSEC := github.com/securego/gosec/v2@v2.29.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -38,7 +39,10 @@ packages: programs ## Build packages for Debian, Fedora and Alpine in build/
 			SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(NFPM) package -f deploy/nfpm.yaml -p $$f -t build/ || exit 1; \
 		done || exit 1; done
 
-twice: ## Build the packages, wheels and image twice and compare their SHA-256 (PLATFORMS=linux/amd64 for one; long)
+archives: ## Build the archives of a release, the cask for Homebrew and the manifest for Scoop in dist/
+	$(GORELEASER) release --snapshot --clean --skip=sbom,sign
+
+twice: ## Build the archives, packages, wheels and image twice and compare their SHA-256 (PLATFORMS=linux/amd64 for one; long)
 	internal/test/install/twice.sh $(if $(filter command,$(firstword $(origin PLATFORMS))),$(PLATFORMS))
 
 chart: ## Lint the Helm chart with Helm's library, and validate its objects (downloads both)

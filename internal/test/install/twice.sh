@@ -12,6 +12,10 @@ trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
 args=() targets=(wheels packages image)
 [ $# = 0 ] || args=("PLATFORMS=$*")
 [[ $# = 0 || $* = *linux/* ]] || targets=(wheels) # the others are for Linux
+if [ $# = 0 ]; then # the archives are always for all platforms
+	GOBIN=$dir CGO_ENABLED=0 GOFLAGS= go install "$(sed -n 's/^GORELEASER .*go run //p' "$top/Makefile")"
+	targets+=(archives) args+=("GORELEASER=$dir/goreleaser")
+fi
 
 build() { # build NAME UMASK TZ
 	git clone -q --no-checkout "$top" "$dir/$1"
@@ -22,9 +26,10 @@ build() { # build NAME UMASK TZ
 		cd "$dir/$1"
 		git checkout -q "$commit"
 		make -s "${targets[@]}" "${args[@]}" >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
-		cd build
-		find . -type f ! -name 'compat.bash' ! -name 'compat.zsh' ! -name 'compat.fish' ! -name '*.gz' \
-			! -path './image/blobs/*' | LC_ALL=C sort | xargs sha256sum
+		mkdir -p dist
+		find build dist -type f ! -name compat.bash ! -name compat.zsh ! -name compat.fish \
+			! -name compat.1.gz ! -path 'build/image/blobs/*' ! -name artifacts.json \
+			! -name metadata.json | LC_ALL=C sort | xargs sha256sum
 	) >"$dir/$1.sums"
 	rm -rf "$dir/$1"
 }
@@ -34,7 +39,7 @@ build another 077 Asia/Kolkata
 failed=0
 while read -r sum name; do
 	if grep -qxF "$sum  $name" "$dir/another.sums"; then word=same; else word=DIFFERENT failed=1; fi
-	printf '%-9s %s  %s\n' "$word" "$sum" "${name#./}"
+	printf '%-9s %s  %s\n' "$word" "$sum" "$name"
 done <"$dir/one.sums"
 [ "$(wc -l <"$dir/one.sums")" = "$(wc -l <"$dir/another.sums")" ] || failed=1
 exit $failed
