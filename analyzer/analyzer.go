@@ -230,9 +230,6 @@ func (k *checked) artifact(
 				),
 			})
 		}
-		if t.Platform.OS == platform.Linux {
-			s.AddGaps(ctx, report, c, outcome.Found)
-		}
 		var fresh []judge.Found
 		for _, x := range outcome.Found {
 			id := x.Identity()
@@ -265,6 +262,13 @@ func (k *checked) artifact(
 				}
 			}
 			k.verifiers = append(k.verifiers, v)
+		}
+		if t.Platform.OS == platform.Linux {
+			found := slices.Clone(outcome.Found)
+			for i, x := range found { // the first target's finding has the fixes
+				found[i].Finding = first[x.Identity()]
+			}
+			s.AddGaps(ctx, report, c, found)
 		}
 	}
 	report.Findings = slices.Grow(report.Findings, len(order))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -18,7 +19,8 @@ import (
 )
 
 // AddGaps reports packages of an artifact's environment that could not be looked up, if the
-// result depends on them. Judge must have been called for the case. They are Unread if a source
+// result depends on them. Judge must have been called for the case; the findings may have fixes that
+// were tried. They are Unread if a source
 // could not be reached, or if the user specified a version that does not exist or contradictory
 // requirements. A package that only the artifact requires and that no source knows is a note.
 func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found []Found) {
@@ -32,8 +34,9 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 				c.Artifact.Path, rule, MaxFindings, maxOfRule,
 			))
 		}
+		certain := slices.ContainsFunc(found, a.certain)
 		depends := func(name string) bool {
-			return a.Given[name] != "" || a.dependsOn(name) || a.open(found)
+			return !certain && (a.Given[name] != "" || a.dependsOn(name) || a.open(found))
 		}
 		if u := a.Unavailable(depends); u != nil {
 			r.AddUnread(
@@ -221,13 +224,8 @@ func (s *Session) missingFrom(a *packageSet, name string) string {
 
 // open reports whether findings may be due to any package that could not be looked up, or to one
 // that it requires: a library is missing that some package may contain, or a symbol that no library
-// defines. It is false if another package causes an error anyway.
+// defines.
 func (a *packageSet) open(found []Found) bool {
-	if slices.ContainsFunc(found, func(f Found) bool {
-		return f.Severity == result.Error && f.Symbol == "" && a.lacks(f.Library)
-	}) {
-		return false
-	}
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
 			p, known := platform.ProviderOf(m.Name)
@@ -240,14 +238,27 @@ func (a *packageSet) open(found []Found) bool {
 	return slices.ContainsFunc(found, func(f Found) bool { return f.Symbol != "" && f.Library == "" })
 }
 
+// certain reports whether an error has nothing to do with a package that could not be looked up: a
+// package that was read contains the library or, as a fix showed, the symbol in other versions.
+func (a *packageSet) certain(f Found) bool {
+	return f.Severity == result.Error && (f.Symbol == "" && a.lacks(f.Library) ||
+		slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
+			q, err := pkgmeta.ParseRequirement(x.Requirement)
+			return err == nil && x.Verified && x.Kind == fix.KindPin && a.known(q.Name)
+		}))
+}
+
+// known reports whether a package was read.
+func (a *packageSet) known(name string) bool {
+	rel := a.Release(pkgmeta.Normalize(name))
+	return rel != nil && rel.Known
+}
+
 // lacks reports whether the package that contains a library in other versions was read, so that no
 // other package is expected to provide it.
 func (a *packageSet) lacks(library string) bool {
 	p, _ := platform.ProviderOf(library)
-	return slices.ContainsFunc(p.Packages(platform.PyPI), func(name string) bool {
-		rel := a.Release(pkgmeta.Normalize(name))
-		return rel != nil && rel.Known
-	})
+	return slices.ContainsFunc(p.Packages(platform.PyPI), a.known)
 }
 
 // contradictions reports requirements of the user that a later one replaced. A requirement in

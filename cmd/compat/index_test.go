@@ -225,19 +225,28 @@ func TestCheckThroughAnIndex(t *testing.T) {
 	}
 }
 
-// A package that could not be looked up does not matter if the library has its own package.
+// A package that could not be looked up does not matter if the library has its own package: not for
+// an error either, if another version of that package has the symbol.
 func TestUnreachablePackageThatDoesNotMatter(t *testing.T) {
 	packages := &packageIndex{files: map[string]map[string][]byte{"nvidia-nvjitlink-cu12": {
+		"nvidia_nvjitlink_cu12-12.4.127-py3-none-manylinux2014_x86_64.whl": jitWheel(t, "12.4.127",
+			"__nvJitLinkCreate_12_4"),
 		"nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl": jitWheel(t, "12.9.86",
 			"__nvJitLinkGetErrorLogSize_12_9"),
 	}}}
 	for _, c := range []struct {
 		needed string
+		with   []string
 		code   int
 		want   string
 	}{
-		{"libnvJitLink.so.12", 0, "compatible"},
-		{"libother.so.1", 2, "package closed could not be looked up, and the result depends on it"},
+		{"libnvJitLink.so.12", []string{"nvidia-nvjitlink-cu12==12.9.86"}, 0, "compatible"},
+		{"libnvJitLink.so.12", []string{"nvidia-nvjitlink-cu12==12.4.127", "closed==1"}, 1,
+			"could not look up closed, on which the result does not depend"},
+		{"libnvJitLink.so.12", []string{"nvidia-nvjitlink-cu12==12.9.86", "closed==1"}, 2,
+			"package closed==1 could not be looked up, and the result depends on it"},
+		{"libother.so.1", []string{"nvidia-nvjitlink-cu12==12.9.86"}, 2,
+			"package closed could not be looked up, and the result depends on it"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/closed") {
@@ -249,9 +258,13 @@ func TestUnreachablePackageThatDoesNotMatter(t *testing.T) {
 		widget := madeWheel(t, "widget", "1.0", []string{"nvidia-nvjitlink-cu12", "closed"},
 			"widget/_w.cpython-312-x86_64-linux-gnu.so",
 			strings.ReplaceAll(jitUser, "libnvJitLink.so.12", c.needed))
-		code, out, errs := checkWheel(t, widget, t.TempDir(), server.URL+"/simple")
+		var args []string
+		for _, q := range c.with {
+			args = append(args, "--with", q)
+		}
+		code, out, errs := checkWheel(t, widget, t.TempDir(), server.URL+"/simple", args...)
 		server.Close()
-		if code != c.code || !strings.Contains(out, c.want) {
+		if code != c.code || !strings.Contains(strings.Join(strings.Fields(out), " "), c.want) {
 			t.Errorf("%s: exit %d, want %d and %q\n%s%s", c.needed, code, c.code, c.want, out, errs)
 		}
 	}
