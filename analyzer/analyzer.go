@@ -209,6 +209,12 @@ func (k *checked) artifact(
 			Reason: "no built-in platform has its architecture; give one with --platform",
 		})
 	}
+	if old := judge.TooOld(f, targets); len(old) > 0 {
+		report.AddNote(fmt.Sprintf(
+			"%s was not checked on %s, which do not have its symbol versions: it fails there",
+			f.Path, result.List(old, 6, len(old)),
+		))
+	}
 	first := map[string]*Finding{}
 	var order []*Finding
 	for len(targets) > 0 {

@@ -106,7 +106,7 @@ func (v view) line(i int) string {
 	s := "**" + string(c.Severity) + "** " + mdsafe.Prose(c.Title, known...) + ". " +
 		mdsafe.Prose(c.Action, known...)
 	if len(c.Fixes) == 0 {
-		return s + " No known fix."
+		return s + " No ready-made fix."
 	}
 	x := c.Fixes[0]
 	return s + " **Fix** (" + causetext.FixState(c, x) + "): " + mdsafe.Prose(x.Title, known...) +

@@ -554,7 +554,7 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 		cost = "it replaces the installed versions"
 	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
 		cost = "it needs administrator rights"
-	case x.Kind == fix.KindPatchelf:
+	case x.Kind == fix.KindPatchelf, strings.Contains(string(x.Command), "-m wheel pack "):
 		cost = "it has to be repeated after each build"
 	case x.Kind == fix.KindImage, x.Kind == fix.KindRebuild && x.Command == "":
 		cost = "a rebuild"

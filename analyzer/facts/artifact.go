@@ -61,6 +61,18 @@ func (a *Artifact) Tagged(arch string) bool {
 		)
 }
 
+// PlatformTags returns the platform tags of a wheel ("manylinux_2_17_x86_64"), or nil for other
+// artifacts.
+func (a *Artifact) PlatformTags() (out []string) {
+	if a.Wheel == nil {
+		return nil
+	}
+	for _, t := range a.Wheel.Tags {
+		out = append(out, t.Platform)
+	}
+	return out
+}
+
 // ForOtherLibc reports whether an object was built for another libc than the given one, while
 // the artifact also has objects for this one: the installer or the program selects one of them.
 func (a *Artifact) ForOtherLibc(o *Object, libc string) bool {

@@ -115,6 +115,27 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 	return out
 }
 
+// TooOld names the systems that the default targets of a wheel leave out because they do not have
+// its symbol versions. There are none if its tag names a system, or the user does.
+func TooOld(f *facts.Artifact, targets []Target) []string {
+	var out []string
+	if f.Wheel == nil || slices.ContainsFunc(targets, func(t Target) bool { return t.Requested }) {
+		return nil
+	}
+	for _, arch := range architectures(f) {
+		if len(claimed(f, arch)) > 0 {
+			continue
+		}
+		for _, p := range platform.All(arch) {
+			if slices.Contains(f.Libcs(arch), p.Libc) && p.Kind != platform.Policy && !Extinct(p) &&
+				!slices.ContainsFunc(targets, func(t Target) bool { return t.Platform == p }) {
+				out = append(out, platform.Title(p.Name))
+			}
+		}
+	}
+	return out
+}
+
 // Providers are the artifacts of a check by the libraries that they contain, with the SONAME or
 // else the name of the file as key.
 type Providers map[string][]*facts.Artifact

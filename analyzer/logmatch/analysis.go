@@ -75,10 +75,17 @@ func (w *Matcher) analyze(
 		}
 	case fine:
 		out.Verdict = buildlog.Contradicted
-		out.Why += on(passed) + ": the log may be from another environment"
-		if report.Verdict == analyzer.Unchecked {
+		switch {
+		case slices.ContainsFunc(seen, func(e evidence) bool { return e.state == fine && e.assumed }):
 			out.Verdict = buildlog.Undecided
-		} else if d.Cause != buildlog.CauseBuild {
+			out.Why += on(passed) + "; give the system of the log with --platform"
+		case report.Verdict == analyzer.Unchecked:
+			out.Verdict = buildlog.Undecided
+			fallthrough
+		default:
+			out.Why += on(passed) + ": the log may be from another environment"
+		}
+		if report.Verdict != analyzer.Unchecked && d.Cause != buildlog.CauseBuild {
 			d.Cause = buildlog.CauseEnvironment
 		}
 	case lacks:

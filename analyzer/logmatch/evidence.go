@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
 
@@ -33,6 +34,8 @@ type evidence struct {
 	target  string
 	exact   bool // the log contains this path
 	always  bool // it holds on every platform, including those that were not checked
+	// The platform, which compat chose, makes it work: the log may be from another one.
+	assumed bool
 }
 
 // look returns what an object shows about a diagnosis. named: the log names the object; refers:
@@ -148,6 +151,7 @@ func linked(p *analyzer.Pass, v *analyzer.View, refers []dynlink.Binding) eviden
 				from(b),
 				path.Base(v.Path),
 			), providedBy(b)
+			out.assumed = assumed(p, b)
 		}
 	}
 	return out
@@ -185,6 +189,7 @@ func loaded(
 			return onlyIfVersioned(v, b, "loads")
 		default:
 			out.why, out.library = fmt.Sprintf("%s imports %s%s", v.Path, name, from(b)), providedBy(b)
+			out.assumed = assumed(p, b)
 		}
 	}
 	return out
@@ -210,12 +215,16 @@ func onlyIfVersioned(v *analyzer.View, b dynlink.Binding, verb string) evidence 
 	}
 }
 
-// circular reports whether a binding proves nothing: a single object is checked on platforms
-// that were chosen because they have all its versions.
+// assumed reports whether a binding is due to the platform that compat chose.
+func assumed(p *analyzer.Pass, b dynlink.Binding) bool {
+	return !p.Requested && b.Provider != nil && b.Provider.Kind == dynlink.FromPlatform
+}
+
+// circular reports whether a binding proves nothing: an object whose platform no tag of a wheel
+// names is checked on platforms that were chosen because they have all its versions.
 func circular(p *analyzer.Pass, b dynlink.Binding) bool {
-	return b.Import.Version != "" && !p.Requested && p.Facts.Kind != analyzer.KindWheel &&
-		b.Provider != nil &&
-		b.Provider.Kind == dynlink.FromPlatform
+	return b.Import.Version != "" && assumed(p, b) &&
+		platform.OldestTag(p.Facts.PlatformTags(), p.Platform.Arch, p.Platform.Libc) == nil
 }
 
 // node handles a version that a library lacks.
@@ -262,7 +271,7 @@ func node(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool)
 				b.Import.Name,
 			)
 		case b.Outcome == dynlink.Bound:
-			out.state, out.why = fine, fmt.Sprintf(
+			out.state, out.assumed, out.why = fine, assumed(p, b), fmt.Sprintf(
 				"%s needs %s of %s for %s, and that library has it",
 				v.Path,
 				d.Version,
@@ -306,6 +315,9 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 		return evidence{}, false
 	case listed:
 		out.state, out.why = fine, fmt.Sprintf("%s needs %s%s", v.Path, name, whoIs(v, name))
+		out.assumed = !p.Requested && slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
+			return f.Library.Kind == dynlink.FromPlatform && slices.Contains(f.Library.Names(), name)
+		})
 	case named:
 		out.state, out.why = open, fmt.Sprintf(
 			"%s does not list %s in DT_NEEDED: it is opened at run time, or another library needs it",

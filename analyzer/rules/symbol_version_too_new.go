@@ -263,11 +263,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			}
 		}
 	}
-	var tags []string
-	for _, t := range p.Facts.Wheel.Tags {
-		tags = append(tags, t.Platform)
-	}
-	oldest := platform.OldestTag(tags, p.Platform.Arch, p.Platform.Libc)
+	oldest := platform.OldestTag(p.Facts.PlatformTags(), p.Platform.Arch, p.Platform.Libc)
 	var out []fix.Candidate
 	reason := "" // a version that the next older tag lacks
 	for _, q := range platform.All(p.Platform.Arch) {

@@ -34,6 +34,10 @@ func checkTagTooHigh(p *analyzer.Pass) {
 		!p.Facts.Tagged(p.Platform.Arch) {
 		return
 	}
+	tags := p.Facts.PlatformTags()
+	if platform.OldestTag(tags, p.Platform.Arch, p.Platform.Libc) == nil { // linux_x86_64
+		return
+	}
 	lower, err := platform.Lookup(verdict.Overall, p.Platform.Arch)
 	if err != nil || lower.Arch != p.Platform.Arch || lower.Libc != "glibc" ||
 		p.Platform.Libc != "glibc" {

@@ -204,6 +204,11 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 		f.python = cmp.Or(f.python, head[0].On.Python)
 	} else if pins, err = readPinned(f, files); err != nil {
 		return err
+	} else if !slices.ContainsFunc(pins, func(p *pinned.Pinned) bool {
+		return len(p.Pins)+len(p.Unpinned) > 0
+	}) {
+		return fmt.Errorf("nothing to check: no requirement for these platforms in %s",
+			strings.Join(files, ", "))
 	}
 	defer closeAll(head) //nolint:errcheck // files that were only read
 	if base, err = readPinned(f, f.before); err != nil {
@@ -365,7 +370,7 @@ func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%w; give the path of a lock file", err)
+			return nil, fmt.Errorf("%w; correct the path or the file", err)
 		}
 		e.Platform, e.Budget = name, int64(f.budget)<<20
 		out = append(out, e)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -34,7 +36,8 @@ PATHs after the log are the artifacts that the log is about. They are checked as
 does, and each diagnosis reports whether that confirms or contradicts it. Fixes of a confirmed
 diagnosis were verified.
 
-Exit code: 0 also if the log has no such error, 2 if the log or a PATH could not be read.`,
+Exit code: 0 also if the log has no such error, 2 if the log is a binary or an archive, or if the log
+or a PATH could not be read.`,
 		Example: "  make 2>&1 | compat explain --format text\n  gh run view --log-failed | compat " +
 			"explain -\n  compat explain --format text build.log dist/*.whl",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -84,8 +87,9 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 			return err
 		}
 	}
-	in := env.In
+	in, name := env.In, "standard input"
 	if log != "-" {
+		name = log
 		file, err := os.Open(log)
 		if err != nil {
 			return fmt.Errorf("%w; give a readable log, or - for standard input", err)
@@ -93,7 +97,15 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 		defer file.Close()
 		in = file
 	}
-	result, err := buildlog.Read(in)
+	start := bufio.NewReader(in)
+	if head, _ := start.Peek(len(magic[0])); slices.ContainsFunc(magic, func(m string) bool {
+		return strings.HasPrefix(string(head), m)
+	}) {
+		return fmt.Errorf("%s: a binary or an archive, not a log; give the log first, then the "+
+			"artifacts that it is about, or check the artifact with \"compat check\"",
+			name)
+	}
+	result, err := buildlog.Read(start)
 	if err != nil {
 		return err
 	}
@@ -119,6 +131,13 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 		}
 	}
 	return nil
+}
+
+// magic are the first bytes of binaries and archives, the longest first: ar and deb, ELF, ZIP, RPM,
+// xz, Mach-O, gzip and PE.
+var magic = []string{
+	"!<arch>\n", "\x7fELF", "PK\x03\x04", "\xed\xab\xee\xdb", "\xfd7zXZ", "\xcf\xfa\xed\xfe",
+	"\xca\xfe\xba\xbe", "\x1f\x8b", "MZ\x90",
 }
 
 // compareWithLog checks the artifacts and reports in each diagnosis whether they confirm it.

@@ -56,7 +56,7 @@ func Section(r *analyzer.Report, i int, heading string) string {
 		b.WriteString("\n" + markdownFix(c, j, x, known))
 	}
 	if len(c.Fixes) == 0 {
-		b.WriteString("\nNo known fix.\n")
+		b.WriteString("\nNo ready-made fix.\n")
 	}
 	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", mdsafe.Codes(c.Rules, 0, 100),
 		Plural(len(c.Findings), "finding"), Plural(c.Objects, "object"))
@@ -335,7 +335,7 @@ func PlanSentence(r *analyzer.Report) string {
 		out = append(out, fmt.Sprintf("The fix of cause %d renames the wheel; %s.", n, then))
 	}
 	if len(left) > 0 {
-		out = append(out, "No known fix for "+numbered(left)+".")
+		out = append(out, "No ready-made fix for "+numbered(left)+".")
 	}
 	return strings.Join(out, " ")
 }

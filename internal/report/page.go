@@ -265,7 +265,7 @@ func article(c *analyzer.Cause, reason g.Node, id string) g.Node {
 		rows = append(rows, fixOf(c, i, x))
 	}
 	if len(c.Fixes) == 0 {
-		rows = append(rows, h.P(g.Text("No known fix.")))
+		rows = append(rows, h.P(g.Text("No ready-made fix.")))
 	}
 	if len(c.Findings) > 0 {
 		rows = append(rows, h.P(h.Class("mark"), ruleLinks(c.Rules, id), g.Text(", "+

@@ -374,7 +374,7 @@ func (p *textPrinter) block(i int) []textLine {
 		out = append(out, p.fix(i, j, x)...)
 	}
 	if len(c.Fixes) == 0 {
-		add(firstFixRank, "   ", "     ", "No known fix.")
+		add(firstFixRank, "   ", "     ", "No ready-made fix.")
 	}
 	return out
 }
