@@ -116,6 +116,9 @@ func isPackage(file string) bool {
 }
 
 func relevant(source []byte) bool {
+	if searchPath.Match(source) {
+		return true
+	}
 	for _, word := range words {
 		if bytes.Contains(source, word) {
 			return true
@@ -126,11 +129,12 @@ func relevant(source []byte) bool {
 
 var words = [][]byte{
 	[]byte("add_dll_directory"), []byte("LoadLibrary"), []byte("WinDLL"), []byte("CDLL"),
-	[]byte("PyDLL"), []byte("OleDLL"), []byte("environ"), []byte("load_library"),
+	[]byte("PyDLL"), []byte("OleDLL"), []byte("load_library"),
 }
 
 var (
 	pthImport     = lazyregexp.New(`(?m)^\s*import\s+([\w.]+)`)
+	searchPath    = lazyregexp.New(`environ\s*\[\s*\w*["'](?i:path)["']\s*\]`)
 	packageImport = lazyregexp.New(`(?m)^(?:import|from)[ \t]+(\w+)`)
 )
 

@@ -59,8 +59,9 @@ func tokens(src string) []token {
 				depth = max(depth-1, 0)
 			}
 			n := 1
-			for _, op := range []string{":=", "+=", "==", "!=", "<=", ">=", "->", "//", "**"} {
-				if strings.HasPrefix(src[i:], op) {
+			if i+1 < len(src) {
+				switch src[i : i+2] {
+				case ":=", "+=", "==", "!=", "<=", ">=", "->", "//", "**":
 					n = 2
 				}
 			}
@@ -88,6 +89,12 @@ func str(src string, i int, prefix string) (token, int) {
 	}
 	i += len(quote)
 	t := token{kind: 's', any: strings.Contains(prefix, "f")}
+	if n := strings.Index(src[i:], quote); n >= 0 &&
+		!strings.Contains(src[i:i+n], `\`) && (len(quote) == 3 || !strings.Contains(src[i:i+n], "\n")) {
+		t.text = src[i : i+n]
+		t.any = t.any && strings.Contains(t.text, "{")
+		return t, i + n + len(quote)
+	}
 	var b strings.Builder
 	for i < len(src) {
 		if strings.HasPrefix(src[i:], quote) {
