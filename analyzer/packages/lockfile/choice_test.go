@@ -171,3 +171,19 @@ func TestAnnotations(t *testing.T) {
 		}
 	}
 }
+
+// TestNeedsAreSorted reads a lock file several times: what is read has to be the same each time.
+func TestNeedsAreSorted(t *testing.T) {
+	const text = "[[package]]\nname = \"a\"\nversion = \"1\"\nsource = { registry = \"r\" }\n" +
+		"dependencies = [{ name = \"c\" }]\n[package.optional-dependencies]\n" +
+		"x = [{ name = \"b\" }]\ny = [{ name = \"e\" }, { name = \"c\" }]\nz = [{ name = \"d\" }]\n"
+	for range 20 {
+		l, err := lockfile.Read("uv.lock", []byte(text), lockfile.Choice{Python: "3.12"})
+		if err != nil || len(l.Pins) != 1 {
+			t.Fatal(l, err)
+		}
+		if got := strings.Join(l.Pins[0].Needs, " "); got != "b c d e" {
+			t.Fatalf("needs %s", got)
+		}
+	}
+}

@@ -138,7 +138,8 @@ func (u *uvLock) walk() error {
 	return nil
 }
 
-// uvNeeds returns the names of the packages that a package or one of its extras depends on.
+// uvNeeds returns the names of the packages that a package or one of its extras depends on, sorted:
+// the cached result of a check is found by what was read of the files.
 func uvNeeds(p map[string]any) []string {
 	var out []string
 	extras, _ := p["optional-dependencies"].(map[string]any)
@@ -147,7 +148,8 @@ func uvNeeds(p map[string]any) []string {
 			out = append(out, pkgmeta.Normalize(str(d, "name")))
 		}
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // visit queues a package or one of its extras, once.
