@@ -57,6 +57,9 @@ image: programs ## Write the container image and its SBOM to build/image, an OCI
 	go run ./internal/gen/image -out build/image -version $(VERSION) \
 		$(foreach p,$(filter linux/%,$(PLATFORMS)),$(p)=build/$(p)/compat)
 
+# A process with the race detector waits before it exits, by default for a second, for reports of other
+# threads. The tests start hundreds.
+test: export GORACE ?= atexit_sleep_ms=100
 test: ## Run all tests with the race detector, on the embedded queue and on real Redis servers
 	go vet ./...
 	$(GOTEST) -race -timeout 40m ./...
