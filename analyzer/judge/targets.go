@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -212,7 +213,8 @@ func Extinct(p *platform.Platform) bool {
 }
 
 // architectures returns the architectures of the objects; for a wheel, those that its tags
-// name, if any.
+// name, if any. If a wheel has no object for them, they are those of its tags for Linux, on which
+// its objects are then not found.
 func architectures(f *facts.Artifact) []string {
 	var out []string
 	for _, o := range f.Objects {
@@ -225,6 +227,16 @@ func architectures(f *facts.Artifact) []string {
 		return out
 	}
 	tagged := slices.DeleteFunc(slices.Clone(out), func(a string) bool { return !f.Tagged(a) })
+	if len(tagged) > 0 || len(out) == 0 {
+		return tagged
+	}
+	for _, arch := range platform.Architectures() {
+		if slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool {
+			return strings.Contains(t.Platform, "linux") && strings.HasSuffix(t.Platform, "_"+arch)
+		}) {
+			tagged = append(tagged, arch)
+		}
+	}
 	if len(tagged) > 0 {
 		return tagged
 	}
