@@ -40,7 +40,7 @@ func (t text) title() string {
 	case undeclared:
 		why := "the wheel does not declare"
 		if t.extra() {
-			why = "is a requirement only of an extra of the wheel"
+			why = "only an extra of the wheel requires"
 		}
 		return fmt.Sprintf("needs %s of %s, which %s", t.libraries(), t.subject, why)
 	case system:
@@ -240,7 +240,7 @@ func (t text) otherVersionsTitle() string {
 	title := "requires " + wanted.list[0]
 	if q, err := pkgmeta.ParseRequirement(wanted.list[0]); err == nil {
 		if versions := t.versions(q.Name); len(versions) == 1 {
-			title = fmt.Sprintf("fails with %s %s, but requires %s", q.Name, versions[0], wanted.list[0])
+			title = fmt.Sprintf("requires %s, and fails with %s %s", wanted.list[0], q.Name, versions[0])
 		}
 	}
 	if n := len(wanted.list) - 1; n > 0 {
@@ -533,6 +533,9 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 	case byBuilder && err == nil && x.Kind == fix.KindPin:
 		x.Title = strings.Replace(x.Title, x.Requirement,
 			x.Requirement+" in the metadata of "+t.what()+dependencies, 1)
+		if !strings.Contains(x.Requirement, "==") {
+			x.Title = strings.Replace(x.Title, "Pin ", "Require ", 1)
+		}
 		cost = "pip no longer installs it with other versions of " + q.Name
 	case byBuilder && err == nil && x.Kind == fix.KindDependency:
 		x.Title += dependencies
@@ -543,7 +546,7 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 		limit.Title = "Require " + x.Requirement + " in the metadata of " + t.what() + dependencies
 		limit.Cost = append([]string{"pip no longer installs it with other versions of " + q.Name},
 			x.Cost...)
-		x.Title = "Until then, users can install versions that work"
+		x.Title = "Until such a wheel is published, users can install versions that work"
 		x.Cost = append(x.Cost, "every user has to do it")
 		return []result.CauseFix{limit, x}
 	case byBuilder && x.Kind == fix.KindEnvironment && (install.MatchString(string(x.Command)) ||
@@ -552,6 +555,9 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 	case len(x.Cost) > 0:
 	case x.Kind == fix.KindEnvironment && t.kind == otherVersions:
 		cost = "it replaces the installed versions"
+		if but := t.notWith(); but != notWithThese {
+			cost = "it replaces " + strings.TrimPrefix(but, notWith)
+		}
 	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
 		cost = "it needs administrator rights"
 	case x.Kind == fix.KindPatchelf, strings.Contains(string(x.Command), "-m wheel pack "):
@@ -563,6 +569,9 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 	}
 	if cost != "" {
 		x.Cost = append(x.Cost, cost)
+	}
+	if t.kind == linkPath && t.cause.Objects > 1 {
+		x.Title = strings.Replace(x.Title, "in the library,", "in these libraries,", 1)
 	}
 	return []result.CauseFix{x}
 }
@@ -588,7 +597,7 @@ func (t text) task() task {
 			return task{result.Builder, "correct the tag or build on an older system", ""}
 		}
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindSymver {
-			return task{result.Builder, "use the older versions of these symbols or build on an older " +
+			return task{result.Builder, "use older versions of the symbols below or build on an older " +
 				"system", ""}
 		}
 		if t.refused() {
@@ -604,7 +613,7 @@ func (t text) task() task {
 		return task{result.Builder, "publish a build for " + t.subject, ""}
 	case otherVersions:
 		return task{result.Installer, "install the versions that it requires; " +
-			"pip refuses others when it resolves them together", t.notWith()}
+			"pip does not install it with others", t.notWith()}
 	case wrongPackage:
 		if !t.given() {
 			return task{result.Builder, "limit the versions of " + t.subject + " that it requires" +
@@ -616,8 +625,11 @@ func (t text) task() task {
 		return task{result.Installer, "choose another version of " + t.subject, t.notWith()}
 	case undeclared:
 		if t.extra() {
-			return task{result.Installer, "install it with the extra that requires " + t.subject,
-				"it does not work without an extra"}
+			with := "the extra that requires " + t.subject
+			if len(t.cause.Fixes) > 1 {
+				with = "one of these extras"
+			}
+			return task{result.Installer, "install it with " + with, "it does not work without an extra"}
 		}
 		return task{result.Builder, "declare " + t.subject + " as a dependency", ""}
 	case system, systemLibraries:
@@ -635,8 +647,7 @@ func (t text) task() task {
 		return task{result.Builder, "give these objects a RUNPATH to the libraries", ""}
 	case linkPath:
 		return task{result.Builder, "let the linker find " +
-			plural(t.libraryCount(), "this library", "these libraries") + "; the loader finds " +
-			plural(t.libraryCount(), "it", "them"), ""}
+			t.libraries() + "; programs that only load it are not affected", ""}
 	case linkFlag:
 		return task{result.Builder, "correct the link line", ""}
 	case undefined:
@@ -652,7 +663,10 @@ func (t text) task() task {
 	return task{result.Builder, "change how it is built", ""}
 }
 
-const notWithThese = "not for use with these packages"
+const (
+	notWith      = "not for use with "
+	notWithThese = notWith + "these packages"
+)
 
 // notWith returns the package with which the artifact does not work, for text.ship.
 func (t text) notWith() string {
@@ -665,7 +679,7 @@ func (t text) notWith() string {
 		name = "torch"
 	}
 	if versions := t.versions(name); len(versions) == 1 {
-		return "not for use with " + name + " " + versions[0]
+		return notWith + name + " " + versions[0]
 	}
 	return notWithThese
 }

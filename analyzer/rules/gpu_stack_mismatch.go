@@ -203,7 +203,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 			Title: "Install the ROCm build of " + name,
 			Command: "uv pip install --reinstall-package " + shellword.Quote(name) + " --torch-backend " +
 				shellword.Quote(backend) + " " + quoted(name+"=="+p.Facts.Wheel.Version),
-			Cost: []string{"needs an AMD GPU, as the installed torch does"},
+			Cost: []string{"another download, which is for AMD GPUs only"},
 		}})
 	}
 	fixes = append(
@@ -212,11 +212,12 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 			Fix: fix.Fix{
 				Kind: fix.KindRebuild,
 				Title: fmt.Sprintf(
-					"Rebuild against the %s build of torch (%s==%s), which has %s",
+					"Rebuild against the %s build of torch (%s==%s), which has %s in place of %s",
 					has.name,
 					torch.Name,
 					torch.Version,
 					has.core,
+					built.core,
 				),
 				Command: rebuildFor(p, has),
 				Cost:    []string{"needs compilers for " + has.name + "; other packages stay as they are"},

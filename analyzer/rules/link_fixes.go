@@ -165,7 +165,7 @@ func (l *linkPlan) title(with fix.LinkWith) string {
 	case with.AllowShlibUndefined:
 		return "Allow undefined symbols of shared libraries at link time; the loader binds them"
 	case len(with.Libraries) == 0:
-		return "Users of the library must link with -rpath-link and the folder of the needed library"
+		return "Users of the library must link with -rpath-link and the folder of the missing one"
 	case with.Last:
 		return "Users of the library must link with these flags, after the library"
 	}

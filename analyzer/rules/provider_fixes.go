@@ -114,6 +114,14 @@ func extrasWith(p *analyzer.Pass, python, needed string) []requirementExtra {
 	return out
 }
 
+// forGPU returns what a package of CUDA needs, to follow its name.
+func forGPU(name string) string {
+	if strings.Contains(name, "cuda") {
+		return " (for NVIDIA GPUs)"
+	}
+	return ""
+}
+
 // extraOf returns the extra of a marker: "cpu" of `extra == "cpu"`.
 func extraOf(marker string) string {
 	_, rest, ok := strings.Cut(marker, "extra")
@@ -136,7 +144,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:  fix.KindDependency,
-				Title: "Install the extra " + x.extra + ", which requires " + requirement,
+				Title: "Install the extra " + x.extra + ", which requires " + requirement + forGPU(x.Name),
 				Command: "pip install " +
 					shellword.Quote(projectName(p)+"["+x.extra+"]=="+p.Facts.Metadata.Version),
 				Requirement: requirement,
@@ -269,10 +277,11 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
-		Title: fmt.Sprintf("Build a wheel for %s too, %s_%s (variable of cibuildwheel)",
+		Title: fmt.Sprintf("Build a wheel for %s too, %s_%s, for example with cibuildwheel in the source",
 			p.Platform.Libc, policy, p.Platform.Arch),
-		Command: buildImage(builder, p.Platform.Arch, policy),
-		Cost:    []string{"one more wheel to build and publish"},
+		Command: "CIBW_BUILD=" + shellword.Quote("*-"+strings.ToLower(builder)+"_"+p.Platform.Arch) +
+			" " + buildImage(builder, p.Platform.Arch, policy) + " cibuildwheel --platform linux",
+		Cost: []string{"one more wheel to build and publish"},
 	}}}
 }
 

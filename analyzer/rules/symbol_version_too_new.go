@@ -276,7 +276,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			lacking = unversioned[i]
 		}
 		if lacking != "" {
-			reason = ", the oldest tag of auditwheel with " + lacking
+			reason = ", the first in auditwheel's list that has " + lacking
 			continue
 		}
 		if oldest != nil && !platform.Older(oldest.LibcVersion, q.LibcVersion) {

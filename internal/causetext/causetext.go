@@ -46,11 +46,11 @@ func Section(r *analyzer.Report, i int, heading string) string {
 	}
 	for j, x := range c.Fixes {
 		if n := shownBefore(r, i, x); n > 0 {
-			state := FixState(c, x)
-			if !x.Verified {
-				state += " for this cause" // it may have been tried for the other
+			too, state := "", FixState(c, x)
+			if !x.Verified { // it may have been tried for the other
+				too, state = ", which changes this too", state+" for this cause"
 			}
-			fmt.Fprintf(&b, "\n**%s**: that of cause %d (%s).\n", label(c, j), n, state)
+			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", label(c, j), n, too, state)
 			continue
 		}
 		b.WriteString("\n" + markdownFix(c, j, x, known))
@@ -388,18 +388,31 @@ func newTag(c *analyzer.Cause) string {
 	return ""
 }
 
-// Installed merges the versions of a package that an artifact was checked with one after the other:
-// "numpy==1.19.1, then ==2.5.5", the oldest and the newest that the requirements allow.
+// Installed merges the versions of a package that an artifact was checked with one after the other,
+// the oldest and the newest that the requirements allow: "numpy==1.19.1 (oldest) or ==2.5.5 (newest)".
 func Installed(with []string) []string {
-	var out []string
+	var names []string
+	versions := map[string][]string{}
 	for _, w := range with {
-		name, version, _ := strings.Cut(w, "==")
-		i := slices.IndexFunc(out, func(s string) bool { return strings.HasPrefix(s, name+"==") })
-		if i < 0 {
-			out = append(out, w)
-			continue
+		name, version, pinned := strings.Cut(w, "==")
+		if _, ok := versions[name]; !ok {
+			names = append(names, name)
+			versions[name] = nil
 		}
-		out[i] += ", then ==" + version
+		if pinned {
+			versions[name] = append(versions[name], version)
+		}
+	}
+	var out []string
+	for _, name := range names {
+		switch v := versions[name]; len(v) {
+		case 0:
+			out = append(out, name)
+		case 2:
+			out = append(out, name+"=="+v[0]+" (oldest) or =="+v[1]+" (newest)")
+		default:
+			out = append(out, name+"=="+strings.Join(v, " or =="))
+		}
 	}
 	return out
 }

@@ -71,17 +71,20 @@ type textPrinter struct {
 type textLine struct {
 	text string
 	rank int
-	more bool // continues the previous line, and is left out with it
-	row  bool // of the evidence: it is counted if it is left out
-	rows int  // how many rows the line counts
+	more bool   // continues the previous line, and is left out with it
+	row  bool   // of the evidence: it is counted if it is left out
+	rows int    // how many rows the line counts
+	noun string // what a row is about, see moreRows
 }
 
-// moreRows is the line that counts the rows of the evidence that are left out.
-func moreRows(n int) textLine {
+// moreRows is the line that counts the rows of the evidence that are left out. noun is "version" if
+// each row has the symbols of one.
+func moreRows(n int, noun string) textLine {
 	return textLine{
-		text: fmt.Sprintf("   and %s of symbols (--verbose)", causetext.Plural(n, "more line")),
+		text: fmt.Sprintf("   and symbols of %s (--verbose)", causetext.Plural(n, "more "+noun)),
 		rank: platformRank,
 		rows: n,
+		noun: noun,
 	}
 }
 
@@ -187,12 +190,16 @@ func fit(lines []textLine, room int) []textLine {
 		if lines[worst].rank == always {
 			break
 		}
+		if lines[worst].rank == blankRank {
+			lines = slices.DeleteFunc(lines, func(l textLine) bool { return l.rank == blankRank })
+			continue
+		}
 		if lines[worst].row {
 			if next := worst + 1; next < len(lines) && lines[next].rows > 0 {
-				lines[next] = moreRows(lines[next].rows + 1)
+				lines[next] = moreRows(lines[next].rows+1, lines[next].noun)
 				lines = slices.Delete(lines, worst, next)
 			} else {
-				lines[worst] = moreRows(1)
+				lines[worst] = moreRows(1, lines[worst].noun)
 			}
 			continue
 		}
@@ -345,6 +352,10 @@ func (p *textPrinter) block(i int) []textLine {
 			add(placeRank, "   in ", "      ", objects)
 		}
 	}
+	noun := "version" // of symbols
+	if slices.ContainsFunc(c.Evidence, func(e analyzer.Evidence) bool { return e.Version == "" }) {
+		noun = "row"
+	}
 	rows, left := p.rows(c)
 	for j, row := range rows {
 		rank := evidenceRank
@@ -354,10 +365,10 @@ func (p *textPrinter) block(i int) []textLine {
 		case c.Symbols == 0: // the title has the first libraries
 			rank = placeRank
 		}
-		out = append(out, textLine{text: "   " + row, rank: rank, row: j > 0})
+		out = append(out, textLine{text: "   " + row, rank: rank, row: j > 0, noun: noun})
 	}
 	if left > 0 {
-		out = append(out, moreRows(left))
+		out = append(out, moreRows(left, noun))
 	}
 	if len(c.Fails) > 0 {
 		s := "fails on " + analyzer.List(c.Fails, 6, len(c.Fails))
@@ -414,11 +425,12 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	title := mdsafe.Visible(x.Title)
 	key := title + "\x00" + string(x.Command)
 	if first, ok := p.printed[key]; ok && first != cause {
-		if !x.Verified {
-			state += " for this cause" // it may have been tried for the other
+		too := ""
+		if !x.Verified { // it may have been tried for the other
+			too, state = ", which changes this too", state+" for this cause"
 		}
 		return []textLine{{
-			text: fmt.Sprintf("   = %s: that of cause %d (%s)", label, first+1, state), rank: rank,
+			text: fmt.Sprintf("   = %s: that of cause %d%s (%s)", label, first+1, too, state), rank: rank,
 		}}
 	}
 	p.printed[key] = cause
