@@ -206,8 +206,8 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 			"packages, so not read: "+analyzer.List(w.Recorded, 8, len(w.Recorded)))
 	}
 	if portable > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages have a wheel for any platform, which was "+
-			"not read, because such a wheel should have no native code", portable, len(results)))
+		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages have a wheel for any platform, which "+
+			"was not read, because such a wheel should have no native code", portable, len(results)))
 	}
 	if missed > 0 {
 		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages were not read, because the limit of "+
