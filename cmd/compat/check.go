@@ -177,6 +177,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	)
 	flags.BoolVar(&f.noCache, "no-cache", false, "ignore cached results")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
+	completeValues(c)
 	return c
 }
 

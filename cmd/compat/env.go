@@ -120,6 +120,7 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 		"ignore cached results; those for files are used for ten minutes, or longer if they depend on "+
 			"the files only")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
+	completeValues(c)
 	return c
 }
 

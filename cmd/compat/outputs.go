@@ -12,11 +12,30 @@ import (
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/report"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
+
+// completeValues lets shells complete the values of flags that have few.
+func completeValues(c *cobra.Command) {
+	for flag, values := range map[string]func() []string{
+		"format":   func() []string { return formats },
+		"fail-on":  func() []string { return []string{"error", "warning", "never"} },
+		"platform": func() []string { return platform.Names("x86_64") },
+	} {
+		err := c.RegisterFlagCompletionFunc(flag,
+			func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return values(), cobra.ShellCompDirectiveNoFileComp
+			})
+		if err != nil {
+			panic(err) // the command has no such flag
+		}
+	}
+}
 
 // formats are the formats of a report, in the order in which they are documented.
 var formats = []string{"text", "json", "sarif", "markdown", "html", "github", "gitlab", "junit"}
@@ -59,6 +78,9 @@ func newOutputs(env environment, f checkFlags) (*outputs, error) {
 		if !ok || path == "" || !slices.Contains(formats, format) {
 			return nil, fmt.Errorf("--output %s: give FORMAT=FILE, where FORMAT is %s",
 				s, formatNames())
+		}
+		if slices.ContainsFunc(o.files, func(f outputFile) bool { return f.path == path }) {
+			return nil, fmt.Errorf("--output %s: another --output writes %s; name another file", s, path)
 		}
 		o.files = append(o.files, outputFile{format, path})
 	}
