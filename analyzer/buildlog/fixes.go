@@ -145,6 +145,13 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 				newFix(fix.KindRebuild, "Build one wheel for each version of Python", ""),
 			}
 		}
+		if strings.Contains(d.Object, "-win") || strings.Contains(d.Object, "-macosx_") {
+			return []fix.Fix{newFix(
+				fix.KindEnvironment,
+				"Install a wheel for this system and Python; pip lists the tags that it accepts here",
+				"pip debug --verbose",
+			)}
+		}
 		return []fix.Fix{
 			newFix(fix.KindImage, "Build in the image of the platform that the tag names", manylinux),
 			newFix(

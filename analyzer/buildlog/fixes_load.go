@@ -80,12 +80,18 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 	)
 }
 
+// platformTag returns the command that gives a wheel the first tag in auditwheel's list that has a
+// version of glibc, or "".
 func platformTag(version string) shellword.Line {
-	n, ok := strings.CutPrefix(version, "GLIBC_2.")
-	if !ok {
+	if !strings.HasPrefix(version, "GLIBC_2.") {
 		return ""
 	}
-	return shellword.Bare("auditwheel repair --plat manylinux_2_%s_x86_64 dist/*.whl", n)
+	for _, p := range platform.WithVersions("x86_64", version) {
+		if p.Kind == platform.Policy {
+			return shellword.Bare("auditwheel repair --plat %s dist/*.whl", p.Name)
+		}
+	}
+	return ""
 }
 
 func cxxFixes(d *Diagnosis) []fix.Fix {

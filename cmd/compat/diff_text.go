@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,7 +168,8 @@ var groupTitles = map[string]string{
 
 func writeGroup(w io.Writer, c *abi.Change, names []string) {
 	fmt.Fprintf(w, "\n  %s: %d symbols are %s\n", c.Severity, len(names), groupTitles[c.Rule])
-	if c.Severity == abi.Note && c.Rule == abi.RuleRemoved {
+	inC := func(name string) bool { return !strings.ContainsAny(name, ":(<") }
+	if c.Severity == abi.Note && c.Rule == abi.RuleRemoved && !slices.ContainsFunc(names, inC) {
 		fmt.Fprintln(
 			w,
 			"    They are copies of inline functions and templates; programs have their own "+
