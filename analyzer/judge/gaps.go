@@ -19,8 +19,8 @@ import (
 )
 
 // AddGaps reports packages of an artifact's environment that could not be looked up, if the
-// result depends on them. Judge must have been called for the case; the findings may have fixes that
-// were tried. They are Unread if a source
+// result depends on them. Judge must have been called for the case; the findings may have fixes
+// that were tried. They are Unread if a source
 // could not be reached, or if the user specified a version that does not exist or contradictory
 // requirements. A package that only the artifact requires and that no source knows is a note.
 func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found []Found) {

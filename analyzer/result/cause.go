@@ -22,7 +22,7 @@ type Cause struct {
 	New      bool     `json:"new"` // the base does not have one of its findings
 	Actor    Actor    `json:"actor"`
 	Action   string   `json:"action"`   // a sentence: who has to do what
-	Ship     string   `json:"ship"`     // a sentence: whether the artifact may be shipped; "" = unknown
+	Ship     string   `json:"ship"`     // a sentence: may the artifact be shipped; "" = unknown
 	Rules    []string `json:"rules"`    // rules of its findings, sorted
 	Findings []int    `json:"findings"` // indexes into Report.Findings, ascending
 	Artifact string   `json:"artifact"` // path of its first artifact

@@ -36,8 +36,8 @@ PATHs after the log are the artifacts that the log is about. They are checked as
 does, and each diagnosis reports whether that confirms or contradicts it. Fixes of a confirmed
 diagnosis were verified.
 
-Exit code: 0 also if the log has no such error, 2 if the log is a binary or an archive, or if the log
-or a PATH could not be read.`,
+Exit code: 0 also if the log has no such error, 2 if the log is a binary or an archive, or if the
+log or a PATH could not be read.`,
 		Example: "  make 2>&1 | compat explain --format text\n  gh run view --log-failed | compat " +
 			"explain -\n  compat explain --format text build.log dist/*.whl",
 		RunE: func(c *cobra.Command, args []string) error {

@@ -388,8 +388,9 @@ func newTag(c *analyzer.Cause) string {
 	return ""
 }
 
-// Installed merges the versions of a package that an artifact was checked with one after the other,
-// the oldest and the newest that the requirements allow: "numpy==1.19.1 (oldest) or ==2.5.5 (newest)".
+// Installed merges the versions of a package that an artifact was checked with one after the
+// other, the oldest and the newest that the requirements allow: "numpy==1.19.1 (oldest) or ==2.5.5
+// (newest)".
 func Installed(with []string) []string {
 	var names []string
 	versions := map[string][]string{}
