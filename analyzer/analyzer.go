@@ -197,7 +197,12 @@ func (k *checked) artifact(
 		return err
 	}
 	for _, why := range skipped {
-		report.Skipped = append(report.Skipped, Unread{Path: f.Path, Reason: why})
+		u := Unread{Path: f.Path, Reason: why}
+		if len(targets) == 0 && len(o.Platforms) == 0 && o.Root == nil { // probably the tag is wrong
+			report.Unread = append(report.Unread, u)
+		} else {
+			report.Skipped = append(report.Skipped, u)
+		}
 	}
 	if len(targets) == 0 && len(skipped) > 0 { // no object of it is checked
 		a := &report.Artifacts[len(report.Artifacts)-1]

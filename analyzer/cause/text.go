@@ -334,8 +334,11 @@ func (t text) ruleTitle() string {
 			t.symbols(), plural(t.cause.Symbols, "is", "are"), t.abi3())
 	case "gpu-stack-mismatch":
 		return t.gpuTitle()
-	case "metadata-mismatch":
+	case "metadata-mismatch", "wrong-architecture":
 		title, _, _ := strings.Cut(f.Message, ". ") // it has both values
+		if built, ok := strings.CutPrefix(title, f.Object+" is "); ok {
+			title = t.objects() + ": " + built
+		}
 		return title
 	case "no-wheel":
 		return fmt.Sprintf("%s has no wheel for %s", t.artifact.project, t.target())

@@ -46,7 +46,9 @@ type Artifact struct {
 	Headers bool
 
 	audit *audit // set while it is read
-	conda bool   // it contains the index of a conda package
+	// forOthers are files for a system that the tags do not name.
+	forOthers []Unread
+	conda     bool // it contains the index of a conda package
 }
 
 // Binaries is the number of files that are checked, of all formats.

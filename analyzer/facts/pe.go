@@ -81,10 +81,10 @@ func (p *prepared) readPE(f *unpack.File) {
 	}
 }
 
-// pe adds a PE file. It is skipped in a wheel that is only for other systems.
+// pe adds a PE file. It is not checked in a wheel that is only for other systems.
 func (r *Set) pe(a *Artifact, f *unpack.File, p *prepared, at string) {
 	if a.Wheel != nil && !a.forWindows() {
-		r.Skipped = append(r.Skipped, Unread{at, "PE, but the wheel is not for Windows"})
+		a.forOthers = append(a.forOthers, Unread{at, "PE, but the wheel is not for Windows"})
 		return
 	}
 	if a.audit != nil {

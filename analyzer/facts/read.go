@@ -180,6 +180,11 @@ func (r *Set) packages(
 				)
 			}
 			f.finish(problems)
+			if f.Binaries() == 0 { // probably the tag is wrong
+				r.Unread = append(r.Unread, f.forOthers...)
+			} else {
+				r.Skipped = append(r.Skipped, f.forOthers...)
+			}
 		} else if f.Binaries() == 0 && p.Kind == KindArchive && len(packages) > 1 {
 			continue
 		}

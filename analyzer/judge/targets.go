@@ -49,6 +49,12 @@ func Targets(
 			if err == nil && p.OS != platform.Linux {
 				continue // for another binary format
 			}
+			if err == nil && !slices.Contains(archs, p.Arch) {
+				if why := "its objects, because none is for " + p.Arch; !slices.Contains(skipped, why) {
+					skipped = append(skipped, why)
+				}
+				continue
+			}
 			if err != nil {
 				if !slices.ContainsFunc(
 					archs,

@@ -2,8 +2,12 @@ package rules
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 var wrongArchitecture = &analyzer.Rule{
@@ -11,7 +15,8 @@ var wrongArchitecture = &analyzer.Rule{
 	Title:    "An object is built for another architecture than the wheel's tag",
 	Severity: analyzer.Warning,
 	Doc: `A wheel whose tag names one architecture contains an object for another. The loader fails
-with "cannot open shared object file" or "wrong ELF class".
+with "cannot open shared object file" or "wrong ELF class". So does one for Linux in a wheel whose
+tags are only for other systems and that has no binary for them.
 
 Fix: build the object for the architecture of the tag, or remove it from the wheel.
 
@@ -36,24 +41,54 @@ func checkArchitecture(p *analyzer.Pass) {
 	if p.Facts.Kind != analyzer.KindWheel || p.Requested {
 		return
 	}
+	forLinux, known := linuxTags(p.Facts.PlatformTags())
+	if !known || !forLinux && p.Facts.Binaries() > len(p.Facts.Objects) {
+		return
+	}
+	fits := func(o *analyzer.Object) bool { return forLinux && p.Facts.Tagged(o.Arch()) }
+	// Without an object that fits, the platforms are those of the objects.
+	some := slices.ContainsFunc(p.Facts.Objects, fits)
 	for _, o := range p.Facts.Objects {
-		if o.Arch() == p.Platform.Arch || p.Facts.Tagged(o.Arch()) ||
-			!p.Facts.Tagged(p.Platform.Arch) {
+		if fits(o) || some && !p.Facts.Tagged(p.Platform.Arch) ||
+			!some && o.Arch() != p.Platform.Arch {
 			continue
 		}
+		built, tag := o.Arch(), p.Platform.Arch
+		if !some {
+			tag = strings.Join(p.Facts.PlatformTags(), " and ")
+		}
+		if !forLinux {
+			built = "Linux on " + built
+		}
 		f := analyzer.Finding{
-			Object: o.Path,
-			Chain:  []string{o.Path},
-			Message: fmt.Sprintf(
-				"%s is built for %s, but the wheel's tag is for %s",
-				o.Path,
-				o.Arch(),
-				p.Platform.Arch,
-			),
+			Object:  o.Path,
+			Chain:   []string{o.Path},
+			Message: fmt.Sprintf("%s is built for %s, but the wheel's tag is for %s", o.Path, built, tag),
 		}
 		if o.Extension() {
 			f.Severity = analyzer.Error
 		}
-		p.Report(f)
+		p.Report(f, fix.Candidate{Fix: fix.Fix{
+			Kind: fix.KindRebuild, Title: "Build " + o.Path + " for " + tag,
+		}})
 	}
+}
+
+// linuxTags reports whether some of the platform tags are for Linux; known is false if not all are
+// for macOS, Windows, or Linux on an architecture with a manylinux policy.
+func linuxTags(tags []string) (some, known bool) {
+	for _, t := range tags {
+		switch {
+		case strings.HasPrefix(t, "macosx_"), strings.HasPrefix(t, "win"):
+		case slices.ContainsFunc(platform.Architectures(), func(arch string) bool {
+			name, ok := strings.CutSuffix(t, "_"+arch)
+			return ok && (name == "linux" || strings.HasPrefix(name, "manylinux") ||
+				strings.HasPrefix(name, "musllinux"))
+		}):
+			some = true
+		default:
+			return some, false
+		}
+	}
+	return some, len(tags) > 0
 }
