@@ -363,6 +363,10 @@ func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 		if len(files) == 0 {
 			break
 		}
+		if p, err := platform.Lookup(name, ""); err == nil && p.OS != platform.Linux {
+			return nil, fmt.Errorf("platform %q: compat env reads only environments for Linux; "+
+				"check wheels for other systems with compat check FILE.whl", name)
+		}
 		p, err := platform.Lookup(name, "x86_64")
 		if err != nil {
 			return nil, err

@@ -68,7 +68,7 @@ func (e *environmentReview) settings(
 	}
 	for _, name := range names {
 		p, err := platform.Lookup(name, architecture)
-		if err != nil { // the configuration is reported as invalid elsewhere
+		if err != nil || p.OS != platform.Linux { // an invalid name is reported elsewhere
 			continue
 		}
 		t := target{Platform: p.Name, On: packages.Target{
