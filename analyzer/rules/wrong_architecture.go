@@ -45,20 +45,15 @@ func checkArchitecture(p *analyzer.Pass) {
 	if !known || !forLinux && p.Facts.Binaries() > len(p.Facts.Objects) {
 		return
 	}
-	fits := func(o *analyzer.Object) bool { return forLinux && p.Facts.Tagged(o.Arch()) }
-	// Without an object that fits, the platforms are those of the objects.
-	some := slices.ContainsFunc(p.Facts.Objects, fits)
 	for _, o := range p.Facts.Objects {
-		if fits(o) || some && !p.Facts.Tagged(p.Platform.Arch) ||
-			!some && o.Arch() != p.Platform.Arch {
-			continue
-		}
 		built, tag := o.Arch(), p.Platform.Arch
-		if !some {
-			tag = strings.Join(p.Facts.PlatformTags(), " and ")
-		}
-		if !forLinux {
-			built = "Linux on " + built
+		switch {
+		case forLinux && (p.Facts.Tagged(built) || !p.Facts.Tagged(tag)):
+			continue
+		case !forLinux && built != tag: // reported on a platform of the object
+			continue
+		case !forLinux:
+			built, tag = "Linux on "+built, strings.Join(p.Facts.PlatformTags(), " and ")
 		}
 		f := analyzer.Finding{
 			Object:  o.Path,
