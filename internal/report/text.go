@@ -429,9 +429,12 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 		if !x.Verified { // it may have been tried for the other
 			too, state = ", which changes this too", state+" for this cause"
 		}
-		return []textLine{{
-			text: fmt.Sprintf("   = %s: that of cause %d%s (%s)", label, first+1, too, state), rank: rank,
-		}}
+		var out []textLine
+		for j, l := range wrap(fmt.Sprintf("   = %s: that of cause %d%s (%s)", label, first+1, too, state),
+			p.width, "     ") {
+			out = append(out, textLine{text: l, rank: rank, more: j > 0})
+		}
+		return out
 	}
 	p.printed[key] = cause
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
