@@ -212,8 +212,7 @@ func macOSTargets(f *facts.Artifact, o Platforms) (out []Target, skipped []strin
 	}
 	if len(o.Instead) > 0 || o.Root != nil {
 		if out == nil {
-			skipped = append(skipped, fmt.Sprintf("its %d Mach-O files, because no version of "+
-				"macOS was named", len(f.MachO)))
+			skipped = append(skipped, "its Mach-O files, because no version of macOS was named")
 		}
 		return out, skipped
 	}
@@ -232,8 +231,8 @@ func macOSTargets(f *facts.Artifact, o Platforms) (out []Target, skipped []strin
 	case tagged != nil:
 		own = macos.Merge(tagged)
 	case others != nil:
-		return out, append(skipped, fmt.Sprintf("its %d Mach-O files, because its tags are for "+
-			"other systems (%s)", len(f.MachO), strings.Join(others, ", ")))
+		return out, append(skipped, fmt.Sprintf("its Mach-O files, because its tags are for other "+
+			"systems (%s)", strings.Join(others, ", ")))
 	}
 	for _, t := range own {
 		out = append(out, Target{Platform: platform.OfMacOS(t.Oldest.String(), t.Arch)})

@@ -86,7 +86,14 @@ func Targets(
 			}
 		}
 	}
-	out = append(out, windowsTargets(f, o)...)
+	if len(f.Objects) > 0 && len(out) == 0 && len(skipped) == 0 && len(o.Instead) > 0 {
+		skipped = append(skipped, "its ELF files, because no platform of Linux was named")
+	}
+	onWindows := windowsTargets(f, o)
+	if len(f.PE) > 0 && len(onWindows) == 0 && len(o.Instead) > 0 {
+		skipped = append(skipped, "its PE files, because no platform of Windows was named")
+	}
+	out = append(out, onWindows...)
 	onMacOS, other := macOSTargets(f, o)
 	return append(out, onMacOS...), append(skipped, other...), nil
 }

@@ -58,6 +58,11 @@ func (p *packageSource) download(
 		}
 		on := packages.Target{Arch: machines[runtime.GOARCH], Libc: "glibc"}
 		if len(platforms) > 0 {
+			if other, err := platform.Lookup(platforms[0], ""); err == nil && other.OS != platform.Linux {
+				return nil, fmt.Errorf("only wheels for Linux are downloaded; download it with pip "+
+					"download --no-deps --only-binary=:all: --platform %s, and check the file",
+					platforms[0])
+			}
 			to, err := platform.Lookup(platforms[0], on.Arch)
 			if err != nil {
 				return nil, err

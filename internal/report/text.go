@@ -224,6 +224,8 @@ func (p *textPrinter) first() string {
 		}
 	case n == 1:
 		name = mdsafe.Visible(r.Artifacts[0].Path)
+	case n > 1 && r.Verdict == analyzer.Unchecked && len(r.Unread) > 0:
+		name = fmt.Sprintf("%s (1 of %d artifacts)", mdsafe.Visible(artifactOf(r, r.Unread[0].Path)), n)
 	case n > 1:
 		name = causetext.Plural(n, "artifact")
 	case len(r.Unread) > 0:
