@@ -217,6 +217,8 @@ func (p *textPrinter) first() string {
 	r := p.report
 	name := "no artifact"
 	switch n := len(r.Artifacts); {
+	case n > 1 && r.Verdict == analyzer.Unchecked && len(r.Unread) > 0:
+		name = fmt.Sprintf("%s (1 of %d artifacts)", mdsafe.Visible(artifactOf(r, r.Unread[0].Path)), n)
 	case len(r.Causes) > 0:
 		name = mdsafe.Visible(r.Causes[0].Artifact)
 		if n > 1 {
@@ -224,8 +226,6 @@ func (p *textPrinter) first() string {
 		}
 	case n == 1:
 		name = mdsafe.Visible(r.Artifacts[0].Path)
-	case n > 1 && r.Verdict == analyzer.Unchecked && len(r.Unread) > 0:
-		name = fmt.Sprintf("%s (1 of %d artifacts)", mdsafe.Visible(artifactOf(r, r.Unread[0].Path)), n)
 	case n > 1:
 		name = causetext.Plural(n, "artifact")
 	case len(r.Unread) > 0:
