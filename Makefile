@@ -109,7 +109,7 @@ s3: ## Test the bucket with a real S3 server, versitygw (compiles it: minutes; u
 	dir=$$(mktemp -d) && mkdir -p $$dir/data/blobs $$dir/meta && GOBIN=$$dir go install $(VERSITYGW) && \
 	{ ROOT_ACCESS_KEY=id ROOT_SECRET_KEY=secretkey $$dir/versitygw --port 127.0.0.1:7070 --region r \
 		posix --sidecar $$dir/meta $$dir/data >$$dir/log & pid=$$!; sleep 3; \
-	AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secretkey \
+	AWS_ACCESS_KEY_ID=id AWS_SECRET_ACCESS_KEY=secretkey COMPAT_S3_DATA=$$dir/data/blobs/prefix \
 		COMPAT_S3="s3://blobs/prefix?region=r&endpoint=http://127.0.0.1:7070" \
 		$(GOTEST) -tags s3 -count 1 -v -run TestRealS3 ./internal/bucket && \
 	COMPAT_VERSITYGW=$$dir/versitygw $(GOTEST) -count 1 -v -run TestCluster ./internal/test/chaos; \

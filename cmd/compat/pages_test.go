@@ -49,7 +49,8 @@ var notRun = map[string]string{
 // directory.
 var forPage = strings.NewReplacer(
 	"{wheel}", "dist/clean_ext-1.0.0-*.whl", "/srv/image", "rootfs", "/usr/lib/x86_64-linux-gnu", "/usr/lib",
-	"/usr/local/cuda/lib64", "cuda/lib64", "OLD", "old/uv.lock", "NEW", "uv.lock", "FILE", "libfoo.so",
+	"/usr/local/cuda/lib64", "cuda/lib64", "OLD", "old/uv.lock", "NEW", "uv.lock",
+	"--lock FILE", "--lock uv.lock", "FILE", "libfoo.so",
 )
 
 // pages returns the texts of the pages by their names. Generated lists of messages have the texts
