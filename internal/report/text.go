@@ -432,8 +432,8 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 			too, state = ", which changes this too", state+" for this cause"
 		}
 		var out []textLine
-		for j, l := range wrap(fmt.Sprintf("   = %s: that of cause %d%s (%s)", label, first+1, too, state),
-			p.width, "     ") {
+		line := fmt.Sprintf("   = %s: that of cause %d%s (%s)", label, first+1, too, state)
+		for j, l := range wrap(line, p.width, "     ") {
 			out = append(out, textLine{text: l, rank: rank, more: j > 0})
 		}
 		return out
