@@ -1,0 +1,290 @@
+package cause
+
+import (
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// action returns who has to act, a sentence about it, and whether the artifact may be shipped.
+func (t text) action() (actor result.Actor, action, ship string) {
+	x := t.task()
+	sentence := map[result.Actor]string{
+		result.Builder:   "the builder of " + t.what(),
+		result.Installer: "whoever installs " + t.what(),
+		result.Upstream:  "the author of " + t.subject,
+	}[x.actor] + " should " + x.do + "."
+	if t.cause.Severity == result.Error {
+		sentence = strings.Replace(sentence, " should ", " has to ", 1)
+	}
+	return x.actor, strings.ToUpper(sentence[:1]) + sentence[1:], t.ship(x.but)
+}
+
+// ship says whether the artifact may be shipped. but says when it does not work although nothing is
+// wrong with the artifact.
+func (t text) ship(but string) string {
+	what := "file"
+	if t.artifact.wheel() {
+		what = "wheel"
+	}
+	switch fails := t.cause.Severity == result.Error; {
+	case t.all[0].Rule == "no-wheel":
+		return ""
+	case but == "" && fails:
+		where := ""
+		if t.kind == tooNew && !t.claimed() && len(t.cause.Targets) == 1 && t.all[0].Target != "" {
+			where = " for " + t.target()
+		}
+		return "Do not ship this " + what + where + "."
+	case but == "":
+		return "This " + what + " may be shipped, but should be improved."
+	case fails:
+		return "This " + what + " may be shipped, but " + but + "."
+	}
+	return "This " + what + " may be shipped; " + but + "."
+}
+
+// task is what somebody has to do about a cause.
+type task struct {
+	actor result.Actor
+	do    string
+	but   string // see text.ship; "" if something is wrong with the artifact
+}
+
+// dependencies says where the builder of a wheel writes a requirement.
+const dependencies = " (dependencies in pyproject.toml, or install_requires in setup.py)"
+
+// complete returns a fix with the place where the builder of a wheel writes a requirement, and with
+// what the fix costs. If the builder has to limit the versions of a package, the command that
+// changes installed packages is the second fix: it helps one user.
+func (t text) complete(x result.CauseFix) []result.CauseFix {
+	byBuilder := t.cause.Actor == result.Builder && t.artifact.wheel()
+	q, err := pkgmeta.ParseRequirement(x.Requirement)
+	cost := ""
+	switch {
+	case byBuilder && err == nil && x.Kind == fix.KindPin:
+		x.Title = strings.Replace(x.Title, x.Requirement,
+			x.Requirement+" in the metadata of "+t.what()+dependencies, 1)
+		if !strings.Contains(x.Requirement, "==") {
+			x.Title = strings.Replace(x.Title, "Pin ", "Require ", 1)
+		}
+		cost = "pip no longer installs it with other versions of " + q.Name
+	case byBuilder && err == nil && x.Kind == fix.KindDependency:
+		x.Title += dependencies
+		cost = "all users have to download it"
+	case byBuilder && err == nil && x.Kind == fix.KindEnvironment && t.kind == wrongPackage:
+		limit := x
+		limit.Kind, limit.Command = fix.KindPin, shellword.Requirement(x.Requirement)
+		limit.Title = "Require " + x.Requirement + " in the metadata of " + t.what() + dependencies
+		limit.Cost = append([]string{"pip no longer installs it with other versions of " + q.Name},
+			x.Cost...)
+		x.Title = "Until such a wheel is published, users can install versions that work"
+		x.Cost = append(x.Cost, "every user has to do it")
+		return []result.CauseFix{limit, x}
+	case byBuilder && x.Kind == fix.KindEnvironment && (install.MatchString(string(x.Command)) ||
+		strings.HasPrefix(string(x.Command), "pip install ")):
+		cost = "every user has to do it"
+	case len(x.Cost) > 0:
+	case x.Kind == fix.KindEnvironment && t.kind == otherVersions:
+		cost = "it replaces the installed versions"
+		if but := t.notWith(); but != notWithThese {
+			cost = "it replaces " + strings.TrimPrefix(but, notWith)
+		}
+	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
+		cost = "it needs administrator rights"
+	case x.Kind == fix.KindPatchelf, strings.Contains(string(x.Command), "-m wheel pack "):
+		cost = "it has to be repeated after each build"
+	case x.Kind == fix.KindImage, x.Kind == fix.KindRebuild && x.Command == "":
+		cost = "a rebuild"
+	case x.Kind == fix.KindSource:
+		cost = "a change of the source and a rebuild"
+	}
+	if cost != "" {
+		x.Cost = append(x.Cost, cost)
+	}
+	if t.kind == linkPath && t.cause.Objects > 1 {
+		x.Title = strings.Replace(x.Title, "in the library,", "in these libraries,", 1)
+	}
+	return []result.CauseFix{x}
+}
+
+// task returns who has to act, what to do, and when it fails.
+func (t text) task() task {
+	if (t.kind == system || t.kind == missing) && len(t.cause.Fixes) > 0 &&
+		t.cause.Fixes[0].Kind == fix.KindDependency {
+		return task{result.Builder, "declare the package that provides " +
+			plural(t.libraryCount(), "it", "them"), ""}
+	}
+	switch t.kind {
+	case abiChange:
+		if t.all[0].Rule == "debian-symbols" {
+			return task{result.Builder, "update the symbols file", ""}
+		}
+		return task{result.Builder, "keep the old interface, or change the SONAME", ""}
+	case tooNew:
+		if t.private() {
+			return task{result.Builder, "avoid the internal symbols of glibc", ""}
+		}
+		if t.claimed() {
+			return task{result.Builder, "correct the tag or build on an older system", ""}
+		}
+		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindSymver {
+			return task{result.Builder, "use older versions of the symbols below or build on an older " +
+				"system", ""}
+		}
+		if t.refused() {
+			return task{result.Builder, "build on an older system; pip does not install this one there",
+				"not for " + t.target()}
+		}
+		return task{result.Builder, "build on an older system", ""}
+	case wrongLibc:
+		if t.artifact.wheel() && !t.claimed() {
+			return task{result.Builder, "publish another wheel, for " + t.subject +
+				"; pip does not install this one there", "not for " + t.target()}
+		}
+		return task{result.Builder, "publish a build for " + t.subject, ""}
+	case otherVersions:
+		return task{result.Installer, "install the versions that it requires; " +
+			"pip does not install it with others", t.notWith()}
+	case wrongPackage:
+		if !t.given() {
+			return task{result.Builder, "limit the versions of " + t.subject + " that it requires" +
+				t.working(), ""}
+		}
+		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindEnvironment {
+			return task{result.Installer, "install versions that fit each other", t.notWith()}
+		}
+		return task{result.Installer, "choose another version of " + t.subject, t.notWith()}
+	case undeclared:
+		if t.extra() {
+			with := "the extra that requires " + t.subject
+			if len(t.cause.Fixes) > 1 {
+				with = "one of these extras"
+			}
+			return task{result.Installer, "install it with " + with, "it does not work without an extra"}
+		}
+		return task{result.Builder, "declare " + t.subject + " as a dependency", ""}
+	case system, systemLibraries:
+		it := plural(t.libraryCount(), "it", "them")
+		return task{result.Installer, "add what provides " + it + " to the system",
+			"it works where the system has " + it}
+	case missing:
+		if strings.HasPrefix(t.subject, "libpython") {
+			return task{result.Builder, "link without libpython, since the interpreter provides its " +
+				"symbols", ""}
+		}
+		return task{result.Builder, "bundle what it needs or declare the package that provides it",
+			""}
+	case unreachable:
+		return task{result.Builder, "give these objects a RUNPATH to the libraries", ""}
+	case linkPath:
+		return task{result.Builder, "let the linker find " +
+			t.libraries() + "; programs that only load it are not affected", ""}
+	case linkFlag:
+		return task{result.Builder, "correct the link line", ""}
+	case undefined:
+		return task{result.Builder, "link the library that defines " +
+			plural(t.cause.Symbols, "it", "them"), ""}
+	}
+	if do := tasks[t.subject]; do.do != "" {
+		if do.but == notWithThese {
+			do.but = t.notWith()
+		}
+		return do
+	}
+	return task{result.Builder, "change how it is built", ""}
+}
+
+const (
+	notWith      = "not for use with "
+	notWithThese = notWith + "these packages"
+)
+
+// notWith returns the package with which the artifact does not work, for text.ship.
+func (t text) notWith() string {
+	name := t.subject
+	if t.kind == otherVersions {
+		if q, err := pkgmeta.ParseRequirement(asRequired(t.all[0])[0]); err == nil {
+			name = q.Name
+		}
+	} else if t.all[0].Rule == "gpu-stack-mismatch" {
+		name = "torch"
+	}
+	if versions := t.versions(name); len(versions) == 1 {
+		return notWith + name + " " + versions[0]
+	}
+	return notWithThese
+}
+
+// working says which versions of a package work, if findings occur at one end of a range only.
+func (t text) working() string {
+	ends := map[packages.End]bool{}
+	for _, f := range t.all {
+		if f.Range != nil {
+			ends[f.Range.Fails] = true
+		}
+	}
+	switch {
+	case t.all[0].Rule == "numpy-abi-mismatch":
+		return "; it works with NumPy 1"
+	case len(ends) != 1:
+		return ""
+	case ends[packages.Highest]:
+		return "; it works with older ones"
+	}
+	return "; it works with newer ones"
+}
+
+// extra reports whether the first fix is to install one of the artifact's extras.
+func (t text) extra() bool {
+	return len(t.cause.Fixes) > 0 &&
+		strings.HasPrefix(string(t.cause.Fixes[0].Command), "pip install ")
+}
+
+// tasks are what to do about rules that are causes themselves.
+var tasks = map[string]task{
+	"abi3-violation": {result.Builder, "avoid the function or tag the wheel for a newer Python",
+		""},
+	"cuda-major-mixed": {result.Installer, "choose packages of one CUDA major version",
+		notWithThese},
+	"no-wheel":           {result.Installer, "choose a version with a wheel for the platform", ""},
+	"executable-stack":   {result.Builder, "link it without an executable stack", ""},
+	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform", notWithThese},
+	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows", ""},
+	"metadata-mismatch":  {result.Builder, "make the metadata and the file name agree", ""},
+	"record-mismatch":    {result.Builder, "regenerate RECORD", ""},
+	"text-relocations":   {result.Builder, "compile it with -fPIC", ""},
+	"wrong-architecture": {result.Builder, "build it for the architecture of its tag", ""},
+}
+
+// given reports whether the user specified the package's version, so that the artifact's
+// requirement is not the cause.
+func (t text) given() bool {
+	for _, f := range t.all {
+		if f.Range != nil {
+			return false
+		}
+	}
+	if !t.artifact.wheel() {
+		return true
+	}
+	for _, q := range t.artifact.Wheel.Requires {
+		name := strings.FieldsFunc(q, func(c rune) bool { return strings.ContainsRune(" <>=!~;[(,", c) })
+		if len(name) > 0 && strings.EqualFold(strings.NewReplacer("_", "-", ".", "-").Replace(name[0]),
+			t.subject) {
+			return strings.Contains(q, "==")
+		}
+	}
+	return true
+}
+
+func (t text) what() string {
+	if t.artifact.wheel() {
+		return t.artifact.own
+	}
+	return base(t.artifact.Path)
+}
