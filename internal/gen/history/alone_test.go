@@ -1,13 +1,10 @@
 package main
 
 import (
-	"archive/zip"
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -29,8 +26,6 @@ func aloneWheel(t *testing.T, file, member, needed string, imports ...elfobj.Imp
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
 	parts := strings.Split(strings.TrimSuffix(file, ".whl"), "-")
 	info := parts[0] + "-" + parts[1] + ".dist-info/"
 	members := [][2]string{
@@ -45,19 +40,7 @@ func aloneWheel(t *testing.T, file, member, needed string, imports ...elfobj.Imp
 		record += fmt.Sprintf("%s,sha256=%s,%d\n", f[0],
 			base64.RawURLEncoding.EncodeToString(sum[:]), len(f[1]))
 	}
-	for _, f := range append(members, [2]string{info + "RECORD", record}) {
-		w, err := z.Create(f[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(w, f[1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return packed(t, append(members, [2]string{info + "RECORD", record}))
 }
 
 // TestAlone checks that only wheels that need no other package are listed.

@@ -42,15 +42,21 @@ func smallWheel(t *testing.T, name, requires string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, f := range [][2]string{
+	return packed(t, [][2]string{
 		{name + ".dist-info/METADATA",
 			"Metadata-Version: 2.1\nName: triton\nVersion: 3.0.0\nRequires-Dist: " + requires + "\n"},
 		{"triton-3.0.0.data/platlib/triton/_C/libtriton.so", string(library)},
 		{"triton/_C/liblink.so", "a text, as a link is stored"},
 		{"triton/_C/extension.cpython-312-x86_64-linux-gnu.so", "not listed"},
-	} {
+	})
+}
+
+// packed returns a ZIP archive of members: their names and contents.
+func packed(t *testing.T, members [][2]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, f := range members {
 		w, err := z.Create(f[0])
 		if err != nil {
 			t.Fatal(err)
