@@ -1,10 +1,12 @@
 package facts
 
 import (
+	"bytes"
 	"io"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/peobj"
@@ -53,12 +55,18 @@ func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
 
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
 
+// sources has buffers for Python sources, few of which are kept.
+var sources = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 // readSource stores the content of a Python source if it matters.
 func (p *prepared) readSource(f *unpack.File) {
 	p.source = []byte{}
-	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxSource)))
-	if err == nil && startup.Wanted(installed(f.Path), b) {
-		p.source = b
+	b := sources.Get().(*bytes.Buffer)
+	defer sources.Put(b)
+	b.Reset()
+	_, err := b.ReadFrom(io.NewSectionReader(f.Content, 0, min(f.Size, maxSource)))
+	if err == nil && startup.Wanted(installed(f.Path), b.Bytes()) {
+		p.source = bytes.Clone(b.Bytes())
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
-	"io"
 )
 
 // Blobs of a code signature (kern/cs_blobs.h of XNU), which are big endian.
@@ -145,16 +144,21 @@ func (i *image) stale(d directory, end uint64) (string, error) {
 		return "its list of hashes is cut off", nil
 	}
 	buf := make([]byte, min(page, 1<<20))
+	digest := make([]byte, 0, sum.Size())
 	for n := range d.pages {
 		sum.Reset()
-		part := io.NewSectionReader(i.r, int64(n*page), int64(min(page, d.limit-n*page)))
-		_, err := io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{part}, buf)
-		if err != nil {
-			return "", err
+		start := n * page
+		for at, end := start, min(start+page, d.limit); at < end; {
+			part := buf[:min(uint64(len(buf)), end-at)]
+			if k, err := i.r.ReadAt(part, int64(at)); k < len(part) {
+				return "", err
+			}
+			sum.Write(part)
+			at += uint64(len(part))
 		}
-		want := d.hashes[n*uint64(d.hashSize):][:d.hashSize]
-		if !bytes.Equal(sum.Sum(nil)[:d.hashSize], want) {
-			return fmt.Sprintf("the bytes from %d on were changed after it was made", n*page), nil
+		digest = sum.Sum(digest[:0])
+		if !bytes.Equal(digest[:d.hashSize], d.hashes[n*uint64(d.hashSize):][:d.hashSize]) {
+			return fmt.Sprintf("the bytes from %d on were changed after it was made", start), nil
 		}
 	}
 	return "", nil

@@ -115,21 +115,14 @@ func isPackage(file string) bool {
 	return path.Base(file) == "__init__.py" && strings.Count(file, "/") == 1
 }
 
+// relevant searches for each word only if a part that several words have in common occurs, because
+// most sources have none of them.
 func relevant(source []byte) bool {
-	if searchPath.Match(source) {
-		return true
-	}
-	for _, word := range words {
-		if bytes.Contains(source, word) {
-			return true
-		}
-	}
-	return false
-}
-
-var words = [][]byte{
-	[]byte("add_dll_directory"), []byte("LoadLibrary"), []byte("WinDLL"), []byte("CDLL"),
-	[]byte("PyDLL"), []byte("OleDLL"), []byte("load_library"),
+	has := func(word string) bool { return bytes.Contains(source, []byte(word)) }
+	return has("DLL") && (has("WinDLL") || has("CDLL") || has("PyDLL") || has("OleDLL")) ||
+		has("oad") && (has("LoadLibrary") || has("load_library")) ||
+		has("add_dll_directory") ||
+		has("environ") && searchPath.Match(source)
 }
 
 var (
