@@ -217,7 +217,7 @@ func (k *checked) artifact(
 	if old := judge.TooOld(f, targets); len(old) > 0 {
 		report.AddNote(fmt.Sprintf(
 			"%s was not checked on %s, which do not have its symbol versions: it fails there",
-			f.Path, result.List(old, 6, len(old)),
+			f.Path, result.List(old, 6, len(old), "platform"),
 		))
 	}
 	first := map[string]*Finding{}

@@ -77,9 +77,12 @@ func Versioned(symbol, version string) string { return result.Versioned(symbol, 
 // Count returns a number with its noun: "1 symbol", "3 symbols".
 func Count(n int, noun string) string { return result.Count(n, noun) }
 
-// List joins the first names of a list: "a, b and 3 more". total is the number of all names, of
-// which names may be only the first; at most shown are named.
-func List(names []string, shown, total int) string { return result.List(names, shown, total) }
+// List joins the first names of a list: "a, b and 3 more files". total is the number of all names,
+// of which names may be only the first; at most shown are named. noun is what they name, in the
+// singular.
+func List(names []string, shown, total int, noun string) string {
+	return result.List(names, shown, total, noun)
+}
 
 // Input is a file to check. Its content must stay readable until Check returns.
 type Input = facts.Input

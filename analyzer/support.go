@@ -41,7 +41,7 @@ func NoteLostSupport(r *Report, before []string, base string) {
 		r.AddNote(fmt.Sprintf(
 			"%s has no wheel for %s, but %s has; without a wheel, pip builds from source, or "+
 				"if there is no sdist, installs an older release or fails",
-			project, List(lost, shown, len(lost)), cmp.Or(base, "the base"),
+			project, List(lost, shown, len(lost), "platform"), cmp.Or(base, "the base"),
 		))
 	}
 }

@@ -43,7 +43,7 @@ func abiSections(r *analyzer.Report) string {
 				mdsafe.Code(a.Library, 60), mdsafe.Prose(abiVerdict(a)), mdsafe.Prose(evidence(a)))
 		}
 		if n := len(list) - maxCompared; n > 0 {
-			fmt.Fprintf(&b, "\nand %s.\n", count(n, "more pair"))
+			fmt.Fprintf(&b, "\nand %s.\n", analyzer.Count(n, "more pair"))
 		}
 	}
 	return b.String()
@@ -53,7 +53,7 @@ func abiSections(r *analyzer.Report) string {
 func abiVerdict(a *result.ABI) string {
 	hidden := ""
 	if a.Suppressed > 0 {
-		hidden = fmt.Sprintf("; %s suppressed", count(a.Suppressed, "change"))
+		hidden = fmt.Sprintf("; %s suppressed", analyzer.Count(a.Suppressed, "change"))
 	}
 	switch {
 	case a.Verdict == abi.Breaking && a.Broken > 0:
@@ -63,7 +63,7 @@ func abiVerdict(a *result.ABI) string {
 	case a.NewSONAME != "":
 		return "they keep using the old library: the SONAME is now " + a.NewSONAME + hidden
 	case a.Verdict == abi.Compatible:
-		return "they keep working; " + count(a.Changes, "compatible change") + hidden
+		return "they keep working; " + analyzer.Count(a.Changes, "compatible change") + hidden
 	}
 	return "no change" + hidden
 }

@@ -34,8 +34,8 @@ func (c Check) String() string {
 		"%s: %s (%s, %s)",
 		c.Conclusion,
 		c.Title,
-		count(len(c.Annotations), "annotation"),
-		count(len(c.Review), "suggestion"),
+		analyzer.Count(len(c.Annotations), "annotation"),
+		analyzer.Count(len(c.Review), "suggestion"),
 	)
 }
 

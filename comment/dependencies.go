@@ -121,7 +121,7 @@ func (s dependencies) title() string {
 	case len(s.fresh) > 0:
 		t := s.headline(s.fresh[0])
 		if n := len(s.fresh) - 1; n > 0 {
-			t += " (and " + count(n, "more cause") + ")"
+			t += " (and " + analyzer.Count(n, "more cause") + ")"
 		}
 		return t
 	case len(d.Unread) > 0:
@@ -136,7 +136,7 @@ func (s dependencies) title() string {
 	case len(s.existing) > 0:
 		return "Nothing new; already on " + base(s.in) + ": " + s.headline(s.existing[0])
 	case len(s.accepted) > 0:
-		return "Compatible; " + count(len(s.accepted), "accepted finding")
+		return "Compatible; " + analyzer.Count(len(s.accepted), "accepted finding")
 	case !d.Native:
 		return "No native package changed"
 	case len(d.Reviewed) == 0:
@@ -144,7 +144,7 @@ func (s dependencies) title() string {
 	}
 	t := "Compatible: " + mdsafe.Plain(d.Reviewed[0], 100)
 	if n := len(d.Reviewed) - 1; n > 0 {
-		t += " and " + count(n, "more package")
+		t += " and " + analyzer.Count(n, "more package")
 	}
 	return t
 }

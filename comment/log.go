@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -60,10 +61,10 @@ func logSection(l *Logs) string {
 		if left += len(groups) - len(blocks); left == 0 {
 			return ""
 		}
-		return fmt.Sprintf("\nand %s more in the log.\n", count(left, "failure"))
+		return fmt.Sprintf("\nand %s more in the log.\n", analyzer.Count(left, "failure"))
 	})
 	if rest := len(groups) - len(blocks); rest > 0 && !strings.Contains(body, " more in the log.") {
-		body += fmt.Sprintf("\nand %s more in the log.\n", count(rest, "failure"))
+		body += fmt.Sprintf("\nand %s more in the log.\n", analyzer.Count(rest, "failure"))
 	}
 	return head + body + logNotes(l)
 }
@@ -92,11 +93,11 @@ func (l *Logs) Notes() (notes []LogNote) {
 		notes = append(notes, note)
 	}
 	if n := len(notes) - logJobs; n > 0 {
-		notes = append(notes[:logJobs], LogNote{Text: "and " + count(n, "job") + " more"})
+		notes = append(notes[:logJobs], LogNote{Text: "and " + analyzer.Count(n, "job") + " more"})
 	}
 	if l.More > 0 {
 		notes = append(notes,
-			LogNote{Text: count(l.More, "job") + " more failed; their logs were not read"})
+			LogNote{Text: analyzer.Count(l.More, "job") + " more failed; their logs were not read"})
 	}
 	return notes
 }
@@ -157,18 +158,18 @@ func logBlock(g []LogLine) string {
 		fmt.Fprintf(&b, ", %s", toLog(fmt.Sprint(l.Line), l.URL))
 	}
 	if n := len(g) - logSymbols; n > 0 {
-		fmt.Fprintf(&b, " and %s more", count(n, "line"))
+		fmt.Fprintf(&b, " and %s more", analyzer.Count(n, "line"))
 	}
 	fmt.Fprintf(&b, " of the log of %s", mdsafe.Code(first.Job, 100))
 	if first.Also > 0 {
-		fmt.Fprintf(&b, ", and %s more", count(first.Also, "job"))
+		fmt.Fprintf(&b, ", and %s more", analyzer.Count(first.Also, "job"))
 	}
 	b.WriteString("\n")
 	if symbols := logSymbolsOf(g); len(symbols) > 0 {
 		fmt.Fprintf(
 			&b,
 			"- %s: %s\n",
-			count(len(symbols), "symbol"),
+			analyzer.Count(len(symbols), "symbol"),
 			mdsafe.Codes(symbols, logSymbols, 200),
 		)
 	}

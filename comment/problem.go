@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -175,16 +176,9 @@ func Failed(reason string) *Problem {
 func span(d time.Duration) string {
 	switch {
 	case d >= time.Hour && d%time.Hour == 0:
-		return count(int(d/time.Hour), "hour")
+		return analyzer.Count(int(d/time.Hour), "hour")
 	case d >= 2*time.Minute && d%time.Minute == 0:
-		return count(int(d/time.Minute), "minute")
+		return analyzer.Count(int(d/time.Minute), "minute")
 	}
-	return count(int(d.Round(time.Second)/time.Second), "second")
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return analyzer.Count(int(d.Round(time.Second)/time.Second), "second")
 }

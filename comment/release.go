@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -44,7 +45,7 @@ func (r Release) Text() string {
 		}
 		out += fmt.Sprintf(
 			"Of %s, %d %s in %s already.\n",
-			count(r.Findings, "finding"),
+			analyzer.Count(r.Findings, "finding"),
 			r.Old,
 			map[bool]string{true: "was", false: "were"}[r.Old == 1],
 			mdsafe.Code(r.Before, 100),

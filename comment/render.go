@@ -193,7 +193,7 @@ func lead(in Input, v view) string {
 		parts = append(parts, "**Nothing new.**")
 	default:
 		parts = append(parts, fmt.Sprintf("**Compatible.** %s in %s checked.",
-			count(objects(in.Report), "object"), count(len(in.Report.Artifacts), "artifact")))
+			analyzer.Count(objects(in.Report), "object"), analyzer.Count(len(in.Report.Artifacts), "artifact")))
 	}
 	if plan := causetext.PlanSentence(in.Report); plan != "" && len(v.fresh) > 1 &&
 		len(v.existing) == 0 {
@@ -207,7 +207,7 @@ func lead(in Input, v view) string {
 			v.count(v.existing), mdsafe.Code(base(in), 60)))
 	}
 	if len(v.accepted) > 0 {
-		parts = append(parts, count(len(v.accepted), "accepted finding")+".")
+		parts = append(parts, analyzer.Count(len(v.accepted), "accepted finding")+".")
 	}
 	return strings.Join(parts, " ")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -58,7 +59,7 @@ func sticky(in Input, v view) string {
 // noCauses returns the sentence for a report without new causes.
 func noCauses(v view) string {
 	if n := len(v.accepted); n > 0 {
-		return "No open findings; " + count(n, "finding") + " accepted."
+		return "No open findings; " + analyzer.Count(n, "finding") + " accepted."
 	}
 	return "No open findings."
 }

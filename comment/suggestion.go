@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/causetext"
@@ -66,7 +67,7 @@ func suggestion(v view, path, old string, causes []int) (ReviewComment, bool) {
 			fmt.Fprintf(&b, "<!-- compat:thread %s -->\n", r.Fingerprint)
 			for n, j := range causes {
 				if n == 3 {
-					fmt.Fprintf(&b, "and %s.\n\n", count(len(causes)-n, "more cause"))
+					fmt.Fprintf(&b, "and %s.\n\n", analyzer.Count(len(causes)-n, "more cause"))
 					break
 				}
 				of := v.cause(j)

@@ -79,14 +79,14 @@ func assetList(in Input, v view) string {
 	var lines []string
 	for _, a := range in.Report.Artifacts {
 		if n := errors[a.Path]; n > 0 {
-			lines = append(lines, "- "+mdsafe.Code(path.Base(a.Path), 200)+": "+count(n, "error")+"\n")
+			lines = append(lines, "- "+mdsafe.Code(path.Base(a.Path), 200)+": "+analyzer.Count(n, "error")+"\n")
 		}
 	}
 	others := len(in.Report.Artifacts) - len(lines)
 	if len(lines) == 0 || others == 0 {
 		return ""
 	}
-	lines = append(lines, "- "+count(others, "other file")+": no errors\n")
+	lines = append(lines, "- "+analyzer.Count(others, "other file")+": no errors\n")
 	return section("\n### Assets\n\n", lines, listBytes)
 }
 
@@ -179,7 +179,7 @@ func leftOut(in Input, left int) string {
 	if left <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nand %s%s.\n", count(left, "more cause"), where(in))
+	return fmt.Sprintf("\nand %s%s.\n", analyzer.Count(left, "more cause"), where(in))
 }
 
 // unchecked reports whether something could not be checked.

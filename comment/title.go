@@ -15,16 +15,16 @@ func title(in Input, v view) string {
 	case len(v.fresh) > 0:
 		t = v.headline(v.fresh[0])
 		if n := len(v.fresh) - 1; n > 0 {
-			t += " (and " + count(n, "more cause") + ")"
+			t += " (and " + analyzer.Count(n, "more cause") + ")"
 		}
 		if len(v.unread) > 0 {
-			t += "; " + count(analyzer.Files(v.unread), "file") + " not read"
+			t += "; " + analyzer.Count(analyzer.Files(v.unread), "file") + " not read"
 		}
 	case len(v.unread) > 0:
 		t = "Could not read " + mdsafe.Plain(v.unread[0].Path, 80) + ": " +
 			mdsafe.Plain(v.unread[0].Reason, 100)
 		if n := analyzer.Files(v.unread) - 1; n > 0 {
-			t += " (and " + count(n, "more file") + ")"
+			t += " (and " + analyzer.Count(n, "more file") + ")"
 		}
 	case r.Verdict == analyzer.Unchecked:
 		t = "Could not check everything"
@@ -34,21 +34,21 @@ func title(in Input, v view) string {
 	case len(v.existing) > 0:
 		t = "Nothing new; already on " + base(in) + ": " + v.headline(v.existing[0])
 		if n := len(v.existing) - 1; n > 0 {
-			t += " (and " + count(n, "more cause") + ")"
+			t += " (and " + analyzer.Count(n, "more cause") + ")"
 		}
 	case len(v.accepted) > 0:
-		t = "Compatible; " + count(len(v.accepted), "accepted finding")
+		t = "Compatible; " + analyzer.Count(len(v.accepted), "accepted finding")
 	case r.Verdict == analyzer.NotJudged && len(r.Skipped) > 0:
-		t = "Nothing to check: " + count(len(r.Skipped), "file") + " of types that compat does not read"
+		t = "Nothing to check: " + analyzer.Count(len(r.Skipped), "file") + " of types that compat does not read"
 	case r.Verdict == analyzer.NotJudged:
-		t = "Nothing to check: no shared library in " + count(len(r.Artifacts), "artifact")
+		t = "Nothing to check: no shared library in " + analyzer.Count(len(r.Artifacts), "artifact")
 	default:
-		t = "Compatible: " + count(objects(r), "object") + " in " +
-			count(len(r.Artifacts), "artifact")
+		t = "Compatible: " + analyzer.Count(objects(r), "object") + " in " +
+			analyzer.Count(len(r.Artifacts), "artifact")
 		if names := targetNames(r); len(names) == 1 {
 			t += ", on " + mdsafe.Plain(names[0], 60)
 		} else if len(names) > 1 {
-			t += ", on " + count(len(names), "platform")
+			t += ", on " + analyzer.Count(len(names), "platform")
 		}
 	}
 	return mdsafe.Cut(t, MaxTitle)

@@ -80,7 +80,7 @@ func (v view) count(indexes []int) string {
 	var parts []string
 	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
 		if n[s] > 0 {
-			parts = append(parts, count(n[s], string(s)))
+			parts = append(parts, analyzer.Count(n[s], string(s)))
 		}
 	}
 	return strings.Join(parts, " and ")

@@ -1,6 +1,8 @@
 package cause
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -21,42 +23,62 @@ func (t text) action() (actor result.Actor, action, ship string) {
 	if t.cause.Severity == result.Error {
 		sentence = strings.Replace(sentence, " should ", " has to ", 1)
 	}
-	return x.actor, strings.ToUpper(sentence[:1]) + sentence[1:], t.ship(x.but)
+	return x.actor, strings.ToUpper(sentence[:1]) + sentence[1:], t.ship(x.because)
 }
 
-// ship says whether the artifact may be shipped. but says when it does not work although nothing is
-// wrong with the artifact.
-func (t text) ship(but string) string {
+// ship says whether the artifact may be shipped. because is the reason why it may be, although it
+// fails: nothing is wrong with the artifact.
+func (t text) ship(because string) string {
 	what := "file"
 	if t.artifact.wheel() {
 		what = "wheel"
 	}
-	switch fails := t.cause.Severity == result.Error; {
+	switch {
 	case t.all[0].Rule == "no-wheel":
 		return ""
-	case but == "" && fails:
-		where := ""
-		if t.kind == tooNew && !t.claimed() && len(t.cause.Targets) == 1 && t.all[0].Target != "" {
-			where = " for " + t.target()
-		}
-		return "Do not ship this " + what + where + "."
-	case but == "":
+	case because != "":
+		return "The " + what + " itself may be shipped: " + because + "."
+	case t.cause.Severity != result.Error && t.works() != "":
+		return "This " + what + " may be shipped, since it works with " + t.works() + "."
+	case t.cause.Severity != result.Error:
 		return "This " + what + " may be shipped, but should be improved."
-	case fails:
-		return "This " + what + " may be shipped, but " + but + "."
 	}
-	return "This " + what + " may be shipped; " + but + "."
+	where := ""
+	if t.kind == tooNew && !t.claimed() && len(t.cause.Targets) == 1 && t.all[0].Target != "" {
+		where = " for " + t.target()
+	}
+	return "Do not ship this " + what + where + "."
+}
+
+// works returns the versions of a dependency that work if others that the artifact requires do not,
+// and both: "numpy 1.23.2 to 1.26.4, but it also allows 2.0.0 and later, which fail". It is "" if
+// they are not known.
+func (t text) works() string {
+	r := t.all[0].Range
+	if t.kind != wrongPackage || r == nil || t.onlyVersions() != "" {
+		return ""
+	}
+	works, fails := r.Lowest+" to "+r.Before, r.First+" and later"
+	if r.Fails == packages.Lowest {
+		works, fails = r.First+" to "+r.Highest, r.Before+" and earlier"
+	}
+	return fmt.Sprintf("%s %s, but its requirement %s also allows %s, with which it fails",
+		r.Package, works, r.Requirement, fails)
 }
 
 // task is what somebody has to do about a cause.
 type task struct {
-	actor result.Actor
-	do    string
-	but   string // see text.ship; "" if something is wrong with the artifact
+	actor   result.Actor
+	do      string
+	because string // see text.ship; "" if something is wrong with the artifact
 }
 
 // dependencies says where the builder of a wheel writes a requirement.
-const dependencies = " (dependencies in pyproject.toml, or install_requires in setup.py)"
+const dependencies = " (dependencies in pyproject.toml or setup.py)"
+
+// newRelease is the cost of a change that does not change the name of the wheel: who has the file
+// already does not get the new one.
+const newRelease = "a new release or build number if it is published"
 
 // complete returns a fix with the place where the builder of a wheel writes a requirement, and with
 // what the fix costs. If the builder has to limit the versions of a package, the command that
@@ -80,8 +102,8 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 		limit := x
 		limit.Kind, limit.Command = fix.KindPin, shellword.Requirement(x.Requirement)
 		limit.Title = "Require " + x.Requirement + " in the metadata of " + t.what() + dependencies
-		limit.Cost = append([]string{"pip no longer installs it with other versions of " + q.Name},
-			x.Cost...)
+		limit.Cost = slices.Concat([]string{"pip no longer installs it with other versions of " + q.Name},
+			x.Cost, []string{newRelease})
 		x.Title = "Until such a wheel is published, users can install versions that work"
 		x.Cost = append(x.Cost, "every user has to do it")
 		return []result.CauseFix{limit, x}
@@ -91,8 +113,8 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 	case len(x.Cost) > 0:
 	case x.Kind == fix.KindEnvironment && t.kind == otherVersions:
 		cost = "it replaces the installed versions"
-		if but := t.notWith(); but != notWithThese {
-			cost = "it replaces " + strings.TrimPrefix(but, notWith)
+		if wrong := t.wrongVersion(); wrong != "" {
+			cost = "it replaces " + wrong
 		}
 	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
 		cost = "it needs administrator rights"
@@ -106,13 +128,27 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 	if cost != "" {
 		x.Cost = append(x.Cost, cost)
 	}
+	if byBuilder && t.keepsName(x) {
+		x.Cost = append(x.Cost, newRelease)
+	}
 	if t.kind == linkPath && t.cause.Objects > 1 {
 		x.Title = strings.Replace(x.Title, "in the library,", "in these libraries,", 1)
 	}
 	return []result.CauseFix{x}
 }
 
-// task returns who has to act, what to do, and when it fails.
+// keepsName reports whether a fix changes the metadata or the files of a wheel, but not its name.
+func (t text) keepsName(x result.CauseFix) bool {
+	switch x.Kind {
+	case fix.KindPlatformTag:
+		return false
+	case fix.KindPin, fix.KindDependency:
+		return x.Requirement != ""
+	}
+	return strings.Contains(string(x.Command), "-m wheel pack ")
+}
+
+// task returns who has to act, what to do, and why the artifact may be shipped.
 func (t text) task() task {
 	if (t.kind == system || t.kind == missing) && len(t.cause.Fixes) > 0 &&
 		t.cause.Fixes[0].Kind == fix.KindDependency {
@@ -138,47 +174,53 @@ func (t text) task() task {
 		}
 		if t.refused() {
 			return task{result.Builder, "build on an older system; pip does not install this one there",
-				"not for " + t.target()}
+				t.unclaimed()}
 		}
 		return task{result.Builder, "build on an older system", ""}
 	case wrongLibc:
 		if t.artifact.wheel() && !t.claimed() {
 			return task{result.Builder, "publish another wheel, for " + t.subject +
-				"; pip does not install this one there", "not for " + t.target()}
+				"; pip does not install this one there", t.unclaimed()}
 		}
 		return task{result.Builder, "publish a build for " + t.subject, ""}
 	case otherVersions:
 		return task{result.Installer, "install the versions that it requires; " +
-			"pip does not install it with others", t.notWith()}
+			"pip does not install it with others", t.combination()}
 	case wrongPackage:
 		if !t.given() {
 			return task{result.Builder, "limit the versions of " + t.subject + " that it requires" +
 				t.working(), ""}
 		}
 		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindEnvironment {
-			return task{result.Installer, "install versions that fit each other", t.notWith()}
+			return task{result.Installer, "install versions that fit each other", t.combination()}
 		}
-		return task{result.Installer, "choose another version of " + t.subject, t.notWith()}
+		return task{result.Installer, "choose another version of " + t.subject, t.combination()}
 	case undeclared:
 		if t.extra() {
 			with := "the extra that requires " + t.subject
 			if len(t.cause.Fixes) > 1 {
 				with = "one of these extras"
 			}
-			return task{result.Installer, "install it with " + with, "it does not work without an extra"}
+			return task{result.Installer, "install it with " + with, "it fails only without an extra"}
 		}
 		return task{result.Builder, "declare " + t.subject + " as a dependency", ""}
 	case system, systemLibraries:
-		it := plural(t.libraryCount(), "it", "them")
-		return task{result.Installer, "add what provides " + it + " to the system",
-			"it works where the system has " + it}
+		if t.kind == system {
+			return task{result.Installer, "install " + t.subject + " on the system",
+				"it fails only where " + t.subject + " is not installed"}
+		}
+		return task{result.Installer, "install the packages of the system that contain " +
+			plural(t.libraryCount(), "this library", "these libraries"),
+			"it fails only where " + t.libraries() + plural(t.libraryCount(), " is", " are") +
+				" not installed"}
 	case missing:
 		if strings.HasPrefix(t.subject, "libpython") {
 			return task{result.Builder, "link without libpython, since the interpreter provides its " +
 				"symbols", ""}
 		}
-		return task{result.Builder, "bundle what it needs or declare the package that provides it",
-			""}
+		return task{result.Builder, plural(t.libraryCount(),
+			"bundle this library or declare the package that provides it",
+			"bundle these libraries or declare the packages that provide them"), ""}
 	case unreachable:
 		return task{result.Builder, "give these objects a RUNPATH to the libraries", ""}
 	case linkPath:
@@ -191,21 +233,28 @@ func (t text) task() task {
 			plural(t.cause.Symbols, "it", "them"), ""}
 	}
 	if do := tasks[t.subject]; do.do != "" {
-		if do.but == notWithThese {
-			do.but = t.notWith()
+		if do.actor == result.Installer {
+			do.because = t.combination()
 		}
 		return do
 	}
 	return task{result.Builder, "change how it is built", ""}
 }
 
-const (
-	notWith      = "not for use with "
-	notWithThese = notWith + "these packages"
-)
+// unclaimed says that no tag of the wheel names the target, for text.ship.
+func (t text) unclaimed() string { return "its tags do not claim " + t.target() }
 
-// notWith returns the package with which the artifact does not work, for text.ship.
-func (t text) notWith() string {
+// combination says with which package the artifact does not work, for text.ship.
+func (t text) combination() string {
+	if wrong := t.wrongVersion(); wrong != "" {
+		return "it fails in combination with " + wrong
+	}
+	return "it fails in combination with these packages"
+}
+
+// wrongVersion returns the package with which the artifact does not work, and its version: "torch
+// 2.6.0". It is "" if there are several.
+func (t text) wrongVersion() string {
 	name := t.subject
 	if t.kind == otherVersions {
 		if q, err := pkgmeta.ParseRequirement(asRequired(t.all[0])[0]); err == nil {
@@ -215,9 +264,9 @@ func (t text) notWith() string {
 		name = "torch"
 	}
 	if versions := t.versions(name); len(versions) == 1 {
-		return notWith + name + " " + versions[0]
+		return name + " " + versions[0]
 	}
-	return notWithThese
+	return ""
 }
 
 // working says which versions of a package work, if findings occur at one end of a range only.
@@ -249,11 +298,10 @@ func (t text) extra() bool {
 var tasks = map[string]task{
 	"abi3-violation": {result.Builder, "avoid the function or tag the wheel for a newer Python",
 		""},
-	"cuda-major-mixed": {result.Installer, "choose packages of one CUDA major version",
-		notWithThese},
+	"cuda-major-mixed":   {result.Installer, "choose packages of one CUDA major version", ""},
 	"no-wheel":           {result.Installer, "choose a version with a wheel for the platform", ""},
 	"executable-stack":   {result.Builder, "link it without an executable stack", ""},
-	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform", notWithThese},
+	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform", ""},
 	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows", ""},
 	"metadata-mismatch":  {result.Builder, "make the metadata and the file name agree", ""},
 	"record-mismatch":    {result.Builder, "regenerate RECORD", ""},

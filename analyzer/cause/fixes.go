@@ -103,7 +103,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			continue
 		}
 		x := m.Fix
-		x.Title = strings.ReplaceAll(x.Title, libraryMark, listed(m.libraries.list, 3, 40))
+		x.Title = strings.ReplaceAll(x.Title, libraryMark, listed(m.libraries.list, 3, 40, "library"))
 		if m.commands.list != nil && x.Kind != fix.KindPlatformTag && x.Requirement == "" {
 			x.Command = join(m.commands.list)
 		}
@@ -176,7 +176,7 @@ func installation(g *group) *result.CauseFix {
 				return name != other && release.ReplaceAllString(other, "") == name
 			})
 		})
-		x.Title = "Install " + listed(names, 3, 40)
+		x.Title = "Install " + listed(names, 3, 40, "project")
 	}
 	return &x
 }

@@ -260,21 +260,21 @@ func (t text) packageTitle() string {
 		}
 		return "built against NumPy 1, fails with " + name
 	}
-	one, several := "it lacks", "they lack"
+	one, several := "lacks", "lack"
 	what := t.symbols()
 	if f.Symbol == "" {
-		one, several = "it does not contain", "they do not contain"
+		one, several = "does not contain", "do not contain"
 		what = t.libraries()
 	}
 	if q := t.onlyVersions(); q != "" {
-		return fmt.Sprintf("needs %s; other versions %s %s", q, strings.TrimPrefix(several, "they "),
-			what)
+		return fmt.Sprintf("needs %s; other versions %s %s", q, several, what)
 	}
-	title := fmt.Sprintf("fails with %s: %s %s", name, plural(boolRank(many)+1, one, several), what)
+	title := fmt.Sprintf("fails with %s, which %s %s", name, plural(boolRank(many)+1, one, several),
+		what)
 	if name == t.subject { // its version is not known
-		title = name + strings.TrimPrefix(one, "it") + " " + what
+		title = fmt.Sprintf("%s %s %s", name, one, what)
 	}
-	if full := title + ", which " + t.neededBy(); len(full) <= maxTitle {
+	if full := title + ", needed by " + t.needing(); len(full) <= maxTitle {
 		return full
 	}
 	return title
@@ -415,7 +415,9 @@ func (t text) systems() string {
 }
 
 // libraries returns up to two library names and the number of others.
-func (t text) libraries() string { return listed(t.libraryNames(), cmp.Or(t.shown, 2), 40) }
+func (t text) libraries() string {
+	return listed(t.libraryNames(), cmp.Or(t.shown, 2), 40, "library")
+}
 
 func (t text) libraryCount() int { return len(t.libraryNames()) }
 
@@ -460,8 +462,13 @@ func (t text) objects() string {
 }
 
 func (t text) neededBy() string {
-	return plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" needs",
-		fmt.Sprintf("%d objects need", t.cause.Objects))
+	return t.needing() + plural(t.cause.Objects, " needs", " need")
+}
+
+// needing returns the object, or the number of objects.
+func (t text) needing() string {
+	return plural(t.cause.Objects, clip(base(t.all[0].Object), 40),
+		fmt.Sprintf("%d objects", t.cause.Objects))
 }
 
 func (t text) importedBy() string {
@@ -483,17 +490,17 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// listed returns the first names of a list and the number of others.
-func listed(names []string, shown, limit int) string {
+// listed returns the first names of a list and the number of others. noun is what they name.
+func listed(names []string, shown, limit int, noun string) string {
 	if len(names) == 0 {
-		return "a library"
+		return "a " + noun
 	}
 	var out []string
 	for _, n := range names[:min(len(names), shown)] {
 		out = append(out, clip(n, limit))
 	}
 	if n := len(names) - len(out); n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(out, ", "), n)
+		return strings.Join(out, ", ") + " and " + result.Count(n, "more "+noun)
 	}
 	return strings.Join(out, " and ")
 }

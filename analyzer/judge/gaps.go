@@ -348,11 +348,11 @@ func (s *Session) origin(raw string) string {
 		")"
 }
 
-// listNames formats a list of names, with a limited length.
+// listNames formats a list of packages, with a limited length.
 func listNames(names []string) string {
 	const shown = 4
 	if len(names) <= shown+1 {
 		return strings.Join(names, ", ")
 	}
-	return result.List(names, shown, len(names))
+	return result.List(names, shown, len(names), "package")
 }

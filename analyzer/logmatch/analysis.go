@@ -216,5 +216,5 @@ func on(targets []string) string {
 	if len(targets) == 0 {
 		return ""
 	}
-	return " on " + analyzer.List(targets, most, len(targets))
+	return " on " + analyzer.List(targets, most, len(targets), "platform")
 }

@@ -32,19 +32,23 @@ func Versioned(symbol, version string) string {
 	return symbol + "@" + version
 }
 
-// Count returns a number with its noun: "1 symbol", "3 symbols".
+// Count returns a number with its noun: "1 symbol", "3 symbols", "3 libraries".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
+	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
+		noun = stem + "rie"
+	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// List joins the first names of a list: "a, b and 3 more". total is the number of all names, of
-// which names may be only the first; at most shown are named.
-func List(names []string, shown, total int) string {
+// List joins the first names of a list: "a, b and 3 more files". total is the number of all names,
+// of which names may be only the first; at most shown are named. noun is what they name, in the
+// singular.
+func List(names []string, shown, total int, noun string) string {
 	if n := min(len(names), shown); n < total {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), total-n)
+		return strings.Join(names[:n], ", ") + " and " + Count(total-n, "more "+noun)
 	}
 	return strings.Join(names, ", ")
 }

@@ -121,7 +121,7 @@ func (c *abiChange) usedBy() string {
 	if n == 0 {
 		return ""
 	}
-	s := "; " + analyzer.List(c.users, shown, n)
+	s := "; " + analyzer.List(c.users, shown, n, "object")
 	return s + ", checked in the same run, " + plural(c.users, "uses ", "use ") +
 		them(len(c.changes))
 }

@@ -88,7 +88,7 @@ func checkExportedRuntime(p *analyzer.Pass) {
 		f.Message = fmt.Sprintf(
 			"%s exports symbols of a statically linked C++ runtime (%s). Other objects may bind to them",
 			v.Path,
-			names(have),
+			names(have, "symbol"),
 		)
 		if u := boundTo(p, v); u != nil {
 			f.Severity = analyzer.Warning

@@ -72,7 +72,7 @@ func checkMetadata(p *analyzer.Pass) {
 			in.DistInfo[0],
 			"The wheel has %d *.dist-info folders (%s). pip does not install it",
 			len(in.DistInfo),
-			names(in.DistInfo),
+			names(in.DistInfo, "folder"),
 		)
 		return
 	}
@@ -138,8 +138,8 @@ func checkWheelFile(
 				Severity: analyzer.Warning,
 				Message: fmt.Sprintf(
 					"WHEEL has the tags %s, but the file name has %s. pip uses the file name",
-					names(inside),
-					names(outside),
+					names(inside, "tag"),
+					names(outside, "tag"),
 				),
 			},
 			fix.Candidate{Fix: fix.Fix{

@@ -59,7 +59,7 @@ func checkOpened(p *analyzer.Pass) {
 				Message: fmt.Sprintf(
 					"%s may load %s with dlopen. Neither the artifact nor %s provides %s",
 					v.Path,
-					names(absent),
+					names(absent, "library"),
 					p.Platform.Name,
 					them(len(absent)),
 				)})

@@ -61,7 +61,7 @@ func checkRecord(p *analyzer.Pass) {
 		report(
 			in.Missing[0],
 			"RECORD lists %s, but the wheel does not contain %s",
-			analyzer.List(in.Missing, shown, in.Lacks),
+			analyzer.List(in.Missing, shown, in.Lacks, "file"),
 			them(len(in.Missing)),
 		)
 	}
@@ -69,7 +69,7 @@ func checkRecord(p *analyzer.Pass) {
 		report(
 			in.Unlisted[0],
 			"The wheel contains %s, but RECORD does not list %s. auditwheel does not check unlisted files",
-			names(in.Unlisted),
+			names(in.Unlisted, "file"),
 			them(len(in.Unlisted)),
 		)
 	}
@@ -77,13 +77,15 @@ func checkRecord(p *analyzer.Pass) {
 		report(
 			in.Changed[0],
 			"%s changed after RECORD was written: its size or digest differs",
-			names(in.Changed),
+			names(in.Changed, "file"),
 		)
 	}
 }
 
-// names joins at most shown names: "a, b and 3 more".
-func names(list []string) string { return analyzer.List(list, shown, len(list)) }
+// names joins at most shown names of things: "a, b and 3 more files" for "file".
+func names(list []string, noun string) string {
+	return analyzer.List(list, shown, len(list), noun)
+}
 
 // them returns the pronoun for n things.
 func them(n int) string {

@@ -59,7 +59,7 @@ func Section(r *analyzer.Report, i int, heading string) string {
 		b.WriteString("\nNo ready-made fix.\n")
 	}
 	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", mdsafe.Codes(c.Rules, 0, 100),
-		Plural(len(c.Findings), "finding"), Plural(c.Objects, "object"))
+		analyzer.Count(len(c.Findings), "finding"), analyzer.Count(c.Objects, "object"))
 	return b.String()
 }
 
@@ -80,10 +80,10 @@ func evidenceTable(c *analyzer.Cause) string {
 			return mdsafe.Codes(NonEmpty(e.Library), 0, maxShown)
 		}},
 		{title: "symbols", cell: func(e analyzer.Evidence) string {
-			return more(mdsafe.Codes(e.Symbols, 0, maxShown), e.MoreSymbols)
+			return more(mdsafe.Codes(e.Symbols, 0, maxShown), e.MoreSymbols, "symbol")
 		}},
 		{title: "in", cell: func(e analyzer.Evidence) string {
-			return more(mdsafe.Codes(e.Objects, 0, maxShown), e.MoreObjects)
+			return more(mdsafe.Codes(e.Objects, 0, maxShown), e.MoreObjects, "object")
 		}},
 	}
 	const shown = 12
@@ -108,16 +108,16 @@ func evidenceTable(c *analyzer.Cause) string {
 		line(func(i int) string { return columns[i].cell(e) })
 	}
 	if n := len(c.Evidence) - len(rows); n > 0 {
-		fmt.Fprintf(&b, "\nand %s.\n", Plural(n, "more row"))
+		fmt.Fprintf(&b, "\nand %s.\n", analyzer.Count(n, "more row"))
 	}
 	return b.String()
 }
 
-func more(s string, n int) string {
+func more(s string, n int, noun string) string {
 	if n == 0 {
 		return s
 	}
-	return fmt.Sprintf("%s +%d", s, n)
+	return s + " and " + analyzer.Count(n, "more "+noun)
 }
 
 // NonEmpty returns the strings that are not empty.
@@ -188,7 +188,7 @@ func all(findings int) string {
 	if findings == 1 {
 		return "the finding"
 	}
-	return "all " + Plural(findings, "finding")
+	return "all " + analyzer.Count(findings, "finding")
 }
 
 // Names returns the untrusted names that the sentences of a cause contain.
@@ -230,7 +230,7 @@ func Counts(r *analyzer.Report) string {
 	var parts []string
 	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
 		if n[s] > 0 {
-			parts = append(parts, Plural(n[s], string(s)))
+			parts = append(parts, analyzer.Count(n[s], string(s)))
 		}
 	}
 	s := strings.Join(parts, " and ")
@@ -461,12 +461,4 @@ func and(words []string) string {
 		return words[0]
 	}
 	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
-// Plural returns a count with its noun: "1 object", "3 objects".
-func Plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -203,7 +203,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	}
 	if len(w.Recorded) > 0 {
 		w.Notes = append(w.Notes, "known from the built-in package history and independent of other "+
-			"packages, so not read: "+analyzer.List(w.Recorded, 8, len(w.Recorded)))
+			"packages, so not read: "+analyzer.List(w.Recorded, 8, len(w.Recorded), "package"))
 	}
 	if portable > 0 {
 		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages have a wheel for any platform, which "+

@@ -93,7 +93,7 @@ func (e *NoWheelError) Error() string {
 	}
 	return fmt.Sprintf("%s has no wheel for Python %s on %s; there are wheels for %s", id, e.On.Python,
 		strings.TrimSpace(e.On.Libc+" "+e.On.LibcVersion+" "+e.On.Arch),
-		analyzer.List(e.Tags, 6, len(e.Tags)))
+		analyzer.List(e.Tags, 6, len(e.Tags), "tag"))
 }
 
 func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }

@@ -4,7 +4,6 @@ import (
 	"net/url"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/internal/causetext"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
@@ -53,7 +52,7 @@ func failedBuild(b *Build, id string) g.Node {
 func source(x *Failure) g.Node {
 	out := g.Group{g.Text("In the log of "), code(x.Job)}
 	if x.MoreJobs > 0 {
-		out = append(out, g.Text(" and "+causetext.Plural(x.MoreJobs, "more job")))
+		out = append(out, g.Text(" and "+analyzer.Count(x.MoreJobs, "more job")))
 	}
 	for i, l := range x.Lines {
 		between := ", "
@@ -63,7 +62,7 @@ func source(x *Failure) g.Node {
 		out = append(out, g.Text(between), link(l))
 	}
 	if x.MoreLines > 0 {
-		out = append(out, g.Text(" and "+causetext.Plural(x.MoreLines, "more line")))
+		out = append(out, g.Text(" and "+analyzer.Count(x.MoreLines, "more line")))
 	}
 	if x.Analysis == "" {
 		return h.P(out)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -43,7 +42,7 @@ func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 		add(level, place+"title="+property(mdsafe.Visible(c.Title)), advice(c))
 	}
 	if len(existing) > 0 {
-		add("notice", "title="+property(causetext.Plural(len(existing), "cause")+
+		add("notice", "title="+property(analyzer.Count(len(existing), "cause")+
 			", not new: the base has the same"), strings.Join(existing, "\n"))
 	}
 	for _, u := range r.Unread {

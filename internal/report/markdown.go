@@ -57,7 +57,7 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 	_, err := io.WriteString(w, mdsafe.Join(blocks, maxMarkdown, func(left int) string {
 		return fmt.Sprintf(
 			"\nThe report is too long for Markdown: %s left out. The JSON report is complete.\n",
-			causetext.Plural(left, "section"),
+			analyzer.Count(left, "section"),
 		)
 	}))
 	return err
@@ -88,10 +88,10 @@ func Summary(r *analyzer.Report) string {
 		parts = append(parts, causetext.Ship(r), causetext.Counts(r), causetext.PlanSentence(r))
 	}
 	if n := analyzer.Files(r.Unread); n > 0 {
-		parts = append(parts, causetext.Plural(n, "file")+" could not be read.")
+		parts = append(parts, analyzer.Count(n, "file")+" could not be read.")
 	}
 	if n := len(r.Accepted); n > 0 {
-		parts = append(parts, causetext.Plural(n, "finding")+" accepted.")
+		parts = append(parts, analyzer.Count(n, "finding")+" accepted.")
 	}
 	switch names := platformNames(r); {
 	case len(parts) > 0:
@@ -100,7 +100,7 @@ func Summary(r *analyzer.Report) string {
 	case len(names) == 0:
 		parts = append(parts, allFound(objects(r))+".")
 	default:
-		parts = append(parts, allFound(objects(r))+" on "+analyzer.List(names, 3, len(names))+".")
+		parts = append(parts, allFound(objects(r))+" on "+analyzer.List(names, 3, len(names), "platform")+".")
 	}
 	return strings.Join(causetext.NonEmpty(parts...), " ")
 }
@@ -112,5 +112,5 @@ func allFound(objects int) string {
 		need = "needs"
 	}
 	return fmt.Sprintf("All symbols and libraries that %s %s are found",
-		causetext.Plural(objects, "object"), need)
+		analyzer.Count(objects, "object"), need)
 }

@@ -214,7 +214,7 @@ func unread(u analyzer.Unread) g.Node {
 func artifact(a analyzer.Artifact) g.Node {
 	return g.Group{
 		code(a.Path),
-		g.Text(": " + a.Kind + ", " + causetext.Plural(a.Objects, "object")),
+		g.Text(": " + a.Kind + ", " + analyzer.Count(a.Objects, "object")),
 		h.Br(),
 		h.Small(g.Text("sha256 "), code(a.SHA256)),
 	}
@@ -330,7 +330,7 @@ func evidence(c *analyzer.Cause) g.Node {
 		))
 	}
 	if n := len(c.Evidence) - shown; n > 0 {
-		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+causetext.Plural(n, "more row")))))
+		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+analyzer.Count(n, "more row")))))
 	}
 	column := func(name string) g.Node { return h.Th(g.Attr("scope", "col"), g.Text(name)) }
 	return scrolled("Evidence: "+c.Title, h.Table(Rows(

@@ -81,8 +81,8 @@ type textLine struct {
 // each row has the symbols of one.
 func moreRows(n int, noun string) textLine {
 	return textLine{
-		text: fmt.Sprintf("   and symbols of %s (--verbose)", causetext.Plural(n, "more "+noun)),
-		rank: platformRank,
+		text: fmt.Sprintf("   and symbols of %s (--verbose)", analyzer.Count(n, "more "+noun)),
+		rank: whoRank,
 		rows: n,
 		noun: noun,
 	}
@@ -93,10 +93,10 @@ const (
 	always = iota
 	firstFixRank
 	evidenceRank
-	whoRank
-	placeRank
-	blankRank
 	platformRank
+	placeRank
+	whoRank
+	blankRank
 	otherFixRank
 	moreEvidenceRank
 	noteRank
@@ -153,7 +153,7 @@ func (p *textPrinter) lines() []string {
 	}
 	out = append(out, texts(fit(blocks, room))...)
 	if n := len(r.Causes) - shown; n > 0 {
-		out = append(out, fmt.Sprintf("%s not shown (--verbose)", causetext.Plural(n, "more cause")))
+		out = append(out, fmt.Sprintf("%s not shown (--verbose)", analyzer.Count(n, "more cause")))
 	}
 	return append(append(out, notes...), tail...)
 }
@@ -227,7 +227,7 @@ func (p *textPrinter) first() string {
 	case n == 1:
 		name = mdsafe.Visible(r.Artifacts[0].Path)
 	case n > 1:
-		name = causetext.Plural(n, "artifact")
+		name = analyzer.Count(n, "artifact")
 	case len(r.Unread) > 0:
 		name = mdsafe.Visible(r.Unread[0].Path)
 	case len(r.Skipped) > 0:
@@ -300,7 +300,7 @@ func (p *textPrinter) overview() string {
 		if len(names) == 0 {
 			return ""
 		}
-		on := analyzer.List(names, 3, len(names))
+		on := analyzer.List(names, 3, len(names), "platform")
 		return "All needed symbols and libraries are found on " + on + "."
 	case 1:
 		action := spaced(ship, mdsafe.Visible(r.Causes[0].Action))
@@ -373,9 +373,9 @@ func (p *textPrinter) block(i int) []textLine {
 		out = append(out, moreRows(left, noun))
 	}
 	if len(c.Fails) > 0 {
-		s := "fails on " + analyzer.List(c.Fails, 6, len(c.Fails))
+		s := "fails on " + analyzer.List(c.Fails, 6, len(c.Fails), "system")
 		for n := 4; n > 0 && len(c.Works) > 0; n-- { // as many as fit in the line
-			works := s + "; works on " + analyzer.List(c.Works, n, len(c.Works))
+			works := s + "; works on " + analyzer.List(c.Works, n, len(c.Works), "system")
 			if length(works)+3 <= p.width || n == 1 {
 				s = works
 				break
@@ -461,7 +461,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	}
 	var out []textLine
 	lines := wrap(text+cost, p.width, "     ")
-	for n := len(x.Cost) - 1; n > 0 && len(lines) > 2 && !p.options.Verbose; n-- {
+	for n := len(x.Cost) - 1; n > 0 && len(lines) > 3 && !p.options.Verbose; n-- {
 		lines = wrap(text+costs(x.Cost, n), p.width, "     ")
 	}
 	for _, l := range lines {
@@ -470,7 +470,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	for j, l := range commands {
 		if j == 2 && !p.options.Verbose {
 			out = append(out, textLine{text: fmt.Sprintf("       and %s (--verbose)",
-				causetext.Plural(len(commands)-j, "more line")), rank: rank})
+				analyzer.Count(len(commands)-j, "more line")), rank: rank})
 			break
 		}
 		out = append(out, textLine{text: "       " + l, rank: rank})
@@ -488,7 +488,7 @@ func costs(all []string, n int) string {
 	}
 	s := " (costs: " + mdsafe.Visible(strings.Join(all[:n], "; "))
 	if n < len(all) {
-		s += fmt.Sprintf("; and %d more", len(all)-n)
+		s += "; and " + analyzer.Count(len(all)-n, "more cost")
 	}
 	return s + ")"
 }
@@ -511,11 +511,11 @@ func (p *textPrinter) objects(c *analyzer.Cause) string {
 	for i := range names {
 		names[i] = mdsafe.Visible(names[i])
 	}
-	return counted(names, c.Objects-len(names), p.width-30)
+	return counted(names, c.Objects-len(names), p.width-30, "object")
 }
 
-// counted joins the names that fit into width, and counts the others.
-func counted(names []string, more, width int) string {
+// counted joins the names that fit into width, and counts the others: "a, b and 3 more symbols".
+func counted(names []string, more, width int, noun string) string {
 	s := ""
 	for i, n := range names {
 		if i > 0 && length(s)+length(n) > width {
@@ -528,7 +528,7 @@ func counted(names []string, more, width int) string {
 		s += n
 	}
 	if more > 0 {
-		s += fmt.Sprintf(" +%d", more)
+		s += " and " + analyzer.Count(more, "more "+noun)
 	}
 	return s
 }
@@ -555,7 +555,7 @@ func (p *textPrinter) rows(c *analyzer.Cause) (out []string, left int) {
 		if len(names) == 0 {
 			return nil, 0
 		}
-		return []string{counted(names, 0, p.width-12)}, 0
+		return []string{counted(names, 0, p.width-24, "library")}, 0
 	}
 	shown := c.Evidence[:min(len(c.Evidence), most)]
 	if len(c.Evidence) > most {
@@ -579,7 +579,7 @@ func (p *textPrinter) rows(c *analyzer.Cause) (out []string, left int) {
 		for i, n := range e.Symbols {
 			names[i] = mdsafe.Visible(n)
 		}
-		s += counted(names, e.MoreSymbols, p.width-length(s)-12)
+		s += counted(names, e.MoreSymbols, p.width-length(s)-24, "symbol")
 		out = append(out, strings.TrimRight(clip(s, p.width-4), " "))
 	}
 	return out, len(c.Evidence) - len(shown)
@@ -812,9 +812,9 @@ func acceptedFindings(as []analyzer.Accepted, all bool) string {
 	if all {
 		shown = max(len(subjects), len(objects))
 	}
-	s := analyzer.List(subjects, shown, len(subjects))
+	s := analyzer.List(subjects, shown, len(subjects), "finding")
 	if len(objects) > 0 {
-		s += " in " + analyzer.List(objects, shown, len(objects))
+		s += " in " + analyzer.List(objects, shown, len(objects), "object")
 	}
 	return s
 }

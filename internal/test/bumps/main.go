@@ -80,8 +80,8 @@ func run(compat, list, repos string) (failed int, err error) {
 			}
 		}
 		fmt.Printf("| %s@%.9s | %s | %s | %s | %s | %.1f |\n", b.repo, b.commit,
-			analyzer.List(row.changed, 4, len(row.changed)), row.report.Outcome,
-			analyzer.List(broken, 2, len(broken)), row.received, row.took.Seconds())
+			analyzer.List(row.changed, 4, len(row.changed), "change"), row.report.Outcome,
+			analyzer.List(broken, 2, len(broken), "finding"), row.received, row.took.Seconds())
 	}
 	return failed, lines.Err()
 }
