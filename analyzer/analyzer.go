@@ -92,6 +92,7 @@ type checked struct {
 	artifacts []*facts.Artifact
 	providers judge.Providers
 	verifiers []*trial.Verifier // for targets on which a finding was found first
+	with      map[string]listed // by the name of a target's platform
 }
 
 // run checks a list of inputs.
@@ -231,7 +232,7 @@ func (k *checked) artifact(
 		if err != nil {
 			return err
 		}
-		addTarget(report, t.Platform, outcome.Sets)
+		k.addTarget(t.Platform, outcome.Sets)
 		if outcome.Unchecked > 0 {
 			report.AddUnread(Unread{
 				Path: f.Path,

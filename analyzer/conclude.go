@@ -12,22 +12,41 @@ import (
 	"github.com/compat-app/compat/analyzer/trial"
 )
 
-// addTarget adds a platform with its packages to the report, or more packages to an existing
-// one.
-func addTarget(r *Report, p *platform.Platform, sets []*packages.Set) {
+// addTarget adds a platform with its packages to the report, or more packages to an existing one.
+func (k *checked) addTarget(p *platform.Platform, sets []*packages.Set) {
+	r := k.report
 	i := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == p.Name })
 	if i < 0 {
 		i = len(r.Targets)
 		r.Targets = append(r.Targets, Target{Name: p.Name, Verdict: Compatible})
 	}
-	t := &r.Targets[i]
+	if k.with == nil {
+		k.with = map[string]listed{}
+	}
+	in, ok := k.with[p.Name]
+	if !ok {
+		in = listed{map[*packages.Release]bool{}, map[packages.ID]bool{}}
+		k.with[p.Name] = in
+	}
 	for _, s := range sets {
 		for _, rel := range s.Releases {
-			if name := rel.ID().String(); !slices.Contains(t.With, name) {
-				t.With = append(t.With, name)
+			if in.releases[rel] {
+				continue
+			}
+			in.releases[rel] = true
+			if id := rel.ID(); !in.ids[id] {
+				in.ids[id] = true
+				r.Targets[i].With = append(r.Targets[i].With, id.String())
 			}
 		}
 	}
+}
+
+// listed are the packages of a target in the report. The releases are those of many sets, so they
+// are compared by address first.
+type listed struct {
+	releases map[*packages.Release]bool
+	ids      map[packages.ID]bool
 }
 
 // alsoOn returns the end of a message: the other platforms on which the finding occurs.

@@ -144,34 +144,25 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	o.With = e.With
 	environment := o.environment()
 	environment.On = e.On
-	var all *judge.Judge // for all packages
+	var all *judge.Environment
 	for _, f := range set.Artifacts {
 		addArtifact(report, describe(f))
 		if len(f.Objects) == 0 || f.Wheel == nil && !f.Conda() {
 			continue
 		}
 		if all == nil {
-			if all, err = judge.New(rules, environment); err != nil {
+			if all, err = judge.NewEnvironment(rules, environment, set.Artifacts); err != nil {
 				return err
 			}
 		}
-		project := ""
-		if f.Wheel != nil {
-			project = f.Wheel.Name
-		}
-		j, err := all.Without(project)
-		if err != nil {
-			return err
-		}
-		session, _ := j.Session([]*facts.Artifact{f}, nil, names)
-		if err := out.artifact(ctx, session, f, o); err != nil {
+		if err := out.artifact(ctx, all.Session(f, names), f, o); err != nil {
 			return err
 		}
 	}
 	for _, x := range e.Listed {
 		addArtifact(report, x)
 	}
-	return e.addNoWheel(report, o.Platforms)
+	return e.addNoWheel(out, o.Platforms)
 }
 
 // addArtifact adds an artifact, unless it is listed already: environments share wheels.
@@ -184,10 +175,11 @@ func addArtifact(r *Report, a Artifact) {
 }
 
 // addNoWheel adds a finding for each pin without a wheel.
-func (e *Environment) addNoWheel(r *Report, platforms []string) error {
+func (e *Environment) addNoWheel(out *checked, platforms []string) error {
 	if len(e.NoWheel) == 0 {
 		return nil
 	}
+	r := out.report
 	var names []string
 	for _, name := range platforms {
 		p, err := platform.Lookup(name, e.On.Arch)
@@ -195,7 +187,7 @@ func (e *Environment) addNoWheel(r *Report, platforms []string) error {
 			return err
 		}
 		names = append(names, p.Name)
-		addTarget(r, p, nil)
+		out.addTarget(p, nil)
 	}
 	for _, w := range e.NoWheel {
 		id := w.Package + "==" + w.Version

@@ -1,12 +1,19 @@
 package analyzer_test
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
 // TestNoWheel checks the findings for pins without a wheel for the environment.
@@ -66,5 +73,133 @@ func TestNoWheel(t *testing.T) {
 	)
 	if err != nil || len(r.Findings) != 1 || r.Findings[0].New {
 		t.Errorf("findings %+v, error %v", r.Findings, err)
+	}
+}
+
+// shelf has version 1.0 of the packages package0 to package(n-1), each with one library that
+// defines a function. It counts the lookups.
+type shelf struct {
+	t        *testing.T
+	n        int
+	requires map[string][]pkgmeta.Requirement // by package
+	lookups  int
+}
+
+func (s *shelf) Versions(context.Context, string, packages.Target) ([]string, error) {
+	return []string{"1.0"}, nil
+}
+
+func (s *shelf) Release(
+	_ context.Context,
+	name, version string,
+	_ packages.Target,
+) (*packages.Release, error) {
+	s.lookups++
+	n := -1
+	if _, err := fmt.Sscanf(name, "package%d", &n); err != nil || n >= s.n {
+		return nil, packages.ErrUnknown
+	}
+	library := "lib" + name + ".so"
+	o, err := elftest.Parse("elf x86_64\nsoname " + library + "\nexport function_of_" + name + "\n")
+	if err != nil {
+		s.t.Error(err)
+	}
+	return &packages.Release{
+		Name: name, Version: version, Known: true, Requires: s.requires[name],
+		Libraries: []packages.Library{packages.NewLibrary(name+"/"+library, o)},
+	}, nil
+}
+
+// user returns a wheel of a package that imports a function from the library of another one.
+func user(t *testing.T, name, other, function string) analyzer.Input {
+	t.Helper()
+	o, err := elftest.Parse("elf x86_64\nsoname lib" + name + ".so\nneeded lib" + other + ".so\n" +
+		"import " + function + "\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := cases.Wheel{
+		Name: name, Version: "1.0", Tags: []string{"py3-none-manylinux2014_x86_64"},
+		Files: map[string][]byte{name + "/lib" + name + ".so": data},
+	}
+	file, content := w.File()
+	return analyzer.Input{Name: file, Content: bytes.NewReader(content), Size: int64(len(content))}
+}
+
+func pins(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("package%d==1.0", i))
+	}
+	return out
+}
+
+// TestLargeEnvironment checks that all packages of a large environment are considered, and that
+// each is looked up once.
+func TestLargeEnvironment(t *testing.T) {
+	for _, n := range []int{500, 5000} {
+		source := &shelf{t: t, n: n}
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12", With: pins(n),
+			Wheels: []analyzer.Input{
+				user(t, "package449", "package452", "function_of_package452"),
+				user(t, "package450", "package451", "a_function_that_was_removed"),
+			},
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(
+			t.Context(), e, nil, analyzer.Options{Source: source},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Findings) != 1 || r.Findings[0].Package != "package450" ||
+			r.Findings[0].Symbol != "a_function_that_was_removed" || r.Verdict != analyzer.Incompatible {
+			t.Errorf("%d pins: verdict %s, findings %+v", n, r.Verdict, r.Findings)
+		}
+		if len(r.Targets) != 1 || len(r.Targets[0].With) != n {
+			t.Errorf("%d pins: checked with %d packages", n, len(r.Targets[0].With))
+		}
+		if source.lookups > n+n/10 {
+			t.Errorf("%d pins: %d lookups", n, source.lookups)
+		}
+	}
+}
+
+// TestTooManyRequirements checks that the packages that only other packages require are limited,
+// and that the verdict says so.
+func TestTooManyRequirements(t *testing.T) {
+	check := func(n int) *analyzer.Report {
+		source := &shelf{t: t, n: 2000, requires: map[string][]pkgmeta.Requirement{}}
+		for i := range n {
+			q, err := pkgmeta.ParseRequirement(fmt.Sprintf("package%d", i+1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			source.requires["package0"] = append(source.requires["package0"], q)
+		}
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12",
+			With:   []string{"package0==1.0", "package1999==1.0"},
+			Wheels: []analyzer.Input{user(t, "package1999", "package0", "function_of_package0")},
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(
+			t.Context(), e, nil, analyzer.Options{Source: source},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := check(100); r.Verdict != analyzer.Compatible {
+		t.Errorf("verdict %s, unread %v, findings %v", r.Verdict, r.Unread, r.Findings)
+	}
+	r := check(1500)
+	if r.Verdict != analyzer.Unchecked || !slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
+		return strings.Contains(u.Reason, "more than 500 packages")
+	}) {
+		t.Errorf("verdict %s, unread %v", r.Verdict, r.Unread)
 	}
 }

@@ -187,30 +187,29 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.Ta
 // least a page of the index. Until all wanted libraries are found, packages that provide some
 // of them according to the embedded history come first, and packages that never did are
 // skipped.
-func (d *demand) lazy(f *facts.Artifact, p *platform.Platform) *packages.Lazy {
-	if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
-		return nil // the version of numpy matters, which no library shows
+func (d *demand) lazy(artifacts []*facts.Artifact, p *platform.Platform) packages.Lazy {
+	own := map[string]bool{}
+	for _, f := range artifacts {
+		if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
+			return nil // the version of numpy matters, which no library shows
+		}
+		maps.Copy(own, ownNames(f))
 	}
-	own := ownNames(f)
-	return &packages.Lazy{
-		Enough: func(s *packages.Set) bool {
-			for _, bySystem := range d.missing(s, own, p) {
-				if !bySystem {
-					return false
-				}
-			}
-			return true
-		},
-		Provides: func(name string, s *packages.Set) (bool, bool) {
+	return func(s *packages.Set) (enough bool, provides func(string) (provides, known bool)) {
+		missing := d.missing(s, own, p)
+		enough = true
+		for _, bySystem := range missing {
+			enough = enough && bySystem
+		}
+		return enough, func(name string) (bool, bool) {
 			if d.noHistory {
 				return false, false
 			}
-			missing := d.missing(s, own, p)
 			return packages.History().Provides(name, func(file string) bool {
 				_, ok := missing[platform.Stem(file)]
 				return ok
 			})
-		},
+		}
 	}
 }
 

@@ -34,11 +34,14 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 				c.Artifact.Path, rule, MaxFindings, maxOfRule,
 			))
 		}
+		if u := a.beyond(); u != nil {
+			r.AddUnread(result.Unread{Path: u.Requirement, Reason: u.Err.Error()})
+		}
 		certain := slices.ContainsFunc(found, a.certain)
 		depends := func(name string) bool {
 			return !certain && (a.Given[name] != "" || a.dependsOn(name) || a.open(found))
 		}
-		if u := a.Unavailable(depends); u != nil {
+		if u := a.Unavailable(depends); u != nil && !errors.Is(u.Err, packages.ErrTooMany) {
 			r.AddUnread(
 				result.Unread{
 					Path: c.Artifact.Path,
@@ -53,7 +56,8 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		var others []string
 		var why error
 		for _, u := range a.Unresolved {
-			if u.Direct && errors.Is(u.Err, packages.ErrUnavailable) && !depends(u.Package) {
+			if u.Direct && errors.Is(u.Err, packages.ErrUnavailable) &&
+				!errors.Is(u.Err, packages.ErrTooMany) && !depends(u.Package) {
 				others, why = append(others, u.Package), cmp.Or(why, u.Err)
 			}
 		}
@@ -86,6 +90,17 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 	}
 }
 
+// beyond returns the first package that was not looked up because there are too many, or nil.
+func (a *packageSet) beyond() *packages.Unresolved {
+	i := slices.IndexFunc(a.Unresolved, func(u packages.Unresolved) bool {
+		return errors.Is(u.Err, packages.ErrTooMany)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &a.Unresolved[i]
+}
+
 // known reports whether a release of a package was found at the other end of the range: the
 // oldest version often has no wheel.
 func (s *Session) known(name string) bool {
@@ -107,6 +122,11 @@ func (s *Session) mayDepend(a *packageSet, name string, found []Found) bool {
 // other known versions; for others, a note says that no index was configured.
 func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact,
 	a *packageSet) (reported []string) {
+	if len(s.judge.options.First) == 0 && !slices.ContainsFunc(a.views, func(v *View) bool {
+		return len(v.Loading.Missing) > 0
+	}) {
+		return nil // it does not depend on any
+	}
 	first := func(name string) bool {
 		return slices.ContainsFunc(
 			s.judge.options.First,

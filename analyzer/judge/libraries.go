@@ -23,7 +23,7 @@ type libraries struct {
 	conda   *Conda          // nil if there is none
 
 	objects   map[*facts.Object]*dynlink.Library
-	releases  map[*packages.Release][]*dynlink.Library
+	installed *packageLibraries
 	platforms map[*platform.Platform][]*dynlink.Library
 	// Of the folders and the conda environment, by architecture.
 	files     map[string]*dynlink.Files
@@ -46,7 +46,7 @@ func newLibraries(o Options, names *symindex.Names) *libraries {
 		folders:        o.LibraryPath,
 		conda:          o.Conda,
 		objects:        map[*facts.Object]*dynlink.Library{},
-		releases:       map[*packages.Release][]*dynlink.Library{},
+		installed:      newPackageLibraries(),
 		platforms:      map[*platform.Platform][]*dynlink.Library{},
 		files:          map[string]*dynlink.Files{},
 		providers:      map[environmentKey]*dynlink.Providers{},
@@ -78,16 +78,60 @@ func (ls *libraries) ofObject(f *facts.Artifact, o *facts.Object) *dynlink.Libra
 
 // ofRelease returns the libraries of a release.
 func (ls *libraries) ofRelease(r *packages.Release) []*dynlink.Library {
-	out, ok := ls.releases[r]
+	return ls.installed.of(r, ls.site())
+}
+
+// packageLibraries are the libraries of releases.
+type packageLibraries struct {
+	libraries map[*packages.Release][]*dynlink.Library // those that were used
+	named     map[string][]packageLibrary              // by SONAME and file name
+	known     map[*packages.Release]bool               // releases in named
+}
+
+// packageLibrary is a library of a release, by its index.
+type packageLibrary struct {
+	release *packages.Release
+	library int
+}
+
+func newPackageLibraries() *packageLibraries {
+	return &packageLibraries{
+		libraries: map[*packages.Release][]*dynlink.Library{},
+		named:     map[string][]packageLibrary{},
+		known:     map[*packages.Release]bool{},
+	}
+}
+
+// of returns the libraries of a release that is installed in a folder.
+func (x *packageLibraries) of(r *packages.Release, site string) []*dynlink.Library {
+	out, ok := x.libraries[r]
 	if !ok {
 		for i := range r.Libraries {
 			l := dynlink.OfPackage(r, &r.Libraries[i])
-			l.Site = ls.site()
+			l.Site = site
 			out = append(out, l)
 		}
-		ls.releases[r] = out
+		x.libraries[r] = out
 	}
 	return out
+}
+
+// add adds the names of the libraries of releases.
+func (x *packageLibraries) add(releases []*packages.Release) {
+	for _, r := range releases {
+		if x.known[r] {
+			continue
+		}
+		x.known[r] = true
+		for i := range r.Libraries {
+			l := &r.Libraries[i]
+			base := path.Base(l.Path)
+			x.named[base] = append(x.named[base], packageLibrary{r, i})
+			if l.SONAME != "" && l.SONAME != base {
+				x.named[l.SONAME] = append(x.named[l.SONAME], packageLibrary{r, i})
+			}
+		}
+	}
 }
 
 // ofPlatform returns the libraries of a platform. An unpacked system contains only libraries

@@ -113,16 +113,15 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 		found:     map[*Rule][]Found{},
 	}
 	own, edited := s.openObjects(x, c)
-	var installed []*dynlink.Library
 	before := imported{}
-	for _, r := range set.Releases {
-		provided := s.libraries.ofRelease(r)
-		installed = append(installed, provided...)
-		if s.importedFirst(r.Name, c.Scenario) {
-			before.add(r.Name, provided)
+	if len(s.judge.options.First) > 0 {
+		for _, r := range set.Releases {
+			if s.importedFirst(r.Name, c.Scenario) {
+				before.add(r.Name, s.libraries.ofRelease(r))
+			}
 		}
 	}
-	siblings := s.siblings(c, x.views, slices.Concat(own, installed))
+	siblings, installed := s.reachable(c, x, own, before.all)
 	all := slices.Concat(own, siblings, installed)
 	x.first, x.local = before.loaded(all)
 	x.path = s.LibraryPath(c.Scenario)

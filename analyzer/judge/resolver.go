@@ -19,7 +19,7 @@ type resolver struct {
 	judge *Judge
 	// Look up all packages instead of only those that are needed.
 	full map[*facts.Artifact]bool
-	sets map[string]*packages.Set
+	sets map[string][]*packages.Set
 	none packages.Set // no packages
 }
 
@@ -27,7 +27,7 @@ func newResolver(j *Judge) *resolver {
 	return &resolver{
 		judge: j,
 		full:  map[*facts.Artifact]bool{},
-		sets:  map[string]*packages.Set{},
+		sets:  map[string][]*packages.Set{},
 	}
 }
 
@@ -42,6 +42,7 @@ func (r *resolver) resolve(
 	p *platform.Platform,
 	s fix.Scenario,
 ) ([]*packages.Set, error) {
+	on, e := r.judge.options.on(f, p.Arch), r.judge.environment
 	with := r.judge.given
 	for _, w := range s.With {
 		q, err := pkgmeta.ParseRequirement(w)
@@ -54,66 +55,90 @@ func (r *resolver) resolve(
 	if err != nil {
 		return nil, err
 	}
-	if err := r.judge.options.enable(declared, r.judge.options.on(f, p.Arch)); err != nil {
+	if err := r.judge.options.enable(declared, on); err != nil {
 		return nil, err
 	}
 	if len(with) == 0 && (len(declared) == 0 || selfContained(f, p)) {
 		return []*packages.Set{&r.none}, nil
 	}
-	var lazy *packages.Lazy
-	if d := r.judge.demand; d != nil {
+	d := r.judge.demand
+	if d != nil {
 		d.want(f, p, s)
-		if r.partial(f) {
-			lazy = d.lazy(f, p)
-		}
 	}
-	low, err := r.atEnd(ctx, f, p.Arch, with, declared, packages.Lowest, lazy)
+	key := setsKey(on, p, r.partial(f), s.With, declared)
+	if sets, ok := r.sets[key]; ok {
+		return sets, nil
+	}
+	var sets []*packages.Set
+	if e != nil && len(s.With)+len(s.Requires) == 0 {
+		sets, err = e.resolve(ctx, on, p, r.partial(f))
+	} else {
+		var lazy packages.Lazy
+		if r.partial(f) {
+			lazy = d.lazy([]*facts.Artifact{f}, p)
+		}
+		sets, err = r.judge.resolve(ctx, on, with, declared, lazy)
+	}
 	if err != nil {
 		return nil, err
 	}
-	high, err := r.atEnd(ctx, f, p.Arch, with, declared, packages.Highest, lazy)
-	if err != nil || equal(low, high) {
-		return []*packages.Set{low}, err
+	if e != nil {
+		for i, set := range sets {
+			sets[i] = set.In(project(f), declared)
+		}
 	}
-	return []*packages.Set{low, high}, nil
+	r.sets[key] = sets
+	return sets, nil
 }
 
-func (r *resolver) atEnd(
-	ctx context.Context,
-	f *facts.Artifact,
-	arch string,
-	with, declared []pkgmeta.Requirement,
-	end packages.End,
-	lazy *packages.Lazy,
-) (*packages.Set, error) {
-	on := r.judge.options.on(f, arch)
-	key := []string{arch, on.Python, on.Pythons, string(end)}
-	for _, q := range with {
-		key = append(key, "with "+q.Raw)
+// setsKey identifies a resolution with the same requirements of the user. If only the packages that
+// are needed are looked up, it is for one platform.
+func setsKey(
+	on packages.Target,
+	p *platform.Platform,
+	partial bool,
+	with []string,
+	declared []pkgmeta.Requirement,
+) string {
+	key := []string{on.Arch, on.Python, on.Pythons}
+	if partial {
+		key = append(key, "for "+p.Name)
+	}
+	for _, w := range with {
+		key = append(key, "with "+w)
 	}
 	for _, q := range declared {
 		key = append(key, q.Raw)
 	}
-	if lazy != nil {
-		key = append(key, "for "+f.Path)
-	}
-	id := strings.Join(key, "|")
-	if s, ok := r.sets[id]; ok {
-		return s, nil
-	}
+	return strings.Join(key, "|")
+}
+
+// resolve returns the packages at the ends of the declared ranges, in a new slice: one set if the
+// ends have the same.
+func (j *Judge) resolve(
+	ctx context.Context,
+	on packages.Target,
+	with, declared []pkgmeta.Requirement,
+	lazy packages.Lazy,
+) ([]*packages.Set, error) {
 	var installed func(name string) string
-	if r.judge.conda != nil {
-		installed = r.judge.conda.version
+	if j.conda != nil {
+		installed = j.conda.version
 	}
-	s, err := packages.ResolveLazily(ctx, r.judge.source, on, with, declared, end, lazy, installed)
-	if err != nil {
-		return s, err
+	var sets []*packages.Set
+	for _, end := range []packages.End{packages.Lowest, packages.Highest} {
+		s, err := packages.ResolveLazily(ctx, j.source, on, with, declared, end, lazy, installed)
+		if err != nil {
+			return nil, err
+		}
+		if j.demand != nil {
+			j.demand.complete(ctx, s, on)
+		}
+		if len(sets) == 0 || !equal(sets[0], s) {
+			sets = append(sets, s)
+		}
 	}
-	if r.judge.demand != nil {
-		r.judge.demand.complete(ctx, s, on)
-	}
-	r.sets[id] = s
-	return s, nil
+	return sets, nil
 }
 
 // requirements returns the artifact's requirements with the replacements of the scenario.

@@ -24,6 +24,8 @@ type Judge struct {
 	cache  *releaseCache
 	demand *demand      // wraps the source if each request is a transfer; otherwise nil
 	conda  *condaSource // the packages of the conda environment; nil if there is none
+
+	environment *Environment // of which the artifact is a part; nil if there is none
 }
 
 // New returns a Judge. It returns an error for a requirement or a package name that cannot be
@@ -72,22 +74,6 @@ func (j *Judge) importFirst() error {
 	return nil
 }
 
-// Without returns a Judge for the environment of a project ("" = none), which is not installed with
-// itself. It shares the releases that were looked up.
-func (j *Judge) Without(project string) (*Judge, error) {
-	name := pkgmeta.Normalize(project)
-	out := *j
-	out.given = slices.DeleteFunc(
-		slices.Clone(j.given),
-		func(q pkgmeta.Requirement) bool { return q.Name == name },
-	)
-	if j.demand != nil {
-		out.demand = j.demand.fresh()
-		out.source = out.demand
-	}
-	return &out, out.importFirst()
-}
-
 // Session checks artifacts that were given together, and caches what all scenarios share. It is
 // not safe for concurrent use.
 type Session struct {
@@ -126,6 +112,9 @@ func (j *Judge) Session(
 		resolver:  newResolver(j),
 		libraries: newLibraries(j.options, index),
 		releases:  map[releaseOn]*packages.Release{},
+	}
+	if j.environment != nil {
+		s.libraries.installed = j.environment.installed
 	}
 	return s, s.compare(earlier)
 }
@@ -179,8 +168,6 @@ func (s *Session) Requirements(a *facts.Artifact) []pkgmeta.Requirement {
 }
 
 func requires(list []pkgmeta.Requirement, name string) bool {
-	return slices.ContainsFunc(
-		list,
-		func(q pkgmeta.Requirement) bool { return q.Name == pkgmeta.Normalize(name) },
-	)
+	name = pkgmeta.Normalize(name)
+	return slices.ContainsFunc(list, func(q pkgmeta.Requirement) bool { return q.Name == name })
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
 // sibling is an object of another artifact that was given, by its indexes.
@@ -29,18 +30,21 @@ func siblingsByName(artifacts []*facts.Artifact) map[string][]sibling {
 	return out
 }
 
-// siblings returns the libraries of other artifacts that the loader may find for the libraries of
-// an artifact and of its packages, in the order given. The loader finds a library by its file name
-// or SONAME, so those that nothing needs, also indirectly, are left out: with them the cost of a
-// check would grow with the square of the number of artifacts.
-func (s *Session) siblings(c Case, views []*View, given []*dynlink.Library) []*dynlink.Library {
-	if len(s.artifacts) == 1 {
-		return nil
-	}
-	if s.named == nil {
+// reachable returns the libraries of other artifacts, in the order given, and those of packages, in
+// the order of the set, that the loader may find for the libraries of an artifact and for those in
+// first. The loader finds a library by its file name or SONAME, so those that nothing needs, also
+// indirectly, are left out: with them the cost of a check would grow with the square of the number
+// of artifacts and of packages.
+func (s *Session) reachable(
+	c Case,
+	set *packageSet,
+	own, first []*dynlink.Library,
+) (siblings, installed []*dynlink.Library) {
+	if s.named == nil && len(s.artifacts) > 1 {
 		s.named = siblingsByName(s.artifacts)
 	}
-	f, p, own := c.Artifact, c.Target.Platform, project(c.Artifact)
+	s.libraries.installed.add(set.Releases)
+	f, p, project := c.Artifact, c.Target.Platform, project(c.Artifact)
 	var names []string
 	seen := map[string]bool{}
 	need := func(libraries ...*dynlink.Library) {
@@ -48,11 +52,13 @@ func (s *Session) siblings(c Case, views []*View, given []*dynlink.Library) []*d
 			names = append(names, l.Needed...)
 		}
 	}
-	for _, v := range views {
+	for _, v := range set.views {
 		names = append(names, v.Host.Loaded()...)
 	}
-	need(given...)
+	need(own...)
+	need(first...)
 	found := map[sibling]*dynlink.Library{}
+	reached := map[*packages.Release]map[int]bool{} // libraries by their index
 	for ; len(names) > 0; names = names[1:] {
 		if seen[names[0]] {
 			continue
@@ -61,31 +67,54 @@ func (s *Session) siblings(c Case, views []*View, given []*dynlink.Library) []*d
 		if l := p.Library(names[0]); l != nil {
 			names = append(names, l.Needed...)
 		}
-		for _, x := range s.called(path.Base(path.Clean(names[0]))) {
+		base := path.Base(path.Clean(names[0]))
+		for _, x := range called(s.named, base) {
 			a := s.artifacts[x.artifact]
 			o := a.Objects[x.object]
 			if found[x] == nil && a != f && o.Arch() == p.Arch &&
-				(own == "" || s.projects[x.artifact] != own) {
+				(project == "" || s.projects[x.artifact] != project) {
 				found[x] = s.libraries.ofObject(a, o)
 				need(found[x])
+			}
+		}
+		for _, x := range called(s.libraries.installed.named, base) {
+			if reached[x.release] == nil {
+				reached[x.release] = map[int]bool{}
+			}
+			if !reached[x.release][x.library] {
+				reached[x.release][x.library] = true
+				need(s.libraries.ofRelease(x.release)[x.library])
 			}
 		}
 	}
 	order := slices.SortedFunc(maps.Keys(found), func(a, b sibling) int {
 		return cmp.Or(a.artifact-b.artifact, a.object-b.object)
 	})
-	out := make([]*dynlink.Library, len(order))
-	for i, x := range order {
-		out[i] = found[x]
+	for _, x := range order {
+		siblings = append(siblings, found[x])
 	}
-	return out
+	imported := map[*dynlink.Library]bool{}
+	for _, l := range first {
+		imported[l] = true
+	}
+	for _, r := range set.Releases { // the others that were reached are of other sets
+		if reached[r] == nil && len(first) == 0 {
+			continue
+		}
+		for i, l := range s.libraries.ofRelease(r) {
+			if reached[r][i] || imported[l] {
+				installed = append(installed, l)
+			}
+		}
+	}
+	return siblings, installed
 }
 
-// called returns the objects with a name. The loader replaces $PLATFORM and $LIB in names, so these
-// can mean any object.
-func (s *Session) called(name string) []sibling {
+// called returns the libraries with a name. The loader replaces $PLATFORM and $LIB in names, so
+// these can mean any library.
+func called[T any](named map[string][]T, name string) []T {
 	if !strings.Contains(name, "$") {
-		return s.named[name]
+		return named[name]
 	}
-	return slices.Concat(slices.Collect(maps.Values(s.named))...)
+	return slices.Concat(slices.Collect(maps.Values(named))...)
 }

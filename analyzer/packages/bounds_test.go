@@ -155,11 +155,10 @@ func TestResolveLazily(t *testing.T) {
 			requirementsOf(t, "top==1"),
 			nil,
 			packages.Highest,
-			&packages.Lazy{
-				Enough: func(s *packages.Set) bool { return s.Release(enough) != nil },
-				Provides: func(name string, _ *packages.Set) (bool, bool) {
+			func(s *packages.Set) (bool, func(string) (bool, bool)) {
+				return s.Release(enough) != nil, func(name string) (bool, bool) {
 					return name == "known" || name == "deep", name != "far" && name != "other"
-				},
+				}
 			},
 			nil,
 		)

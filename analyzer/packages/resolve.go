@@ -17,9 +17,23 @@ const (
 	Highest End = "highest"
 )
 
-// maxReleases limits how many packages one resolution follows; the largest CUDA stacks have about
-// 30.
-const maxReleases = 200
+// maxFollowed limits how many packages one resolution looks up that only the artifact and other
+// packages require: a package may require any number. The largest CUDA stacks have about 30. The
+// packages that the user requires are not limited, because all of them are needed.
+const maxFollowed = 500
+
+// ErrTooMany is the error for a required package that was not looked up, because there are too
+// many. It wraps ErrUnavailable.
+var ErrTooMany error = tooMany{}
+
+type tooMany struct{}
+
+func (tooMany) Error() string {
+	return fmt.Sprintf("not looked up, because more than %d packages are required that nothing pins",
+		maxFollowed)
+}
+
+func (tooMany) Unwrap() error { return ErrUnavailable }
 
 // Set is the result of a resolution: one release per package.
 type Set struct {
@@ -85,15 +99,11 @@ func Resolve(
 	return ResolveLazily(ctx, source, on, with, requires, end, nil, nil)
 }
 
-// Lazy decides which packages a lazy resolution looks up.
-type Lazy struct {
-	// Enough reports whether the packages chosen so far suffice, so that packages with unknown
-	// contents need not be looked up.
-	Enough func(*Set) bool
-	// Provides reports whether a package may contain something that is still missing; known is
-	// false if that cannot be decided without looking the package up.
-	Provides func(name string, s *Set) (provides, known bool)
-}
+// Lazy decides which packages a lazy resolution looks up after the ones chosen so far. enough
+// reports whether these suffice, so that packages with unknown contents need not be looked up. provides
+// reports whether a package may contain something that is still missing; known is false if that
+// cannot be decided without looking the package up.
+type Lazy func(chosen *Set) (enough bool, provides func(name string) (provides, known bool))
 
 // ResolveLazily is Resolve for a source whose lookups are expensive. It looks up the packages that
 // the user requires and, of the others, only those that are needed, beginning with those known to
@@ -109,7 +119,7 @@ func ResolveLazily(
 	on Target,
 	with, requires []pkgmeta.Requirement,
 	end End,
-	lazy *Lazy,
+	lazy Lazy,
 	installed func(name string) string,
 ) (*Set, error) {
 	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
@@ -121,6 +131,9 @@ func ResolveLazily(
 		requirements: map[string][]requirement{},
 		extras:       map[string][]string{},
 		chosen:       map[string]*Release{},
+		given:        map[string]bool{},
+		followed:     map[string]bool{},
+		unresolved:   map[string]error{},
 	}
 	if lazy != nil {
 		r.lookUp = map[string]bool{}
@@ -133,6 +146,7 @@ func ResolveLazily(
 			r.replaced = append(r.replaced, before...)
 			r.requirements[q.Name] = nil
 		}
+		r.given[q.Name] = true
 		r.add(env, nil, requirement{q, User, ID{}, 0})
 		if lazy != nil {
 			r.lookUp[q.Name] = true
@@ -153,35 +167,34 @@ func ResolveLazily(
 				break
 			}
 		}
-		if lazy == nil {
-			return r.set(), nil
+		set := r.set()
+		if lazy == nil || r.beyond {
+			return set, nil
 		}
-		next := r.next(lazy)
+		next := r.next(lazy(set))
 		if next == "" {
-			return r.set(), nil
+			return set, nil
 		}
 		r.lookUp[next] = true
 	}
 }
 
 // next returns the package to look up next in a lazy resolution, "" when there is enough.
-func (r *resolver) next(lazy *Lazy) string {
-	s := r.set()
+func (r *resolver) next(enough bool, provides func(string) (provides, known bool)) string {
 	unknown := ""
-	for i := 0; i < len(r.order) && i < maxReleases; i++ {
-		name := r.order[i]
+	for _, name := range r.order {
 		if r.lookUp[name] || len(r.requirements[name]) == 0 {
 			continue
 		}
-		provides, known := lazy.Provides(name, s)
-		if provides {
+		has, known := provides(name)
+		if has {
 			return name
 		}
 		if !known && unknown == "" {
 			unknown = name
 		}
 	}
-	if lazy.Enough(s) {
+	if enough {
 		return ""
 	}
 	return unknown
@@ -198,6 +211,9 @@ type resolver struct {
 	unresolved   map[string]error
 	installed    func(name string) string // nil: nothing is installed
 	replaced     []requirement            // requirements of the user
+	given        map[string]bool          // packages that the user requires
+	followed     map[string]bool          // other packages that were looked up
+	beyond       bool                     // there are more than maxFollowed of them
 	// the packages to look up in a lazy resolution; nil: all
 	lookUp map[string]bool
 }
@@ -212,7 +228,7 @@ func (r *resolver) add(env pkgmeta.MarkerEnv, extras []string, w requirement) bo
 			return false
 		}
 	}
-	if _, known := r.requirements[w.Name]; !known || !slices.Contains(r.order, w.Name) {
+	if _, known := r.requirements[w.Name]; !known {
 		r.order = append(r.order, w.Name)
 	}
 	r.requirements[w.Name] = append(r.requirements[w.Name], w)
@@ -233,7 +249,7 @@ func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bo
 			func(w requirement) bool { return w.rank == 2 && !r.isChosen(w.from) },
 		)
 	}
-	for i := 0; i < len(r.order) && i < maxReleases; i++ {
+	for i := 0; i < len(r.order); i++ { // it grows in the loop
 		name := r.order[i]
 		if r.lookUp != nil && !r.lookUp[name] {
 			continue
@@ -248,6 +264,10 @@ func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bo
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
+		if !r.follows(name) {
+			r.unresolved[name] = ErrTooMany
+			continue
+		}
 		version, err := r.choose(ctx, name)
 		if err == nil && r.chosen[name] != nil && r.chosen[name].Version == version {
 			continue
@@ -260,9 +280,6 @@ func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bo
 			if ctx.Err() != nil {
 				return false, ctx.Err()
 			}
-			if r.unresolved == nil {
-				r.unresolved = map[string]error{}
-			}
 			r.unresolved[name] = err
 			continue
 		}
@@ -274,6 +291,16 @@ func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bo
 		}
 	}
 	return changed, nil
+}
+
+// follows reports whether a package is looked up: all that the user requires, and others up to
+// maxFollowed.
+func (r *resolver) follows(name string) bool {
+	if !r.given[name] && len(r.followed) < maxFollowed {
+		r.followed[name] = true
+	}
+	r.beyond = r.beyond || !r.given[name] && !r.followed[name]
+	return r.given[name] || r.followed[name]
 }
 
 // isChosen reports whether a release is among the chosen ones.
@@ -424,6 +451,41 @@ func (r *resolver) set() *Set {
 		}
 	}
 	return s
+}
+
+// In returns the set as an artifact sees it that is one of its packages: without the project of the
+// artifact, and with the requirements that the artifact declares instead of those that Resolve was
+// given as the artifact's. It shares Given with s.
+func (s *Set) In(project string, declared []pkgmeta.Requirement) *Set {
+	specs := map[string]bool{}
+	for _, q := range declared {
+		specs[q.Name+q.Spec], specs[q.Name] = true, true
+	}
+	out := &Set{Given: s.Given}
+	out.Releases = make([]*Release, 0, len(s.Releases))
+	for _, r := range s.Releases {
+		if r.Name != project {
+			out.Releases = append(out.Releases, r)
+		}
+	}
+	for _, c := range s.Conflicts {
+		if c.Package != project && c.Release.Name != project &&
+			(c.By != Artifact || specs[c.Requirement]) {
+			out.Conflicts = append(out.Conflicts, c)
+		}
+	}
+	for _, u := range s.Unresolved {
+		if u.Package != project {
+			u.Direct = s.Given[u.Package] != "" || specs[u.Package]
+			out.Unresolved = append(out.Unresolved, u)
+		}
+	}
+	for _, r := range s.Replaced {
+		if r.Package != project {
+			out.Replaced = append(out.Replaced, r)
+		}
+	}
+	return out
 }
 
 // Release returns the chosen release of a package, nil if the package is not in the set.

@@ -33,6 +33,11 @@ and libraries that are opened with dlopen.`,
 }
 
 func checkCUDAMajor(p *analyzer.Pass) {
+	if !slices.ContainsFunc(p.Views, func(v *analyzer.View) bool {
+		return slices.ContainsFunc(v.Needed, func(n string) bool { return gpu.Major(n) != "" })
+	}) {
+		return
+	}
 	installed, by := installedCUDA(p)
 	if installed == "" {
 		return

@@ -29,6 +29,9 @@ put together at run time is not detected. Objects without section headers are no
 }
 
 func checkOpened(p *analyzer.Pass) {
+	if !slices.ContainsFunc(p.Views, func(v *analyzer.View) bool { return len(v.Opens) > 0 }) {
+		return
+	}
 	provided := map[string]bool{}
 	for _, v := range p.Views {
 		for _, n := range v.Library.Names() {
@@ -37,7 +40,8 @@ func checkOpened(p *analyzer.Pass) {
 	}
 	for _, r := range p.Packages.Releases {
 		for i := range r.Libraries {
-			for _, n := range dynlink.OfPackage(r, &r.Libraries[i]).Names() {
+			l := dynlink.Library{Path: r.Libraries[i].Path, SONAME: r.Libraries[i].SONAME}
+			for _, n := range l.Names() {
 				provided[n] = true
 			}
 		}

@@ -59,6 +59,8 @@ type Pinned struct {
 	// Budget limits the total bytes of the opened wheels; 0 = DefaultBudget. Wheels above it are
 	// in Unread.
 	Budget int64
+
+	beyond []analyzer.Unread // a package that Resolve did not look up, because there are too many
 }
 
 // DefaultBudget is 1 GiB; large known environments have 600 MB of shared objects.

@@ -252,6 +252,12 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 		e.Pins = append(e.Pins, p)
 		chosen = append(chosen, p.Requirement)
 	}
+	if i := slices.IndexFunc(set.Unresolved, func(u packages.Unresolved) bool {
+		return errors.Is(u.Err, packages.ErrTooMany)
+	}); i >= 0 {
+		u := set.Unresolved[i]
+		e.beyond = append(e.beyond, analyzer.Unread{Path: u.Requirement, Reason: u.Err.Error()})
+	}
 	if len(chosen) > 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("not pinned, so checked at the versions that pip would "+
 			"install today: %s", strings.Join(chosen, ", ")))
@@ -259,9 +265,9 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 	return nil
 }
 
-// unpinned lists the packages for which Resolve found no version.
+// unpinned lists the packages for which Resolve found no version, and one that it did not look up.
 func (e *Pinned) unpinned() []analyzer.Unread {
-	var out []analyzer.Unread
+	out := e.beyond
 	for _, p := range e.Unpinned {
 		out = append(out, analyzer.Unread{
 			Path: p.Requirement, Reason: at(p) + ": it pins no version, and the index has none that fits",

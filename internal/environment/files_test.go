@@ -3,11 +3,14 @@ package environment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 // inFiles returns Files that read from a map.
@@ -161,4 +164,48 @@ func (released) Release(_ context.Context, name, version string,
 	_ packages.Target) (*packages.Release,
 	error) {
 	return &packages.Release{Name: name, Version: version, Known: true}, nil
+}
+
+// chain is a source in which package0 requires n other packages.
+type chain int
+
+func (n chain) Versions(context.Context, string, packages.Target) ([]string, error) {
+	return []string{"1.0"}, nil
+}
+
+func (n chain) Release(
+	_ context.Context,
+	name, version string,
+	_ packages.Target,
+) (*packages.Release, error) {
+	r := &packages.Release{Name: name, Version: version, Known: true}
+	for i := 0; i < int(n) && name == "package0"; i++ {
+		q, err := pkgmeta.ParseRequirement(fmt.Sprintf("required%d", i))
+		if err != nil {
+			return nil, err
+		}
+		r.Requires = append(r.Requires, q)
+	}
+	return r, nil
+}
+
+// TestResolveLarge checks that a requirement without a version is resolved next to many pins, and
+// that the packages that only others require are limited, which is reported.
+func TestResolveLarge(t *testing.T) {
+	for _, required := range []int{100, 1000} {
+		p := &Pinned{On: packages.Target{Python: "3.12", Arch: "x86_64"}}
+		for i := range 600 {
+			p.Pins = append(p.Pins, Pin{Pin: lockfile.Pin{Requirement: fmt.Sprintf("package%d==1.0", i)}})
+		}
+		p.Unpinned = []Pin{{Pin: lockfile.Pin{Requirement: "open"}}}
+		if err := p.Resolve(t.Context(), chain(required)); err != nil {
+			t.Fatal(err)
+		}
+		if last := p.Pins[len(p.Pins)-1].Requirement; last != "open==1.0" {
+			t.Errorf("last pin %s", last)
+		}
+		if unread := p.unpinned(); len(unread) != required/1000 {
+			t.Errorf("%d required: unread %v", required, unread)
+		}
+	}
 }
