@@ -4,6 +4,7 @@ package growth
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -14,9 +15,11 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/report"
@@ -206,20 +209,65 @@ func wheels(t *testing.T, n int) []analyzer.Input {
 	return inputs
 }
 
-func environment(t *testing.T, n int) func() {
-	e := &analyzer.Environment{
-		Wheels: wheels(t, n), With: series("package%d==1.0", n),
-		On: packages.Target{Python: "3.12", Arch: "x86_64"},
+// published are releases by name.
+type published map[string]*packages.Release
+
+// Versions implements packages.Source.
+func (p published) Versions(context.Context, string, packages.Target) ([]string, error) {
+	return []string{"1.0"}, nil
+}
+
+// Release implements packages.Source.
+func (p published) Release(
+	_ context.Context,
+	name, _ string,
+	_ packages.Target,
+) (*packages.Release, error) {
+	if r := p[name]; r != nil {
+		return r, nil
 	}
-	a := analyzer.New(rules.All())
-	return func() {
-		o := analyzer.Options{NoIndex: true}
-		r, err := a.CheckEnvironments(t.Context(), []*analyzer.Environment{e}, nil, o)
+	return nil, packages.ErrUnknown
+}
+
+// environment has packages whose libraries each use that of the package before.
+func environment(t *testing.T, n int) func() {
+	source := published{}
+	e := &analyzer.Environment{
+		With: series("package%d==1.0", n), On: packages.Target{Python: "3.12", Arch: "x86_64"},
+	}
+	for i := range n {
+		name, library := fmt.Sprintf("package%d", i), fmt.Sprintf("lib%d.so", i)
+		lines := []string{fmt.Sprintf("export function_%d", i), "import malloc@GLIBC_2.2.5 libc.so.6"}
+		r := &packages.Release{Name: name, Version: "1.0", Known: true}
+		if i%10 > 0 {
+			lines = append(lines, fmt.Sprintf("needed lib%d.so", i-1),
+				fmt.Sprintf("import function_%d", i-1))
+			q, err := pkgmeta.ParseRequirement(fmt.Sprintf("package%d", i-1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Requires = []pkgmeta.Requirement{q}
+		}
+		data := object(t, library, lines...)
+		o, err := elfobj.Read(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Artifacts) != n {
-			t.Fatalf("%d artifacts, want %d", len(r.Artifacts), n)
+		r.Libraries = []packages.Library{packages.NewLibrary(name+"/"+library, o)}
+		source[name] = r
+		e.Wheels = append(e.Wheels, wheel(name, map[string][]byte{name + "/" + library: data}))
+	}
+	a := analyzer.New(rules.All())
+	return func() {
+		r, err := a.CheckEnvironments(
+			t.Context(), []*analyzer.Environment{e}, nil, analyzer.Options{Source: source},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Artifacts) != n || len(r.Findings)+len(r.Unread) > 0 || len(r.Targets[0].With) != n {
+			t.Fatalf("%d artifacts, want %d; findings %v, unread %v", len(r.Artifacts), n, r.Findings,
+				r.Unread)
 		}
 	}
 }
