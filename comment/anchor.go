@@ -38,8 +38,7 @@ func newSources(files map[string]string) *sources {
 }
 
 // anchor finds the source line that causes a finding: the requirement of a dependency, the build
-// image or platform tag, the link command, or the package index. If it finds none it returns the
-// first line of the best matching file. ok is false only if there is no file with a line.
+// image or platform tag, the link command, or the package index. ok is false if there is none.
 func (s *sources) anchor(f *analyzer.Finding) (file string, line int, ok bool) {
 	for _, x := range searches(f) {
 		at, known := s.found[x.key]
@@ -51,11 +50,11 @@ func (s *sources) anchor(f *analyzer.Finding) (file string, line int, ok bool) {
 			return at.path, at.line, true
 		}
 	}
-	return fallback(s.files)
+	return "", 0, false
 }
 
 // Lines returns a function that finds the source line for a cause of a report. files maps the
-// paths of Candidates to their content. The function returns "" and 0 if no file has a line.
+// paths of Candidates to their content. The function returns "" and 0 if no line causes it.
 func Lines(r *analyzer.Report, files map[string]string) func(cause int) (file string, line int) {
 	v, s := newView(r, nil), newSources(files)
 	return func(cause int) (string, int) {
@@ -366,8 +365,9 @@ func gpuStack() search {
 	}
 }
 
-// fallback returns the first line of the file that is most relevant for the build.
-func fallback(files map[string]string) (string, int, bool) {
+// fallback returns the first line of the file that is most relevant for the build, for annotations
+// of a check run, which GitHub shows only with a file and a line. ok is false if all are empty.
+func fallback(files map[string]string) (file string, line int, ok bool) {
 	ps := inOrder(files, []fileKind{projectPy, workflowYML, native, readme, imageFile, pinned, noKind})
 	for _, p := range ps {
 		if files[p] != "" {

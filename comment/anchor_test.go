@@ -64,9 +64,8 @@ func TestAnchor(t *testing.T) {
 			"requirements.txt:3"},
 		{"the torch requirement of the build", gpu, with("pyproject.toml",
 			"[build-system]\nrequires = [\n  \"setuptools\",\n  \"torch>=2\",\n]\n"), "pyproject.toml:4"},
-		{"nothing fits", gpu, map[string]string{"README.md": "# x\n", "src/a.c": "int x;\n"},
-			"README.md:1"},
-		{"any file", gpu, map[string]string{"empty": "", "src/a.c": "int x;\n"}, "src/a.c:1"},
+		{"nothing fits", gpu, map[string]string{"pyproject.toml": "[tool.x]\n", "src/a.c": "int x;\n"},
+			":0"},
 		{"no file", gpu, map[string]string{"empty": ""}, ":0"},
 		{"no files", gpu, nil, ":0"},
 	} {
@@ -76,6 +75,25 @@ func TestAnchor(t *testing.T) {
 		}
 		if ok && line > len(lines(c.files[file])) {
 			t.Errorf("%s: %s has no line %d", c.name, file, line)
+		}
+	}
+}
+
+// A check run annotates a file even if no line of it causes a finding.
+func TestFallback(t *testing.T) {
+	for _, c := range []struct {
+		files map[string]string
+		want  string
+	}{
+		{map[string]string{"README.md": "# x\n", "src/a.c": "int x;\n"}, "README.md:1"},
+		{map[string]string{"README.md": "# x\n", "pyproject.toml": "[tool.x]\n"}, "pyproject.toml:1"},
+		{map[string]string{"empty": "", "src/a.c": "int x;\n"}, "src/a.c:1"},
+		{map[string]string{"empty": ""}, ":0"},
+		{nil, ":0"},
+	} {
+		file, line, ok := fallback(c.files)
+		if got := fmt.Sprintf("%s:%d", file, line); got != c.want || ok != (line > 0) {
+			t.Errorf("%q: %s (%v), want %s", c.files, got, ok, c.want)
 		}
 	}
 }

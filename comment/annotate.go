@@ -10,7 +10,8 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// annotations returns an annotation for each new cause, on the line that causes it.
+// annotations returns an annotation for each new cause, on the line that causes it, or else on the
+// first one of the file that is most relevant for the build.
 func annotations(in Input, v view, s *sources) []Annotation {
 	var out []Annotation
 	for _, i := range v.fresh {
@@ -21,6 +22,9 @@ func annotations(in Input, v view, s *sources) []Annotation {
 		p, line, ok := declared(f, in.Diff)
 		if !ok {
 			p, line, ok = s.anchor(f)
+		}
+		if !ok {
+			p, line, ok = fallback(in.Files)
 		}
 		if ok {
 			out = append(out, annotation(v, i, p, line))

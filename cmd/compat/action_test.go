@@ -176,7 +176,8 @@ func TestAction(t *testing.T) {
 	}
 	name := "lib foo$(touch x).so"
 	r.write(filepath.Join(r.dir, name), string(library))
-	r.write(filepath.Join(r.dir, "meson.build"), "project('foo')\nshared_library('foo', 'foo.c')\n")
+	r.write(filepath.Join(r.dir, "meson.build"),
+		"project('foo')\nshared_library(' foo$(touch x)', 'foo.c')\n")
 
 	log, outputs, ok := r.run(map[string]string{
 		"version": "1.2.3", "paths": "\n" + name + "\n", "platforms": "debian10\ndebian12\n",
@@ -184,7 +185,7 @@ func TestAction(t *testing.T) {
 	if ok || !strings.Contains(outputs, "outcome=fail\n") {
 		t.Fatalf("it does not fail: %s\n%s", outputs, log)
 	}
-	if !strings.Contains(log, "::error file=meson.build,line=") ||
+	if !strings.Contains(log, "::error file=meson.build,line=2,") ||
 		!strings.Contains(log, "GLIBC_2.29") {
 		t.Errorf("no annotation: %s", log)
 	}
