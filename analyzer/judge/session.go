@@ -49,7 +49,7 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 	for _, w := range o.With {
 		q, err := pkgmeta.ParseRequirement(w)
 		if err != nil {
-			return nil, fmt.Errorf("invalid requirement %q: %w", w, err)
+			return nil, fmt.Errorf("invalid %w", err) // it begins with "requirement"
 		}
 		j.given = append(j.given, q)
 		if from, ok := o.Origins[w]; ok {

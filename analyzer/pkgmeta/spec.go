@@ -50,7 +50,7 @@ func ParseSpec(s string) (Spec, error) {
 func parseClause(s string) (clause, error) {
 	i := slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(s, op) })
 	if i < 0 && strings.HasPrefix(s, "=") {
-		return clause{}, fmt.Errorf("write == for a version")
+		return clause{}, fmt.Errorf("needs == instead of =")
 	}
 	if i < 0 {
 		return clause{}, fmt.Errorf("does not start with one of ==, !=, <=, >=, <, >, ~=, ===")
