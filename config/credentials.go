@@ -13,6 +13,10 @@ import (
 	"github.com/compat-app/compat/internal/secretfile"
 )
 
+// keyKind is the kind of key that GitHub accepts, and where it comes from.
+const keyKind = "the RSA private key of the GitHub App: the PEM file (PKCS#1 or PKCS#8, without a " +
+	"passphrase) that its settings page generates under Private keys"
+
 // key reads PRIVATE_KEY, or the file that PRIVATE_KEY_PATH names, or takes the program that
 // PRIVATE_KEY_COMMAND names.
 func (env environment) key(s *Service) (err error) {
@@ -22,15 +26,14 @@ func (env environment) key(s *Service) (err error) {
 		if s.PrivateKey, err = appkey.Parse([]byte(v)); err != nil {
 			return bad(
 				"PRIVATE_KEY",
-				"%v; set it to the PEM file of the GitHub App's private key (with newlines, with \\n for "+
-					"newlines, or base64-encoded)",
+				"%v; set it to %s, with newlines, with \\n for newlines, or base64-encoded",
 				err,
+				keyKind,
 			)
 		}
 	case path != "":
 		if s.PrivateKey, err = appkey.Read(path); err != nil {
-			return badFile("PRIVATE_KEY_PATH", path, err,
-				"set it to the path of the GitHub App's private key")
+			return badFile("PRIVATE_KEY_PATH", path, err, "set it to the path of "+keyKind)
 		}
 	case command != "":
 		s.PrivateKey = appkey.Program(command)
@@ -122,11 +125,12 @@ func (env environment) secrets(s *Service) error {
 		}
 		s.WebhookSecrets = NewSecrets(words...)
 	case path != "":
-		s.WebhookSecrets = &Secrets{file: secretfile.At(path)}
-		if _, err := s.WebhookSecrets.Reload(); err != nil {
+		secrets := &Secrets{file: secretfile.At(path)}
+		if _, err := secrets.Reload(); err != nil {
 			return badFile("WEBHOOK_SECRET_PATH", path, err, "set it to the path of a file with the "+
 				"webhook secret of the GitHub App, or several, one on each line")
 		}
+		s.WebhookSecrets = secrets
 	default:
 		return bad(
 			"WEBHOOK_SECRET",

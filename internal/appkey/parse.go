@@ -35,6 +35,9 @@ func parse(text []byte) (*rsa.PrivateKey, error) {
 			"is not a complete PEM file: it needs a BEGIN and an END line and base64 between them",
 		)
 	}
+	if other := otherKind(block); other != "" {
+		return nil, errors.New(other)
+	}
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
@@ -44,9 +47,27 @@ func parse(text []byte) (*rsa.PrivateKey, error) {
 	}
 	key, ok := any.(*rsa.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("contains a key that is not RSA (%T); GitHub Apps sign with RSA", any)
+		return nil, fmt.Errorf("contains a key that is not RSA (%T)", any)
 	}
 	return key, nil
+}
+
+// otherKind returns what a PEM block contains that is no private key for GitHub, or "" if it may be
+// one.
+func otherKind(block *pem.Block) string {
+	switch kind := block.Type; {
+	case kind == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
+		return "has a passphrase"
+	case strings.HasSuffix(kind, "PUBLIC KEY"):
+		return "contains a public key"
+	case kind == "CERTIFICATE":
+		return "contains a certificate"
+	case kind == "OPENSSH PRIVATE KEY":
+		return "contains a key of OpenSSH, which is neither PKCS#1 nor PKCS#8"
+	case kind == "EC PRIVATE KEY":
+		return "contains a key that is not RSA"
+	}
+	return ""
 }
 
 // restoreLines restores the line breaks around BEGIN and END of a PEM that has lost them.

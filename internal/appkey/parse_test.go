@@ -41,18 +41,26 @@ func TestParse(t *testing.T) {
 	}
 	ec, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	der, _ = x509.MarshalPKCS8PrivateKey(ec)
-	for name, text := range map[string]string{
-		"empty":   " ",
-		"text":    "not a key",
-		"cut":     p1[:800],
-		"damaged": strings.Replace(p1, "MII", "AAA", 1),
-		"public": string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY",
-			Bytes: x509.MarshalPKCS1PublicKey(&testKey().PublicKey)})),
-		"EC": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
-		"encrypted": "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: " +
-			"AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----",
+	block := func(kind string) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":   {" ", "is empty"},
+		"text":    {"not a key", "neither a PEM file"},
+		"cut":     {p1[:800], "not a complete PEM file"},
+		"damaged": {strings.Replace(p1, "MII", "AAA", 1), "neither a PKCS#1 nor a PKCS#8 key"},
+		"public":  {block("PUBLIC KEY"), "contains a public key"},
+		"PKCS#1 public": {string(pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY",
+			Bytes: x509.MarshalPKCS1PublicKey(&testKey().PublicKey)})), "contains a public key"},
+		"certificate": {block("CERTIFICATE"), "contains a certificate"},
+		"OpenSSH":     {block("OPENSSH PRIVATE KEY"), "contains a key of OpenSSH"},
+		"EC":          {block("PRIVATE KEY"), "contains a key that is not RSA"},
+		"EC of SEC 1": {block("EC PRIVATE KEY"), "contains a key that is not RSA"},
+		"encrypted": {"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: " +
+			"AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----", "has a passphrase"},
+		"encrypted PKCS#8": {block("ENCRYPTED PRIVATE KEY"), "has a passphrase"},
 	} {
-		if _, err := parse([]byte(text)); err == nil ||
+		if _, err := parse([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "MII") ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
