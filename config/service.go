@@ -74,6 +74,16 @@ func (e *EnvError) Error() string { return e.Variable + ": " + e.Problem }
 // FromEnv reads the service's configuration; getenv is os.LookupEnv. The error is an *EnvError
 // for the first invalid variable.
 func FromEnv(getenv func(string) (string, bool)) (*Service, error) {
+	s, invalid := Examine(getenv)
+	if len(invalid) > 0 {
+		return nil, invalid[0]
+	}
+	return s, nil
+}
+
+// Examine is FromEnv with an error for each invalid variable. The fields of those are not set, so
+// the service is not usable if there is any.
+func Examine(getenv func(string) (string, bool)) (*Service, []error) {
 	env := trimmed(getenv)
 	return env.read(env.app, env.key, env.secrets)
 }
@@ -86,7 +96,11 @@ func BeforeApp(getenv func(string) (string, bool)) (*Service, error) {
 		env("PRIVATE_KEY_COMMAND") != "" || env("COMPAT_PUBLIC_URL") == "" {
 		return nil, nil
 	}
-	return env.read()
+	s, invalid := env.read()
+	if len(invalid) > 0 {
+		return nil, invalid[0]
+	}
+	return s, nil
 }
 
 func trimmed(getenv func(string) (string, bool)) environment {
@@ -100,20 +114,64 @@ func trimmed(getenv func(string) (string, bool)) environment {
 }
 
 // read builds a Service with the given readers and those of all variables that do not concern the
-// App.
-func (env environment) read(app ...func(*Service) error) (*Service, error) {
-	s := &Service{}
+// App. It returns the errors of all readers.
+func (env environment) read(app ...func(*Service) error) (s *Service, invalid []error) {
+	s = &Service{}
 	for _, read := range append(app, env.api, env.redis, env.partitions, env.workers, env.pool,
 		env.public, env.times, env.level, env.index, env.port, env.admin, env.sandbox) {
 		if err := read(s); err != nil {
-			return nil, err
+			invalid = append(invalid, err)
 		}
 	}
 	s.Blobs = env("COMPAT_BLOBS")
 	if s.Data = env("COMPAT_DATA"); s.Data == "" {
 		s.Data = DefaultData
 	}
-	return s, nil
+	return s, invalid
+}
+
+// minSecret is the length in bytes of a webhook secret that is long enough. Shorter ones can be
+// found by trying, because each delivery is signed with it.
+const minSecret = 16
+
+// Risks returns an error for each valid variable with which secrets can become known to others.
+func (s *Service) Risks() []*EnvError {
+	var risks []*EnvError
+	risk := func(variable, format string, a ...any) {
+		risks = append(risks, &EnvError{Variable: variable, Problem: fmt.Sprintf(format, a...)})
+	}
+	if plain(s.API) {
+		risk("GITHUB_API_URL", "%s is not encrypted, so the tokens of the App can be read in transit; "+
+			"use https", s.API)
+	}
+	if plain(s.PublicURL) {
+		risk("COMPAT_PUBLIC_URL", "%s is not encrypted, so events and the links to the reports of "+
+			"private repositories can be read in transit; use https, with a reverse proxy that has a "+
+			"certificate", s.PublicURL)
+	}
+	for _, secret := range s.WebhookSecrets.All() {
+		if len(secret) < minSecret {
+			risk("WEBHOOK_SECRET", "is shorter than %d characters, so it can be found by trying, and then "+
+				"anybody can send events; set it, and the App's webhook secret, to the output of "+
+				"openssl rand -hex 32", minSecret)
+		}
+	}
+	return risks
+}
+
+// plain reports whether requests to an address leave this machine unencrypted; nil is no address.
+func plain(u *url.URL) bool {
+	if u == nil || u.Scheme != "http" {
+		return false
+	}
+	return !Loopback(u.Hostname())
+}
+
+// Loopback reports whether a host name or address is that of this machine.
+func Loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") ||
+		ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
 type environment func(string) string
@@ -190,7 +248,6 @@ func (env environment) redis(s *Service) error {
 	if v == "" {
 		return nil
 	}
-	s.RedisURL = Secret(v)
 	// The value may contain a password, so the error does not contain it.
 	u, err := url.Parse(v)
 	switch {
@@ -202,6 +259,7 @@ func (env environment) redis(s *Service) error {
 		)
 	case (u.Scheme == "redis" || u.Scheme == "rediss") && u.Host != "",
 		u.Scheme == "unix" && u.Path != "":
+		s.RedisURL = Secret(v)
 		return nil
 	}
 	return bad(

@@ -116,6 +116,73 @@ func TestBadVariables(t *testing.T) {
 	}
 }
 
+// Every invalid variable is reported, and what is set next to it.
+func TestExamine(t *testing.T) {
+	s, invalid := Examine(env(map[string]string{
+		"APP_ID": "-", "PRIVATE_KEY": "nonsense", "WEBHOOK_SECRET": "-",
+		"WEBHOOK_SECRET_PATH": filepath.Join(t.TempDir(), "none"), "REDIS_URL": "http://redis",
+		"LOG_LEVEL": "loud", "COMPAT_PUBLIC_URL": "https://compat.example.com", "COMPAT_DATA": "/srv",
+	}))
+	var got []string
+	for _, err := range invalid {
+		var e *EnvError
+		if errors.As(err, &e) {
+			got = append(got, e.Variable)
+		}
+	}
+	want := []string{"APP_ID", "PRIVATE_KEY", "WEBHOOK_SECRET_PATH", "REDIS_URL", "LOG_LEVEL"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if s.PrivateKey != nil || s.WebhookSecrets != nil || s.RedisURL != nil ||
+		s.PublicURL.Host != "compat.example.com" || s.Data != "/srv" || len(s.Risks()) > 0 {
+		t.Errorf("%+v", s)
+	}
+	if _, invalid := Examine(env(nil)); invalid != nil {
+		t.Errorf("valid variables: %v", invalid)
+	}
+}
+
+func TestRisks(t *testing.T) {
+	for _, c := range []struct {
+		set  map[string]string
+		want []string // variables
+	}{
+		{map[string]string{"COMPAT_PUBLIC_URL": "https://compat.example.com"}, nil},
+		{map[string]string{"COMPAT_PUBLIC_URL": "http://127.0.0.1:8080"}, nil},
+		{map[string]string{"COMPAT_PUBLIC_URL": "http://[::1]:8080"}, nil},
+		{map[string]string{"COMPAT_PUBLIC_URL": "http://LocalHost"}, nil},
+		{map[string]string{"COMPAT_PUBLIC_URL": "http://compat.example.com"},
+			[]string{"COMPAT_PUBLIC_URL"}},
+		{map[string]string{"COMPAT_PUBLIC_URL": "http://10.0.0.1"}, []string{"COMPAT_PUBLIC_URL"}},
+		{map[string]string{"GITHUB_API_URL": "http://ghe.example.com/api/v3"},
+			[]string{"GITHUB_API_URL"}},
+		{map[string]string{"GITHUB_API_URL": "http://localhost:3000"}, nil},
+		{map[string]string{"WEBHOOK_SECRET": "x"}, []string{"WEBHOOK_SECRET"}},
+		{map[string]string{"WEBHOOK_SECRET": "0123456789abcde"}, []string{"WEBHOOK_SECRET"}},
+		{map[string]string{"WEBHOOK_SECRET": "0123456789abcdef,old"}, []string{"WEBHOOK_SECRET"}},
+	} {
+		set := map[string]string{"WEBHOOK_SECRET": "0123456789abcdef"}
+		maps.Copy(set, c.set)
+		s, err := FromEnv(env(set))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range s.Risks() {
+			got = append(got, e.Variable)
+			for _, secret := range s.WebhookSecrets.All() {
+				if len(secret) > 1 && strings.Contains(e.Error(), string(secret)) {
+					t.Errorf("%v: a secret is shown: %v", c.set, e)
+				}
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v: %q, want %q", c.set, got, c.want)
+		}
+	}
+}
+
 func TestPrivateKeyForms(t *testing.T) {
 	key := testKey()
 	file := filepath.Join(t.TempDir(), "app.pem")

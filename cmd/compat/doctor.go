@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,7 @@ type doctor struct {
 	env     environment
 	now     func() time.Time
 	service *config.Service
+	invalid []string // variables, whose fields of service are not set
 	failed  bool
 }
 
@@ -69,6 +71,9 @@ func (d *doctor) fail(subject, problem, next string) {
 	d.print("problem", subject, problem, next)
 }
 
+// skip reports subjects that cannot be checked before a problem is solved.
+func (d *doctor) skip(subject, why string) { d.print("skipped", subject, why, "") }
+
 func (d *doctor) print(state, subject, text, next string) {
 	fmt.Fprintf(d.env.Out, "%-8s %-12s %s\n", state, subject, text)
 	if next != "" {
@@ -77,34 +82,60 @@ func (d *doctor) print(state, subject, text, next string) {
 }
 
 func (d *doctor) examine(ctx context.Context) {
+	d.settings()
+	d.data()
+	if d.valid("REDIS_URL") {
+		d.queue(ctx)
+	}
+	d.bucket(ctx)
+	d.sandbox(ctx)
+	if d.valid("PIP_INDEX_URL") {
+		d.index(ctx)
+	}
+	if s := d.service; s.PrivateKey != nil && d.key() && s.AppID > 0 && s.API != nil {
+		d.github(ctx)
+	} else {
+		d.skip("github", "the App is not compared with its settings on GitHub, because APP_ID, the "+
+			"private key or GITHUB_API_URL cannot be used")
+	}
+	if d.valid("COMPAT_PUBLIC_URL") {
+		d.public(ctx)
+	}
+}
+
+// valid reports whether a variable can be used, or is not set.
+func (d *doctor) valid(variable string) bool { return !slices.Contains(d.invalid, variable) }
+
+// settings reads the variables.
+func (d *doctor) settings() {
 	if first, err := config.BeforeApp(d.env.Getenv); err == nil && first != nil {
+		d.service = first
 		d.fail("settings", "there is no GitHub App yet: neither APP_ID nor a private key is set",
 			"run 'compat setup --url "+first.PublicURL.String()+"', or start 'compat serve' and open the "+
 				"link that it prints")
-		return
-	}
-	var err error
-	if d.service, err = config.FromEnv(d.env.Getenv); err != nil {
-		problem, next := problemAndNext(err)
-		d.fail("settings", problem, next)
-		return
-	}
-	d.ok("settings", "App %d of %s", d.service.AppID, d.service.API)
-	if d.env.Environ != nil {
-		for _, e := range config.UnknownVariables(d.env.Environ()) {
-			problem, next := problemAndNext(e)
-			d.warn("settings", problem, next)
+	} else {
+		var invalid []error
+		d.service, invalid = config.Examine(d.env.Getenv)
+		for _, err := range invalid {
+			problem, next := problemAndNext(err)
+			d.fail("settings", problem, next)
+			var e *config.EnvError
+			if errors.As(err, &e) {
+				d.invalid = append(d.invalid, e.Variable)
+			}
 		}
 	}
-	d.data()
-	d.queue(ctx)
-	d.bucket(ctx)
-	d.sandbox(ctx)
-	d.index(ctx)
-	if d.key() {
-		d.github(ctx)
+	if !d.failed {
+		d.ok("settings", "App %d of %s", d.service.AppID, d.service.API)
 	}
-	d.public(ctx)
+	doubtful := d.service.Risks()
+	if d.env.Environ != nil {
+		doubtful = append(doubtful, config.UnknownVariables(d.env.Environ())...)
+	}
+	for _, e := range doubtful {
+		problem, next := problemAndNext(e)
+		d.warn("settings", problem, next)
+	}
 }
 
 // problemAndNext divides an error of config, which ends with what to do.
@@ -183,8 +214,15 @@ func (d *doctor) queue(ctx context.Context) {
 			{"NOPERM", "give the user of REDIS_URL the commands and keys that docs/operation.md lists"},
 			{"READONLY", "REDIS_URL names a replica; name the master, or use Sentinel"},
 			{"OOM", "give Redis more memory"},
+			{"certificate is valid for", "write a host name of the certificate in REDIS_URL"},
+			{"x509:", "put the certificate of Redis, or of its authority, in a folder, and set SSL_CERT_DIR " +
+				"to the folder"},
 		})
-		d.fail("queue", err.Error(), next)
+		problem := err.Error()
+		if mismatch := q.Mismatch(ctx); mismatch != nil {
+			problem, next = problemAndNext(mismatch)
+		}
+		d.fail("queue", problem, next)
 		return
 	}
 	skew, err := q.Skew(ctx)
@@ -192,7 +230,6 @@ func (d *doctor) queue(ctx context.Context) {
 		d.fail("clock",
 			fmt.Sprintf("this clock differs from that of Redis by %s", skew.Round(time.Second)),
 			"synchronize both clocks (NTP)")
-		return
 	}
 	d.pool(ctx, q)
 	risks, err := q.Risks(ctx)

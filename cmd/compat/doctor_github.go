@@ -43,6 +43,8 @@ func (d *doctor) github(ctx context.Context) {
 	defer cancel()
 	var record appRecord
 	if !d.identified(ctx, app, &record) {
+		d.skip("permissions", "they are not checked, nor are webhook, deliveries and installations, "+
+			"because the App could not be read from GitHub")
 		return
 	}
 	manifest, err := setup.ParseManifest(compat.Manifest())

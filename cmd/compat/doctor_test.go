@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +87,14 @@ func TestDoctor(t *testing.T) {
 	redis := miniredis.RunT(t)
 	locked := miniredis.RunT(t)
 	locked.RequireAuth("hunter2")
+	encrypted := miniredis.NewMiniRedis()
+	tlsServer := httptest.NewUnstartedServer(nil)
+	tlsServer.StartTLS()
+	t.Cleanup(tlsServer.Close)
+	if err := encrypted.StartTLS(&tls.Config{Certificates: tlsServer.TLS.Certificates}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(encrypted.Close)
 	skewed := miniredis.RunT(t)
 	skewed.SetTime(time.Now().Add(-time.Hour))
 	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +143,7 @@ func TestDoctor(t *testing.T) {
 		{name: "no secret", vars: vars{"WEBHOOK_SECRET": ""}, state: "problem",
 			want: "settings WEBHOOK_SECRET: is not set", next: "set it to the webhook secret of the GitHub App"},
 		{name: "unreadable key", vars: vars{"PRIVATE_KEY": "nonsense"}, state: "problem",
-			want: "settings PRIVATE_KEY: ", next: "set it to the PEM file"},
+			want: "settings PRIVATE_KEY: ", next: "set it to the RSA private key of the GitHub App: the PEM file (PKCS#1 or PKCS#8"},
 		{name: "key that others can read", vars: vars{"PRIVATE_KEY": "", "PRIVATE_KEY_PATH": open},
 			state: "problem", want: "other users can read or write the file", next: "run chmod 0600"},
 		{name: "key program", vars: vars{"PRIVATE_KEY": "", "PRIVATE_KEY_COMMAND": "/absent"},
@@ -145,6 +155,21 @@ func TestDoctor(t *testing.T) {
 			want: "queue queue: read the partitions", next: "start Redis, or correct REDIS_URL"},
 		{name: "Redis password", vars: vars{"REDIS_URL": "redis://" + locked.Addr()}, state: "problem",
 			want: "queue queue: read the partitions: NOAUTH", next: "correct user and password in REDIS_URL"},
+		{name: "Redis with TLS", vars: vars{"REDIS_URL": "redis://:hunter2@" + encrypted.Addr()},
+			state: "problem", want: "queue queue: " + encrypted.Addr() + " uses TLS",
+			next: "write rediss:// instead of redis:// in REDIS_URL"},
+		{name: "Redis without TLS", vars: vars{"REDIS_URL": "rediss://:hunter2@" + locked.Addr()},
+			state: "problem", want: "queue queue: " + locked.Addr() + " does not use TLS",
+			next: "write redis:// instead of rediss:// in REDIS_URL"},
+		{name: "certificate of Redis", vars: vars{"REDIS_URL": "rediss://" + encrypted.Addr()},
+			state: "problem", want: "queue queue: read the partitions: tls: failed to verify certificate",
+			next: "set SSL_CERT_DIR to the folder"},
+		{name: "short secret", vars: vars{"WEBHOOK_SECRET": "x"}, state: "warning",
+			want: "settings WEBHOOK_SECRET: is shorter than 16 characters, so it can be found by trying",
+			next: "set it, and the App's webhook secret, to the output of openssl rand -hex 32"},
+		{name: "public address without TLS", vars: vars{"COMPAT_PUBLIC_URL": "http://compat.invalid"},
+			state: "warning", want: "settings COMPAT_PUBLIC_URL: http://compat.invalid is not encrypted",
+			next: "use https"},
 		{name: "clock of Redis", vars: vars{"REDIS_URL": "redis://" + skewed.Addr()}, state: "problem",
 			want: "clock this clock differs from that of Redis by ", next: "synchronize both clocks"},
 		{name: "GitHub is not reachable", without: true, state: "problem",
@@ -261,6 +286,62 @@ func TestDoctor(t *testing.T) {
 				t.Log(out.String())
 			}
 		})
+	}
+}
+
+// What does not depend on a problem is checked too, and what does is named.
+func TestDoctorChecksTheRest(t *testing.T) {
+	data := t.TempDir()
+	for _, c := range []struct {
+		name string
+		set  map[string]string
+		want []string // states and subjects of all lines with one
+	}{
+		{"GitHub is not reachable", map[string]string{
+			"APP_ID": "1", "PRIVATE_KEY": testKey(t), "WEBHOOK_SECRET": "0123456789abcdef",
+			"GITHUB_API_URL": "http://127.0.0.1:1",
+		}, []string{"ok settings", "ok data", "ok queue", "sandbox", "ok index", "ok key",
+			"problem github", "skipped permissions", "warning reports"}},
+		{"no setting", nil, []string{"problem settings", "problem settings", "problem settings",
+			"ok data", "ok queue", "sandbox", "ok index", "skipped github", "warning reports"}},
+		{"invalid addresses", map[string]string{
+			"APP_ID": "1", "PRIVATE_KEY": testKey(t), "WEBHOOK_SECRET": "0123456789abcdef",
+			"GITHUB_API_URL": "github", "REDIS_URL": "redis", "PIP_INDEX_URL": "index",
+			"COMPAT_PUBLIC_URL": "public",
+		}, []string{"problem settings", "problem settings", "problem settings", "problem settings",
+			"ok data", "sandbox", "ok key", "skipped github"}},
+		{"no App", map[string]string{"COMPAT_PUBLIC_URL": "http://127.0.0.1:1"}, []string{
+			"problem settings", "ok data", "ok queue", "sandbox", "ok index", "skipped github",
+			"warning reports"}},
+	} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), []string{"doctor"}, environment{
+			Getenv: func(n string) (string, bool) {
+				v, ok := c.set[n]
+				if n == "COMPAT_DATA" {
+					v, ok = data, true
+				}
+				return v, ok
+			},
+			Out: &out, Err: &errs,
+		})
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			if words := strings.Fields(line); !strings.HasPrefix(line, " ") {
+				if words[1] == "sandbox" {
+					words = words[1:] // its state is that of the machine
+				}
+				got = append(got, strings.Join(words[:min(2, len(words))], " "))
+			}
+		}
+		for i, line := range got {
+			if strings.HasPrefix(line, "sandbox") {
+				got[i] = "sandbox"
+			}
+		}
+		if code != exitIncompatible || errs.Len() > 0 || !slices.Equal(got, c.want) {
+			t.Errorf("%s: exit %d, %q, want %q\n%s%s", c.name, code, got, c.want, &out, &errs)
+		}
 	}
 }
 

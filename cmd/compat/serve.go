@@ -254,6 +254,9 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 			return fmt.Errorf("--addr or PORT: %w", err)
 		}
 	}
+	for _, e := range service.Risks() {
+		log.Warn("a variable is a risk", "error", e)
+	}
 	logLayers(log, layers)
 	defer serveAdmin(operators, metrics, layers, log)()
 	log.Info(

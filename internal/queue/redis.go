@@ -1,10 +1,13 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -125,11 +128,56 @@ func (q *Queue) inspect(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if mismatch := q.Mismatch(ctx); mismatch != nil {
+			err = mismatch
+		}
 		q.log.Warn("redis can't be used yet; webhooks are refused until it can", "error", err)
 		if sleep.For(ctx, pause) != nil {
 			return
 		}
 	}
+}
+
+// Mismatch returns an error with what to write in REDIS_URL if the server uses TLS and the address
+// does not, or the other way around. The errors of the calls are then time-outs or closed
+// connections. It returns nil if that is not so or cannot be found out. No password is sent.
+func (q *Queue) Mismatch(ctx context.Context) error {
+	u, err := url.Parse(q.o.URL)
+	if err != nil || u.Host == "" {
+		return nil //nolint:nilerr // openRedis returns it
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "6379"))
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil //nolint:nilerr // the server is down
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(ioTimeout)); err != nil {
+		return nil //nolint:nilerr // likewise
+	}
+	switch u.Scheme {
+	case "redis":
+		// The handshake only shows that the server uses TLS, so its certificate is not verified.
+		err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx)
+		var alert *net.OpError // such as that it wants a certificate of the client
+		if err == nil || errors.As(err, &alert) && alert.Op == "remote error" {
+			return fmt.Errorf("queue: %s uses TLS; write rediss:// instead of redis:// in REDIS_URL",
+				address)
+		}
+	case "rediss":
+		answer := make([]byte, 1)
+		if _, err := conn.Write([]byte("*1\r\n$4\r\nPING\r\n")); err != nil {
+			return nil //nolint:nilerr // likewise
+		}
+		// +PONG, or -NOAUTH; TLS begins alerts with another byte
+		if _, err := conn.Read(answer); err == nil && strings.Contains("+-", string(answer)) {
+			return fmt.Errorf("queue: %s does not use TLS; write redis:// instead of rediss:// in "+
+				"REDIS_URL, or enable TLS in Redis", address)
+		}
+	}
+	return nil
 }
 
 // Risk is a setting of Redis with which jobs can be lost.

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"strings"
 
@@ -61,7 +60,7 @@ func ParseSite(web, api string) (Site, error) {
 		s.API = apiOf(s.Web)
 	}
 	for _, u := range []*url.URL{s.Web, s.API} {
-		if u.Scheme != "https" && !loopback(u.Hostname()) {
+		if u.Scheme != "https" && !config.Loopback(u.Hostname()) {
 			return s, fmt.Errorf(
 				"--github-url: %s is not https, so the App's private key would be sent unencrypted; use https",
 				u,
@@ -134,7 +133,7 @@ func ParsePublic(name, address string) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	if loopback(u.Hostname()) {
+	if config.Loopback(u.Hostname()) {
 		return nil, fmt.Errorf(
 			"%s: %s is reachable only from this machine, but GitHub must send events to it; set it to %s",
 			name,
@@ -143,10 +142,4 @@ func ParsePublic(name, address string) (*url.URL, error) {
 		)
 	}
 	return u, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") ||
-		ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
