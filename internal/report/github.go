@@ -13,8 +13,8 @@ import (
 // GitHub writes the report as workflow commands, from which GitHub Actions makes annotations: one
 // for each new cause, on the line that causes it, one for all causes that the base has too, and one
 // for each file that could not be read (docs.github.com, "Workflow commands for GitHub Actions").
-// Nothing of an artifact can begin a command, because line feeds are encoded. A check that passes
-// without one is a notice.
+// Nothing of an artifact can begin a command, because line feeds are encoded. A report without any
+// of them is one command with its summary, an error if nothing could be checked.
 func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 	out, written := bufio.NewWriter(w), false
 	add := func(level, properties, message string) {
@@ -49,8 +49,12 @@ func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 		add("error", "title=Not checked",
 			mdsafe.Visible(u.Path)+" could not be read: "+mdsafe.Visible(u.Reason))
 	}
-	if r.Outcome == analyzer.OutcomePass && !written {
-		command(out, "notice", "title=compat", Summary(r))
+	if !written {
+		level := "notice"
+		if r.Outcome == analyzer.OutcomeError {
+			level = "error"
+		}
+		command(out, level, "title=compat", Summary(r))
 	}
 	return out.Flush()
 }
