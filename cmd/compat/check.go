@@ -211,7 +211,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	}
 	if f.base != "" {
 		if err := base.add(f.base); err != nil {
-			return fmt.Errorf("--base: %w", err)
+			return errors.Join(fmt.Errorf("--base: %w", err), outputs.unopened(f.base, err))
 		}
 		o.Base = base.list
 	}

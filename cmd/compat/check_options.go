@@ -145,7 +145,7 @@ func required(files []string, o *analyzer.Options) ([]string, error) {
 	}
 	p, err := list.Pinned(packages.Target{})
 	if err != nil {
-		return nil, fmt.Errorf("--requirement: %w; correct the path or the file", err)
+		return nil, fmt.Errorf("--requirement: %w; %s", err, correction(err))
 	}
 	var out []string
 	for _, pin := range slices.Concat(p.Pins, p.Unpinned) {

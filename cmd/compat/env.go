@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,6 +38,10 @@ type envFlags struct {
 	extras []string
 	groups []string
 	budget int // MB of wheels
+
+	// system is that of the packages, if they are installed on this machine and no platform was
+	// named; else nil
+	system *ownSystem
 }
 
 // installed returns the flag that names installed packages, or "".
@@ -104,8 +109,8 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 		"version of the interpreter (default: that of --venv, else of .python-version, else the oldest "+
 			"that the lock file or pyproject.toml allows, else 3.12)")
 	flags.StringArrayVar(&f.platforms, "platform", nil,
-		"the system that the packages run on (debian12, alpine3.20; default manylinux_2_28); may be "+
-			"repeated")
+		"the system that the packages run on (debian12, alpine3.20; default "+defaultPlatform+", or "+
+			"for installed packages this system); may be repeated")
 	flags.StringArrayVar(&f.first, "first", nil,
 		"assume that this package was imported before, so that its libraries are loaded; repeatable")
 	flags.StringVar(&f.config, "config", "",
@@ -170,9 +175,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	case f.budget <= 0:
 		return errors.New("--budget must be a number of megabytes greater than 0")
 	}
-	if len(f.platforms) == 0 && f.root == "" {
-		f.platforms = []string{"manylinux_2_28"}
-	}
+	note := f.defaultPlatforms()
 	only := f.checkFlags // the environment is what is checked, not where artifacts are installed
 	only.lock, only.requirements, only.venv = nil, nil, ""
 	o, failOn, broken, err := checkOptions(env, only)
@@ -180,6 +183,9 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 		return err
 	}
 	outputs.failOn = failOn
+	if f.system != nil {
+		o.Root, o.Platforms = f.system.platform, nil
+	}
 	if broken != nil {
 		return errors.Join(outputs.write(env.Out, broken), exit{code: exitUsage})
 	}
@@ -204,7 +210,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 		}
 		f.python = cmp.Or(f.python, head[0].On.Python)
 	} else if pins, err = readPinned(f, files); err != nil {
-		return err
+		return outputs.unusable(err)
 	} else if !slices.ContainsFunc(pins, func(p *pinned.Pinned) bool {
 		return len(p.Pins)+len(p.Unpinned) > 0
 	}) {
@@ -213,7 +219,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	}
 	defer closeAll(head) //nolint:errcheck // files that were only read
 	if base, err = readPinned(f, f.before); err != nil {
-		return err
+		return outputs.unusable(err)
 	}
 	if len(files) > 0 && !f.noCache && len(f.output) == 0 && !ofSources(f.format) {
 		inputs := []any{"env", from.addresses(), pins, base}
@@ -231,6 +237,9 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	shown.stop()
 	if err != nil {
 		return err
+	}
+	if note != "" {
+		r.AddNote(note)
 	}
 	r.Decide(failOn)
 	var printed bytes.Buffer
@@ -252,6 +261,40 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	}
 	cached.store(ctx, printed.Bytes(), code)
 	return exited(code)
+}
+
+// defaultPlatforms chooses the platform if none was named, and returns a note about the choice, or
+// "". Installed packages run on the system that they are installed on.
+func (f *envFlags) defaultPlatforms() (note string) {
+	if len(f.platforms) > 0 || f.root != "" {
+		return ""
+	}
+	if f.installed() != "" {
+		if f.system = openOwnSystem("/"); f.system != nil {
+			return "the libraries of this system (" + f.system.name + ") were used; --platform names another"
+		}
+		note = "this system has no loader of Linux, so " + defaultPlatform + " was assumed; --platform " +
+			"names another"
+	}
+	f.platforms = []string{defaultPlatform}
+	return note
+}
+
+// unusable returns an error of readPinned with what to do, and writes a report about it.
+func (o *outputs) unusable(err error) error {
+	var file *pinned.FileError
+	if !errors.As(err, &file) {
+		return err
+	}
+	return errors.Join(fmt.Errorf("%w; %s", err, correction(err)), o.unopened(file.Path, file.Err))
+}
+
+// correction returns what to do about an error of a file that was named.
+func correction(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "correct the path"
+	}
+	return "correct the file"
 }
 
 // reviewEnvironment checks installed packages, or those that files pin, compared with the pins of
@@ -314,7 +357,7 @@ func reviewEnvironment(
 		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
 	}
 	if err == nil {
-		r.Notes = slices.Insert(r.Notes, 0, checkedFor(o, head, pins))
+		r.Notes = slices.Insert(r.Notes, 0, checkedFor(r, o, head, pins))
 	}
 	if n := len(locked.Without); n > 0 && err == nil {
 		r.AddNote(fmt.Sprintf("only what the change can affect was checked; %d packages do not depend "+
@@ -325,7 +368,12 @@ func reviewEnvironment(
 
 // checkedFor returns a sentence about the interpreters and platforms of environments, and where the
 // interpreter of pinned ones is known from.
-func checkedFor(o analyzer.Options, head []*pinned.Wheels, pins []*pinned.Pinned) string {
+func checkedFor(
+	r *analyzer.Report,
+	o analyzer.Options,
+	head []*pinned.Wheels,
+	pins []*pinned.Pinned,
+) string {
 	var pythons, platforms []string
 	for i, w := range head {
 		python := w.On.Python
@@ -341,6 +389,11 @@ func checkedFor(o analyzer.Options, head []*pinned.Wheels, pins []*pinned.Pinned
 	}
 	if len(platforms) == 0 {
 		platforms = o.Platforms
+	}
+	for _, t := range r.Targets {
+		if o.Root != nil && !slices.Contains(platforms, t.Name) {
+			platforms = append(platforms, t.Name)
+		}
 	}
 	text := "checked"
 	if len(pythons) > 0 {
@@ -358,11 +411,24 @@ func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 	for _, file := range files {
 		list.Paths = append(list.Paths, filepath.ToSlash(file))
 	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	read := func(name string, p *platform.Platform) (*pinned.Pinned, error) {
+		e, err := list.Pinned(packages.Target{
+			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
+		})
+		if err == nil {
+			e.Platform, e.Budget = name, int64(f.budget)<<20
+		}
+		return e, err
+	}
+	if f.system != nil {
+		e, err := read("", f.system.own())
+		return []*pinned.Pinned{e}, err
+	}
 	var out []*pinned.Pinned
 	for _, name := range f.platforms {
-		if len(files) == 0 {
-			break
-		}
 		if p, err := platform.Lookup(name, ""); err == nil && p.OS != platform.Linux {
 			return nil, fmt.Errorf("platform %q: compat env reads only environments for Linux; "+
 				"check wheels for other systems with compat check FILE.whl", name)
@@ -371,13 +437,10 @@ func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 		if err != nil {
 			return nil, err
 		}
-		e, err := list.Pinned(packages.Target{
-			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
-		})
+		e, err := read(name, p)
 		if err != nil {
-			return nil, fmt.Errorf("%w; correct the path or the file", err)
+			return nil, err
 		}
-		e.Platform, e.Budget = name, int64(f.budget)<<20
 		out = append(out, e)
 	}
 	return out, nil

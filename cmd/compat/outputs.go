@@ -87,8 +87,8 @@ func newOutputs(env environment, f checkFlags) (*outputs, error) {
 	return o, nil
 }
 
-// unopened writes a report to the files about a path that could not be opened, because CI systems
-// expect the files after each run.
+// unopened writes a report about a path that could not be opened, because CI systems expect a
+// report of each run. Text is not written: its readers get the error.
 func (o *outputs) unopened(path string, cause error) error {
 	r := analyzer.NewReport(version())
 	r.Verdict = analyzer.Unchecked
@@ -96,7 +96,10 @@ func (o *outputs) unopened(path string, cause error) error {
 		Path: path, Reason: strings.TrimPrefix(cause.Error(), path+": "),
 	})
 	r.Decide(o.failOn)
-	return o.writeFiles(r, func() report.Lines { return sourceLines(r) })
+	if o.format == "text" {
+		return o.writeFiles(r, func() report.Lines { return sourceLines(r) })
+	}
+	return o.write(o.env.Out, r)
 }
 
 // write writes the report to the files and to w.

@@ -3,12 +3,61 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/internal/test/formattest"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
+
+// A path that cannot be opened, and a file that is not checked, give a report in every format for
+// programs, on standard output too.
+func TestReportsOfNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("notes.txt", []byte("notes\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("empty", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	valid := func(document []byte) error {
+		if !json.Valid(document) {
+			return errors.New("not JSON")
+		}
+		return nil
+	}
+	for format, check := range map[string]func([]byte) error{
+		"json": valid, "sarif": formattest.SARIF, "gitlab": formattest.GitLab,
+		"junit": formattest.JUnit, "github": nil, "html": nil, "markdown": nil,
+	} {
+		for _, path := range []string{"nothing-*.whl", "absent.whl", "empty", "notes.txt"} {
+			var out, errs bytes.Buffer
+			code := run(context.Background(), []string{"check", "--format", format, path},
+				environment{Getenv: os.LookupEnv, Out: &out, Err: &errs})
+			if code != exitUsage || errs.Len() == 0 || !strings.Contains(out.String(), path) {
+				t.Errorf("%s of %s: exit code %d\n%s%s", format, path, code, &out, &errs)
+			}
+			if format == "github" && !strings.HasPrefix(out.String(), "::error ") {
+				t.Errorf("%s: %s", path, &out)
+			}
+			if check == nil {
+				continue
+			}
+			if err := check(out.Bytes()); err != nil {
+				t.Errorf("%s of %s: %v\n%s", format, path, err, &out)
+			}
+		}
+	}
+	var out, errs bytes.Buffer
+	run(context.Background(), []string{"check", "absent.whl"},
+		environment{Getenv: os.LookupEnv, Out: &out, Err: &errs})
+	if out.Len() > 0 || !strings.Contains(errs.String(), "absent.whl: no such file or folder; give ") {
+		t.Errorf("text: %q, %q", &out, &errs)
+	}
+}
 
 // Reports of every kind follow the formats of the programs that read them: of artifacts with and
 // without findings, of a comparison, of files that cannot be read, of a hostile name, and of an

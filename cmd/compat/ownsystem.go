@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// defaultPlatform is the platform of pinned packages, whose system is not known: the oldest for
+// which most projects still build wheels.
+const defaultPlatform = "manylinux_2_28"
+
+// ownSystem is the system in a folder as the platform of packages that are installed in it.
+type ownSystem struct {
+	linker *dynlink.Linker
+	name   string
+	known  map[string]*platform.Platform // by architecture
+}
+
+// openOwnSystem returns the system in a folder, "/" for that of this machine; nil if it has no
+// loader for this machine's architecture, such as macOS.
+func openOwnSystem(dir string) *ownSystem {
+	root, err := openRoot(dir)
+	if err != nil {
+		return nil
+	}
+	s := &ownSystem{dynlink.NewLinker(root), systemName(root), map[string]*platform.Platform{}}
+	arch := platform.Arch(runtime.GOARCH)
+	if s.known[arch], err = s.linker.Platform(s.name, arch); err != nil {
+		return nil
+	}
+	return s
+}
+
+// own returns the platform for this machine's architecture.
+func (s *ownSystem) own() *platform.Platform { return s.known[platform.Arch(runtime.GOARCH)] }
+
+// platform is the function of analyzer.Options.Root. For an architecture whose programs the system
+// does not run it returns defaultPlatform.
+func (s *ownSystem) platform(arch string) (*platform.Platform, error) {
+	if s.known[arch] == nil {
+		p, err := s.linker.Platform(s.name, arch)
+		if err != nil {
+			p, err = platform.Lookup(defaultPlatform, arch)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.known[arch] = p
+	}
+	return s.known[arch], nil
+}
+
+// maxOSRelease limits the bytes that are read of os-release; usual ones have less than 1,000.
+const maxOSRelease = 64 << 10
+
+// systemName returns the name of the system in a root, from os-release(5): that of the built-in
+// platform if there is one, as debian12, else PRETTY_NAME.
+func systemName(root *lddRoot) string {
+	values := map[string]string{}
+	for _, file := range []string{"/etc/os-release", "/usr/lib/os-release"} {
+		f, err := root.Open(file)
+		if err != nil {
+			continue
+		}
+		lines := bufio.NewScanner(io.NewSectionReader(f, 0, maxOSRelease))
+		for lines.Scan() {
+			if name, value, ok := strings.Cut(lines.Text(), "="); ok {
+				values[name] = strings.Trim(value, `"'`)
+			}
+		}
+		f.Close()
+		break
+	}
+	system := values["ID"]
+	if system == "amzn" {
+		system = "amazonlinux"
+	}
+	arch := platform.Arch(runtime.GOARCH)
+	numbers := strings.Split(values["VERSION_ID"], ".")
+	for n := range slices.Backward(numbers) { // alpine3.20 of 3.20.1, rhel9 of 9.4
+		name := system + strings.Join(numbers[:n+1], ".")
+		p, err := platform.Lookup(name, arch)
+		if system != "" && err == nil && p.Kind == platform.Distribution {
+			return p.Name
+		}
+	}
+	if name := values["PRETTY_NAME"]; name != "" {
+		return name
+	}
+	return "this system"
+}
