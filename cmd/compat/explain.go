@@ -21,7 +21,7 @@ import (
 )
 
 func newExplainCommand(env environment) *cobra.Command {
-	f := checkFlags{format: "json"}
+	var f checkFlags
 	c := &cobra.Command{
 		Use:   "explain [flags] [FILE|-] [PATH...]",
 		Short: "Explain linker, loader and runtime errors in a log",
@@ -36,6 +36,8 @@ PATHs after the log are the artifacts that the log is about. They are checked as
 does, and each diagnosis reports whether that confirms or contradicts it. Fixes of a confirmed
 diagnosis were verified.
 
+The diagnoses are written as text on a terminal. A pipe or a file gets JSON unless --format is text.
+
 Exit code: 0 also if the log has no such error, 2 if the log is a binary or an archive, or if the
 log or a PATH could not be read.`,
 		Example: "  make 2>&1 | compat explain --format text\n  gh run view --log-failed | compat " +
@@ -44,11 +46,17 @@ log or a PATH could not be read.`,
 			if len(args) == 0 {
 				args = []string{"-"}
 			}
+			if f.format == "" {
+				f.format = "json"
+				if terminal(env.Out) {
+					f.format = "text"
+				}
+			}
 			return explain(c.Context(), env, f, args[0], args[1:])
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.format, "format", f.format, "json or text")
+	flags.StringVar(&f.format, "format", "", "json or text (default: text on a terminal, else json)")
 	flags.StringArrayVar(
 		&f.platforms,
 		"platform",
