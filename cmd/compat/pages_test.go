@@ -38,6 +38,7 @@ var (
 
 // notRun are the commands of the pages that are only parsed, with the reason.
 var notRun = map[string]string{
+	"compat completion":         "writes to the home folder; testdata/script/usage.txtar runs it",
 	"compat setup":              "waits for a browser; internal/setup tests it",
 	"compat queue":              "needs the queue of a service; TestQueueCommandEmbedded runs them",
 	`compat check "$(conda `:    "needs conda-build",
