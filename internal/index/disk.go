@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -8,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,8 +27,8 @@ type Disk struct {
 	added int64 // bytes written since the last trim; -1 = not trimmed yet
 }
 
-// diskLimit has room for the facts of some thousand wheels.
-const diskLimit = 512 << 20
+// diskLimit has room for the wheels of a review of 1 GiB, and for the facts of some thousand others.
+const diskLimit = 1536 << 20
 
 // expiryBytes is the length of the expiry time, in Unix seconds, at the start of an entry.
 const expiryBytes = 8
@@ -47,8 +49,32 @@ func (d *Disk) place(key string) string {
 
 // Get implements Cache.
 func (d *Disk) Get(_ context.Context, key string) ([]byte, error) {
-	file := d.place(key)
-	data, err := os.ReadFile(file)
+	v, err := d.open(key)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	return io.ReadAll(v)
+}
+
+// GetFile implements Files.
+func (d *Disk) GetFile(_ context.Context, key string) (Value, error) {
+	v, err := d.open(key)
+	if v == nil { // not a nil *diskFile
+		return nil, err
+	}
+	return v, err
+}
+
+// diskFile is an entry, without the time at its start.
+type diskFile struct {
+	*io.SectionReader
+	io.Closer
+}
+
+// open opens the entry of a key; nil if there is none.
+func (d *Disk) open(key string) (*diskFile, error) {
+	f, err := os.Open(d.place(key))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -56,16 +82,36 @@ func (d *Disk) Get(_ context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	now := time.Now()
-	if len(data) < expiryBytes || now.Unix() > int64(binary.BigEndian.Uint64(data)) {
-		return nil, nil
+	head := make([]byte, expiryBytes)
+	info, err := f.Stat()
+	if err == nil {
+		_, err = f.ReadAt(head, 0)
 	}
-	_ = os.Chtimes(file, now, now) // marks it as used; an error only affects the order of deletion
-	return data[expiryBytes:], nil
+	if err != nil || now.Unix() > int64(binary.BigEndian.Uint64(head)) {
+		if errors.Is(err, io.EOF) { // it is damaged
+			err = nil
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	// marks it as used; an error only affects the order of deletion
+	_ = os.Chtimes(f.Name(), now, now)
+	return &diskFile{io.NewSectionReader(f, expiryBytes, info.Size()-expiryBytes), f}, nil
 }
 
 // Put implements Cache.
-func (d *Disk) Put(_ context.Context, key string, value []byte, ttl time.Duration) error {
-	if int64(len(value)) > d.most {
+func (d *Disk) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
+	return d.PutFrom(ctx, key, bytes.NewReader(value), int64(len(value)), ttl)
+}
+
+// PutFrom implements Files.
+func (d *Disk) PutFrom(
+	_ context.Context,
+	key string,
+	value io.Reader,
+	size int64,
+	ttl time.Duration,
+) error {
+	if size > d.most {
 		return nil
 	}
 	f, err := os.CreateTemp(d.dir, ".new-*")
@@ -73,14 +119,17 @@ func (d *Disk) Put(_ context.Context, key string, value []byte, ttl time.Duratio
 		return err
 	}
 	head := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(ttl).Unix()))
-	_, err = f.Write(append(head, value...))
+	n, err := io.Copy(f, io.MultiReader(bytes.NewReader(head), io.LimitReader(value, size)))
+	if err == nil && n != expiryBytes+size {
+		err = io.ErrUnexpectedEOF
+	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), d.place(key))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return d.trim(int64(len(value)))
+	return d.trim(size)
 }
 
 // trim deletes entries at the first call, and then whenever a tenth of the limit was added.

@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -68,6 +69,24 @@ type Cache interface {
 	Put(ctx context.Context, key string, value []byte, ttl time.Duration) error
 }
 
+// Files is a Cache that can also store large values without reading them into memory.
+type Files interface {
+	Cache
+	// GetFile opens a value; nil for an absent key. The file can be read after it was replaced or
+	// deleted.
+	GetFile(ctx context.Context, key string) (Value, error)
+	// PutFrom stores the next size bytes of a reader. The error is that of the reader, or of the
+	// cache.
+	PutFrom(ctx context.Context, key string, value io.Reader, size int64, ttl time.Duration) error
+}
+
+// Value is an opened value of a cache.
+type Value interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
 // Index is a package index. It is safe for concurrent use.
 type Index struct {
 	*state
@@ -92,6 +111,7 @@ type state struct {
 	down  atomic.Int64
 	pause func(context.Context, time.Duration) error
 	whole int64 // size limit in bytes of a wheel that is downloaded whole
+	kept  int64 // size limit in bytes of an opened wheel that is read into memory
 }
 
 var _ packages.Reader = (*Index)(nil)
@@ -124,6 +144,7 @@ func New(o Options) (*Index, error) {
 		log:     o.Log,
 		pause:   sleep.For,
 		whole:   maxWheel,
+		kept:    keptWheel,
 		pages:   newFlights[*page](256, PageLife),
 		wheels:  newFlights[*facts](256, PageLife),
 		reads:   newFlights[map[string]packages.Library](0, 0),

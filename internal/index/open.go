@@ -24,7 +24,9 @@ const (
 	smallWheel = 8 << 20
 	// maxMember limits members other than shared objects in an opened wheel, in compressed bytes.
 	maxMember = 64 << 10
-	keptWheel = 32 << 20 // size limit in bytes of an opened wheel in the cache
+	// size limits in bytes of an opened wheel in the cache: of values in memory, and in files
+	keptWheel     = 32 << 20
+	keptWheelFile = 256 << 20
 )
 
 // Wheel is a wheel opened for the analyzer. Of a large wheel it contains only the metadata and
@@ -265,8 +267,11 @@ func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, err
 	}
 	key, keep := openedKey(f)
 	c, err := i.openMembers(ctx, f, limit)
-	if err != nil || c.size > keptWheel {
-		return c, err
+	if err != nil {
+		return nil, err
+	}
+	if c.size > i.kept {
+		return i.keptInFile(ctx, f, c)
 	}
 	defer c.Close()
 	data := make([]byte, c.size)
@@ -280,6 +285,27 @@ func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, err
 	return &content{ReaderAt: w, size: w.size, close: w.close}, nil
 }
 
+// keptInFile caches a large opened wheel if the cache has files, and returns it.
+func (i *Index) keptInFile(ctx context.Context, f file, c *content) (*content, error) {
+	files, ok := i.cache.(Files)
+	if !ok || c.size > keptWheelFile {
+		return c, nil
+	}
+	key, keep := openedKey(f)
+	err := files.PutFrom(ctx, key+inFile, io.NewSectionReader(c, 0, c.size), c.size, keep)
+	if c.err != nil {
+		return nil, errors.Join(c.err, c.Close())
+	}
+	if err != nil {
+		i.log.WarnContext(ctx, "caching a wheel", "err", err)
+		return c, nil
+	}
+	if known := i.opened(ctx, f); known != nil {
+		return known, c.Close()
+	}
+	return c, nil
+}
+
 // opened returns what openFor cached of a wheel, or nil.
 func (i *Index) opened(ctx context.Context, f file) *content {
 	key, _ := openedKey(f)
@@ -287,13 +313,28 @@ func (i *Index) opened(ctx context.Context, f file) *content {
 	if err != nil {
 		i.log.WarnContext(ctx, "reading a cached wheel", "err", err)
 	}
-	if known == nil {
+	if known != nil {
+		i.meter.cached.Add(1)
+		w := inBytes(0, known)
+		return &content{ReaderAt: w, size: w.size, close: w.close}
+	}
+	files, ok := i.cache.(Files)
+	if !ok {
+		return nil
+	}
+	large, err := files.GetFile(ctx, key+inFile)
+	if err != nil {
+		i.log.WarnContext(ctx, "reading a cached wheel", "err", err)
+	}
+	if large == nil {
 		return nil
 	}
 	i.meter.cached.Add(1)
-	w := inBytes(0, known)
-	return &content{ReaderAt: w, size: w.size, close: w.close}
+	return &content{ReaderAt: large, size: large.Size(), close: large.Close}
 }
+
+// inFile is the end of the key of an opened wheel that is not read into memory.
+const inFile = "/file"
 
 func openedKey(f file) (key string, keep time.Duration) {
 	key, keep = factsKey(f)

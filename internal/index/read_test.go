@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -474,6 +475,42 @@ func TestDisk(t *testing.T) {
 	}
 	if r, err := described(s.index(t, with), "demo", "1.0"); err != nil || !r.Libraries[0].Known {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A wheel that was opened is not downloaded again by another process, whatever its size.
+func TestOpenedWheelIsCached(t *testing.T) {
+	for _, kept := range []int64{keptWheel, 10 << 10} {
+		dir := t.TempDir()
+		s := serve(t, large(t))
+		var contents [2][]byte
+		for n := range contents {
+			i := s.index(t, func(o *Options) {
+				d, err := NewDisk(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Cache = d
+			})
+			i.kept = kept
+			w, err := i.Open(ctx, "demo", "1.0", linux, 1<<30)
+			if err != nil || w.Size <= 10<<10 {
+				t.Fatalf("%+v, %v", w, err)
+			}
+			contents[n] = make([]byte, w.Size)
+			if _, err := w.ReadAt(contents[n], 0); err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := s.takeRequests(); (len(got) == 0) != (n == 1) {
+				t.Errorf("up to %d bytes in memory, process %d: requests %q", kept, n, got)
+			}
+		}
+		if !bytes.Equal(contents[0], contents[1]) {
+			t.Errorf("up to %d bytes in memory: %d and %d bytes", kept, len(contents[0]), len(contents[1]))
+		}
 	}
 }
 
