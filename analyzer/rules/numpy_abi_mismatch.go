@@ -84,9 +84,12 @@ func numpy2(p *analyzer.Pass) (name string, sure bool) {
 	}
 	two, err := pkgmeta.ParseVersion("2.0.0")
 	for _, u := range p.Packages.Unresolved {
+		if u.Package != "numpy" {
+			continue
+		}
 		q, badName := pkgmeta.ParseRequirement(u.Requirement)
 		s, badSpec := pkgmeta.ParseSpec(q.Spec)
-		if u.Package != "numpy" || err != nil || badName != nil || badSpec != nil {
+		if err != nil || badName != nil || badSpec != nil {
 			continue
 		}
 		if v, ok := s.Pin(); ok && v.Release()[0] >= 2 {
