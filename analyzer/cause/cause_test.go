@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -44,13 +45,18 @@ func report(fs ...result.Finding) *result.Report {
 }
 
 func tooNew(object, symbol, library, version, tag string) result.Finding {
+	retags := []fix.Retagging{{
+		Wheel: &fix.Wheel{File: "widget-1.0-py3-none-manylinux2014_x86_64.whl"},
+		To:    pkgmeta.Tag{Platform: tag},
+	}}
 	return result.Finding{
 		Rule: "symbol-version-too-new", Object: object, Symbol: symbol, Library: library,
 		Version: version, Package: "widget",
 		Fixes: []fix.Fix{{
 			Kind:     fix.KindPlatformTag,
 			Title:    "Tag the wheel " + tag,
-			Command:  "wheel tags --remove --platform-tag " + shellword.Quote(tag) + " " + wheel,
+			Command:  fix.RetagCommand(retags),
+			Retags:   retags,
 			Verified: true,
 		}},
 	}
@@ -330,4 +336,68 @@ func FuzzOf(f *testing.F) {
 			t.Errorf("%d findings in causes, of %d", n, len(r.Findings))
 		}
 	})
+}
+
+// Two wheels of a project get one command for both; with different tags, each gets its own.
+func TestTagsOfSeveralWheels(t *testing.T) {
+	const x86, arm = "dist/widget-1.0-py3-none-manylinux2014_x86_64.whl",
+		"dist/widget-1.0-py3-none-manylinux2014_aarch64.whl"
+	const other = "dist/widget-1.0-py2-none-manylinux2014_x86_64.whl"
+	finding := func(artifact, tag string) result.Finding {
+		retags := []fix.Retagging{{
+			Wheel: &fix.Wheel{File: strings.TrimPrefix(artifact, "dist/")},
+			To:    pkgmeta.Tag{Platform: tag},
+		}}
+		return result.Finding{
+			Rule: "symbol-version-too-new", Severity: result.Error, Artifact: artifact, Object: "a.so",
+			Symbol: "pow", Library: "libm.so.6", Version: "GLIBC_2.29", Target: "manylinux_2_17_x86_64",
+			Fixes: []fix.Fix{{
+				Kind: fix.KindPlatformTag, Title: "Tag the wheel " + tag, Verified: true,
+				Command: fix.RetagCommand(retags), Retags: retags,
+				Change: fix.Retag{Platform: tag}, Cost: []string{"not before " + tag},
+			}},
+		}
+	}
+	const new31, new34 = "manylinux_2_31_x86_64", "manylinux_2_34_x86_64"
+	for name, c := range map[string]struct {
+		findings []result.Finding
+		title    string
+		command  shellword.Line
+		costs    int
+	}{
+		"the same tag": {
+			[]result.Finding{finding(x86, new31), finding(other, new31)},
+			"Tag the wheels " + new31,
+			"wheel tags --remove --platform-tag manylinux_2_31_x86_64 " +
+				"widget-1.0-py3-none-manylinux2014_x86_64.whl widget-1.0-py2-none-manylinux2014_x86_64.whl",
+			1,
+		},
+		"two systems": {
+			[]result.Finding{finding(x86, new31), finding(x86, new34), finding(arm, "manylinux_2_31_aarch64")},
+			"Give each wheel the tag that its libraries need",
+			"wheel tags --remove --platform-tag manylinux_2_34_x86_64 " +
+				"widget-1.0-py3-none-manylinux2014_x86_64.whl\n" +
+				"wheel tags --remove --platform-tag manylinux_2_31_aarch64 " +
+				"widget-1.0-py3-none-manylinux2014_aarch64.whl",
+			1,
+		},
+	} {
+		r := result.New("test")
+		for _, path := range []string{x86, other, arm} {
+			r.Artifacts = append(r.Artifacts, result.Artifact{Path: path, Wheel: &result.Wheel{
+				Name: "widget", Version: "1.0", Tags: []string{"py3-none-manylinux_2_17_x86_64"},
+			}})
+		}
+		r.Findings = c.findings
+		cause.Of(r, cause.Options{})
+		x := r.Causes[0].Fixes[0]
+		if x.Title != c.title || x.Command != c.command || len(x.Cost) != c.costs {
+			t.Errorf("%s: %s\n%s\n%q", name, x.Title, x.Command, x.Cost)
+		}
+		last := c.findings[len(c.findings)-1]
+		want := last.Fixes[0].Change.Apply(fix.Scenario{}).Platform
+		if got := fix.Of(x.Change, last.Artifact).Apply(fix.Scenario{}).Platform; got != want {
+			t.Errorf("%s: %s is checked on %s, want %s", name, last.Artifact, got, want)
+		}
+	}
 }

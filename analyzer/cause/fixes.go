@@ -25,13 +25,27 @@ type merged struct {
 	fix.Fix
 	clears   int
 	last     *result.Finding // the finding that was counted last: each finding counts once
-	commands set[shellword.Line]
+	commands set[command]
 	costs    set[string]
+	retags   []retag // one for each artifact
 	// libraries that occur in the titles
 	libraries set[string]
 	open      bool // merged from different requirements, and not tried as a whole
 	changes   fix.Merger
 	ofLoader  bool // it is a fix for an error of the loader
+}
+
+// command is a command of a fix, for an artifact.
+type command struct {
+	artifact string
+	line     shellword.Line
+}
+
+// retag is the change of the tags of an artifact.
+type retag struct {
+	artifact string
+	fix.Retagging
+	change fix.Change
 }
 
 // fixes merges the fixes of a cause's findings: of platform tags the newest is used, version
@@ -52,6 +66,9 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			} else {
 				m.merge(x)
 			}
+			if len(x.Retags) == 1 {
+				m.retag(f.Artifact, x)
+			}
 			m.changes.Add(x.Change)
 			m.ofLoader = m.ofLoader || !fromLinker(f)
 			if m.last != f {
@@ -60,10 +77,12 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 				m.libraries.add(f.Library)
 			}
 			if x.Command != "" {
-				m.commands.add(x.Command)
+				m.commands.add(command{f.Artifact, x.Command})
 			}
 			for _, c := range x.Cost {
-				m.costs.add(c)
+				if x.Kind != fix.KindPlatformTag || slices.Contains(m.Cost, c) {
+					m.costs.add(c)
+				}
 			}
 		}
 	}
@@ -104,8 +123,12 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		}
 		x := m.Fix
 		x.Title = strings.ReplaceAll(x.Title, libraryMark, listed(m.libraries.list, 3, 40, "library"))
-		if m.commands.list != nil && x.Kind != fix.KindPlatformTag && x.Requirement == "" {
-			x.Command = join(m.commands.list)
+		switch {
+		case m.retags != nil:
+			x.Retags, x.Title = m.retagging(x.Title)
+			x.Command = fix.RetagCommand(x.Retags)
+		case m.commands.list != nil && x.Requirement == "":
+			x.Command = m.command()
 		}
 		x.Cost = append([]string{}, m.costs.list[:min(len(m.costs.list), maxCosts)]...)
 		x.Verified = x.Verified && !m.open
@@ -184,8 +207,8 @@ func installation(g *group) *result.CauseFix {
 // mergeKey is equal for fixes that make the same change.
 func mergeKey(x fix.Fix, f *result.Finding) string {
 	switch {
-	case x.Kind == fix.KindPlatformTag && platformTag.MatchString(string(x.Command)):
-		return x.Kind
+	case len(x.Retags) == 1 && versionOf(x.Retags[0].To) != nil:
+		return x.Kind + " " + versionOf(x.Retags[0].To)[1]
 	case x.Requirement != "":
 		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil {
 			return x.Kind + " " + q.Name
@@ -216,8 +239,8 @@ var install = lazyregexp.New(`^(?:sudo )?(?:apt-get install|apt install|dnf inst
 func (m *merged) merge(x fix.Fix) {
 	m.Verified = m.Verified && x.Verified
 	switch {
-	case m.Kind == fix.KindPlatformTag && newerTag(string(m.Command), string(x.Command)):
-		m.Title, m.Command, m.Change = x.Title, x.Command, x.Change
+	case len(m.Retags) == 1 && len(x.Retags) == 1 && newerTag(m.Retags[0].To, x.Retags[0].To):
+		m.Title, m.Cost, m.Retags, m.costs = x.Title, x.Cost, x.Retags, set[string]{}
 	case x.Requirement != "" && x.Requirement != m.Requirement:
 		both, ok := Intersect(m.Requirement, x.Requirement)
 		if !ok {
@@ -242,13 +265,83 @@ func (m *merged) merge(x fix.Fix) {
 func (m *merged) change() fix.Change {
 	pin, ok := m.Change.(fix.Pin)
 	switch {
-	case m.Kind == fix.KindPlatformTag:
-		return m.Change // that of the newest tag
+	case len(m.retags) == 1:
+		return m.retags[0].change
+	case m.retags != nil:
+		changes := fix.PerArtifact{}
+		for _, r := range m.retags {
+			if r.change == nil {
+				return nil
+			}
+			changes[r.artifact] = r.change
+		}
+		return changes
 	case ok && m.Requirement != "":
 		return fix.Pin{Requirement: m.Requirement, Direct: pin.Direct}
 	}
 	return m.changes.Change()
 }
+
+// retag records the change of an artifact's tags. Of two, the one with the newer tag is kept.
+func (m *merged) retag(artifact string, x fix.Fix) {
+	r := retag{artifact, x.Retags[0], x.Change}
+	i := slices.IndexFunc(m.retags, func(y retag) bool { return y.artifact == artifact })
+	switch {
+	case i < 0:
+		m.retags = append(m.retags, r)
+	case newerTag(m.retags[i].To, r.To):
+		m.retags[i] = r
+	}
+}
+
+// retagging returns the changes of tags, and the title for them.
+func (m *merged) retagging(title string) (all []fix.Retagging, _ string) {
+	same := true
+	for _, r := range m.retags {
+		all = append(all, r.Retagging)
+		same = same && r.To == m.retags[0].To
+	}
+	switch {
+	case !same:
+		title = "Give each wheel the tag that its libraries need"
+	case len(all) > 1:
+		title = strings.Replace(title, "Tag the wheel ", "Tag the wheels ", 1)
+	}
+	return all, title
+}
+
+// command returns one command for all findings. A wheel that is extracted, edited and packed has a
+// line of its own; its folder is removed, because all wheels of a project have the same.
+func (m *merged) command() shellword.Line {
+	var all []shellword.Line
+	var artifacts set[string]
+	lines := map[string][]shellword.Line{}
+	packs := false
+	for _, c := range m.commands.list {
+		if !slices.Contains(all, c.line) {
+			all = append(all, c.line)
+		}
+		artifacts.add(c.artifact)
+		lines[c.artifact] = append(lines[c.artifact], c.line)
+		packs = packs || strings.Contains(string(c.line), string(pack))
+	}
+	if !packs || len(artifacts.list) == 1 {
+		return join(all)
+	}
+	var out []shellword.Line
+	for _, a := range artifacts.list {
+		line := join(lines[a])
+		for _, step := range shellword.Steps(line) {
+			if folder, ok := strings.CutPrefix(string(step), string(pack)); ok {
+				line += " && rm -r " + step[len(step)-len(folder):]
+			}
+		}
+		out = append(out, line)
+	}
+	return shellword.Join(out, "\n")
+}
+
+const pack shellword.Line = "python -m wheel pack "
 
 // none marks requirements that contradict each other.
 const none = "!"
@@ -345,13 +438,22 @@ func mergeFiles(commands []shellword.Line) []shellword.Line {
 	return lines
 }
 
-var platformTag = lazyregexp.New(`(?:--platform-tag[ =]|Tag: [\w.]+-[\w.]+-)(?:many|musl)linux_(\d+)_(\d+)`)
+// tagVersion matches a tag of which only the version of the platform or of Python is set: the kind,
+// and the numbers.
+var tagVersion = lazyregexp.New(`^(?:-{2}(manylinux|musllinux|macosx)_(\d+)_(\d+)_\w+|(cp3)(\d+)-{2})$`)
 
-// newerTag reports whether the second command has a newer platform tag than the first.
-func newerTag(old, other string) bool {
-	a, b := platformTag.FindStringSubmatch(old), platformTag.FindStringSubmatch(other)
-	return a != nil && b != nil && cmp.Or(
-		compareNumbers(b[1], a[1]), compareNumbers(b[2], a[2])) > 0
+// versionOf returns the submatches of tagVersion: the whole tag, the kind and its numbers. It is nil
+// for other tags.
+func versionOf(to pkgmeta.Tag) []string {
+	found := tagVersion.FindStringSubmatch(to.String())
+	return slices.DeleteFunc(found, func(s string) bool { return s == "" })
+}
+
+// newerTag reports whether the second tag is of the same kind as the first and has a newer version.
+func newerTag(old, other pkgmeta.Tag) bool {
+	a, b := versionOf(old), versionOf(other)
+	return a != nil && b != nil && a[1] == b[1] &&
+		slices.CompareFunc(b[2:], a[2:], compareNumbers) > 0
 }
 
 func compareNumbers(a, b string) int {

@@ -1,6 +1,8 @@
 package cause
 
 import (
+	"strings"
+
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -19,10 +21,16 @@ var reference = []struct{ name, title string }{
 }
 
 // platforms returns the distributions on which the findings of a cause occur and do not occur.
-// Symbol versions of glibc and GCC are looked up in all distributions. Other causes only have
-// the targets on which they were checked, and none if they occur on all.
+// Symbol versions of glibc and GCC are looked up in all distributions; those of macOS are its own.
+// Other causes only have the targets on which they were checked, and none if they occur on all.
 func platforms(g *group) (fails, works []string) {
 	if g.kind != tooNew && g.kind != linkFlag {
+		return nil, nil
+	}
+	if g.kind == tooNew && strings.HasPrefix(g.all[0].Target, "macosx_") {
+		if version := (text{group: g}).newest(); version != "" { // the first macOS that has the symbol
+			return []string{"macOS before " + version}, []string{"macOS " + version + " and later"}
+		}
 		return nil, nil
 	}
 	type node struct{ library, version string }
@@ -56,7 +64,11 @@ func platforms(g *group) (fails, works []string) {
 			works = append(works, d.title)
 		}
 	}
-	if len(fails) == 0 { // only older systems than the listed ones
+	switch { // it fails only on older systems than the listed ones
+	case len(fails) > 0:
+	case g.kind == tooNew && g.artifact.wheel() && len(works) > 0 && g.all[0].Target != "":
+		fails = []string{"the oldest systems of " + platform.Title(g.all[0].Target)}
+	default:
 		works = nil
 	}
 	return fails, works

@@ -45,6 +45,8 @@ type Fix struct {
 	// Last is set for a fix that comes after the others of its cause even if only this one can be
 	// simulated: it asks for other hardware.
 	Last bool `json:"-"`
+	// Retags are the changes of a fix that changes the tags of wheels. Command is made from them.
+	Retags []Retagging `json:"-"`
 	// Change is what was simulated, so that it can be combined with others; nil if the fix cannot
 	// be simulated.
 	Change Change `json:"-"`

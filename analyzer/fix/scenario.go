@@ -95,6 +95,23 @@ type LinkWith struct {
 // All combines several changes: a command that makes more than one.
 type All []Change
 
+// PerArtifact makes another change for each artifact, by its path. Of returns it.
+type PerArtifact map[string]Change
+
+// Apply changes nothing, because the scenario has no artifact.
+func (c PerArtifact) Apply(s Scenario) Scenario { return s }
+
+// Of returns the change for an artifact, which changes nothing if there is none.
+func Of(c Change, artifact string) Change {
+	if per, ok := c.(PerArtifact); ok {
+		c = per[artifact]
+	}
+	if c == nil {
+		return All{}
+	}
+	return c
+}
+
 // ImportBefore imports the artifact before a package that the user imports first.
 type ImportBefore struct{ Package string }
 

@@ -121,14 +121,11 @@ func limitedAPI(minor int) fix.Candidate {
 // raiseABI3 is the advice to tag the wheel for the stable ABI of Python 3.added.
 func raiseABI3(p *analyzer.Pass, added int) fix.Candidate {
 	return fix.Candidate{
-		Fix: fix.Fix{
-			Kind:    fix.KindPlatformTag,
-			Title:   fmt.Sprintf("Tag the wheel cp3%d-abi3", added),
-			Command: retag(p, pkgmeta.Tag{Python: fmt.Sprintf("cp3%d", added)}),
-			Cost: []string{
-				"pip no longer installs it on Python before " + abi3.Version(added),
-			},
-		},
+		Fix: retagged(p, pkgmeta.Tag{Python: fmt.Sprintf("cp3%d", added)}, fix.Fix{
+			Kind:  fix.KindPlatformTag,
+			Title: fmt.Sprintf("Tag the wheel cp3%d-abi3", added),
+			Cost:  []string{"pip no longer installs it on Python before " + abi3.Version(added)},
+		}),
 	}
 }
 

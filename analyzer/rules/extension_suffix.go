@@ -244,14 +244,13 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
 		fixes = append(
 			fixes,
 			fix.Candidate{
-				Fix: fix.Fix{
+				Fix: retagged(p, pkgmeta.Tag{
+					Python: "cp" + m.cpython, ABI: abi, Platform: other,
+				}, fix.Fix{
 					Kind: fix.KindPlatformTag,
 					Title: "Tag the wheel for the Python that built the module: " +
 						strings.TrimSuffix("cp"+m.cpython+"-"+abi+"-"+other, "-"),
-					Command: retag(p, pkgmeta.Tag{
-						Python: "cp" + m.cpython, ABI: abi, Platform: other,
-					}),
-				},
+				}),
 			},
 		)
 	}

@@ -113,10 +113,11 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 	}
 	tag := fmt.Sprintf("macosx_%d_%d_%s", major, minor, arch)
 	return []fix.Candidate{{
-		Fix: fix.Fix{Kind: fix.KindPlatformTag, Title: "Tag the wheel " + tag,
-			Command: retag(p, pkgmeta.Tag{Platform: tag}),
-			Cost: []string{fmt.Sprintf("pip no longer installs it on macOS before %d.%d",
-				major, minor)}},
+		Fix: retagged(p, pkgmeta.Tag{Platform: tag}, fix.Fix{
+			Kind:  fix.KindPlatformTag,
+			Title: "Tag the wheel " + tag,
+			Cost:  []string{fmt.Sprintf("pip no longer installs it on macOS before %d.%d", major, minor)},
+		}),
 		Change: fix.Retag{Platform: fmt.Sprintf("macosx_%d_%d_%s/%s", major, minor,
 			p.Platform.Arch, p.Platform.Arch)},
 	}}

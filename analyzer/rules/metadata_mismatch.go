@@ -142,11 +142,10 @@ func checkWheelFile(
 					names(outside, "tag"),
 				),
 			},
-			fix.Candidate{Fix: fix.Fix{
-				Kind:    fix.KindRebuild,
-				Title:   "Write the tags of the file name into WHEEL",
-				Command: retag(p, pkgmeta.Tag{}),
-			}},
+			fix.Candidate{Fix: retagged(p, pkgmeta.Tag{}, fix.Fix{
+				Kind:  fix.KindRebuild,
+				Title: "Write the tags of the file name into WHEEL",
+			})},
 		)
 	}
 	if w.Purelib && p.Facts.Tagged(p.Platform.Arch) {

@@ -58,11 +58,10 @@ func checkMachine(p *analyzer.Pass) {
 		if other := platform.ForWindows(o.Machine); other != nil && !any &&
 			namesFit(p, pkgmeta.Tag{Platform: other.Name}) {
 			fixes = append(fixes, fix.Candidate{
-				Fix: fix.Fix{
-					Kind:    fix.KindPlatformTag,
-					Title:   "Tag the wheel " + other.Name,
-					Command: retag(p, pkgmeta.Tag{Platform: other.Name}),
-				},
+				Fix: retagged(p, pkgmeta.Tag{Platform: other.Name}, fix.Fix{
+					Kind:  fix.KindPlatformTag,
+					Title: "Tag the wheel " + other.Name,
+				}),
 				Change: fix.Retag{Platform: other.Name + "/" + other.Arch},
 			})
 		}

@@ -173,8 +173,9 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	}
 	if s.bundled(p, needed) {
 		out = append(out, fix.Candidate{Fix: fix.Fix{
-			Kind:    fix.KindPatchelf,
-			Title:   "Bundle " + needed + " into the wheel",
+			Kind: fix.KindPatchelf,
+			Title: "Bundle " + needed + " into the wheel (auditwheel copies from the system " +
+				"where it runs)",
 			Command: "auditwheel repair " + quoted(p.Facts.Path),
 			Cost:    []string{"a larger wheel"},
 		}})
@@ -311,12 +312,11 @@ func withoutLibc(p *analyzer.Pass) []fix.Candidate {
 		return nil
 	}
 	return []fix.Candidate{{
-		Fix: fix.Fix{
-			Kind:    fix.KindPlatformTag,
-			Title:   "Remove the tags for " + p.Platform.Libc,
-			Command: retag(p, pkgmeta.Tag{Platform: strings.Join(kept, ".")}),
-			Cost:    []string{"pip no longer installs it where the C library is " + p.Platform.Libc},
-		},
+		Fix: retagged(p, pkgmeta.Tag{Platform: strings.Join(kept, ".")}, fix.Fix{
+			Kind:  fix.KindPlatformTag,
+			Title: "Remove the tags for " + p.Platform.Libc,
+			Cost:  []string{"pip no longer installs it where the C library is " + p.Platform.Libc},
+		}),
 		Change: fix.Retag{Platform: on.Name + "/" + on.Arch},
 	}}
 }

@@ -99,11 +99,10 @@ func reportPythonDLL(
 			abi += "t"
 		}
 		if to := (pkgmeta.Tag{Python: version, ABI: abi}); namesFit(p, to) {
-			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
-				Kind:    fix.KindPlatformTag,
-				Title:   "Tag the wheel for the Python that built the module: " + version + "-" + abi,
-				Command: retag(p, to),
-			}})
+			fixes = append(fixes, fix.Candidate{Fix: retagged(p, to, fix.Fix{
+				Kind:  fix.KindPlatformTag,
+				Title: "Tag the wheel for the Python that built the module: " + version + "-" + abi,
+			})})
 		}
 	}
 	p.Report(f, fixes...)

@@ -283,13 +283,12 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			break // it is tagged so; the user specified an older platform
 		}
 		out = append(out, fix.Candidate{
-			Fix: fix.Fix{
-				Kind:    fix.KindPlatformTag,
-				Title:   "Tag the wheel " + q.Name + alsoCalled(q) + reason,
-				Command: retag(p, pkgmeta.Tag{Platform: q.Name}),
+			Fix: retagged(p, pkgmeta.Tag{Platform: q.Name}, fix.Fix{
+				Kind:  fix.KindPlatformTag,
+				Title: "Tag the wheel " + q.Name + alsoCalled(q) + reason,
 				Cost: []string{fmt.Sprintf("pip no longer installs it where %s is older than %s",
 					q.Libc, q.LibcVersion)},
-			},
+			}),
 			Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
 		})
 		break

@@ -61,11 +61,10 @@ func checkTagTooHigh(p *analyzer.Pass) {
 			),
 		},
 		fix.Candidate{
-			Fix: fix.Fix{
-				Kind:    fix.KindPlatformTag,
-				Title:   "Tag the wheel " + lower.Name,
-				Command: retag(p, pkgmeta.Tag{Platform: lower.Name}),
-			},
+			Fix: retagged(p, pkgmeta.Tag{Platform: lower.Name}, fix.Fix{
+				Kind:  fix.KindPlatformTag,
+				Title: "Tag the wheel " + lower.Name,
+			}),
 			Change: fix.Retag{Platform: lower.Name + "/" + lower.Arch},
 		},
 	)

@@ -1,57 +1,31 @@
 package rules
 
 import (
-	"cmp"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// retag returns the command that changes the tags of the wheel; fields of to that are "" are kept.
-// "wheel tags" rejects a wheel whose WHEEL file has other tags than its file name, or several in
-// one line. Such a wheel is extracted, WHEEL is edited, and the wheel is packed again.
-func retag(p *analyzer.Pass, to pkgmeta.Tag) shellword.Line {
-	if tagsAgree(p) {
-		var command shellword.Line = "wheel tags --remove"
-		for _, x := range []struct {
-			option shellword.Line
-			value  string
-		}{
-			{" --python-tag ", to.Python},
-			{" --abi-tag ", to.ABI},
-			{" --platform-tag ", to.Platform},
-		} {
-			if x.value != "" {
-				command += x.option + shellword.Quote(x.value)
-			}
-		}
-		return command + " " + quoted(p.Facts.Path)
+// retagged returns a fix whose command changes the tags of the wheel; fields of to that are "" are
+// kept.
+func retagged(p *analyzer.Pass, to pkgmeta.Tag, x fix.Fix) fix.Fix {
+	w := &fix.Wheel{File: path.Base(p.Facts.Path), Tags: p.Facts.Wheel.Tags}
+	if !tagsAgree(p) {
+		w.Extract, w.Folder, w.Meta = extract(p), folderOf(p), distInfoOf(p)+"/WHEEL"
 	}
-	var edit shellword.Line = "sed -i -e '/^Tag:/d'"
-	var tags []pkgmeta.Tag
-	for _, t := range p.Facts.Wheel.Tags {
-		tag := pkgmeta.Tag{
-			Python:   cmp.Or(to.Python, t.Python),
-			ABI:      cmp.Or(to.ABI, t.ABI),
-			Platform: cmp.Or(to.Platform, t.Platform),
-		}
-		if !slices.Contains(tags, tag) {
-			tags = append(tags, tag)
-			edit += " -e " + shellword.Quote("/^Wheel-Version:/a Tag: "+tag.String())
-		}
-	}
-	command := extract(p) + " && " + edit + " " + distInfoOf(p) + "/WHEEL && " + pack(p)
-	if !slices.Equal(tagSet(tags), tagSet(p.Facts.Wheel.Tags)) { // the result has another name
-		command += " && rm " + quoted(p.Facts.Path)
-	}
-	return command
+	x.Retags = []fix.Retagging{{Wheel: w, To: to}}
+	x.Command = fix.RetagCommand(x.Retags)
+	return x
 }
 
-// tagsAgree reports whether "wheel tags" accepts the wheel.
+// tagsAgree reports whether "wheel tags" accepts the wheel: it rejects one whose WHEEL file has other
+// tags than its file name, or several in one line.
 func tagsAgree(p *analyzer.Pass) bool {
 	in := p.Facts.Inside
 	return in == nil || in.WheelFile == nil ||
@@ -70,6 +44,10 @@ func edit(p *analyzer.Pass, object string, programs ...shellword.Line) shellword
 	case p.Facts.Wheel != nil:
 		file = folderOf(p) + "/" + file
 		before, after = []shellword.Line{extract(p)}, []shellword.Line{pack(p)}
+		if !tagsAgree(p) { // the packed wheel has the tags of WHEEL in its name
+			w := &fix.Wheel{Tags: p.Facts.Wheel.Tags, Meta: distInfoOf(p) + "/WHEEL"}
+			before = append(before, fix.Retagging{Wheel: w}.Edit())
+		}
 	case p.Facts.Format == unpack.FormatDeb:
 		file = "unpacked/" + file
 		before = []shellword.Line{"dpkg-deb -R " + quoted(p.Facts.Path) + " unpacked"}

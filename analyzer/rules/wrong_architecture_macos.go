@@ -43,9 +43,10 @@ func checkArchitectureMacOS(p *analyzer.Pass) {
 				Title: "Build for " + p.Platform.Arch + " as well and join the slices",
 				Command: "lipo -create -output " + quoted(o.Path) + " " +
 					quoted(o.Path+"."+archs[0]) + " " + quoted(o.Path+"."+p.Platform.Arch)}},
-			fix.Candidate{Fix: fix.Fix{Kind: fix.KindPlatformTag,
-				Title:   "Tag the wheel for " + strings.Join(archs, " and ") + " only",
-				Command: retag(p, pkgmeta.Tag{Platform: tagFor(p, archs)})}})
+			fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: tagFor(p, archs)}, fix.Fix{
+				Kind:  fix.KindPlatformTag,
+				Title: "Tag the wheel for " + strings.Join(archs, " and ") + " only",
+			})})
 	}
 }
 

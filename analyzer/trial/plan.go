@@ -2,9 +2,8 @@ package trial
 
 import (
 	"cmp"
-	"path"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
@@ -15,6 +14,26 @@ import (
 type step struct {
 	fix.Fix
 	artifacts map[string]bool // by path
+}
+
+// replacedBy reports whether a step gives the same wheels a platform tag as a fix does.
+func (s step) replacedBy(x fix.Fix, artifacts map[string]bool) bool {
+	return s.Kind == x.Kind && maps.Equal(s.artifacts, artifacts)
+}
+
+// changes reports whether a step is applied to all artifacts of a cause.
+func (s step) changes(cause string, r *result.Report) bool {
+	for _, c := range r.Causes {
+		if c.ID != cause {
+			continue
+		}
+		for _, f := range c.Findings {
+			if !s.artifacts[r.Findings[f].Artifact] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // planner verifies the fixes of causes, and of all causes together.
@@ -133,10 +152,11 @@ func (p *planner) plan() error {
 	}
 	// a later platform tag replaces an earlier one
 	for i := range out.Fixes {
+		x := &out.Fixes[i]
 		for _, s := range steps {
-			if s.Kind == fix.KindPlatformTag && out.Fixes[i].Kind == fix.KindPlatformTag &&
-				out.Fixes[i].Verified {
-				out.Fixes[i].Fix = s.Fix
+			if x.Verified && s.Kind == fix.KindPlatformTag && s.changes(x.Cause, p.report) &&
+				x.Kind == fix.KindPlatformTag {
+				x.Fix = s.Fix
 			}
 		}
 	}
@@ -151,34 +171,9 @@ func (p *planner) plan() error {
 		}
 	}
 	p.report.Plan = out
-	p.shareTags()
+	shareTags(p.report)
+	sequence(p.report)
 	return nil
-}
-
-// shareTags gives a cause that is only about the tags in WHEEL the fix of another cause that
-// rewrites them: after its own fix the wheel would have the old tags.
-func (p *planner) shareTags() {
-	writes := func(c *result.Cause, kind string) bool {
-		return len(c.Fixes) > 0 && c.Fixes[0].Kind == kind &&
-			strings.Contains(string(c.Fixes[0].Command), "/WHEEL")
-	}
-	for i := range p.report.Causes {
-		c := &p.report.Causes[i]
-		if !writes(c, fix.KindRebuild) || !slices.Equal(c.Rules, []string{"metadata-mismatch"}) ||
-			slices.ContainsFunc(c.Findings, func(f int) bool {
-				return path.Base(p.report.Findings[f].Object) != "WHEEL"
-			}) {
-			continue
-		}
-		for j := range p.report.Causes {
-			if d := &p.report.Causes[j]; d.Artifact == c.Artifact && writes(d, fix.KindPlatformTag) {
-				shared := d.Fixes[0].Fix
-				shared.Verified = false // for this cause
-				c.Fixes = []result.CauseFix{{Fix: shared, Clears: len(c.Findings)}}
-				break
-			}
-		}
-	}
 }
 
 // putFirst makes the planned fix of a cause its first one, if the plan removes all findings of the
@@ -222,7 +217,7 @@ func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error
 		}
 		next := slices.Clone(steps)
 		if x.Kind == fix.KindPlatformTag {
-			next = slices.DeleteFunc(next, func(s step) bool { return s.Kind == x.Kind })
+			next = slices.DeleteFunc(next, func(s step) bool { return s.replacedBy(x.Fix, artifacts) })
 		}
 		next = append(next, step{x.Fix, artifacts})
 		o, err := p.apply(next)
@@ -250,7 +245,7 @@ func (p *planner) apply(steps []step) (*outcome, error) {
 		s := v.base.Scenario
 		for _, x := range steps {
 			if x.artifacts[v.base.Artifact.Path] {
-				s = x.Change.Apply(s)
+				s = fix.Of(x.Change, v.base.Artifact.Path).Apply(s)
 			}
 		}
 		w, err := v.run(s)

@@ -12,9 +12,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
-	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -327,12 +325,8 @@ func PlanSentence(r *analyzer.Report) string {
 	case len(fixed) == 1 && r.Plan.Verified:
 		out = append(out, "The fix of "+numbered(fixed)+" was tried and leaves "+without+".")
 	}
-	if n := renaming(r); n > 0 {
-		then := "the other commands then need the new name"
-		if tag := newTag(&r.Causes[n-1]); tag != "" {
-			then = "the other commands then need the new name, which ends in " + tag + ".whl"
-		}
-		out = append(out, fmt.Sprintf("The fix of cause %d renames the wheel; %s.", n, then))
+	if renames(r) {
+		out = append(out, "Run the commands in the order of the causes, because they rename the wheel.")
 	}
 	if len(left) > 0 {
 		out = append(out, "No ready-made fix for "+numbered(left)+".")
@@ -340,52 +334,38 @@ func PlanSentence(r *analyzer.Report) string {
 	return strings.Join(out, " ")
 }
 
-// renaming returns the number of the cause whose first fix gives the wheel another name, if a fix
-// to apply to another cause names the wheel too; otherwise 0.
-func renaming(r *analyzer.Report) int {
-	for i, c := range r.Causes {
-		if len(c.Fixes) == 0 || c.Fixes[0].Kind != fix.KindPlatformTag {
-			continue
+// renames reports whether a command that is to be applied is for a wheel with another name or place
+// than that of the artifact: an earlier command writes it.
+func renames(r *analyzer.Report) bool {
+	for _, c := range r.Causes {
+		applied := c.Fixes[:min(1, len(c.Fixes))]
+		if c.Together {
+			applied = c.Fixes
 		}
-		for _, other := range r.Causes {
-			applied := other.Fixes[:min(1, len(other.Fixes))]
-			if other.Together {
-				applied = other.Fixes
-			}
-			if other.Artifact == c.Artifact &&
-				slices.ContainsFunc(applied, func(x analyzer.CauseFix) bool {
-					return x.Command != c.Fixes[0].Command &&
-						strings.Contains(string(x.Command), path.Base(c.Artifact))
+		name := path.Base(c.Artifact)
+		for _, x := range applied {
+			for word := range strings.FieldsSeq(string(x.Command)) {
+				built := strings.Contains(word, "-linux_") // the build wrote it
+				if strings.HasSuffix(word, ".whl") && strings.HasPrefix(path.Base(word), Stem(name)) &&
+					!built && !slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool {
+					return path.Base(a.Path) == word
 				}) {
-				return i + 1
+					return true
+				}
 			}
 		}
 	}
-	return 0
+	return false
 }
 
-var (
-	tagOption = lazyregexp.New(`--(python|abi|platform)-tag (\w+)(?:\s|$)`)
-	plainTag  = lazyregexp.New(`^(?:py|cp|pp)\d+(?:\.(?:py|cp|pp)\d+)*-\w+-\w+$`)
-)
-
-// newTag returns the tag that the first fix of a cause, a "wheel tags" command, gives the wheel;
-// "" if it is not known or has another form than py2.py3-none-any, which needs no escapes in
-// Markdown.
-func newTag(c *analyzer.Cause) string {
-	parts := strings.Split(strings.TrimSuffix(path.Base(c.Artifact), ".whl"), "-")
-	options := tagOption.FindAllStringSubmatch(string(c.Fixes[0].Command), -1)
-	if len(parts) < 5 || options == nil {
-		return ""
+// Stem returns what the names of all wheels of a release begin with: "widget-1.0-". Of other files
+// it is the whole name.
+func Stem(file string) string {
+	parts := strings.SplitN(file, "-", 3)
+	if len(parts) < 3 || !strings.HasSuffix(file, ".whl") {
+		return file
 	}
-	tags := parts[len(parts)-3:]
-	for _, o := range options {
-		tags[slices.Index([]string{"python", "abi", "platform"}, o[1])] = o[2]
-	}
-	if tag := strings.Join(tags, "-"); plainTag.MatchString(tag) {
-		return tag
-	}
-	return ""
+	return parts[0] + "-" + parts[1] + "-"
 }
 
 // Installed merges the versions of a package that an artifact was checked with one after the

@@ -9,32 +9,33 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// The plan says that a fix renames the wheel if another cause's command has the old name.
+// The plan says that commands rename the wheel if one of them is for a file that is not there yet.
 func TestPlanWithRenamedWheel(t *testing.T) {
 	const wheel = "dist/widget-1.0-py3-none-manylinux1_x86_64.whl"
-	cause := func(id, kind string, command shellword.Line) analyzer.Cause {
+	cause := func(id string, command shellword.Line) analyzer.Cause {
 		return analyzer.Cause{ID: id, Artifact: wheel, Severity: analyzer.Error, Fixes: []analyzer.CauseFix{
-			{Fix: fix.Fix{Kind: kind, Command: command}},
+			{Fix: fix.Fix{Command: command}},
 		}}
 	}
-	bundle := cause("bundle", fix.KindPatchelf,
-		"auditwheel repair widget-1.0-py3-none-manylinux1_x86_64.whl")
-	tag := cause("tag", fix.KindPlatformTag,
-		"wheel tags --remove --platform-tag manylinux_2_28_x86_64 "+
-			"widget-1.0-py3-none-manylinux1_x86_64.whl")
-	install := cause("install", fix.KindEnvironment, "apt-get install libb64-0d")
+	tag := cause("tag", "wheel tags --remove --platform-tag manylinux_2_28_x86_64 "+
+		"widget-1.0-py3-none-manylinux1_x86_64.whl")
+	renamed := cause("bundle", "auditwheel repair widget-1.0-py3-none-manylinux_2_28_x86_64.whl")
+	moved := cause("tag", "wheel tags --remove --python-tag cp38 wheelhouse/widget-1.0-*.whl")
+	built := cause("bundle", "auditwheel repair widget-1.0-py3-none-linux_x86_64.whl")
+	install := cause("install", "apt-get install libb64-0d")
 	const apply = "Apply the fix of each of causes 1 and 2; compat did not try them together."
+	const order = " Run the commands in the order of the causes, because they rename the wheel."
 	for _, c := range []struct {
 		causes []analyzer.Cause
 		want   string
 	}{
-		{[]analyzer.Cause{bundle, tag}, apply +
-			" The fix of cause 2 renames the wheel; the other commands then need the new name, which " +
-			"ends in py3-none-manylinux_2_28_x86_64.whl."},
+		{[]analyzer.Cause{tag, renamed}, apply + order},
+		{[]analyzer.Cause{install, moved}, apply + order},
 		{[]analyzer.Cause{install, tag}, apply},
 		{[]analyzer.Cause{tag, tag}, apply}, // one command
+		{[]analyzer.Cause{tag, built}, apply},
 	} {
-		r := &analyzer.Report{Causes: c.causes}
+		r := &analyzer.Report{Artifacts: []analyzer.Artifact{{Path: wheel}}, Causes: c.causes}
 		for _, x := range c.causes {
 			r.Plan.Fixes = append(r.Plan.Fixes, result.PlannedFix{Cause: x.ID})
 		}

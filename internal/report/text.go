@@ -444,7 +444,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
 		commands = strings.Split(mdsafe.Lines(string(x.Command)), "\n")
 	}
-	if dir, name := path.Split(c.Artifact); dir != "" { // a command is for the artifact's folder
+	// a command is for the artifact's folder
+	if dir, name := path.Split(c.Artifact); dir != "" {
+		name = causetext.Stem(name)
 		cd := "(cd " + mdsafe.Visible(string(shellword.Quote(strings.TrimSuffix(dir, "/")))) + " && "
 		for j, l := range commands {
 			if strings.Contains(l, name) {
@@ -518,14 +520,15 @@ func (p *textPrinter) objects(c *analyzer.Cause) string {
 func counted(names []string, more, width int, noun string) string {
 	s := ""
 	for i, n := range names {
-		if i > 0 && length(s)+length(n) > width {
+		if i == 0 {
+			s = clip(n, max(width, 1)) // the count stays
+			continue
+		}
+		if length(s)+length(n) > width {
 			more += len(names) - i
 			break
 		}
-		if i > 0 {
-			s += ", "
-		}
-		s += n
+		s += ", " + n
 	}
 	if more > 0 {
 		s += " and " + analyzer.Count(more, "more "+noun)

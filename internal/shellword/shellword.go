@@ -93,6 +93,11 @@ func (l Line) WithRequirement(old, with string) Line {
 	return Line(strings.ReplaceAll(string(l), string(Quote(old)), string(Quote(with))))
 }
 
+// Replace returns the line with a part replaced wherever it occurs.
+func (l Line) Replace(old, with Line) Line {
+	return Line(strings.ReplaceAll(string(l), string(old), string(with)))
+}
+
 // Join returns lines with a separator between them.
 func Join(lines []Line, separator Line) Line {
 	var b strings.Builder

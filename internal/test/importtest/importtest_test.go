@@ -91,7 +91,7 @@ var layers = map[string][]string{
 	"analyzer/pkgmeta":        {},
 	"analyzer/unpack/...":     {"analyzer/unpack/..."},
 	"analyzer/cpython":        {},
-	"analyzer/fix":            {},
+	"analyzer/fix":            {"analyzer/pkgmeta"},
 	"analyzer/symindex":       readers,
 	"analyzer/platform/...":   append([]string{"analyzer/platform/..."}, readers...),
 	"analyzer/packages/...":   append([]string{"analyzer/packages/..."}, readers...),

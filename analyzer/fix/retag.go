@@ -1,0 +1,141 @@
+package fix
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// Retagging gives a wheel other tags.
+type Retagging struct {
+	Wheel *Wheel
+	To    pkgmeta.Tag // fields that are "" are kept
+}
+
+// Wheel is what a command that changes the tags of a wheel depends on.
+type Wheel struct {
+	File string        // base name
+	Tags []pkgmeta.Tag // of the file name
+	// For a wheel that "wheel tags" rejects, because its WHEEL file has other tags than its file name
+	// or several in one line: the command that extracts it, the folder, and the extracted WHEEL file.
+	// Otherwise "".
+	Extract, Folder, Meta shellword.Line
+}
+
+// RetagCommand returns the command that changes the tags of some wheels. "wheel tags" is used for
+// those that it accepts; the others are extracted, WHEEL is edited, and they are packed again.
+func RetagCommand(all []Retagging) shellword.Line {
+	var lines []shellword.Line
+	byOptions := map[shellword.Line]int{} // index of the line
+	for _, r := range all {
+		file := shellword.Quote(shellword.File(r.Wheel.File))
+		if r.Wheel.Extract == "" {
+			options := r.Options()
+			i, ok := byOptions[options]
+			if !ok {
+				i = len(lines)
+				byOptions[options] = i
+				lines = append(lines, options)
+			}
+			lines[i] += " " + file
+			continue
+		}
+		line := r.Wheel.Extract + " && " + r.Edit() + " && python -m wheel pack " + r.Wheel.Folder
+		if r.File() != r.Wheel.File {
+			line += " && rm " + file
+		}
+		if len(all) > 1 { // the folder has the same name for all wheels of a project
+			line += " && rm -r " + r.Wheel.Folder
+		}
+		lines = append(lines, line)
+	}
+	return shellword.Join(lines, "\n")
+}
+
+// Options returns the "wheel tags" command without the wheel.
+func (r Retagging) Options() shellword.Line {
+	var command shellword.Line = "wheel tags --remove"
+	for _, x := range []struct {
+		option shellword.Line
+		value  string
+	}{
+		{" --python-tag ", r.To.Python},
+		{" --abi-tag ", r.To.ABI},
+		{" --platform-tag ", r.To.Platform},
+	} {
+		if x.value != "" {
+			command += x.option + shellword.Quote(x.value)
+		}
+	}
+	return command
+}
+
+// Edit returns the command that writes the tags into the extracted WHEEL file.
+func (r Retagging) Edit() shellword.Line {
+	var edit shellword.Line = "sed -i -e '/^Tag:/d'"
+	for _, tag := range r.tags() {
+		edit += " -e " + shellword.Quote("/^Wheel-Version:/a Tag: "+tag.String())
+	}
+	return edit + " " + r.Wheel.Meta
+}
+
+func (r Retagging) tags() []pkgmeta.Tag {
+	var tags []pkgmeta.Tag
+	for _, t := range r.Wheel.Tags {
+		tag := pkgmeta.Tag{
+			Python:   cmp.Or(r.To.Python, t.Python),
+			ABI:      cmp.Or(r.To.ABI, t.ABI),
+			Platform: cmp.Or(r.To.Platform, t.Platform),
+		}
+		if !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// File returns the base name of the wheel with the new tags, as "wheel tags" and "wheel pack" write
+// it: each field has its values once, in alphabetical order.
+func (r Retagging) File() string {
+	parts := strings.Split(strings.TrimSuffix(r.Wheel.File, ".whl"), "-")
+	if len(parts) < 5 {
+		return r.Wheel.File
+	}
+	fields := parts[len(parts)-3:]
+	for i, to := range []string{r.To.Python, r.To.ABI, r.To.Platform} {
+		values := strings.Split(cmp.Or(to, fields[i]), ".")
+		slices.Sort(values)
+		fields[i] = strings.Join(slices.Compact(values), ".")
+	}
+	return strings.Join(parts, "-") + ".whl"
+}
+
+// MergeRetags returns the changes of two fixes. ok is false if they set a field of a wheel's tags to
+// different values.
+func MergeRetags(a, b []Retagging) (all []Retagging, ok bool) {
+	all = slices.Clone(a)
+	for _, r := range b {
+		i := slices.IndexFunc(all, func(x Retagging) bool { return x.Wheel.File == r.Wheel.File })
+		if i < 0 {
+			all = append(all, r)
+			continue
+		}
+		for _, x := range []struct {
+			mine   *string
+			theirs string
+		}{
+			{&all[i].To.Python, r.To.Python},
+			{&all[i].To.ABI, r.To.ABI},
+			{&all[i].To.Platform, r.To.Platform},
+		} {
+			if *x.mine != "" && x.theirs != "" && *x.mine != x.theirs {
+				return nil, false
+			}
+			*x.mine = cmp.Or(*x.mine, x.theirs)
+		}
+	}
+	return all, true
+}

@@ -1,0 +1,83 @@
+package fix_test
+
+import (
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// wheel returns a wheel of which "wheel tags" accepts the tags, or one that has to be extracted.
+func wheel(t *testing.T, file string, extract bool) *fix.Wheel {
+	t.Helper()
+	name, err := pkgmeta.ParseWheelName(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &fix.Wheel{File: file, Tags: name.Tags}
+	if extract {
+		w.Extract, w.Folder, w.Meta = "unzip", "tool-1.0", "tool-1.0/WHEEL"
+	}
+	return w
+}
+
+// One command changes all wheels; the name is the one that the wheel package writes.
+func TestRetagCommand(t *testing.T) {
+	const first = "tool-1.0-py2.py3-none-manylinux1_x86_64.whl"
+	const second = "tool-1.0-cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+	to := pkgmeta.Tag{Platform: "manylinux_2_31_x86_64"}
+	for name, c := range map[string]struct {
+		all  []fix.Retagging
+		want shellword.Line
+		file string // of the first
+	}{
+		"two wheels": {
+			[]fix.Retagging{{wheel(t, first, false), to}, {wheel(t, second, false), to}},
+			"wheel tags --remove --platform-tag manylinux_2_31_x86_64 " + first + " " + second,
+			"tool-1.0-py2.py3-none-manylinux_2_31_x86_64.whl",
+		},
+		"two tags": {
+			[]fix.Retagging{
+				{wheel(t, first, false), pkgmeta.Tag{Python: "py3"}},
+				{wheel(t, second, false), pkgmeta.Tag{Platform: "win32", ABI: "abi3"}},
+			},
+			"wheel tags --remove --python-tag py3 " + first + "\n" +
+				"wheel tags --remove --abi-tag abi3 --platform-tag win32 " + second,
+			"tool-1.0-py3-none-manylinux1_x86_64.whl",
+		},
+		"WHEEL has other tags": {
+			[]fix.Retagging{{wheel(t, second, true), pkgmeta.Tag{}}},
+			"unzip && sed -i -e '/^Tag:/d' " +
+				"-e '/^Wheel-Version:/a Tag: cp312-cp312-manylinux_2_17_x86_64' " +
+				"-e '/^Wheel-Version:/a Tag: cp312-cp312-manylinux2014_x86_64' tool-1.0/WHEEL && " +
+				"python -m wheel pack tool-1.0 && rm " + second,
+			"tool-1.0-cp312-cp312-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+		},
+	} {
+		if got := fix.RetagCommand(c.all); got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
+		}
+		if got := c.all[0].File(); got != c.file {
+			t.Errorf("%s: the file is %s, want %s", name, got, c.file)
+		}
+	}
+}
+
+// Changes of different fields are one change; different values of one field are not.
+func TestMergeRetags(t *testing.T) {
+	w := wheel(t, "tool-1.0-cp36-abi3-manylinux1_x86_64.whl", false)
+	platform := []fix.Retagging{{w, pkgmeta.Tag{Platform: "manylinux_2_31_x86_64"}}}
+	python := []fix.Retagging{{w, pkgmeta.Tag{Python: "cp38"}}}
+	all, ok := fix.MergeRetags(platform, python)
+	if want := (pkgmeta.Tag{Python: "cp38", Platform: "manylinux_2_31_x86_64"}); !ok ||
+		len(all) != 1 || all[0].To != want {
+		t.Errorf("%+v %v", all, ok)
+	}
+	if platform[0].To.Python != "" {
+		t.Error("the first change was modified")
+	}
+	if all, ok := fix.MergeRetags(python, []fix.Retagging{{w, pkgmeta.Tag{Python: "cp39"}}}); ok {
+		t.Errorf("%+v", all)
+	}
+}

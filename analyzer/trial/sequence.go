@@ -1,0 +1,169 @@
+package trial
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// shareTags makes one command of the fixes that change the tags of a wheel, if the plan has several
+// of them. A cause that is only about the tags in WHEEL gets the fix of another cause, because after
+// its own the wheel would have the old tags.
+func shareTags(r *result.Report) {
+	planned := map[string]bool{}
+	for _, x := range r.Plan.Fixes {
+		planned[x.Cause] = true
+	}
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		if !retags(c) {
+			continue
+		}
+		for j := range r.Causes {
+			d := &r.Causes[j]
+			if i == j || !retags(d) {
+				continue
+			}
+			switch mine, theirs := c.Fixes[0].Fix, d.Fixes[0].Fix; {
+			case mine.Kind == fix.KindRebuild && theirs.Kind != fix.KindRebuild && covers(theirs, mine):
+				theirs.Verified = false // for this cause
+				c.Fixes = []result.CauseFix{{Fix: theirs, Clears: len(c.Findings)}}
+			case j < i && planned[c.ID] && planned[d.ID] && mine.Command != theirs.Command:
+				if both, ok := together(theirs, mine); ok {
+					setFirst(r, c, both)
+					setFirst(r, d, both)
+				}
+			}
+		}
+	}
+}
+
+// retags reports whether the first fix of a cause changes the tags of wheels.
+func retags(c *result.Cause) bool { return len(c.Fixes) > 0 && c.Fixes[0].Retags != nil }
+
+// covers reports whether a fix changes the tags of all wheels of another one.
+func covers(x, other fix.Fix) bool {
+	return !slices.ContainsFunc(other.Retags, func(r fix.Retagging) bool {
+		return !slices.ContainsFunc(x.Retags, func(y fix.Retagging) bool {
+			return y.Wheel.File == r.Wheel.File
+		})
+	})
+}
+
+// together returns one fix for two that change the tags of the same wheels.
+func together(a, b fix.Fix) (fix.Fix, bool) {
+	all, ok := fix.MergeRetags(a.Retags, b.Retags)
+	if !ok || !covers(a, b) {
+		return fix.Fix{}, false
+	}
+	a.Retags, a.Command = all, fix.RetagCommand(all)
+	a.Title += ", and " + strings.TrimPrefix(b.Title, "Tag the wheel ")
+	a.Verified = a.Verified && b.Verified
+	a.Cost = append(slices.Clone(a.Cost), b.Cost...)
+	return a, true
+}
+
+// setFirst replaces the first fix of a cause, also in the plan.
+func setFirst(r *result.Report, c *result.Cause, x fix.Fix) {
+	for i := range r.Plan.Fixes {
+		if p := &r.Plan.Fixes[i]; p.Cause == c.ID && p.Title == c.Fixes[0].Title {
+			p.Fix = x
+		}
+	}
+	c.Fixes[0].Fix = x
+}
+
+// sequence changes the commands of the causes so that those of the first fixes can be run one after
+// the other: a command after one that changes the name or the place of a wheel has the new one.
+// Alternatives of a fix are run instead of it, so they have the name from before.
+func sequence(r *result.Report) {
+	now := map[string]*wheelFile{}              // by path of the artifact
+	seen := map[shellword.Line]shellword.Line{} // a command for several causes, and what it became
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		var files []*wheelFile
+		for _, f := range c.Findings {
+			a := r.Findings[f].Artifact
+			if !strings.HasSuffix(a, ".whl") {
+				continue
+			}
+			if now[a] == nil {
+				now[a] = &wheelFile{original: path.Base(a), file: path.Base(a)}
+			}
+			if !slices.Contains(files, now[a]) {
+				files = append(files, now[a])
+			}
+		}
+		for j := range c.Fixes {
+			x := c.Fixes[j].Fix
+			command, ok := seen[x.Command]
+			if !ok {
+				command = x.Command
+				for _, w := range files {
+					x.Command = w.rename(x)
+				}
+				seen[command] = x.Command
+			} else {
+				x.Command = command
+			}
+			if j == 0 {
+				setFirst(r, c, x)
+			}
+			c.Fixes[j].Fix = x
+		}
+		for j, x := range c.Fixes {
+			for _, w := range files {
+				if j == 0 || c.Together {
+					w.run(x.Fix)
+				}
+			}
+		}
+	}
+}
+
+// wheelFile is the name and the place of a wheel after some commands.
+type wheelFile struct {
+	original, file string
+	moved          bool // a command wrote a new wheel to wheelhouse
+}
+
+// name returns the file as a shell argument. In wheelhouse it is a pattern, because auditwheel and
+// delvewheel choose the tags.
+func (w *wheelFile) name() shellword.Line {
+	if w.moved {
+		parts := strings.SplitN(w.original, "-", 3)
+		return "wheelhouse/" + shellword.Quote(strings.Join(parts[:2], "-")+"-") + "*.whl"
+	}
+	return shellword.Quote(shellword.File(w.file))
+}
+
+// rename returns the command of a fix for the file as it is now.
+func (w *wheelFile) rename(x fix.Fix) shellword.Line {
+	if !w.moved && w.file == w.original {
+		return x.Command
+	}
+	if len(x.Retags) == 1 { // "wheel tags" accepts what compat's commands wrote
+		return x.Retags[0].Options() + " " + w.name()
+	}
+	command := x.Command.Replace(shellword.Quote(shellword.File(w.original)), w.name())
+	if w.moved {
+		command = command.Replace("python -m wheel pack ", "python -m wheel pack -d wheelhouse ")
+	}
+	return command
+}
+
+// run records what the command of a fix does to the file.
+func (w *wheelFile) run(x fix.Fix) {
+	for _, r := range x.Retags {
+		if r.Wheel.File == w.original {
+			w.file = fix.Retagging{Wheel: &fix.Wheel{File: w.file}, To: r.To}.File()
+		}
+	}
+	command := string(x.Command)
+	w.moved = w.moved || strings.Contains(command, string(w.name())) &&
+		(strings.Contains(command, "auditwheel repair ") || strings.Contains(command, "delvewheel repair "))
+}
