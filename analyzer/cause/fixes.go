@@ -332,8 +332,9 @@ func (m *merged) command() shellword.Line {
 	for _, a := range artifacts.list {
 		line := join(lines[a])
 		for _, step := range shellword.Steps(line) {
-			if folder, ok := strings.CutPrefix(string(step), string(pack)); ok {
-				line += " && rm -r " + step[len(step)-len(folder):]
+			if strings.HasPrefix(string(step), string(pack)) {
+				words := shellword.Words(step)
+				line += " && rm -r " + words[len(words)-1]
 			}
 		}
 		out = append(out, line)

@@ -21,8 +21,19 @@ type Wheel struct {
 	Tags []pkgmeta.Tag // of the file name
 	// For a wheel that "wheel tags" rejects, because its WHEEL file has other tags than its file name
 	// or several in one line: the command that extracts it, the folder, and the extracted WHEEL file.
-	// Otherwise "".
+	// Otherwise "". Build is the build number of the file name, or "".
+	Build                 string
 	Extract, Folder, Meta shellword.Line
+}
+
+// Pack returns the command that packs an extracted wheel and writes its RECORD. "wheel pack" takes the
+// build number from WHEEL, which often does not have it; build is that of the file name, or "".
+func Pack(folder shellword.Line, build string) shellword.Line {
+	var command shellword.Line = "python -m wheel pack "
+	if build != "" {
+		command += "--build-number " + shellword.Quote(build) + " "
+	}
+	return command + folder
 }
 
 // RetagCommand returns the command that changes the tags of some wheels. "wheel tags" is used for
@@ -43,7 +54,7 @@ func RetagCommand(all []Retagging) shellword.Line {
 			lines[i] += " " + file
 			continue
 		}
-		line := r.Wheel.Extract + " && " + r.Edit() + " && python -m wheel pack " + r.Wheel.Folder
+		line := r.Wheel.Extract + " && " + r.Edit() + " && " + Pack(r.Wheel.Folder, r.Wheel.Build)
 		if r.File() != r.Wheel.File {
 			line += " && rm " + file
 		}

@@ -15,7 +15,7 @@ func wheel(t *testing.T, file string, extract bool) *fix.Wheel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &fix.Wheel{File: file, Tags: name.Tags}
+	w := &fix.Wheel{File: file, Tags: name.Tags, Build: name.Build}
 	if extract {
 		w.Extract, w.Folder, w.Meta = "unzip", "tool-1.0", "tool-1.0/WHEEL"
 	}
@@ -53,6 +53,12 @@ func TestRetagCommand(t *testing.T) {
 				"-e '/^Wheel-Version:/a Tag: cp312-cp312-manylinux2014_x86_64' tool-1.0/WHEEL && " +
 				"python -m wheel pack tool-1.0 && rm " + second,
 			"tool-1.0-cp312-cp312-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+		},
+		"a build number": {
+			[]fix.Retagging{{wheel(t, "tool-1.0-7-py3-none-any.whl", true), pkgmeta.Tag{Python: "py2"}}},
+			"unzip && sed -i -e '/^Tag:/d' -e '/^Wheel-Version:/a Tag: py2-none-any' tool-1.0/WHEEL && " +
+				"python -m wheel pack --build-number 7 tool-1.0 && rm tool-1.0-7-py3-none-any.whl",
+			"tool-1.0-7-py2-none-any.whl",
 		},
 	} {
 		if got := fix.RetagCommand(c.all); got != c.want {

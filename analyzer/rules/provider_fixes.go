@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -171,7 +172,13 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	if s.known {
 		out = append(out, s.installing(p)...)
 	}
-	if s.bundled(p, needed) {
+	if s.bundled(p, needed) && inPurelib(p) {
+		out = append(out, fix.Candidate{Fix: fix.Fix{
+			Kind: fix.KindRebuild,
+			Title: "Build a platform wheel, whose libraries are not in a purelib folder, and bundle " +
+				needed + " with auditwheel",
+		}})
+	} else if s.bundled(p, needed) {
 		out = append(out, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindPatchelf,
 			Title: "Bundle " + needed + " into the wheel (auditwheel copies from the system " +
@@ -181,6 +188,13 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 		}})
 	}
 	return out
+}
+
+// inPurelib reports whether an object is in a folder called purelib: auditwheel rejects such a wheel.
+func inPurelib(p *analyzer.Pass) bool {
+	return slices.ContainsFunc(p.Views, func(v *analyzer.View) bool {
+		return slices.Contains(strings.Split(path.Dir(v.Path), "/"), "purelib")
+	})
 }
 
 // declaring returns the change that adds the Python package. It is nil for frameworks: their newest

@@ -18,6 +18,7 @@ func retagged(p *analyzer.Pass, to pkgmeta.Tag, x fix.Fix) fix.Fix {
 	w := &fix.Wheel{File: path.Base(p.Facts.Path), Tags: p.Facts.Wheel.Tags}
 	if !tagsAgree(p) {
 		w.Extract, w.Folder, w.Meta = extract(p), folderOf(p), distInfoOf(p)+"/WHEEL"
+		w.Build = p.Facts.Wheel.Build
 	}
 	x.Retags = []fix.Retagging{{Wheel: w, To: to}}
 	x.Command = fix.RetagCommand(x.Retags)
@@ -94,7 +95,9 @@ func extract(p *analyzer.Pass) shellword.Line {
 }
 
 // pack returns the command that packs the extracted wheel and writes its RECORD.
-func pack(p *analyzer.Pass) shellword.Line { return "python -m wheel pack " + folderOf(p) }
+func pack(p *analyzer.Pass) shellword.Line {
+	return fix.Pack(folderOf(p), p.Facts.Wheel.Build)
+}
 
 // folderOf is the folder for the extracted wheel.
 func folderOf(p *analyzer.Pass) shellword.Line {

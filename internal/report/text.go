@@ -421,6 +421,8 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 		state += " and leaves no warning"
 	case x.Verified && i == 0:
 		state += ", clears this cause"
+	case x.Verified && !c.Fixes[0].Verified:
+		state += ", clears it"
 	case x.Verified:
 		state += ", clears it too"
 	}
@@ -520,15 +522,14 @@ func (p *textPrinter) objects(c *analyzer.Cause) string {
 func counted(names []string, more, width int, noun string) string {
 	s := ""
 	for i, n := range names {
-		if i == 0 {
-			s = clip(n, max(width, 1)) // the count stays
-			continue
-		}
-		if length(s)+length(n) > width {
+		if i > 0 && length(s)+length(n) > width {
 			more += len(names) - i
 			break
 		}
-		s += ", " + n
+		if i > 0 {
+			s += ", "
+		}
+		s += n
 	}
 	if more > 0 {
 		s += " and " + analyzer.Count(more, "more "+noun)
@@ -582,7 +583,11 @@ func (p *textPrinter) rows(c *analyzer.Cause) (out []string, left int) {
 		for i, n := range e.Symbols {
 			names[i] = mdsafe.Visible(n)
 		}
-		s += counted(names, e.MoreSymbols, p.width-length(s)-24, "symbol")
+		width := max(p.width-length(s)-24, 1)
+		if len(names) > 0 {
+			names[0] = clip(names[0], width) // so that the count fits
+		}
+		s += counted(names, e.MoreSymbols, width, "symbol")
 		out = append(out, strings.TrimRight(clip(s, p.width-4), " "))
 	}
 	return out, len(c.Evidence) - len(shown)
