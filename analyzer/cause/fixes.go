@@ -443,8 +443,8 @@ func mergeFiles(commands []shellword.Line) []shellword.Line {
 // and the numbers.
 var tagVersion = lazyregexp.New(`^(?:-{2}(manylinux|musllinux|macosx)_(\d+)_(\d+)_\w+|(cp3)(\d+)-{2})$`)
 
-// versionOf returns the submatches of tagVersion: the whole tag, the kind and its numbers. It is nil
-// for other tags.
+// versionOf returns the submatches of tagVersion: the whole tag, the kind and its numbers. It is
+// nil for other tags.
 func versionOf(to pkgmeta.Tag) []string {
 	found := tagVersion.FindStringSubmatch(to.String())
 	return slices.DeleteFunc(found, func(s string) bool { return s == "" })

@@ -26,8 +26,8 @@ type Wheel struct {
 	Extract, Folder, Meta shellword.Line
 }
 
-// Pack returns the command that packs an extracted wheel and writes its RECORD. "wheel pack" takes the
-// build number from WHEEL, which often does not have it; build is that of the file name, or "".
+// Pack returns the command that packs an extracted wheel and writes its RECORD. "wheel pack" takes
+// the build number from WHEEL, which often does not have it; build is that of the file name, or "".
 func Pack(folder shellword.Line, build string) shellword.Line {
 	var command shellword.Line = "python -m wheel pack "
 	if build != "" {
@@ -124,8 +124,8 @@ func (r Retagging) File() string {
 	return strings.Join(parts, "-") + ".whl"
 }
 
-// MergeRetags returns the changes of two fixes. ok is false if they set a field of a wheel's tags to
-// different values.
+// MergeRetags returns the changes of two fixes. ok is false if they set a field of a wheel's tags
+// to different values.
 func MergeRetags(a, b []Retagging) (all []Retagging, ok bool) {
 	all = slices.Clone(a)
 	for _, r := range b {

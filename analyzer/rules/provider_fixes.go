@@ -190,7 +190,8 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	return out
 }
 
-// inPurelib reports whether an object is in a folder called purelib: auditwheel rejects such a wheel.
+// inPurelib reports whether an object is in a folder called purelib. auditwheel rejects such a
+// wheel.
 func inPurelib(p *analyzer.Pass) bool {
 	return slices.ContainsFunc(p.Views, func(v *analyzer.View) bool {
 		return slices.Contains(strings.Split(path.Dir(v.Path), "/"), "purelib")

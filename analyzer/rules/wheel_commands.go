@@ -25,8 +25,8 @@ func retagged(p *analyzer.Pass, to pkgmeta.Tag, x fix.Fix) fix.Fix {
 	return x
 }
 
-// tagsAgree reports whether "wheel tags" accepts the wheel: it rejects one whose WHEEL file has other
-// tags than its file name, or several in one line.
+// tagsAgree reports whether "wheel tags" accepts the wheel: it rejects one whose WHEEL file has
+// other tags than its file name, or several in one line.
 func tagsAgree(p *analyzer.Pass) bool {
 	in := p.Facts.Inside
 	return in == nil || in.WheelFile == nil ||

@@ -11,8 +11,8 @@ import (
 )
 
 // shareTags makes one command of the fixes that change the tags of a wheel, if the plan has several
-// of them. A cause that is only about the tags in WHEEL gets the fix of another cause, because after
-// its own the wheel would have the old tags.
+// of them. A cause that is only about the tags in WHEEL gets the fix of another cause, because
+// after its own the wheel would have the old tags.
 func shareTags(r *result.Report) {
 	planned := map[string]bool{}
 	for _, x := range r.Plan.Fixes {
@@ -165,5 +165,6 @@ func (w *wheelFile) run(x fix.Fix) {
 	}
 	command := string(x.Command)
 	w.moved = w.moved || strings.Contains(command, string(w.name())) &&
-		(strings.Contains(command, "auditwheel repair ") || strings.Contains(command, "delvewheel repair "))
+		(strings.Contains(command, "auditwheel repair ") ||
+			strings.Contains(command, "delvewheel repair "))
 }
