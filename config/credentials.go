@@ -14,8 +14,8 @@ import (
 )
 
 // keyKind is the kind of key that GitHub accepts, and where it comes from.
-const keyKind = "the RSA private key of the GitHub App: the PEM file (PKCS#1 or PKCS#8, without a " +
-	"passphrase) that its settings page generates under Private keys"
+const keyKind = "the RSA private key of the GitHub App: the PEM file (PKCS#1 or PKCS#8, without " +
+	"a passphrase) that its settings page generates under Private keys"
 
 // key reads PRIVATE_KEY, or the file that PRIVATE_KEY_PATH names, or takes the program that
 // PRIVATE_KEY_COMMAND names.

@@ -215,8 +215,8 @@ func (d *doctor) queue(ctx context.Context) {
 			{"READONLY", "REDIS_URL names a replica; name the master, or use Sentinel"},
 			{"OOM", "give Redis more memory"},
 			{"certificate is valid for", "write a host name of the certificate in REDIS_URL"},
-			{"x509:", "put the certificate of Redis, or of its authority, in a folder, and set SSL_CERT_DIR " +
-				"to the folder"},
+			{"x509:", "put the certificate of Redis, or of its authority, in a folder, and set " +
+				"SSL_CERT_DIR to the folder"},
 		})
 		problem := err.Error()
 		if mismatch := q.Mismatch(ctx); mismatch != nil {
