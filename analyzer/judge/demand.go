@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -198,19 +199,30 @@ func (d *demand) lazy(artifacts []*facts.Artifact, p *platform.Platform) package
 	return func(s *packages.Set) (enough bool, provides func(string) (provides, known bool)) {
 		missing := d.missing(s, own, p)
 		enough = true
-		for _, bySystem := range missing {
-			enough = enough && bySystem
+		names := map[string]bool{}
+		for stem, bySystem := range missing {
+			enough, names[unnumbered(stem)] = enough && bySystem, true
 		}
 		return enough, func(name string) (bool, bool) {
 			if d.noHistory {
 				return false, false
 			}
 			return packages.History().Provides(name, func(file string) bool {
-				_, ok := missing[platform.Stem(file)]
-				return ok
+				return names[unnumbered(platform.Stem(file))]
 			})
 		}
 	}
+}
+
+// unnumbered removes the digits of a stem. A later release than those in the history may have
+// libvtksys-9.7.so instead of libvtksys-9.6.so.
+func unnumbered(stem string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return -1
+		}
+		return c
+	}, stem)
 }
 
 // missing returns the wanted stems that the packages of a set do not provide; the value is true

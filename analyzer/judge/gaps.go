@@ -39,7 +39,9 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		}
 		certain := slices.ContainsFunc(found, a.certain)
 		depends := func(name string) bool {
-			return !certain && (a.Given[name] != "" || a.dependsOn(name) || a.open(found))
+			given := a.Given[name] != "" &&
+				(s.judge.options.NoHistory || !packages.History().WithoutLibraries(name))
+			return !certain && (given || a.dependsOn(name) || a.open(found))
 		}
 		if u := a.Unavailable(depends); u != nil && !errors.Is(u.Err, packages.ErrTooMany) {
 			r.AddUnread(

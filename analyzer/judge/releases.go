@@ -98,8 +98,8 @@ func (w *Releases) OtherVersion(r *packages.Release,
 }
 
 // releaseCache caches releases during a check: a release of torch has 80,000 symbols. If its
-// source cannot be reached, it uses the embedded history for the releases that the user pinned;
-// it does not know which other versions exist. It is not safe for concurrent use.
+// source cannot be reached, it uses the embedded history for the packages that are in it. It is
+// not safe for concurrent use.
 type releaseCache struct {
 	packages.Source
 	noHistory bool // the embedded history is not used
@@ -144,16 +144,18 @@ func (o *releaseCache) Release(
 	return r, err
 }
 
-// Versions implements packages.Source. The history knows versions for a fix: a package that it
-// answered for is pinned, so none of them is chosen for the environment.
+// Versions implements packages.Source.
 func (o *releaseCache) Versions(
 	ctx context.Context,
 	name string,
 	on packages.Target,
 ) ([]string, error) {
 	versions, err := o.Source.Versions(ctx, name, on)
-	if o.offline[name] && errors.Is(err, packages.ErrUnreachable) {
-		return packages.History().Versions(ctx, name, on)
+	if !o.noHistory && errors.Is(err, packages.ErrUnreachable) {
+		if known, e := packages.History().Versions(ctx, name, on); e == nil {
+			o.offline[name] = true
+			return known, nil
+		}
 	}
 	return versions, err
 }

@@ -57,9 +57,9 @@ func historyPackage(name string) *historydata.File {
 // Embedded is the Source that reads the provider history built into the binary.
 type Embedded struct{}
 
-// History returns the embedded provider history: the published releases of the packages that
-// compiled Python packages share a process with (CUDA, torch and related packages), at the time
-// when internal/gen/history was last run. It needs no package index, covers Linux on x86_64 and
+// History returns the embedded provider history: the published releases of packages whose libraries
+// other packages are linked with (CUDA, torch, Qt, Intel's runtimes and others), at the time when
+// internal/gen/history was last run. It needs no package index, covers Linux on x86_64 and
 // aarch64, and has the exports of their libraries. For a few libraries that were too large to read,
 // Known is false and Needed comes from the first part of the file, or is nil.
 //
@@ -171,7 +171,8 @@ func notOfName(c rune) bool {
 	return !strings.ContainsRune("-_.", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
 }
 
-// find returns a release; versions are compared as in PEP 440 (1.0 equals 1.0.0).
+// find returns a release; versions are compared as in PEP 440 (1.0 equals 1.0.0). Of a version
+// whose libraries differ between interpreters, it returns the release for that of the target.
 func find(name, version string, on Target) (*historydata.File, *historydata.Release, error) {
 	unknown := fmt.Errorf(
 		"%s==%s on %s: %w to the built-in package history",
@@ -187,7 +188,7 @@ func find(name, version string, on Target) (*historydata.File, *historydata.Rele
 	want, err := pkgmeta.ParseVersion(version)
 	for i := range f.Releases {
 		r := &f.Releases[i]
-		if r.Arch != on.Arch {
+		if r.Arch != on.Arch || r.Own && !on.Installs(wheelsOf(r)) {
 			continue
 		}
 		if r.Version == version {

@@ -343,3 +343,36 @@ func TestHistoryNearestExports(t *testing.T) {
 		t.Errorf("2.5.1: known %v, like %d", l.Known, l.NearestExports.Len())
 	}
 }
+
+// A package whose libraries differ between interpreters has a release for each of them.
+func TestHistoryForInterpreter(t *testing.T) {
+	const version = "1.87.0.1"
+	for python, want := range map[string]string{
+		"3.11": "libboost_python311.so.1.87.0", "3.12": "libboost_python312.so.1.87.0", "3.7": "",
+	} {
+		r, err := History().Release(t.Context(), "cmeel-boost", version,
+			Target{Python: python, Arch: "x86_64"})
+		if want == "" {
+			if !errors.Is(err, ErrUnknown) {
+				t.Errorf("Python %s: %v, want an unknown release", python, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, soname := range sonames(r) {
+			if strings.HasPrefix(soname, "libboost_python") && soname != want {
+				t.Errorf("Python %s: %s", python, soname)
+			}
+		}
+		if !libraryOf(t, r, want).Known {
+			t.Errorf("Python %s: the exports of %s are not known", python, want)
+		}
+	}
+	versions, err := History().Versions(t.Context(), "cmeel-boost", x86)
+	if err != nil || slices.Index(versions, version) < 0 ||
+		len(slices.Compact(slices.Clone(versions))) != len(versions) {
+		t.Errorf("versions %v, %v", versions, err)
+	}
+}

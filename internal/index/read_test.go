@@ -177,6 +177,8 @@ func (h recorded) Release(context.Context, string, string, packages.Target) (*pa
 func TestHistoryFirst(t *testing.T) {
 	wheels := large(t)
 	file := wheels["demo"][0]
+	other := wheel{name: "demo-1.0-py3-none-manylinux1_x86_64.whl", data: file.data}
+	wheels["demo"] = append(wheels["demo"], other)
 	for _, c := range []struct {
 		name    string
 		history recorded
@@ -185,7 +187,10 @@ func TestHistoryFirst(t *testing.T) {
 		{"the file", recorded{file: file.name, sum: sum(file.data)}, 1},
 		{"another digest", recorded{file: file.name, sum: strings.Repeat("0", 64)}, 3},
 		{"no digest", recorded{file: file.name}, 3},
-		{"another file", recorded{file: "demo-1.0-py3-none-any.whl", sum: sum(file.data)}, 3},
+		{"another file", recorded{
+			file: strings.Replace(file.name, "py3", "py2.py3", 1), sum: sum(file.data),
+		}, 3},
+		{"another platform", recorded{file: other.name, sum: sum(other.data)}, 3},
 	} {
 		s := serve(t, wheels)
 		i := s.index(t, func(o *Options) { o.History = c.history })

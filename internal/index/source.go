@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/packages"
@@ -177,7 +178,8 @@ func (i *Index) choose(
 
 // recorded reports whether the index lists the file from which the history describes a release,
 // identified by its digest. files are those of the release, of which best is installed. The wheels
-// of a release for several interpreters differ only in extension modules, which nothing links to.
+// of a release for several interpreters differ only in extension modules, which nothing links to;
+// those for other platforms may have been built with another compiler.
 func (i *Index) recorded(
 	ctx context.Context,
 	best file,
@@ -188,7 +190,7 @@ func (i *Index) recorded(
 		return false
 	}
 	from, sum, ok := i.history.WheelOf(best.project, best.version.String(), on)
-	if !ok || sum == "" {
+	if !ok || sum == "" || !samePlatforms(best.tags, from) {
 		return false
 	}
 	lists := func(files []file, name, sum string) bool {
@@ -203,6 +205,19 @@ func (i *Index) recorded(
 	}
 	p, err := i.page(ctx, best.project)
 	return err == nil && lists(p.files, from, sum) && lists(p.files, best.name, best.sha256)
+}
+
+// samePlatforms reports whether the file name of a wheel has the platform tags of another wheel.
+func samePlatforms(tags []pkgmeta.Tag, wheel string) bool {
+	name, err := pkgmeta.ParseWheelName(wheel)
+	platforms := func(tags []pkgmeta.Tag) map[string]bool {
+		out := map[string]bool{}
+		for _, t := range tags {
+			out[t.Platform] = true
+		}
+		return out
+	}
+	return err == nil && maps.Equal(platforms(tags), platforms(name.Tags))
 }
 
 // failed adds the release to an error and wraps one of the errors of packages.

@@ -107,8 +107,8 @@ func (d *decoder) line(line string) error {
 	case "python":
 		r.RequiresPython = rest
 		return nil
-	case "tags":
-		r.Tags = rest
+	case "tags", "own":
+		r.Tags, r.Own = rest, word == "own"
 		return nil
 	case "name":
 		r.Libraries = append(r.Libraries, Library{Path: fields[0], SONAME: undash(fields[1])})
@@ -164,7 +164,7 @@ func (f *File) Exports(l *Library) ([]Export, error) {
 	return t.column(l.column), nil
 }
 
-// table contains the symbols of all libraries at one path; each library is a column.
+// table contains the symbols of a family of libraries; each library is a column.
 type table struct {
 	symbols []Export
 	set     []uint32 // by symbol: index into sets

@@ -25,10 +25,11 @@ func Encode(
 			cmp.Compare(a.Arch, b.Arch),
 			compareVersions(a.Version, b.Version),
 			cmp.Compare(a.Version, b.Version),
+			cmp.Compare(a.Tags, b.Tags),
 		)
 	})
 	var text strings.Builder
-	tables := map[string]*tableWriter{} // by path
+	tables := map[string]*tableWriter{} // by family
 	var order []*tableWriter
 	for _, r := range releases {
 		if r.Name != name {
@@ -38,10 +39,10 @@ func Encode(
 		for _, l := range r.Libraries {
 			t := -1
 			if l.Known {
-				w := tables[l.Path]
+				w := tables[family(l.Path)]
 				if w == nil {
 					w = &tableWriter{number: len(order), columns: map[string][]int{}}
-					tables[l.Path] = w
+					tables[family(l.Path)] = w
 					order = append(order, w)
 				}
 				w.add(l.Exports)
@@ -77,6 +78,18 @@ func Encode(
 	return append(append(out, catalog...), bodies...), nil
 }
 
+// family returns the path of a library up to ".so", without digits. It is the same in all releases
+// of most libraries, whose name has a version: libarrow.so.1600, libvtksys-9.3.so.
+func family(path string) string {
+	before, _, _ := strings.Cut(path, ".so")
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return -1
+		}
+		return c
+	}, before)
+}
+
 func encodeRelease(b *strings.Builder, r Release) {
 	word := "release"
 	if r.Yanked {
@@ -86,7 +99,10 @@ func encodeRelease(b *strings.Builder, r Release) {
 	if r.RequiresPython != "" {
 		fmt.Fprintf(b, "python %s\n", r.RequiresPython)
 	}
-	if r.Tags != "" {
+	switch {
+	case r.Tags != "" && r.Own:
+		fmt.Fprintf(b, "own %s\n", r.Tags)
+	case r.Tags != "":
 		fmt.Fprintf(b, "tags %s\n", r.Tags)
 	}
 	for _, q := range r.Requires {
@@ -111,7 +127,7 @@ func encodeLibrary(b *strings.Builder, l Library, table int) {
 	}
 }
 
-// tableWriter collects the symbols of the libraries at one path; each library is a column.
+// tableWriter collects the symbols of the libraries of a family; each library is a column.
 type tableWriter struct {
 	number, width int
 	columns       map[string][]int // by symbol in text form; ascending

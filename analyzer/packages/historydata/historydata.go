@@ -2,10 +2,10 @@
 // release of a package contains, and what they export. internal/gen/history writes it, package
 // packages reads it.
 //
-// A file describes one package. It has a text catalog and, for each library path, a table of
-// symbols. Exports hardly change between releases, so a table stores each symbol once with the set
-// of releases that export it. Open decodes the catalog; a table is decoded when one of its
-// libraries is first passed to File.Exports.
+// A file describes one package. It has a text catalog and, for the libraries whose paths differ
+// only in versions, a table of symbols. Exports hardly change between releases, so a table stores
+// each symbol once with the set of libraries that export it. Open decodes the catalog; a table is
+// decoded when one of its libraries is first passed to File.Exports.
 package historydata
 
 // Release is one version of a package on one architecture.
@@ -18,7 +18,10 @@ type Release struct {
 	RequiresPython      string   // as written; "" = any
 	// Tags are the Python and ABI tags of all wheels of the version for Arch, separated by spaces:
 	// "cp311-cp311 cp312-cp312".
-	Tags      string
+	Tags string
+	// Own is set if the libraries are those for the interpreters in Tags only; the version may have
+	// other releases for Arch, with other Tags.
+	Own       bool
 	Libraries []Library
 }
 

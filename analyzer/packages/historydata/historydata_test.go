@@ -62,6 +62,8 @@ func TestRoundTrip(t *testing.T) {
 			Arch:      "x86_64",
 			Wheel:     "x-1.10.whl",
 			Yanked:    true,
+			Tags:      "cp312-cp312",
+			Own:       true,
 			Requires:  []string{`y>=1; platform_machine == "x86_64"`, "z"},
 			Libraries: lib(f("ab", "b", "c")),
 		},

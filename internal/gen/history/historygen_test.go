@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -153,6 +155,40 @@ func TestRun(t *testing.T) {
 	if kept, err := os.ReadFile(filepath.Join(out, "triton.hist")); err != nil ||
 		!bytes.Equal(kept, data) {
 		t.Errorf("a run that is ended writes other bytes: %v", err)
+	}
+}
+
+// Of a package whose libraries differ between interpreters, the wheel for each is selected.
+func TestWheelsForEachInterpreter(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `<a href="x-1-cp39-cp39-manylinux_2_28_x86_64.whl">not in the list</a>
+<a href="x-1-cp311-cp311-manylinux_2_28_x86_64.whl">one</a>
+<a href="x-1-cp312-cp312-manylinux_2_17_x86_64.whl">for older systems, too</a>
+<a href="x-1-cp312-cp312-manylinux_2_28_x86_64.whl">another</a>
+<a href="x-1-cp313-cp313t-manylinux_2_28_x86_64.whl">free-threaded</a>
+<a href="x-2-py3-none-manylinux_2_28_x86_64.whl">for all</a>`)
+	}))
+	defer server.Close()
+	for each, want := range map[bool]string{
+		true: "x-2-py3-none-manylinux_2_28_x86_64.whl py3-none false, " +
+			"x-1-cp311-cp311-manylinux_2_28_x86_64.whl cp311-cp311 true, " +
+			"x-1-cp312-cp312-manylinux_2_28_x86_64.whl cp312-cp312 true",
+		false: "x-2-py3-none-manylinux_2_28_x86_64.whl py3-none false, " +
+			"x-1-cp312-cp312-manylinux_2_28_x86_64.whl " +
+			"cp311-cp311 cp312-cp312 cp313-cp313t cp39-cp39 false",
+	} {
+		x := &index{address: server.URL, only: regexp.MustCompile("")}
+		wheels, err := x.wheels(t.Context(), pkg{name: "x", each: each})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range wheels {
+			got = append(got, fmt.Sprintf("%s %s %v", w.file, w.tags, w.own))
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("each %v: %s", each, strings.Join(got, ", "))
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
@@ -27,6 +28,7 @@ type wheel struct {
 	pkg
 	version, arch, file, url, sha256 string
 	yanked                           bool
+	own                              bool   // as in historydata.Release
 	python                           string // Requires-Python
 	tags                             string // of all wheels of the version, as in historydata
 	// with are the packages that it is checked with for the list, NAME==VERSION
@@ -81,22 +83,29 @@ func (x *index) files(ctx context.Context, p pkg) ([]wheel, error) {
 	return list, nil
 }
 
-// wheels selects one Linux wheel per final version and architecture. A wheel without a platform
-// (cuda-toolkit) counts for both.
+// wheels selects one Linux wheel per final version and architecture, or one for each interpreter of
+// the list if the libraries of the package differ between them. A wheel without a platform
+// (cuda-toolkit) counts for both architectures.
 func (x *index) wheels(ctx context.Context, p pkg) ([]wheel, error) {
 	files, err := x.files(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	best, tags := map[[2]string]wheel{}, map[[2]string][]string{}
+	best, tags := map[[3]string]wheel{}, map[[3]string][]string{}
 	for _, w := range files {
 		name, err := pkgmeta.ParseWheelName(w.file)
 		if err != nil {
 			return nil, err
 		}
 		for _, arch := range []string{"x86_64", "aarch64"} {
-			w.arch = arch
-			key := [2]string{w.version, arch}
+			w.arch, w.own = arch, p.each && len(name.Tags) > 0 &&
+				slices.Contains(interpreters, name.Tags[0].ABI)
+			key := [3]string{w.version, arch, ""}
+			if w.own {
+				key[2] = name.Tags[0].ABI
+			} else if p.each && rank(name) < 3 {
+				continue // for an interpreter that is not of the list
+			}
 			if runsOn(name, arch) && !w.yanked {
 				for _, t := range name.Tags {
 					tags[key] = append(tags[key], t.Python+"-"+t.ABI)
@@ -158,7 +167,22 @@ func better(file string, name pkgmeta.WheelName, old string) bool {
 	if err != nil || rank(name) != rank(other) {
 		return err != nil || rank(name) > rank(other)
 	}
+	if d := newest(name).Compare(newest(other)); d != 0 {
+		return d > 0
+	}
 	return file < old
+}
+
+// newest returns the rank of the newest platform of a wheel. pip prefers newer ones, and their
+// libraries may differ: those of pyarrow for manylinux_2_28 have another C++ ABI.
+func newest(name pkgmeta.WheelName) (best packages.Rank) {
+	for _, t := range name.Tags {
+		t.Python, t.ABI = "py3", "none"
+		if r, ok := packages.Rate(t, packages.Target{}); ok && r.Compare(best) > 0 {
+			best = r
+		}
+	}
+	return best
 }
 
 // get fetches an address: all of it, or the given range of bytes.

@@ -183,7 +183,7 @@ func (x *index) readAll(
 		old, known := have[w.file+" "+w.arch]
 		known = known && (old.SHA256 == "" || old.SHA256 == w.sha256)
 		old.Yanked, old.SHA256 = w.yanked, w.sha256
-		old.RequiresPython, old.Tags = w.python, w.tags
+		old.RequiresPython, old.Tags, old.Own = w.python, w.tags, w.own
 		wanted := x.only.MatchString(w.file) && ctx.Err() == nil
 		if !known && !wanted {
 			continue

@@ -10,6 +10,7 @@ type pkg struct {
 	// only the beginning is read, for its name and needed libraries
 	upTo uint64
 	list bool // nothing outside links against its libraries: their names are enough
+	each bool // its libraries differ between interpreters: the wheel for each of them is read
 }
 
 // mostRead is the largest compressed size of a library that is read completely: most have less
@@ -21,9 +22,9 @@ func (p pkg) most() uint64 { return cmp.Or(p.upTo, mostRead) }
 // whole means that every library of a package is read completely.
 const whole = 1 << 40
 
-// providers are those that compiled Python packages load into their process and pin to exact
-// versions. The names without a suffix are CUDA 13's; before 13 they were empty placeholders
-// without a Linux wheel, so they are skipped.
+// providers are packages with shared libraries that other packages are linked with. The names
+// without a suffix are CUDA 13's; before 13 they were empty placeholders without a Linux wheel, so
+// they are skipped.
 var providers = []pkg{
 	{name: "nvidia-nvjitlink-cu12", upTo: whole},
 	{name: "nvidia-nvjitlink", upTo: whole},
@@ -82,6 +83,60 @@ var providers = []pkg{
 	{name: "torch", from: "2.0", upTo: whole},
 	{name: "torchvision", from: "0.15"},
 	{name: "torchaudio", from: "2.0"},
+
+	// Intel's runtimes
+	{name: "tcmlib"},
+	{name: "umf"},
+	{name: "intel-cmplr-lib-rt"},
+	{name: "intel-cmplr-lib-ur"},
+	{name: "intel-sycl-rt"},
+	{name: "mkl", from: "2021"},
+
+	// Qt. The bindings have no library that others are linked with, but require those that have.
+	{name: "pyqt5"},
+	{name: "pyqt5-qt5"},
+	{name: "pyqt5-sip"},
+	{name: "pyqt6"},
+	{name: "pyqt6-charts"},
+	{name: "pyqt6-charts-qt6"},
+	{name: "pyqt6-qt6"},
+	{name: "pyqt6-sip"},
+	{name: "pyqt6-webengine"},
+	{name: "pyqt6-webengine-qt6", upTo: whole},
+	{name: "shiboken6"},
+
+	// the robotics packages of cmeel
+	{name: "cmeel"},
+	{name: "cmeel-assimp"},
+	{name: "cmeel-boost", each: true},
+	{name: "cmeel-console-bridge"},
+	{name: "cmeel-octomap"},
+	{name: "cmeel-qhull"},
+	{name: "cmeel-tinyxml"},
+	{name: "cmeel-tinyxml2"},
+	{name: "cmeel-urdfdom"},
+	{name: "cmeel-zlib"},
+	{name: "coal", each: true},
+	{name: "coal-library", each: true},
+	{name: "eigenpy", each: true},
+	{name: "eiquadprog", each: true},
+	{name: "hpp-fcl", each: true},
+	{name: "pin", each: true},
+
+	// RAPIDS
+	{name: "libkvikio-cu12"},
+	{name: "librmm-cu12"},
+	{name: "libucx-cu12"},
+	{name: "libucxx-cu12"},
+	{name: "rapids-logger"},
+
+	{name: "apache-tvm-ffi"},
+	{name: "openvino", from: "2024.0"},
+	{name: "pyarrow", from: "12.0"},
+	{name: "robotpy-wpinet"},
+	{name: "robotpy-wpiutil"},
+	{name: "sherpa-onnx-core"},
+	{name: "vtk", from: "9.3", each: true},
 }
 
 // oftenInstalled are packages with native code that many lock files pin and that rarely need the

@@ -49,6 +49,7 @@ func (x *index) read(
 		Yanked:         w.yanked,
 		RequiresPython: w.python,
 		Tags:           w.tags,
+		Own:            w.own,
 	}
 	metadata := false
 	for _, f := range z.File {
