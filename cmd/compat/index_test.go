@@ -207,7 +207,7 @@ func TestCheckThroughAnIndex(t *testing.T) {
 	data := t.TempDir()
 	code, out, errs := checkWheel(t, widget, data, server.URL+"/simple", "--with", "torch==2.7.0")
 	for _, want := range []string{"__nvJitLinkGetErrorLogSize_12_9",
-		`fails with nvidia-nvjitlink-cu12 12.8.93: it lacks`, `nvidia-nvjitlink-cu12>=12.9`,
+		`fails with nvidia-nvjitlink-cu12 12.8.93, which lacks`, `nvidia-nvjitlink-cu12>=12.9`,
 		`: torch==2.7.0 requires nvidia-nvjitlink-cu12==12.8.93`} {
 		if code != 1 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, %q is not in\n%s", code, want, out)
