@@ -193,7 +193,8 @@ func lead(in Input, v view) string {
 		parts = append(parts, "**Nothing new.**")
 	default:
 		parts = append(parts, fmt.Sprintf("**Compatible.** %s in %s checked.",
-			analyzer.Count(objects(in.Report), "object"), analyzer.Count(len(in.Report.Artifacts), "artifact")))
+			analyzer.Count(objects(in.Report), "object"),
+			analyzer.Count(len(in.Report.Artifacts), "artifact")))
 	}
 	if plan := causetext.PlanSentence(in.Report); plan != "" && len(v.fresh) > 1 &&
 		len(v.existing) == 0 {

@@ -79,7 +79,8 @@ func assetList(in Input, v view) string {
 	var lines []string
 	for _, a := range in.Report.Artifacts {
 		if n := errors[a.Path]; n > 0 {
-			lines = append(lines, "- "+mdsafe.Code(path.Base(a.Path), 200)+": "+analyzer.Count(n, "error")+"\n")
+			name := mdsafe.Code(path.Base(a.Path), 200)
+			lines = append(lines, "- "+name+": "+analyzer.Count(n, "error")+"\n")
 		}
 	}
 	others := len(in.Report.Artifacts) - len(lines)

@@ -39,7 +39,8 @@ func title(in Input, v view) string {
 	case len(v.accepted) > 0:
 		t = "Compatible; " + analyzer.Count(len(v.accepted), "accepted finding")
 	case r.Verdict == analyzer.NotJudged && len(r.Skipped) > 0:
-		t = "Nothing to check: " + analyzer.Count(len(r.Skipped), "file") + " of types that compat does not read"
+		t = "Nothing to check: " + analyzer.Count(len(r.Skipped), "file") +
+			" of types that compat does not read"
 	case r.Verdict == analyzer.NotJudged:
 		t = "Nothing to check: no shared library in " + analyzer.Count(len(r.Artifacts), "artifact")
 	default:

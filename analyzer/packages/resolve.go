@@ -100,9 +100,9 @@ func Resolve(
 }
 
 // Lazy decides which packages a lazy resolution looks up after the ones chosen so far. enough
-// reports whether these suffice, so that packages with unknown contents need not be looked up. provides
-// reports whether a package may contain something that is still missing; known is false if that
-// cannot be decided without looking the package up.
+// reports whether these suffice, so that packages with unknown contents need not be looked up.
+// provides reports whether a package may contain something that is still missing; known is false if
+// that cannot be decided without looking the package up.
 type Lazy func(chosen *Set) (enough bool, provides func(name string) (provides, known bool))
 
 // ResolveLazily is Resolve for a source whose lookups are expensive. It looks up the packages that

@@ -27,7 +27,7 @@ type Disk struct {
 	added int64 // bytes written since the last trim; -1 = not trimmed yet
 }
 
-// diskLimit has room for the wheels of a review of 1 GiB, and for the facts of some thousand others.
+// diskLimit has room for the wheels of a review of 1 GiB and for the facts of some thousand others.
 const diskLimit = 1536 << 20
 
 // expiryBytes is the length of the expiry time, in Unix seconds, at the start of an entry.

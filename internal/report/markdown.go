@@ -100,7 +100,8 @@ func Summary(r *analyzer.Report) string {
 	case len(names) == 0:
 		parts = append(parts, allFound(objects(r))+".")
 	default:
-		parts = append(parts, allFound(objects(r))+" on "+analyzer.List(names, 3, len(names), "platform")+".")
+		on := analyzer.List(names, 3, len(names), "platform")
+		parts = append(parts, allFound(objects(r))+" on "+on+".")
 	}
 	return strings.Join(causetext.NonEmpty(parts...), " ")
 }
