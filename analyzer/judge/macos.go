@@ -205,7 +205,7 @@ func macOSTargets(f *facts.Artifact, o Platforms) (out []Target, skipped []strin
 	for _, name := range slices.Concat(o.Instead, o.Also) {
 		for _, t := range own {
 			p, err := platform.Lookup(name, t.Arch)
-			if err == nil && p.OS == platform.MacOS {
+			if err == nil && p.OS == platform.MacOS && p.Arch == t.Arch {
 				out = append(out, Target{Platform: p, Requested: true})
 			}
 		}

@@ -45,10 +45,10 @@ func Targets(
 			out = append(out, defaultTargets(f, others, arch)...)
 		}
 		for _, name := range slices.Concat(o.Instead, o.Also) {
-			p, err := platform.Lookup(name, arch)
-			if err == nil && p.OS != platform.Linux {
-				continue // for another binary format
+			if forOtherFormat(name, arch) {
+				continue
 			}
+			p, err := platform.Lookup(name, arch)
 			if err == nil && !slices.Contains(archs, p.Arch) {
 				if why := "its objects, because none is for " + p.Arch; !slices.Contains(skipped, why) {
 					skipped = append(skipped, why)
@@ -96,6 +96,15 @@ func Targets(
 	out = append(out, onWindows...)
 	onMacOS, other := macOSTargets(f, o)
 	return append(out, onMacOS...), append(skipped, other...), nil
+}
+
+// forOtherFormat reports whether a platform loads other binary formats than ELF. A tag of macOS may
+// be for another architecture than arch, macos14 is for each.
+func forOtherFormat(name, arch string) bool {
+	return slices.ContainsFunc([]string{"", arch}, func(a string) bool {
+		p, err := platform.Lookup(name, a)
+		return err == nil && p.OS != platform.Linux
+	})
 }
 
 // defaultTargets returns the platforms of an architecture if the user specified none.

@@ -492,6 +492,37 @@ func TestWriteErrorsComeBack(t *testing.T) {
 }
 
 // Colors only add escapes, and names from an artifact cannot add any.
+// An artifact of which nothing was checked is named although the others are compatible.
+func TestArtifactNotChecked(t *testing.T) {
+	r := &analyzer.Report{
+		Verdict: analyzer.Compatible,
+		Outcome: "pass",
+		Targets: []analyzer.Target{{Name: "manylinux_2_31_x86_64", Verdict: analyzer.Compatible}},
+		Artifacts: []analyzer.Artifact{
+			{Path: "linux.whl", Kind: "wheel", Objects: 1},
+			{Path: "mac.whl", Kind: "wheel"},
+		},
+		Skipped: []analyzer.Unread{
+			{Path: "mac.whl", Reason: "no version of macOS was named"},
+			{Path: "mac.whl", Reason: "another reason"},
+			{Path: "linux.whl", Reason: "its Mach-O files"},
+		},
+	}
+	var b bytes.Buffer
+	if err := Text(&b, r, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for want, times := range map[string]int{
+		"compatible: 1 artifact (1 of 2 not checked)\n":         1,
+		"not checked: mac.whl: no version of macOS was named\n": 1,
+		"not checked: ": 1,
+	} {
+		if strings.Count(b.String(), want) != times {
+			t.Errorf("not %d times %q:\n%s", times, want, b.String())
+		}
+	}
+}
+
 func TestColour(t *testing.T) {
 	var plain, painted bytes.Buffer
 	r := sample()

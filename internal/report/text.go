@@ -228,6 +228,9 @@ func (p *textPrinter) first() string {
 		name = mdsafe.Visible(r.Artifacts[0].Path)
 	case n > 1:
 		name = analyzer.Count(n, "artifact")
+		if k := len(notChecked(r)); k > 0 && k < n {
+			name = fmt.Sprintf("%s (%d of %d not checked)", analyzer.Count(n-k, "artifact"), k, n)
+		}
 	case len(r.Unread) > 0:
 		name = mdsafe.Visible(r.Unread[0].Path)
 	case len(r.Skipped) > 0:
@@ -246,6 +249,23 @@ func (p *textPrinter) first() string {
 		s += ": " + mdsafe.Visible(r.Causes[0].Title)
 	}
 	return s
+}
+
+// notChecked returns the entry of each artifact of which nothing was checked, such as a wheel for
+// macOS if only platforms of Linux are named. It is shown even if the others are compatible.
+func notChecked(r *analyzer.Report) []analyzer.Unread {
+	open := map[string]bool{} // artifacts without checked objects
+	for _, a := range r.Artifacts {
+		open[a.Path] = a.Objects == 0
+	}
+	var out []analyzer.Unread
+	for _, u := range r.Skipped {
+		if open[u.Path] {
+			out = append(out, u)
+			open[u.Path] = false // it can have several reasons
+		}
+	}
+	return out
 }
 
 // artifactOf returns the artifact that contains a file, or the file itself.
@@ -619,11 +639,16 @@ func (p *textPrinter) notes() []string {
 		addLines(6, "accepted"+until(a[0]), acceptedFindings(a, p.options.Verbose)+
 			", because "+mdsafe.Visible(a[0].Because))
 	}
-	nothing := len(r.Causes) == 0 && r.Verdict != analyzer.Compatible
-	for i, u := range r.Skipped {
-		if p.options.Verbose || nothing && i < 2 {
-			add("not checked", p.file(u.Path)+": "+mdsafe.Visible(u.Reason))
+	skipped := r.Skipped
+	if !p.options.Verbose {
+		skipped = notChecked(r)
+		if len(skipped) == 0 && len(r.Causes) == 0 && r.Verdict != analyzer.Compatible {
+			skipped = r.Skipped
 		}
+		skipped = skipped[:min(len(skipped), 2)]
+	}
+	for _, u := range skipped {
+		add("not checked", p.file(u.Path)+": "+mdsafe.Visible(u.Reason))
 	}
 	for _, n := range r.Notes {
 		add("note", mdsafe.Visible(n))
