@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/test/needs"
 )
 
 func TestSystemName(t *testing.T) {
@@ -51,7 +52,7 @@ func TestOwnSystem(t *testing.T) {
 		other = "x86_64"
 	}
 	if loaders[arch] == "" {
-		t.Skip("no loader of " + arch)
+		needs.Missing(t, "this test makes a system with the loader of "+arch+", which is not there")
 	}
 	dir := t.TempDir()
 	for file, text := range map[string]string{
