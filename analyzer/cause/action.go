@@ -118,7 +118,7 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 		}
 	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
 		cost = "it needs administrator rights"
-	case x.Kind == fix.KindPatchelf, strings.Contains(string(x.Command), "-m wheel pack "):
+	case x.Kind == fix.KindPatchelf, strings.Contains(string(x.Command), string(fix.PackWheel)):
 		cost = "it has to be repeated after each build"
 	case x.Kind == fix.KindImage, x.Kind == fix.KindRebuild && x.Command == "":
 		cost = "a rebuild"
@@ -145,7 +145,7 @@ func (t text) keepsName(x result.CauseFix) bool {
 	case fix.KindPin, fix.KindDependency:
 		return x.Requirement != ""
 	}
-	return strings.Contains(string(x.Command), "-m wheel pack ")
+	return strings.Contains(string(x.Command), string(fix.PackWheel))
 }
 
 // task returns who has to act, what to do, and why the artifact may be shipped.

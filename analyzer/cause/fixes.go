@@ -323,7 +323,7 @@ func (m *merged) command() shellword.Line {
 		}
 		artifacts.add(c.artifact)
 		lines[c.artifact] = append(lines[c.artifact], c.line)
-		packs = packs || strings.Contains(string(c.line), string(pack))
+		packs = packs || strings.Contains(string(c.line), string(fix.PackWheel))
 	}
 	if !packs || len(artifacts.list) == 1 {
 		return join(all)
@@ -332,7 +332,7 @@ func (m *merged) command() shellword.Line {
 	for _, a := range artifacts.list {
 		line := join(lines[a])
 		for _, step := range shellword.Steps(line) {
-			if strings.HasPrefix(string(step), string(pack)) {
+			if strings.HasPrefix(string(step), string(fix.PackWheel)) {
 				words := shellword.Words(step)
 				line += " && rm -r " + words[len(words)-1]
 			}
@@ -341,8 +341,6 @@ func (m *merged) command() shellword.Line {
 	}
 	return shellword.Join(out, "\n")
 }
-
-const pack shellword.Line = "python -m wheel pack "
 
 // none marks requirements that contradict each other.
 const none = "!"

@@ -17,19 +17,22 @@ type Retagging struct {
 
 // Wheel is what a command that changes the tags of a wheel depends on.
 type Wheel struct {
-	File string        // base name
-	Tags []pkgmeta.Tag // of the file name
+	File  string        // base name
+	Tags  []pkgmeta.Tag // of the file name
+	Build string        // build number of the file name, or ""
 	// For a wheel that "wheel tags" rejects, because its WHEEL file has other tags than its file name
 	// or several in one line: the command that extracts it, the folder, and the extracted WHEEL file.
-	// Otherwise "". Build is the build number of the file name, or "".
-	Build                 string
+	// Otherwise "".
 	Extract, Folder, Meta shellword.Line
 }
+
+// PackWheel is the beginning of each command that packs an extracted wheel.
+const PackWheel shellword.Line = "python -m wheel pack "
 
 // Pack returns the command that packs an extracted wheel and writes its RECORD. "wheel pack" takes
 // the build number from WHEEL, which often does not have it; build is that of the file name, or "".
 func Pack(folder shellword.Line, build string) shellword.Line {
-	var command shellword.Line = "python -m wheel pack "
+	command := PackWheel
 	if build != "" {
 		command += "--build-number " + shellword.Quote(build) + " "
 	}

@@ -151,7 +151,7 @@ func (w *wheelFile) rename(x fix.Fix) shellword.Line {
 	}
 	command := x.Command.Replace(shellword.Quote(shellword.File(w.original)), w.name())
 	if w.moved {
-		command = command.Replace("python -m wheel pack ", "python -m wheel pack -d wheelhouse ")
+		command = command.Replace(fix.PackWheel, fix.PackWheel+"-d wheelhouse ")
 	}
 	return command
 }
