@@ -1,0 +1,132 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// notChecked returns the entry of each artifact of which nothing was checked, such as a wheel for
+// macOS if only platforms of Linux are named. It is shown even if the others are compatible.
+func notChecked(r *analyzer.Report) []analyzer.Unread {
+	open := map[string]bool{} // artifacts without checked objects
+	for _, a := range r.Artifacts {
+		open[a.Path] = a.Objects == 0
+	}
+	var out []analyzer.Unread
+	for _, u := range r.Skipped {
+		if open[u.Path] {
+			out = append(out, u)
+			open[u.Path] = false // it can have several reasons
+		}
+	}
+	return out
+}
+
+// notes returns lines about unreadable and skipped files, accepted findings, and notes.
+func (p *textPrinter) notes() []string {
+	r := p.report
+	var out []string
+	addLines := func(most int, label, text string) {
+		lines := wrap(label+": "+text, p.width, "  ")
+		if len(lines) > most {
+			lines = lines[:most]
+			lines[most-1] = strings.TrimSuffix(clip(lines[most-1], p.width-1), "…") + "…"
+		}
+		out = append(out, lines...)
+	}
+	add := func(label, text string) { addLines(2, label, text) }
+	for i, u := range r.Unread {
+		if i > 0 || p.options.Verbose || r.Verdict != analyzer.Unchecked {
+			most := 2
+			if i == 0 {
+				most = 5 // the reason says what to do
+			}
+			addLines(most, "could not check", p.file(u.Path)+": "+mdsafe.Visible(u.Reason))
+		}
+	}
+	for _, a := range acceptances(r) {
+		addLines(6, "accepted"+until(a[0]), acceptedFindings(a, p.options.Verbose)+
+			", because "+mdsafe.Visible(a[0].Because))
+	}
+	skipped := r.Skipped
+	if !p.options.Verbose {
+		skipped = notChecked(r)
+		if len(skipped) == 0 && len(r.Causes) == 0 && r.Verdict != analyzer.Compatible {
+			skipped = r.Skipped
+		}
+		skipped = skipped[:min(len(skipped), 2)]
+	}
+	for _, u := range skipped {
+		add("not checked", p.file(u.Path)+": "+mdsafe.Visible(u.Reason))
+	}
+	for _, n := range r.Notes {
+		add("note", mdsafe.Visible(n))
+	}
+	return out
+}
+
+// file returns the path of a file in its artifact. If there are several artifacts, it contains the
+// artifact's.
+func (p *textPrinter) file(name string) string {
+	a := artifactOf(p.report, name)
+	if len(p.report.Artifacts) == 1 && a != name {
+		name = strings.TrimPrefix(name, a+"/")
+	}
+	return mdsafe.Visible(name)
+}
+
+// acceptances groups the accepted findings by the entry that accepts them, in their order.
+func acceptances(r *analyzer.Report) [][]analyzer.Accepted {
+	type entry struct{ because, until, by string }
+	index := map[entry]int{}
+	var out [][]analyzer.Accepted
+	for _, a := range r.Accepted {
+		e := entry{a.Because, a.Until, a.By}
+		i, ok := index[e]
+		if !ok {
+			i = len(out)
+			index[e] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], a)
+	}
+	return out
+}
+
+// acceptedFindings names findings that one entry accepts: "pow and 3 more symbols in warp.so".
+func acceptedFindings(as []analyzer.Accepted, all bool) string {
+	var subjects, objects []string
+	add := func(to *[]string, s string) {
+		if s = mdsafe.Visible(s); s != "" && !slices.Contains(*to, s) {
+			*to = append(*to, s)
+		}
+	}
+	for i := range as {
+		add(&subjects, subject(&as[i].Finding))
+		add(&objects, as[i].Finding.Object)
+	}
+	shown := 3
+	if all {
+		shown = max(len(subjects), len(objects))
+	}
+	s := analyzer.List(subjects, shown, len(subjects), "finding")
+	if len(objects) > 0 {
+		s += " in " + analyzer.List(objects, shown, len(objects), "object")
+	}
+	return s
+}
+
+// until returns who accepted a finding and the last day of the acceptance, after a space.
+func until(a analyzer.Accepted) string {
+	s := ""
+	if a.By != "" {
+		s += " by " + mdsafe.Visible(a.By)
+	}
+	if a.Until != "" {
+		s += " until " + mdsafe.Visible(a.Until)
+	}
+	return s
+}
