@@ -7,8 +7,18 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Nearest returns the known word closest to word, ignoring case; "" if none is close.
+// Nearest returns the only known word that begins with word, or else the closest one, ignoring
+// case; "" if none is close.
 func Nearest(word string, known []string) string {
+	var begin []string
+	for _, k := range known {
+		if word != "" && strings.HasPrefix(strings.ToLower(k), strings.ToLower(word)) {
+			begin = append(begin, k)
+		}
+	}
+	if len(begin) == 1 {
+		return begin[0]
+	}
 	best, distance := "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		if d := edits(strings.ToLower(word), strings.ToLower(k)); d < distance {

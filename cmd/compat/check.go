@@ -169,14 +169,15 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		"lowest severity that fails the check: error, warning or never (default error)",
 	)
 	outputFlags(flags, &f)
-	flags.BoolVar(
+	flags.BoolVarP(
 		&f.verbose,
 		"verbose",
+		"v",
 		false,
 		"list every symbol, object and skipped file; report index requests on stderr",
 	)
 	flags.BoolVar(&f.noCache, "no-cache", false, "ignore cached results")
-	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
 	completeValues(c)
 	return c
 }

@@ -69,7 +69,7 @@ wrong usage.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.format, "format", "text", "text or json")
-	flags.BoolVar(&f.verbose, "verbose", false, "list every change, including added symbols")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "list every change, including added symbols")
 	flags.StringArrayVar(&f.debugDirs, "debug-dir", nil,
 		"folder with separate debug files, such as /usr/lib/debug; repeatable")
 	flags.StringArrayVar(

@@ -120,11 +120,11 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 	flags.StringVar(&f.failOn, "fail-on", "",
 		"lowest severity that fails the check: error, warning or never (default error)")
 	outputFlags(flags, &f.checkFlags)
-	flags.BoolVar(&f.verbose, "verbose", false, "show every symbol and object")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show every symbol and object")
 	flags.BoolVar(&f.noCache, "no-cache", false,
 		"ignore cached results; those for files are used for ten minutes, or longer if they depend on "+
 			"the files only")
-	flags.BoolVar(&f.quiet, "quiet", false, "show no progress on a terminal")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
 	completeValues(c)
 	return c
 }

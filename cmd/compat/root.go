@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -85,7 +86,30 @@ To see examples:   compat demo`,
 	)
 	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env), newDiffCommand(env),
 		newABICommand(env))
+	refuseOtherShells(root)
 	return root
+}
+
+// refuseOtherShells adds cobra's completion command. By itself it prints its help for a shell that
+// it does not know, and exits with 0, so that "source <(compat completion tcsh)" runs the help.
+func refuseOtherShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		panic(err) // cobra has another name for it
+	}
+	var shells []string
+	for _, c := range completion.Commands() {
+		shells = append(shells, c.Name())
+	}
+	completion.Args = nil
+	completion.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		return fmt.Errorf("no completion for the shell %q; give one of %s",
+			args[0], strings.Join(shells, ", "))
+	}
 }
 
 func newVersionCommand(env environment) *cobra.Command {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/config"
 	"github.com/spf13/cobra"
 )
 
@@ -27,6 +28,9 @@ func newRulesCommand(env environment) *cobra.Command {
 					_, err := fmt.Fprint(env.Out, ruleText(r))
 					return err
 				}
+			}
+			if best := config.Nearest(args[0], rules.IDs()); best != "" {
+				return fmt.Errorf("unknown rule %q; did you mean %s?", args[0], best)
 			}
 			return fmt.Errorf("unknown rule %q; 'compat rules' lists all rules", args[0])
 		},

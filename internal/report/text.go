@@ -217,8 +217,12 @@ func (p *textPrinter) first() string {
 	r := p.report
 	name := "no artifact"
 	switch n := len(r.Artifacts); {
-	case n > 1 && r.Verdict == analyzer.Unchecked && len(r.Unread) > 0:
-		name = fmt.Sprintf("%s (1 of %d artifacts)", mdsafe.Visible(artifactOf(r, r.Unread[0].Path)), n)
+	case n > 0 && r.Verdict == analyzer.Unchecked && len(r.Unread) > 0:
+		of := artifactOf(r, r.Unread[0].Path)
+		name = mdsafe.Visible(of)
+		if n > 1 && isArtifact(r, of) {
+			name += fmt.Sprintf(" (1 of %d artifacts)", n)
+		}
 	case len(r.Causes) > 0:
 		name = mdsafe.Visible(r.Causes[0].Artifact)
 		if n > 1 {
@@ -259,6 +263,11 @@ func artifactOf(r *analyzer.Report, file string) string {
 		}
 	}
 	return file
+}
+
+// isArtifact reports whether a path is that of an artifact of the report.
+func isArtifact(r *analyzer.Report, path string) bool {
+	return slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool { return a.Path == path })
 }
 
 // maxReason limits the reason for an unchecked file in the first line.

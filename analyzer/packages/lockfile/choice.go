@@ -121,11 +121,17 @@ func (r *reader) pin(name, version string, line int) error {
 
 // pinWith is pin with what else the file has about the version.
 func (r *reader) pinWith(name, version string, p Pin) error {
+	err := r.add(name, version, p)
+	if err != nil && p.Line > 0 {
+		err = fmt.Errorf("line %d: %w", p.Line, err)
+	}
+	return err
+}
+
+// add is pinWith without the line in its error.
+func (r *reader) add(name, version string, p Pin) error {
 	s, err := pin(name, version, "")
 	if err != nil {
-		if p.Line > 0 {
-			err = fmt.Errorf("line %d: %w", p.Line, err)
-		}
 		return err
 	}
 	if !r.pinned[s] {

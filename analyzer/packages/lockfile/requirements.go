@@ -101,7 +101,7 @@ func (r *reader) requirement(line string, at int, local *[]string) error {
 	version, pinned := strings.CutPrefix(q.Spec, "==")
 	if version = strings.TrimSpace(strings.TrimLeft(version, "=")); pinned &&
 		!strings.ContainsAny(version, "*,") {
-		return r.pin(q.Name, version, at)
+		return r.add(q.Name, version, Pin{Line: at})
 	}
 	spec := q.Spec
 	if len(q.Extras) > 0 {

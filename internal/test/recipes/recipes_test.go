@@ -199,10 +199,15 @@ func TestRecipes(t *testing.T) {
 		config := strings.NewReplacer("https://github.com/compat-app/compat", top, "COMMIT", head).
 			Replace(block(t, "pre-commit"))
 		write(t, filepath.Join(dir, ".pre-commit-config.yaml"), []byte(config))
-		wheel := caseA(t, dir)
+		write(t, filepath.Join(dir, "pure-1.0-py3-none-any.whl"), nil) // skipped, so not read
 		t.Setenv("PRE_COMMIT_HOME", t.TempDir())
-		out, code := sh(t, dir, "git init -q && git add . && pre-commit run --all-files; code=$?; "+
-			"chmod -R u+w \"$PRE_COMMIT_HOME\"; exit $code")
+		const run = "git init -q && git add . && pre-commit run --all-files; code=$?; " +
+			"chmod -R u+w \"$PRE_COMMIT_HOME\"; exit $code"
+		if out, code := sh(t, dir, run); code != 0 || !strings.Contains(out, "no files to check") {
+			t.Errorf("a pure wheel: exit code %d\n%s", code, out)
+		}
+		wheel := caseA(t, dir)
+		out, code := sh(t, dir, run)
 		if code != 1 || !strings.Contains(out, wheel) || !strings.Contains(out, "needs manylinux_2_31") {
 			t.Errorf("exit code %d\n%s", code, out)
 		}
