@@ -124,7 +124,8 @@ func TestImage(t *testing.T) {
 	)
 }
 
-// Any number of workers returns the same files and problems in the same order.
+// Any number of workers returns the same files and problems in the same order, also if some of the
+// files are large enough to be read by another worker.
 func TestWorkers(t *testing.T) {
 	var items []item
 	for i := range 60 {
@@ -132,7 +133,7 @@ func TestWorkers(t *testing.T) {
 			items,
 			item{
 				name: strings.Repeat("d/", i%5) + string(rune('a'+i%26)) + strings.Repeat("x", i) + ".so",
-				data: strings.Repeat(elf, 1+i*50),
+				data: strings.Repeat(elf, 1+i%7*2*i*50),
 			},
 		)
 	}
@@ -146,7 +147,7 @@ func TestWorkers(t *testing.T) {
 	for name, data := range map[string][]byte{"x.zip": mixed, "i.tar": imageOf(t),
 		"t.tar.gz": gzipped(oneTar(t)), "t.tar": oneTar(t),
 		"x.rpm": rpmOf(cpioOf("./a.so", elf, "./b.so", elf))} {
-		for _, limits := range []Limits{{}, {Bytes: 40 << 10}} {
+		for _, limits := range []Limits{{}, {Bytes: 40 << 10}, {Bytes: 2 << 20}} {
 			tell := func(workers int) string {
 				var told []string
 				o := Options{

@@ -208,7 +208,7 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	}
 	if e.alone {
 		left := w.budget.bytes
-		return w.line.run(w, func(in *inflater) outcome {
+		return w.line.run(w, e.size, func(in *inflater) outcome {
 			mine := left
 			out := w.finish(w.read(pkg, e, in, &mine, w.o.Skim != nil && w.o.Prepare != nil))
 			if out.missed {
@@ -224,7 +224,7 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	if out.file == nil {
 		return w.handle(out)
 	}
-	return w.line.run(w, func(*inflater) outcome { return w.finish(out) })
+	return w.line.run(w, out.file.Size, func(*inflater) outcome { return w.finish(out) })
 }
 
 // read inflates a wanted file; if skim is set, without the ranges of Options.Skim.

@@ -8,6 +8,10 @@ import (
 	"github.com/compat-app/compat/internal/inflate"
 )
 
+// concurrentBytes is the size of the smallest file that another worker reads: for a smaller one,
+// starting and waiting for it costs more than the work.
+const concurrentBytes = 64 << 10
+
 // inflater contains the buffers that a worker reuses.
 type inflater struct {
 	buf   []byte
@@ -63,10 +67,18 @@ func (l *line) start(workers int) {
 	}
 }
 
-// run starts a job. If enough are running, it first handles the outcome of the oldest.
-func (l *line) run(w *walker, job func(*inflater) outcome) error {
+// run starts a job for size bytes. If enough are running, it first handles the outcome of the
+// oldest.
+func (l *line) run(w *walker, size int64, job func(*inflater) outcome) error {
 	if l.workers <= 1 || w.o.Prepare == nil {
 		return w.handle(job(w.own))
+	}
+	if size < concurrentBytes {
+		if len(l.waiting) == 0 {
+			return w.handle(job(w.own))
+		}
+		l.put(job(w.own))
+		return l.limit(w)
 	}
 	in := <-l.idle
 	if in == nil {
@@ -79,6 +91,11 @@ func (l *line) run(w *walker, job func(*inflater) outcome) error {
 		l.idle <- in
 		done <- out
 	}()
+	return l.limit(w)
+}
+
+// limit handles the oldest outcomes until few enough are waiting.
+func (l *line) limit(w *walker) error {
 	for len(l.waiting) > 4*l.workers {
 		if err := l.next(w); err != nil {
 			return err

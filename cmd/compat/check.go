@@ -12,7 +12,12 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/startpages"
 )
+
+// releaseBytes is the size of all inputs from which memory is saved with startpages.Release. It costs
+// a millisecond or two, which is a tenth of the check of a small wheel.
+const releaseBytes = 4 << 20
 
 func newCheckCommand(env environment) *cobra.Command {
 	var f checkFlags
@@ -223,6 +228,9 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	}
 	if ok, err := cached.print(ctx, env, f.verbose); ok {
 		return err
+	}
+	if in.size() >= releaseBytes {
+		startpages.Release()
 	}
 	shown := startProgress(env, f.quiet)
 	o.Progress = shown.set

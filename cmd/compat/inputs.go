@@ -31,6 +31,14 @@ type inputs struct {
 	opened   []io.Closer
 }
 
+// size returns the number of bytes of all inputs.
+func (in *inputs) size() (n int64) {
+	for _, i := range in.list {
+		n += i.Size
+	}
+	return n
+}
+
 func (in *inputs) close() {
 	for _, f := range in.opened {
 		f.Close()

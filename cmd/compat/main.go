@@ -8,8 +8,6 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
-
-	"github.com/compat-app/compat/internal/startpages"
 )
 
 func main() {
@@ -17,7 +15,6 @@ func main() {
 	if len(os.Args) < 2 || os.Args[1] != "serve" {
 		runtime.MemProfileRate = 0
 	}
-	startpages.Release()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(
