@@ -12,7 +12,6 @@ import (
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/unpack"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // PEObject is a PE file of an artifact: a DLL, an extension module or a program for Windows.
@@ -27,10 +26,26 @@ func (o *PEObject) Extension() bool { return strings.HasSuffix(strings.ToLower(o
 
 func isPE(head []byte) bool { return strings.HasPrefix(string(head), "MZ") }
 
-var (
-	windowsFile = lazyregexp.New(`(?i)\.(dll|pyd|exe|node|drv|ocx)$`)
-	windowsTag  = lazyregexp.New(`(?i)win(32|_amd64|_arm64|_arm32|_ia64)`)
-)
+// The next functions see every member of an archive, for which regular expressions would be slow.
+
+func windowsFile(p string) bool {
+	switch strings.ToLower(path.Ext(p)) {
+	case ".dll", ".pyd", ".exe", ".node", ".drv", ".ocx":
+		return true
+	}
+	return false
+}
+
+// windowsTag reports whether a tag, or the name of a wheel, is for Windows.
+func windowsTag(s string) bool {
+	s = strings.ToLower(s)
+	for _, machine := range []string{"32", "_amd64", "_arm64", "_arm32", "_ia64"} {
+		if strings.Contains(s, "win"+machine) {
+			return true
+		}
+	}
+	return false
+}
 
 // maxSource limits the size of Python sources that are read, in bytes. An __init__.py is far
 // smaller.
@@ -41,7 +56,7 @@ const maxSource = 1 << 20
 // when a package is imported. On macOS only preloading a library has an effect.
 func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	if isPE(head) {
-		return pkg.Kind == KindObject || windowsFile.MatchString(p)
+		return pkg.Kind == KindObject || windowsFile(p)
 	}
 	if !isSource(p) || size > maxSource {
 		return false
@@ -49,7 +64,7 @@ func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	if pkg.Kind == KindWheel && strings.Contains(path.Base(pkg.Path), "macosx_") {
 		return path.Base(p) == "__init__.py" || strings.Count(p, "/") < 2
 	}
-	return pkg.Kind == KindWheel && windowsTag.MatchString(path.Base(pkg.Path)) ||
+	return pkg.Kind == KindWheel && windowsTag(path.Base(pkg.Path)) ||
 		strings.HasPrefix(p, condaSite)
 }
 
@@ -112,7 +127,7 @@ func (r *Set) pe(a *Artifact, f *unpack.File, p *prepared, at string) {
 // forWindows reports whether a tag of the wheel is for Windows or for any system.
 func (a *Artifact) forWindows() bool {
 	for _, t := range a.Wheel.Tags {
-		if t.Platform == "any" || windowsTag.MatchString(t.Platform) {
+		if t.Platform == "any" || windowsTag(t.Platform) {
 			return true
 		}
 	}
@@ -133,28 +148,28 @@ func (a *Artifact) finishPE() {
 
 const condaSite = "Lib/site-packages/"
 
-// scheme matches folders of a wheel's data that are installed elsewhere (PEP 427).
-var scheme = lazyregexp.New(`^[^/]+\.data/(purelib|platlib|data|scripts|headers)/(.*)$`)
-
 // installed returns where a member of a wheel or of a conda package for Windows is installed,
-// relative to site-packages.
+// relative to site-packages. For the folder NAME.data of a wheel see PEP 427.
 func installed(p string) string {
 	if rest, ok := strings.CutPrefix(p, condaSite); ok {
 		return rest
 	}
-	m := scheme.FindStringSubmatch(p)
-	switch {
-	case m == nil:
-		if strings.HasPrefix(p, "Library/") || strings.HasPrefix(p, "DLLs/") {
-			return "../../" + p
+	root, rest, _ := strings.Cut(p, "/")
+	scheme, inside, ok := strings.Cut(rest, "/")
+	if ok && strings.HasSuffix(root, ".data") && root != ".data" {
+		switch scheme {
+		case "purelib", "platlib":
+			return inside
+		case "data":
+			return "../../" + inside
+		case "scripts":
+			return "../../Scripts/" + inside
+		case "headers":
+			return "../../Include/" + inside
 		}
-		return p
-	case m[1] == "data":
-		return "../../" + m[2]
-	case m[1] == "scripts":
-		return "../../Scripts/" + m[2]
-	case m[1] == "headers":
-		return "../../Include/" + m[2]
 	}
-	return m[2]
+	if strings.HasPrefix(p, "Library/") || strings.HasPrefix(p, "DLLs/") {
+		return "../../" + p
+	}
+	return p
 }

@@ -51,17 +51,33 @@ type Set struct {
 	Skipped   []Unread // files that compat does not check
 }
 
-var libraryName = lazyregexp.New(`\.(so(\.[0-9]+[a-z]?)*|dylib|pyd|dll|node)$`)
+var versionedName = lazyregexp.New(`\.so(\.[0-9]+[a-z]?)+$`)
+
+// isLibraryName reports whether a file has the name of a library: x.so, x.so.1.2a, x.dylib, x.dll.
+// It sees every member of an archive.
+func isLibraryName(p string) bool {
+	switch path.Ext(p) {
+	case ".so", ".dylib", ".pyd", ".dll", ".node":
+		return true
+	}
+	return strings.Contains(p, ".so.") && versionedName.MatchString(p)
+}
 
 // sharedName matches names of Linux libraries, which the systems of skipped files do not use.
 var sharedName = lazyregexp.New(`\.so(\.[0-9.]+[a-z]?)?$`)
 
-// headerName matches headers of C, C++ and CUDA.
-var headerName = lazyregexp.New(`\.(h|hh|hpp|hxx|cuh)$`)
+// isHeader reports whether a file has the name of a header of C, C++ or CUDA.
+func isHeader(p string) bool {
+	switch path.Ext(p) {
+	case ".h", ".hh", ".hpp", ".hxx", ".cuh":
+		return true
+	}
+	return false
+}
 
 // want selects the files to read: objects by content or name, and the metadata of packages.
 func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
-	return isBinary(head) || libraryName.MatchString(p) ||
+	return isBinary(head) || isLibraryName(p) ||
 		wantsPE(pkg, p, size, head) ||
 		isMetadata(p) ||
 		isRecord(p) ||
@@ -108,7 +124,7 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 		}
 		list := func(p *unpack.Package, path string) {
 			a := of(p)
-			a.Headers = a.Headers || headerName.MatchString(path)
+			a.Headers = a.Headers || isHeader(path)
 			if a.audit != nil {
 				a.audit.Members = append(a.audit.Members, path)
 			}

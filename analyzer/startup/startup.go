@@ -126,10 +126,29 @@ func relevant(source []byte) bool {
 }
 
 var (
-	pthImport     = lazyregexp.New(`(?m)^\s*import\s+([\w.]+)`)
-	searchPath    = lazyregexp.New(`environ\s*\[\s*\w*["'](?i:path)["']\s*\]`)
-	packageImport = lazyregexp.New(`(?m)^(?:import|from)[ \t]+(\w+)`)
+	pthImport  = lazyregexp.New(`(?m)^\s*import\s+([\w.]+)`)
+	searchPath = lazyregexp.New(`environ\s*\[\s*\w*["'](?i:path)["']\s*\]`)
 )
+
+// imported returns the first package that an import statement at the start of a line names; "" for
+// any other line. It sees every line of a package's __init__.py.
+func imported(line []byte) string {
+	rest, ok := bytes.CutPrefix(line, []byte("import"))
+	if !ok {
+		rest, ok = bytes.CutPrefix(line, []byte("from"))
+	}
+	name := bytes.TrimLeft(rest, " \t")
+	if !ok || len(name) == len(rest) {
+		return ""
+	}
+	end := bytes.IndexFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+	if end < 0 {
+		end = len(name)
+	}
+	return string(name[:end])
+}
 
 // Add reads a Python source or .pth file, with its path relative to site-packages. The order of
 // calls does not matter.
@@ -143,11 +162,15 @@ func (s *Sources) Add(file string, source []byte) {
 		file = path.Base(file)
 	}
 	if isPackage(file) {
-		for _, m := range packageImport.FindAllStringSubmatch(string(source), -1) {
+		for line := range bytes.Lines(source) {
+			name := imported(line)
+			if name == "" {
+				continue
+			}
 			if s.imports == nil {
 				s.imports = map[string][]string{}
 			}
-			s.imports[top(file)] = append(s.imports[top(file)], m[1])
+			s.imports[top(file)] = append(s.imports[top(file)], name)
 		}
 	}
 	if !early && !relevant(source) {

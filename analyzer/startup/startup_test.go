@@ -71,3 +71,22 @@ func TestMentions(t *testing.T) {
 		}
 	}
 }
+
+func TestImported(t *testing.T) {
+	for line, want := range map[string]string{
+		"import numpy\n":               "numpy",
+		"import\tos.path as p":         "os",
+		"from scipy_1.linalg import x": "scipy_1",
+		"from . import core":           "",
+		"from .core import x":          "",
+		"important = 1":                "",
+		"importlib.import_module(1)":   "",
+		"  import indented":            "",
+		"import":                       "",
+		"":                             "",
+	} {
+		if got := imported([]byte(line)); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
