@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
@@ -40,11 +41,16 @@ type Environment struct {
 // NoWheel is a pinned version without a wheel for the environment.
 type NoWheel struct {
 	Package, Version string
-	Reason           string // which wheels there are; a sentence without a period
-	At               Origin // place of the pin
+	// Reason is a sentence without a period: "numpy==1.26.4 has no wheel for Python 3.13; there are
+	// wheels for Python 3.12". The title of the finding is what is before the semicolon.
+	Reason string
+	At     Origin // place of the pin
 	// Source is set if an installer would build it from the source archive.
 	Source bool
-	Newest string // the newest release with a wheel for the environment, or ""
+	// Others are the versions with a wheel for the environment, the closest first.
+	Others []string
+	// Python is an interpreter for which the version has a wheel; "" if another one does not help.
+	Python string
 }
 
 // RuleNoWheel is the rule of the findings for NoWheel.
@@ -92,7 +98,13 @@ func (a *Analyzer) CheckEnvironments(
 		checked.report.MarkExisting(before)
 	}
 	r, err := checked.conclude(a.rules, o)
-	if err == nil && r.Verdict == result.NotJudged {
+	switch {
+	case err != nil || r.Verdict != result.NotJudged:
+	case slices.ContainsFunc(heads, (*Environment).empty):
+		for i := range r.Targets {
+			r.Targets[i].Verdict = result.NotJudged
+		}
+	default:
 		r.Verdict = result.Compatible // packages without native code are always compatible
 	}
 	return r, err
@@ -165,6 +177,12 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	return e.addNoWheel(out, o.Platforms)
 }
 
+// empty reports whether all packages of the environment are left out, because no wheel can be
+// installed or only their source is published.
+func (e *Environment) empty() bool {
+	return len(e.Wheels)+len(e.Listed) == 0 && len(e.NoWheel)+len(e.Skipped) > 0
+}
+
 // addArtifact adds an artifact, unless it is listed already: environments share wheels.
 func addArtifact(r *Report, a Artifact) {
 	if !slices.ContainsFunc(r.Artifacts, func(x Artifact) bool {
@@ -205,11 +223,13 @@ func (e *Environment) addNoWheel(out *checked, platforms []string) error {
 		if len(names) > 0 {
 			f.Target = names[0]
 		}
-		if w.Newest != "" {
-			pin := w.Package + "==" + w.Newest
+		if x, ok := w.pin(r.Artifacts); ok {
+			f.Fixes = append(f.Fixes, x)
+		}
+		if w.Python != "" {
 			f.Fixes = append(f.Fixes, fix.Fix{
-				Kind: fix.KindPin, Title: "Pin " + pin + ", which has a wheel for the platform",
-				Requirement: pin, Cost: []string{},
+				Kind: fix.KindEnvironment, Cost: []string{},
+				Title: "Use Python " + w.Python + ", for which " + id + " has a wheel",
 			})
 		}
 		if i := slices.IndexFunc(r.Findings, func(x Finding) bool {
@@ -224,6 +244,50 @@ func (e *Environment) addNoWheel(out *checked, platforms []string) error {
 		})
 	}
 	return nil
+}
+
+// pin returns the closest version with a wheel that the requirements of the other packages allow.
+// If they allow none, it is the closest, and its cost is what does not allow it.
+func (w NoWheel) pin(others []Artifact) (x fix.Fix, ok bool) {
+	for _, version := range w.Others {
+		v, err := pkgmeta.ParseVersion(version)
+		if err != nil {
+			continue
+		}
+		pin := w.Package + "==" + version
+		y := fix.Fix{
+			Kind: fix.KindPin, Title: "Pin " + pin + ", which has a wheel for it",
+			Requirement: pin, Cost: conflicts(w.Package, v, others),
+		}
+		if len(y.Cost) == 0 {
+			return y, true
+		}
+		if !ok {
+			x, ok = y, true
+		}
+	}
+	return x, ok
+}
+
+// conflicts lists the requirements of wheels that do not allow a version of a package.
+func conflicts(name string, v pkgmeta.Version, others []Artifact) []string {
+	out := []string{}
+	for _, a := range others {
+		if a.Wheel == nil {
+			continue
+		}
+		for _, text := range a.Wheel.Requires {
+			q, err := pkgmeta.ParseRequirement(text)
+			if err != nil || q.Name != name || strings.Contains(text, "extra") {
+				continue
+			}
+			if spec, err := pkgmeta.ParseSpec(q.Spec); err == nil && !spec.Admits(v) {
+				out = append(out, fix.ConflictsWith+a.Wheel.Name+" "+a.Wheel.Version+" requires "+
+					text+", not "+v.String())
+			}
+		}
+	}
+	return out
 }
 
 // leaveToSystem turns errors about missing libraries into warnings if no choice of versions can

@@ -26,12 +26,14 @@ func TestNoWheel(t *testing.T) {
 		}
 	}
 	binary := analyzer.NoWheel{
-		Package: "widget", Version: "2.0", Reason: "widget==2.0 has no wheel for this platform",
-		At: analyzer.Origin{File: "uv.lock", Line: 4}, Newest: "2.1",
+		Package: "widget", Version: "2.0",
+		Reason: "widget==2.0 has no wheel for musl; there are wheels for glibc",
+		At: analyzer.Origin{File: "uv.lock", Line: 4}, Others: []string{"2.1", "1.8"},
 	}
 	built := analyzer.NoWheel{
-		Package: "built", Version: "1.0", Reason: "built==1.0 has no wheel for this platform",
-		Source: true,
+		Package: "built", Version: "1.0",
+		Reason: "built==1.0 has no wheel for Python 3.12; there are wheels for Python 3.11",
+		Source: true, Python: "3.11",
 	}
 	a := analyzer.New(rules.All())
 	heads := []*analyzer.Environment{
@@ -53,8 +55,12 @@ func TestNoWheel(t *testing.T) {
 		t.Errorf("finding %+v", f)
 	}
 	if f := r.Findings[1]; f.Severity != analyzer.Warning || f.Package != "built" ||
-		!strings.Contains(f.Message, "built from source") {
+		!strings.Contains(f.Message, "built from source") ||
+		len(f.Fixes) != 1 || !strings.Contains(f.Fixes[0].Title, "Use Python 3.11") {
 		t.Errorf("finding %+v", f)
+	}
+	if len(r.Causes) != 2 || r.Causes[0].Title != "widget==2.0 has no wheel for musl" {
+		t.Errorf("causes %+v", r.Causes)
 	}
 	verdicts := map[string]analyzer.Verdict{}
 	for _, x := range r.Targets {
@@ -73,6 +79,66 @@ func TestNoWheel(t *testing.T) {
 	)
 	if err != nil || len(r.Findings) != 1 || r.Findings[0].New {
 		t.Errorf("findings %+v, error %v", r.Findings, err)
+	}
+}
+
+// TestOnlyPackagesWithoutWheel checks that an environment of which nothing was checked is not
+// compatible.
+func TestOnlyPackagesWithoutWheel(t *testing.T) {
+	built := analyzer.NoWheel{Package: "built", Version: "1.0", Reason: "no wheel", Source: true}
+	listed := []analyzer.Artifact{{Path: "pure-1-py3-none-any.whl", Kind: analyzer.KindWheel}}
+	source := []analyzer.Unread{{Path: "other==1", Reason: "published as source only"}}
+	none := []analyzer.NoWheel{built}
+	for name, c := range map[string]struct {
+		environment analyzer.Environment
+		want        analyzer.Verdict
+	}{
+		"no wheel fits":      {analyzer.Environment{NoWheel: none}, analyzer.NotJudged},
+		"source only":        {analyzer.Environment{Skipped: source}, analyzer.NotJudged},
+		"one fits":           {analyzer.Environment{NoWheel: none, Listed: listed}, analyzer.Compatible},
+		"no package at all":  {analyzer.Environment{}, analyzer.Compatible},
+		"pure packages only": {analyzer.Environment{Listed: listed}, analyzer.Compatible},
+	} {
+		c.environment.On = packages.Target{Python: "3.12", Arch: "x86_64"}
+		c.environment.Platform = "debian12"
+		r, err := analyzer.New(rules.All()).CheckEnvironment(
+			t.Context(), &c.environment, nil, analyzer.Options{},
+		)
+		if err != nil || r.Verdict != c.want || len(r.Targets) > 0 && r.Targets[0].Verdict != c.want {
+			t.Errorf("%s: %s, targets %+v, error %v; want %s", name, r.Verdict, r.Targets, err, c.want)
+		}
+	}
+}
+
+// TestPinThatOthersAllow checks that the version for a package without a wheel is one that the
+// requirements of the other packages allow, or that it says which do not.
+func TestPinThatOthersAllow(t *testing.T) {
+	missing := analyzer.NoWheel{
+		Package: "widget", Version: "2.0", Reason: "no wheel", Others: []string{"2.1", "2.4", "1.8"},
+	}
+	for _, c := range []struct{ requires, pin, cost string }{
+		{"widget>=1", "widget==2.1", ""},
+		{"widget!=2.1", "widget==2.4", ""},
+		{"widget<2", "widget==1.8", ""},
+		{"widget==2.0", "widget==2.1", "user 1.0 requires widget==2.0, not 2.1"},
+		{"widget<2; extra == 'old'", "widget==2.1", ""},
+	} {
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12",
+			NoWheel: []analyzer.NoWheel{missing},
+			Listed: []analyzer.Artifact{{Path: "user-1.0-py3-none-any.whl", Wheel: &analyzer.Wheel{
+				Name: "user", Version: "1.0", Requires: []string{c.requires},
+			}}},
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil, analyzer.Options{})
+		if err != nil || len(r.Findings) != 1 || len(r.Findings[0].Fixes) != 1 {
+			t.Fatalf("%s: %+v, %v", c.requires, r, err)
+		}
+		x := r.Findings[0].Fixes[0]
+		cost := strings.Join(x.Cost, "\n")
+		if x.Requirement != c.pin || !strings.Contains(cost, c.cost) || (cost == "") != (c.cost == "") {
+			t.Errorf("%s: pin %s, cost %q; want %s, %q", c.requires, x.Requirement, cost, c.pin, c.cost)
+		}
 	}
 }
 

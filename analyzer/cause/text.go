@@ -340,7 +340,8 @@ func (t text) ruleTitle() string {
 		}
 		return title
 	case "no-wheel":
-		return fmt.Sprintf("%s has no wheel for %s", t.artifact.project, t.target())
+		title, _, _ := strings.Cut(f.Message, "; ")
+		return title
 	}
 	title := ""
 	if t.options.RuleTitle != nil {

@@ -49,7 +49,8 @@ type Reader interface {
 	Read(ctx context.Context, r *Release, on Target, worth func(path string) int64) (*Release, error)
 }
 
-// Target is the interpreter and machine that a release is installed for: "3.12", "x86_64".
+// Target is the interpreter and machine that a release is installed for: "3.12", or "3.13t" without
+// the global interpreter lock, and "x86_64".
 type Target struct {
 	Python string
 	Arch   string

@@ -53,6 +53,9 @@ func installs(files []File, on Target) bool {
 // latestMinor is the minor version of the newest Python 3 that compat knows.
 const latestMinor = 15
 
+// firstFree is the minor version of the first Python 3 that has a free-threaded build.
+const firstFree = 13
+
 // pythons returns the interpreters of the target; "" is any.
 func (t Target) pythons() []string {
 	if t.Pythons == "" {
@@ -77,6 +80,16 @@ func Interpreters(requires string) []string {
 	return list
 }
 
+// KnowsPython reports whether an interpreter, "3.12", "3.12.4" or "3.13t", is one of Interpreters.
+func KnowsPython(python string) bool {
+	python, free := strings.CutSuffix(python, "t")
+	return slices.ContainsFunc(Interpreters(""), func(known string) bool {
+		_, minor, _ := strings.Cut(known, ".")
+		return (python == known || strings.HasPrefix(python, known+".")) &&
+			(!free || number(minor) >= firstFree)
+	})
+}
+
 // AdmitsPython reports whether a Requires-Python allows an interpreter. "3.12" means its newest
 // patch release, "" any interpreter. An empty or invalid Requires-Python allows all, as in pip.
 func AdmitsPython(requires, python string) bool {
@@ -87,7 +100,7 @@ func AdmitsPython(requires, python string) bool {
 	if err != nil {
 		return true
 	}
-	if strings.Count(python, ".") == 1 {
+	if python = strings.TrimSuffix(python, "t"); strings.Count(python, ".") == 1 {
 		python += ".99"
 	}
 	v, err := pkgmeta.ParseVersion(python)
@@ -112,9 +125,11 @@ func Rate(t pkgmeta.Tag, on Target) (Rank, bool) {
 	return Rank{python, abi, libc, version}, ok
 }
 
-// ratePython prefers CPython's ABI over the stable ABI over none, and newer interpreters.
+// ratePython prefers CPython's ABI over the stable ABI over none, and newer interpreters. Of
+// "3.13t", which is free-threaded, the ABI is cp313t, and it has no stable ABI.
 func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
 	want := 0
+	python, free := strings.CutSuffix(python, "t")
 	if python != "" {
 		major, minor, _ := strings.Cut(python, ".")
 		minor, _, _ = strings.Cut(minor, ".")
@@ -130,16 +145,18 @@ func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
 	}
 	older := want == 0 || have <= want && have/1000 == want/1000
 	switch {
-	case kind == "cp" && t.ABI == t.Python:
+	case kind == "cp" && free && t.ABI == t.Python+"t":
+		return have, 3, have == want
+	case kind == "cp" && !free && t.ABI == t.Python:
 		return have, 3, want == 0 || have == want
-	case kind == "cp" && t.ABI == "abi3":
+	case kind == "cp" && !free && t.ABI == "abi3":
 		return have, 2, older
 	case t.ABI == "none" && kind == "cp":
 		return have, 1, want == 0 || have == want
 	case t.ABI == "none":
 		return have, 0, older
 	}
-	return 0, 0, false // free-threaded, debug and other ABIs
+	return 0, 0, false // debug and other ABIs
 }
 
 // interpreter converts "312" to 3012 and "3" to 3000; 0 for anything else.

@@ -15,6 +15,7 @@ type MarkerEnv map[string]string
 // DefaultMarkerEnv returns the variables of CPython on Linux. python is "3.12" or, if the patch
 // release matters, "3.12.4" ("3.12" means 3.12.0); machine is as in platform tags, "x86_64".
 func DefaultMarkerEnv(python, machine string) MarkerEnv {
+	python = strings.TrimSuffix(python, "t") // the markers of free-threaded builds are the same
 	parts := strings.SplitN(python, ".", 3)
 	full := python
 	if len(parts) == 2 {

@@ -10,9 +10,12 @@ var noWheel = &analyzer.Rule{
 	Doc: `A lock file or a requirements file pins a version of which no wheel can be installed in the
 environment: the wheels are for other systems, need a newer glibc, are for glibc where the system
 has musl (Alpine), or require another Python. pip then ends with "No matching distribution found",
-or builds the version from source.
+or builds the version from source. The message names what the closest wheels lack: the Python, the
+glibc, the architecture or the system.
 
-Fix: pin a version that has such a wheel, use an image for which there is one, or another Python.
+Fix: pin the closest version that has such a wheel and that the other packages allow, use an image
+for which there is one, or another Python. If no package of the environment has a wheel, nothing
+was checked, and the exit code is 2.
 
 Severity: a warning where the version has a source archive, which pip builds if the system has the
 compilers and libraries for it. What it builds is not checked.

@@ -172,6 +172,10 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 		return errors.New("--root cannot be combined with --base")
 	case f.python != "" && !pythonVersion.MatchString(f.python):
 		return fmt.Errorf("--python %q is not a version of Python such as 3.11", f.python)
+	case f.python != "" && !packages.KnowsPython(f.python):
+		known := packages.Interpreters("")
+		return fmt.Errorf("--python %s: compat knows Python %s to %s; choose one of them", f.python,
+			known[0], known[len(known)-1])
 	case f.budget <= 0:
 		return errors.New("--budget must be a number of megabytes greater than 0")
 	}
@@ -291,8 +295,11 @@ func (o *outputs) unusable(err error) error {
 
 // correction returns what to do about an error of a file that was named.
 func correction(err error) string {
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "correct the path"
+	case errors.Is(err, pinned.ErrPython):
+		return "name another one with --python"
 	}
 	return "correct the file"
 }

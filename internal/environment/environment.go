@@ -252,7 +252,8 @@ func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 		w.NoWheel = append(w.NoWheel, analyzer.NoWheel{
 			Package: none.Name, Version: none.Version, Reason: none.Error(),
 			At:     analyzer.Origin{File: p.File, Line: p.Line},
-			Source: none.Source && none.RequiresPython == "", Newest: none.Newest,
+			Source: none.Source && none.RequiresPython == "", Others: none.Others,
+			Python: none.Misfit.Python,
 		})
 	case errors.As(err, &large):
 		w.Listed = append(w.Listed, listed(large.File, ""))

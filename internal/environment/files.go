@@ -32,6 +32,9 @@ type Files struct {
 	Extras, Groups []string // in addition to what is installed by default
 }
 
+// ErrPython is the error for a lock file that does not allow the interpreter that was named.
+var ErrPython = errors.New("it requires Python")
+
 // FileError is the error for a file that cannot be read or is not a lock file.
 type FileError struct {
 	Path string
@@ -98,7 +101,8 @@ func OldestPython(requires string) string {
 }
 
 // Pinned reads the files and returns the pins that apply to the platform. A later pin of a
-// package replaces an earlier one. Errors are *FileError.
+// package replaces an earlier one. Errors are *FileError, also for a lock file that does not allow
+// on.Python.
 func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	p := &Pinned{On: on}
 	if on.Python == "" {
@@ -144,6 +148,11 @@ func (r *fileReader) read(file string, constraint bool) error {
 	lock, err := lockfile.Read(file, data, r.choice)
 	if err != nil {
 		return &FileError{file, err}
+	}
+	python := r.pinned.On.Python
+	if requires := lockfile.RequiresPython(path.Base(file), data); python != "" &&
+		r.pinned.PythonFrom == "" && !packages.AdmitsPython(requires, python) {
+		return &FileError{file, fmt.Errorf("%w %s, not %s", ErrPython, requires, python)}
 	}
 	for kind, list := range [][]lockfile.Include{lock.Includes, lock.Constraints} {
 		for _, i := range list {

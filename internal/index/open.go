@@ -81,8 +81,12 @@ type NoWheelError struct {
 	// RequiresPython is set if wheels for the platform exist but all require other interpreters.
 	RequiresPython string
 	On             packages.Target
-	Source         bool   // there is a source archive
-	Newest         string // the newest version with a compatible wheel; "" = none
+	Source         bool // there is a source archive
+	// Misfit is what the closest wheels miss; its zero value if that is not one property.
+	Misfit packages.Misfit
+	// Others are the final versions with a compatible wheel, the closest first: newer ones from the
+	// oldest on, then older ones from the newest on.
+	Others []string
 }
 
 func (e *NoWheelError) Error() string {
@@ -92,6 +96,10 @@ func (e *NoWheelError) Error() string {
 		return id + " is published as source only"
 	case e.RequiresPython != "":
 		return fmt.Sprintf("%s requires Python %s", id, e.RequiresPython)
+	}
+	if m := e.Misfit; m.Lacks != "" {
+		return fmt.Sprintf("%s has no wheel for %s; there are wheels for %s", id, m.Lacks,
+			analyzer.List(m.Have, 6, len(m.Have), "other"))
 	}
 	return fmt.Sprintf("%s has no wheel for Python %s on %s; there are wheels for %s", id, e.On.Python,
 		strings.TrimSpace(e.On.Libc+" "+e.On.LibcVersion+" "+e.On.Arch),
@@ -388,10 +396,12 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 // noWheel returns the error for a version whose files are all incompatible.
 func (i *Index) noWheel(ctx context.Context, version string, all []file, on packages.Target) error {
 	e := &NoWheelError{Name: all[0].project, Version: version, On: on}
+	var tags []pkgmeta.Tag
 	for _, f := range all {
 		if f.tags == nil {
 			e.Source = true
 		}
+		tags = append(tags, f.tags...)
 		for _, t := range f.tags {
 			e.Tags = append(e.Tags, t.Python+"-"+t.Platform)
 			if _, ok := packages.Rate(t, on); ok && !packages.AdmitsPython(f.requiresPython, on.Python) {
@@ -401,17 +411,30 @@ func (i *Index) noWheel(ctx context.Context, version string, all []file, on pack
 	}
 	slices.Sort(e.Tags)
 	e.Tags = slices.Compact(e.Tags)
+	e.Misfit, _ = packages.MisfitOf(tags, on)
 	p, err := i.page(ctx, e.Name)
 	if err != nil {
 		return err
 	}
-	var newest pkgmeta.Version
+	var newer, older []pkgmeta.Version
 	for n, f := range p.files {
-		if f.yanked || f.version.IsPreRelease() || e.Newest != "" && f.version.Compare(newest) <= 0 {
+		if f.yanked || f.version.IsPreRelease() {
 			continue
 		}
-		if _, fits := pick(p.files[n:n+1], on); fits {
-			newest, e.Newest = f.version, f.version.String()
+		if _, fits := pick(p.files[n:n+1], on); !fits {
+			continue
+		}
+		if f.version.Compare(all[0].version) > 0 {
+			newer = append(newer, f.version)
+		} else {
+			older = append(older, f.version)
+		}
+	}
+	slices.SortFunc(newer, pkgmeta.Version.Compare)
+	slices.SortFunc(older, func(a, b pkgmeta.Version) int { return b.Compare(a) })
+	for _, v := range append(newer, older...) {
+		if text := v.String(); len(e.Others) == 0 || e.Others[len(e.Others)-1] != text {
+			e.Others = append(e.Others, text)
 		}
 	}
 	return e

@@ -59,3 +59,30 @@ func TestSeveralIndexes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOtherVersionsWithAWheel checks which versions are offered for one without a compatible wheel.
+func TestOtherVersionsWithAWheel(t *testing.T) {
+	var wheels []wheel
+	for version, tag := range map[string]string{
+		"0.9": "py3-none-any", "1.0": "cp310-abi3-manylinux2014_x86_64",
+		"1.1": "cp310-cp310-linux_x86_64", "1.2": "py3-none-win_amd64",
+		"1.10": "py3-none-any", "1.9": "py3-none-any",
+		"2.0rc1": "py3-none-any",
+	} {
+		wheels = append(wheels, build(t, "demo-"+version+"-"+tag+".whl", ""))
+	}
+	wheels = append(wheels, build(t, "demo-1.9-py3-none-manylinux2014_x86_64.whl", ""))
+	i := serve(t, map[string][]wheel{"demo": wheels}).index(t, nil)
+	var none *NoWheelError
+	on := packages.Target{Python: "3.12", Arch: "x86_64"}
+	if _, err := i.Open(ctx, "demo", "1.1", on, 1<<20); !errors.As(err, &none) {
+		t.Fatalf("error %v", err)
+	}
+	if got := strings.Join(none.Others, " "); got != "1.9 1.10 1.0 0.9" {
+		t.Errorf("others %s", got)
+	}
+	if none.Misfit.Python != "3.10" ||
+		none.Error() != "demo==1.1 has no wheel for Python 3.12; there are wheels for Python 3.10" {
+		t.Errorf("misfit %+v, error %v", none.Misfit, none)
+	}
+}
