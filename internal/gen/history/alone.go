@@ -35,7 +35,8 @@ const mostAlone = 320 << 20
 var interpreters = []string{"cp310", "cp311", "cp312", "cp313", "cp314"}
 
 // writeAlone adds the wheels of the newest versions of the packages in alone that need no other
-// package to the list in file (packages.StandsAlone). The newest versions are read first, and the
+// package to the list in file (packages.StandsAlone), and with triton those that go with releases of
+// torch. The newest versions are read first, and the
 // list is written after each step back, so an interrupted run keeps what it has found. Wheels that
 // were listed before stay listed; the index cannot change them.
 func (x *index) writeAlone(
@@ -55,9 +56,11 @@ func (x *index) writeAlone(
 			fmt.Fprintf(log, "left out: %s: %v\n", names[i], err)
 		}
 	}
-	together, err := x.withTorch(ctx, 4*versions, list, log)
-	if err != nil {
-		return err
+	var together []wheel
+	if slices.Contains(names, "triton") {
+		if together, err = x.withTorch(ctx, 4*versions, list, log); err != nil {
+			return err
+		}
 	}
 	for n := range versions {
 		todo := together

