@@ -91,6 +91,7 @@ type checked struct {
 	report    *Report
 	artifacts []*facts.Artifact
 	providers judge.Providers
+	published judge.Published // nil if they are installed
 	verifiers []*trial.Verifier // for targets on which a finding was found first
 	with      map[string]listed // by the name of a target's platform
 }
@@ -118,6 +119,7 @@ func run(
 		report:    report,
 		artifacts: set.Artifacts,
 		providers: judge.ProvidersOf(set.Artifacts),
+		published: judge.PublishedWheels(set.Artifacts),
 	}
 	for _, f := range set.Artifacts {
 		report.Artifacts = append(report.Artifacts, describe(f))
@@ -193,7 +195,7 @@ func (k *checked) artifact(
 	o Options,
 ) error {
 	report := k.report
-	targets, skipped, err := judge.Targets(f, k.providers, o.platforms())
+	targets, skipped, err := judge.Targets(f, k.providers, o.platforms(k.published))
 	if err != nil {
 		return err
 	}
@@ -232,7 +234,12 @@ func (k *checked) artifact(
 		if err != nil {
 			return err
 		}
-		k.addTarget(t.Platform, outcome.Sets)
+		relevant := outcome.Found
+		if t.Promised {
+			relevant = onlyPromised(relevant, first)
+		} else {
+			k.addTarget(t.Platform, outcome.Sets)
+		}
 		if outcome.Unchecked > 0 {
 			report.AddUnread(Unread{
 				Path: f.Path,
@@ -243,7 +250,8 @@ func (k *checked) artifact(
 			})
 		}
 		var fresh []judge.Found
-		for _, x := range outcome.Found {
+		before := len(order)
+		for _, x := range relevant {
 			id := x.Identity()
 			if first[id] == nil {
 				first[id] = x.Finding
@@ -275,7 +283,12 @@ func (k *checked) artifact(
 			}
 			k.verifiers = append(k.verifiers, v)
 		}
-		if t.Platform.OS == platform.Linux {
+		if t.Promised {
+			for _, x := range order[before:] {
+				x.Severity, x.Message = Warning, x.Message+". "+judge.Promise(t.Platform)
+			}
+		}
+		if t.Platform.OS == platform.Linux && !t.Promised {
 			found := slices.Clone(outcome.Found)
 			for i, x := range found { // the first target's finding has the fixes
 				found[i].Finding = first[x.Identity()]
@@ -289,6 +302,14 @@ func (k *checked) artifact(
 		report.Findings = append(report.Findings, *x)
 	}
 	return nil
+}
+
+// onlyPromised returns the problems that a wheel has only on a platform that the user did not name.
+// Notes, and what depends on packages that could not be looked up, are for the named ones.
+func onlyPromised(found []judge.Found, named map[string]*Finding) []judge.Found {
+	return slices.DeleteFunc(slices.Clone(found), func(x judge.Found) bool {
+		return x.Severity == Note || x.Unknown || named[x.Identity()] != nil
+	})
 }
 
 // An artifact with more than manyFindings on one target is checked on fewer other targets:

@@ -90,8 +90,10 @@ func (o *Options) reading() facts.Options {
 }
 
 // platforms returns the options that determine the targets.
-func (o *Options) platforms() judge.Platforms {
-	return judge.Platforms{Instead: o.Platforms, Also: o.Also, Root: o.Root}
+func (o *Options) platforms(published judge.Published) judge.Platforms {
+	return judge.Platforms{
+		Instead: o.Platforms, Also: o.Also, Root: o.Root, Published: published,
+	}
 }
 
 // environment returns the options that describe the environment of the artifacts.

@@ -40,6 +40,9 @@ func (t text) ship(because string) string {
 		return "The " + what + " itself may be shipped: " + because + "."
 	case t.cause.Severity != result.Error && t.works() != "":
 		return "This " + what + " may be shipped, since it works with " + t.works() + "."
+	case t.cause.Severity != result.Error && t.promised():
+		return "By its tag, pip also installs this wheel where it fails: correct the tag before you " +
+			"publish it."
 	case t.cause.Severity != result.Error:
 		return "This " + what + " may be shipped, but should be improved."
 	}
@@ -48,6 +51,16 @@ func (t text) ship(because string) string {
 		where = " for " + t.target()
 	}
 	return "Do not ship this " + what + where + "."
+}
+
+// promised reports whether the artifact fails only on the platform of a tag, and the user named
+// others.
+func (t text) promised() bool {
+	return t.artifact.wheel() && !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		return f.Target == "" || slices.ContainsFunc(t.report.Targets, func(x result.Target) bool {
+			return x.Name == f.Target
+		})
+	})
 }
 
 // works returns the versions of a dependency that work if others that the artifact requires do not,

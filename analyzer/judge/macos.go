@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -196,48 +195,85 @@ var machModule = lazyregexp.New(`\.cpython-3(\d+)-darwin\.so$`)
 
 // macOSTargets returns the versions of macOS on which an artifact is checked, one per
 // architecture: those that the user named, otherwise those of its tags, otherwise the newest
-// that a file was built for. skipped contains reasons if there is none.
-func macOSTargets(f *facts.Artifact, o Platforms) (out []Target, skipped []string) {
+// that a file was built for. skip is called with what is not checked, and why.
+func macOSTargets(
+	f *facts.Artifact,
+	o Platforms,
+	skip func(format string, args ...any),
+) (out []Target) {
 	if len(f.MachO) == 0 {
-		return nil, nil
+		return nil
 	}
 	own := builtFor(f)
+	named := map[string]bool{} // architectures
 	for _, name := range slices.Concat(o.Instead, o.Also) {
+		if platform.SystemOf(name) != platform.MacOS {
+			continue
+		}
 		for _, t := range own {
 			p, err := platform.Lookup(name, t.Arch)
 			if err == nil && p.OS == platform.MacOS && p.Arch == t.Arch {
-				out = append(out, Target{Platform: p, Requested: true})
+				named[t.Arch] = true
+				out = o.request(f, p, out, skip)
 			}
 		}
 	}
 	if len(o.Instead) > 0 || o.Root != nil {
-		if out == nil {
-			skipped = append(skipped, "its Mach-O files, because no version of macOS was named")
-		}
-		return out, skipped
-	}
-	var tagged []macos.Target
-	var others []string // platforms of other systems
-	if f.Wheel != nil {
-		for _, t := range f.Wheel.Tags {
-			promised := macos.Targets(t.Platform)
-			tagged = append(tagged, promised...)
-			if promised == nil && t.Platform != "any" {
-				others = append(others, t.Platform)
+		for _, t := range own {
+			switch {
+			case len(named) == 0 && !slices.ContainsFunc(o.Instead, func(name string) bool {
+				return platform.SystemOf(name) == platform.MacOS
+			}):
+				skip("its Mach-O files, because no version of macOS was named")
+			case !named[t.Arch]:
+				skip("its Mach-O files for %s, because no version of macOS was named for it", t.Arch)
 			}
 		}
+		return out
 	}
+	tagged, others := macOSTags(f)
 	switch {
 	case tagged != nil:
 		own = macos.Merge(tagged)
 	case others != nil:
-		return out, append(skipped, fmt.Sprintf("its Mach-O files, because its tags are for other "+
-			"systems (%s)", strings.Join(others, ", ")))
+		skip("its Mach-O files, because its tags are for other systems (%s)",
+			strings.Join(others, ", "))
+		return out
 	}
 	for _, t := range own {
 		out = append(out, Target{Platform: platform.OfMacOS(t.Oldest.String(), t.Arch)})
 	}
-	return out, skipped
+	return out
+}
+
+// macOSTags returns what the tags of a wheel promise on macOS, and the platforms of other systems
+// among them.
+func macOSTags(f *facts.Artifact) (tagged []macos.Target, others []string) {
+	if f.Wheel == nil {
+		return nil, nil
+	}
+	for _, t := range f.Wheel.Tags {
+		promised := macos.Targets(t.Platform)
+		tagged = append(tagged, promised...)
+		if promised == nil && t.Platform != "any" {
+			others = append(others, t.Platform)
+		}
+	}
+	return tagged, others
+}
+
+// claimedMacOS is claimed for macOS: at most one platform, the oldest of the architecture.
+func claimedMacOS(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
+	if len(f.MachO) == 0 {
+		return nil
+	}
+	tagged, _ := macOSTags(f)
+	for _, t := range macos.Merge(tagged) {
+		if t.Arch == arch {
+			oldest = append(oldest, platform.OfMacOS(t.Oldest.String(), t.Arch))
+		}
+	}
+	return oldest
 }
 
 // builtFor returns the newest macOS version in the files of each architecture.

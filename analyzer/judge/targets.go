@@ -15,6 +15,9 @@ import (
 type Target struct {
 	Platform  *platform.Platform
 	Requested bool // the user named it
+	// Promised is set if the user named other platforms instead, but pip installs the wheel here
+	// because of its tag.
+	Promised bool
 }
 
 // Key returns the platform's name with its architecture, as in fix.Scenario.
@@ -27,11 +30,15 @@ type Platforms struct {
 	// Root returns an unpacked system for an architecture, which is checked like one of Instead. It
 	// returns an error if the system is not for that architecture. It may be nil.
 	Root func(arch string) (*platform.Platform, error)
+	// Published are the artifacts from which pip will choose. Nil: they are installed, so the tags
+	// no longer matter.
+	Published Published
 }
 
 // Targets returns the platforms of an artifact: those that the user specified, otherwise that
-// of its tag, otherwise every built-in one that has all versions that it needs. skipped lists
-// architectures that are skipped because a specified platform does not support them. It returns
+// of its tag, otherwise every built-in one that has all versions that it needs. A specified one is
+// left out if another published wheel is for it. Those of the tags follow the specified ones as
+// Promised. skipped lists what is not checked on which platform, with the reason. Targets returns
 // an error for a platform that supports none of the architectures. Libraries of others that it
 // needs count as its own; nil: there are none.
 func Targets(
@@ -40,38 +47,36 @@ func Targets(
 	o Platforms,
 ) (out []Target, skipped []string, err error) {
 	archs := architectures(f)
+	named := slices.Concat(o.Instead, o.Also)
+	skip := func(format string, args ...any) {
+		if why := fmt.Sprintf(format, args...); !slices.Contains(skipped, why) {
+			skipped = append(skipped, why)
+		}
+	}
 	for _, arch := range archs {
 		if len(o.Instead) == 0 && o.Root == nil {
 			out = append(out, defaultTargets(f, others, arch)...)
 		}
-		for _, name := range slices.Concat(o.Instead, o.Also) {
-			if forOtherFormat(name, arch) {
+		for _, name := range named {
+			if platform.SystemOf(name) != platform.Linux {
 				continue
 			}
 			p, err := platform.Lookup(name, arch)
-			if err == nil && !slices.Contains(archs, p.Arch) {
-				if why := "its objects, because none is for " + p.Arch; !slices.Contains(skipped, why) {
-					skipped = append(skipped, why)
-				}
-				continue
-			}
-			if err != nil {
-				if !slices.ContainsFunc(
-					archs,
-					func(a string) bool { _, err := platform.Lookup(name, a); return err == nil },
-				) {
-					return nil, nil, err
-				}
-				skipped = append(
-					skipped,
-					fmt.Sprintf("its objects for %s, because compat has no data of %s for it", arch, name),
-				)
-				continue
-			}
-			if !slices.ContainsFunc(out, func(t Target) bool {
+			switch {
+			case err != nil && !slices.ContainsFunc(archs, func(a string) bool {
+				_, err := platform.Lookup(name, a)
+				return err == nil
+			}):
+				return nil, nil, err
+			case err != nil:
+				skip("its objects for %s, because compat has no data of %s for it", arch, name)
+			case !slices.Contains(archs, p.Arch):
+				skip("its objects, because none is for %s", p.Arch)
+			case slices.ContainsFunc(out, func(t Target) bool {
 				return t.Platform.Name == p.Name && t.Platform.Arch == p.Arch
-			}) {
-				out = append(out, Target{Platform: p, Requested: true})
+			}):
+			default:
+				out = o.request(f, p, out, skip)
 			}
 		}
 		if o.Root != nil {
@@ -82,29 +87,53 @@ func Targets(
 			case len(archs) == 1:
 				return nil, nil, err
 			default:
-				skipped = append(skipped, fmt.Sprintf("its objects for %s in the root: %v", arch, err))
+				skip("its objects for %s in the root: %v", arch, err)
 			}
 		}
 	}
 	if len(f.Objects) > 0 && len(out) == 0 && len(skipped) == 0 && len(o.Instead) > 0 {
-		skipped = append(skipped, "its ELF files, because no platform of Linux was named")
+		skip("its ELF files, because no platform of Linux was named")
 	}
-	onWindows := windowsTargets(f, o)
-	if len(f.PE) > 0 && len(onWindows) == 0 && len(o.Instead) > 0 {
-		skipped = append(skipped, "its PE files, because no platform of Windows was named")
-	}
-	out = append(out, onWindows...)
-	onMacOS, other := macOSTargets(f, o)
-	return append(out, onMacOS...), append(skipped, other...), nil
+	out = append(out, windowsTargets(f, o, skip)...)
+	out = append(out, macOSTargets(f, o, skip)...)
+	return append(out, o.promised(f, out)...), skipped, nil
 }
 
-// forOtherFormat reports whether a platform loads other binary formats than ELF. A tag of macOS may
-// be for another architecture than arch, macos14 is for each.
-func forOtherFormat(name, arch string) bool {
-	return slices.ContainsFunc([]string{"", arch}, func(a string) bool {
-		p, err := platform.Lookup(name, a)
-		return err == nil && p.OS != platform.Linux
-	})
+// request appends a platform that the user named, unless another published wheel is for it.
+func (o *Platforms) request(
+	f *facts.Artifact,
+	p *platform.Platform,
+	to []Target,
+	skip func(format string, args ...any),
+) []Target {
+	if other := o.Published.instead(f, p); other != nil {
+		skip("on %s, because %s is for it", p.Name, path.Base(other.Path))
+		return to
+	}
+	return append(to, Target{Platform: p, Requested: true})
+}
+
+// promised returns the platforms of a wheel's tags that the user replaced by others.
+func (o *Platforms) promised(f *facts.Artifact, requested []Target) (out []Target) {
+	if len(o.Instead) == 0 || o.Published == nil {
+		return nil
+	}
+	var archs []string
+	for _, t := range requested {
+		if a := t.Platform.Arch; !slices.Contains(archs, a) {
+			archs = append(archs, a)
+		}
+	}
+	for _, arch := range archs {
+		for _, p := range slices.Concat(claimed(f, arch), claimedMacOS(f, arch)) {
+			if !slices.ContainsFunc(requested, func(t Target) bool {
+				return t.Key() == Target{Platform: p}.Key()
+			}) {
+				out = append(out, Target{Platform: p, Promised: true})
+			}
+		}
+	}
+	return out
 }
 
 // defaultTargets returns the platforms of an architecture if the user specified none.

@@ -44,3 +44,30 @@ func TestPlatformsForSeveralSystems(t *testing.T) {
 		}
 	}
 }
+
+// A universal2 file has slices of which only one has a version of macOS named for it.
+func TestNoVersionOfMacOSForAnArchitecture(t *testing.T) {
+	var parts []machoobj.Slice
+	for _, arch := range []string{"arm64", "x86_64"} {
+		o := &machoobj.Object{Arch: arch, Type: machoobj.Bundle}
+		parts = append(parts, machoobj.Slice{Arch: arch, Object: o})
+	}
+	f := &facts.Artifact{MachO: []*facts.MachObject{
+		{Path: "m.so", File: &machoobj.File{Slices: parts}},
+	}}
+	for _, c := range []struct {
+		named string
+		want  []string
+	}{
+		{"macosx_13_0_arm64", []string{
+			"its Mach-O files for x86_64, because no version of macOS was named for it",
+		}},
+		{"macos13", nil},
+		{"debian12", []string{"its Mach-O files, because no version of macOS was named"}},
+	} {
+		_, skipped, err := Targets(f, nil, Platforms{Instead: []string{c.named}})
+		if err != nil || !slices.Equal(skipped, c.want) {
+			t.Errorf("%s: %q, %v, want %q", c.named, skipped, err, c.want)
+		}
+	}
+}

@@ -13,29 +13,44 @@ import (
 )
 
 // windowsTargets returns the platforms of an artifact with PE files: those that the user
-// specified, otherwise those of its tags, otherwise one for each machine of its files.
-func windowsTargets(f *facts.Artifact, o Platforms) []Target {
+// specified, otherwise those of its tags, otherwise one for each machine of its files. skip is
+// called with what is not checked, and why.
+func windowsTargets(
+	f *facts.Artifact,
+	o Platforms,
+	skip func(format string, args ...any),
+) (out []Target) {
 	if len(f.PE) == 0 {
 		return nil
 	}
-	var out []Target
-	add := func(p *platform.Platform, requested bool) {
-		if p != nil && !slices.ContainsFunc(out, func(t Target) bool { return t.Platform == p }) {
-			out = append(out, Target{Platform: p, Requested: requested})
-		}
+	known := func(p *platform.Platform) bool {
+		return slices.ContainsFunc(out, func(t Target) bool { return t.Platform == p })
 	}
+	named := false
 	for _, name := range slices.Concat(o.Instead, o.Also) {
-		if p, err := platform.Lookup(name, ""); err == nil && p.OS == platform.Windows {
-			add(p, true)
+		if platform.SystemOf(name) != platform.Windows {
+			continue
+		}
+		named = true
+		if p, err := platform.Lookup(name, ""); err == nil && !known(p) {
+			out = o.request(f, p, out, skip)
 		}
 	}
 	if len(o.Instead) > 0 {
+		if !named {
+			skip("its PE files, because no platform of Windows was named")
+		}
 		return out
+	}
+	add := func(p *platform.Platform) {
+		if p != nil && !known(p) {
+			out = append(out, Target{Platform: p})
+		}
 	}
 	if f.Wheel != nil {
 		for _, t := range f.Wheel.Tags {
 			if p, err := platform.Lookup(t.Platform, ""); err == nil && p.OS == platform.Windows {
-				add(p, false)
+				add(p)
 			}
 		}
 	}
@@ -43,11 +58,11 @@ func windowsTargets(f *facts.Artifact, o Platforms) []Target {
 		return out
 	}
 	for _, x := range f.PE {
-		add(platform.ForWindows(x.Machine), false)
+		add(platform.ForWindows(x.Machine))
 	}
 	// Only intermediate code, or machines that Windows no longer supports.
 	if len(out) == 0 {
-		add(platform.ForWindows(peobj.Amd64), false)
+		add(platform.ForWindows(peobj.Amd64))
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
@@ -214,6 +215,19 @@ func Lookup(name, arch string) (*Platform, error) {
 		summary(all),
 		ErrUnknown,
 	)
+}
+
+// SystemOf returns the system of a platform by the form of its name, which Lookup may still not
+// know: Windows or MacOS for names such as win_amd64 and macos14, otherwise Linux.
+func SystemOf(name string) string {
+	base, _, _ := strings.Cut(name, "/")
+	switch {
+	case windowsTag(base) != nil:
+		return Windows
+	case macos.Targets(base) != nil, shortMacOS(base) != 0:
+		return MacOS
+	}
+	return Linux
 }
 
 // byName returns the platform with a name or alias, or nil.

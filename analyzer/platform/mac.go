@@ -30,12 +30,21 @@ func macOS(name, arch string) *Platform {
 			return OfMacOS(t.Oldest.String(), t.Arch)
 		}
 	}
-	if version, ok := strings.CutPrefix(name, "macos"); ok && arch != "" {
-		if v, err := machoobj.ParseVersion(version); err == nil {
-			return OfMacOS(v.String(), macArch(arch))
-		}
+	if v := shortMacOS(name); v != 0 && arch != "" {
+		return OfMacOS(v.String(), macArch(arch))
 	}
 	return nil
+}
+
+// shortMacOS returns the version in a name such as macos14, which is for any architecture; 0 for
+// other names.
+func shortMacOS(name string) machoobj.Version {
+	version, ok := strings.CutPrefix(name, "macos")
+	v, err := machoobj.ParseVersion(version)
+	if !ok || err != nil {
+		return 0
+	}
+	return v
 }
 
 // macArch returns the name of an architecture in macOS tags.

@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -25,6 +26,16 @@ func macOSFile(p *analyzer.Pass, name string) *analyzer.MachObject {
 		return nil
 	}
 	return p.Facts.MachO[i]
+}
+
+// onTag reports whether the platform is that of the artifact's tags. The user may have named another
+// one.
+func onTag(p *analyzer.Pass) bool {
+	return !p.Requested || slices.ContainsFunc(p.Facts.PlatformTags(), func(tag string) bool {
+		return slices.ContainsFunc(macos.Targets(tag), func(t macos.Target) bool {
+			return t.Arch == p.Platform.Arch && t.Oldest == p.MacOS.OS
+		})
+	})
 }
 
 // inSlice returns the architecture of a file that has several: " (x86_64 slice)".
@@ -94,7 +105,7 @@ func deploymentTarget(p *analyzer.Pass, what string) fix.Candidate {
 // retagMacOS returns the fix that tags the wheel for a newer macOS; nil for an artifact without
 // tags.
 func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
-	if p.Facts.Wheel == nil || p.Requested {
+	if p.Facts.Wheel == nil || !onTag(p) {
 		return nil
 	}
 	major, minor := since>>16, since>>8&0xff

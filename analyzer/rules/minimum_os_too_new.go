@@ -37,7 +37,11 @@ those are not reported.`,
 }
 
 func checkMinimumOS(p *analyzer.Pass) {
-	if p.Facts.Wheel == nil && !p.Requested {
+	claim := "the wheel's tag is for "
+	switch {
+	case p.Facts.Wheel == nil && p.Requested:
+		claim = "it is checked for "
+	case p.Facts.Wheel == nil, !onTag(p):
 		return
 	}
 	for _, i := range ownImages(p) {
@@ -49,8 +53,8 @@ func checkMinimumOS(p *analyzer.Pass) {
 			Object:  i.Name,
 			Version: built.String(),
 			Chain:   chainTo(p, i),
-			Message: fmt.Sprintf("%s%s is built for macOS %v, but the wheel's tag is for %s",
-				i.Name, inSlice(p, i.Name), built, macOSName(p)),
+			Message: fmt.Sprintf("%s%s is built for macOS %v, but %s%s",
+				i.Name, inSlice(p, i.Name), built, claim, macOSName(p)),
 		}, append(retagMacOS(p, built), deploymentTarget(p, path.Base(i.Name)))...)
 	}
 }

@@ -32,7 +32,8 @@ Fix: build in the image of the tag, use a newer tag, or, where the symbol has an
 use that one with ` + "`.symver`" + `.
 
 Severity: a warning for a tag older than manylinux2014 (manylinux1, manylinux2010) if the wheel
-works on every system that is still supported.
+works on every system that is still supported, and where the platform of the tag is replaced by
+others that the user named and that have the version.
 
 On macOS symbols have no versions. The finding is about a symbol of libSystem or of the C++ library
 that the macOS of the tag does not have yet, and the version is the first macOS that has it. The

@@ -11,6 +11,10 @@ import (
 // checkVersionTooNewMacOS reports symbols of system libraries that were added after the macOS of
 // the tag. Symbols have no versions on macOS; the rule uses the first release that exports them.
 func checkVersionTooNewMacOS(p *analyzer.Pass) {
+	claim := "The wheel claims to run on " + macOSName(p)
+	if p.Facts.Wheel == nil || !onTag(p) {
+		claim = "It is checked for " + macOSName(p)
+	}
 	for _, i := range ownImages(p) {
 		for _, b := range p.MacOS.Failed(i) {
 			if b.Outcome != dyld.TooNew {
@@ -23,9 +27,8 @@ func checkVersionTooNewMacOS(p *analyzer.Pass) {
 				Library:  b.Library,
 				Chain:    append(chainTo(p, i), b.Library),
 				Severity: macOSSeverity(p, i, analyzer.Error),
-				Message: fmt.Sprintf("%s%s imports %s from %s, which has it from macOS %v on. The "+
-					"wheel claims to run on %s", i.Name, inSlice(p, i.Name), b.Import.Name,
-					path.Base(b.Library), b.Since, macOSName(p)),
+				Message: fmt.Sprintf("%s%s imports %s from %s, which has it from macOS %v on. %s",
+					i.Name, inSlice(p, i.Name), b.Import.Name, path.Base(b.Library), b.Since, claim),
 			}, append(retagMacOS(p, b.Since), deploymentTarget(p, path.Base(i.Name)))...)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // checkArchitectureMacOS reports Mach-O files without a slice for the architecture of the platform,
 // if the wheel's tag has that architecture.
 func checkArchitectureMacOS(p *analyzer.Pass) {
-	if p.Facts.Kind != analyzer.KindWheel {
+	if p.Facts.Kind != analyzer.KindWheel || !onTag(p) {
 		return
 	}
 	needed := map[string]bool{}
