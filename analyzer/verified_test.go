@@ -225,6 +225,7 @@ var (
 	symverLine = regexp.MustCompile(`\.symver (\w+),\w+@([\w.]+)`)
 	addNeeded  = regexp.MustCompile(`^patchelf --add-needed (\S+) `)
 	setPath    = regexp.MustCompile(`^patchelf --set-rpath '([^']+)' `)
+	packing    = regexp.MustCompile(`^(python -m (wheel|zipfile)|rm -r|mv) `)
 	takenOut   = regexp.MustCompile(`^Remove (\S+) from LD_LIBRARY_PATH$`)
 	newTag     = regexp.MustCompile(`--platform-tag (\w+)_x86_64 `)
 )
@@ -290,8 +291,7 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 				c.objects[f.Object] += "needed " + added[1] + "\n"
 			case path != nil:
 				c.objects[f.Object] += "runpath " + path[1] + "\n"
-			case !strings.HasPrefix(command, "python -m wheel ") &&
-				!strings.HasPrefix(command, "python -m zipfile "):
+			case !packing.MatchString(command):
 				panic(command)
 			}
 		}

@@ -311,7 +311,7 @@ func (m *merged) retagging(title string) (all []fix.Retagging, _ string) {
 }
 
 // command returns one command for all findings. A wheel that is extracted, edited and packed has a
-// line of its own; its folder is removed, because all wheels of a project have the same.
+// line of its own, because the folder has the same name for all wheels of a project.
 func (m *merged) command() shellword.Line {
 	var all []shellword.Line
 	var artifacts set[string]
@@ -325,19 +325,12 @@ func (m *merged) command() shellword.Line {
 		lines[c.artifact] = append(lines[c.artifact], c.line)
 		packs = packs || strings.Contains(string(c.line), string(fix.PackWheel))
 	}
-	if !packs || len(artifacts.list) == 1 {
+	if !packs {
 		return join(all)
 	}
 	var out []shellword.Line
 	for _, a := range artifacts.list {
-		line := join(lines[a])
-		for _, step := range shellword.Steps(line) {
-			if strings.HasPrefix(string(step), string(fix.PackWheel)) {
-				words := shellword.Words(step)
-				line += " && rm -r " + words[len(words)-1]
-			}
-		}
-		out = append(out, line)
+		out = append(out, join(lines[a]))
 	}
 	return shellword.Join(out, "\n")
 }

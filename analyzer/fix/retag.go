@@ -15,29 +15,46 @@ type Retagging struct {
 	To    pkgmeta.Tag // fields that are "" are kept
 }
 
-// Wheel is what a command that changes the tags of a wheel depends on.
+// Wheel is what the commands that change the tags or the members of a wheel depend on.
 type Wheel struct {
 	File  string        // base name
 	Tags  []pkgmeta.Tag // of the file name
 	Build string        // build number of the file name, or ""
-	// For a wheel that "wheel tags" rejects, because its WHEEL file has other tags than its file name
-	// or several in one line: the command that extracts it, the folder, and the extracted WHEEL file.
-	// Otherwise "".
+	// The command that extracts it, the folder, and the extracted WHEEL file. To change tags they are
+	// only set for a wheel that "wheel tags" rejects, because its WHEEL file has other tags than its
+	// file name or several in one line; otherwise "".
 	Extract, Folder, Meta shellword.Line
 }
 
 // PackWheel is the beginning of each command that packs an extracted wheel.
 const PackWheel shellword.Line = "python -m wheel pack "
 
-// Pack returns the command that packs an extracted wheel and writes its RECORD. "wheel pack" takes
-// the build number from WHEEL, which often does not have it; build is that of the file name, or "".
-func Pack(folder shellword.Line, build string) shellword.Line {
+// pack returns the command that packs the extracted wheel and writes its RECORD. "wheel pack" takes
+// the build number from WHEEL, which often does not have it.
+func (w *Wheel) pack() shellword.Line {
 	command := PackWheel
-	if build != "" {
-		command += "--build-number " + shellword.Quote(build) + " "
+	if w.Build != "" {
+		command += "--build-number " + shellword.Quote(w.Build) + " "
 	}
-	return command + folder
+	return command + w.Folder
 }
+
+// Move begins the step of Repack that gives the packed wheel its old name.
+const Move shellword.Line = "mv "
+
+// Repack returns the commands that pack the extracted wheel, which replaces the file, and remove
+// the folder. "wheel pack" sorts the tags in the file name; other tools keep another order.
+func (w *Wheel) Repack() shellword.Line {
+	command := w.pack()
+	if packed := (Retagging{Wheel: w}).File(); packed != w.File {
+		command += " && " + Move + shellword.Quote(shellword.File(packed)) + " " +
+			shellword.Quote(shellword.File(w.File))
+	}
+	return command + " && rm -r " + w.Folder
+}
+
+// KeepTags is the option of auditwheel for a wheel that keeps its file name.
+const KeepTags shellword.Line = "--no-update-tags "
 
 // RetagCommand returns the command that changes the tags of some wheels. "wheel tags" is used for
 // those that it accepts; the others are extracted, WHEEL is edited, and they are packed again.
@@ -57,12 +74,10 @@ func RetagCommand(all []Retagging) shellword.Line {
 			lines[i] += " " + file
 			continue
 		}
-		line := r.Wheel.Extract + " && " + r.Edit() + " && " + Pack(r.Wheel.Folder, r.Wheel.Build)
+		line := r.Wheel.Extract + " && " + r.Edit() + " && " + r.Wheel.pack() + " && rm -r " +
+			r.Wheel.Folder
 		if r.File() != r.Wheel.File {
-			line += " && rm " + file
-		}
-		if len(all) > 1 { // the folder has the same name for all wheels of a project
-			line += " && rm -r " + r.Wheel.Folder
+			line += " " + file
 		}
 		lines = append(lines, line)
 	}
@@ -87,13 +102,15 @@ func (r Retagging) Options() shellword.Line {
 	return command
 }
 
-// Edit returns the command that writes the tags into the extracted WHEEL file.
+// Edit returns the command that writes the tags into the extracted WHEEL file, with the tools of
+// any system: "sed -i" differs between them. The order of the lines of WHEEL has no meaning.
 func (r Retagging) Edit() shellword.Line {
-	var edit shellword.Line = "sed -i -e '/^Tag:/d'"
+	var edit shellword.Line = "{ printf 'Tag: %s\\n'"
 	for _, tag := range r.tags() {
-		edit += " -e " + shellword.Quote("/^Wheel-Version:/a Tag: "+tag.String())
+		edit += " " + shellword.Quote(tag.String())
 	}
-	return edit + " " + r.Wheel.Meta
+	return edit + "; grep -v '^Tag:' " + r.Wheel.Meta + "; } >WHEEL && " + Move + "WHEEL " +
+		r.Wheel.Meta
 }
 
 func (r Retagging) tags() []pkgmeta.Tag {

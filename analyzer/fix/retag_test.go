@@ -48,16 +48,17 @@ func TestRetagCommand(t *testing.T) {
 		},
 		"WHEEL has other tags": {
 			[]fix.Retagging{{wheel(t, second, true), pkgmeta.Tag{}}},
-			"unzip && sed -i -e '/^Tag:/d' " +
-				"-e '/^Wheel-Version:/a Tag: cp312-cp312-manylinux_2_17_x86_64' " +
-				"-e '/^Wheel-Version:/a Tag: cp312-cp312-manylinux2014_x86_64' tool-1.0/WHEEL && " +
-				"python -m wheel pack tool-1.0 && rm " + second,
+			"unzip && { printf 'Tag: %s\\n' cp312-cp312-manylinux_2_17_x86_64 " +
+				"cp312-cp312-manylinux2014_x86_64; grep -v '^Tag:' tool-1.0/WHEEL; } >WHEEL && " +
+				"mv WHEEL tool-1.0/WHEEL && " +
+				"python -m wheel pack tool-1.0 && rm -r tool-1.0 " + second,
 			"tool-1.0-cp312-cp312-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
 		},
 		"a build number": {
 			[]fix.Retagging{{wheel(t, "tool-1.0-7-py3-none-any.whl", true), pkgmeta.Tag{Python: "py2"}}},
-			"unzip && sed -i -e '/^Tag:/d' -e '/^Wheel-Version:/a Tag: py2-none-any' tool-1.0/WHEEL && " +
-				"python -m wheel pack --build-number 7 tool-1.0 && rm tool-1.0-7-py3-none-any.whl",
+			"unzip && { printf 'Tag: %s\\n' py2-none-any; grep -v '^Tag:' tool-1.0/WHEEL; } >WHEEL && " +
+				"mv WHEEL tool-1.0/WHEEL && python -m wheel pack --build-number 7 tool-1.0 && " +
+				"rm -r tool-1.0 tool-1.0-7-py3-none-any.whl",
 			"tool-1.0-7-py2-none-any.whl",
 		},
 	} {
@@ -66,6 +67,21 @@ func TestRetagCommand(t *testing.T) {
 		}
 		if got := c.all[0].File(); got != c.file {
 			t.Errorf("%s: the file is %s, want %s", name, got, c.file)
+		}
+	}
+}
+
+// "wheel pack" sorts the tags of the file name, so a file with another order is replaced.
+func TestRepack(t *testing.T) {
+	for file, want := range map[string]shellword.Line{
+		"tool-1.0-cp36-abi3-manylinux1_x86_64.whl": "python -m wheel pack tool-1.0 && rm -r tool-1.0",
+		"tool-1.0-7-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl": "python -m wheel pack " +
+			"--build-number 7 tool-1.0 && " +
+			"mv tool-1.0-7-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl " +
+			"tool-1.0-7-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl && rm -r tool-1.0",
+	} {
+		if got := wheel(t, file, true).Repack(); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
 		}
 	}
 }

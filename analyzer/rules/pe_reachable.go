@@ -70,7 +70,7 @@ func repairWithFolder(p *analyzer.Pass, dll string) shellword.Line {
 		}
 	}
 	return extract(p) + " && delvewheel repair --add-path " + folderOf(p) + "/" +
-		shellword.Quote(path.Dir(dll)) + " " + quoted(p.Facts.Path)
+		shellword.Quote(path.Dir(dll)) + " " + quoted(p.Facts.Path) + " && rm -r " + folderOf(p)
 }
 
 // loadedBy returns another module of the same package whose load finds the DLL, or nil.

@@ -183,7 +183,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 			Kind: fix.KindPatchelf,
 			Title: "Bundle " + needed + " into the wheel (auditwheel copies from the system " +
 				"where it runs)",
-			Command: "auditwheel repair " + quoted(p.Facts.Path),
+			Command: repairing(p),
 			Cost:    []string{"a larger wheel"},
 		}})
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var recordMismatch = &analyzer.Rule{
@@ -41,15 +42,16 @@ func checkRecord(p *analyzer.Pass) {
 	if in == nil || p.Facts.Wheel == nil {
 		return
 	}
-	repack := fix.Candidate{
+	before, after := repack(p)
+	regenerate := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:    fix.KindRebuild,
 			Title:   "Regenerate RECORD",
-			Command: extract(p) + " && " + pack(p),
+			Command: shellword.Join(append(before, after...), " && "),
 		},
 	}
 	report := func(object, format string, args ...any) {
-		p.Report(analyzer.Finding{Object: object, Message: fmt.Sprintf(format, args...)}, repack)
+		p.Report(analyzer.Finding{Object: object, Message: fmt.Sprintf(format, args...)}, regenerate)
 	}
 	if in.NoRecord {
 		report(in.DistInfo[0]+"/RECORD", "The wheel has no RECORD file. pip does not install it")

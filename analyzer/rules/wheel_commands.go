@@ -15,14 +15,21 @@ import (
 // retagged returns a fix whose command changes the tags of the wheel; fields of to that are "" are
 // kept.
 func retagged(p *analyzer.Pass, to pkgmeta.Tag, x fix.Fix) fix.Fix {
-	w := &fix.Wheel{File: path.Base(p.Facts.Path), Tags: p.Facts.Wheel.Tags}
-	if !tagsAgree(p) {
-		w.Extract, w.Folder, w.Meta = extract(p), folderOf(p), distInfoOf(p)+"/WHEEL"
-		w.Build = p.Facts.Wheel.Build
+	w := wheelOf(p)
+	if tagsAgree(p) {
+		w.Extract, w.Folder, w.Meta = "", "", ""
 	}
 	x.Retags = []fix.Retagging{{Wheel: w, To: to}}
 	x.Command = fix.RetagCommand(x.Retags)
 	return x
+}
+
+// wheelOf returns what commands for the wheel depend on.
+func wheelOf(p *analyzer.Pass) *fix.Wheel {
+	return &fix.Wheel{
+		File: path.Base(p.Facts.Path), Tags: p.Facts.Wheel.Tags, Build: p.Facts.Wheel.Build,
+		Extract: extract(p), Folder: folderOf(p), Meta: distInfoOf(p) + "/WHEEL",
+	}
 }
 
 // tagsAgree reports whether "wheel tags" accepts the wheel: it rejects one whose WHEEL file has
@@ -44,21 +51,27 @@ func edit(p *analyzer.Pass, object string, programs ...shellword.Line) shellword
 		file = quoted(object)
 	case p.Facts.Wheel != nil:
 		file = folderOf(p) + "/" + file
-		before, after = []shellword.Line{extract(p)}, []shellword.Line{pack(p)}
-		if !tagsAgree(p) { // the packed wheel has the tags of WHEEL in its name
-			w := &fix.Wheel{Tags: p.Facts.Wheel.Tags, Meta: distInfoOf(p) + "/WHEEL"}
-			before = append(before, fix.Retagging{Wheel: w}.Edit())
-		}
+		before, after = repack(p)
 	case p.Facts.Format == unpack.FormatDeb:
 		file = "unpacked/" + file
 		before = []shellword.Line{"dpkg-deb -R " + quoted(p.Facts.Path) + " unpacked"}
-		after = []shellword.Line{"dpkg-deb -b unpacked " + quoted(p.Facts.Path)}
+		after = []shellword.Line{"dpkg-deb -b unpacked " + quoted(p.Facts.Path), "rm -r unpacked"}
 	}
 	commands := before
 	for _, x := range programs {
 		commands = append(commands, x+" "+file)
 	}
 	return shellword.Join(append(commands, after...), " && ")
+}
+
+// repack returns the commands before and after those that edit members of the wheel.
+func repack(p *analyzer.Pass) (before, after []shellword.Line) {
+	w := wheelOf(p)
+	before = []shellword.Line{w.Extract}
+	if !tagsAgree(p) { // the packed wheel has the tags of WHEEL in its name
+		before = append(before, fix.Retagging{Wheel: w}.Edit())
+	}
+	return before, []shellword.Line{w.Repack()}
 }
 
 // addNeeded returns the program for edit that adds DT_NEEDED entries.
@@ -94,11 +107,6 @@ func extract(p *analyzer.Pass) shellword.Line {
 	return command
 }
 
-// pack returns the command that packs the extracted wheel and writes its RECORD.
-func pack(p *analyzer.Pass) shellword.Line {
-	return fix.Pack(folderOf(p), p.Facts.Wheel.Build)
-}
-
 // folderOf is the folder for the extracted wheel.
 func folderOf(p *analyzer.Pass) shellword.Line {
 	return shellword.Quote(p.Facts.Wheel.Name + "-" + p.Facts.Wheel.Version)
@@ -116,6 +124,19 @@ func distInfoOf(p *analyzer.Pass) shellword.Line {
 // quoted returns the base name of a file as a shell argument.
 func quoted(p string) shellword.Line {
 	return shellword.Quote(shellword.File(p[strings.LastIndex(p, "/")+1:]))
+}
+
+// repairing returns the command that bundles libraries into the wheel. The tag linux_ARCH has to be
+// replaced; to any other, auditwheel would add a second one.
+func repairing(p *analyzer.Pass) shellword.Line {
+	var options shellword.Line
+	w := p.Facts.Wheel // nil if the file name is not a wheel's
+	if w != nil && !slices.ContainsFunc(w.Tags, func(t pkgmeta.Tag) bool {
+		return strings.HasPrefix(t.Platform, "linux_")
+	}) {
+		options = fix.KeepTags
+	}
+	return "auditwheel repair " + options + quoted(p.Facts.Path)
 }
 
 // builtWheel returns the file name of the wheel before auditwheel replaced the tag linux_ARCH of

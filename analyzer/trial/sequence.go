@@ -129,17 +129,23 @@ func sequence(r *result.Report) {
 type wheelFile struct {
 	original, file string
 	moved          bool // a command wrote a new wheel to wheelhouse
+	chosen         bool // and chose its tags
 }
 
-// name returns the file as a shell argument. In wheelhouse it is a pattern, because auditwheel and
-// delvewheel choose the tags.
+// name returns the file as a shell argument. It is a pattern if auditwheel chose the tags.
 func (w *wheelFile) name() shellword.Line {
-	if w.moved {
+	switch {
+	case w.chosen:
 		parts := strings.SplitN(w.original, "-", 3)
-		return "wheelhouse/" + shellword.Quote(strings.Join(parts[:2], "-")+"-") + "*.whl"
+		return wheelhouse + shellword.Quote(strings.Join(parts[:2], "-")+"-") + "*.whl"
+	case w.moved:
+		return wheelhouse + shellword.Quote(w.file)
 	}
 	return shellword.Quote(shellword.File(w.file))
 }
+
+// wheelhouse is the folder to which auditwheel and delvewheel write.
+const wheelhouse shellword.Line = "wheelhouse/"
 
 // rename returns the command of a fix for the file as it is now.
 func (w *wheelFile) rename(x fix.Fix) shellword.Line {
@@ -149,7 +155,23 @@ func (w *wheelFile) rename(x fix.Fix) shellword.Line {
 	if len(x.Retags) == 1 { // "wheel tags" accepts what compat's commands wrote
 		return x.Retags[0].Options() + " " + w.name()
 	}
-	command := x.Command.Replace(shellword.Quote(shellword.File(w.original)), w.name())
+	original := shellword.Quote(shellword.File(w.original))
+	var lines []shellword.Line
+	for line := range strings.SplitSeq(string(x.Command), "\n") {
+		var steps []shellword.Line
+		for _, step := range shellword.Steps(shellword.Line(line)) {
+			words := shellword.Words(step)
+			if len(words) == 3 && words[0]+" " == fix.Move && words[2] == original {
+				if w.chosen || w.file != w.original { // "wheel tags" and auditwheel sort the tags
+					continue
+				}
+				step = fix.Move + wheelhouse + words[1] + " " + words[2]
+			}
+			steps = append(steps, step)
+		}
+		lines = append(lines, shellword.Join(steps, " && "))
+	}
+	command := shellword.Join(lines, "\n").Replace(original, w.name())
 	if w.moved {
 		command = command.Replace(fix.PackWheel, fix.PackWheel+"-d wheelhouse ")
 	}
@@ -164,7 +186,12 @@ func (w *wheelFile) run(x fix.Fix) {
 		}
 	}
 	command := string(x.Command)
-	w.moved = w.moved || strings.Contains(command, string(w.name())) &&
-		(strings.Contains(command, "auditwheel repair ") ||
-			strings.Contains(command, "delvewheel repair "))
+	if !strings.Contains(command, string(w.name())) {
+		return
+	}
+	if strings.Contains(command, "auditwheel repair ") {
+		w.moved = true
+		w.chosen = w.chosen || !strings.Contains(command, string(fix.KeepTags))
+	}
+	w.moved = w.moved || strings.Contains(command, "delvewheel repair ")
 }

@@ -62,8 +62,11 @@ func TestSequence(t *testing.T) {
 	whl := retagging("Write the tags of the file name into WHEEL", pkgmeta.Tag{})
 	whl.Kind, whl.Command = fix.KindRebuild, "sed"
 	bundle := fix.Fix{Kind: fix.KindPatchelf, Command: "auditwheel repair " + file}
+	keep := fix.Fix{Kind: fix.KindPatchelf,
+		Command: "auditwheel repair --no-update-tags " + file}
 	edit := fix.Fix{Kind: fix.KindPatchelf, Command: "python -m wheel unpack " + file +
-		" && patchelf --set-rpath x tool-1.0/a.so && python -m wheel pack tool-1.0"}
+		" && patchelf --set-rpath x tool-1.0/a.so && python -m wheel pack tool-1.0 && " +
+		"mv sorted.whl " + file + " && rm -r tool-1.0"}
 	const renamed = "tool-1.0-cp36-abi3-manylinux_2_28_x86_64.whl"
 	for name, c := range map[string]struct {
 		planned int
@@ -92,7 +95,8 @@ func TestSequence(t *testing.T) {
 			1, [][]fix.Fix{{platform}, {whl}, {edit}},
 			[]shellword.Line{
 				platform.Command, platform.Command, "python -m wheel unpack " + renamed +
-					" && patchelf --set-rpath x tool-1.0/a.so && python -m wheel pack tool-1.0",
+					" && patchelf --set-rpath x tool-1.0/a.so && python -m wheel pack tool-1.0" +
+					" && rm -r tool-1.0",
 			},
 		},
 		"after auditwheel": {
@@ -100,8 +104,18 @@ func TestSequence(t *testing.T) {
 			[]shellword.Line{
 				bundle.Command, bundle.Command, "python -m wheel unpack wheelhouse/tool-1.0-*.whl" +
 					" && patchelf --set-rpath x tool-1.0/a.so && " +
-					"python -m wheel pack -d wheelhouse tool-1.0",
+					"python -m wheel pack -d wheelhouse tool-1.0 && rm -r tool-1.0",
 				"wheel tags --remove --platform-tag manylinux_2_28_x86_64 wheelhouse/tool-1.0-*.whl",
+			},
+		},
+		"after auditwheel that keeps the name": {
+			1, [][]fix.Fix{{keep}, {edit}, {platform}},
+			[]shellword.Line{
+				keep.Command, "python -m wheel unpack wheelhouse/" + file +
+					" && patchelf --set-rpath x tool-1.0/a.so && " +
+					"python -m wheel pack -d wheelhouse tool-1.0 && " +
+					"mv wheelhouse/sorted.whl wheelhouse/" + file + " && rm -r tool-1.0",
+				"wheel tags --remove --platform-tag manylinux_2_28_x86_64 wheelhouse/" + file,
 			},
 		},
 	} {
