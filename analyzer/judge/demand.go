@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -201,28 +200,17 @@ func (d *demand) lazy(artifacts []*facts.Artifact, p *platform.Platform) package
 		enough = true
 		names := map[string]bool{}
 		for stem, bySystem := range missing {
-			enough, names[unnumbered(stem)] = enough && bySystem, true
+			enough, names[platform.Family(stem)] = enough && bySystem, true
 		}
 		return enough, func(name string) (bool, bool) {
 			if d.noHistory {
 				return false, false
 			}
 			return packages.History().Provides(name, func(file string) bool {
-				return names[unnumbered(platform.Stem(file))]
+				return names[platform.Family(file)]
 			})
 		}
 	}
-}
-
-// unnumbered removes the digits of a stem. A later release than those in the history may have
-// libvtksys-9.7.so instead of libvtksys-9.6.so.
-func unnumbered(stem string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= '0' && c <= '9' {
-			return -1
-		}
-		return c
-	}, stem)
 }
 
 // missing returns the wanted stems that the packages of a set do not provide; the value is true

@@ -38,10 +38,14 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			r.AddUnread(result.Unread{Path: u.Requirement, Reason: u.Err.Error()})
 		}
 		certain := slices.ContainsFunc(found, a.certain)
-		depends := func(name string) bool {
-			given := a.Given[name] != "" &&
-				(s.judge.options.NoHistory || !packages.History().WithoutLibraries(name))
-			return !certain && (given || a.dependsOn(name) || a.open(found))
+		depends := func(u *packages.Unresolved) bool {
+			// a package that is known to have none of the libraries cannot change the result
+			lacks := func(want func(file string) bool) bool {
+				return !s.judge.options.NoHistory &&
+					packages.History().Lacks(u.Package, u.Extras, want)
+			}
+			given := a.Given[u.Package] != "" && !lacks(every)
+			return !certain && (given || a.dependsOn(u.Package) || a.open(found, lacks))
 		}
 		if u := a.Unavailable(depends); u != nil && !errors.Is(u.Err, packages.ErrTooMany) {
 			r.AddUnread(
@@ -59,7 +63,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		var why error
 		for _, u := range a.Unresolved {
 			if u.Direct && errors.Is(u.Err, packages.ErrUnavailable) &&
-				!errors.Is(u.Err, packages.ErrTooMany) && !depends(u.Package) {
+				!errors.Is(u.Err, packages.ErrTooMany) && !depends(&u) {
 				others, why = append(others, u.Package), cmp.Or(why, u.Err)
 			}
 		}
@@ -244,21 +248,28 @@ func (s *Session) missingFrom(a *packageSet, name string) string {
 	return ""
 }
 
-// open reports whether findings may be due to any package that could not be looked up, or to one
-// that it requires: a library is missing that some package may contain, or a symbol that no library
-// defines.
-func (a *packageSet) open(found []Found) bool {
+// open reports whether findings may be due to a package that could not be looked up, or to one that
+// it requires: a library is missing that it may contain, or an error is about a symbol that no
+// library defines. lacks reports whether they are known to have no library whose file name a
+// function accepts.
+func (a *packageSet) open(found []Found, lacks func(want func(file string) bool) bool) bool {
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
 			p, known := platform.ProviderOf(m.Name)
 			inPackage := !known || len(p.Packages(platform.PyPI)) > 0 || gpu.Package(m.Name, "") != ""
-			if inPackage && !a.lacks(m.Name) && !strings.HasPrefix(m.Name, "libpython") {
+			if inPackage && !a.lacks(m.Name) && !strings.HasPrefix(m.Name, "libpython") &&
+				!lacks(func(file string) bool { return platform.Family(file) == platform.Family(m.Name) }) {
 				return true
 			}
 		}
 	}
-	return slices.ContainsFunc(found, func(f Found) bool { return f.Symbol != "" && f.Library == "" })
+	return !lacks(every) && slices.ContainsFunc(found, func(f Found) bool {
+		return f.Symbol != "" && f.Library == "" && f.Severity == result.Error
+	})
 }
+
+// every accepts the file name of any library.
+func every(string) bool { return true }
 
 // certain reports whether an error has nothing to do with a package that could not be looked up: a
 // package that was read contains the library or, as a fix showed, the symbol in other versions.

@@ -66,8 +66,9 @@ type Conflict struct {
 type Unresolved struct {
 	Package     string
 	Requirement string
-	Direct      bool  // required by the user or the artifact, not only by a package
-	Err         error // wraps ErrUnknown or ErrUnavailable
+	Extras      []string // all that are requested of the package
+	Direct      bool     // required by the user or the artifact, not only by a package
+	Err         error    // wraps ErrUnknown or ErrUnavailable
 }
 
 // requirement is a requirement with its origin.
@@ -416,6 +417,7 @@ func (r *resolver) set() *Set {
 				Unresolved{
 					Package:     name,
 					Requirement: ws[0].Name + ws[0].Spec,
+					Extras:      r.extras[name],
 					Direct:      ws[0].rank < 2,
 					Err:         err,
 				},
@@ -508,9 +510,9 @@ func (s *Set) Names(name string) bool {
 
 // Unavailable returns the first package that the source could not look up (ErrUnavailable), among
 // those for which a function returns true; nil without one.
-func (s *Set) Unavailable(relevant func(name string) bool) *Unresolved {
+func (s *Set) Unavailable(relevant func(u *Unresolved) bool) *Unresolved {
 	for i := range s.Unresolved {
-		if u := &s.Unresolved[i]; errors.Is(u.Err, ErrUnavailable) && relevant(u.Package) {
+		if u := &s.Unresolved[i]; errors.Is(u.Err, ErrUnavailable) && relevant(u) {
 			return u
 		}
 	}

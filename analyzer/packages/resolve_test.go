@@ -184,7 +184,7 @@ func TestResolve(t *testing.T) {
 				if got := strings.Join(unresolved, "; "); got != c.unresolved {
 					t.Errorf("%s: unresolved %q, want %q", end, got, c.unresolved)
 				}
-				every := func(string) bool { return true }
+				every := func(*packages.Unresolved) bool { return true }
 				if u := set.Unavailable(every); (u != nil) != strings.Contains(c.unresolved, "reached") {
 					t.Errorf("%s: unavailable is %v", end, u)
 				}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -78,24 +77,6 @@ func (Embedded) Listed(file, sha256 string) (Listed, bool) {
 	}
 	return l, true
 }
-
-// WithoutLibraries reports whether the list has wheels of a package, all of which stand alone, and
-// none has a library that other packages can load. Its other releases are assumed to be like them.
-func (Embedded) WithoutLibraries(name string) bool {
-	return withoutLibraries()[pkgmeta.Normalize(name)]
-}
-
-var withoutLibraries = sync.OnceValue(func() map[string]bool {
-	all := map[string]bool{}
-	for line := range strings.Lines(strings.TrimPrefix(standaloneList(), "\n")) {
-		words := strings.Fields(line)
-		project, _, _ := strings.Cut(words[0], "-")
-		name := pkgmeta.Normalize(project)
-		without, listed := all[name]
-		all[name] = len(words) == 2 && (without || !listed)
-	}
-	return all
-})
 
 // module matches the file name of a Python module, which other packages do not link with, unless it
 // begins with "lib".

@@ -37,18 +37,6 @@ func TestStandaloneList(t *testing.T) {
 	}
 }
 
-// Packages with a wheel that shares a library or needs another package have libraries.
-func TestWithoutLibraries(t *testing.T) {
-	for name, want := range map[string]bool{
-		"pillow": true, "Pydantic.Core": true, "cftime": true,
-		"pyarrow": false, "torch": false, "nvidia-cudnn-cu12": false, "no-such-package": false, "": false,
-	} {
-		if got := History().WithoutLibraries(name); got != want {
-			t.Errorf("%q: %v", name, got)
-		}
-	}
-}
-
 func TestLoadable(t *testing.T) {
 	for name, want := range map[string]bool{
 		"pyarrow/libarrow.so.2600": true, "torch/lib/libtorch.so": true, "a/_c.so": true,

@@ -252,6 +252,17 @@ func Stem(name string) string {
 	return before
 }
 
+// Family returns the stem of a library without digits. It is the same in all releases of most
+// libraries whose name has a version: libvtksys-9.7.so and libvtksys-9.6.so.
+func Family(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return -1
+		}
+		return c
+	}, Stem(name))
+}
+
 // LibcOf returns the C library that a library is part of, by its SONAME: "glibc", "musl", or "".
 func LibcOf(soname string) string {
 	switch {

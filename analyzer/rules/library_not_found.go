@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -94,7 +95,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		f.Severity, f.Message = severity, f.Message+". "+fmt.Sprintf(format, args...)
 	}
 	s := providerFor(p, v, needed)
-	unknown := notLookedUp(p)
+	unknown := notLookedUp(p, needed)
 	variant := v.Alternative && !everyAlternativeLacks(p, v, needed)
 	libc := platform.LibcOf(needed)
 	switch r := otherVersion(p, needed); {
@@ -263,11 +264,11 @@ func checkNeededBySibling(p *analyzer.Pass) {
 					provider.String()
 				s := providerFor(p, v, m.Name)
 				p.Report(f, s.installing(p)...)
-			case notLookedUp(p) != "":
+			case notLookedUp(p, m.Name) != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
 					"%s. It may come from %s, which could not be looked up",
 					f.Message,
-					notLookedUp(p),
+					notLookedUp(p, m.Name),
 				)
 				p.Report(f, fixes...)
 			case otherVersion(p, m.Name) == nil:
@@ -280,11 +281,16 @@ func checkNeededBySibling(p *analyzer.Pass) {
 	}
 }
 
-// notLookedUp lists the declared packages that could not be looked up. It is "" if there are none.
-func notLookedUp(p *analyzer.Pass) string {
+// notLookedUp lists the declared packages that could not be looked up and that may have a library,
+// as far as is known. It is "" if there are none.
+func notLookedUp(p *analyzer.Pass, library string) string {
 	var names []string
 	for _, u := range p.Packages.Unresolved {
-		names = append(names, u.Package)
+		if !packages.History().Lacks(u.Package, u.Extras, func(file string) bool {
+			return platform.Family(file) == platform.Family(library)
+		}) {
+			names = append(names, u.Package)
+		}
 	}
 	for _, r := range p.Packages.Releases {
 		if !r.Known {

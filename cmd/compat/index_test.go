@@ -270,6 +270,31 @@ func TestUnreachablePackageThatDoesNotMatter(t *testing.T) {
 	}
 }
 
+// An unreachable index does not matter for packages that are known to have none of the missing
+// libraries, nor to require one that does. A requested extra may add any.
+func TestUnreachablePackagesWithoutTheLibrary(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	for _, c := range []struct {
+		requires []string
+		code     int
+	}{
+		{[]string{"pydantic", "numba"}, 1},
+		{[]string{"pydantic", "numba", "closed"}, 2},
+		{[]string{"requests"}, 1},
+		{[]string{"requests[socks]"}, 2},
+	} {
+		widget := madeWheel(t, "widget", "1.0", c.requires, "widget/_w.cpython-312-x86_64-linux-gnu.so",
+			strings.ReplaceAll(jitUser, "libnvJitLink.so.12", "libother.so.1"))
+		code, out, errs := checkWheel(t, widget, t.TempDir(), server.URL+"/simple")
+		if code != c.code || !strings.Contains(out, "libother.so.1") {
+			t.Errorf("%v: exit %d, want %d\n%s%s", c.requires, code, c.code, out, errs)
+		}
+	}
+}
+
 // Checks with a misbehaving index or hostile requirements end with a reason and show no secret.
 func TestBadIndexes(t *testing.T) {
 	const page = "nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl"

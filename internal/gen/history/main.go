@@ -4,6 +4,7 @@
 //
 //	historygen -out FOLDER [-index URL] [-packages a,b] [-wheels REGEXP] [-heads] [-again]
 //	historygen -alone FILE [-index URL] [-packages a,b] [-wheels REGEXP] [-versions N]
+//	historygen -names FILE [-index URL] [-packages a,b]
 //
 // It reads a simple index (PEP 503) named by -index or PIP_INDEX_URL; there is no built-in address.
 // Of each release it reads one wheel per architecture: small ones whole, of others the zip
@@ -14,6 +15,9 @@
 //
 // The second form makes the list of wheels that need no other package (packages.StandsAlone). It
 // downloads the wheels of the newest N versions of often installed packages, and checks each.
+//
+// The third form makes the list of packages of which only the names of libraries and requirements
+// are known (packages.Lacks). It reads the directory and METADATA of three wheels of each.
 package main
 
 import (
@@ -72,6 +76,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, log io.
 	)
 	again := flags.Bool("again", false, "read wheels again that were read before")
 	alone := flags.String("alone", "", "add to this list of wheels that need no other package")
+	named := flags.String("names", "", "write the names of libraries and requirements to this file")
 	versions := flags.Int("versions", 6, "number of the newest versions for -alone")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -88,11 +93,16 @@ func run(ctx context.Context, args []string, getenv func(string) string, log io.
 		names[n] = n != ""
 	}
 	x := &index{address: strings.TrimSuffix(*address, "/"), only: pattern, heads: *heads}
-	if *alone != "" {
-		list := slices.DeleteFunc(strings.Fields(oftenInstalled), func(n string) bool {
+	chosen := func(list string) []string {
+		return slices.DeleteFunc(strings.Fields(list), func(n string) bool {
 			return *only != "" && !names[n]
 		})
-		return x.writeAlone(ctx, list, *versions, *alone, log)
+	}
+	switch {
+	case *alone != "":
+		return x.writeAlone(ctx, chosen(oftenInstalled), *versions, *alone, log)
+	case *named != "":
+		return x.writeNames(ctx, chosen(oftenRequired), *named, log)
 	}
 	for _, p := range providers {
 		if *only != "" && !names[p.name] {

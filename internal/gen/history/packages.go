@@ -83,6 +83,8 @@ var providers = []pkg{
 	{name: "torch", from: "2.0", upTo: whole},
 	{name: "torchvision", from: "0.15"},
 	{name: "torchaudio", from: "2.0"},
+	{name: "torchdata", list: true},
+	{name: "tensordict", list: true},
 
 	// Intel's runtimes
 	{name: "tcmlib"},
@@ -130,12 +132,14 @@ var providers = []pkg{
 	{name: "libucxx-cu12"},
 	{name: "rapids-logger"},
 
-	{name: "apache-tvm-ffi"},
+	{name: "apache-tvm-ffi", each: true},
 	{name: "openvino", from: "2024.0"},
 	{name: "pyarrow", from: "12.0"},
 	{name: "robotpy-wpinet"},
 	{name: "robotpy-wpiutil"},
 	{name: "sherpa-onnx-core"},
+	{name: "tensorflow", from: "2.10", upTo: whole},
+	{name: "tensorflow-cpu", from: "2.10", upTo: whole},
 	{name: "vtk", from: "9.3", each: true},
 }
 
@@ -165,4 +169,25 @@ statsmodels tables tensorboard-data-server thinc tiktoken time-machine tokenizer
 tree-sitter tree-sitter-c-sharp tree-sitter-embedded-template tree-sitter-language-pack
 tree-sitter-python tree-sitter-yaml triton ujson unicorn uv uvloop wandb watchdog watchfiles
 wcwidth websockets wrapt xgboost xxhash yara-python yara-x yarl zope-interface zstandard
+`
+
+// oftenRequired are packages that wheels with native code require, and what these require, if their
+// libraries need not be known: most have none that others load.
+const oftenRequired = `
+absl-py aiohappyeyeballs aiosignal annotated-doc annotated-types anyio astor astropy-iers-data
+astunparse attrs blis catalogue certifi cffi cftime chardet charset-normalizer click cloudpickle
+colorama coloredlogs commonmark confection configargparse contourpy cycler cymem decorator dm-tree
+etils exceptiongroup fastrlock filelock flatbuffers fonttools formulaic frozenlist fsspec gast
+google-pasta graphviz greenlet grpcio h11 h2 h5py hf-xet hpack httpcore httpx httpx2
+huggingface-hub humanfriendly hyperframe idna immutabledict importlib-metadata importlib-resources
+interface-meta jinja2 joblib keras kiwisolver lazy-importer libclang llvmlite lxml markdown
+markdown-it-py markupsafe matplotlib mdit-py-plugins mdurl ml-dtypes mpmath msgpack multidict
+murmurhash namex narwhals ndindex networkx numba numexpr openvino-telemetry opt-einsum optree
+packaging pandas patsy pillow plotly portpicker preshed propcache psutil pybind11 pycparser
+pydantic pydantic-core pyee pyerfa pygments pyparsing python-dateutil pytz pyyaml regex requests
+rich safetensors scipy setuptools shellingham six sniffio srsly sympy tenacity tensorboard
+tensorboard-data-server tensorflow-estimator tensorflow-io-gcs-filesystem termcolor texttable
+threadpoolctl tokenizers tomli tqdm transformers typer typer-slim typing-extensions
+typing-inspection tzdata urllib3 wasabi websocket-client werkzeug wheel wrapt yarl zipp zope-event
+zope-interface
 `
