@@ -7,17 +7,17 @@ import (
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	mdtext "github.com/yuin/goldmark/text"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
 
-// prose returns Markdown as HTML, with headings of level 2 and below, and code that can be scrolled
-// with the keyboard. HTML in the Markdown and addresses other than http and https are dropped.
+// prose returns CommonMark as HTML, with headings of level 2 and below, and code that can be
+// scrolled with the keyboard. HTML in it and addresses other than http and https are dropped. Tables
+// are not supported: goldmark's extensions would delay the start of every command.
 func prose(markdown string) (g.Node, error) {
 	source := []byte(markdown)
-	md := goldmark.New(goldmark.WithExtensions(extension.Table))
+	md := goldmark.New()
 	root := md.Parser().Parse(mdtext.NewReader(source))
 	top := 6
 	headings := func(do func(*ast.Heading)) {
