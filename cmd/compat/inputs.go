@@ -124,6 +124,13 @@ var candidate = lazyregexp.New(
 func (in *inputs) folder(root string) error {
 	before := len(in.list)
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && p != root {
+			if wheel := unpackedFrom(p); wheel != "" {
+				in.notes = append(in.notes, fmt.Sprintf("%s was not checked, because it is %s unpacked. "+
+					"Remove the folder, or give its path to check it", filepath.ToSlash(p), wheel))
+				return fs.SkipDir
+			}
+		}
 		if err != nil || !d.Type().IsRegular() ||
 			!candidate.MatchString(d.Name()) && !program(p, d) {
 			return err
@@ -134,6 +141,26 @@ func (in *inputs) folder(root string) error {
 		return fmt.Errorf("%s: this folder contains no wheel, archive, shared library or program", root)
 	}
 	return err
+}
+
+// unpackedFrom returns the base name of the wheel next to a folder that "wheel unpack" extracted it
+// to, or "".
+func unpackedFrom(dir string) string {
+	name := filepath.Base(dir) // NAME-VERSION
+	if _, err := os.Stat(filepath.Join(dir, name+".dist-info", "WHEEL")); err != nil {
+		return ""
+	}
+	siblings, err := os.ReadDir(filepath.Dir(dir))
+	if err != nil {
+		return ""
+	}
+	for _, s := range siblings {
+		if s.Type().IsRegular() && strings.HasPrefix(s.Name(), name+"-") &&
+			strings.HasSuffix(s.Name(), ".whl") {
+			return s.Name()
+		}
+	}
+	return ""
 }
 
 // program reports whether a file is an executable ELF file.

@@ -53,7 +53,9 @@ func formatNames() string {
 }
 
 // ofSources reports whether a format refers to lines of source files in the working directory.
-func ofSources(format string) bool { return format == "github" || format == "gitlab" }
+func ofSources(format string) bool {
+	return format == "github" || format == "gitlab" || format == "sarif"
+}
 
 // outputs are the formats and destinations of a report: one for standard output, and any number
 // of files.
@@ -141,7 +143,7 @@ func (o *outputs) as(
 	case "json":
 		return report.JSON(w, r)
 	case "sarif":
-		return report.SARIF(w, r, ruleDescriptions())
+		return report.SARIF(w, r, ruleDescriptions(), lines())
 	case "markdown":
 		return report.Markdown(w, r)
 	case "html":

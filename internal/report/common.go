@@ -54,5 +54,15 @@ func advice(c *analyzer.Cause) string {
 }
 
 // Lines returns the line of a source file that causes a cause, given as an index of
-// Report.Causes; "" and 0 if there is none.
+// Report.Causes; "" and 0 if there is none. nil is a function that finds none.
 type Lines func(cause int) (file string, line int)
+
+// place returns where cause i is shown: on its source line, or else on line 1 of its artifact.
+func (l Lines) place(r *analyzer.Report, i int) (file string, line int, source bool) {
+	if l != nil {
+		if file, line = l(i); line > 0 {
+			return file, line, true
+		}
+	}
+	return r.Causes[i].Artifact, 1, false
+}

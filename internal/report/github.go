@@ -36,7 +36,7 @@ func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 			level = "warning"
 		}
 		place := ""
-		if file, line := lines(i); line > 0 {
+		if file, line, ok := lines.place(r, i); ok {
 			place = fmt.Sprintf("file=%s,line=%d,", property(file), line)
 		}
 		add(level, place+"title="+property(mdsafe.Visible(c.Title)), advice(c))

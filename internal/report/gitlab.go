@@ -47,12 +47,9 @@ func GitLab(w io.Writer, r *analyzer.Report, lines Lines) error {
 		case analyzer.Warning:
 			severity = "minor"
 		}
-		file, line := lines(i)
-		if line == 0 {
-			file, line = mdsafe.Visible(c.Artifact), 1
-		}
+		file, line, _ := lines.place(r, i)
 		add(r.Findings[c.Findings[0]].Rule, c.ID, severity,
-			mdsafe.Visible(c.Title)+". "+mdsafe.Visible(c.Action), file, line)
+			mdsafe.Visible(c.Title)+". "+mdsafe.Visible(c.Action), mdsafe.Visible(file), line)
 	}
 	for _, u := range r.Unread {
 		add("unread", "unread\x00"+u.Path+"\x00"+u.Reason, "critical",

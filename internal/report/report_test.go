@@ -50,7 +50,7 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 		{"report.txt", func(w io.Writer) error { return Text(w, r, TextOptions{}) }},
 		{"verbose.txt", func(w io.Writer) error { return Text(w, r, TextOptions{Verbose: true}) }},
 		{"report.json", func(w io.Writer) error { return JSON(w, r) }},
-		{"report.sarif", func(w io.Writer) error { return SARIF(w, r, rules) }},
+		{"report.sarif", func(w io.Writer) error { return SARIF(w, r, rules, firstLine) }},
 		{"report.md", func(w io.Writer) error { return Markdown(w, r) }},
 		{"report.html", func(w io.Writer) error { return Page(w, NewView(r), reportID) }},
 		{"report.github", func(w io.Writer) error { return GitHub(w, r, firstLine) }},
@@ -87,6 +87,31 @@ func firstLine(cause int) (string, int) {
 		return "py,project:1.toml", 5
 	}
 	return "", 0
+}
+
+// SARIF and GitLab show a cause at the same place.
+func TestPlaces(t *testing.T) {
+	r := sample()
+	var sarif, gitlab bytes.Buffer
+	if err := errors.Join(SARIF(&sarif, r, nil, firstLine), GitLab(&gitlab, r, firstLine)); err != nil {
+		t.Fatal(err)
+	}
+	var log sarifLog
+	var issues []gitlabIssue
+	if err := errors.Join(json.Unmarshal(sarif.Bytes(), &log),
+		json.Unmarshal(gitlab.Bytes(), &issues)); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range r.Causes {
+		res, at := log.Runs[0].Results[i], issues[i].Location
+		first := res.Locations[0].Physical
+		if first.Artifact.URI != uri(at.Path) || first.Region.Start != at.Lines.Begin {
+			t.Errorf("%s: SARIF has %+v, GitLab %+v", c.ID, first, at)
+		}
+		if _, line := firstLine(i); line > 0 && len(res.Related) == 0 {
+			t.Errorf("%s: SARIF does not name the objects", c.ID)
+		}
+	}
 }
 
 func sample() *analyzer.Report {
@@ -481,7 +506,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 func TestWriteErrorsComeBack(t *testing.T) {
 	for name, err := range map[string]error{"text": Text(broken{}, sample(),
 		TextOptions{Verbose: true}), "json": JSON(broken{}, sample()),
-		"sarif": SARIF(broken{}, sample(), nil), "markdown": Markdown(broken{}, sample()),
+		"sarif": SARIF(broken{}, sample(), nil, nil), "markdown": Markdown(broken{}, sample()),
 		"html": File(broken{}, NewView(sample())), "github": GitHub(broken{}, sample(), firstLine),
 		"gitlab": GitLab(broken{}, sample(), firstLine), "junit": JUnit(broken{}, sample(), ""),
 		"page": Page(broken{}, NewView(sample()), reportID)} {

@@ -30,12 +30,14 @@ const (
 	maxLocations = 100
 )
 
-// SARIF writes the report as SARIF 2.1.0 with one run. Each cause is a result with its objects as
-// locations; its fingerprint depends on the cause's ID only, so code scanning tracks it across
-// versions of an artifact. Accepted findings are suppressed results, and files that could not be
-// read are notifications. rules are described in the given order; other rules are added without a
+// SARIF writes the report as SARIF 2.1.0 with one run. Each cause is a result. Its location is the
+// source line that causes it, because code scanning shows files of the repository only, and its
+// objects are related locations; without such a line, the objects are its locations. Its
+// fingerprint depends on the cause's ID only, so code scanning tracks it across versions of an
+// artifact. Accepted findings are suppressed results, and files that could not be read are
+// notifications. rules are described in the given order; other rules are added without a
 // description.
-func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
+func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 	run := sarifRun{Results: []sarifResult{}}
 	run.Automation.ID = "compat/"
 	d := &run.Tool.Driver
@@ -66,7 +68,11 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule) error {
 	for i := range r.Causes {
 		c := &r.Causes[i]
 		id := r.Findings[c.Findings[0]].Rule
-		run.Results = append(run.Results, causeResult(r, c, id, rule(id)))
+		res := causeResult(r, c, id, rule(id))
+		if file, line, ok := lines.place(r, i); ok {
+			res.Related, res.Locations = res.Locations, []sarifLocation{sourceLocation(file, line)}
+		}
+		run.Results = append(run.Results, res)
 	}
 	for i := range r.Accepted[:min(len(r.Accepted), maxResults-len(run.Results))] {
 		a := &r.Accepted[i]
@@ -162,6 +168,13 @@ func location(f *analyzer.Finding) (loc sarifLocation) {
 	return loc
 }
 
+// sourceLocation is a line of a file in the working directory.
+func sourceLocation(file string, line int) (loc sarifLocation) {
+	loc.Physical.Artifact.URI = uri(file)
+	loc.Physical.Region.Start = line
+	return loc
+}
+
 func level(s analyzer.Severity) string {
 	switch s {
 	case analyzer.Error:
@@ -239,6 +252,7 @@ type sarifResult struct {
 	Level        string             `json:"level"`
 	Message      sarifText          `json:"message"`
 	Locations    []sarifLocation    `json:"locations"`
+	Related      []sarifLocation    `json:"relatedLocations,omitempty"`
 	Fingerprints map[string]string  `json:"partialFingerprints"`
 	Baseline     string             `json:"baselineState"`
 	Suppressions []sarifSuppression `json:"suppressions,omitempty"`
@@ -254,7 +268,7 @@ type sarifLocation struct {
 			Start int `json:"startLine"`
 		} `json:"region"`
 	} `json:"physicalLocation"`
-	Logical []sarifLogical `json:"logicalLocations"`
+	Logical []sarifLogical `json:"logicalLocations,omitempty"`
 }
 
 type sarifLogical struct {

@@ -128,7 +128,7 @@ func forms(rules []report.Rule) map[string]form {
 		}},
 		".json": {"application/json", whole(report.JSON)},
 		".sarif": {"application/sarif+json", whole(func(w io.Writer, r *analyzer.Report) error {
-			return report.SARIF(w, r, rules)
+			return report.SARIF(w, r, rules, nil)
 		})},
 		".md": {"text/markdown; charset=utf-8", whole(report.Markdown)},
 	}

@@ -186,7 +186,7 @@ func outputs(t *testing.T, n int) func() {
 		if err := report.Page(io.Discard, v, "id"); err != nil {
 			t.Fatal(err)
 		}
-		if err := report.SARIF(io.Discard, r, nil); err != nil {
+		if err := report.SARIF(io.Discard, r, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		comment.Render(comment.Input{Report: r, SHA: strings.Repeat("a", 40)})
