@@ -64,7 +64,7 @@ func TestCheckPublishedRelease(t *testing.T) {
 		{"--platform manylinux_2_28 pypi:widget>=2.0a0", exitOK, "widget-2.0a1-cp312"},
 		{"--platform alpine3.20 pypi:widget==1.0", exitIncompatible, "widget-1.0-cp312-cp312-musllinux"},
 		{"--platform manylinux_2_17 pypi:widget==1.0", exitUsage,
-			"pypi:widget==1.0: widget==1.0 has no wheel for Python"},
+			"widget==1.0 has no wheel for glibc 2.17; there are wheels for glibc 2.28"},
 		{"pypi:widget==7", exitUsage, "widget has no version 7"},
 		{"pypi:widget>7", exitUsage, "the index has no version of widget that fits; its newest is 2.0a1"},
 		{"pypi:absent==1", exitUsage, "404"},
