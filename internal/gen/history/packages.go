@@ -138,8 +138,7 @@ var providers = []pkg{
 	{name: "robotpy-wpinet"},
 	{name: "robotpy-wpiutil"},
 	{name: "sherpa-onnx-core"},
-	{name: "tensorflow", from: "2.10", upTo: whole},
-	{name: "tensorflow-cpu", from: "2.10", upTo: whole},
+	{name: "tensorflow-cpu", from: "2.12", upTo: whole}, // before, a Python module had its symbols
 	{name: "vtk", from: "9.3", each: true},
 }
 
