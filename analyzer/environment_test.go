@@ -28,7 +28,7 @@ func TestNoWheel(t *testing.T) {
 	binary := analyzer.NoWheel{
 		Package: "widget", Version: "2.0",
 		Reason: "widget==2.0 has no wheel for musl; there are wheels for glibc",
-		At: analyzer.Origin{File: "uv.lock", Line: 4}, Others: []string{"2.1", "1.8"},
+		At:     analyzer.Origin{File: "uv.lock", Line: 4}, Others: []string{"2.1", "1.8"},
 	}
 	built := analyzer.NoWheel{
 		Package: "built", Version: "1.0",

@@ -311,7 +311,7 @@ func (t text) extra() bool {
 var tasks = map[string]task{
 	"abi3-violation": {result.Builder, "avoid the function or tag the wheel for a newer Python",
 		""},
-	"cuda-major-mixed":   {result.Installer, "choose packages of one CUDA major version", ""},
+	"cuda-major-mixed": {result.Installer, "choose packages of one CUDA major version", ""},
 	"no-wheel": {result.Installer, "choose a version with a wheel, or another Python or platform",
 		""},
 	"executable-stack":   {result.Builder, "link it without an executable stack", ""},
