@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,14 +24,14 @@ var standaloneFile []byte
 //	FILE DIGEST [shares] [with NAME==VERSION,...]
 //	FILE DIGEST release
 //
-// DIGEST is the first 32 digits of the SHA-256. A damaged file is a build error, so it panics; a
-// test reads it.
-var standaloneList = sync.OnceValue(func() string {
+// DIGEST is the first 32 digits of the SHA-256. The lines are sorted. A damaged file is a build
+// error, so it panics; a test reads it.
+var standaloneList = sync.OnceValue(func() []string {
 	z, err := gzip.NewReader(bytes.NewReader(standaloneFile))
 	if err == nil {
 		var text []byte
 		if text, err = io.ReadAll(z); err == nil {
-			return "\n" + string(text)
+			return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		}
 	}
 	panic(fmt.Errorf("embedded list of wheels: %w", err))
@@ -52,12 +53,12 @@ func (Embedded) Listed(file, sha256 string) (Listed, bool) {
 	if strings.ContainsAny(file, " \n") || len(sha256) != 64 {
 		return Listed{}, false
 	}
-	_, rest, ok := strings.Cut(standaloneList(), "\n"+file+" ")
-	if !ok {
+	list, key := standaloneList(), file+" "
+	n, _ := slices.BinarySearch(list, key)
+	if n == len(list) || !strings.HasPrefix(list[n], key) {
 		return Listed{}, false
 	}
-	line, _, _ := strings.Cut(rest, "\n")
-	words := strings.Fields(line)
+	words := strings.Fields(list[n][len(key):])
 	if len(words[0]) != 32 || !strings.HasPrefix(sha256, words[0]) {
 		return Listed{}, false
 	}
