@@ -91,7 +91,7 @@ type checked struct {
 	report    *Report
 	artifacts []*facts.Artifact
 	providers judge.Providers
-	published judge.Published // nil if they are installed
+	published judge.Published   // nil if they are installed
 	verifiers []*trial.Verifier // for targets on which a finding was found first
 	with      map[string]listed // by the name of a target's platform
 }

@@ -52,6 +52,19 @@ func (i *Index) fromLock(
 	version pkgmeta.Version,
 	on packages.Target,
 ) (best *file, all []file) {
+	best, all = i.inLock(name, version, on)
+	if best == nil || !i.locked.without(best) && (best.url == nil || !i.linksTo(ctx, best.url)) {
+		return nil, nil
+	}
+	return best, all
+}
+
+// inLock is like fromLock, but the lock files need not say where the wheel is: its url may be nil.
+func (i *Index) inLock(
+	name string,
+	version pkgmeta.Version,
+	on packages.Target,
+) (best *file, all []file) {
 	if i.locked == nil {
 		return nil, nil
 	}
@@ -71,8 +84,7 @@ func (i *Index) fromLock(
 		all = append(all, f)
 	}
 	best, fits := pick(all, on)
-	if !fits || !i.locked.without(best) &&
-		(best.url == nil || !i.linksTo(ctx, best.url)) {
+	if !fits {
 		return nil, nil
 	}
 	return best, all

@@ -114,3 +114,37 @@ func TestLockedForOtherInterpreter(t *testing.T) {
 		}
 	}
 }
+
+// A wheel that the history lists needs no page of the index, which lock files without addresses need
+// for others.
+func TestListedWithoutAddress(t *testing.T) {
+	module := build(t, "demo-1.0-cp312-cp312-manylinux2014_x86_64.whl", "", "demo/lib.so",
+		string(object(t, "libdemo.so.1", "demo_run", "DEMO_1")))
+	s := serve(t, map[string][]wheel{"demo": {module}})
+	digest := sum(module.data)
+	for listed, want := range map[string]int{digest: 0, strings.Repeat("0", 64): 2} {
+		i := s.index(t, func(o *Options) {
+			o.History = recorded{listed: map[string]packages.Listed{
+				module.name + " " + listed: {Alone: true, Shares: true},
+			}}
+		}).WithLock(&Locked{Complete: true, Files: map[packages.ID][]lockfile.File{
+			{Name: "demo", Version: "1.0"}: {
+				{Name: "demo-1.0-cp311-cp311-manylinux2014_x86_64.whl", SHA256: digest},
+				{Name: module.name, SHA256: digest},
+			},
+		}})
+		s.takeRequests()
+		w, err := i.Open(ctx, "demo", "1.0", linux, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		if w.Recorded != (want == 0) || w.Shares != w.Recorded || w.File != module.name ||
+			w.SHA256 != digest {
+			t.Errorf("listed %.4s: wheel %+v", listed, w)
+		}
+		if got := s.takeRequests(); len(got) != want {
+			t.Errorf("listed %.4s: requests %q", listed, got)
+		}
+	}
+}

@@ -120,6 +120,11 @@ func (i *Index) Open(
 	if i.locked.unlisted(name, version) {
 		return &Wheel{Pure: true}, nil
 	}
+	if v, err := pkgmeta.ParseVersion(version); err == nil {
+		if best, _ := i.inLock(name, v, on); best != nil && i.alone(best).Alone {
+			return i.listed(best), nil // nothing of it is read, so it does not matter where it is
+		}
+	}
 	best, all, err := i.installable(ctx, name, version, on)
 	if err != nil {
 		return nil, err
@@ -129,9 +134,10 @@ func (i *Index) Open(
 		Portable: best.pure(),
 	}
 	if !w.Pure {
-		if l := i.alone(best); l.Alone {
-			w.Recorded, w.Shares, w.Together = true, l.Shares, len(l.With) > 0
-		} else if i.standsAlone(ctx, *best, all, on) {
+		if i.alone(best).Alone {
+			return i.listed(best), nil
+		}
+		if i.standsAlone(ctx, *best, all, on) {
 			w.Recorded, w.Shares = true, true
 		}
 	}
@@ -194,6 +200,15 @@ func (i *Index) installable(
 		return nil, nil, i.noWheel(ctx, normal(version), all, on)
 	}
 	return best, all, nil
+}
+
+// listed returns a wheel that the history lists as needing no other package.
+func (i *Index) listed(best *file) *Wheel {
+	l := i.alone(best)
+	return &Wheel{
+		File: best.name, SHA256: best.sha256, Recorded: true, Shares: l.Shares,
+		Together: len(l.With) > 0,
+	}
 }
 
 // alone returns what the history lists of a wheel. Alone is only set if the lock files pin the

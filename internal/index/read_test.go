@@ -240,7 +240,7 @@ func TestRecordedIsNotOpened(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
-		if got := s.takeRequests(); (len(got) == 1) != c.want {
+		if got := s.takeRequests(); (len(got) <= 1) != c.want { // a page at most
 			t.Errorf("%s: requests %q", c.name, got)
 		}
 	}
@@ -306,7 +306,7 @@ func TestStandsAlone(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
-		if got := s.takeRequests(); (len(got) == 1) != c.want {
+		if got := s.takeRequests(); (len(got) <= 1) != c.want { // a page at most
 			t.Errorf("%s: requests %q", c.name, got)
 		}
 		r, err := i.Release(ctx, "demo", "1.0", linux)
