@@ -115,8 +115,8 @@ func TestLockedForOtherInterpreter(t *testing.T) {
 	}
 }
 
-// A wheel that the history lists needs no page of the index. Lock files without addresses need it for
-// others.
+// A wheel that the history lists needs no page of the index. Lock files without addresses need it
+// for others.
 func TestListedWithoutAddress(t *testing.T) {
 	module := build(t, "demo-1.0-cp312-cp312-manylinux2014_x86_64.whl", "", "demo/lib.so",
 		string(object(t, "libdemo.so.1", "demo_run", "DEMO_1")))
