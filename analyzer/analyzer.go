@@ -353,6 +353,13 @@ func describe(f *facts.Artifact) Artifact {
 			a.Imports += len(d.Symbols)
 		}
 	}
+	for _, o := range f.MachO {
+		for _, s := range o.Slices {
+			if s.Object != nil {
+				a.Imports += len(s.Object.Imports)
+			}
+		}
+	}
 	if f.Wheel != nil {
 		a.Wheel = &Wheel{
 			Name:    f.Wheel.Name,

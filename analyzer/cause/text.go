@@ -70,8 +70,9 @@ func (t text) title() string {
 		return fmt.Sprintf("linking against %s fails: the linker does not find %s",
 			t.objects(), t.libraries())
 	case linkFlag:
-		return fmt.Sprintf("%s does not link %s, which has %s",
-			t.objects(), t.libraries(), t.symbols())
+		return fmt.Sprintf("%s %s not link %s, which %s %s",
+			t.objects(), plural(t.cause.Objects, "does", "do"), t.libraries(),
+			plural(t.libraryCount(), "has", "have"), t.symbols())
 	case abiChange:
 		return t.abiTitle()
 	case undefined:

@@ -28,8 +28,8 @@ func macOSFile(p *analyzer.Pass, name string) *analyzer.MachObject {
 	return p.Facts.MachO[i]
 }
 
-// onTag reports whether the platform is that of the artifact's tags. The user may have named another
-// one.
+// onTag reports whether the platform is that of the artifact's tags. The user may have named
+// another one.
 func onTag(p *analyzer.Pass) bool {
 	return !p.Requested || slices.ContainsFunc(p.Facts.PlatformTags(), func(tag string) bool {
 		return slices.ContainsFunc(macos.Targets(tag), func(t macos.Target) bool {

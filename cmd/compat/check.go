@@ -15,8 +15,8 @@ import (
 	"github.com/compat-app/compat/internal/startpages"
 )
 
-// releaseBytes is the size of all inputs from which memory is saved with startpages.Release. It costs
-// a millisecond or two, which is a tenth of the check of a small wheel.
+// releaseBytes is the size of all inputs from which memory is saved with startpages.Release. It
+// costs a millisecond or two, which is a tenth of the check of a small wheel.
 const releaseBytes = 4 << 20
 
 func newCheckCommand(env environment) *cobra.Command {

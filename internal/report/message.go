@@ -13,8 +13,8 @@ import (
 )
 
 // prose returns CommonMark as HTML, with headings of level 2 and below, and code that can be
-// scrolled with the keyboard. HTML in it and addresses other than http and https are dropped. Tables
-// are not supported: goldmark's extensions would delay the start of every command.
+// scrolled with the keyboard. HTML in it and addresses other than http and https are dropped.
+// Tables are not supported: goldmark's extensions would delay the start of every command.
 func prose(markdown string) (g.Node, error) {
 	source := []byte(markdown)
 	md := goldmark.New()
