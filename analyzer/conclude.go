@@ -91,7 +91,12 @@ func conclude(r *Report, rules []*Rule, o Options) {
 		if a != nil {
 			r.Accepted = append(
 				r.Accepted,
-				Accepted{Finding: f, Because: a.Because, Until: a.Until, By: a.By},
+				Accepted{
+					Finding: f,
+					Because: strings.ToValidUTF8(a.Because, "\uFFFD"), // as JSON has it
+					Until:   a.Until,
+					By:      a.By,
+				},
 			)
 			continue
 		}
