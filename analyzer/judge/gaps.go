@@ -44,10 +44,12 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 				return !s.judge.options.NoHistory &&
 					packages.History().Lacks(u.Package, u.Extras, want)
 			}
-			given := a.Given[u.Package] != "" && !lacks(every)
+			raw := a.Given[u.Package]
+			given := raw != "" && !s.judge.options.NoIndex &&
+				(!s.judge.origins[raw].Lock || !lacks(every))
 			return !certain && (given || a.dependsOn(u.Package) || a.open(found, lacks))
 		}
-		if u := a.Unavailable(depends); u != nil && !errors.Is(u.Err, packages.ErrTooMany) {
+		if u := a.Unavailable(depends); u != nil {
 			r.AddUnread(
 				result.Unread{
 					Path: c.Artifact.Path,
@@ -62,8 +64,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		var others []string
 		var why error
 		for _, u := range a.Unresolved {
-			if u.Direct && errors.Is(u.Err, packages.ErrUnavailable) &&
-				!errors.Is(u.Err, packages.ErrTooMany) && !depends(&u) {
+			if u.Direct && errors.Is(u.Err, packages.ErrUnavailable) && !depends(&u) {
 				others, why = append(others, u.Package), cmp.Or(why, u.Err)
 			}
 		}
@@ -71,29 +72,88 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			r.AddNote(fmt.Sprintf("could not look up %s, on which the result does not depend: %v",
 				listNames(others), why))
 		}
-		reported := s.unmet(ctx, r, c.Artifact, a)
+		reported := s.absent(ctx, r, a)
+		reported = append(reported, s.unmet(ctx, r, c.Artifact, a, reported)...)
 		s.contradictions(r, c.Artifact, a)
 		s.givenConflicts(r, a.Set)
-		var names []string
+		var names, needed []string
 		for _, u := range a.Unresolved {
-			if u.Direct && errors.Is(u.Err, packages.ErrUnknown) &&
-				!slices.Contains(reported, u.Package) && !s.known(u.Package) &&
-				(s.mayDepend(a, u.Package, found) || a.Given[u.Package] != "" &&
-					(len(found) > 0 || !s.judge.options.NoIndex)) {
+			if !u.Direct || !errors.Is(u.Err, packages.ErrUnknown) ||
+				slices.Contains(reported, u.Package) || s.known(u.Package) {
+				continue
+			}
+			raw := a.Given[u.Package]
+			switch {
+			case s.judge.options.NoIndex && depends(&u):
+				needed = append(needed, u.Package)
+			case s.mayDepend(a, u.Package, found),
+				raw != "" && (len(found) > 0 || !s.judge.options.NoIndex):
 				names = append(names, u.Package)
 			}
+		}
+		if len(needed) > 0 {
+			r.AddUnread(result.Unread{
+				Path: c.Artifact.Path,
+				Reason: listNames(needed) + " could not be looked up in the built-in package " +
+					"history, and the result depends on it; name a package index with --index-url or " +
+					"PIP_INDEX_URL",
+			})
 		}
 		switch list := listNames(names); {
 		case len(names) == 0:
 		case s.judge.options.NoIndex:
-			r.AddNote(
-				"could not look up " + list +
-					" in the built-in package history; name a package index with --index-url or PIP_INDEX_URL",
-			)
+			r.AddNote("could not look up " + list +
+				" in the built-in package history; name a package index with --index-url or PIP_INDEX_URL")
 		default:
 			r.AddNote("could not look up " + list + ": no such package or version in the index")
 		}
 	}
+}
+
+// absent adds Unread for requirements of the user that no version in the index satisfies, and
+// returns their packages. Pins of lock files may be for another index.
+func (s *Session) absent(ctx context.Context, r *result.Report, a *packageSet) (reported []string) {
+	if s.judge.options.NoIndex {
+		return nil
+	}
+	for _, u := range a.Unresolved {
+		raw := a.Given[u.Package]
+		if raw == "" || s.judge.origins[raw].Lock || !errors.Is(u.Err, packages.ErrUnknown) {
+			continue
+		}
+		q, err := pkgmeta.ParseRequirement(raw)
+		if err != nil {
+			continue
+		}
+		spec, err := pkgmeta.ParseSpec(q.Spec)
+		if err != nil {
+			continue
+		}
+		listed, err := s.judge.source.Versions(ctx, u.Package, packages.Target{})
+		if err != nil && !errors.Is(err, packages.ErrUnknown) {
+			continue
+		}
+		versions := packages.Sorted(listed)
+		if slices.ContainsFunc(versions, spec.Admits) {
+			continue // it has no wheel for the interpreter or the platform
+		}
+		why := "the index has no package of that name"
+		if len(versions) > 0 {
+			const shown = 5
+			var names []string
+			for _, v := range slices.Backward(versions) {
+				if len(names) == shown {
+					names = append(names, "…")
+					break
+				}
+				names = append(names, v.String())
+			}
+			why = "the index has no such version; the newest are " + strings.Join(names, ", ")
+		}
+		reported = append(reported, u.Package)
+		r.AddUnread(result.Unread{Path: s.origin(raw), Reason: why})
+	}
+	return reported
 }
 
 // beyond returns the first package that was not looked up because there are too many, or nil.
@@ -127,7 +187,7 @@ func (s *Session) mayDepend(a *packageSet, name string, found []Found) bool {
 // satisfies, and returns the packages. Without an index this applies only to packages with
 // other known versions; for others, a note says that no index was configured.
 func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact,
-	a *packageSet) (reported []string) {
+	a *packageSet, absent []string) (reported []string) {
 	if len(s.judge.options.First) == 0 && !slices.ContainsFunc(a.views, func(v *View) bool {
 		return len(v.Loading.Missing) > 0
 	}) {
@@ -151,6 +211,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	var err error
 	for _, u := range a.Unresolved {
 		if raw := a.Given[u.Package]; raw != "" && errors.Is(u.Err, packages.ErrUnknown) &&
+			!slices.Contains(absent, u.Package) &&
 			(!s.judge.options.NoIndex || s.sourceHas(ctx, u.Package)) &&
 			depends(u.Package) {
 			reported, pins, err = append(reported, u.Package), append(pins, s.origin(raw)), u.Err

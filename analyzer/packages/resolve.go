@@ -23,7 +23,7 @@ const (
 const maxFollowed = 500
 
 // ErrTooMany is the error for a required package that was not looked up, because there are too
-// many. It wraps ErrUnavailable.
+// many. It wraps neither ErrUnknown nor ErrUnavailable.
 var ErrTooMany error = tooMany{}
 
 type tooMany struct{}
@@ -32,8 +32,6 @@ func (tooMany) Error() string {
 	return fmt.Sprintf("not looked up, because more than %d packages are required that nothing pins",
 		maxFollowed)
 }
-
-func (tooMany) Unwrap() error { return ErrUnavailable }
 
 // Set is the result of a resolution: one release per package.
 type Set struct {
@@ -68,7 +66,7 @@ type Unresolved struct {
 	Requirement string
 	Extras      []string // all that are requested of the package
 	Direct      bool     // required by the user or the artifact, not only by a package
-	Err         error    // wraps ErrUnknown or ErrUnavailable
+	Err         error    // wraps ErrUnknown or ErrUnavailable, or is ErrTooMany
 }
 
 // requirement is a requirement with its origin.

@@ -231,6 +231,22 @@ func TestAction(t *testing.T) {
 	if !ok || !strings.Contains(outputs, "outcome=pass\n") {
 		t.Errorf("the commit is not built: %s\n%s", outputs, log)
 	}
+	asked := make(chan string, 100)
+	index := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		asked <- q.URL.Path
+		http.NotFound(w, q)
+	}))
+	defer index.Close()
+	log, outputs, ok = r.run(map[string]string{
+		"version": "1.2.3", "paths": name, "platforms": "debian12",
+		"with": "widget==2", "index-url": index.URL + "/simple",
+	})
+	if ok || !strings.Contains(outputs, "outcome=error\n") || len(asked) == 0 ||
+		!strings.Contains(log, "the index has no package of that name") {
+		t.Errorf("the index gets no request: %s\n%s", outputs, log)
+	} else if got := <-asked; got != "/simple/widget/" {
+		t.Errorf("the index gets a request for %s", got)
+	}
 	log, outputs, ok = r.run(map[string]string{"version": "1.2.3", "paths": "none/*"})
 	if ok || !strings.Contains(outputs, "outcome=error\n") ||
 		!strings.Contains(log, "no file matches") {

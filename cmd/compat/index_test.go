@@ -414,9 +414,10 @@ func TestGivenPackages(t *testing.T) {
 	}{
 		{[]string{"--with", name + "12.9.86"}, 0, "compatible"},
 		{[]string{"--with", name + "99"}, exitUsage,
-			`==99 \(--with\) could not be looked up, and the result depends on it, because .* libnvJitLink.so.12: .*has no version 99; give an existing version`},
+			`==99 \(--with\): the index has no such version; the newest are 12.9.86, 12.9.79, 12.9.41`},
 		{[]string{"--lock", lock}, exitUsage, `==99 \(.+requirements.txt:2\) could not be looked up`},
-		{[]string{"--config", config}, exitUsage, `==98 \(.+compat.yml:3\) could not be looked up`},
+		{[]string{"--config", config}, exitUsage,
+			`==98 \(.+compat.yml:3\): the index has no such version; the newest are 12.9.86, `},
 		{[]string{"--with", name + "12.9.79"}, exitUsage,
 			`the libraries of nvidia-nvjitlink-cu12==12.9.79 \(--with\) are not known, and the result depends on them.*: it has no wheel for Python 3.12 on x86_64`},
 		{[]string{"--lock", lock, "--lock", other}, exitUsage,
@@ -425,8 +426,8 @@ func TestGivenPackages(t *testing.T) {
 			`==12.9.86 \(--with\) replaces nvidia-nvjitlink-cu12==99 \(.+requirements.txt:2\)`},
 		{[]string{"--with", name + "12.9.41"}, 0,
 			`==12.9.41 \(--with\) does not satisfy the artifact, which requires nvidia-nvjitlink-cu12>=12.9.80. pip refuses to install them together`},
-		{[]string{"--with", "typo==1"}, 0,
-			`could not look up typo: no such package or version in the index`},
+		{[]string{"--with", "typo==1"}, exitUsage,
+			`typo==1 \(--with\): the index has no package of that name`},
 	} {
 		code, out, errs := checkWheel(t, widget, t.TempDir(), server.URL+"/simple", c.flags...)
 		if ok, err := regexp.MatchString(c.want, out); code != c.code || !ok || err != nil {
