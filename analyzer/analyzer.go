@@ -104,6 +104,11 @@ func run(
 	before []*judge.Earlier,
 	o Options,
 ) (*checked, error) {
+	for _, name := range slices.Concat(o.Platforms, o.Also) {
+		if err := platform.Validate(name); err != nil {
+			return nil, err
+		}
+	}
 	names := elfobj.NewNames()
 	set, err := facts.Read(ctx, inputs, o.reading(), names)
 	if err != nil {

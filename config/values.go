@@ -34,17 +34,11 @@ func anything(string) string { return "" }
 
 // unknownPlatform accepts the names that platform.Lookup knows for some architecture.
 func unknownPlatform(name string) string {
-	for _, arch := range []string{"x86_64", "aarch64", "arm64"} {
-		if _, err := platform.Lookup(name, arch); err == nil {
-			return ""
-		}
+	if platform.Validate(name) == nil {
+		return ""
 	}
 	base, _, _ := strings.Cut(name, "/")
-	if best := Nearest(base, platform.Names("x86_64")); best != "" {
-		return fmt.Sprintf("is not a known platform; did you mean %s?", best)
-	}
-	return "is not a known platform; give a platform tag or a distribution, such as " +
-		"manylinux_2_28 or debian12"
+	return "is not a known platform; " + platform.Suggest(base, "x86_64")
 }
 
 var singleEquals = lazyregexp.New(`^([A-Za-z0-9][\w.\-\[\],]*)\s*=\s*([0-9][\w.!+*]*)$`)

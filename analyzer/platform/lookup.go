@@ -188,9 +188,9 @@ func Lookup(name, arch string) (*Platform, error) {
 	}
 	if base == "linux" || base == "any" {
 		return nil, fmt.Errorf(
-			"platform %q promises no library at all: name the system it is meant for, such as %s: %w",
+			"platform %q promises no library at all: name the system it is meant for, such as "+
+				"manylinux_2_28 or debian12: %w",
 			name,
-			strings.Join(nearest(base, arch), ", "),
 			ErrUnknown,
 		)
 	}
@@ -199,19 +199,23 @@ func Lookup(name, arch string) (*Platform, error) {
 	}); len(on) > 0 {
 		return nil, fmt.Errorf(
 			"platform %q is known on %s only; for %s there is none, or its packages could not be had. "+
-				"Near it there: %s: %w",
+				"Known there are %s: %w",
 			name,
 			strings.Join(on, ", "),
 			arch,
-			strings.Join(nearest(base, arch), ", "),
+			summary(all),
 			ErrUnknown,
 		)
 	}
+	hint := Suggest(base, arch)
+	if !strings.HasSuffix(hint, "?") {
+		hint += "."
+	}
 	return nil, fmt.Errorf(
-		"platform %q is not known on %s. Near it: %s. Known there are %s: %w",
+		"platform %q is not known on %s; %s Known there are %s: %w",
 		name,
 		arch,
-		strings.Join(nearest(base, arch), ", "),
+		hint,
 		summary(all),
 		ErrUnknown,
 	)

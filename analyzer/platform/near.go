@@ -6,18 +6,56 @@ import (
 	"strings"
 )
 
-// nearest returns the three names on arch that are most similar to name, without the architecture.
-func nearest(name, arch string) []string {
+// Validate returns nil if Lookup knows a name on some architecture, otherwise the error of Lookup.
+func Validate(name string) error {
+	var first error
+	for _, arch := range append([]string{"x86_64", "arm64"}, Architectures()...) {
+		_, err := Lookup(name, arch)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
+}
+
+// Suggest says what to write instead of a name that is not known on arch, beginning in lower case:
+// "did you mean debian12?".
+func Suggest(name, arch string) string {
+	name = strings.ToLower(name)
+	if strings.HasPrefix(name, "win") {
+		return "write win_amd64, win_arm64 or win32"
+	}
+	for _, of := range []string{"mac", "osx", "darwin", "apple"} {
+		if strings.HasPrefix(name, of) {
+			return "write a version, such as macos14, or the platform tag, such as macosx_11_0_arm64"
+		}
+	}
 	list := Names(arch)
+	var begin []string
 	for i, n := range list {
 		list[i] = strings.TrimSuffix(n, "_"+arch)
+		if name != "" && strings.HasPrefix(list[i], name) {
+			begin = append(begin, list[i])
+		}
 	}
-	slices.SortStableFunc(
-		list,
-		func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) },
-	)
-	return list[:min(3, len(list))]
+	switch n := len(begin); {
+	case n == 1:
+		return "did you mean " + begin[0] + "?"
+	case n > 1 && n <= maxSuggested:
+		return "write " + strings.Join(begin[:n-1], ", ") + " or " + begin[n-1]
+	}
+	best := slices.MinFunc(list, func(a, b string) int {
+		return cmp.Compare(distance(name, a), distance(name, b))
+	})
+	if distance(name, best) < len(name)/3+2 {
+		return "did you mean " + best + "?"
+	}
+	return "give a platform tag or a distribution, such as manylinux_2_28 or debian12"
 }
+
+// maxSuggested limits the releases of a distribution that Suggest lists.
+const maxSuggested = 12
 
 // summary lists the platforms in short form: "manylinux_2_5 to manylinux_2_41, …, debian11,
 // debian12".

@@ -72,6 +72,17 @@ libraries are known by name only.
 			"(mayeut/pep600_compliance). The\n" +
 			"mirrors have no packages of Alpine 3.12 and 3.17 for aarch64.\n",
 	)
+	b.WriteString(`
+## macOS and Windows
+
+| name | meaning |
+|---|---|
+| ` + "`macosx_11_0_arm64`, `macosx_10_13_x86_64`, `macosx_11_0_universal2`" + ` | the platform tag of a wheel, with any version of macOS |
+| ` + "`macos14`, `macos12.3`" + ` | a version of macOS, on the architectures of the artifact |
+| ` + "`win_amd64`, `win_arm64`, `win32`" + ` | the platform tags of Windows |
+
+Names of several systems can be given together: each artifact is checked on those of its own system.
+`)
 	return b.String()
 }
 
