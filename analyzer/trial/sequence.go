@@ -157,9 +157,9 @@ func (w *wheelFile) rename(x fix.Fix) shellword.Line {
 	}
 	original := shellword.Quote(shellword.File(w.original))
 	var lines []shellword.Line
-	for line := range strings.SplitSeq(string(x.Command), "\n") {
+	for _, line := range shellword.Lines(x.Command) {
 		var steps []shellword.Line
-		for _, step := range shellword.Steps(shellword.Line(line)) {
+		for _, step := range shellword.Steps(line) {
 			words := shellword.Words(step)
 			if len(words) == 3 && words[0]+" " == fix.Move && words[2] == original {
 				if w.chosen || w.file != w.original { // "wheel tags" and auditwheel sort the tags

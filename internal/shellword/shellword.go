@@ -155,6 +155,14 @@ func Words(line Line) []Line {
 	return words
 }
 
+// Lines splits a command at its line breaks, which a quoted word does not have.
+func Lines(command Line) (lines []Line) {
+	for line := range strings.SplitSeq(string(command), "\n") {
+		lines = append(lines, Line(line))
+	}
+	return lines
+}
+
 // Steps splits a line at its "&&".
 func Steps(line Line) []Line {
 	var steps []Line
