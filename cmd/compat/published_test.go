@@ -101,6 +101,7 @@ func TestCheckPublishedReleasePrivately(t *testing.T) {
 		filepath.Join(home, ".netrc"):    []byte("machine 127.0.0.1 login reader password hunter2\n"),
 		filepath.Join(home, "pip.conf"):  []byte("[global]\ncert = " + authority + "\n"),
 		filepath.Join(home, "empty.pem"): []byte("no certificate\n"),
+		filepath.Join(home, "cut.pem"):   []byte("-----BEGIN CERTIFICATE-----\nMIIB\n"),
 	} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -118,6 +119,7 @@ func TestCheckPublishedReleasePrivately(t *testing.T) {
 		{"PIP_CONFIG_FILE", filepath.Join(home, "pip.conf"), exitOK, "compatible: widget-1.0"},
 		{"PIP_CERT", filepath.Join(home, "absent.pem"), exitUsage, "correct PIP_CERT"},
 		{"PIP_CERT", filepath.Join(home, "empty.pem"), exitUsage, "has no certificate in PEM form"},
+		{"PIP_CERT", filepath.Join(home, "cut.pem"), exitUsage, "no certificate that can be read"},
 		{"LANG", "C", exitUsage, "certificate signed by unknown authority"},
 	} {
 		code, out, errs := checkWith(t, map[string]string{

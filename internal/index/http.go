@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/compat-app/compat/analyzer/packages"
@@ -44,13 +46,6 @@ func connect(certificates, proxy string) (*http.Client, error) {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: 30 * time.Second,
 	}
-	if certificates != "" {
-		roots, err := authorities(certificates)
-		if err != nil {
-			return nil, err
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	}
 	if proxy != "" {
 		if !strings.Contains(proxy, "://") {
 			proxy = "http://" + proxy // as pip's example "user:password@proxy:port"
@@ -62,11 +57,43 @@ func connect(certificates, proxy string) (*http.Client, error) {
 		}
 		t.Proxy = http.ProxyURL(u)
 	}
-	return &http.Client{Transport: t}, nil
+	if certificates == "" {
+		return &http.Client{Transport: t}, nil
+	}
+	trusted, err := authorities(certificates)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: &trusting{Transport: t, pem: trusted}}, nil
 }
 
-// authorities reads the certificates in a PEM file, or in the files of a folder.
-func authorities(file string) (*x509.CertPool, error) {
+// trusting is a transport that trusts only given authorities. They are parsed before the first
+// request, because a check without one would take a tenth longer.
+type trusting struct {
+	*http.Transport
+	pem  []byte
+	once sync.Once
+	err  error
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *trusting) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.once.Do(func() {
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(t.pem) {
+			t.err = errors.New("PIP_CERT, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE has no " +
+				"certificate that can be read")
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	})
+	if t.err != nil {
+		return nil, t.err
+	}
+	return t.Transport.RoundTrip(r)
+}
+
+// authorities returns the certificates in a PEM file, or in the files of a folder.
+func authorities(file string) ([]byte, error) {
 	files := []string{file}
 	if entries, err := os.ReadDir(file); err == nil {
 		files = nil
@@ -74,20 +101,20 @@ func authorities(file string) (*x509.CertPool, error) {
 			files = append(files, filepath.Join(file, e.Name()))
 		}
 	}
-	roots, found := x509.NewCertPool(), false
+	var all []byte
 	for _, f := range files {
-		pem, err := os.ReadFile(f)
+		text, err := os.ReadFile(f)
 		if err != nil {
 			return nil, fmt.Errorf("the certificates: %w; correct PIP_CERT, REQUESTS_CA_BUNDLE, "+
 				"CURL_CA_BUNDLE or SSL_CERT_FILE", err)
 		}
-		found = roots.AppendCertsFromPEM(pem) || found
+		all = append(append(all, text...), '\n')
 	}
-	if !found {
+	if !bytes.Contains(all, []byte("-----BEGIN CERTIFICATE-----")) {
 		return nil, fmt.Errorf("%s has no certificate in PEM form; give a file that begins with "+
 			"-----BEGIN CERTIFICATE-----", file)
 	}
-	return roots, nil
+	return all, nil
 }
 
 // newClient returns a copy of a client with a redirect policy: credentials are only sent to the
