@@ -123,12 +123,16 @@ func (h Embedded) Release(_ context.Context, name, version string, on Target) (*
 	return convert(f, r), nil
 }
 
+// costlyBytes is the size of an encoded history from which reading a wheel of the index by ranges
+// costs less than decoding the history: tensorflow-cpu has 667,000 symbols.
+const costlyBytes = 4 << 20
+
 // WheelOf returns the file name of the wheel that a release was read from, and its SHA-256 in hex.
-// ok is false for a release that is not in the history. An index that lists this file with this
-// digest publishes the release that Release describes.
+// ok is false for a release that is not in the history, or that is better read from an index. An
+// index that lists this file with this digest publishes the release that Release describes.
 func (Embedded) WheelOf(name, version string, on Target) (file, sha256 string, ok bool) {
-	_, r, err := find(pkgmeta.Normalize(name), version, on)
-	if err != nil {
+	f, r, err := find(pkgmeta.Normalize(name), version, on)
+	if err != nil || f.Size > costlyBytes {
 		return "", "", false
 	}
 	return r.Wheel, r.SHA256, true

@@ -16,6 +16,7 @@ import (
 type File struct {
 	Name     string
 	Releases []Release // by architecture, then version; Exports of their libraries are empty
+	Size     int       // of the encoded file, in bytes
 	tables   []func() (*table, error)
 }
 
@@ -37,7 +38,7 @@ func Open(data []byte) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the catalog: %w", err)
 	}
-	d := decoder{file: &File{}, tables: body[n+int(length):]}
+	d := decoder{file: &File{Size: len(data)}, tables: body[n+int(length):]}
 	number := 0
 	for line := range strings.Lines(string(catalog)) {
 		number++
