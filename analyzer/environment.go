@@ -257,7 +257,7 @@ func (w NoWheel) pin(others []Artifact) (x fix.Fix, ok bool) {
 		pin := w.Package + "==" + version
 		y := fix.Fix{
 			Kind: fix.KindPin, Title: "Pin " + pin + ", which has a wheel for it",
-			Requirement: pin, Cost: conflicts(w.Package, v, others),
+			Requirement: pin, Cost: Conflicts(w.Package, v, others),
 		}
 		if len(y.Cost) == 0 {
 			return y, true
@@ -269,8 +269,9 @@ func (w NoWheel) pin(others []Artifact) (x fix.Fix, ok bool) {
 	return x, ok
 }
 
-// conflicts lists the requirements of wheels that do not allow a version of a package.
-func conflicts(name string, v pkgmeta.Version, others []Artifact) []string {
+// Conflicts returns the requirements of wheels that do not allow a version of a package, as costs
+// of a fix. Requirements of extras are ignored. The result is not nil.
+func Conflicts(name string, v pkgmeta.Version, others []Artifact) []string {
 	out := []string{}
 	for _, a := range others {
 		if a.Wheel == nil {

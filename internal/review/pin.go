@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/environment"
@@ -95,8 +96,9 @@ func (s *search) version(ctx context.Context, name, old string) string {
 		return ""
 	}
 	tries := 0
-	for _, v := range slices.Backward(sorted(versions)) {
-		if v.IsPreRelease() || v.String() == old || !s.allowed(name, v) {
+	for _, v := range slices.Backward(packages.Sorted(versions)) {
+		if v.IsPreRelease() || v.String() == old ||
+			len(analyzer.Conflicts(name, v, s.report.Artifacts)) > 0 {
 			continue
 		}
 		if tries++; tries > maxTries || time.Now().After(s.until) || ctx.Err() != nil {
@@ -108,36 +110,6 @@ func (s *search) version(ctx context.Context, name, old string) string {
 		}
 	}
 	return ""
-}
-
-func sorted(versions []string) []pkgmeta.Version {
-	var out []pkgmeta.Version
-	for _, text := range versions {
-		if v, err := pkgmeta.ParseVersion(text); err == nil {
-			out = append(out, v)
-		}
-	}
-	slices.SortFunc(out, pkgmeta.Version.Compare)
-	return out
-}
-
-// allowed reports whether the requirements of the other packages allow a version.
-func (s *search) allowed(name string, v pkgmeta.Version) bool {
-	for _, a := range s.report.Artifacts {
-		if a.Wheel == nil {
-			continue
-		}
-		for _, text := range a.Wheel.Requires {
-			q, err := pkgmeta.ParseRequirement(text)
-			if err != nil || q.Name != name || strings.Contains(text, "extra") {
-				continue
-			}
-			if spec, err := pkgmeta.ParseSpec(q.Spec); err == nil && !spec.Admits(v) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // loads checks the head with another version of a package.
