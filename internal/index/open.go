@@ -121,8 +121,10 @@ func (i *Index) Open(
 		return &Wheel{Pure: true}, nil
 	}
 	if v, err := pkgmeta.ParseVersion(version); err == nil {
-		if best, _ := i.inLock(name, v, on); best != nil && i.alone(best).Alone {
-			return i.listed(best), nil // nothing of it is read, so it does not matter where it is
+		if best, _ := i.inLock(name, v, on); best != nil {
+			if w := i.listed(best); w != nil { // nothing of it is read, wherever it is
+				return w, nil
+			}
 		}
 	}
 	best, all, err := i.installable(ctx, name, version, on)
@@ -134,8 +136,8 @@ func (i *Index) Open(
 		Portable: best.pure(),
 	}
 	if !w.Pure {
-		if i.alone(best).Alone {
-			return i.listed(best), nil
+		if l := i.listed(best); l != nil {
+			return l, nil
 		}
 		if i.standsAlone(ctx, *best, all, on) {
 			w.Recorded, w.Shares = true, true
@@ -202,9 +204,12 @@ func (i *Index) installable(
 	return best, all, nil
 }
 
-// listed returns a wheel that the history lists as needing no other package.
+// listed returns a wheel that the history lists as needing no other package, or nil.
 func (i *Index) listed(best *file) *Wheel {
 	l := i.alone(best)
+	if !l.Alone {
+		return nil
+	}
 	return &Wheel{
 		File: best.name, SHA256: best.sha256, Recorded: true, Shares: l.Shares,
 		Together: len(l.With) > 0,
