@@ -125,30 +125,19 @@ func contents(ctx context.Context, w wheel) (libraries, requires []string, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	metadata := false
-	for _, f := range z.File {
-		switch {
-		case strings.HasSuffix(f.Name, ".dist-info/METADATA") && strings.Count(f.Name, "/") == 1:
-			text, err := content(f)
-			if err != nil {
-				return nil, nil, err
-			}
-			m, err := pkgmeta.ParseMetadata(text)
-			if err != nil {
-				return nil, nil, err
-			}
-			for _, q := range m.Requires {
-				if name := packages.Follow(q); name != "" {
-					requires = append(requires, name)
-				}
-			}
-			metadata = true
-		case packages.Loadable(f.Name):
-			libraries = append(libraries, path.Base(f.Name))
+	all, err := requirements(z)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, q := range all {
+		if name := packages.Follow(q); name != "" {
+			requires = append(requires, name)
 		}
 	}
-	if !metadata {
-		return nil, nil, errors.New("has no METADATA")
+	for _, f := range z.File {
+		if packages.Loadable(f.Name) {
+			libraries = append(libraries, path.Base(f.Name))
+		}
 	}
 	return libraries, requires, nil
 }

@@ -51,49 +51,62 @@ func (x *index) read(
 		Tags:           w.tags,
 		Own:            w.own,
 	}
-	metadata := false
-	for _, f := range z.File {
-		switch {
-		case strings.HasSuffix(f.Name, ".dist-info/METADATA") && strings.Count(f.Name, "/") == 1:
-			text, err := content(f)
-			if err != nil {
-				return nil, err
-			}
-			m, err := pkgmeta.ParseMetadata(text)
-			if err != nil {
-				return nil, err
-			}
-			for _, q := range m.Requires {
-				r.Requires = append(r.Requires, q.Raw)
-			}
-			metadata = true
-		case shared.MatchString(path.Base(f.Name)):
-			have := slices.IndexFunc(
-				kept,
-				func(l historydata.Library) bool { return l.Known && l.Path == installed(f.Name) },
-			)
-			if have >= 0 {
-				r.Libraries = append(r.Libraries, kept[have])
-				continue
-			}
-			l, err := x.library(far, f, w)
-			if errors.Is(err, elfobj.ErrNotELF) {
-				continue
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", f.Name, err)
-			}
-			r.Libraries = append(r.Libraries, l)
-		}
+	requires, err := requirements(z)
+	if err != nil {
+		return nil, err
 	}
-	if !metadata {
-		return nil, errors.New("has no METADATA")
+	for _, q := range requires {
+		r.Requires = append(r.Requires, q.Raw)
+	}
+	for _, f := range z.File {
+		if !shared.MatchString(path.Base(f.Name)) {
+			continue
+		}
+		have := slices.IndexFunc(
+			kept,
+			func(l historydata.Library) bool { return l.Known && l.Path == installed(f.Name) },
+		)
+		if have >= 0 {
+			r.Libraries = append(r.Libraries, kept[have])
+			continue
+		}
+		l, err := x.library(far, f, w)
+		if errors.Is(err, elfobj.ErrNotELF) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		r.Libraries = append(r.Libraries, l)
 	}
 	slices.SortFunc(
 		r.Libraries,
 		func(a, b historydata.Library) int { return strings.Compare(a.Path, b.Path) },
 	)
 	return r, nil
+}
+
+// requirements returns what the METADATA of a wheel requires.
+func requirements(z *zip.Reader) (out []pkgmeta.Requirement, err error) {
+	found := false
+	for _, f := range z.File {
+		if !strings.HasSuffix(f.Name, ".dist-info/METADATA") || strings.Count(f.Name, "/") != 1 {
+			continue
+		}
+		text, err := content(f)
+		if err != nil {
+			return nil, err
+		}
+		m, err := pkgmeta.ParseMetadata(text)
+		if err != nil {
+			return nil, err
+		}
+		out, found = append(out, m.Requires...), true
+	}
+	if !found {
+		return nil, errors.New("has no METADATA")
+	}
+	return out, nil
 }
 
 // library describes a member with all its exports, or by its head if it is larger than the limit
