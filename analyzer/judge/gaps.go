@@ -319,7 +319,7 @@ func (a *packageSet) open(found []Found, lacks func(want func(file string) bool)
 			p, known := platform.ProviderOf(m.Name)
 			inPackage := !known || len(p.Packages(platform.PyPI)) > 0 || gpu.Package(m.Name, "") != ""
 			if inPackage && !a.lacks(m.Name) && !strings.HasPrefix(m.Name, "libpython") &&
-				!lacks(func(file string) bool { return platform.Family(file) == platform.Family(m.Name) }) {
+				!lacks(platform.OfFamily(m.Name)) {
 				return true
 			}
 		}

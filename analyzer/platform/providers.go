@@ -263,6 +263,12 @@ func Family(name string) string {
 	}, Stem(name))
 }
 
+// OfFamily returns a function that reports whether a library has the Family of another one.
+func OfFamily(library string) func(file string) bool {
+	family := Family(library)
+	return func(file string) bool { return Family(file) == family }
+}
+
 // LibcOf returns the C library that a library is part of, by its SONAME: "glibc", "musl", or "".
 func LibcOf(soname string) string {
 	switch {

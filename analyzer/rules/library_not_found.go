@@ -258,17 +258,18 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			f.OtherPackage = true
 			provider, known := platform.ProviderOf(m.Name)
 			known = known && provider.Available(platform.Debian)
+			unknown := notLookedUp(p, m.Name)
 			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
 			case known:
 				f.Severity, f.Message = analyzer.Warning, f.Message+". It is provided by "+
 					provider.String()
 				s := providerFor(p, v, m.Name)
 				p.Report(f, s.installing(p)...)
-			case notLookedUp(p, m.Name) != "":
+			case unknown != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(
 					"%s. It may come from %s, which could not be looked up",
 					f.Message,
-					notLookedUp(p, m.Name),
+					unknown,
 				)
 				p.Report(f, fixes...)
 			case otherVersion(p, m.Name) == nil:
@@ -286,9 +287,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 func notLookedUp(p *analyzer.Pass, library string) string {
 	var names []string
 	for _, u := range p.Packages.Unresolved {
-		if !packages.History().Lacks(u.Package, u.Extras, func(file string) bool {
-			return platform.Family(file) == platform.Family(library)
-		}) {
+		if !packages.History().Lacks(u.Package, u.Extras, platform.OfFamily(library)) {
 			names = append(names, u.Package)
 		}
 	}
