@@ -141,6 +141,7 @@ func (o *Object) Extension() bool {
 type Signature struct {
 	AdHoc bool `json:"ad_hoc"` // without a certificate: made by the linker or by codesign -s -
 	// Stale is why the signature does not match the file; "" if it matches. The kernel kills a
-	// process that accesses a page with a wrong hash ("Code Signature Invalid").
+	// process that accesses a page with a wrong hash ("Code Signature Invalid"). It is ""
+	// for other architectures than arm64: their code needs no signature, and it is not checked.
 	Stale string `json:"stale,omitempty"`
 }

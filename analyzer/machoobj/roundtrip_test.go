@@ -143,7 +143,8 @@ func TestJavaIsNotMachO(t *testing.T) {
 	}
 }
 
-// TestChangedBytesMakeASignatureStale changes bytes that a signature covers.
+// TestChangedBytesMakeASignatureStale changes bytes that a signature covers. Code for Intel needs no
+// signature, and its pages are not compared.
 func TestChangedBytesMakeASignatureStale(t *testing.T) {
 	b, _ := written(t, texts["extension"])
 	f, err := read(b)
@@ -159,6 +160,14 @@ func TestChangedBytesMakeASignatureStale(t *testing.T) {
 			t.Errorf("byte %d was changed, and the signature reads %+v, %v",
 				at, f.Slices[0].Object.Signature, err)
 		}
+	}
+	b, _ = written(t, strings.Replace(texts["extension"], "macho arm64", "macho x86_64", 1)+
+		"signature adhoc\n")
+	b[bytes.Index(b, []byte("_PyModule_Create2"))] ^= 1
+	f, err = read(b)
+	if err != nil || *f.Slices[0].Object.Signature != (Signature{AdHoc: true}) {
+		t.Errorf("the signature of a slice for Intel reads %+v, %v",
+			f.Slices[0].Object.Signature, err)
 	}
 }
 
