@@ -12,6 +12,7 @@ import (
 // its argument.
 type Scenario struct {
 	Platform string // name of the platform, with the architecture
+	Retagged bool   // the artifact is tagged for Platform
 	// Requirements to install, PEP 508. A later one replaces an earlier one for the same package.
 	With     []string
 	Requires []string // requirements that replace the artifact's own for the same package
@@ -161,7 +162,7 @@ func (c AsRequired) Apply(s Scenario) Scenario {
 }
 
 func (c Retag) Apply(s Scenario) Scenario {
-	s.Platform = c.Platform
+	s.Platform, s.Retagged = c.Platform, true
 	return s
 }
 
@@ -221,8 +222,9 @@ func (s Scenario) Key() string {
 	var b strings.Builder
 	fmt.Fprintf(
 		&b,
-		"%s|%s|%s|%s|%s|%s|%s|%s|%t|%s|%s",
+		"%s|%t|%s|%s|%s|%s|%s|%s|%s|%t|%s|%s",
 		s.Platform,
+		s.Retagged,
 		strings.Join(s.ImportedLater, ","),
 		strings.Join(s.RemovedFolders, ":"),
 		strings.Join(s.With, ","),

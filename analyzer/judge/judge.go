@@ -131,6 +131,7 @@ func (s *Session) runRules(
 				MacOS:     set.macOS,
 				Scenario:  c.Scenario,
 				Requested: c.Target.Requested,
+				Excluded:  c.Target.Excluded,
 				Trial:     trial,
 				GPU:       s.judge.options.GPU,
 				Link:      s.judge.options.Link,

@@ -54,6 +54,9 @@ type Pass struct {
 	MacOS     *MacOSLoad   // on a macOS platform, which has no Views; otherwise nil
 	Scenario  fix.Scenario
 	Requested bool // the user named the platform
+	// Excluded is set if pip does not install the wheel on the platform that the user named,
+	// because its tags are for newer versions of the system.
+	Excluded bool
 	// Trial is set if a fix is applied. Fixes without Search need not be reported then.
 	Trial    bool
 	GPU      GPU  // the GPUs that must be supported

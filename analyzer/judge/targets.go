@@ -18,6 +18,9 @@ type Target struct {
 	// Promised is set if the user named other platforms instead, but pip installs the wheel here
 	// because of its tag.
 	Promised bool
+	// Excluded is set if pip does not install the wheel here, because its tags are for newer
+	// versions of the system.
+	Excluded bool
 }
 
 // Key returns the platform's name with its architecture, as in fix.Scenario.
@@ -110,7 +113,11 @@ func (o *Platforms) request(
 		skip("on %s, because %s is for it", p.Name, path.Base(other.Path))
 		return to
 	}
-	return append(to, Target{Platform: p, Requested: true})
+	return append(to, Target{
+		Platform:  p,
+		Requested: true,
+		Excluded:  o.Published != nil && f.Wheel != nil && suits(f.Wheel.Tags, p) == newerSystem,
+	})
 }
 
 // promised returns the platforms of a wheel's tags that the user replaced by others.

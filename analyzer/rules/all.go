@@ -40,6 +40,7 @@ func All() []*analyzer.Rule {
 		duplicateLibrary,
 		exportedRuntime,
 		tagTooHigh,
+		tagExcludesPlatform,
 		cudaDriverMinimum,
 		exportedSymbolRemoved,
 		symbolVersionRemoved,

@@ -108,7 +108,15 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 	if p.Facts.Wheel == nil || !onTag(p) {
 		return nil
 	}
-	major, minor := since>>16, since>>8&0xff
+	c, release := tagMacOS(p, since)
+	c.Fix.Cost = []string{"pip no longer installs it on macOS before " + release}
+	return []fix.Candidate{c}
+}
+
+// tagMacOS returns the fix that gives the wheel a tag for the releases of macOS from one on, and
+// that release: "14.0".
+func tagMacOS(p *analyzer.Pass, oldest machoobj.Version) (c fix.Candidate, release string) {
+	major, minor := oldest>>16, oldest>>8&0xff
 	arch := p.Platform.Arch
 	for _, t := range p.Facts.Wheel.Tags {
 		if strings.HasPrefix(t.Platform, "macosx_") && strings.HasSuffix(t.Platform, "universal2") {
@@ -122,16 +130,14 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 	if major > sequoia && major < tahoe { // macOS 26 followed 15
 		major = tahoe
 	}
-	tag := fmt.Sprintf("macosx_%d_%d_%s", major, minor, arch)
-	return []fix.Candidate{{
-		Fix: retagged(p, pkgmeta.Tag{Platform: tag}, fix.Fix{
+	tag := fmt.Sprintf("macosx_%d_%d_", major, minor)
+	return fix.Candidate{
+		Fix: retagged(p, pkgmeta.Tag{Platform: tag + arch}, fix.Fix{
 			Kind:  fix.KindPlatformTag,
-			Title: "Tag the wheel " + tag,
-			Cost:  []string{fmt.Sprintf("pip no longer installs it on macOS before %d.%d", major, minor)},
+			Title: "Tag the wheel " + tag + arch,
 		}),
-		Change: fix.Retag{Platform: fmt.Sprintf("macosx_%d_%d_%s/%s", major, minor,
-			p.Platform.Arch, p.Platform.Arch)},
-	}}
+		Change: fix.Retag{Platform: tag + p.Platform.Arch + "/" + p.Platform.Arch},
+	}, fmt.Sprintf("%d.%d", major, minor)
 }
 
 // sign signs a file for arm64 again, since each edit breaks its signature. It is for edit.

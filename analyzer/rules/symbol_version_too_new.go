@@ -294,19 +294,21 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 		})
 		break
 	}
-	if image := imageFor(p.Platform); image != "" {
-		out = append(
-			out,
-			fix.Candidate{
-				Fix: fix.Fix{
-					Kind:    fix.KindImage,
-					Title:   "Build in the " + image + " image (variable of cibuildwheel)",
-					Command: buildImage("MANYLINUX", p.Platform.Arch, image),
-				},
-			},
-		)
+	return append(out, olderImage(p)...)
+}
+
+// olderImage returns the fix that builds the wheel in the image for the platform; nil if there is
+// none.
+func olderImage(p *analyzer.Pass) []fix.Candidate {
+	image := imageFor(p.Platform)
+	if image == "" {
+		return nil
 	}
-	return out
+	return []fix.Candidate{{Fix: fix.Fix{
+		Kind:    fix.KindImage,
+		Title:   "Build in the " + image + " image (variable of cibuildwheel)",
+		Command: buildImage("MANYLINUX", p.Platform.Arch, image),
+	}}}
 }
 
 // alsoCalled returns " (manylinux2014)" for a tag of PEP 600 that has an older name, or "".

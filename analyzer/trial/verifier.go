@@ -175,6 +175,7 @@ func (t *Verifier) try(s fix.Scenario, hopeless func(*result.Finding) bool) (*tr
 		}
 		c.Target.Platform = p
 	}
+	c.Target.Excluded = c.Target.Excluded && !s.Retagged
 	outcome, err := t.session.Try(t.ctx, c, hopeless)
 	if err != nil {
 		return nil, err
