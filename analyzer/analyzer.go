@@ -50,6 +50,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	}
 	var base *Report
 	var before []*judge.Earlier
+	var unread []Unread // of the base and of the other earlier builds
 	if o.Base != nil {
 		withoutFixes := o
 		withoutFixes.NoFixes = true // fixes of the base are not shown
@@ -58,6 +59,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 			return nil, fmt.Errorf("base: %w", err)
 		}
 		base = checked.report
+		unread = append(unread, checked.unreadBase(o)...)
 		if !o.ABI.SkipBase {
 			before = append(before, &judge.Earlier{
 				Name:      cmp.Or(o.BaseName, "the base"),
@@ -67,17 +69,21 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 			})
 		}
 	}
-	earlier, unread, err := o.earlier(ctx)
+	earlier, more, err := o.earlier(ctx)
 	if err != nil {
 		return nil, err
 	}
-	before = append(before, earlier...)
+	before, unread = append(before, earlier...), append(unread, more...)
 	head, err := run(ctx, j, inputs, before, o)
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range unread {
-		head.report.AddNote(note)
+	for _, u := range unread {
+		if o.OptionalBase {
+			head.report.AddNote(u.Path + ": " + u.Reason)
+		} else {
+			head.report.AddUnread(u)
+		}
 	}
 	if base != nil {
 		head.report.MarkExisting(base.Identities())
@@ -90,6 +96,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 type checked struct {
 	report    *Report
 	artifacts []*facts.Artifact
+	damaged   []Unread // files that could not be read
 	providers judge.Providers
 	published judge.Published   // nil if they are installed
 	verifiers []*trial.Verifier // for targets on which a finding was found first
@@ -123,6 +130,7 @@ func run(
 	out := &checked{
 		report:    report,
 		artifacts: set.Artifacts,
+		damaged:   slices.Clone(set.Unread),
 		providers: judge.ProvidersOf(set.Artifacts),
 		published: judge.PublishedWheels(set.Artifacts),
 	}
@@ -141,9 +149,37 @@ func run(
 	return out, nil
 }
 
-// earlier reads the earlier builds other than the base. Errors in them are notes, because the
-// checked artifacts are not affected.
-func (o *Options) earlier(ctx context.Context) (all []*judge.Earlier, notes []string, _ error) {
+// unreadBase returns what could not be read of a base, so that the head was not compared with it:
+// the files that could not be read, or the first input if there is nothing in any of them.
+func (k *checked) unreadBase(o Options) []Unread {
+	out := unreadEarlier(cmp.Or(o.BaseName, "the base"), k.damaged)
+	if len(out) == 0 && len(o.Base) > 0 && !slices.ContainsFunc(k.artifacts, canCompare) {
+		out = append(out, Unread{
+			Path: o.Base[0].Name,
+			Reason: "there is nothing to compare with in the base: it has no wheel, library or " +
+				"program that compat checks",
+		})
+	}
+	return out
+}
+
+// canCompare reports whether builds can be compared with an artifact. A pure Python wheel is the
+// base of one with native code.
+func canCompare(f *facts.Artifact) bool { return f.Wheel != nil || f.Binaries() > 0 }
+
+// unreadEarlier returns the files of an earlier build that could not be read. The findings in them
+// count as new, and the libraries in them were not compared.
+func unreadEarlier(name string, unread []Unread) (out []Unread) {
+	for _, u := range unread {
+		out = append(out, Unread{
+			Path: u.Path, Reason: "this file of " + name + " could not be read: " + u.Reason,
+		})
+	}
+	return out
+}
+
+// earlier reads the earlier builds other than the base.
+func (o *Options) earlier(ctx context.Context) (all []*judge.Earlier, unread []Unread, _ error) {
 	if !o.compares() {
 		return nil, nil, nil
 	}
@@ -152,7 +188,9 @@ func (o *Options) earlier(ctx context.Context) (all []*judge.Earlier, notes []st
 		if e.Baseline != nil {
 			l, err := abi.ParseAny(e.Name, e.Baseline)
 			if err != nil {
-				notes = append(notes, "the ABI was not compared with "+e.Name+": "+err.Error())
+				unread = append(unread, Unread{
+					Path: e.Name, Reason: "the ABI was not compared with it: " + err.Error(),
+				})
 				continue
 			}
 			x.Library = l
@@ -162,13 +200,11 @@ func (o *Options) earlier(ctx context.Context) (all []*judge.Earlier, notes []st
 				return nil, nil, fmt.Errorf("%s: %w", e.Name, err)
 			}
 			x.Artifacts = set.Artifacts
-			for _, u := range set.Unread {
-				notes = append(notes, "of "+e.Name+", "+u.Path+" could not be read: "+u.Reason)
-			}
+			unread = append(unread, unreadEarlier(e.Name, set.Unread)...)
 		}
 		all = append(all, x)
 	}
-	return all, notes, nil
+	return all, unread, nil
 }
 
 // compared returns a comparison in the form of the report.

@@ -40,8 +40,11 @@ type Options struct {
 	BaseRelease bool
 	BaseVersion string    // "": that of each artifact
 	Earlier     []Earlier // other earlier builds with which libraries are compared
-	ABI         ABI       // how libraries are compared
-	NoFixes     bool      // do not try fixes
+	// OptionalBase is set if what could not be read of Base and Earlier is a note. Otherwise the
+	// verdict is unchecked.
+	OptionalBase bool
+	ABI          ABI  // how libraries are compared
+	NoFixes      bool // do not try fixes
 
 	Rules  map[string]Severity // severity by rule ID; Off disables the rule
 	Accept []Accept            // findings that are accepted

@@ -158,6 +158,7 @@ func (a *analysis) analyze(
 	analyzer.NoteLostSupport(j.report, had.Wheels, name)
 	if !clean {
 		j.report.MarkExisting(had.Had)
+		had.noteUnread(j.report, name)
 		j.base = a.base
 	}
 	return j, err

@@ -32,6 +32,21 @@ type comparison func(
 type analyzedBefore struct {
 	Had    []string // identities of the findings
 	Wheels []string // file names
+	Unread []analyzer.Unread
+}
+
+// noteUnread adds a note if findings count as new because the base could not be checked completely.
+func (b *analyzedBefore) noteUnread(r *analyzer.Report, base string) {
+	isNew := func(f analyzer.Finding) bool { return f.New }
+	if len(b.Unread) == 0 || !slices.ContainsFunc(r.Findings, isNew) {
+		return
+	}
+	u, more := b.Unread[0], ""
+	if n := analyzer.Files(b.Unread) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %s)", analyzer.Count(n, "more file"))
+	}
+	r.AddNote(fmt.Sprintf("findings of %s may count as new, because it could not be checked "+
+		"completely: %s: %s%s", base, u.Path, u.Reason, more))
 }
 
 // baseFindings returns what was found in the base; nil if there is no base to compare with.
@@ -171,7 +186,7 @@ func (a *analysis) analyzedFindings(
 	if err := a.require(ctx, a.repo.ID, r); err != nil {
 		return nil, err
 	}
-	had := &analyzedBefore{r.Identities(), analyzer.Wheels(r)}
+	had := &analyzedBefore{r.Identities(), analyzer.Wheels(r), r.Unread}
 	if data, err := json.Marshal(had); err == nil &&
 		len(set.Problems) == 0 {
 		// too large, or the store fails: it will be analyzed again

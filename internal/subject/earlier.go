@@ -15,6 +15,7 @@ import (
 // nameBase sets the artifacts of the base and their name in options.
 func (a *analysis) nameBase(o *analyzer.Options, base []analyzer.Input) {
 	o.Base, o.BaseName, o.ABI.Version = base, a.base, a.tag
+	o.OptionalBase = true // a pull request can repair what its base damaged
 	if a.before != nil && len(base) > 0 {
 		o.BaseName, o.BaseVersion, o.BaseRelease = a.before(), a.before(), true
 	}

@@ -65,6 +65,19 @@ func TestFindingsOfTheBaseDoNotFail(t *testing.T) {
 	s.want(s.concluded(p.HeadSHA), "success", "already on", "pow")
 }
 
+// What could not be read of the base is named if it matters for the verdict.
+func TestDamagedBase(t *testing.T) {
+	s := start(t, time.Minute)
+	s.gh.BranchRun(s.repo, "main",
+		githubtest.NewArtifact("wheels", zipped(wheelName("1.0.1"), []byte("no archive"))))
+	p := s.open("feature")
+	s.finish(p, bad("1.1.0"))
+	s.want(s.concluded(p.HeadSHA), "failure", "findings of main may count as new", wheelName("1.0.1"))
+	p = s.open("repair")
+	s.finish(p, clean("1.1.0"))
+	s.want(s.concluded(p.HeadSHA), "success")
+}
+
 func TestNewHeadSupersedes(t *testing.T) {
 	s := start(t, time.Minute)
 	p := s.open("feature")
