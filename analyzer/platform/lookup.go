@@ -140,8 +140,8 @@ var spellings = strings.NewReplacer(
 //     optionally with an architecture: debian11/aarch64
 //   - platform tags of macOS and Windows: macosx_11_0_arm64, win_amd64
 //
-// An architecture in the name takes precedence over arch. The error wraps ErrUnknown and lists the
-// most similar names.
+// An architecture in the name takes precedence over arch. The error wraps ErrUnknown and names the
+// most similar platforms.
 func Lookup(name, arch string) (*Platform, error) {
 	if p := macOS(name, arch); p != nil {
 		return p, nil
@@ -162,22 +162,20 @@ func Lookup(name, arch string) (*Platform, error) {
 	}
 	arch = Arch(cmp.Or(own, arch))
 	if arch == "" {
-		return nil, fmt.Errorf(
-			"platform %q: on which architecture? write %s/x86_64 or %[2]s/aarch64: %w",
+		return nil, unknown(
+			"platform %q: on which architecture? write %s/x86_64 or %[2]s/aarch64",
 			name,
 			base,
-			ErrUnknown,
 		)
 	}
 	base = spellings.Replace(base)
 	all := builtin(arch)
 	if len(all) == 0 {
-		return nil, fmt.Errorf(
-			"platform %q: no platform is known on architecture %q, only on %s: %w",
+		return nil, unknown(
+			"platform %q: no platform is known on architecture %q, only on %s",
 			name,
 			arch,
 			strings.Join(Architectures(), ", "),
-			ErrUnknown,
 		)
 	}
 	if p := byName(base, arch, all); p != nil {
@@ -187,38 +185,40 @@ func Lookup(name, arch string) (*Platform, error) {
 		return p, nil
 	}
 	if base == "linux" || base == "any" {
-		return nil, fmt.Errorf(
+		return nil, unknown(
 			"platform %q promises no library at all: name the system it is meant for, such as "+
-				"manylinux_2_28 or debian12: %w",
+				"manylinux_2_28 or debian12",
 			name,
-			ErrUnknown,
 		)
 	}
 	if on := slices.DeleteFunc(Architectures(), func(a string) bool {
 		return byName(base, a, builtin(a)) == nil
 	}); len(on) > 0 {
-		return nil, fmt.Errorf(
+		return nil, unknown(
 			"platform %q is known on %s only; for %s there is none, or its packages could not be had. "+
-				"Known there are %s: %w",
+				"Known there are %s",
 			name,
 			strings.Join(on, ", "),
 			arch,
 			summary(all),
-			ErrUnknown,
 		)
 	}
 	hint := Suggest(base, arch)
-	if !strings.HasSuffix(hint, "?") {
-		hint += "."
+	if hint == noneNear {
+		hint += ". Known there are " + summary(all)
 	}
-	return nil, fmt.Errorf(
-		"platform %q is not known on %s; %s Known there are %s: %w",
-		name,
-		arch,
-		hint,
-		summary(all),
-		ErrUnknown,
-	)
+	return nil, unknown("platform %q is not known on %s; %s", name, arch, hint)
+}
+
+// unknownError is an error of Lookup, which its text need not repeat.
+type unknownError string
+
+func (e unknownError) Error() string { return string(e) }
+
+func (e unknownError) Unwrap() error { return ErrUnknown }
+
+func unknown(format string, values ...any) error {
+	return unknownError(fmt.Sprintf(format, values...))
 }
 
 // SystemOf returns the system of a platform by the form of its name, which Lookup may still not

@@ -22,7 +22,7 @@ func Validate(name string) error {
 // Suggest says what to write instead of a name that is not known on arch, beginning in lower case:
 // "did you mean debian12?".
 func Suggest(name, arch string) string {
-	name = strings.ToLower(name)
+	name = strings.ToLower(name[:min(len(name), maxCompared)])
 	if strings.HasPrefix(name, "win") {
 		return "write win_amd64, win_arm64 or win32"
 	}
@@ -32,27 +32,38 @@ func Suggest(name, arch string) string {
 		}
 	}
 	list := Names(arch)
-	var begin []string
 	for i, n := range list {
 		list[i] = strings.TrimSuffix(n, "_"+arch)
-		if name != "" && strings.HasPrefix(list[i], name) {
-			begin = append(begin, list[i])
-		}
 	}
-	switch n := len(begin); {
-	case n == 1:
-		return "did you mean " + begin[0] + "?"
-	case n > 1 && n <= maxSuggested:
-		return "write " + strings.Join(begin[:n-1], ", ") + " or " + begin[n-1]
+	series := strings.TrimRight(name, "0123456789._") // debian of debian7
+	for _, start := range []string{name, series} {
+		var begin []string
+		for _, n := range list {
+			if start != "" && strings.HasPrefix(n, start) {
+				begin = append(begin, n)
+			}
+		}
+		switch n := len(begin); {
+		case n == 1:
+			return "did you mean " + begin[0] + "?"
+		case n > 1 && n <= maxSuggested:
+			return "write " + strings.Join(begin[:n-1], ", ") + " or " + begin[n-1]
+		}
 	}
 	best := slices.MinFunc(list, func(a, b string) int {
 		return cmp.Compare(distance(name, a), distance(name, b))
 	})
-	if distance(name, best) < len(name)/3+2 {
+	if distance(name, best) < 2*(len(name)/3+2) {
 		return "did you mean " + best + "?"
 	}
-	return "give a platform tag or a distribution, such as manylinux_2_28 or debian12"
+	return noneNear
 }
+
+// maxCompared limits the bytes of a name that Suggest compares, which bounds the cost.
+const maxCompared = 64
+
+// noneNear is what Suggest says if no name is similar.
+const noneNear = "give a platform tag or a distribution, such as manylinux_2_28 or debian12"
 
 // maxSuggested limits the releases of a distribution that Suggest lists.
 const maxSuggested = 12
@@ -75,25 +86,27 @@ func summary(all []*Platform) string {
 	return strings.Join(append(tags, rest...), ", ")
 }
 
-// distance returns the Levenshtein distance of two strings in bytes. Only the first 64 bytes are
-// compared, which bounds the cost.
+// distance returns how different two strings are: two for each byte to insert, delete or replace,
+// and one for two neighbours that changed places, which is the likelier typing error.
 func distance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	row := make([]int, len(b)+1)
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
-		row[j] = j
+		row[j] = 2 * j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = 2 * (i + 1)
 		for j := range len(b) {
-			cost := 1
+			cost := 2
 			if a[i] == b[j] {
 				cost = 0
 			}
-			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
+			next[j+1] = min(row[j+1]+2, next[j]+2, row[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

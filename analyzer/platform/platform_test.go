@@ -152,13 +152,14 @@ func TestLookup(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, arch, want string }{
-		{"manylinux_2_71", "x86_64", "manylinux_2_41"},
-		{"manylinux_2_4", "x86_64", "manylinux_2_5"},
-		{"debian7", "x86_64", "debian11"},
+		{"manylinux_2_71", "x86_64", "did you mean manylinux_2_17?"},
+		{"manylinux_2_82", "x86_64", "did you mean manylinux_2_28?"},
+		{"manylinux_2_4", "x86_64", "write manylinux_2_40 or manylinux_2_41"},
+		{"debian7", "x86_64", "write debian10, debian11, debian12 or debian13"},
 		{"linux_x86_64", "", "promises no library"},
-		{"macos", "x86_64", "such as macosx_11_0_arm64."},
-		{"Windows", "aarch64", "write win_amd64, win_arm64 or win32."},
-		{"debian", "x86_64", "write debian10, debian11, debian12 or debian13."},
+		{"macos", "x86_64", "such as macosx_11_0_arm64"},
+		{"Windows", "aarch64", "write win_amd64, win_arm64 or win32"},
+		{"debian", "x86_64", "write debian10, debian11, debian12 or debian13"},
 		{"ubunto22.04", "x86_64", "did you mean ubuntu22.04?"},
 		{"debian11", "sparc64", "x86_64"},
 		{"alpine3.17", "aarch64", "is known on x86_64 only; for aarch64"},
