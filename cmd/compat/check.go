@@ -56,14 +56,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
   compat check --venv .venv dist/*.whl
   compat check --venv .venv
   curl -s "$URL" | compat check -`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 && !f.environment() {
-				return errors.New("give at least one PATH, for example dist/*.whl; see 'compat check --help'")
-			}
-			return nil
-		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
+			if len(args) > 0 || !f.environment() {
 				return check(c.Context(), env, f, args)
 			}
 			e, err := f.asEnvironment()
@@ -74,11 +68,11 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(
-		&f.platforms,
+	flags.Var(
+		(*nameList)(&f.platforms),
 		"platform",
-		nil,
-		"check against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); repeatable",
+		"check against this platform (manylinux_2_28, ubuntu22.04, debian11/aarch64); repeatable, "+
+			"or several separated by commas",
 	)
 	flags.StringVar(
 		&f.root,
@@ -192,6 +186,19 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	if err != nil {
 		return err
 	}
+	return outputs.orReport(checkPaths(ctx, env, f, paths, outputs))
+}
+
+func checkPaths(
+	ctx context.Context,
+	env environment,
+	f checkFlags,
+	paths []string,
+	outputs *outputs,
+) error {
+	if len(paths) == 0 {
+		return errors.New("give at least one PATH, for example dist/*.whl; see 'compat check --help'")
+	}
 	o, failOn, broken, err := checkOptions(env, f)
 	if err != nil {
 		return err
@@ -212,12 +219,12 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	defer base.close()
 	for _, p := range paths {
 		if err := in.add(p); err != nil {
-			return errors.Join(err, outputs.unopened(p, err))
+			return &pathError{p, err}
 		}
 	}
 	if f.base != "" {
 		if err := base.add(f.base); err != nil {
-			return errors.Join(fmt.Errorf("--base: %w", err), outputs.unopened(f.base, err))
+			return fmt.Errorf("--base: %w", &pathError{f.base, err})
 		}
 		o.Base = base.list
 	}
@@ -245,7 +252,7 @@ func check(ctx context.Context, env environment, f checkFlags, paths []string) e
 	r.Decide(failOn)
 	var printed bytes.Buffer
 	if err := outputs.write(io.MultiWriter(env.Out, &printed), r); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return err
 	}
 	if f.verbose {
 		fmt.Fprintln(env.Err, from.cost())

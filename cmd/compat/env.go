@@ -108,7 +108,7 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 	flags.StringVar(&f.python, "python", "",
 		"version of the interpreter (default: that of --venv, else of .python-version, else the oldest "+
 			"that the lock file or pyproject.toml allows, else 3.12)")
-	flags.StringArrayVar(&f.platforms, "platform", nil,
+	flags.Var((*nameList)(&f.platforms), "platform",
 		"the system that the packages run on (debian12, alpine3.20; default "+defaultPlatform+", or "+
 			"for installed packages this system); may be repeated")
 	flags.StringArrayVar(&f.first, "first", nil,
@@ -150,6 +150,15 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	if err != nil {
 		return err
 	}
+	return outputs.orReport(checkEnvironmentFor(ctx, env, f, outputs))
+}
+
+func checkEnvironmentFor(
+	ctx context.Context,
+	env environment,
+	f envFlags,
+	outputs *outputs,
+) (err error) {
 	files := append(slices.Clone(f.lock), f.requirements...)
 	var many []string
 	if pattern := f.patternOf(); pattern != "" {
@@ -214,7 +223,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 		}
 		f.python = cmp.Or(f.python, head[0].On.Python)
 	} else if pins, err = readPinned(f, files); err != nil {
-		return outputs.unusable(err)
+		return unusable(err)
 	} else if !slices.ContainsFunc(pins, func(p *pinned.Pinned) bool {
 		return len(p.Pins)+len(p.Unpinned) > 0
 	}) {
@@ -223,7 +232,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	}
 	defer closeAll(head) //nolint:errcheck // files that were only read
 	if base, err = readPinned(f, f.before); err != nil {
-		return outputs.unusable(err)
+		return unusable(err)
 	}
 	if len(files) > 0 && !f.noCache && len(f.output) == 0 && !ofSources(f.format) {
 		inputs := []any{"env", from.addresses(), pins, base}
@@ -248,7 +257,7 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	r.Decide(failOn)
 	var printed bytes.Buffer
 	if err := outputs.write(io.MultiWriter(env.Out, &printed), r); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return err
 	}
 	if f.verbose {
 		fmt.Fprintln(env.Err, from.cost())
@@ -284,13 +293,13 @@ func (f *envFlags) defaultPlatforms() (note string) {
 	return note
 }
 
-// unusable returns an error of readPinned with what to do, and writes a report about it.
-func (o *outputs) unusable(err error) error {
+// unusable returns an error of readPinned with what to do.
+func unusable(err error) error {
 	var file *pinned.FileError
 	if !errors.As(err, &file) {
 		return err
 	}
-	return errors.Join(fmt.Errorf("%w; %s", err, correction(err)), o.unopened(file.Path, file.Err))
+	return fmt.Errorf("%w; %s", err, correction(err))
 }
 
 // correction returns what to do about an error of a file that was named.

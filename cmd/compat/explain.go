@@ -57,10 +57,9 @@ log or a PATH could not be read.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.format, "format", "", "json or text (default: text on a terminal, else json)")
-	flags.StringArrayVar(
-		&f.platforms,
+	flags.Var(
+		(*nameList)(&f.platforms),
 		"platform",
-		nil,
 		"check PATHs against this platform, on which the log was made; repeatable",
 	)
 	flags.StringArrayVar(

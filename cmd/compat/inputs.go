@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/index"
@@ -61,7 +63,11 @@ func (in *inputs) add(path string) error {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
 		found, _ := filepath.Glob(path) // a malformed pattern finds nothing
 		if len(found) == 0 {
-			return fmt.Errorf("%s: no file matches; build the wheels first or correct the pattern", path)
+			problem := "no file matches; build the wheels first or correct the pattern"
+			if several(path) {
+				problem = "no file matches; these are several paths, so " + apart
+			}
+			return fmt.Errorf("%q: %s", path, problem)
 		}
 		for _, f := range found {
 			if err := in.add(f); err != nil {
@@ -70,10 +76,11 @@ func (in *inputs) add(path string) error {
 		}
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf(
-			"%s: no such file or folder; give a wheel, an archive, a shared library or a folder",
-			path,
-		)
+		problem := "no such file or folder; give a wheel, an archive, a shared library or a folder"
+		if several(path) {
+			problem = "no such file or folder; these are several paths, so " + apart
+		}
+		return fmt.Errorf("%q: %s", path, problem)
 	case err != nil:
 		return fmt.Errorf("%w; make it readable or leave it out", err)
 	case info.IsDir() && isLayout(path):
@@ -85,6 +92,37 @@ func (in *inputs) add(path string) error {
 	}
 	return in.open(path)
 }
+
+// apart says how to give several paths.
+const apart = "give each as an argument of its own, and to the Action each on a line of its own"
+
+// several reports whether a path that does not exist is a list of paths with commas or blanks
+// between them. One that is a list has at least two parts of which one exists or is a pattern.
+func several(path string) bool {
+	parts := strings.FieldsFunc(path, separates)
+	return len(parts) > 1 && slices.ContainsFunc(parts, func(p string) bool {
+		found, _ := filepath.Glob(p) // a malformed pattern finds nothing
+		return len(found) > 0 || strings.ContainsAny(p, "*?[")
+	})
+}
+
+// separates reports whether people write a character between the entries of a list.
+func separates(r rune) bool { return r == ',' || unicode.IsSpace(r) }
+
+// nameList is the values of a flag for names, which contain neither commas nor blanks: the flag may
+// be repeated, and a value may be several.
+type nameList []string
+
+func (n *nameList) String() string { return strings.Join(*n, ",") }
+
+// Set adds the names of a value.
+func (n *nameList) Set(value string) error {
+	*n = append(*n, strings.FieldsFunc(value, separates)...)
+	return nil
+}
+
+// Type is that of a flag that may be repeated.
+func (*nameList) Type() string { return "stringArray" }
 
 // standard copies standard input to a temporary file without a name.
 func (in *inputs) standard() error {

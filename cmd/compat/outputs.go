@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/comment"
+	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/report"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,6 +68,7 @@ type outputs struct {
 	verbose bool
 	failOn  analyzer.Severity // set before write
 	files   []outputFile
+	written bool // the report, or as much of it as could be
 }
 
 type outputFile struct{ format, path string }
@@ -89,46 +93,83 @@ func newOutputs(env environment, f checkFlags) (*outputs, error) {
 	return o, nil
 }
 
-// unopened writes a report about a path that could not be opened, because CI systems expect a
-// report of each run. Text is not written: its readers get the error.
-func (o *outputs) unopened(path string, cause error) error {
+// orReport returns the error that ended a command. If it ended before there was a report, orReport
+// writes one that has the error, because CI systems expect a report of each run. Text is not
+// written: its readers get the error.
+func (o *outputs) orReport(failed error) error {
+	var ended exit
+	if failed == nil || o.written || errors.As(failed, &ended) || errors.Is(failed, context.Canceled) {
+		return failed
+	}
+	unread := analyzer.Unread{Path: "settings", Reason: failed.Error()} // flags or the configuration
+	var path *pathError
+	var file *pinned.FileError
+	switch {
+	case errors.As(failed, &path):
+		unread = analyzer.Unread{Path: path.path, Reason: path.problem()}
+	case errors.As(failed, &file):
+		unread = analyzer.Unread{Path: file.Path, Reason: file.Err.Error()}
+	}
 	r := analyzer.NewReport(version())
 	r.Verdict = analyzer.Unchecked
-	r.Unread = append(r.Unread, analyzer.Unread{
-		Path: path, Reason: strings.TrimPrefix(cause.Error(), path+": "),
-	})
+	r.Unread = append(r.Unread, unread)
 	r.Decide(o.failOn)
 	if o.format == "text" {
-		return o.writeFiles(r, func() report.Lines { return sourceLines(r) })
+		lines := func() report.Lines { return sourceLines(r) }
+		return errors.Join(failed, o.writeFiles(r, lines))
 	}
-	return o.write(o.env.Out, r)
+	return errors.Join(failed, o.write(o.env.Out, r))
 }
 
-// write writes the report to the files and to w.
+// pathError is an error that in.add returned for a path.
+type pathError struct {
+	path string
+	error
+}
+
+func (e *pathError) Unwrap() error { return e.error }
+
+// problem is the error without the path.
+func (e *pathError) problem() string {
+	text := strings.TrimPrefix(e.Error(), e.path+": ")
+	return strings.TrimPrefix(text, strconv.Quote(e.path)+": ")
+}
+
+// write writes the report to w and to the files. What cannot be written does not prevent the rest.
 func (o *outputs) write(w io.Writer, r *analyzer.Report) error {
+	o.written = true
 	lines := sync.OnceValue(func() report.Lines { return sourceLines(r) })
-	if err := o.writeFiles(r, lines); err != nil {
-		return err
-	}
-	return o.as(o.format, w, r, report.TextOptions{
+	err := o.as(o.format, w, r, report.TextOptions{
 		Verbose: o.verbose,
 		Color:   colored(o.env, o.env.Out),
 		Width:   columns(o.env.Out),
 	}, lines)
+	if err != nil {
+		err = fmt.Errorf("writing the report: %w", err)
+	}
+	return errors.Join(err, o.writeFiles(r, lines))
 }
 
+// writeFiles writes the report to each file, of which the folder is created.
 func (o *outputs) writeFiles(r *analyzer.Report, lines func() report.Lines) error {
+	var failed error
 	for _, x := range o.files {
-		f, err := os.Create(x.path)
+		err := os.MkdirAll(filepath.Dir(x.path), 0o755)
+		var f *os.File
+		if err == nil {
+			f, err = os.Create(x.path)
+		}
 		if err != nil {
-			return fmt.Errorf("--output: %w; give a file that can be written", err)
+			err = fmt.Errorf("--output: %w; give a file that can be written", err)
+			failed = errors.Join(failed, err)
+			continue
 		}
 		text := report.TextOptions{Verbose: o.verbose}
 		if err := errors.Join(o.as(x.format, f, r, text, lines), f.Close()); err != nil {
-			return fmt.Errorf("--output: %w", err)
+			failed = errors.Join(failed, fmt.Errorf("--output: %w", err))
 		}
 	}
-	return nil
+	return failed
 }
 
 // as writes the report in a format. lines is called by the formats of ofSources only.

@@ -54,7 +54,7 @@ func TestReportsOfNothing(t *testing.T) {
 	var out, errs bytes.Buffer
 	run(context.Background(), []string{"check", "absent.whl"},
 		environment{Getenv: os.LookupEnv, Out: &out, Err: &errs})
-	if out.Len() > 0 || !strings.Contains(errs.String(), "absent.whl: no such file or folder; give ") {
+	if out.Len() > 0 || !strings.Contains(errs.String(), "\"absent.whl\": no such file or folder; give ") {
 		t.Errorf("text: %q, %q", &out, &errs)
 	}
 }

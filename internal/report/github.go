@@ -47,7 +47,7 @@ func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 	}
 	for _, u := range r.Unread {
 		add("error", "title=Not checked",
-			mdsafe.Visible(u.Path)+" could not be read: "+mdsafe.Visible(u.Reason))
+			mdsafe.Visible(u.Path)+": "+mdsafe.Visible(u.Reason))
 	}
 	if !written {
 		level := "notice"

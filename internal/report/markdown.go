@@ -87,7 +87,9 @@ func Summary(r *analyzer.Report) string {
 	if len(r.Causes) > 0 {
 		parts = append(parts, causetext.Ship(r), causetext.Counts(r), causetext.PlanSentence(r))
 	}
-	if n := analyzer.Files(r.Unread); n > 0 {
+	if n := analyzer.Files(r.Unread); n > 0 && len(r.Artifacts) == 0 {
+		parts = append(parts, "Nothing could be checked.")
+	} else if n > 0 {
 		parts = append(parts, analyzer.Count(n, "file")+" could not be read.")
 	}
 	if n := len(r.Accepted); n > 0 {
