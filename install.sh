@@ -1,14 +1,5 @@
 #!/bin/sh
-# Installs the program compat of a release. It downloads the archive for this system, compares its
-# SHA-256 and copies the program into a folder.
-#
-#   install.sh [--version 1.2.3] [--dir DIR] [--sha256 HEX]
-#
-# --version   the release (default: the newest)
-# --dir       the folder (default: ~/.local/bin)
-# --sha256    the digest that the archive must have (default: the one in checksums.txt)
-#
-# COMPAT_RELEASES is the address of the releases, for a mirror.
+# Installs the program compat of a release; usage has the options.
 set -eu
 
 fail() {
@@ -16,17 +7,43 @@ fail() {
 	exit 1
 }
 
+usage() {
+	cat <<'END'
+Installs the program compat of a release. It downloads the archive for this system, compares its
+SHA-256 and copies the program into a folder.
+
+  install.sh [--version 1.2.3] [--dir DIR] [--sha256 HEX]
+
+--version   the release (default: the newest)
+--dir       the folder (default: ~/.local/bin)
+--sha256    the digest that the archive must have (default: the one in checksums.txt)
+
+COMPAT_RELEASES is the address of the releases, for a mirror.
+END
+}
+
 version='' dir=${HOME:-}/.local/bin sha256=''
 while [ $# -gt 0 ]; do
+	case $1 in
+	-h | --help)
+		usage
+		exit
+		;;
+	--version | --dir | --sha256) ;;
+	*) fail "unknown option $1; see --help" ;;
+	esac
 	[ $# -gt 1 ] || fail "$1 needs a value"
 	case $1 in
 	--version) version=${2#v} ;;
 	--dir) dir=$2 ;;
 	--sha256) sha256=$2 ;;
-	*) fail "unknown option $1; see the first lines of this file" ;;
 	esac
 	shift 2
 done
+case $version in
+'' | [0-9]*) ;;
+*) fail "--version $version: give the number of a release, such as 1.2.3 (or, in the Action, source)" ;;
+esac
 
 program=compat
 case $(uname -s) in

@@ -115,6 +115,22 @@ func (r *runner) read(path string) string {
 	return string(b)
 }
 
+// folder returns the folder of the report that the last run wrote.
+func (r *runner) folder() string {
+	r.t.Helper()
+	return output(r.read(filepath.Join(r.temp, "output")), "report")
+}
+
+// output returns an output of a step; "" if it has none.
+func output(outputs, name string) string {
+	for line := range strings.Lines(outputs) {
+		if value, ok := strings.CutPrefix(line, name+"="); ok {
+			return strings.TrimSuffix(value, "\n")
+		}
+	}
+	return ""
+}
+
 // run runs the script steps until one fails. It returns the log, the outputs and whether all
 // passed.
 func (r *runner) run(inputs map[string]string) (log, outputs string, ok bool) {
@@ -193,7 +209,7 @@ func TestAction(t *testing.T) {
 	if !strings.HasPrefix(s, "## compat: incompatible") || !strings.Contains(s, "`GLIBC_2.29`") {
 		t.Errorf("summary: %s", s)
 	}
-	report := filepath.Join(r.temp, "compat", "report")
+	report := r.folder()
 	var sarif struct{ Runs []struct{ Results []any } }
 	if err := json.Unmarshal([]byte(r.read(report+"/compat.sarif")), &sarif); err != nil ||
 		len(sarif.Runs) != 1 || len(sarif.Runs[0].Results) != 1 {
@@ -222,9 +238,6 @@ func TestAction(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
-	if err := os.Remove(filepath.Join(r.temp, "compat", "bin", "compat")); err != nil {
-		t.Fatal(err)
-	}
 	log, outputs, ok = r.run(map[string]string{
 		"version": "source", "paths": name, "platforms": "debian12",
 	})
@@ -251,6 +264,91 @@ func TestAction(t *testing.T) {
 	if ok || !strings.Contains(outputs, "outcome=error\n") ||
 		!strings.Contains(log, "no file matches") {
 		t.Errorf("nothing to check: %s\n%s", outputs, log)
+	}
+}
+
+// A step that cannot check has an annotation, a summary and the outcome error, and its outputs name
+// only files that it wrote, not those of an earlier step of the job.
+func TestActionFailures(t *testing.T) {
+	r := newRunner(t)
+	name, content := cases.Clean("1.0.0").File()
+	r.write(filepath.Join(r.dir, name), string(content))
+	if log, outputs, ok := r.run(map[string]string{"version": "1.2.3", "paths": name}); !ok {
+		t.Fatalf("%s\n%s", outputs, log)
+	}
+	first := r.folder()
+	for _, c := range []struct {
+		inputs map[string]string
+		want   string // in the annotation
+	}{
+		{map[string]string{"fail-on": "warnings"}, "unknown --fail-on warnings; use error"},
+		{map[string]string{"platforms": "manylinux_2_82"}, "did you mean manylinux_2_28?"},
+		{map[string]string{"with": "torch=2"}, "torch=2"},
+		{map[string]string{"lock": "absent.lock"}, "--lock: open absent.lock"},
+		{map[string]string{"config": "absent.yml"}, "--config: open absent.yml"},
+		{map[string]string{"index-url": "nonsense"}, "nonsense"},
+		{map[string]string{"base": "absent/"}, "absent/: "},
+		{map[string]string{"paths": " \n"}, "give at least one PATH"},
+		{map[string]string{"paths": name + " dist/*.whl"}, "each on a line of its own"},
+		{map[string]string{"version": "source", "sha256": "deadbeef"}, "remove one"},
+		{map[string]string{"version": "Source"}, "--version Source: give the number of a release"},
+		{map[string]string{"version": "9.9.9"}, "cannot download"},
+	} {
+		for key, value := range map[string]string{"version": "1.2.3", "paths": name} {
+			if _, ok := c.inputs[key]; !ok {
+				c.inputs[key] = value
+			}
+		}
+		log, outputs, ok := r.run(c.inputs)
+		if ok || output(outputs, "outcome") != "error" {
+			t.Errorf("%v: passes: %t, outputs %s", c.inputs, ok, outputs)
+		}
+		annotated := false
+		for line := range strings.Lines(log) {
+			annotated = annotated || strings.HasPrefix(line, "::error ") && strings.Contains(line, c.want)
+		}
+		if !annotated {
+			t.Errorf("%v: no annotation with %q:\n%s", c.inputs, c.want, log)
+		}
+		summary := r.read(filepath.Join(r.temp, "summary"))
+		if !strings.HasPrefix(summary, "## compat: ") || len(strings.Split(summary, "\n")) < 3 {
+			t.Errorf("%v: summary %q", c.inputs, summary)
+		}
+		sarif, folder := output(outputs, "sarif"), output(outputs, "report")
+		if folder == first || strings.HasPrefix(sarif, first) {
+			t.Errorf("%v: the report of the step before: %s", c.inputs, outputs)
+		}
+		if sarif != "" && !strings.Contains(r.read(sarif), c.want) {
+			t.Errorf("%v: the SARIF file does not have %q", c.inputs, c.want)
+		}
+	}
+}
+
+// Values of an input may have blanks around them, and platforms commas between them.
+func TestActionLists(t *testing.T) {
+	r := newRunner(t)
+	name, content := cases.Clean("1.0.0").File()
+	r.write(filepath.Join(r.dir, name), string(content))
+	log, outputs, ok := r.run(map[string]string{
+		"version": "1.2.3", "paths": "  " + name + " \n", "platforms": "debian12, debian13\nubuntu22.04",
+	})
+	if !ok {
+		t.Fatalf("%s\n%s", outputs, log)
+	}
+	var report struct{ Targets []struct{ Name string } }
+	if err := json.Unmarshal([]byte(r.read(r.folder()+"/compat.json")), &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Targets) != 3 {
+		t.Errorf("checked on %v", report.Targets)
+	}
+}
+
+// The installer describes its options.
+func TestInstallHelp(t *testing.T) {
+	out, err := exec.Command("sh", "../../install.sh", "--help").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "install.sh [--version 1.2.3] [--dir DIR]") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
@@ -293,7 +391,7 @@ func TestActionOnFoundingCases(t *testing.T) {
 		if !strings.HasPrefix(installed, "installed compat ") {
 			t.Errorf("%s: %s", c.name, installed)
 		}
-		sarif := r.read(filepath.Join(r.temp, "compat", "report", "compat.sarif"))
+		sarif := r.read(output(outputs, "sarif"))
 		if err := formattest.SARIF([]byte(sarif)); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -324,8 +422,8 @@ func TestInstallComparesDigests(t *testing.T) {
 	if ok || !strings.Contains(log, "it is not installed") {
 		t.Errorf("a changed archive is installed: %s", log)
 	}
-	if _, err := os.Stat(filepath.Join(r.temp, "compat", "bin", "compat")); err == nil {
-		t.Error("the program is there")
+	if found, _ := filepath.Glob(filepath.Join(r.temp, "compat-*", "bin", "*")); len(found) > 0 {
+		t.Errorf("installed: %s", found)
 	}
 	log, _, ok = r.run(map[string]string{"version": "1.2.4"})
 	if ok || !strings.Contains(log, "cannot download") {
