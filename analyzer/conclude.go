@@ -85,6 +85,7 @@ func conclude(r *Report, rules []*Rule, o Options) {
 			f.Severity = s
 		}
 		if f.Severity == Off {
+			r.AddOff(f.Rule, 1)
 			continue
 		}
 		a, expired := o.accepts(&f)

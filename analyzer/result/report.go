@@ -40,6 +40,8 @@ type Report struct {
 	Skipped []Unread `json:"skipped"`
 	// Findings that the configuration accepts; they are ignored otherwise.
 	Accepted []Accepted `json:"accepted,omitempty"`
+	// Rules that the configuration turns off and that have findings here, which are ignored.
+	Off []OffRule `json:"off,omitempty"`
 	// What could not be looked up and how to change that, and conflicts between the given packages;
 	// one sentence each.
 	Notes []string `json:"notes,omitempty"`
@@ -233,6 +235,22 @@ type Accepted struct {
 	By string `json:"by,omitempty"`
 }
 
+// OffRule is a rule that the configuration turns off.
+type OffRule struct {
+	Rule     string `json:"rule"`
+	Findings int    `json:"findings"` // that are ignored, at least 1
+}
+
+// AddOff counts ignored findings of a rule.
+func (r *Report) AddOff(rule string, findings int) {
+	i := slices.IndexFunc(r.Off, func(o OffRule) bool { return o.Rule == rule })
+	if i < 0 {
+		i = len(r.Off)
+		r.Off = append(r.Off, OffRule{Rule: rule})
+	}
+	r.Off[i].Findings += findings
+}
+
 // Merge adds another report. Its causes are added at the end.
 func (r *Report) Merge(o *Report) {
 	offset := len(r.Findings)
@@ -251,6 +269,9 @@ func (r *Report) Merge(o *Report) {
 	r.Targets = append(r.Targets, o.Targets...)
 	r.Artifacts = append(r.Artifacts, o.Artifacts...)
 	r.Accepted = append(r.Accepted, o.Accepted...)
+	for _, x := range o.Off {
+		r.AddOff(x.Rule, x.Findings)
+	}
 	for _, u := range o.Unread {
 		r.AddUnread(u)
 	}

@@ -70,9 +70,11 @@ func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
 	}
 	for _, a := range r.Artifacts {
 		if !affected[a.Path] && a.Objects > 0 {
-			s.Cases = append(s.Cases, junitCase{
-				Name: "all needed symbols and libraries are found", ClassName: mdsafe.Visible(a.Path),
-			})
+			name := "all needed symbols and libraries are found"
+			if ignored(r) != "" {
+				name = "nothing else is found"
+			}
+			s.Cases = append(s.Cases, junitCase{Name: name, ClassName: mdsafe.Visible(a.Path)})
 		}
 	}
 	for _, u := range r.Unread {

@@ -92,8 +92,8 @@ func Summary(r *analyzer.Report) string {
 	} else if n > 0 {
 		parts = append(parts, analyzer.Count(n, "file")+" could not be read.")
 	}
-	if n := len(r.Accepted); n > 0 {
-		parts = append(parts, analyzer.Count(n, "finding")+" accepted.")
+	if except := ignored(r); except != "" {
+		parts = append(parts, strings.ToUpper(except[:1])+except[1:]+".")
 	}
 	switch names := platformNames(r); {
 	case len(parts) > 0:

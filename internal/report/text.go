@@ -313,6 +313,9 @@ func (p *textPrinter) overview() string {
 			return ""
 		}
 		on := analyzer.List(names, 3, len(names), "platform")
+		if except := ignored(r); except != "" {
+			return "Nothing else was found on " + on + ": " + except + "."
+		}
 		return "All needed symbols and libraries are found on " + on + "."
 	case 1:
 		action := spaced(ship, mdsafe.Visible(r.Causes[0].Action))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -76,6 +77,24 @@ func (p *textPrinter) file(name string) string {
 		name = strings.TrimPrefix(name, a+"/")
 	}
 	return mdsafe.Visible(name)
+}
+
+// ignored says which findings the configuration ignores: "2 findings are accepted, the rule
+// isa-level is off (1 finding)"; "" if there are none.
+func ignored(r *analyzer.Report) string {
+	var parts []string
+	if n := len(r.Accepted); n > 0 {
+		are := " are accepted"
+		if n == 1 {
+			are = " is accepted"
+		}
+		parts = append(parts, analyzer.Count(n, "finding")+are)
+	}
+	for _, x := range r.Off {
+		parts = append(parts, fmt.Sprintf("the rule %s is off (%s)", mdsafe.Visible(x.Rule),
+			analyzer.Count(x.Findings, "finding")))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // acceptances groups the accepted findings by the entry that accepts them, in their order.
