@@ -17,9 +17,29 @@ import (
 const keyKind = "the RSA private key of the GitHub App: the PEM file (PKCS#1 or PKCS#8, without " +
 	"a passphrase) that its settings page generates under Private keys"
 
+// atMostOne returns an error if two variables that are sources of the same secret are set. None
+// takes precedence: the other one would be an old secret that its owner believes to be in use.
+func (env environment) atMostOne(variables ...string) error {
+	first := ""
+	for _, name := range variables {
+		switch {
+		case env(name) == "":
+		case first == "":
+			first = name
+		default:
+			return bad(first, "%s and %s are both set; remove one of them", first, name)
+		}
+	}
+	return nil
+}
+
 // key reads PRIVATE_KEY, or the file that PRIVATE_KEY_PATH names, or takes the program that
 // PRIVATE_KEY_COMMAND names.
 func (env environment) key(s *Service) (err error) {
+	err = env.atMostOne("PRIVATE_KEY", "PRIVATE_KEY_PATH", "PRIVATE_KEY_COMMAND")
+	if err != nil {
+		return err
+	}
 	v, path, command := env("PRIVATE_KEY"), env("PRIVATE_KEY_PATH"), env("PRIVATE_KEY_COMMAND")
 	switch {
 	case v != "":
@@ -35,6 +55,7 @@ func (env environment) key(s *Service) (err error) {
 		if s.PrivateKey, err = appkey.Read(path); err != nil {
 			return badFile("PRIVATE_KEY_PATH", path, err, "set it to the path of "+keyKind)
 		}
+		s.keyPath = path
 	case command != "":
 		s.PrivateKey = appkey.Program(command)
 	default:
@@ -91,7 +112,11 @@ func (s *Secrets) Reload() (changed bool, _ error) {
 	if err != nil || text == nil {
 		return false, err
 	}
-	words, err := splitSecrets(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ","))
+	trimmed := strings.TrimSpace(string(text))
+	if trimmed == "" {
+		return false, errors.New("is empty")
+	}
+	words, err := splitSecrets(strings.ReplaceAll(trimmed, "\n", ","))
 	if err != nil {
 		return false, err
 	}
@@ -107,7 +132,7 @@ func splitSecrets(list string) ([]string, error) {
 	var secrets []string
 	for part := range strings.SplitSeq(list, ",") {
 		if part = strings.TrimSpace(part); part == "" {
-			return nil, errors.New("contains an empty secret between commas; remove the extra comma")
+			return nil, errors.New("contains an empty secret; remove the extra comma or line")
 		}
 		secrets = append(secrets, part)
 	}
@@ -116,6 +141,9 @@ func splitSecrets(list string) ([]string, error) {
 
 // secrets reads WEBHOOK_SECRET, or the file that WEBHOOK_SECRET_PATH names.
 func (env environment) secrets(s *Service) error {
+	if err := env.atMostOne("WEBHOOK_SECRET", "WEBHOOK_SECRET_PATH"); err != nil {
+		return err
+	}
 	v, path := env("WEBHOOK_SECRET"), env("WEBHOOK_SECRET_PATH")
 	switch {
 	case v != "":
@@ -130,7 +158,7 @@ func (env environment) secrets(s *Service) error {
 			return badFile("WEBHOOK_SECRET_PATH", path, err, "set it to the path of a file with the "+
 				"webhook secret of the GitHub App, or several, one on each line")
 		}
-		s.WebhookSecrets = secrets
+		s.WebhookSecrets, s.secretPath = secrets, path
 	default:
 		return bad(
 			"WEBHOOK_SECRET",
@@ -153,8 +181,10 @@ func (s *Service) Follow(ctx context.Context, log *slog.Logger) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			reloaded(log, "private key", s.PrivateKey.Reload)
-			reloaded(log, "webhook secret", s.WebhookSecrets.Reload)
+			reloaded(log.With("variable", "PRIVATE_KEY_PATH", "file", s.keyPath), "private key",
+				s.PrivateKey.Reload)
+			reloaded(log.With("variable", "WEBHOOK_SECRET_PATH", "file", s.secretPath), "webhook secret",
+				s.WebhookSecrets.Reload)
 		}
 	}
 }

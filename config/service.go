@@ -39,9 +39,11 @@ type Service struct {
 	AppID          int64
 	PrivateKey     *appkey.Key
 	WebhookSecrets *Secrets // at least one, none empty; a signature by any of them is valid
-	API            *url.URL // root of the REST API, without a trailing slash
-	RedisURL       Secret   // may contain a password; empty = the embedded queue
-	Blobs          string   // bucket for large values; empty = they are stored with the queue
+	// files of PrivateKey and WebhookSecrets; "" = they are not in files
+	keyPath, secretPath string
+	API                 *url.URL // root of the REST API, without a trailing slash
+	RedisURL            Secret   // may contain a password; empty = the embedded queue
+	Blobs               string   // bucket for large values; empty = they are stored with the queue
 	// parts of the queue, each with its own keys; 0 = as at the first start, else 1
 	Partitions int
 	Data       string // directory of the embedded queue's journal and of downloads

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -183,6 +185,35 @@ func TestRisks(t *testing.T) {
 	}
 }
 
+// Two sources of one secret are an error, because one of them would not be used. An empty variable
+// is not set.
+func TestTwoSourcesOfASecret(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("0123456789abcdef"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		first, second string
+		set           map[string]string
+	}{
+		{"PRIVATE_KEY", "PRIVATE_KEY_PATH", map[string]string{"PRIVATE_KEY_PATH": "none.pem"}},
+		{"PRIVATE_KEY", "PRIVATE_KEY_COMMAND", map[string]string{"PRIVATE_KEY_COMMAND": "sign"}},
+		{"PRIVATE_KEY_PATH", "PRIVATE_KEY_COMMAND", map[string]string{"PRIVATE_KEY": "",
+			"PRIVATE_KEY_PATH": file, "PRIVATE_KEY_COMMAND": "sign"}},
+		{"WEBHOOK_SECRET", "WEBHOOK_SECRET_PATH", map[string]string{"WEBHOOK_SECRET_PATH": file}},
+	} {
+		_, err := FromEnv(env(c.set))
+		want := c.first + ": " + c.first + " and " + c.second + " are both set; remove one of them"
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	s, err := FromEnv(env(map[string]string{"WEBHOOK_SECRET_PATH": " ", "PRIVATE_KEY_COMMAND": ""}))
+	if err != nil || string(s.WebhookSecrets.All()[0]) != "s3cret" {
+		t.Errorf("empty variables: %v", err)
+	}
+}
+
 func TestPrivateKeyForms(t *testing.T) {
 	key := testKey()
 	file := filepath.Join(t.TempDir(), "app.pem")
@@ -202,8 +233,8 @@ func TestPrivateKeyForms(t *testing.T) {
 		"CRLF":        {"PRIVATE_KEY": strings.ReplaceAll(key, "\n", "\r\n")},
 		"PKCS 8": {"PRIVATE_KEY": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
 			Bytes: der}))},
-		"file":          {"PRIVATE_KEY": "-", "PRIVATE_KEY_PATH": file},
-		"variable wins": {"PRIVATE_KEY_PATH": "/does/not/exist"},
+		"file":            {"PRIVATE_KEY": "-", "PRIVATE_KEY_PATH": file},
+		"empty variables": {"PRIVATE_KEY_PATH": "", "PRIVATE_KEY_COMMAND": " "},
 	} {
 		s, err := FromEnv(env(over))
 		if err != nil {
@@ -284,12 +315,57 @@ func TestSecretFile(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	for _, text := range []string{"", "\n", "topsecret,", "topsecret\n\nold\n"} {
+	for text, want := range map[string]string{
+		"": "is empty", "\n": "is empty",
+		"topsecret,":         "contains an empty secret; remove the extra comma or line",
+		"topsecret\n\nold\n": "contains an empty secret; remove the extra comma or line",
+	} {
 		_, err := read(text)
 		var e *EnvError
 		if !errors.As(err, &e) || e.Variable != "WEBHOOK_SECRET_PATH" ||
-			strings.Contains(err.Error(), "topsecret") {
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "topsecret") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// A changed file that cannot be used is logged with its variable and its path.
+func TestFollowNamesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	key, secret := filepath.Join(dir, "key.pem"), filepath.Join(dir, "secret")
+	for path, text := range map[string]string{key: testKey(), secret: "0123456789abcdef"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := FromEnv(env(map[string]string{
+		"PRIVATE_KEY": "", "PRIVATE_KEY_PATH": key, "WEBHOOK_SECRET": "", "WEBHOOK_SECRET_PATH": secret,
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{key, secret} {
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var logged bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), followEvery*3/2)
+		defer stop()
+		s.Follow(ctx, slog.New(slog.NewTextHandler(&logged, nil)))
+	})
+	for _, want := range []string{
+		`the earlier private key stays in use" variable=PRIVATE_KEY_PATH file=` + key +
+			` error="is empty"`,
+		`the earlier webhook secret stays in use" variable=WEBHOOK_SECRET_PATH file=` + secret +
+			` error="is empty"`,
+	} {
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("logged %s, want %s", logged.String(), want)
+		}
+	}
+	if string(s.WebhookSecrets.All()[0]) != "0123456789abcdef" {
+		t.Error("the earlier secret is not in use")
 	}
 }

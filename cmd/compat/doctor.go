@@ -232,6 +232,11 @@ func (d *doctor) queue(ctx context.Context) {
 			"synchronize both clocks (NTP)")
 	}
 	d.pool(ctx, q)
+	if err := q.CheckPartitions(ctx, d.service.Partitions); err != nil {
+		problem, next := problemAndNext(err)
+		d.fail("queue", problem, next)
+		return
+	}
 	risks, err := q.Risks(ctx)
 	if err != nil {
 		d.fail("queue", err.Error(), "start Redis, or correct REDIS_URL")

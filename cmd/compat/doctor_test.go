@@ -85,6 +85,10 @@ func TestDoctor(t *testing.T) {
 	full := []object{{"id": 1, "permissions": granted, "account": object{"login": "octo"}}}
 
 	redis := miniredis.RunT(t)
+	used := miniredis.RunT(t) // by a queue of one partition
+	if err := used.Set("{compat}:seq", "1"); err != nil {
+		t.Fatal(err)
+	}
 	locked := miniredis.RunT(t)
 	locked.RequireAuth("hunter2")
 	encrypted := miniredis.NewMiniRedis()
@@ -164,6 +168,14 @@ func TestDoctor(t *testing.T) {
 		{name: "certificate of Redis", vars: vars{"REDIS_URL": "rediss://" + encrypted.Addr()},
 			state: "problem", want: "queue queue: read the partitions: tls: failed to verify certificate",
 			next: "set SSL_CERT_DIR to the folder"},
+		{name: "partitions", vars: vars{"REDIS_URL": "redis://" + used.Addr(), "COMPAT_PARTITIONS": "4"},
+			state: "problem", want: "the queue has another number of partitions: it has 1, not 4",
+			next: "set COMPAT_PARTITIONS to 1, or change the queue with 'compat queue repartition 4'"},
+		{name: "partitions of a new queue",
+			vars: vars{"REDIS_URL": "redis://" + redis.Addr(), "COMPAT_PARTITIONS": "4"}},
+		{name: "two keys", vars: vars{"PRIVATE_KEY_COMMAND": "/sign"}, state: "problem",
+			want: "settings PRIVATE_KEY: PRIVATE_KEY and PRIVATE_KEY_COMMAND are both set",
+			next: "remove one of them"},
 		{name: "short secret", vars: vars{"WEBHOOK_SECRET": "x"}, state: "warning",
 			want: "settings WEBHOOK_SECRET: is shorter than 16 characters, so it can be found by trying",
 			next: "set it, and the App's webhook secret, to the output of openssl rand -hex 32"},
@@ -376,14 +388,36 @@ func TestDoctorOfTheLargePool(t *testing.T) {
 
 func TestDoctorOfRedisThatMayLoseJobs(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
-	var out bytes.Buffer
-	d := doctor{
-		env:     environment{Out: &out},
-		service: &config.Service{RedisURL: config.Secret(server.URL), Data: t.TempDir()},
+	c := redis.NewClient(&redis.Options{Addr: server.Addr(), Protocol: 2})
+	defer c.Close()
+	for _, user := range [][]any{
+		{"listed", "+info"}, // what docs/operation.md prescribes
+		{"other"},
+	} {
+		rights := append([]any{"ACL", "SETUSER", user[0], "on", ">pw", "~{compat*", "~compat:*", "+@read",
+			"+@write", "+@scripting", "+@connection", "+@blocking", "+time"}, user[1:]...)
+		if err := c.Do(t.Context(), rights...).Err(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	d.queue(t.Context())
-	if !strings.Contains(out.String(), "Redis may lose jobs: appendonly is no") ||
-		!strings.Contains(out.String(), "next: start it with --appendonly yes") || d.failed {
-		t.Error(out.String())
+	as := func(user string) string { return strings.Replace(server.URL, "://", "://"+user+":pw@", 1) }
+	for url, want := range map[string][]string{
+		server.URL:   {"Redis may lose jobs: appendonly is no", "next: start it with --appendonly yes"},
+		as("listed"): {"Redis may lose jobs: appendonly is no", "next: start it with --appendonly yes"},
+		as("other"): {"maxmemory-policy is not checked: it refuses the command INFO",
+			"next: make sure that it is noeviction, or allow the user of REDIS_URL the command info",
+			"appendonly is not checked: it refuses the command INFO", "next: make sure that it is yes"},
+	} {
+		var out bytes.Buffer
+		d := doctor{
+			env:     environment{Out: &out},
+			service: &config.Service{RedisURL: config.Secret(url), Data: t.TempDir()},
+		}
+		d.queue(t.Context())
+		for _, text := range want {
+			if !strings.Contains(out.String(), text) || d.failed {
+				t.Errorf("%s: %q is missing in %s", url, text, out.String())
+			}
+		}
 	}
 }

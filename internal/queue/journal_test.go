@@ -291,7 +291,10 @@ func TestInspect(t *testing.T) {
 		{nil, nil},
 		{[]string{"--maxmemory-policy", "volatile-lru", "--appendonly", "no"}, []string{"noeviction",
 			"--appendonly yes"}},
-		{[]string{"--rename-command", "CONFIG", "", "--appendonly", "no"}, nil},
+		{[]string{"--rename-command", "CONFIG", "", "--appendonly", "no"}, []string{"--appendonly yes"}},
+		{[]string{"--rename-command", "INFO", "x"}, []string{
+			"maxmemory-policy is not checked: it refuses the command INFO",
+			"appendonly is not checked: it refuses the command INFO"}},
 	} {
 		server := redistest.Start(t, test.args...)
 		var logged bytes.Buffer

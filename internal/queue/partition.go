@@ -184,11 +184,50 @@ func (q *Queue) plan(ctx context.Context) (*plan, error) {
 		return nil, fmt.Errorf("queue: read the partitions: %w", err)
 	}
 	if n := q.o.Partitions; n != 0 && n != l.Partitions {
-		return nil, fmt.Errorf(
-			"queue: %w: it has %d, not %d; set COMPAT_PARTITIONS to %[2]d, or change the queue with "+
-				"'compat queue repartition %[3]d'", ErrPartitions, l.Partitions, n)
+		return nil, otherNumber(l.Partitions, n)
 	}
 	return q.adopt(l), nil
+}
+
+func otherNumber(has, want int) error {
+	return fmt.Errorf(
+		"queue: %w: it has %d, not %d; set COMPAT_PARTITIONS to %[2]d, or change the queue with "+
+			"'compat queue repartition %[3]d'", ErrPartitions, has, want)
+}
+
+// CheckPartitions returns ErrPartitions if Open would return it for a number in
+// Options.Partitions; 0 = any. It stores nothing, also if the queue was not used yet.
+func (q *Queue) CheckPartitions(ctx context.Context, want int) error {
+	if want == 0 || q.engine != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	has := 1
+	switch l, err := q.readLayout(ctx); {
+	case err == nil:
+		has = l.Partitions
+	case !errors.Is(err, redis.Nil):
+		return fmt.Errorf("queue: read the partitions: %w", err)
+	default:
+		used, err := q.used(ctx)
+		if err != nil {
+			return fmt.Errorf("queue: read the partitions: %w", err)
+		}
+		if !used {
+			return nil
+		}
+	}
+	if has != want {
+		return otherNumber(has, want)
+	}
+	return nil
+}
+
+// used reports whether the queue had a job before a layout was stored.
+func (q *Queue) used(ctx context.Context) (bool, error) {
+	n, err := q.rdb.Exists(ctx, prefix+"seq", prefix+"claims").Result()
+	return n > 0, err
 }
 
 func (q *Queue) readLayout(ctx context.Context) (l layout, err error) {
@@ -209,8 +248,8 @@ func (q *Queue) firstLayout(ctx context.Context) (layout, error) {
 	if q.o.Partitions <= 1 {
 		return l, nil
 	}
-	used, err := q.rdb.Exists(ctx, prefix+"seq", prefix+"claims").Result()
-	if err != nil || used > 0 {
+	used, err := q.used(ctx)
+	if err != nil || used {
 		return l, err
 	}
 	l.Partitions = q.o.Partitions

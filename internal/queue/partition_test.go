@@ -52,11 +52,24 @@ func TestPartitionsAreFixed(t *testing.T) {
 	}
 	_, err := Open(t.Context(), Options{URL: server.URL, Partitions: 16})
 	wantErr(t, "16 partitions for a queue of one", err, ErrPartitions)
+	check := func(want int) error {
+		t.Helper()
+		return mustOpen(t, Options{URL: server.URL}).CheckPartitions(t.Context(), want)
+	}
+	wantErr(t, "a check of 16 partitions for a queue of one", check(16), ErrPartitions)
+	must(t, check(1))
+	must(t, check(0))
 
 	flush(t, server)
+	must(t, check(16))
+	if names := keys(t, old, "*compat*"); len(names) > 0 {
+		t.Errorf("the check of an empty Redis stores %q", names)
+	}
 	enqueue(t, mustOpen(t, Options{URL: server.URL, Partitions: 16}), "g", Job{Key: "a"})
 	_, err = Open(t.Context(), Options{URL: server.URL, Partitions: 8})
 	wantErr(t, "8 partitions for 16", err, ErrPartitions)
+	wantErr(t, "a check of 8 partitions for 16", check(8), ErrPartitions)
+	must(t, check(16))
 	q := mustOpen(t, Options{URL: server.URL})
 	claim(t, q, "a")
 	if n := len(mustPlan(t, q).parts); n != 16 {

@@ -115,7 +115,7 @@ func (l clientLog) Printf(ctx context.Context, format string, v ...any) {
 }
 
 // inspect checks whether Redis is configured to persist its data, as soon as it responds, and
-// logs what to change. Managed services often refuse the command; then nothing is logged.
+// logs what to change.
 func (q *Queue) inspect(ctx context.Context) {
 	for pause := 5 * time.Second; ; pause = min(2*pause, 5*time.Minute) {
 		risks, err := q.Risks(ctx)
@@ -187,34 +187,52 @@ type Risk struct {
 	Do   string // the command or option that changes it
 }
 
-// Risks returns the settings of Redis with which jobs can be lost; none for an embedded queue, and
-// none if Redis refuses to show its settings, as managed services often do.
+// Risks returns the settings of Redis with which jobs can be lost; none for an embedded queue. If
+// Redis does not show a setting, that is a risk too: nobody else checks it.
 func (q *Queue) Risks(ctx context.Context) ([]Risk, error) {
 	if q.engine != nil {
 		return nil, nil
 	}
-	config := map[string]string{}
-	for _, name := range []string{"maxmemory-policy", "appendonly"} {
-		got, err := q.rdb.ConfigGet(ctx, name).Result()
-		if err != nil && (strings.HasPrefix(err.Error(), "ERR ") ||
-			strings.HasPrefix(err.Error(), "NOPERM")) {
-			return nil, nil
-		}
-		if err != nil {
+	// Managed services and access control lists refuse CONFIG more often than INFO.
+	info := map[string]string{}
+	refused := ""
+	for _, section := range []string{"memory", "persistence"} {
+		text, err := q.rdb.Info(ctx, section).Result()
+		var answer redis.Error
+		switch {
+		case errors.As(err, &answer) && !strings.HasPrefix(err.Error(), "NOAUTH") &&
+			!strings.HasPrefix(err.Error(), "WRONGPASS"):
+			refused = ": it refuses the command INFO"
+		case err != nil:
 			return nil, err
 		}
-		for k, v := range got {
-			config[k] = v
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			info[name] = value
 		}
 	}
 	var risks []Risk
-	if p := config["maxmemory-policy"]; p != "" && p != "noeviction" {
+	switch policy := info["maxmemory_policy"]; policy {
+	case "noeviction":
+	case "":
 		risks = append(risks, Risk{
-			"maxmemory-policy is " + p + ", so leases and jobs are evicted when memory is short",
+			"maxmemory-policy is not checked" + refused,
+			"make sure that it is noeviction, or allow the user of REDIS_URL the command info",
+		})
+	default:
+		risks = append(risks, Risk{
+			"maxmemory-policy is " + policy + ", so leases and jobs are evicted when memory is short",
 			"CONFIG SET maxmemory-policy noeviction",
 		})
 	}
-	if config["appendonly"] == "no" {
+	switch info["aof_enabled"] {
+	case "1":
+	case "":
+		risks = append(risks, Risk{
+			"appendonly is not checked" + refused,
+			"make sure that it is yes, or allow the user of REDIS_URL the command info",
+		})
+	default:
 		risks = append(risks, Risk{
 			"appendonly is no, so a crash of Redis loses the jobs since its last snapshot",
 			"start it with --appendonly yes",
