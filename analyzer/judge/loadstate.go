@@ -204,6 +204,9 @@ func (x *packageSet) bind(
 			stems[v.Stem()],
 			func(u *View) bool { return Alternatives(v, u) },
 		)
+	}
+	x.loadedTogether()
+	for _, v := range x.views {
 		if x.sameScope(v, baseline) && len(s.Symver) == 0 {
 			v.bound = x.unchanged[v].bound
 			continue
@@ -215,6 +218,36 @@ func (x *packageSet) bind(
 			}
 			return environment(facts.HostNone).Bind(rebound(v, s), dynlink.Union(v.Loading, others))
 		}}
+	}
+}
+
+// loadedTogether finds libraries that are named like variants but are not: importing a module loads
+// several of them. libtorch.so needs both libtorch_cpu.so and libtorch_cuda.so.
+func (x *packageSet) loadedTogether() {
+	own := map[*dynlink.Library]*View{}
+	for _, v := range x.views {
+		if v.Alternative {
+			own[v.Library] = v
+		}
+	}
+	var modules []*View
+	for _, v := range x.views {
+		if v.Extension() && !v.Alternative {
+			modules = append(modules, v)
+		}
+	}
+	for _, m := range modules {
+		loaded := map[string][]*View{} // by stem
+		for _, l := range m.Loading.Found {
+			if v := own[l.Library]; v != nil {
+				loaded[v.Stem()] = append(loaded[v.Stem()], v)
+			}
+		}
+		for _, variants := range loaded {
+			for _, v := range variants {
+				v.Alternative = len(variants) == 1 && v.Alternative
+			}
+		}
 	}
 }
 
