@@ -35,8 +35,8 @@ import (
 
 const (
 	atOnce = 6 // concurrent downloads; pip opens about as many connections
-	// maxObjects limits the compressed shared objects of one wheel, in bytes. Only the large GPU
-	// frameworks exceed it; their exports are in the embedded history.
+	// maxObjects limits the compressed shared objects of a wheel that is read without asking whether
+	// it is needed, in bytes. Only the large GPU frameworks exceed it.
 	maxObjects = 192 << 20
 )
 
@@ -63,8 +63,10 @@ type Pinned struct {
 	beyond []analyzer.Unread // a package that Resolve did not look up, because there are too many
 }
 
-// DefaultBudget is 1 GiB; large known environments have 600 MB of shared objects.
-const DefaultBudget = 1 << 30
+// DefaultBudget is 2 GiB: the shared objects of torch have 860 MB, those of cuDNN 630 MB, and large
+// environments have 600 MB of others. Wheels of that size are read only if a pin is not the one that
+// they were published with.
+const DefaultBudget = 2 << 30
 
 // errBudget is the error for a wheel that was not opened because of Pinned.Budget.
 var errBudget = errors.New("not opened")
@@ -177,6 +179,26 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	}
 	err := g.Wait()
 	slices.SortFunc(results, func(a, b result) int { return cmp.Compare(a.place, b.place) })
+	var large []largeWheel
+	for i, r := range results {
+		if l := (largeWheel{result: i}); errors.As(r.err, &l.TooLargeError) {
+			large = append(large, l)
+		}
+	}
+	unread, matched := e.unmatched(large)
+	for _, l := range unread { // the smallest first, so that most are read
+		r := &results[l.result]
+		p, version, _ := e.applies(e.Pins[r.place])
+		if left := budget - spent.Load(); err == nil && l.Packed <= left {
+			if r.wheel, r.err = from.Open(ctx, p.Name, version, e.On, left); r.wheel != nil {
+				spent.Add(r.wheel.Size)
+			}
+			err = ctx.Err()
+		}
+		if errors.As(r.err, &l.TooLargeError) {
+			r.err = errBudget
+		}
+	}
 	w := &Wheels{}
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
@@ -206,6 +228,11 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	if len(w.Recorded) > 0 {
 		w.Notes = append(w.Notes, "known from the built-in package history and independent of other "+
 			"packages, so not read: "+analyzer.List(w.Recorded, 8, len(w.Recorded), "package"))
+	}
+	if len(matched) > 0 {
+		w.Notes = append(w.Notes, "known from the built-in package history and pinned together with the "+
+			"versions that they were published with, so not read: "+
+			analyzer.List(matched, 8, len(matched), "package"))
 	}
 	if portable > 0 {
 		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages have a wheel for any platform, which "+
@@ -257,9 +284,6 @@ func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 		})
 	case errors.As(err, &large):
 		w.Listed = append(w.Listed, listed(large.File, ""))
-		w.Notes = append(w.Notes, fmt.Sprintf(
-			"%s was not checked itself, because it has %d MB of shared objects; the other packages "+
-				"were checked against its known exports", id, large.Packed>>20))
 	case err != nil:
 		w.Unread = append(w.Unread, analyzer.Unread{Path: id, Reason: at(p) + ": " + err.Error()})
 	case opened.Pure && opened.File == "":

@@ -33,7 +33,7 @@ func (opener) Open(
 	case "pure":
 		return &index.Wheel{File: "pure-1-py3-none-any.whl", SHA256: "cd", Pure: true}, nil
 	case "large":
-		return nil, &index.TooLargeError{File: file, Packed: 900 << 20}
+		return nil, &index.TooLargeError{File: file, Packed: 4 << 30}
 	}
 	return nil, packages.ErrUnknown
 }
@@ -58,18 +58,18 @@ func TestOpen(t *testing.T) {
 	for _, a := range w.Listed {
 		listed = append(listed, a.Path)
 	}
-	want := "pure-1-py3-none-any.whl large-2-cp311-cp311-manylinux_2_17_x86_64.whl"
+	want := "pure-1-py3-none-any.whl"
 	if got := strings.Join(listed, " "); got != want {
 		t.Errorf("listed %s", got)
 	}
 	for _, u := range w.Unread {
 		unread = append(unread, u.Path+" "+u.Reason[:len("requirements.txt:4")])
 	}
-	want = "absent==3 requirements.txt:4, range>=4 requirements.txt:5, any==1.* requirements.txt:6"
+	want = "large==2 requirements.txt:3, absent==3 requirements.txt:4, range>=4 requirements.txt:5, any==1.* requirements.txt:6"
 	if got := strings.Join(unread, ", "); got != want {
 		t.Errorf("unread %s", got)
 	}
-	if len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "large==2") {
+	if len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "1 of 6 packages were not read") {
 		t.Errorf("notes %q", w.Notes)
 	}
 	if strings.Contains(strings.Join(w.With, " "), "elsewhere") {

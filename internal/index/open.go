@@ -67,6 +67,8 @@ func (w *Wheel) Close() error {
 type TooLargeError struct {
 	File   string
 	Packed int64 // total compressed size in bytes of the shared objects, or of the whole wheel
+	// Known is what the built-in history has of the wheel; nil if it does not describe it.
+	Known *packages.Release
 }
 
 func (e *TooLargeError) Error() string {
@@ -146,14 +148,15 @@ func (i *Index) Open(
 	if w.Pure || w.Recorded {
 		return w, nil
 	}
+	var large *TooLargeError
 	if best.size > 2*limit && i.recorded(ctx, *best, all, on) { // its size is that of its libraries
-		return nil, &TooLargeError{best.name, best.size}
+		return nil, &TooLargeError{best.name, best.size, i.known(ctx, *best, all, on)}
 	}
 	c, err := i.openFor(ctx, *best, limit)
-	var large *TooLargeError
 	switch {
 	case errors.As(err, &large):
-		return nil, err
+		large.Known = i.known(ctx, *best, all, on)
+		return nil, large
 	case err != nil:
 		return nil, i.failed(ctx, *best, err)
 	}
@@ -253,6 +256,18 @@ func (i *Index) standsAlone(
 			return !own[n] && !ofRuntime.MatchString(n)
 		})
 	})
+}
+
+// known returns what the history has of a wheel, or nil. Arguments are those of recorded.
+func (i *Index) known(ctx context.Context, f file, all []file, on packages.Target) *packages.Release {
+	if !i.recorded(ctx, f, all, on) {
+		return nil
+	}
+	r, err := i.history.Release(ctx, f.project, f.version.String(), on)
+	if err != nil {
+		return nil
+	}
+	return r
 }
 
 // ofRuntime matches the libraries of glibc and GCC, which every system with Python has.
@@ -397,7 +412,7 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 	}
 	switch {
 	case packed > limit:
-		return nil, errors.Join(&TooLargeError{f.name, packed}, w.Close())
+		return nil, errors.Join(&TooLargeError{File: f.name, Packed: packed}, w.Close())
 	case w.tail == nil: // the whole wheel was downloaded
 		return w, nil
 	case packed > w.size/2 && w.size <= i.whole || len(wanted) > maxRanges:
@@ -406,7 +421,7 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 		}
 		return i.download(ctx, f, i.whole)
 	}
-	s, err := i.sparse(ctx, f, w.size, wanted, w.tail)
+	s, err := i.sparse(ctx, f, w.size, wanted, w.tail, max(limit, maxFar))
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}

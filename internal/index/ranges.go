@@ -196,13 +196,14 @@ func (r *rangeReader) fetch(at int64) error {
 
 // sparse returns a zip with some members of a wheel. Each member is downloaded by one range
 // request when it is first read. tail is the end of the wheel, if it was downloaded already, or
-// nil.
+// nil. most limits the bytes of the members.
 func (i *Index) sparse(
 	ctx context.Context,
 	f file,
 	size int64,
 	members []unpack.Member,
 	tail *window,
+	most int64,
 ) (*content, error) {
 	s := &sparse{i: i, ctx: ctx, f: f, size: size, tail: tail, read: map[int64]window{}}
 	var lengths []int64
@@ -213,12 +214,12 @@ func (i *Index) sparse(
 		lengths = append(lengths, n)
 		all += n
 	}
-	if all > maxFar {
+	if all > most {
 		return nil, i.errorf(
 			packages.ErrUnavailable,
 			"%s: more than %d MB would have to be read by range requests",
 			unpack.Safe(f.name),
-			maxFar>>20,
+			most>>20,
 		)
 	}
 	directory := unpack.Sparse(members, lengths)

@@ -121,7 +121,7 @@ func (i *Index) readMembers(
 				members = facts.Objects
 				w, err = i.download(ctx, f, i.whole)
 			default:
-				w, err = i.sparse(ctx, f, facts.Size, members, nil)
+				w, err = i.sparse(ctx, f, facts.Size, members, nil, maxFar)
 			}
 			if err != nil {
 				return nil, err

@@ -87,7 +87,7 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 				(w.tail != nil || found.Opened || !objects || !objectName.MatchString(m.Path))
 		})
 		if w.tail != nil {
-			if w, err = i.sparse(ctx, f, w.size, wanted, w.tail); err != nil {
+			if w, err = i.sparse(ctx, f, w.size, wanted, w.tail, maxFar); err != nil {
 				return nil, err
 			}
 			defer w.Close()

@@ -61,6 +61,12 @@ func (o *opener) Open(
 	}
 	o.mu.Unlock()
 	w, err := get()
+	var large *index.TooLargeError
+	if errors.As(err, &large) { // another limit may admit it
+		o.mu.Lock()
+		delete(o.wheels, id)
+		o.mu.Unlock()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +82,7 @@ func (o *opener) Open(
 func (o *opener) fetch(ctx context.Context, id wheelID, limit int64) (*index.Wheel, error) {
 	o.mu.Lock()
 	full := o.left <= 0
+	limit = min(limit, o.left)
 	o.mu.Unlock()
 	if full {
 		return nil, o.above(id)

@@ -217,7 +217,7 @@ func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error)
 	}
 	var out opened
 	for _, t := range s.targets {
-		p := environment.Pinned{Pins: s.pins, On: t.On, Platform: t.Platform}
+		p := environment.Pinned{Pins: s.pins, On: t.On, Platform: t.Platform, Budget: maxBytes}
 		w, err := p.Open(ctx, e.open)
 		if err != nil {
 			return nil, err
