@@ -87,9 +87,12 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	}
 	if base != nil {
 		head.report.MarkExisting(base.Identities())
-		NoteLostSupport(head.report, Wheels(base), o.BaseName)
 	}
-	return head.conclude(a.rules, o)
+	r, err := head.conclude(a.rules, o)
+	if err == nil && base != nil {
+		AddLostSupport(r, Wheels(base), o.BaseName, o)
+	}
+	return r, err
 }
 
 // checked is the result for a list of inputs.

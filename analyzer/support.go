@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform/macos"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Wheels returns the file names of the wheels among a report's artifacts.
@@ -25,32 +28,83 @@ func Wheels(r *Report) []string {
 	return names
 }
 
-// NoteLostSupport adds a note for each project with wheels in a report and in its base, if the
-// base has a wheel for a platform or a Python for which the report has none. before are the file
-// names of the base's wheels; base is its name in the note, "" for "the base".
-//
-// It compares systems with their architecture, not their versions: a rule checks those.
-func NoteLostSupport(r *Report, before []string, base string) {
+// RuleSupportRemoved is the rule of the findings of AddLostSupport.
+const RuleSupportRemoved = "support-removed"
+
+// AddLostSupport adds a finding to a report with causes for each platform and Python for which the
+// base has a wheel of a project and the report has wheels of the project, but none for these.
+// before are the file names of the base's wheels; base is its name in messages, "" for "the base".
+// Severities and acceptances are those of the options. A finding that is a note has no cause, so
+// there is a note of the report for all of a project.
+func AddLostSupport(r *Report, before []string, base string, o Options) {
 	had, has := supports(before), supports(Wheels(r))
+	lost := result.New(r.Tool.Version)
+	lost.Artifacts = r.Artifacts
 	for _, project := range slices.Sorted(maps.Keys(has)) {
-		lost := had[project].without(has[project])
-		if len(lost) == 0 {
-			continue
+		for _, what := range had[project].without(has[project]) {
+			lost.Findings = append(lost.Findings, Finding{
+				Rule: RuleSupportRemoved, Severity: Note, New: true,
+				Artifact: wheelOf(r, project), Object: project, Package: project, Version: what,
+				Message: lostSupport(project, what, base),
+			})
 		}
-		const shown = 8
-		r.AddNote(fmt.Sprintf(
-			"%s has no wheel for %s, but %s has; without a wheel, pip builds from source, or "+
-				"if there is no sdist, installs an older release or fails",
-			project, List(lost, shown, len(lost), "platform"), cmp.Or(base, "the base"),
-		))
 	}
+	if len(lost.Findings) == 0 {
+		return
+	}
+	// before the findings are sorted by text, because 3.9 is before 3.10
+	order := slices.Clone(lost.Findings)
+	conclude(lost, nil, o)
+	isNote := map[string]bool{}
+	for i := range lost.Findings {
+		isNote[lost.Findings[i].Identity()] = lost.Findings[i].Severity == Note
+	}
+	notes := map[string][]string{}
+	for i := range order {
+		if f := &order[i]; isNote[f.Identity()] {
+			notes[f.Object] = append(notes[f.Object], f.Version)
+		}
+	}
+	for _, project := range slices.Sorted(maps.Keys(notes)) {
+		const shown = 8
+		all := notes[project]
+		r.AddNote(lostSupport(project, List(all, shown, len(all), "platform"), base))
+	}
+	lost.Artifacts = nil
+	r.Merge(lost)
+	slices.SortStableFunc(r.Causes, func(a, b Cause) int {
+		return b.Severity.Rank() - a.Severity.Rank()
+	})
+}
+
+// lostSupport returns the message about platforms.
+func lostSupport(project, platforms, base string) string {
+	return fmt.Sprintf("%s has no wheel for %s, but %s has; pip builds it from source there or "+
+		"installs an older release", project, platforms, cmp.Or(base, "the base"))
+}
+
+// wheelOf returns the path of the first wheel of a project in a report.
+func wheelOf(r *Report, project string) string {
+	i := slices.IndexFunc(r.Artifacts, func(a Artifact) bool {
+		w, err := pkgmeta.ParseWheelName(path.Base(a.Path))
+		return err == nil && pkgmeta.Normalize(w.Name) == project
+	})
+	return r.Artifacts[i].Path
 }
 
 // supported is a Python on a system for which a wheel is built.
 type supported struct{ python, system string }
 
-// support is what the wheels of a project are built for.
-type support map[supported]bool
+// support is what the wheels of a project are built for, with the oldest version of the system as
+// major*1000+minor; 0 if the tag has none.
+type support map[supported]int
+
+// add adds a pair, unless it is there for an older version.
+func (s support) add(x supported, version int) {
+	if old, ok := s[x]; !ok || version < old {
+		s[x] = version
+	}
+}
 
 // Limits of what is compared; file names are not trusted. The newest Python that a tag may name
 // is 3.99, and a project with more distinct pairs is not compared.
@@ -72,9 +126,9 @@ func supports(wheels []string) map[string]support {
 			out[name] = support{}
 		}
 		for _, t := range w.Tags {
-			for _, system := range systemsOf(t.Platform) {
-				if python := pythonOf(t); len(out[name]) <= maxSupported {
-					out[name][supported{python, system}] = true
+			for _, on := range systemsOf(t.Platform) {
+				if len(out[name]) <= maxSupported {
+					out[name].add(supported{pythonOf(t), on.name}, on.version)
 				}
 			}
 		}
@@ -85,36 +139,63 @@ func supports(wheels []string) map[string]support {
 // anySystem is the system of wheels with the platform tag "any".
 const anySystem = "any"
 
-// systemsOf returns the systems of a platform tag, with their architectures but without versions.
-func systemsOf(tag string) []string {
+// system is a system with its architecture, and the oldest version of it or of its libc as
+// major*1000+minor; 0 if the tag has none.
+type system struct {
+	name    string
+	version int
+}
+
+// mobileTag matches a platform tag of Android or iOS: its version and architecture.
+var mobileTag = lazyregexp.New(`^(android|ios)_(\d{1,3})(?:_(\d{1,3}))?_([a-z]\w*)$`)
+
+// systemsOf returns the systems of a platform tag.
+func systemsOf(tag string) []system {
 	if targets := macos.Targets(tag); targets != nil {
-		var out []string
+		var out []system
 		for _, t := range targets {
-			out = append(out, "macOS ("+t.Arch+")")
+			version := int(t.Oldest>>16)*1000 + int(t.Oldest>>8&0xff)
+			out = append(out, system{"macOS (" + t.Arch + ")", version})
 		}
 		return out
 	}
 	switch tag {
 	case "win32":
-		return []string{"Windows (32-bit)"}
+		return []system{{"Windows (32-bit)", 0}}
 	case "win_amd64":
-		return []string{"Windows (x86-64)"}
+		return []system{{"Windows (x86-64)", 0}}
 	case "win_arm64":
-		return []string{"Windows (ARM64)"}
+		return []system{{"Windows (ARM64)", 0}}
 	}
 	if arch, musl := packages.LinuxTag(tag); arch != "" {
+		name := "Linux (" + arch + ")"
 		if musl {
-			return []string{"Alpine Linux (" + arch + ")"}
+			name = "Alpine Linux (" + arch + ")"
 		}
-		return []string{"Linux (" + arch + ")"}
+		return []system{{name, packages.LinuxVersion(tag)}}
 	}
-	for _, s := range [][2]string{{"android_", "Android"}, {"ios_", "iOS"}} {
-		rest, ok := strings.CutPrefix(tag, s[0])
-		if arch := strings.TrimLeft(rest, "0123456789_"); ok && arch != "" {
-			return []string{s[1] + " (" + arch + ")"}
-		}
+	if m := mobileTag.FindStringSubmatch(tag); m != nil {
+		name := map[string]string{"android": "Android", "ios": "iOS"}[m[1]]
+		major, _ := strconv.Atoi(m[2])
+		minor, _ := strconv.Atoi(m[3]) // Android has none
+		return []system{{name + " (" + m[4] + ")", major*1000 + minor}}
 	}
-	return []string{tag}
+	return []system{{tag, 0}}
+}
+
+// before names the versions of a system that are older than one: "Linux (x86_64) with glibc before
+// 2.28".
+func before(name string, version int) string {
+	text := fmt.Sprintf("%d.%d", version/1000, version%1000)
+	switch {
+	case strings.HasPrefix(name, "Linux"):
+		return name + " with glibc before " + text
+	case strings.HasPrefix(name, "Alpine"):
+		return name + " with musl before " + text
+	case strings.HasPrefix(name, "Android"):
+		return fmt.Sprintf("%s before API level %d", name, version/1000)
+	}
+	return name + " before " + text
 }
 
 // pythonOf returns the Python of a tag: "cp312", "cp312t", "cp38-abi3", "py3", "pp310".
@@ -154,44 +235,56 @@ func (s support) newest() int {
 // expanded replaces wheels for the stable ABI by one for each CPython up to a minor release.
 func (s support) expanded(newest int) support {
 	out := support{}
-	for x := range s {
+	for x, version := range s {
 		if !strings.HasSuffix(x.python, "-abi3") {
-			out[x] = true
+			out.add(x, version)
 			continue
 		}
 		for n := minor(x.python); n >= 0 && n <= newest; n++ {
-			out[supported{fmt.Sprintf("cp3%d", n), x.system}] = true
+			out.add(supported{fmt.Sprintf("cp3%d", n), x.system}, version)
 		}
 	}
 	return out
 }
 
-// has reports whether a wheel suits a Python on a system.
-func (s support) has(python, system string) bool {
+// has reports whether a wheel suits a Python on a system, and from which version of the system on.
+func (s support) has(python, system string) (oldest int, ok bool) {
+	oldest = math.MaxInt
+	try := func(x supported) {
+		if version, has := s[x]; has {
+			oldest, ok = min(oldest, version), true
+		}
+	}
 	for _, on := range []string{system, anySystem} {
-		if s[supported{python, on}] || s[supported{"py3", on}] && python != "py2" {
-			return true
+		try(supported{python, on})
+		if python != "py2" {
+			try(supported{"py3", on})
 		}
 		for n := minor(python); n >= 0; n-- {
-			if s[supported{fmt.Sprintf("py3%d", n), on}] || !strings.HasSuffix(python, "t") &&
-				s[supported{fmt.Sprintf("cp3%d-abi3", n), on}] {
-				return true
+			try(supported{fmt.Sprintf("py3%d", n), on})
+			if !strings.HasSuffix(python, "t") {
+				try(supported{fmt.Sprintf("cp3%d-abi3", n), on})
 			}
 		}
 	}
-	return false
+	return oldest, ok
 }
 
-// without lists what other wheels are not built for: a system, a Python, or a Python on a system.
+// without lists what other wheels are not built for: a system, a Python, a Python on a system, or
+// older versions of a system.
 func (s support) without(others support) []string {
 	if len(s) > maxSupported || len(others) > maxSupported {
 		return nil
 	}
 	all := s.expanded(max(s.newest(), others.newest()))
-	lost := support{}
-	for x := range all {
-		if !others.has(x.python, x.system) {
+	lost, raised := map[supported]bool{}, map[supported]int{}
+	for x, version := range all {
+		oldest, ok := others.has(x.python, x.system)
+		switch {
+		case !ok:
 			lost[x] = true
+		case version > 0 && oldest > version:
+			raised[x] = oldest
 		}
 	}
 	var out []string
@@ -218,7 +311,19 @@ func (s support) without(others support) []string {
 	take(func(x supported) string { return systemTitle(x.system) })
 	take(func(x supported) string { return pythonTitle(x.python) })
 	take(func(x supported) string { return pythonTitle(x.python) + " on " + systemTitle(x.system) })
-	return out
+	kept := map[string]bool{} // systems on which a Python has wheels for the same versions as before
+	for x := range all {
+		kept[x.system] = kept[x.system] || raised[x] == 0
+	}
+	names := map[string]bool{}
+	for x, version := range raised {
+		name := before(x.system, version)
+		if kept[x.system] {
+			name = pythonTitle(x.python) + " on " + name
+		}
+		names[name] = true
+	}
+	return append(out, slices.Sorted(maps.Keys(names))...)
 }
 
 func systemTitle(system string) string {

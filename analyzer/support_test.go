@@ -16,7 +16,18 @@ func TestLostSupport(t *testing.T) {
 		{"nothing", "cp312-cp312-win_amd64", "cp312-cp312-win_amd64", ""},
 		{"more", "cp312-cp312-win_amd64", "cp312-cp312-win_amd64 cp313-cp313-win_amd64", ""},
 		{"another version of a system", "cp312-cp312-macosx_11_0_arm64 cp312-cp312-manylinux2014_x86_64",
-			"cp312-cp312-macosx_14_0_arm64 cp312-cp312-manylinux_2_28_x86_64", ""},
+			"cp312-cp312-macosx_14_0_arm64 cp312-cp312-manylinux_2_28_x86_64",
+			"Linux (x86_64) with glibc before 2.28, macOS (arm64) before 14.0"},
+		{"another version for one Python",
+			"cp311-cp311-musllinux_1_1_x86_64 cp312-cp312-musllinux_1_1_x86_64",
+			"cp311-cp311-musllinux_1_2_x86_64 cp312-cp312-musllinux_1_1_x86_64",
+			"CPython 3.11 on Alpine Linux (x86_64) with musl before 1.2"},
+		{"an older version too", "cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64",
+			"cp312-cp312-manylinux_2_28_x86_64 cp310-abi3-manylinux2010_x86_64", ""},
+		{"an older version", "cp312-cp312-macosx_14_0_arm64", "cp312-cp312-macosx_11_0_arm64", ""},
+		{"unknown version", "cp312-cp312-linux_x86_64", "cp312-cp312-manylinux_2_28_x86_64", ""},
+		{"older phones", "cp313-cp313-android_21_arm64_v8a", "cp313-cp313-android_24_arm64_v8a",
+			"Android (arm64_v8a) before API level 24"},
 		{"a system", "cp311-cp311-win_arm64 cp311-cp311-win_amd64", "cp311-cp311-win_amd64",
 			"Windows (ARM64)"},
 		{"a slice", "cp312-cp312-macosx_11_0_universal2", "cp312-cp312-macosx_11_0_arm64",
@@ -42,7 +53,7 @@ func TestLostSupport(t *testing.T) {
 		{"only libraries", "py3-none-win32 py3-none-win_amd64", "py3-none-win_amd64",
 			"Windows (32-bit)"},
 		{"Android", "cp313-cp313-android_21_arm64_v8a cp313-cp313-ios_13_0_arm64_iphoneos",
-			"cp313-cp313-android_24_arm64_v8a", "iOS (arm64_iphoneos)"},
+			"cp313-cp313-android_21_arm64_v8a", "iOS (arm64_iphoneos)"},
 		{"a hostile version", "cp39999999999-abi3-win32 cp312-cp312-win32", "cp312-cp312-win32", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,11 +66,14 @@ func TestLostSupport(t *testing.T) {
 					Path: "dist.zip/widget-1.1-" + tag + ".whl", Wheel: &Wheel{},
 				})
 			}
-			NoteLostSupport(r, append(before, "other-1.0-py3-none-any.whl", "x.zip"), "main")
+			AddLostSupport(r, append(before, "other-1.0-py3-none-any.whl", "x.zip"), "main", Options{})
 			got := ""
 			for _, n := range r.Notes {
 				got, _ = strings.CutPrefix(n, "widget has no wheel for ")
 				got, _, _ = strings.Cut(got, ", but main has; ")
+				if n := len(r.Findings); n != strings.Count(got, ", ")+1 {
+					t.Errorf("%d findings", n)
+				}
 			}
 			if got != c.lost {
 				t.Errorf("lost %q, want %q", got, c.lost)

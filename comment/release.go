@@ -14,7 +14,7 @@ type Release struct {
 	Tag       string
 	Draft     bool
 	Immutable bool   // the assets cannot be replaced (docs: immutable releases)
-	Findings  int    // number of findings in the assets
+	Findings  int    // number of errors and warnings in the assets
 	Old       int    // number of them that the previous release has too
 	Before    string // tag of the previous release; "" = none
 }

@@ -34,7 +34,7 @@ func (t text) ship(because string) string {
 		what = "wheel"
 	}
 	switch {
-	case t.all[0].Rule == "no-wheel":
+	case t.all[0].Rule == "no-wheel", t.all[0].Rule == "support-removed":
 		return ""
 	case because != "":
 		return "The " + what + " itself may be shipped: " + because + "."
@@ -319,6 +319,8 @@ var tasks = map[string]task{
 	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows", ""},
 	"metadata-mismatch":  {result.Builder, "make the metadata and the file name agree", ""},
 	"record-mismatch":    {result.Builder, "regenerate RECORD", ""},
+	"support-removed": {result.Builder, "publish wheels for them, or accept the finding if support " +
+		"has ended", ""},
 	"text-relocations":   {result.Builder, "compile it with -fPIC", ""},
 	"wrong-architecture": {result.Builder, "build it for the architecture of its tag", ""},
 }

@@ -74,7 +74,17 @@ func collect(r *result.Report) []*group {
 		g.findings = append(g.findings, i)
 		g.all = append(g.all, f)
 	}
-	return mergeMissing(groups)
+	groups = mergeMissing(groups)
+	for _, g := range groups { // the first finding is described: the base does not have it
+		slices.SortStableFunc(g.findings, func(a, b int) int {
+			return boolRank(r.Findings[b].New) - boolRank(r.Findings[a].New)
+		})
+		for i, n := range g.findings {
+			g.all[i] = &r.Findings[n]
+		}
+		g.artifact = s.artifact(g.all[0].Artifact)
+	}
+	return groups
 }
 
 // mergeMissing merges libraries without a known provider that the same objects need: usually

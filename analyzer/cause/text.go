@@ -343,6 +343,11 @@ func (t text) ruleTitle() string {
 	case "no-wheel":
 		title, _, _ := strings.Cut(f.Message, "; ")
 		return title
+	case "support-removed":
+		if len(t.all) > 1 {
+			return fmt.Sprintf("%s has no wheel for %d platforms that had one", f.Object, len(t.all))
+		}
+		return f.Object + " has no wheel for " + f.Version
 	}
 	title := ""
 	if t.options.RuleTitle != nil {

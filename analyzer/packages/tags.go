@@ -211,6 +211,13 @@ func LinuxTag(platform string) (arch string, musl bool) {
 	return arch, libc == rankMusl
 }
 
+// LinuxVersion returns the version of the libc that a platform tag for Linux names, as
+// major*1000+minor; 0 for other tags.
+func LinuxVersion(platform string) int {
+	_, version, _ := platformOf(platform)
+	return version
+}
+
 // platformOf parses a platform tag into its kind, the version of its libc as major*1000+minor,
 // and the architecture: "any" for the tag any, "" for tags of other systems.
 func platformOf(platform string) (libc, version int, arch string) {

@@ -114,7 +114,8 @@ func (r *Report) AddNote(text string) {
 }
 
 // MarkExisting clears New for the findings with one of these identities, which are those of the
-// base, and for the causes without other findings.
+// base, and for the causes without other findings. The artifact of the other causes is the first
+// that has a new finding.
 func (r *Report) MarkExisting(identities []string) {
 	sorted := slices.Sorted(slices.Values(identities))
 	for i := range r.Findings {
@@ -123,7 +124,10 @@ func (r *Report) MarkExisting(identities []string) {
 	}
 	for i := range r.Causes {
 		c := &r.Causes[i]
-		c.New = slices.ContainsFunc(c.Findings, func(n int) bool { return r.Findings[n].New })
+		first := slices.IndexFunc(c.Findings, func(n int) bool { return r.Findings[n].New })
+		if c.New = first >= 0; c.New {
+			c.Artifact = r.Findings[c.Findings[first]].Artifact
+		}
 	}
 }
 

@@ -61,6 +61,7 @@ func All() []*analyzer.Rule {
 		minimumOSTooNew,
 		unsignedCode,
 		compatibilityVersionTooLow,
+		supportRemoved,
 	}
 }
 

@@ -83,7 +83,8 @@ func TestReportsFollowTheirFormats(t *testing.T) {
 		{"check --with torch==2.4.0+rocm6.1 --platform debian12 dist/*-1.1.0-*.whl", exitIncompatible},
 		{"check --platform debian11 build/libcufile.so", exitIncompatible},
 		{"check dist/clean_ext-*.whl", exitOK},
-		{"check --base dist/ dist/warp_lang-*.whl", exitOK},
+		{"check --base dist/ dist/warp_lang-*.whl", exitUsage}, // a file of the base is damaged
+		{"check --base dist/warp_lang-*.whl dist/warp_lang-*.whl", exitOK},
 		{"check --config accept.yml dist/warp_lang-*.whl", exitOK},
 		{"check broken-1.0-py3-none-any.whl", exitUsage},
 		{"check missing.whl", exitUsage},

@@ -45,6 +45,13 @@ func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 		add("notice", "title="+property(analyzer.Count(len(existing), "cause")+
 			", not new: the base has the same"), strings.Join(existing, "\n"))
 	}
+	for i := range r.Findings { // other notes are not about a difference to the base
+		f := &r.Findings[i]
+		if f.Rule == analyzer.RuleSupportRemoved && f.Severity == analyzer.Note {
+			add("notice", "title="+property(mdsafe.Visible(f.Object+" has no wheel for "+f.Version)),
+				mdsafe.Visible(f.Message))
+		}
+	}
 	for _, u := range r.Unread {
 		add("error", "title=Not checked",
 			mdsafe.Visible(u.Path)+": "+mdsafe.Visible(u.Reason))

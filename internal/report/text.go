@@ -78,15 +78,21 @@ type textLine struct {
 }
 
 // moreRows is the line that counts the rows of the evidence that are left out. noun is "version" if
-// each row has the symbols of one.
+// each row has the symbols of one, and rowPlatform if each row is one without a wheel.
 func moreRows(n int, noun string) textLine {
+	what := "symbols of "
+	if noun == rowPlatform {
+		what = ""
+	}
 	return textLine{
-		text: fmt.Sprintf("   and symbols of %s (--verbose)", analyzer.Count(n, "more "+noun)),
+		text: fmt.Sprintf("   and %s%s (--verbose)", what, analyzer.Count(n, "more "+noun)),
 		rank: whoRank,
 		rows: n,
 		noun: noun,
 	}
 }
+
+const rowPlatform = "platform"
 
 // Ranks of lines.
 const (
@@ -370,6 +376,9 @@ func (p *textPrinter) block(i int) []textLine {
 		}
 	}
 	noun := "version" // of symbols
+	if c.Rules[0] == analyzer.RuleSupportRemoved {
+		noun = rowPlatform
+	}
 	if slices.ContainsFunc(c.Evidence, func(e analyzer.Evidence) bool { return e.Version == "" }) {
 		noun = "row"
 	}
@@ -642,7 +651,7 @@ func (p *textPrinter) last() string {
 		for _, i := range c.Findings {
 			f := &r.Findings[i]
 			at := place{f.Artifact, f.Object}
-			if f.Object != "" {
+			if f.Object != "" && f.Rule != analyzer.RuleSupportRemoved { // that is a project
 				concerned[at] = true
 			}
 			if f.Symbol != "" {

@@ -100,12 +100,16 @@ func (s *Service) release(
 		},
 		// findings of the earlier release fail this one too, because it has new users
 		advice: func(report *analyzer.Report) string {
-			old := 0
+			found, old := 0, 0
 			for i := range report.Findings {
-				if f := &report.Findings[i]; !f.New {
-					f.New = true
-					old++
+				f := &report.Findings[i]
+				if f.Severity.Rank() > analyzer.Note.Rank() {
+					found++
+					if !f.New {
+						old++
+					}
 				}
+				f.New = true
 			}
 			for i := range report.Causes {
 				report.Causes[i].New = true
@@ -114,7 +118,7 @@ func (s *Service) release(
 				Tag:       release.Tag,
 				Draft:     release.Draft,
 				Immutable: release.Immutable,
-				Findings:  len(report.Findings),
+				Findings:  found,
 				Old:       old,
 			}
 			if before != nil {

@@ -1,0 +1,27 @@
+package rules
+
+import "github.com/compat-app/compat/analyzer"
+
+// supportRemoved has no check: its findings come from analyzer.AddLostSupport.
+var supportRemoved = &analyzer.Rule{
+	ID:       analyzer.RuleSupportRemoved,
+	Title:    "The base has a wheel for a platform or Python, and the new build has none",
+	Severity: analyzer.Note,
+	Doc: `The base (--base, the last release or the base branch) has a wheel of the project for a system, an
+architecture or a Python for which the new build has none, or for older versions of a system: the
+wheel was tagged manylinux2014 and is now tagged manylinux_2_28, or macosx_11_0 and now macosx_14_0.
+Where no wheel fits, pip builds from the source archive, or installs an older release. The tags in
+the file names are compared, per project.
+
+Fix: publish the missing wheel, or a wheel with the older tag. If the end of support is intended,
+nothing has to be changed.
+
+Severity: a note, which does not fail the check. To make it fail, set support-removed to error in
+rules of the configuration. The object of the finding is the name of the project.
+
+Not detected: a changed Requires-Python in the metadata of the wheels.`,
+	References: []string{
+		"PEP 425: Compatibility Tags for Built Distributions",
+		"PEP 600: manylinux platform tags",
+	},
+}
