@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
 	conformance llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
-	schemas archives
+	schemas archives alerts
 
 GOTEST ?= go test
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
@@ -48,6 +48,9 @@ twice: ## Build the archives, packages, wheels and image twice and compare their
 chart: ## Lint the Helm chart with Helm's library, and validate its objects (downloads both)
 	dir=$$(mktemp -d) && python3 -m venv $$dir && $$dir/bin/pip install -q helm-python-sdk==0.2.2 kubernetes-validate==1.37.0 && \
 	$$dir/bin/python internal/test/install/chart.py; code=$$?; rm -rf $$dir; exit $$code
+
+alerts: ## Test the alert rules (PROMTOOL=FILE, of Prometheus)
+	$(or $(PROMTOOL),promtool) test rules internal/test/install/alerts.yml
 
 roots: ## Install the packages in roots of Debian and Alpine, start the image (ALPINE=DIR, QEMU=FILE, root rights)
 	$(GOTEST) -tags install -count 1 -v -timeout 30m ./internal/test/install

@@ -49,6 +49,8 @@ func newMetrics(r prometheus.Registerer, q *queue.Queue) *metrics {
 	}
 	for _, kind := range job.Kinds() {
 		m.jobs.WithLabelValues(string(kind), "done")
+		// increase() does not see the first value of a series that begins with 1.
+		m.jobs.WithLabelValues(string(kind), "dead")
 		m.seconds.WithLabelValues(string(kind), "done")
 	}
 	if r != nil {
