@@ -29,7 +29,11 @@ func chart(t *testing.T, values map[string]any) []byte {
 			err := all.ExecuteTemplate(&b, name, data)
 			return b.String(), err
 		},
-		"nindent":  indent,
+		"nindent": indent,
+		"hasKey": func(m map[string]any, key string) bool {
+			_, ok := m[key]
+			return ok
+		},
 		"quote":    func(s string) string { return fmt.Sprintf("%q", s) },
 		"toString": func(v any) string { return fmt.Sprint(v) },
 		"toYaml": func(v any) (string, error) {

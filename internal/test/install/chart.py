@@ -17,16 +17,66 @@ more = {
     "settings": {"COMPAT_WORKERS": 4, "COMPAT_PUBLIC_URL": "https://compat.example.com"},
     "ingress": {"enabled": True, "host": "compat.example.com", "className": "nginx", "tls": "certificate"},
 }
+placed = {
+    "imagePullSecrets": [{"name": "registry"}],
+    "podLabels": {"team": "build"},
+    "podAnnotations": {"example.com/scrape": "true"},
+    "nodeSelector": {"kubernetes.io/arch": "amd64"},
+    "tolerations": [{"key": "dedicated", "operator": "Exists", "effect": "NoSchedule"}],
+    "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 1, "podAffinityTerm": {
+            "topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "compat"}}}}]}},
+    "networkPolicy": {"redisPorts": [6379, 26379], "extraEgress": [{"ports": [{"protocol": "TCP", "port": 3128}]}]},
+}
+replaced = {"settings": {"COMPAT_SANDBOX": "auto", "PRIVATE_KEY_COMMAND": "/helper key"}}
+
+
+def rendered(values):
+    """The objects of the chart by kind."""
+    texts = chart.Chart.load(folder).render({**image, **values}, name="compat").items()
+    return {o["kind"]: o for name, text in texts if name.endswith(".yaml") for o in yaml.safe_load_all(text) if o}
+
+
+def pod(values):
+    return rendered(values)["Deployment"]["spec"]["template"]
+
 
 report = chart.lint(folder, image, strict=True)
 failures = [m for m in report["messages"] if m["severity"] > 1] + report["errors"]
-for values in ({}, more):
-    for name, text in chart.Chart.load(folder).render({**image, **values}, name="compat").items():
-        for document in yaml.safe_load_all(text) if name.endswith(".yaml") else []:
-            for version in ("1.28", "1.34"):
-                kubernetes_validate.validate(document, version, strict=True)
-            print("valid:", document["kind"])
-for wrong in ({}, {**image, "settings": {"WEBHOOK_SECRET": "x"}}, {**image, "image": {"repository": "x", "digest": "latest"}}):
+for values in ({}, more, placed, replaced):
+    for kind, document in rendered(values).items():
+        for version in ("1.28", "1.34"):
+            kubernetes_validate.validate(document, version, strict=True)
+        print("valid:", kind)
+    names = [v["name"] for v in pod(values)["spec"]["containers"][0]["env"]]
+    if len(names) != len(set(names)):
+        failures.append(f"a variable is set twice: {names}")
+for name in ("imagePullSecrets", "nodeSelector", "tolerations", "affinity"):
+    if pod(placed)["spec"].get(name) != placed[name]:
+        failures.append(f"{name}: {pod(placed)['spec'].get(name)}")
+metadata = pod(placed)["metadata"]
+if metadata["labels"].get("team") != "build" or metadata["annotations"] != placed["podAnnotations"]:
+    failures.append(f"metadata of the pod: {metadata}")
+egress = rendered(placed)["NetworkPolicy"]["spec"]["egress"]
+if {p["port"] for rule in egress for p in rule["ports"]} != {53, 443, 3128, 6379, 26379}:
+    failures.append(f"egress: {egress}")
+if any(v["name"] == "PRIVATE_KEY_PATH" for v in pod(replaced)["spec"]["containers"][0]["env"]):
+    failures.append("PRIVATE_KEY_PATH is set with PRIVATE_KEY_COMMAND")
+for values, redis in (({}, True), ({"autoscaling": {"minReplicas": 1, "maxReplicas": 1}}, False)):
+    variables = {v["name"]: v for v in pod(values)["spec"]["containers"][0]["env"]}
+    if ("REDIS_URL" in variables) != redis:
+        failures.append(f"{values}: the pod requires REDIS_URL: {not redis}")
+for wrong in (
+    {},
+    {**image, "settings": {"WEBHOOK_SECRET": "x"}},
+    {**image, "settings": {"PRIVATE_KEY_PATH": "/key"}},
+    {**image, "image": {"repository": "x", "digest": "latest"}},
+    {**image, "networkPolicy": {"redisPort": 6380}},
+    {**image, "networkPolicy": {"extraEgress": {"port": 3128}}},
+    {**image, "imagePullSecrets": ["registry"]},
+    {**image, "podLabels": {"team": 1}},
+    {**image, "podLabels": {"app": "other"}},
+):
     try:
         chart.Chart.load(folder).render(wrong)
         failures.append(f"{wrong} is accepted")
