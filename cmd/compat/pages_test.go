@@ -41,7 +41,6 @@ var notRun = map[string]string{
 	"compat completion":         "writes to the home folder; testdata/script/usage.txtar runs it",
 	"compat setup":              "waits for a browser; internal/setup tests it",
 	"compat queue":              "needs the queue of a service; TestQueueCommandEmbedded runs them",
-	`compat check "$(conda `:    "needs conda-build",
 	"compat check --root / $(d": "needs the package; make recipes runs it",
 	"compat rules ID":           "ID stands for the name of a rule",
 }
