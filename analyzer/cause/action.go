@@ -178,6 +178,13 @@ func (t text) task() task {
 		if t.private() {
 			return task{result.Builder, "avoid the internal symbols of glibc", ""}
 		}
+		if t.declaredLibc(t.newest()) != nil {
+			return task{result.Builder, "declare the glibc that it needs or build on an older system",
+				""}
+		}
+		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindDependency {
+			return task{result.Builder, "declare the package that provides the library", ""}
+		}
 		if t.claimed() {
 			return task{result.Builder, "correct the tag or build on an older system", ""}
 		}

@@ -121,6 +121,9 @@ func (t text) tooNewTitle() string {
 			t.objects(), plural(t.cause.Objects, "uses", "use"))
 	}
 	needs := t.newest()
+	if target := t.declaredLibc(needs); target != nil {
+		return fmt.Sprintf("declares __glibc >=%s, but needs %s", target.LibcVersion, needs)
+	}
 	if tag := t.neededTag(); tag != "" && t.claimed() {
 		return fmt.Sprintf("tagged %s, but needs %s", t.target(), tag)
 	}
@@ -139,6 +142,20 @@ func (t text) tooNewTitle() string {
 func (t text) claimed() bool {
 	target, oldest := t.oldestTag()
 	return oldest != nil && !platform.Older(target.LibcVersion, oldest.LibcVersion)
+}
+
+// declaredLibc returns the platform of the glibc that a conda package declares, if the version that
+// it needs is one of a newer glibc; nil for others.
+func (t text) declaredLibc(needs string) *platform.Platform {
+	if len(t.cause.Fixes) == 0 || t.cause.Fixes[0].Kind != fix.KindDependency ||
+		!strings.HasPrefix(needs, "GLIBC_") {
+		return nil
+	}
+	target, err := platform.Lookup(t.all[0].Target, "")
+	if err != nil {
+		return nil
+	}
+	return target
 }
 
 func (t text) refused() bool {

@@ -26,7 +26,10 @@ type Artifact struct {
 	Format string // unpack.FormatDeb …; "" for an object
 	// Depends is what a deb, rpm, conda or npm package declares as dependencies: names of packages,
 	// and for an rpm also capabilities.
-	Depends  []string
+	Depends []string
+	// Glibc is the oldest version that a conda package allows with a dependency on __glibc: "2.17";
+	// "" if it has none.
+	Glibc    string
 	Wheel    *pkgmeta.WheelName // nil if its name is not that of a wheel
 	Metadata *pkgmeta.Metadata  // nil if there is none or it could not be read
 	Objects  []*Object          // ELF files, sorted by path

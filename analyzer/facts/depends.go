@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -26,8 +27,29 @@ func isDepends(p string) bool {
 // | libc6.1" has two.
 var relation = lazyregexp.New(`(?:^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)
 
-// depends returns the names of the packages in the dependencies of a deb's control file, a conda
-// package's index or an npm package. Recommended packages are included: a plug-in may need them.
+// glibcFloor matches the oldest version that a dependency of a conda package on the virtual package
+// of glibc allows: "__glibc >=2.17,<3.0.a0".
+var glibcFloor = lazyregexp.New(`^__glibc\s+>=\s*(\d{1,3}\.\d{1,3})`)
+
+// condaDepends returns the dependencies in the index of a conda package: the names of packages, and
+// the oldest glibc, or "".
+func condaDepends(text []byte) (names []string, glibc string) {
+	var index struct{ Depends []string }
+	if json.Unmarshal(text, &index) != nil {
+		return nil, ""
+	}
+	for _, d := range index.Depends {
+		name, _, _ := strings.Cut(d, " ")
+		names = append(names, name)
+		if m := glibcFloor.FindStringSubmatch(d); m != nil {
+			glibc = m[1]
+		}
+	}
+	return names, glibc
+}
+
+// depends returns the names of the packages in the dependencies of a deb's control file or an
+// npm package. Recommended packages are included: a plug-in may need them.
 func depends(p string, text []byte) []string {
 	var out []string
 	switch p {
@@ -42,16 +64,6 @@ func depends(p string, text []byte) []string {
 			out = slices.AppendSeq(out, maps.Keys(m))
 		}
 		slices.Sort(out)
-		return out
-	case condaIndex:
-		var index struct{ Depends []string }
-		if json.Unmarshal(text, &index) != nil {
-			return nil
-		}
-		for _, d := range index.Depends {
-			name, _, _ := strings.Cut(d, " ")
-			out = append(out, name)
-		}
 		return out
 	}
 	in := false
@@ -72,7 +84,8 @@ func depends(p string, text []byte) []string {
 	return out
 }
 
-// systemOnly lists packages whose libraries are in the table of every platform.
+// systemOnly lists packages whose libraries are in the table of every platform. So are those of
+// conda's virtual packages, whose names begin with "__".
 var systemOnly = []string{
 	"libc6",
 	"libgcc-s1",
@@ -80,7 +93,6 @@ var systemOnly = []string{
 	"musl",
 	"python",
 	"python3",
-	"__glibc",
 	"debconf",
 	"init-system-helpers",
 	"adduser",
@@ -102,9 +114,20 @@ func (a *Artifact) DependencyProvides(soname string) (certain, perhaps bool) {
 			strings.Contains("0123456789-.", rest[:1])):
 			return true, true
 		}
-		perhaps = perhaps || !slices.Contains(systemOnly, d)
+		perhaps = perhaps || !slices.Contains(systemOnly, d) && !strings.HasPrefix(d, "__")
 	}
 	return false, perhaps
+}
+
+// ReplacesSystem reports whether a library comes from another package although a system may have
+// it too: of a system, conda uses only the C library. It is false if a conda package depends on no
+// package that may contain the library.
+func (a *Artifact) ReplacesSystem(soname string) bool {
+	if !a.Conda() || platform.LibcOf(soname) != "" {
+		return false
+	}
+	certain, perhaps := a.DependencyProvides(soname)
+	return certain || perhaps
 }
 
 // Conda reports whether the artifact is a conda package.

@@ -245,8 +245,12 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		facts.audit.wheel = p.text
 		return nil
 	case p.depends:
+		if f.Path == condaIndex {
+			facts.Depends, facts.Glibc = condaDepends(p.text)
+			facts.conda = true
+			return nil
+		}
 		facts.Depends = append(facts.Depends, depends(f.Path, p.text)...)
-		facts.conda = facts.conda || f.Path == condaIndex
 		return nil
 	case p.macho != nil || p.machErr:
 		r.machO(facts, f.Path, at, p)

@@ -131,6 +131,11 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 		baseline = nil
 	}
 	provided := s.libraries.ofPlatform(p, all)
+	if f.Conda() {
+		provided = slices.DeleteFunc(slices.Clone(provided), func(l *dynlink.Library) bool {
+			return f.ReplacesSystem(l.SONAME)
+		})
+	}
 	all = append(all, provided...)
 	environment := s.environments(f, x, all, provided)
 	for _, v := range x.views {

@@ -38,12 +38,12 @@ type Platforms struct {
 	Published Published
 }
 
-// Targets returns the platforms of an artifact: those that the user specified, otherwise that
-// of its tag, otherwise every built-in one that has all versions that it needs. A specified one is
-// left out if another published wheel is for it. Those of the tags follow the specified ones as
-// Promised. skipped lists what is not checked on which platform, with the reason. Targets returns
-// an error for a platform that supports none of the architectures. Libraries of others that it
-// needs count as its own; nil: there are none.
+// Targets returns the platforms of an artifact: those that the user specified, otherwise that of
+// its tag or of the glibc that a conda package declares, otherwise every built-in one that has all
+// versions that it needs. A specified one is left out if another published wheel is for it. Those
+// of the tags follow the specified ones as Promised. skipped lists what is not checked on which
+// platform, with the reason. Targets returns an error for a platform that supports none of the
+// architectures. Libraries of others that it needs count as its own; nil: there are none.
 func Targets(
 	f *facts.Artifact,
 	others Providers,
@@ -147,6 +147,9 @@ func (o *Platforms) promised(f *facts.Artifact, requested []Target) (out []Targe
 func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 	var out []Target
 	for _, p := range claimed(f, arch) {
+		out = append(out, Target{Platform: p})
+	}
+	if p := declared(f, arch); p != nil {
 		out = append(out, Target{Platform: p})
 	}
 	if out != nil {
@@ -259,6 +262,19 @@ func claimed(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
 	return oldest
 }
 
+// declared returns the platform with the oldest glibc that a conda package allows, or nil if it
+// names none that is still supported.
+func declared(f *facts.Artifact, arch string) *platform.Platform {
+	if f.Glibc == "" {
+		return nil
+	}
+	p, err := platform.Lookup("manylinux_"+strings.Replace(f.Glibc, ".", "_", 1), arch)
+	if err != nil || Extinct(p) {
+		return nil
+	}
+	return p
+}
+
 // oldestSupported is the glibc version of the oldest platform that is still supported: CentOS
 // 7, which is manylinux2014.
 const oldestSupported = "2.17"
@@ -310,7 +326,7 @@ func hasVersions(p *platform.Platform, f *facts.Artifact, arch string) bool {
 		}
 		for _, need := range o.VersionNeeds {
 			l := p.Library(need.Library)
-			if l == nil || !l.Known {
+			if l == nil || !l.Known || f.ReplacesSystem(need.Library) {
 				continue
 			}
 			for _, v := range need.Versions {

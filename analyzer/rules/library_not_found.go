@@ -72,8 +72,8 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 				continue // cuda-major-mixed reports it
 			}
 			certain, perhaps := p.Facts.DependencyProvides(needed)
-			if certain {
-				continue // a package that it depends on provides it
+			if certain || perhaps && p.Platform.Library(needed) != nil {
+				continue // a package that it depends on provides it, or else the system
 			}
 			reportMissing(p, v, needed, perhaps)
 		}

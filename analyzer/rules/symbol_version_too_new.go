@@ -25,11 +25,11 @@ var symbolVersionTooNew = &analyzer.Rule{
 platform's library does not define. The loader checks the version nodes of every library first,
 and fails: "version ` + "`GLIBC_2.29'" + ` not found (required by …)".
 
-The artifact was built on a newer system than its platform tag promises: the linker binds to the
-newest version on the build machine.
+The artifact was built on a newer system than its platform tag promises, or a conda package with
+its dependency on __glibc: the linker binds to the newest version on the build machine.
 
-Fix: build in the image of the tag, use a newer tag, or, where the symbol has an older version,
-use that one with ` + "`.symver`" + `.
+Fix: build in the image of the tag, use a newer tag (conda: declare a newer __glibc), or, where the
+symbol has an older version, use that one with ` + "`.symver`" + `.
 
 Severity: a warning for a tag older than manylinux2014 (manylinux1, manylinux2010) if the wheel
 works on every system that is still supported, and where the platform of the tag is replaced by
@@ -61,6 +61,16 @@ dependency needs.`,
 
 func checkSymbolVersion(p *analyzer.Pass) {
 	retag := sync.OnceValue(func() []fix.Candidate { return retagging(p) })
+	retagFor := func(library string) []fix.Candidate {
+		if p.Facts.Conda() && platform.LibcOf(library) == "" {
+			return []fix.Candidate{{Fix: fix.Fix{
+				Kind: fix.KindDependency,
+				Title: "Declare the dependency that contains " + library +
+					", so that the library of the system is not used",
+			}}}
+		}
+		return retag()
+	}
 	described := map[node]string{} // an object with thousands of imports needs few nodes
 	firstIn := func(n node) string {
 		if _, ok := described[n]; !ok {
@@ -106,13 +116,21 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				)
 			}
 			f.Message += builtWith(v)
+			if p.Facts.Glibc == p.Platform.LibcVersion {
+				f.Message += ". The package allows glibc " + p.Facts.Glibc
+			}
 			if !p.Requested && onlyExtinct(p.Platform, i) {
 				f.Severity = analyzer.Warning
 				f.Message += ". No supported system is that old, but the tag is still wrong"
 			}
 			p.Report(
 				f,
-				slices.Concat(retag(), symver(v, i, older), fromHeaders(i), lowering(p, v, i))...)
+				slices.Concat(
+					retagFor(i.Library),
+					symver(v, i, older),
+					fromHeaders(i),
+					lowering(p, v, i),
+				)...)
 		}
 		for _, n := range bareNodes(v) {
 			if l := p.Platform.Library(n.Library); l == nil || !l.Known || l.HasVersion(n.Version) {
@@ -134,7 +152,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 					),
 				},
 				slices.Concat(
-					retag(),
+					retagFor(n.Library),
 					packed(n.Version),
 					lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}),
 				)...)
@@ -250,9 +268,11 @@ func builtWith(v *analyzer.View) string {
 	return ". Compiler: " + last
 }
 
-// retagging returns the oldest policy that has every symbol, and the build image of the tag.
+// retagging returns the oldest policy that has every symbol, and the build image of the tag. For a
+// conda package it returns what to declare of glibc, and the sysroot.
 func retagging(p *analyzer.Pass) []fix.Candidate {
-	if p.Facts.Kind != analyzer.KindWheel || p.Platform.Kind != platform.Policy {
+	conda := p.Facts.Glibc != ""
+	if !conda && p.Facts.Kind != analyzer.KindWheel || p.Platform.Kind != platform.Policy {
 		return nil
 	}
 	var unversioned []string
@@ -280,8 +300,22 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			reason = ", the first in auditwheel's list that has " + lacking
 			continue
 		}
-		if oldest != nil && !platform.Older(oldest.LibcVersion, q.LibcVersion) {
+		if oldest != nil && !platform.Older(oldest.LibcVersion, q.LibcVersion) ||
+			conda && !platform.Older(p.Facts.Glibc, q.LibcVersion) {
 			break // it is tagged so; the user specified an older platform
+		}
+		if conda {
+			out = append(out, fix.Candidate{
+				Fix: fix.Fix{
+					Kind:  fix.KindDependency,
+					Title: "Declare the dependency __glibc >=" + q.LibcVersion,
+					Cost: []string{
+						"conda no longer installs it where glibc is older than " + q.LibcVersion,
+					},
+				},
+				Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
+			})
+			break
 		}
 		out = append(out, fix.Candidate{
 			Fix: retagged(p, pkgmeta.Tag{Platform: q.Name}, fix.Fix{
@@ -293,6 +327,13 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
 		})
 		break
+	}
+	if conda {
+		return append(out, fix.Candidate{Fix: fix.Fix{
+			Kind: fix.KindRebuild,
+			Title: "Compile with the sysroot package of glibc " + p.Platform.LibcVersion +
+				" (c_stdlib_version in conda_build_config.yaml)",
+		}})
 	}
 	return append(out, olderImage(p)...)
 }
@@ -347,7 +388,7 @@ func missingVersion(p *analyzer.Pass, q *platform.Platform) string {
 	for _, v := range p.Views {
 		for b := range v.Bindings().To(dynlink.FromPlatform) {
 			i := b.Import
-			if i.Version == "" {
+			if i.Version == "" || p.Facts.Conda() && platform.LibcOf(i.Library) == "" {
 				continue
 			}
 			if l := q.Library(i.Library); l == nil ||

@@ -37,9 +37,9 @@ With --requirement, --lock or --venv and without PATH, the packages of that envi
 with each other, like "compat env".
 
 Without flags, a wheel is checked against its own platform tag and its declared dependencies, at
-both ends of each version range. Any other file is checked against every built-in platform that has
-the symbol versions it needs; older platforms are skipped. To check one of them, name it with
---platform.
+both ends of each version range, and a conda package against the oldest glibc that it declares
+(__glibc). Any other file is checked against every built-in platform that has the symbol versions it
+needs; older platforms are skipped. To check one of them, name it with --platform.
 
 Results are cached in COMPAT_DATA or the user's cache folder. Checks that use a package index or
 read other folders are not cached.
