@@ -148,9 +148,6 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 			report.Skipped = append(report.Skipped, u)
 		}
 	}
-	for _, n := range e.Notes {
-		report.AddNote(n)
-	}
 	o.Origins = e.Origins
 	out.artifacts = append(out.artifacts, set.Artifacts...)
 	o.With = e.With
@@ -173,6 +170,10 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	}
 	for _, x := range e.Listed {
 		addArtifact(report, x)
+	}
+	// Requirements that the pins do not satisfy are noted before what was not read.
+	for _, n := range e.Notes {
+		report.AddNote(n)
 	}
 	return e.addNoWheel(out, o.Platforms)
 }

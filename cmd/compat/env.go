@@ -109,8 +109,8 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 		"version of the interpreter (default: that of --venv, else of .python-version, else the oldest "+
 			"that the lock file or pyproject.toml allows, else 3.12)")
 	flags.Var((*nameList)(&f.platforms), "platform",
-		"the system that the packages run on (debian12, alpine3.20; default "+defaultPlatform+", or "+
-			"for installed packages this system); may be repeated")
+		"the system that the packages run on (debian12, alpine3.20; default: that of the configuration, "+
+			"else "+defaultPlatform+"; for installed packages this system); may be repeated")
 	flags.StringArrayVar(&f.first, "first", nil,
 		"assume that this package was imported before, so that its libraries are loaded; repeatable")
 	flags.StringVar(&f.config, "config", "",
@@ -188,6 +188,10 @@ func checkEnvironmentFor(
 	case f.budget <= 0:
 		return errors.New("--budget must be a number of megabytes greater than 0")
 	}
+	asked := f
+	if err := f.configure(files); err != nil {
+		return err
+	}
 	note := f.defaultPlatforms()
 	only := f.checkFlags // the environment is what is checked, not where artifacts are installed
 	only.lock, only.requirements, only.venv = nil, nil, ""
@@ -212,7 +216,7 @@ func checkEnvironmentFor(
 				"name one with --index-url or PIP_INDEX_URL")
 	}
 	if many != nil {
-		return checkMany(ctx, env, from, o, failOn, f, many)
+		return checkMany(ctx, env, from, o, failOn, asked, many)
 	}
 	var head []*pinned.Wheels
 	var cached result
@@ -274,6 +278,43 @@ func checkEnvironmentFor(
 	}
 	cached.store(ctx, printed.Bytes(), code)
 	return exited(code)
+}
+
+// configure takes the interpreter and the platforms of files from the configuration, unless flags
+// name them: from the entry of environments for one of the files, as in the reviews of the App, or
+// else from platforms. Platforms that are not Linux are for wheels only. Problems of the
+// configuration are reported by checkOptions.
+func (f *envFlags) configure(files []string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	c, err := repository(f.config)
+	if err != nil || len(c.problems) > 0 {
+		return err
+	}
+	names := c.Platforms
+	for _, file := range files {
+		i := slices.IndexFunc(c.Environments.List, func(e config.Environment) bool {
+			return path.Clean(e.File) == path.Clean(filepath.ToSlash(file))
+		})
+		if i < 0 {
+			continue
+		}
+		e := c.Environments.List[i]
+		if f.python = cmp.Or(f.python, e.Python); len(e.Platforms) > 0 {
+			names = e.Platforms
+		}
+		break
+	}
+	if len(f.platforms) > 0 {
+		return nil
+	}
+	for _, name := range names {
+		if p, err := platform.Lookup(name, "x86_64"); err == nil && p.OS == platform.Linux {
+			f.platforms = append(f.platforms, name)
+		}
+	}
+	return nil
 }
 
 // defaultPlatforms chooses the platform if none was named, and returns a note about the choice, or

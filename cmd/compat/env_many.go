@@ -94,6 +94,10 @@ func checkOne(
 	f envFlags,
 	file string,
 ) (r *analyzer.Report, python string, err error) {
+	if err := f.configure([]string{file}); err != nil {
+		return nil, "", err
+	}
+	f.defaultPlatforms()
 	pins, err := readPinned(f, []string{file})
 	if err != nil {
 		return nil, "", err
