@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,8 @@ func newDoctorCommand(env environment) *cobra.Command {
 private key, clock, permissions, webhook and its recent deliveries, and installations. Each problem
 is printed with what to do next.
 
-It reads the environment variables of "compat serve" and changes nothing.
+It reads the environment variables of "compat serve". It writes a small file to the data folder and a
+key to Redis, which it removes, and changes nothing else.
 
 Exit code: 0 no problem, 1 a problem, 2 wrong usage.`,
 		Example: "  set -a; . ./compat.env; set +a; compat doctor",
@@ -83,12 +85,16 @@ func (d *doctor) print(state, subject, text, next string) {
 
 func (d *doctor) examine(ctx context.Context) {
 	d.settings()
-	d.data()
+	scratch := d.folder("data", "COMPAT_DATA", d.service.Data)
 	if d.valid("REDIS_URL") {
 		d.queue(ctx)
 	}
 	d.bucket(ctx)
-	d.sandbox(ctx)
+	if scratch == "" {
+		d.skip("sandbox", "its folder is in COMPAT_DATA")
+	} else {
+		d.sandbox(ctx, scratch)
+	}
 	if d.valid("PIP_INDEX_URL") {
 		d.index(ctx)
 	}
@@ -160,25 +166,51 @@ func nextFor(err error, otherwise string, hints []hint) string {
 	return otherwise
 }
 
-// data checks that COMPAT_DATA can be written, or created. It writes nothing.
-func (d *doctor) data() {
-	dir, state := d.service.Data, "can be written"
-	err := writable(dir)
-	for parent := filepath.Clean(dir); errors.Is(err, fs.ErrNotExist); {
-		state = "will be created"
-		next := filepath.Dir(parent)
-		if next == parent {
-			break
+// writable returns an error unless a file can be written in dir: permissions do not say it of a
+// full file system, or of /proc. It leaves no file.
+func writable(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", dir, err)
+	}
+	f, err := os.CreateTemp(dir, "compat-doctor-*")
+	if err == nil {
+		_, err = f.Write(make([]byte, 4096))
+		err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil { // not wrapped: the folder exists
+		return fmt.Errorf("%s cannot be written: %s", dir, strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return nil
+}
+
+// writableOrNew returns a folder that exists and can be written: dir, or where it will be created.
+func writableOrNew(dir string) (string, error) {
+	at := filepath.Clean(dir)
+	for {
+		err := writable(at)
+		parent := filepath.Dir(at)
+		if !errors.Is(err, fs.ErrNotExist) || parent == at {
+			return at, err
 		}
-		parent = next
-		err = writable(parent)
+		at = parent
 	}
+}
+
+// folder checks that the folder of a variable can be written, or created. It returns an existing
+// folder of its file system; "" after a problem.
+func (d *doctor) folder(subject, variable, dir string) string {
+	at, err := writableOrNew(dir)
 	if err != nil {
-		d.fail("data", err.Error(), "set COMPAT_DATA to a folder that this user can write, or change "+
-			"the owner of this one")
-		return
+		d.fail(subject, err.Error(), "set "+variable+" to a folder that this user can write, with "+
+			"free space, or change the owner of this one")
+		return ""
 	}
-	d.ok("data", "%s %s", dir, state)
+	state := "can be written"
+	if at != filepath.Clean(dir) {
+		state = "will be created"
+	}
+	d.ok(subject, "%s %s", dir, state)
+	return at
 }
 
 // queue checks that the queue can store jobs and that its clock agrees.
@@ -274,6 +306,10 @@ func (d *doctor) bucket(ctx context.Context) {
 			"correct COMPAT_BLOBS as docs/config.md describes it")
 		return
 	}
+	if u, err := url.Parse(d.service.Blobs); err == nil && u.Scheme == "file" {
+		d.folder("bucket", "COMPAT_BLOBS", u.Path)
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	if _, err := b.Get(ctx, "doctor"); err != nil {
@@ -289,20 +325,23 @@ func (d *doctor) bucket(ctx context.Context) {
 	d.ok("bucket", "%s can be read", d.service.Blobs)
 }
 
-// sandbox checks which layers protect an analysis.
-func (d *doctor) sandbox(ctx context.Context) {
-	runner := &sandbox.Runner{Command: []string{os.Args[0], analyzeCommand}, Scratch: os.TempDir()}
+// sandbox checks which layers protect an analysis. scratch is a folder for it, which the service
+// has in COMPAT_DATA.
+func (d *doctor) sandbox(ctx context.Context, scratch string) {
+	runner := &sandbox.Runner{Command: []string{os.Args[0], analyzeCommand}, Scratch: scratch}
 	defer runner.Close()
 	layers, err := runner.Layers(ctx)
 	switch {
 	case err != nil:
-		d.fail("sandbox", err.Error(), "allow this user to start processes, and allow the system calls "+
-			"that SECURITY.md lists")
+		d.fail("sandbox", err.Error(), "allow this user to start processes: look at its limits (ulimit "+
+			"-a) and those of the container")
 	case layers.Require() != nil && d.service.SandboxRequired:
 		d.fail("sandbox", layers.Require().Error(), "change that, or unset COMPAT_SANDBOX")
 	case layers.Require() != nil:
 		d.warn("sandbox", layers.Require().Error(), "run the service on a system that has them; set "+
 			"COMPAT_SANDBOX=required to refuse to start without")
+	case !layers.Namespaces:
+		d.ok("sandbox", "%s; namespaces: not available (optional)", strings.Join(layers.Active(), ", "))
 	default:
 		d.ok("sandbox", "%s", strings.Join(layers.Active(), ", "))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +71,10 @@ func getAs(ctx context.Context, app *github.App, path string, into any) (*gh.Res
 // identified checks that GitHub answers, that the clocks agree and that the key belongs to the App.
 func (d *doctor) identified(ctx context.Context, app *github.App, record *appRecord) bool {
 	resp, err := getAs(ctx, app, "app", record)
+	if next := waitFor(err); next != "" {
+		d.fail("github", d.service.API.Host+": "+githubMessage(err), next)
+		return false
+	}
 	if resp == nil {
 		d.fail("github", fmt.Sprintf("%s does not answer: %v", d.service.API.Host, err),
 			"allow connections to it, set HTTPS_PROXY if this machine needs a proxy, or correct "+
@@ -95,8 +100,8 @@ func (d *doctor) identified(ctx context.Context, app *github.App, record *appRec
 			"correct APP_ID; on GitHub Enterprise Server set GITHUB_API_URL to https://HOST/api/v3")
 		return false
 	case err != nil || record.ID == 0:
-		d.fail("github", fmt.Sprintf("%s is not GitHub's API: %s %v", d.service.API, resp.Status,
-			githubMessage(err)),
+		d.fail("github", fmt.Sprintf("%s is not GitHub's API: %s", d.service.API,
+			cmp.Or(githubMessage(err), resp.Status)),
 			"correct GITHUB_API_URL; on GitHub Enterprise Server it is https://HOST/api/v3")
 		return false
 	}
@@ -104,14 +109,31 @@ func (d *doctor) identified(ctx context.Context, app *github.App, record *appRec
 	return true
 }
 
+// waitFor returns what to do about an error of GitHub that ends without a change of the set-up: a
+// rate limit, or a failure of its servers. It returns "" for other errors.
+func waitFor(err error) string {
+	if class := github.Classify(err); class.Kind == github.After {
+		return "run this command again in " + class.After.Round(time.Second).String()
+	}
+	var e *gh.ErrorResponse
+	if errors.As(err, &e) && e.Response != nil && e.Response.StatusCode >= 500 {
+		return "look at the status of GitHub (https://www.githubstatus.com, or the administrator of " +
+			"GitHub Enterprise Server), and run this command again later"
+	}
+	return ""
+}
+
 // githubMessage returns the message of an error of go-github without its request.
 func githubMessage(err error) string {
 	var e *gh.ErrorResponse
-	if errors.As(err, &e) {
-		return e.Message
-	}
-	if err == nil {
+	var sent *url.Error
+	switch {
+	case err == nil:
 		return ""
+	case errors.As(err, &e) && e.Response != nil:
+		return e.Response.Status + " " + e.Message
+	case errors.As(err, &sent):
+		return sent.Err.Error()
 	}
 	return err.Error()
 }
@@ -160,7 +182,7 @@ func (d *doctor) hook(ctx context.Context, app *github.App, record appRecord) {
 	}
 	if _, err := getAs(ctx, app, "app/hook/config", &hook); err != nil {
 		d.fail("webhook", "its settings cannot be read: "+githubMessage(err),
-			"activate the webhook in "+record.URL)
+			cmp.Or(waitFor(err), "activate the webhook in "+record.URL))
 		return
 	}
 	to, err := url.Parse(hook.URL)
@@ -194,7 +216,7 @@ func (d *doctor) deliveries(ctx context.Context, app *github.App, record appReco
 	switch {
 	case err != nil:
 		d.warn("deliveries", "cannot be listed: "+githubMessage(err),
-			"open Advanced, Recent Deliveries, of "+record.URL)
+			cmp.Or(waitFor(err), "open Advanced, Recent Deliveries, of "+record.URL))
 		return
 	case len(list) == 0:
 		d.warn("deliveries", "GitHub has sent nothing yet",
@@ -235,7 +257,7 @@ func (d *doctor) installations(
 	var list []appRecord
 	if _, err := getAs(ctx, app, "app/installations?per_page=100", &list); err != nil {
 		d.fail("installed", "installations cannot be listed: "+githubMessage(err),
-			"run this command again later")
+			cmp.Or(waitFor(err), "run this command again later"))
 		return
 	}
 	if len(list) == 0 {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -186,6 +187,17 @@ func TestDoctor(t *testing.T) {
 			want: "clock this clock differs from that of Redis by ", next: "synchronize both clocks"},
 		{name: "GitHub is not reachable", without: true, state: "problem",
 			want: "github 127.0.0.1:1 does not answer", next: "set HTTPS_PROXY if this machine needs a proxy"},
+		{name: "rate limit of GitHub", hub: object{"app": http.StatusTooManyRequests}, state: "problem",
+			want: "is rate limited until ", next: "run this command again in "},
+		{name: "GitHub fails", hub: object{"app": http.StatusInternalServerError}, state: "problem",
+			want: "500 Internal Server Error refused", next: "look at the status of GitHub"},
+		{name: "GitHub fails later", hub: object{"app/hook/config": http.StatusInternalServerError},
+			state: "problem", want: "its settings cannot be read: 500", next: "look at the status of GitHub"},
+		{name: "folder of the bucket", vars: vars{"COMPAT_BLOBS": "file://" + filepath.Dir(file)}},
+		{name: "folder of the bucket that cannot be created",
+			vars:  vars{"COMPAT_BLOBS": "file://" + filepath.Join(file, "below")},
+			state: "problem", want: "bucket " + filepath.Join(file, "below") + " cannot be written",
+			next: "set COMPAT_BLOBS to a folder that this user can write"},
 		{name: "clock", late: time.Hour, state: "problem",
 			want: "clock this clock differs from that of GitHub by -", next: "synchronize it (NTP)"},
 		{name: "key of another App", hub: object{"app": http.StatusUnauthorized}, state: "problem",
@@ -357,7 +369,21 @@ func TestDoctorChecksTheRest(t *testing.T) {
 	}
 }
 
-// Settings of Redis with which jobs can be lost are a warning.
+// Where nobody can create a file, the data folder is a problem, also if its mode allows it.
+func TestDoctorWritesToTheDataFolder(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc")
+	}
+	for _, dir := range []string{"/proc", "/proc/none"} {
+		var out bytes.Buffer
+		d := doctor{env: environment{Out: &out}}
+		if at := d.folder("data", "COMPAT_DATA", dir); at != "" || !d.failed ||
+			!strings.Contains(out.String(), "/proc cannot be written: ") {
+			t.Errorf("%s: %s", dir, out.String())
+		}
+	}
+}
+
 // If no process does jobs of the large pool, the doctor says which one to start.
 func TestDoctorOfTheLargePool(t *testing.T) {
 	server := redistest.Start(t)

@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -33,21 +32,6 @@ func terminalColumns(f *os.File) int {
 		return 0
 	}
 	return int(size.Col)
-}
-
-// writable returns an error unless dir is a folder in which this process can create files.
-func writable(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		err = syscall.ENOTDIR
-	}
-	if err == nil {
-		err = unix.Access(dir, unix.W_OK|unix.X_OK)
-	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", dir, err)
-	}
-	return nil
 }
 
 // openLddFile opens a file without blocking (O_NONBLOCK), because opening a pipe would wait for

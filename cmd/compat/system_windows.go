@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"hash/fnv"
 	"io/fs"
 	"os"
@@ -23,18 +22,6 @@ func terminalColumns(f *os.File) int {
 		return 0
 	}
 	return int(info.Window.Right-info.Window.Left) + 1
-}
-
-// writable returns an error unless dir is a folder. Its access control list is not checked.
-func writable(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		err = windows.ERROR_DIRECTORY
-	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", dir, err)
-	}
-	return nil
 }
 
 // lddFile is an open file of a root.
