@@ -176,6 +176,12 @@ func repository(path string) (settings, error) {
 	}
 	for _, path := range []string{config.Path, config.ProjectPath} {
 		s, found, err := readSettings(path)
+		if path == config.Path && errors.Is(err, fs.ErrNotExist) {
+			other := strings.TrimSuffix(config.Path, ".yml") + ".yaml"
+			if _, err := os.Lstat(other); err == nil {
+				return s, fmt.Errorf("%s is not read; rename it to %s", other, config.Path)
+			}
+		}
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !found {
 			continue
 		}
