@@ -154,7 +154,7 @@ func details(in Input, v view) string {
 	}
 	var blocks []string
 	for _, i := range v.fresh {
-		blocks = append(blocks, causetext.Section(v.report, i, "####")+"\n")
+		blocks = append(blocks, causetext.Section(v.report, i, "####", false)+"\n")
 	}
 	legend := "\n" + causetext.Tried + "\n"
 	return mdsafe.Join(blocks, maxOutput-len(legend),

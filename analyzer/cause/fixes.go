@@ -3,6 +3,7 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -311,28 +312,46 @@ func (m *merged) retagging(title string) (all []fix.Retagging, _ string) {
 }
 
 // command returns one command for all findings. A wheel that is extracted, edited and packed has a
-// line of its own, because the folder has the same name for all wheels of a project.
+// line of its own, because the folder has the same name for all wheels of a project. For wheels in
+// several folders, commands with their names enter the folder.
 func (m *merged) command() shellword.Line {
 	var all []shellword.Line
-	var artifacts set[string]
+	var artifacts, folders set[string]
 	lines := map[string][]shellword.Line{}
-	packs := false
+	packs, named := false, false
 	for _, c := range m.commands.list {
 		if !slices.Contains(all, c.line) {
 			all = append(all, c.line)
 		}
 		artifacts.add(c.artifact)
+		folders.add(path.Dir(c.artifact))
 		lines[c.artifact] = append(lines[c.artifact], c.line)
 		packs = packs || strings.Contains(string(c.line), string(fix.PackWheel))
+		named = named || namesFile(c)
 	}
-	if !packs {
+	apart := named && len(folders.list) > 1
+	if !packs && !apart {
 		return join(all)
 	}
-	var out []shellword.Line
+	var out set[shellword.Line]
 	for _, a := range artifacts.list {
-		out = append(out, join(lines[a]))
+		line := join(lines[a])
+		if apart && namesFile(command{a, line}) {
+			dir, _ := fix.Place(a)
+			for _, one := range shellword.Lines(line) {
+				out.add(fix.Enter(dir, one))
+			}
+			continue
+		}
+		out.add(line)
 	}
-	return shellword.Join(out, "\n")
+	return shellword.Join(out.list, "\n")
+}
+
+// namesFile reports whether a command contains the file name of its artifact.
+func namesFile(c command) bool {
+	file := shellword.Quote(shellword.File(path.Base(c.artifact)))
+	return strings.Contains(string(c.line), string(file))
 }
 
 // none marks requirements that contradict each other.

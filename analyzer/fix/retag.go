@@ -2,6 +2,7 @@ package fix
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ type Retagging struct {
 
 // Wheel is what the commands that change the tags or the members of a wheel depend on.
 type Wheel struct {
+	Path  string        // of the artifact; "" = File
 	File  string        // base name
 	Tags  []pkgmeta.Tag // of the file name
 	Build string        // build number of the file name, or ""
@@ -57,8 +59,33 @@ func (w *Wheel) Repack() shellword.Line {
 const KeepTags shellword.Line = "--no-update-tags "
 
 // RetagCommand returns the command that changes the tags of some wheels. "wheel tags" is used for
-// those that it accepts; the others are extracted, WHEEL is edited, and they are packed again.
+// those that it accepts; the others are extracted, WHEEL is edited, and they are packed again. For
+// wheels in several folders, each line enters its folder.
 func RetagCommand(all []Retagging) shellword.Line {
+	var folders []string
+	byFolder := map[string][]Retagging{}
+	for _, r := range all {
+		dir := path.Dir(r.Wheel.Path)
+		if byFolder[dir] == nil {
+			folders = append(folders, dir)
+		}
+		byFolder[dir] = append(byFolder[dir], r)
+	}
+	var lines []shellword.Line
+	for _, dir := range folders {
+		enter, _ := Place(byFolder[dir][0].Wheel.Path)
+		for _, line := range retagLines(byFolder[dir]) {
+			if len(folders) > 1 {
+				line = Enter(enter, line)
+			}
+			lines = append(lines, line)
+		}
+	}
+	return shellword.Join(lines, "\n")
+}
+
+// retagLines returns the commands of RetagCommand for wheels in one folder.
+func retagLines(all []Retagging) []shellword.Line {
 	var lines []shellword.Line
 	byOptions := map[shellword.Line]int{} // index of the line
 	for _, r := range all {
@@ -81,7 +108,7 @@ func RetagCommand(all []Retagging) shellword.Line {
 		}
 		lines = append(lines, line)
 	}
-	return shellword.Join(lines, "\n")
+	return lines
 }
 
 // Options returns the "wheel tags" command without the wheel.
@@ -144,12 +171,15 @@ func (r Retagging) File() string {
 	return strings.Join(parts, "-") + ".whl"
 }
 
+// same reports whether two changes are of one wheel.
+func same(a, b *Wheel) bool { return a.Path == b.Path && a.File == b.File }
+
 // MergeRetags returns the changes of two fixes. ok is false if they set a field of a wheel's tags
 // to different values.
 func MergeRetags(a, b []Retagging) (all []Retagging, ok bool) {
 	all = slices.Clone(a)
 	for _, r := range b {
-		i := slices.IndexFunc(all, func(x Retagging) bool { return x.Wheel.File == r.Wheel.File })
+		i := slices.IndexFunc(all, func(x Retagging) bool { return same(x.Wheel, r.Wheel) })
 		if i < 0 {
 			all = append(all, r)
 			continue

@@ -5,6 +5,7 @@
 package causetext
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -12,8 +13,10 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/mdsafe"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // Tried explains the state of a fix that FixState returns.
@@ -24,8 +27,9 @@ const Tried = "“Tried” means that compat applied the fix to a copy, repeated
 const maxShown = 300
 
 // Section returns the Markdown of cause i under a heading of the given level ("###"): title, who
-// has to act, evidence, platforms and fixes.
-func Section(r *analyzer.Report, i int, heading string) string {
+// has to act, evidence, platforms and fixes. Commands are for the folder of the artifact, or, if
+// local is set, for that in which compat was started.
+func Section(r *analyzer.Report, i int, heading string, local bool) string {
 	c := &r.Causes[i]
 	known := Names(r, c)
 	var b strings.Builder
@@ -51,7 +55,7 @@ func Section(r *analyzer.Report, i int, heading string) string {
 			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", label(c, j), n, too, state)
 			continue
 		}
-		b.WriteString("\n" + markdownFix(c, j, x, known))
+		b.WriteString("\n" + markdownFix(c, j, x, known, local))
 	}
 	if len(c.Fixes) == 0 {
 		b.WriteString("\nNo ready-made fix.\n")
@@ -152,15 +156,49 @@ func label(c *analyzer.Cause, i int) string {
 	return "Or"
 }
 
-func markdownFix(c *analyzer.Cause, i int, x analyzer.CauseFix, known []string) string {
+func markdownFix(
+	c *analyzer.Cause,
+	i int,
+	x analyzer.CauseFix,
+	known []string,
+	local bool,
+) string {
 	b := fmt.Sprintf("**%s** (%s): %s\n", label(c, i), FixState(c, x), mdsafe.Prose(x.Title, known...))
 	if x.Command != "" {
-		b += "\n" + mdsafe.Fence("", mdsafe.Cut(string(x.Command), 2000))
+		command := string(x.Command)
+		if local {
+			command = strings.Join(Commands(c, x), "\n")
+		}
+		b += "\n" + mdsafe.Fence("", mdsafe.Cut(command, 2000))
 	}
 	if len(x.Cost) > 0 {
 		b += "\nCosts: " + mdsafe.Prose(strings.Join(x.Cost, "; "), known...) + "\n"
 	}
 	return b
+}
+
+// Commands returns the lines of the command of a fix, for the folder that compat was started in: a
+// line with the name of the artifact enters its folder. An artifact in an archive has none, so a
+// comment says what has to be unpacked.
+func Commands(c *analyzer.Cause, x analyzer.CauseFix) []string {
+	if x.Command == "" {
+		return nil
+	}
+	dir, archive := fix.Place(c.Artifact)
+	stem := Stem(path.Base(c.Artifact))
+	var lines []string
+	for _, l := range shellword.Lines(x.Command) {
+		named := strings.Contains(string(l), stem) && !fix.Enters(l)
+		if named {
+			l = fix.Enter(dir, l)
+		}
+		line := string(l)
+		if named && archive != "" {
+			line += "  # after unpacking " + mdsafe.Visible(archive)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // FixState says whether a fix was tried, and which part of the cause it clears.
@@ -205,17 +243,33 @@ func Names(r *analyzer.Report, c *analyzer.Cause) []string {
 // Ship says whether the artifacts of a report may be shipped as they are: what the cause says that
 // prevents it, or else the first cause. It is "" if no cause is new, or none says it.
 func Ship(r *analyzer.Report) string {
-	said := ""
+	said, not := "", ""
+	of := map[string]bool{} // artifacts that may not be shipped
 	for _, c := range r.Causes {
 		switch {
 		case !c.New:
 		case c.Severity == analyzer.Error && strings.HasPrefix(c.Ship, "Do not "):
-			return c.Ship
+			not = cmp.Or(not, c.Ship)
+			of[c.Artifact] = true
+			for _, i := range c.Findings {
+				if i < len(r.Findings) { // a page has only the first
+					of[r.Findings[i].Artifact] = true
+				}
+			}
 		case said == "":
 			said = c.Ship
 		}
 	}
-	return said
+	if len(of) > 1 {
+		files := " these wheels"
+		for a := range of {
+			if !strings.HasSuffix(a, ".whl") {
+				files = " these files"
+			}
+		}
+		not = strings.NewReplacer(" this wheel", files, " this file", files).Replace(not)
+	}
+	return cmp.Or(not, said)
 }
 
 // Counts counts the causes by severity and says who has to act on which: "2 errors and 1 warning.

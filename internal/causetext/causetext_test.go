@@ -1,6 +1,7 @@
 package causetext
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
@@ -87,6 +88,48 @@ func TestShip(t *testing.T) {
 	} {
 		if got := Ship(&analyzer.Report{Causes: causes}); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Of several artifacts, none may be shipped.
+func TestShipOfSeveral(t *testing.T) {
+	for want, artifacts := range map[string][]string{
+		"Do not ship this wheel.":   {"a/x-1.whl", "a/x-1.whl"},
+		"Do not ship these wheels.": {"a/x-1.whl", "b/x-1.whl"},
+		"Do not ship these files.":  {"a/x-1.whl", "lib.so"},
+	} {
+		r := &analyzer.Report{}
+		for _, a := range artifacts {
+			r.Causes = append(r.Causes, analyzer.Cause{New: true, Severity: analyzer.Error, Artifact: a,
+				Ship: "Do not ship this wheel."})
+		}
+		if got := Ship(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A command with the name of the artifact enters its folder, once. An archive has no folder.
+func TestCommands(t *testing.T) {
+	for _, c := range []struct {
+		artifact string
+		command  shellword.Line
+		want     string
+	}{
+		{"w-1-x.whl", "wheel tags w-1-x.whl", "wheel tags w-1-x.whl"},
+		{"my dist/w-1-x.whl", "wheel tags w-1-y.whl", "(cd 'my dist' && wheel tags w-1-y.whl)"},
+		{"dist/w-1-x.whl", "pip install numpy", "pip install numpy"},
+		{"a/w-1-x.whl", "(cd a && wheel tags w-1-x.whl)\n(cd b && wheel tags w-1-x.whl)",
+			"(cd a && wheel tags w-1-x.whl)\n(cd b && wheel tags w-1-x.whl)"},
+		{"dist/all.tar.gz/in/w-1-x.whl", "wheel tags w-1-x.whl",
+			"wheel tags w-1-x.whl  # after unpacking dist/all.tar.gz"},
+		{"dist/w-1-x.whl", "", ""},
+	} {
+		got := Commands(&analyzer.Cause{Artifact: c.artifact},
+			analyzer.CauseFix{Fix: fix.Fix{Command: c.command}})
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%s: got %q, want %q", c.artifact, got, c.want)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func advice(c *analyzer.Cause) string {
 	for _, x := range c.Fixes {
 		l := "Fix (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title)
 		if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
-			l += ": " + mdsafe.Lines(string(x.Command))
+			l += ": " + mdsafe.Lines(strings.Join(causetext.Commands(c, x), "\n"))
 		}
 		lines = append(lines, l)
 	}

@@ -22,7 +22,7 @@ const maxListed = 200
 func Markdown(w io.Writer, r *analyzer.Report) error {
 	blocks := []string{"## compat: " + string(r.Verdict) + "\n\n" + mdsafe.Prose(Summary(r)) + "\n"}
 	for i := range r.Causes {
-		blocks = append(blocks, "\n"+causetext.Section(r, i, "###"))
+		blocks = append(blocks, "\n"+causetext.Section(r, i, "###", true))
 	}
 	blocks = append(blocks, markdownTargets(r))
 	line := func(heading string, n int, each func(i int) string) {
@@ -39,12 +39,15 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 	}
 	line("Accepted", len(r.Accepted), func(i int) string {
 		a := r.Accepted[i]
-		return fmt.Sprintf(
-			"%s in %s because %s",
-			mdsafe.Code(subject(&a.Finding), 200),
-			mdsafe.Code(a.Finding.Object, 200),
-			mdsafe.Code(a.Because, 400),
-		)
+		s := mdsafe.Code(subject(&a.Finding), 200) + " in " + mdsafe.Code(a.Finding.Object, 200) + " (" +
+			mdsafe.Code(a.Finding.Rule, 100) + "), accepted"
+		if a.By != "" {
+			s += " by " + mdsafe.Code(a.By, 100)
+		}
+		if a.Until != "" {
+			s += " until " + mdsafe.Code(a.Until, 20)
+		}
+		return s + ", because " + mdsafe.Code(a.Because, 400)
 	})
 	file := func(us []analyzer.Unread) func(int) string {
 		return func(i int) string {

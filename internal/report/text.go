@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +12,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 // TextOptions configures Text. The zero value is for a pipe.
@@ -124,7 +122,7 @@ func (p *textPrinter) lines() []string {
 		head = append(head, wrap(s, p.width, "  ")...)
 	}
 	tail := []string{p.last()}
-	notes := p.notes()
+	entries := p.notes()
 	if p.options.Verbose {
 		out := head
 		for i := range r.Causes {
@@ -132,14 +130,14 @@ func (p *textPrinter) lines() []string {
 			out = append(out, texts(p.block(i))...)
 		}
 		out = append(out, p.findings()...)
-		return append(append(out, notes...), tail...)
+		return slices.Concat(out, slices.Concat(entries...), tail)
 	}
 	room := limit - len(head) - len(tail)
-	if n := min(len(notes), max(1, room/4)); len(r.Causes) > 0 && len(notes) > n {
-		notes = append(notes[:n-1:n-1], fmt.Sprintf("note: %d more (--verbose)", len(notes)-n+1))
-	} else if len(notes) > room {
-		notes = append(notes[:room-1:room-1], fmt.Sprintf("note: %d more (--verbose)", len(notes)-room+1))
+	forNotes := room
+	if len(r.Causes) > 0 {
+		forNotes = max(1, room/4)
 	}
+	notes := fitNotes(entries, forNotes)
 	if len(notes) > 0 && len(r.Causes) > 1 {
 		notes = slices.Insert(notes, 0, "") // they belong to no cause
 	}
@@ -468,17 +466,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
 	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
-		commands = strings.Split(mdsafe.Lines(string(x.Command)), "\n")
-	}
-	// a command is for the artifact's folder
-	if dir, name := path.Split(c.Artifact); dir != "" {
-		name = causetext.Stem(name)
-		cd := "(cd " + mdsafe.Visible(string(shellword.Quote(strings.TrimSuffix(dir, "/")))) + " && "
-		for j, l := range commands {
-			if strings.Contains(l, name) {
-				commands[j] = cd + l + ")"
-			}
-		}
+		commands = strings.Split(mdsafe.Lines(strings.Join(causetext.Commands(c, x), "\n")), "\n")
 	}
 	if brief {
 		x.Cost = nil

@@ -26,17 +26,44 @@ func notChecked(r *analyzer.Report) []analyzer.Unread {
 	return out
 }
 
-// notes returns lines about unreadable and skipped files, accepted findings, and notes.
-func (p *textPrinter) notes() []string {
-	r := p.report
+// fitNotes returns the lines of the first notes, at most room, and counts the others. Only the first
+// note is cut, and ends with an ellipsis then.
+func fitNotes(notes [][]string, room int) []string {
+	lines := slices.Concat(notes...)
+	if len(lines) <= room {
+		return lines
+	}
 	var out []string
+	for i, n := range notes {
+		if fits := room - 1 - len(out); len(n) > fits {
+			left := len(notes) - i
+			if i == 0 && fits > 0 {
+				out = append(out, n[:fits]...)
+				out[fits-1] += " …"
+				left--
+			}
+			if left > 0 {
+				out = append(out, fmt.Sprintf("note: %d more (--verbose)", left))
+			}
+			break
+		}
+		out = append(out, n...)
+	}
+	return out
+}
+
+// notes returns the lines of each note: about unreadable and skipped files, accepted findings, and
+// the notes of the report.
+func (p *textPrinter) notes() [][]string {
+	r := p.report
+	var out [][]string
 	addLines := func(most int, label, text string) {
 		lines := wrap(label+": "+text, p.width, "  ")
 		if len(lines) > most {
 			lines = lines[:most]
 			lines[most-1] = strings.TrimSuffix(clip(lines[most-1], p.width-1), "…") + "…"
 		}
-		out = append(out, lines...)
+		out = append(out, lines)
 	}
 	add := func(label, text string) { addLines(2, label, text) }
 	for i, u := range r.Unread {
