@@ -7,11 +7,11 @@ var supportRemoved = &analyzer.Rule{
 	ID:       analyzer.RuleSupportRemoved,
 	Title:    "The base has a wheel for a platform or Python, and the new build has none",
 	Severity: analyzer.Note,
-	Doc: `The base (--base, the last release or the base branch) has a wheel of the project for a system, an
-architecture or a Python for which the new build has none, or for older versions of a system: the
-wheel was tagged manylinux2014 and is now tagged manylinux_2_28, or macosx_11_0 and now macosx_14_0.
-Where no wheel fits, pip builds from the source archive, or installs an older release. The tags in
-the file names are compared, per project.
+	Doc: `The base (--base, the last release or the base branch) has a wheel of the project for a
+system, an architecture or a Python for which the new build has none, or for older versions of a
+system: the wheel was tagged manylinux2014 and is now tagged manylinux_2_28, or macosx_11_0 and now
+macosx_14_0. Where no wheel fits, pip builds from the source archive, or installs an older release.
+The tags in the file names are compared, per project.
 
 Fix: publish the missing wheel, or a wheel with the older tag. If the end of support is intended,
 nothing has to be changed.
