@@ -27,7 +27,8 @@ func retagged(p *analyzer.Pass, to pkgmeta.Tag, x fix.Fix) fix.Fix {
 // wheelOf returns what commands for the wheel depend on.
 func wheelOf(p *analyzer.Pass) *fix.Wheel {
 	return &fix.Wheel{
-		Path: p.Facts.Path, File: path.Base(p.Facts.Path), Tags: p.Facts.Wheel.Tags, Build: p.Facts.Wheel.Build,
+		Path: p.Facts.Path, File: path.Base(p.Facts.Path),
+		Tags: p.Facts.Wheel.Tags, Build: p.Facts.Wheel.Build,
 		Extract: extract(p), Folder: folderOf(p), Meta: distInfoOf(p) + "/WHEEL",
 	}
 }

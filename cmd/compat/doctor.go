@@ -32,8 +32,8 @@ func newDoctorCommand(env environment) *cobra.Command {
 private key, clock, permissions, webhook and its recent deliveries, and installations. Each problem
 is printed with what to do next.
 
-It reads the environment variables of "compat serve". It writes a small file to the data folder and a
-key to Redis, which it removes, and changes nothing else.
+It reads the environment variables of "compat serve". It writes a small file to the data folder and
+a key to Redis, which it removes, and changes nothing else.
 
 Exit code: 0 no problem, 1 a problem, 2 wrong usage.`,
 		Example: "  set -a; . ./compat.env; set +a; compat doctor",

@@ -64,8 +64,8 @@ type Pinned struct {
 }
 
 // DefaultBudget is 2 GiB: the shared objects of torch have 860 MB, those of cuDNN 630 MB, and large
-// environments have 600 MB of others. Wheels of that size are read only if a pin is not the one that
-// they were published with.
+// environments have 600 MB of others. Wheels of that size are read only if a pin is not the one
+// that they were published with.
 const DefaultBudget = 2 << 30
 
 // errBudget is the error for a wheel that was not opened because of Pinned.Budget.

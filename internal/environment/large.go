@@ -16,10 +16,11 @@ type largeWheel struct {
 	result int // its place in the results of Open
 }
 
-// unmatched returns the wheels that have to be read, the smallest first, and the names of the others
-// as NAME==VERSION. Those need not be read, because they are published files, and the packages whose
-// libraries they need have exactly the versions that they were published with: those that a release
-// in the history requires with ==, such as torch, whose requirements are those of all CUDA packages.
+// unmatched returns the wheels that have to be read, the smallest first, and the names of the
+// others as NAME==VERSION. Those need not be read, because they are published files, and the
+// packages whose libraries they need have exactly the versions that they were published with: those
+// that a release in the history requires with ==, such as torch, whose requirements are those of
+// all CUDA packages.
 func (e *Pinned) unmatched(large []largeWheel) (unread []largeWheel, matched []string) {
 	pins := e.releases()
 	for _, l := range large {
@@ -66,7 +67,8 @@ func (e *Pinned) together(r, by *packages.Release, pins map[string]packages.ID) 
 	})
 }
 
-// exactly returns the version that a requirement pins; ok is false if it pins none or does not apply.
+// exactly returns the version that a requirement pins; ok is false if it pins none or does not
+// apply.
 func exactly(q pkgmeta.Requirement, env pkgmeta.MarkerEnv) (version string, ok bool) {
 	applies, err := q.Applies(env)
 	if err != nil || !applies {

@@ -259,7 +259,12 @@ func (i *Index) standsAlone(
 }
 
 // known returns what the history has of a wheel, or nil. Arguments are those of recorded.
-func (i *Index) known(ctx context.Context, f file, all []file, on packages.Target) *packages.Release {
+func (i *Index) known(
+	ctx context.Context,
+	f file,
+	all []file,
+	on packages.Target,
+) *packages.Release {
 	if !i.recorded(ctx, f, all, on) {
 		return nil
 	}
