@@ -33,11 +33,8 @@ func Enter(dir string, command shellword.Line) shellword.Line {
 	if dir == "" {
 		return command
 	}
-	return entered + shellword.Quote(dir) + " && " + command + ")"
+	return "(cd " + shellword.Quote(dir) + " && " + command + ")"
 }
 
-// entered begins each command of Enter.
-const entered = "(cd "
-
 // Enters reports whether a command is one of Enter.
-func Enters(command shellword.Line) bool { return strings.HasPrefix(string(command), entered) }
+func Enters(command shellword.Line) bool { return strings.HasPrefix(string(command), "(cd ") }

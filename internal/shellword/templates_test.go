@@ -151,7 +151,7 @@ func templates(t *testing.T) []template {
 				return true // the result of Plain is compared
 			}
 			if makes {
-				if text := parts[0].text; text == "" || text == "x" || text[0] == ' ' {
+				if text := parts[0].text; text == "" || text == elsewhere || text[0] == ' ' {
 					// what follows a command
 					parts = append([]part{{text: "x "}}, parts...)
 				}
@@ -174,6 +174,10 @@ func templates(t *testing.T) []template {
 	return out
 }
 
+// elsewhere stands for a part that is made elsewhere. No variable has such a name, so that a word
+// after it is not taken for an assignment.
+const elsewhere = "x-"
+
 // split takes an expression apart at its "+"; makes reports whether a word is quoted in it.
 func split(e ast.Expr) (parts []part, makes bool) {
 	switch e := e.(type) {
@@ -195,7 +199,7 @@ func split(e ast.Expr) (parts []part, makes bool) {
 			return []part{{word: true, plain: true}}, true
 		}
 	}
-	return []part{{text: "x"}}, false // a part that is made elsewhere
+	return []part{{text: elsewhere}}, false
 }
 
 // function returns the name of a called function of this package, or of one named quoted.
@@ -254,7 +258,7 @@ func newShell() *shell {
 }
 
 // read returns the words of each command in a line. It fails for a line with anything but simple
-// commands, their words and variables.
+// commands, also in parentheses, their words and variables.
 func (s *shell) read(line shellword.Line) (commands [][]string, err error) {
 	file, err := s.parser.Parse(strings.NewReader(string(line)), "")
 	if err != nil {
@@ -262,8 +266,8 @@ func (s *shell) read(line shellword.Line) (commands [][]string, err error) {
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case nil, *syntax.File, *syntax.Stmt, *syntax.BinaryCmd, *syntax.Assign, *syntax.Word,
-			*syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.ParamExp:
+		case nil, *syntax.File, *syntax.Stmt, *syntax.BinaryCmd, *syntax.Subshell, *syntax.Assign,
+			*syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.ParamExp:
 		case *syntax.CallExpr:
 			var words, fields []string
 			if words, err = s.assignments(n.Assigns); err != nil {
