@@ -33,10 +33,17 @@ func (s *Service) mergeGroup(
 	)
 	st.Base.SHA = cmp.Or(event.BaseSHA, st.Base.SHA)
 	st.Base.Pull = cmp.Or(pullOf(event.HeadRef), st.Base.Pull)
-	if err := c.gather(ctx, sha, !event.Destroyed); err != nil {
+	// A destroyed group does not come back, but there may be later jobs for it, such as one for a
+	// run that ends, or for a release of its commit.
+	known, err := s.Store.Standing(ctx, a.Job.Key)
+	if err != nil {
 		return worker.Done, err
 	}
-	if event.Destroyed {
+	destroyed := event.Destroyed || known.Closed && known.SHA == sha
+	if err := c.gather(ctx, sha, !destroyed); err != nil {
+		return worker.Done, err
+	}
+	if destroyed {
 		return worker.Done, c.cancelOthers(ctx, sha, false)
 	}
 	head := artifact.Head{

@@ -134,22 +134,17 @@ func TestWorstResultOfACommitCounts(t *testing.T) {
 	branch := githubtest.GroupBranch(p)
 	group := s.gh.Commit(s.repo, branch, map[string]string{"a.py": "x = 1\n"})
 	s.send("merge_group", s.gh.MergeGroupEvent(p, group, "checks_requested"))
-	s.send(
-		"workflow_run",
-		s.gh.RunEvent(
-			s.gh.AddRun(
-				&githubtest.Run{
-					Repo:      s.repo,
-					Head:      s.repo,
-					Branch:    branch,
-					SHA:       group,
-					Event:     "merge_group",
-					Artifacts: []*githubtest.Artifact{bad("1.1.1")},
-				},
-			),
-			"completed",
-		),
+	run := s.gh.AddRun(
+		&githubtest.Run{
+			Repo:      s.repo,
+			Head:      s.repo,
+			Branch:    branch,
+			SHA:       group,
+			Event:     "merge_group",
+			Artifacts: []*githubtest.Artifact{bad("1.1.1")},
+		},
 	)
+	s.send("workflow_run", s.gh.RunEvent(run, "completed"))
 	s.judged(group, "failure", "pow")
 	s.idle()
 	s.gh.Tag(s.repo, "v1.2.0", group)
@@ -164,5 +159,11 @@ func TestWorstResultOfACommitCounts(t *testing.T) {
 	s.judged(group, "failure", "the merge group", "The result without it: Compatible")
 	s.idle()
 	s.send("merge_group", s.gh.MergeGroupEvent(p, group, "destroyed"))
+	s.judged(group, "success")
+	s.idle()
+
+	// A late event does not bring the group back.
+	s.send("workflow_run", s.gh.RunEvent(run, "completed"))
+	s.idle()
 	s.judged(group, "success")
 }
