@@ -113,7 +113,7 @@ func consoleFolder(t *testing.T) {
 		name, content := w.File()
 		files["dist/"+name] = content
 	}
-	add(cases.CaseA("1.1.0"))
+	add(cases.CaseA("1.5.0"))
 	add(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"))
 	add(cases.CaseC("1.1.0"))
 	add(cases.Clean("1.0.0"))
