@@ -291,9 +291,13 @@ func preload(d *Diagnosis) shellword.Line {
 
 // defining returns the fix for a symbol whose definition is not part of the build.
 func defining(d *Diagnosis) fix.Fix {
+	var command shellword.Line
+	if strings.HasPrefix(d.Symbol, "_Z") { // a name of C++ says which class it belongs to
+		command = shellword.Bare("c++filt %s", d.Symbol)
+	}
 	return newFix(
 		fix.KindSource,
 		"Add the source or library that defines "+shorten(d.Symbol)+" to the build",
-		shellword.Bare("c++filt %s", d.Symbol),
+		command,
 	)
 }

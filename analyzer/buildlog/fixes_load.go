@@ -183,6 +183,17 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 			),
 			newFix(fix.KindDependency, "Declare the range of NumPy that the build supports", ""),
 		}
+	case d.Rule == "numpy-api": // versions: numpy/_core/code_generators/cversions.txt
+		return []fix.Fix{
+			newFix(
+				fix.KindPin,
+				"Use a newer NumPy, at least the one that the extension was built with: API version "+
+					"0xf is NumPy 1.22, 0x10 1.23, 0x11 1.25, 0x12 2.0, 0x13 2.1, 0x14 2.3",
+				"pip install --upgrade numpy",
+			),
+			newFix(fix.KindRebuild, "Build the extension against the oldest NumPy that it supports", ""),
+			newFix(fix.KindDependency, "Declare the oldest NumPy that the build supports", ""),
+		}
 	case strings.HasPrefix(d.Rule, "node-"),
 		strings.HasPrefix(d.Symbol, "napi_"),
 		strings.Contains(d.Symbol, "2v8"),

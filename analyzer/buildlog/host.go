@@ -6,15 +6,23 @@ var hostPatterns = []pattern{
 	{
 		id: "numpy-abi", class: "host-abi",
 		needles: []string{
-			"module compiled against A",
+			"module compiled against ABI",
 			"A module that was compiled using NumPy",
 			"size changed, may indicate binary incompatibility",
 			"numpy.core.multiarray failed to import",
 		},
-		expr: `module compiled against (?:API|ABI) version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|size changed, may indicate binary incompatibility|numpy\.core\.multiarray failed to import`,
+		expr: `module compiled against ABI version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|size changed, may indicate binary incompatibility|numpy\.core\.multiarray failed to import`,
+		example: "RuntimeError: module compiled against ABI version 0x1000009 but this version of " +
+			"numpy is 0x2000000",
+		similar: "module compiled against numpy 2.0",
+	},
+	{
+		id: "numpy-api", class: "host-abi",
+		needles: []string{"module compiled against API"},
+		expr:    `module compiled against API version \S+ but this version of numpy is`,
 		example: "RuntimeError: module compiled against API version 0x11 but this version of " +
 			"numpy is 0xf",
-		similar: "module compiled against numpy 2.0",
+		similar: "module compiled against API 17",
 	},
 	{
 		id: "python-version-mismatch", class: "host-abi",

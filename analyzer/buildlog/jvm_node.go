@@ -46,13 +46,14 @@ var nodePatterns = []pattern{
 	},
 	{
 		id:      "macos-symbol-not-found",
-		needles: []string{"Symbol not found: "},
-		expr:    `(?:dlopen\((?P<obj>[^,)]+).*)?Symbol not found: \(?_?(?P<sym>[A-Za-z_]\w*)`,
+		needles: []string{"Symbol not found: ", "symbol not found in flat namespace "},
+		expr: `(?:dlopen\((?P<obj>[^,)]+).*)?(?:Symbol not found: \(?|symbol not found in flat ` +
+			`namespace ['(])_?(?P<sym>[A-Za-z_]\w*)`,
 		example: "dlopen(/x/noble_mac.node, 1): Symbol not found: _napi_create_error",
 		similar: "LookupError: Symbol not found: '+'",
 		fill: func(m *match) bool {
 			return m.obj != "" || strings.Contains(m.line, "Referenced from") ||
-				strings.Contains(m.line, ": _")
+				strings.Contains(m.line, ": _") || strings.Contains(m.line, "flat namespace")
 		},
 	},
 }
