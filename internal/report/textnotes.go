@@ -26,8 +26,8 @@ func notChecked(r *analyzer.Report) []analyzer.Unread {
 	return out
 }
 
-// fitNotes returns the lines of the first notes, at most room, and counts the others. Only the first
-// note is cut, and ends with an ellipsis then.
+// fitNotes returns the lines of the first notes, at most room, and counts the others. Only the
+// first note is cut, and ends with an ellipsis then.
 func fitNotes(notes [][]string, room int) []string {
 	lines := slices.Concat(notes...)
 	if len(lines) <= room {
