@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/internal/edits"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -19,10 +20,10 @@ func Nearest(word string, known []string) string {
 	if len(begin) == 1 {
 		return begin[0]
 	}
-	best, distance := "", len(word)/3+2
+	best, most := "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := edits(strings.ToLower(word), strings.ToLower(k)); d < distance {
-			best, distance = k, d
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < most {
+			best, most = k, d
 		}
 	}
 	return best
@@ -76,30 +77,11 @@ func suggest(word string, known []string) string {
 	return "one of: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
-// edits returns the Damerau-Levenshtein distance of two words. Words longer than 80 bytes get the
-// distance 80.
-func edits(a, b string) int {
+// distance returns the Damerau-Levenshtein distance of two words. Words longer than 80 bytes get
+// the distance 80.
+func distance(a, b string) int {
 	if len(a) > 80 || len(b) > 80 {
 		return 80
 	}
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next := make([]int, len(b)+1)
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], before[j-2]+1)
-			}
-		}
-		before, row = row, next
-	}
-	return row[len(b)]
+	return edits.Distance(a, b, 1, 1)
 }

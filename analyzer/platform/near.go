@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/edits"
 )
 
 // Validate returns nil if Lookup knows a name on some architecture, otherwise the error of Lookup.
@@ -86,27 +88,6 @@ func summary(all []*Platform) string {
 	return strings.Join(append(tags, rest...), ", ")
 }
 
-// distance returns how different two strings are: two for each byte to insert, delete or replace,
-// and one for two neighbours that changed places, which is the likelier typing error.
-func distance(a, b string) int {
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = 2 * j
-	}
-	for i := range len(a) {
-		next := make([]int, len(b)+1)
-		next[0] = 2 * (i + 1)
-		for j := range len(b) {
-			cost := 2
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next[j+1] = min(row[j+1]+2, next[j]+2, row[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, row = row, next
-	}
-	return row[len(b)]
-}
+// distance returns how different two names are. Two neighbors that changed places count half a
+// change, because that is the likelier typing error.
+func distance(a, b string) int { return edits.Distance(a, b, 2, 1) }
