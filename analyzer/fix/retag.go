@@ -171,15 +171,15 @@ func (r Retagging) File() string {
 	return strings.Join(parts, "-") + ".whl"
 }
 
-// same reports whether two changes are of one wheel.
-func same(a, b *Wheel) bool { return a.Path == b.Path && a.File == b.File }
+// Same reports whether both are one file.
+func (w *Wheel) Same(other *Wheel) bool { return w.Path == other.Path && w.File == other.File }
 
 // MergeRetags returns the changes of two fixes. ok is false if they set a field of a wheel's tags
 // to different values.
 func MergeRetags(a, b []Retagging) (all []Retagging, ok bool) {
 	all = slices.Clone(a)
 	for _, r := range b {
-		i := slices.IndexFunc(all, func(x Retagging) bool { return same(x.Wheel, r.Wheel) })
+		i := slices.IndexFunc(all, func(x Retagging) bool { return x.Wheel.Same(r.Wheel) })
 		if i < 0 {
 			all = append(all, r)
 			continue

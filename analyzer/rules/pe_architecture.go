@@ -57,13 +57,7 @@ func checkMachine(p *analyzer.Pass) {
 		fixes := []fix.Candidate{relink("Build " + o.Path + " for " + machineNames[machine])}
 		if other := platform.ForWindows(o.Machine); other != nil && !any &&
 			namesFit(p, pkgmeta.Tag{Platform: other.Name}) {
-			fixes = append(fixes, fix.Candidate{
-				Fix: retagged(p, pkgmeta.Tag{Platform: other.Name}, fix.Fix{
-					Kind:  fix.KindPlatformTag,
-					Title: "Tag the wheel " + other.Name,
-				}),
-				Change: fix.Retag{Platform: other.Name + "/" + other.Arch},
-			})
+			fixes = append(fixes, retagTo(p, other))
 		}
 		p.Report(f, fixes...)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/compat-app/compat/analyzer/dyld"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/macos"
 )
@@ -43,13 +42,7 @@ func checkTagExcludesPlatform(p *analyzer.Pass) {
 	}
 	var fixes []fix.Candidate
 	if lower := policyFor(p); lower != nil {
-		fixes = append(fixes, fix.Candidate{
-			Fix: retagged(p, pkgmeta.Tag{Platform: lower.Name}, fix.Fix{
-				Kind:  fix.KindPlatformTag,
-				Title: "Tag the wheel " + lower.Name,
-			}),
-			Change: fix.Retag{Platform: lower.Name + "/" + lower.Arch},
-		})
+		fixes = append(fixes, retagTo(p, lower))
 	}
 	p.Report(analyzer.Finding{
 		Message: fmt.Sprintf("pip does not install this wheel on %s, which has %s %s: its tag, %s, is "+

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -60,12 +58,6 @@ func checkTagTooHigh(p *analyzer.Pass) {
 				p.Platform.Name,
 			),
 		},
-		fix.Candidate{
-			Fix: retagged(p, pkgmeta.Tag{Platform: lower.Name}, fix.Fix{
-				Kind:  fix.KindPlatformTag,
-				Title: "Tag the wheel " + lower.Name,
-			}),
-			Change: fix.Retag{Platform: lower.Name + "/" + lower.Arch},
-		},
+		retagTo(p, lower),
 	)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -22,6 +23,17 @@ func retagged(p *analyzer.Pass, to pkgmeta.Tag, x fix.Fix) fix.Fix {
 	x.Retags = []fix.Retagging{{Wheel: w, To: to}}
 	x.Command = fix.RetagCommand(x.Retags)
 	return x
+}
+
+// retagTo returns the fix that gives the wheel the tag of a platform.
+func retagTo(p *analyzer.Pass, on *platform.Platform) fix.Candidate {
+	return fix.Candidate{
+		Fix: retagged(p, pkgmeta.Tag{Platform: on.Name}, fix.Fix{
+			Kind:  fix.KindPlatformTag,
+			Title: "Tag the wheel " + on.Name,
+		}),
+		Change: fix.Retag{Platform: on.Name + "/" + on.Arch},
+	}
 }
 
 // wheelOf returns what commands for the wheel depend on.

@@ -49,7 +49,7 @@ func retags(c *result.Cause) bool { return len(c.Fixes) > 0 && c.Fixes[0].Retags
 func covers(x, other fix.Fix) bool {
 	return !slices.ContainsFunc(other.Retags, func(r fix.Retagging) bool {
 		return !slices.ContainsFunc(x.Retags, func(y fix.Retagging) bool {
-			return y.Wheel.Path == r.Wheel.Path && y.Wheel.File == r.Wheel.File
+			return y.Wheel.Same(r.Wheel)
 		})
 	})
 }
