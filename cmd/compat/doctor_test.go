@@ -24,6 +24,7 @@ import (
 	compat "github.com/compat-app/compat"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/setup"
+	"github.com/compat-app/compat/internal/test/needs"
 	"github.com/compat-app/compat/internal/test/redistest"
 )
 
@@ -372,7 +373,7 @@ func TestDoctorChecksTheRest(t *testing.T) {
 // Where nobody can create a file, the data folder is a problem, also if its mode allows it.
 func TestDoctorWritesToTheDataFolder(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("there is no /proc")
+		needs.Missing(t, "there is no /proc")
 	}
 	for _, dir := range []string{"/proc", "/proc/none"} {
 		var out bytes.Buffer

@@ -107,25 +107,7 @@ func TestAcceptCoversCurrentFindingsOnly(t *testing.T) {
 	s.judged(p.HeadSHA, "success", "accepted `exp`", "it is never called")
 
 	// The merge queue merges what was accepted.
-	branch := githubtest.GroupBranch(p)
-	group := s.gh.Commit(s.repo, branch, map[string]string{"a.py": "x = 1\n"})
-	s.send("merge_group", s.gh.MergeGroupEvent(p, group, "checks_requested"))
-	s.send(
-		"workflow_run",
-		s.gh.RunEvent(
-			s.gh.AddRun(
-				&githubtest.Run{
-					Repo:      s.repo,
-					Head:      s.repo,
-					Branch:    branch,
-					SHA:       group,
-					Event:     "merge_group",
-					Artifacts: []*githubtest.Artifact{needing("1.3.1", "pow@GLIBC_2.29")},
-				},
-			),
-			"completed",
-		),
-	)
+	group, _ := s.group(p, needing("1.3.1", "pow@GLIBC_2.29"))
 	s.judged(group, "success", "accepted `pow`")
 
 	// An expired acceptance is not used by the next check.

@@ -131,20 +131,7 @@ func TestWorstResultOfACommitCounts(t *testing.T) {
 	s.idle()
 
 	// A release on the head of a merge group that fails, until the queue gives the group up.
-	branch := githubtest.GroupBranch(p)
-	group := s.gh.Commit(s.repo, branch, map[string]string{"a.py": "x = 1\n"})
-	s.send("merge_group", s.gh.MergeGroupEvent(p, group, "checks_requested"))
-	run := s.gh.AddRun(
-		&githubtest.Run{
-			Repo:      s.repo,
-			Head:      s.repo,
-			Branch:    branch,
-			SHA:       group,
-			Event:     "merge_group",
-			Artifacts: []*githubtest.Artifact{bad("1.1.1")},
-		},
-	)
-	s.send("workflow_run", s.gh.RunEvent(run, "completed"))
+	group, run := s.group(p, bad("1.1.1"))
 	s.judged(group, "failure", "pow")
 	s.idle()
 	s.gh.Tag(s.repo, "v1.2.0", group)

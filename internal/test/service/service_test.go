@@ -290,6 +290,27 @@ func (s *service) finish(p *githubtest.Pull, as ...*githubtest.Artifact) {
 	s.send("workflow_run", s.gh.RunEvent(s.gh.PullRun(p, as...), "completed"))
 }
 
+// group makes a merge group of a pull request, whose run has artifacts, and sends its events.
+func (s *service) group(
+	p *githubtest.Pull,
+	as ...*githubtest.Artifact,
+) (sha string, run *githubtest.Run) {
+	s.t.Helper()
+	branch := githubtest.GroupBranch(p)
+	sha = s.gh.Commit(s.repo, branch, map[string]string{"a.py": "x = 1\n"})
+	s.send("merge_group", s.gh.MergeGroupEvent(p, sha, "checks_requested"))
+	run = s.gh.AddRun(&githubtest.Run{
+		Repo:      s.repo,
+		Head:      s.repo,
+		Branch:    branch,
+		SHA:       sha,
+		Event:     "merge_group",
+		Artifacts: as,
+	})
+	s.send("workflow_run", s.gh.RunEvent(run, "completed"))
+	return sha, run
+}
+
 func (s *service) say(p *githubtest.Pull, login, body string) *githubtest.Comment {
 	s.t.Helper()
 	c := s.gh.AddComment(p.Repo, p.Number, s.gh.User(login), body)

@@ -116,28 +116,10 @@ func TestRerunOfAForksHead(t *testing.T) {
 func TestMergeGroup(t *testing.T) {
 	s := start(t, 3*time.Second)
 	p := s.open("feature")
-	branch := githubtest.GroupBranch(p)
-	sha := s.gh.Commit(s.repo, branch, map[string]string{"a.py": "x = 1\n"})
-	s.send("merge_group", s.gh.MergeGroupEvent(p, sha, "checks_requested"))
-	s.send(
-		"workflow_run",
-		s.gh.RunEvent(
-			s.gh.AddRun(
-				&githubtest.Run{
-					Repo:      s.repo,
-					Head:      s.repo,
-					Branch:    branch,
-					SHA:       sha,
-					Event:     "merge_group",
-					Artifacts: []*githubtest.Artifact{bad("1.1.0")},
-				},
-			),
-			"completed",
-		),
-	)
+	sha, _ := s.group(p, bad("1.1.0"))
 	s.want(s.concluded(sha), "failure", "pow")
 
-	lonely := s.gh.Commit(s.repo, branch+"x", map[string]string{"b.py": "x = 1\n"})
+	lonely := s.gh.Commit(s.repo, githubtest.GroupBranch(p)+"x", map[string]string{"b.py": "x = 1\n"})
 	s.send("merge_group", s.gh.MergeGroupEvent(p, lonely, "checks_requested"))
 	s.want(s.concluded(lonely), "failure", "no artifacts")
 }
