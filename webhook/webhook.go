@@ -16,8 +16,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -109,19 +111,39 @@ func (s *server) hook(c *gin.Context) {
 		level, what = slog.LevelWarn, "another App's check run uses the name of this App's check run"
 		s.metrics.namesakes.Inc()
 	}
-	s.Log.LogAttrs(
-		c,
-		level,
-		what,
+	status := a.Status
+	if event == "ping" && code == http.StatusOK {
+		status = event
+	}
+	attrs := []slog.Attr{
 		slog.String("delivery", clean(guid)),
 		slog.String("event", clean(event)),
-		slog.String("status", a.Status),
+		slog.String("status", status),
 		slog.Int("code", code),
 		slog.String("reason", a.Reason),
 		slog.Int("jobs", len(a.Jobs)),
-	)
+	}
+	if code >= 400 {
+		attrs = append(attrs, sender(c.Request)...)
+	}
+	s.Log.LogAttrs(c, level, what, attrs...)
 	s.metrics.answered(event, a.Status, code, time.Since(start))
 	c.JSON(code, a)
+}
+
+// sender returns who sent a request, for the log. remote is the other end of the connection, which
+// is the reverse proxy if there is one. forwarded is the last address of X-Forwarded-For, which
+// that proxy appends; without a proxy anybody can write it. Other text is left out.
+func sender(r *http.Request) []slog.Attr {
+	attrs := []slog.Attr{slog.String("remote", r.RemoteAddr)}
+	if all := r.Header.Values("X-Forwarded-For"); len(all) > 0 {
+		last := all[len(all)-1]
+		last = strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+		if at, err := netip.ParseAddr(last); err == nil {
+			attrs = append(attrs, slog.String("forwarded", at.WithZone("").String()))
+		}
+	}
+	return attrs
 }
 
 // take verifies a delivery, decides what to do and stores the jobs.

@@ -306,3 +306,50 @@ func TestRerunIsAudited(t *testing.T) {
 		}
 	}
 }
+
+// The log line of a delivery says what it was and, if it was refused, who sent it. Addresses in
+// X-Forwarded-For are separate, because without a proxy the sender writes them.
+func TestLogOfDeliveries(t *testing.T) {
+	const peer = "192.0.2.1:1234" // that of httptest.NewRequest
+	for _, c := range []struct {
+		name              string
+		call              call
+		size              int64 // Content-Length; 0 = that of the body
+		status            string
+		remote, forwarded any // nil = not in the line
+	}{
+		{"ping", call{event: "ping", body: "{}", signature: sign("new", "{}")}, 0, "ping", nil, nil},
+		{"ignored", call{event: "star", body: "{}", signature: sign("new", "{}")}, 0, "ignored", nil, nil},
+		{"unsigned ping", call{event: "ping", body: "{}"}, 0, "refused", peer, nil},
+		{"too large", call{event: "ping", body: "{}"}, maxBody + 1, "refused", peer, nil},
+		{"behind a proxy", call{event: "push", body: "{}", signature: sign("x", "{}"),
+			header: map[string]string{"X-Forwarded-For": "203.0.113.9, 198.51.100.7"}}, 0, "refused", peer,
+			"198.51.100.7"},
+		{"a hostile zone", call{event: "push", body: "{}",
+			header: map[string]string{"X-Forwarded-For": "fe80::1%\x1b[31m"}}, 0, "refused", peer, "fe80::1"},
+		{"no address", call{event: "push", body: "{}",
+			header: map[string]string{"X-Forwarded-For": "198.51.100.7, evil"}}, 0, "refused", peer, nil},
+	} {
+		var log bytes.Buffer
+		h := New(Options{Secrets: config.NewSecrets("new"), Queue: &memoryQueue{},
+			Log: slog.New(slog.NewJSONHandler(&log, nil))})
+		r := httptest.NewRequest(http.MethodPost, "/webhook", strings.NewReader(c.call.body))
+		r.Header.Set("X-GitHub-Event", c.call.event)
+		r.Header.Set("X-GitHub-Delivery", "g-1")
+		r.Header.Set("X-Hub-Signature-256", c.call.signature)
+		for k, v := range c.call.header {
+			r.Header.Set(k, v)
+		}
+		if c.size > 0 {
+			r.ContentLength = c.size
+		}
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		var line map[string]any
+		if err := json.Unmarshal(log.Bytes(), &line); err != nil {
+			t.Fatalf("%s: %v in %s", c.name, err, &log)
+		}
+		if line["status"] != c.status || line["remote"] != c.remote || line["forwarded"] != c.forwarded {
+			t.Errorf("%s: %s", c.name, &log)
+		}
+	}
+}
