@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -194,6 +195,7 @@ func withQueue(
 	url, _ := env.Getenv("REDIS_URL")
 	dir, _ := env.Getenv("COMPAT_DATA")
 	dir = cmp.Or(dir, config.DefaultData)
+	queue.LogClient(slog.New(slog.DiscardHandler)) // the errors below have what it would log
 	q, err := queue.Open(ctx, queue.Options{URL: url, Dir: dir, ReadOnly: look && url == ""})
 	if errors.Is(err, queue.ErrLocked) {
 		return fmt.Errorf(

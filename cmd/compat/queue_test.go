@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/test/redistest"
 )
@@ -171,4 +173,27 @@ func TestQueueCommandNothingThere(t *testing.T) {
 		!strings.Contains(err.Error(), "redis://") {
 		t.Errorf("bad address: %v", err)
 	}
+}
+
+// If Redis does not respond, that is one error: the Redis client writes nothing to stderr.
+func TestQueueCommandOfAbsentRedis(t *testing.T) {
+	var client clientLog
+	redis.SetLogger(&client)
+	vars := map[string]string{"REDIS_URL": "redis://127.0.0.1:1/0"}
+	for _, args := range [][]string{{"ls"}, {"show", "pull/1/1"}, {"retry", "pull/1/1"}} {
+		_, err := queueCommand(t, vars, args...)
+		if err == nil || !strings.HasPrefix(err.Error(), "the Redis of REDIS_URL does not respond: ") {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+	if len(client.lines) > 0 {
+		t.Errorf("the Redis client logged %q", client.lines)
+	}
+}
+
+// clientLog records the log of the Redis client.
+type clientLog struct{ lines []string }
+
+func (l *clientLog) Printf(_ context.Context, format string, v ...any) {
+	l.lines = append(l.lines, fmt.Sprintf(format, v...))
 }

@@ -105,7 +105,7 @@ func tune(o *redis.Options) *redis.Options {
 
 // LogClient redirects the log of the Redis client (failed connections, which are also returned as
 // errors) from stderr to log, with level debug. The client has one logger for the process, so
-// main calls this once.
+// each command calls this once, before Open.
 func LogClient(log *slog.Logger) { redis.SetLogger(clientLog{log}) }
 
 type clientLog struct{ *slog.Logger }
