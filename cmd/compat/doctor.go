@@ -172,7 +172,7 @@ func writable(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", dir, err)
 	}
-	f, err := os.CreateTemp(dir, "compat-doctor-*")
+	f, err := os.CreateTemp(dir, "compat-write-*")
 	if err == nil {
 		_, err = f.Write(make([]byte, 4096))
 		err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))

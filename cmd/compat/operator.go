@@ -27,8 +27,8 @@ func newSandbox(
 	if err := sandbox.Hide(); err != nil {
 		return nil, sandbox.Layers{}, err
 	}
-	if err := os.MkdirAll(service.Data, 0o700); err != nil {
-		return nil, sandbox.Layers{}, fmt.Errorf("COMPAT_DATA: %w", err)
+	if err := makeData(service.Data); err != nil {
+		return nil, sandbox.Layers{}, err
 	}
 	stale, _ := filepath.Glob(filepath.Join(service.Data, sandbox.Folder+"*"))
 	for _, dir := range stale {
@@ -50,6 +50,18 @@ func newSandbox(
 		return nil, layers, fmt.Errorf("COMPAT_SANDBOX: %w; change that or unset the variable", err)
 	}
 	return runner, layers, nil
+}
+
+// makeData creates the folder of COMPAT_DATA, if needed, and checks that it can be written.
+func makeData(dir string) error {
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = writable(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("COMPAT_DATA: %w; set it to a folder that this user can write", err)
+	}
+	return nil
 }
 
 // logLayers logs which layers of the sandbox are active.

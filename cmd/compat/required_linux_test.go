@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -50,5 +51,30 @@ func TestSandboxRequired(t *testing.T) {
 	if text := string(out); !strings.Contains(text, "COMPAT_SANDBOX: this system lacks landlock (") ||
 		strings.Contains(text, "listening") || strings.Count(text, "\n") != 1 {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestDataFolderCannotBeWritten: the error of the service names COMPAT_DATA, and no other setting.
+func TestDataFolderCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		"/proc": "compat: COMPAT_DATA: /proc cannot be written: open ",
+		file:    "compat: COMPAT_DATA: mkdir " + file + ": not a directory",
+	} {
+		c := exec.Command(os.Args[0], "serve", "--addr", "127.0.0.1:0")
+		c.Args[0] = "compat"
+		c.Env = []string{
+			"APP_ID=1", "WEBHOOK_SECRET=secret", "PRIVATE_KEY=" + testKey(t), "COMPAT_DATA=" + dir,
+		}
+		out, err := c.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.HasPrefix(string(out), want) ||
+			!strings.HasSuffix(string(out), "; set it to a folder that this user can write\n") ||
+			strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: %v: %s", dir, err, out)
+		}
 	}
 }

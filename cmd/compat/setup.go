@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -109,6 +108,9 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 		errors.New("no App was created within an hour; start compat setup again"),
 	)
 	defer stop()
+	for _, e := range (&config.Service{PublicURL: public, API: site.API}).Risks() {
+		fmt.Fprintln(env.Err, "compat: warning:", e)
+	}
 	o := setup.Options{Site: site, Organization: f.org, Public: public, Dir: dir, Data: data}
 	err = offer(
 		ctx,
@@ -147,11 +149,11 @@ func serveSetup(ctx context.Context, env environment, service *config.Service, a
 		return err
 	}
 	dir, err := filepath.Abs(service.Data)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA: %w", err)
+	}
+	if err := makeData(dir); err != nil {
+		return err
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -65,16 +65,19 @@ func (f *files) drop() {
 	}
 }
 
-// write fills both files. After an error they are kept, because they may contain the only copy of
-// a secret.
+// write fills both files. After an error those with content are kept, because they may contain the
+// only copy of a secret, and empty ones are removed.
 func (f *files) write(key []byte, settings string) error {
 	var errs []error
 	for _, x := range []struct {
 		file *os.File
 		data []byte
 	}{{f.key, key}, {f.settings, []byte(settings)}} {
-		_, err := x.file.Write(x.data)
+		n, err := x.file.Write(x.data)
 		if err = errors.Join(err, x.file.Sync(), x.file.Close()); err != nil {
+			if n == 0 {
+				_ = os.Remove(x.file.Name())
+			}
 			errs = append(errs, fmt.Errorf("cannot write %s: %w", x.file.Name(), cause(err)))
 		}
 	}

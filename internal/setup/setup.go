@@ -133,12 +133,21 @@ func (s *Setup) Link() string {
 func (s *Setup) at(path string) string { return s.root.JoinPath(path).String() }
 
 // Wait returns when the App was created, when it was created but its secrets could not be stored,
-// or when ctx ends.
+// or when ctx ends. An exchange that has begun ends first, because GitHub returns the secrets only
+// once. Afterwards the page refuses all requests.
 func (s *Setup) Wait(ctx context.Context) (*Made, error) {
 	select {
 	case r := <-s.end:
 		return r.made, r.err
 	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	select {
+	case r := <-s.end:
+		return r.made, r.err
+	default:
 		return nil, context.Cause(ctx)
 	}
 }
@@ -176,15 +185,16 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.over {
-		s.fail(
-			w,
-			http.StatusGone,
-			"The App was created. Continue in the terminal where you started compat.",
-			false,
-		)
+		s.ended(w)
 		return
 	}
 	s.form(w)
+}
+
+// ended refuses a request after the App was created, or Wait has returned.
+func (s *Setup) ended(w http.ResponseWriter) {
+	s.fail(w, http.StatusGone, "This set-up has ended. Continue in the terminal where you started "+
+		"compat.", false)
 }
 
 // open checks the token of the link, once, and sets the session cookie.
@@ -258,12 +268,7 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 		)
 		return
 	case s.over:
-		s.fail(
-			w,
-			http.StatusGone,
-			"The App was created. Continue in the terminal where you started compat.",
-			false,
-		)
+		s.ended(w)
 		return
 	case !same(q.Get("state"), s.state):
 		s.audit(r, "refused: wrong state")
@@ -355,7 +360,9 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 		Install:  s.install(app),
 	}
 	text, err := settings(s.Options, app, made.Key)
-	if err == nil {
+	if err != nil {
+		f.drop()
+	} else {
 		err = f.write(app.Key, text)
 	}
 	if err != nil {

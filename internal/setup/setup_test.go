@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rsa"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -633,6 +634,7 @@ func TestLostSecrets(t *testing.T) {
 			if code, page := d.get(me, d.at+"/setup"); code != http.StatusGone {
 				t.Errorf("continues with %d %s", code, page)
 			}
+			d.empty()
 		})
 	}
 }
@@ -660,6 +662,48 @@ func TestPageIsClosedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.serves(made)
+}
+
+// If the set-up is stopped while the code is exchanged, the secrets are stored first.
+func TestStoppedMeanwhile(t *testing.T) {
+	d := sit(t, "", "")
+	me := d.visitor()
+	d.confirm(me)
+	ctx, stop := context.WithCancelCause(t.Context())
+	d.ask = func(ctx context.Context, code string) (*github.Registered, error) {
+		stop(errors.New("stopped"))
+		return github.Register(ctx, github.Options{API: d.site.API}, d.site.Web, code)
+	}
+	query := d.code()
+	go me.Get(d.at + "/setup/created?" + query) //nolint:errcheck,bodyclose // Wait has the result
+	made, err := d.page.Wait(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.serves(made)
+}
+
+// After the set-up was stopped, the page creates no App.
+func TestStopped(t *testing.T) {
+	d := sit(t, "", "")
+	me := d.visitor()
+	d.confirm(me)
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("stopped"))
+	if made, err := d.page.Wait(ctx); made != nil || err == nil || err.Error() != "stopped" {
+		t.Errorf("%+v, %v", made, err)
+	}
+	for _, path := range []string{"/setup", "/setup/created?" + d.code()} {
+		code, page := d.get(me, d.at+path)
+		if code != http.StatusGone {
+			t.Errorf("%s: %d", path, code)
+		}
+		d.says(page, "This set-up has ended")
+	}
+	if n := len(d.gh.Calls()); n != 0 {
+		t.Error("the code was exchanged")
+	}
+	d.empty()
 }
 
 // code presses GitHub's button for the newest registration and returns the query of the redirect,
