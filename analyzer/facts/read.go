@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
@@ -85,11 +86,14 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 		isDepends(p)
 }
 
-// skim returns the machine code of an object, which is not read.
+// skim returns the parts of an object that are not read, mostly machine code.
 func skim(head []byte, _ int64) []unpack.Range {
 	code := elfobj.Code(head)
-	if isPE(head) {
+	switch {
+	case isPE(head):
 		code = peobj.Unread(head)
+	case machoobj.Is(head):
+		code = machoobj.Unread(head)
 	}
 	var out []unpack.Range
 	for _, c := range code {

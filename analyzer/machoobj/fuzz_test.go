@@ -18,6 +18,13 @@ func FuzzRead(f *testing.F) {
 		return slices.ContainsFunc(documented, func(d error) bool { return errors.Is(err, d) })
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		last := int64(0)
+		for _, r := range Unread(b) {
+			if r[0] < last || r[1] <= r[0] {
+				t.Fatalf("a range at %v before %d", r, last)
+			}
+			last = r[1]
+		}
 		file, err := read(b)
 		again, err2 := read(b)
 		if (err == nil) != (err2 == nil) || asJSON(t, file) != asJSON(t, again) {

@@ -1,6 +1,7 @@
 package machoobj
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -99,6 +100,53 @@ func readFat(r io.ReaderAt, size int64, wide bool, n uint32) (*File, error) {
 	return f, nil
 }
 
+// Unread lists the ranges of a file, in order, that Read probably does not need, from the file's
+// first bytes: what is between the load commands and __LINKEDIT in slices whose pages are not
+// hashed. nil if no load commands are complete in head.
+func Unread(head []byte) [][2]int64 {
+	if !Is(head) {
+		return nil
+	}
+	magic, n := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:])
+	if magic != magicFat {
+		return unread(head, 0, nil)
+	}
+	var out [][2]int64
+	for b := head[8:]; n > 0 && len(b) >= 20; b, n = b[20:], n-1 {
+		if from := int64(binary.BigEndian.Uint32(b[8:])); from < int64(len(head)) {
+			out = unread(head[from:], from, out)
+		}
+	}
+	return out
+}
+
+// unread appends the range of the slice that begins at offset from with head, unless it is before
+// the last one.
+func unread(head []byte, from int64, ranges [][2]int64) [][2]int64 {
+	i := &image{r: io.NewSectionReader(bytes.NewReader(head), 0, int64(len(head))),
+		size: uint64(len(head))}
+	start, n, length, err := i.header()
+	if err != nil || !i.wide || i.hashesPages() || start+length > i.size {
+		return ranges
+	}
+	le := binary.LittleEndian
+	for b := head[start : start+length]; n > 0 && len(b) >= 8; n-- {
+		size := le.Uint32(b[4:])
+		if size < 8 || uint64(size) > uint64(len(b)) {
+			break
+		}
+		if le.Uint32(b) == cmdSegment64 && size >= 48 && fixed(b[8:24]) == "__LINKEDIT" {
+			first, last := from+int64(start+length), from+int64(min(le.Uint64(b[40:]), math.MaxInt32))
+			if last > first && (len(ranges) == 0 || first >= ranges[len(ranges)-1][1]) {
+				ranges = append(ranges, [2]int64{first, last})
+			}
+			break
+		}
+		b = b[size:]
+	}
+	return ranges
+}
+
 // shareNames replaces the names of symbols in later slices by equal ones of the first slice, so
 // that most are in memory once.
 func (f *File) shareNames() {
@@ -182,25 +230,27 @@ func (i *image) table(off, count uint64, what string) ([]byte, error) {
 	return b, nil
 }
 
-func (i *image) read() (*Object, error) {
+// header reads the header into i.o, and returns the offset, number and size in bytes of the load
+// commands.
+func (i *image) header() (start uint64, n uint32, length uint64, err error) {
 	head, err := i.table(0, min(32, i.size), "the header")
 	if err != nil {
-		return nil, err
+		return 0, 0, 0, err
 	}
 	if len(head) < 28 {
-		return nil, truncated("the slice has %d bytes", i.size)
+		return 0, 0, 0, truncated("the slice has %d bytes", i.size)
 	}
 	switch binary.BigEndian.Uint32(head) {
 	case magic64:
 		i.wide = true
 	case magic32:
 	case magicArchive, magicBitcode:
-		return nil, fmt.Errorf("%w: a static library or bitcode, which is never loaded", ErrForeign)
+		return 0, 0, 0, fmt.Errorf("%w: a static library or bitcode, which is never loaded", ErrForeign)
 	case magic32BE, magic64BE:
 		i.arch = archName(binary.BigEndian.Uint32(head[4:]), 0)
-		return nil, fmt.Errorf("%w: big endian, for %s", ErrForeign, i.arch)
+		return 0, 0, 0, fmt.Errorf("%w: big endian, for %s", ErrForeign, i.arch)
 	default:
-		return nil, damaged("the slice does not begin with a Mach-O header")
+		return 0, 0, 0, damaged("the slice does not begin with a Mach-O header")
 	}
 	le := binary.LittleEndian
 	cpu, flags := le.Uint32(head[4:]), le.Uint32(head[24:])
@@ -209,21 +259,28 @@ func (i *image) read() (*Object, error) {
 	kind, ok := fileTypes.Get()[number]
 	switch {
 	case number == 0 || number > lastFileType:
-		return nil, damaged("there is no file type %d", number)
+		return 0, 0, 0, damaged("there is no file type %d", number)
 	case !ok:
-		return nil, fmt.Errorf("%w: its file type is %d", ErrForeign, number)
+		return 0, 0, 0, fmt.Errorf("%w: its file type is %d", ErrForeign, number)
 	}
 	i.o = &Object{Arch: i.arch, Type: kind, TwoLevel: flags&flagTwoLevel != 0,
 		ThreadLocals: flags&flagThreadLocals != 0, Needed: []Needed{}, RunPaths: []string{},
 		Imports: []Import{}, Exports: []Export{}}
-	if !kind.Loadable() {
-		return i.o, nil // it is never loaded, so its tables do not matter
-	}
-	start := uint64(28)
+	start = 28
 	if i.wide {
 		start = 32
 	}
-	n, length := le.Uint32(head[16:]), uint64(le.Uint32(head[20:]))
+	return start, le.Uint32(head[16:]), uint64(le.Uint32(head[20:])), nil
+}
+
+func (i *image) read() (*Object, error) {
+	start, n, length, err := i.header()
+	if err != nil {
+		return nil, err
+	}
+	if !i.o.Type.Loadable() {
+		return i.o, nil // it is never loaded, so its tables do not matter
+	}
 	if length > maxCommands {
 		return nil, tooLarge("the size of the load commands", length, maxCommands)
 	}

@@ -206,3 +206,47 @@ func TestVersions(t *testing.T) {
 		t.Error("versions do not compare as numbers")
 	}
 }
+
+// hidden is a file with ranges that must not be read.
+type hidden struct {
+	*bytes.Reader
+	t      *testing.T
+	ranges [][2]int64
+}
+
+func (h hidden) ReadAt(p []byte, off int64) (int, error) {
+	for _, r := range h.ranges {
+		if off < r[1] && off+int64(len(p)) > r[0] {
+			h.t.Errorf("read %d bytes at %d", len(p), off)
+		}
+	}
+	return h.Reader.ReadAt(p, off)
+}
+
+// TestUnread checks that Read does not need what Unread returns: the code of Intel slices only,
+// because the pages of the others are hashed.
+func TestUnread(t *testing.T) {
+	const code = 100_000
+	for name, text := range texts {
+		objects, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := write(objects, code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ranges := Unread(b[:4096])
+		if intel := objects[0].Arch == "x86_64"; len(ranges) > 1 || (len(ranges) == 1) != intel ||
+			intel && ranges[0][1]-ranges[0][0] < code {
+			t.Errorf("%s: %v", name, ranges)
+		}
+		f, err := Read(hidden{bytes.NewReader(b), t, ranges}, int64(len(b)))
+		if err != nil || f.Slices[0].Err != nil || f.Slices[0].Arch != objects[0].Arch {
+			t.Errorf("%s: %v, %+v", name, err, f)
+		}
+		if got := Unread(b[:100]); got != nil {
+			t.Errorf("%s: %v without load commands", name, got)
+		}
+	}
+}

@@ -9,11 +9,14 @@ import (
 // Write returns a thin file of one object, or a fat file of several. It is meant for tests: the
 // file has no code, and Read returns equal objects. It returns an error for what a file cannot
 // contain, such as two objects for one architecture.
-func Write(objects ...*Object) ([]byte, error) {
+func Write(objects ...*Object) ([]byte, error) { return write(objects, 0) }
+
+// write writes slices with code zero bytes between the load commands and __LINKEDIT.
+func write(objects []*Object, code int) ([]byte, error) {
 	var parts [][]byte
 	var archs []string
 	for _, o := range objects {
-		b, err := writeSlice(o)
+		b, err := writeSlice(o, code)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +62,7 @@ type writer struct {
 	base     int // offset of linkedit in the file
 }
 
-func writeSlice(o *Object) ([]byte, error) {
+func writeSlice(o *Object, code int) ([]byte, error) {
 	cpu, ok := archNumbers.Get()[o.Arch]
 	if !ok {
 		return nil, fmt.Errorf("architecture %q cannot be written", o.Arch)
@@ -71,7 +74,8 @@ func writeSlice(o *Object) ([]byte, error) {
 		return nil, err
 	}
 	const align = 16
-	w = &writer{o: o, wide: w.wide, base: (sizeHeader + len(w.commands) + align - 1) / align * align}
+	w = &writer{o: o, wide: w.wide,
+		base: (sizeHeader+len(w.commands)+align-1)/align*align + code}
 	if err := w.all(); err != nil {
 		return nil, err
 	}
@@ -161,6 +165,11 @@ func (w *writer) all() error {
 	}
 	if err := w.symbols(); err != nil {
 		return err
+	}
+	if w.wide {
+		segment := append([]byte("__LINKEDIT"), make([]byte, 6+4*8+4*4)...)
+		binary.LittleEndian.PutUint64(segment[32:], uint64(w.base))
+		w.command(cmdSegment64, segment, "")
 	}
 	if o.Signature != nil {
 		w.linkedit = pad(w.linkedit, 8)

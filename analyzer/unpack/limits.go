@@ -36,7 +36,7 @@ const (
 	maxProblems     = 200
 	maxDuplicates   = 100
 	headSize        = 64
-	copyBufferBytes = 256 << 10
+	copyBufferBytes = 64 << 10
 )
 
 func (l Limits) withDefaults() Limits {

@@ -20,13 +20,14 @@ type Skipper interface {
 // SkipUnit is the size in bytes of the pieces of a file that are kept or skipped.
 const SkipUnit = 64 << 10
 
-// skimHead is how many bytes Options.Skim receives: the program headers of nearly all objects.
-const skimHead = 4096
+// skimHead is how many bytes Options.Skim receives: the program headers of nearly all objects, and
+// the load commands of the first slice of a universal file, which begins at up to 16 KiB.
+const skimHead = 20 << 10
 
 // skim calls Options.Skim and returns a Scratch without the ranges that it returns.
 func (w *walker) skim(content Scratch, rd io.Reader, size int64) (Scratch, io.Reader) {
 	to, ok := content.(Skipper)
-	if !ok {
+	if !ok || size < SkipUnit {
 		return content, rd
 	}
 	head := make([]byte, skimHead)

@@ -94,10 +94,10 @@ type Options struct {
 	Digest func(p *Package, size int64, head []byte) bool
 
 	// Skim returns the ranges of a wanted file that Prepare does not need, by its first bytes (up
-	// to 4096) and declared size. They are inflated and verified, but not stored. If Prepare reads
-	// them nevertheless, the file is inflated again completely and Prepare is called again. Ranges
-	// must be sorted and must not overlap. It is called only for members of a zip and if Prepare is
-	// set. Nil stores everything.
+	// to 20 KiB) and declared size. They are inflated and verified, but not stored. If Prepare
+	// reads them nevertheless, the file is inflated again completely and Prepare is called again.
+	// Ranges must be sorted and must not overlap. It is called only for members of a zip of at
+	// least SkipUnit bytes and if Prepare is set. Nil stores everything.
 	Skim func(head []byte, size int64) []Range
 
 	// Prepare is called for each wanted file before it is visited, and sets File.Prepared. Content
