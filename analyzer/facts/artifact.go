@@ -40,6 +40,8 @@ type Artifact struct {
 	UnreadMachO []string
 	// Startup is how Python sources change the search for libraries; nil if none was read.
 	Startup *startup.Sources
+	// Loads is which libraries the Python sources of a wheel for Linux load; nil if none was read.
+	Loads *startup.Loads
 	// Policy is the result of auditwheel's checks; nil if it is not a wheel or not named like one.
 	Policy *wheelpolicy.Policy
 	// The result of abi3audit's checks; nil for a wheel without an abi3 tag.
@@ -51,7 +53,8 @@ type Artifact struct {
 	audit *audit // set while it is read
 	// forOthers are files for a system that the tags do not name.
 	forOthers []Unread
-	conda     bool // it contains the index of a conda package
+	conda     bool     // it contains the index of a conda package
+	roots     []string // top-level packages of a wheel: folders with an __init__.py
 }
 
 // Binaries is the number of files that are checked, of all formats.
@@ -64,6 +67,15 @@ func (a *Artifact) Tagged(arch string) bool {
 			a.Wheel.Tags,
 			func(t pkgmeta.Tag) bool { return strings.HasSuffix(t.Platform, "_"+arch) },
 		)
+}
+
+// MayPreload reports whether Python code may load a library of the artifact before it imports a
+// module: a source of the artifact, or, where the package of the module is not in it, a source of
+// another artifact. names are SONAME and path of the library. It is true if no source was read.
+func (a *Artifact) MayPreload(module string, names ...string) bool {
+	first, _, folder := strings.Cut(installed(module), "/")
+	return a.Loads == nil || folder && !slices.Contains(a.roots, first) ||
+		slices.ContainsFunc(names, a.Loads.May)
 }
 
 // PlatformTags returns the platform tags of a wheel ("manylinux_2_17_x86_64"), or nil for other

@@ -51,21 +51,32 @@ func windowsTag(s string) bool {
 // smaller.
 const maxSource = 1 << 20
 
-// wantsPE selects PE files, and Python sources that may affect the search for libraries: all
-// sources in wheels for Windows and in conda packages, and in wheels for macOS those that run
-// when a package is imported. On macOS only preloading a library has an effect.
+// wantsPE selects PE files, and Python sources that may affect the search for libraries.
 func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	if isPE(head) {
 		return pkg.Kind == KindObject || windowsFile(p)
 	}
-	if !isSource(p) || size > maxSource {
+	return isSource(p) && (linuxSource(pkg) || startupSource(pkg, p, size))
+}
+
+// startupSource selects sources for Artifact.Startup: all in wheels for Windows and in conda
+// packages, and in wheels for macOS those that run when a package is imported. On macOS only
+// preloading a library has an effect.
+func startupSource(pkg *unpack.Package, p string, size int64) bool {
+	switch name := path.Base(pkg.Path); {
+	case size > maxSource:
 		return false
-	}
-	if pkg.Kind == KindWheel && strings.Contains(path.Base(pkg.Path), "macosx_") {
+	case pkg.Kind == KindWheel && strings.Contains(name, "macosx_"):
 		return path.Base(p) == "__init__.py" || strings.Count(p, "/") < 2
 	}
 	return pkg.Kind == KindWheel && windowsTag(path.Base(pkg.Path)) ||
 		strings.HasPrefix(p, condaSite)
+}
+
+// linuxSource reports whether a source is read for Artifact.Loads: every source in a wheel for
+// Linux, because without one of them the result would be wrong.
+func linuxSource(pkg *unpack.Package) bool {
+	return pkg.Kind == KindWheel && strings.Contains(path.Base(pkg.Path), "linux")
 }
 
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
@@ -80,8 +91,47 @@ func (p *prepared) readSource(f *unpack.File) {
 	defer sources.Put(b)
 	b.Reset()
 	_, err := b.ReadFrom(io.NewSectionReader(f.Content, 0, min(f.Size, maxSource)))
-	if err == nil && startup.Wanted(installed(f.Path), b.Bytes()) {
+	if err == nil && startupSource(f.Package, f.Path, f.Size) &&
+		startup.Wanted(installed(f.Path), b.Bytes()) {
 		p.source = bytes.Clone(b.Bytes())
+	}
+	if linuxSource(f.Package) {
+		loads := startup.Unknown()
+		if err == nil && f.Size <= maxSource {
+			loads = startup.ReadLoads(installed(f.Path), b.Bytes())
+		}
+		p.loads = &loads
+	}
+}
+
+// source adds the result of readSource.
+func (a *Artifact) source(f *unpack.File, p *prepared) {
+	if len(p.source) > 0 {
+		a.startup().Add(installed(f.Path), p.source)
+	}
+	if p.loads != nil {
+		a.load(*p.loads)
+	}
+}
+
+func (a *Artifact) load(l startup.Loads) {
+	if a.Loads == nil {
+		a.Loads = &startup.Loads{}
+	}
+	a.Loads.Add(l)
+}
+
+// listed handles the path of any member of a wheel: an __init__.py makes its folder a package, and
+// code without a source may load any library.
+func (a *Artifact) listed(member string) {
+	at := installed(member)
+	dir, file := path.Split(at)
+	switch {
+	case file == "__init__.py" && strings.Count(at, "/") == 1:
+		a.roots = append(a.roots, path.Dir(at))
+	case strings.HasSuffix(file, ".pyc") && path.Base(dir) != "__pycache__",
+		strings.HasPrefix(file, "__init__.") && strings.HasSuffix(file, ".so"):
+		a.load(startup.Unknown())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
@@ -45,9 +46,10 @@ type prepared struct {
 	digest     string        // its digest in the format of RECORD; "" if it was not computed
 	symbols    []abi3.Symbol // symbols of an extension in a wheel for the stable ABI
 
-	pe     *peobj.Object // nil for other formats
-	peErr  error         // why a PE file could not be read
-	source []byte        // content of a Python source that may affect the search for DLLs
+	pe     *peobj.Object  // nil for other formats
+	peErr  error          // why a PE file could not be read
+	source []byte         // content of a Python source that may affect the search for DLLs
+	loads  *startup.Loads // of a Python source in a wheel for Linux; nil for other files
 }
 
 // prepare reads a file, and adds the symbols of an object to names. It is called concurrently

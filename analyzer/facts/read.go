@@ -131,6 +131,7 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 			a.Headers = a.Headers || isHeader(path)
 			if a.audit != nil {
 				a.audit.Members = append(a.audit.Members, path)
+				a.listed(path)
 			}
 		}
 		walk := unpack.Options{
@@ -260,9 +261,7 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		r.machO(facts, f.Path, at, p)
 		return nil
 	case p.source != nil:
-		if len(p.source) > 0 {
-			facts.startup().Add(installed(f.Path), p.source)
-		}
+		facts.source(f, p)
 		return nil
 	case p.pe != nil || p.peErr != nil:
 		r.pe(facts, f, p, at)

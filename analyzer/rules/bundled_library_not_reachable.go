@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 var bundledLibraryNotReachable = &analyzer.Rule{
@@ -19,6 +20,13 @@ DT_RPATH nor the platform's search path leads to that library. The loader does n
 folder of an object unless a path names it. The load works only if something has loaded the
 library before (the package's __init__, with ctypes or by importing another module). Otherwise it
 fails with "cannot open shared object file".
+
+It is an error if nothing can have loaded it. The Python sources of the wheel are read for calls
+that load libraries: ctypes, cffi, numpy.ctypeslib.load_library, torch.ops.load_library and
+functions with similar names. It is a warning if such a call names the library or computes a name,
+if another object of the wheel finds the library or calls dlopen, if the wheel has code without
+its source or no __init__.py of the package, and if a declared dependency has the library or is
+not known.
 
 A RUNPATH applies only to the object that has it, not to the libraries that this object loads. An
 RPATH applies to those as well; auditwheel treats both like an RPATH. A path of the build machine
@@ -43,8 +51,7 @@ does not count. The package's Python sources are read for calls of os.add_dll_di
 DLLs that ctypes loads before. It is an error there, and a warning where another module of the
 package loads the DLL.
 
-Not detected: on Linux what a package does before it imports the module, on Windows folders that
-it computes in another way than from its own path.`,
+Not detected: on Windows folders that a package computes in another way than from its own path.`,
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH", "auditwheel: repair"},
 	Check:      checkReachable,
 	Windows:    checkReachableDLLs,
@@ -72,18 +79,24 @@ func checkReachable(p *analyzer.Pass) {
 				Library: name,
 				Chain:   analyzer.Chain(v.Library, l),
 			}
+			first := ""
+			switch modules := importers(p, v); {
+			case v.Alternative || len(modules) == 0:
+				f.Severity = analyzer.Note
+			case !mayBeLoaded(p, v, l, modules):
+				f.Severity = analyzer.Error
+				first = ", and nothing in the wheel loads it before"
+			}
 			f.Message = fmt.Sprintf(
-				"%s needs %s, which is bundled at %s, but %s. %s loads only if %s is already loaded",
+				"%s needs %s, which is bundled at %s, but %s. %s loads only if %s is already loaded%s",
 				v.Path,
 				name,
 				l.Path,
 				pathsOf(v),
 				path.Base(v.Path),
 				name,
+				first,
 			)
-			if v.Alternative || !imported(p, v) {
-				f.Severity = analyzer.Note
-			}
 			var fixes []fix.Candidate
 			if to := runPath(p, v, path.Dir(l.Path)); to != "" {
 				fixes = append(
@@ -103,6 +116,36 @@ func checkReachable(p *analyzer.Pass) {
 	}
 }
 
+// mayBeLoaded reports whether something may have loaded a library before one of the modules that
+// need it through v is imported: a Python source, another module or library of the artifact, or a
+// package that it depends on. If a package is not known, it may.
+func mayBeLoaded(
+	p *analyzer.Pass,
+	v *analyzer.View,
+	l *dynlink.Library,
+	modules []*analyzer.View,
+) bool {
+	names := l.Names()
+	if !slices.ContainsFunc(modules, func(m *analyzer.View) bool {
+		return !p.Facts.MayPreload(m.Path, names...)
+	}) {
+		return true
+	}
+	for _, name := range names {
+		if notLookedUp(p, name) != "" || otherVersion(p, name) != nil {
+			return true
+		}
+	}
+	opens := func(name string) bool { return name == "dlopen" || name == "dlmopen" }
+	return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
+		return u != v && (u.Library == l && u.Extension() ||
+			u.Extension() && !u.Loading.Has(v.Library) && u.Imports.Any(opens) ||
+			slices.ContainsFunc(u.Loading.Found, func(f dynlink.Found) bool {
+				return f.Library == l && f.NeededBy != nil && f.By != dynlink.ByPackage
+			}))
+	})
+}
+
 func pathsOf(v *analyzer.View) string {
 	switch {
 	case v.RunPath != "":
@@ -113,13 +156,22 @@ func pathsOf(v *analyzer.View) string {
 	return "it has no RUNPATH"
 }
 
-// imported reports whether an object is a module, or is loaded by a module.
-func imported(p *analyzer.Pass, v *analyzer.View) bool {
-	return v.Extension() ||
-		slices.ContainsFunc(
-			p.Views,
-			func(u *analyzer.View) bool { return u.Extension() && u.Loading.Chain(v.Library) != nil },
-		)
+// importers returns the modules that Python imports and that load an object, or are the object.
+func importers(p *analyzer.Pass, v *analyzer.View) []*analyzer.View {
+	var out []*analyzer.View
+	for _, u := range p.Views {
+		if u.Extension() && fitting(p, u) && (u == v || u.Loading.Has(v.Library)) {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// fitting reports whether a Python of the wheel's tags imports a module by its file name.
+func fitting(p *analyzer.Pass, v *analyzer.View) bool {
+	m, ok := parseModule(v.Path)
+	return !ok || p.Facts.Wheel != nil && slices.ContainsFunc(p.Facts.Wheel.Tags,
+		func(t pkgmeta.Tag) bool { return m.imports(t, p.Platform.Libc) })
 }
 
 // loadedWith reports whether another object of the artifact loads both v and the library. It may

@@ -25,7 +25,7 @@ type source struct {
 // readSource collects the effects of a source. Control flow is ignored: all assignments and calls
 // count. Tests are skipped, since importing the package does not import them.
 func readSource(out *Effects, file, text string) {
-	if strings.Contains(file, "/tests/") || strings.Contains(file, "/test/") {
+	if inTests(file) {
 		return
 	}
 	const steps = 200_000
@@ -53,6 +53,11 @@ func (s *source) assignments() {
 			s.assign(t.text, v)
 		}
 	}
+}
+
+// inTests reports whether a source is in a folder of tests.
+func inTests(file string) bool {
+	return strings.Contains(file, "/tests/") || strings.Contains(file, "/test/")
 }
 
 func (s *source) assign(name string, values []string) {

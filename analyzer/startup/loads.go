@@ -1,0 +1,143 @@
+package startup
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Loads is which shared libraries the Python sources of an artifact may load by themselves, so that
+// they are loaded already when a module is imported. It is used on Linux, where every way to load a
+// library counts: ctypes, cffi, NumPy, torch and functions that are named like theirs. The zero
+// value has read no source.
+type Loads struct {
+	names   []string // stems of the names that calls contain as text
+	unknown bool     // a library with a name that is computed
+}
+
+// ReadLoads reads a Python source, with its path relative to site-packages. Sources of tests load
+// nothing, since importing the package does not import them.
+func ReadLoads(file string, text []byte) Loads {
+	var l Loads
+	if inTests(file) || !slices.ContainsFunc(loadWords, func(w []byte) bool {
+		return bytes.Contains(text, w)
+	}) {
+		return l
+	}
+	all := tokens(string(text))
+	l.unknown = len(all) >= maxTokens // the rest was not read
+	for i := range all {
+		l.call(all, i)
+	}
+	return l
+}
+
+// Unknown returns the Loads of code that was not read: any library.
+func Unknown() Loads { return Loads{unknown: true} }
+
+// Add adds the loads of another source.
+func (l *Loads) Add(more Loads) {
+	for _, n := range more.names {
+		if !slices.Contains(l.names, n) {
+			l.names = append(l.names, n)
+		}
+	}
+	l.unknown = l.unknown || more.unknown || len(l.names) > maxNames
+	l.names = l.names[:min(len(l.names), maxNames)]
+}
+
+// maxNames limits the work of Add; a package that loads more libraries may load any.
+const maxNames = 256
+
+// May reports whether a source may load a library, by its SONAME or file name.
+func (l Loads) May(library string) bool { return l.unknown || slices.Contains(l.names, stem(library)) }
+
+// stem returns a library's name without prefix, version, and the digest that auditwheel adds:
+// "help" of "libhelp-0123abcd.so.1".
+func stem(library string) string {
+	name := strings.TrimPrefix(strings.ToLower(path.Base(library)), "lib")
+	if end := strings.IndexAny(name, ".-"); end >= 0 {
+		name = name[:end]
+	}
+	return name
+}
+
+// loadWords occur in every source for which call has an effect. Most sources have none of them.
+var loadWords = [][]byte{
+	[]byte("DLL"), []byte("dll"), []byte("oad"), []byte("dlopen"), []byte("xtensionFileLoader"),
+	[]byte("spec_from_file_location"), []byte("marshal"), []byte("__pyarmor__"),
+	[]byte("LD_LIBRARY_PATH"), []byte("LD_PRELOAD"),
+}
+
+// opaque are names whose use does not show what is loaded: modules that are loaded from a file, code
+// that is not in a source, and search paths for a process that is started again.
+var opaque = []string{
+	"load_dynamic", "ExtensionFileLoader", "spec_from_file_location", "marshal", "__pyarmor__",
+	"LD_LIBRARY_PATH", "LD_PRELOAD",
+}
+
+// loads reports whether a function may load a library, by its name.
+func loads(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "dll") || strings.Contains(name, "dlopen") ||
+		strings.Contains(name, "preload") ||
+		strings.Contains(name, "load") &&
+			(strings.Contains(name, "library") || strings.Contains(name, "libraries") ||
+				strings.HasSuffix(name, "lib") || strings.HasSuffix(name, "libs") ||
+				strings.Contains(name, "dynamic") || strings.Contains(name, "shared"))
+}
+
+// call handles a token that names a function which loads libraries. A name is known only if the
+// argument is a literal; everything else may be any library.
+func (l *Loads) call(all []token, i int) {
+	at := func(n int) token {
+		if i+n < 0 || i+n >= len(all) {
+			return token{kind: 'l'}
+		}
+		return all[i+n]
+	}
+	operator := func(n int, text string) bool { return at(n).kind == 'o' && at(n).text == text }
+	switch t := at(0); {
+	case (t.kind == 's' || t.kind == 'n') && slices.Contains(opaque, t.text):
+		l.unknown = true
+		return
+	case t.kind != 'n' || !loads(t.text) || at(-1).kind == 'n' && at(-1).text == "def":
+		return
+	case imports(all, i):
+		return
+	case operator(1, ".") && loads(at(2).text): // cdll.LoadLibrary
+		return
+	}
+	end := func(n int) bool { return operator(n, ")") || operator(n, ",") }
+	switch {
+	case operator(1, "(") && at(2).kind == 's' && !at(2).any && end(3):
+		l.Add(Loads{names: []string{stem(at(2).text)}})
+	case operator(1, "(") && at(2).kind == 'n' && at(2).text == "None" && end(3):
+	case operator(1, "(") && at(2).kind == 'n' && at(2).text == "find_library" &&
+		operator(3, "(") && at(4).kind == 's' && !at(4).any && operator(5, ")") && end(6):
+		l.Add(Loads{names: []string{stem(at(4).text)}})
+	default:
+		l.unknown = true
+	}
+}
+
+// imports reports whether a token is a name that an import statement imports under that name. The
+// source that defines the function is read itself, or belongs to another package, and a call of it
+// is another token.
+func imports(all []token, i int) bool {
+	const longest = 256 // tokens of a statement
+	if i+1 < len(all) && all[i+1].kind == 'n' && all[i+1].text == "as" {
+		return false
+	}
+	for at := i - 1; at >= max(0, i-longest); at-- {
+		switch t := all[at]; {
+		case t.kind == 'n' && t.text == "import":
+			return true
+		case t.kind == 'n', t.kind == 'o' && (t.text == "," || t.text == "(" || t.text == "."):
+		default:
+			return false
+		}
+	}
+	return false
+}
