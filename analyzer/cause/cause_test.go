@@ -114,6 +114,16 @@ func TestOrigins(t *testing.T) {
 			},
 			[]string{"error built-too-new: tagged manylinux2014, but needs manylinux_2_34"},
 		},
+		"macOS": {
+			[]result.Finding{{Rule: "symbol-version-too-new", Object: "a.so", Symbol: "_os_sync_wait",
+				Library: "/usr/lib/libSystem.B.dylib", Version: "14.4", Target: "macosx_11_0_arm64"}},
+			[]string{"error built-too-new: needs macOS 14.4, which is newer than macosx_11_0_arm64"},
+		},
+		"Windows": {
+			[]result.Finding{{Rule: "symbol-version-too-new", Object: "a.pyd", Symbol: "CreateIoRing",
+				Library: "KERNEL32.dll", Version: "10.0.22000", Target: "win_amd64"}},
+			[]string{"error built-too-new: needs Windows 11; win_amd64 includes older releases"},
+		},
 		"package": {
 			[]result.Finding{
 				lacks("a.so", "_ZN3c104sizeEv", "torch>=2.5,<2.7"),

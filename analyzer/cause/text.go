@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/platform/windows"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -127,7 +128,12 @@ func (t text) tooNewTitle() string {
 	if tag := t.neededTag(); tag != "" && t.claimed() {
 		return fmt.Sprintf("tagged %s, but needs %s", t.target(), tag)
 	}
-	if len(t.cause.Targets) == 1 && t.all[0].Target != "" {
+	switch target := t.all[0].Target; {
+	case strings.HasPrefix(target, "macos"):
+		return fmt.Sprintf("needs macOS %s, which is newer than %s", needs, t.target())
+	case strings.HasPrefix(target, "win"):
+		return fmt.Sprintf("needs %s; %s includes older releases", windows.Name(needs), target)
+	case len(t.cause.Targets) == 1 && target != "":
 		return fmt.Sprintf("needs %s, which %s does not have", needs, t.target())
 	}
 	if version, ok := strings.CutPrefix(needs, "GLIBC_"); ok && version[0] >= '0' &&
