@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/bucket"
 	"github.com/compat-app/compat/internal/index"
@@ -355,17 +354,21 @@ func (d *doctor) index(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	found, err := index.Find(string(d.service.IndexURL), d.env.Getenv)
-	var i *index.Index
+	address := string(d.service.IndexURL)
+	found, err := index.Find(address, d.env.Getenv)
 	if err == nil {
-		i, err = index.New(found.Options(string(d.service.IndexURL)))
+		err = index.Probe(ctx, found.Options(address))
 	}
-	if err == nil {
-		_, err = i.Versions(ctx, "pip", packages.Target{})
-	}
+	var other *index.NotSimpleError
 	switch {
-	case err == nil, errors.Is(err, packages.ErrUnknown): // an index need not have pip
-		d.ok("index", "%s answers", i.Name())
+	case err == nil:
+		at, _ := url.Parse(address) // config has parsed it
+		d.ok("index", "%s answers", at.Host)
+	case errors.As(err, &other) && other.Likely != "":
+		d.fail("index", err.Error(), "set PIP_INDEX_URL to "+other.Likely+
+			", with user and password if it has them")
+	case errors.As(err, &other): // it may have no project
+		d.warn("index", err.Error(), "correct PIP_INDEX_URL; most addresses end with /simple/")
 	case strings.Contains(err.Error(), "certificate"):
 		d.fail("index", err.Error(), "set PIP_CERT to a file with the certificate authority of the index")
 	case strings.Contains(err.Error(), "credentials"):

@@ -109,6 +109,14 @@ func TestDoctor(t *testing.T) {
 		}
 	}))
 	t.Cleanup(public.Close) // after the parallel cases
+	packages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/simple/pip/" {
+			http.NotFound(w, r)
+			return
+		}
+		io.WriteString(w, `<a href="/files/pip-25.0-py3-none-any.whl">pip-25.0-py3-none-any.whl</a>`)
+	}))
+	t.Cleanup(packages.Close)
 	storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.Contains(r.Header.Get("Authorization"), "Credential=id/") {
 			w.WriteHeader(http.StatusForbidden)
@@ -252,7 +260,13 @@ func TestDoctor(t *testing.T) {
 		{name: "bucket without credentials", vars: vars{"COMPAT_BLOBS": bucketAt(storage.URL),
 			"AWS_ACCESS_KEY_ID": ""}, state: "problem", want: "bucket COMPAT_BLOBS needs credentials",
 			next: "correct COMPAT_BLOBS"},
-		{name: "index", vars: vars{"PIP_INDEX_URL": public.URL + "/simple"}},
+		{name: "index", vars: vars{"PIP_INDEX_URL": packages.URL + "/simple"}},
+		{name: "server of an index", vars: vars{"PIP_INDEX_URL": packages.URL}, state: "problem",
+			want: "index " + packages.URL + "/ is not a simple index (PEP 503, PEP 691)",
+			next: "set PIP_INDEX_URL to " + packages.URL + "/simple/"},
+		{name: "no index", vars: vars{"PIP_INDEX_URL": public.URL}, state: "warning",
+			want: "index " + public.URL + "/ has neither a page of pip nor a list of projects",
+			next: "correct PIP_INDEX_URL; most addresses end with /simple/"},
 		{name: "index is not reachable", vars: vars{"PIP_INDEX_URL": "http://127.0.0.1:1/simple"},
 			state: "problem", want: "index pip: package index 127.0.0.1:1", next: "correct PIP_INDEX_URL"},
 		{name: "public address", vars: vars{"COMPAT_PUBLIC_URL": public.URL + "/other"}, state: "problem",
