@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/bucket"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/queue"
@@ -38,7 +39,7 @@ Exit code: 0 no problem, 1 a problem, 2 wrong usage.`,
 		Example: "  set -a; . ./compat.env; set +a; compat doctor",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			d := doctor{env: env, now: time.Now}
+			d := doctor{env: env, now: time.Now, free: freeBytes}
 			d.examine(c.Context())
 			if d.failed {
 				return exit{code: exitIncompatible}
@@ -52,6 +53,7 @@ Exit code: 0 no problem, 1 a problem, 2 wrong usage.`,
 type doctor struct {
 	env     environment
 	now     func() time.Time
+	free    func(dir string) (uint64, bool) // freeBytes
 	service *config.Service
 	invalid []string // variables, whose fields of service are not set
 	failed  bool
@@ -84,7 +86,7 @@ func (d *doctor) print(state, subject, text, next string) {
 
 func (d *doctor) examine(ctx context.Context) {
 	d.settings()
-	scratch := d.folder("data", "COMPAT_DATA", d.service.Data)
+	scratch := d.data()
 	if d.valid("REDIS_URL") {
 		d.queue(ctx)
 	}
@@ -196,19 +198,41 @@ func writableOrNew(dir string) (string, error) {
 }
 
 // folder checks that the folder of a variable can be written, or created. It returns an existing
-// folder of its file system; "" after a problem.
-func (d *doctor) folder(subject, variable, dir string) string {
+// folder of its file system, and which of both it is; "" after a problem, which it prints.
+func (d *doctor) folder(subject, variable, dir string) (at, state string) {
 	at, err := writableOrNew(dir)
 	if err != nil {
 		d.fail(subject, err.Error(), "set "+variable+" to a folder that this user can write, with "+
 			"free space, or change the owner of this one")
+		return "", ""
+	}
+	if at != filepath.Clean(dir) {
+		return at, "will be created"
+	}
+	return at, "can be written"
+}
+
+// maxDownloads is how many bytes one job may download to the data folder: the artifacts of the head
+// and those of its base.
+const maxDownloads = 2 * artifact.MaxTotal
+
+// data checks the data folder and its free space, if this process does jobs. It returns an existing
+// folder of its file system; "" if it cannot be written.
+func (d *doctor) data() string {
+	dir := d.service.Data
+	at, state := d.folder("data", "COMPAT_DATA", dir)
+	if at == "" {
 		return ""
 	}
-	state := "can be written"
-	if at != filepath.Clean(dir) {
-		state = "will be created"
+	if free, ok := d.free(at); ok && free < maxDownloads && d.service.Workers > 0 {
+		const gib = 1 << 30
+		d.warn("data", fmt.Sprintf("%s %s, but has %.1f GiB of free space; the artifacts of a pull "+
+			"request and of its base may have %d GiB", dir, state, float64(free)/gib, maxDownloads/gib),
+			fmt.Sprintf("free some, or set COMPAT_DATA to a folder with more; %d GiB of unchanged "+
+				"artifacts are kept there", artifact.MaxCache/gib))
+		return at
 	}
-	d.ok(subject, "%s %s", dir, state)
+	d.ok("data", "%s %s", dir, state)
 	return at
 }
 
@@ -306,7 +330,9 @@ func (d *doctor) bucket(ctx context.Context) {
 		return
 	}
 	if u, err := url.Parse(d.service.Blobs); err == nil && u.Scheme == "file" {
-		d.folder("bucket", "COMPAT_BLOBS", u.Path)
+		if at, state := d.folder("bucket", "COMPAT_BLOBS", u.Path); at != "" {
+			d.ok("bucket", "%s %s", u.Path, state)
+		}
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)

@@ -357,8 +357,11 @@ func TestDoctorChecksTheRest(t *testing.T) {
 		code := run(t.Context(), []string{"doctor"}, environment{
 			Getenv: func(n string) (string, bool) {
 				v, ok := c.set[n]
-				if n == "COMPAT_DATA" {
+				switch n {
+				case "COMPAT_DATA":
 					v, ok = data, true
+				case "COMPAT_WORKERS": // the free space of this machine does not matter
+					v, ok = "0", true
 				}
 				return v, ok
 			},
@@ -392,10 +395,54 @@ func TestDoctorWritesToTheDataFolder(t *testing.T) {
 	for _, dir := range []string{"/proc", "/proc/none"} {
 		var out bytes.Buffer
 		d := doctor{env: environment{Out: &out}}
-		if at := d.folder("data", "COMPAT_DATA", dir); at != "" || !d.failed ||
+		if at, _ := d.folder("data", "COMPAT_DATA", dir); at != "" || !d.failed ||
 			!strings.Contains(out.String(), "/proc cannot be written: ") {
 			t.Errorf("%s: %s", dir, out.String())
 		}
+	}
+}
+
+// The data folder needs space for the artifacts of a job, unless the process only receives.
+func TestDoctorOfALittleSpace(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		free    uint64
+		known   bool
+		workers int
+		want    string
+	}{
+		{8 << 30, true, 4, "ok data " + dir + " can be written\n"},
+		{8<<30 - 1<<29, true, 4, "warning data " + dir + " can be written, but has 7.5 GiB of free " +
+			"space; the artifacts of a pull request and of its base may have 8 GiB\n next: free some, or " +
+			"set COMPAT_DATA to a folder with more; 8 GiB of unchanged artifacts are kept there\n"},
+		{0, true, 0, "ok data " + dir + " can be written\n"},
+		{0, false, 4, "ok data " + dir + " can be written\n"},
+	} {
+		var out bytes.Buffer
+		d := doctor{
+			env:     environment{Out: &out},
+			free:    func(string) (uint64, bool) { return c.free, c.known },
+			service: &config.Service{Data: dir, Workers: c.workers},
+		}
+		at := d.data()
+		if text := regexp.MustCompile(` +`).ReplaceAllString(out.String(), " "); at != dir ||
+			text != c.want || d.failed {
+			t.Errorf("%+v: %q %s", c, at, text)
+		}
+	}
+}
+
+// The free space is that which the system reports.
+func TestFreeBytes(t *testing.T) {
+	free, ok := freeBytes(t.TempDir())
+	if ok != slices.Contains([]string{"linux", "darwin", "windows"}, runtime.GOOS) {
+		t.Errorf("known: %v", ok)
+	}
+	if ok && (free == 0 || free > 1<<60) {
+		t.Errorf("%d bytes", free)
+	}
+	if _, ok := freeBytes(filepath.Join(t.TempDir(), "none")); ok {
+		t.Error("a folder that does not exist has free space")
 	}
 }
 

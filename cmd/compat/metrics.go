@@ -202,3 +202,16 @@ func (b *countedBucket) count(operation string, err error) {
 	}
 	b.requests.WithLabelValues(operation, outcome).Inc()
 }
+
+// measureSpace exports the free space of the data folder, on systems that report it.
+func measureSpace(r prometheus.Registerer, dir string) {
+	if _, ok := freeBytes(dir); !ok {
+		return
+	}
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "compat_data_free_bytes", Help: "Free bytes in the file system of COMPAT_DATA.",
+	}, func() float64 {
+		free, _ := freeBytes(dir)
+		return float64(free)
+	}))
+}

@@ -148,6 +148,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	measureSpace(metrics, service.Data)
 	fetcher, err := artifact.New(artifact.Options{Dir: service.Data, Log: log})
 	if err != nil {
 		return fmt.Errorf("COMPAT_DATA: %w", err)

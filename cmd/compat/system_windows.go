@@ -24,6 +24,16 @@ func terminalColumns(f *os.File) int {
 	return int(info.Window.Right-info.Window.Left) + 1
 }
 
+// freeBytes returns how many bytes this user can write to the volume of a folder; ok is false if
+// that is not known.
+func freeBytes(dir string) (free uint64, ok bool) {
+	name, err := windows.UTF16PtrFromString(dir)
+	if err != nil || windows.GetDiskFreeSpaceEx(name, &free, nil, nil) != nil {
+		return 0, false
+	}
+	return free, true
+}
+
 // lddFile is an open file of a root.
 type lddFile struct {
 	*os.File
