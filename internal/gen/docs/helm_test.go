@@ -36,6 +36,8 @@ func chart(t *testing.T, values map[string]any) []byte {
 		},
 		"quote":    func(s string) string { return fmt.Sprintf("%q", s) },
 		"toString": func(v any) string { return fmt.Sprint(v) },
+		"int":      func(n int) int { return n },
+		"min":      func(a, b int) int { return min(a, b) },
 		"toYaml": func(v any) (string, error) {
 			b, err := yaml.Marshal(v)
 			return strings.TrimSuffix(string(b), "\n"), err
@@ -135,6 +137,19 @@ func TestHelm(t *testing.T) {
 			b, _ := yaml.Marshal(have[kind])
 			t.Errorf("kubernetes.yaml has\n%s\nthe chart has\n%s", a, b)
 		}
+	}
+
+	scaling, ok := values["autoscaling"].(map[string]any)
+	if !ok {
+		t.Fatalf("autoscaling: %v", values["autoscaling"])
+	}
+	scaling["maxReplicas"] = 1
+	one := objects(t, chart(t, values))
+	spec, _ := one["Deployment"]["spec"].(map[string]any)
+	if len(one) != len(want)-2 || one["HorizontalPodAutoscaler"] != nil ||
+		one["PodDisruptionBudget"] != nil || spec["replicas"] != 1 ||
+		!reflect.DeepEqual(spec["strategy"], map[string]any{"type": "Recreate"}) {
+		t.Errorf("with one replica: %v", one)
 	}
 
 	values["settings"] = map[string]any{"COMPAT_WORKERS": 4}

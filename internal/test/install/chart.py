@@ -28,6 +28,7 @@ placed = {
             "topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "compat"}}}}]}},
     "networkPolicy": {"redisPorts": [6379, 26379], "extraEgress": [{"ports": [{"protocol": "TCP", "port": 3128}]}]},
 }
+single = {"autoscaling": {"maxReplicas": 1}}
 replaced = {"settings": {"COMPAT_SANDBOX": "auto", "PRIVATE_KEY_COMMAND": "/helper key"}}
 
 
@@ -43,7 +44,7 @@ def pod(values):
 
 report = chart.lint(folder, image, strict=True)
 failures = [m for m in report["messages"] if m["severity"] > 1] + report["errors"]
-for values in ({}, more, placed, replaced):
+for values in ({}, more, placed, replaced, single):
     for kind, document in rendered(values).items():
         for version in ("1.28", "1.34"):
             kubernetes_validate.validate(document, version, strict=True)
@@ -62,10 +63,20 @@ if {p["port"] for rule in egress for p in rule["ports"]} != {53, 443, 3128, 6379
     failures.append(f"egress: {egress}")
 if any(v["name"] == "PRIVATE_KEY_PATH" for v in pod(replaced)["spec"]["containers"][0]["env"]):
     failures.append("PRIVATE_KEY_PATH is set with PRIVATE_KEY_COMMAND")
-for values, redis in (({}, True), ({"autoscaling": {"minReplicas": 1, "maxReplicas": 1}}, False)):
+for values, several in (({}, True), (single, False)):
     variables = {v["name"]: v for v in pod(values)["spec"]["containers"][0]["env"]}
-    if ("REDIS_URL" in variables) != redis:
-        failures.append(f"{values}: the pod requires REDIS_URL: {not redis}")
+    if ("REDIS_URL" in variables) != several:
+        failures.append(f"{values}: the pod requires REDIS_URL: {not several}")
+    if ("HorizontalPodAutoscaler" in rendered(values)) != several:
+        failures.append(f"{values}: there is an autoscaler: {not several}")
+    spec = rendered(values)["Deployment"]["spec"]
+    strategy = {"replicas": 1, "strategy": {"type": "Recreate"}}
+    if {name: spec[name] for name in strategy if name in spec} != ({} if several else strategy):
+        failures.append(f"{values}: {spec}")
+for least, most in ((2, 10), (5, 3)):
+    scaler = rendered({"autoscaling": {"minReplicas": least, "maxReplicas": most}})["HorizontalPodAutoscaler"]["spec"]
+    if (scaler["minReplicas"], scaler["maxReplicas"]) != (min(least, most), most):
+        failures.append(f"replicas: {scaler}")
 for wrong in (
     {},
     {**image, "settings": {"WEBHOOK_SECRET": "x"}},
