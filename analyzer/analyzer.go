@@ -261,6 +261,14 @@ func (k *checked) artifact(
 			Reason: "no built-in platform has its architecture; give one with --platform",
 		})
 	}
+	if o.Conda == nil && len(targets) > 0 {
+		a := &report.Artifacts[len(report.Artifacts)-1]
+		a.Assumed = f.OthersLibraries(func(soname string) bool {
+			return slices.ContainsFunc(targets, func(t judge.Target) bool {
+				return t.Platform.Library(soname) != nil
+			})
+		})
+	}
 	if old := judge.TooOld(f, targets); len(old) > 0 {
 		report.AddNote(fmt.Sprintf(
 			"%s was not checked on %s, which do not have its symbol versions: it fails there",

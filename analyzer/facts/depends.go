@@ -130,6 +130,53 @@ func (a *Artifact) ReplacesSystem(soname string) bool {
 	return certain || perhaps
 }
 
+// condaRuntime lists packages of conda that have no other libraries than those of systemOnly: the
+// runtimes of GCC, whose symbols are known, and packages without files.
+var condaRuntime = []string{
+	"libgcc",
+	"libgcc-ng",
+	"libstdcxx",
+	"libstdcxx-ng",
+	"python_abi",
+}
+
+// OtherPackages returns the packages that a conda package depends on and whose libraries are not
+// known from the platform, in the order of its index; nil for other artifacts.
+func (a *Artifact) OtherPackages() (names []string) {
+	if !a.Conda() {
+		return nil
+	}
+	for _, d := range a.Depends {
+		if !slices.Contains(systemOnly, d) && !slices.Contains(condaRuntime, d) &&
+			!strings.HasPrefix(d, "__") {
+			names = append(names, d)
+		}
+	}
+	return names
+}
+
+// OthersLibraries returns the libraries that the ELF files of a conda package need from the packages
+// that it depends on, by SONAME, sorted; nil for other artifacts. has reports whether the platform
+// has a library, without which the name of a package has to be like that of the library.
+func (a *Artifact) OthersLibraries(has func(soname string) bool) (sonames []string) {
+	own := map[string]bool{}
+	for _, o := range a.Objects {
+		own[o.SONAME], own[path.Base(o.Path)] = true, true
+	}
+	for _, o := range a.Objects {
+		for _, needed := range o.Needed {
+			if own[needed] || !a.ReplacesSystem(needed) {
+				continue
+			}
+			if certain, _ := a.DependencyProvides(needed); certain || has(needed) {
+				sonames = append(sonames, needed)
+			}
+		}
+	}
+	slices.Sort(sonames)
+	return slices.Compact(sonames)
+}
+
 // Conda reports whether the artifact is a conda package.
 func (a *Artifact) Conda() bool { return a.Format == unpack.FormatConda || a.conda }
 

@@ -135,6 +135,7 @@ func (s *Session) runRules(
 				Trial:     trial,
 				GPU:       s.judge.options.GPU,
 				Link:      s.judge.options.Link,
+				Installed: s.judge.options.Conda != nil,
 				Releases:  releases,
 				Compared:  s.compared[c.Artifact],
 				ABI:       &s.judge.options.ABI,

@@ -58,12 +58,15 @@ type Pass struct {
 	// because its tags are for newer versions of the system.
 	Excluded bool
 	// Trial is set if a fix is applied. Fixes without Search need not be reported then.
-	Trial    bool
-	GPU      GPU  // the GPUs that must be supported
-	Link     bool // every library is checked as one that programs link with
-	Releases *Releases
-	Compared []*Compared // the artifact's libraries, compared with earlier builds
-	ABI      *ABI
+	Trial bool
+	GPU   GPU  // the GPUs that must be supported
+	Link  bool // every library is checked as one that programs link with
+	// Installed is set if the packages that the artifact depends on were read from a conda
+	// environment.
+	Installed bool
+	Releases  *Releases
+	Compared  []*Compared // the artifact's libraries, compared with earlier builds
+	ABI       *ABI
 
 	given   []pkgmeta.Requirement
 	linking *linking

@@ -30,8 +30,8 @@ libdl.so.2 before.
 Severity: a warning where a Node.js addon uses the C++ API of V8, which changes with each release
 line; where a library outside the load has the symbol (it works only if that library was loaded
 with RTLD_GLOBAL before); for a plug-in whose host is not known; where a private symbol of CPython
-(_Py…) is missing that a patch release may have; and in a package of a distribution (deb, rpm,
-conda) where no library has the symbol. For a package that is imported first (--first), only the
+(_Py…) is missing that a patch release may have; in a deb or rpm where no library has the symbol;
+and in a conda package that depends on packages which were not read (--conda-prefix). For a package that is imported first (--first), only the
 libraries that it opens with RTLD_GLOBAL are visible to all others, as far as that is known
 (torch).
 
@@ -167,6 +167,12 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				f.Message += ". This file is one of several variants, and only one is loaded"
 			case p.Platform.Libc == "musl":
 				fixes = append(fixes, forMusl(p, i.Name)...)
+			case v.Host != analyzer.HostUnknown && p.Facts.Conda():
+				if others := p.Facts.OtherPackages(); len(others) > 0 && !p.Installed {
+					f.Severity = analyzer.Warning
+					f.Message += ". It may be in a package that it depends on and that was not read: " +
+						analyzer.List(others, 3, len(others), "package")
+				}
 			case v.Host == analyzer.HostUnknown, p.Facts.Packaged():
 				f.Severity = analyzer.Warning
 				f.Message += ". The program that loads the file must define the symbol"

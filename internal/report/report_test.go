@@ -548,6 +548,32 @@ func TestArtifactNotChecked(t *testing.T) {
 	}
 }
 
+// What was not checked of a conda package is listed, and excepted from what was found.
+func TestAssumedLibraries(t *testing.T) {
+	r := &analyzer.Report{
+		Verdict: analyzer.Compatible,
+		Outcome: "pass",
+		Targets: []analyzer.Target{{Name: "manylinux_2_17_x86_64", Verdict: analyzer.Compatible}},
+		Artifacts: []analyzer.Artifact{{
+			Path: "fast-1.0-h1_0.conda", Kind: "archive", Objects: 1, Assumed: []string{"libgemm.so.2"},
+		}},
+	}
+	var b bytes.Buffer
+	if err := Text(&b, r, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{
+		"All other needed symbols and libraries are found on manylinux2014.",
+		"not checked: fast-1.0-h1_0.conda: the symbols of libgemm.so.2, because the packages that it " +
+			"depends on were not read (--conda-prefix DIR reads them)",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, &b)
+		}
+	}
+}
+
 func TestColour(t *testing.T) {
 	var plain, painted bytes.Buffer
 	r := sample()

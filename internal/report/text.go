@@ -320,7 +320,11 @@ func (p *textPrinter) overview() string {
 		if except := ignored(r); except != "" {
 			return "Nothing else was found on " + on + ": " + except + "."
 		}
-		return "All needed symbols and libraries are found on " + on + "."
+		all := "All needed"
+		if slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool { return a.Assumed != nil }) {
+			all = "All other needed" // than those that are listed as not checked
+		}
+		return all + " symbols and libraries are found on " + on + "."
 	case 1:
 		action := spaced(ship, mdsafe.Visible(r.Causes[0].Action))
 		if r.Causes[0].Severity != analyzer.Error {

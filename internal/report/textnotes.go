@@ -90,6 +90,13 @@ func (p *textPrinter) notes() [][]string {
 	for _, u := range skipped {
 		add("not checked", p.file(u.Path)+": "+mdsafe.Visible(u.Reason))
 	}
+	for _, a := range r.Artifacts {
+		if len(a.Assumed) > 0 {
+			add("not checked", p.file(a.Path)+": the symbols of "+mdsafe.Visible(analyzer.List(a.Assumed, 3,
+				len(a.Assumed), "library"))+", because the packages that it depends on were not read "+
+				"(--conda-prefix DIR reads them)")
+		}
+	}
 	for _, n := range r.Notes {
 		add("note", mdsafe.Visible(n))
 	}
