@@ -26,8 +26,9 @@ Fix: bundle the library (` + "`auditwheel repair`" + `), declare the package tha
 remove the dependency.
 
 Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
-NVIDIA driver), where a declared package that could not be looked up may provide it, and for one
-of several variants of which only one is loaded at run time. It is also a warning for
+NVIDIA driver), where a declared package that could not be looked up may provide it, for one of
+several variants of which only one is loaded at run time, and for plug-ins of a wheel (in folders named
+plugins or qml), which programs load only if they use them. It is also a warning for
 libpython3.11.so.1.0, which exists only where Python was built as a shared library; with a
 manylinux tag it is an error, since such a wheel has to work without it. For a deb or conda
 package it is a warning where its dependencies are not named after the library.
@@ -133,6 +134,8 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		add(analyzer.Warning, "Provided by %s", s.String())
 	case variant:
 		add(analyzer.Warning, "This file is one of several variants, and only one is loaded")
+	case p.Facts.Wheel != nil && inPluginFolder(v.Path) && !v.Extension():
+		add(analyzer.Warning, "The object is in a folder of plug-ins, which load only if they are used")
 	case len(s.extras) > 0:
 		add(analyzer.Error, "Only the extra %s of the wheel requires a package that may have it: %s",
 			s.extras[0].extra, s.extras[0].Name)
