@@ -26,7 +26,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v4"
 
+	compat "github.com/compat-app/compat"
 	"github.com/compat-app/compat/internal/queue"
+	"github.com/compat-app/compat/internal/setup"
 	"github.com/compat-app/compat/internal/test/loopback"
 )
 
@@ -312,5 +314,28 @@ func TestReadinessChecksTheClock(t *testing.T) {
 	if err := ready.Ping(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "clock differs from that of Redis by -") {
 		t.Errorf("with another clock: %v", err)
+	}
+}
+
+// docs/security-review.md lists the permissions of app.yml, with their levels and reasons.
+func TestSecurityReviewPage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/security-review.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := setup.ParseManifest(compat.Manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, have []string
+	for _, p := range manifest.Permissions {
+		want = append(want, strings.ReplaceAll(p.Name, "_", " ")+" "+p.Level)
+	}
+	rows := regexp.MustCompile(`(?m)^\| ([a-z ]+) \| (read|write) \| \S`).FindAllStringSubmatch(string(text), -1)
+	for _, row := range rows {
+		have = append(have, row[1]+" "+row[2])
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("the page has %q, app.yml %q", have, want)
 	}
 }
