@@ -406,6 +406,11 @@ func Format(r *analyzer.Report) string {
 		}
 		b.WriteByte('\n')
 	}
+	for _, a := range r.Artifacts {
+		if len(a.Assumed) > 0 {
+			fmt.Fprintf(&b, "assumed %s\n", strings.Join(a.Assumed, " "))
+		}
+	}
 	for _, f := range r.Findings {
 		state := ""
 		if !f.New {
