@@ -155,7 +155,7 @@ func (a *Artifact) OtherPackages() (names []string) {
 	return names
 }
 
-// OthersLibraries returns the libraries that the ELF files of a conda package need from the packages
+// OthersLibraries returns the libraries that the ELF files of a conda package need from packages
 // that it depends on, by SONAME, sorted; nil for other artifacts. has reports whether the platform
 // has a library, without which the name of a package has to be like that of the library.
 func (a *Artifact) OthersLibraries(has func(soname string) bool) (sonames []string) {

@@ -31,9 +31,9 @@ Severity: a warning where a Node.js addon uses the C++ API of V8, which changes 
 line; where a library outside the load has the symbol (it works only if that library was loaded
 with RTLD_GLOBAL before); for a plug-in whose host is not known; where a private symbol of CPython
 (_Py…) is missing that a patch release may have; in a deb or rpm where no library has the symbol;
-and in a conda package that depends on packages which were not read (--conda-prefix). For a package that is imported first (--first), only the
-libraries that it opens with RTLD_GLOBAL are visible to all others, as far as that is known
-(torch).
+and in a conda package that depends on packages which were not read (--conda-prefix). For a package
+that is imported first (--first), only the libraries that it opens with RTLD_GLOBAL are visible to
+all others, as far as that is known (torch).
 
 The exports of CPython are known by release (2.7, 3.6 to 3.14). The file name of the module or the
 wheel's tag decides which release loads it.
