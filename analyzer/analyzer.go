@@ -20,6 +20,7 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -101,9 +102,11 @@ type checked struct {
 	artifacts []*facts.Artifact
 	damaged   []Unread // files that could not be read
 	providers judge.Providers
-	published judge.Published   // nil if they are installed
-	verifiers []*trial.Verifier // for targets on which a finding was found first
-	with      map[string]listed // by the name of a target's platform
+	published judge.Published      // nil if they are installed
+	verifiers []*trial.Verifier    // for targets on which a finding was found first
+	with      map[string]listed    // by the name of a target's platform
+	pins      map[string]cause.Pin // of environments; nil for artifacts
+	tries     bool                 // fixes of other findings are tried with the next artifact
 }
 
 // run checks a list of inputs.
@@ -320,7 +323,7 @@ func (k *checked) artifact(
 			))
 			targets = kept
 		}
-		if !o.NoFixes && len(fresh) > 0 {
+		if !o.NoFixes && (len(fresh) > 0 || k.tries) {
 			v := trial.New(ctx, s, c, outcome)
 			revealed, err := v.Fixes(fresh, outcome.Sets)
 			if err != nil {

@@ -66,7 +66,7 @@ func alsoOn(names []string) string {
 
 // conclude completes the report: findings, verdicts, causes and plan.
 func (k *checked) conclude(rules []*Rule, o Options) (*Report, error) {
-	conclude(k.report, rules, o)
+	conclude(k.report, rules, o, k.pins)
 	if o.NoFixes {
 		return k.report, nil
 	}
@@ -77,8 +77,8 @@ func (k *checked) conclude(rules []*Rule, o Options) (*Report, error) {
 }
 
 // conclude applies configured severities and acceptances, sorts the findings, and sets the
-// verdicts.
-func conclude(r *Report, rules []*Rule, o Options) {
+// verdicts. pins are those of an environment, or nil.
+func conclude(r *Report, rules []*Rule, o Options, pins map[string]cause.Pin) {
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
 		if s, ok := o.Rules[f.Rule]; ok {
@@ -121,7 +121,7 @@ func conclude(r *Report, rules []*Rule, o Options) {
 		)
 	})
 	r.Conclude()
-	cause.Of(r, cause.Options{RuleTitle: func(id string) string {
+	cause.Of(r, cause.Options{Pins: pins, RuleTitle: func(id string) string {
 		if i := slices.IndexFunc(rules, func(x *Rule) bool { return x.ID == id }); i >= 0 {
 			return rules[i].Title
 		}

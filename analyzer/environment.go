@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -51,10 +52,17 @@ type NoWheel struct {
 	Others []string
 	// Python is an interpreter for which the version has a wheel; "" if another one does not help.
 	Python string
+	// For is what there is no wheel for, if that is one property of the environment: "musl",
+	// "Python 3.13".
+	For string
 }
 
-// RuleNoWheel is the rule of the findings for NoWheel.
-const RuleNoWheel = "no-wheel"
+// Rules whose findings are not those of a check: of NoWheel, and of requirements that the packages
+// of an environment do not satisfy.
+const (
+	RuleNoWheel = "no-wheel"
+	RuleUnmet   = "requirement-not-met"
+)
 
 // CheckEnvironment checks whether the packages of an environment load together: each wheel with
 // the other packages installed. base is the environment before a change; if it is nil, all
@@ -81,6 +89,7 @@ func (a *Analyzer) CheckEnvironments(
 	o Options,
 ) (*Report, error) {
 	var before []string
+	var was map[string]cause.Pin
 	if bases != nil {
 		withoutFixes := o
 		withoutFixes.NoFixes = true // fixes of the base are not shown
@@ -88,7 +97,7 @@ func (a *Analyzer) CheckEnvironments(
 		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
-		before = checked.report.Identities()
+		before, was = checked.report.Identities(), checked.pins
 	}
 	checked, err := a.environments(ctx, heads, o)
 	if err != nil {
@@ -96,6 +105,12 @@ func (a *Analyzer) CheckEnvironments(
 	}
 	if bases != nil {
 		checked.report.MarkExisting(before)
+	}
+	for name, p := range checked.pins {
+		if old := was[name].Version; old != p.Version {
+			p.Was = old
+			checked.pins[name] = p
+		}
 	}
 	r, err := checked.conclude(a.rules, o)
 	switch {
@@ -115,8 +130,10 @@ func (a *Analyzer) environments(
 	list []*Environment,
 	o Options,
 ) (*checked, error) {
-	out := &checked{report: result.New(o.Version)}
+	out := &checked{report: result.New(o.Version), pins: map[string]cause.Pin{}}
+	out.report.Environment = true
 	for _, e := range list {
+		e.addPins(out.pins)
 		if err := a.environment(ctx, e, o, out); err != nil {
 			return nil, err
 		}
@@ -154,6 +171,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	environment := o.environment()
 	environment.On = e.On
 	var all *judge.Environment
+	var unmet []judge.Unmet
 	for _, f := range set.Artifacts {
 		addArtifact(report, describe(f))
 		if len(f.Objects) == 0 || f.Wheel == nil && !f.Conda() {
@@ -163,7 +181,11 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 			if all, err = judge.NewEnvironment(rules, environment, set.Artifacts); err != nil {
 				return err
 			}
+			if unmet, err = all.Unmet(ctx); err != nil {
+				return err
+			}
 		}
+		out.tries = slices.ContainsFunc(unmet, func(u judge.Unmet) bool { return u.Artifact == f })
 		if err := out.artifact(ctx, all.Session(f, names), f, o); err != nil {
 			return err
 		}
@@ -175,7 +197,31 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	for _, n := range e.Notes {
 		report.AddNote(n)
 	}
-	return e.addNoWheel(out, o.Platforms)
+	if all != nil {
+		if err := e.addUnmet(ctx, all, out, o); err != nil {
+			return err
+		}
+	}
+	return e.addNoWheel(ctx, out, o)
+}
+
+// addPins adds the packages of the environment, unless another environment has them.
+func (e *Environment) addPins(pins map[string]cause.Pin) {
+	add := func(name, version string, at Origin) {
+		if _, had := pins[name]; !had && name != "" {
+			pins[name] = cause.Pin{
+				Version: version, File: at.File, Line: at.Line, Installed: at.Installed,
+			}
+		}
+	}
+	for _, w := range e.With {
+		if q, err := pkgmeta.ParseRequirement(w); err == nil {
+			add(q.Name, strings.TrimSpace(strings.TrimLeft(q.Spec, "=")), e.Origins[w])
+		}
+	}
+	for _, w := range e.NoWheel {
+		add(pkgmeta.Normalize(w.Package), w.Version, w.At)
+	}
 }
 
 // empty reports whether all packages of the environment are left out, because no wheel can be
@@ -194,13 +240,13 @@ func addArtifact(r *Report, a Artifact) {
 }
 
 // addNoWheel adds a finding for each pin without a wheel.
-func (e *Environment) addNoWheel(out *checked, platforms []string) error {
+func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) error {
 	if len(e.NoWheel) == 0 {
 		return nil
 	}
 	r := out.report
 	var names []string
-	for _, name := range platforms {
+	for _, name := range o.Platforms {
 		p, err := platform.Lookup(name, e.On.Arch)
 		if err != nil {
 			return err
@@ -212,7 +258,7 @@ func (e *Environment) addNoWheel(out *checked, platforms []string) error {
 		id := w.Package + "==" + w.Version
 		f := Finding{
 			Rule: RuleNoWheel, Severity: Error, New: true, Artifact: id, Object: w.Package,
-			Package: w.Package, On: names,
+			Package: w.Package, On: names, NoWheelFor: w.For,
 			Message: fmt.Sprintf("%s (%s)", w.Reason, w.At),
 			Fixes:   []fix.Fix{},
 		}
@@ -228,10 +274,7 @@ func (e *Environment) addNoWheel(out *checked, platforms []string) error {
 			f.Fixes = append(f.Fixes, x)
 		}
 		if w.Python != "" {
-			f.Fixes = append(f.Fixes, fix.Fix{
-				Kind: fix.KindEnvironment, Cost: []string{},
-				Title: "Use Python " + w.Python + ", for which " + id + " has a wheel",
-			})
+			f.Fixes = append(f.Fixes, e.otherPython(ctx, o.Source, w.Python))
 		}
 		if i := slices.IndexFunc(r.Findings, func(x Finding) bool {
 			return x.Identity() == f.Identity() && x.Artifact == f.Artifact
@@ -243,6 +286,106 @@ func (e *Environment) addNoWheel(out *checked, platforms []string) error {
 		addArtifact(r, Artifact{
 			Path: id, Kind: KindWheel, Wheel: &Wheel{Name: w.Package, Version: w.Version},
 		})
+	}
+	return nil
+}
+
+// otherPython returns the fix that uses an interpreter for which all packages have a wheel. If there
+// is none, it is the given one, and its cost are the packages without a wheel. Packages that could
+// not be looked up are ignored, as are those of which only the source is published.
+func (e *Environment) otherPython(ctx context.Context, source packages.Source, python string) fix.Fix {
+	x := fix.Fix{
+		Kind: fix.KindEnvironment, Cost: e.missing(ctx, source, python),
+		Title: "Use Python " + python,
+	}
+	if len(x.Cost) == 0 {
+		x.Title += ", for which all packages have a wheel"
+		return x
+	}
+	known := packages.Interpreters("")
+	slices.Reverse(known)
+	for _, other := range known {
+		if other != python && other != e.On.Python && len(e.missing(ctx, source, other)) == 0 {
+			x.Title, x.Cost = "Use Python "+other+", for which all packages have a wheel", []string{}
+			return x
+		}
+	}
+	x.Cost = []string{"no wheel for Python " + python + ": " + List(x.Cost, 4, len(x.Cost), "package")}
+	return x
+}
+
+// missing returns the packages that have no wheel for an interpreter. It is not nil.
+func (e *Environment) missing(ctx context.Context, source packages.Source, python string) []string {
+	out := []string{}
+	if source == nil {
+		return out
+	}
+	on := e.On
+	on.Python = python
+	ids := slices.Clone(e.With)
+	for _, w := range e.NoWheel {
+		ids = append(ids, w.Package+"=="+w.Version)
+	}
+	for _, id := range ids {
+		q, err := pkgmeta.ParseRequirement(id)
+		if err != nil {
+			continue
+		}
+		spec, err := pkgmeta.ParseSpec(q.Spec)
+		if err != nil {
+			continue
+		}
+		versions, err := source.Versions(ctx, q.Name, on)
+		if err == nil && !slices.ContainsFunc(packages.Sorted(versions), spec.Admits) {
+			out = append(out, q.Name+q.Spec)
+		}
+	}
+	return out
+}
+
+// addUnmet adds a finding for each requirement of a package that the pins do not satisfy.
+func (e *Environment) addUnmet(
+	ctx context.Context,
+	all *judge.Environment,
+	out *checked,
+	o Options,
+) error {
+	r := out.report
+	unmet, err := all.Unmet(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range unmet {
+		p := out.pins[u.Package]
+		f := Finding{
+			Rule: RuleUnmet, Severity: Warning, New: true, Artifact: u.By.String(),
+			Object: u.By.Name, Version: u.Requirement, Package: u.Package, Fixes: []fix.Fix{},
+		}
+		if i := slices.IndexFunc(r.Artifacts, func(a Artifact) bool {
+			return a.Wheel != nil && pkgmeta.Normalize(a.Wheel.Name) == u.By.Name
+		}); i >= 0 {
+			f.Artifact = r.Artifacts[i].Path
+		}
+		is := "is installed"
+		if at := p.String(); at != "" {
+			is = "is pinned (" + at + ")"
+		}
+		f.Message = fmt.Sprintf("%s %s requires %s, but %s %s", u.By.Name, u.By.Version,
+			u.Requirement, p.Version, is)
+		f.Message += ". pip refuses to install the two together"
+		if u.Version != "" {
+			pin := u.Package + "==" + u.Version
+			f.Fixes = append(f.Fixes, fix.Fix{
+				Kind: fix.KindPin, Title: "Pin " + pin, Requirement: pin, Cost: []string{},
+				Change: fix.Pin{Requirement: pin},
+			})
+		}
+		if len(r.Targets) > 0 {
+			f.Target, f.On = r.Targets[0].Name, []string{r.Targets[0].Name}
+		}
+		if !slices.ContainsFunc(r.Findings, func(x Finding) bool { return x.Identity() == f.Identity() }) {
+			r.Findings = append(r.Findings, f)
+		}
 	}
 	return nil
 }

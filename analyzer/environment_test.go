@@ -33,7 +33,7 @@ func TestNoWheel(t *testing.T) {
 	built := analyzer.NoWheel{
 		Package: "built", Version: "1.0",
 		Reason: "built==1.0 has no wheel for Python 3.12; there are wheels for Python 3.11",
-		Source: true, Python: "3.11",
+		Source: true, Python: "3.11", For: "Python 3.12",
 	}
 	a := analyzer.New(rules.All())
 	heads := []*analyzer.Environment{
@@ -148,10 +148,14 @@ type shelf struct {
 	t        *testing.T
 	n        int
 	requires map[string][]pkgmeta.Requirement // by package
+	versions map[string][]string              // by package and interpreter; nil = 1.0
 	lookups  int
 }
 
-func (s *shelf) Versions(context.Context, string, packages.Target) ([]string, error) {
+func (s *shelf) Versions(_ context.Context, name string, on packages.Target) ([]string, error) {
+	if s.versions != nil {
+		return s.versions[name+" "+on.Python], nil
+	}
 	return []string{"1.0"}, nil
 }
 
@@ -177,7 +181,7 @@ func (s *shelf) Release(
 }
 
 // user returns a wheel of a package that imports a function from the library of another one.
-func user(t *testing.T, name, other, function string) analyzer.Input {
+func user(t *testing.T, name, other, function string, requires ...string) analyzer.Input {
 	t.Helper()
 	o, err := elftest.Parse("elf x86_64\nsoname lib" + name + ".so\nneeded lib" + other + ".so\n" +
 		"import " + function + "\n")
@@ -190,7 +194,8 @@ func user(t *testing.T, name, other, function string) analyzer.Input {
 	}
 	w := cases.Wheel{
 		Name: name, Version: "1.0", Tags: []string{"py3-none-manylinux2014_x86_64"},
-		Files: map[string][]byte{name + "/lib" + name + ".so": data},
+		Files:    map[string][]byte{name + "/lib" + name + ".so": data},
+		Requires: requires,
 	}
 	file, content := w.File()
 	return analyzer.Input{Name: file, Content: bytes.NewReader(content), Size: int64(len(content))}
@@ -267,5 +272,125 @@ func TestTooManyRequirements(t *testing.T) {
 		return strings.Contains(u.Reason, "more than 500 packages")
 	}) {
 		t.Errorf("verdict %s, unread %v", r.Verdict, r.Unread)
+	}
+}
+
+// TestUnmetRequirement checks that a requirement that a pin does not satisfy is a warning on the
+// line of the pin, with the version that all packages allow, although everything loads.
+func TestUnmetRequirement(t *testing.T) {
+	for _, c := range []struct {
+		requires string
+		fix      string
+		versions []string
+	}{
+		{"package2>=1.1,<2", "package2==1.1", []string{"0.9", "1.0", "1.1", "1.2", "2.0"}},
+		{"package2<1", "package2==0.9", []string{"0.8", "0.9", "1.0", "1.1"}},
+		{"package2>=3", "", []string{"0.9", "1.0", "1.1"}},
+		{"package2>=1.1; extra == 'more'", "-", []string{"1.0", "1.1"}},
+		{"package2>=1.1; python_version < '3'", "-", []string{"1.0", "1.1"}},
+		{"package2<2", "-", []string{"1.0", "1.1"}},
+		{"absent>=1", "-", []string{"1.0"}},
+	} {
+		w := user(t, "package1", "package2", "function_of_package2", c.requires)
+		source := &shelf{t: t, n: 9, versions: map[string][]string{
+			"package2 3.12": c.versions, "package1 3.12": {"1.0"},
+		}}
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12",
+			With: []string{"package1==1.0", "package2==1.0"}, Wheels: []analyzer.Input{w},
+			Origins: map[string]analyzer.Origin{"package2==1.0": {File: "pins.txt", Line: 7}},
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(
+			t.Context(), e, nil, analyzer.Options{Source: source},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.fix == "-" {
+			if len(r.Findings) != 0 {
+				t.Errorf("%s: findings %+v", c.requires, r.Findings)
+			}
+			continue
+		}
+		if len(r.Findings) != 1 || len(r.Causes) != 1 || r.Verdict != analyzer.Compatible {
+			t.Errorf("%s: verdict %s, findings %+v", c.requires, r.Verdict, r.Findings)
+			continue
+		}
+		x := r.Causes[0]
+		if x.Severity != analyzer.Warning || x.Rules[0] != analyzer.RuleUnmet ||
+			x.File != "pins.txt" || x.Line != 7 || x.ID != "requirement-not-met-package2" {
+			t.Errorf("%s: cause %+v", c.requires, x)
+		}
+		if c.fix == "" {
+			if len(x.Fixes) > 0 {
+				t.Errorf("%s: fixes %+v", c.requires, x.Fixes)
+			}
+			continue
+		}
+		_, version, _ := strings.Cut(c.fix, "==")
+		if len(x.Fixes) != 1 || x.Fixes[0].Requirement != c.fix || !x.Fixes[0].Verified ||
+			x.Fixes[0].Title != "Change package2 from 1.0 to "+version+" in pins.txt:7" {
+			t.Errorf("%s: fixes %+v; want %s", c.requires, x.Fixes, c.fix)
+		}
+	}
+}
+
+// TestPackagesWithoutWheel checks that packages without a wheel for one reason are one cause, and
+// that the interpreter that is suggested has wheels of all packages, or that its cost says which
+// have none.
+func TestPackagesWithoutWheel(t *testing.T) {
+	missing := func(name, lacks, python string) analyzer.NoWheel {
+		return analyzer.NoWheel{
+			Package: name, Version: "1.0", For: lacks, Python: python,
+			Reason: name + "==1.0 has no wheel for " + lacks,
+			At:     analyzer.Origin{File: "pins.txt", Line: 3},
+		}
+	}
+	check := func(source packages.Source, list ...analyzer.NoWheel) *analyzer.Report {
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.13", Arch: "x86_64"}, Platform: "alpine3.20", NoWheel: list,
+			With:    []string{"other==1.0"},
+			Origins: map[string]analyzer.Origin{"other==1.0": {File: "pins.txt", Line: 9}},
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(
+			t.Context(), e, nil, analyzer.Options{Source: source},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := check(nil, missing("a", "musl", ""), missing("b", "musl", ""), missing("c", "aarch64", ""))
+	if len(r.Causes) != 2 || len(r.Findings) != 3 ||
+		r.Causes[0].Title != "2 packages have no wheel for musl: a==1.0 and b==1.0" ||
+		r.Causes[1].Title != "c==1.0 has no wheel for aarch64 (pins.txt:3)" || r.Causes[0].Line != 3 {
+		t.Errorf("causes %+v", r.Causes)
+	}
+	one := []string{"1.0"}
+	for _, c := range []struct {
+		versions    map[string][]string
+		title, cost string
+	}{
+		{
+			map[string][]string{"a 3.12": one, "other 3.12": one},
+			"Use Python 3.12, for which all packages have a wheel", "",
+		},
+		{
+			map[string][]string{"a 3.12": one, "a 3.11": one, "other 3.11": one},
+			"Use Python 3.11, for which all packages have a wheel", "",
+		},
+		{
+			map[string][]string{"a 3.12": one, "other 3.12": {"1.1"}},
+			"Use Python 3.12", "no wheel for Python 3.12: other==1.0",
+		},
+	} {
+		r := check(&shelf{t: t, versions: c.versions}, missing("a", "Python 3.13", "3.12"))
+		if len(r.Causes) != 1 || len(r.Causes[0].Fixes) != 1 {
+			t.Fatalf("causes %+v", r.Causes)
+		}
+		x := r.Causes[0].Fixes[0]
+		if x.Title != c.title || strings.Join(x.Cost, "\n") != c.cost {
+			t.Errorf("fix %q, cost %q; want %q, %q", x.Title, x.Cost, c.title, c.cost)
+		}
 	}
 }

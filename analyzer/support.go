@@ -54,7 +54,7 @@ func AddLostSupport(r *Report, before []string, base string, o Options) {
 	}
 	// before the findings are sorted by text, because 3.9 is before 3.10
 	order := slices.Clone(lost.Findings)
-	conclude(lost, nil, o)
+	conclude(lost, nil, o, nil)
 	isNote := map[string]bool{}
 	for i := range lost.Findings {
 		isNote[lost.Findings[i].Identity()] = lost.Findings[i].Severity == Note

@@ -23,6 +23,9 @@ type Options struct {
 	// RuleTitle returns the title of a rule, for causes that are only identified by a rule. If it
 	// is nil or returns "", the rule's ID is used.
 	RuleTitle func(rule string) string
+	// Pins are the packages of an environment by normalized name, of which the causes say what to
+	// change; nil for artifacts that are checked to be published.
+	Pins map[string]Pin
 }
 
 // group is a cause and its findings.
@@ -170,6 +173,13 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		title = t.title()
 	}
 	c.Title = cmp.Or(shorten(title, maxTitle), "other findings")
+	if t.pinned() {
+		c.Fixes = t.choices()
+		c.Actor, c.Action = result.Installer, t.advice()
+		_, p := t.blamed()
+		c.File, c.Line = p.File, p.Line
+		return c
+	}
 	c.Actor, c.Action, c.Ship = t.action()
 	completed := []result.CauseFix{}
 	for _, x := range c.Fixes {

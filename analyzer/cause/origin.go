@@ -161,6 +161,12 @@ func (s *sorter) lacks(target, version string) bool {
 }
 
 func (s *sorter) ruleOrigin(f *result.Finding) origin {
+	if f.NoWheelFor != "" { // all such packages need the same decision
+		return origin{byRule, f.Rule + " " + f.NoWheelFor + " " + string(f.Severity), ""}
+	}
+	if f.Rule == "requirement-not-met" {
+		return origin{byRule, f.Rule + " " + f.Package, ""}
+	}
 	return origin{byRule, f.Rule, s.artifact(f.Artifact).project}
 }
 

@@ -357,6 +357,8 @@ func (t text) ruleTitle() string {
 			t.symbols(), plural(t.cause.Symbols, "is", "are"), t.abi3())
 	case "gpu-stack-mismatch":
 		return t.gpuTitle()
+	case "requirement-not-met":
+		return t.unmet()
 	case "metadata-mismatch", "wrong-architecture":
 		title, _, _ := strings.Cut(f.Message, ". ") // it has both values
 		if built, ok := strings.CutPrefix(title, f.Object+" is "); ok {
@@ -364,6 +366,9 @@ func (t text) ruleTitle() string {
 		}
 		return title
 	case "no-wheel":
+		if len(t.all) > 1 {
+			return t.withoutWheels()
+		}
 		title, _, _ := strings.Cut(f.Message, "; ")
 		return title
 	case "support-removed":

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -21,6 +22,8 @@ type Environment struct {
 	artifacts []*facts.Artifact
 	sets      map[string][]*packages.Set
 	installed *packageLibraries
+	versions  map[string]*pkgmeta.Version      // of the given packages; nil until it is needed
+	required  map[string][]pkgmeta.Requirement // of all wheels, by package; likewise
 }
 
 // NewEnvironment returns an Environment. Errors are those of New.
@@ -85,4 +88,134 @@ func (e *Environment) resolve(
 		e.sets[key] = slices.Clone(sets)
 	}
 	return sets, err
+}
+
+// Unmet is a requirement of a package that the version in the environment does not satisfy.
+type Unmet struct {
+	By          packages.ID
+	Artifact    *facts.Artifact // of By; nil if it was not read
+	Requirement string          // as NAMESPEC
+	Package     string          // normalized name of the required package
+	// Version is the closest one that satisfies the requirements of all wheels; "" if none is known.
+	Version string
+}
+
+// Unmet returns the requirements of the packages that were read, and of those that were looked up,
+// which the packages of the environment do not satisfy: first those of the wheels, in their order.
+// Requirements of extras, and on packages that the environment does not have, are left out. The
+// error is that of ctx.
+func (e *Environment) Unmet(ctx context.Context) (out []Unmet, _ error) {
+	add := func(
+		by packages.ID,
+		f *facts.Artifact,
+		requirement, name string,
+		v pkgmeta.Version,
+	) {
+		if !slices.ContainsFunc(out, func(u Unmet) bool {
+			return u.By.Name == by.Name && u.Package == name
+		}) {
+			out = append(out, Unmet{by, f, requirement, name, e.nearest(ctx, name, v)})
+		}
+	}
+	for _, f := range e.artifacts {
+		if f.Metadata == nil {
+			continue
+		}
+		for _, q := range f.Metadata.Requires {
+			v := e.version(q.Name)
+			if v == nil || !e.applies(q) || admits(q, *v) {
+				continue
+			}
+			by := packages.ID{
+				Name: pkgmeta.Normalize(f.Metadata.Name), Version: f.Metadata.Version,
+			}
+			add(by, f, q.Name+q.Spec, q.Name, *v)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.sets)) {
+		for _, set := range e.sets[key] {
+			for _, x := range set.Conflicts {
+				v := e.version(x.Package)
+				if v != nil && x.Release != (packages.ID{}) {
+					add(x.Release, nil, x.Requirement, x.Package, *v)
+				}
+			}
+		}
+	}
+	return out, ctx.Err()
+}
+
+// version returns the version of a package in the environment, or nil.
+func (e *Environment) version(name string) *pkgmeta.Version {
+	if e.versions == nil {
+		e.versions = map[string]*pkgmeta.Version{}
+		for _, q := range e.judge.given {
+			if spec, err := pkgmeta.ParseSpec(q.Spec); err == nil && e.applies(q) {
+				if v, ok := spec.Pin(); ok {
+					e.versions[q.Name] = &v
+				}
+			}
+		}
+	}
+	return e.versions[name]
+}
+
+// applies reports whether a requirement applies without an extra. One whose marker cannot be
+// evaluated does not.
+func (e *Environment) applies(q pkgmeta.Requirement) bool {
+	on := e.judge.options.On
+	ok, err := q.Applies(pkgmeta.DefaultMarkerEnv(on.Python, on.Arch))
+	return err == nil && ok
+}
+
+// nearest returns the final version next to one, the newer one of two, that all wheels of the
+// environment allow and that can be installed; "" if none is known.
+func (e *Environment) nearest(ctx context.Context, name string, from pkgmeta.Version) string {
+	listed, err := e.judge.source.Versions(ctx, name, e.judge.options.On)
+	if err != nil {
+		return ""
+	}
+	below := ""
+	for _, v := range packages.Sorted(e.Admitted(name, listed)) {
+		switch {
+		case v.IsPreRelease():
+		case v.Compare(from) > 0:
+			return v.String()
+		default:
+			below = v.String()
+		}
+	}
+	return below
+}
+
+// Admitted returns the versions of a package that the requirements of all wheels allow.
+func (e *Environment) Admitted(name string, versions []string) (out []string) {
+	if e.required == nil {
+		e.required = map[string][]pkgmeta.Requirement{}
+		for _, f := range e.artifacts {
+			if f.Metadata == nil {
+				continue
+			}
+			for _, q := range f.Metadata.Requires {
+				if e.applies(q) {
+					e.required[q.Name] = append(e.required[q.Name], q)
+				}
+			}
+		}
+	}
+	for _, text := range versions {
+		v, err := pkgmeta.ParseVersion(text)
+		if err == nil && !slices.ContainsFunc(e.required[name], func(q pkgmeta.Requirement) bool {
+			return !admits(q, v)
+		}) {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// admits reports whether a requirement allows a version. One that cannot be parsed does.
+func admits(q pkgmeta.Requirement, v pkgmeta.Version) bool {
+	spec, err := pkgmeta.ParseSpec(q.Spec)
+	return err != nil || spec.Admits(v)
 }

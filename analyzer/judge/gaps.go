@@ -75,7 +75,9 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		reported := s.absent(ctx, r, a)
 		reported = append(reported, s.unmet(ctx, r, c.Artifact, a, reported)...)
 		s.contradictions(r, c.Artifact, a)
-		s.givenConflicts(r, a.Set)
+		if s.judge.environment == nil { // else see Environment.Unmet
+			s.givenConflicts(r, a.Set)
+		}
 		var names, needed []string
 		for _, u := range a.Unresolved {
 			if !u.Direct || !errors.Is(u.Err, packages.ErrUnknown) ||
@@ -438,8 +440,11 @@ func (s *Session) givenConflicts(r *result.Report, set *packages.Set) {
 
 // origin returns a requirement of the user and its place.
 func (s *Session) origin(raw string) string {
-	return raw + " (" + s.judge.origins[raw].String() +
-		")"
+	at := s.judge.origins[raw]
+	if at.Installed || at.File == "" && s.judge.environment != nil {
+		return raw
+	}
+	return raw + " (" + at.String() + ")"
 }
 
 // listNames formats a list of packages, with a limited length.

@@ -158,6 +158,18 @@ type Found struct {
 // Given reports whether the user gave a requirement on a package.
 func (s *Session) Given(name string) bool { return requires(s.judge.given, name) }
 
+// Pinned reports whether the artifacts are the packages of an environment.
+func (s *Session) Pinned() bool { return s.judge.environment != nil }
+
+// Admitted returns the versions of a package that the other packages of the environment allow; all
+// of them without one.
+func (s *Session) Admitted(name string, versions []string) []string {
+	if s.judge.environment == nil {
+		return versions
+	}
+	return s.judge.environment.Admitted(name, versions)
+}
+
 // Requirements returns the requirements of the user, followed by those of the artifact.
 func (s *Session) Requirements(a *facts.Artifact) []pkgmeta.Requirement {
 	all := slices.Clone(s.judge.given)

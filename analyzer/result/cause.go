@@ -26,9 +26,13 @@ type Cause struct {
 	Rules    []string `json:"rules"`    // rules of its findings, sorted
 	Findings []int    `json:"findings"` // indexes into Report.Findings, ascending
 	Artifact string   `json:"artifact"` // path of its first artifact
-	Objects  int      `json:"objects"`  // number of objects in its findings
-	Symbols  int      `json:"symbols"`
-	Targets  []string `json:"targets"` // Target of its findings, sorted
+	// File and Line are where the version of the package is pinned that has to change; "" and 0 for
+	// artifacts that are not packages of a lock or requirements file.
+	File    string   `json:"file,omitempty"`
+	Line    int      `json:"line,omitempty"`
+	Objects int      `json:"objects"` // number of objects in its findings
+	Symbols int      `json:"symbols"`
+	Targets []string `json:"targets"` // Target of its findings, sorted
 	// Fails and Works are the platforms on which its findings occur and do not occur, with their
 	// usual names ("Debian 11"); empty if they do not depend on the platform.
 	Fails    []string   `json:"fails,omitempty"`

@@ -62,6 +62,9 @@ type Finding struct {
 	Against []string `json:"against,omitempty"`
 	Source  string   `json:"source,omitempty"`
 
+	// NoWheelFor is what a pinned version has no wheel for ("musl", "Python 3.13"); "" for other
+	// findings, and if it is not one property of the environment.
+	NoWheelFor string `json:"-"`
 	// On lists all targets on which it occurs.
 	On []string `json:"-"`
 	// RevealedBy is the requirement of the fix with which it occurs, because the fix provides a

@@ -42,6 +42,9 @@ type Report struct {
 	Accepted []Accepted `json:"accepted,omitempty"`
 	// Rules that the configuration turns off and that have findings here, which are ignored.
 	Off []OffRule `json:"off,omitempty"`
+	// Environment is set if the artifacts are packages of an environment: their paths are not those
+	// of files, and only versions can be changed.
+	Environment bool `json:"-"`
 	// What could not be looked up and how to change that, and conflicts between the given packages;
 	// one sentence each.
 	Notes []string `json:"notes,omitempty"`

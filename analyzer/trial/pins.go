@@ -26,10 +26,18 @@ func (t *Verifier) otherVersion(
 	if err != nil {
 		return nil, t.ctx.Err() // the source does not know the package
 	}
-	l, spans := helpful(listed, ends)
+	allowed := t.session.Admitted(name, listed)
+	l, spans := helpful(allowed, ends)
+	if len(spans) == 0 && len(allowed) < len(listed) {
+		l, spans = helpful(listed, ends)
+	}
 	var uncovers func() fix.Fix
 	for _, s := range spans {
-		for _, spec := range l.specs(s) {
+		specs := l.specs(s)
+		if t.session.Pinned() { // one version
+			specs = specs[len(specs)-1:]
+		}
+		for _, spec := range specs {
 			want := name + spec
 			change := fix.Pin{Requirement: want, Direct: !t.session.Given(name)}
 			changed := change.Apply(t.base.Scenario)

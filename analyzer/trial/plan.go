@@ -80,7 +80,7 @@ func Plan(verifiers []*Verifier, r *result.Report, severity map[string]result.Se
 func (p *planner) verify(c *result.Cause) error {
 	kept := []result.CauseFix{}
 	for _, x := range c.Fixes {
-		if x.Change == nil {
+		if x.Change == nil || !p.tries(c) {
 			kept = append(kept, x)
 			continue
 		}
@@ -111,6 +111,15 @@ func (p *planner) verify(c *result.Cause) error {
 	c.Fixes = distinct(kept)
 	c.Together = len(c.Fixes) > 1 && all(c.Fixes[0]) == 0
 	return nil
+}
+
+// tries reports whether a fix can be tried for an artifact of a cause: a package of an environment
+// that requires another one need not have been read.
+func (p *planner) tries(c *result.Cause) bool {
+	artifacts := p.artifacts(c)
+	return slices.ContainsFunc(p.verifiers, func(v *Verifier) bool {
+		return artifacts[v.base.Artifact.Path]
+	})
 }
 
 // distinct removes fixes with the command of an earlier one.

@@ -568,8 +568,22 @@ func openInstalled(f envFlags) ([]*pinned.Wheels, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", flag, err), closeAll(out))
 		}
 		in.Wheels.On.Python = cmp.Or(f.python, in.Wheels.On.Python)
+		for id, at := range in.Wheels.Origins {
+			at.File = displayed(filepath.Join(top, filepath.FromSlash(at.File)))
+			in.Wheels.Origins[id] = at
+		}
 	}
 	return out, nil
+}
+
+// displayed returns a path relative to the working directory if it is in there, with slashes.
+func displayed(name string) string {
+	if dir, err := os.Getwd(); err == nil && filepath.IsAbs(name) {
+		if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
+			name = rel
+		}
+	}
+	return filepath.ToSlash(name)
 }
 
 // prefix describes the files of an installed environment.

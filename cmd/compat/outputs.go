@@ -208,6 +208,9 @@ const (
 // directory. Files that cannot be read are skipped, because the lines only decide where a message
 // is shown.
 func sourceLines(r *analyzer.Report) report.Lines {
+	if r.Environment { // the places are in the causes
+		return nil
+	}
 	var paths []string
 	seen := 0
 	_ = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {

@@ -289,7 +289,7 @@ func Counts(r *analyzer.Report) string {
 	if n[analyzer.Error] == 0 && len(parts) > 0 {
 		s = "No error, " + s
 	}
-	if len(r.Causes) > 1 {
+	if len(r.Causes) > 1 && !r.Environment { // who reads it chooses the versions
 		return s + actors(r)
 	}
 	return s + "."

@@ -280,7 +280,7 @@ func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 			Package: none.Name, Version: none.Version, Reason: none.Error(),
 			At:     analyzer.Origin{File: p.File, Line: p.Line},
 			Source: none.Source && none.RequiresPython == "", Others: none.Others,
-			Python: none.Misfit.Python,
+			Python: none.Misfit.Python, For: none.Misfit.Lacks,
 		})
 	case errors.As(err, &large):
 		w.Listed = append(w.Listed, listed(large.File, ""))

@@ -179,7 +179,8 @@ func (in *Installed) add(site, info string, seen map[string]bool) {
 			Path: strings.TrimPrefix(path.Join(in.Prefix, site, info), "/"), Reason: err.Error(),
 		})
 	}
-	data, err := in.metadata(path.Join(site, info))
+	file := in.metadata(path.Join(site, info))
+	data, err := in.text(file)
 	if err != nil {
 		unread(err)
 		return
@@ -198,7 +199,14 @@ func (in *Installed) add(site, info string, seen map[string]bool) {
 		return
 	}
 	seen[name] = true
-	in.Wheels.With = append(in.Wheels.With, meta.Name+"=="+meta.Version)
+	id := meta.Name + "==" + meta.Version
+	in.Wheels.With = append(in.Wheels.With, id)
+	if in.Wheels.Origins == nil {
+		in.Wheels.Origins = map[string]analyzer.Origin{}
+	}
+	in.Wheels.Origins[id] = analyzer.Origin{
+		File: strings.TrimPrefix(path.Join(in.Prefix, file), "/"), Installed: true,
+	}
 	files, err := in.files(site, info)
 	if err != nil {
 		unread(fmt.Errorf("%w: the files of %s are not known", err, meta.Name))
@@ -240,15 +248,16 @@ func (in *Installed) open(name, sha256 string, members []member, unread func(err
 	})
 }
 
-// metadata returns METADATA of a dist-info folder, or PKG-INFO of an egg-info folder or file.
-func (in *Installed) metadata(info string) ([]byte, error) {
+// metadata returns the path of METADATA of a dist-info folder, or of PKG-INFO of an egg-info folder
+// or file.
+func (in *Installed) metadata(info string) string {
 	if path.Ext(info) == ".dist-info" {
-		return in.text(path.Join(info, "METADATA"))
+		return path.Join(info, "METADATA")
 	}
 	if in.folder(info) {
-		info = path.Join(info, "PKG-INFO")
+		return path.Join(info, "PKG-INFO")
 	}
-	return in.text(info)
+	return info
 }
 
 // files returns the files of a distribution, relative to its site: those in RECORD, else those

@@ -57,8 +57,12 @@ func advice(c *analyzer.Cause) string {
 // Report.Causes; "" and 0 if there is none. nil is a function that finds none.
 type Lines func(cause int) (file string, line int)
 
-// place returns where cause i is shown: on its source line, or else on line 1 of its artifact.
+// place returns where cause i is shown: on the line of its pin, on its source line, or else on line
+// 1 of its artifact.
 func (l Lines) place(r *analyzer.Report, i int) (file string, line int, source bool) {
+	if c := &r.Causes[i]; c.File != "" {
+		return c.File, max(c.Line, 1), true
+	}
 	if l != nil {
 		if file, line = l(i); line > 0 {
 			return file, line, true

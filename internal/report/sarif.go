@@ -70,7 +70,14 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 		id := r.Findings[c.Findings[0]].Rule
 		res := causeResult(r, c, id, rule(id))
 		if file, line, ok := lines.place(r, i); ok {
-			res.Related, res.Locations = res.Locations, []sarifLocation{sourceLocation(file, line)}
+			at := sourceLocation(file, line)
+			if r.Environment { // its packages are no files that could be related
+				for _, l := range res.Locations {
+					at.Logical = append(at.Logical, l.Logical...)
+				}
+				res.Locations = nil
+			}
+			res.Related, res.Locations = res.Locations, []sarifLocation{at}
 		}
 		run.Results = append(run.Results, res)
 	}

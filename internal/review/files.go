@@ -14,7 +14,6 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/lazyregexp"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 // place is an environment to review: its file and its configuration.
@@ -273,32 +272,6 @@ func unique(pins []environment.Pin) []environment.Pin {
 		out = append(out, p)
 	}
 	return out
-}
-
-// command returns the command that changes a pin; "" = the file has to be edited.
-func command(file, requirement string) shellword.Line {
-	command, ok := tool(path.Base(file))
-	if !ok {
-		return ""
-	}
-	return command + shellword.Quote(requirement)
-}
-
-// tool returns the command that adds a pin to a lock file, without the pin.
-func tool(file string) (_ shellword.Line, ok bool) {
-	switch file {
-	case "uv.lock":
-		return "uv lock --upgrade-package ", true
-	case "poetry.lock":
-		return "poetry add ", true
-	case "pdm.lock":
-		return "pdm update ", true
-	case "Pipfile.lock":
-		return "pipenv upgrade ", true
-	case "conda-lock.yml":
-		return "conda-lock lock --update ", true
-	}
-	return "", false
 }
 
 // String returns the interpreter and the platforms, for the report.

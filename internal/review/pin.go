@@ -9,6 +9,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/environment"
@@ -69,7 +70,7 @@ func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change)
 		return p
 	}
 	p.Pin = name + "==" + p.New
-	p.Command = string(command(p.File, p.Pin))
+	p.Command = string(lockfile.Update(p.File, p.Pin))
 	p.Suggest = !strings.Contains(path.Base(p.File), "lock") && mayInclude(p.File)
 	return p
 }

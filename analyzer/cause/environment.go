@@ -1,0 +1,214 @@
+package cause
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// Pin is a package of an environment: a line of a lock or requirements file, or an installed one.
+type Pin struct {
+	Version string
+	Was     string // the version in the base; "" if it is the same, or the base does not have it
+	File    string // as displayed; "" if it is not known
+	Line    int    // from 1; 0 if unknown
+	// Installed is set if File is the metadata of an installed package.
+	Installed bool
+}
+
+// String returns FILE:LINE, or only FILE if the line is not known. It is "" for an installed
+// package, which no file pins.
+func (p Pin) String() string {
+	switch {
+	case p.Installed:
+		return ""
+	case p.Line == 0:
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+// pinned reports whether the report is about the packages of an environment. Who reads it chooses
+// their versions, and can change neither a wheel nor its metadata.
+func (t text) pinned() bool { return t.options.Pins != nil }
+
+// blamed returns the package whose version has to change, and its pin: that of the first fix, the
+// one that the cause is about, or else the one that fails. name is "" if none of them is pinned.
+func (t text) blamed() (name string, p Pin) {
+	var names []string
+	for _, x := range t.cause.Fixes {
+		for _, r := range requirementsOf(x.Fix) {
+			if q, err := pkgmeta.ParseRequirement(r); err == nil {
+				names = append(names, q.Name)
+			}
+		}
+	}
+	names = append(names, t.subject, t.all[0].Package, t.artifact.own)
+	for _, name := range names {
+		if p, ok := t.options.Pins[pkgmeta.Normalize(name)]; name != "" && ok {
+			return pkgmeta.Normalize(name), p
+		}
+	}
+	return "", Pin{}
+}
+
+// requirementsOf returns the requirements that a fix changes, in its order.
+func requirementsOf(x fix.Fix) (out []string) {
+	switch c := x.Change.(type) {
+	case fix.AsRequired:
+		return c.Requirements
+	case fix.All:
+		for _, one := range c {
+			if pin, ok := one.(fix.Pin); ok {
+				out = append(out, pin.Requirement)
+			}
+		}
+	}
+	if len(out) == 0 && x.Requirement != "" {
+		out = []string{x.Requirement}
+	}
+	return out
+}
+
+// advice returns what the reader of a report about an environment can do about the cause.
+func (t text) advice() string {
+	name, p := t.blamed()
+	where := name
+	if p.String() != "" {
+		where = name + " (" + p.String() + ")"
+	}
+	if p.Was != "" && t.cause.New {
+		return fmt.Sprintf("%s was changed from %s to %s. ", name, p.Was, p.Version) + t.todo(name, where)
+	}
+	return t.todo(name, where)
+}
+
+// todo is what the reader can do. where is the package with the place of its pin.
+func (t text) todo(name, where string) string {
+	fixed := slices.ContainsFunc(t.cause.Fixes, func(x result.CauseFix) bool {
+		return requirementsOf(x.Fix) != nil
+	})
+	switch {
+	case t.kind == system, t.kind == systemLibraries:
+		return capital(t.task().do) + "."
+	case t.kind == undeclared:
+		return "Add " + t.subject + " to the packages of the environment."
+	case t.all[0].Rule == "no-wheel" && len(t.all) > 1:
+		return "Choose versions with a wheel, or another Python or platform."
+	case t.all[0].Rule == "no-wheel":
+		return "Choose a version of " + where + " with a wheel, or another Python or platform."
+	case t.all[0].Rule == "cuda-major-mixed", t.all[0].Rule == "gpu-stack-mismatch":
+		return capital(tasks[t.all[0].Rule].do) + "."
+	case name == "":
+		return "Choose another version of " + t.what() + " or another platform."
+	case fixed || t.kind == wrongPackage || t.kind == otherVersions ||
+		t.all[0].Rule == "requirement-not-met":
+		return "Choose another version of " + where + "."
+	}
+	return "Choose another version of " + where + " or another platform. No other change of the " +
+		"environment is known to help, so report it to the authors of " + t.what() + "."
+}
+
+// choices returns the fixes that an environment allows, in its words: other versions, and packages
+// of the system. Changes of a wheel are for its authors.
+func (t text) choices() []result.CauseFix {
+	out := []result.CauseFix{}
+	for _, x := range t.cause.Fixes {
+		requirements := requirementsOf(x.Fix)
+		switch {
+		case x.Kind == fix.KindDependency && x.Requirement != "":
+			x.Title = "Add " + x.Requirement + " to the packages of the environment"
+			x.Command = t.changing(requirements)
+		case x.Kind != fix.KindPin && x.Kind != fix.KindEnvironment:
+			continue
+		case requirements != nil:
+			x.Title, x.Command = t.change(requirements), t.changing(requirements)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// change is the title of a fix that changes the versions of packages.
+func (t text) change(requirements []string) string {
+	var parts []string
+	for _, r := range requirements {
+		q, err := pkgmeta.ParseRequirement(r)
+		if err != nil {
+			continue
+		}
+		p, ok := t.options.Pins[q.Name]
+		to := strings.TrimPrefix(q.Spec, "==")
+		switch {
+		case !ok:
+			parts = append(parts, "add "+q.Name+q.Spec)
+		case p.String() == "":
+			parts = append(parts, fmt.Sprintf("change %s from %s to %s", q.Name, p.Version, to))
+		default:
+			parts = append(parts, fmt.Sprintf("change %s from %s to %s in %s", q.Name, p.Version, to, p))
+		}
+	}
+	return capital(strings.Join(parts, "; "))
+}
+
+// changing returns the command that changes or adds packages: that of the tool of the lock file, or
+// pip for installed packages. It is "" if lines of a file have to be edited.
+func (t text) changing(requirements []string) shellword.Line {
+	file := "" // for installed packages
+	_, first := t.blamed()
+	for i, r := range requirements {
+		q, err := pkgmeta.ParseRequirement(r)
+		if err != nil {
+			return ""
+		}
+		p, ok := t.options.Pins[q.Name]
+		if !ok {
+			p = first
+		}
+		in := p.File
+		if p.Installed {
+			in = ""
+		}
+		if i > 0 && in != file {
+			return ""
+		}
+		file = in
+	}
+	if file == "" {
+		return "pip install " + shellword.Quoted(requirements)
+	}
+	return lockfile.Update(file, requirements...)
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// unmet returns the title for the requirements that the version of one package does not satisfy.
+func (t text) unmet() string {
+	title, _, _ := strings.Cut(t.all[0].Message, ". ")
+	if n := len(t.all) - 1; n > 0 {
+		title += " (and " + result.Count(n, "more requirement") + ")"
+	}
+	return title
+}
+
+// withoutWheels returns the title for several packages without a wheel for one reason.
+func (t text) withoutWheels() string {
+	var ids set[string]
+	for _, f := range t.all {
+		ids.add(f.Artifact)
+	}
+	return fmt.Sprintf("%d packages have no wheel for %s: %s", len(ids.list),
+		cmp.Or(t.all[0].NoWheelFor, "the environment"), listed(ids.list, 3, 40, "package"))
+}

@@ -1,0 +1,59 @@
+package cause_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// TestEnvironment checks that the causes of an environment name the pin and what to change it to,
+// with the command of the lock file, and never a change of the wheel or its metadata.
+func TestEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		pin           cause.Pin
+		title, action string
+		command       string
+	}{
+		{
+			"requirements file", cause.Pin{Version: "2.5.0", File: "pins.txt", Line: 3},
+			"Change torch from 2.5.0 to 2.6.0 in pins.txt:3",
+			"Choose another version of torch (pins.txt:3).", "",
+		},
+		{
+			"lock file", cause.Pin{Version: "2.5.0", File: "app/uv.lock", Line: 30, Was: "2.4.0"},
+			"Change torch from 2.5.0 to 2.6.0 in app/uv.lock:30",
+			"torch was changed from 2.4.0 to 2.5.0. Choose another version of torch (app/uv.lock:30).",
+			"uv lock --upgrade-package torch==2.6.0",
+		},
+		{
+			"installed", cause.Pin{Version: "2.5.0"},
+			"Change torch from 2.5.0 to 2.6.0", "Choose another version of torch.",
+			"pip install torch==2.6.0",
+		},
+	} {
+		f := lacks("widget/w.so", "c10_symbol", "torch==2.6.0")
+		f.New = true
+		f.Fixes = append(f.Fixes, fix.Fix{Kind: fix.KindRebuild, Title: "Build against torch 2.5.0"})
+		r := report(f)
+		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"torch": c.pin, "widget": {}}})
+		x := r.Causes[0]
+		if len(x.Fixes) != 1 || x.Fixes[0].Title != c.title || string(x.Fixes[0].Command) != c.command {
+			t.Errorf("%s: fixes %+v", c.name, x.Fixes)
+		}
+		if x.Action != c.action || x.Ship != "" || x.Actor != result.Installer ||
+			x.File != c.pin.File || x.Line != c.pin.Line {
+			t.Errorf("%s: cause %+v", c.name, x)
+		}
+	}
+	f := tooNew("widget/w.so", "pow", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64")
+	r := report(f)
+	cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"widget": {Version: "1.0", File: "p.txt"}}})
+	if x := r.Causes[0]; len(x.Fixes) > 0 || x.File != "p.txt" || x.Line != 0 ||
+		!strings.HasPrefix(x.Action, "Choose another version of widget (p.txt) or another platform.") {
+		t.Errorf("cause %+v", x)
+	}
+}
