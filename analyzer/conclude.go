@@ -140,6 +140,7 @@ func (o *Options) accepts(f *Finding) (accepted, expired *Accept) {
 		switch {
 		case a.Rule != "" && a.Rule != f.Rule,
 			a.Symbol != "" && a.Symbol != f.Symbol,
+			a.Library != "" && a.Library != f.Library,
 			a.Object != "" && a.Object != f.Object,
 			a.Finding != "" && a.Finding != f.Identity():
 		case a.Until != "" && o.Today > a.Until:
@@ -156,7 +157,7 @@ func (o *Options) accepts(f *Finding) (accepted, expired *Accept) {
 // expiredNote says that the entry accepted a finding until a date that has passed.
 func (a *Accept) expiredNote(f *Finding) string {
 	var what []string
-	for _, s := range []string{a.Rule, a.Symbol, a.Object} {
+	for _, s := range []string{a.Rule, a.Symbol, a.Library, a.Object} {
 		if s != "" {
 			what = append(what, s)
 		}

@@ -117,12 +117,13 @@ func (o *Options) environment() judge.Options {
 	}
 }
 
-// Accept selects findings that a maintainer accepted. An empty Rule, Symbol or Object means
-// any.
+// Accept selects findings that a maintainer accepted. An empty Rule, Symbol, Library or
+// Object means any.
 type Accept struct {
-	Rule   string
-	Symbol string
-	Object string
+	Rule    string
+	Symbol  string
+	Library string // SONAME, as in the finding
+	Object  string // path in the artifact
 	// The Identity of a finding; "" for all findings that match the other fields.
 	Finding string
 	Because string

@@ -386,21 +386,23 @@ func (p *parser) severities(to *map[string]string) field {
 func (p *parser) accept(to *[]Accept) field {
 	return func(n *yaml.Node, key string) {
 		const expected = `a list of entries, each with the key "because" and at least one of ` +
-			`"rule", "symbol", "object"`
+			`"rule", "symbol", "library", "object"`
 		p.items(n, key, expected, func(item *yaml.Node, at string) {
 			before := len(p.problems)
 			var a Accept
 			p.mapping(item, at, map[string]field{
 				"rule":    p.rule(&a.Rule),
 				"symbol":  p.string(&a.Symbol),
+				"library": p.string(&a.Library),
 				"object":  p.string(&a.Object),
 				"because": p.string(&a.Because),
 				"until":   p.date(&a.Until),
 			})
 			switch {
 			case len(p.problems) > before:
-			case a.Rule+a.Symbol+a.Object == "":
-				p.bad(item, at, `this entry accepts everything; add the key "rule", "symbol" or "object"`)
+			case a.Rule+a.Symbol+a.Library+a.Object == "":
+				p.bad(item, at,
+					`this entry accepts everything; add the key "rule", "symbol", "library" or "object"`)
 			case a.Because == "":
 				p.bad(item, at, `the key "because" is missing; state why this is accepted`)
 			default:

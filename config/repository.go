@@ -97,11 +97,12 @@ type GPU struct {
 	Archs []string // sm_80, gfx90a, …
 }
 
-// Accept marks matching findings as accepted. An empty Rule, Symbol or Object matches any; at
-// least one is set.
+// Accept marks matching findings as accepted. An empty Rule, Symbol, Library or Object matches any;
+// at least one is set.
 type Accept struct {
 	Rule    string
 	Symbol  string
+	Library string // SONAME
 	Object  string
 	Because string // the reason; never empty
 	Until   string // YYYY-MM-DD, the last day on which it applies; "" = no end

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -34,6 +35,8 @@ func (t text) ship(because string) string {
 		what = "wheel"
 	}
 	switch {
+	case t.artifact.Kind == facts.KindWheel && !t.artifact.wheel():
+		return "Do not ship this wheel: pip does not install a file of this name."
 	case t.all[0].Rule == "no-wheel", t.all[0].Rule == "support-removed":
 		return ""
 	case because != "":

@@ -188,7 +188,8 @@ func (r *Set) packages(
 		f.Depends = append(f.Depends, p.Requires...)
 		if p.Kind == KindWheel {
 			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
-				r.Unread = append(r.Unread, Unread{p.Path, "the file name is not a wheel's: " + err.Error()})
+				r.Unread = append(r.Unread, Unread{p.Path, "the file name is not a wheel's, so " +
+					"pip does not install it: " + err.Error()})
 			}
 			if f.audit.lacksMetadata() {
 				r.Unread = append(

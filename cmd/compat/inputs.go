@@ -1,11 +1,13 @@
 package main
 
 import (
+	"archive/zip"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -141,8 +143,21 @@ func (in *inputs) standard() error {
 	case n > maxInput:
 		return fmt.Errorf("standard input is longer than %d GiB; give a file instead", maxInput>>30)
 	}
+	if isWheel(f, n) {
+		return errors.New("standard input is a wheel, and its tags are known only from its file name; " +
+			"give the file instead of -")
+	}
 	in.list = append(in.list, analyzer.Input{Name: "stdin", Content: f, Size: n})
 	return nil
+}
+
+// isWheel reports whether a file of a size is a ZIP archive with the metadata of a wheel.
+func isWheel(f io.ReaderAt, size int64) bool {
+	z, err := zip.NewReader(f, size)
+	return err == nil && slices.ContainsFunc(z.File, func(m *zip.File) bool {
+		dir, file := path.Split(m.Name)
+		return file == "WHEEL" && strings.HasSuffix(dir, ".dist-info/")
+	})
 }
 
 // temporary creates a file without a name.

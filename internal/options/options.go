@@ -38,6 +38,7 @@ func Apply(c *config.Repository, file string, o *analyzer.Options) {
 			analyzer.Accept{
 				Rule:    a.Rule,
 				Symbol:  a.Symbol,
+				Library: a.Library,
 				Object:  a.Object,
 				Because: a.Because,
 				Until:   a.Until,
