@@ -2,6 +2,7 @@ package cause
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -34,8 +35,9 @@ func (t text) ship(because string) string {
 	if t.artifact.wheel() {
 		what = "wheel"
 	}
+	_, invalid := pkgmeta.ParseWheelName(path.Base(t.artifact.Path))
 	switch {
-	case t.artifact.Kind == facts.KindWheel && !t.artifact.wheel():
+	case t.artifact.Kind == facts.KindWheel && invalid != nil:
 		return "Do not ship this wheel: pip does not install a file of this name."
 	case t.all[0].Rule == "no-wheel", t.all[0].Rule == "support-removed":
 		return ""
