@@ -290,10 +290,14 @@ func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) e
 	return nil
 }
 
-// otherPython returns the fix that uses an interpreter for which all packages have a wheel. If there
-// is none, it is the given one, and its cost are the packages without a wheel. Packages that could
-// not be looked up are ignored, as are those of which only the source is published.
-func (e *Environment) otherPython(ctx context.Context, source packages.Source, python string) fix.Fix {
+// otherPython returns the fix that uses an interpreter for which all packages have a wheel. If
+// there is none, it is the given one, and its cost are the packages without a wheel. Packages that
+// could not be looked up are ignored, as are those of which only the source is published.
+func (e *Environment) otherPython(
+	ctx context.Context,
+	source packages.Source,
+	python string,
+) fix.Fix {
 	x := fix.Fix{
 		Kind: fix.KindEnvironment, Cost: e.missing(ctx, source, python),
 		Title: "Use Python " + python,
@@ -383,7 +387,9 @@ func (e *Environment) addUnmet(
 		if len(r.Targets) > 0 {
 			f.Target, f.On = r.Targets[0].Name, []string{r.Targets[0].Name}
 		}
-		if !slices.ContainsFunc(r.Findings, func(x Finding) bool { return x.Identity() == f.Identity() }) {
+		if !slices.ContainsFunc(r.Findings, func(x Finding) bool {
+			return x.Identity() == f.Identity()
+		}) {
 			r.Findings = append(r.Findings, f)
 		}
 	}
