@@ -24,8 +24,8 @@ type gitlabIssue struct {
 }
 
 // GitLab writes the report for GitLab's code quality widget: an issue for each cause, which GitLab
-// itself compares with the target branch, and one for each file that could not be read. A cause
-// without a source line is placed on its artifact.
+// itself compares with the target branch, one for each note, and one for each file that could not
+// be read. A cause without a source line is placed on its artifact.
 func GitLab(w io.Writer, r *analyzer.Report, lines Lines) error {
 	issues := []gitlabIssue{}
 	add := func(check, id, severity, description, file string, line int) {
@@ -50,6 +50,9 @@ func GitLab(w io.Writer, r *analyzer.Report, lines Lines) error {
 		file, line, _ := lines.place(r, i)
 		add(r.Findings[c.Findings[0]].Rule, c.ID, severity,
 			mdsafe.Visible(c.Title)+". "+mdsafe.Visible(c.Action), mdsafe.Visible(file), line)
+	}
+	for _, f := range notes(r, maxResults) {
+		add(f.Rule, f.Identity(), "info", mdsafe.Visible(f.Message), mdsafe.Visible(f.Artifact), 1)
 	}
 	for _, u := range r.Unread {
 		add("unread", "unread\x00"+u.Path+"\x00"+u.Reason, "critical",

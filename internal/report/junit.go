@@ -24,6 +24,7 @@ type junitSuite struct {
 	Errors   int         `xml:"errors,attr"`
 	Skipped  int         `xml:"skipped,attr"`
 	Cases    []junitCase `xml:"testcase"`
+	Out      string      `xml:"system-out,omitempty"` // the notes of the report
 }
 
 type junitCase struct {
@@ -44,6 +45,7 @@ type junitResult struct {
 // JUnit writes the report as JUnit XML: a test case for each cause, which fails if it is new and
 // at or above a severity ("" is Error), one that passes for each artifact without causes, one with
 // an error for each file that could not be read, and a skipped one for each that is not checked.
+// The notes of the report are the output of the suite.
 func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
 	if failOn == "" {
 		failOn = analyzer.Error
@@ -90,6 +92,9 @@ func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
 			Skipped: &junitResult{Message: mdsafe.Visible(u.Reason)},
 		})
 		s.Skipped++
+	}
+	for _, n := range r.Notes {
+		s.Out += "note: " + mdsafe.Visible(n) + "\n"
 	}
 	s.Tests = len(s.Cases)
 	if _, err := io.WriteString(w, xml.Header); err != nil {

@@ -114,6 +114,35 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// A note has no cause. It is in every format that lists results, and never makes one fail.
+func TestNotes(t *testing.T) {
+	r := sample()
+	r.Causes, r.Accepted, r.Unread, r.Skipped = nil, nil, nil, nil
+	r.Findings = r.Findings[len(r.Findings)-1:]
+	r.Notes = []string{r.Findings[0].Message}
+	var sarif, gitlab, junit bytes.Buffer
+	if err := errors.Join(SARIF(&sarif, r, nil, nil), GitLab(&gitlab, r, nil),
+		JUnit(&junit, r, analyzer.Error)); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []struct {
+		format, got string
+		want        []string
+	}{
+		{"SARIF", sarif.String(), []string{`"level": "note"`, `"ruleId": "support-removed"`,
+			`"baselineState": "new"`}},
+		{"GitLab", gitlab.String(), []string{`"severity": "info"`, `"check_name": "support-removed"`}},
+		{"JUnit", junit.String(), []string{`failures="0"`,
+			"<system-out>note: widget has no wheel for Linux (aarch64)"}},
+	} {
+		for _, part := range append(w.want, "widget has no wheel for Linux (aarch64)") {
+			if !strings.Contains(w.got, part) {
+				t.Errorf("%s does not contain %s:\n%s", w.format, part, w.got)
+			}
+		}
+	}
+}
+
 func sample() *analyzer.Report {
 	by := "nvidia-nvjitlink-cu12 12.9.86"
 	const wheel = "widget-1.1.0-py3-none-manylinux2014_x86_64.whl"
@@ -186,6 +215,15 @@ func sample() *analyzer.Report {
 				Object:   "libx.so",
 				Library:  "liby.so.1",
 				Message:  "libx.so needs liby.so.1, which nothing provides",
+			},
+			{
+				Rule:     analyzer.RuleSupportRemoved,
+				Severity: analyzer.Note,
+				New:      true,
+				Artifact: wheel,
+				Object:   "widget",
+				Version:  "Linux (aarch64)",
+				Message:  "widget has no wheel for Linux (aarch64), but the base has",
 			},
 		},
 		Unread:  []analyzer.Unread{{Path: "widget/cut.so", Reason: "the file ends early"}},
@@ -299,7 +337,7 @@ func TestManyFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := log.Runs[0]
-	if len(run.Results) != 5 { // four causes and an accepted finding
+	if len(run.Results) != 6 { // four causes, a note and an accepted finding
 		t.Errorf("%d results", len(run.Results))
 	}
 	for _, x := range run.Results {

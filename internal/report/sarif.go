@@ -34,7 +34,7 @@ const (
 // source line that causes it, because code scanning shows files of the repository only, and its
 // objects are related locations; without such a line, the objects are its locations. Its
 // fingerprint depends on the cause's ID only, so code scanning tracks it across versions of an
-// artifact. Accepted findings are suppressed results, and files that could not be read are
+// artifact. Notes, which have no cause, are results of level "note". Accepted findings are suppressed results, and files that could not be read are
 // notifications. rules are described in the given order; other rules are added without a
 // description.
 func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
@@ -80,6 +80,9 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 			res.Related, res.Locations = res.Locations, []sarifLocation{at}
 		}
 		run.Results = append(run.Results, res)
+	}
+	for _, f := range notes(r, maxResults-len(run.Results)) {
+		run.Results = append(run.Results, findingResult(f, rule(f.Rule)))
 	}
 	for i := range r.Accepted[:min(len(r.Accepted), maxResults-len(run.Results))] {
 		a := &r.Accepted[i]
@@ -145,9 +148,20 @@ func causeResult(r *analyzer.Report, c *analyzer.Cause, id string, rule int) sar
 	return res
 }
 
-func acceptedResult(a *analyzer.Accepted, rule int) sarifResult {
-	f := &a.Finding
-	return sarifResult{
+// notes returns the findings that are notes, at most a number of them. They have no cause.
+func notes(r *analyzer.Report, most int) []*analyzer.Finding {
+	var out []*analyzer.Finding
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Severity == analyzer.Note && len(out) < most {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// findingResult returns the result for a single finding.
+func findingResult(f *analyzer.Finding, rule int) sarifResult {
+	res := sarifResult{
 		RuleID:       f.Rule,
 		RuleIndex:    rule,
 		Level:        level(f.Severity),
@@ -155,10 +169,20 @@ func acceptedResult(a *analyzer.Accepted, rule int) sarifResult {
 		Locations:    []sarifLocation{location(f)},
 		Fingerprints: map[string]string{"compatIdentity/v1": fingerprint(f.Identity())},
 		Baseline:     "unchanged",
-		Suppressions: []sarifSuppression{
-			{Kind: "external", Justification: mdsafe.Visible(a.Because)},
-		},
 	}
+	if f.New {
+		res.Baseline = "new"
+	}
+	return res
+}
+
+func acceptedResult(a *analyzer.Accepted, rule int) sarifResult {
+	res := findingResult(&a.Finding, rule)
+	res.Baseline = "unchanged"
+	res.Suppressions = []sarifSuppression{
+		{Kind: "external", Justification: mdsafe.Visible(a.Because)},
+	}
+	return res
 }
 
 func fingerprint(s string) string {
