@@ -14,7 +14,7 @@ import (
 
 var extensionSuffix = &analyzer.Rule{
 	ID:        "extension-suffix",
-	Title:     "No Python of the wheel's tags imports a module with this file name",
+	Title:     "A Python of the wheel's tags does not import a module with this file name",
 	Severity:  analyzer.Error,
 	Packaging: true,
 	Doc: `Python finds a module by its file name. CPython 3.12 imports
@@ -30,9 +30,10 @@ x.pyd. A module for 32-bit Windows has the suffix win32, which a 64-bit Python d
 
 Severity: an error where no module of the wheel fits a tag, and a warning where others do: the
 module may be left over from another build. Where a module has several copies and one of them
-fits, nothing is reported. It is also a warning where a wheel for the stable ABI (cp38-abi3) has a
-module that only one version imports, and where a wheel for a free-threaded Python has a module of
-the stable ABI, which that Python does not support.
+fits, nothing is reported. In a wheel for the stable ABI (cp38-abi3) it is an error if only one
+version of Python imports its modules, and a warning for such a module next to others that every
+version imports. It is also a warning where a wheel for a free-threaded Python has a module of the
+stable ABI, which that Python does not support.
 
 Not detected: modules that are not loaded by import (ctypes, a loader of the package), and
 suffixes of interpreters other than CPython and PyPy.`,
@@ -176,13 +177,15 @@ func parsePYD(file string) (module, bool) {
 func checkSuffixes(p *analyzer.Pass, files []string, parse func(file string) (module, bool)) {
 	byStem := map[string][]module{}
 	var stems []string
-	fitting := 0
+	fitting, stable := 0, false // stable: a module is for every Python, or has several copies
 	for _, file := range files {
 		m, ok := parse(file)
 		if !ok {
 			fitting++ // x.so or x.pyd, which every Python imports
+			stable = true
 			continue
 		}
+		stable = stable || m.abi3 || byStem[m.stem] != nil
 		if byStem[m.stem] == nil {
 			stems = append(stems, m.stem)
 		}
@@ -195,12 +198,12 @@ func checkSuffixes(p *analyzer.Pass, files []string, parse func(file string) (mo
 		}
 	}
 	for _, s := range stems {
-		checkCopies(p, byStem[s], fitting)
+		checkCopies(p, byStem[s], fitting, stable)
 	}
 }
 
 // checkCopies checks the files of one module.
-func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
+func checkCopies(p *analyzer.Pass, copies []module, fitting int, stable bool) {
 	tags := p.Facts.Wheel.Tags
 	m := copies[0]
 	if slices.ContainsFunc(copies, func(m module) bool {
@@ -209,7 +212,7 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
 			func(t pkgmeta.Tag) bool { return m.imports(t, p.Platform.Libc) },
 		)
 	}) {
-		checkStableCopies(p, copies)
+		checkStableCopies(p, copies, stable)
 		return
 	}
 	other := "" // the platform of the module, where no tag names it
@@ -240,26 +243,29 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int) {
 		{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build the wheel with the Python of its tag"}},
 	}
 	if m.cpython != "" {
-		abi := "cp" + m.cpython + m.flags
-		fixes = append(
-			fixes,
-			fix.Candidate{
-				Fix: retagged(p, pkgmeta.Tag{
-					Python: "cp" + m.cpython, ABI: abi, Platform: other,
-				}, fix.Fix{
-					Kind: fix.KindPlatformTag,
-					Title: "Tag the wheel for the Python that built the module: " +
-						strings.TrimSuffix("cp"+m.cpython+"-"+abi+"-"+other, "-"),
-				}),
-			},
-		)
+		fixes = append(fixes, builtFor(p, m, other))
 	}
 	p.Report(f, fixes...)
 }
 
+// builtFor returns the fix that tags the wheel for the CPython that imports a module; platform is the
+// platform tag of the module, "" for that of the wheel.
+func builtFor(p *analyzer.Pass, m module, platform string) fix.Candidate {
+	abi := "cp" + m.cpython + m.flags
+	return fix.Candidate{
+		Fix: retagged(p, pkgmeta.Tag{
+			Python: "cp" + m.cpython, ABI: abi, Platform: platform,
+		}, fix.Fix{
+			Kind: fix.KindPlatformTag,
+			Title: "Tag the wheel for the Python that built the module: " +
+				strings.TrimSuffix("cp"+m.cpython+"-"+abi+"-"+platform, "-"),
+		}),
+	}
+}
+
 // checkStableCopies checks a module that one of the tags imports, in wheels for more than one
-// Python or for a free-threaded one.
-func checkStableCopies(p *analyzer.Pass, copies []module) {
+// Python or for a free-threaded one. stable is set if the wheel has other modules for every Python.
+func checkStableCopies(p *analyzer.Pass, copies []module, stable bool) {
 	for _, t := range p.Facts.Wheel.Tags {
 		m := copies[0]
 		f := analyzer.Finding{
@@ -275,16 +281,12 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 				m.interpreters,
 				t,
 			)
-			p.Report(
-				f,
-				fix.Candidate{
-					Fix: fix.Fix{
-						Kind:    fix.KindRebuild,
-						Title:   "Build the module for the stable ABI: pass py_limited_api to its Extension",
-						Command: "py_limited_api=True",
-					},
-				},
-			)
+			fixes := []fix.Candidate{{Fix: stableABI(p)}}
+			if !stable {
+				f.Severity = analyzer.Error
+				fixes = append(fixes, builtFor(p, m, ""))
+			}
+			p.Report(f, fixes...)
 			return
 		case strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t") &&
 			!slices.ContainsFunc(copies, func(m module) bool { return !m.abi3 }):
@@ -305,4 +307,26 @@ func checkStableCopies(p *analyzer.Pass, copies []module) {
 			return
 		}
 	}
+}
+
+// stableABI returns the fix that builds a module for the stable ABI, in the terms of the build system
+// that wrote the wheel. It is not tried.
+func stableABI(p *analyzer.Pass) fix.Fix {
+	out := fix.Fix{Kind: fix.KindRebuild, Title: "Build the module for the stable ABI"}
+	generator := ""
+	if p.Facts.Inside != nil && p.Facts.Inside.WheelFile != nil {
+		generator, _, _ = strings.Cut(p.Facts.Inside.WheelFile.Generator, " ")
+	}
+	switch strings.ToLower(generator) {
+	case "setuptools", "bdist_wheel":
+		out.Title += ": pass py_limited_api to its Extension"
+		out.Command = "py_limited_api=True"
+	case "scikit-build-core": // CMake, FindPython
+		out.Title += ": pass USE_SABI to Python_add_library, or STABLE_ABI to nanobind_add_module"
+	case "meson": // the Generator of meson-python
+		out.Title += ": pass limited_api to extension_module"
+	case "maturin":
+		out.Title += ": enable the feature abi3 of pyo3"
+	}
+	return out
 }
