@@ -375,7 +375,12 @@ func plan(r *analyzer.Report) g.Node {
 	}
 	var commands []string
 	for _, x := range r.Plan.Fixes {
-		if s := string(x.Command); s != "" && !slices.Contains(commands, s) {
+		i := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == x.Cause })
+		if i < 0 {
+			continue
+		}
+		lines := causetext.Commands(&r.Causes[i], analyzer.CauseFix{Fix: x.Fix})
+		if s := strings.Join(lines, "\n"); s != "" && !slices.Contains(commands, s) {
 			commands = append(commands, s)
 		}
 	}
@@ -441,7 +446,7 @@ func fixOf(c *analyzer.Cause, i int, x analyzer.CauseFix) g.Node {
 		),
 	}
 	if x.Command != "" {
-		rows = append(rows, copied(string(x.Command)))
+		rows = append(rows, copied(strings.Join(causetext.Commands(c, x), "\n")))
 	}
 	rows = append(rows, listed(h.Ul, x.Cost, func(s string) g.Node {
 		return g.Group{g.Text("costs: "), whole(s)}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -92,6 +93,7 @@ func firstLine(cause int) (string, int) {
 // SARIF and GitLab show a cause at the same place.
 func TestPlaces(t *testing.T) {
 	r := sample()
+	cause.Of(r, cause.Options{})
 	var sarif, gitlab bytes.Buffer
 	if err := errors.Join(SARIF(&sarif, r, nil, firstLine), GitLab(&gitlab, r, firstLine)); err != nil {
 		t.Fatal(err)
@@ -110,6 +112,24 @@ func TestPlaces(t *testing.T) {
 		}
 		if _, line := firstLine(i); line > 0 && len(res.Related) == 0 {
 			t.Errorf("%s: SARIF does not name the objects", c.ID)
+		}
+	}
+}
+
+// A command for a wheel in another folder enters it, in every format that people read.
+func TestCommandsEnterFolder(t *testing.T) {
+	r := sample()
+	for i := range r.Findings {
+		r.Findings[i].Artifact = path.Join("dist", r.Findings[i].Artifact)
+	}
+	for i := range r.Artifacts {
+		r.Artifacts[i].Path = path.Join("dist", r.Artifacts[i].Path)
+	}
+	for _, f := range write(t, r).Files {
+		text := html.UnescapeString(string(f.Data))
+		if i := strings.Index(text, "wheel tags --platform-tag"); i >= 0 && f.Name != "report.json" &&
+			!strings.HasSuffix(text[:i], "(cd dist && ") {
+			t.Errorf("%s: the command does not enter the folder: %s", f.Name, text[max(0, i-40):i+60])
 		}
 	}
 }
