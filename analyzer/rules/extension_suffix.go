@@ -248,8 +248,8 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int, stable bool) {
 	p.Report(f, fixes...)
 }
 
-// builtFor returns the fix that tags the wheel for the CPython that imports a module; platform is the
-// platform tag of the module, "" for that of the wheel.
+// builtFor returns the fix that tags the wheel for the CPython that imports a module; platform is
+// the platform tag of the module, "" for that of the wheel.
 func builtFor(p *analyzer.Pass, m module, platform string) fix.Candidate {
 	abi := "cp" + m.cpython + m.flags
 	return fix.Candidate{
@@ -309,8 +309,8 @@ func checkStableCopies(p *analyzer.Pass, copies []module, stable bool) {
 	}
 }
 
-// stableABI returns the fix that builds a module for the stable ABI, in the terms of the build system
-// that wrote the wheel. It is not tried.
+// stableABI returns the fix that builds a module for the stable ABI, in the terms of the build
+// system that wrote the wheel. It is not tried.
 func stableABI(p *analyzer.Pass) fix.Fix {
 	out := fix.Fix{Kind: fix.KindRebuild, Title: "Build the module for the stable ABI"}
 	generator := ""

@@ -51,7 +51,9 @@ func (l *Loads) Add(more Loads) {
 const maxNames = 256
 
 // May reports whether a source may load a library, by its SONAME or file name.
-func (l Loads) May(library string) bool { return l.unknown || slices.Contains(l.names, stem(library)) }
+func (l Loads) May(library string) bool {
+	return l.unknown || slices.Contains(l.names, stem(library))
+}
 
 // stem returns a library's name without prefix, version, and the digest that auditwheel adds:
 // "help" of "libhelp-0123abcd.so.1".
@@ -70,8 +72,8 @@ var loadWords = [][]byte{
 	[]byte("LD_LIBRARY_PATH"), []byte("LD_PRELOAD"),
 }
 
-// opaque are names whose use does not show what is loaded: modules that are loaded from a file, code
-// that is not in a source, and search paths for a process that is started again.
+// opaque are names whose use does not show what is loaded: modules that are loaded from a file,
+// code that is not in a source, and search paths for a process that is started again.
 var opaque = []string{
 	"load_dynamic", "ExtensionFileLoader", "spec_from_file_location", "marshal", "__pyarmor__",
 	"LD_LIBRARY_PATH", "LD_PRELOAD",

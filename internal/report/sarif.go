@@ -34,9 +34,9 @@ const (
 // source line that causes it, because code scanning shows files of the repository only, and its
 // objects are related locations; without such a line, the objects are its locations. Its
 // fingerprint depends on the cause's ID only, so code scanning tracks it across versions of an
-// artifact. Notes, which have no cause, are results of level "note". Accepted findings are suppressed results, and files that could not be read are
-// notifications. rules are described in the given order; other rules are added without a
-// description.
+// artifact. Notes, which have no cause, are results of level "note". Accepted findings are
+// suppressed results, and files that could not be read are notifications. rules are described in
+// the given order; other rules are added without a description.
 func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 	run := sarifRun{Results: []sarifResult{}}
 	run.Automation.ID = "compat/"
