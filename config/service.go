@@ -11,6 +11,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -119,9 +120,20 @@ func trimmed(getenv func(string) (string, bool)) environment {
 // App. It returns the errors of all readers.
 func (env environment) read(app ...func(*Service) error) (s *Service, invalid []error) {
 	s = &Service{}
+	quoted := env.quoted()
+	for _, e := range quoted {
+		invalid = append(invalid, e)
+	}
 	for _, read := range append(app, env.api, env.redis, env.partitions, env.workers, env.pool,
 		env.public, env.times, env.level, env.index, env.port, env.admin, env.sandbox) {
-		if err := read(s); err != nil {
+		err := read(s)
+		var e *EnvError
+		if errors.As(err, &e) && slices.ContainsFunc(quoted, func(q *EnvError) bool {
+			return q.Variable == e.Variable // the quotes are the reason
+		}) {
+			continue
+		}
+		if err != nil {
 			invalid = append(invalid, err)
 		}
 	}
@@ -130,6 +142,23 @@ func (env environment) read(app ...func(*Service) error) (s *Service, invalid []
 		s.Data = DefaultData
 	}
 	return s, invalid
+}
+
+// quoted returns an error for each variable whose value is in quotes: a shell and Docker Compose
+// remove those of a file with settings, kubectl and docker run do not.
+func (env environment) quoted() (invalid []*EnvError) {
+	names := slices.Clone(otherVariables)
+	for _, name := range variables {
+		names = append(names, variablePrefix+name)
+	}
+	for _, name := range names {
+		v := env(name)
+		if n := len(v); n >= 2 && (v[0] == '"' || v[0] == '\'') && v[n-1] == v[0] {
+			invalid = append(invalid, &EnvError{Variable: name, Problem: "its quotes are part of the " +
+				"value, because kubectl and docker run keep those of a file; remove them"})
+		}
+	}
+	return invalid
 }
 
 // minSecret is the length in bytes of a webhook secret that is long enough. Shorter ones can be

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -367,5 +368,55 @@ func TestFollowNamesTheFile(t *testing.T) {
 	}
 	if string(s.WebhookSecrets.All()[0]) != "0123456789abcdef" {
 		t.Error("the earlier secret is not in use")
+	}
+}
+
+// Quotes that a file with settings had are the only error of a variable, and the value is not shown.
+func TestQuotedValues(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		quoted      bool
+	}{
+		{"REDIS_URL", `"rediss://:hunter2@cache:6379"`, true},
+		{"WEBHOOK_SECRET", `'hunter2hunter2hunter2'`, true},
+		{"COMPAT_WORKERS", `"4"`, true},
+		{"APP_ID", `"42"`, true},
+		{"WEBHOOK_SECRET", `"hunter2hunter2`, false},
+		{"WEBHOOK_SECRET", `hunter2"hunter2"`, false},
+	} {
+		_, invalid := Examine(env(map[string]string{c.name: c.value}))
+		want := []string{c.name + ": its quotes are part of the value, because kubectl and docker run " +
+			"keep those of a file; remove them"}
+		if !c.quoted {
+			want = nil
+		}
+		var got []string
+		for _, err := range invalid {
+			got = append(got, err.Error())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s=%s: %q, want %q", c.name, c.value, got, want)
+		}
+	}
+}
+
+// The lists of variables are those of docs/config.md.
+func TestVariablesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Clone(otherVariables)
+	for _, name := range variables {
+		want = append(want, variablePrefix+name)
+	}
+	slices.Sort(want)
+	var have []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		have = append(have, m[1])
+	}
+	slices.Sort(have)
+	if !slices.Equal(have, want) {
+		t.Errorf("the page has %q, the service reads %q", have, want)
 	}
 }

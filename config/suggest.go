@@ -38,6 +38,12 @@ var variables = []string{
 	"SANDBOX", "WAIT", "WORKERS",
 }
 
+// otherVariables are the other variables of the service. Other programs read some of them too.
+var otherVariables = []string{
+	"APP_ID", "GITHUB_API_URL", "LOG_LEVEL", "PIP_INDEX_URL", "PORT", "PRIVATE_KEY",
+	"PRIVATE_KEY_COMMAND", "PRIVATE_KEY_PATH", "REDIS_URL", "WEBHOOK_SECRET", "WEBHOOK_SECRET_PATH",
+}
+
 // cluster matches the variables that Kubernetes sets in each pod for a service named compat.
 var cluster = lazyregexp.New(`^COMPAT_(SERVICE|PORT)(_|$)`)
 
