@@ -134,7 +134,8 @@ func (t text) complete(x result.CauseFix) []result.CauseFix {
 		if wrong := t.wrongVersion(); wrong != "" {
 			cost = "it replaces " + wrong
 		}
-	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)):
+	case x.Kind == fix.KindEnvironment && install.MatchString(string(x.Command)) &&
+		!strings.HasPrefix(string(x.Command), "brew "):
 		cost = "it needs administrator rights"
 	case x.Kind == fix.KindPatchelf, strings.Contains(string(x.Command), string(fix.PackWheel)):
 		cost = "it has to be repeated after each build"

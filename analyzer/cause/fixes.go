@@ -234,7 +234,9 @@ func template(title string, f *result.Finding) string {
 const libraryMark = "\x01"
 
 // install matches a command that installs system packages. The packages follow.
-var install = lazyregexp.New(`^(?:sudo )?(?:apt-get install|apt install|dnf install|apk add)(?: -y)?`)
+var install = lazyregexp.New(
+	`^(?:brew install|(?:sudo )?(?:apt-get install|apt install|dnf install|apk add)(?: -y)?)`,
+)
 
 // merge adds another fix with the same key.
 func (m *merged) merge(x fix.Fix) {

@@ -43,7 +43,7 @@ type Fix struct {
 	// Disadvantages: "pip cannot resolve this: numba==0.61 requires …, not 2026.0.0".
 	Cost []string `json:"cost"`
 	// Last is set for a fix that comes after the others of its cause even if only this one can be
-	// simulated: it asks for other hardware.
+	// simulated: it needs other hardware, more work than they do, or every user to act.
 	Last bool `json:"-"`
 	// Retags are the changes of a fix that changes the tags of wheels. Command is made from them.
 	Retags []Retagging `json:"-"`

@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // checkLibraryNotFoundMacOS reports libraries that dyld does not find and that are not in the
@@ -90,10 +91,15 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 				"in its folder load without the library, so it may be an optional backend"
 			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the "+kindName(p)))
 		default:
-			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS" + builtAt(needed)
+			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS" + builtAt(m)
 			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the "+kindName(p)),
 				fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
-					Title: "Link the static library instead of " + path.Base(needed)}})
+					Last: true, Title: "Link the static library instead of " + path.Base(needed)}})
+			if name := formula(m); name != "" {
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindEnvironment,
+					Last: true, Title: "Install Homebrew's package " + name,
+					Command: "brew install " + shellword.Quote(name)}})
+			}
 		}
 		p.Report(f, fixes...)
 	})
@@ -124,15 +130,26 @@ func kindName(p *analyzer.Pass) string {
 // that of MacPorts, by their installation guides. Other prefixes are only called those of the
 // machine that built the file.
 var (
-	homebrew = lazyregexp.New(`^/(?:opt/homebrew|usr/local)/(?:opt|Cellar)/([^/]+)/`)
+	homebrew = lazyregexp.New(`^/(?:opt/homebrew|usr/local)/(?:opt|Cellar)/([a-z0-9][a-z0-9@.+_-]*)/`)
 	macPorts = lazyregexp.New(`^/opt/local/`)
 )
 
+// formula returns the package of Homebrew whose folder the loader searched for a library; "" if it
+// searched none.
+func formula(m dyld.Missing) string {
+	for _, at := range append([]string{m.Needed.Path}, m.Searched...) {
+		if found := homebrew.FindStringSubmatch(at); found != nil {
+			return found[1]
+		}
+	}
+	return ""
+}
+
 // builtAt describes a path that exists only on the machine that built a file.
-func builtAt(library string) string {
-	switch m := homebrew.FindStringSubmatch(library); {
-	case m != nil:
-		return ". The build machine has it from Homebrew's package " + m[1]
+func builtAt(m dyld.Missing) string {
+	switch library := m.Needed.Path; {
+	case formula(m) != "":
+		return ". The build machine has it from Homebrew's package " + formula(m)
 	case macPorts.MatchString(library):
 		return ". The build machine has it from MacPorts"
 	case strings.HasPrefix(library, "/"):
