@@ -14,14 +14,6 @@ import (
 // TestPlan checks that the plan has a fix for each cause, verified together, and lists causes
 // without one, and that a fix that breaks something is not offered.
 func TestPlan(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	// rule reports an error until a scenario is fixed
 	rule := func(id string, change fix.Change, fixed func(fix.Scenario) bool) *analyzer.Rule {
 		return &analyzer.Rule{ID: id, Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
@@ -56,16 +48,7 @@ func TestPlan(t *testing.T) {
 		{[]*analyzer.Rule{needs, fragile}, nil, 1, false},
 		{[]*analyzer.Rule{needs, covered}, []string{"Fix covered", "Fix needs"}, 0, true},
 	} {
-		r, err := analyzer.New(c.rules).Check(
-			t.Context(),
-			[]analyzer.Input{
-				{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))},
-			},
-			analyzer.Options{Platforms: []string{"debian11"}},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := checkLibrary(t, c.rules...)
 		var got []string
 		for _, x := range r.Plan.Fixes {
 			got = append(got, x.Title)
@@ -77,4 +60,48 @@ func TestPlan(t *testing.T) {
 				fmt.Sprint(c.rules[0].ID, len(c.rules)), r.Plan, c.want, c.leaves, c.verified)
 		}
 	}
+}
+
+// TestPartialFixes checks that of two fixes that remove the same part of a cause only the first is
+// offered, because the second adds nothing to it.
+func TestPartialFixes(t *testing.T) {
+	rule := &analyzer.Rule{ID: "x", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
+		p.Report(analyzer.Finding{Object: "libx.so.1", Symbol: "f", Message: "stays"})
+		if len(p.Scenario.Needed)+len(p.Scenario.RunPath) == 0 {
+			p.Report(analyzer.Finding{Object: "libx.so.1", Symbol: "g", Message: "goes"},
+				fix.Candidate{Fix: fix.Fix{Title: "First", Kind: fix.KindLinkFlag},
+					Change: fix.AddNeeded{Object: "libx.so.1", Libraries: []string{"libdl.so.2"}}},
+				fix.Candidate{Fix: fix.Fix{Title: "Second", Kind: fix.KindPatchelf},
+					Change: fix.SetRunPath{Object: "libx.so.1", RunPath: "$ORIGIN"}})
+		}
+	}}
+	causes := checkLibrary(t, rule).Causes
+	if len(causes) != 1 || len(causes[0].Fixes) != 1 || causes[0].Fixes[0].Title != "First" ||
+		causes[0].Fixes[0].Clears != 1 || causes[0].Together {
+		t.Errorf("%+v", causes)
+	}
+}
+
+// checkLibrary checks a shared library on Debian 11.
+func checkLibrary(t *testing.T, rules ...*analyzer.Rule) *analyzer.Report {
+	t.Helper()
+	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := analyzer.New(rules).Check(
+		t.Context(),
+		[]analyzer.Input{
+			{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))},
+		},
+		analyzer.Options{Platforms: []string{"debian11"}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

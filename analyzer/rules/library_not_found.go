@@ -27,8 +27,8 @@ remove the dependency.
 
 Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
 NVIDIA driver), where a declared package that could not be looked up may provide it, for one of
-several variants of which only one is loaded at run time, and for plug-ins of a wheel (in folders named
-plugins or qml), which programs load only if they use them. It is also a warning for
+several variants of which only one is loaded at run time, and for plug-ins of a wheel (in folders
+named plugins or qml), which programs load only if they use them. It is also a warning for
 libpython3.11.so.1.0, which exists only where Python was built as a shared library; with a
 manylinux tag it is an error, since such a wheel has to work without it. For a deb or conda
 package it is a warning where its dependencies are not named after the library.

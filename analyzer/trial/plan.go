@@ -76,12 +76,20 @@ func Plan(verifiers []*Verifier, r *result.Report, severity map[string]result.Se
 	return p.plan()
 }
 
-// verify counts what each fix of a cause removes, and sorts the fixes accordingly.
+// triedFix is a fix of a cause with the indexes of the findings that remain.
+type triedFix struct {
+	result.CauseFix
+	tried bool
+	left  []int // if tried
+}
+
+// verify counts what each fix of a cause removes, and sorts the fixes accordingly. If none removes
+// all, a fix has to remove more than those before it.
 func (p *planner) verify(c *result.Cause) error {
-	kept := []result.CauseFix{}
+	var kept []triedFix
 	for _, x := range c.Fixes {
 		if x.Change == nil || !p.tries(c) {
-			kept = append(kept, x)
+			kept = append(kept, triedFix{CauseFix: x})
 			continue
 		}
 		o, err := p.apply([]step{{x.Fix, p.artifacts(c)}})
@@ -89,18 +97,18 @@ func (p *planner) verify(c *result.Cause) error {
 			return err
 		}
 		if o == nil { // not tried
-			kept = append(kept, x)
+			kept = append(kept, triedFix{CauseFix: x})
 			continue
 		}
-		clears := len(c.Findings) - p.left(o, c, result.Note)
-		if clears == 0 || o.breaks {
+		left := p.left(o, c, result.Note)
+		if len(left) == len(c.Findings) || o.breaks {
 			continue
 		}
-		x.Clears, x.Verified = clears, true
-		kept = append(kept, x)
+		x.Clears, x.Verified = len(c.Findings)-len(left), true
+		kept = append(kept, triedFix{x, true, left})
 	}
-	all := func(x result.CauseFix) int { return min(x.Clears/max(len(c.Findings), 1), 1) }
-	slices.SortStableFunc(kept, func(a, b result.CauseFix) int {
+	all := func(x triedFix) int { return min(x.Clears/max(len(c.Findings), 1), 1) }
+	slices.SortStableFunc(kept, func(a, b triedFix) int {
 		return cmp.Or(
 			all(b)-all(a),
 			boolToInt(a.Last)-boolToInt(b.Last),
@@ -108,9 +116,30 @@ func (p *planner) verify(c *result.Cause) error {
 			boolToInt(a.Conflicts())-boolToInt(b.Conflicts()),
 		)
 	})
-	c.Fixes = distinct(kept)
-	c.Together = len(c.Fixes) > 1 && all(c.Fixes[0]) == 0
+	c.Together = len(kept) > 0 && all(kept[0]) == 0
+	left := c.Findings
+	c.Fixes = []result.CauseFix{}
+	for _, x := range kept {
+		if c.Together && x.tried {
+			also := intersection(left, x.left)
+			if len(also) == len(left) {
+				continue
+			}
+			left = also
+		}
+		c.Fixes = append(c.Fixes, x.CauseFix)
+	}
+	c.Fixes = distinct(c.Fixes)
+	c.Together = c.Together && len(c.Fixes) > 1
 	return nil
+}
+
+func intersection(a, b []int) []int {
+	in := make(map[int]bool, len(b))
+	for _, n := range b {
+		in[n] = true
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(n int) bool { return !in[n] })
 }
 
 // tries reports whether a fix can be tried for an artifact of a cause: a package of an environment
@@ -189,7 +218,7 @@ func (p *planner) plan() error {
 // cause: a newer tag that another cause needs replaces its own.
 func (p *planner) putFirst(c *result.Cause, planned []result.PlannedFix, o *outcome) {
 	at := slices.IndexFunc(planned, func(x result.PlannedFix) bool { return x.Cause == c.ID })
-	if at < 0 || o == nil || p.left(o, c, result.Note) > 0 {
+	if at < 0 || o == nil || len(p.left(o, c, result.Note)) > 0 {
 		return
 	}
 	first := planned[at].Fix
@@ -210,7 +239,7 @@ func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error
 		if err != nil {
 			return nil, nil, err
 		}
-		if o == nil || p.left(o, c, result.Error) > 0 {
+		if o == nil || len(p.left(o, c, result.Error)) > 0 {
 			if i == len(steps)-1 {
 				break
 			}
@@ -233,7 +262,7 @@ func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error
 		if err != nil {
 			return nil, nil, err
 		}
-		if o != nil && !o.breaks && p.left(o, c, result.Error) == 0 {
+		if o != nil && !o.breaks && len(p.left(o, c, result.Error)) == 0 {
 			return next, &next[len(next)-1].Fix, nil
 		}
 	}
@@ -267,9 +296,8 @@ func (p *planner) apply(steps []step) (*outcome, error) {
 	return out, nil
 }
 
-// left counts the findings of a cause with at least a severity that remain.
-func (p *planner) left(o *outcome, c *result.Cause, least result.Severity) int {
-	n := 0
+// left returns the indexes of a cause's findings with at least a severity that remain.
+func (p *planner) left(o *outcome, c *result.Cause, least result.Severity) (out []int) {
 	for _, i := range c.Findings {
 		f := &p.report.Findings[i]
 		if f.Severity.Rank() < least.Rank() {
@@ -278,12 +306,12 @@ func (p *planner) left(o *outcome, c *result.Cause, least result.Severity) int {
 		id := f.Identity()
 		for k, v := range p.verifiers {
 			if v.base.Artifact.Path == f.Artifact && v.before[id] && o.trials[k].left[id] {
-				n++
+				out = append(out, i)
 				break
 			}
 		}
 	}
-	return n
+	return out
 }
 
 // errorsLeft reports whether errors remain that do not belong to some causes.
