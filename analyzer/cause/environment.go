@@ -145,7 +145,10 @@ func (t text) change(requirements []string) string {
 			continue
 		}
 		p, ok := t.options.Pins[q.Name]
-		to := strings.TrimPrefix(q.Spec, "==")
+		to, exact := strings.CutPrefix(q.Spec, "==")
+		if !exact {
+			to = "a version " + q.Spec
+		}
 		switch {
 		case !ok:
 			parts = append(parts, "add "+q.Name+q.Spec)

@@ -15,27 +15,34 @@ func TestEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		pin           cause.Pin
+		requirement   string
 		title, action string
 		command       string
 	}{
 		{
-			"requirements file", cause.Pin{Version: "2.5.0", File: "pins.txt", Line: 3},
+			"range", cause.Pin{Version: "2.7.0", File: "pins.txt", Line: 3}, "torch>=2.5,<2.7",
+			"Change torch from 2.7.0 to a version >=2.5,<2.7 in pins.txt:3",
+			"Choose another version of torch (pins.txt:3).", "",
+		},
+		{
+			"requirements file", cause.Pin{Version: "2.5.0", File: "pins.txt", Line: 3}, "torch==2.6.0",
 			"Change torch from 2.5.0 to 2.6.0 in pins.txt:3",
 			"Choose another version of torch (pins.txt:3).", "",
 		},
 		{
 			"lock file", cause.Pin{Version: "2.5.0", File: "app/uv.lock", Line: 30, Was: "2.4.0"},
+			"torch==2.6.0",
 			"Change torch from 2.5.0 to 2.6.0 in app/uv.lock:30",
 			"torch was changed from 2.4.0 to 2.5.0. Choose another version of torch (app/uv.lock:30).",
 			"uv lock --upgrade-package torch==2.6.0",
 		},
 		{
-			"installed", cause.Pin{Version: "2.5.0"},
+			"installed", cause.Pin{Version: "2.5.0"}, "torch==2.6.0",
 			"Change torch from 2.5.0 to 2.6.0", "Choose another version of torch.",
 			"pip install torch==2.6.0",
 		},
 	} {
-		f := lacks("widget/w.so", "c10_symbol", "torch==2.6.0")
+		f := lacks("widget/w.so", "c10_symbol", c.requirement)
 		f.New = true
 		f.Fixes = append(f.Fixes, fix.Fix{Kind: fix.KindRebuild, Title: "Build against torch 2.5.0"})
 		r := report(f)
