@@ -10,7 +10,8 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// An analysis has one external ID, and each external ID has one completed check run. Updates
+// An analysis has one external ID, and the newest completed check run is the one that GitHub shows.
+// So a verdict is posted again only if a run with another external ID has replaced it. Updates
 // append annotations, so a run with annotations of one analysis is not used for another.
 
 const (
@@ -63,8 +64,8 @@ type Run struct {
 	Alone bool
 }
 
-// Start returns an open run on the commit, which it creates if there is none. If the analysis of
-// externalID is concluded already, it returns that run and writes nothing. fresh means that the
+// Start returns an open run on the commit, which it creates if there is none. If GitHub shows the
+// verdict of externalID already, it returns that run and writes nothing. fresh means that the
 // App has no open run on the commit, so it creates one without a query.
 func (p *Poster) Start(
 	ctx context.Context,
@@ -126,8 +127,8 @@ func (p *Poster) Start(
 	return Run{ID: id, Alone: clean && fresh}, err
 }
 
-// Conclude posts a Check on the commit, once: if a run with this externalID is completed already,
-// it returns that run and changes nothing. run is the result of Start, or zero. Other open runs
+// Conclude posts a Check on the commit, once: if GitHub shows a completed run with this externalID
+// already, it returns that run and changes nothing. run is the result of Start, or zero. Other open runs
 // of the App on the commit are closed.
 func (p *Poster) Conclude(
 	ctx context.Context,
@@ -226,7 +227,9 @@ func (p *Poster) finish(
 // Concluded reports whether a run with this external ID is completed on the commit.
 func (p *Poster) Concluded(ctx context.Context, sha, externalID string) (bool, error) {
 	runs, err := p.runs(ctx, sha)
-	return concluded(runs, externalID) != nil, err
+	return slices.ContainsFunc(runs, func(r *gh.CheckRun) bool {
+		return verdict(r) && r.GetExternalID() == externalID
+	}), err
 }
 
 // CancelHead closes all open runs of the App on a superseded commit. run is the one that the
@@ -368,16 +371,20 @@ func stale(r *gh.CheckRun, externalID string) bool {
 	return r.GetOutput().GetAnnotationsCount() > 0 && r.GetExternalID() != externalID
 }
 
-// concluded returns the completed run of an analysis. Canceled runs are ignored, because a head
-// may come back.
+// verdict reports whether a run is completed with a verdict. Canceled runs have none, because a
+// head may come back.
+func verdict(r *gh.CheckRun) bool {
+	return r.GetStatus() == statusCompleted && r.GetConclusion() != "cancelled"
+}
+
+// concluded returns the newest run with a verdict if it is that of an analysis, else nil: the head
+// of two pull requests may get a verdict, then another, and then the first one again.
 func concluded(runs []*gh.CheckRun, externalID string) *gh.CheckRun {
-	for _, r := range runs {
-		if r.GetExternalID() == externalID && r.GetStatus() == statusCompleted &&
-			r.GetConclusion() != "cancelled" {
-			return r
-		}
+	i := slices.IndexFunc(runs, verdict)
+	if i < 0 || runs[i].GetExternalID() != externalID {
+		return nil
 	}
-	return nil
+	return runs[i]
 }
 
 // pick selects the open run to conclude: the given one, one of this analysis, or any; nil if

@@ -176,6 +176,35 @@ func TestCheckRunLife(t *testing.T) {
 	s.want("completed/failure k1 120 1", "completed/failure k2 3 1", "completed/failure k3 1 1")
 }
 
+// The commit of two pull requests gets the verdict of one, then of the other, and then the first
+// one again, which GitHub does not show any more.
+func TestEarlierVerdictStandsAgain(t *testing.T) {
+	ctx := context.Background()
+	s := stage(t)
+	sha := s.pull.HeadSHA
+	for _, id := range []string{"k1", "k2", "k1", "k1"} {
+		run, err := s.Start(ctx, sha, id, url, "Checking", "…", false)
+		s.ok(err)
+		_, err = s.Conclude(ctx, sha, run, id, url, many(1))
+		s.ok(err)
+	}
+	s.want("completed/failure k1 1 1", "completed/failure k2 1 1", "completed/failure k1 1 1")
+	for _, id := range []string{"k2", "k1", "k1"} {
+		_, err := s.Conclude(ctx, sha, Run{}, id, url, many(0))
+		s.ok(err)
+	}
+	if n := len(s.checks()); n != 5 {
+		t.Errorf("%d check runs, want 5: %q", n, s.checks())
+	}
+	for _, id := range []string{"k1", "k2"} { // both were posted, so a later attempt does not give up
+		posted, err := s.Concluded(ctx, sha, id)
+		s.ok(err)
+		if !posted {
+			t.Errorf("the verdict %s is unknown", id)
+		}
+	}
+}
+
 func TestCheckRunAfterBadAnswers(t *testing.T) {
 	for name, f := range map[string]githubtest.Fault{"nothing happened": again,
 		"it took effect": hidden, "cut": {Cut: true}, "cut after": {Cut: true, After: true}} {
