@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/internal/index"
@@ -98,7 +99,7 @@ func (p *packageSource) cost() string {
 	if len(p.names) == 0 {
 		return "packages: built-in package history only, no network requests"
 	}
-	return fmt.Sprintf("packages: %s from %v", p.indexes.Cost(), p.names)
+	return fmt.Sprintf("packages of %s: %s", strings.Join(p.names, ", "), p.indexes.Cost())
 }
 
 // addresses returns the URLs of the indexes, without credentials.

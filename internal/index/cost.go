@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 )
 
@@ -32,29 +33,36 @@ func (i *Index) Cost() Cost {
 }
 
 // String formats a Cost without a period: "12 requests, 0.7 MB received, 3 answers from the
-// cache, 14 releases known from the built-in package history, whose 2711.3 MB were not read". The
-// last number is left out if the index reports no sizes.
+// cache, 14 releases known from the built-in package history, whose 2711.3 MB were not read". Parts
+// that are zero are left out; "no requests" is the zero value. The last number is also left out if
+// the index reports no sizes.
 func (c Cost) String() string {
-	s := fmt.Sprintf(
-		"%s, %.1f MB received, %s from the cache, %s known from the built-in package history",
-		count(c.Requests, "request"),
-		float64(c.Bytes)/1e6,
-		count(c.Cached, "answer"),
-		count(c.Recorded, "release"),
-	)
+	parts := []string{"no requests"}
+	if c.Requests > 0 {
+		parts = []string{
+			count(c.Requests, "request"),
+			fmt.Sprintf("%.1f MB received", float64(c.Bytes)/1e6),
+		}
+	}
+	if c.Cached > 0 {
+		parts = append(parts, count(c.Cached, "answer")+" from the cache")
+	}
+	if c.Recorded > 0 {
+		parts = append(parts, count(c.Recorded, "release")+" known from the built-in package history")
+	}
 	switch {
 	case c.Recorded == 0:
 	case c.Sized == c.Recorded:
-		s += fmt.Sprintf(", whose %.1f MB were not read", float64(c.Spared)/1e6)
+		parts = append(parts, fmt.Sprintf("whose %.1f MB were not read", float64(c.Spared)/1e6))
 	case c.Sized > 0:
-		s += fmt.Sprintf(
-			", whose files were not read (%.1f MB, and files whose size the index does not report)",
+		parts = append(parts, fmt.Sprintf(
+			"whose files were not read (%.1f MB, and files whose size the index does not report)",
 			float64(c.Spared)/1e6,
-		)
+		))
 	default:
-		s += ", whose files were not read"
+		parts = append(parts, "whose files were not read")
 	}
-	return s
+	return strings.Join(parts, ", ")
 }
 
 func count(n int64, thing string) string {
