@@ -128,8 +128,8 @@ func (p *Poster) Start(
 }
 
 // Conclude posts a Check on the commit, once: if GitHub shows a completed run with this externalID
-// already, it returns that run and changes nothing. run is the result of Start, or zero. Other open runs
-// of the App on the commit are closed.
+// already, it returns that run and changes nothing. run is the result of Start, or zero. Other open
+// runs of the App on the commit are closed.
 func (p *Poster) Conclude(
 	ctx context.Context,
 	sha string,
