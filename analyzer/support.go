@@ -276,7 +276,8 @@ func (s support) without(others support) []string {
 	if len(s) > maxSupported || len(others) > maxSupported {
 		return nil
 	}
-	all := s.expanded(max(s.newest(), others.newest()))
+	newest := max(s.newest(), others.newest())
+	all, now := s.expanded(newest), others.expanded(newest)
 	lost, raised := map[supported]bool{}, map[supported]int{}
 	for x, version := range all {
 		oldest, ok := others.has(x.python, x.system)
@@ -288,9 +289,12 @@ func (s support) without(others support) []string {
 		}
 	}
 	var out []string
-	// take names the pairs that a key selects, if all of them are lost.
+	// take names the pairs that a key selects, if all of them are lost and no wheel is for another.
 	take := func(key func(supported) string) {
 		kept := map[string]bool{}
+		for x := range now {
+			kept[key(x)] = true
+		}
 		for x := range all {
 			if !lost[x] {
 				kept[key(x)] = true
