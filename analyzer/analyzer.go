@@ -91,7 +91,11 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	}
 	r, err := head.conclude(a.rules, o)
 	if err == nil && base != nil {
-		AddLostSupport(r, Wheels(base), o.BaseName, o)
+		had := o.BaseWheels
+		if had == nil {
+			had = Wheels(base)
+		}
+		AddLostSupport(r, had, o.BaseName, o)
 	}
 	return r, err
 }

@@ -95,6 +95,16 @@ func wheelOf(r *Report, project string) string {
 // supported is a Python on a system for which a wheel is built.
 type supported struct{ python, system string }
 
+func (x supported) compare(y supported) int {
+	return cmp.Or(strings.Compare(x.system, y.system), strings.Compare(x.python, y.python))
+}
+
+// suits reports whether a wheel for x is also one for y.
+func (x supported) suits(y supported) bool {
+	_, ok := support{x: 0}.has(y.python, y.system)
+	return ok
+}
+
 // support is what the wheels of a project are built for, with the oldest version of the system as
 // major*1000+minor; 0 if the tag has none.
 type support map[supported]int
@@ -104,6 +114,41 @@ func (s support) add(x supported, version int) {
 	if old, ok := s[x]; !ok || version < old {
 		s[x] = version
 	}
+}
+
+// Counterparts returns those of the earlier wheels that suit the Pythons and systems of wheels of
+// the same project, in the order of before: one for each pair of Python and system. All are file
+// names.
+func Counterparts(wheels, before []string) []string {
+	at := map[string]map[supported]string{} // by project
+	for _, file := range before {
+		for project, pairs := range supports([]string{file}) {
+			if at[project] == nil {
+				at[project] = map[supported]string{}
+			}
+			for x := range pairs {
+				if len(at[project]) <= maxSupported {
+					at[project][x] = cmp.Or(at[project][x], file)
+				}
+			}
+		}
+	}
+	chosen := map[string]bool{}
+	for project, now := range supports(wheels) {
+		pairs := slices.SortedFunc(maps.Keys(at[project]), supported.compare)
+		for x := range now {
+			y := x
+			if at[project][x] == "" { // wheels for the stable ABI and for any Python or system
+				i := slices.IndexFunc(pairs, func(y supported) bool { return x.suits(y) || y.suits(x) })
+				if i < 0 {
+					continue
+				}
+				y = pairs[i]
+			}
+			chosen[at[project][y]] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(before), func(file string) bool { return !chosen[file] })
 }
 
 // Limits of what is compared; file names are not trusted. The newest Python that a tag may name

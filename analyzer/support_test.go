@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,5 +84,36 @@ func TestLostSupport(t *testing.T) {
 				t.Errorf("lost %q, want %q", got, c.lost)
 			}
 		})
+	}
+}
+
+func TestCounterparts(t *testing.T) {
+	before := []string{
+		"demo-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+		"demo-1.0-cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+		"demo-1.0-cp312-cp312-musllinux_1_1_x86_64.whl",
+		"demo-1.0-cp312-cp312-macosx_10_13_x86_64.whl",
+		"demo-1.0-cp312-cp312-macosx_11_0_arm64.whl",
+		"demo-1.0-cp39-abi3-win_amd64.whl",
+		"other-1.0-cp312-cp312-manylinux_2_17_x86_64.whl",
+	}
+	for _, c := range []struct{ wheels, want string }{
+		{"demo-1.1-cp312-cp312-manylinux_2_28_x86_64.whl", "1"},
+		{"Demo-1.1-cp312-cp312-macosx_11_0_universal2.whl", "3 4"},
+		{"demo-1.1-cp312-cp312-win_amd64.whl", "5"},
+		{"demo-1.1-cp310-abi3-manylinux_2_28_x86_64.whl", "0"},
+		{"demo-1.1-cp312-cp312-musllinux_1_2_x86_64.whl demo-1.1-cp311-cp311-manylinux2014_x86_64.whl",
+			"0 2"},
+		{"demo-1.1-cp313-cp313-manylinux_2_28_x86_64.whl", ""},
+		{"demo-1.1-cp312-cp312-win_arm64.whl", ""},
+		{"third-1.1-cp312-cp312-manylinux_2_28_x86_64.whl", ""},
+	} {
+		var want []string
+		for _, i := range strings.Fields(c.want) {
+			want = append(want, before[i[0]-'0'])
+		}
+		if got := Counterparts(strings.Fields(c.wheels), before); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", c.wheels, got, want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -135,7 +136,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		&f.base,
 		"base",
 		"",
-		"a file or folder to compare with; its findings do not fail the check",
+		"a file, folder or release (pypi:NAME==VERSION; pypi:NAME: the one before) to compare with; "+
+			"its findings do not fail the check",
 	)
 	flags.BoolVar(
 		&f.link,
@@ -223,10 +225,17 @@ func checkPaths(
 		}
 	}
 	if f.base != "" {
-		if err := base.add(f.base); err != nil {
+		if requirement, ok := strings.CutPrefix(f.base, fromIndex); ok {
+			with, err := base.compareWith(ctx, from, requirement, in.list)
+			if err != nil {
+				return fmt.Errorf("--base: %s: %w", f.base, err)
+			}
+			o.BaseName, o.BaseWheels = with.name, with.wheels
+			in.notes = append(in.notes, with.note(len(base.list)))
+		} else if err := base.add(f.base); err != nil {
 			return fmt.Errorf("--base: %w", &pathError{f.base, err})
 		}
-		o.Base = base.list
+		o.Base = append([]analyzer.Input{}, base.list...) // not nil
 	}
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
 	cached, err := cachedResult(ctx, env, f, o, failOn, in.list, base.list)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,15 +47,9 @@ func (p *packageSource) download(
 	platforms []string,
 ) func(requirement string) (*index.Wheel, error) {
 	return func(requirement string) (*index.Wheel, error) {
-		if len(p.names) == 0 {
-			return nil, errors.New(
-				"releases are downloaded from a package index, and none is configured; " +
-					"name one with --index-url or PIP_INDEX_URL")
-		}
-		q, err := pkgmeta.ParseRequirement(requirement)
-		if err != nil || q.URL+q.Marker != "" || len(q.Extras) > 0 {
-			return nil, errors.New("give NAME==VERSION, for example torch==2.7.0; " +
-				"extras are added with --with NAME[EXTRA]")
+		q, err := p.release(requirement)
+		if err != nil {
+			return nil, err
 		}
 		on := packages.Target{Arch: machines[runtime.GOARCH], Libc: "glibc"}
 		if len(platforms) > 0 {
@@ -111,4 +106,105 @@ func (p *packageSource) newest(
 	}
 	return "", fmt.Errorf("the index has no version of %s that fits; its newest is %s", q.Name,
 		versions[len(versions)-1])
+}
+
+// compared is a release that wheels are compared with.
+type compared struct {
+	name   string   // NAME VERSION
+	wheels []string // the file names of all its wheels
+}
+
+// compareWith adds the wheels of a release that correspond to the wheels of head. Of a requirement
+// that pins no version, it takes the newest final release before that of head. Yanked releases are
+// only taken if they are pinned.
+func (in *inputs) compareWith(
+	ctx context.Context,
+	from *packageSource,
+	requirement string,
+	head []analyzer.Input,
+) (compared, error) {
+	var c compared
+	q, err := from.release(requirement)
+	if err != nil {
+		return c, err
+	}
+	var wheels []string
+	var next *pkgmeta.Version // the oldest version in head
+	for _, h := range head {
+		file := path.Base(h.Name)
+		w, err := pkgmeta.ParseWheelName(file)
+		if err != nil || pkgmeta.Normalize(w.Name) != q.Name {
+			continue
+		}
+		wheels = append(wheels, file)
+		v, err := pkgmeta.ParseVersion(w.Version)
+		if err == nil && (next == nil || v.Compare(*next) < 0) {
+			next = &v
+		}
+	}
+	if len(wheels) == 0 {
+		return c, fmt.Errorf("none of the given files is a wheel of %s", q.Name)
+	}
+	spec, err := pkgmeta.ParseSpec(q.Spec)
+	if err != nil {
+		return c, err
+	}
+	listed, err := from.indexes.Wheels(ctx, q.Name)
+	if err != nil {
+		return c, err
+	}
+	pinned, isPinned := spec.Pin()
+	var version *pkgmeta.Version
+	for _, w := range listed {
+		v := w.Version
+		switch {
+		case isPinned && v.Compare(pinned) == 0:
+		case isPinned || w.Yanked || v.IsPreRelease() || !spec.Admits(v),
+			next != nil && v.Compare(*next) >= 0, version != nil && v.Compare(*version) < 0:
+			continue
+		}
+		version = &v
+	}
+	if version == nil {
+		return c, fmt.Errorf("the index has no wheels of such a release of %s; name one of its "+
+			"versions, or leave out --base before the first release", q.Name)
+	}
+	c.name = q.Name + " " + version.String()
+	for _, w := range listed {
+		if w.Version.Compare(*version) == 0 && !slices.Contains(c.wheels, w.File) {
+			c.wheels = append(c.wheels, w.File)
+		}
+	}
+	for _, file := range analyzer.Counterparts(wheels, c.wheels) {
+		w, err := from.indexes.DownloadFile(ctx, q.Name, file, maxInput)
+		if err != nil {
+			return c, err
+		}
+		in.opened = append(in.opened, w)
+		in.list = append(in.list, analyzer.Input{
+			Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256,
+		})
+	}
+	return c, nil
+}
+
+// note says what was compared.
+func (c compared) note(wheels int) string {
+	return fmt.Sprintf("compared with %s: %d of its %d wheels, those for the Pythons and systems of "+
+		"the given wheels", c.name, wheels, len(c.wheels))
+}
+
+// release returns the requirement after pypi:, which has no marker and no extras.
+func (p *packageSource) release(requirement string) (pkgmeta.Requirement, error) {
+	if len(p.names) == 0 {
+		return pkgmeta.Requirement{}, errors.New(
+			"releases are downloaded from a package index, and none is configured; " +
+				"name one with --index-url or PIP_INDEX_URL")
+	}
+	q, err := pkgmeta.ParseRequirement(requirement)
+	if err != nil || q.URL+q.Marker != "" || len(q.Extras) > 0 {
+		return q, errors.New("give NAME==VERSION, for example torch==2.7.0; " +
+			"extras are added with --with NAME[EXTRA]")
+	}
+	return q, nil
 }

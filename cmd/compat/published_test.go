@@ -86,6 +86,51 @@ func TestCheckPublishedRelease(t *testing.T) {
 	}
 }
 
+// The base is a release: its wheels for the Pythons and systems of the given ones are downloaded,
+// and the names of the others say what is not supported any more.
+func TestCompareWithPublishedRelease(t *testing.T) {
+	index := publishedWidgets(t)
+	server := httptest.NewServer(index)
+	defer server.Close()
+	vars := map[string]string{"PIP_INDEX_URL": server.URL + "/simple/"}
+	head := filepath.Join(t.TempDir(), "widget-1.2-cp312-cp312-manylinux_2_28_x86_64.whl")
+	object := "elf x86_64\nneeded libm.so.6\nimport pow@GLIBC_2.29 libm.so.6\nexport PyInit__w\n"
+	wheel := madeWheel(t, "widget", "1.2", nil, "widget/_w.cpython-312-x86_64-linux-gnu.so", object)
+	if err := os.WriteFile(head, wheel, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		base string
+		code int
+		want string
+	}{
+		{"pypi:widget==1.1", exitOK, "compared with widget 1.1: 1 of its 1 wheels"},
+		{"pypi:widget", exitOK, "compared with widget 1.1: 1 of its 1 wheels"}, // 2.0a1 is later
+		{"pypi:Widget<1.1", exitIncompatible, "compared with widget 1.0: 1 of its 2 wheels"},
+		{"pypi:widget==1.0", exitIncompatible,
+			"widget has no wheel for Alpine Linux (x86_64), but widget 1.0 has"},
+		{"pypi:widget==7", exitUsage, "--base: pypi:widget==7: the index has no wheels of such a release"},
+		{"pypi:widget>=1.2", exitUsage, "the index has no wheels of such a release of widget"},
+		{"pypi:other==1", exitUsage, "none of the given files is a wheel of other"},
+		{"pypi:../widget", exitUsage, "give NAME==VERSION, for example torch==2.7.0"},
+	} {
+		code, out, errs := checkWith(t, vars, "--verbose", "--base", c.base, head)
+		if text := strings.Join(strings.Fields(out+errs), " "); code != c.code ||
+			!strings.Contains(text, c.want) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s%s", c.base, code, c.code, c.want, out, errs)
+		}
+	}
+	index.digest = strings.Repeat("0", 64)
+	code, _, errs := checkWith(t, vars, "--base", "pypi:widget==1.1", head)
+	if code != exitUsage || !strings.Contains(errs, "do not match its digest on the page") {
+		t.Errorf("a changed wheel: exit %d, %s", code, errs)
+	}
+	if code, _, errs := checkWith(t, nil, "--base", "pypi:widget", head); code != exitUsage ||
+		!strings.Contains(errs, "none is configured; name one with --index-url or PIP_INDEX_URL") {
+		t.Errorf("without an index: exit %d, %s", code, errs)
+	}
+}
+
 // An index of a company has its own certificate authority, and credentials in netrc.
 func TestCheckPublishedReleasePrivately(t *testing.T) {
 	index := publishedWidgets(t)

@@ -177,15 +177,38 @@ func (i *Index) Download(
 	if err != nil {
 		return nil, err
 	}
-	c, err := i.download(ctx, *best, limit)
+	return i.downloadWhole(ctx, *best, limit)
+}
+
+// DownloadFile is like Download for a wheel that Wheels lists.
+func (i *Index) DownloadFile(
+	ctx context.Context,
+	name, wheel string,
+	limit int64,
+) (*Wheel, error) {
+	p, err := i.page(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range p.files {
+		if f.name == wheel && f.tags != nil {
+			return i.downloadWhole(ctx, f, limit)
+		}
+	}
+	return nil, i.errorf(packages.ErrUnknown, "no file %s", unpack.Safe(wheel))
+}
+
+// downloadWhole downloads a wheel of at most limit bytes.
+func (i *Index) downloadWhole(ctx context.Context, f file, limit int64) (*Wheel, error) {
+	c, err := i.download(ctx, f, limit)
 	switch {
 	case errors.Is(err, errLarge):
 		return nil, i.errorf(packages.ErrUnavailable, "%s has more than %d MB",
-			unpack.Safe(best.name), limit>>20)
+			unpack.Safe(f.name), limit>>20)
 	case err != nil:
-		return nil, i.failed(ctx, *best, err)
+		return nil, i.failed(ctx, f, err)
 	}
-	w := &Wheel{File: best.name, SHA256: best.sha256, Pure: best.pure()}
+	w := &Wheel{File: f.name, SHA256: f.sha256, Pure: f.pure()}
 	w.ReaderAt, w.Size, w.close = c, c.size, c.close
 	return w, nil
 }
@@ -500,6 +523,15 @@ func (s Several) Download(
 	return s.first(func(i *Index) (*Wheel, error) {
 		return i.Download(ctx, name, version, on, limit)
 	})
+}
+
+// DownloadFile is like Index.DownloadFile, for the first index that has the wheel.
+func (s Several) DownloadFile(
+	ctx context.Context,
+	name, wheel string,
+	limit int64,
+) (*Wheel, error) {
+	return s.first(func(i *Index) (*Wheel, error) { return i.DownloadFile(ctx, name, wheel, limit) })
 }
 
 // first returns the first wheel that get finds.

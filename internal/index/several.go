@@ -42,6 +42,23 @@ func (s Several) Versions(
 	return slices.Compact(all), nil
 }
 
+// Wheels lists the wheels of a project on all indexes.
+func (s Several) Wheels(ctx context.Context, name string) ([]Published, error) {
+	var all []Published
+	var unknown error
+	for _, i := range s {
+		wheels, err := i.Wheels(ctx, name)
+		if err != nil && !errors.Is(err, packages.ErrUnknown) {
+			return nil, err
+		}
+		all, unknown = append(all, wheels...), joinErrors(unknown, err)
+	}
+	if all == nil {
+		return nil, unknown
+	}
+	return all, nil
+}
+
 // Release implements packages.Source. If an index only knows the requirements of a release, the
 // next index is tried.
 func (s Several) Release(

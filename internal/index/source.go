@@ -43,6 +43,28 @@ func (i *Index) Versions(
 	return names, nil
 }
 
+// Published is a wheel on the page of a project.
+type Published struct {
+	File    string
+	Version pkgmeta.Version
+	Yanked  bool
+}
+
+// Wheels lists all wheels of a project. Errors wrap packages.ErrUnknown or packages.ErrUnavailable.
+func (i *Index) Wheels(ctx context.Context, name string) ([]Published, error) {
+	p, err := i.page(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var all []Published
+	for _, f := range p.files {
+		if f.tags != nil {
+			all = append(all, Published{f.name, f.version, f.yanked})
+		}
+	}
+	return all, nil
+}
+
 // Release describes a version by the wheel that pip would install on a glibc system; empty fields
 // of on match every wheel. Yanked versions are found too. Libraries are Unread unless the history
 // describes the release.
