@@ -284,6 +284,7 @@ func (k *checked) artifact(
 	}
 	first := map[string]*Finding{}
 	var order []*Finding
+	earlier := len(k.verifiers)
 	for len(targets) > 0 {
 		t := targets[0]
 		targets = targets[1:]
@@ -354,6 +355,9 @@ func (k *checked) artifact(
 			}
 			s.AddGaps(ctx, report, c, found)
 		}
+	}
+	if err := trial.Elsewhere(k.verifiers[earlier:], order); err != nil {
+		return err
 	}
 	report.Findings = slices.Grow(report.Findings, len(order))
 	for _, x := range order {
