@@ -2,8 +2,8 @@
 // HTML page.
 //
 // The output depends only on the report. Names in a report are untrusted: control characters are
-// made visible, Markdown has names in code spans, and HTML is built from escaped nodes and
-// contains no script.
+// made visible, Markdown has names in code spans, and HTML is built from escaped nodes. Its only
+// script is copy.js, which the Content-Security-Policy allows by its hash.
 //
 //	report.Text(os.Stdout, r, report.TextOptions{})
 package report

@@ -23,22 +23,32 @@ import (
 // The pages are built with gomponents instead of html/template. html/template calls methods by
 // name, so the linker would keep every method of every type: a third of the binary.
 
-// CSP is the Content-Security-Policy for Page and FindingsPage: it allows only the style sheet and
-// the search form.
-const CSP = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; " +
-	"frame-ancestors 'none'"
+// CSP returns the Content-Security-Policy for the pages: it allows only the style sheet, the search
+// form, and the script that copies commands, by its hash.
+func CSP() string {
+	return "default-src 'none'; style-src 'self'; script-src " + hash(script) +
+		"; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+}
+
+// hash allows an inline style or script in a Content-Security-Policy.
+func hash(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
 
 //go:embed style.css
 var style []byte
+
+//go:embed copy.js
+var script []byte
 
 // Style returns the style sheet of the page, to be served as /reports/style.css.
 func Style() []byte { return bytes.Clone(style) }
 
 // File writes the page of a report as one file that needs no other.
 func File(w io.Writer, v *View) error {
-	sum := sha256.Sum256(style)
-	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; base-uri 'none'; form-action 'none'"
+	policy := "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) +
+		"; base-uri 'none'; form-action 'none'"
 	return page(w, v, "", g.Group{
 		h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy)),
 		g.Text("\n"),
@@ -46,8 +56,8 @@ func File(w io.Writer, v *View) error {
 	})
 }
 
-// Page writes a report as an HTML page without script: a summary, an article for each cause,
-// and lists. It links style.css in the same directory, and under id the other forms of the report:
+// Page writes a report as an HTML page: a summary, an article for each cause, and lists. It is
+// complete without its script, which adds a button to each command that copies it. It links style.css in the same directory, and under id the other forms of the report:
 // id.json, id.sarif, id.md and id/findings. The size is at most 300 KB: long lists are truncated,
 // with a count of the rest.
 func Page(w io.Writer, v *View, id string) error {
@@ -100,6 +110,7 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 			section("Findings", listedOf(h.Ul, r.Findings, v.Findings, finding), search(v, id)),
 		)),
 		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(foot))),
+		h.Script(g.Raw(string(script))),
 	).Render(&b)
 	if err != nil {
 		return err
@@ -345,7 +356,7 @@ func scrolled(name string, wide g.Node) g.Node {
 		h.Aria("label", mdsafe.Visible(name)), wide)
 }
 
-// copied returns text to be copied: one click selects all of it.
+// copied returns text to be copied: one click selects all of it, and copy.js adds a button.
 func copied(text string) g.Node {
 	shown := mdsafe.Cut(mdsafe.Lines(text), 4000)
 	return h.Pre(h.Class("copy"), h.TabIndex("0"), h.Code(g.Text(shown)))

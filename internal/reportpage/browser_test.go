@@ -110,7 +110,7 @@ func TestBrowser(t *testing.T) {
 				t.Errorf("%s at %+v: %q", path, v, problems)
 			}
 			for _, s := range seen.Active {
-				if !strings.HasPrefix(s, `<form role="search"`) {
+				if !strings.HasPrefix(s, `<form role="search"`) && !strings.HasPrefix(s, browser.CopyScript) {
 					t.Errorf("%s has %s", path, s)
 				}
 			}
@@ -122,5 +122,40 @@ func TestBrowser(t *testing.T) {
 			t.Logf("%s at %+v opens in %s", path, v, took)
 			p.Close()
 		}
+	}
+}
+
+// With scripts a button copies a command; without, there is none.
+func TestCopy(t *testing.T) {
+	b := browser.Start(t)
+	id := strings.Repeat("cc", 16)
+	h, err := New(reports{store.ReportKey(id): failedBuild(t)}, t.TempDir(), nil,
+		slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	for _, off := range []bool{false, true} {
+		p := b.Open(server.URL+"/reports/"+id, browser.View{Width: 900, NoScripts: off})
+		var buttons int
+		p.Eval("document.querySelectorAll('button.copying').length", &buttons)
+		if (buttons == 0) != off {
+			t.Errorf("scripts off: %t: %d buttons", off, buttons)
+		}
+		if !off {
+			var copied string
+			p.Eval(`new Promise(done => {
+				navigator.clipboard.writeText = async text => done(text)
+				document.querySelector('button.copying').click()
+			})`, &copied)
+			if !strings.HasPrefix(copied, `LDFLAGS="-Wl,--no-as-needed -ldl" long`) {
+				t.Errorf("copied %q", copied)
+			}
+		}
+		if problems := p.Ran(); len(problems) > 0 {
+			t.Errorf("%q", problems)
+		}
+		p.Close()
 	}
 }

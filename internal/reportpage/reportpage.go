@@ -136,7 +136,7 @@ func forms(rules []report.Rule) map[string]form {
 
 func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", report.CSP)
+	h.Set("Content-Security-Policy", report.CSP())
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex")

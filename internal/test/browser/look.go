@@ -5,6 +5,9 @@ import (
 	"os"
 )
 
+// CopyScript is the start of the only script of a report's page, as it is in Seen.Active.
+const CopyScript = "<script>// Adds a button to each command that copies it."
+
 // Seen is what a reader sees of a page.
 type Seen struct {
 	Title  string
