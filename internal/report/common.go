@@ -1,10 +1,13 @@
 package report
 
 import (
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
@@ -51,6 +54,41 @@ func advice(c *analyzer.Cause) string {
 		lines = append(lines, l)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// affected returns the artifacts with findings of a cause, first the one that it names.
+func affected(r *analyzer.Report, c *analyzer.Cause) []string {
+	paths := []string{c.Artifact}
+	seen := map[string]bool{c.Artifact: true}
+	for _, i := range c.Findings {
+		if p := r.Findings[i].Artifact; !seen[p] {
+			seen[p] = true
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
+
+// shownArtifacts is the number of artifacts of a cause that are named.
+const shownArtifacts = 3
+
+// where names the artifacts of a cause, quoted by quote: "in a.whl, b.whl and 2 more artifacts".
+func where(r *analyzer.Report, c *analyzer.Cause, quote func(string) string) string {
+	var names []string
+	for _, p := range affected(r, c) {
+		names = append(names, quote(p))
+	}
+	return "in " + analyzer.List(names, shownArtifacts, len(names), "artifact")
+}
+
+// unversioned returns what the next build of an artifact has in common with it: the name and the
+// tags of a wheel with its folder, or else the path.
+func unversioned(artifact string) string {
+	w, err := pkgmeta.ParseWheelName(path.Base(artifact))
+	if err != nil {
+		return artifact
+	}
+	return path.Join(path.Dir(artifact), w.Name) + fmt.Sprint(w.Tags)
 }
 
 // Lines returns the line of a source file that causes a cause, given as an index of

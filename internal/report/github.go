@@ -39,7 +39,8 @@ func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 		if file, line, ok := lines.place(r, i); ok {
 			place = fmt.Sprintf("file=%s,line=%d,", property(file), line)
 		}
-		add(level, place+"title="+property(mdsafe.Visible(c.Title)), advice(c))
+		add(level, place+"title="+property(mdsafe.Visible(c.Title)),
+			"Found "+where(r, c, mdsafe.Visible)+".\n"+advice(c))
 	}
 	if len(existing) > 0 {
 		add("notice", "title="+property(analyzer.Count(len(existing), "cause")+

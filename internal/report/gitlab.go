@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/compat-app/compat/analyzer"
@@ -25,10 +26,15 @@ type gitlabIssue struct {
 
 // GitLab writes the report for GitLab's code quality widget: an issue for each cause, which GitLab
 // itself compares with the target branch, one for each note, and one for each file that could not
-// be read. A cause without a source line is placed on its artifact.
+// be read. A cause without a source line has an issue for each of its artifacts. Fingerprints are
+// unique, and do not depend on the versions of wheels.
 func GitLab(w io.Writer, r *analyzer.Report, lines Lines) error {
 	issues := []gitlabIssue{}
+	used := map[string]int{} // two versions of a wheel have the same id
 	add := func(check, id, severity, description, file string, line int) {
+		if used[id]++; used[id] > 1 {
+			id = fmt.Sprint(id, "\x00", used[id])
+		}
 		issue := gitlabIssue{
 			Description: description,
 			CheckName:   check,
@@ -47,12 +53,18 @@ func GitLab(w io.Writer, r *analyzer.Report, lines Lines) error {
 		case analyzer.Warning:
 			severity = "minor"
 		}
-		file, line, _ := lines.place(r, i)
-		add(r.Findings[c.Findings[0]].Rule, c.ID, severity,
-			mdsafe.Visible(c.Title)+". "+mdsafe.Visible(c.Action), mdsafe.Visible(file), line)
+		rule := r.Findings[c.Findings[0]].Rule
+		description := mdsafe.Visible(c.Title) + ". " + mdsafe.Visible(c.Action)
+		if file, line, source := lines.place(r, i); source {
+			add(rule, c.ID, severity, description, mdsafe.Visible(file), line)
+			continue
+		}
+		for _, p := range affected(r, c) {
+			add(rule, c.ID+"\x00"+unversioned(p), severity, description, mdsafe.Visible(p), 1)
+		}
 	}
 	for _, f := range notes(r, maxResults) {
-		add(f.Rule, f.Identity(), "info", mdsafe.Visible(f.Message), mdsafe.Visible(f.Artifact), 1)
+		add(f.Rule, f.Identity()+"\x00"+unversioned(f.Artifact), "info", mdsafe.Visible(f.Message), mdsafe.Visible(f.Artifact), 1)
 	}
 	for _, u := range r.Unread {
 		add("unread", "unread\x00"+u.Path+"\x00"+u.Reason, "critical",

@@ -42,8 +42,8 @@ type junitResult struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes the report as JUnit XML: a test case for each cause, which fails if it is new and
-// at or above a severity ("" is Error), one that passes for each artifact without causes, one with
+// JUnit writes the report as JUnit XML: a test case for each cause in each artifact, which fails if
+// it is new and at or above a severity ("" is Error), one that passes for each artifact without causes, one with
 // an error for each file that could not be read, and a skipped one for each that is not checked.
 // The notes of the report are the output of the suite.
 func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
@@ -51,27 +51,31 @@ func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
 		failOn = analyzer.Error
 	}
 	s := junitSuite{Name: "compat"}
-	affected := map[string]bool{}
+	hasCause := map[string]bool{}
 	for i := range r.Causes {
 		c := &r.Causes[i]
-		for _, n := range c.Findings {
-			affected[r.Findings[n].Artifact] = true
-		}
-		x := junitCase{Name: mdsafe.Visible(c.Title), ClassName: mdsafe.Visible(c.Artifact)}
-		if c.New && failOn != analyzer.Off && c.Severity.Rank() >= failOn.Rank() {
+		x := junitCase{Name: mdsafe.Visible(c.Title)}
+		fails := c.New && failOn != analyzer.Off && c.Severity.Rank() >= failOn.Rank()
+		if fails {
 			x.Failure = &junitResult{
 				Message: mdsafe.Visible(c.Action),
 				Type:    r.Findings[c.Findings[0]].Rule,
 				Text:    advice(c),
 			}
-			s.Failures++
 		} else {
 			x.Out = string(c.Severity) + ": " + advice(c)
 		}
-		s.Cases = append(s.Cases, x)
+		for _, artifact := range affected(r, c) {
+			hasCause[artifact] = true
+			x.ClassName = mdsafe.Visible(artifact)
+			s.Cases = append(s.Cases, x)
+			if fails {
+				s.Failures++
+			}
+		}
 	}
 	for _, a := range r.Artifacts {
-		if !affected[a.Path] && a.Objects > 0 {
+		if !hasCause[a.Path] && a.Objects > 0 {
 			name := "all needed symbols and libraries are found"
 			if ignored(r) != "" {
 				name = "nothing else is found"

@@ -22,7 +22,8 @@ const maxListed = 200
 func Markdown(w io.Writer, r *analyzer.Report) error {
 	blocks := []string{"## compat: " + string(r.Verdict) + "\n\n" + mdsafe.Prose(Summary(r)) + "\n"}
 	for i := range r.Causes {
-		blocks = append(blocks, "\n"+causetext.Section(r, i, "###", true))
+		blocks = append(blocks, "\n"+causetext.Section(r, i, "###", true)+
+			"\nFound "+where(r, &r.Causes[i], func(p string) string { return mdsafe.Code(p, 300) })+".\n")
 	}
 	blocks = append(blocks, markdownTargets(r))
 	line := func(heading string, n int, each func(i int) string) {

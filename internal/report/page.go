@@ -378,22 +378,11 @@ func why(y Why) g.Node {
 	return h.P(out)
 }
 
-// plan returns the fixes that together remove all errors, with one text that contains all
-// commands; nil if there are none.
+// plan returns the fixes that together remove all errors, each with its command unless an earlier
+// one has the same; nil if there are none.
 func plan(r *analyzer.Report) g.Node {
 	if len(r.Plan.Fixes) == 0 {
 		return nil
-	}
-	var commands []string
-	for _, x := range r.Plan.Fixes {
-		i := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == x.Cause })
-		if i < 0 {
-			continue
-		}
-		lines := causetext.Commands(&r.Causes[i], analyzer.CauseFix{Fix: x.Fix})
-		if s := strings.Join(lines, "\n"); s != "" && !slices.Contains(commands, s) {
-			commands = append(commands, s)
-		}
 	}
 	out := g.Group{}
 	if len(r.Plan.Fixes) > 1 {
@@ -403,13 +392,21 @@ func plan(r *analyzer.Report) g.Node {
 		}
 		out = append(out, h.P(g.Text(state)))
 	}
-	out = append(out, listed(h.Ol, r.Plan.Fixes, func(x result.PlannedFix) g.Node {
-		return g.Group{h.A(h.Href("#"+x.Cause), whole(x.Title))}
+	shown := map[string]bool{"": true}
+	return append(out, listed(h.Ol, r.Plan.Fixes, func(x result.PlannedFix) g.Node {
+		row := g.Group{h.A(h.Href("#"+x.Cause), whole(x.Title))}
+		i := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == x.Cause })
+		if i < 0 {
+			return row
+		}
+		lines := causetext.Commands(&r.Causes[i], analyzer.CauseFix{Fix: x.Fix})
+		command := strings.Join(lines, "\n")
+		if shown[command] {
+			return row
+		}
+		shown[command] = true
+		return append(row, copied(command))
 	}))
-	if len(commands) > 0 {
-		out = append(out, copied(strings.Join(commands, "\n")))
-	}
-	return out
 }
 
 // downloads links the other forms of a report; nil without an id.

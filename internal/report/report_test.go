@@ -688,3 +688,50 @@ func TestOneBlockForACause(t *testing.T) {
 		}
 	}
 }
+
+// A cause of several wheels has a test case and an issue for each, and every format names them.
+func TestCauseOfSeveralWheels(t *testing.T) {
+	r := analyzer.NewReport("1.0")
+	r.Verdict, r.Outcome = analyzer.Incompatible, analyzer.OutcomeFail
+	for _, python := range []string{"cp311", "cp312"} {
+		path := "dist/ng-1.2-" + python + "-" + python + "-manylinux2014_x86_64.whl"
+		r.Artifacts = append(r.Artifacts, analyzer.Artifact{Path: path, Kind: analyzer.KindWheel, Objects: 1,
+			Wheel: &analyzer.Wheel{Name: "ng", Version: "1.2"}})
+		r.Findings = append(r.Findings,
+			analyzer.Finding{Rule: "symbol-version-too-new", Severity: analyzer.Error, New: true, Artifact: path,
+				Target: "manylinux_2_17_x86_64", Object: "ng.so", Symbol: "pow", Version: "GLIBC_2.29",
+				Library: "libm.so.6", Message: "ng.so needs pow"},
+			analyzer.Finding{Rule: "tag-too-high", Severity: analyzer.Note, New: true, Artifact: path,
+				Message: "it also qualifies for another tag"})
+	}
+	a := write(t, r)
+	formats := map[string]string{}
+	for _, f := range a.Files {
+		formats[f.Name] = string(f.Data)
+	}
+	for name, want := range map[string]string{
+		"report.txt":    "incompatible: " + r.Artifacts[0].Path + " and 1 more of 2 artifacts: ",
+		"report.md":     "Found in `" + r.Artifacts[0].Path + "`, `" + r.Artifacts[1].Path + "`.",
+		"report.github": "Found in " + r.Artifacts[0].Path + ", " + r.Artifacts[1].Path + ".",
+		"report.junit":  `tests="2" failures="2"`,
+	} {
+		if !strings.Contains(formats[name], want) {
+			t.Errorf("%s has no %q:\n%s", name, want, formats[name])
+		}
+	}
+	var b bytes.Buffer
+	var issues []gitlabIssue
+	if err := errors.Join(GitLab(&b, r, nil), json.Unmarshal(b.Bytes(), &issues)); err != nil {
+		t.Fatal(err)
+	}
+	prints := map[string]string{}
+	for _, x := range issues {
+		if other, ok := prints[x.Fingerprint]; ok {
+			t.Errorf("%s and %s have the same fingerprint", other, x.Location.Path)
+		}
+		prints[x.Fingerprint] = x.Location.Path
+	}
+	if len(prints) != 4 {
+		t.Errorf("%d issues: %v", len(prints), prints)
+	}
+}

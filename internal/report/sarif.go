@@ -162,13 +162,14 @@ func notes(r *analyzer.Report, most int) []*analyzer.Finding {
 // findingResult returns the result for a single finding.
 func findingResult(f *analyzer.Finding, rule int) sarifResult {
 	res := sarifResult{
-		RuleID:       f.Rule,
-		RuleIndex:    rule,
-		Level:        level(f.Severity),
-		Message:      *text(mdsafe.Visible(f.Message)),
-		Locations:    []sarifLocation{location(f)},
-		Fingerprints: map[string]string{"compatIdentity/v1": fingerprint(f.Identity())},
-		Baseline:     "unchanged",
+		RuleID:    f.Rule,
+		RuleIndex: rule,
+		Level:     level(f.Severity),
+		Message:   *text(mdsafe.Visible(f.Message)),
+		Locations: []sarifLocation{location(f)},
+		Fingerprints: map[string]string{"compatIdentity/v1": fingerprint(
+			f.Identity() + "\x00" + unversioned(f.Artifact))},
+		Baseline: "unchanged",
 	}
 	if f.New {
 		res.Baseline = "new"

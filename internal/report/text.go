@@ -229,7 +229,10 @@ func (p *textPrinter) first() string {
 		}
 	case len(r.Causes) > 0:
 		name = mdsafe.Visible(r.Causes[0].Artifact)
-		if n > 1 {
+		switch k := len(affected(r, &r.Causes[0])); {
+		case k > 1:
+			name += fmt.Sprintf(" and %d more of %d artifacts", k-1, n)
+		case n > 1:
 			name += fmt.Sprintf(" (1 of %d artifacts)", n)
 		}
 	case n == 1:
