@@ -119,6 +119,9 @@ const (
 	installable                    // pip installs the wheel
 )
 
+// Installs reports whether pip installs a wheel with these tags on a platform, for some Python.
+func Installs(tags []pkgmeta.Tag, p *platform.Platform) bool { return suits(tags, p) == installable }
+
 func suits(tags []pkgmeta.Tag, p *platform.Platform) (best suitability) {
 	for _, t := range tags {
 		best = max(best, suit(t.Platform, p))

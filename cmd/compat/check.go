@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -255,9 +256,7 @@ func checkPaths(
 	if err != nil {
 		return err
 	}
-	for _, n := range in.notes {
-		r.AddNote(n)
-	}
+	r.Notes = slices.Concat(in.notes, r.Notes) // the text shows the first ones
 	r.Decide(failOn)
 	var printed bytes.Buffer
 	if err := outputs.write(io.MultiWriter(env.Out, &printed), r); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -53,14 +55,15 @@ func (p *packageSource) download(
 		}
 		on := packages.Target{Arch: machines[runtime.GOARCH], Libc: "glibc"}
 		if len(platforms) > 0 {
-			if other, err := platform.Lookup(platforms[0], ""); err == nil && other.OS != platform.Linux {
-				return nil, fmt.Errorf("only wheels for Linux are downloaded; download it with pip "+
-					"download --no-deps --only-binary=:all: --platform %s, and check the file",
-					platforms[0])
+			to, err := platform.Lookup(platforms[0], "") // a tag names its architecture
+			if err != nil {
+				to, err = platform.Lookup(platforms[0], on.Arch)
 			}
-			to, err := platform.Lookup(platforms[0], on.Arch)
 			if err != nil {
 				return nil, err
+			}
+			if to.OS != platform.Linux {
+				return p.downloadFor(ctx, q, to)
 			}
 			on.Arch, on.Libc, on.LibcVersion = to.Arch, to.Libc, to.LibcVersion
 		}
@@ -70,6 +73,44 @@ func (p *packageSource) download(
 		}
 		return p.indexes.Download(ctx, q.Name, version, on, maxInput)
 	}
+}
+
+// downloadFor downloads the wheel that pip would install on macOS or Windows, for the newest
+// interpreter, of the newest final release that has one; a pinned release may be yanked.
+func (p *packageSource) downloadFor(
+	ctx context.Context,
+	q pkgmeta.Requirement,
+	on *platform.Platform,
+) (*index.Wheel, error) {
+	spec, err := pkgmeta.ParseSpec(q.Spec)
+	if err != nil {
+		return nil, err
+	}
+	listed, err := p.indexes.Wheels(ctx, q.Name)
+	if err != nil {
+		return nil, err
+	}
+	_, pinned := spec.Pin()
+	var best index.Published
+	var first packages.Rank
+	for _, w := range listed {
+		name, err := pkgmeta.ParseWheelName(w.File)
+		if err != nil || !spec.Admits(w.Version) || !judge.Installs(name.Tags, on) ||
+			!pinned && (w.Yanked || w.Version.IsPreRelease()) {
+			continue
+		}
+		tag := name.Tags[0]
+		tag.Platform = "any"
+		rank, _ := packages.Rate(tag, packages.Target{})
+		if best.File == "" || cmp.Or(w.Version.Compare(best.Version), rank.Compare(first)) > 0 {
+			best, first = w, rank
+		}
+	}
+	if best.File == "" {
+		return nil, fmt.Errorf("the index has no wheel of %s for %s", q.Name+q.Spec,
+			platform.Title(on.Name))
+	}
+	return p.indexes.DownloadFile(ctx, q.Name, best.File, maxInput)
 }
 
 // machines are the architectures in platform tags by GOARCH.

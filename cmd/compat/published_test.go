@@ -86,6 +86,36 @@ func TestCheckPublishedRelease(t *testing.T) {
 	}
 }
 
+// For macOS and Windows the newest final release with a wheel is downloaded, for the newest Python.
+func TestCheckPublishedReleaseForOtherSystems(t *testing.T) {
+	files := map[string][]byte{}
+	for _, tags := range []string{
+		"1.0-cp312-cp312-win_amd64", "1.0-cp313-cp313-win_amd64", "1.0-cp38-abi3-win_amd64",
+		"1.0-cp313-cp313-macosx_11_0_arm64", "1.0-cp313-cp313-macosx_15_0_x86_64",
+		"1.1-cp313-cp313-macosx_11_0_x86_64", "2.0a1-cp313-cp313-win_amd64",
+	} {
+		version, _, _ := strings.Cut(tags, "-")
+		files["widget-"+tags+".whl"] = madeWheel(t, "widget", version, nil,
+			"widget/_w.cpython-312-x86_64-linux-gnu.so", "elf x86_64\nneeded libc.so.6\n")
+	}
+	server := httptest.NewServer(&packageIndex{files: map[string]map[string][]byte{"widget": files}})
+	defer server.Close()
+	vars := map[string]string{"PIP_INDEX_URL": server.URL + "/simple/"}
+	for _, c := range []struct{ platform, release, want string }{
+		{"win_amd64", "widget", "widget-1.0-cp313-cp313-win_amd64.whl"},
+		{"win_amd64", "widget==2.0a1", "widget-2.0a1-cp313-cp313-win_amd64.whl"},
+		{"macos14/x86_64", "widget", "widget-1.1-cp313-cp313-macosx_11_0_x86_64.whl"},
+		{"macos14/x86_64", "widget<1.1", "the index has no wheel of widget<1.1 for macosx_14_0"},
+		{"macosx_11_0_arm64", "widget", "widget-1.0-cp313-cp313-macosx_11_0_arm64.whl"},
+		{"win_arm64", "widget", "the index has no wheel of widget for win_arm64"},
+	} {
+		code, out, errs := checkWith(t, vars, "--platform", c.platform, "pypi:"+c.release)
+		if code != exitUsage || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s on %s: exit %d, no %q\n%s%s", c.release, c.platform, code, c.want, out, errs)
+		}
+	}
+}
+
 // The base is a release: its wheels for the Pythons and systems of the given ones are downloaded,
 // and the names of the others say what is not supported any more.
 func TestCompareWithPublishedRelease(t *testing.T) {
