@@ -21,6 +21,11 @@ distributions. Add another architecture than the artifact's after a slash: ` + "
 **floors**: the newest symbol versions of the release are known; the symbols of each version were read from another
 release, and libraries without versions are known by name. **policy**: what the policy of the PEP allows. **names**: the
 libraries are known by name only.
+
+Some distributions update libstdc++ during the life of a release, and a platform here is the updated one. Amazon Linux
+2023 has GLIBCXX_3.4.33 from release 2023.7 (April 2025) on; images and machines pinned to an earlier one have
+GLIBCXX_3.4.29, as ` + "`rhel9`" + ` and ` + "`manylinux_2_34`" + ` have. SLES 15 was updated in the same way. To check what such a system
+really has, use ` + "`--root`" + ` with its unpacked image.
 `)
 	type row struct{ names, libc, contents, archs string }
 	var rows []*row
