@@ -7,7 +7,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// NumPyBuild is the NumPy version that a module was built with, according to its string
+// NumPyBuild is the NumPy version that a module or a library was built with, according to its string
 // constants. There are no symbols for the C API: it is a table that the module imports.
 type NumPyBuild string
 
@@ -25,6 +25,10 @@ var (
 	numpyOld = []byte("core._multiarray_umath")
 	numpyNew = []byte("_core")
 )
+
+// opensCapsule reports whether a symbol is the function of CPython with which a library that is not
+// a module gets the table.
+func opensCapsule(symbol string) bool { return symbol == "PyCapsule_GetPointer" }
 
 // readNumPyBuild searches the names in the constants of a module, or in the whole file if it
 // has no section headers.

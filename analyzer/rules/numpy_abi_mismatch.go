@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"fmt"
-
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -22,10 +20,11 @@ Fix: require numpy<2, or build against NumPy 2, which works with NumPy 1.x from 
 and NumPy 2.
 
 Severity: an error where NumPy 2 is given or pinned, and a warning where the declared range allows
-it.
+it. A library that is no module but gets the table itself is a warning, because some programs
+continue without NumPy: pyarrow 14 cannot be imported, torch 2.1 can.
 
-Not detected: modules that reach the table through another library (pybind11 uses a name that
-exists in both), and old modules that happen to work.`,
+Not detected: modules of pybind11, which uses a name that exists in both, and old modules that
+happen to work.`,
 	References: []string{
 		"NumPy 2.0 migration guide, C-API changes",
 		"numpy/core/code_generators/generate_numpy_api.py",
@@ -43,14 +42,14 @@ func checkNumPy(p *analyzer.Pass) {
 			continue
 		}
 		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
-			Message: fmt.Sprintf("%s was built against NumPy 1. Its import fails with %s", v.Path, version)}
+			Message: v.Path + " was built against NumPy 1. Its import fails with " + version}
+		if !v.Extension() {
+			f.Severity = analyzer.Warning
+			f.Message = v.Path + " was built against NumPy 1. It cannot use " + version
+		}
 		if !sure {
 			f.Severity = analyzer.Warning
-			f.Message = fmt.Sprintf(
-				"%s was built against NumPy 1. Its import fails with %s, which the declared range allows",
-				v.Path,
-				version,
-			)
+			f.Message += ", which the declared range allows"
 		}
 		p.Report(
 			f,
