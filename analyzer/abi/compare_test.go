@@ -196,6 +196,7 @@ func TestPair(t *testing.T) {
 			"x.libs/libpng16-58efbb84.so.16.1.0",
 			"x/_core.cpython-311-x86_64-linux-gnu.so",
 			"x/libold.so.1",
+			"x/_gone.abi3.so",
 			"a/libz.so.1",
 			"b/libz.so.1",
 		),
@@ -220,7 +221,7 @@ func TestPair(t *testing.T) {
 	want := []string{
 		"x.libs/libpng16-58efbb84.so.16.1.0 x.libs/libpng16-aabbccdd.so.16.4.0",
 		"x/_core.cpython-311-x86_64-linux-gnu.so x/_core.cpython-312-x86_64-linux-gnu.so",
-		"x/libold.so.1 -", "a/libz.so.1 a/libz.so.1", "b/libz.so.1 b/libz.so.1", "- x/libnew.so.1",
+		"x/libold.so.1 -", "x/_gone.abi3.so -", "a/libz.so.1 a/libz.so.1", "b/libz.so.1 b/libz.so.1", "- x/libnew.so.1",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
@@ -228,6 +229,12 @@ func TestPair(t *testing.T) {
 	whole, each := ComparePairs(pairs, func(*Library) Options { return Options{} })
 	if whole.Verdict != Breaking || len(each) != 4 || whole.Changes[0].Rule != RuleLibraryRemoved {
 		t.Errorf("%d pairs: %s", len(each), written(whole))
+	}
+	for _, c := range whole.Changes { // no program links against a module
+		if gone := c.Library == "x/_gone.abi3.so"; c.Severity == Error && gone ||
+			c.Severity != Error && c.Library == "x/libold.so.1" {
+			t.Errorf("%s: %s", c.Library, c.Severity)
+		}
 	}
 }
 

@@ -106,6 +106,12 @@ func isVendored(name string) bool {
 	})
 }
 
+// isModule reports whether Python imports a library by its file name: programs do not link against
+// it.
+func isModule(name string) bool {
+	return extensionTag.MatchString(afterSO.ReplaceAllString(path.Base(name), ""))
+}
+
 // ComparePairs compares two packages: each pair, and the removed libraries. The evidence of whole
 // is the least detailed of all pairs.
 func ComparePairs(
@@ -133,8 +139,9 @@ func ComparePairs(
 				Fix: "Keep shipping " + title(p.Old) + ", for example as an empty library with a " +
 					"DT_NEEDED entry for its replacement.",
 			}
-			if isVendored(p.Old.Name) {
-				c.Severity = Note
+			if isVendored(p.Old.Name) || isModule(p.Old.Name) {
+				c.Severity, c.Affects, c.Fix = Note, 0, ""
+				c.Effect = "Only files of the same package load it."
 			}
 			whole.Interfaces += len(p.Old.Symbols)
 			whole.Changes = append(whole.Changes, c)
