@@ -28,6 +28,13 @@ type Lock struct {
 	Includes, Constraints []Include
 	// Notes list what was left out of Pins, one sentence each.
 	Notes []string
+	// Indexes are those that the options of a requirements file name, for all packages; "" is one
+	// without a known URL, such as a folder.
+	Indexes []string
+	// Hashed means that a requirements file has hashes. Then pip refuses the requirements of Unhashed,
+	// which have none ("Hash-checking Mode").
+	Hashed   bool
+	Unhashed []Pin
 	// Complete means that the format has whatever the pinned packages need.
 	Complete bool
 	// Graph means that the file has Pin.Needs.

@@ -187,3 +187,131 @@ func TestNeedsAreSorted(t *testing.T) {
 		}
 	}
 }
+
+// TestHashes reads the hashes that lock files list, with the line of the first, and the indexes that
+// the package is from.
+func TestHashes(t *testing.T) {
+	ab, cd := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
+	const toml = "name = \"a\"\nversion = \"1\"\n"
+	files := "files = [\n  {file = \"a-1-py3-none-any.whl\", hash = \"sha256:" + ab + "\"},\n" +
+		"  {file = \"a-1.tar.gz\", hash = \"sha256:" + cd + "\"},\n]\n"
+	other := func(name, registry string) string {
+		return "[[package]]\nname = \"" + name + "\"\nversion = \"1\"\nsource = { registry = \"" + registry +
+			"\" }\n"
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"r.txt", "a==1 --hash=sha256:" + strings.ToUpper(ab), "a==1 1 " + ab},
+		{"r.txt", "\na==1 \\\n    --hash=sha256:" + ab + " \\\n    --hash=sha256:" + cd + "\n    # via b\n",
+			"a==1 3 " + ab + "," + cd},
+		{"r.txt", "a==1 --hash sha256:" + ab, "a==1 1 " + ab},
+		{"r.txt", "a==1 --config-settings=x=y --hash=sha256:" + ab, "a==1 1 " + ab},
+		{"r.txt", "a==1 --hash=sha256:" + ab + " --hash=sha512:" + cd + cd, "a==1 1 -"},
+		{"r.txt", "a==1 --hash=sha256:ab", "a==1 1 -"},
+		{"r.txt", "a==1", "a==1 1 -"},
+		{"r.txt", "a @ https://h.test/a-1-py3-none-any.whl#sha256=" + ab, "a==1 1 " + ab + " from ?"},
+		{"uv.lock", other("a", "r") + "sdist = { url = \"https://h.test/a-1.tar.gz\", hash = \"sha256:" + cd +
+			"\" }\nwheels = [\n  { url = \"https://h.test/a-1-py3-none-any.whl\", hash = \"sha256:" + ab +
+			"\" },\n]\n", "a==1 5 " + cd + "," + ab},
+		{"uv.lock", other("a", "r") + "wheels = [{ url = \"https://h.test/a-1-py3-none-any.whl\" }]\n",
+			"a==1 5 -"},
+		{"uv.lock", other("a", "https://x.test/cpu") + other("b", "r") + other("c", "r"),
+			"a==1 3 - from https://x.test/cpu; b==1 7 -; c==1 11 -"},
+		{"poetry.lock", "[[package]]\n" + toml + files, "a==1 4 " + ab + "," + cd},
+		{"poetry.lock", "[[package]]\n" + toml + files + "[package.source]\ntype = \"legacy\"\n" +
+			"url = \"https://x.test/cpu\"\n" + strings.Repeat("[[package]]\nname = \"b\"\nversion = \"1\"\n", 2),
+			"a==1 4 " + ab + "," + cd + " from https://x.test/cpu; b==1 13 -"},
+		{"pdm.lock", "[[package]]\n" + toml + files, "a==1 4 " + ab + "," + cd},
+		{"pylock.toml", "[[packages]]\n" + toml + "wheels = [{name = \"a-1-py3-none-any.whl\", " +
+			"hashes = {sha256 = \"" + ab + "\"}}]\n", "a==1 4 " + ab},
+		{"Pipfile.lock", "{\"_meta\": {\"sources\": [{\"name\": \"main\"}]}, \"default\": {\n\"a\": {\n" +
+			"  \"hashes\": [\n    \"sha256:" + ab + "\",\n    \"sha256:" + cd + "\"\n  ],\n" +
+			"  \"index\": \"main\",\n  \"version\": \"==1\"\n}}}", "a==1 3 " + ab + "," + cd},
+		{"Pipfile.lock", "{\"_meta\": {\"sources\": [{\"name\": \"main\"}]}, \"default\": {\n\"a\": {" +
+			"\"index\": \"cpu\", \"version\": \"==1\", \"hashes\": [\"sha256:" + ab + "\"]}}}",
+			"a==1 2 " + ab + " from ?"},
+		{"conda-lock.yml", "package:\n- name: a\n  version: '1'\n  manager: pip\n  platform: linux-64\n" +
+			"  url: https://h.test/a-1-py3-none-any.whl\n  hash:\n    sha256: " + ab + "\n", "a==1 8 " + ab},
+		{"pixi.lock", "environments:\n  default:\n    indexes: [https://i.test/simple]\n    packages:\n" +
+			"      linux-64:\n      - pypi: https://h.test/a-1-py3-none-any.whl\npackages:\n" +
+			"- pypi: https://h.test/a-1-py3-none-any.whl\n  name: a\n  version: '1'\n  sha256: " + ab + "\n",
+			"a==1 11 " + ab},
+		{"environment.yml", "dependencies:\n- pip:\n  - a==1 --hash=sha256:" + ab + "\n",
+			"a==1 3 " + ab},
+	} {
+		l, err := lockfile.Read(c.name, []byte(c.text), lockfile.Choice{Python: "3.12", Arch: "x86_64"})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var got []string
+		for _, p := range l.Pins {
+			line := p.HashLine
+			if line == 0 {
+				line = p.Line
+			}
+			text := fmt.Sprintf("%s %d %s", p.Requirement, line, strings.Join(p.SHA256(), ","))
+			if p.SHA256() == nil {
+				text += "-"
+			}
+			for _, x := range p.Indexes {
+				if x == "" {
+					x = "?"
+				}
+				text += " from " + x
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%s: got %q, want %q\n%s", c.name, strings.Join(got, "; "), c.want, c.text)
+		}
+	}
+}
+
+// TestUnhashed lists the requirements that pip refuses because others of the file have a hash, and
+// the indexes that the file names.
+func TestUnhashed(t *testing.T) {
+	const hashed = "a==1 --hash=sha256:ab\n"
+	for _, c := range []struct{ text, want string }{
+		{hashed + "b==2\nc>=3\nd==4 ; sys_platform == 'win32'\n", "true b==2 2, c>=3 3 []"},
+		{hashed + "b==2 \\\n  --hash=sha512:cd\n", "true  []"},
+		{"a==1\nb==2\n", "false a==1 1, b==2 2 []"},
+		{"--require-hashes\na==1\n", "true a==1 2 []"},
+		{hashed + "-i https://i.test/simple\n--extra-index-url=https://x.test/\n-f wheels\n",
+			"true  [https://i.test/simple https://x.test/ ]"},
+		{hashed + "./local\nx @ git+https://h.test/x\n", "true  []"},
+	} {
+		l, err := lockfile.Read("r.txt", []byte(c.text), lockfile.Choice{Python: "3.12"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		for _, p := range l.Unhashed {
+			list = append(list, fmt.Sprintf("%s %d", p.Requirement, p.Line))
+		}
+		if got := fmt.Sprintf("%v %s %q", l.Hashed, strings.Join(list, ", "), l.Indexes); strings.ReplaceAll(
+			got, `"`, "") != c.want {
+			t.Errorf("%q: got %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
+// TestRenew writes hashes again with the tool of the file.
+func TestRenew(t *testing.T) {
+	for file, want := range map[string]string{
+		"a/uv.lock":        "uv lock --upgrade-package numpy",
+		"poetry.lock":      "poetry update --lock numpy",
+		"pdm.lock":         "pdm lock --refresh",
+		"Pipfile.lock":     "pipenv upgrade numpy",
+		"pixi.lock":        "pixi update numpy",
+		"conda-lock.yml":   "conda-lock lock --update numpy",
+		"requirements.txt": "pip-compile --generate-hashes --no-reuse-hashes",
+		"req/dev tools.txt": "pip-compile --generate-hashes --no-reuse-hashes --output-file " +
+			"'req/dev tools.txt' 'req/dev tools.in'",
+		"pylock.toml":     "",
+		"environment.yml": "",
+	} {
+		if got := string(lockfile.Renew(file, "numpy")); got != want {
+			t.Errorf("%s: %s, want %s", file, got, want)
+		}
+	}
+}

@@ -65,7 +65,8 @@ func (r *reader) environment(data []byte) error {
 				if err != nil {
 					return err
 				}
-				if err := r.pin(q.Name, strings.TrimLeft(q.Spec, "= "), l.Line); err != nil {
+				p.Line, p.HashLine = l.Line, 0
+				if err := r.pinWith(q.Name, strings.TrimLeft(q.Spec, "= "), p); err != nil {
 					return err
 				}
 			}
@@ -78,6 +79,7 @@ func (r *reader) environment(data []byte) error {
 			for _, i := range one.lock.Constraints {
 				r.lock.Constraints = append(r.lock.Constraints, Include{i.Path, l.Line})
 			}
+			r.lock.Indexes = append(r.lock.Indexes, one.lock.Indexes...)
 			r.lock.Notes = append(r.lock.Notes, one.lock.Notes...)
 		}
 	}
@@ -124,7 +126,7 @@ func (r *reader) condaLock(data []byte) error {
 		case strings.HasPrefix(text(p, "url"), "git+"):
 			local = append(local, text(p, "name"))
 		default:
-			if err := r.pinOf(p); err != nil {
+			if err := r.addNode(p, nil); err != nil {
 				return err
 			}
 		}
@@ -132,13 +134,21 @@ func (r *reader) condaLock(data []byte) error {
 	return r.leftOut(local, conda)
 }
 
-// pinOf adds the pin of a package of a YAML file, with the line of its version.
-func (r *reader) pinOf(p *yaml.Node) error {
-	line := p.Line
+// addNode adds the pin of a package of a YAML file, with the line of its version and the hash of
+// its file.
+func (r *reader) addNode(p *yaml.Node, indexes []string) error {
+	pin := Pin{Line: p.Line, Indexes: indexes}
 	if v := member(p, "version"); v != nil {
-		line = v.Line
+		pin.Line = v.Line
 	}
-	return r.pin(text(p, "name"), text(p, "version"), line)
+	from := p // pixi
+	if h := member(p, "hash"); h != nil {
+		from = h // conda-lock
+	}
+	if h := member(from, "sha256"); h != nil && h.Value != "" {
+		pin.Hashes, pin.HashLine = []string{"sha256:" + h.Value}, h.Line
+	}
+	return r.pinWith(text(p, "name"), text(p, "version"), pin)
 }
 
 // pixi reads the environment "default" of a pixi.lock, or those named in Choice.Groups. Version 3
@@ -176,6 +186,12 @@ func (r *reader) pixi(data []byte) error {
 		if all == nil {
 			continue
 		}
+		var indexes []string // the first is the default one
+		if list := items(member(e, "indexes")); len(list) > 1 {
+			for _, i := range list {
+				indexes = append(indexes, i.Value)
+			}
+		}
 		list := member(all, condaPlatform(r.choice.Arch))
 		if list == nil {
 			return errors.New("it has no packages for " + condaPlatform(r.choice.Arch))
@@ -195,7 +211,7 @@ func (r *reader) pixi(data []byte) error {
 				local = append(local, n)
 				continue
 			}
-			if err := r.pinOf(p); err != nil {
+			if err := r.addNode(p, indexes); err != nil {
 				return err
 			}
 		}

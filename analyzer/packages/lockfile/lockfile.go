@@ -33,9 +33,35 @@ type Pin struct {
 	// Files are the wheels and source archives of the version that the lock file lists; nil if the
 	// format has none.
 	Files []File
+	// Hashes are those of which a file of the version must have one, as "sha256:ab"; nil if the lock
+	// file has none. Those of Files are not repeated.
+	Hashes   []string
+	HashLine int // line of the first hash, of Hashes or of Files; 0 = Line
+	// Indexes are the URLs of the indexes that the version comes from, with "" for one that is not
+	// known; nil = the default one.
+	Indexes []string
 	// Needs are the names of the packages that it depends on, for any system and with any extra; see
 	// Lock.Graph.
 	Needs []string
+}
+
+// SHA256 returns the digests of which a file of the version must have one, in lower case hex. It is
+// nil if the lock file has none, or also hashes of another algorithm.
+func (p Pin) SHA256() []string {
+	var out []string
+	for _, h := range p.Hashes {
+		sum, _ := strings.CutPrefix(h, "sha256:")
+		out = append(out, strings.ToLower(sum))
+	}
+	for _, f := range p.Files {
+		out = append(out, strings.ToLower(f.SHA256))
+	}
+	if slices.ContainsFunc(out, func(sum string) bool {
+		return len(sum) != 64 || strings.Trim(sum, "0123456789abcdef") != ""
+	}) {
+		return nil
+	}
+	return out
 }
 
 // File is a wheel or a source archive that a lock file lists.

@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -81,6 +82,12 @@ func (r *reader) poetry(data []byte) error {
 		}
 	}
 	return r.keep(all, selected, elsewhere, complete)
+}
+
+// sourceURL returns the index that a package comes from; a package of the default index has none.
+func sourceURL(p map[string]any) string {
+	source, _ := p["source"].(map[string]any)
+	return cmp.Or(str(source, "url"), "default")
 }
 
 // poetryDependencies reads `name = ">=1"`, `name = {version = ">=1", markers = "…"}` or a list of
@@ -171,6 +178,11 @@ func (r *reader) keep(
 	if !complete {
 		elsewhere = append(elsewhere, r.onlyElsewhere(all, byName, selected)...)
 	}
+	var tables []map[string]any
+	for _, p := range all {
+		tables = append(tables, p.table)
+	}
+	usual := mostCommon(tables, sourceURL)
 	var local []string
 	for _, p := range all {
 		source, _ := p.table["source"].(map[string]any)
@@ -183,7 +195,10 @@ func (r *reader) keep(
 			str(p.table, "url") != "":
 			local = append(local, p.name)
 		default:
-			pin := Pin{Line: lineOf(p.table), Files: filesOf(p.table)}
+			pin := pinOf(p.table)
+			if index := sourceURL(p.table); index != usual {
+				pin.Indexes = []string{index}
+			}
 			for _, d := range p.dependencies {
 				pin.Needs = append(pin.Needs, d.name)
 			}

@@ -17,6 +17,7 @@ func (r *reader) pylock(data []byte) error {
 	r.env["extras"] = strings.Join(r.choice.Extras, ",")
 	r.env["dependency_groups"] = strings.Join(r.groups(stringsOf(root["default-groups"])...), ",")
 	var elsewhere, local []string
+	usual := mostCommon(packages, func(p map[string]any) string { return str(p, "index") })
 	for _, p := range packages {
 		name, version := str(p, "name"), str(p, "version")
 		ok, err := r.applies(str(p, "marker"))
@@ -29,7 +30,11 @@ func (r *reader) pylock(data []byte) error {
 		case version == "" || p["vcs"] != nil || p["directory"] != nil || p["archive"] != nil:
 			local = append(local, name)
 		default:
-			if err := r.pinWith(name, version, Pin{Line: lineOf(p), Files: filesOf(p)}); err != nil {
+			pin := pinOf(p)
+			if index := str(p, "index"); index != usual {
+				pin.Indexes = []string{index}
+			}
+			if err := r.pinWith(name, version, pin); err != nil {
 				return err
 			}
 		}
@@ -62,6 +67,11 @@ func (r *reader) pipfile(data []byte) error {
 		}
 	}
 	var elsewhere, local []string
+	var meta struct{ Sources []struct{ Name string } }
+	usual := ""
+	if json.Unmarshal(lock["_meta"], &meta) == nil && len(meta.Sources) > 0 {
+		usual = meta.Sources[0].Name
+	}
 	for _, section := range sections {
 		if lock[section] == nil {
 			continue
@@ -79,7 +89,10 @@ func (r *reader) pipfile(data []byte) error {
 				return fmt.Errorf("not a Pipfile.lock: %w", err)
 			}
 			name, _ := key.(string)
-			var p struct{ Version, Markers string }
+			var p struct {
+				Version, Markers, Index string
+				Hashes                  []string
+			}
 			var raw json.RawMessage
 			if err := d.Decode(&raw); err != nil {
 				return fmt.Errorf("not a Pipfile.lock: %w", err)
@@ -101,7 +114,14 @@ func (r *reader) pipfile(data []byte) error {
 			case !pinned:
 				local = append(local, name)
 			default:
-				if err := r.pin(name, version, line); err != nil {
+				pin := Pin{Line: line, Hashes: p.Hashes}
+				if i := bytes.Index(raw, []byte(`"hashes"`)); i >= 0 && end-len(raw)+i <= at { // sorted
+					pin.HashLine = line - bytes.Count(data[end-len(raw)+i:at], []byte("\n"))
+				}
+				if p.Index != "" && p.Index != usual {
+					pin.Indexes = []string{""}
+				}
+				if err := r.pinWith(name, version, pin); err != nil {
 					return err
 				}
 			}

@@ -26,6 +26,7 @@ func (r *reader) requirements(text string) error {
 		n++
 		at := n
 		n += strings.Count(line, "\x00")
+		hashLine := at + strings.Count(line[:max(strings.Index(line, " --hash"), 0)], "\x00")
 		line = strings.ReplaceAll(line, "\x00", "")
 		if strings.Contains(line, "#") {
 			line = comment.ReplaceAllString(line, "")
@@ -46,10 +47,14 @@ func (r *reader) requirements(text string) error {
 			if err := r.option(line, at, &local); err != nil {
 				return err
 			}
+			if index, ok := indexOption(line); ok {
+				r.lock.Indexes = append(r.lock.Indexes, index)
+			}
 			continue
 		}
-		line, hashes, _ := strings.Cut(line, " --")
-		unhashed = unhashed || !strings.HasPrefix(hashes, "hash=")
+		line, options, _ := strings.Cut(line, " --")
+		hashes := hashesIn(options)
+		unhashed = unhashed || hashes == nil
 		line = strings.TrimSpace(line)
 		if len(line) > maxRequirement {
 			return fmt.Errorf("line %d: it is longer than %d bytes", at, maxRequirement)
@@ -63,7 +68,8 @@ func (r *reader) requirements(text string) error {
 		if len(r.lock.Pins)+len(r.lock.Open) >= maxPins {
 			return fmt.Errorf("line %d: it pins more than %d packages", at, maxPins)
 		}
-		if err := r.requirement(line, at, &local); err != nil {
+		p := Pin{Line: at, Hashes: hashes, HashLine: hashLine}
+		if err := r.requirement(line, p, &local); err != nil {
 			return fmt.Errorf("line %d: %w", at, err)
 		}
 	}
@@ -78,8 +84,38 @@ func (r *reader) requirements(text string) error {
 	return nil
 }
 
-// requirement adds a requirement if its marker applies.
-func (r *reader) requirement(line string, at int, local *[]string) error {
+// hashOption matches a hash of a requirement after the first "--" (pip, "Hash-checking Mode").
+var hashOption = lazyregexp.New(`(?:^|\s--)hash[=\s]\s*([a-z0-9]+:[0-9a-fA-F]+)`)
+
+// hashesIn returns the hashes among the options of a requirement, without the first "--".
+func hashesIn(options string) (out []string) {
+	if !strings.Contains(options, "hash") {
+		return nil
+	}
+	for _, m := range hashOption.FindAllStringSubmatch(options, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// indexOption returns the index that an option of the file names; "" if it names a page or a
+// folder of files.
+func indexOption(line string) (address string, ok bool) {
+	name, value, _ := strings.Cut(line, " ")
+	if i := strings.IndexByte(name, '='); i >= 0 {
+		name, value = name[:i], name[i+1:]
+	}
+	switch name {
+	case "-i", "--index-url", "--pypi-url", "--extra-index-url":
+		return strings.TrimSpace(value), true
+	case "-f", "--find-links", "--no-index":
+		return "", true
+	}
+	return "", false
+}
+
+// requirement adds a requirement if its marker applies. p has the place and the hashes.
+func (r *reader) requirement(line string, p Pin, local *[]string) error {
 	q, err := pkgmeta.ParseRequirement(line)
 	if err != nil {
 		return err
@@ -94,20 +130,31 @@ func (r *reader) requirement(line string, at int, local *[]string) error {
 			*local = append(*local, q.Name)
 			return nil
 		}
+		if _, sum, ok := strings.Cut(q.URL, "#sha256="); ok && p.Hashes == nil {
+			p.Hashes = []string{"sha256:" + sum}
+		}
+		p.Indexes = []string{""}
 		if q, err = pkgmeta.ParseRequirement(s); err != nil {
 			return err
 		}
 	}
+	r.lock.Hashed = r.lock.Hashed || p.Hashes != nil
 	version, pinned := strings.CutPrefix(q.Spec, "==")
 	if version = strings.TrimSpace(strings.TrimLeft(version, "=")); pinned &&
 		!strings.ContainsAny(version, "*,") {
-		return r.add(q.Name, version, Pin{Line: at})
+		if p.Hashes == nil {
+			r.lock.Unhashed = append(r.lock.Unhashed, Pin{Requirement: q.Name + q.Spec, Line: p.Line})
+		}
+		return r.add(q.Name, version, p)
 	}
 	spec := q.Spec
 	if len(q.Extras) > 0 {
 		spec = "[" + strings.Join(q.Extras, ",") + "]" + spec
 	}
-	r.lock.Open = append(r.lock.Open, Pin{Requirement: q.Name + spec, Line: at})
+	p.Requirement = q.Name + spec
+	if r.lock.Open = append(r.lock.Open, p); p.Hashes == nil {
+		r.lock.Unhashed = append(r.lock.Unhashed, p)
+	}
 	return nil
 }
 
@@ -128,6 +175,7 @@ func (r *reader) option(line string, at int, local *[]string) error {
 		*list = append(*list, Include{file, at})
 		return nil
 	}
+	r.lock.Hashed = r.lock.Hashed || line == "--require-hashes"
 	for _, name := range []string{"-e", "--editable"} {
 		if rest, ok := strings.CutPrefix(line, name); ok {
 			*local = append(*local, strings.TrimLeft(rest, " =\t"))

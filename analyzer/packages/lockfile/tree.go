@@ -3,8 +3,10 @@ package lockfile
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +15,9 @@ import (
 
 // lineKey is the key under which a table stores the line of its version, as an int.
 const lineKey = "\x00line"
+
+// filesLineKey is the key under which a table stores the line of its first files, as an int.
+const filesLineKey = "\x00filesLine"
 
 // filesKey is the key under which a table stores the files that the package lists, as []File.
 const filesKey = "\x00files"
@@ -122,16 +127,21 @@ func decodeTOML(data []byte) (map[string]any, error) {
 		case unstable.KeyValue:
 			last := keys[len(keys)-1]
 			at := descend(table, keys[:len(keys)-1])
-			if listsFiles(last) {
-				at[filesKey] = append(filesOf(at), filesIn(e.Value())...)
-				continue
-			}
-			if last == "version" {
+			if listsFiles(last) || last == "version" {
 				key := e.Key()
 				key.Next()
 				offset := int(key.Node().Raw.Offset)
 				line += bytes.Count(data[counted:max(offset, counted)], []byte("\n"))
 				counted = max(offset, counted)
+			}
+			if listsFiles(last) {
+				if at[filesLineKey] == nil {
+					at[filesLineKey] = line
+				}
+				at[filesKey] = append(filesOf(at), filesIn(e.Value())...)
+				continue
+			}
+			if last == "version" {
 				at[lineKey] = line
 			}
 			if v := value(e.Value()); v != nil {
@@ -207,6 +217,23 @@ func tablesOf(v any) []map[string]any {
 	return out
 }
 
+// mostCommon returns the value, except "", that most tables have; the first in the alphabet of
+// several.
+func mostCommon(tables []map[string]any, value func(map[string]any) string) string {
+	most, counts := "", map[string]int{}
+	for _, t := range tables {
+		if v := value(t); v != "" {
+			counts[v]++
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(counts)) {
+		if counts[v] > counts[most] {
+			most = v
+		}
+	}
+	return most
+}
+
 // stringsOf returns the strings in an array.
 func stringsOf(v any) []string {
 	list, _ := v.([]any)
@@ -219,8 +246,10 @@ func stringsOf(v any) []string {
 	return out
 }
 
-// lineOf returns the line of a package's version.
-func lineOf(t map[string]any) int {
-	n, _ := t[lineKey].(int)
-	return n
+// pinOf returns the files and the lines of a package.
+func pinOf(t map[string]any) Pin {
+	p := Pin{Files: filesOf(t)}
+	p.Line, _ = t[lineKey].(int)
+	p.HashLine, _ = t[filesLineKey].(int)
+	return p
 }

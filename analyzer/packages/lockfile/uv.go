@@ -14,6 +14,7 @@ import (
 type uvLock struct {
 	*reader
 	byName map[string][]map[string]any
+	usual  string          // the registry of most packages
 	seen   map[string]bool // NAME\x00VERSION\x00EXTRA
 	local  []string
 	todo   []uvNode
@@ -36,6 +37,10 @@ func (r *reader) uv(data []byte) error {
 		return errNoPackages
 	}
 	u := uvLock{reader: r, byName: map[string][]map[string]any{}, seen: map[string]bool{}}
+	u.usual = mostCommon(packages, func(p map[string]any) string {
+		source, _ := p["source"].(map[string]any)
+		return str(source, "registry")
+	})
 	var projects []map[string]any
 	for _, p := range packages {
 		u.byName[str(p, "name")] = append(u.byName[str(p, "name")], p)
@@ -126,7 +131,10 @@ func (u *uvLock) walk() error {
 			version := str(p, "version")
 			switch registry := str(source, "registry"); {
 			case registry != "" && version != "", source == nil && version != "":
-				pin := Pin{Line: lineOf(p), Files: filesOf(p), Needs: uvNeeds(p)}
+				pin := pinOf(p)
+				if pin.Needs = uvNeeds(p); registry != u.usual {
+					pin.Indexes = []string{registry}
+				}
 				if err := u.pinWith(name, version, pin); err != nil {
 					return err
 				}
