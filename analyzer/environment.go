@@ -15,6 +15,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // Environment is a set of packages that are installed together.
@@ -52,15 +53,20 @@ type NoWheel struct {
 	Others []string
 	// Python is an interpreter for which the version has a wheel; "" if another one does not help.
 	Python string
+	// Hash means that there is a wheel, but not with a hash that the file has. Then Renew is the
+	// command that writes the hashes again; "" if the lines have to be edited.
+	Hash  bool
+	Renew shellword.Line
 	// For is what there is no wheel for, if that is one property of the environment: "musl",
 	// "Python 3.13".
 	For string
 }
 
-// Rules whose findings are not those of a check: of NoWheel, and of requirements that the packages
+// Rules whose findings are not those of a check: of NoWheel, with and without NoWheel.Hash, and of requirements that the packages
 // of an environment do not satisfy.
 const (
 	RuleNoWheel = "no-wheel"
+	RuleHash    = "hash-mismatch"
 	RuleUnmet   = "requirement-not-met"
 )
 
@@ -255,7 +261,10 @@ func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) e
 		out.addTarget(p, nil)
 	}
 	for _, w := range e.NoWheel {
-		id := w.Package + "==" + w.Version
+		id := w.Package
+		if w.Version != "" {
+			id += "==" + w.Version
+		}
 		f := Finding{
 			Rule: RuleNoWheel, Severity: Error, New: true, Artifact: id, Object: w.Package,
 			Package: w.Package, On: names, NoWheelFor: w.For,
@@ -270,6 +279,13 @@ func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) e
 		if len(names) > 0 {
 			f.Target = names[0]
 		}
+		if w.Hash {
+			f.Rule = RuleHash
+			f.Fixes = append(f.Fixes, fix.Fix{
+				Kind: fix.KindEnvironment, Title: "Renew the hashes of " + id + " in " + w.At.File,
+				Command: w.Renew, Cost: []string{},
+			})
+		}
 		if x, ok := w.pin(r.Artifacts); ok {
 			f.Fixes = append(f.Fixes, x)
 		}
@@ -282,10 +298,16 @@ func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) e
 			r.Findings[i].On = append(r.Findings[i].On, names...)
 			continue
 		}
+		if i := slices.IndexFunc(r.Artifacts, func(a Artifact) bool {
+			return a.Wheel != nil && pkgmeta.Normalize(a.Wheel.Name) == pkgmeta.Normalize(w.Package)
+		}); i >= 0 && w.Hash {
+			f.Artifact = r.Artifacts[i].Path // it is listed as a wheel that can be checked
+		} else {
+			addArtifact(r, Artifact{
+				Path: id, Kind: KindWheel, Wheel: &Wheel{Name: w.Package, Version: w.Version},
+			})
+		}
 		r.Findings = append(r.Findings, f)
-		addArtifact(r, Artifact{
-			Path: id, Kind: KindWheel, Wheel: &Wheel{Name: w.Package, Version: w.Version},
-		})
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (t text) ship(because string) string {
 	switch {
 	case t.artifact.Kind == facts.KindWheel && invalid != nil:
 		return "Do not ship this wheel: pip does not install a file of this name."
-	case t.all[0].Rule == "no-wheel", t.all[0].Rule == "support-removed":
+	case slices.Contains([]string{"no-wheel", "hash-mismatch", "support-removed"}, t.all[0].Rule):
 		return ""
 	case because != "":
 		return "The " + what + " itself may be shipped: " + because + "."
@@ -327,6 +327,7 @@ var tasks = map[string]task{
 	"cuda-major-mixed": {result.Installer, "choose packages of one CUDA major version", ""},
 	"no-wheel": {result.Installer, "choose a version with a wheel, or another Python or platform",
 		""},
+	"hash-mismatch":      {result.Installer, "renew the hashes in the lock file", ""},
 	"executable-stack":   {result.Builder, "link it without an executable stack", ""},
 	"gpu-stack-mismatch": {result.Installer, "choose packages for one GPU platform", ""},
 	"isa-level":          {result.Builder, "compile for the CPUs that the platform allows", ""},

@@ -104,6 +104,8 @@ func (t text) todo(name, where string) string {
 		return "Choose versions with a wheel, or another Python or platform."
 	case t.all[0].Rule == "no-wheel":
 		return "Choose a version of " + where + " with a wheel, or another Python or platform."
+	case t.all[0].Rule == "hash-mismatch":
+		return "Renew the hashes of " + where + ", if you know why they differ."
 	case t.all[0].Rule == "cuda-major-mixed", t.all[0].Rule == "gpu-stack-mismatch":
 		return capital(tasks[t.all[0].Rule].do) + "."
 	case name == "":

@@ -371,6 +371,9 @@ func (t text) ruleTitle() string {
 		}
 		title, _, _ := strings.Cut(f.Message, "; ")
 		return title
+	case "hash-mismatch":
+		title, _, _ := strings.Cut(f.Message, "; ")
+		return title
 	case "support-removed":
 		if len(t.all) > 1 {
 			return fmt.Sprintf("%s has no wheel for %d platforms that had one", f.Object, len(t.all))

@@ -11,6 +11,7 @@ import "github.com/compat-app/compat/analyzer"
 func All() []*analyzer.Rule {
 	return []*analyzer.Rule{
 		noWheel,
+		hashMismatch,
 		requirementNotMet,
 		symbolVersionTooNew,
 		symbolMissingInPackage,

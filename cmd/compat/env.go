@@ -364,7 +364,7 @@ func reviewEnvironment(
 	head []*pinned.Wheels,
 	pins, base []*pinned.Pinned,
 ) (r *analyzer.Report, lasting bool, err error) {
-	locked := pinned.Locked(append(slices.Clone(pins), base...)...)
+	locked := pinned.Locked(from.addresses(), append(slices.Clone(pins), base...)...)
 	locked.Complete = locked.Complete && len(pins) > 0 // of installed packages nothing is known
 	locked.ReadAll = len(o.First) > 0 || len(o.GPU.Archs) > 0 || o.GPU.Stack != ""
 	from = from.withLock(locked)
@@ -400,7 +400,10 @@ func reviewEnvironment(
 				f.Severity == analyzer.Warning && len(locked.Without) > 0 || pinning(f)
 		})
 	if again {
-		from = from.withLock(&index.Locked{Files: locked.Files, ReadAll: locked.ReadAll})
+		from = from.withLock(&index.Locked{
+			Files: locked.Files, Digests: locked.Digests, AnyPython: locked.AnyPython,
+			ReadAll: locked.ReadAll,
+		})
 		o.Source = from.Source
 		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
 	}

@@ -436,6 +436,85 @@ func TestGivenPackages(t *testing.T) {
 	}
 }
 
+// TestHashesOfPins compares the hashes of lock and requirements files with the index.
+func TestHashesOfPins(t *testing.T) {
+	const file, older = "widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl",
+		"widget-1.0-cp311-cp311-manylinux_2_28_x86_64.whl"
+	module := func(python string) []byte {
+		return madeWheel(t, "widget", "1.0", nil, "widget/_w.cpython-"+python+"-x86_64-linux-gnu.so",
+			"elf x86_64\nneeded libc.so.6\nexport PyInit__w\n")
+	}
+	s := &packageIndex{files: map[string]map[string][]byte{"widget": {
+		file: module("312"), older: module("311"), "widget-1.0.tar.gz": []byte("source"),
+	}}}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	hash := func(file string) string {
+		sum := sha256.Sum256(s.files["widget"][file])
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	none := "sha256:" + strings.Repeat("0", 64)
+	poetry := "[[package]]\nname = \"widget\"\nversion = \"1.0\"\nfiles = [\n" +
+		"    {file = \"" + file + "\", hash = \"" + none + "\"},\n]\n"
+	for _, c := range []struct {
+		name, text string
+		digest     string // on the index, instead of the right one
+		code       int
+		want       string
+	}{
+		{"requirements.txt", "widget==1.0 \\\n    --hash=" + hash(file) + " \\\n    --hash=" + none + "\n", "", 0,
+			"^compatible"},
+		{"requirements.txt", "widget==1.0 \\\n    --hash=" + none + "\n", "", 1,
+			`(?s)^incompatible: widget==1.0.*: widget==1.0 has hashes that no file of the index has\n` +
+				`Renew the hashes of widget \(\S*requirements.txt:1\), if you know why they differ.*` +
+				`pip-compile --generate-hashes --no-reuse-hashes.*` +
+				`pip refuses to install ` + file + `, whose hash is ` + hash(file) + ` \(\S*requirements.txt:2\)`},
+		{"requirements.txt", "widget==1.0 --hash=" + hash(older) + "\n", "", 1,
+			`is pinned without the hash of a wheel for Python 3.12; it has those of wheels for Python 3.11, and`},
+		{"requirements.txt", "widget==1.0 --hash=" + hash("widget-1.0.tar.gz") + "\n", "", exitUsage,
+			`warning hash-mismatch: .*has only that of the source archive, so it is built from source`},
+		{"requirements.txt", "widget==1.0 --hash=" + none + "\n", "md5 only", 0,
+			`note: the index has no SHA-256 of their files, so the hashes were not compared: widget==1.0`},
+		{"requirements.txt", "--extra-index-url https://other.test/simple\nwidget==1.0 --hash=" + none + "\n", "",
+			0, "^compatible"},
+		{"requirements.txt", "pure==1 --hash=" + none + "\nwidget==1.0\n", "", 1,
+			`error hash-mismatch: widget==1.0 has no hash, but others of the file do; pip refuses .*:2\)`},
+		{"poetry.lock", poetry, "", 1, `(?s)poetry update --lock widget.*Poetry refuses to install ` + file +
+			`, whose hash is ` + hash(file) + ` \(\S*poetry.lock:4\)`},
+		{"poetry.lock", strings.Replace(poetry, none, hash(file), 1), "", 0, "^compatible"},
+	} {
+		pins := filepath.Join(t.TempDir(), c.name)
+		if err := os.WriteFile(pins, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.digest = c.digest
+		for _, command := range [][]string{{"env"}, {"check"}} {
+			vars := map[string]string{"COMPAT_DATA": t.TempDir(), "PIP_INDEX_URL": server.URL + "/simple",
+				"PIP_CONFIG_FILE": os.DevNull}
+			var stdout, stderr bytes.Buffer
+			flag := "--requirement"
+			if c.name == "poetry.lock" {
+				flag = "--lock"
+			}
+			args := append(command, "--verbose", flag, pins)
+			if command[0] == "env" {
+				args = append(args, "--python", "3.12")
+			} else if err := os.WriteFile(filepath.Join(filepath.Dir(pins), ".python-version"),
+				[]byte("3.12\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code := run(t.Context(), args, environment{
+				Getenv: func(n string) (string, bool) { v, ok := vars[n]; return v, ok },
+				In:     strings.NewReader(""), Out: &stdout, Err: &stderr,
+			})
+			if ok, err := regexp.MatchString(c.want, stdout.String()); code != c.code || !ok || err != nil {
+				t.Errorf("%s of %q: exit %d, want %d and %q\n%s%s", command[0], c.text, code, c.code, c.want,
+					stdout.String(), stderr.String())
+			}
+		}
+	}
+}
+
 // The second check of the same pins within ten minutes neither sends a request nor reads a wheel.
 func TestEnvironmentIsCached(t *testing.T) {
 	s := &packageIndex{files: map[string]map[string][]byte{

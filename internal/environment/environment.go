@@ -20,6 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +62,12 @@ type Pinned struct {
 	// in Unread.
 	Budget int64
 
-	beyond []analyzer.Unread // a package that Resolve did not look up, because there are too many
+	// Unhashed are requirements that pip refuses because they have no hash and others of the file do,
+	// by the file that was given.
+	Unhashed map[string][]Pin
+
+	assumed bool              // no file names On.Python
+	beyond  []analyzer.Unread // a package that Resolve did not look up, because there are too many
 }
 
 // DefaultBudget is 2 GiB: the shared objects of torch have 860 MB, those of cuDNN 630 MB, and large
@@ -77,13 +84,15 @@ type Pin struct {
 	File string // as the user wrote it
 }
 
-// Locked returns the files that the lock files of environments list.
-func Locked(list ...*Pinned) *index.Locked {
+// Locked returns the files that the lock files of environments list. indexes are the URLs of those
+// that are used: hashes of packages that come from another one are not compared.
+func Locked(indexes []string, list ...*Pinned) *index.Locked {
 	l := &index.Locked{
-		Files: map[packages.ID][]lockfile.File{}, Pins: map[string][]string{}, Complete: true,
+		Files: map[packages.ID][]lockfile.File{}, Digests: map[packages.ID][]string{},
+		Pins: map[string][]string{}, Complete: true,
 	}
 	for _, e := range list {
-		l.Complete = l.Complete && !e.Partial
+		l.Complete, l.AnyPython = l.Complete && !e.Partial, l.AnyPython || e.assumed
 		for _, p := range e.Pins {
 			q, version, err := e.applies(p)
 			if err != nil || q == nil {
@@ -96,12 +105,28 @@ func Locked(list ...*Pinned) *index.Locked {
 			if !slices.Contains(l.Pins[q.Name], v.String()) {
 				l.Pins[q.Name] = append(l.Pins[q.Name], v.String())
 			}
+			id := packages.ID{Name: q.Name, Version: v.String()}
 			if len(p.Files) > 0 {
-				l.Files[packages.ID{Name: q.Name, Version: v.String()}] = p.Files
+				l.Files[id] = p.Files
+			}
+			if digests := p.SHA256(); len(digests) > 0 && from(p.Indexes, indexes) {
+				l.Digests[id] = append(l.Digests[id], digests...)
 			}
 		}
 	}
 	return l
+}
+
+// from reports whether all indexes are among those that are used.
+func from(indexes, used []string) bool {
+	return !slices.ContainsFunc(indexes, func(address string) bool {
+		u, err := url.Parse(address)
+		return err != nil || address == "" || !slices.ContainsFunc(used, func(a string) bool {
+			b, err := url.Parse(a)
+			return err == nil && strings.EqualFold(u.Host, b.Host) &&
+				strings.Trim(u.Path, "/") == strings.Trim(b.Path, "/")
+		})
+	})
 }
 
 // Opener opens the wheel that pip would install. It is implemented by internal/index; index.Open
@@ -203,8 +228,12 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
 	missed, portable := 0, 0
+	var unverified []string
 	for _, r := range results {
 		p := e.Pins[r.place]
+		if r.wheel != nil && r.wheel.File != "" && r.wheel.SHA256 == "" && len(p.SHA256()) > 0 {
+			unverified = append(unverified, r.id)
+		}
 		if errors.Is(r.err, errBudget) {
 			missed++
 			r.err = fmt.Errorf(
@@ -224,6 +253,11 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 			w.Recorded = append(w.Recorded, r.id)
 			w.Together = w.Together || r.wheel.Together
 		}
+	}
+	w.addUnhashed(e)
+	if len(unverified) > 0 {
+		w.Notes = append(w.Notes, "the index has no SHA-256 of their files, so the hashes were not "+
+			"compared: "+analyzer.List(unverified, 8, len(unverified), "package"))
 	}
 	if len(w.Recorded) > 0 {
 		w.Notes = append(w.Notes, "known from the built-in package history and independent of other "+
@@ -271,7 +305,10 @@ func (e *Pinned) applies(p Pin) (*pkgmeta.Requirement, string, error) {
 func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 	var large *index.TooLargeError
 	var none *index.NoWheelError
+	var hash *index.HashError
 	switch {
+	case errors.As(err, &hash):
+		w.NoWheel = append(w.NoWheel, refused(p, hash))
 	case errors.As(err, &none) && none.Tags == nil:
 		w.Skipped = append(w.Skipped, analyzer.Unread{Path: id, Reason: "published as source only; " +
 			"the build that pip makes is not checked"})
@@ -306,6 +343,64 @@ func listed(file, sha256 string) analyzer.Artifact {
 		a.Wheel = &analyzer.Wheel{Name: n.Name, Version: n.Version}
 	}
 	return a
+}
+
+// refused describes a pin that an installer refuses, or builds from source, because of its hashes.
+func refused(p Pin, e *index.HashError) analyzer.NoWheel {
+	id, installer := e.Name+"=="+e.Version, lockfile.Installer(p.File)
+	n := analyzer.NoWheel{
+		Package: e.Name, Version: e.Version, Hash: true, Source: e.Source,
+		At:    analyzer.Origin{File: p.File, Line: cmp.Or(p.HashLine, p.Line)},
+		Renew: lockfile.Renew(p.File, e.Name),
+	}
+	if e.Listed == nil {
+		n.Reason = fmt.Sprintf("%s has hashes that no file of the index has; %s refuses to install %s, "+
+			"whose hash is sha256:%s", id, installer, e.File, e.SHA256)
+		return n
+	}
+	n.Reason = fmt.Sprintf("%s is pinned without the hash of a wheel for %s; ", id,
+		cmp.Or(e.Misfit.Lacks, "the environment"))
+	m := e.Misfit
+	switch {
+	case m.Have != nil:
+		n.Reason += "it has those of wheels for " + analyzer.List(m.Have, 6, len(m.Have), "other")
+		if e.Source {
+			n.Reason += " and of the source archive"
+		}
+	case len(e.Listed) == 1 && e.Source:
+		n.Reason += "it has only that of the source archive"
+	default:
+		n.Reason += "it has those of " + analyzer.List(e.Listed, 3, len(e.Listed), "file")
+	}
+	if !e.Source {
+		n.Reason += fmt.Sprintf(", and %s refuses %s", installer, e.File)
+	}
+	return n
+}
+
+// addUnhashed adds the requirements that pip refuses because they have no hash.
+func (w *Wheels) addUnhashed(e *Pinned) {
+	for _, file := range slices.Sorted(maps.Keys(e.Unhashed)) {
+		list := e.Unhashed[file]
+		q, err := pkgmeta.ParseRequirement(list[0].Requirement)
+		if err != nil {
+			continue
+		}
+		n := analyzer.NoWheel{
+			Package: q.Name, Hash: true, At: analyzer.Origin{File: list[0].File, Line: list[0].Line},
+			Renew: lockfile.Renew(file, q.Name),
+		}
+		if version, pinned := strings.CutPrefix(q.Spec, "=="); pinned {
+			n.Version = version
+		}
+		n.Reason = q.Name + q.Spec + " has no hash, but others of the file do; pip refuses to install the " +
+			"requirements of " + file
+		if more := len(list) - 1; more > 0 {
+			n.Reason = fmt.Sprintf("%s%s and %d more have no hash, but others of the file do; pip refuses "+
+				"to install the requirements of %s", q.Name, q.Spec, more, file)
+		}
+		w.NoWheel = append(w.NoWheel, n)
+	}
 }
 
 // at returns FILE:LINE of a pin.

@@ -48,6 +48,12 @@ func (e *FileError) Unwrap() error { return e.Err }
 // .python-version next to the first file or in the working directory; else the oldest, from 3.7,
 // that requires-python of the files or of the pyproject.toml next to one of them allows; else 3.12.
 func (f *Files) Python() (python, from string) {
+	python, from, _ = f.python()
+	return python, from
+}
+
+// python is Python. own is false if the version is not that of .python-version or of f.Paths.
+func (f *Files) python() (python, from string, own bool) {
 	var next []string
 	for _, file := range f.Paths {
 		next = append(next, path.Dir(path.Clean(file)))
@@ -55,23 +61,23 @@ func (f *Files) Python() (python, from string) {
 	for _, dir := range append(next[:min(1, len(next))], ".") {
 		data, err := f.Read(path.Join(dir, ".python-version"))
 		if v := PythonVersion(string(data)); err == nil && v != "" {
-			return v, ".python-version"
+			return v, ".python-version", true
 		}
 	}
 	files := slices.Clone(f.Paths)
 	for _, dir := range next {
 		files = append(files, path.Join(dir, "pyproject.toml"))
 	}
-	for _, file := range files {
+	for i, file := range files {
 		data, err := f.Read(file)
 		if err != nil {
 			continue // Pinned returns the error
 		}
 		if v := OldestPython(lockfile.RequiresPython(path.Base(file), data)); v != "" {
-			return v, "the oldest that " + path.Base(file) + " allows"
+			return v, "the oldest that " + path.Base(file) + " allows", i < len(f.Paths)
 		}
 	}
-	return newestPython, "no file names a version; --python sets one"
+	return newestPython, "no file names a version; --python sets one", false
 }
 
 var pythonVersion = lazyregexp.New(`^(?:cpython-)?(3\.\d{1,2})(?:\.\d+)?(?:\s|$)`)
@@ -106,15 +112,35 @@ func OldestPython(requires string) string {
 func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	p := &Pinned{On: on}
 	if on.Python == "" {
-		p.On.Python, p.PythonFrom = f.Python()
+		var own bool
+		p.On.Python, p.PythonFrom, own = f.python()
+		p.assumed = !own
 	}
 	r := fileReader{files: f, pinned: p, seen: map[string]bool{}, places: map[string]int{}}
 	r.choice = lockfile.Choice{
 		Python: p.On.Python, Arch: on.Arch, Extras: f.Extras, Groups: f.Groups,
 	}
 	for _, file := range f.Paths {
+		r.hashed, r.constrained, r.unhashed = false, false, nil
 		if err := r.read(path.Clean(file), false); err != nil {
 			return nil, err
+		}
+		r.unhashed = slices.DeleteFunc(r.unhashed, func(u Pin) bool {
+			return slices.ContainsFunc(p.Pins, func(x Pin) bool {
+				return x.Requirement == u.Requirement && x.Hashes != nil
+			})
+		})
+		// Constraints may have hashes too.
+		if r.hashed && !r.constrained && len(r.unhashed) > 0 {
+			if p.Unhashed == nil {
+				p.Unhashed = map[string][]Pin{}
+			}
+			p.Unhashed[path.Clean(file)] = r.unhashed
+		}
+	}
+	for i := range p.Pins {
+		if pin := &p.Pins[i]; pin.Indexes == nil && pin.Files == nil {
+			pin.Indexes = r.indexes
 		}
 	}
 	return p, nil
@@ -127,6 +153,10 @@ type fileReader struct {
 	pinned *Pinned
 	seen   map[string]bool
 	places map[string]int // package -> index in pinned.Pins
+
+	indexes             []string // that requirements files name
+	hashed, constrained bool     // the current file of Files.Paths has hashes, and constraints
+	unhashed            []Pin
 }
 
 func (r *fileReader) read(file string, constraint bool) error {
@@ -166,6 +196,11 @@ func (r *fileReader) read(file string, constraint bool) error {
 				return err
 			}
 		}
+	}
+	r.indexes = append(r.indexes, lock.Indexes...)
+	r.hashed, r.constrained = r.hashed || lock.Hashed, r.constrained || constraint
+	for _, pin := range lock.Unhashed {
+		r.unhashed = append(r.unhashed, Pin{pin, file})
 	}
 	p := r.pinned
 	if !constraint {

@@ -78,9 +78,9 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 	if err != nil || start+int64(len(tail)) != size {
 		return nil, i.errorf(packages.ErrUnavailable, "%s ended in the middle of a range", f.url.Host)
 	}
-	if sum := sha256.Sum256(tail); start == 0 && f.sha256 != "" &&
-		hex.EncodeToString(sum[:]) != f.sha256 {
-		return nil, i.errorf(packages.ErrUnavailable, "%v", digestError(f, size))
+	sum := sha256.Sum256(tail)
+	if found := hex.EncodeToString(sum[:]); start == 0 && f.sha256 != "" && found != f.sha256 {
+		return nil, i.digestError(f, size, found)
 	}
 	end := inBytes(start, tail)
 	if start == 0 {
@@ -92,8 +92,18 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 	return c, nil
 }
 
-func digestError(f file, n int64) error {
-	return fmt.Errorf("the %d bytes of %s do not match its digest on the page", n, unpack.Safe(f.name))
+// digestError is the error for a file with another digest than that on the page or in the lock file.
+func (i *Index) digestError(f file, n int64, found string) error {
+	if f.locked {
+		return &HashError{
+			Name: f.project, Version: f.version.String(), File: f.name, SHA256: found,
+		}
+	}
+	return i.errorf(packages.ErrUnavailable, "%s", mismatch(f, n))
+}
+
+func mismatch(f file, n int64) string {
+	return fmt.Sprintf("the %d bytes of %s do not match its digest on the page", n, unpack.Safe(f.name))
 }
 
 var errLarge = errors.New("larger than the limit")
@@ -111,6 +121,8 @@ func (i *Index) download(ctx context.Context, f file, limit int64) (*content, er
 			return nil, ctx.Err()
 		case !errors.As(err, &broken):
 			return nil, err
+		case try >= attempts && broken.sha256 != "" && f.locked:
+			return nil, i.digestError(f, 0, broken.sha256)
 		case try >= attempts:
 			return nil, i.errorf(packages.ErrUnavailable, "%s (attempts: %d)", broken.why, try)
 		}
@@ -152,7 +164,7 @@ func (i *Index) downloadOnce(ctx context.Context, f file, limit int64) (*content
 	case n > limit:
 		err = errLarge
 	case f.sha256 != "" && hex.EncodeToString(sum.Sum(nil)) != f.sha256:
-		err = &retryError{why: digestError(f, n).Error()}
+		err = &retryError{why: mismatch(f, n), sha256: hex.EncodeToString(sum.Sum(nil))}
 	}
 	if err != nil {
 		t.Close()

@@ -205,8 +205,9 @@ func (i *Index) outage() { i.down.Store(time.Now().Add(downFor).UnixNano()) }
 
 // retryError is a temporary failure.
 type retryError struct {
-	why   string
-	after time.Duration
+	why    string
+	after  time.Duration
+	sha256 string // of a file that was received, but has another digest than expected
 }
 
 func (e *retryError) Error() string { return e.why }

@@ -17,6 +17,12 @@ type Locked struct {
 	// Files are the files by release; Name is normalized and Version is as in
 	// pkgmeta.Version.String.
 	Files map[packages.ID][]lockfile.File
+	// Digests are the SHA-256 of which the files of a release must have one; a release without any may
+	// have every file. Keys are as in Files.
+	Digests map[packages.ID][]string
+	// AnyPython means that the interpreter is not known: that no file with one of Digests is for it is
+	// no error.
+	AnyPython bool
 	// Pins are the versions that each package has, as in Files; several if there are several lock
 	// files.
 	Pins map[string][]string
@@ -88,6 +94,69 @@ func (i *Index) inLock(
 		return nil, nil
 	}
 	return best, all
+}
+
+// digests returns those of which a file has to have one; nil if it may have any.
+func (l *Locked) digests(name string, version pkgmeta.Version) []string {
+	if l == nil {
+		return nil
+	}
+	return l.Digests[packages.ID{Name: pkgmeta.Normalize(name), Version: version.String()}]
+}
+
+// pickListed is like pick for the files of a release that has to have one of the digests: like pip,
+// it prefers files that have one, and then those of which the index has none.
+func pickListed(files []file, digests []string, on packages.Target) (best *file, fits bool) {
+	if digests == nil {
+		return pick(files, on)
+	}
+	listed, unknown := byDigest(files, digests)
+	for _, some := range [][]file{listed, unknown} {
+		if best, fits = pick(some, on); fits {
+			return best, true
+		}
+	}
+	return pick(files, on)
+}
+
+// byDigest returns the files that have one of the digests, and those of which none is known.
+func byDigest(files []file, digests []string) (listed, unknown []file) {
+	for _, f := range files {
+		switch {
+		case f.sha256 == "":
+			unknown = append(unknown, f)
+		case slices.Contains(digests, f.sha256):
+			listed = append(listed, f)
+		}
+	}
+	return listed, unknown
+}
+
+// refused returns the error for the best of the files of a release if it has none of the digests of
+// the lock files; nil if that is not known.
+func (l *Locked) refused(best *file, all []file, version string, on packages.Target) error {
+	v, err := pkgmeta.ParseVersion(version)
+	digests := l.digests(best.project, v)
+	if err != nil || digests == nil || best.sha256 == "" || best.locked ||
+		slices.Contains(digests, best.sha256) {
+		return nil
+	}
+	e := &HashError{
+		Name: best.project, Version: v.String(), File: best.name, SHA256: best.sha256,
+	}
+	var tags []pkgmeta.Tag
+	listed, _ := byDigest(all, digests)
+	for _, f := range listed {
+		tags = append(tags, f.tags...)
+		e.Listed = append(e.Listed, f.name)
+		e.Source = e.Source || f.tags == nil
+	}
+	e.Misfit, _ = packages.MisfitOf(tags, on)
+	on.Python = ""
+	if _, fits := pick(listed, on); fits && l.AnyPython {
+		return nil
+	}
+	return e
 }
 
 // skips reports whether nothing of a wheel is read.

@@ -110,9 +110,26 @@ func (e *NoWheelError) Error() string {
 
 func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
 
+// HashError reports that a version has a compatible wheel, but that a lock file has other hashes. It
+// wraps packages.ErrUnknown.
+type HashError struct {
+	Name, Version string
+	File, SHA256  string // the wheel, and its digest on the index
+	// Listed are the files of the version that have one of the hashes; nil = the index has no such file
+	Listed []string
+	Source bool            // one of Listed is a source archive
+	Misfit packages.Misfit // of the wheels among Listed
+}
+
+func (e *HashError) Error() string {
+	return fmt.Sprintf("%s of %s==%s has none of the hashes of the lock file", e.File, e.Name, e.Version)
+}
+
+func (e *HashError) Unwrap() error { return packages.ErrUnknown }
+
 // Open opens the wheel of a version that pip would install. limit is the maximum total size of
-// its shared objects, in compressed bytes. Errors are a *TooLargeError or *NoWheelError, or wrap
-// packages.ErrUnknown or packages.ErrUnavailable.
+// its shared objects, in compressed bytes. Errors are a *TooLargeError, *NoWheelError or *HashError,
+// or wrap packages.ErrUnknown or packages.ErrUnavailable.
 func (i *Index) Open(
 	ctx context.Context,
 	name, version string,
@@ -130,6 +147,9 @@ func (i *Index) Open(
 		}
 	}
 	best, all, err := i.installable(ctx, name, version, on)
+	if err == nil {
+		err = i.locked.refused(best, all, version, on)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -460,8 +480,12 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 func (i *Index) noWheel(ctx context.Context, version string, all []file, on packages.Target) error {
 	e := &NoWheelError{Name: all[0].project, Version: version, On: on}
 	var tags []pkgmeta.Tag
+	var digests []string // of which a source archive that is built has one
+	if v, err := pkgmeta.ParseVersion(version); err == nil {
+		digests = i.locked.digests(e.Name, v)
+	}
 	for _, f := range all {
-		if f.tags == nil {
+		if f.tags == nil && (digests == nil || f.sha256 == "" || slices.Contains(digests, f.sha256)) {
 			e.Source = true
 		}
 		tags = append(tags, f.tags...)

@@ -186,7 +186,7 @@ func (i *Index) choose(
 	if len(all) == 0 {
 		return nil, false, nil, i.errorf(packages.ErrUnknown, "%s has no version %s", p.name, v)
 	}
-	best, fits = pick(all, on)
+	best, fits = pickListed(all, i.locked.digests(name, v), on)
 	if best == nil {
 		return nil, false, all, i.errorf(
 			packages.ErrUnknown,

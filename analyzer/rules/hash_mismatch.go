@@ -1,0 +1,35 @@
+package rules
+
+import "github.com/compat-app/compat/analyzer"
+
+// hashMismatch has no check: its findings come from analyzer.Environment.NoWheel.
+var hashMismatch = &analyzer.Rule{
+	ID:       analyzer.RuleHash,
+	Title:    "A pinned version has other hashes than the wheel on the index",
+	Severity: analyzer.Error,
+	Doc: `A lock file or a requirements file pins a version with hashes, and the index has a wheel for
+the platform whose SHA-256 is not among them. pip then ends with "THESE PACKAGES DO NOT MATCH THE
+HASHES FROM THE REQUIREMENTS FILE", and uv with "Hash mismatch". That happens if the version of a
+pin was changed and its hashes were not, if a file was published again, or if the file was written
+on another system and has the hashes of its wheels only. Where several wheels fit, the one that pip
+chooses among those with a listed hash is checked.
+
+A requirement without a hash is reported too, if other requirements of the file have one: pip
+refuses the whole file.
+
+Fix: write the hashes again with the tool that wrote the file. If neither the version nor the
+platform was changed, find out first why the index has another file.
+
+Severity: a warning where the hash of the source archive is listed, which pip then builds. What it
+builds is not checked.
+
+Not detected: hashes of other algorithms than SHA-256, or where the index has no SHA-256; packages
+that a file takes from an index that compat was not given; wheels whose address the lock file has
+(uv.lock, pylock.toml), if they are too large to be downloaded as a whole, because the page of the
+index is not read for them.`,
+	References: []string{
+		"pip documentation: Secure installs, Hash-checking Mode",
+		"Simple repository API (PEP 503, PEP 691): hashes of files",
+		"PEP 751: A file format to record Python dependencies for installation reproducibility",
+	},
+}
