@@ -434,6 +434,7 @@ func describe(f *facts.Artifact) Artifact {
 			a.Wheel.Tags = append(a.Wheel.Tags, t.Python+"-"+t.ABI+"-"+t.Platform)
 		}
 		if f.Metadata != nil {
+			a.Wheel.RequiresPython = f.Metadata.RequiresPython
 			for _, q := range f.Metadata.Requires {
 				a.Wheel.Requires = append(a.Wheel.Requires, q.Raw)
 			}

@@ -36,9 +36,8 @@ type Options struct {
 
 	Base     []Input `json:"-"` // artifacts of the base branch; nil: all findings are new
 	BaseName string  // name of the base in messages; "": "the base"
-	// BaseWheels are the file names of all wheels of the base if Base has only some of them; nil:
-	// those in Base.
-	BaseWheels []string
+	// BaseWheels are all wheels of the base if Base has only some of them; nil: those in Base.
+	BaseWheels []WheelFile
 	// BaseRelease is set if Base is the previous release.
 	BaseRelease bool
 	BaseVersion string    // "": that of each artifact

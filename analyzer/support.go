@@ -17,15 +17,21 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Wheels returns the file names of the wheels among a report's artifacts.
-func Wheels(r *Report) []string {
-	names := []string{}
+// WheelFile is a wheel as far as it decides where it can be installed.
+type WheelFile struct {
+	Name           string // of the file
+	RequiresPython string // "" = any, or not known
+}
+
+// Wheels returns the wheels among a report's artifacts.
+func Wheels(r *Report) []WheelFile {
+	list := []WheelFile{}
 	for _, a := range r.Artifacts {
 		if a.Wheel != nil {
-			names = append(names, path.Base(a.Path))
+			list = append(list, WheelFile{path.Base(a.Path), a.Wheel.RequiresPython})
 		}
 	}
-	return names
+	return list
 }
 
 // RuleSupportRemoved is the rule of the findings of AddLostSupport.
@@ -33,11 +39,13 @@ const RuleSupportRemoved = "support-removed"
 
 // AddLostSupport adds a finding to a report with causes for each platform and Python for which the
 // base has a wheel of a project and the report has wheels of the project, but none for these.
-// before are the file names of the base's wheels; base is its name in messages, "" for "the base".
+// before are the base's wheels; base is its name in messages, "" for "the base".
 // Severities and acceptances are those of the options. A finding that is a note has no cause, so
 // there is a note of the report for all of a project.
-func AddLostSupport(r *Report, before []string, base string, o Options) {
-	had, has := supports(before), supports(Wheels(r))
+func AddLostSupport(r *Report, before []WheelFile, base string, o Options) {
+	now := Wheels(r)
+	limited := limitedProjects(slices.Concat(before, now))
+	had, has := supports(before, limited), supports(now, limited)
 	lost := result.New(r.Tool.Version)
 	lost.Artifacts = r.Artifacts
 	for _, project := range slices.Sorted(maps.Keys(has)) {
@@ -122,7 +130,7 @@ func (s support) add(x supported, version int) {
 func Counterparts(wheels, before []string) []string {
 	at := map[string]map[supported]string{} // by project
 	for _, file := range before {
-		for project, pairs := range supports([]string{file}) {
+		for project, pairs := range supports([]WheelFile{{Name: file}}, nil) {
 			if at[project] == nil {
 				at[project] = map[supported]string{}
 			}
@@ -134,7 +142,11 @@ func Counterparts(wheels, before []string) []string {
 		}
 	}
 	chosen := map[string]bool{}
-	for project, now := range supports(wheels) {
+	var list []WheelFile
+	for _, file := range wheels {
+		list = append(list, WheelFile{Name: file})
+	}
+	for project, now := range supports(list, nil) {
 		pairs := slices.SortedFunc(maps.Keys(at[project]), supported.compare)
 		for x := range now {
 			y := x
@@ -158,11 +170,32 @@ const (
 	maxSupported = 2_000
 )
 
-// supports returns what wheels are built for, by normalized project.
-func supports(wheels []string) map[string]support {
+// limitedProjects returns the projects, by normalized name, of which all wheels have a
+// Requires-Python that can be read. Without one it is not known which Pythons a wheel is for.
+func limitedProjects(wheels []WheelFile) map[string]bool {
+	out := map[string]bool{}
+	for _, x := range wheels {
+		w, err := pkgmeta.ParseWheelName(x.Name)
+		if err != nil {
+			continue
+		}
+		name := pkgmeta.Normalize(w.Name)
+		spec, err := pkgmeta.ParseSpec(x.RequiresPython)
+		known := err == nil && spec.String() != "" && packages.Interpreters(x.RequiresPython)[0] != ""
+		if before, seen := out[name]; seen {
+			known = known && before
+		}
+		out[name] = known
+	}
+	return out
+}
+
+// supports returns what wheels are built for, by normalized project. Of limited projects only what
+// Requires-Python allows counts.
+func supports(wheels []WheelFile, limited map[string]bool) map[string]support {
 	out := map[string]support{}
-	for _, file := range wheels {
-		w, err := pkgmeta.ParseWheelName(file)
+	for _, x := range wheels {
+		w, err := pkgmeta.ParseWheelName(x.Name)
 		if err != nil {
 			continue
 		}
@@ -171,11 +204,51 @@ func supports(wheels []string) map[string]support {
 			out[name] = support{}
 		}
 		for _, t := range w.Tags {
+			pythons := []string{pythonOf(t)}
+			if limited[name] {
+				pythons = allowed(pythons[0], x.RequiresPython)
+			}
 			for _, on := range systemsOf(t.Platform) {
-				if len(out[name]) <= maxSupported {
-					out[name].add(supported{pythonOf(t), on.name}, on.version)
+				for _, python := range pythons {
+					if len(out[name]) <= maxSupported {
+						out[name].add(supported{python, on.name}, on.version)
+					}
 				}
 			}
+		}
+	}
+	return out
+}
+
+// allowed returns which of the Pythons of a tag, as in pythonOf, a Requires-Python allows: "cp312",
+// one of these for each of "cp38-abi3", and "3.12", any implementation, for each of "py3".
+func allowed(python, requires string) []string {
+	format, oldest := "", minor(python)
+	switch {
+	case strings.HasSuffix(python, "-abi3"):
+		format = "cp3%d"
+	case python == "py3" || strings.HasPrefix(python, "py3") && oldest >= 0:
+		format = "3.%d"
+	}
+	if format == "" {
+		version := strings.TrimLeft(strings.TrimSuffix(python, "t"), "abcdefghijklmnopqrstuvwxyz")
+		switch {
+		case len(version) > 1:
+			version = version[:1] + "." + version[1:]
+		case version == "2":
+			version = "2.7"
+		}
+		if _, err := pkgmeta.ParseVersion(version); err == nil && !packages.AdmitsPython(requires, version) &&
+			!packages.AdmitsPython(requires, version+".0") {
+			return nil
+		}
+		return []string{python}
+	}
+	var out []string
+	for _, known := range packages.Interpreters(requires) {
+		n, err := strconv.Atoi(strings.TrimPrefix(known, "3."))
+		if err == nil && n >= oldest {
+			out = append(out, fmt.Sprintf(format, n))
 		}
 	}
 	return out
@@ -243,7 +316,8 @@ func before(name string, version int) string {
 	return name + " before " + text
 }
 
-// pythonOf returns the Python of a tag: "cp312", "cp312t", "cp38-abi3", "py3", "pp310".
+// pythonOf returns the Python of a tag: "cp312", "cp312t", "cp38-abi3", "py3", "pp310". Another form,
+// "3.12", is that of allowed.
 func pythonOf(t pkgmeta.Tag) string {
 	switch {
 	case t.ABI == "abi3":
@@ -255,9 +329,12 @@ func pythonOf(t pkgmeta.Tag) string {
 }
 
 // minor returns the minor release of CPython 3 or Python 3 in a tag such as "cp312", "cp312t",
-// "cp38-abi3" or "py39"; -1 for others.
+// "cp38-abi3" or "py39", and in "3.12"; -1 for others.
 func minor(python string) int {
 	digits := strings.TrimSuffix(strings.TrimSuffix(python, "-abi3"), "t")
+	if rest, ok := strings.CutPrefix(digits, "3."); ok {
+		digits = "py3" + rest
+	}
 	if !strings.HasPrefix(digits, "cp3") && !strings.HasPrefix(digits, "py3") {
 		return -1
 	}
@@ -304,6 +381,14 @@ func (s support) has(python, system string) (oldest int, ok bool) {
 		try(supported{python, on})
 		if python != "py2" {
 			try(supported{"py3", on})
+		}
+		// Where Requires-Python is compared, "3.12" is what wheels of Python 3 are for. Those of CPython
+		// are for it too, because most who run it run CPython.
+		if n := minor(strings.Replace(python, "pp3", "py3", 1)); n >= 0 {
+			try(supported{fmt.Sprintf("3.%d", n), on})
+			if strings.HasPrefix(python, "3.") {
+				try(supported{fmt.Sprintf("cp3%d", n), on})
+			}
 		}
 		for n := minor(python); n >= 0; n-- {
 			try(supported{fmt.Sprintf("py3%d", n), on})
@@ -400,6 +485,9 @@ func pythonTitle(python string) string {
 			name = "free-threaded " + name
 		}
 		return name
+	}
+	if minor(python) >= 0 {
+		return "Python " + python
 	}
 	return python
 }

@@ -62,16 +62,17 @@ func TestLostSupport(t *testing.T) {
 		{"a hostile version", "cp39999999999-abi3-win32 cp312-cp312-win32", "cp312-cp312-win32", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before, r := []string{}, result.New("")
+			before, r := []WheelFile{}, result.New("")
 			for tag := range strings.FieldsSeq(c.base) {
-				before = append(before, "Widget-1.0-"+tag+".whl")
+				before = append(before, WheelFile{Name: "Widget-1.0-" + tag + ".whl"})
 			}
 			for tag := range strings.FieldsSeq(c.now) {
 				r.Artifacts = append(r.Artifacts, Artifact{
 					Path: "dist.zip/widget-1.1-" + tag + ".whl", Wheel: &Wheel{},
 				})
 			}
-			AddLostSupport(r, append(before, "other-1.0-py3-none-any.whl", "x.zip"), "main", Options{})
+			AddLostSupport(r, append(before, WheelFile{Name: "other-1.0-py3-none-any.whl"},
+				WheelFile{Name: "x.zip"}), "main", Options{})
 			got := ""
 			for _, n := range r.Notes {
 				got, _ = strings.CutPrefix(n, "widget has no wheel for ")
@@ -82,6 +83,77 @@ func TestLostSupport(t *testing.T) {
 			}
 			if got != c.lost {
 				t.Errorf("lost %q, want %q", got, c.lost)
+			}
+		})
+	}
+}
+
+// TestLostPythons compares wheels with their Requires-Python: TAG[REQUIRES].
+func TestLostPythons(t *testing.T) {
+	list := func(text, version string) (out []WheelFile) {
+		for part := range strings.SplitSeq(text, " ") {
+			tag, requires, _ := strings.Cut(strings.TrimSuffix(part, "]"), "[")
+			out = append(out, WheelFile{"widget-" + version + "-" + tag + ".whl", requires})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name      string
+		base, now string
+		lost      string
+	}{
+		{"the same", "py3-none-any[>=3.8]", "py3-none-any[>=3.8]", ""},
+		{"any Python", "py3-none-any[>=3.8]", "py3-none-any[>=3.10]", "Python 3.8, Python 3.9"},
+		{"a library", "py3-none-win_amd64[>=3.8] py3-none-win32[>=3.8]",
+			"py3-none-win_amd64[>=3.10] py3-none-win32[>=3.10]", "Python 3.8, Python 3.9"},
+		{"on one system", "py3-none-win_amd64[>=3.8] py3-none-win32[>=3.8]",
+			"py3-none-win_amd64[>=3.9] py3-none-win32[>=3.8]", "Python 3.8 on Windows (x86-64)"},
+		{"the stable ABI", "cp38-abi3-win32[>=3.8]", "cp38-abi3-win32[>=3.10]",
+			"CPython 3.8, CPython 3.9"},
+		{"a newer stable ABI, which was required before", "cp38-abi3-win32[>=3.10]",
+			"cp310-abi3-win32[>=3.10]", ""},
+		{"a newer stable ABI", "cp38-abi3-win32[>=3.9]", "cp310-abi3-win32[>=3.8]", "CPython 3.9"},
+		{"the tag allows one", "cp311-cp311-win32[>=3.8]", "cp311-cp311-win32[>=3.11]", ""},
+		{"of several", "cp39-cp39-win32[>=3.8] cp311-cp311-win32[>=3.8]",
+			"cp39-cp39-win32[>=3.10] cp311-cp311-win32[>=3.10]", "CPython 3.9"},
+		{"an upper limit", "py3-none-any[>=3.13]", "py3-none-any[>=3.13,<3.15]", "Python 3.15"},
+		{"a gap", "py3-none-any[>=3.11]", "py3-none-any[>=3.11,!=3.12.*]", "Python 3.12"},
+		{"a patch release", "py3-none-any[>=3.8]", "py3-none-any[>=3.8.1]", ""},
+		{"more", "py3-none-any[>=3.10]", "py3-none-any[>=3.8]", ""},
+		{"no Python 2 before", "py2.py3-none-any[>=3.8]", "py3-none-any[>=3.8]", ""},
+		{"Python 2", "py2.py3-none-any[>=2.7,!=3.0.*]", "py3-none-any[>=3.1]", "Python 2"},
+		{"PyPy", "pp310-pypy310_pp73-win32[>=3.8] pp39-pypy39_pp73-win32[>=3.8]",
+			"py3-none-win32[>=3.10]", "PyPy 3.9"},
+		{"built now", "py3-none-win32[>=3.14]", "cp314-cp314-win32[>=3.14]", "Python 3.15"},
+		{"pure now", "cp39-cp39-win32[>=3.8] cp310-cp310-win32[>=3.8]", "py3-none-any[>=3.10]",
+			"CPython 3.9"},
+		{"none before", "py3-none-any", "py3-none-any[>=3.10]", ""},
+		{"none now", "py3-none-any[>=3.8]", "py3-none-any", ""},
+		{"of one wheel not known", "py3-none-win32[>=3.8] py3-none-any[>=3.8]",
+			"py3-none-win32[>=3.10] py3-none-any", ""},
+		{"cannot be read", "py3-none-any[>=3.8]", "py3-none-any[>=3.x]", ""},
+		{"allows none that is known", "py3-none-any[>=3.8]", "py3-none-any[>=3.50]", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := result.New("")
+			for _, w := range list(c.now, "1.1") {
+				r.Artifacts = append(r.Artifacts, Artifact{
+					Path: w.Name, Wheel: &Wheel{RequiresPython: w.RequiresPython},
+				})
+			}
+			AddLostSupport(r, list(c.base, "1.0"), "main", Options{})
+			got := ""
+			for _, n := range r.Notes {
+				got, _ = strings.CutPrefix(n, "widget has no wheel for ")
+				got, _, _ = strings.Cut(got, ", but main has; ")
+			}
+			if got != c.lost {
+				t.Errorf("lost %q, want %q", got, c.lost)
+			}
+			for _, f := range r.Findings {
+				if f.Rule != RuleSupportRemoved || f.Severity != Note || f.Object != "widget" {
+					t.Errorf("finding %+v", f)
+				}
 			}
 		})
 	}

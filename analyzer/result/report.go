@@ -99,6 +99,8 @@ type Wheel struct {
 	Version  string   `json:"version"`
 	Tags     []string `json:"tags"` // expanded, python-abi-platform
 	Requires []string `json:"requires,omitempty"`
+	// RequiresPython is as written in the metadata.
+	RequiresPython string `json:"requires_python,omitempty"`
 	// Policy is the result of auditwheel's checks, and ABI3 of abi3audit's; null for a wheel
 	// without an abi3 tag. What those tools do not detect is a finding.
 	Policy *wheelpolicy.Policy `json:"policy"`

@@ -11,7 +11,8 @@ var supportRemoved = &analyzer.Rule{
 system, an architecture or a Python for which the new build has none, or for older versions of a
 system: the wheel was tagged manylinux2014 and is now tagged manylinux_2_28, or macosx_11_0 and now
 macosx_14_0. Where no wheel fits, pip builds from the source archive, or installs an older release.
-The tags in the file names are compared, per project.
+The tags in the file names are compared, per project, together with Requires-Python: a wheel tagged
+py3 or cp38-abi3 that requires Python >=3.10 is none for 3.8 and 3.9.
 
 Fix: publish the missing wheel, or a wheel with the older tag. If the end of support is intended,
 nothing has to be changed.
@@ -19,9 +20,11 @@ nothing has to be changed.
 Severity: a note, which does not fail the check. To make it fail, set support-removed to error in
 rules of the configuration. The object of the finding is the name of the project.
 
-Not detected: a changed Requires-Python in the metadata of the wheels.`,
+Not detected: a changed Requires-Python if one of the compared wheels has none, or one that cannot
+be read; the assets of a release of which only the names are compared.`,
 	References: []string{
 		"PEP 425: Compatibility Tags for Built Distributions",
 		"PEP 600: manylinux platform tags",
+		"Core metadata specifications: Requires-Python",
 	},
 }

@@ -151,8 +151,8 @@ func (p *packageSource) newest(
 
 // compared is a release that wheels are compared with.
 type compared struct {
-	name   string   // NAME VERSION
-	wheels []string // the file names of all its wheels
+	name   string               // NAME VERSION
+	wheels []analyzer.WheelFile // all of them
 }
 
 // compareWith adds the wheels of a release that correspond to the wheels of head. Of a requirement
@@ -211,12 +211,14 @@ func (in *inputs) compareWith(
 			"versions, or leave out --base before the first release", q.Name)
 	}
 	c.name = q.Name + " " + version.String()
+	var names []string
 	for _, w := range listed {
-		if w.Version.Compare(*version) == 0 && !slices.Contains(c.wheels, w.File) {
-			c.wheels = append(c.wheels, w.File)
+		if w.Version.Compare(*version) == 0 && !slices.Contains(names, w.File) {
+			names = append(names, w.File)
+			c.wheels = append(c.wheels, analyzer.WheelFile{Name: w.File, RequiresPython: w.RequiresPython})
 		}
 	}
-	for _, file := range analyzer.Counterparts(wheels, c.wheels) {
+	for _, file := range analyzer.Counterparts(wheels, names) {
 		w, err := from.indexes.DownloadFile(ctx, q.Name, file, maxInput)
 		if err != nil {
 			return c, err

@@ -45,9 +45,10 @@ func (i *Index) Versions(
 
 // Published is a wheel on the page of a project.
 type Published struct {
-	File    string
-	Version pkgmeta.Version
-	Yanked  bool
+	File           string
+	Version        pkgmeta.Version
+	Yanked         bool
+	RequiresPython string // "" = any
 }
 
 // Wheels lists all wheels of a project. Errors wrap packages.ErrUnknown or packages.ErrUnavailable.
@@ -59,7 +60,7 @@ func (i *Index) Wheels(ctx context.Context, name string) ([]Published, error) {
 	var all []Published
 	for _, f := range p.files {
 		if f.tags != nil {
-			all = append(all, Published{f.name, f.version, f.yanked})
+			all = append(all, Published{f.name, f.version, f.yanked, f.requiresPython})
 		}
 	}
 	return all, nil

@@ -31,7 +31,7 @@ type comparison func(
 // analyzedBefore is the cached result of analyzing the artifacts of a base.
 type analyzedBefore struct {
 	Had    []string // identities of the findings
-	Wheels []string // file names
+	Wheels []analyzer.WheelFile
 	Unread []analyzer.Unread
 }
 
@@ -205,7 +205,7 @@ func assets(found *artifact.Found) *analyzedBefore {
 			if out == nil {
 				out = &analyzedBefore{}
 			}
-			out.Wheels = append(out.Wheels, i.Name)
+			out.Wheels = append(out.Wheels, analyzer.WheelFile{Name: i.Name})
 		}
 	}
 	return out
