@@ -394,3 +394,120 @@ func TestPackagesWithoutWheel(t *testing.T) {
 		}
 	}
 }
+
+// stock is a source of releases whose library exports the functions after the name, and which
+// require what is after "requires".
+type stock struct {
+	t        *testing.T
+	releases map[string]string // NAME==VERSION
+}
+
+func (s stock) Versions(_ context.Context, name string, _ packages.Target) (out []string, _ error) {
+	for id := range s.releases {
+		if n, version, _ := strings.Cut(id, "=="); n == name {
+			out = append(out, version)
+		}
+	}
+	return out, nil
+}
+
+func (s stock) Release(
+	_ context.Context,
+	name, version string,
+	_ packages.Target,
+) (*packages.Release, error) {
+	text, ok := s.releases[name+"=="+version]
+	if !ok {
+		return nil, packages.ErrUnknown
+	}
+	exports, requires, _ := strings.Cut(text, "requires ")
+	lines := "elf x86_64\nsoname lib" + name + ".so\nverdef lib" + name + ".so\nverdef ONE\n"
+	for f := range strings.FieldsSeq(exports) {
+		lines += "export " + f + "\n"
+	}
+	o, err := elftest.Parse(lines)
+	if err != nil {
+		s.t.Error(err)
+	}
+	r := &packages.Release{
+		Name: name, Version: version, Known: true,
+		Libraries: []packages.Library{packages.NewLibrary(name+"/lib"+name+".so", o)},
+	}
+	if requires != "" {
+		q, err := pkgmeta.ParseRequirement(requires)
+		if err != nil {
+			s.t.Error(err)
+		}
+		r.Requires = append(r.Requires, q)
+	}
+	return r, nil
+}
+
+// TestConcreteFix checks that a fix of an environment names a version, also where a rule or another
+// package requires a range: a lock file has no ranges.
+func TestConcreteFix(t *testing.T) {
+	grid := func(text string, requires ...string) analyzer.Input {
+		o, err := elftest.Parse("elf x86_64\nexport PyInit__g\n" + text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := elftest.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := cases.Wheel{
+			Name: "grid", Version: "1.0", Tags: []string{"cp312-cp312-manylinux2014_x86_64"},
+			Files:    map[string][]byte{"grid/_g.cpython-312-x86_64-linux-gnu.so": data},
+			Requires: requires,
+		}
+		file, content := w.File()
+		return analyzer.Input{Name: file, Content: bytes.NewReader(content), Size: int64(len(content))}
+	}
+	const old = "section .rodata 6e756d70792e636f72652e5f6d756c746961727261795f756d61746800\n"
+	numpys := map[string]string{
+		"numpy==1.25.2": "", "numpy==1.26.4": "", "numpy==2.0.0rc1": "", "numpy==2.0.2": "",
+	}
+	for _, c := range []struct {
+		name     string
+		wheel    analyzer.Input
+		with     []string
+		releases map[string]string
+		title    string
+		command  string
+	}{
+		{"a range of a rule", grid(old, "numpy"), []string{"grid==1.0", "numpy==2.0.2"}, numpys,
+			"Change numpy from 2.0.2 to 1.26.4 in uv.lock:2", "uv lock --upgrade-package numpy==1.26.4"},
+		{"what others allow", grid(old, "numpy!=1.26.4"), []string{"grid==1.0", "numpy==2.0.2"}, numpys,
+			"Change numpy from 2.0.2 to 1.25.2 in uv.lock:2", "uv lock --upgrade-package numpy==1.25.2"},
+		{"no version is known", grid(old, "numpy"), []string{"grid==1.0", "numpy==2.0.2"},
+			map[string]string{"numpy==2.0.2": ""},
+			"Change numpy from 2.0.2 to a version <2 in uv.lock:2", "uv lock --upgrade-package 'numpy<2'"},
+		{"the requirement of another package", grid("needed libone.so\nimport new@ONE libone.so\n", "one"),
+			[]string{"grid==1.0", "one==1.0", "two==1.0"},
+			map[string]string{
+				"one==1.0": "old@ONE", "one==2.0": "old@ONE new@ONE requires two>=2,<4",
+				"two==1.0": "", "two==2.0": "", "two==3.0": "", "two==3.1": "", "two==4.0": "",
+			},
+			"Change one from 1.0 to 2.0 in uv.lock:2; change two from 1.0 to 3.1 in uv.lock:3",
+			"uv lock --upgrade-package one==2.0 --upgrade-package two==3.1"},
+	} {
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12", With: c.with,
+			Wheels: []analyzer.Input{c.wheel}, Origins: map[string]analyzer.Origin{},
+		}
+		for i, w := range c.with {
+			e.Origins[w] = analyzer.Origin{File: "uv.lock", Line: i + 1}
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(
+			t.Context(), e, nil, analyzer.Options{Source: stock{t, c.releases}},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Causes) != 1 || !slices.ContainsFunc(r.Causes[0].Fixes, func(x analyzer.CauseFix) bool {
+			return x.Title == c.title && string(x.Command) == c.command
+		}) {
+			t.Errorf("%s: verdict %s, causes %+v", c.name, r.Verdict, r.Causes)
+		}
+	}
+}

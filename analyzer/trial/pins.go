@@ -254,6 +254,7 @@ func (t *Verifier) moving(
 		if lowest {
 			more = t.lowest(next, more)
 		}
+		more = t.concrete(more)
 		names[next] = true
 		moved = append(moved, more)
 		change = append(change, fix.Pin{Requirement: more})
@@ -292,6 +293,29 @@ func (t *Verifier) lowest(name, requirement string) string {
 	for _, v := range packages.Sorted(listed) {
 		if s.Contains(v) {
 			return name + "==" + v.String()
+		}
+	}
+	return requirement
+}
+
+// concrete returns a requirement for the newest version that a requirement allows, if the packages
+// are those of an environment, whose files pin versions; of these, the newest that the other
+// packages allow. It returns the requirement itself if no version is known.
+func (t *Verifier) concrete(requirement string) string {
+	q, err := pkgmeta.ParseRequirement(requirement)
+	if err != nil || q.Spec == "" || !t.session.Pinned() {
+		return requirement
+	}
+	s, err := pkgmeta.ParseSpec(q.Spec)
+	listed, listErr := t.releases.Versions(q.Name)
+	if _, pinned := s.Pin(); pinned || err != nil || listErr != nil {
+		return requirement
+	}
+	for _, some := range [][]string{t.session.Admitted(q.Name, listed), listed} {
+		for _, v := range slices.Backward(packages.Sorted(some)) {
+			if !v.IsPreRelease() && s.Admits(v) {
+				return q.Name + "==" + v.String()
+			}
 		}
 	}
 	return requirement

@@ -23,8 +23,8 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) error {
 	for _, s := range sets {
 		for _, c := range s.Conflicts {
 			if c.By == packages.Artifact && t.session.Given(c.Package) &&
-				!slices.Contains(change.Requirements, c.Requirement) {
-				change.Requirements = append(change.Requirements, c.Requirement)
+				!slices.Contains(change.Requirements, t.concrete(c.Requirement)) {
+				change.Requirements = append(change.Requirements, t.concrete(c.Requirement))
 			}
 		}
 	}

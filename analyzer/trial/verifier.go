@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // An artifact is checked in at most maxTrials changed scenarios, and in fewer if it has many
@@ -132,7 +133,14 @@ func (t *Verifier) offer(x judge.Found, candidate fix.Candidate) ([]fix.Fix, err
 	if candidate.Change == nil {
 		return []fix.Fix{offer}, nil
 	}
-	w, err := t.tryFix(candidate.Change.Apply(t.base.Scenario))
+	if pin, ok := candidate.Change.(fix.Pin); ok && offer.Kind == fix.KindPin {
+		if want := t.concrete(pin.Requirement); want != pin.Requirement {
+			pin.Requirement = want
+			offer.Title, offer.Command, offer.Requirement = "Pin "+want, shellword.Requirement(want), want
+			offer.Change = pin
+		}
+	}
+	w, err := t.tryFix(offer.Change.Apply(t.base.Scenario))
 	switch {
 	case err != nil:
 		return nil, err
