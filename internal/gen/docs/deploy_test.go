@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -99,6 +100,19 @@ func TestContainers(t *testing.T) {
 	}
 	if len(compose.Services) != 2 || !compose.Networks["queue"].Internal {
 		t.Errorf("compose.yaml: %d services, networks %v", len(compose.Services), compose.Networks)
+	}
+	// The App speaks plain HTTP: only a reverse proxy on the host reaches it, unless LISTEN is set.
+	published := regexp.MustCompile(`^\$\{LISTEN:-([\d.]+):8080\}:8080$`)
+	ports := compose.Services["compat"].Ports
+	if len(ports) != 1 {
+		t.Fatalf("compose.yaml: ports %v", ports)
+	}
+	if m := published.FindStringSubmatch(ports[0]); m == nil || !net.ParseIP(m[1]).IsLoopback() {
+		t.Errorf("compose.yaml: the App can be reached from other machines: %v", ports)
+	}
+	if comment, _, _ := bytes.Cut(read("compose.yaml"), []byte("\nservices:")); !bytes.Contains(comment,
+		[]byte("LISTEN=")) {
+		t.Error("compose.yaml: the comment does not describe LISTEN")
 	}
 	redis := compose.Services["redis"]
 	command := strings.Join(redis.Command, " ")
