@@ -365,6 +365,8 @@ func reviewEnvironment(
 	pins, base []*pinned.Pinned,
 ) (r *analyzer.Report, lasting bool, err error) {
 	locked := pinned.Locked(from.addresses(), append(slices.Clone(pins), base...)...)
+	// of a release that both have, the hashes may differ
+	locked.Digests = pinned.Locked(from.addresses(), pins...).Digests
 	locked.Complete = locked.Complete && len(pins) > 0 // of installed packages nothing is known
 	locked.ReadAll = len(o.First) > 0 || len(o.GPU.Archs) > 0 || o.GPU.Stack != ""
 	from = from.withLock(locked)
@@ -382,7 +384,9 @@ func reviewEnvironment(
 	}
 	var before []*analyzer.Environment
 	if len(base) > 0 {
-		base, err := openPinned(ctx, from, base)
+		own := *locked
+		own.Digests = pinned.Locked(from.addresses(), base...).Digests
+		base, err := openPinned(ctx, from.withLock(&own), base)
 		if err != nil {
 			return nil, false, err
 		}

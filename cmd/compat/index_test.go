@@ -515,6 +515,52 @@ func TestHashesOfPins(t *testing.T) {
 	}
 }
 
+// TestChangedHash compares with a base that pins the same version with the right hash.
+func TestChangedHash(t *testing.T) {
+	const file = "widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+	wheel := madeWheel(t, "widget", "1.0", nil, "widget/_w.cpython-312-x86_64-linux-gnu.so",
+		"elf x86_64\nneeded libc.so.6\nexport PyInit__w\n")
+	server := httptest.NewServer(&packageIndex{files: map[string]map[string][]byte{
+		"widget": {file: wheel},
+	}})
+	defer server.Close()
+	right, wrong := sha256.Sum256(wheel), strings.Repeat("0", 64)
+	for _, name := range []string{"requirements.txt", "poetry.lock"} {
+		for _, c := range []struct {
+			head, base string
+			code       int
+		}{
+			{wrong, hex.EncodeToString(right[:]), 1}, {wrong, wrong, 0},
+			{hex.EncodeToString(right[:]), wrong, 0},
+		} {
+			write := func(hash string) string {
+				path := filepath.Join(t.TempDir(), name)
+				text := "widget==1.0 --hash=sha256:" + hash + "  # via -r x\n"
+				if name == "poetry.lock" {
+					text = "[[package]]\nname = \"widget\"\nversion = \"1.0\"\nfiles = [{file = \"" + file +
+						"\", hash = \"sha256:" + hash + "\"}]\n"
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return path
+			}
+			vars := map[string]string{"COMPAT_DATA": t.TempDir(), "PIP_INDEX_URL": server.URL + "/simple",
+				"PIP_CONFIG_FILE": os.DevNull}
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), []string{"env", "--python", "3.12", "--base", write(c.base), "--lock",
+				write(c.head)}, environment{
+				Getenv: func(n string) (string, bool) { v, ok := vars[n]; return v, ok },
+				In:     strings.NewReader(""), Out: &stdout, Err: &stderr,
+			})
+			if code != c.code || c.code == 1 && !strings.Contains(stdout.String(), "no file of the index") {
+				t.Errorf("%s, %.4s after %.4s: exit %d\n%s%s", name, c.head, c.base, code, stdout.String(),
+					stderr.String())
+			}
+		}
+	}
+}
+
 // The second check of the same pins within ten minutes neither sends a request nor reads a wheel.
 func TestEnvironmentIsCached(t *testing.T) {
 	s := &packageIndex{files: map[string]map[string][]byte{

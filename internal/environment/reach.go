@@ -16,11 +16,11 @@ import (
 // maxObjectsListed limits the members of a wheel that are looked at.
 const maxObjectsListed = 200_000
 
-// Unreached returns the releases of head that a change of base cannot affect: they do not depend on
-// a changed package with native code, and no changed package has a library that others can load, or
-// is NumPy, whose ABI others use without declaring it. It opens the wheels of the changed
-// packages. It returns nil if the lock files do not show the dependencies, or if such a library
-// changes.
+// Unreached returns the releases of head that a change of base cannot affect: they have the hashes
+// of base, they do not depend on a changed package with native code, and no changed package has a
+// library that others can load, or is NumPy, whose ABI others use without declaring it. It opens the
+// wheels of the changed packages. It returns nil if the lock files do not show the dependencies, or
+// if such a library changes.
 func Unreached(
 	ctx context.Context,
 	head, base []*Pinned,
@@ -53,13 +53,32 @@ func Unreached(
 		}
 		h.follow(reached)
 		b.follow(reached)
+		is, was := h.hashes(), b.hashes()
 		for name, id := range now {
-			if !reached[name] {
+			if !reached[name] && admitsAll(is[name], was[name]) {
 				out[id] = true
 			}
 		}
 	}
 	return out, nil
+}
+
+// hashes returns the hashes of the pins by package.
+func (e *Pinned) hashes() map[string][]string {
+	out := map[string][]string{}
+	for _, p := range e.Pins {
+		name, _, _ := strings.Cut(p.Requirement, "==")
+		out[pkgmeta.Normalize(name)] = p.SHA256()
+	}
+	return out
+}
+
+// admitsAll reports whether files with the earlier hashes can still be installed; none admit any
+// file.
+func admitsAll(hashes, before []string) bool {
+	return hashes == nil || before != nil && !slices.ContainsFunc(before, func(h string) bool {
+		return !slices.Contains(hashes, h)
+	})
 }
 
 // releases returns the pinned releases by package.

@@ -92,6 +92,36 @@ func TestUnreached(t *testing.T) {
 		}
 	}
 
+	// The hashes of a release are other ones, or fewer.
+	one, two := strings.Repeat("1", 64), strings.Repeat("2", 64)
+	for _, c := range []struct{ head, base, want string }{
+		{one, one, "ext lib"}, {one + " " + two, one, "ext lib"}, {"", one, "ext lib"},
+		{two, one, "lib"}, {one, one + " " + two, "lib"}, {one, "", "lib"},
+	} {
+		hashed := func(hashes string) []*Pinned {
+			text := "[[package]]\nname = \"lib\"\nversion = \"1\"\n[[package]]\nname = \"ext\"\n" +
+				"version = \"1\"\nfiles = ["
+			for h := range strings.FieldsSeq(hashes) {
+				text += "{file = \"ext-1.tar.gz\", hash = \"sha256:" + h + "\"},"
+			}
+			p, err := inFiles(map[string]string{"poetry.lock": text + "]\n"}, "poetry.lock").
+				Pinned(packages.Target{Python: "3.12", Arch: "x86_64"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return []*Pinned{p}
+		}
+		ids, err := Unreached(t.Context(), hashed(c.head), hashed(c.base), from)
+		var got []string
+		for id := range ids {
+			got = append(got, id.Name)
+		}
+		slices.Sort(got)
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("hashes %s, before %s: %q, error %v", c.head, c.base, got, err)
+		}
+	}
+
 	// Requirements files do not show what depends on what.
 	p, err := inFiles(map[string]string{"r.txt": "web==1\n"}, "r.txt").
 		Pinned(packages.Target{Python: "3.12", Arch: "x86_64"})
