@@ -121,12 +121,7 @@ func (r *reader) applies(marker string, extras ...string) (bool, error) {
 	return q.Applies(r.env, extras...)
 }
 
-// pin adds a version of a package unless it is there already.
-func (r *reader) pin(name, version string, line int) error {
-	return r.pinWith(name, version, Pin{Line: line})
-}
-
-// pinWith is pin with what else the file has about the version.
+// pinWith adds a version of a package, with what the file has about it, unless it is there already.
 func (r *reader) pinWith(name, version string, p Pin) error {
 	err := r.add(name, version, p)
 	if err != nil && p.Line > 0 {
