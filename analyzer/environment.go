@@ -62,8 +62,8 @@ type NoWheel struct {
 	For string
 }
 
-// Rules whose findings are not those of a check: of NoWheel, with and without NoWheel.Hash, and of requirements that the packages
-// of an environment do not satisfy.
+// Rules whose findings are not those of a check: of NoWheel, of NoWheel.Hash, and of requirements
+// that the packages of an environment do not satisfy.
 const (
 	RuleNoWheel = "no-wheel"
 	RuleHash    = "hash-mismatch"

@@ -238,7 +238,8 @@ func allowed(python, requires string) []string {
 		case version == "2":
 			version = "2.7"
 		}
-		if _, err := pkgmeta.ParseVersion(version); err == nil && !packages.AdmitsPython(requires, version) &&
+		_, err := pkgmeta.ParseVersion(version)
+		if err == nil && !packages.AdmitsPython(requires, version) &&
 			!packages.AdmitsPython(requires, version+".0") {
 			return nil
 		}
@@ -316,8 +317,8 @@ func before(name string, version int) string {
 	return name + " before " + text
 }
 
-// pythonOf returns the Python of a tag: "cp312", "cp312t", "cp38-abi3", "py3", "pp310". Another form,
-// "3.12", is that of allowed.
+// pythonOf returns the Python of a tag: "cp312", "cp312t", "cp38-abi3", "py3", "pp310". Another
+// form, "3.12", is that of allowed.
 func pythonOf(t pkgmeta.Tag) string {
 	switch {
 	case t.ABI == "abi3":

@@ -393,8 +393,8 @@ func (w *Wheels) addUnhashed(e *Pinned) {
 		if version, pinned := strings.CutPrefix(q.Spec, "=="); pinned {
 			n.Version = version
 		}
-		n.Reason = q.Name + q.Spec + " has no hash, but others of the file do; pip refuses to install the " +
-			"requirements of " + file
+		n.Reason = q.Name + q.Spec + " has no hash, but others of the file do; pip refuses to install " +
+			"the requirements of " + file
 		if more := len(list) - 1; more > 0 {
 			n.Reason = fmt.Sprintf("%s%s and %d more have no hash, but others of the file do; pip refuses "+
 				"to install the requirements of %s", q.Name, q.Spec, more, file)

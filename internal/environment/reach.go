@@ -18,9 +18,9 @@ const maxObjectsListed = 200_000
 
 // Unreached returns the releases of head that a change of base cannot affect: they have the hashes
 // of base, they do not depend on a changed package with native code, and no changed package has a
-// library that others can load, or is NumPy, whose ABI others use without declaring it. It opens the
-// wheels of the changed packages. It returns nil if the lock files do not show the dependencies, or
-// if such a library changes.
+// library that others can load, or is NumPy, whose ABI others use without declaring it. It opens
+// the wheels of the changed packages. It returns nil if the lock files do not show the
+// dependencies, or if such a library changes.
 func Unreached(
 	ctx context.Context,
 	head, base []*Pinned,

@@ -92,7 +92,8 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 	return c, nil
 }
 
-// digestError is the error for a file with another digest than that on the page or in the lock file.
+// digestError is the error for a file with another digest than that on the page or in the lock
+// file.
 func (i *Index) digestError(f file, n int64, found string) error {
 	if f.locked {
 		return &HashError{
@@ -103,7 +104,8 @@ func (i *Index) digestError(f file, n int64, found string) error {
 }
 
 func mismatch(f file, n int64) string {
-	return fmt.Sprintf("the %d bytes of %s do not match its digest on the page", n, unpack.Safe(f.name))
+	return fmt.Sprintf("the %d bytes of %s do not match its digest on the page", n,
+		unpack.Safe(f.name))
 }
 
 var errLarge = errors.New("larger than the limit")

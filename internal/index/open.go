@@ -110,8 +110,8 @@ func (e *NoWheelError) Error() string {
 
 func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
 
-// HashError reports that a version has a compatible wheel, but that a lock file has other hashes. It
-// wraps packages.ErrUnknown.
+// HashError reports that a version has a compatible wheel, but that a lock file has other hashes.
+// It wraps packages.ErrUnknown.
 type HashError struct {
 	Name, Version string
 	File, SHA256  string // the wheel, and its digest on the index
