@@ -115,21 +115,22 @@ func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
 type HashError struct {
 	Name, Version string
 	File, SHA256  string // the wheel, and its digest on the index
-	// Listed are the files of the version that have one of the hashes; nil = the index has no such file
+	// Listed are the files of the version that have one of the hashes; nil = there is none
 	Listed []string
 	Source bool            // one of Listed is a source archive
 	Misfit packages.Misfit // of the wheels among Listed
 }
 
 func (e *HashError) Error() string {
-	return fmt.Sprintf("%s of %s==%s has none of the hashes of the lock file", e.File, e.Name, e.Version)
+	return fmt.Sprintf("%s of %s==%s has none of the hashes of the lock file", e.File, e.Name,
+		e.Version)
 }
 
 func (e *HashError) Unwrap() error { return packages.ErrUnknown }
 
 // Open opens the wheel of a version that pip would install. limit is the maximum total size of
-// its shared objects, in compressed bytes. Errors are a *TooLargeError, *NoWheelError or *HashError,
-// or wrap packages.ErrUnknown or packages.ErrUnavailable.
+// its shared objects, in compressed bytes. Errors are a *TooLargeError, *NoWheelError or
+// *HashError, or wrap packages.ErrUnknown or packages.ErrUnavailable.
 func (i *Index) Open(
 	ctx context.Context,
 	name, version string,
