@@ -121,6 +121,16 @@ func NewEnvironment(libc string, libraries, host []*Library, providers *Provider
 			e.byPath[p] = l
 		}
 	}
+	for _, l := range libraries {
+		for _, at := range l.Links {
+			if n := path.Base(at); !slices.Contains(e.byName[n], l) {
+				e.byName[n] = append(e.byName[n], l)
+			}
+			if p := cleaned("/" + at); e.byPath[p] == nil {
+				e.byPath[p] = l
+			}
+		}
+	}
 	return e
 }
 

@@ -24,7 +24,8 @@ type Library struct {
 	// Path in the artifact or relative to site-packages; the SONAME of a platform's library; the
 	// absolute path of a library in a folder.
 	Path    string
-	SONAME  string // "" if there is none
+	SONAME  string   // "" if there is none
+	Links   []string // other paths in the artifact: symbolic links to it
 	Needed  []string
 	RPath   string
 	RunPath string

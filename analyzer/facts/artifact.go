@@ -40,8 +40,12 @@ type Artifact struct {
 	UnreadMachO []string
 	// Startup is how Python sources change the search for libraries; nil if none was read.
 	Startup *startup.Sources
-	// Loads is which libraries the Python sources of a wheel for Linux load; nil if none was read.
+	// Loads is which libraries the Python sources of a wheel or conda package for Linux load; nil if
+	// none was read.
 	Loads *startup.Loads
+	// SetsUp is set if a conda package has scripts that may lead the loader to its libraries: on
+	// activation of the environment, or after the installation.
+	SetsUp bool
 	// Policy is the result of auditwheel's checks; nil if it is not a wheel or not named like one.
 	Policy *wheelpolicy.Policy
 	// The result of abi3audit's checks; nil for a wheel without an abi3 tag.
@@ -53,8 +57,10 @@ type Artifact struct {
 	audit *audit // set while it is read
 	// forOthers are files for a system that the tags do not name.
 	forOthers []Unread
-	conda     bool     // it contains the index of a conda package
-	roots     []string // top-level packages of a wheel: folders with an __init__.py
+	conda     bool                // it contains the index of a conda package
+	roots     []string            // top-level packages of a wheel or conda package: folders with an __init__.py
+	links     map[string][]string // by target, while it is read
+	linkCount int
 }
 
 // Binaries is the number of files that are checked, of all formats.

@@ -23,6 +23,13 @@ func isDepends(p string) bool {
 	return p == unpack.DebianControl || p == condaIndex || p == npmPackage
 }
 
+// isCondaScript reports whether a member is a script that conda runs on activation or after the
+// installation.
+func isCondaScript(p string) bool {
+	return strings.HasPrefix(p, "etc/conda/activate.d/") ||
+		strings.HasPrefix(p, "bin/.") && strings.HasSuffix(p, "-post-link.sh")
+}
+
 // relation matches the name at the start of each alternative in a dependency: "libc6 (>= 2.36)
 // | libc6.1" has two.
 var relation = lazyregexp.New(`(?:^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)

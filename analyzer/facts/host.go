@@ -28,7 +28,7 @@ var libraryFolder = lazyregexp.New(
 // exports.
 func hostOf(o *Object) Host {
 	switch {
-	case o.Interp != "" && o.SONAME == "":
+	case o.Program():
 		return HostNone
 	case o.module:
 		return HostPython

@@ -21,6 +21,7 @@ type Object struct {
 	// Sorted names of libraries among its constants that it may pass to dlopen.
 	Opens []string
 	ABI   *abi.Library // for a public library, if Options.ABI is set; otherwise nil
+	Links []string     // paths in the artifact that are links to it
 
 	module bool   // see Extension
 	host   Host   // see Host
@@ -59,6 +60,9 @@ func (o *Object) Public() bool {
 
 // Extension reports whether the object is a module that Python imports.
 func (o *Object) Extension() bool { return o.module }
+
+// Program reports whether the object is a program. libc.so.6 has an interpreter too, and is none.
+func (o *Object) Program() bool { return o.Interp != "" && o.SONAME == "" }
 
 // Host returns the kind of program that loads the object.
 func (o *Object) Host() Host { return o.host }

@@ -56,7 +56,7 @@ func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	if isPE(head) {
 		return pkg.Kind == KindObject || windowsFile(p)
 	}
-	return isSource(p) && (linuxSource(pkg) || startupSource(pkg, p, size))
+	return isSource(p) && (linuxSource(pkg, p) || startupSource(pkg, p, size))
 }
 
 // startupSource selects sources for Artifact.Startup: all in wheels for Windows and in conda
@@ -73,10 +73,14 @@ func startupSource(pkg *unpack.Package, p string, size int64) bool {
 		strings.HasPrefix(p, condaSite)
 }
 
-// linuxSource reports whether a source is read for Artifact.Loads: every source in a wheel for
-// Linux, because without one of them the result would be wrong.
-func linuxSource(pkg *unpack.Package) bool {
-	return pkg.Kind == KindWheel && strings.Contains(path.Base(pkg.Path), "linux")
+// linuxSource reports whether a source is read for Artifact.Loads: every source in a wheel or a
+// conda package for Linux, because without one of them the result would be wrong.
+func linuxSource(pkg *unpack.Package, p string) bool {
+	if pkg.Kind == KindWheel {
+		return strings.Contains(path.Base(pkg.Path), "linux")
+	}
+	_, ok := condaModule(p)
+	return ok
 }
 
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
@@ -95,7 +99,7 @@ func (p *prepared) readSource(f *unpack.File) {
 		startup.Wanted(installed(f.Path), b.Bytes()) {
 		p.source = bytes.Clone(b.Bytes())
 	}
-	if linuxSource(f.Package) {
+	if linuxSource(f.Package, f.Path) {
 		loads := startup.Unknown()
 		if err == nil && f.Size <= maxSource {
 			loads = startup.ReadLoads(installed(f.Path), b.Bytes())
@@ -109,8 +113,12 @@ func (a *Artifact) source(f *unpack.File, p *prepared) {
 	if len(p.source) > 0 {
 		a.startup().Add(installed(f.Path), p.source)
 	}
-	if p.loads != nil {
-		a.load(*p.loads)
+	if p.loads == nil {
+		return
+	}
+	a.load(*p.loads)
+	if _, ok := condaModule(f.Path); ok {
+		a.listed(f.Path)
 	}
 }
 
@@ -198,10 +206,24 @@ func (a *Artifact) finishPE() {
 
 const condaSite = "Lib/site-packages/"
 
+// condaModule returns the path relative to site-packages of a file in a conda package for Linux
+// or macOS: "x/_x.so" of "lib/python3.12/site-packages/x/_x.so".
+func condaModule(p string) (rest string, ok bool) {
+	version, ok := strings.CutPrefix(p, "lib/python3.")
+	if !ok {
+		return "", false
+	}
+	version, rest, ok = strings.Cut(version, "/site-packages/")
+	return rest, ok && !strings.Contains(version, "/")
+}
+
 // installed returns where a member of a wheel or of a conda package for Windows is installed,
 // relative to site-packages. For the folder NAME.data of a wheel see PEP 427.
 func installed(p string) string {
 	if rest, ok := strings.CutPrefix(p, condaSite); ok {
+		return rest
+	}
+	if rest, ok := condaModule(p); ok {
 		return rest
 	}
 	root, rest, _ := strings.Cut(p, "/")

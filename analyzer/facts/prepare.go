@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,8 @@ type prepared struct {
 	digest     string        // its digest in the format of RECORD; "" if it was not computed
 	symbols    []abi3.Symbol // symbols of an extension in a wheel for the stable ABI
 
+	setsUp *bool // of a script of a conda package: see Artifact.SetsUp
+
 	pe     *peobj.Object  // nil for other formats
 	peErr  error          // why a PE file could not be read
 	source []byte         // content of a Python source that may affect the search for DLLs
@@ -70,6 +73,11 @@ func prepare(f *unpack.File, names *elfobj.Names) *prepared {
 	case isDepends(f.Path):
 		p.depends = true
 		p.read(f, maxMetadata, false)
+	case isCondaScript(f.Path):
+		p.read(f, maxMetadata, false)
+		p.setsUp = new(bool)
+		*p.setsUp = strings.HasPrefix(f.Path, "bin/") || bytes.Contains(p.text, []byte("LD_"))
+		p.text = nil
 	case isSource(f.Path):
 		p.readSource(f)
 	default:

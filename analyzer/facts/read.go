@@ -83,6 +83,7 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 		isMetadata(p) ||
 		isRecord(p) ||
 		isWheelFile(p) ||
+		isCondaScript(p) ||
 		isDepends(p)
 }
 
@@ -139,6 +140,9 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 			SHA256:  in.SHA256,
 			Scratch: o.Scratch,
 			List:    list,
+			Link: func(p *unpack.Package, at, target string) {
+				of(p).link(at, target)
+			},
 			Want:    want,
 			Digest:  digested,
 			Skim:    skim,
@@ -212,6 +216,7 @@ func (r *Set) packages(
 		}
 		slices.SortFunc(f.MachO, func(a, b *MachObject) int { return strings.Compare(a.Path, b.Path) })
 		slices.SortFunc(f.Objects, func(a, b *Object) int { return strings.Compare(a.Path, b.Path) })
+		f.finishLinks()
 		f.finishPE()
 		r.Artifacts = append(r.Artifacts, f)
 	}
@@ -249,6 +254,9 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		return nil
 	case p.wheelFile:
 		facts.audit.wheel = p.text
+		return nil
+	case p.setsUp != nil:
+		facts.SetsUp = facts.SetsUp || *p.setsUp
 		return nil
 	case p.depends:
 		if f.Path == condaIndex {

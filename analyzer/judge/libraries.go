@@ -13,6 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/staticlink"
 	"github.com/compat-app/compat/analyzer/symindex"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // libraries converts objects, releases, platforms and folders to the libraries of dynlink and
@@ -68,12 +69,38 @@ func (ls *libraries) ofObject(f *facts.Artifact, o *facts.Object) *dynlink.Libra
 	l := ls.objects[o]
 	if l == nil {
 		l = dynlink.FromObject(o.Path, o.Object)
-		if f.Kind == facts.KindWheel {
+		l.Links = o.Links
+		switch {
+		case f.Kind == facts.KindWheel:
 			l.Site = ls.site()
+		case f.Conda():
+			l.RPath, l.RunPath = ls.inPrefix(l.RPath), ls.inPrefix(l.RunPath)
 		}
 		ls.objects[o] = l
 	}
 	return l
+}
+
+// placeholder matches the prefix in which a conda package was built, in a run path. The installer
+// replaces it with the prefix of the environment.
+var placeholder = lazyregexp.New(`[^:]*(_placehold[a-z_]*|/opt/anaconda1anaconda2anaconda3)`)
+
+// inPrefix returns a run path with absolute paths in a conda environment as paths below "/", where
+// the objects of its packages are.
+func (ls *libraries) inPrefix(paths string) string {
+	if !strings.Contains(paths, "/") {
+		return paths
+	}
+	list := strings.Split(placeholder.ReplaceAllString(paths, ""), ":")
+	for i, p := range list {
+		if ls.conda == nil {
+			break
+		}
+		if below, ok := strings.CutPrefix(p, ls.conda.Path); ok && (below == "" || below[0] == '/') {
+			list[i] = path.Clean("/" + below)
+		}
+	}
+	return strings.Join(list, ":")
 }
 
 // ofRelease returns the libraries of a release.
@@ -200,20 +227,27 @@ func (ls *libraries) linkedRelease(r *packages.Release) []*staticlink.Library {
 // addFolders adds the files in LD_LIBRARY_PATH and in the conda environment to an environment.
 func (ls *libraries) addFolders(
 	e *dynlink.Environment,
-	h facts.Host,
+	f *facts.Artifact,
+	in process,
 	arch string,
 	libraryPath []string,
 ) {
-	if len(ls.folders) == 0 && ls.conda == nil {
-		return
-	}
-	e.Files, e.LibraryPath = ls.filesFor(arch), libraryPath
-	if ls.conda != nil && h == facts.HostPython {
+	switch {
+	case ls.conda != nil && in.host == facts.HostPython:
 		for _, dir := range ls.conda.RPath {
 			e.ProgramPath = append(e.ProgramPath, "/"+dir)
 		}
+	case f.Conda() && !in.own:
+		e.ProgramPath = []string{"/" + condaLibraries}
+	}
+	if len(ls.folders) > 0 || ls.conda != nil {
+		e.Files, e.LibraryPath = ls.filesFor(arch), libraryPath
 	}
 }
+
+// condaLibraries is the folder that the DT_RPATH of conda's programs names, python among them:
+// conda's compilers are configured to write a DT_RPATH, and conda-build makes it relative.
+const condaLibraries = "lib"
 
 // filesFor returns the files of the folders for an architecture. Each is read once.
 func (ls *libraries) filesFor(arch string) *dynlink.Files {

@@ -146,7 +146,7 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 		) {
 			v.Loading, v.Missing, x.unchanged[v] = old.Loading, old.Missing, old
 		} else {
-			v.Loading = environment(v.Host).Load(v.Library)
+			v.Loading = environment(process{v.Host, v.Program()}).Load(v.Library)
 			for _, m := range v.Loading.Missing {
 				if m.NeededBy == v.Library && !slices.Contains(v.Missing, m.Name) {
 					v.Missing = append(v.Missing, m.Name)
@@ -178,7 +178,10 @@ func (s *Session) openObjects(
 			edited[l] = true
 			changed := *l
 			changed.Needed = append(slices.Clone(l.Needed), more...)
-			if to != "" {
+			switch {
+			case to != "" && c.Artifact.Conda():
+				changed.RPath, changed.RunPath = to, ""
+			case to != "":
 				changed.RPath, changed.RunPath = "", to
 			}
 			l = &changed
@@ -198,7 +201,7 @@ func (s *Session) openObjects(
 func (x *packageSet) bind(
 	s fix.Scenario,
 	baseline *packageSet,
-	environment func(facts.Host) *dynlink.Environment,
+	environment func(process) *dynlink.Environment,
 ) {
 	stems := map[string][]*View{}
 	for _, v := range x.views {
@@ -221,7 +224,7 @@ func (x *packageSet) bind(
 			for _, u := range x.users[v.Library] {
 				others = append(others, u.Loading)
 			}
-			return environment(facts.HostNone).Bind(rebound(v, s), dynlink.Union(v.Loading, others))
+			return environment(process{}).Bind(rebound(v, s), dynlink.Union(v.Loading, others))
 		}}
 	}
 }
@@ -277,45 +280,51 @@ func (x *packageSet) sameScope(v *View, baseline *packageSet) bool {
 	)
 }
 
-// environments returns a function that creates the environment of each host once.
+// process is in which kind of process an object is loaded.
+type process struct {
+	host facts.Host
+	own  bool // the object is the program
+}
+
+// environments returns a function that creates the environment of each kind of process once.
 func (s *Session) environments(
 	f *facts.Artifact,
 	x *packageSet,
 	all, provided []*dynlink.Library,
-) func(facts.Host) *dynlink.Environment {
-	hosted := map[facts.Host]*dynlink.Environment{}
+) func(process) *dynlink.Environment {
+	hosted := map[process]*dynlink.Environment{}
 	keep := func(old environmentKey) bool {
 		return old.artifact == s.baseline.artifact && old.platform == s.baseline.platform &&
 			slices.Contains(s.baseline.sets, old.set)
 	}
-	return func(h facts.Host) *dynlink.Environment {
-		if h.Loaded() == nil {
-			h = facts.HostNone
+	return func(in process) *dynlink.Environment {
+		if in.host.Loaded() == nil {
+			in.host = facts.HostNone
 		}
-		if hosted[h] == nil {
-			var process []*dynlink.Library
+		if hosted[in] == nil {
+			var first []*dynlink.Library
 			// libc needs the loader, so its symbols are visible to every program. That of musl is
 			// the loader itself.
-			names := append(slices.Clone(h.Loaded()), x.platform.Loader())
+			names := append(slices.Clone(in.host.Loaded()), x.platform.Loader())
 			if x.platform.Libc == "musl" {
 				names = append(names, platform.MuslLibc(x.platform.Arch))
 			}
 			for _, name := range names {
 				i := slices.IndexFunc(provided, func(l *dynlink.Library) bool { return l.SONAME == name })
 				if i >= 0 {
-					process = append(process, provided[i])
+					first = append(first, provided[i])
 				}
 			}
-			hosted[h] = dynlink.NewEnvironment(
+			hosted[in] = dynlink.NewEnvironment(
 				x.platform.Libc,
 				all,
-				append(process, x.first...),
+				append(first, x.first...),
 				s.libraries.providersIn(environmentKey{f, x.platform, x.Set}, all, keep),
 			)
-			hosted[h].Local = x.local
-			s.libraries.addFolders(hosted[h], h, x.platform.Arch, x.path)
+			hosted[in].Local = x.local
+			s.libraries.addFolders(hosted[in], f, in, x.platform.Arch, x.path)
 		}
-		return hosted[h]
+		return hosted[in]
 	}
 }
 

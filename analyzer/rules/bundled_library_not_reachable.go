@@ -9,11 +9,12 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 var bundledLibraryNotReachable = &analyzer.Rule{
 	ID:       "bundled-library-not-reachable",
-	Title:    "A library in the wheel is not on the search path of the object that needs it",
+	Title:    "A library in the package is not on the search path of the object that needs it",
 	Severity: analyzer.Warning,
 	Doc: `An object needs a library that is bundled in the wheel, but neither its DT_RUNPATH or
 DT_RPATH nor the platform's search path leads to that library. The loader does not search the
@@ -32,8 +33,16 @@ A RUNPATH applies only to the object that has it, not to the libraries that this
 RPATH applies to those as well; auditwheel treats both like an RPATH. A path of the build machine
 (/opt/build/lib) does not exist where the wheel is installed.
 
+In a conda package, libraries in lib are found: conda's python and other programs have the RPATH
+$ORIGIN/../lib, which applies to everything that they load, except to an object that has a RUNPATH.
+An absolute path to the prefix of the build counts as one, because conda replaces it. It is an error
+for modules like those of a wheel, and for what the package's programs in bin need; a warning for
+other programs, and if the package has scripts that run on activation (with LD_LIBRARY_PATH) or
+after the installation; a warning for public libraries in lib; and a note for plug-ins. There is no
+finding where a dependency is named after the library.
+
 Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + ` or
-` + "`auditwheel repair`" + `.
+` + "`auditwheel repair`" + `; in a conda package an RPATH, as conda-build does.
 
 Severity: a note where no module of the wheel loads the object, and for one of several variants.
 There is no finding where an object of the wheel loads both libraries and finds the needed one by
@@ -59,61 +68,152 @@ Not detected: on Windows folders that a package computes in another way than fro
 }
 
 func checkReachable(p *analyzer.Pass) {
-	if p.Facts.Kind != analyzer.KindWheel {
+	if p.Facts.Kind != analyzer.KindWheel && !p.Facts.Conda() {
 		return
 	}
-	for _, v := range p.Views {
-		for _, found := range v.Loading.Found {
-			l := found.Library
-			if found.NeededBy != v.Library || found.By != dynlink.ByPackage ||
-				l.Kind != dynlink.FromArtifact ||
-				loadedWith(p, v, l) {
-				continue
+	for _, x := range unreachedLibraries(p) {
+		l := x.library
+		name := l.SONAME
+		if name == "" {
+			name = path.Base(l.Path)
+		}
+		f := analyzer.Finding{
+			Object:  x.by.Path,
+			Library: name,
+			Chain:   analyzer.Chain(x.by.Library, l),
+		}
+		first := ""
+		switch modules := importers(p, x.by); {
+		case x.by.Alternative:
+			f.Severity = analyzer.Note
+		case x.program != nil && onPath(x.program) && !p.Facts.SetsUp,
+			len(modules) > 0 && !mayBeLoaded(p, x.by, l, modules):
+			f.Severity = analyzer.Error
+			first = ", and nothing in the " + packageWord(p) + " loads it before"
+		case x.program == nil && len(modules) == 0 && !x.linked(p):
+			if p.Facts.Conda() && x.found(p) {
+				continue // the host of a plug-in loads it
 			}
-			name := l.SONAME
-			if name == "" {
-				name = path.Base(l.Path)
-			}
-			f := analyzer.Finding{
-				Object:  v.Path,
-				Library: name,
-				Chain:   analyzer.Chain(v.Library, l),
-			}
-			first := ""
-			switch modules := importers(p, v); {
-			case v.Alternative || len(modules) == 0:
-				f.Severity = analyzer.Note
-			case !mayBeLoaded(p, v, l, modules):
-				f.Severity = analyzer.Error
-				first = ", and nothing in the wheel loads it before"
-			}
-			f.Message = fmt.Sprintf(
-				"%s needs %s, which is bundled at %s, but %s. %s loads only if %s is already loaded%s",
-				v.Path,
-				name,
-				l.Path,
-				pathsOf(v),
-				path.Base(v.Path),
-				name,
-				first,
-			)
-			var fixes []fix.Candidate
-			if to := runPath(p, v, path.Dir(l.Path)); to != "" {
-				fixes = append(
-					fixes,
-					fix.Candidate{
-						Fix: fix.Fix{
-							Kind:    fix.KindPatchelf,
-							Title:   "Set a RUNPATH that leads to the library",
-							Command: edit(p, v.Path, setRunPath(to)),
-						},
-						Change: fix.SetRunPath{Object: v.Path, RunPath: to},
+			f.Severity = analyzer.Note
+		}
+		f.Message = fmt.Sprintf(
+			"%s needs %s, which is bundled at %s, but %s. %s loads only if %s is already loaded%s",
+			x.by.Path,
+			name,
+			l.Path,
+			x.paths(p),
+			path.Base(x.by.Path),
+			name,
+			first,
+		)
+		kind := "a RUNPATH"
+		if p.Facts.Conda() {
+			kind = "an RPATH"
+		}
+		var fixes []fix.Candidate
+		if to := runPath(p, x.by, path.Dir(l.Path)); to != "" {
+			fixes = append(
+				fixes,
+				fix.Candidate{
+					Fix: fix.Fix{
+						Kind:    fix.KindPatchelf,
+						Title:   "Set " + kind + " that leads to the library",
+						Command: edit(p, x.by.Path, setRunPath(p, to)),
 					},
-				)
+					Change: fix.SetRunPath{Object: x.by.Path, RunPath: to},
+				},
+			)
+		}
+		p.Report(f, fixes...)
+	}
+}
+
+// unreached is a library of the artifact that the loader does not find for an object.
+type unreached struct {
+	by      *analyzer.View
+	library *dynlink.Library
+	program *analyzer.View // of a conda package, that loads by; nil if there is none
+}
+
+// unreachedLibraries returns the libraries that no search path leads to: those that an object needs
+// itself, and in a conda package those that one of its programs needs indirectly. A program has
+// loaded nothing before.
+func unreachedLibraries(p *analyzer.Pass) (out []unreached) {
+	own := map[*dynlink.Library]*analyzer.View{}
+	for _, v := range p.Views {
+		own[v.Library] = v
+		if v.Program() && p.Facts.Conda() {
+			continue
+		}
+		for _, found := range v.Loading.Found {
+			if l := found.Library; found.NeededBy == v.Library && unreachedIn(p, found) &&
+				!loadedWith(p, v, l) {
+				out = append(out, unreached{by: v, library: l})
 			}
-			p.Report(f, fixes...)
 		}
 	}
+	if !p.Facts.Conda() {
+		return out
+	}
+	for _, v := range p.Views {
+		if !v.Program() {
+			continue
+		}
+		for _, found := range v.Loading.Found {
+			by := own[found.NeededBy]
+			if by == nil || !unreachedIn(p, found) {
+				continue
+			}
+			i := slices.IndexFunc(out, func(x unreached) bool {
+				return x.by == by && x.library == found.Library
+			})
+			if i < 0 {
+				i = len(out)
+				out = append(out, unreached{by: by, library: found.Library})
+			}
+			if out[i].program == nil || !onPath(out[i].program) {
+				out[i].program = v
+			}
+		}
+	}
+	return out
+}
+
+// unreachedIn reports whether a load takes a library of the artifact that no search path leads to.
+// In a conda environment it may instead be that of a package with the same library.
+func unreachedIn(p *analyzer.Pass, found dynlink.Found) bool {
+	l := found.Library
+	return found.By == dynlink.ByPackage && l.Kind == dynlink.FromArtifact &&
+		!(p.Facts.Conda() && slices.ContainsFunc(l.Names(), func(name string) bool {
+			certain, perhaps := p.Facts.DependencyProvides(name)
+			_, known := platform.ProviderOf(name)
+			return certain || perhaps && (known || p.Platform.Library(name) != nil)
+		}))
+}
+
+// onPath reports whether users start a program by its name.
+func onPath(v *analyzer.View) bool { return path.Dir(v.Path) == "bin" || path.Dir(v.Path) == "sbin" }
+
+// linked reports whether programs of other packages link with the object of a conda package.
+func (x unreached) linked(p *analyzer.Pass) bool {
+	return p.Facts.Conda() && x.by.Public() && path.Dir(x.by.Path) == "lib"
+}
+
+// found reports whether another object of the artifact finds the library.
+func (x unreached) found(p *analyzer.Pass) bool {
+	return slices.ContainsFunc(p.Views, func(v *analyzer.View) bool {
+		return v != x.by && slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
+			return f.Library == x.library && f.NeededBy != nil && f.By != dynlink.ByPackage
+		})
+	})
+}
+
+// packageWord returns "wheel" or "package".
+func packageWord(p *analyzer.Pass) string {
+	if p.Facts.Kind == analyzer.KindWheel {
+		return "wheel"
+	}
+	return "package"
 }
 
 // mayBeLoaded reports whether something may have loaded a library before one of the modules that
@@ -146,12 +246,20 @@ func mayBeLoaded(
 	})
 }
 
-func pathsOf(v *analyzer.View) string {
+// paths says why no path leads to the library.
+func (x unreached) paths(p *analyzer.Pass) string {
+	v := x.by
 	switch {
 	case v.RunPath != "":
 		return "its RUNPATH " + v.RunPath + " does not lead to it"
 	case v.RPath != "":
 		return "its RPATH " + v.RPath + " does not lead to it"
+	case x.program != nil && x.program != v && x.program.RunPath != "":
+		return "it has no RUNPATH, and that of " + x.program.Path + " does not apply to it"
+	case x.program != nil && x.program != v:
+		return "it has no RUNPATH, and " + x.program.Path + " has no RPATH that leads to it"
+	case p.Facts.Conda() && !v.Program():
+		return "it has no RUNPATH, and the RPATH of conda's programs leads to lib"
 	}
 	return "it has no RUNPATH"
 }
@@ -167,10 +275,11 @@ func importers(p *analyzer.Pass, v *analyzer.View) []*analyzer.View {
 	return out
 }
 
-// fitting reports whether a Python of the wheel's tags imports a module by its file name.
+// fitting reports whether a Python of the wheel's tags imports a module by its file name. A conda
+// package has no tags.
 func fitting(p *analyzer.Pass, v *analyzer.View) bool {
 	m, ok := parseModule(v.Path)
-	return !ok || p.Facts.Wheel != nil && slices.ContainsFunc(p.Facts.Wheel.Tags,
+	return !ok || p.Facts.Conda() || p.Facts.Wheel != nil && slices.ContainsFunc(p.Facts.Wheel.Tags,
 		func(t pkgmeta.Tag) bool { return m.imports(t, p.Platform.Libc) })
 }
 

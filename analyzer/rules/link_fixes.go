@@ -126,7 +126,7 @@ func (l *linkPlan) candidates() []fix.Candidate {
 			changes = append(changes, fix.AddNeeded{Object: l.view.Path, Libraries: l.with.Libraries})
 		}
 		if l.runPath != "" { // patchelf 0.12 loses one of two edits
-			commands = append(commands, setRunPath(l.runPath))
+			commands = append(commands, setRunPath(l.p, l.runPath))
 			changes = append(changes, fix.SetRunPath{Object: l.view.Path, RunPath: l.runPath})
 			title = "Set a RUNPATH in the library, for the linker and the loader"
 		}

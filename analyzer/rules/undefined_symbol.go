@@ -395,7 +395,7 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 			path.Dir(l.Path),
 		) { // patchelf 0.12 loses one of two edits
 		c.Fix.Title += " and a RUNPATH to its folder"
-		c.Fix.Command = edit(p, v.Path, addNeeded([]string{soname}), setRunPath(to))
+		c.Fix.Command = edit(p, v.Path, addNeeded([]string{soname}), setRunPath(p, to))
 		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
 	}
 	return c

@@ -96,8 +96,15 @@ func addNeeded(sonames []string) shellword.Line {
 	return command
 }
 
-// setRunPath returns the program for edit that sets DT_RUNPATH.
-func setRunPath(to string) shellword.Line { return "patchelf --set-rpath " + shellword.Quote(to) }
+// setRunPath returns the program for edit that sets DT_RUNPATH; in a conda package DT_RPATH, as
+// conda-build does: with a DT_RUNPATH, that of the program would no longer apply to the object.
+func setRunPath(p *analyzer.Pass, to string) shellword.Line {
+	var force shellword.Line
+	if p.Facts.Conda() {
+		force = "--force-rpath "
+	}
+	return "patchelf " + force + "--set-rpath " + shellword.Quote(to)
+}
 
 // extract returns the command that extracts the wheel. "wheel unpack" rejects a wheel whose RECORD
 // is wrong. zipfile does not, but drops the permissions of programs.

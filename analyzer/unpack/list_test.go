@@ -1,6 +1,7 @@
 package unpack
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
 	"context"
@@ -56,5 +57,41 @@ func TestList(t *testing.T) {
 	}
 	if want := []string{"p/", "p/a.so", "p/b.txt", "link", "odd"}; !slices.Equal(told, want) {
 		t.Errorf("visited %q, want %q", told, want)
+	}
+}
+
+// Link is called for the links of a tar that lead to a path in it.
+func TestLink(t *testing.T) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range []*tar.Header{
+		{Name: "lib/a.so", Typeflag: tar.TypeReg},
+		{Name: "lib/a.so.1", Typeflag: tar.TypeSymlink, Linkname: "a.so"},
+		{Name: "./lib/up.so", Typeflag: tar.TypeSymlink, Linkname: "../opt/a.so"},
+		{Name: "lib/system.so", Typeflag: tar.TypeSymlink, Linkname: "/lib/a.so"},
+		{Name: "lib/out.so", Typeflag: tar.TypeSymlink, Linkname: "../../a.so"},
+		{Name: "bin/same", Typeflag: tar.TypeLink, Linkname: "lib/a.so"},
+	} {
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	o := Options{
+		Want: func(*Package, string, int64, []byte) bool { return false },
+		Link: func(_ *Package, path, target string) { got = append(got, path+" "+target) },
+	}
+	if _, _, err := Walk(context.Background(), "x.tar", bytes.NewReader(b.Bytes()), int64(b.Len()), o,
+		func(*File) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"lib/a.so.1 lib/a.so", "lib/up.so opt/a.so", "lib/system.so lib/a.so", "bin/same lib/a.so",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("links %q, want %q", got, want)
 	}
 }

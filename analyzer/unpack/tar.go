@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"errors"
 	"io"
+	"path"
 	"strings"
 )
 
@@ -105,6 +106,10 @@ func (t *tarWalk) file(h *tar.Header, tr *tar.Reader) error {
 	case h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse:
 		if t.over != nil {
 			t.over.add(shown)
+		} else if t.o.Link != nil {
+			if to := linked(shown, h); to != "" {
+				t.o.Link(t.pkg, t.under+shown, t.under+to)
+			}
 		}
 		return nil // links, devices and others are never followed
 	}
@@ -132,6 +137,22 @@ func (t *tarWalk) file(h *tar.Header, tr *tar.Reader) error {
 		}
 	}
 	return t.member(t.pkg, e, t.depth)
+}
+
+// linked returns the path in the archive that the link at a path leads to, or "". An absolute path
+// is one of the system in which the archive is unpacked.
+func linked(at string, h *tar.Header) string {
+	to := h.Linkname
+	if h.Typeflag == tar.TypeSymlink && !path.IsAbs(to) {
+		to = path.Join(path.Dir(at), to)
+	} else if h.Typeflag != tar.TypeSymlink && h.Typeflag != tar.TypeLink {
+		return ""
+	}
+	shown, odd := member(strings.TrimPrefix(to, "/"))
+	if odd != "" {
+		return ""
+	}
+	return shown
 }
 
 // sparse reports whether a file has holes, so that its content is not contiguous in the tar.

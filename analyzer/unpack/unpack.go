@@ -71,6 +71,11 @@ type Options struct {
 	// included. It may be nil.
 	List func(p *Package, path string)
 
+	// Link is called for each symbolic or hard link of a tar, in the order of the archive. target
+	// is the path in the archive that it leads to; links that lead out of it are left out. It may
+	// be nil.
+	Link func(p *Package, path, target string)
+
 	// Skip reports whether a file is ignored, by its path and declared size (-1 if unknown), before
 	// anything of it is read. It is for content that is slow to read: Want requires a read for each
 	// file. Nil ignores none.

@@ -9,6 +9,7 @@
 //	in/WHEEL.whl/PATH          a member of a wheel: an object in the text form of elftest or machoobj; METADATA, WHEEL and RECORD are those of its dist-info folder;
 //	                           they are generated if they are missing, and left out if their content is the line "absent"
 //	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
+//	                           "symlink TARGET" is a symbolic link in a .deb or .tgz
 //	in/PATH                    a loose object in text form: of elftest ("elf …") or of peobj ("pe …"), or its bytes ("gzip …", base64)
 //	base/…                     the same for the base
 //	baseline/NAME              an earlier build that a file describes

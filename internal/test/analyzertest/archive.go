@@ -58,6 +58,14 @@ func tarred(names []string, files map[string][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, n := range names {
+		if to, ok := strings.CutPrefix(string(files[n]), "symlink "); ok {
+			if err := w.WriteHeader(&tar.Header{
+				Name: n, Typeflag: tar.TypeSymlink, Linkname: strings.TrimSpace(to),
+			}); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err := w.WriteHeader(&tar.Header{Name: n, Mode: 0o644,
 			Size: int64(len(files[n]))}); err != nil {
 			return nil, err
