@@ -270,11 +270,11 @@ func (k *checked) artifact(
 	}
 	if o.Conda == nil && len(targets) > 0 {
 		a := &report.Artifacts[len(report.Artifacts)-1]
-		a.Assumed = f.OthersLibraries(func(soname string) bool {
-			return slices.ContainsFunc(targets, func(t judge.Target) bool {
-				return t.Platform.Library(soname) != nil
-			})
-		})
+		var on []*platform.Platform
+		for _, t := range targets {
+			on = append(on, t.Platform)
+		}
+		a.Assumed = f.OthersLibraries(on)
 	}
 	if old := judge.TooOld(f, targets); len(old) > 0 {
 		report.AddNote(fmt.Sprintf(

@@ -24,8 +24,8 @@ type Artifact struct {
 	SHA256 string // of its bytes, in hex
 	Kind   string // KindWheel, KindArchive or KindObject
 	Format string // unpack.FormatDeb …; "" for an object
-	// Depends is what a deb, rpm, conda or npm package declares as dependencies: names of packages,
-	// and for an rpm also capabilities.
+	// Depends is what a deb, rpm, apk, conda or npm package declares as dependencies: names of
+	// packages, and for an rpm or apk also capabilities.
 	Depends []string
 	// Glibc is the oldest version that a conda package allows with a dependency on __glibc: "2.17";
 	// "" if it has none.

@@ -5,19 +5,25 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// Of a conda package, the libraries of other packages are those that it has not itself, and that are
-// not of the C library.
+// The libraries of other packages are those that a package has not itself and that are not of the
+// C library; of conda also those that a system may have.
 func TestOthersLibraries(t *testing.T) {
 	objects := []*Object{
 		{Path: "lib/libown.so.1.2", Object: &elfobj.Object{SONAME: "libown.so.1",
 			Needed: []string{"libstdc++.so.6", "libc.so.6"}}},
+		{Path: "opt/linked.so.3", Links: []string{"lib/link.so"}, Object: &elfobj.Object{}},
 		{Path: "bin/tool", Object: &elfobj.Object{
-			Needed: []string{"libown.so.1", "libcurl.so.4", "libgone.so.1", "libc.so.6"}}},
+			Needed: []string{"libown.so.1", "link.so", "libcurl.so.4", "libgone.so.1", "libc.so.6"}}},
 	}
-	onSystem := func(soname string) bool { return soname == "libstdc++.so.6" || soname == "libc.so.6" }
+	p, err := platform.Lookup("manylinux_2_17_x86_64", "x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := []string{"libcurl.so.4", "libgone.so.1"}
 	for _, c := range []struct {
 		format  string
 		depends []string
@@ -28,14 +34,73 @@ func TestOthersLibraries(t *testing.T) {
 			[]string{"libcurl.so.4", "libstdc++.so.6"}, []string{"libcurl"}},
 		{unpack.FormatConda, []string{"__glibc", "libstdcxx", "python_abi"}, []string{"libstdc++.so.6"}, nil},
 		{unpack.FormatConda, []string{"__glibc", "python"}, nil, nil},
-		{unpack.FormatDeb, []string{"libcurl4", "libstdc++6"}, nil, nil},
+		{unpack.FormatDeb, []string{"libc6", "libstdc++6"}, nil, nil},
+		{unpack.FormatDeb, []string{"libcurl4t64", "libstdc++6"}, both, nil},
+		{unpack.FormatRPM, []string{"libcurl.so.4()(64bit)", "rtld(GNU_HASH)", "/bin/sh"},
+			[]string{"libcurl.so.4"}, nil},
+		{unpack.FormatRPM, []string{"libcurl.so.4()(64bit)", "gone-libs(x86-64)"}, both, nil},
+		{unpack.FormatAPK, []string{"so:libcurl.so.4", "so:libc.musl-x86_64.so.1", "cmd:sh"},
+			[]string{"libcurl.so.4"}, nil},
 	} {
 		a := &Artifact{Format: c.format, Depends: c.depends, Objects: objects}
-		if got := a.OthersLibraries(onSystem); !slices.Equal(got, c.want) {
+		if got := a.OthersLibraries([]*platform.Platform{p}); !slices.Equal(got, c.want) {
 			t.Errorf("%s %s: %s, want %s", c.format, c.depends, got, c.want)
 		}
 		if got := a.OtherPackages(); !slices.Equal(got, c.others) {
 			t.Errorf("%s %s: packages %s, want %s", c.format, c.depends, got, c.others)
 		}
+	}
+}
+
+// Pairs from Debian 12 and 13, and names that only look alike.
+func TestDependencyProvides(t *testing.T) {
+	for _, c := range []struct {
+		format, dependency, soname string
+		certain, perhaps           bool
+	}{
+		{unpack.FormatDeb, "libssl3", "libssl.so.3", true, true},
+		{unpack.FormatDeb, "libssl3t64", "libssl.so.3", true, true},
+		{unpack.FormatDeb, "libssl1.1", "libssl.so.3", false, true},
+		{unpack.FormatDeb, "libnowhere2", "libnowhere.so.1", false, true},
+		{unpack.FormatDeb, "libnowhere12", "libnowhere.so.1", false, true},
+		{unpack.FormatDeb, "libnowhere1.2", "libnowhere.so.1", false, true},
+		{unpack.FormatDeb, "libnowhere1-data", "libnowhere.so.1", false, true},
+		{unpack.FormatDeb, "libyaml-0-2", "libyaml-0.so.2", true, true},
+		{unpack.FormatDeb, "libglib2.0-0", "libglib-2.0.so.0", true, true},
+		{unpack.FormatDeb, "libdb5.3", "libdb-5.3.so", true, true},
+		{unpack.FormatDeb, "libbz2-1.0", "libbz2.so.1.0", true, true},
+		{unpack.FormatDeb, "libboost-python1.74.0", "libboost_python311.so.1.74.0", false, true},
+		{unpack.FormatDeb, "libjpeg62-turbo", "libjpeg.so.62", true, true},
+		{unpack.FormatDeb, "libperl5.36", "libperl.so.5.36", true, true},
+		{unpack.FormatDeb, "libxml2", "libxml2.so.2", true, true},
+		{unpack.FormatDeb, "libpython3.11", "libpython3.11.so.1.0", true, true},
+		{unpack.FormatDeb, "zlib1g", "libz.so.1", true, true},
+		{unpack.FormatDeb, "libc6", "libodd.so.1", false, false},
+		{unpack.FormatRPM, "libodd.so.1(ODD_1)(64bit)", "libodd.so.1", true, true},
+		{unpack.FormatRPM, "libodd.so.2()(64bit)", "libodd.so.1", false, false},
+		{unpack.FormatRPM, "python3dist(odd)", "libodd.so.1", false, false},
+		{unpack.FormatRPM, "odd-libs(x86-64)", "libodd.so.1", false, true},
+		{unpack.FormatRPM, "(odd if even)", "libodd.so.1", false, true},
+		{unpack.FormatAPK, "so:libodd.so.1", "libodd.so.1", true, true},
+		{unpack.FormatAPK, "so:libodd.so.2", "libodd.so.1", false, false},
+		{unpack.FormatAPK, "odd", "libodd.so.1", false, true},
+		{unpack.FormatConda, "libodd", "libodd.so.1", true, true},
+		{unpack.FormatConda, "__glibc", "libodd.so.1", false, false},
+	} {
+		a := &Artifact{Format: c.format, Depends: []string{c.dependency}}
+		certain, perhaps := a.DependencyProvides(c.soname)
+		if certain != c.certain || perhaps != c.perhaps {
+			t.Errorf("%s: %s of %s: %v, %v, want %v, %v", c.format, c.soname, c.dependency, certain,
+				perhaps, c.certain, c.perhaps)
+		}
+	}
+}
+
+// The dependencies of an apk, which may have versions; a conflict is none.
+func TestAlpineDepends(t *testing.T) {
+	text := "# Generated by abuild\npkgname = x\ndepend = so:libz.so.1\ndepend = foo>=1.2\n" +
+		"depend = !bar\nprovides = so:libx.so.1=1\n"
+	if got := depends(unpack.AlpineInfo, []byte(text)); !slices.Equal(got, []string{"so:libz.so.1", "foo"}) {
+		t.Errorf("depends %q", got)
 	}
 }

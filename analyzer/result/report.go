@@ -81,8 +81,9 @@ type Artifact struct {
 	Wheel   *Wheel `json:"wheel,omitempty"`
 	// The first 1,000 objects and what they need, sorted by format and path.
 	Needs []Needs `json:"needs,omitempty"`
-	// Libraries that are in packages which a conda package depends on. These were not read, so it is
-	// not known whether the libraries have the symbols that it imports.
+	// Libraries that packages provide, or perhaps provide, on which a deb, rpm, apk or conda package
+	// depends. These were not read, so it is not known whether the libraries have the symbols that it
+	// imports.
 	Assumed []string `json:"assumed,omitempty"`
 }
 

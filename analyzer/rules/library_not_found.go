@@ -30,8 +30,10 @@ NVIDIA driver), where a declared package that could not be looked up may provide
 several variants of which only one is loaded at run time, and for plug-ins of a wheel (in folders
 named plugins or qml), which programs load only if they use them. It is also a warning for
 libpython3.11.so.1.0, which exists only where Python was built as a shared library; with a
-manylinux tag it is an error, since such a wheel has to work without it. For a deb or conda
-package it is a warning where its dependencies are not named after the library.
+manylinux tag it is an error, since such a wheel has to work without it. For a deb, rpm, apk or
+conda package it is a warning where a dependency may have the library, but is not named after it. An
+rpm or apk names the libraries that it needs, so other capabilities (python3dist(numpy), /bin/sh)
+count as no such dependency.
 
 On macOS the load fails with "Library not loaded: @rpath/libfoo.dylib". Libraries of the system are
 in a shared cache and not on disk; compat knows their names, and since when macOS has a framework.
@@ -50,8 +52,10 @@ drivers and of other Microsoft products; for an API set that no known Windows ha
 package on the index that the wheel does not declare; for plug-ins; and for DLLs that no module of
 the wheel imports, where it has modules. Delay-loaded DLLs are not reported.
 
-Libraries of the packages that a deb, rpm or conda package depends on are matched by name (libssl3
-provides libssl.so.3) or capability; the packages themselves are not read. On macOS, a library that
+Libraries of the packages that a deb, rpm, apk or conda package depends on are matched by name
+(libssl3 or libssl3t64 provides libssl.so.3, libssl1.1 does not), capability, or because the package
+is known to have them; the packages themselves are not read. The report lists these libraries as
+assumed. On macOS, a library that
 an npm package searches in the folder of a package that it depends on is not reported.`,
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
 	Check:      checkLibraryNotFound,

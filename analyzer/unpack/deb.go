@@ -19,6 +19,9 @@ const (
 // are in the same folder.
 const DebianControl = "DEBIAN/control"
 
+// AlpineInfo is the path of the description of a package of Alpine Linux in File.Path.
+const AlpineInfo = ".PKGINFO"
+
 // deb walks data.tar, and control.tar with DEBIAN/ before its names.
 func (w *walker) deb(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 	at, control, data := int64(len(arMagic)), false, false

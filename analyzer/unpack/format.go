@@ -103,6 +103,8 @@ func layout(f format, name string) string {
 		return FormatDeb
 	case f == formatRPM:
 		return FormatRPM
+	case f == formatPacked && hasSuffix(name, ".apk"):
+		return FormatAPK
 	case f == formatZip && hasSuffix(name, ".conda"):
 		return FormatConda
 	case f == formatZip && hasSuffix(name, ".jar", ".aar", ".war", ".ear"):

@@ -41,6 +41,7 @@ const (
 	FormatZip   = "zip"
 	FormatTar   = "tar" // with or without compression
 	FormatJar   = "jar"
+	FormatAPK   = "apk"   // a package of Alpine Linux; that of Android is FormatZip
 	FormatConda = "conda" // a .conda file; the older .tar.bz2 is FormatTar
 	FormatNPM   = "npm"   // a tar whose first file is in package/
 	FormatDeb   = "deb"

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -92,9 +93,13 @@ func (p *textPrinter) notes() [][]string {
 	}
 	for _, a := range r.Artifacts {
 		if len(a.Assumed) > 0 {
+			with := "--conda-prefix DIR reads them"
+			if slices.Contains([]string{".deb", ".rpm", ".apk"}, path.Ext(a.Path)) {
+				with = "--root DIR reads a system with them"
+			}
 			add("not checked", p.file(a.Path)+": the symbols of "+mdsafe.Visible(analyzer.List(a.Assumed, 3,
 				len(a.Assumed), "library"))+", because the packages that it depends on were not read "+
-				"(--conda-prefix DIR reads them)")
+				"("+with+")")
 		}
 	}
 	for _, n := range r.Notes {

@@ -8,7 +8,7 @@
 //
 //	in/WHEEL.whl/PATH          a member of a wheel: an object in the text form of elftest or machoobj; METADATA, WHEEL and RECORD are those of its dist-info folder;
 //	                           they are generated if they are missing, and left out if their content is the line "absent"
-//	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz): an object in text form, or text; of a deb, DEBIAN/control too
+//	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz, .apk): an object in text form, or text; of a deb, DEBIAN/control too
 //	                           "symlink TARGET" is a symbolic link in a .deb or .tgz
 //	in/PATH                    a loose object in text form: of elftest ("elf …") or of peobj ("pe …"), or its bytes ("gzip …", base64)
 //	base/…                     the same for the base
@@ -188,7 +188,7 @@ func (c *testcase) settings(comment string) error {
 }
 
 // inArchive matches up to the end of the name of the archive that contains a file.
-var inArchive = regexp.MustCompile(`\.(whl|jar|deb|tgz)/`)
+var inArchive = regexp.MustCompile(`\.(whl|jar|deb|tgz|apk)/`)
 
 // tree groups files into archives and single objects.
 type tree struct {

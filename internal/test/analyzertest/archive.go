@@ -26,7 +26,7 @@ func archive(ending string, files map[string][]byte) ([]byte, error) {
 			}
 		}
 		return deb(control, data, inside)
-	case ".tgz":
+	case ".tgz", ".apk":
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
 		packed, err := tarred(names, files)
