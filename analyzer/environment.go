@@ -32,9 +32,10 @@ type Environment struct {
 	Platform string
 	// Prefix is the folder in which the packages are installed; nil for wheels of an index. A child
 	// process cannot be given one, because it has functions.
-	Prefix  *Conda `json:"-"`
-	NoWheel []NoWheel
-	Unread  []Unread // packages that could not be looked up
+	Prefix        *Conda         `json:"-"`
+	CondaPackages []CondaPackage // all conda packages in Prefix
+	NoWheel       []NoWheel
+	Unread        []Unread // packages that could not be looked up
 	// Packages that are not checked, for example because only their source is published.
 	Skipped []Unread
 	Notes   []string
@@ -63,7 +64,7 @@ type NoWheel struct {
 }
 
 // Rules whose findings are not those of a check: of NoWheel, of NoWheel.Hash, and of requirements
-// that the packages of an environment do not satisfy.
+// that the packages of an environment do not satisfy, pip's and conda's.
 const (
 	RuleNoWheel = "no-wheel"
 	RuleHash    = "hash-mismatch"
@@ -207,6 +208,9 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 		if err := e.addUnmet(ctx, all, out, o); err != nil {
 			return err
 		}
+	}
+	if err := e.addUnmetConda(out, o); err != nil {
+		return err
 	}
 	return e.addNoWheel(ctx, out, o)
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 // condaPackage is a file in conda-meta, which describes an installed package.
 type condaPackage struct {
 	Name, Version, Build string
 	SHA256               string
-	Depends              []string
+	Depends, Constrains  []string
 	Files                []string // relative to the prefix
 }
 
@@ -44,7 +45,14 @@ func (in *Installed) condaPackages() error {
 			unread(err)
 			continue
 		}
-		in.condaPackage(p, strings.TrimSuffix(name, ".json"), unread)
+		id := strings.TrimSuffix(name, ".json")
+		in.condaPackage(p, id, unread)
+		p.Version, p.Build = in.replaced(p)
+		in.Wheels.CondaPackages = append(in.Wheels.CondaPackages, analyzer.CondaPackage{
+			Name: p.Name, Version: p.Version, Build: p.Build, ID: id,
+			Depends: slices.Concat(p.Depends, p.Constrains),
+			File:    strings.TrimPrefix(path.Join(in.Prefix, at), "/"),
+		})
 	}
 	return nil
 }
@@ -79,4 +87,25 @@ func (in *Installed) condaPackage(p condaPackage, id string, unread func(error))
 		return
 	}
 	in.open(id, p.SHA256, append(members, member{name: "info/index.json", text: index}), unread)
+}
+
+// replaced returns the version and build of an installed package. If pip has installed another
+// version of its distribution, it is that one, without a build.
+func (in *Installed) replaced(p condaPackage) (version, build string) {
+	for _, file := range p.Files {
+		info := path.Base(path.Dir(file))
+		name, _, ok := strings.Cut(strings.TrimSuffix(info, ".dist-info"), "-")
+		if !strings.HasSuffix(info, ".dist-info") || !ok ||
+			pkgmeta.Normalize(name) != pkgmeta.Normalize(p.Name) {
+			continue
+		}
+		for _, other := range in.DistInfo {
+			now, version, _ := strings.Cut(strings.TrimSuffix(other, ".dist-info"), "-")
+			if pkgmeta.Normalize(now) == pkgmeta.Normalize(p.Name) && other != info {
+				return version, ""
+			}
+		}
+		break
+	}
+	return p.Version, p.Build
 }
