@@ -232,6 +232,9 @@ func (e *Environment) addPins(pins map[string]cause.Pin) {
 	for _, w := range e.NoWheel {
 		add(pkgmeta.Normalize(w.Package), w.Version, w.At)
 	}
+	for _, c := range e.CondaPackages {
+		add(c.Name, c.Version, Origin{File: c.File, Installed: true})
+	}
 }
 
 // empty reports whether all packages of the environment are left out, because no wheel can be
