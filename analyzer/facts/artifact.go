@@ -57,8 +57,9 @@ type Artifact struct {
 	audit *audit // set while it is read
 	// forOthers are files for a system that the tags do not name.
 	forOthers []Unread
-	conda     bool                // it contains the index of a conda package
-	roots     []string            // top-level packages of a wheel or conda package: folders with an __init__.py
+	conda     bool // it contains the index of a conda package
+	// Top-level packages of a wheel or conda package: folders with an __init__.py.
+	roots     []string
 	links     map[string][]string // by target, while it is read
 	linkCount int
 }

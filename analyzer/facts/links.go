@@ -23,8 +23,8 @@ func (a *Artifact) link(at, target string) {
 	}
 }
 
-// finishLinks sets the links of the objects: those to the file itself, to one of its folders, and to
-// another link.
+// finishLinks sets the links of the objects: those to the file itself, to one of its folders, and
+// to another link.
 func (a *Artifact) finishLinks() {
 	for _, o := range a.Objects {
 		names := []string{o.Path}
