@@ -39,7 +39,8 @@ func newObject(path, format string, o *elfobj.Object) *Object {
 		module: extensionSuffix.MatchString(path) ||
 			o.Exports.Any(func(name string) bool { return strings.HasPrefix(name, "PyInit_") }),
 		stem: variant.ReplaceAllString(extensionSuffix.ReplaceAllString(path, ""), ""),
-		inside: (format == unpack.FormatDeb || format == unpack.FormatRPM || format == unpack.FormatAPK) &&
+		inside: (format == unpack.FormatDeb || format == unpack.FormatRPM ||
+			format == unpack.FormatAPK) &&
 			!libraryFolder.MatchString(path),
 	}
 	x.host = hostOf(x)

@@ -10,7 +10,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// CondaSpec is a dependency of a conda package: "numpy >=1.22,<2.0a0" or "python_abi 3.11.* *_cp311".
+// CondaSpec is a dependency of a conda package: "numpy >=1.22,<2.0a0", "python_abi 3.11.* *_cp311".
 type CondaSpec struct {
 	Name     string // in lower case
 	Version  string // alternatives with "|" of conditions with ","; "" allows any
@@ -118,7 +118,8 @@ func parseCondaCondition(text string) (c condaCondition, err error) {
 // known. It returns an error if the version cannot be compared.
 func (s CondaSpec) Admits(version, build string) (bool, error) {
 	if s.Build != "" && build != "" {
-		if ok, err := path.Match(strings.NewReplacer("?", `\?`).Replace(s.Build), build); err != nil || !ok {
+		ok, err := path.Match(strings.ReplaceAll(s.Build, "?", `\?`), build)
+		if err != nil || !ok {
 			return false, err
 		}
 	}
@@ -158,8 +159,8 @@ func (c condaCondition) admits(v condaVersion) bool {
 	return true
 }
 
-// condaVersion is a version in conda's order (conda.models.version.VersionOrder): components between
-// dots, each of numbers and words that alternate and start with a number.
+// condaVersion is a version in conda's order (conda.models.version.VersionOrder): components
+// between dots, each of numbers and words that alternate and start with a number.
 type condaVersion struct {
 	release []condaComponent // the first one is the epoch
 	local   []condaComponent

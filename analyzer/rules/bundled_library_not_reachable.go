@@ -192,7 +192,9 @@ func unreachedIn(p *analyzer.Pass, found dynlink.Found) bool {
 }
 
 // onPath reports whether users start a program by its name.
-func onPath(v *analyzer.View) bool { return path.Dir(v.Path) == "bin" || path.Dir(v.Path) == "sbin" }
+func onPath(v *analyzer.View) bool {
+	return path.Dir(v.Path) == "bin" || path.Dir(v.Path) == "sbin"
+}
 
 // linked reports whether programs of other packages link with the object of a conda package.
 func (x unreached) linked(p *analyzer.Pass) bool {

@@ -25,8 +25,8 @@ Severity: a warning, because the packages may work together. If the load fails, 
 another rule.
 
 Not detected: requirements of packages whose metadata is not read, which are those without native
-code and those that the built-in package history knows, and requirements of extras; of conda packages
-dependencies on packages that are not installed, and on virtual packages other than __glibc. A
+code and those that the built-in package history knows, and requirements of extras; of conda
+packages dependencies on packages that are not installed, and on virtual packages other than __glibc. A
 dependency in a form that compat does not know is listed as one that could not be read.`,
 	References: []string{
 		"Core metadata specifications: Requires-Dist",
