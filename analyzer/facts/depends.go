@@ -176,7 +176,8 @@ func (a *Artifact) named(dependency, soname string) bool {
 
 // debianName reports whether the name of a package is that for a library by Debian's policy
 // (section 8.1): name and version of the SONAME, such as libssl3 or libglib2.0-0 (of
-// libglib-2.0.so.0), and perhaps more, such as libssl3t64. Some libraries have a package without the version: libxml2.
+// libglib-2.0.so.0), and perhaps more, such as libssl3t64. Some libraries have a package without
+// the version: libxml2.
 func debianName(name, stem, version string) bool {
 	for _, suffix := range []string{"-dev", "-data", "-common", "-doc", "-dbg", "-bin", "-tools"} {
 		if strings.HasSuffix(name, suffix) {

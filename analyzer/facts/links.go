@@ -9,8 +9,9 @@ const (
 	// maxLinks limits the links of an artifact that are kept; the largest conda packages have some
 	// thousand.
 	maxLinks = 20_000
-	// maxNamesOf limits the links to one object, because links between folders may form a circle.
-	maxNamesOf = 64
+	// maxNamesOf limits the links to one object, because links between folders may form a circle,
+	// and those to one folder.
+	maxNamesOf = 16
 )
 
 // link handles a link of an archive.
@@ -18,7 +19,7 @@ func (a *Artifact) link(at, target string) {
 	if a.links == nil {
 		a.links = map[string][]string{}
 	}
-	if a.linkCount++; a.linkCount <= maxLinks {
+	if a.linkCount++; a.linkCount <= maxLinks && len(a.links[target]) < maxNamesOf {
 		a.links[target] = append(a.links[target], at)
 	}
 }
@@ -31,7 +32,8 @@ func (a *Artifact) finishLinks() {
 		for i := 0; i < len(names) && len(names) < maxNamesOf; i++ {
 			for at := names[i]; at != "."; at = path.Dir(at) {
 				for _, l := range a.links[at] {
-					if name := l + names[i][len(at):]; !slices.Contains(names, name) {
+					name := l + names[i][len(at):]
+					if len(names) < maxNamesOf && !slices.Contains(names, name) {
 						names = append(names, name)
 					}
 				}
