@@ -7,8 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// NumPyBuild is the NumPy version that a module or a library was built with, according to its string
-// constants. There are no symbols for the C API: it is a table that the module imports.
+// NumPyBuild is the NumPy version that a module or a library was built with, according to its
+// string constants. There are no symbols for the C API: it is a table that the module imports.
 type NumPyBuild string
 
 const (
