@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/bucket"
+	"github.com/compat-app/compat/internal/certificate"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/sandbox"
@@ -338,7 +340,9 @@ func (d *doctor) bucket(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	if _, err := b.Get(ctx, "doctor"); err != nil {
-		next := nextFor(err, "start the object storage, or correct COMPAT_BLOBS", []hint{
+		otherwise := cmp.Or(certificate.Next(err, "COMPAT_BLOBS"),
+			"start the object storage, or correct COMPAT_BLOBS")
+		next := nextFor(err, otherwise, []hint{
 			{"InvalidAccessKeyId", "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
 			{"SignatureDoesNotMatch", "correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
 			{"NoSuchBucket", "create the bucket, or correct its name in COMPAT_BLOBS"},
@@ -434,7 +438,8 @@ func (d *doctor) public(ctx context.Context) {
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		d.warn("reports", "this machine cannot reach "+at+": "+err.Error(),
-			"start 'compat serve', and let the proxy in front of it forward this address")
+			cmp.Or(certificate.Next(err, "COMPAT_PUBLIC_URL"), "start 'compat serve', and let the proxy in "+
+				"front of it forward this address"))
 		return
 	}
 	res.Body.Close()
