@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	compat "github.com/compat-app/compat"
+	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/certificate"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/setup"
 )
@@ -59,6 +62,12 @@ func (d *doctor) github(ctx context.Context) {
 	d.installations(ctx, app, manifest, record)
 }
 
+// connectNext returns what to do if GitHub's API does not answer. setting has its address.
+func connectNext(err error, setting string) string {
+	return cmp.Or(certificate.Next(err, setting), "allow connections to it, set HTTPS_PROXY if this "+
+		"machine needs a proxy, or correct "+setting)
+}
+
 // getAs requests a path of the API as the App.
 func getAs(ctx context.Context, app *github.App, path string, into any) (*gh.Response, error) {
 	r, err := app.Client().NewRequest(http.MethodGet, path, nil)
@@ -77,8 +86,7 @@ func (d *doctor) identified(ctx context.Context, app *github.App, record *appRec
 	}
 	if resp == nil {
 		d.fail("github", fmt.Sprintf("%s does not answer: %v", d.service.API.Host, err),
-			"allow connections to it, set HTTPS_PROXY if this machine needs a proxy, or correct "+
-				"GITHUB_API_URL")
+			connectNext(err, "GITHUB_API_URL"))
 		return false
 	}
 	if at, e := http.ParseTime(resp.Header.Get("Date")); e == nil {
@@ -149,6 +157,22 @@ func lacking(m *setup.Manifest, granted map[string]string) []string {
 	return out
 }
 
+// surplus lists the permissions that granted has and the manifest has not, or has at a lower level.
+func surplus(m *setup.Manifest, granted map[string]string) []string {
+	levels := []string{"read", "write", "admin"}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(granted)) {
+		needs := "none"
+		if i := slices.IndexFunc(m.Permissions, func(p setup.Ask) bool { return p.Name == name }); i >= 0 {
+			needs = m.Permissions[i].Level
+		}
+		if slices.Index(levels, granted[name]) > slices.Index(levels, needs) {
+			out = append(out, fmt.Sprintf("%s: %s (needs %s)", name, granted[name], needs))
+		}
+	}
+	return out
+}
+
 // permissions compares what the App requests with what compat needs.
 func (d *doctor) permissions(m *setup.Manifest, record appRecord) {
 	missing := lacking(m, record.Permissions)
@@ -167,7 +191,10 @@ func (d *doctor) permissions(m *setup.Manifest, record appRecord) {
 		d.fail("events", "the App does not receive "+strings.Join(events, ", "),
 			"select them under Permissions & events, Subscribe to events, of "+record.URL)
 	}
-	if missing == nil && events == nil {
+	if more := surplus(m, record.Permissions); more != nil {
+		d.warn("permissions", "the App has more permissions than compat needs: "+strings.Join(more, ", "),
+			"lower them under Permissions & events of "+record.URL)
+	} else if missing == nil && events == nil {
 		d.ok("permissions", "the App has all permissions and events that compat needs")
 	}
 }
@@ -194,17 +221,20 @@ func (d *doctor) hook(ctx context.Context, app *github.App, record appRecord) {
 	case to.Path != "/webhook" && to.Path != "/api/github/webhooks":
 		d.fail("webhook", hook.URL+" is not an address of compat",
 			"change its path to /webhook "+settings)
-	case d.service.PublicURL != nil && to.Hostname() != d.service.PublicURL.Hostname():
-		d.warn("webhook", hook.URL+" has a different host from COMPAT_PUBLIC_URL",
-			"correct one of them, unless both lead to this service")
 	case hook.ContentType != "json":
 		d.fail("webhook", "its content type is not application/json", "change it "+settings)
 	case hook.Secret == "":
 		d.fail("webhook", "it has no secret, so compat refuses every delivery",
 			"set the secret to the value of WEBHOOK_SECRET "+settings)
+	case to.Scheme != "https" && !config.Loopback(to.Hostname()):
+		d.warn("webhook", hook.URL+" is not encrypted, so events can be read in transit",
+			"change it to https "+settings+", with a reverse proxy that has a certificate")
 	case fmt.Sprint(hook.InsecureSSL) == "1":
 		d.warn("webhook", "GitHub does not verify the certificate of "+to.Host,
 			"enable SSL verification "+settings)
+	case d.service.PublicURL != nil && to.Hostname() != d.service.PublicURL.Hostname():
+		d.warn("webhook", hook.URL+" has a different host from COMPAT_PUBLIC_URL",
+			"correct one of them, unless both lead to this service")
 	default:
 		d.ok("webhook", "%s", hook.URL)
 	}
@@ -223,6 +253,10 @@ func (d *doctor) deliveries(ctx context.Context, app *github.App, record appReco
 			"install the App on a repository and push to a pull request")
 		return
 	}
+	from := "the internet"
+	if d.service.API.Path == setup.ServerAPI {
+		from = d.service.API.Hostname()
+	}
 	newest := list[0]
 	at := fmt.Sprintf("the newest (%s, %s) ", newest.GetEvent(),
 		newest.GetDeliveredAt().UTC().Format(time.RFC3339))
@@ -240,7 +274,7 @@ func (d *doctor) deliveries(ctx context.Context, app *github.App, record appReco
 			"correct what the subject queue above reports; compat then asks GitHub to redeliver it")
 	case code == 0 || code == http.StatusBadGateway || code == http.StatusGatewayTimeout:
 		d.fail("deliveries", at+"did not arrive: "+newest.GetStatus(),
-			"make the webhook address reachable from the internet, with a valid certificate")
+			"make the webhook address reachable from "+from+", with a certificate that GitHub accepts")
 	default:
 		d.fail("deliveries", fmt.Sprintf("%swas answered %d", at, code),
 			"read the response under Advanced, Recent Deliveries, of "+record.URL)

@@ -36,7 +36,8 @@ type doctorHub struct {
 
 func (h *doctorHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", time.Now().Add(h.late).UTC().Format(http.TimeFormat))
-	switch a := h.answers[strings.Trim(r.URL.Path, "/")].(type) {
+	path := strings.TrimPrefix(strings.Trim(r.URL.Path, "/"), "api/v3/")
+	switch a := h.answers[path].(type) {
 	case nil:
 		http.NotFound(w, r)
 	case int:
@@ -65,6 +66,8 @@ func TestDoctor(t *testing.T) {
 	less := maps.Clone(granted)
 	delete(less, "checks")
 	less["issues"] = "read"
+	more := maps.Clone(granted)
+	more["contents"], more["secrets"], more["members"] = "write", "write", "read"
 	const page = "https://github.example.com/apps/compat"
 	type object = map[string]any
 	app := func(permissions object, events []any) object {
@@ -147,7 +150,8 @@ func TestDoctor(t *testing.T) {
 		state   string // "" = no problem
 		want    string // the subject and the problem
 		next    string
-		without bool // GitHub is not reachable
+		without bool   // GitHub is not reachable
+		path    string // of the API
 	}{
 		{name: "complete"},
 		{name: "Redis", vars: vars{"REDIS_URL": "redis://" + redis.Addr()}},
@@ -196,6 +200,13 @@ func TestDoctor(t *testing.T) {
 			want: "clock this clock differs from that of Redis by ", next: "synchronize both clocks"},
 		{name: "GitHub is not reachable", without: true, state: "problem",
 			want: "github 127.0.0.1:1 does not answer", next: "set HTTPS_PROXY if this machine needs a proxy"},
+		{name: "certificate of GitHub", vars: vars{"GITHUB_API_URL": tlsServer.URL}, state: "problem",
+			want: "does not answer: ", next: "set SSL_CERT_DIR to the folder"},
+		{name: "certificate of the public address", vars: vars{"COMPAT_PUBLIC_URL": tlsServer.URL},
+			state: "warning", want: "reports this machine cannot reach " + tlsServer.URL,
+			next: "set SSL_CERT_DIR to the folder"},
+		{name: "certificate of the bucket", vars: vars{"COMPAT_BLOBS": bucketAt(tlsServer.URL)},
+			state: "problem", want: "bucket bucket: ", next: "set SSL_CERT_DIR to the folder"},
 		{name: "rate limit of GitHub", hub: object{"app": http.StatusTooManyRequests}, state: "problem",
 			want: "is rate limited until ", next: "run this command again in "},
 		{name: "GitHub fails", hub: object{"app": http.StatusInternalServerError}, state: "problem",
@@ -217,6 +228,10 @@ func TestDoctor(t *testing.T) {
 			want: "is not GitHub's API", next: "correct GITHUB_API_URL"},
 		{name: "permissions", hub: object{"app": app(less, events)}, state: "problem",
 			want: "permissions the App lacks checks: write, issues: write", next: "of " + page},
+		{name: "surplus permissions", hub: object{"app": app(more, events)}, state: "warning",
+			want: "permissions the App has more permissions than compat needs: contents: write (needs read), " +
+				"members: read (needs none), secrets: write (needs none)",
+			next: "lower them under Permissions & events of " + page},
 		{name: "events", hub: object{"app": app(granted, events[1:])}, state: "problem",
 			want: "events the App does not receive pull_request", next: "Subscribe to events, of " + page},
 		{name: "no webhook", hub: object{"app/hook/config": hook(object{"url": ""})}, state: "problem",
@@ -228,12 +243,21 @@ func TestDoctor(t *testing.T) {
 			state: "problem", want: "webhook its content type is not application/json", next: "change it in"},
 		{name: "webhook without a secret", hub: object{"app/hook/config": hook(object{"secret": ""})},
 			state: "problem", want: "webhook it has no secret", next: "set the secret to the value of WEBHOOK_SECRET"},
+		{name: "webhook without TLS", hub: object{"app/hook/config": hook(object{
+			"url": "http://compat.example.com/webhook"})}, state: "warning",
+			want: "webhook http://compat.example.com/webhook is not encrypted, so events can be read",
+			next: "change it to https in the Webhook section of " + page},
+		{name: "webhook on this machine", hub: object{"app/hook/config": hook(object{
+			"url": "http://127.0.0.1:8080/webhook"})}},
 		{name: "webhook certificate", hub: object{"app/hook/config": hook(object{"insecure_ssl": "1"})},
 			state: "warning", want: "GitHub does not verify the certificate", next: "enable SSL verification"},
 		{name: "another secret", hub: object{"app/hook/deliveries": delivery(401)}, state: "problem",
 			want: "was refused: its signature is wrong", next: "set WEBHOOK_SECRET to the secret in"},
 		{name: "behind a firewall", hub: object{"app/hook/deliveries": delivery(0)}, state: "problem",
 			want: "did not arrive: failed to connect to host", next: "reachable from the internet"},
+		{name: "behind a firewall of the company", path: "/api/v3",
+			hub: object{"app/hook/deliveries": delivery(0)}, state: "problem",
+			want: "did not arrive: failed to connect to host", next: "reachable from 127.0.0.1, with a"},
 		{name: "another service", hub: object{"app/hook/deliveries": delivery(404)}, state: "problem",
 			want: "was answered 404, which is not compat's answer", next: "let the proxy forward /webhook"},
 		{name: "nothing delivered", hub: object{"app/hook/deliveries": []object{}}, state: "warning",
@@ -282,8 +306,9 @@ func TestDoctor(t *testing.T) {
 			server := httptest.NewServer(hub)
 			defer server.Close()
 			set := vars{
-				"APP_ID": "4711", "PRIVATE_KEY": key, "WEBHOOK_SECRET": "hunter2", "GITHUB_API_URL": server.URL,
-				"COMPAT_DATA": filepath.Join(t.TempDir(), "data"), "PIP_CONFIG_FILE": os.DevNull,
+				"APP_ID": "4711", "PRIVATE_KEY": key, "WEBHOOK_SECRET": "hunter2",
+				"GITHUB_API_URL": server.URL + c.path,
+				"COMPAT_DATA":    filepath.Join(t.TempDir(), "data"), "PIP_CONFIG_FILE": os.DevNull,
 				"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "hunter2",
 			}
 			if c.without {

@@ -19,8 +19,10 @@ const (
 	publicWeb = "https://github.com"
 	publicAPI = config.DefaultAPI
 	tenants   = ".ghe.com"
-	serverAPI = "/api/v3" // path on a GitHub Enterprise Server
 )
+
+// ServerAPI is the path of the REST API on a GitHub Enterprise Server.
+const ServerAPI = "/api/v3"
 
 // ParseSite returns the server for the root of its web pages, its API, or both. "" means unknown;
 // if both are "" it is github.com. The error is one sentence with the flag or variable. Plain
@@ -77,7 +79,7 @@ func apiOf(web *url.URL) *url.URL {
 	case strings.HasSuffix(host, tenants):
 		return &url.URL{Scheme: web.Scheme, Host: "api." + host}
 	}
-	return &url.URL{Scheme: web.Scheme, Host: web.Host, Path: serverAPI}
+	return &url.URL{Scheme: web.Scheme, Host: web.Host, Path: ServerAPI}
 }
 
 // webOf is the inverse of apiOf; "" = unknown.
@@ -88,7 +90,7 @@ func webOf(api *url.URL) string {
 		return publicWeb
 	case strings.HasSuffix(host, tenants) && strings.HasPrefix(host, "api."):
 		return api.Scheme + "://" + strings.TrimPrefix(host, "api.")
-	case api.Path == serverAPI:
+	case api.Path == ServerAPI:
 		return api.Scheme + "://" + api.Host
 	}
 	return ""
