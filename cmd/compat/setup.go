@@ -23,6 +23,9 @@ import (
 // setupLife is how long the page is served: the lifetime of GitHub's code for a new App.
 const setupLife = time.Hour
 
+// behindProxy is the address of the service for a reverse proxy on the same machine.
+const behindProxy = "127.0.0.1:8080"
+
 type setupFlags struct{ addr, org, url, github, out, data string }
 
 func newSetupCommand(env environment) *cobra.Command {
@@ -111,7 +114,10 @@ func makeApp(ctx context.Context, env environment, f setupFlags) error {
 	for _, e := range (&config.Service{PublicURL: public, API: site.API}).Risks() {
 		fmt.Fprintln(env.Err, "compat: warning:", e)
 	}
-	o := setup.Options{Site: site, Organization: f.org, Public: public, Dir: dir, Data: data}
+	o := setup.Options{
+		Site: site, Organization: f.org, Public: public, Dir: dir, Data: data, Addr: behindProxy,
+		Failed: func(sentence string) { fmt.Fprintln(env.Err, "compat: "+sentence) },
+	}
 	err = offer(
 		ctx,
 		env,
@@ -167,7 +173,8 @@ func serveSetup(ctx context.Context, env environment, service *config.Service, a
 			Public: public,
 			Dir:    dir,
 			Data:   dir,
-			Log:    newLog(env.Err, slog.LevelInfo),
+			Addr:   addr,
+			Log:    newLog(env.Err, slog.LevelInfo), // has what Failed would print
 		},
 		public,
 		listener,
@@ -221,10 +228,13 @@ func offer(
 		return err
 	}
 	o.Register = registering(o.Site)
-	o.Failed = func(sentence string) { fmt.Fprintln(env.Err, "compat: "+sentence) }
 	s, err := setup.New(o, root)
 	if err != nil {
 		return err
+	}
+	if err := github.Reach(ctx, github.Options{API: o.Site.API}); err != nil {
+		return fmt.Errorf("GitHub's API at %s cannot be reached: %w; %s", o.Site.API, err,
+			connectNext(err, "--github-url or GITHUB_API_URL"))
 	}
 	server := &http.Server{
 		Handler:           around(s),

@@ -37,11 +37,19 @@ func (s *Setup) policy() string {
 	)
 }
 
-func (s *Setup) fail(w http.ResponseWriter, status int, sentence string, again bool) {
+// fail answers with a sentence, and audits it as what. again adds a link to the page.
+func (s *Setup) fail(
+	w http.ResponseWriter,
+	r *http.Request,
+	status int,
+	what, sentence string,
+	again bool,
+) {
 	sentence = strings.ToUpper(sentence[:1]) + sentence[1:]
 	if !strings.HasSuffix(sentence, ".") {
 		sentence += "."
 	}
+	s.audit(r, what, "error", sentence)
 	if s.Failed != nil {
 		s.Failed(sentence)
 	}
@@ -52,21 +60,17 @@ func (s *Setup) fail(w http.ResponseWriter, status int, sentence string, again b
 	show(w, status, h.Header(h.H1(own())), h.Main(report.Rows(rows...)))
 }
 
-func (s *Setup) form(w http.ResponseWriter) {
+func (s *Setup) form(w http.ResponseWriter, r *http.Request) {
 	hook := s.Public.JoinPath("webhook")
 	back, err := url.Parse(s.at(backPath))
 	if err != nil {
-		s.fail(
-			w,
-			http.StatusInternalServerError,
-			"The manifest could not be created: "+err.Error(),
-			false,
-		)
+		s.fail(w, r, http.StatusInternalServerError, "failed",
+			"The manifest could not be created: "+err.Error(), false)
 		return
 	}
 	manifest, err := s.Manifest.JSON(hook, back)
 	if err != nil {
-		s.fail(w, http.StatusInternalServerError, err.Error(), false)
+		s.fail(w, r, http.StatusInternalServerError, "failed", err.Error(), false)
 		return
 	}
 	to, host := s.Site.Web.String(), s.Site.Web.Host
@@ -189,13 +193,32 @@ func (s Step) item() g.Node {
 const RequiredPage = "https://github.com/compat-app/compat/blob/main/docs/install.md" +
 	"#make-the-check-required"
 
+// Folders of the systemd unit in deploy/.
+const (
+	unitSettings = "/etc/compat"
+	unitData     = "/var/lib/compat"
+)
+
+// start returns the step that starts the service. The unit takes its own settings only.
+func (s *Setup) start(settings string) Step {
+	proxy := "; a reverse proxy has to forward " + s.Public.String() + " to it"
+	if s.Dir == unitSettings && s.Data == unitData {
+		return Step{
+			What:    "Start the systemd unit of the package as root" + proxy,
+			Command: "systemctl enable --now compat",
+		}
+	}
+	command := "set -a; . " + shellword.Quote(settings) + "; set +a; compat serve"
+	if s.Addr != "" {
+		command += " --addr " + shellword.Quote(s.Addr)
+	}
+	return Step{What: "Run the service with these settings" + proxy, Command: command}
+}
+
 // Next returns the steps to do, in order.
 func (m *Made) Next() []Step {
 	return []Step{
-		{
-			What:    "Run the service with these settings",
-			Command: "set -a; . " + shellword.Quote(m.Settings) + "; set +a; compat serve",
-		},
+		m.Start,
 		{
 			What: "Install the App on the repositories to check",
 			Link: m.Install.String(),

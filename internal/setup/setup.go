@@ -41,11 +41,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/compat-app/compat/internal/certificate"
 	"github.com/compat-app/compat/internal/github"
 )
 
-// Options configures New. All fields but Organization, Data, Failed
-// and Log are required.
+// Options configures New. All fields but Organization, Data, Addr, Failed and Log are required.
 type Options struct {
 	Manifest     *Manifest
 	Site         Site
@@ -53,11 +53,12 @@ type Options struct {
 	Public       *url.URL // address at which GitHub reaches the service
 	Dir          string   // absolute path of the directory for the two files
 	Data         string   // absolute path that the settings name as COMPAT_DATA
+	Addr         string   // address that the service will listen on; "" = its default
 	// Register exchanges a code. Errors are those of github.Register.
 	Register func(ctx context.Context, code string) (*github.Registered, error)
 	// Failed is called with each error that the page shows, one sentence; nil = not called.
 	Failed func(sentence string)
-	// Log gets a line "audit" for each use of the link, refused attempt and created App; nil: silent.
+	// Log gets a line "audit" for each use of the link, refused request and created App; nil: silent.
 	Log *slog.Logger
 }
 
@@ -74,6 +75,7 @@ type Made struct {
 	Name          string
 	Key, Settings string   // paths of the two files
 	Install       *url.URL // page on which the App is installed
+	Start         Step     // starts the service
 }
 
 // Setup is the page for creating one App. It is an http.Handler.
@@ -161,12 +163,9 @@ func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "strict-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !strings.EqualFold(r.Host, s.root.Host) {
-		s.fail(
-			w,
-			http.StatusMisdirectedRequest,
-			"This page is at "+s.at(pagePath)+" only. Open the link exactly as compat printed it.",
-			false,
-		)
+		s.fail(w, r, http.StatusMisdirectedRequest, "refused: another host name",
+			"This page is at "+s.at(pagePath)+" only, and the request names another host. Open the link "+
+				"exactly as compat printed it. A reverse proxy must pass the header Host unchanged.", false)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -181,20 +180,21 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mine(r) {
-		s.fail(w, http.StatusForbidden, "Open this page with the link that compat printed.", false)
+		s.fail(w, r, http.StatusForbidden, "refused: no link",
+			"Open this page with the link that compat printed.", false)
 		return
 	}
 	if s.over {
-		s.ended(w)
+		s.ended(w, r)
 		return
 	}
-	s.form(w)
+	s.form(w, r)
 }
 
 // ended refuses a request after the App was created, or Wait has returned.
-func (s *Setup) ended(w http.ResponseWriter) {
-	s.fail(w, http.StatusGone, "This set-up has ended. Continue in the terminal where you started "+
-		"compat.", false)
+func (s *Setup) ended(w http.ResponseWriter, r *http.Request) {
+	s.fail(w, r, http.StatusGone, "refused: the set-up has ended", "This set-up has ended. Continue in "+
+		"the terminal where you started compat.", false)
 }
 
 // open checks the token of the link, once, and sets the session cookie.
@@ -218,18 +218,13 @@ func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 		) //nolint:gosec // on this machine there is no TLS
 	case s.mine(r): // the back button, or a reload
 	case s.token == "":
-		s.audit(r, "refused: the link was used before")
-		s.fail(
-			w,
-			http.StatusForbidden,
-			"This link works once and was already used. If that was not you, "+
-				"stop compat and start it again.",
-			false,
-		)
+		s.fail(w, r, http.StatusForbidden, "refused: the link was used before",
+			"This link works once and was already used. If that was not you, stop compat and start it "+
+				"again.", false)
 		return
 	default:
-		s.audit(r, "refused: wrong link")
-		s.fail(w, http.StatusForbidden, "This is not the link that compat printed.", false)
+		s.fail(w, r, http.StatusForbidden, "refused: wrong link",
+			"This is not the link that compat printed.", false)
 		return
 	}
 	// Removes the token from the address bar and the browser's history.
@@ -259,44 +254,29 @@ func (s *Setup) back(w http.ResponseWriter, r *http.Request) {
 	code := q.Get("code")
 	switch {
 	case !s.mine(r):
-		s.audit(r, "refused: another browser")
-		s.fail(
-			w,
-			http.StatusForbidden,
-			"Continue in the browser in which you opened the link that compat printed.",
-			false,
-		)
+		s.fail(w, r, http.StatusForbidden, "refused: another browser",
+			"Continue in the browser in which you opened the link that compat printed.", false)
 		return
 	case s.over:
-		s.ended(w)
+		s.ended(w, r)
 		return
 	case !same(q.Get("state"), s.state):
-		s.audit(r, "refused: wrong state")
-		s.fail(
-			w,
-			http.StatusForbidden,
+		s.fail(w, r, http.StatusForbidden, "refused: wrong state",
 			"State mismatch: this reply from GitHub belongs to another setup attempt and was ignored. "+
-				"Start again.",
-			true,
-		)
+				"Start again.", true)
 		return
 	case code == "":
-		s.fail(
-			w,
-			http.StatusBadRequest,
-			"GitHub's reply has no code, so no App was created. Start again.",
-			true,
-		)
+		s.fail(w, r, http.StatusBadRequest, "refused: no code",
+			"GitHub's reply has no code, so no App was created. Start again.", true)
 		return
 	case s.used[code]:
-		s.fail(w, http.StatusConflict, s.spent(), true)
+		s.fail(w, r, http.StatusConflict, "refused: used code", s.spent(), true)
 		return
 	}
 	made, err := s.exchange(r.Context(), code)
 	if err != nil {
-		s.audit(r, "failed", "error", err)
 		s.over = errors.Is(err, errLost)
-		s.fail(w, http.StatusBadGateway, err.Error(), !s.over)
+		s.fail(w, r, http.StatusBadGateway, "failed", err.Error(), !s.over)
 		if s.over {
 			s.end <- result{err: err}
 		}
@@ -343,10 +323,15 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 			refused.Status,
 			refused.Message,
 		)
+	case certificate.Next(err, "") != "": // this process does not read certificates again
+		f.drop()
+		return nil, fmt.Errorf("%w: GitHub's API at %s could not be reached: %w; delete the App at %s, %s, "+
+			"and start again", errLost, s.Site.API, err, s.apps(),
+			certificate.Next(err, "--github-url or GITHUB_API_URL"))
 	case err != nil:
 		f.drop()
 		return nil, fmt.Errorf(
-			"%s could not be reached: %w; reload this page to try again, within an hour",
+			"GitHub's API at %s could not be reached: %w; reload this page to try again, within an hour",
 			s.Site.API,
 			err,
 		)
@@ -359,6 +344,7 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 		Settings: filepath.Join(s.Dir, SettingsFile),
 		Install:  s.install(app),
 	}
+	made.Start = s.start(made.Settings)
 	text, err := settings(s.Options, app, made.Key)
 	if err != nil {
 		f.drop()

@@ -104,6 +104,7 @@ func (d *fixture) open(t *testing.T) {
 			Organization: d.org,
 			Public:       public,
 			Dir:          d.dir,
+			Addr:         "127.0.0.1:8080",
 			Register:     ask,
 			Failed: func(sentence string) {
 				d.mu.Lock()
@@ -270,7 +271,8 @@ func TestSetup(t *testing.T) {
 				t.Fatalf("the way back answers %d: %s", code, page)
 			}
 			install := d.gh.Web() + c.public + "/installations/new"
-			d.says(page, "App created", "4711", install, "compat serve", setup.RequiredPage)
+			d.says(page, "App created", "4711", install, "compat serve --addr 127.0.0.1:8080",
+				"a reverse proxy has to forward https://compat.example.com to it", setup.RequiredPage)
 			made, err := d.made()
 			if err != nil {
 				t.Fatal(err)
@@ -379,7 +381,7 @@ func TestOtherHostNames(t *testing.T) {
 		}
 		r.Host = "evil.example:80"
 		if code, page := d.answer(http.DefaultClient.Do(r)); code != http.StatusMisdirectedRequest ||
-			strings.Contains(page, "<form") {
+			strings.Contains(page, "<form") || !strings.Contains(page, "must pass the header Host") {
 			t.Errorf("%s answers %d %s", path, code, page)
 		}
 	}
@@ -394,6 +396,13 @@ func TestSetupIsAudited(t *testing.T) {
 	d := sit(t, "", "acme")
 	link := d.page.Link()
 	me, other := d.visitor(), d.visitor()
+	d.get(other, d.at+"/setup")
+	r, err := http.NewRequest("GET", d.at+"/setup", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "evil.example"
+	d.answer(other.Do(r))
 	d.get(other, d.at+"/setup?token=x")
 	d.get(other, d.at+"/setup/created?code=x&state=y")
 	d.get(me, link)
@@ -420,7 +429,7 @@ func TestSetupIsAudited(t *testing.T) {
 			t.Errorf("the token is in %s", line)
 		}
 	}
-	want := []string{"refused: wrong link", "refused: another browser", "link opened",
+	want := []string{"refused: no link", "refused: another host name", "refused: wrong link", "refused: another browser", "link opened",
 		"refused: the link was used before", "refused: wrong state", "App created compat acme"}
 	if !slices.Equal(got, want) {
 		t.Errorf("audited: %q, want %q", got, want)
@@ -527,6 +536,31 @@ func TestGitHubFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A certificate that this process does not accept stays so: no page asks for a reload.
+func TestCertificateOfGitHub(t *testing.T) {
+	d := sit(t, "/api/v3", "")
+	d.ask = func(ctx context.Context, code string) (*github.Registered, error) {
+		encrypted := httptest.NewTLSServer(http.NotFoundHandler())
+		defer encrypted.Close()
+		api, err := url.Parse(encrypted.URL)
+		if err != nil {
+			return nil, err
+		}
+		return github.Register(ctx, github.Options{API: api}, d.site.Web, code)
+	}
+	me := d.visitor()
+	code, page := d.press(me, d.gh.Web(), d.confirm(me))
+	if code != http.StatusBadGateway || strings.Contains(page, "reload") {
+		t.Errorf("answered %d: %s", code, page)
+	}
+	d.says(page, "GitHub&#39;s API at "+d.gh.URL()+" could not be reached: ", "x509",
+		"delete the App at "+d.gh.Web()+"/settings/apps, put the certificate")
+	if _, err := d.made(); err == nil || !strings.Contains(err.Error(), "SSL_CERT_DIR") {
+		t.Errorf("ends with %v", err)
+	}
+	d.empty()
 }
 
 // The response with the secrets is lost: they cannot be requested again, and the page says what

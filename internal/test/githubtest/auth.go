@@ -58,6 +58,8 @@ func (s *Server) authenticate(r *request) error {
 			s.violate("%s %s: carries credentials, and needs none", r.Method, r.call.Path)
 		}
 		return nil
+	case credential == "" && r.op.needs == "any":
+		return nil
 	case credential == "" || !strings.EqualFold(scheme, "bearer") && !strings.EqualFold(scheme,
 		"token"):
 		s.violate("%s %s: no credentials", r.Method, r.call.Path)

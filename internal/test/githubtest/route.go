@@ -12,7 +12,8 @@ import (
 type operation struct {
 	method, path, id string
 	// "checks:write"; "a|b": one of them; "token": any installation token; "jwt": the App itself;
-	// "any": either; "nothing": no authentication
+	// "any": either, or no authentication; "nothing": no
+	// authentication
 	needs string
 	do    func(*Server, *request) (any, error)
 }
