@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/compat-app/compat/internal/job"
@@ -112,7 +113,8 @@ func read(body []byte, to any) error {
 	if err := json.Unmarshal(body, to); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return fmt.Errorf("the payload's %s has an unexpected type", wrong.Field)
+			// A field without a tag has its Go name here; GitHub's names are in lower case.
+			return fmt.Errorf("the payload's %s has an unexpected type", strings.ToLower(wrong.Field))
 		}
 		return errNotJSON
 	}

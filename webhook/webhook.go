@@ -94,6 +94,7 @@ type answer struct {
 	Jobs     []string `json:"jobs,omitempty"`
 
 	namesake bool
+	err      error // for the log only: GitHub shows answers to everybody who manages the App
 }
 
 func (s *server) hook(c *gin.Context) {
@@ -122,6 +123,9 @@ func (s *server) hook(c *gin.Context) {
 		slog.Int("code", code),
 		slog.String("reason", a.Reason),
 		slog.Int("jobs", len(a.Jobs)),
+	}
+	if a.err != nil {
+		attrs = append(attrs, slog.Any("error", a.err))
 	}
 	if code >= 400 {
 		attrs = append(attrs, sender(c.Request)...)
@@ -173,11 +177,13 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 		return refused(http.StatusUnauthorized, "the signature does not match any secret")
 	}
 	s.metrics.secrets.WithLabelValues(strconv.Itoa(secret)).Inc()
-	if !name(event) {
-		return refused(http.StatusBadRequest, "the header X-GitHub-Event is missing")
-	}
-	if !name(guid) {
-		return refused(http.StatusBadRequest, "the header X-GitHub-Delivery is missing")
+	for _, header := range []string{"X-GitHub-Event", "X-GitHub-Delivery"} {
+		switch value := c.GetHeader(header); {
+		case value == "":
+			return refused(http.StatusBadRequest, "the header "+header+" is missing")
+		case !name(value):
+			return refused(http.StatusBadRequest, "the header "+header+" is not valid")
+		}
 	}
 	d, err := decide(event, guid, received.bytes(), s.AppID)
 	if err != nil {
@@ -193,11 +199,7 @@ func (s *server) store(ctx context.Context, guid string, d decision) (int, answe
 	defer cancel()
 	if d.drop != 0 {
 		if err := s.Queue.DropInstallation(ctx, d.drop); err != nil {
-			return http.StatusServiceUnavailable, answer{
-				Delivery: guid,
-				Status:   "unavailable",
-				Reason:   "the queue cannot store it: " + err.Error(),
-			}
+			return notStored(a, err)
 		}
 		a.Status, a.Reason = "queued", "the installation's jobs are removed"
 		return http.StatusAccepted, a
@@ -212,8 +214,7 @@ func (s *server) store(ctx context.Context, guid string, d decision) (int, answe
 	res, err := s.Queue.Enqueue(ctx, guid, d.jobs...)
 	switch {
 	case err != nil:
-		a.Status, a.Reason = "unavailable", "the queue cannot store it: "+err.Error()
-		return http.StatusServiceUnavailable, a
+		return notStored(a, err)
 	case res.Duplicate:
 		a.Status, a.Reason = "duplicate", "this delivery was already received"
 		return http.StatusOK, a
@@ -223,6 +224,11 @@ func (s *server) store(ctx context.Context, guid string, d decision) (int, answe
 	}
 	a.Status, a.Jobs = "queued", res.IDs
 	return http.StatusAccepted, a
+}
+
+func notStored(a answer, err error) (int, answer) {
+	a.Status, a.Reason, a.err = "unavailable", "the queue cannot store it", err
+	return http.StatusServiceUnavailable, a
 }
 
 func (s *server) ready(c *gin.Context) {

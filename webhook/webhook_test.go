@@ -178,6 +178,29 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// A reason names what is wrong with a header or a payload.
+func TestReasons(t *testing.T) {
+	wrong := strings.Replace(opened, `"number":3`, `"number":"3"`, 1)
+	for _, c := range []struct {
+		call call
+		want string
+	}{
+		{call{guid: "g-1", body: opened}, "the header X-GitHub-Event is missing"},
+		{call{event: "a b", guid: "g-1", body: opened}, "the header X-GitHub-Event is not valid"},
+		{call{event: "push", body: opened}, "the header X-GitHub-Delivery is missing"},
+		{call{event: "push", guid: strings.Repeat("g", 300), body: opened},
+			"the header X-GitHub-Delivery is not valid"},
+		{call{event: "pull_request", guid: "g-1", body: wrong},
+			"the payload's number has an unexpected type"},
+	} {
+		c.call.signature = sign("s", c.call.body)
+		h := New(Options{Secrets: config.NewSecrets("s"), Queue: &memoryQueue{}})
+		if code, a, _ := post(h, c.call); code != http.StatusBadRequest || a.Reason != c.want {
+			t.Errorf("%d %q, want %q", code, a.Reason, c.want)
+		}
+	}
+}
+
 func TestBodySize(t *testing.T) {
 	q := &memoryQueue{}
 	h := New(Options{Secrets: config.NewSecrets("s"), Queue: q})
@@ -213,11 +236,18 @@ func TestNoSecretRefusesEverything(t *testing.T) {
 
 func TestOutage(t *testing.T) {
 	q := &memoryQueue{down: true}
-	h := New(Options{Secrets: config.NewSecrets("s"), Queue: q})
+	var log bytes.Buffer
+	h := New(Options{
+		Secrets: config.NewSecrets("s"), Queue: q, Log: slog.New(slog.NewJSONHandler(&log, nil)),
+	})
 	c := call{event: "pull_request", guid: "g-1", body: opened, signature: sign("s", opened)}
 	code, a, header := post(h, c)
 	if code != 503 || header.Get("Retry-After") == "" || a.Status != "unavailable" {
 		t.Errorf("queue down: %d %+v %v, want 503 with Retry-After", code, a, header)
+	}
+	// GitHub keeps the answer, so what the queue says, with its address, is in the log only.
+	if a.Reason != "the queue cannot store it" || !strings.Contains(log.String(), "connection refused") {
+		t.Errorf("queue down: answered %q, logged %s", a.Reason, &log)
 	}
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503} {
 		if code := get(h, path).Code; code != want {
