@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/compat-app/compat/internal/appkey"
 )
@@ -257,12 +258,14 @@ func (env environment) public(s *Service) (err error) {
 func Root(variable, v, hint string) (*url.URL, error) {
 	u, err := url.Parse(v)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		strings.ContainsFunc(v, unicode.IsSpace) ||
 		u.RawQuery != "" ||
 		u.Fragment != "" ||
 		u.User != nil {
 		return nil, bad(
 			variable,
-			"%s is not an http or https URL without user name, password, query and fragment; set it to %s",
+			"%s is not an http or https URL without spaces, user name, password, query and fragment; set it "+
+				"to %s",
 			quote(v),
 			hint,
 		)
@@ -400,11 +403,11 @@ func (env environment) index(s *Service) error {
 	}
 	// The value may contain a password, so the error does not contain it.
 	if u, err := url.Parse(v); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
-		u.Host == "" {
+		u.Host == "" || strings.ContainsFunc(v, unicode.IsSpace) {
 		return bad(
 			"PIP_INDEX_URL",
-			"is not an http or https address; set it to a simple index such as https://HOST/simple, or "+
-				"leave it empty",
+			"is not one http or https address without spaces; set it to a simple index such as "+
+				"https://HOST/simple, or leave it empty",
 		)
 	}
 	s.IndexURL = Secret(v)

@@ -99,6 +99,7 @@ func TestBadVariables(t *testing.T) {
 		{"COMPAT_LEASE", "10"}, {"COMPAT_LEASE", "1ms"}, {"COMPAT_WAIT", "banana"},
 		{"COMPAT_WAIT", "-1h"},
 		{"LOG_LEVEL", "shouting"}, {"PORT", "http"}, {"PORT", "70000"}, {"PIP_INDEX_URL", "nowhere"},
+		{"PIP_INDEX_URL", "https://a/simple https://:topsecret@b"}, {"GITHUB_API_URL", "https://a/x y"},
 		{"LOG_LEVEL", "two\nlines"},
 	} {
 		_, err := FromEnv(env(map[string]string{c.variable: c.value}))

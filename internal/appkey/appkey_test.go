@@ -117,6 +117,7 @@ func TestProgramSigns(t *testing.T) {
 func TestProgramFails(t *testing.T) {
 	digest := make([]byte, sha256.Size)
 	for name, c := range map[string]struct{ text, want string }{
+		"silent":  {"exit 3", "exit status 3: it wrote nothing to stderr"},
 		"fails":   {"echo 'no such key' >&2; exit 3", "exit status 3: no such key"},
 		"nothing": {"exit 0", "did not write an RSA signature"},
 		"a page":  {"head -c 4000 /dev/zero", "did not write an RSA signature"},
@@ -126,9 +127,15 @@ func TestProgramFails(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	missing := Program(filepath.Join(t.TempDir(), "none"))
-	if _, err := missing.Sign(rand.Reader, digest, crypto.SHA256); err == nil {
-		t.Error("a program that does not exist signs")
+	none := filepath.Join(t.TempDir(), "none")
+	for path, want := range map[string]string{
+		none:            "cannot be started: fork/exec " + none + ": no such file or directory",
+		none + " --key": "the whole value is its path, without arguments",
+	} {
+		_, err := Program(path).Sign(rand.Reader, digest, crypto.SHA256)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
 	}
 }
 

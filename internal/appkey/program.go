@@ -2,6 +2,7 @@ package appkey
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,12 +30,19 @@ func run(program string, digest []byte) ([]byte, error) {
 	c.Stdout, c.Stderr = signature, complaint
 	c.WaitDelay = time.Second // a child of the program may keep the pipes open
 	err := c.Run()
+	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("the program for signatures did not end within %s", programTime)
-	case err != nil:
+	case errors.As(err, &exit):
 		said := strings.Join(strings.Fields(complaint.kept.String()), " ")
-		return nil, fmt.Errorf("the program for signatures failed: %w: %s", err, said)
+		return nil, fmt.Errorf("the program for signatures failed: %w: %s", err,
+			cmp.Or(said, "it wrote nothing to stderr"))
+	case err != nil && strings.ContainsAny(program, " \t"):
+		return nil, fmt.Errorf("the program for signatures cannot be started: %w; the whole value is its "+
+			"path, without arguments", err)
+	case err != nil:
+		return nil, fmt.Errorf("the program for signatures cannot be started: %w", err)
 	case signature.over || signature.kept.Len() < minSignature:
 		return nil, errors.New("the program for signatures did not write an RSA signature")
 	}
