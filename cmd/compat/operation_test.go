@@ -339,3 +339,21 @@ func TestSecurityReviewPage(t *testing.T) {
 		t.Errorf("the page has %q, app.yml %q", have, want)
 	}
 }
+
+// The address for operators takes a port first, so it is named if the service has the same one.
+func TestOperatorsHaveTheSamePort(t *testing.T) {
+	operators, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer operators.Close()
+	addr := operators.Addr().String()
+	if _, err := listenPublic(addr, operators); err == nil || !strings.HasPrefix(err.Error(),
+		"COMPAT_ADMIN_ADDR: "+addr+" has the port of --addr or PORT") {
+		t.Error(err)
+	}
+	if _, err := listenPublic(addr, nil); err == nil ||
+		!strings.HasPrefix(err.Error(), "--addr or PORT: ") {
+		t.Error(err)
+	}
+}

@@ -153,7 +153,11 @@ continues. Set COMPAT_PARTITIONS to N before the next start of a process.`,
 			}
 			last := -1
 			progress := func(left int) {
-				if left != last {
+				switch {
+				case left == last:
+				case left == 1:
+					fmt.Fprintln(env.Err, "1 job left")
+				default:
 					fmt.Fprintf(env.Err, "%d jobs left\n", left)
 				}
 				last = left
@@ -231,8 +235,12 @@ func printEntries(env environment, entries []queue.Entry, now time.Time) error {
 	fmt.Fprintln(w, "STATE\tKEY\tINSTALLATION\tBY\tFOR\tFAILURES\tDUE\tREASON")
 	for _, e := range entries {
 		due := ""
-		if !e.Due.IsZero() {
-			due = "in " + e.Due.Sub(now).Round(time.Second).String()
+		switch left := e.Due.Sub(now).Round(time.Second); {
+		case e.Due.IsZero():
+		case left <= 0:
+			due = "now"
+		default:
+			due = "in " + left.String()
 		}
 		fmt.Fprintf(
 			w,

@@ -164,6 +164,21 @@ func testQueueCommand(t *testing.T, vars map[string]string) {
 	}
 }
 
+// A job that is due and was not taken yet is not due in the past.
+func TestQueueListOfADueJob(t *testing.T) {
+	now := time.Now()
+	var out bytes.Buffer
+	err := printEntries(environment{Out: &out}, []queue.Entry{
+		{State: queue.Delayed, Since: now, Due: now.Add(-time.Second)},
+		{State: queue.Delayed, Since: now, Due: now.Add(time.Minute)},
+		{State: queue.Waiting, Since: now},
+	}, now)
+	if text := out.String(); err != nil || strings.Count(text, " now ") != 1 ||
+		strings.Count(text, " in 1m0s ") != 1 || strings.Contains(text, "-") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 func TestQueueCommandNothingThere(t *testing.T) {
 	if _, err := queueCommand(t, map[string]string{"COMPAT_DATA": t.TempDir()}, "ls"); err == nil ||
 		!strings.Contains(err.Error(), "no journal") {

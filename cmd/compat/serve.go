@@ -251,8 +251,8 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		},
 	)
 	if listener == nil {
-		if listener, err = net.Listen("tcp", addr); err != nil {
-			return fmt.Errorf("--addr or PORT: %w", err)
+		if listener, err = listenPublic(addr, operators); err != nil {
+			return err
 		}
 	}
 	for _, e := range service.Risks() {
@@ -270,6 +270,22 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		version(),
 	)
 	return listen(ctx, listener, handler, work, log)
+}
+
+// listenPublic listens for deliveries. operators listens on COMPAT_ADMIN_ADDR, or is nil.
+func listenPublic(addr string, operators net.Listener) (net.Listener, error) {
+	listener, err := net.Listen("tcp", addr)
+	if err == nil {
+		return listener, nil
+	}
+	if operators != nil {
+		_, mine, _ := net.SplitHostPort(addr)
+		if _, taken, _ := net.SplitHostPort(operators.Addr().String()); mine == taken {
+			return nil, fmt.Errorf("COMPAT_ADMIN_ADDR: %s has the port of --addr or PORT, %s; set it to "+
+				"another port", operators.Addr(), addr)
+		}
+	}
+	return nil, fmt.Errorf("--addr or PORT: %w", err)
 }
 
 // newLog returns the log of the service: a JSON object on each line, with durations as "1.5s".
