@@ -12,6 +12,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -82,8 +84,12 @@ func write(out, version, certificates string, programs []string) error {
 	if err != nil {
 		return err
 	}
+	copied, err := asCopied(index)
+	if err != nil {
+		return err
+	}
 	tag := map[string]string{"org.opencontainers.image.ref.name": version}
-	if err := dir.AppendIndex(index, layout.WithAnnotations(tag)); err != nil {
+	if err := dir.AppendIndex(copied, layout.WithAnnotations(tag)); err != nil {
 		return err
 	}
 	for _, bom := range boms {
@@ -91,12 +97,60 @@ func write(out, version, certificates string, programs []string) error {
 			return err
 		}
 	}
-	digest, err := index.Digest()
+	digest, err := copied.Digest()
 	if err == nil {
 		fmt.Printf("%s %s\n", digest, out)
 	}
 	return err
 }
+
+// copiedIndex is an index with other bytes.
+type copiedIndex struct {
+	original
+	raw []byte
+}
+
+type original = v1.ImageIndex // the name of the field must not be that of its method
+
+// asCopied returns an index with the bytes that skopeo writes for it, so that a copy has the same
+// digest: it encodes an index again, with the fields in the order of the OCI specification and
+// without artifactType.
+func asCopied(index v1.ImageIndex) (v1.ImageIndex, error) {
+	m, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	type descriptor struct {
+		MediaType types.MediaType `json:"mediaType"`
+		Digest    v1.Hash         `json:"digest"`
+		Size      int64           `json:"size"`
+		Platform  *v1.Platform    `json:"platform"`
+	}
+	out := struct {
+		SchemaVersion int64           `json:"schemaVersion"`
+		MediaType     types.MediaType `json:"mediaType"`
+		Manifests     []descriptor    `json:"manifests"`
+	}{m.SchemaVersion, m.MediaType, nil}
+	for _, d := range m.Manifests {
+		out.Manifests = append(out.Manifests, descriptor{d.MediaType, d.Digest, d.Size, d.Platform})
+	}
+	raw, err := json.Marshal(out)
+	return copiedIndex{index, raw}, err
+}
+
+// RawManifest implements v1.ImageIndex.
+func (c copiedIndex) RawManifest() ([]byte, error) { return c.raw, nil }
+
+// IndexManifest implements v1.ImageIndex.
+func (c copiedIndex) IndexManifest() (*v1.IndexManifest, error) {
+	return v1.ParseIndexManifest(bytes.NewReader(c.raw))
+}
+
+// Digest implements v1.ImageIndex.
+func (c copiedIndex) Digest() (v1.Hash, error) { return partial.Digest(c) }
+
+// Size implements v1.ImageIndex.
+func (c copiedIndex) Size() (int64, error) { return partial.Size(c) }
 
 // build returns the image for a platform.
 func build(platform v1.Platform, version string, program, certificates []byte) (v1.Image, error) {

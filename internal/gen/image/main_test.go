@@ -122,6 +122,13 @@ func TestImage(t *testing.T) {
 	if err != nil || len(images.Manifests) != 2 {
 		t.Fatalf("%+v, %v", images, err)
 	}
+	// skopeo keeps the digest of an index that it would encode in the same way.
+	raw, err := index.RawManifest()
+	if err != nil || bytes.Contains(raw, []byte("artifactType")) || !bytes.HasPrefix(raw, []byte(
+		`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[`+
+			`{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:`)) {
+		t.Errorf("the index is %s, %v", raw, err)
+	}
 	for i, arch := range []string{"amd64", "arm64"} {
 		if p := images.Manifests[i].Platform; p.String() != "linux/"+arch {
 			t.Errorf("image %d is for %s", i, p)

@@ -3,7 +3,7 @@
 // Package install installs the packages of a release, checks founding case A with each, and removes
 // them again: in the root of a Debian system, in that of an Alpine system, in an empty one for rpm,
 // and with pip and uv; and runs the recipe for Debian packages. It needs root rights, debootstrap,
-// autopkgtest, rpm, buildah and uv:
+// autopkgtest, rpm, buildah, skopeo and uv:
 //
 //	make packages wheels PLATFORMS=linux/amd64
 //	make image
@@ -16,7 +16,9 @@ package install
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -339,7 +341,15 @@ func TestImage(t *testing.T) {
 	if version == nil {
 		t.Fatalf("the layout names no version:\n%s", index)
 	}
+	listed := regexp.MustCompile(`"digest": "sha256:([0-9a-f]+)"`).FindSubmatch(index)
 	dir := t.TempDir()
+	copied := filepath.Join(dir, "copy")
+	must(t, needs.Program(t, "skopeo", "skopeo", "the copy of the image"), "--insecure-policy", "copy",
+		"--all", "--preserve-digests", "oci:"+layouts+":"+string(version[1]), "dir:"+copied)
+	manifest, err := os.ReadFile(filepath.Join(copied, "manifest.json"))
+	if err != nil || listed == nil || fmt.Sprintf("%x", sha256.Sum256(manifest)) != string(listed[1]) {
+		t.Errorf("the copy has another digest than %s: %v\n%s", listed, err, manifest)
+	}
 	if err := os.Chmod(dir, 0o777); err != nil { // for the user of the image
 		t.Fatal(err)
 	}
