@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,9 +16,18 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// chart renders the Helm chart as a release with the name compat. It has the functions of Helm that
-// the chart uses.
+// chart renders the Helm chart as a release with the name compat.
 func chart(t *testing.T, values map[string]any) []byte {
+	t.Helper()
+	text, err := render(t, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// render renders the chart. It has the functions of Helm that the chart uses.
+func render(t *testing.T, values map[string]any) ([]byte, error) {
 	t.Helper()
 	all := template.New("chart").Option("missingkey=error")
 	indent := func(n int, s string) string {
@@ -34,10 +44,16 @@ func chart(t *testing.T, values map[string]any) []byte {
 			_, ok := m[key]
 			return ok
 		},
-		"quote":    func(s string) string { return fmt.Sprintf("%q", s) },
-		"toString": func(v any) string { return fmt.Sprint(v) },
-		"int":      func(n int) int { return n },
-		"min":      func(a, b int) int { return min(a, b) },
+		"kindIs":    func(kind string, v any) bool { return reflect.ValueOf(v).Kind().String() == kind },
+		"floor":     func(v any) float64 { return math.Floor(reflect.ValueOf(v).Float()) },
+		"int64":     func(v any) int64 { return int64(reflect.ValueOf(v).Float()) },
+		"hasPrefix": func(prefix, s string) bool { return strings.HasPrefix(s, prefix) },
+		"list":      func(v ...any) []any { return v },
+		"fail":      func(message string) (string, error) { return "", errors.New(message) },
+		"quote":     func(s string) string { return fmt.Sprintf("%q", s) },
+		"toString":  func(v any) string { return fmt.Sprint(v) },
+		"int":       func(n int) int { return n },
+		"min":       func(a, b int) int { return min(a, b) },
 		"toYaml": func(v any) (string, error) {
 			b, err := yaml.Marshal(v)
 			return strings.TrimSuffix(string(b), "\n"), err
@@ -64,13 +80,13 @@ func chart(t *testing.T, values map[string]any) []byte {
 		b.WriteString("---\n")
 		var text bytes.Buffer
 		if err := all.ExecuteTemplate(&text, filepath.Base(f), data); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		if strings.HasSuffix(f, ".yaml") {
 			b.Write(text.Bytes())
 		}
 	}
-	return b.Bytes()
+	return b.Bytes(), nil
 }
 
 // objects returns the objects of a manifest by kind, without their labels.
@@ -152,17 +168,53 @@ func TestHelm(t *testing.T) {
 		t.Errorf("with one replica: %v", one)
 	}
 
-	values["settings"] = map[string]any{"COMPAT_WORKERS": 4}
+	// Another autoscaler, such as KEDA's, sets the number of replicas.
+	scaling["maxReplicas"], scaling["enabled"] = 10, false
+	other := objects(t, chart(t, values))
+	if !reflect.DeepEqual(other["Deployment"], want["Deployment"]) ||
+		other["HorizontalPodAutoscaler"] != nil || other["PodDisruptionBudget"] == nil {
+		t.Errorf("with another autoscaler: %v", other)
+	}
+
+	// Helm reads numbers as float64.
+	values["settings"] = map[string]any{"APP_ID": 1234567.0, "COMPAT_WORKERS": 4, "LOG_LEVEL": "debug"}
+	values["metrics"] = map[string]any{"enabled": true}
 	values["ingress"] = map[string]any{
 		"enabled": true, "className": "nginx", "host": "compat.example.com", "tls": "certificate",
+		"annotations": map[string]any{"nginx.ingress.kubernetes.io/proxy-body-size": "25m"},
 	}
+	values["extraVolumes"] = []any{map[string]any{"name": "authority"}}
+	values["extraVolumeMounts"] = []any{map[string]any{"name": "authority", "mountPath": "/certificates"}}
 	text := string(chart(t, values))
 	for _, line := range []string{
-		`- {name: COMPAT_WORKERS, value: "4"}`, "kind: Ingress", "ingressClassName: nginx",
-		`- host: "compat.example.com"`, "secretName: certificate",
+		`- {name: APP_ID, value: "1234567"}`, `- {name: COMPAT_WORKERS, value: "4"}`,
+		`- {name: LOG_LEVEL, value: "debug"}`, `- {name: COMPAT_ADMIN_ADDR, value: ":9090"}`,
+		"- {name: metrics, port: 9090, targetPort: metrics}", "kind: Ingress", "ingressClassName: nginx",
+		`- host: "compat.example.com"`, "secretName: certificate", "proxy-body-size: 25m",
+		"mountPath: /certificates",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the chart has no %s:\n%s", line, text)
+		}
+	}
+	objects(t, []byte(text))
+
+	for name, message := range map[string]string{
+		"REDIS_URL":   "settings.REDIS_URL is a secret; it belongs in the secrets",
+		"COMPAT_DATA": "settings.COMPAT_DATA is set by the chart; remove it",
+	} {
+		values["settings"] = map[string]any{name: "x"}
+		if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: %v, want %s", name, err, message)
+		}
+	}
+	values["settings"] = map[string]any{}
+	for label, wrong := range map[string]bool{
+		"app": true, "app.kubernetes.io/name": true, "application": false,
+	} {
+		values["podLabels"] = map[string]any{label: "x"}
+		if _, err := render(t, values); (err != nil) != wrong {
+			t.Errorf("%s: %v", label, err)
 		}
 	}
 }

@@ -14,8 +14,10 @@ from helm_python import chart
 folder = pathlib.Path(__file__).parents[3] / "deploy/helm/compat"
 image = {"image": {"repository": "registry.example.com/compat", "digest": "sha256:" + "0" * 64}}
 more = {
-    "settings": {"COMPAT_WORKERS": 4, "COMPAT_PUBLIC_URL": "https://compat.example.com"},
-    "ingress": {"enabled": True, "host": "compat.example.com", "className": "nginx", "tls": "certificate"},
+    "settings": {"APP_ID": 1234567, "COMPAT_WORKERS": 4, "COMPAT_PUBLIC_URL": "https://compat.example.com"},
+    "metrics": {"enabled": True},
+    "ingress": {"enabled": True, "host": "compat.example.com", "className": "nginx", "tls": "certificate",
+                "annotations": {"nginx.ingress.kubernetes.io/proxy-body-size": "25m"}},
 }
 placed = {
     "imagePullSecrets": [{"name": "registry"}],
@@ -26,9 +28,12 @@ placed = {
     "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
         {"weight": 1, "podAffinityTerm": {
             "topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "compat"}}}}]}},
+    "extraVolumes": [{"name": "authority", "configMap": {"name": "authority"}}],
+    "extraVolumeMounts": [{"name": "authority", "mountPath": "/etc/compat/certificates", "readOnly": True}],
     "networkPolicy": {"redisPorts": [6379, 26379], "extraEgress": [{"ports": [{"protocol": "TCP", "port": 3128}]}]},
 }
 single = {"autoscaling": {"maxReplicas": 1}}
+keda = {"autoscaling": {"enabled": False}}
 replaced = {"settings": {"COMPAT_SANDBOX": "auto", "PRIVATE_KEY_COMMAND": "/helper key"}}
 
 
@@ -44,7 +49,7 @@ def pod(values):
 
 report = chart.lint(folder, image, strict=True)
 failures = [m for m in report["messages"] if m["severity"] > 1] + report["errors"]
-for values in ({}, more, placed, replaced, single):
+for values in ({}, more, placed, replaced, single, keda):
     for kind, document in rendered(values).items():
         for version in ("1.28", "1.34"):
             kubernetes_validate.validate(document, version, strict=True)
@@ -55,6 +60,20 @@ for values in ({}, more, placed, replaced, single):
 for name in ("imagePullSecrets", "nodeSelector", "tolerations", "affinity"):
     if pod(placed)["spec"].get(name) != placed[name]:
         failures.append(f"{name}: {pod(placed)['spec'].get(name)}")
+variables = {v["name"]: v.get("value") for v in pod(more)["spec"]["containers"][0]["env"]}
+if (variables["APP_ID"], variables["COMPAT_WORKERS"], variables["COMPAT_ADMIN_ADDR"]) != ("1234567", "4", ":9090"):
+    failures.append(f"settings: {variables}")
+if [p["name"] for p in rendered(more)["Service"]["spec"]["ports"]] != ["http", "metrics"]:
+    failures.append(f"service: {rendered(more)['Service']}")
+if rendered(more)["Ingress"]["metadata"]["annotations"] != more["ingress"]["annotations"]:
+    failures.append(f"ingress: {rendered(more)['Ingress']}")
+if placed["extraVolumes"][0] not in pod(placed)["spec"]["volumes"]:
+    failures.append(f"volumes: {pod(placed)['spec']['volumes']}")
+if placed["extraVolumeMounts"][0] not in pod(placed)["spec"]["containers"][0]["volumeMounts"]:
+    failures.append(f"mounts: {pod(placed)['spec']['containers'][0]['volumeMounts']}")
+kinds = set(rendered(keda))
+if kinds != set(rendered({})) - {"HorizontalPodAutoscaler"} or "replicas" in rendered(keda)["Deployment"]["spec"]:
+    failures.append(f"without the autoscaler: {kinds}")
 metadata = pod(placed)["metadata"]
 if metadata["labels"].get("team") != "build" or metadata["annotations"] != placed["podAnnotations"]:
     failures.append(f"metadata of the pod: {metadata}")
