@@ -163,8 +163,22 @@ func TestOperationPage(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(read("deploy/grafana-dashboard.json")), new(any)); err != nil {
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read("deploy/grafana-dashboard.json")), &dashboard); err != nil {
 		t.Error(err)
+	}
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets { // the variable of the dashboard applies to all panels
+			if metrics := regexp.MustCompile(`\b(compat|process)_[a-z_]+`).FindAllString(target.Expr, -1); len(metrics) !=
+				strings.Count(target.Expr, `{job=~"$job"`) {
+				t.Errorf("panel %s: %s does not select $job", p.Title, target.Expr)
+			}
+		}
 	}
 	for _, file := range []string{"deploy/alerts.yml", "deploy/keda.yaml", "deploy/keda-large.yaml"} {
 		if err := yaml.Unmarshal([]byte(read(file)), new(any)); err != nil {
