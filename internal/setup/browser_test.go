@@ -10,7 +10,7 @@ import (
 // cookie is sent after GitHub's redirect, and the page fits on a phone.
 func TestSetupInABrowser(t *testing.T) {
 	d := sit(t, "/api/v3", "acme")
-	p := browser.Start(t).Open(d.page.Link(), browser.View{Width: 400})
+	p := browser.Start(t).Open(d.page.Link(), browser.View{Width: 390})
 	defer p.Close()
 	var page struct {
 		Path, Search, Button string
@@ -26,6 +26,24 @@ func TestSetupInABrowser(t *testing.T) {
 		page.Button != "rgb(26, 127, 55)" ||
 		page.Wide {
 		t.Errorf("the page: %+v", page)
+	}
+	var broken []string // words of the tables that are on two lines
+	p.Eval(`(() => {
+		const broken = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+		while (texts.nextNode()) {
+			const text = texts.currentNode
+			if (!text.parentElement.closest("table")) continue
+			for (const word of text.data.matchAll(/\w+/g)) {
+				const range = document.createRange()
+				range.setStart(text, word.index)
+				range.setEnd(text, word.index + word[0].length)
+				if (range.getClientRects().length > 1) broken.push(word[0])
+			}
+		}
+		return broken
+	})()`, &broken)
+	if len(broken) > 0 {
+		t.Errorf("words are broken: %q", broken)
 	}
 	p.Click("button")
 	p.Click("button") // GitHub's button

@@ -154,13 +154,25 @@ func facts(list ...[2]string) g.Node {
 func asks(list []Ask, columns ...string) g.Node {
 	head := g.Map(columns, func(c string) g.Node { return h.Th(h.Scope("col"), g.Text(c)) })
 	rows := g.Map(list, func(a Ask) g.Node {
-		row := g.Group{h.Td(h.Code(g.Text(a.Name)))}
+		row := g.Group{h.Td(h.Code(breakable(a.Name)))}
 		if a.Level != "" {
 			row = append(row, h.Td(g.Text(a.Level)))
 		}
 		return h.Tr(append(row, h.Td(g.Text(a.Why)))...)
 	})
 	return h.Table(report.Rows(h.THead(h.Tr(head...)), h.TBody(report.Rows(rows...))))
+}
+
+// breakable returns a name that may be broken after each underscore, but nowhere else.
+func breakable(name string) g.Node {
+	var parts g.Group
+	for part := range strings.SplitAfterSeq(name, "_") {
+		if len(parts) > 0 {
+			parts = append(parts, h.Wbr())
+		}
+		parts = append(parts, g.Text(part))
+	}
+	return parts
 }
 
 func show(w http.ResponseWriter, status int, body ...g.Node) {
