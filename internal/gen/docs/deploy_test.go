@@ -269,3 +269,32 @@ func TestPackageManagers(t *testing.T) {
 		}
 	}
 }
+
+// TestComposeCommands checks that each documented command names the settings that compose.yaml
+// requires, also to stop the containers.
+func TestComposeCommands(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile("docker compose +([^\n`]+)")
+	seen := 0
+	for _, file := range append(files, filepath.Join(root, "README.md"), filepath.Join(root, "compose.yaml")) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range command.FindAllSubmatch(data, -1) {
+			if bytes.HasPrefix(m[1], []byte("needs")) || bytes.HasPrefix(m[1], []byte("# needs")) {
+				continue // a sentence
+			}
+			if seen++; !bytes.HasPrefix(m[1], []byte("--env-file compat.env ")) {
+				t.Errorf("%s: docker compose %s has no --env-file", filepath.Base(file), m[1])
+			}
+		}
+	}
+	if seen < 6 {
+		t.Errorf("%d commands were found", seen)
+	}
+}
