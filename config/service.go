@@ -264,8 +264,8 @@ func Root(variable, v, hint string) (*url.URL, error) {
 		u.User != nil {
 		return nil, bad(
 			variable,
-			"%s is not an http or https URL without spaces, user name, password, query and fragment; set it "+
-				"to %s",
+			"%s is not an http or https URL without spaces, user name, password, query and fragment; set "+
+				"it to %s",
 			quote(v),
 			hint,
 		)

@@ -163,8 +163,10 @@ func surplus(m *setup.Manifest, granted map[string]string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(granted)) {
 		needs := "none"
-		if i := slices.IndexFunc(m.Permissions, func(p setup.Ask) bool { return p.Name == name }); i >= 0 {
-			needs = m.Permissions[i].Level
+		for _, p := range m.Permissions {
+			if p.Name == name {
+				needs = p.Level
+			}
 		}
 		if slices.Index(levels, granted[name]) > slices.Index(levels, needs) {
 			out = append(out, fmt.Sprintf("%s: %s (needs %s)", name, granted[name], needs))

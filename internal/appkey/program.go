@@ -39,8 +39,8 @@ func run(program string, digest []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the program for signatures failed: %w: %s", err,
 			cmp.Or(said, "it wrote nothing to stderr"))
 	case err != nil && strings.ContainsAny(program, " \t"):
-		return nil, fmt.Errorf("the program for signatures cannot be started: %w; the whole value is its "+
-			"path, without arguments", err)
+		return nil, fmt.Errorf("the program for signatures cannot be started: %w; the whole value is "+
+			"its path, without arguments", err)
 	case err != nil:
 		return nil, fmt.Errorf("the program for signatures cannot be started: %w", err)
 	case signature.over || signature.kept.Len() < minSignature:

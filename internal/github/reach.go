@@ -17,7 +17,8 @@ func Reach(ctx context.Context, o Options) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, registerLimit)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.rest.JoinPath("rate_limit").String(), nil)
+	limit := at.rest.JoinPath("rate_limit").String()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, limit, nil)
 	if err != nil {
 		return err
 	}

@@ -193,8 +193,8 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 
 // ended refuses a request after the App was created, or Wait has returned.
 func (s *Setup) ended(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, r, http.StatusGone, "refused: the set-up has ended", "This set-up has ended. Continue in "+
-		"the terminal where you started compat.", false)
+	s.fail(w, r, http.StatusGone, "refused: the set-up has ended",
+		"This set-up has ended. Continue in the terminal where you started compat.", false)
 }
 
 // open checks the token of the link, once, and sets the session cookie.
@@ -325,8 +325,8 @@ func (s *Setup) exchange(ctx context.Context, code string) (*Made, error) {
 		)
 	case certificate.Next(err, "") != "": // this process does not read certificates again
 		f.drop()
-		return nil, fmt.Errorf("%w: GitHub's API at %s could not be reached: %w; delete the App at %s, %s, "+
-			"and start again", errLost, s.Site.API, err, s.apps(),
+		return nil, fmt.Errorf("%w: GitHub's API at %s could not be reached: %w; delete the App at %s, "+
+			"%s, and start again", errLost, s.Site.API, err, s.apps(),
 			certificate.Next(err, "--github-url or GITHUB_API_URL"))
 	case err != nil:
 		f.drop()
