@@ -80,9 +80,19 @@ func (a *Artifact) Tagged(arch string) bool {
 // module: a source of the artifact, or, where the package of the module is not in it, a source of
 // another artifact. names are SONAME and path of the library. It is true if no source was read.
 func (a *Artifact) MayPreload(module string, names ...string) bool {
+	return a.Loads == nil || a.packagedElsewhere(module) || slices.ContainsFunc(names, a.Loads.May)
+}
+
+// MayLoadGlobally reports whether Python code may have loaded a library of the artifact with
+// RTLD_GLOBAL before it imports a module, like MayPreload.
+func (a *Artifact) MayLoadGlobally(module string) bool {
+	return a.Loads == nil || a.packagedElsewhere(module) || a.Loads.MayGlobal()
+}
+
+// packagedElsewhere reports whether the __init__.py of a module's package is not in the artifact.
+func (a *Artifact) packagedElsewhere(module string) bool {
 	first, _, folder := strings.Cut(installed(module), "/")
-	return a.Loads == nil || folder && !slices.Contains(a.roots, first) ||
-		slices.ContainsFunc(names, a.Loads.May)
+	return folder && !slices.Contains(a.roots, first)
 }
 
 // PlatformTags returns the platform tags of a wheel ("manylinux_2_17_x86_64"), or nil for other

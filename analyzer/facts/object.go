@@ -20,6 +20,9 @@ type Object struct {
 	NumPy NumPyBuild
 	// Sorted names of libraries among its constants that it may pass to dlopen.
 	Opens []string
+	// Loads is set for a module that may load libraries or change how others are loaded: it calls
+	// dlopen, or was compiled from Python code (Cython, Nuitka) that does so with ctypes.
+	Loads bool
 	ABI   *abi.Library // for a public library, if Options.ABI is set; otherwise nil
 	Links []string     // paths in the artifact that are links to it
 

@@ -238,10 +238,9 @@ func mayBeLoaded(
 			return true
 		}
 	}
-	opens := func(name string) bool { return name == "dlopen" || name == "dlmopen" }
 	return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
 		return u != v && (u.Library == l && u.Extension() ||
-			u.Extension() && !u.Loading.Has(v.Library) && u.Imports.Any(opens) ||
+			u.Loads && !u.Loading.Has(v.Library) ||
 			slices.ContainsFunc(u.Loading.Found, func(f dynlink.Found) bool {
 				return f.Library == l && f.NeededBy != nil && f.By != dynlink.ByPackage
 			}))

@@ -28,12 +28,20 @@ it (--as-needed). A symbol may also have moved: dlopen is in libc.so.6 since gli
 libdl.so.2 before.
 
 Severity: a warning where a Node.js addon uses the C++ API of V8, which changes with each release
-line; where a library outside the load has the symbol (it works only if that library was loaded
-with RTLD_GLOBAL before); for a plug-in whose host is not known; where a private symbol of CPython
+line; where a library outside the load has the symbol, and something may have loaded that library
+with RTLD_GLOBAL before; for a plug-in whose host is not known; where a private symbol of CPython
 (_Py…) is missing that a patch release may have; in a deb or rpm where no library has the symbol;
 and in a conda package that depends on packages which were not read (--conda-prefix). For a package
 that is imported first (--first), only the libraries that it opens with RTLD_GLOBAL are visible to
 all others, as far as that is known (torch).
+
+A library or module of the same wheel that has the symbol does not help by being imported first:
+Python and ctypes load with RTLD_LOCAL. It is an error if nothing can have loaded it with
+RTLD_GLOBAL before a module that needs the symbol. The Python sources of the wheel are read for
+RTLD_GLOBAL, sys.setdlopenflags, a mode that is passed to ctypes.CDLL, and LD_PRELOAD. It is a
+warning if they contain one of these, if another module of the wheel may load libraries, if a
+program of the wheel loads the library, if the wheel has code without its source or no __init__.py
+of the package, and if no module of the wheel loads the object.
 
 The exports of CPython are known by release (2.7, 3.6 to 3.14). The file name of the module or the
 wheel's tag decides which release loads it.
@@ -147,11 +155,16 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					taken.Names()[0],
 				)
 			case other != nil:
-				f.Severity, f.ProvidedBy = analyzer.Warning, &other.Path
+				f.ProvidedBy = &other.Path
 				f.Message += fmt.Sprintf(
 					". %s has it, but is visible only if it was loaded with RTLD_GLOBAL before",
 					other.Path,
 				)
+				if mayBeGlobal(p, v, i.Name) {
+					f.Severity = analyzer.Warning
+				} else {
+					f.Message += ", and nothing in the wheel does that"
+				}
 				fixes = append(fixes, needed(p, v, other))
 			case hidden(v, i.Name) != nil:
 				l := hidden(v, i.Name)
@@ -351,6 +364,32 @@ func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Libra
 		}
 	}
 	return nil
+}
+
+// mayBeGlobal reports whether a library of the artifact that has a symbol may have been loaded with
+// RTLD_GLOBAL before a module that loads v is imported: by a Python source, by a program of the
+// artifact, or by another module. Without such a module it is not known who loads v.
+func mayBeGlobal(p *analyzer.Pass, v *analyzer.View, symbol string) bool {
+	if p.Facts.Kind != analyzer.KindWheel || v.Alternative ||
+		!slices.ContainsFunc(importers(p, v), func(m *analyzer.View) bool {
+			return !m.Alternative && !p.Facts.MayLoadGlobally(m.Path)
+		}) {
+		return true
+	}
+	var openers []*dynlink.Library
+	for _, u := range p.Views {
+		if u.Imports.Any(func(name string) bool { return name == "dlopen" || name == "dlmopen" }) {
+			openers = append(openers, u.Library)
+		}
+	}
+	return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
+		program := u.Interp != "" && u.SONAME == ""
+		return u != v && !u.Loading.Has(v.Library) && (u.Loads ||
+			program && slices.ContainsFunc(u.Loading.Found, func(f dynlink.Found) bool {
+				return f.Library.Defines(symbol, "")
+			}) ||
+			(program || u.Extension()) && slices.ContainsFunc(openers, u.Loading.Has))
+	})
 }
 
 // linkWith returns the fixes that add a library to DT_NEEDED, by the linker and by patchelf.

@@ -14,6 +14,7 @@ import (
 type Loads struct {
 	names   []string // stems of the names that calls contain as text
 	unknown bool     // a library with a name that is computed
+	global  bool     // a library whose symbols become visible to all others (RTLD_GLOBAL)
 }
 
 // ReadLoads reads a Python source, with its path relative to site-packages. Sources of tests load
@@ -27,6 +28,7 @@ func ReadLoads(file string, text []byte) Loads {
 	}
 	all := tokens(string(text))
 	l.unknown = len(all) >= maxTokens // the rest was not read
+	l.global = l.unknown
 	for i := range all {
 		l.call(all, i)
 	}
@@ -34,7 +36,7 @@ func ReadLoads(file string, text []byte) Loads {
 }
 
 // Unknown returns the Loads of code that was not read: any library.
-func Unknown() Loads { return Loads{unknown: true} }
+func Unknown() Loads { return Loads{unknown: true, global: true} }
 
 // Add adds the loads of another source.
 func (l *Loads) Add(more Loads) {
@@ -44,6 +46,7 @@ func (l *Loads) Add(more Loads) {
 		}
 	}
 	l.unknown = l.unknown || more.unknown || len(l.names) > maxNames
+	l.global = l.global || more.global
 	l.names = l.names[:min(len(l.names), maxNames)]
 }
 
@@ -54,6 +57,9 @@ const maxNames = 256
 func (l Loads) May(library string) bool {
 	return l.unknown || slices.Contains(l.names, stem(library))
 }
+
+// MayGlobal reports whether a source may load a library, or a module, with RTLD_GLOBAL.
+func (l Loads) MayGlobal() bool { return l.global }
 
 // stem returns a library's name without prefix, version, and the digest that auditwheel adds:
 // "help" of "libhelp-0123abcd.so.1".
@@ -69,7 +75,7 @@ func stem(library string) string {
 var loadWords = [][]byte{
 	[]byte("DLL"), []byte("dll"), []byte("oad"), []byte("dlopen"), []byte("xtensionFileLoader"),
 	[]byte("spec_from_file_location"), []byte("marshal"), []byte("__pyarmor__"),
-	[]byte("LD_LIBRARY_PATH"), []byte("LD_PRELOAD"),
+	[]byte("LD_LIBRARY_PATH"), []byte("LD_PRELOAD"), []byte("RTLD_GLOBAL"),
 }
 
 // opaque are names whose use does not show what is loaded: modules that are loaded from a file,
@@ -78,6 +84,18 @@ var opaque = []string{
 	"load_dynamic", "ExtensionFileLoader", "spec_from_file_location", "marshal", "__pyarmor__",
 	"LD_LIBRARY_PATH", "LD_PRELOAD",
 }
+
+// global are names whose use may make the symbols of a library visible to all others.
+var global = []string{"RTLD_GLOBAL", "setdlopenflags", "LD_PRELOAD", "marshal", "__pyarmor__"}
+
+// local are the functions that load a library with RTLD_LOCAL unless a mode is passed to them.
+var local = []string{
+	"CDLL", "PyDLL", "cdll", "pydll", "LoadLibrary", "WinDLL", "windll", "OleDLL", "oledll", "dlopen",
+	"add_dll_directory", "load_library",
+}
+
+// notModes are parameters of CDLL that do not change the mode.
+var notModes = []string{"handle", "use_errno", "use_last_error", "winmode"}
 
 // loads reports whether a function may load a library, by its name.
 func loads(name string) bool {
@@ -100,6 +118,9 @@ func (l *Loads) call(all []token, i int) {
 		return all[i+n]
 	}
 	operator := func(n int, text string) bool { return at(n).kind == 'o' && at(n).text == text }
+	if t := at(0); (t.kind == 's' || t.kind == 'n') && slices.Contains(global, t.text) {
+		l.global = true
+	}
 	switch t := at(0); {
 	case (t.kind == 's' || t.kind == 'n') && slices.Contains(opaque, t.text):
 		l.unknown = true
@@ -111,6 +132,8 @@ func (l *Loads) call(all []token, i int) {
 	case operator(1, ".") && loads(at(2).text): // cdll.LoadLibrary
 		return
 	}
+	l.global = l.global || !slices.Contains(local, at(0).text) ||
+		!operator(1, ".") && !operator(1, "[") && at(0).text != "load_library" && mode(all[i+1:])
 	end := func(n int) bool { return operator(n, ")") || operator(n, ",") }
 	switch {
 	case operator(1, "(") && at(2).kind == 's' && !at(2).any && end(3):
@@ -122,6 +145,33 @@ func (l *Loads) call(all []token, i int) {
 	default:
 		l.unknown = true
 	}
+}
+
+// mode reports whether a function gets a mode with which it loads a library. call is what follows
+// the function's name. If that is not a call, the function may be called elsewhere with a mode.
+func mode(call []token) bool {
+	depth := 0
+	for i, t := range call {
+		if t.kind == 'o' && strings.Contains("([{", t.text) {
+			depth++
+		}
+		if t.kind == 'o' && strings.Contains(")]}", t.text) {
+			depth--
+		}
+		if depth == 0 {
+			return i == 0
+		}
+		if depth == 1 && t.kind == 'o' && strings.HasPrefix(t.text, "*") {
+			return true // arguments from elsewhere
+		}
+		if depth == 1 && t.kind == 'o' && t.text == "," && i+1 < len(call) {
+			next := call[i+1]
+			if next.text != ")" && !slices.Contains(notModes, next.text) {
+				return true
+			}
+		}
+	}
+	return true
 }
 
 // imports reports whether a token is a name that an import statement imports under that name. The

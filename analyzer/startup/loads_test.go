@@ -56,6 +56,36 @@ func TestLoads(t *testing.T) {
 	}
 }
 
+func TestLoadsGlobally(t *testing.T) {
+	tests := map[string]bool{
+		`ctypes.CDLL(os.path.join(here, "libhelp.so.1"))`:                   false,
+		`ctypes.CDLL(name, use_errno=True,)`:                                false,
+		`ctypes.CDLL(name, mode=flags)`:                                     true,
+		`CDLL(*arguments)`:                                                  true,
+		`CDLL(name, 0x102)`:                                                 true,
+		`ctypes.cdll.LoadLibrary(name)`:                                     false,
+		`lib = ctypes.cdll["libhelp.so.1"]`:                                 false,
+		"load = ctypes.CDLL\nload(name, 0x102)":                             true,
+		"from ctypes import CDLL as C\nC(name, 0x102)":                      true,
+		"from ctypes import CDLL\n":                                         false,
+		`sys.setdlopenflags(flags)`:                                         true,
+		`flags |= getattr(os, "RTLD_GLOBAL")`:                               true,
+		`# RTLD_GLOBAL`:                                                     false,
+		`np.ctypeslib.load_library("libhelp", here)`:                        false,
+		`ffi.dlopen("libhelp.so.1")`:                                        false,
+		`ffi.dlopen("libhelp.so.1", flags)`:                                 true,
+		`framework.preload(name)`:                                           true,
+		`spec = importlib.util.spec_from_file_location("_nb", find("_nb"))`: false,
+		`os.environ["LD_PRELOAD"] = name; os.execv(exe, args)`:              true,
+		"exec(marshal.loads(code))":                                         true,
+	}
+	for source, want := range tests {
+		if got := ReadLoads("pkg/__init__.py", []byte(source)).MayGlobal(); got != want {
+			t.Errorf("%s: %v, want %v", source, got, want)
+		}
+	}
+}
+
 // A source with more names than are stored may load any library.
 func TestLoadsAreBounded(t *testing.T) {
 	var l Loads
@@ -74,7 +104,7 @@ func FuzzReadLoads(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source []byte) {
 		before := ReadLoads("pkg/a.py", source)
 		after := ReadLoads("pkg/a.py", append(slices.Clone(source), "\nx = 1\n"...))
-		if before.unknown && !after.unknown {
+		if before.unknown && !after.unknown || before.global && !after.global {
 			t.Errorf("%q loads less with a line after it", source)
 		}
 		if len(before.names) > maxNames {
