@@ -40,8 +40,8 @@ type Artifact struct {
 	UnreadMachO []string
 	// Startup is how Python sources change the search for libraries; nil if none was read.
 	Startup *startup.Sources
-	// Loads is which libraries the Python sources of a wheel or conda package for Linux load; nil if
-	// none was read.
+	// Loads is which libraries the Python sources of a wheel or conda package for Linux load; nil
+	// for other artifacts, and for a conda package without a source.
 	Loads *startup.Loads
 	// SetsUp is set if a conda package has scripts that may lead the loader to its libraries: on
 	// activation of the environment, or after the installation.
@@ -78,7 +78,8 @@ func (a *Artifact) Tagged(arch string) bool {
 
 // MayPreload reports whether Python code may load a library of the artifact before it imports a
 // module: a source of the artifact, or, where the package of the module is not in it, a source of
-// another artifact. names are SONAME and path of the library. It is true if no source was read.
+// another artifact. names are SONAME and path of the library. It is true if the sources were not
+// read.
 func (a *Artifact) MayPreload(module string, names ...string) bool {
 	return a.Loads == nil || a.packagedElsewhere(module) || slices.ContainsFunc(names, a.Loads.May)
 }
@@ -89,10 +90,19 @@ func (a *Artifact) MayLoadGlobally(module string) bool {
 	return a.Loads == nil || a.packagedElsewhere(module) || a.Loads.MayGlobal()
 }
 
-// packagedElsewhere reports whether the __init__.py of a module's package is not in the artifact.
+// packagedElsewhere reports whether another artifact may have the __init__.py of a module's package:
+// this one has none, and the package is not called like the artifact, or a package that it depends
+// on is called similarly.
 func (a *Artifact) packagedElsewhere(module string) bool {
 	first, _, folder := strings.Cut(installed(module), "/")
-	return folder && !slices.Contains(a.roots, first)
+	if !folder || slices.Contains(a.roots, first) {
+		return false
+	}
+	return a.Metadata == nil ||
+		pkgmeta.Normalize(first) != pkgmeta.Normalize(a.Metadata.Name) ||
+		slices.ContainsFunc(a.Metadata.Requires, func(r pkgmeta.Requirement) bool {
+			return strings.Contains(pkgmeta.Normalize(r.Name), pkgmeta.Normalize(first))
+		})
 }
 
 // PlatformTags returns the platform tags of a wheel ("manylinux_2_17_x86_64"), or nil for other

@@ -25,9 +25,9 @@ fails with "cannot open shared object file".
 It is an error if nothing can have loaded it. The Python sources of the wheel are read for calls
 that load libraries: ctypes, cffi, numpy.ctypeslib.load_library, torch.ops.load_library and
 functions with similar names. It is a warning if such a call names the library or computes a name,
-if another object of the wheel finds the library or calls dlopen, if the wheel has code without
-its source or no __init__.py of the package, and if a declared dependency has the library or is
-not known.
+if another object of the wheel finds the library or may load libraries itself, if the wheel has
+code without its source, if another project may have the __init__.py of the package, and if a
+declared dependency has the library or is not known.
 
 A RUNPATH applies only to the object that has it, not to the libraries that this object loads. An
 RPATH applies to those as well; auditwheel treats both like an RPATH. A path of the build machine
