@@ -255,6 +255,9 @@ func (t text) task() task {
 	case linkFlag:
 		return task{result.Builder, "correct the link line", ""}
 	case undefined:
+		if t.otherBuild() {
+			return task{result.Builder, "bundle the " + t.libraries() + " that it was linked with", ""}
+		}
 		return task{result.Builder, "link the library that defines " +
 			plural(t.cause.Symbols, "it", "them"), ""}
 	}

@@ -85,9 +85,22 @@ func (t text) title() string {
 			return fmt.Sprintf("the %s%s lacks %s, which %s",
 				t.libraries(), where, t.symbols(), t.neededBy())
 		}
+		if t.otherBuild() {
+			return fmt.Sprintf("the bundled %s lacks the version of %s that %s",
+				t.libraries(), t.symbols(), t.neededBy())
+		}
 		return fmt.Sprintf("no library defines %s, which %s", t.symbols(), t.importedBy())
 	}
 	return t.ruleTitle()
+}
+
+// otherBuild reports whether the artifact's own library lacks versions with which an object was
+// linked.
+func (t text) otherBuild() bool {
+	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		return f.Rule != "undefined-symbol" || f.ProvidedBy == nil ||
+			!strings.Contains(f.Message, "does not have that version")
+	})
 }
 
 // abiTitle returns the first sentence of the finding, with the name of the earlier build.

@@ -23,6 +23,10 @@ var undefinedSymbol = &analyzer.Rule{
 the process that loads it define it. With RTLD_NOW, which Python uses, the load fails: "undefined
 symbol: dlopen". Weak imports are not reported.
 
+If a library of the same wheel is loaded under the name that the import has in DT_VERNEED, and lacks
+the version, the load fails with "version ` + "`FOO_1'" + ` not found": another build of the library is
+bundled than the one that the object was linked with.
+
 Usually a library is missing on the link line, or comes before the objects, where the linker drops
 it (--as-needed). A symbol may also have moved: dlopen is in libc.so.6 since glibc 2.34, and in
 libdl.so.2 before.
@@ -116,6 +120,28 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				f.Message += fmt.Sprintf(". %s of newer systems has it%s", n.Library,
 					since(n.Version, platform.First(p.Platform.Arch, n.Library, n.Version)...))
 				p.Report(f, slices.Concat(retag(), fromHeaders(i), lowering(p, v, i))...)
+				continue
+			}
+			if lacksVersion(b) {
+				f.ProvidedBy = &b.Provider.Path
+				f.Message = fmt.Sprintf("%s imports %s, but %s, which it loads as %s, does not have that version",
+					v.Path, analyzer.Versioned(i.Name, i.Version), b.Provider.Path, i.Library)
+				if have := b.Provider.VersionsOf(i.Name); len(have) > 0 {
+					f.Message += ", only " + analyzer.Versioned(i.Name, have[len(have)-1])
+				}
+				f.Message += fmt.Sprintf(". The load fails with: version `%s' not found", i.Version)
+				if v.Alternative || slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
+					return slices.Contains(u.Library.Names(), i.Library) &&
+						u.Library.Defines(i.Name, i.Version)
+				}) {
+					f.Severity = analyzer.Warning
+					f.Message += ", unless another copy of the library is already loaded"
+				}
+				p.Report(f, fix.Candidate{Fix: fix.Fix{
+					Kind: fix.KindRebuild,
+					Title: "Bundle the " + i.Library + " that " + path.Base(v.Path) +
+						" was linked with, or link with the one that is bundled",
+				}})
 				continue
 			}
 			fixes := slices.Clone(elsewhereInPackage)
@@ -269,6 +295,12 @@ func undefined(p *analyzer.Pass, v *analyzer.View) iter.Seq[dynlink.Binding] {
 			}
 		}
 	}
+}
+
+// lacksVersion reports whether a library of the artifact is loaded under the name in DT_VERNEED and
+// lacks the version, so that the load fails whatever else is loaded.
+func lacksVersion(b dynlink.Binding) bool {
+	return b.Outcome == dynlink.NoVersion && b.Provider.Kind == dynlink.FromArtifact
 }
 
 // private reports whether an import is a private symbol of a system library: the library has the
