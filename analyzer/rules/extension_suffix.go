@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -32,11 +35,15 @@ Severity: an error where no module of the wheel fits a tag, and a warning where 
 module may be left over from another build. Where a module has several copies and one of them
 fits, nothing is reported. In a wheel for the stable ABI (cp38-abi3) it is an error if only one
 version of Python imports its modules, and a warning for such a module next to others that every
-version imports. It is also a warning where a wheel for a free-threaded Python has a module of the
+version imports. The same applies to a wheel without an ABI tag that pip installs for several
+versions by its tag and its Requires-Python (py3-none, cp310.cp311-none): an error for a module
+that one version imports, and a warning if the wheel also has modules for every version, or if a
+Python source handles an ImportError. It is also a warning where a wheel for a free-threaded Python has a module of the
 stable ABI, which that Python does not support.
 
-Not detected: modules that are not loaded by import (ctypes, a loader of the package), and
-suffixes of interpreters other than CPython and PyPy.`,
+Not detected: modules that are not loaded by import (ctypes, a loader of the package), modules
+with copies for some of the versions that pip installs the wheel for, modules in a wheel that
+contains a Python, and suffixes of interpreters other than CPython and PyPy.`,
 	References: []string{
 		"PEP 3149, PEP 384, PEP 703",
 		"CPython: Python/dynload_shlib.c",
@@ -65,6 +72,7 @@ type module struct {
 	muslTriplet  bool
 	windows      string // "win_amd64", "" on other systems
 	interpreters string // for messages: "CPython 3.12"
+	inits        bool   // see moduleFile
 }
 
 // parseModule reads the path of a module; ok is false where the name has no suffix for an
@@ -127,10 +135,10 @@ func checkExtensionSuffix(p *analyzer.Pass) {
 	if p.Facts.Wheel == nil || p.Requested {
 		return
 	}
-	var files []string
+	var files []moduleFile
 	for _, v := range p.Views {
 		if v.Extension() {
-			files = append(files, v.Path)
+			files = append(files, moduleFile{v.Path, v.Exports.Any(isInit)})
 		}
 	}
 	checkSuffixes(p, files, parseModule)
@@ -141,10 +149,13 @@ func checkModuleNames(p *analyzer.Pass) {
 	if p.Facts.Wheel == nil || p.Requested {
 		return
 	}
-	var files []string
+	var files []moduleFile
 	for _, o := range p.Windows.Objects {
 		if o.Extension() {
-			files = append(files, o.Path)
+			files = append(files, moduleFile{
+				o.Path,
+				slices.ContainsFunc(o.Exports, func(e peobj.Export) bool { return isInit(e.Name) }),
+			})
 		}
 	}
 	checkSuffixes(p, files, parsePYD)
@@ -173,18 +184,29 @@ func parsePYD(file string) (module, bool) {
 	return out, true
 }
 
+// moduleFile is a file with the name or the init function of a module.
+type moduleFile struct {
+	path  string
+	inits bool // it exports the init function of a module
+}
+
+func isInit(symbol string) bool { return strings.HasPrefix(symbol, "PyInit_") }
+
 // checkSuffixes checks the paths of all modules.
-func checkSuffixes(p *analyzer.Pass, files []string, parse func(file string) (module, bool)) {
+func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string) (module, bool)) {
 	byStem := map[string][]module{}
 	var stems []string
+	plain := map[string]bool{}  // stems of x.so and x.pyd, which every Python imports
 	fitting, stable := 0, false // stable: a module is for every Python, or has several copies
 	for _, file := range files {
-		m, ok := parse(file)
+		m, ok := parse(file.path)
 		if !ok {
-			fitting++ // x.so or x.pyd, which every Python imports
+			fitting++
 			stable = true
+			plain[strings.TrimSuffix(file.path, path.Ext(file.path))] = true
 			continue
 		}
+		m.inits = file.inits
 		stable = stable || m.abi3 || byStem[m.stem] != nil
 		if byStem[m.stem] == nil {
 			stems = append(stems, m.stem)
@@ -199,6 +221,9 @@ func checkSuffixes(p *analyzer.Pass, files []string, parse func(file string) (mo
 	}
 	for _, s := range stems {
 		checkCopies(p, byStem[s], fitting, stable)
+		if !plain[s] {
+			checkOtherPythons(p, byStem[s], stable)
+		}
 	}
 }
 
@@ -246,6 +271,54 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int, stable bool) {
 		fixes = append(fixes, builtFor(p, m, other))
 	}
 	p.Report(f, fixes...)
+}
+
+// checkOtherPythons checks a module that is for one CPython, in a wheel that pip installs for others
+// too: py3-none, or cp310.cp311-none. Wheels for the stable ABI are left to checkStableCopies.
+func checkOtherPythons(p *analyzer.Pass, copies []module, stable bool) {
+	m := copies[0]
+	if len(copies) > 1 || m.cpython == "" || !m.inits || ofOwnPython(p, m.path) {
+		return
+	}
+	requires := ""
+	if p.Facts.Metadata != nil {
+		requires = p.Facts.Metadata.RequiresPython
+	}
+	own, after, other := false, false, "" // other: the next version, or the last one before
+	var by pkgmeta.Tag
+	for _, python := range packages.Interpreters(requires) {
+		for _, t := range p.Facts.Wheel.Tags {
+			_, ok := packages.Rate(t, packages.Target{Python: python})
+			switch {
+			case !ok || t.ABI != "none" || python == "":
+			case python == dotted(m.cpython):
+				own = true
+			case !own:
+				other, by = python, t
+			case !after:
+				other, by, after = python, t, true
+			}
+		}
+	}
+	if !own || other == "" {
+		return
+	}
+	f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
+	f.Message = fmt.Sprintf("%s is imported only by %s, but by the tag %s pip installs the wheel for "+
+		"others too, such as CPython %s", m.path, m.interpreters, by, other)
+	if stable || p.Facts.Loads == nil || p.Facts.Loads.HandlesImportError() {
+		f.Severity = analyzer.Warning
+		f.Message += ". There, the package works only if it does without the module"
+	}
+	p.Report(f, builtFor(p, m, ""), fix.Candidate{Fix: stableABI(p)})
+}
+
+// ofOwnPython reports whether a module is for a Python that the wheel contains.
+func ofOwnPython(p *analyzer.Pass, module string) bool {
+	return strings.Contains(module, "/site-packages/") || strings.Contains(module, "/lib-dynload/") ||
+		slices.ContainsFunc(p.Facts.Objects, func(o *facts.Object) bool {
+			return strings.HasPrefix(path.Base(o.Path), "libpython")
+		})
 }
 
 // builtFor returns the fix that tags the wheel for the CPython that imports a module; platform is

@@ -15,13 +15,19 @@ type Loads struct {
 	names   []string // stems of the names that calls contain as text
 	unknown bool     // a library with a name that is computed
 	global  bool     // a library whose symbols become visible to all others (RTLD_GLOBAL)
+	handles bool     // it handles an ImportError
 }
 
 // ReadLoads reads a Python source, with its path relative to site-packages. Sources of tests load
 // nothing, since importing the package does not import them.
 func ReadLoads(file string, text []byte) Loads {
-	var l Loads
-	if inTests(file) || !slices.ContainsFunc(loadWords, func(w []byte) bool {
+	if inTests(file) {
+		return Loads{}
+	}
+	l := Loads{handles: slices.ContainsFunc(importErrors, func(w []byte) bool {
+		return bytes.Contains(text, w)
+	})}
+	if !slices.ContainsFunc(loadWords, func(w []byte) bool {
 		return bytes.Contains(text, w)
 	}) {
 		return l
@@ -36,7 +42,7 @@ func ReadLoads(file string, text []byte) Loads {
 }
 
 // Unknown returns the Loads of code that was not read: any library.
-func Unknown() Loads { return Loads{unknown: true, global: true} }
+func Unknown() Loads { return Loads{unknown: true, global: true, handles: true} }
 
 // Add adds the loads of another source.
 func (l *Loads) Add(more Loads) {
@@ -47,6 +53,7 @@ func (l *Loads) Add(more Loads) {
 	}
 	l.unknown = l.unknown || more.unknown || len(l.names) > maxNames
 	l.global = l.global || more.global
+	l.handles = l.handles || more.handles
 	l.names = l.names[:min(len(l.names), maxNames)]
 }
 
@@ -60,6 +67,15 @@ func (l Loads) May(library string) bool {
 
 // MayGlobal reports whether a source may load a library, or a module, with RTLD_GLOBAL.
 func (l Loads) MayGlobal() bool { return l.global }
+
+// HandlesImportError reports whether a source may handle the error of importing a module.
+func (l Loads) HandlesImportError() bool { return l.handles }
+
+// importErrors occur in every source that handles the error of an import.
+var importErrors = [][]byte{
+	[]byte("ImportError"), []byte("ModuleNotFoundError"), []byte("Exception"), []byte("except:"),
+	[]byte("suppress"), []byte("find_spec"),
+}
 
 // stem returns a library's name without prefix, version, and the digest that auditwheel adds:
 // "help" of "libhelp-0123abcd.so.1".
