@@ -55,7 +55,7 @@ type Pass struct {
 	Scenario  fix.Scenario
 	Requested bool // the user named the platform
 	// Excluded is set if pip does not install the wheel on the platform that the user named,
-	// because its tags are for newer versions of the system.
+	// because its tags are for newer versions of the system or for the other C library.
 	Excluded bool
 	// Trial is set if a fix is applied. Fixes without Search need not be reported then.
 	Trial bool

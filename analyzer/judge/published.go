@@ -129,6 +129,16 @@ func suits(tags []pkgmeta.Tag, p *platform.Platform) (best suitability) {
 	return best
 }
 
+// excludes reports whether the platform tags are for newer versions of a system only, or for its
+// architecture with the other C library only.
+func excludes(tags []pkgmeta.Tag, p *platform.Platform) bool {
+	own := suits(tags, p)
+	return own == newerSystem || own == otherSystem && slices.ContainsFunc(tags, func(t pkgmeta.Tag) bool {
+		return (strings.HasPrefix(t.Platform, "manylinux") || strings.HasPrefix(t.Platform, "musllinux")) &&
+			strings.HasSuffix(t.Platform, "_"+p.Arch)
+	})
+}
+
 func suit(tag string, p *platform.Platform) suitability {
 	switch {
 	case tag == "any":

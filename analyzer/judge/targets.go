@@ -19,7 +19,7 @@ type Target struct {
 	// because of its tag.
 	Promised bool
 	// Excluded is set if pip does not install the wheel here, because its tags are for newer
-	// versions of the system.
+	// versions of the system or for the other C library.
 	Excluded bool
 }
 
@@ -116,7 +116,7 @@ func (o *Platforms) request(
 	return append(to, Target{
 		Platform:  p,
 		Requested: true,
-		Excluded:  o.Published != nil && f.Wheel != nil && suits(f.Wheel.Tags, p) == newerSystem,
+		Excluded:  o.Published != nil && f.Wheel != nil && excludes(f.Wheel.Tags, p),
 	})
 }
 

@@ -23,8 +23,12 @@ older release, builds the source distribution or fails with "No matching distrib
 Fix: tag the wheel for the platform, if its files also fit the older tag, or build it in an image
 for that platform.
 
-The rule is for the platforms of ` + "`--platform`" + ` and of the settings, and for newer versions of
-the same system. Where files of the wheel need a newer system as well, only that is reported. A
+A manylinux wheel is not installed where the C library is musl (Alpine Linux), and a musllinux wheel
+not where it is glibc, even if its files would load. Fix: publish a wheel for that C library as well.
+
+The rule is for the platforms of ` + "`--platform`" + ` and of the settings, for newer versions
+of the same system and for the other C library. Where files of the wheel do not work there either,
+only that is reported. A
 wheel whose release has another wheel for the platform is not checked on it.`,
 	References: []string{"PEP 600", "PEP 656", "PyPA: Platform compatibility tags"},
 	Packaging:  true,
@@ -33,11 +37,15 @@ wheel whose release has another wheel for the platform is not checked on it.`,
 }
 
 func checkTagExcludesPlatform(p *analyzer.Pass) {
-	if !p.Excluded || missingVersion(p, p.Platform) != "" {
+	if !p.Excluded {
 		return
 	}
 	tagged := platform.OldestTag(p.Facts.PlatformTags(), p.Platform.Arch, p.Platform.Libc)
 	if tagged == nil {
+		checkTagOfOtherLibc(p)
+		return
+	}
+	if missingVersion(p, p.Platform) != "" {
 		return
 	}
 	var fixes []fix.Candidate
@@ -49,6 +57,31 @@ func checkTagExcludesPlatform(p *analyzer.Pass) {
 			"for %s %s and later", platform.Title(p.Platform.Name), p.Platform.Libc,
 			p.Platform.LibcVersion, tagged.Name, tagged.Libc, tagged.LibcVersion),
 	}, append(fixes, olderImage(p)...)...)
+}
+
+// checkTagOfOtherLibc reports a wheel that is tagged for the other C library only. If its files do
+// not work with that of the platform, other rules report it.
+func checkTagOfOtherLibc(p *analyzer.Pass) {
+	libc, library := "glibc", "libc.so.6"
+	if p.Platform.Libc == "glibc" {
+		libc, library = "musl", platform.MuslLibc(p.Platform.Arch)
+	}
+	tagged := platform.OldestTag(p.Facts.PlatformTags(), p.Platform.Arch, libc)
+	if tagged == nil || slices.ContainsFunc(p.Views, func(v *analyzer.View) bool {
+		for range undefined(p, v) {
+			return true
+		}
+		return slices.ContainsFunc(v.Missing, func(name string) bool {
+			return platform.LibcOf(name) == libc
+		})
+	}) {
+		return
+	}
+	p.Report(analyzer.Finding{
+		Library: library,
+		Message: fmt.Sprintf("pip does not install this wheel on %s, which uses %s: its tag, %s, is for %s",
+			platform.Title(p.Platform.Name), p.Platform.Libc, tagged.Name, libc),
+	}, otherLibc(p)...)
 }
 
 // policyFor returns the newest tag with which pip installs a wheel on the platform.
