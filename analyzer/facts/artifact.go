@@ -53,6 +53,8 @@ type Artifact struct {
 	Inside *Inside // what a wheel declares about its members; nil for other artifacts
 	// Headers is set if it contains headers of C or C++, so that programs may be compiled with it.
 	Headers bool
+	// Sources is set if a wheel has Python sources, read or not.
+	Sources bool
 
 	audit *audit // set while it is read
 	// forOthers are files for a system that the tags do not name.

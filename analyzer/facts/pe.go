@@ -134,6 +134,7 @@ func (a *Artifact) load(l startup.Loads) {
 func (a *Artifact) listed(member string) {
 	at := installed(member)
 	dir, file := path.Split(at)
+	a.Sources = a.Sources || isSource(file)
 	switch {
 	case file == "__init__.py" && strings.Count(at, "/") == 1:
 		a.roots = append(a.roots, path.Dir(at))

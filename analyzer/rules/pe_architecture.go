@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
@@ -20,6 +21,12 @@ func checkMachine(p *analyzer.Pass) {
 		return
 	}
 	machine := p.Windows.Machine
+	for _, o := range p.Windows.Objects {
+		if o.Machine == machine && o.Extension() && slices.ContainsFunc(
+			o.Exports, func(e peobj.Export) bool { return isInit(e.Name) }) {
+			reportAnyTag(p, o.Path, "Windows on "+machine)
+		}
+	}
 	promised := slices.ContainsFunc(p.Facts.Wheel.Tags, func(t pkgmeta.Tag) bool {
 		return t.Platform == p.Platform.Name
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
 )
@@ -20,6 +21,11 @@ tags are only for other systems and that has no binary for them.
 
 Fix: build the object for the architecture of the tag, or remove it from the wheel.
 
+A wheel with the platform tag any is installed on every system. It is reported if a module that
+Python imports is in it, and all binaries are for one system and architecture: an error if the wheel
+has no Python source, which could do without the module. Fix: build a wheel with a platform tag.
+This is not checked for macOS.
+
 On macOS a file may have slices for several architectures, and each architecture of the tag needs
 one: universal2 promises x86_64 and arm64. Fix: build each slice and join them (` + "`lipo`" + `,
 ` + "`delocate-merge`" + `), or tag the wheel for one architecture. It is also an error for a
@@ -29,8 +35,8 @@ On Windows a file for another machine fails with "%1 is not a valid Win32 applic
 193). A DLL that no module of the wheel needs is not reported where others fit the tag, and
 programs and .NET files of intermediate code never are.
 
-Severity: an error for a module that Python imports, and a warning otherwise: some packages
-contain objects for several architectures and select one at run time.`,
+Severity: an error for a module that Python imports (see above for the tag any), and a warning
+otherwise: some packages contain objects for several architectures and select one at run time.`,
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
 	Check:      checkArchitecture,
 	Windows:    checkMachine,
@@ -40,6 +46,11 @@ contain objects for several architectures and select one at run time.`,
 func checkArchitecture(p *analyzer.Pass) {
 	if p.Facts.Kind != analyzer.KindWheel || p.Requested {
 		return
+	}
+	for _, v := range p.Views {
+		if v.Extension() && v.Exports.Any(isInit) {
+			reportAnyTag(p, v.Path, "Linux on "+v.Arch())
+		}
 	}
 	forLinux, known := linuxTags(p.Facts.PlatformTags())
 	if !known || !forLinux && p.Facts.Binaries() > len(p.Facts.Objects) {
@@ -67,6 +78,50 @@ func checkArchitecture(p *analyzer.Pass) {
 			Kind: fix.KindRebuild, Title: "Build " + o.Path + " for " + tag,
 		}})
 	}
+}
+
+// reportAnyTag reports a module of a wheel that pip installs on every system, where all binaries are
+// for one.
+func reportAnyTag(p *analyzer.Pass, module, built string) {
+	if slices.ContainsFunc(p.Facts.PlatformTags(), func(t string) bool { return t != "any" }) ||
+		p.Facts.Wheel == nil || ofOwnPython(p, module) || severalSystems(p.Facts) {
+		return
+	}
+	f := analyzer.Finding{
+		Object: module,
+		Chain:  []string{module},
+		Message: fmt.Sprintf(
+			"%s is built for %s, but by the wheel's tag, any, pip installs the wheel on every system",
+			module,
+			built,
+		),
+	}
+	if !p.Facts.Sources {
+		f.Severity = analyzer.Error
+	} else {
+		f.Message += ". Elsewhere, the package works only if it does without the module"
+	}
+	p.Report(f, fix.Candidate{Fix: fix.Fix{
+		Kind: fix.KindRebuild,
+		Title: "Build a wheel with a platform tag, as build backends do for declared extension modules, " +
+			"or remove the module",
+	}})
+}
+
+// severalSystems reports whether the binaries of an artifact are for more than one system or
+// architecture, so that one of them is chosen at run time.
+func severalSystems(a *facts.Artifact) bool {
+	systems := map[string]bool{}
+	for _, o := range a.Objects {
+		systems["linux "+o.Arch()] = true
+	}
+	for _, o := range a.PE {
+		systems["windows "+o.Machine] = true
+	}
+	if len(a.MachO) > 0 {
+		systems["macos"] = true
+	}
+	return len(systems) > 1 || len(a.UnreadPE)+len(a.UnreadMachO) > 0
 }
 
 // linuxTags reports whether some of the platform tags are for Linux; known is false if not all are
