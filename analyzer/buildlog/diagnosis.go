@@ -29,7 +29,8 @@ type Diagnosis struct {
 	// Most likely first. They are not verified.
 	Fixes []fix.Fix `json:"fixes"`
 
-	Place Place `json:"-"` // position of Line
+	Place Place  `json:"-"` // position of Line
+	named string // what the fixes depend on besides: a platform tag, a function; may be ""
 	// Result of the comparison with the artifacts; nil if there were none.
 	Analysis *Analysis `json:"analysis,omitempty"`
 }

@@ -121,6 +121,7 @@ var systemTexts = map[string]string{
 	"windows-cannot-run": "a DLL that it needs is for another architecture or another version of " +
 		"Windows, or is damaged",
 	"windows-other-python": "it was built for another version of Python",
+	moduleName:             "the name of the module's file and the function that Python calls differ",
 }
 
 // systemFixes returns the fixes for messages of macOS and Windows; nil for other messages.

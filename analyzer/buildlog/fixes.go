@@ -108,7 +108,8 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 	case "musl-glibc-mix":
 		if platform.LibcOf(base(d.Library)) == "musl" || strings.Contains(base(d.Object), "musl") {
 			return []fix.Fix{
-				newFix(fix.KindRebuild, "Build for glibc, in the manylinux_2_28 image", manylinux),
+				newFix(fix.KindRebuild, "Build for glibc, in the manylinux_2_28 image",
+					buildIn("manylinux_2_28_x86_64")),
 				newFix(fix.KindImage, "Run in an image with musl (Alpine)", ""),
 				newFix(fix.KindPlatformTag, "Publish a manylinux wheel as well", ""),
 			}
@@ -122,7 +123,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			newFix(
 				fix.KindRebuild,
 				"Build for musl, in the musllinux_1_2 image",
-				`docker run --rm -it -v "$PWD:/src" -w /src quay.io/pypa/musllinux_1_2_x86_64`,
+				buildIn("musllinux_1_2_x86_64"),
 			),
 			newFix(fix.KindPlatformTag, "Publish a musllinux wheel as well", ""),
 		}
@@ -153,7 +154,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			)}
 		}
 		return []fix.Fix{
-			newFix(fix.KindImage, "Build in the image of the platform that the tag names", manylinux),
+			imageOfTag(d.named),
 			newFix(
 				fix.KindPlatformTag,
 				"Tag the wheel for the platform that it needs, as auditwheel show reports it",
@@ -263,8 +264,26 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 	}
 }
 
-// manylinux starts a shell in the build image that most Linux systems support.
-const manylinux = `docker run --rm -it -v "$PWD:/src" -w /src quay.io/pypa/manylinux_2_28_x86_64`
+// buildIn returns the command that starts a shell in a build image of the manylinux project.
+func buildIn(image string) shellword.Line {
+	return `docker run --rm -it -v "$PWD:/src" -w /src quay.io/pypa/` + shellword.Quote(image)
+}
+
+// imageOfTag returns the fix for a wheel that needs more than its tag, or the one that it should
+// get, promises. tag is "" if the text does not name it.
+func imageOfTag(tag string) fix.Fix {
+	const other = "Build in the image of the platform that the tag names"
+	p, err := platform.Lookup(tag, "")
+	if err != nil {
+		return newFix(fix.KindImage, other, "")
+	}
+	image := platform.BuildImage(p)
+	if image == "" {
+		return newFix(fix.KindImage, "Build on an older system, or choose a newer tag: the oldest image "+
+			"that is maintained is manylinux2014", buildIn("manylinux2014_"+p.Arch))
+	}
+	return newFix(fix.KindImage, "Build in the "+image+" image", buildIn(image+"_"+p.Arch))
+}
 
 // frameworkName returns the Python package whose ABI a diagnosis is about, or "the framework".
 func frameworkName(d *Diagnosis) string {

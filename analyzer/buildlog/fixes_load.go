@@ -54,7 +54,7 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 		newFix(
 			fix.KindRebuild,
 			"Build it on the oldest system that it has to run on, such as a manylinux image",
-			manylinux,
+			buildIn("manylinux_2_28_x86_64"),
 		),
 		newFix(fix.KindImage, "Run it on a newer glibc: "+glibcSince(d.Version), ""),
 	}
@@ -116,7 +116,7 @@ func cxxFixes(d *Diagnosis) []fix.Fix {
 		newFix(
 			fix.KindRebuild,
 			"Build it in a manylinux image, whose compiler links newer parts of libstdc++ statically",
-			manylinux,
+			buildIn("manylinux_2_28_x86_64"),
 		),
 		newFix(fix.KindImage, systems, ""),
 	}
@@ -194,6 +194,8 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 			newFix(fix.KindRebuild, "Build the extension against the oldest NumPy that it supports", ""),
 			newFix(fix.KindDependency, "Declare the oldest NumPy that the build supports", ""),
 		}
+	case d.Rule == moduleName:
+		return moduleFixes(d.named)
 	case strings.HasPrefix(d.Rule, "node-"),
 		strings.HasPrefix(d.Symbol, "napi_"),
 		strings.Contains(d.Symbol, "2v8"),
@@ -214,6 +216,37 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 		newFix(fix.KindRebuild, "Build the extension for the version of the program that loads it", ""),
 		newFix(fix.KindPin, "Use matching versions of the program and the extension", ""),
 		newFix(fix.KindEnvironment, "Install it with the same program that loads it", ""),
+	}
+}
+
+// moduleFixes returns the fixes for a module without the function that Python calls ("PyInit_spam",
+// "initspam" of Python 2; "" if the text does not name it).
+func moduleFixes(function string) []fix.Fix {
+	name, found := strings.CutPrefix(function, "PyInit_")
+	if !found {
+		name = strings.TrimPrefix(function, "init")
+	}
+	name = cmp.Or(name, "NAME")
+	list := shellword.Bare("nm -D --defined-only %s*.so | grep -i init", name)
+	other := "Build it for Python 3 if it defines only init" + name + ", the function of Python 2"
+	if function != "" && !found {
+		other = "Build it for Python 2 if it defines only PyInit_" + name + ", the function of Python 3"
+	}
+	return []fix.Fix{
+		newFix(
+			fix.KindSource,
+			"Give the file and the module in it one name: "+cmp.Or(function, "PyInit_NAME")+
+				" is defined by PyMODINIT_FUNC "+cmp.Or(function, "PyInit_NAME")+", PYBIND11_MODULE("+name+
+				", m) or Cython's "+name+".pyx",
+			list,
+		),
+		newFix(
+			fix.KindRebuild,
+			"Name the extension "+name+" in the build too: Extension(\"PACKAGE."+name+"\"), "+
+				"pybind11_add_module("+name+"), [lib] name = \""+name+"\" in Cargo.toml",
+			"",
+		),
+		newFix(fix.KindRebuild, other, ""),
 	}
 }
 

@@ -1,5 +1,9 @@
 package buildlog
 
+// moduleName is the pattern for a module without the function that Python calls, which has the
+// name of the file.
+const moduleName = "python-module-name"
+
 // hostPatterns are messages of programs that load an extension built for another version of
 // them.
 var hostPatterns = []pattern{
@@ -27,13 +31,20 @@ var hostPatterns = []pattern{
 	{
 		id: "python-version-mismatch", class: "host-abi",
 		needles: []string{
-			"dynamic module does not define module export function",
 			"module was compiled for Python",
 			"global interpreter lock (GIL) has been enabled to load module",
 		},
-		expr:    `dynamic module does not define module export function|module was compiled for Python [\d.]+, but the interpreter version is incompatible|global interpreter lock \(GIL\) has been enabled to load module '(?P<obj>[^']+)'`,
-		example: "ImportError: dynamic module does not define module export function (PyInit_spam)",
+		expr: `module was compiled for Python [\d.]+, but the interpreter version is incompatible|global interpreter lock \(GIL\) has been enabled to load module '(?P<obj>[^']+)'`,
+		example: "ImportError: module was compiled for Python 3.11, but the interpreter version is " +
+			"incompatible: 3.12.1",
 		similar: "the module was compiled for Python 3.12",
+	},
+	{
+		id: moduleName, class: "host-abi",
+		needles: []string{"dynamic module does not define "},
+		expr:    `dynamic module does not define (?:module export|init) function(?: \((?P<named>\w+)\))?`,
+		example: "ImportError: dynamic module does not define module export function (PyInit_spam)",
+		similar: "the dynamic module does not define a version",
 	},
 	{
 		id: "postgres-incompatible-library", class: "host-abi",

@@ -12,8 +12,8 @@ type pattern struct {
 	class   string   // "" if it depends on the symbol, the version and the library
 	stage   stage    // which kind of program prints it
 	needles []string // every matching line contains at least one
-	// An RE2 expression with the groups sym (may end in @VERSION), ver, lib, obj, and the lists
-	// syms and libs. A line may have several matches.
+	// An RE2 expression with the groups sym (may end in @VERSION), ver, lib, obj, named, and
+	// the lists syms and libs. A line may have several matches.
 	expr   string
 	before before            // the meaning of the file before the match
 	fill   func(*match) bool // sets more fields; returns false if the line is not a message
@@ -48,6 +48,7 @@ type match struct {
 	prefix, rest         string // the text before and after the match
 	sym, ver, lib, obj   string
 	syms, libs           string
+	named                string   // see Diagnosis
 	symbols, libraryList []string // if there are several; each is a diagnosis
 }
 
@@ -71,6 +72,8 @@ func (p *pattern) find(line string) []match {
 				m.lib = text
 			case "obj":
 				m.obj = text
+			case "named":
+				m.named = text
 			case "syms":
 				m.syms = text
 			case "libs":

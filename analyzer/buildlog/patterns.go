@@ -87,6 +87,7 @@ func (m *match) diagnoses() []Diagnosis {
 				Version: bound(m.ver),
 				Library: bound(unquote(l)),
 				Object:  bound(unquote(m.obj)),
+				named:   bound(m.named),
 			}
 			name, version := splitVersion(s)
 			if d.Symbol = bound(name); version != "" {

@@ -22,7 +22,7 @@ var wheelPatterns = []pattern{
 			"too-recent versioned symbols",
 			"black-listed symbol dependencies",
 		},
-		expr:    `[Cc]annot repair .* to .*(?:ABI|manylinux|musllinux)|because of the presence of too-recent versioned symbols|black-listed symbol dependencies`,
+		expr:    `[Cc]annot repair .* to "?(?P<named>(?:many|musl)linux\w+)|[Cc]annot repair .* to .*ABI|because of the presence of too-recent versioned symbols|black-listed symbol dependencies`,
 		example: `auditwheel: error: cannot repair "demo-1.0-cp312-cp312-linux_x86_64.whl" to "manylinux_2_17_x86_64" ABI because of the presence of too-recent versioned symbols.`,
 		similar: "INFO:auditwheel.main_repair:Fixed-up wheel written to /wheelhouse/demo.whl",
 	},

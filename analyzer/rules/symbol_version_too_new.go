@@ -341,8 +341,8 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 // olderImage returns the fix that builds the wheel in the image for the platform; nil if there is
 // none.
 func olderImage(p *analyzer.Pass) []fix.Candidate {
-	image := imageFor(p.Platform)
-	if image == "" {
+	image := platform.BuildImage(p.Platform)
+	if image == "" || p.Platform.Libc != "glibc" {
 		return nil
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
@@ -356,28 +356,6 @@ func olderImage(p *analyzer.Pass) []fix.Candidate {
 func alsoCalled(q *platform.Platform) string {
 	if title := platform.Title(q.Name); !strings.HasPrefix(q.Name, title) {
 		return " (" + title + ")"
-	}
-	return ""
-}
-
-// images are the build images of the manylinux project by their glibc, newest first (pypa/manylinux
-// README).
-var images = []struct{ libc, name string }{
-	{"2.39", "manylinux_2_39"},
-	{"2.34", "manylinux_2_34"},
-	{"2.28", "manylinux_2_28"},
-	{"2.17", "manylinux2014"},
-}
-
-// imageFor returns the newest image that is not newer than the platform, or "".
-func imageFor(p *platform.Platform) string {
-	if p.Libc != "glibc" {
-		return ""
-	}
-	for _, i := range images {
-		if !platform.Older(p.LibcVersion, i.libc) {
-			return i.name
-		}
 	}
 	return ""
 }
