@@ -163,7 +163,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	c.Rules, c.Targets = rules.list, append(c.Targets, targets.list...)
 	c.Objects, c.Symbols = len(objects.list), len(symbols.list)
 	c.Fixes, c.Together = fixes(g)
-	c.Fails, c.Works = platforms(g)
+	c.Fails, c.Works = platforms(g, r)
 	c.Evidence = evidence(g)
 	t := text{group: g, cause: &c, report: r, options: o}
 	c.ID = slug(g.name(), g.subject)

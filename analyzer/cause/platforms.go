@@ -1,9 +1,11 @@
 package cause
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
 )
 
 // reference lists the distributions in Cause.Fails and Works, oldest first.
@@ -20,12 +22,16 @@ var reference = []struct{ name, title string }{
 	{"debian13", "Debian 13"},
 }
 
-// platforms returns the distributions on which the findings of a cause occur and do not occur.
-// Symbol versions of glibc and GCC are looked up in all distributions; those of macOS are its own.
-// Other causes only have the targets on which they were checked, and none if they occur on all.
-func platforms(g *group) (fails, works []string) {
-	if g.kind != tooNew && g.kind != linkFlag {
+// platforms returns the distributions on which the findings of a cause occur, and those on which
+// the artifact works. Symbol versions of glibc and GCC are looked up in all distributions; those of
+// macOS are its own. Other causes only have the targets on which they were checked, and none if
+// they occur on all.
+func platforms(g *group, r *result.Report) (fails, works []string) {
+	switch {
+	case g.kind != tooNew && g.kind != linkFlag:
 		return nil, nil
+	case g.kind == tooNew && g.private():
+		return nil, nil // another build of the same release may fail
 	}
 	if g.kind == tooNew && strings.HasPrefix(g.all[0].Target, "macosx_") {
 		if version := (text{group: g}).newest(); version != "" { // the first macOS that has the symbol
@@ -48,6 +54,7 @@ func platforms(g *group) (fails, works []string) {
 			arch = platform.Architecture(f.Target)
 		}
 	}
+	other := g.elsewhere(r)
 	for _, d := range reference {
 		p, err := platform.Lookup(d.name, arch)
 		if err != nil {
@@ -58,18 +65,76 @@ func platforms(g *group) (fails, works []string) {
 			l := p.Library(n.library)
 			fail = fail || l != nil && l.Known && !l.HasVersion(n.version)
 		}
-		if fail {
+		switch {
+		case fail:
 			fails = append(fails, d.title)
-		} else if g.kind == tooNew || len(on) > 1 {
+		case other.fails(p):
+		case g.kind == tooNew || len(on) > 1 && checked(r, p):
 			works = append(works, d.title)
 		}
 	}
-	switch { // it fails only on older systems than the listed ones
+	switch { // it fails only on systems that are not listed
 	case len(fails) > 0:
 	case g.kind == tooNew && g.artifact.wheel() && len(works) > 0 && g.all[0].Target != "":
-		fails = []string{"the oldest systems of " + platform.Title(g.all[0].Target)}
+		fails = []string{g.leastSystems(reference[0].name)}
 	default:
 		works = nil
 	}
 	return fails, works
+}
+
+// leastSystems describes the systems with no more than what the target guarantees, none of which
+// is listed: those older than all listed ones, or those with older libraries of another vendor.
+func (g *group) leastSystems(oldest string) string {
+	target := g.all[0].Target
+	arch := platform.Architecture(target)
+	p, err := platform.Lookup(target, arch)
+	first, errFirst := platform.Lookup(oldest, arch)
+	if err == nil && errFirst == nil && platform.Older(p.LibcVersion, first.LibcVersion) {
+		return "the oldest systems of " + platform.Title(target)
+	}
+	return "systems that have only what " + platform.Title(target) + " guarantees"
+}
+
+// checked reports whether a distribution is a target of a report.
+func checked(r *result.Report, p *platform.Platform) bool {
+	return slices.ContainsFunc(r.Targets, func(t result.Target) bool { return t.Name == p.Name })
+}
+
+// failures are where an artifact fails for another cause than the one at hand, or was not checked.
+type failures struct {
+	on         map[string]bool
+	everywhere bool
+	oldest     string // of the C libraries of the cause's targets
+}
+
+// elsewhere returns where the artifacts of a cause fail, except for the cause itself.
+func (g *group) elsewhere(r *result.Report) failures {
+	x := failures{on: map[string]bool{}}
+	artifacts, own := map[string]bool{}, map[*result.Finding]bool{}
+	for _, f := range g.all {
+		artifacts[f.Artifact], own[f] = true, true
+		if p, err := platform.Lookup(f.Target, platform.Architecture(f.Target)); err == nil &&
+			(x.oldest == "" || platform.Older(p.LibcVersion, x.oldest)) {
+			x.oldest = p.LibcVersion
+		}
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if own[f] || f.Severity != result.Error || !artifacts[f.Artifact] {
+			continue
+		}
+		for _, name := range append([]string{f.Target}, f.On...) {
+			p, err := platform.Lookup(name, platform.Architecture(name))
+			x.on[name] = true
+			x.everywhere = x.everywhere || err != nil || p.Kind == platform.Policy
+		}
+	}
+	return x
+}
+
+// fails reports whether the artifact fails on a distribution, or is not meant for it: its glibc is
+// older than that of the targets.
+func (x failures) fails(p *platform.Platform) bool {
+	return x.everywhere || x.on[p.Name] || platform.Older(p.LibcVersion, x.oldest)
 }

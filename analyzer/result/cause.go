@@ -33,8 +33,9 @@ type Cause struct {
 	Objects int      `json:"objects"` // number of objects in its findings
 	Symbols int      `json:"symbols"`
 	Targets []string `json:"targets"` // Target of its findings, sorted
-	// Fails and Works are the platforms on which its findings occur and do not occur, with their
-	// usual names ("Debian 11"); empty if they do not depend on the platform.
+	// Fails are the platforms on which its findings occur, and Works those on which the artifact
+	// works, with their usual names ("Debian 11"). Both are empty if the findings do not depend on
+	// the platform; Works also if the artifact fails there for another cause.
 	Fails    []string   `json:"fails,omitempty"`
 	Works    []string   `json:"works,omitempty"`
 	Evidence []Evidence `json:"evidence"`
