@@ -1,7 +1,9 @@
 package dynlink
 
 import (
+	"iter"
 	"path"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -89,6 +91,21 @@ func (l *Library) Similar(name string) int {
 		best = max(best, n)
 	}
 	return best
+}
+
+// Exports iterates over the names with a prefix that l defines, except for a library of a platform.
+func (l *Library) Exports(prefix string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		t, ok := l.symbols.(*table)
+		if !ok {
+			return
+		}
+		for i := range t.exports.Len() {
+			if name := t.exports.Name(i); strings.HasPrefix(name, prefix) && !yield(name) {
+				return
+			}
+		}
+	}
 }
 
 // Names returns the names by which DT_NEEDED finds the library: its SONAME and its file name.

@@ -52,6 +52,12 @@ type Fix struct {
 	Change Change `json:"-"`
 }
 
+// StringABI is the macro that selects the ABI of std::string in libstdc++.
+const StringABI = "_GLIBCXX_USE_CXX11_ABI"
+
+// ForStringABI reports whether a fix selects the ABI of std::string.
+func (f Fix) ForStringABI() bool { return strings.Contains(string(f.Command), StringABI) }
+
 // ConflictsWith is the prefix of a cost: a requirement that the fix violates.
 const ConflictsWith = "pip cannot resolve this: "
 

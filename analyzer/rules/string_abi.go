@@ -1,52 +1,85 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// The names of std::string in mangled symbols: in the ABI of GCC 5 and later, and in the older one.
-const (
-	newString = "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
-	oldString = "Ss"
+// Parts of mangled names that depend on the ABI of std::string. The namespace and the tag of
+// functions that return a string are of GCC 5 and later, the abbreviations of the older ABI.
+var (
+	newABI = []string{"NSt7__cxx11", "B5cxx11"}
+	oldABI = []string{"Ss", "Sb"}
 )
 
-// otherStringABI finds the same function with the other ABI of std::string in the libraries of a
-// load. Names with substitutions inside are not found.
+// otherStringABI finds the same function with the other ABI of std::string in the libraries of the
+// load, or else in another object of the artifact: a linker drops a library (--as-needed) of which
+// it finds no symbol.
 func otherStringABI(
+	p *analyzer.Pass,
 	v *analyzer.View,
 	symbol string,
 ) (twin string, of *dynlink.Library, flag string) {
-	for _, x := range []struct{ from, to, flag string }{
-		{newString, oldString, "-D_GLIBCXX_USE_CXX11_ABI=0"},
-		{oldString, newString, "-D_GLIBCXX_USE_CXX11_ABI=1"},
-	} {
-		if !strings.HasPrefix(symbol, "_Z") || !strings.Contains(symbol, x.from) {
+	start := len(symbol)
+	for _, part := range slices.Concat(newABI, oldABI) {
+		if i := strings.Index(symbol, part); i >= 0 {
+			start = min(start, i)
+		}
+	}
+	const shortest = len("_Z") + 1
+	if !strings.HasPrefix(symbol, "_Z") || start == len(symbol) || start < shortest {
+		return "", nil, ""
+	}
+	flag = "-D" + fix.StringABI + "=1"
+	if slices.ContainsFunc(newABI, func(s string) bool { return strings.Contains(symbol, s) }) {
+		flag = "-D" + fix.StringABI + "=0"
+	}
+	wanted := withoutStringABI(symbol)
+	var libraries []*dynlink.Library
+	for _, f := range v.Loading.Found {
+		libraries = append(libraries, f.Library)
+	}
+	for _, u := range p.Views {
+		libraries = append(libraries, u.Library)
+	}
+	for _, l := range libraries {
+		if !l.Known || l == v.Library {
 			continue
 		}
-		twin := strings.ReplaceAll(symbol, x.from, x.to)
-		for _, f := range v.Loading.Found {
-			if f.Library.Known && f.Library.Defines(twin, "") {
-				return twin, f.Library, x.flag
+		for name := range l.Exports(symbol[:start]) {
+			if name != symbol && withoutStringABI(name) == wanted {
+				return name, l, flag
 			}
 		}
 	}
 	return "", nil, ""
 }
 
-// withStringABI returns the compiler flag of the other ABI.
-func withStringABI(of *dynlink.Library, flag string) []fix.Candidate {
-	return []fix.Candidate{
-		{
-			Fix: fix.Fix{
-				Kind:    fix.KindLinkFlag,
-				Title:   "Compile with the std::string ABI of " + of.Names()[0],
-				Command: "CXXFLAGS=" + shellword.Quote(flag),
-			},
-		},
+// withoutStringABI returns a demangled name that is the same for both ABIs.
+func withoutStringABI(symbol string) string {
+	return strings.NewReplacer(
+		"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string",
+		"std::__cxx11::", "std::",
+		"[abi:cxx11]", "",
+	).Replace(result.Demangle(symbol))
+}
+
+// withStringABI returns the compiler flag of the other ABI. A library that the object does not link
+// was dropped by the linker, or has to be linked too.
+func withStringABI(v *analyzer.View, of *dynlink.Library, flag string) []fix.Candidate {
+	title := "Compile with the std::string ABI of " + of.Names()[0]
+	if !v.Loading.Has(of) {
+		title += ", and link it"
 	}
+	return []fix.Candidate{{Fix: fix.Fix{
+		Kind:    fix.KindLinkFlag,
+		Title:   title,
+		Command: "CXXFLAGS=" + shellword.Quote(flag),
+	}}}
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"path"
@@ -217,13 +218,14 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				f.Message += ". The program that loads the file must define the symbol"
 				fixes = append(fixes, rebuildForHost)
 			}
-			if twin, of, flag := otherStringABI(v, i.Name); of != nil {
+			if twin, of, flag := otherStringABI(p, v, i.Name); of != nil {
 				f.Message += fmt.Sprintf(
 					". %s has %s, the same function with the other ABI of std::string",
 					of.Names()[0],
 					twin,
 				)
-				fixes = append(fixes, withStringABI(of, flag)...)
+				f.Library = cmp.Or(f.Library, of.Names()[0])
+				fixes = append(fixes, withStringABI(v, of, flag)...)
 			}
 			p.Report(f, fixes...)
 		}
