@@ -17,8 +17,10 @@ type Scenario struct {
 	With     []string
 	Requires []string // requirements that replace the artifact's own for the same package
 
-	Needed map[string][]string  // DT_NEEDED entries added to an object
-	Symver map[Reference]string // version to which an import is bound instead
+	Needed  map[string][]string  // DT_NEEDED entries added to an object
+	Dropped map[string][]string  // DT_NEEDED entries removed from an object
+	Renamed map[string]string    // paths of files of the artifact that get another path
+	Symver  map[Reference]string // version to which an import is bound instead
 	// Libraries on the link line of a program that uses the artifact, by SONAME.
 	Link          []string
 	ImportedLater []string // packages that are not imported first, although the user specified it
@@ -77,6 +79,12 @@ type AddNeeded struct {
 	Object    string
 	Libraries []string
 }
+
+// DropNeeded removes a DT_NEEDED entry from an object.
+type DropNeeded struct{ Object, Library string }
+
+// Rename gives a file of the artifact another path.
+type Rename struct{ File, To string }
 
 // BindOlder binds an import to another version of the same symbol.
 type BindOlder struct {
@@ -171,6 +179,16 @@ func (c AddNeeded) Apply(s Scenario) Scenario {
 	return s
 }
 
+func (c DropNeeded) Apply(s Scenario) Scenario {
+	s.Dropped = with(s.Dropped, c.Object, append(slices.Clone(s.Dropped[c.Object]), c.Library))
+	return s
+}
+
+func (c Rename) Apply(s Scenario) Scenario {
+	s.Renamed = with(s.Renamed, c.File, c.To)
+	return s
+}
+
 func (c BindOlder) Apply(s Scenario) Scenario {
 	s.Symver = with(s.Symver, c.Reference, c.Version)
 	return s
@@ -246,6 +264,12 @@ func (s Scenario) Key() string {
 	}
 	for _, o := range slices.Sorted(maps.Keys(s.Needed)) {
 		fmt.Fprintf(&b, "|%s+%s", o, strings.Join(s.Needed[o], ","))
+	}
+	for _, o := range slices.Sorted(maps.Keys(s.Dropped)) {
+		fmt.Fprintf(&b, "|%s-%s", o, strings.Join(s.Dropped[o], ","))
+	}
+	for _, o := range slices.Sorted(maps.Keys(s.Renamed)) {
+		fmt.Fprintf(&b, "|%s>%s", o, s.Renamed[o])
 	}
 	refs := make([]string, 0, len(s.Symver))
 	for r, v := range s.Symver {

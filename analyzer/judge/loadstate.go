@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -174,10 +175,15 @@ func (s *Session) openObjects(
 		}
 		l := s.libraries.ofObject(c.Artifact, o)
 		more, to := c.Scenario.Needed[o.Path], c.Scenario.RunPath[o.Path]
-		if len(more) > 0 || to != "" {
+		drop, at := c.Scenario.Dropped[o.Path], c.Scenario.Renamed[o.Path]
+		if len(more)+len(drop) > 0 || to != "" || at != "" {
 			edited[l] = true
 			changed := *l
-			changed.Needed = append(slices.Clone(l.Needed), more...)
+			changed.Needed = slices.DeleteFunc(slices.Clone(l.Needed), func(n string) bool {
+				return slices.Contains(drop, n)
+			})
+			changed.Needed = append(changed.Needed, more...)
+			changed.Path = cmp.Or(at, l.Path)
 			switch {
 			case to != "" && c.Artifact.Conda():
 				changed.RPath, changed.RunPath = to, ""

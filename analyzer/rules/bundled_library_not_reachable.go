@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var bundledLibraryNotReachable = &analyzer.Rule{
@@ -96,36 +97,75 @@ func checkReachable(p *analyzer.Pass) {
 			}
 			f.Severity = analyzer.Note
 		}
+		why := x.paths(p)
+		if !slices.Contains(x.by.Needed, path.Base(l.Path)) {
+			why = "the loader searches a file with the name " + name
+			if !leads(x.by, l) {
+				why += ", and " + x.paths(p)
+			}
+		}
 		f.Message = fmt.Sprintf(
 			"%s needs %s, which is bundled at %s, but %s. %s loads only if %s is already loaded%s",
 			x.by.Path,
 			name,
 			l.Path,
-			x.paths(p),
+			why,
 			path.Base(x.by.Path),
 			name,
 			first,
 		)
-		kind := "a RUNPATH"
-		if p.Facts.Conda() {
-			kind = "an RPATH"
-		}
-		var fixes []fix.Candidate
-		if to := runPath(p, x.by, path.Dir(l.Path)); to != "" {
-			fixes = append(
-				fixes,
-				fix.Candidate{
-					Fix: fix.Fix{
-						Kind:    fix.KindPatchelf,
-						Title:   "Set " + kind + " that leads to the library",
-						Command: edit(p, x.by.Path, setRunPath(p, to)),
-					},
-					Change: fix.SetRunPath{Object: x.by.Path, RunPath: to},
-				},
-			)
-		}
-		p.Report(f, fixes...)
+		p.Report(f, reaching(p, x.by, l)...)
 	}
+}
+
+// leads reports whether the search path of an object leads to the folder of a library.
+func leads(v *analyzer.View, l *dynlink.Library) bool {
+	return leadsTo(v.Library, ownPaths(v.Library), path.Dir(l.Path))
+}
+
+// reaching returns the fixes with which an object finds a library of the artifact: a path to its
+// folder, and the name that the object needs for a file with another one.
+func reaching(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Candidate {
+	to := runPath(p, v, path.Dir(l.Path))
+	if to == "" {
+		return nil
+	}
+	kind := "a RUNPATH"
+	if p.Facts.Conda() {
+		kind = "an RPATH"
+	}
+	setPath := fix.SetRunPath{Object: v.Path, RunPath: to}
+	if slices.Contains(v.Needed, path.Base(l.Path)) {
+		return []fix.Candidate{{
+			Fix: fix.Fix{
+				Kind:    fix.KindPatchelf,
+				Title:   "Set " + kind + " that leads to the library",
+				Command: edit(p, v.Path, setRunPath(p, to)),
+			},
+			Change: setPath,
+		}}
+	}
+	at := path.Join(path.Dir(l.Path), l.SONAME)
+	if p.Facts.Wheel == nil || path.Dir(at) != path.Dir(l.Path) ||
+		slices.ContainsFunc(p.Views, func(u *analyzer.View) bool { return u.Path == at }) {
+		return nil
+	}
+	change := fix.All{fix.Rename{File: l.Path, To: at}}
+	title := "Rename " + l.Path + " to its SONAME " + l.SONAME
+	var programs []shellword.Line
+	if !leads(v, l) {
+		title += ", and set " + kind + " that leads to it"
+		programs = []shellword.Line{setRunPath(p, to)}
+		change = append(change, setPath)
+	}
+	return []fix.Candidate{{
+		Fix: fix.Fix{
+			Kind:    fix.KindPatchelf,
+			Title:   title,
+			Command: renaming(p, v.Path, l.Path, at, programs...),
+		},
+		Change: change,
+	}}
 }
 
 // unreached is a library of the artifact that the loader does not find for an object.

@@ -77,6 +77,21 @@ func edit(p *analyzer.Pass, object string, programs ...shellword.Line) shellword
 	return shellword.Join(append(commands, after...), " && ")
 }
 
+// renaming returns the command that renames a file of a wheel and edits an object of it.
+func renaming(
+	p *analyzer.Pass, object, from, to string, programs ...shellword.Line,
+) shellword.Line {
+	at := func(member string) shellword.Line {
+		return folderOf(p) + "/" + shellword.Quote(shellword.File(member))
+	}
+	before, after := repack(p)
+	commands := append(before, "mv "+at(from)+" "+at(to))
+	for _, x := range programs {
+		commands = append(commands, x+" "+at(object))
+	}
+	return shellword.Join(append(commands, after...), " && ")
+}
+
 // repack returns the commands before and after those that edit members of the wheel.
 func repack(p *analyzer.Pass) (before, after []shellword.Line) {
 	w := wheelOf(p)
