@@ -139,6 +139,25 @@ func TestCommands(t *testing.T) {
 					flags:  "-shared -fPIC -Ltool.libs -l:libfoo.so.1",
 				}},
 		},
+		"bundled-library-not-reachable, another file name and no RUNPATH": {
+			artifact: wheel("cp312-cp312", manylinux("2_28")), kind: "patchelf",
+			rule: "bundled-library-not-reachable",
+			files: map[string]file{"tool.libs/libfoo.so": library,
+				"tool/_tool.cpython-312-" + arch + "-linux-gnu.so": {
+					source: "int foo(void); int PyInit__tool(void) { return foo(); }",
+					flags:  "-shared -fPIC -Ltool.libs -l:libfoo.so",
+				}},
+		},
+		"library-not-found, by a path": {
+			artifact: wheel("cp312-cp312", manylinux("2_28")), kind: "patchelf",
+			rule: "library-not-found",
+			files: map[string]file{
+				"tool.libs/libfoo.so": {source: library.source, flags: "-shared -fPIC"},
+				"tool/_tool.cpython-312-" + arch + "-linux-gnu.so": {
+					source: "int foo(void); int PyInit__tool(void) { return foo(); }",
+					flags:  "-shared -fPIC tool.libs/libfoo.so",
+				}},
+		},
 		"undefined-symbol": {
 			artifact: wheel("cp312-cp312", manylinux("2_28")), rule: "undefined-symbol",
 			kind: "patchelf",

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var libraryNotFound = &analyzer.Rule{
@@ -122,10 +124,23 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		}
 		add(severity, "Only a Python built with --enable-shared has it; most do not")
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
-			Kind:    fix.KindRebuild,
-			Title:   "Link the module without libpython; the interpreter provides its symbols",
-			Command: "python3-config --ldflags",
-		}})
+			Kind: fix.KindRebuild,
+			Title: "Link the module without libpython: in CMake with Python::Module instead of " +
+				"Python::Python, in Meson with embed: false, in setup.py without " +
+				strings.TrimSuffix(strings.TrimPrefix(needed, "lib"), ".so.1.0") + " in libraries",
+		}}, fix.Candidate{
+			Fix: fix.Fix{
+				Kind:    fix.KindPatchelf,
+				Title:   "Remove the DT_NEEDED entry from the finished file",
+				Command: edit(p, v.Path, "patchelf --remove-needed "+shellword.Quote(needed)),
+			},
+			Change: fix.DropNeeded{Object: v.Path, Library: needed},
+		})
+		return
+	case strings.Contains(needed, "/") && !p.Facts.Packaged():
+		add(analyzer.Error, "The library had no SONAME when %s was linked, so the linker recorded the "+
+			"path of the file. %s", path.Base(v.Path), recordedPath(needed))
+		p.Report(f, byName(p, v, needed)...)
 		return
 	case r != nil && !variant:
 		add(analyzer.Error, "%s==%s has another version of that library", r.Name, r.Version)
@@ -174,8 +189,59 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 			p.Platform.Name,
 		)
 		add(analyzer.Error, "No known package provides it")
+		fixes := append(siblingWith(p, needed), s.fixes(p, needed)...)
+		if len(fixes) == 0 {
+			fixes = repaired(p, needed)
+		}
+		p.Report(f, fixes...)
+		return
 	}
 	p.Report(f, append(siblingWith(p, needed), s.fixes(p, needed)...)...)
+}
+
+// recordedPath says what the loader does with a path in DT_NEEDED.
+func recordedPath(needed string) string {
+	if strings.HasPrefix(needed, "/") {
+		return "The loader opens only this path, which is one of the build machine"
+	}
+	return "The loader opens only this path, relative to the folder in which the program was started"
+}
+
+// byName returns the fixes for a DT_NEEDED entry with a path: the library needs a SONAME, or the
+// entry is replaced by a name. If the artifact has the library, it must be found by that name.
+func byName(p *analyzer.Pass, v *analyzer.View, needed string) []fix.Candidate {
+	name := path.Base(needed)
+	link := fix.Candidate{Fix: fix.Fix{
+		Kind:    fix.KindLinkFlag,
+		Title:   "Link " + name + " with a SONAME, and then " + path.Base(v.Path) + " again",
+		Command: "-Wl,-soname," + shellword.Quote(name),
+	}}
+	programs := []shellword.Line{"patchelf --replace-needed " + shellword.Quote(needed) + " " +
+		shellword.Quote(name)}
+	changes := fix.All{
+		fix.DropNeeded{Object: v.Path, Library: needed},
+		fix.AddNeeded{Object: v.Path, Libraries: []string{name}},
+	}
+	title := "Replace the path by the name of the library in the finished file"
+	for _, u := range p.Views {
+		if path.Base(u.Path) != name || leadsTo(v.Library, ownPaths(v.Library), path.Dir(u.Path)) {
+			continue
+		}
+		if to := runPath(p, v, path.Dir(u.Path)); to != "" {
+			programs = append(programs, setRunPath(to))
+			changes = append(changes, fix.SetRunPath{Object: v.Path, RunPath: to})
+			title += ", and set a RUNPATH that leads to it"
+			break
+		}
+	}
+	return []fix.Candidate{link, {
+		Fix: fix.Fix{
+			Kind:    fix.KindPatchelf,
+			Title:   title,
+			Command: edit(p, v.Path, programs...),
+		},
+		Change: changes,
+	}}
 }
 
 // checkUndeclared checks one of several variants. The package whose library it needs decides which

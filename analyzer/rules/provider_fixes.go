@@ -190,6 +190,21 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	return out
 }
 
+// repaired returns the fix for a library of which no provider is known. The build machine had it
+// when the wheel was linked; auditwheel copies it from there, and fails where it is not installed.
+func repaired(p *analyzer.Pass, needed string) []fix.Candidate {
+	if p.Facts.Kind != analyzer.KindWheel || inPurelib(p) || libPython.MatchString(needed) {
+		return nil
+	}
+	return []fix.Candidate{{Fix: fix.Fix{
+		Kind: fix.KindPatchelf,
+		Title: "If " + needed + " is installed on the build machine, auditwheel repair there copies it " +
+			"into the wheel",
+		Command: repairing(p),
+		Cost:    []string{"a larger wheel"},
+	}}}
+}
+
 // inPurelib reports whether an object is in a folder called purelib. auditwheel rejects such a
 // wheel.
 func inPurelib(p *analyzer.Pass) bool {
