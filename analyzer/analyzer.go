@@ -408,6 +408,9 @@ func affordable(targets []judge.Target, f *facts.Artifact, found int) []judge.Ta
 
 func describe(f *facts.Artifact) Artifact {
 	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: f.Binaries(), Needs: needs(f)}
+	if f.Metadata != nil {
+		a.Project = f.Metadata.Name
+	}
 	for _, o := range f.Objects {
 		a.Imports += o.Imports.Len()
 	}

@@ -2,11 +2,9 @@ package cause
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -35,9 +33,8 @@ func (t text) ship(because string) string {
 	if t.artifact.wheel() {
 		what = "wheel"
 	}
-	_, invalid := pkgmeta.ParseWheelName(path.Base(t.artifact.Path))
 	switch {
-	case t.artifact.Kind == facts.KindWheel && invalid != nil:
+	case t.artifact.Misnamed():
 		return "Do not ship this wheel: pip does not install a file of this name."
 	case slices.Contains([]string{"no-wheel", "hash-mismatch", "support-removed"}, t.all[0].Rule):
 		return ""
@@ -202,6 +199,14 @@ func (t text) task() task {
 			return task{result.Builder, "build on an older system; pip does not install this one there",
 				t.unclaimed()}
 		}
+		switch {
+		case ofMacOS(t.all[0]):
+			return task{result.Builder, "build it for an older macOS (MACOSX_DEPLOYMENT_TARGET) or claim " +
+				"only newer ones", ""}
+		case ofWindows(t.all[0]):
+			return task{result.Builder, "look " + plural(t.cause.Symbols, "it", "them") + " up at run time " +
+				"(GetProcAddress), so that it also works on older releases", ""}
+		}
 		return task{result.Builder, "build on an older system", ""}
 	case wrongLibc:
 		if t.artifact.wheel() && !t.claimed() {
@@ -240,23 +245,32 @@ func (t text) task() task {
 			"it fails only where " + t.libraries() + plural(t.libraryCount(), " is", " are") +
 				" not installed"}
 	case missing:
-		if strings.HasPrefix(t.subject, "libpython") {
-			return task{result.Builder, "link without libpython, since the interpreter provides its " +
-				"symbols", ""}
-		}
 		return task{result.Builder, plural(t.libraryCount(),
 			"bundle this library or declare the package that provides it",
 			"bundle these libraries or declare the packages that provide them"), ""}
+	case libraryPath:
+		return task{result.Builder, "give the library a SONAME and link again, so that it is found by " +
+			"its name", ""}
+	case interpreter:
+		return task{result.Builder, "link without the library of Python, since the interpreter " +
+			"provides its symbols", ""}
+	case stringABI:
+		return task{result.Builder, "compile with the std::string ABI of " + t.libraries(), ""}
 	case unreachable:
-		return task{result.Builder, "give these objects a RUNPATH to the libraries", ""}
+		return task{result.Builder, t.reach(), ""}
 	case linkPath:
 		return task{result.Builder, "let the linker find " +
 			t.libraries() + "; programs that only load it are not affected", ""}
 	case linkFlag:
 		return task{result.Builder, "correct the link line", ""}
 	case undefined:
-		if t.otherBuild() {
+		if t.otherVersion() {
 			return task{result.Builder, "bundle the " + t.libraries() + " that it was linked with", ""}
+		}
+		if t.lacking() {
+			it := plural(t.cause.Symbols, "it", "them")
+			return task{result.Builder, "use a " + t.libraries() + " that has " + it +
+				", or build without " + it, ""}
 		}
 		return task{result.Builder, "link the library that defines " +
 			plural(t.cause.Symbols, "it", "them"), ""}
@@ -268,6 +282,39 @@ func (t text) task() task {
 		return do
 	}
 	return task{result.Builder, "change how it is built", ""}
+}
+
+// reach says how the objects find the bundled libraries.
+func (t text) reach() string {
+	one, several := "this object", "these objects"
+	objects := plural(t.cause.Objects, one, several)
+	libraries := plural(t.libraryCount(), "the library", "the libraries")
+	switch {
+	case ofWindows(t.all[0]):
+		return "put " + plural(t.libraryCount(), "the DLL", "the DLLs") + " into the folder of the " +
+			"module, or into one that the package passes to os.add_dll_directory"
+	case ofMacOS(t.all[0]):
+		return "give " + objects + " a path to " + libraries + " that starts with @loader_path"
+	case len(t.cause.Fixes) == 0: // a RUNPATH was tried
+		return "change " + objects + " or " + libraries + " so that the loader finds " +
+			plural(t.libraryCount(), "it", "them")
+	case renames(t.cause.Fixes[0].Change):
+		return "give " + plural(t.libraryCount(), "the file of the library the name",
+			"the files of the libraries the names") + " that " + objects + " " +
+			plural(t.cause.Objects, "needs", "need")
+	}
+	return "give " + objects + " a RUNPATH to " + libraries
+}
+
+// renames reports whether a change gives a file another name.
+func renames(c fix.Change) bool {
+	switch c := c.(type) {
+	case fix.Rename:
+		return true
+	case fix.All:
+		return slices.ContainsFunc(c, renames)
+	}
+	return false
 }
 
 // unclaimed says that no tag of the wheel names the target, for text.ship.

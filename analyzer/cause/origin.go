@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -25,9 +26,12 @@ const (
 	system                      // subject: the project that provides the library on a system
 	systemLibraries             // libraries of a desktop or of another package, which is the subject
 	missing                     // subject: a library without a known provider
+	libraryPath                 // libraries that are needed by a path of the build machine
+	interpreter                 // the library of Python, whose symbols the interpreter has
 	unreachable                 // bundled libraries that the artifact's objects do not find
 	linkPath                    // libraries that the loader finds but a linker does not
-	linkFlag                    // a system library that is used but not linked
+	linkFlag                    // a library that is used but not linked
+	stringABI                   // subject: a library with another std::string
 	undefined                   // symbols that no library defines
 	abiChange                   // subject: the library and the changed type or rule
 )
@@ -42,9 +46,12 @@ var names = map[kind]string{
 	system:          "system",
 	systemLibraries: "system-libraries",
 	missing:         "missing",
+	libraryPath:     "library-path",
+	interpreter:     "linked-python",
 	unreachable:     "unreachable",
 	linkPath:        "link-path",
 	linkFlag:        "not-linked",
+	stringABI:       "string-abi",
 	undefined:       "undefined",
 	abiChange:       "abi",
 }
@@ -62,7 +69,7 @@ func (o origin) name() string { return names[o.kind] }
 // artifact contains what the grouping needs from an artifact.
 type artifact struct {
 	result.Artifact
-	own     string // normalized name of the wheel's project, "" for other artifacts
+	own     string // normalized name of the project, "" if it is not known
 	project string
 	musl    bool // it was built for musl
 }
@@ -103,7 +110,7 @@ func newSorter(r *result.Report) *sorter {
 		nodes:     map[[2]string]bool{},
 	}
 	for _, a := range r.Artifacts {
-		x := &artifact{Artifact: a, project: a.Path}
+		x := &artifact{Artifact: a, project: a.Path, own: pkgmeta.Normalize(a.Project)}
 		if w := a.Wheel; w != nil {
 			x.own = pkgmeta.Normalize(w.Name)
 			x.project = x.own + "==" + w.Version
@@ -223,6 +230,14 @@ func (s *sorter) origin(f *result.Finding) origin {
 		f.Rule == "link-undefined-reference" && s.linkPath[place{f.Artifact, f.Object}] {
 		return at(linkPath, "")
 	}
+	switch {
+	case a.interpreter(f):
+		return at(interpreter, "")
+	case f.Rule == "library-not-found" && a.elf(f) && strings.Contains(f.Library, "/"):
+		return at(libraryPath, "")
+	case slices.ContainsFunc(f.Fixes, fix.Fix.ForStringABI):
+		return at(stringABI, path.Base(f.Library))
+	}
 	if f.Symbol == "" || f.Rule == "link-library-not-found" {
 		name := systemProvider(f.Library)
 		switch {
@@ -235,10 +250,79 @@ func (s *sorter) origin(f *result.Finding) origin {
 		}
 		return at(missing, platform.Stem(f.Library))
 	}
-	if f.Library != "" && platformLibrary.MatchString(f.Library) {
+	if _, linked := a.linked(f); linked == no ||
+		linked == unknown && platformLibrary.MatchString(f.Library) {
 		return at(linkFlag, "")
 	}
 	return at(undefined, "")
+}
+
+// interpreter reports whether a wheel needs the library of a Python, for a module that would work
+// without it.
+func (a *artifact) interpreter(f *result.Finding) bool {
+	return a.wheel() && f.Rule == "library-not-found" && pythonLibrary.MatchString(f.Library) &&
+		!slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Kind == fix.KindEnvironment })
+}
+
+// pythonLibrary matches the library of a Python on Linux and macOS.
+var pythonLibrary = lazyregexp.New(`(?:^|/)(?:libpython\d[\w.]*|Python)$`)
+
+// elf reports whether the loader of Linux reports a finding, for a file that belongs to no package
+// of a distribution: such a package may need a file of another one by its path.
+func (a *artifact) elf(f *result.Finding) bool {
+	return (a.wheel() || a.Kind == facts.KindObject) && !ofMacOS(f) && !ofWindows(f)
+}
+
+func ofMacOS(f *result.Finding) bool   { return strings.HasPrefix(f.Target, "macosx_") }
+func ofWindows(f *result.Finding) bool { return strings.HasPrefix(f.Target, "win") }
+
+// answer is whether something is the case.
+type answer int
+
+const (
+	unknown answer = iota
+	no
+	yes
+)
+
+// linked returns the library that has the symbol of a finding, or should have it, and whether the
+// object links that library. library is "" if none is known.
+func (a *artifact) linked(f *result.Finding) (library string, linked answer) {
+	if library = owner(f); library == "" || f.Rule != "undefined-symbol" {
+		return library, unknown
+	}
+	if ofMacOS(f) || ofWindows(f) {
+		return library, yes // the import names the library
+	}
+	names := []string{library}
+	var needed []string
+	listed := false
+	for _, n := range a.Needs {
+		if f.ProvidedBy != nil && n.Object == *f.ProvidedBy {
+			names = append(names, n.Name)
+		}
+		if n.Object == f.Object {
+			needed, listed = n.Libraries, true
+		}
+	}
+	switch {
+	case !listed:
+		return library, unknown
+	case slices.ContainsFunc(needed, func(n string) bool { return slices.Contains(names, base(n)) }):
+		return library, yes
+	}
+	return library, no
+}
+
+// owner returns the library that has the symbol of a finding or should have it, or "".
+func owner(f *result.Finding) string {
+	switch {
+	case f.Library != "":
+		return base(f.Library)
+	case f.ProvidedBy != nil:
+		return base(*f.ProvidedBy)
+	}
+	return ""
 }
 
 // asRequired returns the requirements of the artifact that would remove a finding and that the

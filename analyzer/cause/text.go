@@ -55,14 +55,21 @@ func (t text) title() string {
 			needs, t.libraries(), t.systems())
 	case missing:
 		which := plural(t.libraryCount(), "which is", "which are")
-		if strings.HasPrefix(t.subject, "libpython") {
-			return fmt.Sprintf("linked against %s, which most interpreters do not have", t.libraries())
-		}
 		if t.artifact.wheel() {
 			return fmt.Sprintf("needs %s, %s neither bundled nor declared", t.libraries(), which)
 		}
 		return fmt.Sprintf("needs %s, %s neither in the artifact nor on %s",
 			t.libraries(), which, t.target())
+	case libraryPath:
+		return fmt.Sprintf("%s %s %s by %s of the build machine", t.needing(),
+			plural(t.cause.Objects, "needs", "need"), t.libraries(),
+			plural(t.libraryCount(), "a path", "paths"))
+	case interpreter:
+		return fmt.Sprintf("%s %s %s, which only some installations of Python have", t.objects(),
+			plural(t.cause.Objects, "links", "link"), t.libraries())
+	case stringABI:
+		return fmt.Sprintf("%s %s with another std::string ABI than %s", t.importedBy(), t.symbols(),
+			t.libraries())
 	case unreachable:
 		return fmt.Sprintf("%s not find %s, which the %s contains",
 			plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" does",
@@ -85,22 +92,17 @@ func (t text) title() string {
 			return fmt.Sprintf("the %s%s lacks %s, which %s",
 				t.libraries(), where, t.symbols(), t.neededBy())
 		}
-		if t.otherBuild() {
-			return fmt.Sprintf("the bundled %s lacks the version of %s that %s",
-				t.libraries(), t.symbols(), t.neededBy())
+		if t.otherVersion() {
+			return fmt.Sprintf("%s has another version than %s of %s, which %s", t.libraries(),
+				t.all[0].Version, t.symbols(), t.importedBy())
+		}
+		if t.lacking() {
+			return fmt.Sprintf("%s %s %s, which %s", t.libraries(),
+				plural(t.libraryCount(), "lacks", "lack"), t.symbols(), t.importedBy())
 		}
 		return fmt.Sprintf("no library defines %s, which %s", t.symbols(), t.importedBy())
 	}
 	return t.ruleTitle()
-}
-
-// otherBuild reports whether the artifact's own library lacks versions with which an object was
-// linked.
-func (t text) otherBuild() bool {
-	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
-		return f.Rule != "undefined-symbol" || f.ProvidedBy == nil ||
-			!strings.Contains(f.Message, "does not have that version")
-	})
 }
 
 // abiTitle returns the first sentence of the finding, with the name of the earlier build.
@@ -475,11 +477,29 @@ func (t text) libraryCount() int { return len(t.libraryNames()) }
 func (t text) libraryNames() []string {
 	var names set[string]
 	for _, f := range t.all {
-		if f.Library != "" {
+		switch {
+		case f.Library != "":
 			names.add(base(f.Library))
+		case (t.kind == linkFlag || t.kind == undefined) && f.ProvidedBy != nil:
+			names.add(base(*f.ProvidedBy))
 		}
 	}
 	return names.list
+}
+
+// lacking reports whether the object links the libraries that should have the symbols.
+func (t text) lacking() bool {
+	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		_, linked := t.artifact.linked(f)
+		return linked != yes
+	})
+}
+
+// otherVersion reports whether these libraries have the symbols in another version than the object
+// was linked with.
+func (t text) otherVersion() bool {
+	f := t.all[0]
+	return t.lacking() && f.ProvidedBy != nil && f.Version != ""
 }
 
 // symbols returns a symbol and the number of others.

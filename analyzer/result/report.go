@@ -78,7 +78,10 @@ type Artifact struct {
 	Kind    string `json:"kind"`   // wheel, archive or object
 	Objects int    `json:"objects"`
 	Imports int    `json:"imports"` // number of symbols that its objects import
-	Wheel   *Wheel `json:"wheel,omitempty"`
+	// Nil for other artifacts, and for a wheel with the file name of none.
+	Wheel *Wheel `json:"wheel,omitempty"`
+	// Name of the project in the metadata; "" if there is none.
+	Project string `json:"-"`
 	// The first 1,000 objects and what they need, sorted by format and path.
 	Needs []Needs `json:"needs,omitempty"`
 	// Libraries that packages provide, or perhaps provide, on which a deb, rpm, apk or conda package
@@ -86,6 +89,10 @@ type Artifact struct {
 	// imports.
 	Assumed []string `json:"assumed,omitempty"`
 }
+
+// Misnamed reports whether an artifact is a wheel that pip does not install, because its file name
+// is not that of a wheel.
+func (a *Artifact) Misnamed() bool { return a.Kind == facts.KindWheel && a.Wheel == nil }
 
 // Needs lists the libraries that an object needs.
 type Needs struct {
