@@ -221,8 +221,8 @@ func (p *textPrinter) first() string {
 	r := p.report
 	name := "no artifact"
 	switch n := len(r.Artifacts); {
-	case n > 0 && r.Verdict == analyzer.Unchecked && len(r.Unread) > 0:
-		of := artifactOf(r, r.Unread[0].Path)
+	case n > 0 && unreadFirst(r) != nil:
+		of := artifactOf(r, unreadFirst(r).Path)
 		name = mdsafe.Visible(of)
 		if n > 1 && isArtifact(r, of) {
 			name += fmt.Sprintf(" (1 of %d artifacts)", n)
@@ -249,8 +249,8 @@ func (p *textPrinter) first() string {
 	}
 	s := p.verdict() + ": " + name
 	switch {
-	case r.Verdict == analyzer.Unchecked && len(r.Unread) > 0:
-		u := r.Unread[0]
+	case unreadFirst(r) != nil:
+		u := unreadFirst(r)
 		s += ": "
 		if file, ok := strings.CutPrefix(u.Path, artifactOf(r, u.Path)); ok && file != "" {
 			s += mdsafe.Visible(strings.TrimPrefix(file, "/")) + " could not be read: "
@@ -260,6 +260,22 @@ func (p *textPrinter) first() string {
 		s += ": " + mdsafe.Visible(r.Causes[0].Title)
 	}
 	return s
+}
+
+// unreadFirst returns what the first line says could not be read: the verdict is due to it, or the
+// first cause is about a wheel that cannot be used by its file name. It is nil if the first line
+// shows a cause.
+func unreadFirst(r *analyzer.Report) *analyzer.Unread {
+	for i := range r.Unread {
+		u := &r.Unread[i]
+		if r.Verdict == analyzer.Unchecked || slices.ContainsFunc(r.Artifacts,
+			func(a analyzer.Artifact) bool {
+				return a.Path == u.Path && a.Misnamed() && len(r.Causes) > 0 && r.Causes[0].Artifact == a.Path
+			}) {
+			return u
+		}
+	}
+	return nil
 }
 
 // artifactOf returns the artifact that contains a file, or the file itself.
@@ -345,7 +361,7 @@ func spaced(sentences ...string) string {
 
 // besides returns the title of the first cause if the first line shows another problem.
 func (p *textPrinter) besides() string {
-	if r := p.report; r.Verdict == analyzer.Unchecked && len(r.Unread) > 0 {
+	if r := p.report; unreadFirst(r) != nil {
 		return "Also: " + mdsafe.Visible(r.Causes[0].Title) + ". "
 	}
 	return ""

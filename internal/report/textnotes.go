@@ -67,8 +67,9 @@ func (p *textPrinter) notes() [][]string {
 		out = append(out, lines)
 	}
 	add := func(label, text string) { addLines(2, label, text) }
-	for i, u := range r.Unread {
-		if i > 0 || p.options.Verbose || r.Verdict != analyzer.Unchecked {
+	for i := range r.Unread {
+		u := &r.Unread[i]
+		if p.options.Verbose || u != unreadFirst(r) {
 			most := 2
 			if i == 0 {
 				most = 5 // the reason says what to do
