@@ -34,6 +34,9 @@ A RUNPATH applies only to the object that has it, not to the libraries that this
 RPATH applies to those as well; auditwheel treats both like an RPATH. A path of the build machine
 (/opt/build/lib) does not exist where the wheel is installed.
 
+The loader searches the name in DT_NEEDED, which is the SONAME of the library. A file with another
+name is not found, even if a path leads to its folder.
+
 In a conda package, libraries in lib are found: conda's python and other programs have the RPATH
 $ORIGIN/../lib, which applies to everything that they load, except to an object that has a RUNPATH.
 An absolute path to the prefix of the build counts as one, because conda replaces it. It is an error
@@ -43,7 +46,8 @@ after the installation; a warning for public libraries in lib; and a note for pl
 finding where a dependency is named after the library.
 
 Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + ` or
-` + "`auditwheel repair`" + `; in a conda package an RPATH, as conda-build does.
+` + "`auditwheel repair`" + `; in a conda package an RPATH, as conda-build does. Rename a file of a wheel
+that does not have the name of its SONAME.
 
 Severity: a note where no module of the wheel loads the object, and for one of several variants.
 There is no finding where an object of the wheel loads both libraries and finds the needed one by
@@ -98,7 +102,7 @@ func checkReachable(p *analyzer.Pass) {
 			f.Severity = analyzer.Note
 		}
 		why := x.paths(p)
-		if !slices.Contains(x.by.Needed, path.Base(l.Path)) {
+		if !hasName(p, x.by, l) {
 			why = "the loader searches a file with the name " + name
 			if !leads(x.by, l) {
 				why += ", and " + x.paths(p)
@@ -118,6 +122,12 @@ func checkReachable(p *analyzer.Pass) {
 	}
 }
 
+// hasName reports whether the file of a library has the name that an object needs. In a package with
+// symbolic links, one of them has it.
+func hasName(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) bool {
+	return p.Facts.Kind != analyzer.KindWheel || slices.Contains(v.Needed, path.Base(l.Path))
+}
+
 // leads reports whether the search path of an object leads to the folder of a library.
 func leads(v *analyzer.View, l *dynlink.Library) bool {
 	return leadsTo(v.Library, ownPaths(v.Library), path.Dir(l.Path))
@@ -135,7 +145,7 @@ func reaching(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Cand
 		kind = "an RPATH"
 	}
 	setPath := fix.SetRunPath{Object: v.Path, RunPath: to}
-	if slices.Contains(v.Needed, path.Base(l.Path)) {
+	if hasName(p, v, l) {
 		return []fix.Candidate{{
 			Fix: fix.Fix{
 				Kind:    fix.KindPatchelf,

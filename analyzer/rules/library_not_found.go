@@ -24,8 +24,10 @@ var libraryNotFound = &analyzer.Rule{
 the platform provides. The load fails with "cannot open shared object file: No such file or
 directory".
 
-Fix: bundle the library (` + "`auditwheel repair`" + `), declare the package that provides it, or
-remove the dependency.
+Fix: bundle the library (` + "`auditwheel repair`" + ` copies it into the wheel, if it is installed
+on the build machine), declare the package that provides it, or remove the dependency. A path in
+DT_NEEDED (build/libfoo.so) is of the build machine: the library had no SONAME when the object was
+linked. Link the library with ` + "`-Wl,-soname`" + `, or use ` + "`patchelf --replace-needed`" + `.
 
 Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
 NVIDIA driver), where a declared package that could not be looked up may provide it, for one of

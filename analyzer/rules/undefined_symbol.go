@@ -30,7 +30,13 @@ bundled than the one that the object was linked with.
 
 Usually a library is missing on the link line, or comes before the objects, where the linker drops
 it (--as-needed). A symbol may also have moved: dlopen is in libc.so.6 since glibc 2.34, and in
-libdl.so.2 before.
+libdl.so.2 before. A library of C++ may have the function with the other ABI of std::string.
+
+Fix: name the library where the module is built, for example libz.so.1:
+
+- setuptools: ` + "`Extension(..., libraries=[\"z\"])`" + `
+- CMake: ` + "`target_link_libraries(MODULE PRIVATE z)`" + `; Meson: ` + "`dependencies: dependency('zlib')`" + `
+- Cargo, maturin: ` + "`println!(\"cargo:rustc-link-lib=z\");`" + ` in build.rs
 
 Severity: a warning where a Node.js addon uses the C++ API of V8, which changes with each release
 line; where a library outside the load has the symbol, and something may have loaded that library
