@@ -204,8 +204,8 @@ func (t text) task() task {
 			return task{result.Builder, "build it for an older macOS (MACOSX_DEPLOYMENT_TARGET) or claim " +
 				"only newer ones", ""}
 		case ofWindows(t.all[0]):
-			return task{result.Builder, "look " + plural(t.cause.Symbols, "it", "them") + " up at run time " +
-				"(GetProcAddress), so that it also works on older releases", ""}
+			return task{result.Builder, "look " + plural(t.cause.Symbols, "it", "them") +
+				" up at run time (GetProcAddress), so that it also works on older releases", ""}
 		}
 		return task{result.Builder, "build on an older system", ""}
 	case wrongLibc:

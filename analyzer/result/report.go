@@ -1,10 +1,12 @@
 package result
 
 import (
+	"path"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
 )
 
@@ -92,7 +94,10 @@ type Artifact struct {
 
 // Misnamed reports whether an artifact is a wheel that pip does not install, because its file name
 // is not that of a wheel.
-func (a *Artifact) Misnamed() bool { return a.Kind == facts.KindWheel && a.Wheel == nil }
+func (a *Artifact) Misnamed() bool {
+	_, err := pkgmeta.ParseWheelName(path.Base(a.Path))
+	return a.Kind == facts.KindWheel && err != nil
+}
 
 // Needs lists the libraries that an object needs.
 type Needs struct {
