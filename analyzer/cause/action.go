@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -303,7 +304,11 @@ func (t text) reach() string {
 			"the files of the libraries the names") + " that " + objects + " " +
 			plural(t.cause.Objects, "needs", "need")
 	}
-	return "give " + objects + " a RUNPATH to " + libraries
+	kind := "a RUNPATH"
+	if t.artifact.Kind != facts.KindWheel {
+		kind = "an RPATH" // of conda
+	}
+	return "give " + objects + " " + kind + " to " + libraries
 }
 
 // renames reports whether a change gives a file another name.

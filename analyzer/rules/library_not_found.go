@@ -230,7 +230,7 @@ func byName(p *analyzer.Pass, v *analyzer.View, needed string) []fix.Candidate {
 			continue
 		}
 		if to := runPath(p, v, path.Dir(u.Path)); to != "" {
-			programs = append(programs, setRunPath(to))
+			programs = append(programs, setRunPath(p, to))
 			changes = append(changes, fix.SetRunPath{Object: v.Path, RunPath: to})
 			title += ", and set a RUNPATH that leads to it"
 			break

@@ -191,7 +191,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 }
 
 // repaired returns the fix for a library of which no provider is known. The build machine had it
-// when the wheel was linked; auditwheel copies it from there, and fails where it is not installed.
+// when the wheel was linked, so auditwheel can copy it from there.
 func repaired(p *analyzer.Pass, needed string) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel || inPurelib(p) || libPython.MatchString(needed) {
 		return nil

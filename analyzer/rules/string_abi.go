@@ -7,7 +7,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -20,7 +19,8 @@ var (
 
 // otherStringABI finds the same function with the other ABI of std::string in the libraries of the
 // load, or else in another object of the artifact: a linker drops a library (--as-needed) of which
-// it finds no symbol.
+// it finds no symbol. A function of the older ABI that only returns a string is not found: nothing
+// in its name says so.
 func otherStringABI(
 	p *analyzer.Pass,
 	v *analyzer.View,
@@ -37,10 +37,13 @@ func otherStringABI(
 		return "", nil, ""
 	}
 	flag = "-D" + fix.StringABI + "=1"
-	if slices.ContainsFunc(newABI, func(s string) bool { return strings.Contains(symbol, s) }) {
+	if hasNewABI(symbol) {
 		flag = "-D" + fix.StringABI + "=0"
 	}
 	wanted := withoutStringABI(symbol)
+	if wanted == "" {
+		return "", nil, ""
+	}
 	var libraries []*dynlink.Library
 	for _, f := range v.Loading.Found {
 		libraries = append(libraries, f.Library)
@@ -53,7 +56,7 @@ func otherStringABI(
 			continue
 		}
 		for name := range l.Exports(symbol[:start]) {
-			if name != symbol && withoutStringABI(name) == wanted {
+			if hasNewABI(name) != hasNewABI(symbol) && withoutStringABI(name) == wanted {
 				return name, l, flag
 			}
 		}
@@ -61,14 +64,20 @@ func otherStringABI(
 	return "", nil, ""
 }
 
-// withoutStringABI returns a demangled name that is the same for both ABIs.
-func withoutStringABI(symbol string) string {
-	return strings.NewReplacer(
-		"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string",
-		"std::__cxx11::", "std::",
-		"[abi:cxx11]", "",
-	).Replace(result.Demangle(symbol))
+func hasNewABI(symbol string) bool {
+	return slices.ContainsFunc(newABI, func(part string) bool { return strings.Contains(symbol, part) })
 }
+
+// withoutStringABI returns a demangled name that is the same for both ABIs; "" if it is not mangled.
+func withoutStringABI(symbol string) string {
+	return ofBothABIs.Replace(analyzer.Demangle(symbol))
+}
+
+var ofBothABIs = strings.NewReplacer(
+	"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string",
+	"std::__cxx11::", "std::",
+	"[abi:cxx11]", "",
+)
 
 // withStringABI returns the compiler flag of the other ABI. A library that the object does not link
 // was dropped by the linker, or has to be linked too.
