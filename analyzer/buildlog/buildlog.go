@@ -1,6 +1,6 @@
 // Package buildlog finds errors of linkers, loaders and runtimes in the logs of builds and
 // runs: GNU ld, gold, lld, mold, nvlink, ld.so of glibc, musl and Android, Python, Node, the
-// JVM, auditwheel, pip, CUDA and ROCm.
+// JVM, auditwheel, pip, uv, Poetry, CUDA, ROCm, OpenMP, NumPy and PyTorch.
 //
 //	result, err := buildlog.Read(logFile)
 //	for _, d := range result.Diagnoses { fmt.Println(d.Line, d.Class, d.Symbol, d.Fixes) }
@@ -37,10 +37,11 @@ const (
 // Read reads a log until its end or a limit. It returns the error of r.
 func Read(r io.Reader) (Result, error) {
 	s := &reader{
-		seen:  map[key]int{},
-		lines: map[uint64]bool{},
-		seed:  maphash.MakeSeed(),
-		spent: make([]int, len(patterns.Get())),
+		seen:    map[key]int{},
+		skipped: map[string]string{},
+		lines:   map[uint64]bool{},
+		seed:    maphash.MakeSeed(),
+		spent:   make([]int, len(patterns.Get())),
 	}
 	lines, err := scan(r, s.handleRaw)
 	if err != nil {

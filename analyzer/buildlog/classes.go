@@ -117,7 +117,8 @@ func classOf(name string) class {
 // causeOf returns the cause of the class, unless the text is more specific.
 func causeOf(d *Diagnosis) string {
 	switch {
-	case d.Rule == "pip-wheel-not-supported":
+	case d.Rule == "pip-wheel-not-supported", d.Rule == noDistribution, d.Rule == "uv-no-wheel",
+		d.Rule == "python-extension-missing", d.Rule == "torch-operator-missing":
 		return CauseEnvironment
 	case strings.HasPrefix(d.Rule, "ld-"),
 		strings.HasPrefix(d.Rule, "make-"),

@@ -2,6 +2,7 @@ package buildlog
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"strconv"
 	"strings"
@@ -37,7 +38,11 @@ type reader struct {
 	definedIn   string // from the last ">>> defined in"
 	definedLine int
 	module      string // from Node's "The module 'x.node'"
-	moduleLine  int
+	// Files that the linker skipped because they are for another architecture, by -l name.
+	skipped    map[string]string
+	ignored    string // the last list of versions that pip ignored because of Requires-Python
+	offline    bool   // pip could not reach an index
+	moduleLine int
 	// Index+1 of "undefined reference to symbol"; the next line names the library.
 	dsoMissing     int
 	dsoMissingLine int
@@ -48,6 +53,9 @@ type key struct{ class, symbol, version, library, object string }
 
 // scriptColor starts the lines of a step's script.
 var scriptColor = []byte("\x1b[36;1m")
+
+// maxSkipped limits the files that the linker skipped.
+const maxSkipped = 1 << 10
 
 // contextLines is how many lines after a message can complete it.
 const contextLines = 8
@@ -61,6 +69,9 @@ var contextNeedles = []string{
 	"In function `",
 	"in function ‘",
 	"The module '",
+	"skipping incompatible ",
+	"Ignored the following versions that require a different python version",
+	"Retrying (Retry(total=",
 	"was compiled against a different Node.js",
 	"##[group]",
 	"##[endgroup]",
@@ -73,6 +84,8 @@ var (
 	inFunction = lazyregexp.New("^(.*): [Ii]n function [`‘']")
 	inSource   = lazyregexp.New(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
 	theModule  = lazyregexp.New(`The module '([^']+)'`)
+	// "when" is of GNU ld, "while" of gold.
+	skippedFile = lazyregexp.New(`skipping incompatible (\S+) (?:when|while) searching for `)
 )
 
 // handleRaw handles a line that contains a needle. It returns false to stop reading.
@@ -173,17 +186,27 @@ func (s *reader) add(d Diagnosis) {
 		s.last, s.dsoMissing = append(s.last, s.dsoMissing-1), 0
 		return
 	}
+	switch d.Rule {
+	case noDistribution:
+		if d.named == "" && s.offline {
+			return // the index is the problem
+		}
+		d.python = requiresPython(s.ignored, pinnedVersion(d.Object))
+	case "ld-cannot-find-library":
+		d.named = s.skipped[stem(d.Library)]
+	}
 	k := key{class: d.Class, symbol: d.Symbol, version: d.Version}
 	if d.Symbol == "" {
 		k.library = base(d.Library)
 		if d.Library == "" && d.Version == "" {
-			k.object = base(d.Object)
+			k.object = cmp.Or(base(d.Object), d.Rule)
 		}
 	}
 	i, ok := s.seen[k]
 	if ok {
 		old := &s.out[i]
-		for _, f := range [][2]*string{{&old.Library, &d.Library}, {&old.Object, &d.Object}} {
+		for _, f := range [][2]*string{{&old.Library, &d.Library}, {&old.Object, &d.Object},
+			{&old.named, &d.named}, {&old.python, &d.python}} {
 			if *f[0] == "" {
 				*f[0] = *f[1]
 			}
@@ -215,6 +238,13 @@ func (s *reader) addContext(n int, text string) {
 	}
 	if m := theModule.FindStringSubmatch(text); m != nil {
 		s.module, s.moduleLine = m[1], n
+	}
+	if m := skippedFile.FindStringSubmatch(text); m != nil && len(s.skipped) < maxSkipped {
+		s.skipped[stem(m[1])] = bound(m[1])
+	}
+	s.offline = s.offline || strings.Contains(text, "Retrying (Retry(total=")
+	if strings.Contains(text, "Ignored the following versions") {
+		s.ignored = text
 	}
 	if m := referencedBy.FindStringSubmatch(text); m != nil && n <= s.lastLine+contextLines {
 		defined := strings.Contains(

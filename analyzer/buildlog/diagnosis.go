@@ -29,8 +29,11 @@ type Diagnosis struct {
 	// Most likely first. They are not verified.
 	Fixes []fix.Fix `json:"fixes"`
 
-	Place Place  `json:"-"` // position of Line
-	named string // what the fixes depend on besides: a platform tag, a function; may be ""
+	Place Place `json:"-"` // position of Line
+	// What the fixes depend on besides: a platform tag, a function, a list of versions; may be "".
+	named string
+	// Requires-Python of the version that pip ignored, or "".
+	python string
 	// Result of the comparison with the artifacts; nil if there were none.
 	Analysis *Analysis `json:"analysis,omitempty"`
 }

@@ -121,7 +121,22 @@ var systemTexts = map[string]string{
 	"windows-cannot-run": "a DLL that it needs is for another architecture or another version of " +
 		"Windows, or is damaged",
 	"windows-other-python": "it was built for another version of Python",
-	moduleName:             "the name of the module's file and the function that Python calls differ",
+	noDistribution: "pip found no file of a version that is allowed, for this Python, architecture " +
+		"and C library",
+	"uv-no-wheel": "no wheel is for this Python, architecture and C library",
+	"python-extension-missing": "Python found no file of this extension module for its own version, " +
+		"architecture and C library",
+	"numpy-not-available": "torch did not find a NumPy that it can use",
+	"openmp-duplicate":    "two copies of the OpenMP runtime are loaded into one process",
+	"gpu-driver-too-old":  "the NVIDIA driver is older than this build of CUDA requires",
+	"gpu-driver-mixed":    "the NVIDIA driver's kernel module and libraries are of two releases",
+	"gpu-cuda-differs":    "it was built for another CUDA release than torch",
+	"torch-operator-missing": "the package that registers the operator was built for another torch, " +
+		"so its library was not loaded",
+	"illegal-instruction": "the program executed an instruction that this processor does not have",
+	"loader-other-architecture": "the file is for another architecture, which glibc reports as if " +
+		"it were missing",
+	moduleName: "the name of the module's file and the function that Python calls differ",
 }
 
 // systemFixes returns the fixes for messages of macOS and Windows; nil for other messages.

@@ -20,6 +20,9 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 	if f := systemFixes(d); f != nil {
 		return f
 	}
+	if f := pythonFixes(d); f != nil {
+		return f
+	}
 	switch d.Class {
 	case "glibc-too-old":
 		return glibcFixes(d)
@@ -72,7 +75,7 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		if owner(d.Symbol) != "" {
 			return linkFixes(d, owners)
 		}
-		return []fix.Fix{
+		out := []fix.Fix{
 			newFix(fix.KindPin, "Use the version of the library that it was built against", ""),
 			newFix(
 				fix.KindRebuild,
@@ -82,8 +85,12 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 			),
 			defining(d),
 		}
+		if abi, ok := otherABI(d); ok {
+			out[2] = abi
+		}
+		return out
 	case "framework-abi":
-		return []fix.Fix{
+		out := []fix.Fix{
 			newFix(
 				fix.KindPin,
 				"Pin "+frameworkName(d)+" to the version that the extension was built against, or install "+
@@ -103,6 +110,10 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 				"",
 			),
 		}
+		if abi, ok := otherABI(d); ok {
+			out[2] = abi
+		}
+		return out
 	case "hardware-not-supported":
 		return hardwareFixes(d)
 	case "musl-glibc-mix":
@@ -145,13 +156,6 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 				),
 				newFix(fix.KindRebuild, "Build one wheel for each version of Python", ""),
 			}
-		}
-		if strings.Contains(d.Object, "-win") || strings.Contains(d.Object, "-macosx_") {
-			return []fix.Fix{newFix(
-				fix.KindEnvironment,
-				"Install a wheel for this system and Python; pip lists the tags that it accepts here",
-				"pip debug --verbose",
-			)}
 		}
 		return []fix.Fix{
 			imageOfTag(d.named),

@@ -185,7 +185,7 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 			),
 		}
 	case name == "":
-		return []fix.Fix{
+		out := []fix.Fix{
 			newFix(
 				fix.KindLinkFlag,
 				"Link with the library that has "+cmp.Or(shorten(d.Symbol), "it")+", after the objects "+
@@ -200,6 +200,10 @@ func linkFixes(d *Diagnosis, all []string) []fix.Fix {
 			),
 			newFix(fix.KindDependency, "Add the package that has it to the build's dependencies", ""),
 		}
+		if abi, ok := otherABI(d); ok {
+			out = []fix.Fix{out[0], abi, out[1]}
+		}
+		return out
 	}
 	if !slices.Contains(all, name) {
 		all = []string{name}
@@ -270,6 +274,41 @@ func ownersByObject(diagnoses []Diagnosis) map[string][]string {
 		}
 	}
 	return out
+}
+
+// stem returns the name of a shared or static library without "lib" and the extension.
+func stem(file string) string {
+	name := strings.TrimPrefix(base(file), "lib")
+	if n, _, ok := strings.Cut(name, ".so"); ok {
+		return n
+	}
+	return strings.TrimSuffix(name, ".a")
+}
+
+// stringABI matches symbols whose arguments or result are strings or lists of C++11, and oldStrings
+// those with strings of the ABI before it: mangled, and as linkers print them.
+var (
+	stringABI  = lazyregexp.New(`7__cxx11|B5cxx11|__cxx11::|\[abi:cxx11\]`)
+	oldStrings = lazyregexp.New(`^_Z.*(?:RKSs|RSs|ESs|Ss$)|std::string\b|std::basic_string<char`)
+)
+
+// otherABI returns the fix for a symbol with a string in its signature, which the other C++ string
+// ABI gives another name. ok is false for other symbols.
+func otherABI(d *Diagnosis) (f fix.Fix, ok bool) {
+	has, other := "1", "0"
+	switch {
+	case stringABI.MatchString(d.Symbol):
+	case oldStrings.MatchString(d.Symbol):
+		has, other = other, has
+	default:
+		return f, false
+	}
+	return newFix(
+		fix.KindRebuild,
+		cmp.Or(base(d.Object), "The object")+" uses the string ABI of _GLIBCXX_USE_CXX11_ABI="+has+
+			". If the library was built with the other one, build both with one value",
+		`CXXFLAGS="-D_GLIBCXX_USE_CXX11_ABI=`+shellword.Line(other)+`"`,
+	), true
 }
 
 // linkName returns the -l name of a library: dl for libdl.so.2.

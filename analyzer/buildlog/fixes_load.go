@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
@@ -169,19 +170,22 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 	switch {
 	case d.Rule == "numpy-abi":
 		return []fix.Fix{
-			{
-				Kind:        fix.KindPin,
-				Title:       "Use NumPy 1 until the extension is rebuilt",
-				Command:     "pip install 'numpy<2'",
-				Requirement: "numpy<2",
-				Cost:        []string{},
-			},
+			install(fix.KindPin, "Use NumPy 1 until the extension is rebuilt", "numpy<2"),
 			newFix(
 				fix.KindRebuild,
-				"Build the extension against NumPy 2; built against 2.0, it also runs on NumPy 1.19 and later",
+				"Build the extension against NumPy 2. "+fix.NumPy1,
 				"",
 			),
 			newFix(fix.KindDependency, "Declare the range of NumPy that the build supports", ""),
+		}
+	case d.Rule == "numpy-not-available":
+		return []fix.Fix{
+			install(fix.KindPin, "Use NumPy 1 if torch is older than 2.3, which is the first release for "+
+				"NumPy 2", "numpy<2"),
+			newFix(fix.KindPin, "Use a newer torch", "pip install --upgrade torch"),
+			newFix(fix.KindEnvironment, "Install NumPy with the Python that runs torch, if it has none. A "+
+				"warning about NumPy, earlier in the log, has the reason",
+				"python -c 'import numpy; print(numpy.__version__)'"),
 		}
 	case d.Rule == "numpy-api": // versions: numpy/_core/code_generators/cversions.txt
 		return []fix.Fix{
@@ -254,6 +258,9 @@ func moduleFixes(function string) []fix.Fix {
 // version.
 func libraryFixes(d *Diagnosis) []fix.Fix {
 	lib := cmp.Or(base(d.Library), "the library")
+	if d.Rule == "ld-cannot-find-library" && d.named != "" {
+		return multilibFixes(lib, d.named)
+	}
 	switch d.Class {
 	case "gpu-library-skew":
 		name, requirement := gpuPackage(cmp.Or(d.Version, d.Library), d.Symbol)
@@ -263,13 +270,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			"",
 		)
 		if requirement != "" {
-			pin = fix.Fix{
-				Kind:        fix.KindPin,
-				Title:       "Pin " + name,
-				Command:     "pip install " + shellword.Quote(requirement),
-				Requirement: requirement,
-				Cost:        []string{},
-			}
+			pin = install(fix.KindPin, "Pin "+name, requirement)
 		}
 		return []fix.Fix{
 			pin,
@@ -304,13 +305,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 		}
 		dependency := newFix(fix.KindDependency, "Install the package that has "+lib, "")
 		if name, _ := gpuPackage(lib, ""); name != "" {
-			dependency = fix.Fix{
-				Kind:        fix.KindDependency,
-				Title:       "Install " + name + ", which has " + lib,
-				Command:     "pip install " + shellword.Quote(name),
-				Requirement: name,
-				Cost:        []string{},
-			}
+			dependency = installHolder(name, lib)
 		}
 		return []fix.Fix{
 			dependency,
@@ -328,7 +323,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 				"Rebuild against the installed torch, without build isolation ("+vendor(lib)+")",
 				"",
 			),
-			newFix(fix.KindEnvironment, "Install the build of torch that it was built for", ""),
+			torchWith(lib),
 			newFix(fix.KindPin, "Install the build of the extension for this torch", ""),
 		}
 	}
@@ -366,6 +361,13 @@ func missingFixes(lib string) []fix.Fix {
 	)
 	p, known := platform.ProviderOf(lib)
 	if !known {
+		if names := packages.History().Holders(lib); names != nil {
+			return []fix.Fix{
+				installHolder(current(names, lib), lib),
+				newFix(fix.KindEnvironment, "Add its folder to LD_LIBRARY_PATH if it is installed", ""),
+				rebuild,
+			}
+		}
 		return []fix.Fix{
 			newFix(
 				fix.KindDependency,
@@ -378,10 +380,10 @@ func missingFixes(lib string) []fix.Fix {
 	}
 	var out []fix.Fix
 	if list := p.Packages(platform.PyPI); list != nil {
-		out = append(out, newFix(
+		out = append(out, install(
 			fix.KindDependency,
 			"Install "+p.Project+", which contains the library",
-			"pip install "+shellword.Quote(list[0]),
+			cmp.Or(packages.History().Holding(list[0], lib), list[0]),
 		))
 	}
 	if p.After != "" {
@@ -421,6 +423,74 @@ func installation(p platform.Provider) fix.Fix {
 		return fix.Fix{}
 	}
 	return newFix(fix.KindDependency, title, install)
+}
+
+// installHolder returns the fix that installs the releases of a package that have a library.
+func installHolder(name, lib string) fix.Fix {
+	requirement := cmp.Or(packages.History().Holding(name, lib), name)
+	title := "Install " + name + ", which has " + lib
+	if requirement != name {
+		title = "Install a release of " + name + " that has " + lib
+	}
+	return install(fix.KindDependency, title, requirement)
+}
+
+// current returns the first of some packages whose newest release has a library, or the first one.
+func current(names []string, lib string) string {
+	for _, name := range names {
+		if r := packages.History().Holding(name, lib); r != "" && !strings.Contains(r, "<") {
+			return name
+		}
+	}
+	return names[0]
+}
+
+// torchWith returns the fix that installs a torch that has a library.
+func torchWith(lib string) fix.Fix {
+	const title = "Install the build of torch that it was built for"
+	requirement := packages.History().Holding("torch", lib)
+	if requirement == "" || requirement == "torch" {
+		return newFix(fix.KindEnvironment, title, "")
+	}
+	return install(fix.KindEnvironment, title+"; other releases do not have "+lib, requirement)
+}
+
+// compilerLibrary matches libraries of GCC and glibc, by -l name.
+var compilerLibrary = lazyregexp.New(`^(?:gcc|gcc_s|gcc_eh|stdc\+\+|supc\+\+|gomp|atomic|c|m|pthread)$`)
+
+// multilibFixes returns the fixes for a library that the linker found only for another
+// architecture, in the file skipped.
+func multilibFixes(lib, skipped string) []fix.Fix {
+	flag := newFix(fix.KindLinkFlag, "Remove -m32 or -m64 if it is not intended, or give -L the "+
+		"folder with the libraries of the target; "+base(skipped)+" is for another one", "")
+	switch {
+	case strings.Contains(skipped, "mingw32"):
+		return []fix.Fix{
+			newFix(fix.KindEnvironment, "Use the compiler for the target, which has its own libraries",
+				"i686-w64-mingw32-gcc"),
+			flag,
+		}
+	case compilerLibrary.MatchString(stem(lib)):
+		return []fix.Fix{
+			newFix(
+				fix.KindDependency,
+				"The compiler's own libraries are installed for another architecture only. For -m32, install "+
+					"the 32-bit ones (Debian, Ubuntu: gcc-multilib g++-multilib; Fedora, RHEL: "+
+					"glibc-devel.i686 libgcc.i686 libstdc++-devel.i686)",
+				"apt-get install gcc-multilib g++-multilib",
+			),
+			flag,
+		}
+	}
+	return []fix.Fix{
+		newFix(
+			fix.KindDependency,
+			lib+" was found for another architecture only. Install its development package for the "+
+				"target (Debian, Ubuntu, for -m32: dpkg --add-architecture i386, and the package with :i386)",
+			shellword.Bare("apt-file search %s", lib),
+		),
+		flag,
+	}
 }
 
 // vendor describes the torch build that a missing library belongs to.

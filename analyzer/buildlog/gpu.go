@@ -23,13 +23,44 @@ var gpuPatterns = []pattern{
 			"VERSION_MISMATCH",
 			"Loaded runtime CuDNN library",
 			"compiled with an unsupported toolchain",
-			"driver version is insufficient",
 			"The detected CUDA version",
 		},
-		expr: `cuDNN version incompatibility|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH|Loaded runtime CuDNN library: \S+ but source was compiled with|provided PTX was compiled with an unsupported toolchain|CUDA driver version is insufficient for CUDA runtime version|The detected CUDA version \([\d.]+\) mismatches the version that was used to compile`,
+		expr: `cuDNN version incompatibility|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH|Loaded runtime CuDNN library: \S+ but source was compiled with|provided PTX was compiled with an unsupported toolchain|The detected CUDA version \([\d.]+\) mismatches the version that was used to compile`,
 		example: "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against " +
 			"(9, 1, 0) but found runtime version (8, 9, 2)",
 		similar: "HTTP_VERSION_MISMATCH",
+	},
+	{
+		id: "gpu-driver-too-old", class: "gpu-library-skew",
+		needles: []string{
+			"NVIDIA driver on your system is too old",
+			"driver version is insufficient",
+			"unsatisfied condition: cuda",
+			"forward compatibility was attempted on non supported HW",
+		},
+		expr: `NVIDIA driver on your system is too old(?: \(found version (?P<named>\d+)\))?|CUDA driver version is insufficient for CUDA runtime version|unsatisfied condition: cuda *>= *(?P<ver>[\d.]+\d)|forward compatibility was attempted on non supported HW`,
+		example: "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). " +
+			"Please update your GPU driver",
+		similar: "the driver of your system is too old",
+	},
+	{
+		id: "gpu-driver-mixed", class: "gpu-library-skew",
+		needles: []string{
+			"Driver/library version mismatch",
+			"does not match DSO version",
+			"unsupported display driver / cuda driver combination",
+		},
+		expr:    `Driver/library version mismatch|kernel version [\d.]+ does not match DSO version [\d.]+|system has unsupported display driver / cuda driver combination`,
+		example: "Failed to initialize NVML: Driver/library version mismatch",
+		similar: "driver: the library version does not match the lock file",
+	},
+	{
+		id: "gpu-cuda-differs", class: "gpu-library-skew",
+		needles: []string{"Detected that PyTorch and "},
+		expr:    `Detected that PyTorch and (?P<obj>\w+) were compiled with different(?:.*PyTorch has CUDA [Vv]ersion[ =](?P<named>\d+\.\d+))?`,
+		example: "RuntimeError: Detected that PyTorch and torchvision were compiled with different " +
+			"CUDA major versions. PyTorch has CUDA Version=12.1 and torchvision has CUDA Version=11.8.",
+		similar: "Detected that PyTorch and torchvision are installed",
 	},
 	{
 		id:      "nvrtc-builtins",

@@ -14,11 +14,21 @@ var hostPatterns = []pattern{
 			"A module that was compiled using NumPy",
 			"size changed, may indicate binary incompatibility",
 			"numpy.core.multiarray failed to import",
+			"numpy.core.umath failed to import",
+			"_ARRAY_API not found",
+			"_UFUNC_API not found",
 		},
-		expr: `module compiled against ABI version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|size changed, may indicate binary incompatibility|numpy\.core\.multiarray failed to import`,
+		expr: `module compiled against ABI version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|size changed, may indicate binary incompatibility|numpy\.core\.(?:multiarray|umath) failed to import|_(?:ARRAY|UFUNC)_API not found`,
 		example: "RuntimeError: module compiled against ABI version 0x1000009 but this version of " +
 			"numpy is 0x2000000",
 		similar: "module compiled against numpy 2.0",
+	},
+	{
+		id: "numpy-not-available", class: "host-abi",
+		needles: []string{"Numpy is not available"},
+		expr:    `RuntimeError: Numpy is not available`,
+		example: "RuntimeError: Numpy is not available",
+		similar: "Numpy is not available, skipping",
 	},
 	{
 		id: "numpy-api", class: "host-abi",

@@ -163,6 +163,16 @@ var loaderPatterns = []pattern{
 		similar: "checking CPU ISA level... x86-64-v3",
 	},
 	{
+		// Python and Node.js open only modules that exist. glibc skips a file for another
+		// machine (elf/dl-load.c, open_verify) and reports that there is none.
+		id: "loader-other-architecture", class: "wrong-platform",
+		needles: []string{"cannot open shared object file"},
+		expr:    `(?:^|[\s:'"(])(?P<obj>/[^\s:'"]*\.(?:(?:cpython-\w+|abi3|pypy\w+)(?:-[\w\-]+)?\.so|node)): cannot open shared object file`,
+		example: "ImportError: /venv/lxml/etree.cpython-311-x86_64-linux-gnu.so: cannot open shared " +
+			"object file: No such file or directory",
+		similar: "etree.cpython-311-x86_64-linux-gnu.so: opened shared object file",
+	},
+	{
 		id:      "loader-library-not-found",
 		needles: []string{"cannot open shared object file"},
 		expr:    `(?:(?P<obj>[^\s:]+): error while loading shared libraries: )?(?P<lib>[^\s:'"(]+|[^:'"]*\.so[^:'"]*): cannot open shared object file`,

@@ -22,6 +22,7 @@ var families = [][]pattern{
 	macosPatterns,
 	windowsPatterns,
 	wheelPatterns,
+	pythonPatterns,
 	hostPatterns,
 	muslPatterns,
 	loaderPatterns,

@@ -16,8 +16,9 @@ only numpy.core._multiarray_umath and fails with NumPy 2: "A module that was com
 1.x cannot be run in NumPy 2.x", or "numpy.dtype size changed". A module that was built against
 NumPy 2 uses numpy._core as well and works with both.
 
-Fix: require numpy<2, or build against NumPy 2, which works with NumPy 1.x from 1.23 on
-and NumPy 2.
+Fix: require numpy<2, or build against NumPy 2. A module that was built against NumPy 2.0 works
+with NumPy 2 and with NumPy 1 from 1.19 on; 2.1 and 2.2 raise that to 1.21, 2.3 and 2.4 to 1.23.
+The macro NPY_TARGET_VERSION changes it.
 
 Severity: an error where NumPy 2 is given or pinned, and a warning where the declared range allows
 it. A library that is no module but gets the table itself is a warning, because some programs
@@ -65,7 +66,7 @@ func checkNumPy(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
-					Title: "Build against NumPy 2; the result works with NumPy 1.x from 1.23 on and NumPy 2",
+					Title: "Build against NumPy 2. " + fix.NumPy1,
 				},
 			},
 		)

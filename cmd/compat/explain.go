@@ -28,8 +28,10 @@ func newExplainCommand(env environment) *cobra.Command {
 		Long: `Read the log of a build or a run, from a file or standard input, and explain each linker, loader
 and runtime error: the symbol, version, library and object, where the cause is (the artifact, the
 environment or the build), and how to fix it. It recognizes messages of GNU ld, gold, lld, mold, the
-loaders of glibc, musl, Android, macOS and Windows, Python, Node.js, the JVM, CUDA, ROCm,
-auditwheel and pip.
+loaders of glibc, musl, Android, macOS and Windows, Python, Node.js, the JVM, CUDA, ROCm, auditwheel
+and abi3audit, and those of NumPy, PyTorch and OpenMP about builds that do not fit. Of pip, uv and
+Poetry it recognizes that no wheel fits this Python and platform. A program that died of an illegal
+instruction is reported too. Other messages are ignored.
 Time stamps of GitHub Actions and colors are ignored. Nothing is run.
 
 PATHs after the log are the artifacts that the log is about. They are checked as "compat check"

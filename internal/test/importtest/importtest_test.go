@@ -104,7 +104,7 @@ var layers = map[string][]string{
 	"analyzer/winload":        append([]string{"analyzer/cpython"}, knowledge...),
 	"analyzer/startup":        {},
 	"analyzer/staticlink":     knowledge,
-	"analyzer/buildlog":       {"analyzer/fix", "analyzer/gpu", "analyzer/platform"},
+	"analyzer/buildlog":       append([]string{"analyzer/fix", "analyzer/gpu"}, knowledge...),
 
 	"analyzer/facts":  parts,
 	"analyzer/result": append([]string{"analyzer/facts"}, parts...),
