@@ -35,7 +35,13 @@ type Environment struct {
 	Prefix        *Conda         `json:"-"`
 	CondaPackages []CondaPackage // all conda packages in Prefix
 	NoWheel       []NoWheel
-	Unread        []Unread // packages that could not be looked up
+	Broken        []Broken // installed packages that the interpreter cannot import, or not as a whole
+	// Lost returns the installed package whose files should include one of a name, but do not, as
+	// NAME==VERSION; "" if there is none. Changed reports whether an object of a wheel is not the
+	// file that was installed. They are nil if this is not known, and always in a child process.
+	Lost    func(file string) string        `json:"-"`
+	Changed func(wheel, object string) bool `json:"-"`
+	Unread  []Unread                        // packages that could not be looked up
 	// Packages that are not checked, for example because only their source is published.
 	Skipped []Unread
 	Notes   []string
@@ -63,12 +69,28 @@ type NoWheel struct {
 	For string
 }
 
-// Rules whose findings are not those of a check: of NoWheel, of NoWheel.Hash, and of requirements
-// that the packages of an environment do not satisfy, pip's and conda's.
+// Broken is an installed package whose files are not those that the interpreter needs.
+type Broken struct {
+	Package, Version string
+	File             string // name of its wheel in the report
+	Object           string // a file of it, or its name
+	Reason           string // a sentence without a period
+	// For is what all of its files are installed for, such as "aarch64" or "Python 3.12"; "" if it
+	// has others.
+	For      string
+	Optional bool   // it may work
+	Remove   string // the folder to remove; "" = it has to be installed again
+	Conda    bool   // conda may have installed it
+	At       Origin
+}
+
+// Rules whose findings are not those of a check: of NoWheel, of NoWheel.Hash, of requirements that
+// the packages of an environment do not satisfy, pip's and conda's, and of Broken.
 const (
 	RuleNoWheel = "no-wheel"
 	RuleHash    = "hash-mismatch"
 	RuleUnmet   = "requirement-not-met"
+	RuleBroken  = "broken-installation"
 )
 
 // CheckEnvironment checks whether the packages of an environment load together: each wheel with
@@ -179,6 +201,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	environment.On = e.On
 	var all *judge.Environment
 	var unmet []judge.Unmet
+	before := len(report.Findings)
 	for _, f := range set.Artifacts {
 		addArtifact(report, describe(f))
 		if len(f.Objects) == 0 || f.Wheel == nil && !f.Conda() {
@@ -197,9 +220,13 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 			return err
 		}
 	}
+	for i := range report.Findings[before:] {
+		e.damaged(out, &report.Findings[before+i])
+	}
 	for _, x := range e.Listed {
 		addArtifact(report, x)
 	}
+	e.addBroken(out, o)
 	// Requirements that the pins do not satisfy are noted before what was not read.
 	for _, n := range e.Notes {
 		report.AddNote(n)

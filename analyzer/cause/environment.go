@@ -98,6 +98,8 @@ func (t text) todo(name, where string) string {
 	switch {
 	case t.kind == system, t.kind == systemLibraries:
 		return capital(t.task().do) + "."
+	case t.all[0].Rule == "broken-installation":
+		return t.cause.Fixes[0].Title + "."
 	case t.kind == undeclared:
 		return "Add " + t.subject + " to the packages of the environment."
 	case t.all[0].Rule == "no-wheel" && len(t.all) > 1:
@@ -216,4 +218,17 @@ func (t text) withoutWheels() string {
 	}
 	return fmt.Sprintf("%d packages have no wheel for %s: %s", len(ids.list),
 		cmp.Or(t.all[0].NoWheelFor, "the environment"), listed(ids.list, 3, 40, "package"))
+}
+
+// broken returns the title for installed packages with the wrong files.
+func (t text) broken() string {
+	title := t.all[0].Message
+	var packages set[string]
+	for _, f := range t.all {
+		packages.add(f.Package)
+	}
+	if _, rest, ok := strings.Cut(title, " is installed for "); ok && len(packages.list) > 1 {
+		return fmt.Sprintf("%s are installed for %s", listed(packages.list, 3, 40, "package"), rest)
+	}
+	return title
 }

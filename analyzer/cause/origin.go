@@ -174,6 +174,9 @@ func (s *sorter) ruleOrigin(f *result.Finding) origin {
 	if f.Rule == "requirement-not-met" {
 		return origin{byRule, f.Rule + " " + f.Package, ""}
 	}
+	if f.Rule == "broken-installation" && f.Version != "" { // likewise
+		return origin{byRule, f.Rule + " " + f.Version, ""}
+	}
 	return origin{byRule, f.Rule, s.artifact(f.Artifact).project}
 }
 

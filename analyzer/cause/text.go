@@ -380,6 +380,8 @@ func (t text) ruleTitle() string {
 			title = t.objects() + ": " + built
 		}
 		return title
+	case "broken-installation":
+		return t.broken()
 	case "no-wheel":
 		if len(t.all) > 1 {
 			return t.withoutWheels()

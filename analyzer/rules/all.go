@@ -13,6 +13,7 @@ func All() []*analyzer.Rule {
 		noWheel,
 		hashMismatch,
 		requirementNotMet,
+		brokenInstallation,
 		symbolVersionTooNew,
 		symbolMissingInPackage,
 		symbolMissingInFolder,

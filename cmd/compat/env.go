@@ -255,6 +255,9 @@ func checkEnvironmentFor(
 	if err != nil {
 		return err
 	}
+	if f.system != nil {
+		note = f.system.note()
+	}
 	if note != "" {
 		r.AddNote(note)
 	}
@@ -318,14 +321,14 @@ func (f *envFlags) configure(files []string) error {
 }
 
 // defaultPlatforms chooses the platform if none was named, and returns a note about the choice, or
-// "". Installed packages run on the system that they are installed on.
+// "". Installed packages run on the system that they are installed on, which has its own note.
 func (f *envFlags) defaultPlatforms() (note string) {
 	if len(f.platforms) > 0 || f.root != "" {
 		return ""
 	}
 	if f.installed() != "" {
 		if f.system = openOwnSystem("/"); f.system != nil {
-			return "the libraries of this system (" + f.system.name + ") were used; --platform names another"
+			return ""
 		}
 		note = "this system has no loader of Linux, so " + defaultPlatform + " was assumed; --platform " +
 			"names another"
@@ -555,14 +558,15 @@ func openInstalled(f envFlags) ([]*pinned.Wheels, error) {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	b := folders{root, f.root == ""}
+	on := packages.Target{Python: f.python, Arch: f.architecture()}
 	var found []*pinned.Installed
 	if f.root != "" {
-		found, err = pinned.OpenSystem(root.Place)
+		found, err = pinned.OpenSystem(root.Place, on)
 	} else {
 		var dir string
 		if dir, err = b.folder(cmp.Or(f.venv, f.prefix)); err == nil {
 			found = make([]*pinned.Installed, 1)
-			found[0], err = pinned.OpenInstalled(dir, root.Place)
+			found[0], err = pinned.OpenInstalled(dir, root.Place, on)
 		}
 	}
 	if err != nil {
@@ -574,13 +578,37 @@ func openInstalled(f envFlags) ([]*pinned.Wheels, error) {
 		if in.Wheels.Prefix, err = b.prefix(in); err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", flag, err), closeAll(out))
 		}
-		in.Wheels.On.Python = cmp.Or(f.python, in.Wheels.On.Python)
+		show := func(file string) string {
+			return displayed(filepath.Join(top, filepath.FromSlash(file)))
+		}
 		for id, at := range in.Wheels.Origins {
-			at.File = displayed(filepath.Join(top, filepath.FromSlash(at.File)))
+			at.File = show(at.File)
 			in.Wheels.Origins[id] = at
+		}
+		for i := range in.Wheels.Broken {
+			if b := &in.Wheels.Broken[i]; b.Remove != "" {
+				b.Remove = show(b.Remove)
+			}
 		}
 	}
 	return out, nil
+}
+
+// architecture returns the one that all names of platforms contain, as in al2023/aarch64; "" if they
+// contain none or several.
+func (f *envFlags) architecture() string {
+	arch := ""
+	for i, name := range f.platforms {
+		a := platform.Architecture(name)
+		if !strings.HasSuffix(name, "/"+a) && !strings.HasSuffix(name, "_"+a) {
+			return ""
+		}
+		if a = platform.Arch(a); i > 0 && a != arch {
+			return ""
+		}
+		arch = a
+	}
+	return arch
 }
 
 // displayed returns a path relative to the working directory if it is in there, with slashes.

@@ -20,6 +20,7 @@ type ownSystem struct {
 	linker *dynlink.Linker
 	name   string
 	known  map[string]*platform.Platform // by architecture
+	others []string                      // architectures for which defaultPlatform was returned
 }
 
 // openOwnSystem returns the system in a folder, "/" for that of this machine; nil if it has no
@@ -29,7 +30,7 @@ func openOwnSystem(dir string) *ownSystem {
 	if err != nil {
 		return nil
 	}
-	s := &ownSystem{dynlink.NewLinker(root), systemName(root), map[string]*platform.Platform{}}
+	s := &ownSystem{dynlink.NewLinker(root), systemName(root), map[string]*platform.Platform{}, nil}
 	arch := platform.Arch(runtime.GOARCH)
 	if s.known[arch], err = s.linker.Platform(s.name, arch); err != nil {
 		return nil
@@ -46,6 +47,7 @@ func (s *ownSystem) platform(arch string) (*platform.Platform, error) {
 	if s.known[arch] == nil {
 		p, err := s.linker.Platform(s.name, arch)
 		if err != nil {
+			s.others = append(s.others, arch)
 			p, err = platform.Lookup(defaultPlatform, arch)
 		}
 		if err != nil {
@@ -54,6 +56,16 @@ func (s *ownSystem) platform(arch string) (*platform.Platform, error) {
 		s.known[arch] = p
 	}
 	return s.known[arch], nil
+}
+
+// note says which libraries were used for installed packages.
+func (s *ownSystem) note() string {
+	if len(s.others) > 0 {
+		return "this system (" + s.name + ") does not run programs for " +
+			strings.Join(s.others, " and ") + ", so " + defaultPlatform +
+			" was assumed; --platform names another"
+	}
+	return "the libraries of this system (" + s.name + ") were used; --platform names another"
 }
 
 // maxOSRelease limits the bytes that are read of os-release; usual ones have less than 1,000.

@@ -112,7 +112,7 @@ func TestOpenInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in, err := OpenInstalled(dir, onDisk)
+	in, err := OpenInstalled(dir, onDisk, packages.Target{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestOpenInstalled(t *testing.T) {
 }
 
 func TestOpenInstalledElsewhere(t *testing.T) {
-	if _, err := OpenInstalled(t.TempDir(), onDisk); err == nil ||
+	if _, err := OpenInstalled(t.TempDir(), onDisk, packages.Target{}); err == nil ||
 		!strings.Contains(err.Error(), "give the folder of a virtual environment") {
 		t.Errorf("error %v", err)
 	}
@@ -171,7 +171,7 @@ func TestDescribeReadsNoObjects(t *testing.T) {
 		!slices.Equal(described.DistInfo, []string{"widget-1.0.dist-info"}) {
 		t.Errorf("described: %+v, %v", described, err)
 	}
-	opened, err := OpenInstalled(dir, onDisk)
+	opened, err := OpenInstalled(dir, onDisk, packages.Target{})
 	if err != nil || len(opened.Wheels.Unread) != 1 {
 		t.Errorf("opened: %+v, %v", opened, err)
 	}
@@ -199,7 +199,7 @@ func TestOpenInstalledWithoutRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in, err := OpenInstalled(dir, onDisk)
+	in, err := OpenInstalled(dir, onDisk, packages.Target{})
 	if err != nil {
 		t.Fatal(err)
 	}

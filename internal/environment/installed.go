@@ -3,6 +3,7 @@ package environment
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -40,10 +42,14 @@ type Installed struct {
 	Wheels   Wheels
 
 	place    Place
+	on       packages.Target // what was named; empty fields are those of the environment
 	noWheels bool
+	conda    bool
 	texts    map[string][]byte // by path relative to Prefix: METADATA and RECORD that are not on disk
 	system   *systemFiles
-	owned    map[string]bool // files of the distributions, relative to Prefix
+	owned    map[string]bool        // files of the distributions, relative to Prefix
+	recorded map[[2]string]recorded // by name of the wheel and file
+	lost     map[string]string      // NAME==VERSION by base name of a file in RECORD that is missing
 }
 
 // Place returns the path on this machine of an absolute path in a system. It resolves symbolic
@@ -55,9 +61,10 @@ type Place func(string) (string, error)
 var pythonFolder = lazyregexp.New(`^python(3(?:\.[0-9]+)?)$`)
 
 // OpenInstalled reads a virtual environment, or any folder with lib/python3.X/site-packages or
-// conda-meta. It returns an error if there is none, or packages for more than one Python.
-func OpenInstalled(prefix string, place Place) (*Installed, error) {
-	return installed(&Installed{Prefix: prefix, place: place})
+// conda-meta. on is the interpreter if its version or architecture is not that of the environment.
+// It returns an error if there is none, or packages for more than one Python.
+func OpenInstalled(prefix string, place Place, on packages.Target) (*Installed, error) {
+	return installed(&Installed{Prefix: prefix, place: place, on: on})
 }
 
 // Describe is OpenInstalled without the wheels: it reads no shared object.
@@ -137,20 +144,39 @@ func (in *Installed) read() error {
 	if in.system == nil {
 		in.system = &systemFiles{}
 	}
+	in.recorded, in.lost = map[[2]string]recorded{}, map[string]string{}
+	on := &in.Wheels.On
+	on.Arch = cmp.Or(in.on.Arch, in.interpreter(), on.Arch)
+	on.Python = cmp.Or(in.on.Python, on.Python)
+	in.conda = in.folder("conda-meta")
 	seen := map[string]bool{}
 	for _, site := range in.Sites {
 		names, err := in.list(site)
 		if err != nil {
 			return errors.Join(err, in.Close())
 		}
+		var infos []string
 		for _, name := range names {
-			if ext := path.Ext(name); ext == ".dist-info" || ext == ".egg-info" {
-				in.add(site, name, seen)
+			// pip renames what it removes to begin with "~", and ignores it if that was interrupted
+			if ext := path.Ext(name); (ext == ".dist-info" || ext == ".egg-info") &&
+				!strings.HasPrefix(name, "~") {
+				infos = append(infos, name)
 			}
+		}
+		infos, old := in.current(site, infos)
+		for _, name := range infos {
+			in.add(site, name, old[name], seen)
 		}
 	}
 	if err := in.condaPackages(); err != nil {
 		return errors.Join(err, in.Close())
+	}
+	if !in.conda { // conda changes the files that it installs, and splits packages
+		in.Wheels.Lost = func(file string) string { return in.lost[file] }
+		in.Wheels.Changed = func(wheel, object string) bool {
+			r, ok := in.recorded[[2]string{wheel, object}]
+			return ok && r.changed()
+		}
 	}
 	return nil
 }
@@ -172,8 +198,9 @@ func (in *Installed) text(at string) ([]byte, error) {
 }
 
 // add adds the distribution of a dist-info or egg-info folder. seen contains the distributions
-// of the sites that were read before, which are imported instead.
-func (in *Installed) add(site, info string, seen map[string]bool) {
+// of the sites that were read before, which are imported instead. old are the folders of other
+// versions in the same site.
+func (in *Installed) add(site, info string, old []string, seen map[string]bool) {
 	unread := func(err error) {
 		in.Wheels.Unread = append(in.Wheels.Unread, analyzer.Unread{
 			Path: strings.TrimPrefix(path.Join(in.Prefix, site, info), "/"), Reason: err.Error(),
@@ -214,22 +241,127 @@ func (in *Installed) add(site, info string, seen map[string]bool) {
 	}
 	folder := strings.ReplaceAll(name, "-", "_") + "-" + meta.Version
 	in.describe(site, info, folder, data, files)
-	var members []member
-	for _, file := range files {
-		if m, ok := in.object(site, folder, file); ok {
-			members = append(members, m)
-		}
-	}
-	tags, err := in.text(path.Join(site, info, "WHEEL"))
+	tags, noTags := in.text(path.Join(site, info, "WHEEL"))
+	wheel := folder + "-" + compressed(tags) + ".whl"
+	in.leftOver(site, old, meta, wheel)
+	members, u := in.objects(site, folder, files)
+	broken := in.unusable(u, meta, wheel, tags)
 	if len(members) == 0 {
-		in.Wheels.Listed = append(in.Wheels.Listed, listed(folder+"-py3-none-any.whl", ""))
+		x := listed(folder+"-py3-none-any.whl", "")
+		if len(u.foreign) > 0 || broken != nil {
+			x = listed(wheel, "")
+		}
+		in.Wheels.Listed = append(in.Wheels.Listed, x)
+	}
+	if broken == nil && len(u.foreign) > 0 {
+		in.Wheels.Skipped = append(in.Wheels.Skipped, analyzer.Unread{
+			Path: wheel, Reason: "its files for " + strings.Join(u.foreign, " and ") +
+				" are not checked: the Python of the environment is for Linux on " + u.arch,
+		})
+	}
+	in.record(site, info, wheel, id)
+	if len(members) == 0 {
 		return
 	}
-	if err == nil { // else it was not installed from a wheel
+	if noTags == nil { // else it was not installed from a wheel
 		members = append(members, member{name: folder + ".dist-info/WHEEL", text: tags})
 	}
 	members = append(members, member{name: folder + ".dist-info/METADATA", text: data})
-	in.open(folder+"-"+compressed(tags)+".whl", "", members, unread)
+	in.open(wheel, "", members, unread)
+}
+
+// objects returns the shared objects of a distribution that the interpreter can load, and what is
+// known of all of them. If its architecture is not known, all are returned.
+func (in *Installed) objects(site, folder string, files []string) ([]member, *usable) {
+	u := &usable{
+		python: in.Wheels.On.Python, arch: in.Wheels.On.Arch, copies: map[string][]copyOf{},
+	}
+	if path.Base(path.Dir(site)) == "python3" {
+		u.python = "" // Debian's folder has modules for every Python of the system
+	}
+	var members []member
+	for _, file := range files {
+		m, ok := in.object(site, folder, file)
+		if !ok {
+			continue
+		}
+		if u.arch != "" {
+			format := formatOf(m.file)
+			if format != "" {
+				u.add(file, format)
+			}
+			if format != "" && format != u.arch {
+				continue
+			}
+		}
+		members = append(members, m)
+	}
+	return members, u
+}
+
+// unusable adds the problem of a distribution whose modules the interpreter does not import.
+func (in *Installed) unusable(
+	u *usable,
+	meta *pkgmeta.Metadata,
+	file string,
+	wheel []byte,
+) *analyzer.Broken {
+	if u.arch == "" {
+		return nil
+	}
+	tags, _ := pkgmeta.ParseTags(compressed(wheel)) // one that cannot be parsed says nothing
+	b := u.unusable(meta.Name, meta.Version, tags)
+	if b != nil {
+		b.File = file
+		b.At = in.Wheels.Origins[meta.Name+"=="+meta.Version]
+		b.Conda = in.conda
+		in.Wheels.Broken = append(in.Wheels.Broken, *b)
+	}
+	return b
+}
+
+// leftOver adds the problem of a distribution that has the folders of other versions.
+func (in *Installed) leftOver(site string, old []string, meta *pkgmeta.Metadata, file string) {
+	for _, x := range old {
+		data, err := in.text(in.metadata(path.Join(site, x)))
+		if err != nil {
+			continue
+		}
+		was, err := pkgmeta.ParseMetadata(data)
+		if err != nil || was.Version == meta.Version {
+			continue
+		}
+		in.Wheels.Broken = append(in.Wheels.Broken, analyzer.Broken{
+			Package: meta.Name, Version: meta.Version, File: file, Object: x, Optional: true,
+			Reason: fmt.Sprintf("%s is installed twice, as %s and %s; the files are those of %s",
+				meta.Name, meta.Version, was.Version, meta.Version),
+			Remove: strings.TrimPrefix(path.Join(in.Prefix, site, x), "/"),
+			At:     in.Wheels.Origins[meta.Name+"=="+meta.Version],
+		})
+	}
+}
+
+// record stores what the RECORD of a distribution lists of shared objects.
+func (in *Installed) record(site, info, wheel, id string) {
+	record, err := in.text(path.Join(site, info, "RECORD"))
+	if err != nil {
+		return
+	}
+	_ = pkgmeta.ParseRecord(record, func(row pkgmeta.RecordRow) bool {
+		base := path.Base(row.Path)
+		if !strings.Contains(base, ".so") {
+			return true
+		}
+		if _, exists := in.exists(site, row); !exists {
+			in.lost[base] = id
+			return true
+		}
+		at := path.Join(in.Prefix, site, path.Clean(row.Path))
+		if real, err := in.place(at); err == nil {
+			in.recorded[[2]string{wheel, path.Clean(row.Path)}] = recorded{real, row}
+		}
+		return true
+	}) // the rows before an error count
 }
 
 // open adds an archive of installed files to the wheels.
@@ -340,7 +472,8 @@ func (in *Installed) topLevel(site, info string) []string {
 func (in *Installed) object(site, folder, file string) (member, bool) {
 	at := path.Join(site, file)
 	in.owned[at] = true
-	if !strings.Contains(path.Base(file), ".so") || !filepath.IsLocal(filepath.FromSlash(at)) {
+	module := strings.Contains(path.Base(file), ".so") || path.Ext(file) == ".pyd"
+	if !module || !filepath.IsLocal(filepath.FromSlash(at)) {
 		return member{}, false
 	}
 	dir, err := in.place(path.Join(in.Prefix, path.Dir(at)))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // maxEntries limits the files and folders of a system that are looked at; large images have about
@@ -18,8 +19,8 @@ import (
 const maxEntries = 5_000_000
 
 // OpenSystem reads all Python installations, virtual environments and conda environments in an
-// unpacked image. It returns an error if there is none.
-func OpenSystem(place Place) ([]*Installed, error) {
+// unpacked image. on is what was named, as in OpenInstalled. It returns an error if there is none.
+func OpenSystem(place Place, on packages.Target) ([]*Installed, error) {
 	top, err := place("/")
 	if err != nil {
 		return nil, err
@@ -28,11 +29,17 @@ func OpenSystem(place Place) ([]*Installed, error) {
 	if err != nil {
 		return nil, err
 	}
+	shell := "" // the architecture of the system
+	if real, err := place("/bin/sh"); err == nil {
+		if arch := formatOf(real); len(platform.All(arch)) > 0 {
+			shell = arch
+		}
+	}
 	system := &systemFiles{}
 	var out []*Installed
 	for _, p := range prefixes {
-		in := &Installed{Prefix: p.dir, Sites: p.sites, place: place, system: system}
-		in.Wheels.On = packages.Target{Python: p.python}
+		in := &Installed{Prefix: p.dir, Sites: p.sites, place: place, on: on, system: system}
+		in.Wheels.On = packages.Target{Python: p.python, Arch: shell}
 		if err := in.read(); err != nil {
 			for _, o := range out {
 				err = errors.Join(err, o.Close())

@@ -1,0 +1,140 @@
+package analyzer
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// addBroken adds a finding for each installed package whose files are not those that the interpreter
+// needs. Those that are installed for the same other system have one fix.
+func (e *Environment) addBroken(out *checked, o Options) {
+	r := out.report
+	again := map[string][]string{} // NAME==VERSION by Broken.For
+	for _, b := range e.Broken {
+		again[b.For] = append(again[b.For], b.Package+"=="+b.Version)
+	}
+	var on []string
+	if len(e.Broken) > 0 {
+		on = e.targets(out, o)
+	}
+	for _, b := range e.Broken {
+		ids := again[b.For]
+		if b.For == "" {
+			ids = []string{b.Package + "==" + b.Version}
+		}
+		f := Finding{
+			Rule: RuleBroken, Severity: Error, New: true, Artifact: b.File, Object: b.Object,
+			Package: pkgmeta.Normalize(b.Package), Version: b.For, On: on, Message: b.Reason,
+		}
+		if b.Optional {
+			f.Severity = Warning
+		}
+		if len(on) > 0 {
+			f.Target = on[0]
+		}
+		x := reinstall(ids, b.Conda)
+		if b.Remove != "" {
+			x = fix.Fix{
+				Kind: fix.KindEnvironment, Title: "Remove " + b.Remove, Cost: []string{},
+			}
+		}
+		f.Fixes = []fix.Fix{x}
+		r.Findings = append(r.Findings, f)
+	}
+}
+
+// reinstall returns the fix that installs packages again.
+func reinstall(ids []string, conda bool) fix.Fix {
+	x := fix.Fix{Kind: fix.KindEnvironment, Title: "Install it again", Cost: []string{}}
+	if len(ids) > 1 {
+		x.Title = "Install them again"
+	}
+	if !conda {
+		x.Title += " with the pip of the environment"
+		x.Command = "python -m pip install --force-reinstall --no-deps " + shellword.Quoted(ids)
+	}
+	return x
+}
+
+// targets adds the platforms of the environment to the report and returns their names.
+func (e *Environment) targets(out *checked, o Options) (names []string) {
+	add := func(p *platform.Platform, err error) {
+		if err == nil {
+			names = append(names, p.Name)
+			out.addTarget(p, nil)
+		}
+	}
+	for _, name := range o.Platforms {
+		add(platform.Lookup(name, e.On.Arch))
+	}
+	if o.Root != nil {
+		add(o.Root(e.On.Arch))
+	}
+	return names
+}
+
+// damaged turns the findings of an installed wheel that are due to lost or changed files into
+// findings about the installation. A changed file alone is not reported: strip and tools of
+// distributions change files that work.
+func (e *Environment) damaged(out *checked, f *Finding) {
+	if e.Lost == nil {
+		return
+	}
+	lost := ""
+	if f.Library != "" && f.Symbol == "" {
+		lost = e.Lost(path.Base(f.Library))
+	}
+	switch {
+	case lost != "":
+		name, version, _ := strings.Cut(lost, "==")
+		f.Message = fmt.Sprintf("%s of %s %s is missing; %s needs it", f.Library, name, version, f.Object)
+		f.Fixes = []fix.Fix{reinstall([]string{lost}, false)}
+	case e.foreign(out, f):
+		name := f.Artifact
+		id := ""
+		for _, a := range out.report.Artifacts {
+			if a.Path == f.Artifact {
+				id, name = a.Wheel.Name+"=="+a.Wheel.Version, a.Wheel.Name+" "+a.Wheel.Version
+			}
+		}
+		lacks := f.Library
+		if f.Symbol != "" {
+			lacks = f.Symbol
+		}
+		f.Message = fmt.Sprintf("%s is not the file that %s installed: it needs %s, which is not found",
+			f.Object, name, lacks)
+		f.Fixes = []fix.Fix{reinstall([]string{id}, false)}
+	default:
+		return
+	}
+	f.Rule, f.Severity = RuleBroken, Error
+}
+
+// foreign reports whether a finding is about a changed object of a wheel, which is from another
+// version of it: it needs a library that the wheel has with another version, or lacks symbols.
+func (e *Environment) foreign(k *checked, f *Finding) bool {
+	i := slices.IndexFunc(k.artifacts, func(a *facts.Artifact) bool {
+		return a.Path == f.Artifact && a.Wheel != nil
+	})
+	if i < 0 {
+		return false
+	}
+	switch f.Rule {
+	case "library-not-found":
+		stem := platform.Stem(f.Library)
+		return slices.ContainsFunc(k.artifacts[i].Objects, func(o *facts.Object) bool {
+			return platform.Stem(o.SONAME) == stem
+		}) && e.Changed(f.Artifact, f.Object)
+	case "undefined-symbol", "symbol-missing-in-package", "symbol-missing-in-folder":
+		return f.Severity == Error && e.Changed(f.Artifact, f.Object)
+	}
+	return false
+}

@@ -1,0 +1,37 @@
+package rules
+
+import "github.com/compat-app/compat/analyzer"
+
+// brokenInstallation has no check: its findings come from analyzer.CheckEnvironment.
+var brokenInstallation = &analyzer.Rule{
+	ID:       analyzer.RuleBroken,
+	Title:    "The files of an installed package are not those that this Python needs",
+	Severity: analyzer.Error,
+	Doc: `A package of an environment is installed, and its metadata is complete, but the Python of the
+environment cannot import it:
+
+- its modules are for another architecture, another system or another version of Python. ` + "`pip install\n--platform`" + ` and copies of an environment from another machine cause this. The import fails: "No
+  module named lxml.etree".
+- a library that its modules need is listed in its RECORD and missing.
+- a file is not the one that RECORD describes, and needs a library or a symbol that the package does
+  not have: a file of another version was copied over it.
+- two versions of one project are installed in one folder. ` + "`pip install --upgrade --target`" + ` leaves the
+  metadata of the old version behind. compat checks the version whose RECORD fits the files; pip and
+  importlib.metadata may report the other one.
+
+Fix: install the package again with the pip of the environment, or remove the folder of the version
+that is left over. To check an environment that is meant for another machine, name that machine:
+` + "`--platform al2023/aarch64`" + `, and ` + "`--python`" + ` for another Python.
+
+Severity: an error, and a warning for a module that may be left over from another build and for two
+versions of one project.
+
+Not detected: files that were removed or changed and that no loader needs (tests that were deleted,
+libraries that were stripped), changed Python sources, and another architecture if the Python of the
+environment cannot be read.`,
+	References: []string{
+		"PyPA: Recording installed projects",
+		"CPython: Python/dynload_shlib.c",
+		"pip install --platform",
+	},
+}
