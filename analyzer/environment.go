@@ -167,7 +167,6 @@ func (a *Analyzer) environments(
 			return nil, err
 		}
 	}
-	leaveToSystem(out.report)
 	return out, nil
 }
 
@@ -220,8 +219,15 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 			return err
 		}
 	}
-	for i := range report.Findings[before:] {
-		e.damaged(out, &report.Findings[before+i])
+	own := report.Findings[before:]
+	for i := range own {
+		e.damaged(out, &own[i])
+	}
+	leaveToSystem(own)
+	if e.Prefix != nil && o.Root != nil {
+		for _, f := range set.Artifacts {
+			absent(f, own)
+		}
 	}
 	for _, x := range e.Listed {
 		addArtifact(report, x)
@@ -500,9 +506,9 @@ func Conflicts(name string, v pkgmeta.Version, others []Artifact) []string {
 // leaveToSystem turns errors about missing libraries into warnings if no choice of versions can
 // provide them: a lock file does not describe the packages of the system, and a wheel may have
 // plug-ins for libraries that only some systems have.
-func leaveToSystem(r *Report) {
-	for i := range r.Findings {
-		f := &r.Findings[i]
+func leaveToSystem(findings []Finding) {
+	for i := range findings {
+		f := &findings[i]
 		pin := slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
 		if f.Rule == "library-not-found" && f.Severity == Error && !pin &&
 			!strings.Contains(strings.Join(f.Chain, " "), "==") {

@@ -138,3 +138,66 @@ func (e *Environment) foreign(k *checked, f *Finding) bool {
 	}
 	return false
 }
+
+// absent turns warnings about libraries of the system into errors if nothing of an installed package
+// loads without them: the system that it is installed on does not have them. The driver of a GPU is
+// often added when a container starts.
+func absent(a *facts.Artifact, findings []Finding) {
+	var of []*Finding
+	fails := map[string]bool{} // objects by path
+	for i := range findings {
+		f := &findings[i]
+		p, known := platform.ProviderOf(f.Library)
+		if f.Artifact != a.Path || f.Rule != "library-not-found" || !known ||
+			p.Kind == platform.DriverProvider || p.Kind == platform.ToolkitProvider {
+			continue
+		}
+		of = append(of, f)
+		fails[f.Object] = true
+	}
+	if len(of) == 0 || slices.ContainsFunc(entries(a), func(o *facts.Object) bool {
+		return !slices.ContainsFunc(closure(a, o), func(o *facts.Object) bool { return fails[o.Path] })
+	}) {
+		return
+	}
+	for _, f := range of {
+		f.Severity = Error
+	}
+}
+
+// entries returns the objects of an artifact that Python loads: its modules, else those that no
+// other one needs.
+func entries(a *facts.Artifact) (out []*facts.Object) {
+	needed := map[string]bool{}
+	for _, o := range a.Objects {
+		for _, name := range o.Needed {
+			needed[name] = true
+		}
+		if o.Extension() {
+			out = append(out, o)
+		}
+	}
+	if out != nil {
+		return out
+	}
+	for _, o := range a.Objects {
+		if !needed[o.SONAME] && !needed[path.Base(o.Path)] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// closure returns an object and those of the artifact that it needs, and these need.
+func closure(a *facts.Artifact, o *facts.Object) []*facts.Object {
+	all := []*facts.Object{o}
+	for i := 0; i < len(all); i++ {
+		for _, x := range a.Objects {
+			if !slices.Contains(all, x) && (slices.Contains(all[i].Needed, x.SONAME) ||
+				slices.Contains(all[i].Needed, path.Base(x.Path))) {
+				all = append(all, x)
+			}
+		}
+	}
+	return all
+}

@@ -232,3 +232,6 @@ func (t text) broken() string {
 	}
 	return title
 }
+
+// installedOn reports whether packages are installed on a system that lacks what they load.
+func (t text) installedOn() bool { return t.pinned() && t.cause.Severity == result.Error }

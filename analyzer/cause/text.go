@@ -44,12 +44,20 @@ func (t text) title() string {
 		}
 		return fmt.Sprintf("needs %s of %s, which %s", t.libraries(), t.subject, why)
 	case system:
+		if t.installedOn() {
+			return fmt.Sprintf("needs %s of %s, which %s does not have", t.libraries(), t.subject,
+				t.target())
+		}
 		return fmt.Sprintf("needs %s of %s, which not every %s has",
 			t.libraries(), t.subject, t.systems())
 	case systemLibraries:
 		needs := "needs"
 		if t.subject != "" {
 			needs = t.subject + " needs"
+		}
+		if t.installedOn() {
+			return fmt.Sprintf("%s %s of the system, which %s does not have", needs, t.libraries(),
+				t.target())
 		}
 		return fmt.Sprintf("%s %s of the system, which not every %s has",
 			needs, t.libraries(), t.systems())

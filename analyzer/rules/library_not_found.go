@@ -34,7 +34,9 @@ NVIDIA driver), where a declared package that could not be looked up may provide
 several variants of which only one is loaded at run time, and for plug-ins of a wheel (in folders
 named plugins or qml), which programs load only if they use them. It is also a warning for
 libpython3.11.so.1.0, which exists only where Python was built as a shared library; with a
-manylinux tag it is an error, since such a wheel has to work without it. For a deb, rpm, apk or
+manylinux tag it is an error, since such a wheel has to work without it. For a package that is
+installed on the system that is checked (compat env --venv or --root), a library that the system
+does not have is an error if no module of the package loads without it. For a deb, rpm, apk or
 conda package it is a warning where a dependency may have the library, but is not named after it. An
 rpm or apk names the libraries that it needs, so other capabilities (python3dist(numpy), /bin/sh)
 count as no such dependency.
