@@ -188,6 +188,12 @@ func checkEnvironmentFor(
 	case f.budget <= 0:
 		return errors.New("--budget must be a number of megabytes greater than 0")
 	}
+	if i := slices.IndexFunc(f.platforms, func(name string) bool {
+		return platform.SystemOf(name) != platform.Linux
+	}); i >= 0 {
+		return fmt.Errorf("platform %q: compat env reads only environments for Linux; "+
+			"check wheels for other systems with compat check FILE.whl", f.platforms[i])
+	}
 	asked := f
 	if err := f.configure(files); err != nil {
 		return err
@@ -313,7 +319,8 @@ func (f *envFlags) configure(files []string) error {
 		return nil
 	}
 	for _, name := range names {
-		if p, err := platform.Lookup(name, "x86_64"); err == nil && p.OS == platform.Linux {
+		if _, err := platform.Lookup(name, "x86_64"); err == nil &&
+			platform.SystemOf(name) == platform.Linux {
 			f.platforms = append(f.platforms, name)
 		}
 	}
@@ -496,10 +503,6 @@ func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 	}
 	var out []*pinned.Pinned
 	for _, name := range f.platforms {
-		if p, err := platform.Lookup(name, ""); err == nil && p.OS != platform.Linux {
-			return nil, fmt.Errorf("platform %q: compat env reads only environments for Linux; "+
-				"check wheels for other systems with compat check FILE.whl", name)
-		}
 		p, err := platform.Lookup(name, "x86_64")
 		if err != nil {
 			return nil, err
