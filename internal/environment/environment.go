@@ -228,7 +228,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
 	missed, portable := 0, 0
-	var unverified []string
+	var unverified, sources []string
 	for _, r := range results {
 		p := e.Pins[r.place]
 		if r.wheel != nil && r.wheel.File != "" && r.wheel.SHA256 == "" && len(p.SHA256()) > 0 {
@@ -241,7 +241,9 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 		}
 		var none *index.NoWheelError
 		// what a build from source contains is not known
-		if !errors.As(r.err, &none) || none.Tags != nil {
+		if errors.As(r.err, &none) && none.Tags == nil {
+			sources = append(sources, r.id)
+		} else {
 			w.With = append(w.With, p.Requirement)
 		}
 		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
@@ -258,6 +260,14 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	if len(unverified) > 0 {
 		w.Notes = append(w.Notes, "the index has no SHA-256 of their files, so the hashes were not "+
 			"compared: "+analyzer.List(unverified, 8, len(unverified), "package"))
+	}
+	if len(sources) > 0 {
+		format := "%d of %d packages are published as source only and were not checked: %s"
+		if len(sources) == 1 {
+			format = "%d of %d packages is published as source only and was not checked: %s"
+		}
+		w.Notes = append(w.Notes, fmt.Sprintf(format, len(sources), len(results),
+			analyzer.List(sources, 8, len(sources), "package")))
 	}
 	if len(w.Recorded) > 0 {
 		w.Notes = append(w.Notes, "known from the built-in package history and independent of other "+

@@ -32,6 +32,8 @@ func (opener) Open(
 		return &index.Wheel{ReaderAt: content, File: file, SHA256: "ab", Size: 2}, nil
 	case "pure":
 		return &index.Wheel{File: "pure-1-py3-none-any.whl", SHA256: "cd", Pure: true}, nil
+	case "source":
+		return nil, &index.NoWheelError{Name: name, Version: version, Source: true}
 	case "large":
 		return nil, &index.TooLargeError{File: file, Packed: 4 << 30}
 	}
@@ -42,7 +44,7 @@ func TestOpen(t *testing.T) {
 	p := Pinned{On: packages.Target{Python: "3.11", Arch: "x86_64"}}
 	for i, r := range []string{
 		"native==1.0", "pure==1", "large==2", "absent==3", "range>=4", "any==1.*",
-		"elsewhere==1; sys_platform == 'win32'",
+		"elsewhere==1; sys_platform == 'win32'", "source==5",
 	} {
 		p.Pins = append(p.Pins, Pin{lockfile.Pin{Requirement: r, Line: i + 1}, "requirements.txt"})
 	}
@@ -69,7 +71,8 @@ func TestOpen(t *testing.T) {
 	if got := strings.Join(unread, ", "); got != want {
 		t.Errorf("unread %s", got)
 	}
-	if len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "1 of 6 packages were not read") {
+	if len(w.Notes) != 2 || !strings.Contains(w.Notes[1], "1 of 7 packages were not read") ||
+		w.Notes[0] != "1 of 7 packages is published as source only and was not checked: source==5" {
 		t.Errorf("notes %q", w.Notes)
 	}
 	if strings.Contains(strings.Join(w.With, " "), "elsewhere") {
