@@ -335,6 +335,39 @@ func TestUnmetRequirement(t *testing.T) {
 	}
 }
 
+// TestUnpinnedRequirement checks that a package that nothing pins, of which the newest version does
+// not fit the pins, is not reported, nor a cost of a fix.
+func TestUnpinnedRequirement(t *testing.T) {
+	q, err := pkgmeta.ParseRequirement("package2>=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &shelf{
+		t: t, n: 9, requires: map[string][]pkgmeta.Requirement{"package3": {q}},
+		versions: map[string][]string{
+			"package1 3.12": {"1.0"}, "package2 3.12": {"1.0", "2.0"}, "package3 3.12": {"1.0"},
+		},
+	}
+	for pin, want := range map[string]int{"package3==1.0": 1, "": 0} {
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12",
+			With: []string{"package1==1.0", "package2==1.0"},
+			Wheels: []analyzer.Input{
+				user(t, "package1", "package2", "function_of_package2", "package2", "package3"),
+			},
+		}
+		if pin != "" {
+			e.With = append(e.With, pin)
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(
+			t.Context(), e, nil, analyzer.Options{Source: source},
+		)
+		if err != nil || len(r.Findings) != want {
+			t.Errorf("pin %q: findings %+v, error %v; want %d", pin, r.Findings, err, want)
+		}
+	}
+}
+
 // TestPackagesWithoutWheel checks that packages without a wheel for one reason are one cause, and
 // that the interpreter that is suggested has wheels of all packages, or that its cost says which
 // have none.

@@ -102,7 +102,8 @@ type Unmet struct {
 
 // Unmet returns the requirements of the packages that were read, and of those that were looked up,
 // which the packages of the environment do not satisfy: first those of the wheels, in their order.
-// Requirements of extras, and on packages that the environment does not have, are left out. The
+// Requirements of extras, on packages that the environment does not have, and of packages that it
+// does not pin, of which another version can be chosen, are left out. The
 // error is that of ctx.
 func (e *Environment) Unmet(ctx context.Context) (out []Unmet, _ error) {
 	add := func(
@@ -114,7 +115,7 @@ func (e *Environment) Unmet(ctx context.Context) (out []Unmet, _ error) {
 		if !slices.ContainsFunc(out, func(u Unmet) bool {
 			return u.By.Name == by.Name && u.Package == name
 		}) {
-			out = append(out, Unmet{by, f, requirement, name, e.nearest(ctx, name, v)})
+			out = append(out, Unmet{by, f, requirement, name, e.nearest(ctx, name, requirement, v)})
 		}
 	}
 	for _, f := range e.artifacts {
@@ -136,7 +137,7 @@ func (e *Environment) Unmet(ctx context.Context) (out []Unmet, _ error) {
 		for _, set := range e.sets[key] {
 			for _, x := range set.Conflicts {
 				v := e.version(x.Package)
-				if v != nil && x.Release != (packages.ID{}) {
+				if v != nil && e.version(x.Release.Name) != nil {
 					add(x.Release, nil, x.Requirement, x.Package, *v)
 				}
 			}
@@ -168,17 +169,25 @@ func (e *Environment) applies(q pkgmeta.Requirement) bool {
 	return err == nil && ok
 }
 
-// nearest returns the final version next to one, the newer one of two, that all wheels of the
-// environment allow and that can be installed; "" if none is known.
-func (e *Environment) nearest(ctx context.Context, name string, from pkgmeta.Version) string {
+// nearest returns the final version next to one, the newer one of two, that a requirement and all
+// wheels of the environment allow and that can be installed; "" if none is known.
+func (e *Environment) nearest(
+	ctx context.Context,
+	name, requirement string,
+	from pkgmeta.Version,
+) string {
 	listed, err := e.judge.source.Versions(ctx, name, e.judge.options.On)
+	if err != nil {
+		return ""
+	}
+	q, err := pkgmeta.ParseRequirement(requirement)
 	if err != nil {
 		return ""
 	}
 	below := ""
 	for _, v := range packages.Sorted(e.Admitted(name, listed)) {
 		switch {
-		case v.IsPreRelease():
+		case v.IsPreRelease(), !admits(q, v):
 		case v.Compare(from) > 0:
 			return v.String()
 		default:

@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/analyzer/symindex"
@@ -160,6 +161,18 @@ func (s *Session) Given(name string) bool { return requires(s.judge.given, name)
 
 // Pinned reports whether the artifacts are the packages of an environment.
 func (s *Session) Pinned() bool { return s.judge.environment != nil }
+
+// Pin reports whether the user gave a requirement on a package, and whether it is of a lock file that
+// a tool writes.
+func (s *Session) Pin(name string) (given, locked bool) {
+	for _, q := range s.judge.given {
+		if q.Name == name {
+			file := s.judge.origins[q.Raw].File
+			return true, file != "" && lockfile.Update(file, q.Raw) != ""
+		}
+	}
+	return false, false
+}
 
 // Admitted returns the versions of a package that the other packages of the environment allow; all
 // of them without one.

@@ -11,7 +11,7 @@ import (
 // cost returns what a changed scenario breaks: requirements that are no longer satisfied, and
 // libraries that the system must provide now.
 func (t *Verifier) cost(w *trial) []string {
-	out := newConflicts(conflicts(w.sets), t.conflicts)
+	out := newConflicts(t.costs(w.sets), t.conflicts)
 	for _, f := range w.found {
 		if !fromSystem(f.Finding) || t.before[f.Identity()] {
 			continue
@@ -24,12 +24,24 @@ func (t *Verifier) cost(w *trial) []string {
 	return append([]string{}, out...)
 }
 
-// conflicts returns the requirements that the selected releases do not satisfy.
-func conflicts(sets []*packages.Set) []string {
+// costs returns the requirements that the selected releases do not satisfy. In an environment,
+// another version of a package is chosen if nothing pins it, and if a lock file does, whose tool
+// resolves it again.
+func (t *Verifier) costs(sets []*packages.Set) []string {
 	var out []string
 	for _, s := range sets {
 		for _, x := range s.Conflicts {
-			if text := conflictText(x); !slices.Contains(out, text) {
+			text := conflictText(x)
+			if x.Release != (packages.ID{}) && t.session.Pinned() {
+				switch given, locked := t.session.Pin(x.Release.Name); {
+				case !given:
+					continue
+				case locked:
+					text = "another version of " + x.Release.Name + ": " + x.Release.Version +
+						" requires " + x.Requirement + ", not " + x.Chosen
+				}
+			}
+			if !slices.Contains(out, text) {
 				out = append(out, text)
 			}
 		}

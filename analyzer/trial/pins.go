@@ -55,7 +55,7 @@ func (t *Verifier) otherVersion(
 			alone := t.fixes(w, xs...)
 			if alone {
 				offer.Verified, offer.Cost = true, w.cost
-				if len(newConflicts(conflicts(w.sets), t.conflicts)) == 0 {
+				if len(newConflicts(t.costs(w.sets), t.conflicts)) == 0 {
 					return []fix.Fix{offer}, nil
 				}
 			}
@@ -264,7 +264,7 @@ func (t *Verifier) moving(
 		}
 	}
 	if w == nil || len(moved) == 1 || !t.fixes(w, xs...) ||
-		len(newConflicts(conflicts(w.sets), t.conflicts)) > 0 {
+		len(newConflicts(t.costs(w.sets), t.conflicts)) > 0 {
 		return nil, nil
 	}
 	return &fix.Fix{

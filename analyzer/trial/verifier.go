@@ -99,17 +99,17 @@ func (t *Verifier) fixEach(fresh []judge.Found, sets []*packages.Set) error {
 // New returns a verifier for a case. outcome is its result without a fix.
 func New(ctx context.Context, s *judge.Session, c judge.Case, outcome *judge.Outcome) *Verifier {
 	t := &Verifier{
-		ctx:       ctx,
-		session:   s,
-		base:      c,
-		releases:  s.Releases(ctx, c),
-		before:    map[string]bool{},
-		hidden:    map[string]bool{},
-		unlinked:  map[string]bool{},
-		conflicts: conflicts(outcome.Sets),
-		known:     map[string]*trial{},
-		most:      maxTrials,
+		ctx:      ctx,
+		session:  s,
+		base:     c,
+		releases: s.Releases(ctx, c),
+		before:   map[string]bool{},
+		hidden:   map[string]bool{},
+		unlinked: map[string]bool{},
+		known:    map[string]*trial{},
+		most:     maxTrials,
 	}
+	t.conflicts = t.costs(outcome.Sets)
 	for _, x := range outcome.Found {
 		t.before[x.Identity()] = true
 		t.unlinked[linkedSymbol(x.Finding)] = true
