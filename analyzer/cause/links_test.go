@@ -59,7 +59,7 @@ func TestSentences(t *testing.T) {
 		"a linked library has another version of it": {
 			with(undefined("libown.so.1", "OWN_1"), func(f *result.Finding) { f.ProvidedBy = &provided }),
 			"libown.so.1 has another version than OWN_1 of f, which a.so imports",
-			builder + "use a libown.so.1 that has it, or build without it.",
+			builder + "bundle the libown.so.1 that it was linked with.",
 		},
 		"no library is known": {
 			undefined("", ""), "no library defines f, which a.so imports",
