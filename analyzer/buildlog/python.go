@@ -165,47 +165,52 @@ var wheelsOnly = lazyregexp.New(
 		`bitsandbytes|triton|opencv-\w+(?:-\w+)*|pywin32)$`,
 )
 
-// extensions maps extension modules, which their package imports at once, to the project. If the
-// package is found and this module is not, its file is for another Python or architecture.
+// extensionModules has a line for each project: its name, and modules of machine code that it
+// imports at once. If the package is found and such a module is not, its file is for another
+// Python or architecture.
+const extensionModules = `
+numpy numpy.core._multiarray_umath numpy._core._multiarray_umath
+pandas pandas._libs.interval pandas._libs.tslibs.base
+scipy scipy._lib._ccallback_c
+scikit-learn sklearn.__check_build._check_build
+pydantic-core pydantic_core._pydantic_core
+cffi _cffi_backend
+cryptography cryptography.hazmat.bindings._rust
+pillow PIL._imaging
+lxml lxml.etree
+psycopg2-binary psycopg2._psycopg
+orjson orjson.orjson
+rpds-py rpds.rpds
+tiktoken tiktoken._tiktoken
+jiter jiter.jiter
+tokenizers tokenizers.tokenizers
+safetensors safetensors._safetensors_rust
+bcrypt bcrypt._bcrypt
+argon2-cffi-bindings _argon2_cffi_bindings._ffi
+pynacl nacl._sodium
+asyncpg asyncpg.pgproto.pgproto
+greenlet greenlet._greenlet
+grpcio grpc._cython.cygrpc
+regex regex._regex
+torch torch._C
+onnxruntime onnxruntime.capi.onnxruntime_pybind11_state
+pyarrow pyarrow.lib
+shapely shapely.lib
+h5py h5py._errors
+psutil psutil._psutil_linux psutil._psutil_osx psutil._psutil_windows
+mysqlclient MySQLdb._mysql
+watchfiles watchfiles._rust_notify
+duckdb duckdb.duckdb _duckdb
+polars polars.polars
+`
+
+// extensions maps the modules to the project.
 var extensions = lazy.Value[map[string]string]{New: func() map[string]string {
 	out := map[string]string{}
-	for project, modules := range map[string]string{
-		"numpy":                "numpy.core._multiarray_umath numpy._core._multiarray_umath",
-		"pandas":               "pandas._libs.interval pandas._libs.tslibs.base",
-		"scipy":                "scipy._lib._ccallback_c",
-		"scikit-learn":         "sklearn.__check_build._check_build",
-		"pydantic-core":        "pydantic_core._pydantic_core",
-		"cffi":                 "_cffi_backend",
-		"cryptography":         "cryptography.hazmat.bindings._rust",
-		"pillow":               "PIL._imaging",
-		"lxml":                 "lxml.etree",
-		"psycopg2-binary":      "psycopg2._psycopg",
-		"orjson":               "orjson.orjson",
-		"rpds-py":              "rpds.rpds",
-		"tiktoken":             "tiktoken._tiktoken",
-		"jiter":                "jiter.jiter",
-		"tokenizers":           "tokenizers.tokenizers",
-		"safetensors":          "safetensors._safetensors_rust",
-		"bcrypt":               "bcrypt._bcrypt",
-		"argon2-cffi-bindings": "_argon2_cffi_bindings._ffi",
-		"pynacl":               "nacl._sodium",
-		"asyncpg":              "asyncpg.pgproto.pgproto",
-		"greenlet":             "greenlet._greenlet",
-		"grpcio":               "grpc._cython.cygrpc",
-		"regex":                "regex._regex",
-		"torch":                "torch._C",
-		"onnxruntime":          "onnxruntime.capi.onnxruntime_pybind11_state",
-		"pyarrow":              "pyarrow.lib",
-		"shapely":              "shapely.lib",
-		"h5py":                 "h5py._errors",
-		"psutil":               "psutil._psutil_linux psutil._psutil_osx psutil._psutil_windows",
-		"mysqlclient":          "MySQLdb._mysql",
-		"watchfiles":           "watchfiles._rust_notify",
-		"duckdb":               "duckdb.duckdb _duckdb",
-		"polars":               "polars.polars",
-	} {
-		for m := range strings.FieldsSeq(modules) {
-			out[m] = project
+	for line := range strings.Lines(extensionModules) {
+		words := strings.Fields(line)
+		for i := 1; i < len(words); i++ {
+			out[words[i]] = words[0]
 		}
 	}
 	return out

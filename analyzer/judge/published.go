@@ -120,7 +120,9 @@ const (
 )
 
 // Installs reports whether pip installs a wheel with these tags on a platform, for some Python.
-func Installs(tags []pkgmeta.Tag, p *platform.Platform) bool { return suits(tags, p) == installable }
+func Installs(tags []pkgmeta.Tag, p *platform.Platform) bool {
+	return suits(tags, p) == installable
+}
 
 func suits(tags []pkgmeta.Tag, p *platform.Platform) (best suitability) {
 	for _, t := range tags {
@@ -133,10 +135,11 @@ func suits(tags []pkgmeta.Tag, p *platform.Platform) (best suitability) {
 // architecture with the other C library only.
 func excludes(tags []pkgmeta.Tag, p *platform.Platform) bool {
 	own := suits(tags, p)
-	return own == newerSystem || own == otherSystem && slices.ContainsFunc(tags, func(t pkgmeta.Tag) bool {
-		return (strings.HasPrefix(t.Platform, "manylinux") || strings.HasPrefix(t.Platform, "musllinux")) &&
-			strings.HasSuffix(t.Platform, "_"+p.Arch)
-	})
+	return own == newerSystem || own == otherSystem && slices.ContainsFunc(tags,
+		func(t pkgmeta.Tag) bool {
+			kind, _, _ := strings.Cut(t.Platform, "linux")
+			return (kind == "many" || kind == "musl") && strings.HasSuffix(t.Platform, "_"+p.Arch)
+		})
 }
 
 func suit(tag string, p *platform.Platform) suitability {

@@ -162,8 +162,8 @@ func (s *Session) Given(name string) bool { return requires(s.judge.given, name)
 // Pinned reports whether the artifacts are the packages of an environment.
 func (s *Session) Pinned() bool { return s.judge.environment != nil }
 
-// Pin reports whether the user gave a requirement on a package, and whether it is of a lock file that
-// a tool writes.
+// Pin reports whether the user gave a requirement on a package, and whether it is of a lock file
+// that a tool writes.
 func (s *Session) Pin(name string) (given, locked bool) {
 	for _, q := range s.judge.given {
 		if q.Name == name {

@@ -75,7 +75,7 @@ func between(before, after pkgmeta.Version) string {
 // contains reports whether a release has a library that other packages may load.
 func contains(r *historydata.Release, library string) bool {
 	return slices.ContainsFunc(r.Libraries, func(l historydata.Library) bool {
-		return Loadable(l.Path) && (path.Base(l.Path) == library || l.SONAME == library)
+		return (l.SONAME == library || path.Base(l.Path) == library) && Loadable(l.Path)
 	})
 }
 

@@ -38,8 +38,8 @@ version of Python imports its modules, and a warning for such a module next to o
 version imports. The same applies to a wheel without an ABI tag that pip installs for several
 versions by its tag and its Requires-Python (py3-none, cp310.cp311-none): an error for a module
 that one version imports, and a warning if the wheel also has modules for every version, or if a
-Python source handles an ImportError. It is also a warning where a wheel for a free-threaded Python has a module of the
-stable ABI, which that Python does not support.
+Python source handles an ImportError. It is also a warning where a wheel for a free-threaded
+Python has a module of the stable ABI, which that Python does not support.
 
 Not detected: modules that are not loaded by import (ctypes, a loader of the package), modules
 with copies for some of the versions that pip installs the wheel for, modules in a wheel that

@@ -26,8 +26,8 @@ another rule.
 
 Not detected: requirements of packages whose metadata is not read, which are those without native
 code and those that the built-in package history knows, and requirements of extras; of conda
-packages dependencies on packages that are not installed, and on virtual packages other than __glibc. A
-dependency in a form that compat does not know is listed as one that could not be read.`,
+packages dependencies on packages that are not installed, and on virtual packages other than
+__glibc. A dependency in a form that compat does not know is listed as one that could not be read.`,
 	References: []string{
 		"Core metadata specifications: Requires-Dist",
 		"PEP 508: Dependency specification for Python Software Packages",

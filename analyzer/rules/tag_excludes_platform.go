@@ -79,7 +79,8 @@ func checkTagOfOtherLibc(p *analyzer.Pass) {
 	}
 	p.Report(analyzer.Finding{
 		Library: library,
-		Message: fmt.Sprintf("pip does not install this wheel on %s, which uses %s: its tag, %s, is for %s",
+		Message: fmt.Sprintf(
+			"pip does not install this wheel on %s, which uses %s: its tag, %s, is for %s",
 			platform.Title(p.Platform.Name), p.Platform.Libc, tagged.Name, libc),
 	}, otherLibc(p)...)
 }

@@ -597,8 +597,8 @@ func openInstalled(f envFlags) ([]*pinned.Wheels, error) {
 	return out, nil
 }
 
-// architecture returns the one that all names of platforms contain, as in al2023/aarch64; "" if they
-// contain none or several.
+// architecture returns the one that all names of platforms contain, as in al2023/aarch64; "" if
+// they contain none or several.
 func (f *envFlags) architecture() string {
 	arch := ""
 	for i, name := range f.platforms {

@@ -54,7 +54,7 @@ func TestHashes(t *testing.T) {
 			}
 			i := s.index(t, nil).WithLock(l)
 			w, err := i.Open(ctx, "demo", "1.0", linux, 1<<20)
-			got := ""
+			var got string
 			var hash *HashError
 			var no *NoWheelError
 			switch {

@@ -136,8 +136,11 @@ func byDigest(files []file, digests []string) (listed, unknown []file) {
 // the lock files; nil if that is not known.
 func (l *Locked) refused(best *file, all []file, version string, on packages.Target) error {
 	v, err := pkgmeta.ParseVersion(version)
+	if err != nil { // a version that no lock file can pin
+		return nil //nolint:nilerr // nothing is known of its hashes
+	}
 	digests := l.digests(best.project, v)
-	if err != nil || digests == nil || best.sha256 == "" || best.locked ||
+	if digests == nil || best.sha256 == "" || best.locked ||
 		slices.Contains(digests, best.sha256) {
 		return nil
 	}

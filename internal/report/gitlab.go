@@ -64,7 +64,8 @@ func GitLab(w io.Writer, r *analyzer.Report, lines Lines) error {
 		}
 	}
 	for _, f := range notes(r, maxResults) {
-		add(f.Rule, f.Identity()+"\x00"+unversioned(f.Artifact), "info", mdsafe.Visible(f.Message), mdsafe.Visible(f.Artifact), 1)
+		add(f.Rule, f.Identity()+"\x00"+unversioned(f.Artifact), "info",
+			mdsafe.Visible(f.Message), mdsafe.Visible(f.Artifact), 1)
 	}
 	for _, u := range r.Unread {
 		add("unread", "unread\x00"+u.Path+"\x00"+u.Reason, "critical",

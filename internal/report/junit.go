@@ -43,8 +43,9 @@ type junitResult struct {
 }
 
 // JUnit writes the report as JUnit XML: a test case for each cause in each artifact, which fails if
-// it is new and at or above a severity ("" is Error), one that passes for each artifact without causes, one with
-// an error for each file that could not be read, and a skipped one for each that is not checked.
+// it is new and at or above a severity ("" is Error), one that passes for each artifact without
+// causes, one with an error for each file that could not be read, and a skipped one for each that
+// is not checked.
 // The notes of the report are the output of the suite.
 func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
 	if failOn == "" {
