@@ -93,8 +93,8 @@ func (a *Artifact) MayLoadGlobally(module string) bool {
 }
 
 // packagedElsewhere reports whether another artifact may have the __init__.py of a module's
-// package: this one has none, and the package is not called like the artifact, or a package that it depends
-// on is called similarly.
+// package: this one has none, and the package is not called like the artifact, or a package that
+// it depends on is called similarly.
 func (a *Artifact) packagedElsewhere(module string) bool {
 	first, _, folder := strings.Cut(installed(module), "/")
 	if !folder || slices.Contains(a.roots, first) {

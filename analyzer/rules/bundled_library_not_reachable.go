@@ -122,8 +122,8 @@ func checkReachable(p *analyzer.Pass) {
 	}
 }
 
-// hasName reports whether the file of a library has the name that an object needs. In a package with
-// symbolic links, one of them has it.
+// hasName reports whether the file of a library has the name that an object needs. In a package
+// with symbolic links, one of them has it.
 func hasName(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) bool {
 	return p.Facts.Kind != analyzer.KindWheel || slices.Contains(v.Needed, path.Base(l.Path))
 }

@@ -273,8 +273,8 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int, stable bool) {
 	p.Report(f, fixes...)
 }
 
-// checkOtherPythons checks a module that is for one CPython, in a wheel that pip installs for others
-// too: py3-none, or cp310.cp311-none. Wheels for the stable ABI are left to checkStableCopies.
+// checkOtherPythons checks a module that is for one CPython, in a wheel that pip installs for
+// others too: py3-none, or cp310.cp311-none. Wheels for the stable ABI are left to checkStableCopies.
 func checkOtherPythons(p *analyzer.Pass, copies []module, stable bool) {
 	m := copies[0]
 	if len(copies) > 1 || m.cpython == "" || !m.inits || ofOwnPython(p, m.path) {

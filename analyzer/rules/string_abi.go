@@ -65,7 +65,9 @@ func otherStringABI(
 }
 
 func hasNewABI(symbol string) bool {
-	return slices.ContainsFunc(newABI, func(part string) bool { return strings.Contains(symbol, part) })
+	return slices.ContainsFunc(newABI, func(part string) bool {
+		return strings.Contains(symbol, part)
+	})
 }
 
 // withoutStringABI returns a demangled name that is the same for both ABIs; "" if it is not mangled.

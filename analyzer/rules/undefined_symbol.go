@@ -131,7 +131,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			}
 			if lacksVersion(b) {
 				f.ProvidedBy = &b.Provider.Path
-				f.Message = fmt.Sprintf("%s imports %s, but %s, which it loads as %s, does not have that version",
+				f.Message = fmt.Sprintf(
+					"%s imports %s, but %s, which it loads as %s, does not have that version",
 					v.Path, analyzer.Versioned(i.Name, i.Version), b.Provider.Path, i.Library)
 				if have := b.Provider.VersionsOf(i.Name); len(have) > 0 {
 					f.Message += ", only " + analyzer.Versioned(i.Name, have[len(have)-1])

@@ -58,8 +58,9 @@ func File(w io.Writer, v *View) error {
 
 // Page writes a report as an HTML page: a summary, an article for each cause, and lists. It is
 // complete without its script, which adds a button to each command that copies it. It links
-// style.css in the same directory, and under id the other forms of the report: id.json, id.sarif, id.md and id/findings. The size is at most 300 KB: long lists are truncated,
-// with a count of the rest.
+// style.css in the same directory, and under id the other forms of the report: id.json, id.sarif,
+// id.md and id/findings. The size is at most 300 KB: long lists are truncated, with a count of the
+// rest.
 func Page(w io.Writer, v *View, id string) error {
 	return page(w, v, id, h.Link(h.Rel("stylesheet"), h.Href("style.css")))
 }
