@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/peobj"
@@ -274,7 +273,8 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int, stable bool) {
 }
 
 // checkOtherPythons checks a module that is for one CPython, in a wheel that pip installs for
-// others too: py3-none, or cp310.cp311-none. Wheels for the stable ABI are left to checkStableCopies.
+// others too: py3-none, or cp310.cp311-none. Wheels for the stable ABI are left to
+// checkStableCopies.
 func checkOtherPythons(p *analyzer.Pass, copies []module, stable bool) {
 	m := copies[0]
 	if len(copies) > 1 || m.cpython == "" || !m.inits || ofOwnPython(p, m.path) {
@@ -316,7 +316,7 @@ func checkOtherPythons(p *analyzer.Pass, copies []module, stable bool) {
 // ofOwnPython reports whether a module is for a Python that the wheel contains.
 func ofOwnPython(p *analyzer.Pass, module string) bool {
 	return strings.Contains(module, "/site-packages/") || strings.Contains(module, "/lib-dynload/") ||
-		slices.ContainsFunc(p.Facts.Objects, func(o *facts.Object) bool {
+		slices.ContainsFunc(p.Facts.Objects, func(o *analyzer.Object) bool {
 			return strings.HasPrefix(path.Base(o.Path), "libpython")
 		})
 }

@@ -70,7 +70,8 @@ func hasNewABI(symbol string) bool {
 	})
 }
 
-// withoutStringABI returns a demangled name that is the same for both ABIs; "" if it is not mangled.
+// withoutStringABI returns a demangled name that is the same for both ABIs; "" if it is not
+// mangled.
 func withoutStringABI(symbol string) string {
 	return ofBothABIs.Replace(analyzer.Demangle(symbol))
 }

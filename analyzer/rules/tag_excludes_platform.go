@@ -24,7 +24,8 @@ Fix: tag the wheel for the platform, if its files also fit the older tag, or bui
 for that platform.
 
 A manylinux wheel is not installed where the C library is musl (Alpine Linux), and a musllinux wheel
-not where it is glibc, even if its files would load. Fix: publish a wheel for that C library as well.
+not where it is glibc, even if its files would load. Fix: publish a wheel for that C library as
+well.
 
 The rule is for the platforms of ` + "`--platform`" + ` and of the settings, for newer versions
 of the same system and for the other C library. Where files of the wheel do not work there either,

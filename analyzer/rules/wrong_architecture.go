@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
 var wrongArchitecture = &analyzer.Rule{
 	ID:       "wrong-architecture",
-	Title:    "An object is built for another architecture than the wheel's tag",
+	Title:    "An object does not fit the platform of the wheel's tag",
 	Severity: analyzer.Warning,
 	Doc: `A wheel whose tag names one architecture contains an object for another. The loader fails
 with "cannot open shared object file" or "wrong ELF class". So does one for Linux in a wheel whose
@@ -80,11 +79,11 @@ func checkArchitecture(p *analyzer.Pass) {
 	}
 }
 
-// reportAnyTag reports a module of a wheel that pip installs on every system, where all binaries are
-// for one.
+// reportAnyTag reports a module of a wheel that pip installs on every system, where all binaries
+// are for one.
 func reportAnyTag(p *analyzer.Pass, module, built string) {
 	if slices.ContainsFunc(p.Facts.PlatformTags(), func(t string) bool { return t != "any" }) ||
-		p.Facts.Wheel == nil || ofOwnPython(p, module) || severalSystems(p.Facts) {
+		p.Facts.Wheel == nil || ofOwnPython(p, module) || severalSystems(p) {
 		return
 	}
 	f := analyzer.Finding{
@@ -103,14 +102,15 @@ func reportAnyTag(p *analyzer.Pass, module, built string) {
 	}
 	p.Report(f, fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
-		Title: "Build a wheel with a platform tag, as build backends do for declared extension modules, " +
-			"or remove the module",
+		Title: "Build a wheel with a platform tag, as build backends do for declared extension " +
+			"modules, or remove the module",
 	}})
 }
 
 // severalSystems reports whether the binaries of an artifact are for more than one system or
 // architecture, so that one of them is chosen at run time.
-func severalSystems(a *facts.Artifact) bool {
+func severalSystems(p *analyzer.Pass) bool {
+	a := p.Facts
 	systems := map[string]bool{}
 	for _, o := range a.Objects {
 		systems["linux "+o.Arch()] = true
