@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// addBroken adds a finding for each installed package whose files are not those that the interpreter
-// needs. Those that are installed for the same other system have one fix.
+// addBroken adds a finding for each installed package whose files are not those that the
+// interpreter needs. Those that are installed for the same other system have one fix.
 func (e *Environment) addBroken(out *checked, o Options) {
 	r := out.report
 	again := map[string][]string{} // NAME==VERSION by Broken.For
@@ -139,8 +139,8 @@ func (e *Environment) foreign(k *checked, f *Finding) bool {
 	return false
 }
 
-// absent turns warnings about libraries of the system into errors if nothing of an installed package
-// loads without them: the system that it is installed on does not have them. The driver of a GPU is
+// absent turns warnings about libraries of the system into errors if nothing of an installed
+// package loads without them: the system that it is installed on does not have them. The driver of a GPU is
 // often added when a container starts.
 func absent(a *facts.Artifact, findings []Finding) {
 	var of []*Finding

@@ -170,8 +170,8 @@ func (u *usable) unusable(name, version string, tags []pkgmeta.Tag) *analyzer.Br
 	return b
 }
 
-// elsewhere returns the system that all tags of a published wheel are for, if no tag is for Linux on
-// an architecture; "" otherwise.
+// elsewhere returns the system that all tags of a published wheel are for, if no tag is for Linux
+// on an architecture; "" otherwise.
 func elsewhere(tags []pkgmeta.Tag, arch string) string {
 	system := ""
 	for _, t := range tags {
