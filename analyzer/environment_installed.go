@@ -141,8 +141,7 @@ func (e *Environment) foreign(k *checked, f *Finding) bool {
 
 // absent turns warnings about libraries of the system into errors if nothing of an installed
 // package loads without them: the system that it is installed on does not have them. The
-// driver of a GPU is
-// often added when a container starts.
+// driver of a GPU is often added when a container starts.
 func absent(a *facts.Artifact, findings []Finding) {
 	var of []*Finding
 	fails := map[string]bool{} // objects by path
