@@ -9,7 +9,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -25,12 +24,15 @@ imports x.cpython-313t-x86_64-linux-gnu.so. The suffix of this module is for ano
 build than every tag of the wheel. pip installs the wheel, and the import fails: "No module named
 …".
 
+Nor does Python import a module whose init function is for another name than that of the file:
+x.cpython-312-x86_64-linux-gnu.so has to export PyInit_x.
+
 Fix: build the wheel with the Python of its tag, or change the tag to the Python that built it.
 
 On Windows the names are x.cp312-win_amd64.pyd, x.cp313t-win_amd64.pyd and, for the stable ABI,
 x.pyd. A module for 32-bit Windows has the suffix win32, which a 64-bit Python does not import.
 
-Severity: an error where no module of the wheel fits a tag, and a warning where others do: the
+Severity: an error where no module of the wheel fits a tag or has the init function of its name, and a warning where others do: the
 module may be left over from another build. Where a module has several copies and one of them
 fits, nothing is reported. In a wheel for the stable ABI (cp38-abi3) it is an error if only one
 version of Python imports its modules, and a warning for such a module next to others that every
@@ -40,7 +42,11 @@ that one version imports, and a warning if the wheel also has modules for every 
 Python source handles an ImportError. It is also a warning where a wheel for a free-threaded
 Python has a module of the stable ABI, which that Python does not support.
 
-Not detected: modules that are not loaded by import (ctypes, a loader of the package), modules
+It is a warning for an init function of another name if a Python source may load the file under that
+name, and on Windows and macOS, where this is not known.
+
+Not detected: modules that are not loaded by import (ctypes, a loader of the package), files with
+the suffix of a module that export no init function, x.so and x.pyd with another one, modules
 with copies for some of the versions that pip installs the wheel for, modules in a wheel that
 contains a Python, and suffixes of interpreters other than CPython and PyPy.`,
 	References: []string{
@@ -137,7 +143,11 @@ func checkExtensionSuffix(p *analyzer.Pass) {
 	var files []moduleFile
 	for _, v := range p.Views {
 		if v.Extension() {
-			files = append(files, moduleFile{v.Path, v.Exports.Any(isInit)})
+			f := moduleFile{path: v.Path}
+			for _, e := range v.Exports.All() {
+				f.add(e.Name)
+			}
+			files = append(files, f)
 		}
 	}
 	checkSuffixes(p, files, parseModule)
@@ -151,10 +161,11 @@ func checkModuleNames(p *analyzer.Pass) {
 	var files []moduleFile
 	for _, o := range p.Windows.Objects {
 		if o.Extension() {
-			files = append(files, moduleFile{
-				o.Path,
-				slices.ContainsFunc(o.Exports, func(e peobj.Export) bool { return isInit(e.Name) }),
-			})
+			f := moduleFile{path: o.Path}
+			for _, e := range o.Exports {
+				f.add(e.Name)
+			}
+			files = append(files, f)
 		}
 	}
 	checkSuffixes(p, files, parsePYD)
@@ -186,7 +197,27 @@ func parsePYD(file string) (module, bool) {
 // moduleFile is a file with the name or the init function of a module.
 type moduleFile struct {
 	path  string
-	inits bool // it exports the init function of a module
+	inits []string // names of the modules whose init function it exports
+}
+
+// add adds an exported symbol. Names that are not ASCII are encoded, and stand for any name.
+func (f *moduleFile) add(symbol string) {
+	if strings.HasPrefix(symbol, "PyInitU_") {
+		f.inits = append(f.inits, "")
+	}
+	for _, prefix := range []string{"PyInit_", "PyModExport_"} { // the latter: PEP 793
+		if name, ok := strings.CutPrefix(symbol, prefix); ok {
+			f.inits = append(f.inits, name)
+		}
+	}
+}
+
+// named reports whether the file has the init function for its name. x/__init__.so is the module x.
+func (f *moduleFile) named(m module) bool {
+	name := path.Base(m.stem)
+	return slices.ContainsFunc(f.inits, func(have string) bool {
+		return have == "" || have == name || name == "__init__" && have == path.Base(path.Dir(m.stem))
+	})
 }
 
 func isInit(symbol string) bool { return strings.HasPrefix(symbol, "PyInit_") }
@@ -195,7 +226,8 @@ func isInit(symbol string) bool { return strings.HasPrefix(symbol, "PyInit_") }
 func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string) (module, bool)) {
 	byStem := map[string][]module{}
 	var stems []string
-	plain := map[string]bool{}  // stems of x.so and x.pyd, which every Python imports
+	plain := map[string]bool{} // stems of x.so and x.pyd, which every Python imports
+	var misnamed []moduleFile
 	fitting, stable := 0, false // stable: a module is for every Python, or has several copies
 	for _, file := range files {
 		m, ok := parse(file.path)
@@ -205,7 +237,10 @@ func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string)
 			plain[strings.TrimSuffix(file.path, path.Ext(file.path))] = true
 			continue
 		}
-		m.inits = file.inits
+		m.inits = len(file.inits) > 0
+		if m.inits && !file.named(m) && identifier.MatchString(path.Base(m.stem)) {
+			misnamed = append(misnamed, file)
+		}
 		stable = stable || m.abi3 || byStem[m.stem] != nil
 		if byStem[m.stem] == nil {
 			stems = append(stems, m.stem)
@@ -218,12 +253,38 @@ func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string)
 			fitting++
 		}
 	}
+	for _, f := range misnamed {
+		reportMisnamed(p, f, len(misnamed) == len(files))
+	}
 	for _, s := range stems {
 		checkCopies(p, byStem[s], fitting, stable)
 		if !plain[s] {
 			checkOtherPythons(p, byStem[s], stable)
 		}
 	}
+}
+
+// identifier matches the file name of a module that an import statement can name.
+var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// reportMisnamed reports a module whose init function is for another name. all is set if the wheel
+// has no module with the right one.
+func reportMisnamed(p *analyzer.Pass, file moduleFile, all bool) {
+	name, _, _ := strings.Cut(path.Base(file.path), ".")
+	f := analyzer.Finding{Object: file.path, Chain: []string{file.path}}
+	f.Message = fmt.Sprintf("%s has the init function PyInit_%s, and not that of its file name. The "+
+		"import fails: dynamic module does not define module export function (PyInit_%s)",
+		file.path, file.inits[0], name)
+	if l := p.Facts.Loads; !all || l == nil || l.May(file.path) {
+		f.Severity = analyzer.Warning
+		f.Message += ", unless the package loads the file under the other name"
+	}
+	p.Report(f, fix.Candidate{Fix: fix.Fix{
+		Kind: fix.KindRebuild,
+		Title: fmt.Sprintf("Name the file %s, or the module %s in its source (PyInit_%s, "+
+			"PYBIND11_MODULE, the file name of Cython)",
+			file.inits[0]+strings.TrimPrefix(path.Base(file.path), name), name, name),
+	}})
 }
 
 // checkCopies checks the files of one module.

@@ -1,10 +1,9 @@
 package rules
 
 import (
-	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/machoobj"
 )
 
 // checkSuffixesMacOS checks the file names of modules as checkExtensionSuffix does.
@@ -15,12 +14,16 @@ func checkSuffixesMacOS(p *analyzer.Pass) {
 	var files []moduleFile
 	for _, m := range p.Facts.MachO {
 		if m.Extension() {
-			files = append(files, moduleFile{
-				m.Path,
-				slices.ContainsFunc(m.Slices, func(s machoobj.Slice) bool {
-					return s.Object != nil && s.Object.Extension()
-				}),
-			})
+			f := moduleFile{path: m.Path}
+			for _, s := range m.Slices {
+				if s.Object == nil {
+					continue
+				}
+				for _, e := range s.Object.Exports {
+					f.add(strings.TrimPrefix(e.Name, "_"))
+				}
+			}
+			files = append(files, f)
 		}
 	}
 	checkSuffixes(p, files, parseModule)
