@@ -210,6 +210,9 @@ func (s *sorter) origin(f *result.Finding) origin {
 	}
 	switch f.Rule {
 	case "symbol-version-too-new", "relr-without-version", "version-need-without-library":
+		if f.ProvidedBy != nil && f.Rule == "version-need-without-library" {
+			return at(undefined, "")
+		}
 		return at(tooNew, "")
 	case "bundled-library-not-reachable":
 		return at(unreachable, "")

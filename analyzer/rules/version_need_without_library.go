@@ -2,16 +2,18 @@ package rules
 
 import (
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 var versionNeedWithoutLibrary = &analyzer.Rule{
 	ID:       "version-need-without-library",
-	Title:    "A version of a library is needed, but the library is not loaded",
+	Title:    "A version is needed of a library that is not loaded or has no version table",
 	Severity: analyzer.Error,
 	Doc: `An object needs versions of a library (DT_VERNEED), but neither lists the library in
 DT_NEEDED nor loads anything that does. glibc's loader stops the whole process: "Inconsistency
@@ -23,11 +25,18 @@ kept the version table.
 
 Fix: add the DT_NEEDED entry again, or link without the library.
 
+Before glibc 2.41 the loader stops in a similar way if the library is loaded, defines the symbol and
+has no version table (DT_VERSYM): "dl-lookup.c: check_match: Assertion ... failed!". Another build
+of the library is bundled than the one that the object was linked with. Such a library imports no
+versioned symbol itself. One that has a version table without the version is reported as
+undefined-symbol, and one that defines no versions is accepted. Fix: bundle the other build.
+
 Not reported where the library is loaded by the process (Python has libc, libm, libdl) or by
 another library of the load, and on musl, which has no symbol versions. An import of that library
 that nothing else defines is reported as undefined-symbol.`,
 	References: []string{
 		"glibc: elf/dl-version.c, _dl_check_map_versions",
+		"glibc: elf/dl-lookup.c, check_match",
 		"LSB Core 5.0, chapter 10.7",
 	},
 	Check: checkVersionNeed,
@@ -40,6 +49,9 @@ func checkVersionNeed(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		if len(v.Loading.Missing) > 0 {
 			continue // other rules report it, and the load fails earlier
+		}
+		if platform.Older(p.Platform.LibcVersion, "2.41") {
+			checkVersionTable(p, v)
 		}
 		for _, need := range v.VersionNeeds {
 			named := func(l *dynlink.Library) bool { return slices.Contains(l.Names(), need.Library) }
@@ -82,6 +94,44 @@ func checkVersionNeed(p *analyzer.Pass) {
 					Change: fix.AddNeeded{Object: v.Path, Libraries: []string{need.Library}},
 				},
 			)
+		}
+	}
+}
+
+// checkVersionTable reports symbols with a version in libraries of the artifact without DT_VERSYM.
+func checkVersionTable(p *analyzer.Pass, v *analyzer.View) {
+	for _, need := range v.VersionNeeds {
+		i := slices.IndexFunc(p.Views, func(u *analyzer.View) bool {
+			return !u.HasVersym && slices.Contains(u.Library.Names(), need.Library)
+		})
+		if i < 0 {
+			continue
+		}
+		for b := range v.Bindings().To(dynlink.FromArtifact) {
+			l := b.Provider
+			if b.Outcome != dynlink.Bound || l != p.Views[i].Library || b.Import.Library != need.Library ||
+				b.Import.Version == "" {
+				continue
+			}
+			f := analyzer.Finding{
+				Object:  v.Path,
+				Symbol:  b.Import.Name,
+				Version: b.Import.Version,
+				Library: need.Library, ProvidedBy: &l.Path,
+				Chain: analyzer.Chain(v.Library, l),
+				Message: fmt.Sprintf("%s imports %s, but %s, which it loads as %s, has no version table. "+
+					"The loader stops the process", v.Path,
+					analyzer.Versioned(b.Import.Name, b.Import.Version), l.Path, need.Library),
+			}
+			if v.Alternative {
+				f.Severity = analyzer.Warning
+			}
+			p.Report(f, fix.Candidate{Fix: fix.Fix{
+				Kind: fix.KindRebuild,
+				Title: "Bundle the " + need.Library + " that " + path.Base(v.Path) +
+					" was linked with, or link with the one that is bundled",
+			}})
+			break // the loader stops at the first one
 		}
 	}
 }
