@@ -391,7 +391,7 @@ var tasks = map[string]task{
 	"support-removed": {result.Builder, "publish wheels for them, or accept the finding if support " +
 		"has ended", ""},
 	"text-relocations":   {result.Builder, "compile it with -fPIC", ""},
-	"wrong-architecture": {result.Builder, "build it for the architecture of its tag", ""},
+	"wrong-architecture": {result.Builder, "build it for the platform of its tag", ""},
 }
 
 // given reports whether the user specified the package's version, so that the artifact's

@@ -32,23 +32,23 @@ Fix: build the wheel with the Python of its tag, or change the tag to the Python
 On Windows the names are x.cp312-win_amd64.pyd, x.cp313t-win_amd64.pyd and, for the stable ABI,
 x.pyd. A module for 32-bit Windows has the suffix win32, which a 64-bit Python does not import.
 
-Severity: an error where no module of the wheel fits a tag or has the init function of its name, and a warning where others do: the
-module may be left over from another build. Where a module has several copies and one of them
-fits, nothing is reported. In a wheel for the stable ABI (cp38-abi3) it is an error if only one
-version of Python imports its modules, and a warning for such a module next to others that every
-version imports. The same applies to a wheel without an ABI tag that pip installs for several
-versions by its tag and its Requires-Python (py3-none, cp310.cp311-none): an error for a module
-that one version imports, and a warning if the wheel also has modules for every version, or if a
-Python source handles an ImportError. It is also a warning where a wheel for a free-threaded
-Python has a module of the stable ABI, which that Python does not support.
+Severity: an error where no module of the wheel fits a tag or has the init function of its name, and
+a warning where others do: the module may be left over from another build. Where a module has
+several copies and one of them fits, nothing is reported. In a wheel for the stable ABI (cp38-abi3)
+it is an error if only one version of Python imports its modules, and a warning for such a module
+next to others that every version imports. The same applies to a wheel without an ABI tag that pip
+installs for several versions by its tag and its Requires-Python (py3-none, cp310.cp311-none): an
+error for a module that one version imports, and a warning if the wheel also has modules for every
+version, or if a Python source handles an ImportError. It is also a warning where a wheel for a
+free-threaded Python has a module of the stable ABI, which that Python does not support.
 
 It is a warning for an init function of another name if a Python source may load the file under that
 name, and on Windows and macOS, where this is not known.
 
 Not detected: modules that are not loaded by import (ctypes, a loader of the package), files with
-the suffix of a module that export no init function, x.so and x.pyd with another one, modules
-with copies for some of the versions that pip installs the wheel for, modules in a wheel that
-contains a Python, and suffixes of interpreters other than CPython and PyPy.`,
+the suffix of a module that export no init function, x.so and x.pyd with another one, modules with
+copies for some of the versions that pip installs the wheel for, modules in a wheel that contains a
+Python, and suffixes of interpreters other than CPython and PyPy.`,
 	References: []string{
 		"PEP 3149, PEP 384, PEP 703",
 		"CPython: Python/dynload_shlib.c",

@@ -29,8 +29,8 @@ well.
 
 The rule is for the platforms of ` + "`--platform`" + ` and of the settings, for newer versions
 of the same system and for the other C library. Where files of the wheel do not work there either,
-only that is reported. A
-wheel whose release has another wheel for the platform is not checked on it.`,
+only that is reported. A wheel whose release has another wheel for the platform is not checked on
+it.`,
 	References: []string{"PEP 600", "PEP 656", "PyPA: Platform compatibility tags"},
 	Packaging:  true,
 	Check:      checkTagExcludesPlatform,
@@ -80,9 +80,8 @@ func checkTagOfOtherLibc(p *analyzer.Pass) {
 	}
 	p.Report(analyzer.Finding{
 		Library: library,
-		Message: fmt.Sprintf(
-			"pip does not install this wheel on %s, which uses %s: its tag, %s, is for %s",
-			platform.Title(p.Platform.Name), p.Platform.Libc, tagged.Name, libc),
+		Message: fmt.Sprintf("pip does not install this wheel on %s, which uses %s: its tag, %s, is "+
+			"for %s", platform.Title(p.Platform.Name), p.Platform.Libc, tagged.Name, libc),
 	}, otherLibc(p)...)
 }
 
