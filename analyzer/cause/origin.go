@@ -294,7 +294,13 @@ const (
 // linked returns the library that has the symbol of a finding, or should have it, and whether the
 // object links that library. library is "" if none is known.
 func (a *artifact) linked(f *result.Finding) (library string, linked answer) {
-	if library = owner(f); library == "" || f.Rule != "undefined-symbol" {
+	library = owner(f)
+	switch {
+	case library == "":
+		return library, unknown
+	case f.Rule == "version-need-without-library" && f.ProvidedBy != nil:
+		return library, yes // it has no version table
+	case f.Rule != "undefined-symbol":
 		return library, unknown
 	}
 	if ofMacOS(f) || ofWindows(f) {
