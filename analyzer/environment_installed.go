@@ -155,8 +155,12 @@ func absent(a *facts.Artifact, findings []Finding) {
 		of = append(of, f)
 		fails[f.Object] = true
 	}
-	if len(of) == 0 || slices.ContainsFunc(entries(a), func(o *facts.Object) bool {
-		return !slices.ContainsFunc(closure(a, o), func(o *facts.Object) bool { return fails[o.Path] })
+	if len(of) == 0 {
+		return
+	}
+	by := byName(a)
+	if slices.ContainsFunc(entries(a), func(o *facts.Object) bool {
+		return !slices.ContainsFunc(closure(by, o), func(o *facts.Object) bool { return fails[o.Path] })
 	}) {
 		return
 	}
@@ -188,14 +192,29 @@ func entries(a *facts.Artifact) (out []*facts.Object) {
 	return out
 }
 
-// closure returns an object and those of the artifact that it needs, and these need.
-func closure(a *facts.Artifact, o *facts.Object) []*facts.Object {
-	all := []*facts.Object{o}
+// byName returns the objects of an artifact by SONAME and by file name.
+func byName(a *facts.Artifact) map[string][]*facts.Object {
+	by := map[string][]*facts.Object{}
+	for _, o := range a.Objects {
+		file := path.Base(o.Path)
+		by[file] = append(by[file], o)
+		if o.SONAME != "" && o.SONAME != file {
+			by[o.SONAME] = append(by[o.SONAME], o)
+		}
+	}
+	return by
+}
+
+// closure returns an object and those of its artifact that it needs, and these need.
+func closure(by map[string][]*facts.Object, o *facts.Object) []*facts.Object {
+	all, seen := []*facts.Object{o}, map[*facts.Object]bool{o: true}
 	for i := 0; i < len(all); i++ {
-		for _, x := range a.Objects {
-			if !slices.Contains(all, x) && (slices.Contains(all[i].Needed, x.SONAME) ||
-				slices.Contains(all[i].Needed, path.Base(x.Path))) {
-				all = append(all, x)
+		for _, name := range all[i].Needed {
+			for _, x := range by[name] {
+				if !seen[x] {
+					seen[x] = true
+					all = append(all, x)
+				}
 			}
 		}
 	}

@@ -10,8 +10,9 @@ var brokenInstallation = &analyzer.Rule{
 	Doc: `A package of an environment is installed, and its metadata is complete, but the Python of the
 environment cannot import it:
 
-- its modules are for another architecture, another system or another version of Python. ` + "`pip install\n--platform`" + ` and copies of an environment from another machine cause this. The import fails: "No
-  module named lxml.etree".
+- its modules are for another architecture, another system or another version of Python.
+  ` + "`pip install --platform`" + ` and copies of an environment from another machine cause this. The
+  import fails: "No module named lxml.etree".
 - a library that its modules need is listed in its RECORD and missing.
 - a file is not the one that RECORD describes, and needs a library or a symbol that the package does
   not have: a file of another version was copied over it.
