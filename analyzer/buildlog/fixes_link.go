@@ -295,11 +295,12 @@ var (
 // otherABI returns the fix for a symbol with a string in its signature, which the other C++ string
 // ABI gives another name. ok is false for other symbols.
 func otherABI(d *Diagnosis) (f fix.Fix, ok bool) {
-	has, other := "1", "0"
+	has := "1"
+	var flags shellword.Line = `CXXFLAGS="-D_GLIBCXX_USE_CXX11_ABI=0"`
 	switch {
 	case stringABI.MatchString(d.Symbol):
 	case oldStrings.MatchString(d.Symbol):
-		has, other = other, has
+		has, flags = "0", `CXXFLAGS="-D_GLIBCXX_USE_CXX11_ABI=1"`
 	default:
 		return f, false
 	}
@@ -307,7 +308,7 @@ func otherABI(d *Diagnosis) (f fix.Fix, ok bool) {
 		fix.KindRebuild,
 		cmp.Or(base(d.Object), "The object")+" uses the string ABI of _GLIBCXX_USE_CXX11_ABI="+has+
 			". If the library was built with the other one, build both with one value",
-		`CXXFLAGS="-D_GLIBCXX_USE_CXX11_ABI=`+shellword.Line(other)+`"`,
+		flags,
 	), true
 }
 
