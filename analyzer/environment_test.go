@@ -505,15 +505,21 @@ func TestConcreteFix(t *testing.T) {
 		wheel    analyzer.Input
 		with     []string
 		releases map[string]string
+		is       string // title of the cause
 		title    string
 		command  string
 	}{
+		{"a range of the wheel", grid(old, "numpy<2,>=1.23.2"), []string{"grid==1.0", "numpy==2.0.2"},
+			numpys, "requires numpy<2,>=1.23.2, and fails with numpy 2.0.2",
+			"Change numpy from 2.0.2 to 1.26.4 in uv.lock:2", "uv lock --upgrade-package numpy==1.26.4"},
 		{"a range of a rule", grid(old, "numpy"), []string{"grid==1.0", "numpy==2.0.2"}, numpys,
+			"built against NumPy 1, fails with numpy 2.0.2",
 			"Change numpy from 2.0.2 to 1.26.4 in uv.lock:2", "uv lock --upgrade-package numpy==1.26.4"},
 		{"what others allow", grid(old, "numpy!=1.26.4"), []string{"grid==1.0", "numpy==2.0.2"}, numpys,
+			"built against NumPy 1, fails with numpy 2.0.2",
 			"Change numpy from 2.0.2 to 1.25.2 in uv.lock:2", "uv lock --upgrade-package numpy==1.25.2"},
 		{"no version is known", grid(old, "numpy"), []string{"grid==1.0", "numpy==2.0.2"},
-			map[string]string{"numpy==2.0.2": ""},
+			map[string]string{"numpy==2.0.2": ""}, "built against NumPy 1, fails with numpy 2.0.2",
 			"Change numpy from 2.0.2 to a version <2 in uv.lock:2", "uv lock --upgrade-package 'numpy<2'"},
 		{"the requirement of another package", grid("needed libone.so\nimport new@ONE libone.so\n", "one"),
 			[]string{"grid==1.0", "one==1.0", "two==1.0"},
@@ -521,6 +527,7 @@ func TestConcreteFix(t *testing.T) {
 				"one==1.0": "old@ONE", "one==2.0": "old@ONE new@ONE requires two>=2,<4",
 				"two==1.0": "", "two==2.0": "", "two==3.0": "", "two==3.1": "", "two==4.0": "",
 			},
+			"fails with one 1.0, which lacks new",
 			"Change one from 1.0 to 2.0 in uv.lock:2; change two from 1.0 to 3.1 in uv.lock:3",
 			"uv lock --upgrade-package one==2.0 --upgrade-package two==3.1"},
 	} {
@@ -537,10 +544,14 @@ func TestConcreteFix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Causes) != 1 || !slices.ContainsFunc(r.Causes[0].Fixes, func(x analyzer.CauseFix) bool {
+		if len(r.Causes) == 0 || !slices.ContainsFunc(r.Causes[0].Fixes, func(x analyzer.CauseFix) bool {
 			return x.Title == c.title && string(x.Command) == c.command
 		}) {
 			t.Errorf("%s: verdict %s, causes %+v", c.name, r.Verdict, r.Causes)
+		}
+		// a title has requirements as they are published
+		if title := r.Causes[0].Title; !strings.HasPrefix(title, c.is) {
+			t.Errorf("%s: title %q, want %q", c.name, title, c.is)
 		}
 	}
 }

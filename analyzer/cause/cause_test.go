@@ -79,7 +79,9 @@ func asRequired(f result.Finding) result.Finding {
 		Kind: fix.KindEnvironment, Title: "Install the versions that it requires",
 		Command:  "pip install torch==2.5.1 numpy==1.26",
 		Verified: true,
-		Change:   fix.AsRequired{Requirements: []string{"torch==2.5.1", "numpy==1.26"}},
+		Change: fix.AsRequired{
+			Requirements: []string{"torch<2.6", "numpy<2"}, Pins: []string{"torch==2.5.1", "numpy==1.26"},
+		},
 	})
 	return f
 }
@@ -164,7 +166,7 @@ func TestOrigins(t *testing.T) {
 				asRequired(lacks("a.so", "_ZN3c104sizeEv", "torch<2.7")),
 				asRequired(result.Finding{Rule: "undefined-symbol", Object: "a.so", Symbol: "rank"}),
 			},
-			[]string{"error other-versions: requires torch==2.5.1 (and 1 more package of other versions)"},
+			[]string{"error other-versions: requires torch<2.6 (and 1 more package of other versions)"},
 		},
 		"a linker that does not find a library": {
 			[]result.Finding{

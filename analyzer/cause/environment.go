@@ -63,7 +63,7 @@ func (t text) blamed() (name string, p Pin) {
 func requirementsOf(x fix.Fix) (out []string) {
 	switch c := x.Change.(type) {
 	case fix.AsRequired:
-		return c.Requirements
+		return c.Pins
 	case fix.All:
 		for _, one := range c {
 			if pin, ok := one.(fix.Pin); ok {

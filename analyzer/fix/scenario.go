@@ -69,7 +69,10 @@ type Pin struct {
 }
 
 // AsRequired installs the versions that the artifact requires instead of the specified ones.
-type AsRequired struct{ Requirements []string }
+type AsRequired struct {
+	Requirements []string // as the artifact has them
+	Pins         []string // what is installed for them: the requirements, or versions of an environment
+}
 
 // Retag checks the artifact on another platform.
 type Retag struct{ Platform string }
@@ -165,7 +168,7 @@ func (c Pin) Apply(s Scenario) Scenario {
 }
 
 func (c AsRequired) Apply(s Scenario) Scenario {
-	s.With = append(slices.Clone(s.With), c.Requirements...)
+	s.With = append(slices.Clone(s.With), c.Pins...)
 	return s
 }
 

@@ -23,8 +23,9 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) error {
 	for _, s := range sets {
 		for _, c := range s.Conflicts {
 			if c.By == packages.Artifact && t.session.Given(c.Package) &&
-				!slices.Contains(change.Requirements, t.concrete(c.Requirement)) {
-				change.Requirements = append(change.Requirements, t.concrete(c.Requirement))
+				!slices.Contains(change.Requirements, c.Requirement) {
+				change.Requirements = append(change.Requirements, c.Requirement)
+				change.Pins = append(change.Pins, t.concrete(c.Requirement))
 			}
 		}
 	}
@@ -42,8 +43,8 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) error {
 		x.Fixes = append(x.Fixes, fix.Fix{
 			Kind:        fix.KindEnvironment,
 			Title:       "Install the versions that it requires",
-			Command:     "pip install " + shellword.Quoted(change.Requirements),
-			Requirement: change.Requirements[0],
+			Command:     "pip install " + shellword.Quoted(change.Pins),
+			Requirement: change.Pins[0],
 			Verified:    true,
 			Cost:        w.cost,
 			Change:      change,
