@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
@@ -27,7 +28,9 @@ type Environment struct {
 	With   []string // all packages, as NAME==VERSION
 	// Origins are the places of the requirements in With, by their text.
 	Origins map[string]Origin
-	On      packages.Target // the interpreter and the libc
+	// Declared are the requirements of the projects from which the lock files in Origins are made.
+	Declared []lockfile.Declared
+	On       packages.Target // the interpreter and the libc
 	// Platform is the name of the system; "": those of Options.Platforms.
 	Platform string
 	// Prefix is the folder in which the packages are installed; nil for wheels of an index. A child
@@ -254,6 +257,7 @@ func (e *Environment) addPins(pins map[string]cause.Pin) {
 		if _, had := pins[name]; !had && name != "" {
 			pins[name] = cause.Pin{
 				Version: version, File: at.File, Line: at.Line, Installed: at.Installed,
+				Declared: lockfile.Of(e.Declared, name),
 			}
 		}
 	}

@@ -21,6 +21,8 @@ type Pin struct {
 	Line    int    // from 1; 0 if unknown
 	// Installed is set if File is the metadata of an installed package.
 	Installed bool
+	// Declared are the requirements of the project on the package, if File is made from them.
+	Declared []lockfile.Declared
 }
 
 // String returns FILE:LINE, or only FILE if the line is not known. It is "" for an installed
@@ -159,10 +161,24 @@ func (t text) change(requirements []string) string {
 		case p.String() == "":
 			parts = append(parts, fmt.Sprintf("change %s from %s to %s", q.Name, p.Version, to))
 		default:
-			parts = append(parts, fmt.Sprintf("change %s from %s to %s in %s", q.Name, p.Version, to, p))
+			parts = append(parts, fmt.Sprintf("change %s from %s to %s in %s", q.Name, p.Version, to,
+				p.place(r)))
 		}
 	}
 	return capital(strings.Join(parts, "; "))
+}
+
+// place returns FILE:LINE of what has to change for another version: the requirements of the project
+// that do not admit it, or else the pin.
+func (p Pin) place(requirement string) string {
+	var lines []string
+	for _, d := range (lockfile.Change{Requirement: requirement, Declared: p.Declared}).Edited(p.File) {
+		lines = append(lines, Pin{File: d.File, Line: d.Line}.String())
+	}
+	if lines == nil {
+		return p.String()
+	}
+	return strings.Join(lines, " and ")
 }
 
 // changing returns the command that changes or adds packages: that of the tool of the lock file, or
@@ -170,12 +186,14 @@ func (t text) change(requirements []string) string {
 func (t text) changing(requirements []string) shellword.Line {
 	file := "" // for installed packages
 	_, first := t.blamed()
+	var changes []lockfile.Change
 	for i, r := range requirements {
 		q, err := pkgmeta.ParseRequirement(r)
 		if err != nil {
 			return ""
 		}
 		p, ok := t.options.Pins[q.Name]
+		changes = append(changes, lockfile.Change{Requirement: r, Declared: p.Declared})
 		if !ok {
 			p = first
 		}
@@ -191,7 +209,7 @@ func (t text) changing(requirements []string) shellword.Line {
 	if file == "" {
 		return "pip install " + shellword.Quoted(requirements)
 	}
-	return lockfile.Update(file, requirements...)
+	return lockfile.Update(file, changes...)
 }
 
 func capital(s string) string {

@@ -6,8 +6,19 @@ import (
 
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
 )
+
+// declares returns a requirement in line 8 of a project.
+func declares(requirement string) []lockfile.Declared {
+	q, err := pkgmeta.ParseRequirement(requirement)
+	if err != nil {
+		panic(err)
+	}
+	return []lockfile.Declared{{Requirement: q, File: "app/pyproject.toml", Line: 8}}
+}
 
 // TestEnvironment checks that the causes of an environment name the pin and what to change it to,
 // with the command of the lock file, and never a change of the wheel or its metadata.
@@ -40,6 +51,21 @@ func TestEnvironment(t *testing.T) {
 			"installed", cause.Pin{Version: "2.5.0"}, "torch==2.6.0",
 			"Change torch from 2.5.0 to 2.6.0", "Choose another version of torch.",
 			"pip install torch==2.6.0",
+		},
+		{
+			"lock file of a project that pins it",
+			cause.Pin{Version: "2.5.0", File: "app/uv.lock", Line: 30, Declared: declares("torch==2.5.0")},
+			"torch==2.6.0",
+			"Change torch from 2.5.0 to 2.6.0 in app/pyproject.toml:8",
+			"Choose another version of torch (app/uv.lock:30).", "uv add torch==2.6.0",
+		},
+		{
+			"lock file of a project that allows it",
+			cause.Pin{Version: "2.5.0", File: "app/uv.lock", Line: 30, Declared: declares("torch>=2.5.0")},
+			"torch==2.6.0",
+			"Change torch from 2.5.0 to 2.6.0 in app/uv.lock:30",
+			"Choose another version of torch (app/uv.lock:30).",
+			"uv lock --upgrade-package torch==2.6.0",
 		},
 	} {
 		f := lacks("widget/w.so", "c10_symbol", c.requirement)

@@ -168,7 +168,7 @@ func (s *Session) Pin(name string) (given, locked bool) {
 	for _, q := range s.judge.given {
 		if q.Name == name {
 			file := s.judge.origins[q.Raw].File
-			return true, file != "" && lockfile.Update(file, q.Raw) != ""
+			return true, file != "" && lockfile.Updates(file)
 		}
 	}
 	return false, false

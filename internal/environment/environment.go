@@ -53,7 +53,9 @@ type Pinned struct {
 	// Unpinned are requirements without a version, which Resolve pins. Constraints limit their
 	// versions.
 	Unpinned, Constraints []Pin
-	Notes                 []string
+	// Declared are the requirements of the projects from which lock files are made.
+	Declared []lockfile.Declared
+	Notes    []string
 	// Partial means that a file may not pin all that its packages need.
 	Partial bool
 	// Apart means that a file does not show which packages depend on each other (Pin.Needs).
@@ -227,6 +229,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	w := &Wheels{}
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
+	w.Declared = e.Declared
 	missed, portable := 0, 0
 	var unverified, sources []string
 	for _, r := range results {

@@ -138,12 +138,39 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 			p.Unhashed[path.Clean(file)] = r.unhashed
 		}
 	}
+	for _, file := range f.Paths {
+		p.Declared = append(p.Declared, Declared(path.Clean(file), p.On, f.Read)...)
+	}
 	for i := range p.Pins {
 		if pin := &p.Pins[i]; pin.Indexes == nil && pin.Files == nil {
 			pin.Indexes = r.indexes
 		}
 	}
 	return p, nil
+}
+
+// Declared returns the requirements in the pyproject.toml next to a lock file that apply to a system.
+// read is as in Files.
+func Declared(
+	file string,
+	on packages.Target,
+	read func(path string) ([]byte, error),
+) (out []lockfile.Declared) {
+	if !lockfile.OfProject(file) {
+		return nil
+	}
+	project := path.Join(path.Dir(file), "pyproject.toml")
+	data, err := read(project)
+	if err != nil {
+		return nil
+	}
+	for _, d := range lockfile.Project(data) {
+		ok, err := d.Applies(pkgmeta.DefaultMarkerEnv(on.Python, on.Arch))
+		if d.File = project; ok && err == nil {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // fileReader reads files and the files that they include.

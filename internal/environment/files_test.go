@@ -24,6 +24,27 @@ func inFiles(files map[string]string, paths ...string) *Files {
 	}}
 }
 
+// TestDeclared checks that the requirements of a project are those next to a lock file that is made
+// from them, and apply to the system.
+func TestDeclared(t *testing.T) {
+	const lock = "version = 1\n[[package]]\nname = \"numpy\"\nversion = \"2.0.2\"\n" +
+		"source = { registry = \"https://index.test\" }\n"
+	f := inFiles(map[string]string{
+		"app/uv.lock": lock, "pins.txt": "numpy==2.0.2\n",
+		"app/pyproject.toml": "[project]\ndependencies = [\n \"numpy==2.0.2\",\n" +
+			" \"numpy==1; sys_platform == 'win32'\"]\n",
+		"pyproject.toml": "[project]\ndependencies = [\"numpy==2.0.2\"]\n",
+	}, "app/uv.lock", "pins.txt")
+	p, err := f.Pinned(packages.Target{Arch: "x86_64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := p.Declared; len(d) != 1 || d[0].File != "app/pyproject.toml" || d[0].Line != 3 ||
+		d[0].Raw != "numpy==2.0.2" {
+		t.Errorf("declared %+v", d)
+	}
+}
+
 func TestFiles(t *testing.T) {
 	f := inFiles(map[string]string{
 		"app/requirements.txt": "-r base/base.txt\n-c ../limits.txt\nnumpy>=1.20\nscipy==1.14.0\n",

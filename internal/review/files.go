@@ -251,7 +251,14 @@ func (e *environmentReview) read(
 		return nil, c.bad, err
 	}
 	s := &side{pins: unique(c.pins)}
-	s.settings, err = e.settings(ctx, from, c.text)
+	if s.settings, err = e.settings(ctx, from, c.text); err != nil || len(s.targets) == 0 {
+		return s, nil, err
+	}
+	s.declared = environment.Declared(e.at.file, s.targets[0].On, func(file string) ([]byte, error) {
+		var text string
+		text, _, err = from.Read(ctx, file)
+		return []byte(text), err
+	})
 	return s, nil, err
 }
 

@@ -70,7 +70,9 @@ func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change)
 		return p
 	}
 	p.Pin = name + "==" + p.New
-	p.Command = string(lockfile.Update(p.File, p.Pin))
+	p.Command = string(lockfile.Update(p.File, lockfile.Change{
+		Requirement: p.Pin, Declared: lockfile.Of(s.head.declared, pkgmeta.Normalize(name)),
+	}))
 	p.Suggest = !strings.Contains(path.Base(p.File), "lock") && mayInclude(p.File)
 	return p
 }

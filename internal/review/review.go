@@ -22,6 +22,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
@@ -141,7 +142,8 @@ type environmentReview struct {
 // side is an environment at the head or the base.
 type side struct {
 	settings
-	pins []environment.Pin
+	pins     []environment.Pin
+	declared []lockfile.Declared // as environment.Pinned has them
 }
 
 // run adds the review of the environment to out.
@@ -217,7 +219,9 @@ func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error)
 	}
 	var out opened
 	for _, t := range s.targets {
-		p := environment.Pinned{Pins: s.pins, On: t.On, Platform: t.Platform, Budget: maxBytes}
+		p := environment.Pinned{
+			Pins: s.pins, On: t.On, Platform: t.Platform, Declared: s.declared, Budget: maxBytes,
+		}
 		w, err := p.Open(ctx, e.open)
 		if err != nil {
 			return nil, err

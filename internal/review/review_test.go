@@ -171,6 +171,16 @@ func TestReview(t *testing.T) {
 			says: []string{"uv lock --upgrade-package core==3.1.4", "api/uv.lock:4"},
 		},
 		{
+			name: "a lock file of a project that pins the package",
+			base: commit{"api/uv.lock": lock("3.1.0")},
+			head: commit{
+				"api/uv.lock":        lock("3.2.0"),
+				"api/pyproject.toml": "[dependency-groups]\nmesh = [\"core==3.2.0\"]\n",
+			},
+			conclusion: "failure",
+			says:       []string{"uv add --group mesh core==3.1.4", "api/uv.lock:4"},
+		},
+		{
 			name: "a file that is taken in", base: commit{req: "-r more/in.pip\n", "more/in.pip": pins},
 			head:       commit{req: "-r more/in.pip\n", "more/in.pip": bumped},
 			conclusion: "failure", says: []string{"more/in.pip:2"},

@@ -2,8 +2,10 @@ package lockfile
 
 import (
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -51,27 +53,145 @@ func Installer(file string) string {
 	return "pip"
 }
 
-// Update returns the command of the tool that writes a lock file, which changes packages to the
-// given requirements. It is "" if there are none, or the file has to be edited.
-func Update(file string, requirements ...string) shellword.Line {
+// Change is a version of a package for a lock file.
+type Change struct {
+	Requirement string
+	// Declared are the requirements of the project on the package.
+	Declared []Declared
+	New      bool // the lock file does not have the package: nothing requires it
+}
+
+// Updates reports whether a command of a tool changes the packages of a lock file.
+func Updates(file string) bool { return Update(file, Change{Requirement: "a"}) != "" }
+
+// Update returns the command of the tool that writes a lock file, which changes or adds packages.
+// It is "" if there are none, or lines have to be edited.
+func Update(file string, changes ...Change) shellword.Line {
+	if OfProject(file) {
+		return add(file, changes)
+	}
+	adds := slices.ContainsFunc(changes, func(c Change) bool { return c.New })
 	var command, each shellword.Line
 	switch path.Base(file) {
-	case "uv.lock":
-		command, each = "uv lock", "--upgrade-package "
-	case "poetry.lock":
-		command = "poetry add"
-	case "pdm.lock":
-		command = "pdm update"
 	case "Pipfile.lock":
 		command = "pipenv upgrade"
+		if adds {
+			command = "pipenv install"
+		}
 	case "conda-lock.yml":
-		command, each = "conda-lock lock", "--update "
+		if !adds {
+			command, each = "conda-lock lock", "--update "
+		}
+	case "pixi.lock":
+		if adds {
+			command = "pixi add --pypi"
+		}
 	}
-	if command == "" || len(requirements) == 0 {
+	if command == "" || len(changes) == 0 {
 		return ""
 	}
-	for _, r := range requirements {
-		command += " " + each + shellword.Quote(r)
+	for _, c := range changes {
+		command += " " + each + shellword.Quote(c.Requirement)
 	}
 	return command
+}
+
+// add returns the command of uv, Poetry or PDM: for each list in pyproject.toml that has to change,
+// one that changes it. Until all lists are changed, there may be no resolution, so uv is told not to
+// look for one. Only uv can choose the version of a package that no list has to name.
+func add(file string, changes []Change) shellword.Line {
+	var upgrades shellword.Line
+	var lists []shellword.Line // the commands without the packages
+	packages := map[shellword.Line]shellword.Line{}
+	edit := func(command shellword.Line, requirement string) {
+		if packages[command] == "" {
+			lists = append(lists, command)
+		}
+		packages[command] += " " + shellword.Quote(requirement)
+	}
+	base := path.Base(file)
+	for _, c := range changes {
+		edited := c.Edited(file)
+		for _, d := range edited {
+			if d.Manual {
+				return ""
+			}
+			edit(d.command(base), d.with(c.Requirement))
+		}
+		switch {
+		case len(edited) > 0:
+		case c.New || base != "uv.lock":
+			edit(Declared{}.command(base), c.Requirement)
+		default:
+			upgrades += " --upgrade-package " + shellword.Quote(c.Requirement)
+		}
+	}
+	if lists == nil && upgrades != "" {
+		return "uv lock" + upgrades
+	}
+	for i, command := range lists {
+		switch last := i == len(lists)-1; {
+		case last:
+			lists[i] += packages[command] + upgrades
+		case base == "uv.lock":
+			lists[i] += " --frozen" + packages[command]
+		default:
+			lists[i] += packages[command]
+		}
+	}
+	return shellword.Join(lists, " && ")
+}
+
+// Edited returns the requirements of the project that have to change: those that do not admit the
+// version. Poetry and PDM can only choose a version by changing them.
+func (c Change) Edited(file string) []Declared {
+	q, err := pkgmeta.ParseRequirement(c.Requirement)
+	if err != nil {
+		return nil
+	}
+	tool, _ := strings.CutSuffix(path.Base(file), ".lock")
+	var out []Declared
+	for _, d := range c.Declared {
+		if (d.Tool == "" || d.Tool == tool) && path.Dir(d.File) == path.Dir(file) &&
+			(tool != "uv" || !d.admits(q)) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// command returns the command that changes the list of a requirement.
+func (d Declared) command(base string) shellword.Line {
+	var command, extra, group shellword.Line
+	switch base {
+	case "uv.lock":
+		command, extra, group = "uv add", " --optional ", " --group "
+	case "poetry.lock":
+		command, extra, group = "poetry add", " --optional ", " --group "
+	case "pdm.lock":
+		command, extra, group = "pdm add", " --group ", " --dev --group "
+	}
+	switch {
+	case d.Extra != "":
+		return command + extra + shellword.Quote(d.Extra)
+	case d.Group != "":
+		return command + group + shellword.Quote(d.Group)
+	}
+	return command
+}
+
+// with returns another requirement on the package with the extras and the marker of this one.
+func (d Declared) with(requirement string) string {
+	q, err := pkgmeta.ParseRequirement(requirement)
+	if err != nil {
+		return requirement
+	}
+	out := q.Name
+	if len(d.Extras) > 0 {
+		out += "[" + strings.Join(d.Extras, ",") + "]"
+	}
+	if out += q.Spec; d.Marker != "" {
+		out += " ; " + d.Marker
+	}
+	return out
 }
