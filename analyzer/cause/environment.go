@@ -3,6 +3,7 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -130,7 +131,11 @@ func (t text) choices() []result.CauseFix {
 		requirements := requirementsOf(x.Fix)
 		switch {
 		case x.Kind == fix.KindDependency && x.Requirement != "":
-			x.Title = "Add " + x.Requirement + " to the packages of the environment"
+			to := "the packages of the environment"
+			if _, p := t.blamed(); p.String() != "" && !strings.Contains(path.Base(p.File), "lock") {
+				to = p.File // people edit it
+			}
+			x.Title = "Add " + x.Requirement + " to " + to
 			x.Command = t.changing(requirements)
 		case x.Kind != fix.KindPin && x.Kind != fix.KindEnvironment:
 			continue
@@ -193,7 +198,7 @@ func (t text) changing(requirements []string) shellword.Line {
 			return ""
 		}
 		p, ok := t.options.Pins[q.Name]
-		changes = append(changes, lockfile.Change{Requirement: r, Declared: p.Declared})
+		changes = append(changes, lockfile.Change{Requirement: r, Declared: p.Declared, New: !ok})
 		if !ok {
 			p = first
 		}

@@ -90,3 +90,33 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("cause %+v", x)
 	}
 }
+
+// TestAdding checks that a package which nothing requires is added by the command that adds
+// packages, or in the file that lists them.
+func TestAdding(t *testing.T) {
+	for _, c := range []struct {
+		file        string
+		requirement string
+		title       string
+		command     string
+	}{
+		{"app/uv.lock", "torch", "Add torch to the packages of the environment", "uv add torch"},
+		{"uv.lock", "torch==2.6.0", "Add torch==2.6.0 to the packages of the environment",
+			"uv add torch==2.6.0"},
+		{"poetry.lock", "torch", "Add torch to the packages of the environment", "poetry add torch"},
+		{"pdm.lock", "torch", "Add torch to the packages of the environment", "pdm add torch"},
+		{"pixi.lock", "torch", "Add torch to the packages of the environment",
+			"pixi add --pypi torch"},
+		{"pins.txt", "torch", "Add torch to pins.txt", ""},
+		{"", "torch", "Add torch to the packages of the environment", "pip install torch"},
+	} {
+		f := lacks("widget/w.so", "c10_symbol", c.requirement)
+		f.Fixes[0].Kind = fix.KindDependency
+		r := report(f)
+		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"widget": {Version: "1", File: c.file}}})
+		x := r.Causes[0].Fixes
+		if len(x) != 1 || x[0].Title != c.title || string(x[0].Command) != c.command {
+			t.Errorf("%s: fixes %+v", c.file, x)
+		}
+	}
+}
