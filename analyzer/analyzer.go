@@ -108,6 +108,7 @@ type checked struct {
 	providers judge.Providers
 	published judge.Published      // nil if they are installed
 	verifiers []*trial.Verifier    // for targets on which a finding was found first
+	others    []*trial.Verifier    // of an environment, for artifacts without findings
 	with      map[string]listed    // by the name of a target's platform
 	pins      map[string]cause.Pin // of environments; nil for artifacts
 	tries     bool                 // fixes of other findings are tried with the next artifact
@@ -328,7 +329,13 @@ func (k *checked) artifact(
 			))
 			targets = kept
 		}
-		if !o.NoFixes && (len(fresh) > 0 || k.tries) {
+		switch {
+		case o.NoFixes:
+		case len(fresh) == 0 && !k.tries:
+			if s.Pinned() {
+				k.others = append(k.others, trial.New(ctx, s, c, outcome))
+			}
+		default:
 			v := trial.New(ctx, s, c, outcome)
 			revealed, err := v.Fixes(fresh, outcome.Sets)
 			if err != nil {

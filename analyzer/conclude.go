@@ -70,7 +70,10 @@ func (k *checked) conclude(rules []*Rule, o Options) (*Report, error) {
 	if o.NoFixes {
 		return k.report, nil
 	}
-	if err := trial.Plan(k.verifiers, k.report, o.Rules); err != nil {
+	err := trial.Plan(
+		k.verifiers, k.others, k.report, o.Rules, cause.Options{Pins: k.pins}.Choice,
+	)
+	if err != nil {
 		return nil, err
 	}
 	return k.report, nil

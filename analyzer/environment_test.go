@@ -10,6 +10,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/rules"
@@ -552,6 +553,93 @@ func TestConcreteFix(t *testing.T) {
 		// a title has requirements as they are published
 		if title := r.Causes[0].Title; !strings.HasPrefix(title, c.is) {
 			t.Errorf("%s: title %q, want %q", c.name, title, c.is)
+		}
+	}
+}
+
+// TestCombinedFixes checks that the fixes of several causes of an environment are tried together, that
+// another version is searched if they contradict each other, and that it is reported if there is none.
+func TestCombinedFixes(t *testing.T) {
+	wheel := func(name, text string, requires ...string) analyzer.Input {
+		o, err := elftest.Parse("elf x86_64\nexport PyInit__x\n" + text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := elftest.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := cases.Wheel{
+			Name: name, Version: "1.0", Tags: []string{"cp312-cp312-manylinux2014_x86_64"},
+			Files:    map[string][]byte{name + "/_x.cpython-312-x86_64-linux-gnu.so": data},
+			Requires: requires,
+		}
+		file, content := w.File()
+		return analyzer.Input{Name: file, Content: bytes.NewReader(content), Size: int64(len(content))}
+	}
+	grid := wheel("grid", "section .rodata 6e756d70792e636f72652e5f6d756c746961727261795f756d61746800\n",
+		"numpy")
+	mesh := wheel("mesh", "needed libone.so\nimport new@ONE libone.so\n", "one")
+	late := wheel("late", "needed libone.so\nimport old@ONE libone.so\n", "one")
+	for _, c := range []struct {
+		name     string
+		one2     string // the release of one that is the next to have the symbol
+		one3     string
+		want     []string
+		verified bool
+		cost     string
+	}{
+		{"they fit", "old@ONE new@ONE requires numpy<2", "old@ONE new@ONE",
+			[]string{
+				"uv lock --upgrade-package numpy==1.26.4", "uv lock --upgrade-package one==2.0",
+			}, true, "another version of numpy: one 2.0 requires numpy<2, not 2.0.2"},
+		{"another version fits", "old@ONE new@ONE requires numpy>=2", "old@ONE new@ONE requires numpy<2",
+			[]string{
+				"uv lock --upgrade-package numpy==1.26.4", "uv lock --upgrade-package one==3.0",
+			}, true, ""},
+		{"none fits", "old@ONE new@ONE requires numpy>=2", "old@ONE new@ONE requires numpy>=2",
+			[]string{
+				"uv lock --upgrade-package numpy==1.26.4", "uv lock --upgrade-package one==2.0",
+			}, false, "pip cannot resolve this: one==2.0 requires numpy>=2, not 1.26.4"},
+		{"another package needs the old version", "new@ONE", "new@ONE",
+			[]string{
+				"uv lock --upgrade-package numpy==1.26.4", "uv lock --upgrade-package one==2.0",
+			}, false, fix.Remain + ": "},
+	} {
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12",
+			With:   []string{"grid==1.0", "mesh==1.0", "numpy==2.0.2", "one==1.0"},
+			Wheels: []analyzer.Input{grid, mesh}, Origins: map[string]analyzer.Origin{},
+		}
+		if strings.HasPrefix(c.cost, fix.Remain) {
+			e.With, e.Wheels = append(e.With, "late==1.0"), append(e.Wheels, late)
+		}
+		for i, w := range e.With {
+			e.Origins[w] = analyzer.Origin{File: "uv.lock", Line: i + 1}
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil, analyzer.Options{
+			Source: stock{t, map[string]string{
+				"numpy==1.26.4": "", "numpy==2.0.2": "", "one==1.0": "old@ONE", "one==2.0": c.one2,
+				"one==3.0": c.one3,
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, costs []string
+		for _, x := range r.Plan.Fixes {
+			got = append(got, string(x.Command))
+			costs = append(costs, x.Cost...)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) || r.Plan.Verified != c.verified ||
+			!strings.HasPrefix(strings.Join(costs, "; "), c.cost) || c.cost == "" && costs != nil {
+			t.Errorf("%s: plan %+v", c.name, r.Plan)
+		}
+		for i, x := range r.Causes[:len(r.Plan.Fixes)] {
+			if len(x.Fixes) == 0 || x.Fixes[0].Command != r.Plan.Fixes[i].Command {
+				t.Errorf("%s: cause %+v", c.name, x)
+			}
 		}
 	}
 }

@@ -129,33 +129,49 @@ func (t text) choices() []result.CauseFix {
 	out := []result.CauseFix{}
 	for _, x := range t.cause.Fixes {
 		requirements := requirementsOf(x.Fix)
+		_, first := t.blamed()
 		switch {
 		case x.Kind == fix.KindDependency && x.Requirement != "":
 			to := "the packages of the environment"
-			if _, p := t.blamed(); p.String() != "" && !strings.Contains(path.Base(p.File), "lock") {
-				to = p.File // people edit it
+			if first.String() != "" && !strings.Contains(path.Base(first.File), "lock") {
+				to = first.File // people edit it
 			}
 			x.Title = "Add " + x.Requirement + " to " + to
-			x.Command = t.changing(requirements)
+			x.Command = t.options.changing(requirements, first)
 		case x.Kind != fix.KindPin && x.Kind != fix.KindEnvironment:
 			continue
 		case requirements != nil:
-			x.Title, x.Command = t.change(requirements), t.changing(requirements)
+			x.Title, x.Command = t.options.change(requirements), t.options.changing(requirements, first)
 		}
 		out = append(out, x)
 	}
 	return out
 }
 
+// Choice returns a fix that chooses versions of pinned packages as the causes of an environment have
+// it; another one is unchanged.
+func (o Options) Choice(x fix.Fix) fix.Fix {
+	if requirements := requirementsOf(x); o.Pins != nil && requirements != nil {
+		var first Pin
+		for _, r := range requirements {
+			if q, err := pkgmeta.ParseRequirement(r); err == nil && first.Version == "" {
+				first = o.Pins[q.Name]
+			}
+		}
+		x.Title, x.Command = o.change(requirements), o.changing(requirements, first)
+	}
+	return x
+}
+
 // change is the title of a fix that changes the versions of packages.
-func (t text) change(requirements []string) string {
+func (o Options) change(requirements []string) string {
 	var parts []string
 	for _, r := range requirements {
 		q, err := pkgmeta.ParseRequirement(r)
 		if err != nil {
 			continue
 		}
-		p, ok := t.options.Pins[q.Name]
+		p, ok := o.Pins[q.Name]
 		to, exact := strings.CutPrefix(q.Spec, "==")
 		if !exact {
 			to = "a version " + q.Spec
@@ -187,17 +203,16 @@ func (p Pin) place(requirement string) string {
 }
 
 // changing returns the command that changes or adds packages: that of the tool of the lock file, or
-// pip for installed packages. It is "" if lines of a file have to be edited.
-func (t text) changing(requirements []string) shellword.Line {
+// pip for installed packages. Packages that are added are in the file of first. It is "" if lines of a file have to be edited.
+func (o Options) changing(requirements []string, first Pin) shellword.Line {
 	file := "" // for installed packages
-	_, first := t.blamed()
 	var changes []lockfile.Change
 	for i, r := range requirements {
 		q, err := pkgmeta.ParseRequirement(r)
 		if err != nil {
 			return ""
 		}
-		p, ok := t.options.Pins[q.Name]
+		p, ok := o.Pins[q.Name]
 		changes = append(changes, lockfile.Change{Requirement: r, Declared: p.Declared, New: !ok})
 		if !ok {
 			p = first

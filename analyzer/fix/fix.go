@@ -68,6 +68,9 @@ func (f Fix) Conflicts() bool {
 	})
 }
 
+// Remain is the prefix of a cost of a fix in a plan: errors that are there with all its fixes.
+const Remain = "with the fixes of all causes, errors remain"
+
 // Candidate is a fix before it was tried. If Change and Search are nil, the fix cannot be
 // simulated (a change of the source) and is offered as not verified.
 type Candidate struct {

@@ -124,6 +124,24 @@ func Of(c Change, artifact string) Change {
 	return c
 }
 
+// Versions returns what a change of one package of an environment means for the others: the versions
+// that it chooses.
+func Versions(c Change) Change {
+	switch c := c.(type) {
+	case Pin:
+		return Pin{Requirement: c.Requirement}
+	case AsRequired:
+		return c
+	case All:
+		out := make(All, 0, len(c))
+		for _, x := range c {
+			out = append(out, Versions(x))
+		}
+		return out
+	}
+	return All{}
+}
+
 // ImportBefore imports the artifact before a package that the user imports first.
 type ImportBefore struct{ Package string }
 

@@ -27,6 +27,9 @@ func (t *Verifier) otherVersion(
 		return nil, t.ctx.Err() // the source does not know the package
 	}
 	allowed := t.session.Admitted(name, listed)
+	for i := range ends {
+		ends[i].all = append(ends[i].all, t.fitting(name)...)
+	}
 	l, spans := helpful(allowed, ends)
 	if len(spans) == 0 && len(allowed) < len(listed) {
 		l, spans = helpful(listed, ends)
@@ -55,7 +58,7 @@ func (t *Verifier) otherVersion(
 			alone := t.fixes(w, xs...)
 			if alone {
 				offer.Verified, offer.Cost = true, w.cost
-				if len(newConflicts(t.costs(w.sets), t.conflicts)) == 0 {
+				if len(newConflicts(t.costs(w.sets, w.with), t.conflicts)) == 0 {
 					return []fix.Fix{offer}, nil
 				}
 			}
@@ -86,6 +89,29 @@ func (t *Verifier) otherVersion(
 		return []fix.Fix{uncovers()}, nil
 	}
 	return nil, nil
+}
+
+// fitting returns the conditions for a version of a package that the versions of other fixes set: it
+// requires none but these, and they require none but it.
+func (t *Verifier) fitting(name string) (out []func(version string) bool) {
+	for _, r := range t.base.Scenario.With {
+		q, err := pkgmeta.ParseRequirement(r)
+		if err != nil || q.Name == name {
+			continue
+		}
+		s, err := pkgmeta.ParseSpec(q.Spec)
+		pin, exact := s.Pin()
+		if err != nil || !exact {
+			continue
+		}
+		other := t.releases.Get(q.Name, pin.String())
+		out = append(out, func(version string) bool {
+			own := t.releases.Get(name, version)
+			return (own == nil || !excludes(own, q.Name, pin.String())) &&
+				(other == nil || !excludes(other, name, version))
+		})
+	}
+	return out
 }
 
 // jointSearches finds versions of a package that remove all findings for which another version
@@ -264,7 +290,7 @@ func (t *Verifier) moving(
 		}
 	}
 	if w == nil || len(moved) == 1 || !t.fixes(w, xs...) ||
-		len(newConflicts(t.costs(w.sets), t.conflicts)) > 0 {
+		len(newConflicts(t.costs(w.sets, w.with), t.conflicts)) > 0 {
 		return nil, nil
 	}
 	return &fix.Fix{

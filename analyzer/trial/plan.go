@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/judge"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -14,6 +17,7 @@ import (
 type step struct {
 	fix.Fix
 	artifacts map[string]bool // by path
+	alone     bool            // only these artifacts are checked with it
 }
 
 // replacedBy reports whether a step gives the same wheels a platform tag as a fix does.
@@ -39,25 +43,39 @@ func (s step) changes(cause string, r *result.Report) bool {
 // planner verifies the fixes of causes, and of all causes together.
 type planner struct {
 	verifiers []*Verifier
+	others    []*Verifier // of artifacts without findings
 	report    *result.Report
 	severity  map[string]result.Severity // configured severity by rule
 	accepted  map[string]bool            // identities of accepted findings
 	reported  map[string]result.Severity // severity of the report's findings by identity
+	reword    func(fix.Fix) fix.Fix
+	limited   bool // the limit of trials was reached
 }
 
 // Plan verifies the fixes of the report's causes, and sets the report's plan. It counts what
 // each fix removes when the artifact is checked with it, and drops fixes that remove nothing or
 // break something else. For each cause of severity error, the plan has the first fix that
-// removes its errors when applied together with all fixes before it. severity is the configured
-// severity by rule; verifiers are those of all targets with findings. The error is that of the
+// removes its errors when applied together with all fixes before it. In an environment, a version
+// that a fix chooses is that of all artifacts, and the versions of the plan have to satisfy the
+// requirements of each other: if those of a fix do not, others are searched. severity is the
+// configured severity by rule; verifiers are those of all targets with findings; others, those of an
+// environment without findings, are checked with the plan if they require a package of which it
+// chooses the version; reword returns a fix of a search as a cause has it. The error is that of the
 // context or of a source.
-func Plan(verifiers []*Verifier, r *result.Report, severity map[string]result.Severity) error {
+func Plan(
+	verifiers, others []*Verifier,
+	r *result.Report,
+	severity map[string]result.Severity,
+	reword func(fix.Fix) fix.Fix,
+) error {
 	p := &planner{
 		verifiers: verifiers,
+		others:    others,
 		report:    r,
 		severity:  severity,
 		accepted:  map[string]bool{},
 		reported:  map[string]result.Severity{},
+		reword:    reword,
 	}
 	for _, v := range verifiers {
 		v.most = len(v.known) + maxPlanTrials
@@ -92,7 +110,7 @@ func (p *planner) verify(c *result.Cause) error {
 			kept = append(kept, triedFix{CauseFix: x})
 			continue
 		}
-		o, err := p.apply([]step{{x.Fix, p.artifacts(c)}})
+		o, err := p.apply([]step{{x.Fix, p.artifacts(c), true}})
 		if err != nil {
 			return err
 		}
@@ -180,9 +198,12 @@ func (p *planner) plan() error {
 			return err
 		}
 		if chosen == nil {
-			untried := c.Fixes[0].Fix
-			untried.Verified = false
-			chosen, verified = &untried, false
+			failed := c.Fixes[0].Fix
+			failed.Verified = false
+			if len(steps) > 0 && failed.Change != nil && !p.limited {
+				failed.Cost = append(slices.Clone(failed.Cost), fix.Remain)
+			}
+			chosen, verified = &failed, false
 		} else {
 			steps = next
 		}
@@ -203,7 +224,19 @@ func (p *planner) plan() error {
 		if err != nil {
 			return err
 		}
-		out.Verified = o != nil && !p.errorsLeft(o, out.Leaves)
+		out.Verified = o != nil && !p.errorsLeft(o, out.Leaves) && len(o.conflicts) == 0
+		if o != nil {
+			last := &out.Fixes[len(out.Fixes)-1].Fix
+			last.Cost = append(slices.Clone(last.Cost), newConflicts(o.conflicts, last.Cost)...)
+			broken, err := p.broken(steps)
+			if err != nil {
+				return err
+			}
+			if broken != "" {
+				out.Verified = false
+				last.Cost = append(last.Cost, broken)
+			}
+		}
 		for i := range p.report.Causes {
 			p.putFirst(&p.report.Causes[i], out.Fixes, o)
 		}
@@ -212,6 +245,32 @@ func (p *planner) plan() error {
 	shareTags(p.report)
 	sequence(p.report)
 	return nil
+}
+
+// broken returns what artifacts without findings lose with some steps, as a cost; "" if nothing.
+func (p *planner) broken(steps []step) (string, error) {
+	for _, v := range p.others {
+		s := p.scenario(v, steps)
+		changed := names(s.With)
+		m := v.base.Artifact.Metadata
+		if m == nil || !slices.ContainsFunc(m.Requires, func(q pkgmeta.Requirement) bool {
+			return changed[q.Name]
+		}) {
+			continue
+		}
+		w, err := v.run(s)
+		if w == nil || err != nil {
+			return "", err
+		}
+		for _, f := range w.found {
+			severity := cmp.Or(p.severity[f.Rule], f.Severity)
+			if severity == result.Error && !v.before[f.Identity()] && !p.accepted[f.Identity()] {
+				message, _, _ := strings.Cut(f.Message, ". ")
+				return fix.Remain + ": " + message, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // putFirst makes the planned fix of a cause its first one, if the plan removes all findings of the
@@ -233,7 +292,6 @@ func (p *planner) putFirst(c *result.Cause, planned []result.PlannedFix, o *outc
 // choose returns the steps including a fix for a cause, and the fix, or nil if none is
 // verified. The steps are unchanged if they already remove the cause.
 func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error) {
-	artifacts := p.artifacts(c)
 	for i := len(steps) - 1; i >= 0; i-- {
 		o, err := p.apply(steps[:i+1])
 		if err != nil {
@@ -249,7 +307,72 @@ func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error
 			return steps, &steps[0].Fix, nil
 		}
 	}
-	for i, x := range c.Fixes {
+	next, chosen, conflicts, err := p.add(steps, c, c.Fixes)
+	if err != nil || chosen != nil && !conflicts || len(steps) == 0 {
+		return next, chosen, err
+	}
+	others, err := p.search(steps, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, other, conflicts, err := p.add(steps, c, others)
+	if err != nil || other == nil || conflicts {
+		return next, chosen, err
+	}
+	c.Fixes = slices.Insert(c.Fixes, 0, others[slices.IndexFunc(others, func(x result.CauseFix) bool {
+		return x.Title == other.Title
+	})])
+	return found, other, nil
+}
+
+// search searches fixes for a cause in the environment with some steps. Their versions fit those of
+// the steps.
+func (p *planner) search(steps []step, c *result.Cause) (out []result.CauseFix, _ error) {
+	o, err := p.apply(steps)
+	if o == nil || err != nil {
+		return nil, err
+	}
+	seen, remain := map[string]bool{}, map[string]bool{}
+	for _, i := range p.left(o, c, result.Error) {
+		remain[p.report.Findings[i].Identity()] = true
+	}
+	artifacts := p.artifacts(c)
+	for k, v := range p.verifiers {
+		if !v.session.Pinned() || !artifacts[v.base.Artifact.Path] {
+			continue
+		}
+		var left []judge.Found
+		for _, x := range o.trials[k].found {
+			if remain[x.Identity()] {
+				x.Fixes = nil
+				left = append(left, x)
+			}
+		}
+		if err := v.after(p.scenario(v, steps), o.trials[k]).candidates(left); err != nil {
+			return nil, err
+		}
+		for _, f := range left {
+			for _, x := range f.Fixes {
+				if x.Verified && !seen[x.Title] {
+					seen[x.Title] = true
+					out = append(out, result.CauseFix{Fix: p.reword(x), Clears: len(c.Findings)})
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// add returns the steps including the first of some fixes that removes the errors of a cause, and
+// that fix; nil if there is none. One whose versions do not satisfy the requirements of others comes
+// after those whose versions do.
+func (p *planner) add(
+	steps []step,
+	c *result.Cause,
+	fixes []result.CauseFix,
+) (with []step, chosen *fix.Fix, conflicts bool, _ error) {
+	artifacts := p.artifacts(c)
+	for i, x := range fixes {
 		if x.Change == nil || x.Last && i > 0 {
 			continue
 		}
@@ -257,22 +380,29 @@ func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error
 		if x.Kind == fix.KindPlatformTag {
 			next = slices.DeleteFunc(next, func(s step) bool { return s.replacedBy(x.Fix, artifacts) })
 		}
-		next = append(next, step{x.Fix, artifacts})
+		next = append(next, step{x.Fix, artifacts, false})
 		o, err := p.apply(next)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
-		if o != nil && !o.breaks && len(p.left(o, c, result.Error)) == 0 {
-			return next, &next[len(next)-1].Fix, nil
+		if o == nil || o.breaks || len(p.left(o, c, result.Error)) > 0 {
+			continue
+		}
+		if len(o.conflicts) == 0 {
+			return next, &next[len(next)-1].Fix, false, nil
+		}
+		if chosen == nil {
+			with, chosen, conflicts = next, &next[len(next)-1].Fix, true
 		}
 	}
-	return nil, nil, nil
+	return with, chosen, conflicts, nil
 }
 
 // outcome contains the remaining findings on every target with some fixes applied.
 type outcome struct {
-	trials []*trial // by verifier
-	breaks bool
+	trials    []*trial // by verifier
+	breaks    bool
+	conflicts []string // requirements of an environment that no other version satisfies
 }
 
 // apply checks every artifact with fixes applied. It returns nil if the limit of trials is
@@ -280,20 +410,36 @@ type outcome struct {
 func (p *planner) apply(steps []step) (*outcome, error) {
 	out := &outcome{}
 	for _, v := range p.verifiers {
-		s := v.base.Scenario
-		for _, x := range steps {
-			if x.artifacts[v.base.Artifact.Path] {
-				s = fix.Of(x.Change, v.base.Artifact.Path).Apply(s)
-			}
-		}
-		w, err := v.run(s)
+		w, err := v.run(p.scenario(v, steps))
 		if w == nil || err != nil {
+			p.limited = true
 			return nil, err
 		}
 		out.trials = append(out.trials, w)
 		out.breaks = out.breaks || w.breaks
+		for _, cost := range w.cost {
+			if v.session.Pinned() && strings.HasPrefix(cost, fix.ConflictsWith) &&
+				!slices.Contains(out.conflicts, cost) {
+				out.conflicts = append(out.conflicts, cost)
+			}
+		}
 	}
 	return out, nil
+}
+
+// scenario returns the scenario of a verifier with steps applied: those of its artifact, and the
+// versions that others choose for the same environment.
+func (p *planner) scenario(v *Verifier, steps []step) fix.Scenario {
+	s := v.base.Scenario
+	for _, x := range steps {
+		switch {
+		case x.artifacts[v.base.Artifact.Path]:
+			s = fix.Of(x.Change, v.base.Artifact.Path).Apply(s)
+		case v.session.Pinned() && !x.alone:
+			s = fix.Versions(x.Change).Apply(s)
+		}
+	}
+	return s
 }
 
 // left returns the indexes of a cause's findings with at least a severity that remain.

@@ -49,6 +49,7 @@ type trial struct {
 	breaks bool // it breaks something else; see Verifier.breaks
 	fresh  bool // a finding is new and more than a note
 	cost   []string
+	with   []string // requirements of the scenario
 }
 
 // Fixes tries the candidates of fresh, which are findings that no earlier target had, and sets
@@ -68,6 +69,20 @@ func (t *Verifier) fixEach(fresh []judge.Found, sets []*packages.Set) error {
 	if err := t.asRequired(fresh, sets); err != nil {
 		return err
 	}
+	if err := t.candidates(fresh); err != nil {
+		return err
+	}
+	if err := t.ranges(sets, fresh); err != nil {
+		return err
+	}
+	if err := t.importOrder(fresh); err != nil {
+		return err
+	}
+	return t.libraryPath(fresh)
+}
+
+// candidates tries the candidates of findings, and adds those that work to their Fixes.
+func (t *Verifier) candidates(fresh []judge.Found) error {
 	joint, err := t.jointSearches(fresh)
 	if err != nil {
 		return err
@@ -87,13 +102,17 @@ func (t *Verifier) fixEach(fresh []judge.Found, sets []*packages.Set) error {
 			x.Fixes = append(x.Fixes, offers...)
 		}
 	}
-	if err := t.ranges(sets, fresh); err != nil {
-		return err
-	}
-	if err := t.importOrder(fresh); err != nil {
-		return err
-	}
-	return t.libraryPath(fresh)
+	return nil
+}
+
+// after returns a verifier for the scenario of a trial of t: its fixes are in addition to those of
+// the scenario.
+func (t *Verifier) after(s fix.Scenario, w *trial) *Verifier {
+	out := *t
+	out.base.Scenario = s
+	out.before, out.conflicts = w.left, t.costs(w.sets, w.with)
+	out.revealed, out.known, out.most = nil, map[string]*trial{}, maxPlanTrials
+	return &out
 }
 
 // New returns a verifier for a case. outcome is its result without a fix.
@@ -109,7 +128,7 @@ func New(ctx context.Context, s *judge.Session, c judge.Case, outcome *judge.Out
 		known:    map[string]*trial{},
 		most:     maxTrials,
 	}
-	t.conflicts = t.costs(outcome.Sets)
+	t.conflicts = t.costs(outcome.Sets, nil)
 	for _, x := range outcome.Found {
 		t.before[x.Identity()] = true
 		t.unlinked[linkedSymbol(x.Finding)] = true
@@ -188,7 +207,7 @@ func (t *Verifier) try(s fix.Scenario, hopeless func(*result.Finding) bool) (*tr
 	if err != nil {
 		return nil, err
 	}
-	w = &trial{left: map[string]bool{}, failed: outcome == nil}
+	w = &trial{left: map[string]bool{}, failed: outcome == nil, with: s.With}
 	if outcome != nil {
 		w.found, w.sets = outcome.Found, outcome.Sets
 	}

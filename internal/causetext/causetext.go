@@ -373,7 +373,7 @@ func PlanSentence(r *analyzer.Report) string {
 		out = append(out, "compat tried the fixes of "+numbered(fixed)+" together: they leave "+
 			without+".")
 	case len(fixed) > 1:
-		out = append(out, "Apply "+toApply(r, fixed)+"; compat did not try them together.")
+		out = append(out, "Apply "+toApply(r, fixed)+"; compat "+notTogether(r)+".")
 	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
 		out = append(out, "The fix was tried and leaves "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:
@@ -386,6 +386,21 @@ func PlanSentence(r *analyzer.Report) string {
 		out = append(out, "No ready-made fix for "+numbered(left)+".")
 	}
 	return strings.Join(out, " ")
+}
+
+// notTogether says why the fixes of a plan are not known to work together.
+func notTogether(r *analyzer.Report) string {
+	for _, x := range r.Plan.Fixes {
+		for _, cost := range x.Cost {
+			if why, ok := strings.CutPrefix(cost, fix.ConflictsWith); ok && r.Environment {
+				return "tried them together, and pip cannot resolve them: " + why
+			}
+			if strings.HasPrefix(cost, fix.Remain) {
+				return "tried them together, and errors remain"
+			}
+		}
+	}
+	return "did not try them together"
 }
 
 // renames reports whether a command that is to be applied is for a wheel with another name or place

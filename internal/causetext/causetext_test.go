@@ -48,6 +48,28 @@ func TestPlanWithRenamedWheel(t *testing.T) {
 	}
 }
 
+// If the fixes of an environment do not work together, the sentence says why.
+func TestPlanContradicts(t *testing.T) {
+	for _, c := range []struct{ cost, want string }{
+		{"another version of numpy", "did not try them together."},
+		{fix.Remain + ": a.so needs f", "tried them together, and errors remain."},
+		{fix.ConflictsWith + "one 2 requires numpy>=2, not 1.26.4",
+			"tried them together, and pip cannot resolve them: one 2 requires numpy>=2, not 1.26.4."},
+	} {
+		r := &analyzer.Report{Environment: true}
+		for _, id := range []string{"a", "b"} {
+			r.Causes = append(r.Causes, analyzer.Cause{ID: id, Fixes: []analyzer.CauseFix{{}}})
+			r.Plan.Fixes = append(r.Plan.Fixes, result.PlannedFix{Cause: id, Fix: fix.Fix{
+				Cost: []string{c.cost},
+			}})
+		}
+		want := "Apply the fix of each of causes 1 and 2; compat " + c.want
+		if got := PlanSentence(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // The counts say who has to act on which cause.
 func TestCountsNameActors(t *testing.T) {
 	const b, i = result.Builder, result.Installer
