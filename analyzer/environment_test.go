@@ -509,19 +509,24 @@ func TestConcreteFix(t *testing.T) {
 		is       string // title of the cause
 		title    string
 		command  string
+		admits   string // requirement of the finding's first fix
 	}{
 		{"a range of the wheel", grid(old, "numpy<2,>=1.23.2"), []string{"grid==1.0", "numpy==2.0.2"},
 			numpys, "requires numpy<2,>=1.23.2, and fails with numpy 2.0.2",
-			"Change numpy from 2.0.2 to 1.26.4 in uv.lock:2", "uv lock --upgrade-package numpy==1.26.4"},
+			"Change numpy from 2.0.2 to 1.26.4 in uv.lock:2", "uv lock --upgrade-package numpy==1.26.4",
+			"numpy<2,>=1.23.2"},
 		{"a range of a rule", grid(old, "numpy"), []string{"grid==1.0", "numpy==2.0.2"}, numpys,
 			"built against NumPy 1, fails with numpy 2.0.2",
-			"Change numpy from 2.0.2 to 1.26.4 in uv.lock:2", "uv lock --upgrade-package numpy==1.26.4"},
+			"Change numpy from 2.0.2 to 1.26.4 in uv.lock:2", "uv lock --upgrade-package numpy==1.26.4",
+			"numpy<2"},
 		{"what others allow", grid(old, "numpy!=1.26.4"), []string{"grid==1.0", "numpy==2.0.2"}, numpys,
 			"built against NumPy 1, fails with numpy 2.0.2",
-			"Change numpy from 2.0.2 to 1.25.2 in uv.lock:2", "uv lock --upgrade-package numpy==1.25.2"},
+			"Change numpy from 2.0.2 to 1.25.2 in uv.lock:2", "uv lock --upgrade-package numpy==1.25.2",
+			"numpy<2"},
 		{"no version is known", grid(old, "numpy"), []string{"grid==1.0", "numpy==2.0.2"},
 			map[string]string{"numpy==2.0.2": ""}, "built against NumPy 1, fails with numpy 2.0.2",
-			"Change numpy from 2.0.2 to a version <2 in uv.lock:2", "uv lock --upgrade-package 'numpy<2'"},
+			"Change numpy from 2.0.2 to a version <2 in uv.lock:2", "uv lock --upgrade-package 'numpy<2'",
+			"numpy<2"},
 		{"the requirement of another package", grid("needed libone.so\nimport new@ONE libone.so\n", "one"),
 			[]string{"grid==1.0", "one==1.0", "two==1.0"},
 			map[string]string{
@@ -530,7 +535,8 @@ func TestConcreteFix(t *testing.T) {
 			},
 			"fails with one 1.0, which lacks new",
 			"Change one from 1.0 to 2.0 in uv.lock:2; change two from 1.0 to 3.1 in uv.lock:3",
-			"uv lock --upgrade-package one==2.0 --upgrade-package two==3.1"},
+			"uv lock --upgrade-package one==2.0 --upgrade-package two==3.1",
+			"one>=2.0"},
 	} {
 		e := &analyzer.Environment{
 			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12", With: c.with,
@@ -553,6 +559,9 @@ func TestConcreteFix(t *testing.T) {
 		// a title has requirements as they are published
 		if title := r.Causes[0].Title; !strings.HasPrefix(title, c.is) {
 			t.Errorf("%s: title %q, want %q", c.name, title, c.is)
+		}
+		if fixes := r.Findings[0].Fixes; fixes[0].Requirement != c.admits {
+			t.Errorf("%s: fixes %+v", c.name, fixes)
 		}
 	}
 }

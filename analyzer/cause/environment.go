@@ -65,6 +65,8 @@ func (t text) blamed() (name string, p Pin) {
 // requirementsOf returns the requirements that a fix changes, in its order.
 func requirementsOf(x fix.Fix) (out []string) {
 	switch c := x.Change.(type) {
+	case fix.Pin:
+		return []string{c.Requirement}
 	case fix.AsRequired:
 		return c.Pins
 	case fix.All:

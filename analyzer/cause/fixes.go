@@ -57,6 +57,9 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 	var list []*merged
 	for _, f := range g.all {
 		for _, x := range f.Fixes {
+			if tried := requirementsOf(x); tried != nil {
+				x.Requirement = tried[0]
+			}
 			k := mergeKey(x, f)
 			m := byKey[k]
 			if m == nil {

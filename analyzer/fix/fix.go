@@ -37,7 +37,8 @@ type Fix struct {
 	Title string `json:"title"` // imperative, one line
 	// What to run or add; "" if there is nothing to copy.
 	Command shellword.Line `json:"command"`
-	// PEP 508, for pins and dependencies; otherwise "".
+	// PEP 508, for pins and dependencies; otherwise "". Of a finding in an environment, whose files
+	// pin versions, it admits all that help, and Title and Command have the one that was tried.
 	Requirement string `json:"requirement"`
 	Verified    bool   `json:"verified"`
 	// Disadvantages: "pip cannot resolve this: numba==0.61 requires …, not 2026.0.0".

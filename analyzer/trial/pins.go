@@ -31,8 +31,12 @@ func (t *Verifier) otherVersion(
 		ends[i].all = append(ends[i].all, t.fitting(name)...)
 	}
 	l, spans := helpful(allowed, ends)
-	if len(spans) == 0 && len(allowed) < len(listed) {
-		l, spans = helpful(listed, ends)
+	every, helping := l, spans
+	if len(allowed) < len(listed) {
+		every, helping = helpful(listed, ends)
+	}
+	if len(spans) == 0 {
+		l, spans = every, helping
 	}
 	var uncovers func() fix.Fix
 	for _, s := range spans {
@@ -55,6 +59,11 @@ func (t *Verifier) otherVersion(
 				Requirement: want,
 				Change:      change,
 			}
+			for _, x := range helping {
+				if t.session.Pinned() && every.contains(x, spec) {
+					offer.Requirement = name + every.between(x)
+				}
+			}
 			alone := t.fixes(w, xs...)
 			if alone {
 				offer.Verified, offer.Cost = true, w.cost
@@ -70,6 +79,9 @@ func (t *Verifier) otherVersion(
 				}
 			}
 			together, err := t.together(xs, change, name, w)
+			if together != nil {
+				together.Requirement = offer.Requirement
+			}
 			switch {
 			case err != nil:
 				return nil, err

@@ -44,7 +44,7 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) error {
 			Kind:        fix.KindEnvironment,
 			Title:       "Install the versions that it requires",
 			Command:     "pip install " + shellword.Quoted(change.Pins),
-			Requirement: change.Pins[0],
+			Requirement: change.Requirements[0],
 			Verified:    true,
 			Cost:        w.cost,
 			Change:      change,

@@ -155,7 +155,7 @@ func (t *Verifier) offer(x judge.Found, candidate fix.Candidate) ([]fix.Fix, err
 	if pin, ok := candidate.Change.(fix.Pin); ok && offer.Kind == fix.KindPin {
 		if want := t.concrete(pin.Requirement); want != pin.Requirement {
 			pin.Requirement = want
-			offer.Title, offer.Command, offer.Requirement = "Pin "+want, shellword.Requirement(want), want
+			offer.Title, offer.Command = "Pin "+want, shellword.Requirement(want)
 			offer.Change = pin
 		}
 	}

@@ -153,6 +153,13 @@ func (l *versionSearch) specs(s span) []string {
 	return slices.Compact(append(out, "=="+l.versions[nearest].String()))
 }
 
+// contains reports whether a span has the version of a requirement such as "==1.2".
+func (l *versionSearch) contains(s span, spec string) bool {
+	return slices.ContainsFunc(l.versions[s.low:s.high+1], func(v pkgmeta.Version) bool {
+		return spec == "=="+v.String()
+	})
+}
+
 func (l *versionSearch) between(s span) string {
 	var below, beyond string
 	if s.low > 0 {
