@@ -38,7 +38,7 @@ type group struct {
 
 // Of sets the causes and the plan of a report from its findings.
 func Of(r *result.Report, o Options) {
-	groups := collect(r)
+	groups := collect(r, o)
 	r.Causes = make([]result.Cause, 0, len(groups))
 	for _, g := range groups {
 		r.Causes = append(r.Causes, g.cause(r, o))
@@ -58,7 +58,7 @@ func Of(r *result.Report, o Options) {
 }
 
 // collect groups the findings, in the order of the report.
-func collect(r *result.Report) []*group {
+func collect(r *result.Report, o Options) []*group {
 	s := newSorter(r)
 	byOrigin := map[origin]*group{}
 	var groups []*group
@@ -78,9 +78,15 @@ func collect(r *result.Report) []*group {
 		g.all = append(g.all, f)
 	}
 	groups = mergeMissing(groups)
-	for _, g := range groups { // the first finding is described: the base does not have it
+	if o.Pins != nil {
+		groups = mergePins(groups)
+	}
+	// The first finding is described: the base does not have it, and it is about what fails.
+	for _, g := range groups {
 		slices.SortStableFunc(g.findings, func(a, b int) int {
-			return boolRank(r.Findings[b].New) - boolRank(r.Findings[a].New)
+			x, y := &r.Findings[a], &r.Findings[b]
+			return cmp.Or(boolRank(y.New)-boolRank(x.New),
+				boolRank(x.Rule == unmetRule)-boolRank(y.Rule == unmetRule))
 		})
 		for i, n := range g.findings {
 			g.all[i] = &r.Findings[n]
@@ -167,10 +173,10 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	c.Evidence = evidence(g)
 	t := text{group: g, cause: &c, report: r, options: o}
 	c.ID = slug(g.name(), g.subject)
-	title := t.title()
+	title := t.fullTitle()
 	if len(title) > maxTitle {
 		t.shown = 1
-		title = t.title()
+		title = t.fullTitle()
 	}
 	c.Title = cmp.Or(shorten(title, maxTitle), "other findings")
 	if t.pinned() {

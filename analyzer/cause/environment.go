@@ -14,6 +14,9 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
+// unmetRule is analyzer.RuleUnmet. Its findings are about packages that may work.
+const unmetRule = "requirement-not-met"
+
 // Pin is a package of an environment: a line of a lock or requirements file, or an installed one.
 type Pin struct {
 	Version string
@@ -82,6 +85,86 @@ func requirementsOf(x fix.Fix) (out []string) {
 	return out
 }
 
+// mergePins merges the groups of an environment that one change of its pins removes, and those about
+// one package without a known change: one pin may break many packages.
+func mergePins(groups []*group) []*group {
+	byAnswer := map[string]*group{}
+	return slices.DeleteFunc(groups, func(g *group) bool {
+		name, answer := g.answer()
+		if name == "" {
+			return false
+		}
+		into := byAnswer[answer]
+		if into == nil {
+			byAnswer[answer] = g
+			return false
+		}
+		if into.kind != g.kind {
+			into.origin = origin{wrongPackage, name, ""}
+		}
+		into.findings = append(into.findings, g.findings...)
+		into.all = append(into.all, g.all...)
+		return true
+	})
+}
+
+// answer returns the package whose version has to change or that has to be added, and the change of
+// the pins that removes the group. name is "" if the group is about something else.
+func (g *group) answer() (name, change string) {
+	switch {
+	case g.kind == wrongPackage, g.kind == undeclared, g.kind == otherVersions:
+	case g.all[0].Rule != unmetRule:
+		return "", ""
+	}
+	if list, _ := fixes(g); len(list) > 0 && list[0].Clears == len(g.all) {
+		if all := requirementsOf(list[0].Fix); len(all) > 0 {
+			if q, err := pkgmeta.ParseRequirement(all[0]); err == nil {
+				return q.Name, strings.Join(all, " ")
+			}
+		}
+	}
+	if g.kind == wrongPackage {
+		return g.subject, g.subject
+	}
+	return "", ""
+}
+
+// failing returns the packages of the cause, as NAME VERSION: those that fail or, if none does, those
+// whose requirements are not satisfied.
+func (t text) failing() (names []string) {
+	var fail, unmet set[string]
+	for _, f := range t.all {
+		if f.Rule == unmetRule {
+			unmet.add(f.Artifact)
+		} else {
+			fail.add(f.Artifact)
+		}
+	}
+	if fail.list == nil {
+		fail = unmet
+	}
+	for _, path := range fail.list {
+		names = append(names, t.report.PackageOf(path))
+	}
+	return names
+}
+
+// manyTitle returns the title for several packages that fail with the version of another one, or "".
+func (t text) manyTitle() string {
+	names := t.failing()
+	if len(names) == 1 || t.kind != wrongPackage && t.kind != otherVersions {
+		return ""
+	}
+	title := listed(names, cmp.Or(t.shown, 3), maxPackage, "package")
+	if t.all[0].Rule == "numpy-abi-mismatch" {
+		title += ", built against NumPy 1,"
+	}
+	name, p := t.blamed()
+	return title + " fail with " + strings.TrimSpace(cmp.Or(name, t.subject)+" "+p.Version)
+}
+
+const maxPackage = 40 // characters of a package in a title
+
 // advice returns what the reader of a report about an environment can do about the cause.
 func (t text) advice() string {
 	name, p := t.blamed()
@@ -118,7 +201,7 @@ func (t text) todo(name, where string) string {
 	case name == "":
 		return "Choose another version of " + t.what() + " or another platform."
 	case fixed || t.kind == wrongPackage || t.kind == otherVersions ||
-		t.all[0].Rule == "requirement-not-met":
+		t.all[0].Rule == unmetRule:
 		return "Choose another version of " + where + "."
 	}
 	return "Choose another version of " + where + " or another platform. No other change of the " +

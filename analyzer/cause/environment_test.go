@@ -1,6 +1,8 @@
 package cause_test
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +119,133 @@ func TestAdding(t *testing.T) {
 		x := r.Causes[0].Fixes
 		if len(x) != 1 || x[0].Title != c.title || string(x[0].Command) != c.command {
 			t.Errorf("%s: fixes %+v", c.file, x)
+		}
+	}
+}
+
+// environment returns a report about packages of version 1.0, with a finding for each.
+func environment(findings ...result.Finding) *result.Report {
+	r := result.New("test")
+	r.Environment = true
+	for i := range findings {
+		f := &findings[i]
+		name := f.Artifact
+		f.Artifact += "-1.0-cp312-cp312-manylinux_2_17_x86_64.whl"
+		f.Target, f.Severity = "manylinux_2_17_x86_64", cmp.Or(f.Severity, result.Error)
+		if !slices.ContainsFunc(r.Artifacts, func(a result.Artifact) bool { return a.Path == f.Artifact }) {
+			r.Artifacts = append(r.Artifacts, result.Artifact{
+				Path: f.Artifact, Kind: "wheel", Wheel: &result.Wheel{Name: name, Version: "1.0"},
+			})
+		}
+	}
+	r.Findings = findings
+	return r
+}
+
+// TestManyPackagesOfOnePin checks that packages which one change of one pin fixes are one cause that
+// names them, and that those that need another change are not part of it.
+func TestManyPackagesOfOnePin(t *testing.T) {
+	fails := func(artifact, rule, provider, symbol string, fixes ...string) result.Finding {
+		f := result.Finding{
+			Artifact: artifact, Rule: rule, Object: artifact + "/m.so", Symbol: symbol, Package: provider,
+		}
+		for _, q := range fixes {
+			f.Fixes = append(f.Fixes, fix.Fix{
+				Kind: fix.KindPin, Title: "Pin " + q, Requirement: q, Verified: true,
+				Change: fix.Pin{Requirement: q},
+			})
+		}
+		return f
+	}
+	required := func(f result.Finding, q string) result.Finding {
+		f.Fixes = append(f.Fixes, fix.Fix{
+			Kind: fix.KindEnvironment, Title: "Install the versions that it requires",
+			Requirement: q, Verified: true,
+			Change: fix.AsRequired{Requirements: []string{q}, Pins: []string{q}},
+		})
+		return f
+	}
+	unmet := func(artifact, provider, requirement, q string) result.Finding {
+		f := fails(artifact, "requirement-not-met", provider, "", q)
+		f.Object, f.Version, f.Severity = artifact, requirement, result.Warning
+		f.Message = artifact + " 1.0 requires " + requirement + ", but another version is pinned"
+		return f
+	}
+	const numpy, missing = "numpy-abi-mismatch", "symbol-missing-in-package"
+	for _, c := range []struct {
+		name     string
+		findings []result.Finding
+		titles   []string
+		fixes    string // of the first cause
+	}{
+		{
+			"required and other versions",
+			[]result.Finding{
+				unmet("pa", "numpy", "numpy<2", "numpy==1.26.4"),
+				required(fails("pa", numpy, "numpy", "", "numpy==1.26.4"), "numpy==1.26.4"),
+				fails("pb", numpy, "numpy", "", "numpy==1.26.4"),
+				fails("pc", numpy, "numpy", "", "numpy==1.26.4"),
+				fails("pd", numpy, "numpy", "", "numpy==1.26.4"),
+				unmet("pe", "numpy", "numpy<2.1", "numpy==1.26.4"),
+			},
+			[]string{"pa 1.0, pb 1.0, pc 1.0 and 1 more package, built against NumPy 1, fail with numpy 2.1.0"},
+			"Change numpy from 2.1.0 to 1.26.4 in pins.txt:1",
+		},
+		{
+			"only required versions",
+			[]result.Finding{
+				required(fails("pa", missing, "torch", "c10_a", "torch==2.6.0"), "torch==2.6.0"),
+				required(fails("pb", missing, "torch", "c10_b", "torch==2.6.0"), "torch==2.6.0"),
+			},
+			[]string{"pa 1.0 and pb 1.0 fail with torch 2.5.0"},
+			"Change torch from 2.5.0 to 2.6.0 in pins.txt:2",
+		},
+		{
+			"two answers",
+			[]result.Finding{
+				fails("pa", missing, "torch", "c10_a", "torch==2.6.0"),
+				fails("pb", missing, "torch", "c10_b", "torch==2.4.0"),
+			},
+			[]string{"torch lacks c10_a", "torch lacks c10_b"},
+			"Change torch from 2.5.0 to 2.6.0 in pins.txt:2",
+		},
+		{
+			"no answer",
+			[]result.Finding{
+				fails("pa", missing, "torch", "c10_a"), fails("pb", missing, "torch", "c10_b"),
+			},
+			[]string{"pa 1.0 and pb 1.0 fail with torch 2.5.0"},
+			"",
+		},
+		{
+			"only requirements",
+			[]result.Finding{
+				unmet("pa", "numpy", "numpy<2", "numpy==1.26.4"),
+				unmet("pb", "numpy", "numpy<2.1", "numpy==1.26.4"),
+			},
+			[]string{"pa 1.0 requires numpy<2, but another version is pinned (and 1 more requirement)"},
+			"Change numpy from 2.1.0 to 1.26.4 in pins.txt:1",
+		},
+	} {
+		r := environment(c.findings...)
+		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{
+			"numpy": {Version: "2.1.0", File: "pins.txt", Line: 1},
+			"torch": {Version: "2.5.0", File: "pins.txt", Line: 2},
+		}})
+		var titles, fixes []string
+		findings := 0
+		for _, x := range r.Causes {
+			titles = append(titles, x.Title)
+			findings += len(x.Findings)
+		}
+		for _, x := range r.Causes[0].Fixes {
+			fixes = append(fixes, x.Title)
+		}
+		if !slices.EqualFunc(titles, c.titles, strings.Contains) || findings != len(r.Findings) {
+			t.Errorf("%s: %d findings in %q; want %q", c.name, findings, titles, c.titles)
+		}
+		if strings.Join(fixes, "\n") != c.fixes {
+			t.Errorf("%s: fixes %q; want %q", c.name, fixes, c.fixes)
 		}
 	}
 }

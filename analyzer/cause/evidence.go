@@ -31,6 +31,9 @@ func evidence(g *group) []result.Evidence {
 	byKey := map[key]*row{}
 	var rows []*row
 	for _, f := range g.all {
+		if f.Rule == unmetRule && g.kind != byRule { // others of the cause fail
+			continue
+		}
 		k := key{f.Library, f.Version}
 		r := byKey[k]
 		if r == nil {

@@ -171,7 +171,7 @@ func (s *sorter) ruleOrigin(f *result.Finding) origin {
 	if f.NoWheelFor != "" { // all such packages need the same decision
 		return origin{byRule, f.Rule + " " + f.NoWheelFor + " " + string(f.Severity), ""}
 	}
-	if f.Rule == "requirement-not-met" {
+	if f.Rule == unmetRule {
 		return origin{byRule, f.Rule + " " + f.Package, ""}
 	}
 	if f.Rule == "broken-installation" && f.Version != "" { // likewise

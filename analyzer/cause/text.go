@@ -26,6 +26,14 @@ type text struct {
 	shown   int // how many libraries are named; 0 = 2
 }
 
+// fullTitle returns the title. In a report about an environment it may name several packages.
+func (t text) fullTitle() string {
+	if t.pinned() {
+		return cmp.Or(t.manyTitle(), t.title())
+	}
+	return t.title()
+}
+
 // title returns a sentence without the artifact's name, which precedes it.
 func (t text) title() string {
 	switch t.kind {
@@ -380,7 +388,7 @@ func (t text) ruleTitle() string {
 			t.symbols(), plural(t.cause.Symbols, "is", "are"), t.abi3())
 	case "gpu-stack-mismatch":
 		return t.gpuTitle()
-	case "requirement-not-met":
+	case unmetRule:
 		return t.unmet()
 	case "metadata-mismatch", "wrong-architecture":
 		title, _, _ := strings.Cut(f.Message, ". ") // it has both values

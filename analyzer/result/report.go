@@ -99,6 +99,16 @@ func (a *Artifact) Misnamed() bool {
 	return a.Kind == facts.KindWheel && err != nil
 }
 
+// PackageOf returns the package of an artifact as NAME VERSION, or its path if it is no wheel.
+func (r *Report) PackageOf(path string) string {
+	for _, a := range r.Artifacts {
+		if a.Path == path && a.Wheel != nil {
+			return pkgmeta.Normalize(a.Wheel.Name) + " " + a.Wheel.Version
+		}
+	}
+	return path
+}
+
 // Needs lists the libraries that an object needs.
 type Needs struct {
 	Object    string   `json:"object"`         // path in the artifact

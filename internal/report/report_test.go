@@ -690,6 +690,34 @@ func TestOneBlockForACause(t *testing.T) {
 }
 
 // A cause of several wheels has a test case and an issue for each, and every format names them.
+// TestPackagesOfACause checks that a cause of several packages of an environment names them instead
+// of their objects.
+func TestPackagesOfACause(t *testing.T) {
+	r := analyzer.NewReport("test")
+	r.Environment = true
+	for _, name := range []string{"pa", "p_b", "pc"} {
+		wheel := name + "-1.0-py3-none-any.whl"
+		r.Artifacts = append(r.Artifacts, analyzer.Artifact{
+			Path: wheel, Wheel: &analyzer.Wheel{Name: name, Version: "1.0"},
+		})
+		for _, object := range []string{"/a.so", "/b.so"} {
+			r.Findings = append(r.Findings, analyzer.Finding{
+				Rule: "numpy-abi-mismatch", Severity: analyzer.Error, New: true, Artifact: wheel,
+				Object: name + object, Package: "numpy",
+			})
+		}
+	}
+	cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"numpy": {Version: "2.1.0"}}})
+	var b bytes.Buffer
+	if err := Text(&b, r, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := " in pa 1.0, p-b 1.0, pc 1.0\n"; !strings.Contains(b.String(), want) ||
+		strings.Contains(b.String(), "a.so") {
+		t.Errorf("%s\nwant %q", b.String(), want)
+	}
+}
+
 func TestCauseOfSeveralWheels(t *testing.T) {
 	r := analyzer.NewReport("1.0")
 	r.Verdict, r.Outcome = analyzer.Incompatible, analyzer.OutcomeFail

@@ -532,8 +532,16 @@ func costs(all []string, n int) string {
 	return s + ")"
 }
 
-// objects names up to three objects of a cause and counts the others.
+// objects names up to three objects of a cause and counts the others. Of several packages in an
+// environment, it names these.
 func (p *textPrinter) objects(c *analyzer.Cause) string {
+	if of := affected(p.report, c); p.report.Environment && len(of) > 1 {
+		names := make([]string, len(of))
+		for i := range of {
+			names[i] = mdsafe.Visible(p.report.PackageOf(of[i]))
+		}
+		return analyzer.List(names, maxPackages, len(names), "package")
+	}
 	most := 3
 	if p.options.Verbose {
 		most = 50
@@ -552,6 +560,9 @@ func (p *textPrinter) objects(c *analyzer.Cause) string {
 	}
 	return counted(names, c.Objects-len(names), p.width-30, "object")
 }
+
+// maxPackages limits how many packages of a cause are named.
+const maxPackages = 20
 
 // counted joins the names that fit into width, and counts the others: "a, b and 3 more symbols".
 func counted(names []string, more, width int, noun string) string {
