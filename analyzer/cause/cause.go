@@ -171,7 +171,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	c.Fixes, c.Together = fixes(g)
 	c.Fails, c.Works = platforms(g, r)
 	c.Evidence = evidence(g)
-	t := text{group: g, cause: &c, report: r, options: o}
+	t := text{group: g, cause: &c, report: r, options: o, room: maxTitle}
 	c.ID = slug(g.name(), g.subject)
 	title := t.fullTitle()
 	if len(title) > maxTitle {

@@ -149,6 +149,21 @@ func (t text) failing() (names []string) {
 	return names
 }
 
+// withPackages returns the title after the packages that fail, unless it has the first of them.
+func (t text) withPackages() string {
+	names := t.failing()
+	before := listed(names, cmp.Or(t.shown, 2), maxPackage, "package") + ": "
+	t.room -= len(before)
+	title := t.title()
+	name, version, _ := strings.Cut(names[0], " ")
+	if t.all[0].Rule == unmetRule || strings.Contains(title, names[0]) ||
+		strings.Contains(title, name+"=="+version) ||
+		strings.HasPrefix(title, name+" ") && strings.Contains(title, version) {
+		return title
+	}
+	return before + title
+}
+
 // manyTitle returns the title for several packages that fail with the version of another one, or "".
 func (t text) manyTitle() string {
 	names := t.failing()
@@ -346,12 +361,9 @@ func (t text) withoutWheels() string {
 // broken returns the title for installed packages with the wrong files.
 func (t text) broken() string {
 	title := t.all[0].Message
-	var packages set[string]
-	for _, f := range t.all {
-		packages.add(f.Package)
-	}
-	if _, rest, ok := strings.Cut(title, " is installed for "); ok && len(packages.list) > 1 {
-		return fmt.Sprintf("%s are installed for %s", listed(packages.list, 3, 40, "package"), rest)
+	names := t.failing()
+	if _, rest, ok := strings.Cut(title, " is installed for "); ok && len(names) > 1 {
+		return fmt.Sprintf("%s are installed for %s", listed(names, 3, maxPackage, "package"), rest)
 	}
 	return title
 }

@@ -123,6 +123,58 @@ func TestAdding(t *testing.T) {
 	}
 }
 
+// TestTitlesNameThePackages checks that the title of a cause of an environment names the packages
+// that fail, once.
+func TestTitlesNameThePackages(t *testing.T) {
+	missing := func(artifact, library string) result.Finding {
+		return result.Finding{
+			Artifact: artifact, Rule: "library-not-found", Object: artifact + "/m.so", Library: library,
+		}
+	}
+	broken := func(artifact string) result.Finding {
+		return result.Finding{
+			Artifact: artifact, Rule: "broken-installation", Object: artifact, Package: artifact,
+			Version: "macOS", Message: artifact + " 1.0 is installed for macOS, but this is Linux",
+			Fixes: []fix.Fix{{Kind: fix.KindEnvironment, Title: "Install it again"}},
+		}
+	}
+	twice := broken("pa")
+	twice.Message, twice.Version = "pa is installed twice, as 1.0 and 2.0", ""
+	abi := result.Finding{
+		Artifact: "pa", Rule: "symbol-missing-in-package", Object: "pa/m.so", Package: "torch",
+		Symbol: "c10_" + strings.Repeat("long_", 8),
+	}
+	for _, c := range []struct {
+		findings []result.Finding
+		want     string
+	}{
+		{
+			[]result.Finding{missing("pa", "libodd.so.1")},
+			"pa 1.0: needs libodd.so.1, which is neither bundled nor declared",
+		},
+		{[]result.Finding{broken("pa")}, "pa 1.0 is installed for macOS, but this is Linux"},
+		{
+			[]result.Finding{broken("pa"), broken("pb")},
+			"pa 1.0 and pb 1.0 are installed for macOS, but this is Linux",
+		},
+		{[]result.Finding{twice}, "pa is installed twice, as 1.0 and 2.0"},
+		{
+			[]result.Finding{abi},
+			"pa 1.0: torch lacks c10_long_long_long_long_long_long_long_long_, needed by m.so",
+		},
+	} {
+		r := environment(c.findings...)
+		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{}})
+		if len(r.Causes) != 1 || r.Causes[0].Title != c.want {
+			t.Errorf("causes %+v; want the title %q", r.Causes, c.want)
+		}
+		cause.Of(r, cause.Options{})
+		if title := r.Causes[0].Title; strings.HasPrefix(title, "pa 1.0: ") {
+			t.Errorf("%q names the wheel, which is known", title)
+		}
+	}
+}
+
 // environment returns a report about packages of version 1.0, with a finding for each.
 func environment(findings ...result.Finding) *result.Report {
 	r := result.New("test")

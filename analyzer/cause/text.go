@@ -24,14 +24,15 @@ type text struct {
 	report  *result.Report
 	options Options
 	shown   int // how many libraries are named; 0 = 2
+	room    int // for the title
 }
 
-// fullTitle returns the title. In a report about an environment it may name several packages.
+// fullTitle returns the title. In a report about an environment it names the packages that fail.
 func (t text) fullTitle() string {
-	if t.pinned() {
-		return cmp.Or(t.manyTitle(), t.title())
+	if !t.pinned() {
+		return t.title()
 	}
-	return t.title()
+	return cmp.Or(t.manyTitle(), t.withPackages())
 }
 
 // title returns a sentence without the artifact's name, which precedes it.
@@ -329,7 +330,7 @@ func (t text) packageTitle() string {
 	if name == t.subject { // its version is not known
 		title = fmt.Sprintf("%s %s %s", name, one, what)
 	}
-	if full := title + ", needed by " + t.needing(); len(full) <= maxTitle {
+	if full := title + ", needed by " + t.needing(); len(full) <= t.room {
 		return full
 	}
 	return title
