@@ -37,8 +37,10 @@ type Environment struct {
 	// process cannot be given one, because it has functions.
 	Prefix        *Conda         `json:"-"`
 	CondaPackages []CondaPackage // all conda packages in Prefix
-	NoWheel       []NoWheel
-	Broken        []Broken // installed packages that the interpreter cannot import, or not as a whole
+	// Complete means that With has all packages that the interpreter finds.
+	Complete bool
+	NoWheel  []NoWheel
+	Broken   []Broken // installed packages that the interpreter cannot import, or not as a whole
 	// Lost returns the installed package whose files should include one of a name, but do not, as
 	// NAME==VERSION; "" if there is none. Changed reports whether an object of a wheel is not the
 	// file that was installed. They are nil if this is not known, and always in a child process.
@@ -245,6 +247,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 			return err
 		}
 	}
+	e.addMissing(set.Artifacts, report)
 	if err := e.addUnmetConda(out, o); err != nil {
 		return err
 	}

@@ -205,6 +205,8 @@ func (t text) todo(name, where string) string {
 		return t.cause.Fixes[0].Title + "."
 	case t.kind == undeclared:
 		return "Add " + t.subject + " to the packages of the environment."
+	case len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindDependency:
+		return t.cause.Fixes[0].Title + "."
 	case t.all[0].Rule == "no-wheel" && len(t.all) > 1:
 		return "Choose versions with a wheel, or another Python or platform."
 	case t.all[0].Rule == "no-wheel":

@@ -5,7 +5,7 @@ import "github.com/compat-app/compat/analyzer"
 // requirementNotMet has no check: its findings come from analyzer.CheckEnvironment.
 var requirementNotMet = &analyzer.Rule{
 	ID:       analyzer.RuleUnmet,
-	Title:    "A pinned version does not satisfy a requirement of another package",
+	Title:    "A requirement of a package in the environment is not met",
 	Severity: analyzer.Warning,
 	Doc: `A package of an environment requires other versions of a package than the one that is
 pinned or installed: nvidia-cusparse-cu12 12.3.1.170 requires nvidia-nvjitlink-cu12==12.4.127, and
@@ -13,21 +13,28 @@ pinned or installed: nvidia-cusparse-cu12 12.3.1.170 requires nvidia-nvjitlink-c
 that are installed. Tools that override requirements (uv's override-dependencies, pip's --no-deps)
 install them.
 
+Of an installed environment it is also a package with native code that another one requires and that
+is not installed, as "pip check" reports: torchvision 0.21.0 requires torch==2.6.0, which is not
+installed. Markers are evaluated for the Python of the environment. The requirements of an extra
+count if another package requires the extra.
+
 In a conda environment it is also a dependency or constraint of a conda package (in conda-meta) that
 an installed one does not satisfy, by version or build: numpy 2.1 is installed and pkg 1.0 requires
 numpy >=1.22,<2. conda does not install the two together, but "conda install --no-deps", and pip in
 the environment, do. __glibc is compared with the system.
 
 Fix: pin a version that satisfies the requirements of all packages. The closest one that has a wheel
-is named, if there is one.
+is named, if there is one. Install the package that is missing.
 
 Severity: a warning, because the packages may work together. If the load fails, that is an error of
-another rule.
+another rule. It is an error if an object needs a library of the package that is missing.
 
 Not detected: requirements of packages whose metadata is not read, which are those without native
-code and those that the built-in package history knows, and requirements of extras; of conda
-packages dependencies on packages that are not installed, and on virtual packages other than
-__glibc. A dependency in a form that compat does not know is listed as one that could not be read.`,
+code and those that the built-in package history knows, and requirements of extras. Packages that are
+missing: those of which the built-in package history does not know that they have native code, those
+of which another build is installed (onnxruntime-gpu for onnxruntime), all in conda environments and
+in virtual environments with the packages of the system, and all in lock and requirements files. Of
+conda packages: dependencies on virtual packages other than __glibc. A dependency in a form that compat does not know is listed as one that could not be read.`,
 	References: []string{
 		"Core metadata specifications: Requires-Dist",
 		"PEP 508: Dependency specification for Python Software Packages",

@@ -149,6 +149,7 @@ func (in *Installed) read() error {
 	on.Arch = cmp.Or(in.on.Arch, in.interpreter(), on.Arch)
 	on.Python = cmp.Or(in.on.Python, on.Python)
 	in.conda = in.folder("conda-meta")
+	in.Wheels.Complete = !in.conda && !in.alsoSystem() // conda's may have other names
 	seen := map[string]bool{}
 	for _, site := range in.Sites {
 		names, err := in.list(site)
@@ -180,6 +181,15 @@ func (in *Installed) read() error {
 	}
 	return nil
 }
+
+// alsoSystem reports whether the interpreter of a virtual environment also finds the packages of the
+// system.
+func (in *Installed) alsoSystem() bool {
+	settings, err := in.text("pyvenv.cfg")
+	return err == nil && systemPackages.Match(settings)
+}
+
+var systemPackages = lazyregexp.New(`(?im)^\s*include-system-site-packages\s*=\s*true\s*$`)
 
 // Close closes the files of the wheels.
 func (in *Installed) Close() error { return in.Wheels.Close() }
@@ -250,6 +260,9 @@ func (in *Installed) add(site, info string, old []string, seen map[string]bool) 
 		x := listed(folder+"-py3-none-any.whl", "")
 		if len(u.foreign) > 0 || broken != nil {
 			x = listed(wheel, "")
+		}
+		for _, q := range meta.Requires {
+			x.Wheel.Requires = append(x.Wheel.Requires, q.Raw)
 		}
 		in.Wheels.Listed = append(in.Wheels.Listed, x)
 	}
