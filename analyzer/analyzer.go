@@ -112,6 +112,7 @@ type checked struct {
 	with      map[string]listed    // by the name of a target's platform
 	pins      map[string]cause.Pin // of environments; nil for artifacts
 	tries     bool                 // fixes of other findings are tried with the next artifact
+	refused   []*refused           // pins with other hashes than those of the index
 }
 
 // run checks a list of inputs.
@@ -157,6 +158,7 @@ func run(
 			report.ABI = append(report.ABI, compared(c))
 		}
 	}
+	out.addRefused(o)
 	return out, nil
 }
 
@@ -299,7 +301,7 @@ func (k *checked) artifact(
 		if t.Promised {
 			relevant = onlyPromised(relevant, first)
 		} else {
-			k.addTarget(t.Platform, outcome.Sets)
+			k.addTarget(t.Platform, f, outcome.Sets)
 		}
 		if outcome.Unchecked > 0 {
 			report.AddUnread(Unread{

@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/trial"
 )
 
 // addTarget adds a platform with its packages to the report, or more packages to an existing one.
-func (k *checked) addTarget(p *platform.Platform, sets []*packages.Set) {
+// The packages are those for f; nil if there are none.
+func (k *checked) addTarget(p *platform.Platform, f *facts.Artifact, sets []*packages.Set) {
 	r := k.report
 	i := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == p.Name })
 	if i < 0 {
@@ -34,10 +36,57 @@ func (k *checked) addTarget(p *platform.Platform, sets []*packages.Set) {
 				continue
 			}
 			in.releases[rel] = true
+			// A release is described by its wheel for glibc.
+			if rel.Refused != nil && p.OS == platform.Linux && p.Libc == "glibc" {
+				k.refuse(rel.Refused, s.Given[rel.Name], f.Path, p.Name)
+			}
 			if id := rel.ID(); !in.ids[id] {
 				in.ids[id] = true
 				r.Targets[i].With = append(r.Targets[i].With, id.String())
 			}
+		}
+	}
+}
+
+// refused is a pinned version with other hashes than those of the index.
+type refused struct {
+	*packages.HashError
+	given    string   // the requirement of the user
+	artifact string   // the first one that is installed with it
+	on       []string // names of platforms
+}
+
+func (k *checked) refuse(e *packages.HashError, given, artifact, on string) {
+	i := slices.IndexFunc(k.refused, func(r *refused) bool {
+		return r.Name == e.Name && r.Version == e.Version
+	})
+	if i < 0 {
+		i = len(k.refused)
+		k.refused = append(k.refused, &refused{e, given, artifact, nil})
+	}
+	if r := k.refused[i]; !slices.Contains(r.on, on) {
+		r.on = append(r.on, on)
+	}
+}
+
+// addRefused adds a finding for each pin that an installer refuses. Its artifact is the one that is
+// checked with it.
+func (k *checked) addRefused(o Options) {
+	r := k.report
+	for _, x := range k.refused {
+		f := Refused(o.Origins[x.given], x.HashError).finding(x.on)
+		f.Artifact = x.artifact
+		r.Findings = append(r.Findings, f)
+	}
+	for _, n := range o.NoWheel {
+		var on []string
+		for _, t := range r.Targets {
+			on = append(on, t.Name)
+		}
+		if len(on) > 0 {
+			f := n.finding(on)
+			f.Artifact = r.Artifacts[0].Path
+			r.Findings = append(r.Findings, f)
 		}
 	}
 }

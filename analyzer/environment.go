@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -72,6 +73,39 @@ type NoWheel struct {
 	// For is what there is no wheel for, if that is one property of the environment: "musl",
 	// "Python 3.13".
 	For string
+}
+
+// Refused describes a pin that an installer refuses, or builds from source, because of its hashes.
+func Refused(at Origin, e *packages.HashError) NoWheel {
+	id, installer := e.Name+"=="+e.Version, lockfile.Installer(at.File)
+	at.Line = cmp.Or(at.HashLine, at.Line)
+	n := NoWheel{
+		Package: e.Name, Version: e.Version, Hash: true, Source: e.Source, At: at,
+		Renew: lockfile.Renew(at.File, e.Name),
+	}
+	if e.Listed == nil {
+		n.Reason = fmt.Sprintf("%s has hashes that no file of the index has; %s refuses to install %s, "+
+			"whose hash is sha256:%s", id, installer, e.File, e.SHA256)
+		return n
+	}
+	n.Reason = fmt.Sprintf("%s is pinned without the hash of a wheel for %s; ", id,
+		cmp.Or(e.Misfit.Lacks, "the environment"))
+	m := e.Misfit
+	switch {
+	case m.Have != nil:
+		n.Reason += "it has those of wheels for " + List(m.Have, 6, len(m.Have), "other")
+		if e.Source {
+			n.Reason += " and of the source archive"
+		}
+	case len(e.Listed) == 1 && e.Source:
+		n.Reason += "it has only that of the source archive"
+	default:
+		n.Reason += "it has those of " + List(e.Listed, 3, len(e.Listed), "file")
+	}
+	if !e.Source {
+		n.Reason += fmt.Sprintf(", and %s refuses %s", installer, e.File)
+	}
+	return n
 }
 
 // Broken is an installed package whose files are not those that the interpreter needs.
@@ -305,34 +339,11 @@ func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) e
 			return err
 		}
 		names = append(names, p.Name)
-		out.addTarget(p, nil)
+		out.addTarget(p, nil, nil)
 	}
 	for _, w := range e.NoWheel {
-		id := w.Package
-		if w.Version != "" {
-			id += "==" + w.Version
-		}
-		f := Finding{
-			Rule: RuleNoWheel, Severity: Error, New: true, Artifact: id, Object: w.Package,
-			Package: w.Package, On: names, NoWheelFor: w.For,
-			Message: fmt.Sprintf("%s (%s)", w.Reason, w.At),
-			Fixes:   []fix.Fix{},
-		}
-		if w.Source {
-			f.Severity = Warning
-			f.Message = w.Reason + ", so it is built from source where it is installed (" +
-				w.At.String() + ")"
-		}
-		if len(names) > 0 {
-			f.Target = names[0]
-		}
-		if w.Hash {
-			f.Rule = RuleHash
-			f.Fixes = append(f.Fixes, fix.Fix{
-				Kind: fix.KindEnvironment, Title: "Renew the hashes of " + id + " in " + w.At.File,
-				Command: w.Renew, Cost: []string{},
-			})
-		}
+		f := w.finding(names)
+		id := f.Artifact
 		if x, ok := w.pin(r.Artifacts); ok {
 			f.Fixes = append(f.Fixes, x)
 		}
@@ -357,6 +368,36 @@ func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) e
 		r.Findings = append(r.Findings, f)
 	}
 	return nil
+}
+
+// finding returns the finding of a pin on platforms. Its artifact is NAME==VERSION.
+func (w NoWheel) finding(names []string) Finding {
+	id := w.Package
+	if w.Version != "" {
+		id += "==" + w.Version
+	}
+	f := Finding{
+		Rule: RuleNoWheel, Severity: Error, New: true, Artifact: id, Object: w.Package,
+		Package: w.Package, On: names, NoWheelFor: w.For,
+		Message: fmt.Sprintf("%s (%s)", w.Reason, w.At),
+		Fixes:   []fix.Fix{},
+	}
+	if w.Source {
+		f.Severity = Warning
+		f.Message = w.Reason + ", so it is built from source where it is installed (" +
+			w.At.String() + ")"
+	}
+	if len(names) > 0 {
+		f.Target = names[0]
+	}
+	if w.Hash {
+		f.Rule = RuleHash
+		f.Fixes = append(f.Fixes, fix.Fix{
+			Kind: fix.KindEnvironment, Title: "Renew the hashes of " + id + " in " + w.At.File,
+			Command: w.Renew, Cost: []string{},
+		})
+	}
+	return f
 }
 
 // otherPython returns the fix that uses an interpreter for which all packages have a wheel. If

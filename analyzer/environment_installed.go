@@ -227,7 +227,7 @@ func (e *Environment) targets(out *checked, o Options) (names []string) {
 	add := func(p *platform.Platform, err error) {
 		if err == nil {
 			names = append(names, p.Name)
-			out.addTarget(p, nil)
+			out.addTarget(p, nil, nil)
 		}
 	}
 	for _, name := range o.Platforms {

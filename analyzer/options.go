@@ -29,6 +29,8 @@ type Options struct {
 	// Origins are the places of requirements in With, by their text. A requirement that is missing
 	// was given with --with.
 	Origins map[string]Origin
+	// NoWheel are pins that no installer accepts, for which no platform matters: those without a hash.
+	NoWheel []NoWheel
 	Extras  []string // of the artifacts that are installed: the EXTRA of pip install NAME[EXTRA]
 	First   []string // packages whose libraries are loaded before everything else
 	GPU     GPU      // the GPUs that must be supported

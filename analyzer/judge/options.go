@@ -39,7 +39,9 @@ type Options struct {
 type Origin struct {
 	File string // as displayed; "" for the command line
 	Line int    // from 1; 0 if unknown
-	Lock bool   // the file is a lock file: other requirements may replace its pins
+	// HashLine is the line of the first hash of a pin; 0 = Line.
+	HashLine int
+	Lock     bool // the file is a lock file: other requirements may replace its pins
 	// Installed is set if File is the metadata of an installed package: relative to the root of its
 	// system, or as displayed.
 	Installed bool

@@ -86,7 +86,27 @@ type Release struct {
 	Requires  []pkgmeta.Requirement
 	Libraries []Library
 	Known     bool // false: only the requirements are known, not the libraries
+	// Refused is set if the lock files have hashes of the version, but not that of its wheel.
+	Refused *HashError
 }
+
+// HashError reports that a version has a compatible wheel, but that a lock file has other hashes.
+// It wraps ErrUnknown.
+type HashError struct {
+	Name, Version string
+	File, SHA256  string // the wheel, and its digest on the index
+	// Listed are the files of the version that have one of the hashes; nil = there is none
+	Listed []string
+	Source bool   // one of Listed is a source archive
+	Misfit Misfit // of the wheels among Listed
+}
+
+func (e *HashError) Error() string {
+	return fmt.Sprintf("%s of %s==%s has none of the hashes of the lock file", e.File, e.Name,
+		e.Version)
+}
+
+func (e *HashError) Unwrap() error { return ErrUnknown }
 
 // Library is a shared library that a release installs.
 type Library struct {

@@ -2,7 +2,7 @@ package rules
 
 import "github.com/compat-app/compat/analyzer"
 
-// hashMismatch has no check: its findings come from analyzer.Environment.NoWheel.
+// hashMismatch has no check: its findings come from analyzer.NoWheel and packages.HashError.
 var hashMismatch = &analyzer.Rule{
 	ID:       analyzer.RuleHash,
 	Title:    "A pinned version has other hashes than the wheel on the index",
@@ -17,6 +17,9 @@ chooses among those with a listed hash is checked.
 A requirement without a hash is reported too, if other requirements of the file have one: pip
 refuses the whole file.
 
+Compared are the files of compat env, those with which compat check FILE is given --lock or
+--requirement, and those of a pull request whose pins the App reviews.
+
 Fix: write the hashes again with the tool that wrote the file. If neither the version nor the
 platform was changed, find out first why the index has another file.
 
@@ -26,7 +29,7 @@ builds is not checked.
 Not detected: hashes of other algorithms than SHA-256, or where the index has no SHA-256; packages
 that a file takes from an index that compat was not given; wheels whose address the lock file has
 (uv.lock, pylock.toml), if they are too large to be downloaded as a whole, because the page of the
-index is not read for them.`,
+index is not read for them. compat check FILE compares hashes for systems with glibc only.`,
 	References: []string{
 		"pip documentation: Secure installs, Hash-checking Mode",
 		"Simple repository API (PEP 503, PEP 691): hashes of files",

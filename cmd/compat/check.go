@@ -238,6 +238,11 @@ func checkPaths(
 		}
 		o.Base = append([]analyzer.Input{}, base.list...) // not nil
 	}
+	note, err := from.compareHashes(f, &o)
+	if err != nil {
+		return err
+	}
+	in.notes = append(in.notes, note...)
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
 	cached, err := cachedResult(ctx, env, f, o, failOn, in.list, base.list)
 	if err != nil {

@@ -515,6 +515,65 @@ func TestHashesOfPins(t *testing.T) {
 	}
 }
 
+// TestHashesOfCheckedFile compares the hashes of the packages that a file is checked with.
+func TestHashesOfCheckedFile(t *testing.T) {
+	const file, older = "core-1.0-cp312-cp312-manylinux_2_28_x86_64.whl",
+		"core-1.0-cp311-cp311-manylinux_2_28_x86_64.whl"
+	module := func(python string) []byte {
+		return madeWheel(t, "core", "1.0", nil, "core/_c.cpython-"+python+"-x86_64-linux-gnu.so",
+			"elf x86_64\nneeded libc.so.6\nexport PyInit__c\n")
+	}
+	s := &packageIndex{files: map[string]map[string][]byte{"core": {
+		file: module("312"), older: module("311"), "core-1.0.tar.gz": []byte("source"),
+	}}}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	hash := func(file string) string {
+		sum := sha256.Sum256(s.files["core"][file])
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	none := "sha256:" + strings.Repeat("0", 64)
+	poetry := "[[package]]\nname = \"core\"\nversion = \"1.0\"\nfiles = [\n" +
+		"    {file = \"" + file + "\", hash = \"" + none + "\"},\n]\n"
+	module312 := madeWheel(t, "widget", "1.0", nil, "widget/_w.cpython-312-x86_64-linux-gnu.so",
+		"elf x86_64\nneeded libc.so.6\nexport PyInit__w\n")
+	for _, c := range []struct {
+		name, text string
+		code       int
+		want       string
+	}{
+		{"requirements.txt", "core==1.0 --hash=" + hash(file) + " --hash=" + none + "\n", 0, "^compatible"},
+		{"requirements.txt", "core==1.0 \\\n    --hash=" + none + "\n", 1,
+			`(?s)^incompatible: \S+: core==1.0 has hashes that no file of the index has\n` +
+				`.*pip-compile --generate-hashes --no-reuse-hashes.*pip refuses to install ` + file +
+				`, whose hash is ` + hash(file) + ` \(\S*requirements.txt:2\)`},
+		{"requirements.txt", "core==1.0 --hash=" + hash(older) + "\n", 1,
+			`is pinned without the hash of a wheel for Python 3.12; it has those of wheels for Python 3.11, and`},
+		{"requirements.txt", "core==1.0 --hash=" + hash("core-1.0.tar.gz") + "\n", 0,
+			`warning hash-mismatch: .*has only that of the source archive, so it is built from source`},
+		{"requirements.txt", "--extra-index-url https://other.test/simple\ncore==1.0 --hash=" + none + "\n",
+			0, "^compatible"},
+		{"requirements.txt", "pure==1 --hash=" + none + "\ncore==1.0\n", 1,
+			`error hash-mismatch: core==1.0 has no hash, but others of the file do; pip refuses .*:2\)`},
+		{"poetry.lock", poetry, 1, `(?s)poetry update --lock core.*Poetry refuses to install ` + file +
+			`, whose hash is ` + hash(file) + ` \(\S*poetry.lock:4\)`},
+		{"poetry.lock", strings.Replace(poetry, none, hash(file), 1), 0, "^compatible"},
+	} {
+		pins := filepath.Join(t.TempDir(), c.name)
+		if err := os.WriteFile(pins, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		flag := "--requirement"
+		if c.name == "poetry.lock" {
+			flag = "--lock"
+		}
+		code, out, errs := checkWheel(t, module312, t.TempDir(), server.URL+"/simple", flag, pins)
+		if ok, err := regexp.MatchString(c.want, out); code != c.code || !ok || err != nil {
+			t.Errorf("%q: exit %d, want %d and %q\n%s%s", c.text, code, c.code, c.want, out, errs)
+		}
+	}
+}
+
 // TestChangedHash compares with a base that pins the same version with the right hash.
 func TestChangedHash(t *testing.T) {
 	const file = "widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"

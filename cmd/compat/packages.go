@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
+	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/index"
 )
 
@@ -64,6 +67,33 @@ func (p *packageSource) withLock(l *index.Locked) *packageSource {
 	with.indexes = p.indexes.WithLock(l)
 	with.Source = with.indexes
 	return &with
+}
+
+// compareHashes makes the source compare the hashes in the lock and requirements files of a check.
+// Pins without a hash that others of the file have are added to o. notes name what is not compared.
+func (p *packageSource) compareHashes(
+	f checkFlags,
+	o *analyzer.Options,
+) (notes []string, err error) {
+	c, err := repository(f.config)
+	if err != nil {
+		return nil, err
+	}
+	files := pinned.Files{Read: os.ReadFile}
+	for _, file := range slices.Concat(f.lock, c.Python.Lock, f.requirements) {
+		files.Paths = append(files.Paths, filepath.ToSlash(file))
+	}
+	if len(files.Paths) == 0 {
+		return nil, nil
+	}
+	list, err := files.Pinned(packages.Target{})
+	if err != nil { // the pins were read, but not what is installed of them
+		return []string{"the hashes were not compared: " + err.Error()}, nil
+	}
+	*p = *p.withLock(&index.Locked{Digests: pinned.Locked(p.addresses(), list).Digests})
+	o.NoWheel = list.Refused()
+	list.PlaceHashes(o.Origins)
+	return nil, nil
 }
 
 // diskCache opens the named cache in COMPAT_DATA, else in the user's cache folder. It returns nil

@@ -22,6 +22,8 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -259,7 +261,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 			w.Together = w.Together || r.wheel.Together
 		}
 	}
-	w.addUnhashed(e)
+	w.NoWheel = append(w.NoWheel, e.Refused()...)
 	if len(unverified) > 0 {
 		w.Notes = append(w.Notes, "the index has no SHA-256 of their files, so the hashes were not "+
 			"compared: "+analyzer.List(unverified, 8, len(unverified), "package"))
@@ -318,10 +320,11 @@ func (e *Pinned) applies(p Pin) (*pkgmeta.Requirement, string, error) {
 func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 	var large *index.TooLargeError
 	var none *index.NoWheelError
-	var hash *index.HashError
+	var hash *packages.HashError
 	switch {
 	case errors.As(err, &hash):
-		w.NoWheel = append(w.NoWheel, refused(p, hash))
+		place := analyzer.Origin{File: p.File, Line: p.Line, HashLine: p.HashLine}
+		w.NoWheel = append(w.NoWheel, analyzer.Refused(place, hash))
 	case errors.As(err, &none) && none.Tags == nil:
 		w.Skipped = append(w.Skipped, analyzer.Unread{Path: id, Reason: "published as source only; " +
 			"the build that pip makes is not checked"})
@@ -358,41 +361,25 @@ func listed(file, sha256 string) analyzer.Artifact {
 	return a
 }
 
-// refused describes a pin that an installer refuses, or builds from source, because of its hashes.
-func refused(p Pin, e *index.HashError) analyzer.NoWheel {
-	id, installer := e.Name+"=="+e.Version, lockfile.Installer(p.File)
-	n := analyzer.NoWheel{
-		Package: e.Name, Version: e.Version, Hash: true, Source: e.Source,
-		At:    analyzer.Origin{File: p.File, Line: cmp.Or(p.HashLine, p.Line)},
-		Renew: lockfile.Renew(p.File, e.Name),
+// PlaceHashes sets the lines of the hashes in the origins of requirements.
+func (e *Pinned) PlaceHashes(origins map[string]analyzer.Origin) {
+	lines := map[string]int{}
+	place := func(requirement, file string) string {
+		pin, _, _ := strings.Cut(requirement, ";")
+		return strings.TrimSpace(pin) + " " + path.Clean(file)
 	}
-	if e.Listed == nil {
-		n.Reason = fmt.Sprintf("%s has hashes that no file of the index has; %s refuses to install %s, "+
-			"whose hash is sha256:%s", id, installer, e.File, e.SHA256)
-		return n
+	for _, p := range e.Pins {
+		lines[place(p.Requirement, p.File)] = p.HashLine
 	}
-	n.Reason = fmt.Sprintf("%s is pinned without the hash of a wheel for %s; ", id,
-		cmp.Or(e.Misfit.Lacks, "the environment"))
-	m := e.Misfit
-	switch {
-	case m.Have != nil:
-		n.Reason += "it has those of wheels for " + analyzer.List(m.Have, 6, len(m.Have), "other")
-		if e.Source {
-			n.Reason += " and of the source archive"
-		}
-	case len(e.Listed) == 1 && e.Source:
-		n.Reason += "it has only that of the source archive"
-	default:
-		n.Reason += "it has those of " + analyzer.List(e.Listed, 3, len(e.Listed), "file")
+	for requirement, at := range origins {
+		at.HashLine = lines[place(requirement, filepath.ToSlash(at.File))]
+		origins[requirement] = at
 	}
-	if !e.Source {
-		n.Reason += fmt.Sprintf(", and %s refuses %s", installer, e.File)
-	}
-	return n
 }
 
-// addUnhashed adds the requirements that pip refuses because they have no hash.
-func (w *Wheels) addUnhashed(e *Pinned) {
+// Refused returns the requirements that pip refuses because they have no hash.
+func (e *Pinned) Refused() []analyzer.NoWheel {
+	var out []analyzer.NoWheel
 	for _, file := range slices.Sorted(maps.Keys(e.Unhashed)) {
 		list := e.Unhashed[file]
 		q, err := pkgmeta.ParseRequirement(list[0].Requirement)
@@ -412,8 +399,9 @@ func (w *Wheels) addUnhashed(e *Pinned) {
 			n.Reason = fmt.Sprintf("%s%s and %d more have no hash, but others of the file do; pip refuses "+
 				"to install the requirements of %s", q.Name, q.Spec, more, file)
 		}
-		w.NoWheel = append(w.NoWheel, n)
+		out = append(out, n)
 	}
+	return out
 }
 
 // at returns FILE:LINE of a pin.

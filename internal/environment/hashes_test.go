@@ -108,7 +108,7 @@ func TestUnhashed(t *testing.T) {
 }
 
 // refusing is an opener whose files have other hashes.
-type refusing struct{ err index.HashError }
+type refusing struct{ err packages.HashError }
 
 func (r refusing) Open(
 	_ context.Context,
@@ -134,18 +134,18 @@ func TestRefused(t *testing.T) {
 	p.Pins = p.Pins[:2]
 	python := packages.Misfit{Lacks: "Python 3.12", Have: []string{"Python 3.11"}}
 	for _, c := range []struct {
-		err    index.HashError
+		err    packages.HashError
 		source bool
 		want   string
 	}{
-		{index.HashError{}, false, "a==1 has hashes that no file of the index has; pip refuses to install " +
+		{packages.HashError{}, false, "a==1 has hashes that no file of the index has; pip refuses to install " +
 			"a.whl, whose hash is sha256:cd"},
-		{index.HashError{Listed: []string{"x.whl"}, Misfit: python}, false, "a==1 is pinned without the hash " +
+		{packages.HashError{Listed: []string{"x.whl"}, Misfit: python}, false, "a==1 is pinned without the hash " +
 			"of a wheel for Python 3.12; it has those of wheels for Python 3.11, and pip refuses a.whl"},
-		{index.HashError{Listed: []string{"x.whl", "x.zip"}, Misfit: python, Source: true}, true,
+		{packages.HashError{Listed: []string{"x.whl", "x.zip"}, Misfit: python, Source: true}, true,
 			"a==1 is pinned without the hash of a wheel for Python 3.12; it has those of wheels for " +
 				"Python 3.11 and of the source archive"},
-		{index.HashError{Listed: []string{"x.zip"}, Source: true}, true, "a==1 is pinned without the hash " +
+		{packages.HashError{Listed: []string{"x.zip"}, Source: true}, true, "a==1 is pinned without the hash " +
 			"of a wheel for the environment; it has only that of the source archive"},
 	} {
 		w, err := p.Open(t.Context(), refusing{c.err})

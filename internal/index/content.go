@@ -96,7 +96,7 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 // file.
 func (i *Index) digestError(f file, n int64, found string) error {
 	if f.locked {
-		return &HashError{
+		return &packages.HashError{
 			Name: f.project, Version: f.version.String(), File: f.name, SHA256: found,
 		}
 	}

@@ -16,7 +16,11 @@ import (
 // the error mentions COMPAT_INDEX_ALLOW and wraps packages.ErrUnavailable.
 type Guard struct {
 	index *Index
+	*allowed
+}
 
+// allowed are the names that a Guard allows, normalized.
+type allowed struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
@@ -25,7 +29,7 @@ var _ packages.Reader = (*Guard)(nil)
 
 // Guard returns a Guard that allows the names, in any spelling.
 func (i *Index) Guard(names ...string) *Guard {
-	g := &Guard{index: i, names: map[string]bool{}}
+	g := &Guard{i, &allowed{names: map[string]bool{}}}
 	g.Allow(names...)
 	return g
 }
@@ -34,13 +38,21 @@ func (i *Index) Guard(names ...string) *Guard {
 func (i *Index) Private() bool { return i.auth != "" }
 
 // Allow allows more names.
-func (g *Guard) Allow(names ...string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (a *allowed) Allow(names ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, n := range names {
-		g.names[pkgmeta.Normalize(n)] = true
+		a.names[pkgmeta.Normalize(n)] = true
 	}
 }
+
+// Comparing is like Index.Comparing. It shares the allowed names.
+func (g *Guard) Comparing(digests map[packages.ID][]string) Installer {
+	return &Guard{g.index.WithLock(&Locked{Digests: digests}), g.allowed}
+}
+
+// String returns the URL of the index, without credentials.
+func (g *Guard) String() string { return g.index.String() }
 
 // refused returns the error for a name that is not allowed; nil for others.
 func (g *Guard) refused(name string) error {

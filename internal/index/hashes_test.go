@@ -55,7 +55,7 @@ func TestHashes(t *testing.T) {
 			i := s.index(t, nil).WithLock(l)
 			w, err := i.Open(ctx, "demo", "1.0", linux, 1<<20)
 			var got string
-			var hash *HashError
+			var hash *packages.HashError
 			var no *NoWheelError
 			switch {
 			case errors.As(err, &hash):
@@ -114,7 +114,7 @@ func TestHashesOfSeveral(t *testing.T) {
 			{Name: "demo", Version: "1.0"}: {digest},
 		}})
 		w, err := s.Open(ctx, "demo", "1.0", linux, 1<<20)
-		var hash *HashError
+		var hash *packages.HashError
 		if (err == nil) != want || err == nil && w.SHA256 != digest || err != nil && !errors.As(err, &hash) {
 			t.Errorf("%.4s: wheel %+v, error %v", digest, w, err)
 		}
@@ -141,7 +141,7 @@ func TestHashOfAddress(t *testing.T) {
 			{Name: "other", Version: "1.0"}: {{Name: "other-1.0-py3-none-any.whl"}},
 		}})
 		_, err := i.Open(ctx, "demo", "1.0", linux, 1<<20)
-		var hash *HashError
+		var hash *packages.HashError
 		if !errors.As(err, &hash) || hash.SHA256 != sum(w.data) || hash.File != w.name {
 			t.Errorf("size %d: error %v", size, err)
 		}

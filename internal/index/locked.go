@@ -20,8 +20,8 @@ type Locked struct {
 	// Digests are the SHA-256 of which the files of a release must have one; a release without any may
 	// have every file. Keys are as in Files.
 	Digests map[packages.ID][]string
-	// AnyPython means that the interpreter is not known: that no file with one of Digests is for it is
-	// no error.
+	// AnyPython means that the interpreter is not known, as packages.Target.Pythons does: that no file
+	// with one of Digests is for it is no error.
 	AnyPython bool
 	// Pins are the versions that each package has, as in Files; several if there are several lock
 	// files.
@@ -40,6 +40,23 @@ type Locked struct {
 // may come from a pull request: a wheel that it lists is only requested from a host that the pages
 // of the index link to.
 func (i *Index) WithLock(l *Locked) *Index { return &Index{state: i.state, locked: l} }
+
+// Installer finds the wheels that pip would install. *Index and *Guard implement it.
+type Installer interface {
+	Open(
+		ctx context.Context,
+		name, version string,
+		on packages.Target,
+		limit int64,
+	) (*Wheel, error)
+	Pure(ctx context.Context, name, version string, on packages.Target) (bool, error)
+}
+
+// Comparing returns an Installer that refuses wheels with other digests than those of their release;
+// see Locked.Digests.
+func (i *Index) Comparing(digests map[packages.ID][]string) Installer {
+	return i.WithLock(&Locked{Digests: digests})
+}
 
 // WithLock is Index.WithLock for each index.
 func (s Several) WithLock(l *Locked) Several {
@@ -134,17 +151,22 @@ func byDigest(files []file, digests []string) (listed, unknown []file) {
 
 // refused returns the error for the best of the files of a release if it has none of the digests of
 // the lock files; nil if that is not known.
-func (l *Locked) refused(best *file, all []file, version string, on packages.Target) error {
+func (l *Locked) refused(
+	best *file,
+	all []file,
+	version string,
+	on packages.Target,
+) *packages.HashError {
 	v, err := pkgmeta.ParseVersion(version)
 	if err != nil { // a version that no lock file can pin
-		return nil //nolint:nilerr // nothing is known of its hashes
+		return nil
 	}
 	digests := l.digests(best.project, v)
 	if digests == nil || best.sha256 == "" || best.locked ||
 		slices.Contains(digests, best.sha256) {
 		return nil
 	}
-	e := &HashError{
+	e := &packages.HashError{
 		Name: best.project, Version: v.String(), File: best.name, SHA256: best.sha256,
 	}
 	var tags []pkgmeta.Tag
@@ -155,8 +177,9 @@ func (l *Locked) refused(best *file, all []file, version string, on packages.Tar
 		e.Source = e.Source || f.tags == nil
 	}
 	e.Misfit, _ = packages.MisfitOf(tags, on)
+	several := l.AnyPython || on.Pythons != ""
 	on.Python = ""
-	if _, fits := pick(listed, on); fits && l.AnyPython {
+	if _, fits := pick(listed, on); fits && several {
 		return nil
 	}
 	return e

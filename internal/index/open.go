@@ -110,27 +110,9 @@ func (e *NoWheelError) Error() string {
 
 func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }
 
-// HashError reports that a version has a compatible wheel, but that a lock file has other hashes.
-// It wraps packages.ErrUnknown.
-type HashError struct {
-	Name, Version string
-	File, SHA256  string // the wheel, and its digest on the index
-	// Listed are the files of the version that have one of the hashes; nil = there is none
-	Listed []string
-	Source bool            // one of Listed is a source archive
-	Misfit packages.Misfit // of the wheels among Listed
-}
-
-func (e *HashError) Error() string {
-	return fmt.Sprintf("%s of %s==%s has none of the hashes of the lock file", e.File, e.Name,
-		e.Version)
-}
-
-func (e *HashError) Unwrap() error { return packages.ErrUnknown }
-
 // Open opens the wheel of a version that pip would install. limit is the maximum total size of
 // its shared objects, in compressed bytes. Errors are a *TooLargeError, *NoWheelError or
-// *HashError, or wrap packages.ErrUnknown or packages.ErrUnavailable.
+// *packages.HashError, or wrap packages.ErrUnknown or packages.ErrUnavailable.
 func (i *Index) Open(
 	ctx context.Context,
 	name, version string,
@@ -148,9 +130,6 @@ func (i *Index) Open(
 		}
 	}
 	best, all, err := i.installable(ctx, name, version, on)
-	if err == nil {
-		err = i.locked.refused(best, all, version, on)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +214,8 @@ func (i *Index) downloadWhole(ctx context.Context, f file, limit int64) (*Wheel,
 }
 
 // installable returns the wheel of a version that pip would install, and all files of the version.
-// The error is a *NoWheelError, or wraps packages.ErrUnknown or packages.ErrUnavailable.
+// The error is a *NoWheelError or a *packages.HashError, or wraps packages.ErrUnknown or
+// packages.ErrUnavailable.
 func (i *Index) installable(
 	ctx context.Context,
 	name, version string,
@@ -247,6 +227,9 @@ func (i *Index) installable(
 		return nil, nil, err
 	case err != nil || !fits:
 		return nil, nil, i.noWheel(ctx, normal(version), all, on)
+	}
+	if refused := i.locked.refused(best, all, version, on); refused != nil {
+		return nil, nil, refused
 	}
 	return best, all, nil
 }

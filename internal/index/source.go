@@ -118,13 +118,34 @@ func (i *Index) release(
 	if err != nil {
 		return nil, err
 	}
+	r, err := i.describe(ctx, best, fits, files, version, on)
+	if err != nil || !fits {
+		return r, err
+	}
+	if refused := i.locked.refused(best, files, version, on); refused != nil {
+		with := *r // that of the history is shared
+		with.Refused = refused
+		r = &with
+	}
+	return r, nil
+}
+
+// describe describes the release of a wheel; the arguments are results of choose.
+func (i *Index) describe(
+	ctx context.Context,
+	best *file,
+	fits bool,
+	files []file,
+	version string,
+	on packages.Target,
+) (*packages.Release, error) {
 	listed := i.alone(best)
 	alone := fits && listed.Alone && !listed.Shares
 	if i.locked.without(best) || alone && i.locked != nil && i.locked.Complete {
 		return &packages.Release{Name: best.project, Version: normal(version), Known: true}, nil
 	}
 	if fits && i.recorded(ctx, *best, files, on) {
-		if r, err := i.history.Release(ctx, name, version, on); err == nil {
+		if r, err := i.history.Release(ctx, best.project, version, on); err == nil {
 			i.meter.recorded.Add(1)
 			if best.size > 0 {
 				i.meter.spared.Add(best.size)

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
@@ -123,8 +125,8 @@ func mayInclude(file string) bool {
 // contents are the files of an environment at one commit.
 type contents struct {
 	files []string
+	texts map[string]string // by file
 	pins  []environment.Pin
-	text  string // of the first file
 	bad   *comment.Unreviewed
 }
 
@@ -133,7 +135,7 @@ var include = lazyregexp.New(`^\s*(?:-r|-c|--requirement|--constraint)[\s=]*(\S.
 
 // readAll reads the pins of a file and of the files that it includes.
 func (c Change) readAll(ctx context.Context, from Commit, file string) (*contents, error) {
-	out := &contents{}
+	out := &contents{texts: map[string]string{}}
 	err := out.read(ctx, from, file, comment.Unreviewed{File: file, Line: 1})
 	return out, err
 }
@@ -165,10 +167,7 @@ func (o *contents) read(
 		fail(by, file+" does not exist in this commit, or is too large")
 		return nil
 	}
-	if len(o.files) == 0 {
-		o.text = text
-	}
-	o.files = append(o.files, file)
+	o.files, o.texts[file] = append(o.files, file), text
 	pins, err := lockfile.Pins(file, []byte(text))
 	if err != nil {
 		at := comment.Unreviewed{File: file, Line: 1}
@@ -251,15 +250,44 @@ func (e *environmentReview) read(
 		return nil, c.bad, err
 	}
 	s := &side{pins: unique(c.pins)}
-	if s.settings, err = e.settings(ctx, from, c.text); err != nil || len(s.targets) == 0 {
+	if s.settings, err = e.settings(ctx, from, c.texts[e.at.file]); err != nil || len(s.targets) == 0 {
 		return s, nil, err
 	}
+	e.addHashes(s, c)
 	s.declared = environment.Declared(e.at.file, s.targets[0].On, func(file string) ([]byte, error) {
 		var text string
 		text, _, err = from.Read(ctx, file)
 		return []byte(text), err
 	})
 	return s, nil, err
+}
+
+// addHashes adds the hashes of the files to the pins, as compat env reads them, and an index that
+// compares them.
+func (e *environmentReview) addHashes(s *side, c *contents) {
+	files := environment.Files{Paths: []string{e.at.file}, Read: func(path string) ([]byte, error) {
+		text, ok := c.texts[path]
+		if !ok {
+			return nil, fs.ErrNotExist
+		}
+		return []byte(text), nil
+	}}
+	var digests map[packages.ID][]string
+	on := packages.Target{Python: s.python, Arch: architecture}
+	if p, err := files.Pinned(on); err == nil { // else nothing is installed with this interpreter
+		for _, hashed := range p.Pins {
+			for i := range s.pins {
+				pin, _, _ := strings.Cut(s.pins[i].Requirement, ";")
+				if strings.TrimSpace(pin) == hashed.Requirement {
+					s.pins[i].Hashes, s.pins[i].HashLine = hashed.Hashes, hashed.HashLine
+					s.pins[i].Files = hashed.Files
+				}
+			}
+		}
+		digests = environment.Locked([]string{e.change.Index.String()}, p).Digests
+		s.unhashed = p.Unhashed
+	}
+	s.open = &comparing{e.open, e.change.Index.Comparing(digests), digests}
 }
 
 // unique keeps only the last pin of each package.

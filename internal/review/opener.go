@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/sleep"
 )
@@ -22,12 +24,11 @@ const (
 // opener opens each wheel once, as a file, within the limits of a review. It retries a failing
 // index.
 type opener struct {
-	index Index
-	dir   string
+	dir string
 
 	mu     sync.Mutex
 	left   int64 // bytes left of the limit
-	wheels map[wheelID]func() (*index.Wheel, error)
+	opened map[wheelID]func() (*index.Wheel, error)
 	open   []*index.Wheel
 	over   map[string]bool // NAME==VERSION of packages above the limit
 	seen   map[string]bool
@@ -38,33 +39,45 @@ type opener struct {
 type wheelID struct {
 	name, version string
 	on            packages.Target
+	digests       string // of which it has to have one
+}
+
+// comparing is the opener for a commit: it compares digests with those of its files.
+type comparing struct {
+	*opener
+	index   index.Installer
+	digests map[packages.ID][]string // of the releases, as index compares them
 }
 
 // Open implements environment.Opener. Closing the wheel does nothing.
-func (o *opener) Open(
+func (o *comparing) Open(
 	ctx context.Context,
 	name, version string,
 	on packages.Target,
 	limit int64,
 ) (*index.Wheel, error) {
-	id := wheelID{name, version, on}
+	id := wheelID{name, version, on, ""}
+	if v, err := pkgmeta.ParseVersion(version); err == nil {
+		release := packages.ID{Name: pkgmeta.Normalize(name), Version: v.String()}
+		id.digests = strings.Join(o.digests[release], " ")
+	}
 	o.mu.Lock()
-	if o.wheels == nil {
-		o.wheels = map[wheelID]func() (*index.Wheel, error){}
+	if o.opened == nil {
+		o.opened = map[wheelID]func() (*index.Wheel, error){}
 		o.over, o.seen = map[string]bool{}, map[string]bool{}
 	}
 	o.seen[name+"=="+version] = true
-	get := o.wheels[id]
+	get := o.opened[id]
 	if get == nil {
 		get = sync.OnceValues(func() (*index.Wheel, error) { return o.fetch(ctx, id, limit) })
-		o.wheels[id] = get
+		o.opened[id] = get
 	}
 	o.mu.Unlock()
 	w, err := get()
 	var large *index.TooLargeError
 	if errors.As(err, &large) { // another limit may admit it
 		o.mu.Lock()
-		delete(o.wheels, id)
+		delete(o.opened, id)
 		o.mu.Unlock()
 	}
 	if err != nil {
@@ -79,7 +92,7 @@ func (o *opener) Open(
 }
 
 // fetch opens a wheel and copies it to a file.
-func (o *opener) fetch(ctx context.Context, id wheelID, limit int64) (*index.Wheel, error) {
+func (o *comparing) fetch(ctx context.Context, id wheelID, limit int64) (*index.Wheel, error) {
 	o.mu.Lock()
 	full := o.left <= 0
 	limit = min(limit, o.left)
@@ -118,8 +131,8 @@ func (o *opener) above(id wheelID) error {
 	return errBudget
 }
 
-// Pure is like Index.Pure, with retries.
-func (o *opener) Pure(
+// Pure is like index.Installer.Pure, with retries.
+func (o *comparing) Pure(
 	ctx context.Context,
 	name, version string,
 	on packages.Target,

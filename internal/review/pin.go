@@ -65,6 +65,9 @@ func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change)
 	p.File, p.Line = blamed.File, max(blamed.Line, 1)
 	name, version := split(blamed.Requirement)
 	p.Old = version
+	if s.report.Findings[c.Findings[0]].Rule == analyzer.RuleHash {
+		return p // the version may be right
+	}
 	p.New = s.version(ctx, name, version)
 	if p.New == "" {
 		return p

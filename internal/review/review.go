@@ -27,6 +27,7 @@ import (
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/environment"
+	"github.com/compat-app/compat/internal/index"
 )
 
 // Limits of one review.
@@ -57,9 +58,10 @@ type Change struct {
 
 // Index looks up packages. *index.Index implements it.
 type Index interface {
-	environment.Opener
 	packages.Source
-	Pure(ctx context.Context, name, version string, on packages.Target) (bool, error)
+	// Comparing returns what finds wheels with one of the digests of their release.
+	Comparing(digests map[packages.ID][]string) index.Installer
+	String() string // its URL
 }
 
 // Reviewer reviews changes. All fields are required.
@@ -85,7 +87,7 @@ func (r *Reviewer) Review(ctx context.Context, c Change) (*comment.Dependencies,
 	}
 	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	open := &opener{index: c.Index, dir: r.Dir, left: maxBytes}
+	open := &opener{dir: r.Dir, left: maxBytes}
 	defer open.Close()
 	out := &comment.Dependencies{}
 	for _, p := range places {
@@ -143,7 +145,9 @@ type environmentReview struct {
 type side struct {
 	settings
 	pins     []environment.Pin
-	declared []lockfile.Declared // as environment.Pinned has them
+	declared []lockfile.Declared          // as environment.Pinned has them
+	unhashed map[string][]environment.Pin // see environment.Pinned
+	open     *comparing
 }
 
 // run adds the review of the environment to out.
@@ -173,7 +177,7 @@ func (e *environmentReview) run(ctx context.Context) error {
 		e.open.skip(len(head.pins) - maxPackages)
 		head.pins = head.pins[:maxPackages]
 	}
-	native := everywhere
+	native := everywhere || len(head.unhashed) > 0
 	for _, p := range changed {
 		native = e.native(ctx, p.head, head) || e.native(ctx, p.base, base) || native
 	}
@@ -190,7 +194,7 @@ func (e *environmentReview) native(ctx context.Context, p *environment.Pin, s *s
 	}
 	name, version := split(p.Requirement)
 	for _, t := range s.targets {
-		if pure, err := e.open.Pure(ctx, name, version, t.On); err != nil || !pure {
+		if pure, err := s.open.Pure(ctx, name, version, t.On); err != nil || !pure {
 			return true
 		}
 	}
@@ -220,9 +224,10 @@ func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error)
 	var out opened
 	for _, t := range s.targets {
 		p := environment.Pinned{
-			Pins: s.pins, On: t.On, Platform: t.Platform, Declared: s.declared, Budget: maxBytes,
+			Pins: s.pins, Unhashed: s.unhashed, On: t.On, Platform: t.Platform,
+			Declared: s.declared, Budget: maxBytes,
 		}
-		w, err := p.Open(ctx, e.open)
+		w, err := p.Open(ctx, s.open)
 		if err != nil {
 			return nil, err
 		}
@@ -431,7 +436,7 @@ func changedPins(head, base *side) []change {
 		if base != nil {
 			was = base.pin(name)
 		}
-		if was == nil || was.Requirement != p.Requirement {
+		if was == nil || was.Requirement != p.Requirement || fewerHashes(p, was) {
 			out = append(out, change{name, p, was})
 		}
 	}
@@ -445,6 +450,14 @@ func changedPins(head, base *side) []change {
 		}
 	}
 	return out
+}
+
+// fewerHashes reports whether an installer may refuse a file of a pin that it accepted before: the
+// pin lacks a hash that it had, or had none.
+func fewerHashes(p, was *environment.Pin) bool {
+	now, before := p.SHA256(), was.SHA256()
+	return (now == nil) != (before == nil) ||
+		slices.ContainsFunc(before, func(sum string) bool { return !slices.Contains(now, sum) })
 }
 
 // pin returns the pin of a package; nil if there is none.

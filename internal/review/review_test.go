@@ -272,6 +272,63 @@ func TestReview(t *testing.T) {
 	}
 }
 
+// The hashes of a lock or requirements file are compared as in compat env.
+func TestReviewHashes(t *testing.T) {
+	all := wheels(t)
+	hash := func(file string) string {
+		sum := sha256.Sum256(all[file])
+		return " --hash=sha256:" + hex.EncodeToString(sum[:]) + "\n"
+	}
+	core := func(version string) string { return "core-" + version + "-py3-none-" + many + ".whl" }
+	poetry := func(file string) string {
+		_, sum, _ := strings.Cut(hash(file), "=")
+		return "[[package]]\nname = \"core\"\nversion = \"3.1.4\"\nfiles = [\n  {file = \"" +
+			core("3.1.4") + "\", hash = \"" + strings.TrimSpace(sum) + "\"},\n]\n"
+	}
+	const req, lock = "requirements.txt", "poetry.lock"
+	right := "core==3.1.0 \\\n " + hash(core("3.1.0"))
+	wrong := "core==3.1.4 \\\n " + hash(core("3.1.0"))
+	for _, c := range []struct {
+		name, file, base, head string
+		want                   string // "" = nothing is found
+	}{
+		{"renewed", req, right, "core==3.1.4 \\\n " + hash(core("3.1.4")), ""},
+		{"of the old version", req, right, wrong, "requirements.txt:1 core 3.1.4: core==3.1.4 has hashes that no file"},
+		{"only the hash", req, "core==3.1.4" + hash(core("3.1.4")), "core==3.1.4" + hash(core("3.1.0")),
+			"requirements.txt:1 core 3.1.4: core==3.1.4 has hashes that no file"},
+		{"not by this change", req, wrong, wrong + "pure==1.0" + hash("pure-1.0-py3-none-any.whl"), ""},
+		{"pure", req, right, right + "pure==1.1" + hash("pure-1.0-py3-none-any.whl"),
+			"requirements.txt:3 pure 1.1: pure==1.1 has hashes that no file"},
+		{"without one", req, right, right + "pure==1.1\n", "requirements.txt:3 pure 1.1: pure==1.1 has no hash"},
+		{"included", req, "-r more.txt\n" + right, "-r more.txt\n" + right + "pure==1.1\n",
+			"requirements.txt:4 pure 1.1: pure==1.1 has no hash"},
+		{"a lock file", lock, poetry(core("3.1.4")), poetry(core("3.1.0")),
+			"poetry.lock:3 core 3.1.4: core==3.1.4 has hashes that no file"},
+		{"of another index", req, right, "--extra-index-url https://other.test/\n" + wrong, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			look, _ := serve(t, all)
+			base, head := commit{c.file: c.base}, commit{c.file: c.head}
+			base["more.txt"], head["more.txt"] = "# none\n", "# none\n"
+			d := reviewed(t, look, base, head, []string{c.file}, config.Repository{})
+			check := comment.RenderDependencies(comment.Input{
+				BaseName: "main", Diff: comment.Diff{c.file: {{First: 1, Last: 9}}},
+			}, d)
+			text := check.Conclusion + "\n"
+			for _, a := range check.Annotations {
+				text += fmt.Sprintf("%s:%d %s\n%s\n", a.Path, a.StartLine, a.Title, a.Message)
+			}
+			for _, r := range check.Review {
+				text += r.Body
+			}
+			if (check.Conclusion == "success") != (c.want == "") || !strings.Contains(text, c.want) ||
+				strings.Contains(text, "Pin ") || strings.Contains(text, "suggestion") {
+				t.Errorf("want %q: %s\n%s\n%s", c.want, check.Title, text, check.Summary)
+			}
+		})
+	}
+}
+
 func reviewed(
 	t *testing.T,
 	look review.Index,
