@@ -66,7 +66,7 @@ func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 	}
 	add := func(names []string) {
 		for _, n := range names {
-			if !own[n] && p.Library(n) == nil {
+			if !own[n] && !p.Installs(n) {
 				d.direct[platform.Stem(n)], d.wanted[platform.Stem(n)] = d.bySystem(n), true
 			}
 		}
@@ -223,7 +223,7 @@ func (d *demand) missing(
 	out := map[string]bool{}
 	need := func(names []string) {
 		for _, n := range names {
-			if !own[n] && p.Library(n) == nil {
+			if !own[n] && !p.Installs(n) {
 				out[platform.Stem(n)] = d.bySystem(n)
 			}
 		}

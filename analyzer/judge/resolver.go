@@ -190,7 +190,7 @@ func selfContained(f *facts.Artifact, p *platform.Platform) bool {
 			continue
 		}
 		for _, n := range o.Needed {
-			if !own[n] && p.Library(n) == nil {
+			if !own[n] && !p.Installs(n) {
 				return false
 			}
 		}

@@ -333,6 +333,16 @@ var distributions = []distribution{
 	{"alpine3.22", nil, "1.2.5", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
 }
 
+// smallImage has the libraries that a small image with Python has in some releases only. Other
+// releases have packages with them, but Python does not depend on these.
+var smallImage = map[string][]string{
+	"libncursesw.so.5": {"ubuntu18.04"},
+	"libnsl.so.2":      {"debian11", "debian12", "ubuntu22.04"},
+	"libtic.so.5":      {"ubuntu18.04"},
+	"libtinfo.so.5":    {"ubuntu18.04"},
+	"libtirpc.so.3":    {"debian11", "debian12", "ubuntu22.04"},
+}
+
 // distributionNames maps prefixes of releases' names to the names of the distributions.
 var distributionNames = []struct{ prefix, name string }{
 	{

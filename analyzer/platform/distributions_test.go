@@ -103,6 +103,47 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
+// TestInstalled compares the libraries of a distribution with debootstrap --variant=minbase
+// --include=python3 and with the images of Alpine.
+func TestInstalled(t *testing.T) {
+	for _, c := range []struct{ name, has, lacks string }{
+		{"debian11", "libstdc++.so.6 libgcc_s.so.1 libz.so.1 libnsl.so.2 libtinfo.so.6",
+			"libgomp.so.1 libatomic.so.1 libgfortran.so.5 libtinfo.so.5 libncursesw.so.5"},
+		{"debian12", "libstdc++.so.6 libexpat.so.1 libffi.so.8 libssl.so.3 libtirpc.so.3 libzstd.so.1",
+			"libgomp.so.1 libquadmath.so.0 libitm.so.1 libnuma.so.1 libtinfo.so.5"},
+		{"debian13", "libstdc++.so.6 libsqlite3.so.0 libdb-5.3.so", "libgomp.so.1 libnsl.so.2 libtirpc.so.3"},
+		{"ubuntu18.04", "libtinfo.so.5 libncursesw.so.5 libuuid.so.1", "libgomp.so.1"},
+		{"ubuntu22.04", "libstdc++.so.6 libnsl.so.2 libbz2.so.1.0", "libgomp.so.1 libatomic.so.1"},
+		{"ubuntu24.04", "libstdc++.so.6 libreadline.so.8", "libgomp.so.1 libnsl.so.2"},
+		{"alpine3.20", "libz.so.1 libffi.so.8", "libstdc++.so.6 libgcc_s.so.1 libgomp.so.1"},
+	} {
+		p := lookup(t, c.name, "x86_64")
+		for _, soname := range strings.Fields(c.has) {
+			if !p.Installs(soname) {
+				t.Errorf("%s does not install %s", c.name, soname)
+			}
+		}
+		for _, soname := range strings.Fields(c.lacks) {
+			if p.Library(soname) == nil || p.Installs(soname) {
+				t.Errorf("%s: %s is not a library that has to be installed", c.name, soname)
+			}
+		}
+		ecosystem := Debian
+		switch {
+		case p.Libc == "musl":
+			ecosystem = Alpine
+		case !Older(p.LibcVersion, "2.39"):
+			ecosystem = Debian13
+		}
+		for _, l := range p.Libraries() {
+			provider, _ := ProviderOf(l.SONAME)
+			if !l.Installed && !provider.Available(ecosystem) {
+				t.Errorf("%s: no package has %s", c.name, l.SONAME)
+			}
+		}
+	}
+}
+
 func TestMusl(t *testing.T) {
 	for _, c := range []struct {
 		name, symbol string

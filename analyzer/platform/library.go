@@ -26,7 +26,8 @@ type Library struct {
 	Package string
 	// Installed reports whether systems have the library by default: every library of a policy, and
 	// for a distribution those of a small image with Python. libgomp.so.1 of a distribution has to
-	// be installed, so it is false.
+	// be installed, so it is false. Debian's small image is debootstrap --variant=minbase
+	// --include=python3.
 	Installed bool
 
 	table  *table.Library // nil if Known is false

@@ -90,6 +90,12 @@ func (p *Platform) Library(soname string) *Library {
 	return p.bySONAME[soname]
 }
 
+// Installs reports whether the systems of the platform have a library by default.
+func (p *Platform) Installs(soname string) bool {
+	l := p.Library(soname)
+	return l != nil && l.Installed
+}
+
 // HasVersion reports whether a library of the platform defines a version node such as "GLIBC_2.29".
 func (p *Platform) HasVersion(version string) bool {
 	return slices.ContainsFunc(p.Libraries(), func(l *Library) bool { return l.HasVersion(version) })
@@ -153,7 +159,11 @@ func (p *Platform) build() {
 	if p.cut == nil {
 		for _, t := range s.Libraries {
 			if i := column(s, p.column); i >= 0 && t.In[i].Present {
-				p.libraries = append(p.libraries, newLibrary(t, i, nil))
+				l := newLibrary(t, i, nil)
+				if in := smallImage[l.SONAME]; in != nil && p.Libc == "glibc" {
+					l.Installed = slices.Contains(in, p.Name)
+				}
+				p.libraries = append(p.libraries, l)
 			}
 		}
 		for _, soname := range p.namedOnly {

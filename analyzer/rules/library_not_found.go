@@ -30,7 +30,7 @@ DT_NEEDED (build/libfoo.so) is of the build machine: the library had no SONAME w
 linked. Link the library with ` + "`-Wl,-soname`" + `, or use ` + "`patchelf --replace-needed`" + `.
 
 Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
-NVIDIA driver), where a declared package that could not be looked up may provide it, for one of
+NVIDIA driver; libgomp.so.1, which the images debian:12 and ubuntu:22.04 do not have), where a declared package that could not be looked up may provide it, for one of
 several variants of which only one is loaded at run time, and for plug-ins of a wheel (in folders
 named plugins or qml), which programs load only if they use them. It is also a warning for
 libpython3.11.so.1.0, which exists only where Python was built as a shared library; with a
@@ -74,7 +74,7 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 	checkNeededBySibling(p)
 	for _, v := range p.Views {
 		checkUndeclared(p, v)
-		for _, needed := range v.Missing {
+		for _, needed := range slices.Concat(v.Missing, notInstalled(p, v)) {
 			if _, _, _, wrong := wrongStack(p, needed); wrong &&
 				(!v.Alternative || everyAlternativeLacks(p, v, needed)) {
 				continue // gpu-stack-mismatch reports it
@@ -91,6 +91,20 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 	}
 }
 
+// notInstalled returns the libraries that an object loads from the platform, but that only some of
+// its systems have. Those that a fix adds are not among them: the fix does not remove them.
+func notInstalled(p *analyzer.Pass, v *analyzer.View) []string {
+	var out []string
+	for _, found := range v.Loading.Found {
+		l := found.Library
+		if found.NeededBy == v.Library && l.Kind == dynlink.FromPlatform &&
+			!p.Platform.Installs(l.SONAME) && !slices.Contains(p.Scenario.Needed[v.Path], l.SONAME) {
+			out = append(out, l.SONAME)
+		}
+	}
+	return out
+}
+
 // reportMissing reports a library that is not found. The declared packages come before what is
 // known of libraries in general: a package that is installed and lacks the library is an error,
 // even if a system may provide it.
@@ -102,6 +116,10 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		needed,
 		p.Platform.Name,
 	)
+	if p.Platform.Library(needed) != nil {
+		f.Message = fmt.Sprintf("%s needs %s, which is not in the artifact, and which not every system "+
+			"of %s has", v.Path, needed, p.Platform.Name)
+	}
 	add := func(severity analyzer.Severity, format string, args ...any) {
 		f.Severity, f.Message = severity, f.Message+". "+fmt.Sprintf(format, args...)
 	}

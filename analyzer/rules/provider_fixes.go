@@ -72,6 +72,10 @@ func (s *provider) bundled(p *analyzer.Pass, needed string) bool {
 	if p.Facts.Kind != analyzer.KindWheel || s.variant {
 		return false
 	}
+	policy, err := platform.Lookup("manylinux2014", p.Platform.Arch)
+	if err == nil && slices.Contains(policy.Whitelist(), needed) {
+		return false // auditwheel does not copy it
+	}
 	if s.known {
 		return s.Kind == platform.LibraryProvider || s.Kind == platform.BundleProvider
 	}

@@ -26,6 +26,12 @@ Some distributions update libstdc++ during the life of a release, and a platform
 2023 has GLIBCXX_3.4.33 from release 2023.7 (April 2025) on; images and machines pinned to an earlier one have
 GLIBCXX_3.4.29, as ` + "`rhel9`" + ` and ` + "`manylinux_2_34`" + ` have. SLES 15 was updated in the same way. To check what such a system
 really has, use ` + "`--root`" + ` with its unpacked image.
+
+A distribution here has the libraries of its smallest image with Python: of Debian and Ubuntu those that
+` + "`debootstrap --variant=minbase --include=python3`" + ` installs. Others are known too: those of GCC (libgomp, libatomic,
+libgfortran, libquadmath, libitm; on Alpine also libstdc++ and libgcc), and libnuma. But images such as debian:12 and
+ubuntu:22.04 do not have them, so an object that needs one gets a warning with the package to install
+([library-not-found](rules/library-not-found.md)).
 `)
 	type row struct{ names, libc, contents, archs string }
 	var rows []*row
