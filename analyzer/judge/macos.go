@@ -219,14 +219,19 @@ func macOSTargets(
 		}
 	}
 	if len(o.Instead) > 0 || o.Root != nil {
+		var of []string
+		for _, t := range own {
+			of = append(of, t.Arch)
+		}
 		for _, t := range own {
 			switch {
 			case len(named) == 0 && !slices.ContainsFunc(o.Instead, func(name string) bool {
 				return platform.SystemOf(name) == platform.MacOS
 			}):
-				skip("its Mach-O files, because no version of macOS was named")
+				skip("%s", o.ofOthers("Mach-O", "macOS", of, "macos14"))
 			case !named[t.Arch]:
-				skip("its Mach-O files for %s, because no version of macOS was named for it", t.Arch)
+				skip("its Mach-O files for %s, because no version of macOS was named for it; name one, "+
+					"such as macos14, or no platform", t.Arch)
 			}
 		}
 		return out

@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
 )
 
 // Target is a platform that an artifact is checked on.
@@ -95,11 +96,34 @@ func Targets(
 		}
 	}
 	if len(f.Objects) > 0 && len(out) == 0 && len(skipped) == 0 && len(o.Instead) > 0 {
-		skip("its ELF files, because no platform of Linux was named")
+		var of []string
+		for _, x := range f.Objects {
+			of = append(of, x.Arch())
+		}
+		skip("%s", o.ofOthers("ELF", "Linux", of, "manylinux_2_28"))
 	}
 	out = append(out, windowsTargets(f, o, skip)...)
 	out = append(out, macOSTargets(f, o, skip)...)
 	return append(out, o.promised(f, out)...), skipped, nil
+}
+
+// ofOthers says that files for a system are not checked, because the user named platforms of others.
+// archs are those of the files, and example is a platform of their system.
+func (o *Platforms) ofOthers(files, system string, archs []string, example string) string {
+	slices.Sort(archs)
+	why := "the root is a system of Linux"
+	switch len(o.Instead) {
+	case 0:
+	case 1:
+		other := map[string]string{
+			platform.Linux: "Linux", platform.MacOS: "macOS", platform.Windows: "Windows",
+		}[platform.SystemOf(o.Instead[0])]
+		why = o.Instead[0] + " is a platform of " + other
+	default:
+		why = result.List(o.Instead, 3, len(o.Instead), "platform") + " are for other systems"
+	}
+	return fmt.Sprintf("its %s files for %s %s, because %s; name one of %s, such as %s, or no platform",
+		files, system, strings.Join(slices.Compact(archs), ", "), why, system, example)
 }
 
 // request appends a platform that the user named, unless another published wheel is for it.

@@ -3,11 +3,13 @@ package judge
 import (
 	"debug/elf"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/peobj"
 )
 
 // The platforms of a project are for all of its wheels: each wheel is checked on those of its system
@@ -60,13 +62,45 @@ func TestNoVersionOfMacOSForAnArchitecture(t *testing.T) {
 		want  []string
 	}{
 		{"macosx_13_0_arm64", []string{
-			"its Mach-O files for x86_64, because no version of macOS was named for it",
+			"its Mach-O files for x86_64, because no version of macOS was named for it; name one, such as " +
+				"macos14, or no platform",
 		}},
 		{"macos13", nil},
-		{"debian12", []string{"its Mach-O files, because no version of macOS was named"}},
+		{"debian12", []string{
+			"its Mach-O files for macOS arm64, x86_64, because debian12 is a platform of Linux; name one of " +
+				"macOS, such as macos14, or no platform",
+		}},
 	} {
 		_, skipped, err := Targets(f, nil, Platforms{Instead: []string{c.named}})
 		if err != nil || !slices.Equal(skipped, c.want) {
+			t.Errorf("%s: %q, %v, want %q", c.named, skipped, err, c.want)
+		}
+	}
+}
+
+// TestPlatformsOfOtherSystems checks what is said of files if only platforms of other systems are
+// named.
+func TestPlatformsOfOtherSystems(t *testing.T) {
+	f := facts.Artifact{Objects: []*facts.Object{{Path: "m.so", Object: &elfobj.Object{
+		Machine: elfobj.Machine(elf.EM_X86_64), Class: 64, ByteOrder: "little",
+	}}}}
+	pe := &facts.Artifact{PE: []*facts.PEObject{{
+		Path: "m.pyd", Object: &peobj.Object{Machine: peobj.Amd64},
+	}}}
+	for _, c := range []struct {
+		f     *facts.Artifact
+		named string
+		want  string
+	}{
+		{&f, "win_amd64", "its ELF files for Linux x86_64, because win_amd64 is a platform of Windows; " +
+			"name one of Linux, such as manylinux_2_28, or no platform"},
+		{&f, "macos14 win_amd64", "its ELF files for Linux x86_64, because macos14, win_amd64 are for " +
+			"other systems; name one of Linux, such as manylinux_2_28, or no platform"},
+		{pe, "debian12", "its PE files for Windows amd64, because debian12 is a platform of Linux; " +
+			"name one of Windows, such as win_amd64, or no platform"},
+	} {
+		_, skipped, err := Targets(c.f, nil, Platforms{Instead: strings.Fields(c.named)})
+		if err != nil || !slices.Equal(skipped, []string{c.want}) {
 			t.Errorf("%s: %q, %v, want %q", c.named, skipped, err, c.want)
 		}
 	}

@@ -38,7 +38,14 @@ func windowsTargets(
 	}
 	if len(o.Instead) > 0 {
 		if !named {
-			skip("its PE files, because no platform of Windows was named")
+			var of []string
+			example := "win_amd64"
+			for _, x := range f.PE {
+				if p := platform.ForWindows(x.Machine); p != nil {
+					of, example = append(of, p.Arch), p.Name
+				}
+			}
+			skip("%s", o.ofOthers("PE", "Windows", of, example))
 		}
 		return out
 	}
