@@ -131,6 +131,7 @@ func (k *checked) conclude(rules []*Rule, o Options) (*Report, error) {
 // conclude applies configured severities and acceptances, sorts the findings, and sets the
 // verdicts. pins are those of an environment, or nil.
 func conclude(r *Report, rules []*Rule, o Options, pins map[string]cause.Pin) {
+	unused := o.unused(r)
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
 		if s, ok := o.Rules[f.Rule]; ok {
@@ -159,6 +160,11 @@ func conclude(r *Report, rules []*Rule, o Options, pins map[string]cause.Pin) {
 		kept = append(kept, f)
 	}
 	r.Findings = kept
+	for _, a := range unused {
+		if note := a.unusedNote(kept, o); note != "" {
+			r.AddNote(note)
+		}
+	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		if n := b.Severity.Rank() - a.Severity.Rank(); n != 0 {
 			return n
@@ -190,11 +196,7 @@ func (o *Options) accepts(f *Finding) (accepted, expired *Accept) {
 	for i := range o.Accept {
 		a := &o.Accept[i]
 		switch {
-		case a.Rule != "" && a.Rule != f.Rule,
-			a.Symbol != "" && a.Symbol != f.Symbol,
-			a.Library != "" && a.Library != f.Library,
-			a.Object != "" && a.Object != f.Object,
-			a.Finding != "" && a.Finding != f.Identity():
+		case len(a.differences(f)) > 0 || a.Finding != "" && a.Finding != f.Identity():
 		case a.Until != "" && o.Today > a.Until:
 			if expired == nil || a.Until > expired.Until {
 				expired = a

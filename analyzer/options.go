@@ -52,6 +52,9 @@ type Options struct {
 
 	Rules  map[string]Severity // severity by rule ID; Off disables the rule
 	Accept []Accept            // findings that are accepted
+	// Unused is set if a note names each entry of Accept with a place that no finding matches. Otherwise
+	// only those are named that a finding almost matches.
+	Unused bool
 	// Today is YYYY-MM-DD, which is compared with Accept.Until; "": nothing has expired.
 	Today string
 
@@ -133,6 +136,7 @@ type Accept struct {
 	Because string
 	Until   string // YYYY-MM-DD, the last day on which it applies; "" for no end
 	By      string // "" for the configuration file
+	At      Origin // its place in the configuration file
 }
 
 func (o *Options) progress(format string, args ...any) {

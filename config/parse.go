@@ -389,7 +389,7 @@ func (p *parser) accept(to *[]Accept) field {
 			`"rule", "symbol", "library", "object"`
 		p.items(n, key, expected, func(item *yaml.Node, at string) {
 			before := len(p.problems)
-			var a Accept
+			a := Accept{Line: p.clamp(item.Line)}
 			p.mapping(item, at, map[string]field{
 				"rule":    p.rule(&a.Rule),
 				"symbol":  p.string(&a.Symbol),

@@ -106,6 +106,7 @@ type Accept struct {
 	Object  string
 	Because string // the reason; never empty
 	Until   string // YYYY-MM-DD, the last day on which it applies; "" = no end
+	Line    int    // in the configuration file
 }
 
 // Comment configures when the summary comment is written.

@@ -238,6 +238,7 @@ func checkPaths(
 		}
 		o.Base = append([]analyzer.Input{}, base.list...) // not nil
 	}
+	o.Unused = f.verbose
 	note, err := from.compareHashes(f, &o)
 	if err != nil {
 		return err

@@ -205,7 +205,7 @@ func checkEnvironmentFor(
 	if err != nil {
 		return err
 	}
-	outputs.failOn = failOn
+	outputs.failOn, o.Unused = failOn, f.verbose
 	if f.system != nil {
 		o.Root, o.Platforms = f.system.platform, nil
 	}

@@ -42,6 +42,7 @@ func Apply(c *config.Repository, file string, o *analyzer.Options) {
 				Object:  a.Object,
 				Because: a.Because,
 				Until:   a.Until,
+				At:      analyzer.Origin{File: file, Line: a.Line},
 			},
 		)
 	}
