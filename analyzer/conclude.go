@@ -70,23 +70,24 @@ func (k *checked) refuse(e *packages.HashError, given, artifact, on string) {
 }
 
 // addRefused adds a finding for each pin that an installer refuses. Its artifact is the one that is
-// checked with it.
+// checked with it, and each pin is a cause of its own.
 func (k *checked) addRefused(o Options) {
 	r := k.report
-	for _, x := range k.refused {
-		f := Refused(o.Origins[x.given], x.HashError).finding(x.on)
-		f.Artifact = x.artifact
+	add := func(n NoWheel, artifact string, on []string) {
+		f := n.finding(on)
+		f.Artifact, f.NoWheelFor = artifact, f.Artifact
 		r.Findings = append(r.Findings, f)
 	}
+	for _, x := range k.refused {
+		add(Refused(o.Origins[x.given], x.HashError), x.artifact, x.on)
+	}
+	var on []string
+	for _, t := range r.Targets {
+		on = append(on, t.Name)
+	}
 	for _, n := range o.NoWheel {
-		var on []string
-		for _, t := range r.Targets {
-			on = append(on, t.Name)
-		}
 		if len(on) > 0 {
-			f := n.finding(on)
-			f.Artifact = r.Artifacts[0].Path
-			r.Findings = append(r.Findings, f)
+			add(n, r.Artifacts[0].Path, on)
 		}
 	}
 }

@@ -121,6 +121,39 @@ func TestHashesOfSeveral(t *testing.T) {
 		if err == nil {
 			w.Close()
 		}
+		r, err := s.Release(ctx, "demo", "1.0", linux)
+		if err != nil || !r.Known || (r.Refused == nil) != want {
+			t.Errorf("%.4s: release %+v, error %v", digest, r, err)
+		}
+	}
+}
+
+// TestRefusedRelease compares the hashes of a release for one interpreter and for several.
+func TestRefusedRelease(t *testing.T) {
+	lib := string(object(t, "libdemo.so.1", "demo_run", "DEMO_1"))
+	old := build(t, "demo-1.0-cp311-cp311-manylinux2014_x86_64.whl", "", "demo/a.so", lib)
+	s := serve(t, map[string][]wheel{"demo": {
+		old, build(t, "demo-1.0-cp312-cp312-manylinux2014_x86_64.whl", "", "demo/b.so", lib),
+	}})
+	for _, c := range []struct {
+		digest, python, pythons string
+		refused                 bool
+	}{
+		{sum(old.data), "3.11", "", false},
+		{sum(old.data), "3.12", "", true},
+		{sum(old.data), "3.12", ">=3.8", false},
+		{sum(old.data), "3.8", ">=3.8", false},
+		{strings.Repeat("0", 64), "3.8", ">=3.8", true},
+		{strings.Repeat("0", 64), "3.8", "", false}, // it has no wheel
+	} {
+		i := s.index(t, nil).WithLock(&Locked{Digests: map[packages.ID][]string{
+			{Name: "demo", Version: "1.0"}: {c.digest},
+		}})
+		on := packages.Target{Python: c.python, Pythons: c.pythons, Arch: "x86_64"}
+		r, err := i.Release(ctx, "demo", "1.0", on)
+		if err != nil || (r.Refused != nil) != c.refused {
+			t.Errorf("%+v: %+v, error %v", c, r, err)
+		}
 	}
 }
 

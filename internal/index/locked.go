@@ -20,8 +20,8 @@ type Locked struct {
 	// Digests are the SHA-256 of which the files of a release must have one; a release without any may
 	// have every file. Keys are as in Files.
 	Digests map[packages.ID][]string
-	// AnyPython means that the interpreter is not known, as packages.Target.Pythons does: that no file
-	// with one of Digests is for it is no error.
+	// AnyPython means that the interpreter is not known: that no file with one of Digests is for it is
+	// no error.
 	AnyPython bool
 	// Pins are the versions that each package has, as in Files; several if there are several lock
 	// files.
@@ -177,12 +177,31 @@ func (l *Locked) refused(
 		e.Source = e.Source || f.tags == nil
 	}
 	e.Misfit, _ = packages.MisfitOf(tags, on)
-	several := l.AnyPython || on.Pythons != ""
 	on.Python = ""
-	if _, fits := pick(listed, on); fits && several {
+	if _, fits := pick(listed, on); fits && l.AnyPython {
 		return nil
 	}
 	return e
+}
+
+// refusedRelease is refused for the wheel that is installed on the target or, if it has several
+// interpreters, on one of them.
+func (l *Locked) refusedRelease(
+	all []file,
+	version pkgmeta.Version,
+	on packages.Target,
+) *packages.HashError {
+	if len(all) == 0 {
+		return nil
+	}
+	if on.Pythons != "" {
+		on.Python = ""
+	}
+	best, fits := pickListed(all, l.digests(all[0].project, version), on)
+	if !fits {
+		return nil
+	}
+	return l.refused(best, all, version.String(), on)
 }
 
 // skips reports whether nothing of a wheel is read.

@@ -59,8 +59,8 @@ func (s Several) Wheels(ctx context.Context, name string) ([]Published, error) {
 	return all, nil
 }
 
-// Release implements packages.Source. If an index only knows the requirements of a release, the
-// next index is tried.
+// Release implements packages.Source. If an index only knows the requirements of a release, or has
+// a wheel with another hash than the lock files, the next index is tried.
 func (s Several) Release(
 	ctx context.Context,
 	name, version string,
@@ -71,7 +71,7 @@ func (s Several) Release(
 	for _, i := range s {
 		r, err := i.release(ctx, name, version, on)
 		switch {
-		case err == nil && r.Known:
+		case err == nil && r.Known && r.Refused == nil:
 			return r, nil
 		case err == nil && partly == nil:
 			partly = r

@@ -119,10 +119,10 @@ func (i *Index) release(
 		return nil, err
 	}
 	r, err := i.describe(ctx, best, fits, files, version, on)
-	if err != nil || !fits {
-		return r, err
+	if err != nil {
+		return nil, err
 	}
-	if refused := i.locked.refused(best, files, version, on); refused != nil {
+	if refused := i.locked.refusedRelease(files, best.version, on); refused != nil {
 		with := *r // that of the history is shared
 		with.Refused = refused
 		r = &with
