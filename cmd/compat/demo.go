@@ -54,7 +54,7 @@ func demoPulls() []demoPull {
 			file:     "pyproject.toml",
 			text:     project("    \"numpy\",\n"),
 			artifact: "wheels",
-			content:  cases.Dist(cases.CaseA("1.1.0")),
+			content:  cases.Dist(cases.CaseA("1.5.0")),
 		},
 		{
 			title:    "B: a symbol that the pinned nvJitLink lacks",

@@ -133,7 +133,7 @@ func TestSameReport(t *testing.T) {
 		{Source: readingSource{}},
 	} {
 		inputs := []analyzer.Input{
-			wheel(t, cases.CaseA("1.0")),
+			wheel(t, cases.CaseA("1.5.0")),
 			wheel(t, cases.CaseB("1.0", "nvidia-nvjitlink-cu12>=12.8")),
 		}
 		own := o

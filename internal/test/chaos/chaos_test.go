@@ -323,7 +323,7 @@ func deliver(
 	artifact := func(bad bool) *githubtest.Artifact {
 		w := cases.Clean("1.1.0")
 		if bad {
-			w = cases.CaseA("1.1.0")
+			w = cases.CaseA("1.5.1")
 			w.Files["warp/bin/large.so"] = manyImports()
 		}
 		return githubtest.NewArtifact("wheels", cases.Dist(w))

@@ -35,7 +35,7 @@ func TestDefaultBranchIsCheckedInAdvance(t *testing.T) {
 	s := tell(t, world{})
 	sha := s.gh.Commit(s.repo, "main", map[string]string{"CHANGES": "1.0.1\n"})
 	s.Send("push", s.gh.PushEvent(s.repo, "main", "CHANGES"))
-	base := wheels(cases.CaseA("1.0.1"))
+	base := wheels(cases.CaseA("1.5.0"))
 	s.Send("workflow_run", s.gh.RunEvent(s.gh.BranchRun(s.repo, "main", base), "completed"))
 	s.analysed(1)
 	s.Free()
@@ -43,7 +43,7 @@ func TestDefaultBranchIsCheckedInAdvance(t *testing.T) {
 	p := s.Open()
 	s.Queued(p.HeadSHA)
 	s.Free()
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "success")
 	s.tells(p, k, "already on main")
@@ -117,7 +117,7 @@ func TestChecksWaitForASecondWorkflow(t *testing.T) {
 	if n := s.Verdicts(p.HeadSHA); n > 0 {
 		t.Errorf("%d verdicts on half of the set", n)
 	}
-	s.arm(p, "success", artifact("arm", cases.Dist(cases.CaseA("1.1.0"))))
+	s.arm(p, "success", artifact("arm", cases.Dist(cases.CaseA("1.5.1"))))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
 	s.says(shown(k), "pow")
@@ -185,6 +185,6 @@ func TestChecksWaitForConfiguredWorkflows(t *testing.T) {
 	s.want(k, "success")
 	s.says(shown(k), "Incomplete", "arm.yml has not run for this commit")
 	before := s.Verdicts(p.HeadSHA)
-	s.arm(p, "success", artifact("arm", cases.Dist(cases.CaseA("1.1.0"))))
+	s.arm(p, "success", artifact("arm", cases.Dist(cases.CaseA("1.5.1"))))
 	s.want(s.Again(p.HeadSHA, before), "failure") // it came late, and is checked
 }

@@ -27,7 +27,7 @@ func TestUnreadableArtifacts(t *testing.T) {
 		change(a)
 		return a
 	}
-	library := cases.CaseA("1").Files["warp/bin/warp.so"]
+	library := cases.CaseA("1.5.0").Files["warp/bin/warp.so"]
 	for _, c := range []struct {
 		name     string
 		artifact *githubtest.Artifact
@@ -70,7 +70,7 @@ func TestZipBomb(t *testing.T) {
 
 // The bad wheel is found among hundreds of thousands of empty entries, or the check names a limit.
 func TestManyEntries(t *testing.T) {
-	files := cases.CaseA("1.1.0").Under("dist/")
+	files := cases.CaseA("1.5.1").Under("dist/")
 	for i := range 300_000 {
 		files[fmt.Sprintf("a/%06d", i)] = nil
 	}
@@ -108,7 +108,7 @@ func TestNoArtifacts(t *testing.T) {
 func TestArtifactsListedLate(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
-	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 	s.gh.Do(func() { w.HideLists = 3 })
 	s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
 	s.want(s.Concluded(p.HeadSHA), "failure")
@@ -120,7 +120,7 @@ func TestArtifactsListedLate(t *testing.T) {
 }
 
 func TestInterruptedDownloadIsContinued(t *testing.T) {
-	a := wheels(cases.CaseA("1.1.0"))
+	a := wheels(cases.CaseA("1.5.1"))
 	a.Cuts = 2
 	checkedAllTheSame(t, a)
 }
@@ -139,7 +139,7 @@ func checkedAllTheSame(t *testing.T, a *githubtest.Artifact) {
 
 // The link to an artifact is valid for a minute; after that a new one is requested.
 func TestExpiredDownloadLinks(t *testing.T) {
-	a := wheels(cases.CaseA("1.1.0"))
+	a := wheels(cases.CaseA("1.5.1"))
 	a.Stale = 2
 	checkedAllTheSame(t, a)
 }
@@ -155,7 +155,7 @@ func TestSeveralArtifacts(t *testing.T) {
 		)
 	}
 	all[3] = artifact("clean", cases.Dist(cases.Clean("1.1.0")))
-	s.Finish(p, append(all, wheels(cases.CaseA("1.1.0")))...)
+	s.Finish(p, append(all, wheels(cases.CaseA("1.5.1")))...)
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
 	s.says(shown(k), "pow")
@@ -170,7 +170,7 @@ func TestZipSlip(t *testing.T) {
 		outside:         []byte("x"),
 		"../evil.whl":   []byte("x"),
 	}
-	s.Finish(p, artifact("wheels", cases.Zip(files, cases.CaseA("1.1.0").Under("dist/"))))
+	s.Finish(p, artifact("wheels", cases.Zip(files, cases.CaseA("1.5.1").Under("dist/"))))
 	k := s.Concluded(p.HeadSHA)
 	s.notPassed(k)
 	s.says(shown(k), "pow")
@@ -190,7 +190,7 @@ func TestZipSlip(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	s := tell(t, world{})
 	const branch = "rel/`@octocat`#1<img>"
-	old, w := cases.CaseA("1.0.0"), cases.CaseA("1.1.0")
+	old, w := cases.CaseA("1.5.0"), cases.CaseA("1.5.1")
 	library := w.Files["warp/bin/warp.so"]
 	s.gh.Commit(s.repo, branch, map[string]string{"CHANGES": "1\n"})
 	s.gh.BranchRun(s.repo, branch, wheels(old))

@@ -41,14 +41,14 @@ func TestInvalidConfiguration(t *testing.T) {
 func TestConfigOfTheHeadIsIgnored(t *testing.T) {
 	s := tell(t, world{})
 	p := s.OpenWith("feature", map[string]string{settings: "fail_on: never\n"})
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 }
 
 func TestFailOnNever(t *testing.T) {
 	s := tell(t, world{})
 	s.Configure("fail_on: never\n")
-	_, k := s.judge(cases.CaseA("1.1.0"))
+	_, k := s.judge(cases.CaseA("1.5.1"))
 	s.want(k, "neutral", "success")
 	s.says(shown(k), "GLIBC_2.29")
 }
@@ -64,7 +64,7 @@ func TestAcceptedInTheConfig(t *testing.T) {
 					until,
 				),
 			)
-			_, k := s.judge(cases.CaseA("1.1.0"))
+			_, k := s.judge(cases.CaseA("1.5.1"))
 			s.want(k, want)
 		})
 	}
@@ -97,7 +97,7 @@ func TestConfigurationOfTheAccountChanges(t *testing.T) {
 
 			change("fail_on: error\n")
 			sha := s.Push(p, map[string]string{"a.py": "x = 1\n"})
-			s.Finish(p, wheels(cases.CaseA("1.1.1")))
+			s.Finish(p, wheels(cases.CaseA("1.6.0")))
 			s.want(s.Concluded(sha), "failure")
 		})
 	}

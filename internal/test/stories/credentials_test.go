@@ -65,7 +65,7 @@ func TestCredentialsRotate(t *testing.T) {
 	s.repo = s.newRepo(s.gh.Install("another"), "widget") // needs a token
 	p := s.OpenWith("old-secret", requiring("packaging>=25"))
 	s.gh.Do(func() { s.gh.Secret = "the-new-secret" })
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 
 	s.secretFile("secret", "the-new-secret")

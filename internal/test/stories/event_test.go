@@ -23,7 +23,7 @@ func TestDraftReleasesAreChecked(t *testing.T) {
 	s := tell(t, world{})
 	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	s.gh.Do(func() { p.Draft = true })
-	s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 	if d := s.Send("pull_request", s.gh.PullEvent(p, "converted_to_draft")); d.Code != 200 {
 		t.Errorf("converted_to_draft is answered %d", d.Code)
 	}
@@ -36,7 +36,7 @@ func TestUnfinishedRunsCostNoCalls(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
 	s.Queued(p.HeadSHA)
-	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 	for _, action := range []string{"requested", "in_progress"} {
 		if d := s.Send("workflow_run", s.gh.RunEvent(w, action)); d.Code != 200 {
 			t.Errorf("workflow_run.%s is answered %d", action, d.Code)
@@ -50,7 +50,7 @@ func TestReleasedWithoutPublishedEvent(t *testing.T) {
 	s := tell(t, world{})
 	sha := s.gh.Commit(s.repo, "main", map[string]string{"CHANGES": "1.1.0\n"})
 	s.gh.Tag(s.repo, "v1.1.0", sha)
-	l := s.gh.AddRelease(s.repo, "v1.1.0", asset(cases.CaseA("1.1.0")))
+	l := s.gh.AddRelease(s.repo, "v1.1.0", asset(cases.CaseA("1.5.1")))
 	s.Send("release", s.gh.ReleaseEvent(s.repo, l, "released"))
 	s.want(s.Concluded(sha), "failure")
 }
@@ -134,6 +134,6 @@ func TestRepositoryRemovedFromInstallation(t *testing.T) {
 		}
 		return ""
 	})
-	s.Finish(p, wheels(cases.CaseA("1.1.0"))) // those of others continue
+	s.Finish(p, wheels(cases.CaseA("1.5.1"))) // those of others continue
 	s.want(s.Concluded(p.HeadSHA), "failure")
 }

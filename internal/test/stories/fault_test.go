@@ -61,7 +61,7 @@ func TestConcludesDespiteFaults(t *testing.T) {
 			s := tell(t, world{})
 			c.wrong(s.gh)
 			p := s.Open()
-			s.Finish(p, wheels(cases.CaseA("1.1.0")))
+			s.Finish(p, wheels(cases.CaseA("1.5.1")))
 			k := s.Concluded(p.HeadSHA)
 			s.want(k, "failure")
 			s.says(shown(k), "pow")
@@ -76,7 +76,7 @@ func TestTokenEndsDuringAJob(t *testing.T) {
 	t.Run("expires", func(t *testing.T) {
 		s := tell(t, world{tokenLife: 3 * time.Second})
 		p := s.Open()
-		slow := wheels(cases.CaseA("1.1.0"))
+		slow := wheels(cases.CaseA("1.5.1"))
 		slow.Slow = 4 * time.Second
 		s.Finish(p, slow)
 		s.want(s.Concluded(p.HeadSHA), "failure")
@@ -87,7 +87,7 @@ func TestTokenEndsDuringAJob(t *testing.T) {
 		p := s.Open()
 		s.Queued(p.HeadSHA)
 		s.gh.RevokeTokens()
-		s.Finish(p, wheels(cases.CaseA("1.1.0")))
+		s.Finish(p, wheels(cases.CaseA("1.5.1")))
 		s.want(s.Concluded(p.HeadSHA), "failure")
 		s.Summary(p)
 	})
@@ -101,7 +101,7 @@ func TestLimitOfOneInstallation(t *testing.T) {
 		githubtest.Fault{Status: 403, Limit: 20 * time.Second, RetryAfter: true},
 	)
 	limited := s.Open()
-	s.Finish(limited, wheels(cases.CaseA("1.1.0")))
+	s.Finish(limited, wheels(cases.CaseA("1.5.1")))
 	eventually(s, func() string {
 		for _, c := range s.gh.Calls() {
 			if c.Status == 403 {
@@ -129,7 +129,7 @@ func (s *story) elsewhere() *githubtest.Pull {
 // checkedElsewhere ends its CI with case A and waits for the conclusion.
 func (s *story) checkedElsewhere(p *githubtest.Pull) {
 	s.Helper()
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	eventually(s, func() string {
 		for _, k := range s.gh.Checks(p.Repo, p.HeadSHA) {
 			if k.Conclusion == "failure" {
@@ -146,7 +146,7 @@ func TestAcknowledgedBeforeGitHubAnswers(t *testing.T) {
 	s := tell(t, world{})
 	s.gh.Fault("*", -1, githubtest.Fault{Delay: 2 * patience})
 	p := s.Open()
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	for _, d := range s.gh.Deliveries() {
 		if d.Code != 202 {
 			s.Errorf("%s is answered %d", d.Event, d.Code)
@@ -159,7 +159,7 @@ func TestAcknowledgedBeforeGitHubAnswers(t *testing.T) {
 func TestManyDeliveriesAtOnce(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
-	run := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	run := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 	opened, ended := s.gh.PullEvent(p, "synchronize"), s.gh.RunEvent(run, "completed")
 	var wait sync.WaitGroup
 	for i := range 300 {

@@ -14,7 +14,7 @@ import (
 func TestSecondAttemptOfARun(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
-	w := s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	w := s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	again := s.gh.AddRun(
 		&githubtest.Run{
@@ -138,7 +138,7 @@ func TestCheckOfAnotherAppWithTheSameName(t *testing.T) {
 	) {
 		s.Error("no metric counts it")
 	}
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	verdicts := s.Verdicts(p.HeadSHA)
 	s.Say(p.Number, "maintainer", "/compat recheck") // lists the existing check runs

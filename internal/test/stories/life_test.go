@@ -28,7 +28,7 @@ func TestKilledAfterTheResponse(t *testing.T) {
 				s.gh.User("maintainer"),
 				requiring(fmt.Sprintf("packaging>=2%d", i)),
 			)
-			w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+			w := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 			s.Send("pull_request", s.gh.PullEvent(p, "opened"))
 			s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
 			pulls = append(pulls, p)
@@ -56,7 +56,7 @@ func TestKilledRepeatedly(t *testing.T) {
 				s.gh.User("maintainer"),
 				requiring(fmt.Sprintf("packaging>=%d", i)),
 			)
-			w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+			w := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 			for _, d := range []*githubtest.Delivery{s.gh.Send("pull_request", s.gh.PullEvent(p, "opened")),
 				s.gh.Send("workflow_run", s.gh.RunEvent(w, "completed"))} {
 				if d.Code != 202 {
@@ -84,7 +84,7 @@ func TestWorkerKilledDuringAJob(t *testing.T) {
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		p := s.Open()
 		s.Queued(p.HeadSHA)
-		slow := wheels(cases.CaseA("1.1.0"))
+		slow := wheels(cases.CaseA("1.5.1"))
 		slow.Slow = 3 * time.Second
 		s.Finish(p, slow)
 		eventually(s, func() string {
@@ -116,7 +116,7 @@ func TestSecondProcessTakesOver(t *testing.T) {
 	other := s.replica()
 	s.app.start()
 	p := s.Open()
-	slow := wheels(cases.CaseA("1.1.0"))
+	slow := wheels(cases.CaseA("1.5.1"))
 	slow.Slow = 3 * time.Second
 	s.Finish(p, slow)
 	eventually(s, func() string {
@@ -136,7 +136,7 @@ func TestSecondProcessTakesOver(t *testing.T) {
 func TestTerminateFinishesJobs(t *testing.T) {
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		p := s.Open()
-		slow := wheels(cases.CaseA("1.1.0"))
+		slow := wheels(cases.CaseA("1.5.1"))
 		slow.Slow = 3 * time.Second
 		s.Finish(p, slow)
 		eventually(s, func() string {
@@ -165,7 +165,7 @@ func TestTerminateUnderLoad(t *testing.T) {
 			var slow []*githubtest.Artifact
 			for i := range 10 {
 				p := s.OpenWith(fmt.Sprint("feature-", i), requiring(fmt.Sprintf("packaging>=2%d", i)))
-				a := wheels(cases.CaseA("1.1.0"))
+				a := wheels(cases.CaseA("1.5.1"))
 				a.Slow = 5 * time.Second
 				s.Finish(p, a)
 				pulls, slow = append(pulls, p), append(slow, a)
@@ -222,7 +222,7 @@ func TestLogShowsWhatFollowsADelivery(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
 	s.Queued(p.HeadSHA)
-	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 	d := s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	s.Free()
@@ -287,7 +287,7 @@ func TestRestartKeepsWaitingJobs(t *testing.T) {
 		s.Queued(q.HeadSHA)
 		s.app.kill()
 		s.app.start()
-		s.Finish(q, wheels(cases.CaseA("1.1.0")))
+		s.Finish(q, wheels(cases.CaseA("1.5.1")))
 		s.want(s.Concluded(q.HeadSHA), "failure")
 		s.notPassed(s.Concluded(p.HeadSHA)) // by its deadline
 		s.Once(p, p.HeadSHA)
@@ -299,7 +299,7 @@ func TestRedisOutage(t *testing.T) {
 	s := tell(t, world{redis: redis})
 	p := s.Open()
 	s.Queued(p.HeadSHA)
-	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 	redis.Kill()
 	guid := githubtest.NewGUID()
 	d := s.gh.SendAs(guid, "workflow_run", s.gh.RunEvent(w, "completed"))
@@ -331,7 +331,7 @@ func TestRedisOutage(t *testing.T) {
 func TestLostDeliveriesAreRequestedAgain(t *testing.T) {
 	s := tell(t, world{asleep: true})
 	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
-	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 	opened := s.gh.Lose("pull_request", s.gh.PullEvent(p, "opened"))
 	ended := s.gh.Lose("workflow_run", s.gh.RunEvent(w, "completed"))
 	s.app.start()
@@ -397,7 +397,7 @@ func TestOneProcessSweeps(t *testing.T) {
 func TestLargeArtifactsHaveAPool(t *testing.T) {
 	s := tell(t, world{redis: redistest.Start(t), env: map[string]string{"COMPAT_POOL": "small"}})
 	p := s.Open()
-	big := wheels(cases.CaseA("1.1.0"))
+	big := wheels(cases.CaseA("1.5.1"))
 	big.Size = 600 << 20
 	s.Finish(p, big)
 	eventually(s, func() string {
@@ -407,7 +407,7 @@ func TestLargeArtifactsHaveAPool(t *testing.T) {
 		return ""
 	})
 	q := s.OpenWith("other", requiring("packaging>=23"))
-	s.Finish(q, wheels(cases.CaseA("1.1.0")))
+	s.Finish(q, wheels(cases.CaseA("1.5.1")))
 	s.want(s.Concluded(q.HeadSHA), "failure")
 	if k := s.Queued(p.HeadSHA); k.Status == "completed" {
 		s.Errorf("the check of the large artifact is %s in the small pool", k.Conclusion)

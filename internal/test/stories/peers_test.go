@@ -56,20 +56,20 @@ func TestWorstResultOfAHeadCounts(t *testing.T) {
 			switch order {
 			case "strict first":
 				s.Send("pull_request", s.gh.PullEvent(strict, "opened"))
-				s.Finish(strict, wheels(cases.CaseA("1.1.0")))
+				s.Finish(strict, wheels(cases.CaseA("1.5.1")))
 				s.stands(sha, "failure")
 				s.Send("pull_request", s.gh.PullEvent(lenient, "opened"))
 			case "lenient first":
 				s.gh.Do(func() { strict.State = "closed" })
 				s.Send("pull_request", s.gh.PullEvent(lenient, "opened"))
-				s.Finish(lenient, wheels(cases.CaseA("1.1.0")))
+				s.Finish(lenient, wheels(cases.CaseA("1.5.1")))
 				s.stands(sha, "neutral")
 				s.gh.Do(func() { strict.State = "open" })
 				s.Send("pull_request", s.gh.PullEvent(strict, "reopened"))
 			case "together":
 				s.Send("pull_request", s.gh.PullEvent(strict, "opened"))
 				s.Send("pull_request", s.gh.PullEvent(lenient, "opened"))
-				s.Finish(strict, wheels(cases.CaseA("1.1.0")))
+				s.Finish(strict, wheels(cases.CaseA("1.5.1")))
 			}
 			s.stands(sha, "failure")
 			eventually(s, func() string {
@@ -92,7 +92,7 @@ func TestWorstResultOfAHeadCounts(t *testing.T) {
 			})
 			s.Send("pull_request", s.gh.PullEvent(strict, "closed"))
 			next := s.Push(lenient, map[string]string{"a.py": "x = 1\n"})
-			s.Finish(lenient, wheels(cases.CaseA("1.2.0")))
+			s.Finish(lenient, wheels(cases.CaseA("1.6.1")))
 			if k := s.stands(next, "neutral"); strings.Contains(k.Summary, "also the head") {
 				t.Errorf("the old head's verdict has followed: %s", k.Summary)
 			}

@@ -28,7 +28,7 @@ func TestOpenedPullHasACheckAtOnce(t *testing.T) {
 			}
 			return ""
 		})
-		s.Finish(p, wheels(cases.CaseA("1.1.0")))
+		s.Finish(p, wheels(cases.CaseA("1.5.1")))
 		s.want(s.Concluded(p.HeadSHA), "failure")
 		s.Once(p, p.HeadSHA)
 	})
@@ -127,15 +127,15 @@ func TestCleanPasses(t *testing.T) {
 
 func TestExistingFindingPasses(t *testing.T) {
 	s := tell(t, world{})
-	s.Configure("fail_on: error\n", cases.CaseA("1.0.0"))
+	s.Configure("fail_on: error\n", cases.CaseA("1.5.0"))
 	p := s.Open()
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "success")
 	s.tells(p, k, "manylinux_2_31", "already on main")
 
 	q := s.OpenWith("second", requiring("packaging>=25"))
-	s.Finish(q, wheels(cases.CaseA("1.2.0"), cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	s.Finish(q, wheels(cases.CaseA("1.6.1"), cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
 	k = s.Concluded(q.HeadSHA)
 	s.want(k, "failure")
 	s.says(shown(k), "__nvJitLinkGetErrorLogSize_12_9")
@@ -146,7 +146,7 @@ func TestExistingFindingPasses(t *testing.T) {
 func TestAnnotationsAreOnFilesOfTheHead(t *testing.T) {
 	s := tell(t, world{})
 	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
-	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"), cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"), cases.CaseA("1.5.1")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
 	if len(k.Annotations) == 0 {
@@ -157,7 +157,7 @@ func TestAnnotationsAreOnFilesOfTheHead(t *testing.T) {
 func TestPushDuringAnAnalysis(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
-	old, slow := p.HeadSHA, wheels(cases.CaseA("1.1.0"))
+	old, slow := p.HeadSHA, wheels(cases.CaseA("1.5.1"))
 	slow.Slow = 30 * time.Second // far longer than a newer push takes to supersede it
 	s.Finish(p, slow)
 	eventually(s, func() string {
@@ -185,7 +185,7 @@ func TestBurstOfPushes(t *testing.T) {
 	for i := range 20 {
 		s.Push(p, map[string]string{"n.py": fmt.Sprintf("n = %d\n", i)})
 	}
-	a := wheels(cases.CaseA("1.1.0"))
+	a := wheels(cases.CaseA("1.5.1"))
 	s.Finish(p, a)
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	s.Summary(p)
@@ -215,7 +215,7 @@ func TestFork(t *testing.T) {
 			if !lost {
 				s.Send("pull_request", s.gh.PullEvent(p, "opened"))
 			}
-			s.Finish(p, wheels(cases.CaseA("1.1.0")))
+			s.Finish(p, wheels(cases.CaseA("1.5.1")))
 			k := s.Concluded(p.HeadSHA)
 			s.want(k, "failure")
 			s.says(shown(k), "GLIBC_2.29")
@@ -231,7 +231,7 @@ func TestClosedAndReopened(t *testing.T) {
 		s.gh.Do(func() { p.State = step.state })
 		s.Send("pull_request", s.gh.PullEvent(p, step.action))
 	}
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 }
 
@@ -240,7 +240,7 @@ func TestOutOfOrder(t *testing.T) {
 	p := s.gh.OpenPull(s.repo, s.repo, "feature", s.gh.User("maintainer"), requiring("packaging>=24"))
 	opened := s.gh.PullEvent(p, "opened")
 	s.gh.Push(p, map[string]string{"a.py": "x = 1\n"})
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	s.Send("pull_request", s.gh.PullEvent(p, "synchronize"))
 	s.Send("pull_request", opened)
 	s.want(s.Concluded(p.HeadSHA), "failure")

@@ -27,7 +27,7 @@ func (s *story) publish(assets ...*githubtest.Asset) (*githubtest.Release, strin
 
 func TestReleaseWithABadAsset(t *testing.T) {
 	s := tell(t, world{})
-	_, sha := s.publish(asset(cases.Clean("1.1.0")), asset(cases.CaseA("1.1.0")))
+	_, sha := s.publish(asset(cases.Clean("1.1.0")), asset(cases.CaseA("1.5.1")))
 	k := s.Concluded(sha)
 	s.want(k, "failure")
 	s.says(shown(k), "pow", "GLIBC_2.29")
@@ -74,7 +74,7 @@ func TestCleanRelease(t *testing.T) {
 
 func TestReleaseAssetsUploadedLater(t *testing.T) {
 	s := tell(t, world{})
-	bad := asset(cases.CaseA("1.1.0"))
+	bad := asset(cases.CaseA("1.5.1"))
 	bad.State = "open"
 	l, sha := s.publish(bad)
 	s.Queued(sha)
@@ -151,12 +151,12 @@ func TestGate(t *testing.T) {
 	})
 	t.Run("bad", func(t *testing.T) {
 		s := tell(t, world{})
-		s.says(s.answered(s.gate("", wheels(cases.CaseA("1.1.0"))), "rejected"), "GLIBC")
+		s.says(s.answered(s.gate("", wheels(cases.CaseA("1.5.1"))), "rejected"), "GLIBC")
 	})
 	t.Run("existing finding", func(t *testing.T) {
 		s := tell(t, world{})
-		s.Configure("fail_on: error\n", cases.CaseA("1.0.0"))
-		s.answered(s.gate("", wheels(cases.CaseA("1.1.0"))), "rejected")
+		s.Configure("fail_on: error\n", cases.CaseA("1.5.0"))
+		s.answered(s.gate("", wheels(cases.CaseA("1.5.1"))), "rejected")
 	})
 	t.Run("no artifacts", func(t *testing.T) {
 		s := tell(t, world{wait: 3 * time.Second})
@@ -207,7 +207,7 @@ func (s *story) group() (*githubtest.Pull, string) {
 
 func TestMergeGroup(t *testing.T) {
 	for want, w := range map[string]cases.Wheel{"success": cases.Clean("1.1.0"),
-		"failure": cases.CaseA("1.1.0")} {
+		"failure": cases.CaseA("1.5.1")} {
 		t.Run(want, func(t *testing.T) {
 			s := tell(t, world{})
 			p, sha := s.group()

@@ -79,12 +79,12 @@ var acts = []func(*replay) []event{
 			r.gh.User("contributor"),
 			requiring("packaging>=25"),
 		)
-		opened(r.fork, "FORK", cases.CaseA("1.1.0"))
+		opened(r.fork, "FORK", cases.CaseA("1.5.1"))
 
 		l := r.gh.AddRelease(
 			r.repo,
 			"v1.1.0",
-			asset(cases.CaseA("1.1.0")),
+			asset(cases.CaseA("1.5.1")),
 			githubtest.NewAsset("NOTES.txt", []byte("hello\n")),
 		)
 		say("release", r.gh.ReleaseEvent(r.repo, l, "published"))
@@ -109,7 +109,7 @@ var acts = []func(*replay) []event{
 			),
 		)
 
-		w := r.gh.BranchRun(r.repo, "main", wheels(cases.CaseA("1.1.0")))
+		w := r.gh.BranchRun(r.repo, "main", wheels(cases.CaseA("1.5.1")))
 		r.gh.Do(func() { w.Status, w.Conclusion = "waiting", "" })
 		r.gate = r.gh.AddGate(w, "pypi")
 		say("deployment_protection_rule", r.gh.GateEvent(r.gate, ""))

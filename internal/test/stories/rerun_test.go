@@ -182,7 +182,7 @@ func TestRerunOfAFork(t *testing.T) {
 		requiring("packaging>=24"),
 	)
 	s.Send("pull_request", s.gh.PullEvent(p, "opened"))
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	k := s.Concluded(p.HeadSHA)
 	before := s.Verdicts(p.HeadSHA)
 	s.Send("check_run", s.gh.CheckEvent(s.repo, k.ID, "rerequested", "", s.gh.User("maintainer")))
@@ -219,7 +219,7 @@ func TestSummaryIsUpdatedInPlace(t *testing.T) {
 	foreign := s.gh.AddComment(s.repo, p.Number, s.gh.User("outsider"), marker+"\nnothing to see here")
 	var first int64
 	for i := range 5 {
-		s.Finish(p, wheels(cases.CaseA("1.1.0")))
+		s.Finish(p, wheels(cases.CaseA("1.5.1")))
 		s.want(s.Concluded(p.HeadSHA), "failure")
 		c := s.Summary(p)
 		if i > 0 && c.ID != first {

@@ -36,7 +36,7 @@ type screen struct {
 }
 
 func screens() []screen {
-	evil := cases.CaseA("1.1.0")
+	evil := cases.CaseA("1.5.1")
 	library := evil.Files["warp/bin/warp.so"]
 	for i, name := range hostiletest.Names() {
 		if i%6 == 0 && len(name) < 200 {
@@ -52,7 +52,7 @@ func screens() []screen {
 			"Build the wheel on Ubuntu 20.04",
 			"packaging>=24",
 			"",
-			wheels(cases.CaseA("1.1.0")),
+			wheels(cases.CaseA("1.5.1")),
 		},
 		{
 			"case-b",

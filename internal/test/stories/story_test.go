@@ -8,7 +8,7 @@
 //
 //	s := tell(t, world{})
 //	p := s.Open()
-//	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+//	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 //	s.want(s.Concluded(p.HeadSHA), "failure")
 package stories
 
@@ -259,7 +259,7 @@ func (s *story) Finish(p *githubtest.Pull, artifacts ...*githubtest.Artifact) *g
 func (s *story) Bad() *githubtest.Pull {
 	s.Helper()
 	p := s.Open()
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	return p
 }

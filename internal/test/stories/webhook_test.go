@@ -86,7 +86,7 @@ func TestRefusedDeliveries(t *testing.T) {
 func TestSameDeliveryTwice(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Open()
-	w := s.gh.PullRun(p, wheels(cases.CaseA("1.1.0")))
+	w := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
 	d := s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	again := s.gh.SendAs(d.GUID, "workflow_run", s.gh.RunEvent(w, "completed"))
@@ -129,7 +129,7 @@ func TestTwoSecrets(t *testing.T) {
 	s.app.start()
 	p := s.Open()
 	s.gh.Do(func() { s.gh.Secret = "the-new-secret" })
-	s.Finish(p, wheels(cases.CaseA("1.1.0")))
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	_, metrics := s.app.get(s.app.operator("/metrics"))
 	for _, which := range []string{"1", "2"} {
