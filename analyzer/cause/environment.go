@@ -305,7 +305,8 @@ func (p Pin) place(requirement string) string {
 }
 
 // changing returns the command that changes or adds packages: that of the tool of the lock file, or
-// pip for installed packages. Packages that are added are in the file of first. It is "" if lines of a file have to be edited.
+// pip for installed packages. Packages that are added are in the file of first. It is "" if lines of
+// a file have to be edited.
 func (o Options) changing(requirements []string, first Pin) shellword.Line {
 	file := "" // for installed packages
 	var changes []lockfile.Change
