@@ -124,12 +124,14 @@ type Broken struct {
 }
 
 // Rules whose findings are not those of a check: of NoWheel, of NoWheel.Hash, of requirements that
-// the packages of an environment do not satisfy, pip's and conda's, and of Broken.
+// the packages of an environment do not satisfy, pip's and conda's, of Broken, and of packages that
+// install the same files.
 const (
-	RuleNoWheel = "no-wheel"
-	RuleHash    = "hash-mismatch"
-	RuleUnmet   = "requirement-not-met"
-	RuleBroken  = "broken-installation"
+	RuleNoWheel  = "no-wheel"
+	RuleHash     = "hash-mismatch"
+	RuleUnmet    = "requirement-not-met"
+	RuleBroken   = "broken-installation"
+	RuleConflict = "file-conflict"
 )
 
 // CheckEnvironment checks whether the packages of an environment load together: each wheel with
@@ -282,6 +284,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 		}
 	}
 	e.addMissing(set.Artifacts, report)
+	e.addConflicts(set.Artifacts, out)
 	if err := e.addUnmetConda(out, o); err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ func Of(r *result.Report, o Options) {
 			b.Severity.Rank()-a.Severity.Rank(),
 			boolRank(b.New)-boolRank(a.New),
 			errors(r, b)-errors(r, a),
+			boolRank(b.Rules[0] == conflictRule)-boolRank(a.Rules[0] == conflictRule),
 			b.Objects-a.Objects,
 			len(b.Findings)-len(a.Findings),
 			strings.Compare(a.ID, b.ID),

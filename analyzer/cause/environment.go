@@ -14,8 +14,12 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// unmetRule is analyzer.RuleUnmet. Its findings are about packages that may work.
-const unmetRule = "requirement-not-met"
+// Rules of environments that are not those of a check; see package analyzer. The findings of
+// unmetRule are about packages that may work.
+const (
+	unmetRule    = "requirement-not-met"
+	conflictRule = "file-conflict"
+)
 
 // Pin is a package of an environment: a line of a lock or requirements file, or an installed one.
 type Pin struct {
@@ -85,8 +89,8 @@ func requirementsOf(x fix.Fix) (out []string) {
 	return out
 }
 
-// mergePins merges the groups of an environment that one change of its pins removes, and those about
-// one package without a known change: one pin may break many packages.
+// mergePins merges the groups of an environment that one change of its pins removes, and those
+// about one package without a known change: one pin may break many packages.
 func mergePins(groups []*group) []*group {
 	byAnswer := map[string]*group{}
 	return slices.DeleteFunc(groups, func(g *group) bool {
@@ -129,8 +133,8 @@ func (g *group) answer() (name, change string) {
 	return "", ""
 }
 
-// failing returns the packages of the cause, as NAME VERSION: those that fail or, if none does, those
-// whose requirements are not satisfied.
+// failing returns the packages of the cause, as NAME VERSION: those that fail or, if none does,
+// those whose requirements are not satisfied.
 func (t text) failing() (names []string) {
 	var fail, unmet set[string]
 	for _, f := range t.all {
@@ -151,20 +155,23 @@ func (t text) failing() (names []string) {
 
 // withPackages returns the title after the packages that fail, unless it has the first of them.
 func (t text) withPackages() string {
+	if rule := t.all[0].Rule; rule == unmetRule || rule == conflictRule {
+		return t.title() // the message has them
+	}
 	names := t.failing()
 	before := listed(names, cmp.Or(t.shown, 2), maxPackage, "package") + ": "
 	t.room -= len(before)
 	title := t.title()
 	name, version, _ := strings.Cut(names[0], " ")
-	if t.all[0].Rule == unmetRule || strings.Contains(title, names[0]) ||
-		strings.Contains(title, name+"=="+version) ||
+	if strings.Contains(title, names[0]) || strings.Contains(title, name+"=="+version) ||
 		strings.HasPrefix(title, name+" ") && strings.Contains(title, version) {
 		return title
 	}
 	return before + title
 }
 
-// manyTitle returns the title for several packages that fail with the version of another one, or "".
+// manyTitle returns the title for several packages that fail with the version of another one, or
+// "".
 func (t text) manyTitle() string {
 	names := t.failing()
 	if len(names) == 1 || t.kind != wrongPackage && t.kind != otherVersions {
@@ -201,8 +208,8 @@ func (t text) todo(name, where string) string {
 	switch {
 	case t.kind == system, t.kind == systemLibraries:
 		return capital(t.task().do) + "."
-	case t.all[0].Rule == "broken-installation":
-		return t.cause.Fixes[0].Title + "."
+	case t.all[0].Rule == "broken-installation", t.all[0].Rule == conflictRule:
+		return t.cause.Fixes[0].Title + "." + t.others()
 	case t.kind == undeclared:
 		return "Add " + t.subject + " to the packages of the environment."
 	case len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindDependency:
@@ -223,6 +230,22 @@ func (t text) todo(name, where string) string {
 	}
 	return "Choose another version of " + where + " or another platform. No other change of the " +
 		"environment is known to help, so report it to the authors of " + t.what() + "."
+}
+
+// others returns a sentence if packages of which one is to be removed have other causes too.
+func (t text) others() string {
+	var of set[string]
+	for _, f := range t.all {
+		of.add(f.Artifact)
+	}
+	if t.all[0].Rule == conflictRule && slices.ContainsFunc(t.report.Findings,
+		func(f result.Finding) bool {
+			return f.Rule != conflictRule && f.Severity.Rank() >= result.Warning.Rank() &&
+				of.has[f.Artifact]
+		}) {
+		return " Do this first: the other causes of what you remove are then gone."
+	}
+	return ""
 }
 
 // choices returns the fixes that an environment allows, in its words: other versions, and packages

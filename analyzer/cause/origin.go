@@ -171,7 +171,7 @@ func (s *sorter) ruleOrigin(f *result.Finding) origin {
 	if f.NoWheelFor != "" { // all such packages need the same decision
 		return origin{byRule, f.Rule + " " + f.NoWheelFor + " " + string(f.Severity), ""}
 	}
-	if f.Rule == unmetRule {
+	if f.Rule == unmetRule || f.Rule == conflictRule {
 		return origin{byRule, f.Rule + " " + f.Package, ""}
 	}
 	if f.Rule == "broken-installation" && f.Version != "" { // likewise

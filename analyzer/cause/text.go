@@ -391,6 +391,15 @@ func (t text) ruleTitle() string {
 		return t.gpuTitle()
 	case unmetRule:
 		return t.unmet()
+	case conflictRule:
+		title, _, _ := strings.Cut(f.Message, ". ")
+		if len(title) > t.room {
+			title = strings.ReplaceAll(title, f.Object, base(f.Object))
+		}
+		if len(title) > t.room {
+			title, _, _ = strings.Cut(title, ", such as ")
+		}
+		return title
 	case "metadata-mismatch", "wrong-architecture":
 		title, _, _ := strings.Cut(f.Message, ". ") // it has both values
 		if built, ok := strings.CutPrefix(title, f.Object+" is "); ok {

@@ -14,6 +14,7 @@ func All() []*analyzer.Rule {
 		hashMismatch,
 		requirementNotMet,
 		brokenInstallation,
+		fileConflict,
 		symbolVersionTooNew,
 		symbolMissingInPackage,
 		symbolMissingInFolder,

@@ -30,11 +30,12 @@ Severity: a warning, because the packages may work together. If the load fails, 
 another rule. It is an error if an object needs a library of the package that is missing.
 
 Not detected: requirements of packages whose metadata is not read, which are those without native
-code and those that the built-in package history knows, and requirements of extras. Packages that are
-missing: those of which the built-in package history does not know that they have native code, those
-of which another build is installed (onnxruntime-gpu for onnxruntime), all in conda environments and
-in virtual environments with the packages of the system, and all in lock and requirements files. Of
-conda packages: dependencies on virtual packages other than __glibc. A dependency in a form that compat does not know is listed as one that could not be read.`,
+code and those that the built-in package history knows, and requirements of extras. Packages that
+are missing: those of which the built-in package history does not know that they have native code,
+those of which another build is installed (onnxruntime-gpu for onnxruntime), all in conda
+environments and in virtual environments with the packages of the system, and all in lock and
+requirements files. Of conda packages: dependencies on virtual packages other than __glibc. A
+dependency in a form that compat does not know is listed as one that could not be read.`,
 	References: []string{
 		"Core metadata specifications: Requires-Dist",
 		"PEP 508: Dependency specification for Python Software Packages",

@@ -30,7 +30,8 @@ func TestRulePages(t *testing.T) {
 		}
 		// These rules are about environments, of which there are no test cases in testdata.
 		if !strings.Contains(text, "## Before and after") && r.ID != analyzer.RuleNoWheel &&
-			r.ID != analyzer.RuleHash && r.ID != analyzer.RuleUnmet && r.ID != analyzer.RuleBroken {
+			r.ID != analyzer.RuleHash && r.ID != analyzer.RuleUnmet && r.ID != analyzer.RuleBroken &&
+			r.ID != analyzer.RuleConflict {
 			t.Errorf("%s has no example", r.ID)
 		}
 		golden.File(t, filepath.Join(docs, "rules", r.ID+".md"), text)

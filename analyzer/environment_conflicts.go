@@ -1,0 +1,261 @@
+package analyzer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// conflict is a set of packages of which each installs a file that another one of them installs
+// too, with other content.
+type conflict struct {
+	members []*facts.Artifact
+	files   []string
+}
+
+// addConflicts adds a finding for each package that installs the same objects as others.
+func (e *Environment) addConflicts(artifacts []*facts.Artifact, out *checked) {
+	r := out.report
+	for _, c := range e.conflicts(artifacts) {
+		var ids []packages.ID
+		for _, a := range c.members {
+			ids = append(ids, packages.ID{
+				Name: pkgmeta.Normalize(a.Wheel.Name), Version: a.Wheel.Version,
+			})
+		}
+		keep, because := e.required(artifacts, ids)
+		x := fix.Fix{Kind: fix.KindEnvironment, Cost: []string{}}
+		x.Title, x.Command = e.keeping(ids, keep, out)
+		names := make([]string, len(ids))
+		for i, id := range ids {
+			names[i] = id.Name + " " + id.Version
+		}
+		what := "both install " + c.files[0]
+		switch {
+		case len(c.files) > 1:
+			what = fmt.Sprintf("install %d of the same files, such as %s", len(c.files), c.files[0])
+		case len(ids) > 2:
+			what = "install " + c.files[0]
+		}
+		message := fmt.Sprintf("%s %s. %s", and(names), what, e.effect(c))
+		for _, text := range because {
+			message += ". " + text
+		}
+		for _, a := range c.members {
+			f := Finding{
+				Rule: RuleConflict, Severity: Warning, New: true, Artifact: a.Path, Object: c.files[0],
+				Package: ids[0].Name, Message: message, Fixes: []fix.Fix{x},
+			}
+			if len(r.Targets) > 0 {
+				f.Target, f.On = r.Targets[0].Name, []string{r.Targets[0].Name}
+			}
+			r.Findings = append(r.Findings, f)
+		}
+	}
+}
+
+// conflicts returns the packages that install the same objects. In an environment in which it is
+// not known which files were changed, there are none.
+func (e *Environment) conflicts(artifacts []*facts.Artifact) (out []*conflict) {
+	if e.Prefix != nil && e.Changed == nil {
+		return nil
+	}
+	type file struct {
+		of *facts.Artifact
+		*facts.Object
+	}
+	in := map[*facts.Artifact]*conflict{}
+	first := map[string]file{}
+	for _, a := range artifacts {
+		if a.Wheel == nil {
+			continue
+		}
+		for _, o := range a.Objects {
+			at := installedPath(o)
+			x, again := first[at]
+			switch {
+			case !again:
+				first[at] = file{a, o}
+				continue
+			case x.of == a, !e.differ(x.of, x.Object, a, o):
+				continue
+			}
+			c := in[x.of]
+			if c == nil {
+				c = &conflict{members: []*facts.Artifact{x.of}}
+				in[x.of] = c
+				out = append(out, c)
+			}
+			if other := in[a]; other == nil {
+				c.members = append(c.members, a)
+				in[a] = c
+			} else if other != c {
+				c.members = append(c.members, other.members...)
+				c.files = append(c.files, other.files...)
+				for _, m := range other.members {
+					in[m] = c
+				}
+				out = slices.DeleteFunc(out, func(x *conflict) bool { return x == other })
+			}
+			c.files = append(c.files, at)
+		}
+	}
+	for _, c := range out {
+		slices.SortFunc(c.files, func(a, b string) int { // the first is the example
+			return cmp.Or(len(a)-len(b), strings.Compare(a, b))
+		})
+		c.files = slices.Compact(c.files)
+	}
+	return out
+}
+
+// dataFolder matches the folder of a wheel whose files are installed next to its others (PEP 427).
+var dataFolder = lazyregexp.New(`^[^/]+\.data/(?:platlib|purelib)/`)
+
+// installedPath returns the path of an object of a wheel in site-packages.
+func installedPath(o *facts.Object) string { return dataFolder.ReplaceAllString(o.Path, "") }
+
+// differ reports whether two packages install different objects at a path. Of installed packages
+// there is only one: it is not that of one of them.
+func (e *Environment) differ(
+	a *facts.Artifact,
+	x *facts.Object,
+	b *facts.Artifact,
+	y *facts.Object,
+) bool {
+	if e.Changed != nil {
+		return e.Changed(a.Path, x.Path) || e.Changed(b.Path, y.Path)
+	}
+	if x.BuildID != "" || y.BuildID != "" {
+		return x.BuildID != y.BuildID
+	}
+	return !x.Exports.Equal(y.Exports) || !slices.Equal(x.Needed, y.Needed)
+}
+
+// effect is what happens to the files of a conflict, without a period.
+func (e *Environment) effect(c *conflict) string {
+	if e.Changed == nil {
+		return "The package that is installed last overwrites the files of the others"
+	}
+	var whole []string // packages that have all of their files
+	for _, a := range c.members {
+		if !slices.ContainsFunc(a.Objects, func(o *facts.Object) bool {
+			return slices.Contains(c.files, installedPath(o)) &&
+				e.Changed(a.Path, o.Path)
+		}) {
+			whole = append(whole, pkgmeta.Normalize(a.Wheel.Name))
+		}
+	}
+	if len(whole) == 1 {
+		return "The installed files are those of " + whole[0]
+	}
+	return "Some of the installed files are those of one package, and some those of another"
+}
+
+// required returns the only package of some that others require, "" if it is none or several, and
+// sentences about who requires them, without a period.
+func (e *Environment) required(
+	artifacts []*facts.Artifact,
+	of []packages.ID,
+) (only string, because []string) {
+	by := map[string][]string{}
+	env := pkgmeta.DefaultMarkerEnv(e.On.Python, e.On.Arch)
+	add := func(name, version string, q pkgmeta.Requirement) {
+		id := pkgmeta.Normalize(name) + " " + version
+		if ok, err := q.Applies(env); err == nil && ok && !slices.Contains(by[q.Name], id) {
+			by[q.Name] = append(by[q.Name], id)
+		}
+	}
+	for _, a := range artifacts {
+		if a.Metadata != nil {
+			for _, q := range a.Metadata.Requires {
+				add(a.Metadata.Name, a.Metadata.Version, q)
+			}
+		}
+	}
+	for _, a := range e.Listed {
+		if a.Wheel == nil {
+			continue
+		}
+		for _, text := range a.Wheel.Requires {
+			if q, err := pkgmeta.ParseRequirement(text); err == nil {
+				add(a.Wheel.Name, a.Wheel.Version, q)
+			}
+		}
+	}
+	for _, id := range of {
+		if list := by[id.Name]; len(list) > 0 {
+			only = id.Name
+			requires := " requires "
+			if len(list) > 1 {
+				requires = " require "
+			}
+			because = append(because, List(list, 3, len(list), "package")+requires+id.Name)
+		}
+	}
+	if len(because) != 1 {
+		only = ""
+	}
+	return only, because
+}
+
+// keeping returns the title and the command of the fix for packages of which one can be kept, keep
+// if it is not "". pip removes the files of a package also if another one has overwritten them.
+func (e *Environment) keeping(
+	ids []packages.ID,
+	keep string,
+	out *checked,
+) (title string, command shellword.Line) {
+	installed := e.Prefix != nil
+	if keep == "" {
+		var names []string
+		for _, id := range ids {
+			names = append(names, id.Name)
+		}
+		title = "Keep one of " + and(names) + ", and remove the others"
+		if len(ids) == 2 {
+			title = strings.TrimSuffix(title, "s")
+		}
+		if installed {
+			title += "; then install the one that you keep again"
+		}
+		return title, ""
+	}
+	var remove, shown, again []string
+	for _, id := range ids {
+		if id.Name == keep {
+			again = append(again, id.String())
+			continue
+		}
+		remove = append(remove, id.Name)
+		place := id.Name
+		if at := out.pins[id.Name].String(); at != "" {
+			place += " (" + at + ")"
+		}
+		shown = append(shown, place)
+	}
+	title = "Remove " + and(shown)
+	if installed {
+		title += ", and install " + keep + " again"
+		command = "python -m pip uninstall -y " + shellword.Quoted(remove) +
+			" && python -m pip install --force-reinstall --no-deps " + shellword.Quoted(again)
+	}
+	return title, command
+}
+
+// and joins names: "a", "a and b", "a, b and c".
+func and(names []string) string {
+	n := len(names) - 1
+	if n < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:n], ", ") + " and " + names[n]
+}
