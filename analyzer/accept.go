@@ -40,8 +40,8 @@ func (a *Accept) differences(f *Finding) (out []field) {
 	return out
 }
 
-// alike reports whether a value is another name of what a finding has: another version of a library,
-// a file of the same name, or the demangled symbol.
+// alike reports whether a value is another name of what a finding has: another version of a
+// library, a file of the same name, or the demangled symbol.
 func (x field) alike(f *Finding) bool {
 	switch x.name {
 	case "library":
@@ -81,7 +81,9 @@ func (a *Accept) unusedNote(left []Finding, o Options) string {
 	for _, x := range a.fields(&Finding{}) {
 		of = append(of, x.name+" "+x.want)
 	}
-	note := fmt.Sprintf("the entry of accept with %s (%s) matches no finding", strings.Join(of, ", "), a.At)
+	note := fmt.Sprintf(
+		"the entry of accept with %s (%s) matches no finding", strings.Join(of, ", "), a.At,
+	)
 	for n := range left {
 		d := a.differences(&left[n])
 		if len(d) == 1 && d[0].have != "" && (len(of) > 1 || d[0].alike(&left[n])) {

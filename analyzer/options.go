@@ -52,8 +52,8 @@ type Options struct {
 
 	Rules  map[string]Severity // severity by rule ID; Off disables the rule
 	Accept []Accept            // findings that are accepted
-	// Unused is set if a note names each entry of Accept with a place that no finding matches. Otherwise
-	// only those are named that a finding almost matches.
+	// Unused is set if a note names each entry of Accept with a place that no finding matches.
+	// Otherwise only those are named that a finding almost matches.
 	Unused bool
 	// Today is YYYY-MM-DD, which is compared with Accept.Until; "": nothing has expired.
 	Today string

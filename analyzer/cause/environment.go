@@ -273,8 +273,8 @@ func (t text) choices() []result.CauseFix {
 	return out
 }
 
-// Choice returns a fix that chooses versions of pinned packages as the causes of an environment have
-// it; another one is unchanged.
+// Choice returns a fix that chooses versions of pinned packages as the causes of an environment
+// have it; another one is unchanged.
 func (o Options) Choice(x fix.Fix) fix.Fix {
 	if requirements := requirementsOf(x); o.Pins != nil && requirements != nil {
 		var first Pin
@@ -314,11 +314,12 @@ func (o Options) change(requirements []string) string {
 	return capital(strings.Join(parts, "; "))
 }
 
-// place returns FILE:LINE of what has to change for another version: the requirements of the project
-// that do not admit it, or else the pin.
+// place returns FILE:LINE of what has to change for another version: the requirements of the
+// project that do not admit it, or else the pin.
 func (p Pin) place(requirement string) string {
 	var lines []string
-	for _, d := range (lockfile.Change{Requirement: requirement, Declared: p.Declared}).Edited(p.File) {
+	change := lockfile.Change{Requirement: requirement, Declared: p.Declared}
+	for _, d := range change.Edited(p.File) {
 		lines = append(lines, Pin{File: d.File, Line: d.Line}.String())
 	}
 	if lines == nil {
@@ -328,8 +329,8 @@ func (p Pin) place(requirement string) string {
 }
 
 // changing returns the command that changes or adds packages: that of the tool of the lock file, or
-// pip for installed packages. Packages that are added are in the file of first. It is "" if lines of
-// a file have to be edited.
+// pip for installed packages. Packages that are added are in the file of first. It is "" if lines
+// of a file have to be edited.
 func (o Options) changing(requirements []string, first Pin) shellword.Line {
 	file := "" // for installed packages
 	var changes []lockfile.Change

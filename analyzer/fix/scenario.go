@@ -71,7 +71,7 @@ type Pin struct {
 // AsRequired installs the versions that the artifact requires instead of the specified ones.
 type AsRequired struct {
 	Requirements []string // as the artifact has them
-	Pins         []string // what is installed for them: the requirements, or versions of an environment
+	Pins         []string // what is installed for them: these, or versions of an environment
 }
 
 // Retag checks the artifact on another platform.
@@ -124,8 +124,8 @@ func Of(c Change, artifact string) Change {
 	return c
 }
 
-// Versions returns what a change of one package of an environment means for the others: the versions
-// that it chooses.
+// Versions returns what a change of one package of an environment means for the others: the
+// versions that it chooses.
 func Versions(c Change) Change {
 	switch c := c.(type) {
 	case Pin:

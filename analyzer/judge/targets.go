@@ -107,8 +107,8 @@ func Targets(
 	return append(out, o.promised(f, out)...), skipped, nil
 }
 
-// ofOthers says that files for a system are not checked, because the user named platforms of others.
-// archs are those of the files, and example is a platform of their system.
+// ofOthers says that files for a system are not checked, because the user named platforms of
+// others. archs are those of the files, and example is a platform of their system.
 func (o *Platforms) ofOthers(files, system string, archs []string, example string) string {
 	slices.Sort(archs)
 	why := "the root is a system of Linux"
@@ -122,8 +122,10 @@ func (o *Platforms) ofOthers(files, system string, archs []string, example strin
 	default:
 		why = result.List(o.Instead, 3, len(o.Instead), "platform") + " are for other systems"
 	}
-	return fmt.Sprintf("its %s files for %s %s, because %s; name one of %s, such as %s, or no platform",
-		files, system, strings.Join(slices.Compact(archs), ", "), why, system, example)
+	return fmt.Sprintf(
+		"its %s files for %s %s, because %s; name one of %s, such as %s, or no platform",
+		files, system, strings.Join(slices.Compact(archs), ", "), why, system, example,
+	)
 }
 
 // request appends a platform that the user named, unless another published wheel is for it.

@@ -30,16 +30,16 @@ DT_NEEDED (build/libfoo.so) is of the build machine: the library had no SONAME w
 linked. Link the library with ` + "`-Wl,-soname`" + `, or use ` + "`patchelf --replace-needed`" + `.
 
 Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
-NVIDIA driver; libgomp.so.1, which the images debian:12 and ubuntu:22.04 do not have), where a declared package that could not be looked up may provide it, for one of
-several variants of which only one is loaded at run time, and for plug-ins of a wheel (in folders
-named plugins or qml), which programs load only if they use them. It is also a warning for
-libpython3.11.so.1.0, which exists only where Python was built as a shared library; with a
-manylinux tag it is an error, since such a wheel has to work without it. For a package that is
-installed on the system that is checked (compat env --venv or --root), a library that the system
-does not have is an error if no module of the package loads without it. For a deb, rpm, apk or
-conda package it is a warning where a dependency may have the library, but is not named after it. An
-rpm or apk names the libraries that it needs, so other capabilities (python3dist(numpy), /bin/sh)
-count as no such dependency.
+NVIDIA driver; libgomp.so.1, which the images debian:12 and ubuntu:22.04 do not have), where a
+declared package that could not be looked up may provide it, for one of several variants of which
+only one is loaded at run time, and for plug-ins of a wheel (in folders named plugins or qml), which
+programs load only if they use them. It is also a warning for libpython3.11.so.1.0, which exists
+only where Python was built as a shared library; with a manylinux tag it is an error, since such a
+wheel has to work without it. For a package that is installed on the system that is checked (compat
+env --venv or --root), a library that the system does not have is an error if no module of the
+package loads without it. For a deb, rpm, apk or conda package it is a warning where a dependency
+may have the library, but is not named after it. An rpm or apk names the libraries that it needs, so
+other capabilities (python3dist(numpy), /bin/sh) count as no such dependency.
 
 On macOS the load fails with "Library not loaded: @rpath/libfoo.dylib". Libraries of the system are
 in a shared cache and not on disk; compat knows their names, and since when macOS has a framework.

@@ -26,8 +26,8 @@ func (t *Verifier) cost(w *trial) []string {
 }
 
 // costs returns the requirements that the selected releases do not satisfy. In an environment, the
-// versions in with are those of a fix. Of a package that it does not name, another version is chosen
-// if nothing pins it, and if a lock file does, whose tool resolves it again.
+// versions in with are those of a fix. Of a package that it does not name, another version is
+// chosen if nothing pins it, and if a lock file does, whose tool resolves it again.
 func (t *Verifier) costs(sets []*packages.Set, with []string) []string {
 	var out []string
 	for _, s := range sets {

@@ -103,8 +103,8 @@ func (t *Verifier) otherVersion(
 	return nil, nil
 }
 
-// fitting returns the conditions for a version of a package that the versions of other fixes set: it
-// requires none but these, and they require none but it.
+// fitting returns the conditions for a version of a package that the versions of other fixes set:
+// it requires none but these, and they require none but it.
 func (t *Verifier) fitting(name string) (out []func(version string) bool) {
 	for _, r := range t.base.Scenario.With {
 		q, err := pkgmeta.ParseRequirement(r)

@@ -58,8 +58,8 @@ type planner struct {
 // removes its errors when applied together with all fixes before it. In an environment, a version
 // that a fix chooses is that of all artifacts, and the versions of the plan have to satisfy the
 // requirements of each other: if those of a fix do not, others are searched. severity is the
-// configured severity by rule; verifiers are those of all targets with findings; others, those of an
-// environment without findings, are checked with the plan if they require a package of which it
+// configured severity by rule; verifiers are those of all targets with findings; others, those of
+// an environment without findings, are checked with the plan if they require a package of which it
 // chooses the version; reword returns a fix of a search as a cause has it. The error is that of the
 // context or of a source.
 func Plan(
@@ -364,8 +364,8 @@ func (p *planner) search(steps []step, c *result.Cause) (out []result.CauseFix, 
 }
 
 // add returns the steps including the first of some fixes that removes the errors of a cause, and
-// that fix; nil if there is none. One whose versions do not satisfy the requirements of others comes
-// after those whose versions do.
+// that fix; nil if there is none. One whose versions do not satisfy the requirements of others
+// comes after those whose versions do.
 func (p *planner) add(
 	steps []step,
 	c *result.Cause,

@@ -149,8 +149,8 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	return p, nil
 }
 
-// Declared returns the requirements in the pyproject.toml next to a lock file that apply to a system.
-// read is as in Files.
+// Declared returns the requirements in the pyproject.toml next to a lock file that apply to a
+// system. read is as in Files.
 func Declared(
 	file string,
 	on packages.Target,

@@ -182,8 +182,8 @@ func (in *Installed) read() error {
 	return nil
 }
 
-// alsoSystem reports whether the interpreter of a virtual environment also finds the packages of the
-// system.
+// alsoSystem reports whether the interpreter of a virtual environment also finds the packages of
+// the system.
 func (in *Installed) alsoSystem() bool {
 	settings, err := in.text("pyvenv.cfg")
 	return err == nil && systemPackages.Match(settings)

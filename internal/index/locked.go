@@ -52,8 +52,8 @@ type Installer interface {
 	Pure(ctx context.Context, name, version string, on packages.Target) (bool, error)
 }
 
-// Comparing returns an Installer that refuses wheels with other digests than those of their release;
-// see Locked.Digests.
+// Comparing returns an Installer that refuses wheels with other digests than those of their
+// release; see Locked.Digests.
 func (i *Index) Comparing(digests map[packages.ID][]string) Installer {
 	return i.WithLock(&Locked{Digests: digests})
 }
