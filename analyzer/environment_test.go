@@ -710,19 +710,19 @@ func TestConcreteFix(t *testing.T) {
 		admits   string // requirement of the finding's first fix
 	}{
 		{"a range of the wheel", grid(old, "numpy<2,>=1.23.2"), []string{"grid==1.0", "numpy==2.0.2"},
-			numpys, "requires numpy<2,>=1.23.2, and fails with numpy 2.0.2",
+			numpys, "grid 1.0: built against NumPy 1, fails with numpy 2.0.2",
 			"Change numpy from 2.0.2 to 1.26.4 in uv.lock:2", "uv lock --upgrade-package numpy==1.26.4",
 			"numpy<2,>=1.23.2"},
 		{"a range of a rule", grid(old, "numpy"), []string{"grid==1.0", "numpy==2.0.2"}, numpys,
-			"built against NumPy 1, fails with numpy 2.0.2",
+			"grid 1.0: built against NumPy 1, fails with numpy 2.0.2",
 			"Change numpy from 2.0.2 to 1.26.4 in uv.lock:2", "uv lock --upgrade-package numpy==1.26.4",
 			"numpy<2"},
 		{"what others allow", grid(old, "numpy!=1.26.4"), []string{"grid==1.0", "numpy==2.0.2"}, numpys,
-			"built against NumPy 1, fails with numpy 2.0.2",
+			"grid 1.0: built against NumPy 1, fails with numpy 2.0.2",
 			"Change numpy from 2.0.2 to 1.25.2 in uv.lock:2", "uv lock --upgrade-package numpy==1.25.2",
 			"numpy<2"},
 		{"no version is known", grid(old, "numpy"), []string{"grid==1.0", "numpy==2.0.2"},
-			map[string]string{"numpy==2.0.2": ""}, "built against NumPy 1, fails with numpy 2.0.2",
+			map[string]string{"numpy==2.0.2": ""}, "grid 1.0: built against NumPy 1, fails with numpy 2.0.2",
 			"Change numpy from 2.0.2 to a version <2 in uv.lock:2", "uv lock --upgrade-package 'numpy<2'",
 			"numpy<2"},
 		{"the requirement of another package", grid("needed libone.so\nimport new@ONE libone.so\n", "one"),
@@ -731,7 +731,7 @@ func TestConcreteFix(t *testing.T) {
 				"one==1.0": "old@ONE", "one==2.0": "old@ONE new@ONE requires two>=2,<4",
 				"two==1.0": "", "two==2.0": "", "two==3.0": "", "two==3.1": "", "two==4.0": "",
 			},
-			"fails with one 1.0, which lacks new",
+			"grid 1.0: fails with one 1.0, which lacks new",
 			"Change one from 1.0 to 2.0 in uv.lock:2; change two from 1.0 to 3.1 in uv.lock:3",
 			"uv lock --upgrade-package one==2.0 --upgrade-package two==3.1",
 			"one>=2.0"},
@@ -754,7 +754,6 @@ func TestConcreteFix(t *testing.T) {
 		}) {
 			t.Errorf("%s: verdict %s, causes %+v", c.name, r.Verdict, r.Causes)
 		}
-		// a title has requirements as they are published
 		if title := r.Causes[0].Title; !strings.HasPrefix(title, c.is) {
 			t.Errorf("%s: title %q, want %q", c.name, title, c.is)
 		}
