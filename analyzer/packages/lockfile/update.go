@@ -97,8 +97,8 @@ func Update(file string, changes ...Change) shellword.Line {
 }
 
 // add returns the command of uv, Poetry or PDM: for each list in pyproject.toml that has to change,
-// one that changes it. Until all lists are changed, there may be no resolution, so uv is told not
-// to look for one. Only uv can choose the version of a package that no list has to name.
+// one that changes it. Until all lists are changed, there may be no resolution, so uv does not
+// look for one (--frozen). Only uv can choose the version of a package that no list has to name.
 func add(file string, changes []Change) shellword.Line {
 	var upgrades shellword.Line
 	var lists []shellword.Line // the commands without the packages
