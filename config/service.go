@@ -11,7 +11,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -121,20 +120,9 @@ func trimmed(getenv func(string) (string, bool)) environment {
 // App. It returns the errors of all readers.
 func (env environment) read(app ...func(*Service) error) (s *Service, invalid []error) {
 	s = &Service{}
-	quoted := env.quoted()
-	for _, e := range quoted {
-		invalid = append(invalid, e)
-	}
 	for _, read := range append(app, env.api, env.redis, env.partitions, env.workers, env.pool,
-		env.public, env.times, env.level, env.index, env.port, env.admin, env.sandbox) {
-		err := read(s)
-		var e *EnvError
-		if errors.As(err, &e) && slices.ContainsFunc(quoted, func(q *EnvError) bool {
-			return q.Variable == e.Variable // the quotes are the reason
-		}) {
-			continue
-		}
-		if err != nil {
+		env.public, env.lease, env.wait, env.level, env.index, env.port, env.admin, env.sandbox) {
+		if err := read(s); err != nil {
 			invalid = append(invalid, err)
 		}
 	}
@@ -145,21 +133,20 @@ func (env environment) read(app ...func(*Service) error) (s *Service, invalid []
 	return s, invalid
 }
 
-// quoted returns an error for each variable whose value is in quotes: a shell and Docker Compose
+// Unquoted returns getenv without the quotes around a value: a shell, systemd and Docker Compose
 // remove those of a file with settings, kubectl and docker run do not.
-func (env environment) quoted() (invalid []*EnvError) {
-	names := slices.Clone(otherVariables)
-	for _, name := range variables {
-		names = append(names, variablePrefix+name)
-	}
-	for _, name := range names {
-		v := env(name)
-		if n := len(v); n >= 2 && (v[0] == '"' || v[0] == '\'') && v[n-1] == v[0] {
-			invalid = append(invalid, &EnvError{Variable: name, Problem: "its quotes are part of the " +
-				"value, because kubectl and docker run keep those of a file; remove them"})
+func Unquoted(getenv func(string) (string, bool)) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		v, set := getenv(name)
+		for _, quote := range []string{`"`, "'"} {
+			inner, first := strings.CutPrefix(strings.TrimSpace(v), quote)
+			inner, last := strings.CutSuffix(inner, quote)
+			if first && last && !strings.Contains(inner, quote) {
+				return inner, set
+			}
 		}
+		return v, set
 	}
-	return invalid
 }
 
 // minSecret is the length in bytes of a webhook secret that is long enough. Shorter ones can be
@@ -262,11 +249,15 @@ func Root(variable, v, hint string) (*url.URL, error) {
 		u.RawQuery != "" ||
 		u.Fragment != "" ||
 		u.User != nil {
+		shown := quote(v)
+		if strings.Contains(v, "@") { // there may be a password before it
+			shown = "its value"
+		}
 		return nil, bad(
 			variable,
 			"%s is not an http or https URL without spaces, user name, password, query and fragment; set "+
 				"it to %s",
-			quote(v),
+			shown,
 			hint,
 		)
 	}
@@ -277,6 +268,9 @@ func Root(variable, v, hint string) (*url.URL, error) {
 	return u, nil
 }
 
+// encoded are the characters that end the password of an address.
+const encoded = "/ is %%2F, ? is %%3F, # is %%23, @ is %%40, %% is %%25"
+
 func (env environment) redis(s *Service) error {
 	v := env("REDIS_URL")
 	if v == "" {
@@ -285,10 +279,11 @@ func (env environment) redis(s *Service) error {
 	// The value may contain a password, so the error does not contain it.
 	u, err := url.Parse(v)
 	switch {
-	case err != nil:
+	case err != nil, u.Fragment != "", u.Scheme != "unix" && strings.Contains(u.Path, "@"):
 		return bad(
 			"REDIS_URL",
-			"is not a valid address; set it to redis://HOST:PORT/0, rediss:// for TLS, unix:///PATH, or "+
+			"is not a valid address; set it to redis://USER:PASSWORD@HOST:PORT/0, rediss:// for TLS, or "+
+				"unix:///PATH, with special characters of the password percent-encoded ("+encoded+"), or "+
 				"leave it empty for the embedded queue",
 		)
 	case (u.Scheme == "redis" || u.Scheme == "rediss") && u.Host != "",
@@ -351,32 +346,32 @@ func (env environment) pool(s *Service) error {
 	return nil
 }
 
-func (env environment) times(s *Service) error {
-	s.Lease, s.Wait = DefaultLease, DefaultWait
-	for _, t := range []struct {
-		variable string
-		to       *time.Duration
-		least    time.Duration
-	}{
-		{"COMPAT_LEASE", &s.Lease, time.Second}, // room for three heartbeats
-		{"COMPAT_WAIT", &s.Wait, time.Second},
-	} {
-		v := env(t.variable)
-		if v == "" {
-			continue
-		}
-		d, err := time.ParseDuration(v)
-		if err != nil || d < t.least {
-			return bad(
-				t.variable,
-				"%s is not a duration of at least %s; write it as 30s, 10m or 6h",
-				quote(v),
-				t.least,
-			)
-		}
-		*t.to = d
+func (env environment) lease(s *Service) (err error) {
+	s.Lease, err = env.duration("COMPAT_LEASE", DefaultLease)
+	return err
+}
+
+func (env environment) wait(s *Service) (err error) {
+	s.Wait, err = env.duration("COMPAT_WAIT", DefaultWait)
+	return err
+}
+
+func (env environment) duration(variable string, otherwise time.Duration) (time.Duration, error) {
+	const least = time.Second // room for three heartbeats
+	v := env(variable)
+	if v == "" {
+		return otherwise, nil
 	}
-	return nil
+	d, err := time.ParseDuration(v)
+	if err != nil || d < least {
+		return otherwise, bad(
+			variable,
+			"%s is not a duration of at least %s; write it as 30s, 10m or 6h",
+			quote(v),
+			least,
+		)
+	}
+	return d, nil
 }
 
 func (env environment) level(s *Service) error {
@@ -403,11 +398,12 @@ func (env environment) index(s *Service) error {
 	}
 	// The value may contain a password, so the error does not contain it.
 	if u, err := url.Parse(v); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
-		u.Host == "" || strings.ContainsFunc(v, unicode.IsSpace) {
+		u.Host == "" || u.Fragment != "" || strings.ContainsFunc(v, unicode.IsSpace) {
 		return bad(
 			"PIP_INDEX_URL",
-			"is not one http or https address without spaces; set it to a simple index such as "+
-				"https://HOST/simple, or leave it empty",
+			"is not one valid http or https address without spaces; set it to a simple index such as "+
+				"https://USER:PASSWORD@HOST/simple, with special characters of the password "+
+				"percent-encoded ("+encoded+"), or leave it empty",
 		)
 	}
 	s.IndexURL = Secret(v)

@@ -101,6 +101,12 @@ func TestBadVariables(t *testing.T) {
 		{"LOG_LEVEL", "shouting"}, {"PORT", "http"}, {"PORT", "70000"}, {"PIP_INDEX_URL", "nowhere"},
 		{"PIP_INDEX_URL", "https://a/simple https://:topsecret@b"}, {"GITHUB_API_URL", "https://a/x y"},
 		{"LOG_LEVEL", "two\nlines"},
+		{"REDIS_URL", "redis://:topsecret/topsecret@h:6379/0"}, {"REDIS_URL", "redis://:top#topsecret@h"},
+		{"REDIS_URL", "redis://:p@topsecret/topsecret@h:6379/0"}, {"REDIS_URL", "redis://:topsecret%@h"},
+		{"PIP_INDEX_URL", "https://user:topsecret#topsecret@h/simple"},
+		{"PIP_INDEX_URL", "https://user:12#topsecret@h/simple"},
+		{"GITHUB_API_URL", "https://user:topsecret@ghe/api/v3"},
+		{"COMPAT_PUBLIC_URL", "https://user:topsecret@h"},
 	} {
 		_, err := FromEnv(env(map[string]string{c.variable: c.value}))
 		var e *EnvError
@@ -125,7 +131,7 @@ func TestExamine(t *testing.T) {
 	s, invalid := Examine(env(map[string]string{
 		"APP_ID": "-", "PRIVATE_KEY": "nonsense", "WEBHOOK_SECRET": "-",
 		"WEBHOOK_SECRET_PATH": filepath.Join(t.TempDir(), "none"), "REDIS_URL": "http://redis",
-		"LOG_LEVEL": "loud", "COMPAT_PUBLIC_URL": "https://compat.example.com", "COMPAT_DATA": "/srv",
+		"LOG_LEVEL": "loud", "COMPAT_LEASE": "1", "COMPAT_WAIT": "30", "COMPAT_PUBLIC_URL": "https://compat.example.com", "COMPAT_DATA": "/srv",
 	}))
 	var got []string
 	for _, err := range invalid {
@@ -134,7 +140,8 @@ func TestExamine(t *testing.T) {
 			got = append(got, e.Variable)
 		}
 	}
-	want := []string{"APP_ID", "PRIVATE_KEY", "WEBHOOK_SECRET_PATH", "REDIS_URL", "LOG_LEVEL"}
+	want := []string{"APP_ID", "PRIVATE_KEY", "WEBHOOK_SECRET_PATH", "REDIS_URL", "COMPAT_LEASE",
+		"COMPAT_WAIT", "LOG_LEVEL"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -372,31 +379,43 @@ func TestFollowNamesTheFile(t *testing.T) {
 	}
 }
 
-// Quotes that a file with settings had are the only error of a variable, and the value is not shown.
-func TestQuotedValues(t *testing.T) {
-	for _, c := range []struct {
-		name, value string
-		quoted      bool
-	}{
-		{"REDIS_URL", `"rediss://:hunter2@cache:6379"`, true},
-		{"WEBHOOK_SECRET", `'hunter2hunter2hunter2'`, true},
-		{"COMPAT_WORKERS", `"4"`, true},
-		{"APP_ID", `"42"`, true},
-		{"WEBHOOK_SECRET", `"hunter2hunter2`, false},
-		{"WEBHOOK_SECRET", `hunter2"hunter2"`, false},
+// The quotes around a value are removed, as a shell does.
+func TestUnquoted(t *testing.T) {
+	for value, want := range map[string]string{
+		`"rediss://cache:6379"`: "rediss://cache:6379", ` 'a&b' `: "a&b", `""`: "", "a": "a", "": "",
+		`"a`: `"a`, `a"b"`: `a"b"`, `'`: `'`, `'a','b'`: `'a','b'`, `"it's"`: "it's", `"a'`: `"a'`,
 	} {
-		_, invalid := Examine(env(map[string]string{c.name: c.value}))
-		want := []string{c.name + ": its quotes are part of the value, because kubectl and docker run " +
-			"keep those of a file; remove them"}
-		if !c.quoted {
-			want = nil
+		got, set := Unquoted(func(string) (string, bool) { return value, true })("X")
+		if got != want || !set {
+			t.Errorf("%s: %s, %t", value, got, set)
 		}
+	}
+	if _, set := Unquoted(func(string) (string, bool) { return "", false })("X"); set {
+		t.Error("a variable that is not set is")
+	}
+}
+
+// A shell that reads an address without quotes sets its last parameter instead.
+func TestAddressesThatAShellEnded(t *testing.T) {
+	for _, c := range []struct {
+		environ []string
+		want    []string // variables
+	}{
+		{[]string{"password=hunter2", "APP_ID=1"}, []string{"password"}},
+		{[]string{"addr=h:6379", "REDIS_URL="}, []string{"addr"}},
+		{[]string{"endpoint=https://h", "addr=h:6379"}, []string{"addr", "endpoint"}},
+		{[]string{"password=hunter2", "REDIS_URL=redis://h"}, nil},
+		{[]string{"PASSWORD=hunter2", "password="}, nil},
+	} {
 		var got []string
-		for _, err := range invalid {
-			got = append(got, err.Error())
+		for _, e := range UnknownVariables(c.environ) {
+			got = append(got, e.Variable)
+			if strings.Contains(e.Error(), "hunter2") || !strings.Contains(e.Error(), "single quotes") {
+				t.Error(e)
+			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s=%s: %q, want %q", c.name, c.value, got, want)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.environ, got, c.want)
 		}
 	}
 }

@@ -47,12 +47,34 @@ var otherVariables = []string{
 // cluster matches the variables that Kubernetes sets in each pod for a service named compat.
 var cluster = lazyregexp.New(`^COMPAT_(SERVICE|PORT)(_|$)`)
 
+// parameters are those of an address that operation.md describes. A shell that reads the address
+// without quotes from a file takes "&" as the end of a command: it sets the last parameter as a
+// variable, and not the address.
+var parameters = map[string][]string{
+	"REDIS_URL":    {"addr", "cluster", "master_name", "password", "skip_verify", "username"},
+	"COMPAT_BLOBS": {"endpoint", "region"},
+}
+
 // UnknownVariables returns an error for each variable that begins with COMPAT_ and that compat does
-// not read, sorted by name. environ is a list as os.Environ returns it.
+// not read, or that is part of an address that is not set, sorted by name. environ is a list as
+// os.Environ returns it.
 func UnknownVariables(environ []string) []*EnvError {
 	var unknown []*EnvError
+	set := map[string]bool{}
 	for _, v := range environ {
-		name, _, _ := strings.Cut(v, "=")
+		name, value, _ := strings.Cut(v, "=")
+		set[name] = value != ""
+	}
+	for address, names := range parameters {
+		for _, name := range names {
+			if set[name] && !set[address] {
+				unknown = append(unknown, &EnvError{Variable: name, Problem: "is set and " + address +
+					" is not, as if a shell had read the address without quotes and ended it at &; write the " +
+					"address in single quotes in compat.env"})
+			}
+		}
+	}
+	for name := range set {
 		rest, ours := strings.CutPrefix(name, variablePrefix)
 		if !ours || slices.Contains(variables, rest) || cluster.MatchString(name) {
 			continue

@@ -7,10 +7,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/compat-app/compat/config"
 )
 
 // run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, env environment) int {
+	env.Getenv = config.Unquoted(env.Getenv)
 	root := newRootCommand(env)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

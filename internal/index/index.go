@@ -176,10 +176,11 @@ func (i *Index) String() string { return i.base.String() }
 // address separates the credentials from a URL.
 func address(raw string) (*url.URL, string, error) {
 	u, err := url.Parse(strings.TrimSpace(raw))
-	if err != nil {
+	if err != nil || u.Fragment != "" { // the fragment is the end of a password with "#"
 		// The parser's message would contain the URL.
 		return nil, "", fmt.Errorf(
-			"package index %q: not a URL (want https://host/simple/)",
+			"package index %q: not a URL (want https://host/simple/, with special characters of a "+
+				"password percent-encoded, # as %%23)",
 			redact(raw),
 		)
 	}

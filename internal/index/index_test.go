@@ -397,7 +397,7 @@ func TestCredentials(t *testing.T) {
 func TestNewNamesABadURLWithoutItsCredentials(t *testing.T) {
 	for _, raw := range []string{"", "host/simple", "ftp://user:hunter2@host/",
 		"https://user:hunter2@ho st/", "https://user:hun%ter2@host/", "file:///etc",
-		"https://user:hunter2@host:port/simple?hunter2", "https:///simple"} {
+		"https://user:hunter2@host:port/simple?hunter2", "https:///simple", "https://user:12#hunter2@host/simple"} {
 		_, err := New(Options{URL: raw})
 		if err == nil || strings.Contains(err.Error(), "hunter2") ||
 			strings.Contains(err.Error(), "hun%ter2") ||

@@ -185,6 +185,12 @@ func TestJournalUnusable(t *testing.T) {
 		"bad URL":          {URL: "http://user:geheim@host"},
 		"URL of no number": {URL: "redis://user:geheim@host:port/0"},
 		"URL of no kind":   {URL: "://user:geheim@host"},
+		"raw / and #":      {URL: "redis://:p@ss/geheim#rd@host:6379"},
+		"raw / twice":      {URL: "redis://:1/geheim/x@host:6379"},
+		"raw ?":            {URL: "redis://:1?geheim@host:6379"},
+		"raw &":            {URL: "redis://h?master_name=m&password=a&geheim"},
+		"raw # in a value": {URL: "redis://h?cluster=true&addr=geheim:1:2"},
+		"no number":        {URL: "redis://host?pool_size=geheim"},
 	} {
 		q, err := Open(t.Context(), o)
 		if err == nil {

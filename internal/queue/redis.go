@@ -26,19 +26,23 @@ import (
 func (q *Queue) openRedis() error {
 	rdb, err := newClient(q.o.URL)
 	if err != nil {
-		// The text of a *url.Error contains the URL with its password.
-		if e := (*url.Error)(nil); errors.As(err, &e) {
-			err = e.Err
-		}
-		return fmt.Errorf(
-			"the Redis URL can't be used: %w; it looks like redis://user:password@host:6379/0, or "+
-				"rediss:// for TLS",
-			err,
-		)
+		return errors.New("the Redis URL can't be used: " + withoutValues(err) + "; it looks like " +
+			"redis://user:password@host:6379/0, or rediss:// for TLS, with special characters of the " +
+			"password percent-encoded (/ is %2F, ? is %3F, # is %23)")
 	}
 	q.rdb = rdb
 	q.own(q.inspect)
 	return nil
+}
+
+// withoutValues returns what is wrong with an address. An error of the client is "redis: PROBLEM: VALUE",
+// and the value is part of the password if that has a special character.
+func withoutValues(err error) string {
+	if rest, ours := strings.CutPrefix(err.Error(), "redis: "); ours {
+		problem, _, _ := strings.Cut(rest, ":")
+		return problem
+	}
+	return "it is not a URL" // a *url.Error contains all of it
 }
 
 func newClient(address string) (redis.UniversalClient, error) {
