@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func (env environment) key(s *Service) (err error) {
 
 // badFile returns the error of a variable that names a file. next is what to do unless err says it.
 func badFile(variable, path string, err error, next string) error {
-	if errors.Is(err, secretfile.ErrMode) {
+	if errors.Is(err, secretfile.ErrMode) || errors.Is(err, fs.ErrPermission) {
 		return bad(variable, "%v", err)
 	}
 	return bad(variable, "%s: %v; %s", quote(path), err, next)

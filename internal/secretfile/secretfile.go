@@ -31,14 +31,30 @@ type File struct {
 // At is the file of a path. It may be a symbolic link, as the files of a Kubernetes secret are.
 func At(path string) *File { return &File{path: path} }
 
+// unreadable is the error of a file that the user of this process may not open. It ends with what to
+// do about it.
+func unreadable(path string) error {
+	user, next := "this user", "let this user read it"
+	if id := os.Geteuid(); id >= 0 { // not on Windows
+		user = fmt.Sprintf("user %d", id)
+		next = fmt.Sprintf("run chown %d for it, with Docker Compose for the file on the host", id)
+	}
+	return fmt.Errorf("%s: %s cannot read it or enter its folder (%w); %s", strconv.Quote(path), user,
+		fs.ErrPermission, next)
+}
+
 // Read returns the content if the file has changed since the last successful Read, else nil. It
 // returns an error of one line, without the content, if the file
-//   - cannot be read, or is not a regular file of at most 64 KiB;
+//   - cannot be read (fs.ErrPermission: the error ends with what to do), or is not a regular file of
+//     at most 64 KiB;
 //   - can be read or written by users that it is not meant for: by everybody, or by its group. The
 //     group may read a file of another user, as in a Kubernetes pod with fsGroup (0440, of root).
 //     On Windows modes are not checked.
 func (f *File) Read() ([]byte, error) {
 	file, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, unreadable(f.path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s", strings.Join(strings.Fields(err.Error()), " "))
 	}
