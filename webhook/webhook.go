@@ -53,6 +53,9 @@ type Options struct {
 	Report  http.Handler          // GET / and below /reports/ and /rules/; nil = 404
 }
 
+// Healthy is the response of /healthz.
+const Healthy = "ok\n"
+
 // New returns the HTTP handler of the service: /webhook (and /api/github/webhooks, the path that
 // Probot uses), /healthz, /readyz and /reports/{id}. Other paths are answered with 404.
 func New(o Options) http.Handler {
@@ -70,7 +73,7 @@ func New(o Options) http.Handler {
 	r.Use(s.recover)
 	r.POST("/webhook", s.hook)
 	r.POST("/api/github/webhooks", s.hook)
-	r.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
+	r.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, Healthy) })
 	r.GET("/readyz", s.ready)
 	if o.Report != nil {
 		r.GET("/", gin.WrapH(o.Report))

@@ -13,9 +13,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -298,6 +302,36 @@ func TestSurface(t *testing.T) {
 	) ||
 		bytes.Contains(text, []byte("invented")) {
 		t.Errorf("metrics:\n%s", text)
+	}
+}
+
+// docs/install.md lists the paths of the port, for those who configure a proxy.
+func TestPathsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| path | who needs it |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	engine, ok := New(Options{Report: http.NotFoundHandler()}).(*gin.Engine)
+	if !ok || table == "" {
+		t.Fatal("the paths are not known")
+	}
+	documented := []string{"/setup"} // served instead of the others
+	for _, route := range engine.Routes() {
+		path := strings.TrimSuffix(route.Path, "*path")
+		if !strings.Contains(table, "`"+path+"`") {
+			t.Errorf("the page does not have %s", path)
+		}
+		documented = append(documented, path)
+	}
+	for line := range strings.Lines(table) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		for _, path := range regexp.MustCompile("`(/[^`]*)`").FindAllStringSubmatch(first, -1) {
+			if !slices.Contains(documented, path[1]) {
+				t.Errorf("the service has no %s", path[1])
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/sandbox"
+	"github.com/compat-app/compat/webhook"
 )
 
 func newDoctorCommand(env environment) *cobra.Command {
@@ -34,7 +36,8 @@ func newDoctorCommand(env environment) *cobra.Command {
 private key, clock, permissions, webhook and its recent deliveries, and installations. Each problem
 is printed with what to do next.
 
-It reads the environment variables of "compat serve". It writes a small file to the data folder and
+It reads the environment variables of "compat serve"; with the systemd unit of the packages, run
+"sudo compat-doctor", which has the unit's. It writes a small file to the data folder and
 a key to Redis, which it removes, and changes nothing else.
 
 Exit code: 0 no problem, 1 a problem, 2 wrong usage.`,
@@ -89,7 +92,12 @@ func (d *doctor) print(state, subject, text, next string) {
 func (d *doctor) examine(ctx context.Context) {
 	d.settings()
 	scratch := d.data()
-	if d.valid("REDIS_URL") {
+	switch {
+	case !d.valid("REDIS_URL"):
+		d.skip("queue", "REDIS_URL cannot be used")
+	case scratch == "" && len(d.service.RedisURL) == 0:
+		d.skip("queue", "its journal is in COMPAT_DATA")
+	default:
 		d.queue(ctx)
 	}
 	d.bucket(ctx)
@@ -100,8 +108,10 @@ func (d *doctor) examine(ctx context.Context) {
 	}
 	if d.valid("PIP_INDEX_URL") {
 		d.index(ctx)
+	} else {
+		d.skip("index", "PIP_INDEX_URL cannot be used")
 	}
-	if s := d.service; s.PrivateKey != nil && d.key() && s.AppID > 0 && s.API != nil {
+	if s := d.service; d.key() && s.AppID > 0 && s.API != nil {
 		d.github(ctx)
 	} else {
 		d.skip("github", "the App is not compared with its settings on GitHub, because APP_ID, the "+
@@ -109,6 +119,8 @@ func (d *doctor) examine(ctx context.Context) {
 	}
 	if d.valid("COMPAT_PUBLIC_URL") {
 		d.public(ctx)
+	} else {
+		d.skip("reports", "COMPAT_PUBLIC_URL cannot be used")
 	}
 }
 
@@ -378,6 +390,9 @@ func (d *doctor) sandbox(ctx context.Context, scratch string) {
 
 // index checks that the package index answers.
 func (d *doctor) index(ctx context.Context) {
+	if _, _, err := index.ParseAllowed(d.service.IndexAllow); err != nil {
+		d.fail("settings", "COMPAT_INDEX_ALLOW: "+err.Error(), "list names, separated by commas")
+	}
 	if len(d.service.IndexURL) == 0 {
 		d.ok("index", "none; the built-in history of packages is used (PIP_INDEX_URL names one)")
 		return
@@ -411,6 +426,10 @@ func (d *doctor) index(ctx context.Context) {
 
 // key checks that the private key can sign.
 func (d *doctor) key() bool {
+	if d.service.PrivateKey == nil {
+		d.skip("key", "there is none that can be used")
+		return false
+	}
 	if err := (&readiness{key: d.service.PrivateKey}).sign(); err != nil {
 		d.fail("key", "cannot sign: "+err.Error(),
 			"correct PRIVATE_KEY_COMMAND, or set PRIVATE_KEY_PATH to the key of the App")
@@ -442,11 +461,19 @@ func (d *doctor) public(ctx context.Context) {
 				"front of it forward this address"))
 		return
 	}
-	res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		d.fail("reports", fmt.Sprintf("%s answers %s", at, res.Status),
-			"let the proxy forward all paths of this address to the service, or correct COMPAT_PUBLIC_URL")
+	defer res.Body.Close()
+	problem := ""
+	// A proxy that asks for a sign-in may answer with its page and the status 200.
+	body, err := io.ReadAll(io.LimitReader(res.Body, int64(len(webhook.Healthy))+1))
+	switch {
+	case res.StatusCode != http.StatusOK:
+		problem = fmt.Sprintf("%s answers %s", at, res.Status)
+	case err != nil || string(body) != webhook.Healthy:
+		problem = fmt.Sprintf("%s answers with another page than compat's", at)
+	default:
+		d.ok("reports", "%s is reachable", d.service.PublicURL)
 		return
 	}
-	d.ok("reports", "%s is reachable", d.service.PublicURL)
+	d.fail("reports", problem, "let the proxy forward /healthz of this address to the service, without "+
+		"a sign-in, or correct COMPAT_PUBLIC_URL")
 }

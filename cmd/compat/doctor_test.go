@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -109,9 +110,19 @@ func TestDoctor(t *testing.T) {
 	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {
 			http.NotFound(w, r)
+			return
 		}
+		io.WriteString(w, "ok\n")
 	}))
 	t.Cleanup(public.Close) // after the parallel cases
+	signIn := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/login" {
+			http.Redirect(w, r, "/login", http.StatusFound)
+			return
+		}
+		io.WriteString(w, "<title>Sign in</title>")
+	}))
+	t.Cleanup(signIn.Close)
 	packages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/simple/pip/" {
 			http.NotFound(w, r)
@@ -295,6 +306,15 @@ func TestDoctor(t *testing.T) {
 			state: "problem", want: "index pip: package index 127.0.0.1:1", next: "correct PIP_INDEX_URL"},
 		{name: "public address", vars: vars{"COMPAT_PUBLIC_URL": public.URL + "/other"}, state: "problem",
 			want: "reports " + public.URL + "/other/healthz answers 404", next: "correct COMPAT_PUBLIC_URL"},
+		{name: "sign-in at the public address", vars: vars{"COMPAT_PUBLIC_URL": signIn.URL},
+			state: "problem", want: "healthz answers with another page than compat's",
+			next: "let the proxy forward /healthz of this address to the service, without a sign-in"},
+		{name: "another list of packages", vars: vars{"PIP_INDEX_URL": packages.URL + "/simple",
+			"COMPAT_INDEX_ALLOW": "a b"}, state: "problem", want: `COMPAT_INDEX_ALLOW: "a b" is not the name`,
+			next: "list names"},
+		{name: "an address that a shell has cut", vars: vars{"password": "hunter2"}, state: "warning",
+			want: "settings password: is set and REDIS_URL is not", next: "write the address in single quotes"},
+		{name: "quoted values", vars: vars{"COMPAT_PUBLIC_URL": "'" + public.URL + "'", "APP_ID": `"4711"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -356,6 +376,9 @@ func TestDoctor(t *testing.T) {
 // What does not depend on a problem is checked too, and what does is named.
 func TestDoctorChecksTheRest(t *testing.T) {
 	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		set  map[string]string
@@ -367,16 +390,23 @@ func TestDoctorChecksTheRest(t *testing.T) {
 		}, []string{"ok settings", "ok data", "ok queue", "sandbox", "ok index", "ok key",
 			"problem github", "skipped permissions", "warning reports"}},
 		{"no setting", nil, []string{"problem settings", "problem settings", "problem settings",
-			"ok data", "ok queue", "sandbox", "ok index", "skipped github", "warning reports"}},
+			"ok data", "ok queue", "sandbox", "ok index", "skipped key", "skipped github",
+			"warning reports"}},
+		{"no data folder", map[string]string{
+			"APP_ID": "1", "PRIVATE_KEY": testKey(t), "WEBHOOK_SECRET": "0123456789abcdef",
+			"GITHUB_API_URL": "github", "COMPAT_DATA": filepath.Join(data, "file", "data"),
+		}, []string{"problem settings", "problem data", "skipped queue", "sandbox", "ok index", "ok key",
+			"skipped github", "warning reports"}},
 		{"invalid addresses", map[string]string{
 			"APP_ID": "1", "PRIVATE_KEY": testKey(t), "WEBHOOK_SECRET": "0123456789abcdef",
 			"GITHUB_API_URL": "github", "REDIS_URL": "redis", "PIP_INDEX_URL": "index",
 			"COMPAT_PUBLIC_URL": "public",
 		}, []string{"problem settings", "problem settings", "problem settings", "problem settings",
-			"ok data", "sandbox", "ok key", "skipped github"}},
+			"ok data", "skipped queue", "sandbox", "skipped index", "ok key", "skipped github",
+			"skipped reports"}},
 		{"no App", map[string]string{"COMPAT_PUBLIC_URL": "http://127.0.0.1:1"}, []string{
-			"problem settings", "ok data", "ok queue", "sandbox", "ok index", "skipped github",
-			"warning reports"}},
+			"problem settings", "ok data", "ok queue", "sandbox", "ok index", "skipped key",
+			"skipped github", "warning reports"}},
 	} {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), []string{"doctor"}, environment{
@@ -384,7 +414,7 @@ func TestDoctorChecksTheRest(t *testing.T) {
 				v, ok := c.set[n]
 				switch n {
 				case "COMPAT_DATA":
-					v, ok = data, true
+					v, ok = cmp.Or(v, data), true
 				case "COMPAT_WORKERS": // the free space of this machine does not matter
 					v, ok = "0", true
 				}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/setup"
+	"github.com/compat-app/compat/webhook"
 )
 
 // setupLife is how long the page is served: the lifetime of GitHub's code for a new App.
@@ -195,7 +197,7 @@ func unready(page http.Handler) http.Handler {
 	mux.Handle("GET /setup/", page)
 	mux.HandleFunc(
 		"GET /healthz",
-		func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") },
+		func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, webhook.Healthy) },
 	)
 	for _, pattern := range []string{"GET /readyz", "POST /webhook", "POST /api/github/webhooks"} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
