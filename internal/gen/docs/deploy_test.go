@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/compat-app/compat/internal/test/needs"
 )
 
 // TestActions checks that workflows name actions by commit, with the release after it.
@@ -296,5 +299,107 @@ func TestComposeCommands(t *testing.T) {
 	}
 	if seen < 6 {
 		t.Errorf("%d commands were found", seen)
+	}
+}
+
+// TestDoctorOfTheUnit starts deploy/compat-doctor with programs that show what systemd would get.
+func TestDoctorOfTheUnit(t *testing.T) {
+	shell := needs.Program(t, "sh", "a shell", "compat-doctor")
+	deploy, dir := filepath.Join("..", "..", "..", "deploy"), t.TempDir()
+	script, err := os.ReadFile(filepath.Join(deploy, "compat-doctor"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit, err := os.ReadFile(filepath.Join(deploy, "compat.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(deploy, "..", "docs", "config.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(unit), "\nSyslogIdentifier=compat\n") {
+		t.Error("compat.service: the log lines have the name of env")
+	}
+	// The drop-in for PRIVATE_KEY_COMMAND replaces ExecStart.
+	_, dropin, _ := strings.Cut(string(page), "\n    LoadCredential=\n")
+	dropin, _, ok := strings.Cut(dropin, "\n\n")
+	if !ok {
+		t.Fatal("config.md has no drop-in for PRIVATE_KEY_COMMAND")
+	}
+	dropin = "[Service]\n" + strings.ReplaceAll(dropin, "    ", "") + "\n"
+	system := filepath.Join(dir, "system")
+	for name, text := range map[string]string{
+		"compat-doctor": strings.ReplaceAll(string(script), "/run/systemd/system", system),
+		"unit":          string(unit) + dropin,
+		"systemctl":     "#!/bin/sh\n[ \"$1\" = daemon-reload ] || cat '" + dir + "/unit'\n",
+		"systemd-run":   "#!/bin/sh\ncat '" + system + "'/*/*.conf\necho \"$@\"\nexit 1\n",
+		"journalctl":    "#!/bin/sh\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(system, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := exec.CommandContext(t.Context(), shell, filepath.Join(dir, "compat-doctor")).Output()
+	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != 1 {
+		t.Errorf("exit code of systemd-run: %v", err)
+	}
+	var started []string
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "ExecStart=") || strings.HasPrefix(line, "Restart=") ||
+			strings.HasPrefix(line, "User=") {
+			started = append(started, strings.TrimSpace(line))
+		}
+	}
+	if want := []string{"User=compat", "ExecStart=",
+		"ExecStart=/usr/bin/env PRIVATE_KEY_PATH=%d/key COMPAT_DATA=/var/lib/compat /usr/bin/compat doctor",
+		"ExecStart=", "ExecStart=/usr/bin/env COMPAT_DATA=/var/lib/compat /usr/bin/compat doctor",
+	}; !slices.Equal(started, want) {
+		t.Errorf("%q, want %q\n%s", started, want, out)
+	}
+	if !strings.Contains(string(out), "LoadCredential=key:") ||
+		!strings.Contains(string(out), "--wait --pipe --unit=compat-doctor-") {
+		t.Errorf("%s", out)
+	}
+	if left, err := os.ReadDir(system); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// TestScriptsOfThePackage checks what the package for Debian does to a running systemd: nothing starts.
+func TestScriptsOfThePackage(t *testing.T) {
+	shell := needs.Program(t, "sh", "a shell", "the scripts of the package for Debian")
+	deploy, dir := filepath.Join("..", "..", "..", "deploy"), t.TempDir()
+	log := filepath.Join(dir, "log")
+	if err := os.WriteFile(filepath.Join(dir, "systemctl"),
+		[]byte("#!/bin/sh\necho \"$@\" >>'"+log+"'\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, c := range []struct{ script, argument, want string }{
+		{"reload.sh", "configure", "daemon-reload\n"}, {"reload.sh", "upgrade", "daemon-reload\n"},
+		{"stop.sh", "remove", "disable --now compat.service\n"}, {"stop.sh", "upgrade", ""},
+	} {
+		text, err := os.ReadFile(filepath.Join(deploy, c.script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for running, want := range map[string]string{dir: c.want, filepath.Join(dir, "none"): ""} {
+			if err := os.WriteFile(log, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			script := strings.ReplaceAll(string(text), "/run/systemd/system", running)
+			if out, err := exec.CommandContext(t.Context(), shell, "-c", script, "sh",
+				c.argument).CombinedOutput(); err != nil {
+				t.Errorf("%+v: %v\n%s", c, err, out)
+			}
+			if got, err := os.ReadFile(log); err != nil || string(got) != want {
+				t.Errorf("%+v: %q, %v", c, got, err)
+			}
+		}
 	}
 }
