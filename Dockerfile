@@ -1,13 +1,16 @@
 # syntax=docker/dockerfile:1
-# One static binary on scratch, run as a user without rights. Reproducible: the same commit and the same Go
-# give the same bytes. "make image" writes the same image without a daemon. Images are named by digest;
-# .github/dependabot.yml proposes newer ones.
+# One static binary on scratch, run as a user without rights. "make image" writes an image with the same
+# program and configuration without a daemon; its certificates are those of the machine. The same commit and
+# the same Go give the same program, whose version is the tag of the commit; without .git, as in an archive
+# of the source, --build-arg VERSION=1.2.3 is. Images are named by digest; .github/dependabot.yml proposes
+# newer ones.
 FROM golang:1.26.8-bookworm@sha256:a688600ca24f8a4d3ca77f95b0dd40704a9fc787c826660eb7ba0b641b8b175d AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -tags nomsgpack -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o /compat ./cmd/compat \
+ARG VERSION
+RUN make programs PLATFORMS=linux/$(go env GOARCH) && mv build/linux/*/compat /compat \
  && mkdir -p /data/tmp && touch -d @0 /compat
 
 FROM scratch

@@ -5,8 +5,8 @@
 //
 //	image -out DIR -version VERSION [-certificates FILE] linux/amd64=PROGRAM...
 //
-// DIR must not exist. The SBOM of an image refers to it as its subject (OCI distribution
-// specification 1.1, "referrers").
+// DIR must not exist. The SBOM of an image has the tag VERSION-sbom-ARCHITECTURE and refers to the
+// image as its subject (OCI distribution specification 1.1, "referrers").
 package main
 
 import (
@@ -56,7 +56,11 @@ func write(out, version, certificates string, programs []string) error {
 		return fmt.Errorf("-certificates: %w", err)
 	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	var boms []v1.Image
+	type tagged struct {
+		v1.Image
+		tag string
+	}
+	var boms []tagged
 	for _, p := range programs {
 		system, path, _ := strings.Cut(p, "=")
 		platform, err := v1.ParsePlatform(system)
@@ -78,7 +82,7 @@ func write(out, version, certificates string, programs []string) error {
 		if err != nil {
 			return err
 		}
-		boms = append(boms, bom)
+		boms = append(boms, tagged{bom, version + "-sbom-" + platform.Architecture})
 	}
 	dir, err := layout.Write(out, empty.Index)
 	if err != nil {
@@ -88,12 +92,14 @@ func write(out, version, certificates string, programs []string) error {
 	if err != nil {
 		return err
 	}
-	tag := map[string]string{"org.opencontainers.image.ref.name": version}
-	if err := dir.AppendIndex(copied, layout.WithAnnotations(tag)); err != nil {
+	name := func(tag string) layout.Option {
+		return layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": tag})
+	}
+	if err := dir.AppendIndex(copied, name(version)); err != nil {
 		return err
 	}
 	for _, bom := range boms {
-		if err := dir.AppendImage(bom); err != nil {
+		if err := dir.AppendImage(bom.Image, name(bom.tag)); err != nil {
 			return err
 		}
 	}

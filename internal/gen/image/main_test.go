@@ -34,6 +34,12 @@ func TestDockerfile(t *testing.T) {
 		}
 		return words
 	}
+	// The program is that of "make image", which needs the history for its version.
+	ignored, err := os.ReadFile(filepath.Join("..", "..", "..", ".dockerignore"))
+	if err != nil || slices.Contains(strings.Fields(string(ignored)), ".git") ||
+		!strings.Contains(string(text), "\nRUN make programs PLATFORMS=linux/$(go env GOARCH)") {
+		t.Errorf("the Dockerfile builds another program than make image: %v\n%s", err, text)
+	}
 	for line := range strings.Lines(stage) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch word {
@@ -140,6 +146,10 @@ func TestImage(t *testing.T) {
 		f, err := image.ConfigFile()
 		if err != nil || f.Architecture != arch || f.Config.User != "65532:65532" {
 			t.Errorf("%s: %+v, %v", arch, f, err)
+		}
+		if name := listed.Manifests[i+1].Annotations["org.opencontainers.image.ref.name"]; name !=
+			"1.2.3-sbom-"+arch {
+			t.Errorf("%s: the SBOM has the tag %q", arch, name)
 		}
 		bom, err := top.Image(listed.Manifests[i+1].Digest)
 		if err != nil {

@@ -350,6 +350,12 @@ func TestImage(t *testing.T) {
 	if err != nil || listed == nil || fmt.Sprintf("%x", sha256.Sum256(manifest)) != string(listed[1]) {
 		t.Errorf("the copy has another digest than %s: %v\n%s", listed, err, manifest)
 	}
+	bom := filepath.Join(dir, "sbom")
+	must(t, "skopeo", "--insecure-policy", "copy", "--preserve-digests",
+		"oci:"+layouts+":"+string(version[1])+"-sbom-amd64", "dir:"+bom)
+	if text := must(t, "grep", "-r", "bomFormat", bom); !strings.Contains(text, `"CycloneDX"`) {
+		t.Errorf("the SBOM is\n%s", text)
+	}
 	if err := os.Chmod(dir, 0o777); err != nil { // for the user of the image
 		t.Fatal(err)
 	}
