@@ -474,6 +474,6 @@ func (d *doctor) public(ctx context.Context) {
 		d.ok("reports", "%s is reachable", d.service.PublicURL)
 		return
 	}
-	d.fail("reports", problem, "let the proxy forward /healthz of this address to the service, without "+
-		"a sign-in, or correct COMPAT_PUBLIC_URL")
+	d.fail("reports", problem, "let the proxy forward /healthz of this address to the service, "+
+		"without a sign-in, or correct COMPAT_PUBLIC_URL")
 }

@@ -35,8 +35,8 @@ func (q *Queue) openRedis() error {
 	return nil
 }
 
-// withoutValues returns what is wrong with an address. An error of the client is "redis: PROBLEM: VALUE",
-// and the value is part of the password if that has a special character.
+// withoutValues returns what is wrong with an address. An error of the client is "redis: PROBLEM:
+// VALUE", and the value is part of the password if that has a special character.
 func withoutValues(err error) string {
 	if rest, ours := strings.CutPrefix(err.Error(), "redis: "); ours {
 		problem, _, _ := strings.Cut(rest, ":")

@@ -31,8 +31,8 @@ type File struct {
 // At is the file of a path. It may be a symbolic link, as the files of a Kubernetes secret are.
 func At(path string) *File { return &File{path: path} }
 
-// unreadable is the error of a file that the user of this process may not open. It ends with what to
-// do about it.
+// unreadable is the error of a file that the user of this process may not open. It ends with what
+// to do about it.
 func unreadable(path string) error {
 	user, next := "this user", "let this user read it"
 	if id := os.Geteuid(); id >= 0 { // not on Windows
@@ -45,8 +45,8 @@ func unreadable(path string) error {
 
 // Read returns the content if the file has changed since the last successful Read, else nil. It
 // returns an error of one line, without the content, if the file
-//   - cannot be read (fs.ErrPermission: the error ends with what to do), or is not a regular file of
-//     at most 64 KiB;
+//   - cannot be read (fs.ErrPermission: the error ends with what to do), or is not a regular file
+//     of at most 64 KiB;
 //   - can be read or written by users that it is not meant for: by everybody, or by its group. The
 //     group may read a file of another user, as in a Kubernetes pod with fsGroup (0440, of root).
 //     On Windows modes are not checked.
