@@ -163,6 +163,32 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// A note about a library's ABI is counted without --verbose, once for copies of the library.
+func TestABINotes(t *testing.T) {
+	r := sample()
+	note := analyzer.Finding{
+		Rule: "exported-symbol-removed", Severity: analyzer.Note, Symbol: "pack_strerror",
+		Object: "libpack.so.1", Library: "libpack.so.1", Against: []string{"base"},
+		Message: "libpack.so.1 no longer exports pack_strerror",
+	}
+	link := note
+	link.Object = "libpack.so.1.0.0"
+	r.Verdict, r.Causes, r.Accepted, r.Unread, r.Notes = analyzer.Compatible, nil, nil, nil, nil
+	r.Findings = []analyzer.Finding{note, link}
+	const counted = "note: 1 change since the base may break programs that link libpack.so.1: " +
+		"exported-symbol-removed (--verbose)"
+	for verbose, want := range map[bool]string{false: counted, true: note.Message} {
+		var b bytes.Buffer
+		if err := Text(&b, r, TextOptions{Verbose: verbose}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, want) ||
+			verbose && strings.Contains(got, counted) {
+			t.Errorf("verbose %v:\n%s", verbose, b.String())
+		}
+	}
+}
+
 func sample() *analyzer.Report {
 	by := "nvidia-nvjitlink-cu12 12.9.86"
 	const wheel = "widget-1.1.0-py3-none-manylinux2014_x86_64.whl"

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -103,10 +104,41 @@ func (p *textPrinter) notes() [][]string {
 				"("+with+")")
 		}
 	}
+	if n := abiNote(r); n != "" && !p.options.Verbose {
+		add("note", n)
+	}
 	for _, n := range r.Notes {
 		add("note", mdsafe.Visible(n))
 	}
 	return out
+}
+
+// abiNote counts the notes about changes of libraries' ABIs since the base; "" if there are none.
+// Nothing in the artifacts fails because of them, but programs that link these libraries can.
+func abiNote(r *analyzer.Report) string {
+	var libraries, rules []string
+	seen := map[[4]string]bool{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		// copies of a library with one SONAME have the same changes
+		change := [4]string{f.Rule, f.Library, f.Symbol, f.Version}
+		if f.Severity != analyzer.Note || len(f.Against) == 0 || seen[change] {
+			continue
+		}
+		seen[change] = true
+		if name := mdsafe.Visible(cmp.Or(f.Library, f.Object)); !slices.Contains(libraries, name) {
+			libraries = append(libraries, name)
+		}
+		if !slices.Contains(rules, f.Rule) {
+			rules = append(rules, f.Rule)
+		}
+	}
+	if len(seen) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s since the base may break programs that link %s: %s (--verbose)",
+		analyzer.Count(len(seen), "change"), analyzer.List(libraries, 3, len(libraries), "library"),
+		analyzer.List(rules, 3, len(rules), "rule"))
 }
 
 // file returns the path of a file in its artifact. If there are several artifacts, it contains the
