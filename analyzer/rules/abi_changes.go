@@ -223,7 +223,9 @@ func reportABI(p *analyzer.Pass, c *abiChange, message, repair string, text shel
 		}
 		fixes = append(fixes, fix.Candidate{Fix: bump})
 	}
-	if next := c.Next(); next != "" && c.severity == analyzer.Error {
+	// A version with another major number does not help if changes are errors in every version.
+	always := p.ABI.Policy == "break-always" || len(c.users) > 0
+	if next := c.Next(); next != "" && c.severity == analyzer.Error && !always {
 		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindSource,
 			Title: "Raise the version to " + next + ": under semantic versioning only such a release " +
