@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/cause"
@@ -241,6 +242,24 @@ func compared(c *judge.Compared) result.ABI {
 	}
 }
 
+// failsOnOlder returns the note about systems on which a wheel without a tag for them is not
+// checked, because it fails there; "" if there are none.
+func failsOnOlder(lacking []judge.Lacking) string {
+	var parts []string
+	for _, l := range lacking {
+		lack := "lack"
+		if len(l.Systems) == 1 {
+			lack = "lacks"
+		}
+		parts = append(parts, fmt.Sprintf("%s, which %s %s", l.Version,
+			result.List(l.Systems, 3, len(l.Systems), "platform"), lack))
+	}
+	if parts == nil {
+		return ""
+	}
+	return "fails on older systems: it needs " + strings.Join(parts, ", and ")
+}
+
 // artifact checks an artifact on each of its targets.
 func (k *checked) artifact(
 	ctx context.Context,
@@ -279,11 +298,8 @@ func (k *checked) artifact(
 		}
 		a.Assumed = f.OthersLibraries(on)
 	}
-	if old := judge.TooOld(f, targets); len(old) > 0 {
-		report.AddNote(fmt.Sprintf(
-			"%s was not checked on %s, which do not have its symbol versions: it fails there",
-			f.Path, result.List(old, 6, len(old), "platform"),
-		))
+	if note := failsOnOlder(judge.TooOld(f, k.providers, targets)); note != "" {
+		report.AddNote(f.Path + " " + note)
 	}
 	first := map[string]*Finding{}
 	var order []*Finding

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -191,7 +192,7 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 			}
 			newest = p
 			if !Extinct(p) && !slices.ContainsFunc(loaded, func(a *facts.Artifact) bool {
-				return !hasVersions(p, a, arch)
+				return len(missingVersions(p, a, arch)) > 0
 			}) {
 				out = append(out, Target{Platform: p})
 			}
@@ -203,25 +204,62 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 	return out
 }
 
-// TooOld names the systems that the default targets of a wheel leave out because they do not have
-// its symbol versions. There are none if its tag names a system, or the user does.
-func TooOld(f *facts.Artifact, targets []Target) []string {
-	var out []string
+// Lacking are systems that do not have a symbol version, the newest first.
+type Lacking struct {
+	Version string
+	Systems []string // titles
+}
+
+// TooOld returns the systems that the default targets of a wheel leave out because they do not have
+// its symbol versions, by the version that they lack: that of the libc, if they lack it. There are
+// none if its tag names a system, or the user does.
+func TooOld(f *facts.Artifact, others Providers, targets []Target) []Lacking {
+	var out []Lacking
 	if f.Wheel == nil || slices.ContainsFunc(targets, func(t Target) bool { return t.Requested }) {
 		return nil
 	}
+	loaded := others.loaded(f)
 	for _, arch := range architectures(f) {
 		if len(claimed(f, arch)) > 0 {
 			continue
 		}
-		for _, p := range platform.All(arch) {
-			if slices.Contains(f.Libcs(arch), p.Libc) && p.Kind != platform.Policy && !Extinct(p) &&
-				!slices.ContainsFunc(targets, func(t Target) bool { return t.Platform == p }) {
-				out = append(out, platform.Title(p.Name))
+		for _, p := range slices.Backward(platform.All(arch)) {
+			if !slices.Contains(f.Libcs(arch), p.Libc) || p.Kind == platform.Policy || Extinct(p) ||
+				slices.ContainsFunc(targets, func(t Target) bool { return t.Platform == p }) {
+				continue
+			}
+			version := newestMissing(p, loaded, arch)
+			if version == "" {
+				continue
+			}
+			i := slices.IndexFunc(out, func(l Lacking) bool { return l.Version == version })
+			if i < 0 {
+				i = len(out)
+				out = append(out, Lacking{Version: version})
+			}
+			out[i].Systems = append(out[i].Systems, platform.Title(p.Name))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Lacking) int { return len(b.Systems) - len(a.Systems) })
+	return out
+}
+
+// newestMissing returns the newest version of the libc that a platform lacks, else the first that it
+// lacks of another library; "" if it lacks none.
+func newestMissing(p *platform.Platform, loaded []*facts.Artifact, arch string) string {
+	libc, other := "", ""
+	for _, a := range loaded {
+		for _, v := range missingVersions(p, a, arch) {
+			number, of := strings.CutPrefix(v, "GLIBC_")
+			switch {
+			case !of || !strings.HasPrefix(number, "2."): // GLIBC_ABI_DT_RELR is no number
+				other = cmp.Or(other, v)
+			case libc == "" || platform.Older(strings.TrimPrefix(libc, "GLIBC_"), number):
+				libc = v
 			}
 		}
 	}
-	return out
+	return cmp.Or(libc, other)
 }
 
 // Providers are the artifacts of a check by the libraries that they contain, with the SONAME or
@@ -343,9 +381,9 @@ func architectures(f *facts.Artifact) []string {
 	return out
 }
 
-// hasVersions reports whether a platform has every version that the objects need from its
-// libraries.
-func hasVersions(p *platform.Platform, f *facts.Artifact, arch string) bool {
+// missingVersions returns the versions that the objects need from a platform's libraries and that
+// these do not have.
+func missingVersions(p *platform.Platform, f *facts.Artifact, arch string) (missing []string) {
 	for _, o := range f.Objects {
 		if o.Arch() != arch || f.ForOtherLibc(o, p.Libc) {
 			continue
@@ -357,10 +395,10 @@ func hasVersions(p *platform.Platform, f *facts.Artifact, arch string) bool {
 			}
 			for _, v := range need.Versions {
 				if !l.HasVersion(v.Name) && !v.Weak {
-					return false
+					missing = append(missing, v.Name)
 				}
 			}
 		}
 	}
-	return true
+	return missing
 }
