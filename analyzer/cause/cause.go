@@ -180,6 +180,13 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		title = t.fullTitle()
 	}
 	c.Title = cmp.Or(shorten(title, maxTitle), "other findings")
+	if g.kind == tooNew {
+		named := []string{c.Title}
+		for _, x := range c.Fixes[:min(len(c.Fixes), 1)] {
+			named = append(named, x.Title)
+		}
+		namedFirst(c.Evidence, named...)
+	}
 	if t.pinned() {
 		c.Fixes = t.choices()
 		c.Actor, c.Action = result.Installer, t.advice()

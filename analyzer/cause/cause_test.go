@@ -288,6 +288,32 @@ func TestShort(t *testing.T) {
 	}
 }
 
+// The version that the title names, or else the first fix, is in the first row.
+func TestNamedVersionIsFirst(t *testing.T) {
+	wait := tooNew("a.so", "wait", "libstdc++.so.6", "GLIBCXX_3.4.30", "manylinux_2_37_x86_64")
+	once := tooNew("a.so", "pthread_once", "libc.so.6", "GLIBC_2.34", "manylinux_2_37_x86_64")
+	crc := tooNew("a.so", "crc32_combine_gen", "libz.so.1", "ZLIB_1.2.12", "manylinux_2_37_x86_64")
+	on := func(target, title string, fs ...result.Finding) (out []result.Finding) {
+		for _, f := range fs {
+			f.Target, f.Fixes = target, slices.Clone(f.Fixes)
+			if f.Fixes[0].Title = title; title == "" {
+				f.Fixes = nil
+			}
+			out = append(out, f)
+		}
+		return out
+	}
+	for want, fs := range map[string][]result.Finding{
+		"GLIBC_2.34": on("debian11", "", wait, once, crc),
+		"ZLIB_1.2.12": on("manylinux_2_17_x86_64", "Tag the wheel manylinux_2_37_x86_64, the first in "+
+			"auditwheel's list that has ZLIB_1.2.12", wait, once, crc),
+	} {
+		if c := report(fs...).Causes[0]; c.Evidence[0].Version != want {
+			t.Errorf("%s: the first row has %s, want %s", c.Title, c.Evidence[0].Version, want)
+		}
+	}
+}
+
 // Every error and warning belongs to exactly one cause. 10,000 findings with three origins have
 // three causes.
 func TestManyFindings(t *testing.T) {

@@ -18,7 +18,7 @@ const (
 
 // evidence returns the table of a cause, with a row for each version of a library. The row with
 // the most findings comes first; for symbol versions that are too new, the version that the
-// fewest systems have. Each symbol and object is counted once; the same object in several
+// fewest systems with the same libc have. Each symbol and object is counted once; the same object in several
 // artifacts is one.
 func evidence(g *group) []result.Evidence {
 	type key struct{ library, version string }
@@ -53,9 +53,16 @@ func evidence(g *group) []result.Evidence {
 	// Number of systems that have a version: the rarest one is decisive.
 	systems := map[string]int{}
 	if g.kind == tooNew {
+		arch, libc := platform.Architecture(g.all[0].Target), ""
+		if target, err := platform.Lookup(g.all[0].Target, arch); err == nil {
+			libc = target.Libc
+		}
 		for _, r := range rows {
-			systems[r.version] = len(platform.WithVersions(platform.Architecture(g.all[0].Target),
-				r.version))
+			for _, p := range platform.WithVersions(arch, r.version) {
+				if p.Libc == libc {
+					systems[r.version]++
+				}
+			}
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *row) int {
@@ -81,6 +88,23 @@ func evidence(g *group) []result.Evidence {
 		out = append(out, e)
 	}
 	return out
+}
+
+// namedFirst moves the rows with symbol versions that texts name to the front, in that order.
+func namedFirst(rows []result.Evidence, texts ...string) {
+	words := strings.FieldsFunc(strings.Join(texts, " "), func(c rune) bool {
+		return strings.ContainsRune(" ,;:()", c)
+	})
+	place := func(e result.Evidence) int {
+		i := slices.IndexFunc(words, func(w string) bool {
+			return w == e.Version || "GLIBC_"+w == e.Version // "needs glibc 2.34 or later"
+		})
+		if i < 0 {
+			return len(words)
+		}
+		return i
+	}
+	slices.SortStableFunc(rows, func(a, b result.Evidence) int { return place(a) - place(b) })
 }
 
 // Short returns a short name of a symbol: demangled, without parameters, template arguments and

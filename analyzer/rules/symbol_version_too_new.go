@@ -272,7 +272,13 @@ func builtWith(v *analyzer.View) string {
 // conda package it returns what to declare of glibc, and the sysroot.
 func retagging(p *analyzer.Pass) []fix.Candidate {
 	conda := p.Facts.Glibc != ""
-	if !conda && p.Facts.Kind != analyzer.KindWheel || p.Platform.Kind != platform.Policy {
+	switch {
+	case !conda && p.Facts.Kind != analyzer.KindWheel:
+		return nil
+	case p.Platform.Kind == platform.Policy:
+	case p.Platform.Kind == platform.Distribution && !conda:
+		return olderImage(p) // a tag does not name it
+	default:
 		return nil
 	}
 	var unversioned []string

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -639,22 +640,49 @@ func (p *textPrinter) rows(c *analyzer.Cause) (out []string, left int) {
 	return out, len(c.Evidence) - len(shown)
 }
 
-// findings returns the list of all findings, for Verbose.
+// findings returns the list of all findings, for Verbose. Findings that differ only in the symbol
+// have one message.
 func (p *textPrinter) findings() []string {
-	var out []string
+	type entry struct {
+		line, chain string
+		others      []string // symbols
+	}
+	var entries []*entry
+	byMessage := map[string]*entry{}
 	for i := range p.report.Findings {
 		f := &p.report.Findings[i]
+		var chain []string
+		for _, c := range f.Chain {
+			chain = append(chain, mdsafe.Visible(c))
+		}
+		message := f.Message
+		for _, name := range []string{f.Demangled, f.Symbol} {
+			if name != "" {
+				message = strings.ReplaceAll(message, name, "\x00")
+			}
+		}
+		key := strings.Join(append([]string{f.Rule, string(f.Severity), f.Artifact, message}, chain...), "\x01")
+		if e := byMessage[key]; e != nil && f.Symbol != "" {
+			e.others = append(e.others, mdsafe.Visible(cmp.Or(f.Demangled, f.Symbol)))
+			continue
+		}
+		e := &entry{line: p.severity(f.Severity) + " " + mdsafe.Visible(f.Rule) + ": " + mdsafe.Visible(f.Message)}
+		if len(chain) > 1 {
+			e.chain = strings.Join(chain, " -> ")
+		}
+		entries, byMessage[key] = append(entries, e), e
+	}
+	var out []string
+	for i, e := range entries {
 		if i == 0 {
 			out = append(out, "", "findings:")
 		}
-		out = append(out, "  "+p.severity(f.Severity)+" "+mdsafe.Visible(f.Rule)+": "+
-			mdsafe.Visible(f.Message))
-		if len(f.Chain) > 1 {
-			var chain []string
-			for _, c := range f.Chain {
-				chain = append(chain, mdsafe.Visible(c))
-			}
-			out = append(out, "      load path: "+strings.Join(chain, " -> "))
+		out = append(out, "  "+e.line)
+		if len(e.others) > 0 {
+			out = append(out, "      the same for "+strings.Join(e.others, ", "))
+		}
+		if e.chain != "" {
+			out = append(out, "      load path: "+e.chain)
 		}
 	}
 	return out
