@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -14,6 +15,10 @@ type field struct {
 	want string
 	have string // of the finding
 }
+
+// NamesSymbol reports whether a name is that of a symbol: as it is in the file, demangled, or as
+// reports show it, without parameters.
+func NamesSymbol(name, symbol string) bool { return cause.Names(name, symbol) }
 
 // fields returns the fields that select findings, with their values in a finding.
 func (a *Accept) fields(f *Finding) (out []field) {
@@ -33,7 +38,7 @@ func (a *Accept) fields(f *Finding) (out []field) {
 // differences returns the fields that a finding does not match.
 func (a *Accept) differences(f *Finding) (out []field) {
 	for _, x := range a.fields(f) {
-		if x.want != x.have {
+		if x.want != x.have && (x.name != "symbol" || !NamesSymbol(x.want, x.have)) {
 			out = append(out, x)
 		}
 	}
@@ -41,7 +46,7 @@ func (a *Accept) differences(f *Finding) (out []field) {
 }
 
 // alike reports whether a value is another name of what a finding has: another version of a
-// library, a file of the same name, or the demangled symbol.
+// library, a file of the same name, or the symbol with its version or without its scope.
 func (x field) alike(f *Finding) bool {
 	switch x.name {
 	case "library":
@@ -49,7 +54,9 @@ func (x field) alike(f *Finding) bool {
 	case "object":
 		return path.Base(x.want) == path.Base(x.have)
 	case "symbol":
-		return x.want == f.Demangled
+		name, version, _ := strings.Cut(x.want, "@")
+		return name == f.Symbol && version == f.Version ||
+			strings.HasSuffix(cause.Short(f.Symbol, f.Demangled), "::"+x.want)
 	}
 	return false
 }

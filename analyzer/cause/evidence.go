@@ -110,9 +110,28 @@ func namedFirst(rows []result.Evidence, texts ...string) {
 // Short returns a short name of a symbol: demangled, without parameters, template arguments and
 // inline namespaces ("std::string::_M_create"). A name that is not mangled is unchanged.
 func Short(symbol, demangled string) string {
+	return clip(short(symbol, demangled), maxSymbol)
+}
+
+// Names reports whether a name is that of a symbol: as it is in the file, demangled, or short, which
+// overloads and instances of a template have in common.
+func Names(name, symbol string) bool {
+	if name == symbol {
+		return true
+	}
+	demangled := result.Demangle(symbol)
+	if demangled == "" {
+		return false
+	}
+	s := short(symbol, demangled)
+	return name == demangled || name == s || name == clip(s, maxSymbol)
+}
+
+// short is Short without a limit.
+func short(symbol, demangled string) string {
 	if demangled == "" {
 		if demangled = result.Demangle(symbol); demangled == "" {
-			return clip(symbol, maxSymbol)
+			return symbol
 		}
 	}
 	s := strings.NewReplacer("std::__cxx11::", "std::", "std::__1::", "std::",
@@ -128,7 +147,7 @@ func Short(symbol, demangled string) string {
 		!strings.Contains(s, " for ") {
 		s = s[i+1:]
 	}
-	return clip(s, maxSymbol)
+	return s
 }
 
 const maxSymbol = 60

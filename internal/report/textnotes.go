@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -196,8 +197,10 @@ func acceptedFindings(as []analyzer.Accepted, all bool) string {
 		}
 	}
 	for i := range as {
-		add(&subjects, subject(&as[i].Finding))
-		add(&objects, as[i].Finding.Object)
+		f := as[i].Finding
+		f.Symbol = cause.Short(f.Symbol, f.Demangled)
+		add(&subjects, subject(&f))
+		add(&objects, f.Object)
 	}
 	shown := 3
 	if all {

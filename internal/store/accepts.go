@@ -72,7 +72,7 @@ func Findings(r *analyzer.Report) (out []Finding) {
 // without version, or, if it has no symbol, its library or version.
 func (f Finding) Matches(word string) bool {
 	return word != "" &&
-		(word == f.Rule || word == f.Symbol || word == f.Symbol+"@"+f.Version ||
+		(word == f.Rule || analyzer.NamesSymbol(word, f.Symbol) || word == f.Symbol+"@"+f.Version ||
 			f.Symbol == "" && (word == f.Library || word == f.Version))
 }
 
