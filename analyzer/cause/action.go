@@ -276,6 +276,16 @@ func (t text) task() task {
 		return task{result.Builder, "link the library that defines " +
 			plural(t.cause.Symbols, "it", "them"), ""}
 	}
+	if t.subject == excludedRule {
+		do := "build on an older system; pip does not install this one there"
+		switch {
+		case len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindPlatformTag:
+			do = "correct the tag"
+		case t.all[0].Library != "":
+			do = "publish another wheel, for the other C library; pip does not install this one there"
+		}
+		return task{result.Builder, do, t.unclaimed()}
+	}
 	if do := tasks[t.subject]; do.do != "" {
 		if do.actor == result.Installer {
 			do.because = t.combination()

@@ -101,6 +101,21 @@ func titles(r *result.Report) (out []string) {
 	return out
 }
 
+func excluded(target, title string) result.Finding {
+	return result.Finding{Rule: "tag-excludes-platform", Target: target, Message: "pip does not " +
+		"install this wheel on " + title + ", which has glibc 2.34: its tag, manylinux_2_35_x86_64, is " +
+		"for glibc 2.35 and later. The platform has every symbol version that its files need"}
+}
+
+// A wheel whose tag excludes a platform keeps what its tag promises.
+func TestShipExcluded(t *testing.T) {
+	c := report(excluded("rhel9", "RHEL 9")).Causes[0]
+	want := "The wheel itself may be shipped: its tags do not claim RHEL 9."
+	if c.Ship != want || len(c.Evidence) != 0 {
+		t.Errorf("ship %q, want %q; evidence %v", c.Ship, want, c.Evidence)
+	}
+}
+
 func TestOrigins(t *testing.T) {
 	for name, c := range map[string]struct {
 		findings []result.Finding
@@ -175,6 +190,16 @@ func TestOrigins(t *testing.T) {
 			},
 			[]string{"error link-path: linking against a.so fails: the linker does not find " +
 				"libother.so"},
+		},
+		"a platform that the tag excludes": {
+			[]result.Finding{excluded("amazonlinux2023", "Amazon Linux 2023")},
+			[]string{"error tag-excludes-platform: pip does not install this wheel on Amazon Linux 2023, " +
+				"which has glibc 2.34: its tag is manylinux_2_35_x86_64"},
+		},
+		"several platforms that the tag excludes": {
+			[]result.Finding{excluded("rhel8", "RHEL 8"), excluded("debian11", "Debian 11")},
+			[]string{"error tag-excludes-platform: pip does not install this wheel on RHEL 8, Debian 11: " +
+				"its tag is manylinux_2_35_x86_64"},
 		},
 		"a library that another package needs of the system": {
 			[]result.Finding{

@@ -34,6 +34,9 @@ func evidence(g *group) []result.Evidence {
 		if f.Rule == unmetRule && g.kind != byRule { // others of the cause fail
 			continue
 		}
+		if f.Library+f.Version+f.Symbol+f.Object == "" { // the title says all
+			continue
+		}
 		k := key{f.Library, f.Version}
 		r := byKey[k]
 		if r == nil {

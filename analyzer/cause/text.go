@@ -417,6 +417,8 @@ func (t text) ruleTitle() string {
 	case "hash-mismatch":
 		title, _, _ := strings.Cut(f.Message, "; ")
 		return title
+	case excludedRule:
+		return t.excluded()
 	case "support-removed":
 		if len(t.all) > 1 {
 			return fmt.Sprintf("%s has no wheel for %d platforms that had one", f.Object, len(t.all))
@@ -434,6 +436,28 @@ func (t text) ruleTitle() string {
 		return title
 	}
 	return t.objects() + ": " + title
+}
+
+// excludedRule reports that pip does not install a wheel on a platform that the user named.
+const excludedRule = "tag-excludes-platform"
+
+// excluded returns the first sentence of the finding with both systems; for several platforms with
+// their names.
+func (t text) excluded() string {
+	title, _, _ := strings.Cut(t.all[0].Message, ". ")
+	if head, tag, ok := strings.Cut(title, ": its tag, "); ok { // what follows has only what it is for
+		tag, _, _ = strings.Cut(tag, ",")
+		title = head + ": its tag is " + tag
+	}
+	var on set[string]
+	for _, f := range t.all {
+		on.add(platform.Title(f.Target))
+	}
+	if start, tag, ok := strings.Cut(title, ": "); ok && len(on.list) > 1 {
+		start, _, _ = strings.Cut(start, " on ")
+		title = start + " on " + result.List(on.list, 3, len(on.list), "platform") + ": " + tag
+	}
+	return title
 }
 
 // gpuTitle returns a title with the GPU stack of the artifact, and the package for another one.

@@ -55,8 +55,9 @@ func checkTagExcludesPlatform(p *analyzer.Pass) {
 	}
 	p.Report(analyzer.Finding{
 		Message: fmt.Sprintf("pip does not install this wheel on %s, which has %s %s: its tag, %s, is "+
-			"for %s %s and later", platform.Title(p.Platform.Name), p.Platform.Libc,
-			p.Platform.LibcVersion, tagged.Name, tagged.Libc, tagged.LibcVersion),
+			"for %s %s and later. The platform has every symbol version that its files need",
+			platform.Title(p.Platform.Name), p.Platform.Libc, p.Platform.LibcVersion, tagged.Name,
+			tagged.Libc, tagged.LibcVersion),
 	}, append(fixes, olderImage(p)...)...)
 }
 

@@ -38,7 +38,10 @@ func Section(r *analyzer.Report, i int, heading string, local bool) string {
 	if !c.New {
 		b.WriteString(" It is not new: the base has it too.")
 	}
-	b.WriteString("\n\n" + evidenceTable(c))
+	b.WriteString("\n")
+	if table := evidenceTable(c); table != "" {
+		b.WriteString("\n" + table)
+	}
 	if len(c.Fails) > 0 {
 		fmt.Fprintf(&b, "\nFails on %s.", strings.Join(c.Fails, ", "))
 		if len(c.Works) > 0 {
