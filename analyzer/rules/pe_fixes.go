@@ -14,7 +14,8 @@ func relink(title string) fix.Candidate {
 	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: title}}
 }
 
-// bundling returns the fixes that add a DLL to the wheel.
+// bundling returns the fixes that add a DLL to the wheel. They cannot be tried: what the DLL exports
+// and needs is not known.
 func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel {
 		return []fix.Candidate{{
@@ -22,7 +23,6 @@ func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 				Kind:  fix.KindEnvironment,
 				Title: "Install " + m.Name + " in the folder of " + path.Base(m.root.Path),
 			},
-			Change: fix.Bundle{DLL: m.Name},
 		}}
 	}
 	out := []fix.Candidate{{
@@ -32,7 +32,6 @@ func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 				"--add-path other folders",
 			Command: "delvewheel repair " + quoted(p.Facts.Path),
 		},
-		Change: fix.Bundle{DLL: m.Name},
 	}}
 	if mingw(m.Name) {
 		out = append(out, fix.Candidate{Fix: fix.Fix{
