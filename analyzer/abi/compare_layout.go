@@ -158,7 +158,8 @@ var bound = lazyregexp.New(
 	`(?i:^|_)(?i:last|max|count|num|end|sentinel|total|n)(?i:$|_)|[a-z](?:Last|Max|Count|End)$`,
 )
 
-// reserved matches the names of members that only reserve space.
+// reserved matches the names of members that only reserve space. In a type of another size they are
+// members as others, because a name does not prove it.
 var reserved = lazyregexp.New(
 	`(?i)reserved|unused|(^|_)(pad|padding|spare|p?dummy|filler|rsvd|rfu)[0-9]*($|_)|^_*pad[0-9]*$`,
 )
@@ -193,6 +194,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	for i := range before {
 		had[before[i].Name] = true
 	}
+	reserves := func(name string) bool { return x.Size == y.Size && reserved.MatchString(name) }
 	renamed := map[string]bool{}
 	for i := range before {
 		m := &before[i]
@@ -200,7 +202,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 		if i < len(after) && after[i].Name == m.Name {
 			n = &after[i]
 		}
-		if reserved.MatchString(m.Name) {
+		if reserves(m.Name) {
 			continue
 		}
 		if n == nil {
@@ -236,7 +238,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	}
 	for i := range after {
 		n := &after[i]
-		if had[n.Name] || renamed[n.Name] || reserved.MatchString(n.Name) {
+		if had[n.Name] || renamed[n.Name] || reserves(n.Name) {
 			continue
 		}
 		d.notes = append(d.notes, fmt.Sprintf("the member %s was added at %s", n.Name, offset(n.Offset)))
