@@ -21,7 +21,7 @@ Types are included if the library has debug information, or a separate debug fil
   compat diff abi/libfoo.json build/libfoo.so.1`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := readSide(c.Context(), args[0], debugDirs)
+			s, err := readSide(c.Context(), args[:1], debugDirs)
 			if err != nil {
 				return err
 			}

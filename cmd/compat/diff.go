@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/spf13/cobra"
@@ -40,9 +41,10 @@ func newDiffCommand(env environment) *cobra.Command {
 		Short: "Compare the ABI of two builds of a library",
 		Long: `Compare the ABI of two builds: can a program that was built against OLD break when it
 runs with NEW? OLD and NEW are shared libraries, wheels, deb, rpm or conda packages, other archives,
-or folders. OLD can also be a file that describes a library: a baseline written by 'compat abi', a
-debian/*.symbols file, or the XML of libabigail. Libraries of packages are paired by path, SONAME,
-name and build ID.
+or folders. A folder with packages and no library is compared package by package: those with the
+same name, Python and system. OLD can also be a file that describes a library: a baseline written by
+'compat abi', a debian/*.symbols file, or the XML of libabigail. Libraries of packages are paired by
+path, SONAME, name and build ID. Copies of a library under other names are compared once.
 
 Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
 information (DWARF, in the library or in a separate debug file next to it), also the types that
@@ -54,6 +56,7 @@ Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could
 wrong usage.`,
 		Example: `  compat diff old/libfoo.so.1 new/libfoo.so.1
   compat diff libfoo-1.3-*.whl libfoo-1.4-*.whl
+  compat diff last-release/ wheelhouse/
   compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
   compat diff abi/libfoo.json build/libfoo.so
   compat diff --suppressions .abignore debian/libfoo1.symbols build/libfoo.so.1`,
@@ -119,13 +122,17 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	defer debug.SetGCPercent(debug.SetGCPercent(diffPercent))
 	// a comparison has one goroutine; a second processor would only make collections more expensive
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	old, err := readSide(ctx, oldPath, f.debugDirs)
+	oldPaths, newPaths, left, err := chosen(oldPath, newPath)
+	if err != nil {
+		return err
+	}
+	old, err := readSide(ctx, oldPaths, f.debugDirs)
 	if err != nil {
 		return err
 	}
 	// release the debug information of the old side before that of the new one is read
 	debug.FreeOSMemory()
-	new, err := readSide(ctx, newPath, f.debugDirs)
+	new, err := readSide(ctx, newPaths, f.debugDirs)
 	if err != nil {
 		return err
 	}
@@ -147,7 +154,7 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	if suppressed > 0 {
 		whole.Suppressed = suppressed
 	}
-	whole.Problems = append(whole.Problems, append(old.problems, new.problems...)...)
+	whole.Problems = append(whole.Problems, slices.Concat(left, old.problems, new.problems)...)
 	if len(each) == 0 && len(whole.Changes) == 0 && suppressed == 0 {
 		return fmt.Errorf("%s and %s have no library in common", oldPath, newPath)
 	}

@@ -7,13 +7,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/dwarf"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/spool"
 )
 
@@ -26,30 +29,148 @@ type side struct {
 	exports   map[string]*elfobj.Object
 }
 
-// readSide reads a library, package, directory or baseline.
-func readSide(ctx context.Context, path string, debugDirs []string) (*side, error) {
+// readSide reads libraries, packages, directories or baselines. If there are several, the names of
+// their libraries start with their artifactKey.
+func readSide(ctx context.Context, paths []string, debugDirs []string) (*side, error) {
 	s := &side{paths: map[*abi.Library]string{}}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no such file or folder; give a library, a package or a folder", path)
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		err = s.folder(path, debugDirs)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file; give a library, a package or a folder", path)
-	default:
-		err = s.file(ctx, path, path, debugDirs)
+	for _, path := range paths {
+		before := len(s.libraries)
+		if err := s.read(ctx, path, debugDirs); err != nil {
+			return s, err
+		}
+		if len(paths) > 1 {
+			for _, l := range s.libraries[before:] {
+				l.Name = artifactKey(path) + "/" + l.Name
+			}
+		}
 	}
-	if err == nil && len(s.libraries) == 0 {
-		err = fmt.Errorf("%s: no shared library found", path)
+	s.libraries = withoutCopies(s.libraries)
+	if len(s.libraries) == 0 {
+		err := fmt.Errorf("%s: no shared library found", strings.Join(paths, ", "))
 		if len(s.problems) > 0 {
 			err = fmt.Errorf("%w; %s", err, s.problems[0])
 		}
+		return s, err
 	}
-	return s, err
+	return s, nil
 }
+
+func (s *side) read(ctx context.Context, path string, debugDirs []string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such file or folder; give a library, a package or a folder", path)
+	case err != nil:
+		return err
+	case info.IsDir():
+		return s.folder(path, debugDirs)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file; give a library, a package or a folder", path)
+	}
+	return s.file(ctx, path, path, debugDirs)
+}
+
+// withoutCopies removes copies of a library in its folder under other names, such as libx.so and
+// libx.so.1.2 of a wheel, which has no symbolic links. The one whose name is the SONAME is kept.
+func withoutCopies(all []*abi.Library) []*abi.Library {
+	byContent := map[string]int{} // index in out
+	count := map[string]int{}
+	at := func(l *abi.Library) string { return path.Dir(l.Name) + "\x00" + l.SONAME + "\x00" + l.Machine }
+	for _, l := range all {
+		count[at(l)]++
+	}
+	var out []*abi.Library
+	for _, l := range all {
+		if l.SONAME != "" && count[at(l)] > 1 {
+			if b, err := abi.Baseline(l); err == nil {
+				key := at(l) + "\x00" + string(b)
+				i, ok := byContent[key]
+				switch {
+				case !ok:
+					byContent[key] = len(out)
+				case path.Base(l.Name) == l.SONAME:
+					out[i] = l
+					continue
+				default:
+					continue
+				}
+			}
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// chosen returns the files or folders that are compared: the paths, or, for a folder with packages
+// and without libraries, its packages that have a counterpart. problems name the old ones without.
+func chosen(oldPath, newPath string) (old, new, problems []string, err error) {
+	olds, err := packagesIn(oldPath)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	news, err := packagesIn(newPath)
+	if err != nil || len(olds) == 1 && len(news) == 1 {
+		return olds, news, nil, err
+	}
+	byKey := map[string]string{}
+	for _, n := range news {
+		byKey[artifactKey(n)] = n
+	}
+	for _, o := range olds {
+		if n, ok := byKey[artifactKey(o)]; ok {
+			old, new = append(old, o), append(new, n)
+			delete(byKey, artifactKey(o))
+		} else {
+			problems = append(problems, o+": "+newPath+" has no build of it for the same Python and system")
+		}
+	}
+	if len(old) == 0 {
+		err = fmt.Errorf("%s and %s have no package in common for the same Python and system; give two files",
+			oldPath, newPath)
+	}
+	return old, new, problems, err
+}
+
+// packagesIn returns the packages of a folder that has no libraries itself, and otherwise the path.
+func packagesIn(root string) (packages []string, err error) {
+	info, err := os.Stat(root)
+	if err != nil || !info.IsDir() {
+		return []string{root}, nil // read reports what is wrong
+	}
+	libraries := false
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.Type().IsRegular():
+		case libraryName(d.Name()):
+			libraries = true
+		case candidate.MatchString(d.Name()):
+			packages = append(packages, p)
+		}
+		return err
+	})
+	if libraries || len(packages) == 0 {
+		packages = []string{root}
+	}
+	return packages, err
+}
+
+// artifactKey is equal for builds of a package that replace each other: the name and the tags of a
+// wheel without versions of the system, or a file name without its version.
+func artifactKey(file string) string {
+	file = filepath.Base(file)
+	w, err := pkgmeta.ParseWheelName(file)
+	if err != nil {
+		return versionInFile.ReplaceAllString(file, "")
+	}
+	t := w.Tags[0]
+	return pkgmeta.Normalize(w.Name) + "-" + t.Python + "-" + t.ABI + "-" +
+		versionInTag.ReplaceAllString(t.Platform, "${1}_")
+}
+
+var (
+	versionInFile = lazyregexp.New(`[-_.]?v?[0-9]+(\.[0-9]+)+[0-9A-Za-z.+~-]*`)
+	versionInTag  = lazyregexp.New(`^(manylinux|musllinux|macosx)[0-9_]+`)
+)
 
 // folder reads the libraries in a directory. Files that cannot be read are added to problems.
 func (s *side) folder(root string, debugDirs []string) error {
