@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -341,6 +342,150 @@ func TestActionLists(t *testing.T) {
 	}
 	if len(report.Targets) != 3 {
 		t.Errorf("checked on %v", report.Targets)
+	}
+}
+
+// workflow is what a runner reads of a workflow.
+type workflow struct {
+	Jobs map[string]struct {
+		Needs    string
+		Strategy struct{ Matrix struct{ OS []string } }
+		Steps    []struct {
+			Uses, Run, Shell string
+			With             map[string]string
+		}
+	}
+}
+
+// The jobs of docs/ci.md name inputs that the Action has. The one for cibuildwheel checks the wheels
+// of all systems, from where the builds left them.
+func TestWorkflows(t *testing.T) {
+	page, err := os.ReadFile("../../docs/ci.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRunner(t)
+	with := map[string]map[string]string{} // inputs by the name of the job
+	var whole workflow
+	for _, text := range strings.Split(string(page), "```yaml\n")[1:] {
+		text, _, _ = strings.Cut(text, "```")
+		var w workflow
+		if err := yaml.Unmarshal([]byte(text), &w); err != nil || w.Jobs == nil {
+			continue // of GitLab, or a part
+		}
+		for name, job := range w.Jobs {
+			for _, step := range job.Steps {
+				if strings.HasPrefix(step.Uses, "compat-app/compat@") {
+					with[name] = step.With
+				}
+			}
+		}
+		if _, ok := w.Jobs["build"]; ok {
+			whole = w
+		}
+	}
+	for job, inputs := range with {
+		for name := range inputs {
+			if _, ok := r.action.Inputs[name]; !ok {
+				t.Errorf("the job %s has the input %s, which the Action does not have", job, name)
+			}
+		}
+	}
+	if len(with) != 2 || with["compat"] == nil || whole.Jobs["compat"].Needs != "build" {
+		t.Fatalf("inputs %v of jobs %v", with, whole.Jobs)
+	}
+	if got := whole.Jobs["build"].Strategy.Matrix.OS; len(got) != 3 {
+		t.Errorf("the matrix is %q", got)
+	}
+	step := func(job, action string) map[string]string {
+		for _, s := range whole.Jobs[job].Steps {
+			if strings.HasPrefix(s.Uses, action+"@") {
+				return s.With
+			}
+		}
+		t.Fatalf("the job %s has no step with %s", job, action)
+		return nil
+	}
+	step("build", "pypa/cibuildwheel") // its folder is wheelhouse
+	up, down := step("build", "actions/upload-artifact"), step("compat", "actions/download-artifact")
+	artifact := strings.Replace(up["name"], "${{ matrix.os }}", "macos-latest", 1)
+	if ok, err := filepath.Match(down["pattern"], artifact); !ok || err != nil ||
+		up["path"] != "wheelhouse/*.whl" || down["merge-multiple"] != "true" {
+		t.Errorf("uploads %v, downloads %v", up, down)
+	}
+	folder := filepath.Join(r.dir, down["path"])
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	add := func(w cases.Wheel) {
+		name, content := w.File()
+		r.write(filepath.Join(folder, name), string(content))
+	}
+	inputs := maps.Clone(with["compat"])
+	if inputs["version"] != "source" {
+		t.Errorf("before a release the Action has to build compat: %v", inputs)
+	}
+	inputs["version"] = "1.2.3"
+	add(cases.Clean("1.0.0"))
+	add(cases.MacOS("1.0.0"))
+	add(cases.Windows("1.0.0"))
+	_, outputs, _ := r.run(inputs)
+	var report struct{ Artifacts []struct{ Objects int } }
+	if err := json.Unmarshal([]byte(r.read(r.folder()+"/compat.json")), &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Artifacts) != 3 || output(outputs, "sarif") == "" {
+		t.Errorf("outputs %s, %d wheels", outputs, len(report.Artifacts))
+	}
+	for _, a := range report.Artifacts {
+		if a.Objects == 0 {
+			t.Errorf("a wheel is not checked: %v", report.Artifacts)
+		}
+	}
+	add(cases.CaseA("1.6.2"))
+	if log, outputs, ok := r.run(inputs); ok || output(outputs, "outcome") != "fail" {
+		t.Errorf("a wheel that fails passes: %s\n%s", outputs, log)
+	}
+}
+
+// The step that builds compat for the audit command of cibuildwheel makes the command available to
+// later steps.
+func TestAuditStep(t *testing.T) {
+	page, err := os.ReadFile("../../docs/ci.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), "```yaml\n- shell: bash\n")
+	text, _, _ = strings.Cut("- shell: bash\n"+text, "```")
+	var steps []struct{ Shell, Run string }
+	if err := yaml.Unmarshal([]byte(text), &steps); err != nil || !found || len(steps) != 1 {
+		t.Fatalf("docs/ci.md has no step for the audit command: %v", err)
+	}
+	// git and go are scripts: the clone has the sources, and the build writes a program.
+	temp, programs := t.TempDir(), t.TempDir()
+	for name, script := range map[string]string{
+		"git": "[ \"$1\" != clone ] || mkdir -p \"$3/cmd/compat\"; [ \"$1\" != checkout ] || [ -d cmd/compat ]",
+		"go": "[ \"$1\" = build ] && [ -d cmd/compat ] && mkdir bin && " +
+			"printf '#!/bin/sh\\necho built\\n' >bin/compat && chmod +x bin/compat",
+	} {
+		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/bash\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(temp, "path")
+	c := exec.Command("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", steps[0].Run)
+	c.Dir = t.TempDir()
+	c.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "RUNNER_TEMP="+temp, "GITHUB_PATH="+file)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	folder, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(filepath.Join(strings.TrimSpace(string(folder)), "compat")).CombinedOutput()
+	if err != nil || string(out) != "built\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

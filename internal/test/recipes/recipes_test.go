@@ -156,6 +156,18 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("exit code %d\n%s", code, out)
 		}
 	})
+	// Before the first release the program of PATH is used, here of the folder that has it.
+	t.Run("cibuildwheel with compat in PATH", func(t *testing.T) {
+		dir := project(t, "cibuildwheel")
+		_, text, _ := strings.Cut(page(t), "audit-requires = []\n")
+		text, _, _ = strings.Cut("[tool.cibuildwheel]\naudit-requires = []\n"+text, "```")
+		write(t, filepath.Join(dir, "pyproject.toml"), []byte(text))
+		t.Setenv("CIBW_BUILD_FRONTEND", "uv")
+		out, code := sh(t, dir, "python audit.py "+caseA(t, dir))
+		if code == 0 || !strings.Contains(out, "needs manylinux_2_31") || strings.Contains(out, "Installing") {
+			t.Errorf("exit code %d\n%s", code, out)
+		}
+	})
 	// The runner of GitLab joins the lines of the script and stops at the first that fails.
 	t.Run("GitLab", func(t *testing.T) {
 		dir := t.TempDir()
