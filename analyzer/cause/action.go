@@ -39,6 +39,8 @@ func (t text) ship(because string) string {
 		return "Do not ship this wheel: pip does not install a file of this name."
 	case slices.Contains([]string{"no-wheel", "hash-mismatch", "support-removed"}, t.all[0].Rule):
 		return ""
+	case t.unknown():
+		return "Whether this " + what + " may be shipped is not known."
 	case because != "":
 		return "The " + what + " itself may be shipped: " + because + "."
 	case t.cause.Severity != result.Error && t.works() != "":
@@ -246,6 +248,9 @@ func (t text) task() task {
 			"it fails only where " + t.libraries() + plural(t.libraryCount(), " is", " are") +
 				" not installed"}
 	case missing:
+		if t.unknown() {
+			return task{result.Builder, "check it again with a package index that has what it declares", ""}
+		}
 		return task{result.Builder, plural(t.libraryCount(),
 			"bundle this library or declare the package that provides it",
 			"bundle these libraries or declare the packages that provide them"), ""}

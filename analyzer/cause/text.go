@@ -72,7 +72,11 @@ func (t text) title() string {
 			needs, t.libraries(), t.systems())
 	case missing:
 		which := plural(t.libraryCount(), "which is", "which are")
-		if t.artifact.wheel() {
+		switch {
+		case t.unknown():
+			return fmt.Sprintf("needs %s, %s not bundled; a package that may have %s could not be looked up",
+				t.libraries(), which, plural(t.libraryCount(), "it", "them"))
+		case t.artifact.wheel():
 			return fmt.Sprintf("needs %s, %s neither bundled nor declared", t.libraries(), which)
 		}
 		return fmt.Sprintf("needs %s, %s neither in the artifact nor on %s",
@@ -120,6 +124,11 @@ func (t text) title() string {
 		return fmt.Sprintf("no library defines %s, which %s", t.symbols(), t.importedBy())
 	}
 	return t.ruleTitle()
+}
+
+// unknown reports whether the findings depend on packages that could not be looked up.
+func (g *group) unknown() bool {
+	return !slices.ContainsFunc(g.all, func(f *result.Finding) bool { return !f.Unknown })
 }
 
 // abiTitle returns the first sentence of the finding, with the name of the earlier build.

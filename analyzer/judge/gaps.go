@@ -22,7 +22,8 @@ import (
 // result depends on them. Judge must have been called for the case; the findings may have fixes
 // that were tried. They are Unread if a source
 // could not be reached, or if the user specified a version that does not exist or contradictory
-// requirements. A package that only the artifact requires and that no source knows is a note.
+// requirements, or if a package that the artifact requires is not known and the result depends on
+// it; otherwise such a package is a note.
 func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found []Found) {
 	if note := s.judge.cache.note(); note != "" {
 		r.AddNote(note)
@@ -79,6 +80,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			s.givenConflicts(r, a.Set)
 		}
 		var names, needed []string
+		var unknown error
 		for _, u := range a.Unresolved {
 			if !u.Direct || !errors.Is(u.Err, packages.ErrUnknown) ||
 				slices.Contains(reported, u.Package) || s.known(u.Package) {
@@ -86,14 +88,23 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			}
 			raw := a.Given[u.Package]
 			switch {
-			case s.judge.options.NoIndex && depends(&u):
-				needed = append(needed, u.Package)
+			case (s.judge.options.NoIndex || raw == "") && depends(&u):
+				needed, unknown = append(needed, u.Package), cmp.Or(unknown, u.Err)
 			case s.mayDepend(a, u.Package, found),
 				raw != "" && (len(found) > 0 || !s.judge.options.NoIndex):
 				names = append(names, u.Package)
 			}
 		}
-		if len(needed) > 0 {
+		switch {
+		case len(needed) == 0:
+		case !s.judge.options.NoIndex:
+			r.AddUnread(result.Unread{
+				Path: c.Artifact.Path,
+				Reason: fmt.Sprintf("%s could not be looked up, and the result depends on it: %s; give an "+
+					"index that has it", listNames(needed), strings.TrimSuffix(unknown.Error(),
+					": "+packages.ErrUnknown.Error())),
+			})
+		default:
 			r.AddUnread(result.Unread{
 				Path: c.Artifact.Path,
 				Reason: listNames(needed) + " could not be looked up in the built-in package " +

@@ -60,6 +60,8 @@ type Target struct {
 	// Pythons are the interpreters that the artifact runs on, as in Requires-Python, if they are
 	// several: Versions lists the versions that one of them can install. "" = Python only.
 	Pythons string
+	// Fresh asks Versions for what the source has now, not for what it had some minutes ago.
+	Fresh bool
 }
 
 // ID identifies one version of a package. The zero value identifies none.

@@ -267,7 +267,7 @@ func (r *resolver) round(ctx context.Context, env pkgmeta.MarkerEnv) (changed bo
 			r.unresolved[name] = ErrTooMany
 			continue
 		}
-		version, err := r.choose(ctx, name)
+		version, err := r.choose(ctx, name, false)
 		if err == nil && r.chosen[name] != nil && r.chosen[name].Version == version {
 			continue
 		}
@@ -310,8 +310,9 @@ func (r *resolver) isChosen(id ID) bool {
 
 // choose returns the version at the requested end that satisfies the requirements, if possible one
 // that can be installed on the target. If none satisfies all requirements, those of the highest
-// rank are dropped first.
-func (r *resolver) choose(ctx context.Context, name string) (string, error) {
+// rank are dropped first. If none satisfies the remaining ones either, the versions are asked for
+// again, because one may have been published since they were cached.
+func (r *resolver) choose(ctx context.Context, name string, again bool) (string, error) {
 	ws := r.requirements[name]
 	for _, w := range ws {
 		if v, ok := exact(w); ok && w.rank == 0 {
@@ -325,7 +326,9 @@ func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 			return v.String(), nil
 		}
 	}
-	listed, err := r.source.Versions(ctx, name, r.target)
+	on := r.target
+	on.Fresh = again
+	listed, err := r.source.Versions(ctx, name, on)
 	if errors.Is(err, ErrUnreachable) { // the history may know a release that a package pins
 		for _, w := range ws {
 			if v, ok := exact(w); ok {
@@ -355,6 +358,9 @@ func (r *resolver) choose(ctx context.Context, name string) (string, error) {
 		if v := pick(all, ws, rank, r.end); v != "" {
 			return v, nil
 		}
+	}
+	if !again {
+		return r.choose(ctx, name, true)
 	}
 	return "", fmt.Errorf("no version of %s meets %s: %w", name, ws[0].Raw, ErrUnknown)
 }

@@ -178,7 +178,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		false,
 		"list every symbol, object and skipped file; report index requests on stderr",
 	)
-	flags.BoolVar(&f.noCache, "no-cache", false, "ignore cached results")
+	flags.BoolVar(&f.noCache, "no-cache", false,
+		"ignore cached results, and cached pages of a package index")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
 	completeValues(c)
 	return c
@@ -212,7 +213,7 @@ func checkPaths(
 		return errors.Join(outputs.write(env.Out, broken), exit{code: exitUsage})
 	}
 	defer collect()()
-	from, err := openPackages(env, f.index, f.noHistory)
+	from, err := openPackages(env, f.index, f.noHistory, f.noCache)
 	if err != nil {
 		return err
 	}

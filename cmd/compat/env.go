@@ -122,7 +122,7 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 	outputFlags(flags, &f.checkFlags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show every symbol and object")
 	flags.BoolVar(&f.noCache, "no-cache", false,
-		"ignore cached results; those for files are used for ten minutes, or longer if they depend on "+
+		"ignore cached results and pages; those for files are used for ten minutes, or longer if they depend on "+
 			"the files only")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
 	completeValues(c)
@@ -212,7 +212,7 @@ func checkEnvironmentFor(
 	if broken != nil {
 		return errors.Join(outputs.write(env.Out, broken), exit{code: exitUsage})
 	}
-	from, err := openPackages(env, f.index, false)
+	from, err := openPackages(env, f.index, false, f.noCache)
 	if err != nil {
 		return err
 	}

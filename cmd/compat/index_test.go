@@ -295,6 +295,35 @@ func TestUnreachablePackagesWithoutTheLibrary(t *testing.T) {
 	}
 }
 
+// A declared version that the index does not have leaves the verdict open, and is found as soon as
+// it is published.
+func TestDeclaredVersionIsNotPublished(t *testing.T) {
+	wheels := map[string][]byte{
+		"base-1.0-py3-none-manylinux2014_x86_64.whl": madeWheel(t, "base", "1.0", nil),
+	}
+	server := httptest.NewServer(&packageIndex{files: map[string]map[string][]byte{"base": wheels}})
+	defer server.Close()
+	widget := madeWheel(t, "widget", "1.0", []string{"base>=1.1"},
+		"widget/_w.cpython-312-x86_64-linux-gnu.so",
+		strings.ReplaceAll(jitUser, "libnvJitLink.so.12", "libother.so.1"))
+	data := t.TempDir()
+	for _, c := range []struct {
+		code int
+		want string
+	}{
+		{2, "base could not be looked up, and the result depends on it: no version of base meets " +
+			"base>=1.1; give an index that has it Also: needs libother.so.1, which is not bundled; a " +
+			"package that may have it could not be looked up."},
+		{1, "error"},
+	} {
+		code, out, errs := checkWheel(t, widget, data, server.URL+"/simple")
+		if code != c.code || !strings.Contains(strings.Join(strings.Fields(out), " "), c.want) {
+			t.Errorf("exit %d, want %d and %q\n%s%s", code, c.code, c.want, out, errs)
+		}
+		wheels["base-1.1-py3-none-manylinux2014_x86_64.whl"] = madeWheel(t, "base", "1.1", nil)
+	}
+}
+
 // Checks with a misbehaving index or hostile requirements end with a reason and show no secret.
 func TestBadIndexes(t *testing.T) {
 	const page = "nvidia_nvjitlink_cu12-12.9.86-py3-none-manylinux2014_x86_64.whl"

@@ -25,7 +25,10 @@ type packageSource struct {
 
 // openPackages opens the package indexes of url, else those that pip and uv are configured for. The
 // built-in history comes first, unless noHistory is set. Without an index only the history is used.
-func openPackages(env environment, url string, noHistory bool) (*packageSource, error) {
+// noCache ignores cached pages of the indexes.
+func openPackages(
+	env environment, url string, noHistory, noCache bool,
+) (*packageSource, error) {
 	found, err := index.Find(url, env.Getenv)
 	if err != nil {
 		return nil, err
@@ -48,6 +51,7 @@ func openPackages(env environment, url string, noHistory bool) (*packageSource, 
 	for _, u := range found.URLs {
 		o := found.Options(u)
 		o.History, o.Cache, o.TempDir, o.Log = history, cache, os.TempDir(), log
+		o.NewPages = noCache
 		i, err := index.New(o)
 		if err != nil {
 			return nil, err

@@ -70,6 +70,13 @@ func (f *flights[T]) do(
 	}
 }
 
+// drop removes a cached result.
+func (f *flights[T]) drop(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.kept, key)
+}
+
 func (f *flights[T]) run(
 	ctx context.Context,
 	key string,

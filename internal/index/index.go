@@ -48,10 +48,12 @@ type Options struct {
 	// nil = a client with timeouts and the proxy of the environment. Its redirect policy is
 	// replaced
 	Client  *http.Client
-	History History      // describes releases without a download; nil = none
-	Cache   Cache        // nil = in memory, up to 64 MiB
-	TempDir string       // for wheels; "" = the system's directory
-	Log     *slog.Logger // nil = discard
+	History History // describes releases without a download; nil = none
+	Cache   Cache   // nil = in memory, up to 64 MiB
+	// NewPages ignores the pages of projects in Cache; what it has of wheels does not change.
+	NewPages bool
+	TempDir  string       // for wheels; "" = the system's directory
+	Log      *slog.Logger // nil = discard
 }
 
 // History describes known releases. WheelOf returns the file name of the wheel that a description
@@ -95,18 +97,19 @@ type Index struct {
 
 // state is shared by the forms of an Index.
 type state struct {
-	base    *url.URL // without credentials; the path ends with "/"
-	auth    string   // Authorization header; "" = none
-	client  *http.Client
-	history History
-	cache   Cache
-	meter   meter
-	tempDir string
-	log     *slog.Logger
-	pages   *flights[*page]
-	wheels  *flights[*facts]
-	reads   *flights[map[string]packages.Library]
-	hosts   *flights[[]string] // that the pages link to
+	base     *url.URL // without credentials; the path ends with "/"
+	auth     string   // Authorization header; "" = none
+	client   *http.Client
+	history  History
+	cache    Cache
+	newPages bool // see Options.NewPages
+	meter    meter
+	tempDir  string
+	log      *slog.Logger
+	pages    *flights[*page]
+	wheels   *flights[*facts]
+	reads    *flights[map[string]packages.Library]
+	hosts    *flights[[]string] // that the pages link to
 	// Unix nanoseconds until which requests to a failing index are not retried
 	down  atomic.Int64
 	pause func(context.Context, time.Duration) error
@@ -136,19 +139,20 @@ func New(o Options) (*Index, error) {
 		auth = netrc(string(data), base.Hostname())
 	}
 	i := &Index{state: &state{
-		base:    base,
-		auth:    auth,
-		history: o.History,
-		cache:   o.Cache,
-		tempDir: o.TempDir,
-		log:     o.Log,
-		pause:   sleep.For,
-		whole:   maxWheel,
-		kept:    keptWheel,
-		pages:   newFlights[*page](256, PageLife),
-		wheels:  newFlights[*facts](256, PageLife),
-		reads:   newFlights[map[string]packages.Library](0, 0),
-		hosts:   newFlights[[]string](1, keepFacts),
+		base:     base,
+		auth:     auth,
+		history:  o.History,
+		cache:    o.Cache,
+		newPages: o.NewPages,
+		tempDir:  o.TempDir,
+		log:      o.Log,
+		pause:    sleep.For,
+		whole:    maxWheel,
+		kept:     keptWheel,
+		pages:    newFlights[*page](256, PageLife),
+		wheels:   newFlights[*facts](256, PageLife),
+		reads:    newFlights[map[string]packages.Library](0, 0),
+		hosts:    newFlights[[]string](1, keepFacts),
 	}}
 	if i.cache == nil {
 		i.cache = newMemoryCache(64 << 20)

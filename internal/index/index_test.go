@@ -232,6 +232,41 @@ func TestReleaseWithoutAFittingWheel(t *testing.T) {
 	}
 }
 
+// What a cached page lacks may have been published since: a version, or a wheel for the target.
+func TestWhatIsMissingIsNotCached(t *testing.T) {
+	s := serve(t, map[string][]wheel{"demo": {build(t, "demo-1.0-py3-none-any.whl", "")}})
+	cache := newMemoryCache(1 << 20)
+	open := func(newPages bool) *Index {
+		return s.index(t, func(o *Options) { o.Cache, o.NewPages = cache, newPages })
+	}
+	page, fresh := []string{"/simple/demo/"}, linux
+	fresh.Fresh = true
+	versions := func(i *Index, on packages.Target, want []string, asked []string) {
+		t.Helper()
+		got, err := i.Versions(ctx, "demo", on)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("versions %v, %v; want %v", got, err, want)
+		}
+		if got := s.takeRequests(); !slices.Equal(got, asked) {
+			t.Errorf("asked %v, want %v", got, asked)
+		}
+	}
+	old, both := []string{"1.0"}, []string{"1.0", "1.1"}
+	versions(open(false), linux, old, page)
+	s.wheels["demo"] = append(s.wheels["demo"], build(t, "demo-1.1-py3-none-any.whl", ""))
+	versions(open(false), linux, old, nil)
+	versions(open(true), linux, both, page)
+	s.wheels["demo"] = append(s.wheels["demo"], build(t, "demo-1.2-py3-none-any.whl", ""))
+	i := open(false)
+	versions(i, linux, both, nil)
+	versions(i, fresh, []string{"1.0", "1.1", "1.2"}, page)
+	versions(i, fresh, []string{"1.0", "1.1", "1.2"}, nil) // it was requested a moment ago
+	s.wheels["demo"] = append(s.wheels["demo"], build(t, "demo-1.3-py3-none-any.whl", ""))
+	if _, err := open(false).Release(ctx, "demo", "1.3", linux); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOutages(t *testing.T) {
 	status := func(code int, until int, header ...string) func(int, http.ResponseWriter,
 		*http.Request) bool {

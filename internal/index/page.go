@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/url"
 	"strings"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -27,6 +28,17 @@ const (
 type page struct {
 	name  string
 	files []file
+	at    time.Time // when it was requested; zero = it is from the cache
+}
+
+// of returns the files of a version.
+func (p *page) of(v pkgmeta.Version) (all []file) {
+	for _, f := range p.files {
+		if f.version.Compare(v) == 0 {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // file is a wheel or source archive of a project.
@@ -53,11 +65,11 @@ func (i *Index) page(ctx context.Context, name string) (*page, error) {
 		return nil, i.errorf(packages.ErrUnknown, "%.80q is not a project name", name)
 	}
 	return i.pages.do(ctx, name, func(ctx context.Context) (*page, error) {
-		body, kind, final, err := i.fetchPage(ctx, name)
+		body, kind, final, at, err := i.fetchPage(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		p := &page{name: name}
+		p := &page{name: name, at: at}
 		var entries []entry
 		if media, _, _ := mime.ParseMediaType(kind); strings.HasSuffix(media, "json") {
 			entries, err = parseJSON(body)
@@ -76,29 +88,52 @@ func (i *Index) page(ctx context.Context, name string) (*page, error) {
 	})
 }
 
+// missLife is how long a page is not requested again because something is not on it. A check asks
+// for the same package several times.
+const missLife = 30 * time.Second
+
+// pageWith is page if has accepts it. Otherwise it returns a page that was requested in the last
+// seconds, because what it lacks may have been published.
+func (i *Index) pageWith(ctx context.Context, name string, has func(*page) bool) (*page, error) {
+	p, err := i.page(ctx, name)
+	if err != nil || has(p) || time.Since(p.at) < missLife {
+		return p, err
+	}
+	i.storeCached(ctx, i.pageKey(p.name), PageLife, nil)
+	i.pages.drop(p.name)
+	return i.page(ctx, name)
+}
+
 // cachedPage is the cached form of a page.
 type cachedPage struct{ Body, Kind, Final string }
 
-// fetchPage returns the bytes, content type and final URL of a page, from the cache if possible.
+// pageKey returns the cache key of a project's page.
+func (i *Index) pageKey(name string) string {
+	return "index/2/page/" + hashed(i.base.JoinPath(name, "/").String()) + "/" + name
+}
+
+// fetchPage returns the bytes, content type and final URL of a page, from the cache if possible, and
+// when it was requested.
 func (i *Index) fetchPage(
 	ctx context.Context,
 	name string,
-) (body []byte, kind string, final *url.URL, err error) {
-	at := i.base.JoinPath(name, "/")
-	key := "index/2/page/" + hashed(at.String()) + "/" + name
+) (body []byte, kind string, final *url.URL, at time.Time, err error) {
+	key := i.pageKey(name)
 	var known cachedPage
-	if loadCached(ctx, i, key, &known) {
+	if !i.newPages && loadCached(ctx, i, key, &known) && known.Final != "" {
 		if final, err := url.Parse(known.Final); err == nil {
-			return []byte(known.Body), known.Kind, final, nil
+			return []byte(known.Body), known.Kind, final, time.Time{}, nil
 		}
 	}
-	if body, kind, final, err = i.get(ctx, at, acceptPage, maxPage); err != nil {
-		return nil, "", nil, err
+	at = time.Now()
+	body, kind, final, err = i.get(ctx, i.base.JoinPath(name, "/"), acceptPage, maxPage)
+	if err != nil {
+		return nil, "", nil, at, err
 	}
 	clean := *final
 	clean.User = nil
 	i.storeCached(ctx, key, PageLife, cachedPage{string(body), kind, clean.String()})
-	return body, kind, final, nil
+	return body, kind, final, at, nil
 }
 
 // entry is a file on a page, in JSON or HTML.

@@ -20,10 +20,11 @@ func (i *Index) Versions(
 	name string,
 	on packages.Target,
 ) ([]string, error) {
-	p, err := i.page(ctx, name)
+	p, err := i.pageWith(ctx, name, func(*page) bool { return !on.Fresh })
 	if err != nil {
 		return nil, err
 	}
+	on.Fresh = false
 	files := slices.DeleteFunc(slices.Clone(p.files), func(f file) bool { return f.yanked })
 	slices.SortStableFunc(files, func(a, b file) int { return a.version.Compare(b.version) })
 	names := []string{}
@@ -196,15 +197,14 @@ func (i *Index) choose(
 	if best, all := i.fromLock(ctx, name, v, on); best != nil {
 		return best, true, all, nil
 	}
-	p, err := i.page(ctx, name)
+	p, err := i.pageWith(ctx, name, func(p *page) bool {
+		_, fits := pickListed(p.of(v), i.locked.digests(name, v), on)
+		return fits
+	})
 	if err != nil {
 		return nil, false, nil, err
 	}
-	for _, f := range p.files {
-		if f.version.Compare(v) == 0 {
-			all = append(all, f)
-		}
-	}
+	all = p.of(v)
 	if len(all) == 0 {
 		return nil, false, nil, i.errorf(packages.ErrUnknown, "%s has no version %s", p.name, v)
 	}
