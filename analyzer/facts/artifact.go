@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -40,8 +41,8 @@ type Artifact struct {
 	UnreadMachO []string
 	// Startup is how Python sources change the search for libraries; nil if none was read.
 	Startup *startup.Sources
-	// Loads is which libraries the Python sources of a wheel or conda package for Linux load; nil
-	// for other artifacts, and for a conda package without a source.
+	// Loads is which libraries the Python sources of a wheel or conda package for Linux load, or of
+	// a wheel for any system; nil for other artifacts, and for a conda package without a source.
 	Loads *startup.Loads
 	// SetsUp is set if a conda package has scripts that may lead the loader to its libraries: on
 	// activation of the environment, or after the installation.
@@ -56,7 +57,8 @@ type Artifact struct {
 	// Sources is set if a wheel has Python sources, read or not.
 	Sources bool
 
-	audit *audit // set while it is read
+	imports startup.Imports // of the sources of a portable wheel
+	audit   *audit          // set while it is read
 	// forOthers are files for a system that the tags do not name.
 	forOthers []Unread
 	conda     bool // it contains the index of a conda package
@@ -90,6 +92,18 @@ func (a *Artifact) MayPreload(module string, names ...string) bool {
 // RTLD_GLOBAL before it imports a module, like MayPreload.
 func (a *Artifact) MayLoadGlobally(module string) bool {
 	return a.Loads == nil || a.packagedElsewhere(module) || a.Loads.MayGlobal()
+}
+
+// Imports reports whether importing the package of a wheel imports a module of it in any case. The
+// package has the name of the wheel, or is the only one. This is known of wheels without an ABI tag
+// and of those for any platform.
+func (a *Artifact) Imports(module string) bool {
+	at := installed(module)
+	pkg, _, _ := strings.Cut(at, "/")
+	name, _, _ := strings.Cut(path.Base(at), ".")
+	return (len(a.roots) == 1 || a.Wheel != nil &&
+		pkgmeta.Normalize(pkg) == pkgmeta.Normalize(a.Wheel.Name)) &&
+		a.imports.Need(pkg, path.Join(path.Dir(at), name))
 }
 
 // packagedElsewhere reports whether another artifact may have the __init__.py of a module's

@@ -77,10 +77,22 @@ func startupSource(pkg *unpack.Package, p string, size int64) bool {
 // conda package for Linux, because without one of them the result would be wrong.
 func linuxSource(pkg *unpack.Package, p string) bool {
 	if pkg.Kind == KindWheel {
-		return strings.Contains(path.Base(pkg.Path), "linux")
+		return forLinux(pkg.Path)
 	}
 	_, ok := condaModule(p)
 	return ok
+}
+
+// forLinux reports whether a tag in the name of a wheel is for Linux, or for any system.
+func forLinux(name string) bool {
+	name = path.Base(name)
+	return strings.Contains(name, "linux") || strings.HasSuffix(name, "-any.whl")
+}
+
+// portable reports whether the tags of a wheel have no ABI or no platform, by its name.
+func portable(name string) bool {
+	name = path.Base(name)
+	return strings.Contains(name, "-none-") || strings.HasSuffix(name, "-any.whl")
 }
 
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
@@ -105,6 +117,9 @@ func (p *prepared) readSource(f *unpack.File) {
 			loads = startup.ReadLoads(installed(f.Path), b.Bytes())
 		}
 		p.loads = &loads
+		if err == nil && portable(f.Package.Path) {
+			p.name, p.imports = startup.ReadImports(installed(f.Path), b.String())
+		}
 	}
 }
 
@@ -112,6 +127,12 @@ func (p *prepared) readSource(f *unpack.File) {
 func (a *Artifact) source(f *unpack.File, p *prepared) {
 	if len(p.source) > 0 {
 		a.startup().Add(installed(f.Path), p.source)
+	}
+	if p.name != "" {
+		if a.imports == nil {
+			a.imports = startup.Imports{}
+		}
+		a.imports[p.name] = p.imports
 	}
 	if p.loads == nil {
 		return

@@ -30,7 +30,7 @@ func newArtifact(p *unpack.Package) *Artifact {
 	a.audit = &audit{
 		Wheel: wheelpolicy.Wheel{Objects: map[string]*elfobj.Object{}, Unread: map[string]string{}},
 	}
-	if strings.Contains(path.Base(p.Path), "linux") {
+	if forLinux(p.Path) {
 		a.Loads = &startup.Loads{} // of a wheel without a source
 	}
 	if w, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -38,8 +39,9 @@ several copies and one of them fits, nothing is reported. In a wheel for the sta
 it is an error if only one version of Python imports its modules, and a warning for such a module
 next to others that every version imports. The same applies to a wheel without an ABI tag that pip
 installs for several versions by its tag and its Requires-Python (py3-none, cp310.cp311-none): an
-error for a module that one version imports, and a warning if the wheel also has modules for every
-version, or if a Python source handles an ImportError. It is also a warning where a wheel for a
+error for a module that one version imports. It is a warning if the wheel also has modules for every
+version, or if a Python source handles an ImportError, unless the package imports the module in any
+case: its __init__.py, or a module that this imports, has the statement at the start of a line. It is also a warning where a wheel for a
 free-threaded Python has a module of the stable ABI, which that Python does not support.
 
 It is a warning for an init function of another name if a Python source may load the file under that
@@ -367,7 +369,7 @@ func checkOtherPythons(p *analyzer.Pass, copies []module, stable bool) {
 	f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
 	f.Message = fmt.Sprintf("%s is imported only by %s, but by the tag %s pip installs the wheel for "+
 		"others too, such as CPython %s", m.path, m.interpreters, by, other)
-	if stable || p.Facts.Loads == nil || p.Facts.Loads.HandlesImportError() {
+	if l := p.Facts.Loads; !p.Facts.Imports(m.path) && (stable || l == nil || l.HandlesImportError()) {
 		f.Severity = analyzer.Warning
 		f.Message += ". There, the package works only if it does without the module"
 	}
@@ -386,6 +388,9 @@ func ofOwnPython(p *analyzer.Pass, module string) bool {
 // the platform tag of the module, "" for that of the wheel.
 func builtFor(p *analyzer.Pass, m module, platform string) fix.Candidate {
 	abi := "cp" + m.cpython + m.flags
+	if platform == "" && onlyAny(p) {
+		platform = platformOf(p)
+	}
 	return fix.Candidate{
 		Fix: retagged(p, pkgmeta.Tag{
 			Python: "cp" + m.cpython, ABI: abi, Platform: platform,
@@ -395,6 +400,20 @@ func builtFor(p *analyzer.Pass, m module, platform string) fix.Candidate {
 				strings.TrimSuffix("cp"+m.cpython+"-"+abi+"-"+platform, "-"),
 		}),
 	}
+}
+
+// onlyAny reports whether pip installs a wheel on every system.
+func onlyAny(p *analyzer.Pass) bool {
+	return !slices.ContainsFunc(p.Facts.PlatformTags(), func(t string) bool { return t != "any" })
+}
+
+// platformOf returns the platform tag for the files that are checked: the platform, if it is one of
+// a tag.
+func platformOf(p *analyzer.Pass) string {
+	if on := p.Platform; on.OS == platform.Linux && on.Kind != platform.Policy {
+		return "linux_" + on.Arch
+	}
+	return p.Platform.Name
 }
 
 // checkStableCopies checks a module that one of the tags imports, in wheels for more than one

@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -22,7 +23,9 @@ Fix: build the object for the architecture of the tag, or remove it from the whe
 
 A wheel with the platform tag any is installed on every system. It is reported if a module that
 Python imports is in it, and all binaries are for one system and architecture: an error if the wheel
-has no Python source, which could do without the module. Fix: build a wheel with a platform tag.
+has no Python source, which could do without the module, or if the package imports the module in any
+case: its __init__.py, or a module that this imports, has the statement at the start of a line.
+Fix: build a wheel with a platform tag, or change the tag.
 This is not checked for macOS.
 
 On macOS a file may have slices for several architectures, and each architecture of the tag needs
@@ -82,29 +85,51 @@ func checkArchitecture(p *analyzer.Pass) {
 // reportAnyTag reports a module of a wheel that pip installs on every system, where all binaries
 // are for one.
 func reportAnyTag(p *analyzer.Pass, module, built string) {
-	if slices.ContainsFunc(p.Facts.PlatformTags(), func(t string) bool { return t != "any" }) ||
-		p.Facts.Wheel == nil || ofOwnPython(p, module) || severalSystems(p) {
+	if !onlyAny(p) || p.Facts.Wheel == nil || ofOwnPython(p, module) || severalSystems(p) {
 		return
 	}
 	f := analyzer.Finding{
 		Object: module,
 		Chain:  []string{module},
 		Message: fmt.Sprintf(
-			"%s is built for %s, but by the wheel's tag, any, pip installs the wheel on every system",
+			"%s is built for %s, but the wheel's tag, any, is for every system",
 			module,
 			built,
 		),
 	}
-	if !p.Facts.Sources {
+	switch {
+	case p.Facts.Imports(module):
 		f.Severity = analyzer.Error
-	} else {
+		f.Message += ". Elsewhere, the import of the package fails"
+	case !p.Facts.Sources:
+		f.Severity = analyzer.Error
+	default:
 		f.Message += ". Elsewhere, the package works only if it does without the module"
 	}
-	p.Report(f, fix.Candidate{Fix: fix.Fix{
+	var fixes []fix.Candidate
+	if f.Severity == analyzer.Error {
+		fixes = append(fixes, tagOf(p, module))
+	}
+	p.Report(f, append(fixes, fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
 		Title: "Build a wheel with a platform tag, as build backends do for declared extension " +
 			"modules, or remove the module",
-	}})
+	}})...)
+}
+
+// tagOf returns the fix that tags the wheel for the system of a module, and for the CPython that
+// imports it if it is the only one.
+func tagOf(p *analyzer.Pass, module string) fix.Candidate {
+	m, ok := parseModule(module)
+	if !ok {
+		m, ok = parsePYD(module)
+	}
+	if ok && m.cpython != "" {
+		return builtFor(p, m, platformOf(p))
+	}
+	return fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: platformOf(p)}, fix.Fix{
+		Kind: fix.KindPlatformTag, Title: "Tag the wheel for the system of the module: " + platformOf(p),
+	})}
 }
 
 // severalSystems reports whether the binaries of an artifact are for more than one system or

@@ -178,6 +178,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		false,
 		"list every symbol, object and skipped file; report index requests on stderr",
 	)
+	flags.BoolVar(&f.allowPure, "allow-pure", false,
+		"succeed if all files are wheels without a binary, such as those of pure Python")
 	flags.BoolVar(&f.noCache, "no-cache", false,
 		"ignore cached results, and cached pages of a package index")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
@@ -276,6 +278,7 @@ func checkPaths(
 	case r.Outcome == analyzer.OutcomeFail:
 		cached.store(ctx, printed.Bytes(), exitIncompatible)
 		return exit{code: exitIncompatible}
+	case f.allowPure && pure(r):
 	case r.Outcome == analyzer.OutcomeError && len(r.Artifacts)+len(r.Skipped) > 0:
 		return exit{code: exitUsage}
 	case len(r.Artifacts)+len(r.Skipped) == 0:
@@ -288,6 +291,14 @@ func checkPaths(
 	}
 	cached.store(ctx, printed.Bytes(), 0)
 	return nil
+}
+
+// pure reports whether nothing was checked because there are only wheels without a binary.
+func pure(r *analyzer.Report) bool {
+	return r.Verdict == analyzer.NotJudged && len(r.Artifacts) > 0 &&
+		len(r.Unread)+len(r.Skipped) == 0 && !slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool {
+		return a.Kind != analyzer.KindWheel
+	})
 }
 
 // exited returns the error for an exit code; nil for 0.

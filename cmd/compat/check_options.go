@@ -35,6 +35,7 @@ type checkFlags struct {
 	output                       []string
 	link, verbose, quiet         bool
 	noCache, noHistory           bool
+	allowPure                    bool
 }
 
 // environment reports whether the flags describe an environment that can be checked by itself.

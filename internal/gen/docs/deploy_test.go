@@ -230,7 +230,8 @@ func TestPreCommitHook(t *testing.T) {
 		!slices.Equal(d.Args, []string{"dist/*.whl"}) || slices.Contains(d.Stages, "pre-commit") {
 		t.Errorf("%+v", d)
 	}
-	if h.ID != "compat" || h.Language != "golang" || !strings.HasPrefix(h.Entry, "compat check") {
+	if h.ID != "compat" || h.Language != "golang" ||
+		h.Entry != "compat check --quiet --allow-pure" {
 		t.Errorf("%+v", h)
 	}
 	files := regexp.MustCompile(h.Files)
