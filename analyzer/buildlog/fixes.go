@@ -320,7 +320,8 @@ func defining(d *Diagnosis) fix.Fix {
 	}
 	return newFix(
 		fix.KindSource,
-		"Add the source or library that defines "+shorten(d.Symbol)+" to the build",
+		"Add the source or library that defines "+shorten(d.Symbol)+" to the build; a library that "+
+			"is linked already has to export it (visibility, version script)",
 		command,
 	)
 }

@@ -273,13 +273,19 @@ func (t text) task() task {
 		if t.otherVersion() {
 			return task{result.Builder, "bundle the " + t.libraries() + " that it was linked with", ""}
 		}
+		it := plural(t.cause.Symbols, "it", "them")
+		switch from := t.all[0].NotExported; {
+		case t.hides():
+			return task{result.Builder, "export " + it + " from " + t.libraries(), ""}
+		case from != "":
+			return task{result.Builder, "use a " + from + " that exports " + it + ", or link the library " +
+				"that defines " + it, ""}
+		}
 		if t.lacking() {
-			it := plural(t.cause.Symbols, "it", "them")
 			return task{result.Builder, "use a " + t.libraries() + " that has " + it +
 				", or build without " + it, ""}
 		}
-		return task{result.Builder, "link the library that defines " +
-			plural(t.cause.Symbols, "it", "them"), ""}
+		return task{result.Builder, "link the library that defines " + it, ""}
 	}
 	if t.subject == excludedRule {
 		do := "build on an older system; pip does not install this one there"

@@ -117,9 +117,16 @@ func (t text) title() string {
 			return fmt.Sprintf("%s has another version than %s of %s, which %s", t.libraries(),
 				t.all[0].Version, t.symbols(), t.importedBy())
 		}
+		if t.hides() {
+			return fmt.Sprintf("%s %s not export %s, which %s", t.libraries(),
+				plural(t.libraryCount(), "does", "do"), t.symbols(), t.importedBy())
+		}
 		if t.lacking() {
 			return fmt.Sprintf("%s %s %s, which %s", t.libraries(),
 				plural(t.libraryCount(), "lacks", "lack"), t.symbols(), t.importedBy())
+		}
+		if t.all[0].NotExported != "" {
+			return fmt.Sprintf("no library exports %s, which %s", t.symbols(), t.importedBy())
 		}
 		return fmt.Sprintf("no library defines %s, which %s", t.symbols(), t.importedBy())
 	}
@@ -553,6 +560,13 @@ func (t text) lacking() bool {
 	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
 		_, linked := t.artifact.linked(f)
 		return linked != yes
+	})
+}
+
+// hides reports whether the libraries have the symbols, but do not export them.
+func (t text) hides() bool {
+	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		return f.NotExported == "" || f.NotExported != f.Library
 	})
 }
 

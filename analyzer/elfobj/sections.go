@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"errors"
+	"hash/fnv"
 	"io"
 	"slices"
 	"strings"
@@ -129,9 +130,67 @@ type StaticSymbol struct {
 // An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of r: the
 // table exists and cannot be read.
 func StaticSymbols(r io.ReaderAt, size int64, prefixes ...string) ([]StaticSymbol, error) {
+	var out []StaticSymbol
+	err := static(r, size, func(y symbol, name func() []byte, at []byte) {
+		for _, p := range prefixes {
+			if bytes.HasPrefix(at, []byte(p)) {
+				if n := name(); len(n) > 0 {
+					out = append(out, StaticSymbol{string(n), y.bind == elf.STB_LOCAL, y.bind == bindUnique})
+				}
+				return
+			}
+		}
+	})
+	return out, err
+}
+
+// Locals is the set of the functions and variables that an object defines for itself only, by
+// .symtab: those with hidden visibility, static ones, and those that a version script makes local.
+// nil = they are not known, because the object is stripped.
+type Locals map[uint64]struct{}
+
+// maxLocals limits the memory for Locals.
+const maxLocals = 200_000
+
+// Has reports whether the set has a symbol.
+func (l Locals) Has(name string) bool {
+	_, ok := l[hashed([]byte(name))]
+	return ok
+}
+
+func hashed(name []byte) uint64 {
+	h := fnv.New64a()
+	h.Write(name)
+	return h.Sum64()
+}
+
+// ReadLocals reads the local symbols of an object; nil if the table cannot be read.
+func ReadLocals(r io.ReaderAt, size int64) Locals {
+	var out Locals
+	err := static(r, size, func(y symbol, name func() []byte, _ []byte) {
+		if out == nil {
+			out = Locals{}
+		}
+		ofCode := y.typ == elf.STT_FUNC || y.typ == elf.STT_OBJECT || y.typ == elf.STT_GNU_IFUNC
+		if y.bind != elf.STB_LOCAL || !y.defined() || !ofCode || len(out) == maxLocals {
+			return
+		}
+		if n := name(); len(n) > 0 {
+			out[hashed(n)] = struct{}{}
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// static calls yield for the entries of .symtab. at begins with the name of the entry, which name
+// returns; it is empty for an invalid one.
+func static(r io.ReaderAt, size int64, yield func(y symbol, name func() []byte, at []byte)) error {
 	f, h, err := readHeader(r, size, &Object{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	secs := readSections(f, h)
 	for _, s := range secs {
@@ -140,24 +199,24 @@ func StaticSymbols(r io.ReaderAt, size int64, prefixes ...string) ([]StaticSymbo
 		}
 		for _, t := range secs {
 			if t.typ == elf.SHT_STRTAB && t.name == ".strtab" {
-				return f.static(s, t, prefixes)
+				return f.static(s, t, yield)
 			}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // static reads symbol table s with string table t.
-func (f *file) static(s, t section, prefixes []string) ([]StaticSymbol, error) {
+func (f *file) static(s, t section, yield func(y symbol, name func() []byte, at []byte)) error {
 	if t.size > maxStrings {
-		return nil, tooLarge(".strtab", t.size, maxStrings)
+		return tooLarge(".strtab", t.size, maxStrings)
 	}
 	text, err := f.bytes(t.off, t.size, ".strtab")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !f.has(s.off, s.size) {
-		return nil, truncated(
+		return truncated(
 			".symtab should be %d bytes at offset %d, but the file ends at %d",
 			s.size,
 			s.off,
@@ -168,32 +227,24 @@ func (f *file) static(s, t section, prefixes []string) ([]StaticSymbol, error) {
 	if f.wide {
 		entry = 24
 	}
-	var out []StaticSymbol
 	spent := 0
-	err = f.each(s.off, s.size, entry, ".symtab", func(_ uint64, b []byte) (bool, error) {
+	return f.each(s.off, s.size, entry, ".symtab", func(_ uint64, b []byte) (bool, error) {
 		y := f.symbol(b)
 		if y.name >= uint64(len(text)) {
 			return true, nil
 		}
 		at := text[y.name:]
-		for _, p := range prefixes {
-			if len(at) < len(p) || string(at[:len(p)]) != p {
-				continue
-			}
-			n := bytes.IndexByte(at[:min(len(at), maxName)], 0)
-			if n < 0 {
-				return true, nil
-			}
-			if spent += n; spent > textFree+textFactor*len(text) {
-				return false, errors.Join(
-					ErrTooLarge,
-					errors.New("the names of .symtab overlap, and expand to more text than the table has"),
-				)
-			}
-			out = append(out, StaticSymbol{string(at[:n]), y.bind == elf.STB_LOCAL, y.bind == bindUnique})
-			break
+		yield(y, func() []byte {
+			n := max(bytes.IndexByte(at[:min(len(at), maxName)], 0), 0)
+			spent += n
+			return at[:n]
+		}, at)
+		if spent > textFree+textFactor*len(text) {
+			return false, errors.Join(
+				ErrTooLarge,
+				errors.New("the names of .symtab overlap, and expand to more text than the table has"),
+			)
 		}
 		return true, nil
 	})
-	return out, err
 }

@@ -74,3 +74,26 @@ func TestStaticSymbolsOfAStrippedFile(t *testing.T) {
 		t.Errorf("a text: %v", err)
 	}
 }
+
+func TestLocals(t *testing.T) {
+	for text, want := range map[string][2]bool{
+		"elf x86_64\nexport shown\nlocal kept\nlocal other\n": {true, true},
+		"elf x86_64\nexport kept\n":                           {false, false}, // stripped
+	} {
+		o, err := elftest.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := elftest.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := elfobj.ReadLocals(bytes.NewReader(b), int64(len(b)))
+		if l.Has("kept") != want[0] || (l != nil) != want[1] || l.Has("shown") {
+			t.Errorf("%q: %v", text, l)
+		}
+		for n := range b { // cut off: nothing, never a panic
+			elfobj.ReadLocals(bytes.NewReader(b[:n]), int64(n))
+		}
+	}
+}

@@ -23,8 +23,10 @@ type Object struct {
 	// Loads is set for a module that may load libraries or change how others are loaded: it calls
 	// dlopen, or was compiled from Python code (Cython, Nuitka) that does so with ctypes.
 	Loads bool
-	ABI   *abi.Library // for a public library, if Options.ABI is set; otherwise nil
-	Links []string     // paths in the artifact that are links to it
+	// Locals are the symbols that a library defines for itself only; nil if it is stripped.
+	Locals elfobj.Locals
+	ABI    *abi.Library // for a public library, if Options.ABI is set; otherwise nil
+	Links  []string     // paths in the artifact that are links to it
 
 	module bool   // see Extension
 	host   Host   // see Host

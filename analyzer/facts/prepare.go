@@ -157,6 +157,9 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 	p.object = newObject(f.Path, f.Package.Format, p.elf)
 	p.object.GPU, p.gpuErr = gpu.Read(p.elf, f.Content, f.Size)
 	p.object.Opens = readOpened(p.elf, f.Content)
+	if !p.object.Extension() && p.elf.SONAME != "" {
+		p.object.Locals = elfobj.ReadLocals(f.Content, f.Size)
+	}
 	if p.object.Extension() {
 		p.object.Loads = readLoads(p.elf, f.Content)
 	}

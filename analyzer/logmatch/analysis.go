@@ -167,6 +167,10 @@ func (w *Matcher) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
 		if d.Analysis.Library == "" {
 			d.Analysis.Library = f.Library
 		}
+		if f.NotExported != "" && f.NotExported == f.Library { // the others are about other causes
+			d.Analysis.Why, d.Analysis.Library = f.Message, f.Library
+			d.Fixes = nil
+		}
 		fixes = merge(fixes, f.Fixes)
 	}
 	tried := func(f fix.Fix) bool {

@@ -73,6 +73,9 @@ type Finding struct {
 	// OtherPackage is set if it is about a file of another package that is loaded with the
 	// artifact.
 	OtherPackage bool `json:"-"`
+	// NotExported is a library that the object links and that has the symbol, if Library is the same,
+	// or may have it, but does not export it; "" for none.
+	NotExported string `json:"-"`
 	// Unknown is set if a package that could not be looked up may provide what is missing.
 	Unknown bool `json:"-"`
 }

@@ -32,6 +32,12 @@ Usually a library is missing on the link line, or comes before the objects, wher
 it (--as-needed). A symbol may also have moved: dlopen is in libc.so.6 since glibc 2.34, and in
 libdl.so.2 before. A library of C++ may have the function with the other ABI of std::string.
 
+The library may also be linked, and define the symbol, but not export it: it is compiled with
+-fvisibility=hidden or CXX_VISIBILITY_PRESET of CMake, or its version script makes the symbol local.
+This is seen in .symtab, which strip removes; of a stripped library with similar names the
+possibility is reported. Fix: declare the symbol with ` + "`__attribute__((visibility(\"default\")))`" + `
+(` + "`generate_export_header`" + ` of CMake), or list it under ` + "`global:`" + ` in the version script.
+
 Fix: name the library where the module is built, for example libz.so.1:
 
 - setuptools: ` + "`Extension(..., libraries=[\"z\"])`" + `
@@ -101,7 +107,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			!v.Alternative {
 			elsewhereInPackage = definedBy(p, v, ofPackages)
 		}
-		for _, b := range lost {
+		for n, b := range lost {
 			if !p.Room(v.Path) {
 				break
 			}
@@ -209,6 +215,17 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					l.Origin,
 				)
 				fixes = append(fixes, linkWith(p, v, l.Names()[0])...)
+			case keeps(p, v, i.Name) != nil:
+				f.NotExported = keeps(p, v, i.Name).Names()[0]
+				f.Library = f.NotExported
+				f.Message += fmt.Sprintf(
+					". %s, which it links, defines it as a local symbol, and does not export it", f.Library)
+				if v.Host == analyzer.HostUnknown || p.Facts.Packaged() || v.Alternative {
+					f.Severity = analyzer.Warning
+				}
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
+					Kind: fix.KindSource, Title: "Export the symbol from " + f.Library + export,
+				}})
 			case v.Alternative:
 				f.Severity = analyzer.Warning
 				f.Message += ". This file is one of several variants, and only one is loaded"
@@ -224,6 +241,18 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				f.Severity = analyzer.Warning
 				f.Message += ". The program that loads the file must define the symbol"
 				fixes = append(fixes, rebuildForHost)
+			case len(fixes) == 0 && n < maxGuesses:
+				if l := mayKeep(p, v, i.Name); l != nil {
+					f.NotExported = l.Names()[0]
+					f.Message += fmt.Sprintf(". %s, which it links, has similar ones: it may be another version "+
+						"than the one it was built with, or define the symbol without exporting it",
+						f.NotExported)
+					fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
+						Kind: fix.KindSource,
+						Title: "Use the " + f.NotExported + " that it was built with; if its source has the " +
+							"symbol, export it" + export,
+					}})
+				}
 			}
 			if twin, of, flag := otherStringABI(p, v, i.Name); of != nil {
 				f.Message += fmt.Sprintf(
@@ -405,6 +434,52 @@ func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Libra
 		}
 	}
 	return nil
+}
+
+// export says how a library exports a symbol.
+const export = `: with __attribute__((visibility("default"))) where it is compiled with ` +
+	"-fvisibility=hidden (CXX_VISIBILITY_PRESET of CMake), or with global: in the version script"
+
+// ownLinked returns the libraries of the artifact that an object links.
+func ownLinked(p *analyzer.Pass, v *analyzer.View) iter.Seq[*analyzer.View] {
+	return func(yield func(*analyzer.View) bool) {
+		for _, f := range v.Loading.Found {
+			i := slices.IndexFunc(p.Views, func(u *analyzer.View) bool { return u.Library == f.Library })
+			if f.NeededBy == v.Library && i >= 0 && !yield(p.Views[i]) {
+				return
+			}
+		}
+	}
+}
+
+// keeps returns a library of the artifact that an object links, and that defines a symbol without
+// exporting it, or nil.
+func keeps(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library {
+	for u := range ownLinked(p, v) {
+		if u.Locals.Has(symbol) {
+			return u.Library
+		}
+	}
+	return nil
+}
+
+// maxGuesses limits the work of mayKeep for an object.
+const maxGuesses = 50
+
+// mayKeep returns a stripped library of the artifact that an object links, and that exports names
+// like a symbol, or nil.
+func mayKeep(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library {
+	least := 4 // of a prefix such as "png_"
+	if strings.HasPrefix(symbol, "_Z") {
+		least = minSimilar
+	}
+	var best *dynlink.Library
+	for u := range ownLinked(p, v) {
+		if n := u.Library.Similar(symbol); u.Locals == nil && n >= least {
+			best, least = u.Library, n+1
+		}
+	}
+	return best
 }
 
 // mayBeGlobal reports whether a library of the artifact that has a symbol may have been loaded with

@@ -39,6 +39,7 @@
 //	e-flags 0x5000400
 //	no-sections                             without section headers
 //	comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
+//	local NAME                              a function in .symtab that is not exported
 //	section .nv_fatbin 50ed55ba…            name and bytes in hex, spaces allowed between them
 //
 // Examples of symbols:

@@ -2,6 +2,7 @@ package elftest
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -121,6 +122,8 @@ func (p *parser) line(s string) error {
 		return p.verneed(l)
 	case "verdef":
 		return p.verdef(l)
+	case "local":
+		return p.local(l)
 	case "exact":
 		p.exact = true
 		return l.end()
@@ -340,9 +343,44 @@ func (p *parser) section(l *words) error {
 	if err != nil {
 		return err
 	}
+	p.add(name, b)
+	return nil
+}
+
+// add adds a section.
+func (p *parser) add(name string, b []byte) {
+	typ := elf.SHT_PROGBITS
+	switch name {
+	case ".symtab":
+		typ = elf.SHT_SYMTAB
+	case ".strtab":
+		typ = elf.SHT_STRTAB
+	}
 	p.o.Sections = append(
 		p.o.Sections,
-		elfobj.Section{Name: name, Type: uint32(elf.SHT_PROGBITS), Size: uint64(len(b)), Data: b},
+		elfobj.Section{Name: name, Type: uint32(typ), Size: uint64(len(b)), Data: b},
 	)
-	return nil
+}
+
+// local adds a function to .symtab of an object with 64 bits in little-endian byte order, and to
+// .strtab.
+func (p *parser) local(l *words) error {
+	name, _, err := l.word()
+	if err != nil {
+		return err
+	}
+	find := func(name string) int {
+		return slices.IndexFunc(p.o.Sections, func(s elfobj.Section) bool { return s.Name == name })
+	}
+	if find(".symtab") < 0 {
+		p.add(".symtab", make([]byte, 24))
+		p.add(".strtab", []byte{0})
+	}
+	symbols, names := &p.o.Sections[find(".symtab")], &p.o.Sections[find(".strtab")]
+	entry := binary.LittleEndian.AppendUint32(nil, uint32(len(names.Data)))
+	entry = append(entry, byte(elf.STT_FUNC), 0, 1, 0) // in the first section
+	symbols.Data = append(symbols.Data, append(entry, make([]byte, 16)...)...)
+	names.Data = append(append(names.Data, name...), 0)
+	symbols.Size, names.Size = uint64(len(symbols.Data)), uint64(len(names.Data))
+	return l.end()
 }
