@@ -279,6 +279,28 @@ func TestLinkerFlagsAreMerged(t *testing.T) {
 	}
 }
 
+// That a build works on the system where it was built is no fix for an older one. It is one if only
+// programs cannot be linked there.
+func TestNewerSystem(t *testing.T) {
+	newer := fix.Fix{
+		Kind: fix.KindEnvironment, Title: "Build and run on a newer system, such as debian12",
+		Change: fix.Retag{Platform: "debian12/x86_64"}, Verified: true,
+	}
+	link := result.Finding{
+		Rule: "link-undefined-reference", Object: "a.so", Symbol: "f", Library: "libc.so.6",
+		Version: "GLIBC_2.34", Target: "debian11", Fixes: []fix.Fix{newer},
+	}
+	load := tooNew("a.so", "f", "libc.so.6", "GLIBC_2.34", "manylinux_2_34_x86_64")
+	load.Target = "debian11"
+	for want, fs := range map[bool][]result.Finding{true: {link}, false: {link, load}} {
+		fixes := report(fs...).Causes[0].Fixes
+		offered := slices.ContainsFunc(fixes, func(x result.CauseFix) bool { return x.Title == newer.Title })
+		if offered != want {
+			t.Errorf("%d findings: fixes %+v", len(fs), fixes)
+		}
+	}
+}
+
 func TestIntersect(t *testing.T) {
 	for _, c := range [][3]string{
 		{"torch>=2.5", "torch<2.6", "torch>=2.5,<2.6"},

@@ -95,6 +95,12 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		for _, f := range g.all {
 			loader += boolRank(!fromLinker(f))
 		}
+		if loader > 0 { // that it works where it was built is no fix for the platform
+			list = slices.DeleteFunc(list, func(m *merged) bool {
+				_, moves := m.Change.(fix.Retag)
+				return moves && m.Kind == fix.KindEnvironment
+			})
+		}
 		for _, m := range list {
 			if m.ofLoader && (m.Kind == fix.KindImage || m.Kind == fix.KindSymver) && m.clears >= loader {
 				m.clears = len(g.all)
