@@ -430,10 +430,15 @@ func (t text) given() bool {
 		name := strings.FieldsFunc(q, func(c rune) bool { return strings.ContainsRune(" <>=!~;[(,", c) })
 		if len(name) > 0 && strings.EqualFold(strings.NewReplacer("_", "-", ".", "-").Replace(name[0]),
 			t.subject) {
-			return strings.Contains(q, "==")
+			return strings.Contains(q, "==") || t.refusedByPip()
 		}
 	}
 	return true
+}
+
+// refusedByPip reports whether the artifact requires another version than the one that was checked.
+func (t text) refusedByPip() bool {
+	return len(t.cause.Fixes) > 0 && strings.HasPrefix(t.cause.Fixes[0].Title, "Use the version that")
 }
 
 func (t text) what() string {

@@ -394,6 +394,11 @@ func (t text) versions(pkg string) []string {
 			}
 		}
 	}
+	for _, a := range t.report.Artifacts { // it was given too
+		if w := a.Wheel; w != nil && pkgmeta.Normalize(w.Name) == pkg && a.Path != t.artifact.Path {
+			versions.add(w.Version)
+		}
+	}
 	return versions.list
 }
 

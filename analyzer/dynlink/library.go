@@ -37,6 +37,8 @@ type Library struct {
 	Origin string
 	// The release that contains it; zero if Kind is not FromPackage.
 	Package packages.ID
+	// The wheel that contains it, if Kind is FromArtifact; zero for other artifacts.
+	Wheel packages.ID
 	// Path of site-packages below "/" for an installed library; "" if it does not matter.
 	Site string
 	// If false, the exports are not known, and the absence of a symbol means nothing.

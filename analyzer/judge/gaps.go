@@ -83,7 +83,8 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		var unknown error
 		for _, u := range a.Unresolved {
 			if !u.Direct || !errors.Is(u.Err, packages.ErrUnknown) ||
-				slices.Contains(reported, u.Package) || s.known(u.Package) {
+				slices.Contains(reported, u.Package) || s.known(u.Package) ||
+				slices.Contains(s.projects, u.Package) { // its wheel was given
 				continue
 			}
 			raw := a.Given[u.Package]

@@ -73,6 +73,9 @@ func (ls *libraries) ofObject(f *facts.Artifact, o *facts.Object) *dynlink.Libra
 		switch {
 		case f.Kind == facts.KindWheel:
 			l.Site = ls.site()
+			if f.Wheel != nil {
+				l.Wheel = packages.ID{Name: project(f), Version: f.Wheel.Version}
+			}
 		case f.Conda():
 			l.RPath, l.RunPath = ls.inPrefix(l.RPath), ls.inPrefix(l.RunPath)
 		}

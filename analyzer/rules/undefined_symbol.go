@@ -13,7 +13,10 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 var undefinedSymbol = &analyzer.Rule{
@@ -160,6 +163,12 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			}
 			fixes := slices.Clone(elsewhereInPackage)
 			owners := platform.Providers(p.Platform, i.Name)
+			var linked *dynlink.Library
+			var of packages.ID
+			twin, other, flag := otherStringABI(p, v, i.Name)
+			if n < maxGuesses && other == nil {
+				linked, of = otherPackage(v, i.Name)
+			}
 			switch other := elsewhere(p, v, i.Name); {
 			case private(p, b):
 				f.Message = fmt.Sprintf(
@@ -215,6 +224,13 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					l.Origin,
 				)
 				fixes = append(fixes, linkWith(p, v, l.Names()[0])...)
+			case linked != nil:
+				f.Package = of.Name
+				f.Message += fmt.Sprintf(". It links %s, and that of %s %s does not have it",
+					linked.Names()[0], of.Name, of.Version)
+				if len(fixes) == 0 {
+					fixes = otherRelease(p, v, linked, of)
+				}
 			case keeps(p, v, i.Name) != nil:
 				f.NotExported = keeps(p, v, i.Name).Names()[0]
 				f.Library = f.NotExported
@@ -254,14 +270,14 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					}})
 				}
 			}
-			if twin, of, flag := otherStringABI(p, v, i.Name); of != nil {
+			if other != nil {
 				f.Message += fmt.Sprintf(
 					". %s has %s, the same function with the other ABI of std::string",
-					of.Names()[0],
+					other.Names()[0],
 					twin,
 				)
-				f.Library = cmp.Or(f.Library, of.Names()[0])
-				fixes = append(fixes, withStringABI(v, of, flag)...)
+				f.Library = cmp.Or(f.Library, other.Names()[0])
+				fixes = append(fixes, withStringABI(v, other, flag)...)
 			}
 			p.Report(f, fixes...)
 		}
@@ -463,20 +479,99 @@ func keeps(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library {
 	return nil
 }
 
-// maxGuesses limits the work of mayKeep for an object.
+// otherPackage returns the library of another package that an object links, and that exports names
+// like a symbol which it lacks, with the package; nil if there is none.
+func otherPackage(v *analyzer.View, symbol string) (*dynlink.Library, packages.ID) {
+	of := func(l *dynlink.Library) packages.ID {
+		if l.Kind == dynlink.FromPackage {
+			return l.Package
+		}
+		return l.Wheel
+	}
+	l := mostSimilar(func(yield func(*dynlink.Library) bool) {
+		for _, f := range v.Loading.Found {
+			id := of(f.Library)
+			if f.NeededBy == v.Library && id.Name != "" && id != v.Library.Wheel && f.Library.Known &&
+				!yield(f.Library) {
+				return
+			}
+		}
+	}, symbol)
+	if l == nil {
+		return nil, packages.ID{}
+	}
+	return l, of(l)
+}
+
+// otherRelease returns the fixes for a library of another package that lacks symbols: the version
+// that the wheel requires, if it is not the given one, or else one that has them.
+func otherRelease(
+	p *analyzer.Pass,
+	v *analyzer.View,
+	l *dynlink.Library,
+	of packages.ID,
+) []fix.Candidate {
+	if p.Facts.Metadata != nil {
+		for _, q := range p.Facts.Metadata.Requires {
+			spec, err := pkgmeta.ParseSpec(q.Spec)
+			given, bad := pkgmeta.ParseVersion(of.Version)
+			if q.Name == of.Name && err == nil && bad == nil && !spec.Admits(given) {
+				return []fix.Candidate{{Fix: fix.Fix{
+					Kind:    fix.KindEnvironment,
+					Title:   "Use the version that it requires: " + q.Name + q.Spec,
+					Command: "pip install " + shellword.Quote(q.Name+q.Spec),
+				}}}
+			}
+		}
+	}
+	lost := &missingSymbols{view: v, library: l}
+	for b := range v.Bindings().Failed() {
+		if b.Outcome == dynlink.NoSymbol && b.Provider == nil {
+			lost.names = append(lost.names, b)
+		}
+	}
+	build := fix.Candidate{Fix: fix.Fix{
+		Kind:  fix.KindRebuild,
+		Title: fmt.Sprintf("Build against %s %s", of.Name, of.Version),
+	}}
+	first, _, ok := p.Releases.First(of.Name, of.Version, func(r *packages.Release) bool {
+		return hasAll(r, lost)
+	})
+	if !ok {
+		return []fix.Candidate{build}
+	}
+	return []fix.Candidate{{Fix: fix.Fix{
+		Kind: fix.KindPin, Title: "Pin " + of.Name + ">=" + first,
+		Requirement: of.Name + ">=" + first,
+	}}, build}
+}
+
+// maxGuesses limits the work of otherPackage and mayKeep for an object.
 const maxGuesses = 50
 
 // mayKeep returns a stripped library of the artifact that an object links, and that exports names
 // like a symbol, or nil.
 func mayKeep(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library {
+	return mostSimilar(func(yield func(*dynlink.Library) bool) {
+		for u := range ownLinked(p, v) {
+			if u.Locals == nil && !yield(u.Library) {
+				return
+			}
+		}
+	}, symbol)
+}
+
+// mostSimilar returns the library whose exports have the longest prefix in common with a symbol; nil
+// if all are short.
+func mostSimilar(all iter.Seq[*dynlink.Library], symbol string) *dynlink.Library {
 	least := 4 // of a prefix such as "png_"
 	if strings.HasPrefix(symbol, "_Z") {
 		least = minSimilar
 	}
 	var best *dynlink.Library
-	for u := range ownLinked(p, v) {
-		if n := u.Library.Similar(symbol); u.Locals == nil && n >= least {
-			best, least = u.Library, n+1
+	for l := range all {
+		if n := l.Similar(symbol); n >= least {
+			best, least = l, n+1
 		}
 	}
 	return best

@@ -137,6 +137,9 @@ func (p *textPrinter) lines() []string {
 	forNotes := room
 	if len(r.Causes) > 0 {
 		forNotes = max(1, room/4)
+		if len(r.Unread) > 0 && len(entries) > 0 { // its reason says what to do
+			forNotes = max(forNotes, min(len(entries[0]), room/2))
+		}
 	}
 	notes := fitNotes(entries, forNotes)
 	if len(notes) > 0 && len(r.Causes) > 1 {
