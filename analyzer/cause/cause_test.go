@@ -263,6 +263,28 @@ func TestLimitInMetadata(t *testing.T) {
 	}
 }
 
+// Copies of one library have one fix, and what the linker does comes before an edit of the files.
+func TestCopiesAreLinked(t *testing.T) {
+	lost := func(object string) result.Finding {
+		return result.Finding{
+			Rule: "undefined-symbol", Object: object, Symbol: "crc32", Library: "libz.so.1",
+			Fixes: []fix.Fix{
+				{
+					Kind: fix.KindLinkFlag, Title: "Link " + object + " with the library that has it",
+					Command: "-Wl,--no-as-needed -lz", Verified: true,
+				},
+				{Kind: fix.KindPatchelf, Title: "Add it", Command: "patchelf x", Verified: true},
+			},
+		}
+	}
+	r := report(lost("p/liba.so.1"), lost("p/liba.so.1.0"))
+	want := "Link p/liba.so.1 and p/liba.so.1.0 with the library that has it"
+	if x := r.Causes[0].Fixes; len(x) != 2 || x[0].Title != want || x[0].Clears != 2 ||
+		x[0].Command != "-Wl,--no-as-needed -lz" {
+		t.Errorf("%+v", x)
+	}
+}
+
 // TestLinkerFlagsAreMerged checks that a variable of the environment is set once.
 func TestLinkerFlagsAreMerged(t *testing.T) {
 	lost := func(library string, flags shellword.Line) result.Finding {

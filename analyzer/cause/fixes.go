@@ -29,11 +29,11 @@ type merged struct {
 	commands set[command]
 	costs    set[string]
 	retags   []retag // one for each artifact
-	// libraries that occur in the titles
-	libraries set[string]
-	open      bool // merged from different requirements, and not tried as a whole
-	changes   fix.Merger
-	ofLoader  bool // it is a fix for an error of the loader
+	// libraries and objects that occur in the titles
+	libraries, objects set[string]
+	open               bool // merged from different requirements, and not tried as a whole
+	changes            fix.Merger
+	ofLoader           bool // it is a fix for an error of the loader
 }
 
 // command is a command of a fix, for an artifact.
@@ -64,7 +64,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			m := byKey[k]
 			if m == nil {
 				m = &merged{Fix: x}
-				m.Title = template(x.Title, f)
+				m.Title = template(x, f)
 				byKey[k] = m
 				list = append(list, m)
 			} else {
@@ -79,6 +79,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 				m.last = f
 				m.clears++
 				m.libraries.add(f.Library)
+				m.objects.add(f.Object)
 			}
 			if x.Command != "" {
 				m.commands.add(command{f.Artifact, x.Command})
@@ -144,6 +145,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		x.Verified = x.Verified && !m.open
 		x.Change = m.change()
 		out = append(out, result.CauseFix{Fix: x, Clears: m.clears})
+		x.Title = strings.ReplaceAll(x.Title, objectMark, listed(m.objects.list, 2, 80, "object"))
 	}
 	if x := installation(g); x != nil && (len(out) == 0 || out[0].Clears < x.Clears) {
 		if x.Clears == len(g.all) {
@@ -228,19 +230,24 @@ func mergeKey(x fix.Fix, f *result.Finding) string {
 	case install.MatchString(string(x.Command)):
 		return x.Kind + " " + install.FindString(string(x.Command))
 	}
-	return x.Kind + "\x00" + template(x.Title, f)
+	return x.Kind + "\x00" + template(x, f)
 }
 
-// template replaces the library in a fix's title, so that titles that differ only in the
-// library are equal.
-func template(title string, f *result.Finding) string {
+// template replaces the library in a fix's title, and the object where it is linked, so that titles
+// that differ only in these are equal.
+func template(x fix.Fix, f *result.Finding) string {
+	title := x.Title
+	if x.Kind == fix.KindLinkFlag && f.Object != "" {
+		title = strings.Replace(title, "Link "+f.Object+" with", "Link "+objectMark+" with", 1)
+	}
 	if f.Library == "" {
 		return title
 	}
 	return strings.ReplaceAll(title, f.Library, libraryMark)
 }
 
-const libraryMark = "\x01"
+// marks in templates
+const libraryMark, objectMark = "\x01", "\x02"
 
 // install matches a command that installs system packages. The packages follow.
 var install = lazyregexp.New(

@@ -214,7 +214,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				} else {
 					f.Message += ", and nothing in the wheel does that"
 				}
-				fixes = append(fixes, needed(p, v, other))
+				fixes = append(fixes, needed(p, v, other)...)
 			case hidden(v, i.Name) != nil:
 				l := hidden(v, i.Name)
 				f.ProvidedBy = &l.Path
@@ -224,13 +224,6 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					l.Origin,
 				)
 				fixes = append(fixes, linkWith(p, v, l.Names()[0])...)
-			case linked != nil:
-				f.Package = of.Name
-				f.Message += fmt.Sprintf(". It links %s, and that of %s %s does not have it",
-					linked.Names()[0], of.Name, of.Version)
-				if len(fixes) == 0 {
-					fixes = otherRelease(p, v, linked, of)
-				}
 			case keeps(p, v, i.Name) != nil:
 				f.NotExported = keeps(p, v, i.Name).Names()[0]
 				f.Library = f.NotExported
@@ -257,6 +250,13 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				f.Severity = analyzer.Warning
 				f.Message += ". The program that loads the file must define the symbol"
 				fixes = append(fixes, rebuildForHost)
+			case linked != nil:
+				f.Package = of.Name
+				f.Message += fmt.Sprintf(". It links %s, and that of %s %s does not have it",
+					linked.Names()[0], of.Name, of.Version)
+				if len(fixes) == 0 {
+					fixes = otherRelease(p, v, linked, of)
+				}
 			case len(fixes) == 0 && n < maxGuesses:
 				if l := mayKeep(p, v, i.Name); l != nil {
 					f.NotExported = l.Names()[0]
@@ -626,10 +626,11 @@ func linkWith(p *analyzer.Pass, v *analyzer.View, soname string) []fix.Candidate
 	}
 }
 
-// needed returns the fix that adds a library of the artifact to DT_NEEDED, with a path to it if the
-// object has none.
-func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidate {
+// needed returns the fixes that add a library of the artifact to DT_NEEDED, with a path to it if the
+// object has none, by the linker and by patchelf.
+func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Candidate {
 	soname := l.Names()[0]
+	link := "Link " + v.Path + " with " + soname + " (CMake: target_link_libraries"
 	c := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:    fix.KindPatchelf,
@@ -645,10 +646,13 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) fix.Candidat
 			path.Dir(l.Path),
 		) { // patchelf 0.12 loses one of two edits
 		c.Fix.Title += " and a RUNPATH to its folder"
+		link += ", and INSTALL_RPATH for the path " + to
 		c.Fix.Command = edit(p, v.Path, addNeeded([]string{soname}), setRunPath(p, to))
 		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
 	}
-	return c
+	return []fix.Candidate{{
+		Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: link + ")"}, Change: c.Change,
+	}, c}
 }
 
 // ownPaths returns the search path of a library: DT_RUNPATH, or DT_RPATH without it.
