@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // maxFixes is the maximum number of fixes of a diagnosis; fixes that were tried come first.
@@ -170,6 +171,11 @@ func (w *Matcher) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
 		if f.NotExported != "" && f.NotExported == f.Library { // the others are about other causes
 			d.Analysis.Why, d.Analysis.Library = f.Message, f.Library
 			d.Fixes = nil
+		}
+		if _, known := platform.ProviderOf(f.Library); f.Rule == "library-not-found" && !known {
+			d.Fixes = slices.DeleteFunc(d.Fixes, func(x fix.Fix) bool { // no distribution has it
+				return strings.HasPrefix(string(x.Command), "apt-file ")
+			})
 		}
 		fixes = merge(fixes, f.Fixes)
 	}

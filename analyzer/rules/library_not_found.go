@@ -25,7 +25,9 @@ the platform provides. The load fails with "cannot open shared object file: No s
 directory".
 
 Fix: bundle the library (` + "`auditwheel repair`" + ` copies it into the wheel, if it is installed
-on the build machine), declare the package that provides it, or remove the dependency. A path in
+on the build machine, or in a folder of LD_LIBRARY_PATH, as an absolute path), install a library
+of the same build into the package (` + "`install(TARGETS ...)`" + ` of CMake, with
+` + "`INSTALL_RPATH`" + ` "$ORIGIN" for the module), declare the package that provides it, or remove the dependency. A path in
 DT_NEEDED (build/libfoo.so) is of the build machine: the library had no SONAME when the object was
 linked. Link the library with ` + "`-Wl,-soname`" + `, or use ` + "`patchelf --replace-needed`" + `.
 

@@ -202,8 +202,9 @@ func repaired(p *analyzer.Pass, needed string) []fix.Candidate {
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind: fix.KindPatchelf,
-		Title: "If " + needed + " is installed on the build machine, auditwheel repair there copies it " +
-			"into the wheel",
+		Title: "If " + needed + " is installed on the build machine, or in LD_LIBRARY_PATH (as an " +
+			"absolute path), auditwheel repair copies it into the wheel. If it is built with the wheel, " +
+			"install it into the package too (CMake: install(TARGETS), INSTALL_RPATH $ORIGIN)",
 		Command: repairing(p),
 		Cost:    []string{"a larger wheel"},
 	}}}
