@@ -216,6 +216,9 @@ func (t text) task() task {
 			return task{result.Builder, "publish another wheel, for " + t.subject +
 				"; pip does not install this one there", t.unclaimed()}
 		}
+		if len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindPlatformTag {
+			return task{result.Builder, "correct the tag or publish a build for " + t.subject, ""}
+		}
 		return task{result.Builder, "publish a build for " + t.subject, ""}
 	case otherVersions:
 		return task{result.Installer, "install the versions that it requires; " +

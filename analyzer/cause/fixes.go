@@ -108,6 +108,17 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			}
 		}
 	}
+	if g.kind == wrongLibc { // other libraries of the system do not help
+		others := slices.DeleteFunc(slices.Clone(list), func(m *merged) bool {
+			return m.Kind == fix.KindEnvironment
+		})
+		if len(others) > 0 {
+			list = others
+		}
+		for _, m := range list {
+			m.clears = len(g.all)
+		}
+	}
 	slices.SortStableFunc(list, func(a, b *merged) int {
 		return cmp.Or(
 			b.clears-a.clears,
@@ -134,6 +145,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		}
 		x := m.Fix
 		x.Title = strings.ReplaceAll(x.Title, libraryMark, listed(m.libraries.list, 3, 40, "library"))
+		x.Title = strings.ReplaceAll(x.Title, objectMark, listed(m.objects.list, 2, 80, "object"))
 		switch {
 		case m.retags != nil:
 			x.Retags, x.Title = m.retagging(x.Title)
@@ -145,7 +157,6 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		x.Verified = x.Verified && !m.open
 		x.Change = m.change()
 		out = append(out, result.CauseFix{Fix: x, Clears: m.clears})
-		x.Title = strings.ReplaceAll(x.Title, objectMark, listed(m.objects.list, 2, 80, "object"))
 	}
 	if x := installation(g); x != nil && (len(out) == 0 || out[0].Clears < x.Clears) {
 		if x.Clears == len(g.all) {

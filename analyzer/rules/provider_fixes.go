@@ -311,14 +311,42 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 	if c := withoutLibc(p); c != nil {
 		return c
 	}
-	return []fix.Candidate{{Fix: fix.Fix{
+	return append(forOwnLibc(p), fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
 		Title: fmt.Sprintf("Build a wheel for %s too, %s_%s, for example with cibuildwheel in the source",
 			p.Platform.Libc, policy, p.Platform.Arch),
 		Command: "CIBW_BUILD=" + shellword.Quote("*-"+strings.ToLower(builder)+"_"+p.Platform.Arch) +
 			" " + buildImage(builder, p.Platform.Arch, policy) + " cibuildwheel --platform linux",
 		Cost: []string{"one more wheel to build and publish"},
-	}}}
+	}})
+}
+
+// forOwnLibc returns the fix for a wheel whose tags are all of the C library for which its objects
+// were not built: the oldest tag of the other one with the versions that they need.
+func forOwnLibc(p *analyzer.Pass) []fix.Candidate {
+	if p.Requested {
+		return nil
+	}
+	var versions []string
+	for _, v := range p.Views {
+		for _, need := range v.VersionNeeds {
+			for _, n := range need.Versions {
+				of := platform.LibcOf(need.Library) != "" || strings.HasPrefix(need.Library, "libstdc++.") ||
+					strings.HasPrefix(need.Library, "libgcc_s.")
+				if of && !slices.Contains(versions, n.Name) {
+					versions = append(versions, n.Name)
+				}
+			}
+		}
+	}
+	for _, q := range platform.WithVersions(p.Platform.Arch, versions...) {
+		if q.Kind == platform.Policy && q.Libc != p.Platform.Libc {
+			c := retagTo(p, q)
+			c.Change = nil // there it has other findings than here
+			return []fix.Candidate{c}
+		}
+	}
+	return nil
 }
 
 // withoutLibc returns the fix for a wheel with tags of both C libraries: it removes those of the C
