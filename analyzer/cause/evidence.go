@@ -18,8 +18,8 @@ const (
 
 // evidence returns the table of a cause, with a row for each version of a library. The row with
 // the most findings comes first; for symbol versions that are too new, the version that the
-// fewest systems with the same libc have. Each symbol and object is counted once; the same object in several
-// artifacts is one.
+// fewest systems with the same libc have. Each symbol and object is counted once; the same object
+// in several artifacts is one.
 func evidence(g *group) []result.Evidence {
 	type key struct{ library, version string }
 	type row struct {
@@ -116,8 +116,8 @@ func Short(symbol, demangled string) string {
 	return clip(short(symbol, demangled), maxSymbol)
 }
 
-// Names reports whether a name is that of a symbol: as it is in the file, demangled, or short, which
-// overloads and instances of a template have in common.
+// Names reports whether a name is that of a symbol: as it is in the file, demangled, or short,
+// which overloads and instances of a template have in common.
 func Names(name, symbol string) bool {
 	if name == symbol {
 		return true

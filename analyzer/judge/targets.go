@@ -244,8 +244,8 @@ func TooOld(f *facts.Artifact, others Providers, targets []Target) []Lacking {
 	return out
 }
 
-// newestMissing returns the newest version of the libc that a platform lacks, else the first that it
-// lacks of another library; "" if it lacks none.
+// newestMissing returns the newest version of the libc that a platform lacks, else the first that
+// it lacks of another library; "" if it lacks none.
 func newestMissing(p *platform.Platform, loaded []*facts.Artifact, arch string) string {
 	libc, other := "", ""
 	for _, a := range loaded {

@@ -41,8 +41,9 @@ next to others that every version imports. The same applies to a wheel without a
 installs for several versions by its tag and its Requires-Python (py3-none, cp310.cp311-none): an
 error for a module that one version imports. It is a warning if the wheel also has modules for every
 version, or if a Python source handles an ImportError, unless the package imports the module in any
-case: its __init__.py, or a module that this imports, has the statement at the start of a line. It is also a warning where a wheel for a
-free-threaded Python has a module of the stable ABI, which that Python does not support.
+case: its __init__.py, or a module that this imports, has the statement at the start of a line. It
+is also a warning where a wheel for a free-threaded Python has a module of the stable ABI, which
+that Python does not support.
 
 It is a warning for an init function of another name if a Python source may load the file under that
 name, and on Windows and macOS, where this is not known.

@@ -14,8 +14,8 @@ func relink(title string) fix.Candidate {
 	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: title}}
 }
 
-// bundling returns the fixes that add a DLL to the wheel. They cannot be tried: what the DLL exports
-// and needs is not known.
+// bundling returns the fixes that add a DLL to the wheel. They cannot be tried: what the DLL
+// exports and needs is not known.
 func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel {
 		return []fix.Candidate{{

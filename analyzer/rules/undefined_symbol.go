@@ -561,8 +561,8 @@ func mayKeep(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library
 	}, symbol)
 }
 
-// mostSimilar returns the library whose exports have the longest prefix in common with a symbol; nil
-// if all are short.
+// mostSimilar returns the library whose exports have the longest prefix in common with a symbol;
+// nil if all are short.
 func mostSimilar(all iter.Seq[*dynlink.Library], symbol string) *dynlink.Library {
 	least := 4 // of a prefix such as "png_"
 	if strings.HasPrefix(symbol, "_Z") {
@@ -626,8 +626,8 @@ func linkWith(p *analyzer.Pass, v *analyzer.View, soname string) []fix.Candidate
 	}
 }
 
-// needed returns the fixes that add a library of the artifact to DT_NEEDED, with a path to it if the
-// object has none, by the linker and by patchelf.
+// needed returns the fixes that add a library of the artifact to DT_NEEDED, with a path to it if
+// the object has none, by the linker and by patchelf.
 func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Candidate {
 	soname := l.Names()[0]
 	link := "Link " + v.Path + " with " + soname + " (CMake: target_link_libraries"

@@ -295,10 +295,9 @@ func checkPaths(
 
 // pure reports whether nothing was checked because there are only wheels without a binary.
 func pure(r *analyzer.Report) bool {
+	other := func(a analyzer.Artifact) bool { return a.Kind != analyzer.KindWheel }
 	return r.Verdict == analyzer.NotJudged && len(r.Artifacts) > 0 &&
-		len(r.Unread)+len(r.Skipped) == 0 && !slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool {
-		return a.Kind != analyzer.KindWheel
-	})
+		len(r.Unread)+len(r.Skipped) == 0 && !slices.ContainsFunc(r.Artifacts, other)
 }
 
 // exited returns the error for an exit code; nil for 0.

@@ -75,7 +75,9 @@ func (s *side) read(ctx context.Context, path string, debugDirs []string) error 
 func withoutCopies(all []*abi.Library) []*abi.Library {
 	byContent := map[string]int{} // index in out
 	count := map[string]int{}
-	at := func(l *abi.Library) string { return path.Dir(l.Name) + "\x00" + l.SONAME + "\x00" + l.Machine }
+	at := func(l *abi.Library) string {
+		return path.Dir(l.Name) + "\x00" + l.SONAME + "\x00" + l.Machine
+	}
 	for _, l := range all {
 		count[at(l)]++
 	}
@@ -125,8 +127,10 @@ func chosen(oldPath, newPath string) (old, new, problems []string, err error) {
 		}
 	}
 	if len(old) == 0 {
-		err = fmt.Errorf("%s and %s have no package in common for the same Python and system; give two files",
-			oldPath, newPath)
+		err = fmt.Errorf(
+			"%s and %s have no package in common for the same Python and system; give two files",
+			oldPath, newPath,
+		)
 	}
 	return old, new, problems, err
 }

@@ -122,8 +122,8 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 	outputFlags(flags, &f.checkFlags)
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show every symbol and object")
 	flags.BoolVar(&f.noCache, "no-cache", false,
-		"ignore cached results and pages; those for files are used for ten minutes, or longer if they depend on "+
-			"the files only")
+		"ignore cached results and pages; those for files are used for ten minutes, or longer if "+
+			"they depend on the files only")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
 	completeValues(c)
 	return c

@@ -112,8 +112,8 @@ func (i *Index) pageKey(name string) string {
 	return "index/2/page/" + hashed(i.base.JoinPath(name, "/").String()) + "/" + name
 }
 
-// fetchPage returns the bytes, content type and final URL of a page, from the cache if possible, and
-// when it was requested.
+// fetchPage returns the bytes, content type and final URL of a page, from the cache if possible,
+// and when it was requested.
 func (i *Index) fetchPage(
 	ctx context.Context,
 	name string,

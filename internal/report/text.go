@@ -664,12 +664,14 @@ func (p *textPrinter) findings() []string {
 				message = strings.ReplaceAll(message, name, "\x00")
 			}
 		}
-		key := strings.Join(append([]string{f.Rule, string(f.Severity), f.Artifact, message}, chain...), "\x01")
+		parts := append([]string{f.Rule, string(f.Severity), f.Artifact, message}, chain...)
+		key := strings.Join(parts, "\x01")
 		if e := byMessage[key]; e != nil && f.Symbol != "" {
 			e.others = append(e.others, mdsafe.Visible(cmp.Or(f.Demangled, f.Symbol)))
 			continue
 		}
-		e := &entry{line: p.severity(f.Severity) + " " + mdsafe.Visible(f.Rule) + ": " + mdsafe.Visible(f.Message)}
+		e := &entry{line: p.severity(f.Severity) + " " + mdsafe.Visible(f.Rule) + ": " +
+			mdsafe.Visible(f.Message)}
 		if len(chain) > 1 {
 			e.chain = strings.Join(chain, " -> ")
 		}
