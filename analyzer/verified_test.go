@@ -225,6 +225,7 @@ var (
 	symverLine = regexp.MustCompile(`\.symver (\w+),\w+@([\w.]+)`)
 	addNeeded  = regexp.MustCompile(`^patchelf --add-needed (\S+) `)
 	setPath    = regexp.MustCompile(`^patchelf --set-rpath '([^']+)' `)
+	linkOwn    = regexp.MustCompile(` with (\S+) \(CMake: target_link_libraries(?:, .* for the path (\S+))?\)$`)
 	packing    = regexp.MustCompile(`^(python -m (wheel|zipfile)|rm -r|mv) `)
 	takenOut   = regexp.MustCompile(`^Remove (\S+) from LD_LIBRARY_PATH$`)
 	newTag     = regexp.MustCompile(`--platform-tag (\w+)_x86_64 `)
@@ -298,6 +299,13 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 	case fix.KindLinkFlag:
 		if f.Rule != "undefined-symbol" {
 			return nil, false
+		}
+		if own := linkOwn.FindStringSubmatch(x.Title); own != nil {
+			c.objects[f.Object] += "needed " + own[1] + "\n"
+			if own[2] != "" {
+				c.objects[f.Object] += "runpath " + own[2] + "\n"
+			}
+			break
 		}
 		c.objects[f.Object] += "needed " + f.Library + "\n"
 	default:
