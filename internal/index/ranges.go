@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/unpack"
@@ -205,12 +206,12 @@ func (i *Index) sparse(
 	tail *window,
 	most int64,
 ) (*content, error) {
-	s := &sparse{i: i, ctx: ctx, f: f, size: size, tail: tail, read: map[int64]window{}}
+	s := &sparse{i: i, ctx: ctx, f: f, size: size, tail: tail}
 	var lengths []int64
 	all := int64(0)
 	for _, m := range members {
 		n := min(m.Packed+int64(len(m.Name))+30+slack, size-m.Offset)
-		s.spans = append(s.spans, span{at: all, from: m.Offset, length: n})
+		s.spans = append(s.spans, &span{at: all, from: m.Offset, length: n})
 		lengths = append(lengths, n)
 		all += n
 	}
@@ -230,24 +231,29 @@ func (i *Index) sparse(
 }
 
 // span is the position of a member in the sparse zip (at) and in the wheel (from).
-type span struct{ at, from, length int64 }
+type span struct {
+	at, from, length int64
+	mu               sync.Mutex // held during the download
+	read             window     // the member, once it was read
+}
 
+// sparse may be read by several goroutines, as package unpack reads members.
 type sparse struct {
 	i         *Index
 	ctx       context.Context
 	f         file
 	size      int64 // of the wheel
 	tail      *window
-	spans     []span
+	spans     []*span
 	directory window
-	read      map[int64]window // members read so far, by offset in the wheel
+	mu        sync.Mutex // for failed
 	failed    *error
 }
 
 func (s *sparse) close() error {
 	var err error
-	for _, w := range s.read {
-		err = errors.Join(err, w.close())
+	for _, m := range s.spans {
+		err = errors.Join(err, m.read.close())
 	}
 	return err
 }
@@ -263,7 +269,9 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 			}
 		}
 		if n += m; err != nil && !errors.Is(err, io.EOF) {
+			s.mu.Lock()
 			*s.failed = err
+			s.mu.Unlock()
 			return n, err
 		}
 	}
@@ -282,15 +290,23 @@ func (s *sparse) member(p []byte, at int64) (int, error) {
 		if s.tail != nil && s.tail.at <= m.from {
 			return s.tail.ReadAt(p, from)
 		}
-		w, ok := s.read[m.from]
-		if !ok {
-			var err error
-			if w, err = s.i.fetch(s.ctx, s.f, m.from, m.from+m.length, s.size); err != nil {
-				return 0, err
-			}
-			s.read[m.from] = w
+		w, err := s.download(m)
+		if err != nil {
+			return 0, err
 		}
 		return w.ReadAt(p, from)
 	}
 	return 0, nil
+}
+
+// download returns a member, which it downloads if it is the first to read it.
+func (s *sparse) download(m *span) (window, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.read.data != nil {
+		return m.read, nil
+	}
+	var err error
+	m.read, err = s.i.fetch(s.ctx, s.f, m.from, m.from+m.length, s.size)
+	return m.read, err
 }

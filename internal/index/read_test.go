@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/unpack"
 )
 
 // noise returns incompressible bytes, so that members are far apart.
@@ -517,6 +519,48 @@ func TestOpenedWheelIsCached(t *testing.T) {
 		if !bytes.Equal(contents[0], contents[1]) {
 			t.Errorf("up to %d bytes in memory: %d and %d bytes", kept, len(contents[0]), len(contents[1]))
 		}
+	}
+}
+
+// Members of an opened wheel are read by several goroutines, and each is downloaded once.
+func TestOpenedWheelIsReadConcurrently(t *testing.T) {
+	wheels := large(t)
+	s := serve(t, wheels)
+	i := s.index(t, nil)
+	data := wheels["demo"][0].data
+	members, err := unpack.Directory(bytes.NewReader(data), int64(len(data)), maxMembers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := file{name: wheels["demo"][0].name}
+	if f.url, err = url.Parse(s.URL + "/files/" + f.name); err != nil {
+		t.Fatal(err)
+	}
+	w, err := i.sparse(ctx, f, int64(len(data)), members, nil, maxFar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	z, err := zip.NewReader(w, w.size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for _, f := range z.File {
+		for range 4 {
+			wg.Go(func() {
+				r, err := f.Open()
+				if err != nil {
+					t.Error(err)
+				} else if n, err := io.Copy(io.Discard, r); err != nil || n != int64(f.UncompressedSize64) {
+					t.Errorf("%s: %d bytes, %v", f.Name, n, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if got := s.takeRequests(); len(z.File) < 6 || len(got) != len(z.File) {
+		t.Errorf("%d members, asked %v", len(z.File), got)
 	}
 }
 
