@@ -310,7 +310,7 @@ func (r *resolver) isChosen(id ID) bool {
 
 // choose returns the version at the requested end that satisfies the requirements, if possible one
 // that can be installed on the target. If none satisfies all requirements, those of the highest
-// rank are dropped first. If none satisfies the remaining ones either, the versions are asked for
+// rank are dropped first. If none satisfies the remaining ones either, the versions are requested
 // again, because one may have been published since they were cached.
 func (r *resolver) choose(ctx context.Context, name string, again bool) (string, error) {
 	ws := r.requirements[name]
