@@ -79,7 +79,7 @@ not have the name or ordinal. The import fails: "The specified procedure could n
 gdi32.dll, ws2_32.dll and the C runtime are known, without ordinals.
 
 Not detected: symbols of libraries whose exports are not known, of a program in the same artifact,
-of the host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build
+of a library that another library of the artifact opens by name before it opens a plug-in, of the host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build
 load; napi_…, uv_… and OpenSSL in a Node.js addon; JVM_… in a library with native methods),
 and symbols of an object that misses a whole library.`,
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
@@ -115,7 +115,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				break
 			}
 			i := b.Import
-			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) {
+			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) || ofOpened(p, v, i.Name) {
 				continue
 			}
 			f := analyzer.Finding{
@@ -440,6 +440,29 @@ func ofProgram(p *analyzer.Pass, symbol string) bool {
 		}
 	}
 	return false
+}
+
+// ofOpened reports whether a symbol that a plug-in needs is in a library of the artifact that
+// another of its objects opens before the plug-in. A plug-in is no module, and no object links it.
+// Either the library's name is a constant of that object, or the plug-in's is and no object links
+// the library: it is of use only if it is opened too. A compiler may split a constant.
+func ofOpened(p *analyzer.Pass, v *analyzer.View, symbol string) bool {
+	linked := func(l *analyzer.View) bool {
+		return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
+			return u != l && u.Loading.Has(l.Library)
+		})
+	}
+	opened := func(l *analyzer.View) bool {
+		return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
+			return u != v && u != l && slices.ContainsFunc(l.Library.Names(), func(name string) bool {
+				return slices.Contains(u.Opens, name)
+			})
+		})
+	}
+	return !v.Extension() && !linked(v) && slices.ContainsFunc(p.Views, func(l *analyzer.View) bool {
+		return l != v && !l.Extension() && l.Library.Defines(symbol, "") &&
+			(opened(l) || opened(v) && !linked(l))
+	})
 }
 
 // elsewhere returns another object of the artifact that defines a symbol, or nil.
