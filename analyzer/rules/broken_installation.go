@@ -13,6 +13,8 @@ environment cannot import it:
 - its modules are for another architecture, another system or another version of Python.
   ` + "`pip install --platform`" + ` and copies of an environment from another machine cause this. The
   import fails: "No module named lxml.etree".
+- a module in its RECORD is missing, or the __init__.py of its package. pip removes files by name:
+  who installs opencv-python and opencv-python-headless and removes one of them has neither.
 - a library that its modules need is listed in its RECORD and missing.
 - a file is not the one that RECORD describes, and needs a library or a symbol that the package does
   not have: a file of another version was copied over it.
@@ -25,7 +27,7 @@ that is left over. To check an environment that is meant for another machine, na
 ` + "`--platform al2023/aarch64`" + `, and ` + "`--python`" + ` for another Python.
 
 Severity: an error, and a warning for a module that may be left over from another build and for two
-versions of one project.
+versions of one project, and if other modules of the package are there.
 
 Not detected: files that were removed or changed and that no loader needs (tests that were deleted,
 libraries that were stripped), changed Python sources, and another architecture if the Python of the

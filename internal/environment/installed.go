@@ -256,6 +256,10 @@ func (in *Installed) add(site, info string, old []string, seen map[string]bool) 
 	in.leftOver(site, old, meta, wheel)
 	members, u := in.objects(site, folder, files)
 	broken := in.unusable(u, meta, wheel, tags)
+	gone := in.record(site, info, wheel, id)
+	if broken == nil && !in.conda { // conda splits packages
+		broken = in.removed(gone, files, u, meta, wheel)
+	}
 	if len(members) == 0 {
 		x := listed(folder+"-py3-none-any.whl", "")
 		if len(u.foreign) > 0 || broken != nil {
@@ -272,7 +276,6 @@ func (in *Installed) add(site, info string, old []string, seen map[string]bool) 
 				" are not checked: the Python of the environment is for Linux on " + u.arch,
 		})
 	}
-	in.record(site, info, wheel, id)
 	if len(members) == 0 {
 		return
 	}
@@ -333,6 +336,56 @@ func (in *Installed) unusable(
 	return b
 }
 
+// compiled reports whether a package has a compiled __init__ in place of its source.
+func (in *Installed) compiled(site, folder string) bool {
+	names, err := in.list(path.Join(site, folder))
+	return err != nil || slices.ContainsFunc(names, func(name string) bool {
+		return strings.HasPrefix(name, "__init__.")
+	})
+}
+
+// removed adds the problem of a distribution of which modules are gone, of those that its files
+// list, or the __init__.py of the packages that contain them.
+func (in *Installed) removed(
+	gone, files []string,
+	u *usable,
+	meta *pkgmeta.Metadata,
+	file string,
+) *analyzer.Broken {
+	modules := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !u.module(f) })
+	b := analyzer.Broken{
+		Package: meta.Name, Version: meta.Version, File: file, Conda: in.conda, Optional: true,
+		At: in.Wheels.Origins[meta.Name+"=="+meta.Version],
+	}
+	var lost []string
+	for _, f := range gone {
+		top := path.Dir(f) + "/"
+		switch {
+		case slices.Contains(modules, f):
+			modules = slices.DeleteFunc(modules, func(m string) bool { return m == f })
+			if strings.Contains(strings.ToLower(f), "test") { // often removed to save space
+				continue
+			}
+		case path.Base(f) == "__init__.py" && slices.ContainsFunc(files, func(x string) bool {
+			return strings.HasPrefix(x, top) && moduleSuffix.MatchString(path.Base(x))
+		}):
+			b.Optional = false
+		default:
+			continue
+		}
+		lost = append(lost, f)
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	b.Optional = b.Optional && len(modules) > 0
+	b.Object = lost[0]
+	b.Reason = fmt.Sprintf("%s %s lacks %s that its RECORD lists", meta.Name, meta.Version,
+		analyzer.List(lost, 1, len(lost), "file"))
+	in.Wheels.Broken = append(in.Wheels.Broken, b)
+	return &b
+}
+
 // leftOver adds the problem of a distribution that has the folders of other versions.
 func (in *Installed) leftOver(site string, old []string, meta *pkgmeta.Metadata, file string) {
 	for _, x := range old {
@@ -354,19 +407,31 @@ func (in *Installed) leftOver(site string, old []string, meta *pkgmeta.Metadata,
 	}
 }
 
-// record stores what the RECORD of a distribution lists of shared objects.
-func (in *Installed) record(site, info, wheel, id string) {
+// record stores what the RECORD of a distribution lists of shared objects. It returns the modules
+// and the __init__.py of top-level packages that it lists and that are missing.
+func (in *Installed) record(site, info, wheel, id string) (gone []string) {
 	record, err := in.text(path.Join(site, info, "RECORD"))
 	if err != nil {
 		return
 	}
 	_ = pkgmeta.ParseRecord(record, func(row pkgmeta.RecordRow) bool {
 		base := path.Base(row.Path)
-		if !strings.Contains(base, ".so") {
+		// Without an empty __init__.py the folder is a namespace package.
+		source := base == "__init__.py" && strings.Count(row.Path, "/") == 1 && row.Size != 0
+		if !source && !strings.Contains(base, ".so") {
 			return true
 		}
 		if _, exists := in.exists(site, row); !exists {
-			in.lost[base] = id
+			if source && in.compiled(site, path.Dir(row.Path)) {
+				return true
+			}
+			gone = append(gone, path.Clean(row.Path))
+			if !source {
+				in.lost[base] = id
+			}
+			return true
+		}
+		if source {
 			return true
 		}
 		at := path.Join(in.Prefix, site, path.Clean(row.Path))
@@ -375,6 +440,7 @@ func (in *Installed) record(site, info, wheel, id string) {
 		}
 		return true
 	}) // the rows before an error count
+	return gone
 }
 
 // open adds an archive of installed files to the wheels.

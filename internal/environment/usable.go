@@ -109,20 +109,35 @@ func (u *usable) add(file, format string) {
 			return // probably a library
 		}
 	}
-	c := copyOf{file: file, format: format}
-	switch {
-	case m[2] != "":
-		c.python = m[2][:1] + "." + m[2][1:]
-		if strings.Contains(m[3], "t") {
-			c.python += "t"
-		}
-	case m[4] == "":
-		c.python = "PyPy"
-	}
+	c := copyOf{file: file, format: format, python: importer(m)}
 	if u.copies[m[1]] == nil {
 		u.modules = append(u.modules, m[1])
 	}
 	u.copies[m[1]] = append(u.copies[m[1]], c)
+}
+
+// importer returns the Python that imports a module, as "3.12" or "PyPy", from the parts of its
+// name that moduleSuffix matches; "" if every one does.
+func importer(m []string) string {
+	switch {
+	case m[2] != "" && strings.Contains(m[3], "t"):
+		return m[2][:1] + "." + m[2][1:] + "t"
+	case m[2] != "":
+		return m[2][:1] + "." + m[2][1:]
+	case m[4] == "":
+		return "PyPy"
+	}
+	return ""
+}
+
+// module reports whether a file has the name of a module that the interpreter imports.
+func (u *usable) module(file string) bool {
+	m := moduleSuffix.FindStringSubmatch(path.Base(file))
+	if m == nil {
+		return false
+	}
+	p := importer(m)
+	return p == "" || p == u.python || u.python == "" && p != "PyPy"
 }
 
 // imports reports whether the interpreter imports a file.
