@@ -491,14 +491,13 @@ func (t text) gpuTitle() string {
 			}
 		}
 	}
-	other, local := "CUDA", "+cu"
-	if built == "CUDA" {
-		other, local = "ROCm", "+rocm"
-	}
 	for _, target := range t.report.Targets {
 		for _, with := range target.With {
-			if name, version, _ := strings.Cut(with, "=="); strings.Contains(version, local) {
-				return fmt.Sprintf("built for %s, but %s %s is a %s build", built, name, version, other)
+			name, version, _ := strings.Cut(with, "==")
+			for _, b := range [][2]string{{"+cu", "CUDA"}, {"+rocm", "ROCm"}, {"+cpu", "CPU"}} {
+				if b[1] != built && strings.Contains(version, b[0]) {
+					return fmt.Sprintf("built for %s, but %s %s is a %s build", built, name, version, b[1])
+				}
 			}
 		}
 	}

@@ -17,15 +17,18 @@ import (
 
 var gpuStackMismatch = &analyzer.Rule{
 	ID:       "gpu-stack-mismatch",
-	Title:    "A CUDA build is used with ROCm, or the reverse",
+	Title:    "A build for CUDA or ROCm is used with a torch that was built for something else",
 	Severity: analyzer.Error,
 	Doc: `An object needs libraries of one GPU stack (libc10_cuda.so, libtorch_cuda.so,
 libcudart.so.12), but the installed torch is built for the other and has libc10_hip.so and
 libtorch_hip.so instead. The import fails with "libc10_cuda.so: cannot open shared object file",
-or with the library of that stack that comes first in DT_NEEDED.
+or with the library of that stack that comes first in DT_NEEDED. A CPU build of torch
+(torch==2.7.0+cpu) has neither. torchvision from the package index is built for CUDA; if the import
+of its library fails, it reports "operator torchvision::nms does not exist".
 
-Fix: an extension uses the GPU stack of the torch that it is built against. Rebuild it against the
-installed torch, without build isolation, or install a torch of the other stack.
+Fix: an extension uses the GPU stack of the torch that it is built against. Install a build of it
+for the same stack (torchvision==0.22.0+cpu, from the index that has that torch), rebuild it against
+the installed torch, without build isolation, or install a torch of the other stack.
 
 Not detected: objects that open a GPU library with dlopen, and environments whose torch build is
 not known.`,
@@ -33,16 +36,17 @@ not known.`,
 	Check:      checkGPUStack,
 }
 
-// gpuStack is CUDA or ROCm.
+// gpuStack is CUDA, ROCm, or neither.
 type gpuStack struct {
 	name    string
+	use     string             // where it runs
 	library *lazyregexp.Regexp // matches its libraries in DT_NEEDED
-	core    string             // the library of torch that only this build has
+	core    string             // the library of torch that only this build has; "" for CPU
 }
 
 var (
 	cuda = gpuStack{
-		"CUDA",
+		"CUDA", "NVIDIA GPUs",
 		lazyregexp.New(
 			`^lib(c10_cuda|torch_cuda(_linalg|_cu|_cpp)?)\.so|` +
 				`^lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn|nvrtc|nccl|` +
@@ -51,7 +55,7 @@ var (
 		"libc10_cuda.so",
 	}
 	rocm = gpuStack{
-		"ROCm",
+		"ROCm", "AMD GPUs",
 		lazyregexp.New(
 			`^lib(c10_hip|torch_hip)\.so|` +
 				`^lib(amdhip64|hipblas|hipblaslt|hipfft|hiprand|hipsolver|hipsparse|hiprtc|` +
@@ -60,22 +64,31 @@ var (
 		),
 		"libc10_hip.so",
 	}
+	cpu = gpuStack{name: "CPU", use: "CPUs"}
 )
 
+// ofTorch matches the libraries of torch that only one of its builds has.
+var ofTorch = lazyregexp.New(`^lib(c10|torch)_`)
+
 // torchStack returns the installed torch and the GPU stack that it is built for. The stack is nil
-// if torch is a CPU build or is not known.
+// if it is not known.
 func torchStack(s *packages.Set) (*packages.Release, *gpuStack) {
 	torch := s.Release("torch")
 	if torch == nil {
 		return nil, nil
 	}
-	for _, g := range []*gpuStack{&cuda, &rocm} {
-		if slices.ContainsFunc(
-			torch.Libraries,
-			func(l packages.Library) bool { return strings.HasSuffix(l.Path, "/"+g.core) },
-		) {
-			return torch, g
-		}
+	has := func(file string) bool {
+		return slices.ContainsFunc(torch.Libraries, func(l packages.Library) bool {
+			return strings.HasSuffix(l.Path, "/"+file)
+		})
+	}
+	switch {
+	case has(cuda.core):
+		return torch, &cuda
+	case has(rocm.core):
+		return torch, &rocm
+	case torch.Known && has("libtorch_cpu.so"):
+		return torch, &cpu
 	}
 	return torch, nil
 }
@@ -149,10 +162,14 @@ func wrongStack(p *analyzer.Pass, needed string) (*packages.Release, gpuStack, g
 		return nil, gpuStack{}, gpuStack{}, false
 	}
 	other := cuda
-	if has.name == cuda.name {
+	if has.name == cuda.name || has.name == cpu.name && rocm.library.MatchString(needed) {
 		other = rocm
 	}
-	return torch, *has, other, other.library.MatchString(needed)
+	wrong := other.library.MatchString(needed)
+	if has.name == cpu.name { // the libraries of CUDA itself may be installed without torch
+		wrong = wrong && ofTorch.MatchString(needed)
+	}
+	return torch, *has, other, wrong
 }
 
 func checkGPUStack(p *analyzer.Pass) {
@@ -196,35 +213,36 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 	want := "torch==" + plain
 	var fixes []fix.Candidate
 	name := pkgmeta.Normalize(projectName(p))
-	if backend := rocmLocal.FindString(local); backend != "" && slices.Contains(ofPyTorch, name) &&
-		p.Facts.Wheel != nil {
+	backend := backendLocal.FindString(local)
+	if has.name == cpu.name {
+		backend = "cpu"
+	}
+	if backend != "" && slices.Contains(ofPyTorch, name) && p.Facts.Wheel != nil {
+		version, _, _ := strings.Cut(p.Facts.Wheel.Version, "+")
 		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
-			Kind:  fix.KindEnvironment,
-			Title: "Install the ROCm build of " + name,
+			Kind: fix.KindEnvironment,
+			Title: "Install the " + has.name + " build of " + name + ", " + name + "==" + version + "+" +
+				backend,
 			Command: "uv pip install --reinstall-package " + shellword.Quote(name) + " --torch-backend " +
-				shellword.Quote(backend) + " " + quoted(name+"=="+p.Facts.Wheel.Version),
-			Cost: []string{"another download, which is for AMD GPUs only"},
+				shellword.Quote(backend) + " " + quoted(name+"=="+version),
+			Cost: []string{"another download, which is for " + has.use + " only"},
 		}})
 	}
-	fixes = append(
-		fixes,
-		fix.Candidate{
-			Fix: fix.Fix{
-				Kind: fix.KindRebuild,
-				Title: fmt.Sprintf(
-					"Rebuild against the %s build of torch (%s==%s), which has %s in place of %s",
-					has.name,
-					torch.Name,
-					torch.Version,
-					has.core,
-					built.core,
-				),
-				Command: rebuildFor(p, has),
-				Cost:    []string{"needs compilers for " + has.name + "; other packages stay as they are"},
-			},
-		},
-	)
-	if has.name == rocm.name {
+	compilers := "compilers for " + has.name
+	title := fmt.Sprintf("Rebuild against the %s build of torch (%s==%s)", has.name, torch.Name,
+		torch.Version)
+	if has.core == "" {
+		compilers = "a C++ compiler"
+	} else {
+		title += fmt.Sprintf(", which has %s in place of %s", has.core, built.core)
+	}
+	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
+		Kind:    fix.KindRebuild,
+		Title:   title,
+		Command: rebuildFor(p, has),
+		Cost:    []string{"needs " + compilers + "; other packages stay as they are"},
+	}})
+	if built.name == cuda.name {
 		fixes = append(fixes, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:        fix.KindEnvironment,
@@ -232,7 +250,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 				Command:     cudaTorch(p, plain),
 				Requirement: want,
 				Cost:        []string{"needs an NVIDIA GPU"},
-				Last:        true, // a ROCm build was chosen for an AMD GPU
+				Last:        true, // a ROCm build was chosen for an AMD GPU, a CPU build for its size
 			},
 			Change: fix.Pin{Requirement: want},
 		})
@@ -240,11 +258,11 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 	return fixes
 }
 
-// rocmLocal matches a local version that is also a name for uv's --torch-backend.
-var rocmLocal = lazyregexp.New(`^rocm\d+(?:\.\d+)+$`)
+// backendLocal matches a local version that is also a name for uv's --torch-backend.
+var backendLocal = lazyregexp.New(`^rocm\d+(?:\.\d+)+$`)
 
 // ofPyTorch are the packages that --torch-backend applies to (docs.astral.sh/uv, "Using uv with
-// PyTorch"), whose ROCm builds are in PyTorch's index.
+// PyTorch"), whose builds for ROCm and CPU are in PyTorch's index.
 var ofPyTorch = []string{"torchvision", "torchaudio"}
 
 // cudaTorch returns the command that replaces the installed build of torch with the CUDA build of a
