@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -242,9 +243,9 @@ func (t text) task() task {
 		}
 		return task{result.Builder, "declare " + t.subject + " as a dependency", ""}
 	case system, systemLibraries:
-		if t.kind == system {
-			return task{result.Installer, "install " + t.subject + " on the system",
-				"it fails only where " + t.subject + " is not installed"}
+		if what := cmp.Or(t.oneRelease(), t.subject); t.kind == system {
+			return task{result.Installer, "install " + what + " on the system",
+				"it fails only where " + what + " is not installed"}
 		}
 		return task{result.Installer, "install the packages of the system that contain " +
 			plural(t.libraryCount(), "this library", "these libraries"),

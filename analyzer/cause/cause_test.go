@@ -141,6 +141,20 @@ func TestOrigins(t *testing.T) {
 				Library: "KERNEL32.dll", Version: "10.0.22000", Target: "win_amd64"}},
 			[]string{"error built-too-new: needs Windows 11; win_amd64 includes older releases"},
 		},
+		"variants for releases of FFmpeg": {
+			[]result.Finding{
+				needs("w/libops6.so", "libavcodec.so.60"), needs("w/libops6.so", "libswresample.so.4"),
+				needs("w/libops4.so", "libavcodec.so.58"), needs("w/libops5.so", "libavcodec.so.59"),
+			},
+			[]string{"warning system-ffmpeg: needs FFmpeg 4, 5 or 6, which not every manylinux2014 system has"},
+		},
+		"objects for releases of FFmpeg": {
+			[]result.Finding{
+				needs("w/libold.so", "libavcodec.so.58"), needs("w/libnew.so", "libavcodec.so.59"),
+			},
+			[]string{"warning system-ffmpeg: needs libavcodec.so.58 and libavcodec.so.59 of FFmpeg, " +
+				"which not every manylinux2014 system has"},
+		},
 		"package": {
 			[]result.Finding{
 				lacks("a.so", "_ZN3c104sizeEv", "torch>=2.5,<2.7"),

@@ -53,6 +53,11 @@ func (t text) title() string {
 		}
 		return fmt.Sprintf("needs %s of %s, which %s", t.libraries(), t.subject, why)
 	case system:
+		if one := t.oneRelease(); one != "" && t.installedOn() {
+			return fmt.Sprintf("needs %s, of which %s has none", one, t.target())
+		} else if one != "" {
+			return fmt.Sprintf("needs %s, which not every %s has", one, t.systems())
+		}
 		if t.installedOn() {
 			return fmt.Sprintf("needs %s of %s, which %s does not have", t.libraries(), t.subject,
 				t.target())
@@ -136,6 +141,44 @@ func (t text) title() string {
 // unknown reports whether the findings depend on packages that could not be looked up.
 func (g *group) unknown() bool {
 	return !slices.ContainsFunc(g.all, func(f *result.Finding) bool { return !f.Unknown })
+}
+
+// oneRelease returns the project of the system with the releases of which an artifact needs one,
+// because it has variants of its objects for them: "FFmpeg 4, 5 or 6". It is "" for others.
+func (t text) oneRelease() string {
+	of := map[string]string{} // release by object
+	variants := map[string]*set[string]{}
+	for _, f := range t.all {
+		p, _ := platform.ProviderOf(base(f.Library))
+		r, ok := strings.CutPrefix(p.Project, t.subject+" ")
+		if !ok || strings.Contains(r, " ") {
+			continue
+		}
+		if was := of[f.Object]; was != "" && was != r {
+			return ""
+		}
+		of[f.Object] = r
+		name := strings.ReplaceAll(f.Object, r, "")
+		if variants[name] == nil {
+			variants[name] = &set[string]{}
+		}
+		variants[name].add(r)
+	}
+	var all set[string]
+	for _, s := range variants {
+		if len(s.list) == 1 {
+			return ""
+		}
+		for _, r := range s.list {
+			all.add(r)
+		}
+	}
+	if all.list == nil {
+		return ""
+	}
+	slices.SortFunc(all.list, compareNumbers)
+	last := len(all.list) - 1
+	return t.subject + " " + strings.Join(all.list[:last], ", ") + " or " + all.list[last]
 }
 
 // abiTitle returns the first sentence of the finding, with the name of the earlier build.

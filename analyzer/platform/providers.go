@@ -232,6 +232,17 @@ var ffmpegReleases = map[string]string{
 	"libswscale.9": "8", "libswresample.6": "8",
 }
 
+// FFmpegOf returns the release of FFmpeg that the package ffmpeg of a distribution has, as in
+// Provider.Project: "FFmpeg 5" on debian12. It is "" if that is not known.
+func FFmpegOf(distribution string) string { return ffmpegPackages[distribution] }
+
+// from packages.debian.org and packages.ubuntu.com
+var ffmpegPackages = map[string]string{
+	"debian10": "FFmpeg 4", "debian11": "FFmpeg 4", "debian12": "FFmpeg 5", "debian13": "FFmpeg 7",
+	"ubuntu18.04": "FFmpeg 3", "ubuntu20.04": "FFmpeg 4", "ubuntu22.04": "FFmpeg 4",
+	"ubuntu24.04": "FFmpeg 6",
+}
+
 // rocmMajor are the libraries of ROCm whose SONAME version is the version of ROCm.
 var rocmMajor = map[string]bool{"libamdhip64": true, "libhiprtc": true, "libhiprtc-builtins": true}
 

@@ -20,6 +20,7 @@ type provider struct {
 	platform.Provider
 	known   bool               // Provider is set
 	variant bool               // the object is one of several variants
+	choice  []string           // the projects with their releases that it and the others need
 	python  string             // the Python package that contains it, normalised; "" for none
 	lacks   *packages.Release  // that package in the environment, without the library
 	extras  []requirementExtra // extras of the wheel that require such a package
@@ -37,6 +38,7 @@ func providerFor(p *analyzer.Pass, v *analyzer.View, needed string) provider {
 	var s provider
 	s.Provider, s.known = platform.ProviderOf(needed)
 	if s.variant = v.Alternative; s.variant { // one of the releases that there are variants for
+		s.choice = choice(p, v)
 		name, _, _ := strings.Cut(needed, ".so")
 		if any, ok := platform.ProviderOf(name + ".so"); ok && any.Packages(platform.Conda) != nil {
 			s.Provider = any
@@ -58,6 +60,22 @@ func providerFor(p *analyzer.Pass, v *analyzer.View, needed string) provider {
 		}
 	}
 	return s
+}
+
+// choice returns the projects whose libraries the variants of an object need, with their releases:
+// "FFmpeg 4", "FFmpeg 5".
+func choice(p *analyzer.Pass, v *analyzer.View) (out []string) {
+	for _, u := range p.Views {
+		if u != v && !analyzer.Alternatives(v, u) {
+			continue
+		}
+		for _, needed := range u.Missing {
+			if by, ok := platform.ProviderOf(needed); ok && !slices.Contains(out, by.Project) {
+				out = append(out, by.Project)
+			}
+		}
+	}
+	return out
 }
 
 // system reports whether the platform's packages, a driver or a toolkit provide the library. Wheels
@@ -244,6 +262,14 @@ func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
 			Kind: fix.KindEnvironment,
 			Title: fmt.Sprintf("Install %s with the other libraries of its build of %s",
 				own, s.Project),
+		}}}
+	}
+	if has := platform.FFmpegOf(p.Platform.Name); has != "" &&
+		(s.Project == has || slices.Contains(s.choice, has)) {
+		return []fix.Candidate{{Fix: fix.Fix{
+			Kind:    fix.KindEnvironment,
+			Title:   "Install " + has + " (" + platform.Title(p.Platform.Name) + ": ffmpeg)",
+			Command: "apt-get install ffmpeg",
 		}}}
 	}
 	for _, ecosystem := range []string{ecosystemOf(p.Platform), platform.Conda} {
