@@ -170,7 +170,8 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 	switch {
 	case d.Rule == "numpy-abi":
 		return []fix.Fix{
-			install(fix.KindPin, "Use NumPy 1 until the extension is rebuilt", "numpy<2"),
+			install(fix.KindPin, "Use NumPy 1 until the extension is rebuilt; compat env --venv VENV "+
+				"reports the packages that need it", "numpy<2"),
 			newFix(
 				fix.KindRebuild,
 				"Build the extension against NumPy 2. "+fix.NumPy1,
@@ -307,13 +308,23 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 		if name, _ := gpuPackage(lib, ""); name != "" {
 			dependency = installHolder(name, lib)
 		}
+		path := newFix(
+			fix.KindEnvironment,
+			"Add the folder that has "+lib+" to the search path; another major version does not help",
+			"LD_LIBRARY_PATH=$CUDA_HOME/lib64",
+		)
+		if c := string(dependency.Command); strings.Contains(c, "<") && !strings.Contains(c, ">") {
+			dependency.Cost = []string{"torch and others fail with it if they require a newer release; " +
+				"compat env --venv VENV reports them"}
+			return []fix.Fix{
+				newFix(fix.KindPin, "Use a newer release of the package that needs "+lib+"; newer releases of CUDA's packages "+
+					"do not have it", ""),
+				path, dependency,
+			}
+		}
 		return []fix.Fix{
 			dependency,
-			newFix(
-				fix.KindEnvironment,
-				"Add the folder that has "+lib+" to the search path; another major version does not help",
-				"LD_LIBRARY_PATH=$CUDA_HOME/lib64",
-			),
+			path,
 			newFix(fix.KindPin, "Install the variant for the installed CUDA or ROCm version", ""),
 		}
 	case "gpu-vendor-mismatch":
