@@ -148,13 +148,23 @@ func shadowed(path string) bool {
 	return true
 }
 
+// numpyTexts are the messages of rules about NumPy.
+var numpyTexts = map[string]string{
+	"numpy-abi": "the extension was built against another NumPy than the one that is installed, " +
+		"such as NumPy 1 where NumPy 2 is",
+	"numpy-api": "the extension was built against a newer NumPy than the one that is installed",
+}
+
 // message returns a sentence with the object, the error, and the names.
 func message(d *Diagnosis) string {
 	var b strings.Builder
 	if d.Object != "" {
 		fmt.Fprintf(&b, "%s: ", base(d.Object))
 	}
-	b.WriteString(cmp.Or(systemTexts[d.Rule], classOf(d.Class).text))
+	if strings.HasPrefix(d.Rule, "numpy-a") && d.named != "" {
+		b.WriteString(d.named + ": ")
+	}
+	b.WriteString(cmp.Or(systemTexts[d.Rule], numpyTexts[d.Rule], classOf(d.Class).text))
 	var named []string
 	if d.Symbol != "" {
 		named = append(named, "symbol "+shorten(d.Symbol))

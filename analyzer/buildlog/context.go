@@ -42,6 +42,8 @@ type reader struct {
 	skipped    map[string]string
 	ignored    string // the last list of versions that pip ignored because of Requires-Python
 	offline    bool   // pip could not reach an index
+	imported   string // the package of the last frame of a traceback, except NumPy
+	frameLine  int
 	moduleLine int
 	// Index+1 of "undefined reference to symbol"; the next line names the library.
 	dsoMissing     int
@@ -73,6 +75,7 @@ var contextNeedles = []string{
 	"Ignored the following versions that require a different python version",
 	"Retrying (Retry(total=",
 	"was compiled against a different Node.js",
+	"-packages/",
 	"##[group]",
 	"##[endgroup]",
 }
@@ -83,6 +86,7 @@ var (
 	)
 	inFunction = lazyregexp.New("^(.*): [Ii]n function [`‘']")
 	inSource   = lazyregexp.New(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
+	frame      = lazyregexp.New(`^\s*File "[^"]*/(?:site|dist)-packages/(\w+)[/.][^"]*", line \d`)
 	theModule  = lazyregexp.New(`The module '([^']+)'`)
 	// "when" is of GNU ld, "while" of gold.
 	skippedFile = lazyregexp.New(`skipping incompatible (\S+) (?:when|while) searching for `)
@@ -192,6 +196,10 @@ func (s *reader) add(d Diagnosis) {
 			return // the index is the problem
 		}
 		d.python = requiresPython(s.ignored, pinnedVersion(d.Object))
+	case "numpy-abi", "numpy-api":
+		if s.imported != "" && d.Line <= s.frameLine+contextLines {
+			d.named = s.imported
+		}
 	case "ld-cannot-find-library":
 		d.named = s.skipped[stem(d.Library)]
 	}
@@ -241,6 +249,9 @@ func (s *reader) addContext(n int, text string) {
 	}
 	if m := skippedFile.FindStringSubmatch(text); m != nil && len(s.skipped) < maxSkipped {
 		s.skipped[stem(m[1])] = bound(m[1])
+	}
+	if m := frame.FindStringSubmatch(text); m != nil && m[1] != "numpy" {
+		s.imported, s.frameLine = m[1], n
 	}
 	s.offline = s.offline || strings.Contains(text, "Retrying (Retry(total=")
 	if strings.Contains(text, "Ignored the following versions") {

@@ -167,3 +167,27 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// The message names NumPy, and the package whose traceback comes before or after it.
+func TestMessageAboutNumPy(t *testing.T) {
+	const frame = `  File "/app/.venv/lib/python3.11/site-packages/pandas/_libs/__init__.py", line 18, in <module>`
+	numpy := strings.ReplaceAll(frame, "pandas", "numpy")
+	const compiled = "A module that was compiled using NumPy 1.x cannot be run in"
+	const abi = "the extension was built against another NumPy than the one that is installed, " +
+		"such as NumPy 1 where NumPy 2 is"
+	far := strings.Repeat("step\n", contextLines)
+	for log, want := range map[string]string{
+		compiled: abi,
+		compiled + "\n" + frame + "\nAttributeError: _ARRAY_API not found": "pandas: " + abi,
+		frame + "\n" + numpy + "\nValueError: numpy.dtype size changed, may indicate " +
+			"binary incompatibility. Expected 96 from C header, got 88 from PyObject": "pandas: " + abi,
+		frame + "\n" + far + compiled: abi,
+		frame + "\nRuntimeError: module compiled against API version 0x11 but this version of numpy " +
+			"is 0xf": "pandas: the extension was built against a newer NumPy than the one that is installed",
+	} {
+		r, err := Read(strings.NewReader(log))
+		if err != nil || len(r.Diagnoses) != 1 || r.Diagnoses[0].Message != want {
+			t.Errorf("%s\n got %+v, %v\nwant %q", log, r.Diagnoses, err, want)
+		}
+	}
+}

@@ -129,6 +129,9 @@ func (w *Matcher) withoutEvidence(
 		) + " in DT_NEEDED: it is opened at run time, or another library needs it"
 	default:
 		out.Why = "This cannot be checked from a file"
+		if d.Class == "host-abi" || d.Class == "framework-abi" {
+			out.Why += "; compat env --venv VENV checks the installed packages together"
+		}
 	}
 }
 
