@@ -767,21 +767,7 @@ func TestConcreteFix(t *testing.T) {
 // another version is searched if they contradict each other, and that it is reported if there is none.
 func TestCombinedFixes(t *testing.T) {
 	wheel := func(name, text string, requires ...string) analyzer.Input {
-		o, err := elftest.Parse("elf x86_64\nexport PyInit__x\n" + text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := cases.Wheel{
-			Name: name, Version: "1.0", Tags: []string{"cp312-cp312-manylinux2014_x86_64"},
-			Files:    map[string][]byte{name + "/_x.cpython-312-x86_64-linux-gnu.so": data},
-			Requires: requires,
-		}
-		file, content := w.File()
-		return analyzer.Input{Name: file, Content: bytes.NewReader(content), Size: int64(len(content))}
+		return extension(t, name, "1.0", text, requires...)
 	}
 	grid := wheel("grid", "section .rodata 6e756d70792e636f72652e5f6d756c746961727261795f756d61746800\n",
 		"numpy")
@@ -846,6 +832,90 @@ func TestCombinedFixes(t *testing.T) {
 			if len(x.Fixes) == 0 || x.Fixes[0].Command != r.Plan.Fixes[i].Command {
 				t.Errorf("%s: cause %+v", c.name, x)
 			}
+		}
+	}
+}
+
+// extension returns a wheel with one extension module, whose object is text and its imports.
+func extension(t *testing.T, name, version, text string, requires ...string) analyzer.Input {
+	t.Helper()
+	o, err := elftest.Parse("elf x86_64\nexport PyInit__x\n" + text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := cases.Wheel{
+		Name: name, Version: version, Tags: []string{"cp312-cp312-manylinux2014_x86_64"},
+		Files:    map[string][]byte{name + "/_x.cpython-312-x86_64-linux-gnu.so": data},
+		Requires: requires,
+	}
+	file, content := w.File()
+	return analyzer.Input{Name: file, Content: bytes.NewReader(content), Size: int64(len(content))}
+}
+
+// TestOneFixIsEnough checks the plan for a package that was changed without the packages that it
+// requires: to change it back removes what fails with it and what it fails with, and the versions
+// that it requires are not part of the plan.
+func TestOneFixIsEnough(t *testing.T) {
+	const usesNew = "needed libone.so\nimport new@ONE libone.so\n"
+	with := []string{"core==2.0", "vision==1.0", "one==1.0", "onnx==1.0"}
+	e := &analyzer.Environment{
+		On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12", With: with,
+		Wheels: []analyzer.Input{
+			extension(t, "core", "2.0", usesNew, "one==2.0"),
+			extension(t, "vision", "1.0", "needed libcore.so\nimport f@ONE libcore.so\n", "core"),
+		},
+		Origins: map[string]analyzer.Origin{},
+	}
+	for i, w := range with {
+		e.Origins[w] = analyzer.Origin{File: "uv.lock", Line: i + 1}
+	}
+	check := func() *analyzer.Report {
+		t.Helper()
+		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil, analyzer.Options{
+			Source: stock{t, map[string]string{
+				"core==1.0": "f requires one==1.0", "core==2.0": "g requires one==2.0",
+				"one==1.0": "old@ONE", "one==2.0": "old@ONE new@ONE",
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := check()
+	if len(r.Causes) != 2 || !r.Plan.Verified || len(r.Plan.Fixes) != 2 {
+		t.Fatalf("plan %+v, causes %+v", r.Plan, r.Causes)
+	}
+	for i, x := range r.Plan.Fixes {
+		if got := string(x.Command); got != "uv lock --upgrade-package core==1.0" {
+			t.Errorf("plan: %s", got)
+		}
+		if c := r.Causes[i].Fixes[0]; c.Command != x.Command || !c.Verified {
+			t.Errorf("cause %d: %+v", i+1, c)
+		}
+	}
+
+	// A package without a wheel has none with another version of another package either.
+	e.NoWheel = []analyzer.NoWheel{{
+		Package: "onnx", Version: "1.0", Reason: "onnx==1.0 has no wheel for Python 3.12",
+		Others: []string{"1.1"}, At: e.Origins["onnx==1.0"],
+	}}
+	r = check()
+	if len(r.Causes) != 3 || r.Plan.Verified || len(r.Plan.Fixes) != 3 {
+		t.Fatalf("plan %+v, causes %+v", r.Plan, r.Causes)
+	}
+	for i, c := range r.Causes {
+		want := "core==1.0"
+		if c.Rules[0] == analyzer.RuleNoWheel {
+			want = "onnx==1.1"
+		}
+		if x := r.Plan.Fixes[i]; x.Requirement != want || c.Fixes[0].Requirement != want ||
+			x.Verified != (want == "core==1.0") {
+			t.Errorf("plan %+v, cause %+v; want %s", x, c, want)
 		}
 	}
 }

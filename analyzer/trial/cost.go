@@ -66,10 +66,12 @@ func names(requirements []string) map[string]bool {
 	return out
 }
 
+// ownConflict is the prefix of a cost: a requirement of the artifact that the fix violates.
+const ownConflict = fix.ConflictsWith + "the artifact itself requires "
+
 func conflictText(x packages.Conflict) string {
 	if x.By == packages.Artifact {
-		return fix.ConflictsWith + "the artifact itself requires " + x.Requirement +
-			", not " + x.Chosen
+		return ownConflict + x.Requirement + ", not " + x.Chosen
 	}
 	return fix.ConflictsWith + x.By + " requires " + x.Requirement + ", not " + x.Chosen
 }

@@ -183,6 +183,7 @@ func distinct(fixes []result.CauseFix) []result.CauseFix {
 func (p *planner) plan() error {
 	out := result.Plan{Fixes: []result.PlannedFix{}, Leaves: []string{}}
 	var steps []step
+	var untried []string // causes whose fixes cannot be tried, such as those without a wheel
 	verified := true
 	for i := range p.report.Causes {
 		c := &p.report.Causes[i]
@@ -203,7 +204,12 @@ func (p *planner) plan() error {
 			if len(steps) > 0 && failed.Change != nil && !p.limited {
 				failed.Cost = append(slices.Clone(failed.Cost), fix.Remain)
 			}
-			chosen, verified = &failed, false
+			if p.tries(c) || failed.Change != nil {
+				verified = false
+			} else {
+				untried = append(untried, c.ID)
+			}
+			chosen = &failed
 		} else {
 			steps = next
 		}
@@ -219,23 +225,34 @@ func (p *planner) plan() error {
 			}
 		}
 	}
+	var o *outcome
+	broken, works, err := "", false, error(nil)
+	leaves := slices.Concat(out.Leaves, untried)
 	if verified && len(steps) > 0 {
-		o, err := p.apply(steps)
+		if o, broken, works, err = p.together(steps, leaves); err != nil {
+			return err
+		}
+	}
+	if !works && len(out.Fixes)-len(untried) > 1 {
+		alone, last, err := p.enough(leaves)
 		if err != nil {
 			return err
 		}
-		out.Verified = o != nil && !p.errorsLeft(o, out.Leaves) && len(o.conflicts) == 0
-		if o != nil {
-			last := &out.Fixes[len(out.Fixes)-1].Fix
-			last.Cost = append(slices.Clone(last.Cost), newConflicts(o.conflicts, last.Cost)...)
-			broken, err := p.broken(steps)
-			if err != nil {
-				return err
+		if last != nil {
+			o, broken, works = last, "", true
+			for i := range out.Fixes {
+				if !slices.Contains(untried, out.Fixes[i].Cause) {
+					out.Fixes[i].Fix = *alone
+				}
 			}
-			if broken != "" {
-				out.Verified = false
-				last.Cost = append(last.Cost, broken)
-			}
+		}
+	}
+	out.Verified = works && len(untried) == 0
+	if o != nil {
+		last := &out.Fixes[len(out.Fixes)-1].Fix
+		last.Cost = append(slices.Clone(last.Cost), newConflicts(o.conflicts, last.Cost)...)
+		if broken != "" {
+			last.Cost = append(last.Cost, broken)
 		}
 		for i := range p.report.Causes {
 			p.putFirst(&p.report.Causes[i], out.Fixes, o)
@@ -245,6 +262,41 @@ func (p *planner) plan() error {
 	shareTags(p.report)
 	sequence(p.report)
 	return nil
+}
+
+// together tries all steps. works is set if they leave no error but those of some causes; otherwise
+// broken is what artifacts without findings lose. The outcome is nil if it is not known.
+func (p *planner) together(
+	steps []step,
+	leaves []string,
+) (o *outcome, broken string, works bool, err error) {
+	if o, err = p.apply(steps); o == nil || err != nil {
+		return nil, "", false, err
+	}
+	if broken, err = p.broken(steps); err != nil {
+		return nil, "", false, err
+	}
+	return o, broken, broken == "" && !p.errorsLeft(o, leaves) && len(o.conflicts) == 0, nil
+}
+
+// enough returns the fix of one cause that leaves no error but those of some causes, for a plan whose
+// fixes contradict each other. The outcome is nil if there is none.
+func (p *planner) enough(leaves []string) (*fix.Fix, *outcome, error) {
+	for i := range p.report.Causes {
+		c := &p.report.Causes[i]
+		if c.Severity != result.Error || len(c.Fixes) == 0 || c.Fixes[0].Change == nil {
+			continue
+		}
+		x := c.Fixes[0].Fix
+		o, _, works, err := p.together([]step{{x, p.artifacts(c), false}}, leaves)
+		if err != nil {
+			return nil, nil, err
+		}
+		if works {
+			return &x, o, nil
+		}
+	}
+	return nil, nil, nil
 }
 
 // broken returns what artifacts without findings lose with some steps, as a cost; "" if nothing.
@@ -401,6 +453,8 @@ func (p *planner) add(
 // outcome contains the remaining findings on every target with some fixes applied.
 type outcome struct {
 	trials    []*trial // by verifier
+	replaced  []bool   // by verifier: a step chooses another version of the artifact's package
+	with      []string // the requirements of the steps
 	breaks    bool
 	conflicts []string // requirements of an environment that no other version satisfies
 }
@@ -409,16 +463,26 @@ type outcome struct {
 // reached.
 func (p *planner) apply(steps []step) (*outcome, error) {
 	out := &outcome{}
+	var s fix.Scenario
+	for _, x := range steps {
+		s = fix.Versions(x.Change).Apply(s)
+	}
+	out.with = s.With
+	changed := names(s.With)
 	for _, v := range p.verifiers {
+		m := v.base.Artifact.Metadata
+		replaced := v.session.Pinned() && m != nil && changed[pkgmeta.Normalize(m.Name)]
+		out.replaced = append(out.replaced, replaced)
 		w, err := v.run(p.scenario(v, steps))
 		if w == nil || err != nil {
 			p.limited = true
 			return nil, err
 		}
 		out.trials = append(out.trials, w)
-		out.breaks = out.breaks || w.breaks
+		out.breaks = out.breaks || w.breaks && !replaced
 		for _, cost := range w.cost {
 			if v.session.Pinned() && strings.HasPrefix(cost, fix.ConflictsWith) &&
+				!(replaced && strings.HasPrefix(cost, ownConflict)) &&
 				!slices.Contains(out.conflicts, cost) {
 				out.conflicts = append(out.conflicts, cost)
 			}
@@ -449,15 +513,74 @@ func (p *planner) left(o *outcome, c *result.Cause, least result.Severity) (out 
 		if f.Severity.Rank() < least.Rank() {
 			continue
 		}
-		id := f.Identity()
-		for k, v := range p.verifiers {
-			if v.base.Artifact.Path == f.Artifact && v.before[id] && o.trials[k].left[id] {
-				out = append(out, i)
-				break
-			}
+		if p.remains(o, f) {
+			out = append(out, i)
 		}
 	}
 	return out
+}
+
+// remains reports whether a finding remains. One that no trial shows remains unless the versions of
+// the steps are those that it asks for.
+func (p *planner) remains(o *outcome, f *result.Finding) bool {
+	id, known := f.Identity(), false
+	for k, v := range p.verifiers {
+		if v.base.Artifact.Path != f.Artifact || !v.before[id] {
+			continue
+		}
+		known = true
+		if o.replaced[k] && needsRequired(f) { // the other version has other requirements
+			return o.excludedBy(v.base.Artifact.Metadata.Name)
+		}
+		if o.trials[k].left[id] {
+			return true
+		}
+	}
+	return !known && !o.chooses(f)
+}
+
+// needsRequired reports whether a finding occurs only because other versions are chosen than the
+// artifact requires.
+func needsRequired(f *result.Finding) bool {
+	return slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
+		_, ok := x.Change.(fix.AsRequired)
+		return ok
+	})
+}
+
+// excludedBy reports whether the chosen version of a package requires others than are chosen.
+func (o *outcome) excludedBy(name string) bool {
+	return slices.ContainsFunc(o.conflicts, func(s string) bool {
+		return strings.HasPrefix(s, fix.ConflictsWith+pkgmeta.Normalize(name)+"==")
+	})
+}
+
+// chooses reports whether the steps choose the version that a finding about the pins asks for: one
+// that a package requires, another one of that package, or one that has a wheel.
+func (o *outcome) chooses(f *result.Finding) bool {
+	required, err := pkgmeta.ParseRequirement(f.Version)
+	unmet := err == nil && required.Name == f.Package // "numpy<2"
+	if unmet && names(o.with)[f.Object] {
+		return !o.excludedBy(f.Object)
+	}
+	return slices.ContainsFunc(o.with, func(with string) bool {
+		q, err := pkgmeta.ParseRequirement(with)
+		if err != nil || q.Name != pkgmeta.Normalize(f.Package) {
+			return false
+		}
+		if unmet {
+			return admits(required, q)
+		}
+		return slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement == with })
+	})
+}
+
+// admits reports whether a requirement allows the version that another one pins.
+func admits(q, pin pkgmeta.Requirement) bool {
+	allowed, err := pkgmeta.ParseSpec(q.Spec)
+	exact, errPin := pkgmeta.ParseSpec(pin.Spec)
+	v, ok := exact.Pin()
+	return err == nil && errPin == nil && (ok && allowed.Admits(v) || q.Spec == pin.Spec)
 }
 
 // errorsLeft reports whether errors remain that do not belong to some causes.
@@ -470,7 +593,16 @@ func (p *planner) errorsLeft(o *outcome, causes []string) bool {
 			}
 		}
 	}
-	for _, w := range o.trials {
+	for i := range p.report.Causes {
+		if c := &p.report.Causes[i]; !slices.Contains(causes, c.ID) &&
+			len(p.left(o, c, result.Error)) > 0 {
+			return true
+		}
+	}
+	for k, w := range o.trials {
+		if o.replaced[k] {
+			continue
+		}
 		for _, x := range w.found {
 			id := x.Identity()
 			severity := cmp.Or(p.reported[id], p.severity[x.Rule], x.Severity)

@@ -135,11 +135,15 @@ func NonEmpty(ss ...string) (out []string) {
 	return out
 }
 
-// shownBefore returns the number of an earlier cause with the same fix, if both causes are shown
-// together; otherwise 0.
+// shownBefore returns the number of an earlier cause of which the fix is the first one, if both causes
+// are shown together; otherwise 0.
 func shownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
 	for i, c := range r.Causes[:cause] {
-		if c.New == r.Causes[cause].New && slices.ContainsFunc(c.Fixes, func(y analyzer.CauseFix) bool {
+		first := c.Fixes
+		if !c.Together {
+			first = first[:min(1, len(first))]
+		}
+		if c.New == r.Causes[cause].New && slices.ContainsFunc(first, func(y analyzer.CauseFix) bool {
 			return y.Title == x.Title && y.Command == x.Command
 		}) {
 			return i + 1
@@ -360,8 +364,17 @@ func PlanSentence(r *analyzer.Report) string {
 		numbers[c.ID] = i + 1
 	}
 	var fixed, left []int
-	for _, x := range r.Plan.Fixes {
+	var distinct []int // of fixes that remove several causes, the first of these
+	for i, x := range r.Plan.Fixes {
 		fixed = append(fixed, numbers[x.Cause])
+		if !slices.ContainsFunc(r.Plan.Fixes[:i], func(y result.PlannedFix) bool {
+			return x.Verified && y.Title == x.Title && y.Command == x.Command
+		}) {
+			distinct = append(distinct, numbers[x.Cause])
+		}
+	}
+	if r.Plan.Verified || len(distinct) > 1 {
+		fixed = distinct
 	}
 	for _, id := range r.Plan.Leaves {
 		left = append(left, numbers[id])

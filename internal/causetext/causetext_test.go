@@ -70,6 +70,20 @@ func TestPlanContradicts(t *testing.T) {
 	}
 }
 
+// A fix that removes several causes is that of the first one.
+func TestPlanOfOneFix(t *testing.T) {
+	r := &analyzer.Report{Plan: result.Plan{Verified: true}}
+	for _, id := range []string{"a", "b"} {
+		x := fix.Fix{Title: "Change torch", Verified: true}
+		r.Causes = append(r.Causes, analyzer.Cause{ID: id, Fixes: []analyzer.CauseFix{{Fix: x}}})
+		r.Plan.Fixes = append(r.Plan.Fixes, result.PlannedFix{Cause: id, Fix: x})
+	}
+	const want = "The fix of cause 1 was tried and leaves no error."
+	if got := PlanSentence(r); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // The counts say who has to act on which cause.
 func TestCountsNameActors(t *testing.T) {
 	const b, i = result.Builder, result.Installer

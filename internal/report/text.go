@@ -61,7 +61,7 @@ type textPrinter struct {
 	report  *analyzer.Report
 	options TextOptions
 	width   int
-	printed map[string]int // fix -> the cause where it was printed
+	printed map[string]int // fix -> the cause of which it was printed as the first
 	brief   bool           // less about fixes that follow the word "or"
 }
 
@@ -442,7 +442,7 @@ func (p *textPrinter) block(i int) []textLine {
 }
 
 // fix returns the lines for a fix: the title, and the command on its own line if it is long. A
-// fix that was printed for another cause is only referred to.
+// fix that was printed as the first one of another cause is only referred to.
 func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	c := &p.report.Causes[cause]
 	rank, label := firstFixRank, "fix"
@@ -489,7 +489,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 		}
 		return out
 	}
-	p.printed[key] = cause
+	if rank == firstFixRank {
+		p.printed[key] = cause
+	}
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
 	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
