@@ -80,7 +80,7 @@ func collect(r *result.Report, o Options) []*group {
 	}
 	groups = mergeMissing(groups)
 	if o.Pins != nil {
-		groups = mergePins(groups)
+		groups = foldUnmet(mergePins(groups))
 	}
 	// The first finding is described: the base does not have it, and it is about what fails.
 	for _, g := range groups {
@@ -152,6 +152,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	type object struct{ artifact, path string }
 	var rules, symbols, targets set[string]
 	var objects set[object]
+	stated := g.stated()
 	for _, f := range g.all {
 		c.New = c.New || f.New
 		rules.add(f.Rule)
@@ -161,7 +162,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		if f.Target != "" {
 			targets.add(f.Target)
 		}
-		if f.Object != "" {
+		if f.Object != "" && !slices.Contains(stated, f) { // else it is a package
 			objects.add(object{f.Artifact, f.Object})
 		}
 	}

@@ -112,6 +112,64 @@ func mergePins(groups []*group) []*group {
 	})
 }
 
+// foldUnmet adds requirements that the pins do not satisfy to the error that the same change of the
+// pins removes: a package that fails because another version than it requires is pinned.
+func foldUnmet(groups []*group) []*group {
+	change := map[*group]fix.Fix{}
+	for _, g := range groups {
+		if g.severity() != result.Error || g.kind != wrongPackage && g.kind != otherVersions {
+			continue
+		}
+		if list, _ := fixes(g); len(list) > 0 && list[0].Clears == len(g.all) {
+			change[g] = list[0].Fix
+		}
+	}
+	return slices.DeleteFunc(groups, func(u *group) bool {
+		if u.all[0].Rule != unmetRule {
+			return false
+		}
+		for _, g := range groups {
+			x, ok := change[g]
+			if !ok || slices.ContainsFunc(u.all, func(f *result.Finding) bool { return !satisfies(x, f) }) {
+				continue
+			}
+			g.findings = append(g.findings, u.findings...)
+			g.all = append(g.all, u.all...)
+			return true
+		}
+		return false
+	})
+}
+
+// satisfies reports whether a fix chooses a version that the requirement of a finding allows.
+func satisfies(x fix.Fix, f *result.Finding) bool {
+	required, err := pkgmeta.ParseRequirement(f.Version)
+	spec, errSpec := pkgmeta.ParseSpec(required.Spec)
+	if err != nil || errSpec != nil {
+		return false
+	}
+	return slices.ContainsFunc(requirementsOf(x), func(r string) bool {
+		q, err := pkgmeta.ParseRequirement(r)
+		exact, errPin := pkgmeta.ParseSpec(q.Spec)
+		pin, ok := exact.Pin()
+		return err == nil && errPin == nil && ok && q.Name == required.Name && spec.Admits(pin)
+	})
+}
+
+// stated returns the findings about requirements in a group that has others: of these, what removes
+// them is known.
+func (g *group) stated() (out []*result.Finding) {
+	for _, f := range g.all {
+		if f.Rule == unmetRule {
+			out = append(out, f)
+		}
+	}
+	if len(out) == len(g.all) {
+		return nil
+	}
+	return out
+}
+
 // answer returns the package whose version has to change or that has to be added, and the change of
 // the pins that removes the group. name is "" if the group is about something else.
 func (g *group) answer() (name, change string) {

@@ -301,3 +301,31 @@ func TestManyPackagesOfOnePin(t *testing.T) {
 		}
 	}
 }
+
+// TestUnmetIsPartOfTheError checks that a requirement that the pins do not satisfy is part of the
+// error that the same change of the pins removes, and that another one is a cause of its own.
+func TestUnmetIsPartOfTheError(t *testing.T) {
+	unmet := func(requirement, name string) result.Finding {
+		pin := name + "==1.26"
+		return result.Finding{
+			Rule: "requirement-not-met", Object: "widget", Package: name, Version: requirement,
+			Severity: result.Warning, Message: "widget 1.0 requires " + requirement,
+			Fixes: []fix.Fix{{
+				Kind: fix.KindPin, Title: "Pin " + pin, Requirement: pin,
+				Change: fix.Pin{Requirement: pin},
+			}},
+		}
+	}
+	pins := map[string]cause.Pin{"torch": {Version: "2.7"}, "numpy": {Version: "2.0"}, "scipy": {}}
+	r := report(asRequired(lacks("widget/w.so", "c10_symbol", "torch<2.6")),
+		unmet("numpy<2", "numpy"), unmet("torch<2.6", "torch"), unmet("scipy<1.27", "scipy"))
+	cause.Of(r, cause.Options{Pins: pins})
+	if len(r.Causes) != 2 || len(r.Causes[0].Findings) != 3 || r.Causes[0].Objects != 1 ||
+		r.Causes[0].Severity != result.Error || r.Causes[1].ID != "requirement-not-met-scipy" {
+		t.Fatalf("causes %+v", r.Causes)
+	}
+	x := r.Causes[0].Fixes
+	if string(x[0].Command) != "pip install torch==2.5.1 numpy==1.26" || x[0].Clears != 3 {
+		t.Errorf("fixes %+v", x)
+	}
+}

@@ -55,7 +55,11 @@ type retag struct {
 func fixes(g *group) (out []result.CauseFix, together bool) {
 	byKey := map[string]*merged{}
 	var list []*merged
+	stated := g.stated()
 	for _, f := range g.all {
+		if slices.Contains(stated, f) {
+			continue
+		}
 		for _, x := range f.Fixes {
 			if tried := requirementsOf(x); tried != nil {
 				x.Requirement = tried[0]
@@ -89,6 +93,11 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 					m.costs.add(c)
 				}
 			}
+		}
+	}
+	for _, m := range list {
+		for _, f := range stated {
+			m.clears += boolRank(satisfies(m.Fix, f))
 		}
 	}
 	if g.kind == tooNew { // the linker error is due to a build on an older system
