@@ -344,10 +344,11 @@ func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) e
 		names = append(names, p.Name)
 		out.addTarget(p, nil, nil)
 	}
+	others := slices.Concat(r.Artifacts, e.withoutWheel(ctx, o.Source))
 	for _, w := range e.NoWheel {
 		f := w.finding(names)
 		id := f.Artifact
-		if x, ok := w.pin(r.Artifacts); ok {
+		if x, ok := w.pin(others); ok {
 			f.Fixes = append(f.Fixes, x)
 		}
 		if w.Python != "" {
@@ -371,6 +372,35 @@ func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) e
 		r.Findings = append(r.Findings, f)
 	}
 	return nil
+}
+
+// maxElsewhere limits the packages without a wheel that are looked up for another system.
+const maxElsewhere = 32
+
+// withoutWheel returns the packages without a wheel for the environment, with the requirements of
+// their wheels for newer systems: an installer that builds them has to satisfy these too.
+func (e *Environment) withoutWheel(ctx context.Context, source packages.Source) (out []Artifact) {
+	if source == nil || !slices.ContainsFunc(e.NoWheel, func(w NoWheel) bool {
+		return len(w.Others) > 0
+	}) {
+		return nil
+	}
+	on := packages.Target{Python: e.On.Python, Arch: e.On.Arch}
+	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
+	for _, w := range e.NoWheel[:min(len(e.NoWheel), maxElsewhere)] {
+		release, err := source.Release(ctx, pkgmeta.Normalize(w.Package), w.Version, on)
+		if err != nil {
+			continue // there is none, or only for another Python
+		}
+		a := Artifact{Wheel: &Wheel{Name: w.Package, Version: w.Version}}
+		for _, q := range release.Requires {
+			if ok, err := q.Applies(env); err == nil && ok {
+				a.Wheel.Requires = append(a.Wheel.Requires, q.Name+q.Spec)
+			}
+		}
+		out = append(out, a)
+	}
+	return out
 }
 
 // finding returns the finding of a pin on platforms. Its artifact is NAME==VERSION.

@@ -143,6 +143,30 @@ func TestPinThatOthersAllow(t *testing.T) {
 	}
 }
 
+// TestPinThatUninstallableAllow checks that the version for a package without a wheel has as its
+// cost what another package without a wheel requires, whose wheels are for newer systems.
+func TestPinThatUninstallableAllow(t *testing.T) {
+	none := func(name, version string, others ...string) analyzer.NoWheel {
+		return analyzer.NoWheel{Package: name, Version: version, Reason: "no wheel", Others: others}
+	}
+	e := &analyzer.Environment{
+		On:       packages.Target{Python: "3.12", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.26"},
+		Platform: "amazonlinux2",
+		NoWheel:  []analyzer.NoWheel{none("core", "2.0"), none("blas", "12.8", "12.6")},
+	}
+	r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil, analyzer.Options{
+		Source: stock{t, map[string]string{"core==2.0": "requires blas==12.8"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(r.Findings, func(f analyzer.Finding) bool { return f.Package == "blas" })
+	const want = fix.ConflictsWith + "core 2.0 requires blas==12.8, not 12.6"
+	if x := r.Findings[i].Fixes; len(x) != 1 || !slices.Equal(x[0].Cost, []string{want}) {
+		t.Errorf("fixes %+v", x)
+	}
+}
+
 // shelf has version 1.0 of the packages package0 to package(n-1), each with one library that
 // defines a function. It counts the lookups.
 type shelf struct {
@@ -916,6 +940,30 @@ func TestOneFixIsEnough(t *testing.T) {
 		if x := r.Plan.Fixes[i]; x.Requirement != want || c.Fixes[0].Requirement != want ||
 			x.Verified != (want == "core==1.0") {
 			t.Errorf("plan %+v, cause %+v; want %s", x, c, want)
+		}
+	}
+}
+
+// TestInstallerOfTheSystem checks that a package of the system is installed with a program that the
+// system has: releases before RHEL 8 have no dnf.
+func TestInstallerOfTheSystem(t *testing.T) {
+	for platform, want := range map[string]string{
+		"amazonlinux2": "yum install ", "rhel7": "yum install ", "rhel8": "dnf install ",
+		"amazonlinux2023": "dnf install ", "debian12": "apt-get install ", "alpine3.20": "apk add ",
+	} {
+		r, err := analyzer.New(rules.All()).Check(
+			t.Context(), []analyzer.Input{extension(t, "draw", "1.0", "needed libX11.so.6\n")},
+			analyzer.Options{Platforms: []string{platform}},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(r.Findings, func(f analyzer.Finding) bool {
+			return slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
+				return strings.HasPrefix(string(x.Command), want)
+			})
+		}) {
+			t.Errorf("%s: findings %+v; want %s", platform, r.Findings, want)
 		}
 	}
 }

@@ -271,7 +271,7 @@ const libraryMark, objectMark = "\x01", "\x02"
 
 // install matches a command that installs system packages. The packages follow.
 var install = lazyregexp.New(
-	`^(?:brew install|(?:sudo )?(?:apt-get install|apt install|dnf install|apk add)(?: -y)?)`,
+	`^(?:brew install|(?:sudo )?(?:apt-get install|apt install|(?:dnf|yum) install|apk add)(?: -y)?)`,
 )
 
 // merge adds another fix with the same key.

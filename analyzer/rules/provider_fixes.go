@@ -254,6 +254,9 @@ var installers = map[string]shellword.Line{
 	platform.Conda:    "conda install -c conda-forge ",
 }
 
+// firstWithDNF is the glibc of RHEL 8. RHEL 7 and Amazon Linux 2 have only yum.
+const firstWithDNF = "2.28"
+
 // installing returns the command that installs the library on the platform: with the packages of
 // Debian for a policy, and with those of conda-forge where the system has none.
 func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
@@ -277,10 +280,14 @@ func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
 		if len(list) == 0 {
 			continue
 		}
+		command := installers[ecosystem]
+		if ecosystem == platform.Fedora && platform.Older(p.Platform.LibcVersion, firstWithDNF) {
+			command = "yum install "
+		}
 		return []fix.Candidate{{Fix: fix.Fix{
 			Kind:    fix.KindEnvironment,
 			Title:   "Install " + s.String(),
-			Command: installers[ecosystem] + shellword.Quoted(list),
+			Command: command + shellword.Quoted(list),
 		}}}
 	}
 	if s.Kind == platform.DriverProvider || s.Kind == platform.ToolkitProvider && s.python == "" {
