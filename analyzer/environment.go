@@ -40,8 +40,11 @@ type Environment struct {
 	CondaPackages []CondaPackage // all conda packages in Prefix
 	// Complete means that With has all packages that the interpreter finds.
 	Complete bool
-	NoWheel  []NoWheel
-	Broken   []Broken // installed packages that the interpreter cannot import, or not as a whole
+	// Other returns the wheel that an installer would choose for another version of a package, or nil
+	// if none can be read. It is nil for installed packages, and in a child process.
+	Other   func(ctx context.Context, name, version string) (*Input, error) `json:"-"`
+	NoWheel []NoWheel
+	Broken  []Broken // installed packages that the interpreter cannot import, or not as a whole
 	// Lost returns the installed package whose files should include one of a name, but do not, as
 	// NAME==VERSION; "" if there is none. Changed reports whether an object of a wheel is not the
 	// file that was installed. They are nil if this is not known, and always in a child process.
@@ -265,6 +268,12 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 		e.damaged(out, &own[i])
 	}
 	leaveToSystem(own)
+	if all != nil {
+		newer := &newerReleases{e, all, rules, o, environment, set.Artifacts, names}
+		if err := newer.offer(ctx, own); err != nil {
+			return err
+		}
+	}
 	if e.Prefix != nil && o.Root != nil {
 		for _, f := range set.Artifacts {
 			absent(f, own)

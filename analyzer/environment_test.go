@@ -967,3 +967,63 @@ func TestInstallerOfTheSystem(t *testing.T) {
 		}
 	}
 }
+
+// TestNewerRelease checks that for an error that only the package itself can remove, the nearest newer
+// release without it is offered, that few are read, and that nothing is claimed if there is none.
+func TestNewerRelease(t *testing.T) {
+	versions := map[string]string{"grid==1.0": "", "grid==2.0rc1": ""}
+	for i := 1; i <= 12; i++ {
+		versions[fmt.Sprintf("grid==1.%d", i)] = ""
+	}
+	for _, c := range []struct {
+		name  string
+		bad   []string // versions that fail too
+		limit string   // requirement of another package
+		want  string
+	}{
+		{"the next", nil, "grid", "1.1"},
+		{"not the next", []string{"1.1", "1.2"}, "grid", "1.3"},
+		{"not the newest", []string{"1.12"}, "grid", ""},
+		{"what another package allows", []string{"1.12"}, "grid<1.12", "1.1"},
+	} {
+		reads := 0
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian13",
+			With: []string{"grid==1.0", "user==1.0"},
+			Wheels: []analyzer.Input{
+				extension(t, "grid", "1.0", "execstack yes\n"), extension(t, "user", "1.0", "", c.limit),
+			},
+			Origins: map[string]analyzer.Origin{"grid==1.0": {File: "pins.txt", Line: 4}},
+			Other: func(_ context.Context, name, version string) (*analyzer.Input, error) {
+				reads++
+				text := ""
+				if slices.Contains(c.bad, version) {
+					text = "execstack yes\n"
+				}
+				in := extension(t, name, version, text)
+				return &in, nil
+			},
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil, analyzer.Options{
+			Source: stock{t, versions},
+		})
+		if err != nil || len(r.Causes) != 1 {
+			t.Fatalf("%s: %+v, %v", c.name, r, err)
+		}
+		x := r.Causes[0]
+		if reads == 0 || reads > 5 {
+			t.Errorf("%s: %d releases were read", c.name, reads)
+		}
+		if c.want == "" {
+			if len(x.Fixes) > 0 || !strings.Contains(x.Action, "If the newest release has it too") {
+				t.Errorf("%s: cause %+v", c.name, x)
+			}
+			continue
+		}
+		title := "Change grid from 1.0 to " + c.want + " in pins.txt:4"
+		if len(x.Fixes) != 1 || x.Fixes[0].Title != title || !x.Fixes[0].Verified ||
+			x.Action != "Choose another version of grid (pins.txt:4)." {
+			t.Errorf("%s: cause %+v", c.name, x)
+		}
+	}
+}

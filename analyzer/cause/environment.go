@@ -286,8 +286,8 @@ func (t text) todo(name, where string) string {
 		t.all[0].Rule == unmetRule:
 		return "Choose another version of " + where + "."
 	}
-	return "Choose another version of " + where + " or another platform. No other change of the " +
-		"environment is known to help, so report it to the authors of " + t.what() + "."
+	return "Choose another version of " + where + " or another platform. If the newest release has " +
+		"it too, report it to the authors of " + t.what() + "."
 }
 
 // others returns a sentence if packages of which one is to be removed have other causes too.

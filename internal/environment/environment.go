@@ -232,6 +232,19 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
 	w.Declared = e.Declared
+	w.Other = func(ctx context.Context, name, version string) (*analyzer.Input, error) {
+		other, err := from.Open(ctx, name, version, e.On, maxObjects)
+		if err != nil {
+			return nil, err
+		}
+		if other.Pure || other.Recorded {
+			return nil, nil
+		}
+		w.opened = append(w.opened, other)
+		return &analyzer.Input{
+			Name: other.File, Content: other, Size: other.Size, SHA256: other.SHA256,
+		}, nil
+	}
 	missed, portable := 0, 0
 	var unverified, sources []string
 	for _, r := range results {
