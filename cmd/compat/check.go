@@ -32,7 +32,8 @@ dependencies. PATH is a file, a folder, a pattern, or - for standard input. Arch
 "docker save". Other forms of PATH:
 
   pypi:NAME==VERSION  the wheel that pip would install, from the package index; without a version,
-                      the newest. With --platform, the wheel for the first of these platforms.
+                      the newest. With --platform, the wheel for the first of these platforms; with
+                      --venv, --conda-prefix, --lock or --requirement, that for their Python.
   oci:DIR[:TAG]       an image in an OCI image layout
 
 With --requirement, --lock or --venv and without PATH, the packages of that environment are checked
@@ -219,7 +220,7 @@ func checkPaths(
 	if err != nil {
 		return err
 	}
-	download := from.download(ctx, f.platforms)
+	download := from.download(ctx, f)
 	in, base := inputs{stdin: env.In, download: download}, inputs{download: download}
 	defer in.close()
 	defer base.close()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,6 +42,31 @@ type checkFlags struct {
 // environment reports whether the flags describe an environment that can be checked by itself.
 func (f checkFlags) environment() bool {
 	return len(f.requirements)+len(f.lock) > 0 || f.venv != ""
+}
+
+// interpreter returns the version of the Python that artifacts are installed with: that of --venv or
+// --conda-prefix, or the one that the lock or requirements files name; "" if none of them does.
+func (f checkFlags) interpreter() (string, error) {
+	if dir := cmp.Or(f.venv, f.conda); dir != "" && f.root == "" {
+		flag := "--venv"
+		if f.venv == "" {
+			flag = "--conda-prefix"
+		}
+		_, in, err := describe(dir)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", flag, err)
+		}
+		return in.Wheels.On.Python, nil
+	}
+	files := pinned.Files{Read: os.ReadFile}
+	for _, file := range slices.Concat(f.lock, f.requirements) {
+		files.Paths = append(files.Paths, filepath.ToSlash(file))
+	}
+	if len(files.Paths) == 0 {
+		return "", nil
+	}
+	python, _ := files.Python()
+	return python, nil
 }
 
 // asEnvironment returns the flags of `compat env` for a check without files.

@@ -91,9 +91,20 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 	}
 	var artifacts inputs
 	defer artifacts.close()
+	if log != "-" {
+		artifacts.stdin = env.In
+	}
+	var from *packageSource
+	if len(paths) > 0 {
+		var err error
+		if from, err = openPackages(env, f.index, false); err != nil {
+			return err
+		}
+		artifacts.download = from.download(ctx, f)
+	}
 	for _, p := range paths {
 		if err := artifacts.add(p); err != nil {
-			return err
+			return &pathError{p, err}
 		}
 	}
 	in, name := env.In, "standard input"
@@ -120,7 +131,7 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 	}
 	var report *analyzer.Report
 	if len(paths) > 0 {
-		if report, err = compareWithLog(ctx, env, f, &result, artifacts.list); err != nil {
+		if report, err = compareWithLog(ctx, env, f, from, &result, artifacts.list); err != nil {
 			return err
 		}
 	}
@@ -154,6 +165,7 @@ func compareWithLog(
 	ctx context.Context,
 	env environment,
 	f checkFlags,
+	from *packageSource,
 	result *buildlog.Result,
 	artifacts []analyzer.Input,
 ) (*analyzer.Report, error) {
@@ -168,6 +180,7 @@ func compareWithLog(
 			broken.Unread[0].Reason,
 		)
 	}
+	o.Source, o.NoIndex = from.Source, len(from.names) == 0
 	matcher := logmatch.New(result.Diagnoses)
 	report, err := analyzer.New(append(rules.All(), matcher.Rule())).Check(ctx, artifacts, o)
 	if err != nil {

@@ -80,20 +80,26 @@ func addFolders(f checkFlags, o *analyzer.Options) error {
 
 // addVenv adds the files of a virtual environment of this machine to the options.
 func addVenv(dir string, o *analyzer.Options) error {
-	root, err := openRoot("/")
-	if err != nil {
-		return err
-	}
-	b := folders{root, true}
-	if dir, err = b.folder(dir); err != nil {
-		return err
-	}
-	in, err := pinned.Describe(dir, root.Place)
+	b, in, err := describe(dir)
 	if err != nil {
 		return err
 	}
 	o.Conda, err = b.prefix(in)
 	return err
+}
+
+// describe reads which packages are installed in an environment of this machine.
+func describe(dir string) (b folders, in *pinned.Installed, err error) {
+	root, err := openRoot("/")
+	if err != nil {
+		return b, nil, err
+	}
+	b = folders{root, true}
+	if dir, err = b.folder(dir); err != nil {
+		return b, nil, err
+	}
+	in, err = pinned.Describe(dir, root.Place)
+	return b, in, err
 }
 
 // folder returns the absolute path of a folder in the root.

@@ -43,27 +43,32 @@ func (in *inputs) published(requirement string) error {
 }
 
 // download returns a function that downloads the wheel that pip would install for a requirement:
-// for the newest interpreter, on the first of the platforms, else on glibc systems like this one.
+// for the interpreter of the flags, else the newest, on the first of the platforms, else on glibc
+// systems like this one.
 func (p *packageSource) download(
 	ctx context.Context,
-	platforms []string,
+	f checkFlags,
 ) func(requirement string) (*index.Wheel, error) {
 	return func(requirement string) (*index.Wheel, error) {
 		q, err := p.release(requirement)
 		if err != nil {
 			return nil, err
 		}
-		on := packages.Target{Arch: machines[runtime.GOARCH], Libc: "glibc"}
-		if len(platforms) > 0 {
-			to, err := platform.Lookup(platforms[0], "") // a tag names its architecture
+		python, err := f.interpreter()
+		if err != nil {
+			return nil, err
+		}
+		on := packages.Target{Python: python, Arch: machines[runtime.GOARCH], Libc: "glibc"}
+		if len(f.platforms) > 0 {
+			to, err := platform.Lookup(f.platforms[0], "") // a tag names its architecture
 			if err != nil {
-				to, err = platform.Lookup(platforms[0], on.Arch)
+				to, err = platform.Lookup(f.platforms[0], on.Arch)
 			}
 			if err != nil {
 				return nil, err
 			}
 			if to.OS != platform.Linux {
-				return p.downloadFor(ctx, q, to)
+				return p.downloadFor(ctx, q, python, to)
 			}
 			on.Arch, on.Libc, on.LibcVersion = to.Arch, to.Libc, to.LibcVersion
 		}
@@ -75,11 +80,13 @@ func (p *packageSource) download(
 	}
 }
 
-// downloadFor downloads the wheel that pip would install on macOS or Windows, for the newest
-// interpreter, of the newest final release that has one; a pinned release may be yanked.
+// downloadFor downloads the wheel that pip would install on macOS or Windows, for an interpreter or,
+// if it is "", for the newest, of the newest final release that has one; a pinned release may be
+// yanked.
 func (p *packageSource) downloadFor(
 	ctx context.Context,
 	q pkgmeta.Requirement,
+	python string,
 	on *platform.Platform,
 ) (*index.Wheel, error) {
 	spec, err := pkgmeta.ParseSpec(q.Spec)
@@ -96,19 +103,25 @@ func (p *packageSource) downloadFor(
 	for _, w := range listed {
 		name, err := pkgmeta.ParseWheelName(w.File)
 		if err != nil || !spec.Admits(w.Version) || !judge.Installs(name.Tags, on) ||
-			!pinned && (w.Yanked || w.Version.IsPreRelease()) {
+			!pinned && (w.Yanked || w.Version.IsPreRelease()) ||
+			!packages.AdmitsPython(w.RequiresPython, python) {
 			continue
 		}
-		tag := name.Tags[0]
-		tag.Platform = "any"
-		rank, _ := packages.Rate(tag, packages.Target{})
-		if best.File == "" || cmp.Or(w.Version.Compare(best.Version), rank.Compare(first)) > 0 {
-			best, first = w, rank
+		for _, tag := range name.Tags {
+			tag.Platform = "any"
+			rank, fits := packages.Rate(tag, packages.Target{Python: python})
+			if (fits || python == "") &&
+				(best.File == "" || cmp.Or(w.Version.Compare(best.Version), rank.Compare(first)) > 0) {
+				best, first = w, rank
+			}
 		}
 	}
 	if best.File == "" {
-		return nil, fmt.Errorf("the index has no wheel of %s for %s", q.Name+q.Spec,
-			platform.Title(on.Name))
+		where := platform.Title(on.Name)
+		if python != "" {
+			where = "Python " + python + " on " + where
+		}
+		return nil, fmt.Errorf("the index has no wheel of %s for %s", q.Name+q.Spec, where)
 	}
 	return p.indexes.DownloadFile(ctx, q.Name, best.File, maxInput)
 }

@@ -15,12 +15,18 @@ import (
 // checkWith runs a check with variables and returns its exit code and output.
 func checkWith(t *testing.T, vars map[string]string, args ...string) (code int, out, errs string) {
 	t.Helper()
+	return runWith(t, vars, append([]string{"check"}, args...)...)
+}
+
+// runWith is like checkWith for any command.
+func runWith(t *testing.T, vars map[string]string, args ...string) (code int, out, errs string) {
+	t.Helper()
 	set := map[string]string{"COMPAT_DATA": t.TempDir(), "PIP_CONFIG_FILE": os.DevNull}
 	for k, v := range vars {
 		set[k] = v
 	}
 	var stdout, stderr bytes.Buffer
-	code = run(context.Background(), append([]string{"check"}, args...), environment{
+	code = run(context.Background(), args, environment{
 		Getenv: func(n string) (string, bool) { v, ok := set[n]; return v, ok },
 		In:     strings.NewReader(""),
 		Out:    &stdout,
@@ -83,6 +89,70 @@ func TestCheckPublishedRelease(t *testing.T) {
 	if code, _, errs := checkWith(t, nil, "pypi:widget==1.0"); code != exitUsage ||
 		!strings.Contains(errs, "none is configured; name one with --index-url or PIP_INDEX_URL") {
 		t.Errorf("without an index: exit %d, %s", code, errs)
+	}
+}
+
+// The wheel is that for the interpreter of an environment, and explain downloads it too.
+func TestPublishedReleaseForAPython(t *testing.T) {
+	files := map[string][]byte{}
+	for _, tags := range []string{
+		"cp311-cp311-manylinux_2_28_x86_64", "cp312-cp312-manylinux_2_28_x86_64",
+		"cp311-cp311-win_amd64", "cp312-cp312-win_amd64",
+	} {
+		files["widget-1.0-"+tags+".whl"] = madeWheel(t, "widget", "1.0", nil,
+			"widget/_w.so", "elf x86_64\nneeded libc.so.6\nimport fcntl64@GLIBC_2.28 libc.so.6\n")
+	}
+	server := httptest.NewServer(&packageIndex{files: map[string]map[string][]byte{"widget": files}})
+	defer server.Close()
+	vars := map[string]string{"PIP_INDEX_URL": server.URL + "/simple/"}
+	t.Chdir(t.TempDir())
+	for file, text := range map[string]string{
+		"venv/lib/python3.11/site-packages/README.txt": "", "py310/lib/python3.10/site-packages/a": "",
+		"uv.lock":   "version = 1\nrequires-python = \">=3.11\"\n[[package]]\nname = \"pure\"\n",
+		"plain.txt": "pure==1\n", "build.log": "OSError: libm.so.7: cannot open shared object file\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]string{
+		"--venv venv --platform manylinux_2_28":             "widget-1.0-cp311-cp311-manylinux_2_28_x86_64",
+		"--lock uv.lock --platform manylinux_2_28":          "widget-1.0-cp311-cp311-manylinux_2_28_x86_64",
+		"--venv venv --platform win_amd64":                  "widget-1.0-cp311-cp311-win_amd64",
+		"--requirement plain.txt --platform debian12":       "widget-1.0-cp312-cp312-manylinux_2_28_x86_64",
+		"--venv py310 --platform debian12":                  "no wheel for Python 3.10",
+		"--venv py310 --platform win_amd64":                 "no wheel of widget==1.0 for Python 3.10 on win",
+		"--venv absent":                                     "--venv: absent is not a folder",
+		"--platform debian12 --format json --fail-on never": "widget-1.0-cp312-cp312-manylinux_2_28_x86_64",
+	} {
+		code, out, errs := checkWith(t, vars, append(strings.Fields(args), "pypi:widget==1.0")...)
+		if !strings.Contains(out+errs, want) {
+			t.Errorf("%s: exit %d, no %q\n%s%s", args, code, want, out, errs)
+		}
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"build.log pypi:widget==1.0", exitOK, "undecided: No given file lists libm.so.7 in DT_NEEDED"},
+		{"--index-url " + server.URL + "/simple/ build.log pypi:widget==7", exitUsage,
+			"widget has no version 7"},
+		{"build.log -", exitUsage, "the PATHs contain no shared library"}, // standard input is empty
+		{"- -", exitUsage, "-: give standard input only once"},
+	} {
+		args := append([]string{"explain", "--format", "text"}, strings.Fields(c.args)...)
+		code, out, errs := runWith(t, vars, args...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("explain %s: exit %d, want %d and %q\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+	}
+	code, _, errs := runWith(t, nil, "explain", "build.log", "pypi:widget==1.0")
+	if code != exitUsage || !strings.Contains(errs, "none is configured; name one with --index-url") {
+		t.Errorf("explain without an index: exit %d, %s", code, errs)
 	}
 }
 

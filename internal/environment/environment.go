@@ -50,6 +50,8 @@ type Pinned struct {
 	On   packages.Target
 	// PythonFrom is where On.Python is known from, as Files.Python returns it; "" = it was given.
 	PythonFrom string
+	// Guessed means that no file names On.Python.
+	Guessed bool
 	// Platform is the name of the system for the report; "" = analyzer.Options decides.
 	Platform string
 	// Unpinned are requirements without a version, which Resolve pins. Constraints limit their
@@ -70,7 +72,7 @@ type Pinned struct {
 	// by the file that was given.
 	Unhashed map[string][]Pin
 
-	assumed bool              // no file names On.Python
+	assumed bool              // none of the files that were given names On.Python
 	beyond  []analyzer.Unread // a package that Resolve did not look up, because there are too many
 }
 

@@ -46,7 +46,8 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // Python returns the interpreter of the environment, and where that is known from: the
 // .python-version next to the first file or in the working directory; else the oldest, from 3.7,
-// that requires-python of the files or of the pyproject.toml next to one of them allows; else 3.12.
+// that requires-python of the files or of the pyproject.toml next to one of them allows. Both are ""
+// if no file names a version.
 func (f *Files) Python() (python, from string) {
 	python, from, _ = f.python()
 	return python, from
@@ -77,7 +78,7 @@ func (f *Files) python() (python, from string, own bool) {
 			return v, "the oldest that " + path.Base(file) + " allows", i < len(f.Paths)
 		}
 	}
-	return newestPython, "no file names a version; --python sets one", false
+	return "", "", false
 }
 
 var pythonVersion = lazyregexp.New(`^(?:cpython-)?(3\.\d{1,2})(?:\.\d+)?(?:\s|$)`)
@@ -114,7 +115,10 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	if on.Python == "" {
 		var own bool
 		p.On.Python, p.PythonFrom, own = f.python()
-		p.assumed = !own
+		if p.assumed = !own; p.On.Python == "" {
+			p.On.Python, p.PythonFrom = newestPython, "no file names a version; --python sets one"
+			p.Guessed = true
+		}
 	}
 	r := fileReader{files: f, pinned: p, seen: map[string]bool{}, places: map[string]int{}}
 	r.choice = lockfile.Choice{

@@ -101,7 +101,7 @@ func TestFilesFail(t *testing.T) {
 
 func TestFilesPython(t *testing.T) {
 	for requires, want := range map[string]string{
-		">=3.10": "3.10", "==3.13.*": "3.13", ">=3.11.4,<3.14": "3.11", ">=2.7": "3.7", "": "3.12",
+		">=3.10": "3.10", "==3.13.*": "3.13", ">=3.11.4,<3.14": "3.11", ">=2.7": "3.7", "": "",
 	} {
 		f := inFiles(map[string]string{"uv.lock": "requires-python = \"" + requires + "\"\n"}, "uv.lock")
 		if got, _ := f.Python(); got != want {
@@ -112,7 +112,7 @@ func TestFilesPython(t *testing.T) {
 		files        map[string]string
 		python, from string
 	}{
-		{nil, "3.12", "no file names a version; --python sets one"},
+		{nil, "", ""},
 		{map[string]string{"app/pyproject.toml": "[project]\nrequires-python = \">=3.9\"\n"}, "3.9",
 			"the oldest that pyproject.toml allows"},
 		{map[string]string{"app/uv.lock": "requires-python = \">=3.10\"\n", ".python-version": "3.13.1\n"},
