@@ -47,6 +47,8 @@ type Report struct {
 	// Environment is set if the artifacts are packages of an environment: their paths are not those
 	// of files, and only versions can be changed.
 	Environment bool `json:"-"`
+	// Assumed is what is assumed about the environment because no file names it: "Python 3.12".
+	Assumed string `json:"-"`
 	// What could not be looked up and how to change that, and conflicts between the given packages;
 	// one sentence each.
 	Notes []string `json:"notes,omitempty"`

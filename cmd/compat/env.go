@@ -106,8 +106,9 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 		"limit in megabytes for what is read of all wheels together; the wheels that remain are "+
 			"listed as not read")
 	flags.StringVar(&f.python, "python", "",
-		"version of the interpreter (default: that of --venv, else of .python-version, else the oldest "+
-			"that the lock file or pyproject.toml allows, else 3.12)")
+		"version of the interpreter (default: that of --venv, else of .python-version, else the one that "+
+			"the requirements file was compiled for, else the oldest that the lock file or "+
+			"pyproject.toml allows, else 3.12)")
 	flags.Var((*nameList)(&f.platforms), "platform",
 		"the system that the packages run on (debian12, alpine3.20; default: that of the configuration, "+
 			"else "+defaultPlatform+"; for installed packages this system); may be repeated")
@@ -432,6 +433,9 @@ func reviewEnvironment(
 	}
 	if err == nil {
 		r.Notes = slices.Insert(r.Notes, 0, checkedFor(r, o, head, pins))
+		if len(pins) > 0 && pins[0].Guessed {
+			r.Assumed = "Python " + pins[0].On.Python
+		}
 	}
 	if n := len(locked.Without); n > 0 && err == nil {
 		r.AddNote(fmt.Sprintf("only what the change can affect was checked; %d packages do not depend "+

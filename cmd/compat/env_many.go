@@ -102,8 +102,11 @@ func checkOne(
 	if err != nil {
 		return nil, "", err
 	}
+	if python = pins[0].On.Python; pins[0].Guessed {
+		python += " (assumed)"
+	}
 	r, _, err = reviewEnvironment(ctx, from, o, nil, pins, nil)
-	return r, pins[0].On.Python, err
+	return r, python, err
 }
 
 // printOne prints a row of the table, or a document.

@@ -45,9 +45,9 @@ func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
 func (e *FileError) Unwrap() error { return e.Err }
 
 // Python returns the interpreter of the environment, and where that is known from: the
-// .python-version next to the first file or in the working directory; else the oldest, from 3.7,
-// that requires-python of the files or of the pyproject.toml next to one of them allows. Both are ""
-// if no file names a version.
+// .python-version next to the first file or in the working directory; else the one for which
+// pip-compile or uv wrote a file, or the oldest, from 3.7, that requires-python of a file or of the
+// pyproject.toml next to one of them allows. Both are "" if no file names a version.
 func (f *Files) Python() (python, from string) {
 	python, from, _ = f.python()
 	return python, from
@@ -76,6 +76,9 @@ func (f *Files) python() (python, from string, own bool) {
 		}
 		if v := OldestPython(lockfile.RequiresPython(path.Base(file), data)); v != "" {
 			return v, "the oldest that " + path.Base(file) + " allows", i < len(f.Paths)
+		}
+		if v := lockfile.CompiledFor(data); v != "" && i < len(f.Paths) {
+			return v, path.Base(file) + " was compiled for it", true
 		}
 	}
 	return "", "", false

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/environment"
@@ -58,7 +59,8 @@ func (e *environmentReview) settings(
 			s.python, s.from[file] = v, 1
 		}
 	}
-	s.python = cmp.Or(s.python, picture.python(), oldestPython(text), defaultPython)
+	s.python = cmp.Or(s.python, picture.python(), oldestPython(text),
+		lockfile.CompiledFor([]byte(text)), defaultPython)
 	names := e.at.settings.Platforms
 	if len(names) == 0 {
 		names = e.change.Config.Platforms

@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Choice selects the packages of a lock file to install.
@@ -199,5 +201,28 @@ func RequiresPython(name string, data []byte) string {
 	}
 	return ""
 }
+
+// compiledFor matches the interpreter in a comment that pip-compile or uv begins a file with: "by
+// pip-compile with Python 3.11", or the command "uv pip compile --python-version 3.11".
+var compiledFor = lazyregexp.New(`pip-compile with [Pp]ython (3\.\d{1,2}t?)` +
+	`|pip compile\b.* (?:--python-version|--python|-p)[ =](?:python)?(3\.\d{1,2}t?)(?:[\s.]|$)`)
+
+// CompiledFor returns the interpreter for which pip-compile or uv wrote a requirements file, as the
+// comment at its beginning has it; "" if it has none.
+func CompiledFor(data []byte) string {
+	for n := 0; n < maxHeader; n++ {
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		if line, data = bytes.TrimSpace(line), rest; !bytes.HasPrefix(line, []byte("#")) {
+			break
+		}
+		if m := compiledFor.FindStringSubmatch(string(line)); m != nil {
+			return m[1] + m[2]
+		}
+	}
+	return ""
+}
+
+// maxHeader limits the lines of the comment of CompiledFor; pip-compile and uv write at most six.
+const maxHeader = 20
 
 var errNoPackages = errors.New("it has no packages, so it is not such a lock file")
