@@ -153,11 +153,12 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		"",
 		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")",
 	)
-	flags.StringVar(
+	flags.StringArrayVar(
 		&f.index,
 		"index-url",
-		"",
-		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf or uv.toml)",
+		nil,
+		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf or uv.toml); "+
+			"repeatable, the first that has a wheel is used",
 	)
 	flags.BoolVar(
 		&f.noHistory,

@@ -30,7 +30,8 @@ type checkFlags struct {
 	requirements                 []string // files
 	venv                         string
 	libraryPath                  []string
-	base, config, index, root    string
+	base, config, root           string
+	index                        []string // URLs
 	conda                        string
 	failOn, format               string
 	output                       []string

@@ -400,7 +400,7 @@ func (d *doctor) index(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	address := string(d.service.IndexURL)
-	found, err := index.Find(address, d.env.Getenv)
+	found, err := index.Find([]string{address}, d.env.Getenv)
 	if err == nil {
 		err = index.Probe(ctx, found.Options(address))
 	}

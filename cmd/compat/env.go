@@ -116,8 +116,9 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 		"assume that this package was imported before, so that its libraries are loaded; repeatable")
 	flags.StringVar(&f.config, "config", "",
 		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")")
-	flags.StringVar(&f.index, "index-url", "",
-		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml)")
+	flags.StringArrayVar(&f.index, "index-url", nil,
+		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml); "+
+			"repeatable, the first that has a wheel is used")
 	flags.StringVar(&f.failOn, "fail-on", "",
 		"lowest severity that fails the check: error, warning or never (default error)")
 	outputFlags(flags, &f.checkFlags)
@@ -531,6 +532,7 @@ func openPinned(
 		if err := e.Resolve(ctx, from.Source); err != nil {
 			return nil, errors.Join(err, closeAll(out))
 		}
+		e.Asked = from.addresses()
 		w, err := e.Open(ctx, from.indexes)
 		if err != nil {
 			return nil, errors.Join(err, closeAll(out))

@@ -76,11 +76,12 @@ log or a PATH could not be read.`,
 		"",
 		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")",
 	)
-	flags.StringVar(
+	flags.StringArrayVar(
 		&f.index,
 		"index-url",
-		"",
-		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf or uv.toml)",
+		nil,
+		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf or uv.toml); "+
+			"repeatable, the first that has a wheel is used",
 	)
 	return c
 }
@@ -97,7 +98,7 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 	var from *packageSource
 	if len(paths) > 0 {
 		var err error
-		if from, err = openPackages(env, f.index, false); err != nil {
+		if from, err = openPackages(env, f.index, false, false); err != nil {
 			return err
 		}
 		artifacts.download = from.download(ctx, f)

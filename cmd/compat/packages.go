@@ -23,13 +23,13 @@ type packageSource struct {
 	indexes index.Several
 }
 
-// openPackages opens the package indexes of url, else those that pip and uv are configured for. The
+// openPackages opens the package indexes of urls, else those that pip and uv are configured for. The
 // built-in history comes first, unless noHistory is set. Without an index only the history is used.
 // noCache ignores cached pages of the indexes.
 func openPackages(
-	env environment, url string, noHistory, noCache bool,
+	env environment, urls []string, noHistory, noCache bool,
 ) (*packageSource, error) {
-	found, err := index.Find(url, env.Getenv)
+	found, err := index.Find(urls, env.Getenv)
 	if err != nil {
 		return nil, err
 	}

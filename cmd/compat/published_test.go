@@ -156,6 +156,62 @@ func TestPublishedReleaseForAPython(t *testing.T) {
 	}
 }
 
+// An index that a file names is not used; the result says how to name it. All named ones are used.
+func TestIndexesThatFilesName(t *testing.T) {
+	widgets := publishedWidgets(t)
+	server := httptest.NewServer(widgets)
+	defer server.Close()
+	other := &packageIndex{files: map[string]map[string][]byte{"torch": {
+		"torch-2.7.0+cpu-cp312-cp312-manylinux_2_28_x86_64.whl": madeWheel(t, "torch", "2.7.0+cpu", nil,
+			"torch/_C.so", "elf x86_64\nneeded libc.so.6\nimport fcntl64@GLIBC_2.28 libc.so.6\n"),
+	}}}
+	extra := httptest.NewServer(other)
+	defer extra.Close()
+	main, cpu := server.URL+"/simple/", extra.URL+"/simple/"
+	secret := strings.Replace(cpu, "http://", "http://user:hunter2@", 1)
+	t.Chdir(t.TempDir())
+	for file, text := range map[string]string{
+		"requirements.txt": "-i " + main + "\n--extra-index-url " + secret + "\ntorch==2.7.0+cpu\nwidget==1.0\n",
+		"open.txt":         "--extra-index-url=" + cpu + "\ntorch\n",
+		"found.txt":        "--extra-index-url " + cpu + "\nwidget==1.0\n",
+		"links.txt":        "widget==1.0\n--find-links wheels/\ntorch==2.7.0+cpu\n",
+		"uv.lock": "version = 1\n[[package]]\nname = \"torch\"\nversion = \"2.7.0+cpu\"\nsource = { registry = \"" + cpu +
+			"\" }\n[[package]]\nname = \"widget\"\nversion = \"1.0\"\nsource = { registry = \"" + main + "\" }\n" +
+			"[[package]]\nname = \"pure\"\nversion = \"1.0\"\nsource = { registry = \"" + main + "\" }\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const name = " names the index "
+	hint := strings.TrimSuffix(cpu, "/") + "/, which compat uses only if you name it: PIP_EXTRA_INDEX_URL=" + cpu +
+		", or --index-url for each index"
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"-r requirements.txt", exitUsage, "requirements.txt:2" + name + hint},
+		{"-r open.txt", exitUsage, "open.txt:1" + name + hint},
+		{"--lock uv.lock", exitUsage, "uv.lock" + name + hint},
+		{"-r found.txt", exitOK, "compatible"},
+		{"-r links.txt", exitUsage, "links.txt:2 has --find-links, whose files compat does not read"},
+		{"-r requirements.txt --index-url " + main + " --index-url " + cpu, exitOK, "2 artifacts"},
+	} {
+		args := append([]string{"env", "--python", "3.12", "--verbose"}, strings.Fields(c.args)...)
+		code, out, errs := runWith(t, map[string]string{"PIP_INDEX_URL": main}, args...)
+		if code != c.code || !strings.Contains(out, c.want) || c.code == exitOK && strings.Contains(out, name) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s%s", c.args, code, c.code, c.want, out, errs)
+		}
+		if strings.Contains(out+errs, "hunter2") {
+			t.Errorf("%s: the password is shown", c.args)
+		}
+		if n := other.requests.Load(); n > 0 && c.code != exitOK {
+			t.Errorf("%s: %d requests to an index that was not named", c.args, n)
+		}
+	}
+}
+
 // For macOS and Windows the newest final release with a wheel is downloaded, for the newest Python.
 func TestCheckPublishedReleaseForOtherSystems(t *testing.T) {
 	files := map[string][]byte{}

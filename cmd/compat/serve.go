@@ -209,7 +209,7 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	var indexes *subject.PackageIndex
 	var reviewer *review.Reviewer
 	if len(service.IndexURL) > 0 {
-		found, err := index.Find(string(service.IndexURL), env.Getenv)
+		found, err := index.Find([]string{string(service.IndexURL)}, env.Getenv)
 		if err != nil {
 			return err
 		}

@@ -34,6 +34,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/shellword"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -72,8 +73,14 @@ type Pinned struct {
 	// by the file that was given.
 	Unhashed map[string][]Pin
 
-	assumed bool              // none of the files that were given names On.Python
-	beyond  []analyzer.Unread // a package that Resolve did not look up, because there are too many
+	assumed bool // none of the files that were given names On.Python
+	// Named are the indexes that requirements files name.
+	Named []Index
+	// Asked are the URLs of the indexes that are used. If the files name another one, and a package
+	// is not found, Unread says so. nil = Unread says nothing about indexes.
+	Asked []string
+
+	beyond []analyzer.Unread // a package that Resolve did not look up, because there are too many
 }
 
 // DefaultBudget is 2 GiB: the shared objects of torch have 860 MB, those of cuDNN 630 MB, and large
@@ -88,6 +95,12 @@ var errBudget = errors.New("not opened")
 type Pin struct {
 	lockfile.Pin
 	File string // as the user wrote it
+}
+
+// Index is an index that a requirements file names.
+type Index struct {
+	lockfile.Index
+	File string
 }
 
 // Locked returns the files that the lock files of environments list. indexes are the URLs of those
@@ -267,6 +280,9 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 			w.With = append(w.With, p.Requirement)
 		}
 		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
+		if errors.Is(r.err, packages.ErrUnknown) {
+			r.err = fmt.Errorf("%w%s", r.err, e.elsewhere(p))
+		}
 		w.add(p, r.id, r.wheel, r.err)
 		if r.wheel != nil && r.wheel.Portable {
 			portable++
@@ -417,6 +433,37 @@ func (e *Pinned) Refused() []analyzer.NoWheel {
 		out = append(out, n)
 	}
 	return out
+}
+
+// elsewhere ends an error about a pin that the indexes do not have: the files name another index,
+// which is not used, because it may be anyone's. It is "" if they do not.
+func (e *Pinned) elsewhere(p Pin) string {
+	if e.Asked == nil {
+		return ""
+	}
+	place := func(match func(Index) bool) string {
+		if i := slices.IndexFunc(e.Named, match); i >= 0 {
+			return analyzer.Origin{File: e.Named[i].File, Line: e.Named[i].Line}.String()
+		}
+		return ""
+	}
+	for _, address := range p.Indexes {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || from([]string{address}, e.Asked) {
+			continue
+		}
+		u.User = nil // it may have a password
+		at := cmp.Or(place(func(i Index) bool { return i.URL == address }), p.File)
+		return fmt.Sprintf("; %s names the index %s, which compat uses only if you name it: "+
+			"PIP_EXTRA_INDEX_URL=%s, or --index-url for each index", at, u, shellword.Quote(u.String()))
+	}
+	if at := place(func(i Index) bool {
+		return i.Option == "-f" || i.Option == "--find-links"
+	}); at != "" && slices.Contains(p.Indexes, "") {
+		return "; " + at + " has --find-links, whose files compat does not read; install the packages " +
+			"and check them with --venv"
+	}
+	return ""
 }
 
 // at returns FILE:LINE of a pin.

@@ -148,9 +148,13 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	for _, file := range f.Paths {
 		p.Declared = append(p.Declared, Declared(path.Clean(file), p.On, f.Read)...)
 	}
-	for i := range p.Pins {
-		if pin := &p.Pins[i]; pin.Indexes == nil && pin.Files == nil {
-			pin.Indexes = r.indexes
+	for _, pins := range [][]Pin{p.Pins, p.Unpinned} {
+		for i := range pins {
+			if pin := &pins[i]; pin.Indexes == nil && pin.Files == nil {
+				for _, x := range p.Named {
+					pin.Indexes = append(pin.Indexes, x.URL)
+				}
+			}
 		}
 	}
 	return p, nil
@@ -188,8 +192,7 @@ type fileReader struct {
 	seen   map[string]bool
 	places map[string]int // package -> index in pinned.Pins
 
-	indexes             []string // that requirements files name
-	hashed, constrained bool     // the current file of Files.Paths has hashes, and constraints
+	hashed, constrained bool // the current file of Files.Paths has hashes, and constraints
 	unhashed            []Pin
 }
 
@@ -231,7 +234,9 @@ func (r *fileReader) read(file string, constraint bool) error {
 			}
 		}
 	}
-	r.indexes = append(r.indexes, lock.Indexes...)
+	for _, x := range lock.Indexes {
+		r.pinned.Named = append(r.pinned.Named, Index{x, file})
+	}
 	r.hashed, r.constrained = r.hashed || lock.Hashed, r.constrained || constraint
 	for _, pin := range lock.Unhashed {
 		r.unhashed = append(r.unhashed, Pin{pin, file})
@@ -348,7 +353,8 @@ func (e *Pinned) unpinned() []analyzer.Unread {
 	out := e.beyond
 	for _, p := range e.Unpinned {
 		out = append(out, analyzer.Unread{
-			Path: p.Requirement, Reason: at(p) + ": it pins no version, and the index has none that fits",
+			Path: p.Requirement, Reason: at(p) + ": it pins no version, and the index has none that fits" +
+				e.elsewhere(p),
 		})
 	}
 	return out

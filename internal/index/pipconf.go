@@ -35,39 +35,44 @@ func (c Configured) Options(url string) Options {
 // maxConfig limits the bytes of a configuration file.
 const maxConfig = 1 << 20
 
-// Find returns the indexes that pip and uv are configured for: the first of chosen,
-// PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL, index-url of pip's configuration files and the
-// default index of uv's, and all extra indexes (PIP_EXTRA_INDEX_URL, UV_INDEX,
-// UV_EXTRA_INDEX_URL, extra-index-url, index). There is no default. The certificates are those of
+// Find returns the chosen indexes, without those that are "". If there are none, it returns those
+// that pip and uv are configured for: the first of PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL,
+// index-url of pip's configuration files and the default index of uv's, and all extra indexes
+// (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url, index). There is no default. The certificates are those of
 // PIP_CERT, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE or pip's setting cert; the proxy is
 // that of PIP_PROXY or pip's setting proxy. The keyring is used if PIP_KEYRING_PROVIDER,
 // UV_KEYRING_PROVIDER or the setting keyring-provider is "subprocess". It returns an error if a
 // configuration file cannot be read.
-func Find(chosen string, getenv func(string) (string, bool)) (Configured, error) {
+func Find(chosen []string, getenv func(string) (string, bool)) (Configured, error) {
 	env := func(name string) string {
 		v, _ := getenv(name)
 		return strings.TrimSpace(v)
 	}
 	c := Configured{Netrc: env("NETRC")}
+	for _, u := range chosen {
+		if u != "" && !slices.Contains(c.URLs, u) {
+			c.URLs = append(c.URLs, u)
+		}
+	}
+	named := len(c.URLs) > 0
 	if home := env("HOME"); c.Netrc == "" && home != "" {
 		c.Netrc = filepath.Join(home, ".netrc")
 	}
 	file, err := pipConfig(env)
-	if err != nil && chosen == "" {
+	if err != nil && !named {
 		return c, err
 	}
 	c.Certificates = cmp.Or(env("PIP_CERT"), env("REQUESTS_CA_BUNDLE"), env("CURL_CA_BUNDLE"),
 		env("SSL_CERT_FILE"), file["cert"])
 	c.Proxy = cmp.Or(env("PIP_PROXY"), file["proxy"])
 	uv, err := uvConfig(env)
-	if err != nil && chosen == "" {
+	if err != nil && !named {
 		return c, err
 	}
 	c.Keyring = cmp.Or(env("PIP_KEYRING_PROVIDER"), env("UV_KEYRING_PROVIDER"),
 		file["keyring-provider"], uv.Keyring) == "subprocess"
 	switch {
-	case chosen != "":
-		c.URLs = []string{chosen}
+	case named:
 		return c, nil
 	case truth(env("PIP_NO_INDEX")) || truth(file["no-index"]), uv.NoIndex:
 		return c, nil

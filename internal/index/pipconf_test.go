@@ -44,6 +44,8 @@ func TestFind(t *testing.T) {
 		{"chosen over everything", "https://chosen.example.com",
 			"PIP_INDEX_URL=https://pip.example.com PIP_EXTRA_INDEX_URL=https://x.example.com " +
 				"PIP_CONFIG_FILE=OWN", "https://chosen.example.com"},
+		{"several", "https://b.example.com https://a.example.com https://b.example.com",
+			"PIP_INDEX_URL=https://pip.example.com", "https://b.example.com https://a.example.com"},
 		{"the file", "", "PIP_CONFIG_FILE=OWN", "https://install.example.com/simple " +
 			"https://one.example.com/simple https://two.example.com/simple"},
 		{"the environment over the file", "", "PIP_CONFIG_FILE=OWN " +
@@ -75,14 +77,14 @@ func TestFind(t *testing.T) {
 				Replace(value)
 			// directory names may contain spaces
 		}
-		got, err := Find(c.chosen, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+		got, err := Find(strings.Fields(c.chosen), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		if err != nil || strings.Join(got.URLs, " ") != c.want ||
 			got.Netrc != filepath.Join(home, ".netrc") {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}
 	env := map[string]string{"VIRTUAL_ENV": filepath.Join(home, "venv"), "NETRC": "/elsewhere"}
-	got, err := Find("", func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	got, err := Find(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	if err != nil || !slices.Contains(got.URLs, "https://venv.example.com/simple") ||
 		got.Netrc != "/elsewhere" {
 		t.Errorf("%+v, %v", got, err)
@@ -181,7 +183,7 @@ default = true
 			name, value, _ := strings.Cut(v, "=")
 			env[name] = strings.ReplaceAll(value, "HOME", home)
 		}
-		got, err := Find("", func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+		got, err := Find(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		if err != nil || strings.Join(got.URLs, " ") != c.want || got.Keyring != c.keyring {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
@@ -192,7 +194,7 @@ default = true
 		}
 	}
 	write("work/project/uv.toml", "index-url = [")
-	if _, err := Find("", func(name string) (string, bool) { return "", false }); err == nil ||
+	if _, err := Find(nil, func(name string) (string, bool) { return "", false }); err == nil ||
 		!strings.Contains(err.Error(), "set UV_NO_CONFIG=1") {
 		t.Errorf("a file that is not TOML: %v", err)
 	}

@@ -30,9 +30,8 @@ type Lock struct {
 	Includes, Constraints []Include
 	// Notes list what was left out of Pins, one sentence each.
 	Notes []string
-	// Indexes are those that the options of a requirements file name, for all packages; "" is one
-	// without a known URL, such as a folder.
-	Indexes []string
+	// Indexes are those that the options of a requirements file name, for all packages.
+	Indexes []Index
 	// Hashed means that a requirements file has hashes. Then pip refuses the requirements of Unhashed,
 	// which have none ("Hash-checking Mode").
 	Hashed   bool
@@ -47,6 +46,13 @@ type Lock struct {
 type Include struct {
 	Path string
 	Line int
+}
+
+// Index is an option of a requirements file that names an index.
+type Index struct {
+	URL    string // "" = not known, such as a page or a folder of files
+	Option string // "--find-links"
+	Line   int
 }
 
 // Read returns the packages of a lock file that a Choice installs. The name decides the format as

@@ -48,6 +48,7 @@ func (r *reader) requirements(text string) error {
 				return err
 			}
 			if index, ok := indexOption(line); ok {
+				index.Line = at
 				r.lock.Indexes = append(r.lock.Indexes, index)
 			}
 			continue
@@ -98,20 +99,20 @@ func hashesIn(options string) (out []string) {
 	return out
 }
 
-// indexOption returns the index that an option of the file names; "" if it names a page or a
-// folder of files.
-func indexOption(line string) (address string, ok bool) {
+// indexOption returns the index that an option of the file names.
+func indexOption(line string) (i Index, ok bool) {
 	name, value, _ := strings.Cut(line, " ")
 	if i := strings.IndexByte(name, '='); i >= 0 {
 		name, value = name[:i], name[i+1:]
 	}
-	switch name {
+	switch i.Option = name; name {
 	case "-i", "--index-url", "--pypi-url", "--extra-index-url":
-		return strings.TrimSpace(value), true
+		i.URL = strings.Trim(value, "\"' \t")
+		return i, true
 	case "-f", "--find-links", "--no-index":
-		return "", true
+		return i, true
 	}
-	return "", false
+	return i, false
 }
 
 // requirement adds a requirement if its marker applies. p has the place and the hashes.
