@@ -325,6 +325,85 @@ func TestActionFailures(t *testing.T) {
 	}
 }
 
+// The job of docs/ci.md for changed pins compares with the file of the base branch.
+func TestActionOnBumps(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs git")
+	}
+	_, section, _ := strings.Cut(pages(t)["ci.md"], "\n## Bumps of pins\n")
+	m := pageYAML.FindStringSubmatch(section)
+	var workflow struct {
+		Jobs struct {
+			Pins struct {
+				Steps []struct {
+					Uses, Run string
+					With      map[string]string
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(m[1]), &workflow); err != nil {
+		t.Fatal(err)
+	}
+	index := httptest.NewServer(publishedWidgets(t))
+	defer index.Close()
+	for _, c := range []struct {
+		base, head string
+		outcome    string
+	}{
+		{"1.0", "1.1", "pass"}, {"1.1", "1.0", "pass"}, {"1.0", "7", "error"},
+	} {
+		r := newRunner(t)
+		lock := func(version string) {
+			r.write(filepath.Join(r.dir, "uv.lock"), "version = 1\nrequires-python = \">=3.12\"\n"+
+				"[[package]]\nname = \"widget\"\nversion = \""+version+"\"\nsource = { registry = \""+
+				index.URL+"/simple\" }\n")
+		}
+		shell := func(command string) {
+			t.Helper()
+			sh := exec.Command("bash", "-ec", command)
+			sh.Dir = r.dir
+			sh.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+				"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.test", "GIT_COMMITTER_NAME=a",
+				"GIT_COMMITTER_EMAIL=a@b.test")
+			if out, err := sh.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", command, err, out)
+			}
+		}
+		lock(c.base)
+		shell("git init -q && git add uv.lock && git commit -qm base")
+		lock(c.head)
+		shell("git commit -qam bump")
+		ran := 0
+		for _, step := range workflow.Jobs.Pins.Steps {
+			if step.Run != "" {
+				shell(step.Run)
+			}
+			if !strings.HasPrefix(step.Uses, "compat-app/compat@") {
+				continue
+			}
+			ran++
+			for name := range step.With {
+				if _, known := r.action.Inputs[name]; !known {
+					t.Errorf("action.yml has no input %s", name)
+				}
+			}
+			step.With["version"], step.With["index-url"] = "1.2.3", index.URL+"/simple"
+			log, outputs, _ := r.run(step.With)
+			if output(outputs, "outcome") != c.outcome {
+				t.Errorf("%s to %s: %s\n%s", c.base, c.head, outputs, log)
+			}
+			if report := r.read(r.folder() + "/compat.json"); c.outcome == "pass" &&
+				!strings.Contains(report, `"path": "widget-`+c.head+"-cp312") {
+				t.Errorf("%s is not checked: %s", c.head, report)
+			}
+		}
+		if ran != 1 {
+			t.Errorf("the job runs the Action %d times", ran)
+		}
+	}
+}
+
 // Values of an input may have blanks around them, and platforms commas between them.
 func TestActionLists(t *testing.T) {
 	r := newRunner(t)
