@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -39,6 +40,8 @@ type envFlags struct {
 	groups []string
 	budget int // MB of wheels
 
+	// stdin reads standard input, which files named - are
+	stdin func() ([]byte, error)
 	// system is that of the packages, if they are installed on this machine and no platform was
 	// named; else nil
 	system *ownSystem
@@ -71,6 +74,7 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
   compat env --lock 'services/*/uv.lock'
   compat env --requirement requirements.txt --python 3.12 --platform debian12
   compat env --base old.txt --requirement requirements.txt
+  git show origin/main:uv.lock | compat env --base - --lock uv.lock
   compat env --venv .venv
   compat env --root rootfs/`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -91,7 +95,8 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 	flags.StringArrayVarP(&f.requirements, "requirement", "r", nil,
 		"a requirements file, with the files that it includes; repeatable")
 	flags.StringArrayVar(&f.before, "base", nil,
-		"a lock or requirements file to compare with: only new findings count; repeatable")
+		"a lock or requirements file, or - for standard input, to compare with: only new findings count; "+
+			"repeatable")
 	flags.StringVar(&f.venv, "venv", "",
 		"check the packages installed in this virtual environment")
 	flags.StringVar(&f.prefix, "conda-prefix", "",
@@ -142,6 +147,9 @@ func flagFor(file string) string {
 	return flag + " " + string(shellword.Quote(file))
 }
 
+// maxPins limits the bytes of standard input; lockfile refuses smaller files.
+const maxPins = 64 << 20
+
 // pythonVersion matches the values of --python; 3.13t is the free-threaded build.
 var pythonVersion = lazyregexp.New(`^\d+\.\d+(\.\d+)?t?$`)
 
@@ -161,6 +169,9 @@ func checkEnvironmentFor(
 	f envFlags,
 	outputs *outputs,
 ) (err error) {
+	f.stdin = sync.OnceValues(func() ([]byte, error) {
+		return io.ReadAll(io.LimitReader(env.In, maxPins))
+	})
 	files := append(slices.Clone(f.lock), f.requirements...)
 	var many []string
 	if pattern := f.patternOf(); pattern != "" {
@@ -486,7 +497,12 @@ func checkedFor(
 
 // readPinned reads what some files pin, for each platform; nothing if there are no files.
 func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
-	list := pinned.Files{Read: os.ReadFile, Extras: f.extras, Groups: f.groups}
+	list := pinned.Files{Extras: f.extras, Groups: f.groups, Read: func(path string) ([]byte, error) {
+		if path == "-" {
+			return f.stdin()
+		}
+		return os.ReadFile(path)
+	}}
 	for _, file := range files {
 		list.Paths = append(list.Paths, filepath.ToSlash(file))
 	}

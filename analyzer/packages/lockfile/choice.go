@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -72,7 +71,7 @@ func Read(name string, data []byte, c Choice) (*Lock, error) {
 			(*list)[i] = pkgmeta.Normalize(n)
 		}
 	}
-	base := strings.ToLower(path.Base(strings.ReplaceAll(name, "\\", "/")))
+	base := formatName(name, data)
 	var err error
 	switch {
 	case base == "uv.lock" || strings.HasSuffix(base, ".py.lock"):
@@ -95,7 +94,7 @@ func Read(name string, data []byte, c Choice) (*Lock, error) {
 	case ofNode(base):
 		err = errNode
 	default:
-		err = r.requirements(string(data))
+		err = unlike(base, r.requirements(string(data)))
 	}
 	if err != nil {
 		return nil, err
@@ -183,7 +182,7 @@ const (
 // RequiresPython returns the Python versions that a lock file or a pyproject.toml supports, as a
 // PEP 440 specifier; "" if it has none.
 func RequiresPython(name string, data []byte) string {
-	if tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") &&
+	if name = formatName(name, data); tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") &&
 		!strings.HasSuffix(name, ".toml") {
 		return ""
 	}

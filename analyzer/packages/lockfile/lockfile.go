@@ -3,7 +3,8 @@
 //	pins, err := lockfile.Pins("uv.lock", data)
 //	// {"torch==2.7.0" 12} {"triton==3.3.0; sys_platform == 'linux'" 40}
 //
-// The name of the file decides the format: requirements.txt and the like (pip's "Requirements File
+// The name of the file decides the format, or, of a lock file of Python with another name, such as
+// old.lock, its content: requirements.txt and the like (pip's "Requirements File
 // Format"), uv.lock, poetry.lock, pdm.lock, pylock.toml (PEP 751), Pipfile.lock, conda-lock.yml,
 // pixi.lock and environment.yml (only what pip installs). Packages that are not releases of an
 // index (editable installs, paths, version control) are left out, and so are optional packages,
@@ -14,6 +15,7 @@
 package lockfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,9 +81,9 @@ func Pins(name string, data []byte) ([]Pin, error) {
 	if err := tooLarge(data); err != nil {
 		return nil, err
 	}
-	base := strings.ToLower(path.Base(strings.ReplaceAll(name, "\\", "/")))
+	base := formatName(name, data)
 	switch {
-	case base == "uv.lock" || base == "poetry.lock" || base == "pdm.lock":
+	case base == "uv.lock" || strings.HasSuffix(base, ".py.lock") || base == "poetry.lock" || base == "pdm.lock":
 		return tables(data, "package")
 	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base,
 		".toml"):
@@ -97,7 +99,54 @@ func Pins(name string, data []byte) ([]Pin, error) {
 	case ofNode(base):
 		return nil, errNode
 	}
-	return requirements(string(data))
+	pins, err := requirements(string(data))
+	return pins, unlike(base, err)
+}
+
+// unlike completes the error of a file that was read as a requirements file although its extension
+// is not that of a text.
+func unlike(base string, err error) error {
+	if err == nil || !slices.Contains([]string{".lock", ".toml", ".json", ".yml", ".yaml"},
+		path.Ext(base)) {
+		return err
+	}
+	return fmt.Errorf("%w; neither its name nor its content is that of a lock file that compat reads, "+
+		"so it was read as a requirements file; give it the name that its tool uses, such as uv.lock", err)
+}
+
+// formatName returns the base name of a file in lower case. For a file with the text of a lock file
+// of another name it is that name: git show writes uv.lock to whichever file is named. Requirements
+// files have neither such comments nor tables.
+func formatName(name string, data []byte) string {
+	base := strings.ToLower(path.Base(strings.ReplaceAll(name, "\\", "/")))
+	switch {
+	case formatted(base):
+		return base
+	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) && bytes.Contains(data, []byte(`"default"`)):
+		return "pipfile.lock"
+	}
+	for _, f := range []struct{ line, name string }{ // uv.lock has none of the first ones
+		{"python-versions = ", "poetry.lock"},
+		{"lock_version = ", "pdm.lock"},
+		{"[[packages]]", "pylock.toml"},
+		{"[[package]]", "uv.lock"},
+	} {
+		if bytes.Contains(data, []byte("\n"+f.line)) {
+			return f.name
+		}
+	}
+	return base
+}
+
+// formatted reports whether a base name in lower case is that of a format other than requirements
+// files.
+func formatted(base string) bool {
+	return slices.Contains([]string{
+		"uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "pipfile.lock", "pixi.lock",
+		"environment.yml", "environment.yaml",
+	}, base) || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml") ||
+		strings.HasSuffix(base, ".py.lock") || strings.HasSuffix(base, "conda-lock.yml") ||
+		strings.HasSuffix(base, "conda-lock.yaml") || ofNode(base)
 }
 
 // ofNode reports whether a file name is that of a lock file for packages of Node.js.
