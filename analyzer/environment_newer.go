@@ -1,9 +1,12 @@
 package analyzer
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
@@ -11,14 +14,22 @@ import (
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
-// maxNewer limits the newer releases of a package that are read, because each is a download: the
-// newest, and those of a bisection of 16.
-const maxNewer = 5
+const (
+	// maxNewer limits the newer releases of a package that are read, because each is a download: the
+	// newest, and those of a bisection of 16.
+	maxNewer = 5
+	// maxListed limits the newer releases of which the requirements are looked up.
+	maxListed = 32
+	// maxForward limits the packages that one fix changes to newer releases.
+	maxForward = 3
+)
 
-// newerReleases searches newer releases of packages with errors that no change of other packages
-// removes, such as an executable stack.
+// newerReleases searches newer releases of packages with errors: of those that no change of other
+// packages removes, such as an executable stack, and of those that fail with a newer version of
+// another package.
 type newerReleases struct {
 	of        *Environment
 	all       *judge.Environment
@@ -29,12 +40,20 @@ type newerReleases struct {
 	names     *elfobj.Names
 }
 
-// offer adds to such findings of each artifact the nearest newer release that was found to have none
-// of them. The error is that of ctx.
+// release is another release of the package of an artifact.
+type release struct {
+	of       *facts.Artifact
+	artifact *facts.Artifact
+	pin      string // NAME==VERSION
+}
+
+// offer adds to the errors of each package the nearest newer release that was found to have none of
+// them. For packages that fail with the same other one, these are one fix. The error is that of ctx.
 func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 	if n.of.Other == nil || n.options.Source == nil || n.options.NoFixes {
 		return nil
 	}
+	with := map[string]map[*facts.Artifact][]*Finding{} // by the other package
 	for _, f := range n.artifacts {
 		if f.Wheel == nil || f.Metadata == nil {
 			continue
@@ -42,28 +61,83 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 		var own []*Finding
 		for i := range findings {
 			x := &findings[i]
-			if x.Artifact == f.Path && x.Severity == Error && !changesEnvironment(x.Fixes) {
+			other := pkgmeta.Normalize(x.Package)
+			switch {
+			case x.Artifact != f.Path || x.Severity != Error:
+			case !changesEnvironment(x.Fixes):
 				own = append(own, x)
+			case slices.ContainsFunc(x.Fixes, asRequired): // it fails with versions that it excludes
+			case other != "" && other != pkgmeta.Normalize(f.Metadata.Name):
+				if with[other] == nil {
+					with[other] = map[*facts.Artifact][]*Finding{}
+				}
+				with[other][f] = append(with[other][f], x)
 			}
 		}
 		if len(own) == 0 {
 			continue
 		}
-		version, err := n.nearest(ctx, f, own)
+		r, err := n.nearest(ctx, f, own)
 		if err != nil {
 			return err
 		}
-		if version == "" {
+		if r == nil {
 			continue
 		}
-		pin := pkgmeta.Normalize(f.Metadata.Name) + "==" + version
 		for _, x := range own {
 			x.Fixes = append([]fix.Fix{{
-				Kind: fix.KindPin, Title: "Pin " + pin, Requirement: pin, Verified: true, Cost: []string{},
+				Kind: fix.KindPin, Title: "Pin " + r.pin, Requirement: r.pin, Verified: true,
+				Cost: []string{},
 			}}, x.Fixes...)
 		}
 	}
+	for _, other := range slices.Sorted(maps.Keys(with)) {
+		if err := n.forward(ctx, with[other]); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// forward adds to the errors of packages that fail with the same other one the fix that changes all
+// of them to newer releases.
+func (n *newerReleases) forward(
+	ctx context.Context,
+	failing map[*facts.Artifact][]*Finding,
+) error {
+	if len(failing) > maxForward {
+		return nil
+	}
+	var to []release
+	var all []*Finding
+	var pins fix.Releases
+	for _, f := range n.artifacts {
+		if failing[f] == nil {
+			continue
+		}
+		r, err := n.nearest(ctx, f, failing[f])
+		if r == nil || err != nil {
+			return err
+		}
+		to, all, pins = append(to, *r), append(all, failing[f]...), append(pins, r.pin)
+	}
+	if works, err := n.work(ctx, to, all); !works || err != nil {
+		return err
+	}
+	for _, x := range all {
+		x.Fixes = append(x.Fixes, fix.Fix{
+			Kind: fix.KindEnvironment, Title: "Change together: " + strings.Join(pins, ", "),
+			Command: "pip install " + shellword.Quoted(pins), Verified: true, Cost: []string{},
+			Change: pins,
+		})
+	}
+	return nil
+}
+
+// asRequired reports whether a fix chooses the versions that the package requires.
+func asRequired(x fix.Fix) bool {
+	_, ok := x.Change.(fix.AsRequired)
+	return ok
 }
 
 // changesEnvironment reports whether a fix is one for who installs the packages.
@@ -74,100 +148,137 @@ func changesEnvironment(fixes []fix.Fix) bool {
 }
 
 // nearest returns the nearest newer release without some findings, by bisection if the newest has
-// none; "" if it is not known.
+// none; nil if it is not known.
 func (n *newerReleases) nearest(
 	ctx context.Context,
 	f *facts.Artifact,
 	findings []*Finding,
-) (string, error) {
+) (best *release, err error) {
 	name := pkgmeta.Normalize(f.Metadata.Name)
-	at, err := pkgmeta.ParseVersion(f.Metadata.Version)
+	at, errVersion := pkgmeta.ParseVersion(f.Metadata.Version)
 	listed, errListed := n.options.Source.Versions(ctx, name, n.of.On)
-	if err != nil || errListed != nil {
-		return "", ctx.Err()
+	if errVersion != nil || errListed != nil {
+		return nil, ctx.Err()
 	}
 	newer := slices.DeleteFunc(
 		packages.Sorted(n.all.Admitted(name, listed)),
 		func(v pkgmeta.Version) bool { return v.IsPreRelease() || v.Compare(at) <= 0 },
 	)
-	best, reads := len(newer), 0
+	newer = slices.DeleteFunc(newer[:min(len(newer), maxListed)], func(v pkgmeta.Version) bool {
+		return !n.fits(ctx, name, v.String())
+	})
+	reads := 0
 	good := func(i int) bool {
 		if reads == maxNewer || err != nil {
 			return false
 		}
 		reads++
-		var ok bool
-		if ok, err = n.without(ctx, f, name, newer[i].String(), findings); ok {
-			best = min(best, i)
+		var r *release
+		if r, err = n.read(ctx, f, name, newer[i].String()); r == nil {
+			return false
 		}
-		return ok
+		var works bool
+		if works, err = n.work(ctx, []release{*r}, findings); works {
+			best = r // each is nearer than the one before
+		}
+		return works
 	}
 	if len(newer) > 0 && good(len(newer)-1) {
 		sort.Search(len(newer)-1, good)
 	}
-	if err != nil || best == len(newer) {
-		return "", err
-	}
-	return newer[best].String(), nil
+	return best, cmp.Or(err, ctx.Err())
 }
 
-// without reports whether a version of the package of f, in its place, has none of some findings
-// and no error. It is false if the version is not known.
-func (n *newerReleases) without(
+// fits reports whether the packages of the environment satisfy the requirements of a release.
+func (n *newerReleases) fits(ctx context.Context, name, version string) bool {
+	r, err := n.options.Source.Release(ctx, name, version, n.of.On)
+	if err != nil {
+		return false
+	}
+	on := pkgmeta.DefaultMarkerEnv(n.of.On.Python, n.of.On.Arch)
+	return !slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool {
+		applies, err := q.Applies(on)
+		return err == nil && applies && slices.ContainsFunc(n.of.With, func(pin string) bool {
+			p, errPin := pkgmeta.ParseRequirement(pin)
+			exact, errExact := pkgmeta.ParseSpec(p.Spec)
+			spec, errSpec := pkgmeta.ParseSpec(q.Spec)
+			v, ok := exact.Pin()
+			return p.Name == q.Name && ok && cmp.Or(errPin, errExact, errSpec) == nil && !spec.Admits(v)
+		})
+	})
+}
+
+// read reads another version of the package of f; nil if it is not known.
+func (n *newerReleases) read(
 	ctx context.Context,
 	f *facts.Artifact,
 	name, version string,
-	findings []*Finding,
-) (bool, error) {
+) (*release, error) {
 	input, err := n.of.Other(ctx, name, version)
 	if input == nil || err != nil {
-		return false, ctx.Err()
+		return nil, ctx.Err()
 	}
 	set, err := facts.Read(ctx, []Input{*input}, n.options.reading(), n.names)
 	if err != nil || len(set.Artifacts) != 1 || len(set.Unread) > 0 {
-		return false, err
+		return nil, err
 	}
-	other := set.Artifacts[0]
-	artifacts := slices.Clone(n.artifacts)
-	artifacts[slices.Index(artifacts, f)] = other
-	on := n.on
-	on.With = slices.DeleteFunc(slices.Clone(on.With), func(r string) bool {
-		q, err := pkgmeta.ParseRequirement(r)
-		return err == nil && q.Name == name
-	})
-	on.With = append(on.With, name+"=="+version)
+	return &release{f, set.Artifacts[0], name + "==" + version}, nil
+}
+
+// work reports whether releases, in the place of the artifacts that they replace, have none of some
+// findings and no error.
+func (n *newerReleases) work(
+	ctx context.Context,
+	releases []release,
+	findings []*Finding,
+) (bool, error) {
+	artifacts, on := slices.Clone(n.artifacts), n.on
+	for _, r := range releases {
+		artifacts[slices.Index(artifacts, r.of)] = r.artifact
+		name, _, _ := strings.Cut(r.pin, "==")
+		on.With = slices.DeleteFunc(slices.Clone(on.With), func(w string) bool {
+			q, err := pkgmeta.ParseRequirement(w)
+			return err == nil && q.Name == name
+		})
+		on.With = append(on.With, r.pin)
+	}
 	all, err := judge.NewEnvironment(n.rules, on, artifacts)
 	if err != nil {
 		return false, err
 	}
-	targets, _, err := judge.Targets(other, nil, n.options.platforms(nil))
-	if err != nil || len(targets) == 0 {
-		return false, err
-	}
-	session := all.Session(other, n.names)
-	for _, t := range targets {
-		outcome, err := session.Judge(ctx, judge.Case{
-			Artifact: other, Target: t, Scenario: fix.Scenario{Platform: t.Key()},
-		})
-		if err != nil {
+	for _, r := range releases {
+		targets, _, err := judge.Targets(r.artifact, nil, n.options.platforms(nil))
+		if err != nil || len(targets) == 0 {
 			return false, err
 		}
-		var found []Finding
-		for _, x := range outcome.Found {
-			found = append(found, *x.Finding)
-		}
-		leaveToSystem(found)
-		if slices.ContainsFunc(found, func(x Finding) bool {
-			return x.Severity == Error || slices.ContainsFunc(findings, func(y *Finding) bool {
-				return x.Rule == y.Rule && x.Library == y.Library && x.Symbol == y.Symbol
+		session := all.Session(r.artifact, n.names)
+		for _, t := range targets {
+			outcome, err := session.Judge(ctx, judge.Case{
+				Artifact: r.artifact, Target: t, Scenario: fix.Scenario{Platform: t.Key()},
 			})
-		}) || slices.ContainsFunc(outcome.Sets, func(s *packages.Set) bool {
-			return slices.ContainsFunc(s.Conflicts, func(c packages.Conflict) bool {
-				return c.By == packages.Artifact
-			})
-		}) {
-			return false, nil
+			if err != nil || fails(outcome, findings) {
+				return false, err
+			}
 		}
 	}
 	return true, nil
+}
+
+// fails reports whether an outcome has an error, a finding like some, or a requirement that the pins
+// do not satisfy.
+func fails(o *judge.Outcome, findings []*Finding) bool {
+	var found []Finding
+	for _, x := range o.Found {
+		found = append(found, *x.Finding)
+	}
+	leaveToSystem(found)
+	return slices.ContainsFunc(found, func(x Finding) bool {
+		return x.Severity == Error || slices.ContainsFunc(findings, func(y *Finding) bool {
+			return x.Rule == y.Rule && x.Library == y.Library && x.Symbol == y.Symbol
+		})
+	}) || slices.ContainsFunc(o.Sets, func(s *packages.Set) bool {
+		return slices.ContainsFunc(s.Conflicts, func(c packages.Conflict) bool {
+			return c.By == packages.Artifact
+		})
+	})
 }

@@ -76,6 +76,8 @@ func requirementsOf(x fix.Fix) (out []string) {
 		return []string{c.Requirement}
 	case fix.AsRequired:
 		return c.Pins
+	case fix.Releases:
+		return c
 	case fix.All:
 		for _, one := range c {
 			if pin, ok := one.(fix.Pin); ok {
@@ -143,6 +145,11 @@ func foldUnmet(groups []*group) []*group {
 
 // satisfies reports whether a fix chooses a version that the requirement of a finding allows.
 func satisfies(x fix.Fix, f *result.Finding) bool {
+	if c, ok := x.Change.(fix.Releases); ok { // with requirements that the pins satisfy
+		return slices.ContainsFunc(c, func(r string) bool {
+			return strings.HasPrefix(r, f.Object+"==")
+		})
+	}
 	required, err := pkgmeta.ParseRequirement(f.Version)
 	spec, errSpec := pkgmeta.ParseSpec(required.Spec)
 	if err != nil || errSpec != nil {
@@ -325,6 +332,9 @@ func (t text) choices() []result.CauseFix {
 			continue
 		case requirements != nil:
 			x.Title, x.Command = t.options.change(requirements), t.options.changing(requirements, first)
+		}
+		if _, ok := x.Change.(fix.Releases); ok { // it was tried with other artifacts
+			x.Change = nil
 		}
 		out = append(out, x)
 	}

@@ -142,6 +142,12 @@ func Versions(c Change) Change {
 	return All{}
 }
 
+// Releases chooses other releases of the artifacts that fail, as NAME==VERSION. It changes no
+// scenario, because the artifacts are replaced.
+type Releases []string
+
+func (c Releases) Apply(s Scenario) Scenario { return s }
+
 // ImportBefore imports the artifact before a package that the user imports first.
 type ImportBefore struct{ Package string }
 

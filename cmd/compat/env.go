@@ -417,6 +417,9 @@ func reviewEnvironment(
 		before = environmentsOf(base)
 	}
 	a := analyzer.New(rules.All())
+	if !locked.Complete { // else they are needed only if there are errors
+		readOthers(head, from, locked)
+	}
 	r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
 	pinning := func(f analyzer.Finding) bool {
 		return slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
@@ -432,6 +435,7 @@ func reviewEnvironment(
 			ReadAll: locked.ReadAll,
 		})
 		o.Source = from.Source
+		readOthers(head, from, locked)
 		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
 	}
 	if again && err == nil && slices.ContainsFunc(r.Findings, pinning) &&
@@ -441,6 +445,7 @@ func reviewEnvironment(
 			return nil, false, err
 		}
 		defer closeAll(head) //nolint:errcheck // files that were only read
+		readOthers(head, from, locked)
 		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
 	}
 	if err == nil {
@@ -556,6 +561,14 @@ func openPinned(
 		out = append(out, w)
 	}
 	return out, nil
+}
+
+// readOthers lets a fix be another version of a package, whose wheel is read for it.
+func readOthers(head []*pinned.Wheels, from *packageSource, locked *index.Locked) {
+	all := from.withLock(&index.Locked{AnyPython: locked.AnyPython, ReadAll: true})
+	for _, w := range head {
+		w.ReadOthersFrom(all.indexes)
+	}
 }
 
 func closeAll(list []*pinned.Wheels) error {

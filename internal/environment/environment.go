@@ -169,7 +169,12 @@ type Wheels struct {
 	// Together is set if some of them need other packages of exactly the pinned versions.
 	Together bool
 	opened   []io.Closer
+	others   Opener
 }
+
+// ReadOthersFrom sets where other versions than the pinned ones are read. Without it none are: the
+// Opener of the wheels may be limited to the files of a lock file.
+func (w *Wheels) ReadOthersFrom(o Opener) { w.others = o }
 
 // Close closes all wheels.
 func (w *Wheels) Close() error {
@@ -248,10 +253,14 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
 	w.Declared = e.Declared
 	w.Other = func(ctx context.Context, name, version string) (*analyzer.Input, error) {
-		other, err := from.Open(ctx, name, version, e.On, maxObjects)
+		if w.others == nil || spent.Load() >= budget {
+			return nil, nil
+		}
+		other, err := w.others.Open(ctx, name, version, e.On, maxObjects)
 		if err != nil {
 			return nil, err
 		}
+		spent.Add(other.Size)
 		if other.Pure || other.Recorded {
 			return nil, nil
 		}
