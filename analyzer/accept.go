@@ -24,6 +24,7 @@ func NamesSymbol(name, symbol string) bool { return cause.Names(name, symbol) }
 func (a *Accept) fields(f *Finding) (out []field) {
 	for _, x := range []field{
 		{"rule", a.Rule, f.Rule},
+		{"package", a.Package, f.Package},
 		{"symbol", a.Symbol, f.Symbol},
 		{"library", a.Library, f.Library},
 		{"object", a.Object, f.Object},

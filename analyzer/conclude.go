@@ -212,7 +212,7 @@ func (o *Options) accepts(f *Finding) (accepted, expired *Accept) {
 // expiredNote says that the entry accepted a finding until a date that has passed.
 func (a *Accept) expiredNote(f *Finding) string {
 	var what []string
-	for _, s := range []string{a.Rule, a.Symbol, a.Library, a.Object} {
+	for _, s := range []string{a.Rule, a.Package, a.Symbol, a.Library, a.Object} {
 		if s != "" {
 			what = append(what, s)
 		}

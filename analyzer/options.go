@@ -124,10 +124,11 @@ func (o *Options) environment() judge.Options {
 	}
 }
 
-// Accept selects findings that a maintainer accepted. An empty Rule, Symbol, Library or
+// Accept selects findings that a maintainer accepted. An empty Rule, Package, Symbol, Library or
 // Object means any.
 type Accept struct {
 	Rule    string
+	Package string // normalized name of the package that the finding is about
 	Symbol  string
 	Library string // SONAME, as in the finding
 	Object  string // path in the artifact

@@ -386,12 +386,13 @@ func (p *parser) severities(to *map[string]string) field {
 func (p *parser) accept(to *[]Accept) field {
 	return func(n *yaml.Node, key string) {
 		const expected = `a list of entries, each with the key "because" and at least one of ` +
-			`"rule", "symbol", "library", "object"`
+			`"rule", "package", "symbol", "library", "object"`
 		p.items(n, key, expected, func(item *yaml.Node, at string) {
 			before := len(p.problems)
 			a := Accept{Line: p.clamp(item.Line)}
 			p.mapping(item, at, map[string]field{
 				"rule":    p.rule(&a.Rule),
+				"package": p.string(&a.Package),
 				"symbol":  p.string(&a.Symbol),
 				"library": p.string(&a.Library),
 				"object":  p.string(&a.Object),
@@ -400,9 +401,9 @@ func (p *parser) accept(to *[]Accept) field {
 			})
 			switch {
 			case len(p.problems) > before:
-			case a.Rule+a.Symbol+a.Library+a.Object == "":
+			case a.Rule+a.Package+a.Symbol+a.Library+a.Object == "":
 				p.bad(item, at,
-					`this entry accepts everything; add the key "rule", "symbol", "library" or "object"`)
+					`this entry accepts everything; add the key "rule", "package", "symbol", "library" or "object"`)
 			case a.Because == "":
 				p.bad(item, at, `the key "because" is missing; state why this is accepted`)
 			default:

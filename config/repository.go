@@ -101,6 +101,7 @@ type GPU struct {
 // at least one is set.
 type Accept struct {
 	Rule    string
+	Package string // normalized name
 	Symbol  string
 	Library string // SONAME
 	Object  string
