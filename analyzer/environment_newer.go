@@ -48,7 +48,8 @@ type release struct {
 }
 
 // offer adds to the errors of each package the nearest newer release that was found to have none of
-// them. For packages that fail with the same other one, these are one fix. The error is that of ctx.
+// them. For packages that fail with the same other one, these are one fix. The error is that of
+// ctx.
 func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 	if n.of.Other == nil || n.options.Source == nil || n.options.NoFixes {
 		return nil
@@ -264,8 +265,8 @@ func (n *newerReleases) work(
 	return true, nil
 }
 
-// fails reports whether an outcome has an error, a finding like some, or a requirement that the pins
-// do not satisfy.
+// fails reports whether an outcome has an error, a finding like some, or a requirement that the
+// pins do not satisfy.
 func fails(o *judge.Outcome, findings []*Finding) bool {
 	var found []Finding
 	for _, x := range o.Found {

@@ -317,8 +317,8 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			dependency.Cost = []string{"torch and others fail with it if they require a newer release; " +
 				"compat env --venv VENV reports them"}
 			return []fix.Fix{
-				newFix(fix.KindPin, "Use a newer release of the package that needs "+lib+"; newer releases of CUDA's packages "+
-					"do not have it", ""),
+				newFix(fix.KindPin, "Use a newer release of the package that needs "+lib+
+					"; newer releases of CUDA's packages do not have it", ""),
 				path, dependency,
 			}
 		}

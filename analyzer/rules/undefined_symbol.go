@@ -79,9 +79,10 @@ not have the name or ordinal. The import fails: "The specified procedure could n
 gdi32.dll, ws2_32.dll and the C runtime are known, without ordinals.
 
 Not detected: symbols of libraries whose exports are not known, of a program in the same artifact,
-of a library that another library of the artifact opens by name before it opens a plug-in, of the host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build
-load; napi_…, uv_… and OpenSSL in a Node.js addon; JVM_… in a library with native methods),
-and symbols of an object that misses a whole library.`,
+of a library that another library of the artifact opens by name before it opens a plug-in, of the
+host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build load;
+napi_…, uv_… and OpenSSL in a Node.js addon; JVM_… in a library with native methods), and symbols of
+an object that misses a whole library.`,
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
 	Check:      checkUndefinedSymbol,
 	Windows:    checkUndefinedImports,

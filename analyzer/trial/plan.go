@@ -279,8 +279,8 @@ func (p *planner) together(
 	return o, broken, broken == "" && !p.errorsLeft(o, leaves) && len(o.conflicts) == 0, nil
 }
 
-// enough returns the fix of one cause that leaves no error but those of some causes, for a plan whose
-// fixes contradict each other. The outcome is nil if there is none.
+// enough returns the fix of one cause that leaves no error but those of some causes, for a plan
+// whose fixes contradict each other. The outcome is nil if there is none.
 func (p *planner) enough(leaves []string) (*fix.Fix, *outcome, error) {
 	for i := range p.report.Causes {
 		c := &p.report.Causes[i]

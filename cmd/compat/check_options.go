@@ -45,8 +45,8 @@ func (f checkFlags) environment() bool {
 	return len(f.requirements)+len(f.lock) > 0 || f.venv != ""
 }
 
-// interpreter returns the version of the Python that artifacts are installed with: that of --venv or
-// --conda-prefix, or the one that the lock or requirements files name; "" if none of them does.
+// interpreter returns the version of the Python that artifacts are installed with: that of --venv
+// or --conda-prefix, or the one that the lock or requirements files name; "" if none of them does.
 func (f checkFlags) interpreter() (string, error) {
 	if dir := cmp.Or(f.venv, f.conda); dir != "" && f.root == "" {
 		flag := "--venv"

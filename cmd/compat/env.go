@@ -95,8 +95,8 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 	flags.StringArrayVarP(&f.requirements, "requirement", "r", nil,
 		"a requirements file, with the files that it includes; repeatable")
 	flags.StringArrayVar(&f.before, "base", nil,
-		"a lock or requirements file, or - for standard input, to compare with: only new findings count; "+
-			"repeatable")
+		"a lock or requirements file, or - for standard input, to compare with: only new findings "+
+			"count; repeatable")
 	flags.StringVar(&f.venv, "venv", "",
 		"check the packages installed in this virtual environment")
 	flags.StringVar(&f.prefix, "conda-prefix", "",
@@ -111,8 +111,8 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 		"limit in megabytes for what is read of all wheels together; the wheels that remain are "+
 			"listed as not read")
 	flags.StringVar(&f.python, "python", "",
-		"version of the interpreter (default: that of --venv, else of .python-version, else the one that "+
-			"the requirements file was compiled for, else the oldest that the lock file or "+
+		"version of the interpreter (default: that of --venv, else of .python-version, else the one "+
+			"that the requirements file was compiled for, else the oldest that the lock file or "+
 			"pyproject.toml allows, else 3.12)")
 	flags.Var((*nameList)(&f.platforms), "platform",
 		"the system that the packages run on (debian12, alpine3.20; default: that of the configuration, "+

@@ -23,9 +23,9 @@ type packageSource struct {
 	indexes index.Several
 }
 
-// openPackages opens the package indexes of urls, else those that pip and uv are configured for. The
-// built-in history comes first, unless noHistory is set. Without an index only the history is used.
-// noCache ignores cached pages of the indexes.
+// openPackages opens the package indexes of urls, else those that pip and uv are configured for.
+// The built-in history comes first, unless noHistory is set. Without an index only the history is
+// used. noCache ignores cached pages of the indexes.
 func openPackages(
 	env environment, urls []string, noHistory, noCache bool,
 ) (*packageSource, error) {

@@ -80,9 +80,9 @@ func (p *packageSource) download(
 	}
 }
 
-// downloadFor downloads the wheel that pip would install on macOS or Windows, for an interpreter or,
-// if it is "", for the newest, of the newest final release that has one; a pinned release may be
-// yanked.
+// downloadFor downloads the wheel that pip would install on macOS or Windows, for an interpreter
+// or, if it is "", for the newest, of the newest final release that has one; a pinned release may
+// be yanked.
 func (p *packageSource) downloadFor(
 	ctx context.Context,
 	q pkgmeta.Requirement,

@@ -135,8 +135,8 @@ func NonEmpty(ss ...string) (out []string) {
 	return out
 }
 
-// shownBefore returns the number of an earlier cause of which the fix is the first one, if both causes
-// are shown together; otherwise 0.
+// shownBefore returns the number of an earlier cause of which the fix is the first one, if both
+// causes are shown together; otherwise 0.
 func shownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
 	for i, c := range r.Causes[:cause] {
 		first := c.Fixes

@@ -300,8 +300,8 @@ func isArtifact(r *analyzer.Report, path string) bool {
 // maxReason limits the reason for an unchecked file in the first line.
 const maxReason = 200
 
-// verdict returns the verdict, and what it assumes. If the exit code differs, because of the base or
-// fail_on, both are shown.
+// verdict returns the verdict, and what it assumes. If the exit code differs, because of the base
+// or fail_on, both are shown.
 func (p *textPrinter) verdict() string {
 	r := p.report
 	word := string(r.Verdict)

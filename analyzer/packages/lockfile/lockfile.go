@@ -83,7 +83,8 @@ func Pins(name string, data []byte) ([]Pin, error) {
 	}
 	base := formatName(name, data)
 	switch {
-	case base == "uv.lock" || strings.HasSuffix(base, ".py.lock") || base == "poetry.lock" || base == "pdm.lock":
+	case base == "uv.lock", strings.HasSuffix(base, ".py.lock"), base == "poetry.lock",
+		base == "pdm.lock":
 		return tables(data, "package")
 	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base,
 		".toml"):
@@ -110,8 +111,9 @@ func unlike(base string, err error) error {
 		path.Ext(base)) {
 		return err
 	}
-	return fmt.Errorf("%w; neither its name nor its content is that of a lock file that compat reads, "+
-		"so it was read as a requirements file; give it the name that its tool uses, such as uv.lock", err)
+	return fmt.Errorf("%w; neither its name nor its content is that of a lock file that compat "+
+		"reads, so it was read as a requirements file; give it the name that its tool uses, such "+
+		"as uv.lock", err)
 }
 
 // formatName returns the base name of a file in lower case. For a file with the text of a lock file
