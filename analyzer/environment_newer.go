@@ -62,7 +62,7 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 		var own []*Finding
 		for i := range findings {
 			x := &findings[i]
-			other := pkgmeta.Normalize(x.Package)
+			other := failsWith(x)
 			switch {
 			case x.Artifact != f.Path || x.Severity != Error:
 			case !changesEnvironment(x.Fixes):
@@ -133,6 +133,17 @@ func (n *newerReleases) forward(
 		})
 	}
 	return nil
+}
+
+// failsWith returns the package of which a finding's first fix chooses another version, or else the
+// one that the finding is about.
+func failsWith(x *Finding) string {
+	for _, y := range x.Fixes {
+		if q, err := pkgmeta.ParseRequirement(y.Requirement); err == nil && y.Requirement != "" {
+			return q.Name
+		}
+	}
+	return pkgmeta.Normalize(x.Package)
 }
 
 // asRequired reports whether a fix chooses the versions that the package requires.
