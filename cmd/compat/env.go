@@ -280,6 +280,9 @@ func checkEnvironmentFor(
 	if note != "" {
 		r.AddNote(note)
 	}
+	if f.venv != "" {
+		installInto(r, f.venv)
+	}
 	r.Decide(failOn)
 	var printed bytes.Buffer
 	if err := outputs.write(io.MultiWriter(env.Out, &printed), r); err != nil {
