@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -24,7 +25,7 @@ func NamesSymbol(name, symbol string) bool { return cause.Names(name, symbol) }
 func (a *Accept) fields(f *Finding) (out []field) {
 	for _, x := range []field{
 		{"rule", a.Rule, f.Rule},
-		{"package", a.Package, f.Package},
+		{"package", pkgmeta.Normalize(a.Package), f.Package},
 		{"symbol", a.Symbol, f.Symbol},
 		{"library", a.Library, f.Library},
 		{"object", a.Object, f.Object},

@@ -128,7 +128,7 @@ func (o *Options) environment() judge.Options {
 // Object means any.
 type Accept struct {
 	Rule    string
-	Package string // normalized name of the package that the finding is about
+	Package string // name of the package that the finding is about
 	Symbol  string
 	Library string // SONAME, as in the finding
 	Object  string // path in the artifact

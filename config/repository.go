@@ -101,7 +101,7 @@ type GPU struct {
 // at least one is set.
 type Accept struct {
 	Rule    string
-	Package string // normalized name
+	Package string
 	Symbol  string
 	Library string // SONAME
 	Object  string

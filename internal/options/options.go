@@ -5,7 +5,6 @@ package options
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/config"
 )
 
@@ -38,7 +37,7 @@ func Apply(c *config.Repository, file string, o *analyzer.Options) {
 			o.Accept,
 			analyzer.Accept{
 				Rule:    a.Rule,
-				Package: pkgmeta.Normalize(a.Package),
+				Package: a.Package,
 				Symbol:  a.Symbol,
 				Library: a.Library,
 				Object:  a.Object,
