@@ -173,6 +173,9 @@ func checkEnvironmentFor(
 		return io.ReadAll(io.LimitReader(env.In, maxPins))
 	})
 	files := append(slices.Clone(f.lock), f.requirements...)
+	if outputs.of = f.venv + f.prefix + f.root; len(files) == 1 {
+		outputs.of = files[0]
+	}
 	var many []string
 	if pattern := f.patternOf(); pattern != "" {
 		if many, err = f.manyFiles(pattern); err != nil {

@@ -66,6 +66,7 @@ type outputs struct {
 	env     environment
 	format  string
 	verbose bool
+	of      string            // see report.TextOptions.Of
 	failOn  analyzer.Severity // set before write
 	files   []outputFile
 	written bool // the report, or as much of it as could be
@@ -143,6 +144,7 @@ func (o *outputs) write(w io.Writer, r *analyzer.Report) error {
 		Verbose: o.verbose,
 		Color:   colored(o.env, o.env.Out),
 		Width:   columns(o.env.Out),
+		Of:      o.of,
 	}, lines)
 	if err != nil {
 		err = fmt.Errorf("writing the report: %w", err)
@@ -164,7 +166,7 @@ func (o *outputs) writeFiles(r *analyzer.Report, lines func() report.Lines) erro
 			failed = errors.Join(failed, err)
 			continue
 		}
-		text := report.TextOptions{Verbose: o.verbose}
+		text := report.TextOptions{Verbose: o.verbose, Of: o.of}
 		if err := errors.Join(o.as(x.format, f, r, text, lines), f.Close()); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("--output: %w", err))
 		}

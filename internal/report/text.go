@@ -20,6 +20,8 @@ type TextOptions struct {
 	Verbose bool // show all findings, without a limit on lines and without wrapping
 	Color   bool // color severities and the verdict with ANSI escapes
 	Width   int  // columns; 0 = 100. Commands are never wrapped
+	// Of is the file or folder that lists the packages of an environment; "" if there are several.
+	Of string
 }
 
 // Limits on the lines of a report without Verbose.
@@ -231,6 +233,11 @@ func (p *textPrinter) first() string {
 		if n > 1 && isArtifact(r, of) {
 			name += fmt.Sprintf(" (1 of %d artifacts)", n)
 		}
+	case len(r.Causes) > 0 && r.Environment: // the title names the packages that fail
+		name = analyzer.Count(n, "package")
+		if of := p.options.Of; of != "" {
+			name = mdsafe.Visible(of) + " (" + name + ")"
+		}
 	case len(r.Causes) > 0:
 		name = mdsafe.Visible(r.Causes[0].Artifact)
 		switch k := len(affected(r, &r.Causes[0])); {
@@ -261,6 +268,9 @@ func (p *textPrinter) first() string {
 		}
 		s += mdsafe.Cut(mdsafe.Visible(u.Reason), maxReason)
 	case len(r.Causes) > 0:
+		if r.Environment && r.Verdict == analyzer.Compatible {
+			s += ": " + analyzer.Count(len(r.Causes), "warning")
+		}
 		s += ": " + mdsafe.Visible(r.Causes[0].Title)
 	}
 	return s
