@@ -141,6 +141,15 @@ func TestOrigins(t *testing.T) {
 				Library: "KERNEL32.dll", Version: "10.0.22000", Target: "win_amd64"}},
 			[]string{"error built-too-new: needs Windows 11; win_amd64 includes older releases"},
 		},
+		"extra": {
+			[]result.Finding{{Rule: "library-not-found", Object: "w/a.so", Library: "libcudnn.so.9",
+				Severity: result.Warning, Fixes: []fix.Fix{{Kind: fix.KindDependency,
+					Title:       "Install the extra cudnn, which requires nvidia-cudnn-cu12~=9.0",
+					Command:     "pip install 'widget[cudnn]==1.0'",
+					Requirement: "nvidia-cudnn-cu12~=9.0"}}}},
+			[]string{"warning undeclared-nvidia-cudnn-cu12: needs libcudnn.so.9 of nvidia-cudnn-cu12, which " +
+				"only its extra cudnn requires"},
+		},
 		"variants for releases of FFmpeg": {
 			[]result.Finding{
 				needs("w/libops6.so", "libavcodec.so.60"), needs("w/libops6.so", "libswresample.so.4"),

@@ -50,6 +50,10 @@ func (t text) title() string {
 		why := "the wheel does not declare"
 		if t.extra() {
 			why = "only an extra of the wheel requires"
+			_, rest, _ := strings.Cut(string(t.cause.Fixes[0].Command), "[")
+			if name, _, ok := strings.Cut(rest, "]"); ok && len(t.cause.Fixes) == 1 {
+				why = "only its extra " + name + " requires"
+			}
 		}
 		return fmt.Sprintf("needs %s of %s, which %s", t.libraries(), t.subject, why)
 	case system:
