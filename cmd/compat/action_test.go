@@ -470,7 +470,7 @@ func TestWorkflows(t *testing.T) {
 			}
 		}
 	}
-	if len(with) != 2 || with["compat"] == nil || whole.Jobs["compat"].Needs != "build" {
+	if len(with) != 3 || with["compat"] == nil || whole.Jobs["compat"].Needs != "build" {
 		t.Fatalf("inputs %v of jobs %v", with, whole.Jobs)
 	}
 	if got := whole.Jobs["build"].Strategy.Matrix.OS; len(got) != 3 {

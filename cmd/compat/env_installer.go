@@ -3,8 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
-
-	"strings"
+	"slices"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -17,30 +16,37 @@ var madeByUV = lazyregexp.New(`(?m)^\s*uv\s*=`)
 // installInto changes the commands of fixes so that they change a virtual environment, and not the
 // one that the pip on PATH belongs to.
 func installInto(r *analyzer.Report, venv string) {
-	python := shellword.Quote(filepath.ToSlash(filepath.Join(venv, "bin", "python")))
-	pip := string(python) + " -m pip "
-	var options string // of uv
+	pip := shellword.Quote(filepath.ToSlash(filepath.Join(venv, "bin", "python"))) + " -m pip"
+	var options shellword.Line // of uv
 	config, err := os.ReadFile(filepath.Join(venv, "pyvenv.cfg"))
-	if err == nil && madeByUV.MatchString(string(config)) {
-		pip, options = "uv pip ", " --python "+string(shellword.Quote(filepath.ToSlash(venv)))
+	if err == nil && madeByUV.Match(config) {
+		pip, options = "uv pip", " --python "+shellword.Quote(filepath.ToSlash(venv))
 	}
-	change := func(line *shellword.Line) {
-		parts := strings.Split(string(*line), " && ")
-		for i, part := range parts {
-			rest, ok := strings.CutPrefix(part, "python -m pip ")
-			if !ok {
-				rest, ok = strings.CutPrefix(part, "pip ")
-			}
-			if !ok {
-				continue
-			}
-			verb, arguments, _ := strings.Cut(rest, " ")
-			if options != "" {
-				arguments = strings.TrimPrefix(arguments, "-y ") // uv does not ask
-			}
-			parts[i] = pip + verb + options + " " + arguments
+	step := func(step shellword.Line) shellword.Line {
+		words := shellword.Words(step)
+		at := slices.Index(words, "pip")
+		if at < 0 || at+1 == len(words) ||
+			at > 0 && !slices.Equal(words[:at], []shellword.Line{"python", "-m"}) {
+			return step
 		}
-		*line = shellword.Line(strings.Join(parts, " && "))
+		arguments := words[at+2:]
+		if options != "" {
+			arguments = slices.DeleteFunc(arguments, func(w shellword.Line) bool {
+				return w == "-y" // uv does not ask
+			})
+		}
+		return pip + " " + words[at+1] + options + " " + shellword.Join(arguments, " ")
+	}
+	change := func(command *shellword.Line) {
+		lines := shellword.Lines(*command)
+		for i, line := range lines {
+			steps := shellword.Steps(line)
+			for n := range steps {
+				steps[n] = step(steps[n])
+			}
+			lines[i] = shellword.Join(steps, " && ")
+		}
+		*command = shellword.Join(lines, "\n")
 	}
 	for i := range r.Findings {
 		for n := range r.Findings[i].Fixes {
