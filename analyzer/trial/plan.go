@@ -226,9 +226,10 @@ func (p *planner) plan() error {
 		}
 	}
 	var o *outcome
-	broken, works, err := "", false, error(nil)
+	broken, works := "", false
 	leaves := slices.Concat(out.Leaves, untried)
 	if verified && len(steps) > 0 {
+		var err error
 		if o, broken, works, err = p.together(steps, leaves); err != nil {
 			return err
 		}

@@ -137,8 +137,7 @@ func chosen(oldPath, newPath string) (old, new, problems []string, err error) {
 
 // packagesIn returns the packages of a folder that has no libraries itself, and otherwise the path.
 func packagesIn(root string) (packages []string, err error) {
-	info, err := os.Stat(root)
-	if err != nil || !info.IsDir() {
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return []string{root}, nil // read reports what is wrong
 	}
 	libraries := false

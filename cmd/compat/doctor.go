@@ -462,7 +462,7 @@ func (d *doctor) public(ctx context.Context) {
 		return
 	}
 	defer res.Body.Close()
-	problem := ""
+	var problem string
 	// A proxy that asks for a sign-in may answer with its page and the status 200.
 	body, err := io.ReadAll(io.LimitReader(res.Body, int64(len(webhook.Healthy))+1))
 	switch {

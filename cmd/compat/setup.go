@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -197,7 +196,7 @@ func unready(page http.Handler) http.Handler {
 	mux.Handle("GET /setup/", page)
 	mux.HandleFunc(
 		"GET /healthz",
-		func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, webhook.Healthy) },
+		func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, webhook.Healthy) },
 	)
 	for _, pattern := range []string{"GET /readyz", "POST /webhook", "POST /api/github/webhooks"} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
