@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"debug/elf"
 	"errors"
-	"hash/fnv"
+	"hash/maphash"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // section is a section header. Sections are hints: the loader ignores them and any tool may
@@ -131,15 +132,18 @@ type StaticSymbol struct {
 // table exists and cannot be read.
 func StaticSymbols(r io.ReaderAt, size int64, prefixes ...string) ([]StaticSymbol, error) {
 	var out []StaticSymbol
-	err := static(r, size, func(y symbol, name func() []byte, at []byte) {
+	err := static(r, size, func(y symbol, at []byte) int {
 		for _, p := range prefixes {
-			if bytes.HasPrefix(at, []byte(p)) {
-				if n := name(); len(n) > 0 {
-					out = append(out, StaticSymbol{string(n), y.bind == elf.STB_LOCAL, y.bind == bindUnique})
-				}
-				return
+			if len(at) < len(p) || string(at[:len(p)]) != p {
+				continue
 			}
+			n := nameLength(at)
+			if n > 0 {
+				out = append(out, StaticSymbol{string(at[:n]), y.bind == elf.STB_LOCAL, y.bind == bindUnique})
+			}
+			return n
 		}
+		return 0
 	})
 	return out, err
 }
@@ -147,37 +151,42 @@ func StaticSymbols(r io.ReaderAt, size int64, prefixes ...string) ([]StaticSymbo
 // Locals is the set of the functions and variables that an object defines for itself only, by
 // .symtab: those with hidden visibility, static ones, and those that a version script makes local.
 // nil = they are not known, because the object is stripped.
-type Locals map[uint64]struct{}
+type Locals struct {
+	hashes []uint64 // of the names
+	sort   sync.Once
+}
 
 // maxLocals limits the memory for Locals.
 const maxLocals = 200_000
 
-// Has reports whether the set has a symbol.
-func (l Locals) Has(name string) bool {
-	_, ok := l[hashed([]byte(name))]
+var localSeed = maphash.MakeSeed()
+
+// Has reports whether the set has a symbol. It can be called concurrently.
+func (l *Locals) Has(name string) bool {
+	if l == nil {
+		return false
+	}
+	l.sort.Do(func() { slices.Sort(l.hashes) }) // few libraries are searched
+	_, ok := slices.BinarySearch(l.hashes, maphash.String(localSeed, name))
 	return ok
 }
 
-func hashed(name []byte) uint64 {
-	h := fnv.New64a()
-	h.Write(name)
-	return h.Sum64()
-}
-
 // ReadLocals reads the local symbols of an object; nil if the table cannot be read.
-func ReadLocals(r io.ReaderAt, size int64) Locals {
-	var out Locals
-	err := static(r, size, func(y symbol, name func() []byte, _ []byte) {
+func ReadLocals(r io.ReaderAt, size int64) *Locals {
+	var out *Locals
+	err := static(r, size, func(y symbol, at []byte) int {
 		if out == nil {
-			out = Locals{}
+			out = &Locals{}
 		}
 		ofCode := y.typ == elf.STT_FUNC || y.typ == elf.STT_OBJECT || y.typ == elf.STT_GNU_IFUNC
-		if y.bind != elf.STB_LOCAL || !y.defined() || !ofCode || len(out) == maxLocals {
-			return
+		if y.bind != elf.STB_LOCAL || !y.defined() || !ofCode || len(out.hashes) == maxLocals {
+			return 0
 		}
-		if n := name(); len(n) > 0 {
-			out[hashed(n)] = struct{}{}
+		n := nameLength(at)
+		if n > 0 {
+			out.hashes = append(out.hashes, maphash.Bytes(localSeed, at[:n]))
 		}
+		return n
 	})
 	if err != nil {
 		return nil
@@ -185,9 +194,12 @@ func ReadLocals(r io.ReaderAt, size int64) Locals {
 	return out
 }
 
-// static calls yield for the entries of .symtab. at begins with the name of the entry, which name
-// returns; it is empty for an invalid one.
-func static(r io.ReaderAt, size int64, yield func(y symbol, name func() []byte, at []byte)) error {
+// nameLength returns the length of the name at the beginning of some text; 0 for an invalid one.
+func nameLength(at []byte) int { return max(bytes.IndexByte(at[:min(len(at), maxName)], 0), 0) }
+
+// static calls yield for the entries of .symtab. at begins with the name of the entry. yield returns
+// how many bytes of it it read.
+func static(r io.ReaderAt, size int64, yield func(y symbol, at []byte) int) error {
 	f, h, err := readHeader(r, size, &Object{})
 	if err != nil {
 		return err
@@ -207,7 +219,7 @@ func static(r io.ReaderAt, size int64, yield func(y symbol, name func() []byte, 
 }
 
 // static reads symbol table s with string table t.
-func (f *file) static(s, t section, yield func(y symbol, name func() []byte, at []byte)) error {
+func (f *file) static(s, t section, yield func(y symbol, at []byte) int) error {
 	if t.size > maxStrings {
 		return tooLarge(".strtab", t.size, maxStrings)
 	}
@@ -233,13 +245,7 @@ func (f *file) static(s, t section, yield func(y symbol, name func() []byte, at 
 		if y.name >= uint64(len(text)) {
 			return true, nil
 		}
-		at := text[y.name:]
-		yield(y, func() []byte {
-			n := max(bytes.IndexByte(at[:min(len(at), maxName)], 0), 0)
-			spent += n
-			return at[:n]
-		}, at)
-		if spent > textFree+textFactor*len(text) {
+		if spent += yield(y, text[y.name:]); spent > textFree+textFactor*len(text) {
 			return false, errors.Join(
 				ErrTooLarge,
 				errors.New("the names of .symtab overlap, and expand to more text than the table has"),

@@ -24,7 +24,7 @@ type Object struct {
 	// dlopen, or was compiled from Python code (Cython, Nuitka) that does so with ctypes.
 	Loads bool
 	// Locals are the symbols that a library defines for itself only; nil if it is stripped.
-	Locals elfobj.Locals
+	Locals *elfobj.Locals
 	ABI    *abi.Library // for a public library, if Options.ABI is set; otherwise nil
 	Links  []string     // paths in the artifact that are links to it
 
