@@ -77,6 +77,9 @@ func Versioned(symbol, version string) string { return result.Versioned(symbol, 
 // Count returns a number with its noun: "1 symbol", "3 symbols".
 func Count(n int, noun string) string { return result.Count(n, noun) }
 
+// And joins names: "a", "a and b", "a, b and c". It is "" for none.
+func And(names []string) string { return result.And(names) }
+
 // List joins the first names of a list: "a, b and 3 more files". total is the number of all names,
 // of which names may be only the first; at most shown are named. noun is what they name, in the
 // singular.

@@ -63,10 +63,7 @@ func (e *Environment) addUnmetConda(out *checked, o Options) error {
 			if !admitted && !slices.ContainsFunc(r.Findings, known) {
 				f := unmetConda(by, has, text)
 				f.Artifact = artifactOf(r, by)
-				if len(r.Targets) > 0 {
-					f.Target, f.On = r.Targets[0].Name, []string{r.Targets[0].Name}
-				}
-				r.Findings = append(r.Findings, f)
+				r.Findings = append(r.Findings, onFirst(r, f))
 			}
 		}
 	}

@@ -269,7 +269,10 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	}
 	leaveToSystem(own)
 	if all != nil {
-		newer := &newerReleases{e, all, rules, o, environment, set.Artifacts, names}
+		newer := &newerReleases{
+			of: e, all: all, rules: rules, options: o, on: environment, artifacts: set.Artifacts,
+			names: names,
+		}
 		if err := newer.offer(ctx, own); err != nil {
 			return err
 		}
@@ -499,6 +502,14 @@ func (e *Environment) missing(ctx context.Context, source packages.Source, pytho
 	return out
 }
 
+// onFirst returns a finding that does not depend on the platform for the first one of the report.
+func onFirst(r *Report, f Finding) Finding {
+	if len(r.Targets) > 0 {
+		f.Target, f.On = r.Targets[0].Name, []string{r.Targets[0].Name}
+	}
+	return f
+}
+
 // addUnmet adds a finding for each requirement of a package that the pins do not satisfy.
 func (e *Environment) addUnmet(
 	ctx context.Context,
@@ -536,9 +547,7 @@ func (e *Environment) addUnmet(
 				Change: fix.Pin{Requirement: pin},
 			})
 		}
-		if len(r.Targets) > 0 {
-			f.Target, f.On = r.Targets[0].Name, []string{r.Targets[0].Name}
-		}
+		f = onFirst(r, f)
 		if !slices.ContainsFunc(r.Findings, func(x Finding) bool {
 			return x.Identity() == f.Identity()
 		}) {

@@ -45,7 +45,7 @@ func (e *Environment) addConflicts(artifacts []*facts.Artifact, out *checked) {
 		case len(ids) > 2:
 			what = "install " + c.files[0]
 		}
-		message := fmt.Sprintf("%s %s. %s", and(names), what, e.effect(c))
+		message := fmt.Sprintf("%s %s. %s", And(names), what, e.effect(c))
 		for _, text := range because {
 			message += ". " + text
 		}
@@ -54,10 +54,7 @@ func (e *Environment) addConflicts(artifacts []*facts.Artifact, out *checked) {
 				Rule: RuleConflict, Severity: Warning, New: true, Artifact: a.Path, Object: c.files[0],
 				Package: ids[0].Name, Message: message, Fixes: []fix.Fix{x},
 			}
-			if len(r.Targets) > 0 {
-				f.Target, f.On = r.Targets[0].Name, []string{r.Targets[0].Name}
-			}
-			r.Findings = append(r.Findings, f)
+			r.Findings = append(r.Findings, onFirst(r, f))
 		}
 	}
 }
@@ -168,26 +165,11 @@ func (e *Environment) required(
 ) (only string, because []string) {
 	by := map[string][]string{}
 	env := pkgmeta.DefaultMarkerEnv(e.On.Python, e.On.Arch)
-	add := func(name, version string, q pkgmeta.Requirement) {
-		id := pkgmeta.Normalize(name) + " " + version
-		if ok, err := q.Applies(env); err == nil && ok && !slices.Contains(by[q.Name], id) {
-			by[q.Name] = append(by[q.Name], id)
-		}
-	}
-	for _, a := range artifacts {
-		if a.Metadata != nil {
-			for _, q := range a.Metadata.Requires {
-				add(a.Metadata.Name, a.Metadata.Version, q)
-			}
-		}
-	}
-	for _, a := range e.Listed {
-		if a.Wheel == nil {
-			continue
-		}
-		for _, text := range a.Wheel.Requires {
-			if q, err := pkgmeta.ParseRequirement(text); err == nil {
-				add(a.Wheel.Name, a.Wheel.Version, q)
+	for _, x := range e.requiring(artifacts) {
+		id := x.Name + " " + x.Version
+		for _, q := range x.requires {
+			if ok, err := q.Applies(env); err == nil && ok && !slices.Contains(by[q.Name], id) {
+				by[q.Name] = append(by[q.Name], id)
 			}
 		}
 	}
@@ -220,7 +202,7 @@ func (e *Environment) keeping(
 		for _, id := range ids {
 			names = append(names, id.Name)
 		}
-		title = "Keep one of " + and(names) + ", and remove the others"
+		title = "Keep one of " + And(names) + ", and remove the others"
 		if len(ids) == 2 {
 			title = strings.TrimSuffix(title, "s")
 		}
@@ -242,20 +224,11 @@ func (e *Environment) keeping(
 		}
 		shown = append(shown, place)
 	}
-	title = "Remove " + and(shown)
+	title = "Remove " + And(shown)
 	if installed {
 		title += ", and install " + keep + " again"
 		command = "python -m pip uninstall -y " + shellword.Quoted(remove) +
 			" && python -m pip install --force-reinstall --no-deps " + shellword.Quoted(again)
 	}
 	return title, command
-}
-
-// and joins names: "a", "a and b", "a, b and c".
-func and(names []string) string {
-	n := len(names) - 1
-	if n < 1 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:n], ", ") + " and " + names[n]
 }

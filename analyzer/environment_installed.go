@@ -76,30 +76,10 @@ type requiring struct {
 	extras   []string // those that other packages require, after ""
 }
 
-// addMissing adds a finding for each requirement on a package with native code that is not
-// installed. It is an error if an object needs a library of that package, which nothing else has.
-func (e *Environment) addMissing(artifacts []*facts.Artifact, r *Report) {
-	if !e.Complete {
-		return
-	}
-	var all []*requiring
-	installed := map[string]bool{} // also other builds of a package
-	for _, id := range e.With {
-		if q, err := pkgmeta.ParseRequirement(id); err == nil {
-			installed[q.Name], installed[anyBuild(q.Name)] = true, true
-		}
-	}
-	for _, u := range e.Unread { // its version is not known, but it is there
-		name, _, _ := strings.Cut(path.Base(u.Path), "-")
-		installed[pkgmeta.Normalize(name)] = true
-	}
-	libraries := map[string]bool{}
-	arch := e.On.Arch
+// requiring returns the packages with their requirements: those that were read, and those that are
+// only listed.
+func (e *Environment) requiring(artifacts []*facts.Artifact) (all []*requiring) {
 	for _, a := range artifacts {
-		for _, x := range a.Objects {
-			arch = cmp.Or(arch, x.Arch())
-			libraries[x.SONAME], libraries[path.Base(x.Path)] = true, true
-		}
 		if m := a.Metadata; m != nil {
 			id := packages.ID{Name: pkgmeta.Normalize(m.Name), Version: m.Version}
 			all = append(all, &requiring{id, a.Path, m.Requires, a.Objects, []string{""}})
@@ -118,7 +98,34 @@ func (e *Environment) addMissing(artifacts []*facts.Artifact, r *Report) {
 		}
 		all = append(all, x)
 	}
-	for _, m := range missing(all, installed, pkgmeta.DefaultMarkerEnv(e.On.Python, arch)) {
+	return all
+}
+
+// addMissing adds a finding for each requirement on a package with native code that is not
+// installed. It is an error if an object needs a library of that package, which nothing else has.
+func (e *Environment) addMissing(artifacts []*facts.Artifact, r *Report) {
+	if !e.Complete {
+		return
+	}
+	installed := map[string]bool{} // also other builds of a package
+	for _, id := range e.With {
+		if q, err := pkgmeta.ParseRequirement(id); err == nil {
+			installed[q.Name], installed[anyBuild(q.Name)] = true, true
+		}
+	}
+	for _, u := range e.Unread { // its version is not known, but it is there
+		name, _, _ := strings.Cut(path.Base(u.Path), "-")
+		installed[pkgmeta.Normalize(name)] = true
+	}
+	libraries := map[string]bool{}
+	arch := e.On.Arch
+	for _, a := range artifacts {
+		for _, x := range a.Objects {
+			arch = cmp.Or(arch, x.Arch())
+			libraries[x.SONAME], libraries[path.Base(x.Path)] = true, true
+		}
+	}
+	for _, m := range missing(e.requiring(artifacts), installed, pkgmeta.DefaultMarkerEnv(e.On.Python, arch)) {
 		q := m.requirement
 		f := Finding{
 			Rule: RuleUnmet, Severity: Warning, New: true, Artifact: m.by.file, Object: m.by.Name,
@@ -130,14 +137,11 @@ func (e *Environment) addMissing(artifacts []*facts.Artifact, r *Report) {
 				Requirement: q.Name + q.Spec, Cost: []string{},
 			}},
 		}
-		if len(r.Targets) > 0 {
-			f.Target, f.On = r.Targets[0].Name, []string{r.Targets[0].Name}
-		}
 		if object, library := m.by.needs(q.Name, libraries); library != "" {
 			f.Severity = Error
 			f.Message += fmt.Sprintf(". %s needs its %s", object, library)
 		}
-		r.Findings = append(r.Findings, f)
+		r.Findings = append(r.Findings, onFirst(r, f))
 	}
 }
 

@@ -38,6 +38,7 @@ type newerReleases struct {
 	on        judge.Options
 	artifacts []*facts.Artifact
 	names     *elfobj.Names
+	pins      map[string]pkgmeta.Version // of the environment, by package; set by offer
 }
 
 // release is another release of the package of an artifact.
@@ -54,17 +55,31 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 	if n.of.Other == nil || n.options.Source == nil || n.options.NoFixes {
 		return nil
 	}
+	errors := map[string][]*Finding{} // by artifact
+	for i := range findings {
+		if x := &findings[i]; x.Severity == Error {
+			errors[x.Artifact] = append(errors[x.Artifact], x)
+		}
+	}
+	if len(errors) == 0 {
+		return nil
+	}
+	n.pins = map[string]pkgmeta.Version{}
+	for _, pin := range n.of.With {
+		q, err := pkgmeta.ParseRequirement(pin)
+		if v, ok := q.Pin(); err == nil && ok {
+			n.pins[q.Name] = v
+		}
+	}
 	with := map[string]map[*facts.Artifact][]*Finding{} // by the other package
 	for _, f := range n.artifacts {
 		if f.Wheel == nil || f.Metadata == nil {
 			continue
 		}
 		var own []*Finding
-		for i := range findings {
-			x := &findings[i]
+		for _, x := range errors[f.Path] {
 			other := failsWith(x)
 			switch {
-			case x.Artifact != f.Path || x.Severity != Error:
 			case !changesEnvironment(x.Fixes):
 				own = append(own, x)
 			case slices.ContainsFunc(x.Fixes, asRequired): // it fails with versions that it excludes
@@ -210,13 +225,8 @@ func (n *newerReleases) fits(ctx context.Context, name, version string) bool {
 	on := pkgmeta.DefaultMarkerEnv(n.of.On.Python, n.of.On.Arch)
 	return !slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool {
 		applies, err := q.Applies(on)
-		return err == nil && applies && slices.ContainsFunc(n.of.With, func(pin string) bool {
-			p, errPin := pkgmeta.ParseRequirement(pin)
-			exact, errExact := pkgmeta.ParseSpec(p.Spec)
-			spec, errSpec := pkgmeta.ParseSpec(q.Spec)
-			v, ok := exact.Pin()
-			return p.Name == q.Name && ok && cmp.Or(errPin, errExact, errSpec) == nil && !spec.Admits(v)
-		})
+		v, pinned := n.pins[q.Name]
+		return err == nil && applies && pinned && !q.Admits(v)
 	})
 }
 

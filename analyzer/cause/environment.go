@@ -151,15 +151,13 @@ func satisfies(x fix.Fix, f *result.Finding) bool {
 		})
 	}
 	required, err := pkgmeta.ParseRequirement(f.Version)
-	spec, errSpec := pkgmeta.ParseSpec(required.Spec)
-	if err != nil || errSpec != nil {
+	if err != nil {
 		return false
 	}
 	return slices.ContainsFunc(requirementsOf(x), func(r string) bool {
 		q, err := pkgmeta.ParseRequirement(r)
-		exact, errPin := pkgmeta.ParseSpec(q.Spec)
-		pin, ok := exact.Pin()
-		return err == nil && errPin == nil && ok && q.Name == required.Name && spec.Admits(pin)
+		pin, ok := q.Pin()
+		return err == nil && ok && q.Name == required.Name && required.Admits(pin)
 	})
 }
 

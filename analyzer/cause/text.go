@@ -699,10 +699,7 @@ func listed(names []string, shown, limit int, noun string) string {
 	if n := len(names) - len(out); n > 0 {
 		return strings.Join(out, ", ") + " and " + result.Count(n, "more "+noun)
 	}
-	if n := len(out) - 1; n > 1 {
-		return strings.Join(out[:n], ", ") + " and " + out[n]
-	}
-	return strings.Join(out, " and ")
+	return result.And(out)
 }
 
 // shorten limits the length of a title at a word boundary.

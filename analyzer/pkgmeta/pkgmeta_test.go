@@ -154,6 +154,29 @@ func TestPin(t *testing.T) {
 		if v.String() != want || ok != (want != "") {
 			t.Errorf("%q: %s %v", in, v, ok)
 		}
+		q, err := ParseRequirement("one" + in)
+		if w, same := q.Pin(); err != nil || w.String() != v.String() || same != ok {
+			t.Errorf("one%s: %s %v, %v", in, w, same, err)
+		}
+	}
+}
+
+func TestRequirementAdmits(t *testing.T) {
+	for _, c := range []struct {
+		in, version string
+		want        bool
+	}{
+		{"numpy<2,>=1.23.2", "1.26.4", true}, {"numpy<2,>=1.23.2", "2.0.2", false},
+		{"numpy", "2.1.0rc1", true}, {"numpy (>=1) ; python_version < '3'", "1.0", true},
+	} {
+		q, err := ParseRequirement(c.in)
+		v, bad := ParseVersion(c.version)
+		if err != nil || bad != nil || q.Admits(v) != c.want {
+			t.Errorf("%s admits %s: %v, %v, %v", c.in, c.version, !c.want, err, bad)
+		}
+	}
+	if (Requirement{Spec: "about 2"}).Admits(Version{}) {
+		t.Error("an invalid specifier admits a version")
 	}
 }
 

@@ -19,6 +19,22 @@ type Requirement struct {
 // String returns the requirement as written.
 func (r Requirement) String() string { return r.Raw }
 
+// Pin returns the version of a requirement such as NAME==VERSION. ok is false if it pins none.
+func (r Requirement) Pin() (v Version, ok bool) {
+	spec, err := ParseSpec(r.Spec)
+	if err != nil {
+		return Version{}, false
+	}
+	return spec.Pin()
+}
+
+// Admits reports whether an installed version satisfies the requirement; see Spec.Admits. It is
+// false if the specifier is invalid, which that of ParseRequirement never is.
+func (r Requirement) Admits(v Version) bool {
+	spec, err := ParseSpec(r.Spec)
+	return err == nil && spec.Admits(v)
+}
+
 // ParseRequirement reads `torch[opt]>=2.0,<3; python_version >= "3.9"`, also with the specifier in
 // parentheses, and `name @ url ; marker`.
 //

@@ -43,6 +43,15 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// And joins names: "a", "a and b", "a, b and c". It is "" for none.
+func And(names []string) string {
+	n := len(names) - 1
+	if n < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:n], ", ") + " and " + names[n]
+}
+
 // List joins the first names of a list: "a, b and 3 more files". total is the number of all names,
 // of which names may be only the first; at most shown are named. noun is what they name, in the
 // singular.

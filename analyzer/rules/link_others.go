@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"strings"
-
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
@@ -26,23 +24,16 @@ func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 	}
 	text := ""
 	if len(refuse) > 0 {
-		text = ". " + listed(refuse) + " " + plural(refuse, "reports", "report") + " the same error"
+		text = ". " + analyzer.And(refuse) + " " + plural(refuse, "reports", "report") + " the same error"
 	}
 	if len(link) == 0 {
 		return text
 	}
-	text += ". " + listed(link) + " " + plural(link, "does", "do") + " not report it"
+	text += ". " + analyzer.And(link) + " " + plural(link, "does", "do") + " not report it"
 	if starts {
 		return text + ", and the program starts"
 	}
 	return text + ", and the program then fails at startup or at the first call"
-}
-
-func listed(words []string) string {
-	if len(words) == 1 {
-		return words[0]
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
 // plural returns the form of a verb for a list of subjects.

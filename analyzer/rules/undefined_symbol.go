@@ -537,9 +537,8 @@ func otherRelease(
 ) []fix.Candidate {
 	if p.Facts.Metadata != nil {
 		for _, q := range p.Facts.Metadata.Requires {
-			spec, err := pkgmeta.ParseSpec(q.Spec)
-			given, bad := pkgmeta.ParseVersion(of.Version)
-			if q.Name == of.Name && err == nil && bad == nil && !spec.Admits(given) {
+			given, err := pkgmeta.ParseVersion(of.Version)
+			if q.Name == of.Name && err == nil && !q.Admits(given) {
 				return []fix.Candidate{{Fix: fix.Fix{
 					Kind:    fix.KindEnvironment,
 					Title:   "Use the version that it requires: " + q.Name + q.Spec,

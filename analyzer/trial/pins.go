@@ -111,9 +111,8 @@ func (t *Verifier) fitting(name string) (out []func(version string) bool) {
 		if err != nil || q.Name == name {
 			continue
 		}
-		s, err := pkgmeta.ParseSpec(q.Spec)
-		pin, exact := s.Pin()
-		if err != nil || !exact {
+		pin, exact := q.Pin()
+		if !exact {
 			continue
 		}
 		other := t.releases.Get(q.Name, pin.String())
@@ -405,8 +404,7 @@ func excludes(r *packages.Release, name, version string) bool {
 		return false
 	}
 	return slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool {
-		s, err := pkgmeta.ParseSpec(q.Spec)
-		return q.Name == name && err == nil && !s.Admits(v)
+		return q.Name == name && !q.Admits(v)
 	})
 }
 

@@ -578,10 +578,8 @@ func (o *outcome) chooses(f *result.Finding) bool {
 
 // admits reports whether a requirement allows the version that another one pins.
 func admits(q, pin pkgmeta.Requirement) bool {
-	allowed, err := pkgmeta.ParseSpec(q.Spec)
-	exact, errPin := pkgmeta.ParseSpec(pin.Spec)
-	v, ok := exact.Pin()
-	return err == nil && errPin == nil && (ok && allowed.Admits(v) || q.Spec == pin.Spec)
+	v, ok := pin.Pin()
+	return ok && q.Admits(v) || q.Spec == pin.Spec
 }
 
 // errorsLeft reports whether errors remain that do not belong to some causes.

@@ -168,14 +168,12 @@ func (p *project) line(n *unstable.Node) int {
 // admits reports whether a project may have a version of a package. A requirement with other than
 // one version is admitted unless the project pins a version that it excludes.
 func (d Declared) admits(q pkgmeta.Requirement) bool {
-	asked, err := pkgmeta.ParseSpec(q.Spec)
-	own, ownErr := pkgmeta.ParseSpec(d.Spec)
-	if err != nil || ownErr != nil || d.URL != "" {
+	if d.URL != "" {
 		return false
 	}
-	if v, exact := asked.Pin(); exact {
-		return own.Admits(v)
+	if v, exact := q.Pin(); exact {
+		return d.Admits(v)
 	}
-	v, exact := own.Pin()
-	return !exact || asked.Admits(v)
+	v, exact := d.Pin()
+	return !exact || q.Admits(v)
 }
