@@ -125,7 +125,8 @@ func (e *Environment) addMissing(artifacts []*facts.Artifact, r *Report) {
 			libraries[x.SONAME], libraries[path.Base(x.Path)] = true, true
 		}
 	}
-	for _, m := range missing(e.requiring(artifacts), installed, pkgmeta.DefaultMarkerEnv(e.On.Python, arch)) {
+	env := pkgmeta.DefaultMarkerEnv(e.On.Python, arch)
+	for _, m := range missing(e.requiring(artifacts), installed, env) {
 		q := m.requirement
 		f := Finding{
 			Rule: RuleUnmet, Severity: Warning, New: true, Artifact: m.by.file, Object: m.by.Name,

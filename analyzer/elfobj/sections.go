@@ -197,8 +197,8 @@ func ReadLocals(r io.ReaderAt, size int64) *Locals {
 // nameLength returns the length of the name at the beginning of some text; 0 for an invalid one.
 func nameLength(at []byte) int { return max(bytes.IndexByte(at[:min(len(at), maxName)], 0), 0) }
 
-// static calls yield for the entries of .symtab. at begins with the name of the entry. yield returns
-// how many bytes of it it read.
+// static calls yield for the entries of .symtab. at begins with the name of the entry. yield
+// returns how many bytes of it it read.
 func static(r io.ReaderAt, size int64, yield func(y symbol, at []byte) int) error {
 	f, h, err := readHeader(r, size, &Object{})
 	if err != nil {

@@ -2,6 +2,7 @@ package lockfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,30 +72,28 @@ func Read(name string, data []byte, c Choice) (*Lock, error) {
 			(*list)[i] = pkgmeta.Normalize(n)
 		}
 	}
-	base := formatName(name, data)
 	var err error
-	switch {
-	case base == "uv.lock" || strings.HasSuffix(base, ".py.lock"):
+	switch formatOf(name, data) {
+	case formatUV:
 		err, r.lock.Complete, r.lock.Graph = r.uv(data), true, true
-	case base == "poetry.lock":
+	case formatPoetry:
 		err, r.lock.Complete, r.lock.Graph = r.poetry(data), true, true
-	case base == "pdm.lock":
+	case formatPDM:
 		err, r.lock.Complete, r.lock.Graph = r.pdm(data), true, true
-	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base,
-		".toml"):
+	case formatPylock:
 		err, r.lock.Complete = r.pylock(data), true
-	case base == "pipfile.lock":
+	case formatPipfile:
 		err = r.pipfile(data)
-	case base == "pixi.lock":
+	case formatPixi:
 		err = r.pixi(data)
-	case base == "environment.yml" || base == "environment.yaml":
+	case formatEnvironment:
 		err = r.environment(data)
-	case strings.HasSuffix(base, "conda-lock.yml") || strings.HasSuffix(base, "conda-lock.yaml"):
+	case formatCondaLock:
 		err = r.condaLock(data)
-	case ofNode(base):
+	case formatNode:
 		err = errNode
 	default:
-		err = unlike(base, r.requirements(string(data)))
+		err = unlike(name, r.requirements(string(data)))
 	}
 	if err != nil {
 		return nil, err
@@ -182,7 +181,8 @@ const (
 // RequiresPython returns the Python versions that a lock file or a pyproject.toml supports, as a
 // PEP 440 specifier; "" if it has none.
 func RequiresPython(name string, data []byte) string {
-	if name = formatName(name, data); tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") &&
+	name = cmp.Or(formatOf(name, data), baseName(name))
+	if tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") &&
 		!strings.HasSuffix(name, ".toml") {
 		return ""
 	}

@@ -81,34 +81,31 @@ func Pins(name string, data []byte) ([]Pin, error) {
 	if err := tooLarge(data); err != nil {
 		return nil, err
 	}
-	base := formatName(name, data)
-	switch {
-	case base == "uv.lock", strings.HasSuffix(base, ".py.lock"), base == "poetry.lock",
-		base == "pdm.lock":
+	switch formatOf(name, data) {
+	case formatUV, formatPoetry, formatPDM:
 		return tables(data, "package")
-	case base == "pylock.toml" || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base,
-		".toml"):
+	case formatPylock:
 		return tables(data, "packages")
-	case base == "pipfile.lock":
+	case formatPipfile:
 		return pipfile(data)
-	case base == "environment.yml" || base == "environment.yaml":
+	case formatEnvironment:
 		return environment(data)
-	case strings.HasSuffix(base, "conda-lock.yml") || strings.HasSuffix(base, "conda-lock.yaml"):
+	case formatCondaLock:
 		return condaLock(data)
-	case base == "pixi.lock":
+	case formatPixi:
 		return pixiPins(name, data)
-	case ofNode(base):
+	case formatNode:
 		return nil, errNode
 	}
 	pins, err := requirements(string(data))
-	return pins, unlike(base, err)
+	return pins, unlike(name, err)
 }
 
 // unlike completes the error of a file that was read as a requirements file although its extension
 // is not that of a text.
-func unlike(base string, err error) error {
+func unlike(name string, err error) error {
 	if err == nil || !slices.Contains([]string{".lock", ".toml", ".json", ".yml", ".yaml"},
-		path.Ext(base)) {
+		path.Ext(baseName(name))) {
 		return err
 	}
 	return fmt.Errorf("%w; neither its name nor its content is that of a lock file that compat "+
@@ -116,49 +113,69 @@ func unlike(base string, err error) error {
 		"as uv.lock", err)
 }
 
-// formatName returns the base name of a file in lower case. For a file with the text of a lock file
-// of another name it is that name: git show writes uv.lock to whichever file is named. Requirements
-// files have neither such comments nor tables.
-func formatName(name string, data []byte) string {
-	base := strings.ToLower(path.Base(strings.ReplaceAll(name, "\\", "/")))
-	switch {
-	case formatted(base):
-		return base
-	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) && bytes.Contains(data, []byte(`"default"`)):
-		return "pipfile.lock"
+// The formats other than requirements files, by the usual name of such a file.
+const (
+	formatUV          = "uv.lock"
+	formatPoetry      = "poetry.lock"
+	formatPDM         = "pdm.lock"
+	formatPylock      = "pylock.toml"
+	formatPipfile     = "pipfile.lock"
+	formatPixi        = "pixi.lock"
+	formatEnvironment = "environment.yml"
+	formatCondaLock   = "conda-lock.yml"
+	formatNode        = "package-lock.json"
+)
+
+// formatOf returns the format of a file by its name, or that of a lock file of Python with another
+// name by its content: git show writes uv.lock to whichever file is named. It is "" for other
+// files, which are read as requirements files; these have neither such comments nor tables.
+func formatOf(name string, data []byte) string {
+	if f := named(baseName(name)); f != "" {
+		return f
 	}
-	for _, f := range []struct{ line, name string }{ // uv.lock has none of the first ones
-		{"python-versions = ", "poetry.lock"},
-		{"lock_version = ", "pdm.lock"},
-		{"[[packages]]", "pylock.toml"},
-		{"[[package]]", "uv.lock"},
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) && bytes.Contains(data, []byte(`"default"`)) {
+		return formatPipfile
+	}
+	for _, f := range []struct{ line, format string }{ // uv.lock has none of the first ones
+		{"python-versions = ", formatPoetry},
+		{"lock_version = ", formatPDM},
+		{"[[packages]]", formatPylock},
+		{"[[package]]", formatUV},
 	} {
 		if bytes.Contains(data, []byte("\n"+f.line)) {
-			return f.name
+			return f.format
 		}
 	}
-	return base
+	return ""
 }
 
-// formatted reports whether a base name in lower case is that of a format other than requirements
-// files.
-func formatted(base string) bool {
-	return slices.Contains([]string{
-		"uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "pipfile.lock", "pixi.lock",
-		"environment.yml", "environment.yaml",
-	}, base) || strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml") ||
-		strings.HasSuffix(base, ".py.lock") || strings.HasSuffix(base, "conda-lock.yml") ||
-		strings.HasSuffix(base, "conda-lock.yaml") || ofNode(base)
+// named returns the format that a base name in lower case has, or "".
+func named(base string) string {
+	switch base {
+	case formatUV, formatPoetry, formatPDM, formatPylock, formatPipfile, formatPixi, formatEnvironment:
+		return base
+	case "environment.yaml":
+		return formatEnvironment
+	case formatNode, "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock":
+		return formatNode
+	}
+	switch {
+	case strings.HasSuffix(base, ".py.lock"):
+		return formatUV
+	case strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml"):
+		return formatPylock
+	case strings.HasSuffix(base, "conda-lock.yml"), strings.HasSuffix(base, "conda-lock.yaml"):
+		return formatCondaLock
+	}
+	return ""
 }
 
-// ofNode reports whether a file name is that of a lock file for packages of Node.js.
-func ofNode(base string) bool {
-	return slices.Contains([]string{
-		"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock",
-	}, base)
+// baseName returns the base name of a file, on Windows too, in lower case.
+func baseName(name string) string {
+	return strings.ToLower(path.Base(strings.ReplaceAll(name, "\\", "/")))
 }
 
-// errNode is returned for the lock files of ofNode.
+// errNode is returned for lock files of packages of Node.js.
 var errNode = errors.New("it pins npm packages, which compat does not look up; install them and " +
 	"run compat check node_modules")
 
