@@ -152,7 +152,6 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	type object struct{ artifact, path string }
 	var rules, symbols, targets set[string]
 	var objects set[object]
-	stated := g.stated()
 	for _, f := range g.all {
 		c.New = c.New || f.New
 		rules.add(f.Rule)
@@ -162,7 +161,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		if f.Target != "" {
 			targets.add(f.Target)
 		}
-		if f.Object != "" && !slices.Contains(stated, f) { // else it is a package
+		if f.Object != "" && !g.states(f) { // else it is a package
 			objects.add(object{f.Artifact, f.Object})
 		}
 	}

@@ -161,19 +161,9 @@ func satisfies(x fix.Fix, f *result.Finding) bool {
 	})
 }
 
-// stated returns the findings about requirements in a group that has others: of these, what removes
-// them is known.
-func (g *group) stated() (out []*result.Finding) {
-	for _, f := range g.all {
-		if f.Rule == unmetRule {
-			out = append(out, f)
-		}
-	}
-	if len(out) == len(g.all) {
-		return nil
-	}
-	return out
-}
+// states reports whether a finding is one about requirements in a group about a failure: of these,
+// what removes them is known.
+func (g *group) states(f *result.Finding) bool { return f.Rule == unmetRule && g.kind != byRule }
 
 // answer returns the package whose version has to change or that has to be added, and the change of
 // the pins that removes the group. name is "" if the group is about something else.

@@ -31,7 +31,7 @@ func evidence(g *group) []result.Evidence {
 	byKey := map[key]*row{}
 	var rows []*row
 	for _, f := range g.all {
-		if f.Rule == unmetRule && g.kind != byRule { // others of the cause fail
+		if g.states(f) {
 			continue
 		}
 		if f.Library+f.Version+f.Symbol+f.Object == "" { // the title says all

@@ -55,9 +55,8 @@ type retag struct {
 func fixes(g *group) (out []result.CauseFix, together bool) {
 	byKey := map[string]*merged{}
 	var list []*merged
-	stated := g.stated()
 	for _, f := range g.all {
-		if slices.Contains(stated, f) {
+		if g.states(f) {
 			continue
 		}
 		for _, x := range f.Fixes {
@@ -95,9 +94,9 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			}
 		}
 	}
-	for _, m := range list {
-		for _, f := range stated {
-			m.clears += boolRank(satisfies(m.Fix, f))
+	for _, f := range g.all {
+		for _, m := range list {
+			m.clears += boolRank(g.states(f) && satisfies(m.Fix, f))
 		}
 	}
 	if g.kind == tooNew { // the linker error is due to a build on an older system

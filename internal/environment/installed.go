@@ -352,23 +352,32 @@ func (in *Installed) removed(
 	meta *pkgmeta.Metadata,
 	file string,
 ) *analyzer.Broken {
-	modules := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !u.module(f) })
+	if len(gone) == 0 {
+		return nil
+	}
+	modules := map[string]bool{}  // that the interpreter imports, without those that are gone
+	compiled := map[string]bool{} // top-level folders with modules
+	for _, f := range files {
+		if u.module(f) {
+			modules[f] = true
+		}
+		if top, _, ok := strings.Cut(f, "/"); ok && moduleSuffix.MatchString(path.Base(f)) {
+			compiled[top] = true
+		}
+	}
 	b := analyzer.Broken{
 		Package: meta.Name, Version: meta.Version, File: file, Conda: in.conda, Optional: true,
 		At: in.Wheels.Origins[meta.Name+"=="+meta.Version],
 	}
 	var lost []string
 	for _, f := range gone {
-		top := path.Dir(f) + "/"
 		switch {
-		case slices.Contains(modules, f):
-			modules = slices.DeleteFunc(modules, func(m string) bool { return m == f })
+		case modules[f]:
+			delete(modules, f)
 			if strings.Contains(strings.ToLower(f), "test") { // often removed to save space
 				continue
 			}
-		case path.Base(f) == "__init__.py" && slices.ContainsFunc(files, func(x string) bool {
-			return strings.HasPrefix(x, top) && moduleSuffix.MatchString(path.Base(x))
-		}):
+		case path.Base(f) == "__init__.py" && compiled[path.Dir(f)]:
 			b.Optional = false
 		default:
 			continue
