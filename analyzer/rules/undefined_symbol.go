@@ -14,9 +14,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 var undefinedSymbol = &analyzer.Rule{
@@ -111,12 +109,14 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			!v.Alternative {
 			elsewhereInPackage = definedBy(p, v, ofPackages)
 		}
+		plugIn := len(lost) > 0 && !v.Extension() && !linkedByAny(p, v)
 		for n, b := range lost {
 			if !p.Room(v.Path) {
 				break
 			}
 			i := b.Import
-			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) || ofOpened(p, v, i.Name) {
+			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) ||
+				plugIn && ofOpened(p, v, i.Name) {
 				continue
 			}
 			f := analyzer.Finding{
@@ -166,10 +166,11 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			owners := platform.Providers(p.Platform, i.Name)
 			var linked *dynlink.Library
 			var of packages.ID
-			twin, other, flag := otherStringABI(p, v, i.Name)
-			if n < maxGuesses && other == nil {
+			twin, withTwin, flag := otherStringABI(p, v, i.Name)
+			if n < maxGuesses && withTwin == nil {
 				linked, of = otherPackage(v, i.Name)
 			}
+			kept := keeps(p, v, i.Name)
 			switch other := elsewhere(p, v, i.Name); {
 			case private(p, b):
 				f.Message = fmt.Sprintf(
@@ -225,8 +226,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					l.Origin,
 				)
 				fixes = append(fixes, linkWith(p, v, l.Names()[0])...)
-			case keeps(p, v, i.Name) != nil:
-				f.NotExported = keeps(p, v, i.Name).Names()[0]
+			case kept != nil:
+				f.NotExported = kept.Names()[0]
 				f.Library = f.NotExported
 				f.Message += fmt.Sprintf(
 					". %s, which it links, defines it as a local symbol, and does not export it", f.Library)
@@ -271,70 +272,18 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					}})
 				}
 			}
-			if other != nil {
+			if withTwin != nil {
 				f.Message += fmt.Sprintf(
 					". %s has %s, the same function with the other ABI of std::string",
-					other.Names()[0],
+					withTwin.Names()[0],
 					twin,
 				)
-				f.Library = cmp.Or(f.Library, other.Names()[0])
-				fixes = append(fixes, withStringABI(v, other, flag)...)
+				f.Library = cmp.Or(f.Library, withTwin.Names()[0])
+				fixes = append(fixes, withStringABI(v, withTwin, flag)...)
 			}
 			p.Report(f, fixes...)
 		}
 	}
-}
-
-const ofNode = ". It belongs to the C++ API of Node.js, whose symbols change with each " +
-	"NODE_MODULE_VERSION"
-
-// Fixes of a plug-in that imports a symbol of the program that loads it.
-var (
-	rebuildForNode = fix.Candidate{Fix: fix.Fix{
-		Kind:    fix.KindRebuild,
-		Title:   "Build for each release line of Node.js, or use Node-API, which is stable",
-		Command: "npm rebuild",
-	}}
-	rebuildForHost = fix.Candidate{Fix: fix.Fix{
-		Kind:  fix.KindRebuild,
-		Title: "Build against the headers and libraries of the program that loads it",
-	}}
-)
-
-// moduleVersion returns the NODE_MODULE_VERSION that an addon was built for, or "" if its exports
-// do not contain it (node.h, NODE_MODULE_INITIALIZER_BASE).
-func moduleVersion(v *analyzer.View) string {
-	for _, e := range v.Exports.All() {
-		if n, ok := strings.CutPrefix(e.Name, "node_register_module_v"); ok && n != "" {
-			return fmt.Sprintf(" (NODE_MODULE_VERSION %s)", n)
-		}
-	}
-	return ""
-}
-
-// inPlaceOf returns the library of another package that is loaded with the SONAME of the artifact's
-// own library, or nil.
-func inPlaceOf(v *analyzer.View, own *dynlink.Library) *dynlink.Library {
-	for _, f := range v.Loading.Found {
-		if l := f.Library; l != own && l.Kind == dynlink.FromPackage && own.SONAME != "" &&
-			l.SONAME == own.SONAME {
-			return l
-		}
-	}
-	return nil
-}
-
-// hidden returns a library that is loaded before the object and defines a symbol, but is not in the
-// global scope, or nil.
-func hidden(v *analyzer.View, symbol string) *dynlink.Library {
-	i := slices.IndexFunc(
-		v.Loading.Hidden,
-		func(l *dynlink.Library) bool { return l.Known && l.Defines(symbol, "") },
-	)
-	if i < 0 {
-		return nil
-	}
-	return v.Loading.Hidden[i]
 }
 
 // undefined iterates over the imports that no library of the load defines.
@@ -357,26 +306,6 @@ func undefined(p *analyzer.Pass, v *analyzer.View) iter.Seq[dynlink.Binding] {
 func lacksVersion(b dynlink.Binding) bool {
 	return b.Outcome == dynlink.NoVersion && b.Provider.Kind == dynlink.FromArtifact
 }
-
-// private reports whether an import is a private symbol of a system library: the library has the
-// version node, and no known release exports the symbol (zcalloc of libz.so.1).
-func private(p *analyzer.Pass, b dynlink.Binding) bool {
-	i := b.Import
-	if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform || i.Version == "" {
-		return false
-	}
-	if l := p.Platform.Library(i.Library); l == nil || !l.Known || !l.HasVersion(i.Version) {
-		return false
-	}
-	return !slices.ContainsFunc(platform.All(p.Platform.Arch), func(q *platform.Platform) bool {
-		l := q.Library(i.Library)
-		return l != nil && l.Known && l.Has(i.Name, i.Version)
-	})
-}
-
-// minSimilar is the length of the common prefix with which a mangled name is taken for a symbol of
-// a library: _ZN8Shiboken and a little more.
-const minSimilar = 16
 
 // mayBeMissing reports whether a library that was not found may define an import. Known system
 // libraries have C functions: they do not define a C++ name with the prefix of a loaded library.
@@ -431,267 +360,4 @@ func (s *laterSymbols) node(i elfobj.Import) node {
 	}
 	s.nodes[i.Name] = n
 	return n
-}
-
-// ofProgram reports whether a program of the artifact exports a symbol to its plug-ins.
-func ofProgram(p *analyzer.Pass, symbol string) bool {
-	for _, u := range p.Views {
-		if u.Interp != "" && u.SONAME == "" && u.Library.Defines(symbol, "") {
-			return true
-		}
-	}
-	return false
-}
-
-// ofOpened reports whether a symbol that a plug-in needs is in a library of the artifact that
-// another of its objects opens before the plug-in. A plug-in is no module, and no object links it.
-// Either the library's name is a constant of that object, or the plug-in's is and no object links
-// the library: it is of use only if it is opened too. A compiler may split a constant.
-func ofOpened(p *analyzer.Pass, v *analyzer.View, symbol string) bool {
-	linked := func(l *analyzer.View) bool {
-		return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
-			return u != l && u.Loading.Has(l.Library)
-		})
-	}
-	opened := func(l *analyzer.View) bool {
-		return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
-			return u != v && u != l && slices.ContainsFunc(l.Library.Names(), func(name string) bool {
-				return slices.Contains(u.Opens, name)
-			})
-		})
-	}
-	return !v.Extension() && !linked(v) && slices.ContainsFunc(p.Views, func(l *analyzer.View) bool {
-		return l != v && !l.Extension() && l.Library.Defines(symbol, "") &&
-			(opened(l) || opened(v) && !linked(l))
-	})
-}
-
-// elsewhere returns another object of the artifact that defines a symbol, or nil.
-func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library {
-	for _, u := range p.Views {
-		if u != v && u.Library.Defines(symbol, "") {
-			return u.Library
-		}
-	}
-	return nil
-}
-
-// export says how a library exports a symbol.
-const export = `: with __attribute__((visibility("default"))) where it is compiled with ` +
-	"-fvisibility=hidden (CXX_VISIBILITY_PRESET of CMake), or with global: in the version script"
-
-// ownLinked returns the libraries of the artifact that an object links.
-func ownLinked(p *analyzer.Pass, v *analyzer.View) iter.Seq[*analyzer.View] {
-	return func(yield func(*analyzer.View) bool) {
-		for _, f := range v.Loading.Found {
-			i := slices.IndexFunc(p.Views, func(u *analyzer.View) bool { return u.Library == f.Library })
-			if f.NeededBy == v.Library && i >= 0 && !yield(p.Views[i]) {
-				return
-			}
-		}
-	}
-}
-
-// keeps returns a library of the artifact that an object links, and that defines a symbol without
-// exporting it, or nil.
-func keeps(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library {
-	for u := range ownLinked(p, v) {
-		if u.Locals.Has(symbol) {
-			return u.Library
-		}
-	}
-	return nil
-}
-
-// otherPackage returns the library of another package that an object links, and that exports names
-// like a symbol which it lacks, with the package; nil if there is none.
-func otherPackage(v *analyzer.View, symbol string) (*dynlink.Library, packages.ID) {
-	of := func(l *dynlink.Library) packages.ID {
-		if l.Kind == dynlink.FromPackage {
-			return l.Package
-		}
-		return l.Wheel
-	}
-	l := mostSimilar(func(yield func(*dynlink.Library) bool) {
-		for _, f := range v.Loading.Found {
-			id := of(f.Library)
-			if f.NeededBy == v.Library && id.Name != "" && id != v.Library.Wheel && f.Library.Known &&
-				!yield(f.Library) {
-				return
-			}
-		}
-	}, symbol)
-	if l == nil {
-		return nil, packages.ID{}
-	}
-	return l, of(l)
-}
-
-// otherRelease returns the fixes for a library of another package that lacks symbols: the version
-// that the wheel requires, if it is not the given one, or else one that has them.
-func otherRelease(
-	p *analyzer.Pass,
-	v *analyzer.View,
-	l *dynlink.Library,
-	of packages.ID,
-) []fix.Candidate {
-	if p.Facts.Metadata != nil {
-		for _, q := range p.Facts.Metadata.Requires {
-			given, err := pkgmeta.ParseVersion(of.Version)
-			if q.Name == of.Name && err == nil && !q.Admits(given) {
-				return []fix.Candidate{{Fix: fix.Fix{
-					Kind:    fix.KindEnvironment,
-					Title:   "Use the version that it requires: " + q.Name + q.Spec,
-					Command: "pip install " + shellword.Quote(q.Name+q.Spec),
-				}}}
-			}
-		}
-	}
-	lost := &missingSymbols{view: v, library: l}
-	for b := range v.Bindings().Failed() {
-		if b.Outcome == dynlink.NoSymbol && b.Provider == nil {
-			lost.names = append(lost.names, b)
-		}
-	}
-	build := fix.Candidate{Fix: fix.Fix{
-		Kind:  fix.KindRebuild,
-		Title: fmt.Sprintf("Build against %s %s", of.Name, of.Version),
-	}}
-	first, _, ok := p.Releases.First(of.Name, of.Version, func(r *packages.Release) bool {
-		return hasAll(r, lost)
-	})
-	if !ok {
-		return []fix.Candidate{build}
-	}
-	return []fix.Candidate{{Fix: fix.Fix{
-		Kind: fix.KindPin, Title: "Pin " + of.Name + ">=" + first,
-		Requirement: of.Name + ">=" + first,
-	}}, build}
-}
-
-// maxGuesses limits the work of otherPackage and mayKeep for an object.
-const maxGuesses = 50
-
-// mayKeep returns a stripped library of the artifact that an object links, and that exports names
-// like a symbol, or nil.
-func mayKeep(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Library {
-	return mostSimilar(func(yield func(*dynlink.Library) bool) {
-		for u := range ownLinked(p, v) {
-			if u.Locals == nil && !yield(u.Library) {
-				return
-			}
-		}
-	}, symbol)
-}
-
-// mostSimilar returns the library whose exports have the longest prefix in common with a symbol;
-// nil if all are short.
-func mostSimilar(all iter.Seq[*dynlink.Library], symbol string) *dynlink.Library {
-	least := 4 // of a prefix such as "png_"
-	if strings.HasPrefix(symbol, "_Z") {
-		least = minSimilar
-	}
-	var best *dynlink.Library
-	for l := range all {
-		if n := l.Similar(symbol); n >= least {
-			best, least = l, n+1
-		}
-	}
-	return best
-}
-
-// mayBeGlobal reports whether a library of the artifact that has a symbol may have been loaded with
-// RTLD_GLOBAL before a module that loads v is imported: by a Python source, by a program of the
-// artifact, or by another module. Without such a module it is not known who loads v.
-func mayBeGlobal(p *analyzer.Pass, v *analyzer.View, symbol string) bool {
-	if p.Facts.Kind != analyzer.KindWheel || v.Alternative ||
-		!slices.ContainsFunc(importers(p, v), func(m *analyzer.View) bool {
-			return !m.Alternative && !p.Facts.MayLoadGlobally(m.Path)
-		}) {
-		return true
-	}
-	var openers []*dynlink.Library
-	for _, u := range p.Views {
-		if u.Imports.Any(func(name string) bool { return name == "dlopen" || name == "dlmopen" }) {
-			openers = append(openers, u.Library)
-		}
-	}
-	return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
-		program := u.Interp != "" && u.SONAME == ""
-		return u != v && !u.Loading.Has(v.Library) && (u.Loads ||
-			program && slices.ContainsFunc(u.Loading.Found, func(f dynlink.Found) bool {
-				return f.Library.Defines(symbol, "")
-			}) ||
-			(program || u.Extension()) && slices.ContainsFunc(openers, u.Loading.Has))
-	})
-}
-
-// linkWith returns the fixes that add a library to DT_NEEDED, by the linker and by patchelf.
-func linkWith(p *analyzer.Pass, v *analyzer.View, soname string) []fix.Candidate {
-	change := fix.AddNeeded{Object: v.Path, Libraries: []string{soname}}
-	return []fix.Candidate{
-		{
-			Fix: fix.Fix{
-				Kind:    fix.KindLinkFlag,
-				Title:   "Link " + v.Path + " with the library that has it",
-				Command: linkFlags([]string{soname}),
-			},
-			Change: change,
-		},
-		{
-			Fix: fix.Fix{
-				Kind:    fix.KindPatchelf,
-				Title:   "Add the DT_NEEDED entry to the finished file",
-				Command: edit(p, v.Path, addNeeded([]string{soname})),
-			},
-			Change: change,
-		},
-	}
-}
-
-// needed returns the fixes that add a library of the artifact to DT_NEEDED, with a path to it if
-// the object has none, by the linker and by patchelf.
-func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Candidate {
-	soname := l.Names()[0]
-	link := "Link " + v.Path + " with " + soname + " (CMake: target_link_libraries"
-	c := fix.Candidate{
-		Fix: fix.Fix{
-			Kind:    fix.KindPatchelf,
-			Title:   "In " + v.Path + ", add a DT_NEEDED entry for " + soname,
-			Command: edit(p, v.Path, addNeeded([]string{soname})),
-		},
-		Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
-	}
-	if to := runPath(p, v, path.Dir(l.Path)); p.Facts.Kind == analyzer.KindWheel && to != "" &&
-		!leadsTo(
-			v.Library,
-			ownPaths(v.Library),
-			path.Dir(l.Path),
-		) { // patchelf 0.12 loses one of two edits
-		c.Fix.Title += " and a RUNPATH to its folder"
-		link += ", and INSTALL_RPATH for the path " + to
-		c.Fix.Command = edit(p, v.Path, addNeeded([]string{soname}), setRunPath(p, to))
-		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
-	}
-	return []fix.Candidate{{
-		Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: link + ")"}, Change: c.Change,
-	}, c}
-}
-
-// ownPaths returns the search path of a library: DT_RUNPATH, or DT_RPATH without it.
-func ownPaths(l *dynlink.Library) string {
-	if l.RunPath != "" {
-		return l.RunPath
-	}
-	return l.RPath
-}
-
-// leadsTo reports whether one of the paths of a library is a folder of the artifact.
-func leadsTo(l *dynlink.Library, paths, dir string) bool {
-	for _, p := range strings.Split(paths, ":") {
-		if at, ok := elfobj.Origin(p, path.Dir(l.Path)); ok && at == path.Clean(dir) {
-			return true
-		}
-	}
-	return false
 }
