@@ -24,6 +24,7 @@ import (
 	"github.com/compat-app/compat/internal/gen/docs/golden"
 	"github.com/compat-app/compat/internal/test/formattest"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
+	"github.com/compat-app/compat/internal/test/needs"
 )
 
 // action is what a runner reads of action.yml.
@@ -327,9 +328,7 @@ func TestActionFailures(t *testing.T) {
 
 // The job of docs/ci.md for changed pins compares with the file of the base branch.
 func TestActionOnBumps(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
-	}
+	needs.Program(t, "git", "git", "the job for changed pins")
 	_, section, _ := strings.Cut(pages(t)["ci.md"], "\n## Bumps of pins\n")
 	m := pageYAML.FindStringSubmatch(section)
 	var workflow struct {
