@@ -59,15 +59,21 @@ func (f checkFlags) interpreter() (string, error) {
 		}
 		return in.Wheels.On.Python, nil
 	}
-	files := pinned.Files{Read: os.ReadFile}
-	for _, file := range slices.Concat(f.lock, f.requirements) {
-		files.Paths = append(files.Paths, filepath.ToSlash(file))
-	}
+	files := pinnedIn(f.lock, f.requirements)
 	if len(files.Paths) == 0 {
 		return "", nil
 	}
 	python, _ := files.Python()
 	return python, nil
+}
+
+// pinnedIn returns lock and requirements files of this machine.
+func pinnedIn(lists ...[]string) pinned.Files {
+	files := pinned.Files{Read: os.ReadFile}
+	for _, file := range slices.Concat(lists...) {
+		files.Paths = append(files.Paths, filepath.ToSlash(file))
+	}
+	return files
 }
 
 // asEnvironment returns the flags of `compat env` for a check without files.

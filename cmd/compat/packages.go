@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -83,10 +82,7 @@ func (p *packageSource) compareHashes(
 	if err != nil {
 		return nil, err
 	}
-	files := pinned.Files{Read: os.ReadFile}
-	for _, file := range slices.Concat(f.lock, c.Python.Lock, f.requirements) {
-		files.Paths = append(files.Paths, filepath.ToSlash(file))
-	}
+	files := pinnedIn(f.lock, c.Python.Lock, f.requirements)
 	if len(files.Paths) == 0 {
 		return nil, nil
 	}
