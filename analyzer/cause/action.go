@@ -234,14 +234,14 @@ func (t text) task() task {
 		}
 		return task{result.Installer, "choose another version of " + t.subject, t.combination()}
 	case undeclared:
-		if t.extra() {
-			with := "the extra that requires " + t.subject
-			if len(t.cause.Fixes) > 1 {
-				with = "one of these extras"
-			}
-			return task{result.Installer, "install it with " + with, "it fails only without an extra"}
-		}
 		return task{result.Builder, "declare " + t.subject + " as a dependency", ""}
+	case ofExtras:
+		with, without := "one of these extras", "an extra"
+		if len(t.cause.Fixes) == 1 {
+			with = theExtras(t.extras().names.list)
+			without = with
+		}
+		return task{result.Installer, "install it with " + with, "it fails only without " + without}
 	case system, systemLibraries:
 		if what := cmp.Or(t.oneRelease(), t.subject); t.kind == system {
 			return task{result.Installer, "install " + what + " on the system",
@@ -392,12 +392,6 @@ func (t text) working() string {
 		return "; it works with older ones"
 	}
 	return "; it works with newer ones"
-}
-
-// extra reports whether the first fix is to install one of the artifact's extras.
-func (t text) extra() bool {
-	return len(t.cause.Fixes) > 0 &&
-		strings.HasPrefix(string(t.cause.Fixes[0].Command), "pip install ")
 }
 
 // tasks are what to do about rules that are causes themselves.

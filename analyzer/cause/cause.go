@@ -174,10 +174,11 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	c.Evidence = evidence(g)
 	t := text{group: g, cause: &c, report: r, options: o, room: maxTitle}
 	c.ID = slug(g.name(), g.subject)
-	title := t.fullTitle()
-	if len(title) > maxTitle {
-		t.shown = 1
-		title = t.fullTitle()
+	var title string
+	for _, t.shown = range []int{0, 1, counted} {
+		if title = t.fullTitle(); len(title) <= maxTitle {
+			break
+		}
 	}
 	c.Title = cmp.Or(shorten(title, maxTitle), "other findings")
 	if g.kind == tooNew {

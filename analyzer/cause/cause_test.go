@@ -86,6 +86,15 @@ func asRequired(f result.Finding) result.Finding {
 	return f
 }
 
+// ofExtra is about a library of a package that an extra of the wheel requires.
+func ofExtra(library, requirement, extra string) result.Finding {
+	f := needs("w/a.so", library)
+	f.Fixes = []fix.Fix{{Kind: fix.KindDependency, Title: "Install the extra " + extra,
+		Command: "pip install 'widget[" + shellword.Line(extra) + "]==1.0'", Requirement: requirement,
+		Extra: extra}}
+	return f
+}
+
 func needs(object, library string) result.Finding {
 	return result.Finding{
 		Rule: "library-not-found", Object: object, Library: library, Severity: result.Warning,
@@ -146,9 +155,26 @@ func TestOrigins(t *testing.T) {
 				Severity: result.Warning, Fixes: []fix.Fix{{Kind: fix.KindDependency,
 					Title:       "Install the extra cudnn, which requires nvidia-cudnn-cu12~=9.0",
 					Command:     "pip install 'widget[cudnn]==1.0'",
-					Requirement: "nvidia-cudnn-cu12~=9.0"}}}},
-			[]string{"warning undeclared-nvidia-cudnn-cu12: needs libcudnn.so.9 of nvidia-cudnn-cu12, which " +
-				"only its extra cudnn requires"},
+					Requirement: "nvidia-cudnn-cu12~=9.0", Extra: "cudnn"}}}},
+			[]string{"warning extras: needs libcudnn.so.9 of nvidia-cudnn-cu12, which only its extra cudnn " +
+				"requires"},
+		},
+		"several extras": {
+			[]result.Finding{
+				ofExtra("libcudnn.so.9", "nvidia-cudnn-cu12~=9.0", "cudnn"),
+				ofExtra("libcudart.so.12", "nvidia-cuda-runtime-cu12~=12.0", "cuda"),
+				ofExtra("libcufft.so.11", "nvidia-cufft-cu12~=11.0", "cuda"),
+			},
+			[]string{"warning extras: needs libcudnn.so.9, libcudart.so.12 and 1 more library of 3 packages, " +
+				"which only its extras cuda and cudnn require"},
+		},
+		"one of several extras": {
+			[]result.Finding{{Rule: "library-not-found", Object: "w/a.so", Library: "libmlx.so",
+				Fixes: []fix.Fix{
+					{Kind: fix.KindDependency, Title: "cpu", Requirement: "mlx-cpu==1", Extra: "cpu"},
+					{Kind: fix.KindDependency, Title: "cuda", Requirement: "mlx-cuda==1", Extra: "cuda"},
+				}}},
+			[]string{"error extras: needs libmlx.so of mlx-cpu, which only an extra of the wheel requires"},
 		},
 		"variants for releases of FFmpeg": {
 			[]result.Finding{

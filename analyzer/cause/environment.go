@@ -212,7 +212,7 @@ func (t text) withPackages() string {
 		return t.title() // the message has them
 	}
 	names := t.failing()
-	before := listed(names, cmp.Or(t.shown, 2), maxPackage, "package") + ": "
+	before := t.packages(names, 2) + ": "
 	t.room -= len(before)
 	title := t.title()
 	name, version, _ := strings.Cut(names[0], " ")
@@ -223,6 +223,14 @@ func (t text) withPackages() string {
 	return before + title
 }
 
+// packages returns the first packages of a list and the number of others.
+func (t text) packages(names []string, usual int) string {
+	if t.shown != 0 {
+		usual = 1
+	}
+	return listed(names, usual, maxPackage, "package")
+}
+
 // manyTitle returns the title for several packages that fail with the version of another one, or
 // "".
 func (t text) manyTitle() string {
@@ -230,7 +238,7 @@ func (t text) manyTitle() string {
 	if len(names) == 1 || t.kind != wrongPackage && t.kind != otherVersions {
 		return ""
 	}
-	title := listed(names, cmp.Or(t.shown, 3), maxPackage, "package")
+	title := t.packages(names, 3)
 	if t.all[0].Rule == "numpy-abi-mismatch" {
 		title += ", built against NumPy 1,"
 	}
@@ -265,6 +273,8 @@ func (t text) todo(name, where string) string {
 		return t.cause.Fixes[0].Title + "." + t.others()
 	case t.kind == undeclared:
 		return "Add " + t.subject + " to the packages of the environment."
+	case t.kind == ofExtras:
+		return "Install " + where + " with the extras that require what it needs."
 	case len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindDependency:
 		return t.cause.Fixes[0].Title + "."
 	case t.all[0].Rule == "no-wheel" && len(t.all) > 1:
@@ -309,6 +319,9 @@ func (t text) choices() []result.CauseFix {
 		requirements := requirementsOf(x.Fix)
 		_, first := t.blamed()
 		switch {
+		case x.Extra != "":
+			requirements = []string{t.withExtra(strings.Split(x.Extra, ","))}
+			x.Title, x.Command = t.addExtras(x.Extra), t.options.changing(requirements, first)
 		case x.Kind == fix.KindDependency && x.Requirement != "":
 			to := "the packages of the environment"
 			if first.String() != "" && !strings.Contains(path.Base(first.File), "lock") {

@@ -329,3 +329,28 @@ func TestUnmetIsPartOfTheError(t *testing.T) {
 		t.Errorf("fixes %+v", x)
 	}
 }
+
+// TestExtrasOfEnvironment checks that what several extras of one package require is one fix, in the
+// words of the file that names the package.
+func TestExtrasOfEnvironment(t *testing.T) {
+	const both = "the extras cuda and cudnn to widget"
+	for _, c := range []struct {
+		pin            cause.Pin
+		title, command string
+	}{
+		{cause.Pin{Version: "1.0"}, "Add " + both, "pip install 'widget[cuda,cudnn]==1.0'"},
+		{cause.Pin{Version: "1.0", File: "pins.txt", Line: 3}, "Add " + both + " in pins.txt:3, and pin " +
+			"what they require: nvidia-cudnn-cu12~=9.0 and nvidia-cufft-cu12~=11.0", ""},
+		{cause.Pin{Version: "1.0", File: "uv.lock", Line: 3}, "Add " + both + " in uv.lock:3",
+			"uv add 'widget[cuda,cudnn]==1.0'"},
+	} {
+		r := report(ofExtra("libcudnn.so.9", "nvidia-cudnn-cu12~=9.0", "cudnn"),
+			ofExtra("libcufft.so.11", "nvidia-cufft-cu12~=11.0", "cuda"))
+		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"widget": c.pin}})
+		x := r.Causes[0]
+		if len(x.Fixes) != 1 || x.Fixes[0].Title != c.title ||
+			string(x.Fixes[0].Command) != c.command || x.Fixes[0].Clears != 2 {
+			t.Errorf("%+v: %+v", c.pin, x.Fixes)
+		}
+	}
+}

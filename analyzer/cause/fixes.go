@@ -166,7 +166,11 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		x.Change = m.change()
 		out = append(out, result.CauseFix{Fix: x, Clears: m.clears})
 	}
-	if x := installation(g); x != nil && (len(out) == 0 || out[0].Clears < x.Clears) {
+	x := installation(g)
+	if g.kind == ofExtras && (len(out) == 0 || out[0].Clears < len(g.all)) {
+		x = g.allExtras()
+	}
+	if x != nil && (len(out) == 0 || out[0].Clears < x.Clears) {
 		if x.Clears == len(g.all) {
 			out = nil // the others are parts of it
 		}

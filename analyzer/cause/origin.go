@@ -23,6 +23,7 @@ const (
 	otherVersions               // the user specified other versions than the artifact requires
 	wrongPackage                // subject: the package that lacks something
 	undeclared                  // subject: the package that contains it and is not declared
+	ofExtras                    // packages that only extras of the wheel require
 	system                      // subject: the project that provides the library on a system
 	systemLibraries             // libraries of a desktop or of another package, which is the subject
 	missing                     // subject: a library without a known provider
@@ -43,6 +44,7 @@ var names = map[kind]string{
 	otherVersions:   "other-versions",
 	wrongPackage:    "package",
 	undeclared:      "undeclared",
+	ofExtras:        "extras",
 	system:          "system",
 	systemLibraries: "system-libraries",
 	missing:         "missing",
@@ -227,7 +229,10 @@ func (s *sorter) origin(f *result.Finding) origin {
 		return at(tooNew, "")
 	}
 	if pkg, declare := provider(f, a.own); pkg != "" {
-		if declare {
+		switch {
+		case declare && extraOf(f) != nil:
+			return at(ofExtras, "")
+		case declare:
 			return at(undeclared, pkg)
 		}
 		return at(wrongPackage, pkg)
@@ -370,6 +375,14 @@ func provider(f *result.Finding, own string) (name string, declare bool) {
 		}
 	}
 	return "", false
+}
+
+// extraOf returns the first fix that installs an extra of the wheel, or nil.
+func extraOf(f *result.Finding) *fix.Fix {
+	if i := slices.IndexFunc(f.Fixes, func(x fix.Fix) bool { return x.Extra != "" }); i >= 0 {
+		return &f.Fixes[i]
+	}
+	return nil
 }
 
 // systemProvider returns the project that provides a library on a system, without its version:

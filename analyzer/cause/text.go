@@ -15,7 +15,10 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-const maxTitle = 120 // characters of a title
+const (
+	maxTitle = 120 // characters of a title
+	counted  = -1  // value of shown: lists of several names are only counted
+)
 
 // text formats the sentences about a cause.
 type text struct {
@@ -23,7 +26,7 @@ type text struct {
 	cause   *result.Cause
 	report  *result.Report
 	options Options
-	shown   int // how many libraries are named; 0 = 2
+	shown   int // how many names the title gives of each list; 0 = the usual number
 	room    int // for the title
 }
 
@@ -47,15 +50,9 @@ func (t text) title() string {
 	case wrongPackage:
 		return t.packageTitle()
 	case undeclared:
-		why := "the wheel does not declare"
-		if t.extra() {
-			why = "only an extra of the wheel requires"
-			_, rest, _ := strings.Cut(string(t.cause.Fixes[0].Command), "[")
-			if name, _, ok := strings.Cut(rest, "]"); ok && len(t.cause.Fixes) == 1 {
-				why = "only its extra " + name + " requires"
-			}
-		}
-		return fmt.Sprintf("needs %s of %s, which %s", t.libraries(), t.subject, why)
+		return fmt.Sprintf("needs %s of %s, which the wheel does not declare", t.libraries(), t.subject)
+	case ofExtras:
+		return t.extrasTitle()
 	case system:
 		if one := t.oneRelease(); one != "" && t.installedOn() {
 			return fmt.Sprintf("needs %s, of which %s has none", one, t.target())
@@ -358,7 +355,10 @@ func (t text) otherVersionsTitle() string {
 	title := "requires " + wanted.list[0]
 	if q, err := pkgmeta.ParseRequirement(wanted.list[0]); err == nil {
 		if versions := t.versions(q.Name); len(versions) == 1 {
-			title = fmt.Sprintf("requires %s, and fails with %s %s", wanted.list[0], q.Name, versions[0])
+			title += fmt.Sprintf(", and fails with %s %s", q.Name, versions[0])
+			if t.shown != 0 {
+				title = fmt.Sprintf("requires %s, not %s", wanted.list[0], versions[0])
+			}
 		}
 	}
 	if n := len(wanted.list) - 1; n > 0 {
@@ -587,8 +587,14 @@ func (t text) systems() string {
 }
 
 // libraries returns up to two library names and the number of others.
-func (t text) libraries() string {
-	return listed(t.libraryNames(), cmp.Or(t.shown, 2), 40, "library")
+func (t text) libraries() string { return t.some(t.libraryNames(), 2, 40, "library") }
+
+// some returns the first names of a list and the number of others, or only their number.
+func (t text) some(names []string, usual, limit int, noun string) string {
+	if t.shown == counted && len(names) > 1 {
+		return result.Count(len(names), noun)
+	}
+	return listed(names, cmp.Or(max(t.shown, 0), usual), limit, noun)
 }
 
 func (t text) libraryCount() int { return len(t.libraryNames()) }
@@ -636,14 +642,10 @@ func (t text) symbols() string {
 			names.add(f.Symbol)
 		}
 	}
-	if len(names.list) == 0 {
-		return "a symbol"
+	if len(names.list) > 0 {
+		names.list[0] = Short(names.list[0], "")
 	}
-	first := clip(Short(names.list[0], ""), 48)
-	if n := len(names.list) - 1; n > 0 {
-		return fmt.Sprintf("%s and %s", first, result.Count(n, "more symbol"))
-	}
-	return first
+	return t.some(names.list, 1, 48, "symbol")
 }
 
 // objects returns the first object and the number of others.
@@ -651,9 +653,13 @@ func (t text) objects() string {
 	if t.all[0].Object == "" {
 		return base(t.artifact.Path)
 	}
+	n := t.cause.Objects
+	if t.shown == counted && n > 1 {
+		return result.Count(n, "object")
+	}
 	first := clip(base(t.all[0].Object), 48)
-	if n := t.cause.Objects - 1; n > 0 {
-		return fmt.Sprintf("%s and %s", first, result.Count(n, "more object"))
+	if n > 1 {
+		return fmt.Sprintf("%s and %s", first, result.Count(n-1, "more object"))
 	}
 	return first
 }

@@ -171,6 +171,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 				Command: "pip install " +
 					shellword.Quote(projectName(p)+"["+x.extra+"]=="+p.Facts.Metadata.Version),
 				Requirement: requirement,
+				Extra:       x.extra,
 				Cost:        []string{"it also installs " + x.Name},
 			},
 		})

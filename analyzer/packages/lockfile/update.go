@@ -64,13 +64,20 @@ type Change struct {
 // Updates reports whether a command of a tool changes the packages of a lock file.
 func Updates(file string) bool { return Update(file, Change{Requirement: "a"}) != "" }
 
+// adds reports whether a requirement has to be added: the package is new, or the change is about
+// its extras.
+func (c Change) adds() bool {
+	q, err := pkgmeta.ParseRequirement(c.Requirement)
+	return c.New || err == nil && len(q.Extras) > 0
+}
+
 // Update returns the command of the tool that writes a lock file, which changes or adds packages.
 // It is "" if there are none, or lines have to be edited.
 func Update(file string, changes ...Change) shellword.Line {
 	if OfProject(file) {
 		return add(file, changes)
 	}
-	adds := slices.ContainsFunc(changes, func(c Change) bool { return c.New })
+	adds := slices.ContainsFunc(changes, Change.adds)
 	var command, each shellword.Line
 	switch path.Base(file) {
 	case "Pipfile.lock":
@@ -120,7 +127,7 @@ func add(file string, changes []Change) shellword.Line {
 		}
 		switch {
 		case len(edited) > 0:
-		case c.New || base != "uv.lock":
+		case c.adds() || base != "uv.lock":
 			edit(Declared{}.command(base), c.Requirement)
 		default:
 			upgrades += " --upgrade-package " + shellword.Quote(c.Requirement)
@@ -153,7 +160,7 @@ func (c Change) Edited(file string) []Declared {
 	var out []Declared
 	for _, d := range c.Declared {
 		if (d.Tool == "" || d.Tool == tool) && path.Dir(d.File) == path.Dir(file) &&
-			(tool != "uv" || !d.admits(q)) {
+			(tool != "uv" || !d.admits(q) || !d.Manual && !d.has(q.Extras)) {
 			out = append(out, d)
 		}
 	}
@@ -180,17 +187,28 @@ func (d Declared) command(base string) shellword.Line {
 	return command
 }
 
-// with returns another requirement on the package with the extras and the marker of this one.
+// has reports whether a requirement has extras.
+func (d Declared) has(extras []string) bool {
+	return !slices.ContainsFunc(extras, func(x string) bool { return !slices.Contains(d.Extras, x) })
+}
+
+// with returns another requirement on the package with the extras and the marker of this one. One
+// that only adds extras leaves the versions as they are.
 func (d Declared) with(requirement string) string {
 	q, err := pkgmeta.ParseRequirement(requirement)
 	if err != nil {
 		return requirement
 	}
-	out := q.Name
-	if len(d.Extras) > 0 {
-		out += "[" + strings.Join(d.Extras, ",") + "]"
+	out, spec := q.Name, q.Spec
+	if len(q.Extras) > 0 && d.Spec != "" && d.admits(q) {
+		spec = d.Spec
 	}
-	if out += q.Spec; d.Marker != "" {
+	extras := slices.Concat(d.Extras, q.Extras)
+	slices.Sort(extras)
+	if extras = slices.Compact(extras); len(extras) > 0 {
+		out += "[" + strings.Join(extras, ",") + "]"
+	}
+	if out += spec; d.Marker != "" {
 		out += " ; " + d.Marker
 	}
 	return out

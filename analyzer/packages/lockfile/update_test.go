@@ -76,6 +76,15 @@ func TestUpdate(t *testing.T) {
 		{"uv.lock", "idna==3.7", ""}, // no command changes a constraint
 		{"uv.lock", "flask==3", "uv lock --upgrade-package flask==3"},
 		{"uv.lock", "+new", "uv add new"},
+		{"uv.lock", "pandas[gcp]==2.2.2",
+			`uv add 'pandas[gcp,performance]==2.2.2 ; python_version < '\''3.13'\'''`},
+		{"uv.lock", "certifi[x]==2024.2.2", "uv add 'certifi[x]==2024.2.2'"},
+		{"uv.lock", "pyyaml[x]==6.0.1", "uv add --group dev 'pyyaml[x]==6.0.1'"},
+		{"uv.lock", "idna[x]==3.6", "uv add 'idna[x]==3.6'"}, // the constraint admits it
+		{"uv.lock", "ruff[x]==0.9", "uv add --group lint 'ruff[x]<1'"},
+		{"uv.lock", "six[x]==1.16", "uv add 'six[x]==1.16'"},
+		{"Pipfile.lock", "six[x]==1.16", "pipenv install 'six[x]==1.16'"},
+		{"conda-lock.yml", "six[x]==1.16", ""},
 		{"uv.lock", "+new==1 six==1.16", "uv add new==1 --upgrade-package six==1.16"},
 		{"poetry.lock", "six==1.16", "poetry add six==1.16"},
 		{"poetry.lock", "flask==3", "poetry add flask==3"},
@@ -97,7 +106,7 @@ func TestUpdate(t *testing.T) {
 		var changes []lockfile.Change
 		for r := range strings.FieldsSeq(c.requirements) {
 			r, added := strings.CutPrefix(r, "+")
-			name := r[:strings.IndexAny(r+"=", "=<")]
+			name := r[:strings.IndexAny(r+"=", "=<[")]
 			changes = append(changes, lockfile.Change{
 				Requirement: r, New: added,
 				Declared: lockfile.Of(lockfile.Project([]byte(pyproject)), name),

@@ -1,0 +1,99 @@
+package cause
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// extras are the extras of a wheel with what its objects lack, the first that helps of each
+// finding, and what these require.
+type extras struct {
+	names    set[string]
+	requires set[string] // PEP 508
+	packages set[string]
+}
+
+func (g *group) extras() (e extras) {
+	for _, f := range g.all {
+		if x := extraOf(f); x != nil {
+			e.names.add(x.Extra)
+			e.requires.add(x.Requirement)
+			if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil {
+				e.packages.add(q.Name)
+			}
+		}
+	}
+	slices.Sort(e.names.list)
+	return e
+}
+
+// withExtra returns the wheel with the extras: NAME[A,B]==VERSION.
+func (g *group) withExtra(names []string) string {
+	name, version, _ := strings.Cut(g.project, "==")
+	return name + "[" + strings.Join(names, ",") + "]==" + version
+}
+
+// allExtras returns the fix that installs all extras.
+func (g *group) allExtras() *result.CauseFix {
+	e := g.extras()
+	requirement := g.withExtra(e.names.list)
+	return &result.CauseFix{Clears: len(g.all), Fix: fix.Fix{
+		Kind: fix.KindDependency,
+		Title: fmt.Sprintf("Install %s, which %s %s", theExtras(e.names.list),
+			plural(len(e.names.list), "requires", "require"), listed(e.requires.list, 3, 40, "package")),
+		Command:     "pip install " + shellword.Quote(requirement),
+		Requirement: requirement,
+		Extra:       strings.Join(e.names.list, ","),
+		Cost:        []string{"it also installs " + result.Count(len(e.packages.list), "package")},
+	}}
+}
+
+// theExtras is "the extra a" or "the extras a and b".
+func theExtras(names []string) string {
+	return plural(len(names), "the extra ", "the extras ") + result.And(names)
+}
+
+func (t text) extrasTitle() string {
+	e := t.extras()
+	of := e.packages.list[0]
+	if n := len(e.packages.list); n > 1 {
+		of = result.Count(n, "package")
+	}
+	who := "an extra of the wheel requires"
+	if len(t.cause.Fixes) == 1 {
+		who = strings.Replace(theExtras(e.names.list), "the", "its", 1) + " " +
+			plural(len(e.names.list), "requires", "require")
+	}
+	return fmt.Sprintf("needs %s of %s, which only %s", t.libraries(), of, who)
+}
+
+// addExtras is the title of the fix for an environment. A requirements file pins what the extras
+// require too.
+func (t text) addExtras(names string) string {
+	name, p := t.blamed()
+	title := strings.Replace(theExtras(strings.Split(names, ",")), "the", "Add the", 1) + " to " + name
+	if p.String() == "" {
+		return title
+	}
+	title += " in " + p.place(t.withExtra(strings.Split(names, ",")))
+	if lockfile.Updates(p.File) {
+		return title
+	}
+	var requires set[string]
+	for _, f := range t.all {
+		for _, x := range f.Fixes {
+			if slices.Contains(strings.Split(names, ","), x.Extra) {
+				requires.add(x.Requirement)
+			}
+		}
+	}
+	return title + ", and pin what " + plural(strings.Count(names, ",")+1, "it requires", "they require") +
+		": " + result.And(requires.list)
+}
