@@ -27,8 +27,9 @@ type Disk struct {
 	added int64 // bytes written since the last trim; -1 = not trimmed yet
 }
 
-// diskLimit has room for the wheels of a review of 1 GiB and for the facts of some thousand others.
-const diskLimit = 1536 << 20
+// diskLimit has room for the parts that are read of two releases of PyTorch with CUDA, of about
+// 900 MB each, and for the facts of some thousand other wheels.
+const diskLimit = 3 << 30
 
 // expiryBytes is the length of the expiry time, in Unix seconds, at the start of an entry.
 const expiryBytes = 8

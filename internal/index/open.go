@@ -26,7 +26,7 @@ const (
 	maxMember = 64 << 10
 	// size limits in bytes of an opened wheel in the cache: of values in memory, and in files
 	keptWheel     = 32 << 20
-	keptWheelFile = 256 << 20
+	keptWheelFile = 1 << 30
 )
 
 // Wheel is a wheel opened for the analyzer. Of a large wheel it contains only the metadata and
