@@ -238,7 +238,7 @@ func (t text) task() task {
 	case ofExtras:
 		with, without := "one of these extras", "an extra"
 		if len(t.cause.Fixes) == 1 {
-			with = theExtras(t.extras().names.list)
+			with = "the " + extrasNamed(t.extras().names.list)
 			without = with
 		}
 		return task{result.Installer, "install it with " + with, "it fails only without " + without}

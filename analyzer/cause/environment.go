@@ -320,8 +320,9 @@ func (t text) choices() []result.CauseFix {
 		_, first := t.blamed()
 		switch {
 		case x.Extra != "":
-			requirements = []string{t.withExtra(strings.Split(x.Extra, ","))}
-			x.Title, x.Command = t.addExtras(x.Extra), t.options.changing(requirements, first)
+			names := strings.Split(x.Extra, ",")
+			requirements = []string{t.withExtra(names)}
+			x.Title, x.Command = t.addExtras(names), t.options.changing(requirements, first)
 		case x.Kind == fix.KindDependency && x.Requirement != "":
 			to := "the packages of the environment"
 			if first.String() != "" && !strings.Contains(path.Base(first.File), "lock") {

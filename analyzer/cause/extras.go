@@ -46,7 +46,7 @@ func (g *group) allExtras() *result.CauseFix {
 	requirement := g.withExtra(e.names.list)
 	return &result.CauseFix{Clears: len(g.all), Fix: fix.Fix{
 		Kind: fix.KindDependency,
-		Title: fmt.Sprintf("Install %s, which %s %s", theExtras(e.names.list),
+		Title: fmt.Sprintf("Install the %s, which %s %s", extrasNamed(e.names.list),
 			plural(len(e.names.list), "requires", "require"), listed(e.requires.list, 3, 40, "package")),
 		Command:     "pip install " + shellword.Quote(requirement),
 		Requirement: requirement,
@@ -55,9 +55,9 @@ func (g *group) allExtras() *result.CauseFix {
 	}}
 }
 
-// theExtras is "the extra a" or "the extras a and b".
-func theExtras(names []string) string {
-	return plural(len(names), "the extra ", "the extras ") + result.And(names)
+// extrasNamed is "extra a" or "extras a and b".
+func extrasNamed(names []string) string {
+	return plural(len(names), "extra ", "extras ") + result.And(names)
 }
 
 func (t text) extrasTitle() string {
@@ -68,7 +68,7 @@ func (t text) extrasTitle() string {
 	}
 	who := "an extra of the wheel requires"
 	if len(t.cause.Fixes) == 1 {
-		who = strings.Replace(theExtras(e.names.list), "the", "its", 1) + " " +
+		who = "its " + extrasNamed(e.names.list) + " " +
 			plural(len(e.names.list), "requires", "require")
 	}
 	return fmt.Sprintf("needs %s of %s, which only %s", t.libraries(), of, who)
@@ -76,24 +76,24 @@ func (t text) extrasTitle() string {
 
 // addExtras is the title of the fix for an environment. A requirements file pins what the extras
 // require too.
-func (t text) addExtras(names string) string {
+func (t text) addExtras(names []string) string {
 	name, p := t.blamed()
-	title := strings.Replace(theExtras(strings.Split(names, ",")), "the", "Add the", 1) + " to " + name
+	title := "Add the " + extrasNamed(names) + " to " + name
 	if p.String() == "" {
 		return title
 	}
-	title += " in " + p.place(t.withExtra(strings.Split(names, ",")))
+	title += " in " + p.place(t.withExtra(names))
 	if lockfile.Updates(p.File) {
 		return title
 	}
 	var requires set[string]
 	for _, f := range t.all {
 		for _, x := range f.Fixes {
-			if slices.Contains(strings.Split(names, ","), x.Extra) {
+			if slices.Contains(names, x.Extra) {
 				requires.add(x.Requirement)
 			}
 		}
 	}
-	return title + ", and pin what " + plural(strings.Count(names, ",")+1, "it requires", "they require") +
-		": " + result.And(requires.list)
+	return title + ", and pin what " + plural(len(names), "it requires", "they require") + ": " +
+		result.And(requires.list)
 }

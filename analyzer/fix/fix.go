@@ -43,7 +43,8 @@ type Fix struct {
 	Verified    bool   `json:"verified"`
 	// Disadvantages: "pip cannot resolve this: numba==0.61 requires …, not 2026.0.0".
 	Cost []string `json:"cost"`
-	// Extra is the one of the wheel's own extras that requires Requirement; "" for other fixes.
+	// Extra is the one of the wheel's own extras that requires Requirement, or in a cause several,
+	// separated by ","; "" for other fixes.
 	Extra string `json:"-"`
 	// Last is set for a fix that comes after the others of its cause even if only this one can be
 	// simulated: it needs other hardware, more work than they do, or every user to act.
