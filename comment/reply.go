@@ -20,10 +20,11 @@ func Help() string {
 		"(`/compat recheck debian12 manylinux_2_34`). Requires write access\n" +
 		"- `/compat explain SYMBOL` (or a rule) explains a finding and its fixes; without an " +
 		"argument it explains the log of the failed build, which requires write access\n" +
-		"- `/compat accept SYMBOL because TEXT` (or a rule): the current findings of that " +
-		"symbol or rule no longer fail the check of this pull request; with `until YYYY-MM-DD`, " +
+		"- `/compat accept SYMBOL because TEXT` (or a rule, library or package): its current " +
+		"findings no longer fail the check of this pull request; with `until YYYY-MM-DD`, " +
 		"only up to that date. Alias: `ignore`. Requires write access\n" +
-		"- `/compat unaccept SYMBOL` (or a rule) revokes an acceptance. Requires write access\n" +
+		"- `/compat unaccept SYMBOL` (or a rule, library or package) revokes an acceptance. " +
+		"Requires write access\n" +
 		"- `/compat status` shows the result, what is in progress, and what was accepted\n" +
 		"- `/compat help` shows this list\n"
 }

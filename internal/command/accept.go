@@ -15,7 +15,8 @@ import (
 
 var acceptance = lazyregexp.New(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
 
-// accept accepts the findings of a symbol or rule, and checks the pull request again.
+// accept accepts the findings of a symbol, rule, library or package, and checks the pull request
+// again.
 func (r *request) accept(ctx context.Context, arguments string) (reaction, error) {
 	m := acceptance.FindStringSubmatch(arguments)
 	if m == nil {
@@ -84,7 +85,8 @@ func (r *request) unaccept(ctx context.Context, arguments string) (reaction, err
 	if what == "" {
 		return reaction{
 			emoji: confused,
-			reply: "Name the symbol or rule to revoke: " + mdsafe.Code("/compat unaccept SYMBOL", 0) + ".\n",
+			reply: "Name what to revoke, a symbol, rule, library or package: " +
+				mdsafe.Code("/compat unaccept SYMBOL", 0) + ".\n",
 		}, nil
 	}
 	if ok, err := r.mayWrite(ctx); err != nil || !ok {

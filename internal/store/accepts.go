@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/worker"
 )
 
@@ -15,7 +16,7 @@ import (
 // a button. It contains the findings of the report at that time, no later ones, and also applies
 // to later heads.
 type Accepted struct {
-	What    string `json:"what"` // a symbol or rule, as written in the command
+	What    string `json:"what"` // a symbol, rule, library or package, as written in the command
 	Because string `json:"because"`
 	Until   string `json:"until,omitempty"` // YYYY-MM-DD
 	By      string `json:"by"`              // login
@@ -33,6 +34,7 @@ type Finding struct {
 	Symbol  string `json:"symbol,omitempty"`
 	Version string `json:"version,omitempty"`
 	Library string `json:"library,omitempty"`
+	Package string `json:"package,omitempty"` // normalized name; does not identify the finding
 }
 
 // FindingOf returns the identity of a finding in a report.
@@ -43,6 +45,7 @@ func FindingOf(f *analyzer.Finding) Finding {
 		Symbol:  f.Symbol,
 		Version: f.Version,
 		Library: f.Library,
+		Package: f.Package,
 	}
 }
 
@@ -68,11 +71,12 @@ func Findings(r *analyzer.Report) (out []Finding) {
 	return out
 }
 
-// Matches reports whether a word in a command means the finding: its rule, its symbol with or
-// without version, or, if it has no symbol, its library or version.
+// Matches reports whether a word in a command means the finding: its rule, its package, its symbol
+// with or without version, or, if it has no symbol, its library or version.
 func (f Finding) Matches(word string) bool {
 	return word != "" &&
-		(word == f.Rule || analyzer.NamesSymbol(word, f.Symbol) || word == f.Symbol+"@"+f.Version ||
+		(word == f.Rule || pkgmeta.Normalize(word) == f.Package ||
+			analyzer.NamesSymbol(word, f.Symbol) || word == f.Symbol+"@"+f.Version ||
 			f.Symbol == "" && (word == f.Library || word == f.Version))
 }
 

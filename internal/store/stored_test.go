@@ -149,10 +149,10 @@ func TestStoredFile(t *testing.T) {
 // A command names a symbol as it is in the file, or as the report shows it.
 func TestFindingMatches(t *testing.T) {
 	f := store.Finding{Rule: "symbol-version-too-new", Version: "GLIBCXX_3.4.30",
-		Symbol: "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE"}
+		Symbol: "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", Package: "my-widget"}
 	for word, want := range map[string]bool{
 		f.Symbol: true, f.Symbol + "@GLIBCXX_3.4.30": true, "std::condition_variable::wait": true,
-		f.Rule: true, "wait": false, "GLIBCXX_3.4.30": false, "": false,
+		f.Rule: true, "my-widget": true, "My_Widget": true, "widget": false, "wait": false, "GLIBCXX_3.4.30": false, "": false,
 	} {
 		if got := f.Matches(word); got != want {
 			t.Errorf("%q: %v", word, got)
