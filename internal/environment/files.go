@@ -160,8 +160,8 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	return p, nil
 }
 
-// Declared returns the requirements in the pyproject.toml next to a lock file that apply to a
-// system. read is as in Files.
+// Declared returns the requirements that apply to a system in the pyproject.toml next to a lock
+// file, and in those of the members of its workspace. read is as in Files.
 func Declared(
 	file string,
 	on packages.Target,
@@ -170,15 +170,21 @@ func Declared(
 	if !lockfile.OfProject(file) {
 		return nil
 	}
-	project := path.Join(path.Dir(file), "pyproject.toml")
-	data, err := read(project)
-	if err != nil {
-		return nil
+	members := []lockfile.Member{{}}
+	if data, err := read(file); err == nil {
+		members = append(members, lockfile.Members(file, data)...)
 	}
-	for _, d := range lockfile.Project(data) {
-		ok, err := d.Applies(pkgmeta.DefaultMarkerEnv(on.Python, on.Arch))
-		if d.File = project; ok && err == nil {
-			out = append(out, d)
+	for _, m := range members {
+		project := path.Join(path.Dir(file), m.Folder, "pyproject.toml")
+		data, err := read(project)
+		if err != nil {
+			continue
+		}
+		for _, d := range lockfile.Project(data) {
+			ok, err := d.Applies(pkgmeta.DefaultMarkerEnv(on.Python, on.Arch))
+			if d.File, d.Member = project, m; ok && err == nil {
+				out = append(out, d)
+			}
 		}
 	}
 	return out

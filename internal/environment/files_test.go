@@ -45,6 +45,28 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+// The requirements of a workspace are those of all its projects.
+func TestDeclaredByMembers(t *testing.T) {
+	const lock = "version = 1\n[manifest]\nmembers = [\"root\", \"api\"]\n[[package]]\n" +
+		"name = \"api\"\nsource = { editable = \"packages/api\" }\n" +
+		"dependencies = [{ name = \"numpy\" }]\n[[package]]\nname = \"numpy\"\n" +
+		"version = \"2.0.2\"\nsource = { registry = \"https://index.test\" }\n[[package]]\n" +
+		"name = \"root\"\nsource = { virtual = \".\" }\n"
+	f := inFiles(map[string]string{
+		"app/uv.lock":                     lock,
+		"app/pyproject.toml":              "[project]\ndependencies = [\"scipy\"]\n",
+		"app/packages/api/pyproject.toml": "[project]\ndependencies = [\n \"numpy==2.0.2\"]\n",
+	}, "app/uv.lock")
+	p, err := f.Pinned(packages.Target{Arch: "x86_64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := p.Declared; len(d) != 2 || d[0].Name != "scipy" || d[1].Project != "api" ||
+		d[1].File != "app/packages/api/pyproject.toml" || d[1].Line != 3 {
+		t.Errorf("declared %+v", d)
+	}
+}
+
 func TestFiles(t *testing.T) {
 	f := inFiles(map[string]string{
 		"app/requirements.txt": "-r base/base.txt\n-c ../limits.txt\nnumpy>=1.20\nscipy==1.14.0\n",

@@ -255,8 +255,10 @@ func (e *environmentReview) read(
 	}
 	e.addHashes(s, c)
 	s.declared = environment.Declared(e.at.file, s.targets[0].On, func(file string) ([]byte, error) {
-		var text string
-		text, _, err = from.Read(ctx, file)
+		text, ok := c.texts[file]
+		if !ok {
+			text, _, err = from.Read(ctx, file)
+		}
 		return []byte(text), err
 	})
 	return s, nil, err

@@ -2,6 +2,7 @@ package lockfile
 
 import (
 	"bytes"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -9,18 +10,49 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// Declared is a requirement in the pyproject.toml next to a lock file, from which the lock file is
-// made.
+// Declared is a requirement in a pyproject.toml from which a lock file is made: the one next to it,
+// or one of a member of its workspace.
 type Declared struct {
 	pkgmeta.Requirement
-	File string // as displayed; set by the caller
-	Line int
-	Tool string // that reads the table: "uv", "poetry" or "pdm"; "" = all
+	Member        // its zero value for the pyproject.toml next to the lock file; set by the caller
+	File   string // as displayed; set by the caller
+	Line   int
+	Tool   string // that reads the table: "uv", "poetry" or "pdm"; "" = all
 	// Extra or Group is the list that has the requirement; both are "" for the dependencies of the
 	// project.
 	Extra, Group string
 	// Manual means that no command changes it: the line has to be edited.
 	Manual bool
+}
+
+// Member is a project of a workspace of uv, other than the one next to the lock file.
+type Member struct {
+	Project string
+	Folder  string // slash-separated, relative to the one of the lock file
+}
+
+// maxMembers limits the members of a workspace that are returned, because each is a file to read.
+const maxMembers = 50
+
+// Members returns the members of the workspace that a uv.lock is made for, those that it lists
+// first. It is nil for other files, and if the file cannot be read.
+func Members(file string, data []byte) (out []Member) {
+	if path.Base(file) != "uv.lock" || tooLarge(data) != nil ||
+		!bytes.Contains(data, []byte("\nmembers = ")) { // most are of one project
+		return nil
+	}
+	root, err := decodeTOML(data)
+	if err != nil {
+		return nil
+	}
+	for _, p := range uvProjects(root) {
+		source, _ := p["source"].(map[string]any)
+		folder := path.Clean(str(source, "editable") + str(source, "virtual"))
+		if folder != "." && fs.ValidPath(folder) && len(out) < maxMembers {
+			out = append(out, Member{str(p, "name"), folder})
+		}
+	}
+	return out
 }
 
 // OfProject reports whether a lock file is made from the pyproject.toml next to it.

@@ -159,7 +159,8 @@ func (c Change) Edited(file string) []Declared {
 	tool, _ := strings.CutSuffix(path.Base(file), ".lock")
 	var out []Declared
 	for _, d := range c.Declared {
-		if (d.Tool == "" || d.Tool == tool) && path.Dir(d.File) == path.Dir(file) &&
+		if (d.Tool == "" || d.Tool == tool) &&
+			path.Dir(d.File) == path.Join(path.Dir(file), d.Folder) &&
 			(tool != "uv" || !d.admits(q) || !d.Manual && !d.has(q.Extras)) {
 			out = append(out, d)
 		}
@@ -173,6 +174,9 @@ func (d Declared) command(base string) shellword.Line {
 	switch base {
 	case "uv.lock":
 		command, extra, group = "uv add", " --optional ", " --group "
+		if d.Project != "" {
+			command += " --package " + shellword.Quote(d.Project)
+		}
 	case "poetry.lock":
 		command, extra, group = "poetry add", " --optional ", " --group "
 	case "pdm.lock":

@@ -60,6 +60,63 @@ func TestProject(t *testing.T) {
 	}
 }
 
+// TestMembers checks that the members of a workspace are found, but no other folder.
+func TestMembers(t *testing.T) {
+	const lock = `version = 1
+[manifest]
+members = [ "root", "api", "evil", "abs", "model" ]
+[[package]]
+name = "root"
+source = { virtual = "." }
+[[package]]
+name = "api"
+source = { editable = "packages/api" }
+[[package]]
+name = "evil"
+source = { editable = "../other" }
+[[package]]
+name = "abs"
+source = { editable = "/etc" }
+[[package]]
+name = "local"
+source = { editable = "vendor/local" }
+[[package]]
+name = "model"
+source = { virtual = "packages/model" }
+`
+	got := fmt.Sprint(lockfile.Members("a/uv.lock", []byte(lock)))
+	if want := "[{api packages/api} {model packages/model}]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := lockfile.Members("poetry.lock", []byte(lock)); got != nil {
+		t.Errorf("of another file: %v", got)
+	}
+}
+
+// TestUpdateOfMember checks that a requirement is changed in the project of the workspace that has
+// it. The commands were run with uv.
+func TestUpdateOfMember(t *testing.T) {
+	d := lockfile.Project([]byte("[project]\ndependencies = [\"numpy==1.26.3\"]\n"))[0]
+	d.File, d.Member = "a/packages/api/pyproject.toml", lockfile.Member{
+		Project: "api", Folder: "packages/api"}
+	own := d
+	own.File, own.Member = "a/pyproject.toml", lockfile.Member{}
+	for _, c := range []struct {
+		declared []lockfile.Declared
+		want     string
+	}{
+		{[]lockfile.Declared{d}, "uv add --package api numpy==1.26.4"},
+		{[]lockfile.Declared{own, d},
+			"uv add --frozen numpy==1.26.4 && uv add --package api numpy==1.26.4"},
+	} {
+		got := lockfile.Update("a/uv.lock", lockfile.Change{Requirement: "numpy==1.26.4",
+			Declared: c.declared})
+		if string(got) != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}
+
 // TestUpdate checks the commands that change and add packages. Those of uv, Poetry and PDM were run
 // with a project like the one above.
 func TestUpdate(t *testing.T) {

@@ -41,19 +41,10 @@ func (r *reader) uv(data []byte) error {
 		source, _ := p["source"].(map[string]any)
 		return str(source, "registry")
 	})
-	var projects []map[string]any
 	for _, p := range packages {
 		u.byName[str(p, "name")] = append(u.byName[str(p, "name")], p)
-		source, _ := p["source"].(map[string]any)
-		if str(source, "editable") != "" || str(source, "virtual") != "" {
-			projects = append(projects, p)
-		}
 	}
-	if members := stringsOf(manifest["members"]); len(members) > 0 {
-		projects = slices.DeleteFunc(projects, func(p map[string]any) bool {
-			return !slices.Contains(members, str(p, "name"))
-		})
-	}
+	projects := uvProjects(root)
 	// For conflicting extras and groups, the marker of a dependency names the extra or group that
 	// it belongs to (uv, "Conflicting dependencies"): extra == 'extra-7-project-cpu'.
 	var active []string
@@ -97,6 +88,21 @@ func (r *reader) uv(data []byte) error {
 	}
 	r.note(u.local, notReleases)
 	return nil
+}
+
+// uvProjects returns the projects that a uv.lock is made for: those of the workspace, or else all
+// that are in folders.
+func uvProjects(root map[string]any) (out []map[string]any) {
+	manifest, _ := root["manifest"].(map[string]any)
+	members := stringsOf(manifest["members"])
+	for _, p := range tablesOf(root["package"]) {
+		source, _ := p["source"].(map[string]any)
+		if (str(source, "editable") != "" || str(source, "virtual") != "") &&
+			(len(members) == 0 || slices.Contains(members, str(p, "name"))) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // groups returns the chosen and the default groups, sorted.
