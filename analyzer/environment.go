@@ -271,7 +271,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	if all != nil {
 		newer := &newerReleases{
 			of: e, all: all, rules: rules, options: o, on: environment, artifacts: set.Artifacts,
-			names: names,
+			names: names, verifiers: slices.Concat(out.verifiers, out.others),
 		}
 		if err := newer.offer(ctx, own); err != nil {
 			return err

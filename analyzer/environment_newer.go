@@ -14,14 +14,15 @@ import (
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/trial"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
 const (
 	// maxNewer limits the newer releases of a package that are read, because each is a download: the
-	// newest, and those of a bisection of 16.
-	maxNewer = 5
-	// maxListed limits the newer releases of which the requirements are looked up.
+	// nearest, the newest, and those of a bisection of 16.
+	maxNewer = 6
+	// maxListed limits the newer releases of a package of which the requirements are looked up.
 	maxListed = 32
 	// maxForward limits the packages that one fix changes to newer releases.
 	maxForward = 3
@@ -38,14 +39,23 @@ type newerReleases struct {
 	on        judge.Options
 	artifacts []*facts.Artifact
 	names     *elfobj.Names
+	verifiers []*trial.Verifier          // of the artifacts; they get those of releases that work
 	pins      map[string]pkgmeta.Version // of the environment, by package; set by offer
+	unmet     []judge.Unmet              // in the environment; set by offer
 }
 
-// release is another release of the package of an artifact.
+// failing is a package with errors, or one whose requirements the pins do not satisfy.
+type failing struct {
+	packages.ID
+	artifact *facts.Artifact // nil if its wheel was not read
+	errors   []*Finding
+}
+
+// release is another release of a package.
 type release struct {
-	of       *facts.Artifact
-	artifact *facts.Artifact
-	pin      string // NAME==VERSION
+	of       failing
+	artifact *facts.Artifact // nil if its wheel was not read, because it has no library
+	pin      string          // NAME==VERSION
 }
 
 // offer adds to the errors of each package the nearest newer release that was found to have none of
@@ -71,36 +81,41 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 			n.pins[q.Name] = v
 		}
 	}
-	with := map[string]map[*facts.Artifact][]*Finding{} // by the other package
+	var err error
+	if n.unmet, err = n.all.Unmet(ctx); err != nil {
+		return err
+	}
+	with := map[string][]failing{} // by the other package
 	for _, f := range n.artifacts {
 		if f.Wheel == nil || f.Metadata == nil {
 			continue
 		}
-		var own []*Finding
+		id := packages.ID{Name: pkgmeta.Normalize(f.Metadata.Name), Version: f.Metadata.Version}
+		own := failing{ID: id, artifact: f}
+		others := map[string][]*Finding{}
 		for _, x := range errors[f.Path] {
 			other := failsWith(x)
 			switch {
 			case !changesEnvironment(x.Fixes):
-				own = append(own, x)
-			case slices.ContainsFunc(x.Fixes, asRequired): // it fails with versions that it excludes
-			case other != "" && other != pkgmeta.Normalize(f.Metadata.Name):
-				if with[other] == nil {
-					with[other] = map[*facts.Artifact][]*Finding{}
-				}
-				with[other][f] = append(with[other][f], x)
+				own.errors = append(own.errors, x)
+			case other != "" && other != id.Name:
+				others[other] = append(others[other], x)
 			}
 		}
-		if len(own) == 0 {
+		for other, list := range others {
+			with[other] = append(with[other], failing{id, f, list})
+		}
+		if len(own.errors) == 0 {
 			continue
 		}
-		r, err := n.nearest(ctx, f, own)
+		r, err := n.nearest(ctx, own, n.fitting(ctx, own))
 		if err != nil {
 			return err
 		}
 		if r == nil {
 			continue
 		}
-		for _, x := range own {
+		for _, x := range own.errors {
 			x.Fixes = append([]fix.Fix{{
 				Kind: fix.KindPin, Title: "Pin " + r.pin, Requirement: r.pin, Verified: true,
 				Cost: []string{},
@@ -108,7 +123,7 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 		}
 	}
 	for _, other := range slices.Sorted(maps.Keys(with)) {
-		if err := n.forward(ctx, with[other]); err != nil {
+		if err := n.forward(ctx, other, with[other]); err != nil {
 			return err
 		}
 	}
@@ -116,38 +131,67 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 }
 
 // forward adds to the errors of packages that fail with the same other one the fix that changes all
-// of them to newer releases.
-func (n *newerReleases) forward(
-	ctx context.Context,
-	failing map[*facts.Artifact][]*Finding,
-) error {
-	if len(failing) > maxForward {
+// of them, and those that require another version of it, to newer releases.
+func (n *newerReleases) forward(ctx context.Context, other string, all []failing) error {
+	for _, u := range n.unmet {
+		if u.Package == other && !slices.ContainsFunc(all, func(p failing) bool {
+			return p.Name == u.By.Name
+		}) {
+			all = append(all, failing{ID: u.By, artifact: u.Artifact})
+		}
+	}
+	if len(all) > maxForward {
 		return nil
 	}
-	var to []release
-	var all []*Finding
-	var pins fix.Releases
-	for _, f := range n.artifacts {
-		if failing[f] == nil {
-			continue
+	var fitting [][]pkgmeta.Version
+	for _, p := range all { // of all, before any is read
+		versions := n.fitting(ctx, p)
+		if len(versions) == 0 {
+			return ctx.Err()
 		}
-		r, err := n.nearest(ctx, f, failing[f])
+		fitting = append(fitting, versions)
+	}
+	var to []release
+	var errors []*Finding
+	var pins fix.Releases
+	for i, p := range all {
+		r, err := n.nearest(ctx, p, fitting[i])
 		if r == nil || err != nil {
 			return err
 		}
-		to, all, pins = append(to, *r), append(all, failing[f]...), append(pins, r.pin)
+		to, errors, pins = append(to, *r), append(errors, p.errors...), append(pins, r.pin)
 	}
-	if works, err := n.work(ctx, to, all); !works || err != nil {
+	checked, err := n.work(ctx, to, errors)
+	if checked == nil || err != nil {
 		return err
 	}
-	for _, x := range all {
+	for _, c := range checked {
+		trial.Replace(n.verifiers, c.of.of.artifact, c.of.pin, c.verifier)
+	}
+	for _, x := range errors {
 		x.Fixes = append(x.Fixes, fix.Fix{
 			Kind: fix.KindEnvironment, Title: "Change together: " + strings.Join(pins, ", "),
-			Command: "pip install " + shellword.Quoted(pins), Verified: true, Cost: []string{},
+			Command: "pip install " + shellword.Quoted(pins), Verified: true, Cost: n.alsoUnmet(other),
 			Change: pins,
 		})
 	}
 	return nil
+}
+
+// alsoUnmet returns what a fix that keeps a package costs: its requirements on others that the pins
+// do not satisfy. It is not nil.
+func (n *newerReleases) alsoUnmet(name string) []string {
+	var others []string
+	for _, u := range n.unmet {
+		if u.By.Name == name {
+			others = append(others, u.Package)
+		}
+	}
+	if others == nil {
+		return []string{}
+	}
+	return []string{name + " " + n.pins[name].String() + " also requires other versions of " +
+		List(others, 3, len(others), "package")}
 }
 
 // failsWith returns the package of which a finding's first fix chooses another version, or else the
@@ -161,12 +205,6 @@ func failsWith(x *Finding) string {
 	return pkgmeta.Normalize(x.Package)
 }
 
-// asRequired reports whether a fix chooses the versions that the package requires.
-func asRequired(x fix.Fix) bool {
-	_, ok := x.Change.(fix.AsRequired)
-	return ok
-}
-
 // changesEnvironment reports whether a fix is one for who installs the packages.
 func changesEnvironment(fixes []fix.Fix) bool {
 	return slices.ContainsFunc(fixes, func(x fix.Fix) bool {
@@ -174,26 +212,34 @@ func changesEnvironment(fixes []fix.Fix) bool {
 	})
 }
 
-// nearest returns the nearest newer release without some findings, by bisection if the newest has
-// none; nil if it is not known.
-func (n *newerReleases) nearest(
-	ctx context.Context,
-	f *facts.Artifact,
-	findings []*Finding,
-) (best *release, err error) {
-	name := pkgmeta.Normalize(f.Metadata.Name)
-	at, errVersion := pkgmeta.ParseVersion(f.Metadata.Version)
-	listed, errListed := n.options.Source.Versions(ctx, name, n.of.On)
+// fitting returns the newer releases of a package that the packages of the environment allow and
+// whose requirements they satisfy, the nearest first.
+func (n *newerReleases) fitting(ctx context.Context, p failing) []pkgmeta.Version {
+	at, errVersion := pkgmeta.ParseVersion(p.Version)
+	listed, errListed := n.options.Source.Versions(ctx, p.Name, n.of.On)
 	if errVersion != nil || errListed != nil {
-		return nil, ctx.Err()
+		return nil
 	}
 	newer := slices.DeleteFunc(
-		packages.Sorted(n.all.Admitted(name, listed)),
+		packages.Sorted(n.all.Admitted(p.Name, listed)),
 		func(v pkgmeta.Version) bool { return v.IsPreRelease() || v.Compare(at) <= 0 },
 	)
-	newer = slices.DeleteFunc(newer[:min(len(newer), maxListed)], func(v pkgmeta.Version) bool {
-		return !n.fits(ctx, name, v.String())
+	return slices.DeleteFunc(newer[:min(len(newer), maxListed)], func(v pkgmeta.Version) bool {
+		return !n.fits(ctx, p, v.String())
 	})
+}
+
+// nearest returns the nearest of newer releases without the errors of a package: the first or, if
+// the last has none, one that a bisection finds; nil if none is known. The last release of a
+// package that is built for one version of another need not work.
+func (n *newerReleases) nearest(
+	ctx context.Context,
+	p failing,
+	newer []pkgmeta.Version,
+) (best *release, err error) {
+	if p.artifact == nil && len(newer) > 0 { // there is nothing to read
+		return &release{of: p, pin: p.Name + "==" + newer[0].String()}, nil
+	}
 	reads := 0
 	good := func(i int) bool {
 		if reads == maxNewer || err != nil {
@@ -201,25 +247,27 @@ func (n *newerReleases) nearest(
 		}
 		reads++
 		var r *release
-		if r, err = n.read(ctx, f, name, newer[i].String()); r == nil {
+		if r, err = n.read(ctx, p, newer[i].String()); r == nil {
 			return false
 		}
-		var works bool
-		if works, err = n.work(ctx, []release{*r}, findings); works {
+		var works []checkedRelease
+		if works, err = n.work(ctx, []release{*r}, p.errors); works != nil {
 			best = r // each is nearer than the one before
 		}
-		return works
+		return works != nil
 	}
-	if len(newer) > 0 && good(len(newer)-1) {
-		sort.Search(len(newer)-1, good)
+	last := len(newer) - 1
+	if last >= 0 && !good(0) && last > 0 && good(last) {
+		sort.Search(last-1, func(i int) bool { return good(i + 1) })
 	}
 	return best, cmp.Or(err, ctx.Err())
 }
 
-// fits reports whether the packages of the environment satisfy the requirements of a release.
-func (n *newerReleases) fits(ctx context.Context, name, version string) bool {
-	r, err := n.options.Source.Release(ctx, name, version, n.of.On)
-	if err != nil {
+// fits reports whether the packages of the environment satisfy the requirements of a release. If
+// the wheel of the package was not read, the release has to be without libraries too.
+func (n *newerReleases) fits(ctx context.Context, p failing, version string) bool {
+	r, err := n.options.Source.Release(ctx, p.Name, version, n.of.On)
+	if err != nil || p.artifact == nil && len(r.Libraries) > 0 {
 		return false
 	}
 	on := pkgmeta.DefaultMarkerEnv(n.of.On.Python, n.of.On.Arch)
@@ -230,13 +278,9 @@ func (n *newerReleases) fits(ctx context.Context, name, version string) bool {
 	})
 }
 
-// read reads another version of the package of f; nil if it is not known.
-func (n *newerReleases) read(
-	ctx context.Context,
-	f *facts.Artifact,
-	name, version string,
-) (*release, error) {
-	input, err := n.of.Other(ctx, name, version)
+// read reads another version of a package; nil if it is not known.
+func (n *newerReleases) read(ctx context.Context, p failing, version string) (*release, error) {
+	input, err := n.of.Other(ctx, p.Name, version)
 	if input == nil || err != nil {
 		return nil, ctx.Err()
 	}
@@ -244,50 +288,74 @@ func (n *newerReleases) read(
 	if err != nil || len(set.Artifacts) != 1 || len(set.Unread) > 0 {
 		return nil, err
 	}
-	return &release{f, set.Artifacts[0], name + "==" + version}, nil
+	return &release{p, set.Artifacts[0], p.Name + "==" + version}, nil
 }
 
-// work reports whether releases, in the place of the artifacts that they replace, have none of some
-// findings and no error.
+// checkedRelease is a release that works on a target, with its verifier.
+type checkedRelease struct {
+	of       release
+	verifier *trial.Verifier
+}
+
+// work checks releases in the place of the packages that they replace. It returns nil if they have
+// an error or one of some findings, or if they add a requirement that the pins do not satisfy.
 func (n *newerReleases) work(
 	ctx context.Context,
 	releases []release,
 	findings []*Finding,
-) (bool, error) {
+) ([]checkedRelease, error) {
 	artifacts, on := slices.Clone(n.artifacts), n.on
+	replaced := map[string]bool{}
 	for _, r := range releases {
-		artifacts[slices.Index(artifacts, r.of)] = r.artifact
-		name, _, _ := strings.Cut(r.pin, "==")
-		on.With = slices.DeleteFunc(slices.Clone(on.With), func(w string) bool {
-			q, err := pkgmeta.ParseRequirement(w)
-			return err == nil && q.Name == name
-		})
+		replaced[r.of.Name] = true
+		if r.artifact != nil {
+			artifacts[slices.Index(artifacts, r.of.artifact)] = r.artifact
+		}
+	}
+	on.With = slices.DeleteFunc(slices.Clone(on.With), func(w string) bool {
+		q, err := pkgmeta.ParseRequirement(w)
+		return err == nil && replaced[q.Name]
+	})
+	for _, r := range releases {
 		on.With = append(on.With, r.pin)
 	}
 	all, err := judge.NewEnvironment(n.rules, on, artifacts)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
+	out := []checkedRelease{}
 	for _, r := range releases {
+		if r.artifact == nil {
+			continue
+		}
 		targets, _, err := judge.Targets(r.artifact, nil, n.options.platforms(nil))
 		if err != nil || len(targets) == 0 {
-			return false, err
+			return nil, err
 		}
 		session := all.Session(r.artifact, n.names)
 		for _, t := range targets {
-			outcome, err := session.Judge(ctx, judge.Case{
+			c := judge.Case{
 				Artifact: r.artifact, Target: t, Scenario: fix.Scenario{Platform: t.Key()},
-			})
-			if err != nil || fails(outcome, findings) {
-				return false, err
 			}
+			outcome, err := session.Judge(ctx, c)
+			if err != nil || fails(outcome, findings) {
+				return nil, err
+			}
+			out = append(out, checkedRelease{r, trial.New(ctx, session, c, outcome)})
 		}
 	}
-	return true, nil
+	unmet, err := all.Unmet(ctx)
+	if err != nil || slices.ContainsFunc(unmet, func(u judge.Unmet) bool {
+		return replaced[u.By.Name] || !slices.ContainsFunc(n.unmet, func(old judge.Unmet) bool {
+			return old.By.Name == u.By.Name && old.Package == u.Package
+		})
+	}) {
+		return nil, err
+	}
+	return out, nil
 }
 
-// fails reports whether an outcome has an error, a finding like some, or a requirement that the
-// pins do not satisfy.
+// fails reports whether an outcome has an error or a finding like some.
 func fails(o *judge.Outcome, findings []*Finding) bool {
 	var found []Finding
 	for _, x := range o.Found {
@@ -297,10 +365,6 @@ func fails(o *judge.Outcome, findings []*Finding) bool {
 	return slices.ContainsFunc(found, func(x Finding) bool {
 		return x.Severity == Error || slices.ContainsFunc(findings, func(y *Finding) bool {
 			return x.Rule == y.Rule && x.Library == y.Library && x.Symbol == y.Symbol
-		})
-	}) || slices.ContainsFunc(o.Sets, func(s *packages.Set) bool {
-		return slices.ContainsFunc(s.Conflicts, func(c packages.Conflict) bool {
-			return c.By == packages.Artifact
 		})
 	})
 }

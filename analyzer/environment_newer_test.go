@@ -27,8 +27,9 @@ func TestNewerRelease(t *testing.T) {
 	}{
 		{"the next", nil, "grid", "1.1"},
 		{"not the next", []string{"1.1", "1.2"}, "grid", "1.3"},
-		{"not the newest", []string{"1.12"}, "grid", ""},
-		{"what another package allows", []string{"1.12"}, "grid<1.12", "1.1"},
+		{"not the newest", []string{"1.12"}, "grid", "1.1"},
+		{"neither the next nor the newest", []string{"1.1", "1.12"}, "grid", ""},
+		{"what another package allows", []string{"1.1", "1.12"}, "grid<1.12", "1.2"},
 	} {
 		reads := 0
 		e := &analyzer.Environment{
@@ -55,7 +56,7 @@ func TestNewerRelease(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", c.name, r, err)
 		}
 		x := r.Causes[0]
-		if reads == 0 || reads > 5 {
+		if reads == 0 || reads > 6 {
 			t.Errorf("%s: %d releases were read", c.name, reads)
 		}
 		if c.want == "" {
@@ -129,4 +130,140 @@ func TestForward(t *testing.T) {
 			t.Errorf("%s: %q, plan %+v; want %q", c.failing, got, r.Plan, c.want)
 		}
 	}
+}
+
+// TestPartners checks that packages that require another version of a package than the one that is
+// pinned can be changed to the releases that are published for it: those that fail with it and those
+// that only require it. If it was changed since the base, that is the first fix.
+func TestPartners(t *testing.T) {
+	const (
+		old  = "needed libcore.so\nimport gone@ONE libcore.so\n"
+		kept = "needed libcore.so\nimport kept@ONE libcore.so\n"
+		back = "Change core from 2.0 to 1.0 in uv.lock:1"
+
+		vision = "Change vision from 1.0 to 1.1 in uv.lock:3"
+		audio  = "; change audio from 1.0 to 1.1 in uv.lock:4"
+		train  = "; change train from 1.0 to 1.1 in uv.lock:5"
+		cost   = "core 2.0 also requires other versions of one"
+	)
+	for _, c := range []struct {
+		name  string
+		with  []string // the packages after core and one
+		one   string   // exports of one 2.0, which core 2.0 requires and needs; "" if one 1.0 will do
+		train string   // requirement of the only newer release of train
+		want  []string
+		plan  []string
+		cost  string // of the newer releases
+	}{
+		{"one package", []string{"vision"}, "", "", []string{back, vision}, []string{back}, ""},
+		{"one that only requires it", []string{"vision", "audio"}, "", "",
+			[]string{back, vision + audio}, []string{back}, ""},
+		{"one without a library", []string{"vision", "audio", "train"}, "", "core<3",
+			[]string{back, vision + audio + train}, []string{back}, ""},
+		{"there is no release of one", []string{"vision", "audio", "train"}, "", "core<2",
+			[]string{back}, []string{back}, ""},
+		{"one fix is enough", []string{"vision", "audio"}, "old@ONE new@ONE", "",
+			[]string{back, vision + audio}, []string{back, back}, cost},
+	} {
+		reads := map[string]int{}
+		environment := func(core string) *analyzer.Environment {
+			e := &analyzer.Environment{
+				On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12",
+				With:    []string{"core==" + core, "one==1.0"},
+				Origins: map[string]analyzer.Origin{},
+				Other: func(_ context.Context, name, version string) (*analyzer.Input, error) {
+					reads[name]++
+					in := extension(t, name, version, old) // for the release after core 2.0
+					if version == "1.1" {
+						in = extension(t, name, version, kept+"needed libone.so\nimport old@ONE libone.so\n",
+							"core==2.0")
+					}
+					return &in, nil
+				},
+			}
+			if core == "2.0" && c.one != "" {
+				e.Wheels = append(e.Wheels, extension(t, "core", core,
+					"needed libone.so\nimport new@ONE libone.so\n", "one==2.0"))
+			}
+			for _, name := range c.with {
+				e.With = append(e.With, name+"==1.0")
+				switch name {
+				case "vision":
+					e.Wheels = append(e.Wheels, extension(t, name, "1.0", old, "core==1.0"))
+				case "audio":
+					e.Wheels = append(e.Wheels, extension(t, name, "1.0", "", "core==1.0"))
+				}
+			}
+			for i, w := range e.With {
+				e.Origins[w] = analyzer.Origin{File: "uv.lock", Line: i + 1}
+			}
+			return e
+		}
+		releases := map[string]string{
+			"core==1.0": "gone@ONE kept@ONE", "core==2.0": "kept@ONE",
+			"one==1.0": "old@ONE", "one==2.0": c.one,
+			"vision==1.0": "requires core==1.0", "vision==1.1": "requires core==2.0",
+			"vision==1.2": "requires core==3.0",
+			"audio==1.0":  "requires core==1.0", "audio==1.1": "requires core==2.0", "audio==1.2": "",
+			"train==1.0": "requires core<2", "train==1.1": "requires " + c.train,
+		}
+		if c.train == "" {
+			delete(releases, "train==1.1")
+		}
+		if c.one != "" {
+			releases["core==2.0"] += " requires one==2.0"
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(
+			t.Context(), environment("2.0"), nil, analyzer.Options{
+				Source: without{stock{t, releases}, "train"},
+			},
+		)
+		if err != nil || len(r.Causes) == 0 {
+			t.Fatalf("%s: %+v, %v", c.name, r, err)
+		}
+		var got, plan []string
+		at := slices.IndexFunc(r.Causes, func(x analyzer.Cause) bool { return x.ID == "package-core" })
+		if at < 0 {
+			t.Fatalf("%s: causes %+v", c.name, r.Causes)
+		}
+		for _, x := range r.Causes[at].Fixes {
+			got = append(got, x.Title)
+			if !x.Verified || x.Clears != len(r.Causes[at].Findings) ||
+				strings.Contains(x.Title, "vision") && strings.Join(x.Cost, "; ") != c.cost {
+				t.Errorf("%s: fix %+v", c.name, x)
+			}
+		}
+		for _, x := range r.Plan.Fixes {
+			plan = append(plan, x.Title)
+		}
+		slices.Sort(plan)
+		slices.Sort(c.plan)
+		if !slices.Equal(got, c.want) || !slices.Equal(plan, c.plan) || !r.Plan.Verified {
+			t.Errorf("%s: %q, plan %q %t; want %q, %q", c.name, got, plan, r.Plan.Verified, c.want, c.plan)
+		}
+		offered := len(c.want) > 1
+		for name, n := range reads {
+			if n > 1 || name == "train" || !offered {
+				t.Errorf("%s: %d releases of %s were read", c.name, n, name)
+			}
+		}
+	}
+}
+
+// without is a stock of which one package has no library.
+type without struct {
+	stock
+	name string
+}
+
+func (s without) Release(
+	ctx context.Context,
+	name, version string,
+	on packages.Target,
+) (*packages.Release, error) {
+	r, err := s.stock.Release(ctx, name, version, on)
+	if err == nil && name == s.name {
+		r.Libraries = nil
+	}
+	return r, err
 }

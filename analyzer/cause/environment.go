@@ -335,9 +335,6 @@ func (t text) choices() []result.CauseFix {
 		case requirements != nil:
 			x.Title, x.Command = t.options.change(requirements), t.options.changing(requirements, first)
 		}
-		if _, ok := x.Change.(fix.Releases); ok { // it was tried with other artifacts
-			x.Change = nil
-		}
 		out = append(out, x)
 	}
 	return out

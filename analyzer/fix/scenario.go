@@ -130,7 +130,7 @@ func Versions(c Change) Change {
 	switch c := c.(type) {
 	case Pin:
 		return Pin{Requirement: c.Requirement}
-	case AsRequired:
+	case AsRequired, Releases:
 		return c
 	case All:
 		out := make(All, 0, len(c))
@@ -142,11 +142,14 @@ func Versions(c Change) Change {
 	return All{}
 }
 
-// Releases chooses other releases of the artifacts that fail, as NAME==VERSION. It changes no
-// scenario, because the artifacts are replaced.
+// Releases chooses other releases of the packages that fail, as NAME==VERSION. Their artifacts take
+// the place of those that fail.
 type Releases []string
 
-func (c Releases) Apply(s Scenario) Scenario { return s }
+func (c Releases) Apply(s Scenario) Scenario {
+	s.With = append(slices.Clone(s.With), c...)
+	return s
+}
 
 // ImportBefore imports the artifact before a package that the user imports first.
 type ImportBefore struct{ Package string }

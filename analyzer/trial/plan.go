@@ -311,6 +311,7 @@ func (p *planner) broken(steps []step) (string, error) {
 		}) {
 			continue
 		}
+		v = v.in(s)
 		w, err := v.run(s)
 		if w == nil || err != nil {
 			return "", err
@@ -401,7 +402,8 @@ func (p *planner) search(steps []step, c *result.Cause) (out []result.CauseFix, 
 				left = append(left, x)
 			}
 		}
-		if err := v.after(p.scenario(v, steps), o.trials[k]).candidates(left); err != nil {
+		s := p.scenario(v, steps)
+		if err := v.in(s).after(s, o.trials[k]).candidates(left); err != nil {
 			return nil, err
 		}
 		for _, f := range left {
@@ -453,8 +455,9 @@ func (p *planner) add(
 
 // outcome contains the remaining findings on every target with some fixes applied.
 type outcome struct {
-	trials    []*trial // by verifier
-	replaced  []bool   // by verifier: a step chooses another version of the artifact's package
+	trials []*trial // by verifier
+	// by verifier: a step chooses another version of the artifact's package, which was not read
+	replaced  []bool
 	with      []string // the requirements of the steps
 	breaks    bool
 	conflicts []string // requirements of an environment that no other version satisfies
@@ -471,10 +474,11 @@ func (p *planner) apply(steps []step) (*outcome, error) {
 	out.with = s.With
 	changed := names(s.With)
 	for _, v := range p.verifiers {
-		m := v.base.Artifact.Metadata
-		replaced := v.session.Pinned() && m != nil && changed[pkgmeta.Normalize(m.Name)]
+		m, s := v.base.Artifact.Metadata, p.scenario(v, steps)
+		now := v.in(s)
+		replaced := now == v && v.session.Pinned() && m != nil && changed[pkgmeta.Normalize(m.Name)]
 		out.replaced = append(out.replaced, replaced)
-		w, err := v.run(p.scenario(v, steps))
+		w, err := now.run(s)
 		if w == nil || err != nil {
 			p.limited = true
 			return nil, err

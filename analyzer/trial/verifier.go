@@ -2,11 +2,14 @@ package trial
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
@@ -38,6 +41,8 @@ type Verifier struct {
 	revealed  []judge.Found
 	known     map[string]*trial
 	most      int // limit of trials
+	// newer are the verifiers of other releases of the artifact's package, by NAME==VERSION.
+	newer map[string]*Verifier
 }
 
 // trial is the result of a changed scenario.
@@ -133,6 +138,37 @@ func New(ctx context.Context, s *judge.Session, c judge.Case, outcome *judge.Out
 		t.before[x.Identity()] = true
 		t.unlinked[linkedSymbol(x.Finding)] = true
 		t.hidden[x.Object] = t.hidden[x.Object] || x.Symbol == "" && x.Library != ""
+	}
+	return t
+}
+
+// Replace makes w, the verifier of another release of the package of an artifact, the one that is
+// used where a fix chooses pin, which is NAME==VERSION.
+func Replace(verifiers []*Verifier, of *facts.Artifact, pin string, w *Verifier) {
+	for _, t := range verifiers {
+		if t.base.Artifact == of && t.base.Target.Key() == w.base.Target.Key() {
+			if t.newer == nil {
+				t.newer = map[string]*Verifier{}
+			}
+			t.newer[pin] = w
+		}
+	}
+}
+
+// in returns the verifier of the release that is installed in a scenario: t, unless it is one that
+// Replace added.
+func (t *Verifier) in(s fix.Scenario) *Verifier {
+	m := t.base.Artifact.Metadata
+	if m == nil || t.newer == nil {
+		return t
+	}
+	for _, r := range slices.Backward(s.With) { // a later one replaces an earlier one
+		if q, err := pkgmeta.ParseRequirement(r); err == nil && q.Name == pkgmeta.Normalize(m.Name) {
+			if w := t.newer[r]; w != nil {
+				return w
+			}
+			break
+		}
 	}
 	return t
 }
