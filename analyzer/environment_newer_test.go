@@ -144,6 +144,7 @@ func TestPartners(t *testing.T) {
 		vision = "Change vision from 1.0 to 1.1 in uv.lock:3"
 		audio  = "; change audio from 1.0 to 1.1 in uv.lock:4"
 		train  = "; change train from 1.0 to 1.1 in uv.lock:5"
+		one    = "Change one from 1.0 to 2.0 in uv.lock:2"
 		cost   = "core 2.0 also requires other versions of one"
 	)
 	for _, c := range []struct {
@@ -151,18 +152,25 @@ func TestPartners(t *testing.T) {
 		with  []string // the packages after core and one
 		one   string   // exports of one 2.0, which core 2.0 requires and needs; "" if one 1.0 will do
 		train string   // requirement of the only newer release of train
+		base  bool     // core was changed
 		want  []string
 		plan  []string
 		cost  string // of the newer releases
 	}{
-		{"one package", []string{"vision"}, "", "", []string{back, vision}, []string{back}, ""},
-		{"one that only requires it", []string{"vision", "audio"}, "", "",
+		{"one package", []string{"vision"}, "", "", false, []string{back, vision}, []string{back}, ""},
+		{"one that only requires it", []string{"vision", "audio"}, "", "", false,
 			[]string{back, vision + audio}, []string{back}, ""},
-		{"one without a library", []string{"vision", "audio", "train"}, "", "core<3",
+		{"one without a library", []string{"vision", "audio", "train"}, "", "core<3", false,
 			[]string{back, vision + audio + train}, []string{back}, ""},
-		{"there is no release of one", []string{"vision", "audio", "train"}, "", "core<2",
+		{"there is no release of one", []string{"vision", "audio", "train"}, "", "core<2", false,
 			[]string{back}, []string{back}, ""},
-		{"one fix is enough", []string{"vision", "audio"}, "old@ONE new@ONE", "",
+		{"it was changed", []string{"vision", "audio"}, "", "", true,
+			[]string{vision + audio, back}, []string{vision + audio}, ""},
+		{"it requires others", []string{"vision", "audio"}, "old@ONE new@ONE", "", true,
+			[]string{vision + audio, back}, []string{vision + audio, one}, cost},
+		{"one fix is enough", []string{"vision", "audio"}, "old@ONE new@ONE", "", false,
+			[]string{back, vision + audio}, []string{back, back}, cost},
+		{"what it requires does not work", []string{"vision", "audio"}, "new@ONE", "", true,
 			[]string{back, vision + audio}, []string{back, back}, cost},
 	} {
 		reads := map[string]int{}
@@ -199,6 +207,10 @@ func TestPartners(t *testing.T) {
 			}
 			return e
 		}
+		var base *analyzer.Environment
+		if c.base {
+			base = environment("1.0")
+		}
 		releases := map[string]string{
 			"core==1.0": "gone@ONE kept@ONE", "core==2.0": "kept@ONE",
 			"one==1.0": "old@ONE", "one==2.0": c.one,
@@ -214,7 +226,7 @@ func TestPartners(t *testing.T) {
 			releases["core==2.0"] += " requires one==2.0"
 		}
 		r, err := analyzer.New(rules.All()).CheckEnvironment(
-			t.Context(), environment("2.0"), nil, analyzer.Options{
+			t.Context(), environment("2.0"), base, analyzer.Options{
 				Source: without{stock{t, releases}, "train"},
 			},
 		)
@@ -246,6 +258,10 @@ func TestPartners(t *testing.T) {
 			if n > 1 || name == "train" || !offered {
 				t.Errorf("%s: %d releases of %s were read", c.name, n, name)
 			}
+		}
+		if action := r.Causes[at].Action; c.base && !strings.Contains(action,
+			"Choose newer versions of vision and audio, or another version of core (uv.lock:1).") {
+			t.Errorf("%s: action %q", c.name, action)
 		}
 	}
 }

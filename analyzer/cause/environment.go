@@ -49,11 +49,15 @@ func (p Pin) String() string {
 // their versions, and can change neither a wheel nor its metadata.
 func (t text) pinned() bool { return t.options.Pins != nil }
 
-// blamed returns the package whose version has to change, and its pin: that of the first fix, the
-// one that the cause is about, or else the one that fails. name is "" if none of them is pinned.
+// blamed returns the package whose version has to change, and its pin: that of the first fix that
+// does not keep it, the one that the cause is about, or else the one that fails. name is "" if none
+// of them is pinned.
 func (t text) blamed() (name string, p Pin) {
 	var names []string
 	for _, x := range t.cause.Fixes {
+		if keeps(x) {
+			continue
+		}
 		for _, r := range requirementsOf(x.Fix) {
 			if q, err := pkgmeta.ParseRequirement(r); err == nil {
 				names = append(names, q.Name)
@@ -67,6 +71,12 @@ func (t text) blamed() (name string, p Pin) {
 		}
 	}
 	return "", Pin{}
+}
+
+// keeps reports whether a fix changes the packages that fail, and not the one that they fail with.
+func keeps(x result.CauseFix) bool {
+	_, ok := x.Change.(fix.Releases)
+	return ok
 }
 
 // requirementsOf returns the requirements that a fix changes, in its order.
@@ -287,6 +297,18 @@ func (t text) todo(name, where string) string {
 		return capital(tasks[t.all[0].Rule].do) + "."
 	case name == "":
 		return "Choose another version of " + t.what() + " or another platform."
+	case len(t.cause.Fixes) > 0 && keeps(t.cause.Fixes[0]):
+		var others []string
+		for _, r := range requirementsOf(t.cause.Fixes[0].Fix) {
+			if q, err := pkgmeta.ParseRequirement(r); err == nil {
+				others = append(others, q.Name)
+			}
+		}
+		do := "Choose newer versions of " + listed(others, len(others), maxPackage, "package")
+		if !slices.ContainsFunc(t.cause.Fixes, func(x result.CauseFix) bool { return !keeps(x) }) {
+			return do + "."
+		}
+		return do + ", or another version of " + where + "."
 	case fixed || t.kind == wrongPackage || t.kind == otherVersions ||
 		t.all[0].Rule == unmetRule:
 		return "Choose another version of " + where + "."
@@ -336,6 +358,11 @@ func (t text) choices() []result.CauseFix {
 			x.Title, x.Command = t.options.change(requirements), t.options.changing(requirements, first)
 		}
 		out = append(out, x)
+	}
+	if _, p := t.blamed(); p.Was != "" && t.cause.New { // a change that was made is to be kept
+		slices.SortStableFunc(out, func(a, b result.CauseFix) int {
+			return boolRank(keeps(b)) - boolRank(keeps(a))
+		})
 	}
 	return out
 }

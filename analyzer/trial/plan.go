@@ -10,7 +10,6 @@ import (
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 // step is a fix that is applied to some artifacts.
@@ -169,12 +168,13 @@ func (p *planner) tries(c *result.Cause) bool {
 	})
 }
 
-// distinct removes fixes with the command of an earlier one.
+// distinct removes fixes with the command of an earlier one or, if they have none, with its title.
 func distinct(fixes []result.CauseFix) []result.CauseFix {
-	seen := map[shellword.Line]bool{}
+	seen := map[string]bool{}
 	return slices.DeleteFunc(fixes, func(x result.CauseFix) bool {
-		again := x.Command != "" && seen[x.Command]
-		seen[x.Command] = true
+		key := cmp.Or(string(x.Command), x.Title)
+		again := seen[key]
+		seen[key] = true
 		return again
 	})
 }
@@ -281,20 +281,28 @@ func (p *planner) together(
 }
 
 // enough returns the fix of one cause that leaves no error but those of some causes, for a plan
-// whose fixes contradict each other. The outcome is nil if there is none.
+// whose fixes contradict each other: the first one of a cause, or else a later one. The outcome is
+// nil if there is none.
 func (p *planner) enough(leaves []string) (*fix.Fix, *outcome, error) {
-	for i := range p.report.Causes {
-		c := &p.report.Causes[i]
-		if c.Severity != result.Error || len(c.Fixes) == 0 || c.Fixes[0].Change == nil {
-			continue
-		}
-		x := c.Fixes[0].Fix
-		o, _, works, err := p.together([]step{{x, p.artifacts(c), false}}, leaves)
-		if err != nil {
-			return nil, nil, err
-		}
-		if works {
-			return &x, o, nil
+	for at, more := 0, true; more; at++ {
+		more = false
+		for i := range p.report.Causes {
+			c := &p.report.Causes[i]
+			if c.Severity != result.Error || at >= len(c.Fixes) {
+				continue
+			}
+			more = true
+			x := c.Fixes[at].Fix
+			if x.Change == nil {
+				continue
+			}
+			o, _, works, err := p.together([]step{{x, p.artifacts(c), false}}, leaves)
+			if err != nil {
+				return nil, nil, err
+			}
+			if works {
+				return &x, o, nil
+			}
 		}
 	}
 	return nil, nil, nil
