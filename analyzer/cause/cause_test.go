@@ -334,6 +334,36 @@ func TestCopiesAreLinked(t *testing.T) {
 	}
 }
 
+// Objects that each lack a library of their own have one fix by the linker and one command.
+func TestEachIsLinked(t *testing.T) {
+	lost := func(object, library string) result.Finding {
+		change := fix.AddNeeded{Object: object, Libraries: []string{library}}
+		return result.Finding{
+			Rule: "undefined-symbol", Object: object, Symbol: "f_" + library,
+			Fixes: []fix.Fix{
+				{Kind: fix.KindLinkFlag, Title: "Link " + object + " with " + library + " (CMake)",
+					Verified: true, Change: change},
+				{Kind: fix.KindPatchelf, Title: "In " + object + ", add a DT_NEEDED entry for " + library,
+					Command:  shellword.Line("patchelf --add-needed " + library + " " + object),
+					Verified: true, Change: change},
+			},
+		}
+	}
+	r := report(lost("p/a.so", "libx.so"), lost("p/b.so", "liby.so"), lost("p/c.so", "libx.so"))
+	var got []string
+	for _, x := range r.Causes[0].Fixes {
+		got = append(got, fmt.Sprintf("%d %s: %s", x.Clears, x.Title, x.Command))
+	}
+	want := []string{
+		"3 Link p/a.so, p/b.so and 1 more object with libx.so and liby.so (CMake): ",
+		"3 In p/a.so, p/b.so and 1 more object, add a DT_NEEDED entry for libx.so and liby.so: " +
+			"patchelf --add-needed libx.so p/a.so p/c.so\npatchelf --add-needed liby.so p/b.so",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // TestLinkerFlagsAreMerged checks that a variable of the environment is set once.
 func TestLinkerFlagsAreMerged(t *testing.T) {
 	lost := func(library string, flags shellword.Line) result.Finding {

@@ -65,9 +65,10 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			}
 			k := mergeKey(x, f)
 			m := byKey[k]
+			object, library := named(x, f)
 			if m == nil {
 				m = &merged{Fix: x}
-				m.Title = template(x, f)
+				m.Title = template(x.Title, object, library)
 				byKey[k] = m
 				list = append(list, m)
 			} else {
@@ -81,8 +82,8 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			if m.last != f {
 				m.last = f
 				m.clears++
-				m.libraries.add(f.Library)
-				m.objects.add(f.Object)
+				m.libraries.add(library)
+				m.objects.add(object)
 			}
 			if x.Command != "" {
 				m.commands.add(command{f.Artifact, x.Command})
@@ -253,20 +254,36 @@ func mergeKey(x fix.Fix, f *result.Finding) string {
 	case install.MatchString(string(x.Command)):
 		return x.Kind + " " + install.FindString(string(x.Command))
 	}
-	return x.Kind + "\x00" + template(x, f)
+	object, library := named(x, f)
+	return x.Kind + "\x00" + template(x.Title, object, library)
 }
 
-// template replaces the library in a fix's title, and the object where it is linked, so that titles
-// that differ only in these are equal.
-func template(x fix.Fix, f *result.Finding) string {
-	title := x.Title
-	if x.Kind == fix.KindLinkFlag && f.Object != "" {
-		title = strings.Replace(title, "Link "+f.Object+" with", "Link "+objectMark+" with", 1)
+// named returns the object and the library that the title of a fix may name: those of the finding,
+// and for a fix that links a library, this one. object is "" for fixes of other kinds.
+func named(x fix.Fix, f *result.Finding) (object, library string) {
+	if x.Kind != fix.KindLinkFlag && x.Kind != fix.KindPatchelf {
+		return "", f.Library
 	}
-	if f.Library == "" {
+	if x.Change != nil {
+		links := x.Change.Apply(fix.Scenario{}).Needed[f.Object]
+		if len(links) == 1 {
+			return f.Object, links[0]
+		}
+	}
+	return f.Object, f.Library
+}
+
+// template replaces the object and the library in the title of a fix, so that titles that differ
+// only in these are equal.
+func template(title, object, library string) string {
+	if object != "" {
+		title = strings.Replace(title, "Link "+object+" with", "Link "+objectMark+" with", 1)
+		title = strings.Replace(title, "In "+object+",", "In "+objectMark+",", 1)
+	}
+	if library == "" {
 		return title
 	}
-	return strings.ReplaceAll(title, f.Library, libraryMark)
+	return strings.ReplaceAll(title, library, libraryMark)
 }
 
 // marks in templates
