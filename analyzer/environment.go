@@ -41,7 +41,7 @@ type Environment struct {
 	// Complete means that With has all packages that the interpreter finds.
 	Complete bool
 	// Other returns the wheel that an installer would choose for another version of a package, or nil
-	// if none can be read. It is nil for installed packages, and in a child process.
+	// if none can be read. It is nil for installed packages.
 	Other   func(ctx context.Context, name, version string) (*Input, error) `json:"-"`
 	NoWheel []NoWheel
 	Broken  []Broken // installed packages that the interpreter cannot import, or not as a whole

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -208,20 +209,47 @@ func (s dependencies) place(i int) Place {
 	return Place{}
 }
 
-// fix returns what to pin, as Markdown: the checked version, or else the first fix of the cause.
+// fix returns what to pin, as Markdown: other packages than the changed one, and its version that
+// was checked, or else the first fix of the cause.
 func (s dependencies) fix(i int) string {
 	p, c := s.place(i), s.cause(i)
-	switch {
-	case p.Pin != "" && p.Command != "":
-		return "**Fix** (tried): pin " + mdsafe.Code(p.Pin, 100) + ": " + mdsafe.Code(p.Command, maxShown)
+	pin := "pin " + mdsafe.Code(p.Pin, 100)
+	if p.Command != "" {
+		pin += ": " + mdsafe.Code(p.Command, maxShown)
+	}
+	switch x := keeping(c, p.Pin); {
+	case x != nil && p.Pin != "":
+		return s.choice(c, *x) + "; or (tried): " + pin
 	case p.Pin != "":
-		return "**Fix** (tried): pin " + mdsafe.Code(p.Pin, 100)
+		return "**Fix** (tried): " + pin
 	case len(c.Fixes) > 0:
-		x := c.Fixes[0]
-		return "**Fix** (" + causetext.FixState(c, x) + "): " +
-			mdsafe.Prose(x.Title, causetext.Names(s.report, c)...)
+		return s.choice(c, c.Fixes[0])
 	}
 	return "No fix is known."
+}
+
+// choice returns a fix of a cause with its command.
+func (s dependencies) choice(c *analyzer.Cause, x analyzer.CauseFix) string {
+	out := "**Fix** (" + causetext.FixState(c, x) + "): " +
+		mdsafe.Prose(x.Title, causetext.Names(s.report, c)...)
+	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
+		out += ": " + mdsafe.Code(string(x.Command), maxShown)
+	}
+	return out
+}
+
+// keeping returns the first tried fix of a cause that clears it and does not change the package of
+// a pin, or nil.
+func keeping(c *analyzer.Cause, pin string) *analyzer.CauseFix {
+	name, _, _ := strings.Cut(pin, "==")
+	for i := range c.Fixes {
+		x := &c.Fixes[i]
+		q, err := pkgmeta.ParseRequirement(x.Requirement)
+		if x.Verified && x.Clears == len(c.Findings) && err == nil && q.Name != name {
+			return x
+		}
+	}
+	return nil
 }
 
 func (s dependencies) unreadList() string {

@@ -370,7 +370,7 @@ func provider(f *result.Finding, own string) (name string, declare bool) {
 		if x.Requirement == "" {
 			continue
 		}
-		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil {
+		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil && q.Name != own {
 			return q.Name, x.Kind == "dependency"
 		}
 	}

@@ -211,6 +211,13 @@ func (o opened) environments() (out []*analyzer.Environment) {
 		for i := range e.Wheels {
 			e.Wheels[i].Content = file(e.Wheels[i].Content)
 		}
+		e.Other = func(ctx context.Context, name, version string) (*analyzer.Input, error) {
+			in, err := w.Other(ctx, name, version)
+			if in != nil {
+				in.Content = file(in.Content)
+			}
+			return in, err
+		}
 		out = append(out, &e)
 	}
 	return out
@@ -231,6 +238,7 @@ func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error)
 		if err != nil {
 			return nil, err
 		}
+		w.ReadOthersFrom(&comparing{e.open, e.change.Index.Comparing(nil), nil})
 		out = append(out, w)
 	}
 	return out, nil

@@ -38,8 +38,8 @@ func (c commit) Read(_ context.Context, path string) (string, bool, error) {
 
 const many = "manylinux_2_17_x86_64"
 
-// wheels returns the files of the index: file name -> content.
-func wheels(t *testing.T) map[string][]byte {
+// wheels returns the files of the index: file name -> content. Newer releases of solver import less.
+func wheels(t *testing.T, newerSolvers ...string) map[string][]byte {
 	all := map[string][]byte{}
 	add := func(name, version, tags, object, text string, requires ...string) {
 		info := name + "-" + version + ".dist-info/"
@@ -91,6 +91,11 @@ func wheels(t *testing.T) map[string][]byte {
 	add("solver", "2.0.0", "cp38-abi3-"+many, "solver/_solve.abi3.so", "elf x86_64\n"+
 		"needed libcore.so.3\nneeded libc.so.6\nrunpath $ORIGIN/../core/lib\n"+
 		"import refine\nimport solve\nexport PyInit__solve\n", "core>=3")
+	for _, version := range newerSolvers {
+		add("solver", version, "cp38-abi3-"+many, "solver/_solve.abi3.so", "elf x86_64\n"+
+			"needed libcore.so.3\nneeded libc.so.6\nrunpath $ORIGIN/../core/lib\n"+
+			"import solve\nexport PyInit__solve\n", "core>=3")
+	}
 	add("pure", "1.0", "py3-none-any", "", "")
 	add("pure", "1.1", "py3-none-any", "", "")
 	return all
@@ -353,6 +358,24 @@ func reviewed(
 		t.Fatal(err)
 	}
 	return d
+}
+
+// A newer release of the package that fails is offered before the change is taken back.
+func TestReviewOffersNewerReleases(t *testing.T) {
+	const req = "requirements.txt"
+	look, _ := serve(t, wheels(t, "2.1.0"))
+	head := strings.Replace(pins, "3.1.0", "3.2.0", 1)
+	d := reviewed(t, look, commit{req: pins}, commit{req: head}, []string{req}, config.Repository{})
+	check := comment.RenderDependencies(comment.Input{BaseName: "main"}, d)
+	for _, want := range []string{
+		"no library defines `refine`, which `_solve.abi3.so` imports",
+		"**Fix** (tried, clears the finding): Change `solver` from 2.0.0 to 2.1.0 in " +
+			"`requirements.txt:3`; or (tried): pin `core==3.1.4`",
+	} {
+		if !strings.Contains(check.Summary, want) {
+			t.Errorf("it does not say %s:\n%s", want, check.Summary)
+		}
+	}
 }
 
 // Wheels that are not needed are not downloaded.

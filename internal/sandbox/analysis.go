@@ -137,13 +137,18 @@ func (r *Runner) CheckEnvironments(
 ) (*analyzer.Report, error) {
 	var inputs []analyzer.Input
 	sent := &environments{}
+	var others []other
 	for _, e := range heads {
-		sent.Heads = append(sent.Heads, newEnvironment(e, &inputs))
+		h := newEnvironment(e, &inputs)
+		h.Others = e.Other != nil
+		sent.Heads, others = append(sent.Heads, h), append(others, e.Other)
 	}
 	for _, e := range bases {
 		sent.Bases = append(sent.Bases, newEnvironment(e, &inputs))
 	}
-	report, _, err := r.check(ctx, inputs, o, nil, func(q *request) { q.Environments = sent })
+	report, _, err := r.check(ctx, inputs, o, nil, func(q *request) {
+		q.Environments, q.others = sent, others
+	})
 	return report, err
 }
 
@@ -179,7 +184,8 @@ func (r *Runner) check(
 	defer r.prepare()
 	defer os.RemoveAll(c.dir)
 	c.risky = risky
-	if err := place(files, filepath.Join(c.dir, artifacts)); err != nil {
+	in := filepath.Join(c.dir, artifacts)
+	if err := place(files, in, 0); err != nil {
 		c.discard()
 		return nil, nil, failure(err)
 	}
@@ -189,7 +195,9 @@ func (r *Runner) check(
 		defer close(watched)
 		c.watch(ctx, stop, memory)
 	}()
-	answer, talkErr := talk(ctx, c.to, c.from, first, o.Source)
+	answer, talkErr := talk(ctx, c.to, c.from, first, &answerer{
+		source: o.Source, others: first.others, dir: in, next: len(files),
+	})
 	close(stop)
 	<-watched
 	c.noting.Wait()
@@ -280,11 +288,11 @@ func (r *Runner) start() (c *child, err error) {
 	return nil, err
 }
 
-// place puts files into a directory under the names 0, 1 and so on: as links, which cost nothing,
-// or as copies on another file system.
-func place(files []*os.File, dir string) error {
+// place puts files into a directory, whose names are numbers from first on: as links, which cost
+// nothing, or as copies on another file system.
+func place(files []*os.File, dir string, first int) error {
 	for i, f := range files {
-		to := filepath.Join(dir, strconv.Itoa(i))
+		to := filepath.Join(dir, strconv.Itoa(first+i))
 		if os.Link(f.Name(), to) == nil && same(f, to) {
 			continue
 		}
@@ -388,7 +396,7 @@ func talk(
 	to io.Writer,
 	from io.Reader,
 	first *request,
-	source answerer,
+	by *answerer,
 ) (*reply, error) {
 	out := json.NewEncoder(to)
 	if err := out.Encode(first); err != nil {
@@ -412,7 +420,7 @@ func talk(
 		room <- struct{}{}
 		answering.Go(func() {
 			defer func() { <-room }()
-			a := answer(ctx, source, r.Question)
+			a := by.answer(ctx, r.Question)
 			writing.Lock()
 			defer writing.Unlock()
 			_ = out.Encode(a) // if the child has ended, reading fails

@@ -544,6 +544,93 @@ func BenchmarkLayers(b *testing.B) {
 	b.ReportMetric(median(0)-median(2), "ms-sandbox")
 }
 
+// grid is a package index with two releases of grid.
+type grid struct{}
+
+func (grid) Versions(context.Context, string, packages.Target) ([]string, error) {
+	return []string{"1.0", "1.1"}, nil
+}
+
+func (grid) Release(
+	_ context.Context,
+	name, version string,
+	_ packages.Target,
+) (*packages.Release, error) {
+	return &packages.Release{Name: name, Version: version, Known: true}, nil
+}
+
+// A newer release of a package is read by the child, though it was not among its artifacts.
+func TestOtherWheels(t *testing.T) {
+	release := func(version, text string) analyzer.Input {
+		o, err := elftest.Parse("elf x86_64\nneeded libc.so.6\nexport PyInit__x\n" + text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := elftest.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wheel(t, cases.Wheel{
+			Name: "grid", Version: version, Tags: []string{"cp312-cp312-manylinux2014_x86_64"},
+			Files: map[string][]byte{"grid/_x.cpython-312-x86_64-linux-gnu.so": data},
+		})
+	}
+	asked := 0
+	pinned := func(other other) *analyzer.Environment {
+		return &analyzer.Environment{
+			On:       packages.Target{Python: "3.12", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.41"},
+			Platform: "debian13", With: []string{"grid==1.0"}, Other: other,
+			Wheels:  []analyzer.Input{release("1.0", "execstack yes\n")},
+			Origins: map[string]analyzer.Origin{"grid==1.0": {File: "pins.txt", Line: 4}},
+		}
+	}
+	heads := []*analyzer.Environment{pinned(nil), pinned(
+		func(_ context.Context, name, version string) (*analyzer.Input, error) {
+			if asked++; name != "grid" || version != "1.1" {
+				return nil, nil
+			}
+			in := release(version, "")
+			return &in, nil
+		})}
+	r, err := runner(t, "analyze").CheckEnvironments(t.Context(), heads[1:], nil,
+		analyzer.Options{Source: grid{}})
+	if err != nil || len(r.Causes) != 1 || len(r.Causes[0].Fixes) != 1 {
+		t.Fatalf("%s, %v", marshal(t, r), err)
+	}
+	if x := r.Causes[0].Fixes[0]; x.Title != "Change grid from 1.0 to 1.1 in pins.txt:4" ||
+		!x.Verified || asked != 1 {
+		t.Errorf("asked %d times: %+v", asked, x)
+	}
+	r, err = runner(t, "analyze").CheckEnvironments(t.Context(), heads[:1], nil,
+		analyzer.Options{Source: grid{}})
+	if err != nil || len(r.Causes) != 1 || len(r.Causes[0].Fixes) != 0 {
+		t.Errorf("without others: %s, %v", marshal(t, r), err)
+	}
+}
+
+// A child that asks for wheels again and again, or of no head, gets none.
+func TestOtherWheelsAreLimited(t *testing.T) {
+	asked := 0
+	by := &answerer{dir: t.TempDir(), others: []other{
+		func(context.Context, string, string) (*analyzer.Input, error) {
+			asked++
+			return nil, nil
+		},
+		nil,
+	}}
+	for _, head := range []int{-1, 2, 3} {
+		if s := by.answer(t.Context(), &question{Head: head}); s.Wheel != nil || s.err() != nil {
+			t.Errorf("head %d: %+v", head, s)
+		}
+	}
+	for range 2 * maxOthers {
+		by.answer(t.Context(), &question{Head: 1})
+	}
+	if asked != maxOthers {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 // broken is a source that panics.
 type broken struct{ packages.Source }
 
@@ -554,7 +641,8 @@ func (broken) Versions(context.Context, string, packages.Target) ([]string, erro
 // A panic over the data of an index is the error of one answer, and does not end the service.
 func TestAnswerOfABrokenSource(t *testing.T) {
 	q := &question{ID: 3, subject: subject{Name: "torch"}}
-	if s := answer(t.Context(), broken{}, q); s == nil || s.ID != 3 ||
+	by := &answerer{source: broken{}}
+	if s := by.answer(t.Context(), q); s == nil || s.ID != 3 ||
 		!errors.Is(s.err(), packages.ErrUnavailable) {
 		t.Errorf("answered %+v", s)
 	}

@@ -64,14 +64,12 @@ func serve(
 	opened := func(list []input) ([]analyzer.Input, error) {
 		var inputs []analyzer.Input
 		for _, f := range list {
-			file, err := os.Open(filepath.Join("..", artifacts, strconv.Itoa(next)))
+			in, err := f.open(next)
 			if err != nil {
-				return nil, fmt.Errorf("sandbox: open an artifact: %w", err)
+				return nil, err
 			}
 			next++
-			inputs = append(inputs, analyzer.Input{
-				Name: f.Name, Content: file, Size: f.Size, SHA256: f.SHA256,
-			})
+			inputs = append(inputs, *in)
 		}
 		return inputs, nil
 	}
@@ -99,26 +97,41 @@ func serve(
 		o.Source = p
 	}
 	if r.Environments != nil {
-		report, err := r.Environments.check(ctx, a, inputs, o)
+		report, err := r.Environments.check(ctx, a, p, inputs, o)
 		return p.end(ctx, &reply{Report: report}, err)
 	}
 	report, judged, err := Judge(ctx, a, inputs, o, r.Diagnoses)
 	return p.end(ctx, &reply{Report: report, Diagnoses: judged}, err)
 }
 
-// check checks the environments, whose wheels are inputs.
+// open opens the artifact with a number.
+func (f input) open(number int) (*analyzer.Input, error) {
+	file, err := os.Open(filepath.Join("..", artifacts, strconv.Itoa(number)))
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: open an artifact: %w", err)
+	}
+	return &analyzer.Input{Name: f.Name, Content: file, Size: f.Size, SHA256: f.SHA256}, nil
+}
+
+// check checks the environments, whose wheels are inputs. p has other wheels.
 func (e *environments) check(
 	ctx context.Context,
 	a *analyzer.Analyzer,
+	p *parent,
 	inputs []analyzer.Input,
 	o analyzer.Options,
 ) (*analyzer.Report, error) {
 	var lists [2][]*analyzer.Environment
 	for i, list := range [][]environment{e.Heads, e.Bases} {
-		for _, sent := range list {
+		for n, sent := range list {
 			opened, ok := sent.open(inputs)
 			if !ok {
 				return nil, errors.New("sandbox: a wheel is not open")
+			}
+			if sent.Others {
+				opened.Other = func(ctx context.Context, name, version string) (*analyzer.Input, error) {
+					return p.wheel(ctx, n+1, name, version)
+				}
 			}
 			lists[i] = append(lists[i], opened)
 		}
@@ -253,6 +266,20 @@ func (p *parent) Release(
 		return nil, fmt.Errorf("%s==%s: %w", name, version, packages.ErrUnavailable)
 	}
 	return s.Release, nil
+}
+
+// wheel requests the wheel of a release from the Other of a head, whose number counts from 1. It
+// returns nil if none can be read.
+func (p *parent) wheel(
+	ctx context.Context,
+	head int,
+	name, version string,
+) (*analyzer.Input, error) {
+	s, err := p.put(ctx, question{subject: subject{Name: name, Version: version}, Head: head})
+	if err != nil || s.Wheel == nil {
+		return nil, err
+	}
+	return s.Wheel.open(s.Wheel.Place)
 }
 
 func (p *parent) ask(ctx context.Context, about subject) (*solution, error) {

@@ -133,7 +133,7 @@ func TestPlace(t *testing.T) {
 		}
 		files = append(files, f)
 	}
-	if err := place(files, in); err != nil {
+	if err := place(files, in, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range files {

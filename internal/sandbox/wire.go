@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
@@ -29,6 +30,8 @@ type request struct {
 	Probe  bool          // report the layers and end
 	Memory int64         // bytes
 	Time   time.Duration // wall clock time
+
+	others []other // the Other of each of Environments.Heads
 }
 
 type input struct {
@@ -40,10 +43,14 @@ type input struct {
 // environments are the arguments of analyzer.CheckEnvironments; Bases is nil if there is no base.
 type environments struct{ Heads, Bases []environment }
 
+// other is analyzer.Environment.Other; nil if there is none.
+type other = func(ctx context.Context, name, version string) (*analyzer.Input, error)
+
 // environment is an analyzer.Environment whose wheels are numbers of inputs.
 type environment struct {
 	analyzer.Environment
 	Wheels []int
+	Others bool `json:",omitempty"` // the parent has its Other
 }
 
 // newEnvironment adds the wheels of an environment to inputs, except those that are there already.
@@ -91,6 +98,9 @@ type question struct {
 	ID int
 	subject
 	Worth map[string]int64 `json:",omitempty"` // by path: how many bytes may be read for a library
+	// Head requests the wheel of the release, from the Other of this one of Environments.Heads. It
+	// counts from 1.
+	Head int `json:",omitempty"`
 }
 
 // subject is the package of a question.
@@ -105,13 +115,31 @@ type solution struct {
 	ID       int
 	Versions []string          `json:",omitempty"`
 	Release  *packages.Release `json:",omitempty"`
+	Wheel    *placed           `json:",omitempty"` // nil if none can be read
 	Error    string            `json:",omitempty"`
 	// the error wraps packages.ErrUnknown; else packages.ErrUnavailable
 	Unknown bool `json:",omitempty"`
 }
 
-// answerer answers questions.
-type answerer = packages.Source
+// placed is an artifact that the parent placed while the child runs, and the number of its file.
+type placed struct {
+	input
+	Place int
+}
+
+// answerer answers the questions of a child.
+type answerer struct {
+	source packages.Source // nil if there is none
+	others []other
+
+	mu   sync.Mutex // of what follows, and for calls of others
+	dir  string     // folder of the artifacts
+	next int        // number of the next file
+	more int        // wheels that were placed
+}
+
+// maxOthers limits the wheels that a child may request.
+const maxOthers = 100
 
 func newRequest(
 	inputs []analyzer.Input,
@@ -151,8 +179,7 @@ func described(inputs []analyzer.Input) []input {
 	return out
 }
 
-// answer answers the question of a child.
-func answer(ctx context.Context, source answerer, q *question) (s *solution) {
+func (a *answerer) answer(ctx context.Context, q *question) (s *solution) {
 	s = &solution{ID: q.ID}
 	defer func() {
 		// A panic over the data of an index only fails this question.
@@ -163,23 +190,47 @@ func answer(ctx context.Context, source answerer, q *question) (s *solution) {
 			}
 		}
 	}()
-	if source == nil {
+	var err error
+	switch {
+	case q.Head != 0:
+		s.Wheel, err = a.wheel(ctx, q)
+	case a.source == nil:
 		s.Error = "no package index was configured"
 		return s
+	case q.Version == "":
+		s.Versions, err = a.source.Versions(ctx, q.Name, q.On)
+	default:
+		s.Release, err = a.source.Release(ctx, q.Name, q.Version, q.On)
 	}
-	var err error
-	if q.Version == "" {
-		s.Versions, err = source.Versions(ctx, q.Name, q.On)
-	} else {
-		s.Release, err = source.Release(ctx, q.Name, q.Version, q.On)
-	}
-	if r, ok := source.(packages.Reader); ok && err == nil && len(q.Worth) > 0 {
+	if r, ok := a.source.(packages.Reader); ok && err == nil && len(q.Worth) > 0 {
 		s.Release, err = r.Read(ctx, s.Release, q.On, func(path string) int64 { return q.Worth[path] })
 	}
 	if err != nil {
 		s.Error, s.Unknown = err.Error(), errors.Is(err, packages.ErrUnknown)
 	}
 	return s
+}
+
+// wheel places another wheel for the child; nil if there is none.
+func (a *answerer) wheel(ctx context.Context, q *question) (*placed, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q.Head < 0 || q.Head > len(a.others) || a.others[q.Head-1] == nil || a.more == maxOthers {
+		return nil, nil
+	}
+	a.more++
+	in, err := a.others[q.Head-1](ctx, q.Name, q.Version)
+	if in == nil || err != nil {
+		return nil, err
+	}
+	list := []analyzer.Input{*in}
+	files, err := contents(list)
+	if err != nil {
+		return nil, err
+	}
+	at := a.next
+	a.next++
+	return &placed{described(list)[0], at}, place(files, a.dir, at)
 }
 
 // err returns the error of the source; nil if there was none.
