@@ -248,6 +248,9 @@ func checkEnvironmentFor(
 			return err
 		}
 		f.python = cmp.Or(f.python, head[0].On.Python)
+		if on := f.libc(); f.venv != "" && on != nil {
+			head[0].On.Libc, head[0].On.LibcVersion = on.Libc, on.LibcVersion
+		}
 	} else if pins, err = readPinned(f, files); err != nil {
 		return unusable(err)
 	} else if !slices.ContainsFunc(pins, func(p *pinned.Pinned) bool {
@@ -306,6 +309,21 @@ func checkEnvironmentFor(
 	}
 	cached.store(ctx, printed.Bytes(), code)
 	return exited(code)
+}
+
+// libc returns the platform whose libc installed packages run on; nil if they are for several.
+func (f *envFlags) libc() *platform.Platform {
+	if f.system != nil {
+		return f.system.own()
+	}
+	if len(f.platforms) != 1 {
+		return nil
+	}
+	p, err := platform.Lookup(f.platforms[0], "x86_64")
+	if err != nil {
+		return nil // reported with the options
+	}
+	return p
 }
 
 // configure takes the interpreter and the platforms of files from the configuration, unless flags
@@ -569,11 +587,14 @@ func openPinned(
 	return out, nil
 }
 
-// readOthers lets a fix be another version of a package, whose wheel is read for it.
+// readOthers lets a fix be another version of a package, whose wheel is read for it, where it is
+// known which wheels pip would choose.
 func readOthers(head []*pinned.Wheels, from *packageSource, locked *index.Locked) {
 	all := from.withLock(&index.Locked{AnyPython: locked.AnyPython, ReadAll: true})
 	for _, w := range head {
-		w.ReadOthersFrom(all.indexes)
+		if w.On.Libc != "" && len(all.indexes) > 0 {
+			w.ReadOthersFrom(all.indexes)
+		}
 	}
 }
 

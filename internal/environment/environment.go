@@ -169,12 +169,30 @@ type Wheels struct {
 	// Together is set if some of them need other packages of exactly the pinned versions.
 	Together bool
 	opened   []io.Closer
-	others   Opener
+	left     int64 // bytes left of the budget
 }
 
-// ReadOthersFrom sets where other versions than the pinned ones are read. Without it none are: the
-// Opener of the wheels may be limited to the files of a lock file.
-func (w *Wheels) ReadOthersFrom(o Opener) { w.others = o }
+// ReadOthersFrom sets where other versions than the pinned or installed ones are read. Without it
+// none are: the Opener of the wheels may be limited to the files of a lock file.
+func (w *Wheels) ReadOthersFrom(o Opener) {
+	w.Other = func(ctx context.Context, name, version string) (*analyzer.Input, error) {
+		if w.left <= 0 {
+			return nil, nil
+		}
+		other, err := o.Open(ctx, name, version, w.On, maxObjects)
+		if err != nil {
+			return nil, err
+		}
+		w.left -= other.Size
+		if other.Pure || other.Recorded {
+			return nil, nil
+		}
+		w.opened = append(w.opened, other)
+		return &analyzer.Input{
+			Name: other.File, Content: other, Size: other.Size, SHA256: other.SHA256,
+		}, nil
+	}
+}
 
 // Close closes all wheels.
 func (w *Wheels) Close() error {
@@ -252,23 +270,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
 	w.Declared = e.Declared
-	w.Other = func(ctx context.Context, name, version string) (*analyzer.Input, error) {
-		if w.others == nil || spent.Load() >= budget {
-			return nil, nil
-		}
-		other, err := w.others.Open(ctx, name, version, e.On, maxObjects)
-		if err != nil {
-			return nil, err
-		}
-		spent.Add(other.Size)
-		if other.Pure || other.Recorded {
-			return nil, nil
-		}
-		w.opened = append(w.opened, other)
-		return &analyzer.Input{
-			Name: other.File, Content: other, Size: other.Size, SHA256: other.SHA256,
-		}, nil
-	}
+	w.left = budget - spent.Load()
 	missed, portable := 0, 0
 	var unverified, sources []string
 	for _, r := range results {

@@ -180,6 +180,42 @@ func TestDescribeReadsNoObjects(t *testing.T) {
 	}
 }
 
+// sizedOpener opens each wheel with the same size.
+type sizedOpener int64
+
+func (size sizedOpener) Open(
+	_ context.Context,
+	name, version string,
+	_ packages.Target,
+	_ int64,
+) (*index.Wheel, error) {
+	return &index.Wheel{File: name + "-" + version + ".whl", Size: int64(size)}, nil
+}
+
+// Other versions of installed packages are read, up to the limit for all wheels.
+func TestOthersOfInstalled(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "lib/python3.11/site-packages"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	in, err := OpenInstalled(dir, onDisk, packages.Target{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if in.Wheels.Other != nil {
+		t.Error("others are read without an index")
+	}
+	in.Wheels.ReadOthersFrom(sizedOpener(DefaultBudget/2 + 1))
+	for _, want := range []string{"numpy-2.0.whl", "numpy-2.1.whl", ""} {
+		_, version, _ := strings.Cut(strings.TrimSuffix(want, ".whl"), "-")
+		other, err := in.Wheels.Other(t.Context(), "numpy", version)
+		if err != nil || (other == nil) != (want == "") || other != nil && other.Name != want {
+			t.Errorf("%q: %+v, %v", want, other, err)
+		}
+	}
+}
+
 // A distribution of RPM has no RECORD; its files are those of its top-level modules.
 func TestOpenInstalledWithoutRecord(t *testing.T) {
 	dir := t.TempDir()

@@ -150,6 +150,7 @@ func (in *Installed) read() error {
 	on.Python = cmp.Or(in.on.Python, on.Python)
 	in.conda = in.folder("conda-meta")
 	in.Wheels.Complete = !in.conda && !in.alsoSystem() // conda's may have other names
+	in.Wheels.left = DefaultBudget
 	seen := map[string]bool{}
 	for _, site := range in.Sites {
 		names, err := in.list(site)
