@@ -260,6 +260,23 @@ func failsOnOlder(lacking []judge.Lacking) string {
 	return "fails on older systems: it needs " + strings.Join(parts, ", and ")
 }
 
+// untagged returns the note about a wheel with a platform tag that package indexes refuse, with the
+// oldest of the targets that it can have the tag of; "" for other files.
+func untagged(f *facts.Artifact, targets []judge.Target) string {
+	tags := f.PlatformTags()
+	i := slices.IndexFunc(tags, func(t string) bool { return strings.HasPrefix(t, "linux_") })
+	if i < 0 {
+		return ""
+	}
+	note := fmt.Sprintf("PyPI does not accept the tag %s; auditwheel repair changes it", tags[i])
+	for _, t := range targets {
+		if p := t.Platform; p.Kind == platform.Policy && p.Libc == "glibc" {
+			return note + fmt.Sprintf(". The symbols of %s allow %s", f.Path, p.Name)
+		}
+	}
+	return note
+}
+
 // artifact checks an artifact on each of its targets.
 func (k *checked) artifact(
 	ctx context.Context,
@@ -300,6 +317,9 @@ func (k *checked) artifact(
 	}
 	if note := failsOnOlder(judge.TooOld(f, k.providers, targets)); note != "" {
 		report.AddNote(f.Path + " " + note)
+	}
+	if note := untagged(f, targets); note != "" && len(o.Platforms) == 0 && o.Root == nil {
+		report.AddNote(note)
 	}
 	first := map[string]*Finding{}
 	var order []*Finding

@@ -226,6 +226,14 @@ func TestPair(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
+	// a wheel has copies in place of symbolic links
+	before, after := list("x/libq.so.1", "x/libq.so.1.0.0"), list("x/libq.so.2", "x/libq.so.2.0.0")
+	before[1].SONAME, after[1].SONAME = "libq.so.1", "libq.so.2"
+	for i, p := range Pair(before, after) {
+		if p.Old != before[i] || p.New != after[i] {
+			t.Errorf("copy %d is paired with %+v", i, p.New)
+		}
+	}
 	whole, each := ComparePairs(pairs, func(*Library) Options { return Options{} })
 	if whole.Verdict != Breaking || len(each) != 4 || whole.Changes[0].Rule != RuleLibraryRemoved {
 		t.Errorf("%d pairs: %s", len(each), written(whole))

@@ -40,8 +40,9 @@ func stem(name string) string {
 func SameStem(a, b *Library) bool { return stem(title(a)) == stem(title(b)) }
 
 // Pair pairs the libraries of two packages: by path, then by SONAME, name and stem without digests
-// and versions, then by build ID. Names that several libraries share are not used. If both packages
-// have one library, these are paired.
+// and versions, then by build ID. Names that several libraries share are not used, unless these are
+// copies: wheels have copies in place of symbolic links. If both packages have one library, these
+// are paired.
 func Pair(old, new []*Library) []Pairing {
 	if len(old) == 1 && len(new) == 1 {
 		return []Pairing{{old[0], new[0]}}
@@ -60,26 +61,25 @@ func Pair(old, new []*Library) []Pairing {
 		func(l *Library) string { return stem(l.Name) },
 		func(l *Library) string { return l.BuildID },
 	} {
-		at := map[string][]int{}
-		for k, l := range new {
-			if !used[k] {
-				at[key(l)] = append(at[key(l)], k)
-			}
-		}
-		count := map[string]int{}
+		before, after := map[string][]int{}, map[string][]int{}
 		for i, l := range old {
 			if partner[i] < 0 {
-				count[key(l)]++
+				before[key(l)] = append(before[key(l)], i)
 			}
 		}
-		for i, l := range old {
-			k := key(l)
-			if partner[i] >= 0 || strings.Trim(path.Base(k), "./") == "" || count[k] != 1 ||
-				len(at[k]) != 1 {
+		for i, l := range new {
+			if !used[i] {
+				after[key(l)] = append(after[key(l)], i)
+			}
+		}
+		for k, list := range before {
+			if strings.Trim(path.Base(k), "./") == "" || !copies(old, list) || !copies(new, after[k]) {
 				continue
 			}
-			partner[i] = at[k][0]
-			used[at[k][0]] = true
+			for n, i := range list {
+				partner[i] = after[k][min(n, len(after[k])-1)]
+				used[partner[i]] = true
+			}
 		}
 	}
 	var out []Pairing
@@ -96,6 +96,15 @@ func Pair(old, new []*Library) []Pairing {
 		}
 	}
 	return out
+}
+
+// copies reports whether some libraries of a list are one: there is only one, or all have the same
+// folder and SONAME.
+func copies(all []*Library, some []int) bool {
+	return len(some) > 0 && !slices.ContainsFunc(some[1:], func(i int) bool {
+		a, b := all[some[0]], all[i]
+		return b.SONAME == "" || b.SONAME != a.SONAME || path.Dir(b.Name) != path.Dir(a.Name)
+	})
 }
 
 // isVendored reports whether a wheel bundles a library for its own use: programs do not link

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -179,6 +180,9 @@ func (t text) task() task {
 	case abiChange:
 		if t.all[0].Rule == "debian-symbols" {
 			return task{result.Builder, "update the symbols file", ""}
+		}
+		if t.all[0].Rule == abi.RuleLibraryRemoved {
+			return task{result.Builder, "keep shipping the library", ""}
 		}
 		return task{result.Builder, "keep the old interface, or change the SONAME", ""}
 	case tooNew:

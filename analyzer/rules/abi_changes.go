@@ -217,7 +217,7 @@ func reportABI(p *analyzer.Pass, c *abiChange, message, repair string, text shel
 		c.severity != analyzer.Note && !keepsSONAME[x.Rule] {
 		bump := fix.Fix{
 			Kind:    fix.KindLinkFlag,
-			Title:   "Change the SONAME of the library to " + next,
+			Title:   "Change the SONAME of the library to " + next + " (CMake: the property SOVERSION)",
 			Command: shellword.Quote("-Wl,-soname," + next),
 			Cost:    []string{"programs have to be rebuilt to use the new library"},
 		}

@@ -48,7 +48,9 @@ that Python does not support.
 It is a warning for an init function of another name if a Python source may load the file under that
 name, and on Windows and macOS, where this is not known.
 
-Not detected: modules that are not loaded by import (ctypes, a loader of the package), files with
+Not detected: modules that are named only x.so and were built for another Python than that of the
+tag (pybind11 checks it when it is imported), modules that are not loaded by import (ctypes, a
+loader of the package), files with
 the suffix of a module that export no init function, x.so and x.pyd with another one, modules with
 copies for some of the versions that pip installs the wheel for, modules in a wheel that contains a
 Python, and suffixes of interpreters other than CPython and PyPy.`,
@@ -481,6 +483,8 @@ func stableABI(p *analyzer.Pass) fix.Fix {
 		out.Title += ": pass limited_api to extension_module"
 	case "maturin":
 		out.Title += ": enable the feature abi3 of pyo3"
+		return out
 	}
+	out.Cost = []string{"a module of pybind11 cannot be built so"}
 	return out
 }

@@ -76,6 +76,9 @@ not have the name or ordinal. The import fails: "The specified procedure could n
 (error 127). Of Windows the exports of kernel32.dll, ntdll.dll, advapi32.dll, user32.dll,
 gdi32.dll, ws2_32.dll and the C runtime are known, without ordinals.
 
+A module may work with a Python whose program links the library: /usr/bin/python3 of Debian links
+libz and libexpat, and the Python of pyenv or of a container does not.
+
 Not detected: symbols of libraries whose exports are not known, of a program in the same artifact,
 of a library that another library of the artifact opens by name before it opens a plug-in, of the
 host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build load;

@@ -19,7 +19,8 @@ var wrongArchitecture = &analyzer.Rule{
 with "cannot open shared object file" or "wrong ELF class". So does one for Linux in a wheel whose
 tags are only for other systems and that has no binary for them.
 
-Fix: build the object for the architecture of the tag, or remove it from the wheel.
+Fix: build the object for the architecture of the tag, or remove it from the wheel. If all binaries
+are for one other architecture, the tag may be wrong.
 
 A wheel with the platform tag any is installed on every system. It is reported if a module that
 Python imports is in it, and all binaries are for one system and architecture: an error if the wheel
@@ -76,10 +77,31 @@ func checkArchitecture(p *analyzer.Pass) {
 		if o.Extension() {
 			f.Severity = analyzer.Error
 		}
+		if forLinux && !severalSystems(p) {
+			to := otherArch(p.Facts.PlatformTags(), built)
+			p.Report(f, fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: to}, fix.Fix{
+				Kind: fix.KindPlatformTag, Title: "Tag the wheel for the architecture of its binaries: " + to,
+			})}, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build the wheel for " + tag}})
+			continue
+		}
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild, Title: "Build " + o.Path + " for " + tag,
 		}})
 	}
+}
+
+// otherArch returns the platform tags of a wheel for Linux with another architecture, as its file
+// name has them.
+func otherArch(tags []string, arch string) string {
+	var out []string
+	for _, t := range tags {
+		for _, old := range platform.Architectures() {
+			if name, ok := strings.CutSuffix(t, "_"+old); ok && !slices.Contains(out, name+"_"+arch) {
+				out = append(out, name+"_"+arch)
+			}
+		}
+	}
+	return strings.Join(out, ".")
 }
 
 // reportAnyTag reports a module of a wheel that pip installs on every system, where all binaries
