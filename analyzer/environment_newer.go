@@ -25,7 +25,7 @@ const (
 	// maxListed limits the newer releases of a package of which the requirements are looked up.
 	maxListed = 32
 	// maxForward limits the packages that one fix changes to newer releases.
-	maxForward = 3
+	maxForward = 8
 )
 
 // newerReleases searches newer releases of packages with errors: of those that no change of other
@@ -48,7 +48,7 @@ type newerReleases struct {
 type failing struct {
 	packages.ID
 	artifact *facts.Artifact // nil if its wheel was not read
-	errors   []*Finding
+	found    []*Finding      // the errors, and warnings that the same change of versions removes
 }
 
 // release is another release of a package.
@@ -65,13 +65,13 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 	if n.of.Other == nil || n.options.Source == nil || n.options.NoFixes {
 		return nil
 	}
-	errors := map[string][]*Finding{} // by artifact
+	found := map[string][]*Finding{} // by artifact
 	for i := range findings {
-		if x := &findings[i]; x.Severity == Error {
-			errors[x.Artifact] = append(errors[x.Artifact], x)
+		if x := &findings[i]; x.Severity.Rank() >= Warning.Rank() && x.Rule != RuleUnmet {
+			found[x.Artifact] = append(found[x.Artifact], x)
 		}
 	}
-	if len(errors) == 0 {
+	if !slices.ContainsFunc(findings, isError) {
 		return nil
 	}
 	n.pins = map[string]pkgmeta.Version{}
@@ -93,19 +93,21 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 		id := packages.ID{Name: pkgmeta.Normalize(f.Metadata.Name), Version: f.Metadata.Version}
 		own := failing{ID: id, artifact: f}
 		others := map[string][]*Finding{}
-		for _, x := range errors[f.Path] {
+		for _, x := range found[f.Path] {
 			other := failsWith(x)
 			switch {
-			case !changesEnvironment(x.Fixes):
-				own.errors = append(own.errors, x)
-			case other != "" && other != id.Name:
+			case changesEnvironment(x.Fixes) && other != "" && other != id.Name:
 				others[other] = append(others[other], x)
+			case !changesEnvironment(x.Fixes) && x.Severity == Error:
+				own.found = append(own.found, x)
 			}
 		}
 		for other, list := range others {
-			with[other] = append(with[other], failing{id, f, list})
+			if slices.ContainsFunc(list, func(x *Finding) bool { return isError(*x) }) {
+				with[other] = append(with[other], failing{id, f, list})
+			}
 		}
-		if len(own.errors) == 0 {
+		if len(own.found) == 0 {
 			continue
 		}
 		r, err := n.nearest(ctx, own, n.fitting(ctx, own))
@@ -115,7 +117,7 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 		if r == nil {
 			continue
 		}
-		for _, x := range own.errors {
+		for _, x := range own.found {
 			x.Fixes = append([]fix.Fix{{
 				Kind: fix.KindPin, Title: "Pin " + r.pin, Requirement: r.pin, Verified: true,
 				Cost: []string{},
@@ -130,7 +132,7 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 	return nil
 }
 
-// forward adds to the errors of packages that fail with the same other one the fix that changes all
+// forward adds to findings of packages that fail with the same other one the fix that changes all
 // of them, and those that require another version of it, to newer releases.
 func (n *newerReleases) forward(ctx context.Context, other string, all []failing) error {
 	for _, u := range n.unmet {
@@ -152,23 +154,23 @@ func (n *newerReleases) forward(ctx context.Context, other string, all []failing
 		fitting = append(fitting, versions)
 	}
 	var to []release
-	var errors []*Finding
+	var found []*Finding
 	var pins fix.Releases
 	for i, p := range all {
 		r, err := n.nearest(ctx, p, fitting[i])
 		if r == nil || err != nil {
 			return err
 		}
-		to, errors, pins = append(to, *r), append(errors, p.errors...), append(pins, r.pin)
+		to, found, pins = append(to, *r), append(found, p.found...), append(pins, r.pin)
 	}
-	checked, err := n.work(ctx, to, errors)
+	checked, err := n.work(ctx, to, found)
 	if checked == nil || err != nil {
 		return err
 	}
 	for _, c := range checked {
 		trial.Replace(n.verifiers, c.of.of.artifact, c.of.pin, c.verifier)
 	}
-	for _, x := range errors {
+	for _, x := range found {
 		x.Fixes = append(x.Fixes, fix.Fix{
 			Kind: fix.KindEnvironment, Title: "Change together: " + strings.Join(pins, ", "),
 			Command: "pip install " + shellword.Quoted(pins), Verified: true, Cost: n.alsoUnmet(other),
@@ -193,6 +195,8 @@ func (n *newerReleases) alsoUnmet(name string) []string {
 	return []string{name + " " + n.pins[name].String() + " also requires other versions of " +
 		List(others, 3, len(others), "package")}
 }
+
+func isError(x Finding) bool { return x.Severity == Error }
 
 // failsWith returns the package of which a finding's first fix chooses another version, or else the
 // one that the finding is about.
@@ -229,7 +233,7 @@ func (n *newerReleases) fitting(ctx context.Context, p failing) []pkgmeta.Versio
 	})
 }
 
-// nearest returns the nearest of newer releases without the errors of a package: the first or, if
+// nearest returns the nearest of newer releases without the findings of a package: the first or, if
 // the last has none, one that a bisection finds; nil if none is known. The last release of a
 // package that is built for one version of another need not work.
 func (n *newerReleases) nearest(
@@ -251,7 +255,7 @@ func (n *newerReleases) nearest(
 			return false
 		}
 		var works []checkedRelease
-		if works, err = n.work(ctx, []release{*r}, p.errors); works != nil {
+		if works, err = n.work(ctx, []release{*r}, p.found); works != nil {
 			best = r // each is nearer than the one before
 		}
 		return works != nil

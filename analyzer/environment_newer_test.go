@@ -88,7 +88,7 @@ func TestForward(t *testing.T) {
 			back, "Change grid from 1.0 to 1.1 in pins.txt:2; change mesh from 1.0 to 1.1 in pins.txt:3",
 		}},
 		{[]string{"grid", "late"}, []string{back}}, // no release of late works
-		{[]string{"grid", "mesh", "plot", "tile"}, []string{back}},
+		{[]string{"a", "b", "c", "d", "e", "f", "g", "h", "i"}, []string{back}},
 	} {
 		e := &analyzer.Environment{
 			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12",

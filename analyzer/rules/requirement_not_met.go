@@ -25,7 +25,7 @@ the environment, do. __glibc is compared with the system.
 
 Fix: pin a version that satisfies the requirements of all packages. The closest one that has a wheel
 is named, if there is one. If packages fail with the pinned version, the next releases of them that
-work with it are offered too, up to three packages together. Install the package that is missing.
+work with it are offered too, up to eight packages together. Install the package that is missing.
 
 Severity: a warning, because the packages may work together. If the load fails, that is an error of
 another rule. It is an error if an object needs a library of the package that is missing.
