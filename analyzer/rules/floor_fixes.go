@@ -86,9 +86,10 @@ func builtByGo(v *analyzer.View) bool {
 }
 
 // fromHeaders returns the flags with which glibc's headers do not redirect to a new name. With
-// _GNU_SOURCE, or in C23, strtol becomes __isoc23_strtol.
-func fromHeaders(i elfobj.Import) []fix.Candidate {
-	if !strings.HasPrefix(i.Name, "__isoc23_") {
+// _GNU_SOURCE, or in C23, strtol becomes __isoc23_strtol. C++ compilers always define _GNU_SOURCE,
+// because the headers of libstdc++ and libc++ need it.
+func fromHeaders(v *analyzer.View, i elfobj.Import) []fix.Candidate {
+	if !strings.HasPrefix(i.Name, "__isoc23_") || fromCxx(v) {
 		return nil
 	}
 	return []fix.Candidate{
@@ -104,6 +105,17 @@ func fromHeaders(i elfobj.Import) []fix.Candidate {
 			},
 		},
 	}
+}
+
+// fromCxx reports whether an object has code of C++: it needs the standard library or is the
+// library, or it has mangled symbols.
+func fromCxx(v *analyzer.View) bool {
+	library := func(soname string) bool {
+		return strings.HasPrefix(soname, "libstdc++.so") || strings.HasPrefix(soname, "libc++.so")
+	}
+	mangled := func(name string) bool { return strings.HasPrefix(name, "_Z") }
+	return library(v.SONAME) || slices.ContainsFunc(v.Needed, library) || v.Exports.Any(mangled) ||
+		v.Imports.Any(mangled)
 }
 
 // forMusl returns a build for musl, where glibc has the missing symbol.

@@ -128,7 +128,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				slices.Concat(
 					retagFor(i.Library),
 					symver(v, i, older),
-					fromHeaders(i),
+					fromHeaders(v, i),
 					lowering(p, v, i),
 				)...)
 		}

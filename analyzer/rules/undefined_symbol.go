@@ -139,7 +139,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				f.Library, f.Version = n.Library, n.Version
 				f.Message += fmt.Sprintf(". %s of newer systems has it%s", n.Library,
 					since(n.Version, platform.First(p.Platform.Arch, n.Library, n.Version)...))
-				p.Report(f, slices.Concat(retag(), fromHeaders(i), lowering(p, v, i))...)
+				p.Report(f, slices.Concat(retag(), fromHeaders(v, i), lowering(p, v, i))...)
 				continue
 			}
 			if lacksVersion(b) {
