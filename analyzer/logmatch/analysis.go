@@ -9,7 +9,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // maxFixes is the maximum number of fixes of a diagnosis; fixes that were tried come first.
@@ -44,6 +43,11 @@ func (w *Matcher) analyze(
 			)
 		},
 	)
+	for i := range seen {
+		if e := &seen[i]; e.unreached && slices.ContainsFunc(report.Findings, e.explained) {
+			e.state = bad
+		}
+	}
 	if slices.ContainsFunc(seen, func(e evidence) bool { return e.exact }) {
 		seen = slices.DeleteFunc(seen, func(e evidence) bool { return !e.exact })
 	}
@@ -94,6 +98,16 @@ func (w *Matcher) analyze(
 		out.Why += ": the log may be from another build"
 	}
 	return out
+}
+
+// notReachable is the rule about libraries of the artifact that are on no search path.
+const notReachable = "bundled-library-not-reachable"
+
+// explained reports whether a finding says that the loader does not find the library of the
+// evidence. The log shows that nothing loaded it before, so its severity does not matter.
+func (e *evidence) explained(f analyzer.Finding) bool {
+	return f.Rule == notReachable && f.Object == e.object && f.Library == e.library &&
+		(f.Target == e.target || slices.Contains(f.On, e.target))
 }
 
 // withoutEvidence handles a diagnosis for which no object has evidence.
@@ -175,18 +189,27 @@ func (w *Matcher) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
 			d.Analysis.Why, d.Analysis.Library = f.Message, f.Library
 			d.Fixes = nil
 		}
-		if _, known := platform.ProviderOf(f.Library); f.Rule == "library-not-found" && !known {
-			d.Fixes = slices.DeleteFunc(d.Fixes, func(x fix.Fix) bool { // no distribution has it
-				return strings.HasPrefix(string(x.Command), "apt-file ")
-			})
+		if f.Rule == notReachable {
+			d.Cause = buildlog.CauseArtifact
 		}
 		fixes = merge(fixes, f.Fixes)
+	}
+	if notFound(d) && d.Cause == buildlog.CauseArtifact && len(d.Analysis.Rules) > 0 {
+		// those of the log are for a system without the library, or guess what the finding knows
+		d.Fixes = slices.DeleteFunc(d.Fixes, func(f fix.Fix) bool {
+			return len(fixes) > 0 || f.Kind == fix.KindEnvironment || f.Kind == fix.KindDependency
+		})
 	}
 	tried := func(f fix.Fix) bool {
 		return slices.ContainsFunc(fixes, func(t fix.Fix) bool { return t.Verified && t.Kind == f.Kind })
 	}
 	d.Fixes = merge(fixes, slices.DeleteFunc(d.Fixes, tried))
 	d.Fixes = d.Fixes[:min(len(d.Fixes), maxFixes)]
+}
+
+// notFound reports whether a diagnosis is about a library that was not found.
+func notFound(d *buildlog.Diagnosis) bool {
+	return d.Symbol == "" && d.Version == "" && d.Library != ""
 }
 
 // same reports whether a finding is about the error of a diagnosis. Linker errors correspond to
@@ -203,6 +226,8 @@ func same(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
 			(d.Version == "" || f.Version == "" || f.Version == d.Version)
 	case d.Version != "":
 		return f.Version == d.Version
+	case f.Rule == notReachable:
+		return notFound(d) && f.Library == d.Analysis.Library
 	case d.Library != "":
 		return strings.HasSuffix(f.Rule, "library-not-found") &&
 			path.Base(f.Library) == path.Base(d.Library)

@@ -36,6 +36,9 @@ type evidence struct {
 	always  bool // it holds on every platform, including those that were not checked
 	// The platform, which compat chose, makes it work: the log may be from another one.
 	assumed bool
+	// The library is in the artifact, but on no search path of the object. It fails unless something
+	// loads the library before, which bundled-library-not-reachable finds out.
+	unreached bool
 }
 
 // look returns what an object shows about a diagnosis. named: the log names the object; refers:
@@ -310,6 +313,15 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 			v.Path,
 			name,
 		)
+	case listed && unreached(v, name) != nil:
+		l := unreached(v, name)
+		out.library = cmp.Or(l.SONAME, path.Base(l.Path)) // as the finding names it
+		out.state, out.unreached, out.why = open, true, fmt.Sprintf(
+			"%s needs %s, which was given as %s, but the loader does not find it there",
+			v.Path,
+			name,
+			l.Path,
+		)
 	case listed && d.Object != "" && !named:
 		// the loader names the program, whose other libraries are not known
 		return evidence{}, false
@@ -328,6 +340,18 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 		return evidence{}, false
 	}
 	return out, true
+}
+
+// unreached returns the library of the artifact that an object needs by this name, but that is on no
+// search path; nil if the loader finds the library.
+func unreached(v *analyzer.View, name string) *dynlink.Library {
+	for _, f := range v.Loading.Found {
+		if f.NeededBy == v.Library && f.By == dynlink.ByPackage &&
+			f.Library.Kind == dynlink.FromArtifact && slices.Contains(f.Library.Names(), name) {
+			return f.Library
+		}
+	}
+	return nil
 }
 
 // atFault handles an invalid file.

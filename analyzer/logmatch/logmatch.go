@@ -111,8 +111,7 @@ func (w *Matcher) provides(v *analyzer.View, d *buildlog.Diagnosis) bool {
 // needsMissing reports whether the object needs the library that was not found. The loader
 // names the program instead of the object that needs it.
 func needsMissing(v *analyzer.View, d *buildlog.Diagnosis) bool {
-	return d.Symbol == "" && d.Version == "" && d.Library != "" &&
-		slices.Contains(v.Needed, path.Base(d.Library))
+	return notFound(d) && slices.Contains(v.Needed, path.Base(d.Library))
 }
 
 // references returns the object's bindings that each diagnosis is about.
