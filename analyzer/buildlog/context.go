@@ -44,6 +44,8 @@ type reader struct {
 	offline    bool   // pip could not reach an index
 	imported   string // the package of the last frame of a traceback, except NumPy
 	frameLine  int
+	importer   string // the package of the last frame of a traceback; "" for a file of no package
+	importLine int
 	moduleLine int
 	// Index+1 of "undefined reference to symbol"; the next line names the library.
 	dsoMissing     int
@@ -76,6 +78,8 @@ var contextNeedles = []string{
 	"Retrying (Retry(total=",
 	"was compiled against a different Node.js",
 	"-packages/",
+	`  File "`,
+	": in <module>",
 	"##[group]",
 	"##[endgroup]",
 }
@@ -87,7 +91,11 @@ var (
 	inFunction = lazyregexp.New("^(.*): [Ii]n function [`‘']")
 	inSource   = lazyregexp.New(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
 	frame      = lazyregexp.New(`^\s*File "[^"]*/(?:site|dist)-packages/(\w+)[/.][^"]*", line \d`)
-	theModule  = lazyregexp.New(`The module '([^']+)'`)
+	// A frame of Python, pytest or IPython.
+	anyFrame = lazyregexp.New(`^\s*(?:File "([^"]+)", line \d|(?:File )?(\S+):\d+(?:: in |, in |$))`)
+	// A file of an installed package.
+	ofPackage = lazyregexp.New(`(?:^|/)(?:site|dist)-packages/(\w+)[/.]`)
+	theModule = lazyregexp.New(`The module '([^']+)'`)
 	// "when" is of GNU ld, "while" of gold.
 	skippedFile = lazyregexp.New(`skipping incompatible (\S+) (?:when|while) searching for `)
 )
@@ -203,6 +211,13 @@ func (s *reader) add(d Diagnosis) {
 	case "ld-cannot-find-library":
 		d.named = s.skipped[stem(d.Library)]
 	}
+	if d.Class == "library-not-found" && causeOf(&d) != CauseBuild {
+		d.named = cmp.Or(packageOf(d.Object), packageOf(d.Library))
+		if d.named == "" && d.Object == "" && d.Library == base(d.Library) &&
+			d.Line <= s.importLine+contextLines {
+			d.named = s.importer
+		}
+	}
 	k := key{class: d.Class, symbol: d.Symbol, version: d.Version}
 	if d.Symbol == "" {
 		k.library = base(d.Library)
@@ -229,6 +244,16 @@ func (s *reader) add(d Diagnosis) {
 	s.last = append(s.last, i)
 }
 
+// packageOf returns the Python package that a file belongs to, by its name in imports; "" if it is
+// of none. Debian's own packages are no wheels, so they have none.
+func packageOf(file string) string {
+	m := ofPackage.FindStringSubmatch(file)
+	if m == nil || strings.HasPrefix(file, "/usr/lib/python3/dist-packages/") {
+		return ""
+	}
+	return m[1]
+}
+
 // addContext handles a line that completes other messages.
 func (s *reader) addContext(n int, text string) {
 	if strings.HasPrefix(text, "##[endgroup]") {
@@ -252,6 +277,9 @@ func (s *reader) addContext(n int, text string) {
 	}
 	if m := frame.FindStringSubmatch(text); m != nil && m[1] != "numpy" {
 		s.imported, s.frameLine = m[1], n
+	}
+	if m := anyFrame.FindStringSubmatch(text); m != nil {
+		s.importer, s.importLine = bound(packageOf(cmp.Or(m[1], m[2]))), n
 	}
 	s.offline = s.offline || strings.Contains(text, "Retrying (Retry(total=")
 	if strings.Contains(text, "Ignored the following versions") {

@@ -360,11 +360,21 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			newFix(fix.KindRebuild, "Build and repair the wheel again", "auditwheel repair dist/*.whl"),
 		}
 	}
-	return missingFixes(lib)
+	if d.named != "" && lib != d.Library { // opened by its path
+		return []fix.Fix{newFix(
+			fix.KindRebuild,
+			"Put "+lib+" into the wheel of "+d.named+" as a file of the package: the wheel lacks it, or "+
+				"has one for another architecture",
+			"",
+		)}
+	}
+	return missingFixes(lib, d.named)
 }
 
-// missingFixes returns the fixes for a library that the loader does not find.
-func missingFixes(lib string) []fix.Fix {
+// missingFixes returns the fixes for a library that the loader does not find. from is the Python
+// package that needs it, by its name in imports; "" if the log does not name one.
+func missingFixes(lib, from string) []fix.Fix {
+	path := newFix(fix.KindEnvironment, "Add its folder to LD_LIBRARY_PATH if it is installed", "")
 	rebuild := newFix(
 		fix.KindRebuild,
 		"Rebuild on the system that it runs on; the number after .so changes between releases",
@@ -373,23 +383,25 @@ func missingFixes(lib string) []fix.Fix {
 	p, known := platform.ProviderOf(lib)
 	if !known {
 		if names := packages.History().Holders(lib); names != nil {
-			return []fix.Fix{
-				installHolder(current(names, lib), lib),
-				newFix(fix.KindEnvironment, "Add its folder to LD_LIBRARY_PATH if it is installed", ""),
-				rebuild,
-			}
+			return []fix.Fix{installHolder(current(names, lib), lib), path, rebuild}
 		}
-		return []fix.Fix{
-			newFix(
-				fix.KindDependency,
-				"Install the package that contains "+lib,
-				shellword.Bare("apt-file search %s", lib),
-			),
-			newFix(fix.KindEnvironment, "Add its folder to LD_LIBRARY_PATH if it is installed", ""),
-			rebuild,
+		install := newFix(
+			fix.KindDependency,
+			"Install the package that contains "+lib,
+			shellword.Bare("apt-file search %s", lib),
+		)
+		switch {
+		case from != "":
+			return []fix.Fix{bundle(lib, from), install, path}
+		case !numbered.MatchString(lib):
+			return []fix.Fix{install, path}
 		}
+		return []fix.Fix{install, path, rebuild}
 	}
 	var out []fix.Fix
+	if from != "" && p.Kind == platform.BundleProvider {
+		out = append(out, bundle(lib, from))
+	}
 	if list := p.Packages(platform.PyPI); list != nil {
 		out = append(out, install(
 			fix.KindDependency,
@@ -404,7 +416,24 @@ func missingFixes(lib string) []fix.Fix {
 	if install := installation(p); install.Title != "" {
 		out = append(out, install)
 	}
-	return append(out, rebuild)[:min(len(out)+1, 3)]
+	if from == "" || len(out) == 0 { // a wheel is not built where it runs
+		out = append(out, rebuild)
+	}
+	return out[:min(len(out), 3)]
+}
+
+// numbered matches a library whose name has the number of its ABI.
+var numbered = lazyregexp.New(`\.so\.[0-9]`)
+
+// bundle returns the fix for a library that the wheel of a package should have.
+func bundle(lib, name string) fix.Fix {
+	return newFix(
+		fix.KindRebuild,
+		"Put "+lib+" into the wheel of "+name+", which probably lacks it, or has it where the loader "+
+			"does not find it (compat check FILE.whl reports which): with auditwheel repair, or as a "+
+			"file of the package (CMake: install(TARGETS), INSTALL_RPATH $ORIGIN)",
+		"auditwheel repair dist/*.whl",
+	)
 }
 
 // installation returns the fix that installs system packages, by their names in each
