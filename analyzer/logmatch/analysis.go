@@ -21,8 +21,13 @@ func (w *Matcher) Diagnoses(report *analyzer.Report) []buildlog.Diagnosis {
 	for i := range w.diagnoses {
 		d := &w.diagnoses[i]
 		d.Analysis = w.analyze(d, w.seen[i], report)
-		if d.Analysis.Verdict == buildlog.Confirmed {
+		switch {
+		case d.Analysis.Verdict == buildlog.Confirmed:
 			w.adopt(d, report)
+		case d.Cause == buildlog.CauseEnvironment && notFound(d):
+			d.Fixes = slices.DeleteFunc(d.Fixes, func(f fix.Fix) bool { // the artifact is right
+				return d.Analysis.Verdict == buildlog.Contradicted && f.Kind == fix.KindRebuild
+			})
 		}
 	}
 	return w.diagnoses
