@@ -13,9 +13,11 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/logmatch"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/spf13/cobra"
 )
@@ -136,11 +138,12 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 			return err
 		}
 	}
-	write := explainJSON
 	if f.format == "text" {
-		write = explainText
+		err = explainText(env.Out, result, report)
+	} else {
+		err = explainJSON(env.Out, result)
 	}
-	if err := write(env.Out, result); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing the diagnoses: %w", err)
 	}
 	if report != nil && len(report.Artifacts) == 0 {
@@ -214,8 +217,9 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// explainText writes the diagnoses for a terminal.
-func explainText(w io.Writer, r buildlog.Result) error {
+// explainText writes the diagnoses for a terminal. report is that of the artifacts; nil if there
+// were none.
+func explainText(w io.Writer, r buildlog.Result, report *analyzer.Report) error {
 	var b strings.Builder
 	if len(r.Diagnoses) == 0 {
 		fmt.Fprintf(&b, "No known linker or loader error in %s.\n", count(r.Lines, "line"))
@@ -239,7 +243,7 @@ func explainText(w io.Writer, r buildlog.Result) error {
 				fmt.Fprintf(
 					&b,
 					"      %s\n",
-					strings.ReplaceAll(mdsafe.Lines(string(f.Command)), "\n", "\n      "),
+					strings.ReplaceAll(mdsafe.Lines(commandOf(f, report)), "\n", "\n      "),
 				)
 			}
 		}
@@ -249,4 +253,29 @@ func explainText(w io.Writer, r buildlog.Result) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// commandOf returns the command of a fix. One of findings is run in the folder of each artifact that
+// has them, as "compat check" prints it.
+func commandOf(f fix.Fix, report *analyzer.Report) string {
+	if report == nil {
+		return string(f.Command)
+	}
+	var lines []string
+	for i := range report.Findings {
+		x := &report.Findings[i]
+		if !slices.ContainsFunc(x.Fixes, func(y fix.Fix) bool { return y.Command == f.Command }) {
+			continue
+		}
+		c := &analyzer.Cause{Artifact: x.Artifact}
+		for _, l := range causetext.Commands(c, analyzer.CauseFix{Fix: f}) {
+			if !slices.Contains(lines, l) {
+				lines = append(lines, l)
+			}
+		}
+	}
+	if lines == nil {
+		return string(f.Command)
+	}
+	return strings.Join(lines, "\n")
 }
