@@ -200,10 +200,17 @@ func (w *Matcher) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
 		fixes = merge(fixes, f.Fixes)
 	}
 	if notFound(d) && d.Cause == buildlog.CauseArtifact && len(d.Analysis.Rules) > 0 {
-		// those of the log are for a system without the library, or guess what the finding knows
-		d.Fixes = slices.DeleteFunc(d.Fixes, func(f fix.Fix) bool {
-			return len(fixes) > 0 || f.Kind == fix.KindEnvironment || f.Kind == fix.KindDependency
-		})
+		inEnvironment := func(f fix.Fix) bool { return f.Kind == fix.KindEnvironment }
+		other := slices.DeleteFunc(slices.Clone(fixes), inEnvironment)
+		if len(fixes) > 0 && len(other) == 0 { // a library that no artifact should have
+			d.Cause = buildlog.CauseEnvironment
+		} else {
+			// those of the log are for a system without the library, or guess what the finding knows
+			d.Fixes = slices.DeleteFunc(d.Fixes, func(f fix.Fix) bool {
+				return len(other) > 0 || inEnvironment(f) || f.Kind == fix.KindDependency
+			})
+			fixes = other
+		}
 	}
 	tried := func(f fix.Fix) bool {
 		return slices.ContainsFunc(fixes, func(t fix.Fix) bool { return t.Verified && t.Kind == f.Kind })

@@ -107,14 +107,17 @@ func format(diagnoses []buildlog.Diagnosis) string {
 			}
 		}
 		for _, f := range d.Fixes {
+			mark := "untried"
 			if f.Verified {
-				fmt.Fprintf(
-					&b,
-					"  verified %s: %s\n",
-					f.Kind,
-					strings.TrimRight(f.Title+" | "+string(f.Command), " |"),
-				)
+				mark = "verified"
 			}
+			fmt.Fprintf(
+				&b,
+				"  %s %s: %s\n",
+				mark,
+				f.Kind,
+				strings.TrimRight(f.Title+" | "+string(f.Command), " |"),
+			)
 		}
 	}
 	return b.String()
