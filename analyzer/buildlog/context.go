@@ -91,8 +91,10 @@ var (
 	inFunction = lazyregexp.New("^(.*): [Ii]n function [`‘']")
 	inSource   = lazyregexp.New(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
 	frame      = lazyregexp.New(`^\s*File "[^"]*/(?:site|dist)-packages/(\w+)[/.][^"]*", line \d`)
-	// A frame of Python, pytest or IPython.
-	anyFrame = lazyregexp.New(`^\s*(?:File "([^"]+)", line \d|(?:File )?(\S+):\d+(?:: in |, in |$))`)
+	// A frame of Python, which docker puts after a time, of pytest or of IPython.
+	anyFrame = lazyregexp.New(
+		`(?:^|\s)File "([^"]+)", line \d|^\s*(?:File )?(\S+):\d+(?:: in |, in |$)`,
+	)
 	// A file of an installed package.
 	ofPackage = lazyregexp.New(`(?:^|/)(?:site|dist)-packages/(\w+)[/.]`)
 	theModule = lazyregexp.New(`The module '([^']+)'`)

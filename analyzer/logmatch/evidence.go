@@ -342,8 +342,8 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 	return out, true
 }
 
-// unreached returns the library of the artifact that an object needs by this name, but that is on no
-// search path; nil if the loader finds the library.
+// unreached returns the library of the artifact that an object needs by this name, but that is on
+// no search path; nil if the loader finds the library.
 func unreached(v *analyzer.View, name string) *dynlink.Library {
 	for _, f := range v.Loading.Found {
 		if f.NeededBy == v.Library && f.By == dynlink.ByPackage &&

@@ -255,8 +255,8 @@ func explainText(w io.Writer, r buildlog.Result, report *analyzer.Report) error 
 	return err
 }
 
-// commandOf returns the command of a fix. One of findings is run in the folder of each artifact that
-// has them, as "compat check" prints it.
+// commandOf returns the command of a fix. One of findings is run in the folder of each artifact
+// that has them, as "compat check" prints it.
 func commandOf(f fix.Fix, report *analyzer.Report) string {
 	if report == nil {
 		return string(f.Command)
