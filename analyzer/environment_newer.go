@@ -22,6 +22,8 @@ const (
 	// maxNewer limits the newer releases of a package that are read, because each is a download: the
 	// nearest, the newest, and those of a bisection of 16.
 	maxNewer = 6
+	// maxNext limits the nearest releases that are read if neither the first nor the last works.
+	maxNext = 4
 	// maxListed limits the newer releases of a package of which the requirements are looked up.
 	maxListed = 32
 	// maxForward limits the packages that one fix changes to newer releases.
@@ -234,8 +236,8 @@ func (n *newerReleases) fitting(ctx context.Context, p failing) []pkgmeta.Versio
 }
 
 // nearest returns the nearest of newer releases without the findings of a package: the first or, if
-// the last has none, one that a bisection finds; nil if none is known. The last release of a
-// package that is built for one version of another need not work.
+// the last has none, one that a bisection finds, or else one of the next; nil if none is known. The
+// last release of a package that is built for one version of another need not work.
 func (n *newerReleases) nearest(
 	ctx context.Context,
 	p failing,
@@ -261,8 +263,13 @@ func (n *newerReleases) nearest(
 		return works != nil
 	}
 	last := len(newer) - 1
-	if last >= 0 && !good(0) && last > 0 && good(last) {
+	switch {
+	case last < 0 || good(0) || last == 0:
+	case good(last):
 		sort.Search(last-1, func(i int) bool { return good(i + 1) })
+	default: // an old release, of which the next but one may work
+		for i := 1; i < min(last, maxNext) && !good(i); i++ {
+		}
 	}
 	return best, cmp.Or(err, ctx.Err())
 }

@@ -28,7 +28,8 @@ func TestNewerRelease(t *testing.T) {
 		{"the next", nil, "grid", "1.1"},
 		{"not the next", []string{"1.1", "1.2"}, "grid", "1.3"},
 		{"not the newest", []string{"1.12"}, "grid", "1.1"},
-		{"neither the next nor the newest", []string{"1.1", "1.12"}, "grid", ""},
+		{"neither the next nor the newest", []string{"1.1", "1.12"}, "grid", "1.2"},
+		{"none of the next", []string{"1.1", "1.2", "1.3", "1.4", "1.12"}, "grid", ""},
 		{"what another package allows", []string{"1.1", "1.12"}, "grid<1.12", "1.2"},
 	} {
 		reads := 0

@@ -457,6 +457,9 @@ func (t text) ruleTitle() string {
 			t.symbols(), plural(t.cause.Symbols, "is", "are"), t.abi3())
 	case "gpu-stack-mismatch":
 		return t.gpuTitle()
+	case "cuda-major-mixed":
+		title, _, _ := strings.Cut(f.Message, ". ")
+		return strings.TrimPrefix(title, f.Object+" ")
 	case unmetRule:
 		return t.unmet()
 	case conflictRule:

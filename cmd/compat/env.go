@@ -478,6 +478,9 @@ func reviewEnvironment(
 			r.Assumed = "Python " + pins[0].On.Python
 		}
 	}
+	if len(base) > 0 && err == nil && pinned.SamePins(pins, base) {
+		r.Notes = slices.Insert(r.Notes, 0, "no pin differs from the base, so nothing is new")
+	}
 	if n := len(locked.Without); n > 0 && err == nil {
 		r.AddNote(fmt.Sprintf("only what the change can affect was checked; %d packages do not depend "+
 			"on a changed package, and none of the changed ones has libraries that they could load", n))

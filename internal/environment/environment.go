@@ -103,6 +103,20 @@ type Index struct {
 	File string
 }
 
+// SamePins reports whether two lists of environments pin the same versions.
+func SamePins(a, b []*Pinned) bool {
+	ids := func(list []*Pinned) map[string]bool {
+		out := map[string]bool{}
+		for _, e := range list {
+			for _, p := range slices.Concat(e.Pins, e.Unpinned) {
+				out[e.Platform+" "+p.Requirement] = true
+			}
+		}
+		return out
+	}
+	return maps.Equal(ids(a), ids(b))
+}
+
 // Locked returns the files that the lock files of environments list. indexes are the URLs of those
 // that are used: hashes of packages that come from another one are not compared.
 func Locked(indexes []string, list ...*Pinned) *index.Locked {

@@ -148,6 +148,7 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	for _, file := range f.Paths {
 		p.Declared = append(p.Declared, Declared(path.Clean(file), p.On, f.Read)...)
 	}
+	p.Notes = append(p.Notes, p.stale()...)
 	for _, pins := range [][]Pin{p.Pins, p.Unpinned} {
 		for i := range pins {
 			if pin := &pins[i]; pin.Indexes == nil && pin.Files == nil {
@@ -158,6 +159,26 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 		}
 	}
 	return p, nil
+}
+
+// stale returns a note for each requirement of a project that the lock file does not satisfy: it was
+// changed, and the lock file was not made again.
+func (p *Pinned) stale() (notes []string) {
+	for _, d := range p.Declared {
+		i := slices.IndexFunc(p.Pins, func(x Pin) bool {
+			q, err := pkgmeta.ParseRequirement(x.Requirement)
+			return err == nil && q.Name == d.Name
+		})
+		if i < 0 || d.Manual || d.Tool != "" || d.Extra != "" || d.Group != "" {
+			continue // not installed, or in a list whose markers may exclude it
+		}
+		q, err := pkgmeta.ParseRequirement(p.Pins[i].Requirement)
+		if v, ok := q.Pin(); err == nil && ok && !d.Admits(v) {
+			notes = append(notes, fmt.Sprintf("%s:%d requires %s%s, but %s pins %s; lock again",
+				d.File, d.Line, d.Name, d.Spec, p.Pins[i].File, v))
+		}
+	}
+	return notes
 }
 
 // Declared returns the requirements that apply to a system in the pyproject.toml next to a lock

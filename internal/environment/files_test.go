@@ -45,6 +45,23 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+// A lock file that is older than the change of a requirement has a note.
+func TestStaleLock(t *testing.T) {
+	const lock = "version = 1\n[[package]]\nname = \"numpy\"\nversion = \"1.26.4\"\n" +
+		"source = { registry = \"https://index.test\" }\n"
+	for requirement, want := range map[string]string{
+		"numpy==2.2.6": "pyproject.toml:2 requires numpy==2.2.6, but uv.lock pins 1.26.4; lock again",
+		"numpy>=1.20":  "",
+	} {
+		p, err := inFiles(map[string]string{
+			"uv.lock": lock, "pyproject.toml": "[project]\ndependencies = [\"" + requirement + "\"]\n",
+		}, "uv.lock").Pinned(packages.Target{Arch: "x86_64"})
+		if err != nil || strings.Join(p.Notes, "\n") != want {
+			t.Errorf("%s: %q, %v", requirement, p.Notes, err)
+		}
+	}
+}
+
 // The requirements of a workspace are those of all its projects.
 func TestDeclaredByMembers(t *testing.T) {
 	const lock = "version = 1\n[manifest]\nmembers = [\"root\", \"api\"]\n[[package]]\n" +
