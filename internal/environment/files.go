@@ -161,8 +161,8 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	return p, nil
 }
 
-// stale returns a note for each requirement of a project that the lock file does not satisfy: it was
-// changed, and the lock file was not made again.
+// stale returns a note for each requirement of a project that the lock file does not satisfy,
+// because it was changed and the lock file was not made again.
 func (p *Pinned) stale() (notes []string) {
 	for _, d := range p.Declared {
 		i := slices.IndexFunc(p.Pins, func(x Pin) bool {
