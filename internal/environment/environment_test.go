@@ -100,8 +100,9 @@ func TestOpenInstalled(t *testing.T) {
 		"native-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nTag: cp311-cp311-manylinux_2_17_x86_64\n" +
 			"Tag: cp311-cp311-manylinux2014_x86_64\n",
 		"native-1.0.dist-info/RECORD": "native/_a.so,,\n../../../bin/native.so,,\n" +
-			"native/__init__.py,,\n",
+			"native/__init__.py,,\nnative/removed.py,,\n",
 		"native/_a.so":                "ELF or not",
+		"native/__init__.py":          "import ctypes",
 		"../../../bin/native.so":      "outside of site-packages",
 		"pure-2.dist-info/METADATA":   "Metadata-Version: 2.1\nName: pure\nVersion: 2\n",
 		"pure-2.dist-info/RECORD":     "pure.py,,\n",
@@ -131,6 +132,7 @@ func TestOpenInstalled(t *testing.T) {
 		t.Fatalf("read %d of %d bytes: %v", n, len(data), err)
 	}
 	if !strings.Contains(string(data), "ELF or not") ||
+		!strings.Contains(string(data), "native/__init__.pyimport ctypes") ||
 		!strings.Contains(string(data), "native-1.0.data/data/bin/native.so") {
 		t.Errorf("the wheel is %q", data)
 	}
@@ -226,6 +228,9 @@ func TestOpenInstalledWithoutRecord(t *testing.T) {
 		"_widget.cpython-312.so":               "module",
 		"widget/sub/_c.so":                     "nested",
 		"widget/sub/_c.py":                     "",
+		"widget/__init__.pyc":                  "compiled",
+		"widget/__pycache__/a.cpython-312.pyc": "of a source",
+		"widget/py.typed":                      "",
 		"other/_c.so":                          "of no distribution",
 		"plain-2.dist-info/METADATA":           "Metadata-Version: 2.1\nName: plain\nVersion: 2\n",
 		"plain/_p.so":                          "named like it",
@@ -254,7 +259,8 @@ func TestOpenInstalledWithoutRecord(t *testing.T) {
 		}
 	}
 	want := []string{
-		"_widget.cpython-312.so", "widget/sub/_c.so", "pywidget-1.0.dist-info/METADATA",
+		"_widget.cpython-312.so", "widget/sub/_c.so", "widget/__init__.pyc", "widget/sub/_c.py",
+		"pywidget-1.0.dist-info/METADATA",
 		"plain/_p.so", "plain-2.dist-info/METADATA",
 	}
 	if !slices.Equal(got, want) || len(in.Wheels.Unread) > 0 {

@@ -24,8 +24,8 @@ import (
 // megabytes.
 const maxText = 64 << 20
 
-// maxFound limits the shared objects of a distribution without RECORD; torch has 100.
-const maxFound = 10_000
+// maxFound limits the shared objects and sources of a distribution without RECORD; torch has 2,500.
+const maxFound = 20_000
 
 // Installed contains the distributions of one Python installation or virtual environment, and the
 // packages of a conda environment.
@@ -280,6 +280,7 @@ func (in *Installed) add(site, info string, old []string, seen map[string]bool) 
 	if len(members) == 0 {
 		return
 	}
+	members = append(members, in.sources(site, folder, files)...)
 	if noTags == nil { // else it was not installed from a wheel
 		members = append(members, member{name: folder + ".dist-info/WHEEL", text: tags})
 	}
@@ -314,6 +315,48 @@ func (in *Installed) objects(site, folder string, files []string) ([]member, *us
 		members = append(members, m)
 	}
 	return members, u
+}
+
+// sources returns the Python sources of a distribution, and its compiled code without a source.
+// They may load libraries before the modules that need these are imported. A file that cannot be
+// opened is left out, because the interpreter does not run it either.
+func (in *Installed) sources(site, folder string, files []string) (members []member) {
+	if in.noWheels {
+		return nil
+	}
+	for _, file := range files {
+		at := path.Join(site, file)
+		if !source(file) || !filepath.IsLocal(filepath.FromSlash(at)) {
+			continue
+		}
+		real, err := in.place(path.Join(in.Prefix, at))
+		if err != nil {
+			continue
+		}
+		f, err := regular(real)
+		if err != nil {
+			continue
+		}
+		f.Close()
+		m := member{name: file, file: real}
+		if strings.HasPrefix(file, "../") {
+			m.name = folder + ".data/data/" + at
+		}
+		members = append(members, m)
+	}
+	return members
+}
+
+// source reports whether the interpreter may run a file of a distribution: a source, or compiled
+// code that is not the cached one of a source.
+func source(file string) bool {
+	switch path.Ext(file) {
+	case ".py", ".pth":
+		return true
+	case ".pyc":
+		return path.Base(path.Dir(file)) != "__pycache__"
+	}
+	return false
 }
 
 // unusable adds the problem of a distribution whose modules the interpreter does not import.
@@ -518,9 +561,9 @@ func (in *Installed) files(site, info string) ([]string, error) {
 	return files, nil
 }
 
-// topLevel returns the shared objects in the top-level modules of a distribution: those that
-// top_level.txt names, else the one with its name. Packages of RPM distributions have no RECORD.
-// The result is nil if there is no such module.
+// topLevel returns the shared objects and sources in the top-level modules of a distribution: those
+// that top_level.txt names, else the one with its name. Packages of RPM distributions have no
+// RECORD. The result is nil if there is no such module.
 func (in *Installed) topLevel(site, info string) []string {
 	name, _, _ := strings.Cut(info, "-")
 	names := []string{strings.ToLower(name)}
@@ -546,7 +589,7 @@ func (in *Installed) topLevel(site, info string) []string {
 			switch {
 			case len(files) > maxFound:
 				return fs.SkipAll
-			case err == nil && inside && strings.Contains(d.Name(), ".so"):
+			case err == nil && inside && (strings.Contains(d.Name(), ".so") || source(rel)):
 				files = append(files, path.Join(e, rel))
 			}
 			return nil // what cannot be read is not loaded either
