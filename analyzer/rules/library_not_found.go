@@ -39,9 +39,16 @@ programs load only if they use them. It is also a warning for libpython3.11.so.1
 only where Python was built as a shared library; with a manylinux tag it is an error, since such a
 wheel has to work without it. For a package that is installed on the system that is checked (compat
 env --venv or --root), a library that the system does not have is an error if no module of the
-package loads without it. For a deb, rpm, apk or conda package it is a warning where a dependency
-may have the library, but is not named after it. An rpm or apk names the libraries that it needs, so
-other capabilities (python3dist(numpy), /bin/sh) count as no such dependency.
+package loads without it. In a package without modules, those of its libraries count that other
+packages need or that its Python sources may open, but not plug-ins that only a library opens. For a
+deb, rpm, apk or conda package it is a warning where a dependency may have the library, but is not
+named after it. An rpm or apk names the libraries that it needs, so other capabilities
+(python3dist(numpy), /bin/sh) count as no such dependency.
+
+The loader takes a loaded library for every name that is its SONAME. So there is no finding where an
+object loads only after another package, because no search path leads to the libraries of that
+package, and the package has loaded a copy with the needed SONAME: torch has
+libgomp-c9fef706.so.1, whose SONAME is libgomp.so.1.
 
 On macOS the load fails with "Library not loaded: @rpath/libfoo.dylib". Libraries of the system are
 in a shared cache and not on disk; compat knows their names, and since when macOS has a framework.
@@ -94,17 +101,38 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 }
 
 // notInstalled returns the libraries that an object loads from the platform, but that only some of
-// its systems have. Those that a fix adds are not among them: the fix does not remove them.
+// its systems have. Those that a fix adds are not among them: the fix does not remove them. Nor are
+// those that another package has loaded before.
 func notInstalled(p *analyzer.Pass, v *analyzer.View) []string {
 	var out []string
 	for _, found := range v.Loading.Found {
 		l := found.Library
 		if found.NeededBy == v.Library && l.Kind == dynlink.FromPlatform &&
-			!p.Platform.Installs(l.SONAME) && !slices.Contains(p.Scenario.Needed[v.Path], l.SONAME) {
+			!p.Platform.Installs(l.SONAME) && !slices.Contains(p.Scenario.Needed[v.Path], l.SONAME) &&
+			!loadedBefore(v, l.SONAME) {
 			out = append(out, l.SONAME)
 		}
 	}
 	return out
+}
+
+// loadedBefore reports whether a library with a SONAME is loaded before an object is: by a library
+// of another package that no search path of the object leads to, so that the object loads only
+// after that package. The loader takes a loaded library for every name that is its SONAME: the copy
+// libgomp-c9fef706.so.1 of torch is libgomp.so.1.
+func loadedBefore(v *analyzer.View, soname string) bool {
+	first := map[*dynlink.Library]bool{}
+	for _, f := range v.Loading.Found {
+		if f.By == dynlink.ByPackage && f.Library.Kind == dynlink.FromPackage {
+			first[f.Library] = true
+		}
+	}
+	return slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
+		return f.Library.Kind == dynlink.FromPackage && f.Library.SONAME == soname &&
+			slices.ContainsFunc(v.Loading.Chain(f.Library), func(l *dynlink.Library) bool {
+				return first[l]
+			})
+	})
 }
 
 // reportMissing reports a library that is not found. The declared packages come before what is
@@ -166,7 +194,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 			"path of the file. %s", path.Base(v.Path), recordedPath(needed))
 		p.Report(f, byName(p, v, needed)...)
 		return
-	case r != nil && !variant:
+	case r != nil && !provides(r, needed) && !variant:
 		add(analyzer.Error, "%s==%s has another version of that library", r.Name, r.Version)
 	case s.lacks != nil && !variant:
 		add(analyzer.Error, "%s==%s does not contain it", s.lacks.Name, s.lacks.Version)
