@@ -279,7 +279,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	}
 	if e.Prefix != nil && o.Root != nil {
 		for _, f := range set.Artifacts {
-			absent(f, own)
+			absent(f, set.Artifacts, own)
 		}
 	}
 	for _, x := range e.Listed {

@@ -302,10 +302,10 @@ func (e *Environment) foreign(k *checked, f *Finding) bool {
 	return false
 }
 
-// absent turns warnings about libraries of the system into errors if nothing of an installed
-// package loads without them: the system that it is installed on does not have them. The
-// driver of a GPU is often added when a container starts.
-func absent(a *facts.Artifact, findings []Finding) {
+// absent turns warnings about libraries of the system into errors if nothing that is used of an
+// installed package loads without them: the system that it is installed on does not have them. The
+// driver of a GPU is often added when a container starts. all are the packages of the environment.
+func absent(a *facts.Artifact, all []*facts.Artifact, findings []Finding) {
 	var of []*Finding
 	fails := map[string]bool{} // objects by path
 	for i := range findings {
@@ -321,8 +321,8 @@ func absent(a *facts.Artifact, findings []Finding) {
 	if len(of) == 0 {
 		return
 	}
-	by := byName(a)
-	if slices.ContainsFunc(entries(a), func(o *facts.Object) bool {
+	by, used := byName(a), entries(a, all)
+	if len(used) == 0 || slices.ContainsFunc(used, func(o *facts.Object) bool {
 		return !slices.ContainsFunc(closure(by, o), func(o *facts.Object) bool { return fails[o.Path] })
 	}) {
 		return
@@ -332,14 +332,11 @@ func absent(a *facts.Artifact, findings []Finding) {
 	}
 }
 
-// entries returns the objects of an artifact that Python loads: its modules, else those that no
-// other one needs.
-func entries(a *facts.Artifact) (out []*facts.Object) {
-	needed := map[string]bool{}
+// entries returns the objects of an artifact with which its use begins: its modules, else those
+// that objects of other packages need and those that its own sources may open. A plug-in that only
+// a library opens is not among them.
+func entries(a *facts.Artifact, all []*facts.Artifact) (out []*facts.Object) {
 	for _, o := range a.Objects {
-		for _, name := range o.Needed {
-			needed[name] = true
-		}
 		if o.Extension() {
 			out = append(out, o)
 		}
@@ -347,13 +344,33 @@ func entries(a *facts.Artifact) (out []*facts.Object) {
 	if out != nil {
 		return out
 	}
+	own, others := map[string]bool{}, map[string]bool{}
+	for _, x := range all {
+		needed := others
+		if x == a {
+			needed = own
+		}
+		for _, o := range x.Objects {
+			for _, name := range o.Needed {
+				needed[name] = true
+			}
+		}
+	}
 	for _, o := range a.Objects {
-		if !needed[o.SONAME] && !needed[path.Base(o.Path)] {
+		file := path.Base(o.Path)
+		opened := !own[o.SONAME] && !own[file] // if its sources are not known
+		if a.Loads != nil {
+			opened = (a.Loads.May(o.SONAME) || a.Loads.May(file)) && !grafted(o)
+		}
+		if opened || others[o.SONAME] || others[file] {
 			out = append(out, o)
 		}
 	}
 	return out
 }
+
+// grafted reports whether auditwheel copied a library into a wheel because another object needs it.
+func grafted(o *facts.Object) bool { return strings.HasSuffix(path.Dir(o.Path), ".libs") }
 
 // byName returns the objects of an artifact by SONAME and by file name.
 func byName(a *facts.Artifact) map[string][]*facts.Object {
