@@ -118,3 +118,35 @@ func TestFileConflict(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstWithFileConflict checks that a package is not judged as if one had been imported before
+// that installs the same files: only one of the two exists.
+func TestFirstWithFileConflict(t *testing.T) {
+	wheel := func(name, folder, function string) analyzer.Input {
+		return input(cases.Wheel{
+			Name: name, Version: "1.0", Tags: []string{"cp312-abi3-manylinux2014_x86_64"},
+			Files: map[string][]byte{
+				folder + "/libcv.so": built(t, "soname libcv.so\nexport "+function+"\n"),
+				folder + "/_m.abi3.so": built(t, "needed libcv.so\nrunpath $ORIGIN\nimport "+function+
+					"\nexport PyInit__m\n"),
+			},
+		})
+	}
+	for _, c := range []struct {
+		folder string
+		fails  bool
+	}{{"cv", false}, {"other", true}} {
+		e := &analyzer.Environment{
+			On: packages.Target{Python: "3.12", Arch: "x86_64"}, Platform: "debian12", Complete: true,
+			With:   []string{"cv==1.0", "cv-gpu==1.0"},
+			Wheels: []analyzer.Input{wheel("cv", "cv", "a"), wheel("cv_gpu", c.folder, "b")},
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil,
+			analyzer.Options{
+			First: []string{"cv"}, Source: stock{t, map[string]string{"cv==1.0": "", "cv-gpu==1.0": ""}},
+		})
+		if err != nil || r.Fails(analyzer.Error) != c.fails {
+			t.Errorf("%s: %+v, %v", c.folder, r.Findings, err)
+		}
+	}
+}

@@ -44,12 +44,32 @@ func NewEnvironment(rules []*Rule, o Options, artifacts []*facts.Artifact) (*Env
 func (e *Environment) Session(f *facts.Artifact, names *elfobj.Names) *Session {
 	j := *e.judge
 	j.environment = e
+	j.options.First = e.first(f)
 	if e.judge.demand != nil {
 		j.demand = e.judge.demand.fresh() // a fix for one artifact is tried with what it needs
 		j.source = j.demand
 	}
 	s, _ := j.Session([]*facts.Artifact{f}, nil, names)
 	return s
+}
+
+// first returns the packages that are imported before an artifact. Those that install some of its
+// objects too are not: only one of two files of one path exists.
+func (e *Environment) first(f *facts.Artifact) []string {
+	all := e.judge.options.First
+	if len(all) == 0 {
+		return all
+	}
+	own := map[string]bool{}
+	for _, o := range f.Objects {
+		own[o.Path] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+		return slices.ContainsFunc(e.artifacts, func(a *facts.Artifact) bool {
+			return a != f && a.Wheel != nil && pkgmeta.Normalize(a.Wheel.Name) == pkgmeta.Normalize(name) &&
+				slices.ContainsFunc(a.Objects, func(o *facts.Object) bool { return own[o.Path] })
+		})
+	})
 }
 
 // resolve returns the packages of the environment, in a new slice: one set, or two if some packages
