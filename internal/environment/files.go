@@ -164,19 +164,27 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 // stale returns a note for each requirement of a project that the lock file does not satisfy,
 // because it was changed and the lock file was not made again.
 func (p *Pinned) stale() (notes []string) {
+	if p.Declared == nil {
+		return nil
+	}
+	type pinned struct {
+		pkgmeta.Version
+		file string
+	}
+	versions := map[string]pinned{}
+	for _, x := range p.Pins {
+		q, err := pkgmeta.ParseRequirement(x.Requirement)
+		if v, ok := q.Pin(); err == nil && ok {
+			versions[q.Name] = pinned{v, x.File}
+		}
+	}
 	for _, d := range p.Declared {
-		i := slices.IndexFunc(p.Pins, func(x Pin) bool {
-			q, err := pkgmeta.ParseRequirement(x.Requirement)
-			return err == nil && q.Name == d.Name
-		})
-		if i < 0 || d.Manual || d.Tool != "" || d.Extra != "" || d.Group != "" {
-			continue // not installed, or in a list whose markers may exclude it
+		v, ok := versions[d.Name]
+		if !ok || d.Manual || d.Tool != "" || d.Extra != "" || d.Group != "" || d.Admits(v.Version) {
+			continue // of the optional ones it is not known whether they are locked
 		}
-		q, err := pkgmeta.ParseRequirement(p.Pins[i].Requirement)
-		if v, ok := q.Pin(); err == nil && ok && !d.Admits(v) {
-			notes = append(notes, fmt.Sprintf("%s:%d requires %s%s, but %s pins %s; lock again",
-				d.File, d.Line, d.Name, d.Spec, p.Pins[i].File, v))
-		}
+		notes = append(notes, fmt.Sprintf("%s:%d requires %s%s, but %s pins %s; lock again",
+			d.File, d.Line, d.Name, d.Spec, v.file, v.Version))
 	}
 	return notes
 }
