@@ -143,8 +143,8 @@ func TestFirstWithFileConflict(t *testing.T) {
 		}
 		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil,
 			analyzer.Options{
-			First: []string{"cv"}, Source: stock{t, map[string]string{"cv==1.0": "", "cv-gpu==1.0": ""}},
-		})
+				First: []string{"cv"}, Source: stock{t, map[string]string{"cv==1.0": "", "cv-gpu==1.0": ""}},
+			})
 		if err != nil || r.Fails(analyzer.Error) != c.fails {
 			t.Errorf("%s: %+v, %v", c.folder, r.Findings, err)
 		}
