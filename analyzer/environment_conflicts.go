@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,41 +24,123 @@ type conflict struct {
 
 // addConflicts adds a finding for each package that installs the same objects as others.
 func (e *Environment) addConflicts(artifacts []*facts.Artifact, out *checked) {
-	r := out.report
 	for _, c := range e.conflicts(artifacts) {
 		var ids []packages.ID
+		var paths []string
 		for _, a := range c.members {
-			ids = append(ids, packages.ID{
-				Name: pkgmeta.Normalize(a.Wheel.Name), Version: a.Wheel.Version,
-			})
+			ids, paths = append(ids, idOf(a)), append(paths, a.Path)
 		}
-		keep, because := e.required(artifacts, ids)
-		x := fix.Fix{Kind: fix.KindEnvironment, Cost: []string{}}
-		x.Title, x.Command = e.keeping(ids, keep, out)
-		names := make([]string, len(ids))
-		for i, id := range ids {
-			names[i] = id.Name + " " + id.Version
-		}
-		what := "both install " + c.files[0]
-		switch {
-		case len(c.files) > 1:
-			what = fmt.Sprintf("install %d of the same files, such as %s", len(c.files), c.files[0])
-		case len(ids) > 2:
-			what = "install " + c.files[0]
-		}
-		message := fmt.Sprintf("%s %s. %s", And(names), what, e.effect(c))
-		for _, text := range because {
-			message += ". " + text
-		}
-		for _, a := range c.members {
-			f := Finding{
-				Rule: RuleConflict, Severity: Warning, New: true, Artifact: a.Path, Object: c.files[0],
-				Package: ids[0].Name, Message: message, Fixes: []fix.Fix{x},
+		e.addConflict(artifacts, ids, paths, c.files, e.effect(c), out)
+	}
+	for _, c := range e.unreadConflicts(artifacts) {
+		paths := []string{c.ids[0].String(), c.ids[1].String()}
+		for _, a := range artifacts {
+			if a.Wheel != nil && idOf(a) == c.ids[0] {
+				paths[0] = a.Path
 			}
-			r.Findings = append(r.Findings, onFirst(r, f))
 		}
+		e.addConflict(artifacts, c.ids[:], paths, c.files, overwritten, out)
 	}
 }
+
+func idOf(a *facts.Artifact) packages.ID {
+	return packages.ID{Name: pkgmeta.Normalize(a.Wheel.Name), Version: a.Wheel.Version}
+}
+
+// addConflict adds a finding for each package that installs some files: paths are those of its
+// artifact, or NAME==VERSION.
+func (e *Environment) addConflict(
+	artifacts []*facts.Artifact,
+	ids []packages.ID,
+	paths, files []string,
+	effect string,
+	out *checked,
+) {
+	keep, because := e.required(artifacts, ids)
+	x := fix.Fix{Kind: fix.KindEnvironment, Cost: []string{}}
+	x.Title, x.Command = e.keeping(ids, keep, out)
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.Name + " " + id.Version
+	}
+	what := "both install " + files[0]
+	switch {
+	case len(files) > 1:
+		what = fmt.Sprintf("install %d of the same files, such as %s", len(files), files[0])
+	case len(ids) > 2:
+		what = "install " + files[0]
+	}
+	message := fmt.Sprintf("%s %s. %s", And(names), what, effect)
+	for _, text := range because {
+		message += ". " + text
+	}
+	for _, path := range paths {
+		f := Finding{
+			Rule: RuleConflict, Severity: Warning, New: true, Artifact: path, Object: files[0],
+			Package: ids[0].Name, Message: message, Fixes: []fix.Fix{x},
+		}
+		out.report.Findings = append(out.report.Findings, onFirst(out.report, f))
+	}
+}
+
+// unreadConflict is a pair of packages that install the same libraries; the second was not read.
+type unreadConflict struct {
+	ids   [2]packages.ID
+	files []string
+}
+
+// unreadConflicts returns the conflicts of pinned packages whose wheels were not read, but whose
+// libraries the built-in history knows.
+func (e *Environment) unreadConflicts(artifacts []*facts.Artifact) (out []*unreadConflict) {
+	if e.Prefix != nil {
+		return nil
+	}
+	first := map[string]packages.ID{}
+	read := map[packages.ID]bool{}
+	for _, a := range artifacts {
+		if a.Wheel != nil {
+			read[idOf(a)] = true
+			for _, o := range a.Objects {
+				first[installedPath(o)] = idOf(a)
+			}
+		}
+	}
+	pairs := map[[2]packages.ID]*unreadConflict{}
+	for _, pin := range e.With {
+		q, err := pkgmeta.ParseRequirement(pin)
+		v, ok := q.Pin()
+		id := packages.ID{Name: q.Name, Version: v.String()}
+		if err != nil || !ok || read[id] {
+			continue
+		}
+		r, err := packages.History().Release(context.Background(), id.Name, id.Version, e.On)
+		if err != nil {
+			continue
+		}
+		for _, l := range r.Libraries {
+			other, again := first[l.Path]
+			if !again {
+				first[l.Path] = id
+			}
+			if !again || other == id {
+				continue
+			}
+			key := [2]packages.ID{other, id}
+			if pairs[key] == nil {
+				pairs[key] = &unreadConflict{ids: key}
+				out = append(out, pairs[key])
+			}
+			pairs[key].files = append(pairs[key].files, l.Path)
+		}
+	}
+	for _, c := range out {
+		slices.SortFunc(c.files, shorterFirst)
+	}
+	return out
+}
+
+// shorterFirst orders files; the first is the example.
+func shorterFirst(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }
 
 // conflicts returns the packages that install the same objects. In an environment in which it is
 // not known which files were changed, there are none.
@@ -106,9 +189,7 @@ func (e *Environment) conflicts(artifacts []*facts.Artifact) (out []*conflict) {
 		}
 	}
 	for _, c := range out {
-		slices.SortFunc(c.files, func(a, b string) int { // the first is the example
-			return cmp.Or(len(a)-len(b), strings.Compare(a, b))
-		})
+		slices.SortFunc(c.files, shorterFirst)
 		c.files = slices.Compact(c.files)
 	}
 	return out
@@ -137,10 +218,12 @@ func (e *Environment) differ(
 	return !x.Exports.Equal(y.Exports) || !slices.Equal(x.Needed, y.Needed)
 }
 
+const overwritten = "The package that is installed last overwrites the files of the others"
+
 // effect is what happens to the files of a conflict, without a period.
 func (e *Environment) effect(c *conflict) string {
 	if e.Changed == nil {
-		return "The package that is installed last overwrites the files of the others"
+		return overwritten
 	}
 	var whole []string // packages that have all of their files
 	for _, a := range c.members {

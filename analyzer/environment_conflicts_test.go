@@ -1,6 +1,7 @@
 package analyzer_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,5 +149,42 @@ func TestFirstWithFileConflict(t *testing.T) {
 		if err != nil || r.Fails(analyzer.Error) != c.fails {
 			t.Errorf("%s: %+v, %v", c.folder, r.Findings, err)
 		}
+	}
+}
+
+// TestConflictWithUnread checks that a package whose wheel is not read, because the built-in history
+// knows it, conflicts with another one that installs the same libraries.
+func TestConflictWithUnread(t *testing.T) {
+	e := &analyzer.Environment{
+		On: packages.Target{
+			Python: "3.12", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36",
+		},
+		Platform: "debian12",
+		With:     []string{"nvidia-cudnn-cu13==9.28.1.4", "nvidia-cudnn-cu12==9.5.1.17"},
+		Wheels: []analyzer.Input{input(cases.Wheel{
+			Name: "nvidia_cudnn_cu13", Version: "9.28.1.4", Tags: []string{"py3-none-manylinux2014_x86_64"},
+			Files: map[string][]byte{
+				"nvidia/cudnn/lib/libcudnn.so.9": built(t, "soname libcudnn.so.9\nexport a\n"),
+				"nvidia/cudnn/lib/libother.so.9": built(t, "soname libother.so.9\nexport a\n"),
+			},
+		})},
+	}
+	r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil, analyzer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range r.Findings {
+		if f.Rule == "file-conflict" {
+			got = append(got, r.PackageOf(f.Artifact)+": "+f.Message)
+		}
+	}
+	const message = ": nvidia-cudnn-cu13 9.28.1.4 and nvidia-cudnn-cu12 9.5.1.17 both install " +
+		"nvidia/cudnn/lib/libcudnn.so.9. The package that is installed last overwrites the files of " +
+		"the others"
+	slices.Sort(got)
+	want := []string{"nvidia-cudnn-cu12 9.5.1.17" + message, "nvidia-cudnn-cu13 9.28.1.4" + message}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
 	}
 }

@@ -3,6 +3,7 @@ package result
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/facts"
@@ -101,14 +102,15 @@ func (a *Artifact) Misnamed() bool {
 	return a.Kind == facts.KindWheel && err != nil
 }
 
-// PackageOf returns the package of an artifact as NAME VERSION, or its path if it is no wheel.
+// PackageOf returns the package of an artifact, or of NAME==VERSION, as NAME VERSION, or the path
+// if it is no wheel.
 func (r *Report) PackageOf(path string) string {
 	for _, a := range r.Artifacts {
 		if a.Path == path && a.Wheel != nil {
 			return pkgmeta.Normalize(a.Wheel.Name) + " " + a.Wheel.Version
 		}
 	}
-	return path
+	return strings.Replace(path, "==", " ", 1)
 }
 
 // Needs lists the libraries that an object needs.

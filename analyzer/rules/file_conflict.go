@@ -23,9 +23,10 @@ other one.
 Severity: a warning, because the packages may work with the files of either.
 
 Not detected: files that are no modules or libraries (Python sources), objects of wheels that have
-no build ID and differ only in their machine code, packages whose wheel is not read because the
-built-in package history knows it, installed packages without hashes in RECORD, and conda
-environments. Files with the same content are not reported.`,
+no build ID and differ only in their machine code, modules of packages whose wheel is not read
+because the built-in package history knows it (of these the libraries are compared by their path),
+installed packages without hashes in RECORD, and conda environments. Files with the same content are
+not reported.`,
 	References: []string{
 		"PyPA: Recording installed projects, the RECORD file",
 		"opencv-python: README, Installation and Usage",
