@@ -63,12 +63,13 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			if tried := requirementsOf(x); tried != nil {
 				x.Requirement = tried[0]
 			}
-			k := mergeKey(x, f)
-			m := byKey[k]
 			object, library := named(x, f)
+			title := template(x.Title, object, library)
+			k := mergeKey(x, title)
+			m := byKey[k]
 			if m == nil {
 				m = &merged{Fix: x}
-				m.Title = template(x.Title, object, library)
+				m.Title = title
 				byKey[k] = m
 				list = append(list, m)
 			} else {
@@ -240,8 +241,8 @@ func installation(g *group) *result.CauseFix {
 	return &x
 }
 
-// mergeKey is equal for fixes that make the same change.
-func mergeKey(x fix.Fix, f *result.Finding) string {
+// mergeKey is equal for fixes that make the same change. title is the template of theirs.
+func mergeKey(x fix.Fix, title string) string {
 	switch {
 	case len(x.Retags) == 1 && versionOf(x.Retags[0].To) != nil:
 		return x.Kind + " " + versionOf(x.Retags[0].To)[1]
@@ -254,8 +255,7 @@ func mergeKey(x fix.Fix, f *result.Finding) string {
 	case install.MatchString(string(x.Command)):
 		return x.Kind + " " + install.FindString(string(x.Command))
 	}
-	object, library := named(x, f)
-	return x.Kind + "\x00" + template(x.Title, object, library)
+	return x.Kind + "\x00" + title
 }
 
 // named returns the object and the library that the title of a fix may name: those of the finding,
