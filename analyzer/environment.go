@@ -296,7 +296,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 		}
 	}
 	e.addMissing(set.Artifacts, report)
-	e.addConflicts(set.Artifacts, out)
+	e.addConflicts(ctx, set.Artifacts, out)
 	if err := e.addUnmetConda(out, o); err != nil {
 		return err
 	}

@@ -23,7 +23,11 @@ type conflict struct {
 }
 
 // addConflicts adds a finding for each package that installs the same objects as others.
-func (e *Environment) addConflicts(artifacts []*facts.Artifact, out *checked) {
+func (e *Environment) addConflicts(
+	ctx context.Context,
+	artifacts []*facts.Artifact,
+	out *checked,
+) {
 	for _, c := range e.conflicts(artifacts) {
 		var ids []packages.ID
 		var paths []string
@@ -32,7 +36,7 @@ func (e *Environment) addConflicts(artifacts []*facts.Artifact, out *checked) {
 		}
 		e.addConflict(artifacts, ids, paths, c.files, e.effect(c), out)
 	}
-	for _, c := range e.unreadConflicts(artifacts) {
+	for _, c := range e.unreadConflicts(ctx, artifacts) {
 		paths := []string{c.ids[0].String(), c.ids[1].String()}
 		for _, a := range artifacts {
 			if a.Wheel != nil && idOf(a) == c.ids[0] {
@@ -91,7 +95,10 @@ type unreadConflict struct {
 
 // unreadConflicts returns the conflicts of pinned packages whose wheels were not read, but whose
 // libraries the built-in history knows.
-func (e *Environment) unreadConflicts(artifacts []*facts.Artifact) (out []*unreadConflict) {
+func (e *Environment) unreadConflicts(
+	ctx context.Context,
+	artifacts []*facts.Artifact,
+) (out []*unreadConflict) {
 	if e.Prefix != nil {
 		return nil
 	}
@@ -113,7 +120,7 @@ func (e *Environment) unreadConflicts(artifacts []*facts.Artifact) (out []*unrea
 		if err != nil || !ok || read[id] {
 			continue
 		}
-		r, err := packages.History().Release(context.Background(), id.Name, id.Version, e.On)
+		r, err := packages.History().Release(ctx, id.Name, id.Version, e.On)
 		if err != nil {
 			continue
 		}
