@@ -18,8 +18,8 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
-	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/options"
+	"github.com/compat-app/compat/internal/pinned"
 	"github.com/compat-app/compat/internal/spool"
 )
 

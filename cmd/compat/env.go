@@ -23,9 +23,9 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
-	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/pinned"
 	"github.com/compat-app/compat/internal/shellword"
 	"github.com/spf13/cobra"
 )

@@ -16,8 +16,8 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
-	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/pinned"
 )
 
 // folders reads the folders of --library-path, --conda-prefix and --venv, on this machine or in

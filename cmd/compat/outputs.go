@@ -17,7 +17,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/comment"
-	pinned "github.com/compat-app/compat/internal/environment"
+	"github.com/compat-app/compat/internal/pinned"
 	"github.com/compat-app/compat/internal/report"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
-	pinned "github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/pinned"
 )
 
 // packageSource is the source of package facts for a check.

@@ -14,8 +14,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/pinned"
 )
 
 // place is an environment to review: its file and its configuration.
@@ -126,7 +126,7 @@ func mayInclude(file string) bool {
 type contents struct {
 	files []string
 	texts map[string]string // by file
-	pins  []environment.Pin
+	pins  []pinned.Pin
 	bad   *comment.Unreviewed
 }
 
@@ -183,7 +183,7 @@ func (o *contents) read(
 	names := quoted(lines)
 	for _, p := range pins {
 		p.Line = versionLine(lines, names, p)
-		o.pins = append(o.pins, environment.Pin{Pin: p, File: file})
+		o.pins = append(o.pins, pinned.Pin{Pin: p, File: file})
 	}
 	if !mayInclude(file) {
 		return nil
@@ -254,7 +254,7 @@ func (e *environmentReview) read(
 		return s, nil, err
 	}
 	e.addHashes(s, c)
-	s.declared = environment.Declared(e.at.file, s.targets[0].On, func(file string) ([]byte, error) {
+	s.declared = pinned.Declared(e.at.file, s.targets[0].On, func(file string) ([]byte, error) {
 		text, ok := c.texts[file]
 		if !ok {
 			text, _, err = from.Read(ctx, file)
@@ -267,7 +267,7 @@ func (e *environmentReview) read(
 // addHashes adds the hashes of the files to the pins, as compat env reads them, and an index that
 // compares them.
 func (e *environmentReview) addHashes(s *side, c *contents) {
-	files := environment.Files{Paths: []string{e.at.file}, Read: func(path string) ([]byte, error) {
+	files := pinned.Files{Paths: []string{e.at.file}, Read: func(path string) ([]byte, error) {
 		text, ok := c.texts[path]
 		if !ok {
 			return nil, fs.ErrNotExist
@@ -286,16 +286,16 @@ func (e *environmentReview) addHashes(s *side, c *contents) {
 				}
 			}
 		}
-		digests = environment.Locked([]string{e.change.Index.String()}, p).Digests
+		digests = pinned.Locked([]string{e.change.Index.String()}, p).Digests
 		s.unhashed = p.Unhashed
 	}
 	s.open = &comparing{e.open, e.change.Index.Comparing(digests), digests}
 }
 
 // unique keeps only the last pin of each package.
-func unique(pins []environment.Pin) []environment.Pin {
+func unique(pins []pinned.Pin) []pinned.Pin {
 	at := map[string]int{}
-	var out []environment.Pin
+	var out []pinned.Pin
 	for _, p := range pins {
 		key := p.Requirement
 		if !strings.Contains(key, ";") {

@@ -49,7 +49,7 @@ type comparing struct {
 	digests map[packages.ID][]string // of the releases, as index compares them
 }
 
-// Open implements environment.Opener. Closing the wheel does nothing.
+// Open implements pinned.Opener. Closing the wheel does nothing.
 func (o *comparing) Open(
 	ctx context.Context,
 	name, version string,

@@ -12,7 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/comment"
-	"github.com/compat-app/compat/internal/environment"
+	"github.com/compat-app/compat/internal/pinned"
 )
 
 // maxTries limits the versions of a package that are tried.
@@ -40,7 +40,7 @@ func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change)
 			p.Packages = append(p.Packages, n+"=="+v)
 		}
 	}
-	var blamed *environment.Pin
+	var blamed *pinned.Pin
 	for _, name := range names {
 		if blamed = inHead(changed, name); blamed != nil {
 			break
@@ -81,7 +81,7 @@ func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change)
 }
 
 // inHead returns the changed pin of a package in the head; nil if there is none.
-func inHead(changed []change, name string) *environment.Pin {
+func inHead(changed []change, name string) *pinned.Pin {
 	for _, c := range changed {
 		if c.name == name {
 			return c.head

@@ -26,8 +26,8 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/pinned"
 )
 
 // Limits of one review.
@@ -144,9 +144,9 @@ type environmentReview struct {
 // side is an environment at the head or the base.
 type side struct {
 	settings
-	pins     []environment.Pin
-	declared []lockfile.Declared          // as environment.Pinned has them
-	unhashed map[string][]environment.Pin // see environment.Pinned
+	pins     []pinned.Pin
+	declared []lockfile.Declared     // as pinned.Pinned has them
+	unhashed map[string][]pinned.Pin // see pinned.Pinned
 	open     *comparing
 }
 
@@ -188,7 +188,7 @@ func (e *environmentReview) run(ctx context.Context) error {
 }
 
 // native reports whether a pin may have native code, also if it could not be looked up.
-func (e *environmentReview) native(ctx context.Context, p *environment.Pin, s *side) bool {
+func (e *environmentReview) native(ctx context.Context, p *pinned.Pin, s *side) bool {
 	if p == nil || s == nil {
 		return false
 	}
@@ -202,7 +202,7 @@ func (e *environmentReview) native(ctx context.Context, p *environment.Pin, s *s
 }
 
 // opened are the wheels of a side, one set for each target.
-type opened []*environment.Wheels
+type opened []*pinned.Wheels
 
 func (o opened) environments() (out []*analyzer.Environment) {
 	for _, w := range o {
@@ -230,7 +230,7 @@ func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error)
 	}
 	var out opened
 	for _, t := range s.targets {
-		p := environment.Pinned{
+		p := pinned.Pinned{
 			Pins: s.pins, Unhashed: s.unhashed, On: t.On, Platform: t.Platform,
 			Declared: s.declared, Budget: maxBytes,
 		}
@@ -432,7 +432,7 @@ func suspects(r *analyzer.Report, c *analyzer.Cause, changed func(name string) b
 // change is a package whose pin changed; head or base is nil if the package is not pinned there.
 type change struct {
 	name       string
-	head, base *environment.Pin
+	head, base *pinned.Pin
 }
 
 func changedPins(head, base *side) []change {
@@ -440,7 +440,7 @@ func changedPins(head, base *side) []change {
 	for i := range head.pins {
 		p := &head.pins[i]
 		name, _ := split(p.Requirement)
-		var was *environment.Pin
+		var was *pinned.Pin
 		if base != nil {
 			was = base.pin(name)
 		}
@@ -462,14 +462,14 @@ func changedPins(head, base *side) []change {
 
 // fewerHashes reports whether an installer may refuse a file of a pin that it accepted before: the
 // pin lacks a hash that it had, or had none.
-func fewerHashes(p, was *environment.Pin) bool {
+func fewerHashes(p, was *pinned.Pin) bool {
 	now, before := p.SHA256(), was.SHA256()
 	return (now == nil) != (before == nil) ||
 		slices.ContainsFunc(before, func(sum string) bool { return !slices.Contains(now, sum) })
 }
 
 // pin returns the pin of a package; nil if there is none.
-func (s *side) pin(name string) *environment.Pin {
+func (s *side) pin(name string) *pinned.Pin {
 	for i := range s.pins {
 		if n, _ := split(s.pins[i].Requirement); n == name {
 			return &s.pins[i]

@@ -10,9 +10,9 @@ import (
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/internal/environment"
 	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/pinned"
 )
 
 const (
@@ -55,7 +55,7 @@ func (e *environmentReview) settings(
 				picture = lastStage(read)
 				s.from[file] = picture.line
 			}
-		} else if v := environment.PythonVersion(read); v != "" && s.python == "" {
+		} else if v := pinned.PythonVersion(read); v != "" && s.python == "" {
 			s.python, s.from[file] = v, 1
 		}
 	}
@@ -96,7 +96,7 @@ func oldestPython(text string) string {
 	if m == nil {
 		return ""
 	}
-	return cmp.Or(environment.PythonVersion(m[1]), environment.OldestPython(m[1]))
+	return cmp.Or(pinned.PythonVersion(m[1]), pinned.OldestPython(m[1]))
 }
 
 // image is the base image of a Dockerfile's last stage.

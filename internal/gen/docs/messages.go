@@ -42,7 +42,7 @@ var messagePackages = []struct{ dir, title string }{
 	{"analyzer/machoobj", "Mach-O files"},
 	{"analyzer/peobj", "PE files"},
 	{"analyzer/packages/lockfile", "Lock files"},
-	{"internal/environment", "Environments of pinned packages"},
+	{"internal/pinned", "Environments of pinned packages"},
 	{"internal/index", "Package index"},
 	{"internal/sandbox", "Sandbox"},
 	{"config", "Configuration"},

@@ -142,9 +142,9 @@ var layers = map[string][]string{
 	"internal/spool":       {"analyzer/unpack"},
 	"internal/options":     {"analyzer", "analyzer/packages/lockfile", "config"},
 	"internal/index":       {"analyzer/..."},
-	"internal/environment": {"analyzer/...", "internal/index"},
+	"internal/pinned":      {"analyzer/...", "internal/index"},
 	"internal/review": {
-		"analyzer/...", "comment", "config", "internal/environment", "internal/index",
+		"analyzer/...", "comment", "config", "internal/pinned", "internal/index",
 		"internal/lazyregexp", "internal/shellword", "internal/sleep",
 	},
 	"internal/causetext": {"analyzer/...", "internal/mdsafe"},

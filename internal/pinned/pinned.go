@@ -1,4 +1,4 @@
-// Package environment opens the wheels of an environment that lock files or requirements
+// Package pinned opens the wheels of an environment that lock files or requirements
 // describe, so that the analyzer can check whether they load together.
 //
 //	f := environment.Files{Paths: []string{"uv.lock"}, Read: os.ReadFile}
@@ -12,7 +12,7 @@
 // have no version. For each pin the wheel is opened that pip would install for the interpreter
 // and platform, and only the members that matter for loading are downloaded. Nothing is installed
 // or executed.
-package environment
+package pinned
 
 import (
 	"cmp"
