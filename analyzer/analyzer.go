@@ -96,7 +96,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 		if had == nil {
 			had = Wheels(base)
 		}
-		AddLostSupport(r, had, o.BaseName, o)
+		a.AddLostSupport(r, had, o.BaseName, o)
 	}
 	return r, err
 }

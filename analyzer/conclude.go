@@ -180,12 +180,18 @@ func conclude(r *Report, rules []*Rule, o Options, pins map[string]cause.Pin) {
 		)
 	})
 	r.Conclude()
-	cause.Of(r, cause.Options{Pins: pins, RuleTitle: func(id string) string {
-		if i := slices.IndexFunc(rules, func(x *Rule) bool { return x.ID == id }); i >= 0 {
-			return rules[i].Title
-		}
-		return ""
-	}})
+	cause.Of(r, cause.Options{Pins: pins, Rules: Causes(rules)})
+}
+
+// Causes returns what rules say about the causes of their findings, by ID.
+func Causes(rules []*Rule) map[string]cause.Rule {
+	of := map[string]cause.Rule{}
+	for _, r := range rules {
+		x := r.Cause
+		x.Title = r.Title
+		of[r.ID] = x
+	}
+	return of
 }
 
 // maxExpiredNotes limits the notes about acceptances that have expired.

@@ -81,12 +81,14 @@ func unmetConda(by, has CondaPackage, dependency string) Finding {
 		id += " " + has.Build
 	}
 	if has.Name == "__glibc" {
-		f.Message = fmt.Sprintf("%s %s requires %s, but the system has glibc %s. conda does not "+
-			"install it there", by.Name, by.Version, dependency, id)
+		f.Headline = fmt.Sprintf("%s %s requires %s, but the system has glibc %s", by.Name, by.Version,
+			dependency, id)
+		f.Message = f.Headline + ". conda does not install it there"
 		return f
 	}
-	f.Message = fmt.Sprintf("%s %s requires %s, but %s is installed. conda does not install the two "+
-		"together", by.Name, by.Version, dependency, id)
+	f.Headline = fmt.Sprintf("%s %s requires %s, but %s is installed", by.Name, by.Version, dependency,
+		id)
+	f.Message = f.Headline + ". conda does not install the two together"
 	f.Fixes = append(f.Fixes, fix.Fix{
 		Kind: fix.KindEnvironment, Title: "Install a version that " + by.Name + " allows",
 		Command: "conda install " + shellword.Quote(dependency), Cost: []string{},

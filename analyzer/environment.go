@@ -59,10 +59,10 @@ type Environment struct {
 // NoWheel is a pinned version without a wheel for the environment.
 type NoWheel struct {
 	Package, Version string
-	// Reason is a sentence without a period: "numpy==1.26.4 has no wheel for Python 3.13; there are
-	// wheels for Python 3.12". The title of the finding is what is before the semicolon.
-	Reason string
-	At     Origin // place of the pin
+	// Reason is a sentence without a period: "numpy==1.26.4 has no wheel for Python 3.13". Detail
+	// says more: "there are wheels for Python 3.12"; it may be "".
+	Reason, Detail string
+	At             Origin // place of the pin
 	// Source is set if an installer would build it from the source archive.
 	Source bool
 	// Others are the versions with a wheel for the environment, the closest first.
@@ -87,26 +87,27 @@ func Refused(at Origin, e *packages.HashError) NoWheel {
 		Renew: lockfile.Renew(at.File, e.Name),
 	}
 	if e.Listed == nil {
-		n.Reason = fmt.Sprintf("%s has hashes that no file of the index has; %s refuses to install %s, "+
-			"whose hash is sha256:%s", id, installer, e.File, e.SHA256)
+		n.Reason = id + " has hashes that no file of the index has"
+		n.Detail = fmt.Sprintf("%s refuses to install %s, whose hash is sha256:%s", installer, e.File,
+			e.SHA256)
 		return n
 	}
-	n.Reason = fmt.Sprintf("%s is pinned without the hash of a wheel for %s; ", id,
+	n.Reason = fmt.Sprintf("%s is pinned without the hash of a wheel for %s", id,
 		cmp.Or(e.Misfit.Lacks, "the environment"))
 	m := e.Misfit
 	switch {
 	case m.Have != nil:
-		n.Reason += "it has those of wheels for " + List(m.Have, 6, len(m.Have), "other")
+		n.Detail = "it has those of wheels for " + List(m.Have, 6, len(m.Have), "other")
 		if e.Source {
-			n.Reason += " and of the source archive"
+			n.Detail += " and of the source archive"
 		}
 	case len(e.Listed) == 1 && e.Source:
-		n.Reason += "it has only that of the source archive"
+		n.Detail = "it has only that of the source archive"
 	default:
-		n.Reason += "it has those of " + List(e.Listed, 3, len(e.Listed), "file")
+		n.Detail = "it has those of " + List(e.Listed, 3, len(e.Listed), "file")
 	}
 	if !e.Source {
-		n.Reason += fmt.Sprintf(", and %s refuses %s", installer, e.File)
+		n.Detail += fmt.Sprintf(", and %s refuses %s", installer, e.File)
 	}
 	return n
 }
@@ -119,7 +120,10 @@ type Broken struct {
 	Reason           string // a sentence without a period
 	// For is what all of its files are installed for, such as "aarch64" or "Python 3.12"; "" if it
 	// has others.
-	For      string
+	For string
+	// But is the end of Reason, if that says what all of its files are installed for: "this Python is
+	// for x86_64".
+	But      string
 	Optional bool   // it may work
 	Remove   string // the folder to remove; "" = it has to be installed again
 	Conda    bool   // conda may have installed it
@@ -423,15 +427,18 @@ func (w NoWheel) finding(names []string) Finding {
 	}
 	f := Finding{
 		Rule: RuleNoWheel, Severity: Error, New: true, Artifact: id, Object: w.Package,
-		Package: w.Package, On: names, NoWheelFor: w.For,
-		Message: fmt.Sprintf("%s (%s)", w.Reason, w.At),
-		Fixes:   []fix.Fix{},
+		Package: w.Package, On: names, NoWheelFor: w.For, Message: w.Reason,
+		Fixes: []fix.Fix{},
+	}
+	if w.Detail != "" {
+		f.Headline, f.Message = w.Reason, w.Reason+"; "+w.Detail
 	}
 	if w.Source {
 		f.Severity = Warning
-		f.Message = w.Reason + ", so it is built from source where it is installed (" +
-			w.At.String() + ")"
+		f.Message += ", so it is built from source where it is installed"
 	}
+	f.Message += " (" + w.At.String() + ")"
+	f.Headline = cmp.Or(f.Headline, f.Message)
 	if len(names) > 0 {
 		f.Target = names[0]
 	}
@@ -537,9 +544,9 @@ func (e *Environment) addUnmet(
 		if at := p.String(); at != "" {
 			is = "is pinned (" + at + ")"
 		}
-		f.Message = fmt.Sprintf("%s %s requires %s, but %s %s", u.By.Name, u.By.Version,
+		f.Headline = fmt.Sprintf("%s %s requires %s, but %s %s", u.By.Name, u.By.Version,
 			u.Requirement, p.Version, is)
-		f.Message += ". pip refuses to install the two together"
+		f.Message = f.Headline + ". pip refuses to install the two together"
 		if u.Version != "" {
 			pin := u.Package + "==" + u.Version
 			f.Fixes = append(f.Fixes, fix.Fix{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -67,21 +68,27 @@ func (e *Environment) addConflict(
 	for i, id := range ids {
 		names[i] = id.Name + " " + id.Version
 	}
-	what := "both install " + files[0]
+	what, example := "both install ", ""
 	switch {
 	case len(files) > 1:
-		what = fmt.Sprintf("install %d of the same files, such as %s", len(files), files[0])
+		what, example = fmt.Sprintf("install %d of the same files", len(files)), ", such as "
 	case len(ids) > 2:
-		what = "install " + files[0]
+		what = "install "
 	}
-	message := fmt.Sprintf("%s %s. %s", And(names), what, effect)
+	what = And(names) + " " + what
+	headline, shorter := what+example+files[0], []string{what + example + path.Base(files[0])}
+	if example != "" {
+		shorter = append(shorter, what)
+	}
+	message := headline + ". " + effect
 	for _, text := range because {
 		message += ". " + text
 	}
-	for _, path := range paths {
+	for _, artifact := range paths {
 		f := Finding{
-			Rule: RuleConflict, Severity: Warning, New: true, Artifact: path, Object: files[0],
-			Package: ids[0].Name, Message: message, Fixes: []fix.Fix{x},
+			Rule: RuleConflict, Severity: Warning, New: true, Artifact: artifact, Object: files[0],
+			Package: ids[0].Name, Headline: headline, Shorter: shorter, Message: message,
+			Fixes: []fix.Fix{x},
 		}
 		out.report.Findings = append(out.report.Findings, onFirst(out.report, f))
 	}

@@ -35,7 +35,11 @@ func (e *Environment) addBroken(out *checked, o Options) {
 		}
 		f := Finding{
 			Rule: RuleBroken, Severity: Error, New: true, Artifact: b.File, Object: b.Object,
-			Package: pkgmeta.Normalize(b.Package), Version: b.For, On: on, Message: b.Reason,
+			Package: pkgmeta.Normalize(b.Package), Version: b.For, On: on,
+			Headline: b.Reason, Message: b.Reason,
+		}
+		if b.But != "" {
+			f.Reason = b.For + ", but " + b.But
 		}
 		if b.Optional {
 			f.Severity = Warning
@@ -128,11 +132,11 @@ func (e *Environment) addMissing(artifacts []*facts.Artifact, r *Report) {
 	env := pkgmeta.DefaultMarkerEnv(e.On.Python, arch)
 	for _, m := range missing(e.requiring(artifacts), installed, env) {
 		q := m.requirement
+		what := fmt.Sprintf("%s %s requires %s%s, which is not installed", m.by.Name, m.by.Version,
+			q.Name, q.Spec)
 		f := Finding{
 			Rule: RuleUnmet, Severity: Warning, New: true, Artifact: m.by.file, Object: m.by.Name,
-			Version: q.Name + q.Spec, Package: q.Name,
-			Message: fmt.Sprintf("%s %s requires %s%s, which is not installed", m.by.Name, m.by.Version,
-				q.Name, q.Spec),
+			Version: q.Name + q.Spec, Package: q.Name, Headline: what, Message: what,
 			Fixes: []fix.Fix{{
 				Kind: fix.KindDependency, Title: "Install " + q.Name + q.Spec,
 				Requirement: q.Name + q.Spec, Cost: []string{},
@@ -278,7 +282,7 @@ func (e *Environment) damaged(out *checked, f *Finding) {
 	default:
 		return
 	}
-	f.Rule, f.Severity = RuleBroken, Error
+	f.Rule, f.Severity, f.Headline = RuleBroken, Error, f.Message
 }
 
 // foreign reports whether a finding is about a changed object of a wheel, which is from another

@@ -28,12 +28,12 @@ func TestNoWheel(t *testing.T) {
 	}
 	binary := analyzer.NoWheel{
 		Package: "widget", Version: "2.0",
-		Reason: "widget==2.0 has no wheel for musl; there are wheels for glibc",
-		At:     analyzer.Origin{File: "uv.lock", Line: 4}, Others: []string{"2.1", "1.8"},
+		Reason: "widget==2.0 has no wheel for musl", Detail: "there are wheels for glibc",
+		At: analyzer.Origin{File: "uv.lock", Line: 4}, Others: []string{"2.1", "1.8"},
 	}
 	built := analyzer.NoWheel{
 		Package: "built", Version: "1.0",
-		Reason: "built==1.0 has no wheel for Python 3.12; there are wheels for Python 3.11",
+		Reason: "built==1.0 has no wheel for Python 3.12", Detail: "there are wheels for Python 3.11",
 		Source: true, Python: "3.11", For: "Python 3.12",
 	}
 	a := analyzer.New(rules.All())

@@ -42,7 +42,7 @@ const RuleSupportRemoved = "support-removed"
 // before are the base's wheels; base is its name in messages, "" for "the base".
 // Severities and acceptances are those of the options. A finding that is a note has no cause, so
 // there is a note of the report for all of a project.
-func AddLostSupport(r *Report, before []WheelFile, base string, o Options) {
+func (a *Analyzer) AddLostSupport(r *Report, before []WheelFile, base string, o Options) {
 	now := Wheels(r)
 	limited := limitedProjects(slices.Concat(before, now))
 	had, has := supports(before, limited), supports(now, limited)
@@ -62,7 +62,7 @@ func AddLostSupport(r *Report, before []WheelFile, base string, o Options) {
 	}
 	// before the findings are sorted by text, because 3.9 is before 3.10
 	order := slices.Clone(lost.Findings)
-	conclude(lost, nil, o, nil)
+	conclude(lost, a.rules, o, nil)
 	isNote := map[string]bool{}
 	for i := range lost.Findings {
 		isNote[lost.Findings[i].Identity()] = lost.Findings[i].Severity == Note

@@ -71,7 +71,7 @@ func TestLostSupport(t *testing.T) {
 					Path: "dist.zip/widget-1.1-" + tag + ".whl", Wheel: &Wheel{},
 				})
 			}
-			AddLostSupport(r, append(before, WheelFile{Name: "other-1.0-py3-none-any.whl"},
+			New(nil).AddLostSupport(r, append(before, WheelFile{Name: "other-1.0-py3-none-any.whl"},
 				WheelFile{Name: "x.zip"}), "main", Options{})
 			got := ""
 			for _, n := range r.Notes {
@@ -141,7 +141,7 @@ func TestLostPythons(t *testing.T) {
 					Path: w.Name, Wheel: &Wheel{RequiresPython: w.RequiresPython},
 				})
 			}
-			AddLostSupport(r, list(c.base, "1.0"), "main", Options{})
+			New(nil).AddLostSupport(r, list(c.base, "1.0"), "main", Options{})
 			got := ""
 			for _, n := range r.Notes {
 				got, _ = strings.CutPrefix(n, "widget has no wheel for ")

@@ -2,7 +2,9 @@ package comment
 
 import (
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/rules"
 )
 
 // Findings of the analyzer for the four typical cases.
@@ -51,7 +53,7 @@ func caseA() *analyzer.Report {
 		needs("_ZNSt6thread4joinEv", "GLIBCXX_3.4.21", "libstdc++.so.6"),
 	)
 	r.Findings[2].Demangled = "std::thread::join()"
-	return r
+	return withCauses(r)
 }
 
 func nvjitlink() analyzer.Finding {
@@ -98,7 +100,8 @@ func rocm() analyzer.Finding {
 		Package:  "torch",
 		Message: "selective_scan_cuda.cpython-312-x86_64-linux-gnu.so needs libc10_cuda.so: a CUDA " +
 			"build installed with torch 2.4.0+rocm6.1, which has libc10_hip.so.",
-		Chain: []string{"selective_scan_cuda.cpython-312-x86_64-linux-gnu.so", "libc10_cuda.so"},
+		Headline: "built for CUDA, but torch 2.4.0+rocm6.1 is a ROCm build",
+		Chain:    []string{"selective_scan_cuda.cpython-312-x86_64-linux-gnu.so", "libc10_cuda.so"},
 		Fixes: []fix.Fix{
 			{
 				Kind:  fix.KindRebuild,
@@ -147,6 +150,12 @@ func of(fs ...analyzer.Finding) *analyzer.Report {
 			r.Verdict, r.Targets[0].Verdict = analyzer.Incompatible, analyzer.Incompatible
 		}
 	}
+	return withCauses(r)
+}
+
+// withCauses sets the causes of a report.
+func withCauses(r *analyzer.Report) *analyzer.Report {
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
 	return r
 }
 

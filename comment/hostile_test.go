@@ -77,6 +77,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	pin.Object = next()
 	pin.Message = pin.Object + " needs what " + next() + " lacks"
 	r.Findings = append(r.Findings, pin)
+	withCauses(r)
 
 	out := map[string]string{}
 	add := func(name string, c Check) {

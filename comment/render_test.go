@@ -247,7 +247,7 @@ func TestHugeReports(t *testing.T) {
 	}
 	for name, r := range map[string]*analyzer.Report{"objects": objects, "symbols": symbols,
 		"long": long} {
-		c := Render(Input{Report: r, Files: widget, DetailsURL: url})
+		c := Render(Input{Report: withCauses(r), Files: widget, DetailsURL: url})
 		within(t, c)
 		if name != "long" && !strings.Contains(c.Text, "3000 findings in") {
 			t.Errorf("%s: the text does not count: %s", name, c.Text)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -22,13 +21,7 @@ type view struct {
 }
 
 // newView returns the view of a report. partial are artifacts that could not be downloaded.
-// Causes are computed if the report is from a release that did not have them.
 func newView(r *analyzer.Report, partial []analyzer.Unread) view {
-	if len(r.Causes) == 0 && len(r.Findings) > 0 {
-		with := *r
-		cause.Of(&with, cause.Options{})
-		r = &with
-	}
 	v := view{report: r, unread: append(slices.Clone(r.Unread), partial...)}
 	for i := range r.Causes {
 		if r.Causes[i].New {

@@ -47,6 +47,7 @@ type Change struct {
 	Symbol   string   `json:"symbol"` // in the dynamic symbol table, with @V or @@V; "" for a type
 	Type     string   `json:"type"`   // without struct, class, union, enum; "" for a symbol
 	Detail   string   `json:"detail"` // what changed, in one or more sentences
+	Aside    string   `json:"-"`      // the end of Detail that follows the first sentence; may be ""
 
 	// what happens to a program that was built against the old library
 	Effect string `json:"effect,omitempty"`

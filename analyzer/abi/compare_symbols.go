@@ -150,12 +150,13 @@ func (c *comparison) missing(i int, s *Symbol) {
 	}
 	switch {
 	case isPrivate(s.Version):
-		x.Severity, x.Detail = Warning, x.Detail+" The version is for private use."
+		x.Severity, x.Aside = Warning, " The version is for private use."
 	case s.Weak && c.copied(s):
 		x.Severity, x.Effect, x.Fix = Note, "None: programs have their own copy.", ""
-		x.Detail += " It is a copy of an inline function, of a template or of data that the " +
+		x.Aside = " It is a copy of an inline function, of a template or of data that the " +
 			"compiler makes."
 	}
+	x.Detail += x.Aside
 	c.add(x, i)
 }
 

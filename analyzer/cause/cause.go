@@ -2,12 +2,12 @@
 // system than the one it was built on, a dependency with a wrong version, a library that is
 // neither bundled nor declared. 10,000 findings may have three causes.
 //
-//	cause.Of(report, cause.Options{})
+//	cause.Of(report, cause.Options{Rules: rules})
 //
 // sets Report.Causes and a preliminary Report.Plan. The package resolves nothing, tries no
-// fixes, and does not use a finding's message, so the wording of a rule does not affect the
-// grouping. Every error and warning has exactly one cause. The cost is linear in the number of
-// findings.
+// fixes, and reads no sentence: what it needs of a rule is in its Rule, and what it needs of a
+// finding in the fields of the finding. Every error and warning has exactly one cause. The cost is
+// linear in the number of findings.
 package cause
 
 import (
@@ -20,9 +20,8 @@ import (
 
 // Options contain what a report does not.
 type Options struct {
-	// RuleTitle returns the title of a rule, for causes that are only identified by a rule. If it
-	// is nil or returns "", the rule's ID is used.
-	RuleTitle func(rule string) string
+	// Rules are what the rules of the findings say about their causes, by the ID of the rule.
+	Rules map[string]Rule
 	// Pins are the packages of an environment by normalized name, of which the causes say what to
 	// change; nil for artifacts that are checked to be published.
 	Pins map[string]Pin
@@ -31,6 +30,7 @@ type Options struct {
 // group is a cause and its findings.
 type group struct {
 	origin
+	rules    map[string]Rule
 	artifact *artifact
 	findings []int
 	all      []*result.Finding // the findings for the indexes in findings
@@ -48,7 +48,7 @@ func Of(r *result.Report, o Options) {
 			b.Severity.Rank()-a.Severity.Rank(),
 			boolRank(b.New)-boolRank(a.New),
 			errors(r, b)-errors(r, a),
-			boolRank(b.Rules[0] == conflictRule)-boolRank(a.Rules[0] == conflictRule),
+			boolRank(o.first(b))-boolRank(o.first(a)),
 			b.Objects-a.Objects,
 			len(b.Findings)-len(a.Findings),
 			strings.Compare(a.ID, b.ID),
@@ -58,9 +58,15 @@ func Of(r *result.Report, o Options) {
 	r.Plan = plan(r.Causes)
 }
 
+// first reports whether a cause has to be removed before others.
+func (o Options) first(c result.Cause) bool {
+	kind := o.Rules[c.Rules[0]].Kind
+	return kind != nil && kind.First
+}
+
 // collect groups the findings, in the order of the report.
 func collect(r *result.Report, o Options) []*group {
-	s := newSorter(r)
+	s := newSorter(r, o.Rules)
 	byOrigin := map[origin]*group{}
 	var groups []*group
 	for i := range r.Findings {
@@ -71,7 +77,7 @@ func collect(r *result.Report, o Options) []*group {
 		at := s.origin(f)
 		g := byOrigin[at]
 		if g == nil {
-			g = &group{origin: at, artifact: s.artifact(f.Artifact)}
+			g = &group{origin: at, rules: o.Rules, artifact: s.artifact(f.Artifact)}
 			byOrigin[at] = g
 			groups = append(groups, g)
 		}
@@ -86,8 +92,7 @@ func collect(r *result.Report, o Options) []*group {
 	for _, g := range groups {
 		slices.SortStableFunc(g.findings, func(a, b int) int {
 			x, y := &r.Findings[a], &r.Findings[b]
-			return cmp.Or(boolRank(y.New)-boolRank(x.New),
-				boolRank(x.Rule == unmetRule)-boolRank(y.Rule == unmetRule))
+			return cmp.Or(boolRank(y.New)-boolRank(x.New), boolRank(g.unmet(x))-boolRank(g.unmet(y)))
 		})
 		for i, n := range g.findings {
 			g.all[i] = &r.Findings[n]
@@ -170,10 +175,12 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	c.Rules, c.Targets = rules.list, append(c.Targets, targets.list...)
 	c.Objects, c.Symbols = len(objects.list), len(symbols.list)
 	c.Fixes, c.Together = fixes(g)
-	c.Fails, c.Works = platforms(g, r)
+	if g.kind.Platforms != nil {
+		c.Fails, c.Works = g.kind.Platforms(g, r)
+	}
 	c.Evidence = evidence(g)
-	t := text{group: g, cause: &c, report: r, options: o, room: maxTitle}
-	c.ID = slug(g.name(), g.subject)
+	t := &Text{group: g, cause: &c, report: r, options: o, room: maxTitle}
+	c.ID = slug(g.kind.Name, g.subject)
 	var title string
 	for _, t.shown = range []int{0, 1, counted} {
 		if title = t.fullTitle(); len(title) <= maxTitle {
@@ -181,7 +188,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		}
 	}
 	c.Title = cmp.Or(shorten(title, maxTitle), "other findings")
-	if g.kind == tooNew {
+	if g.kind.Systems != nil { // symbol versions that the texts name
 		named := []string{c.Title}
 		for _, x := range c.Fixes[:min(len(c.Fixes), 1)] {
 			named = append(named, x.Title)

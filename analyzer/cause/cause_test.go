@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -40,7 +42,7 @@ func report(fs ...result.Finding) *result.Report {
 		f.Demangled = result.Demangle(f.Symbol)
 	}
 	r.Findings = fs
-	cause.Of(r, cause.Options{})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
 	return r
 }
 
@@ -111,9 +113,11 @@ func titles(r *result.Report) (out []string) {
 }
 
 func excluded(target, title string) result.Finding {
-	return result.Finding{Rule: "tag-excludes-platform", Target: target, Message: "pip does not " +
-		"install this wheel on " + title + ", which has glibc 2.34: its tag, manylinux_2_35_x86_64, is " +
-		"for glibc 2.35 and later. The platform has every symbol version that its files need"}
+	reason := "its tag is manylinux_2_35_x86_64"
+	return result.Finding{
+		Rule: "tag-excludes-platform", Target: target, Reason: reason,
+		Headline: "pip does not install this wheel on " + title + ", which has glibc 2.34: " + reason,
+	}
 }
 
 // A wheel whose tag excludes a platform keeps what its tag promises.
@@ -575,7 +579,7 @@ func TestTagsOfSeveralWheels(t *testing.T) {
 			}})
 		}
 		r.Findings = c.findings
-		cause.Of(r, cause.Options{})
+		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
 		x := r.Causes[0].Fixes[0]
 		if x.Title != c.title || x.Command != c.command || len(x.Cost) != c.costs {
 			t.Errorf("%s: %s\n%s\n%q", name, x.Title, x.Command, x.Cost)

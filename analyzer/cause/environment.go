@@ -14,13 +14,6 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// Rules of environments that are not those of a check; see package analyzer. The findings of
-// unmetRule are about packages that may work.
-const (
-	unmetRule    = "requirement-not-met"
-	conflictRule = "file-conflict"
-)
-
 // Pin is a package of an environment: a line of a lock or requirements file, or an installed one.
 type Pin struct {
 	Version string
@@ -47,12 +40,12 @@ func (p Pin) String() string {
 
 // pinned reports whether the report is about the packages of an environment. Who reads it chooses
 // their versions, and can change neither a wheel nor its metadata.
-func (t text) pinned() bool { return t.options.Pins != nil }
+func (t *Text) pinned() bool { return t.options.Pins != nil }
 
 // blamed returns the package whose version has to change, and its pin: that of the first fix that
 // does not keep it, the one that the cause is about, or else the one that fails. name is "" if none
 // of them is pinned.
-func (t text) blamed() (name string, p Pin) {
+func (t *Text) blamed() (name string, p Pin) {
 	var names []string
 	for _, x := range t.cause.Fixes {
 		if keeps(x) {
@@ -116,7 +109,7 @@ func mergePins(groups []*group) []*group {
 			return false
 		}
 		if into.kind != g.kind {
-			into.origin = origin{wrongPackage, name, ""}
+			into.origin = origin{WrongPackage, name, ""}
 		}
 		into.findings = append(into.findings, g.findings...)
 		into.all = append(into.all, g.all...)
@@ -129,7 +122,7 @@ func mergePins(groups []*group) []*group {
 func foldUnmet(groups []*group) []*group {
 	change := map[*group]fix.Fix{}
 	for _, g := range groups {
-		if g.severity() != result.Error || g.kind != wrongPackage && g.kind != otherVersions {
+		if g.severity() != result.Error || !g.kind.OtherVersion {
 			continue
 		}
 		if list, _ := fixes(g); len(list) > 0 && list[0].Clears == len(g.all) {
@@ -137,7 +130,7 @@ func foldUnmet(groups []*group) []*group {
 		}
 	}
 	return slices.DeleteFunc(groups, func(u *group) bool {
-		if u.all[0].Rule != unmetRule {
+		if !u.kind.States {
 			return false
 		}
 		for _, g := range groups {
@@ -171,16 +164,20 @@ func satisfies(x fix.Fix, f *result.Finding) bool {
 	})
 }
 
+// unmet reports whether a finding is about requirements that the pins do not satisfy.
+func (g *group) unmet(f *result.Finding) bool {
+	kind := g.rules[f.Rule].Kind
+	return kind != nil && kind.States
+}
+
 // states reports whether a finding is one about requirements in a group about a failure: of these,
 // what removes them is known.
-func (g *group) states(f *result.Finding) bool { return f.Rule == unmetRule && g.kind != byRule }
+func (g *group) states(f *result.Finding) bool { return g.unmet(f) && !g.kind.States }
 
 // answer returns the package whose version has to change or that has to be added, and the change of
 // the pins that removes the group. name is "" if the group is about something else.
 func (g *group) answer() (name, change string) {
-	switch {
-	case g.kind == wrongPackage, g.kind == undeclared, g.kind == otherVersions:
-	case g.all[0].Rule != unmetRule:
+	if !g.kind.OtherVersion && !g.kind.Addition && !g.kind.States {
 		return "", ""
 	}
 	if list, _ := fixes(g); len(list) > 0 && list[0].Clears == len(g.all) {
@@ -190,18 +187,18 @@ func (g *group) answer() (name, change string) {
 			}
 		}
 	}
-	if g.kind == wrongPackage {
+	if g.kind == WrongPackage {
 		return g.subject, g.subject
 	}
 	return "", ""
 }
 
-// failing returns the packages of the cause, as NAME VERSION: those that fail or, if none does,
+// Failing returns the packages of the cause, as NAME VERSION: those that fail or, if none does,
 // those whose requirements are not satisfied.
-func (t text) failing() (names []string) {
+func (t *Text) Failing() (names []string) {
 	var fail, unmet set[string]
 	for _, f := range t.all {
-		if f.Rule == unmetRule {
+		if t.unmet(f) {
 			unmet.add(f.Artifact)
 		} else {
 			fail.add(f.Artifact)
@@ -217,14 +214,15 @@ func (t text) failing() (names []string) {
 }
 
 // withPackages returns the title after the packages that fail, unless it has the first of them.
-func (t text) withPackages() string {
-	if rule := t.all[0].Rule; rule == unmetRule || rule == conflictRule {
-		return t.title() // the message has them
+func (t *Text) withPackages() string {
+	if t.kind.NamesPackages {
+		return t.title()
 	}
-	names := t.failing()
+	names := t.Failing()
 	before := t.packages(names, 2) + ": "
-	t.room -= len(before)
-	title := t.title()
+	after := *t
+	after.room -= len(before)
+	title := after.title()
 	name, version, _ := strings.Cut(names[0], " ")
 	if strings.Contains(title, names[0]) || strings.Contains(title, name+"=="+version) ||
 		strings.HasPrefix(title, name+" ") && strings.Contains(title, version) {
@@ -234,23 +232,23 @@ func (t text) withPackages() string {
 }
 
 // packages returns the first packages of a list and the number of others.
-func (t text) packages(names []string, usual int) string {
+func (t *Text) packages(names []string, usual int) string {
 	if t.shown != 0 {
 		usual = 1
 	}
-	return listed(names, usual, maxPackage, "package")
+	return Listed(names, usual, maxPackage, "package")
 }
 
 // manyTitle returns the title for several packages that fail with the version of another one, or
 // "".
-func (t text) manyTitle() string {
-	names := t.failing()
-	if len(names) == 1 || t.kind != wrongPackage && t.kind != otherVersions {
+func (t *Text) manyTitle() string {
+	names := t.Failing()
+	if len(names) == 1 || !t.kind.OtherVersion {
 		return ""
 	}
 	title := t.packages(names, 3)
-	if t.all[0].Rule == "numpy-abi-mismatch" {
-		title += ", built against NumPy 1,"
+	if built := t.First().BuiltWith; built != "" {
+		title += ", built against " + built + ","
 	}
 	name, p := t.blamed()
 	return title + " fail with " + strings.TrimSpace(cmp.Or(name, t.subject)+" "+p.Version)
@@ -259,7 +257,7 @@ func (t text) manyTitle() string {
 const maxPackage = 40 // characters of a package in a title
 
 // advice returns what the reader of a report about an environment can do about the cause.
-func (t text) advice() string {
+func (t *Text) advice() string {
 	name, p := t.blamed()
 	where := name
 	if p.String() != "" {
@@ -272,31 +270,20 @@ func (t text) advice() string {
 }
 
 // todo is what the reader can do. where is the package with the place of its pin.
-func (t text) todo(name, where string) string {
+func (t *Text) todo(name, where string) string {
 	fixed := slices.ContainsFunc(t.cause.Fixes, func(x result.CauseFix) bool {
 		return requirementsOf(x.Fix) != nil
 	})
+	if t.kind.Advice != nil {
+		if advice := t.kind.Advice(t, where); advice != "" {
+			return advice
+		}
+	}
 	switch {
-	case t.kind == system, t.kind == systemLibraries:
-		return capital(t.task().do) + "."
-	case t.all[0].Rule == "broken-installation", t.all[0].Rule == conflictRule:
-		return t.cause.Fixes[0].Title + "." + t.others()
-	case t.kind == undeclared:
-		return "Add " + t.subject + " to the packages of the environment."
-	case t.kind == ofExtras:
-		return "Install " + where + " with the extras that require what it needs."
-	case len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Kind == fix.KindDependency:
+	case t.firstFix() == fix.KindDependency:
 		return t.cause.Fixes[0].Title + "."
-	case t.all[0].Rule == "no-wheel" && len(t.all) > 1:
-		return "Choose versions with a wheel, or another Python or platform."
-	case t.all[0].Rule == "no-wheel":
-		return "Choose a version of " + where + " with a wheel, or another Python or platform."
-	case t.all[0].Rule == "hash-mismatch":
-		return "Renew the hashes of " + where + ", if you know why they differ."
-	case t.all[0].Rule == "cuda-major-mixed", t.all[0].Rule == "gpu-stack-mismatch":
-		return capital(tasks[t.all[0].Rule].do) + "."
 	case name == "":
-		return "Choose another version of " + t.what() + " or another platform."
+		return "Choose another version of " + t.What() + " or another platform."
 	case len(t.cause.Fixes) > 0 && keeps(t.cause.Fixes[0]):
 		var others []string
 		for _, r := range requirementsOf(t.cause.Fixes[0].Fix) {
@@ -304,38 +291,21 @@ func (t text) todo(name, where string) string {
 				others = append(others, q.Name)
 			}
 		}
-		do := "Choose newer versions of " + listed(others, len(others), maxPackage, "package")
+		do := "Choose newer versions of " + Listed(others, len(others), maxPackage, "package")
 		if !slices.ContainsFunc(t.cause.Fixes, func(x result.CauseFix) bool { return !keeps(x) }) {
 			return do + "."
 		}
 		return do + ", or another version of " + where + "."
-	case fixed || t.kind == wrongPackage || t.kind == otherVersions ||
-		t.all[0].Rule == unmetRule:
+	case fixed || t.kind.OtherVersion || t.kind.States:
 		return "Choose another version of " + where + "."
 	}
 	return "Choose another version of " + where + " or another platform. If the newest release has " +
-		"it too, report it to the authors of " + t.what() + "."
-}
-
-// others returns a sentence if packages of which one is to be removed have other causes too.
-func (t text) others() string {
-	var of set[string]
-	for _, f := range t.all {
-		of.add(f.Artifact)
-	}
-	if t.all[0].Rule == conflictRule && slices.ContainsFunc(t.report.Findings,
-		func(f result.Finding) bool {
-			return f.Rule != conflictRule && f.Severity.Rank() >= result.Warning.Rank() &&
-				of.has[f.Artifact]
-		}) {
-		return " Do this first: the other causes of what you remove are then gone."
-	}
-	return ""
+		"it too, report it to the authors of " + t.What() + "."
 }
 
 // choices returns the fixes that an environment allows, in its words: other versions, and packages
 // of the system. Changes of a wheel are for its authors.
-func (t text) choices() []result.CauseFix {
+func (t *Text) choices() []result.CauseFix {
 	out := []result.CauseFix{}
 	for _, x := range t.cause.Fixes {
 		requirements := requirementsOf(x.Fix)
@@ -459,35 +429,3 @@ func capital(s string) string {
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
-
-// unmet returns the title for the requirements that the version of one package does not satisfy.
-func (t text) unmet() string {
-	title, _, _ := strings.Cut(t.all[0].Message, ". ")
-	if n := len(t.all) - 1; n > 0 {
-		title += " (and " + result.Count(n, "more requirement") + ")"
-	}
-	return title
-}
-
-// withoutWheels returns the title for several packages without a wheel for one reason.
-func (t text) withoutWheels() string {
-	var ids set[string]
-	for _, f := range t.all {
-		ids.add(f.Artifact)
-	}
-	return fmt.Sprintf("%d packages have no wheel for %s: %s", len(ids.list),
-		cmp.Or(t.all[0].NoWheelFor, "the environment"), listed(ids.list, 3, 40, "package"))
-}
-
-// broken returns the title for installed packages with the wrong files.
-func (t text) broken() string {
-	title := t.all[0].Message
-	names := t.failing()
-	if _, rest, ok := strings.Cut(title, " is installed for "); ok && len(names) > 1 {
-		return fmt.Sprintf("%s are installed for %s", listed(names, 3, maxPackage, "package"), rest)
-	}
-	return title
-}
-
-// installedOn reports whether packages are installed on a system that lacks what they load.
-func (t text) installedOn() bool { return t.pinned() && t.cause.Severity == result.Error }

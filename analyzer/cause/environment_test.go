@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/rules"
 )
 
 // declares returns a requirement in line 8 of a project.
@@ -74,7 +76,7 @@ func TestEnvironment(t *testing.T) {
 		f.New = true
 		f.Fixes = append(f.Fixes, fix.Fix{Kind: fix.KindRebuild, Title: "Build against torch 2.5.0"})
 		r := report(f)
-		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"torch": c.pin, "widget": {}}})
+		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: map[string]cause.Pin{"torch": c.pin, "widget": {}}})
 		x := r.Causes[0]
 		if len(x.Fixes) != 1 || x.Fixes[0].Title != c.title || string(x.Fixes[0].Command) != c.command {
 			t.Errorf("%s: fixes %+v", c.name, x.Fixes)
@@ -86,7 +88,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	f := tooNew("widget/w.so", "pow", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64")
 	r := report(f)
-	cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"widget": {Version: "1.0", File: "p.txt"}}})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: map[string]cause.Pin{"widget": {Version: "1.0", File: "p.txt"}}})
 	if x := r.Causes[0]; len(x.Fixes) > 0 || x.File != "p.txt" || x.Line != 0 ||
 		!strings.HasPrefix(x.Action, "Choose another version of widget (p.txt) or another platform.") {
 		t.Errorf("cause %+v", x)
@@ -115,7 +117,7 @@ func TestAdding(t *testing.T) {
 		f := lacks("widget/w.so", "c10_symbol", c.requirement)
 		f.Fixes[0].Kind = fix.KindDependency
 		r := report(f)
-		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"widget": {Version: "1", File: c.file}}})
+		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: map[string]cause.Pin{"widget": {Version: "1", File: c.file}}})
 		x := r.Causes[0].Fixes
 		if len(x) != 1 || x[0].Title != c.title || string(x[0].Command) != c.command {
 			t.Errorf("%s: fixes %+v", c.file, x)
@@ -134,12 +136,13 @@ func TestTitlesNameThePackages(t *testing.T) {
 	broken := func(artifact string) result.Finding {
 		return result.Finding{
 			Artifact: artifact, Rule: "broken-installation", Object: artifact, Package: artifact,
-			Version: "macOS", Message: artifact + " 1.0 is installed for macOS, but this is Linux",
-			Fixes: []fix.Fix{{Kind: fix.KindEnvironment, Title: "Install it again"}},
+			Version: "macOS", Headline: artifact + " 1.0 is installed for macOS, but this is Linux",
+			Reason: "macOS, but this is Linux",
+			Fixes:  []fix.Fix{{Kind: fix.KindEnvironment, Title: "Install it again"}},
 		}
 	}
 	twice := broken("pa")
-	twice.Message, twice.Version = "pa is installed twice, as 1.0 and 2.0", ""
+	twice.Headline, twice.Version = "pa is installed twice, as 1.0 and 2.0", ""
 	abi := result.Finding{
 		Artifact: "pa", Rule: "symbol-missing-in-package", Object: "pa/m.so", Package: "torch",
 		Symbol: "c10_" + strings.Repeat("long_", 8),
@@ -164,11 +167,11 @@ func TestTitlesNameThePackages(t *testing.T) {
 		},
 	} {
 		r := environment(c.findings...)
-		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{}})
+		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: map[string]cause.Pin{}})
 		if len(r.Causes) != 1 || r.Causes[0].Title != c.want {
 			t.Errorf("causes %+v; want the title %q", r.Causes, c.want)
 		}
-		cause.Of(r, cause.Options{})
+		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
 		if title := r.Causes[0].Title; strings.HasPrefix(title, "pa 1.0: ") {
 			t.Errorf("%q names the wheel, which is known", title)
 		}
@@ -201,6 +204,9 @@ func TestManyPackagesOfOnePin(t *testing.T) {
 		f := result.Finding{
 			Artifact: artifact, Rule: rule, Object: artifact + "/m.so", Symbol: symbol, Package: provider,
 		}
+		if rule == "numpy-abi-mismatch" {
+			f.BuiltWith, f.FailsWith = "NumPy 1", "NumPy 2"
+		}
 		for _, q := range fixes {
 			f.Fixes = append(f.Fixes, fix.Fix{
 				Kind: fix.KindPin, Title: "Pin " + q, Requirement: q, Verified: true,
@@ -220,7 +226,7 @@ func TestManyPackagesOfOnePin(t *testing.T) {
 	unmet := func(artifact, provider, requirement, q string) result.Finding {
 		f := fails(artifact, "requirement-not-met", provider, "", q)
 		f.Object, f.Version, f.Severity = artifact, requirement, result.Warning
-		f.Message = artifact + " 1.0 requires " + requirement + ", but another version is pinned"
+		f.Headline = artifact + " 1.0 requires " + requirement + ", but another version is pinned"
 		return f
 	}
 	const numpy, missing = "numpy-abi-mismatch", "symbol-missing-in-package"
@@ -280,7 +286,7 @@ func TestManyPackagesOfOnePin(t *testing.T) {
 		},
 	} {
 		r := environment(c.findings...)
-		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{
+		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: map[string]cause.Pin{
 			"numpy": {Version: "2.1.0", File: "pins.txt", Line: 1},
 			"torch": {Version: "2.5.0", File: "pins.txt", Line: 2},
 		}})
@@ -309,7 +315,7 @@ func TestUnmetIsPartOfTheError(t *testing.T) {
 		pin := name + "==1.26"
 		return result.Finding{
 			Rule: "requirement-not-met", Object: "widget", Package: name, Version: requirement,
-			Severity: result.Warning, Message: "widget 1.0 requires " + requirement,
+			Severity: result.Warning, Headline: "widget 1.0 requires " + requirement,
 			Fixes: []fix.Fix{{
 				Kind: fix.KindPin, Title: "Pin " + pin, Requirement: pin,
 				Change: fix.Pin{Requirement: pin},
@@ -319,7 +325,7 @@ func TestUnmetIsPartOfTheError(t *testing.T) {
 	pins := map[string]cause.Pin{"torch": {Version: "2.7"}, "numpy": {Version: "2.0"}, "scipy": {}}
 	r := report(asRequired(lacks("widget/w.so", "c10_symbol", "torch<2.6")),
 		unmet("numpy<2", "numpy"), unmet("torch<2.6", "torch"), unmet("scipy<1.27", "scipy"))
-	cause.Of(r, cause.Options{Pins: pins})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: pins})
 	if len(r.Causes) != 2 || len(r.Causes[0].Findings) != 3 || r.Causes[0].Objects != 1 ||
 		r.Causes[0].Severity != result.Error || r.Causes[1].ID != "requirement-not-met-scipy" {
 		t.Fatalf("causes %+v", r.Causes)
@@ -346,7 +352,7 @@ func TestExtrasOfEnvironment(t *testing.T) {
 	} {
 		r := report(ofExtra("libcudnn.so.9", "nvidia-cudnn-cu12~=9.0", "cudnn"),
 			ofExtra("libcufft.so.11", "nvidia-cufft-cu12~=11.0", "cuda"))
-		cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"widget": c.pin}})
+		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: map[string]cause.Pin{"widget": c.pin}})
 		x := r.Causes[0]
 		if len(x.Fixes) != 1 || x.Fixes[0].Title != c.title ||
 			string(x.Fixes[0].Command) != c.command || x.Fixes[0].Clears != 2 {

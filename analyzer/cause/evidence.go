@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -53,19 +52,10 @@ func evidence(g *group) []result.Evidence {
 			r.objects.add(f.Object)
 		}
 	}
-	// Number of systems that have a version: the rarest one is decisive.
-	systems := map[string]int{}
-	if g.kind == tooNew {
-		arch, libc := platform.Architecture(g.all[0].Target), ""
-		if target, err := platform.Lookup(g.all[0].Target, arch); err == nil {
-			libc = target.Libc
-		}
+	systems := map[string]int{} // on which a version exists: the rarest one is decisive
+	if g.kind.Systems != nil {
 		for _, r := range rows {
-			for _, p := range platform.WithVersions(arch, r.version) {
-				if p.Libc == libc {
-					systems[r.version]++
-				}
-			}
+			systems[r.version] = g.kind.Systems(g, r.version)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *row) int {

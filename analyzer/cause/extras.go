@@ -12,6 +12,27 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
+// ofExtras is the kind of wheels that need packages which only their extras require.
+var ofExtras = &Kind{
+	Name:  "extras",
+	Title: (*Text).extrasTitle,
+	Task: func(t *Text) Task {
+		with, without := "one of these extras", "an extra"
+		if len(t.cause.Fixes) == 1 {
+			with = "the " + extrasNamed(t.extras().names.list)
+			without = with
+		}
+		return Task{
+			Actor:   result.Installer,
+			Do:      "install it with " + with,
+			Because: "it fails only without " + without,
+		}
+	},
+	Advice: func(_ *Text, where string) string {
+		return "Install " + where + " with the extras that require what it needs."
+	},
+}
+
 // extras are the extras of a wheel with what its objects lack, the first that helps of each
 // finding, and what these require.
 type extras struct {
@@ -47,7 +68,7 @@ func (g *group) allExtras() *result.CauseFix {
 	return &result.CauseFix{Clears: len(g.all), Fix: fix.Fix{
 		Kind: fix.KindDependency,
 		Title: fmt.Sprintf("Install the %s, which %s %s", extrasNamed(e.names.list),
-			plural(len(e.names.list), "requires", "require"), listed(e.requires.list, 3, 40, "package")),
+			plural(len(e.names.list), "requires", "require"), Listed(e.requires.list, 3, 40, "package")),
 		Command:     "pip install " + shellword.Quote(requirement),
 		Requirement: requirement,
 		Extra:       strings.Join(e.names.list, ","),
@@ -60,7 +81,7 @@ func extrasNamed(names []string) string {
 	return plural(len(names), "extra ", "extras ") + result.And(names)
 }
 
-func (t text) extrasTitle() string {
+func (t *Text) extrasTitle() string {
 	e := t.extras()
 	of := e.packages.list[0]
 	if n := len(e.packages.list); n > 1 {
@@ -71,12 +92,12 @@ func (t text) extrasTitle() string {
 		who = "its " + extrasNamed(e.names.list) + " " +
 			plural(len(e.names.list), "requires", "require")
 	}
-	return fmt.Sprintf("needs %s of %s, which only %s", t.libraries(), of, who)
+	return fmt.Sprintf("needs %s of %s, which only %s", t.Libraries(), of, who)
 }
 
 // addExtras is the title of the fix for an environment. A requirements file pins what the extras
 // require too.
-func (t text) addExtras(names []string) string {
+func (t *Text) addExtras(names []string) string {
 	name, p := t.blamed()
 	title := "Add the " + extrasNamed(names) + " to " + name
 	if p.String() == "" {

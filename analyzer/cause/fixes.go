@@ -79,7 +79,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 				m.retag(f.Artifact, x)
 			}
 			m.changes.Add(x.Change)
-			m.ofLoader = m.ofLoader || !fromLinker(f)
+			m.ofLoader = m.ofLoader || !g.rules[f.Rule].Linker
 			if m.last != f {
 				m.last = f
 				m.clears++
@@ -101,10 +101,10 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			m.clears += boolRank(g.states(f) && satisfies(m.Fix, f))
 		}
 	}
-	if g.kind == tooNew { // the linker error is due to a build on an older system
+	if g.kind == TooNew { // the linker error is due to a build on an older system
 		loader := 0
 		for _, f := range g.all {
-			loader += boolRank(!fromLinker(f))
+			loader += boolRank(!g.rules[f.Rule].Linker)
 		}
 		if loader > 0 { // that it works where it was built is no fix for the platform
 			list = slices.DeleteFunc(list, func(m *merged) bool {
@@ -145,7 +145,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			break
 		}
 		if m.unusable() || m.Kind == fix.KindPatchelf && g.fromSystem() ||
-			m.Kind == fix.KindImage && g.kind == tooNew && g.private() {
+			m.Kind == fix.KindImage && g.kind == TooNew && g.private() {
 			continue
 		}
 		// Another pin than the required one, and one that pip refuses, are worse than the first fix.
@@ -154,8 +154,8 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			continue
 		}
 		x := m.Fix
-		x.Title = strings.ReplaceAll(x.Title, libraryMark, listed(m.libraries.list, 3, 40, "library"))
-		x.Title = strings.ReplaceAll(x.Title, objectMark, listed(m.objects.list, 2, 80, "object"))
+		x.Title = strings.ReplaceAll(x.Title, libraryMark, Listed(m.libraries.list, 3, 40, "library"))
+		x.Title = strings.ReplaceAll(x.Title, objectMark, Listed(m.objects.list, 2, 80, "object"))
 		switch {
 		case m.retags != nil:
 			x.Retags, x.Title = m.retagging(x.Title)
@@ -236,7 +236,7 @@ func installation(g *group) *result.CauseFix {
 				return name != other && release.ReplaceAllString(other, "") == name
 			})
 		})
-		x.Title = "Install " + listed(names, 3, 40, "project")
+		x.Title = "Install " + Listed(names, 3, 40, "project")
 	}
 	return &x
 }

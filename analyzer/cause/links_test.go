@@ -3,10 +3,12 @@ package cause_test
 import (
 	"testing"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -127,7 +129,7 @@ func TestSentences(t *testing.T) {
 				{Object: "a.so", Libraries: []string{"libused.so.2", "libown.so.1"}},
 				{Object: provided, Name: "libanother.so.1"},
 			}
-			cause.Of(r, cause.Options{})
+			cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
 			got := r.Causes[0]
 			if got.Title != c.title || got.Action != c.action {
 				t.Errorf("%s\n%s\nwant\n%s\n%s", got.Title, got.Action, c.title, c.action)
@@ -146,7 +148,7 @@ func TestMisnamed(t *testing.T) {
 		Symbol: "f", Package: "widget", Target: "manylinux_2_28_x86_64",
 		Fixes: []fix.Fix{{Kind: fix.KindLinkFlag, Title: "Link", Command: shellword.Line("-lf")}},
 	}}
-	cause.Of(r, cause.Options{})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
 	got := r.Causes[0]
 	if got.Actor != result.Builder ||
 		got.Ship != "Do not ship this wheel: pip does not install a file of this name." {

@@ -13,61 +13,6 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// kind is a kind of cause.
-type kind int
-
-const (
-	byRule          kind = iota // subject: the rule
-	tooNew                      // built on a newer system than the target
-	wrongLibc                   // built for glibc and used on musl, or the reverse
-	otherVersions               // the user specified other versions than the artifact requires
-	wrongPackage                // subject: the package that lacks something
-	undeclared                  // subject: the package that contains it and is not declared
-	ofExtras                    // packages that only extras of the wheel require
-	system                      // subject: the project that provides the library on a system
-	systemLibraries             // libraries of a desktop or of another package, which is the subject
-	missing                     // subject: a library without a known provider
-	libraryPath                 // libraries that are needed by a path of the build machine
-	interpreter                 // the library of Python, whose symbols the interpreter has
-	unreachable                 // bundled libraries that the artifact's objects do not find
-	linkPath                    // libraries that the loader finds but a linker does not
-	linkFlag                    // a library that is used but not linked
-	stringABI                   // subject: a library with another std::string
-	undefined                   // symbols that no library defines
-	abiChange                   // subject: the library and the changed type or rule
-)
-
-// names of kinds, for IDs.
-var names = map[kind]string{
-	tooNew:          "built-too-new",
-	wrongLibc:       "wrong-libc",
-	otherVersions:   "other-versions",
-	wrongPackage:    "package",
-	undeclared:      "undeclared",
-	ofExtras:        "extras",
-	system:          "system",
-	systemLibraries: "system-libraries",
-	missing:         "missing",
-	libraryPath:     "library-path",
-	interpreter:     "linked-python",
-	unreachable:     "unreachable",
-	linkPath:        "link-path",
-	linkFlag:        "not-linked",
-	stringABI:       "string-abi",
-	undefined:       "undefined",
-	abiChange:       "abi",
-}
-
-// origin identifies a cause.
-type origin struct {
-	kind    kind
-	subject string
-	// The wheel's name and version, so that all its builds share a cause; else the artifact.
-	project string
-}
-
-func (o origin) name() string { return names[o.kind] }
-
 // artifact contains what the grouping needs from an artifact.
 type artifact struct {
 	result.Artifact
@@ -89,26 +34,28 @@ func (a *artifact) has(p platform.Provider) bool {
 // sorter determines the origin of findings. It first reads all findings of a report, because an
 // error of a linker often has the same cause as one of the loader.
 type sorter struct {
+	rules     map[string]Rule
 	artifacts map[string]*artifact
 	missing   map[place]origin   // by missing library
 	undefined map[place]origin   // by undefined symbol and version
 	linkPath  map[place]bool     // objects that need a library which a linker does not find
 	libc      map[[2]string]bool // artifacts and the targets with another libc
-	gpu       map[place]origin   // by library of the wrong GPU stack
+	claimed   map[place]origin   // by library; see Rule.Claims
 	nodes     map[[2]string]bool // versions that a target lacks
 }
 
 // place is a library or symbol that an artifact lacks.
 type place struct{ artifact, name string }
 
-func newSorter(r *result.Report) *sorter {
+func newSorter(r *result.Report, rules map[string]Rule) *sorter {
 	s := &sorter{
+		rules:     rules,
 		artifacts: map[string]*artifact{},
 		missing:   map[place]origin{},
 		undefined: map[place]origin{},
 		linkPath:  map[place]bool{},
 		libc:      map[[2]string]bool{},
-		gpu:       map[place]origin{},
+		claimed:   map[place]origin{},
 		nodes:     map[[2]string]bool{},
 	}
 	for _, a := range r.Artifacts {
@@ -124,20 +71,22 @@ func newSorter(r *result.Report) *sorter {
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		if f.Rule == "gpu-stack-mismatch" && f.Library != "" {
-			s.gpu[place{f.Artifact, f.Library}] = s.ruleOrigin(f)
+		rule := s.rules[f.Rule]
+		if rule.Claims && f.Library != "" {
+			at := place{f.Artifact, f.Library}
+			s.claimed[at] = rule.own(f, rule.kindOf(f), s.artifact(f.Artifact).project)
 		}
-		if !fromLinker(f) && f.Symbol == "" && platform.LibcOf(path.Base(f.Library)) != "" &&
+		if !rule.Linker && f.Symbol == "" && platform.LibcOf(path.Base(f.Library)) != "" &&
 			platform.LibcOf(path.Base(f.Library)) != libcOfTarget(f.Target) {
 			s.libc[[2]string{f.Artifact, f.Target}] = true
 		}
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		switch {
-		case f.Rule == "link-library-not-found":
+		switch rule := s.rules[f.Rule]; {
+		case rule.Linker && rule.Lacks == LacksLibrary:
 			s.linkPath[place{f.Artifact, f.Object}] = true
-		case fromLinker(f), f.Severity.Rank() < result.Warning.Rank():
+		case rule.Linker, f.Severity.Rank() < result.Warning.Rank():
 		case f.Symbol == "" && f.Library != "":
 			s.missing[place{f.Artifact, f.Library}] = s.origin(f)
 		case f.Symbol != "":
@@ -154,9 +103,6 @@ func (s *sorter) artifact(path string) *artifact {
 	return &artifact{Artifact: result.Artifact{Path: path}, project: path}
 }
 
-// fromLinker reports whether a finding is a linker error of programs that use the object.
-func fromLinker(f *result.Finding) bool { return strings.HasPrefix(f.Rule, "link-") }
-
 // lacks reports whether no library of a platform has a version.
 func (s *sorter) lacks(target, version string) bool {
 	key := [2]string{target, version}
@@ -169,37 +115,21 @@ func (s *sorter) lacks(target, version string) bool {
 	return known
 }
 
-func (s *sorter) ruleOrigin(f *result.Finding) origin {
-	if f.NoWheelFor != "" { // all such packages need the same decision
-		return origin{byRule, f.Rule + " " + f.NoWheelFor + " " + string(f.Severity), ""}
-	}
-	if f.Rule == unmetRule || f.Rule == conflictRule {
-		return origin{byRule, f.Rule + " " + f.Package, ""}
-	}
-	if f.Rule == "broken-installation" && f.Version != "" { // likewise
-		return origin{byRule, f.Rule + " " + f.Version, ""}
-	}
-	return origin{byRule, f.Rule, s.artifact(f.Artifact).project}
-}
-
-// origin returns the origin of a finding.
+// origin returns the origin of a finding. What is the case comes first: a cause that explains
+// findings of several rules, then who should provide what is missing.
 func (s *sorter) origin(f *result.Finding) origin {
-	a := s.artifact(f.Artifact)
-	at := func(k kind, subject string) origin { return origin{k, subject, a.project} }
-	if len(f.Against) > 0 {
-		subject := f.Rule + " " + f.Library
-		if f.Source != "" || strings.HasSuffix(f.Rule, "-changed") {
-			subject += " " + f.Symbol
-		}
-		return at(abiChange, subject)
-	}
-	if s.libc[[2]string{f.Artifact, f.Target}] {
+	a, rule := s.artifact(f.Artifact), s.rules[f.Rule]
+	at := func(k *Kind, subject string) origin { return origin{k, subject, a.project} }
+	kind := rule.kindOf(f)
+	switch {
+	case kind != nil && kind.Apart:
+		return rule.own(f, kind, a.project)
+	case s.libc[[2]string{f.Artifact, f.Target}]:
 		return at(wrongLibc, libcOfTarget(f.Target))
-	}
-	if asRequired(f) != nil {
+	case asRequired(f) != nil:
 		return at(otherVersions, "")
 	}
-	if fromLinker(f) {
+	if rule.Linker { // an error of the loader about the same library or symbol has the same cause
 		if o, ok := s.missing[place{f.Artifact, f.Library}]; ok {
 			return o
 		}
@@ -207,26 +137,14 @@ func (s *sorter) origin(f *result.Finding) origin {
 			return o
 		}
 	}
-	if o, ok := s.gpu[place{f.Artifact, f.Library}]; ok {
+	if o, ok := s.claimed[place{f.Artifact, f.Library}]; ok {
 		return o
 	}
-	switch f.Rule {
-	case "symbol-version-too-new", "relr-without-version", "version-need-without-library":
-		if f.ProvidedBy != nil && f.Rule == "version-need-without-library" {
-			return at(undefined, "")
-		}
-		return at(tooNew, "")
-	case "bundled-library-not-reachable":
-		return at(unreachable, "")
-	case "numpy-abi-mismatch":
-		return at(wrongPackage, "numpy")
-	case "library-not-found", "link-library-not-found", "undefined-symbol",
-		"link-undefined-reference", "symbol-missing-in-package", "symbol-missing-in-folder":
-	default:
-		return s.ruleOrigin(f)
+	if kind != nil {
+		return rule.own(f, kind, a.project)
 	}
-	if systemVersion(f.Version) && (fromLinker(f) || s.lacks(f.Target, f.Version)) {
-		return at(tooNew, "")
+	if systemVersion(f.Version) && (rule.Linker || s.lacks(f.Target, f.Version)) {
+		return at(TooNew, "")
 	}
 	if pkg, declare := provider(f, a.own); pkg != "" {
 		switch {
@@ -235,43 +153,59 @@ func (s *sorter) origin(f *result.Finding) origin {
 		case declare:
 			return at(undeclared, pkg)
 		}
-		return at(wrongPackage, pkg)
+		return at(WrongPackage, pkg)
 	}
-	if f.Rule == "link-library-not-found" && systemProvider(f.Library) == "" ||
-		f.Rule == "link-undefined-reference" && s.linkPath[place{f.Artifact, f.Object}] {
-		return at(linkPath, "")
+	if rule.Lacks == LacksLibrary {
+		return s.ofLibrary(f)
 	}
+	return s.ofSymbol(f)
+}
+
+// ofLibrary returns the origin of a finding about a library that no package provides.
+func (s *sorter) ofLibrary(f *result.Finding) origin {
+	a, linker := s.artifact(f.Artifact), s.rules[f.Rule].Linker
+	at := func(k *Kind, subject string) origin { return origin{k, subject, a.project} }
+	name := systemProvider(f.Library)
 	switch {
-	case a.interpreter(f):
+	case linker && name == "":
+		return at(linkPath, "")
+	case !linker && a.interpreter(f):
 		return at(interpreter, "")
-	case f.Rule == "library-not-found" && a.elf(f) && strings.Contains(f.Library, "/"):
+	case !linker && a.elf(f) && strings.Contains(f.Library, "/"):
 		return at(libraryPath, "")
 	case slices.ContainsFunc(f.Fixes, fix.Fix.ForStringABI):
 		return at(stringABI, path.Base(f.Library))
+	case f.OtherPackage && f.Severity != result.Error:
+		return at(systemLibraries, f.Package)
+	case slices.Contains(desktop, name):
+		return at(systemLibraries, "")
+	case name != "":
+		return at(system, name)
 	}
-	if f.Symbol == "" || f.Rule == "link-library-not-found" {
-		name := systemProvider(f.Library)
-		switch {
-		case f.OtherPackage && f.Severity != result.Error:
-			return at(systemLibraries, f.Package)
-		case slices.Contains(desktop, name):
-			return at(systemLibraries, "")
-		case name != "":
-			return at(system, name)
-		}
-		return at(missing, platform.Stem(f.Library))
+	return at(missing, platform.Stem(f.Library))
+}
+
+// ofSymbol returns the origin of a finding about a symbol that no package provides.
+func (s *sorter) ofSymbol(f *result.Finding) origin {
+	a, rule := s.artifact(f.Artifact), s.rules[f.Rule]
+	at := func(k *Kind, subject string) origin { return origin{k, subject, a.project} }
+	if rule.Linker && s.linkPath[place{f.Artifact, f.Object}] {
+		return at(linkPath, "") // the linker does not find the library that has it
 	}
-	if _, linked := a.linked(f); linked == no ||
+	if slices.ContainsFunc(f.Fixes, fix.Fix.ForStringABI) {
+		return at(stringABI, path.Base(f.Library))
+	}
+	if _, linked := a.linked(f, rule); linked == no ||
 		linked == unknown && platformLibrary.MatchString(f.Library) {
 		return at(linkFlag, "")
 	}
-	return at(undefined, "")
+	return at(Undefined, "")
 }
 
 // interpreter reports whether a wheel needs the library of a Python, for a module that would work
 // without it.
 func (a *artifact) interpreter(f *result.Finding) bool {
-	return a.wheel() && f.Rule == "library-not-found" && pythonLibrary.MatchString(f.Library) &&
+	return a.wheel() && pythonLibrary.MatchString(f.Library) &&
 		!slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Kind == fix.KindEnvironment })
 }
 
@@ -298,14 +232,14 @@ const (
 
 // linked returns the library that has the symbol of a finding, or should have it, and whether the
 // object links that library. library is "" if none is known.
-func (a *artifact) linked(f *result.Finding) (library string, linked answer) {
+func (a *artifact) linked(f *result.Finding, rule Rule) (library string, linked answer) {
 	library = owner(f)
 	switch {
 	case library == "":
 		return library, unknown
-	case f.Rule == "version-need-without-library" && f.ProvidedBy != nil:
-		return library, yes // it has no version table
-	case f.Rule != "undefined-symbol":
+	case rule.Lacks == LacksNothing && f.ProvidedBy != nil:
+		return library, yes // the rule is about a library that is linked
+	case rule.Lacks != LacksSymbol || rule.Linker:
 		return library, unknown
 	}
 	if ofMacOS(f) || ofWindows(f) {

@@ -2,7 +2,6 @@ package cause
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
@@ -23,64 +22,50 @@ var reference = []struct{ name, title string }{
 }
 
 // platforms returns the distributions on which the findings of a cause occur, and those on which
-// the artifact works. Symbol versions of glibc and GCC are looked up in all distributions; those of
-// macOS are its own. Other causes only have the targets on which they were checked, and none if
-// they occur on all.
-func platforms(g *group, r *result.Report) (fails, works []string) {
-	switch {
-	case g.kind != tooNew && g.kind != linkFlag:
-		return nil, nil
-	case g.kind == tooNew && g.private():
-		return nil, nil // another build of the same release may fail
-	}
-	if g.kind == tooNew && strings.HasPrefix(g.all[0].Target, "macosx_") {
-		if version := (text{group: g}).newest(); version != "" { // the first macOS that has the symbol
-			return []string{"macOS before " + version}, []string{"macOS " + version + " and later"}
-		}
-		return nil, nil
-	}
-	type node struct{ library, version string }
-	var nodes set[node]
-	on := map[string]bool{}
+// the artifact works. fails decides for one, and everywhere is set if the artifact was checked on
+// all of them.
+func (g *group) platforms(
+	r *result.Report,
+	fails func(*platform.Platform) bool,
+	everywhere bool,
+) (failing, works []string) {
 	arch := ""
 	for _, f := range g.all {
-		if f.Version != "" && !fromLinker(f) {
-			nodes.add(node{f.Library, f.Version})
-		}
-		for _, name := range f.On {
-			on[name] = true
-		}
-		if arch == "" {
-			arch = platform.Architecture(f.Target)
+		if arch = platform.Architecture(f.Target); arch != "" {
+			break
 		}
 	}
 	other := g.elsewhere(r)
 	for _, d := range reference {
 		p, err := platform.Lookup(d.name, arch)
-		if err != nil {
-			continue
-		}
-		fail := g.kind == linkFlag && on[p.Name]
-		for _, n := range nodes.list {
-			l := p.Library(n.library)
-			fail = fail || l != nil && l.Known && !l.HasVersion(n.version)
-		}
 		switch {
-		case fail:
-			fails = append(fails, d.title)
+		case err != nil:
+		case fails(p):
+			failing = append(failing, d.title)
 		case other.fails(p):
-		case g.kind == tooNew || len(on) > 1 && checked(r, p):
+		case everywhere || checked(r, p):
 			works = append(works, d.title)
 		}
 	}
-	switch { // it fails only on systems that are not listed
-	case len(fails) > 0:
-	case g.kind == tooNew && g.artifact.wheel() && len(works) > 0 && g.all[0].Target != "":
-		fails = []string{g.leastSystems(reference[0].name)}
-	default:
-		works = nil
+	return failing, works
+}
+
+// lacksNode returns a function that reports whether a platform lacks one of the symbol versions of
+// the findings. Symbol versions of glibc and GCC are known for all distributions.
+func (g *group) lacksNode() func(*platform.Platform) bool {
+	type node struct{ library, version string }
+	var nodes set[node]
+	for _, f := range g.all {
+		if f.Version != "" && !g.rules[f.Rule].Linker {
+			nodes.add(node{f.Library, f.Version})
+		}
 	}
-	return fails, works
+	return func(p *platform.Platform) bool {
+		return slices.ContainsFunc(nodes.list, func(n node) bool {
+			l := p.Library(n.library)
+			return l != nil && l.Known && !l.HasVersion(n.version)
+		})
+	}
 }
 
 // leastSystems describes the systems with no more than what the target guarantees, none of which

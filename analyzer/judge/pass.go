@@ -3,6 +3,7 @@ package judge
 import (
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -21,8 +22,14 @@ type Rule struct {
 	// Markdown: what the finding means, why it fails, how to fix it, and what the rule does not
 	// detect
 	Doc        string
-	References []string    // specifications and documentation, as "title: URL or file"
-	Check      func(*Pass) // for Linux
+	References []string // specifications and documentation, as "title: URL or file"
+	// Cause says how findings are grouped by their cause, and what somebody has to do about it. Its
+	// title is that of the rule.
+	Cause cause.Rule
+	// Explains are the messages of package buildlog, or their classes, that a finding explains if it
+	// is about the same object.
+	Explains []string
+	Check    func(*Pass) // for Linux
 	// Windows and MacOS are like Check for platforms with these systems; nil if the rule does not
 	// apply.
 	Windows, MacOS func(*Pass)
@@ -141,6 +148,7 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	}
 	if f.Demangled = result.Demangle(mangled); f.Demangled != "" {
 		f.Message = strings.ReplaceAll(f.Message, f.Symbol, f.Demangled)
+		f.Headline = strings.ReplaceAll(f.Headline, f.Symbol, f.Demangled)
 	}
 	if f.Package == "" && p.Facts.Metadata != nil {
 		f.Package = pkgmeta.Normalize(p.Facts.Metadata.Name)

@@ -8,16 +8,17 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
 // maxFixes is the maximum number of fixes of a diagnosis; fixes that were tried come first.
 const maxFixes = 5
 
-// Diagnoses returns the diagnoses with their Analysis. Fixes of findings about the same error
+// analyses returns the diagnoses with their Analysis. Fixes of findings about the same error
 // are added before the others, and the cause is set if it is known now. report is the result of
-// the Check with Rule.
-func (w *Matcher) Diagnoses(report *analyzer.Report) []buildlog.Diagnosis {
+// the check.
+func (w *matcher) analyses(report *analyzer.Report) []buildlog.Diagnosis {
 	for i := range w.diagnoses {
 		d := &w.diagnoses[i]
 		d.Analysis = w.analyze(d, w.seen[i], report)
@@ -34,7 +35,7 @@ func (w *Matcher) Diagnoses(report *analyzer.Report) []buildlog.Diagnosis {
 }
 
 // analyze combines the evidence of all objects and platforms.
-func (w *Matcher) analyze(
+func (w *matcher) analyze(
 	d *buildlog.Diagnosis,
 	seen []evidence,
 	report *analyzer.Report,
@@ -49,7 +50,10 @@ func (w *Matcher) analyze(
 		},
 	)
 	for i := range seen {
-		if e := &seen[i]; e.unreached && slices.ContainsFunc(report.Findings, e.explained) {
+		e := &seen[i]
+		if e.unreached && slices.ContainsFunc(report.Findings, func(f analyzer.Finding) bool {
+			return w.unreachable(&f) && e.about(&f)
+		}) {
 			e.state = bad
 		}
 	}
@@ -105,18 +109,32 @@ func (w *Matcher) analyze(
 	return out
 }
 
-// notReachable is the rule about libraries of the artifact that are on no search path.
-const notReachable = "bundled-library-not-reachable"
+// of returns what the rule of a finding says about its causes.
+func (w *matcher) of(f *analyzer.Finding) cause.Rule {
+	if r := w.rules[f.Rule]; r != nil {
+		return r.Cause
+	}
+	return cause.Rule{}
+}
 
-// explained reports whether a finding says that the loader does not find the library of the
-// evidence. The log shows that nothing loaded it before, so its severity does not matter.
-func (e *evidence) explained(f analyzer.Finding) bool {
-	return f.Rule == notReachable && f.Object == e.object && f.Library == e.library &&
+// unreachable reports whether a finding says that the loader does not find a library of the
+// artifact. The log shows that nothing loaded it before, so its severity does not matter.
+func (w *matcher) unreachable(f *analyzer.Finding) bool { return w.of(f).Kind == cause.Unreachable }
+
+// explains reports whether findings of a rule explain a message of the log, or its class.
+func (w *matcher) explains(f *analyzer.Finding, message string) bool {
+	r := w.rules[f.Rule]
+	return r != nil && slices.Contains(r.Explains, message)
+}
+
+// about reports whether a finding is about the library of the evidence.
+func (e *evidence) about(f *analyzer.Finding) bool {
+	return f.Object == e.object && f.Library == e.library &&
 		(f.Target == e.target || slices.Contains(f.On, e.target))
 }
 
 // withoutEvidence handles a diagnosis for which no object has evidence.
-func (w *Matcher) withoutEvidence(
+func (w *matcher) withoutEvidence(
 	d *buildlog.Diagnosis,
 	out *buildlog.Analysis,
 	report *analyzer.Report,
@@ -155,15 +173,14 @@ func (w *Matcher) withoutEvidence(
 }
 
 // tag handles a wheel tag: a wheel that does not meet its tag has a finding.
-func (w *Matcher) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
+func (w *matcher) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *analyzer.Report) {
 	out.Why = "The installer decides whether a wheel fits the machine"
 	if d.Rule == "pip-wheel-not-supported" {
 		return
 	}
 	for i := range report.Findings {
 		if f := &report.Findings[i]; f.Severity == analyzer.Error &&
-			(f.Rule == "tag-too-high" || strings.HasPrefix(f.Rule, "symbol-version") ||
-				strings.HasPrefix(f.Rule, "abi3")) {
+			w.explains(f, d.Class) {
 			out.Verdict, out.Object, out.Library, out.Why = buildlog.Confirmed, f.Object, f.Library,
 				f.Message
 			out.Targets, out.Rules = []string{f.Target}, []string{f.Rule}
@@ -174,14 +191,14 @@ func (w *Matcher) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *ana
 }
 
 // adopt adds the fixes of findings about the same error, which were tried.
-func (w *Matcher) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
+func (w *matcher) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
 	if d.Cause == buildlog.CauseUnknown {
 		d.Cause = buildlog.CauseArtifact
 	}
 	var fixes []fix.Fix
 	for i := range report.Findings {
 		f := &report.Findings[i]
-		if !same(d, f) {
+		if !w.same(d, f) {
 			continue
 		}
 		if !slices.Contains(d.Analysis.Rules, f.Rule) {
@@ -194,7 +211,7 @@ func (w *Matcher) adopt(d *buildlog.Diagnosis, report *analyzer.Report) {
 			d.Analysis.Why, d.Analysis.Library = f.Message, f.Library
 			d.Fixes = nil
 		}
-		if f.Rule == notReachable {
+		if w.unreachable(f) {
 			d.Cause = buildlog.CauseArtifact
 		}
 		fixes = merge(fixes, f.Fixes)
@@ -226,9 +243,9 @@ func notFound(d *buildlog.Diagnosis) bool {
 
 // same reports whether a finding is about the error of a diagnosis. Linker errors correspond to
 // link rules.
-func same(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
-	if f.Object != d.Analysis.Object ||
-		strings.HasPrefix(d.Class, "link-") != strings.HasPrefix(f.Rule, "link-") {
+func (w *matcher) same(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
+	rule := w.of(f)
+	if f.Object != d.Analysis.Object || strings.HasPrefix(d.Class, "link-") != rule.Linker {
 		return false
 	}
 	switch {
@@ -238,10 +255,10 @@ func same(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
 			(d.Version == "" || f.Version == "" || f.Version == d.Version)
 	case d.Version != "":
 		return f.Version == d.Version
-	case f.Rule == notReachable:
+	case w.unreachable(f):
 		return notFound(d) && f.Library == d.Analysis.Library
 	case d.Library != "":
-		return strings.HasSuffix(f.Rule, "library-not-found") &&
+		return rule.Lacks == cause.LacksLibrary &&
 			path.Base(f.Library) == path.Base(d.Library)
 	}
 	return false

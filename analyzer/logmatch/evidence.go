@@ -43,7 +43,7 @@ type evidence struct {
 
 // look returns what an object shows about a diagnosis. named: the log names the object; refers:
 // its bindings of the symbol. ok is false if it shows nothing.
-func (w *Matcher) look(
+func (w *matcher) look(
 	p *analyzer.Pass,
 	v *analyzer.View,
 	d *buildlog.Diagnosis,

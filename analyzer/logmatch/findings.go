@@ -11,32 +11,10 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// foundBy are the rules whose findings explain a message of dyld or of Windows, by the message.
-// Other messages, such as a failed initialization, cannot be explained from a file.
-func foundBy(message string) []string {
-	switch message {
-	case "macos-library-not-loaded", "windows-dll-not-found":
-		return []string{
-			"library-not-found", "bundled-library-not-reachable", "python-library-mismatch",
-		}
-	case "macos-symbol-not-found", "windows-procedure-not-found":
-		return []string{"undefined-symbol", "symbol-version-too-new", "abi3-violation"}
-	case "macos-wrong-architecture", "windows-wrong-architecture":
-		return []string{"wrong-architecture"}
-	case "macos-library-too-old":
-		return []string{"compatibility-version-too-low"}
-	case "macos-code-signature":
-		return []string{"unsigned-code"}
-	case "windows-other-python":
-		return []string{"python-library-mismatch"}
-	}
-	return nil
-}
-
 // byFindings handles a message of dyld or of Windows with the findings of the rules for those
 // systems. It returns false if no given file is the one in the log. Windows names the module that
 // was imported, but not the DLL that fails.
-func (w *Matcher) byFindings(
+func (w *matcher) byFindings(
 	d *buildlog.Diagnosis,
 	out *buildlog.Analysis,
 	report *analyzer.Report,
@@ -45,15 +23,14 @@ func (w *Matcher) byFindings(
 	if !ok {
 		return false
 	}
-	rules := foundBy(d.Rule)
-	if rules == nil {
+	if !w.known(d.Rule) {
 		out.Why = "This cannot be checked from a file"
 		return true
 	}
 	var fixes []fix.Fix
 	for i := range report.Findings {
 		f := &report.Findings[i]
-		if !slices.Contains(rules, f.Rule) || !strings.HasPrefix(f.Target, system) || !explains(d, f) {
+		if !w.explains(f, d.Rule) || !strings.HasPrefix(f.Target, system) || !explains(d, f) {
 			continue
 		}
 		if out.Verdict != buildlog.Confirmed {
@@ -85,6 +62,17 @@ func (w *Matcher) byFindings(
 				out.Verdict = buildlog.Contradicted
 				out.Why += ": the log may be from another build or environment"
 			}
+			return true
+		}
+	}
+	return false
+}
+
+// known reports whether a rule explains a message. Others, such as a failed initialization, cannot
+// be explained from a file.
+func (w *matcher) known(message string) bool {
+	for _, r := range w.rules {
+		if slices.Contains(r.Explains, message) {
 			return true
 		}
 	}

@@ -1,16 +1,15 @@
 // Package logmatch compares the errors in a log with the artifacts: the analysis finds the same
 // error, or that there is none, or cannot determine it.
 //
-//	matcher := logmatch.New(result.Diagnoses)
-//	report, err := analyzer.New(append(rules.All(), matcher.Rule())).Check(ctx, inputs, options)
-//	diagnoses := matcher.Diagnoses(report) // each with its Analysis
+//	report, diagnoses, err := logmatch.Check(ctx, rules.All(), inputs, options, result.Diagnoses)
 //
-// A Matcher runs as a rule that reports nothing, so it sees every object as it is loaded and
-// linked on every platform. Both log and artifacts are untrusted. If the artifacts do not
+// The diagnoses have their Analysis then. A matcher runs as a rule that reports nothing, so it sees
+// every object as it is loaded and linked on every platform. Both log and artifacts are untrusted. If the artifacts do not
 // contain what a diagnosis is about, it is undecided.
 package logmatch
 
 import (
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -22,8 +21,26 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Matcher collects the evidence for each diagnosis. It is valid for one Check.
-type Matcher struct {
+// Check checks artifacts with rules and compares the diagnoses of a log with them. It returns the
+// diagnoses in the given order. Errors are those of the analyzer.
+func Check(
+	ctx context.Context,
+	rules []*analyzer.Rule,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+	diagnoses []buildlog.Diagnosis,
+) (*analyzer.Report, []buildlog.Diagnosis, error) {
+	m := newMatcher(diagnoses, rules)
+	report, err := analyzer.New(append(slices.Clone(rules), m.rule())).Check(ctx, inputs, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return report, m.analyses(report), nil
+}
+
+// matcher collects the evidence for each diagnosis. It is valid for one Check.
+type matcher struct {
+	rules     map[string]*analyzer.Rule
 	diagnoses []buildlog.Diagnosis
 	seen      [][]evidence           // by diagnosis
 	bySymbol  map[string][]int       // indexes of diagnoses by symbol as in objects
@@ -37,14 +54,17 @@ type demangled struct {
 	index  int
 }
 
-// New returns a Matcher for the diagnoses of a log.
-func New(diagnoses []buildlog.Diagnosis) *Matcher {
-	w := &Matcher{
+func newMatcher(diagnoses []buildlog.Diagnosis, rules []*analyzer.Rule) *matcher {
+	w := &matcher{
+		rules:     map[string]*analyzer.Rule{},
 		diagnoses: slices.Clone(diagnoses),
 		seen:      make([][]evidence, len(diagnoses)),
 		bySymbol:  map[string][]int{},
 		demangled: map[string][]demangled{},
 		names:     map[string][]int{},
+	}
+	for _, r := range rules {
+		w.rules[r.ID] = r
 	}
 	for i := range w.diagnoses {
 		d := &w.diagnoses[i]
@@ -60,8 +80,8 @@ func New(diagnoses []buildlog.Diagnosis) *Matcher {
 	return w
 }
 
-// Rule returns the rule that collects evidence. It reports nothing.
-func (w *Matcher) Rule() *analyzer.Rule {
+// rule returns the rule that collects evidence. It reports nothing.
+func (w *matcher) rule() *analyzer.Rule {
 	return &analyzer.Rule{
 		ID:       "log",
 		Title:    "Diagnosis of a log",
@@ -70,7 +90,7 @@ func (w *Matcher) Rule() *analyzer.Rule {
 	}
 }
 
-func (w *Matcher) check(p *analyzer.Pass) {
+func (w *matcher) check(p *analyzer.Pass) {
 	if p.Scenario.Key() != (fix.Scenario{Platform: p.Scenario.Platform}).Key() {
 		return // a fix is being verified
 	}
@@ -93,7 +113,7 @@ func (w *Matcher) check(p *analyzer.Pass) {
 }
 
 // named returns the diagnoses that name an object by file name or SONAME.
-func (w *Matcher) named(v *analyzer.View) []int {
+func (w *matcher) named(v *analyzer.View) []int {
 	out := slices.Clone(w.names[path.Base(v.Path)])
 	if v.SONAME != "" && v.SONAME != path.Base(v.Path) {
 		out = append(out, w.names[v.SONAME]...)
@@ -103,7 +123,7 @@ func (w *Matcher) named(v *analyzer.View) []int {
 
 // provides reports whether a diagnosis names the object as the library that should define a
 // symbol.
-func (w *Matcher) provides(v *analyzer.View, d *buildlog.Diagnosis) bool {
+func (w *matcher) provides(v *analyzer.View, d *buildlog.Diagnosis) bool {
 	return d.Symbol != "" && d.Library != "" &&
 		(path.Base(d.Library) == path.Base(v.Path) || path.Base(d.Library) == v.SONAME)
 }
@@ -115,7 +135,7 @@ func needsMissing(v *analyzer.View, d *buildlog.Diagnosis) bool {
 }
 
 // references returns the object's bindings that each diagnosis is about.
-func (w *Matcher) references(v *analyzer.View) map[int][]dynlink.Binding {
+func (w *matcher) references(v *analyzer.View) map[int][]dynlink.Binding {
 	out := map[int][]dynlink.Binding{}
 	add := func(i int, b dynlink.Binding) {
 		if d := &w.diagnoses[i]; d.Version == "" || b.Import.Version == "" ||

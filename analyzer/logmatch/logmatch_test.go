@@ -11,12 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/logmatch"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/internal/test/analyzertest"
-	"golang.org/x/tools/txtar"
 )
 
 var update = flag.Lookup("update").Value.(flag.Getter) // analyzertest's
@@ -43,12 +44,11 @@ func judge(t *testing.T, a *txtar.Archive) (*analyzer.Report, []buildlog.Diagnos
 	if err != nil || result.Limit != "" {
 		t.Fatalf("%v, limit %q", err, result.Limit)
 	}
-	matcher := logmatch.New(result.Diagnoses)
-	r, err := analyzer.New(append(rules.All(), matcher.Rule())).Check(context.Background(), in, o)
+	r, compared, err := logmatch.Check(context.Background(), rules.All(), in, o, result.Diagnoses)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, matcher.Diagnoses(r)
+	return r, compared
 }
 
 // TestStories checks testdata: inputs, a log, and the expected comparison.

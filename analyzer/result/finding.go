@@ -62,6 +62,19 @@ type Finding struct {
 	Against []string `json:"against,omitempty"`
 	Source  string   `json:"source,omitempty"`
 
+	// Headline is the finding in one sentence without a period, for the title of a cause that it
+	// identifies; "" if the cause is titled by its rule, or by symbols and libraries.
+	Headline string `json:"-"`
+	// Shorter are shorter forms of Headline, the longest first.
+	Shorter []string `json:"-"`
+	// Reason is what findings of the rule have in common that differ in their object or target:
+	// "its tag is manylinux_2_34". "" for rules whose findings have nothing of that kind.
+	Reason string `json:"-"`
+	// BuiltWith is the series of Package that the object was built against, and FailsWith the one
+	// that it does not work with ("NumPy 1", "NumPy 2"); "" if something is missing in Package.
+	BuiltWith string `json:"-"`
+	FailsWith string `json:"-"`
+
 	// NoWheelFor is what a pinned version has no wheel for ("musl", "Python 3.13"); "" for other
 	// findings, and if it is not one property of the environment.
 	NoWheelFor string `json:"-"`

@@ -3,13 +3,16 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi3"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -35,6 +38,8 @@ report's ` + "`abi3`" + ` field gives abi3audit's own result, which counts those
 
 Not detected: fields of structures that the limited API hides, macros, and functions that are
 looked up with dlsym.`,
+	Cause:    cause.Rule{Kind: notStable},
+	Explains: []string{"macos-symbol-not-found", "windows-procedure-not-found", "platform-tag"},
 	References: []string{
 		"PEP 384, PEP 652",
 		"CPython: Misc/stable_abi.toml, by way of abi3info",
@@ -150,4 +155,40 @@ func ownOf(p *analyzer.Pass, b dynlink.Binding) bool {
 		}
 	}
 	return false
+}
+
+// notStable is the kind of causes of functions that are not in the stable ABI.
+var notStable = &cause.Kind{
+	Title: func(t *cause.Text) string {
+		which := "are"
+		if t.SymbolCount() == 1 {
+			which = "is"
+		}
+		return fmt.Sprintf("uses %s, which %s not in the stable ABI of %s", t.Symbols(), which,
+			stableSince(t.Wheel()))
+	},
+	Task: func(*cause.Text) cause.Task {
+		return cause.Task{
+			Actor: result.Builder, Do: "avoid the function or tag the wheel for a newer Python",
+		}
+	},
+}
+
+// stableSince returns the oldest Python in the tags of a wheel for the stable ABI.
+func stableSince(w *analyzer.Wheel) string {
+	oldest := 0
+	if w != nil {
+		for _, tag := range w.Tags {
+			python, rest, _ := strings.Cut(tag, "-")
+			version, ok := strings.CutPrefix(python, "cp3")
+			minor, err := strconv.Atoi(version)
+			if ok && err == nil && strings.HasPrefix(rest, "abi3-") && (oldest == 0 || minor < oldest) {
+				oldest = minor
+			}
+		}
+	}
+	if oldest == 0 {
+		return "the tagged Python"
+	}
+	return fmt.Sprintf("Python 3.%d", oldest)
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -128,20 +129,30 @@ func (c *abiChange) usedBy() string {
 
 // sameSONAME returns the message for several symbol changes: the first one, and how many others
 // there are.
-func sameSONAME(c *abiChange) string {
-	detail := strings.TrimSuffix(c.changes[0].Detail, ".")
+func sameSONAME(c *abiChange) abiMessage {
+	one := c.changes[0]
+	detail := one.Detail
 	if rest, ok := strings.CutPrefix(detail, "The "); ok {
 		detail = "the " + rest
 	}
+	brief := strings.TrimSuffix(strings.TrimSuffix(detail, one.Aside), ".")
+	detail = strings.TrimSuffix(detail, ".")
+	more := ""
 	if n := len(c.changes) - 1; n > 0 {
-		detail += fmt.Sprintf(", and %s changed too", analyzer.Count(n, "other symbol"))
+		more = fmt.Sprintf(", and %s changed too", analyzer.Count(n, "other symbol"))
 	}
-	return fmt.Sprintf(
-		"%s: %s. The SONAME %s is unchanged, so programs that were linked against the old library "+
-			"load the new one and fail%s",
-		c.Path, detail, c.Result.Library, c.usedBy(),
-	)
+	return abiMessage{
+		ofLibrary(c, brief+more),
+		fmt.Sprintf(
+			"%s: %s. The SONAME %s is unchanged, so programs that were linked against the old library "+
+				"load the new one and fail%s",
+			c.Path, detail+more, c.Result.Library, c.usedBy(),
+		),
+	}
 }
+
+// abiMessage is the headline and the message of a finding.
+type abiMessage struct{ headline, text string }
 
 // inScript returns the version script node to which removed symbols have to be added again (GNU ld
 // manual, VERSION command); "" if they have no version, several versions, or C++ names.
@@ -203,9 +214,34 @@ func firstSymbols(changes []abi.Change) string {
 	return strings.Join(names, ", ")
 }
 
+// changedLibrary is the subject of causes: all changes of a rule in a library.
+func changedLibrary(f *analyzer.Finding) (subject string, shared bool) {
+	subject = f.Rule + " " + f.Library
+	if f.Source != "" {
+		subject += " " + f.Symbol
+	}
+	return subject, false
+}
+
+// changedSymbol is the subject of causes: a change of a type or symbol.
+func changedSymbol(f *analyzer.Finding) (subject string, shared bool) {
+	return f.Rule + " " + f.Library + " " + f.Symbol, false
+}
+
+// ofLibrary returns the headline of a change, which names the library.
+func ofLibrary(c *abiChange, what string) string {
+	what = strings.ReplaceAll(what, c.Path, path.Base(c.Path))
+	if strings.Contains(what, c.Result.Library) {
+		return what
+	}
+	return c.Result.Library + ": " + what
+}
+
 // reportABI reports a change with its fix ("" for none), and a new SONAME as the alternative. text
 // is what the fix adds to a file, after the line that it belongs to; may be "".
-func reportABI(p *analyzer.Pass, c *abiChange, message, repair string, text shellword.Line) {
+func reportABI(
+	p *analyzer.Pass, c *abiChange, message abiMessage, repair string, text shellword.Line,
+) {
 	x := c.changes[0]
 	name, version, _ := strings.Cut(cmp.Or(x.Symbol, x.Type), "@")
 	var fixes []fix.Candidate
@@ -239,7 +275,8 @@ func reportABI(p *analyzer.Pass, c *abiChange, message, repair string, text shel
 		Version:  strings.TrimPrefix(version, "@"),
 		Library:  c.Result.Library,
 		Chain:    []string{c.Path},
-		Message:  message,
+		Headline: message.headline,
+		Message:  message.text,
 		Against:  c.against,
 		Source:   cmp.Or(x.New, x.Old),
 	}, fixes...)
@@ -261,12 +298,13 @@ func typeChanges(rule string) func(*analyzer.Pass) {
 		all := abiChanges(p, rule)
 		for _, c := range all[:min(len(all), maxABIFindings)] {
 			x := c.changes[0]
-			message := c.Path + ": " + strings.TrimSuffix(x.Detail, ".")
-			if rest, ok := strings.CutPrefix(x.Detail, "Its "); ok {
-				message = c.Path + ": class " + x.Type + ": its " + strings.TrimSuffix(rest, ".")
-			} else if rest, ok := strings.CutPrefix(x.Detail, "Slot "); ok {
-				message = c.Path + ": class " + x.Type + ": slot " + strings.TrimSuffix(rest, ".")
+			what := strings.TrimSuffix(x.Detail, ".")
+			if rest, ok := strings.CutPrefix(what, "Its "); ok {
+				what = "class " + x.Type + ": its " + rest
+			} else if rest, ok := strings.CutPrefix(what, "Slot "); ok {
+				what = "class " + x.Type + ": slot " + rest
 			}
+			message := c.Path + ": " + what
 			if x.Affects > 1 && rule != abi.RuleLibraryRemoved {
 				message += fmt.Sprintf(". %d of %d interfaces use it", x.Affects,
 					c.Result.Interfaces)
@@ -281,7 +319,7 @@ func typeChanges(rule string) func(*analyzer.Pass) {
 			if x.Effect != "" {
 				message += ". " + strings.TrimSuffix(x.Effect, ".")
 			}
-			reportABI(p, c, message, strings.TrimSuffix(x.Fix, "."), "")
+			reportABI(p, c, abiMessage{ofLibrary(c, what), message}, strings.TrimSuffix(x.Fix, "."), "")
 		}
 	}
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var abiModeChanged = &analyzer.Rule{
@@ -22,6 +23,7 @@ build and checks public libraries (lib*.so with a SONAME).
 
 Not detected: flags that leave no trace in the ELF header, such as -mlong-double-64 or -fshort-
 enums, unless the types of the interface show them.`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
 	References: []string{
 		"ELF for the Arm Architecture, 5.2: e_flags",
 		"RISC-V ELF psABI: file header",

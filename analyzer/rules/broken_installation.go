@@ -1,6 +1,9 @@
 package rules
 
-import "github.com/compat-app/compat/analyzer"
+import (
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+)
 
 // brokenInstallation has no check: its findings come from analyzer.CheckEnvironment.
 var brokenInstallation = &analyzer.Rule{
@@ -32,9 +35,29 @@ versions of one project, and if other modules of the package are there.
 Not detected: files that were removed or changed and that no loader needs (tests that were deleted,
 libraries that were stripped), changed Python sources, and another architecture if the Python of the
 environment cannot be read.`,
+	Cause: cause.Rule{
+		Kind: brokenFiles,
+		// One command installs all packages again that are installed for the same other system.
+		Subject: func(f *analyzer.Finding) (string, bool) { return f.Version, f.Version != "" },
+	},
 	References: []string{
 		"PyPA: Recording installed projects",
 		"CPython: Python/dynload_shlib.c",
 		"pip install --platform",
 	},
 }
+
+// brokenFiles is the kind of causes of installed packages with the wrong files.
+var brokenFiles = &cause.Kind{
+	Title: func(t *cause.Text) string {
+		f := t.First()
+		if names := t.Failing(); len(names) > 1 && f.Reason != "" {
+			return cause.Listed(names, 3, 40, "package") + " are installed for " + f.Reason
+		}
+		return f.Headline
+	},
+	Advice: firstFix,
+}
+
+// firstFix is the advice to do what the first fix does.
+func firstFix(t *cause.Text, _ string) string { return t.Fixes()[0].Title + "." }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -66,6 +67,8 @@ DLLs that ctypes loads before. It is an error there, and a warning where another
 package loads the DLL.
 
 Not detected: on Windows folders that a package computes in another way than from its own path.`,
+	Cause:      cause.Rule{Kind: cause.Unreachable},
+	Explains:   []string{"macos-library-not-loaded", "windows-dll-not-found"},
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH", "auditwheel: repair"},
 	Check:      checkReachable,
 	Windows:    checkReachableDLLs,

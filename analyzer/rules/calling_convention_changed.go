@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var callingConventionChanged = &analyzer.Rule{
@@ -25,6 +26,7 @@ builds have debug information, of their own or in the baseline; the report says 
 evidence a library was compared.
 
 Not detected: conventions that compilers do not write into debug information (ms_abi, regparm).`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
 	References: []string{
 		"Itanium C++ ABI, 3.1.2.3: non-trivial parameters",
 		"System V ABI, x86-64 supplement, 3.2: function calling sequence",

@@ -21,6 +21,7 @@ but Y provides version 3.0.0". Later releases do not compare them.
 Fix: bundle the library that the file was linked with.
 
 Severity: a warning where the wheel's tag includes macOS before 12; there is no finding otherwise.`,
+	Explains:   []string{"macos-library-too-old"},
 	References: []string{"mach-o/loader.h, struct dylib", "dyld 2: src/ImageLoader.cpp"},
 	MacOS:      checkCompatibilityVersion,
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/gpu"
 )
@@ -28,6 +29,7 @@ the other.
 
 Not detected: libraries whose SONAME does not follow the release (cuFFT, cuRAND, cuSOLVER, cuDNN),
 and libraries that are opened with dlopen.`,
+	Cause:      cause.Rule{Kind: cause.Choose("choose packages of one CUDA major version", "")},
 	References: []string{"CUDA release notes, library SONAMEs", "gABI, DT_NEEDED"},
 	Check:      checkCUDAMajor,
 }
@@ -48,15 +50,11 @@ func checkCUDAMajor(p *analyzer.Pass) {
 			continue
 		}
 		major := gpu.Major(needed)
-		f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
-			Message: fmt.Sprintf(
-				"%s needs %s of CUDA %s, but %s is for CUDA %s",
-				v.Path,
-				needed,
-				major,
-				by,
-				installed,
-			)}
+		what := fmt.Sprintf("needs %s of CUDA %s, but %s is for CUDA %s", needed, major, by, installed)
+		f := analyzer.Finding{
+			Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
+			Headline: what, Message: v.Path + " " + what,
+		}
 		if !slices.Contains(v.Missing, needed) {
 			f.Severity = analyzer.Warning
 			f.Message += ". The library is found, so both CUDA runtimes are loaded into one process"

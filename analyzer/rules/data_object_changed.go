@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var dataObjectChanged = &analyzer.Rule{
@@ -28,6 +29,7 @@ still uses a symbol makes it an error. The rule needs an earlier build and check
 other data that the C++ compiler makes are not reported.
 
 Not detected: another type of the same size, where there is no debug information.`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
 	References: []string{
 		"System V ABI, x86-64 supplement: R_X86_64_COPY",
 		"glibc, elf/dl-reloc.c: different size in shared object",

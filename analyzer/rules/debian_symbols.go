@@ -5,6 +5,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var debianSymbols = &analyzer.Rule{
@@ -22,17 +23,16 @@ Severity: a warning. Symbols with the tags arch, symver and regex are not compar
 ones may vanish.
 
 Not detected: the versions in the file. A file with several libraries is not read.`,
+	Cause: cause.Rule{Kind: cause.SymbolsFile, Subject: changedLibrary},
 	References: []string{
 		"deb-src-symbols(5)",
 		"dpkg-gensymbols(1)",
 	},
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleDebian) {
-			reportABI(p, c, fmt.Sprintf(
-				"%s exports %s that %s does not list: %s",
-				c.Path, analyzer.Count(len(c.changes), "symbol"), c.Earlier.Name,
-				firstSymbols(c.changes),
-			), "Add the symbols to "+c.Earlier.Name, inSymbolsFile(c))
+			what := fmt.Sprintf("%s exports %s that %s does not list: %s", c.Path,
+				analyzer.Count(len(c.changes), "symbol"), c.Earlier.Name, firstSymbols(c.changes))
+			reportABI(p, c, abiMessage{ofLibrary(c, what), what}, "Add the symbols to "+c.Earlier.Name, inSymbolsFile(c))
 		}
 	},
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
 )
@@ -30,6 +31,7 @@ reported.
 
 Not detected: code that makes the stack executable itself, and libraries that really need an
 executable stack (nested functions of GCC whose address is taken).`,
+	Cause: cause.Rule{Kind: cause.Build("link it without an executable stack")},
 	References: []string{
 		"glibc: NEWS for 2.41, elf/dl-load.c, sysdeps/*/stackinfo.h",
 		"ld: -z noexecstack",

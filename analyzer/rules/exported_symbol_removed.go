@@ -2,9 +2,11 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var exportedSymbolRemoved = &analyzer.Rule{
@@ -29,6 +31,7 @@ symbol-version-removed or symbol-version-moved.
 
 Not detected: private symbols are not distinguished from public ones, unless abi.private or an
 .abignore file names them.`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedLibrary},
 	References: []string{
 		"GNU Gnulib, libtool: versioning",
 		"Debian Policy, 8.6: shared library symbols",
@@ -36,12 +39,17 @@ Not detected: private symbols are not distinguished from public ones, unless abi
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleRemoved) {
 			lost := c.changes
-			reportABI(p, c, fmt.Sprintf(
+			name, _, _ := strings.Cut(lost[0].Symbol, "@")
+			headline := c.Result.Library + " no longer exports " + cause.Short(name, "")
+			if len(lost) > 1 {
+				headline = fmt.Sprintf("%s no longer exports %d symbols", c.Result.Library, len(lost))
+			}
+			reportABI(p, c, abiMessage{headline, fmt.Sprintf(
 				"%s keeps the SONAME %s, but no longer exports %s: %s. Programs that use %s "+
 					"fail with an undefined symbol%s",
 				c.Path, c.Result.Library, analyzer.Count(len(lost), "symbol"), firstSymbols(lost),
 				them(len(lost)), c.usedBy(),
-			), "Export the symbols again, as stubs if necessary", inScript(lost))
+			)}, "Export the symbols again, as stubs if necessary", inScript(lost))
 		}
 	},
 }

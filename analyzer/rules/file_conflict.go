@@ -1,6 +1,11 @@
 package rules
 
-import "github.com/compat-app/compat/analyzer"
+import (
+	"slices"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+)
 
 // fileConflict has no check: its findings come from analyzer.CheckEnvironment.
 var fileConflict = &analyzer.Rule{
@@ -27,8 +32,31 @@ no build ID and differ only in their machine code, modules of packages whose whe
 because the built-in package history knows it (of these the libraries are compared by their path),
 installed packages without hashes in RECORD, and conda environments. Files with the same content are
 not reported.`,
+	Cause: cause.Rule{Subject: ofPackage, Kind: &cause.Kind{
+		Advice: func(t *cause.Text, where string) string {
+			if !hasOtherCauses(t) {
+				return firstFix(t, where)
+			}
+			return firstFix(t, where) +
+				" Do this first: the other causes of what you remove are then gone."
+		},
+		NamesPackages: true,
+		First:         true,
+	}},
 	References: []string{
 		"PyPA: Recording installed projects, the RECORD file",
 		"opencv-python: README, Installation and Usage",
 	},
+}
+
+// hasOtherCauses reports whether packages of which one is to be removed have findings of other
+// rules.
+func hasOtherCauses(t *cause.Text) bool {
+	of := map[string]bool{}
+	for _, f := range t.All() {
+		of[f.Artifact] = true
+	}
+	return slices.ContainsFunc(t.Report().Findings, func(f analyzer.Finding) bool {
+		return f.Rule != t.First().Rule && f.Severity.Rank() >= analyzer.Warning.Rank() && of[f.Artifact]
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -32,6 +33,10 @@ the installed torch, without build isolation, or install a torch of the other st
 
 Not detected: objects that open a GPU library with dlopen, and environments whose torch build is
 not known.`,
+	Cause: cause.Rule{
+		Kind:   cause.Choose("choose packages for one GPU platform", "torch"),
+		Claims: true,
+	},
 	References: []string{"gABI, DT_NEEDED", "PyTorch: torch.utils.cpp_extension, hipify"},
 	Check:      checkGPUStack,
 }
@@ -109,7 +114,10 @@ func checkDeclaredStack(p *analyzer.Pass) {
 		if v.Alternative {
 			continue
 		}
-		f := analyzer.Finding{Object: v.Path, Chain: []string{v.Path}}
+		f := analyzer.Finding{
+			Object: v.Path, Chain: []string{v.Path},
+			Headline: fmt.Sprintf("built for %s, but the configuration declares %s", other.name, has.name),
+		}
 		theirs, ours := v.GPU.ROCm, len(v.GPU.CUDA)+len(v.GPU.PTX)
 		if other.name == cuda.name {
 			theirs, ours = append(slices.Clone(v.GPU.CUDA), v.GPU.PTX...), len(v.GPU.ROCm)
@@ -183,16 +191,13 @@ func checkGPUStack(p *analyzer.Pass) {
 			if !wrong || v.Alternative && !everyAlternativeLacks(p, v, needed) {
 				continue
 			}
-			origin := torch.ID().String()
-			f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
-				Message: fmt.Sprintf(
-					"%s needs %s of %s, but %s is a %s build",
-					v.Path,
-					needed,
-					built.name,
-					origin,
-					has.name,
-				) + archsOf(v)}
+			f := analyzer.Finding{
+				Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
+				Headline: fmt.Sprintf("built for %s, but %s %s is a %s build", built.name, torch.Name,
+					torch.Version, has.name),
+				Message: fmt.Sprintf("%s needs %s of %s, but %s is a %s build%s", v.Path, needed, built.name,
+					torch.ID(), has.name, archsOf(v)),
+			}
 			p.Report(f, stackFixes(p, torch, has, built)...)
 		}
 	}

@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/compat-app/compat/analyzer"
+import (
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/result"
+)
 
 // hashMismatch has no check: its findings come from analyzer.NoWheel and packages.HashError.
 var hashMismatch = &analyzer.Rule{
@@ -30,6 +34,15 @@ Not detected: hashes of other algorithms than SHA-256, or where the index has no
 that a file takes from an index that compat was not given; wheels whose address the lock file has
 (uv.lock, pylock.toml), if they are too large to be downloaded as a whole, because the page of the
 index is not read for them. compat check FILE compares hashes for systems with glibc only.`,
+	Cause: cause.Rule{Subject: notFor, Kind: &cause.Kind{
+		Task: func(*cause.Text) cause.Task {
+			return cause.Task{Actor: result.Installer, Do: "renew the hashes in the lock file"}
+		},
+		Advice: func(_ *cause.Text, where string) string {
+			return "Renew the hashes of " + where + ", if you know why they differ."
+		},
+		NotShipped: true,
+	}},
 	References: []string{
 		"pip documentation: Secure installs, Hash-checking Mode",
 		"Simple repository API (PEP 503, PEP 691): hashes of files",

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 )
@@ -30,6 +31,7 @@ level are not reported.
 
 Not detected: such instructions without the note; compilers do not write the note by default.
 ` + "`compat facts`" + ` shows the note of a file.`,
+	Cause: cause.Rule{Kind: cause.Build("compile for the CPUs that the platform allows")},
 	References: []string{
 		"x86-64 psABI: micro-architecture levels, program properties",
 		"glibc: sysdeps/x86/dl-prop.h",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -72,6 +73,8 @@ Libraries of the packages that a deb, rpm, apk or conda package depends on are m
 is known to have them; the packages themselves are not read. The report lists these libraries as
 assumed. On macOS, a library that
 an npm package searches in the folder of a package that it depends on is not reported.`,
+	Cause:      cause.Rule{Lacks: cause.LacksLibrary},
+	Explains:   []string{"macos-library-not-loaded", "windows-dll-not-found"},
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
 	Check:      checkLibraryNotFound,
 	Windows:    checkMissingDLLs,

@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var libraryRemoved = &analyzer.Rule{
@@ -22,6 +23,7 @@ build and checks public libraries (lib*.so with a SONAME).
 
 Not detected: a wheel or package that this run did not build at all, for example for another
 Python. A library that a package manager installs from elsewhere is reported all the same.`,
+	Cause: cause.Rule{Kind: cause.LibraryRemoved, Subject: changedLibrary},
 	References: []string{
 		"Debian Policy, 8.1: run-time shared libraries",
 		"ld.so(8)",

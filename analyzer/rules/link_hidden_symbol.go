@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
@@ -28,6 +29,7 @@ The same objects are checked as by link-undefined-reference. gold, lld and mold 
 the program then fails at start.
 
 Not detected: static libraries of other compilers (compiler-rt).`,
+	Cause: cause.Rule{Linker: true},
 	References: []string{
 		"binutils: bfd/elflink.c, elf_link_output_extsym",
 		"glibc: Makerules, libc_nonshared.a",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
@@ -29,6 +30,7 @@ search for such libraries, and link.
 
 Not detected: LD_LIBRARY_PATH and LD_RUN_PATH at link time. Libraries of a known driver or system
 package are not reported.`,
+	Cause:      cause.Rule{Lacks: cause.LacksLibrary, Linker: true},
 	References: []string{"ld(1), -rpath-link", "binutils: ld/ldelf.c, ldelf_after_open"},
 	Check:      checkLinkLibrary,
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
@@ -25,6 +26,7 @@ types, and link; at run time the variable then has a wrong address.
 
 Not detected: an ordinary reference to a thread-local definition, since an undefined symbol then
 has no type.`,
+	Cause: cause.Rule{Linker: true},
 	References: []string{
 		"binutils: bfd/elflink.c, _bfd_elf_merge_symbol",
 		"ELF Handling For Thread-Local Storage, section 3",

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/staticlink"
 )
@@ -38,6 +39,7 @@ The message lists them.
 
 Not detected: symbols that the program itself defines, symbols of libraries of which only the name
 is known, and protected data that a program copies.`,
+	Cause: cause.Rule{Lacks: cause.LacksSymbol, Linker: true},
 	References: []string{
 		"ld(1), --no-allow-shlib-undefined and --as-needed",
 		"glibc 2.34 NEWS: libdl, libpthread, librt and libutil are part of libc",

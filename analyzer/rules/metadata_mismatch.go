@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
@@ -31,6 +32,7 @@ build may not be finished. It is a note where WHEEL declares a pure Python wheel
 with shared objects, which Fedora then installs in lib/ and not in lib64/.
 
 Not detected: fields that pip does not compare.`,
+	Cause: cause.Rule{Kind: cause.Build("make the metadata and the file name agree")},
 	References: []string{
 		"PEP 427",
 		"PyPA: Binary distribution format",
@@ -41,39 +43,31 @@ Not detected: fields that pip does not compare.`,
 	MacOS:   checkMetadata,
 }
 
+// pipRefuses is the effect of most mismatches.
+const pipRefuses = "pip does not install it"
+
 func checkMetadata(p *analyzer.Pass) {
 	in, name := p.Facts.Inside, p.Facts.Wheel
 	if in == nil || name == nil {
 		return
 	}
-	report := func(severity analyzer.Severity, what, format string, args ...any) {
-		p.Report(
-			analyzer.Finding{
-				Object:   what,
-				Severity: severity,
-				Message:  fmt.Sprintf(format, args...),
-			},
-			fix.Candidate{
-				Fix: fix.Fix{
-					Kind:  fix.KindRebuild,
-					Title: "Rebuild the wheel; change tags only with wheel tags",
-				},
-			},
-		)
+	report := func(severity analyzer.Severity, object, what, effect string) {
+		f := analyzer.Finding{Object: object, Severity: severity, Headline: what, Message: what}
+		if effect != "" {
+			f.Message += ". " + effect
+		}
+		p.Report(f, fix.Candidate{Fix: fix.Fix{
+			Kind: fix.KindRebuild, Title: "Rebuild the wheel; change tags only with wheel tags",
+		}})
 	}
 	switch len(in.DistInfo) {
 	case 0:
-		report(analyzer.Warning, "", "The wheel has no *.dist-info folder. pip does not install it")
+		report(analyzer.Warning, "", "The wheel has no *.dist-info folder", pipRefuses)
 		return
 	case 1:
 	default:
-		report(
-			analyzer.Error,
-			in.DistInfo[0],
-			"The wheel has %d *.dist-info folders (%s). pip does not install it",
-			len(in.DistInfo),
-			names(in.DistInfo, "folder"),
-		)
+		report(analyzer.Error, in.DistInfo[0], fmt.Sprintf("The wheel has %d *.dist-info folders (%s)",
+			len(in.DistInfo), names(in.DistInfo, "folder")), pipRefuses)
 		return
 	}
 	dir := in.DistInfo[0]
@@ -81,28 +75,17 @@ func checkMetadata(p *analyzer.Pass) {
 		pkgmeta.Normalize(dir),
 		pkgmeta.Normalize(name.Name),
 	) {
-		report(
-			analyzer.Error,
-			dir,
-			"The dist-info folder is for %s, but the file name is for %s. pip does not install the wheel",
-			project,
-			name.Name,
-		)
+		report(analyzer.Error, dir, fmt.Sprintf("The dist-info folder is for %s, but the file name is "+
+			"for %s", project, name.Name), "pip does not install the wheel")
 	}
 	if m := p.Facts.Metadata; m != nil {
 		inside, err := pkgmeta.ParseVersion(m.Version)
 		outside, errOut := pkgmeta.ParseVersion(strings.ReplaceAll(name.Version, "_", "-"))
 		if pkgmeta.Normalize(m.Name) != pkgmeta.Normalize(name.Name) ||
 			errOut == nil && (err != nil || inside.Compare(outside) != 0) {
-			report(
-				analyzer.Error,
-				dir+"/METADATA",
-				"METADATA is for %s %s, but the file name is for %s %s. pip does not install the wheel",
-				m.Name,
-				m.Version,
-				name.Name,
-				name.Version,
-			)
+			report(analyzer.Error, dir+"/METADATA", fmt.Sprintf("METADATA is for %s %s, but the file name "+
+				"is for %s %s", m.Name, m.Version, name.Name, name.Version),
+				"pip does not install the wheel")
 		}
 	}
 	checkWheelFile(p, report, dir+"/WHEEL")
@@ -110,37 +93,30 @@ func checkMetadata(p *analyzer.Pass) {
 
 func checkWheelFile(
 	p *analyzer.Pass,
-	report func(analyzer.Severity, string, string, ...any),
+	report func(severity analyzer.Severity, object, what, effect string),
 	at string,
 ) {
 	in := p.Facts.Inside
 	w := in.WheelFile
 	switch {
 	case in.WheelError != "":
-		report(analyzer.Warning, at, "WHEEL cannot be read: %s", in.WheelError)
+		report(analyzer.Warning, at, "WHEEL cannot be read: "+in.WheelError, "")
 		return
 	case w == nil:
-		report(
-			analyzer.Error,
-			at,
-			"The wheel has no WHEEL file in its dist-info folder. pip does not install it",
-		)
+		report(analyzer.Error, at, "The wheel has no WHEEL file in its dist-info folder", pipRefuses)
 		return
 	}
 	if major, _, _ := strings.Cut(w.Version, "."); w.Version != "" && major != "1" {
-		report(analyzer.Error, at, "WHEEL declares Wheel-Version %s. pip installs only 1.x", w.Version)
+		report(analyzer.Error, at, "WHEEL declares Wheel-Version "+w.Version, "pip installs only 1.x")
 	}
 	inside, outside := tagSet(w.Tags), tagSet(p.Facts.Wheel.Tags)
 	if len(inside) > 0 && !slices.Equal(inside, outside) {
+		what := fmt.Sprintf("WHEEL has the tags %s, but the file name has %s", names(inside, "tag"),
+			names(outside, "tag"))
 		p.Report(
 			analyzer.Finding{
-				Object:   at,
-				Severity: analyzer.Warning,
-				Message: fmt.Sprintf(
-					"WHEEL has the tags %s, but the file name has %s. pip uses the file name",
-					names(inside, "tag"),
-					names(outside, "tag"),
-				),
+				Object: at, Severity: analyzer.Warning, Headline: what,
+				Message: what + ". pip uses the file name",
 			},
 			fix.Candidate{Fix: retagged(p, pkgmeta.Tag{}, fix.Fix{
 				Kind:  fix.KindRebuild,
@@ -149,10 +125,7 @@ func checkWheelFile(
 		)
 	}
 	if w.Purelib && p.Facts.Tagged(p.Platform.Arch) {
-		report(
-			analyzer.Note,
-			at,
-			"WHEEL declares a pure Python wheel (Root-Is-Purelib: true), but the wheel has shared objects",
-		)
+		report(analyzer.Note, at, "WHEEL declares a pure Python wheel (Root-Is-Purelib: true), but the "+
+			"wheel has shared objects", "")
 	}
 }

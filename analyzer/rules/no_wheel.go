@@ -1,6 +1,14 @@
 package rules
 
-import "github.com/compat-app/compat/analyzer"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/result"
+)
 
 // noWheel has no check: its findings come from analyzer.Environment.NoWheel.
 var noWheel = &analyzer.Rule{
@@ -21,9 +29,50 @@ Severity: a warning where the version has a source archive, which pip builds if 
 compilers and libraries for it. What it builds is not checked.
 
 Not detected: wheels on an index that compat was not given.`,
+	Cause: cause.Rule{Kind: noWheelCause, Subject: notFor},
 	References: []string{
 		"PEP 425: Compatibility Tags for Built Distributions",
 		"PEP 600: manylinux platform tags",
 		"PEP 656: musllinux platform tags",
 	},
+}
+
+// notFor joins the packages without a wheel for the same property of an environment: all of them
+// need the same decision.
+func notFor(f *analyzer.Finding) (subject string, shared bool) {
+	if f.NoWheelFor == "" {
+		return "", false
+	}
+	return f.NoWheelFor + " " + string(f.Severity), true
+}
+
+// noWheelCause is the kind of causes of pins without a wheel.
+var noWheelCause = &cause.Kind{
+	Title: func(t *cause.Text) string {
+		f := t.First()
+		if len(t.All()) == 1 {
+			return f.Headline
+		}
+		var ids []string
+		for _, f := range t.All() {
+			if !slices.Contains(ids, f.Artifact) {
+				ids = append(ids, f.Artifact)
+			}
+		}
+		return fmt.Sprintf("%d packages have no wheel for %s: %s", len(ids),
+			cmp.Or(f.NoWheelFor, "the environment"), cause.Listed(ids, 3, 40, "package"))
+	},
+	Task: func(*cause.Text) cause.Task {
+		return cause.Task{
+			Actor: result.Installer,
+			Do:    "choose a version with a wheel, or another Python or platform",
+		}
+	},
+	Advice: func(t *cause.Text, where string) string {
+		if len(t.All()) > 1 {
+			return "Choose versions with a wheel, or another Python or platform."
+		}
+		return "Choose a version of " + where + " with a wheel, or another Python or platform."
+	},
+	NotShipped: true,
 }

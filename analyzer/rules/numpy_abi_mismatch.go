@@ -2,6 +2,7 @@ package rules
 
 import (
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
@@ -26,6 +27,10 @@ continue without NumPy: pyarrow 14 cannot be imported, torch 2.1 can.
 
 Not detected: modules of pybind11, which uses a name that exists in both, and old modules that
 happen to work.`,
+	Cause: cause.Rule{
+		Kind:    cause.WrongPackage,
+		Subject: func(*analyzer.Finding) (string, bool) { return "numpy", false },
+	},
 	References: []string{
 		"NumPy 2.0 migration guide, C-API changes",
 		"numpy/core/code_generators/generate_numpy_api.py",
@@ -43,6 +48,7 @@ func checkNumPy(p *analyzer.Pass) {
 			continue
 		}
 		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
+			BuiltWith: "NumPy 1", FailsWith: "NumPy 2",
 			Message: v.Path + " was built against NumPy 1. Its import fails with " + version}
 		if !v.Extension() {
 			f.Severity = analyzer.Warning

@@ -45,21 +45,15 @@ func checkMachine(p *analyzer.Pass) {
 		if user == nil && (!promised || !o.Extension() && any) {
 			continue
 		}
-		f := analyzer.Finding{
-			Severity: analyzer.Error, Object: o.Path, Chain: []string{o.Path},
-			Message: fmt.Sprintf(
-				"%s is built for %s, but the wheel's tag is %s",
-				o.Path,
-				machineName(o),
-				p.Platform.Name,
-			),
+		what := fmt.Sprintf("built for %s, but the wheel's tag is %s", machineName(o), p.Platform.Name)
+		if !promised {
+			what = fmt.Sprintf("built for %s, but %s, which needs it, for %s", machineName(o), user.Path,
+				machineNames[machine])
 		}
+		f := builtForOther(o.Path, what)
+		f.Severity = analyzer.Error
 		if user != nil {
 			f.Chain = []string{user.Path, o.Path}
-		}
-		if !promised {
-			f.Message = fmt.Sprintf("%s is built for %s, but %s, which needs it, for %s", o.Path,
-				machineName(o), user.Path, machineNames[machine])
 		}
 		fixes := []fix.Candidate{relink("Build " + o.Path + " for " + machineNames[machine])}
 		if other := platform.ForWindows(o.Machine); other != nil && !any &&

@@ -33,6 +33,7 @@ Fix: build the module with the Python of the tag, on macOS without its library
 with.
 
 Not detected: files that a program other than Python loads.`,
+	Explains: []string{"macos-library-not-loaded", "windows-dll-not-found", "windows-other-python"},
 	References: []string{
 		"CPython: PC/pyconfig.h (the library that a module is linked with), Python/dynload_win.c",
 		"PEP 384, PEP 703",

@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/internal/test/analyzertest"
-	"golang.org/x/tools/txtar"
 )
 
 // The JSON report contains where in a declared range a finding begins or ends.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -28,6 +29,7 @@ Fix: extract the wheel with ` + "`python -m zipfile -e`" + `, and write RECORD a
 
 Not detected: digests of objects over 4 MB (only their size is compared) and of files that are not
 ELF objects.`,
+	Cause:      cause.Rule{Kind: cause.Build("regenerate RECORD")},
 	References: []string{"PEP 376, PEP 427", "PyPA: Recording installed projects"},
 	Check:      checkRecord,
 	Windows:    checkRecord,

@@ -1,6 +1,9 @@
 package rules
 
-import "github.com/compat-app/compat/analyzer"
+import (
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+)
 
 // requirementNotMet has no check: its findings come from analyzer.CheckEnvironment.
 var requirementNotMet = &analyzer.Rule{
@@ -37,9 +40,23 @@ those of which another build is installed (onnxruntime-gpu for onnxruntime), all
 environments and in virtual environments with the packages of the system, and all in lock and
 requirements files. Of conda packages: dependencies on virtual packages other than __glibc. A
 dependency in a form that compat does not know is listed as one that could not be read.`,
+	Cause: cause.Rule{Subject: ofPackage, Kind: &cause.Kind{
+		Title: func(t *cause.Text) string {
+			title := t.First().Headline
+			if n := len(t.All()) - 1; n > 0 {
+				title += " (and " + analyzer.Count(n, "more requirement") + ")"
+			}
+			return title
+		},
+		States:        true,
+		NamesPackages: true,
+	}},
 	References: []string{
 		"Core metadata specifications: Requires-Dist",
 		"PEP 508: Dependency specification for Python Software Packages",
 		"conda: Package match specifications",
 	},
 }
+
+// ofPackage joins the findings about one package, of which another version has to be chosen.
+func ofPackage(f *analyzer.Finding) (subject string, shared bool) { return f.Package, true }

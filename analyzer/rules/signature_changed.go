@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var signatureChanged = &analyzer.Rule{
@@ -26,6 +27,7 @@ evidence a library was compared.
 
 Not detected: other meanings of the same types, and attributes that compilers do not write into
 debug information (ms_abi, regparm).`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
 	References: []string{
 		"System V ABI, x86-64 supplement, 3.2: function calling sequence",
 		"U. Drepper, How To Write Shared Libraries, section 3",

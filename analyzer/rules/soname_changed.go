@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var sonameChanged = &analyzer.Rule{
@@ -21,6 +22,7 @@ Severity: always a note, because old programs keep working with the old library.
 earlier build and checks public libraries (lib*.so with a SONAME).
 
 Not detected: whether distributions still have the old library.`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
 	References: []string{
 		"Debian Policy, 8.1: run-time shared libraries",
 		"GNU libtool manual: Updating library version information",

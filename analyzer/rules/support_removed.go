@@ -1,6 +1,12 @@
 package rules
 
-import "github.com/compat-app/compat/analyzer"
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/result"
+)
 
 // supportRemoved has no check: its findings come from analyzer.AddLostSupport.
 var supportRemoved = &analyzer.Rule{
@@ -22,6 +28,22 @@ rules of the configuration. The object of the finding is the name of the project
 
 Not detected: a changed Requires-Python if one of the compared wheels has none, or one that cannot
 be read; the assets of a release of which only the names are compared.`,
+	Cause: cause.Rule{Kind: &cause.Kind{
+		Title: func(t *cause.Text) string {
+			f := t.First()
+			if n := len(t.All()); n > 1 {
+				return fmt.Sprintf("%s has no wheel for %d platforms that had one", f.Object, n)
+			}
+			return f.Object + " has no wheel for " + f.Version
+		},
+		Task: func(*cause.Text) cause.Task {
+			return cause.Task{
+				Actor: result.Builder,
+				Do:    "publish wheels for them, or accept the finding if support has ended",
+			}
+		},
+		NotShipped: true,
+	}},
 	References: []string{
 		"PEP 425: Compatibility Tags for Built Distributions",
 		"PEP 600: manylinux platform tags",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var symbolAddedToReleasedVersion = &analyzer.Rule{
@@ -23,18 +24,19 @@ Severity: always a note: programs that were built before keep working. The rule 
 build and checks public libraries (lib*.so with a SONAME).
 
 Not detected: whether the earlier build was ever published, where it is a branch.`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedLibrary},
 	References: []string{
 		"U. Drepper, How To Write Shared Libraries, section 3.6",
 		"GNU ld manual, VERSION command",
 	},
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleAddedReleased) {
-			reportABI(p, c, fmt.Sprintf(
-				"%s: %s in a version that the earlier build already has: %s. A program that uses a new "+
-					"symbol also loads with the old library, and fails at the first call, or at startup "+
-					"if it is linked with -z now",
-				c.Path, analyzer.Count(len(c.changes), "new symbol"), firstSymbols(c.changes),
-			), "Add new symbols to a new version node", "")
+			what := fmt.Sprintf("%s in a version that the earlier build already has: %s",
+				analyzer.Count(len(c.changes), "new symbol"), firstSymbols(c.changes))
+			reportABI(p, c, abiMessage{ofLibrary(c, what), fmt.Sprintf(
+				"%s: %s. A program that uses a new symbol also loads with the old library, and fails at "+
+					"the first call, or at startup if it is linked with -z now", c.Path, what,
+			)}, "Add new symbols to a new version node", "")
 		}
 	},
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -32,6 +33,7 @@ Fix: remove the folder from LD_LIBRARY_PATH, or update the library in it.
 Severity: a warning where a library of such a folder needs another one that is not found.
 
 Not detected: folders that were not given, and variants for a CPU (glibc-hwcaps) in them.`,
+	Cause:      cause.Rule{Lacks: cause.LacksSymbolOfLoaded, Where: " on the search path"},
 	References: []string{"ld.so(8), LD_LIBRARY_PATH", "glibc: elf/dl-load.c, _dl_map_object"},
 	Check:      checkSymbolInFolder,
 }

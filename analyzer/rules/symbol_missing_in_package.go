@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -27,6 +28,7 @@ against the oldest version that is allowed.
 
 Not detected: packages whose exports are not known; the report lists those that could not be
 looked up.`,
+	Cause: cause.Rule{Lacks: cause.LacksSymbolOfLoaded},
 	References: []string{
 		"glibc: elf/dl-load.c, _dl_map_object (a loaded SONAME wins)",
 		"glibc: elf/dl-lookup.c",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var symbolVersionMoved = &analyzer.Rule{
@@ -27,6 +28,7 @@ still uses a symbol makes it an error. The rule needs an earlier build and check
 version and gets a new default one is not reported, because old programs still bind to it.
 
 Not detected: a symbol that keeps its version and changes its meaning.`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedLibrary},
 	References: []string{
 		"glibc, elf/dl-lookup.c: check_match",
 		"U. Drepper, How To Write Shared Libraries, section 3",

@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var symbolVersionRemoved = &analyzer.Rule{
@@ -27,6 +28,7 @@ still uses a symbol makes it an error. The rule needs an earlier build and check
 they are private (LIBX_PRIVATE) are not reported.
 
 Not detected: programs that use dlvsym with the version.`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedLibrary},
 	References: []string{
 		"glibc, elf/dl-version.c: _dl_check_map_versions",
 		"GNU ld manual, VERSION command",

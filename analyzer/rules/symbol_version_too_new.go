@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -49,6 +50,8 @@ export, and a warning otherwise. Delay-loaded imports are not reported.
 
 Not detected: symbols that are looked up with dlsym, and versions that only a dependency of a
 dependency needs.`,
+	Cause:    cause.Rule{Kind: cause.TooNew},
+	Explains: []string{"macos-symbol-not-found", "windows-procedure-not-found", "platform-tag"},
 	References: []string{
 		"System V gABI, symbol versioning: LSB Core 5.0, chapter 10.7",
 		"glibc: elf/dl-version.c",

@@ -5,11 +5,13 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dyld"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/macos"
+	"github.com/compat-app/compat/analyzer/result"
 )
 
 var tagExcludesPlatform = &analyzer.Rule{
@@ -31,6 +33,7 @@ The rule is for the platforms of ` + "`--platform`" + ` and of the settings, for
 of the same system and for the other C library. Where files of the wheel do not work there either,
 only that is reported. A wheel whose release has another wheel for the platform is not checked on
 it.`,
+	Cause:      cause.Rule{Kind: excludedByTag},
 	References: []string{"PEP 600", "PEP 656", "PyPA: Platform compatibility tags"},
 	Packaging:  true,
 	Check:      checkTagExcludesPlatform,
@@ -53,11 +56,13 @@ func checkTagExcludesPlatform(p *analyzer.Pass) {
 	if lower := policyFor(p); lower != nil {
 		fixes = append(fixes, retagTo(p, lower))
 	}
+	not := fmt.Sprintf("pip does not install this wheel on %s, which has %s %s: ",
+		platform.Title(p.Platform.Name), p.Platform.Libc, p.Platform.LibcVersion)
+	reason := "its tag is " + tagged.Name
 	p.Report(analyzer.Finding{
-		Message: fmt.Sprintf("pip does not install this wheel on %s, which has %s %s: its tag, %s, is "+
-			"for %s %s and later. The platform has every symbol version that its files need",
-			platform.Title(p.Platform.Name), p.Platform.Libc, p.Platform.LibcVersion, tagged.Name,
-			tagged.Libc, tagged.LibcVersion),
+		Headline: not + reason, Reason: reason,
+		Message: fmt.Sprintf("%sits tag, %s, is for %s %s and later. The platform has every symbol "+
+			"version that its files need", not, tagged.Name, tagged.Libc, tagged.LibcVersion),
 	}, append(fixes, olderImage(p)...)...)
 }
 
@@ -79,10 +84,12 @@ func checkTagOfOtherLibc(p *analyzer.Pass) {
 	}) {
 		return
 	}
+	not := fmt.Sprintf("pip does not install this wheel on %s, which uses %s: ",
+		platform.Title(p.Platform.Name), p.Platform.Libc)
+	reason := "its tag is " + tagged.Name
 	p.Report(analyzer.Finding{
-		Library: library,
-		Message: fmt.Sprintf("pip does not install this wheel on %s, which uses %s: its tag, %s, is "+
-			"for %s", platform.Title(p.Platform.Name), p.Platform.Libc, tagged.Name, libc),
+		Library: library, Headline: not + reason, Reason: reason,
+		Message: fmt.Sprintf("%sits tag, %s, is for %s", not, tagged.Name, libc),
 	}, otherLibc(p)...)
 }
 
@@ -124,8 +131,41 @@ func checkTagExcludesMacOS(p *analyzer.Pass) {
 		retag, _ := tagMacOS(p, p.MacOS.OS)
 		fixes = append(fixes, retag)
 	}
+	reason := fmt.Sprintf("its tag is for macOS %v and later", tagged)
+	message := fmt.Sprintf("pip does not install this wheel on %s: %s", macOSName(p), reason)
 	p.Report(analyzer.Finding{
-		Message: fmt.Sprintf("pip does not install this wheel on %s: its tag is for macOS %v and later",
-			macOSName(p), tagged),
+		Headline: message, Reason: reason, Message: message,
 	}, append(fixes, deploymentTarget(p, "the wheel"))...)
+}
+
+// excludedByTag is the kind of causes of wheels that pip does not install on a platform.
+var excludedByTag = &cause.Kind{
+	Title: func(t *cause.Text) string {
+		var on []string
+		for _, f := range t.All() {
+			if name := platform.Title(f.Target); !slices.Contains(on, name) {
+				on = append(on, name)
+			}
+		}
+		f := t.First()
+		if len(on) == 1 {
+			return f.Headline
+		}
+		return "pip does not install this wheel on " + analyzer.List(on, 3, len(on), "platform") +
+			": " + f.Reason
+	},
+	Task: func(t *cause.Text) cause.Task {
+		task := cause.Task{
+			Actor:   result.Builder,
+			Do:      "build on an older system; pip does not install this one there",
+			Because: t.Unclaimed(),
+		}
+		switch fixes := t.Fixes(); {
+		case len(fixes) > 0 && fixes[0].Kind == fix.KindPlatformTag:
+			task.Do = "correct the tag"
+		case t.First().Library != "":
+			task.Do = "publish another wheel, for the other C library; pip does not install this one there"
+		}
+		return task
+	},
 }

@@ -22,6 +22,7 @@ system, or files that a program starts and that were built elsewhere.
 Tags older than manylinux2014 are not suggested, since those systems are no longer supported.
 
 Not detected: what is loaded with dlopen, and symbols without a version.`,
+	Explains:   []string{"platform-tag"},
 	References: []string{"PEP 600", "auditwheel: policy files"},
 	Check:      checkTagTooHigh,
 }

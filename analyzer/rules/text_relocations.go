@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
@@ -24,6 +25,7 @@ Fix: compile it with -fPIC, and link with ` + "`-Wl,-z,text`" + `, which fails t
 relocations are left.
 
 Not detected: whether the policy of a particular system forbids it.`,
+	Cause:      cause.Rule{Kind: cause.Build("compile it with -fPIC")},
 	References: []string{"gABI, DT_TEXTREL", "glibc: elf/dl-reloc.c", "ld: -z text"},
 	Check:      checkTextRelocations,
 }

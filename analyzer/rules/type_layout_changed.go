@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var typeLayoutChanged = &analyzer.Rule{
@@ -28,6 +29,7 @@ type with the same numbers and pointers in memory, such as a structure of two po
 an array of two, is not reported.
 
 Not detected: members with the same type and another meaning, and macros of headers.`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
 	References: []string{
 		"KDE Community Wiki: Policies/Binary Compatibility Issues With C++",
 		"Itanium C++ ABI, 2: data layout",

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -84,6 +85,8 @@ of a library that another library of the artifact opens by name before it opens 
 host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build load;
 napi_…, uv_… and OpenSSL in a Node.js addon; JVM_… in a library with native methods), and symbols of
 an object that misses a whole library.`,
+	Cause:      cause.Rule{Lacks: cause.LacksSymbol},
+	Explains:   []string{"macos-symbol-not-found", "windows-procedure-not-found"},
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
 	Check:      checkUndefinedSymbol,
 	Windows:    checkUndefinedImports,

@@ -21,6 +21,7 @@ that by itself.
 Slices for Intel need no signature, and theirs is not checked.
 
 Not detected: certificates that expired or were revoked, and entitlements.`,
+	Explains: []string{"macos-code-signature"},
 	References: []string{
 		"Apple: macOS 11 release notes, code signing",
 		"XNU: osfmk/kern/cs_blobs.h",

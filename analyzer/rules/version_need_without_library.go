@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -34,6 +35,15 @@ undefined-symbol, and one that defines no versions is accepted. Fix: bundle the 
 Not reported where the library is loaded by the process (Python has libc, libm, libdl) or by
 another library of the load, and on musl, which has no symbol versions. An import of that library
 that nothing else defines is reported as undefined-symbol.`,
+	Cause: cause.Rule{
+		Kind: cause.TooNew,
+		KindOf: func(f *analyzer.Finding) *cause.Kind {
+			if f.ProvidedBy != nil { // the library is there, but it is another one
+				return cause.Undefined
+			}
+			return nil
+		},
+	},
 	References: []string{
 		"glibc: elf/dl-version.c, _dl_check_map_versions",
 		"glibc: elf/dl-lookup.c, check_match",

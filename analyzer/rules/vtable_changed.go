@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cause"
 )
 
 var vtableChanged = &analyzer.Rule{
@@ -23,6 +24,7 @@ build and checks public libraries (lib*.so with a SONAME). The tables are read f
 itself, so that no debug information is needed.
 
 Not detected: classes whose table is not exported.`,
+	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
 	References: []string{
 		"Itanium C++ ABI, 2.5: virtual table layout",
 		"KDE Community Wiki: Policies/Binary Compatibility Issues With C++",

@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
 )
 
 var wrongArchitecture = &analyzer.Rule{
@@ -40,10 +42,27 @@ programs and .NET files of intermediate code never are.
 
 Severity: an error for a module that Python imports (see above for the tag any), and a warning
 otherwise: some packages contain objects for several architectures and select one at run time.`,
+	Cause:      cause.Rule{Kind: wrongPlatform},
+	Explains:   []string{"macos-wrong-architecture", "windows-wrong-architecture"},
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
 	Check:      checkArchitecture,
 	Windows:    checkMachine,
 	MacOS:      checkArchitectureMacOS,
+}
+
+// wrongPlatform is the kind of causes of objects that do not fit the tag.
+var wrongPlatform = &cause.Kind{
+	Title: func(t *cause.Text) string { return t.Objects() + ": " + t.First().Headline },
+	Task: func(*cause.Text) cause.Task {
+		return cause.Task{Actor: result.Builder, Do: "build it for the platform of its tag"}
+	},
+}
+
+// builtForOther returns the finding of an object. what follows "is" in its message.
+func builtForOther(object, what string) analyzer.Finding {
+	return analyzer.Finding{
+		Object: object, Chain: []string{object}, Headline: what, Message: object + " is " + what,
+	}
 }
 
 func checkArchitecture(p *analyzer.Pass) {
@@ -69,11 +88,7 @@ func checkArchitecture(p *analyzer.Pass) {
 		case !forLinux:
 			built, tag = "Linux on "+built, strings.Join(p.Facts.PlatformTags(), " and ")
 		}
-		f := analyzer.Finding{
-			Object:  o.Path,
-			Chain:   []string{o.Path},
-			Message: fmt.Sprintf("%s is built for %s, but the wheel's tag is for %s", o.Path, built, tag),
-		}
+		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the wheel's tag is for %s", built, tag))
 		if o.Extension() {
 			f.Severity = analyzer.Error
 		}
@@ -110,15 +125,7 @@ func reportAnyTag(p *analyzer.Pass, module, built string) {
 	if !onlyAny(p) || p.Facts.Wheel == nil || ofOwnPython(p, module) || severalSystems(p) {
 		return
 	}
-	f := analyzer.Finding{
-		Object: module,
-		Chain:  []string{module},
-		Message: fmt.Sprintf(
-			"%s is built for %s, but the wheel's tag, any, is for every system",
-			module,
-			built,
-		),
-	}
+	f := builtForOther(module, "built for "+built+", but the wheel's tag, any, is for every system")
 	switch {
 	case p.Facts.Imports(module):
 		f.Severity = analyzer.Error

@@ -32,12 +32,12 @@ func checkArchitectureMacOS(p *analyzer.Pass) {
 		if slices.Contains(archs, p.Platform.Arch) || hasOtherSlice(p, o) {
 			continue
 		}
-		f := analyzer.Finding{Object: o.Path, Chain: []string{o.Path}, Severity: analyzer.Warning}
+		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the wheel's tag is for %s",
+			strings.Join(archs, " and "), p.Platform.Arch))
+		f.Severity = analyzer.Warning
 		if o.Extension() || needed[o.Path] || !modules {
 			f.Severity = analyzer.Error
 		}
-		f.Message = fmt.Sprintf("%s is built for %s, but the wheel's tag is for %s", o.Path,
-			strings.Join(archs, " and "), p.Platform.Arch)
 		p.Report(f,
 			fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
 				Title: "Build for " + p.Platform.Arch + " as well and join the slices",

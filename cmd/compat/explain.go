@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -19,7 +21,6 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
-	"github.com/spf13/cobra"
 )
 
 func newExplainCommand(env environment) *cobra.Command {
@@ -185,12 +186,11 @@ func compareWithLog(
 		)
 	}
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
-	matcher := logmatch.New(result.Diagnoses)
-	report, err := analyzer.New(append(rules.All(), matcher.Rule())).Check(ctx, artifacts, o)
+	report, compared, err := logmatch.Check(ctx, rules.All(), artifacts, o, result.Diagnoses)
 	if err != nil {
 		return nil, err
 	}
-	result.Diagnoses = matcher.Diagnoses(report)
+	result.Diagnoses = compared
 	return report, nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/comment"
 )
 
@@ -44,11 +46,13 @@ func missing(object string) analyzer.Finding {
 }
 
 func reportOf(findings ...analyzer.Finding) *analyzer.Report {
-	return &analyzer.Report{
+	r := &analyzer.Report{
 		Schema:   analyzer.Schema,
 		Verdict:  analyzer.Incompatible,
 		Findings: findings,
 	}
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
+	return r
 }
 
 // many returns a Check with n annotations.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/appkey"
 	"github.com/compat-app/compat/internal/github"
@@ -445,10 +446,11 @@ func TestLimitIsReturned(t *testing.T) {
 func TestRenderedChecksArePosted(t *testing.T) {
 	ctx := context.Background()
 	s := stage(t)
-	r := reportOf()
+	var findings []analyzer.Finding
 	for i := range 70 {
-		r.Findings = append(r.Findings, missing(fmt.Sprintf("widget/<b>@octocat`%d.so", i)))
+		findings = append(findings, missing(fmt.Sprintf("widget/<b>@octocat`%d.so", i)))
 	}
+	r := reportOf(findings...)
 	c := comment.Render(
 		comment.Input{
 			Report:     r,

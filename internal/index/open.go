@@ -92,6 +92,14 @@ type NoWheelError struct {
 }
 
 func (e *NoWheelError) Error() string {
+	if detail := e.Detail(); detail != "" {
+		return e.Reason() + "; " + detail
+	}
+	return e.Reason()
+}
+
+// Reason is what the version lacks, without what there is instead.
+func (e *NoWheelError) Reason() string {
 	id := e.Name + "==" + e.Version
 	switch {
 	case e.Tags == nil:
@@ -100,12 +108,21 @@ func (e *NoWheelError) Error() string {
 		return fmt.Sprintf("%s requires Python %s", id, e.RequiresPython)
 	}
 	if m := e.Misfit; m.Lacks != "" {
-		return fmt.Sprintf("%s has no wheel for %s; there are wheels for %s", id, m.Lacks,
-			analyzer.List(m.Have, 6, len(m.Have), "other"))
+		return fmt.Sprintf("%s has no wheel for %s", id, m.Lacks)
 	}
-	return fmt.Sprintf("%s has no wheel for Python %s on %s; there are wheels for %s", id, e.On.Python,
-		strings.TrimSpace(e.On.Libc+" "+e.On.LibcVersion+" "+e.On.Arch),
-		analyzer.List(e.Tags, 6, len(e.Tags), "tag"))
+	return fmt.Sprintf("%s has no wheel for Python %s on %s", id, e.On.Python,
+		strings.TrimSpace(e.On.Libc+" "+e.On.LibcVersion+" "+e.On.Arch))
+}
+
+// Detail says for what there are wheels; "" if there are none, or if all require another Python.
+func (e *NoWheelError) Detail() string {
+	switch m := e.Misfit; {
+	case e.Tags == nil, e.RequiresPython != "":
+		return ""
+	case m.Lacks != "":
+		return "there are wheels for " + analyzer.List(m.Have, 6, len(m.Have), "other")
+	}
+	return "there are wheels for " + analyzer.List(e.Tags, 6, len(e.Tags), "tag")
 }
 
 func (e *NoWheelError) Unwrap() error { return packages.ErrUnknown }

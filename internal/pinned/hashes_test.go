@@ -153,14 +153,14 @@ func TestRefused(t *testing.T) {
 			t.Fatalf("%+v, error %v", w, err)
 		}
 		n := w.NoWheel[0]
-		if n.Reason != c.want || n.Source != c.source || !n.Hash || n.At.String() != "r.txt:2" ||
+		if n.Reason+"; "+n.Detail != c.want || n.Source != c.source || !n.Hash || n.At.String() != "r.txt:2" ||
 			n.Renew == "" {
 			t.Errorf("got %+v, want %s", n, c.want)
 		}
 		n = w.NoWheel[1]
 		if n.Package != "b" || n.Version != "2" || !n.Hash || n.At.String() != "r.txt:4" ||
-			n.Reason != "b==2 has no hash, but others of the file do; pip refuses to install the "+
-				"requirements of r.txt" {
+			n.Reason != "b==2 has no hash, but others of the file do" ||
+			n.Detail != "pip refuses to install the requirements of r.txt" {
 			t.Errorf("without a hash: %+v", n)
 		}
 		if len(w.Notes) == 0 || w.Notes[0] != "the index has no SHA-256 of their files, so the hashes "+

@@ -386,7 +386,7 @@ func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
 			"the build that pip makes is not checked"})
 	case errors.As(err, &none):
 		w.NoWheel = append(w.NoWheel, analyzer.NoWheel{
-			Package: none.Name, Version: none.Version, Reason: none.Error(),
+			Package: none.Name, Version: none.Version, Reason: none.Reason(), Detail: none.Detail(),
 			At:     analyzer.Origin{File: p.File, Line: p.Line},
 			Source: none.Source && none.RequiresPython == "", Others: none.Others,
 			Python: none.Misfit.Python, For: none.Misfit.Lacks,
@@ -449,12 +449,12 @@ func (e *Pinned) Refused() []analyzer.NoWheel {
 		if version, pinned := strings.CutPrefix(q.Spec, "=="); pinned {
 			n.Version = version
 		}
-		n.Reason = q.Name + q.Spec + " has no hash, but others of the file do; pip refuses to install " +
-			"the requirements of " + file
+		n.Reason = q.Name + q.Spec + " has no hash, but others of the file do"
 		if more := len(list) - 1; more > 0 {
-			n.Reason = fmt.Sprintf("%s%s and %d more have no hash, but others of the file do; pip refuses "+
-				"to install the requirements of %s", q.Name, q.Spec, more, file)
+			n.Reason = fmt.Sprintf("%s%s and %d more have no hash, but others of the file do", q.Name,
+				q.Spec, more)
 		}
+		n.Detail = "pip refuses to install the requirements of " + file
 		out = append(out, n)
 	}
 	return out

@@ -181,6 +181,7 @@ func (u *usable) unusable(name, version string, tags []pkgmeta.Tag) *analyzer.Br
 		b.Optional = c.format == u.arch || !strings.Contains(path.Base(c.file), u.arch)
 		return b
 	}
+	b.But = this
 	b.Reason = fmt.Sprintf("%s %s is installed for %s, but %s", name, version, b.For, this)
 	return b
 }

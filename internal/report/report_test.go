@@ -25,6 +25,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
+	ruleset "github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/internal/shellword"
 	"github.com/compat-app/compat/internal/test/formattest"
 )
@@ -42,7 +43,7 @@ var rules = []Rule{
 
 func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 	t.Helper()
-	cause.Of(r, cause.Options{})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(ruleset.All())})
 	a := &txtar.Archive{}
 	for _, w := range []struct {
 		name  string
@@ -93,7 +94,7 @@ func firstLine(cause int) (string, int) {
 // SARIF and GitLab show a cause at the same place.
 func TestPlaces(t *testing.T) {
 	r := sample()
-	cause.Of(r, cause.Options{})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(ruleset.All())})
 	var sarif, gitlab bytes.Buffer
 	if err := errors.Join(SARIF(&sarif, r, nil, firstLine), GitLab(&gitlab, r, firstLine)); err != nil {
 		t.Fatal(err)
@@ -534,7 +535,7 @@ func unsafe(page string) string {
 
 func TestPageAnchorsAreUnique(t *testing.T) {
 	r := sample()
-	cause.Of(r, cause.Options{})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(ruleset.All())})
 	var b bytes.Buffer
 	if err := Page(&b, NewView(r), reportID); err != nil {
 		t.Fatal(err)
@@ -668,7 +669,7 @@ func TestColour(t *testing.T) {
 	r := sample()
 	r.Findings[0].Message += "\x1b[35mevil"
 	r.Findings[0].Object += "\x1b[35mevil"
-	cause.Of(r, cause.Options{})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(ruleset.All())})
 	if err := errors.Join(Text(&plain, r, TextOptions{}),
 		Text(&painted, r, TextOptions{Color: true})); err != nil {
 		t.Fatal(err)
@@ -701,7 +702,7 @@ func TestOneBlockForACause(t *testing.T) {
 			},
 		)
 	}
-	cause.Of(r, cause.Options{})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(ruleset.All())})
 	for verbose, want := range map[bool]int{false: 0, true: 4} {
 		var b bytes.Buffer
 		if err := Text(&b, r, TextOptions{Verbose: verbose}); err != nil {
@@ -733,7 +734,7 @@ func TestPackagesOfACause(t *testing.T) {
 			})
 		}
 	}
-	cause.Of(r, cause.Options{Pins: map[string]cause.Pin{"numpy": {Version: "2.1.0"}}})
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(ruleset.All()), Pins: map[string]cause.Pin{"numpy": {Version: "2.1.0"}}})
 	var b bytes.Buffer
 	if err := Text(&b, r, TextOptions{}); err != nil {
 		t.Fatal(err)

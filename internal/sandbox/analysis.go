@@ -30,7 +30,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -105,13 +104,7 @@ func Judge(
 		report, err := a.Check(ctx, inputs, o)
 		return report, nil, err
 	}
-	matcher := logmatch.New(diagnoses)
-	report, err := analyzer.New(append(slices.Clone(a.Rules()), matcher.Rule())).
-		Check(ctx, inputs, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	return report, matcher.Diagnoses(report), nil
+	return logmatch.Check(ctx, a.Rules(), inputs, o, diagnoses)
 }
 
 // Check is Judge in a confined process. The Content of every input, also of Base and Earlier, must

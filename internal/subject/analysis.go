@@ -155,7 +155,7 @@ func (a *analysis) analyze(
 	if a.before != nil {
 		name = a.before()
 	}
-	analyzer.AddLostSupport(j.report, had.Wheels, name, o)
+	a.Analyzer.AddLostSupport(j.report, had.Wheels, name, o)
 	if !clean {
 		j.report.MarkExisting(had.Had)
 		had.noteUnread(j.report, name)

@@ -108,14 +108,15 @@ var layers = map[string][]string{
 
 	"analyzer/facts":  parts,
 	"analyzer/result": append([]string{"analyzer/facts"}, parts...),
-	"analyzer/judge":  append([]string{"analyzer/facts", "analyzer/result"}, parts...),
+	"analyzer/judge": append([]string{"analyzer/cause", "analyzer/facts", "analyzer/result"},
+		parts...),
 	"analyzer/trial": append([]string{"analyzer/facts", "analyzer/judge", "analyzer/result"},
 		parts...),
 	"analyzer": slices.Concat([]string{"analyzer/cause", "analyzer/facts", "analyzer/judge",
 		"analyzer/result", "analyzer/trial"}, parts),
-	"analyzer/rules":    append([]string{"analyzer"}, parts...),
+	"analyzer/rules":    append([]string{"analyzer", "analyzer/cause", "analyzer/result"}, parts...),
 	"analyzer/cause":    append([]string{"analyzer/facts", "analyzer/result"}, parts...),
-	"analyzer/logmatch": append([]string{"analyzer"}, parts...),
+	"analyzer/logmatch": append([]string{"analyzer", "analyzer/cause"}, parts...),
 
 	"config": {
 		"analyzer/pkgmeta", "analyzer/platform", "internal/appkey", "internal/secretfile",

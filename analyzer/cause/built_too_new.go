@@ -1,0 +1,212 @@
+package cause
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/platform/windows"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// TooNew is the kind of artifacts that were built on a newer system than the target.
+var TooNew = &Kind{
+	Name:      "built-too-new",
+	Title:     (*Text).tooNewTitle,
+	Task:      (*Text).tooNewTask,
+	Platforms: (*group).tooNewPlatforms,
+	Systems:   (*group).systemsWith,
+}
+
+func (t *Text) tooNewTitle() string {
+	if t.private() {
+		return fmt.Sprintf("%s %s symbols that are internal to glibc and match only one build of it",
+			t.Objects(), plural(t.cause.Objects, "uses", "use"))
+	}
+	needs := t.newest()
+	if target := t.declaredLibc(needs); target != nil {
+		return fmt.Sprintf("declares __glibc >=%s, but needs %s", target.LibcVersion, needs)
+	}
+	if tag := t.neededTag(); tag != "" && t.claimed() {
+		return fmt.Sprintf("tagged %s, but needs %s", t.target(), tag)
+	}
+	switch f := t.First(); {
+	case ofMacOS(f):
+		return fmt.Sprintf("needs macOS %s, which is newer than %s", needs, t.target())
+	case ofWindows(f):
+		return fmt.Sprintf("needs %s; %s includes older releases", windows.Name(needs), f.Target)
+	case len(t.cause.Targets) == 1 && f.Target != "":
+		return fmt.Sprintf("needs %s, which %s does not have", needs, t.target())
+	}
+	if version, ok := strings.CutPrefix(needs, "GLIBC_"); ok && version[0] >= '0' &&
+		version[0] <= '9' {
+		return "needs glibc " + version + " or later"
+	}
+	return fmt.Sprintf("needs %s, which older systems do not have", needs)
+}
+
+func (t *Text) tooNewTask() Task {
+	task := Task{Actor: result.Builder, Do: "build on an older system"}
+	claimed := t.claimed()
+	if !claimed && len(t.cause.Targets) == 1 && t.First().Target != "" {
+		task.Only = t.target()
+	}
+	switch first := t.firstFix(); {
+	case t.private():
+		task.Do = "avoid the internal symbols of glibc"
+	case t.declaredLibc(t.newest()) != nil:
+		task.Do = "declare the glibc that it needs or build on an older system"
+	case first == fix.KindDependency:
+		task.Do = "declare the package that provides the library"
+	case claimed:
+		task.Do = "correct the tag or build on an older system"
+	case first == fix.KindSymver:
+		task.Do = "use older versions of the symbols below or build on an older system"
+	case t.refused():
+		task.Do, task.Because = "build on an older system; pip does not install this one there",
+			t.Unclaimed()
+	case ofMacOS(t.First()):
+		task.Do = "build it for an older macOS (MACOSX_DEPLOYMENT_TARGET) or claim only newer ones"
+	case ofWindows(t.First()):
+		task.Do = "look " + plural(t.cause.Symbols, "it", "them") +
+			" up at run time (GetProcAddress), so that it also works on older releases"
+	}
+	return task
+}
+
+// tooNewPlatforms looks the symbol versions up in all distributions. macOS has only its own.
+func (g *group) tooNewPlatforms(r *result.Report) (fails, works []string) {
+	if g.private() {
+		return nil, nil // another build of the same release may fail
+	}
+	if ofMacOS(g.all[0]) {
+		if version := g.newest(); version != "" { // the first macOS that has the symbol
+			return []string{"macOS before " + version}, []string{"macOS " + version + " and later"}
+		}
+		return nil, nil
+	}
+	fails, works = g.platforms(r, g.lacksNode(), true)
+	switch {
+	case len(fails) > 0:
+		return fails, works
+	case g.artifact.wheel() && len(works) > 0 && g.all[0].Target != "":
+		return []string{g.leastSystems(reference[0].name)}, works // only systems that are not listed
+	}
+	return nil, nil
+}
+
+// systemsWith returns on how many systems with the C library of the target a symbol version exists.
+func (g *group) systemsWith(version string) (n int) {
+	arch, libc := platform.Architecture(g.all[0].Target), ""
+	if target, err := platform.Lookup(g.all[0].Target, arch); err == nil {
+		libc = target.Libc
+	}
+	for _, p := range platform.WithVersions(arch, version) {
+		n += boolRank(p.Libc == libc)
+	}
+	return n
+}
+
+// private reports whether all symbols are internal ones of glibc.
+func (g *group) private() bool {
+	return !slices.ContainsFunc(g.all, func(f *result.Finding) bool {
+		return f.Version != "GLIBC_PRIVATE"
+	})
+}
+
+// claimed reports whether a tag of the wheel promises that it works on the target. The user may
+// have specified an older one, where pip does not install the wheel (refused).
+func (t *Text) claimed() bool {
+	target, oldest := t.oldestTag()
+	return oldest != nil && !platform.Older(target.LibcVersion, oldest.LibcVersion)
+}
+
+func (t *Text) refused() bool {
+	target, oldest := t.oldestTag()
+	return oldest != nil && platform.Older(target.LibcVersion, oldest.LibcVersion)
+}
+
+// declaredLibc returns the platform of the glibc that a conda package declares, if the version that
+// it needs is one of a newer glibc; nil for others.
+func (t *Text) declaredLibc(needs string) *platform.Platform {
+	if t.firstFix() != fix.KindDependency || !strings.HasPrefix(needs, "GLIBC_") {
+		return nil
+	}
+	target, err := platform.Lookup(t.First().Target, "")
+	if err != nil {
+		return nil
+	}
+	return target
+}
+
+// oldestTag returns the target and the oldest of the wheel's tags with its C library. oldest is nil
+// if the target is no policy, or the wheel has no such tag.
+func (t *Text) oldestTag() (target, oldest *platform.Platform) {
+	target, err := platform.Lookup(t.First().Target, "")
+	if err != nil || target.Kind != platform.Policy || !t.artifact.wheel() {
+		return nil, nil
+	}
+	var tags []string
+	for _, tag := range t.artifact.Wheel.Tags { // python-abi-platform
+		tags = append(tags, tag[strings.LastIndexByte(tag, '-')+1:])
+	}
+	return target, platform.OldestTag(tags, target.Arch, target.Libc)
+}
+
+// neededTag returns the oldest tag with all required versions, or "".
+func (t *Text) neededTag() string {
+	for _, x := range t.cause.Fixes {
+		if x.Kind == fix.KindPlatformTag {
+			if tag := anyTag.FindString(x.Title + " " + string(x.Command)); tag != "" {
+				return platform.Title(strings.TrimSuffix(tag, "_"+platform.Architecture(t.First().Target)))
+			}
+		}
+	}
+	var versions set[string]
+	for _, f := range t.all {
+		if f.Version != "" {
+			versions.add(f.Version)
+		}
+	}
+	arch := platform.Architecture(t.First().Target)
+	for _, p := range platform.WithVersions(arch, versions.list...) {
+		if p.Kind == platform.Policy {
+			return platform.Title(p.Name)
+		}
+	}
+	return ""
+}
+
+// newest returns the newest required symbol version, preferably of glibc.
+func (g *group) newest() string {
+	best := ""
+	for _, f := range g.all {
+		if f.Version != "" && (best == "" || older(best, f.Version)) {
+			best = f.Version
+		}
+	}
+	return best
+}
+
+// older reports whether a symbol version is less relevant than another one: it is not of glibc,
+// or has a lower number.
+func older(node, other string) bool {
+	a, b := strings.HasPrefix(node, "GLIBC_"), strings.HasPrefix(other, "GLIBC_")
+	if a != b {
+		return b
+	}
+	return slices.Compare(numbers(node), numbers(other)) < 0
+}
+
+func numbers(node string) (out []int) {
+	for _, part := range strings.FieldsFunc(node, func(c rune) bool { return c < '0' || c > '9' }) {
+		n := 0
+		for _, d := range part[:min(len(part), 6)] {
+			n = n*10 + int(d-'0')
+		}
+		out = append(out, n)
+	}
+	return out
+}

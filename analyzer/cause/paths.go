@@ -1,0 +1,107 @@
+package cause
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// libraryPath is the kind of artifacts that need libraries by a path of the build machine.
+var libraryPath = &Kind{
+	Name: "library-path",
+	Title: func(t *Text) string {
+		return fmt.Sprintf("%s %s %s by %s of the build machine", t.needing(),
+			plural(t.cause.Objects, "needs", "need"), t.Libraries(),
+			plural(t.libraryCount(), "a path", "paths"))
+	},
+	Task: func(*Text) Task {
+		return Task{
+			Actor: result.Builder,
+			Do:    "give the library a SONAME and link again, so that it is found by its name",
+		}
+	},
+}
+
+// interpreter is the kind of modules that need the library of Python, whose symbols the interpreter
+// has.
+var interpreter = &Kind{
+	Name: "linked-python",
+	Title: func(t *Text) string {
+		return fmt.Sprintf("%s %s %s, which only some installations of Python have", t.Objects(),
+			plural(t.cause.Objects, "links", "link"), t.Libraries())
+	},
+	Task: func(*Text) Task {
+		return Task{
+			Actor: result.Builder,
+			Do:    "link without the library of Python, since the interpreter provides its symbols",
+		}
+	},
+}
+
+// Unreachable is the kind of artifacts whose objects do not find libraries that the artifact has.
+var Unreachable = &Kind{
+	Name: "unreachable",
+	Title: func(t *Text) string {
+		holder := "artifact"
+		if t.artifact.wheel() {
+			holder = "wheel"
+		}
+		return fmt.Sprintf("%s not find %s, which the %s contains",
+			plural(t.cause.Objects, clip(base(t.First().Object), 40)+" does",
+				fmt.Sprintf("%d objects do", t.cause.Objects)), t.Libraries(), holder)
+	},
+	Task: func(t *Text) Task { return Task{Actor: result.Builder, Do: t.reach()} },
+}
+
+// linkPath is the kind of libraries with needed libraries that the loader finds but a linker does
+// not.
+var linkPath = &Kind{
+	Name: "link-path",
+	Title: func(t *Text) string {
+		return fmt.Sprintf("linking against %s fails: the linker does not find %s", t.Objects(),
+			t.Libraries())
+	},
+	Task: func(t *Text) Task {
+		return Task{Actor: result.Builder, Do: "let the linker find " + t.Libraries() +
+			"; programs that only load it are not affected"}
+	},
+}
+
+// reach says how the objects find the bundled libraries.
+func (t *Text) reach() string {
+	objects := plural(t.cause.Objects, "this object", "these objects")
+	libraries := plural(t.libraryCount(), "the library", "the libraries")
+	switch {
+	case ofWindows(t.First()):
+		return "put " + plural(t.libraryCount(), "the DLL", "the DLLs") + " into the folder of the " +
+			"module, or into one that the package passes to os.add_dll_directory"
+	case ofMacOS(t.First()):
+		return "give " + objects + " a path to " + libraries + " that starts with @loader_path"
+	case len(t.cause.Fixes) == 0: // a RUNPATH was tried
+		return "change " + objects + " or " + libraries + " so that the loader finds " +
+			plural(t.libraryCount(), "it", "them")
+	case renames(t.cause.Fixes[0].Change):
+		return "give " + plural(t.libraryCount(), "the file of the library the name",
+			"the files of the libraries the names") + " that " + objects + " " +
+			plural(t.cause.Objects, "needs", "need")
+	}
+	kind := "a RUNPATH"
+	if t.artifact.Kind != facts.KindWheel {
+		kind = "an RPATH" // of conda
+	}
+	return "give " + objects + " " + kind + " to " + libraries
+}
+
+// renames reports whether a change gives a file another name.
+func renames(c fix.Change) bool {
+	switch c := c.(type) {
+	case fix.Rename:
+		return true
+	case fix.All:
+		return slices.ContainsFunc(c, renames)
+	}
+	return false
+}

@@ -1,0 +1,166 @@
+package cause
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// system is the kind of artifacts that need a library of the system. The subject is the project that
+// provides it.
+var system = &Kind{
+	Name:   "system",
+	Title:  (*Text).systemTitle,
+	Advice: (*Text).install,
+	Task: func(t *Text) Task {
+		if t.firstFix() == fix.KindDependency {
+			return t.declare()
+		}
+		what := cmp.Or(t.oneRelease(), t.subject)
+		return Task{
+			Actor:   result.Installer,
+			Do:      "install " + what + " on the system",
+			Because: "it fails only where " + what + " is not installed",
+		}
+	},
+}
+
+// systemLibraries is the kind of artifacts that need libraries of a desktop. The subject is the
+// package that needs them; "" if it is the artifact.
+var systemLibraries = &Kind{
+	Name: "system-libraries",
+	Title: func(t *Text) string {
+		needs := strings.TrimSpace(t.subject + " needs")
+		if t.installedOn() {
+			return fmt.Sprintf("%s %s of the system, which %s does not have", needs, t.Libraries(),
+				t.target())
+		}
+		return fmt.Sprintf("%s %s of the system, which not every %s has", needs, t.Libraries(),
+			t.systems())
+	},
+	Advice: (*Text).install,
+	Task: func(t *Text) Task {
+		n := t.libraryCount()
+		return Task{
+			Actor: result.Installer,
+			Do: "install the packages of the system that contain " +
+				plural(n, "this library", "these libraries"),
+			Because: "it fails only where " + t.Libraries() + plural(n, " is", " are") + " not installed",
+		}
+	},
+}
+
+// missing is the kind of artifacts that need a library without a known provider. The subject is the
+// library without its version.
+var missing = &Kind{
+	Name: "missing",
+	Title: func(t *Text) string {
+		n := t.libraryCount()
+		which := plural(n, "which is", "which are")
+		switch {
+		case t.unknown():
+			return fmt.Sprintf("needs %s, %s not bundled; a package that may have %s could not be looked up",
+				t.Libraries(), which, plural(n, "it", "them"))
+		case t.artifact.wheel():
+			return fmt.Sprintf("needs %s, %s neither bundled nor declared", t.Libraries(), which)
+		}
+		return fmt.Sprintf("needs %s, %s neither in the artifact nor on %s", t.Libraries(), which,
+			t.target())
+	},
+	Task: func(t *Text) Task {
+		switch {
+		case t.firstFix() == fix.KindDependency:
+			return t.declare()
+		case t.unknown():
+			return Task{
+				Actor: result.Builder,
+				Do:    "check it again with a package index that has what it declares",
+			}
+		}
+		return Task{Actor: result.Builder, Do: plural(t.libraryCount(),
+			"bundle this library or declare the package that provides it",
+			"bundle these libraries or declare the packages that provide them")}
+	},
+}
+
+func (t *Text) declare() Task {
+	return Task{
+		Actor: result.Builder,
+		Do:    "declare the package that provides " + plural(t.libraryCount(), "it", "them"),
+	}
+}
+
+// install is the advice to do what the cause asks for, since no version of a package helps.
+func (t *Text) install(string) string { return capital(t.task().Do) + "." }
+
+func (t *Text) systemTitle() string {
+	release := t.oneRelease()
+	switch installed := t.installedOn(); {
+	case release != "" && installed:
+		return fmt.Sprintf("needs %s, of which %s has none", release, t.target())
+	case release != "":
+		return fmt.Sprintf("needs %s, which not every %s has", release, t.systems())
+	case installed:
+		return fmt.Sprintf("needs %s of %s, which %s does not have", t.Libraries(), t.subject, t.target())
+	}
+	return fmt.Sprintf("needs %s of %s, which not every %s has", t.Libraries(), t.subject, t.systems())
+}
+
+// unknown reports whether the findings depend on packages that could not be looked up.
+func (g *group) unknown() bool {
+	return !slices.ContainsFunc(g.all, func(f *result.Finding) bool { return !f.Unknown })
+}
+
+// oneRelease returns the project of the system with the releases of which an artifact needs one,
+// because it has variants of its objects for them: "FFmpeg 4, 5 or 6". It is "" for others.
+func (t *Text) oneRelease() string {
+	of := map[string]string{} // release by object
+	variants := map[string]*set[string]{}
+	for _, f := range t.all {
+		p, _ := platform.ProviderOf(base(f.Library))
+		r, ok := strings.CutPrefix(p.Project, t.subject+" ")
+		if !ok || strings.Contains(r, " ") {
+			continue
+		}
+		if was := of[f.Object]; was != "" && was != r {
+			return ""
+		}
+		of[f.Object] = r
+		name := strings.ReplaceAll(f.Object, r, "")
+		if variants[name] == nil {
+			variants[name] = &set[string]{}
+		}
+		variants[name].add(r)
+	}
+	var all set[string]
+	for _, s := range variants {
+		if len(s.list) == 1 {
+			return ""
+		}
+		for _, r := range s.list {
+			all.add(r)
+		}
+	}
+	if all.list == nil {
+		return ""
+	}
+	slices.SortFunc(all.list, compareNumbers)
+	last := len(all.list) - 1
+	return t.subject + " " + strings.Join(all.list[:last], ", ") + " or " + all.list[last]
+}
+
+// systems returns what the systems of the platform are called.
+func (t *Text) systems() string {
+	if t.First().Target == "" {
+		return "system"
+	}
+	return t.target() + " system"
+}
+
+// installedOn reports whether packages are installed on a system that lacks what they load.
+func (t *Text) installedOn() bool { return t.pinned() && t.cause.Severity == result.Error }

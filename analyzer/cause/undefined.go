@@ -1,0 +1,123 @@
+package cause
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// linkFlag is the kind of objects that use a library which they do not link.
+var linkFlag = &Kind{
+	Name: "not-linked",
+	Title: func(t *Text) string {
+		return fmt.Sprintf("%s %s not link %s, which %s %s", t.Objects(),
+			plural(t.cause.Objects, "does", "do"), t.Libraries(),
+			plural(t.libraryCount(), "has", "have"), t.Symbols())
+	},
+	Task:      func(*Text) Task { return Task{Actor: result.Builder, Do: "correct the link line"} },
+	Platforms: (*group).checkedPlatforms,
+	Owner:     true,
+}
+
+// stringABI is the kind of objects with another std::string than a library, which is the subject.
+var stringABI = &Kind{
+	Name: "string-abi",
+	Title: func(t *Text) string {
+		return fmt.Sprintf("%s %s with another std::string ABI than %s", t.importedBy(), t.Symbols(),
+			t.Libraries())
+	},
+	Task: func(t *Text) Task {
+		return Task{
+			Actor: result.Builder,
+			Do:    "compile with the std::string ABI of " + t.Libraries(),
+		}
+	},
+}
+
+// Undefined is the kind of objects with symbols that no library defines.
+var Undefined = &Kind{
+	Name:  "undefined",
+	Title: (*Text).undefinedTitle,
+	Task:  (*Text).undefinedTask,
+	Owner: true,
+}
+
+func (t *Text) undefinedTitle() string {
+	rule, libraries := t.rules[t.First().Rule], t.libraryCount()
+	switch {
+	case libraries == 1 && rule.Lacks == LacksSymbolOfLoaded:
+		return fmt.Sprintf("the %s%s lacks %s, which %s", t.Libraries(), rule.Where, t.Symbols(),
+			t.needing()+plural(t.cause.Objects, " needs", " need"))
+	case t.otherVersion():
+		return fmt.Sprintf("%s has another version than %s of %s, which %s", t.Libraries(),
+			t.First().Version, t.Symbols(), t.importedBy())
+	case t.hides():
+		return fmt.Sprintf("%s %s not export %s, which %s", t.Libraries(),
+			plural(libraries, "does", "do"), t.Symbols(), t.importedBy())
+	case t.lacking():
+		return fmt.Sprintf("%s %s %s, which %s", t.Libraries(), plural(libraries, "lacks", "lack"),
+			t.Symbols(), t.importedBy())
+	case t.First().NotExported != "":
+		return fmt.Sprintf("no library exports %s, which %s", t.Symbols(), t.importedBy())
+	}
+	return fmt.Sprintf("no library defines %s, which %s", t.Symbols(), t.importedBy())
+}
+
+func (t *Text) undefinedTask() Task {
+	it := plural(t.cause.Symbols, "it", "them")
+	do := "link the library that defines " + it
+	switch from := t.First().NotExported; {
+	case t.otherVersion():
+		do = "bundle the " + t.Libraries() + " that it was linked with"
+	case t.hides():
+		do = "export " + it + " from " + t.Libraries()
+	case from != "":
+		do = "use a " + from + " that exports " + it + ", or link the library that defines " + it
+	case t.lacking():
+		do = "use a " + t.Libraries() + " that has " + it + ", or build without " + it
+	}
+	return Task{Actor: result.Builder, Do: do}
+}
+
+// checkedPlatforms returns the distributions on which the findings occur, and of those on which the
+// artifact was checked too the others.
+func (g *group) checkedPlatforms(r *result.Report) (fails, works []string) {
+	on := map[string]bool{}
+	for _, f := range g.all {
+		for _, name := range f.On {
+			on[name] = true
+		}
+	}
+	lacks := g.lacksNode()
+	fails, works = g.platforms(r, func(p *platform.Platform) bool {
+		return on[p.Name] || lacks(p)
+	}, false)
+	if len(on) < 2 || len(fails) == 0 {
+		works = nil
+	}
+	return fails, works
+}
+
+// lacking reports whether the object links the libraries that should have the symbols.
+func (t *Text) lacking() bool {
+	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		_, linked := t.artifact.linked(f, t.rules[f.Rule])
+		return linked != yes
+	})
+}
+
+// hides reports whether the libraries have the symbols, but do not export them.
+func (t *Text) hides() bool {
+	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		return f.NotExported == "" || f.NotExported != f.Library
+	})
+}
+
+// otherVersion reports whether these libraries have the symbols in another version than the object
+// was linked with.
+func (t *Text) otherVersion() bool {
+	f := t.First()
+	return t.lacking() && f.ProvidedBy != nil && f.Version != ""
+}

@@ -1,0 +1,32 @@
+package cause
+
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// wrongLibc is the kind of artifacts that are built for glibc and used on musl, or the reverse. The
+// subject is the C library of the target.
+var wrongLibc = &Kind{
+	Name: "wrong-libc",
+	Title: func(t *Text) string {
+		built := "musl"
+		if t.subject == built {
+			built = "glibc"
+		}
+		return fmt.Sprintf("built for %s; %s uses %s", built, t.target(), t.subject)
+	},
+	Task: func(t *Text) Task {
+		task := Task{Actor: result.Builder, Do: "publish a build for " + t.subject}
+		switch {
+		case t.artifact.wheel() && !t.claimed():
+			task.Do = "publish another wheel, for " + t.subject + "; pip does not install this one there"
+			task.Because = t.Unclaimed()
+		case t.firstFix() == fix.KindPlatformTag:
+			task.Do = "correct the tag or publish a build for " + t.subject
+		}
+		return task
+	},
+}
