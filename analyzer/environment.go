@@ -269,9 +269,9 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	}
 	own := report.Findings[before:]
 	for i := range own {
-		e.damaged(out, &own[i])
+		e.damaged(out, &own[i], lacks(rules, &own[i]))
 	}
-	leaveToSystem(own)
+	leaveToSystem(rules, own)
 	if all != nil {
 		newer := &newerReleases{
 			of: e, all: all, rules: rules, options: o, on: environment, artifacts: set.Artifacts,
@@ -283,7 +283,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	}
 	if e.Prefix != nil && o.Root != nil {
 		for _, f := range set.Artifacts {
-			absent(f, set.Artifacts, own)
+			absent(rules, f, set.Artifacts, own)
 		}
 	}
 	for _, x := range e.Listed {
@@ -612,13 +612,22 @@ func Conflicts(name string, v pkgmeta.Version, others []Artifact) []string {
 // leaveToSystem turns errors about missing libraries into warnings if no choice of versions can
 // provide them: a lock file does not describe the packages of the system, and a wheel may have
 // plug-ins for libraries that only some systems have.
-func leaveToSystem(findings []Finding) {
+func leaveToSystem(rules []*Rule, findings []Finding) {
 	for i := range findings {
 		f := &findings[i]
 		pin := slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
-		if f.Rule == "library-not-found" && f.Severity == Error && !pin &&
+		if lacks(rules, f) == cause.LacksLibrary && f.Severity == Error && !pin &&
 			!strings.Contains(strings.Join(f.Chain, " "), "==") {
 			f.Severity = Warning
 		}
 	}
+}
+
+// lacks returns what the object of a finding lacks.
+func lacks(rules []*Rule, f *Finding) cause.Lacks {
+	i := slices.IndexFunc(rules, func(r *Rule) bool { return r.ID == f.Rule })
+	if i < 0 || rules[i].Cause.Linker {
+		return cause.LacksNothing
+	}
+	return rules[i].Cause.Lacks
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -251,7 +252,7 @@ func (e *Environment) targets(out *checked, o Options) (names []string) {
 // damaged turns the findings of an installed wheel that are due to lost or changed files into
 // findings about the installation. A changed file alone is not reported: strip and tools of
 // distributions change files that work.
-func (e *Environment) damaged(out *checked, f *Finding) {
+func (e *Environment) damaged(out *checked, f *Finding, what cause.Lacks) {
 	if e.Lost == nil {
 		return
 	}
@@ -264,7 +265,7 @@ func (e *Environment) damaged(out *checked, f *Finding) {
 		name, version, _ := strings.Cut(lost, "==")
 		f.Message = fmt.Sprintf("%s of %s %s is missing; %s needs it", f.Library, name, version, f.Object)
 		f.Fixes = []fix.Fix{reinstall([]string{lost}, false)}
-	case e.foreign(out, f):
+	case e.foreign(out, f, what):
 		name := f.Artifact
 		id := ""
 		for _, a := range out.report.Artifacts {
@@ -287,20 +288,20 @@ func (e *Environment) damaged(out *checked, f *Finding) {
 
 // foreign reports whether a finding is about a changed object of a wheel, which is from another
 // version of it: it needs a library that the wheel has with another version, or lacks symbols.
-func (e *Environment) foreign(k *checked, f *Finding) bool {
+func (e *Environment) foreign(k *checked, f *Finding, what cause.Lacks) bool {
 	i := slices.IndexFunc(k.artifacts, func(a *facts.Artifact) bool {
 		return a.Path == f.Artifact && a.Wheel != nil
 	})
 	if i < 0 {
 		return false
 	}
-	switch f.Rule {
-	case "library-not-found":
+	switch what {
+	case cause.LacksLibrary:
 		stem := platform.Stem(f.Library)
 		return slices.ContainsFunc(k.artifacts[i].Objects, func(o *facts.Object) bool {
 			return platform.Stem(o.SONAME) == stem
 		}) && e.Changed(f.Artifact, f.Object)
-	case "undefined-symbol", "symbol-missing-in-package", "symbol-missing-in-folder":
+	case cause.LacksSymbol, cause.LacksSymbolOfLoaded:
 		return f.Severity == Error && e.Changed(f.Artifact, f.Object)
 	}
 	return false
@@ -309,13 +310,13 @@ func (e *Environment) foreign(k *checked, f *Finding) bool {
 // absent turns warnings about libraries of the system into errors if nothing that is used of an
 // installed package loads without them: the system that it is installed on does not have them. The
 // driver of a GPU is often added when a container starts. all are the packages of the environment.
-func absent(a *facts.Artifact, all []*facts.Artifact, findings []Finding) {
+func absent(rules []*Rule, a *facts.Artifact, all []*facts.Artifact, findings []Finding) {
 	var of []*Finding
 	fails := map[string]bool{} // objects by path
 	for i := range findings {
 		f := &findings[i]
 		p, known := platform.ProviderOf(f.Library)
-		if f.Artifact != a.Path || f.Rule != "library-not-found" || !known ||
+		if f.Artifact != a.Path || lacks(rules, f) != cause.LacksLibrary || !known ||
 			p.Kind == platform.DriverProvider || p.Kind == platform.ToolkitProvider {
 			continue
 		}

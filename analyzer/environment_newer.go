@@ -349,7 +349,7 @@ func (n *newerReleases) work(
 				Artifact: r.artifact, Target: t, Scenario: fix.Scenario{Platform: t.Key()},
 			}
 			outcome, err := session.Judge(ctx, c)
-			if err != nil || fails(outcome, findings) {
+			if err != nil || n.fails(outcome, findings) {
 				return nil, err
 			}
 			out = append(out, checkedRelease{r, trial.New(ctx, session, c, outcome)})
@@ -367,12 +367,12 @@ func (n *newerReleases) work(
 }
 
 // fails reports whether an outcome has an error or a finding like some.
-func fails(o *judge.Outcome, findings []*Finding) bool {
+func (n *newerReleases) fails(o *judge.Outcome, findings []*Finding) bool {
 	var found []Finding
 	for _, x := range o.Found {
 		found = append(found, *x.Finding)
 	}
-	leaveToSystem(found)
+	leaveToSystem(n.rules, found)
 	return slices.ContainsFunc(found, func(x Finding) bool {
 		return x.Severity == Error || slices.ContainsFunc(findings, func(y *Finding) bool {
 			return x.Rule == y.Rule && x.Library == y.Library && x.Symbol == y.Symbol

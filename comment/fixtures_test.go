@@ -100,8 +100,8 @@ func rocm() analyzer.Finding {
 		Package:  "torch",
 		Message: "selective_scan_cuda.cpython-312-x86_64-linux-gnu.so needs libc10_cuda.so: a CUDA " +
 			"build installed with torch 2.4.0+rocm6.1, which has libc10_hip.so.",
-		Headline: "built for CUDA, but torch 2.4.0+rocm6.1 is a ROCm build",
-		Chain:    []string{"selective_scan_cuda.cpython-312-x86_64-linux-gnu.so", "libc10_cuda.so"},
+		Reason: "built for CUDA, but torch 2.4.0+rocm6.1 is a ROCm build",
+		Chain:  []string{"selective_scan_cuda.cpython-312-x86_64-linux-gnu.so", "libc10_cuda.so"},
 		Fixes: []fix.Fix{
 			{
 				Kind:  fix.KindRebuild,

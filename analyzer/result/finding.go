@@ -62,13 +62,13 @@ type Finding struct {
 	Against []string `json:"against,omitempty"`
 	Source  string   `json:"source,omitempty"`
 
-	// Headline is the finding in one sentence without a period, for the title of a cause that it
-	// identifies; "" if the cause is titled by its rule, or by symbols and libraries.
+	// Headline is the first sentence of Message, without a period; "" if Message is one sentence, and
+	// no cause is titled by it.
 	Headline string `json:"-"`
 	// Shorter are shorter forms of Headline, the longest first.
 	Shorter []string `json:"-"`
-	// Reason is what findings of the rule have in common that differ in their object or target:
-	// "its tag is manylinux_2_34". "" for rules whose findings have nothing of that kind.
+	// Reason is the part of Headline that findings about other objects or targets have too: "its tag
+	// is manylinux_2_34". "" for rules whose causes are not titled by it.
 	Reason string `json:"-"`
 	// BuiltWith is the series of Package that the object was built against, and FailsWith the one
 	// that it does not work with ("NumPy 1", "NumPy 2"); "" if something is missing in Package.

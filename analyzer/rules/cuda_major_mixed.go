@@ -53,7 +53,7 @@ func checkCUDAMajor(p *analyzer.Pass) {
 		what := fmt.Sprintf("needs %s of CUDA %s, but %s is for CUDA %s", needed, major, by, installed)
 		f := analyzer.Finding{
 			Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
-			Headline: what, Message: v.Path + " " + what,
+			Headline: v.Path + " " + what, Reason: what, Message: v.Path + " " + what,
 		}
 		if !slices.Contains(v.Missing, needed) {
 			f.Severity = analyzer.Warning

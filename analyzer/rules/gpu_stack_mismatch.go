@@ -116,7 +116,7 @@ func checkDeclaredStack(p *analyzer.Pass) {
 		}
 		f := analyzer.Finding{
 			Object: v.Path, Chain: []string{v.Path},
-			Headline: fmt.Sprintf("built for %s, but the configuration declares %s", other.name, has.name),
+			Reason: fmt.Sprintf("built for %s, but the configuration declares %s", other.name, has.name),
 		}
 		theirs, ours := v.GPU.ROCm, len(v.GPU.CUDA)+len(v.GPU.PTX)
 		if other.name == cuda.name {
@@ -193,7 +193,7 @@ func checkGPUStack(p *analyzer.Pass) {
 			}
 			f := analyzer.Finding{
 				Object: v.Path, Library: needed, Chain: []string{v.Path, needed},
-				Headline: fmt.Sprintf("built for %s, but %s %s is a %s build", built.name, torch.Name,
+				Reason: fmt.Sprintf("built for %s, but %s %s is a %s build", built.name, torch.Name,
 					torch.Version, has.name),
 				Message: fmt.Sprintf("%s needs %s of %s, but %s is a %s build%s", v.Path, needed, built.name,
 					torch.ID(), has.name, archsOf(v)),

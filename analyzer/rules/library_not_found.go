@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -154,6 +155,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 			"of %s has", v.Path, needed, p.Platform.Name)
 	}
 	add := func(severity analyzer.Severity, format string, args ...any) {
+		f.Headline = cmp.Or(f.Headline, f.Message)
 		f.Severity, f.Message = severity, f.Message+". "+fmt.Sprintf(format, args...)
 	}
 	s := providerFor(p, v, needed)

@@ -111,6 +111,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				p.Platform.Name,
 				firstIn(node{i.Library, i.Version}),
 			)
+			f.Headline = f.Message
 			if len(older) > 0 {
 				f.Message += fmt.Sprintf(
 					". %s only has %s",

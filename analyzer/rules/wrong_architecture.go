@@ -52,7 +52,7 @@ otherwise: some packages contain objects for several architectures and select on
 
 // wrongPlatform is the kind of causes of objects that do not fit the tag.
 var wrongPlatform = &cause.Kind{
-	Title: func(t *cause.Text) string { return t.Objects() + ": " + t.First().Headline },
+	Title: func(t *cause.Text) string { return t.Objects() + ": " + t.First().Reason },
 	Task: func(*cause.Text) cause.Task {
 		return cause.Task{Actor: result.Builder, Do: "build it for the platform of its tag"}
 	},
@@ -61,7 +61,8 @@ var wrongPlatform = &cause.Kind{
 // builtForOther returns the finding of an object. what follows "is" in its message.
 func builtForOther(object, what string) analyzer.Finding {
 	return analyzer.Finding{
-		Object: object, Chain: []string{object}, Headline: what, Message: object + " is " + what,
+		Object: object, Chain: []string{object}, Reason: what,
+		Headline: object + " is " + what, Message: object + " is " + what,
 	}
 }
 

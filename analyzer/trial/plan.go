@@ -327,8 +327,7 @@ func (p *planner) broken(steps []step) (string, error) {
 		for _, f := range w.found {
 			severity := cmp.Or(p.severity[f.Rule], f.Severity)
 			if severity == result.Error && !v.before[f.Identity()] && !p.accepted[f.Identity()] {
-				message, _, _ := strings.Cut(f.Message, ". ")
-				return fix.Remain + ": " + message, nil
+				return fix.Remain + ": " + cmp.Or(f.Headline, f.Message), nil
 			}
 		}
 	}
