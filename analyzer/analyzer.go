@@ -284,45 +284,12 @@ func (k *checked) artifact(
 	f *facts.Artifact,
 	o Options,
 ) error {
-	report := k.report
 	targets, skipped, err := judge.Targets(f, k.providers, o.platforms(k.published))
 	if err != nil {
 		return err
 	}
-	for _, why := range skipped {
-		u := Unread{Path: f.Path, Reason: why}
-		if len(targets) == 0 && len(o.Platforms) == 0 && o.Root == nil { // probably the tag is wrong
-			report.Unread = append(report.Unread, u)
-		} else {
-			report.Skipped = append(report.Skipped, u)
-		}
-	}
-	if len(targets) == 0 && len(skipped) > 0 { // no object of it is checked
-		a := &report.Artifacts[len(report.Artifacts)-1]
-		a.Objects, a.Imports = 0, 0
-	}
-	if len(targets) == 0 && len(skipped) == 0 {
-		report.Unread = append(report.Unread, Unread{
-			Path:   f.Path,
-			Reason: "no built-in platform has its architecture; give one with --platform",
-		})
-	}
-	if o.Conda == nil && len(targets) > 0 {
-		a := &report.Artifacts[len(report.Artifacts)-1]
-		var on []*platform.Platform
-		for _, t := range targets {
-			on = append(on, t.Platform)
-		}
-		a.Assumed = f.OthersLibraries(on)
-	}
-	if note := failsOnOlder(judge.TooOld(f, k.providers, targets)); note != "" {
-		report.AddNote(f.Path + " " + note)
-	}
-	if note := untagged(f, targets); note != "" && len(o.Platforms) == 0 && o.Root == nil {
-		report.AddNote(note)
-	}
-	first := map[string]*Finding{}
-	var order []*Finding
+	k.describeTargets(f, targets, skipped, o)
+	found := findings{first: map[string]*Finding{}}
 	earlier := len(k.verifiers)
 	for len(targets) > 0 {
 		t := targets[0]
@@ -333,83 +300,148 @@ func (k *checked) artifact(
 		if err != nil {
 			return err
 		}
-		relevant := outcome.Found
-		if t.Promised {
-			relevant = onlyPromised(relevant, first)
-		} else {
-			k.addTarget(t.Platform, f, outcome.Sets)
-		}
-		if outcome.Unchecked > 0 {
-			report.AddUnread(Unread{
-				Path: f.Path,
-				Reason: fmt.Sprintf(
-					"%d files were not checked, because its DLLs have too many dependencies on each other",
-					outcome.Unchecked,
-				),
-			})
-		}
-		var fresh []judge.Found
-		before := len(order)
-		for _, x := range relevant {
-			id := x.Identity()
-			if first[id] == nil {
-				first[id] = x.Finding
-				order, fresh = append(order, x.Finding), append(fresh, x)
-			} else if x.Severity.Rank() > first[id].Severity.Rank() {
-				first[id].Severity = x.Severity
-			}
-			first[id].On = append(first[id].On, t.Platform.Name)
-		}
+		before := len(found.order)
+		fresh := found.add(k.relevant(f, t, outcome, found), t.Platform.Name)
 		if kept := affordable(targets, f, len(outcome.Found)); len(kept) < len(targets) {
-			report.AddNote(fmt.Sprintf(
-				"%s has too many findings; %d of its platforms were not checked",
-				f.Path, len(targets)-len(kept),
-			))
+			k.report.AddNote(fmt.Sprintf("%s has too many findings; %d of its platforms were not checked",
+				f.Path, len(targets)-len(kept)))
 			targets = kept
 		}
-		switch {
-		case o.NoFixes:
-		case len(fresh) == 0 && !k.tries:
-			if s.Pinned() {
-				k.others = append(k.others, trial.New(ctx, s, c, outcome))
-			}
-		default:
-			v := trial.New(ctx, s, c, outcome)
-			revealed, err := v.Fixes(fresh, outcome.Sets)
-			if err != nil {
-				return err
-			}
-			for _, x := range revealed {
-				if id := x.Identity(); first[id] == nil {
-					x.On = []string{t.Platform.Name}
-					first[id] = x.Finding
-					order = append(order, x.Finding)
-				}
-			}
-			k.verifiers = append(k.verifiers, v)
+		if err := k.tryFixes(ctx, s, c, outcome, fresh, &found, o); err != nil {
+			return err
 		}
-		if t.Promised {
-			for _, x := range order[before:] {
+		switch {
+		case t.Promised:
+			for _, x := range found.order[before:] {
 				x.Severity, x.Message = Warning, x.Message+". "+judge.Promise(t.Platform)
 			}
-		}
-		if t.Platform.OS == platform.Linux && !t.Promised {
-			found := slices.Clone(outcome.Found)
-			for i, x := range found { // the first target's finding has the fixes
-				found[i].Finding = first[x.Identity()]
+		case t.Platform.OS == platform.Linux:
+			all := slices.Clone(outcome.Found)
+			for i, x := range all { // the first target's finding has the fixes
+				all[i].Finding = found.first[x.Identity()]
 			}
-			s.AddGaps(ctx, report, c, found)
+			s.AddGaps(ctx, k.report, c, all)
 		}
 	}
-	if err := trial.Elsewhere(k.verifiers[earlier:], order); err != nil {
+	if err := trial.Elsewhere(k.verifiers[earlier:], found.order); err != nil {
 		return err
 	}
-	report.Findings = slices.Grow(report.Findings, len(order))
-	for _, x := range order {
+	k.report.Findings = slices.Grow(k.report.Findings, len(found.order))
+	for _, x := range found.order {
 		x.Message += alsoOn(x.On[1:])
-		report.Findings = append(report.Findings, *x)
+		k.report.Findings = append(k.report.Findings, *x)
 	}
 	return nil
+}
+
+// describeTargets reports what of an artifact is not checked, and what is taken for granted.
+func (k *checked) describeTargets(
+	f *facts.Artifact, targets []judge.Target, skipped []string, o Options,
+) {
+	report := k.report
+	asked := len(o.Platforms) > 0 || o.Root != nil
+	for _, why := range skipped {
+		u := Unread{Path: f.Path, Reason: why}
+		if len(targets) == 0 && !asked { // probably the tag is wrong
+			report.Unread = append(report.Unread, u)
+		} else {
+			report.Skipped = append(report.Skipped, u)
+		}
+	}
+	a := &report.Artifacts[len(report.Artifacts)-1]
+	switch {
+	case len(targets) > 0 && o.Conda == nil:
+		var on []*platform.Platform
+		for _, t := range targets {
+			on = append(on, t.Platform)
+		}
+		a.Assumed = f.OthersLibraries(on)
+	case len(targets) == 0 && len(skipped) > 0: // no object of it is checked
+		a.Objects, a.Imports = 0, 0
+	case len(targets) == 0:
+		report.Unread = append(report.Unread, Unread{
+			Path:   f.Path,
+			Reason: "no built-in platform has its architecture; give one with --platform",
+		})
+	}
+	if note := failsOnOlder(judge.TooOld(f, k.providers, targets)); note != "" {
+		report.AddNote(f.Path + " " + note)
+	}
+	if note := untagged(f, targets); note != "" && !asked {
+		report.AddNote(note)
+	}
+}
+
+// relevant returns the findings of an outcome that count on a target, and adds the target to the
+// report. On a platform that only the tags promise, those count that the named ones do not have.
+func (k *checked) relevant(
+	f *facts.Artifact, t judge.Target, outcome *judge.Outcome, found findings,
+) []judge.Found {
+	if outcome.Unchecked > 0 {
+		k.report.AddUnread(Unread{Path: f.Path, Reason: fmt.Sprintf("%d files were not checked, because "+
+			"its DLLs have too many dependencies on each other", outcome.Unchecked)})
+	}
+	if t.Promised {
+		return onlyPromised(outcome.Found, found.first)
+	}
+	k.addTarget(t.Platform, f, outcome.Sets)
+	return outcome.Found
+}
+
+// tryFixes tries the fixes of the findings that no earlier target has. What a fix reveals is a
+// finding too.
+func (k *checked) tryFixes(
+	ctx context.Context,
+	s *judge.Session,
+	c judge.Case,
+	outcome *judge.Outcome,
+	fresh []judge.Found,
+	found *findings,
+	o Options,
+) error {
+	switch {
+	case o.NoFixes:
+		return nil
+	case len(fresh) == 0 && !k.tries:
+		if s.Pinned() { // a fix of another package may break this one
+			k.others = append(k.others, trial.New(ctx, s, c, outcome))
+		}
+		return nil
+	}
+	v := trial.New(ctx, s, c, outcome)
+	revealed, err := v.Fixes(fresh, outcome.Sets)
+	if err != nil {
+		return err
+	}
+	for _, x := range revealed {
+		if found.first[x.Identity()] == nil {
+			found.add([]judge.Found{x}, c.Target.Platform.Name)
+		}
+	}
+	k.verifiers = append(k.verifiers, v)
+	return nil
+}
+
+// findings are those of an artifact on all targets.
+type findings struct {
+	first map[string]*Finding // by Identity: that of the first target, with all targets and the fixes
+	order []*Finding
+}
+
+// add adds findings on a target and returns those that no earlier one has. The severity is the
+// highest of all targets.
+func (fs *findings) add(found []judge.Found, target string) (fresh []judge.Found) {
+	for _, x := range found {
+		id := x.Identity()
+		if fs.first[id] == nil {
+			fs.first[id] = x.Finding
+			fs.order, fresh = append(fs.order, x.Finding), append(fresh, x)
+		} else if x.Severity.Rank() > fs.first[id].Severity.Rank() {
+			fs.first[id].Severity = x.Severity
+		}
+		fs.first[id].On = append(fs.first[id].On, target)
+	}
+	return fresh
 }
 
 // onlyPromised returns the problems that a wheel has only on a platform that the user did not name.
