@@ -119,7 +119,7 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 					p,
 					analyzer.Error,
 					fix.Candidate{
-						Fix:    fix.Fix{Kind: fix.KindRebuild, Title: "another system"},
+						Fix:    fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("another system")},
 						Change: fix.Retag{Platform: "debian12"},
 					},
 				)

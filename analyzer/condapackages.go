@@ -90,7 +90,7 @@ func unmetConda(by, has CondaPackage, dependency string) Finding {
 		id)
 	f.Message = f.Headline + ". conda does not install the two together"
 	f.Fixes = append(f.Fixes, fix.Fix{
-		Kind: fix.KindEnvironment, Title: "Install a version that " + by.Name + " allows",
+		Kind: fix.KindEnvironment, Title: fix.Titled("Install a version that %s allows", by.Name),
 		Command: "conda install " + shellword.Quote(dependency), Cost: []string{},
 	})
 	return f

@@ -445,7 +445,7 @@ func (w NoWheel) finding(names []string) Finding {
 	if w.Hash {
 		f.Rule = RuleHash
 		f.Fixes = append(f.Fixes, fix.Fix{
-			Kind: fix.KindEnvironment, Title: "Renew the hashes of " + id + " in " + w.At.File,
+			Kind: fix.KindEnvironment, Title: fix.Titled("Renew the hashes of %s in %s", id, w.At.File),
 			Command: w.Renew, Cost: []string{},
 		})
 	}
@@ -462,17 +462,18 @@ func (e *Environment) otherPython(
 ) fix.Fix {
 	x := fix.Fix{
 		Kind: fix.KindEnvironment, Cost: e.missing(ctx, source, python),
-		Title: "Use Python " + python,
+		Title: fix.Titled("Use Python %s", python),
 	}
 	if len(x.Cost) == 0 {
-		x.Title += ", for which all packages have a wheel"
+		x.Title = x.Title.Append(", for which all packages have a wheel")
 		return x
 	}
 	known := packages.Interpreters("")
 	slices.Reverse(known)
 	for _, other := range known {
 		if other != python && other != e.On.Python && len(e.missing(ctx, source, other)) == 0 {
-			x.Title, x.Cost = "Use Python "+other+", for which all packages have a wheel", []string{}
+			x.Title = fix.Titled("Use Python %s, for which all packages have a wheel", other)
+			x.Cost = []string{}
 			return x
 		}
 	}
@@ -550,7 +551,8 @@ func (e *Environment) addUnmet(
 		if u.Version != "" {
 			pin := u.Package + "==" + u.Version
 			f.Fixes = append(f.Fixes, fix.Fix{
-				Kind: fix.KindPin, Title: "Pin " + pin, Requirement: pin, Cost: []string{},
+				Kind: fix.KindPin, Title: fix.Titled("Pin %s",
+					fix.Requirement(pin)), Requirement: pin, Cost: []string{},
 				Change: fix.Pin{Requirement: pin},
 			})
 		}
@@ -574,7 +576,8 @@ func (w NoWheel) pin(others []Artifact) (x fix.Fix, ok bool) {
 		}
 		pin := w.Package + "==" + version
 		y := fix.Fix{
-			Kind: fix.KindPin, Title: "Pin " + pin + ", which has a wheel for it",
+			Kind: fix.KindPin, Title: fix.Titled("Pin %s, which has a wheel for it",
+				fix.Requirement(pin)),
 			Requirement: pin, Cost: Conflicts(w.Package, v, others),
 		}
 		if len(y.Cost) == 0 {

@@ -292,19 +292,20 @@ func (e *Environment) keeping(
 	ids []packages.ID,
 	keep string,
 	out *checked,
-) (title string, command shellword.Line) {
+) (title fix.Title, command shellword.Line) {
 	installed := e.Prefix != nil
 	if keep == "" {
 		var names []string
 		for _, id := range ids {
 			names = append(names, id.Name)
 		}
-		title = "Keep one of " + And(names) + ", and remove the others"
+		others := "others"
 		if len(ids) == 2 {
-			title = strings.TrimSuffix(title, "s")
+			others = "other"
 		}
+		title = fix.Titled("Keep one of %s, and remove the %s", And(names), others)
 		if installed {
-			title += "; then install the one that you keep again"
+			title = title.Append("; then install the one that you keep again")
 		}
 		return title, ""
 	}
@@ -321,9 +322,9 @@ func (e *Environment) keeping(
 		}
 		shown = append(shown, place)
 	}
-	title = "Remove " + And(shown)
+	title = fix.Titled("Remove %s", And(shown))
 	if installed {
-		title += ", and install " + keep + " again"
+		title = title.Append(", and install %s again", keep)
 		command = "python -m pip uninstall -y " + shellword.Quoted(remove) +
 			" && python -m pip install --force-reinstall --no-deps " + shellword.Quoted(again)
 	}

@@ -113,7 +113,7 @@ func TestFileConflict(t *testing.T) {
 			t.Errorf("%s: finding %+v; want %q", c.name, f, c.message)
 		}
 		title, _, _ := strings.Cut(c.message, ". The ")
-		if x.Title != title || len(x.Fixes) != 1 || x.Fixes[0].Title != c.fix ||
+		if x.Title != title || len(x.Fixes) != 1 || x.Fixes[0].Title.String() != c.fix ||
 			string(x.Fixes[0].Command) != c.pip || x.Action != c.fix+"." {
 			t.Errorf("%s: cause %+v; want %q and %q", c.name, x, title, c.fix)
 		}

@@ -72,7 +72,7 @@ func TestConcreteFix(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(r.Causes) == 0 || !slices.ContainsFunc(r.Causes[0].Fixes, func(x analyzer.CauseFix) bool {
-			return x.Title == c.title && string(x.Command) == c.command
+			return x.Title.String() == c.title && string(x.Command) == c.command
 		}) {
 			t.Errorf("%s: verdict %s, causes %+v", c.name, r.Verdict, r.Causes)
 		}

@@ -51,7 +51,7 @@ func (e *Environment) addBroken(out *checked, o Options) {
 		x := reinstall(ids, b.Conda)
 		if b.Remove != "" {
 			x = fix.Fix{
-				Kind: fix.KindEnvironment, Title: "Remove " + b.Remove, Cost: []string{},
+				Kind: fix.KindEnvironment, Title: fix.Titled("Remove %s", b.Remove), Cost: []string{},
 			}
 		}
 		f.Fixes = []fix.Fix{x}
@@ -61,12 +61,12 @@ func (e *Environment) addBroken(out *checked, o Options) {
 
 // reinstall returns the fix that installs packages again.
 func reinstall(ids []string, conda bool) fix.Fix {
-	x := fix.Fix{Kind: fix.KindEnvironment, Title: "Install it again", Cost: []string{}}
+	x := fix.Fix{Kind: fix.KindEnvironment, Title: fix.Titled("Install it again"), Cost: []string{}}
 	if len(ids) > 1 {
-		x.Title = "Install them again"
+		x.Title = fix.Titled("Install them again")
 	}
 	if !conda {
-		x.Title += " with the pip of the environment"
+		x.Title = x.Title.Append(" with the pip of the environment")
 		x.Command = "python -m pip install --force-reinstall --no-deps " + shellword.Quoted(ids)
 	}
 	return x
@@ -139,7 +139,7 @@ func (e *Environment) addMissing(artifacts []*facts.Artifact, r *Report) {
 			Rule: RuleUnmet, Severity: Warning, New: true, Artifact: m.by.file, Object: m.by.Name,
 			Version: q.Name + q.Spec, Package: q.Name, Headline: what, Message: what,
 			Fixes: []fix.Fix{{
-				Kind: fix.KindDependency, Title: "Install " + q.Name + q.Spec,
+				Kind: fix.KindDependency, Title: fix.Titled("Install %s", fix.Requirement(q.Name+q.Spec)),
 				Requirement: q.Name + q.Spec, Cost: []string{},
 			}},
 		}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
@@ -121,8 +120,8 @@ func (n *newerReleases) offer(ctx context.Context, findings []Finding) error {
 		}
 		for _, x := range own.found {
 			x.Fixes = append([]fix.Fix{{
-				Kind: fix.KindPin, Title: "Pin " + r.pin, Requirement: r.pin, Verified: true,
-				Cost: []string{},
+				Kind: fix.KindPin, Title: fix.Titled("Pin %s", fix.Requirement(r.pin)),
+				Requirement: r.pin, Verified: true, Cost: []string{},
 			}}, x.Fixes...)
 		}
 	}
@@ -174,7 +173,7 @@ func (n *newerReleases) forward(ctx context.Context, other string, all []failing
 	}
 	for _, x := range found {
 		x.Fixes = append(x.Fixes, fix.Fix{
-			Kind: fix.KindEnvironment, Title: "Change together: " + strings.Join(pins, ", "),
+			Kind: fix.KindEnvironment, Title: fix.Together(pins),
 			Command: "pip install " + shellword.Quoted(pins), Verified: true, Cost: n.alsoUnmet(other),
 			Change: pins,
 		})

@@ -67,7 +67,7 @@ func TestNewerRelease(t *testing.T) {
 			continue
 		}
 		title := "Change grid from 1.0 to " + c.want + " in pins.txt:4"
-		if len(x.Fixes) != 1 || x.Fixes[0].Title != title || !x.Fixes[0].Verified ||
+		if len(x.Fixes) != 1 || x.Fixes[0].Title.String() != title || !x.Fixes[0].Verified ||
 			x.Action != "Choose another version of grid (pins.txt:4)." {
 			t.Errorf("%s: cause %+v", c.name, x)
 		}
@@ -122,12 +122,12 @@ func TestForward(t *testing.T) {
 		}
 		var got []string
 		for _, x := range r.Causes[0].Fixes {
-			got = append(got, x.Title)
+			got = append(got, x.Title.String())
 			if !x.Verified || x.Clears != len(r.Causes[0].Findings) {
 				t.Errorf("%s: fix %+v", c.failing, x)
 			}
 		}
-		if !slices.Equal(got, c.want) || len(r.Plan.Fixes) != 1 || r.Plan.Fixes[0].Title != back {
+		if !slices.Equal(got, c.want) || len(r.Plan.Fixes) != 1 || r.Plan.Fixes[0].Title.String() != back {
 			t.Errorf("%s: %q, plan %+v; want %q", c.failing, got, r.Plan, c.want)
 		}
 	}
@@ -240,14 +240,14 @@ func TestPartners(t *testing.T) {
 			t.Fatalf("%s: causes %+v", c.name, r.Causes)
 		}
 		for _, x := range r.Causes[at].Fixes {
-			got = append(got, x.Title)
+			got = append(got, x.Title.String())
 			if !x.Verified || x.Clears != len(r.Causes[at].Findings) ||
-				strings.Contains(x.Title, "vision") && strings.Join(x.Cost, "; ") != c.cost {
+				strings.Contains(x.Title.String(), "vision") && strings.Join(x.Cost, "; ") != c.cost {
 				t.Errorf("%s: fix %+v", c.name, x)
 			}
 		}
 		for _, x := range r.Plan.Fixes {
-			plan = append(plan, x.Title)
+			plan = append(plan, x.Title.String())
 		}
 		slices.Sort(plan)
 		slices.Sort(c.plan)

@@ -57,7 +57,7 @@ func TestNoWheel(t *testing.T) {
 	}
 	if f := r.Findings[1]; f.Severity != analyzer.Warning || f.Package != "built" ||
 		!strings.Contains(f.Message, "built from source") ||
-		len(f.Fixes) != 1 || !strings.Contains(f.Fixes[0].Title, "Use Python 3.11") {
+		len(f.Fixes) != 1 || !strings.Contains(f.Fixes[0].Title.String(), "Use Python 3.11") {
 		t.Errorf("finding %+v", f)
 	}
 	if len(r.Causes) != 2 || r.Causes[0].Title != "widget==2.0 has no wheel for musl" {
@@ -364,7 +364,7 @@ func TestUnmetRequirement(t *testing.T) {
 		}
 		_, version, _ := strings.Cut(c.fix, "==")
 		if len(x.Fixes) != 1 || x.Fixes[0].Requirement != c.fix || !x.Fixes[0].Verified ||
-			x.Fixes[0].Title != "Change package2 from 1.0 to "+version+" in pins.txt:7" {
+			x.Fixes[0].Title.String() != "Change package2 from 1.0 to "+version+" in pins.txt:7" {
 			t.Errorf("%s: fixes %+v; want %s", c.requires, x.Fixes, c.fix)
 		}
 	}
@@ -457,7 +457,7 @@ func TestPackagesWithoutWheel(t *testing.T) {
 			t.Fatalf("causes %+v", r.Causes)
 		}
 		x := r.Causes[0].Fixes[0]
-		if x.Title != c.title || strings.Join(x.Cost, "\n") != c.cost {
+		if x.Title.String() != c.title || strings.Join(x.Cost, "\n") != c.cost {
 			t.Errorf("fix %q, cost %q; want %q, %q", x.Title, x.Cost, c.title, c.cost)
 		}
 	}

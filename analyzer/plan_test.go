@@ -22,7 +22,8 @@ func TestPlan(t *testing.T) {
 			}
 			var fixes []fix.Candidate
 			if change != nil {
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Title: "Fix " + id}, Change: change})
+				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Title: fix.Titled("Fix %s",
+					id)}, Change: change})
 			}
 			p.Report(analyzer.Finding{Object: "libx.so.1", Message: id}, fixes...)
 		}}
@@ -51,7 +52,7 @@ func TestPlan(t *testing.T) {
 		r := checkLibrary(t, c.rules...)
 		var got []string
 		for _, x := range r.Plan.Fixes {
-			got = append(got, x.Title)
+			got = append(got, x.Title.String())
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, c.want) || len(r.Plan.Leaves) != c.leaves ||
@@ -69,14 +70,14 @@ func TestPartialFixes(t *testing.T) {
 		p.Report(analyzer.Finding{Object: "libx.so.1", Symbol: "f", Message: "stays"})
 		if len(p.Scenario.Needed)+len(p.Scenario.RunPath) == 0 {
 			p.Report(analyzer.Finding{Object: "libx.so.1", Symbol: "g", Message: "goes"},
-				fix.Candidate{Fix: fix.Fix{Title: "First", Kind: fix.KindLinkFlag},
+				fix.Candidate{Fix: fix.Fix{Title: fix.Titled("First"), Kind: fix.KindLinkFlag},
 					Change: fix.AddNeeded{Object: "libx.so.1", Libraries: []string{"libdl.so.2"}}},
-				fix.Candidate{Fix: fix.Fix{Title: "Second", Kind: fix.KindPatchelf},
+				fix.Candidate{Fix: fix.Fix{Title: fix.Titled("Second"), Kind: fix.KindPatchelf},
 					Change: fix.SetRunPath{Object: "libx.so.1", RunPath: "$ORIGIN"}})
 		}
 	}}
 	causes := checkLibrary(t, rule).Causes
-	if len(causes) != 1 || len(causes[0].Fixes) != 1 || causes[0].Fixes[0].Title != "First" ||
+	if len(causes) != 1 || len(causes[0].Fixes) != 1 || causes[0].Fixes[0].Title.String() != "First" ||
 		causes[0].Fixes[0].Clears != 1 || causes[0].Together {
 		t.Errorf("%+v", causes)
 	}

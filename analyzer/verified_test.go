@@ -258,7 +258,7 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 			c.requires = append(slices.DeleteFunc(c.requires, of(x.Requirement)), x.Requirement)
 		}
 	case fix.KindEnvironment:
-		if m := takenOut.FindStringSubmatch(x.Title); m != nil {
+		if m := takenOut.FindStringSubmatch(x.Title.String()); m != nil {
 			c.path = slices.DeleteFunc(slices.Clone(c.path), func(dir string) bool { return dir == m[1] })
 			break
 		}
@@ -300,7 +300,7 @@ func (e *environment) follow(f *analyzer.Finding, x *fix.Fix) (after *environmen
 		if f.Rule != "undefined-symbol" {
 			return nil, false
 		}
-		if own := linkOwn.FindStringSubmatch(x.Title); own != nil {
+		if own := linkOwn.FindStringSubmatch(x.Title.String()); own != nil {
 			c.objects[f.Object] += "needed " + own[1] + "\n"
 			if own[2] != "" {
 				c.objects[f.Object] += "runpath " + own[2] + "\n"
@@ -332,13 +332,13 @@ func TestVerifiedFixesHelp(t *testing.T) {
 					continue
 				}
 				after, ok := e.follow(f, x)
-				key := x.Kind + string(x.Command) + f.Identity()
+				key := string(x.Kind) + string(x.Command) + f.Identity()
 				if !ok || done[key] {
 					continue
 				}
 				done[key] = true
-				seen[x.Kind]++
-				if takenOut.MatchString(x.Title) {
+				seen[string(x.Kind)]++
+				if takenOut.MatchString(x.Title.String()) {
 					seen["LD_LIBRARY_PATH"]++
 				}
 				for _, g := range after.check(t).Findings {
@@ -369,10 +369,10 @@ func TestVerifiedFixesHelp(t *testing.T) {
 		}
 	}
 	t.Logf("fixes followed: %v", seen)
-	for _, kind := range []string{fix.KindPin, fix.KindEnvironment, fix.KindPatchelf,
+	for _, kind := range []fix.Kind{fix.KindPin, fix.KindEnvironment, fix.KindPatchelf,
 		fix.KindLinkFlag, fix.KindSymver, fix.KindPlatformTag, fix.KindDependency, "LD_LIBRARY_PATH"} {
-		if seen[kind] < 3 {
-			t.Errorf("only %d fixes of kind %s came up", seen[kind], kind)
+		if seen[string(kind)] < 3 {
+			t.Errorf("only %d fixes of kind %s came up", seen[string(kind)], kind)
 		}
 	}
 }

@@ -79,14 +79,14 @@ type search struct {
 func searches(f *analyzer.Finding) []search {
 	var out []search
 	for _, x := range f.Fixes {
-		switch x.Kind {
-		case fix.KindPin, fix.KindDependency:
+		switch x.Kind.Setting() {
+		case fix.Requirements:
 			if r, ok := parseRequirement(x.Requirement); ok {
 				out = append(out, requirement(r.name), dependencyList())
 			}
-		case fix.KindPlatformTag, fix.KindImage, fix.KindSymver:
+		case fix.BuildImage:
 			out = append(out, image(f.Target))
-		case fix.KindLinkFlag, fix.KindPatchelf:
+		case fix.LinkCommand:
 			out = append(out, linked(f, true))
 		}
 	}

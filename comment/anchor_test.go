@@ -148,15 +148,19 @@ func TestEdit(t *testing.T) {
 	pin := fix.Fix{Kind: fix.KindPin, Requirement: "nvidia-nvjitlink-cu12>=12.9"}
 	tag := fix.Fix{
 		Kind:    fix.KindPlatformTag,
-		Title:   "Tag the wheel manylinux_2_28_x86_64",
+		Title:   fix.Titled("Tag the wheel manylinux_2_28_x86_64"),
 		Command: "wheel tags --platform-tag manylinux_2_28_x86_64 x-manylinux2014_x86_64.whl",
 	}
 	image := fix.Fix{
 		Kind:    fix.KindImage,
-		Title:   "Build in the manylinux2014 image",
+		Title:   fix.Titled("Build in the manylinux2014 image"),
 		Command: "quay.io/pypa/manylinux2014_x86_64",
 	}
-	newer := fix.Fix{Kind: fix.KindPlatformTag, Title: "Tag the wheel manylinux_2_31_x86_64"}
+	newer := fix.Fix{
+		Kind:    fix.KindPlatformTag,
+		Title:   fix.Titled("Tag the wheel manylinux_2_31_x86_64"),
+		Command: "wheel tags --platform-tag manylinux_2_31_x86_64 x.whl",
+	}
 	const toml, txt, cfg, yml, docker = "pyproject.toml", "requirements.txt", "setup.cfg",
 		".github/workflows/w.yml", "Dockerfile"
 	for _, c := range []struct {

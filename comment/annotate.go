@@ -55,7 +55,7 @@ func annotation(v view, i int, file string, line int) Annotation {
 			label = "Or"
 		}
 		text := fmt.Sprintf("%s (%s): %s", label, causetext.FixState(c, x),
-			plain(mdsafe.Cut(x.Title, maxShown)))
+			plain(mdsafe.Cut(x.Title.String(), maxShown)))
 		if inlineCommand(x) != "" && len(x.Command) <= maxShown {
 			text += ": " + mdsafe.Visible(string(x.Command))
 		}

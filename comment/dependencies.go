@@ -231,8 +231,8 @@ func (s dependencies) fix(i int) string {
 // choice returns a fix of a cause with its command.
 func (s dependencies) choice(c *analyzer.Cause, x analyzer.CauseFix) string {
 	out := "**Fix** (" + causetext.FixState(c, x) + "): " +
-		mdsafe.Prose(x.Title, causetext.Names(s.report, c)...)
-	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
+		mdsafe.Prose(x.Title.String(), causetext.Names(s.report, c)...)
+	if x.Command != "" && !x.ShowsCommand() {
 		out += ": " + mdsafe.Code(string(x.Command), maxShown)
 	}
 	return out

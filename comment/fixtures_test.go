@@ -32,14 +32,15 @@ func needs(symbol, version, library string) analyzer.Finding {
 		Fixes: []fix.Fix{
 			{
 				Kind:     fix.KindPlatformTag,
-				Title:    "Tag the wheel manylinux_2_31_x86_64",
+				Title:    fix.Titled("Tag the wheel manylinux_2_31_x86_64"),
 				Command:  "wheel tags --remove --platform-tag manylinux_2_31_x86_64 " + wheelA,
 				Verified: true,
 				Cost:     []string{"drops debian10, ubuntu18.04"},
 			},
 			{
-				Kind:    fix.KindImage,
-				Title:   "Build in the manylinux2014 image, whose toolchain has no newer versions",
+				Kind: fix.KindImage,
+				Title: fix.Titled("Build in the manylinux2014 image, whose toolchain has no newer " +
+					"versions"),
 				Command: "quay.io/pypa/manylinux2014_x86_64",
 			},
 		},
@@ -75,7 +76,7 @@ func nvjitlink() analyzer.Finding {
 		Fixes: []fix.Fix{
 			{
 				Kind:        fix.KindPin,
-				Title:       "Pin nvidia-nvjitlink-cu12>=12.9",
+				Title:       fix.Titled("Pin nvidia-nvjitlink-cu12>=12.9"),
 				Command:     "nvidia-nvjitlink-cu12>=12.9",
 				Requirement: "nvidia-nvjitlink-cu12>=12.9",
 				Verified:    true,
@@ -104,8 +105,9 @@ func rocm() analyzer.Finding {
 		Chain:  []string{"selective_scan_cuda.cpython-312-x86_64-linux-gnu.so", "libc10_cuda.so"},
 		Fixes: []fix.Fix{
 			{
-				Kind:  fix.KindRebuild,
-				Title: "Rebuild against the ROCm torch (torch==2.4.0+rocm6.1), so that it needs libc10_hip.so",
+				Kind: fix.KindRebuild,
+				Title: fix.Titled("Rebuild against the ROCm torch (torch==2.4.0+rocm6.1), so that it " +
+					"needs libc10_hip.so"),
 			},
 		},
 	}
@@ -127,7 +129,7 @@ func libdl() analyzer.Finding {
 		Fixes: []fix.Fix{
 			{
 				Kind:     fix.KindLinkFlag,
-				Title:    "Link programs that use it with these flags",
+				Title:    fix.Titled("Link programs that use it with these flags"),
 				Command:  `LDFLAGS="-Wl,--no-as-needed -ldl"`,
 				Verified: true,
 			},

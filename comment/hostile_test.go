@@ -54,12 +54,12 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 			Fixes: []fix.Fix{
 				{
 					Kind:        fix.KindPin,
-					Title:       "Pin " + next(),
+					Title:       fix.Titled("Pin %s", next()),
 					Command:     shellword.Line(next() + "\n" + next()),
 					Requirement: next(),
 					Cost:        []string{"pip cannot resolve this: " + next()},
 				},
-				{Kind: fix.KindSource, Title: next()},
+				{Kind: fix.KindSource, Title: fix.Text(next())},
 			},
 		}
 	}
@@ -137,7 +137,8 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	log := logLine(next())
 	log.Job, log.Object, log.Library, log.Version, log.Message = next(), next(), next(), next(), next()
 	log.Fixes = []fix.Fix{
-		{Kind: fix.KindSource, Title: "Add " + next(), Command: shellword.Line(next() + "\n" + next())},
+		{Kind: fix.KindSource, Title: fix.Titled("Add %s",
+			next()), Command: shellword.Line(next() + "\n" + next())},
 	}
 	logs := &Logs{
 		Lines: []LogLine{log},

@@ -192,9 +192,9 @@ func logBlock(g []LogLine) string {
 		fmt.Fprintf(
 			&b,
 			"\n**Fix** (%s%s): %s\n",
-			mdsafe.Code(f.Kind, 40),
+			mdsafe.Code(string(f.Kind), 40),
 			mark,
-			mdsafe.Prose(mdsafe.Cut(f.Title, 400), known...),
+			mdsafe.Prose(mdsafe.Cut(f.Title.String(), 400), known...),
 		)
 		if f.Command != "" {
 			b.WriteString("\n" + mdsafe.Fence("", mdsafe.Cut(string(f.Command), 1000)))

@@ -28,7 +28,7 @@ func logLine(symbol string) LogLine {
 			Fixes: []fix.Fix{
 				{
 					Kind:    fix.KindLinkFlag,
-					Title:   "Link with -ldl",
+					Title:   fix.Titled("Link with -ldl"),
 					Command: `LDFLAGS="-Wl,--no-as-needed -ldl"`,
 				},
 			},
@@ -79,7 +79,7 @@ func TestHostileLogsAreShownAsText(t *testing.T) {
 		l := logLine(h)
 		l.Job, l.Object, l.Library, l.Version = h, "a/"+h, h, h
 		l.Message = h + ": nothing has it (symbol " + h + ", version " + h + ", library " + h + ")"
-		l.Fixes = []fix.Fix{{Kind: fix.KindSource, Title: "Add " + h,
+		l.Fixes = []fix.Fix{{Kind: fix.KindSource, Title: fix.Titled("Add %s", h),
 			Command: shellword.Line(h + "\n" + h)}}
 		l.Analysis = &buildlog.Analysis{
 			Verdict: buildlog.Undecided,

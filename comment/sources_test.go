@@ -48,7 +48,7 @@ func TestHostileSources(t *testing.T) {
 			for i := range 3000 {
 				f := needs(fmt.Sprintf("sym_%d", i), "GLIBC_2.29", "libtorch.so")
 				f.Object, f.Package = fmt.Sprintf("widget/lib%d.so", i), fmt.Sprintf("torch%d", i%7)
-				f.Fixes = []fix.Fix{{Kind: fix.KindPin, Requirement: "torch>=2", Title: "x"}}
+				f.Fixes = []fix.Fix{{Kind: fix.KindPin, Requirement: "torch>=2", Title: fix.Titled("x")}}
 				f.Severity = analyzer.Error
 				r.Findings = append(r.Findings, f)
 			}

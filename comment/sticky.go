@@ -79,7 +79,7 @@ func causeTable(in Input, v view) string {
 		fixed := "none known"
 		if len(c.Fixes) > 0 {
 			x := c.Fixes[0]
-			fixed = mdsafe.Prose(x.Title, known...) + inlineCommand(x) +
+			fixed = mdsafe.Prose(x.Title.String(), known...) + inlineCommand(x) +
 				" (" + causetext.FixState(c, x) + ")"
 		}
 		fmt.Fprintf(&b, "| **%s** | %s. %s | %s |\n", c.Severity,

@@ -75,7 +75,7 @@ func suggestion(v view, path, old string, causes []int) (ReviewComment, bool) {
 					mdsafe.Prose(of.Title, causetext.Names(v.report, of)...))
 			}
 			known := append(causetext.Names(v.report, c), x.Requirement)
-			fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(strings.TrimSuffix(x.Title, "."), known...),
+			fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(strings.TrimSuffix(x.Title.String(), "."), known...),
 				causetext.FixState(c, x))
 			if len(x.Cost) > 0 {
 				fmt.Fprintf(&b, " Costs: %s.", mdsafe.Prose(
@@ -179,9 +179,9 @@ var (
 
 // retag replaces the platform in the line by that of the fix, and keeps an architecture after it.
 func retag(text string, x fix.Fix) (string, bool) {
-	tag := wholeTag.FindString(x.Title)
-	if x.Kind == fix.KindImage || tag == "" {
-		tag = wholeTag.FindString(string(x.Command))
+	tag := wholeTag.FindString(string(x.Command))
+	if x.Kind == fix.KindPlatformTag { // the command also names the wheel, with its tag
+		tag = wholeTag.FindString(fix.PlatformTag(x.Command))
 	}
 	at := wholeTag.FindAllStringIndex(text, -1)
 	if tag == "" || len(at) == 0 {

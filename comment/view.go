@@ -102,7 +102,8 @@ func (v view) line(i int) string {
 		return s + " No ready-made fix."
 	}
 	x := c.Fixes[0]
-	return s + " **Fix** (" + causetext.FixState(c, x) + "): " + mdsafe.Prose(x.Title, known...) +
+	return s + " **Fix** (" + causetext.FixState(c, x) + "): " +
+		mdsafe.Prose(x.Title.String(), known...) +
 		inlineCommand(x)
 }
 
@@ -139,7 +140,7 @@ func (v view) names(indexes []int) string {
 // inlineCommand returns the command of a fix to follow its title; "" if the title contains it or
 // it has several lines or is longer than maxShown.
 func inlineCommand(x analyzer.CauseFix) string {
-	if x.Command == "" || strings.Contains(x.Title, string(x.Command)) ||
+	if x.Command == "" || x.ShowsCommand() ||
 		strings.Contains(string(x.Command), "\n") ||
 		len(x.Command) > maxShown { // a truncated command could not be pasted
 		return ""

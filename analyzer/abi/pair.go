@@ -121,6 +121,10 @@ func isModule(name string) bool {
 	return extensionTag.MatchString(afterSO.ReplaceAllString(path.Base(name), ""))
 }
 
+// KeepShipping is the fix for a removed library, with its name.
+const KeepShipping = "Keep shipping %s, for example as an empty library with a DT_NEEDED entry " +
+	"for its replacement"
+
 // ComparePairs compares two packages: each pair, and the removed libraries. The evidence of whole
 // is the least detailed of all pairs.
 func ComparePairs(
@@ -145,8 +149,7 @@ func ComparePairs(
 					"A program that needs it does not start: %s: cannot open shared object file.",
 					title(p.Old),
 				),
-				Fix: "Keep shipping " + title(p.Old) + ", for example as an empty library with a " +
-					"DT_NEEDED entry for its replacement.",
+				Fix: fmt.Sprintf(KeepShipping, title(p.Old)) + ".",
 			}
 			if isVendored(p.Old.Name) || isModule(p.Old.Name) {
 				c.Severity, c.Affects, c.Fix = Note, 0, ""

@@ -10,8 +10,8 @@ import (
 )
 
 // newFix returns a fix without costs.
-func newFix(kind, title string, command shellword.Line) fix.Fix {
-	return fix.Fix{Kind: kind, Title: title, Command: command, Cost: []string{}}
+func newFix(kind fix.Kind, title string, command shellword.Line) fix.Fix {
+	return fix.Fix{Kind: kind, Title: fix.Text(title), Command: command, Cost: []string{}}
 }
 
 // fixes returns at most three fixes for a diagnosis, the most likely first. owners are the -l

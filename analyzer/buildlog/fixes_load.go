@@ -413,7 +413,7 @@ func missingFixes(lib, from string) []fix.Fix {
 		out = append(out, newFix(fix.KindRebuild, "Rebuild against "+p.After+"; current "+
 			"distributions do not have "+p.Project, ""))
 	}
-	if install := installation(p); install.Title != "" {
+	if install := installation(p); install.Kind != "" {
 		out = append(out, install)
 	}
 	if from == "" || len(out) == 0 { // a wheel is not built where it runs

@@ -12,10 +12,10 @@ import (
 )
 
 // install returns a fix that installs packages with pip.
-func install(kind, title string, requirement string) fix.Fix {
+func install(kind fix.Kind, title string, requirement string) fix.Fix {
 	return fix.Fix{
 		Kind:        kind,
-		Title:       title,
+		Title:       fix.Text(title),
 		Command:     "pip install " + shellword.Quote(requirement),
 		Requirement: requirement,
 		Cost:        []string{},
@@ -254,7 +254,7 @@ func openmpFixes(d *Diagnosis) []fix.Fix {
 		),
 		{
 			Kind:    fix.KindEnvironment,
-			Title:   "As a last resort, let both copies run",
+			Title:   fix.Titled("As a last resort, let both copies run"),
 			Command: "export KMP_DUPLICATE_LIB_OK=TRUE",
 			Cost:    []string{"the program may crash or compute wrong results"},
 		},

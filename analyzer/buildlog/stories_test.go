@@ -64,7 +64,7 @@ func format(diagnoses []Diagnosis) string {
 			}
 		}
 		for _, f := range d.Fixes {
-			fmt.Fprintf(&b, "  %s: %s\n", f.Kind, strings.TrimRight(f.Title+" | "+string(f.Command), " |"))
+			fmt.Fprintf(&b, "  %s: %s\n", f.Kind, strings.TrimRight(f.Title.String()+" | "+string(f.Command), " |"))
 		}
 	}
 	return b.String()

@@ -159,8 +159,10 @@ func (t *Text) oldestTag() (target, oldest *platform.Platform) {
 func (t *Text) neededTag() string {
 	for _, x := range t.cause.Fixes {
 		if x.Kind == fix.KindPlatformTag {
-			if tag := anyTag.FindString(x.Title + " " + string(x.Command)); tag != "" {
-				return platform.Title(strings.TrimSuffix(tag, "_"+platform.Architecture(t.First().Target)))
+			for _, r := range x.Retags {
+				if tag := anyTag.FindString(r.To.Platform); tag != "" {
+					return platform.Title(tag)
+				}
 			}
 		}
 	}

@@ -191,7 +191,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 	if g.kind.Systems != nil { // symbol versions that the texts name
 		named := []string{c.Title}
 		for _, x := range c.Fixes[:min(len(c.Fixes), 1)] {
-			named = append(named, x.Title)
+			named = append(named, x.Title.String())
 		}
 		namedFirst(c.Evidence, named...)
 	}

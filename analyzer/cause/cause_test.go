@@ -56,7 +56,7 @@ func tooNew(object, symbol, library, version, tag string) result.Finding {
 		Version: version, Package: "widget",
 		Fixes: []fix.Fix{{
 			Kind:     fix.KindPlatformTag,
-			Title:    "Tag the wheel " + tag,
+			Title:    fix.Tagging(tag),
 			Command:  fix.RetagCommand(retags),
 			Retags:   retags,
 			Verified: true,
@@ -69,7 +69,8 @@ func lacks(object, symbol, requirement string) result.Finding {
 		Rule: "symbol-missing-in-package", Object: object, Symbol: symbol, Library: "libc10.so",
 		Package: "torch",
 		Fixes: []fix.Fix{{
-			Kind: fix.KindPin, Title: "Require " + requirement, Command: shellword.Requirement(requirement),
+			Kind: fix.KindPin, Title: fix.Titled("Require %s", fix.Requirement(requirement)),
+			Command:     shellword.Requirement(requirement),
 			Requirement: requirement, Verified: true,
 		}},
 	}
@@ -78,7 +79,7 @@ func lacks(object, symbol, requirement string) result.Finding {
 // asRequired adds a fix: the required versions remove the finding.
 func asRequired(f result.Finding) result.Finding {
 	f.Fixes = append(f.Fixes, fix.Fix{
-		Kind: fix.KindEnvironment, Title: "Install the versions that it requires",
+		Kind: fix.KindEnvironment, Title: fix.Titled("Install the versions that it requires"),
 		Command:  "pip install torch==2.5.1 numpy==1.26",
 		Verified: true,
 		Change: fix.AsRequired{
@@ -91,7 +92,7 @@ func asRequired(f result.Finding) result.Finding {
 // ofExtra is about a library of a package that an extra of the wheel requires.
 func ofExtra(library, requirement, extra string) result.Finding {
 	f := needs("w/a.so", library)
-	f.Fixes = []fix.Fix{{Kind: fix.KindDependency, Title: "Install the extra " + extra,
+	f.Fixes = []fix.Fix{{Kind: fix.KindDependency, Title: fix.Titled("Install the extra %s", extra),
 		Command: "pip install 'widget[" + shellword.Line(extra) + "]==1.0'", Requirement: requirement,
 		Extra: extra}}
 	return f
@@ -157,7 +158,7 @@ func TestOrigins(t *testing.T) {
 		"extra": {
 			[]result.Finding{{Rule: "library-not-found", Object: "w/a.so", Library: "libcudnn.so.9",
 				Severity: result.Warning, Fixes: []fix.Fix{{Kind: fix.KindDependency,
-					Title:       "Install the extra cudnn, which requires nvidia-cudnn-cu12~=9.0",
+					Title:       fix.Titled("Install the extra cudnn, which requires nvidia-cudnn-cu12~=9.0"),
 					Command:     "pip install 'widget[cudnn]==1.0'",
 					Requirement: "nvidia-cudnn-cu12~=9.0", Extra: "cudnn"}}}},
 			[]string{"warning extras: needs libcudnn.so.9 of nvidia-cudnn-cu12, which only its extra cudnn " +
@@ -175,8 +176,8 @@ func TestOrigins(t *testing.T) {
 		"one of several extras": {
 			[]result.Finding{{Rule: "library-not-found", Object: "w/a.so", Library: "libmlx.so",
 				Fixes: []fix.Fix{
-					{Kind: fix.KindDependency, Title: "cpu", Requirement: "mlx-cpu==1", Extra: "cpu"},
-					{Kind: fix.KindDependency, Title: "cuda", Requirement: "mlx-cuda==1", Extra: "cuda"},
+					{Kind: fix.KindDependency, Title: fix.Titled("cpu"), Requirement: "mlx-cpu==1", Extra: "cpu"},
+					{Kind: fix.KindDependency, Title: fix.Titled("cuda"), Requirement: "mlx-cuda==1", Extra: "cuda"},
 				}}},
 			[]string{"error extras: needs libmlx.so of mlx-cpu, which only an extra of the wheel requires"},
 		},
@@ -278,7 +279,7 @@ func TestFixesAreMerged(t *testing.T) {
 	)
 	x := r.Causes[0].Fixes[0]
 	if x.Requirement != "torch>=2.5,<2.6" || x.Clears != 2 ||
-		x.Title != "Require torch>=2.5,<2.6 in the metadata of widget "+
+		x.Title.String() != "Require torch>=2.5,<2.6 in the metadata of widget "+
 			"(dependencies in pyproject.toml or setup.py)" ||
 		!slices.Equal(x.Cost, []string{"pip no longer installs it with other versions of torch",
 			"a new release or build number if it is published"}) {
@@ -323,16 +324,17 @@ func TestCopiesAreLinked(t *testing.T) {
 			Rule: "undefined-symbol", Object: object, Symbol: "crc32", Library: "libz.so.1",
 			Fixes: []fix.Fix{
 				{
-					Kind: fix.KindLinkFlag, Title: "Link " + object + " with the library that has it",
+					Kind: fix.KindLinkFlag, Title: fix.Titled("Link %s with the library that has it",
+						fix.Object(object)),
 					Command: "-Wl,--no-as-needed -lz", Verified: true,
 				},
-				{Kind: fix.KindPatchelf, Title: "Add it", Command: "patchelf x", Verified: true},
+				{Kind: fix.KindPatchelf, Title: fix.Titled("Add it"), Command: "patchelf x", Verified: true},
 			},
 		}
 	}
 	r := report(lost("p/liba.so.1"), lost("p/liba.so.1.0"))
 	want := "Link p/liba.so.1 and p/liba.so.1.0 with the library that has it"
-	if x := r.Causes[0].Fixes; len(x) != 2 || x[0].Title != want || x[0].Clears != 2 ||
+	if x := r.Causes[0].Fixes; len(x) != 2 || x[0].Title.String() != want || x[0].Clears != 2 ||
 		x[0].Command != "-Wl,--no-as-needed -lz" {
 		t.Errorf("%+v", x)
 	}
@@ -345,9 +347,12 @@ func TestEachIsLinked(t *testing.T) {
 		return result.Finding{
 			Rule: "undefined-symbol", Object: object, Symbol: "f_" + library,
 			Fixes: []fix.Fix{
-				{Kind: fix.KindLinkFlag, Title: "Link " + object + " with " + library + " (CMake)",
+				{Kind: fix.KindLinkFlag, Title: fix.Titled("Link %s with %s (CMake)",
+					fix.Object(object), fix.Library(library)),
 					Verified: true, Change: change},
-				{Kind: fix.KindPatchelf, Title: "In " + object + ", add a DT_NEEDED entry for " + library,
+				{Kind: fix.KindPatchelf, Title: fix.Titled("In %s, add a DT_NEEDED entry for %s",
+					fix.Object(object),
+					fix.Library(library)),
 					Command:  shellword.Line("patchelf --add-needed " + library + " " + object),
 					Verified: true, Change: change},
 			},
@@ -373,7 +378,7 @@ func TestLinkerFlagsAreMerged(t *testing.T) {
 	lost := func(library string, flags shellword.Line) result.Finding {
 		return result.Finding{
 			Rule: "link-library-not-found", Object: "w/libw.so", Library: library, Symbol: "f",
-			Fixes: []fix.Fix{{Kind: fix.KindLinkFlag, Title: "Link with", Command: flags}},
+			Fixes: []fix.Fix{{Kind: fix.KindLinkFlag, Title: fix.Titled("Link with"), Command: flags}},
 		}
 	}
 	r := report(lost("liba.so", `LDFLAGS="-Wl,-rpath-link,$(x "a")/a"`),
@@ -388,7 +393,8 @@ func TestLinkerFlagsAreMerged(t *testing.T) {
 // programs cannot be linked there.
 func TestNewerSystem(t *testing.T) {
 	newer := fix.Fix{
-		Kind: fix.KindEnvironment, Title: "Build and run on a newer system, such as debian12",
+		Kind: fix.KindEnvironment, Title: fix.Titled("Build and run on a newer system, such as " +
+			"debian12"),
 		Change: fix.Retag{Platform: "debian12/x86_64"}, Verified: true,
 	}
 	link := result.Finding{
@@ -399,7 +405,7 @@ func TestNewerSystem(t *testing.T) {
 	load.Target = "debian11"
 	for want, fs := range map[bool][]result.Finding{true: {link}, false: {link, load}} {
 		fixes := report(fs...).Causes[0].Fixes
-		offered := slices.ContainsFunc(fixes, func(x result.CauseFix) bool { return x.Title == newer.Title })
+		offered := slices.ContainsFunc(fixes, func(x result.CauseFix) bool { return x.Title.Equal(newer.Title) })
 		if offered != want {
 			t.Errorf("%d findings: fixes %+v", len(fs), fixes)
 		}
@@ -448,7 +454,7 @@ func TestNamedVersionIsFirst(t *testing.T) {
 	on := func(target, title string, fs ...result.Finding) (out []result.Finding) {
 		for _, f := range fs {
 			f.Target, f.Fixes = target, slices.Clone(f.Fixes)
-			if f.Fixes[0].Title = title; title == "" {
+			if f.Fixes[0].Title = fix.Text(title); title == "" {
 				f.Fixes = nil
 			}
 			out = append(out, f)
@@ -542,7 +548,7 @@ func TestTagsOfSeveralWheels(t *testing.T) {
 			Rule: "symbol-version-too-new", Severity: result.Error, Artifact: artifact, Object: "a.so",
 			Symbol: "pow", Library: "libm.so.6", Version: "GLIBC_2.29", Target: "manylinux_2_17_x86_64",
 			Fixes: []fix.Fix{{
-				Kind: fix.KindPlatformTag, Title: "Tag the wheel " + tag, Verified: true,
+				Kind: fix.KindPlatformTag, Title: fix.Tagging(tag), Verified: true,
 				Command: fix.RetagCommand(retags), Retags: retags,
 				Change: fix.Retag{Platform: tag}, Cost: []string{"not before " + tag},
 			}},
@@ -581,7 +587,7 @@ func TestTagsOfSeveralWheels(t *testing.T) {
 		r.Findings = c.findings
 		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
 		x := r.Causes[0].Fixes[0]
-		if x.Title != c.title || x.Command != c.command || len(x.Cost) != c.costs {
+		if x.Title.String() != c.title || x.Command != c.command || len(x.Cost) != c.costs {
 			t.Errorf("%s: %s\n%s\n%q", name, x.Title, x.Command, x.Cost)
 		}
 		last := c.findings[len(c.findings)-1]

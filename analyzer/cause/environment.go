@@ -281,7 +281,7 @@ func (t *Text) todo(name, where string) string {
 	}
 	switch {
 	case t.firstFix() == fix.KindDependency:
-		return t.cause.Fixes[0].Title + "."
+		return t.cause.Fixes[0].Title.String() + "."
 	case name == "":
 		return "Choose another version of " + t.What() + " or another platform."
 	case len(t.cause.Fixes) > 0 && keeps(t.cause.Fixes[0]):
@@ -320,7 +320,7 @@ func (t *Text) choices() []result.CauseFix {
 			if first.String() != "" && !strings.Contains(path.Base(first.File), "lock") {
 				to = first.File // people edit it
 			}
-			x.Title = "Add " + x.Requirement + " to " + to
+			x.Title = fix.Titled("Add %s to %s", fix.Requirement(x.Requirement), to)
 			x.Command = t.options.changing(requirements, first)
 		case x.Kind != fix.KindPin && x.Kind != fix.KindEnvironment:
 			continue
@@ -353,7 +353,7 @@ func (o Options) Choice(x fix.Fix) fix.Fix {
 }
 
 // change is the title of a fix that changes the versions of packages.
-func (o Options) change(requirements []string) string {
+func (o Options) change(requirements []string) fix.Title {
 	var parts []string
 	for _, r := range requirements {
 		q, err := pkgmeta.ParseRequirement(r)
@@ -375,7 +375,7 @@ func (o Options) change(requirements []string) string {
 				p.place(r)))
 		}
 	}
-	return capital(strings.Join(parts, "; "))
+	return fix.Text(capital(strings.Join(parts, "; ")))
 }
 
 // place returns FILE:LINE of what has to change for another version: the requirements of the

@@ -74,11 +74,12 @@ func TestEnvironment(t *testing.T) {
 	} {
 		f := lacks("widget/w.so", "c10_symbol", c.requirement)
 		f.New = true
-		f.Fixes = append(f.Fixes, fix.Fix{Kind: fix.KindRebuild, Title: "Build against torch 2.5.0"})
+		f.Fixes = append(f.Fixes, fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Build against " +
+			"torch 2.5.0")})
 		r := report(f)
 		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: map[string]cause.Pin{"torch": c.pin, "widget": {}}})
 		x := r.Causes[0]
-		if len(x.Fixes) != 1 || x.Fixes[0].Title != c.title || string(x.Fixes[0].Command) != c.command {
+		if len(x.Fixes) != 1 || x.Fixes[0].Title.String() != c.title || string(x.Fixes[0].Command) != c.command {
 			t.Errorf("%s: fixes %+v", c.name, x.Fixes)
 		}
 		if x.Action != c.action || x.Ship != "" || x.Actor != result.Installer ||
@@ -119,7 +120,7 @@ func TestAdding(t *testing.T) {
 		r := report(f)
 		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: map[string]cause.Pin{"widget": {Version: "1", File: c.file}}})
 		x := r.Causes[0].Fixes
-		if len(x) != 1 || x[0].Title != c.title || string(x[0].Command) != c.command {
+		if len(x) != 1 || x[0].Title.String() != c.title || string(x[0].Command) != c.command {
 			t.Errorf("%s: fixes %+v", c.file, x)
 		}
 	}
@@ -138,7 +139,7 @@ func TestTitlesNameThePackages(t *testing.T) {
 			Artifact: artifact, Rule: "broken-installation", Object: artifact, Package: artifact,
 			Version: "macOS", Headline: artifact + " 1.0 is installed for macOS, but this is Linux",
 			Reason: "macOS, but this is Linux",
-			Fixes:  []fix.Fix{{Kind: fix.KindEnvironment, Title: "Install it again"}},
+			Fixes:  []fix.Fix{{Kind: fix.KindEnvironment, Title: fix.Titled("Install it again")}},
 		}
 	}
 	twice := broken("pa")
@@ -209,7 +210,8 @@ func TestManyPackagesOfOnePin(t *testing.T) {
 		}
 		for _, q := range fixes {
 			f.Fixes = append(f.Fixes, fix.Fix{
-				Kind: fix.KindPin, Title: "Pin " + q, Requirement: q, Verified: true,
+				Kind: fix.KindPin, Title: fix.Titled("Pin %s",
+					fix.Requirement(q)), Requirement: q, Verified: true,
 				Change: fix.Pin{Requirement: q},
 			})
 		}
@@ -217,7 +219,7 @@ func TestManyPackagesOfOnePin(t *testing.T) {
 	}
 	required := func(f result.Finding, q string) result.Finding {
 		f.Fixes = append(f.Fixes, fix.Fix{
-			Kind: fix.KindEnvironment, Title: "Install the versions that it requires",
+			Kind: fix.KindEnvironment, Title: fix.Titled("Install the versions that it requires"),
 			Requirement: q, Verified: true,
 			Change: fix.AsRequired{Requirements: []string{q}, Pins: []string{q}},
 		})
@@ -297,7 +299,7 @@ func TestManyPackagesOfOnePin(t *testing.T) {
 			findings += len(x.Findings)
 		}
 		for _, x := range r.Causes[0].Fixes {
-			fixes = append(fixes, x.Title)
+			fixes = append(fixes, x.Title.String())
 		}
 		if !slices.EqualFunc(titles, c.titles, strings.Contains) || findings != len(r.Findings) {
 			t.Errorf("%s: %d findings in %q; want %q", c.name, findings, titles, c.titles)
@@ -317,7 +319,7 @@ func TestUnmetIsPartOfTheError(t *testing.T) {
 			Rule: "requirement-not-met", Object: "widget", Package: name, Version: requirement,
 			Severity: result.Warning, Headline: "widget 1.0 requires " + requirement,
 			Fixes: []fix.Fix{{
-				Kind: fix.KindPin, Title: "Pin " + pin, Requirement: pin,
+				Kind: fix.KindPin, Title: fix.Titled("Pin %s", fix.Requirement(pin)), Requirement: pin,
 				Change: fix.Pin{Requirement: pin},
 			}},
 		}
@@ -354,7 +356,7 @@ func TestExtrasOfEnvironment(t *testing.T) {
 			ofExtra("libcufft.so.11", "nvidia-cufft-cu12~=11.0", "cuda"))
 		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All()), Pins: map[string]cause.Pin{"widget": c.pin}})
 		x := r.Causes[0]
-		if len(x.Fixes) != 1 || x.Fixes[0].Title != c.title ||
+		if len(x.Fixes) != 1 || x.Fixes[0].Title.String() != c.title ||
 			string(x.Fixes[0].Command) != c.command || x.Fixes[0].Clears != 2 {
 			t.Errorf("%+v: %+v", c.pin, x.Fixes)
 		}

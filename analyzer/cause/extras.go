@@ -67,7 +67,7 @@ func (g *group) allExtras() *result.CauseFix {
 	requirement := g.withExtra(e.names.list)
 	return &result.CauseFix{Clears: len(g.all), Fix: fix.Fix{
 		Kind: fix.KindDependency,
-		Title: fmt.Sprintf("Install the %s, which %s %s", extrasNamed(e.names.list),
+		Title: fix.Titled("Install the %s, which %s %s", extrasNamed(e.names.list),
 			plural(len(e.names.list), "requires", "require"), Listed(e.requires.list, 3, 40, "package")),
 		Command:     "pip install " + shellword.Quote(requirement),
 		Requirement: requirement,
@@ -97,13 +97,13 @@ func (t *Text) extrasTitle() string {
 
 // addExtras is the title of the fix for an environment. A requirements file pins what the extras
 // require too.
-func (t *Text) addExtras(names []string) string {
+func (t *Text) addExtras(names []string) fix.Title {
 	name, p := t.blamed()
-	title := "Add the " + extrasNamed(names) + " to " + name
+	title := fix.Titled("Add the %s to %s", extrasNamed(names), name)
 	if p.String() == "" {
 		return title
 	}
-	title += " in " + p.place(t.withExtra(names))
+	title = title.Append(" in %s", p.place(t.withExtra(names)))
 	if lockfile.Updates(p.File) {
 		return title
 	}
@@ -115,6 +115,6 @@ func (t *Text) addExtras(names []string) string {
 			}
 		}
 	}
-	return title + ", and pin what " + plural(len(names), "it requires", "they require") + ": " +
-		result.And(requires.list)
+	return title.Append(", and pin what %s: %s", plural(len(names), "it requires", "they require"),
+		result.And(requires.list))
 }

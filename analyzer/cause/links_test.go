@@ -30,7 +30,7 @@ func TestSentences(t *testing.T) {
 	unreachable := func(target string, change fix.Change) result.Finding {
 		return result.Finding{
 			Rule: "bundled-library-not-reachable", Object: "a.so", Library: "libown.so.1", Target: target,
-			Fixes: []fix.Fix{{Kind: fix.KindPatchelf, Title: "Edit", Change: change}}, Package: "widget",
+			Fixes: []fix.Fix{{Kind: fix.KindPatchelf, Title: fix.Titled("Edit"), Change: change}}, Package: "widget",
 		}
 	}
 	with := func(f result.Finding, edit func(*result.Finding)) result.Finding {
@@ -73,18 +73,18 @@ func TestSentences(t *testing.T) {
 		},
 		"another std::string": {
 			with(undefined("libown.so.1", ""), func(f *result.Finding) {
-				f.Fixes = []fix.Fix{{Kind: fix.KindLinkFlag, Title: "Compile", Command: "-D" + fix.StringABI}}
+				f.Fixes = []fix.Fix{{Kind: fix.KindLinkFlag, Title: fix.Titled("Compile"), Command: "-D" + fix.StringABI}}
 			}),
 			"a.so imports f with another std::string ABI than libown.so.1",
 			builder + "compile with the std::string ABI of libown.so.1.",
 		},
 		"libpython": {
-			missing("libpython3.11.so.1.0", fix.Fix{Kind: fix.KindRebuild, Title: "Link without it"}),
+			missing("libpython3.11.so.1.0", fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Link without it")}),
 			"a.so links libpython3.11.so.1.0, which only some installations of Python have",
 			builder + "link without the library of Python, since the interpreter provides its symbols.",
 		},
 		"libpython of a program": {
-			missing("libpython3.11.so.1.0", fix.Fix{Kind: fix.KindEnvironment, Title: "Install Python"}),
+			missing("libpython3.11.so.1.0", fix.Fix{Kind: fix.KindEnvironment, Title: fix.Titled("Install Python")}),
 			"needs libpython3.11.so.1.0 of Python, which not every manylinux2014 system has",
 			"Whoever installs widget has to install Python on the system.",
 		},
@@ -146,7 +146,7 @@ func TestMisnamed(t *testing.T) {
 	r.Findings = []result.Finding{{
 		Rule: "undefined-symbol", Severity: result.Error, Artifact: "widget.whl", Object: "a.so",
 		Symbol: "f", Package: "widget", Target: "manylinux_2_28_x86_64",
-		Fixes: []fix.Fix{{Kind: fix.KindLinkFlag, Title: "Link", Command: shellword.Line("-lf")}},
+		Fixes: []fix.Fix{{Kind: fix.KindLinkFlag, Title: fix.Titled("Link"), Command: shellword.Line("-lf")}},
 	}}
 	cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
 	got := r.Causes[0]

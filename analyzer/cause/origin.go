@@ -305,7 +305,7 @@ func provider(f *result.Finding, own string) (name string, declare bool) {
 			continue
 		}
 		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil && q.Name != own {
-			return q.Name, x.Kind == "dependency"
+			return q.Name, x.Kind == fix.KindDependency
 		}
 	}
 	return "", false

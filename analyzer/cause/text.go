@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -90,7 +91,7 @@ func (t *Text) task() Task {
 }
 
 // firstFix returns the kind of the first fix; "" without a fix.
-func (t *Text) firstFix() string {
+func (t *Text) firstFix() fix.Kind {
 	if len(t.cause.Fixes) == 0 {
 		return ""
 	}

@@ -16,25 +16,11 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// Values of Fix.Kind.
-const (
-	KindPin         = "pin"          // require another version of a dependency
-	KindLinkFlag    = "link-flag"    // link the users of the library with these flags
-	KindPlatformTag = "platform-tag" // use another platform tag
-	KindRebuild     = "rebuild"      // rebuild, with something else
-	KindImage       = "image"        // build in another image
-	KindSymver      = "symver"       // bind to an older version of the symbol
-	KindPatchelf    = "patchelf"     // edit the built object
-	KindDependency  = "dependency"   // declare a dependency that provides the library
-	KindEnvironment = "environment"  // install something else in the environment
-	KindSource      = "source"       // change the source
-)
-
 // Fix is a fix as it is shown. Verified is set if the fix was simulated, and its finding
 // disappeared without a new one.
 type Fix struct {
-	Kind  string `json:"kind"`
-	Title string `json:"title"` // imperative, one line
+	Kind  Kind  `json:"kind"`
+	Title Title `json:"title"`
 	// What to run or add; "" if there is nothing to copy.
 	Command shellword.Line `json:"command"`
 	// PEP 508, for pins and dependencies; otherwise "". Of a finding in an environment, whose files
@@ -51,9 +37,46 @@ type Fix struct {
 	Last bool `json:"-"`
 	// Retags are the changes of a fix that changes the tags of wheels. Command is made from them.
 	Retags []Retagging `json:"-"`
+	// System are the packages of the system that the fix installs; nil for other fixes. Command is
+	// made from them.
+	System *SystemPackages `json:"-"`
+	// Required is set for a fix that installs the version that the artifact requires instead of the
+	// one that was specified.
+	Required bool `json:"-"`
 	// Change is what was simulated, so that it can be combined with others; nil if the fix cannot
 	// be simulated.
 	Change Change `json:"-"`
+}
+
+// Same reports whether a fix is shown like another one: it is the same fix of another cause.
+func (f Fix) Same(other Fix) bool {
+	return f.Title.Equal(other.Title) && f.Command == other.Command
+}
+
+// ShowsCommand reports whether the title contains the command, so that it is not repeated.
+func (f Fix) ShowsCommand() bool { return strings.Contains(f.Title.text, string(f.Command)) }
+
+// SystemPackages are packages of the system with the command that installs them.
+type SystemPackages struct {
+	With  shellword.Line // "apt-get install"
+	Names []string
+}
+
+// Commands that install packages. Homebrew needs no administrator rights.
+const (
+	Apt      shellword.Line = "apt-get install"
+	Homebrew shellword.Line = "brew install"
+)
+
+// Command returns the command that installs the packages.
+func (p SystemPackages) Command() shellword.Line { return p.With + " " + shellword.Quoted(p.Names) }
+
+// Install returns a fix that installs packages of the system.
+func Install(title Title, packages SystemPackages) Fix {
+	return Fix{
+		Kind: KindEnvironment, Title: title, System: &packages,
+		Command: packages.Command(),
+	}
 }
 
 // StringABI is the macro that selects the ABI of std::string in libstdc++.

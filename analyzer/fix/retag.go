@@ -118,12 +118,12 @@ func (r Retagging) Options() shellword.Line {
 		option shellword.Line
 		value  string
 	}{
-		{" --python-tag ", r.To.Python},
-		{" --abi-tag ", r.To.ABI},
-		{" --platform-tag ", r.To.Platform},
+		{"--python-tag", r.To.Python},
+		{"--abi-tag", r.To.ABI},
+		{platformOption, r.To.Platform},
 	} {
 		if x.value != "" {
-			command += x.option + shellword.Quote(x.value)
+			command += " " + x.option + " " + shellword.Quote(x.value)
 		}
 	}
 	return command
@@ -132,7 +132,7 @@ func (r Retagging) Options() shellword.Line {
 // Edit returns the command that writes the tags into the extracted WHEEL file, with the tools of
 // any system: "sed -i" differs between them. The order of the lines of WHEEL has no meaning.
 func (r Retagging) Edit() shellword.Line {
-	var edit shellword.Line = "{ printf 'Tag: %s\\n'"
+	edit := "{ printf " + writeTags
 	for _, tag := range r.tags() {
 		edit += " " + shellword.Quote(tag.String())
 	}
@@ -154,6 +154,27 @@ func (r Retagging) tags() []pkgmeta.Tag {
 	}
 	return tags
 }
+
+// PlatformTag returns the first platform tag that a command of RetagCommand sets, for a fix that
+// was read from JSON. It is "" for other commands, and for those that set no platform tag.
+func PlatformTag(command shellword.Line) string {
+	words := shellword.Words(command)
+	for i, w := range words[:max(len(words)-1, 0)] {
+		switch next := string(words[i+1]); w {
+		case platformOption:
+			return next
+		case writeTags:
+			return next[strings.LastIndexByte(next, '-')+1:]
+		}
+	}
+	return ""
+}
+
+// Words of the commands that set tags: an option of "wheel tags", and the format of a line of WHEEL.
+const (
+	platformOption shellword.Line = "--platform-tag"
+	writeTags      shellword.Line = `'Tag: %s\n'`
+)
 
 // File returns the base name of the wheel with the new tags, as "wheel tags" and "wheel pack" write
 // it: each field has its values once, in alphabetical order.

@@ -269,7 +269,7 @@ func merge(have, more []fix.Fix) []fix.Fix {
 	for _, m := range more {
 		if !slices.ContainsFunc(have, func(h fix.Fix) bool {
 			return h.Kind == m.Kind &&
-				(m.Command != "" && h.Command == m.Command || m.Command == "" && h.Title == m.Title)
+				(m.Command != "" && h.Command == m.Command || m.Command == "" && h.Same(m))
 		}) {
 			have = append(have, m)
 		}

@@ -116,7 +116,7 @@ func format(diagnoses []buildlog.Diagnosis) string {
 				"  %s %s: %s\n",
 				mark,
 				f.Kind,
-				strings.TrimRight(f.Title+" | "+string(f.Command), " |"),
+				strings.TrimRight(f.Title.String()+" | "+string(f.Command), " |"),
 			)
 		}
 	}

@@ -114,7 +114,7 @@ func limitedAPI(minor int) fix.Candidate {
 	return fix.Candidate{
 		Fix: fix.Fix{
 			Kind: fix.KindSource,
-			Title: fmt.Sprintf(
+			Title: fix.Titled(
 				"Compile for the limited API of Python %s and replace the functions that the compiler rejects",
 				abi3.Version(minor),
 			),
@@ -128,7 +128,7 @@ func raiseABI3(p *analyzer.Pass, added int) fix.Candidate {
 	return fix.Candidate{
 		Fix: retagged(p, pkgmeta.Tag{Python: fmt.Sprintf("cp3%d", added)}, fix.Fix{
 			Kind:  fix.KindPlatformTag,
-			Title: fmt.Sprintf("Tag the wheel cp3%d-abi3", added),
+			Title: fix.Tagging(fmt.Sprintf("cp3%d-abi3", added)),
 			Cost:  []string{"pip no longer installs it on Python before " + abi3.Version(added)},
 		}),
 	}

@@ -237,23 +237,24 @@ func ofLibrary(c *abiChange, what string) string {
 	return c.Result.Library + ": " + what
 }
 
-// reportABI reports a change with its fix ("" for none), and a new SONAME as the alternative. text
-// is what the fix adds to a file, after the line that it belongs to; may be "".
+// reportABI reports a change with its fix (an empty title for none), and a new SONAME as the
+// alternative. text is what the fix adds to a file, after the line that it belongs to; may be "".
 func reportABI(
-	p *analyzer.Pass, c *abiChange, message abiMessage, repair string, text shellword.Line,
+	p *analyzer.Pass, c *abiChange, message abiMessage, repair fix.Title, text shellword.Line,
 ) {
 	x := c.changes[0]
 	name, version, _ := strings.Cut(cmp.Or(x.Symbol, x.Type), "@")
 	var fixes []fix.Candidate
-	if repair != "" {
+	if !repair.Equal(fix.Title{}) {
 		x := fix.Fix{Kind: fix.KindSource, Title: repair, Command: text}
 		fixes = append(fixes, fix.Candidate{Fix: x})
 	}
 	if next := nextSONAME(c.Result.Library); next != "" && c.Result.NewSONAME == "" &&
 		c.severity != analyzer.Note && !keepsSONAME[x.Rule] {
 		bump := fix.Fix{
-			Kind:    fix.KindLinkFlag,
-			Title:   "Change the SONAME of the library to " + next + " (CMake: the property SOVERSION)",
+			Kind: fix.KindLinkFlag,
+			Title: fix.Titled("Change the SONAME of the library to %s (CMake: the property SOVERSION)",
+				next),
 			Command: shellword.Quote("-Wl,-soname," + next),
 			Cost:    []string{"programs have to be rebuilt to use the new library"},
 		}
@@ -264,8 +265,8 @@ func reportABI(
 	if next := c.Next(); next != "" && c.severity == analyzer.Error && !always {
 		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindSource,
-			Title: "Raise the version to " + next + ": under semantic versioning only such a release " +
-				"may break programs",
+			Title: fix.Titled("Raise the version to %s: under semantic versioning only such a release "+
+				"may break programs", next),
 		}})
 	}
 	p.Report(analyzer.Finding{
@@ -319,7 +320,11 @@ func typeChanges(rule string) func(*analyzer.Pass) {
 			if x.Effect != "" {
 				message += ". " + strings.TrimSuffix(x.Effect, ".")
 			}
-			reportABI(p, c, abiMessage{ofLibrary(c, what), message}, strings.TrimSuffix(x.Fix, "."), "")
+			repair := fix.Text(strings.TrimSuffix(x.Fix, "."))
+			if x.Rule == abi.RuleLibraryRemoved && x.Fix != "" {
+				repair = fix.Titled(abi.KeepShipping, fix.Library(c.Result.Library))
+			}
+			reportABI(p, c, abiMessage{ofLibrary(c, what), message}, repair, "")
 		}
 	}
 }

@@ -60,4 +60,4 @@ var brokenFiles = &cause.Kind{
 }
 
 // firstFix is the advice to do what the first fix does.
-func firstFix(t *cause.Text, _ string) string { return t.Fixes()[0].Title + "." }
+func firstFix(t *cause.Text, _ string) string { return t.Fixes()[0].Title.String() + "." }

@@ -152,7 +152,7 @@ func reaching(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Cand
 		return []fix.Candidate{{
 			Fix: fix.Fix{
 				Kind:    fix.KindPatchelf,
-				Title:   "Set " + kind + " that leads to the library",
+				Title:   fix.Titled("Set %s that leads to the library", kind),
 				Command: edit(p, v.Path, setRunPath(p, to)),
 			},
 			Change: setPath,
@@ -164,10 +164,10 @@ func reaching(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Cand
 		return nil
 	}
 	change := fix.All{fix.Rename{File: l.Path, To: at}}
-	title := "Rename " + l.Path + " to its SONAME " + l.SONAME
+	title := fix.Titled("Rename %s to its SONAME %s", l.Path, fix.Library(l.SONAME))
 	var programs []shellword.Line
 	if !leads(v, l) {
-		title += ", and set " + kind + " that leads to it"
+		title = title.Append(", and set %s that leads to it", kind)
 		programs = []shellword.Line{setRunPath(p, to)}
 		change = append(change, setPath)
 	}

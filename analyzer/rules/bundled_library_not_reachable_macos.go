@@ -45,12 +45,13 @@ func checkReachableMacOS(p *analyzer.Pass) {
 		fixes := []fix.Candidate{changePath(p, by.Name, m.Needed.Path, to+"/"+base)}
 		if m.Needed.Path == "@rpath/"+base {
 			fixes = append([]fix.Candidate{{Fix: fix.Fix{Kind: fix.KindLinkFlag,
-				Title:   "Link with a run path that leads to the library",
+				Title:   fix.Titled("Link with a run path that leads to the library"),
 				Command: shellword.Quote("-Wl,-rpath," + to)},
 				Change: fix.SetRunPath{Object: by.Name, RunPath: to}},
 				addRunPath(p, by.Name, to)}, fixes...)
 		}
-		p.Report(f, append(fixes, delocate(p, "Let delocate bundle the library and set its path"))...)
+		p.Report(f, append(fixes, delocate(p,
+			fix.Titled("Let delocate bundle the library and set its path")))...)
 	})
 }
 

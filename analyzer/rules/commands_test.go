@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"github.com/compat-app/compat/analyzer/fix"
 	"maps"
 	"os"
 	"os/exec"
@@ -56,7 +57,7 @@ func TestCommands(t *testing.T) {
 		tags     []string // of WHEEL, if they are not those of the name
 		unlisted bool     // a member is changed after RECORD was written
 		rule     string
-		kind     string // of the fix; "" for the first that has a command
+		kind     fix.Kind // of the fix; "" for the first that has a command
 	}{
 		"record-mismatch, tags in another order": {
 			artifact: wheel("py3-none", manylinux("2_17")+".manylinux2014_"+arch), unlisted: true,

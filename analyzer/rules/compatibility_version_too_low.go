@@ -52,9 +52,9 @@ func checkCompatibilityVersion(p *analyzer.Pass) {
 					Message: fmt.Sprintf("%s%s needs %s with compatibility version %v or later, but "+
 						"%s has %v", i.Name, inSlice(p, i.Name), needed.Path, needed.Compatibility,
 						found.Name, found.Object.Compatibility),
-				}, delocate(p, "Bundle the library that the file was linked with"),
+				}, delocate(p, fix.Titled("Bundle the library that the file was linked with")),
 					fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
-						Title: "Build against the bundled library"}})
+						Title: fix.Titled("Build against the bundled library")}})
 				break
 			}
 		}

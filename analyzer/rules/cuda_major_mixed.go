@@ -65,13 +65,13 @@ func checkCUDAMajor(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindEnvironment,
-					Title: fmt.Sprintf("Install the build of %s for CUDA %s", name, installed),
+					Title: fix.Titled("Install the build of %s for CUDA %s", name, installed),
 				},
 			},
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindRebuild,
-					Title:   fmt.Sprintf("Build with the CUDA %s toolkit", installed),
+					Title:   fix.Titled("Build with the CUDA %s toolkit", installed),
 					Command: fromSource(p),
 				},
 			},

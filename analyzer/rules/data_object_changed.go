@@ -4,6 +4,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
 var dataObjectChanged = &analyzer.Rule{
@@ -37,7 +38,8 @@ Not detected: another type of the same size, where there is no debug information
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleData) {
 			reportABI(p, c, sameSONAME(c),
-				"Keep the size and the kind of the variable, and export the new one under another name", "")
+				fix.Titled("Keep the size and the kind of the variable, and export the new one under "+
+					"another name"), "")
 		}
 	},
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
 var debianSymbols = &analyzer.Rule{
@@ -32,7 +33,8 @@ Not detected: the versions in the file. A file with several libraries is not rea
 		for _, c := range abiChanges(p, abi.RuleDebian) {
 			what := fmt.Sprintf("%s exports %s that %s does not list: %s", c.Path,
 				analyzer.Count(len(c.changes), "symbol"), c.Earlier.Name, firstSymbols(c.changes))
-			reportABI(p, c, abiMessage{ofLibrary(c, what), what}, "Add the symbols to "+c.Earlier.Name, inSymbolsFile(c))
+			reportABI(p, c, abiMessage{ofLibrary(c, what), what},
+				fix.Titled("Add the symbols to %s", c.Earlier.Name), inSymbolsFile(c))
 		}
 	},
 }

@@ -59,7 +59,7 @@ func checkDuplicates(p *analyzer.Pass) {
 	one := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:  fix.KindRebuild,
-			Title: "Ship one copy and set the RUNPATH of every module to it",
+			Title: fix.Titled("Ship one copy and set the RUNPATH of every module to it"),
 		},
 	}
 	for _, s := range sonames {

@@ -76,15 +76,16 @@ func checkExecutableStack(p *analyzer.Pass) {
 			f,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:    fix.KindLinkFlag,
-					Title:   "Link without an executable stack and add .note.GNU-stack to the assembler sources",
+					Kind: fix.KindLinkFlag,
+					Title: fix.Titled("Link without an executable stack and add .note.GNU-stack to the " +
+						"assembler sources"),
 					Command: "-Wl,-z,noexecstack",
 				},
 			},
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindPatchelf,
-					Title:   "Clear the flag in the finished file",
+					Title:   fix.Titled("Clear the flag in the finished file"),
 					Command: edit(p, v.Path, "patchelf --clear-execstack"),
 				},
 			},

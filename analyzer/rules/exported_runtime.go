@@ -99,7 +99,7 @@ func checkExportedRuntime(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindLinkFlag,
-					Title:   "Hide the symbols of static libraries",
+					Title:   fix.Titled("Hide the symbols of static libraries"),
 					Command: "-Wl,--exclude-libs,ALL",
 				},
 			},

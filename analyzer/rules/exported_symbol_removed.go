@@ -7,6 +7,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
 var exportedSymbolRemoved = &analyzer.Rule{
@@ -49,7 +50,7 @@ Not detected: private symbols are not distinguished from public ones, unless abi
 					"fail with an undefined symbol%s",
 				c.Path, c.Result.Library, analyzer.Count(len(lost), "symbol"), firstSymbols(lost),
 				them(len(lost)), c.usedBy(),
-			)}, "Export the symbols again, as stubs if necessary", inScript(lost))
+			)}, fix.Titled("Export the symbols again, as stubs if necessary"), inScript(lost))
 		}
 	},
 }

@@ -286,7 +286,7 @@ func reportMisnamed(p *analyzer.Pass, file moduleFile, all bool) {
 	}
 	p.Report(f, fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
-		Title: fmt.Sprintf("Name the file %s, or the module %s in its source (PyInit_%s, "+
+		Title: fix.Titled("Name the file %s, or the module %s in its source (PyInit_%s, "+
 			"PYBIND11_MODULE, the file name of Cython)",
 			file.inits[0]+strings.TrimPrefix(path.Base(file.path), name), name, name),
 	}})
@@ -330,7 +330,8 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int, stable bool) {
 		f.Severity = analyzer.Warning
 	}
 	fixes := []fix.Candidate{
-		{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build the wheel with the Python of its tag"}},
+		{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Build the wheel with the Python of " +
+			"its tag")}},
 	}
 	if m.cpython != "" {
 		fixes = append(fixes, builtFor(p, m, other))
@@ -399,8 +400,8 @@ func builtFor(p *analyzer.Pass, m module, platform string) fix.Candidate {
 			Python: "cp" + m.cpython, ABI: abi, Platform: platform,
 		}, fix.Fix{
 			Kind: fix.KindPlatformTag,
-			Title: "Tag the wheel for the Python that built the module: " +
-				strings.TrimSuffix("cp"+m.cpython+"-"+abi+"-"+platform, "-"),
+			Title: fix.Tagging("for the Python that built the module: " +
+				strings.TrimSuffix("cp"+m.cpython+"-"+abi+"-"+platform, "-")),
 		}),
 	}
 }
@@ -455,8 +456,9 @@ func checkStableCopies(p *analyzer.Pass, copies []module, stable bool) {
 				f,
 				fix.Candidate{
 					Fix: fix.Fix{
-						Kind:  fix.KindRebuild,
-						Title: "Build the module for the free-threaded Python, without Py_LIMITED_API",
+						Kind: fix.KindRebuild,
+						Title: fix.Titled("Build the module for the free-threaded Python, without " +
+							"Py_LIMITED_API"),
 					},
 				},
 			)
@@ -468,21 +470,22 @@ func checkStableCopies(p *analyzer.Pass, copies []module, stable bool) {
 // stableABI returns the fix that builds a module for the stable ABI, in the terms of the build
 // system that wrote the wheel. It is not tried.
 func stableABI(p *analyzer.Pass) fix.Fix {
-	out := fix.Fix{Kind: fix.KindRebuild, Title: "Build the module for the stable ABI"}
+	out := fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Build the module for the stable ABI")}
 	generator := ""
 	if p.Facts.Inside != nil && p.Facts.Inside.WheelFile != nil {
 		generator, _, _ = strings.Cut(p.Facts.Inside.WheelFile.Generator, " ")
 	}
 	switch strings.ToLower(generator) {
 	case "setuptools", "bdist_wheel":
-		out.Title += ": pass py_limited_api to its Extension"
+		out.Title = out.Title.Append(": pass py_limited_api to its Extension")
 		out.Command = "py_limited_api=True"
 	case "scikit-build-core": // CMake, FindPython
-		out.Title += ": pass USE_SABI to Python_add_library, or STABLE_ABI to nanobind_add_module"
+		out.Title = out.Title.Append(": pass USE_SABI to Python_add_library, or STABLE_ABI to " +
+			"nanobind_add_module")
 	case "meson": // the Generator of meson-python
-		out.Title += ": pass limited_api to extension_module"
+		out.Title = out.Title.Append(": pass limited_api to extension_module")
 	case "maturin":
-		out.Title += ": enable the feature abi3 of pyo3"
+		out.Title = out.Title.Append(": enable the feature abi3 of pyo3")
 		return out
 	}
 	out.Cost = []string{"a module of pybind11 cannot be built so"}

@@ -48,7 +48,7 @@ func TestFieldCases(t *testing.T) {
 				t.Fatalf("no finding of %s names %s", rule, culprit)
 			}
 			if kind != "-" &&
-				!slices.ContainsFunc(r.Findings[i].Fixes, func(x fix.Fix) bool { return x.Kind == kind }) {
+				!slices.ContainsFunc(r.Findings[i].Fixes, func(x fix.Fix) bool { return string(x.Kind) == kind }) {
 				t.Errorf("%s offers no fix of kind %s: %+v", rule, kind, r.Findings[i].Fixes)
 			}
 		})

@@ -26,7 +26,7 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindRebuild,
-					Title:   "Build without cgo, so that the program does not need libc",
+					Title:   fix.Titled("Build without cgo, so that the program does not need libc"),
 					Command: "CGO_ENABLED=0 go build",
 				},
 			},
@@ -37,7 +37,7 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
-					Title: "Link against the older glibc",
+					Title: fix.Titled("Link against the older glibc"),
 					Command: "cargo zigbuild --release --target " + shellword.Quote(
 						p.Platform.Arch+"-unknown-linux-gnu."+p.Platform.LibcVersion),
 				},
@@ -48,8 +48,9 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 			out,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:    fix.KindLinkFlag,
-					Title:   "Link libstdc++ statically, on a system whose glibc is not newer than the target's",
+					Kind: fix.KindLinkFlag,
+					Title: fix.Titled("Link libstdc++ statically, on a system whose glibc is not newer " +
+						"than the target's"),
 					Command: `LDFLAGS="-static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL"`,
 				},
 			},
@@ -60,7 +61,7 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindRebuild,
-					Title:   "Link against the older glibc",
+					Title:   fix.Titled("Link against the older glibc"),
 					Command: "zig cc -target " + shellword.Quote(target),
 				},
 			},
@@ -71,7 +72,7 @@ func lowering(p *analyzer.Pass, v *analyzer.View, i elfobj.Import) []fix.Candida
 		fix.Candidate{
 			Fix: fix.Fix{
 				Kind:  fix.KindImage,
-				Title: "Build on " + platform.Title(p.Platform.Name) + " or an older system",
+				Title: fix.Titled("Build on %s or an older system", platform.Title(p.Platform.Name)),
 			},
 		},
 	)
@@ -96,10 +97,8 @@ func fromHeaders(v *analyzer.View, i elfobj.Import) []fix.Candidate {
 		{
 			Fix: fix.Fix{
 				Kind: fix.KindSource,
-				Title: "Compile without _GNU_SOURCE, so that the headers use " + strings.TrimPrefix(
-					i.Name,
-					"__isoc23_",
-				),
+				Title: fix.Titled("Compile without _GNU_SOURCE, so that the headers use %s",
+					strings.TrimPrefix(i.Name, "__isoc23_")),
 				Command: "-std=c17 -D_DEFAULT_SOURCE",
 				Cost:    []string{"GNU extensions have to be enabled one by one"},
 			},

@@ -66,7 +66,7 @@ func checkGPUArch(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:    fix.KindRebuild,
-						Title:   "Build for " + arch + " as well",
+						Title:   fix.Titled("Build for %s as well", arch),
 						Command: archFlag(v, arch),
 					},
 				},

@@ -150,7 +150,7 @@ func checkDeclaredStack(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindRebuild,
-					Title:   "Build for " + has.name,
+					Title:   fix.Titled("Build for %s", has.name),
 					Command: rebuildFor(p, has),
 				},
 			},
@@ -226,20 +226,20 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 		version, _, _ := strings.Cut(p.Facts.Wheel.Version, "+")
 		fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindEnvironment,
-			Title: "Install the " + has.name + " build of " + name + ", " + name + "==" + version + "+" +
-				backend,
+			Title: fix.Titled("Install the %s build of %s, %s==%s+%s",
+				has.name, name, name, version, backend),
 			Command: "uv pip install --reinstall-package " + shellword.Quote(name) + " --torch-backend " +
 				shellword.Quote(backend) + " " + quoted(name+"=="+version),
 			Cost: []string{"another download, which is for " + has.use + " only"},
 		}})
 	}
 	compilers := "compilers for " + has.name
-	title := fmt.Sprintf("Rebuild against the %s build of torch (%s==%s)", has.name, torch.Name,
-		torch.Version)
+	title := fix.Titled("Rebuild against the %s build of torch (%s==%s)",
+		has.name, torch.Name, torch.Version)
 	if has.core == "" {
 		compilers = "a C++ compiler"
 	} else {
-		title += fmt.Sprintf(", which has %s in place of %s", has.core, built.core)
+		title = title.Append(", which has %s in place of %s", has.core, fix.Library(built.core))
 	}
 	fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
 		Kind:    fix.KindRebuild,
@@ -251,7 +251,7 @@ func stackFixes(p *analyzer.Pass, torch *packages.Release, has, built gpuStack) 
 		fixes = append(fixes, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:        fix.KindEnvironment,
-				Title:       "Install the CUDA build of torch instead",
+				Title:       fix.Titled("Install the CUDA build of torch instead"),
 				Command:     cudaTorch(p, plain),
 				Requirement: want,
 				Cost:        []string{"needs an NVIDIA GPU"},

@@ -63,7 +63,7 @@ func checkInterpreter(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
-						Title:   "Set the standard dynamic linker",
+						Title:   fix.Titled("Set the standard dynamic linker"),
 						Command: edit(p, v.Path, "patchelf --set-interpreter "+shellword.Quote(usual)),
 					},
 				},
@@ -76,7 +76,7 @@ func checkInterpreter(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:  fix.KindRebuild,
-						Title: "Build with a toolchain for " + p.Platform.Libc,
+						Title: fix.Titled("Build with a toolchain for %s", p.Platform.Libc),
 					},
 				},
 			)...)

@@ -61,8 +61,9 @@ func checkISALevel(p *analyzer.Pass) {
 			f,
 			fix.Candidate{
 				Fix: fix.Fix{
-					Kind:    fix.KindRebuild,
-					Title:   "Compile for every x86_64 processor and select faster code at run time",
+					Kind: fix.KindRebuild,
+					Title: fix.Titled("Compile for every x86_64 processor and select faster code at run " +
+						"time"),
 					Command: "-march=x86-64",
 				},
 			},

@@ -182,13 +182,13 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		add(severity, "Only a Python built with --enable-shared has it; most do not")
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild,
-			Title: "Link the module without libpython: in CMake with Python::Module instead of " +
-				"Python::Python, in Meson with embed: false, in setup.py without " +
-				strings.TrimSuffix(strings.TrimPrefix(needed, "lib"), ".so.1.0") + " in libraries",
+			Title: fix.Titled("Link the module without libpython: in CMake with Python::Module instead "+
+				"of Python::Python, in Meson with embed: false, in setup.py without "+
+				"%s in libraries", strings.TrimSuffix(strings.TrimPrefix(needed, "lib"), ".so.1.0")),
 		}}, fix.Candidate{
 			Fix: fix.Fix{
 				Kind:    fix.KindPatchelf,
-				Title:   "Remove the DT_NEEDED entry from the finished file",
+				Title:   fix.Titled("Remove the DT_NEEDED entry from the finished file"),
 				Command: edit(p, v.Path, "patchelf --remove-needed "+shellword.Quote(needed)),
 			},
 			Change: fix.DropNeeded{Object: v.Path, Library: needed},
@@ -227,8 +227,9 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	case grafted(needed) != "":
 		add(analyzer.Error, "auditwheel gave it this name, but the copy is missing from the wheel")
 		repair := fix.Fix{
-			Kind:  fix.KindRebuild,
-			Title: "Run auditwheel repair again on the wheel that the build produced, not on this one",
+			Kind: fix.KindRebuild,
+			Title: fix.Titled("Run auditwheel repair again on the wheel that the build produced, not on " +
+				"this one"),
 		}
 		if built := builtWheel(p); built != "" {
 			repair.Command = "auditwheel repair " + built
@@ -270,7 +271,7 @@ func byName(p *analyzer.Pass, v *analyzer.View, needed string) []fix.Candidate {
 	name := path.Base(needed)
 	link := fix.Candidate{Fix: fix.Fix{
 		Kind:    fix.KindLinkFlag,
-		Title:   "Link " + name + " with a SONAME, and then " + path.Base(v.Path) + " again",
+		Title:   fix.Titled("Link %s with a SONAME, and then %s again", name, path.Base(v.Path)),
 		Command: "-Wl,-soname," + shellword.Quote(name),
 	}}
 	programs := []shellword.Line{"patchelf --replace-needed " + shellword.Quote(needed) + " " +
@@ -294,7 +295,7 @@ func byName(p *analyzer.Pass, v *analyzer.View, needed string) []fix.Candidate {
 	return []fix.Candidate{link, {
 		Fix: fix.Fix{
 			Kind:    fix.KindPatchelf,
-			Title:   title,
+			Title:   fix.Text(title),
 			Command: edit(p, v.Path, programs...),
 		},
 		Change: changes,
@@ -339,7 +340,7 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:        fix.KindDependency,
-					Title:       "Declare the dependency " + name,
+					Title:       fix.Titled("Declare the dependency %s", fix.Requirement(name)),
 					Requirement: name,
 				},
 				Change: fix.Pin{Requirement: name, Direct: true},

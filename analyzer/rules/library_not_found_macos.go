@@ -12,7 +12,6 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/internal/lazyregexp"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 // checkLibraryNotFoundMacOS reports libraries that dyld does not find and that are not in the
@@ -55,24 +54,25 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 			f.Message = where + ", the library of one Python installation. Other installations " +
 				"(Homebrew, conda, uv) have it at another path"
 			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
-				Title:   "Link the module without the library of Python",
+				Title:   fix.Titled("Link the module without the library of Python"),
 				Command: "-undefined dynamic_lookup"}})
 		case macos.Aborts(needed):
 			f.Message = where + ", and macOS 10.15 and later stop a process that loads it"
-			fixes = append(fixes, delocate(p, "Link with an OpenSSL of your own and bundle it"))
+			fixes = append(fixes, delocate(p,
+				fix.Titled("Link with an OpenSSL of your own and bundle it")))
 		case since.After(p.MacOS.OS):
 			f.Message = fmt.Sprintf("%s, which is in macOS from %v on, not in %v", where,
 				since.Since, p.MacOS.OS)
 			f.Version = since.Since.String()
 			fixes = append(fixes, retagMacOS(p, since.Since)...)
 			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
-				Title:   "Link the framework weakly, so that it may be absent",
+				Title:   fix.Titled("Link the framework weakly, so that it may be absent"),
 				Command: "-weak_framework " + quoted(needed)}})
 		case macos.System(needed):
 			f.Severity = analyzer.Warning
 			f.Message = where + ", which no known release of macOS has"
 			fixes = append(fixes, delocate(p,
-				"Build or install "+path.Base(needed)+", link with it and bundle it"))
+				fix.Titled("Build or install %s, link with it and bundle it", path.Base(needed))))
 		case provider != "":
 			f.Severity = analyzer.Warning
 			f.Package = provider
@@ -80,7 +80,7 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 				"provide it: compat does not know what packages contain on macOS", where, kindName(p),
 				provider)
 			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindSource,
-				Title: "Import " + provider + " before the module"}})
+				Title: fix.Titled("Import %s before the module", provider)}})
 		case perhaps && strings.HasPrefix(needed, "@rpath/"):
 			f.Severity = analyzer.Warning
 			f.Message = where + ", which is not in the package. A package that it depends on may " +
@@ -89,16 +89,20 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 			f.Severity = analyzer.Warning
 			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS. Other modules " +
 				"in its folder load without the library, so it may be an optional backend"
-			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the "+kindName(p)))
+			fixes = append(fixes, delocate(p,
+				fix.Titled("Bundle %s into the %s", path.Base(needed), kindName(p))))
 		default:
 			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS" + builtAt(m)
-			fixes = append(fixes, delocate(p, "Bundle "+path.Base(needed)+" into the "+kindName(p)),
+			fixes = append(fixes, delocate(p,
+				fix.Titled("Bundle %s into the %s", path.Base(needed), kindName(p))),
 				fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
-					Last: true, Title: "Link the static library instead of " + path.Base(needed)}})
+					Last: true, Title: fix.Titled("Link the static library instead of %s",
+						path.Base(needed))}})
 			if name := formula(m); name != "" {
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindEnvironment,
-					Last: true, Title: "Install Homebrew's package " + name,
-					Command: "brew install " + shellword.Quote(name)}})
+				install := fix.Install(fix.Titled("Install Homebrew's package %s", name),
+					fix.SystemPackages{With: fix.Homebrew, Names: []string{name}})
+				install.Last = true
+				fixes = append(fixes, fix.Candidate{Fix: install})
 			}
 		}
 		p.Report(f, fixes...)

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -107,7 +106,7 @@ func (l *linkPlan) candidates() []fix.Candidate {
 	flags := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:    fix.KindLinkFlag,
-			Title:   l.title(with),
+			Title:   fix.Text(l.title(with)),
 			Command: l.flags(with),
 			Cost:    []string{"every user has to do it"},
 		},
@@ -120,7 +119,7 @@ func (l *linkPlan) candidates() []fix.Candidate {
 	out := []fix.Candidate{l.partly(flags)}
 	if changes := (fix.All{}); l.editing && !with.AllowShlibUndefined {
 		var commands []shellword.Line
-		title := "Add the DT_NEEDED entries to the library; its users then need no flags"
+		title := fix.Titled("Add the DT_NEEDED entries to the library; its users then need no flags")
 		if len(l.with.Libraries) > 0 {
 			commands = append(commands, addNeeded(l.with.Libraries))
 			changes = append(changes, fix.AddNeeded{Object: l.view.Path, Libraries: l.with.Libraries})
@@ -128,7 +127,8 @@ func (l *linkPlan) candidates() []fix.Candidate {
 		if l.runPath != "" { // patchelf 0.12 loses one of two edits
 			commands = append(commands, setRunPath(l.p, l.runPath))
 			changes = append(changes, fix.SetRunPath{Object: l.view.Path, RunPath: l.runPath})
-			title = "Set a RUNPATH in the library, for the linker and the loader"
+			title = fix.Titled("Set a RUNPATH in %s, for the linker and the loader",
+				fix.Words{One: "the library", Several: "these libraries"})
 		}
 		out = append(
 			out,
@@ -264,7 +264,7 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 			{
 				Fix: fix.Fix{
 					Kind: fix.KindEnvironment,
-					Title: fmt.Sprintf(
+					Title: fix.Titled(
 						"Build and run on a newer system, such as %s (glibc %s)", q.Name, q.LibcVersion,
 					),
 				},

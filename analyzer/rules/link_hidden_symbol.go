@@ -62,7 +62,7 @@ func checkLinkHidden(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
-					Title: "Link " + q.By.Path + " with gcc -shared and without -nostdlib",
+					Title: fix.Titled("Link %s with gcc -shared and without -nostdlib", q.By.Path),
 				},
 			},
 		)

@@ -63,8 +63,9 @@ func checkLinkLibrary(p *analyzer.Pass) {
 		fixes := []fix.Candidate{
 			{
 				Fix: fix.Fix{
-					Kind:  fix.KindEnvironment,
-					Title: "Install " + q.Missing + ", or link with -Wl,-rpath-link and its folder",
+					Kind: fix.KindEnvironment,
+					Title: fix.Titled("Install %s, or link with -Wl,-rpath-link and its folder",
+						fix.Library(q.Missing)),
 				},
 			},
 		}

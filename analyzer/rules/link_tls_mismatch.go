@@ -53,8 +53,8 @@ func checkLinkTLS(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind: fix.KindSource,
-					Title: "Declare " + q.Import.Name + " without __thread or thread_local, as " +
-						"in " + q.In + ", and rebuild " + q.By.Path,
+					Title: fix.Titled("Declare %s without __thread or thread_local, as in %s, "+
+						"and rebuild %s", q.Import.Name, fix.Library(q.In), q.By.Path),
 				},
 			},
 		)

@@ -75,7 +75,7 @@ func checkLinkReference(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:  fix.KindRebuild,
-						Title: "Build " + q.By.Path + " " + olderBuild(p, q),
+						Title: olderBuild(p, q),
 					},
 				},
 			)
@@ -90,8 +90,9 @@ func checkLinkReference(p *analyzer.Pass) {
 				plan,
 				fix.Candidate{
 					Fix: fix.Fix{
-						Kind:  fix.KindRebuild,
-						Title: "Link " + q.By.Path + " against a " + o.soname + " that still has it",
+						Kind: fix.KindRebuild,
+						Title: fix.Titled("Link %s against a %s that still has it",
+							q.By.Path, fix.Library(o.soname)),
 					},
 				},
 			)
@@ -111,7 +112,7 @@ func checkLinkReference(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:  fix.KindSource,
-						Title: "Link " + q.By.Path + " with the library that defines the symbol",
+						Title: fix.Titled("Link %s with the library that defines the symbol", q.By.Path),
 					},
 				},
 			)
@@ -121,14 +122,15 @@ func checkLinkReference(p *analyzer.Pass) {
 	}
 }
 
-// olderBuild says with which library an object has to be built, so that it needs no newer version
-// of it than the target has.
-func olderBuild(p *analyzer.Pass, q linkProblem) string {
+// olderBuild is the title of a fix that builds an object with another library, so that it needs no
+// newer version of it than the target has.
+func olderBuild(p *analyzer.Pass, q linkProblem) fix.Title {
 	if strings.HasPrefix(q.Import.Version, "GLIBC_") && p.Platform.Libc == "glibc" {
-		return "on a system whose glibc is not newer than that of " + p.Platform.Name +
-			" (glibc " + p.Platform.LibcVersion + ")"
+		return fix.Titled("Build %s on a system whose glibc is not newer than that of %s (glibc %s)",
+			q.By.Path, p.Platform.Name, p.Platform.LibcVersion)
 	}
-	return "with the oldest " + q.Import.Library + " that it has to work with"
+	return fix.Titled("Build %s with the oldest %s that it has to work with",
+		q.By.Path, fix.Library(q.Import.Library))
 }
 
 // linkFinding returns a finding for the object linked against; in an artifact, for the object with

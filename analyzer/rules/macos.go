@@ -86,7 +86,7 @@ func macOSSeverity(p *analyzer.Pass, i *dyld.Image, s analyzer.Severity) analyze
 }
 
 // delocate returns the fix that bundles the libraries of a wheel.
-func delocate(p *analyzer.Pass, title string) fix.Candidate {
+func delocate(p *analyzer.Pass, title fix.Title) fix.Candidate {
 	var command shellword.Line
 	if p.Facts.Kind == analyzer.KindWheel {
 		command = "delocate-wheel -v " + quoted(p.Facts.Path)
@@ -98,7 +98,7 @@ func delocate(p *analyzer.Pass, title string) fix.Candidate {
 func deploymentTarget(p *analyzer.Pass, what string) fix.Candidate {
 	v := p.Platform.LibcVersion
 	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
-		Title:   "Rebuild " + what + " for macOS " + v,
+		Title:   fix.Titled("Rebuild %s for macOS %s", what, v),
 		Command: "export MACOSX_DEPLOYMENT_TARGET=" + shellword.Quote(v)}}
 }
 
@@ -134,7 +134,7 @@ func tagMacOS(p *analyzer.Pass, oldest machoobj.Version) (c fix.Candidate, relea
 	return fix.Candidate{
 		Fix: retagged(p, pkgmeta.Tag{Platform: tag + arch}, fix.Fix{
 			Kind:  fix.KindPlatformTag,
-			Title: "Tag the wheel " + tag + arch,
+			Title: fix.Tagging(tag + arch),
 		}),
 		Change: fix.Retag{Platform: tag + p.Platform.Arch + "/" + p.Platform.Arch},
 	}, fmt.Sprintf("%d.%d", major, minor)
@@ -175,7 +175,8 @@ func parts(dir string) []string {
 // changePath returns the fix that changes the path in a load command of a built file.
 func changePath(p *analyzer.Pass, object, from, to string) fix.Candidate {
 	return fix.Candidate{
-		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Change the path of the library to " + to,
+		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: fix.Titled("Change the path of the library to %s",
+			to),
 			Command: edit(p, object, "install_name_tool -change "+shellword.Quote(from)+" "+
 				shellword.Quote(to), sign)},
 		Change: fix.ChangePath{Object: object, From: from, To: to},
@@ -185,7 +186,7 @@ func changePath(p *analyzer.Pass, object, from, to string) fix.Candidate {
 // addRunPath returns the fix that adds a run path to a built file.
 func addRunPath(p *analyzer.Pass, object, to string) fix.Candidate {
 	return fix.Candidate{
-		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: "Add the run path " + to,
+		Fix: fix.Fix{Kind: fix.KindPatchelf, Title: fix.Titled("Add the run path %s", to),
 			Command: edit(p, object, "install_name_tool -add_rpath "+shellword.Quote(to), sign)},
 		Change: fix.SetRunPath{Object: object, RunPath: to},
 	}

@@ -57,7 +57,8 @@ func checkMetadata(p *analyzer.Pass) {
 			f.Message += ". " + effect
 		}
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
-			Kind: fix.KindRebuild, Title: "Rebuild the wheel; change tags only with wheel tags",
+			Kind:  fix.KindRebuild,
+			Title: fix.Titled("Rebuild the wheel; change tags only with wheel tags"),
 		}})
 	}
 	switch len(in.DistInfo) {
@@ -120,7 +121,7 @@ func checkWheelFile(
 			},
 			fix.Candidate{Fix: retagged(p, pkgmeta.Tag{}, fix.Fix{
 				Kind:  fix.KindRebuild,
-				Title: "Write the tags of the file name into WHEEL",
+				Title: fix.Titled("Write the tags of the file name into WHEEL"),
 			})},
 		)
 	}

@@ -34,8 +34,9 @@ Not detected: section headers that exist and are wrong.`,
 						)},
 					fix.Candidate{
 						Fix: fix.Fix{
-							Kind:  fix.KindRebuild,
-							Title: "Build it again and strip it with --strip-unneeded, which keeps the section headers",
+							Kind: fix.KindRebuild,
+							Title: fix.Titled("Build it again and strip it with --strip-unneeded, which keeps " +
+								"the section headers"),
 						},
 					},
 				)

@@ -63,7 +63,7 @@ func checkNumPy(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:        fix.KindPin,
-					Title:       "Require numpy<2",
+					Title:       fix.Titled("Require %s", fix.Requirement("numpy<2")),
 					Command:     "numpy<2",
 					Requirement: "numpy<2",
 				},
@@ -72,7 +72,7 @@ func checkNumPy(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
-					Title: "Build against NumPy 2. " + fix.NumPy1,
+					Title: fix.Titled("Build against NumPy 2. %s", fix.NumPy1),
 				},
 			},
 		)

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -121,7 +120,7 @@ func definedBy(p *analyzer.Pass, v *analyzer.View, bindings []dynlink.Binding) [
 	rebuild := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:  fix.KindRebuild,
-			Title: fmt.Sprintf("Build against %s %s", r.Name, r.Version),
+			Title: fix.Titled("Build against %s %s", r.Name, r.Version),
 		},
 	}
 	return []fix.Candidate{p.Releases.OtherVersion(r, func(o *packages.Release) bool {

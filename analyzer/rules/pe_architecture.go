@@ -55,7 +55,8 @@ func checkMachine(p *analyzer.Pass) {
 		if user != nil {
 			f.Chain = []string{user.Path, o.Path}
 		}
-		fixes := []fix.Candidate{relink("Build " + o.Path + " for " + machineNames[machine])}
+		fixes := []fix.Candidate{relink(
+			fix.Titled("Build %s for %s", o.Path, machineNames[machine]))}
 		if other := platform.ForWindows(o.Machine); other != nil && !any &&
 			namesFit(p, pkgmeta.Tag{Platform: other.Name}) {
 			fixes = append(fixes, retagTo(p, other))

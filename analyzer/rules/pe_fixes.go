@@ -10,7 +10,7 @@ import (
 )
 
 // relink returns the fix that builds the files differently.
-func relink(title string) fix.Candidate {
+func relink(title fix.Title) fix.Candidate {
 	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: title}}
 }
 
@@ -20,23 +20,24 @@ func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel {
 		return []fix.Candidate{{
 			Fix: fix.Fix{
-				Kind:  fix.KindEnvironment,
-				Title: "Install " + m.Name + " in the folder of " + path.Base(m.root.Path),
+				Kind: fix.KindEnvironment,
+				Title: fix.Titled("Install %s in the folder of %s",
+					fix.Library(m.Name), path.Base(m.root.Path)),
 			},
 		}}
 	}
 	out := []fix.Candidate{{
 		Fix: fix.Fix{
 			Kind: fix.KindRebuild,
-			Title: "Bundle " + m.Name + " into the wheel; delvewheel searches PATH, and with " +
-				"--add-path other folders",
+			Title: fix.Titled("Bundle %s into the wheel; delvewheel searches PATH, and with "+
+				"--add-path other folders", fix.Library(m.Name)),
 			Command: "delvewheel repair " + quoted(p.Facts.Path),
 		},
 	}}
 	if mingw(m.Name) {
 		out = append(out, fix.Candidate{Fix: fix.Fix{
 			Kind:    fix.KindRebuild,
-			Title:   "Link the runtime of GCC statically",
+			Title:   fix.Titled("Link the runtime of GCC statically"),
 			Command: "-static-libgcc -static-libstdc++ -Wl,-Bstatic,-lpthread",
 		}})
 	}
@@ -64,7 +65,7 @@ func declaring(p *analyzer.Pass, name string) []fix.Candidate {
 	return []fix.Candidate{{
 		Fix: fix.Fix{
 			Kind:        fix.KindDependency,
-			Title:       "Declare " + name + ", which has the library",
+			Title:       fix.Titled("Declare %s, which has the library", fix.Requirement(name)),
 			Command:     shellword.Requirement(name),
 			Requirement: name,
 		},
@@ -86,7 +87,7 @@ func addFolder(p *analyzer.Pass, root, folder string) []fix.Candidate {
 	return []fix.Candidate{{
 		Fix: fix.Fix{
 			Kind:    fix.KindSource,
-			Title:   "Add the folder to the search path in " + top + "/__init__.py",
+			Title:   fix.Titled("Add the folder to the search path in %s/__init__.py", top),
 			Command: shellword.Bare(call+"))", parts...),
 		},
 		Change: fix.AddDLLFolder{Folder: folder},

@@ -81,11 +81,12 @@ func checkMissingDLLs(p *analyzer.Pass) {
 				m.Name,
 			)
 			fixes = []fix.Candidate{
-				relink("Link with an import library of the oldest Windows that you support"),
+				relink(fix.Titled("Link with an import library of the oldest Windows that you support")),
 			}
 		case m.Library.Kind == windows.APISet:
 			f.Message = fmt.Sprintf("%s needs %s, which is not the name of an API set", m.user.Path, m.Name)
-			fixes = []fix.Candidate{relink("Link with the import libraries of the Windows SDK")}
+			fixes = []fix.Candidate{relink(fix.Titled("Link with the import libraries of the Windows " +
+				"SDK"))}
 		case m.Library.Kind == windows.Runtime:
 			if p.Facts.Conda() && !m.Library.Runtime.Debug {
 				continue // part of vc14_runtime, which conda-build adds
@@ -97,7 +98,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			fixes = []fix.Candidate{{
 				Fix: fix.Fix{
 					Kind:  fix.KindEnvironment,
-					Title: "Install " + m.Library.Source,
+					Title: fix.Titled("Install %s", m.Library.Source),
 				},
 			}}
 		case plugin(m.root):
@@ -142,9 +143,9 @@ func runtimeMissing(
 			"%s needs %s of the debug runtime of Visual C++, which only Visual Studio has",
 			m.user.Path,
 			m.Name,
-		), []fix.Candidate{relink("Build in release mode (/MD, not /MDd)")}
+		), []fix.Candidate{relink(fix.Titled("Build in release mode (/MD, not /MDd)"))}
 	case v.Modern:
-		static := relink("Link the C++ runtime statically (/MT)")
+		static := relink(fix.Titled("Link the C++ runtime statically (/MT)"))
 		return analyzer.Warning, fmt.Sprintf(
 			"%s needs %s of the Visual C++ 2015-2022 runtime, which Python does not install. It is "+
 				"missing on a fresh Windows",
@@ -159,7 +160,7 @@ func runtimeMissing(
 	return severity, fmt.Sprintf(
 		"%s needs %s of the Visual C++ %s runtime, which neither Windows nor Python has",
 		m.user.Path, m.Name, v.Product,
-	), append(bundle, relink("Build with Visual C++ 2015 or later"))
+	), append(bundle, relink(fix.Titled("Build with Visual C++ 2015 or later")))
 }
 
 // chainOf lists the files from the loaded one to the missing DLL, each needing the next.

@@ -38,7 +38,7 @@ func checkReachableDLLs(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindRebuild,
-					Title:   "Let delvewheel copy the DLL from its folder in the extracted wheel",
+					Title:   fix.Titled("Let delvewheel copy the DLL from its folder in the extracted wheel"),
 					Command: repairWithFolder(p, at.Path),
 				},
 				Change: fix.Bundle{DLL: m.Name},
@@ -46,8 +46,8 @@ func checkReachableDLLs(p *analyzer.Pass) {
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind: fix.KindRebuild,
-					Title: "Copy " + path.Base(at.Path) + " into the folder of " +
-						path.Base(m.root.Path),
+					Title: fix.Titled("Copy %s into the folder of %s",
+						fix.Library(path.Base(at.Path)), path.Base(m.root.Path)),
 				},
 				Change: fix.Bundle{DLL: m.Name},
 			},

@@ -93,7 +93,7 @@ func checkVersionTooNewWindows(p *analyzer.Pass) {
 			}
 			p.Report(f, fix.Candidate{Fix: fix.Fix{
 				Kind: fix.KindSource,
-				Title: fmt.Sprintf(
+				Title: fix.Titled(
 					"Look %s up with GetProcAddress, and work without it on older releases of Windows",
 					n.Symbol,
 				),
@@ -112,18 +112,21 @@ func importFixes(
 	switch {
 	case u.Provider != nil:
 		return []fix.Candidate{
-			relink("Bundle the " + u.Library + " that " + user.Path + " was linked with"),
-			relink("Rebuild " + user.Path + " against the " + u.Library + " of the wheel"),
+			relink(fix.Titled("Bundle the %s that %s was linked with",
+				fix.Library(u.Library), user.Path)),
+			relink(fix.Titled("Rebuild %s against the %s of the wheel",
+				user.Path, fix.Library(u.Library))),
 		}
 	case lib.Kind == windows.Python:
 		return []fix.Candidate{{Fix: fix.Fix{
-			Kind:  fix.KindSource,
-			Title: fmt.Sprintf("Replace %s, which CPython %s does not export", u.Symbol, lib.Python.Release),
+			Kind: fix.KindSource,
+			Title: fix.Titled("Replace %s, which CPython %s does not export",
+				u.Symbol, lib.Python.Release),
 		}}}
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind: fix.KindSource,
-		Title: fmt.Sprintf(
+		Title: fix.Titled(
 			"Look %s up with GetProcAddress and work without it, or remove the call", u.Symbol,
 		),
 	}}}

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -166,8 +165,9 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 		requirement := x.Name + x.Spec
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
-				Kind:  fix.KindDependency,
-				Title: "Install the extra " + x.extra + ", which requires " + requirement + forGPU(x.Name),
+				Kind: fix.KindDependency,
+				Title: fix.Titled("Install the extra %s, which requires %s%s",
+					x.extra, fix.Requirement(requirement), forGPU(x.Name)),
 				Command: "pip install " +
 					shellword.Quote(projectName(p)+"["+x.extra+"]=="+p.Facts.Metadata.Version),
 				Requirement: requirement,
@@ -180,8 +180,9 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 		otherVersion(p, needed) == nil && p.Facts.Kind == analyzer.KindWheel {
 		out = append(out, fix.Candidate{
 			Fix: fix.Fix{
-				Kind:        fix.KindDependency,
-				Title:       "Declare the dependency " + s.python + ", which has the library",
+				Kind: fix.KindDependency,
+				Title: fix.Titled("Declare the dependency %s, which has the library",
+					fix.Requirement(s.python)),
 				Requirement: s.python,
 			},
 			Change: s.declaring(),
@@ -189,7 +190,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	}
 	if s.known && s.After != "" {
 		out = append(out, fix.Candidate{
-			Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build against " + s.After},
+			Fix: fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Build against %s", s.After)},
 		})
 	}
 	if s.known {
@@ -198,14 +199,14 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	if s.bundled(p, needed) && inPurelib(p) {
 		out = append(out, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild,
-			Title: "Build a platform wheel, whose libraries are not in a purelib folder, and bundle " +
-				needed + " with auditwheel",
+			Title: fix.Titled("Build a platform wheel, whose libraries are not in a purelib folder, and "+
+				"bundle %s with auditwheel", fix.Library(needed)),
 		}})
 	} else if s.bundled(p, needed) {
 		out = append(out, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindPatchelf,
-			Title: "Bundle " + needed + " into the wheel (auditwheel copies from the system " +
-				"where it runs)",
+			Title: fix.Titled("Bundle %s into the wheel (auditwheel copies from the system "+
+				"where it runs)", fix.Library(needed)),
 			Command: repairing(p),
 			Cost:    []string{"a larger wheel"},
 		}})
@@ -221,9 +222,10 @@ func repaired(p *analyzer.Pass, needed string) []fix.Candidate {
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind: fix.KindPatchelf,
-		Title: "If " + needed + " is installed on the build machine, or in LD_LIBRARY_PATH (as an " +
-			"absolute path), auditwheel repair copies it into the wheel. If it is built with the wheel, " +
+		Title: fix.Titled("If %s is installed on the build machine, or in LD_LIBRARY_PATH (as an "+
+			"absolute path), auditwheel repair copies it into the wheel. If it is built with the wheel, "+
 			"install it into the package too (CMake: install(TARGETS), INSTALL_RPATH $ORIGIN)",
+			fix.Library(needed)),
 		Command: repairing(p),
 		Cost:    []string{"a larger wheel"},
 	}}}
@@ -248,11 +250,11 @@ func (s *provider) declaring() fix.Change {
 
 // installers are the commands that install system packages.
 var installers = map[string]shellword.Line{
-	platform.Debian:   "apt-get install ",
-	platform.Debian13: "apt-get install ",
-	platform.Fedora:   "dnf install ",
-	platform.Alpine:   "apk add ",
-	platform.Conda:    "conda install -c conda-forge ",
+	platform.Debian:   fix.Apt,
+	platform.Debian13: fix.Apt,
+	platform.Fedora:   "dnf install",
+	platform.Alpine:   "apk add",
+	platform.Conda:    "conda install -c conda-forge",
 }
 
 // firstWithDNF is the glibc of RHEL 8. RHEL 7 and Amazon Linux 2 have only yum.
@@ -264,36 +266,36 @@ func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
 	if own := s.sibling(p); own != "" {
 		return []fix.Candidate{{Fix: fix.Fix{
 			Kind: fix.KindEnvironment,
-			Title: fmt.Sprintf("Install %s with the other libraries of its build of %s",
+			Title: fix.Titled("Install %s with the other libraries of its build of %s",
 				own, s.Project),
 		}}}
 	}
 	if has := platform.FFmpegOf(p.Platform.Name); has != "" &&
 		(s.Project == has || slices.Contains(s.choice, has)) {
-		return []fix.Candidate{{Fix: fix.Fix{
-			Kind:    fix.KindEnvironment,
-			Title:   "Install " + has + " (" + platform.Title(p.Platform.Name) + ": ffmpeg)",
-			Command: "apt-get install ffmpeg",
-		}}}
+		return []fix.Candidate{{Fix: fix.Install(
+			fix.Titled("Install %s (%s: ffmpeg)", has, platform.Title(p.Platform.Name)),
+			fix.SystemPackages{With: fix.Apt, Names: []string{"ffmpeg"}},
+		)}}
 	}
 	for _, ecosystem := range []string{ecosystemOf(p.Platform), platform.Conda} {
 		list := s.Packages(ecosystem)
 		if len(list) == 0 {
 			continue
 		}
-		command := installers[ecosystem]
+		with := installers[ecosystem]
 		if ecosystem == platform.Fedora && platform.Older(p.Platform.LibcVersion, firstWithDNF) {
-			command = "yum install "
+			with = "yum install"
 		}
-		return []fix.Candidate{{Fix: fix.Fix{
-			Kind:    fix.KindEnvironment,
-			Title:   "Install " + s.String(),
-			Command: command + shellword.Quoted(list),
-		}}}
+		x := fix.Install(fix.Titled("Install %s",
+			s.String()), fix.SystemPackages{With: with, Names: list})
+		if ecosystem == platform.Conda { // an environment has its own command
+			x.System = nil
+		}
+		return []fix.Candidate{{Fix: x}}
 	}
 	if s.Kind == platform.DriverProvider || s.Kind == platform.ToolkitProvider && s.python == "" {
 		return []fix.Candidate{
-			{Fix: fix.Fix{Kind: fix.KindEnvironment, Title: "Install " + s.String()}},
+			{Fix: fix.Fix{Kind: fix.KindEnvironment, Title: fix.Titled("Install %s", s.String())}},
 		}
 	}
 	return nil
@@ -337,7 +339,7 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel {
 		return []fix.Candidate{{Fix: fix.Fix{
 			Kind:  fix.KindRebuild,
-			Title: "Build for " + p.Platform.Libc,
+			Title: fix.Titled("Build for %s", p.Platform.Libc),
 			Command: "docker run --rm -it -v \"$PWD:/src\" -w /src " +
 				shellword.Quote("quay.io/pypa/"+policy+"_"+p.Platform.Arch),
 		}}}
@@ -347,7 +349,8 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 	}
 	return append(forOwnLibc(p), fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
-		Title: fmt.Sprintf("Build a wheel for %s too, %s_%s, for example with cibuildwheel in the source",
+		Title: fix.Titled("Build a wheel for %s too, %s_%s, for example with cibuildwheel in the "+
+			"source",
 			p.Platform.Libc, policy, p.Platform.Arch),
 		Command: "CIBW_BUILD=" + shellword.Quote("*-"+strings.ToLower(builder)+"_"+p.Platform.Arch) +
 			" " + buildImage(builder, p.Platform.Arch, policy) + " cibuildwheel --platform linux",
@@ -411,7 +414,7 @@ func withoutLibc(p *analyzer.Pass) []fix.Candidate {
 	return []fix.Candidate{{
 		Fix: retagged(p, pkgmeta.Tag{Platform: strings.Join(kept, ".")}, fix.Fix{
 			Kind:  fix.KindPlatformTag,
-			Title: "Remove the tags for " + p.Platform.Libc,
+			Title: fix.Titled("Remove the tags for %s", p.Platform.Libc),
 			Cost:  []string{"pip no longer installs it where the C library is " + p.Platform.Libc},
 		}),
 		Change: fix.Retag{Platform: on.Name + "/" + on.Arch},

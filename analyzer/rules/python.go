@@ -81,8 +81,9 @@ func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 	return []fix.Candidate{
 		{
 			Fix: fix.Fix{
-				Kind:  fix.KindRebuild,
-				Title: "Regenerate the sources (Cython, SWIG) and build with the headers of CPython " + release,
+				Kind: fix.KindRebuild,
+				Title: fix.Titled("Regenerate the sources (Cython, SWIG) and build with the headers of "+
+					"CPython %s", release),
 			},
 		},
 	}

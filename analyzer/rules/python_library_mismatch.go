@@ -92,7 +92,7 @@ func reportPythonDLL(
 			tag,
 		),
 	}
-	fixes := []fix.Candidate{relink(buildWith(tag, dll))}
+	fixes := []fix.Candidate{relink(fix.Text(buildWith(tag, dll)))}
 	if !dll.Debug && !dll.Stable() {
 		version := "cp" + strings.ReplaceAll(dll.Release, ".", "")
 		abi := version
@@ -102,7 +102,7 @@ func reportPythonDLL(
 		if to := (pkgmeta.Tag{Python: version, ABI: abi}); namesFit(p, to) {
 			fixes = append(fixes, fix.Candidate{Fix: retagged(p, to, fix.Fix{
 				Kind:  fix.KindPlatformTag,
-				Title: "Tag the wheel for the Python that built the module: " + version + "-" + abi,
+				Title: fix.Tagging("for the Python that built the module: " + version + "-" + abi),
 			})})
 		}
 	}

@@ -25,7 +25,7 @@ func checkPythonLibraryMacOS(p *analyzer.Pass) {
 				"for Python %s", m.NeededBy.Name, inSlice(p, m.NeededBy.Name), m.Needed.Path,
 				release, p.MacOS.Python),
 		}, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
-			Title:   "Build the module with Python " + p.MacOS.Python + ", without its library",
+			Title:   fix.Titled("Build the module with Python %s, without its library", p.MacOS.Python),
 			Command: "-undefined dynamic_lookup"}})
 	})
 }

@@ -48,7 +48,7 @@ func checkRecord(p *analyzer.Pass) {
 	regenerate := fix.Candidate{
 		Fix: fix.Fix{
 			Kind:    fix.KindRebuild,
-			Title:   "Regenerate RECORD",
+			Title:   fix.Titled("Regenerate RECORD"),
 			Command: shellword.Join(append(before, after...), " && "),
 		},
 	}

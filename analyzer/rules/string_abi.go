@@ -85,9 +85,9 @@ var ofBothABIs = strings.NewReplacer(
 // withStringABI returns the compiler flag of the other ABI. A library that the object does not link
 // was dropped by the linker, or has to be linked too.
 func withStringABI(v *analyzer.View, of *dynlink.Library, flag string) []fix.Candidate {
-	title := "Compile with the std::string ABI of " + of.Names()[0]
+	title := fix.Titled("Compile with the std::string ABI of %s", fix.Library(of.Names()[0]))
 	if !v.Loading.Has(of) {
-		title += ", and link it"
+		title = title.Append(", and link it")
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind:    fix.KindLinkFlag,

@@ -6,6 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
 var symbolAddedToReleasedVersion = &analyzer.Rule{
@@ -36,7 +37,7 @@ Not detected: whether the earlier build was ever published, where it is a branch
 			reportABI(p, c, abiMessage{ofLibrary(c, what), fmt.Sprintf(
 				"%s: %s. A program that uses a new symbol also loads with the old library, and fails at "+
 					"the first call, or at startup if it is linked with -z now", c.Path, what,
-			)}, "Add new symbols to a new version node", "")
+			)}, fix.Titled("Add new symbols to a new version node"), "")
 		}
 	},
 }

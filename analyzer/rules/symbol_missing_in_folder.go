@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -150,11 +151,13 @@ func inPlace(p *analyzer.Pass, l *dynlink.Library, b dynlink.Binding) string {
 // tried for every finding elsewhere.
 func folderFixes(l *dynlink.Library) []fix.Candidate {
 	if origin(l) == l.Path {
+		dir, file := path.Split(l.Path)
 		return []fix.Candidate{
 			{
 				Fix: fix.Fix{
-					Kind:  fix.KindRebuild,
-					Title: "Build against " + l.Path + ", the library that is loaded",
+					Kind: fix.KindRebuild,
+					Title: fix.Titled("Build against %s%s, the library that is loaded", dir,
+						fix.Library(file)),
 				},
 			},
 		}
@@ -164,7 +167,7 @@ func folderFixes(l *dynlink.Library) []fix.Candidate {
 		{
 			Fix: fix.Fix{
 				Kind:    fix.KindEnvironment,
-				Title:   "Update " + l.Origin + " in the conda environment",
+				Title:   fix.Titled("Update %s in the conda environment", l.Origin),
 				Command: "conda update " + shellword.Quote(name),
 			},
 		},

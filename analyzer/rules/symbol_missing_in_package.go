@@ -79,7 +79,7 @@ func reportMissingSymbols(p *analyzer.Pass, l *missingSymbols) {
 		fix.Candidate{
 			Fix: fix.Fix{
 				Kind:  fix.KindRebuild,
-				Title: fmt.Sprintf("Build against %s %s", name, version),
+				Title: fix.Titled("Build against %s %s", name, version),
 			},
 		},
 	)

@@ -6,6 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
 var symbolVersionMoved = &analyzer.Rule{
@@ -35,7 +36,7 @@ Not detected: a symbol that keeps its version and changes its meaning.`,
 	},
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleVersionMoved) {
-			reportABI(p, c, sameSONAME(c), strings.TrimSuffix(c.changes[0].Fix, "."), "")
+			reportABI(p, c, sameSONAME(c), fix.Text(strings.TrimSuffix(c.changes[0].Fix, ".")), "")
 		}
 	},
 }

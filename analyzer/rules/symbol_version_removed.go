@@ -4,6 +4,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
 var symbolVersionRemoved = &analyzer.Rule{
@@ -36,7 +37,7 @@ Not detected: programs that use dlvsym with the version.`,
 	Check: func(p *analyzer.Pass) {
 		for _, c := range abiChanges(p, abi.RuleVersionRemoved) {
 			reportABI(p, c, sameSONAME(c),
-				"Keep the version in the version script, with the symbols that it had", "")
+				fix.Titled("Keep the version in the version script, with the symbols that it had"), "")
 		}
 	},
 }

@@ -68,8 +68,8 @@ func checkSymbolVersion(p *analyzer.Pass) {
 		if p.Facts.Conda() && platform.LibcOf(library) == "" {
 			return []fix.Candidate{{Fix: fix.Fix{
 				Kind: fix.KindDependency,
-				Title: "Declare the dependency that contains " + library +
-					", so that the library of the system is not used",
+				Title: fix.Titled("Declare the dependency that contains %s, so that the library of "+
+					"the system is not used", fix.Library(library)),
 			}}}
 		}
 		return retag()
@@ -185,7 +185,7 @@ func reportCopyOfGlibc(p *analyzer.Pass, f analyzer.Finding, library string) {
 		f.Object, analyzer.Versioned(f.Symbol, f.Version), f.Library, library)
 	x := fix.Fix{
 		Kind:  fix.KindRebuild,
-		Title: "Do not bundle " + library + ", because each system has its own",
+		Title: fix.Titled("Do not bundle %s, because each system has its own", library),
 	}
 	if built := builtWheel(p); built != "" {
 		x.Command = "auditwheel repair --exclude " + shellword.Quote(library+".so*") + " " + built
@@ -225,7 +225,7 @@ func packed(version string) []fix.Candidate {
 		{
 			Fix: fix.Fix{
 				Kind:    fix.KindLinkFlag,
-				Title:   "Link without packed relative relocations",
+				Title:   fix.Titled("Link without packed relative relocations"),
 				Command: "-Wl,-z,nopack-relative-relocs",
 			},
 		},
@@ -318,7 +318,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			out = append(out, fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindDependency,
-					Title: "Declare the dependency __glibc >=" + q.LibcVersion,
+					Title: fix.Titled("Declare the dependency __glibc >=%s", q.LibcVersion),
 					Cost: []string{
 						"conda no longer installs it where glibc is older than " + q.LibcVersion,
 					},
@@ -330,7 +330,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 		out = append(out, fix.Candidate{
 			Fix: retagged(p, pkgmeta.Tag{Platform: q.Name}, fix.Fix{
 				Kind:  fix.KindPlatformTag,
-				Title: "Tag the wheel " + q.Name + alsoCalled(q) + reason,
+				Title: fix.Tagging(q.Name + alsoCalled(q) + reason),
 				Cost: []string{fmt.Sprintf("pip no longer installs it where %s is older than %s",
 					q.Libc, q.LibcVersion)},
 			}),
@@ -341,8 +341,8 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 	if conda {
 		return append(out, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild,
-			Title: "Compile with the sysroot package of glibc " + p.Platform.LibcVersion +
-				" (c_stdlib_version in conda_build_config.yaml)",
+			Title: fix.Titled("Compile with the sysroot package of glibc %s"+
+				" (c_stdlib_version in conda_build_config.yaml)", p.Platform.LibcVersion),
 		}})
 	}
 	return append(out, olderImage(p)...)
@@ -357,7 +357,7 @@ func olderImage(p *analyzer.Pass) []fix.Candidate {
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind:    fix.KindImage,
-		Title:   "Build in the " + image + " image (variable of cibuildwheel)",
+		Title:   fix.Titled("Build in the %s image (variable of cibuildwheel)", image),
 		Command: buildImage("MANYLINUX", p.Platform.Arch, image),
 	}}}
 }
@@ -413,7 +413,7 @@ func symver(v *analyzer.View, i elfobj.Import, older []string) []fix.Candidate {
 	return []fix.Candidate{{
 		Fix: fix.Fix{
 			Kind: fix.KindSymver,
-			Title: fmt.Sprintf(
+			Title: fix.Titled(
 				"Use the older %s@%s: add this line to a header that every source file includes",
 				i.Name,
 				to,

@@ -43,7 +43,7 @@ func checkTextRelocations(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:    fix.KindRebuild,
-						Title:   "Compile all of it with -fPIC",
+						Title:   fix.Titled("Compile all of it with -fPIC"),
 						Command: "-fPIC -Wl,-z,text",
 					},
 				},

@@ -163,8 +163,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				}
 				p.Report(f, fix.Candidate{Fix: fix.Fix{
 					Kind: fix.KindRebuild,
-					Title: "Bundle the " + i.Library + " that " + path.Base(v.Path) +
-						" was linked with, or link with the one that is bundled",
+					Title: fix.Titled("Bundle the %s that %s was linked with, or link with the one that "+
+						"is bundled", fix.Library(i.Library), path.Base(v.Path)),
 				}})
 				continue
 			}
@@ -187,8 +187,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 				)
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
 					Kind: fix.KindRebuild,
-					Title: "Link against the " + i.Library + " of the build image, which does not " +
-						"export private symbols",
+					Title: fix.Titled("Link against the %s of the build image, which does not "+
+						"export private symbols", fix.Library(i.Library)),
 				}})
 			case v.Host == analyzer.HostPython && v.Host.Exports(i.Name):
 				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
@@ -241,7 +241,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					f.Severity = analyzer.Warning
 				}
 				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
-					Kind: fix.KindSource, Title: "Export the symbol from " + f.Library + export,
+					Kind: fix.KindSource, Title: fix.Titled("Export the symbol from %s%s",
+						fix.Library(f.Library), export),
 				}})
 			case v.Alternative:
 				f.Severity = analyzer.Warning
@@ -273,8 +274,8 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 						f.NotExported)
 					fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
 						Kind: fix.KindSource,
-						Title: "Use the " + f.NotExported + " that it was built with; if its source has the " +
-							"symbol, export it" + export,
+						Title: fix.Titled("Use the %s that it was built with; if its source has the "+
+							"symbol, export it%s", f.NotExported, export),
 					}})
 				}
 			}

@@ -21,12 +21,12 @@ const ofNode = ". It belongs to the C++ API of Node.js, whose symbols change wit
 var (
 	rebuildForNode = fix.Candidate{Fix: fix.Fix{
 		Kind:    fix.KindRebuild,
-		Title:   "Build for each release line of Node.js, or use Node-API, which is stable",
+		Title:   fix.Titled("Build for each release line of Node.js, or use Node-API, which is stable"),
 		Command: "npm rebuild",
 	}}
 	rebuildForHost = fix.Candidate{Fix: fix.Fix{
 		Kind:  fix.KindRebuild,
-		Title: "Build against the headers and libraries of the program that loads it",
+		Title: fix.Titled("Build against the headers and libraries of the program that loads it"),
 	}}
 )
 
@@ -58,9 +58,10 @@ func otherRelease(
 			given, err := pkgmeta.ParseVersion(of.Version)
 			if q.Name == of.Name && err == nil && !q.Admits(given) {
 				return []fix.Candidate{{Fix: fix.Fix{
-					Kind:    fix.KindEnvironment,
-					Title:   "Use the version that it requires: " + q.Name + q.Spec,
-					Command: "pip install " + shellword.Quote(q.Name+q.Spec),
+					Kind:     fix.KindEnvironment,
+					Title:    fix.Titled("Use the version that it requires: %s%s", q.Name, q.Spec),
+					Command:  "pip install " + shellword.Quote(q.Name+q.Spec),
+					Required: true,
 				}}}
 			}
 		}
@@ -73,7 +74,7 @@ func otherRelease(
 	}
 	build := fix.Candidate{Fix: fix.Fix{
 		Kind:  fix.KindRebuild,
-		Title: fmt.Sprintf("Build against %s %s", of.Name, of.Version),
+		Title: fix.Titled("Build against %s %s", of.Name, of.Version),
 	}}
 	first, _, ok := p.Releases.First(of.Name, of.Version, func(r *packages.Release) bool {
 		return hasAll(r, lost)
@@ -82,7 +83,7 @@ func otherRelease(
 		return []fix.Candidate{build}
 	}
 	return []fix.Candidate{{Fix: fix.Fix{
-		Kind: fix.KindPin, Title: "Pin " + of.Name + ">=" + first,
+		Kind: fix.KindPin, Title: fix.Titled("Pin %s", fix.Requirement(of.Name+">="+first)),
 		Requirement: of.Name + ">=" + first,
 	}}, build}
 }
@@ -94,7 +95,7 @@ func linkWith(p *analyzer.Pass, v *analyzer.View, soname string) []fix.Candidate
 		{
 			Fix: fix.Fix{
 				Kind:    fix.KindLinkFlag,
-				Title:   "Link " + v.Path + " with the library that has it",
+				Title:   fix.Titled("Link %s with the library that has it", fix.Object(v.Path)),
 				Command: linkFlags([]string{soname}),
 			},
 			Change: change,
@@ -102,7 +103,7 @@ func linkWith(p *analyzer.Pass, v *analyzer.View, soname string) []fix.Candidate
 		{
 			Fix: fix.Fix{
 				Kind:    fix.KindPatchelf,
-				Title:   "Add the DT_NEEDED entry to the finished file",
+				Title:   fix.Titled("Add the DT_NEEDED entry to the finished file"),
 				Command: edit(p, v.Path, addNeeded([]string{soname})),
 			},
 			Change: change,
@@ -114,11 +115,13 @@ func linkWith(p *analyzer.Pass, v *analyzer.View, soname string) []fix.Candidate
 // the object has none, by the linker and by patchelf.
 func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Candidate {
 	soname := l.Names()[0]
-	link := "Link " + v.Path + " with " + soname + " (CMake: target_link_libraries"
+	link := fix.Titled("Link %s with %s (CMake: target_link_libraries",
+		fix.Object(v.Path), fix.Library(soname))
 	c := fix.Candidate{
 		Fix: fix.Fix{
-			Kind:    fix.KindPatchelf,
-			Title:   "In " + v.Path + ", add a DT_NEEDED entry for " + soname,
+			Kind: fix.KindPatchelf,
+			Title: fix.Titled("In %s, add a DT_NEEDED entry for %s",
+				fix.Object(v.Path), fix.Library(soname)),
 			Command: edit(p, v.Path, addNeeded([]string{soname})),
 		},
 		Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
@@ -129,13 +132,13 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Candid
 			ownPaths(v.Library),
 			path.Dir(l.Path),
 		) { // patchelf 0.12 loses one of two edits
-		c.Fix.Title += " and a RUNPATH to its folder"
-		link += ", and INSTALL_RPATH for the path " + to
+		c.Fix.Title = c.Fix.Title.Append(" and a RUNPATH to its folder")
+		link = link.Append(", and INSTALL_RPATH for the path %s", to)
 		c.Fix.Command = edit(p, v.Path, addNeeded([]string{soname}), setRunPath(p, to))
 		c.Change = fix.All{c.Change, fix.SetRunPath{Object: v.Path, RunPath: to}}
 	}
 	return []fix.Candidate{{
-		Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: link + ")"}, Change: c.Change,
+		Fix: fix.Fix{Kind: fix.KindLinkFlag, Title: link.Append(")")}, Change: c.Change,
 	}, c}
 }
 

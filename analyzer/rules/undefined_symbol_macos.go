@@ -40,8 +40,9 @@ func checkUndefinedSymbolMacOS(p *analyzer.Pass) {
 					fixes = append(fixes, deploymentTarget(p, path.Base(i.Name)))
 					break
 				}
-				fixes = append(fixes, delocate(p, "Bundle the "+path.Base(b.Library)+
-					" that "+path.Base(i.Name)+" was linked with"))
+				fixes = append(fixes, delocate(p,
+					fix.Titled("Bundle the %s that %s was linked with",
+						path.Base(b.Library), path.Base(i.Name))))
 			case hostOfMacOS(p, i).Exports(strings.TrimPrefix(b.Import.Name, "_")):
 				continue
 			default:
@@ -64,7 +65,7 @@ func ofPythonMacOS(p *analyzer.Pass, f *analyzer.Finding, imports string) []fix.
 		f.Message += ". It is private, and a patch release may have it"
 	}
 	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindRebuild,
-		Title: "Build the module with Python " + p.MacOS.Python}}}
+		Title: fix.Titled("Build the module with Python %s", p.MacOS.Python)}}}
 }
 
 // flatMacOS describes an import without a library.
@@ -74,14 +75,14 @@ func flatMacOS(
 	f.Message = imports + " from any loaded library (flat namespace), but no library that it loads " +
 		"exports it"
 	link := fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
-		Title:   "Link the library that has it, without -undefined dynamic_lookup",
+		Title:   fix.Titled("Link the library that has it, without -undefined dynamic_lookup"),
 		Command: "-Wl,-undefined,error"}}
 	for _, other := range ownImages(p) {
 		if _, ok := other.Object.Export(f.Symbol); ok && other != i {
 			f.Severity = macOSSeverity(p, i, analyzer.Warning)
 			f.Message += fmt.Sprintf(". %s has it, so it works only if that is loaded before",
 				other.Name)
-			link.Fix.Title = "Link " + path.Base(other.Name)
+			link.Fix.Title = fix.Titled("Link %s", path.Base(other.Name))
 			return []fix.Candidate{link}
 		}
 	}
@@ -100,7 +101,7 @@ func flatMacOS(
 		f.Message += ". " + names + ", which the wheel requires, may have loaded it before: compat " +
 			"does not know what packages contain on macOS"
 	}
-	return []fix.Candidate{link, delocate(p, "Bundle the library that has it")}
+	return []fix.Candidate{link, delocate(p, fix.Titled("Bundle the library that has it"))}
 }
 
 // hostOfMacOS returns the program that loads an image of the artifact.

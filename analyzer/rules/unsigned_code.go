@@ -51,6 +51,6 @@ func checkSignature(p *analyzer.Pass) {
 			continue
 		}
 		p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf,
-			Title: "Sign the file after the last edit", Command: edit(p, i.Name, sign)}})
+			Title: fix.Titled("Sign the file after the last edit"), Command: edit(p, i.Name, sign)}})
 	}
 }

@@ -98,7 +98,7 @@ func checkVersionNeed(p *analyzer.Pass) {
 				fix.Candidate{
 					Fix: fix.Fix{
 						Kind:    fix.KindPatchelf,
-						Title:   "Add the DT_NEEDED entry again",
+						Title:   fix.Titled("Add the DT_NEEDED entry again"),
 						Command: edit(p, v.Path, addNeeded([]string{need.Library})),
 					},
 					Change: fix.AddNeeded{Object: v.Path, Libraries: []string{need.Library}},
@@ -138,8 +138,8 @@ func checkVersionTable(p *analyzer.Pass, v *analyzer.View) {
 			}
 			p.Report(f, fix.Candidate{Fix: fix.Fix{
 				Kind: fix.KindRebuild,
-				Title: "Bundle the " + need.Library + " that " + path.Base(v.Path) +
-					" was linked with, or link with the one that is bundled",
+				Title: fix.Titled("Bundle the %s that %s was linked with, or link with the one that "+
+					"is bundled", fix.Library(need.Library), path.Base(v.Path)),
 			}})
 			break // the loader stops at the first one
 		}

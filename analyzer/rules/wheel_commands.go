@@ -30,7 +30,7 @@ func retagTo(p *analyzer.Pass, on *platform.Platform) fix.Candidate {
 	return fix.Candidate{
 		Fix: retagged(p, pkgmeta.Tag{Platform: on.Name}, fix.Fix{
 			Kind:  fix.KindPlatformTag,
-			Title: "Tag the wheel " + on.Name,
+			Title: fix.Tagging(on.Name),
 		}),
 		Change: fix.Retag{Platform: on.Name + "/" + on.Arch},
 	}

@@ -96,12 +96,14 @@ func checkArchitecture(p *analyzer.Pass) {
 		if forLinux && !severalSystems(p) {
 			to := otherArch(p.Facts.PlatformTags(), built)
 			p.Report(f, fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: to}, fix.Fix{
-				Kind: fix.KindPlatformTag, Title: "Tag the wheel for the architecture of its binaries: " + to,
-			})}, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: "Build the wheel for " + tag}})
+				Kind:  fix.KindPlatformTag,
+				Title: fix.Tagging("for the architecture of its binaries: " + to),
+			})}, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Build the wheel "+
+				"for %s", tag)}})
 			continue
 		}
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
-			Kind: fix.KindRebuild, Title: "Build " + o.Path + " for " + tag,
+			Kind: fix.KindRebuild, Title: fix.Titled("Build %s for %s", o.Path, tag),
 		}})
 	}
 }
@@ -142,8 +144,8 @@ func reportAnyTag(p *analyzer.Pass, module, built string) {
 	}
 	p.Report(f, append(fixes, fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
-		Title: "Build a wheel with a platform tag, as build backends do for declared extension " +
-			"modules, or remove the module",
+		Title: fix.Titled("Build a wheel with a platform tag, as build backends do for declared " +
+			"extension modules, or remove the module"),
 	}})...)
 }
 
@@ -158,7 +160,7 @@ func tagOf(p *analyzer.Pass, module string) fix.Candidate {
 		return builtFor(p, m, platformOf(p))
 	}
 	return fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: platformOf(p)}, fix.Fix{
-		Kind: fix.KindPlatformTag, Title: "Tag the wheel for the system of the module: " + platformOf(p),
+		Kind: fix.KindPlatformTag, Title: fix.Tagging("for the system of the module: " + platformOf(p)),
 	})}
 }
 

@@ -40,12 +40,12 @@ func checkArchitectureMacOS(p *analyzer.Pass) {
 		}
 		p.Report(f,
 			fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
-				Title: "Build for " + p.Platform.Arch + " as well and join the slices",
+				Title: fix.Titled("Build for %s as well and join the slices", p.Platform.Arch),
 				Command: "lipo -create -output " + quoted(o.Path) + " " +
 					quoted(o.Path+"."+archs[0]) + " " + quoted(o.Path+"."+p.Platform.Arch)}},
 			fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: tagFor(p, archs)}, fix.Fix{
 				Kind:  fix.KindPlatformTag,
-				Title: "Tag the wheel for " + strings.Join(archs, " and ") + " only",
+				Title: fix.Tagging("for " + strings.Join(archs, " and ") + " only"),
 			})})
 	}
 }

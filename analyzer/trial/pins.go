@@ -3,7 +3,6 @@ package trial
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
@@ -54,7 +53,7 @@ func (t *Verifier) otherVersion(
 			}
 			offer := fix.Fix{
 				Kind:        fix.KindPin,
-				Title:       "Pin " + want,
+				Title:       fix.Titled("Pin %s", fix.Requirement(want)),
 				Command:     shellword.Requirement(want),
 				Requirement: want,
 				Change:      change,
@@ -306,7 +305,7 @@ func (t *Verifier) moving(
 	}
 	return &fix.Fix{
 		Kind:        fix.KindEnvironment,
-		Title:       "Change together: " + strings.Join(moved, ", "),
+		Title:       fix.Together(moved),
 		Command:     "pip install " + shellword.Quoted(moved),
 		Requirement: first.Requirement,
 		Verified:    true,

@@ -172,7 +172,7 @@ func (p *planner) tries(c *result.Cause) bool {
 func distinct(fixes []result.CauseFix) []result.CauseFix {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(fixes, func(x result.CauseFix) bool {
-		key := cmp.Or(string(x.Command), x.Title)
+		key := cmp.Or(string(x.Command), x.Title.String())
 		again := seen[key]
 		seen[key] = true
 		return again
@@ -343,7 +343,7 @@ func (p *planner) putFirst(c *result.Cause, planned []result.PlannedFix, o *outc
 	}
 	first := planned[at].Fix
 	c.Fixes = slices.DeleteFunc(c.Fixes, func(x result.CauseFix) bool {
-		return x.Title == first.Title && x.Command == first.Command ||
+		return x.Same(first) ||
 			x.Kind == fix.KindPlatformTag && first.Kind == fix.KindPlatformTag
 	})
 	c.Fixes = slices.Insert(c.Fixes, 0, result.CauseFix{Fix: first, Clears: len(c.Findings)})
@@ -381,7 +381,7 @@ func (p *planner) choose(steps []step, c *result.Cause) ([]step, *fix.Fix, error
 		return next, chosen, err
 	}
 	c.Fixes = slices.Insert(c.Fixes, 0, others[slices.IndexFunc(others, func(x result.CauseFix) bool {
-		return x.Title == other.Title
+		return x.Title.Equal(other.Title)
 	})])
 	return found, other, nil
 }
@@ -415,8 +415,8 @@ func (p *planner) search(steps []step, c *result.Cause) (out []result.CauseFix, 
 		}
 		for _, f := range left {
 			for _, x := range f.Fixes {
-				if x.Verified && !seen[x.Title] {
-					seen[x.Title] = true
+				if title := x.Title.String(); x.Verified && !seen[title] {
+					seen[title] = true
 					out = append(out, result.CauseFix{Fix: p.reword(x), Clears: len(c.Findings)})
 				}
 			}

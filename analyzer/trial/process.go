@@ -42,7 +42,7 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) error {
 		}
 		x.Fixes = append(x.Fixes, fix.Fix{
 			Kind:        fix.KindEnvironment,
-			Title:       "Install the versions that it requires",
+			Title:       fix.Titled("Install the versions that it requires"),
 			Command:     "pip install " + shellword.Quoted(change.Pins),
 			Requirement: change.Requirements[0],
 			Verified:    true,
@@ -74,7 +74,7 @@ func (t *Verifier) importOrder(fresh []judge.Found) error {
 			x.Message += fmt.Sprintf(". It fails only if %s has been imported first", name)
 			offer := fix.Fix{
 				Kind:   fix.KindEnvironment,
-				Title:  "Import it before " + name,
+				Title:  fix.Titled("Import it before %s", name),
 				Change: change,
 				Cost: []string{
 					fmt.Sprintf("%s then uses the artifact's libraries with the same names", name),
@@ -108,7 +108,7 @@ func (t *Verifier) libraryPath(fresh []judge.Found) error {
 			x.Message += fmt.Sprintf(". It works without %s in LD_LIBRARY_PATH", f.Path)
 			offer := fix.Fix{
 				Kind:     fix.KindEnvironment,
-				Title:    "Remove " + f.Path + " from LD_LIBRARY_PATH",
+				Title:    fix.Titled("Remove %s from LD_LIBRARY_PATH", f.Path),
 				Command:  "unset LD_LIBRARY_PATH",
 				Verified: true,
 				Cost:     w.cost,

@@ -61,7 +61,11 @@ func together(a, b fix.Fix) (fix.Fix, bool) {
 		return fix.Fix{}, false
 	}
 	a.Retags, a.Command = all, fix.RetagCommand(all)
-	a.Title += ", and " + strings.TrimPrefix(b.Title, "Tag the wheel ")
+	other := b.Title.String()
+	if tags := fix.Part[fix.Tags](b.Title); tags != "" {
+		other = string(tags)
+	}
+	a.Title = a.Title.Append(", and %s", other)
 	a.Verified = a.Verified && b.Verified
 	a.Cost = append(slices.Clone(a.Cost), b.Cost...)
 	return a, true
@@ -70,7 +74,7 @@ func together(a, b fix.Fix) (fix.Fix, bool) {
 // setFirst replaces the first fix of a cause, also in the plan.
 func setFirst(r *result.Report, c *result.Cause, x fix.Fix) {
 	for i := range r.Plan.Fixes {
-		if p := &r.Plan.Fixes[i]; p.Cause == c.ID && p.Title == c.Fixes[0].Title {
+		if p := &r.Plan.Fixes[i]; p.Cause == c.ID && p.Title.Equal(c.Fixes[0].Title) {
 			p.Fix = x
 		}
 	}

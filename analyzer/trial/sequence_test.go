@@ -20,7 +20,7 @@ func retagging(title string, to pkgmeta.Tag) fix.Fix {
 	}
 	all := []fix.Retagging{{Wheel: w, To: to}}
 	return fix.Fix{
-		Kind: fix.KindPlatformTag, Title: title, Retags: all, Command: fix.RetagCommand(all),
+		Kind: fix.KindPlatformTag, Title: fix.Text(title), Retags: all, Command: fix.RetagCommand(all),
 	}
 }
 

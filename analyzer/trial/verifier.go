@@ -191,7 +191,8 @@ func (t *Verifier) offer(x judge.Found, candidate fix.Candidate) ([]fix.Fix, err
 	if pin, ok := candidate.Change.(fix.Pin); ok && offer.Kind == fix.KindPin {
 		if want := t.concrete(pin.Requirement); want != pin.Requirement {
 			pin.Requirement = want
-			offer.Title, offer.Command = "Pin "+want, shellword.Requirement(want)
+			offer.Title = fix.Titled("Pin %s", fix.Requirement(want))
+			offer.Command = shellword.Requirement(want)
 			offer.Change = pin
 		}
 	}

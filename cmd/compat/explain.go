@@ -238,7 +238,7 @@ func explainText(w io.Writer, r buildlog.Result, report *analyzer.Report) error 
 			if f.Verified {
 				mark = ", verified"
 			}
-			fmt.Fprintf(&b, "  fix (%s%s): %s\n", f.Kind, mark, mdsafe.Visible(f.Title))
+			fmt.Fprintf(&b, "  fix (%s%s): %s\n", f.Kind, mark, mdsafe.Visible(f.Title.String()))
 			if f.Command != "" {
 				fmt.Fprintf(
 					&b,

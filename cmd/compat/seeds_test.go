@@ -210,7 +210,7 @@ func TestSeedsThroughAnIndex(t *testing.T) {
 			if !slices.ContainsFunc(found, func(f *analyzer.Finding) bool {
 				for _, x := range f.Fixes {
 					if strings.Contains(
-						strings.ToLower(x.Title+"\n"+string(x.Command)+"\n"+x.Requirement),
+						strings.ToLower(x.Title.String()+"\n"+string(x.Command)+"\n"+x.Requirement),
 						strings.ToLower(text),
 					) {
 						return true

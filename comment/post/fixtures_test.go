@@ -38,7 +38,7 @@ func missing(object string) analyzer.Finding {
 		Message:  object + " needs __nvJitLinkGetErrorLogSize_12_9.",
 		Fixes: []fix.Fix{{
 			Kind:        fix.KindPin,
-			Title:       "Pin nvidia-nvjitlink-cu12>=12.9",
+			Title:       fix.Titled("Pin nvidia-nvjitlink-cu12>=12.9"),
 			Requirement: "nvidia-nvjitlink-cu12>=12.9",
 			Verified:    true,
 		}},

@@ -144,7 +144,7 @@ func shownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
 			first = first[:min(1, len(first))]
 		}
 		if c.New == r.Causes[cause].New && slices.ContainsFunc(first, func(y analyzer.CauseFix) bool {
-			return y.Title == x.Title && y.Command == x.Command
+			return y.Same(x.Fix)
 		}) {
 			return i + 1
 		}
@@ -170,7 +170,8 @@ func markdownFix(
 	known []string,
 	local bool,
 ) string {
-	b := fmt.Sprintf("**%s** (%s): %s\n", label(c, i), FixState(c, x), mdsafe.Prose(x.Title, known...))
+	b := fmt.Sprintf("**%s** (%s): %s\n", label(c, i), FixState(c, x),
+		mdsafe.Prose(x.Title.String(), known...))
 	if x.Command != "" {
 		command := string(x.Command)
 		if local {
@@ -368,7 +369,7 @@ func PlanSentence(r *analyzer.Report) string {
 	for i, x := range r.Plan.Fixes {
 		fixed = append(fixed, numbers[x.Cause])
 		if !slices.ContainsFunc(r.Plan.Fixes[:i], func(y result.PlannedFix) bool {
-			return x.Verified && y.Title == x.Title && y.Command == x.Command
+			return x.Verified && y.Same(x.Fix)
 		}) {
 			distinct = append(distinct, numbers[x.Cause])
 		}

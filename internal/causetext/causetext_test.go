@@ -74,7 +74,7 @@ func TestPlanContradicts(t *testing.T) {
 func TestPlanOfOneFix(t *testing.T) {
 	r := &analyzer.Report{Plan: result.Plan{Verified: true}}
 	for _, id := range []string{"a", "b"} {
-		x := fix.Fix{Title: "Change torch", Verified: true}
+		x := fix.Fix{Title: fix.Titled("Change torch"), Verified: true}
 		r.Causes = append(r.Causes, analyzer.Cause{ID: id, Fixes: []analyzer.CauseFix{{Fix: x}}})
 		r.Plan.Fixes = append(r.Plan.Fixes, result.PlannedFix{Cause: id, Fix: x})
 	}

@@ -47,8 +47,8 @@ func subject(f *analyzer.Finding) string {
 func advice(c *analyzer.Cause) string {
 	lines := []string{mdsafe.Visible(c.Action)}
 	for _, x := range c.Fixes {
-		l := "Fix (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title)
-		if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
+		l := "Fix (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title.String())
+		if x.Command != "" && !x.ShowsCommand() {
 			l += ": " + mdsafe.Lines(strings.Join(causetext.Commands(c, x), "\n"))
 		}
 		lines = append(lines, l)

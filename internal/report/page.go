@@ -395,7 +395,7 @@ func plan(r *analyzer.Report) g.Node {
 	}
 	shown := map[string]bool{"": true}
 	return append(out, listed(h.Ol, r.Plan.Fixes, func(x result.PlannedFix) g.Node {
-		row := g.Group{h.A(h.Href("#"+x.Cause), whole(x.Title))}
+		row := g.Group{h.A(h.Href("#"+x.Cause), whole(x.Title.String()))}
 		i := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == x.Cause })
 		if i < 0 {
 			return row
@@ -449,7 +449,7 @@ func fixOf(c *analyzer.Cause, i int, x analyzer.CauseFix) g.Node {
 		h.P(
 			h.Strong(g.Text(label)),
 			g.Text(" "),
-			whole(x.Title),
+			whole(x.Title.String()),
 			g.Text(" "),
 			h.Span(h.Class("mark"), g.Text(causetext.FixState(c, x))),
 		),

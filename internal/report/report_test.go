@@ -209,7 +209,7 @@ func sample() *analyzer.Report {
 			Fixes: []fix.Fix{
 				{
 					Kind:     fix.KindPlatformTag,
-					Title:    "Tag the wheel manylinux_2_31_x86_64",
+					Title:    fix.Titled("Tag the wheel manylinux_2_31_x86_64"),
 					Command:  "wheel tags --platform-tag manylinux_2_31_x86_64 " + wheel,
 					Verified: true,
 					Cost:     []string{"drops debian10"},
@@ -436,7 +436,7 @@ func TestHostileNames(t *testing.T) {
 			Message:    h + " needs " + h,
 			Chain:      []string{h, h},
 			ProvidedBy: &h,
-			Fixes: []fix.Fix{{Kind: h, Title: h, Command: shellword.Line(h + "\n" + h),
+			Fixes: []fix.Fix{{Kind: fix.Kind(h), Title: fix.Text(h), Command: shellword.Line(h + "\n" + h),
 				Cost: []string{h}}},
 		}
 		old := f

@@ -488,7 +488,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	case x.Verified:
 		state += ", clears it too"
 	}
-	title := mdsafe.Visible(x.Title)
+	title := mdsafe.Visible(x.Title.String())
 	key := title + "\x00" + string(x.Command)
 	if first, ok := p.printed[key]; ok && first != cause {
 		too := ""
@@ -507,7 +507,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	}
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
-	if x.Command != "" && !strings.Contains(x.Title, string(x.Command)) {
+	if x.Command != "" && !x.ShowsCommand() {
 		commands = strings.Split(mdsafe.Lines(strings.Join(causetext.Commands(c, x), "\n")), "\n")
 	}
 	if brief {

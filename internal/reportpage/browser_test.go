@@ -60,7 +60,7 @@ func failedBuild(t *testing.T) []byte {
 				Severity: analyzer.Error, Action: "To be fixed in the build.",
 				Evidence: []analyzer.Evidence{{Library: "libdl.so.2", Symbols: []string{"dlopen", "dlsym"},
 					Objects: []string{"build/temp/" + strings.Repeat("long/", 30) + "libcufile.so"}}},
-				Fixes: []analyzer.CauseFix{{Fix: fix.Fix{Title: "Link with libdl", Command: shellword.Line(
+				Fixes: []analyzer.CauseFix{{Fix: fix.Fix{Title: fix.Titled("Link with libdl"), Command: shellword.Line(
 					"LDFLAGS=\"-Wl,--no-as-needed -ldl\" " + strings.Repeat("long ", 60))}}}},
 			Job: "build", Lines: []report.Link{{Text: "line 7", URL: "https://git.example/octo/widget/runs/1"}},
 		}},

@@ -260,7 +260,7 @@ func TestProblemPage(t *testing.T) {
 				Severity: analyzer.Error, Action: "To be fixed in the build.",
 				Evidence: []analyzer.Evidence{{Library: "libdl.so.2", Symbols: []string{"dlopen"}, MoreSymbols: 2,
 					Objects: []string{"libcufile.so"}}},
-				Fixes: []analyzer.CauseFix{{Fix: fix.Fix{Title: "Link libdl", Command: "-ldl <i>"}}}},
+				Fixes: []analyzer.CauseFix{{Fix: fix.Fix{Title: fix.Titled("Link libdl"), Command: "-ldl <i>"}}}},
 			Job: "build", MoreJobs: 1, MoreLines: 3, Analysis: "Compared with the artifacts: confirmed.",
 			Lines: []report.Link{{Text: "line 7", URL: "https://github.com/octo/widget/runs/1"},
 				{Text: "line 9", URL: "javascript:alert(1)"}},

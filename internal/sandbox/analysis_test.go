@@ -597,7 +597,7 @@ func TestOtherWheels(t *testing.T) {
 	if err != nil || len(r.Causes) != 1 || len(r.Causes[0].Fixes) != 1 {
 		t.Fatalf("%s, %v", marshal(t, r), err)
 	}
-	if x := r.Causes[0].Fixes[0]; x.Title != "Change grid from 1.0 to 1.1 in pins.txt:4" ||
+	if x := r.Causes[0].Fixes[0]; x.Title.String() != "Change grid from 1.0 to 1.1 in pins.txt:4" ||
 		!x.Verified || asked != 1 {
 		t.Errorf("asked %d times: %+v", asked, x)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/config"
@@ -430,7 +431,7 @@ func failure(id string, group []comment.LogLine) report.Failure {
 		f.Analysis = "Compared with the artifacts: " + a.Verdict + ". " + mdsafe.Cut(a.Why, 600)
 	}
 	for _, x := range first.Fixes[:min(len(first.Fixes), maxLogFixes)] {
-		x.Title = mdsafe.Cut(x.Title, 400)
+		x.Title = fix.Text(mdsafe.Cut(x.Title.String(), 400))
 		f.Cause.Fixes = append(f.Cause.Fixes, analyzer.CauseFix{Fix: x})
 	}
 	return f

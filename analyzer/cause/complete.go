@@ -1,0 +1,122 @@
+package cause
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// dependencies says where the builder of a wheel writes a requirement.
+const dependencies = " (dependencies in pyproject.toml or setup.py)"
+
+// Costs that depend on who makes the change.
+const (
+	// A change that does not change the name of the wheel: who has the file already does not get the
+	// new one.
+	newRelease = "a new release or build number if it is published"
+	everyUser  = "every user has to do it"
+	// The name of a package follows.
+	noOthers = "pip no longer installs it with other versions of "
+)
+
+// complete returns a fix with the place where the builder of a wheel writes a requirement, and with
+// what the fix costs. If the builder has to limit the versions of a package, the command that
+// changes installed packages is the second fix: it helps one user.
+func (t *Text) complete(x result.CauseFix) []result.CauseFix {
+	byBuilder := t.cause.Actor == result.Builder && t.artifact.wheel()
+	q, err := pkgmeta.ParseRequirement(x.Requirement)
+	if byBuilder && err == nil {
+		switch {
+		case x.Kind == fix.KindEnvironment && t.kind == WrongPackage:
+			return t.limit(x, q.Name)
+		case x.Kind == fix.KindPin && fix.Part[fix.Requirement](x.Title) != "":
+			verb := "Require"
+			if strings.Contains(x.Requirement, "==") {
+				verb = "Pin"
+			}
+			x.Title = t.requiring(verb, x.Requirement)
+		case x.Kind == fix.KindDependency:
+			x.Title = x.Title.Append(dependencies)
+		}
+	}
+	if cost := t.cost(x.Fix, byBuilder, q.Name); cost != "" {
+		x.Cost = append(x.Cost, cost)
+	}
+	if byBuilder && keepsName(x.Fix) {
+		x.Cost = append(x.Cost, newRelease)
+	}
+	if t.kind == linkPath {
+		x.Title = x.Title.For(t.cause.Objects)
+	}
+	return []result.CauseFix{x}
+}
+
+// limit returns the fix by which the builder of a wheel limits the versions of a package, and x, by
+// which a user installs versions that work.
+func (t *Text) limit(x result.CauseFix, name string) []result.CauseFix {
+	limit := x
+	limit.Kind, limit.Command = fix.KindPin, shellword.Requirement(x.Requirement)
+	limit.Title = t.requiring("Require", x.Requirement)
+	limit.Cost = slices.Concat([]string{noOthers + name}, x.Cost, []string{newRelease})
+	x.Title = fix.Titled("Until such a wheel is published, users can install versions that work")
+	x.Cost = append(x.Cost, everyUser)
+	return []result.CauseFix{limit, x}
+}
+
+// requiring is the title of a fix by which the builder of a wheel writes a requirement.
+func (t *Text) requiring(verb, requirement string) fix.Title {
+	return fix.Titled("%s %s in the metadata of %s%s", verb, fix.Requirement(requirement), t.What(),
+		dependencies)
+}
+
+// cost returns what a fix costs besides what its trial found, or "". name is the package of its
+// requirement; "" if it has none.
+func (t *Text) cost(x fix.Fix, byBuilder bool, name string) string {
+	if byBuilder {
+		switch {
+		case x.Kind == fix.KindPin && name != "":
+			return noOthers + name
+		case x.Kind == fix.KindDependency && name != "":
+			return "all users have to download it"
+		case x.Kind == fix.KindEnvironment &&
+			(x.System != nil || strings.HasPrefix(string(x.Command), "pip install ")):
+			return everyUser
+		}
+	}
+	switch {
+	case len(x.Cost) > 0:
+		return ""
+	case x.Kind == fix.KindEnvironment && t.kind == otherVersions:
+		if wrong := t.wrongVersion(t.required()); wrong != "" {
+			return "it replaces " + wrong
+		}
+		return "it replaces the installed versions"
+	case x.System != nil && x.System.With != fix.Homebrew:
+		return "it needs administrator rights"
+	case packs(x):
+		return fix.EachBuild
+	case x.Kind == fix.KindRebuild && x.Command != "":
+		return ""
+	}
+	return x.Kind.Cost()
+}
+
+// keepsName reports whether a fix changes the metadata or the files of a wheel, but not its name.
+func keepsName(x fix.Fix) bool {
+	switch {
+	case x.Kind == fix.KindPlatformTag:
+		return false
+	case x.Kind.Setting() == fix.Requirements:
+		return x.Requirement != ""
+	}
+	return packs(x)
+}
+
+// packs reports whether the command of a fix packs an extracted wheel.
+func packs(x fix.Fix) bool {
+	return strings.Contains(string(x.Command), string(fix.PackWheel))
+}
