@@ -18,6 +18,28 @@ var TooNew = &Kind{
 	Task:      (*Text).tooNewTask,
 	Platforms: (*group).tooNewPlatforms,
 	Systems:   (*group).systemsWith,
+	// The older symbols of an image are of another build too.
+	Rejects: func(g *group, m *merged, _ bool) bool {
+		return m.Kind == fix.KindImage && g.private()
+	},
+	Applicable: func(g *group, list []*merged) []*merged {
+		loader := 0 // errors of the loader; those of the linker are due to the same build
+		for _, f := range g.all {
+			loader += boolRank(!g.rules[f.Rule].Linker)
+		}
+		if loader > 0 { // that it works where it was built is no fix for the platform
+			list = slices.DeleteFunc(list, func(m *merged) bool {
+				_, moves := m.Change.(fix.Retag)
+				return moves && m.Kind == fix.KindEnvironment
+			})
+		}
+		for _, m := range list {
+			if m.ofLoader && (m.Kind == fix.KindImage || m.Kind == fix.KindSymver) && m.clears >= loader {
+				m.clears = len(g.all)
+			}
+		}
+		return list
+	},
 }
 
 func (t *Text) tooNewTitle() string {

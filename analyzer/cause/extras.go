@@ -16,6 +16,7 @@ import (
 var ofExtras = &Kind{
 	Name:  "extras",
 	Title: (*Text).extrasTitle,
+	Whole: (*group).allExtras,
 	Task: func(t *Text) Task {
 		with, without := "one of these extras", "an extra"
 		if len(t.cause.Fixes) == 1 {

@@ -3,6 +3,7 @@ package cause
 import (
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -27,6 +28,16 @@ type Kind struct {
 	// Systems returns on how many systems a symbol version exists: in the table of the cause, that
 	// which the fewest have comes first. nil = the version with the most findings does.
 	Systems func(g *group, version string) int
+
+	// Applicable returns the fixes that are one for the cause, and counts the findings that they
+	// remove because of what the cause is; nil = all are.
+	Applicable func(*group, []*merged) []*merged
+	// Prefers is the kind of fix that comes before those with less effort; "" = none.
+	Prefers fix.Kind
+	// Rejects reports whether a fix is not shown. solved is set if a better one removes all findings.
+	Rejects func(g *group, m *merged, solved bool) bool
+	// Whole returns one fix instead of those of the findings, or nil.
+	Whole func(*group) *result.CauseFix
 
 	// OtherVersion is set if a package fails with the version of another one, so another pin of an
 	// environment removes the findings; Addition if it fails without the other package.

@@ -57,9 +57,10 @@ var Unreachable = &Kind{
 }
 
 // linkPath is the kind of libraries with needed libraries that the loader finds but a linker does
-// not.
+// not. An edit of the library comes first, because it helps all of its users.
 var linkPath = &Kind{
-	Name: "link-path",
+	Name:    "link-path",
+	Prefers: fix.KindPatchelf,
 	Title: func(t *Text) string {
 		return fmt.Sprintf("linking against %s fails: the linker does not find %s", t.Objects(),
 			t.Libraries())

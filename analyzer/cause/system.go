@@ -17,6 +17,9 @@ var system = &Kind{
 	Name:   "system",
 	Title:  (*Text).systemTitle,
 	Advice: (*Text).install,
+	Whole:  (*group).installation,
+	// An edit of the object does not bring a library of the system.
+	Rejects: rejectsEdit,
 	Task: func(t *Text) Task {
 		if t.firstFix() == fix.KindDependency {
 			return t.declare()
@@ -43,7 +46,9 @@ var systemLibraries = &Kind{
 		return fmt.Sprintf("%s %s of the system, which not every %s has", needs, t.Libraries(),
 			t.systems())
 	},
-	Advice: (*Text).install,
+	Advice:  (*Text).install,
+	Whole:   (*group).installation,
+	Rejects: rejectsEdit,
 	Task: func(t *Text) Task {
 		n := t.libraryCount()
 		return Task{
@@ -58,7 +63,8 @@ var systemLibraries = &Kind{
 // missing is the kind of artifacts that need a library without a known provider. The subject is the
 // library without its version.
 var missing = &Kind{
-	Name: "missing",
+	Name:  "missing",
+	Whole: (*group).installation,
 	Title: func(t *Text) string {
 		n := t.libraryCount()
 		which := plural(n, "which is", "which are")
@@ -87,6 +93,8 @@ var missing = &Kind{
 			"bundle these libraries or declare the packages that provide them")}
 	},
 }
+
+func rejectsEdit(_ *group, m *merged, _ bool) bool { return m.Kind == fix.KindPatchelf }
 
 func (t *Text) declare() Task {
 	return Task{
@@ -164,3 +172,59 @@ func (t *Text) systems() string {
 
 // installedOn reports whether packages are installed on a system that lacks what they load.
 func (t *Text) installedOn() bool { return t.pinned() && t.cause.Severity == result.Error }
+
+// installation returns the fix that installs libraries of the system or of another project: one
+// command for all packages. It returns nil if no provider is known. If the name of a package
+// depends on the release of the system, it names the projects.
+func (g *group) installation() *result.CauseFix {
+	var projects, debian, pypi set[string]
+	clears, unnamed := 0, false
+	for _, f := range g.all {
+		p, ok := platform.ProviderOf(f.Library)
+		if !ok || p.Kind == platform.BundleProvider && !f.OtherPackage || g.artifact.has(p) {
+			continue
+		}
+		system, python := p.Packages(platform.Debian), p.Packages(platform.PyPI)
+		// a package that the artifact declares already is not offered by the finding
+		python = slices.DeleteFunc(slices.Clone(python), func(name string) bool {
+			return !slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
+				return x.Kind == fix.KindDependency && x.Requirement == name
+			})
+		})
+		if len(system)+len(python) == 0 && len(p.Packages(platform.PyPI)) > 0 {
+			continue
+		}
+		clears++
+		projects.add(p.Project)
+		for _, name := range system {
+			debian.add(name)
+		}
+		for _, name := range python {
+			pypi.add(name)
+		}
+		unnamed = unnamed || len(system) == 0
+	}
+	x := fix.Fix{Kind: fix.KindEnvironment}
+	switch {
+	case clears == 0:
+		return nil
+	case len(debian.list) > 0 && !unnamed:
+		x = fix.Install(
+			fix.Titled("Install what contains these libraries (Debian and Ubuntu)"),
+			fix.SystemPackages{With: fix.Apt, Names: debian.list},
+		)
+	case len(pypi.list) > 0:
+		x.Kind = fix.KindDependency
+		x.Title = fix.Titled("Declare the dependency %s", strings.Join(pypi.list, " and "))
+	default:
+		// "ROCm 5" is more specific than "ROCm"
+		names := slices.DeleteFunc(slices.Clone(projects.list), func(name string) bool {
+			return slices.ContainsFunc(projects.list, func(other string) bool {
+				return name != other && release.ReplaceAllString(other, "") == name
+			})
+		})
+		x.Title = fix.Titled("Install %s", Listed(names, 3, 40, "project"))
+	}
+	x.Cost = []string{}
+	return &result.CauseFix{Fix: x, Clears: clears}
+}

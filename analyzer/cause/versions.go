@@ -16,6 +16,10 @@ var otherVersions = &Kind{
 	Name:         "other-versions",
 	Title:        (*Text).otherVersionsTitle,
 	OtherVersion: true,
+	Prefers:      fix.KindEnvironment, // the required versions
+	Rejects: func(_ *group, m *merged, solved bool) bool {
+		return m.Kind == fix.KindPin && solved // another version than the required one
+	},
 	Task: func(t *Text) Task {
 		return Task{
 			Actor:   result.Installer,

@@ -2,6 +2,7 @@ package cause
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
@@ -28,5 +29,17 @@ var wrongLibc = &Kind{
 			task.Do = "correct the tag or publish a build for " + t.subject
 		}
 		return task
+	},
+	Applicable: func(g *group, list []*merged) []*merged { // other libraries of the system do not help
+		others := slices.DeleteFunc(slices.Clone(list), func(m *merged) bool {
+			return m.Kind == fix.KindEnvironment
+		})
+		if len(others) > 0 {
+			list = others
+		}
+		for _, m := range list {
+			m.clears = len(g.all)
+		}
+		return list
 	},
 }
