@@ -1,10 +1,7 @@
 package rules
 
 import (
-	"cmp"
-	"fmt"
 	"iter"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +11,6 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -97,200 +93,44 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 	later := newLaterSymbols(p.Platform)
 	retag := sync.OnceValue(func() []fix.Candidate { return retagging(p) })
 	for _, v := range p.Views {
-		ofSystem := func(b dynlink.Binding) bool { return later.node(b.Import) != node{} }
-		var lost []dynlink.Binding
-		for b := range undefined(p, v) {
-			if len(v.Loading.Missing) > 0 && mayBeMissing(p, v, b) &&
-				!strings.HasPrefix(later.node(b.Import).Version, "GLIBC_") {
-				// It may be in the missing library, which is reported. Some libraries export the C++
-				// runtime of their compiler, none exports functions of glibc.
-				continue
-			}
-			if lost = append(lost, b); len(lost) > analyzer.MaxFindings {
-				break // no more are listed
-			}
-		}
-		var elsewhereInPackage []fix.Candidate // one search for all missing symbols of the object
-		if ofPackages := slices.DeleteFunc(slices.Clone(lost), ofSystem); len(ofPackages) > 0 &&
-			!v.Alternative {
-			elsewhereInPackage = definedBy(p, v, ofPackages)
+		lost := lostSymbols(p, v, later)
+		o := &lostOf{Pass: p, view: v, later: later, retag: retag}
+		ofPackages := slices.DeleteFunc(slices.Clone(lost), func(b dynlink.Binding) bool {
+			return later.node(b.Import) != node{}
+		})
+		if len(ofPackages) > 0 && !v.Alternative {
+			o.inPackages = definedBy(p, v, ofPackages)
 		}
 		plugIn := len(lost) > 0 && !v.Extension() && !linkedByAny(p, v)
 		for n, b := range lost {
 			if !p.Room(v.Path) {
 				break
 			}
-			i := b.Import
-			if v.Host == analyzer.HostUnknown && ofProgram(p, i.Name) ||
-				plugIn && ofOpened(p, v, i.Name) {
-				continue
+			name := b.Import.Name
+			if v.Host == analyzer.HostUnknown && ofProgram(p, name) || plugIn && ofOpened(p, v, name) {
+				continue // the program that opens it has the symbol
 			}
-			f := analyzer.Finding{
-				Object:  v.Path,
-				Symbol:  i.Name,
-				Version: i.Version,
-				Library: i.Library,
-				Chain:   analyzer.Chain(v.Loading.Chain(v.Library)...),
-			}
-			f.Message = fmt.Sprintf(
-				"%s imports %s, which no library that it loads on %s defines",
-				v.Path,
-				analyzer.Versioned(i.Name, i.Version),
-				p.Platform.Name,
-			)
-			if n := later.node(i); n != (node{}) {
-				f.Library, f.Version = n.Library, n.Version
-				f.Message += fmt.Sprintf(". %s of newer systems has it%s", n.Library,
-					since(n.Version, platform.First(p.Platform.Arch, n.Library, n.Version)...))
-				p.Report(f, slices.Concat(retag(), fromHeaders(v, i), lowering(p, v, i))...)
-				continue
-			}
-			if lacksVersion(b) {
-				f.ProvidedBy = &b.Provider.Path
-				f.Message = fmt.Sprintf(
-					"%s imports %s, but %s, which it loads as %s, does not have that version",
-					v.Path, analyzer.Versioned(i.Name, i.Version), b.Provider.Path, i.Library)
-				if have := b.Provider.VersionsOf(i.Name); len(have) > 0 {
-					f.Message += ", only " + analyzer.Versioned(i.Name, have[len(have)-1])
-				}
-				f.Message += fmt.Sprintf(". The load fails with: version `%s' not found", i.Version)
-				if v.Alternative || slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
-					return slices.Contains(u.Library.Names(), i.Library) &&
-						u.Library.Defines(i.Name, i.Version)
-				}) {
-					f.Severity = analyzer.Warning
-					f.Message += ", unless another copy of the library is already loaded"
-				}
-				p.Report(f, fix.Candidate{Fix: fix.Fix{
-					Kind: fix.KindRebuild,
-					Title: fix.Titled("Bundle the %s that %s was linked with, or link with the one that "+
-						"is bundled", fix.Library(i.Library), path.Base(v.Path)),
-				}})
-				continue
-			}
-			fixes := slices.Clone(elsewhereInPackage)
-			owners := platform.Providers(p.Platform, i.Name)
-			var linked *dynlink.Library
-			var of packages.ID
-			twin, withTwin, flag := otherStringABI(p, v, i.Name)
-			if n < maxGuesses && withTwin == nil {
-				linked, of = otherPackage(v, i.Name)
-			}
-			kept := keeps(p, v, i.Name)
-			switch other := elsewhere(p, v, i.Name); {
-			case private(p, b):
-				f.Message = fmt.Sprintf(
-					"%s imports %s, which is a private symbol of %s. No release of the library exports it",
-					v.Path,
-					analyzer.Versioned(i.Name, i.Version),
-					i.Library,
-				)
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
-					Kind: fix.KindRebuild,
-					Title: fix.Titled("Link against the %s of the build image, which does not "+
-						"export private symbols", fix.Library(i.Library)),
-				}})
-			case v.Host == analyzer.HostPython && v.Host.Exports(i.Name):
-				fixes = append(fixes, notInRelease(&f, pythonOf(p, v))...)
-			case v.Host.Unstable(i.Name):
-				f.Severity = analyzer.Warning
-				f.Message += ofNode + moduleVersion(v)
-				fixes = append(fixes, rebuildForNode)
-			case len(owners) > 0 && (v.Host != analyzer.HostUnknown || !p.Facts.Packaged()):
-				owner := owners[0].SONAME
-				f.Library = owner
-				f.Message += fmt.Sprintf(". It is in %s, which is missing from DT_NEEDED", owner)
-				fixes = append(fixes, linkWith(p, v, owner)...)
-			case other != nil && inPlaceOf(v, other) != nil:
-				f.ProvidedBy = &other.Path
-				taken := inPlaceOf(v, other)
-				f.Message += fmt.Sprintf(
-					". %s has it, but %s of %s is already loaded as %s",
-					other.Path,
-					taken.Path,
-					taken.Origin,
-					taken.Names()[0],
-				)
-			case other != nil:
-				f.ProvidedBy = &other.Path
-				f.Message += fmt.Sprintf(
-					". %s has it, but is visible only if it was loaded with RTLD_GLOBAL before",
-					other.Path,
-				)
-				if mayBeGlobal(p, v, i.Name) {
-					f.Severity = analyzer.Warning
-				} else {
-					f.Message += ", and nothing in the wheel does that"
-				}
-				fixes = append(fixes, needed(p, v, other)...)
-			case hidden(v, i.Name) != nil:
-				l := hidden(v, i.Name)
-				f.ProvidedBy = &l.Path
-				f.Message += fmt.Sprintf(
-					". %s of %s has it, but is visible only to libraries that link it",
-					l.Path,
-					l.Origin,
-				)
-				fixes = append(fixes, linkWith(p, v, l.Names()[0])...)
-			case kept != nil:
-				f.NotExported = kept.Names()[0]
-				f.Library = f.NotExported
-				f.Message += fmt.Sprintf(
-					". %s, which it links, defines it as a local symbol, and does not export it", f.Library)
-				if v.Host == analyzer.HostUnknown || p.Facts.Packaged() || v.Alternative {
-					f.Severity = analyzer.Warning
-				}
-				fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
-					Kind: fix.KindSource, Title: fix.Titled("Export the symbol from %s%s",
-						fix.Library(f.Library), export),
-				}})
-			case v.Alternative:
-				f.Severity = analyzer.Warning
-				f.Message += ". This file is one of several variants, and only one is loaded"
-			case p.Platform.Libc == "musl":
-				fixes = append(fixes, forMusl(p, i.Name)...)
-			case v.Host != analyzer.HostUnknown && p.Facts.Conda():
-				if others := p.Facts.OtherPackages(); len(others) > 0 && !p.Installed {
-					f.Severity = analyzer.Warning
-					f.Message += ". It may be in a package that it depends on and that was not read: " +
-						analyzer.List(others, 3, len(others), "package")
-				}
-			case v.Host == analyzer.HostUnknown, p.Facts.Packaged():
-				f.Severity = analyzer.Warning
-				f.Message += ". The program that loads the file must define the symbol"
-				fixes = append(fixes, rebuildForHost)
-			case linked != nil:
-				f.Package = of.Name
-				f.Message += fmt.Sprintf(". It links %s, and that of %s %s does not have it",
-					linked.Names()[0], of.Name, of.Version)
-				if len(fixes) == 0 {
-					fixes = otherRelease(p, v, linked, of)
-				}
-			case len(fixes) == 0 && n < maxGuesses:
-				if l := mayKeep(p, v, i.Name); l != nil {
-					f.NotExported = l.Names()[0]
-					f.Message += fmt.Sprintf(". %s, which it links, has similar ones: it may be another version "+
-						"than the one it was built with, or define the symbol without exporting it",
-						f.NotExported)
-					fixes = append(fixes, fix.Candidate{Fix: fix.Fix{
-						Kind: fix.KindSource,
-						Title: fix.Titled("Use the %s that it was built with; if its source has the "+
-							"symbol, export it%s", f.NotExported, export),
-					}})
-				}
-			}
-			if withTwin != nil {
-				f.Message += fmt.Sprintf(
-					". %s has %s, the same function with the other ABI of std::string",
-					withTwin.Names()[0],
-					twin,
-				)
-				f.Library = cmp.Or(f.Library, withTwin.Names()[0])
-				fixes = append(fixes, withStringABI(v, withTwin, flag)...)
-			}
-			p.Report(f, fixes...)
+			o.symbol(n, b).report()
 		}
 	}
+}
+
+// lostSymbols returns the imports of an object that nothing it loads defines, except for those that
+// a library may have which is missing itself, and reported as such.
+func lostSymbols(
+	p *analyzer.Pass, v *analyzer.View, later *laterSymbols,
+) (lost []dynlink.Binding) {
+	for b := range undefined(p, v) {
+		// Some libraries export the C++ runtime of their compiler, none exports functions of glibc.
+		if len(v.Loading.Missing) > 0 && mayBeMissing(p, v, b) &&
+			!strings.HasPrefix(later.node(b.Import).Version, "GLIBC_") {
+			continue
+		}
+		if lost = append(lost, b); len(lost) > analyzer.MaxFindings {
+			break // no more are listed
+		}
+	}
+	return lost
 }
 
 // undefined iterates over the imports that no library of the load defines.
