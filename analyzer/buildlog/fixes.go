@@ -1,7 +1,6 @@
 package buildlog
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -24,248 +23,38 @@ func fixes(d *Diagnosis, owners []string) []fix.Fix {
 		return f
 	}
 	switch d.Class {
-	case "glibc-too-old":
-		return glibcFixes(d)
-	case "libstdcxx-too-old":
-		return cxxFixes(d)
-	case "version-missing":
-		return []fix.Fix{
-			newFix(
-				fix.KindEnvironment,
-				"Use the "+cmp.Or(base(d.Library), "library")+" that it was built with. Another copy "+
-					"is found first: check LD_LIBRARY_PATH, conda and the program's folder",
-				shellword.Bare("LD_DEBUG=libs ldd -v %s", d.Object),
-			),
-			newFix(
-				fix.KindPin,
-				"Require a version of the package that has "+cmp.Or(d.Version, "this version node"),
-				"",
-			),
-			newFix(fix.KindRebuild, "Rebuild against the installed library", ""),
-		}
-	case "dt-relr":
-		return []fix.Fix{
-			newFix(
-				fix.KindLinkFlag,
-				"Link without packed relative relocations (lld and mold: -Wl,--pack-dyn-relocs=none)",
-				`LDFLAGS="-Wl,-z,nopack-relative-relocs"`,
-			),
-			newFix(
-				fix.KindImage,
-				"Run on glibc 2.36 or later (Debian 12, Fedora 37, Ubuntu 22.10), or build in an older image",
-				"",
-			),
-			newFix(fix.KindRebuild, "Rebuild with a linker that does not pack relocations by default", ""),
-		}
-	case "glibc-mixed":
-		return []fix.Fix{
-			newFix(
-				fix.KindEnvironment,
-				"Remove the other glibc from LD_LIBRARY_PATH, LD_PRELOAD or the bundle; libc, libm, "+
-					"libpthread and ld.so must be of one build",
-				"env -u LD_LIBRARY_PATH -u LD_PRELOAD",
-			),
-			newFix(
-				fix.KindRebuild,
-				"Rebuild the bundle without libc.so.6, libm.so.6, libpthread.so.0, libdl.so.2 and ld-linux",
-				"",
-			),
-		}
+	case "link-undefined-symbol", "link-dso-missing", "link-needed-not-found", "underlinked":
+		return linkFixes(d, owners)
 	case "undefined-symbol":
 		if owner(d.Symbol) != "" {
 			return linkFixes(d, owners)
 		}
-		out := []fix.Fix{
-			newFix(fix.KindPin, "Use the version of the library that it was built against", ""),
-			newFix(
-				fix.KindRebuild,
-				"Rebuild "+cmp.Or(base(d.Object), "it")+" against the installed libraries, with "+
-					"-Wl,-z,defs, which reports undefined symbols at link time"+ofPython(base(d.Object)),
-				"",
-			),
-			defining(d),
-		}
-		if abi, ok := otherABI(d); ok {
-			out[2] = abi
-		}
-		return out
-	case "framework-abi":
-		out := []fix.Fix{
-			newFix(
-				fix.KindPin,
-				"Pin "+frameworkName(d)+" to the version that the extension was built against, or install "+
-					"the extension's build for the installed version",
-				"",
-			),
-			newFix(
-				fix.KindRebuild,
-				"Rebuild the extension from source against the installed "+frameworkName(d)+
-					" (pip install --force-reinstall --no-deps --no-cache-dir --no-build-isolation "+
-					"--no-binary with its name)",
-				"",
-			),
-			newFix(
-				fix.KindDependency,
-				"Declare the version of "+frameworkName(d)+" as a requirement of the extension",
-				"",
-			),
-		}
-		if abi, ok := otherABI(d); ok {
-			out[2] = abi
-		}
-		return out
-	case "hardware-not-supported":
-		return hardwareFixes(d)
-	case "musl-glibc-mix":
-		if platform.LibcOf(base(d.Library)) == "musl" || strings.Contains(base(d.Object), "musl") {
-			return []fix.Fix{
-				newFix(fix.KindRebuild, "Build for glibc, in the manylinux_2_28 image",
-					buildIn("manylinux_2_28_x86_64")),
-				newFix(fix.KindImage, "Run in an image with musl (Alpine)", ""),
-				newFix(fix.KindPlatformTag, "Publish a manylinux wheel as well", ""),
-			}
-		}
-		return []fix.Fix{
-			newFix(
-				fix.KindImage,
-				"Run in an image with glibc (python:3-slim instead of python:3-alpine)",
-				"",
-			),
-			newFix(
-				fix.KindRebuild,
-				"Build for musl, in the musllinux_1_2 image",
-				buildIn("musllinux_1_2_x86_64"),
-			),
-			newFix(fix.KindPlatformTag, "Publish a musllinux wheel as well", ""),
-		}
-	case "host-abi":
-		return hostFixes(d)
-	case "platform-tag":
-		if d.Rule == "abi3audit" {
-			return []fix.Fix{
-				newFix(
-					fix.KindSource,
-					"Remove the calls outside the stable ABI; with Py_LIMITED_API the compiler reports them",
-					`CFLAGS="-DPy_LIMITED_API=0x030a0000"`,
-				),
-				newFix(
-					fix.KindPlatformTag,
-					"Tag the wheel for the oldest Python whose stable ABI has all functions that it uses, or "+
-						"for one version of Python only",
-					"",
-				),
-				newFix(fix.KindRebuild, "Build one wheel for each version of Python", ""),
-			}
-		}
-		return []fix.Fix{
-			imageOfTag(d.named),
-			newFix(
-				fix.KindPlatformTag,
-				"Tag the wheel for the platform that it needs, as auditwheel show reports it",
-				"auditwheel show dist/*.whl",
-			),
-			newFix(
-				fix.KindRebuild,
-				"Rebuild for the interpreter, architecture and libc of the target system",
-				"",
-			),
-		}
-	case "wrong-platform":
-		return []fix.Fix{
-			newFix(
-				fix.KindRebuild,
-				"Build it for the architecture that it runs on",
-				shellword.Bare("file %s", d.Object),
-			),
-			newFix(fix.KindImage, "Run it in an image of its own platform", ""),
-			newFix(
-				fix.KindEnvironment,
-				"Install the build for this architecture, and remove the other one from the library path",
-				"",
-			),
-		}
-	case "invalid-elf":
-		return []fix.Fix{
-			newFix(
-				fix.KindRebuild,
-				"Build or download "+cmp.Or(base(d.Object), "the file")+" again for this system; it may be a "+
-					"Git LFS pointer, a linker script, or a binary of another system",
-				shellword.Bare("file %s", d.Object),
-			),
-			newFix(
-				fix.KindImage,
-				"Install dependencies inside the image that runs them; do not copy node_modules or "+
-					"site-packages from another system",
-				"",
-			),
-		}
-	case "segment-alignment":
-		return []fix.Fix{
-			newFix(
-				fix.KindLinkFlag,
-				"Link for the larger page size",
-				`LDFLAGS="-Wl,-z,max-page-size=16384"`,
-			),
-			newFix(
-				fix.KindRebuild,
-				"Rebuild it; strip or an old patchelf may have moved its segments",
-				shellword.Bare("readelf -lW %s", d.Object),
-			),
-		}
-	case "static-tls":
-		return []fix.Fix{
-			newFix(
-				fix.KindEnvironment,
-				"Load "+cmp.Or(base(d.Object), "the library")+" first, or reserve more static TLS",
-				preload(d),
-			),
-			newFix(
-				fix.KindLinkFlag,
-				"Build it without the initial-exec TLS model",
-				`CFLAGS="-ftls-model=global-dynamic"`,
-			),
-			newFix(
-				fix.KindRebuild,
-				"Rebuild against the system's copy of the library, so that only one is loaded",
-				"",
-			),
-		}
-	case "executable-stack":
-		return []fix.Fix{
-			newFix(
-				fix.KindLinkFlag,
-				"Link without an executable stack; assembler sources need a .note.GNU-stack section",
-				`LDFLAGS="-Wl,-z,noexecstack"`,
-			),
-			newFix(
-				fix.KindPatchelf,
-				"Clear the flag in the finished file",
-				shellword.Bare("patchelf --clear-execstack %s", d.Object),
-			),
-			newFix(
-				fix.KindEnvironment,
-				"Until it is fixed, allow executable stacks for this program (glibc 2.41 and later)",
-				"GLIBC_TUNABLES=glibc.rtld.execstack=2",
-			),
-		}
-	case "link-not-pic":
-		return []fix.Fix{
-			newFix(
-				fix.KindRebuild,
-				"Compile "+cmp.Or(
-					base(d.Object),
-					"the object",
-				)+" with -fPIC (CMake: POSITION_INDEPENDENT_CODE ON; for Python's own library: "+
-					"configure --enable-shared)",
-				`CFLAGS="-fPIC" CXXFLAGS="-fPIC"`,
-			),
-			newFix(fix.KindLinkFlag, "Link against the shared library instead of the archive", ""),
-		}
-	case "link-undefined-symbol", "link-dso-missing", "link-needed-not-found", "underlinked":
-		return linkFixes(d, owners)
-	default:
-		return libraryFixes(d)
 	}
+	if of := fixesOf[d.Class]; of != nil {
+		return of(d)
+	}
+	return libraryFixes(d)
+}
+
+// fixesOf returns the fixes for a diagnosis of a class; other classes are about a library.
+var fixesOf = map[string]func(*Diagnosis) []fix.Fix{
+	"glibc-too-old":          glibcFixes,
+	"libstdcxx-too-old":      cxxFixes,
+	"version-missing":        versionFixes,
+	"dt-relr":                relrFixes,
+	"glibc-mixed":            mixedGlibcFixes,
+	"undefined-symbol":       symbolFixes,
+	"framework-abi":          frameworkFixes,
+	"hardware-not-supported": hardwareFixes,
+	"musl-glibc-mix":         libcFixes,
+	"host-abi":               hostFixes,
+	"platform-tag":           tagFixes,
+	"wrong-platform":         platformFixes,
+	"invalid-elf":            fileFixes,
+	"segment-alignment":      alignmentFixes,
+	"static-tls":             tlsFixes,
+	"executable-stack":       stackFixes,
+	"link-not-pic":           picFixes,
 }
 
 // buildIn returns the command that starts a shell in a build image of the manylinux project.
