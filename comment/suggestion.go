@@ -75,7 +75,7 @@ func suggestion(v view, path, old string, causes []int) (ReviewComment, bool) {
 					mdsafe.Prose(of.Title, causetext.Names(v.report, of)...))
 			}
 			known := append(causetext.Names(v.report, c), x.Requirement)
-			fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(strings.TrimSuffix(x.Title.String(), "."), known...),
+			fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(x.Title.String(), known...),
 				causetext.FixState(c, x))
 			if len(x.Cost) > 0 {
 				fmt.Fprintf(&b, " Costs: %s.", mdsafe.Prose(

@@ -1,54 +1,47 @@
 package fix
 
-import "slices"
-
-// Kind is what a fix changes. Its name is that in JSON.
+// Kind is what a fix changes. It is written to JSON.
 type Kind string
 
 // Kinds of fixes. Each has a row in kinds.
 const (
-	KindPin         Kind = "pin"
-	KindLinkFlag    Kind = "link-flag"
-	KindPlatformTag Kind = "platform-tag"
-	KindRebuild     Kind = "rebuild"
-	KindImage       Kind = "image"
-	KindSymver      Kind = "symver"
-	KindPatchelf    Kind = "patchelf"
-	KindDependency  Kind = "dependency"
-	KindEnvironment Kind = "environment"
-	KindSource      Kind = "source"
+	KindPin         Kind = "pin"          // require another version of a dependency
+	KindLinkFlag    Kind = "link-flag"    // link the users of the library with these flags
+	KindPlatformTag Kind = "platform-tag" // use another platform tag
+	KindRebuild     Kind = "rebuild"      // rebuild, with something else
+	KindImage       Kind = "image"        // build in another image
+	KindSymver      Kind = "symver"       // bind to an older version of the symbol
+	KindPatchelf    Kind = "patchelf"     // edit the built object
+	KindDependency  Kind = "dependency"   // declare a dependency that provides the library
+	KindEnvironment Kind = "environment"  // install something else in the environment
+	KindSource      Kind = "source"       // change the source
 )
 
-// kindInfo is what is known about the fixes of a kind.
-type kindInfo struct {
-	kind Kind
-	does string // "require another version of a dependency"
-	// What it costs if its rule and its trial know no cost; "" = varies.
-	cost   string
-	varies bool // a fix of the kind costs nothing else than its rule and its trial know
-	of     Setting
+// kinds are all kinds, ordered by the effort for the author, lowest first.
+var kinds = []struct {
+	kind    Kind
+	cost    string // see Kind.Cost
+	setting Setting
+}{
+	{KindPlatformTag, varies, BuildImage},
+	{KindDependency, varies, Requirements},
+	{KindPin, varies, Requirements},
+	{KindLinkFlag, varies, LinkCommand},
+	{KindPatchelf, EachBuild, LinkCommand},
+	{KindEnvironment, varies, NoSetting},
+	{KindImage, "a rebuild", BuildImage},
+	{KindSymver, varies, BuildImage},
+	{KindRebuild, "a rebuild", NoSetting},
+	{KindSource, "a change of the source and a rebuild", NoSetting},
 }
 
-// kinds are all kinds, ordered by the effort for the author, lowest first.
-var kinds = []kindInfo{
-	{kind: KindPlatformTag, does: "use another platform tag", varies: true, of: BuildImage},
-	{kind: KindDependency, does: "declare a dependency that provides the library", varies: true,
-		of: Requirements},
-	{kind: KindPin, does: "require another version of a dependency", varies: true, of: Requirements},
-	{kind: KindLinkFlag, does: "link the users of the library with these flags", varies: true,
-		of: LinkCommand},
-	{kind: KindPatchelf, does: "edit the built object", cost: EachBuild, of: LinkCommand},
-	{kind: KindEnvironment, does: "install something else in the environment", varies: true},
-	{kind: KindImage, does: "build in another image", cost: "a rebuild", of: BuildImage},
-	{kind: KindSymver, does: "bind to an older version of the symbol", varies: true, of: BuildImage},
-	{kind: KindRebuild, does: "rebuild, with something else", cost: "a rebuild"},
-	{kind: KindSource, does: "change the source", cost: "a change of the source and a rebuild"},
-}
+// varies is the cost of kinds of which only the rule, the trial or the cause knows the cost.
+const varies = ""
 
 // EachBuild is the cost of an edit of what was built.
 const EachBuild = "it has to be repeated after each build"
 
-// Setting is the setting of a project that decides what a fix changes.
+// Setting is what a fix changes in a project: where a reader looks for the line.
 type Setting int
 
 const (
@@ -60,22 +53,26 @@ const (
 
 // Effort orders kinds by the effort for the author, lowest first. A kind without a row is last.
 func (k Kind) Effort() int {
-	i := slices.IndexFunc(kinds, func(x kindInfo) bool { return x.kind == k })
-	if i < 0 {
-		return len(kinds)
+	for i, x := range kinds {
+		if x.kind == k {
+			return i
+		}
 	}
-	return i
+	return len(kinds)
 }
 
-// Cost is what a fix of the kind costs if nothing else is known about it, or "".
-func (k Kind) Cost() string { return k.info().cost }
-
-// Setting returns the setting of a project that such a fix is about.
-func (k Kind) Setting() Setting { return k.info().of }
-
-func (k Kind) info() kindInfo {
+// Cost is what a fix of the kind costs if nothing else is known about it; "" if that varies.
+func (k Kind) Cost() string {
 	if i := k.Effort(); i < len(kinds) {
-		return kinds[i]
+		return kinds[i].cost
 	}
-	return kindInfo{}
+	return ""
+}
+
+// Setting returns what such a fix changes in a project.
+func (k Kind) Setting() Setting {
+	if i := k.Effort(); i < len(kinds) {
+		return kinds[i].setting
+	}
+	return NoSetting
 }

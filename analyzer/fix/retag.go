@@ -160,7 +160,7 @@ func (r Retagging) tags() []pkgmeta.Tag {
 func PlatformTag(command shellword.Line) string {
 	words := shellword.Words(command)
 	for i, w := range words[:max(len(words)-1, 0)] {
-		switch next := string(words[i+1]); w {
+		switch next := strings.TrimSuffix(string(words[i+1]), ";"); w {
 		case platformOption:
 			return next
 		case writeTags:

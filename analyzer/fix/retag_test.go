@@ -103,3 +103,24 @@ func TestMergeRetags(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// The tag that a command sets is read from the command, not from the name of the wheel in it.
+func TestPlatformTag(t *testing.T) {
+	const file = "tool-1.0-cp312-cp312-manylinux_2_17_x86_64.whl"
+	for _, to := range []pkgmeta.Tag{
+		{Platform: "manylinux_2_31_x86_64"},
+		{Python: "cp311", Platform: "manylinux_2_31_x86_64"},
+	} {
+		for _, extract := range []bool{false, true} {
+			command := fix.RetagCommand([]fix.Retagging{{Wheel: wheel(t, file, extract), To: to}})
+			if got := fix.PlatformTag(command); got != to.Platform {
+				t.Errorf("%q in %s", got, command)
+			}
+		}
+	}
+	for _, command := range []shellword.Line{"", "--platform-tag", "wheel tags --python-tag cp311 " + file} {
+		if got := fix.PlatformTag(command); got != "" {
+			t.Errorf("%q in %s", got, command)
+		}
+	}
+}
