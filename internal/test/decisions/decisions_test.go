@@ -43,25 +43,19 @@ func sources(t *testing.T, dir string, f func(path string, fset *token.FileSet, 
 	}
 }
 
-// reading are the functions of the standard library that look into a text.
-var reading = map[string][]string{
-	"strings": {
-		"Contains", "ContainsAny", "Count", "Cut", "CutPrefix", "CutSuffix", "EqualFold", "Fields",
-		"FieldsFunc", "HasPrefix", "HasSuffix", "Index", "IndexByte", "LastIndex", "LastIndexByte",
-		"Replace", "Split", "SplitN", "SplitSeq", "TrimPrefix", "TrimSuffix",
-	},
-	"fmt": {"Sscan", "Sscanf"},
-}
-
 // sentences are the fields with texts for people.
 var sentences = []string{"Headline", "Message", "Title"}
 
 // TestNoSentenceDecides finds calls that look into a message or title, and comparisons with one.
 func TestNoSentenceDecides(t *testing.T) {
 	for _, dir := range []string{
-		"analyzer/cause", "analyzer/trial", "analyzer/logmatch", "internal/report",
+		"analyzer/cause", "analyzer/logmatch", "analyzer/trial", "comment", "internal/causetext",
+		"internal/report",
 	} {
-		sources(t, dir, func(_ string, fset *token.FileSet, file *ast.File) {
+		sources(t, dir, func(path string, fset *token.FileSet, file *ast.File) {
+			if filepath.Dir(path) != dir {
+				return
+			}
 			for _, d := range file.Decls {
 				fn, ok := d.(*ast.FuncDecl)
 				if !ok {
@@ -76,28 +70,26 @@ func TestNoSentenceDecides(t *testing.T) {
 	}
 }
 
-// readsSentence returns the nodes of a function that look into a sentence.
-func readsSentence(fn *ast.FuncDecl) (found []ast.Node) {
-	ast.Inspect(fn, func(n ast.Node) bool {
+// readsSentence returns the nodes below one that look into a sentence.
+func readsSentence(root ast.Node) (found []ast.Node) {
+	ast.Inspect(root, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			of, ok := n.Fun.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			pkg, _ := of.X.(*ast.Ident)
-			matches := slices.Contains([]string{
-				"MatchString", "FindString", "FindStringSubmatch", "FindStringIndex", "ReplaceAllString",
-			}, of.Sel.Name)
-			if (matches || pkg != nil && slices.Contains(reading[pkg.Name], of.Sel.Name)) &&
-				slices.ContainsFunc(n.Args, isSentence) {
+			if searches(n.Fun) && slices.ContainsFunc(n.Args, isSentence) {
 				found = append(found, n)
 			}
-		case *ast.BinaryExpr:
-			if n.Op == token.EQL || n.Op == token.NEQ {
-				if isSentence(n.X) && isText(n.Y) || isSentence(n.Y) && isText(n.X) {
-					found = append(found, n)
-				}
+		case *ast.BinaryExpr: // "" is an absent sentence
+			if (n.Op == token.EQL || n.Op == token.NEQ) && !isEmpty(n.X) && !isEmpty(n.Y) &&
+				(isSentence(n.X) || isSentence(n.Y)) {
+				found = append(found, n)
+			}
+		case *ast.IndexExpr:
+			if isSentence(n.X) {
+				found = append(found, n)
+			}
+		case *ast.SliceExpr:
+			if isSentence(n.X) {
+				found = append(found, n)
 			}
 		}
 		return true
@@ -105,42 +97,67 @@ func readsSentence(fn *ast.FuncDecl) (found []ast.Node) {
 	return found
 }
 
-// isSentence reports whether an expression has the text of a finding or fix.
+// searches reports whether a function is one of package strings that looks into a text, or one of
+// a regular expression.
+func searches(e ast.Expr) bool {
+	of, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	if pkg, ok := of.X.(*ast.Ident); ok && pkg.Name == "strings" {
+		return !slices.Contains([]string{"Fields", "Join", "Repeat", "ToUpper"}, of.Sel.Name)
+	}
+	return slices.ContainsFunc([]string{"Match", "Find", "Replace"}, func(verb string) bool {
+		return strings.HasPrefix(of.Sel.Name, verb)
+	})
+}
+
+// isSentence reports whether an expression is the text of a finding or fix, or contains it:
+// x.Title.String() + ".".
 func isSentence(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.SelectorExpr:
 		return slices.Contains(sentences, e.Sel.Name)
-	case *ast.CallExpr: // x.Title.String()
+	case *ast.CallExpr:
 		of, ok := e.Fun.(*ast.SelectorExpr)
 		return ok && of.Sel.Name == "String" && isSentence(of.X)
 	case *ast.BinaryExpr:
-		return isSentence(e.X) || isSentence(e.Y)
+		return e.Op == token.ADD && (isSentence(e.X) || isSentence(e.Y))
 	}
 	return false
 }
 
-// isText reports whether an expression is a literal that is not empty.
-func isText(e ast.Expr) bool {
+// isEmpty reports whether an expression is "" or nil.
+func isEmpty(e ast.Expr) bool {
+	if name, ok := e.(*ast.Ident); ok {
+		return name.Name == "nil"
+	}
 	lit, ok := e.(*ast.BasicLit)
-	return ok && lit.Kind == token.STRING && lit.Value != `""`
+	return ok && lit.Value == `""`
 }
 
-// TestReadsSentence checks the check.
+// TestReadsSentence finds each way to read a sentence, and accepts those to show one.
 func TestReadsSentence(t *testing.T) {
-	const source = `package p
-func f() {
-	strings.Cut(x.Message, ". ")
-	strings.HasPrefix(x.Fixes[0].Title.String(), "Use")
-	if x.Title == "Use" || x.Title == "" {}
-	re.MatchString(x.Title + " " + y)
-	fmt.Println(x.Message)
-}`
-	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found := readsSentence(file.Decls[0].(*ast.FuncDecl)); len(found) != 4 {
-		t.Errorf("found %d of 4 reads", len(found))
+	for code, want := range map[string]int{
+		`strings.Cut(f.Message, ". ")`:                                    1,
+		`strings.HasPrefix(x.Fixes[0].Title.String(), "Pin ")`:            1,
+		`anyTag.FindString(x.Title.String() + " " + x.Command)`:           1,
+		`x.Title.String() == "Pin torch"`:                                 1,
+		`x.Title.String()[:4]`:                                            1,
+		`f.Headline == y`:                                                 1,
+		`f.Headline != ""`:                                                0,
+		`x.Title.Equal(y.Title)`:                                          0,
+		`fmt.Sprintf("%s: %s", x.Kind, x.Title.String()+".")`:             0,
+		`mdsafe.Prose(x.Title.String(), strings.Fields(names)...)`:        0,
+		`strings.Join([]string{f.Message, x.Title.String()}, ". ") + "."`: 0,
+	} {
+		expr, err := parser.ParseExpr(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(readsSentence(expr)); got != want {
+			t.Errorf("%s: %d, want %d", code, got, want)
+		}
 	}
 }
 
