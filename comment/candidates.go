@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 )
 
 // fileKind is the kind of a source file.
@@ -13,7 +15,7 @@ const (
 	noKind fileKind = iota
 	// pyproject.toml, setup.py, setup.cfg: requirements, link arguments, cibuildwheel's settings
 	projectPy
-	pinned // requirements*.txt, environment.yml, conda recipes
+	pinned // files of package lockfile that people write, conda recipes
 	// CMakeLists.txt, meson.build, Cargo.toml, build.rs, Makefile: link settings
 	native
 	imageFile     // Dockerfile*
@@ -29,12 +31,7 @@ func kindOf(p string) fileKind {
 	switch {
 	case name == "pyproject.toml", name == "setup.py", name == "setup.cfg":
 		return projectPy
-	case ext == ".txt" && strings.Contains(name, "requirements"),
-		ext == ".txt" && path.Base(path.Dir(p)) == "requirements",
-		name == "meta.yaml",
-		name == "recipe.yaml",
-		name == "environment.yml",
-		name == "environment.yaml":
+	case lockfile.Known(p) && lockfile.Written(p), name == "meta.yaml", name == "recipe.yaml":
 		return pinned
 	case name == "cmakelists.txt",
 		name == "meson.build",

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/startpages"
@@ -111,8 +112,7 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		&f.lock,
 		"lock",
 		nil,
-		"check as if the pins of this lock file were installed too (requirements.txt, uv.lock, "+
-			"poetry.lock, pdm.lock, pylock.toml, Pipfile.lock, conda-lock.yml, pixi.lock); repeatable",
+		"check as if the pins of this lock file were installed too ("+lockfile.Usual()+"); repeatable",
 	)
 	flags.StringArrayVarP(
 		&f.requirements,
@@ -207,14 +207,15 @@ func checkPaths(
 	if len(paths) == 0 {
 		return errors.New("give at least one PATH, for example dist/*.whl; see 'compat check --help'")
 	}
-	o, failOn, broken, err := checkOptions(env, f)
+	settings, err := checkOptions(env, f)
 	if err != nil {
 		return err
 	}
+	o, failOn := settings.Options, settings.failOn
 	outputs.failOn = failOn
 	// An invalid configuration is reported like an artifact that could not be checked.
-	if broken != nil {
-		return errors.Join(outputs.write(env.Out, broken), exit{code: exitUsage})
+	if settings.broken != nil {
+		return errors.Join(outputs.write(env.Out, settings.broken), exit{code: exitUsage})
 	}
 	defer collect()()
 	from, err := openPackages(env, f.index, f.noHistory, f.noCache)
@@ -244,11 +245,7 @@ func checkPaths(
 		o.Base = append([]analyzer.Input{}, base.list...) // not nil
 	}
 	o.Unused = f.verbose
-	note, err := from.compareHashes(f, &o)
-	if err != nil {
-		return err
-	}
-	in.notes = append(in.notes, note...)
+	from.compareHashes(&o, settings.pins)
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
 	cached, err := cachedResult(ctx, env, f, o, failOn, in.list, base.list)
 	if err != nil {

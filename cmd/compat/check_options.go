@@ -13,8 +13,6 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
-	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
@@ -59,7 +57,7 @@ func (f checkFlags) interpreter() (string, error) {
 		}
 		return in.Wheels.On.Python, nil
 	}
-	files := pinnedIn(f.lock, f.requirements)
+	files := pinnedIn(slices.Concat(f.lock, f.requirements)...)
 	if len(files.Paths) == 0 {
 		return "", nil
 	}
@@ -68,12 +66,41 @@ func (f checkFlags) interpreter() (string, error) {
 }
 
 // pinnedIn returns lock and requirements files of this machine.
-func pinnedIn(lists ...[]string) pinned.Files {
+func pinnedIn(list ...string) pinned.Files {
 	files := pinned.Files{Read: os.ReadFile}
-	for _, file := range slices.Concat(lists...) {
+	for _, file := range list {
 		files.Paths = append(files.Paths, filepath.ToSlash(file))
 	}
 	return files
+}
+
+// pins returns what the lock and requirements files pin with which artifacts are checked. Each lock
+// file is read on its own: two that pin different versions of a package contradict each other.
+func (f checkFlags) pins(configured []string) ([]*pinned.Pinned, error) {
+	var out []*pinned.Pinned
+	read := func(files ...string) error {
+		list := pinnedIn(files...)
+		list.NoDefaultGroups = true
+		p, err := list.Anywhere()
+		out = append(out, p)
+		return err
+	}
+	for _, file := range slices.Concat(f.lock, configured) {
+		// The errors are not those of a file that is checked, so reports name the settings.
+		err := read(file)
+		if missing := (*pinned.FileError)(nil); errors.As(err, &missing) && missing.Missing {
+			return nil, fmt.Errorf("--lock: open %s: %v; give a readable file", missing.Path, missing.Err)
+		}
+		if err != nil {
+			return nil, errors.New("--lock " + err.Error())
+		}
+	}
+	if len(f.requirements) > 0 {
+		if err := read(f.requirements...); err != nil {
+			return nil, fmt.Errorf("--requirement: %w; %s", err, correction(err))
+		}
+	}
+	return out, nil
 }
 
 // asEnvironment returns the flags of `compat env` for a check without files.
@@ -98,13 +125,18 @@ func (f checkFlags) asEnvironment() (envFlags, error) {
 	return e, nil
 }
 
-// checkOptions combines flags, configuration and environment; flags take precedence. For an invalid
-// configuration it returns a report that lists the problems.
-func checkOptions(
-	env environment,
-	f checkFlags,
-) (o analyzer.Options, failOn analyzer.Severity, broken *analyzer.Report, err error) {
-	o = analyzer.Options{
+// checkSettings are the settings of a check, from flags, configuration and environment.
+type checkSettings struct {
+	analyzer.Options
+	failOn analyzer.Severity
+	pins   []*pinned.Pinned // in With
+	// broken lists the problems of an invalid configuration; nil = there are none.
+	broken *analyzer.Report
+}
+
+// checkOptions combines flags, configuration and environment; flags take precedence.
+func checkOptions(env environment, f checkFlags) (s checkSettings, err error) {
+	s.Options = analyzer.Options{
 		First:     f.first,
 		Extras:    f.extras,
 		Link:      f.link,
@@ -113,25 +145,27 @@ func checkOptions(
 		Scratch:   spool.In(""),
 		Version:   version(),
 	}
+	o := &s.Options
 	c, err := repository(f.config)
 	if err != nil {
-		return o, "", nil, err
+		return s, err
 	}
 	if len(c.problems) > 0 {
-		return o, "", brokenConfig(c), nil
+		s.broken = brokenConfig(c)
+		return s, nil
 	}
-	options.Apply(c.Repository, c.file, &o)
-	if err := addEarlier(c.ABI, &o); err != nil {
-		return o, "", nil, err
+	options.Apply(c.Repository, c.file, o)
+	if err := addEarlier(c.ABI, o); err != nil {
+		return s, err
 	}
 	if f.root != "" {
 		if o.Root, err = unpacked(f.root); err != nil {
-			return o, "", nil, err
+			return s, err
 		}
 		o.Platforms = nil // --root replaces the platforms of the configuration
 	}
-	if err := addFolders(f, &o); err != nil {
-		return o, "", nil, err
+	if err := addFolders(f, o); err != nil {
+		return s, err
 	}
 	if len(f.platforms) > 0 {
 		o.Platforms = f.platforms
@@ -139,53 +173,20 @@ func checkOptions(
 	if len(f.with) > 0 {
 		o.With, o.Origins = f.with, nil
 	}
-	var locked []string
-	for _, path := range append(f.lock, c.Python.Lock...) {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return o, "", nil, fmt.Errorf("--lock: %w; give a readable file", err)
-		}
-		pins, err := lockfile.Pins(path, data)
-		if err != nil {
-			return o, "", nil, fmt.Errorf("--lock %s: %w", path, err)
-		}
-		locked = append(locked, options.Locked(path, pins, &o)...)
+	if s.pins, err = f.pins(c.Python.Lock); err != nil {
+		return s, err
 	}
-	required, err := required(f.requirements, &o)
-	if err != nil {
-		return o, "", nil, err
-	}
-	o.With = slices.Concat(locked, required, o.With)
+	o.With = slices.Concat(options.Locked(o, s.pins...), o.With)
 	if f.failOn == "" {
 		f.failOn = c.FailOn
 	}
 	switch f.failOn {
 	case "", "error", "warning", "never":
-		failOn = options.FailOn(f.failOn)
+		s.failOn = options.FailOn(f.failOn)
 	default:
-		return o, "", nil, fmt.Errorf("unknown --fail-on %s; use error, warning or never", f.failOn)
+		return s, fmt.Errorf("unknown --fail-on %s; use error, warning or never", f.failOn)
 	}
-	return o, failOn, nil, nil
-}
-
-// required returns the packages of requirements files and of the files that they include.
-func required(files []string, o *analyzer.Options) ([]string, error) {
-	if len(files) == 0 {
-		return nil, nil
-	}
-	list := pinned.Files{Read: os.ReadFile}
-	for _, file := range files {
-		list.Paths = append(list.Paths, filepath.ToSlash(file))
-	}
-	p, err := list.Pinned(packages.Target{})
-	if err != nil {
-		return nil, fmt.Errorf("--requirement: %w; %s", err, correction(err))
-	}
-	var out []string
-	for _, pin := range slices.Concat(p.Pins, p.Unpinned) {
-		out = append(out, options.Locked(pin.File, []lockfile.Pin{pin.Pin}, o)...)
-	}
-	return out, nil
+	return s, nil
 }
 
 // settings is a configuration, or the problems of one, with the file that it is in.

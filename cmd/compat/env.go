@@ -20,6 +20,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
@@ -89,8 +90,7 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.lock, "lock", nil,
-		"a lock file (uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile.lock, pixi.lock, "+
-			"conda-lock.yml, environment.yml), or a pattern of files that are checked each on its own; "+
+		"a lock file ("+lockfile.Usual()+"), or a pattern of files that are checked each on its own; "+
 			"repeatable")
 	flags.StringArrayVarP(&f.requirements, "requirement", "r", nil,
 		"a requirements file, with the files that it includes; repeatable")
@@ -217,16 +217,17 @@ func checkEnvironmentFor(
 	note := f.defaultPlatforms()
 	only := f.checkFlags // the environment is what is checked, not where artifacts are installed
 	only.lock, only.requirements, only.venv = nil, nil, ""
-	o, failOn, broken, err := checkOptions(env, only)
+	settings, err := checkOptions(env, only)
 	if err != nil {
 		return err
 	}
+	o, failOn := settings.Options, settings.failOn
 	outputs.failOn, o.Unused = failOn, f.verbose
 	if f.system != nil {
 		o.Root, o.Platforms = f.system.platform, nil
 	}
-	if broken != nil {
-		return errors.Join(outputs.write(env.Out, broken), exit{code: exitUsage})
+	if settings.broken != nil {
+		return errors.Join(outputs.write(env.Out, settings.broken), exit{code: exitUsage})
 	}
 	from, err := openPackages(env, f.index, false, f.noCache)
 	if err != nil {

@@ -174,17 +174,18 @@ func compareWithLog(
 	result *buildlog.Result,
 	artifacts []analyzer.Input,
 ) (*analyzer.Report, error) {
-	o, _, broken, err := checkOptions(env, f)
+	settings, err := checkOptions(env, f)
 	if err != nil {
 		return nil, err
 	}
-	if broken != nil {
+	if broken := settings.broken; broken != nil {
 		return nil, fmt.Errorf(
 			"%s: %s; fix the configuration",
 			broken.Unread[0].Path,
 			broken.Unread[0].Reason,
 		)
 	}
+	o := settings.Options
 	o.Source, o.NoIndex = from.Source, len(from.names) == 0
 	report, compared, err := logmatch.Check(ctx, rules.All(), artifacts, o, result.Diagnoses)
 	if err != nil {

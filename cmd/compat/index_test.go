@@ -450,7 +450,7 @@ func TestGivenPackages(t *testing.T) {
 		{[]string{"--with", name + "12.9.79"}, exitUsage,
 			`the libraries of nvidia-nvjitlink-cu12==12.9.79 \(--with\) are not known, and the result depends on them.*: it has no wheel for Python 3.12 on x86_64`},
 		{[]string{"--lock", lock, "--lock", other}, exitUsage,
-			`==99 \(.+requirements.txt:2\) and nvidia-nvjitlink-cu12==12.9.41 \(.+uv.lock:1\) conflict, and the result depends on it`},
+			`==99 \(.+requirements.txt:2\) and nvidia-nvjitlink-cu12==12.9.41 \(.+uv.lock:3\) conflict, and the result depends on it`},
 		{[]string{"--lock", lock, "--with", name + "12.9.86"}, 0,
 			`==12.9.86 \(--with\) replaces nvidia-nvjitlink-cu12==99 \(.+requirements.txt:2\)`},
 		{[]string{"--with", name + "12.9.41"}, 0,

@@ -109,7 +109,7 @@ func (o *outputs) orReport(failed error) error {
 	case errors.As(failed, &path):
 		unread = analyzer.Unread{Path: path.path, Reason: path.problem()}
 	case errors.As(failed, &file):
-		unread = analyzer.Unread{Path: file.Path, Reason: file.Err.Error()}
+		unread = analyzer.Unread{Path: file.Path, Reason: file.Reason()}
 	}
 	r := analyzer.NewReport(version())
 	r.Verdict = analyzer.Unchecked

@@ -72,28 +72,16 @@ func (p *packageSource) withLock(l *index.Locked) *packageSource {
 	return &with
 }
 
-// compareHashes makes the source compare the hashes in the lock and requirements files of a check.
-// Pins without a hash that others of the file have are added to o. notes name what is not compared.
-func (p *packageSource) compareHashes(
-	f checkFlags,
-	o *analyzer.Options,
-) (notes []string, err error) {
-	c, err := repository(f.config)
-	if err != nil {
-		return nil, err
+// compareHashes makes the source compare the hashes in lock and requirements files. Requirements
+// without a hash that others of the file have are added to o.
+func (p *packageSource) compareHashes(o *analyzer.Options, pins []*pinned.Pinned) {
+	if len(pins) == 0 {
+		return
 	}
-	files := pinnedIn(f.lock, c.Python.Lock, f.requirements)
-	if len(files.Paths) == 0 {
-		return nil, nil
+	*p = *p.withLock(&index.Locked{Digests: pinned.Locked(p.addresses(), pins...).Digests})
+	for _, files := range pins {
+		o.NoWheel = append(o.NoWheel, files.Refused()...)
 	}
-	list, err := files.Pinned(packages.Target{})
-	if err != nil { // the pins were read, but not what is installed of them
-		return []string{"the hashes were not compared: " + err.Error()}, nil
-	}
-	*p = *p.withLock(&index.Locked{Digests: pinned.Locked(p.addresses(), list).Digests})
-	o.NoWheel = list.Refused()
-	list.PlaceHashes(o.Origins)
-	return nil, nil
 }
 
 // diskCache opens the named cache in COMPAT_DATA, else in the user's cache folder. It returns nil

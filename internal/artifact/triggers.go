@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -95,7 +96,7 @@ func documentation(p string, globs []string) bool {
 	switch {
 	case strings.HasPrefix(p, ".github/workflows/"), strings.HasPrefix(p, ".github/actions/"),
 		base == "action.yml", base == "action.yaml", p == ".github/compat.yml", builds(base),
-		strings.HasSuffix(base, ".lock"), strings.HasPrefix(base, "requirements"):
+		strings.HasSuffix(base, ".lock"), strings.HasSuffix(base, ".in"), lockfile.Known(p):
 		return false
 	}
 	for _, g := range append([]string{"**/*.md", "**/*.rst", "docs/**", "**/LICENSE*"}, globs...) {
@@ -111,7 +112,7 @@ func builds(name string) bool {
 	switch name {
 	case "pyproject.toml", "setup.py", "setup.cfg", "CMakeLists.txt", "Makefile", "meson.build",
 		"Dockerfile", "Cargo.toml", "package.json", "build.gradle",
-		"conanfile.py", "vcpkg.json", "environment.yml", "MANIFEST.in":
+		"conanfile.py", "vcpkg.json":
 		return true
 	}
 	return false

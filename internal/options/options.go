@@ -3,9 +3,11 @@
 package options
 
 import (
+	"slices"
+
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/pinned"
 )
 
 // Apply sets options from a configuration that was read from a file.
@@ -49,12 +51,16 @@ func Apply(c *config.Repository, file string, o *analyzer.Options) {
 	}
 }
 
-// Locked returns the requirements of a lock file, and stores their origins in o.
-func Locked(file string, pins []lockfile.Pin, o *analyzer.Options) []string {
+// Locked returns what lock and requirements files pin or require, and stores the origins in o.
+func Locked(o *analyzer.Options, list ...*pinned.Pinned) []string {
 	var out []string
-	for _, p := range pins {
-		setOrigin(o, p.Requirement, analyzer.Origin{File: file, Line: p.Line, Lock: true})
-		out = append(out, p.Requirement)
+	for _, files := range list {
+		for _, p := range slices.Concat(files.Pins, files.Unpinned) {
+			setOrigin(o, p.Text(), analyzer.Origin{
+				File: p.File, Line: p.Line, HashLine: p.HashLine, Lock: true,
+			})
+			out = append(out, p.Text())
+		}
 	}
 	return out
 }

@@ -1,7 +1,7 @@
 package pinned
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,12 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 const (
@@ -23,91 +20,95 @@ const (
 	newestPython = "3.12"
 )
 
-// Files are the lock and requirements files of one environment.
+// Files are the lock and requirements files of one environment. Each is read and parsed once.
 type Files struct {
 	Paths []string // as the user wrote them, with slashes
 	// Read reads one of Paths, or a path that a requirements file includes. Files for which it
 	// returns an error are not followed.
 	Read           func(path string) ([]byte, error)
 	Extras, Groups []string // in addition to what is installed by default
+	// NoDefaultGroups is as in lockfile.Choice.
+	NoDefaultGroups bool
+	// ImagePython is the interpreter of the image that the packages are installed in; "" = it is not
+	// known.
+	ImagePython string
+	// Most limits the files, with those that requirements files include; 0 = 100.
+	Most int
+
+	read map[string]*parsed
 }
 
-// ErrPython is the error for a lock file that does not allow the interpreter that was named.
-var ErrPython = errors.New("it requires Python")
+// parsed is a file that was read. lock is nil if it is not a lock file.
+type parsed struct {
+	data []byte
+	lock *lockfile.Lock
+	err  error // a *FileError
+}
 
 // FileError is the error for a file that cannot be read or is not a lock file.
 type FileError struct {
 	Path string
-	Err  error // contains the line, if known
+	Line int // 0 = unknown
+	// Missing means that the file was not read: Err is that of Files.Read, or there are too many files.
+	Missing bool
+	Err     error // of a line that includes a file, it may be the *FileError of that file
 }
 
-func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
+func (e *FileError) Error() string { return e.Path + ": " + e.Reason() }
+
+// Reason is the error without the path.
+func (e *FileError) Reason() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d: %v", e.Line, e.Err)
+	}
+	return e.Err.Error()
+}
+
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Python returns the interpreter of the environment, and where that is known from: the
-// .python-version next to the first file or in the working directory; else the one for which
-// pip-compile or uv wrote a file, or the oldest, from 3.7, that requires-python of a file or of the
-// pyproject.toml next to one of them allows. Both are "" if no file names a version.
-func (f *Files) Python() (python, from string) {
-	python, from, _ = f.python()
-	return python, from
+// Included returns those of Paths, and of the files that they include, that were read so far.
+func (f *Files) Included() (files []string) {
+	for file, p := range f.read {
+		if p.data != nil {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
-// python is Python. own is false if the version is not that of .python-version or of f.Paths.
-func (f *Files) python() (python, from string, own bool) {
-	var next []string
-	for _, file := range f.Paths {
-		next = append(next, path.Dir(path.Clean(file)))
+// parse reads a file, once.
+func (f *Files) parse(file string) *parsed {
+	if p := f.read[file]; p != nil {
+		return p
 	}
-	for _, dir := range append(next[:min(1, len(next))], ".") {
-		data, err := f.Read(path.Join(dir, ".python-version"))
-		if v := PythonVersion(string(data)); err == nil && v != "" {
-			return v, ".python-version", true
-		}
+	if f.read == nil {
+		f.read = map[string]*parsed{}
 	}
-	files := slices.Clone(f.Paths)
-	for _, dir := range next {
-		files = append(files, path.Join(dir, "pyproject.toml"))
+	p := &parsed{}
+	f.read[file] = p
+	data, err := f.Read(file)
+	if err != nil {
+		var inner *fs.PathError
+		if errors.As(err, &inner) {
+			err = inner.Err // the inner error does not repeat the path
+		}
+		p.err = &FileError{Path: file, Missing: true, Err: err}
+		return p
 	}
-	for i, file := range files {
-		data, err := f.Read(file)
-		if err != nil {
-			continue // Pinned returns the error
-		}
-		if v := OldestPython(lockfile.RequiresPython(path.Base(file), data)); v != "" {
-			return v, "the oldest that " + path.Base(file) + " allows", i < len(f.Paths)
-		}
-		if v := lockfile.CompiledFor(data); v != "" && i < len(f.Paths) {
-			return v, path.Base(file) + " was compiled for it", true
-		}
+	p.data = data
+	if p.lock, err = lockfile.Read(file, data); err != nil {
+		p.err = fileError(file, err)
 	}
-	return "", "", false
+	return p
 }
 
-var pythonVersion = lazyregexp.New(`^(?:cpython-)?(3\.\d{1,2})(?:\.\d+)?(?:\s|$)`)
-
-// PythonVersion returns the first interpreter that a .python-version names: "3.12". It is "" if
-// that is no version of CPython 3.
-func PythonVersion(text string) string {
-	if m := pythonVersion.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
-		return m[1]
+// fileError returns the error of package lockfile for a file.
+func fileError(file string, err error) error {
+	var line *lockfile.LineError
+	if errors.As(err, &line) {
+		return &FileError{Path: file, Line: line.Line, Err: line.Err}
 	}
-	return ""
-}
-
-// OldestPython returns the oldest interpreter from 3.7 that a Requires-Python allows; "" if it is
-// empty or invalid, or allows none.
-func OldestPython(requires string) string {
-	spec, err := pkgmeta.ParseSpec(requires)
-	if err != nil || spec.String() == "" {
-		return ""
-	}
-	for _, v := range packages.Interpreters(requires) {
-		if !platform.Older(v, "3.7") {
-			return v
-		}
-	}
-	return ""
+	return &FileError{Path: file, Err: err}
 }
 
 // Pinned reads the files and returns the pins that apply to the platform. A later pin of a
@@ -116,21 +117,40 @@ func OldestPython(requires string) string {
 func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	p := &Pinned{On: on}
 	if on.Python == "" {
-		var own bool
-		p.On.Python, p.PythonFrom, own = f.python()
-		if p.assumed = !own; p.On.Python == "" {
+		p.On.Python, p.PythonFrom, p.assumed = f.python()
+		if p.On.Python == "" {
 			p.On.Python, p.PythonFrom = newestPython, "no file names a version; --python sets one"
 			p.Guessed = true
 		}
 	}
-	r := fileReader{files: f, pinned: p, seen: map[string]bool{}, places: map[string]int{}}
-	r.choice = lockfile.Choice{
-		Python: p.On.Python, Arch: on.Arch, Extras: f.Extras, Groups: f.Groups,
+	if err := f.choose(p); err != nil {
+		return nil, err
+	}
+	for _, pins := range [][]Pin{p.Pins, p.Unpinned} {
+		for i := range pins {
+			pins[i].Marker = "" // it applies
+		}
+	}
+	for _, file := range f.Paths {
+		p.Declared = append(p.Declared, f.declared(path.Clean(file), p.On)...)
+	}
+	p.Notes = append(p.Notes, p.stale()...)
+	return p, nil
+}
+
+// choose adds what the files pin for p.On.
+func (f *Files) choose(p *Pinned) error {
+	r := fileReader{
+		files: f, pinned: p, seen: map[string]bool{}, places: map[string]int{},
+		choice: lockfile.Choice{
+			Python: p.On.Python, Arch: p.On.Arch, Extras: f.Extras, Groups: f.Groups,
+			NoDefaultGroups: f.NoDefaultGroups,
+		},
 	}
 	for _, file := range f.Paths {
 		r.hashed, r.constrained, r.unhashed = false, false, nil
 		if err := r.read(path.Clean(file), false); err != nil {
-			return nil, err
+			return err
 		}
 		r.unhashed = slices.DeleteFunc(r.unhashed, func(u Pin) bool {
 			return slices.ContainsFunc(p.Pins, func(x Pin) bool {
@@ -145,10 +165,7 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 			p.Unhashed[path.Clean(file)] = r.unhashed
 		}
 	}
-	for _, file := range f.Paths {
-		p.Declared = append(p.Declared, Declared(path.Clean(file), p.On, f.Read)...)
-	}
-	p.Notes = append(p.Notes, p.stale()...)
+	// Packages come from the indexes that the files name, unless a file lists where they are.
 	for _, pins := range [][]Pin{p.Pins, p.Unpinned} {
 		for i := range pins {
 			if pin := &pins[i]; pin.Indexes == nil && pin.Files == nil {
@@ -158,65 +175,7 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 			}
 		}
 	}
-	return p, nil
-}
-
-// stale returns a note for each requirement of a project that the lock file does not satisfy,
-// because it was changed and the lock file was not made again.
-func (p *Pinned) stale() (notes []string) {
-	if p.Declared == nil {
-		return nil
-	}
-	type pinned struct {
-		pkgmeta.Version
-		file string
-	}
-	versions := map[string]pinned{}
-	for _, x := range p.Pins {
-		q, err := pkgmeta.ParseRequirement(x.Requirement)
-		if v, ok := q.Pin(); err == nil && ok {
-			versions[q.Name] = pinned{v, x.File}
-		}
-	}
-	for _, d := range p.Declared {
-		v, ok := versions[d.Name]
-		if !ok || d.Manual || d.Tool != "" || d.Extra != "" || d.Group != "" || d.Admits(v.Version) {
-			continue // of the optional ones it is not known whether they are locked
-		}
-		notes = append(notes, fmt.Sprintf("%s:%d requires %s%s, but %s pins %s; lock again",
-			d.File, d.Line, d.Name, d.Spec, v.file, v.Version))
-	}
-	return notes
-}
-
-// Declared returns the requirements that apply to a system in the pyproject.toml next to a lock
-// file, and in those of the members of its workspace. read is as in Files.
-func Declared(
-	file string,
-	on packages.Target,
-	read func(path string) ([]byte, error),
-) (out []lockfile.Declared) {
-	if !lockfile.OfProject(file) {
-		return nil
-	}
-	members := []lockfile.Member{{}}
-	if data, err := read(file); err == nil {
-		members = append(members, lockfile.Members(file, data)...)
-	}
-	for _, m := range members {
-		project := path.Join(path.Dir(file), m.Folder, "pyproject.toml")
-		data, err := read(project)
-		if err != nil {
-			continue
-		}
-		for _, d := range lockfile.Project(data) {
-			ok, err := d.Applies(pkgmeta.DefaultMarkerEnv(on.Python, on.Arch))
-			if d.File, d.Member = project, m; ok && err == nil {
-				out = append(out, d)
-			}
-		}
-	}
-	return out
+	return nil
 }
 
 // fileReader reads files and the files that they include.
@@ -236,47 +195,39 @@ func (r *fileReader) read(file string, constraint bool) error {
 	if r.seen[key] {
 		return nil
 	}
-	if r.seen[key] = true; len(r.seen) > maxFiles {
-		return &FileError{file, fmt.Errorf("the environment has more than %d files", maxFiles)}
-	}
-	data, err := r.files.Read(file)
-	if err != nil {
-		var inner *fs.PathError
-		if errors.As(err, &inner) {
-			err = inner.Err // the inner error does not repeat the path
+	r.seen[key] = true
+	if most := cmp.Or(r.files.Most, maxFiles); len(r.seen) > most {
+		return &FileError{
+			Path: file, Missing: true, Err: fmt.Errorf("the environment has more than %d files", most),
 		}
-		return &FileError{file, err}
 	}
-	lock, err := lockfile.Read(file, data, r.choice)
+	f := r.files.parse(file)
+	if f.err != nil {
+		return f.err
+	}
+	lock, err := f.lock.Choose(r.choice)
 	if err != nil {
-		return &FileError{file, err}
+		return fileError(file, err)
 	}
-	python := r.pinned.On.Python
-	if requires := lockfile.RequiresPython(path.Base(file), data); python != "" &&
-		r.pinned.PythonFrom == "" && !packages.AdmitsPython(requires, python) {
-		return &FileError{file, fmt.Errorf("%w %s, not %s", ErrPython, requires, python)}
+	p := r.pinned
+	p.Files = append(p.Files, file)
+	if python := p.On.Python; python != "" && p.PythonFrom == "" &&
+		!packages.AdmitsPython(f.lock.Python, python) {
+		return &FileError{Path: file, Err: fmt.Errorf("%w %s, not %s", ErrPython, f.lock.Python, python)}
 	}
-	for kind, list := range [][]lockfile.Include{lock.Includes, lock.Constraints} {
-		for _, i := range list {
-			at := path.Join(path.Dir(file), strings.ReplaceAll(i.Path, "\\", "/"))
-			err := r.read(at, constraint || kind == 1)
-			var inner *FileError
-			if errors.As(err, &inner) && inner.Path == at && len(lock.Pins)+i.Line > 0 {
-				err = &FileError{file, fmt.Errorf("line %d: %w", i.Line, inner)}
-			}
-			if err != nil {
-				return err
-			}
-		}
+	if err := r.include(file, lock.Includes, constraint); err != nil {
+		return err
+	}
+	if err := r.include(file, lock.Constraints, true); err != nil {
+		return err
 	}
 	for _, x := range lock.Indexes {
-		r.pinned.Named = append(r.pinned.Named, Index{x, file})
+		p.Named = append(p.Named, Index{x, file})
 	}
 	r.hashed, r.constrained = r.hashed || lock.Hashed, r.constrained || constraint
 	for _, pin := range lock.Unhashed {
 		r.unhashed = append(r.unhashed, Pin{pin, file})
 	}
-	p := r.pinned
 	if !constraint {
 		p.Partial, p.Apart = p.Partial || !lock.Complete, p.Apart || !lock.Graph
 	}
@@ -300,6 +251,25 @@ func (r *fileReader) read(file string, constraint bool) error {
 	return nil
 }
 
+// include reads the files that lines of a file include.
+func (r *fileReader) include(file string, list []lockfile.Include, constraint bool) error {
+	for _, i := range list {
+		at := strings.ReplaceAll(i.Path, "\\", "/")
+		if !path.IsAbs(at) {
+			at = path.Join(path.Dir(file), at)
+		}
+		err := r.read(at, constraint)
+		var inner *FileError
+		if errors.As(err, &inner) && inner.Path == at {
+			return &FileError{Path: file, Line: i.Line, Err: inner}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // add adds a pin, which replaces an earlier pin of the same package.
 func (r *fileReader) add(pin Pin) {
 	p := r.pinned
@@ -316,81 +286,4 @@ func (r *fileReader) add(pin Pin) {
 			at(was), was.Requirement, at(pin), pin.Requirement, pin.Requirement, at(pin)))
 	}
 	p.Pins[n] = pin
-}
-
-// Resolve pins the packages in Unpinned to the versions that pip would install now: the newest
-// that the requirements, constraints and other pins allow. Packages without such a version stay
-// in Unpinned and are reported as Unread. The error is that of ctx.
-func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
-	var with, open []pkgmeta.Requirement
-	names := map[string]Pin{}
-	for _, p := range e.Pins {
-		if q, err := pkgmeta.ParseRequirement(p.Requirement); err == nil {
-			with = append(with, q)
-			names[q.Name] = Pin{}
-		}
-	}
-	limits := map[string][]string{}
-	for _, p := range slices.Concat(e.Constraints, e.Unpinned) {
-		if q, err := pkgmeta.ParseRequirement(p.Requirement); err == nil && q.Spec != "" {
-			limits[q.Name] = append(limits[q.Name], q.Spec)
-		}
-	}
-	for _, p := range e.Unpinned {
-		q, err := pkgmeta.ParseRequirement(p.Requirement)
-		if err != nil {
-			continue
-		}
-		if _, pinned := names[q.Name]; pinned {
-			continue // it does not apply here, or the name is pinned by another line
-		}
-		names[q.Name] = p
-		q.Spec = strings.Join(limits[q.Name], ",")
-		q.Raw = q.Name + q.Spec
-		open = append(open, q)
-	}
-	e.Unpinned = nil
-	if len(open) == 0 {
-		return nil
-	}
-	// The pins only matter for their requirements on the open packages.
-	set, err := packages.Resolve(ctx, source, e.On, slices.Concat(with, open), nil, packages.Highest)
-	if err != nil {
-		return err
-	}
-	var chosen []string
-	for _, q := range open {
-		p := names[q.Name]
-		release := set.Release(q.Name)
-		if release == nil {
-			e.Unpinned = append(e.Unpinned, p)
-			continue
-		}
-		p.Requirement = release.ID().String()
-		e.Pins = append(e.Pins, p)
-		chosen = append(chosen, p.Requirement)
-	}
-	if i := slices.IndexFunc(set.Unresolved, func(u packages.Unresolved) bool {
-		return errors.Is(u.Err, packages.ErrTooMany)
-	}); i >= 0 {
-		u := set.Unresolved[i]
-		e.beyond = append(e.beyond, analyzer.Unread{Path: u.Requirement, Reason: u.Err.Error()})
-	}
-	if len(chosen) > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("not pinned, so checked at the versions that pip would "+
-			"install today: %s", strings.Join(chosen, ", ")))
-	}
-	return nil
-}
-
-// unpinned lists the packages for which Resolve found no version, and one that it did not look up.
-func (e *Pinned) unpinned() []analyzer.Unread {
-	out := e.beyond
-	for _, p := range e.Unpinned {
-		out = append(out, analyzer.Unread{
-			Path: p.Requirement, Reason: at(p) + ": it pins no version, and the index has none that fits" +
-				e.elsewhere(p),
-		})
-	}
-	return out
 }

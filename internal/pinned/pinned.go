@@ -1,7 +1,7 @@
 // Package pinned opens the wheels of an environment that lock files or requirements
 // describe, so that the analyzer can check whether they load together.
 //
-//	f := environment.Files{Paths: []string{"uv.lock"}, Read: os.ReadFile}
+//	f := pinned.Files{Paths: []string{"uv.lock"}, Read: os.ReadFile}
 //	p, err := f.Pinned(packages.Target{Python: "3.11", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36"})
 //	err = p.Resolve(ctx, source)
 //	w, err := p.Open(ctx, indexes)
@@ -22,8 +22,6 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -47,8 +45,9 @@ const (
 
 // Pinned contains one version of each package, for one interpreter and platform.
 type Pinned struct {
-	Pins []Pin
-	On   packages.Target
+	Pins  []Pin
+	On    packages.Target
+	Files []string // that were read, in this order
 	// PythonFrom is where On.Python is known from, as Files.Python returns it; "" = it was given.
 	PythonFrom string
 	// Guessed means that no file names On.Python.
@@ -97,10 +96,29 @@ type Pin struct {
 	File string // as the user wrote it
 }
 
+// Text returns the requirement with its marker.
+func (p Pin) Text() string {
+	if p.Marker == "" {
+		return p.Requirement
+	}
+	return p.Requirement + "; " + p.Marker
+}
+
 // Index is an index that a requirements file names.
 type Index struct {
 	lockfile.Index
 	File string
+}
+
+// Names returns the packages of a lock or requirements file of a trusted branch, whatever system,
+// extra or group needs them: the ones that an index with credentials may be asked for when a pull
+// request is checked. It is nil if the file cannot be read, which is reported where it is used.
+func Names(file string, data []byte) []string {
+	l, err := lockfile.Read(file, data)
+	if err != nil {
+		return nil
+	}
+	return l.Names
 }
 
 // SamePins reports whether two lists of environments pin the same versions.
@@ -127,8 +145,8 @@ func Locked(indexes []string, list ...*Pinned) *index.Locked {
 	for _, e := range list {
 		l.Complete, l.AnyPython = l.Complete && !e.Partial, l.AnyPython || e.assumed
 		for _, p := range e.Pins {
-			q, version, err := e.applies(p)
-			if err != nil || q == nil {
+			q, version, err := split(p)
+			if err != nil {
 				continue
 			}
 			v, err := pkgmeta.ParseVersion(version)
@@ -235,10 +253,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	var g errgroup.Group
 	g.SetLimit(atOnce)
 	for n, p := range e.Pins {
-		q, version, err := e.applies(p)
-		if q == nil && err == nil {
-			continue
-		}
+		q, version, err := split(p)
 		g.Go(func() error {
 			r := result{place: n, id: p.Requirement, err: err}
 			switch {
@@ -269,7 +284,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	unread, matched := e.unmatched(large)
 	for _, l := range unread { // the smallest first, so that most are read
 		r := &results[l.result]
-		p, version, _ := e.applies(e.Pins[r.place])
+		p, version, _ := split(e.Pins[r.place])
 		if left := budget - spent.Load(); err == nil && l.Packed <= left {
 			if r.wheel, r.err = from.Open(ctx, p.Name, version, e.On, left); r.wheel != nil {
 				spent.Add(r.wheel.Size)
@@ -353,23 +368,17 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	return w, nil
 }
 
-// applies returns the requirement of a pin and its version; nil if its marker excludes the
-// environment.
-func (e *Pinned) applies(p Pin) (*pkgmeta.Requirement, string, error) {
-	q, err := pkgmeta.ParseRequirement(p.Requirement)
-	if err != nil {
-		return nil, "", err
-	}
-	ok, err := q.Applies(pkgmeta.DefaultMarkerEnv(e.On.Python, e.On.Arch))
-	if err != nil || !ok {
-		return nil, "", err
+// split returns the requirement of a pin and its version.
+func split(p Pin) (q pkgmeta.Requirement, version string, err error) {
+	if q, err = pkgmeta.ParseRequirement(p.Requirement); err != nil {
+		return q, "", err
 	}
 	version, pinned := strings.CutPrefix(q.Spec, "==")
 	if version = strings.TrimSpace(strings.TrimLeft(version, "=")); !pinned ||
 		strings.ContainsAny(version, "*,") {
-		return nil, "", fmt.Errorf("%s does not pin a version; write NAME==VERSION", q.Raw)
+		return q, "", fmt.Errorf("%s does not pin a version; write NAME==VERSION", q.Raw)
 	}
-	return &q, version, nil
+	return q, version, nil
 }
 
 // add stores the result of opening a pin's wheel.
@@ -415,22 +424,6 @@ func listed(file, sha256 string) analyzer.Artifact {
 		a.Wheel = &analyzer.Wheel{Name: n.Name, Version: n.Version}
 	}
 	return a
-}
-
-// PlaceHashes sets the lines of the hashes in the origins of requirements.
-func (e *Pinned) PlaceHashes(origins map[string]analyzer.Origin) {
-	lines := map[string]int{}
-	place := func(requirement, file string) string {
-		pin, _, _ := strings.Cut(requirement, ";")
-		return strings.TrimSpace(pin) + " " + path.Clean(file)
-	}
-	for _, p := range e.Pins {
-		lines[place(p.Requirement, p.File)] = p.HashLine
-	}
-	for requirement, at := range origins {
-		at.HashLine = lines[place(requirement, filepath.ToSlash(at.File))]
-		origins[requirement] = at
-	}
 }
 
 // Refused returns the requirements that pip refuses because they have no hash.

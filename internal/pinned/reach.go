@@ -85,7 +85,7 @@ func admitsAll(hashes, before []string) bool {
 func (e *Pinned) releases() map[string]packages.ID {
 	out := map[string]packages.ID{}
 	for _, p := range e.Pins {
-		if q, version, err := e.applies(p); err == nil && q != nil {
+		if q, version, err := split(p); err == nil {
 			if v, err := pkgmeta.ParseVersion(version); err == nil {
 				version = v.String()
 			}

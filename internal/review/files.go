@@ -1,14 +1,12 @@
 package review
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
@@ -29,24 +27,6 @@ const (
 	maxIncluded = 30 // files of one environment
 )
 
-// IsEnvironment reports whether a file name is that of a lock or requirements file.
-func IsEnvironment(file string) bool {
-	base := path.Base(file)
-	switch base {
-	case "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml", "conda-lock.yml",
-		"pixi.lock", "environment.yml":
-		return true
-	}
-	return isRequirements(file) ||
-		strings.HasPrefix(base, "pylock.") && strings.HasSuffix(base, ".toml")
-}
-
-// isRequirements reports whether a file name is that of a requirements file of pip.
-func isRequirements(file string) bool {
-	base := path.Base(file)
-	return strings.HasPrefix(base, "requirements") && strings.HasSuffix(base, ".txt")
-}
-
 // code matches files that environments never include.
 var code = lazyregexp.New(
 	`(?i)\.(py|pyi|pyx|md|rst|c|cc|cpp|cxx|h|hpp|cu|rs|go|js|ts|css|html|svg|png|jpg|ipynb|toml|json)$`)
@@ -56,7 +36,7 @@ var code = lazyregexp.New(
 func (c Change) environments(ctx context.Context) (out []place, more int, err error) {
 	touched := func(p string) bool { return slices.Contains(c.Paths, p) }
 	if !slices.ContainsFunc(c.Paths, func(p string) bool {
-		return IsEnvironment(p) || !code.MatchString(p) ||
+		return lockfile.Known(p) || !code.MatchString(p) ||
 			slices.ContainsFunc(c.Config.Environments.List, func(e config.Environment) bool {
 				return e.File == p
 			})
@@ -75,7 +55,7 @@ func (c Change) environments(ctx context.Context) (out []place, more int, err er
 	}
 	if len(c.Config.Environments.List) == 0 {
 		for _, f := range files {
-			if IsEnvironment(f) {
+			if lockfile.Known(f) {
 				all = append(all, place{file: f})
 			}
 		}
@@ -86,13 +66,15 @@ func (c Change) environments(ctx context.Context) (out []place, more int, err er
 		for _, near := range nearby(p.file) {
 			used = used || touched(near)
 		}
-		if !used && searched < maxSearched && mayInclude(p.file) {
+		if !used && searched < maxSearched && lockfile.Written(p.file) {
 			searched++
-			read, err := c.readAll(ctx, c.Head, p.file)
-			if err != nil {
-				return nil, 0, err
+			var failed error
+			files := filesOf(ctx, c.Head, p.file, &failed)
+			_, _ = files.Pinned(packages.Target{Arch: architecture}) // its error is reported later
+			if failed != nil {
+				return nil, 0, failed
 			}
-			used = slices.ContainsFunc(read.files, touched)
+			used = slices.ContainsFunc(files.Included(), touched)
 		}
 		switch {
 		case used && len(out) == maxEnvironments:
@@ -116,206 +98,36 @@ func nearby(file string) []string {
 	return out
 }
 
-// mayInclude reports whether a file may include others.
-func mayInclude(file string) bool {
-	return !strings.HasSuffix(file, ".lock") && !strings.HasSuffix(file, ".toml") &&
-		!strings.HasSuffix(file, ".yml") && !strings.HasSuffix(file, ".yaml")
-}
+// errOutside is the error for a file that a line of a requirements file includes.
+var errOutside = errors.New("it takes in a file outside of the repository")
 
-// contents are the files of an environment at one commit.
-type contents struct {
-	files []string
-	texts map[string]string // by file
-	pins  []pinned.Pin
-	bad   *comment.Unreviewed
-}
-
-// include matches a line of a requirements file that includes another.
-var include = lazyregexp.New(`^\s*(?:-r|-c|--requirement|--constraint)[\s=]*(\S.*?)\s*$`)
-
-// readAll reads the pins of a file and of the files that it includes.
-func (c Change) readAll(ctx context.Context, from Commit, file string) (*contents, error) {
-	out := &contents{texts: map[string]string{}}
-	err := out.read(ctx, from, file, comment.Unreviewed{File: file, Line: 1})
-	return out, err
-}
-
-var lineNumber = lazyregexp.New(`^line (\d+): `)
-
-func (o *contents) read(
-	ctx context.Context,
-	from Commit,
-	file string,
-	by comment.Unreviewed, // the line that includes file
-) error {
-	if slices.Contains(o.files, file) || o.bad != nil {
-		return nil
-	}
-	fail := func(at comment.Unreviewed, reason string) {
-		at.Reason = reason
-		o.bad = &at
-	}
-	if len(o.files) == maxIncluded {
-		fail(by, fmt.Sprintf("the environment has more than %d files", maxIncluded))
-		return nil
-	}
-	text, there, err := from.Read(ctx, file)
-	if err != nil {
-		return err
-	}
-	if !there {
-		fail(by, file+" does not exist in this commit, or is too large")
-		return nil
-	}
-	o.files, o.texts[file] = append(o.files, file), text
-	pins, err := lockfile.Pins(file, []byte(text))
-	if err != nil {
-		at := comment.Unreviewed{File: file, Line: 1}
-		reason := err.Error()
-		if m := lineNumber.FindStringSubmatch(reason); m != nil {
-			at.Line, _ = strconv.Atoi(m[1]) // 0 if there is no number, and then line 1
+// filesOf returns the files of an environment at a commit. failed is set to an error of the commit.
+func filesOf(ctx context.Context, from Commit, file string, failed *error) *pinned.Files {
+	read := func(file string) ([]byte, error) {
+		if !fs.ValidPath(file) {
+			return nil, errOutside
 		}
-		at.Line = max(1, min(at.Line, strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1))
-		fail(at, reason)
-		return nil
-	}
-	lines := strings.SplitAfter(text, "\n")
-	names := quoted(lines)
-	for _, p := range pins {
-		p.Line = versionLine(lines, names, p)
-		o.pins = append(o.pins, pinned.Pin{Pin: p, File: file})
-	}
-	if !mayInclude(file) {
-		return nil
-	}
-	n := 0
-	for line := range strings.Lines(text) {
-		n++
-		line, _, _ = strings.Cut(line, " #")
-		m := include.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		at := comment.Unreviewed{File: file, Line: n}
-		target := path.Join(path.Dir(file), strings.ReplaceAll(m[1], "\\", "/"))
-		if strings.Contains(m[1], "://") || path.IsAbs(m[1]) || target == ".." ||
-			strings.HasPrefix(target, "../") {
-			fail(at, "it takes in a file outside of the repository")
-			return nil
-		}
-		if err := o.read(ctx, from, target, at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// quoted maps each string in double quotes, in lower case, to the number of its first line. It is
-// made once per file, so that finding the lines of many pins takes linear time.
-func quoted(lines []string) map[string]int {
-	first := map[string]int{}
-	for i, l := range lines {
-		for j, word := range strings.Split(strings.ToLower(l), `"`) {
-			if _, known := first[word]; !known && j%2 == 1 {
-				first[word] = i + 1
-			}
-		}
-	}
-	return first
-}
-
-// versionLine returns the line of a pin's version, which in a lock file follows the name.
-func versionLine(lines []string, names map[string]int, p lockfile.Pin) int {
-	name, version := split(p.Requirement)
-	from := p.Line
-	if from <= 0 {
-		from = names[name]
-	}
-	for i := max(from, 1); i < from+8 && i <= len(lines); i++ {
-		if strings.Contains(lines[i-1], version) {
-			return i
-		}
-	}
-	return max(from, 1)
-}
-
-// read reads the environment at one commit. The Unreviewed is set if it cannot be read. Both are
-// nil if it does not exist.
-func (e *environmentReview) read(
-	ctx context.Context,
-	from Commit,
-) (*side, *comment.Unreviewed, error) {
-	c, err := e.change.readAll(ctx, from, e.at.file)
-	if err != nil || c.bad != nil {
-		return nil, c.bad, err
-	}
-	s := &side{pins: unique(c.pins)}
-	if s.settings, err = e.settings(ctx, from, c.texts[e.at.file]); err != nil || len(s.targets) == 0 {
-		return s, nil, err
-	}
-	e.addHashes(s, c)
-	s.declared = pinned.Declared(e.at.file, s.targets[0].On, func(file string) ([]byte, error) {
-		text, ok := c.texts[file]
-		if !ok {
-			text, _, err = from.Read(ctx, file)
+		text, there, err := from.Read(ctx, file)
+		switch {
+		case err != nil:
+			*failed = err
+		case !there:
+			err = fmt.Errorf("%s does not exist in this commit, or is too large", file)
 		}
 		return []byte(text), err
-	})
-	return s, nil, err
+	}
+	return &pinned.Files{Paths: []string{file}, Read: read, Most: maxIncluded}
 }
 
-// addHashes adds the hashes of the files to the pins, as compat env reads them, and an index that
-// compares them.
-func (e *environmentReview) addHashes(s *side, c *contents) {
-	files := pinned.Files{Paths: []string{e.at.file}, Read: func(path string) ([]byte, error) {
-		text, ok := c.texts[path]
-		if !ok {
-			return nil, fs.ErrNotExist
+// unreviewed returns an error of pinned.Files with its place: that of a file which was not read is
+// the line that includes it.
+func unreviewed(file string, err error) *comment.Unreviewed {
+	at := &comment.Unreviewed{File: file, Line: 1, Reason: err.Error()}
+	for inner := (*pinned.FileError)(nil); errors.As(err, &inner); err = inner.Err {
+		if at.Reason = inner.Reason(); inner.Missing {
+			break
 		}
-		return []byte(text), nil
-	}}
-	var digests map[packages.ID][]string
-	on := packages.Target{Python: s.python, Arch: architecture}
-	if p, err := files.Pinned(on); err == nil { // else nothing is installed with this interpreter
-		for _, hashed := range p.Pins {
-			for i := range s.pins {
-				pin, _, _ := strings.Cut(s.pins[i].Requirement, ";")
-				if strings.TrimSpace(pin) == hashed.Requirement {
-					s.pins[i].Hashes, s.pins[i].HashLine = hashed.Hashes, hashed.HashLine
-					s.pins[i].Files = hashed.Files
-				}
-			}
-		}
-		digests = pinned.Locked([]string{e.change.Index.String()}, p).Digests
-		s.unhashed = p.Unhashed
+		at.File, at.Line = inner.Path, max(inner.Line, 1)
 	}
-	s.open = &comparing{e.open, e.change.Index.Comparing(digests), digests}
-}
-
-// unique keeps only the last pin of each package.
-func unique(pins []pinned.Pin) []pinned.Pin {
-	at := map[string]int{}
-	var out []pinned.Pin
-	for _, p := range pins {
-		key := p.Requirement
-		if !strings.Contains(key, ";") {
-			key, _ = split(key)
-		}
-		if i, again := at[key]; again {
-			out[i] = p
-			continue
-		}
-		at[key] = len(out)
-		out = append(out, p)
-	}
-	return out
-}
-
-// String returns the interpreter and the platforms, for the report.
-func (s *side) String() string {
-	var targets []string
-	for _, t := range s.targets {
-		targets = append(targets, fmt.Sprintf("%s (%s)", t.Platform, t.On.Libc))
-	}
-	return fmt.Sprintf("Python %s, %s", s.python, cmp.Or(strings.Join(targets, ", "), "any"))
+	return at
 }

@@ -74,9 +74,9 @@ func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change)
 	}
 	p.Pin = name + "==" + p.New
 	p.Command = string(lockfile.Update(p.File, lockfile.Change{
-		Requirement: p.Pin, Declared: lockfile.Of(s.head.declared, pkgmeta.Normalize(name)),
+		Requirement: p.Pin, Declared: lockfile.Of(s.head.installed[0].Declared, pkgmeta.Normalize(name)),
 	}))
-	p.Suggest = !strings.Contains(path.Base(p.File), "lock") && mayInclude(p.File)
+	p.Suggest = !strings.Contains(path.Base(p.File), "lock") && lockfile.Written(p.File)
 	return p
 }
 
@@ -121,12 +121,17 @@ func (s *search) version(ctx context.Context, name, old string) string {
 // loads checks the head with another version of a package.
 func (s *search) loads(ctx context.Context, name, version string) bool {
 	changed := *s.head
-	changed.pins = slices.Clone(s.head.pins)
-	for i := range changed.pins {
-		p := &changed.pins[i]
-		if n, old := split(p.Requirement); n == name {
-			p.Requirement = strings.Replace(p.Requirement, old, version, 1)
+	changed.installed = nil
+	for _, p := range s.head.installed {
+		other := *p
+		other.Pins = slices.Clone(p.Pins)
+		for i := range other.Pins {
+			if n, old := split(other.Pins[i].Requirement); n == name {
+				pin := &other.Pins[i]
+				pin.Requirement = strings.Replace(pin.Requirement, old, version, 1)
+			}
 		}
+		changed.installed = append(changed.installed, &other)
 	}
 	wheels, err := s.wheels(ctx, &changed)
 	if err != nil {

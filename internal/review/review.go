@@ -22,7 +22,6 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
@@ -141,15 +140,6 @@ type environmentReview struct {
 	out    *comment.Dependencies
 }
 
-// side is an environment at the head or the base.
-type side struct {
-	settings
-	pins     []pinned.Pin
-	declared []lockfile.Declared     // as pinned.Pinned has them
-	unhashed map[string][]pinned.Pin // see pinned.Pinned
-	open     *comparing
-}
-
 // run adds the review of the environment to out.
 func (e *environmentReview) run(ctx context.Context) error {
 	head, bad, err := e.read(ctx, e.change.Head)
@@ -173,11 +163,13 @@ func (e *environmentReview) run(ctx context.Context) error {
 	if !everywhere && len(changed) == 0 {
 		return nil
 	}
-	if len(head.pins) > maxPackages {
-		e.open.skip(len(head.pins) - maxPackages)
-		head.pins = head.pins[:maxPackages]
+	if n := len(head.pins) - maxPackages; n > 0 {
+		e.open.skip(n)
+		head.limit(maxPackages)
 	}
-	native := everywhere || len(head.unhashed) > 0
+	native := everywhere || slices.ContainsFunc(head.installed, func(p *pinned.Pinned) bool {
+		return len(p.Unhashed) > 0
+	})
 	for _, p := range changed {
 		native = e.native(ctx, p.head, head) || e.native(ctx, p.base, base) || native
 	}
@@ -229,11 +221,7 @@ func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error)
 		return nil, nil
 	}
 	var out opened
-	for _, t := range s.targets {
-		p := pinned.Pinned{
-			Pins: s.pins, Unhashed: s.unhashed, On: t.On, Platform: t.Platform,
-			Declared: s.declared, Budget: maxBytes,
-		}
+	for _, p := range s.installed {
 		w, err := p.Open(ctx, s.open)
 		if err != nil {
 			return nil, err
@@ -466,6 +454,23 @@ func fewerHashes(p, was *pinned.Pin) bool {
 	now, before := p.SHA256(), was.SHA256()
 	return (now == nil) != (before == nil) ||
 		slices.ContainsFunc(before, func(sum string) bool { return !slices.Contains(now, sum) })
+}
+
+// limit leaves out all pins but the first ones.
+func (s *side) limit(most int) {
+	s.pins = s.pins[:most]
+	for _, p := range s.installed {
+		p.Pins = p.Pins[:min(most, len(p.Pins))]
+	}
+}
+
+// String returns the interpreter and the platforms, for the report.
+func (s *side) String() string {
+	var targets []string
+	for _, t := range s.targets {
+		targets = append(targets, fmt.Sprintf("%s (%s)", t.Platform, t.On.Libc))
+	}
+	return fmt.Sprintf("Python %s, %s", s.python, cmp.Or(strings.Join(targets, ", "), "any"))
 }
 
 // pin returns the pin of a package; nil if there is none.

@@ -152,6 +152,13 @@ func TestReview(t *testing.T) {
 			"version = \"2.0.0\"\nsource = { registry = \"https://index.test\" }\n" +
 			"[[package]]\nname = \"service\"\nversion = \"1\"\nsource = { virtual = \".\" }\n"
 	}
+	// needing is a lock file of a project whose dependencies are in the table of this text.
+	needing := func(core string) string {
+		text, _, _ := strings.Cut(lock("3.1.0"), "[[package]]\nname = \"service\"")
+		return text + "[[package]]\nname = \"service\"\nversion = \"1\"\nsource = { virtual = \".\" }\n" + core
+	}
+	needed := needing("dependencies = [{ name = \"solver\" }, { name = \"core\" }]\n")
+	const solver = "dependencies = [{ name = \"solver\" }]\n"
 	const req = "requirements.txt"
 	bumped := strings.Replace(pins, "3.1.0", "3.2.0", 1)
 	for _, c := range []struct {
@@ -184,6 +191,35 @@ func TestReview(t *testing.T) {
 			},
 			conclusion: "failure",
 			says:       []string{"uv add --group mesh core==3.1.4", "api/uv.lock:4"},
+		},
+		{
+			name: "a package that only an extra installs", base: commit{"uv.lock": needed},
+			head: commit{"uv.lock": needing(solver +
+				"[package.optional-dependencies]\nmesh = [{ name = \"core\" }]\n")},
+			conclusion: "failure", title: "solver 2.0.0", says: []string{"refine", "uv.lock:8"},
+		},
+		{
+			name: "a package that only Windows installs", base: commit{"uv.lock": needed},
+			head: commit{"uv.lock": needing("dependencies = [{ name = \"solver\" }, " +
+				"{ name = \"core\", marker = \"sys_platform == 'win32'\" }]\n")},
+			conclusion: "failure", title: "solver 2.0.0", says: []string{"refine", "uv.lock:8"},
+		},
+		{
+			name: "a package that only a group installs", base: commit{"uv.lock": needed},
+			head: commit{"uv.lock": needing(solver +
+				"[package.dev-dependencies]\nmesh = [{ name = \"core\" }]\n")},
+			conclusion: "failure", title: "solver 2.0.0", says: []string{"refine", "uv.lock:8"},
+		},
+		{
+			name: "a comment after a tab", base: commit{req: pins},
+			head:       commit{req: strings.Replace(bumped, "  # with", "\t# with", 1)},
+			conclusion: "failure", says: []string{"core==3.2.0", "requirements.txt:2"},
+		},
+		{
+			name:       "an environment.yaml",
+			base:       commit{"environment.yaml": "dependencies:\n- pip:\n  - core==3.1.0\n  - solver==2.0.0\n"},
+			head:       commit{"environment.yaml": "dependencies:\n- pip:\n  - core==3.2.0\n  - solver==2.0.0\n"},
+			conclusion: "failure", says: []string{"core==3.2.0", "environment.yaml:3"},
 		},
 		{
 			name: "a file that is taken in", base: commit{req: "-r more/in.pip\n", "more/in.pip": pins},

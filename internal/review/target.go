@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/packages/lockfile"
+
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/pinned"
@@ -17,15 +18,18 @@ import (
 
 const (
 	defaultPlatform = "manylinux_2_28"
-	defaultPython   = "3.12"
 	architecture    = "x86_64"
 )
 
-// settings are the interpreter and the platforms of an environment, and the files that name them.
-type settings struct {
-	python  string
-	targets []target
-	from    map[string]int // file -> line that names the interpreter or the platform
+// side is an environment at the head or the base.
+type side struct {
+	python    string
+	targets   []target
+	installed []*pinned.Pinned // on each of targets
+	pins      []pinned.Pin     // of all of them
+	// from has the lines that name the interpreter or the platform, by file.
+	from map[string]int
+	open *comparing
 }
 
 // target is a platform on which the packages are installed.
@@ -34,33 +38,56 @@ type target struct {
 	On       packages.Target
 }
 
-// settings detects where an environment is installed. text is the content of its first file.
-func (e *environmentReview) settings(
+// read reads the environment at one commit. The Unreviewed is set if it cannot be read.
+func (e *environmentReview) read(
 	ctx context.Context,
 	from Commit,
-	text string,
-) (settings, error) {
-	s := settings{from: map[string]int{}, python: e.at.settings.Python}
+) (s *side, bad *comment.Unreviewed, err error) {
+	s = &side{from: map[string]int{}}
+	files := filesOf(ctx, from, e.at.file, &err)
 	var picture image
 	for _, file := range nearby(e.at.file) {
-		read, there, err := from.Read(ctx, file)
-		if err != nil {
-			return s, err
-		}
-		if !there {
+		if !strings.HasSuffix(file, "Dockerfile") || picture.name != "" {
 			continue
 		}
-		if strings.HasSuffix(file, "Dockerfile") {
-			if picture.name == "" {
-				picture = lastStage(read)
-				s.from[file] = picture.line
-			}
-		} else if v := pinned.PythonVersion(read); v != "" && s.python == "" {
-			s.python, s.from[file] = v, 1
+		if text, noFile := files.Read(file); noFile == nil {
+			picture = lastStage(string(text))
+			s.from[file] = picture.line
 		}
 	}
-	s.python = cmp.Or(s.python, picture.python(), oldestPython(text),
-		lockfile.CompiledFor([]byte(text)), defaultPython)
+	files.ImagePython = picture.python()
+	if _, file := files.PythonVersionFile(); file != "" && e.at.settings.Python == "" {
+		s.from[file] = 1
+	}
+	s.targets = e.platforms(picture)
+	for i, t := range s.targets {
+		p, unread := files.Pinned(t.On)
+		if err != nil {
+			return nil, nil, err
+		}
+		if unread != nil {
+			return nil, unreviewed(e.at.file, unread), nil
+		}
+		s.python, s.targets[i].On = p.On.Python, p.On
+		// Only pins are reviewed: what has no version was not chosen by the change.
+		p.Platform, p.Budget, p.Unpinned, p.Notes = t.Platform, maxBytes, nil, nil
+		s.installed = append(s.installed, p)
+		for _, pin := range p.Pins {
+			if !slices.ContainsFunc(s.pins, func(x pinned.Pin) bool {
+				return x.Requirement == pin.Requirement && x.File == pin.File
+			}) {
+				s.pins = append(s.pins, pin)
+			}
+		}
+	}
+	digests := pinned.Locked([]string{e.change.Index.String()}, s.installed...).Digests
+	s.open = &comparing{e.open, e.change.Index.Comparing(digests), digests}
+	return s, nil, nil
+}
+
+// platforms returns the platforms of an environment: those of the configuration, else that of its
+// image.
+func (e *environmentReview) platforms(picture image) (out []target) {
 	names := e.at.settings.Platforms
 	if len(names) == 0 {
 		names = e.change.Config.Platforms
@@ -74,29 +101,16 @@ func (e *environmentReview) settings(
 			continue
 		}
 		t := target{Platform: p.Name, On: packages.Target{
-			Python: s.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
+			Python: e.at.settings.Python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
 		}}
 		if p.Kind == platform.Distribution && p.Arch != architecture {
 			t.Platform += "/" + p.Arch
 		}
-		if !slices.Contains(s.targets, t) {
-			s.targets = append(s.targets, t)
+		if !slices.Contains(out, t) {
+			out = append(out, t)
 		}
 	}
-	return s, nil
-}
-
-var requiresPython = lazyregexp.New(
-	`(?m)^\s*(?:requires-python|python-versions|requires_python|"?python_version"?)\s*[=:]\s*"([^"]{1,200})"`)
-
-// oldestPython returns the oldest interpreter that requires-python of a lock file allows; "" =
-// not given.
-func oldestPython(text string) string {
-	m := requiresPython.FindStringSubmatch(text)
-	if m == nil {
-		return ""
-	}
-	return cmp.Or(pinned.PythonVersion(m[1]), pinned.OldestPython(m[1]))
+	return out
 }
 
 // image is the base image of a Dockerfile's last stage.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
@@ -15,8 +14,8 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/pinned"
 	"github.com/compat-app/compat/internal/repository"
-	"github.com/compat-app/compat/internal/review"
 )
 
 const (
@@ -109,7 +108,7 @@ func (s *Service) declared(
 		configured := slices.Contains(conf.Python.Lock, file) || slices.ContainsFunc(
 			conf.Environments.List, func(e config.Environment) bool { return path.Clean(e.File) == file })
 		project := declares(path.Base(file))
-		if !configured && !project && !review.IsEnvironment(file) || read == maxDeclaring {
+		if !configured && !project && !lockfile.Known(file) || read == maxDeclaring {
 			continue
 		}
 		read++
@@ -121,20 +120,7 @@ func (s *Service) declared(
 			names = append(names, words(text)...)
 			continue
 		}
-		pins, err := lockfile.Pins(file, []byte(text))
-		if err != nil {
-			continue // the error is reported where the file is used
-		}
-		for _, p := range pins {
-			if q, err := pkgmeta.ParseRequirement(p.Requirement); err == nil {
-				names = append(names, q.Name)
-			}
-		}
-		for line := range strings.Lines(text) { // requirements without a version
-			if q, err := pkgmeta.ParseRequirement(strings.TrimSpace(line)); err == nil {
-				names = append(names, q.Name)
-			}
-		}
+		names = append(names, pinned.Names(file, []byte(text))...)
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/artifact"
@@ -240,7 +241,7 @@ func (c *check) withoutReason(
 		return "", err
 	}
 	files, err := (&commitFiles{repo: c.repo, sha: changed.base}).Files(ctx)
-	if err != nil || !slices.ContainsFunc(files, review.IsEnvironment) {
+	if err != nil || !slices.ContainsFunc(files, lockfile.Known) {
 		return "", err
 	}
 	return "No workflow run of the base branch has artifacts, and no lock or requirements file is " +

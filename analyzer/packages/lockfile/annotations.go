@@ -14,9 +14,9 @@ var requirementName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
 // annotations sets Needs of the pins from the comments of pip-compile and uv, "# via NAME, NAME" or
 // a line "# via" and a line "#   NAME" for each package, and reports whether all pins have one. A
 // name with "-r" or "(" is that of the project or of its file.
-func (r *reader) annotations(text string) bool {
+func (c *chooser) annotations(text string) bool {
 	places := map[string]int{}
-	for i, p := range r.lock.Pins {
+	for i, p := range c.Pins {
 		name, _, _ := strings.Cut(p.Requirement, "==")
 		places[pkgmeta.Normalize(name)] = i
 	}
@@ -53,10 +53,10 @@ func (r *reader) annotations(text string) bool {
 			if !pinned {
 				return false
 			}
-			r.lock.Pins[i].Needs = append(r.lock.Pins[i].Needs, name)
+			c.Pins[i].Needs = append(c.Pins[i].Needs, name)
 		}
 	}
-	return !slices.ContainsFunc(r.lock.Pins, func(p Pin) bool {
+	return !slices.ContainsFunc(c.Pins, func(p Pin) bool {
 		name, _, _ := strings.Cut(p.Requirement, "==")
 		return !annotated[pkgmeta.Normalize(name)]
 	})

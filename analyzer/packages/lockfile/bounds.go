@@ -18,14 +18,6 @@ const (
 	maxRequirement = 4 << 10  // bytes of one requirement with its marker
 )
 
-// tooLarge returns an error if a file exceeds maxSize.
-func tooLarge(data []byte) error {
-	if len(data) > maxSize {
-		return fmt.Errorf("it has more than %d MiB; no lock file is that large", maxSize>>20)
-	}
-	return nil
-}
-
 // boundTOML returns an error if a TOML file is nested deeper than maxNesting or has a statement
 // with more than maxValues values. It recognises only strings and comments; for input that it
 // tokenises differently from the parser, the parser returns a syntax error.
@@ -56,10 +48,10 @@ func boundTOML(data []byte) error {
 			values++
 		}
 		if depth > maxNesting {
-			return fmt.Errorf("line %d: it is nested deeper than %d levels", line, maxNesting)
+			return inLine(line, fmt.Errorf("it is nested deeper than %d levels", maxNesting))
 		}
 		if values > maxValues {
-			return fmt.Errorf("line %d: a statement has more than %d values", line, maxValues)
+			return inLine(line, fmt.Errorf("a statement has more than %d values", maxValues))
 		}
 	}
 	return nil

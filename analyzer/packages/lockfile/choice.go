@@ -1,15 +1,11 @@
 package lockfile
 
 import (
-	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Choice selects the packages of a lock file to install.
@@ -18,11 +14,14 @@ type Choice struct {
 	Arch   string   // as in platform tags, "x86_64"; the system is Linux
 	Extras []string // of the project
 	Groups []string // dependency groups, in addition to the default ones
+	// NoDefaultGroups leaves out the groups that the tool installs by default for those who develop
+	// the project, such as dev of uv. A wheel is not used with them.
+	NoDefaultGroups bool
 }
 
-// Lock is the content of a lock file for one Choice.
-type Lock struct {
-	Pins []Pin // only those that apply, so without markers
+// Chosen is what a Choice installs of a lock file.
+type Chosen struct {
+	Pins []Pin
 	// Open are requirements without a pin, from requirements files and environment.yml.
 	Open []Pin
 	// Includes are the files that a requirements file includes (-r), and Constraints its constraint
@@ -55,106 +54,98 @@ type Index struct {
 	Line   int
 }
 
-// Read returns the packages of a lock file that a Choice installs. The name decides the format as
-// for Pins. It returns the same errors as Pins.
-func Read(name string, data []byte, c Choice) (*Lock, error) {
-	if err := tooLarge(data); err != nil {
-		return nil, err
+// Choose returns what an environment installs of a lock file.
+func (l *Lock) Choose(choice Choice) (*Chosen, error) {
+	c := chooser{
+		Choice:  choice,
+		Chosen:  Chosen{Complete: l.complete, Graph: l.graph},
+		env:     pkgmeta.DefaultMarkerEnv(choice.Python, choice.Arch),
+		markers: map[string]bool{},
+		pinned:  map[string]bool{},
 	}
-	r := reader{
-		choice: c,
-		env:    pkgmeta.DefaultMarkerEnv(c.Python, c.Arch),
-		pinned: map[string]bool{},
-	}
-	for _, list := range []*[]string{&r.choice.Extras, &r.choice.Groups} {
+	for _, list := range []*[]string{&c.Extras, &c.Groups} {
 		*list = slices.Clone(*list)
 		for i, n := range *list {
 			(*list)[i] = pkgmeta.Normalize(n)
 		}
 	}
-	var err error
-	switch formatOf(name, data) {
-	case formatUV:
-		err, r.lock.Complete, r.lock.Graph = r.uv(data), true, true
-	case formatPoetry:
-		err, r.lock.Complete, r.lock.Graph = r.poetry(data), true, true
-	case formatPDM:
-		err, r.lock.Complete, r.lock.Graph = r.pdm(data), true, true
-	case formatPylock:
-		err, r.lock.Complete = r.pylock(data), true
-	case formatPipfile:
-		err = r.pipfile(data)
-	case formatPixi:
-		err = r.pixi(data)
-	case formatEnvironment:
-		err = r.environment(data)
-	case formatCondaLock:
-		err = r.condaLock(data)
-	case formatNode:
-		err = errNode
-	default:
-		err = unlike(name, r.requirements(string(data)))
-	}
-	if err != nil {
+	if err := l.choose(&c); err != nil {
 		return nil, err
 	}
-	if len(r.lock.Pins) > maxPins {
+	if len(c.Pins) > maxPins {
 		return nil, fmt.Errorf("it has more than %d packages", maxPins)
 	}
-	return &r.lock, nil
+	return &c.Chosen, nil
 }
 
-// reader reads one file.
-type reader struct {
-	choice Choice
-	env    pkgmeta.MarkerEnv
-	lock   Lock
-	pinned map[string]bool
+// chooser chooses the packages of one file.
+type chooser struct {
+	Choice
+	Chosen
+	env     pkgmeta.MarkerEnv
+	markers map[string]bool // results of applies without extras; most packages have the same few
+	pinned  map[string]bool // requirements in Pins
 }
 
 // applies evaluates a marker with the given extras; an empty marker is true.
-func (r *reader) applies(marker string, extras ...string) (bool, error) {
+func (c *chooser) applies(marker string, extras ...string) (bool, error) {
 	if marker == "" {
 		return true, nil
 	}
 	if len(marker) > maxRequirement {
 		return false, fmt.Errorf("the marker %.60q… is longer than %d bytes", marker, maxRequirement)
 	}
+	if ok, known := c.markers[marker]; known && len(extras) == 0 {
+		return ok, nil
+	}
 	q, err := pkgmeta.ParseRequirement("x; " + marker)
 	if err != nil {
 		return false, err
 	}
-	return q.Applies(r.env, extras...)
+	return c.satisfies(q, extras...)
 }
 
-// pinWith adds a version of a package, with what the file has about it, unless it is there already.
-func (r *reader) pinWith(name, version string, p Pin) error {
-	err := r.add(name, version, p)
-	if err != nil && p.Line > 0 {
-		err = fmt.Errorf("line %d: %w", p.Line, err)
+// satisfies evaluates the marker of a requirement with the given extras.
+func (c *chooser) satisfies(q pkgmeta.Requirement, extras ...string) (bool, error) {
+	if ok, known := c.markers[q.Marker]; known && len(extras) == 0 {
+		return ok, nil
 	}
-	return err
+	ok, err := q.Applies(c.env, extras...)
+	if err == nil && len(extras) == 0 {
+		c.markers[q.Marker] = ok
+	}
+	return ok, err
 }
 
-// add is pinWith without the line in its error.
-func (r *reader) add(name, version string, p Pin) error {
-	s, err := pin(name, version, "")
+// groups returns the chosen groups and those that the tool installs by default, sorted.
+func (c *chooser) groups(byDefault ...string) []string {
+	out := slices.Clone(c.Groups)
+	if !c.NoDefaultGroups {
+		out = append(out, byDefault...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// add adds a version of a package, with what the file has about it, unless it is there already.
+func (c *chooser) add(name, version string, p Pin) error {
+	s, err := pin(name, version)
 	if err != nil {
-		return err
+		return inLine(p.Line, err)
 	}
-	if !r.pinned[s] {
-		r.pinned[s] = true
+	if !c.pinned[s] {
+		c.pinned[s] = true
 		p.Requirement = s
-		r.lock.Pins = append(r.lock.Pins, p)
+		c.Pins = append(c.Pins, p)
 	}
 	return nil
 }
 
 // note adds a sentence that lists packages that are left out; none if names is empty.
-func (r *reader) note(names []string, format string) {
+func (c *chooser) note(names []string, format string) {
 	const shown = 8
 	installed := map[string]bool{} // other versions of them
-	for p := range r.pinned {
+	for p := range c.pinned {
 		name, _, _ := strings.Cut(p, "==")
 		installed[pkgmeta.Normalize(name)] = true
 	}
@@ -168,7 +159,7 @@ func (r *reader) note(names []string, format string) {
 	if len(names) > shown {
 		list += fmt.Sprintf(" and %d more", len(names)-shown)
 	}
-	r.lock.Notes = append(r.lock.Notes, fmt.Sprintf(format, list))
+	c.Notes = append(c.Notes, fmt.Sprintf(format, list))
 }
 
 // Formats of notes.
@@ -177,57 +168,3 @@ const (
 	notConda    = "not checked, because they are conda packages: %s"
 	notHere     = "not installed on this platform, so not checked: %s"
 )
-
-// RequiresPython returns the Python versions that a lock file or a pyproject.toml supports, as a
-// PEP 440 specifier; "" if it has none.
-func RequiresPython(name string, data []byte) string {
-	name = cmp.Or(formatOf(name, data), baseName(name))
-	if tooLarge(data) != nil || !strings.HasSuffix(name, ".lock") &&
-		!strings.HasSuffix(name, ".toml") {
-		return ""
-	}
-	root, err := decodeTOML(data)
-	if err != nil {
-		return ""
-	}
-	if s := str(root, "requires-python"); s != "" { // uv, PEP 751
-		return s
-	}
-	project, _ := root["project"].(map[string]any)
-	if s := str(project, "requires-python"); s != "" { // pyproject.toml
-		return s
-	}
-	meta, _ := root["metadata"].(map[string]any)
-	if s := str(meta, "requires_python"); s != "" { // pdm
-		return s
-	}
-	if s, err := pkgmeta.ParseSpec(str(meta, "python-versions")); err == nil { // poetry, in PEP 440
-		return s.String()
-	}
-	return ""
-}
-
-// compiledFor matches the interpreter in a comment that pip-compile or uv begins a file with: "by
-// pip-compile with Python 3.11", or the command "uv pip compile --python-version 3.11".
-var compiledFor = lazyregexp.New(`pip-compile with [Pp]ython (3\.\d{1,2}t?)` +
-	`|pip compile\b.* (?:--python-version|--python|-p)[ =](?:python)?(3\.\d{1,2}t?)(?:[\s.]|$)`)
-
-// CompiledFor returns the interpreter for which pip-compile or uv wrote a requirements file, as the
-// comment at its beginning has it; "" if it has none.
-func CompiledFor(data []byte) string {
-	for n := 0; n < maxHeader; n++ {
-		line, rest, _ := bytes.Cut(data, []byte("\n"))
-		if line, data = bytes.TrimSpace(line), rest; !bytes.HasPrefix(line, []byte("#")) {
-			break
-		}
-		if m := compiledFor.FindStringSubmatch(string(line)); m != nil {
-			return m[1] + m[2]
-		}
-	}
-	return ""
-}
-
-// maxHeader limits the lines of the comment of CompiledFor; pip-compile and uv write at most six.
-const maxHeader = 20
-
-var errNoPackages = errors.New("it has no packages, so it is not such a lock file")

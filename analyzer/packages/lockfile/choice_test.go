@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 					c.Groups = append(c.Groups, w[1:])
 				}
 			}
-			l, err := lockfile.Read(words[0], lock.Data, c)
+			l, err := choose(words[0], lock.Data, c)
 			var got string
 			if err != nil {
 				got = "error: " + err.Error() + "\n"
@@ -44,7 +44,16 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func show(l *lockfile.Lock) string {
+// choose returns what a Choice installs of a lock file.
+func choose(name string, data []byte, c lockfile.Choice) (*lockfile.Chosen, error) {
+	l, err := lockfile.Read(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return l.Choose(c)
+}
+
+func show(l *lockfile.Chosen) string {
 	var b strings.Builder
 	for _, p := range l.Pins {
 		fmt.Fprintf(&b, "%d: %s\n", p.Line, p.Requirement)
@@ -75,11 +84,10 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
 		name, _, _ = strings.Cut(name, " ")
 		c := lockfile.Choice{Python: "3.12", Arch: "x86_64", Extras: []string{"gpu"}}
-		l, err := lockfile.Read(name, data, c)
+		l, err := choose(name, data, c)
 		if err != nil {
 			return
 		}
-		lockfile.RequiresPython(name, data)
 		lines := strings.Count(string(data), "\n") + 1
 		for _, p := range l.Pins {
 			q, err := pkgmeta.ParseRequirement(p.Requirement)
@@ -93,55 +101,63 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func TestRequiresPython(t *testing.T) {
-	for name, data := range map[string]string{
-		"uv.lock":     "requires-python = \">=3.10\"\n",
-		"pylock.toml": "requires-python = \">=3.10\"\n",
-		"pdm.lock":    "[metadata]\nrequires_python = \">=3.10\"\n",
-		"poetry.lock": "[metadata]\npython-versions = \">=3.10\"\n",
+func TestPython(t *testing.T) {
+	const one = "[[package]]\nname = \"a\"\nversion = \"1\"\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"uv.lock", "requires-python = \">=3.10\"\n" + one, ">=3.10"},
+		{"pylock.toml", "requires-python = \">=3.10\"\n[[packages]]\nname = \"a\"\n", ">=3.10"},
+		{"pdm.lock", one + "[metadata]\nrequires_python = \">=3.10\"\n", ">=3.10"},
+		{"poetry.lock", one + "[metadata]\npython-versions = \">=3.10\"\n", ">=3.10"},
+		{"poetry.lock", one + "[metadata]\npython-versions = \"3.11\"\n", "==3.11.*"},
+		// Poetry's caret operator is not part of PEP 440.
+		{"poetry.lock", one + "[metadata]\npython-versions = \"^3.10\"\n", ""},
+		{"Pipfile.lock", `{"_meta": {"requires": {"python_version": "3.11"}}, "default": {}}`, "==3.11.*"},
+		{"requirements.txt", "a==1\n", ""},
 	} {
-		if got := lockfile.RequiresPython(name, []byte(data)); got != ">=3.10" {
-			t.Errorf("%s: %q", name, got)
+		if l, err := lockfile.Read(c.name, []byte(c.text)); err != nil || l.Python != c.want {
+			t.Errorf("%s %q: %+v, error %v, want %q", c.name, c.text, l, err, c.want)
 		}
-	}
-	// Poetry's caret operator is not part of PEP 440.
-	caret := []byte("[metadata]\npython-versions = \"^3.10\"\n")
-	if got := lockfile.RequiresPython("poetry.lock", caret); got != "" {
-		t.Errorf("%q", got)
 	}
 }
 
-// TestFiles reads the files that lock files list of a package.
 // A lock file with another name is known by its content.
 func TestReadByContent(t *testing.T) {
-	a, err := txtar.ParseFile(filepath.Join("testdata", "pins.txtar"))
+	a, err := txtar.ParseFile(filepath.Join("testdata", "read.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := lockfile.Choice{Python: "3.12", Arch: "x86_64"}
 	tried := map[string]bool{}
 	for i := 0; i+1 < len(a.Files); i += 2 {
 		f := a.Files[i]
-		base := filepath.Base(f.Name)
-		pins, err := lockfile.Pins(f.Name, f.Data)
-		if err != nil || len(pins) == 0 || !lockfile.OfProject(base) && base != "pylock.toml" &&
+		base := filepath.Base(strings.Fields(f.Name)[0])
+		switch base { // lines that all files of these tools have
+		case "poetry.lock":
+			f.Data = append(f.Data, "[metadata]\npython-versions = \"*\"\n"...)
+		case "pdm.lock":
+			f.Data = append(f.Data, "[metadata]\nlock_version = \"4.5.0\"\n"...)
+		}
+		chosen, err := choose(base, f.Data, c)
+		if err != nil || len(chosen.Pins) == 0 || !lockfile.OfProject(base) && base != "pylock.toml" &&
 			base != "Pipfile.lock" && base != "requirements.txt" {
 			continue
 		}
 		tried[base] = true
 		for _, name := range []string{"old.lock", "-", "old"} {
-			if again, err := lockfile.Pins(name, f.Data); err != nil || fmt.Sprint(again) != fmt.Sprint(pins) {
-				t.Errorf("%s as %s: %v, %v, want %v", f.Name, name, again, err, pins)
+			again, err := choose(name, f.Data, c)
+			if err != nil || show(again) != show(chosen) {
+				t.Errorf("%s as %s: %v, %v, want %v", f.Name, name, again, err, chosen)
 			}
 		}
 	}
-	if len(tried) < 5 {
+	if len(tried) < 6 {
 		t.Errorf("tried only %v", tried)
 	}
-	_, err = lockfile.Read("deps.lock", []byte("version = 1\n"), lockfile.Choice{})
+	_, err = choose("deps.lock", []byte("version = 1\n"), lockfile.Choice{})
 	if err == nil || !strings.Contains(err.Error(), "such as uv.lock") {
 		t.Errorf("an unknown lock file: %v", err)
 	}
-	_, err = lockfile.Read("deps.txt", []byte("version = 1\n"), lockfile.Choice{})
+	_, err = choose("deps.txt", []byte("version = 1\n"), lockfile.Choice{})
 	if err == nil || strings.Contains(err.Error(), "uv.lock") {
 		t.Errorf("a broken requirements file: %v", err)
 	}
@@ -159,12 +175,14 @@ func TestCompiledFor(t *testing.T) {
 		"# needs Python 3.11":                       "",
 		"uv pip compile a.in --python-version 3.12": "",
 	} {
-		if got := lockfile.CompiledFor([]byte("#\r\n" + line + "\r\nnumpy==2.0.0\n")); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
+		l, err := lockfile.Read("r.txt", []byte("#\r\n"+line+"\r\nnumpy==2.0.0\n"))
+		if err == nil && l.CompiledFor != want || err != nil && strings.HasPrefix(line, "#") {
+			t.Errorf("%s: %+v, error %v, want %q", line, l, err, want)
 		}
 	}
 }
 
+// TestFiles reads the files that lock files list of a package.
 func TestFiles(t *testing.T) {
 	const file = `{%s = "a-1-py3-none-any.whl", hash = "sha256:ab"}`
 	want := lockfile.File{Name: "a-1-py3-none-any.whl", SHA256: "ab"}
@@ -185,7 +203,7 @@ func TestFiles(t *testing.T) {
 		{"pylock.toml", pylock + "[[packages.wheels]]\nname = \"a-1-py3-none-any.whl\"\n" +
 			"[packages.wheels.hashes]\nsha256 = \"ab\"\n", want},
 	} {
-		l, err := lockfile.Read(c.name, []byte(c.text), lockfile.Choice{Python: "3.12"})
+		l, err := choose(c.name, []byte(c.text), lockfile.Choice{Python: "3.12"})
 		if err != nil || len(l.Pins) != 1 || len(l.Pins[0].Files) != 1 ||
 			l.Pins[0].Files[0] != c.want || !l.Complete {
 			t.Errorf("%s: %+v, error %v", c.name, l, err)
@@ -211,7 +229,7 @@ func TestAnnotations(t *testing.T) {
 		{"a==1" + hash + "\n    # via other\n", ""},
 		{"a==1\n    # via -r main.in\n", ""},
 	} {
-		l, err := lockfile.Read("r.txt", []byte(c.text), lockfile.Choice{Python: "3.12"})
+		l, err := choose("r.txt", []byte(c.text), lockfile.Choice{Python: "3.12"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +249,7 @@ func TestNeedsAreSorted(t *testing.T) {
 		"dependencies = [{ name = \"c\" }]\n[package.optional-dependencies]\n" +
 		"x = [{ name = \"b\" }]\ny = [{ name = \"e\" }, { name = \"c\" }]\nz = [{ name = \"d\" }]\n"
 	for range 20 {
-		l, err := lockfile.Read("uv.lock", []byte(text), lockfile.Choice{Python: "3.12"})
+		l, err := choose("uv.lock", []byte(text), lockfile.Choice{Python: "3.12"})
 		if err != nil || len(l.Pins) != 1 {
 			t.Fatal(l, err)
 		}
@@ -291,7 +309,7 @@ func TestHashes(t *testing.T) {
 		{"environment.yml", "dependencies:\n- pip:\n  - a==1 --hash=sha256:" + ab + "\n",
 			"a==1 3 " + ab},
 	} {
-		l, err := lockfile.Read(c.name, []byte(c.text), lockfile.Choice{Python: "3.12", Arch: "x86_64"})
+		l, err := choose(c.name, []byte(c.text), lockfile.Choice{Python: "3.12", Arch: "x86_64"})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -333,7 +351,7 @@ func TestUnhashed(t *testing.T) {
 			"true  [{https://i.test/simple -i 2} {https://x.test/ --extra-index-url 3} { -f 4}]"},
 		{hashed + "./local\nx @ git+https://h.test/x\n", "true  []"},
 	} {
-		l, err := lockfile.Read("r.txt", []byte(c.text), lockfile.Choice{Python: "3.12"})
+		l, err := choose("r.txt", []byte(c.text), lockfile.Choice{Python: "3.12"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,8 +2,6 @@ package lockfile
 
 import (
 	"bytes"
-	"io/fs"
-	"path"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -31,39 +29,6 @@ type Member struct {
 	Folder  string // slash-separated, relative to the one of the lock file
 }
 
-// maxMembers limits the members of a workspace that are returned, because each is a file to read.
-const maxMembers = 50
-
-// Members returns the members of the workspace that a uv.lock is made for, those that it lists
-// first. It is nil for other files, and if the file cannot be read.
-func Members(file string, data []byte) (out []Member) {
-	if path.Base(file) != "uv.lock" || tooLarge(data) != nil ||
-		!bytes.Contains(data, []byte("\nmembers = ")) { // most are of one project
-		return nil
-	}
-	root, err := decodeTOML(data)
-	if err != nil {
-		return nil
-	}
-	for _, p := range uvProjects(root) {
-		source, _ := p["source"].(map[string]any)
-		folder := path.Clean(str(source, "editable") + str(source, "virtual"))
-		if folder != "." && fs.ValidPath(folder) && len(out) < maxMembers {
-			out = append(out, Member{str(p, "name"), folder})
-		}
-	}
-	return out
-}
-
-// OfProject reports whether a lock file is made from the pyproject.toml next to it.
-func OfProject(file string) bool {
-	switch path.Base(file) {
-	case "uv.lock", "poetry.lock", "pdm.lock":
-		return true
-	}
-	return false
-}
-
 // Of returns the requirements on a package with a normalized name.
 func Of(all []Declared, name string) (out []Declared) {
 	for _, d := range all {
@@ -77,7 +42,7 @@ func Of(all []Declared, name string) (out []Declared) {
 // Project returns the requirements in a pyproject.toml: of the project, its extras and groups, and
 // those in the tables of uv, Poetry and PDM. It returns what it can read.
 func Project(data []byte) []Declared {
-	if tooLarge(data) != nil || boundTOML(data) != nil {
+	if len(data) > maxSize || boundTOML(data) != nil {
 		return nil
 	}
 	p := project{data: data}

@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -9,49 +10,59 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
+// tool is the program that writes a format, with its commands. They are for a file with the name
+// that the tool uses by default.
+type tool struct {
+	name string // "uv" installs what the file pins; "" = pip does
+	// renew returns the command that writes the hashes of a package in a file again; nil = there is
+	// none.
+	renew func(file, name string) shellword.Line
+	// change is the command for versions of packages, and insert the one that also adds packages. They
+	// are followed by requirements, and each of these by what each is. "" = there is none.
+	change, insert, each shellword.Line
+	// project has the commands of a tool that makes the file from the pyproject.toml next to it.
+	project *projectTool
+}
+
+// projectTool changes the requirements in pyproject.toml.
+type projectTool struct {
+	id  string         // in Declared.Tool
+	add shellword.Line // is followed by requirements
+	// extra and group are the options that name the list to change, member the one that names the
+	// project of a workspace.
+	extra, group, member shellword.Line
+	// unresolved is the option of add that does not look for versions: until all lists are changed
+	// there may be no resolution. "" = there is none.
+	unresolved shellword.Line
+	// upgrade is the option, of lock and of add, for a package that no list names; "" = only a list
+	// can choose a version.
+	lock, upgrade shellword.Line
+}
+
+// toolOf returns the tool of a file, by its name; without commands for a name of no format.
+func toolOf(file string) tool {
+	if f := named(file); f != nil {
+		return f.tool
+	}
+	if strings.HasSuffix(file, ".txt") {
+		return pipCompile
+	}
+	return tool{}
+}
+
 // Renew returns the command that writes the hashes of a package in a lock file again, as Update.
 func Renew(file, name string) shellword.Line {
-	switch path.Base(file) {
-	case "uv.lock":
-		return "uv lock --upgrade-package " + shellword.Quote(name)
-	case "poetry.lock":
-		return "poetry update --lock " + shellword.Quote(name)
-	case "pdm.lock":
-		return "pdm lock --refresh"
-	case "Pipfile.lock":
-		return "pipenv upgrade " + shellword.Quote(name)
-	case "conda-lock.yml":
-		return "conda-lock lock --update " + shellword.Quote(name)
-	case "pixi.lock":
-		return "pixi update " + shellword.Quote(name)
-	}
-	const compile = "pip-compile --generate-hashes --no-reuse-hashes"
-	stem, text := strings.CutSuffix(file, ".txt")
-	switch {
-	case file == "requirements.txt": // what pip-compile writes by default
-		return compile
-	case text:
-		return compile + " --output-file " + shellword.Quote(file) + " " + shellword.Quote(stem+".in")
+	if t := toolOf(file); t.renew != nil {
+		return t.renew(file, name)
 	}
 	return ""
 }
 
 // Installer returns the name of the program that installs what a lock file pins.
-func Installer(file string) string {
-	switch base := path.Base(file); {
-	case base == "uv.lock" || strings.HasSuffix(base, ".py.lock"):
-		return "uv"
-	case base == "poetry.lock":
-		return "Poetry"
-	case base == "pdm.lock":
-		return "PDM"
-	case base == "Pipfile.lock":
-		return "Pipenv"
-	case base == "pixi.lock":
-		return "Pixi"
-	}
-	return "pip"
-}
+func Installer(file string) string { return cmp.Or(toolOf(file).name, "pip") }
+
+// OfProject reports whether a lock file is made from the pyproject.toml next to it.
+func OfProject(file string) bool { return toolOf(file).project != nil }
 
 // Change is a version of a package for a lock file.
 type Change struct {
@@ -74,39 +85,25 @@ func (c Change) adds() bool {
 // Update returns the command of the tool that writes a lock file, which changes or adds packages.
 // It is "" if there are none, or lines have to be edited.
 func Update(file string, changes ...Change) shellword.Line {
-	if OfProject(file) {
-		return add(file, changes)
+	t := toolOf(file)
+	if t.project != nil {
+		return t.project.update(file, changes)
 	}
-	adds := slices.ContainsFunc(changes, Change.adds)
-	var command, each shellword.Line
-	switch path.Base(file) {
-	case "Pipfile.lock":
-		command = "pipenv upgrade"
-		if adds {
-			command = "pipenv install"
-		}
-	case "conda-lock.yml":
-		if !adds {
-			command, each = "conda-lock lock", "--update "
-		}
-	case "pixi.lock":
-		if adds {
-			command = "pixi add --pypi"
-		}
+	command := t.change
+	if slices.ContainsFunc(changes, Change.adds) {
+		command = t.insert
 	}
 	if command == "" || len(changes) == 0 {
 		return ""
 	}
 	for _, c := range changes {
-		command += " " + each + shellword.Quote(c.Requirement)
+		command += " " + t.each + shellword.Quote(c.Requirement)
 	}
 	return command
 }
 
-// add returns the command of uv, Poetry or PDM: for each list in pyproject.toml that has to change,
-// one that changes it. Until all lists are changed, there may be no resolution, so uv does not
-// look for one (--frozen). Only uv can choose the version of a package that no list has to name.
-func add(file string, changes []Change) shellword.Line {
+// update returns a command for each list in pyproject.toml that has to change.
+func (t *projectTool) update(file string, changes []Change) shellword.Line {
 	var upgrades shellword.Line
 	var lists []shellword.Line // the commands without the packages
 	packages := map[shellword.Line]shellword.Line{}
@@ -116,34 +113,30 @@ func add(file string, changes []Change) shellword.Line {
 		}
 		packages[command] += " " + shellword.Quote(requirement)
 	}
-	base := path.Base(file)
 	for _, c := range changes {
 		edited := c.Edited(file)
 		for _, d := range edited {
 			if d.Manual {
 				return ""
 			}
-			edit(d.command(base), d.with(c.Requirement))
+			edit(t.command(d), d.with(c.Requirement))
 		}
 		switch {
 		case len(edited) > 0:
-		case c.adds() || base != "uv.lock":
-			edit(Declared{}.command(base), c.Requirement)
+		case c.adds() || t.upgrade == "":
+			edit(t.command(Declared{}), c.Requirement)
 		default:
-			upgrades += " --upgrade-package " + shellword.Quote(c.Requirement)
+			upgrades += t.upgrade + shellword.Quote(c.Requirement)
 		}
 	}
 	if lists == nil && upgrades != "" {
-		return "uv lock" + upgrades
+		return t.lock + upgrades
 	}
 	for i, command := range lists {
-		switch last := i == len(lists)-1; {
-		case last:
+		if i == len(lists)-1 {
 			lists[i] += packages[command] + upgrades
-		case base == "uv.lock":
-			lists[i] += " --frozen" + packages[command]
-		default:
-			lists[i] += packages[command]
+		} else {
+			lists[i] += t.unresolved + packages[command]
 		}
 	}
 	return shellword.Join(lists, " && ")
@@ -156,12 +149,12 @@ func (c Change) Edited(file string) []Declared {
 	if err != nil {
 		return nil
 	}
-	tool, _ := strings.CutSuffix(path.Base(file), ".lock")
+	t := cmp.Or(toolOf(file).project, &projectTool{})
 	var out []Declared
 	for _, d := range c.Declared {
-		if (d.Tool == "" || d.Tool == tool) &&
+		if (d.Tool == "" || d.Tool == t.id) &&
 			path.Dir(d.File) == path.Join(path.Dir(file), d.Folder) &&
-			(tool != "uv" || !d.admits(q) || !d.Manual && !d.has(q.Extras)) {
+			(t.upgrade == "" || !d.admits(q) || !d.Manual && !d.has(q.Extras)) {
 			out = append(out, d)
 		}
 	}
@@ -169,24 +162,16 @@ func (c Change) Edited(file string) []Declared {
 }
 
 // command returns the command that changes the list of a requirement.
-func (d Declared) command(base string) shellword.Line {
-	var command, extra, group shellword.Line
-	switch base {
-	case "uv.lock":
-		command, extra, group = "uv add", " --optional ", " --group "
-		if d.Project != "" {
-			command += " --package " + shellword.Quote(d.Project)
-		}
-	case "poetry.lock":
-		command, extra, group = "poetry add", " --optional ", " --group "
-	case "pdm.lock":
-		command, extra, group = "pdm add", " --group ", " --dev --group "
+func (t *projectTool) command(d Declared) shellword.Line {
+	command := t.add
+	if d.Project != "" && t.member != "" {
+		command += t.member + shellword.Quote(d.Project)
 	}
 	switch {
 	case d.Extra != "":
-		return command + extra + shellword.Quote(d.Extra)
+		return command + t.extra + shellword.Quote(d.Extra)
 	case d.Group != "":
-		return command + group + shellword.Quote(d.Group)
+		return command + t.group + shellword.Quote(d.Group)
 	}
 	return command
 }

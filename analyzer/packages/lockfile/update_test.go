@@ -84,12 +84,16 @@ source = { editable = "vendor/local" }
 name = "model"
 source = { virtual = "packages/model" }
 `
-	got := fmt.Sprint(lockfile.Members("a/uv.lock", []byte(lock)))
+	l, err := lockfile.Read("a/uv.lock", []byte(lock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(l.Members)
 	if want := "[{api packages/api} {model packages/model}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := lockfile.Members("poetry.lock", []byte(lock)); got != nil {
-		t.Errorf("of another file: %v", got)
+	if l, err := lockfile.Read("poetry.lock", []byte(lock)); err != nil || l.Members != nil {
+		t.Errorf("of another file: %v", l)
 	}
 }
 

@@ -2,22 +2,86 @@ package lockfile
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
-// uvLock follows the dependencies in a uv.lock from its projects, as `uv sync` does. The file has
-// the packages of all systems, extras and groups; only the dependencies have markers.
-type uvLock struct {
-	*reader
-	byName map[string][]map[string]any
-	usual  string          // the registry of most packages
-	seen   map[string]bool // NAME\x00VERSION\x00EXTRA
-	local  []string
-	todo   []uvNode
+// uvFile is a uv.lock. The file has the packages of all systems, extras and groups; only the
+// dependencies have markers.
+type uvFile struct {
+	byName   map[string][]map[string]any
+	projects []map[string]any
+	manifest map[string]any // has the requirements of a script
+	// unrequired are the releases that nothing in the file requires, so that no extra and no group is
+	// known for which they are there. uv writes no such file, but others do.
+	unrequired []map[string]any
+	usual      string // the registry of most packages
+}
+
+func readUV(data []byte) (*Lock, error) {
+	root, err := decodeTOML(data)
+	if err != nil {
+		return nil, err
+	}
+	packages := tablesOf(root["package"])
+	f := uvFile{byName: map[string][]map[string]any{}, projects: uvProjects(root)}
+	f.manifest, _ = root["manifest"].(map[string]any)
+	if len(packages) == 0 && f.manifest == nil {
+		return nil, errNoPackages
+	}
+	f.usual = mostCommon(packages, func(p map[string]any) string {
+		source, _ := p["source"].(map[string]any)
+		return str(source, "registry")
+	})
+	required := f.required(packages)
+	for _, p := range packages {
+		name := str(p, "name")
+		f.byName[name] = append(f.byName[name], p)
+		source, _ := p["source"].(map[string]any)
+		if (source == nil || str(source, "registry") != "") && !required[name] {
+			f.unrequired = append(f.unrequired, p)
+		}
+	}
+	return &Lock{
+		Names: namesOf(packages), Python: str(root, "requires-python"), Members: f.members(),
+		complete: true, graph: true, choose: f.choose,
+	}, nil
+}
+
+// required returns the names that a dependency of a package, of an extra or of a group has.
+func (f *uvFile) required(packages []map[string]any) map[string]bool {
+	out := map[string]bool{}
+	lists := func(t map[string]any, key string) {
+		byName, _ := t[key].(map[string]any)
+		for _, list := range append(slices.Collect(maps.Values(byName)), t[key]) {
+			for _, d := range tablesOf(list) {
+				out[str(d, "name")] = true
+			}
+		}
+	}
+	lists(f.manifest, "requirements")
+	lists(f.manifest, "dependency-groups")
+	for _, p := range packages {
+		lists(p, "dependencies")
+		lists(p, "optional-dependencies")
+		lists(p, "dev-dependencies")
+	}
+	return out
+}
+
+// uvChooser follows the dependencies from the projects, as `uv sync` does.
+type uvChooser struct {
+	*chooser
+	*uvFile
+	seen  map[string]bool // NAME\x00VERSION\x00EXTRA
+	local []string
+	todo  []uvNode
 }
 
 // uvNode is a package, or one of its extras.
@@ -26,67 +90,49 @@ type uvNode struct {
 	extra string
 }
 
-func (r *reader) uv(data []byte) error {
-	root, err := decodeTOML(data)
-	if err != nil {
-		return err
-	}
-	packages := tablesOf(root["package"])
-	manifest, _ := root["manifest"].(map[string]any)
-	if len(packages) == 0 && manifest == nil {
-		return errNoPackages
-	}
-	u := uvLock{reader: r, byName: map[string][]map[string]any{}, seen: map[string]bool{}}
-	u.usual = mostCommon(packages, func(p map[string]any) string {
-		source, _ := p["source"].(map[string]any)
-		return str(source, "registry")
-	})
-	for _, p := range packages {
-		u.byName[str(p, "name")] = append(u.byName[str(p, "name")], p)
-	}
-	projects := uvProjects(root)
+func (f *uvFile) choose(c *chooser) error {
+	u := uvChooser{chooser: c, uvFile: f, seen: map[string]bool{}}
+	groups := c.groups("dev")
 	// For conflicting extras and groups, the marker of a dependency names the extra or group that
 	// it belongs to (uv, "Conflicting dependencies"): extra == 'extra-7-project-cpu'.
 	var active []string
-	for _, p := range projects {
+	for _, p := range f.projects {
 		name := str(p, "name")
-		for _, x := range r.choice.Extras {
+		for _, x := range c.Extras {
 			active = append(active, fmt.Sprintf("extra-%d-%s-%s", len(name), name, x))
 		}
-		for _, g := range r.groups("dev") {
+		for _, g := range groups {
 			active = append(active, fmt.Sprintf("group-%d-%s-%s", len(name), name, g))
 		}
 	}
-	r.env["extra"] = strings.Join(active, ",")
-	for _, p := range projects {
-		for _, extra := range append([]string{""}, r.choice.Extras...) {
+	c.env["extra"] = strings.Join(active, ",")
+	var lists []any // of dependencies
+	for _, p := range f.projects {
+		for _, extra := range append([]string{""}, c.Extras...) {
 			u.visit(p, extra)
 		}
-		groups, _ := p["dev-dependencies"].(map[string]any)
-		for _, g := range r.groups("dev") {
-			if err := u.edges(groups[g]); err != nil {
-				return err
-			}
+		byName, _ := p["dev-dependencies"].(map[string]any)
+		for _, g := range groups {
+			lists = append(lists, byName[g])
 		}
 	}
-	if err := u.edges(manifest["requirements"]); err != nil { // of a script
-		return err
+	lists = append(lists, f.manifest["requirements"])
+	byName, _ := f.manifest["dependency-groups"].(map[string]any)
+	for _, g := range groups {
+		lists = append(lists, byName[g])
 	}
-	groups, _ := manifest["dependency-groups"].(map[string]any)
-	for _, g := range r.groups("dev") {
-		if err := u.edges(groups[g]); err != nil {
+	for _, list := range lists {
+		if err := u.edges(list); err != nil {
 			return err
 		}
 	}
-	if len(projects) == 0 && manifest["requirements"] == nil {
-		for _, p := range packages {
-			u.visit(p, "")
-		}
+	for _, p := range f.unrequired {
+		u.visit(p, "")
 	}
 	if err := u.walk(); err != nil {
 		return err
 	}
-	r.note(u.local, notReleases)
+	c.note(u.local, notReleases)
 	return nil
 }
 
@@ -105,15 +151,23 @@ func uvProjects(root map[string]any) (out []map[string]any) {
 	return out
 }
 
-// groups returns the chosen and the default groups, sorted.
-func (r *reader) groups(byDefault ...string) []string {
-	out := slices.Concat(byDefault, r.choice.Groups)
-	slices.Sort(out)
-	return slices.Compact(out)
+// maxMembers limits Lock.Members, because each is a file to read.
+const maxMembers = 50
+
+// members returns the members of a workspace, those that the lock file lists first.
+func (f *uvFile) members() (out []Member) {
+	for _, p := range f.projects {
+		source, _ := p["source"].(map[string]any)
+		folder := path.Clean(str(source, "editable") + str(source, "virtual"))
+		if folder != "." && fs.ValidPath(folder) && len(out) < maxMembers {
+			out = append(out, Member{str(p, "name"), folder})
+		}
+	}
+	return out
 }
 
 // walk follows the dependencies of the queued packages, then pins what is installed, by name.
-func (u *uvLock) walk() error {
+func (u *uvChooser) walk() error {
 	installed := map[string][]map[string]any{}
 	for len(u.todo) > 0 {
 		n := u.todo[0]
@@ -138,10 +192,11 @@ func (u *uvLock) walk() error {
 			switch registry := str(source, "registry"); {
 			case registry != "" && version != "", source == nil && version != "":
 				pin := pinOf(p)
+				pin.Marker = strings.Join(stringsOf(p["resolution-markers"]), " or ")
 				if pin.Needs = uvNeeds(p); registry != u.usual {
 					pin.Indexes = []string{registry}
 				}
-				if err := u.pinWith(name, version, pin); err != nil {
+				if err := u.add(name, version, pin); err != nil {
 					return err
 				}
 			case str(source, "editable") == "" && str(source, "virtual") == "":
@@ -167,7 +222,7 @@ func uvNeeds(p map[string]any) []string {
 }
 
 // visit queues a package or one of its extras, once.
-func (u *uvLock) visit(p map[string]any, extra string) {
+func (u *uvChooser) visit(p map[string]any, extra string) {
 	key := str(p, "name") + "\x00" + str(p, "version") + "\x00" + extra
 	if !u.seen[key] {
 		u.seen[key] = true
@@ -176,7 +231,7 @@ func (u *uvLock) visit(p map[string]any, extra string) {
 }
 
 // edges queues the packages of a list of dependencies.
-func (u *uvLock) edges(list any) error {
+func (u *uvChooser) edges(list any) error {
 	for _, d := range tablesOf(list) {
 		ok, err := u.applies(str(d, "marker"))
 		if err != nil {
@@ -209,3 +264,18 @@ func (u *uvLock) edges(list any) error {
 	}
 	return nil
 }
+
+// uv can choose the version of a package that no list in pyproject.toml names.
+var uv = tool{
+	name: "uv",
+	project: &projectTool{
+		id: "uv", add: "uv add", extra: " --optional ", group: " --group ", member: " --package ",
+		unresolved: " --frozen", lock: "uv lock", upgrade: " --upgrade-package ",
+	},
+	renew: func(_, name string) shellword.Line {
+		return "uv lock --upgrade-package " + shellword.Quote(name)
+	},
+}
+
+// uvScript has no commands: they would have to name the script.
+var uvScript = tool{name: "uv"}

@@ -1,9 +1,7 @@
 package lockfile
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -33,9 +31,9 @@ func document(data []byte) (root *yaml.Node, err error) {
 func checkNodes(n *yaml.Node, depth int) error {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		return fmt.Errorf("line %d: it has an alias (*%s), which lock files do not have", n.Line, n.Value)
+		return inLine(n.Line, fmt.Errorf("it has an alias (*%s), which lock files do not have", n.Value))
 	case depth > maxNesting:
-		return fmt.Errorf("line %d: it is nested deeper than %d levels", n.Line, maxNesting)
+		return inLine(n.Line, fmt.Errorf("it is nested deeper than %d levels", maxNesting))
 	}
 	for _, child := range n.Content {
 		if err := checkNodes(child, depth+1); err != nil {
@@ -72,68 +70,4 @@ func text(n *yaml.Node, key string) string {
 		return v.Value
 	}
 	return ""
-}
-
-// errConda is returned for a file without pip requirements.
-var errConda = errors.New(
-	"it pins only conda packages, which compat does not look up; give the pip requirements, or " +
-		"install it and run compat env --conda-prefix",
-)
-
-// environment reads the pip section of a conda environment file.
-func environment(data []byte) ([]Pin, error) {
-	file, err := document(data)
-	if err != nil {
-		return nil, err
-	}
-	var lines []string
-	for _, d := range items(member(file, "dependencies")) {
-		for _, l := range items(member(d, "pip")) {
-			if l.Kind == yaml.ScalarNode {
-				lines = append(lines, l.Value)
-			}
-		}
-	}
-	if len(lines) == 0 {
-		return nil, errConda
-	}
-	pins, err := requirements(strings.Join(lines, "\n"))
-	for i := range pins {
-		pins[i].Line = 0 // it counts lines of the list, not of the file
-	}
-	return pins, err
-}
-
-// condaLock reads what pip installs on Linux from a unified lock file of conda-lock, version 1.
-func condaLock(data []byte) ([]Pin, error) {
-	file, err := document(data)
-	if err != nil {
-		return nil, err
-	}
-	list := member(file, "package")
-	if list == nil {
-		return nil, errors.New("it has no list of packages, so it is not such a lock file")
-	}
-	machines := map[string]string{
-		"linux-64":      "x86_64",
-		"linux-aarch64": "aarch64",
-		"linux-ppc64le": "ppc64le",
-	}
-	var out []Pin
-	for _, p := range items(list) {
-		machine, category := machines[text(p, "platform")], text(p, "category")
-		if text(p, "manager") != "pip" || machine == "" || text(p, "optional") == "true" ||
-			strings.HasPrefix(text(p, "url"), "git+") || category != "" && category != "main" {
-			continue
-		}
-		s, err := pin(text(p, "name"), text(p, "version"), "platform_machine == '"+machine+"'")
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, Pin{Requirement: s})
-	}
-	if len(out) == 0 {
-		return nil, errConda
-	}
-	return out, nil
 }

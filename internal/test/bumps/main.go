@@ -157,12 +157,16 @@ func (b bump) review(compat string) (*row, error) {
 
 // pins returns the versions that a file pins.
 func pins(file string, text []byte) (map[string]string, error) {
-	l, err := lockfile.Read(file, text, lockfile.Choice{Python: "3.12", Arch: "x86_64"})
+	l, err := lockfile.Read(file, text)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := l.Choose(lockfile.Choice{Python: "3.12", Arch: "x86_64"})
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]string{}
-	for _, p := range l.Pins {
+	for _, p := range chosen.Pins {
 		name, version, _ := strings.Cut(p.Requirement, "==")
 		out[pkgmeta.Normalize(name)] = version
 	}

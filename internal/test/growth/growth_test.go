@@ -302,20 +302,26 @@ wheels = [
 	}
 	data := []byte(text.String())
 	return func() {
-		pins, err := lockfile.Pins("uv.lock", data)
-		if err != nil || len(pins) != n {
-			t.Fatalf("%d pins: %v", len(pins), err)
-		}
+		pinned(t, "uv.lock", data, n)
 	}
 }
 
 func requirementLines(t *testing.T, n int) func() {
 	data := []byte(strings.Join(series("package-%d==1.0 ; python_version >= '3.9'", n), "\n"))
 	return func() {
-		pins, err := lockfile.Pins("requirements.txt", data)
-		if err != nil || len(pins) != n {
-			t.Fatalf("%d pins: %v", len(pins), err)
-		}
+		pinned(t, "requirements.txt", data, n)
+	}
+}
+
+// pinned reads a file that pins n packages.
+func pinned(t *testing.T, name string, data []byte, n int) {
+	l, err := lockfile.Read(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := l.Choose(lockfile.Choice{Python: "3.12", Arch: "x86_64"})
+	if err != nil || len(chosen.Pins) != n {
+		t.Fatalf("%+v: %v", chosen, err)
 	}
 }
 

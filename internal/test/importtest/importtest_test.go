@@ -49,7 +49,7 @@ var (
 		"analyzer/...", "comment/...", "config", "internal/artifact", "internal/github",
 		"internal/index", "internal/job", "internal/causetext", "internal/mdsafe", "internal/options",
 		"internal/queue",
-		"internal/report", "internal/review", "internal/sandbox", "internal/spool",
+		"internal/pinned", "internal/report", "internal/review", "internal/sandbox", "internal/spool",
 	}
 
 	// jobs is shared by the handlers of jobs.
@@ -139,9 +139,9 @@ var layers = map[string][]string{
 	"internal/bucket":      {},
 	"internal/queue":       {},
 	"internal/shellword":   {},
-	"internal/artifact":    {"internal/github"},
+	"internal/artifact":    {"analyzer/packages/lockfile", "internal/github"},
 	"internal/spool":       {"analyzer/unpack"},
-	"internal/options":     {"analyzer", "analyzer/packages/lockfile", "config"},
+	"internal/options":     {"analyzer", "config", "internal/pinned"},
 	"internal/index":       {"analyzer/..."},
 	"internal/pinned":      {"analyzer/...", "internal/index"},
 	"internal/review": {
