@@ -18,7 +18,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
-	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -163,25 +162,79 @@ func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
 	return outputs.orReport(checkEnvironmentFor(ctx, env, f, outputs))
 }
 
+// checkEnvironmentFor checks what the flags name, and prints the report.
 func checkEnvironmentFor(
 	ctx context.Context,
 	env environment,
 	f envFlags,
 	outputs *outputs,
-) (err error) {
+) error {
 	f.stdin = sync.OnceValues(func() ([]byte, error) {
 		return io.ReadAll(io.LimitReader(env.In, maxPins))
 	})
-	files := append(slices.Clone(f.lock), f.requirements...)
+	files := slices.Concat(f.lock, f.requirements)
 	if outputs.of = f.venv + f.prefix + f.root; len(files) == 1 {
 		outputs.of = files[0]
 	}
-	var many []string
-	if pattern := f.patternOf(); pattern != "" {
-		if many, err = f.manyFiles(pattern); err != nil {
+	many, err := f.manyFiles()
+	if err != nil {
+		return err
+	}
+	if err := f.usage(files); err != nil {
+		return err
+	}
+	asked := f // each of many files may have other settings
+	if err := f.configure(files); err != nil {
+		return err
+	}
+	note := f.defaultPlatforms()
+	only := f.checkFlags // the environment is what is checked, not where artifacts are installed
+	only.lock, only.requirements, only.venv = nil, nil, ""
+	settings, err := checkOptions(env, only)
+	if err != nil {
+		return err
+	}
+	outputs.failOn = settings.failOn
+	if settings.broken != nil {
+		return errors.Join(outputs.write(env.Out, settings.broken), exit{code: exitUsage})
+	}
+	o := settings.Options
+	if o.Unused = f.verbose; f.system != nil {
+		o.Root, o.Platforms = f.system.platform, nil
+	}
+	from, err := openPackages(env, f.index, false, f.noCache)
+	if err != nil {
+		return err
+	}
+	if len(from.names) == 0 && len(files)+len(f.before) > 0 {
+		return errors.New(
+			"wheels are looked up in a package index, and none is configured; " +
+				"name one with --index-url or PIP_INDEX_URL")
+	}
+	if many != nil {
+		return checkMany(ctx, env, from, o, settings.failOn, asked, many)
+	}
+	c := newCheck(from, o)
+	if err := f.read(c, files); err != nil {
+		return err
+	}
+	defer pinned.Close(c.Installed) //nolint:errcheck // files that were only read
+	var cached result
+	if len(files) > 0 && !f.noCache && len(f.output) == 0 && !ofSources(f.format) {
+		inputs := []any{"env", from.Addresses(), c.Pins, c.Base}
+		cached, err = newResult(env, f.checkFlags, o, settings.failOn, index.PageLife, inputs)
+		if err != nil {
+			return err
+		}
+		if ok, err := cached.print(ctx, env, f.verbose); ok {
 			return err
 		}
 	}
+	return f.report(ctx, env, c, note, outputs, cached, from)
+}
+
+// usage returns an error for flags that contradict each other, or name nothing to check.
+func (f *envFlags) usage(files []string) error {
 	switch {
 	case len(files) == 0 && f.installed() == "":
 		return errors.New(
@@ -210,73 +263,54 @@ func checkEnvironmentFor(
 		return fmt.Errorf("platform %q: compat env reads only environments for Linux; "+
 			"check wheels for other systems with compat check FILE.whl", f.platforms[i])
 	}
-	asked := f
-	if err := f.configure(files); err != nil {
-		return err
+	return nil
+}
+
+// newCheck returns a check of packages that are looked up in the indexes.
+func newCheck(from *packageSource, o analyzer.Options) *pinned.Check {
+	return &pinned.Check{
+		Lookup: from.Lookup, Run: analyzer.New(rules.All()).CheckEnvironments, Options: o,
 	}
-	note := f.defaultPlatforms()
-	only := f.checkFlags // the environment is what is checked, not where artifacts are installed
-	only.lock, only.requirements, only.venv = nil, nil, ""
-	settings, err := checkOptions(env, only)
-	if err != nil {
-		return err
-	}
-	o, failOn := settings.Options, settings.failOn
-	outputs.failOn, o.Unused = failOn, f.verbose
-	if f.system != nil {
-		o.Root, o.Platforms = f.system.platform, nil
-	}
-	if settings.broken != nil {
-		return errors.Join(outputs.write(env.Out, settings.broken), exit{code: exitUsage})
-	}
-	from, err := openPackages(env, f.index, false, f.noCache)
-	if err != nil {
-		return err
-	}
-	if len(from.names) == 0 && (len(files) > 0 || len(f.before) > 0) {
-		return errors.New(
-			"wheels are looked up in a package index, and none is configured; " +
-				"name one with --index-url or PIP_INDEX_URL")
-	}
-	if many != nil {
-		return checkMany(ctx, env, from, o, failOn, asked, many)
-	}
-	var head []*pinned.Wheels
-	var cached result
-	var pins, base []*pinned.Pinned
+}
+
+// read reads what is checked: installed packages, or the pins of files, and the pins of the base.
+func (f *envFlags) read(c *pinned.Check, files []string) (err error) {
 	if f.installed() != "" {
-		if head, err = openInstalled(f); err != nil {
+		if c.Installed, err = openInstalled(*f); err != nil {
 			return err
 		}
-		f.python = cmp.Or(f.python, head[0].On.Python)
+		f.python = cmp.Or(f.python, c.Installed[0].On.Python) // also of the base
 		if on := f.libc(); f.venv != "" && on != nil {
-			head[0].On.Libc, head[0].On.LibcVersion = on.Libc, on.LibcVersion
+			c.Installed[0].On.Libc, c.Installed[0].On.LibcVersion = on.Libc, on.LibcVersion
 		}
-	} else if pins, err = readPinned(f, files); err != nil {
+	} else if c.Pins, err = readPinned(*f, files); err != nil {
 		return unusable(err)
-	} else if !slices.ContainsFunc(pins, func(p *pinned.Pinned) bool {
+	} else if !slices.ContainsFunc(c.Pins, func(p *pinned.Pinned) bool {
 		return len(p.Pins)+len(p.Unpinned) > 0
 	}) {
 		return fmt.Errorf("nothing to check: no requirement for these platforms in %s",
 			strings.Join(files, ", "))
 	}
-	defer closeAll(head) //nolint:errcheck // files that were only read
-	if base, err = readPinned(f, f.before); err != nil {
-		return unusable(err)
+	if c.Base, err = readPinned(*f, f.before); err != nil {
+		return errors.Join(unusable(err), pinned.Close(c.Installed))
 	}
-	if len(files) > 0 && !f.noCache && len(f.output) == 0 && !ofSources(f.format) {
-		inputs := []any{"env", from.addresses(), pins, base}
-		if cached, err = newResult(env, f.checkFlags, o, failOn, index.PageLife, inputs); err != nil {
-			return err
-		}
-		if ok, err := cached.print(ctx, env, f.verbose); ok {
-			return err
-		}
-	}
+	return nil
+}
+
+// report checks and prints the report, and stores what was printed.
+func (f *envFlags) report(
+	ctx context.Context,
+	env environment,
+	c *pinned.Check,
+	note string, // about the platform; "" = none
+	outputs *outputs,
+	cached result,
+	from *packageSource,
+) error {
 	defer collect()()
 	shown := startProgress(env, f.quiet)
-	o.Progress = shown.set
-	r, lasting, err := reviewEnvironment(ctx, from, o, head, pins, base)
+	c.Options.Progress = shown.set
+	r, lasting, err := c.Report(ctx)
 	shown.stop()
 	if err != nil {
 		return err
@@ -290,7 +324,7 @@ func checkEnvironmentFor(
 	if f.venv != "" {
 		installInto(r, f.venv)
 	}
-	r.Decide(failOn)
+	r.Decide(outputs.failOn)
 	var printed bytes.Buffer
 	if err := outputs.write(io.MultiWriter(env.Out, &printed), r); err != nil {
 		return err
@@ -402,132 +436,6 @@ func correction(err error) string {
 	return "correct the file"
 }
 
-// reviewEnvironment checks installed packages, or those that files pin, compared with the pins of
-// the base. What the packages require is only read if a fix changes requirements: lock files pin
-// all that is needed. lasting is set if the result does not depend on what the index has today.
-func reviewEnvironment(
-	ctx context.Context,
-	from *packageSource,
-	o analyzer.Options,
-	head []*pinned.Wheels,
-	pins, base []*pinned.Pinned,
-) (r *analyzer.Report, lasting bool, err error) {
-	locked := pinned.Locked(from.addresses(), append(slices.Clone(pins), base...)...)
-	// of a release that both have, the hashes may differ
-	locked.Digests = pinned.Locked(from.addresses(), pins...).Digests
-	locked.Complete = locked.Complete && len(pins) > 0 // of installed packages nothing is known
-	locked.ReadAll = len(o.First) > 0 || len(o.GPU.Archs) > 0 || o.GPU.Stack != ""
-	from = from.withLock(locked)
-	if len(base) > 0 && len(o.First) == 0 {
-		if locked.Without, err = pinned.Unreached(ctx, pins, base, from.indexes); err != nil {
-			return nil, false, err
-		}
-	}
-	o.Source = from.Source
-	if head == nil {
-		if head, err = openPinned(ctx, from, pins); err != nil {
-			return nil, false, err
-		}
-		defer closeAll(head) //nolint:errcheck // files that were only read
-	}
-	var before []*analyzer.Environment
-	if len(base) > 0 {
-		own := *locked
-		own.Digests = pinned.Locked(from.addresses(), base...).Digests
-		base, err := openPinned(ctx, from.withLock(&own), base)
-		if err != nil {
-			return nil, false, err
-		}
-		defer closeAll(base) //nolint:errcheck // likewise
-		before = environmentsOf(base)
-	}
-	a := analyzer.New(rules.All())
-	if !locked.Complete { // else they are needed only if there are errors
-		readOthers(head, from, locked)
-	}
-	r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
-	pinning := func(f analyzer.Finding) bool {
-		return slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
-	}
-	again := locked.Complete && err == nil && slices.ContainsFunc(r.Findings,
-		func(f analyzer.Finding) bool {
-			return f.Severity == analyzer.Error ||
-				f.Severity == analyzer.Warning && len(locked.Without) > 0 || pinning(f)
-		})
-	if again {
-		from = from.withLock(&index.Locked{
-			Files: locked.Files, Digests: locked.Digests, AnyPython: locked.AnyPython,
-			ReadAll: locked.ReadAll,
-		})
-		o.Source = from.Source
-		readOthers(head, from, locked)
-		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
-	}
-	if again && err == nil && slices.ContainsFunc(r.Findings, pinning) &&
-		slices.ContainsFunc(head, func(w *pinned.Wheels) bool { return w.Together }) {
-		// A fix may change the versions with which a wheel is known to load.
-		if head, err = openPinned(ctx, from, pins); err != nil {
-			return nil, false, err
-		}
-		defer closeAll(head) //nolint:errcheck // files that were only read
-		readOthers(head, from, locked)
-		r, err = a.CheckEnvironments(ctx, environmentsOf(head), before, o)
-	}
-	if err == nil {
-		r.Notes = slices.Insert(r.Notes, 0, checkedFor(r, o, head, pins))
-		if len(pins) > 0 && pins[0].Guessed {
-			r.Assumed = "Python " + pins[0].On.Python
-		}
-	}
-	if len(base) > 0 && err == nil && pinned.SamePins(pins, base) {
-		r.Notes = slices.Insert(r.Notes, 0, "no pin differs from the base, so nothing is new")
-	}
-	if n := len(locked.Without); n > 0 && err == nil {
-		r.AddNote(fmt.Sprintf("only what the change can affect was checked; %d packages do not depend "+
-			"on a changed package, and none of the changed ones has libraries that they could load", n))
-	}
-	return r, locked.Complete && !again && err == nil && len(r.Unread) == 0, err
-}
-
-// checkedFor returns a sentence about the interpreters and platforms of environments, and where the
-// interpreter of pinned ones is known from.
-func checkedFor(
-	r *analyzer.Report,
-	o analyzer.Options,
-	head []*pinned.Wheels,
-	pins []*pinned.Pinned,
-) string {
-	var pythons, platforms []string
-	for i, w := range head {
-		python := w.On.Python
-		if i < len(pins) && pins[i].PythonFrom != "" {
-			python += " (" + pins[i].PythonFrom + ")"
-		}
-		if python != "" && !slices.Contains(pythons, python) {
-			pythons = append(pythons, python)
-		}
-		if w.Platform != "" && !slices.Contains(platforms, w.Platform) {
-			platforms = append(platforms, w.Platform)
-		}
-	}
-	if len(platforms) == 0 {
-		platforms = o.Platforms
-	}
-	for _, t := range r.Targets {
-		if o.Root != nil && !slices.Contains(platforms, t.Name) {
-			platforms = append(platforms, t.Name)
-		}
-	}
-	text := "checked"
-	if len(pythons) > 0 {
-		text += " for Python " + strings.Join(pythons, ", ")
-	}
-	if len(platforms) > 0 {
-		text += " on " + strings.Join(platforms, ", ")
-	}
-	return text
-}
-
 // readPinned reads what some files pin, for each platform; nothing if there are no files.
 func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 	list := pinned.Files{Extras: f.extras, Groups: f.groups, Read: func(path string) ([]byte, error) {
@@ -570,54 +478,6 @@ func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 	return out, nil
 }
 
-// openPinned opens the wheels of environments.
-func openPinned(
-	ctx context.Context,
-	from *packageSource,
-	list []*pinned.Pinned,
-) ([]*pinned.Wheels, error) {
-	var out []*pinned.Wheels
-	for _, e := range list {
-		if err := e.Resolve(ctx, from.Source); err != nil {
-			return nil, errors.Join(err, closeAll(out))
-		}
-		e.Asked = from.addresses()
-		w, err := e.Open(ctx, from.indexes)
-		if err != nil {
-			return nil, errors.Join(err, closeAll(out))
-		}
-		out = append(out, w)
-	}
-	return out, nil
-}
-
-// readOthers lets a fix be another version of a package, whose wheel is read for it, where it is
-// known which wheels pip would choose.
-func readOthers(head []*pinned.Wheels, from *packageSource, locked *index.Locked) {
-	all := from.withLock(&index.Locked{AnyPython: locked.AnyPython, ReadAll: true})
-	for _, w := range head {
-		if w.On.Libc != "" && len(all.indexes) > 0 {
-			w.ReadOthersFrom(all.indexes)
-		}
-	}
-}
-
-func closeAll(list []*pinned.Wheels) error {
-	var err error
-	for _, w := range list {
-		err = errors.Join(err, w.Close())
-	}
-	return err
-}
-
-func environmentsOf(list []*pinned.Wheels) []*analyzer.Environment {
-	var out []*analyzer.Environment
-	for _, w := range list {
-		out = append(out, &w.Environment)
-	}
-	return out
-}
-
 // openInstalled opens the packages of a virtual environment, of a conda environment or of an
 // unpacked image.
 func openInstalled(f envFlags) ([]*pinned.Wheels, error) {
@@ -645,7 +505,7 @@ func openInstalled(f envFlags) ([]*pinned.Wheels, error) {
 	for _, in := range found {
 		out = append(out, &in.Wheels)
 		if in.Wheels.Prefix, err = b.prefix(in); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", flag, err), closeAll(out))
+			return nil, errors.Join(fmt.Errorf("%s: %w", flag, err), pinned.Close(out))
 		}
 		show := func(file string) string {
 			return displayed(filepath.Join(top, filepath.FromSlash(file)))

@@ -25,8 +25,13 @@ func (f *envFlags) patternOf() string {
 	return ""
 }
 
-// manyFiles returns the files that the pattern matches, each of which is an environment.
-func (f *envFlags) manyFiles(pattern string) ([]string, error) {
+// manyFiles returns the files that a pattern of --lock matches, each of which is an environment; nil
+// if no value is a pattern.
+func (f *envFlags) manyFiles() ([]string, error) {
+	pattern := f.patternOf()
+	if pattern == "" {
+		return nil, nil
+	}
 	if len(f.lock) > 1 || len(f.requirements)+len(f.before)+len(f.output) > 0 ||
 		f.format != "text" && f.format != "json" {
 		return nil, fmt.Errorf("--lock %q checks each file that matches; it can be combined "+
@@ -105,7 +110,9 @@ func checkOne(
 	if python = pins[0].On.Python; pins[0].Guessed {
 		python += " (assumed)"
 	}
-	r, _, err = reviewEnvironment(ctx, from, o, nil, pins, nil)
+	c := newCheck(from, o)
+	c.Pins = pins
+	r, _, err = c.Report(ctx)
 	return r, python, err
 }
 

@@ -17,9 +17,8 @@ import (
 
 // packageSource is the source of package facts for a check.
 type packageSource struct {
-	Source  packages.Source
-	names   []string // hosts of the indexes; empty = only the built-in history
-	indexes index.Several
+	pinned.Lookup
+	names []string // hosts of the indexes; empty = only the built-in history
 }
 
 // openPackages opens the package indexes of urls, else those that pip and uv are configured for.
@@ -32,7 +31,7 @@ func openPackages(
 	if err != nil {
 		return nil, err
 	}
-	p := &packageSource{Source: packages.History()}
+	p := &packageSource{Lookup: pinned.Lookup{Source: packages.History()}}
 	switch {
 	case len(found.URLs) == 0 && noHistory:
 		return nil, errors.New(
@@ -55,21 +54,10 @@ func openPackages(
 		if err != nil {
 			return nil, err
 		}
-		p.indexes, p.names = append(p.indexes, i), append(p.names, i.Name())
+		p.Indexes, p.names = append(p.Indexes, i), append(p.names, i.Name())
 	}
-	p.Source = p.indexes
+	p.Source = p.Indexes
 	return p, nil
-}
-
-// withLock returns the source with the files that lock files list.
-func (p *packageSource) withLock(l *index.Locked) *packageSource {
-	if len(p.indexes) == 0 {
-		return p
-	}
-	with := *p
-	with.indexes = p.indexes.WithLock(l)
-	with.Source = with.indexes
-	return &with
 }
 
 // compareHashes makes the source compare the hashes in lock and requirements files. Requirements
@@ -78,7 +66,7 @@ func (p *packageSource) compareHashes(o *analyzer.Options, pins []*pinned.Pinned
 	if len(pins) == 0 {
 		return
 	}
-	*p = *p.withLock(&index.Locked{Digests: pinned.Locked(p.addresses(), pins...).Digests})
+	p.Lookup = p.WithLock(&index.Locked{Digests: pinned.Locked(p.Addresses(), pins...).Digests})
 	for _, files := range pins {
 		o.NoWheel = append(o.NoWheel, files.Refused()...)
 	}
@@ -117,14 +105,5 @@ func (p *packageSource) cost() string {
 	if len(p.names) == 0 {
 		return "packages: built-in package history only, no network requests"
 	}
-	return fmt.Sprintf("packages of %s: %s", strings.Join(p.names, ", "), p.indexes.Cost())
-}
-
-// addresses returns the URLs of the indexes, without credentials.
-func (p *packageSource) addresses() []string {
-	var out []string
-	for _, i := range p.indexes {
-		out = append(out, i.String())
-	}
-	return out
+	return fmt.Sprintf("packages of %s: %s", strings.Join(p.names, ", "), p.Indexes.Cost())
 }

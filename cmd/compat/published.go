@@ -76,7 +76,7 @@ func (p *packageSource) download(
 		if err != nil {
 			return nil, err
 		}
-		return p.indexes.Download(ctx, q.Name, version, on, maxInput)
+		return p.Indexes.Download(ctx, q.Name, version, on, maxInput)
 	}
 }
 
@@ -93,7 +93,7 @@ func (p *packageSource) downloadFor(
 	if err != nil {
 		return nil, err
 	}
-	listed, err := p.indexes.Wheels(ctx, q.Name)
+	listed, err := p.Indexes.Wheels(ctx, q.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (p *packageSource) downloadFor(
 		}
 		return nil, fmt.Errorf("the index has no wheel of %s for %s", q.Name+q.Spec, where)
 	}
-	return p.indexes.DownloadFile(ctx, q.Name, best.File, maxInput)
+	return p.Indexes.DownloadFile(ctx, q.Name, best.File, maxInput)
 }
 
 // machines are the architectures in platform tags by GOARCH.
@@ -146,7 +146,7 @@ func (p *packageSource) newest(
 	if v, ok := spec.Pin(); ok {
 		return v.String(), nil
 	}
-	listed, err := p.indexes.Versions(ctx, q.Name, on)
+	listed, err := p.Indexes.Versions(ctx, q.Name, on)
 	if err != nil {
 		return "", err
 	}
@@ -203,7 +203,7 @@ func (in *inputs) compareWith(
 	if err != nil {
 		return c, err
 	}
-	listed, err := from.indexes.Wheels(ctx, q.Name)
+	listed, err := from.Indexes.Wheels(ctx, q.Name)
 	if err != nil {
 		return c, err
 	}
@@ -232,7 +232,7 @@ func (in *inputs) compareWith(
 		}
 	}
 	for _, file := range analyzer.Counterparts(wheels, names) {
-		w, err := from.indexes.DownloadFile(ctx, q.Name, file, maxInput)
+		w, err := from.Indexes.DownloadFile(ctx, q.Name, file, maxInput)
 		if err != nil {
 			return c, err
 		}

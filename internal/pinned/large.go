@@ -13,7 +13,7 @@ import (
 // largeWheel is a wheel with more than maxObjects of shared objects.
 type largeWheel struct {
 	*index.TooLargeError
-	result int // its place in the results of Open
+	*opening
 }
 
 // unmatched returns the wheels that have to be read, the smallest first, and the names of the

@@ -1,31 +1,25 @@
-// Package pinned opens the wheels of an environment that lock files or requirements
-// describe, so that the analyzer can check whether they load together.
+// Package pinned reads what lock files, requirements files and environments pin, and opens the
+// wheels, so that the analyzer can check whether they load together.
 //
 //	f := pinned.Files{Paths: []string{"uv.lock"}, Read: os.ReadFile}
 //	p, err := f.Pinned(packages.Target{Python: "3.11", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36"})
-//	err = p.Resolve(ctx, source)
-//	w, err := p.Open(ctx, indexes)
-//	defer w.Close()
-//	report, err := a.CheckEnvironment(ctx, &w.Environment, nil, options)
+//	c := pinned.Check{Lookup: lookup, Run: a.CheckEnvironments, Pins: []*pinned.Pinned{p}}
+//	report, _, err := c.Report(ctx)
 //
-// Files reads the pins of lock files and requirements files. Resolve pins the requirements that
-// have no version. For each pin the wheel is opened that pip would install for the interpreter
-// and platform, and only the members that matter for loading are downloaded. Nothing is installed
-// or executed.
+// Files reads the pins for one interpreter and platform, or with Anywhere for all. The command line
+// and the App read files with it, so that they find the same packages. For each pin the wheel is
+// opened that pip would install, and only the members that matter for loading are downloaded.
+// Nothing is installed or executed.
 package pinned
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -33,7 +27,6 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/shellword"
-	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -180,194 +173,6 @@ func from(indexes, used []string) bool {
 	})
 }
 
-// Opener opens the wheel that pip would install. It is implemented by internal/index; index.Open
-// documents the errors.
-type Opener interface {
-	Open(
-		ctx context.Context,
-		name, version string,
-		on packages.Target,
-		limit int64,
-	) (*index.Wheel, error)
-}
-
-// Wheels are the opened wheels of an environment. Wheels with native code are in the order of the
-// pins.
-type Wheels struct {
-	analyzer.Environment
-	// Recorded are the wheels that were not opened, because they are known to need no other package:
-	// NAME==VERSION, in the order of the pins.
-	Recorded []string
-	// Together is set if some of them need other packages of exactly the pinned versions.
-	Together bool
-	opened   []io.Closer
-	left     int64 // bytes left of the budget
-}
-
-// ReadOthersFrom sets where other versions than the pinned or installed ones are read. Without it
-// none are: the Opener of the wheels may be limited to the files of a lock file.
-func (w *Wheels) ReadOthersFrom(o Opener) {
-	w.Other = func(ctx context.Context, name, version string) (*analyzer.Input, error) {
-		if w.left <= 0 {
-			return nil, nil
-		}
-		other, err := o.Open(ctx, name, version, w.On, maxObjects)
-		if err != nil {
-			return nil, err
-		}
-		w.left -= other.Size
-		if other.Pure || other.Recorded {
-			return nil, nil
-		}
-		w.opened = append(w.opened, other)
-		return &analyzer.Input{
-			Name: other.File, Content: other, Size: other.Size, SHA256: other.SHA256,
-		}, nil
-	}
-}
-
-// Close closes all wheels.
-func (w *Wheels) Close() error {
-	var err error
-	for _, o := range w.opened {
-		err = errors.Join(err, o.Close())
-	}
-	return err
-}
-
-// Open opens the wheel of every pin whose marker applies to the environment. The error is that of
-// ctx; failures of single pins are in Unread.
-func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
-	type result struct {
-		place int
-		wheel *index.Wheel
-		id    string
-		err   error
-	}
-	var (
-		mu      sync.Mutex
-		results []result
-		spent   atomic.Int64
-	)
-	budget := cmp.Or(e.Budget, DefaultBudget)
-	var g errgroup.Group
-	g.SetLimit(atOnce)
-	for n, p := range e.Pins {
-		q, version, err := split(p)
-		g.Go(func() error {
-			r := result{place: n, id: p.Requirement, err: err}
-			switch {
-			case err != nil:
-			case spent.Load() >= budget:
-				r.id, r.err = q.Name+"=="+version, errBudget
-			default:
-				r.id = q.Name + "==" + version
-				r.wheel, r.err = from.Open(ctx, q.Name, version, e.On, maxObjects)
-				if r.wheel != nil {
-					spent.Add(r.wheel.Size)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			results = append(results, r)
-			return ctx.Err()
-		})
-	}
-	err := g.Wait()
-	slices.SortFunc(results, func(a, b result) int { return cmp.Compare(a.place, b.place) })
-	var large []largeWheel
-	for i, r := range results {
-		if l := (largeWheel{result: i}); errors.As(r.err, &l.TooLargeError) {
-			large = append(large, l)
-		}
-	}
-	unread, matched := e.unmatched(large)
-	for _, l := range unread { // the smallest first, so that most are read
-		r := &results[l.result]
-		p, version, _ := split(e.Pins[r.place])
-		if left := budget - spent.Load(); err == nil && l.Packed <= left {
-			if r.wheel, r.err = from.Open(ctx, p.Name, version, e.On, left); r.wheel != nil {
-				spent.Add(r.wheel.Size)
-			}
-			err = ctx.Err()
-		}
-		if errors.As(r.err, &l.TooLargeError) {
-			r.err = errBudget
-		}
-	}
-	w := &Wheels{}
-	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
-	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
-	w.Declared = e.Declared
-	w.left = budget - spent.Load()
-	missed, portable := 0, 0
-	var unverified, sources []string
-	for _, r := range results {
-		p := e.Pins[r.place]
-		if r.wheel != nil && r.wheel.File != "" && r.wheel.SHA256 == "" && len(p.SHA256()) > 0 {
-			unverified = append(unverified, r.id)
-		}
-		if errors.Is(r.err, errBudget) {
-			missed++
-			r.err = fmt.Errorf(
-				"the limit of %d MB for all wheels together was reached", budget>>20)
-		}
-		var none *index.NoWheelError
-		// what a build from source contains is not known
-		if errors.As(r.err, &none) && none.Tags == nil {
-			sources = append(sources, r.id)
-		} else {
-			w.With = append(w.With, p.Requirement)
-		}
-		w.Origins[p.Requirement] = analyzer.Origin{File: p.File, Line: p.Line}
-		if errors.Is(r.err, packages.ErrUnknown) {
-			r.err = fmt.Errorf("%w%s", r.err, e.elsewhere(p))
-		}
-		w.add(p, r.id, r.wheel, r.err)
-		if r.wheel != nil && r.wheel.Portable {
-			portable++
-		}
-		if r.wheel != nil && r.wheel.Recorded {
-			w.Recorded = append(w.Recorded, r.id)
-			w.Together = w.Together || r.wheel.Together
-		}
-	}
-	w.NoWheel = append(w.NoWheel, e.Refused()...)
-	if len(unverified) > 0 {
-		w.Notes = append(w.Notes, "the index has no SHA-256 of their files, so the hashes were not "+
-			"compared: "+analyzer.List(unverified, 8, len(unverified), "package"))
-	}
-	if len(sources) > 0 {
-		format := "%d of %d packages are published as source only and were not checked: %s"
-		if len(sources) == 1 {
-			format = "%d of %d packages is published as source only and was not checked: %s"
-		}
-		w.Notes = append(w.Notes, fmt.Sprintf(format, len(sources), len(results),
-			analyzer.List(sources, 8, len(sources), "package")))
-	}
-	if len(w.Recorded) > 0 {
-		w.Notes = append(w.Notes, "known from the built-in package history and independent of other "+
-			"packages, so not read: "+analyzer.List(w.Recorded, 8, len(w.Recorded), "package"))
-	}
-	if len(matched) > 0 {
-		w.Notes = append(w.Notes, "known from the built-in package history and pinned together with the "+
-			"versions that they were published with, so not read: "+
-			analyzer.List(matched, 8, len(matched), "package"))
-	}
-	if portable > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages have a wheel for any platform, which "+
-			"was not read, because such a wheel should have no native code", portable, len(results)))
-	}
-	if missed > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("%d of %d packages were not read, because the limit of "+
-			"%d MB for all wheels together was reached", missed, len(results), budget>>20))
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	return w, nil
-}
-
 // split returns the requirement of a pin and its version.
 func split(p Pin) (q pkgmeta.Requirement, version string, err error) {
 	if q, err = pkgmeta.ParseRequirement(p.Requirement); err != nil {
@@ -379,51 +184,6 @@ func split(p Pin) (q pkgmeta.Requirement, version string, err error) {
 		return q, "", fmt.Errorf("%s does not pin a version; write NAME==VERSION", q.Raw)
 	}
 	return q, version, nil
-}
-
-// add stores the result of opening a pin's wheel.
-func (w *Wheels) add(p Pin, id string, opened *index.Wheel, err error) {
-	var large *index.TooLargeError
-	var none *index.NoWheelError
-	var hash *packages.HashError
-	switch {
-	case errors.As(err, &hash):
-		place := analyzer.Origin{File: p.File, Line: p.Line, HashLine: p.HashLine}
-		w.NoWheel = append(w.NoWheel, analyzer.Refused(place, hash))
-	case errors.As(err, &none) && none.Tags == nil:
-		w.Skipped = append(w.Skipped, analyzer.Unread{Path: id, Reason: "published as source only; " +
-			"the build that pip makes is not checked"})
-	case errors.As(err, &none):
-		w.NoWheel = append(w.NoWheel, analyzer.NoWheel{
-			Package: none.Name, Version: none.Version, Reason: none.Reason(), Detail: none.Detail(),
-			At:     analyzer.Origin{File: p.File, Line: p.Line},
-			Source: none.Source && none.RequiresPython == "", Others: none.Others,
-			Python: none.Misfit.Python, For: none.Misfit.Lacks,
-		})
-	case errors.As(err, &large):
-		w.Listed = append(w.Listed, listed(large.File, ""))
-	case err != nil:
-		w.Unread = append(w.Unread, analyzer.Unread{Path: id, Reason: at(p) + ": " + err.Error()})
-	case opened.Pure && opened.File == "":
-		a := analyzer.Artifact{Path: id, Kind: analyzer.KindWheel, Wheel: &analyzer.Wheel{}}
-		a.Wheel.Name, a.Wheel.Version, _ = strings.Cut(id, "==")
-		w.Listed = append(w.Listed, a)
-	case opened.Pure, opened.Recorded:
-		w.Listed = append(w.Listed, listed(opened.File, opened.SHA256))
-	default:
-		w.opened = append(w.opened, opened)
-		w.Wheels = append(w.Wheels, analyzer.Input{
-			Name: opened.File, Content: opened, Size: opened.Size, SHA256: opened.SHA256,
-		})
-	}
-}
-
-func listed(file, sha256 string) analyzer.Artifact {
-	a := analyzer.Artifact{Path: file, SHA256: sha256, Kind: analyzer.KindWheel}
-	if n, err := pkgmeta.ParseWheelName(file); err == nil {
-		a.Wheel = &analyzer.Wheel{Name: n.Name, Version: n.Version}
-	}
-	return a
 }
 
 // Refused returns the requirements that pip refuses because they have no hash.

@@ -220,16 +220,11 @@ func (e *environmentReview) wheels(ctx context.Context, s *side) (opened, error)
 	if s == nil {
 		return nil, nil
 	}
-	var out opened
-	for _, p := range s.installed {
-		w, err := p.Open(ctx, s.open)
-		if err != nil {
-			return nil, err
-		}
+	out, err := pinned.Open(ctx, s.installed, s.open)
+	for _, w := range out {
 		w.ReadOthersFrom(&comparing{e.open, e.change.Index.Comparing(nil), nil})
-		out = append(out, w)
 	}
-	return out, nil
+	return out, err
 }
 
 // check compares the wheels of head and base.
