@@ -143,7 +143,7 @@ func (m *merged) add(g *group, f *result.Finding, x fix.Fix) {
 		m.commands.add(command{f.Artifact, x.Command})
 	}
 	for _, c := range x.Cost {
-		if x.Kind != fix.KindPlatformTag || slices.Contains(m.Cost, c) {
+		if !x.Kind.Exclusive() || slices.Contains(m.Cost, c) {
 			m.costs.add(c)
 		}
 	}

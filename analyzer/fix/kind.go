@@ -19,20 +19,21 @@ const (
 
 // kinds are all kinds, ordered by the effort for the author, lowest first.
 var kinds = []struct {
-	kind    Kind
-	cost    string // see Kind.Cost
-	setting Setting
+	kind      Kind
+	cost      string // see Kind.Cost
+	setting   Setting
+	exclusive bool // see Kind.Exclusive
 }{
-	{KindPlatformTag, varies, BuildImage},
-	{KindDependency, varies, Requirements},
-	{KindPin, varies, Requirements},
-	{KindLinkFlag, varies, LinkCommand},
-	{KindPatchelf, EachBuild, LinkCommand},
-	{KindEnvironment, varies, NoSetting},
-	{KindImage, "a rebuild", BuildImage},
-	{KindSymver, varies, BuildImage},
-	{KindRebuild, "a rebuild", NoSetting},
-	{KindSource, "a change of the source and a rebuild", NoSetting},
+	{KindPlatformTag, varies, BuildImage, true},
+	{KindDependency, varies, Requirements, false},
+	{KindPin, varies, Requirements, false},
+	{KindLinkFlag, varies, LinkCommand, false},
+	{KindPatchelf, EachBuild, LinkCommand, false},
+	{KindEnvironment, varies, NoSetting, false},
+	{KindImage, "a rebuild", BuildImage, false},
+	{KindSymver, varies, BuildImage, false},
+	{KindRebuild, "a rebuild", NoSetting, false},
+	{KindSource, "a change of the source and a rebuild", NoSetting, false},
 }
 
 // varies is the cost of kinds of which only the rule, the trial or the cause knows the cost.
@@ -67,6 +68,12 @@ func (k Kind) Cost() string {
 		return kinds[i].cost
 	}
 	return ""
+}
+
+// Exclusive reports whether only the last of several such fixes counts: a wheel has one platform tag.
+func (k Kind) Exclusive() bool {
+	i := k.Effort()
+	return i < len(kinds) && kinds[i].exclusive
 }
 
 // Setting returns what such a fix changes in a project.

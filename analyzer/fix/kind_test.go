@@ -37,7 +37,7 @@ func TestKinds(t *testing.T) {
 	if constants != len(kinds) {
 		t.Errorf("%d constants, %d rows", constants, len(kinds))
 	}
-	if k := Kind("new"); k.Effort() != len(kinds) || k.Cost() != "" || k.Setting() != NoSetting {
+	if k := Kind("new"); k.Effort() != len(kinds) || k.Cost() != "" || k.Exclusive() || k.Setting() != NoSetting {
 		t.Errorf("a kind without a row: effort %d, cost %q", k.Effort(), k.Cost())
 	}
 }

@@ -219,8 +219,7 @@ func (p *planner) plan() error {
 	for i := range out.Fixes {
 		x := &out.Fixes[i]
 		for _, s := range steps {
-			if x.Verified && s.Kind == fix.KindPlatformTag && s.changes(x.Cause, p.report) &&
-				x.Kind == fix.KindPlatformTag {
+			if x.Verified && x.Kind.Exclusive() && x.Kind == s.Kind && s.changes(x.Cause, p.report) {
 				x.Fix = s.Fix
 			}
 		}
@@ -344,7 +343,7 @@ func (p *planner) putFirst(c *result.Cause, planned []result.PlannedFix, o *outc
 	first := planned[at].Fix
 	c.Fixes = slices.DeleteFunc(c.Fixes, func(x result.CauseFix) bool {
 		return x.Same(first) ||
-			x.Kind == fix.KindPlatformTag && first.Kind == fix.KindPlatformTag
+			x.Kind.Exclusive() && x.Kind == first.Kind
 	})
 	c.Fixes = slices.Insert(c.Fixes, 0, result.CauseFix{Fix: first, Clears: len(c.Findings)})
 	c.Together = false
@@ -439,7 +438,7 @@ func (p *planner) add(
 			continue
 		}
 		next := slices.Clone(steps)
-		if x.Kind == fix.KindPlatformTag {
+		if x.Kind.Exclusive() {
 			next = slices.DeleteFunc(next, func(s step) bool { return s.replacedBy(x.Fix, artifacts) })
 		}
 		next = append(next, step{x.Fix, artifacts, false})
