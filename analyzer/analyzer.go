@@ -264,7 +264,7 @@ func failsOnOlder(lacking []judge.Lacking) string {
 // oldest of the targets that it can have the tag of; "" for other files.
 func untagged(f *facts.Artifact, targets []judge.Target) string {
 	tags := f.PlatformTags()
-	i := slices.IndexFunc(tags, func(t string) bool { return strings.HasPrefix(t, "linux_") })
+	i := slices.IndexFunc(tags, func(t string) bool { return platform.ParseTag(t).WithoutLibc() })
 	if i < 0 {
 		return ""
 	}

@@ -12,9 +12,8 @@ import (
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/platform/macos"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // WheelFile is a wheel as far as it decides where it can be installed.
@@ -265,41 +264,34 @@ type system struct {
 	version int
 }
 
-// mobileTag matches a platform tag of Android or iOS: its version and architecture.
-var mobileTag = lazyregexp.New(`^(android|ios)_(\d{1,3})(?:_(\d{1,3}))?_([a-z]\w*)$`)
+// windowsNames are the names of architectures of Windows by platform tag.
+var windowsNames = map[string]string{"x86": "32-bit", "amd64": "x86-64", "arm64": "ARM64"}
 
-// systemsOf returns the systems of a platform tag.
+// systemsOf returns the systems of a platform tag. An unknown tag is a system of its own.
 func systemsOf(tag string) []system {
-	if targets := macos.Targets(tag); targets != nil {
-		var out []system
-		for _, t := range targets {
-			version := int(t.Oldest>>16)*1000 + int(t.Oldest>>8&0xff)
-			out = append(out, system{"macOS (" + t.Arch + ")", version})
+	t := platform.ParseTag(tag)
+	name, arch := t.System.Name(), t.Arch
+	var out []system
+	switch t.System {
+	case platform.TagMacOS:
+		for _, x := range t.MacOS() {
+			version := int(x.Oldest>>16)*1000 + int(x.Oldest>>8&0xff)
+			out = append(out, system{name + " (" + x.Arch + ")", version})
 		}
+	case platform.TagWindows:
+		arch = windowsNames[arch]
+	case platform.TagLinux:
+		if t.Libc == "musl" {
+			name = "Alpine Linux"
+		}
+	}
+	switch {
+	case out != nil:
 		return out
+	case name == "" || arch == "" || t.System == platform.TagMacOS:
+		return []system{{tag, 0}}
 	}
-	switch tag {
-	case "win32":
-		return []system{{"Windows (32-bit)", 0}}
-	case "win_amd64":
-		return []system{{"Windows (x86-64)", 0}}
-	case "win_arm64":
-		return []system{{"Windows (ARM64)", 0}}
-	}
-	if arch, musl := packages.LinuxTag(tag); arch != "" {
-		name := "Linux (" + arch + ")"
-		if musl {
-			name = "Alpine Linux (" + arch + ")"
-		}
-		return []system{{name, packages.LinuxVersion(tag)}}
-	}
-	if m := mobileTag.FindStringSubmatch(tag); m != nil {
-		name := map[string]string{"android": "Android", "ios": "iOS"}[m[1]]
-		major, _ := strconv.Atoi(m[2])
-		minor, _ := strconv.Atoi(m[3]) // Android has none
-		return []system{{name + " (" + m[4] + ")", major*1000 + minor}}
-	}
-	return []system{{tag, 0}}
+	return []system{{name + " (" + arch + ")", t.Ordinal()}}
 }
 
 // before names the versions of a system that are older than one: "Linux (x86_64) with glibc before

@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -154,14 +155,9 @@ func nearest(want string, offered []string) string {
 	return cmp.Or(next.String(), newest.String())
 }
 
-var (
-	cpython   = lazyregexp.New(`^cp(\d)(\d+)$`)
-	manylinux = lazyregexp.New(`^(manylinux_(\d+)_(\d+)|manylinux2014|manylinux2010|manylinux1)_(\w+)$`)
-	musllinux = lazyregexp.New(`^musllinux_(\d+)_(\d+)_(\w+)$`)
-	otherTag  = lazyregexp.New(`^(linux|macosx_\d+_\d+|win)_?(\w*)$`)
-)
+var cpython = lazyregexp.New(`^cp(\d)(\d+)$`)
 
-// oldPips are the first releases of pip that know a form of tag (release notes of pip).
+// oldPips are the first releases of pip that know a family of tags (release notes of pip).
 var oldPips = map[string]string{
 	"manylinux2010": "19.0", "manylinux2014": "19.3", "manylinux": "20.3",
 }
@@ -174,15 +170,11 @@ func wheelFixes(file string) []fix.Fix {
 	if name, err := pkgmeta.ParseWheelName(file); err == nil {
 		title = "The wheel is for " + describeTag(name.Tags[0]) + ": run pip with such a Python on " +
 			"such a system, or install the wheel for this one"
-		if m := manylinux.FindStringSubmatch(name.Tags[0].Platform); m != nil {
-			key := m[1]
-			if m[2] != "" {
-				key = "manylinux"
-			}
-			if first := oldPips[key]; first != "" {
-				update = append(update, newFix(fix.KindEnvironment, "Update pip if it is older than "+first+
-					", which is the first to know "+m[1], "python -m pip install --upgrade pip"))
-			}
+		tag := platform.ParseTag(name.Tags[0].Platform)
+		if first := oldPips[tag.Family]; first != "" {
+			form := strings.TrimSuffix(tag.String(), "_"+tag.Arch)
+			update = append(update, newFix(fix.KindEnvironment, "Update pip if it is older than "+first+
+				", which is the first to know "+form, "python -m pip install --upgrade pip"))
 		}
 	}
 	out := append([]fix.Fix{newFix(
@@ -208,26 +200,22 @@ func describeTag(t pkgmeta.Tag) string {
 	} else if strings.HasPrefix(t.Python, "py3") || strings.HasPrefix(t.Python, "py2.py3") {
 		python = "any Python 3"
 	}
-	switch m := manylinux.FindStringSubmatch(t.Platform); {
-	case m != nil && m[2] != "":
-		return fmt.Sprintf("%s on Linux %s with glibc %s.%s or later", python, m[4], m[2], m[3])
-	case m != nil:
-		return python + " on Linux " + m[4] + " with glibc"
-	}
-	if m := musllinux.FindStringSubmatch(t.Platform); m != nil {
-		return fmt.Sprintf("%s on Linux %s with musl %s.%s or later", python, m[3], m[1], m[2])
-	}
-	m := otherTag.FindStringSubmatch(t.Platform)
-	switch {
-	case m == nil:
-		return python
-	case m[1] == "win":
+	tag := platform.ParseTag(t.Platform)
+	switch on := " on Linux " + tag.Arch; tag.System {
+	case platform.TagLinux:
+		switch {
+		case tag.Libc == "":
+			return python + on
+		case !strings.HasSuffix(tag.Family, "linux"): // PEP 513, 571 and 599
+			return python + on + " with " + tag.Libc
+		}
+		return python + on + " with " + tag.Libc + " " + tag.Release() + " or later"
+	case platform.TagMacOS:
+		return python + " on macOS " + tag.Release() + " or later, " + tag.Arch
+	case platform.TagWindows:
 		return python + " on Windows (" + t.Platform + ")"
-	case m[1] == "linux":
-		return python + " on Linux " + m[2]
 	}
-	version := strings.ReplaceAll(strings.TrimPrefix(m[1], "macosx_"), "_", ".")
-	return python + " on macOS " + version + " or later, " + m[2]
+	return python
 }
 
 // openmpFixes returns the fixes for two copies of the OpenMP runtime.

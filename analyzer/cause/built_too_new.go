@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 	"github.com/compat-app/compat/analyzer/result"
@@ -171,8 +172,8 @@ func (t *Text) oldestTag() (target, oldest *platform.Platform) {
 		return nil, nil
 	}
 	var tags []string
-	for _, tag := range t.artifact.Wheel.Tags { // python-abi-platform
-		tags = append(tags, tag[strings.LastIndexByte(tag, '-')+1:])
+	for _, tag := range t.artifact.Wheel.Tags {
+		tags = append(tags, pkgmeta.SplitTag(tag).Platform)
 	}
 	return target, platform.OldestTag(tags, target.Arch, target.Libc)
 }

@@ -3,12 +3,13 @@ package cause
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // merged is a fix and the findings that it removes.
@@ -77,8 +78,8 @@ type mergeKey struct {
 
 func keyOf(x fix.Fix) mergeKey {
 	switch {
-	case len(x.Retags) == 1 && versionOf(x.Retags[0].To) != nil:
-		return mergeKey{x.Kind, "tag", versionOf(x.Retags[0].To)[1]}
+	case len(x.Retags) == 1 && versionOf(x.Retags[0].To).kind != "":
+		return mergeKey{x.Kind, "tag", versionOf(x.Retags[0].To).kind}
 	case x.Requirement != "":
 		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil {
 			return mergeKey{x.Kind, "package", q.Name}
@@ -222,22 +223,32 @@ func (m *merged) unusable() bool {
 	return m.contradicts || m.Kind == fix.KindSymver && len(m.commands.list) > maxCommands
 }
 
-// tagVersion matches a tag of which only the version of the platform or of Python is set: the kind,
-// and the numbers.
-var tagVersion = lazyregexp.New(`^(?:-{2}(manylinux|musllinux|macosx)_(\d+)_(\d+)_\w+|(cp3)(\d+)-{2})$`)
+// tagVersion is the change of a tag of which only the version of the platform or of Python is set:
+// what it is the version of, and the version as a number to compare.
+type tagVersion struct {
+	kind    string
+	version int
+}
 
-// versionOf returns the submatches of tagVersion: the whole tag, the kind and its numbers. It is
-// nil for other tags.
-func versionOf(to pkgmeta.Tag) []string {
-	found := tagVersion.FindStringSubmatch(to.String())
-	return slices.DeleteFunc(found, func(s string) bool { return s == "" })
+// versionOf returns the version that a tag sets. It is empty for other tags.
+func versionOf(to pkgmeta.Tag) tagVersion {
+	tag := platform.ParseTag(to.Platform)
+	minor, ok := strings.CutPrefix(to.Python, "cp3")
+	switch {
+	case to.Python+to.ABI == "" && (tag.Libc != "" || tag.System == platform.TagMacOS):
+		return tagVersion{tag.System.Name() + tag.Libc, tag.Ordinal()}
+	case to.ABI+to.Platform == "" && ok:
+		if n, err := strconv.Atoi(minor); err == nil {
+			return tagVersion{"Python", n}
+		}
+	}
+	return tagVersion{}
 }
 
 // newerTag reports whether the second tag is of the same kind as the first and has a newer version.
 func newerTag(old, other pkgmeta.Tag) bool {
 	a, b := versionOf(old), versionOf(other)
-	return a != nil && b != nil && a[1] == b[1] &&
-		slices.CompareFunc(b[2:], a[2:], compareNumbers) > 0
+	return a.kind != "" && a.kind == b.kind && b.version > a.version
 }
 
 func compareNumbers(a, b string) int {

@@ -64,7 +64,7 @@ func newSorter(r *result.Report, rules map[string]Rule) *sorter {
 			x.own = pkgmeta.Normalize(w.Name)
 			x.project = x.own + "==" + w.Version
 			for _, t := range w.Tags {
-				x.musl = x.musl || strings.Contains(t, "musllinux")
+				x.musl = x.musl || platform.ParseTag(pkgmeta.SplitTag(t).Platform).Libc == "musl"
 			}
 		}
 		s.artifacts[a.Path] = x
@@ -77,7 +77,7 @@ func newSorter(r *result.Report, rules map[string]Rule) *sorter {
 			s.claimed[at] = rule.own(f, rule.kindOf(f), s.artifact(f.Artifact).project)
 		}
 		if !rule.Linker && f.Symbol == "" && platform.LibcOf(path.Base(f.Library)) != "" &&
-			platform.LibcOf(path.Base(f.Library)) != libcOfTarget(f.Target) {
+			platform.LibcOf(path.Base(f.Library)) != platform.TargetLibc(f.Target) {
 			s.libc[[2]string{f.Artifact, f.Target}] = true
 		}
 	}
@@ -125,7 +125,7 @@ func (s *sorter) origin(f *result.Finding) origin {
 	case kind != nil && kind.Apart:
 		return rule.own(f, kind, a.project)
 	case s.libc[[2]string{f.Artifact, f.Target}]:
-		return at(wrongLibc, libcOfTarget(f.Target))
+		return at(wrongLibc, platform.TargetLibc(f.Target))
 	case asRequired(f) != nil:
 		return at(otherVersions, "")
 	}
@@ -218,8 +218,13 @@ func (a *artifact) elf(f *result.Finding) bool {
 	return (a.wheel() || a.Kind == facts.KindObject) && !ofMacOS(f) && !ofWindows(f)
 }
 
-func ofMacOS(f *result.Finding) bool   { return strings.HasPrefix(f.Target, "macosx_") }
-func ofWindows(f *result.Finding) bool { return strings.HasPrefix(f.Target, "win") }
+func ofMacOS(f *result.Finding) bool {
+	return platform.TargetSystem(f.Target) == platform.TagMacOS
+}
+
+func ofWindows(f *result.Finding) bool {
+	return platform.TargetSystem(f.Target) == platform.TagWindows
+}
 
 // answer is whether something is the case.
 type answer int
@@ -356,11 +361,4 @@ func systemVersion(node string) bool {
 		}
 	}
 	return false
-}
-
-func libcOfTarget(target string) string {
-	if strings.HasPrefix(target, "alpine") || strings.HasPrefix(target, "musllinux") {
-		return "musl"
-	}
-	return "glibc"
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
@@ -73,11 +74,9 @@ func (a *Artifact) Binaries() int { return len(a.Objects) + len(a.MachO) + len(a
 
 // Tagged reports whether a wheel's tags name an architecture.
 func (a *Artifact) Tagged(arch string) bool {
-	return a.Wheel != nil &&
-		slices.ContainsFunc(
-			a.Wheel.Tags,
-			func(t pkgmeta.Tag) bool { return strings.HasSuffix(t.Platform, "_"+arch) },
-		)
+	return a.Wheel != nil && slices.ContainsFunc(a.Wheel.Tags, func(t pkgmeta.Tag) bool {
+		return platform.ParseTag(t.Platform).Arch == arch
+	})
 }
 
 // MayPreload reports whether Python code may load a library of the artifact before it imports a

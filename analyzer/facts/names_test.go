@@ -1,6 +1,10 @@
 package facts
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/platform"
+)
 
 func TestNames(t *testing.T) {
 	for p, want := range map[string][3]bool{ // library, header, file of Windows
@@ -25,8 +29,8 @@ func TestNames(t *testing.T) {
 	for tag, want := range map[string]bool{"win32": true, "x-cp312-cp312-win_amd64.whl": true,
 		"WIN_ARM64": true, "linux_x86_64": false, "macosx_11_0_arm64": false, "darwin": false,
 		"window": false} {
-		if windowsTag(tag) != want {
-			t.Errorf("%s: windowsTag is %v", tag, !want)
+		if tagged(tag, platform.TagWindows) != want {
+			t.Errorf("%s: for Windows is %v", tag, !want)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
@@ -36,11 +38,11 @@ func windowsFile(p string) bool {
 	return false
 }
 
-// windowsTag reports whether a tag, or the name of a wheel, is for Windows.
-func windowsTag(s string) bool {
-	s = strings.ToLower(s)
-	for _, machine := range []string{"32", "_amd64", "_arm64", "_arm32", "_ia64"} {
-		if strings.Contains(s, "win"+machine) {
+// tagged reports whether a platform tag, or one in the name of a wheel, is for one of the systems.
+func tagged(name string, systems ...platform.TagSystem) bool {
+	name = strings.ToLower(name[strings.LastIndexByte(name, '-')+1:])
+	for tag := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '.' || r == ' ' }) {
+		if slices.Contains(systems, platform.ParseTag(tag).System) {
 			return true
 		}
 	}
@@ -63,13 +65,13 @@ func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {
 // packages, and in wheels for macOS those that run when a package is imported. On macOS only
 // preloading a library has an effect.
 func startupSource(pkg *unpack.Package, p string, size int64) bool {
-	switch name := path.Base(pkg.Path); {
+	switch {
 	case size > maxSource:
 		return false
-	case pkg.Kind == KindWheel && strings.Contains(name, "macosx_"):
+	case pkg.Kind == KindWheel && tagged(pkg.Path, platform.TagMacOS):
 		return path.Base(p) == "__init__.py" || strings.Count(p, "/") < 2
 	}
-	return pkg.Kind == KindWheel && windowsTag(path.Base(pkg.Path)) ||
+	return pkg.Kind == KindWheel && tagged(pkg.Path, platform.TagWindows) ||
 		strings.HasPrefix(p, condaSite)
 }
 
@@ -77,22 +79,15 @@ func startupSource(pkg *unpack.Package, p string, size int64) bool {
 // conda package for Linux, because without one of them the result would be wrong.
 func linuxSource(pkg *unpack.Package, p string) bool {
 	if pkg.Kind == KindWheel {
-		return forLinux(pkg.Path)
+		return tagged(pkg.Path, platform.TagLinux, platform.TagAny)
 	}
 	_, ok := condaModule(p)
 	return ok
 }
 
-// forLinux reports whether a tag in the name of a wheel is for Linux, or for any system.
-func forLinux(name string) bool {
-	name = path.Base(name)
-	return strings.Contains(name, "linux") || strings.HasSuffix(name, "-any.whl")
-}
-
 // portable reports whether the tags of a wheel have no ABI or no platform, by its name.
 func portable(name string) bool {
-	name = path.Base(name)
-	return strings.Contains(name, "-none-") || strings.HasSuffix(name, "-any.whl")
+	return strings.Contains(path.Base(name), "-none-") || tagged(name, platform.TagAny)
 }
 
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
@@ -206,12 +201,9 @@ func (r *Set) pe(a *Artifact, f *unpack.File, p *prepared, at string) {
 
 // forWindows reports whether a tag of the wheel is for Windows or for any system.
 func (a *Artifact) forWindows() bool {
-	for _, t := range a.Wheel.Tags {
-		if t.Platform == "any" || windowsTag(t.Platform) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Wheel.Tags, func(t pkgmeta.Tag) bool {
+		return tagged(t.Platform, platform.TagAny, platform.TagWindows)
+	})
 }
 
 func (a *Artifact) startup() *startup.Sources {

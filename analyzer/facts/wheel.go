@@ -7,6 +7,7 @@ import (
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
@@ -30,7 +31,7 @@ func newArtifact(p *unpack.Package) *Artifact {
 	a.audit = &audit{
 		Wheel: wheelpolicy.Wheel{Objects: map[string]*elfobj.Object{}, Unread: map[string]string{}},
 	}
-	if forLinux(p.Path) {
+	if tagged(p.Path, platform.TagLinux, platform.TagAny) {
 		a.Loads = &startup.Loads{} // of a wheel without a source
 	}
 	if w, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err == nil {

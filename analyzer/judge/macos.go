@@ -258,7 +258,7 @@ func macOSTags(f *facts.Artifact) (tagged []macos.Target, others []string) {
 		return nil, nil
 	}
 	for _, t := range f.Wheel.Tags {
-		promised := macos.Targets(t.Platform)
+		promised := platform.ParseTag(t.Platform).MacOS()
 		tagged = append(tagged, promised...)
 		if promised == nil && t.Platform != "any" {
 			others = append(others, t.Platform)

@@ -10,7 +10,6 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/platform/macos"
 )
 
 // Published are the wheels of a check by their release. pip installs one wheel of a release.
@@ -137,8 +136,8 @@ func excludes(tags []pkgmeta.Tag, p *platform.Platform) bool {
 	own := suits(tags, p)
 	return own == newerSystem || own == otherSystem && slices.ContainsFunc(tags,
 		func(t pkgmeta.Tag) bool {
-			kind, _, _ := strings.Cut(t.Platform, "linux")
-			return (kind == "many" || kind == "musl") && strings.HasSuffix(t.Platform, "_"+p.Arch)
+			tag := platform.ParseTag(t.Platform)
+			return tag.Libc != "" && tag.Arch == p.Arch
 		})
 }
 
@@ -152,7 +151,7 @@ func suit(tag string, p *platform.Platform) suitability {
 		}
 		return otherSystem
 	case p.OS == platform.MacOS:
-		for _, t := range macos.Targets(tag) {
+		for _, t := range platform.ParseTag(tag).MacOS() {
 			switch {
 			case t.Arch != p.Arch:
 			case platform.Older(p.LibcVersion, t.Oldest.String()):

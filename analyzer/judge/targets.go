@@ -307,12 +307,11 @@ func claimed(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
 		return nil
 	}
 	for _, t := range f.Wheel.Tags {
-		if !strings.HasPrefix(t.Platform, "manylinux") &&
-			!strings.HasPrefix(t.Platform, "musllinux") {
+		if tag := platform.ParseTag(t.Platform); tag.Libc == "" || tag.Arch != arch {
 			continue
 		}
 		p, err := platform.Lookup(t.Platform, arch)
-		if err != nil || p.Arch != arch || !strings.HasSuffix(t.Platform, "_"+arch) {
+		if err != nil {
 			continue
 		}
 		at := slices.IndexFunc(oldest, func(q *platform.Platform) bool { return q.Libc == p.Libc })
@@ -370,7 +369,8 @@ func architectures(f *facts.Artifact) []string {
 	}
 	for _, arch := range platform.Architectures() {
 		if slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool {
-			return strings.Contains(t.Platform, "linux") && strings.HasSuffix(t.Platform, "_"+arch)
+			tag := platform.ParseTag(t.Platform)
+			return tag.System == platform.TagLinux && tag.Arch == arch
 		}) {
 			tagged = append(tagged, arch)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // byFindings handles a message of dyld or of Windows with the findings of the rules for those
@@ -30,7 +31,7 @@ func (w *matcher) byFindings(
 	var fixes []fix.Fix
 	for i := range report.Findings {
 		f := &report.Findings[i]
-		if !w.explains(f, d.Rule) || !strings.HasPrefix(f.Target, system) || !explains(d, f) {
+		if !w.explains(f, d.Rule) || platform.TargetSystem(f.Target) != system || !explains(d, f) {
 			continue
 		}
 		if out.Verdict != buildlog.Confirmed {
@@ -47,7 +48,7 @@ func (w *matcher) byFindings(
 	}
 	var targets []string // on which the artifacts were checked
 	for _, t := range report.Targets {
-		if strings.HasPrefix(t.Name, system) {
+		if platform.TargetSystem(t.Name) == system {
 			targets = with(targets, t.Name)
 		}
 	}
@@ -87,16 +88,16 @@ func with(list []string, name string) []string {
 	return append(list, name)
 }
 
-// systemOf returns how the names of the targets begin that a message of dyld or Windows is about;
-// ok is false for other messages.
-func systemOf(message string) (prefix string, ok bool) {
+// systemOf returns the system that a message of dyld or Windows is about; ok is false for other
+// messages.
+func systemOf(message string) (system platform.TagSystem, ok bool) {
 	switch {
 	case strings.HasPrefix(message, "macos-"):
-		return "macosx_", true
+		return platform.TagMacOS, true
 	case strings.HasPrefix(message, "windows-"):
-		return "win", true
+		return platform.TagWindows, true
 	}
-	return "", false
+	return platform.TagUnknown, false
 }
 
 // explains reports whether a finding is about the object, symbol and library of a message.

@@ -99,11 +99,9 @@ func wheelsOf(r *historydata.Release) []File {
 	}
 	var files []File
 	for tag := range strings.FieldsSeq(r.Tags) {
-		python, abi, _ := strings.Cut(tag, "-")
-		files = append(files, File{
-			RequiresPython: r.RequiresPython,
-			Tags:           []pkgmeta.Tag{{Python: python, ABI: abi, Platform: "linux_" + r.Arch}},
-		})
+		t := pkgmeta.SplitTag(tag)
+		t.Platform = "linux_" + r.Arch
+		files = append(files, File{RequiresPython: r.RequiresPython, Tags: []pkgmeta.Tag{t}})
 	}
 	return files
 }

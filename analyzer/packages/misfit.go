@@ -3,10 +3,10 @@ package packages
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // Misfit is the one property of a target for which wheels have no compatible tag.
@@ -72,7 +72,6 @@ func MisfitOf(tags []pkgmeta.Tag, on Target) (m Misfit, ok bool) {
 // missing returns the property of the target that a tag misses; missAll if it misses several.
 func missing(t pkgmeta.Tag, on Target) int {
 	_, _, python := ratePython(t, on.Python)
-	_, _, arch := platformOf(t.Platform)
 	runs := func(on Target) bool {
 		_, _, ok := ratePlatform(t.Platform, on)
 		return ok
@@ -88,7 +87,7 @@ func missing(t pkgmeta.Tag, on Target) int {
 		return missLibc
 	case runs(Target{Libc: on.Libc, LibcVersion: on.LibcVersion}):
 		return missArch
-	case arch == "":
+	case platform.ParseTag(t.Platform).System != platform.TagLinux:
 		return missSystem
 	}
 	return missAll
@@ -96,30 +95,19 @@ func missing(t pkgmeta.Tag, on Target) int {
 
 // propertyOf returns what a tag has as one of the properties, and a number to sort by.
 func propertyOf(t pkgmeta.Tag, property int) (name string, rank int) {
-	libc, version, arch := platformOf(t.Platform)
+	tag := platform.ParseTag(t.Platform)
 	switch property {
 	case missPython:
 		return pythonOf(t)
 	case missLibcVersion:
-		name = "glibc "
-		if libc == rankMusl {
-			name = "musl "
-		}
-		return name + strconv.Itoa(version/1000) + "." + strconv.Itoa(version%1000), version
+		return tag.Libc + " " + tag.Release(), tag.Ordinal()
 	case missLibc:
-		if libc == rankMusl {
-			return "musl", 0
-		}
-		return "glibc", 0
+		return tag.Libc, 0
 	case missArch:
-		return arch, 0
+		return tag.Arch, 0
 	}
-	for prefix, system := range map[string]string{
-		"win": "Windows", "macosx": "macOS", "android": "Android", "ios": "iOS",
-	} {
-		if strings.HasPrefix(t.Platform, prefix) {
-			return system, 0
-		}
+	if name = tag.System.Name(); name != "" {
+		return name, 0
 	}
 	return "other systems", 1
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // File is a file of a version, as far as it decides for which interpreters and systems the version
@@ -179,18 +180,26 @@ func interpreter(digits string) int {
 // ratePlatform prefers manylinux over linux over any, and the newest manylinux or musllinux
 // version that the libc of the system supports (PEP 600, PEP 656). If the libc is not given, musl
 // comes last.
-func ratePlatform(platform string, on Target) (libc, version int, ok bool) {
-	libc, version, arch := platformOf(platform)
-	if arch == "" || arch != on.Arch && on.Arch != "" && libc != rankAny {
+func ratePlatform(tag string, on Target) (libc, version int, ok bool) {
+	t := platform.ParseTag(tag)
+	switch {
+	case t.System == platform.TagAny:
+		return rankAny, 0, true
+	case t.System != platform.TagLinux, on.Arch != "" && t.Arch != on.Arch:
 		return 0, 0, false
+	case t.WithoutLibc():
+		return rankLinux, 0, true
 	}
-	if on.Libc == "" || libc != rankGlibc && libc != rankMusl {
+	libc, version = rankGlibc, t.Ordinal()
+	if t.Libc == "musl" {
+		libc = rankMusl
+	}
+	if on.Libc == "" {
 		return libc, version, true
 	}
 	major, rest, _ := strings.Cut(on.LibcVersion, ".")
 	have := number(major)*1000 + number(rest)
-	fits := (on.Libc == "musl") == (libc == rankMusl) && (on.LibcVersion == "" || version <= have)
-	return libc, version, fits
+	return libc, version, on.Libc == t.Libc && (on.LibcVersion == "" || version <= have)
 }
 
 // Ranks of platform tags.
@@ -200,50 +209,6 @@ const (
 	rankLinux
 	rankGlibc
 )
-
-// LinuxTag returns the architecture of a platform tag for Linux, and whether the tag is for musl.
-// The architecture is "" for other tags.
-func LinuxTag(platform string) (arch string, musl bool) {
-	libc, _, arch := platformOf(platform)
-	if libc == rankAny {
-		return "", false
-	}
-	return arch, libc == rankMusl
-}
-
-// LinuxVersion returns the version of the libc that a platform tag for Linux names, as
-// major*1000+minor; 0 for other tags.
-func LinuxVersion(platform string) int {
-	_, version, _ := platformOf(platform)
-	return version
-}
-
-// platformOf parses a platform tag into its kind, the version of its libc as major*1000+minor,
-// and the architecture: "any" for the tag any, "" for tags of other systems.
-func platformOf(platform string) (libc, version int, arch string) {
-	if platform == "any" {
-		return rankAny, 0, "any"
-	}
-	if rest, ok := strings.CutPrefix(platform, "linux_"); ok {
-		return rankLinux, 0, rest
-	}
-	for old, version := range map[string]int{"manylinux1_": 2005, "manylinux2010_": 2012,
-		"manylinux2014_": 2017} {
-		if rest, ok := strings.CutPrefix(platform, old); ok {
-			return rankGlibc, version, rest
-		}
-	}
-	for family, libc := range map[string]int{"manylinux_": rankGlibc, "musllinux_": rankMusl} {
-		if rest, ok := strings.CutPrefix(platform, family); ok {
-			parts := strings.SplitN(rest, "_", 3)
-			if len(parts) < 3 {
-				return 0, 0, ""
-			}
-			return libc, number(parts[0])*1000 + number(parts[1]), parts[2]
-		}
-	}
-	return 0, 0, ""
-}
 
 // number returns the number at the start of a text, 0 without one.
 func number(s string) int {

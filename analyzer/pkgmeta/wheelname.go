@@ -65,6 +65,14 @@ func ParseWheelName(file string) (WheelName, error) {
 	return w, nil
 }
 
+// SplitTag is the reverse of Tag.String. Parts that are missing are empty.
+func SplitTag(s string) (t Tag) {
+	var rest string
+	t.Python, rest, _ = strings.Cut(s, "-")
+	t.ABI, t.Platform, _ = strings.Cut(rest, "-")
+	return t
+}
+
 // ParseTags expands a compressed tag set such as "py2.py3-none-any". A tag with an empty part is an
 // error.
 func ParseTags(s string) ([]Tag, error) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -19,10 +18,11 @@ var derivedTags sync.Map
 // tables; nil for other names. PEP 600 defines a tag by its glibc alone, so the libraries and the
 // other version nodes are those of the newest older policy.
 func derivedTag(base, arch string, all []*Platform) *Platform {
-	minor, err := strconv.Atoi(strings.TrimPrefix(base, "manylinux_2_"))
-	if err != nil || base != fmt.Sprintf("manylinux_2_%d", minor) {
+	tag := ParseTag(base + "_" + arch)
+	if tag.Family != "manylinux" || tag.Version[0] != 2 {
 		return nil
 	}
+	minor := tag.Version[1]
 	var below, above *Platform
 	for _, p := range all {
 		if p.Kind != Policy || p.Libc != "glibc" {

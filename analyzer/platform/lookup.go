@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
@@ -40,18 +39,15 @@ var platforms = sync.OnceValue(func() map[string]func() []*Platform {
 func platformsOn(arch string) (list []*Platform) {
 	for _, known := range must(table.DecodePolicies(policyList, arch)) {
 		q := (*policy)(known)
-		libc, version, _ := strings.Cut(q.Name, "_")
+		tag := ParseTag(q.Name + "_" + arch)
 		p := &Platform{
-			Name:        q.Name + "_" + arch,
+			Name:        tag.String(),
 			Arch:        arch,
-			Libc:        "glibc",
-			LibcVersion: strings.ReplaceAll(version, "_", "."),
+			Libc:        tag.Libc,
+			LibcVersion: tag.Release(),
 			Kind:        Policy,
 			policy:      q,
 			cut:         q,
-		}
-		if libc == "musllinux" {
-			p.Libc = "musl"
 		}
 		for _, a := range q.Aliases {
 			p.Aliases = append(p.Aliases, a+"_"+arch)
@@ -228,7 +224,7 @@ func SystemOf(name string) string {
 	switch {
 	case windowsTag(base) != nil:
 		return Windows
-	case macos.Targets(base) != nil, shortMacOS(base) != 0:
+	case ParseTag(base).MacOS() != nil, shortMacOS(base) != 0:
 		return MacOS
 	}
 	return Linux

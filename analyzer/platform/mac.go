@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/machoobj"
-	"github.com/compat-app/compat/analyzer/platform/macos"
 )
 
 // OfMacOS returns the platform of a macOS version on an architecture ("arm64", "x86_64"), named
@@ -25,7 +24,7 @@ func macOS(name, arch string) *Platform {
 	if base, own, ok := strings.Cut(name, "/"); ok {
 		name, arch = base, own
 	}
-	for _, t := range macos.Targets(name) {
+	for _, t := range ParseTag(name).MacOS() {
 		if arch == "" || Arch(t.Arch) == Arch(arch) {
 			return OfMacOS(t.Oldest.String(), t.Arch)
 		}

@@ -179,10 +179,10 @@ func stableSince(w *analyzer.Wheel) string {
 	oldest := 0
 	if w != nil {
 		for _, tag := range w.Tags {
-			python, rest, _ := strings.Cut(tag, "-")
-			version, ok := strings.CutPrefix(python, "cp3")
+			t := pkgmeta.SplitTag(tag)
+			version, ok := strings.CutPrefix(t.Python, "cp3")
 			minor, err := strconv.Atoi(version)
-			if ok && err == nil && strings.HasPrefix(rest, "abi3-") && (oldest == 0 || minor < oldest) {
+			if ok && err == nil && t.ABI == "abi3" && (oldest == 0 || minor < oldest) {
 				oldest = minor
 			}
 		}

@@ -121,7 +121,8 @@ func (m module) imports(t pkgmeta.Tag, libc string) bool {
 	switch {
 	case m.muslTriplet && libc == "glibc":
 		return false
-	case m.windows != "" && strings.HasPrefix(t.Platform, "win") && t.Platform != m.windows:
+	case m.windows != "" && platform.ParseTag(t.Platform).System == platform.TagWindows &&
+		t.Platform != m.windows:
 		return false
 	case strings.HasPrefix(t.Python, "pp"):
 		return m.pypy == "" || !strings.HasPrefix(t.ABI, "pypy") || t.ABI == m.pypy

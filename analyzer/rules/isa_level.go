@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 var isaLevel = &analyzer.Rule{
@@ -77,8 +78,8 @@ func namesLevel(p *analyzer.Pass, level string) bool {
 		return false
 	}
 	for _, t := range p.Facts.Wheel.Tags {
-		if i := strings.LastIndex(t.Platform, "x86_64_v"); i >= 0 &&
-			t.Platform[i+len("x86_64_"):] >= strings.TrimPrefix(level, "x86-64-") {
+		tagged, ok := strings.CutPrefix(platform.ParseTag(t.Platform).Arch, "x86_64_")
+		if ok && tagged >= strings.TrimPrefix(level, "x86-64-") {
 			return true
 		}
 	}

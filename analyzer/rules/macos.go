@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -32,7 +33,7 @@ func macOSFile(p *analyzer.Pass, name string) *analyzer.MachObject {
 // another one.
 func onTag(p *analyzer.Pass) bool {
 	return !p.Requested || slices.ContainsFunc(p.Facts.PlatformTags(), func(tag string) bool {
-		return slices.ContainsFunc(macos.Targets(tag), func(t macos.Target) bool {
+		return slices.ContainsFunc(platform.ParseTag(tag).MacOS(), func(t macos.Target) bool {
 			return t.Arch == p.Platform.Arch && t.Oldest == p.MacOS.OS
 		})
 	})
@@ -119,8 +120,8 @@ func tagMacOS(p *analyzer.Pass, oldest machoobj.Version) (c fix.Candidate, relea
 	major, minor := oldest>>16, oldest>>8&0xff
 	arch := p.Platform.Arch
 	for _, t := range p.Facts.Wheel.Tags {
-		if strings.HasPrefix(t.Platform, "macosx_") && strings.HasSuffix(t.Platform, "universal2") {
-			arch = "universal2"
+		if tag := platform.ParseTag(t.Platform); tag.Arch == "universal2" {
+			arch = tag.Arch
 		}
 	}
 	const bigSur, sequoia, tahoe = 11, 15, 26

@@ -10,7 +10,6 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -120,7 +119,7 @@ func checkTagExcludesMacOS(p *analyzer.Pass) {
 	}
 	var tagged machoobj.Version
 	for _, tag := range p.Facts.PlatformTags() {
-		for _, t := range macos.Targets(tag) {
+		for _, t := range platform.ParseTag(tag).MacOS() {
 			if t.Arch == p.Platform.Arch && (tagged == 0 || t.Oldest < tagged) {
 				tagged = t.Oldest
 			}

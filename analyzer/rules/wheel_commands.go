@@ -167,7 +167,7 @@ func repairing(p *analyzer.Pass) shellword.Line {
 	var options shellword.Line
 	w := p.Facts.Wheel // nil if the file name is not a wheel's
 	if w != nil && !slices.ContainsFunc(w.Tags, func(t pkgmeta.Tag) bool {
-		return strings.HasPrefix(t.Platform, "linux_")
+		return platform.ParseTag(t.Platform).WithoutLibc()
 	}) {
 		options = fix.KeepTags
 	}

@@ -113,10 +113,10 @@ func checkArchitecture(p *analyzer.Pass) {
 func otherArch(tags []string, arch string) string {
 	var out []string
 	for _, t := range tags {
-		for _, old := range platform.Architectures() {
-			if name, ok := strings.CutSuffix(t, "_"+old); ok && !slices.Contains(out, name+"_"+arch) {
-				out = append(out, name+"_"+arch)
-			}
+		tag := platform.ParseTag(t)
+		if slices.Contains(platform.Architectures(), tag.Arch) {
+			tag.Arch = arch
+			out = withName(out, tag.String())
 		}
 	}
 	return strings.Join(out, ".")
@@ -185,13 +185,9 @@ func severalSystems(p *analyzer.Pass) bool {
 // for macOS, Windows, or Linux on an architecture with a manylinux policy.
 func linuxTags(tags []string) (some, known bool) {
 	for _, t := range tags {
-		switch {
-		case strings.HasPrefix(t, "macosx_"), strings.HasPrefix(t, "win"):
-		case slices.ContainsFunc(platform.Architectures(), func(arch string) bool {
-			name, ok := strings.CutSuffix(t, "_"+arch)
-			return ok && (name == "linux" || strings.HasPrefix(name, "manylinux") ||
-				strings.HasPrefix(name, "musllinux"))
-		}):
+		switch tag := platform.ParseTag(t); {
+		case tag.System == platform.TagMacOS, tag.System == platform.TagWindows:
+		case tag.System == platform.TagLinux && slices.Contains(platform.Architectures(), tag.Arch):
 			some = true
 		default:
 			return some, false

@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dyld"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // checkArchitectureMacOS reports Mach-O files without a slice for the architecture of the platform,
@@ -74,6 +75,5 @@ func tagFor(p *analyzer.Pass, archs []string) string {
 	if len(archs) > 1 {
 		arch = "universal2"
 	}
-	version := strings.TrimSuffix(strings.TrimPrefix(p.Platform.Name, "macosx_"), p.Platform.Arch)
-	return "macosx_" + version + arch
+	return platform.OfMacOS(p.Platform.LibcVersion, arch).Name
 }

@@ -3,7 +3,6 @@ package wheelpolicy
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -96,9 +95,8 @@ func androidPolicy(arch string, platforms []string) (*policy, error) {
 	if len(platforms) != 1 {
 		return nil, crash("an Android wheel has one platform tag, and this has %d", len(platforms))
 	}
-	digits, _, _ := strings.Cut(strings.TrimPrefix(platforms[0], "android_"), "_")
-	level, err := strconv.Atoi(digits)
-	if err != nil || level < androidLevels[0].level || arch != "x86_64" && arch != "aarch64" {
+	level := platform.ParseTag(platforms[0]).Version[0]
+	if level < androidLevels[0].level || arch != "x86_64" && arch != "aarch64" {
 		return nil, crash("no Android policy is for %s on %s", platforms[0], arch)
 	}
 	p := &policy{name: platforms[0], whitelist: map[string]bool{}}

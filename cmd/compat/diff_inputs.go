@@ -15,6 +15,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dwarf"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/spool"
@@ -166,14 +167,13 @@ func artifactKey(file string) string {
 		return versionInFile.ReplaceAllString(file, "")
 	}
 	t := w.Tags[0]
-	return pkgmeta.Normalize(w.Name) + "-" + t.Python + "-" + t.ABI + "-" +
-		versionInTag.ReplaceAllString(t.Platform, "${1}_")
+	if tag := platform.ParseTag(t.Platform); tag.System != platform.TagUnknown {
+		t.Platform = tag.System.Name() + tag.Libc + tag.Arch
+	}
+	return pkgmeta.Normalize(w.Name) + "-" + t.String()
 }
 
-var (
-	versionInFile = lazyregexp.New(`[-_.]?v?[0-9]+(\.[0-9]+)+[0-9A-Za-z.+~-]*`)
-	versionInTag  = lazyregexp.New(`^(manylinux|musllinux|macosx)[0-9_]+`)
-)
+var versionInFile = lazyregexp.New(`[-_.]?v?[0-9]+(\.[0-9]+)+[0-9A-Za-z.+~-]*`)
 
 // folder reads the libraries in a directory. Files that cannot be read are added to problems.
 func (s *side) folder(root string, debugDirs []string) error {

@@ -673,12 +673,12 @@ func text(file string) ([]byte, error) {
 func compressed(wheel []byte) string {
 	var parts [3][]string
 	for lines := bufio.NewScanner(bytes.NewReader(wheel)); lines.Scan(); {
-		tag, ok := strings.CutPrefix(lines.Text(), "Tag:")
-		fields := strings.Split(strings.TrimSpace(tag), "-")
-		if !ok || len(fields) != len(parts) {
+		text, ok := strings.CutPrefix(lines.Text(), "Tag:")
+		tag := pkgmeta.SplitTag(strings.TrimSpace(text))
+		if !ok || tag.Platform == "" || strings.Contains(tag.Platform, "-") {
 			continue
 		}
-		for i, f := range fields {
+		for i, f := range [...]string{tag.Python, tag.ABI, tag.Platform} {
 			if !slices.Contains(parts[i], f) {
 				parts[i] = append(parts[i], f)
 			}

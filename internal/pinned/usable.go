@@ -191,13 +191,11 @@ func (u *usable) unusable(name, version string, tags []pkgmeta.Tag) *analyzer.Br
 func elsewhere(tags []pkgmeta.Tag, arch string) string {
 	system := ""
 	for _, t := range tags {
-		switch {
-		case strings.HasPrefix(t.Platform, "macosx_"):
-			system = forMacOS
-		case strings.HasPrefix(t.Platform, "win"):
-			system = forWindows
-		case strings.HasPrefix(t.Platform, "manylinux"), strings.HasPrefix(t.Platform, "musllinux"):
-			if system = platform.Architecture(t.Platform); system == arch {
+		switch tag := platform.ParseTag(t.Platform); {
+		case tag.System == platform.TagMacOS, tag.System == platform.TagWindows:
+			system = tag.System.Name()
+		case tag.Libc != "":
+			if system = tag.Arch; system == arch {
 				return ""
 			}
 		default: // "any", or a build of this system

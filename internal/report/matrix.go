@@ -4,10 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/platform"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // Limits of the matrix; the lists of the page have the rest.
@@ -156,20 +158,10 @@ func suits(a *analyzer.Artifact, on string) bool {
 		return true
 	}
 	return slices.ContainsFunc(a.Wheel.Tags, func(tag string) bool {
-		tag = tag[strings.LastIndexByte(tag, '-')+1:]
-		return tag == "any" || system(tag) == system(on) &&
-			(system(on) != "linux" || strings.HasSuffix(tag, platform.Architecture(on)))
+		t := platform.ParseTag(pkgmeta.SplitTag(tag).Platform)
+		return t.System == platform.TagAny || t.System == platform.TargetSystem(on) &&
+			(t.System != platform.TagLinux || t.Arch == platform.Architecture(on))
 	})
-}
-
-// system returns the system of a platform tag or the name of a platform.
-func system(name string) string {
-	for _, s := range []string{"macos", "win"} {
-		if strings.HasPrefix(name, s) {
-			return s
-		}
-	}
-	return "linux"
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

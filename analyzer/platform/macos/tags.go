@@ -2,11 +2,9 @@ package macos
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/internal/lazy"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Target is the architecture and the minimum macOS of a platform tag.
@@ -14,8 +12,6 @@ type Target struct {
 	Arch   string           // "x86_64", "arm64" or "i386"
 	Oldest machoobj.Version // the minimum macOS
 }
-
-var tagForm = lazyregexp.New(`^macosx_(\d+)_(\d+)_(\w+)$`)
 
 // groups are the architectures of a tag's suffix, as CPython names them when it builds for several
 // (Lib/_osx_support.py, get_platform_osx); fat32 is from _mac_binary_formats of packaging.tags.
@@ -31,21 +27,13 @@ var groups = lazy.Value[map[string][]string]{New: func() map[string][]string {
 // bigSur is the first macOS for arm64.
 const bigSur machoobj.Version = 11 << 16
 
-// Targets returns the targets of a tag such as macosx_10_9_universal2; nil for an invalid tag or
-// one of another system. For arm64 the minimum is at least macOS 11.0.
-func Targets(tag string) []Target {
-	m := tagForm.FindStringSubmatch(tag)
-	if m == nil {
-		return nil
-	}
-	major, err := strconv.Atoi(m[1])
-	minor, err2 := strconv.Atoi(m[2])
-	if err != nil || err2 != nil || major > 1<<15 || minor > 255 {
-		return nil
-	}
+// Targets returns the targets of a tag by what follows its version and the minimum macOS that it
+// names: "universal2" has two. It is nil for an unknown architecture. For arm64 the minimum is at
+// least macOS 11.0.
+func Targets(of string, oldest machoobj.Version) []Target {
 	var out []Target
-	for _, arch := range groups.Get()[m[3]] {
-		t := Target{Arch: arch, Oldest: machoobj.Make(major, minor)}
+	for _, arch := range groups.Get()[of] {
+		t := Target{Arch: arch, Oldest: oldest}
 		if arch == "arm64" {
 			t.Oldest = max(t.Oldest, bigSur)
 		}
