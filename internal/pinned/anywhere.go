@@ -2,7 +2,6 @@ package pinned
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -20,7 +19,8 @@ const oldestInterpreter = "3.7"
 
 // Anywhere reads what the files pin, for artifacts of any interpreter and machine. A pin that only
 // some of them install has a Marker: the one in its file if that is exact, else one that lists
-// them. What only an extra, a group or another system needs is left out. Errors are those of Pinned.
+// them. What only an extra, a group or another system needs is left out. Files may be for other
+// interpreters: their markers decide. Errors are those of Pinned.
 func (f *Files) Anywhere() (*Pinned, error) {
 	all := anywhere{pins: map[string]*placed{}}
 	var first error
@@ -30,11 +30,8 @@ func (f *Files) Anywhere() (*Pinned, error) {
 			continue
 		}
 		for _, machine := range machines {
-			p := &Pinned{On: packages.Target{Python: python, Arch: machine}}
+			p := &Pinned{On: packages.Target{Python: python, Arch: machine}, PythonFrom: "an artifact"}
 			err := f.choose(p)
-			if errors.Is(err, ErrPython) {
-				break // the project does not support it
-			}
 			if all.targets = append(all.targets, p.On); err != nil {
 				first = cmp.Or(first, err)
 				continue // such as a file of Pixi, which lists machines
@@ -45,9 +42,6 @@ func (f *Files) Anywhere() (*Pinned, error) {
 	}
 	if first != nil && !installable {
 		return nil, first
-	}
-	if all.targets == nil { // the files support different interpreters
-		return f.Pinned(packages.Target{Arch: machines[0]})
 	}
 	return all.pinned(), nil
 }
