@@ -112,7 +112,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		&f.lock,
 		"lock",
 		nil,
-		"check as if the pins of this lock file were installed too ("+lockfile.Usual()+"); repeatable",
+		"check as if what this lock file pins, without extras and development groups, were installed "+
+			"too ("+lockfile.Usual()+"); repeatable",
 	)
 	flags.StringArrayVarP(
 		&f.requirements,

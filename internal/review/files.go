@@ -101,20 +101,27 @@ func nearby(file string) []string {
 // errOutside is the error for a file that a line of a requirements file includes.
 var errOutside = errors.New("it takes in a file outside of the repository")
 
-// filesOf returns the files of an environment at a commit. failed is set to an error of the commit.
+// filesOf returns the files of an environment at a commit, each of which is requested once. failed
+// is set to an error of the commit.
 func filesOf(ctx context.Context, from Commit, file string, failed *error) *pinned.Files {
+	texts, absent := map[string]string{}, map[string]error{}
 	read := func(file string) ([]byte, error) {
 		if !fs.ValidPath(file) {
 			return nil, errOutside
 		}
-		text, there, err := from.Read(ctx, file)
-		switch {
-		case err != nil:
-			*failed = err
-		case !there:
-			err = fmt.Errorf("%s does not exist in this commit, or is too large", file)
+		text, known := texts[file]
+		if !known {
+			var there bool
+			var err error
+			if text, there, err = from.Read(ctx, file); err != nil {
+				*failed = err
+				return nil, err
+			}
+			if texts[file] = text; !there {
+				absent[file] = fmt.Errorf("%s does not exist in this commit, or is too large", file)
+			}
 		}
-		return []byte(text), err
+		return []byte(text), absent[file]
 	}
 	return &pinned.Files{Paths: []string{file}, Read: read, Most: maxIncluded}
 }

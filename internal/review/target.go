@@ -82,7 +82,7 @@ func (e *environmentReview) read(
 	}
 	digests := pinned.Locked([]string{e.change.Index.String()}, s.installed...).Digests
 	s.open = &comparing{e.open, e.change.Index.Comparing(digests), digests}
-	return s, nil, nil
+	return s, nil, err
 }
 
 // platforms returns the platforms of an environment: those of the configuration, else that of its
