@@ -24,7 +24,7 @@ func (f oneFile) Read(_ context.Context, path string) (string, bool, error) {
 	return f.text, path == f.path, nil
 }
 
-// noIndex is an index that is not asked for anything.
+// noIndex is an index that is not requested anything.
 type noIndex struct{ packages.Source }
 
 func (noIndex) Comparing(map[packages.ID][]string) index.Installer { return nil }

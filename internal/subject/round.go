@@ -30,7 +30,7 @@ type round struct {
 	gaps     []comment.Gap
 }
 
-// step does a part of a round. ended is nil if the round goes on.
+// step does a part of a round. ended is nil if the round continues.
 type step func(*round, context.Context) (ended *worker.Outcome, err error)
 
 // steps are those of a round, in order.
