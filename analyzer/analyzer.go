@@ -56,7 +56,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	if o.Base != nil {
 		withoutFixes := o
 		withoutFixes.NoFixes = true // fixes of the base are not shown
-		checked, err := run(ctx, j, o.Base, nil, withoutFixes)
+		checked, err := run(ctx, a.rules, j, o.Base, nil, withoutFixes)
 		if err != nil {
 			return nil, fmt.Errorf("base: %w", err)
 		}
@@ -76,7 +76,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 		return nil, err
 	}
 	before, unread = append(before, earlier...), append(unread, more...)
-	head, err := run(ctx, j, inputs, before, o)
+	head, err := run(ctx, a.rules, j, inputs, before, o)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +119,7 @@ type checked struct {
 // run checks a list of inputs.
 func run(
 	ctx context.Context,
+	rules []*Rule,
 	j *judge.Judge,
 	inputs []Input,
 	before []*judge.Earlier,
@@ -159,7 +160,8 @@ func run(
 			report.ABI = append(report.ABI, compared(c))
 		}
 	}
-	out.addRefused(o)
+	pass := &judge.EnvironmentPass{NoWheel: out.refusedPins(o)}
+	pass.Run(ctx, rules, nil, report)
 	return out, nil
 }
 

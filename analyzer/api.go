@@ -103,6 +103,15 @@ type (
 	Pass     = judge.Pass
 	View     = judge.View
 	LinkUser = judge.LinkUser
+	// EnvironmentPass is the input of rules about environments.
+	EnvironmentPass = judge.EnvironmentPass
+)
+
+// What is known about an environment before it is checked; see package judge.
+type (
+	NoWheel      = judge.NoWheel
+	Broken       = judge.Broken
+	CondaPackage = judge.CondaPackage
 )
 
 // PolicyNone is the policy for not comparing libraries.
@@ -115,6 +124,9 @@ type (
 	Origin = judge.Origin
 	GPU    = judge.GPU
 )
+
+// Facts is an artifact that was read.
+type Facts = facts.Artifact
 
 // MachObject is a Mach-O file of an artifact.
 type MachObject = facts.MachObject

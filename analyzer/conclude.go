@@ -69,27 +69,26 @@ func (k *checked) refuse(e *packages.HashError, given, artifact, on string) {
 	}
 }
 
-// addRefused adds a finding for each pin that an installer refuses. Its artifact is the one that is
-// checked with it, and each pin is a cause of its own.
-func (k *checked) addRefused(o Options) {
-	r := k.report
+// refusedPins returns the pins that an installer refuses. Each has the artifact that is checked with
+// it, and is a cause of its own.
+func (k *checked) refusedPins(o Options) (pins []NoWheel) {
 	add := func(n NoWheel, artifact string, on []string) {
-		f := n.finding(on)
-		f.Artifact, f.NoWheelFor = artifact, f.Artifact
-		r.Findings = append(r.Findings, f)
+		n.Artifact, n.On, n.For = artifact, on, n.ID()
+		pins = append(pins, n)
 	}
 	for _, x := range k.refused {
 		add(Refused(o.Origins[x.given], x.HashError), x.artifact, x.on)
 	}
 	var on []string
-	for _, t := range r.Targets {
+	for _, t := range k.report.Targets {
 		on = append(on, t.Name)
 	}
 	for _, n := range o.NoWheel {
 		if len(on) > 0 {
-			add(n, r.Artifacts[0].Path, on)
+			add(n, k.report.Artifacts[0].Path, on)
 		}
 	}
+	return pins
 }
 
 // listed are the packages of a target in the report. The releases are those of many sets, so they

@@ -17,7 +17,6 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 // Environment is a set of packages that are installed together.
@@ -56,28 +55,6 @@ type Environment struct {
 	Notes   []string
 }
 
-// NoWheel is a pinned version without a wheel for the environment.
-type NoWheel struct {
-	Package, Version string
-	// Reason is a sentence without a period: "numpy==1.26.4 has no wheel for Python 3.13". Detail
-	// says more: "there are wheels for Python 3.12"; it may be "".
-	Reason, Detail string
-	At             Origin // place of the pin
-	// Source is set if an installer would build it from the source archive.
-	Source bool
-	// Others are the versions with a wheel for the environment, the closest first.
-	Others []string
-	// Python is an interpreter for which the version has a wheel; "" if another one does not help.
-	Python string
-	// Hash means that there is a wheel, but not with a hash that the file has. Then Renew is the
-	// command that writes the hashes again; "" if the lines have to be edited.
-	Hash  bool
-	Renew shellword.Line
-	// For is what there is no wheel for, if that is one property of the environment: "musl",
-	// "Python 3.13".
-	For string
-}
-
 // Refused describes a pin that an installer refuses, or builds from source, because of its hashes.
 func Refused(at Origin, e *packages.HashError) NoWheel {
 	id, installer := e.Name+"=="+e.Version, lockfile.Installer(at.File)
@@ -112,33 +89,11 @@ func Refused(at Origin, e *packages.HashError) NoWheel {
 	return n
 }
 
-// Broken is an installed package whose files are not those that the interpreter needs.
-type Broken struct {
-	Package, Version string
-	File             string // name of its wheel in the report
-	Object           string // a file of it, or its name
-	Reason           string // a sentence without a period
-	// For is what all of its files are installed for, such as "aarch64" or "Python 3.12"; "" if it
-	// has others.
-	For string
-	// But is the end of Reason, if that says what all of its files are installed for: "this Python is
-	// for x86_64".
-	But      string
-	Optional bool   // it may work
-	Remove   string // the folder to remove; "" = it has to be installed again
-	Conda    bool   // conda may have installed it
-	At       Origin
-}
-
-// Rules whose findings are not those of a check: of NoWheel, of NoWheel.Hash, of requirements that
-// the packages of an environment do not satisfy, pip's and conda's, of Broken, and of packages that
-// install the same files.
+// IDs of rules about environments that the analyzer and its users know.
 const (
-	RuleNoWheel  = "no-wheel"
-	RuleHash     = "hash-mismatch"
-	RuleUnmet    = "requirement-not-met"
-	RuleBroken   = "broken-installation"
-	RuleConflict = "file-conflict"
+	RuleHash   = "hash-mismatch"
+	RuleUnmet  = "requirement-not-met"
+	RuleBroken = "broken-installation"
 )
 
 // CheckEnvironment checks whether the packages of an environment load together: each wheel with
@@ -289,22 +244,57 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	for _, x := range e.Listed {
 		addArtifact(report, x)
 	}
-	e.addBroken(out, o)
-	// Requirements that the pins do not satisfy are noted before what was not read.
 	for _, n := range e.Notes {
 		report.AddNote(n)
 	}
 	if all != nil {
-		if err := e.addUnmet(ctx, all, out, o); err != nil {
+		if unmet, err = all.Unmet(ctx); err != nil { // with what fixes have looked up
 			return err
 		}
 	}
-	e.addMissing(set.Artifacts, report)
-	e.addConflicts(ctx, set.Artifacts, out)
-	if err := e.addUnmetConda(out, o); err != nil {
+	pass, err := e.pass(out, o)
+	if err != nil {
 		return err
 	}
-	return e.addNoWheel(ctx, out, o)
+	pass.Artifacts, pass.Unmet = set.Artifacts, unmet
+	pass.Run(ctx, rules, o.Source, report)
+	return ctx.Err()
+}
+
+// pass returns the input of the rules about environments, and adds the packages without a wheel to
+// the artifacts of the report.
+func (e *Environment) pass(out *checked, o Options) (*judge.EnvironmentPass, error) {
+	p := &judge.EnvironmentPass{
+		On: e.On, With: e.With, Pins: out.pins, Listed: e.Listed, Unread: e.Unread,
+		Installed: e.Prefix != nil, Complete: e.Complete, Changed: e.Changed,
+		NoWheel: e.NoWheel, Broken: e.Broken, Conda: e.CondaPackages,
+		Targets: func() []string { return e.targets(out, o) },
+	}
+	if len(e.CondaPackages) > 0 {
+		libc, err := e.glibc(o)
+		if err != nil {
+			return nil, err
+		}
+		p.Libc = libc
+	}
+	if len(e.NoWheel) > 0 {
+		for _, name := range o.Platforms {
+			if _, err := platform.Lookup(name, e.On.Arch); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, w := range e.NoWheel {
+		if w.Hash && slices.ContainsFunc(out.report.Artifacts, func(a Artifact) bool {
+			return a.Wheel != nil && pkgmeta.Normalize(a.Wheel.Name) == pkgmeta.Normalize(w.Package)
+		}) {
+			continue // it is listed as a wheel that can be checked
+		}
+		addArtifact(out.report, Artifact{
+			Path: w.ID(), Kind: KindWheel, Wheel: &Wheel{Name: w.Package, Version: w.Version},
+		})
+	}
+	return p, nil
 }
 
 // addPins adds the packages of the environment, unless another environment has them.
@@ -343,251 +333,6 @@ func addArtifact(r *Report, a Artifact) {
 	}) {
 		r.Artifacts = append(r.Artifacts, a)
 	}
-}
-
-// addNoWheel adds a finding for each pin without a wheel.
-func (e *Environment) addNoWheel(ctx context.Context, out *checked, o Options) error {
-	if len(e.NoWheel) == 0 {
-		return nil
-	}
-	r := out.report
-	var names []string
-	for _, name := range o.Platforms {
-		p, err := platform.Lookup(name, e.On.Arch)
-		if err != nil {
-			return err
-		}
-		names = append(names, p.Name)
-		out.addTarget(p, nil, nil)
-	}
-	others := slices.Concat(r.Artifacts, e.withoutWheel(ctx, o.Source))
-	for _, w := range e.NoWheel {
-		f := w.finding(names)
-		id := f.Artifact
-		if x, ok := w.pin(others); ok {
-			f.Fixes = append(f.Fixes, x)
-		}
-		if w.Python != "" {
-			f.Fixes = append(f.Fixes, e.otherPython(ctx, o.Source, w.Python))
-		}
-		if i := slices.IndexFunc(r.Findings, func(x Finding) bool {
-			return x.Identity() == f.Identity() && x.Artifact == f.Artifact
-		}); i >= 0 {
-			r.Findings[i].On = append(r.Findings[i].On, names...)
-			continue
-		}
-		if i := slices.IndexFunc(r.Artifacts, func(a Artifact) bool {
-			return a.Wheel != nil && pkgmeta.Normalize(a.Wheel.Name) == pkgmeta.Normalize(w.Package)
-		}); i >= 0 && w.Hash {
-			f.Artifact = r.Artifacts[i].Path // it is listed as a wheel that can be checked
-		} else {
-			addArtifact(r, Artifact{
-				Path: id, Kind: KindWheel, Wheel: &Wheel{Name: w.Package, Version: w.Version},
-			})
-		}
-		r.Findings = append(r.Findings, f)
-	}
-	return nil
-}
-
-// maxElsewhere limits the packages without a wheel that are looked up for another system.
-const maxElsewhere = 32
-
-// withoutWheel returns the packages without a wheel for the environment, with the requirements of
-// their wheels for newer systems: an installer that builds them has to satisfy these too.
-func (e *Environment) withoutWheel(ctx context.Context, source packages.Source) (out []Artifact) {
-	if source == nil || !slices.ContainsFunc(e.NoWheel, func(w NoWheel) bool {
-		return len(w.Others) > 0
-	}) {
-		return nil
-	}
-	on := packages.Target{Python: e.On.Python, Arch: e.On.Arch}
-	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
-	for _, w := range e.NoWheel[:min(len(e.NoWheel), maxElsewhere)] {
-		release, err := source.Release(ctx, pkgmeta.Normalize(w.Package), w.Version, on)
-		if err != nil {
-			continue // there is none, or only for another Python
-		}
-		a := Artifact{Wheel: &Wheel{Name: w.Package, Version: w.Version}}
-		for _, q := range release.Requires {
-			if ok, err := q.Applies(env); err == nil && ok {
-				a.Wheel.Requires = append(a.Wheel.Requires, q.Name+q.Spec)
-			}
-		}
-		out = append(out, a)
-	}
-	return out
-}
-
-// finding returns the finding of a pin on platforms. Its artifact is NAME==VERSION.
-func (w NoWheel) finding(names []string) Finding {
-	id := w.Package
-	if w.Version != "" {
-		id += "==" + w.Version
-	}
-	f := Finding{
-		Rule: RuleNoWheel, Severity: Error, New: true, Artifact: id, Object: w.Package,
-		Package: w.Package, On: names, NoWheelFor: w.For, Message: w.Reason,
-		Fixes: []fix.Fix{},
-	}
-	if w.Detail != "" {
-		f.Headline, f.Message = w.Reason, w.Reason+"; "+w.Detail
-	}
-	if w.Source {
-		f.Severity = Warning
-		f.Message += ", so it is built from source where it is installed"
-	}
-	f.Message += " (" + w.At.String() + ")"
-	f.Headline = cmp.Or(f.Headline, f.Message)
-	if len(names) > 0 {
-		f.Target = names[0]
-	}
-	if w.Hash {
-		f.Rule = RuleHash
-		f.Fixes = append(f.Fixes, fix.Fix{
-			Kind: fix.KindEnvironment, Title: fix.Titled("Renew the hashes of %s in %s", id, w.At.File),
-			Command: w.Renew, Cost: []string{},
-		})
-	}
-	return f
-}
-
-// otherPython returns the fix that uses an interpreter for which all packages have a wheel. If
-// there is none, it is the given one, and its cost are the packages without a wheel. Packages that
-// could not be looked up are ignored, as are those of which only the source is published.
-func (e *Environment) otherPython(
-	ctx context.Context,
-	source packages.Source,
-	python string,
-) fix.Fix {
-	x := fix.Fix{
-		Kind: fix.KindEnvironment, Cost: e.missing(ctx, source, python),
-		Title: fix.Titled("Use Python %s", python),
-	}
-	if len(x.Cost) == 0 {
-		x.Title = x.Title.Append(", for which all packages have a wheel")
-		return x
-	}
-	known := packages.Interpreters("")
-	slices.Reverse(known)
-	for _, other := range known {
-		if other != python && other != e.On.Python && len(e.missing(ctx, source, other)) == 0 {
-			x.Title = fix.Titled("Use Python %s, for which all packages have a wheel", other)
-			x.Cost = []string{}
-			return x
-		}
-	}
-	x.Cost = []string{"no wheel for Python " + python + ": " + List(x.Cost, 4, len(x.Cost), "package")}
-	return x
-}
-
-// missing returns the packages that have no wheel for an interpreter. It is not nil.
-func (e *Environment) missing(ctx context.Context, source packages.Source, python string) []string {
-	out := []string{}
-	if source == nil {
-		return out
-	}
-	on := e.On
-	on.Python = python
-	ids := slices.Clone(e.With)
-	for _, w := range e.NoWheel {
-		ids = append(ids, w.Package+"=="+w.Version)
-	}
-	for _, id := range ids {
-		q, err := pkgmeta.ParseRequirement(id)
-		if err != nil {
-			continue
-		}
-		spec, err := pkgmeta.ParseSpec(q.Spec)
-		if err != nil {
-			continue
-		}
-		versions, err := source.Versions(ctx, q.Name, on)
-		if err == nil && !slices.ContainsFunc(packages.Sorted(versions), spec.Admits) {
-			out = append(out, q.Name+q.Spec)
-		}
-	}
-	return out
-}
-
-// onFirst returns a finding that does not depend on the platform for the first one of the report.
-func onFirst(r *Report, f Finding) Finding {
-	if len(r.Targets) > 0 {
-		f.Target, f.On = r.Targets[0].Name, []string{r.Targets[0].Name}
-	}
-	return f
-}
-
-// addUnmet adds a finding for each requirement of a package that the pins do not satisfy.
-func (e *Environment) addUnmet(
-	ctx context.Context,
-	all *judge.Environment,
-	out *checked,
-	o Options,
-) error {
-	r := out.report
-	unmet, err := all.Unmet(ctx)
-	if err != nil {
-		return err
-	}
-	for _, u := range unmet {
-		p := out.pins[u.Package]
-		f := Finding{
-			Rule: RuleUnmet, Severity: Warning, New: true, Artifact: u.By.String(),
-			Object: u.By.Name, Version: u.Requirement, Package: u.Package, Fixes: []fix.Fix{},
-		}
-		if i := slices.IndexFunc(r.Artifacts, func(a Artifact) bool {
-			return a.Wheel != nil && pkgmeta.Normalize(a.Wheel.Name) == u.By.Name
-		}); i >= 0 {
-			f.Artifact = r.Artifacts[i].Path
-		}
-		is := "is installed"
-		if at := p.String(); at != "" {
-			is = "is pinned (" + at + ")"
-		}
-		f.Headline = fmt.Sprintf("%s %s requires %s, but %s %s", u.By.Name, u.By.Version,
-			u.Requirement, p.Version, is)
-		f.Message = f.Headline + ". pip refuses to install the two together"
-		if u.Version != "" {
-			pin := u.Package + "==" + u.Version
-			f.Fixes = append(f.Fixes, fix.Fix{
-				Kind: fix.KindPin, Title: fix.Titled("Pin %s",
-					fix.Requirement(pin)), Requirement: pin, Cost: []string{},
-				Change: fix.Pin{Requirement: pin},
-			})
-		}
-		f = onFirst(r, f)
-		if !slices.ContainsFunc(r.Findings, func(x Finding) bool {
-			return x.Identity() == f.Identity()
-		}) {
-			r.Findings = append(r.Findings, f)
-		}
-	}
-	return nil
-}
-
-// pin returns the closest version with a wheel that the requirements of the other packages allow.
-// If they allow none, it is the closest, and its cost is what does not allow it.
-func (w NoWheel) pin(others []Artifact) (x fix.Fix, ok bool) {
-	for _, version := range w.Others {
-		v, err := pkgmeta.ParseVersion(version)
-		if err != nil {
-			continue
-		}
-		pin := w.Package + "==" + version
-		y := fix.Fix{
-			Kind: fix.KindPin, Title: fix.Titled("Pin %s, which has a wheel for it",
-				fix.Requirement(pin)),
-			Requirement: pin, Cost: Conflicts(w.Package, v, others),
-		}
-		if len(y.Cost) == 0 {
-			return y, true
-		}
-		if !ok {
-			x, ok = y, true
-		}
-	}
-	return x, ok
 }
 
 // Conflicts returns the requirements of wheels that do not allow a version of a package, as costs

@@ -109,7 +109,7 @@ func TestFileConflict(t *testing.T) {
 			continue
 		}
 		x, f := r.Causes[0], r.Findings[0]
-		if f.Message != c.message || f.Rule != analyzer.RuleConflict || f.Severity != analyzer.Warning {
+		if f.Message != c.message || f.Rule != "file-conflict" || f.Severity != analyzer.Warning {
 			t.Errorf("%s: finding %+v; want %q", c.name, f, c.message)
 		}
 		title, _, _ := strings.Cut(c.message, ". The ")

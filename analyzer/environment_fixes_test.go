@@ -212,7 +212,7 @@ func TestOneFixIsEnough(t *testing.T) {
 	}
 	for i, c := range r.Causes {
 		want := "core==1.0"
-		if c.Rules[0] == analyzer.RuleNoWheel {
+		if c.Rules[0] == "no-wheel" {
 			want = "onnx==1.1"
 		}
 		if x := r.Plan.Fixes[i]; x.Requirement != want || c.Fixes[0].Requirement != want ||

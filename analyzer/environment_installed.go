@@ -10,230 +10,12 @@ import (
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
-	"github.com/compat-app/compat/internal/lazyregexp"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
-// addBroken adds a finding for each installed package whose files are not those that the
-// interpreter needs. Those that are installed for the same other system have one fix.
-func (e *Environment) addBroken(out *checked, o Options) {
-	r := out.report
-	again := map[string][]string{} // NAME==VERSION by Broken.For
-	for _, b := range e.Broken {
-		again[b.For] = append(again[b.For], b.Package+"=="+b.Version)
-	}
-	var on []string
-	if len(e.Broken) > 0 {
-		on = e.targets(out, o)
-	}
-	for _, b := range e.Broken {
-		ids := again[b.For]
-		if b.For == "" {
-			ids = []string{b.Package + "==" + b.Version}
-		}
-		f := Finding{
-			Rule: RuleBroken, Severity: Error, New: true, Artifact: b.File, Object: b.Object,
-			Package: pkgmeta.Normalize(b.Package), Version: b.For, On: on,
-			Headline: b.Reason, Message: b.Reason,
-		}
-		if b.But != "" {
-			f.Reason = b.For + ", but " + b.But
-		}
-		if b.Optional {
-			f.Severity = Warning
-		}
-		if len(on) > 0 {
-			f.Target = on[0]
-		}
-		x := reinstall(ids, b.Conda)
-		if b.Remove != "" {
-			x = fix.Fix{
-				Kind: fix.KindEnvironment, Title: fix.Titled("Remove %s", b.Remove), Cost: []string{},
-			}
-		}
-		f.Fixes = []fix.Fix{x}
-		r.Findings = append(r.Findings, f)
-	}
-}
-
-// reinstall returns the fix that installs packages again.
-func reinstall(ids []string, conda bool) fix.Fix {
-	x := fix.Fix{Kind: fix.KindEnvironment, Title: fix.Titled("Install it again"), Cost: []string{}}
-	if len(ids) > 1 {
-		x.Title = fix.Titled("Install them again")
-	}
-	if !conda {
-		x.Title = x.Title.Append(" with the pip of the environment")
-		x.Command = "python -m pip install --force-reinstall --no-deps " + shellword.Quoted(ids)
-	}
-	return x
-}
-
-// requiring is an installed package, with its requirements and the objects that were read.
-type requiring struct {
-	packages.ID
-	file     string // name of its wheel in the report
-	requires []pkgmeta.Requirement
-	objects  []*facts.Object
-	extras   []string // those that other packages require, after ""
-}
-
-// requiring returns the packages with their requirements: those that were read, and those that are
-// only listed.
-func (e *Environment) requiring(artifacts []*facts.Artifact) (all []*requiring) {
-	for _, a := range artifacts {
-		if m := a.Metadata; m != nil {
-			id := packages.ID{Name: pkgmeta.Normalize(m.Name), Version: m.Version}
-			all = append(all, &requiring{id, a.Path, m.Requires, a.Objects, []string{""}})
-		}
-	}
-	for _, a := range e.Listed {
-		if a.Wheel == nil {
-			continue
-		}
-		x := &requiring{file: a.Path, extras: []string{""}}
-		x.ID = packages.ID{Name: pkgmeta.Normalize(a.Wheel.Name), Version: a.Wheel.Version}
-		for _, text := range a.Wheel.Requires {
-			if q, err := pkgmeta.ParseRequirement(text); err == nil {
-				x.requires = append(x.requires, q)
-			}
-		}
-		all = append(all, x)
-	}
-	return all
-}
-
-// addMissing adds a finding for each requirement on a package with native code that is not
-// installed. It is an error if an object needs a library of that package, which nothing else has.
-func (e *Environment) addMissing(artifacts []*facts.Artifact, r *Report) {
-	if !e.Complete {
-		return
-	}
-	installed := map[string]bool{} // also other builds of a package
-	for _, id := range e.With {
-		if q, err := pkgmeta.ParseRequirement(id); err == nil {
-			installed[q.Name], installed[anyBuild(q.Name)] = true, true
-		}
-	}
-	for _, u := range e.Unread { // its version is not known, but it is there
-		name, _, _ := strings.Cut(path.Base(u.Path), "-")
-		installed[pkgmeta.Normalize(name)] = true
-	}
-	libraries := map[string]bool{}
-	arch := e.On.Arch
-	for _, a := range artifacts {
-		for _, x := range a.Objects {
-			arch = cmp.Or(arch, x.Arch())
-			libraries[x.SONAME], libraries[path.Base(x.Path)] = true, true
-		}
-	}
-	env := pkgmeta.DefaultMarkerEnv(e.On.Python, arch)
-	for _, m := range missing(e.requiring(artifacts), installed, env) {
-		q := m.requirement
-		what := fmt.Sprintf("%s %s requires %s%s, which is not installed", m.by.Name, m.by.Version,
-			q.Name, q.Spec)
-		f := Finding{
-			Rule: RuleUnmet, Severity: Warning, New: true, Artifact: m.by.file, Object: m.by.Name,
-			Version: q.Name + q.Spec, Package: q.Name, Headline: what, Message: what,
-			Fixes: []fix.Fix{{
-				Kind: fix.KindDependency, Title: fix.Titled("Install %s", fix.Requirement(q.Name+q.Spec)),
-				Requirement: q.Name + q.Spec, Cost: []string{},
-			}},
-		}
-		if object, library := m.by.needs(q.Name, libraries); library != "" {
-			f.Severity = Error
-			f.Message += fmt.Sprintf(". %s needs its %s", object, library)
-		}
-		r.Findings = append(r.Findings, onFirst(r, f))
-	}
-}
-
-// absentPackage is a requirement of an installed package on one that is not installed.
-type absentPackage struct {
-	by          *requiring
-	requirement pkgmeta.Requirement
-}
-
-// missing returns the requirements on packages with native code that are not installed, one for
-// each package that requires and that is required. Those of extras count if another package
-// requires the extra. A requirement whose marker cannot be evaluated does not.
-func missing(
-	all []*requiring,
-	installed map[string]bool,
-	env pkgmeta.MarkerEnv,
-) (out []absentPackage) {
-	by := map[string]*requiring{}
-	for _, x := range all {
-		by[x.Name] = x
-	}
-	applying := func(x *requiring) (list []pkgmeta.Requirement) {
-		for _, q := range x.requires {
-			if ok, err := q.Applies(env, x.extras...); err == nil && ok {
-				list = append(list, q)
-			}
-		}
-		return list
-	}
-	for more := true; more; { // an extra may require another one
-		more = false
-		for _, x := range all {
-			for _, q := range applying(x) {
-				for _, extra := range q.Extras {
-					if to := by[q.Name]; to != nil && !slices.Contains(to.extras, extra) {
-						to.extras, more = append(to.extras, extra), true
-					}
-				}
-			}
-		}
-	}
-	for _, x := range all {
-		seen := map[string]bool{}
-		for _, q := range applying(x) {
-			if seen[q.Name] || installed[q.Name] || installed[anyBuild(q.Name)] ||
-				!packages.History().Compiled(q.Name) {
-				continue
-			}
-			seen[q.Name] = true
-			out = append(out, absentPackage{x, q})
-		}
-	}
-	return out
-}
-
-// needs returns an object of the package and a library that it needs, which is part of another
-// package and of none that is installed; "" if there is none.
-func (x *requiring) needs(name string, installed map[string]bool) (object, library string) {
-	for _, o := range x.objects {
-		for _, n := range o.Needed {
-			if installed[n] {
-				continue
-			}
-			if ok, _ := packages.History().Provides(name, func(file string) bool { return file == n }); ok {
-				return o.Path, n
-			}
-		}
-	}
-	return "", ""
-}
-
-// build matches the part of a package's name that distinguishes builds with the same modules:
-// onnxruntime-gpu, opencv-contrib-python-headless, tensorflow-cpu, cupy-cuda12x.
-var build = lazyregexp.New(
-	`-(?:cpu|gpu|headless|contrib|nightly|directml|openvino|rocm[\d-]*|cu\d+|cuda\d+x)\b`)
-
-// anyBuild returns the name that all builds of a package have in common.
-func anyBuild(name string) string {
-	if strings.HasPrefix(name, "nvidia-") { // for each CUDA another library
-		return name
-	}
-	return build.ReplaceAllString(name, "")
-}
-
-// targets adds the platforms of the environment to the report and returns their names.
+// targets adds the platforms of the environment to the report and returns their names, not nil.
 func (e *Environment) targets(out *checked, o Options) (names []string) {
+	names = []string{}
 	add := func(p *platform.Platform, err error) {
 		if err == nil {
 			names = append(names, p.Name)
@@ -247,6 +29,33 @@ func (e *Environment) targets(out *checked, o Options) (names []string) {
 		add(o.Root(e.On.Arch))
 	}
 	return names
+}
+
+// glibc returns the oldest of the environment's systems that use glibc, or nil.
+func (e *Environment) glibc(o Options) (oldest *platform.Platform, _ error) {
+	var on []*platform.Platform
+	arch := cmp.Or(e.On.Arch, "x86_64")
+	if o.Root != nil {
+		p, err := o.Root(arch)
+		if err != nil {
+			return nil, err
+		}
+		on = append(on, p)
+	}
+	for _, name := range o.Platforms {
+		p, err := platform.Lookup(name, arch)
+		if err != nil {
+			return nil, err
+		}
+		on = append(on, p)
+	}
+	for _, p := range on {
+		if p != nil && p.Libc == "glibc" && p.LibcVersion != "" &&
+			(oldest == nil || platform.Older(p.LibcVersion, oldest.LibcVersion)) {
+			oldest = p
+		}
+	}
+	return oldest, nil
 }
 
 // damaged turns the findings of an installed wheel that are due to lost or changed files into
@@ -264,7 +73,7 @@ func (e *Environment) damaged(out *checked, f *Finding, what cause.Lacks) {
 	case lost != "":
 		name, version, _ := strings.Cut(lost, "==")
 		f.Message = fmt.Sprintf("%s of %s %s is missing; %s needs it", f.Library, name, version, f.Object)
-		f.Fixes = []fix.Fix{reinstall([]string{lost}, false)}
+		f.Fixes = []fix.Fix{fix.Reinstall([]string{lost}, false)}
 	case e.foreign(out, f, what):
 		name := f.Artifact
 		id := ""
@@ -279,7 +88,7 @@ func (e *Environment) damaged(out *checked, f *Finding, what cause.Lacks) {
 		}
 		f.Message = fmt.Sprintf("%s is not the file that %s installed: it needs %s, which is not found",
 			f.Object, name, lacks)
-		f.Fixes = []fix.Fix{reinstall([]string{id}, false)}
+		f.Fixes = []fix.Fix{fix.Reinstall([]string{id}, false)}
 	default:
 		return
 	}

@@ -150,10 +150,10 @@ func foldUnmet(groups []*group) []*group {
 func satisfies(x fix.Fix, f *result.Finding) bool {
 	if c, ok := x.Change.(fix.Releases); ok { // with requirements that the pins satisfy
 		return slices.ContainsFunc(c, func(r string) bool {
-			return strings.HasPrefix(r, f.Object+"==")
+			return strings.HasPrefix(r, f.RequiredBy+"==")
 		})
 	}
-	required, err := pkgmeta.ParseRequirement(f.Version)
+	required, err := pkgmeta.ParseRequirement(f.Requirement)
 	if err != nil {
 		return false
 	}

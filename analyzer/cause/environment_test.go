@@ -137,13 +137,14 @@ func TestTitlesNameThePackages(t *testing.T) {
 	broken := func(artifact string) result.Finding {
 		return result.Finding{
 			Artifact: artifact, Rule: "broken-installation", Object: artifact, Package: artifact,
-			Version: "macOS", Headline: artifact + " 1.0 is installed for macOS, but this is Linux",
+			Version: "macOS", InstalledFor: "macOS", Headline: artifact + " 1.0 is installed for macOS, but this is Linux",
 			Reason: "macOS, but this is Linux",
 			Fixes:  []fix.Fix{{Kind: fix.KindEnvironment, Title: fix.Titled("Install it again")}},
 		}
 	}
 	twice := broken("pa")
-	twice.Headline, twice.Version = "pa is installed twice, as 1.0 and 2.0", ""
+	twice.Headline = "pa is installed twice, as 1.0 and 2.0"
+	twice.Version, twice.InstalledFor = "", ""
 	abi := result.Finding{
 		Artifact: "pa", Rule: "symbol-missing-in-package", Object: "pa/m.so", Package: "torch",
 		Symbol: "c10_" + strings.Repeat("long_", 8),
@@ -228,6 +229,7 @@ func TestManyPackagesOfOnePin(t *testing.T) {
 	unmet := func(artifact, provider, requirement, q string) result.Finding {
 		f := fails(artifact, "requirement-not-met", provider, "", q)
 		f.Object, f.Version, f.Severity = artifact, requirement, result.Warning
+		f.RequiredBy, f.Requirement = artifact, requirement
 		f.Headline = artifact + " 1.0 requires " + requirement + ", but another version is pinned"
 		return f
 	}
@@ -317,6 +319,7 @@ func TestUnmetIsPartOfTheError(t *testing.T) {
 		pin := name + "==1.26"
 		return result.Finding{
 			Rule: "requirement-not-met", Object: "widget", Package: name, Version: requirement,
+			RequiredBy: "widget", Requirement: requirement,
 			Severity: result.Warning, Headline: "widget 1.0 requires " + requirement,
 			Fixes: []fix.Fix{{
 				Kind: fix.KindPin, Title: fix.Titled("Pin %s", fix.Requirement(pin)), Requirement: pin,

@@ -30,10 +30,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 	}
 	for _, a := range s.baseline.packages {
 		for _, rule := range a.full {
-			r.AddNote(fmt.Sprintf(
-				"%s: %s has more findings than are listed (at most %d for an object, %d in all)",
-				c.Artifact.Path, rule, MaxFindings, maxOfRule,
-			))
+			r.AddNote(moreFindings(c.Artifact.Path, rule))
 		}
 		if u := a.beyond(); u != nil {
 			r.AddUnread(result.Unread{Path: u.Requirement, Reason: u.Err.Error()})

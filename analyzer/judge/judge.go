@@ -142,7 +142,7 @@ func (s *Session) runRules(
 				given:     s.judge.given,
 				linking:   linking,
 				rule:      rule,
-				counts:    map[string]int{},
+				limit:     newLimit(),
 			}
 			pass.emit = func(x *result.Finding, candidates []fix.Candidate) {
 				known = append(known, Found{Finding: x, Candidates: candidates})

@@ -33,6 +33,8 @@ type Rule struct {
 	// Windows and MacOS are like Check for platforms with these systems; nil if the rule does not
 	// apply.
 	Windows, MacOS func(*Pass)
+	// Environment is for all packages of an environment together; nil if the rule is about artifacts.
+	Environment func(*EnvironmentPass)
 	// Packaging is set if the rule is about building and publishing an artifact, and irrelevant for
 	// those who install it.
 	Packaging bool
@@ -78,10 +80,8 @@ type Pass struct {
 	given   []pkgmeta.Requirement
 	linking *linking
 	rule    *Rule
-	count   int            // number of findings of the rule
-	counts  map[string]int // number of findings by object
-	dropped bool           // findings were dropped
 	emit    func(*result.Finding, []fix.Candidate)
+	limit
 }
 
 // View is an object as the platform's loader sees it.
@@ -119,14 +119,28 @@ const (
 	maxOfRule   = 20_000
 )
 
+// limit counts the findings of a rule.
+type limit struct {
+	count   int            // number of findings
+	counts  map[string]int // number of findings by object
+	dropped bool           // findings were dropped
+}
+
+func newLimit() limit { return limit{counts: map[string]int{}} }
+
 // Room reports whether another finding of the rule for an object would be listed. If not, the
 // rule can skip the rest of the object.
-func (p *Pass) Room(object string) bool {
-	if p.counts[object] < MaxFindings && p.count < maxOfRule {
+func (l *limit) Room(object string) bool {
+	if l.counts[object] < MaxFindings && l.count < maxOfRule {
 		return true
 	}
-	p.dropped = true
+	l.dropped = true
 	return false
+}
+
+func (l *limit) add(object string) {
+	l.count++
+	l.counts[object]++
 }
 
 // Report adds a finding, unless there is no Room for it. It fills in rule, artifact, target,
@@ -135,8 +149,7 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	if !p.Room(f.Object) {
 		return
 	}
-	p.count++
-	p.counts[f.Object]++
+	p.add(f.Object)
 	f.Rule = p.rule.ID
 	if f.Severity == "" {
 		f.Severity = p.rule.Severity

@@ -37,14 +37,17 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	New      bool     `json:"new"` // the base does not have it; true without a base
 	// The first target on which it occurs; On has all of them.
-	Target    string `json:"target"`
-	Artifact  string `json:"artifact"` // path of the Artifact
-	Object    string `json:"object"`   // path in the artifact; the name of a single file
+	Target   string `json:"target"`
+	Artifact string `json:"artifact"` // path of the Artifact
+	// The path in the artifact, or the name of a single file. Of a finding about an environment it is
+	// the name of a package if no file is the problem.
+	Object    string `json:"object"`
 	Symbol    string `json:"symbol"`
 	Demangled string `json:"demangled"` // "" if Symbol is not mangled
-	Version   string `json:"version"`
-	Library   string `json:"library"` // SONAME
-	Message   string `json:"message"` // a sentence: what, where, why
+	// A symbol version. Of a finding about an environment it is the Requirement or InstalledFor.
+	Version string `json:"version"`
+	Library string `json:"library"` // SONAME
+	Message string `json:"message"` // a sentence: what, where, why
 	// From the object to the library, each needed by the one before.
 	Chain []string `json:"chain"`
 	// A library that defines the symbol and is not loaded; null if none is known.
@@ -75,6 +78,13 @@ type Finding struct {
 	BuiltWith string `json:"-"`
 	FailsWith string `json:"-"`
 
+	// RequiredBy is the package whose Requirement, as NAMESPEC, another one does not satisfy or is
+	// not installed for: Package; "" for other findings.
+	RequiredBy  string `json:"-"`
+	Requirement string `json:"-"`
+	// InstalledFor is what all files of an installed package are for, where the interpreter does not
+	// load them ("aarch64", "Python 3.12"); "" for other findings.
+	InstalledFor string `json:"-"`
 	// NoWheelFor is what a pinned version has no wheel for ("musl", "Python 3.13"); "" for other
 	// findings, and if it is not one property of the environment.
 	NoWheelFor string `json:"-"`

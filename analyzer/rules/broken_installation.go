@@ -3,9 +3,12 @@ package rules
 import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// brokenInstallation has no check: its findings come from analyzer.CheckEnvironment.
+// brokenInstallation has the findings of a check of files, and those about installed wheels that
+// the analyzer finds to be due to lost or changed files.
 var brokenInstallation = &analyzer.Rule{
 	ID:       analyzer.RuleBroken,
 	Title:    "The files of an installed package are not those that this Python needs",
@@ -38,13 +41,50 @@ environment cannot be read.`,
 	Cause: cause.Rule{
 		Kind: brokenFiles,
 		// One command installs all packages again that are installed for the same other system.
-		Subject: func(f *analyzer.Finding) (string, bool) { return f.Version, f.Version != "" },
+		Subject: func(f *analyzer.Finding) (string, bool) { return f.InstalledFor, f.InstalledFor != "" },
 	},
+	Environment: checkInstallation,
 	References: []string{
 		"PyPA: Recording installed projects",
 		"CPython: Python/dynload_shlib.c",
 		"pip install --platform",
 	},
+}
+
+// checkInstallation reports installed packages whose files are not those that the interpreter
+// needs. Those that are installed for the same other system have one fix.
+func checkInstallation(p *analyzer.EnvironmentPass) {
+	if len(p.Broken) == 0 {
+		return
+	}
+	again := map[string][]string{} // NAME==VERSION by Broken.For
+	for _, b := range p.Broken {
+		again[b.For] = append(again[b.For], b.Package+"=="+b.Version)
+	}
+	on := p.Targets()
+	for _, b := range p.Broken {
+		ids := again[b.For]
+		if b.For == "" {
+			ids = []string{b.Package + "==" + b.Version}
+		}
+		f := analyzer.Finding{
+			Artifact: b.File, Object: b.Object, Package: pkgmeta.Normalize(b.Package),
+			InstalledFor: b.For, On: on, Headline: b.Reason, Message: b.Reason,
+		}
+		if b.But != "" {
+			f.Reason = b.For + ", but " + b.But
+		}
+		if b.Optional {
+			f.Severity = analyzer.Warning
+		}
+		x := fix.Reinstall(ids, b.Conda)
+		if b.Remove != "" {
+			x = fix.Fix{
+				Kind: fix.KindEnvironment, Title: fix.Titled("Remove %s", b.Remove), Cost: []string{},
+			}
+		}
+		p.Report(f, x)
+	}
 }
 
 // brokenFiles is the kind of causes of installed packages with the wrong files.

@@ -1,15 +1,19 @@
 package rules
 
 import (
+	"fmt"
+	"path"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
-// fileConflict has no check: its findings come from analyzer.CheckEnvironment.
 var fileConflict = &analyzer.Rule{
-	ID:       analyzer.RuleConflict,
+	ID:       "file-conflict",
 	Title:    "Two packages of an environment install the same files",
 	Severity: analyzer.Warning,
 	Doc: `Two packages of an environment have a module or a library with the same path and other
@@ -32,6 +36,7 @@ no build ID and differ only in their machine code, modules of packages whose whe
 because the built-in package history knows it (of these the libraries are compared by their path),
 installed packages without hashes in RECORD, and conda environments. Files with the same content are
 not reported.`,
+	Environment: checkConflicts,
 	Cause: cause.Rule{Subject: ofPackage, Kind: &cause.Kind{
 		Advice: func(t *cause.Text, where string) string {
 			if !hasOtherCauses(t) {
@@ -59,4 +64,83 @@ func hasOtherCauses(t *cause.Text) bool {
 	return slices.ContainsFunc(t.Report().Findings, func(f analyzer.Finding) bool {
 		return f.Rule != t.First().Rule && f.Severity.Rank() >= analyzer.Warning.Rank() && of[f.Artifact]
 	})
+}
+
+// checkConflicts reports each package that installs the same objects as others.
+func checkConflicts(p *analyzer.EnvironmentPass) {
+	for _, c := range conflicts(p) {
+		var ids []packages.ID
+		var paths []string
+		for _, a := range c.members {
+			ids, paths = append(ids, idOf(a)), append(paths, a.Path)
+		}
+		reportConflict(p, ids, paths, c.files, effect(p, c))
+	}
+	for _, c := range unreadConflicts(p) {
+		paths := []string{c.ids[0].String(), c.ids[1].String()}
+		for _, a := range p.Artifacts {
+			if a.Wheel != nil && idOf(a) == c.ids[0] {
+				paths[0] = a.Path
+			}
+		}
+		reportConflict(p, c.ids[:], paths, c.files, overwritten)
+	}
+}
+
+// reportConflict adds a finding for each package that installs some files: paths are those of its
+// artifact, or NAME==VERSION.
+func reportConflict(
+	p *analyzer.EnvironmentPass, ids []packages.ID, paths, files []string, effect string,
+) {
+	keep, because := required(p, ids)
+	x := fix.Fix{Kind: fix.KindEnvironment, Cost: []string{}}
+	x.Title, x.Command = keeping(p, ids, keep)
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.Name + " " + id.Version
+	}
+	what, example := "both install ", ""
+	switch {
+	case len(files) > 1:
+		what, example = fmt.Sprintf("install %d of the same files", len(files)), ", such as "
+	case len(ids) > 2:
+		what = "install "
+	}
+	what = analyzer.And(names) + " " + what
+	headline, shorter := what+example+files[0], []string{what + example + path.Base(files[0])}
+	if example != "" {
+		shorter = append(shorter, what)
+	}
+	message := headline + ". " + effect
+	for _, text := range because {
+		message += ". " + text
+	}
+	for _, artifact := range paths {
+		p.Report(analyzer.Finding{
+			Artifact: artifact, Object: files[0], Package: ids[0].Name, Headline: headline,
+			Shorter: shorter, Message: message,
+		}, x)
+	}
+}
+
+const overwritten = "The package that is installed last overwrites the files of the others"
+
+// effect is what happens to the files of a conflict, without a period.
+func effect(p *analyzer.EnvironmentPass, c *conflict) string {
+	if p.Changed == nil {
+		return overwritten
+	}
+	var whole []string // packages that have all of their files
+	for _, a := range c.members {
+		if !slices.ContainsFunc(a.Objects, func(o *analyzer.Object) bool {
+			return slices.Contains(c.files, installedPath(o)) &&
+				p.Changed(a.Path, o.Path)
+		}) {
+			whole = append(whole, pkgmeta.Normalize(a.Wheel.Name))
+		}
+	}
+	if len(whole) == 1 {
+		return "The installed files are those of " + whole[0]
+	}
+	return "Some of the installed files are those of one package, and some those of another"
 }

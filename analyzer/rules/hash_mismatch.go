@@ -1,12 +1,13 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// hashMismatch has no check: its findings come from analyzer.NoWheel and packages.HashError.
 var hashMismatch = &analyzer.Rule{
 	ID:       analyzer.RuleHash,
 	Title:    "A pinned version has other hashes than the wheel on the index",
@@ -34,6 +35,7 @@ Not detected: hashes of other algorithms than SHA-256, or where the index has no
 that a file takes from an index that compat was not given; wheels whose address the lock file has
 (uv.lock, pylock.toml), if they are too large to be downloaded as a whole, because the page of the
 index is not read for them. compat check FILE compares hashes for systems with glibc only.`,
+	Environment: checkHashes,
 	Cause: cause.Rule{Subject: notFor, Kind: &cause.Kind{
 		Task: func(*cause.Text) cause.Task {
 			return cause.Task{Actor: result.Installer, Do: "renew the hashes in the lock file"}
@@ -48,4 +50,11 @@ index is not read for them. compat check FILE compares hashes for systems with g
 		"Simple repository API (PEP 503, PEP 691): hashes of files",
 		"PEP 751: A file format to record Python dependencies for installation reproducibility",
 	},
+}
+
+// checkHashes reports pins of which there is a wheel, but not with a hash that the file has.
+func checkHashes(p *analyzer.EnvironmentPass) {
+	reportPins(p, slices.DeleteFunc(slices.Clone(p.NoWheel), func(w analyzer.NoWheel) bool {
+		return !w.Hash
+	}))
 }

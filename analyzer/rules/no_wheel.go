@@ -10,9 +10,8 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// noWheel has no check: its findings come from analyzer.Environment.NoWheel.
 var noWheel = &analyzer.Rule{
-	ID:       analyzer.RuleNoWheel,
+	ID:       "no-wheel",
 	Title:    "A pinned version has no wheel for the platform",
 	Severity: analyzer.Error,
 	Doc: `A lock file or a requirements file pins a version of which no wheel can be installed in the
@@ -29,12 +28,20 @@ Severity: a warning where the version has a source archive, which pip builds if 
 compilers and libraries for it. What it builds is not checked.
 
 Not detected: wheels on an index that compat was not given.`,
-	Cause: cause.Rule{Kind: noWheelCause, Subject: notFor},
+	Environment: checkWheels,
+	Cause:       cause.Rule{Kind: noWheelCause, Subject: notFor},
 	References: []string{
 		"PEP 425: Compatibility Tags for Built Distributions",
 		"PEP 600: manylinux platform tags",
 		"PEP 656: musllinux platform tags",
 	},
+}
+
+// checkWheels reports pins without a wheel.
+func checkWheels(p *analyzer.EnvironmentPass) {
+	reportPins(p, slices.DeleteFunc(slices.Clone(p.NoWheel), func(w analyzer.NoWheel) bool {
+		return w.Hash
+	}))
 }
 
 // notFor joins the packages without a wheel for the same property of an environment: all of them

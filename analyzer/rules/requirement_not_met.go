@@ -1,11 +1,15 @@
 package rules
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
-// requirementNotMet has no check: its findings come from analyzer.CheckEnvironment.
 var requirementNotMet = &analyzer.Rule{
 	ID:       analyzer.RuleUnmet,
 	Title:    "A requirement of a package in the environment is not met",
@@ -40,6 +44,7 @@ those of which another build is installed (onnxruntime-gpu for onnxruntime), all
 environments and in virtual environments with the packages of the system, and all in lock and
 requirements files. Of conda packages: dependencies on virtual packages other than __glibc. A
 dependency in a form that compat does not know is listed as one that could not be read.`,
+	Environment: checkRequirements,
 	Cause: cause.Rule{Subject: ofPackage, Kind: &cause.Kind{
 		Title: func(t *cause.Text) string {
 			title := t.First().Headline
@@ -60,3 +65,42 @@ dependency in a form that compat does not know is listed as one that could not b
 
 // ofPackage joins the findings about one package, of which another version has to be chosen.
 func ofPackage(f *analyzer.Finding) (subject string, shared bool) { return f.Package, true }
+
+func checkRequirements(p *analyzer.EnvironmentPass) {
+	checkPinned(p)
+	checkNotInstalled(p)
+	checkCondaDependencies(p)
+}
+
+// checkPinned reports each requirement of a package that the pins do not satisfy. One that another
+// environment does not satisfy either is reported once.
+func checkPinned(p *analyzer.EnvironmentPass) {
+	for _, u := range p.Unmet {
+		pin := p.Pins[u.Package]
+		is := "is installed"
+		if at := pin.String(); at != "" {
+			is = "is pinned (" + at + ")"
+		}
+		f := analyzer.Finding{
+			Artifact:   cmp.Or(p.Artifact(u.By.Name), u.By.String()),
+			RequiredBy: u.By.Name, Requirement: u.Requirement, Package: u.Package,
+			Headline: fmt.Sprintf("%s %s requires %s, but %s %s", u.By.Name, u.By.Version,
+				u.Requirement, pin.Version, is),
+		}
+		f.Message = f.Headline + ". pip refuses to install the two together"
+		if slices.ContainsFunc(p.Reported(), func(x analyzer.Finding) bool {
+			return x.RequiredBy == f.RequiredBy && x.Requirement == f.Requirement
+		}) {
+			continue
+		}
+		var fixes []fix.Fix
+		if u.Version != "" {
+			to := u.Package + "==" + u.Version
+			fixes = append(fixes, fix.Fix{
+				Kind: fix.KindPin, Title: fix.Titled("Pin %s", fix.Requirement(to)), Requirement: to,
+				Cost: []string{}, Change: fix.Pin{Requirement: to},
+			})
+		}
+		p.Report(f, fixes...)
+	}
+}

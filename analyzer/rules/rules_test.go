@@ -3,9 +3,11 @@ package rules_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/rules"
@@ -14,16 +16,42 @@ import (
 
 func TestRules(t *testing.T) {
 	for _, r := range rules.All() {
-		if slices.Contains([]string{
-			analyzer.RuleNoWheel, analyzer.RuleHash, analyzer.RuleUnmet, analyzer.RuleBroken,
-			analyzer.RuleConflict,
-		}, r.ID) {
-			continue // they are about environments, which package analyzer tests
-		}
 		t.Run(
 			r.ID,
 			func(t *testing.T) { analyzertest.Run(t, filepath.Join("testdata", r.ID), rules.All()) },
 		)
+	}
+}
+
+// TestEveryRuleHasCases checks that every rule has a check, a case that it reports and one that it
+// does not.
+func TestEveryRuleHasCases(t *testing.T) {
+	for _, r := range rules.All() {
+		finding := regexp.MustCompile(`(?m)^(existing )?(error|warning|note) ` + r.ID + ` `)
+		if r.Check == nil && r.Windows == nil && r.MacOS == nil && r.Environment == nil &&
+			r.ID != analyzer.RuleSupportRemoved { // it compares reports
+			t.Errorf("%s has no check", r.ID)
+		}
+		files, err := filepath.Glob(filepath.Join("testdata", r.ID, "*.txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports, silent := false, false
+		for _, file := range files {
+			a, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range a.Files {
+				if f.Name == "want" {
+					found := finding.Match(f.Data)
+					reports, silent = reports || found, silent || !found
+				}
+			}
+		}
+		if !reports || !silent {
+			t.Errorf("testdata/%s: reports %v, silent %v; add a case of each", r.ID, reports, silent)
+		}
 	}
 }
 

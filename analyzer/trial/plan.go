@@ -569,10 +569,10 @@ func (o *outcome) excludedBy(name string) bool {
 // chooses reports whether the steps choose the version that a finding about the pins asks for: one
 // that a package requires, another one of that package, or one that has a wheel.
 func (o *outcome) chooses(f *result.Finding) bool {
-	required, err := pkgmeta.ParseRequirement(f.Version)
+	required, err := pkgmeta.ParseRequirement(f.Requirement)
 	unmet := err == nil && required.Name == f.Package // "numpy<2"
-	if unmet && names(o.with)[f.Object] {
-		return !o.excludedBy(f.Object)
+	if unmet && names(o.with)[f.RequiredBy] {
+		return !o.excludedBy(f.RequiredBy)
 	}
 	return slices.ContainsFunc(o.with, func(with string) bool {
 		q, err := pkgmeta.ParseRequirement(with)

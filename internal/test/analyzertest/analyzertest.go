@@ -16,6 +16,7 @@
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
 //	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" has the package of each file: lines PATH NAME VERSION
 //	package/NAME==VERSION/PATH a library of this release; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python
+//	environment                an analyzer.Environment in JSON, in which the wheels are installed together: its pins, packages without a wheel, installed files
 //	want                       the report, as Format writes it
 //
 // Run with -update to write want, and review the difference like code.
@@ -26,6 +27,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -72,7 +74,7 @@ func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	r, err := analyzer.New(rules).Check(context.Background(), c.in, c.options)
+	r, err := c.check(analyzer.New(rules))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +112,17 @@ func Inputs(a *txtar.Archive) ([]analyzer.Input, analyzer.Options, error) {
 
 // testcase is one analysis.
 type testcase struct {
-	in      []analyzer.Input
-	options analyzer.Options
+	in          []analyzer.Input
+	environment *analyzer.Environment // nil: the artifacts are checked on their own
+	options     analyzer.Options
+}
+
+func (c *testcase) check(a *analyzer.Analyzer) (*analyzer.Report, error) {
+	if c.environment == nil {
+		return a.Check(context.Background(), c.in, c.options)
+	}
+	c.environment.Wheels = c.in
+	return a.CheckEnvironment(context.Background(), c.environment, nil, c.options)
 }
 
 func read(a *txtar.Archive) (*testcase, error) {
@@ -129,6 +140,10 @@ func read(a *txtar.Archive) (*testcase, error) {
 		kind, rest, _ := strings.Cut(f.Name, "/")
 		switch kind {
 		case "want":
+		case "environment":
+			d := json.NewDecoder(bytes.NewReader(f.Data))
+			d.DisallowUnknownFields()
+			err = d.Decode(&c.environment)
 		case "in":
 			err = in.add(rest, f.Data)
 		case "base":
@@ -140,7 +155,8 @@ func read(a *txtar.Archive) (*testcase, error) {
 		case "library-path", "conda":
 			err = folders.add(kind, rest, f.Data)
 		default:
-			err = fmt.Errorf("a file's first folder is in, base, baseline, package, library-path or conda")
+			err = fmt.Errorf("a file is environment, or its first folder is in, base, baseline, package, library-path or " +
+				"conda")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)

@@ -1,0 +1,177 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// maxElsewhere limits the packages without a wheel that are looked up for another system.
+const maxElsewhere = 32
+
+// reportPins reports pins that an installer refuses or builds from source. One that several
+// environments have is one finding.
+func reportPins(p *analyzer.EnvironmentPass, pins []analyzer.NoWheel) {
+	if len(pins) == 0 {
+		return
+	}
+	var on []string
+	others := slices.Concat(p.AllArtifacts(), withoutWheel(p))
+	for _, w := range pins {
+		f := pinFinding(w)
+		if f.On = w.On; f.On == nil {
+			if on == nil {
+				on = p.Targets()
+			}
+			f.On = on
+		}
+		if i := slices.IndexFunc(p.Reported(), func(x analyzer.Finding) bool {
+			return x.Rule == p.ID() && x.Artifact == w.ID() && x.Package == w.Package
+		}); i >= 0 {
+			known := &p.Reported()[i]
+			known.On = slices.Concat(known.On, f.On)
+			continue
+		}
+		if w.Hash && w.Artifact == "" {
+			f.Artifact = p.Artifact(w.Package)
+		}
+		var fixes []fix.Fix
+		if w.Hash {
+			fixes = append(fixes, fix.Fix{
+				Kind: fix.KindEnvironment, Cost: []string{}, Command: w.Renew,
+				Title: fix.Titled("Renew the hashes of %s in %s", w.ID(), w.At.File),
+			})
+		}
+		if x, ok := otherPin(w, others); ok {
+			fixes = append(fixes, x)
+		}
+		if w.Python != "" {
+			fixes = append(fixes, otherPython(p, w.Python))
+		}
+		p.Report(f, fixes...)
+	}
+}
+
+// pinFinding returns the finding of a pin. Its artifact is NAME==VERSION, or the one that is
+// checked with it.
+func pinFinding(w analyzer.NoWheel) analyzer.Finding {
+	f := analyzer.Finding{
+		Severity: analyzer.Error, Artifact: cmp.Or(w.Artifact, w.ID()), Package: w.Package,
+		NoWheelFor: w.For, Message: w.Reason,
+	}
+	if w.Detail != "" {
+		f.Headline, f.Message = w.Reason, w.Reason+"; "+w.Detail
+	}
+	if w.Source {
+		f.Severity = analyzer.Warning
+		f.Message += ", so it is built from source where it is installed"
+	}
+	f.Message += " (" + w.At.String() + ")"
+	f.Headline = cmp.Or(f.Headline, f.Message)
+	return f
+}
+
+// withoutWheel returns the packages without a wheel for the environment, with the requirements of
+// their wheels for newer systems: an installer that builds them has to satisfy these too.
+func withoutWheel(p *analyzer.EnvironmentPass) (out []analyzer.Artifact) {
+	if !slices.ContainsFunc(p.NoWheel, func(w analyzer.NoWheel) bool { return len(w.Others) > 0 }) {
+		return nil
+	}
+	on := packages.Target{Python: p.On.Python, Arch: p.On.Arch}
+	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
+	for _, w := range p.NoWheel[:min(len(p.NoWheel), maxElsewhere)] {
+		release := p.Release(pkgmeta.Normalize(w.Package), w.Version, on)
+		if release == nil {
+			continue // there is none, or only for another Python
+		}
+		a := analyzer.Artifact{Wheel: &analyzer.Wheel{Name: w.Package, Version: w.Version}}
+		for _, q := range release.Requires {
+			if ok, err := q.Applies(env); err == nil && ok {
+				a.Wheel.Requires = append(a.Wheel.Requires, q.Name+q.Spec)
+			}
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// otherPython returns the fix that uses an interpreter for which all packages have a wheel. If
+// there is none, it is the given one, and its cost are the packages without a wheel. Packages that
+// could not be looked up are ignored, as are those of which only the source is published.
+func otherPython(p *analyzer.EnvironmentPass, python string) fix.Fix {
+	x := fix.Fix{
+		Kind: fix.KindEnvironment, Cost: withoutWheelFor(p, python),
+		Title: fix.Titled("Use Python %s", python),
+	}
+	if len(x.Cost) == 0 {
+		x.Title = x.Title.Append(", for which all packages have a wheel")
+		return x
+	}
+	known := packages.Interpreters("")
+	slices.Reverse(known)
+	for _, other := range known {
+		if other != python && other != p.On.Python && len(withoutWheelFor(p, other)) == 0 {
+			x.Title = fix.Titled("Use Python %s, for which all packages have a wheel", other)
+			x.Cost = []string{}
+			return x
+		}
+	}
+	missing := analyzer.List(x.Cost, 4, len(x.Cost), "package")
+	x.Cost = []string{"no wheel for Python " + python + ": " + missing}
+	return x
+}
+
+// withoutWheelFor returns the packages that have no wheel for an interpreter. It is not nil.
+func withoutWheelFor(p *analyzer.EnvironmentPass, python string) []string {
+	out := []string{}
+	on := p.On
+	on.Python = python
+	ids := slices.Clone(p.With)
+	for _, w := range p.NoWheel {
+		ids = append(ids, w.Package+"=="+w.Version)
+	}
+	for _, id := range ids {
+		q, err := pkgmeta.ParseRequirement(id)
+		if err != nil {
+			continue
+		}
+		spec, err := pkgmeta.ParseSpec(q.Spec)
+		if err != nil {
+			continue
+		}
+		versions, known := p.Versions(q.Name, on)
+		if known && !slices.ContainsFunc(packages.Sorted(versions), spec.Admits) {
+			out = append(out, q.Name+q.Spec)
+		}
+	}
+	return out
+}
+
+// otherPin returns the closest version with a wheel that the requirements of the other packages
+// allow.
+// If they allow none, it is the closest, and its cost is what does not allow it.
+func otherPin(w analyzer.NoWheel, others []analyzer.Artifact) (x fix.Fix, ok bool) {
+	for _, version := range w.Others {
+		v, err := pkgmeta.ParseVersion(version)
+		if err != nil {
+			continue
+		}
+		pin := w.Package + "==" + version
+		y := fix.Fix{
+			Kind: fix.KindPin, Title: fix.Titled("Pin %s, which has a wheel for it",
+				fix.Requirement(pin)),
+			Requirement: pin, Cost: analyzer.Conflicts(w.Package, v, others),
+		}
+		if len(y.Cost) == 0 {
+			return y, true
+		}
+		if !ok {
+			x, ok = y, true
+		}
+	}
+	return x, ok
+}
