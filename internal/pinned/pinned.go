@@ -104,7 +104,7 @@ type Index struct {
 }
 
 // Names returns the packages of a lock or requirements file of a trusted branch, whatever system,
-// extra or group needs them: the ones that an index with credentials may be requested when a pull
+// extra or group needs them: those that may be looked up in an index with credentials when a pull
 // request is checked. It is nil if the file cannot be read, which is reported where it is used.
 func Names(file string, data []byte) []string {
 	l, err := lockfile.Read(file, data)
