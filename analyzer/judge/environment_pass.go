@@ -130,8 +130,8 @@ func (p *EnvironmentPass) Run(
 
 // Report adds a finding, unless there is no Room for it. It fills in the rule, the severity (unless
 // set) and, unless On is set, the first target of the report. In JSON, object and version are what
-// identifies the finding: where it is not about an object, the package that requires another one or
-// that cannot be installed, and the requirement.
+// identifies the finding: that of a package which requires another one, or cannot be installed, has
+// the package and the requirement.
 func (p *EnvironmentPass) Report(f result.Finding, fixes ...fix.Fix) {
 	f.Object = cmp.Or(f.Object, f.RequiredBy, f.Package)
 	f.Version = cmp.Or(f.Version, f.Requirement, f.InstalledFor)
