@@ -304,6 +304,9 @@ func (k *checked) artifact(
 		}
 		before := len(found.order)
 		fresh := found.add(k.relevant(f, t, outcome, found), t.Platform.Name)
+		if !t.Promised {
+			k.account(f, t, outcome, s.Account(outcome.Found))
+		}
 		if kept := affordable(targets, f, len(outcome.Found)); len(kept) < len(targets) {
 			k.report.AddNote(fmt.Sprintf("%s has too many findings; %d of its platforms were not checked",
 				f.Path, len(targets)-len(kept)))
@@ -374,8 +377,7 @@ func (k *checked) describeTargets(
 	}
 }
 
-// relevant returns the findings of an outcome that count on a target, and adds the target to the
-// report. On a platform that only the tags promise, those count that the named ones do not have.
+// relevant returns the findings of an outcome that count on a target. On a platform that only the tags promise, those count that the named ones do not have.
 func (k *checked) relevant(
 	f *facts.Artifact, t judge.Target, outcome *judge.Outcome, found findings,
 ) []judge.Found {
@@ -386,8 +388,22 @@ func (k *checked) relevant(
 	if t.Promised {
 		return onlyPromised(outcome.Found, found.first)
 	}
-	k.addTarget(t.Platform, f, outcome.Sets)
 	return outcome.Found
+}
+
+// account adds a target to the report, and what became of the imports of an artifact on it.
+func (k *checked) account(
+	f *facts.Artifact, t judge.Target, outcome *judge.Outcome, imports result.Accounting,
+) {
+	target := k.addTarget(t.Platform, f, outcome.Sets)
+	if target.Accounting == nil {
+		target.Accounting = &result.Accounting{Why: []result.Undecided{}}
+	}
+	target.Accounting.Add(imports)
+	i := slices.IndexFunc(k.report.Artifacts, func(a Artifact) bool { return a.Path == f.Path })
+	if a := &k.report.Artifacts[i]; a.Accounting == nil || imports.Worse(a.Accounting) {
+		a.Accounting = &imports
+	}
 }
 
 // tryFixes tries the fixes of the findings that no earlier target has. What a fix reveals is a

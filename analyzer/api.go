@@ -16,12 +16,15 @@ type (
 	Outcome  = result.Outcome
 	Target   = result.Target
 	Artifact = result.Artifact
-	Wheel    = result.Wheel
-	Needs    = result.Needs
-	Finding  = result.Finding
-	Range    = result.Range
-	Severity = result.Severity
-	Accepted = result.Accepted
+	// Accounting is what became of the imports of objects; Undecided is why that is not known.
+	Accounting = result.Accounting
+	Undecided  = result.Undecided
+	Wheel      = result.Wheel
+	Needs      = result.Needs
+	Finding    = result.Finding
+	Range      = result.Range
+	Severity   = result.Severity
+	Accepted   = result.Accepted
 )
 
 // Verdicts of a report or a target; see package result.

@@ -15,7 +15,7 @@ import (
 
 // addTarget adds a platform with its packages to the report, or more packages to an existing one.
 // The packages are those for f; nil if there are none.
-func (k *checked) addTarget(p *platform.Platform, f *facts.Artifact, sets []*packages.Set) {
+func (k *checked) addTarget(p *platform.Platform, f *facts.Artifact, sets []*packages.Set) *Target {
 	r := k.report
 	i := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == p.Name })
 	if i < 0 {
@@ -46,6 +46,7 @@ func (k *checked) addTarget(p *platform.Platform, f *facts.Artifact, sets []*pac
 			}
 		}
 	}
+	return &r.Targets[i]
 }
 
 // refused is a pinned version with other hashes than those of the index.

@@ -51,6 +51,9 @@ func (b Bindings) At(n int) Binding {
 	return out
 }
 
+// Len is the number of imports.
+func (b Bindings) Len() int { return len(b.rows) }
+
 // All iterates over the bindings.
 func (b Bindings) All() iter.Seq[Binding] {
 	return func(yield func(Binding) bool) {
@@ -125,7 +128,7 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 			out.set(n, NoSymbol, provider)
 		case i.Weak:
 			out.set(n, WeakUndefined, provider)
-		case slices.ContainsFunc(unknown, func(l *Library) bool { return l.mayDefine(i.Name) }):
+		case slices.ContainsFunc(unknown, func(l *Library) bool { return l.MayDefine(i.Name) }):
 			out.set(n, Undecided, provider)
 		default:
 			out.set(n, NoSymbol, provider)
@@ -179,12 +182,14 @@ const (
 	likeC   = 4
 )
 
-// mayDefine reports whether a library with unknown exports may define a symbol. Libraries that
-// a platform guarantees only by name (libX11, libGL, libglib) are C libraries without C++
-// symbols.
-func (l *Library) mayDefine(symbol string) bool {
+// MayDefine reports whether a library with unknown exports may define a symbol; it is false for
+// other libraries. Libraries that a platform guarantees only by name (libX11, libGL, libglib) are C
+// libraries without C++ symbols.
+func (l *Library) MayDefine(symbol string) bool {
 	mangled := strings.HasPrefix(symbol, "_Z")
 	switch {
+	case l.Known:
+		return false
 	case l.Kind == FromPlatform:
 		return !mangled
 	case !l.alike:

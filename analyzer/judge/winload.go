@@ -32,6 +32,8 @@ type WindowsObject struct {
 	Load *winload.Load
 	// Users are the files that load it.
 	Users []*WindowsObject
+
+	environment *winload.Environment // of Load
 }
 
 // Of returns the object for a file, or nil if it does not belong to the artifact.
@@ -95,7 +97,7 @@ func (s *Session) loadWindows(c Case) *WindowsLoad {
 			}
 			environments[o.Python] = e
 		}
-		o.Load = e.Load(o.File)
+		o.Load, o.environment = e.Load(o.File), e
 		w.found += len(o.Load.Found)
 		for _, x := range o.Load.Found[1:] {
 			if user := w.Of(x.File); x.File != nil && user != nil {

@@ -73,6 +73,8 @@ type Target struct {
 	Name    string   `json:"name"`
 	Verdict Verdict  `json:"verdict"`
 	With    []string `json:"with,omitempty"` // the installed packages as NAME==VERSION
+	// What became of the imports of all artifacts that were checked on it; nil if none was.
+	Accounting *Accounting `json:"accounting,omitempty"`
 }
 
 // Artifact is a file that was checked: a wheel, another archive or a single file.
@@ -93,6 +95,19 @@ type Artifact struct {
 	// depends. These were not read, so it is not known whether the libraries have the symbols that it
 	// imports.
 	Assumed []string `json:"assumed,omitempty"`
+	// What became of its imports on the target on which the least is certain; nil if it was not
+	// checked.
+	Accounting *Accounting `json:"accounting,omitempty"`
+}
+
+// Accounting returns what became of the imports of all artifacts.
+func (r *Report) Accounting() (all Accounting) {
+	for _, a := range r.Artifacts {
+		if a.Accounting != nil {
+			all.Add(*a.Accounting)
+		}
+	}
+	return all
 }
 
 // Misnamed reports whether an artifact is a wheel that pip does not install, because its file name

@@ -164,6 +164,21 @@ func (e *Environment) bind(
 	return false
 }
 
+// Knows reports whether it is known what a DLL that a load finds exports, for a symbol. The stable ABI
+// of Python is known by name.
+func (e *Environment) Knows(library string, s peobj.Symbol, root *File) bool {
+	if file, _, ok := e.find(library, root); ok && file != nil {
+		return true
+	}
+	lib := e.lookup(fileName(library))
+	if lib.Kind == windows.Python {
+		_, known := cpython.OnWindows(lib.Python.Release, s.Name)
+		return known || lib.Python.Stable()
+	}
+	p, _ := lib.Exports(s.Name, e.Machine)
+	return s.Name != "" && p == windows.Present
+}
+
 // lacks reports whether a DLL of Windows or Python is known not to export a symbol.
 func (e *Environment) lacks(library string, s peobj.Symbol) bool {
 	lib := e.lookup(fileName(library))

@@ -710,6 +710,24 @@ func (p *textPrinter) findings() []string {
 
 // last returns the line that counts causes, imports and objects.
 func (p *textPrinter) last() string {
+	line := p.counts()
+	all := p.report.Accounting()
+	if all.Undecided == 0 {
+		return line
+	}
+	var why []string
+	for _, u := range all.Why {
+		why = append(why, mdsafe.Visible(u.String()))
+	}
+	if shown := 1; !p.options.Verbose && len(why) > shown {
+		why = append(why[:shown], analyzer.Count(len(why)-shown, "more reason"))
+	}
+	return fmt.Sprintf("%s; %s of %s undecided: %s", line, grouped(all.Undecided),
+		number(all.Imports, "import"), strings.Join(why, ", "))
+}
+
+// counts is the part of the last line about what was found.
+func (p *textPrinter) counts() string {
 	r := p.report
 	type place struct{ artifact, object string }
 	type symbol struct {

@@ -78,6 +78,7 @@ func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report
 	if err != nil {
 		t.Fatal(err)
 	}
+	accounted(t, r)
 	got := Format(r)
 	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
 	if *update {
@@ -98,6 +99,32 @@ func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report
 		t.Errorf("%s says\n%s\nwant\n%s", file, got, want)
 	}
 	return r
+}
+
+// accounted checks that every import of a report was found, is missing, or is undecided for a reason.
+func accounted(t *testing.T, r *analyzer.Report) {
+	t.Helper()
+	check := func(what string, a *analyzer.Accounting) {
+		if a == nil {
+			return
+		}
+		why := 0
+		for _, u := range a.Why {
+			why += u.Count
+		}
+		if a.Found+a.Missing+a.Undecided != a.Imports || why != a.Undecided || a.Found < 0 {
+			t.Errorf("%s: the imports do not add up: %+v", what, *a)
+		}
+	}
+	for _, x := range r.Artifacts {
+		check(x.Path, x.Accounting)
+	}
+	for _, x := range r.Targets {
+		check(x.Name, x.Accounting)
+		if x.Accounting == nil && !r.Environment {
+			t.Errorf("%s: its imports are not accounted for", x.Name)
+		}
+	}
 }
 
 // Inputs returns the inputs and options of a case. It returns an error if the archive contains
