@@ -28,8 +28,7 @@ func TestRulePages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// An environment is not shown as one file before and after.
-		if !strings.Contains(text, "## Before and after") && r.Environment == nil {
+		if !strings.Contains(text, "## Before and after") {
 			t.Errorf("%s has no example", r.ID)
 		}
 		golden.File(t, filepath.Join(docs, "rules", r.ID+".md"), text)
