@@ -401,7 +401,11 @@ func (k *checked) account(
 	}
 	target.Accounting.Add(imports)
 	i := slices.IndexFunc(k.report.Artifacts, func(a Artifact) bool { return a.Path == f.Path })
-	if a := &k.report.Artifacts[i]; a.Accounting == nil || imports.Worse(a.Accounting) {
+	a := &k.report.Artifacts[i]
+	if !slices.Contains(a.Targets, t.Platform.Name) {
+		a.Targets = append(a.Targets, t.Platform.Name)
+	}
+	if a.Accounting == nil || imports.Worse(a.Accounting) {
 		a.Accounting = &imports
 	}
 }

@@ -95,6 +95,8 @@ type Artifact struct {
 	// depends. These were not read, so it is not known whether the libraries have the symbols that it
 	// imports.
 	Assumed []string `json:"assumed,omitempty"`
+	// Targets are the names of those on which it was checked; nil if it was on none.
+	Targets []string `json:"targets,omitempty"`
 	// What became of its imports on the target on which the least is certain; nil if it was not
 	// checked.
 	Accounting *Accounting `json:"accounting,omitempty"`

@@ -8,7 +8,6 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -114,25 +113,24 @@ func failures(r *analyzer.Report) map[failure]bool {
 	return out
 }
 
-// resultOn returns the result of an artifact on a platform.
+// resultOn returns the result of an artifact on a platform. It is Compatible only on one on which
+// the artifact was checked; that it fails may be known of others too.
 func resultOn(
-	r *analyzer.Report,
-	a *analyzer.Artifact,
-	on string,
-	failed map[failure]bool,
+	r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failure]bool,
 ) analyzer.Verdict {
+	checked := slices.Contains(a.Targets, on)
 	switch {
-	case a.Objects == 0, !suits(a, on):
-		return analyzer.NotJudged
 	case failed[failure{a.Path, on}], failed[failure{a.Path, platform.Title(on)}],
-		failed[failure{a.Path, ""}]:
+		checked && failed[failure{a.Path, ""}]:
 		return analyzer.Incompatible
-	case slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
+	case (checked || a.Targets == nil) && slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
 		return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/")
 	}):
 		return analyzer.Unchecked
+	case checked:
+		return analyzer.Compatible
 	}
-	return analyzer.Compatible
+	return analyzer.NotJudged
 }
 
 // cell returns a sign for a result.
@@ -149,19 +147,6 @@ func cell(v analyzer.Verdict) g.Node {
 		return mark("compatible", "✓", "compatible")
 	}
 	return mark("none", "–", "not checked")
-}
-
-// suits reports whether an artifact was checked on a platform: a wheel is not if it is for another
-// system or architecture.
-func suits(a *analyzer.Artifact, on string) bool {
-	if a.Wheel == nil || len(a.Wheel.Tags) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(a.Wheel.Tags, func(tag string) bool {
-		t := platform.ParseTag(pkgmeta.SplitTag(tag).Platform)
-		return t.System == platform.TagAny || t.System == platform.TargetSystem(on) &&
-			(t.System != platform.TagLinux || t.Arch == platform.Architecture(on))
-	})
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

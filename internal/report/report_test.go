@@ -234,9 +234,11 @@ func sample() *analyzer.Report {
 				SHA256:  "ab12",
 				Kind:    "wheel",
 				Objects: 2,
+				Targets: []string{"manylinux_2_17_x86_64"},
 				Wheel:   &analyzer.Wheel{Name: "widget", Version: "1.1.0", Tags: []string{"py3-none-manylinux2014_x86_64"}},
 			},
-			{Path: "libx.so", SHA256: "cd34", Kind: "object", Objects: 1},
+			{Path: "libx.so", SHA256: "cd34", Kind: "object", Objects: 1,
+				Targets: []string{"manylinux_2_17_x86_64"}},
 		},
 		Findings: []analyzer.Finding{
 			pow("pow", wheel),
@@ -550,18 +552,16 @@ func TestPageAnchorsAreUnique(t *testing.T) {
 	}
 }
 
-// A pair of artifact and platform fails if a cause of the artifact occurs on the platform. A wheel
-// is not checked on the platforms of another architecture.
+// A pair of artifact and platform fails if a cause of the artifact occurs on the platform, and works
+// only if it was checked.
 func TestMatrix(t *testing.T) {
-	wheel := func(path, tag string) analyzer.Artifact {
-		return analyzer.Artifact{Path: path, Kind: "wheel", Objects: 1, Wheel: &analyzer.Wheel{
-			Tags: []string{"cp312-cp312-" + tag},
-		}}
+	wheel := func(path string, targets ...string) analyzer.Artifact {
+		return analyzer.Artifact{Path: path, Kind: "wheel", Objects: 1, Targets: targets}
 	}
 	r := analyzer.NewReport("1.0")
 	r.Artifacts = []analyzer.Artifact{
-		wheel("dist/a.whl", "manylinux_2_17_x86_64"), wheel("dist/b.whl", "manylinux_2_17_x86_64"),
-		wheel("dist/c.whl", "manylinux_2_17_aarch64"), {Path: "d.so", Kind: "object", Objects: 1},
+		wheel("dist/a.whl", "debian11", "debian12"), wheel("dist/b.whl", "debian12"),
+		wheel("dist/c.whl", "debian12/aarch64"), {Path: "d.so", Kind: "object", Objects: 1},
 		{Path: "empty.zip", Kind: "archive"},
 	}
 	for _, name := range []string{"debian11", "debian12", "debian12/aarch64"} {
@@ -583,7 +583,7 @@ func TestMatrix(t *testing.T) {
 	}
 	got := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(b.String(), " ")
 	got = strings.Join(strings.Fields(got), " ")
-	if want := "artifact Debian 11 Debian 12 Debian 12 aarch64 a.whl ✗ ✓ – b.whl ✓ ✓ – c.whl – – ✗ d.so ? ? ? " +
+	if want := "artifact Debian 11 Debian 12 Debian 12 aarch64 a.whl ✗ ✓ – b.whl – ✓ – c.whl – – ✗ d.so ? ? ? " +
 		"empty.zip – – –"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
