@@ -160,9 +160,30 @@ func run(
 			report.ABI = append(report.ABI, compared(c))
 		}
 	}
+	out.skipEmpty()
 	pass := &judge.EnvironmentPass{NoWheel: out.refusedPins(o)}
 	pass.Run(ctx, rules, nil, report)
 	return out, nil
+}
+
+// skipEmpty lists the artifacts of which nothing was checked, if something of others was: a pure
+// Python wheel, or one for a system that compat does not know.
+func (k *checked) skipEmpty() {
+	r := k.report
+	if !slices.ContainsFunc(r.Artifacts, func(a Artifact) bool { return a.Objects > 0 }) {
+		return
+	}
+	for _, a := range r.Artifacts {
+		of := func(u Unread) bool { return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/") }
+		i := slices.IndexFunc(r.Skipped, of)
+		switch {
+		case a.Objects > 0, slices.ContainsFunc(r.Unread, of), i >= 0 && r.Skipped[i].Path == a.Path:
+		case i >= 0:
+			r.Skipped = append(r.Skipped, Unread{Path: a.Path, Reason: r.Skipped[i].Reason})
+		default:
+			r.Skipped = append(r.Skipped, Unread{Path: a.Path, Reason: "it has no binary"})
+		}
+	}
 }
 
 // unreadBase returns what could not be read of a base, so that the head was not compared with it:
@@ -286,7 +307,14 @@ func (k *checked) artifact(
 	f *facts.Artifact,
 	o Options,
 ) error {
-	targets, skipped, err := judge.Targets(f, k.providers, o.platforms(k.published))
+	on := o.platforms(k.published)
+	if why := judge.NotJudged(f, on); why != "" {
+		a := &k.report.Artifacts[len(k.report.Artifacts)-1]
+		a.Objects, a.Imports = 0, 0
+		k.report.Skipped = append(k.report.Skipped, Unread{Path: f.Path, Reason: why})
+		return nil
+	}
+	targets, skipped, err := judge.Targets(f, k.providers, on)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 // foreign maps the first bytes of binaries of other systems to the reason why they are skipped.
 var foreign = map[string]string{
+	"\x00asm":          "WebAssembly, not checked",
 	"\xbe\xba\xfe\xca": "Mach-O, not checked",
 	"\x01\xf7\x00":     "XCOFF of AIX, not checked",
 	"\x01\xdf\x00":     "XCOFF of AIX, not checked",

@@ -108,6 +108,24 @@ func Targets(
 	return append(out, o.promised(f, out)...), skipped, nil
 }
 
+// NotJudged returns why a wheel is not checked, or "": nobody knows which systems pip installs it on
+// if none of its platform tags is known, and what it needs on Android is not known. Of a wheel that is
+// installed, or is checked on platforms that the user named, the tags do not matter.
+func NotJudged(f *facts.Artifact, o Platforms) string {
+	tags := f.PlatformTags()
+	if len(tags) == 0 || o.Published == nil || len(o.Instead) > 0 || o.Root != nil {
+		return ""
+	}
+	for _, t := range tags {
+		switch platform.ParseTag(t).System {
+		case platform.TagUnknown, platform.TagAndroid:
+		default:
+			return ""
+		}
+	}
+	return fmt.Sprintf("compat does not check wheels with the platform tag %s", tags[0])
+}
+
 // ofOthers says that files for a system are not checked, because the user named platforms of
 // others. archs are those of the files, and example is a platform of their system.
 func (o *Platforms) ofOthers(files, system string, archs []string, example string) string {

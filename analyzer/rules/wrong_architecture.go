@@ -40,8 +40,9 @@ On Windows a file for another machine fails with "%1 is not a valid Win32 applic
 193). A DLL that no module of the wheel needs is not reported where others fit the tag, and
 programs and .NET files of intermediate code never are.
 
-Severity: an error for a module that Python imports (see above for the tag any), and a warning
-otherwise: some packages contain objects for several architectures and select one at run time.`,
+Severity: an error for a module that Python imports (see above for the tag any), and if no binary of the
+wheel is for a system of its tags. Otherwise it is a warning: some packages contain objects for
+several architectures and select one at run time.`,
 	Cause:      cause.Rule{Kind: wrongPlatform},
 	Explains:   []string{"macos-wrong-architecture", "windows-wrong-architecture"},
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
@@ -90,7 +91,7 @@ func checkArchitecture(p *analyzer.Pass) {
 			built, tag = "Linux on "+built, strings.Join(p.Facts.PlatformTags(), " and ")
 		}
 		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the wheel's tag is for %s", built, tag))
-		if o.Extension() {
+		if o.Extension() || !forLinux { // without Linux in the tags, no binary of the wheel fits
 			f.Severity = analyzer.Error
 		}
 		if forLinux && !severalSystems(p) {
@@ -182,11 +183,14 @@ func severalSystems(p *analyzer.Pass) bool {
 }
 
 // linuxTags reports whether some of the platform tags are for Linux; known is false if not all are
-// for macOS, Windows, or Linux on an architecture with a manylinux policy.
+// for a system with other binaries, or for Linux on an architecture with a manylinux policy.
 func linuxTags(tags []string) (some, known bool) {
 	for _, t := range tags {
 		switch tag := platform.ParseTag(t); {
-		case tag.System == platform.TagMacOS, tag.System == platform.TagWindows:
+		case slices.Contains([]platform.TagSystem{
+			platform.TagMacOS, platform.TagWindows, platform.TagIOS, platform.TagWebAssembly,
+			platform.TagFreeBSD,
+		}, tag.System):
 		case tag.System == platform.TagLinux && slices.Contains(platform.Architectures(), tag.Arch):
 			some = true
 		default:

@@ -183,6 +183,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 	)
 	flags.BoolVar(&f.allowPure, "allow-pure", false,
 		"succeed if all files are wheels without a binary, such as those of pure Python")
+	flags.BoolVar(&f.strict, "strict", false,
+		"exit with 2 if nothing of one of the given files was checked, even if others are compatible")
 	flags.BoolVar(&f.noCache, "no-cache", false,
 		"ignore cached results, and cached pages of a package index")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
@@ -267,6 +269,10 @@ func checkPaths(
 	}
 	r.Notes = slices.Concat(in.notes, r.Notes) // the text shows the first ones
 	r.Decide(failOn)
+	if f.strict && r.Outcome == analyzer.OutcomePass && slices.ContainsFunc(r.Artifacts,
+		func(a analyzer.Artifact) bool { return a.Objects == 0 }) {
+		r.Outcome = analyzer.OutcomeError
+	}
 	var printed bytes.Buffer
 	if err := outputs.write(io.MultiWriter(env.Out, &printed), r); err != nil {
 		return err

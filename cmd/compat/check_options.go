@@ -36,6 +36,7 @@ type checkFlags struct {
 	link, verbose, quiet         bool
 	noCache, noHistory           bool
 	allowPure                    bool
+	strict                       bool
 }
 
 // environment reports whether the flags describe an environment that can be checked by itself.

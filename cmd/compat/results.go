@@ -86,6 +86,8 @@ func newResult(
 			failOn,
 			f.format,
 			f.verbose,
+			f.allowPure,
+			f.strict,
 			colored(env, env.Out),
 			columns(env.Out),
 		},

@@ -113,17 +113,19 @@ func failures(r *analyzer.Report) map[failure]bool {
 	return out
 }
 
-// resultOn returns the result of an artifact on a platform. It is Compatible only on one on which
-// the artifact was checked; that it fails may be known of others too.
+// resultOn returns the result of an artifact on a platform, which is one only where the artifact was
+// checked. An artifact that could not be read is on none.
 func resultOn(
 	r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failure]bool,
 ) analyzer.Verdict {
 	checked := slices.Contains(a.Targets, on)
 	switch {
+	case !checked && a.Targets != nil:
+		return analyzer.NotJudged
 	case failed[failure{a.Path, on}], failed[failure{a.Path, platform.Title(on)}],
-		checked && failed[failure{a.Path, ""}]:
+		failed[failure{a.Path, ""}]:
 		return analyzer.Incompatible
-	case (checked || a.Targets == nil) && slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
+	case slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
 		return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/")
 	}):
 		return analyzer.Unchecked

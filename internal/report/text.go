@@ -328,6 +328,8 @@ func (p *textPrinter) verdict() string {
 		word, colour = "pass (incompatible, but no error is new)", green
 	case r.Outcome == "fail" && r.Verdict == analyzer.Compatible:
 		word, colour = "fail (compatible, but fail_on is warning)", red
+	case r.Outcome == "error" && r.Verdict == analyzer.Compatible:
+		word, colour = "error (compatible, but not all files were checked)", yellow
 	}
 	if r.Assumed != "" {
 		word += ", assuming " + mdsafe.Visible(r.Assumed)
