@@ -45,6 +45,8 @@ type Artifact struct {
 	// Loads is which libraries the Python sources of a wheel or conda package for Linux load, or of
 	// a wheel for any system; nil for other artifacts, and for a conda package without a source.
 	Loads *startup.Loads
+	// Program is the Python sources of a wheel for Linux, or for any system.
+	Program startup.Program
 	// SetsUp is set if a conda package has scripts that may lead the loader to its libraries: on
 	// activation of the environment, or after the installation.
 	SetsUp bool
@@ -58,8 +60,7 @@ type Artifact struct {
 	// Sources is set if a wheel has Python sources, read or not.
 	Sources bool
 
-	imports startup.Imports // of the sources of a portable wheel
-	audit   *audit          // set while it is read
+	audit *audit // set while it is read
 	// forOthers are files for a system that the tags do not name.
 	forOthers []Unread
 	conda     bool // it contains the index of a conda package
@@ -94,15 +95,21 @@ func (a *Artifact) MayLoadGlobally(module string) bool {
 }
 
 // Imports reports whether importing the package of a wheel imports a module of it in any case. The
-// package has the name of the wheel, or is the only one. This is known of wheels without an ABI tag
-// and of those for any platform.
+// package has the name of the wheel, or is the only one.
 func (a *Artifact) Imports(module string) bool {
-	at := installed(module)
-	pkg, _, _ := strings.Cut(at, "/")
-	name, _, _ := strings.Cut(path.Base(at), ".")
+	name := ModuleName(module)
+	pkg, _, _ := strings.Cut(name, "/")
 	return (len(a.roots) == 1 || a.Wheel != nil &&
 		pkgmeta.Normalize(pkg) == pkgmeta.Normalize(a.Wheel.Name)) &&
-		a.imports.Need(pkg, path.Join(path.Dir(at), name))
+		a.Program.Needs(pkg, name)
+}
+
+// ModuleName returns the name under which Python imports a member of a wheel: "pkg/_module" for
+// pkg/_module.abi3.so.
+func ModuleName(member string) string {
+	at := installed(member)
+	name, _, _ := strings.Cut(path.Base(at), ".")
+	return path.Join(path.Dir(at), name)
 }
 
 // packagedElsewhere reports whether another artifact may have the __init__.py of a module's

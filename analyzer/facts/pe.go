@@ -85,11 +85,6 @@ func linuxSource(pkg *unpack.Package, p string) bool {
 	return ok
 }
 
-// portable reports whether the tags of a wheel have no ABI or no platform, by its name.
-func portable(name string) bool {
-	return strings.Contains(path.Base(name), "-none-") || tagged(name, platform.TagAny)
-}
-
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
 
 // sources has buffers for Python sources, few of which are kept.
@@ -112,8 +107,8 @@ func (p *prepared) readSource(f *unpack.File) {
 			loads = startup.ReadLoads(installed(f.Path), b.Bytes())
 		}
 		p.loads = &loads
-		if err == nil && portable(f.Package.Path) {
-			p.name, p.imports = startup.ReadImports(installed(f.Path), b.String())
+		if err == nil && f.Package.Kind == KindWheel {
+			p.name, p.module = startup.ReadModule(installed(f.Path), b.String())
 		}
 	}
 }
@@ -123,11 +118,11 @@ func (a *Artifact) source(f *unpack.File, p *prepared) {
 	if len(p.source) > 0 {
 		a.startup().Add(installed(f.Path), p.source)
 	}
-	if p.name != "" {
-		if a.imports == nil {
-			a.imports = startup.Imports{}
+	if p.module != nil {
+		if a.Program == nil {
+			a.Program = startup.Program{}
 		}
-		a.imports[p.name] = p.imports
+		a.Program[p.name] = p.module
 	}
 	if p.loads == nil {
 		return

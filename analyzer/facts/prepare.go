@@ -53,9 +53,9 @@ type prepared struct {
 	peErr  error          // why a PE file could not be read
 	source []byte         // content of a Python source that may affect the search for DLLs
 	loads  *startup.Loads // of a Python source in a wheel for Linux; nil for other files
-	// of a Python source in a portable wheel: see startup.Imports
-	name    string
-	imports []string
+	// of a Python source in a wheel for Linux, with its name; nil for other files
+	module *startup.Module
+	name   string
 }
 
 // prepare reads a file, and adds the symbols of an object to names. It is called concurrently

@@ -158,6 +158,7 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 			x.users[l.Library] = append(x.users[l.Library], v)
 		}
 	}
+	x.findVariants(f)
 	x.bind(c.Scenario, baseline, environment)
 	return x
 }
@@ -203,23 +204,12 @@ func (s *Session) openObjects(
 	return own, edited
 }
 
-// bind finds variants among the views, and prepares binding the imports of each view.
+// bind prepares binding the imports of each view.
 func (x *packageSet) bind(
 	s fix.Scenario,
 	baseline *packageSet,
 	environment func(process) *dynlink.Environment,
 ) {
-	stems := map[string][]*View{}
-	for _, v := range x.views {
-		stems[v.Stem()] = append(stems[v.Stem()], v)
-	}
-	for _, v := range x.views {
-		v.Alternative = slices.ContainsFunc(
-			stems[v.Stem()],
-			func(u *View) bool { return Alternatives(v, u) },
-		)
-	}
-	x.loadedTogether()
 	for _, v := range x.views {
 		if x.sameScope(v, baseline) && len(s.Symver) == 0 {
 			v.bound = x.unchanged[v].bound
@@ -232,36 +222,6 @@ func (x *packageSet) bind(
 			}
 			return environment(process{}).Bind(rebound(v, s), dynlink.Union(v.Loading, others))
 		}}
-	}
-}
-
-// loadedTogether finds libraries that are named like variants but are not: importing a module loads
-// several of them. libtorch.so needs both libtorch_cpu.so and libtorch_cuda.so.
-func (x *packageSet) loadedTogether() {
-	own := map[*dynlink.Library]*View{}
-	for _, v := range x.views {
-		if v.Alternative {
-			own[v.Library] = v
-		}
-	}
-	var modules []*View
-	for _, v := range x.views {
-		if v.Extension() && !v.Alternative {
-			modules = append(modules, v)
-		}
-	}
-	for _, m := range modules {
-		loaded := map[string][]*View{} // by stem
-		for _, l := range m.Loading.Found {
-			if v := own[l.Library]; v != nil {
-				loaded[v.Stem()] = append(loaded[v.Stem()], v)
-			}
-		}
-		for _, variants := range loaded {
-			for _, v := range variants {
-				v.Alternative = len(variants) == 1 && v.Alternative
-			}
-		}
 	}
 }
 
@@ -351,10 +311,4 @@ func rebound(v *View, s fix.Scenario) *elfobj.Imports {
 		}
 	}
 	return elfobj.NewImports(out...)
-}
-
-// Alternatives reports whether the names of two objects differ only in a version or a GPU
-// stack, so that a program loads one of them.
-func Alternatives(a, b *View) bool {
-	return a.Stem() == b.Stem() && a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME)
 }

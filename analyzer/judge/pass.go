@@ -93,7 +93,8 @@ type View struct {
 	Host        facts.Host // the program that loads it
 	Alternative bool       // one of several variants; a program loads one of them
 
-	bound *bound
+	bound    *bound
+	imported importing
 }
 
 // bound contains the bindings of an object. They are computed when a rule first needs them: a

@@ -252,7 +252,7 @@ func (x *lostSymbol) notExported() bool {
 
 // ofVariant says that a file is only one of several variants.
 func (x *lostSymbol) ofVariant() bool {
-	if !x.view.Alternative {
+	if !x.view.Alternative || everyAlternativeFails(x.Pass, x.view) {
 		return false
 	}
 	x.finding.Severity = analyzer.Warning

@@ -6,7 +6,11 @@
 //	s.Add("pkg/__init__.py", text)
 //	before := s.Of("pkg/sub/ext.pyd") // before.Preloaded: "pkg/bin/libh.dll"
 //
+//	p[name] = module // of ReadModule
+//	runs := p.Starts("pkg/sub/ext") // runs[0].Events: what happens before it is imported
+//
 // Nothing is executed. Expressions of os.path, pathlib and string concatenation are evaluated.
-// Control flow is ignored, so folders that the code adds only under some conditions are included.
+// For Sources and Loads control flow is ignored, so folders that the code adds only under some
+// conditions are included. For Program it is not: see Event.May.
 // Other expressions are ignored.
 package startup

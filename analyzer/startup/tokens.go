@@ -4,9 +4,10 @@ import "strings"
 
 // token is a token of Python source: a name, a string, a number or an operator.
 type token struct {
-	kind byte   // 'n' name, 's' string, '0' number, 'o' operator, 'l' end of line
-	text string // for a string, its contents
-	any  bool   // a string with computed parts (an f-string)
+	kind byte // 'n' name, 's' string, '0' number, 'o' operator, 'l' end of line
+	// For a string, its contents; for the end of a line, the indentation of the next one.
+	text string
+	any  bool // a string with computed parts (an f-string)
 }
 
 // maxTokens limits the work for one source; the longest relevant one in published packages has
@@ -15,16 +16,37 @@ const maxTokens = 400_000
 
 // tokens splits Python source into tokens. Invalid source gives some tokens, but no error.
 func tokens(src string) []token {
-	var out []token
-	depth := 0
-	for i := 0; i < len(src) && len(out) < maxTokens; {
+	l := lexer{src: src}
+	for !l.ended && len(l.out) < maxTokens {
+		l.line()
+	}
+	return append(l.out, token{kind: 'l'})
+}
+
+// lexer splits Python source into the tokens of logical lines.
+type lexer struct {
+	src   string
+	at    int
+	out   []token
+	ended bool
+}
+
+// line appends the tokens up to the end of a logical line.
+func (l *lexer) line() {
+	src, out, i, depth := l.src, l.out, l.at, 0
+	for i < len(src) && len(out) < maxTokens {
 		c := src[i]
 		switch {
 		case c == '\n':
-			if depth == 0 {
-				out = append(out, token{kind: 'l'})
-			}
 			i++
+			if depth == 0 {
+				end := i
+				for end < len(src) && (src[end] == ' ' || src[end] == '\t') {
+					end++
+				}
+				l.out, l.at = append(out, token{kind: 'l', text: src[i:end]}), end
+				return
+			}
 		case c == '\\' && i+1 < len(src) && (src[i+1] == '\n' || src[i+1] == '\r'):
 			i += 2
 		case c == ' ' || c == '\t' || c == '\r' || c == '\f':
@@ -68,7 +90,50 @@ func tokens(src string) []token {
 			out, i = append(out, token{kind: 'o', text: src[i : i+n]}), i+n
 		}
 	}
-	return append(out, token{kind: 'l'})
+	l.out, l.at, l.ended = out, i, true
+}
+
+// indent goes to the next line that is not empty, and returns its indentation.
+func (l *lexer) indent() int {
+	for l.at < len(l.src) && strings.IndexByte("\n\r#", l.src[l.at]) >= 0 {
+		end := strings.IndexByte(l.src[l.at:], '\n')
+		if end < 0 {
+			break
+		}
+		rest := l.src[l.at+end+1:]
+		l.at = len(l.src) - len(strings.TrimLeft(rest, " \t"))
+	}
+	return l.at - 1 - strings.LastIndexByte(l.src[:l.at], '\n')
+}
+
+// skip goes to the end of a logical line.
+func (l *lexer) skip() {
+	src, depth := l.src, 0
+	for i := l.at; i < len(src); i++ {
+		switch src[i] {
+		case '\\':
+			i++
+		case '#':
+			end := strings.IndexByte(src[i:], '\n')
+			if end < 0 {
+				end = len(src) - i
+			}
+			i += end - 1
+		case '"', '\'':
+			_, end := str(src, i, "r")
+			i = end - 1
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		case '\n':
+			if depth == 0 {
+				l.at = len(src) - len(strings.TrimLeft(src[i+1:], " \t"))
+				return
+			}
+		}
+	}
+	l.at, l.ended = len(src), true
 }
 
 func isName(c byte) bool {

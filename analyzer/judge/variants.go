@@ -1,0 +1,133 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/startup"
+)
+
+// importing is how the Python sources of a wheel import a module. It is zero for other objects, and
+// without sources.
+type importing struct {
+	name   string
+	always bool         // the import of its package imports it, and fails if it does
+	use    *startup.Use // nil if no source names it
+}
+
+// findVariants finds the views of which a program loads one.
+func (x *packageSet) findVariants(f *facts.Artifact) {
+	x.readImports(f)
+	stems := map[string][]*View{}
+	var chosen []*View
+	for _, v := range x.views {
+		stems[v.Stem()] = append(stems[v.Stem()], v)
+		if u := v.imported.use; u != nil && u.Chosen {
+			chosen = append(chosen, v)
+		}
+	}
+	for _, v := range x.views {
+		alternative := func(u *View) bool { return Alternatives(v, u) }
+		v.Alternative = slices.ContainsFunc(stems[v.Stem()], alternative) ||
+			slices.ContainsFunc(chosen, alternative)
+	}
+	x.loadedTogether()
+	x.selected()
+}
+
+// readImports finds out how the sources import the modules.
+func (x *packageSet) readImports(f *facts.Artifact) {
+	if len(f.Program) == 0 {
+		return
+	}
+	var names []string
+	always := map[string]bool{}
+	roots := map[string]bool{}
+	for _, v := range x.views {
+		if !v.Extension() {
+			continue
+		}
+		v.imported.name = facts.ModuleName(v.Path)
+		names = append(names, v.imported.name)
+		root, _, _ := strings.Cut(v.imported.name, "/")
+		if roots[root] {
+			continue
+		}
+		roots[root] = true
+		for _, e := range f.Program.Import(root, "").Events {
+			always[e.Name] = always[e.Name] || !e.Load && !e.May && !e.Handled
+		}
+	}
+	uses := f.Program.Uses(names)
+	for _, v := range x.views {
+		v.imported.use, v.imported.always = uses[v.imported.name], always[v.imported.name]
+	}
+}
+
+// loadedTogether finds libraries that are named like variants but are not: importing a module loads
+// several of them. libtorch.so needs both libtorch_cpu.so and libtorch_cuda.so.
+func (x *packageSet) loadedTogether() {
+	own := map[*dynlink.Library]*View{}
+	for _, v := range x.views {
+		if v.Alternative {
+			own[v.Library] = v
+		}
+	}
+	var modules []*View
+	for _, v := range x.views {
+		if v.Extension() && !v.Alternative {
+			modules = append(modules, v)
+		}
+	}
+	for _, m := range modules {
+		loaded := map[string][]*View{} // by stem
+		for _, l := range m.Loading.Found {
+			if v := own[l.Library]; v != nil {
+				loaded[v.Stem()] = append(loaded[v.Stem()], v)
+			}
+		}
+		for _, variants := range loaded {
+			for _, v := range variants {
+				v.Alternative = len(variants) == 1 && v.Alternative
+			}
+		}
+	}
+}
+
+// selected finds variants that the environment selects: those whose libraries are found, where all
+// others lack one, such as that of another CUDA version.
+func (x *packageSet) selected() {
+	var alone []*View
+	for _, v := range x.views {
+		if v.Alternative && v.Extension() && len(v.Missing) == 0 &&
+			!slices.ContainsFunc(x.views, func(u *View) bool {
+				return Alternatives(v, u) && len(u.Missing) == 0
+			}) {
+			alone = append(alone, v)
+		}
+	}
+	for _, v := range alone {
+		v.Alternative = false
+	}
+}
+
+// Alternatives reports whether a program loads only one of two objects: their names differ only in
+// a version or a GPU stack, or a Python source imports one of them under a condition and otherwise
+// the other one. Modules that a source imports in any case are none, unless they have one name, so
+// that the interpreter selects one.
+func Alternatives(a, b *View) bool {
+	m, n := a.imported, b.imported
+	if m.use != nil && n.use != nil && m.name != n.name {
+		if m.always || n.always || slices.ContainsFunc(m.use.By, func(source string) bool {
+			return slices.Contains(n.use.By, source)
+		}) {
+			return false
+		}
+		if m.use.Chosen && n.use.Chosen && m.use.Instead(n.use) {
+			return true
+		}
+	}
+	return a.Stem() == b.Stem() && a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME)
+}

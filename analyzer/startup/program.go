@@ -1,0 +1,184 @@
+package startup
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Program is the Python sources of one or several packages, by the name that ReadModule returns.
+type Program map[string]*Module
+
+// Event is something that happens while modules are imported.
+type Event struct {
+	// The path of a module without a source ("pkg/_module", "torch/nn"), which may also be a function
+	// or a class; or the name of a library that is loaded: a file name, or a part of it. "" if it is
+	// computed.
+	Name    string
+	Load    bool
+	May     bool // it happens under a condition
+	Handled bool // the sources handle that it fails
+}
+
+// Run is what happens when modules are imported.
+type Run struct {
+	Events []Event
+	// Reached is set if a module was imported at the end. If not, Events are those of the whole
+	// import.
+	Reached bool
+	Certain bool // it is imported in any case
+	Handled bool // and the sources handle that this fails
+}
+
+// Import imports a module until another one is imported. It stops there only if that is certain.
+func (p Program) Import(name, until string) Run {
+	w := p.walk(until)
+	w.module(name, step{})
+	return w.Run
+}
+
+// Starts returns what happens in each way to import a module with a source or without one: if its
+// package imports it in any case, this one; otherwise for each source that imports it; and if there
+// is none, when it is imported by itself.
+func (p Program) Starts(module string) []Run {
+	var first Run
+	if pkg := path.Dir(module); pkg != "." {
+		first = p.Import(pkg, module)
+	}
+	if first.Reached && first.Certain {
+		return []Run{first}
+	}
+	var out []Run
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		m := p[name]
+		bodies := []*body{&m.top}
+		for _, f := range slices.Sorted(maps.Keys(m.functions)) {
+			bodies = append(bodies, m.functions[f])
+		}
+		for _, b := range bodies {
+			if slices.ContainsFunc(b.steps, func(s step) bool { return s.imports(module) }) {
+				w := p.walk(module)
+				w.any = true
+				w.module(name, step{})
+				w.body(b, step{})
+				out = append(out, w.Run)
+			}
+		}
+	}
+	if out == nil {
+		return []Run{first}
+	}
+	return out
+}
+
+// Needs reports whether the import of a package imports a module too, and fails if that does. A
+// module with a source of the same name is not needed: Python imports the source where it does not
+// import the module.
+func (p Program) Needs(pkg, module string) bool {
+	r := p.Import(pkg, module)
+	return pkg != module && p[module] == nil && r.Reached && r.Certain && !r.Handled
+}
+
+func (s step) imports(module string) bool {
+	return s.do == importsModule && (s.name == module || strings.HasPrefix(s.name, module+"/"))
+}
+
+// maxWork limits the number of steps that a walk executes.
+const maxWork = 100_000
+
+// walk executes sources.
+type walk struct {
+	Run
+	program Program
+	until   string
+	any     bool            // stop wherever it is imported
+	begun   map[string]bool // modules and functions; true: in any case
+	work    int
+	done    bool
+}
+
+// walk returns a walk. Python executes .pth files when it starts.
+func (p Program) walk(until string) *walk {
+	w := &walk{program: p, until: until, begun: map[string]bool{}, work: maxWork}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if strings.HasSuffix(name, ".pth") {
+			w.one(name, step{})
+		}
+	}
+	return w
+}
+
+// module imports a module: first its packages.
+func (w *walk) module(name string, how step) {
+	for end := 0; end < len(name) && !w.done; end++ {
+		if next := strings.IndexByte(name[end:], '/'); next >= 0 {
+			end += next
+		} else {
+			end = len(name)
+		}
+		w.one(name[:end], how)
+	}
+}
+
+func (w *walk) one(name string, how step) {
+	m := w.program[name]
+	if name == w.until && m == nil && (!w.Reached || !how.may) {
+		w.Reached, w.Certain, w.Handled = true, !how.may, how.handled
+		if w.done = w.any || !how.may; w.done {
+			return
+		}
+	}
+	if certain, ok := w.begun[name]; ok && (certain || how.may) {
+		return
+	}
+	w.begun[name] = !how.may
+	if m == nil {
+		w.Events = append(w.Events, Event{Name: name, May: how.may, Handled: how.handled})
+		return
+	}
+	w.body(&m.top, how)
+}
+
+func (w *walk) body(b *body, how step) {
+	for _, s := range b.steps {
+		if w.work--; w.work < 0 && !w.done {
+			w.Events = append(w.Events, Event{May: true})
+			w.done = true
+		}
+		if w.done {
+			return
+		}
+		s.may, s.handled = s.may || how.may, s.handled || how.handled
+		switch {
+		case s.do == callsFunction:
+			w.call(s, 0)
+		case s.do == loadsLibrary || s.name == "":
+			w.Events = append(w.Events, Event{s.name, s.do == loadsLibrary, s.may, s.handled})
+		default:
+			w.module(s.name, s)
+		}
+	}
+}
+
+// call executes a function, or the methods of a class. One that is not found may be an attribute.
+func (w *walk) call(s step, depth int) {
+	const most = 8 // modules that import it from another one
+	for at := s.name; depth < most && path.Dir(at) != "."; at = path.Dir(at) {
+		m := w.program[path.Dir(at)]
+		if m == nil {
+			continue
+		}
+		f := m.functions[path.Base(at)]
+		if from, ok := m.names[path.Base(at)]; f == nil && ok && from != at {
+			s.name = from + strings.TrimPrefix(s.name, at)
+			w.call(s, depth+1)
+			return
+		}
+		if certain, ok := w.begun[at+"()"]; f != nil && (!ok || !certain && !s.may) {
+			w.begun[at+"()"] = !s.may
+			w.body(f, s)
+		}
+		return
+	}
+}

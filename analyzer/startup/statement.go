@@ -1,0 +1,239 @@
+package startup
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// standard are modules that load no library of a package. They are left out because most sources
+// import several.
+var standard = []string{
+	"__future__", "abc", "argparse", "ast", "builtins", "collections", "contextlib", "copy", "ctypes",
+	"dataclasses", "datetime", "enum", "functools", "glob", "importlib", "inspect", "io", "itertools",
+	"json", "logging", "math", "operator", "os", "pathlib", "pickle", "platform", "random", "re",
+	"shutil", "string", "struct", "subprocess", "sys", "tempfile", "textwrap", "threading", "time",
+	"traceback", "types", "typing", "typing_extensions", "unittest", "uuid", "warnings", "weakref",
+}
+
+// conditional are words in a statement that may not execute all of it.
+var conditional = []string{"lambda", "if", "for", "and", "or"}
+
+// statements reads the simple statements of a line.
+func (r *moduleReader) statements(all []token, in scope) {
+	if in.never {
+		return
+	}
+	for len(all) > 0 {
+		end := slices.IndexFunc(all, func(t token) bool { return t.kind == 'o' && t.text == ";" })
+		if end < 0 {
+			end = len(all)
+		}
+		if one := all[:end]; len(one) > 0 {
+			r.statement(one, in)
+		}
+		all = all[min(end+1, len(all)):]
+	}
+}
+
+func (r *moduleReader) statement(all []token, in scope) {
+	l := line{tokens: all}
+	switch {
+	case l.is("import"):
+		for one := range split(all[1:], ",") {
+			name, as := renamed(one)
+			if at := strings.ReplaceAll(name, ".", "/"); at != "" {
+				r.imports(at, in)
+				first, _, _ := strings.Cut(at, "/")
+				if as != "" {
+					r.bind(as, at)
+				} else {
+					r.bind(first, first)
+				}
+			}
+		}
+	case l.is("from"):
+		r.importFrom(all[1:], in)
+	default:
+		if slices.ContainsFunc(all, func(t token) bool {
+			return t.kind == 'n' && slices.Contains(conditional, t.text)
+		}) {
+			in = in.maybe()
+		}
+		for i, t := range all {
+			if t.kind == 'n' && (i == 0 || all[i-1].text != "." || all[i-1].kind != 'o') {
+				r.use(all, i, in)
+			}
+		}
+	}
+}
+
+// importFrom reads the rest of "from … import …".
+func (r *moduleReader) importFrom(all []token, in scope) {
+	at := slices.IndexFunc(all, func(t token) bool { return t.kind == 'n' && t.text == "import" })
+	if at < 0 {
+		return
+	}
+	from, _ := renamed(all[:at])
+	rest := strings.TrimLeft(from, ".")
+	dots := len(from) - len(rest)
+	from = strings.ReplaceAll(rest, ".", "/")
+	if dots > 0 {
+		from = path.Join(r.folder, strings.Repeat("../", dots-1), from)
+	}
+	if from == "" || strings.HasPrefix(from, "..") {
+		return
+	}
+	if from != "." {
+		r.imports(from, in)
+	}
+	for one := range split(all[at+1:], ",") {
+		name, as := renamed(one)
+		if name == "" || name == "*" {
+			continue
+		}
+		whole := path.Join(from, name)
+		r.imports(whole, in)
+		if as == "" {
+			as = name
+		}
+		r.bind(as, whole)
+	}
+}
+
+// split iterates over the parts of a list, without its parentheses.
+func split(all []token, at string) func(func([]token) bool) {
+	return func(yield func([]token) bool) {
+		var part []token
+		for _, t := range all {
+			switch {
+			case t.kind == 'o' && t.text == at:
+				if !yield(part) {
+					return
+				}
+				part = nil
+			case t.kind == 'o' && (t.text == "(" || t.text == ")"):
+			default:
+				part = append(part, t)
+			}
+		}
+		yield(part)
+	}
+}
+
+// renamed returns the dotted name in tokens, and the name after "as".
+func renamed(all []token) (name, as string) {
+	for i, t := range all {
+		if t.kind == 'n' && t.text == "as" {
+			if i+1 < len(all) {
+				as = all[i+1].text
+			}
+			break
+		}
+		name += t.text
+	}
+	return name, as
+}
+
+func (r *moduleReader) bind(name, at string) {
+	if first, _, _ := strings.Cut(at, "/"); !slices.Contains(standard, first) && len(r.names) < maxSteps {
+		r.names[strings.Clone(name)] = strings.Clone(at)
+	}
+}
+
+func (r *moduleReader) imports(at string, in scope) {
+	if first, _, _ := strings.Cut(at, "/"); !slices.Contains(standard, first) {
+		r.add(importsModule, at, in)
+	}
+}
+
+// add stores a step unless the source has done the same before.
+func (r *moduleReader) add(do stepKind, name string, in scope) {
+	s := step{do, name, in.may, in.handled, in.fork, in.arm}
+	if r.count < maxSteps && !slices.Contains(in.into.steps, s) {
+		s.name = strings.Clone(s.name)
+		in.into.steps = append(in.into.steps, s)
+		r.count++
+	}
+}
+
+// use handles the use of a name: a call or a mention of a function.
+func (r *moduleReader) use(all []token, i int, in scope) {
+	first, end := all[i].text, i+1
+	whole := first
+	for end+1 < len(all) && all[end].kind == 'o' && all[end].text == "." && all[end+1].kind == 'n' {
+		whole += "/" + all[end+1].text
+		end += 2
+	}
+	call := end < len(all) && all[end].kind == 'o' && all[end].text == "("
+	last := path.Base(whole)
+	at, imported := r.names[first]
+	own := imported && (strings.HasPrefix(at, r.folder+"/") || strings.HasPrefix(r.name, at+"/"))
+	if !call {
+		in = in.maybe()
+	}
+	switch {
+	case r.defined[first]:
+		r.add(callsFunction, path.Join(r.name, whole), in)
+	case own:
+		r.add(callsFunction, at+strings.TrimPrefix(whole, first), in)
+	case r.defined[last] && first != whole: // of an object of a class, whose use counts
+	case call && (last == "import_module" || last == "__import__"):
+		r.importComputed(all[end+1:], in)
+	case slices.ContainsFunc(strings.Split(whole, "/"), loads):
+		r.loads(last, all[end:], in)
+	case first == "exec" || first == "eval", last == "load_module", last == "exec_module",
+		last == "run_path", last == "run_module":
+		r.add(importsModule, "", in.maybe())
+	case imported && in.into == &r.top: // of another package; other functions would be too many
+		r.add(callsFunction, at+strings.TrimPrefix(whole, first), in)
+	}
+}
+
+// importComputed handles the arguments of importlib.import_module.
+func (r *moduleReader) importComputed(all []token, in scope) {
+	if len(all) < 2 || all[0].kind != 's' || all[0].any ||
+		all[1].text != ")" && all[1].text != "," {
+		r.add(importsModule, "", in.maybe())
+		return
+	}
+	rest := strings.TrimLeft(all[0].text, ".")
+	at := strings.ReplaceAll(rest, ".", "/")
+	if dots := len(all[0].text) - len(rest); dots > 0 {
+		at = path.Join(r.folder, strings.Repeat("../", dots-1), at)
+	}
+	r.imports(at, in)
+}
+
+// loads handles the arguments of a function that loads a library. A name without a folder is not
+// that of a library in a package, unless the function knows where libraries are. If one of several
+// names is loaded, or a name is computed, it may be any.
+func (r *moduleReader) loads(function string, all []token, in scope) {
+	depth, computed := 0, false
+	var found []string
+	for i, t := range all {
+		switch {
+		case t.kind == 'o' && strings.Contains("([{", t.text):
+			depth++
+		case t.kind == 'o' && strings.Contains(")]}", t.text):
+			depth--
+		case t.kind == 's' && (i == 1 || strings.Contains(t.text, ".so")):
+			found = append(found, t.text)
+			computed = computed || t.any
+		}
+		if depth == 0 {
+			all = all[:min(i+1, len(all))]
+			break
+		}
+	}
+	literal := len(all) == 3 || len(all) > 3 && all[2].text == ","
+	switch {
+	case len(found) == 1 && !computed && literal && slices.Contains(local, function) &&
+		!strings.Contains(found[0], "/"):
+	case len(all) > 1 && all[1].text == "None":
+	case len(found) == 1 && !computed:
+		r.add(loadsLibrary, path.Base(found[0]), in)
+	default:
+		r.add(loadsLibrary, "", in.maybe())
+	}
+}

@@ -1,0 +1,72 @@
+package startup
+
+import "path"
+
+// Use is how the sources of a package import a module.
+type Use struct {
+	By     []string // sources that import it in any case, and fail if it does
+	Chosen bool     // each import is in a branch of an if or try statement
+
+	choices []choice
+}
+
+// choice is a branch of an if or try statement.
+type choice struct {
+	in        *body
+	fork, arm int
+}
+
+// Uses returns how modules are imported, by name. Modules that no source names are not in it.
+func (p Program) Uses(modules []string) map[string]*Use {
+	out, wanted := map[string]*Use{}, map[string]bool{}
+	for _, m := range modules {
+		wanted[m] = true
+	}
+	add := func(source string, b *body, s step, name string) {
+		if !wanted[name] || p[name] != nil {
+			return
+		}
+		u := out[name]
+		if u == nil {
+			u = &Use{Chosen: true}
+			out[name] = u
+		}
+		if s.fork > 0 && (s.may || s.handled) {
+			u.choices = append(u.choices, choice{b, s.fork, s.arm})
+		} else {
+			u.Chosen = false
+		}
+		if source != "" && !s.may && !s.handled {
+			u.By = append(u.By, source)
+		}
+	}
+	for source, m := range p {
+		for _, s := range m.top.steps {
+			if s.do == importsModule {
+				add(source, &m.top, s, s.name)
+				add(source, &m.top, s, path.Dir(s.name))
+			}
+		}
+		for _, f := range m.functions {
+			for _, s := range f.steps {
+				if s.do == importsModule {
+					add("", f, s, s.name)
+					add("", f, s, path.Dir(s.name))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Instead reports whether a source imports either of two modules, in two branches of one statement.
+func (u *Use) Instead(of *Use) bool {
+	for _, a := range u.choices {
+		for _, b := range of.choices {
+			if a.in == b.in && a.fork == b.fork && a.arm != b.arm {
+				return true
+			}
+		}
+	}
+	return false
+}
