@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -226,7 +227,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	for i := range own {
 		e.damaged(out, &own[i], lacks(rules, &own[i]))
 	}
-	leaveToSystem(rules, own)
+	leaveToSystem(rules, set.Artifacts, own)
 	if all != nil {
 		newer := &newerReleases{
 			of: e, all: all, rules: rules, options: o, on: environment, artifacts: set.Artifacts,
@@ -359,13 +360,18 @@ func Conflicts(name string, v pkgmeta.Version, others []Artifact) []string {
 
 // leaveToSystem turns errors about missing libraries into warnings if no choice of versions can
 // provide them: a lock file does not describe the packages of the system, and a wheel may have
-// plug-ins for libraries that only some systems have.
-func leaveToSystem(rules []*Rule, findings []Finding) {
+// plug-ins for libraries that only some systems have. A library of no known system that a package
+// loads whenever it is imported is missing.
+func leaveToSystem(rules []*Rule, all []*facts.Artifact, findings []Finding) {
+	loaded := sync.OnceValue(func() map[string]bool { return loadedByImport(all) })
 	for i := range findings {
 		f := &findings[i]
 		pin := slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
 		if lacks(rules, f) == cause.LacksLibrary && f.Severity == Error && !pin &&
 			!strings.Contains(strings.Join(f.Chain, " "), "==") {
+			if _, known := platform.ProviderOf(f.Library); !known && loaded()[f.Object] {
+				continue
+			}
 			f.Severity = Warning
 		}
 	}

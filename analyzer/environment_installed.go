@@ -135,7 +135,7 @@ func absent(rules []*Rule, a *facts.Artifact, all []*facts.Artifact, findings []
 	if len(of) == 0 {
 		return
 	}
-	by, used := byName(a), entries(a, all)
+	by, used := byName([]*facts.Artifact{a}), entries(a, all)
 	if len(used) == 0 || slices.ContainsFunc(used, func(o *facts.Object) bool {
 		return !slices.ContainsFunc(closure(by, o), func(o *facts.Object) bool { return fails[o.Path] })
 	}) {
@@ -186,17 +186,35 @@ func entries(a *facts.Artifact, all []*facts.Artifact) (out []*facts.Object) {
 // grafted reports whether auditwheel copied a library into a wheel because another object needs it.
 func grafted(o *facts.Object) bool { return strings.HasSuffix(path.Dir(o.Path), ".libs") }
 
-// byName returns the objects of an artifact by SONAME and by file name.
-func byName(a *facts.Artifact) map[string][]*facts.Object {
+// byName returns the objects of artifacts by SONAME and by file name.
+func byName(artifacts []*facts.Artifact) map[string][]*facts.Object {
 	by := map[string][]*facts.Object{}
-	for _, o := range a.Objects {
-		file := path.Base(o.Path)
-		by[file] = append(by[file], o)
-		if o.SONAME != "" && o.SONAME != file {
-			by[o.SONAME] = append(by[o.SONAME], o)
+	for _, a := range artifacts {
+		for _, o := range a.Objects {
+			file := path.Base(o.Path)
+			by[file] = append(by[file], o)
+			if o.SONAME != "" && o.SONAME != file {
+				by[o.SONAME] = append(by[o.SONAME], o)
+			}
 		}
 	}
 	return by
+}
+
+// loadedByImport returns the paths of the objects that are loaded whenever the packages are
+// imported: modules that the sources import in any case, and what these need.
+func loadedByImport(all []*facts.Artifact) map[string]bool {
+	by, out := byName(all), map[string]bool{}
+	for _, a := range all {
+		for _, o := range a.Objects {
+			if o.Extension() && !out[o.Path] && a.Imports(o.Path) {
+				for _, x := range closure(by, o) {
+					out[x.Path] = true
+				}
+			}
+		}
+	}
+	return out
 }
 
 // closure returns an object and those of its artifact that it needs, and these need.

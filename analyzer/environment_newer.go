@@ -371,7 +371,7 @@ func (n *newerReleases) fails(o *judge.Outcome, findings []*Finding) bool {
 	for _, x := range o.Found {
 		found = append(found, *x.Finding)
 	}
-	leaveToSystem(n.rules, found)
+	leaveToSystem(n.rules, n.artifacts, found)
 	return slices.ContainsFunc(found, func(x Finding) bool {
 		return x.Severity == Error || slices.ContainsFunc(findings, func(y *Finding) bool {
 			return x.Rule == y.Rule && x.Library == y.Library && x.Symbol == y.Symbol

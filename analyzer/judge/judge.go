@@ -127,6 +127,7 @@ func (s *Session) runRules(
 				Platform:  c.Target.Platform,
 				Packages:  set.Set,
 				Views:     set.views,
+				Others:    s.installedWith(c.Artifact),
 				Windows:   set.windows,
 				MacOS:     set.macOS,
 				Scenario:  c.Scenario,

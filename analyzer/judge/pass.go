@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/cause"
@@ -59,8 +60,9 @@ type Pass struct {
 	Platform  *platform.Platform
 	Packages  *packages.Set
 	Views     []*View
-	Windows   *WindowsLoad // on a Windows platform, otherwise nil
-	MacOS     *MacOSLoad   // on a macOS platform, which has no Views; otherwise nil
+	Others    []*facts.Artifact // that are installed with it: those given, or of the environment
+	Windows   *WindowsLoad      // on a Windows platform, otherwise nil
+	MacOS     *MacOSLoad        // on a macOS platform, which has no Views; otherwise nil
 	Scenario  fix.Scenario
 	Requested bool // the user named the platform
 	// Excluded is set if pip does not install the wheel on the platform that the user named,
@@ -179,6 +181,12 @@ func Chain(libraries ...*dynlink.Library) []string {
 		}
 	}
 	return out
+}
+
+// Together reports whether a package is one of the artifacts that are installed together, so that
+// its files are known.
+func (p *Pass) Together(name string) bool {
+	return slices.ContainsFunc(p.Others, func(a *facts.Artifact) bool { return project(a) == name })
 }
 
 // Given reports whether the user specified a requirement on a package, which a fix then has to

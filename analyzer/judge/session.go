@@ -129,9 +129,15 @@ func project(f *facts.Artifact) string {
 }
 
 // installedWith returns the other artifacts that can be installed in the environment of an
-// artifact: all but wheels of the same project, of which pip installs one.
+// artifact: all but wheels of the same project, of which pip installs one. In an environment they
+// are all.
 func (s *Session) installedWith(f *facts.Artifact) []*facts.Artifact {
 	own := project(f)
+	if e := s.judge.environment; e != nil {
+		return slices.DeleteFunc(slices.Clone(e.artifacts), func(a *facts.Artifact) bool {
+			return own != "" && project(a) == own
+		})
+	}
 	var others []*facts.Artifact
 	for n, x := range s.artifacts {
 		if x != f && (own == "" || s.projects[n] != own) {

@@ -195,11 +195,13 @@ func unreachedLibraries(p *analyzer.Pass) (out []unreached) {
 	own := map[*dynlink.Library]*analyzer.View{}
 	for _, v := range p.Views {
 		own[v.Library] = v
+	}
+	for _, v := range p.Views {
 		if v.Program() && p.Facts.Conda() {
 			continue
 		}
 		for _, found := range v.Loading.Found {
-			if l := found.Library; found.NeededBy == v.Library && unreachedIn(p, found) &&
+			if l := found.Library; found.NeededBy == v.Library && own[l] != nil && unreachedIn(p, found) &&
 				!loadedWith(p, v, l) {
 				out = append(out, unreached{by: v, library: l})
 			}

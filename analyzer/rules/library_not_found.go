@@ -366,7 +366,7 @@ func ofInterpreter(p *analyzer.Pass, needed string) bool {
 // loads. Two installed packages may not fit together.
 func checkNeededBySibling(p *analyzer.Pass) {
 	reported := map[[2]string]bool{}
-	for _, v := range p.Views {
+	for _, v := range modulesFirst(p.Views) {
 		for _, m := range v.Loading.Missing {
 			key := [2]string{m.NeededBy.Path, m.Name}
 			if m.NeededBy.Kind != dynlink.FromPackage || reported[key] {
@@ -403,7 +403,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 					unknown,
 				)
 				p.Report(f, fixes...)
-			case otherVersion(p, m.Name) == nil:
+			case otherVersion(p, m.Name) == nil && (!v.Extension() || v.Alternative):
 				f.Severity, f.Message = analyzer.Warning, f.Message+". It has to come from the system"
 				p.Report(f)
 			default:
@@ -413,17 +413,31 @@ func checkNeededBySibling(p *analyzer.Pass) {
 	}
 }
 
+// modulesFirst sorts the modules that fail if a library is missing before all other objects.
+func modulesFirst(views []*analyzer.View) []*analyzer.View {
+	rank := func(v *analyzer.View) int {
+		if v.Extension() && !v.Alternative {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(views), func(a, b *analyzer.View) int {
+		return rank(a) - rank(b)
+	})
+}
+
 // notLookedUp lists the declared packages that could not be looked up and that may have a library,
-// as far as is known. It is "" if there are none.
+// as far as is known. Those that are given as files are known. It is "" if there are none.
 func notLookedUp(p *analyzer.Pass, library string) string {
 	var names []string
 	for _, u := range p.Packages.Unresolved {
-		if !packages.History().Lacks(u.Package, u.Extras, platform.OfFamily(library)) {
+		if !p.Together(u.Package) &&
+			!packages.History().Lacks(u.Package, u.Extras, platform.OfFamily(library)) {
 			names = append(names, u.Package)
 		}
 	}
 	for _, r := range p.Packages.Releases {
-		if !r.Known {
+		if !r.Known && !p.Together(r.Name) {
 			names = append(names, r.Name)
 		}
 	}
