@@ -105,6 +105,7 @@ type (
 	Rule     = judge.Rule
 	Pass     = judge.Pass
 	View     = judge.View
+	Before   = judge.Before
 	LinkUser = judge.LinkUser
 	// EnvironmentPass is the input of rules about environments.
 	EnvironmentPass = judge.EnvironmentPass

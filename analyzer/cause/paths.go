@@ -56,6 +56,16 @@ var Unreachable = &Kind{
 	Task: func(t *Text) Task { return Task{Actor: result.Builder, Do: t.reach()} },
 }
 
+// UnreachableDependency is the kind of artifacts whose objects do not find libraries of other
+// packages.
+var UnreachableDependency = &Kind{
+	Name: "unreachable-dependency",
+	Title: func(t *Text) string {
+		return fmt.Sprintf("no search path of %s leads to %s", t.Objects(), t.Libraries())
+	},
+	Task: func(t *Text) Task { return Task{Actor: result.Builder, Do: t.reach()} },
+}
+
 // linkPath is the kind of libraries with needed libraries that the loader finds but a linker does
 // not. An edit of the library comes first, because it helps all of its users.
 var linkPath = &Kind{

@@ -110,6 +110,9 @@ func (s *Session) runRules(
 ) (map[*Rule][]Found, error) {
 	linking := newLinking(set.linker, c.Scenario)
 	releases := s.Releases(ctx, c)
+	sources := &sources{
+		session: s, set: set, facts: c.Artifact, others: s.installedWith(c.Artifact),
+	}
 	out := map[*Rule][]Found{}
 	for _, rule := range s.order(hopeless != nil) {
 		if ctx.Err() != nil {
@@ -127,7 +130,7 @@ func (s *Session) runRules(
 				Platform:  c.Target.Platform,
 				Packages:  set.Set,
 				Views:     set.views,
-				Others:    s.installedWith(c.Artifact),
+				Others:    sources.others,
 				Windows:   set.windows,
 				MacOS:     set.macOS,
 				Scenario:  c.Scenario,
@@ -140,6 +143,7 @@ func (s *Session) runRules(
 				Releases:  releases,
 				Compared:  s.compared[c.Artifact],
 				ABI:       &s.judge.options.ABI,
+				sources:   sources,
 				given:     s.judge.given,
 				linking:   linking,
 				rule:      rule,

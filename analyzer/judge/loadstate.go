@@ -32,6 +32,7 @@ type packageSet struct {
 	windows  *WindowsLoad // on a Windows platform, which has no views
 	macOS    *MacOSLoad   // on a macOS platform, otherwise nil
 	of       map[*facts.Object]*View
+	all      []*dynlink.Library // that the loader may find
 	first    []*dynlink.Library // loaded before the artifact
 	// Libraries of first that are not in the global scope.
 	local map[*dynlink.Library]bool
@@ -138,6 +139,7 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 		})
 	}
 	all = append(all, provided...)
+	x.all = all
 	environment := s.environments(f, x, all, provided)
 	for _, v := range x.views {
 		old := baseline.view(v.Object)

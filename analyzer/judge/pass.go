@@ -79,6 +79,7 @@ type Pass struct {
 	Compared  []*Compared // the artifact's libraries, compared with earlier builds
 	ABI       *ABI
 
+	sources *sources
 	given   []pkgmeta.Requirement
 	linking *linking
 	rule    *Rule

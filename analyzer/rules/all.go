@@ -29,6 +29,7 @@ func All() []*analyzer.Rule {
 		linkHiddenSymbol,
 		linkTLSMismatch,
 		bundledLibraryNotReachable,
+		dependencyLibraryNotReachable,
 		versionNeedWithoutLibrary,
 		relrWithoutVersion,
 		executableStack,

@@ -87,6 +87,9 @@ func stem(library string) string {
 	return name
 }
 
+// SameStem reports whether two names are those of one library, with or without a version.
+func SameStem(a, b string) bool { return stem(a) == stem(b) }
+
 // loadWords occur in every source for which call has an effect. Most sources have none of them.
 var loadWords = [][]byte{
 	[]byte("DLL"), []byte("dll"), []byte("oad"), []byte("dlopen"), []byte("xtensionFileLoader"),

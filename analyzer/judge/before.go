@@ -1,0 +1,247 @@
+package judge
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/startup"
+	"github.com/compat-app/compat/analyzer/symindex"
+)
+
+// Before is whether something loads a library before a module is imported.
+type Before struct {
+	Loaded bool
+	// Undecided is why it is not known, as the end of a sentence: "torch_x was not read". "" if it is.
+	Undecided string
+	// Always is set if the import of its package imports the module in any case.
+	Always bool
+}
+
+// preloads are packages that are known to load all libraries of their dependencies when they are
+// imported: torch/__init__.py, _load_global_deps and _preload_cuda_deps.
+var preloads = []string{"torch"}
+
+// sources are the Python sources of packages that are installed together, and the modules that
+// they import.
+type sources struct {
+	session *Session
+	set     *packageSet
+	facts   *facts.Artifact
+	program startup.Program
+	others  []*facts.Artifact
+	tried   map[string]bool // modules that were searched in the environment
+}
+
+// LoadedBefore reports whether something loads a library of another package before a module of the
+// artifact is imported, in each way to import it.
+func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
+	s := p.sources
+	if s.program == nil {
+		s.read()
+	}
+	if p.Facts.Loads == nil || len(p.Facts.Program) == 0 && p.Facts.Sources {
+		return Before{Undecided: "the Python sources of the wheel were not read"}
+	}
+	name := facts.ModuleName(module.Path)
+	var runs []startup.Run
+	for more := true; more; { // sources of an installed environment are read when they are imported
+		runs, more = s.program.Starts(name), false
+		for _, r := range runs {
+			for _, e := range r.Events {
+				more = !e.Load && s.find(e.Name) || more
+			}
+		}
+	}
+	out := Before{Always: len(runs) == 1 && runs[0].Certain}
+	loaded := 0
+	for _, r := range runs {
+		one := p.during(r, l)
+		if one.Loaded {
+			loaded++
+		} else if one.Undecided != "" {
+			out.Undecided = one.Undecided
+		}
+	}
+	if loaded == len(runs) {
+		return Before{Loaded: true}
+	}
+	if loaded > 0 && out.Undecided == "" {
+		out.Undecided = "only some of the sources that import the module load it before"
+	}
+	return out
+}
+
+// during reports whether the events before an import load a library.
+func (p *Pass) during(r startup.Run, l *dynlink.Library) (out Before) {
+	for _, e := range r.Events {
+		loads, why := false, ""
+		switch {
+		case e.Name == "" && e.Load:
+			why = "the name of a library that it loads is computed"
+		case e.Name == "":
+			why = "the name of a module that it imports is computed"
+		case e.Load:
+			file := slices.Contains(l.Names(), e.Name)
+			loads = file || !strings.Contains(e.Name, ".so") && startup.SameStem(e.Name, l.Names()[0])
+			if !loads && startup.SameStem(e.Name, l.Names()[0]) {
+				why = "it loads " + e.Name
+			}
+		default:
+			loads, why = p.sources.importLoads(e.Name, l)
+		}
+		switch {
+		case loads && !e.May:
+			return Before{Loaded: true}
+		case loads:
+			out.Undecided = "it is loaded only under a condition"
+		case why != "":
+			out.Undecided = why
+		}
+	}
+	return out
+}
+
+// read collects the sources of the artifact and of those that are installed with it.
+func (s *sources) read() {
+	s.program, s.tried = startup.Program{}, map[string]bool{}
+	for _, a := range append(slices.Clone(s.others), s.facts) {
+		for name, m := range a.Program {
+			s.program[name] = m
+		}
+	}
+}
+
+// find reads the source of a module in the installed environment. It returns false if there is none
+// or it was read before.
+func (s *sources) find(name string) bool {
+	const most = 2000 // sources
+	k := s.session.judge.options.Conda
+	if k == nil || s.tried[name] || len(s.tried) > most || s.program[name] != nil {
+		return false
+	}
+	s.tried[name] = true
+	for _, file := range []string{name + "/__init__.py", name + ".py"} {
+		if text := k.Text(path.Join(k.Site, file)); text != nil {
+			if _, m := startup.ReadModule(file, string(text)); m != nil {
+				s.program[name] = m
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// importLoads reports whether the import of a module without a source loads a library, or why that
+// is not known. name may also be that of a function.
+func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, undecided string) {
+	for _, v := range s.set.views {
+		if v.imported.name == name {
+			return s.loadedBy(v.Object, v.Library, nil, l)
+		}
+	}
+	for _, a := range s.others {
+		for _, o := range a.Objects {
+			if o.Arch() == s.set.platform.Arch && o.Extension() && facts.ModuleName(o.Path) == name {
+				var own []*dynlink.Library
+				for _, x := range a.Objects {
+					own = append(own, s.session.libraries.ofObject(a, x))
+				}
+				return s.loadedBy(o, s.session.libraries.ofObject(a, o), own, l)
+			}
+		}
+	}
+	top, _, _ := strings.Cut(name, "/")
+	first, _, _ := strings.Cut(l.Path, "/")
+	id := l.Package.Name
+	for _, r := range s.set.Releases {
+		if k := s.session.judge.conda; k != nil && k.installed(r.Name) != nil {
+			for _, x := range r.Libraries {
+				if facts.ModuleName(x.Path) == name {
+					return s.installedLoads(x.Path, r.Name, l)
+				}
+			}
+			if s.program[top] != nil {
+				continue
+			}
+		}
+		if r.Name == pkgmeta.Normalize(top) && (r.Name == id || s.requires(r.Name, id)) {
+			if slices.Contains(preloads, r.Name) {
+				return true, ""
+			}
+			if s.program[top] == nil {
+				return false, "the sources of " + r.Name + " were not read"
+			}
+		}
+	}
+	if top == first && s.program[top] == nil && s.program[name] == nil && !s.isRead(id) {
+		return false, "the sources of " + id + " were not read"
+	}
+	return false, ""
+}
+
+// isRead reports whether the sources of a package are known.
+func (s *sources) isRead(name string) bool {
+	return s.session.judge.conda != nil && s.session.judge.conda.installed(name) != nil ||
+		slices.ContainsFunc(s.others, func(a *facts.Artifact) bool { return project(a) == name })
+}
+
+// requires reports whether a package of the set requires another one, also indirectly.
+func (s *sources) requires(name, other string) bool {
+	seen := []string{name}
+	for i := 0; i < len(seen); i++ {
+		if seen[i] == other {
+			return true
+		}
+		if r := s.set.Release(seen[i]); r != nil {
+			for _, q := range r.Requires {
+				if !slices.Contains(seen, q.Name) {
+					seen = append(seen, q.Name)
+				}
+			}
+		}
+	}
+	return false
+}
+
+// installedLoads is importLoads for a module of a package in the installed environment.
+func (s *sources) installedLoads(file, name string, l *dynlink.Library) (bool, string) {
+	k := s.session.judge.options.Conda
+	o := k.Open(path.Join(k.Site, file))
+	if o == nil {
+		return false, path.Base(file) + " was not read"
+	}
+	root := dynlink.FromObject(file, o)
+	root.Site = k.Site
+	return s.loadedBy(&facts.Object{Path: file, Object: o}, root,
+		s.session.libraries.ofRelease(s.session.judge.conda.installed(name)), l)
+}
+
+// loadedBy reports whether a module loads a library that its search path leads to. own are the
+// libraries of its package. A module that imports others may load any.
+func (s *sources) loadedBy(
+	o *facts.Object,
+	root *dynlink.Library,
+	own []*dynlink.Library,
+	l *dynlink.Library,
+) (loads bool, undecided string) {
+	all := slices.Concat([]*dynlink.Library{root}, own, s.set.all)
+	e := dynlink.NewEnvironment(s.set.platform.Libc, all, nil,
+		dynlink.NewProviders(symindex.New(elfobj.NewNames()), all))
+	loading := e.Load(root)
+	for _, f := range loading.Found {
+		if f.Library.Path == l.Path && f.By != dynlink.ByPackage {
+			return true, ""
+		}
+	}
+	if o.Loads || o.Imports.Any(func(name string) bool {
+		return strings.HasPrefix(name, "PyImport_Import")
+	}) {
+		return false, path.Base(o.Path) + " may import other modules"
+	}
+	return false, ""
+}

@@ -1,0 +1,147 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+var dependencyLibraryNotReachable = &analyzer.Rule{
+	ID:       "dependency-library-not-reachable",
+	Title:    "No search path leads to a library of another package",
+	Severity: analyzer.Error,
+	Doc: `An object of a wheel needs a library that another package installs, but neither its
+DT_RUNPATH or DT_RPATH nor the platform's search path leads to that library. To declare the package
+is not enough: the loader does not search site-packages. The load works only if the library is
+already loaded. Otherwise the import fails with "cannot open shared object file". The same applies to
+a library of another package that needs a third one.
+
+It is an error if nothing loads the library before the module is imported. The Python sources of the
+wheel and of the packages that are given or installed with it are read in the order in which they are
+executed: calls of ctypes.CDLL and functions with similar names, and imports of modules that need the
+library and find it by their own path. What is imported after the module is too late. If the package
+does not import the module in any case, each source that imports it counts.
+
+It is a warning if that is not decided: if sources were not read, the name of a library or module is
+computed, a condition decides, an imported module may import others, or no module of the wheel needs
+the object; for one of several variants; and for a library that ` + "`import torch`" + ` loads, if
+the package imports the module in any case and does not import torch first. torch loads its libraries
+and those of its dependencies, and programs import it before extensions of it.
+
+Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + `, or
+load the library in the __init__.py of the package, before the module is imported.
+
+Not detected: modules of wheels without any Python source, which a program imports itself, and what
+runs before the package is imported, such as an earlier import of another package.`,
+	Cause:      cause.Rule{Kind: cause.UnreachableDependency},
+	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH"},
+	Check:      checkDependencyReachable,
+	Quick:      true,
+}
+
+// preloader is a package that users know to import before those that need its libraries.
+const preloader = "torch"
+
+func checkDependencyReachable(p *analyzer.Pass) {
+	if p.Facts.Kind != analyzer.KindWheel || !p.Facts.Sources {
+		return
+	}
+	own := map[*dynlink.Library]*analyzer.View{}
+	for _, v := range p.Views {
+		own[v.Library] = v
+	}
+	reported := map[[2]string]bool{}
+	for _, v := range modulesFirst(p.Views) {
+		for _, f := range v.Loading.Found {
+			l, by := f.Library, f.NeededBy
+			if f.By != dynlink.ByPackage || by == nil || own[l] != nil && own[by] != nil ||
+				l.Kind != dynlink.FromPackage && l.Kind != dynlink.FromArtifact {
+				continue
+			}
+			key := [2]string{by.Path, l.Path}
+			if reported[key] || !v.Extension() && by != v.Library || v.Extension() && !fitting(p, v) {
+				continue
+			}
+			before := p.LoadedBefore(v, l)
+			if v.Extension() && before.Loaded || ofPreloader(p, l) && !before.Always {
+				continue
+			}
+			reported[key] = true
+			reportUnreachable(p, v, own[by], f, before)
+		}
+	}
+}
+
+// reportUnreachable reports a library that no path leads to. user is the object that needs it; nil
+// if that is of another package.
+func reportUnreachable(
+	p *analyzer.Pass,
+	v, user *analyzer.View,
+	found dynlink.Found,
+	before analyzer.Before,
+) {
+	l, by := found.Library, found.NeededBy
+	name := l.Names()[0]
+	f := analyzer.Finding{
+		Object:  by.Path,
+		Library: name,
+		Chain:   analyzer.Chain(append(v.Loading.Chain(by), l)...),
+	}
+	holder := cmp.Or(l.Origin, l.Wheel.Name+" "+l.Wheel.Version)
+	subject := by.Path
+	if user == nil {
+		subject += " of " + cmp.Or(by.Origin, by.Wheel.Name) + ", which " + v.Path + " loads,"
+		f.OtherPackage, f.Package = true, cmp.Or(by.Package.Name, by.Wheel.Name)
+	}
+	f.Message = fmt.Sprintf("%s needs %s of %s (%s), but no search path leads to it", subject, name,
+		holder, l.Path)
+	f.Headline = f.Message
+	switch {
+	case before.Undecided != "":
+		f.Severity = analyzer.Warning
+		f.Message += ". Whether something loads it before is not decided: " + before.Undecided
+	case ofPreloader(p, l):
+		f.Severity = analyzer.Warning
+		f.Message += ". It works only where " + preloader + " was imported before"
+	case v.Alternative:
+		f.Severity = analyzer.Warning
+		f.Message += ". This file is one of several variants, and only one is loaded"
+	case !v.Extension():
+		f.Severity = analyzer.Warning
+		f.Message += ". It works only where the program that loads it has loaded the library"
+	default:
+		f.Message += fmt.Sprintf(", and nothing loads it before %s is imported", path.Base(v.Path))
+	}
+	var fixes []fix.Candidate
+	if to := ""; user != nil {
+		if to = runPath(p, user, path.Dir(l.Path)); to != "" {
+			fixes = append(fixes, fix.Candidate{
+				Fix: fix.Fix{
+					Kind:    fix.KindPatchelf,
+					Title:   fix.Titled("Set %s that leads to the library", "a RUNPATH"),
+					Command: edit(p, user.Path, setRunPath(p, to)),
+				},
+				Change: fix.SetRunPath{Object: user.Path, RunPath: to},
+			})
+		}
+	}
+	p.Report(f, fixes...)
+}
+
+// ofPreloader reports whether torch loads a library when it is imported, because it has it or
+// requires the package that does.
+func ofPreloader(p *analyzer.Pass, l *dynlink.Library) bool {
+	r := p.Packages.Release(preloader)
+	return r != nil && (l.Package.Name == preloader || strings.HasPrefix(l.Package.Name, "nvidia-") ||
+		slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool {
+			return q.Name == l.Package.Name
+		}))
+}
