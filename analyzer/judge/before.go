@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ type Before struct {
 	Loaded bool
 	// Undecided is why it is not known, as the end of a sentence: "torch_x was not read". "" if it is.
 	Undecided string
+	// Unread is set if a package that is imported before has the library, or requires the package that
+	// has it, and its sources were not read.
+	Unread bool
 	// Always is set if the import of its package imports the module in any case.
 	Always bool
 }
@@ -64,7 +68,7 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 		if one.Loaded {
 			loaded++
 		} else if one.Undecided != "" {
-			out.Undecided = one.Undecided
+			out.Undecided, out.Unread = one.Undecided, one.Unread
 		}
 	}
 	if loaded == len(runs) {
@@ -93,6 +97,10 @@ func (p *Pass) during(r startup.Run, l *dynlink.Library) (out Before) {
 			}
 		default:
 			loads, why = p.sources.importLoads(e.Name, l)
+			if !loads && why == "" {
+				why = p.sources.unread(e.Name, l)
+				out.Unread = out.Unread || why != "" && !e.May
+			}
 		}
 		switch {
 		case loads && !e.May:
@@ -155,9 +163,6 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 			}
 		}
 	}
-	top, _, _ := strings.Cut(name, "/")
-	first, _, _ := strings.Cut(l.Path, "/")
-	id := l.Package.Name
 	for _, r := range s.set.Releases {
 		if k := s.session.judge.conda; k != nil && k.installed(r.Name) != nil {
 			for _, x := range r.Libraries {
@@ -165,23 +170,29 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 					return s.installedLoads(x.Path, r.Name, l)
 				}
 			}
-			if s.program[top] != nil {
-				continue
-			}
-		}
-		if r.Name == pkgmeta.Normalize(top) && (r.Name == id || s.requires(r.Name, id)) {
-			if slices.Contains(preloads, r.Name) {
-				return true, ""
-			}
-			if s.program[top] == nil {
-				return false, "the sources of " + r.Name + " were not read"
-			}
 		}
 	}
-	if top == first && s.program[top] == nil && s.program[name] == nil && !s.isRead(id) {
-		return false, "the sources of " + id + " were not read"
+	top, _, _ := strings.Cut(name, "/")
+	id := cmp.Or(l.Package.Name, l.Wheel.Name)
+	return slices.Contains(preloads, top) && s.program[top] == nil && s.requires(top, id), ""
+}
+
+// unread returns why it is not known what the import of a module loads: the sources of its package
+// were not read, and it has a library or requires the package that does. "" if they were.
+func (s *sources) unread(name string, l *dynlink.Library) string {
+	top, _, _ := strings.Cut(name, "/")
+	first, _, _ := strings.Cut(l.Path, "/")
+	if s.program[top] != nil {
+		return ""
 	}
-	return false, ""
+	by := pkgmeta.Normalize(top)
+	switch id := cmp.Or(l.Package.Name, l.Wheel.Name); {
+	case s.set.Release(by) != nil && !s.isRead(by) && s.requires(by, id):
+		return "the sources of " + by + " were not read"
+	case top == first && id != "" && !s.isRead(id):
+		return "the sources of " + id + " were not read"
+	}
+	return ""
 }
 
 // isRead reports whether the sources of a package are known.

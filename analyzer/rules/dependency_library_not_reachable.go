@@ -30,11 +30,13 @@ executed: calls of ctypes.CDLL and functions with similar names, and imports of 
 library and find it by their own path. What is imported after the module is too late. If the package
 does not import the module in any case, each source that imports it counts.
 
-It is a warning if that is not decided: if sources were not read, the name of a library or module is
-computed, a condition decides, an imported module may import others, or no module of the wheel needs
-the object; for one of several variants; and for a library that ` + "`import torch`" + ` loads, if
-the package imports the module in any case and does not import torch first. torch loads its libraries
-and those of its dependencies, and programs import it before extensions of it.
+It is a note if a package is imported before that has the library, or requires the package that has
+it, and its sources were not read. It is a warning if it is not decided for another reason: the name
+of a library or module is computed, a condition decides, an imported module may import others, or no
+module of the wheel needs the object; for one of several variants; and for a library that
+` + "`import torch`" + ` loads, if the package imports the module in any case and does not import
+torch first. torch loads its libraries and those of its dependencies, and programs import it before
+extensions of it.
 
 Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + `, or
 load the library in the __init__.py of the package, before the module is imported.
@@ -106,7 +108,9 @@ func reportUnreachable(
 	f.Headline = f.Message
 	switch {
 	case before.Undecided != "":
-		f.Severity = analyzer.Warning
+		if f.Severity = analyzer.Warning; before.Unread {
+			f.Severity = analyzer.Note
+		}
 		f.Message += ". Whether something loads it before is not decided: " + before.Undecided
 	case ofPreloader(p, l):
 		f.Severity = analyzer.Warning
