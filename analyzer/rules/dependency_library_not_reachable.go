@@ -41,8 +41,9 @@ extensions of it.
 Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + `, or
 load the library in the __init__.py of the package, before the module is imported.
 
-Not detected: modules of wheels without any Python source, which a program imports itself, and what
-runs before the package is imported, such as an earlier import of another package.`,
+Not detected: modules of wheels without any Python source, which a program imports itself, libraries
+that a wheel installs outside of site-packages (NAME.data/data), and what runs before the package is
+imported, such as an earlier import of another package.`,
 	Cause:      cause.Rule{Kind: cause.UnreachableDependency},
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH"},
 	Check:      checkDependencyReachable,
@@ -67,6 +68,9 @@ func checkDependencyReachable(p *analyzer.Pass) {
 			if f.By != dynlink.ByPackage || by == nil || own[l] != nil && own[by] != nil ||
 				l.Kind != dynlink.FromPackage && l.Kind != dynlink.FromArtifact {
 				continue
+			}
+			if strings.Contains(l.Path, ".data/data/") {
+				continue // installed outside of site-packages, where the model has no paths
 			}
 			key := [2]string{by.Path, l.Path}
 			if reported[key] || !v.Extension() && by != v.Library || v.Extension() && !fitting(p, v) {
