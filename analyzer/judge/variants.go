@@ -7,6 +7,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/startup"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // importing is how the Python sources of a wheel import a module. It is zero for other objects, and
@@ -129,5 +130,17 @@ func Alternatives(a, b *View) bool {
 			return true
 		}
 	}
-	return a.Stem() == b.Stem() && a.Path != b.Path && (a.SONAME == "" || a.SONAME != b.SONAME)
+	return a.Stem() == b.Stem() && a.Path != b.Path &&
+		(a.SONAME == "" || a.SONAME != b.SONAME || ofStack(a.Path) != ofStack(b.Path))
+}
+
+// stackFolder matches a folder for a release of CUDA or ROCm: "cu12".
+var stackFolder = lazyregexp.New(`(?:^|/)((?:cu|cuda|rocm)[-_]?[0-9]+)/`)
+
+// ofStack returns the folder for a release of CUDA or ROCm that a file is in, or "".
+func ofStack(file string) string {
+	if m := stackFolder.FindStringSubmatch(file); m != nil {
+		return m[1]
+	}
+	return ""
 }
