@@ -54,7 +54,7 @@ func (c *Contents) Places() ([]Place, error) {
 	}
 	writable := c.writable()
 	entry := c.m.symbolSize()
-	off, have, _ := c.m.at(c.d.value(elf.DT_SYMTAB))
+	off, have, _ := c.m.reach(c.d.value(elf.DT_SYMTAB))
 	out := make([]Place, 0, c.o.Exports.Len())
 	err := c.m.each(
 		off,
@@ -196,7 +196,7 @@ func (c *Contents) Words(spans []Span) ([][]Word, error) {
 // symbolName returns the name of the symbol with an index.
 func (c *Contents) symbolName(i uint64) (string, error) {
 	entry := c.m.symbolSize()
-	off, have, _ := c.m.at(c.d.value(elf.DT_SYMTAB))
+	off, have, _ := c.m.reach(c.d.value(elf.DT_SYMTAB))
 	if i >= have/entry {
 		return "", damaged(
 			"a relocation refers to symbol %d, but the symbol table has space for %d",

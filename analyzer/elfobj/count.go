@@ -10,7 +10,7 @@ import "debug/elf"
 func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *symbolUses, error) {
 	symtab := d.value(elf.DT_SYMTAB)
 	entry := m.symbolSize()
-	_, have, ok := m.at(symtab)
+	_, have, ok := m.reach(symtab)
 	if !ok {
 		return 0, nil, damaged("the symbol table (DT_SYMTAB) at address %#x is not in a segment", symtab)
 	}

@@ -244,9 +244,27 @@ func (m *image) at(addr uint64) (off, n uint64, ok bool) {
 	return 0, 0, false
 }
 
+// maxJoined limits the segments of one table. patchelf adds one segment, in front of or after the
+// others.
+const maxJoined = 8
+
+// reach is at for a table that may continue in the next segment, if that follows in memory and in
+// the file.
+func (m *image) reach(addr uint64) (off, n uint64, ok bool) {
+	off, n, ok = m.at(addr)
+	for range maxJoined {
+		next, more, follows := m.at(addr + n)
+		if !ok || !follows || next != off+n {
+			break
+		}
+		n += more
+	}
+	return off, n, ok
+}
+
 // table returns the file offset of the n bytes at an address in a dynamic tag.
 func (m *image) table(addr, n uint64, what string) (uint64, error) {
-	off, have, ok := m.at(addr)
+	off, have, ok := m.reach(addr)
 	if !ok {
 		return 0, damaged("%s at address %#x is not in a segment", what, addr)
 	}
@@ -266,6 +284,9 @@ func (m *image) table(addr, n uint64, what string) (uint64, error) {
 type names struct {
 	text   string
 	budget uint64
+	// rest returns the table without regard to DT_STRSZ, which the loader does not use. It is nil
+	// once called.
+	rest func() (string, error)
 }
 
 // readNames reads DT_STRTAB. In an object without one, any use of a name is an error.
@@ -273,16 +294,48 @@ func readNames(m *image, d *dynamic) (*names, error) {
 	if !d.has(elf.DT_STRTAB) {
 		return &names{}, nil
 	}
-	n := d.value(elf.DT_STRSZ)
-	off, err := m.table(d.value(elf.DT_STRTAB), n, "the string table (DT_STRTAB, DT_STRSZ)")
+	n, addr := d.value(elf.DT_STRSZ), d.value(elf.DT_STRTAB)
+	off, err := m.table(addr, n, "the string table (DT_STRTAB, DT_STRSZ)")
 	if err != nil {
 		return nil, err
 	}
 	if n > maxStrings {
 		return nil, tooLarge("DT_STRSZ", n, maxStrings)
 	}
-	// The names are substrings of one string. A Builder avoids the copy of a conversion from
-	// []byte.
+	text, err := m.text(off, n)
+	if err != nil {
+		return nil, err
+	}
+	return &names{text: text, budget: textFree + textFactor*n, rest: func() (string, error) {
+		var tables []uint64
+		for _, tag := range stringNeighbors {
+			tables = append(tables, d.value(tag))
+		}
+		return m.text(off, max(n, m.stringRoom(addr, tables)))
+	}}, nil
+}
+
+// stringNeighbors are the tags with addresses that may follow the string table.
+var stringNeighbors = []elf.DynTag{
+	elf.DT_SYMTAB, elf.DT_HASH, elf.DT_GNU_HASH, elf.DT_VERSYM, elf.DT_VERNEED, elf.DT_VERDEF,
+	elf.DT_RELA, elf.DT_REL, elf.DT_JMPREL, elf.DT_INIT, elf.DT_FINI, elf.DT_PLTGOT, dtRelr,
+}
+
+// stringRoom returns the number of bytes that the string table at addr may have: up to the next of
+// the tables, or to the end of its segment.
+func (m *image) stringRoom(addr uint64, tables []uint64) uint64 {
+	_, n, _ := m.reach(addr)
+	for _, t := range tables {
+		if t > addr {
+			n = min(n, t-addr)
+		}
+	}
+	return min(n, maxStrings)
+}
+
+// text returns n bytes of the string table. The names are substrings of one string. A Builder
+// avoids the copy of a conversion from []byte.
+func (m *image) text(off, n uint64) (string, error) {
 	var b strings.Builder
 	b.Grow(int(n))
 	const what = "the string table"
@@ -290,14 +343,14 @@ func readNames(m *image, d *dynamic) (*names, error) {
 		b.Write(c)
 		return true, nil
 	}); err != nil {
-		return nil, err
+		return "", err
 	}
 	rest, err := m.bytes(off+n&^(chunkSize-1), n&(chunkSize-1), what)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	b.Write(rest)
-	return &names{b.String(), textFree + textFactor*n}, nil
+	return b.String(), nil
 }
 
 // get returns a copy of the string at off, so that the table can be freed. The caller adds to
@@ -309,11 +362,18 @@ func (t *names) get(off uint64) (string, error) {
 
 // cut returns the string at off as a substring of the table.
 func (t *names) cut(off uint64) (string, error) {
+	s, i := t.find(off)
+	if i < 0 && len(s) <= maxName && t.rest != nil {
+		text, err := t.rest()
+		if err != nil {
+			return "", err
+		}
+		t.text, t.rest = text, nil
+		s, i = t.find(off)
+	}
 	if off >= uint64(len(t.text)) {
 		return "", damaged("a name at byte %d of the string table, which has %d", off, len(t.text))
 	}
-	s := t.text[off:min(off+maxName+1, uint64(len(t.text)))]
-	i := strings.IndexByte(s, 0)
 	if i < 0 && len(s) > maxName {
 		return "", damaged(
 			"a name at byte %d of the string table that is longer than %d bytes",
@@ -328,6 +388,17 @@ func (t *names) cut(off uint64) (string, error) {
 		return "", err
 	}
 	return s[:i], nil
+}
+
+// find returns the table from off, at most one byte more than a name may have, and the length of
+// the name there; -1 if it does not end.
+func (t *names) find(off uint64) (s string, n int) {
+	size := uint64(len(t.text))
+	if off >= size {
+		return "", -1
+	}
+	s = t.text[off:min(off+maxName+1, size)]
+	return s, strings.IndexByte(s, 0)
 }
 
 // charge subtracts n bytes from the budget.

@@ -226,6 +226,7 @@ func TestReadLikeTheLoader(t *testing.T) {
 		"huge memory size":         func(k *broken) { k.prog(elf.PT_LOAD, pMemsz, 4<<30) },
 		"number of version needs":  func(k *broken) { k.tag(elf.DT_VERNEEDNUM, math.MaxUint64) },
 		"number of versions":       func(k *broken) { k.u16(k.section(".gnu.version_r")+2, 65535) },
+		"size of the string table": func(k *broken) { k.tag(elf.DT_STRSZ, 1) },
 	} {
 		k := newBroken(t, text)
 		change(k)
@@ -420,4 +421,43 @@ func (s sparse) ReadAt(b []byte, off int64) (int, error) {
 		copy(b, s[off:])
 	}
 	return len(b), nil
+}
+
+// TestTableInTwoSegments splits the first segment at a page in the middle of the symbol table, as
+// patchelf does when it puts the table in front of the others.
+func TestTableInTwoSegments(t *testing.T) {
+	text := "elf x86_64\nsoname libx.so\nneeded libc.so.6\n"
+	for i := range 1000 {
+		text += fmt.Sprintf("import function_%d\n", i)
+	}
+	k := newBroken(t, text)
+	load, spare := k.phdr[elf.PT_LOAD], k.phdr[elf.PT_GNU_STACK]
+	s := k.at[".dynsym"]
+	cut := (s.Addr + s.Size/2) &^ 4095
+	first := binary.LittleEndian.Uint64(k.b[load+pVaddr:])
+	if cut <= s.Addr || s.Addr != s.Offset || first != 0 || spare == 0 {
+		t.Fatalf("the symbol table is at %#x", s.Addr)
+	}
+	copy(k.b[spare:spare+56], k.b[load:load+56])
+	size := binary.LittleEndian.Uint64(k.b[load+pFilesz:])
+	for _, field := range []int{pFilesz, pMemsz} {
+		k.u64(load+field, cut)
+		k.u64(spare+field, size-cut)
+	}
+	k.u64(spare+pOffset, cut)
+	k.u64(spare+pVaddr, cut)
+	o, err := elfobj.Read(bytes.NewReader(k.b), int64(len(k.b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Imports.Len() != 1000 {
+		t.Errorf("%d imports", o.Imports.Len())
+	}
+	m, err := mapAll(k.b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.SONAME != "libx.so" {
+		t.Errorf("SONAME %q", m.SONAME)
+	}
 }

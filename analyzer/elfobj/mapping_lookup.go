@@ -223,6 +223,9 @@ func (m *Mapping) tables(im *image, t *dynTags) error {
 			return err
 		}
 	}
+	if err := m.longerStrings(im, t); err != nil {
+		return err
+	}
 	if m.HasVersym = t.versym != 0; m.HasVersym && symbols > 0 {
 		const what = "the version index table (DT_VERSYM)"
 		off, err := im.table(t.versym, 2*symbols, what)
@@ -238,6 +241,33 @@ func (m *Mapping) tables(im *image, t *dynTags) error {
 		return err
 	}
 	return m.finishReferences(t)
+}
+
+// longerStrings reads the string table again if a name is beyond DT_STRSZ, which the loader does
+// not use.
+func (m *Mapping) longerStrings(im *image, t *dynTags) error {
+	n := uint64(len(m.dynstr))
+	short := n > 0 && m.dynstr[n-1] != 0
+	for at := 0; at < len(m.dynsym) && !short; at += int(m.symbolLen) {
+		short = uint64(m.u32(m.dynsym[at:])) >= n
+	}
+	for _, d := range t.order {
+		short = short || d.off >= n
+	}
+	addr := t.low[elf.DT_STRTAB]
+	off, _, ok := im.at(addr)
+	if !short || !ok || !t.got(elf.DT_STRTAB) {
+		return nil
+	}
+	tables := []uint64{t.gnuHash, t.versym, t.verneed, t.verdef}
+	for _, tag := range stringNeighbors {
+		if tag < elf.DynTag(len(t.low)) {
+			tables = append(tables, t.low[tag])
+		}
+	}
+	var err error
+	m.dynstr, err = im.bytes(off, max(n, im.stringRoom(addr, tables)), "the string table")
+	return err
 }
 
 func (m *Mapping) u32(b []byte) uint32 {

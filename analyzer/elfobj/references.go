@@ -69,7 +69,7 @@ func (m *Mapping) relocations(im *image, t *dynTags) (uint64, error) {
 		}
 		top = max(top, sym+1)
 	}
-	_, room, _ := im.at(t.low[elf.DT_SYMTAB])
+	_, room, _ := im.reach(t.low[elf.DT_SYMTAB])
 	room /= uint64(m.symbolLen)
 	last, reach := ^uint32(0), uint64(0) // reach: the highest relocated address
 	rela := t.low[elf.DT_PLTREL] == uint64(elf.DT_RELA)
