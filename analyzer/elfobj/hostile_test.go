@@ -300,6 +300,14 @@ func TestDebugFile(t *testing.T) {
 			t.Errorf("%s: error %v, Dynamic %v", name, err, o != nil && o.Dynamic)
 		}
 	}
+	static := newBroken(t, "elf x86_64 exec static\n")
+	for _, want := range []bool{true, false} {
+		o, err := elfobj.Read(bytes.NewReader(static.b), int64(len(static.b)))
+		if err != nil || o.Static != want {
+			t.Errorf("static program: error %v, want %v", err, want)
+		}
+		static.prog(elf.PT_LOAD, pFilesz, 0) // its debug file
+	}
 	// A wrong section type does not hide a library.
 	lie := newBroken(t, texts["library"])
 	lie.nobits(t, ".dynamic")

@@ -35,7 +35,9 @@ type Object struct {
 
 	Interp  string `json:"interp,omitempty"` // PT_INTERP, "" for a shared library
 	Dynamic bool   `json:"dynamic"`          // has a PT_DYNAMIC with contents in the file
-	SONAME  string `json:"soname,omitempty"` // DT_SONAME
+	// A program without a PT_DYNAMIC whose code is in the file: no dynamic linker reads it.
+	Static bool   `json:"static,omitempty"`
+	SONAME string `json:"soname,omitempty"` // DT_SONAME
 	// DT_RPATH as written, separated by colons. The loader ignores it if RunPath is set.
 	RPath   string `json:"rpath,omitempty"`
 	RunPath string `json:"runpath,omitempty"` // DT_RUNPATH as written, separated by colons

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"io"
+	"slices"
 )
 
 // Read reads an ELF file of the given size as the dynamic linker does, through the program
@@ -67,6 +68,9 @@ func read(shared *Names, r io.ReaderAt, size int64, c *Contents) (*Object, error
 		return nil, err
 	}
 	if dyn == nil {
+		o.Static = slices.ContainsFunc(ps, func(p progHeader) bool {
+			return p.typ == elf.PT_LOAD && p.flags&elf.PF_X != 0 && p.filesz > 0
+		})
 		return o, nil
 	}
 	d, err := readDynamic(m, dyn)

@@ -30,8 +30,8 @@ func skipReason(o *elfobj.Object) string {
 		return "ELF for Android, not checked"
 	case otherLibc(o) != "":
 		return "ELF for another system (it needs " + otherLibc(o) + "), not checked"
-	case !o.Dynamic:
-		return "no dynamic section: static program or debug file, not checked"
+	case !o.Dynamic && !o.Static:
+		return "debug file, not checked"
 	}
 	return ""
 }

@@ -27,8 +27,8 @@ On a distribution that starts at v2 or v3 (RHEL 9 and 10) the note may come from
 static library.
 
 Severity: a warning, since most machines have v2 and v3, and an error for v4, which most machines
-lack. Objects in a glibc-hwcaps folder, one of several variants, and wheels whose tag names the
-level are not reported.
+lack, and for a static program, of which the loader cannot select another copy. Objects in a
+glibc-hwcaps folder, one of several variants, and wheels whose tag names the level are not reported.
 
 Not detected: such instructions without the note; compilers do not write the note by default.
 ` + "`compat facts`" + ` shows the note of a file.`,
@@ -55,7 +55,7 @@ func checkISALevel(p *analyzer.Pass) {
 				level,
 				p.Platform.Name,
 			)}
-		if v.ISA>>3 != 0 {
+		if v.ISA>>3 != 0 || v.Static { // no loader selects another copy of a static program
 			f.Severity = analyzer.Error
 		}
 		p.Report(

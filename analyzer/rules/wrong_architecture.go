@@ -40,9 +40,9 @@ On Windows a file for another machine fails with "%1 is not a valid Win32 applic
 193). A DLL that no module of the wheel needs is not reported where others fit the tag, and
 programs and .NET files of intermediate code never are.
 
-Severity: an error for a module that Python imports (see above for the tag any), and if no binary of the
-wheel is for a system of its tags. Otherwise it is a warning: some packages contain objects for
-several architectures and select one at run time.`,
+Severity: an error for a module that Python imports (see above for the tag any), for a static program
+that is the only binary, and if no binary of the wheel is for a system of its tags. Otherwise it is a
+warning: some packages contain objects for several architectures and select one at run time.`,
 	Cause:      cause.Rule{Kind: wrongPlatform},
 	Explains:   []string{"macos-wrong-architecture", "windows-wrong-architecture"},
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
@@ -91,7 +91,8 @@ func checkArchitecture(p *analyzer.Pass) {
 			built, tag = "Linux on "+built, strings.Join(p.Facts.PlatformTags(), " and ")
 		}
 		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the wheel's tag is for %s", built, tag))
-		if o.Extension() || !forLinux { // without Linux in the tags, no binary of the wheel fits
+		// without Linux in the tags, no binary of the wheel fits
+		if o.Extension() || !forLinux || o.Static && p.Facts.Binaries() == 1 {
 			f.Severity = analyzer.Error
 		}
 		if forLinux && !severalSystems(p) {

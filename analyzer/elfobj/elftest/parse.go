@@ -64,6 +64,7 @@ func Parse(text string) (*elfobj.Object, error) {
 			"line 1: the object has no PT_DYNAMIC (static, rel or core), but other lines need it",
 		)
 	}
+	o.Static = !o.Dynamic && loadable(o)
 	if !loadable(o) &&
 		(o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID ||
 			o.ExecStack != "unsaid") {
