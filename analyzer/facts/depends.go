@@ -59,6 +59,40 @@ func condaDepends(text []byte) (names []string, glibc string) {
 	return names, glibc
 }
 
+// packageArchs are the names of architectures in packages of Debian, Alpine and conda ("linux-64"), by
+// the names of Object.BuiltFor. In other packages they have those names.
+var packageArchs = map[string]string{
+	"amd64": "x86_64", "linux-64": "x86_64",
+	"i386": "i686", "x86": "i686", "linux-32": "i686",
+	"arm64": "aarch64", "linux-aarch64": "aarch64",
+	"armhf": "armv7l", "armv7": "armv7l", "linux-armv7l": "armv7l",
+	"armel":   softFloat,
+	"ppc64el": "ppc64le", "linux-ppc64le": "ppc64le",
+	"linux-s390x": "s390x", "linux-riscv64": "riscv64",
+}
+
+// packageArch matches the architecture in a deb's control file, an apk's .PKGINFO or the index of a
+// conda package.
+var packageArch = lazyregexp.New(
+	`(?m)^(?:Architecture:|arch\s*=)[ \t]*(\S+)\s*$|"subdir"\s*:\s*"([^"]+)"`)
+
+// architecture returns the architecture that a description of a package declares, as
+// Object.BuiltFor names it; "" if it is for all, or none that compat knows.
+func architecture(text []byte) string {
+	m := packageArch.FindStringSubmatch(string(text))
+	if m == nil {
+		return ""
+	}
+	name := m[1] + m[2]
+	if arch := packageArchs[name]; arch != "" {
+		return arch
+	}
+	if slices.Contains(platform.Architectures(), name) {
+		return name
+	}
+	return ""
+}
+
 // depends returns the names of the packages in the dependencies of a deb's control file, an apk's
 // .PKGINFO or an npm package. Recommended packages are included: a plug-in may need them.
 func depends(p string, text []byte) []string {

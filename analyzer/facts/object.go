@@ -52,6 +52,22 @@ func newObject(path, format string, o *elfobj.Object) *Object {
 	return x
 }
 
+// softFloat is the architecture of objects for ARM that pass floating-point numbers in integer
+// registers. Debian calls it so; its loader is another one than that of armv7l.
+const softFloat = "armel"
+
+// armSoftFloat is EF_ARM_ABI_FLOAT_SOFT (ELF for the ARM Architecture).
+const armSoftFloat = 0x200
+
+// BuiltFor returns Arch, and "armel" for an object for ARM with the soft-float calling convention.
+func (o *Object) BuiltFor() string {
+	arch := o.Arch()
+	if arch == "armv7l" && (o.EFlags&armSoftFloat != 0 || o.Interp == "/lib/ld-linux.so.3") {
+		return softFloat
+	}
+	return arch
+}
+
 // Public reports whether programs may link with the object: a lib*.so with a SONAME that is not
 // a module of an interpreter and not a bundled library in the X.libs folder of a wheel, and in
 // a package of a distribution is in a folder that loaders search.

@@ -259,6 +259,7 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		facts.SetsUp = facts.SetsUp || *p.setsUp
 		return nil
 	case p.depends:
+		facts.Arch = architecture(p.text)
 		if f.Path == condaIndex {
 			facts.Depends, facts.Glibc = condaDepends(p.text)
 			facts.conda = true

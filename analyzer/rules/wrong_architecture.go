@@ -21,6 +21,11 @@ var wrongArchitecture = &analyzer.Rule{
 with "cannot open shared object file" or "wrong ELF class". So does one for Linux in a wheel whose
 tags are only for other systems and that has no binary for them.
 
+The same is checked for the architecture that a Debian, Alpine or conda package declares. Libraries
+of the 32-bit variant (i386 in a package for amd64), and paths that name the other architecture, as in
+cross compilers, are not reported. ARM with soft floating point (armel) is another architecture than
+armhf, which is that of armv7l in a wheel.
+
 Fix: build the object for the architecture of the tag, or remove it from the wheel. If all binaries
 are for one other architecture, the tag may be wrong.
 
@@ -40,9 +45,9 @@ On Windows a file for another machine fails with "%1 is not a valid Win32 applic
 193). A DLL that no module of the wheel needs is not reported where others fit the tag, and
 programs and .NET files of intermediate code never are.
 
-Severity: an error for a module that Python imports (see above for the tag any), for a static program
-that is the only binary, and if no binary of the wheel is for a system of its tags. Otherwise it is a
-warning: some packages contain objects for several architectures and select one at run time.`,
+Severity: an error for a module that Python imports (see above for the tag any), if no binary of the
+wheel fits its tag, in a wheel for FreeBSD, WebAssembly or iOS, and for a package; a warning
+otherwise: some wheels contain objects for several architectures and select one at run time.`,
 	Cause:      cause.Rule{Kind: wrongPlatform},
 	Explains:   []string{"macos-wrong-architecture", "windows-wrong-architecture"},
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
@@ -67,7 +72,32 @@ func builtForOther(object, what string) analyzer.Finding {
 	}
 }
 
+// families are architectures whose libraries distributions put in packages of the other one.
+var families = [][]string{{"x86_64", "i686", "x32"}, {"ppc64", "ppc"}, {"s390x", "s390"}}
+
+// checkPackage reports objects that do not fit the architecture that a package declares.
+func checkPackage(p *analyzer.Pass) {
+	for _, o := range p.Facts.Objects {
+		built, declared := o.BuiltFor(), p.Facts.Arch
+		if built == declared || o.Arch() != p.Platform.Arch || strings.Contains(o.Path, built) ||
+			slices.ContainsFunc(families, func(f []string) bool {
+				return slices.Contains(f, built) && slices.Contains(f, declared)
+			}) {
+			continue
+		}
+		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the package is for %s", built, declared))
+		f.Severity = analyzer.Error
+		p.Report(f, fix.Candidate{Fix: fix.Fix{
+			Kind: fix.KindRebuild, Title: fix.Titled("Build %s for %s", o.Path, declared),
+		}})
+	}
+}
+
 func checkArchitecture(p *analyzer.Pass) {
+	if p.Facts.Arch != "" {
+		checkPackage(p)
+		return
+	}
 	if p.Facts.Kind != analyzer.KindWheel || p.Requested {
 		return
 	}
@@ -81,21 +111,20 @@ func checkArchitecture(p *analyzer.Pass) {
 		return
 	}
 	for _, o := range p.Facts.Objects {
-		built, tag := o.Arch(), p.Platform.Arch
+		built, tag := o.BuiltFor(), p.Platform.Arch
 		switch {
 		case forLinux && (p.Facts.Tagged(built) || !p.Facts.Tagged(tag)):
 			continue
-		case !forLinux && built != tag: // reported on a platform of the object
+		case !forLinux && o.Arch() != tag: // reported on a platform of the object
 			continue
 		case !forLinux:
 			built, tag = "Linux on "+built, strings.Join(p.Facts.PlatformTags(), " and ")
 		}
 		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the wheel's tag is for %s", built, tag))
-		// without Linux in the tags, no binary of the wheel fits
-		if o.Extension() || !forLinux || o.Static && p.Facts.Binaries() == 1 {
+		if o.Extension() || forLinux && noneFits(p) || forOther(p.Facts.PlatformTags()) {
 			f.Severity = analyzer.Error
 		}
-		if forLinux && !severalSystems(p) {
+		if forLinux && !severalSystems(p) && built == o.Arch() {
 			to := otherArch(p.Facts.PlatformTags(), built)
 			p.Report(f, fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: to}, fix.Fix{
 				Kind:  fix.KindPlatformTag,
@@ -181,6 +210,23 @@ func severalSystems(p *analyzer.Pass) bool {
 		systems["macos"] = true
 	}
 	return len(systems) > 1 || len(a.UnreadPE)+len(a.UnreadMachO) > 0
+}
+
+// noneFits reports whether no binary of a wheel for Linux fits an architecture of its tags.
+func noneFits(p *analyzer.Pass) bool {
+	return p.Facts.Binaries() == len(p.Facts.Objects) &&
+		!slices.ContainsFunc(p.Facts.Objects, func(o *analyzer.Object) bool {
+			return p.Facts.Tagged(o.BuiltFor())
+		})
+}
+
+// forOther reports whether the platform tags are all for systems that compat does not check: the
+// wheel's binaries for Linux are then not helpers of others.
+func forOther(tags []string) bool {
+	return !slices.ContainsFunc(tags, func(t string) bool {
+		s := platform.ParseTag(t).System
+		return s == platform.TagLinux || s == platform.TagMacOS || s == platform.TagWindows
+	})
 }
 
 // linuxTags reports whether some of the platform tags are for Linux; known is false if not all are
