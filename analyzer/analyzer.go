@@ -405,7 +405,8 @@ func (k *checked) describeTargets(
 	}
 }
 
-// relevant returns the findings of an outcome that count on a target. On a platform that only the tags promise, those count that the named ones do not have.
+// relevant returns the findings of an outcome that count on a target. On a platform that only the
+// tags promise, those count that the named ones do not have.
 func (k *checked) relevant(
 	f *facts.Artifact, t judge.Target, outcome *judge.Outcome, found findings,
 ) []judge.Found {

@@ -69,7 +69,8 @@ func symbolFixes(d *Diagnosis) []fix.Fix {
 	return out
 }
 
-// frameworkFixes returns the fixes for an extension that was built for another release of its framework.
+// frameworkFixes returns the fixes for an extension that was built for another release of its
+// framework.
 func frameworkFixes(d *Diagnosis) []fix.Fix {
 	out := []fix.Fix{
 		newFix(

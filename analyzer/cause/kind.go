@@ -77,9 +77,9 @@ func Build(do string) *Kind {
 	return &Kind{Task: func(*Text) Task { return Task{Actor: result.Builder, Do: do} }}
 }
 
-// Choose returns the kind of causes that are titled by the Reason of their findings, and about which
-// whoever installs the artifact has to do the same every time. with is the package that the artifact does not work
-// with; "" for several.
+// Choose returns the kind of causes that are titled by the Reason of their findings, and about
+// which whoever installs the artifact has to do the same every time. with is the package that the
+// artifact does not work with; "" for several.
 func Choose(do, with string) *Kind {
 	return &Kind{
 		Title: func(t *Text) string { return t.headed().Reason },

@@ -11,8 +11,8 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// system is the kind of artifacts that need a library of the system. The subject is the project that
-// provides it.
+// system is the kind of artifacts that need a library of the system. The subject is the project
+// that provides it.
 var system = &Kind{
 	Name:   "system",
 	Title:  (*Text).systemTitle,

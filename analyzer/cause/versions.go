@@ -38,7 +38,8 @@ var WrongPackage = &Kind{
 	OtherVersion: true,
 }
 
-// undeclared is the kind of wheels that need a package which they do not declare; it is the subject.
+// undeclared is the kind of wheels that need a package which they do not declare; it is the
+// subject.
 var undeclared = &Kind{
 	Name: "undeclared",
 	Title: func(t *Text) string {

@@ -59,8 +59,8 @@ func condaDepends(text []byte) (names []string, glibc string) {
 	return names, glibc
 }
 
-// packageArchs are the names of architectures in packages of Debian, Alpine and conda ("linux-64"), by
-// the names of Object.BuiltFor. In other packages they have those names.
+// packageArchs are the names of architectures in packages of Debian, Alpine and conda ("linux-64"),
+// by the names of Object.BuiltFor. In other packages they have those names.
 var packageArchs = map[string]string{
 	"amd64": "x86_64", "linux-64": "x86_64",
 	"i386": "i686", "x86": "i686", "linux-32": "i686",

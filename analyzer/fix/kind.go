@@ -70,7 +70,8 @@ func (k Kind) Cost() string {
 	return ""
 }
 
-// Exclusive reports whether only the last of several such fixes counts: a wheel has one platform tag.
+// Exclusive reports whether only the last of several such fixes counts: a wheel has one platform
+// tag.
 func (k Kind) Exclusive() bool {
 	i := k.Effort()
 	return i < len(kinds) && kinds[i].exclusive

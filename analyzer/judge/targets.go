@@ -108,9 +108,9 @@ func Targets(
 	return append(out, o.promised(f, out)...), skipped, nil
 }
 
-// NotJudged returns why a wheel is not checked, or "": nobody knows which systems pip installs it on
-// if none of its platform tags is known, and what it needs on Android is not known. Of a wheel that is
-// installed, or is checked on platforms that the user named, the tags do not matter.
+// NotJudged returns why a wheel is not checked, or "": nobody knows which systems pip installs it
+// on if none of its platform tags is known, and what it needs on Android is not known. Of a wheel
+// that is installed, or is checked on platforms that the user named, the tags do not matter.
 func NotJudged(f *facts.Artifact, o Platforms) string {
 	tags := f.PlatformTags()
 	if len(tags) == 0 || o.Published == nil || len(o.Instead) > 0 || o.Root != nil {

@@ -4,8 +4,8 @@
 //	report, diagnoses, err := logmatch.Check(ctx, rules.All(), inputs, options, result.Diagnoses)
 //
 // The diagnoses have their Analysis then. A matcher runs as a rule that reports nothing, so it sees
-// every object as it is loaded and linked on every platform. Both log and artifacts are untrusted. If the artifacts do not
-// contain what a diagnosis is about, it is undecided.
+// every object as it is loaded and linked on every platform. Both log and artifacts are untrusted.
+// If the artifacts do not contain what a diagnosis is about, it is undecided.
 package logmatch
 
 import (

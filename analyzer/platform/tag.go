@@ -66,8 +66,8 @@ type tagFamily struct {
 	bare    bool   // the name is the whole tag
 }
 
-// tagFamilies are those of packaging.tags (Linux, macOS, iOS, Android, and sysconfig.get_platform for
-// all others) and of PEP 425, 513, 571, 599, 600, 656, 730, 738 and 783.
+// tagFamilies are those of packaging.tags (Linux, macOS, iOS, Android, and sysconfig.get_platform
+// for all others) and of PEP 425, 513, 571, 599, 600, 656, 730, 738 and 783.
 var tagFamilies = []tagFamily{
 	{name: "any", system: TagAny, bare: true},
 	{name: "manylinux", system: TagLinux, libc: "glibc", numbers: 2},

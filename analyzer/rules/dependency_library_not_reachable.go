@@ -129,8 +129,8 @@ func reportUnreachable(
 		f.Message += fmt.Sprintf(", and nothing loads it before %s is imported", path.Base(v.Path))
 	}
 	var fixes []fix.Candidate
-	if to := ""; user != nil {
-		if to = runPath(p, user, path.Dir(l.Path)); to != "" {
+	if user != nil {
+		if to := runPath(p, user, path.Dir(l.Path)); to != "" {
 			fixes = append(fixes, fix.Candidate{
 				Fix: fix.Fix{
 					Kind:    fix.KindPatchelf,

@@ -22,8 +22,8 @@ with "cannot open shared object file" or "wrong ELF class". So does one for Linu
 tags are only for other systems and that has no binary for them.
 
 The same is checked for the architecture that a Debian, Alpine or conda package declares. Libraries
-of the 32-bit variant (i386 in a package for amd64), and paths that name the other architecture, as in
-cross compilers, are not reported. ARM with soft floating point (armel) is another architecture than
+of the 32-bit variant (i386 in a package for amd64), and paths that name the other architecture, as
+in cross compilers, are not reported. ARM with soft floating point (armel) is another architecture than
 armhf, which is that of armv7l in a wheel.
 
 Fix: build the object for the architecture of the tag, or remove it from the wheel. If all binaries

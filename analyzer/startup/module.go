@@ -26,7 +26,7 @@ type step struct {
 	// of a library. "" if it is computed.
 	name    string
 	may     bool // it depends on a condition, or a function is only mentioned
-	handled bool // the source goes on if it fails
+	handled bool // the source continues if it fails
 	// Which branch of which if or try statement it is in; zero for none.
 	fork, arm int
 }

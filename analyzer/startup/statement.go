@@ -136,7 +136,8 @@ func renamed(all []token) (name, as string) {
 }
 
 func (r *moduleReader) bind(name, at string) {
-	if first, _, _ := strings.Cut(at, "/"); !slices.Contains(standard, first) && len(r.names) < maxSteps {
+	first, _, _ := strings.Cut(at, "/")
+	if !slices.Contains(standard, first) && len(r.names) < maxSteps {
 		r.names[strings.Clone(name)] = strings.Clone(at)
 	}
 }

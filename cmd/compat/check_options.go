@@ -90,7 +90,7 @@ func (f checkFlags) pins(configured []string) ([]*pinned.Pinned, error) {
 		// The errors are not those of a file that is checked, so reports name the settings.
 		err := read(file)
 		if missing := (*pinned.FileError)(nil); errors.As(err, &missing) && missing.Missing {
-			return nil, fmt.Errorf("--lock: open %s: %v; give a readable file", missing.Path, missing.Err)
+			return nil, fmt.Errorf("--lock: open %s: %w; give a readable file", missing.Path, missing.Err)
 		}
 		if err != nil {
 			return nil, errors.New("--lock " + err.Error())

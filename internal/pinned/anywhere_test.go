@@ -28,7 +28,7 @@ func TestAnywhere(t *testing.T) {
 			f := inFiles(map[string]string{lock.Name: string(lock.Data), "other.txt": "other==1\n"}, lock.Name)
 			f.NoDefaultGroups = true
 			p, err := f.Anywhere()
-			got := ""
+			var got string
 			if err != nil {
 				got = "error: " + err.Error()
 			} else {
