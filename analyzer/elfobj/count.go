@@ -55,7 +55,8 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *sym
 		}
 		n = max(n, k)
 	}
-	if after == elf.DT_STRTAB {
+	// Between segments that patchelf added there is space that belongs to no table.
+	if _, own, _ := m.at(symtab); after == elf.DT_STRTAB && d.value(after)-symtab <= own {
 		n = max(n, limit)
 	}
 	for _, s := range secs {
