@@ -721,11 +721,25 @@ func (p *textPrinter) last() string {
 	for _, u := range all.Why {
 		why = append(why, mdsafe.Visible(u.String()))
 	}
-	if shown := 1; !p.options.Verbose && len(why) > shown {
-		why = append(why[:shown], analyzer.Count(len(why)-shown, "more reason"))
+	if p.options.Verbose {
+		return fmt.Sprintf("%s; %s of %s undecided: %s", line, grouped(all.Undecided),
+			number(all.Imports, "import"), strings.Join(why, ", "))
 	}
-	return fmt.Sprintf("%s; %s of %s undecided: %s", line, grouped(all.Undecided),
-		number(all.Imports, "import"), strings.Join(why, ", "))
+	if n := len(why) - 1; n > 0 {
+		why[0] += " and " + analyzer.Count(n, "more reason")
+	}
+	// The longest that fits into one line.
+	short := fmt.Sprintf("%s; %s undecided", line, grouped(all.Undecided))
+	for _, full := range []string{
+		fmt.Sprintf("%s; %s of %s undecided: %s", line, grouped(all.Undecided),
+			number(all.Imports, "import"), why[0]),
+		short + ": " + why[0],
+	} {
+		if length(full) <= p.width {
+			return full
+		}
+	}
+	return short
 }
 
 // counts is the part of the last line about what was found.
