@@ -403,7 +403,8 @@ func checkNeededBySibling(p *analyzer.Pass) {
 					unknown,
 				)
 				p.Report(f, fixes...)
-			case otherVersion(p, m.Name) == nil && (!v.Extension() || v.Alternative):
+			case otherVersion(p, m.Name) == nil &&
+				(!v.Extension() || v.Alternative || !p.Installed && !p.Together(f.Package)):
 				f.Severity, f.Message = analyzer.Warning, f.Message+". It has to come from the system"
 				p.Report(f)
 			default:
