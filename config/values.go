@@ -56,19 +56,20 @@ func noRequirement(text string) string {
 }
 
 var (
-	nvidiaArch = lazyregexp.New(`^sm_[1-9][0-9]{1,2}[af]?$`)
+	nvidiaArch = lazyregexp.New(`^sm_[1-9][0-9]{1,2}$`)
 	amdArch    = lazyregexp.New(`^gfx[0-9]{1,2}(?:[0-9a-f]{2}|(?:-[0-9]{1,2})?-generic)(?::[a-z]+[+-])*$`)
 	// what people write instead of sm_NN
-	likeNvidia = lazyregexp.New(`^(?i:sm|compute|cc)?[-_ ]?([1-9][0-9]?)\.?([0-9])([af]?)$`)
+	likeNvidia = lazyregexp.New(`^(?i:sm|compute|cc)?[-_ ]?([1-9][0-9]?)\.?([0-9])[af]?$`)
 )
 
-// noGPU accepts the architectures that gpu.Archs.Cover compares: sm_NN and gfxNNN.
+// noGPU accepts the architectures that gpu.Archs.Cover compares: sm_NN and gfxNNN. sm_90a and
+// sm_100f are targets of a compiler: no GPU has such a name.
 func noGPU(arch string) string {
 	if nvidiaArch.MatchString(arch) || amdArch.MatchString(arch) {
 		return ""
 	}
 	if m := likeNvidia.FindStringSubmatch(arch); m != nil {
-		return fmt.Sprintf("is not a GPU architecture; did you mean sm_%s%s%s?", m[1], m[2], m[3])
+		return fmt.Sprintf("is not a GPU architecture; did you mean sm_%s%s?", m[1], m[2])
 	}
 	return "is not a GPU architecture; write sm_80 (NVIDIA, compute capability 8.0) or gfx90a (AMD)"
 }

@@ -5,6 +5,8 @@ import "testing"
 func TestCover(t *testing.T) {
 	a := Archs{CUDA: []string{"sm_70", "sm_80", "sm_90"}, ROCm: []string{"gfx90a", "gfx11-generic"}}
 	ptx := Archs{CUDA: []string{"sm_70"}, PTX: []string{"sm_80"}}
+	sass := func(archs ...string) Archs { return Archs{CUDA: archs} }
+	only := func(archs ...string) Archs { return Archs{PTX: archs} }
 	for _, c := range []struct {
 		have        Archs
 		arch        string
@@ -17,6 +19,16 @@ func TestCover(t *testing.T) {
 		{a, "gfx90a", true, true}, {a, "gfx90a:xnack+", true, true}, {a, "gfx1151", true, true}, {a,
 			"gfx1030", false, true},
 		{Archs{ROCm: []string{"amdgcnspirv"}}, "gfx1030", true, true},
+		{sass("sm_90a"), "sm_90", true, true}, {sass("sm_90a"), "sm_100", false, true},
+		{sass("sm_100a"), "sm_100", true, true}, {sass("sm_100a"), "sm_103", false, true},
+		{sass("sm_100f"), "sm_100", true, true}, {sass("sm_100f"), "sm_103", true, true},
+		{sass("sm_100f"), "sm_101", false, true}, {sass("sm_103f"), "sm_100", false, true},
+		{sass("sm_120a"), "sm_121", false, true}, {sass("sm_120f"), "sm_121", true, true},
+		{sass("sm_121f"), "sm_120", false, true}, {sass("sm_120"), "sm_121", true, true},
+		{sass("sm_100f"), "sm_120", false, true},
+		{only("sm_90a"), "sm_90", true, true}, {only("sm_90a"), "sm_100", false, true},
+		{only("sm_120a"), "sm_121", false, true}, {only("sm_120f"), "sm_121", true, true},
+		{only("sm_100f"), "sm_120", false, true}, {only("sm_90", "sm_90a"), "sm_120", true, true},
 		{ptx, "gfx90a", false, false}, {Archs{}, "sm_80", false, false}, {a, "turing", false, false},
 	} {
 		if runs, known := c.have.Cover(c.arch); runs != c.runs || known != c.known {

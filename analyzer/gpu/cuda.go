@@ -9,18 +9,23 @@ import (
 // A fat binary section is a sequence of containers with padding between them, little endian:
 //
 //	container  magic u32, version u16, header size u16, size u64 of the entries
-//	entry      kind u16 (1 PTX, 2 machine code), u16, header size u32, payload size u64, … architecture u32 at 28, …
+//	entry      kind u16 (1 PTX, 2 machine code), u16, header size u32, payload size u64, …
+//	           architecture u32 at 28, … flags u64 at 40 (bit 20: sm_90a, bit 21: sm_100f), …
 //
 // The payload may be compressed, the headers are not. The format is not documented; this
-// description agrees with cuobjdump on the objects of torch, torchvision, bitsandbytes and warp.
+// description agrees with cuobjdump on the objects of torch, torchvision, bitsandbytes and warp,
+// and with fatbinary of CUDA 13 for the flags.
 const (
 	cudaMagic      = 0xba55ed50
 	cudaHeader     = 16
 	cudaEntry      = 64 // the header size that nvcc writes
-	cudaEntryKnown = 32 // up to the architecture
+	cudaEntryKnown = 48 // up to the flags
 
 	kindPTX  = 1
 	kindCode = 2
+
+	flagArch   = 1 << 20 // sm_90a: for this architecture only
+	flagFamily = 1 << 21 // sm_100f: for this family only
 
 	// libtorch_cuda.so, the largest known object, has about 10,000 containers with 10 entries.
 	maxEntries = 1 << 20
@@ -86,11 +91,18 @@ func (f *found) readContainer(r *io.SectionReader, pos, end int64, left *int) er
 		if arch > maxArch && (kind == kindPTX || kind == kindCode) {
 			return damaged("the entry at byte %d is for architecture %d", pos, arch)
 		}
+		name := fmt.Sprintf("sm_%d", arch)
+		switch flags := binary.LittleEndian.Uint64(h[40:]); {
+		case flags&flagArch != 0:
+			name += "a"
+		case flags&flagFamily != 0:
+			name += "f"
+		}
 		switch kind {
 		case kindPTX:
-			f.ptx[fmt.Sprintf("sm_%d", arch)] = true
+			f.ptx[name] = true
 		case kindCode:
-			f.cuda[fmt.Sprintf("sm_%d", arch)] = true
+			f.cuda[name] = true
 		}
 		pos += head + int64(size)
 	}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -22,8 +23,8 @@ import (
 // Archs lists the processors that an object contains code for. Each list is sorted by generation
 // and has no duplicates; nil means none.
 type Archs struct {
-	CUDA []string // machine code for NVIDIA: "sm_80"
-	PTX  []string // PTX for NVIDIA, for this compute capability and every later one: "sm_50"
+	CUDA []string // machine code for NVIDIA: "sm_80", "sm_90a", "sm_100f"
+	PTX  []string // PTX for NVIDIA, for a compute capability: "sm_50", "sm_90a", "sm_100f"
 	// machine code for AMD: "gfx90a", "gfx9-generic", or "amdgcnspirv", which the driver compiles
 	ROCm []string
 }
@@ -60,17 +61,20 @@ func Read(o *elfobj.Object, r io.ReaderAt, size int64) (Archs, error) {
 // found collects the names of processors.
 type found struct{ cuda, ptx, rocm map[string]bool }
 
-// sorted orders sm_90 before sm_100 and gfx942 before gfx1030: a longer number is newer.
 func sorted(set map[string]bool) []string {
-	var list []string
-	for s := range set {
-		list = append(list, s)
+	return slices.SortedFunc(maps.Keys(set), Compare)
+}
+
+// Compare orders processors by generation: sm_90, sm_90a, sm_100; gfx942 and then gfx1030. A longer
+// number is newer.
+func Compare(a, b string) int {
+	size := func(arch string) int {
+		if sm, ok := parseCUDA(arch); ok && sm.only != 0 {
+			return len(arch) - 1
+		}
+		return len(arch)
 	}
-	slices.SortFunc(
-		list,
-		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) },
-	)
-	return list
+	return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(a, b))
 }
 
 func damaged(format string, a ...any) error {

@@ -19,14 +19,14 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-// container returns a container of .nv_fatbin with entries such as "ptx 50" or "elf 90", each with
-// a few bytes of payload.
+// container returns a container of .nv_fatbin with entries such as "ptx 50", "elf 90" or "elf 90 a",
+// each with a few bytes of payload.
 func container(entries ...string) []byte {
 	var body []byte
 	for _, e := range entries {
-		var kind string
+		var kind, only string
 		var arch uint32
-		fmt.Sscan(e, &kind, &arch)
+		fmt.Sscan(e, &kind, &arch, &only)
 		h := make([]byte, 64)
 		binary.LittleEndian.PutUint16(
 			h,
@@ -35,6 +35,8 @@ func container(entries ...string) []byte {
 		binary.LittleEndian.PutUint32(h[4:], 64)
 		binary.LittleEndian.PutUint64(h[8:], 24)
 		binary.LittleEndian.PutUint32(h[28:], arch)
+		flags := map[string]uint64{"": 0x11, "a": 0x100011, "f": 0x1200011}[only] // as fatbinary writes them
+		binary.LittleEndian.PutUint64(h[40:], flags)
 		body = append(append(body, h...), bytes.Repeat([]byte{0xee}, 24)...)
 	}
 	h := make([]byte, 16)
@@ -142,6 +144,11 @@ func TestRead(t *testing.T) {
 		{"cuda, sorted by generation", []any{".nv_fatbin",
 			append(container("elf 90", "elf 100", "elf 50", "ptx 50"), container("elf 90", "ptx 120")...)},
 			Archs{CUDA: []string{"sm_50", "sm_90", "sm_100"}, PTX: []string{"sm_50", "sm_120"}}},
+		{"of one architecture or family", []any{".nv_fatbin", container("elf 90", "elf 90 a", "elf 100 f",
+			"elf 80", "ptx 120 a")},
+			Archs{
+				CUDA: []string{"sm_80", "sm_90", "sm_90a", "sm_100f"}, PTX: []string{"sm_120a"},
+			}},
 		{"relocatable device code", []any{"__nv_relfatbin", container("elf 80"), ".nv_fatbin",
 			container("elf 70")}, Archs{CUDA: []string{"sm_70", "sm_80"}}},
 		{"padding", []any{".nv_fatbin", slicesConcat(make([]byte, 24), container("elf 75"),

@@ -1,13 +1,14 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -21,18 +22,21 @@ loads, and the first kernel fails: "no kernel image is available for execution o
 AMD: "Unable to find code object for all current devices".
 
 NVIDIA machine code runs on its own generation and on later ones of the same major version (sm_80
-on sm_86). PTX runs on its own generation and on every later one. AMD code runs on the GPU that it
-names, or on those of its generic family (gfx11-generic).
+on sm_86). PTX runs on its own generation and on every later one. Code and PTX that were compiled for
+one architecture (sm_90a, compute_120a) run only on it, and for a family (sm_100f) only on the
+family: 10.0 and 10.3. AMD code runs on the GPU that it names, or on those of its generic family
+(gfx11-generic).
 
 Fix: add the GPU to TORCH_CUDA_ARCH_LIST, CMAKE_CUDA_ARCHITECTURES or PYTORCH_ROCM_ARCH and
 rebuild.
 
 Severity: a warning where another object of the artifact has code for the GPU.
 
-Not detected: code that is compiled at run time (NVRTC, Triton), architecture-specific code
-(sm_90a is read as sm_90), and objects without a section table.`,
+Not detected: code that is compiled at run time (NVRTC, Triton), and objects without a section
+table.`,
 	References: []string{
 		"CUDA C++ Programming Guide, binary and PTX compatibility",
+		"PTX ISA, .target: architecture-specific and family-specific targets",
 		"LLVM, AMDGPU usage: generic processors",
 	},
 	Check: checkGPUArch,
@@ -82,6 +86,9 @@ func noKernel(arch string) string {
 	return "no kernel image is available for execution on the device"
 }
 
+// decimal matches sm_90a, which is 9.0a in the settings of torch.
+var decimal = lazyregexp.New(`^sm_([0-9]+)([0-9])([af]?)$`)
+
 // archFlag is the setting of torch's extension builds for an architecture and those that the object
 // has already.
 func archFlag(v *analyzer.View, arch string) shellword.Line {
@@ -91,14 +98,9 @@ func archFlag(v *analyzer.View, arch string) shellword.Line {
 	}
 	var list []string
 	archs := append(slices.Clone(v.GPU.CUDA), arch)
-	slices.SortFunc(
-		archs,
-		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) },
-	)
+	slices.SortFunc(archs, gpu.Compare)
 	for _, sm := range slices.Compact(archs) {
-		if n := strings.TrimPrefix(sm, "sm_"); len(n) >= 2 {
-			list = append(list, n[:len(n)-1]+"."+n[len(n)-1:])
-		}
+		list = append(list, decimal.ReplaceAllString(sm, "$1.$2$3"))
 	}
 	return "TORCH_CUDA_ARCH_LIST=" + shellword.Quote(strings.Join(list, ";")+"+PTX")
 }
