@@ -48,30 +48,31 @@ var Prefixes = []string{"Py", "_Py"}
 // lowest is the minor version with the first stable ABI, abi3audit's default for tags without one.
 const lowest = 2
 
-// Baseline returns the newest abi3 tag for CPython, such as "cp38-abi3", and its minor version, 8.
-// abi3audit checks against this version. ok is false for a wheel without an abi3 tag.
+// Baseline returns the newest tag for CPython's stable ABI, such as "cp38-abi3" or "cp315-abi3t", and
+// its minor version, 8. abi3audit checks against this version, and knows no abi3t. ok is false for a
+// wheel without such a tag.
 func Baseline(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
 	for _, t := range tags {
 		if n := version(t); n > minor {
-			tag, minor, ok = strings.ToLower(t.Python)+"-abi3", n, true
+			tag, minor, ok = strings.ToLower(t.Python+"-"+t.ABI), n, true
 		}
 	}
 	return tag, minor, ok
 }
 
-// Oldest returns the oldest abi3 tag and its minor version; the wheel can be installed there too.
+// Oldest returns the oldest such tag and its minor version; the wheel can be installed there too.
 func Oldest(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
 	for _, t := range tags {
 		if n := version(t); n > 0 && (!ok || n < minor) {
-			tag, minor, ok = strings.ToLower(t.Python)+"-abi3", n, true
+			tag, minor, ok = strings.ToLower(t.Python+"-"+t.ABI), n, true
 		}
 	}
 	return tag, minor, ok
 }
 
-// version returns the minor version of an abi3 tag, 0 for other tags.
+// version returns the minor version of an abi3 or abi3t tag, 0 for other tags.
 func version(t pkgmeta.Tag) int {
-	if !strings.EqualFold(t.ABI, "abi3") {
+	if !strings.EqualFold(t.ABI, "abi3") && !strings.EqualFold(t.ABI, "abi3t") {
 		return 0
 	}
 	return max(cpython(strings.ToLower(t.Python)), lowest)

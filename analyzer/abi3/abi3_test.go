@@ -48,7 +48,8 @@ func TestBaseline(t *testing.T) {
 		"cp32-abi3-any":                    {"cp32-abi3", 2, true},
 		"py3-abi3-any":                     {"py3-abi3", 2, true},
 		"cp312-cp312-manylinux2014_x86_64": {},
-		"cp313-abi3t-any":                  {},
+		"cp315-abi3.abi3t-any":             {"cp315-abi3", 15, true},
+		"cp315-abi3t-any":                  {"cp315-abi3t", 15, true},
 	} {
 		parsed, err := pkgmeta.ParseTags(tags)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/unpack"
@@ -42,7 +43,7 @@ var variant = lazyregexp.New(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
 func newObject(path, format string, o *elfobj.Object) *Object {
 	x := &Object{Path: path, Object: o,
 		module: extensionSuffix.MatchString(path) ||
-			o.Exports.Any(func(name string) bool { return strings.HasPrefix(name, "PyInit_") }),
+			o.Exports.Any(func(name string) bool { _, ok := cpython.ParseHook(name); return ok }),
 		stem: variant.ReplaceAllString(extensionSuffix.ReplaceAllString(path, ""), ""),
 		inside: (format == unpack.FormatDeb || format == unpack.FormatRPM ||
 			format == unpack.FormatAPK) &&

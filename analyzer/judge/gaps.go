@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -291,7 +292,7 @@ func (s *Session) sourceHas(ctx context.Context, name string) bool {
 // assumed, for which the other packages may have no wheel.
 func singlePython(f *facts.Artifact) bool {
 	return f.Wheel != nil && !slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool {
-		return t.ABI == "abi3" || t.ABI == "none" || !strings.HasPrefix(t.Python, "cp")
+		return cpython.StableABI(t.ABI) || t.ABI == "none" || !strings.HasPrefix(t.Python, "cp")
 	})
 }
 

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 	"github.com/compat-app/compat/analyzer/winload"
@@ -94,13 +96,26 @@ func pythonOf(f *facts.Artifact, o *facts.PEObject) winload.Python {
 		version, ok := strings.CutPrefix(t.Python, "cp")
 		switch {
 		case !ok:
-		case t.ABI == "abi3":
-			return winload.Python{Interpreter: windows.Interpreter{Minor: latestPython}}
+		case cpython.StableABI(t.ABI):
+			return stablePython(f.Wheel.Tags)
 		case len(version) > 1:
 			return exactPython(version, strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t"))
 		}
 	}
 	return open
+}
+
+// stablePython returns the interpreter that stands for those of a wheel for the stable ABI. A
+// free-threaded one, if the wheel is for it too, has only python3t.dll.
+func stablePython(tags []pkgmeta.Tag) winload.Python {
+	out := windows.Interpreter{Minor: latestPython}
+	for _, t := range tags {
+		if r, ok := cpython.OfTag(t.Python, t.ABI); ok {
+			out.Minor = max(out.Minor, r.Minor)
+			out.FreeThreaded = out.FreeThreaded || t.ABI == "abi3t"
+		}
+	}
+	return winload.Python{Interpreter: out}
 }
 
 // exactPython returns a release by its digits: "312", "27".

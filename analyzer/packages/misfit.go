@@ -130,6 +130,8 @@ func pythonOf(t pkgmeta.Tag) (name string, rank int) {
 		return "PyPy " + version, rank
 	case kind == "cp" && t.ABI == t.Python+"t":
 		return "free-threaded Python " + version, rank
+	case kind == "cp" && t.ABI == "abi3t":
+		return "free-threaded Python " + version + " and later", rank
 	case t.ABI == "abi3" || kind == "py" && len(digits) > 1:
 		return "Python " + version + " and later", rank
 	}

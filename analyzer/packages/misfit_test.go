@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +70,28 @@ func TestFreeThreaded(t *testing.T) {
 		}
 		if _, got := Rate(w.Tags[0], on); got != want {
 			t.Errorf("%s: %v", tag, got)
+		}
+	}
+	// packaging.tags 26.4
+	for _, c := range []struct {
+		tag, python string
+		want        bool
+	}{
+		{"cp315-abi3.abi3t-any", "3.15t", true}, {"cp315-abi3.abi3t-any", "3.15", true},
+		{"cp315-abi3t-any", "3.15t", true}, {"cp315-abi3t-any", "3.15", false},
+		{"cp314-abi3t-any", "3.15t", true}, {"cp315-abi3t-any", "3.14t", false},
+		{"cp315-abi3-any", "3.15t", false}, {"cp315t-abi3t-any", "3.15t", false},
+		{"cp315-abi3t-any", "", true},
+	} {
+		tags, err := pkgmeta.ParseTags(c.tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(tags, func(t pkgmeta.Tag) bool {
+			_, ok := Rate(t, Target{Python: c.python})
+			return ok
+		}); got != c.want {
+			t.Errorf("%s on %q: %t", c.tag, c.python, got)
 		}
 	}
 	if !AdmitsPython(">=3.13", "3.13t") || AdmitsPython(">=3.14", "3.13t") {

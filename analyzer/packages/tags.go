@@ -127,7 +127,8 @@ func Rate(t pkgmeta.Tag, on Target) (Rank, bool) {
 }
 
 // ratePython prefers CPython's ABI over the stable ABI over none, and newer interpreters. Of
-// "3.13t", which is free-threaded, the ABI is cp313t, and it has no stable ABI.
+// "3.15t", which is free-threaded, the ABI is cp315t, and the stable ABI is abi3t (packaging.tags:
+// for earlier versions too).
 func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
 	want := 0
 	python, free := strings.CutSuffix(python, "t")
@@ -150,7 +151,8 @@ func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
 		return have, 3, have == want
 	case kind == "cp" && !free && t.ABI == t.Python:
 		return have, 3, want == 0 || have == want
-	case kind == "cp" && !free && t.ABI == "abi3":
+	case kind == "cp" && !free && t.ABI == "abi3",
+		kind == "cp" && (free || want == 0) && t.ABI == "abi3t":
 		return have, 2, older
 	case t.ABI == "none" && kind == "cp":
 		return have, 1, want == 0 || have == want

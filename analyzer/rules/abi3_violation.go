@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -182,7 +183,7 @@ func stableSince(w *analyzer.Wheel) string {
 			t := pkgmeta.SplitTag(tag)
 			version, ok := strings.CutPrefix(t.Python, "cp3")
 			minor, err := strconv.Atoi(version)
-			if ok && err == nil && t.ABI == "abi3" && (oldest == 0 || minor < oldest) {
+			if ok && err == nil && cpython.StableABI(t.ABI) && (oldest == 0 || minor < oldest) {
 				oldest = minor
 			}
 		}

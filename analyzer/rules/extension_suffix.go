@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -21,12 +22,18 @@ var extensionSuffix = &analyzer.Rule{
 	Packaging: true,
 	Doc: `Python finds a module by its file name. CPython 3.12 imports
 x.cpython-312-x86_64-linux-gnu.so, x.abi3.so and x.so, and nothing else. A free-threaded 3.13
-imports x.cpython-313t-x86_64-linux-gnu.so. The suffix of this module is for another version or
+imports x.cpython-313t-x86_64-linux-gnu.so. Since 3.15 there are also x.abi3t.so, for the stable ABI
+of free-threaded and default builds, and x.abi3-x86_64-linux-gnu.so; a free-threaded 3.15 does not
+import x.abi3.so. The suffix of this module is for another version or
 build than every tag of the wheel. pip installs the wheel, and the import fails: "No module named
 …".
 
 Nor does Python import a module whose init function is for another name than that of the file:
-x.cpython-312-x86_64-linux-gnu.so has to export PyInit_x.
+x.cpython-312-x86_64-linux-gnu.so has to export PyInit_x, or, if all Pythons of the tags are 3.15 or
+later, PyModExport_x.
+
+pip installs no wheel whose interpreter tag no Python has: the tag of the free-threaded 3.15 is
+cp315-cp315t or cp315-abi3t, not cp315t-abi3t.
 
 Fix: build the wheel with the Python of its tag, or change the tag to the Python that built it.
 
@@ -55,7 +62,7 @@ the suffix of a module that export no init function, x.so and x.pyd with another
 copies for some of the versions that pip installs the wheel for, modules in a wheel that contains a
 Python, and suffixes of interpreters other than CPython and PyPy.`,
 	References: []string{
-		"PEP 3149, PEP 384, PEP 703",
+		"PEP 3149, PEP 384, PEP 703, PEP 793, PEP 803",
 		"CPython: Python/dynload_shlib.c",
 		"PEP 425",
 	},
@@ -65,9 +72,9 @@ Python, and suffixes of interpreters other than CPython and PyPy.`,
 }
 
 // moduleName splits the file name of a module: its name, the interpreter with its version
-// ("cpython-312", "pypy39-pp73", "abi3"), flags ("t", "m", "d"), and the platform.
+// ("cpython-312", "pypy39-pp73", "abi3", "abi3t"), flags ("t", "m", "d"), and the platform.
 var moduleName = lazyregexp.New(
-	`^(.+?)\.(?:(cpython)-([23][0-9]+)([a-z]*)|(pypy[23][0-9]*)-(pp[0-9]+)|(abi3))` +
+	`^(.+?)\.(?:(cpython)-([23][0-9]+)([a-z]*)|(pypy[23][0-9]*)-(pp[0-9]+)|(abi3t?))` +
 		`(-[A-Za-z0-9_-]+)?\.so$`,
 )
 
@@ -75,10 +82,10 @@ var moduleName = lazyregexp.New(
 type module struct {
 	path         string
 	stem         string
-	cpython      string // "312"
-	flags        string // "t": free-threaded
-	pypy         string // "pypy39_pp73"
-	abi3         bool
+	cpython      string         // "312"
+	flags        string         // "t": free-threaded
+	pypy         string         // "pypy39_pp73"
+	stable       cpython.Suffix // zero if it is for one Python
 	muslTriplet  bool
 	windows      string // "win_amd64", "" on other systems
 	interpreters string // for messages: "CPython 3.12"
@@ -97,14 +104,18 @@ func parseModule(file string) (module, bool) {
 		stem:        path.Join(path.Dir(file), m[1]),
 		cpython:     m[3],
 		flags:       m[4],
-		abi3:        m[7] != "",
+		stable:      cpython.Suffix{ABI: m[7], Platform: m[7] != "" && m[8] != ""},
 		muslTriplet: strings.HasSuffix(m[8], "-linux-musl"),
 	}
 	switch {
 	case out.cpython != "":
 		out.interpreters = "CPython " + dotted(out.cpython) + out.flags
-	case out.abi3:
+	case out.stable == cpython.Suffix{ABI: "abi3"}:
 		out.interpreters = "every CPython 3"
+	case out.stable.ABI == "abi3":
+		out.interpreters = "CPython 3.15 and later with the GIL"
+	case out.stable.ABI == "abi3t":
+		out.interpreters = "CPython 3.15 and later"
 	default:
 		out.pypy = m[5] + "_" + m[6]
 		out.interpreters = "PyPy " + out.pypy
@@ -128,8 +139,9 @@ func (m module) imports(t pkgmeta.Tag, libc string) bool {
 		return m.pypy == "" || !strings.HasPrefix(t.ABI, "pypy") || t.ABI == m.pypy
 	case !strings.HasPrefix(t.Python, "cp") || t.Python == "cp3":
 		return true
-	case m.abi3:
-		return strings.HasPrefix(t.Python, "cp3")
+	case m.stable != cpython.Suffix{}:
+		r, ok := cpython.OfTag(t.Python, t.ABI)
+		return ok && r.Imports(m.stable)
 	case m.pypy != "":
 		return false
 	}
@@ -139,6 +151,9 @@ func (m module) imports(t pkgmeta.Tag, libc string) bool {
 			len(m.cpython) == len(version) && m.cpython >= version
 	}
 	free := strings.HasSuffix(t.ABI, "t")
+	if t.ABI == "abi3t" {
+		return m.cpython >= version && free == strings.Contains(m.flags, "t")
+	}
 	return m.cpython == version && strings.Contains(m.flags, "t") == free
 }
 
@@ -203,33 +218,41 @@ func parsePYD(file string) (module, bool) {
 // moduleFile is a file with the name or the init function of a module.
 type moduleFile struct {
 	path  string
-	inits []string // names of the modules whose init function it exports
+	hooks []string // the init functions that it exports: PyInit_x, PyModExport_x
 }
 
-// add adds an exported symbol. Names that are not ASCII are encoded, and stand for any name.
+// add adds an exported symbol.
 func (f *moduleFile) add(symbol string) {
-	if strings.HasPrefix(symbol, "PyInitU_") {
-		f.inits = append(f.inits, "")
+	if isHook(symbol) {
+		f.hooks = append(f.hooks, symbol)
 	}
-	for _, prefix := range []string{"PyInit_", "PyModExport_"} { // the latter: PEP 793
-		if name, ok := strings.CutPrefix(symbol, prefix); ok {
-			f.inits = append(f.inits, name)
+}
+
+// named returns the init functions for the name of the file. Names that are not ASCII are encoded,
+// and stand for any name. x/__init__.so is the module x.
+func (f *moduleFile) named(m module) []string {
+	var list []string
+	name := path.Base(m.stem)
+	for _, symbol := range f.hooks {
+		h, _ := cpython.ParseHook(symbol)
+		if h.Module == "" || h.Module == name ||
+			name == "__init__" && h.Module == path.Base(path.Dir(m.stem)) {
+			list = append(list, symbol)
 		}
 	}
+	return list
 }
 
-// named reports whether the file has the init function for its name. x/__init__.so is the module x.
-func (f *moduleFile) named(m module) bool {
-	name := path.Base(m.stem)
-	return slices.ContainsFunc(f.inits, func(have string) bool {
-		return have == "" || have == name || name == "__init__" && have == path.Base(path.Dir(m.stem))
-	})
+func isHook(symbol string) bool {
+	_, ok := cpython.ParseHook(symbol)
+	return ok
 }
-
-func isInit(symbol string) bool { return strings.HasPrefix(symbol, "PyInit_") }
 
 // checkSuffixes checks the paths of all modules.
 func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string) (module, bool)) {
+	if reportNoPython(p) {
+		return
+	}
 	byStem := map[string][]module{}
 	var stems []string
 	plain := map[string]bool{} // stems of x.so and x.pyd, which every Python imports
@@ -243,11 +266,13 @@ func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string)
 			plain[strings.TrimSuffix(file.path, path.Ext(file.path))] = true
 			continue
 		}
-		m.inits = len(file.inits) > 0
-		if m.inits && !file.named(m) && identifier.MatchString(path.Base(m.stem)) {
+		m.inits = len(file.hooks) > 0
+		if named := file.named(m); len(named) > 0 {
+			reportNotCalled(p, m, named)
+		} else if m.inits && identifier.MatchString(path.Base(m.stem)) {
 			misnamed = append(misnamed, file)
 		}
-		stable = stable || m.abi3 || byStem[m.stem] != nil
+		stable = stable || m.stable.ABI != "" || byStem[m.stem] != nil
 		if byStem[m.stem] == nil {
 			stems = append(stems, m.stem)
 		}
@@ -270,6 +295,50 @@ func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string)
 	}
 }
 
+// reportNoPython reports a wheel all of whose tags have an interpreter that no Python has: cp315t,
+// because only the ABI tag says that a Python is free-threaded.
+func reportNoPython(p *analyzer.Pass) bool {
+	tags := p.Facts.Wheel.Tags
+	if slices.ContainsFunc(tags, func(t pkgmeta.Tag) bool { return !flagged.MatchString(t.Python) }) {
+		return false
+	}
+	t := tags[0]
+	f := analyzer.Finding{Message: fmt.Sprintf(
+		"No Python has the interpreter tag %s, so pip does not install the wheel %s. "+
+			"The ABI tag says what the build of a Python is",
+		t.Python,
+		t,
+	)}
+	to := pkgmeta.Tag{Python: flagged.FindStringSubmatch(t.Python)[1], ABI: t.ABI}
+	p.Report(f, fix.Candidate{Fix: retagged(p, to, fix.Fix{
+		Kind: fix.KindPlatformTag, Title: fix.Tagging(to.Python + "-" + to.ABI),
+	})})
+	return true
+}
+
+// flagged matches an interpreter tag of CPython with flags.
+var flagged = lazyregexp.New(`^(cp[23][0-9]+)[a-z]+$`)
+
+// reportNotCalled reports a module that only exports hooks which the oldest Python of a tag does
+// not call.
+func reportNotCalled(p *analyzer.Pass, m module, hooks []string) {
+	for _, t := range p.Facts.Wheel.Tags {
+		r, ok := cpython.OfTag(t.Python, t.ABI)
+		if !ok || !m.imports(t, p.Platform.Libc) || slices.ContainsFunc(hooks, r.Calls) {
+			continue
+		}
+		init := "PyInit_" + path.Base(m.stem)
+		f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
+		f.Message = fmt.Sprintf("%s exports %s, which Python calls since 3.15, and not %s. %s, "+
+			"which the wheel's tag %s is for, does not import it: dynamic module does not define module "+
+			"export function (%s)", m.path, hooks[0], init, r, t, init)
+		p.Report(f, fix.Candidate{Fix: fix.Fix{
+			Kind: fix.KindSource, Title: fix.Titled("Define %s as well", init),
+		}})
+		return
+	}
+}
+
 // identifier matches the file name of a module that an import statement can name.
 var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -278,9 +347,10 @@ var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func reportMisnamed(p *analyzer.Pass, file moduleFile, all bool) {
 	name, _, _ := strings.Cut(path.Base(file.path), ".")
 	f := analyzer.Finding{Object: file.path, Chain: []string{file.path}}
-	f.Message = fmt.Sprintf("%s has the init function PyInit_%s, and not that of its file name. The "+
+	h, _ := cpython.ParseHook(file.hooks[0])
+	f.Message = fmt.Sprintf("%s has the init function %s, and not that of its file name. The "+
 		"import fails: dynamic module does not define module export function (PyInit_%s)",
-		file.path, file.inits[0], name)
+		file.path, file.hooks[0], name)
 	if l := p.Facts.Loads; !all || l == nil || l.May(file.path) {
 		f.Severity = analyzer.Warning
 		f.Message += ", unless the package loads the file under the other name"
@@ -289,7 +359,7 @@ func reportMisnamed(p *analyzer.Pass, file moduleFile, all bool) {
 		Kind: fix.KindRebuild,
 		Title: fix.Titled("Name the file %s, or the module %s in its source (PyInit_%s, "+
 			"PYBIND11_MODULE, the file name of Cython)",
-			file.inits[0]+strings.TrimPrefix(path.Base(file.path), name), name, name),
+			h.Module+strings.TrimPrefix(path.Base(file.path), name), name, name),
 	}})
 }
 
@@ -421,8 +491,8 @@ func platformOf(p *analyzer.Pass) string {
 	return p.Platform.Name
 }
 
-// checkStableCopies checks a module that one of the tags imports, in wheels for more than one
-// Python or for a free-threaded one. stable is set if the wheel has other modules for every Python.
+// checkStableCopies checks a module that a Python of one of the tags imports, in wheels for more
+// than one Python or for a free-threaded one. stable is set if the wheel has other modules for every Python.
 func checkStableCopies(p *analyzer.Pass, copies []module, stable bool) {
 	for _, t := range p.Facts.Wheel.Tags {
 		m := copies[0]
@@ -431,8 +501,23 @@ func checkStableCopies(p *analyzer.Pass, copies []module, stable bool) {
 			Chain:    []string{m.path},
 			Severity: analyzer.Warning,
 		}
+		oldest, _ := cpython.OfTag(t.Python, t.ABI)
 		switch {
-		case t.ABI == "abi3" && len(copies) == 1 && m.cpython != "":
+		case cpython.StableABI(t.ABI) && m.stable != cpython.Suffix{} &&
+			!slices.ContainsFunc(copies, func(m module) bool { return m.imports(t, p.Platform.Libc) }):
+			f.Severity = analyzer.Error
+			f.Message = fmt.Sprintf(
+				"%s is not imported by %s, for which pip installs the wheel by its tag %s",
+				m.path,
+				oldest,
+				t,
+			)
+			p.Report(f, fix.Candidate{Fix: fix.Fix{
+				Kind:  fix.KindRebuild,
+				Title: fix.Titled("Build the module for every Python of the wheel's tags, or remove the tag"),
+			}})
+			return
+		case cpython.StableABI(t.ABI) && len(copies) == 1 && m.cpython != "":
 			f.Message = fmt.Sprintf(
 				"%s is imported only by %s, but the wheel's tag %s includes every later Python",
 				m.path,
@@ -447,7 +532,7 @@ func checkStableCopies(p *analyzer.Pass, copies []module, stable bool) {
 			p.Report(f, fixes...)
 			return
 		case strings.HasPrefix(t.ABI, "cp") && strings.HasSuffix(t.ABI, "t") &&
-			!slices.ContainsFunc(copies, func(m module) bool { return !m.abi3 }):
+			!slices.ContainsFunc(copies, func(m module) bool { return m.stable.ABI != "abi3" }):
 			f.Message = fmt.Sprintf(
 				"%s is built for the stable ABI, which the free-threaded Python of the tag %s does not support",
 				m.path,

@@ -23,7 +23,7 @@ func checkMachine(p *analyzer.Pass) {
 	machine := p.Windows.Machine
 	for _, o := range p.Windows.Objects {
 		if o.Machine == machine && o.Extension() && slices.ContainsFunc(
-			o.Exports, func(e peobj.Export) bool { return isInit(e.Name) }) {
+			o.Exports, func(e peobj.Export) bool { return isHook(e.Name) }) {
 			reportAnyTag(p, o.Path, "Windows on "+machine)
 		}
 	}

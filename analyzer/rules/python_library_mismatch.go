@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -71,7 +72,7 @@ func checkPythonDLL(p *analyzer.Pass) {
 // forStableABI reports whether all tags of the wheel are for the stable ABI.
 func forStableABI(p *analyzer.Pass) bool {
 	for _, t := range p.Facts.Wheel.Tags {
-		if t.ABI != "abi3" {
+		if !cpython.StableABI(t.ABI) {
 			return false
 		}
 	}
@@ -128,6 +129,8 @@ func describePython(dll windows.PythonDLL) string {
 // buildWith returns advice on how to build for a tag.
 func buildWith(tag pkgmeta.Tag, dll windows.PythonDLL) string {
 	switch {
+	case tag.ABI == "abi3t":
+		return "Define Py_TARGET_ABI3T, so that the module is linked with python3t.dll"
 	case tag.ABI == "abi3":
 		return "Define Py_LIMITED_API, so that the module is linked with python3.dll"
 	case dll.Debug:

@@ -102,7 +102,7 @@ func checkArchitecture(p *analyzer.Pass) {
 		return
 	}
 	for _, v := range p.Views {
-		if v.Extension() && v.Exports.Any(isInit) {
+		if v.Extension() && v.Exports.Any(isHook) {
 			reportAnyTag(p, v.Path, "Linux on "+v.Arch())
 		}
 	}

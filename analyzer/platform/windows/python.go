@@ -85,7 +85,7 @@ func (i Interpreter) Installs(name, machine string) Presence {
 	case "python3.dll":
 		return present(i.Minor >= 3 && !i.FreeThreaded)
 	case "python3t.dll":
-		return present(i.Minor >= 15 && i.FreeThreaded)
+		return present(i.Minor >= 15) // of default builds too (PEP 803)
 	case i.DLL():
 		return Present
 	}
