@@ -47,6 +47,9 @@ var triplets = map[string]string{
 	"mips": "mips-linux-gnu", "mipsel": "mipsel-linux-gnu",
 }
 
+// Triplet returns Debian's multiarch name of an architecture's library folder; "" if there is none.
+func Triplet(arch string) string { return triplets[arch] }
+
 // cacheIDs are the flags of an architecture's entries in ld.so.cache (glibc,
 // sysdeps/generic/ldconfig.h).
 var cacheIDs = map[string]int32{

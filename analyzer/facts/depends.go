@@ -66,9 +66,12 @@ var packageArchs = map[string]string{
 	"i386": "i686", "x86": "i686", "linux-32": "i686",
 	"arm64": "aarch64", "linux-aarch64": "aarch64",
 	"armhf": "armv7l", "armv7": "armv7l", "linux-armv7l": "armv7l",
-	"armel":   softFloat,
+	"armel":   SoftFloat,
 	"ppc64el": "ppc64le", "linux-ppc64le": "ppc64le",
 	"linux-s390x": "s390x", "linux-riscv64": "riscv64",
+	"loong64": "loongarch64", "mips64el": "mips64el", "mipsel": "mipsel", "sparc64": "sparc64",
+	"osx-64": "osx-64", "osx-arm64": "osx-arm64",
+	"win-32": "win-32", "win-64": "win-64", "win-arm64": "win-arm64",
 }
 
 // packageArch matches the architecture in a deb's control file, an apk's .PKGINFO or the index of a

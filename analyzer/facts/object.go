@@ -53,9 +53,9 @@ func newObject(path, format string, o *elfobj.Object) *Object {
 	return x
 }
 
-// softFloat is the architecture of objects for ARM that pass floating-point numbers in integer
+// SoftFloat is the architecture of objects for ARM that pass floating-point numbers in integer
 // registers. Debian calls it so; its loader is another one than that of armv7l.
-const softFloat = "armel"
+const SoftFloat = "armel"
 
 // armSoftFloat is EF_ARM_ABI_FLOAT_SOFT (ELF for the ARM Architecture).
 const armSoftFloat = 0x200
@@ -64,7 +64,7 @@ const armSoftFloat = 0x200
 func (o *Object) BuiltFor() string {
 	arch := o.Arch()
 	if arch == "armv7l" && (o.EFlags&armSoftFloat != 0 || o.Interp == "/lib/ld-linux.so.3") {
-		return softFloat
+		return SoftFloat
 	}
 	return arch
 }

@@ -7,10 +7,12 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 var wrongArchitecture = &analyzer.Rule{
@@ -23,8 +25,9 @@ tags are only for other systems and that has no binary for them.
 
 The same is checked for the architecture that a Debian, Alpine or conda package declares. Libraries
 of the 32-bit variant (i386 in a package for amd64), and paths that name the other architecture, as
-in cross compilers, are not reported. ARM with soft floating point (armel) is another architecture than
-armhf, which is that of armv7l in a wheel.
+in cross compilers, are not reported, except in a multiarch folder of Debian whose programs cannot
+load them, or if no binary of the package fits. ARM with soft floating point (armel) is another
+architecture than armhf, which is that of armv7l in a wheel.
 
 Fix: build the object for the architecture of the tag, or remove it from the wheel. If all binaries
 are for one other architecture, the tag may be wrong.
@@ -46,8 +49,8 @@ On Windows a file for another machine fails with "%1 is not a valid Win32 applic
 programs and .NET files of intermediate code never are.
 
 Severity: an error for a module that Python imports (see above for the tag any), if no binary of the
-wheel fits its tag, in a wheel for FreeBSD, WebAssembly or iOS, and for a package; a warning
-otherwise: some wheels contain objects for several architectures and select one at run time.`,
+wheel or package fits what it is for, and for a public library of a package; a warning otherwise:
+some contain objects for several architectures and select one at run time, or have them for tests.`,
 	Cause:      cause.Rule{Kind: wrongPlatform},
 	Explains:   []string{"macos-wrong-architecture", "windows-wrong-architecture"},
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
@@ -75,18 +78,43 @@ func builtForOther(object, what string) analyzer.Finding {
 // families are architectures whose libraries distributions put in packages of the other one.
 var families = [][]string{{"x86_64", "i686", "x32"}, {"ppc64", "ppc"}, {"s390x", "s390"}}
 
-// checkPackage reports objects that do not fit the architecture that a package declares.
+// multiarch matches a library in a folder that loaders of one architecture search on Debian.
+var multiarch = lazyregexp.New(`^(?:usr/)?lib/([a-z0-9_]+-linux-gnu[a-z0-9]*)/[^/]+$`)
+
+// onPurpose reports whether an object for another architecture than a package is where the
+// libraries of a 32-bit variant or of a cross compiler are. fits is set if others fit the package.
+func onPurpose(o *analyzer.Object, declared string, fits bool) bool {
+	built, folder := o.BuiltFor(), multiarch.FindStringSubmatch(o.Path)
+	if slices.ContainsFunc(families, func(f []string) bool {
+		return slices.Contains(f, built) && slices.Contains(f, declared)
+	}) {
+		return folder == nil || folder[1] == dynlink.Triplet(built)
+	}
+	return strings.Contains(o.Path, built) && (folder == nil || fits)
+}
+
+// checkPackage reports objects that do not fit the architecture that a package declares, or its
+// system if it has no binary for it. One of several may be test data.
 func checkPackage(p *analyzer.Pass) {
+	declared := p.Facts.Arch
+	forLinux := !strings.Contains(declared, "-") // osx-arm64
+	fits := slices.ContainsFunc(p.Facts.Objects, func(o *analyzer.Object) bool {
+		return o.BuiltFor() == declared
+	})
 	for _, o := range p.Facts.Objects {
-		built, declared := o.BuiltFor(), p.Facts.Arch
-		if built == declared || o.Arch() != p.Platform.Arch || strings.Contains(o.Path, built) ||
-			slices.ContainsFunc(families, func(f []string) bool {
-				return slices.Contains(f, built) && slices.Contains(f, declared)
-			}) {
+		built := o.BuiltFor()
+		switch {
+		case built == declared, o.Arch() != p.Platform.Arch, onPurpose(o, declared, fits):
 			continue
+		case !forLinux && p.Facts.Binaries() > len(p.Facts.Objects):
+			continue
+		case !forLinux:
+			built = "Linux on " + built
 		}
 		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the package is for %s", built, declared))
-		f.Severity = analyzer.Error
+		if !fits || o.Public() {
+			f.Severity = analyzer.Error
+		}
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild, Title: fix.Titled("Build %s for %s", o.Path, declared),
 		}})
@@ -121,7 +149,7 @@ func checkArchitecture(p *analyzer.Pass) {
 			built, tag = "Linux on "+built, strings.Join(p.Facts.PlatformTags(), " and ")
 		}
 		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the wheel's tag is for %s", built, tag))
-		if o.Extension() || forLinux && noneFits(p) || forOther(p.Facts.PlatformTags()) {
+		if o.Extension() || !forLinux || noneFits(p) { // not for Linux: no binary is for its systems
 			f.Severity = analyzer.Error
 		}
 		if forLinux && !severalSystems(p) && built == o.Arch() {
@@ -218,15 +246,6 @@ func noneFits(p *analyzer.Pass) bool {
 		!slices.ContainsFunc(p.Facts.Objects, func(o *analyzer.Object) bool {
 			return p.Facts.Tagged(o.BuiltFor())
 		})
-}
-
-// forOther reports whether the platform tags are all for systems that compat does not check: the
-// wheel's binaries for Linux are then not helpers of others.
-func forOther(tags []string) bool {
-	return !slices.ContainsFunc(tags, func(t string) bool {
-		s := platform.ParseTag(t).System
-		return s == platform.TagLinux || s == platform.TagMacOS || s == platform.TagWindows
-	})
 }
 
 // linuxTags reports whether some of the platform tags are for Linux; known is false if not all are
