@@ -117,11 +117,8 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 		p.readPE(f)
 		return
 	}
-	for magic, why := range foreign {
-		if strings.HasPrefix(string(head), magic) {
-			p.foreign = why
-			return
-		}
+	if p.foreign = foreignReason(head); p.foreign != "" {
+		return
 	}
 	if machoobj.Is(head) {
 		p.machO(f)

@@ -76,10 +76,13 @@ func isHeader(p string) bool {
 	return false
 }
 
-// want selects the files to read: objects by content or name, and the metadata of packages.
+// want selects the files to read: objects by content or name, and the metadata of packages. Of
+// other systems' binaries only those that are given by themselves are named; in packages they are
+// data.
 func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	return isBinary(head) || isLibraryName(p) ||
 		wantsPE(pkg, p, size, head) ||
+		pkg.Kind == unpack.KindObject && foreignReason(head) != "" ||
 		isMetadata(p) ||
 		isRecord(p) ||
 		isWheelFile(p) ||

@@ -17,6 +17,16 @@ var foreign = map[string]string{
 	"\x01\xdf\x00":     "XCOFF of AIX, not checked",
 }
 
+// foreignReason returns why a binary with the given first bytes is skipped, or "" for other files.
+func foreignReason(head []byte) string {
+	for magic, why := range foreign {
+		if strings.HasPrefix(string(head), magic) {
+			return why
+		}
+	}
+	return ""
+}
+
 // skipReason returns why an ELF file is not for a Linux loader, or "" if it is.
 func skipReason(o *elfobj.Object) string {
 	switch {

@@ -117,8 +117,16 @@ func NotJudged(f *facts.Artifact, o Platforms) string {
 		return ""
 	}
 	for _, t := range tags {
-		switch platform.ParseTag(t).System {
+		switch tag := platform.ParseTag(t); tag.System {
 		case platform.TagUnknown, platform.TagAndroid:
+		case platform.TagLinux:
+			// armv6l and armv8l have the libraries of armv7l, and x86_64_v3 those of x86_64
+			if strings.HasPrefix(tag.Arch, "armv") ||
+				slices.ContainsFunc(platform.Architectures(), func(a string) bool {
+					return strings.HasPrefix(tag.Arch, a)
+				}) {
+				return ""
+			}
 		default:
 			return ""
 		}
