@@ -94,6 +94,13 @@ func (o *Object) Host() Host { return o.host }
 // an object.
 func (o *Object) Stem() string { return o.stem }
 
+// linuxModule matches the file name of a module for a Python of Linux: Android's is linux-android.
+var linuxModule = lazyregexp.New(`-linux-(?:gnu|musl)[a-z0-9]*\.so$`)
+
+// ForLinux reports whether the object is for Linux and cannot be for Android: it needs another
+// libc, or has the name of a module for Linux.
+func (o *Object) ForLinux() bool { return o.namesLibc() || linuxModule.MatchString(o.Path) }
+
 // muslModule matches the file name of a module for a Python built with musl.
 var muslModule = lazyregexp.New(`-linux-musl[a-z0-9]*\.so$`)
 

@@ -118,7 +118,11 @@ func NotJudged(f *facts.Artifact, o Platforms) string {
 	}
 	for _, t := range tags {
 		switch tag := platform.ParseTag(t); tag.System {
-		case platform.TagUnknown, platform.TagAndroid:
+		case platform.TagUnknown:
+		case platform.TagAndroid:
+			if slices.ContainsFunc(f.Objects, (*facts.Object).ForLinux) {
+				return ""
+			}
 		case platform.TagLinux:
 			// armv6l and armv8l have the libraries of armv7l, and x86_64_v3 those of x86_64
 			if strings.HasPrefix(tag.Arch, "armv") ||

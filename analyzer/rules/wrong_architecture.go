@@ -254,8 +254,8 @@ func linuxTags(tags []string) (some, known bool) {
 	for _, t := range tags {
 		switch tag := platform.ParseTag(t); {
 		case slices.Contains([]platform.TagSystem{
-			platform.TagMacOS, platform.TagWindows, platform.TagIOS, platform.TagWebAssembly,
-			platform.TagFreeBSD,
+			platform.TagMacOS, platform.TagWindows, platform.TagAndroid, platform.TagIOS,
+			platform.TagWebAssembly, platform.TagFreeBSD,
 		}, tag.System):
 		case tag.System == platform.TagLinux && slices.Contains(platform.Architectures(), tag.Arch):
 			some = true
