@@ -48,9 +48,9 @@ var Prefixes = []string{"Py", "_Py"}
 // lowest is the minor version with the first stable ABI, abi3audit's default for tags without one.
 const lowest = 2
 
-// Baseline returns the newest tag for CPython's stable ABI, such as "cp38-abi3" or "cp315-abi3t", and
-// its minor version, 8. abi3audit checks against this version, and knows no abi3t. ok is false for a
-// wheel without such a tag.
+// Baseline returns the newest tag for CPython's stable ABI, such as "cp38-abi3" or "cp315-abi3t",
+// and its minor version, 8. abi3audit checks against this version, and knows no abi3t. ok is false
+// for a wheel without such a tag.
 func Baseline(tags []pkgmeta.Tag) (tag string, minor int, ok bool) {
 	for _, t := range tags {
 		if n := version(t); n > minor {

@@ -19,16 +19,16 @@ var dependencyLibraryNotReachable = &analyzer.Rule{
 	Title:    "No search path leads to a library of another package",
 	Severity: analyzer.Error,
 	Doc: `An object of a wheel needs a library that another package installs, but neither its
-DT_RUNPATH or DT_RPATH nor the platform's search path leads to that library. To declare the package
-is not enough: the loader does not search site-packages. The load works only if the library is
-already loaded. Otherwise the import fails with "cannot open shared object file". The same applies to
-a library of another package that needs a third one.
+DT_RUNPATH or DT_RPATH nor the platform's search path leads to that library. To declare the
+package is not enough: the loader does not search site-packages. The load works only if the
+library is already loaded. Otherwise the import fails with "cannot open shared object file". The
+same applies to a library of another package that needs a third one.
 
-It is an error if nothing loads the library before the module is imported. The Python sources of the
-wheel and of the packages that are given or installed with it are read in the order in which they are
-executed: calls of ctypes.CDLL and functions with similar names, and imports of modules that need the
-library and find it by their own path. What is imported after the module is too late. If the package
-does not import the module in any case, each source that imports it counts.
+It is an error if nothing loads the library before the module is imported. The Python sources of
+the wheel and of the packages that are given or installed with it are read in the order in which
+they are executed: calls of ctypes.CDLL and functions with similar names, and imports of modules
+that need the library and find it by their own path. What is imported after the module is too
+late. If the package does not import the module in any case, each source that imports it counts.
 
 It is a note if a package is imported before that has the library, or requires the package that has
 it, and its sources were not read. It is a warning if it is not decided for another reason: the name

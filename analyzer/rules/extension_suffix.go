@@ -492,7 +492,8 @@ func platformOf(p *analyzer.Pass) string {
 }
 
 // checkStableCopies checks a module that a Python of one of the tags imports, in wheels for more
-// than one Python or for a free-threaded one. stable is set if the wheel has other modules for every Python.
+// than one Python or for a free-threaded one. stable is set if the wheel has other modules for
+// every Python.
 func checkStableCopies(p *analyzer.Pass, copies []module, stable bool) {
 	for _, t := range p.Facts.Wheel.Tags {
 		m := copies[0]

@@ -111,7 +111,8 @@ func checkPackage(p *analyzer.Pass) {
 		case !forLinux:
 			built = "Linux on " + built
 		}
-		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the package is for %s", built, declared))
+		f := builtForOther(o.Path, fmt.Sprintf("built for %s, but the package is for %s", built,
+			declared))
 		if !fits || o.Public() {
 			f.Severity = analyzer.Error
 		}

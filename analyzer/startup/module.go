@@ -308,7 +308,8 @@ func (r *moduleReader) function(name string, in scope) scope {
 // otherErrors are exceptions that are not raised when a module cannot be loaded.
 var otherErrors = []string{
 	"except", "ModuleNotFoundError", "KeyError", "ValueError", "AttributeError", "TypeError",
-	"RuntimeError", "NameError", "IndexError", "LookupError", "FileNotFoundError", "NotImplementedError",
+	"RuntimeError", "NameError", "IndexError", "LookupError", "FileNotFoundError",
+	"NotImplementedError",
 	"AssertionError", "KeyboardInterrupt", "SystemExit", "UnicodeDecodeError", "PermissionError",
 	"ZeroDivisionError", "TimeoutError", "StopIteration", "OSError", "IOError",
 }

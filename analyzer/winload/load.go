@@ -164,8 +164,8 @@ func (e *Environment) bind(
 	return false
 }
 
-// Knows reports whether it is known what a DLL that a load finds exports, for a symbol. The stable ABI
-// of Python is known by name.
+// Knows reports whether it is known what a DLL that a load finds exports, for a symbol. The stable
+// ABI of Python is known by name.
 func (e *Environment) Knows(library string, s peobj.Symbol, root *File) bool {
 	if file, _, ok := e.find(library, root); ok && file != nil {
 		return true

@@ -80,7 +80,8 @@ type opening struct {
 	err   error
 }
 
-// Open opens the wheel of every pin. The error is that of ctx; failures of single pins are in Unread.
+// Open opens the wheel of every pin. The error is that of ctx; failures of single pins are in
+// Unread.
 func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	left := &atomic.Int64{} // bytes of the budget
 	left.Store(e.budget())

@@ -9,8 +9,8 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// readPoetry reads a poetry.lock. Files of version 2.1 and later have the groups and markers of each
-// package. In older ones a package is installed unless all packages that need it are for other
+// readPoetry reads a poetry.lock. Files of version 2.1 and later have the groups and markers of
+// each package. In older ones a package is installed unless all packages that need it are for other
 // systems.
 func readPoetry(data []byte) (*Lock, error) {
 	root, tables, err := packageTables(data, "package")

@@ -22,8 +22,8 @@ func ProjectPython(data []byte) string {
 
 var oneVersion = lazyregexp.New(`^3\.\d{1,2}$`)
 
-// interpreters returns the PEP 440 specifier for the one of Poetry or Pipenv, where "3.11" means all
-// its patch releases; "" if there is none, as for Poetry's caret.
+// interpreters returns the PEP 440 specifier for the one of Poetry or Pipenv, where "3.11" means
+// all its patch releases; "" if there is none, as for Poetry's caret.
 func interpreters(spec string) string {
 	if oneVersion.MatchString(spec) {
 		return "==" + spec + ".*"
