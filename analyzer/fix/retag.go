@@ -170,7 +170,8 @@ func PlatformTag(command shellword.Line) string {
 	return ""
 }
 
-// Words of the commands that set tags: an option of "wheel tags", and the format of a line of WHEEL.
+// Words of the commands that set tags: an option of "wheel tags", and the format of a line of
+// WHEEL.
 const (
 	platformOption shellword.Line = "--platform-tag"
 	writeTags      shellword.Line = `'Tag: %s\n'`

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Title is what a fix does: an imperative, one line. It knows which of its words are the object, the
-// library or the requirement that it is about, so that the fixes of several findings can be merged
-// without reading it:
+// Title is what a fix does: an imperative, one line. It knows which of its words are the object,
+// the library or the requirement that it is about, so that the fixes of several findings can be
+// merged without reading it:
 //
 //	Titled("Link %s with %s", Object("a.so"), Library("libm.so.6"))
 //

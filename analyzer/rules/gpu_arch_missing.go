@@ -22,8 +22,8 @@ loads, and the first kernel fails: "no kernel image is available for execution o
 AMD: "Unable to find code object for all current devices".
 
 NVIDIA machine code runs on its own generation and on later ones of the same major version (sm_80
-on sm_86). PTX runs on its own generation and on every later one. Code and PTX that were compiled for
-one architecture (sm_90a, compute_120a) run only on it, and for a family (sm_100f) only on the
+on sm_86). PTX runs on its own generation and on every later one. Code and PTX that were compiled
+for one architecture (sm_90a, compute_120a) run only on it, and for a family (sm_100f) only on the
 family: 10.0 and 10.3. AMD code runs on the GPU that it names, or on those of its generic family
 (gfx11-generic).
 
