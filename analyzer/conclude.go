@@ -70,8 +70,8 @@ func (k *checked) refuse(e *packages.HashError, given, artifact, on string) {
 	}
 }
 
-// refusedPins returns the pins that an installer refuses. Each has the artifact that is checked with
-// it, and is a cause of its own.
+// refusedPins returns the pins that an installer refuses. Each has the artifact that is checked
+// with it, and is a cause of its own.
 func (k *checked) refusedPins(o Options) (pins []NoWheel) {
 	add := func(n NoWheel, artifact string, on []string) {
 		n.Artifact, n.On, n.For = artifact, on, n.ID()

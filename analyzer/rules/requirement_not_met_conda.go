@@ -77,7 +77,9 @@ func reportConda(p *analyzer.EnvironmentPass, by, has analyzer.CondaPackage, dep
 // condaArtifact returns the path of the artifact with the files of a conda package: those of a
 // Python distribution are listed as a wheel.
 func condaArtifact(p *analyzer.EnvironmentPass, c analyzer.CondaPackage) string {
-	if slices.ContainsFunc(p.AllArtifacts(), func(a analyzer.Artifact) bool { return a.Path == c.ID }) {
+	if slices.ContainsFunc(p.AllArtifacts(), func(a analyzer.Artifact) bool {
+		return a.Path == c.ID
+	}) {
 		return c.ID
 	}
 	return cmp.Or(p.Artifact(c.Name), c.ID)

@@ -25,8 +25,8 @@ func (f *envFlags) patternOf() string {
 	return ""
 }
 
-// manyFiles returns the files that a pattern of --lock matches, each of which is an environment; nil
-// if no value is a pattern.
+// manyFiles returns the files that a pattern of --lock matches, each of which is an environment;
+// nil if no value is a pattern.
 func (f *envFlags) manyFiles() ([]string, error) {
 	pattern := f.patternOf()
 	if pattern == "" {

@@ -49,7 +49,8 @@ type parsed struct {
 type FileError struct {
 	Path string
 	Line int // 0 = unknown
-	// Missing means that the file was not read: Err is that of Files.Read, or there are too many files.
+	// Missing means that the file was not read: Err is that of Files.Read, or there are too many
+	// files.
 	Missing bool
 	Err     error // of a line that includes a file, it may be the *FileError of that file
 }

@@ -17,8 +17,8 @@ var ErrPython = errors.New("it requires Python")
 
 // Python returns the interpreter of the environment, and where that is known from: the
 // .python-version next to the first file or in the working directory; else that of the image; else
-// the one for which pip-compile or uv wrote a file, or the oldest, from 3.7, that requires-python of
-// a file or of the pyproject.toml next to one of them allows. Both are "" if no file names a
+// the one for which pip-compile or uv wrote a file, or the oldest, from 3.7, that requires-python
+// of a file or of the pyproject.toml next to one of them allows. Both are "" if no file names a
 // version.
 func (f *Files) Python() (python, from string) {
 	python, from, _ = f.python()
@@ -54,8 +54,8 @@ func (f *Files) python() (python, from string, assumed bool) {
 	return "", "", true
 }
 
-// PythonVersionFile returns the interpreter that a .python-version names, and the path of that file;
-// "" if there is none.
+// PythonVersionFile returns the interpreter that a .python-version names, and the path of that
+// file; "" if there is none.
 func (f *Files) PythonVersionFile() (python, file string) {
 	var dirs []string
 	if len(f.Paths) > 0 {
@@ -64,7 +64,8 @@ func (f *Files) PythonVersionFile() (python, file string) {
 	for _, dir := range append(dirs, ".") {
 		file := path.Join(dir, ".python-version")
 		data, err := f.Read(file)
-		if m := pythonVersion.FindStringSubmatch(strings.TrimSpace(string(data))); err == nil && m != nil {
+		m := pythonVersion.FindStringSubmatch(strings.TrimSpace(string(data)))
+		if err == nil && m != nil {
 			return m[1], file
 		}
 	}

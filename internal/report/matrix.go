@@ -113,8 +113,8 @@ func failures(r *analyzer.Report) map[failure]bool {
 	return out
 }
 
-// resultOn returns the result of an artifact on a platform, which is one only where the artifact was
-// checked. An artifact that could not be read is on none.
+// resultOn returns the result of an artifact on a platform, which is one only where the artifact
+// was checked. An artifact that could not be read is on none.
 func resultOn(
 	r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failure]bool,
 ) analyzer.Verdict {

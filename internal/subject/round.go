@@ -256,5 +256,6 @@ func (r *round) judge(ctx context.Context) (*worker.Outcome, error) {
 	if yields, err := r.yields(ctx, r.subject); err != nil || yields {
 		return end(worker.Done, err)
 	}
-	return end(r.verdict(ctx, r.subject, r.run, r.external, r.found, r.set, r.accepted, r.gaps, r.pins))
+	return end(r.verdict(ctx, r.subject, r.run, r.external, r.found, r.set, r.accepted, r.gaps,
+		r.pins))
 }
