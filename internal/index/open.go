@@ -98,7 +98,7 @@ func (e *NoWheelError) Error() string {
 	return e.Reason()
 }
 
-// Reason is what the version lacks, without what there is instead.
+// Reason is what the version lacks; Detail has the wheels that exist.
 func (e *NoWheelError) Reason() string {
 	id := e.Name + "==" + e.Version
 	switch {
