@@ -102,13 +102,13 @@ func (p *prepared) readSource(f *unpack.File) {
 		p.source = bytes.Clone(b.Bytes())
 	}
 	if linuxSource(f.Package, f.Path) {
-		loads := startup.Unknown()
+		loads, text := startup.Unknown(), b.String()
 		if err == nil && f.Size <= maxSource {
-			loads = startup.ReadLoads(installed(f.Path), b.Bytes())
+			loads = startup.ReadLoads(installed(f.Path), text)
 		}
 		p.loads = &loads
 		if err == nil && f.Package.Kind == KindWheel {
-			p.name, p.module = startup.ReadModule(installed(f.Path), b.String())
+			p.name, p.module = startup.ReadModule(installed(f.Path), text)
 		}
 	}
 }

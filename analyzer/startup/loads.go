@@ -1,7 +1,6 @@
 package startup
 
 import (
-	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -20,19 +19,16 @@ type Loads struct {
 
 // ReadLoads reads a Python source, with its path relative to site-packages. Sources of tests load
 // nothing, since importing the package does not import them.
-func ReadLoads(file string, text []byte) Loads {
+func ReadLoads(file, text string) Loads {
 	if inTests(file) {
 		return Loads{}
 	}
-	l := Loads{handles: slices.ContainsFunc(importErrors, func(w []byte) bool {
-		return bytes.Contains(text, w)
-	})}
-	if !slices.ContainsFunc(loadWords, func(w []byte) bool {
-		return bytes.Contains(text, w)
-	}) {
+	within := func(word string) bool { return strings.Contains(text, word) }
+	l := Loads{handles: slices.ContainsFunc(importErrors, within)}
+	if !loadsInside(text) && !slices.ContainsFunc(loadWords, within) {
 		return l
 	}
-	all := tokens(string(text))
+	all := tokens(text)
 	l.unknown = len(all) >= maxTokens // the rest was not read
 	l.global = l.unknown
 	for i := range all {
@@ -72,9 +68,8 @@ func (l Loads) MayGlobal() bool { return l.global }
 func (l Loads) HandlesImportError() bool { return l.handles }
 
 // importErrors occur in every source that handles the error of an import.
-var importErrors = [][]byte{
-	[]byte("ImportError"), []byte("ModuleNotFoundError"), []byte("Exception"), []byte("except:"),
-	[]byte("suppress"), []byte("find_spec"),
+var importErrors = []string{
+	"ImportError", "ModuleNotFoundError", "Exception", "except:", "suppress", "find_spec",
 }
 
 // stem returns a library's name without prefix, version, and the digest that auditwheel adds:
@@ -90,11 +85,11 @@ func stem(library string) string {
 // SameStem reports whether two names are those of one library, with or without a version.
 func SameStem(a, b string) bool { return stem(a) == stem(b) }
 
-// loadWords occur in every source for which call has an effect. Most sources have none of them.
-var loadWords = [][]byte{
-	[]byte("DLL"), []byte("dll"), []byte("oad"), []byte("dlopen"), []byte("xtensionFileLoader"),
-	[]byte("spec_from_file_location"), []byte("marshal"), []byte("__pyarmor__"),
-	[]byte("LD_LIBRARY_PATH"), []byte("LD_PRELOAD"), []byte("RTLD_GLOBAL"),
+// loadWords occur in every source for which call has an effect, if no name in it is that of a
+// function that loads libraries. Most sources have none of them.
+var loadWords = []string{
+	"xtensionFileLoader", "spec_from_file_location", "marshal", "__pyarmor__",
+	"LD_", // LD_LIBRARY_PATH, LD_PRELOAD, RTLD_GLOBAL
 }
 
 // opaque are names whose use does not show what is loaded: modules that are loaded from a file,

@@ -1,7 +1,6 @@
 package startup
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -41,7 +40,7 @@ func TestLoads(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			l := ReadLoads("pkg/__init__.py", []byte(test.source))
+			l := ReadLoads("pkg/__init__.py", test.source)
 			for library, want := range map[string]bool{
 				"libhelp.so.1": test.help, "libhelp-0123abcd.so.1": test.help, "libother.so": test.other,
 			} {
@@ -51,7 +50,7 @@ func TestLoads(t *testing.T) {
 			}
 		})
 	}
-	if l := ReadLoads("pkg/tests/test_a.py", []byte("ctypes.CDLL(path)")); l.May("libhelp.so") {
+	if l := ReadLoads("pkg/tests/test_a.py", "ctypes.CDLL(path)"); l.May("libhelp.so") {
 		t.Error("a test is read, although importing the package does not run it")
 	}
 }
@@ -80,7 +79,7 @@ func TestLoadsGlobally(t *testing.T) {
 		"exec(marshal.loads(code))":                                         true,
 	}
 	for source, want := range tests {
-		if got := ReadLoads("pkg/__init__.py", []byte(source)).MayGlobal(); got != want {
+		if got := ReadLoads("pkg/__init__.py", source).MayGlobal(); got != want {
 			t.Errorf("%s: %v, want %v", source, got, want)
 		}
 	}
@@ -99,11 +98,11 @@ func TestLoadsAreBounded(t *testing.T) {
 
 // Code that follows a source does not make it load less.
 func FuzzReadLoads(f *testing.F) {
-	f.Add([]byte("from ctypes import CDLL\nCDLL('libhelp.so')"))
-	f.Add([]byte("(\n'''"))
-	f.Fuzz(func(t *testing.T, source []byte) {
+	f.Add("from ctypes import CDLL\nCDLL('libhelp.so')")
+	f.Add("(\n'''")
+	f.Fuzz(func(t *testing.T, source string) {
 		before := ReadLoads("pkg/a.py", source)
-		after := ReadLoads("pkg/a.py", append(slices.Clone(source), "\nx = 1\n"...))
+		after := ReadLoads("pkg/a.py", source+"\nx = 1\n")
 		if before.unknown && !after.unknown || before.global && !after.global {
 			t.Errorf("%q loads less with a line after it", source)
 		}
