@@ -36,6 +36,11 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		if u := a.beyond(); u != nil {
 			r.AddUnread(result.Unread{Path: u.Requirement, Reason: u.Err.Error()})
 		}
+		if x := a.Impossible(); x != nil {
+			r.AddUnread(result.Unread{Path: c.Artifact.Path, Reason: fmt.Sprintf(
+				"its requirements cannot be installed together: %s requires %s, and %s %s is the one that "+
+					"the others allow", x.By, x.Requirement, x.Package, x.Chosen)})
+		}
 		certain := slices.ContainsFunc(found, a.certain)
 		depends := func(u *packages.Unresolved) bool {
 			// a package that is known to have none of the libraries cannot change the result

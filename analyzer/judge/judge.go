@@ -88,6 +88,7 @@ func (s *Session) judgeOnce(
 					out.Found[i].Finding, out.Found[i].Candidates = x.Finding, x.Candidates
 				}
 				out.Found[i].At[n] = true
+				out.Found[i].Newest = out.Found[i].Newest || set.Newest
 			}
 		}
 	}

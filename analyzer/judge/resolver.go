@@ -20,7 +20,7 @@ type resolver struct {
 	// Look up all packages instead of only those that are needed.
 	full map[*facts.Artifact]bool
 	sets map[string][]*packages.Set
-	none packages.Set // no packages
+	none packages.Set // no packages, at both ends
 }
 
 func newResolver(j *Judge) *resolver {
@@ -28,6 +28,7 @@ func newResolver(j *Judge) *resolver {
 		judge: j,
 		full:  map[*facts.Artifact]bool{},
 		sets:  map[string][]*packages.Set{},
+		none:  packages.Set{Newest: true, Oldest: true},
 	}
 }
 
@@ -114,7 +115,7 @@ func setsKey(
 }
 
 // resolve returns the packages at the ends of the declared ranges, in a new slice: one set if the
-// ends have the same.
+// ends have the same, or if nothing can be installed at the other end.
 func (j *Judge) resolve(
 	ctx context.Context,
 	on packages.Target,
@@ -127,14 +128,21 @@ func (j *Judge) resolve(
 	}
 	var sets []*packages.Set
 	for _, end := range []packages.End{packages.Lowest, packages.Highest} {
-		s, err := packages.ResolveLazily(ctx, j.source, on, with, declared, end, lazy, installed)
+		s, err := packages.Resolve(ctx, j.source, packages.Request{
+			On: on, With: with, Requires: declared, End: end, Lazy: lazy, Installed: installed,
+		})
 		if err != nil {
 			return nil, err
 		}
 		if j.demand != nil {
 			j.demand.complete(ctx, s, on)
 		}
-		if len(sets) == 0 || !equal(sets[0], s) {
+		switch {
+		case len(sets) == 1 && equal(sets[0], s):
+			sets[0].Newest = true
+		case len(sets) == 1 && s.Impossible() == nil && sets[0].Impossible() != nil:
+			sets[0] = s
+		case len(sets) == 0 || s.Impossible() == nil || sets[0].Impossible() != nil:
 			sets = append(sets, s)
 		}
 	}

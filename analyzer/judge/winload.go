@@ -46,7 +46,7 @@ func (w *WindowsLoad) Of(f *winload.File) *WindowsObject {
 func (s *Session) loadOther(c Case, key string, trial bool) *loadState {
 	p := c.Target.Platform
 	set := &packageSet{
-		Set: &packages.Set{}, platform: p, found: map[*Rule][]Found{}, of: map[*facts.Object]*View{},
+		Set: &s.resolver.none, platform: p, found: map[*Rule][]Found{}, of: map[*facts.Object]*View{},
 	}
 	set.linker = &linker{
 		session: s, facts: c.Artifact, platform: p, set: set, scenario: c.Scenario,

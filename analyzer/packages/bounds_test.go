@@ -58,14 +58,9 @@ func TestResolveCircles(t *testing.T) {
 		{"a 1: b==2\na 2: b==1\nb 1: a==1\nb 2: a==2", "", 1},
 	} {
 		source := &counting{shelf: parse(c.shelf)}
-		s, err := packages.Resolve(
-			context.Background(),
-			source,
-			linux,
-			nil,
-			requirementsOf(t, "a"),
-			packages.Highest,
-		)
+		s, err := packages.Resolve(t.Context(), source, packages.Request{
+			On: linux, Requires: requirementsOf(t, "a"), End: packages.Highest,
+		})
 		if err != nil || c.want != "" && fmt.Sprint(names(s)) != c.want ||
 			len(s.Conflicts) < c.conflicts ||
 			len(source.requested) > 64 {
@@ -91,14 +86,9 @@ func TestTenThousandVersions(t *testing.T) {
 	for end, want := range map[packages.End]string{packages.Lowest: "a==1.100",
 		packages.Highest: "a==1.9999"} {
 		source := &counting{shelf: s}
-		set, err := packages.Resolve(
-			context.Background(),
-			source,
-			linux,
-			nil,
-			requirementsOf(t, "a>=1.100"),
-			end,
-		)
+		set, err := packages.Resolve(t.Context(), source, packages.Request{
+			On: linux, Requires: requirementsOf(t, "a>=1.100"), End: end,
+		})
 		if err != nil || !slices.Equal(names(set), []string{want}) ||
 			!slices.Equal(source.requested, []string{want}) {
 			t.Errorf("%s: %v, requested %v, %v", end, names(set), source.requested, err)
@@ -125,14 +115,11 @@ func TestTenThousandVersions(t *testing.T) {
 // A lock file pins a version per system; pins for other systems are ignored.
 func TestResolvePinsOfSystems(t *testing.T) {
 	source := parse("a 1:\na 2:")
-	s, err := packages.Resolve(
-		context.Background(),
-		source,
-		linux,
-		requirementsOf(t, "a==1; sys_platform == 'linux'", "a==2; sys_platform == 'darwin'"),
-		nil,
-		packages.Highest,
-	)
+	s, err := packages.Resolve(t.Context(), source, packages.Request{
+		On:   linux,
+		With: requirementsOf(t, "a==1; sys_platform == 'linux'", "a==2; sys_platform == 'darwin'"),
+		End:  packages.Highest,
+	})
 	if err != nil || !slices.Equal(names(s), []string{"a==1"}) {
 		t.Errorf("%v, %v", names(s), err)
 	}
@@ -148,20 +135,16 @@ func TestResolveLazily(t *testing.T) {
 		"nobody": {"top==1", "known==1", "deep==1", "far==1", "other==1"},
 	} {
 		source := &counting{shelf: parse(shelves)}
-		s, err := packages.ResolveLazily(
-			context.Background(),
-			source,
-			linux,
-			requirementsOf(t, "top==1"),
-			nil,
-			packages.Highest,
-			func(s *packages.Set) (bool, func(string) (bool, bool)) {
+		s, err := packages.Resolve(t.Context(), source, packages.Request{
+			On:   linux,
+			With: requirementsOf(t, "top==1"),
+			End:  packages.Highest,
+			Lazy: func(s *packages.Set) (bool, func(string) (bool, bool)) {
 				return s.Release(enough) != nil, func(name string) (bool, bool) {
 					return name == "known" || name == "deep", name != "far" && name != "other"
 				}
 			},
-			nil,
-		)
+		})
 		slices.Sort(source.requested)
 		sorted := slices.Sorted(slices.Values(want))
 		if err != nil || len(s.Releases) != len(want) || !slices.Equal(source.requested, sorted) {

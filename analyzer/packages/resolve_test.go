@@ -13,7 +13,8 @@ import (
 )
 
 // shelf is a source written as lines "NAME VERSION: REQUIREMENT, REQUIREMENT". "NAME !" is a
-// package that is unavailable; "python>=3.9" is a Requires-Python.
+// package that is unavailable; "python>=3.9" is a Requires-Python. A version with "source" has no
+// wheel, and one with "yanked" is not listed.
 type shelf map[string]map[string][]string
 
 func parse(text string) shelf {
@@ -50,7 +51,7 @@ func (s shelf) Versions(
 				f.RequiresPython = python
 			}
 		}
-		if on.Installs([]packages.File{f}) {
+		if on.Installs([]packages.File{f}) && !slices.Contains(requires, "yanked") {
 			out = append(out, v)
 		}
 	}
@@ -67,12 +68,12 @@ func (s shelf) Release(
 	_ packages.Target,
 ) (*packages.Release, error) {
 	requires, ok := s[name][version]
-	if !ok {
+	if !ok || slices.Contains(requires, "source") {
 		return nil, fmt.Errorf("%s %s: %w", name, version, packages.ErrUnknown)
 	}
 	r := &packages.Release{Name: name, Version: version, Known: true}
 	for _, q := range requires {
-		if strings.HasPrefix(q, "python") {
+		if strings.HasPrefix(q, "python") || q == "yanked" {
 			continue
 		}
 		p, err := pkgmeta.ParseRequirement(q)
@@ -147,14 +148,12 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, end := range []packages.End{packages.Lowest, packages.Highest} {
-				set, err := packages.Resolve(
-					t.Context(),
-					parse(index),
-					packages.Target{Python: "3.12", Arch: "x86_64"},
-					requirements(t, c.with),
-					requirements(t, c.requires),
-					end,
-				)
+				set, err := packages.Resolve(t.Context(), parse(index), packages.Request{
+					On:       packages.Target{Python: "3.12", Arch: "x86_64"},
+					With:     requirements(t, c.with),
+					Requires: requirements(t, c.requires),
+					End:      end,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -294,16 +293,13 @@ func TestResolveInstalled(t *testing.T) {
 		{"torch==2.7.0", "jit", "torch==2.7.0 jit==12.8.93"},
 	} {
 		for _, end := range []packages.End{packages.Lowest, packages.Highest} {
-			set, err := packages.ResolveLazily(
-				t.Context(),
-				parse(index),
-				packages.Target{Python: "3.12", Arch: "x86_64"},
-				requirements(t, c.with),
-				requirements(t, c.requires),
-				end,
-				nil,
-				installed,
-			)
+			set, err := packages.Resolve(t.Context(), parse(index), packages.Request{
+				On:        packages.Target{Python: "3.12", Arch: "x86_64"},
+				With:      requirements(t, c.with),
+				Requires:  requirements(t, c.requires),
+				End:       end,
+				Installed: installed,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -339,9 +335,11 @@ func TestPinWithoutIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := packages.Resolve(t.Context(), unreachable{},
-		packages.Target{Python: "3.12", Arch: "x86_64"},
-		[]pkgmeta.Requirement{torch}, nil, packages.Highest)
+	set, err := packages.Resolve(t.Context(), unreachable{}, packages.Request{
+		On:   packages.Target{Python: "3.12", Arch: "x86_64"},
+		With: []pkgmeta.Requirement{torch},
+		End:  packages.Highest,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

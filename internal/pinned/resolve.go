@@ -48,7 +48,9 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 		return nil
 	}
 	// The pins only matter for their requirements on the open packages.
-	set, err := packages.Resolve(ctx, source, e.On, slices.Concat(with, open), nil, packages.Highest)
+	set, err := packages.Resolve(ctx, source, packages.Request{
+		On: e.On, With: slices.Concat(with, open), End: packages.Highest,
+	})
 	if err != nil {
 		return err
 	}

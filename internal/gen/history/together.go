@@ -70,7 +70,9 @@ func torchSet(
 	if err != nil {
 		return nil, err
 	}
-	set, err := packages.Resolve(ctx, history, on, []pkgmeta.Requirement{pin}, nil, packages.Highest)
+	set, err := packages.Resolve(ctx, history, packages.Request{
+		On: on, With: []pkgmeta.Requirement{pin}, End: packages.Highest,
+	})
 	if err != nil {
 		return nil, err
 	}

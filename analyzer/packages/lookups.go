@@ -1,0 +1,131 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// lookups caches what a source answers, for one resolution.
+type lookups struct {
+	source   Source
+	target   Target
+	listed   map[string]*listing
+	releases map[ID]*choice
+	specs    map[string]pkgmeta.Spec
+	required map[string][]required
+	fresh    map[string]bool // packages whose versions were requested again
+	first    map[string]bool // packages of which a release was looked up
+	more     int             // releases that were looked up, without the first of each package
+}
+
+// listing are the versions of a package, oldest first: those that can be installed on the target,
+// and all, which are only requested if they are needed.
+type listing struct{ here, all []pkgmeta.Version }
+
+// required is a requirement of a release that applies. extra is set if it does not without extras.
+type required struct {
+	requirement
+	extra bool
+}
+
+func newLookups(source Source, on Target) *lookups {
+	return &lookups{
+		source:   source,
+		target:   on,
+		listed:   map[string]*listing{},
+		releases: map[ID]*choice{},
+		specs:    map[string]pkgmeta.Spec{},
+		required: map[string][]required{},
+		fresh:    map[string]bool{},
+		first:    map[string]bool{},
+	}
+}
+
+// spec parses a specifier; an invalid one admits every version.
+func (l *lookups) spec(text string) pkgmeta.Spec {
+	s, ok := l.specs[text]
+	if !ok {
+		s, _ = pkgmeta.ParseSpec(text)
+		l.specs[text] = s
+	}
+	return s
+}
+
+// versions returns the versions of a package that can be installed on the target, or everywhere.
+func (l *lookups) versions(
+	ctx context.Context, name string, everywhere, again bool,
+) ([]pkgmeta.Version, error) {
+	known := l.listed[name]
+	if again && !l.fresh[name] {
+		known, l.fresh[name] = nil, true
+	}
+	if known == nil {
+		known = &listing{}
+		on := l.target
+		on.Fresh = again
+		names, err := l.source.Versions(ctx, name, on)
+		if err != nil {
+			return nil, err
+		}
+		known.here = Sorted(names)
+		l.listed[name] = known
+	}
+	if !everywhere {
+		return known.here, nil
+	}
+	if known.all == nil {
+		names, err := l.source.Versions(ctx, name, Target{})
+		if err != nil {
+			return nil, err
+		}
+		if known.all = Sorted(names); len(known.all) == 0 {
+			return nil, fmt.Errorf("%s has no version: %w", name, ErrUnknown)
+		}
+	}
+	return known.all, nil
+}
+
+// complete looks up the release of a choice that has only a version. The error is that of ctx.
+func (l *lookups) complete(ctx context.Context, name string, c *choice) error {
+	if c.release != nil || c.err != nil {
+		return nil
+	}
+	id := ID{name, c.version}
+	known := l.releases[id]
+	if known == nil {
+		known = &choice{version: c.version}
+		known.release, known.err = l.source.Release(ctx, name, c.version, l.target)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if l.releases[id] = known; known.err == nil && l.first[name] {
+			l.more++
+		}
+		l.first[name] = l.first[name] || known.err == nil
+	}
+	*c = *known
+	return nil
+}
+
+// applicable returns the requirements of a release that apply with some extras.
+func (l *lookups) applicable(s *search, r *Release, extras []string) []required {
+	key := r.ID().String() + fmt.Sprint(extras)
+	out, ok := l.required[key]
+	if ok {
+		return out
+	}
+	for _, q := range r.Requires {
+		w, always := s.requirement(q, nil)
+		if !always {
+			if w, ok = s.requirement(q, extras); !ok {
+				continue
+			}
+		}
+		w.by, w.from, w.rank = r.ID().String(), r.ID(), 2
+		out = append(out, required{w, !always})
+	}
+	l.required[key] = out
+	return out
+}

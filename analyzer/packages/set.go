@@ -1,0 +1,206 @@
+package packages
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// Set is the result of a resolution: one release per package.
+type Set struct {
+	// Newest is set if a fresh install picks this set today, and Oldest if it is the oldest set that
+	// the ranges allow. Both are set if the ranges allow only one.
+	Newest, Oldest bool
+	// in order of discovery: requirements of the user, of the artifact, of packages
+	Releases   []*Release
+	Conflicts  []Conflict
+	Unresolved []Unresolved
+	// by package: the user's requirement that is in effect, as it was written
+	Given    map[string]string
+	Replaced []Replaced
+}
+
+// Replaced is a requirement of the user that a later one for the same package replaced and that the
+// chosen release does not satisfy.
+type Replaced struct {
+	Package  string
+	Was, Now string // as they were written
+}
+
+// Conflict is a requirement that the chosen release does not satisfy.
+type Conflict struct {
+	By          string // NAME==VERSION, Artifact or User
+	Release     ID     // the package with the requirement; zero for Artifact and User
+	Requirement string // as NAMESPEC
+	Package     string
+	Chosen      string // the version that was chosen nevertheless
+}
+
+// Unresolved is a required package that the source could not describe.
+type Unresolved struct {
+	Package     string
+	Requirement string
+	Extras      []string // all that are requested of the package
+	Direct      bool     // required by the user or the artifact, not only by a package
+	Err         error    // wraps ErrUnknown or ErrUnavailable, or is ErrTooMany
+}
+
+// set returns what was chosen.
+func (s *search) set() *Set {
+	set := &Set{Newest: s.End == Highest, Oldest: s.End == Lowest, Given: map[string]string{}}
+	for name, w := range s.given {
+		set.Given[name] = w.Raw
+	}
+	for _, name := range s.ranked() {
+		c, ws := s.chosen[name], s.wants[name]
+		switch {
+		case c == nil:
+		case c.err != nil:
+			u := Unresolved{
+				Package: name, Requirement: ws[0].Name + ws[0].Spec, Direct: ws[0].rank < 2, Err: c.err,
+			}
+			for _, w := range ws {
+				u.Extras = merged(u.Extras, w.Extras)
+			}
+			set.Unresolved = append(set.Unresolved, u)
+		default:
+			set.Releases = append(set.Releases, c.release)
+			s.unsatisfied(set, c.release)
+		}
+	}
+	return set
+}
+
+// ranked returns the packages in the order of the result: those that the user and the artifact
+// require, and then those that these require, breadth first.
+func (s *search) ranked() []string {
+	var order []string
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] {
+			seen[name], order = true, append(order, name)
+		}
+	}
+	for _, w := range s.roots {
+		add(w.Name)
+	}
+	for i := 0; i < len(order); i++ {
+		if c := s.chosen[order[i]]; c != nil && c.release != nil {
+			for _, q := range c.release.Requires {
+				if len(s.wants[q.Name]) > 0 {
+					add(q.Name)
+				}
+			}
+		}
+	}
+	return order
+}
+
+// unsatisfied adds the requirements that a chosen release does not satisfy.
+func (s *search) unsatisfied(set *Set, r *Release) {
+	v, err := pkgmeta.ParseVersion(r.Version)
+	if err != nil {
+		return
+	}
+	for _, w := range s.wants[r.Name] {
+		if !w.spec.Admits(v) {
+			set.Conflicts = append(set.Conflicts, Conflict{
+				By: w.by, Release: w.from, Requirement: w.Name + w.Spec, Package: r.Name, Chosen: r.Version,
+			})
+		}
+	}
+	for _, w := range s.replaced {
+		if w.Name == r.Name && !w.spec.Admits(v) {
+			set.Replaced = append(set.Replaced,
+				Replaced{Package: r.Name, Was: w.Raw, Now: s.given[r.Name].Raw})
+		}
+	}
+}
+
+// Impossible returns a requirement that no set satisfies together with the others, so that nothing
+// can be installed; nil if the set can be, or if the user's requirements decide what is installed.
+func (s *Set) Impossible() *Conflict {
+	if len(s.Conflicts) == 0 || len(s.Given) > 0 {
+		return nil
+	}
+	return &s.Conflicts[0]
+}
+
+// In returns the set as an artifact sees it that is one of its packages: without the project of the
+// artifact, and with the requirements that the artifact declares instead of those that Resolve was
+// given as the artifact's. It shares Given with s.
+func (s *Set) In(project string, declared []pkgmeta.Requirement) *Set {
+	specs := map[string]bool{}
+	for _, q := range declared {
+		specs[q.Name+q.Spec], specs[q.Name] = true, true
+	}
+	out := &Set{Newest: s.Newest, Oldest: s.Oldest, Given: s.Given}
+	out.Releases = make([]*Release, 0, len(s.Releases))
+	for _, r := range s.Releases {
+		if r.Name != project {
+			out.Releases = append(out.Releases, r)
+		}
+	}
+	for _, c := range s.Conflicts {
+		if c.Package != project && c.Release.Name != project &&
+			(c.By != Artifact || specs[c.Requirement]) {
+			out.Conflicts = append(out.Conflicts, c)
+		}
+	}
+	for _, u := range s.Unresolved {
+		if u.Package != project {
+			u.Direct = s.Given[u.Package] != "" || specs[u.Package]
+			out.Unresolved = append(out.Unresolved, u)
+		}
+	}
+	for _, r := range s.Replaced {
+		if r.Package != project {
+			out.Replaced = append(out.Replaced, r)
+		}
+	}
+	return out
+}
+
+// Release returns the chosen release of a package, nil if the package is not in the set.
+func (s *Set) Release(name string) *Release {
+	for _, r := range s.Releases {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// Names reports whether the set has a release of a package, or a requirement for one that could
+// not be looked up.
+func (s *Set) Names(name string) bool {
+	return s.Release(name) != nil || slices.ContainsFunc(s.Unresolved, func(u Unresolved) bool {
+		return u.Package == name
+	})
+}
+
+// Unavailable returns the first package that the source could not look up (ErrUnavailable), among
+// those for which a function returns true; nil without one.
+func (s *Set) Unavailable(relevant func(u *Unresolved) bool) *Unresolved {
+	for i := range s.Unresolved {
+		if u := &s.Unresolved[i]; errors.Is(u.Err, ErrUnavailable) && relevant(u) {
+			return u
+		}
+	}
+	return nil
+}
+
+// Pins reports whether a package of the set requires one exact version of another.
+func (s *Set) Pins(name string) bool {
+	for _, r := range s.Releases {
+		for _, q := range r.Requires {
+			if spec, err := pkgmeta.ParseSpec(q.Spec); q.Name == name && err == nil {
+				if _, exact := spec.Pin(); exact {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
