@@ -149,3 +149,14 @@ func Origin(entry, dir string) (expanded string, ok bool) {
 	}
 	return entry, false
 }
+
+// LeadsTo reports whether one of the entries of a search path of an object in the folder dir, which
+// start with $ORIGIN, is the folder to.
+func LeadsTo(paths, dir, to string) bool {
+	for entry := range strings.SplitSeq(paths, ":") {
+		if at, ok := Origin(entry, dir); ok && at == path.Clean(to) {
+			return true
+		}
+	}
+	return false
+}

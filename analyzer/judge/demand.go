@@ -1,13 +1,16 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path"
 	"slices"
 
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -27,12 +30,17 @@ type demand struct {
 	packages.Reader
 	cache *releaseCache
 	// Stems of names; true if a driver or a system package may provide the library.
-	direct    map[string]bool
+	direct map[string]bool
+	// The objects of the artifacts that need a library, by its stem.
+	users     map[string][]searcher
 	wanted    map[string]bool // stems of names; never removed
 	declared  map[string]bool // packages that the artifacts require
 	first     []string
 	noHistory bool // the embedded history is not used
 }
+
+// searcher is an object that needs a library, with the paths that it is searched in.
+type searcher struct{ dir, paths string }
 
 // newDemand returns nil if the source is not a Reader and so returns everything at once.
 func newDemand(source packages.Source, o Options) *demand {
@@ -53,6 +61,7 @@ func newDemand(source packages.Source, o Options) *demand {
 func (d *demand) fresh() *demand {
 	out := *d
 	out.direct, out.wanted, out.declared = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	out.users = map[string][]searcher{}
 	return &out
 }
 
@@ -64,32 +73,36 @@ func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 			d.declared[q.Name] = true
 		}
 	}
-	add := func(names []string) {
-		for _, n := range names {
-			if !own[n] && !p.Installs(n) {
-				d.direct[platform.Stem(n)], d.wanted[platform.Stem(n)] = d.bySystem(n), true
-			}
-		}
-	}
 	for _, o := range f.Objects {
-		if o.Arch() == p.Arch {
-			add(o.Needed)
-			add(s.Needed[o.Path])
+		if o.Arch() != p.Arch {
+			continue
+		}
+		by := searcher{path.Dir(o.Path), cmp.Or(s.RunPath[o.Path], o.RunPath, o.RPath)}
+		for _, n := range slices.Concat(o.Needed, s.Needed[o.Path]) {
+			if stem := platform.Stem(n); !own[n] && !p.Installs(n) {
+				d.direct[stem], d.wanted[stem] = d.bySystem(n), true
+				if !slices.Contains(d.users[stem], by) {
+					d.users[stem] = append(d.users[stem], by)
+				}
+			}
 		}
 	}
 }
 
 // bySystem reports whether a driver or a system package may provide a library, and no declared
-// package is known to.
+// package is known to. Without the history any package may be one that does.
 func (d *demand) bySystem(soname string) bool {
 	p, ok := platform.ProviderOf(soname)
 	if !ok {
 		return false
 	}
 	for _, name := range p.Packages(platform.PyPI) {
-		if d.declared[pkgmeta.Normalize(name)] {
+		if d.noHistory || d.declared[pkgmeta.Normalize(name)] {
 			return false
 		}
+	}
+	if d.noHistory && gpu.Package(soname, "") != "" {
+		return false
 	}
 	_, ok = platform.Known(soname)
 	return ok
@@ -213,35 +226,42 @@ func (d *demand) lazy(artifacts []*facts.Artifact, p *platform.Platform) package
 	}
 }
 
-// missing returns the wanted stems that the packages of a set do not provide; the value is true
-// if a driver or a system package may.
+// missing returns the wanted stems that the packages of a set do not provide, or only in a folder
+// to which no search path leads: another package may have the library that is loaded. The value is
+// true if a driver or a system package may provide it, or the package without a path.
 func (d *demand) missing(
 	s *packages.Set,
 	own map[string]bool,
 	p *platform.Platform,
 ) map[string]bool {
-	out := map[string]bool{}
-	need := func(names []string) {
-		for _, n := range names {
-			if !own[n] && !p.Installs(n) {
-				out[platform.Stem(n)] = d.bySystem(n)
+	out, users := maps.Clone(d.direct), maps.Clone(d.users)
+	for _, r := range s.Releases {
+		for _, l := range r.Libraries {
+			if !d.wanted[platform.Stem(l.Path)] && !d.wanted[platform.Stem(l.SONAME)] {
+				continue
+			}
+			for _, n := range l.Needed {
+				if stem := platform.Stem(n); !own[n] && !p.Installs(n) {
+					out[stem] = d.bySystem(n)
+					users[stem] = append(slices.Clip(users[stem]), searcher{path.Dir(l.Path), l.RunPath})
+				}
 			}
 		}
 	}
-	maps.Copy(out, d.direct)
+	reached := map[string]bool{}
 	for _, r := range s.Releases {
 		for _, l := range r.Libraries {
-			if d.wanted[platform.Stem(l.Path)] || d.wanted[platform.Stem(l.SONAME)] {
-				need(l.Needed)
+			for _, stem := range []string{platform.Stem(l.Path), platform.Stem(l.SONAME)} {
+				if _, ok := out[stem]; ok {
+					out[stem] = true
+					reached[stem] = reached[stem] || slices.ContainsFunc(users[stem], func(x searcher) bool {
+						return elfobj.LeadsTo(x.paths, x.dir, path.Dir(l.Path))
+					})
+				}
 			}
 		}
 	}
-	for _, r := range s.Releases {
-		for _, l := range r.Libraries {
-			delete(out, platform.Stem(l.Path))
-			delete(out, platform.Stem(l.SONAME))
-		}
-	}
+	maps.DeleteFunc(out, func(stem string, _ bool) bool { return reached[stem] })
 	return out
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -133,7 +134,7 @@ func hasName(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) bool {
 
 // leads reports whether the search path of an object leads to the folder of a library.
 func leads(v *analyzer.View, l *dynlink.Library) bool {
-	return leadsTo(v.Library, ownPaths(v.Library), path.Dir(l.Path))
+	return leadsTo(v.Library, path.Dir(l.Path))
 }
 
 // reaching returns the fixes with which an object finds a library of the artifact: a path to its
@@ -358,7 +359,7 @@ func loadedWith(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) bool {
 			if p.Platform.Libc != "musl" && (by.RunPath != "" || v.RunPath != "") {
 				paths = ""
 			}
-			if leadsTo(by, paths, path.Dir(l.Path)) {
+			if elfobj.LeadsTo(paths, path.Dir(by.Path), path.Dir(l.Path)) {
 				return true
 			}
 		}

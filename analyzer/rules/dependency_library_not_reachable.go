@@ -72,7 +72,7 @@ func checkDependencyReachable(p *analyzer.Pass) {
 			if strings.Contains(l.Path, ".data/data/") {
 				continue // installed outside of site-packages, where the model has no paths
 			}
-			if l.Kind == dynlink.FromPackage && leadsTo(by, ownPaths(by), path.Dir(l.Path)) {
+			if l.Kind == dynlink.FromPackage && leadsTo(by, path.Dir(l.Path)) {
 				continue // the history lists one of several files with the SONAME
 			}
 			key := [2]string{by.Path, l.Path}

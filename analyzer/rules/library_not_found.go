@@ -282,7 +282,7 @@ func byName(p *analyzer.Pass, v *analyzer.View, needed string) []fix.Candidate {
 	}
 	title := "Replace the path by the name of the library in the finished file"
 	for _, u := range p.Views {
-		if path.Base(u.Path) != name || leadsTo(v.Library, ownPaths(v.Library), path.Dir(u.Path)) {
+		if path.Base(u.Path) != name || leadsTo(v.Library, path.Dir(u.Path)) {
 			continue
 		}
 		if to := runPath(p, v, path.Dir(u.Path)); to != "" {

@@ -127,11 +127,7 @@ func needed(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Candid
 		Change: fix.AddNeeded{Object: v.Path, Libraries: []string{soname}},
 	}
 	if to := runPath(p, v, path.Dir(l.Path)); p.Facts.Kind == analyzer.KindWheel && to != "" &&
-		!leadsTo(
-			v.Library,
-			ownPaths(v.Library),
-			path.Dir(l.Path),
-		) { // patchelf 0.12 loses one of two edits
+		!leadsTo(v.Library, path.Dir(l.Path)) { // patchelf 0.12 loses one of two edits
 		c.Fix.Title = c.Fix.Title.Append(" and a RUNPATH to its folder")
 		link = link.Append(", and INSTALL_RPATH for the path %s", to)
 		c.Fix.Command = edit(p, v.Path, addNeeded([]string{soname}), setRunPath(p, to))
@@ -150,12 +146,7 @@ func ownPaths(l *dynlink.Library) string {
 	return l.RPath
 }
 
-// leadsTo reports whether one of the paths of a library is a folder of the artifact.
-func leadsTo(l *dynlink.Library, paths, dir string) bool {
-	for _, p := range strings.Split(paths, ":") {
-		if at, ok := elfobj.Origin(p, path.Dir(l.Path)); ok && at == path.Clean(dir) {
-			return true
-		}
-	}
-	return false
+// leadsTo reports whether the search path of a library leads to a folder of the artifact.
+func leadsTo(l *dynlink.Library, dir string) bool {
+	return elfobj.LeadsTo(ownPaths(l), path.Dir(l.Path), dir)
 }
