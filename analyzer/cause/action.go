@@ -38,6 +38,8 @@ func (t *Text) ship(x Task) string {
 		return "The " + what + " itself may be shipped: " + x.Because + "."
 	case t.cause.Severity == result.Error && x.Only != "":
 		return "Do not ship this " + what + " for " + x.Only + "."
+	case t.cause.Severity == result.Error && x.Today != "":
+		return "Do not ship this " + what + ": " + x.Today + "."
 	case t.cause.Severity == result.Error:
 		return "Do not ship this " + what + "."
 	case x.Works != "":

@@ -67,6 +67,9 @@ type Task struct {
 	Because string
 	// Works is what a warning works with, so that it may be shipped; "" if that is not known.
 	Works string
+	// Today is what a fresh install of the artifact takes and fails with, as a clause; "" if that is
+	// not known or not the reason.
+	Today string
 	// Only is the platform for which it must not be shipped; "" = all.
 	Only string
 }

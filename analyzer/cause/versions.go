@@ -120,10 +120,15 @@ func (t *Text) packageTitle() string {
 
 func (t *Text) packageTask() Task {
 	if !t.given() {
+		do := "limit the versions of " + t.subject + " that it requires" + t.working()
+		if len(t.ends()) == 0 && t.First().BuiltWith == "" {
+			do = "require other versions of " + t.subject
+		}
 		return Task{
 			Actor: result.Builder,
-			Do:    "limit the versions of " + t.subject + " that it requires" + t.working(),
+			Do:    do,
 			Works: t.works(),
+			Today: t.today(),
 		}
 	}
 	task := Task{
@@ -152,6 +157,20 @@ func (t *Text) works() string {
 	}
 	return fmt.Sprintf("%s %s, but its requirement %s also allows %s, with which it fails",
 		r.Package, works, r.Requirement, fails)
+}
+
+// today says which version of a dependency a fresh install takes if the artifact fails with the
+// newest one that it allows: "pip install tool==1.0 takes numpy 2.4.6 or later, with which it
+// fails". It is "" if it works with the newest one.
+func (t *Text) today() string {
+	for _, f := range t.all {
+		if r := f.Range; r != nil && r.Fails == packages.Highest && t.artifact.wheel() {
+			install := "pip install " + t.artifact.own + "==" + t.artifact.Wheel.Version
+			return fmt.Sprintf("%s takes %s %s or later today, with which it fails", install, r.Package,
+				r.Highest)
+		}
+	}
+	return ""
 }
 
 // ends returns at which ends of a range findings occur.
@@ -199,8 +218,11 @@ func (t *Text) release() (name string, many bool) {
 			return r.Package + " " + r.Before + " and earlier", true
 		}
 	}
-	if versions := t.versions(t.subject); len(versions) == 1 {
+	switch versions := t.versions(t.subject); len(versions) {
+	case 1:
 		return t.subject + " " + versions[0], false
+	case 2: // both ends of the range
+		return t.subject + " " + versions[0] + " and " + versions[1], true
 	}
 	return t.subject, false
 }

@@ -18,9 +18,10 @@ type Outcome struct {
 	Unchecked int
 }
 
-// Judge checks a case without a fix, at both ends of the declared ranges. Each finding is
-// returned once, from the end where it is more severe. If there are no errors, only packages
-// that provide needed libraries are looked up; an error and its fixes depend on all packages.
+// Judge checks a case without a fix, at both ends of the declared ranges. A fresh install gets the
+// newest versions, so what fails only with the oldest ones is no error but a warning. Each finding
+// is returned once, from the end where it is more severe. If nothing fails, only packages that
+// provide needed libraries are looked up; an error and its fixes depend on all packages.
 func (s *Session) Judge(ctx context.Context, c Case) (*Outcome, error) {
 	return s.judgeIn(ctx, c, false, nil)
 }
@@ -43,10 +44,9 @@ func (s *Session) judgeIn(
 ) (*Outcome, error) {
 	if c.Target.Platform.OS == platform.Linux && s.resolver.partial(c.Artifact) {
 		out, err := s.judgeOnce(ctx, c, trial, nil)
-		if err != nil || !slices.ContainsFunc(
-			out.Found,
-			func(x Found) bool { return x.Severity == result.Error },
-		) {
+		if err != nil || !slices.ContainsFunc(out.Found, func(x Found) bool {
+			return x.Severity == result.Error || x.Lowered
+		}) {
 			return out, err
 		}
 		s.resolver.full[c.Artifact] = true
@@ -78,6 +78,11 @@ func (s *Session) judgeOnce(
 		}
 		for _, rule := range s.judge.rules {
 			for _, x := range found[rule] {
+				if !set.Newest && x.Severity == result.Error {
+					lower := *x.Finding // the package set keeps the original
+					lower.Severity = result.Warning
+					x.Finding, x.Lowered = &lower, true
+				}
 				id := x.Identity()
 				i, known := at[id]
 				if !known {
@@ -86,9 +91,9 @@ func (s *Session) judgeOnce(
 					out.Found = append(out.Found, x)
 				} else if x.Severity.Rank() > out.Found[i].Severity.Rank() {
 					out.Found[i].Finding, out.Found[i].Candidates = x.Finding, x.Candidates
+					out.Found[i].Lowered = false
 				}
 				out.Found[i].At[n] = true
-				out.Found[i].Newest = out.Found[i].Newest || set.Newest
 			}
 		}
 	}

@@ -160,8 +160,8 @@ type Found struct {
 	Candidates []fix.Candidate
 	// The ends of the declared ranges at which it occurs; with one set only the first.
 	At [2]bool
-	// Newest is set if it occurs with the set that a fresh install picks today.
-	Newest bool
+	// Lowered is set for a warning that is an error of the oldest versions only.
+	Lowered bool
 }
 
 // Given reports whether the user gave a requirement on a package.

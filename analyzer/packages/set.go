@@ -190,17 +190,3 @@ func (s *Set) Unavailable(relevant func(u *Unresolved) bool) *Unresolved {
 	}
 	return nil
 }
-
-// Pins reports whether a package of the set requires one exact version of another.
-func (s *Set) Pins(name string) bool {
-	for _, r := range s.Releases {
-		for _, q := range r.Requires {
-			if spec, err := pkgmeta.ParseSpec(q.Spec); q.Name == name && err == nil {
-				if _, exact := spec.Pin(); exact {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"strings"
+
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -21,9 +23,9 @@ Fix: require numpy<2, or build against NumPy 2. A module that was built against 
 with NumPy 2 and with NumPy 1 from 1.19 on; 2.1 and 2.2 raise that to 1.21, 2.3 and 2.4 to 1.23.
 The macro NPY_TARGET_VERSION changes it.
 
-Severity: an error where NumPy 2 is given or pinned, and a warning where the declared range allows
-it. A library that is no module but gets the table itself is a warning, because some programs
-continue without NumPy: pyarrow 14 cannot be imported, torch 2.1 can.
+Severity: an error with the NumPy that an installation gets today. It is a warning if the releases
+of NumPy are not known, and for what can be imported without NumPy, although its functions for
+arrays fail: torch, and modules of Boost.Python, which do not look at the error.
 
 Not detected: modules of pybind11, which uses a name that exists in both, and old modules that
 happen to work.`,
@@ -50,7 +52,7 @@ func checkNumPy(p *analyzer.Pass) {
 		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
 			BuiltWith: "NumPy 1", FailsWith: "NumPy 2",
 			Message: v.Path + " was built against NumPy 1. Its import fails with " + version}
-		if !v.Extension() {
+		if continues(p, v) {
 			f.Severity = analyzer.Warning
 			f.Message = v.Path + " was built against NumPy 1. It cannot use " + version
 		}
@@ -79,12 +81,23 @@ func checkNumPy(p *analyzer.Pass) {
 	}
 }
 
-// numpy2 returns the NumPy 2 of the environment, or "". sure is false if only the declared range
-// allows it.
+// continues reports whether what uses an object can be imported although the object cannot use
+// NumPy. Boost.Python and its library for NumPy leave the error of the import to whoever asks.
+func continues(p *analyzer.Pass, v *analyzer.View) bool {
+	return p.Facts.Wheel != nil && pkgmeta.Normalize(p.Facts.Wheel.Name) == "torch" ||
+		v.Imports.Any(func(name string) bool {
+			return strings.HasPrefix(name, "_ZN5boost6python6detail11init_module")
+		}) || v.Exports.Any(func(name string) bool {
+		return name == "_ZN5boost6python5numpy10initializeEb"
+	})
+}
+
+// numpy2 returns the NumPy 2 of the environment, or "". sure is false if the declared range allows
+// it and the releases of NumPy are not known.
 func numpy2(p *analyzer.Pass) (name string, sure bool) {
 	if r := p.Packages.Release("numpy"); r != nil {
 		if v, err := pkgmeta.ParseVersion(r.Version); err == nil && v.Release()[0] >= 2 {
-			return "numpy==" + r.Version, p.Given("numpy") || p.Packages.Pins("numpy")
+			return "numpy==" + r.Version, true
 		}
 		return "", false
 	}

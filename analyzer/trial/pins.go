@@ -131,7 +131,8 @@ func (t *Verifier) fitting(name string) (out []func(version string) bool) {
 func (t *Verifier) jointSearches(fresh []judge.Found) (map[string]*jointSearch, error) {
 	groups := map[string]*jointSearch{}
 	var order []string
-	// a version need not remove warnings if there are errors
+	// A version need not remove warnings if there are errors, except those that are errors with the
+	// oldest versions: the fix gives both bounds.
 	least := result.Warning
 	for _, x := range fresh {
 		if x.Severity == result.Error {
@@ -139,7 +140,7 @@ func (t *Verifier) jointSearches(fresh []judge.Found) (map[string]*jointSearch, 
 		}
 	}
 	for _, x := range fresh {
-		if x.Severity.Rank() < least.Rank() {
+		if x.Severity.Rank() < least.Rank() && !x.Lowered {
 			continue
 		}
 		for _, candidate := range x.Candidates {

@@ -587,7 +587,7 @@ func TestActionOnFoundingCases(t *testing.T) {
 	library, content := cases.CaseD()
 	r.write(filepath.Join(r.dir, library), string(content))
 	r.write(filepath.Join(r.dir, "pyproject.toml"), "[project]\nname = \"cuda-parallel\"\n"+
-		"version = \"1.1.0\"\ndependencies = [\n    \"nvidia-nvjitlink-cu12>=12.8\",\n]\n")
+		"version = \"1.1.0\"\ndependencies = [\n    \"nvidia-nvjitlink-cu12>=12.8,<12.9\",\n]\n")
 	r.write(filepath.Join(r.dir, "CMakeLists.txt"),
 		"add_library(cufile SHARED cufile.c)\ntarget_link_libraries(cufile PRIVATE dl)\n")
 	for _, c := range []struct {
@@ -597,7 +597,7 @@ func TestActionOnFoundingCases(t *testing.T) {
 	}{
 		{"case-a", map[string]string{"paths": wheel(cases.CaseA("1.6.2"))}, true},
 		{"case-b", map[string]string{
-			"paths": wheel(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")),
+			"paths": wheel(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")),
 		}, true},
 		{"case-c", map[string]string{
 			"paths": wheel(cases.CaseC("2.2.2")), "with": "torch==2.4.0+rocm6.1", "platforms": "debian12",

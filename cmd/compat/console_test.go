@@ -114,7 +114,7 @@ func consoleFolder(t *testing.T) {
 		files["dist/"+name] = content
 	}
 	add(cases.CaseA("1.5.0"))
-	add(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"))
+	add(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9"))
 	add(cases.CaseC("1.1.0"))
 	add(cases.Clean("1.0.0"))
 	name, content := cases.CaseD()

@@ -59,9 +59,9 @@ func demoPulls() []demoPull {
 		{
 			title:    "B: a symbol that the pinned nvJitLink lacks",
 			file:     "pyproject.toml",
-			text:     project("    \"nvidia-nvjitlink-cu12>=12.8\",\n"),
+			text:     project("    \"nvidia-nvjitlink-cu12>=12.8,<12.9\",\n"),
 			artifact: "wheels",
-			content:  cases.Dist(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")),
+			content:  cases.Dist(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")),
 		},
 		{
 			title:    "C: a CUDA build in a ROCm environment",

@@ -64,7 +64,7 @@ func TestReportsOfNothing(t *testing.T) {
 // environment.
 func TestReportsFollowTheirFormats(t *testing.T) {
 	consoleFolder(t)
-	installWheels(t, "venv", cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"),
+	installWheels(t, "venv", cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9"),
 		cases.NvJitLink("12.8.93", 8))
 	const hostile = "dist/<b>&\"'\x1b[1m%20\u202e ä::error::.so"
 	for name, content := range map[string]string{

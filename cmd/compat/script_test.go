@@ -123,7 +123,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{
 		"check compat: failure: ", "tagged manylinux2014, but needs manylinux_2_31",
-		"12.8.93 and earlier, which lack __nvJitLink", "nvidia-nvjitlink-cu12>=12.9",
+		"12.8.61 and 12.8.93, which lack __nvJitLink", "nvidia-nvjitlink-cu12>=12.9",
 		"built for CUDA, but torch 2.4.0+rocm6.1 is a ROCm build",
 		"Rebuild against the ROCm build of torch",
 		"-Wl,--no-as-needed -ldl", "libcufile.so does not link libdl.so.2",

@@ -134,7 +134,7 @@ func TestSameReport(t *testing.T) {
 	} {
 		inputs := []analyzer.Input{
 			wheel(t, cases.CaseA("1.5.0")),
-			wheel(t, cases.CaseB("1.0", "nvidia-nvjitlink-cu12>=12.8")),
+			wheel(t, cases.CaseB("1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")),
 		}
 		own := o
 		own.Scratch = spool.In(t.TempDir())

@@ -87,8 +87,8 @@ func TestCaseBFromThePackageIndex(t *testing.T) {
 			},
 		},
 	)
-	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
-	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8,<12.9"))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
 	s.says(shown(k), "__nvJitLinkGetErrorLogSize_12_9", "12.8.93")
@@ -105,8 +105,8 @@ func TestIndexDown(t *testing.T) {
 		t,
 		world{env: map[string]string{"PIP_INDEX_URL": "http://" + loopback.Addr(t) + "/simple/"}},
 	)
-	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
-	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8,<12.9"))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")))
 	k := s.Concluded(p.HeadSHA)
 	s.notPassed(k)
 	if text := shown(k); !strings.Contains(text, "nvidia-nvjitlink-cu12") &&

@@ -55,8 +55,8 @@ func TestLockedConversation(t *testing.T) {
 	for _, op := range []string{"issues/create-comment", "pulls/create-review"} {
 		s.gh.Fault(op, -1, githubtest.Fault{Status: 403})
 	}
-	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
-	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8,<12.9"))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
 	s.says(shown(k), "nvidia-nvjitlink-cu12>=12.9")

@@ -47,8 +47,8 @@ func TestCaseA(t *testing.T) {
 
 func TestCaseB(t *testing.T) {
 	s := tell(t, world{})
-	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
-	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8,<12.9"))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
 	s.says(shown(k), "__nvJitLinkGetErrorLogSize_12_9", "12.8")
@@ -78,7 +78,7 @@ func TestCaseBPinnedByTorch(t *testing.T) {
 	s := tell(t, world{})
 	s.Configure("python:\n  with:\n    - torch==2.8.0\n")
 	p := s.Open()
-	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
 	s.tells(p, k, "__nvJitLinkGetErrorLogSize_12_9", "torch", "2.8.0", "12.8.93")
@@ -135,7 +135,7 @@ func TestExistingFindingPasses(t *testing.T) {
 	s.tells(p, k, "manylinux_2_31", "already on main")
 
 	q := s.OpenWith("second", requiring("packaging>=25"))
-	s.Finish(q, wheels(cases.CaseA("1.6.1"), cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	s.Finish(q, wheels(cases.CaseA("1.6.1"), cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")))
 	k = s.Concluded(q.HeadSHA)
 	s.want(k, "failure")
 	s.says(shown(k), "__nvJitLinkGetErrorLogSize_12_9")
@@ -145,8 +145,8 @@ func TestExistingFindingPasses(t *testing.T) {
 // annotations.
 func TestAnnotationsAreOnFilesOfTheHead(t *testing.T) {
 	s := tell(t, world{})
-	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
-	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"), cases.CaseA("1.5.1")))
+	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8,<12.9"))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9"), cases.CaseA("1.5.1")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "failure")
 	if len(k.Annotations) == 0 {

@@ -70,8 +70,8 @@ var acts = []func(*replay) []event{
 		maintainer := r.gh.User("maintainer")
 		clean := r.gh.OpenPull(r.repo, r.repo, "clean", maintainer, requiring("packaging>=24"))
 		opened(clean, "CLEAN", cases.Clean("1.1.0"))
-		r.pin = r.gh.OpenPull(r.repo, r.repo, "pin", maintainer, requiring("nvidia-nvjitlink-cu12>=12.8"))
-		opened(r.pin, "PIN", cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8"))
+		r.pin = r.gh.OpenPull(r.repo, r.repo, "pin", maintainer, requiring("nvidia-nvjitlink-cu12>=12.8,<12.9"))
+		opened(r.pin, "PIN", cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9"))
 		r.fork = r.gh.OpenPull(
 			r.repo,
 			r.gh.Fork(r.repo, "contributor"),

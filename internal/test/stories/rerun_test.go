@@ -240,8 +240,8 @@ func TestFixedFindingsAreClosed(t *testing.T) {
 
 func fixed(t *testing.T, answer string) {
 	s := tell(t, world{})
-	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8"))
-	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")))
+	p := s.OpenWith("feature", requiring("nvidia-nvjitlink-cu12>=12.8,<12.9"))
+	s.Finish(p, wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")))
 	s.want(s.Concluded(p.HeadSHA), "failure")
 	before := s.Summary(p).Body
 	var thread *githubtest.Thread

@@ -57,9 +57,9 @@ func screens() []screen {
 		{
 			"case-b",
 			"Use nvJitLink's error log",
-			"nvidia-nvjitlink-cu12>=12.8",
+			"nvidia-nvjitlink-cu12>=12.8,<12.9",
 			"",
-			wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8")),
+			wheels(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")),
 		},
 		{
 			"case-c",

@@ -94,7 +94,7 @@ comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
 }
 
 // CaseB returns a wheel like that of CCCL: its library was linked with nvJitLink 12.9, but its
-// requirement (such as "nvidia-nvjitlink-cu12>=12.8") allows 12.8, which lacks some symbols.
+// requirement (such as "nvidia-nvjitlink-cu12>=12.8,<12.9") allows 12.8, which lacks some symbols.
 func CaseB(version, requirement string) Wheel {
 	return Wheel{
 		Name:     "cuda-parallel",

@@ -48,7 +48,7 @@ func TestObjectsHaveTheFactsOfTheirCases(t *testing.T) {
 	if len(a.Comment) != 1 || !strings.Contains(a.Comment[0], "20.04") {
 		t.Errorf("A's .comment is %q", a.Comment)
 	}
-	b := CaseB("1", "nvidia-nvjitlink-cu12>=12.8").object(t)
+	b := CaseB("1", "nvidia-nvjitlink-cu12>=12.8,<12.9").object(t)
 	if !slices.Contains(imports(b), "__nvJitLinkGetErrorLogSize_12_9@libnvJitLink.so.12") ||
 		!slices.Contains(b.Needed, "libnvJitLink.so.12") {
 		t.Errorf("B imports %q, needs %q", imports(b), b.Needed)
@@ -67,7 +67,7 @@ func TestObjectsHaveTheFactsOfTheirCases(t *testing.T) {
 }
 
 func TestWheelIsComplete(t *testing.T) {
-	name, content := CaseB("1.2", "nvidia-nvjitlink-cu12>=12.8").File()
+	name, content := CaseB("1.2", "nvidia-nvjitlink-cu12>=12.8,<12.9").File()
 	if name != "cuda_parallel-1.2-cp311-cp311-manylinux_2_28_x86_64.whl" {
 		t.Errorf("name %q", name)
 	}
@@ -91,14 +91,14 @@ func TestWheelIsComplete(t *testing.T) {
 		files[f.Name] = string(b)
 	}
 	info := "cuda_parallel-1.2.dist-info/"
-	if !strings.Contains(files[info+"METADATA"], "\nRequires-Dist: nvidia-nvjitlink-cu12>=12.8\n") ||
+	if !strings.Contains(files[info+"METADATA"], "\nRequires-Dist: nvidia-nvjitlink-cu12>=12.8,<12.9\n") ||
 		!strings.Contains(files[info+"WHEEL"], "\nTag: cp311-cp311-manylinux_2_28_x86_64\n") {
 		t.Errorf("METADATA %q, WHEEL %q", files[info+"METADATA"], files[info+"WHEEL"])
 	}
 	if n := strings.Count(files[info+"RECORD"], "\n"); n != len(files) {
 		t.Errorf("RECORD has %d lines for %d files", n, len(files))
 	}
-	if _, again := CaseB("1.2", "nvidia-nvjitlink-cu12>=12.8").File(); !bytes.Equal(content, again) {
+	if _, again := CaseB("1.2", "nvidia-nvjitlink-cu12>=12.8,<12.9").File(); !bytes.Equal(content, again) {
 		t.Error("packed again it has other bytes")
 	}
 }
