@@ -139,13 +139,13 @@ func (j *Judge) resolve(
 		}
 		switch {
 		case len(sets) == 1 && equal(sets[0], s):
-			sets[0].Newest = true
 		case len(sets) == 1 && s.Impossible() == nil && sets[0].Impossible() != nil:
 			sets[0] = s
 		case len(sets) == 0 || s.Impossible() == nil || sets[0].Impossible() != nil:
 			sets = append(sets, s)
 		}
 	}
+	sets[len(sets)-1].Newest = true // of those that are known
 	return sets, nil
 }
 
