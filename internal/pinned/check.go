@@ -132,8 +132,15 @@ func (c *Check) note(r *analyzer.Report, head []*Wheels) {
 	if len(c.Pins) > 0 && c.Pins[0].Guessed {
 		r.Assumed = "Python " + c.Pins[0].On.Python
 	}
-	if len(c.Base) > 0 && SamePins(c.Pins, c.Base) {
+	beyond := Beyond(c.Pins, c.Base)
+	switch same := len(c.Base) > 0 && SamePins(c.Pins, c.Base); {
+	case same && len(beyond) > 0:
+		r.Notes = slices.Insert(r.Notes, 0, "nothing that was checked differs from the base")
+	case same:
 		r.Notes = slices.Insert(r.Notes, 0, "no pin differs from the base, so nothing is new")
+	}
+	if len(beyond) > 0 {
+		r.Notes = slices.Insert(r.Notes, 0, beyondNote(beyond))
 	}
 	if n := len(c.locked.Without); n > 0 {
 		r.AddNote(fmt.Sprintf("only what the change can affect was checked; %d packages do not depend "+

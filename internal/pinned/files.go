@@ -116,7 +116,7 @@ func fileError(file string, err error) error {
 // package replaces an earlier one. Errors are *FileError, also for a lock file that does not allow
 // on.Python.
 func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
-	p := &Pinned{On: on}
+	p := &Pinned{On: on, from: f}
 	if on.Python == "" {
 		p.On.Python, p.PythonFrom, p.assumed = f.python()
 		if p.On.Python == "" {

@@ -114,7 +114,7 @@ func (e *Pinned) openAll(
 		g.Go(func() error {
 			o := &all[i]
 			o.pin, o.id = p, p.Requirement
-			q, version, err := split(p)
+			q, version, err := split(p.Requirement)
 			if o.err = err; err != nil {
 				return ctx.Err()
 			}
@@ -150,7 +150,7 @@ func (e *Pinned) openLarge(
 	unread, matched := e.unmatched(large)
 	for _, l := range unread {
 		if rest := left.Load(); err == nil && l.Packed <= rest {
-			q, version, _ := split(l.pin)
+			q, version, _ := split(l.pin.Requirement)
 			if l.wheel, l.err = from.Open(ctx, q.Name, version, e.On, rest); l.wheel != nil {
 				left.Add(-l.wheel.Size)
 			}

@@ -65,7 +65,8 @@ type Pinned struct {
 	// by the file that was given.
 	Unhashed map[string][]Pin
 
-	assumed bool // none of the files that were given names On.Python
+	from    *Files // that it was read from
+	assumed bool   // none of the files that were given names On.Python
 	// Named are the indexes that requirements files name.
 	Named []Index
 	// Asked are the URLs of the indexes that are used. If the files name another one, and a package
@@ -138,7 +139,7 @@ func Locked(indexes []string, list ...*Pinned) *index.Locked {
 	for _, e := range list {
 		l.Complete, l.AnyPython = l.Complete && !e.Partial, l.AnyPython || e.assumed
 		for _, p := range e.Pins {
-			q, version, err := split(p)
+			q, version, err := split(p.Requirement)
 			if err != nil {
 				continue
 			}
@@ -174,8 +175,8 @@ func from(indexes, used []string) bool {
 }
 
 // split returns the requirement of a pin and its version.
-func split(p Pin) (q pkgmeta.Requirement, version string, err error) {
-	if q, err = pkgmeta.ParseRequirement(p.Requirement); err != nil {
+func split(requirement string) (q pkgmeta.Requirement, version string, err error) {
+	if q, err = pkgmeta.ParseRequirement(requirement); err != nil {
 		return q, "", err
 	}
 	version, pinned := strings.CutPrefix(q.Spec, "==")

@@ -85,14 +85,23 @@ func admitsAll(hashes, before []string) bool {
 func (e *Pinned) releases() map[string]packages.ID {
 	out := map[string]packages.ID{}
 	for _, p := range e.Pins {
-		if q, version, err := split(p); err == nil {
-			if v, err := pkgmeta.ParseVersion(version); err == nil {
-				version = v.String()
-			}
-			out[q.Name] = packages.ID{Name: q.Name, Version: version}
+		if id, ok := releaseOf(p.Requirement); ok {
+			out[id.Name] = id
 		}
 	}
 	return out
+}
+
+// releaseOf returns the release that a requirement pins.
+func releaseOf(requirement string) (id packages.ID, ok bool) {
+	q, version, err := split(requirement)
+	if err != nil {
+		return id, false
+	}
+	if v, err := pkgmeta.ParseVersion(version); err == nil {
+		version = v.String()
+	}
+	return packages.ID{Name: q.Name, Version: version}, true
 }
 
 // follow adds the packages that depend on some.

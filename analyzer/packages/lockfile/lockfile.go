@@ -77,6 +77,11 @@ type File struct {
 type Lock struct {
 	// Names are the packages that it lists, normalized.
 	Names []string
+	// Versions are the releases that it lists, whatever installs them, as NAME==VERSION with a
+	// normalized name. Formats of conda have none.
+	Versions []string
+	// Extras and Groups are the names that a Choice may have. In a pdm.lock every extra is a group.
+	Extras, Groups []string
 	// Python are the interpreters that it allows, as a PEP 440 specifier; "" = it names none.
 	Python string
 	// CompiledFor is the interpreter for which pip-compile or uv wrote a requirements file, as the

@@ -16,7 +16,8 @@ func readPDM(data []byte) (*Lock, error) {
 	// The file has the marker of each package.
 	complete := slices.Contains(stringsOf(meta["strategy"]), "inherit_metadata")
 	return &Lock{
-		Names: namesOf(tables), Python: str(meta, "requires_python"), complete: true, graph: true,
+		Names: namesOf(tables), Versions: versionsOf(tables), Groups: groupsOf(tables),
+		Python: str(meta, "requires_python"), complete: true, graph: true,
 		choose: func(c *chooser) error { return c.pdm(tables, complete) },
 	}, nil
 }

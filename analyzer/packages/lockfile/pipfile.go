@@ -57,8 +57,15 @@ func readPipfile(data []byte) (*Lock, error) {
 		sections[name] = list
 		for _, p := range list {
 			l.Names = append(l.Names, pkgmeta.Normalize(p.name))
+			if p.version != "" {
+				l.Versions = append(l.Versions, pkgmeta.Normalize(p.name)+"=="+p.version)
+			}
+		}
+		if name != "default" {
+			l.Groups = append(l.Groups, name)
 		}
 	}
+	slices.Sort(l.Groups)
 	slices.Sort(l.Names)
 	l.choose = func(c *chooser) error { return c.pipfile(sections) }
 	return l, nil

@@ -19,7 +19,9 @@ func readPoetry(data []byte) (*Lock, error) {
 	}
 	meta, _ := root["metadata"].(map[string]any)
 	return &Lock{
-		Names: namesOf(tables), Python: interpreters(str(meta, "python-versions")),
+		Names: namesOf(tables), Versions: versionsOf(tables),
+		Extras: keysOf(root, "extras"), Groups: groupsOf(tables),
+		Python:   interpreters(str(meta, "python-versions")),
 		complete: true, graph: true,
 		choose: func(c *chooser) error { return c.poetry(root, tables) },
 	}, nil

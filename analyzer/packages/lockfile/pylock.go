@@ -13,8 +13,10 @@ func readPylock(data []byte) (*Lock, error) {
 		return nil, err
 	}
 	return &Lock{
-		Names: namesOf(packages), Python: str(root, "requires-python"), complete: true,
-		choose: func(c *chooser) error { return c.pylock(root, packages) },
+		Names: namesOf(packages), Versions: versionsOf(packages), Extras: normalized(root["extras"]),
+		Groups: normalized(root["dependency-groups"]), Python: str(root, "requires-python"),
+		complete: true,
+		choose:   func(c *chooser) error { return c.pylock(root, packages) },
 	}, nil
 }
 

@@ -37,6 +37,9 @@ func readRequirements(data []byte) (*Lock, error) {
 	}
 	l := &Lock{Names: requirementsNames(lines), CompiledFor: compiled(text), complete: true}
 	for _, line := range lines {
+		if version, exact := line.requirement.Pin(); exact {
+			l.Versions = append(l.Versions, line.requirement.Name+"=="+version.String())
+		}
 		// With hashes pip installs nothing that the files do not list ("Hash-checking Mode").
 		l.complete = l.complete && (line.hashes != nil || line.option || line.conda != "")
 	}

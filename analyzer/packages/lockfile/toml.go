@@ -283,5 +283,42 @@ func namesOf(packages []map[string]any) (out []string) {
 	return out
 }
 
+// versionsOf returns the versions of packages; see Lock.Versions.
+func versionsOf(packages []map[string]any) (out []string) {
+	for _, p := range packages {
+		if version := str(p, "version"); version != "" {
+			out = append(out, pkgmeta.Normalize(str(p, "name"))+"=="+version)
+		}
+	}
+	return out
+}
+
+// keysOf returns the normalized keys of a table under a key, sorted.
+func keysOf(table map[string]any, key string) (out []string) {
+	inner, _ := table[key].(map[string]any)
+	for name := range inner {
+		out = append(out, pkgmeta.Normalize(name))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// normalized returns names as they are compared.
+func normalized(list any) (out []string) {
+	for _, name := range stringsOf(list) {
+		out = append(out, pkgmeta.Normalize(name))
+	}
+	return out
+}
+
+// groupsOf returns the normalized names of the groups of packages, sorted.
+func groupsOf(packages []map[string]any) (out []string) {
+	for _, p := range packages {
+		out = append(out, normalized(p["groups"])...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // localKinds are the keys of package sources other than an index.
 var localKinds = []string{"editable", "virtual", "directory", "path", "git"}

@@ -48,10 +48,16 @@ func readUV(data []byte) (*Lock, error) {
 			f.unrequired = append(f.unrequired, p)
 		}
 	}
-	return &Lock{
-		Names: namesOf(packages), Python: str(root, "requires-python"), Members: f.members(),
+	l := &Lock{
+		Names: namesOf(packages), Versions: versionsOf(packages), Python: str(root, "requires-python"),
+		Members: f.members(), Groups: keysOf(f.manifest, "dependency-groups"),
 		complete: true, graph: true, choose: f.choose,
-	}, nil
+	}
+	for _, p := range f.projects {
+		l.Extras = append(l.Extras, keysOf(p, "optional-dependencies")...)
+		l.Groups = append(l.Groups, keysOf(p, "dev-dependencies")...)
+	}
+	return l, nil
 }
 
 // required returns the names that a dependency of a package, of an extra or of a group has.
