@@ -140,6 +140,7 @@ func (s *Session) runRules(
 				Windows:   set.windows,
 				MacOS:     set.macOS,
 				Scenario:  c.Scenario,
+				Python:    s.judge.options.On.Python,
 				Requested: c.Target.Requested,
 				Excluded:  c.Target.Excluded,
 				Trial:     trial,

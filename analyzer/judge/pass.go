@@ -56,14 +56,16 @@ func (r *Rule) check(p *platform.Platform) func(*Pass) {
 
 // Pass is the input of a rule: an artifact on a platform with a set of packages.
 type Pass struct {
-	Facts     *facts.Artifact
-	Platform  *platform.Platform
-	Packages  *packages.Set
-	Views     []*View
-	Others    []*facts.Artifact // that are installed with it: those given, or of the environment
-	Windows   *WindowsLoad      // on a Windows platform, otherwise nil
-	MacOS     *MacOSLoad        // on a macOS platform, which has no Views; otherwise nil
-	Scenario  fix.Scenario
+	Facts    *facts.Artifact
+	Platform *platform.Platform
+	Packages *packages.Set
+	Views    []*View
+	Others   []*facts.Artifact // that are installed with it: those given, or of the environment
+	Windows  *WindowsLoad      // on a Windows platform, otherwise nil
+	MacOS    *MacOSLoad        // on a macOS platform, which has no Views; otherwise nil
+	Scenario fix.Scenario
+	// Python is the interpreter of the environment, "3.14" or "3.14t"; "" if it is not known.
+	Python    string
 	Requested bool // the user named the platform
 	// Excluded is set if pip does not install the wheel on the platform that the user named,
 	// because its tags are for newer versions of the system or for the other C library.

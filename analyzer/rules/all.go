@@ -38,6 +38,7 @@ func All() []*analyzer.Rule {
 		wrongArchitecture,
 		interpreterNotFound,
 		extensionSuffix,
+		pythonBuildMismatch,
 		pythonLibraryMismatch,
 		abi3Violation,
 		metadataMismatch,
