@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"path"
@@ -39,9 +38,6 @@ type demand struct {
 	noHistory bool // the embedded history is not used
 }
 
-// searcher is an object that needs a library, with the paths that it is searched in.
-type searcher struct{ dir, paths string }
-
 // newDemand returns nil if the source is not a Reader and so returns everything at once.
 func newDemand(source packages.Source, o Options) *demand {
 	r, ok := source.(packages.Reader)
@@ -67,24 +63,16 @@ func (d *demand) fresh() *demand {
 
 // want adds the libraries that the objects of an artifact need.
 func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
-	own := ownNames(f)
 	if f.Metadata != nil {
 		for _, q := range f.Metadata.Requires {
 			d.declared[q.Name] = true
 		}
 	}
-	for _, o := range f.Objects {
-		if o.Arch() != p.Arch {
-			continue
-		}
-		by := searcher{path.Dir(o.Path), cmp.Or(s.RunPath[o.Path], o.RunPath, o.RPath)}
-		for _, n := range slices.Concat(o.Needed, s.Needed[o.Path]) {
-			if stem := platform.Stem(n); !own[n] && !p.Installs(n) {
-				d.direct[stem], d.wanted[stem] = d.bySystem(n), true
-				if !slices.Contains(d.users[stem], by) {
-					d.users[stem] = append(d.users[stem], by)
-				}
-			}
+	for _, n := range needsOf(f, p, s) {
+		stem := platform.Stem(n.name)
+		d.direct[stem], d.wanted[stem] = d.bySystem(n.name), true
+		if !slices.Contains(d.users[stem], n.by) {
+			d.users[stem] = append(d.users[stem], n.by)
 		}
 	}
 }
@@ -149,10 +137,10 @@ func (d *demand) read(
 		switch {
 		case first || direct:
 			return worthDirect
-		case d.wanted[platform.Stem(path)]:
+		case d.wanted[platform.Stem(path)] && on.System == platform.Linux:
 			return worthIndirect
 		}
-		return 0
+		return 0 // what packages for other systems need of each other is not checked
 	}
 	for {
 		before := len(d.wanted)
@@ -161,7 +149,7 @@ func (d *demand) read(
 			return nil, err
 		}
 		for _, l := range read.Libraries {
-			if !l.Unread && worth(l.Path) > 0 {
+			if !l.Unread && worth(l.Path) > 0 && on.System == platform.Linux {
 				for _, n := range l.Needed {
 					d.wanted[platform.Stem(n)] = true
 				}
@@ -216,8 +204,11 @@ func (d *demand) lazy(artifacts []*facts.Artifact, p *platform.Platform) package
 			enough, names[platform.Family(stem)] = enough && bySystem, true
 		}
 		return enough, func(name string) (bool, bool) {
-			if d.noHistory {
+			switch {
+			case d.noHistory:
 				return false, false
+			case p.OS != platform.Linux: // of which the history has no libraries
+				return false, packages.History().Lacks(name, nil, every)
 			}
 			return packages.History().Provides(name, func(file string) bool {
 				return names[platform.Family(file)]
@@ -239,6 +230,9 @@ func (d *demand) missing(
 		for _, l := range r.Libraries {
 			if !d.wanted[platform.Stem(l.Path)] && !d.wanted[platform.Stem(l.SONAME)] {
 				continue
+			}
+			if p.OS != platform.Linux {
+				break
 			}
 			for _, n := range l.Needed {
 				if stem := platform.Stem(n); !own[n] && !p.Installs(n) {
@@ -263,13 +257,4 @@ func (d *demand) missing(
 	}
 	maps.DeleteFunc(out, func(stem string, _ bool) bool { return reached[stem] })
 	return out
-}
-
-// ownNames returns the names of the artifact's objects.
-func ownNames(f *facts.Artifact) map[string]bool {
-	own := map[string]bool{}
-	for _, o := range f.Objects {
-		own[o.SONAME], own[path.Base(o.Path)] = true, true
-	}
-	return own
 }

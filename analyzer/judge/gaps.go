@@ -269,7 +269,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 		}
 	}
 	if len(pins) > 0 {
-		on := s.judge.options.on(f, a.platform.Arch)
+		on := s.judge.options.on(f, a.platform)
 		r.AddUnread(
 			result.Unread{
 				Path: f.Path,

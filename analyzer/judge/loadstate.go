@@ -53,9 +53,6 @@ func (s *Session) load(ctx context.Context, c Case, trial bool) (*loadState, err
 	if b := s.baseline; trial && b != nil && b.artifact == f && b.platform == p && b.key == key {
 		return b, nil
 	}
-	if p.OS != platform.Linux {
-		return s.loadOther(c, key, trial), nil
-	}
 	sets, err := s.resolver.resolve(ctx, f, p, c.Scenario)
 	if err != nil {
 		return nil, err
@@ -65,6 +62,10 @@ func (s *Session) load(ctx context.Context, c Case, trial bool) (*loadState, err
 		s.baseline = state
 	}
 	for _, set := range sets {
+		if p.OS != platform.Linux {
+			state.packages = append(state.packages, s.loadOther(c, set))
+			continue
+		}
 		var baseline *packageSet
 		if trial {
 			baseline = s.baselineOf(f, p, set)

@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -68,9 +69,9 @@ func installed(f *facts.Artifact, member string) string {
 	return path.Join(macSite, rest)
 }
 
-// loadMacOS loads the Mach-O files of an artifact and of other inputs, with the changes of a
-// scenario.
-func (s *Session) loadMacOS(c Case) *MacOSLoad {
+// loadMacOS loads the Mach-O files of an artifact, of other inputs and of packages, with the changes
+// of a scenario.
+func (s *Session) loadMacOS(c Case, with *packages.Set) *MacOSLoad {
 	os, err := machoobj.ParseVersion(c.Target.Platform.LibcVersion)
 	if err != nil {
 		os = 0 // a platform without a version has everything; Lookup returns none
@@ -91,6 +92,12 @@ func (s *Session) loadMacOS(c Case) *MacOSLoad {
 		for _, p := range f.UnreadMachO {
 			files = append(files, dyld.File{Path: installed(f, p), Name: p, Unread: true,
 				Kind: dynlink.FromArtifact})
+		}
+	}
+	for _, r := range with.Releases {
+		for _, l := range r.Libraries {
+			files = append(files, dyld.File{Path: path.Join(macSite, l.Path), Name: l.Path,
+				Slices: l.MachO, Unread: l.MachO == nil, Kind: dynlink.FromPackage, Origin: r.ID().String()})
 		}
 	}
 	m := &MacOSLoad{Environment: dyld.NewEnvironment(c.Target.Platform.Arch, os, files),

@@ -35,7 +35,7 @@ func (s *Session) Releases(ctx context.Context, c Case) *Releases {
 	return &Releases{
 		ctx:    ctx,
 		source: s.judge.source,
-		on:     s.judge.options.on(c.Artifact, c.Target.Platform.Arch),
+		on:     s.judge.options.on(c.Artifact, c.Target.Platform),
 		cache:  s.releases,
 	}
 }

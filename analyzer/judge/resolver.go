@@ -43,7 +43,11 @@ func (r *resolver) resolve(
 	p *platform.Platform,
 	s fix.Scenario,
 ) ([]*packages.Set, error) {
-	on, e := r.judge.options.on(f, p.Arch), r.judge.environment
+	on, e := r.judge.options.on(f, p), r.judge.environment
+	if _, history := r.judge.options.Source.(packages.Embedded); p.OS != platform.Linux &&
+		(history || r.judge.options.Source == nil || e != nil) {
+		return []*packages.Set{&r.none}, nil // the history describes packages for Linux only
+	}
 	with := r.judge.given
 	for _, w := range s.With {
 		q, err := pkgmeta.ParseRequirement(w)
@@ -101,7 +105,7 @@ func setsKey(
 	with []string,
 	declared []pkgmeta.Requirement,
 ) string {
-	key := []string{on.Arch, on.Python, on.Pythons}
+	key := []string{on.System, on.Arch, on.Python, on.Pythons}
 	if partial {
 		key = append(key, "for "+p.Name)
 	}
@@ -173,7 +177,7 @@ func (o *Options) enable(declared []pkgmeta.Requirement, on packages.Target) err
 	if len(o.Extras) == 0 {
 		return nil
 	}
-	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
+	env := pkgmeta.MarkerEnvOn(on.System, on.Python, on.Arch)
 	for i, q := range declared {
 		ok, err := q.Applies(env, o.Extras...)
 		if err != nil {
@@ -192,18 +196,7 @@ func selfContained(f *facts.Artifact, p *platform.Platform) bool {
 	if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
 		return false
 	}
-	own := ownNames(f)
-	for _, o := range f.Objects {
-		if o.Arch() != p.Arch {
-			continue
-		}
-		for _, n := range o.Needed {
-			if !own[n] && !p.Installs(n) {
-				return false
-			}
-		}
-	}
-	return true
+	return len(needsOf(f, p, fix.Scenario{})) == 0
 }
 
 func equal(a, b *packages.Set) bool {
@@ -217,13 +210,15 @@ func equal(a, b *packages.Set) bool {
 // on returns the interpreter and machine of an artifact: those of the options, otherwise those
 // of the wheel's tags, otherwise a current Python. A wheel for several interpreters is also
 // resolved with versions for the later ones.
-func (o *Options) on(f *facts.Artifact, arch string) packages.Target {
+func (o *Options) on(f *facts.Artifact, p *platform.Platform) packages.Target {
+	on := packages.Target{Python: "3.12", Arch: p.Arch, System: p.OS}
 	if o.On.Python != "" {
-		on := o.On
-		on.Arch = arch
+		if on = o.On; p.OS != platform.Linux {
+			on.Libc, on.LibcVersion = "", ""
+		}
+		on.Arch, on.System = p.Arch, p.OS
 		return on
 	}
-	on := packages.Target{Python: "3.12", Arch: arch}
 	if f.Wheel == nil {
 		on.Pythons = ">=3"
 		return on

@@ -41,35 +41,27 @@ func (w *WindowsLoad) Of(f *winload.File) *WindowsObject {
 	return w.byFile[f]
 }
 
-// loadOther loads an artifact on a platform other than Linux. Its only set of packages is
-// empty.
-func (s *Session) loadOther(c Case, key string, trial bool) *loadState {
+// loadOther loads an artifact with a set of packages on a platform other than Linux.
+func (s *Session) loadOther(c Case, with *packages.Set) *packageSet {
 	p := c.Target.Platform
 	set := &packageSet{
-		Set: &s.resolver.none, platform: p, found: map[*Rule][]Found{}, of: map[*facts.Object]*View{},
+		Set: with, platform: p, found: map[*Rule][]Found{}, of: map[*facts.Object]*View{},
 	}
 	set.linker = &linker{
 		session: s, facts: c.Artifact, platform: p, set: set, scenario: c.Scenario,
 	}
 	switch p.OS {
 	case platform.Windows:
-		set.windows = s.loadWindows(c)
+		set.windows = s.loadWindows(c, with)
 	case platform.MacOS:
-		set.macOS = s.loadMacOS(c)
+		set.macOS = s.loadMacOS(c, with)
 	}
-	state := &loadState{
-		artifact: c.Artifact, platform: p, key: key, sets: []*packages.Set{set.Set},
-		packages: []*packageSet{set},
-	}
-	if !trial {
-		s.baseline = state
-	}
-	return state
+	return set
 }
 
 // loadWindows loads every module and program for the machine, and then the DLLs that none of
 // them loads, which ctypes or another program opens.
-func (s *Session) loadWindows(c Case) *WindowsLoad {
+func (s *Session) loadWindows(c Case, with *packages.Set) *WindowsLoad {
 	w := &WindowsLoad{
 		Machine: c.Target.Platform.Arch, byFile: map[*winload.File]*WindowsObject{},
 	}
@@ -83,6 +75,13 @@ func (s *Session) loadWindows(c Case) *WindowsLoad {
 	for _, sibling := range s.installedWith(c.Artifact) {
 		for _, o := range sibling.PE {
 			files = append(files, &winload.File{Path: o.Installed, Object: o.Object})
+		}
+	}
+	for _, r := range with.Releases {
+		for _, l := range r.Libraries {
+			if l.PE != nil {
+				files = append(files, &winload.File{Path: l.Path, Object: l.PE, Package: r.ID()})
+			}
 		}
 	}
 	environments := map[winload.Python]*winload.Environment{}

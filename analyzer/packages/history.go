@@ -14,6 +14,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/packages/historydata"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 //go:generate go run github.com/compat-app/compat/internal/gen/history -out data
@@ -73,7 +74,7 @@ func History() Embedded { return Embedded{} }
 func (Embedded) Versions(_ context.Context, name string, on Target) ([]string, error) {
 	name = pkgmeta.Normalize(name)
 	f := historyPackage(name)
-	if f == nil {
+	if f == nil || on.System != platform.Linux {
 		return nil, fmt.Errorf("package %s: %w to the built-in package history", name, ErrUnknown)
 	}
 	files := map[string][]File{}
@@ -184,7 +185,7 @@ func find(name, version string, on Target) (*historydata.File, *historydata.Rele
 		ErrUnknown,
 	)
 	f := historyPackage(name)
-	if f == nil {
+	if f == nil || on.System != platform.Linux {
 		return nil, nil, unknown
 	}
 	want, err := pkgmeta.ParseVersion(version)

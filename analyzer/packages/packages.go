@@ -13,9 +13,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform/macos"
+	"github.com/compat-app/compat/analyzer/platform/windows"
 )
 
 // ErrUnknown is returned if a source has no such package, or no such version of it.
@@ -54,8 +60,9 @@ type Reader interface {
 type Target struct {
 	Python string
 	Arch   string
+	System string // as in platform.Platform.OS; "" = Linux
 	// Libc is "glibc" or "musl", and LibcVersion its version, "2.36". If both are empty, it is a
-	// glibc that is new enough for every wheel.
+	// glibc that is new enough for every wheel. On macOS, LibcVersion is that of the system.
 	Libc, LibcVersion string
 	// Pythons are the interpreters that the artifact runs on, as in Requires-Python, if they are
 	// several: Versions lists the versions that one of them can install. "" = Python only.
@@ -123,6 +130,11 @@ type Library struct {
 	// if Known is false: the exports in the nearest releases for which they are known; may be nil
 	NearestExports *elfobj.Exports
 	Unread         bool // only Path is known; Reader.Read reads the rest
+	// What it is on macOS and on Windows; nil on other systems, or if it was not read. Needed are
+	// then the file names of libraries that are not part of the system, and the other fields are
+	// empty.
+	MachO []machoobj.Slice `json:",omitempty"`
+	PE    *peobj.Object    `json:",omitempty"`
 }
 
 // NewLibrary returns the description of a shared object at a path inside site-packages. If o is nil
@@ -139,6 +151,34 @@ func NewLibrary(path string, o *elfobj.Object) Library {
 	for _, d := range o.VersionDefs {
 		if !d.Base {
 			l.Versions = append(l.Versions, d.Name)
+		}
+	}
+	return l
+}
+
+// NewMachO returns the description of a Mach-O file.
+func NewMachO(path string, f *machoobj.File) Library {
+	l := Library{Path: path, MachO: f.Slices}
+	for _, s := range f.Slices {
+		if s.Err != nil { // it is as if nothing of the file was read
+			return Library{Path: path}
+		}
+		for _, n := range s.Object.Needed {
+			if name := n.Path[strings.LastIndexByte(n.Path, '/')+1:]; !macos.System(n.Path) &&
+				!slices.Contains(l.Needed, name) {
+				l.Needed = append(l.Needed, name)
+			}
+		}
+	}
+	return l
+}
+
+// NewPE returns the description of a PE file.
+func NewPE(path string, o *peobj.Object) Library {
+	l := Library{Path: path, PE: o}
+	for _, d := range o.Imports {
+		if known := windows.Lookup(d.Name, o.Machine); known.Kind == windows.Other {
+			l.Needed = append(l.Needed, d.Name)
 		}
 	}
 	return l

@@ -81,7 +81,7 @@ func newSearch(source Source, q Request) *search {
 	s := &search{
 		Request:  q,
 		lookups:  newLookups(source, q.On),
-		env:      pkgmeta.DefaultMarkerEnv(q.On.Python, q.On.Arch),
+		env:      pkgmeta.MarkerEnvOn(q.On.System, q.On.Python, q.On.Arch),
 		given:    map[string]requirement{},
 		followed: map[string]bool{},
 	}

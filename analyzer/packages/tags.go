@@ -24,7 +24,7 @@ type File struct {
 func (t Target) Installs(files []File) bool {
 	return t == (Target{}) || slices.ContainsFunc(t.pythons(), func(python string) bool {
 		return installs(files, Target{
-			Python: python, Arch: t.Arch, Libc: t.Libc, LibcVersion: t.LibcVersion,
+			Python: python, Arch: t.Arch, System: t.System, Libc: t.Libc, LibcVersion: t.LibcVersion,
 		})
 	})
 }
@@ -181,12 +181,22 @@ func interpreter(digits string) int {
 
 // ratePlatform prefers manylinux over linux over any, and the newest manylinux or musllinux
 // version that the libc of the system supports (PEP 600, PEP 656). If the libc is not given, musl
-// comes last.
+// comes last. On macOS it prefers the newest version that the system supports.
 func ratePlatform(tag string, on Target) (libc, version int, ok bool) {
 	t := platform.ParseTag(tag)
 	switch {
 	case t.System == platform.TagAny:
 		return rankAny, 0, true
+	case on.System == platform.Windows:
+		return rankLinux, 0, t.System == platform.TagWindows && (on.Arch == "" || t.Arch == on.Arch)
+	case on.System == platform.MacOS:
+		for _, p := range t.MacOS() {
+			if on.Arch == "" || p.Arch == on.Arch {
+				return rankGlibc, t.Ordinal(),
+					on.LibcVersion == "" || !platform.Older(on.LibcVersion, p.Oldest.String())
+			}
+		}
+		return 0, 0, false
 	case t.System != platform.TagLinux, on.Arch != "" && t.Arch != on.Arch:
 		return 0, 0, false
 	case t.WithoutLibc():

@@ -12,6 +12,23 @@ import (
 // "dependency_groups" of PEP 751 are normalised names separated by commas.
 type MarkerEnv map[string]string
 
+// MarkerEnvOn returns the variables of CPython on "macos" or "windows"; on another system they are
+// those of DefaultMarkerEnv. machine is as in platform tags, "arm64" or "amd64".
+func MarkerEnvOn(system, python, machine string) MarkerEnv {
+	e := DefaultMarkerEnv(python, machine)
+	switch system {
+	case "macos":
+		e["sys_platform"], e["platform_system"] = "darwin", "Darwin"
+	case "windows":
+		e["os_name"], e["sys_platform"], e["platform_system"] = "nt", "win32", "Windows"
+		e["platform_machine"] = strings.ToUpper(machine) // AMD64, ARM64
+		if machine == "x86" {
+			e["platform_machine"] = "AMD64" // a 32-bit Python on a 64-bit Windows
+		}
+	}
+	return e
+}
+
 // DefaultMarkerEnv returns the variables of CPython on Linux. python is "3.12" or, if the patch
 // release matters, "3.12.4" ("3.12" means 3.12.0); machine is as in platform tags, "x86_64".
 func DefaultMarkerEnv(python, machine string) MarkerEnv {

@@ -257,8 +257,11 @@ var (
 )
 
 // Stem returns the file name or SONAME of a library up to ".so", to compare libraries of different
-// versions: "libfoo" for "lib/libfoo.so.1".
+// versions: "libfoo" for "lib/libfoo.so.1". Of a DLL it is the whole name in lower case.
 func Stem(name string) string {
+	if lower := strings.ToLower(path.Base(name)); strings.HasSuffix(lower, ".dll") {
+		return lower
+	}
 	before, _, _ := strings.Cut(path.Base(name), ".so")
 	return before
 }

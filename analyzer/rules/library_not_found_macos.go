@@ -19,7 +19,8 @@ import (
 func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 	eachMissing(p, func(m dyld.Missing) {
 		base := path.Base(m.Needed.Path)
-		if m.Lacks != nil || len(p.MacOS.Named(base)) > 0 || p.MacOS.Unread(base) {
+		holder, at := installing(p, base)
+		if m.Lacks != nil || holder == nil && (len(p.MacOS.Named(base)) > 0 || p.MacOS.Unread(base)) {
 			return
 		}
 		needed, by := m.Needed.Path, m.NeededBy
@@ -73,7 +74,15 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 			f.Message = where + ", which no known release of macOS has"
 			fixes = append(fixes, delocate(p,
 				fix.Titled("Build or install %s, link with it and bundle it", path.Base(needed))))
-		case provider != "":
+		case holder != nil:
+			f.Severity = analyzer.Warning
+			f.Package = holder.Name
+			f.Message = fmt.Sprintf("%s. %s installs it as %s, but %s. It works only where the library "+
+				"is loaded before", where, holder.ID(), at, whyNotFound(m))
+			if strings.HasPrefix(needed, "@rpath/") {
+				fixes = append(fixes, addRunPath(p, by.Name, loaderPath(by.Name, at)))
+			}
+		case provider != "" && p.Packages.Release(provider) == nil:
 			f.Severity = analyzer.Warning
 			f.Package = provider
 			f.Message = fmt.Sprintf("%s, which is not in the %s. %s, which it requires, may "+

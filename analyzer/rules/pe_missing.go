@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 	"github.com/compat-app/compat/analyzer/winload"
@@ -108,7 +109,8 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			f.Severity = analyzer.Warning
 			f.Message += ". The package " + provider + " provides it, but the wheel does not declare it"
 			fixes = append(fixes, declaring(p, provider)...)
-		case similarRequirement(p, name) != "":
+		case similarRequirement(p, name) != "" &&
+			p.Packages.Release(similarRequirement(p, name)) == nil:
 			f.Severity = analyzer.Warning
 			f.Message += ". " + similarRequirement(
 				p,
@@ -220,8 +222,11 @@ func requirementNames(p *analyzer.Pass) []string {
 }
 
 // providedByRequirement reports whether the wheel or the user requires a package that is known to
-// contain a DLL.
+// contain a DLL. Whether the sources of that package add its folder to the search is not known.
 func providedByRequirement(p *analyzer.Pass, dll string) bool {
+	if r, _ := installing(p, dll); r != nil {
+		return true
+	}
 	for _, name := range windows.Providers(dll) {
 		if slices.Contains(requirementNames(p), name) || p.Given(name) {
 			return true
@@ -233,6 +238,19 @@ func providedByRequirement(p *analyzer.Pass, dll string) bool {
 		}
 	}
 	return false
+}
+
+// installing returns the package of the environment that installs a library, given by its file name
+// in any case, and the path; nil if no package that was read does.
+func installing(p *analyzer.Pass, library string) (*packages.Release, string) {
+	for _, r := range p.Packages.Releases {
+		for _, l := range r.Libraries {
+			if strings.EqualFold(path.Base(l.Path), library) {
+				return r, l.Path
+			}
+		}
+	}
+	return nil, ""
 }
 
 // providerOf returns a package that is known to contain a DLL, "" for none. Of several it prefers

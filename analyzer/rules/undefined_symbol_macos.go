@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -10,6 +11,8 @@ import (
 	"github.com/compat-app/compat/analyzer/dyld"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/packages"
 )
 
 // checkUndefinedSymbolMacOS reports imports that the named library does not export, and flat
@@ -40,6 +43,10 @@ func checkUndefinedSymbolMacOS(p *analyzer.Pass) {
 					fixes = append(fixes, deploymentTarget(p, path.Base(i.Name)))
 					break
 				}
+				if b.Found != nil && b.Found.Kind == dynlink.FromPackage {
+					fixes = ofPackageMacOS(p, &f, b, imports)
+					break
+				}
 				fixes = append(fixes, delocate(p,
 					fix.Titled("Bundle the %s that %s was linked with",
 						path.Base(b.Library), path.Base(i.Name))))
@@ -51,6 +58,28 @@ func checkUndefinedSymbolMacOS(p *analyzer.Pass) {
 			p.Report(f, fixes...)
 		}
 	}
+}
+
+// ofPackageMacOS describes a symbol that the library of another package does not export.
+func ofPackageMacOS(
+	p *analyzer.Pass, f *analyzer.Finding, b dyld.Binding, imports string,
+) []fix.Candidate {
+	f.Message = fmt.Sprintf("%s from %s of %s, which does not export it", imports, b.Library,
+		b.Found.Origin)
+	r, _ := installing(p, path.Base(b.Found.Path))
+	if r == nil || r.ID().String() != b.Found.Origin {
+		return nil
+	}
+	f.Package = r.Name
+	return []fix.Candidate{p.Releases.OtherVersion(r, func(o *packages.Release) bool {
+		return slices.ContainsFunc(o.Libraries, func(l packages.Library) bool {
+			return path.Base(l.Path) == path.Base(b.Found.Path) &&
+				slices.ContainsFunc(l.MachO, func(s machoobj.Slice) bool {
+					_, exports := s.Object.Export(b.Import.Name)
+					return s.Arch == p.Platform.Arch && exports
+				})
+		})
+	})}
 }
 
 // ofPythonMacOS describes a symbol that Python does not export.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 	"github.com/compat-app/compat/analyzer/startup"
@@ -12,8 +13,9 @@ import (
 
 // File is a PE file of an artifact at its installed path.
 type File struct {
-	Path   string // relative to site-packages, with slashes; may be "../../Library/bin/x.dll"
-	Object *peobj.Object
+	Path    string // relative to site-packages, with slashes; may be "../../Library/bin/x.dll"
+	Object  *peobj.Object
+	Package packages.ID // that installs it; zero for the artifact itself
 
 	ordinals map[uint32]*peobj.Export // nil before the first lookup of an ordinal
 }
@@ -241,10 +243,10 @@ func (e *Environment) in(name, folder string) *File {
 	return other
 }
 
-// elsewhere returns all files with a name for the machine, in any folder.
+// elsewhere returns all files of artifacts with a name for the machine, in any folder.
 func (e *Environment) elsewhere(name string) []*File {
 	return slices.DeleteFunc(slices.Clone(e.byName[fileName(name)]), func(f *File) bool {
-		return !f.Object.RunsOn(e.Machine)
+		return !f.Object.RunsOn(e.Machine) || f.Package != packages.ID{}
 	})
 }
 

@@ -32,7 +32,7 @@ type Missing struct {
 	Library   windows.Library
 	Delay     bool    // delay-loaded: loaded at the first call
 	Forwards  string  // the export of NeededBy that is forwarded to the DLL; "" for an import
-	Elsewhere []*File // files with that name in folders that are not searched
+	Elsewhere []*File // files of artifacts with that name in folders that are not searched
 }
 
 // Unresolved is an import that its DLL does not export.

@@ -450,7 +450,7 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 	var wanted []unpack.Member
 	packed := int64(0)
 	for _, m := range members {
-		object := objectName.MatchString(m.Path)
+		object := sharedObject.MatchString(m.Path)
 		if object {
 			packed += m.Packed
 		}

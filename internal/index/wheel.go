@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -143,7 +145,10 @@ func (i *Index) metadata(ctx context.Context, f file) ([]byte, error) {
 }
 
 var (
-	objectName   = lazyregexp.New(`\.so(\.[0-9]+[a-z]?)*$`)
+	// Files of Linux, and those of macOS and Windows. Libraries of frameworks have no extension.
+	sharedObject = lazyregexp.New(`\.so(\.[0-9]+[a-z]?)*$`)
+	objectName   = lazyregexp.New(`\.(?:so(?:\.[0-9]+[a-z]?)*|dylib|(?i:dll|pyd))$|` +
+		`\.framework/(?:Versions/[^/]+/)?[^/.]+$`)
 	metadataName = lazyregexp.New(`^[^/]+\.dist-info/METADATA$`)
 )
 
@@ -205,13 +210,20 @@ func (i *Index) members(
 	return meta, libraries, nil
 }
 
-// library describes a shared object. If it is not a readable ELF file, only its path is known.
+// library describes a shared object. If it is not a readable ELF, Mach-O or PE file, only its path
+// is known.
 func library(m *unpack.File) packages.Library {
-	o, err := elfobj.Read(m.Content, m.Size)
-	if err != nil {
-		o = nil
+	at := installed(m.Path)
+	if o, err := elfobj.Read(m.Content, m.Size); err == nil {
+		return packages.NewLibrary(at, o)
 	}
-	return packages.NewLibrary(installed(m.Path), o)
+	if f, err := machoobj.Read(m.Content, m.Size); err == nil {
+		return packages.NewMachO(at, f)
+	}
+	if o, err := peobj.Read(m.Content, m.Size); err == nil {
+		return packages.NewPE(at, o)
+	}
+	return packages.Library{Path: at}
 }
 
 // installed returns the path of a member in site-packages: for "x-1.data/platlib/a.so" (or

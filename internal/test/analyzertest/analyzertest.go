@@ -15,7 +15,7 @@
 //	baseline/NAME              an earlier build that a file describes
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
 //	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" has the package of each file: lines PATH NAME VERSION
-//	package/NAME==VERSION/PATH a library of this release; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python
+//	package/NAME==VERSION/PATH a library of this release, in the text form of its system; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python
 //	environment                an analyzer.Environment in JSON, in which the wheels are installed together: its pins, packages without a wheel, installed files
 //	want                       the report, as Format writes it
 //
@@ -386,6 +386,18 @@ func (p Packages) add(name string, data []byte) error {
 	}
 	if file == "no-wheel" { // it exists, and what it contains cannot be looked up
 		r.Known = false
+		return nil
+	}
+	if objects, err := machoobj.Parse(string(data)); err == nil {
+		var f machoobj.File
+		for _, o := range objects {
+			f.Slices = append(f.Slices, machoobj.Slice{Arch: o.Arch, Object: o})
+		}
+		r.Libraries = append(r.Libraries, packages.NewMachO(file, &f))
+		return nil
+	}
+	if o, err := peobj.Parse(string(data)); err == nil {
+		r.Libraries = append(r.Libraries, packages.NewPE(file, o))
 		return nil
 	}
 	o, err := elftest.Parse(string(data))
