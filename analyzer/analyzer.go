@@ -261,6 +261,7 @@ func compared(c *judge.Compared) result.ABI {
 		Suppressed: c.Suppressed,
 		Old:        result.ABISide{Evidence: r.Evidence.Old, Version: c.Old},
 		New:        result.ABISide{Evidence: r.Evidence.New, Version: c.New},
+		Blind:      c.Result.Blind,
 		Problems:   r.Problems,
 	}
 }

@@ -84,10 +84,13 @@ type Result struct {
 		Old Evidence `json:"old"`
 		New Evidence `json:"new"`
 	} `json:"evidence"`
-	Library    string   `json:"library"`              // SONAME of the old library, or its name
-	Interfaces int      `json:"interfaces"`           // exports of the old library
-	Broken     int      `json:"broken"`               // number of them that an error affects
-	Problems   []string `json:"problems,omitempty"`   // errors of reading debug information
+	Library    string   `json:"library"`            // SONAME of the old library, or its name
+	Interfaces int      `json:"interfaces"`         // exports of the old library
+	Broken     int      `json:"broken"`             // number of them that an error affects
+	Problems   []string `json:"problems,omitempty"` // errors of reading debug information
+	// Blind are sentences about what programs can see and what was not compared. It is empty, not
+	// nil, if all was.
+	Blind      []string `json:"blind"`
 	NewSONAME  string   `json:"new_soname,omitempty"` // "" if it is the same
 	Suppressed int      `json:"suppressed,omitempty"` // number of hidden changes
 }

@@ -24,6 +24,7 @@ type comparison struct {
 	broken  map[int]bool    // exports of old that an error affects
 	strong  map[string]bool // exports of old that are not weak; created on demand
 	types   *typeComparison
+	blind   blind
 }
 
 // Compare reports the changes for programs that were built against old and run with new.
@@ -51,6 +52,7 @@ func Compare(old, new *Library, o Options) *Result {
 	c.symbols()
 	if r.Types() {
 		c.compareTypes()
+		c.notTyped()
 	}
 	c.data()
 	c.tables()
@@ -60,6 +62,7 @@ func Compare(old, new *Library, o Options) *Result {
 	if old.SONAME != new.SONAME && old.SONAME != "" && new.SONAME != "" {
 		c.renamed()
 	}
+	r.Blind = c.sentences()
 	r.finish()
 	return r
 }

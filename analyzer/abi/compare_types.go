@@ -113,8 +113,11 @@ func (t *typeComparison) symbol(i int, a, b *Symbol) {
 func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 	var out []string
 	switch {
+	case x.Elem == 0 && y.Elem != 0 && t.new.inMemory(y.Elem):
+		out = append(out, fmt.Sprintf("it returned nothing and returns %s in memory now, whose address "+
+			"callers have to pass", t.new.spell(y.Elem)))
 	case x.Elem == 0 || t.old.Types[x.Elem].Kind == Unknown:
-		// a result that old programs do not use
+		// a result in registers, which old programs do not use
 	case y.Elem == 0:
 		out = append(out, fmt.Sprintf("it returned %s and returns nothing now", t.old.spell(x.Elem)))
 	default:
@@ -124,6 +127,10 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 		}
 	}
 	if x.Unprototyped || y.Unprototyped {
+		// Only the definition of an export says that an empty list is one.
+		if more := len(y.Params) - len(x.Params); p.from == nil && depth == 0 && more > 0 {
+			out = append(out, fmt.Sprintf("it took no parameters and has %d now", len(y.Params)))
+		}
 		return out
 	}
 	if len(x.Params) != len(y.Params) {
@@ -186,8 +193,9 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 	case x.Kind == Enum && y.Kind == Enum:
 		return t.composites(p, a, b, true, step)
 	case x.integral() && y.integral():
+		// Behind a pointer, char and unsigned char are both bytes.
 		if x.Size != y.Size ||
-			value && x.Kind == Base && y.Kind == Base && x.Encoding != y.Encoding &&
+			(value || x.Size > 1) && x.Kind == Base && y.Kind == Base && x.Encoding != y.Encoding &&
 				signed(x) != signed(y) ||
 			(x.Encoding == encodingBool) != (y.Encoding == encodingBool) && value {
 			return was()
@@ -206,11 +214,6 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 			return ""
 		}
 		return t.ref(p, x.Elem, y.Elem, false, depth+1, step)
-	case x.address() && y.integral() || x.integral() && y.address():
-		if x.Size != y.Size {
-			return was()
-		}
-		return ""
 	case x.Kind == Array && y.Kind == Array:
 		if value && !slices.Equal(x.Counts, y.Counts) && t.old.size(a) != t.new.size(b) {
 			return was()
@@ -282,7 +285,14 @@ func (t *Type) integral() bool {
 // composites compares two structures, unions or enumerations where they are used.
 func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step string) string {
 	x, y := &t.old.Types[a], &t.new.Types[b]
-	if x.Declared || y.Declared || !value && (x.Private || y.Private) {
+	if x.Declared || y.Declared {
+		t.declared(p, x, y)
+		return ""
+	}
+	if !value && x.Private { // old programs were built with the old headers
+		if !t.old.headers {
+			t.blind.private.add(x.Name)
+		}
 		return ""
 	}
 	if x.Name != y.Name && x.Name != "" && y.Name != "" &&

@@ -39,6 +39,8 @@ type Library struct {
 	Partial bool     `json:"-"`                // visibility and memory of symbols are not known
 	Debian  bool     `json:"-"`                // from a debian/*.symbols file, which has only names
 	Header  string   `json:"-"`                // for a symbols file, the line with the library's name
+
+	headers bool // SetHeaders decided which types are private
 }
 
 // Symbol is an export.
@@ -167,13 +169,23 @@ type Param struct {
 	Type TypeID `json:"type"`
 }
 
-// SetHeaders marks types as private if they are defined in files other than public headers, so that
-// programs cannot use them. public receives the path in the debug information. System types are not
-// changed.
-func (l *Library) SetHeaders(public func(file string) bool) {
+// SetHeaders marks types as private that the public headers do not define, so that programs cannot
+// use them. System types are not changed.
+func (l *Library) SetHeaders(h *Headers) {
+	l.headers = true
+	l.setPublic(h.define)
+}
+
+// SetHeaderFiles is SetHeaders for headers of which only the paths are known, as the debug
+// information has them. Types of source files remain blind spots.
+func (l *Library) SetHeaderFiles(public func(file string) bool) {
+	l.setPublic(func(t *Type) bool { return public(t.File) })
+}
+
+func (l *Library) setPublic(public func(*Type) bool) {
 	for i := range l.Types {
 		if t := &l.Types[i]; t.File != "" && !t.System {
-			t.Private = !public(t.File)
+			t.Private = !public(t)
 		}
 	}
 }

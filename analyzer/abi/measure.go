@@ -93,6 +93,14 @@ func (m *measure) scalars(id TypeID, base uint64, out []Member) (all []Member, o
 // maxScalars limits the numbers and pointers of a type that are compared one by one.
 const maxScalars = 1 << 12
 
+// inMemory reports whether a function returns a type in memory, whose address the caller passes. It
+// is sure for large types only: small ones may be in registers.
+func (l *Library) inMemory(id TypeID) bool {
+	t := &l.Types[id]
+	registers := uint64(2 * l.Class / 8) // of x86-64 and most 64-bit machines; 32-bit ones have fewer
+	return t.composite() && !t.Declared && (t.Size > registers || l.byReference(t))
+}
+
 // byReference reports whether values of a class are passed by reference to a copy: it has a
 // non-trivial destructor, copy or move constructor (Itanium C++ ABI, 3.1.2.3).
 func (l *Library) byReference(t *Type) bool { return l.measure().byReference(t) }

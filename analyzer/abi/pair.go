@@ -131,7 +131,7 @@ func ComparePairs(
 	pairs []Pairing,
 	options func(new *Library) Options,
 ) (whole *Result, each []*Result) {
-	whole = &Result{Changes: []Change{}}
+	whole = &Result{Changes: []Change{}, Blind: []string{}}
 	for _, p := range pairs {
 		switch {
 		case p.New == nil:
@@ -214,6 +214,12 @@ func (r *Result) merge(one *Result, several bool) {
 	r.Interfaces += one.Interfaces
 	r.Broken += one.Broken
 	r.Problems = append(r.Problems, one.Problems...)
+	for _, sentence := range one.Blind {
+		if several {
+			sentence = one.Library + ": " + sentence
+		}
+		r.Blind = append(r.Blind, sentence)
+	}
 }
 
 // title returns the SONAME of a library, or its path.

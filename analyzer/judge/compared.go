@@ -159,7 +159,7 @@ func (s *Session) compare(earlier []*Earlier) []string {
 	headers := func(l *abi.Library) {
 		if l != nil && len(o.Headers) > 0 && !prepared[l] {
 			prepared[l] = true
-			l.SetHeaders(public)
+			l.SetHeaderFiles(public)
 		}
 	}
 	for _, e := range earlier {

@@ -18,6 +18,8 @@ type ABI struct {
 	Suppressed int         `json:"suppressed,omitempty"` // changes that the configuration hides
 	Old        ABISide     `json:"old"`
 	New        ABISide     `json:"new"`
+	// What programs can see and was not compared, a sentence each; empty if all was compared.
+	Blind []string `json:"blind,omitempty"`
 	// Why debug information could not be used.
 	Problems []string `json:"problems,omitempty"`
 }

@@ -13,8 +13,9 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/spf13/cobra"
+
+	"github.com/compat-app/compat/analyzer/abi"
 )
 
 // diffFlags are the settings of one comparison.
@@ -137,12 +138,12 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 		return err
 	}
 	if len(f.headers) > 0 {
-		names, err := headerNames(f.headers)
+		headers, err := readHeaders(f.headers)
 		if err != nil {
 			return err
 		}
 		for _, l := range append(old.libraries, new.libraries...) {
-			l.SetHeaders(func(file string) bool { return names[filepath.Base(file)] })
+			l.SetHeaders(headers)
 		}
 	}
 	whole, each := abi.ComparePairs(abi.Pair(old.libraries, new.libraries), new.options)
@@ -169,21 +170,31 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	return err
 }
 
-// headerNames returns the base names of headers and of the files in directories.
-func headerNames(paths []string) (map[string]bool, error) {
-	names := map[string]bool{}
+// maxHeader limits the size of a header, in bytes.
+const maxHeader = 16 << 20
+
+// readHeaders reads headers and the files in directories.
+func readHeaders(paths []string) (*abi.Headers, error) {
+	headers := abi.NewHeaders()
 	for _, root := range paths {
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() {
-				names[d.Name()] = true
+			if err != nil || d.IsDir() {
+				return err
 			}
+			file, err := os.Open(p)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			text, err := io.ReadAll(io.LimitReader(file, maxHeader))
+			headers.Add(p, text)
 			return err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("--headers: %w", err)
 		}
 	}
-	return names, nil
+	return headers, nil
 }
 
 // diffDocument is the JSON of a comparison. Libraries is set if several pairs were compared.

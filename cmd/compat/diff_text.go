@@ -31,6 +31,11 @@ func writeDiffText(out io.Writer, whole *abi.Result, each []*abi.Result, verbose
 			}
 			fmt.Fprintln(w, verdictLine(r.Library, r))
 			fmt.Fprintln(w, "  "+evidence(r))
+			if r.Types() { // otherwise the evidence says it
+				for _, sentence := range r.Blind {
+					fmt.Fprintln(w, "  "+shown(sentence))
+				}
+			}
 		}
 		writeChanges(w, r, verbose)
 	}
@@ -77,6 +82,9 @@ func verdictLine(library string, r *abi.Result) string {
 		)
 	case r.Verdict == abi.Compatible:
 		return prefix + "compatible; no change was found that breaks programs built against the old one"
+	}
+	if len(r.Blind) > 0 {
+		return prefix + "no change found in what was compared"
 	}
 	return prefix + "no ABI change"
 }

@@ -1,0 +1,122 @@
+package abi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+)
+
+// blind collects what programs of the old library can see and what was not compared.
+type blind struct {
+	private  names // types of source files, which programs may know from a header with the same text
+	declared names // classes whose layout the old library's debug information does not have
+	gone     names // types whose layout the new one's does not have
+	untyped  names // exports without a type on either side
+}
+
+// names are unique and in order of discovery.
+type names struct {
+	list []string
+	seen map[string]bool
+}
+
+func (n *names) add(name string) {
+	if name == "" {
+		name = "an unnamed type"
+	}
+	if n.seen == nil {
+		n.seen = map[string]bool{}
+	}
+	if !n.seen[name] {
+		n.seen[name] = true
+		n.list = append(n.list, name)
+	}
+}
+
+// maxBlind limits the names in a sentence.
+const maxBlind = 20
+
+// String returns "a, b and 3 more".
+func (n *names) String() string {
+	slices.Sort(n.list)
+	shown := n.list[:min(len(n.list), maxBlind)]
+	out := strings.Join(shown, ", ")
+	if more := len(n.list) - len(shown); more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
+}
+
+// declared notes a type that has no layout on one side or on both. C programs cannot use the
+// members of a type that is only declared; C++ programs can implement a class that the library
+// only calls, which compilers write as a declaration.
+func (t *typeComparison) declared(p *pair, x, y *Type) {
+	switch {
+	case x.System || y.System || strings.HasPrefix(x.Name, "std::"):
+	case !x.Declared:
+		if !x.Private {
+			t.blind.gone.add(x.Name)
+		}
+	case strings.HasPrefix(t.old.Symbols[p.symbol].Name, "_Z"):
+		t.blind.declared.add(x.Name)
+	}
+}
+
+// notTyped notes exports that both libraries have and whose types are not known.
+func (c *comparison) notTyped() {
+	for i := range c.old.Symbols {
+		a := &c.old.Symbols[i]
+		if c.matched[i] < 0 || c.broken[i] || isPrivate(a.Version) || !c.programsUse(a) {
+			continue
+		}
+		if b := &c.new.Symbols[c.matched[i]]; a.Type == 0 || b.Type == 0 {
+			c.blind.untyped.add(Readable(a.Name))
+		}
+	}
+}
+
+// programsUse reports whether programs use an export by a type. The compiler makes tables and
+// thunks (_ZT…), guards (_ZGV…) and copies of inline functions of the standard library.
+func (c *comparison) programsUse(s *Symbol) bool {
+	switch {
+	case strings.HasPrefix(s.Name, "_ZT"), strings.HasPrefix(s.Name, "_ZGV"),
+		s.Weak && isStandardLibrary(c.old, s.Name):
+		return false
+	}
+	return s.Kind != elfobj.NoType
+}
+
+// sentences returns the blind spots of a comparison, a sentence each; never nil.
+func (c *comparison) sentences() []string {
+	out := []string{}
+	sides := []struct {
+		name     string
+		evidence Evidence
+	}{{"old", c.old.Evidence}, {"new", c.new.Evidence}}
+	for _, side := range sides {
+		if side.evidence == EvidenceSymbols {
+			out = append(out, "The "+side.name+" library has no types, so only symbols were compared.")
+		}
+	}
+	for _, x := range []struct {
+		format string
+		names  *names
+	}{
+		{"Types that a source file defines, taken for private: %s. --headers decides that.",
+			&c.blind.private},
+		{"Classes that are declared only: %s. Build with -femit-class-debug-always to compare them.",
+			&c.blind.declared},
+		{"Types that the new library only declares: %s.", &c.blind.gone},
+		{"Exports without types: %s.", &c.blind.untyped},
+	} {
+		if len(x.names.list) > 0 {
+			out = append(out, fmt.Sprintf(x.format, x.names))
+		}
+	}
+	for _, p := range c.result.Problems {
+		out = append(out, "Not compared: "+p+".")
+	}
+	return out
+}
