@@ -88,7 +88,8 @@ func (b Bindings) To(kind Kind) iter.Seq[Binding] {
 }
 
 // Bind resolves every import in a scope, like a load with RTLD_NOW (Python's default). With
-// musl (ldso/dynlink.c) versions are ignored.
+// musl (ldso/dynlink.c) versions are ignored, and libc provides the names of its functions for
+// large files: it defined them until 1.2.3, and its loader maps them since then.
 func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 	musl := e.Libc == "musl"
 	p := e.providers
@@ -99,6 +100,10 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 		places: map[string]int{},
 	}
 	var unknown []*Library
+	libc := none
+	if e.musl != nil {
+		libc = slices.Index(scope, e.musl)
+	}
 	for _, l := range scope {
 		if !l.Known {
 			unknown = append(unknown, l)
@@ -120,6 +125,11 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 		}
 		if k := p.first(queries[n]); k >= 0 {
 			out.set(n, Bound, k)
+			continue
+		}
+		if plain := largeFileName(i.Name); musl && libc != none && plain != "" &&
+			scope[libc].Defines(plain, "") {
+			out.set(n, Bound, libc)
 			continue
 		}
 		switch {
