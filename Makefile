@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
-	conformance llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
+	conformance minbase llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
 	schemas archives alerts
 
 GOTEST ?= go test
@@ -158,7 +158,11 @@ screens: ## Render docs/screens (needs npm and chromium)
 	COMPAT_SCREENS=$(CURDIR)/docs/screens COMPAT_AXE=$$dir/package/axe.min.js COMPAT_MARKDOWN_CSS=$$dir/package/github-markdown.css $(GOTEST) -count 1 -run 'TestScreens|TestBrowser' ./internal/test/stories ./internal/reportpage; rm -rf $$dir
 
 data: ## Write the built-in tables of platforms and packages (needs the mirror of apt and a package index)
-	go generate ./analyzer/platform ./analyzer/packages ./analyzer/abi3 ./analyzer/cpython
+	go generate ./analyzer/platform ./analyzer/platform/debian ./analyzer/packages ./analyzer/abi3 ./analyzer/cpython
+
+minbase: ## Write what roots of debootstrap have, for the test of the platforms (root rights, debootstrap; minutes)
+	go run ./internal/gen/minbase -out analyzer/platform/testdata/minbase.txt debian11=bullseye debian12=bookworm \
+		debian13=trixie ubuntu22.04=jammy ubuntu24.04=noble
 
 demo: ## Review the founding cases with a simulated GitHub
 	go run ./cmd/compat demo

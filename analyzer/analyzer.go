@@ -536,7 +536,10 @@ func affordable(targets []judge.Target, f *facts.Artifact, found int) []judge.Ta
 }
 
 func describe(f *facts.Artifact) Artifact {
-	a := Artifact{Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Objects: f.Binaries(), Needs: needs(f)}
+	a := Artifact{
+		Path: f.Path, SHA256: f.SHA256, Kind: f.Kind, Root: f.Root(), Objects: f.Binaries(),
+		Needs: needs(f),
+	}
 	if f.Metadata != nil {
 		a.Project = f.Metadata.Name
 	}

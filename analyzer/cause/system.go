@@ -25,6 +25,9 @@ var system = &Kind{
 			return t.declare()
 		}
 		what := cmp.Or(t.oneRelease(), t.subject)
+		if t.artifact.Root {
+			return Task{Actor: result.Builder, Do: "install " + what + " in it"}
+		}
 		return Task{
 			Actor:   result.Installer,
 			Do:      "install " + what + " on the system",
@@ -51,6 +54,9 @@ var systemLibraries = &Kind{
 	Rejects: rejectsEdit,
 	Task: func(t *Text) Task {
 		n := t.libraryCount()
+		if t.artifact.Root {
+			return Task{Actor: result.Builder, Do: "install " + plural(n, "it", "them") + " in the root"}
+		}
 		return Task{
 			Actor: result.Installer,
 			Do: "install the packages of the system that contain " +
@@ -72,6 +78,8 @@ var missing = &Kind{
 		case t.unknown():
 			return fmt.Sprintf("needs %s, %s not bundled; a package that may have %s could not be looked up",
 				t.Libraries(), which, plural(n, "it", "them"))
+		case t.artifact.Root:
+			return fmt.Sprintf("needs %s, %s not in it", t.Libraries(), which)
 		case t.artifact.wheel():
 			return fmt.Sprintf("needs %s, %s neither bundled nor declared", t.Libraries(), which)
 		}
@@ -86,6 +94,11 @@ var missing = &Kind{
 			return Task{
 				Actor: result.Builder,
 				Do:    "check it again with a package index that has what it declares",
+			}
+		case t.artifact.Root:
+			return Task{
+				Actor: result.Builder,
+				Do:    "add " + plural(t.libraryCount(), "this library", "these libraries") + " to it",
 			}
 		}
 		return Task{Actor: result.Builder, Do: plural(t.libraryCount(),
@@ -170,8 +183,11 @@ func (t *Text) systems() string {
 	return t.target() + " system"
 }
 
-// installedOn reports whether packages are installed on a system that lacks what they load.
-func (t *Text) installedOn() bool { return t.pinned() && t.cause.Severity == result.Error }
+// installedOn reports whether the system that lacks what is loaded is known completely: packages are
+// installed on it, or it is an unpacked one.
+func (t *Text) installedOn() bool {
+	return t.cause.Severity == result.Error && (t.pinned() || t.First().System)
+}
 
 // installation returns the fix that installs libraries of the system or of another project: one
 // command for all packages. It returns nil if no provider is known. If the name of a package

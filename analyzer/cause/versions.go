@@ -43,7 +43,11 @@ var WrongPackage = &Kind{
 var undeclared = &Kind{
 	Name: "undeclared",
 	Title: func(t *Text) string {
-		return fmt.Sprintf("needs %s of %s, which the wheel does not declare", t.Libraries(), t.subject)
+		what := "wheel"
+		if !t.artifact.wheel() {
+			what = "package"
+		}
+		return fmt.Sprintf("needs %s of %s, which the %s does not declare", t.Libraries(), t.subject, what)
 	},
 	Task: func(t *Text) Task {
 		return Task{Actor: result.Builder, Do: "declare " + t.subject + " as a dependency"}

@@ -31,6 +31,9 @@ type Environment struct {
 
 	Files       *Files   // libraries in other folders of the system; nil if there are none
 	LibraryPath []string // folders of LD_LIBRARY_PATH, absolute
+	// PathsOnly is set if the libraries are files of one system: then only search paths lead to them,
+	// and no package has loaded another one before.
+	PathsOnly bool
 	// Absolute folders of the program's DT_RPATH, which glibc searches for every object without a
 	// DT_RUNPATH.
 	ProgramPath []string
@@ -239,7 +242,10 @@ func (e *Environment) Load(root *Library) *Loading {
 	const usual = 64
 	e.loads++
 	if e.run == nil {
-		e.run = &run{store: e.store, answer: &Answer{}, loadedEarlier: e.loadedEarlier}
+		e.run = &run{store: e.store, answer: &Answer{}}
+		if !e.PathsOnly {
+			e.run.loadedEarlier = e.loadedEarlier
+		}
 	}
 	r := e.run
 	r.number, r.scope, r.order, r.missingNeeds = e.loads, r.scope[:0], r.order[:0], nil

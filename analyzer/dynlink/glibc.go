@@ -128,9 +128,19 @@ func (g *glibc) describe() {
 		g.minor = g.release(data)
 	}
 	if len(g.folders) == 0 {
-		t := triplets[g.arch]
-		g.folders = []string{"/lib/" + t + "/", "/usr/lib/" + t + "/", "/lib/", "/usr/lib/"}
+		g.folders = debianFolders(g.arch)
 	}
+	g.capabilities()
+}
+
+// debianFolders are the default folders of Debian's loader.
+func debianFolders(arch string) []string {
+	t := triplets[arch]
+	return []string{"/lib/" + t + "/", "/usr/lib/" + t + "/", "/lib/", "/usr/lib/"}
+}
+
+// capabilities sets what depends on the release and on the default folders.
+func (g *glibc) capabilities() {
 	g.lib = strings.Trim(g.folders[0], "/")
 	if g.minor >= 33 {
 		for _, c := range hwcaps[g.arch] {

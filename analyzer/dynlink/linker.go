@@ -124,7 +124,11 @@ func (l *Linker) exists(path string) bool {
 func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 	r := &run{store: l.store, linker: l, answer: &Answer{}}
 	r.main = &loaded{object: &object{m: &elfobj.Mapping{}}}
-	t := &target{linker: l, run: r, by: map[string]*loaded{"": r.main}}
+	t := &target{
+		run:  r,
+		by:   map[string]*loaded{"": r.main},
+		read: func(at string) *elfobj.Object { return ReadObject(l.store.root, rooted(at)) },
+	}
 	libc := "glibc"
 	var version string
 	switch gnu, own := interpreters[arch], muslPath(arch); {
@@ -164,33 +168,34 @@ func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 	default:
 		return nil, fmt.Errorf("there is no loader for %s, neither %s nor %s", arch, gnu, own)
 	}
-	return platform.Unpacked(name, arch, libc, version, t.find), nil
+	return platform.Unpacked(name, arch, libc, version, t.files()), nil
 }
 
 // target searches libraries in a root, independently of a program.
 type target struct {
-	linker *Linker
 	run    *run
 	by     map[string]*loaded // libraries that were found, by name
 	search func(name string, by *loaded) (*object, string)
+	read   func(path string) *elfobj.Object
 }
 
-// find is the search function of platform.Unpacked.
-func (t *target) find(soname, by string) *elfobj.Object {
+func (t *target) files() *platform.Files { return &platform.Files{Find: t.find, Open: t.read} }
+
+// find is Find of platform.Files.
+func (t *target) find(soname, by string) (read *elfobj.Object, at string) {
 	requester := t.by[by]
 	if requester == nil || soname == "" {
-		return nil
+		return nil, ""
 	}
 	o, found := t.search(soname, requester)
 	if o == nil || o.m == nil {
-		return nil
+		return nil, ""
 	}
-	read := ReadObject(t.linker.store.root, rooted(found))
-	if read == nil {
-		return nil
+	if read = t.read(found); read == nil {
+		return nil, ""
 	}
 	t.by[soname] = &loaded{object: o, path: found, shown: found, by: requester}
-	return read
+	return read, found
 }
 
 // Answer is the result for one file, and the JSON output of `compat ldd`.

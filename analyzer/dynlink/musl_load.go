@@ -222,10 +222,13 @@ func (u *musl) folders(r *run) []string {
 	}
 	file := prefix + "/etc/ld-musl-" + u.arch + ".path"
 	if _, err := r.store.open(file); err != nil && notThere(err) {
-		return []string{"/lib", "/usr/local/lib", "/usr/lib"}
+		return muslFolders
 	}
 	return muslList(string(r.store.text(file, 1<<20)))
 }
+
+// muslFolders is the built-in list of folders.
+var muslFolders = []string{"/lib", "/usr/local/lib", "/usr/lib"}
 
 // muslList splits a list of folders and drops empty ones.
 func muslList(list string) []string {

@@ -29,7 +29,7 @@ type Artifact struct {
 	// Depends is what a deb, rpm, apk, conda or npm package declares as dependencies: names of
 	// packages, and for an rpm or apk also capabilities.
 	Depends []string
-	// Arch is the architecture that a deb, apk or conda package declares, as Object.BuiltFor names it,
+	// Arch is the architecture that a deb, rpm, apk or conda package declares, as Object.BuiltFor names it,
 	// or for another system as conda does: "osx-arm64". It is "" if it is for all, or not known, and
 	// for other artifacts.
 	Arch string
@@ -68,10 +68,13 @@ type Artifact struct {
 	// forOthers are files for a system that the tags do not name.
 	forOthers []Unread
 	conda     bool // it contains the index of a conda package
+	control   bool // it contains the control file of a deb
 	// Top-level packages of a wheel or conda package: folders with an __init__.py.
 	roots     []string
 	links     map[string][]string // by target, while it is read
 	linkCount int
+	system    map[string][]byte             // texts of a root, see isSystemFile
+	platforms map[string]*platform.Platform // see RootPlatform
 }
 
 // Binaries is the number of files that are checked, of all formats.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/platform/debian"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -59,13 +60,13 @@ func condaDepends(text []byte) (names []string, glibc string) {
 	return names, glibc
 }
 
-// packageArchs are the names of architectures in packages of Debian, Alpine and conda ("linux-64"),
+// packageArchs are the names of architectures in packages of Debian, Alpine, RPM and conda ("linux-64"),
 // by the names of Object.BuiltFor. In other packages they have those names.
 var packageArchs = map[string]string{
 	"amd64": "x86_64", "linux-64": "x86_64",
-	"i386": "i686", "x86": "i686", "linux-32": "i686",
+	"i386": "i686", "i586": "i686", "x86": "i686", "linux-32": "i686",
 	"arm64": "aarch64", "linux-aarch64": "aarch64",
-	"armhf": "armv7l", "armv7": "armv7l", "linux-armv7l": "armv7l",
+	"armhf": "armv7l", "armv7": "armv7l", "armv7hl": "armv7l", "linux-armv7l": "armv7l",
 	"armel":   SoftFloat,
 	"ppc64el": "ppc64le", "linux-ppc64le": "ppc64le",
 	"linux-s390x": "s390x", "linux-riscv64": "riscv64",
@@ -74,19 +75,23 @@ var packageArchs = map[string]string{
 	"win-32": "win-32", "win-64": "win-64", "win-arm64": "win-arm64",
 }
 
-// packageArch matches the architecture in a deb's control file, an apk's .PKGINFO or the index of a
+// declaredArch matches the architecture in a deb's control file, an apk's .PKGINFO or the index of a
 // conda package.
-var packageArch = lazyregexp.New(
+var declaredArch = lazyregexp.New(
 	`(?m)^(?:Architecture:|arch\s*=)[ \t]*(\S+)\s*$|"subdir"\s*:\s*"([^"]+)"`)
 
 // architecture returns the architecture that a description of a package declares, as
 // Object.BuiltFor names it; "" if it is for all, or none that compat knows.
 func architecture(text []byte) string {
-	m := packageArch.FindStringSubmatch(string(text))
+	m := declaredArch.FindStringSubmatch(string(text))
 	if m == nil {
 		return ""
 	}
-	name := m[1] + m[2]
+	return packageArch(m[1] + m[2])
+}
+
+// packageArch returns the architecture with a name in a package, as architecture does.
+func packageArch(name string) string {
 	if arch := packageArchs[name]; arch != "" {
 		return arch
 	}
@@ -165,10 +170,19 @@ var systemOnly = []string{
 // DependencyProvides reports whether the declared dependencies of a package provide a library.
 // certain means that the name of a dependency says so, or that it is known to have the library;
 // perhaps, that a dependency may contain it. Both are false for artifacts without such
-// dependencies.
+// dependencies. Of a deb, the contents of the packages of Debian decide, and those that they depend
+// on.
 func (a *Artifact) DependencyProvides(soname string) (certain, perhaps bool) {
 	if !a.Packaged() {
 		return false, false
+	}
+	if a.control {
+		switch debian.Provide(a.Depends, soname) {
+		case debian.Yes:
+			return true, true
+		case debian.No:
+			return false, false
+		}
 	}
 	known := a.providers(soname)
 	for _, d := range a.Depends {
@@ -178,6 +192,17 @@ func (a *Artifact) DependencyProvides(soname string) (certain, perhaps bool) {
 		perhaps = perhaps || a.names(d)
 	}
 	return false, perhaps
+}
+
+// Undeclared reports whether a deb needs a library that no package of its dependencies contains. The
+// C library and the runtimes of GCC are on every system.
+func (a *Artifact) Undeclared(soname string) bool {
+	if !a.control || platform.LibcOf(soname) != "" ||
+		debian.Provide([]string{"libgcc-s1", "libstdc++6"}, soname) == debian.Yes {
+		return false
+	}
+	_, perhaps := a.DependencyProvides(soname)
+	return !perhaps
 }
 
 // providers returns the packages that are known to contain a library, in the ecosystem of the
@@ -246,10 +271,16 @@ func (a *Artifact) names(dependency string) bool {
 	return !slices.Contains(systemOnly, name) && !strings.HasPrefix(name, "__")
 }
 
-// ReplacesSystem reports whether a library comes from another package although a system may have
-// it too: of a system, conda uses only the C library. It is false if a conda package depends on no
-// package that may contain the library.
+// ReplacesSystem reports whether a library comes from a package although a system may have it too.
+// A deb, rpm or apk replaces the libraries that it has itself in a folder that loaders search. Of a
+// system, conda uses only the C library; it is false if a conda package depends on no package that
+// may contain the library.
 func (a *Artifact) ReplacesSystem(soname string) bool {
+	if a.Packaged() && !a.Conda() {
+		return slices.ContainsFunc(a.Objects, func(o *Object) bool {
+			return o.SONAME == soname && o.Searched()
+		})
+	}
 	if !a.Conda() || platform.LibcOf(soname) != "" {
 		return false
 	}

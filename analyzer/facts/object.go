@@ -81,6 +81,9 @@ func (o *Object) Public() bool {
 		!strings.Contains(o.Path, ".libs/")
 }
 
+// Searched reports whether the object is in a folder that loaders search.
+func (o *Object) Searched() bool { return libraryFolder.MatchString(o.Path) }
+
 // Extension reports whether the object is a module that Python imports.
 func (o *Object) Extension() bool { return o.module }
 

@@ -27,8 +27,8 @@ const (
 
 // prepared is the result of reading one file; see unpack.Options.Prepare.
 type prepared struct {
-	metadata, record, wheelFile, depends bool // it is a text of that kind
-	text                                 []byte
+	metadata, record, wheelFile, depends, system bool // it is a text of that kind
+	text                                         []byte
 
 	foreign string // why a file of another system is skipped
 	script  bool   // it is a linker script
@@ -76,6 +76,9 @@ func prepare(f *unpack.File, names *elfobj.Names) *prepared {
 	case isDepends(f.Path):
 		p.depends = true
 		p.read(f, maxMetadata, false)
+	case isSystemFile(f.Package, f.Path):
+		p.system = true
+		p.read(f, maxSystemFile, false)
 	case isCondaScript(f.Path):
 		p.read(f, maxMetadata, false)
 		p.setsUp = new(bool)

@@ -87,6 +87,7 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 		isRecord(p) ||
 		isWheelFile(p) ||
 		isCondaScript(p) ||
+		isSystemFile(pkg, p) ||
 		isDepends(p)
 }
 
@@ -193,6 +194,9 @@ func (r *Set) packages(
 		}
 		f.SHA256, f.Format = p.SHA256, p.Format
 		f.Depends = append(f.Depends, p.Requires...)
+		if p.Arch != "" {
+			f.Arch = packageArch(p.Arch)
+		}
 		if p.Kind == KindWheel {
 			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
 				r.Unread = append(r.Unread, Unread{p.Path, "the file name is not a wheel's, so " +
@@ -261,6 +265,12 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 	case p.setsUp != nil:
 		facts.SetsUp = facts.SetsUp || *p.setsUp
 		return nil
+	case p.system:
+		if facts.system == nil {
+			facts.system = map[string][]byte{}
+		}
+		facts.system[f.Path] = p.text
+		return nil
 	case p.depends:
 		facts.Arch = architecture(p.text)
 		if f.Path == condaIndex {
@@ -269,6 +279,7 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 			return nil
 		}
 		facts.Depends = append(facts.Depends, depends(f.Path, p.text)...)
+		facts.control = facts.control || f.Path == unpack.DebianControl
 		return nil
 	case p.macho != nil || p.machErr:
 		r.machO(facts, f.Path, at, p)

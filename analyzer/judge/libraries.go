@@ -26,7 +26,8 @@ type libraries struct {
 	objects   map[*facts.Object]*dynlink.Library
 	installed *packageLibraries
 	platforms map[*platform.Platform][]*dynlink.Library
-	// Of the folders and the conda environment, by architecture.
+	// Of the folders and the conda environment, by architecture, and of unpacked systems, by name and
+	// architecture.
 	files     map[string]*dynlink.Files
 	providers map[environmentKey]*dynlink.Providers
 
@@ -173,7 +174,7 @@ func (ls *libraries) ofPlatform(p *platform.Platform, given []*dynlink.Library) 
 		return out
 	}
 	if p.Kind == platform.System {
-		for _, l := range append(ls.inFolders(given, p.Arch), given...) {
+		for _, l := range append(ls.inFolders(given, p), given...) {
 			for _, n := range l.Needed {
 				p.Library(n)
 			}
@@ -227,12 +228,13 @@ func (ls *libraries) linkedRelease(r *packages.Release) []*staticlink.Library {
 	return out
 }
 
-// addFolders adds the files in LD_LIBRARY_PATH and in the conda environment to an environment.
+// addFolders adds the files in LD_LIBRARY_PATH, in the conda environment and in an unpacked system
+// to an environment.
 func (ls *libraries) addFolders(
 	e *dynlink.Environment,
 	f *facts.Artifact,
 	in process,
-	arch string,
+	p *platform.Platform,
 	libraryPath []string,
 ) {
 	switch {
@@ -243,8 +245,8 @@ func (ls *libraries) addFolders(
 	case f.Conda() && !in.own:
 		e.ProgramPath = []string{"/" + condaLibraries}
 	}
-	if len(ls.folders) > 0 || ls.conda != nil {
-		e.Files, e.LibraryPath = ls.filesFor(arch), libraryPath
+	if len(ls.folders) > 0 || ls.conda != nil || p.Kind == platform.System {
+		e.Files, e.LibraryPath = ls.filesFor(p), libraryPath
 	}
 }
 
@@ -252,19 +254,24 @@ func (ls *libraries) addFolders(
 // conda's compilers are configured to write a DT_RPATH, and conda-build makes it relative.
 const condaLibraries = "lib"
 
-// filesFor returns the files of the folders for an architecture. Each is read once.
-func (ls *libraries) filesFor(arch string) *dynlink.Files {
-	if ls.files[arch] == nil {
-		ls.files[arch] = dynlink.NewFiles(func(p string) *dynlink.Library { return ls.file(p, arch) })
+// filesFor returns the files of the folders, and of a platform that is an unpacked system. Each is
+// read once.
+func (ls *libraries) filesFor(p *platform.Platform) *dynlink.Files {
+	key := p.Arch
+	if p.Kind == platform.System {
+		key = p.Name + "/" + p.Arch
 	}
-	return ls.files[arch]
+	if ls.files[key] == nil {
+		ls.files[key] = dynlink.NewFiles(func(at string) *dynlink.Library { return ls.file(at, p) })
+	}
+	return ls.files[key]
 }
 
-// file returns the library at a path in LD_LIBRARY_PATH or relative to the conda environment.
-// The loader ignores files for another machine.
-func (ls *libraries) file(p, arch string) *dynlink.Library {
+// file returns the library at a path in LD_LIBRARY_PATH, relative to the conda environment, or in
+// an unpacked system. The loader ignores files for another machine.
+func (ls *libraries) file(p string, on *platform.Platform) *dynlink.Library {
 	of := func(o *elfobj.Object, shown string) *dynlink.Library {
-		if o == nil || o.Arch() != arch {
+		if o == nil || o.Arch() != on.Arch {
 			return nil
 		}
 		return dynlink.InFolder(shown, o)
@@ -278,7 +285,7 @@ func (ls *libraries) file(p, arch string) *dynlink.Library {
 	}
 	k := ls.conda
 	if k == nil {
-		return nil
+		return of(on.Open(p), p)
 	}
 	below := strings.TrimPrefix(p, "/")
 	l := of(k.Open(below), path.Join(k.Path, below))
@@ -292,7 +299,10 @@ func (ls *libraries) file(p, arch string) *dynlink.Library {
 
 // inFolders returns the libraries in the folders that some libraries need, directly or
 // indirectly.
-func (ls *libraries) inFolders(given []*dynlink.Library, arch string) []*dynlink.Library {
+func (ls *libraries) inFolders(
+	given []*dynlink.Library,
+	on *platform.Platform,
+) []*dynlink.Library {
 	var dirs []string
 	for _, f := range ls.folders {
 		dirs = append(dirs, f.Path)
@@ -311,7 +321,7 @@ func (ls *libraries) inFolders(given []*dynlink.Library, arch string) []*dynlink
 			}
 			seen[n] = true
 			for _, dir := range dirs {
-				if l := ls.filesFor(arch).At(path.Join(dir, n)); l != nil {
+				if l := ls.filesFor(on).At(path.Join(dir, n)); l != nil {
 					out, queue = append(out, l), append(queue, l)
 				}
 			}

@@ -134,7 +134,7 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 		baseline = nil
 	}
 	provided := s.libraries.ofPlatform(p, all)
-	if f.Conda() {
+	if f.Packaged() {
 		provided = slices.DeleteFunc(slices.Clone(provided), func(l *dynlink.Library) bool {
 			return f.ReplacesSystem(l.SONAME)
 		})
@@ -160,6 +160,12 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 		for _, l := range v.Loading.Found[1:] {
 			x.users[l.Library] = append(x.users[l.Library], v)
 		}
+	}
+	if f.Root() {
+		x.shareUsers()
+	}
+	for _, v := range x.views {
+		v.Linked = len(x.users[v.Library]) > 0
 	}
 	x.findVariants(f)
 	x.bind(c.Scenario, baseline, environment)
@@ -228,6 +234,30 @@ func (x *packageSet) bind(
 	}
 }
 
+// shareUsers makes the users of a library of the system, which is a root, those of its file.
+func (x *packageSet) shareUsers() {
+	own := map[string]*View{} // by path
+	for _, v := range x.views {
+		for _, at := range append([]string{v.Path}, v.Links...) {
+			own["/"+at] = v
+		}
+	}
+	for _, l := range x.all {
+		if l.Kind != dynlink.FromPlatform {
+			continue
+		}
+		v := own[x.platform.Library(l.SONAME).Path]
+		if v == nil {
+			continue
+		}
+		for _, u := range x.users[l] {
+			if u != v {
+				x.users[v.Library] = append(x.users[v.Library], u)
+			}
+		}
+	}
+}
+
 // view returns the view of an object, or nil.
 func (x *packageSet) view(o *facts.Object) *View {
 	if x == nil {
@@ -291,7 +321,8 @@ func (s *Session) environments(
 				s.libraries.providersIn(environmentKey{f, x.platform, x.Set}, all, keep),
 			)
 			hosted[in].Local = x.local
-			s.libraries.addFolders(hosted[in], f, in, x.platform.Arch, x.path)
+			hosted[in].PathsOnly = f.Root()
+			s.libraries.addFolders(hosted[in], f, in, x.platform, x.path)
 		}
 		return hosted[in]
 	}

@@ -97,6 +97,7 @@ type View struct {
 	Missing     []string   // its own DT_NEEDED entries that were not found
 	Host        facts.Host // the program that loads it
 	Alternative bool       // one of several variants; a program loads one of them
+	Linked      bool       // another object of the artifact loads it
 
 	bound    *bound
 	imported importing
@@ -161,6 +162,7 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 		f.Severity = p.rule.Severity
 	}
 	f.Target, f.Artifact, f.New = p.Platform.Name, p.Facts.Path, true
+	f.System = p.Platform.Kind == platform.System
 	mangled := f.Symbol
 	if p.Platform.OS == platform.MacOS { // symbol names on macOS start with _
 		mangled = strings.TrimPrefix(mangled, "_")

@@ -48,7 +48,7 @@ func (s *Session) reachable(
 	var names []string
 	seen := map[string]bool{}
 	need := func(libraries ...*dynlink.Library) {
-		for _, l := range append(s.libraries.inFolders(libraries, p.Arch), libraries...) {
+		for _, l := range append(s.libraries.inFolders(libraries, p), libraries...) {
 			names = append(names, l.Needed...)
 		}
 	}

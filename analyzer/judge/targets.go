@@ -10,7 +10,9 @@ import (
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/platform/debian"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/unpack"
 )
 
 // Target is a platform that an artifact is checked on.
@@ -59,7 +61,13 @@ func Targets(
 		}
 	}
 	for _, arch := range archs {
-		if len(o.Instead) == 0 && o.Root == nil {
+		switch own := f.RootPlatform(arch); {
+		case len(o.Instead) > 0 || o.Root != nil:
+		case own != nil:
+			out = append(out, Target{Platform: own})
+		case f.Root() && hasLoader(f, archs):
+			skip("its objects for %s, because it has no loader for them", arch)
+		default:
 			out = append(out, defaultTargets(f, others, arch)...)
 		}
 		for _, name := range named {
@@ -106,6 +114,11 @@ func Targets(
 	out = append(out, windowsTargets(f, o, skip)...)
 	out = append(out, macOSTargets(f, o, skip)...)
 	return append(out, o.promised(f, out)...), skipped, nil
+}
+
+// hasLoader reports whether a root has a loader for one of some architectures.
+func hasLoader(f *facts.Artifact, archs []string) bool {
+	return slices.ContainsFunc(archs, func(a string) bool { return f.RootPlatform(a) != nil })
 }
 
 // NotJudged returns why a wheel is not checked, or "": nobody knows which systems pip installs it
@@ -212,11 +225,11 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 	if out != nil {
 		return out
 	}
-	loaded := others.loaded(f)
+	loaded, all := others.loaded(f), distributionsOf(f, arch)
 	for _, libc := range f.Libcs(arch) {
 		var newest *platform.Platform
 		before := len(out)
-		for _, p := range platform.All(arch) {
+		for _, p := range all {
 			if p.Libc != libc {
 				continue
 			}
@@ -232,6 +245,43 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 		}
 	}
 	return out
+}
+
+// packagesOf are the names of the distributions, without release, whose packages have a format.
+var packagesOf = map[string][]string{
+	unpack.FormatDeb: {"debian", "ubuntu"},
+	unpack.FormatRPM: {"rhel", "amazonlinux", "sles"},
+	unpack.FormatAPK: {"alpine"},
+}
+
+// distributionsOf returns the platforms of an architecture that an artifact may be for: all, or of a
+// package those of its distributions, if they are known. A deb is for the releases that have the
+// packages which it depends on: libssl3 is in Debian 12, and libssl3t64 in Debian 13.
+func distributionsOf(f *facts.Artifact, arch string) (on []*platform.Platform) {
+	all, family := platform.All(arch), packagesOf[f.Format]
+	for _, p := range all {
+		if slices.Contains(family, strings.TrimRight(p.Name, "0123456789.")) {
+			on = append(on, p)
+		}
+	}
+	if on == nil {
+		return all
+	}
+	if f.Format != unpack.FormatDeb {
+		return on
+	}
+	fits := slices.DeleteFunc(slices.Clone(on), func(p *platform.Platform) bool {
+		own := p.Packages()
+		return own == nil || slices.ContainsFunc(f.Depends, func(d string) bool {
+			return !slices.Contains(own, d) && slices.ContainsFunc(own, func(other string) bool {
+				return debian.Releases(other, d)
+			})
+		})
+	})
+	if len(fits) > 0 {
+		return fits
+	}
+	return on
 }
 
 // Lacking are systems that do not have a symbol version, the newest first.

@@ -2,8 +2,10 @@ package platform
 
 import (
 	"cmp"
+	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
@@ -14,333 +16,60 @@ import (
 type distribution struct {
 	name    string
 	aliases []string
-	libc    string // "2.31"; of musl "1.2.5"
-	archs   string // architectures that floors apply to
-	floors  map[string]string
+	libc    string            // "2.31"; of musl "1.2.5"
+	archs   []string          // that floors apply to
+	floors  map[string]string // the newest node by family: "GLIBC" to "2.31"
 	// byName are libraries of a small image with Python. If their contents were not read, only
 	// their names are known.
 	byName []string
 }
 
-// floors returns the newest version nodes of a release, by family. They come from the package lists
-// of the distributions as collected in the compliance data of PEP 600
-// (github.com/mayeut/pep600_compliance) and, for Debian, Ubuntu and Alpine, from their packages.
-func floors(glibc, glibcxx, cxxabi, gcc, zlib string) map[string]string {
-	return map[string]string{
-		"GLIBC":   glibc,
-		"GLIBCXX": glibcxx,
-		"CXXABI":  cxxabi,
-		"GCC":     gcc,
-		"ZLIB":    zlib,
+//go:embed data/distributions.txt
+var distributionsText string
+
+// distributions are those of data/distributions.txt, sorted by libc version.
+var distributions = sync.OnceValue(func() (list []*distribution) {
+	var d *distribution
+	for line := range strings.Lines(distributionsText) {
+		words := strings.Fields(line)
+		if len(words) < 2 || words[0] == "#" {
+			continue
+		}
+		switch rest := words[1:]; words[0] {
+		case "release":
+			d = &distribution{name: rest[0], aliases: rest[1:]}
+			list = append(list, d)
+		case "libc":
+			d.libc = rest[0]
+		case "on":
+			d.archs = rest
+		case "floors":
+			d.floors = map[string]string{}
+			for _, node := range rest {
+				family, version, _ := strings.Cut(node, "_")
+				d.floors[family] = version
+			}
+		case "has":
+			d.byName = append(d.byName, rest...)
+		}
 	}
-}
+	return list
+})
 
-// commonLibraries are libraries that all these distributions have under the same SONAME.
-func commonLibraries(others ...string) []string {
-	return append(
-		others,
-		"libexpat.so.1",
-		"liblzma.so.5",
-		"libuuid.so.1",
-		"libsqlite3.so.0",
-		"libz.so.1",
-	)
-}
-
-// alpineLibs are the libraries of an Alpine image with Python. They are listed here because a
-// mirror may lack a package that its index names.
-func alpineLibs(others ...string) []string {
-	return commonLibraries(append(others, "libbz2.so.1", "libreadline.so.8", "libncursesw.so.6")...)
-}
-
-// distributions, sorted by libc version. Rebuilds with the same binary interfaces (AlmaLinux,
-// Rocky, CentOS, Oracle Linux) are aliases.
-var distributions = []distribution{
-	{
-		"rhel7",
-		[]string{"centos7", "oraclelinux7"},
-		"2.17",
-		"x86_64 aarch64 ppc64le s390x",
-		floors("2.17", "3.4.19", "1.3.7", "4.8.0", "1.2.5.2"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.5",
-			"libncursesw.so.5",
-			"libffi.so.6",
-			"libssl.so.10",
-			"libcrypto.so.10",
-			"libbz2.so.1",
-			"libreadline.so.6",
-			"libdb-5.3.so",
-		),
-	},
-	{
-		"amazonlinux2",
-		[]string{"al2"},
-		"2.26",
-		"x86_64 aarch64",
-		floors("2.26", "3.4.24", "1.3.11", "7.0.0", "1.2.5.2"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.6",
-			"libssl.so.10",
-			"libcrypto.so.10",
-			"libbz2.so.1",
-			"libreadline.so.6",
-			"libdb-5.3.so",
-		),
-	},
-	{
-		"ubuntu18.04",
-		[]string{"bionic"},
-		"2.27",
-		"aarch64 armv7l i686 ppc64le s390x",
-		floors("2.27", "3.4.25", "1.3.11", "8", "1.2.9"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.5",
-			"libncursesw.so.5",
-			"libffi.so.6",
-			"libssl.so.1.1",
-			"libcrypto.so.1.1",
-			"libbz2.so.1.0",
-			"libreadline.so.7",
-			"libdb-5.3.so",
-		),
-	},
-	{
-		"debian10",
-		[]string{"buster"},
-		"2.28",
-		"x86_64 aarch64 armv7l i686 ppc64le s390x",
-		floors("2.28", "3.4.25", "1.3.11", "8", "1.2.9"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.6",
-			"libssl.so.1.1",
-			"libcrypto.so.1.1",
-			"libbz2.so.1.0",
-			"libreadline.so.7",
-			"libdb-5.3.so",
-			"libzstd.so.1",
-		),
-	},
-	{
-		"rhel8",
-		[]string{"almalinux8", "rockylinux8", "centos8", "oraclelinux8"},
-		"2.28",
-		"x86_64 aarch64 ppc64le s390x",
-		floors("2.28", "3.4.25", "1.3.11", "8", "1.2.9"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.6",
-			"libssl.so.1.1",
-			"libcrypto.so.1.1",
-			"libbz2.so.1",
-			"libreadline.so.7",
-			"libdb-5.3.so",
-			"libzstd.so.1",
-		),
-	},
-	{"debian11", []string{"bullseye"}, "2.31", "", nil, nil},
-	{
-		"sles15",
-		[]string{"opensuse15"},
-		"2.31",
-		"x86_64 aarch64 ppc64le s390x",
-		floors("2.31", "3.4.32", "1.3.14", "13.0.0", "1.2.12"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.7",
-			"libssl.so.1.1",
-			"libcrypto.so.1.1",
-			"libbz2.so.1",
-			"libreadline.so.7",
-			"libzstd.so.1",
-		),
-	},
-	{
-		"ubuntu20.04",
-		[]string{"focal"},
-		"2.31",
-		"aarch64 armv7l ppc64le riscv64 s390x",
-		floors("2.31", "3.4.28", "1.3.12", "10", "1.2.9"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.7",
-			"libssl.so.1.1",
-			"libcrypto.so.1.1",
-			"libbz2.so.1.0",
-			"libreadline.so.8",
-			"libdb-5.3.so",
-			"libzstd.so.1",
-		),
-	},
-	{
-		"amazonlinux2023",
-		[]string{"al2023"},
-		"2.34",
-		"x86_64 aarch64",
-		floors("2.34", "3.4.33", "1.3.15", "14.0.0", "1.2.9"),
-		commonLibraries(
-			"libcrypt.so.2",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.8",
-			"libssl.so.3",
-			"libcrypto.so.3",
-			"libbz2.so.1",
-			"libreadline.so.8",
-			"libzstd.so.1",
-		),
-	},
-	{
-		"rhel9",
-		[]string{"almalinux9", "rockylinux9", "centos9", "oraclelinux9"},
-		"2.34",
-		"x86_64 aarch64 ppc64le s390x",
-		floors("2.34", "3.4.29", "1.3.13", "11.0", "1.2.9"),
-		commonLibraries(
-			"libcrypt.so.2",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.8",
-			"libssl.so.3",
-			"libcrypto.so.3",
-			"libbz2.so.1",
-			"libreadline.so.8",
-			"libdb-5.3.so",
-			"libzstd.so.1",
-		),
-	},
-	{
-		"ubuntu22.04",
-		[]string{"jammy"},
-		"2.35",
-		"aarch64 armv7l ppc64le riscv64 s390x",
-		floors("2.35", "3.4.30", "1.3.13", "12.0.0", "1.2.9"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.8",
-			"libssl.so.3",
-			"libcrypto.so.3",
-			"libbz2.so.1.0",
-			"libreadline.so.8",
-			"libdb-5.3.so",
-			"libzstd.so.1",
-		),
-	},
-	{"debian12", []string{"bookworm"}, "2.36", "", nil, nil},
-	{
-		"sles15.6",
-		[]string{"opensuse15.6"},
-		"2.38",
-		"x86_64 aarch64 ppc64le s390x",
-		floors("2.38", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.7",
-			"libssl.so.3",
-			"libcrypto.so.3",
-			"libbz2.so.1",
-			"libreadline.so.7",
-			"libzstd.so.1",
-		),
-	},
-	{
-		"rhel10",
-		[]string{"almalinux10", "rockylinux10", "centos10", "oraclelinux10"},
-		"2.39",
-		"x86_64 aarch64 ppc64le s390x",
-		floors("2.39", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
-		commonLibraries(
-			"libcrypt.so.2",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.8",
-			"libssl.so.3",
-			"libcrypto.so.3",
-			"libbz2.so.1",
-			"libreadline.so.8",
-			"libzstd.so.1",
-		),
-	},
-	{
-		"ubuntu24.04",
-		[]string{"noble"},
-		"2.39",
-		"aarch64 armv7l ppc64le riscv64 s390x",
-		floors("2.39", "3.4.33", "1.3.15", "14.0.0", "1.2.12"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.8",
-			"libssl.so.3",
-			"libcrypto.so.3",
-			"libbz2.so.1.0",
-			"libreadline.so.8",
-			"libdb-5.3.so",
-			"libzstd.so.1",
-		),
-	},
-	{"debian13", []string{"trixie"}, "2.41", "", nil, nil},
-	{
-		"ubuntu26.04",
-		[]string{"resolute"},
-		"2.43",
-		"aarch64 armv7l ppc64le riscv64 s390x",
-		floors("2.43", "3.4.35", "1.3.17", "16.0", "1.3.2"),
-		commonLibraries(
-			"libcrypt.so.1",
-			"libtinfo.so.6",
-			"libncursesw.so.6",
-			"libffi.so.8",
-			"libssl.so.3",
-			"libcrypto.so.3",
-			"libbz2.so.1.0",
-			"libreadline.so.8",
-			"libzstd.so.1",
-		),
-	},
-	{
-		"alpine3.12",
-		nil,
-		"1.1.24",
-		"",
-		nil,
-		alpineLibs("libssl.so.1.1", "libcrypto.so.1.1", "libffi.so.7"),
-	},
-	{"alpine3.17", nil, "1.2.3", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.18", nil, "1.2.4", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.19", nil, "1.2.4", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.20", nil, "1.2.5", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.21", nil, "1.2.5", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-	{"alpine3.22", nil, "1.2.5", "", nil, alpineLibs("libssl.so.3", "libcrypto.so.3", "libffi.so.8")},
-}
-
-// smallImage has the libraries that a small image with Python has in some releases only. Other
-// releases have packages with them, but Python does not depend on these.
-var smallImage = map[string][]string{
-	"libncursesw.so.5": {"ubuntu18.04"},
-	"libnsl.so.2":      {"debian11", "debian12", "ubuntu22.04"},
-	"libtic.so.5":      {"ubuntu18.04"},
-	"libtinfo.so.5":    {"ubuntu18.04"},
-	"libtirpc.so.3":    {"debian11", "debian12", "ubuntu22.04"},
+// libraries returns the names of the libraries of a small image with Python on an architecture of
+// which the packages were not read. They are the same on x86_64, if that was read.
+func (d *distribution) libraries() (names []string) {
+	s := symbols("x86_64")
+	at := column(s, d.name)
+	if at < 0 {
+		return d.byName
+	}
+	for _, l := range s.Libraries {
+		if l.In[at].Base && l.Package != "libc6" {
+			names = append(names, l.SONAME)
+		}
+	}
+	return names
 }
 
 // distributionNames maps prefixes of releases' names to the names of the distributions.
@@ -399,7 +128,7 @@ func (d *distribution) on(arch string) *Platform {
 	case column(s, p.column) >= 0:
 		p.namedOnly = d.byName
 		return p
-	case d.floors == nil || !slices.Contains(strings.Fields(d.archs), arch) || !hasGlibc(s, d.libc):
+	case d.floors == nil || !slices.Contains(d.archs, arch) || !hasGlibc(s, d.libc):
 		return nil
 	}
 	p.column, p.below = "", d
@@ -458,7 +187,7 @@ func (d *distribution) cut(p *Platform, s *table.Set) *policy {
 			}
 		}
 	}
-	q.Whitelist = append(q.Whitelist, d.byName...)
+	q.Whitelist = append(q.Whitelist, d.libraries()...)
 	return q
 }
 

@@ -3,6 +3,7 @@ package platform
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 func TestFloorsMatchTheTables(t *testing.T) {
 	compared := 0
 	s := symbols("x86_64")
-	for _, d := range distributions {
+	for _, d := range distributions() {
 		i := column(s, d.name)
 		if d.floors == nil || i < 0 {
 			continue
@@ -201,15 +202,46 @@ func TestNames(t *testing.T) {
 		}
 	}
 	var missing []string
-	for i := range distributions {
+	for _, d := range distributions() {
 		if !slices.ContainsFunc(
 			slices.Collect(maps.Values(seen)),
-			func(n string) bool { return n == distributions[i].name },
+			func(n string) bool { return n == d.name },
 		) {
-			missing = append(missing, distributions[i].name)
+			missing = append(missing, d.name)
 		}
 	}
 	if len(missing) > 0 {
 		t.Error(fmt.Sprint("on no architecture at all: ", missing))
+	}
+}
+
+// The libraries that the tables have as those of a small image are those of a root that debootstrap
+// makes: testdata/minbase.txt, which make minbase writes.
+func TestMinbase(t *testing.T) {
+	text, err := os.ReadFile("testdata/minbase.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	releases := 0
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if words[0] == "#" {
+			continue
+		}
+		releases++
+		p := lookup(t, words[0], "x86_64")
+		for _, soname := range words[1:] {
+			if !p.Installs(soname) {
+				t.Errorf("%s does not install %s", p, soname)
+			}
+		}
+		for _, l := range p.Libraries() {
+			if l.Installed && !slices.Contains(words[1:], l.SONAME) {
+				t.Errorf("%s: %s of %s is not in a small image", p, l.SONAME, l.Package)
+			}
+		}
+	}
+	if releases < 5 {
+		t.Errorf("%d releases compared, want 5", releases)
 	}
 }

@@ -24,6 +24,8 @@ type Library struct {
 	// Package is the distribution's package that contains it; "" for a library of a policy or of a
 	// distribution whose packages were not read.
 	Package string
+	// Path is the file of an unpacked system that it is, "" for other platforms.
+	Path string
 	// Installed reports whether systems have the library by default: every library of a policy, and
 	// for a distribution those of a small image with Python. libgomp.so.1 of a distribution has to
 	// be installed, so it is false. Debian's small image is debootstrap --variant=minbase
@@ -55,7 +57,7 @@ func newLibrary(t *table.Library, column int, f *rowFilter) *Library {
 		Known:     true,
 		Needed:    t.In[column].Needed,
 		Package:   t.Package,
-		Installed: t.Base,
+		Installed: t.In[column].Base,
 		table:     t,
 		column:    uint(column),
 		policy:    f,

@@ -54,8 +54,8 @@ func platformsOn(arch string) (list []*Platform) {
 		}
 		list = append(list, p)
 	}
-	for i := range distributions {
-		if p := distributions[i].on(arch); p != nil {
+	for _, d := range distributions() {
+		if p := d.on(arch); p != nil {
 			list = append(list, p)
 		}
 	}

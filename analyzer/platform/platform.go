@@ -22,9 +22,9 @@ package platform
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
@@ -68,7 +68,7 @@ type Platform struct {
 	column string
 	// libraries that are known by name only
 	namedOnly []string
-	find      func(soname, by string) *elfobj.Object // of a System; else nil
+	files     *Files // of a System; else nil
 
 	once      sync.Once
 	libraries []*Library
@@ -84,7 +84,7 @@ func (p *Platform) Libraries() []*Library {
 // Library returns the library with a SONAME, or nil if the platform does not provide it.
 func (p *Platform) Library(soname string) *Library {
 	p.once.Do(p.build)
-	if p.find != nil {
+	if p.files != nil {
 		return p.load(soname, "")
 	}
 	return p.bySONAME[soname]
@@ -148,7 +148,7 @@ func (p *Platform) build() {
 	if p.OS != Linux {
 		return
 	}
-	if p.find != nil {
+	if p.files != nil {
 		p.unpack()
 		return
 	}
@@ -159,11 +159,7 @@ func (p *Platform) build() {
 	if p.cut == nil {
 		for _, t := range s.Libraries {
 			if i := column(s, p.column); i >= 0 && t.In[i].Present {
-				l := newLibrary(t, i, nil)
-				if in := smallImage[l.SONAME]; in != nil && p.Libc == "glibc" {
-					l.Installed = slices.Contains(in, p.Name)
-				}
-				p.libraries = append(p.libraries, l)
+				p.libraries = append(p.libraries, newLibrary(t, i, nil))
 			}
 		}
 		for _, soname := range p.namedOnly {
@@ -193,6 +189,18 @@ func (p *Platform) Contents() string {
 		return "floors"
 	}
 	return "read"
+}
+
+// Packages lists the names of the packages that were read of a distribution; nil for others.
+func (p *Platform) Packages() (names []string) {
+	s := symbols(p.table())
+	if i := column(s, p.column); i >= 0 && p.cut == nil {
+		for _, of := range s.Columns[i].From {
+			name, _, _ := strings.Cut(of, "=")
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // table returns the name of the platform's symbol table.

@@ -8,23 +8,36 @@ import (
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
-// Unpacked returns a platform for an unpacked root file system. find returns the library that the
-// system's loader finds for a name, nil for none; by is the library that needs it, "" for a lookup
-// by name alone. Libraries lists the libraries that exist under the names of built-in platforms,
-// those that Library was called for, and their dependencies. The platform is not safe for
-// concurrent use.
-func Unpacked(
-	name, arch, libc, libcVersion string,
-	find func(soname, by string) *elfobj.Object,
-) *Platform {
+// Files are the ELF files of an unpacked root file system.
+type Files struct {
+	// Find returns the library that the system's loader finds for a name, and its path; nil for none.
+	// by is the library that needs it, "" for a lookup by name alone.
+	Find func(soname, by string) (o *elfobj.Object, path string)
+	// Open returns the file at an absolute path, or nil if there is none.
+	Open func(path string) *elfobj.Object
+}
+
+// Unpacked returns a platform for an unpacked root file system. Libraries lists the libraries that
+// exist under the names of built-in platforms, those that Library was called for, and their
+// dependencies. The platform is not safe for concurrent use.
+func Unpacked(name, arch, libc, libcVersion string, files *Files) *Platform {
 	return &Platform{
 		Name:        name,
 		Arch:        arch,
 		Libc:        libc,
 		LibcVersion: libcVersion,
 		Kind:        System,
-		find:        find,
+		files:       files,
 	}
+}
+
+// Open returns the ELF file at an absolute path of an unpacked system; nil if there is none, and for
+// other platforms.
+func (p *Platform) Open(path string) *elfobj.Object {
+	if p.files == nil {
+		return nil
+	}
+	return p.files.Open(path)
 }
 
 // unpack looks up the libraries with the names of built-in platforms.
@@ -41,11 +54,12 @@ func (p *Platform) load(soname, by string) *Library {
 		return l
 	}
 	p.bySONAME[soname] = nil
-	o := p.find(soname, by)
+	o, file := p.files.Find(soname, by)
 	if o == nil {
 		return nil
 	}
 	l := ofObject(soname, o)
+	l.Path = file
 	p.bySONAME[soname] = l
 	at, _ := slices.BinarySearchFunc(
 		p.libraries,

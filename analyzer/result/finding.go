@@ -96,6 +96,8 @@ type Finding struct {
 	// OtherPackage is set if it is about a file of another package that is loaded with the
 	// artifact.
 	OtherPackage bool `json:"-"`
+	// System is set if the target is an unpacked system, of which all files are known.
+	System bool `json:"-"`
 	// NotExported is a library that the object links and that has the symbol, if Library is the same,
 	// or may have it, but does not export it; "" for none.
 	NotExported string `json:"-"`

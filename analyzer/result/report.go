@@ -83,6 +83,7 @@ type Artifact struct {
 	Path    string `json:"path"`
 	SHA256  string `json:"sha256"` // of its bytes, in hex
 	Kind    string `json:"kind"`   // wheel, archive or object
+	Root    bool   `json:"-"`      // it is a root file system, such as a container image
 	Objects int    `json:"objects"`
 	Imports int    `json:"imports"` // number of symbols that its objects import
 	// Nil for other artifacts, and for a wheel with the file name of none.

@@ -14,6 +14,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/platform/debian"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -42,10 +43,22 @@ only where Python was built as a shared library; with a manylinux tag it is an e
 wheel has to work without it. For a package that is installed on the system that is checked (compat
 env --venv or --root), a library that the system does not have is an error if no module of the
 package loads without it. In a package without modules, those of its libraries count that other
-packages need or that its Python sources may open, but not plug-ins that only a library opens. For a
-deb, rpm, apk or conda package it is a warning where a dependency may have the library, but is not
+packages need or that its Python sources may open, but not plug-ins that only a library opens. For
+an rpm, apk or conda package it is a warning where a dependency may have the library, but is not
 named after it. An rpm or apk names the libraries that it needs, so other capabilities
 (python3dist(numpy), /bin/sh) count as no such dependency.
+
+A deb has to name the packages of its libraries in Depends. The contents of Debian's packages and
+what these depend on are known, so a library that none of them contains is an error, also if every
+small image has it (libbz2.so.1.0), apart from the libraries of libc6, libgcc-s1 and libstdc++6. It
+is a warning for a plug-in, and where one of the packages is not known. A deb, rpm or apk is checked
+on the distributions whose packages it depends on.
+
+A container image, or a tar with a file os-release, is a system of its own: what it does not have is
+missing, also if another of its libraries needs it, and --root DIR is such a system for other files.
+It is a warning for plug-ins of an image, and for the driver of a GPU, which is added when a
+container starts. An object that only programs open may find a library that the program has loaded before from
+another folder of the image.
 
 The loader takes a loaded library for every name that is its SONAME. So there is no finding where an
 object loads only after another package, because no search path leads to the libraries of that
@@ -69,10 +82,9 @@ drivers and of other Microsoft products; for an API set that no known Windows ha
 package on the index that the wheel does not declare; for plug-ins; and for DLLs that no module of
 the wheel imports, where it has modules. Delay-loaded DLLs are not reported.
 
-Libraries of the packages that a deb, rpm, apk or conda package depends on are matched by name
-(libssl3 or libssl3t64 provides libssl.so.3, libssl1.1 does not), capability, or because the package
-is known to have them; the packages themselves are not read. The report lists these libraries as
-assumed. On macOS, a library that
+Libraries of the packages that an rpm, apk or conda package depends on are matched by name,
+capability, or because the package is known to have them; the packages themselves are not read. The
+report lists these libraries as assumed. On macOS, a library that
 an npm package searches in the folder of a package that it depends on is not reported.`,
 	Cause:      cause.Rule{Lacks: cause.LacksLibrary},
 	Explains:   []string{"macos-library-not-loaded", "windows-dll-not-found"},
@@ -87,7 +99,10 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 	checkNeededBySibling(p)
 	for _, v := range p.Views {
 		checkUndeclared(p, v)
-		for _, needed := range slices.Concat(v.Missing, notInstalled(p, v)) {
+		for _, needed := range slices.Concat(v.Missing, notInstalled(p, v), undeclared(p, v)) {
+			if p.Facts.Root() && (v.Linked || openedLater(p, v, needed)) {
+				continue
+			}
 			if _, _, _, wrong := wrongStack(p, needed); wrong &&
 				(!v.Alternative || everyAlternativeLacks(p, v, needed)) {
 				continue // gpu-stack-mismatch reports it
@@ -114,6 +129,19 @@ func notInstalled(p *analyzer.Pass, v *analyzer.View) []string {
 		if found.NeededBy == v.Library && l.Kind == dynlink.FromPlatform &&
 			!p.Platform.Installs(l.SONAME) && !slices.Contains(p.Scenario.Needed[v.Path], l.SONAME) &&
 			!loadedBefore(v, l.SONAME) {
+			out = append(out, l.SONAME)
+		}
+	}
+	return out
+}
+
+// undeclared returns the libraries that an object of a deb loads from a small image of the
+// platform, although none of the packages that the deb depends on contains them.
+func undeclared(p *analyzer.Pass, v *analyzer.View) (out []string) {
+	for _, found := range v.Loading.Found {
+		l := found.Library
+		if found.NeededBy == v.Library && l.Kind == dynlink.FromPlatform &&
+			p.Platform.Installs(l.SONAME) && p.Facts.Undeclared(l.SONAME) {
 			out = append(out, l.SONAME)
 		}
 	}
@@ -150,6 +178,16 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		needed,
 		p.Platform.Name,
 	)
+	nowhere := fmt.Sprintf(
+		"%s needs %s, which is not in the artifact, in its dependencies or on %s",
+		v.Path,
+		needed,
+		p.Platform.Name,
+	)
+	if p.Facts.Root() {
+		f.Message = fmt.Sprintf("%s needs %s, which %s does not have", v.Path, needed, p.Platform.Name)
+		nowhere = f.Message
+	}
 	if p.Platform.Library(needed) != nil {
 		f.Message = fmt.Sprintf("%s needs %s, which is not in the artifact, and which not every system "+
 			"of %s has", v.Path, needed, p.Platform.Name)
@@ -161,6 +199,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	s := providerFor(p, v, needed)
 	unknown := notLookedUp(p, needed)
 	variant := v.Alternative && !everyAlternativeLacks(p, v, needed)
+	plugIn := p.Facts.Wheel != nil && inPluginFolder(v.Path) && !v.Extension() || optional(p, v)
 	libc := platform.LibcOf(needed)
 	switch r := otherVersion(p, needed); {
 	case libc != "" && libc != p.Platform.Libc:
@@ -194,6 +233,22 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 			Change: fix.DropNeeded{Object: v.Path, Library: needed},
 		})
 		return
+	case p.Facts.Undeclared(needed):
+		f.Message = fmt.Sprintf("%s needs %s, which none of the packages in Depends contains", v.Path,
+			needed)
+		if !v.Program() && !v.Searched() {
+			f.Severity = analyzer.Warning // a plug-in, which is opened if it is used
+		}
+		var fixes []fix.Candidate
+		if name := holderOn(p.Platform, needed); name != "" {
+			fixes = []fix.Candidate{{Fix: fix.Fix{
+				Kind:        fix.KindDependency,
+				Title:       fix.Titled("Add %s to the field Depends", name),
+				Requirement: name,
+			}}}
+		}
+		p.Report(f, fixes...)
+		return
 	case strings.Contains(needed, "/") && !p.Facts.Packaged():
 		add(analyzer.Error, "The library had no SONAME when %s was linked, so the linker recorded the "+
 			"path of the file. %s", path.Base(v.Path), recordedPath(needed))
@@ -207,10 +262,15 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		f.Unknown = true
 		add(analyzer.Warning, "It may come from %s, which could not be looked up", s.python)
 	case s.system(p):
-		add(analyzer.Warning, "Provided by %s", s.String())
+		severity := analyzer.Warning
+		known := p.Platform.Kind == platform.System && s.Kind != platform.DriverProvider
+		if known && !variant && !plugIn {
+			severity = analyzer.Error // all files of the system are known
+		}
+		add(severity, "Provided by %s", s.String())
 	case variant:
 		add(analyzer.Warning, "This file is one of several variants, and only one is loaded")
-	case p.Facts.Wheel != nil && inPluginFolder(v.Path) && !v.Extension():
+	case plugIn:
 		add(analyzer.Warning, "The object is in a folder of plug-ins, which load only if they are used")
 	case len(s.extras) > 0:
 		add(analyzer.Error, "Only the extra %s of the wheel requires a package that may have it: %s",
@@ -240,12 +300,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		add(analyzer.Warning, "One of its declared dependencies may provide it, but their contents "+
 			"are not known")
 	default:
-		f.Message = fmt.Sprintf(
-			"%s needs %s, which is not in the artifact, in its dependencies or on %s",
-			v.Path,
-			needed,
-			p.Platform.Name,
-		)
+		f.Message = nowhere
 		add(analyzer.Error, "No known package provides it")
 		fixes := append(siblingWith(p, needed), s.fixes(p, needed)...)
 		if len(fixes) == 0 {
@@ -255,6 +310,23 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		return
 	}
 	p.Report(f, append(siblingWith(p, needed), s.fixes(p, needed)...)...)
+}
+
+// holderOn returns the package of a release of Debian or Ubuntu that contains a library, or "".
+// From Debian 13 and Ubuntu 24.04 on the names of many end in t64.
+func holderOn(p *platform.Platform, soname string) string {
+	own, holders := p.Packages(), debian.Holders(soname)
+	t64 := ecosystemOf(p) == platform.Debian13
+	best := ""
+	for _, name := range holders {
+		switch {
+		case slices.Contains(own, name):
+			return name
+		case best == "" || strings.HasSuffix(name, "t64") == t64:
+			best = name
+		}
+	}
+	return best
 }
 
 // recordedPath says what the loader does with a path in DT_NEEDED.
@@ -362,17 +434,28 @@ func ofInterpreter(p *analyzer.Pass, needed string) bool {
 		)
 }
 
-// checkNeededBySibling checks the dependencies of the libraries of other packages that the artifact
-// loads. Two installed packages may not fit together.
+// checkNeededBySibling checks the dependencies of the libraries of other packages and of an
+// unpacked system that the artifact loads. Two installed packages may not fit together, and a system
+// may lack a library that another one of its libraries needs.
 func checkNeededBySibling(p *analyzer.Pass) {
 	reported := map[[2]string]bool{}
 	for _, v := range modulesFirst(p.Views) {
 		for _, m := range v.Loading.Missing {
 			key := [2]string{m.NeededBy.Path, m.Name}
-			if m.NeededBy.Kind != dynlink.FromPackage || reported[key] {
+			if reported[key] || m.NeededBy == v.Library {
 				continue
 			}
-			reported[key] = true
+			switch kind := m.NeededBy.Kind; {
+			case kind == dynlink.FromPackage:
+				reported[key] = true
+			case p.Facts.Root() && !v.Linked && !openedLater(p, v, m.Name),
+				kind != dynlink.FromArtifact && p.Platform.Kind == platform.System && !p.Facts.Root():
+				reported[key] = true
+				reportLackOfSystem(p, v, m)
+				continue
+			default:
+				continue
+			}
 			f := analyzer.Finding{
 				Object:  m.NeededBy.Path,
 				Library: m.Name,
@@ -412,6 +495,40 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			}
 		}
 	}
+}
+
+// openedLater reports whether an object of a root is opened by a program, which may have loaded a
+// library that the root has in a folder of its own.
+func openedLater(p *analyzer.Pass, v *analyzer.View, needed string) bool {
+	return !v.Program() && !v.Extension() && slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
+		return u != v && slices.Contains(u.Library.Names(), needed)
+	})
+}
+
+// optional reports whether an object of a root is one that a program works without: a plug-in, or
+// Python's _tkinter, for which the small images of Python have no libraries.
+func optional(p *analyzer.Pass, v *analyzer.View) bool {
+	if !p.Facts.Root() || v.Program() {
+		return false
+	}
+	return strings.HasPrefix(path.Base(v.Path), "_tkinter.") || !v.Extension() && !v.Searched()
+}
+
+// reportLackOfSystem reports a library that a library of the system needs and that the system does
+// not have.
+func reportLackOfSystem(p *analyzer.Pass, v *analyzer.View, m dynlink.Missing) {
+	f := analyzer.Finding{
+		Object:  v.Path,
+		Library: m.Name,
+		Chain:   append(analyzer.Chain(v.Loading.Chain(m.NeededBy)...), m.Name),
+	}
+	f.Message = fmt.Sprintf("%s needs %s, which needs %s, which %s does not have",
+		v.Path, m.NeededBy.Names()[0], m.Name, p.Platform.Name)
+	s := providerFor(p, v, m.Name)
+	if s.Kind == platform.DriverProvider || optional(p, v) {
+		f.Severity = analyzer.Warning
+	}
+	p.Report(f, s.installing(p)...)
 }
 
 // modulesFirst sorts the modules that fail if a library is missing before all other objects.

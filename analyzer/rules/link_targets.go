@@ -48,12 +48,17 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 
 // linkTarget reports whether programs are linked against an object, and the severity if that fails.
 // These are loose shared libraries and the public libraries of an archive, of a wheel only its own,
-// if it has headers; extension modules and plug-ins are not.
+// if it has headers; extension modules and plug-ins are not. Nobody compiles in a root as it is.
 func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
-	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension()
+	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension() ||
+		p.Facts.Kind == analyzer.KindWheel && inPluginFolder(v.Path)
 	switch {
 	case v.Type == "ET_EXEC" || v.Interp != "" && v.SONAME == "":
 		return "", false
+	case p.Facts.Root():
+		return "", false
+	case !p.Link && p.Facts.Packaged() && !p.Facts.Conda() && !readAll(p, v):
+		return "", false // the linker reads libraries of packages that were not read
 	case p.Link:
 		return analyzer.Error, true
 	case p.Facts.Kind == analyzer.KindObject && plugin:
@@ -61,14 +66,23 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 		return analyzer.Warning, p.Requested
 	case p.Facts.Kind != analyzer.KindObject && (!v.Public() || plugin):
 		return "", false
-	case p.Facts.Kind == analyzer.KindWheel &&
-		(!p.Facts.Headers || grafted(v.SONAME) != "") && !p.Requested:
-		// a library without headers, or a copied one, is not published for linking
-		return "", false
+	case p.Facts.Kind == analyzer.KindWheel && grafted(v.SONAME) != "":
+		return "", false // a copy for the wheel's own use, with a name that no linker looks for
+	case p.Facts.Kind == analyzer.KindWheel && !p.Facts.Headers && !p.Requested:
+		return "", false // a library without headers is not published for linking
 	case v.Alternative || p.Facts.Kind != analyzer.KindObject && !p.Requested:
 		return analyzer.Warning, true
 	}
 	return analyzer.Error, true
+}
+
+// readAll reports whether the contents of all libraries that an object needs are known from the
+// platform.
+func readAll(p *analyzer.Pass, v *analyzer.View) bool {
+	return !slices.ContainsFunc(v.Needed, func(n string) bool {
+		l := p.Platform.Library(n)
+		return l == nil || !l.Known
+	})
 }
 
 // adjustSeverity lowers the severity of problems that do not affect most users. It returns false if

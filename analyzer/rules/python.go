@@ -14,10 +14,14 @@ import (
 )
 
 // ofHost returns a function that reports whether the program that loads the object provides a
-// symbol.
+// symbol. In a package of a distribution, libraries of modules (libboost_python) use the symbols of
+// Python without being modules.
 func ofHost(p *analyzer.Pass, v *analyzer.View) func(symbol string) bool {
 	release := sync.OnceValue(func() string { return pythonOf(p, v) })
 	return func(symbol string) bool {
+		if v.Host == analyzer.HostNone && p.Facts.Packaged() && len(cpython.Releases(symbol)) > 0 {
+			return true
+		}
 		return v.Host.Exports(symbol) &&
 			(release() == "" || slices.Contains(cpython.Releases(symbol), release()))
 	}

@@ -101,13 +101,14 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 		if len(ofPackages) > 0 && !v.Alternative {
 			o.inPackages = definedBy(p, v, ofPackages)
 		}
-		plugIn := len(lost) > 0 && !v.Extension() && !linkedByAny(p, v)
+		plugIn := len(lost) > 0 && !v.Extension() && !v.Linked
 		for n, b := range lost {
 			if !p.Room(v.Path) {
 				break
 			}
 			name := b.Import.Name
-			if v.Host == analyzer.HostUnknown && ofProgram(p, name) || plugIn && ofOpened(p, v, name) {
+			if v.Host == analyzer.HostUnknown && ofProgram(p, name) ||
+				plugIn && (p.Facts.Root() || ofOpened(p, v, name)) {
 				continue // the program that opens it has the symbol
 			}
 			o.symbol(n, b).report()

@@ -66,13 +66,6 @@ func ofProgram(p *analyzer.Pass, symbol string) bool {
 	return false
 }
 
-// linkedByAny reports whether an object of the artifact links a library.
-func linkedByAny(p *analyzer.Pass, l *analyzer.View) bool {
-	return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
-		return u != l && u.Loading.Has(l.Library)
-	})
-}
-
 // ofOpened reports whether a symbol that a plug-in needs is in a library of the artifact that
 // another of its objects opens before the plug-in. A plug-in is no module, and no object links it.
 // Either the library's name is a constant of that object, or the plug-in's is and no object links
@@ -87,7 +80,7 @@ func ofOpened(p *analyzer.Pass, v *analyzer.View, symbol string) bool {
 	}
 	return slices.ContainsFunc(p.Views, func(l *analyzer.View) bool {
 		return l != v && !l.Extension() && l.Library.Defines(symbol, "") &&
-			(opened(l) || opened(v) && !linkedByAny(p, l))
+			(opened(l) || opened(v) && !l.Linked)
 	})
 }
 

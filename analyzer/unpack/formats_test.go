@@ -98,6 +98,9 @@ func TestFormats(t *testing.T) {
 			!slices.Equal(packages[0].Requires, []string{"libc.so.6()(64bit)", "rpmlib(X)"}) {
 			t.Errorf("requires %q", packages[0].Requires)
 		}
+		if c.name == "x.rpm" && packages[0].Arch != "riscv64" {
+			t.Errorf("architecture %q", packages[0].Arch)
+		}
 	}
 	same(
 		t,

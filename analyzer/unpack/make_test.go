@@ -122,7 +122,7 @@ func cpioOf(files ...string) []byte {
 	return out
 }
 
-// rpmOf returns an rpm with a payload, whose header requires some capabilities.
+// rpmOf returns an rpm for riscv64 with a payload, whose header requires some capabilities.
 func rpmOf(payload []byte, requires ...string) []byte {
 	header := func(entries [][4]uint32, store []byte) []byte {
 		b := append([]byte(rpmHeaderMagic), 0, 0, 0, 0)
@@ -142,8 +142,10 @@ func rpmOf(payload []byte, requires ...string) []byte {
 	for _, r := range requires {
 		store.WriteString(r + "\x00")
 	}
-	out = append(
-		out,
-		header([][4]uint32{{rpmRequireName, rpmStringArray, 0, uint32(len(requires))}}, store.Bytes())...)
+	arch := uint32(store.Len())
+	store.WriteString("riscv64\x00")
+	out = append(out, header([][4]uint32{
+		{rpmArch, rpmString, arch, 1}, {rpmRequireName, rpmStringArray, 0, uint32(len(requires))},
+	}, store.Bytes())...)
 	return append(out, payload...)
 }

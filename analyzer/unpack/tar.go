@@ -104,9 +104,10 @@ func (t *tarWalk) file(h *tar.Header, tr *tar.Reader) error {
 		t.problem(t.pkg.Path+"/"+shown, "%s", odd)
 		return nil
 	case h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse:
-		if t.over != nil {
-			t.over.add(shown)
-		} else if t.o.Link != nil {
+		if t.over != nil && (t.over.add(shown) || t.hidden.hides(shown)) {
+			return nil
+		}
+		if t.o.Link != nil {
 			if to := linked(shown, h); to != "" {
 				t.o.Link(t.pkg, t.under+shown, t.under+to)
 			}

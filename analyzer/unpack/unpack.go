@@ -130,6 +130,7 @@ type Package struct {
 	// installers.
 	Duplicates []string
 	// For an rpm, the capabilities that it requires, such as "libz.so.1()(64bit)"; at most 20,000.
+	Arch     string // that an rpm declares: "x86_64", "noarch"; "" for other formats
 	Requires []string
 }
 

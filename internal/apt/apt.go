@@ -27,16 +27,16 @@ type Suite struct {
 	Universe bool   // include Ubuntu's universe component
 }
 
-// Fetch downloads packages of one suite and architecture ("amd64") into the cache directory,
-// unless they are there already. It returns the paths of the .deb files by package name, without
-// the names that the suite does not have.
-func Fetch(
-	ctx context.Context,
-	cache string,
-	s Suite,
-	arch string,
-	want []string,
-) (map[string]string, error) {
+// Index is the list of packages of one suite and architecture ("amd64"), with the packages that
+// were downloaded from it.
+type Index struct {
+	dir string
+	env []string
+}
+
+// Open returns the index of a suite, which it downloads into the cache directory unless it is there
+// already.
+func Open(ctx context.Context, cache string, s Suite, arch string) (*Index, error) {
 	state := filepath.Join(cache, s.Codename+"-"+arch)
 	if s.Universe {
 		state += "-universe"
@@ -45,17 +45,119 @@ func Fetch(
 	if err != nil {
 		return nil, err
 	}
-	env := append(os.Environ(), "APT_CONFIG="+conf, "LC_ALL=C")
+	x := &Index{state, append(os.Environ(), "APT_CONFIG="+conf, "LC_ALL=C")}
 	done := filepath.Join(state, "updated")
 	if _, err := os.Stat(done); err != nil {
-		if _, err := command(ctx, state, env, "apt-get", "update", "-qq"); err != nil {
+		if _, err := x.run(ctx, "apt-get", "update", "-qq"); err != nil {
 			return nil, err
 		}
 		if err := os.WriteFile(done, nil, 0o644); err != nil {
 			return nil, err
 		}
 	}
-	known, err := command(ctx, state, env, "apt-cache", "pkgnames")
+	return x, nil
+}
+
+var (
+	// minbase matches the name of a package, and what makes it part of every system.
+	minbase = regexp.MustCompile(
+		`(?m)^(?:Package: (\S+)|(Essential: yes|Priority: required))[ \t]*$`)
+	// installing matches the name of a package that a simulation of apt-get installs.
+	installing = regexp.MustCompile(`(?m)^Inst (\S+) `)
+)
+
+// Base returns the names of the packages that debootstrap --variant=minbase --include=INCLUDE
+// installs, sorted: those that are essential or required, apt, and what they depend on.
+func (x *Index) Base(ctx context.Context, include ...string) ([]string, error) {
+	available, err := x.run(ctx, "apt-cache", "dumpavail")
+	if err != nil {
+		return nil, err
+	}
+	want, name, merges := append([]string{"apt"}, include...), "", false
+	for _, m := range minbase.FindAllStringSubmatch(available, -1) {
+		if m[1] != "" {
+			name = m[1]
+			merges = merges || name == "usrmerge"
+		} else if !slices.Contains(want, name) {
+			want = append(want, name)
+		}
+	}
+	if merges && !slices.Contains(want, "usrmerge") {
+		want = append(want, "usrmerge-") // debootstrap makes a merged /usr itself
+	}
+	said, err := x.run(ctx, "apt-get",
+		append([]string{"install", "-s", "-qq", "--no-install-recommends"}, want...)...)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, m := range installing.FindAllStringSubmatch(said, -1) {
+		names = append(names, m[1])
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Contents calls visit for each file of the suite's packages that matches, with its path and the
+// names of the packages that contain it. The lists of files are downloaded.
+func (x *Index) Contents(
+	ctx context.Context,
+	match *regexp.Regexp,
+	visit func(path string, packages []string),
+) error {
+	const enabled = "Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=true"
+	if _, err := x.run(ctx, "apt-get", "update", "-qq", "-o", enabled); err != nil {
+		return err
+	}
+	files, err := x.run(ctx, "apt-get", "indextargets", "-o", enabled, "--format", "$(FILENAME)",
+		"Created-By: Contents-deb")
+	if err != nil {
+		return err
+	}
+	for _, file := range strings.Fields(files) {
+		text, err := x.run(ctx, "/usr/lib/apt/apt-helper", "cat-file", file)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(text) {
+			words := strings.Fields(line)
+			if len(words) < 2 || !match.MatchString(words[0]) {
+				continue
+			}
+			packages := strings.Split(words[len(words)-1], ",")
+			for i, p := range packages {
+				packages[i] = p[strings.LastIndexByte(p, '/')+1:]
+			}
+			visit(words[0], packages)
+		}
+	}
+	return nil
+}
+
+// Depends calls visit for each package with what it depends on, as in its control file.
+func (x *Index) Depends(ctx context.Context, visit func(name, depends string)) error {
+	text, err := x.run(ctx, "apt-cache", "dumpavail")
+	if err != nil {
+		return err
+	}
+	name := ""
+	for line := range strings.Lines(text) {
+		field, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch field {
+		case "Package":
+			name = value
+		case "Depends", "Pre-Depends":
+			visit(name, value)
+		}
+	}
+	return nil
+}
+
+// Fetch downloads packages, unless they are in the cache. It returns the paths of the .deb files by
+// package name, without the names that the suite does not have, and without those whose file the
+// mirror does not have. It is an error if the mirror has none.
+func (x *Index) Fetch(ctx context.Context, want []string) (map[string]string, error) {
+	known, err := x.run(ctx, "apt-cache", "pkgnames")
 	if err != nil {
 		return nil, err
 	}
@@ -67,19 +169,19 @@ func Fetch(
 		if _, ok := slices.BinarySearch(lines, name); !ok {
 			continue
 		}
-		if got[name] = downloaded(state, name); got[name] == "" {
+		if got[name] = downloaded(x.dir, name); got[name] == "" {
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
-		if _, err := command(ctx, state, env, "apt-get",
-			append([]string{"download", "-qq"}, missing...)...); err != nil {
-			return nil, err
-		}
+		_, err := x.run(ctx, "apt-get", append([]string{"download", "-qq"}, missing...)...)
 		for _, name := range missing {
-			if got[name] = downloaded(state, name); got[name] == "" {
+			if got[name] = downloaded(x.dir, name); got[name] == "" {
 				delete(got, name) // a virtual package has no file
 			}
+		}
+		if err != nil && len(got) == 0 {
+			return nil, err
 		}
 	}
 	return got, nil
@@ -154,6 +256,10 @@ Dir::Etc::sourcelist "%[1]s/etc/sources.list"; Dir::Etc::sourceparts "-";
 Dir::Etc::parts "%[1]s/etc/apt.conf.d";
 Dir::Etc::preferencesparts "%[1]s/etc/preferences.d"; Acquire::Languages "none";
 Acquire::Check-Valid-Until "false";
+Acquire::IndexTargets::deb::Contents-deb {
+	MetaKey "$(COMPONENT)/Contents-$(ARCHITECTURE)"; ShortDescription "Contents-$(ARCHITECTURE)";
+	Description "$(RELEASE)/$(COMPONENT) $(ARCHITECTURE) Contents (deb)"; DefaultEnabled "false";
+};
 `,
 			dir,
 			arch,
@@ -216,27 +322,16 @@ func Files(
 	}
 }
 
-// command runs a program and returns its standard output. Its error contains the standard error.
-func command(
-	ctx context.Context,
-	dir string,
-	env []string,
-	name string,
-	args ...string,
-) (string, error) {
+// run runs a program of apt and returns its standard output. Its error contains the standard error.
+func (x *Index) run(ctx context.Context, name string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, name, args...)
-	c.Dir, c.Env = dir, env
+	c.Dir, c.Env = x.dir, x.env
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	out, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf(
-			"%s %s: %w: %s",
-			name,
-			strings.Join(args, " "),
-			err,
-			strings.TrimSpace(stderr.String()),
-		)
+		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err,
+			strings.TrimSpace(stderr.String()))
 	}
 	return string(out), nil
 }

@@ -54,23 +54,22 @@ func (d *decoder) line(line string) error {
 		d.set.Arch = f[0]
 	case word == "column" && len(f) >= 2:
 		d.set.Columns = append(d.set.Columns, Column{Name: f[0], Glibc: f[1], From: f[2:]})
-	case word == "library" && len(f) == 3:
+	case word == "library" && len(f) == 2:
 		d.lib = &Library{
 			SONAME:  f[0],
 			Package: f[1],
-			Base:    f[2] == "base",
 			In:      make([]Facts, len(d.set.Columns)),
 		}
 		d.codes = new([]Row)
 		d.set.Libraries = append(d.set.Libraries, d.lib)
-	case word == "in" && len(f) >= 3:
+	case word == "in" && len(f) >= 4:
 		i, err := strconv.Atoi(f[0])
 		if err != nil || i < 0 || i >= len(d.lib.In) {
 			return fmt.Errorf("no column %q", f[0])
 		}
-		facts := Facts{Present: true}
+		facts := Facts{Present: true, Base: f[1] == "base"}
 		at := &facts.Needed
-		for _, w := range f[2:] {
+		for _, w := range f[3:] {
 			if w == "nodes" {
 				at = &facts.Nodes
 				continue

@@ -20,7 +20,7 @@ func Encode(header []string, sets []*Set) (names []byte, byArch map[string][]byt
 	for _, s := range sets {
 		for _, l := range s.Libraries {
 			library := l.Package + " " + l.SONAME
-			if l.Base {
+			if slices.ContainsFunc(l.In, func(f Facts) bool { return f.Base }) {
 				library = " " + library // sorts first
 			}
 			for _, r := range l.Rows {
@@ -69,21 +69,17 @@ func encodeSet(s *Set, at map[string]place) string {
 		fmt.Fprintf(&b, "column %s %s %s\n", c.Name, c.Glibc, strings.Join(c.From, " "))
 	}
 	for _, l := range s.Libraries {
-		base := "extra"
-		if l.Base {
-			base = "base"
-		}
-		fmt.Fprintf(&b, "library %s %s %s\n", l.SONAME, l.Package, base)
+		fmt.Fprintf(&b, "library %s %s\n", l.SONAME, l.Package)
 		for i, f := range l.In {
-			if f.Present {
-				fmt.Fprintf(
-					&b,
-					"in %d needed %s nodes %s\n",
-					i,
-					strings.Join(f.Needed, " "),
-					strings.Join(f.Nodes, " "),
-				)
+			if !f.Present {
+				continue
 			}
+			base := "extra"
+			if f.Base {
+				base = "base"
+			}
+			fmt.Fprintf(&b, "in %d %s needed %s nodes %s\n", i, base, strings.Join(f.Needed, " "),
+				strings.Join(f.Nodes, " "))
 		}
 		codes := map[string]int{}
 		var rows strings.Builder

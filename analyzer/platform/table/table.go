@@ -27,7 +27,6 @@ type Column struct {
 type Library struct {
 	SONAME  string
 	Package string // the distribution's package, in the newest column that has the library
-	Base    bool   // part of a small image with Python
 	In      []Facts
 	// sorted by name, then by version node, oldest first; nil in a decoded library before Read
 	Rows []Row
@@ -52,6 +51,7 @@ func (l *Library) Read() ([]Row, error) {
 // Facts describes a library in one column. Present is false if the column does not have it.
 type Facts struct {
 	Present bool
+	Base    bool // part of a small image with Python
 	Needed  []string
 	Nodes   []string // version definitions in file order, without the base version
 }

@@ -15,10 +15,10 @@ func TestRoundTrip(t *testing.T) {
 			{Name: "debian12", Glibc: "2.36", From: []string{"libc6=2.36-9"}},
 		},
 		Libraries: []*Library{
-			{SONAME: "libdl.so.2", Package: "libc6", Base: true,
+			{SONAME: "libdl.so.2", Package: "libc6",
 				In: []Facts{
 					{Present: true, Needed: []string{"libc.so.6"}, Nodes: []string{"GLIBC_2.2.5"}},
-					{Present: true, Nodes: []string{"GLIBC_2.2.5"}},
+					{Present: true, Base: true, Nodes: []string{"GLIBC_2.2.5"}},
 				},
 				Rows: []Row{
 					{Name: "dlopen", Node: "GLIBC_2.2.5", Kind: "func", Present: 1},
@@ -65,13 +65,13 @@ func TestRoundTrip(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	for _, text := range []string{
-		"rows 0.0", "in 0 needed nodes", "code a func 1 0", "nonsense here",
-		"arch a\nlibrary l p base\nin 3 needed nodes", "arch a\nlibrary l p base\nrows 0.0",
-		"arch a\nlibrary l p base\ncode a func 1 0\nrows 0.0",
-		"arch a\nlibrary l p base\ncode a func 1 0\nrows @2.0",
-		"arch a\nlibrary l p base\ncode a func 1 0\nrows @0.0 1.0",
-		"arch a\nlibrary l p base\ncode a func 1 0\nrows @0.1",
-		"arch a\nlibrary l p base\ncode a func 1 0\nrows x",
+		"rows 0.0", "in 0 base needed nodes", "code a func 1 0", "nonsense here",
+		"arch a\nlibrary l p\nin 3 base needed nodes", "arch a\nlibrary l p\nrows 0.0",
+		"arch a\nlibrary l p\ncode a func 1 0\nrows 0.0",
+		"arch a\nlibrary l p\ncode a func 1 0\nrows @2.0",
+		"arch a\nlibrary l p\ncode a func 1 0\nrows @0.0 1.0",
+		"arch a\nlibrary l p\ncode a func 1 0\nrows @0.1",
+		"arch a\nlibrary l p\ncode a func 1 0\nrows x",
 	} {
 		data, err := compress(text)
 		if err != nil {

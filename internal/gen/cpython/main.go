@@ -69,7 +69,11 @@ func run(ctx context.Context, args []string) error {
 		if s.pkg == "" {
 			s.pkg = "libpython" + s.version
 		}
-		debs, err := apt.Fetch(ctx, *cache, s.suite, "amd64", []string{s.pkg})
+		index, err := apt.Open(ctx, *cache, s.suite, "amd64")
+		if err != nil {
+			return err
+		}
+		debs, err := index.Fetch(ctx, []string{s.pkg})
 		if err != nil {
 			return err
 		}

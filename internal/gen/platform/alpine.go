@@ -16,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -104,7 +105,9 @@ func readAlpine(
 			if err := p.verify(data); err != nil {
 				return nil, fmt.Errorf("%s of Alpine %s: %w", name, release, err)
 			}
-			err = apkLibraries(data, func(file string, o *elfobj.Object) { b.add(column, name, file, o) })
+			err = apkLibraries(data, func(file string, o *elfobj.Object) {
+				b.add(column, name, slices.Contains(alpineBase, name), file, o)
+			})
 			if err != nil {
 				return nil, fmt.Errorf("%s of Alpine %s: %w", name, release, err)
 			}

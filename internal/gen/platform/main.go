@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -49,7 +50,11 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	var sets []*table.Set
 	for _, a := range architectures {
 		fmt.Fprintf(log, "%s\n", a.name)
-		s, err := readArch(ctx, a, *cache)
+		before, err := existing(*out, a.name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+		s, err := readArch(ctx, a, *cache, before)
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
@@ -63,6 +68,10 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 			continue
 		}
 		s, err := readAlpine(ctx, a, *cache, log)
+		if errors.Is(err, os.ErrNotExist) {
+			fmt.Fprintf(log, "the tables of Alpine stay as they are: %v\n", err)
+			s, err = existing(*out, a.name+"-musl")
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
@@ -91,4 +100,30 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// existing reads a table that was written before, for what the mirror does not have. A new
+// architecture begins with an empty one.
+func existing(out, arch string) (*table.Set, error) {
+	names, err := os.ReadFile(filepath.Join(out, "names.txt"))
+	if err != nil {
+		return nil, err
+	}
+	packed, err := os.ReadFile(filepath.Join(out, arch+".gz"))
+	if errors.Is(err, os.ErrNotExist) {
+		return &table.Set{Arch: arch}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	set, err := table.Decode(string(names), packed)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range set.Libraries {
+		if _, err := l.Read(); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
 }

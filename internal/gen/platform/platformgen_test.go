@@ -41,6 +41,7 @@ func TestDerive(t *testing.T) {
 	b.add(
 		c,
 		"libc6",
+		true,
 		"",
 		object(
 			"libc.so.6",
@@ -50,9 +51,9 @@ func TestDerive(t *testing.T) {
 			export("pthread_self", "GLIBC_2.17"),
 		),
 	)
-	b.add(c, "libc6", "", object("libdl.so.2", export("dlopen", "GLIBC_2.17")))
-	b.add(c, "libc6", "", object("libpthread.so.0", export("close", "GLIBC_2.17")))
-	b.add(c, "libc6", "", object("librt.so.1", export("shm_open", "GLIBC_2.17")))
+	b.add(c, "libc6", true, "", object("libdl.so.2", export("dlopen", "GLIBC_2.17")))
+	b.add(c, "libc6", true, "", object("libpthread.so.0", export("close", "GLIBC_2.17")))
+	b.add(c, "libc6", true, "", object("librt.so.1", export("shm_open", "GLIBC_2.17")))
 	b.finish()
 	young := &table.Set{Arch: "riscv64"}
 	b = newBuilder(young)
@@ -60,6 +61,7 @@ func TestDerive(t *testing.T) {
 	b.add(
 		c,
 		"libc6",
+		true,
 		"",
 		object(
 			"libc.so.6",
@@ -71,10 +73,11 @@ func TestDerive(t *testing.T) {
 			export("clock_gettime", "GLIBC_2.27"),
 		),
 	)
-	b.add(c, "libc6", "", object("libdl.so.2", export("__libdl_version_placeholder", "GLIBC_2.27")))
+	b.add(c, "libc6", true, "", object("libdl.so.2", export("__libdl_version_placeholder", "GLIBC_2.27")))
 	b.add(
 		c,
 		"libc6",
+		true,
 		"",
 		object("libpthread.so.0", export("__libpthread_version_placeholder", "GLIBC_2.27")),
 	)

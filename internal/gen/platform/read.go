@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform/table"
@@ -21,37 +22,52 @@ var libraryPath = regexp.MustCompile(
 	`^(usr/)?lib(64|32)?/([a-z0-9_]+-linux-gnu[a-z0-9]*/)?[^/]+\.so[^/]*$`,
 )
 
-// notLoaded are libraries of libc6 that a program never needs by itself.
-var notLoaded = regexp.MustCompile(
-	`^lib(nss_|thread_db|memusage|pcprofile|c_malloc_debug|BrokenLocale|SegFault|nss|panelw|formw|menuw)`,
-)
-
-// readArch reads all suites of one architecture.
-func readArch(ctx context.Context, a architecture, cache string) (*table.Set, error) {
+// readArch reads all suites of one architecture. Packages that the mirror lists but does not have
+// stay as they are in before.
+func readArch(
+	ctx context.Context,
+	a architecture,
+	cache string,
+	before *table.Set,
+) (*table.Set, error) {
 	set := &table.Set{Arch: a.name}
 	b := newBuilder(set)
 	for _, s := range a.suites {
-		want := append(slices.Clone(basePackages), extraPackages...)
-		debs, err := apt.Fetch(ctx, cache, s.apt, a.debian, want)
+		index, err := apt.Open(ctx, cache, s.apt, a.debian)
 		if err != nil {
 			return nil, err
 		}
-		if debs["libc6"] == "" && s == sid {
-			continue // an architecture that the next release will not have
+		base, err := index.Base(ctx, "python3")
+		if err != nil {
+			return nil, err
 		}
-		if debs["libc6"] == "" {
-			return nil, fmt.Errorf("the mirror has no libc6 in %s", s.apt.Codename)
+		want := base
+		for _, name := range extraPackages {
+			if !slices.Contains(base, name) {
+				want = append(want, name)
+			}
+		}
+		debs, err := index.Fetch(ctx, want)
+		if err != nil {
+			return nil, err
 		}
 		column := b.column(s.column, s.glibc)
 		for _, name := range want {
 			deb := debs[name]
 			if deb == "" {
+				b.keep(column, name, slices.Contains(base, name), before)
 				continue
 			}
-			set.Columns[column].From = append(set.Columns[column].From, apt.Version(deb))
-			err = libraries(ctx, deb, func(file string, o *elfobj.Object) { b.add(column, name, file, o) })
+			found := false
+			err = libraries(ctx, deb, func(file string, o *elfobj.Object) {
+				b.add(column, name, slices.Contains(base, name), file, o)
+				found = true
+			})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", filepath.Base(deb), err)
+			}
+			if found {
+				set.Columns[column].From = append(set.Columns[column].From, apt.Version(deb))
 			}
 		}
 	}
@@ -61,10 +77,7 @@ func readArch(ctx context.Context, a architecture, cache string) (*table.Set, er
 
 // libraries visits every shared library of a .deb in the loader's search path.
 func libraries(ctx context.Context, deb string, visit func(file string, o *elfobj.Object)) error {
-	want := func(file string) bool {
-		return libraryPath.MatchString(file) && !notLoaded.MatchString(path.Base(file))
-	}
-	return apt.Files(ctx, deb, want, func(file string, data []byte) error {
+	return apt.Files(ctx, deb, libraryPath.MatchString, func(file string, data []byte) error {
 		if !bytes.HasPrefix(data, []byte("\x7fELF")) {
 			return nil
 		}
@@ -111,11 +124,11 @@ func (b *builder) library(soname string) *table.Library {
 	return l
 }
 
-func (b *builder) add(column int, pkg, file string, o *elfobj.Object) {
+func (b *builder) add(column int, pkg string, base bool, file string, o *elfobj.Object) {
 	soname := cmp.Or(o.SONAME, file)
 	l := b.library(soname)
-	l.Package, l.Base = pkg, isBase(pkg)
-	facts := table.Facts{Present: true, Needed: o.Needed}
+	l.Package = pkg
+	facts := table.Facts{Present: true, Base: base, Needed: o.Needed}
 	for _, d := range o.VersionDefs {
 		if !d.Base {
 			facts.Nodes = append(facts.Nodes, d.Name)
@@ -130,6 +143,34 @@ func (b *builder) add(column int, pkg, file string, o *elfobj.Object) {
 			continue // the marker symbol that linkers add for each version node
 		}
 		b.row(soname, column, e.Name, e.Version, string(e.Kind), e.Hidden)
+	}
+}
+
+// keep adds the libraries of a package as they are in the column of the same name of another set.
+func (b *builder) keep(to int, pkg string, base bool, before *table.Set) {
+	column := &b.set.Columns[to]
+	from := slices.IndexFunc(before.Columns, func(c table.Column) bool { return c.Name == column.Name })
+	if from < 0 {
+		return
+	}
+	read := before.Columns[from].From
+	i := slices.IndexFunc(read, func(p string) bool { return strings.HasPrefix(p, pkg+"=") })
+	if i < 0 {
+		return // the suite does not have it
+	}
+	column.From = append(column.From, read[i])
+	for _, old := range before.Libraries {
+		if old.Package != pkg || !old.In[from].Present {
+			continue
+		}
+		l := b.library(old.SONAME)
+		l.Package, l.In[to] = pkg, old.In[from]
+		l.In[to].Base = base
+		for _, r := range old.Rows {
+			if r.Present>>from&1 == 1 {
+				b.row(old.SONAME, to, r.Name, r.Node, r.Kind, r.Hidden>>from&1 == 1)
+			}
+		}
 	}
 }
 

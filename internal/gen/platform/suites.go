@@ -1,8 +1,6 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/compat-app/compat/internal/apt"
 )
 
@@ -67,28 +65,10 @@ var (
 	}
 )
 
-// basePackages are what a small Debian image with python has; extraPackages are one apt-get away
-// and often missed. A name that a suite does not have is left out there (libffi7 is bullseye's, the
-// t64 names trixie's).
-var (
-	basePackages = []string{
-		"libc6", "libstdc++6", "libgcc-s1", "libgcc1", "zlib1g", "libcrypt1", "libtinfo5", "libtinfo6",
-		"libncursesw5", "libncursesw6", "libexpat1", "libffi6", "libffi7", "libffi8",
-		"libssl1.1", "libssl3", "libssl3t64", "libbz2-1.0", "liblzma5", "libuuid1", "libsqlite3-0",
-		"libreadline7", "libreadline8", "libreadline8t64",
-		"libnsl2", "libtirpc3", "libtirpc3t64", "libdb5.3", "libdb5.3t64", "libzstd1",
-	}
-	extraPackages = []string{
-		"libgomp1",
-		"libatomic1",
-		"libgfortran4",
-		"libgfortran5",
-		"libquadmath0",
-		"libitm1",
-		"libnuma1",
-	}
-)
-
-func isBase(pkg string) bool {
-	return slices.Contains(basePackages, pkg) || slices.Contains(alpineBase, pkg)
+// extraPackages are often installed, but not part of a small image: most are one apt-get away. A
+// name that a suite does not have is left out there (the t64 names are those of trixie).
+var extraPackages = []string{
+	"libstdc++6", "libtinfo5", "libncursesw5", "libnsl2", "libtirpc3", "libtirpc3t64", "libdb5.3",
+	"libdb5.3t64", "libgomp1", "libatomic1", "libgfortran4", "libgfortran5", "libquadmath0", "libitm1",
+	"libnuma1",
 }

@@ -1,0 +1,45 @@
+package debian
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// From the contents and dependencies of the packages (dpkg -L, apt-cache depends).
+func TestProvide(t *testing.T) {
+	for _, c := range []struct {
+		depends, soname string
+		want            Answer
+	}{
+		{"libldap2 libc6", "liblber.so.2", Yes},
+		{"libext2fs2t64", "libe2p.so.2", Yes},
+		{"libext2fs2t64", "libcom_err.so.2", Yes}, // of a package that it depends on
+		{"libjxl0.7", "libjxl_threads.so.0.7", Yes},
+		{"libssl3", "libcrypto.so.3", Yes},
+		{"libgomp1", "libgomp.so.1.0.0", Yes},
+		{"zlib1g libc6", "libbz2.so.1.0", No},
+		{"libc6", "libcurl.so.4", No},
+		{"", "libz.so.1", No},
+		{"libc6 a-package-of-nobody", "libcurl.so.4", Unknown},
+		{"libicu76", "libicuuc.so.76", Yes}, // like libicu72
+		{"libicu76", "libicuuc.so.72", No},
+		{"libssl3t64", "libssl.so.1.1", No},
+		{"libdb5.3", "libdb-5.3.so", Yes},
+		{"libc6 ca-certificates", "libz.so.1", No},
+	} {
+		if got := Provide(strings.Fields(c.depends), c.soname); got != c.want {
+			t.Errorf("%s provide %s: %v, want %v", c.depends, c.soname, got, c.want)
+		}
+	}
+	for name, want := range map[string]string{
+		"liblber.so.2": "libldap2", "libbz2.so.1.0": "libbz2-1.0", "libgomp.so.1.0.0": "libgomp1",
+	} {
+		if got := Holders(name); !slices.Contains(got, want) {
+			t.Errorf("%s is in %q, want %s", name, got, want)
+		}
+	}
+	if got := Holders("libnone.so.1"); got != nil {
+		t.Errorf("libnone.so.1 is in %q", got)
+	}
+}

@@ -1,0 +1,130 @@
+// Command debian lists the libraries that the packages of Debian contain in the folders of the
+// loader, and the other such packages that they depend on: the data of analyzer/platform/debian.
+//
+// It reads the lists of files and packages from the mirror that this machine's apt is configured
+// for. A release whose list of files the mirror does not have is left out. Run it by `go generate
+// ./analyzer/platform/debian`.
+//
+//	debian -out FILE [-cache DIR]
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/internal/apt"
+)
+
+var releases = []string{"bullseye", "bookworm", "trixie", "sid"}
+
+var (
+	// library matches a library in a folder of the loader.
+	library = regexp.MustCompile(`^(?:usr/)?lib/(?:x86_64-linux-gnu/)?[^/]+\.so(?:\.[0-9][^/]*)?$`)
+	// other matches packages without libraries for programs.
+	other = regexp.MustCompile(`-(?:dev|dbg|dbgsym)$`)
+	// relation matches the names in a dependency.
+	relation = regexp.MustCompile(`(?:^|[,|])\s*([a-z0-9][a-z0-9+.-]*)`)
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "debian:", err)
+		os.Exit(1)
+	}
+}
+
+type set map[string]bool
+
+func (s set) sorted() []string { return slices.Sorted(maps.Keys(s)) }
+
+func run(ctx context.Context, args []string, log io.Writer) error {
+	flags := flag.NewFlagSet("debian", flag.ContinueOnError)
+	out := flags.String("out", filepath.Join("data", "libraries.gz"), "file that is written")
+	cache := flags.String("cache", filepath.Join(os.TempDir(), "platformgen"), "directory for lists")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	has, depends := map[string]set{}, map[string]set{}
+	var from []string
+	for _, codename := range releases {
+		x, err := apt.Open(ctx, *cache, apt.Suite{Mirror: "debian", Codename: codename}, "amd64")
+		if err != nil {
+			return err
+		}
+		err = x.Contents(ctx, library, func(file string, packages []string) {
+			for _, p := range packages {
+				if !other.MatchString(p) {
+					add(has, p, path.Base(file))
+				}
+			}
+		})
+		if err != nil {
+			fmt.Fprintf(log, "the files of %s are left out: %v\n", codename, err)
+		} else {
+			from = append(from, codename)
+		}
+		err = x.Depends(ctx, func(name, text string) {
+			for _, m := range relation.FindAllStringSubmatch(text, -1) {
+				add(depends, name, m[1])
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "# packages of Debian with libraries (files of %s) : packages that they depend on\n",
+		strings.Join(from, ", "))
+	for _, name := range slices.Sorted(maps.Keys(has)) {
+		fmt.Fprintf(&text, "%s %s :", name, strings.Join(sonames(has[name]), " "))
+		for _, d := range depends[name].sorted() {
+			if has[d] != nil && d != name {
+				fmt.Fprintf(&text, " %s", d)
+			}
+		}
+		text.WriteByte('\n')
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(text.Bytes()); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(*out, packed.Bytes(), 0o644)
+}
+
+func add(to map[string]set, key, value string) {
+	if to[key] == nil {
+		to[key] = set{}
+	}
+	to[key][value] = true
+}
+
+// sonames returns the names of files without those of the same library with a longer version:
+// libz.so.1, but not libz.so.1.3.1.
+func sonames(files set) []string {
+	return slices.DeleteFunc(files.sorted(), func(f string) bool {
+		for i := strings.Index(f, ".so.") + len(".so."); i < len(f); i++ {
+			if f[i] == '.' && files[f[:i]] {
+				return true
+			}
+		}
+		return false
+	})
+}
