@@ -2,6 +2,7 @@ package abi
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,10 @@ type Options struct {
 	// Provides reports whether a library that the new one needs, directly or indirectly, exports a
 	// symbol; version is "" for an unversioned reference. May be nil.
 	Provides func(name, version string) bool
+	// Hidden are suppressions, and Private patterns as those of Result.Private, for functions and
+	// variables whose types are not compared, because programs do not use them.
+	Hidden  Suppressions
+	Private []string
 }
 
 // comparison is the state of Compare.
@@ -30,7 +35,9 @@ type comparison struct {
 // Compare reports the changes for programs that were built against old and run with new.
 func Compare(old, new *Library, o Options) *Result {
 	old = old.resolved(new)
-	r := &Result{Changes: []Change{}, Library: old.SONAME, Interfaces: len(old.Symbols)}
+	r := &Result{
+		Changes: []Change{}, Library: old.SONAME, Interfaces: len(old.Symbols), file: path.Base(old.Name),
+	}
 	if r.Library == "" {
 		r.Library = old.Name
 	}
@@ -69,6 +76,9 @@ func Compare(old, new *Library, o Options) *Result {
 
 func (c *comparison) add(x Change, affected ...int) {
 	x.Affects = max(x.Affects, len(affected))
+	if x.Symbol != "" && len(affected) == 1 {
+		x.variable = isVariable(c.old.Symbols[affected[0]].Kind)
+	}
 	for _, i := range affected {
 		if x.Severity == Error {
 			c.broken[i] = true

@@ -221,6 +221,10 @@ func class(k elfobj.Kind) string {
 	return "a function"
 }
 
+func isVariable(k elfobj.Kind) bool {
+	return k == elfobj.TLS || k == elfobj.Data || k == "common"
+}
+
 // kind compares the kinds of two exports, apart from their types.
 func (c *comparison) kind(i int, a, b *Symbol) {
 	x := Change{
@@ -305,6 +309,7 @@ func (c *comparison) additions() {
 			Symbol:   s.ID(),
 			New:      place(s.File, s.Line),
 			Detail:   fmt.Sprintf("%s is newly exported.", Readable(s.Name)),
+			variable: isVariable(s.Kind),
 		}
 		switch {
 		case c.old.Debian:

@@ -52,6 +52,7 @@ func (c *comparison) compareTypes() {
 		}
 	}
 	seen := map[[2]TypeID]bool{}
+	private := patterns(c.Private)
 	for i := range c.old.Symbols {
 		if c.matched[i] < 0 || c.broken[i] || isPrivate(c.old.Symbols[i].Version) {
 			continue
@@ -59,7 +60,8 @@ func (c *comparison) compareTypes() {
 		a, b := &c.old.Symbols[i], &c.new.Symbols[c.matched[i]]
 		if a.Type == 0 || b.Type == 0 || (a.Kind == elfobj.IFunc) != (b.Kind == elfobj.IFunc) ||
 			seen[[2]TypeID{a.Type, b.Type}] ||
-			a.Weak && isStandardLibrary(c.old, a.Name) {
+			a.Weak && isStandardLibrary(c.old, a.Name) || c.Hidden.symbol(c.result, a) ||
+			private.MatchString(a.Name) {
 			continue
 		}
 		seen[[2]TypeID{a.Type, b.Type}] = true
@@ -404,6 +406,7 @@ func (t *typeComparison) note(p *pair, id TypeID, x Change) {
 	}
 	slices.Reverse(x.Path)
 	t.reported[x.Type] = true
+	x.subject = t.old.Types[id].Kind
 	t.changes = append(t.changes, &typeChange{x, id})
 }
 

@@ -40,6 +40,9 @@ type Library struct {
 	Debian  bool     `json:"-"`                // from a debian/*.symbols file, which has only names
 	Header  string   `json:"-"`                // for a symbols file, the line with the library's name
 
+	// Packaged means that it was read from a package, which replaces all files of the one before.
+	Packaged bool `json:"-"`
+
 	headers bool // SetHeaders decided which types are private
 }
 

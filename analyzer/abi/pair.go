@@ -115,6 +115,42 @@ func isVendored(name string) bool {
 	})
 }
 
+// systemLibrary matches a library in a folder that loaders search, or in one that the alternatives
+// system of a distribution or the loader adds. privateLibrary matches those in other folders.
+var (
+	systemLibrary = lazyregexp.New(`^(usr/(local/)?)?lib(32|64|x32)?/([a-z0-9_]+-linux-[a-z0-9]+/)?` +
+		`((blas|lapack|atlas|openblas[a-z0-9-]*|mesa|nvidia|tls|glibc-hwcaps/[^/]+)/)*[^/]+$`)
+	privateLibrary = lazyregexp.New(`^(usr/(local/)?)?lib(32|64|x32|exec)?/.*/`)
+)
+
+// isPrivateFile reports whether a library of a package of a distribution is in a folder that no
+// loader searches: a plug-in that a program opens, or a library for files of the same package.
+func isPrivateFile(name string) bool {
+	name = strings.TrimLeft(name, "./")
+	return privateLibrary.MatchString(name) && !systemLibrary.MatchString(name)
+}
+
+// has reports whether a library of the new package is loaded by a name.
+func has(pairs []Pairing, soname string) bool {
+	return slices.ContainsFunc(pairs, func(p Pairing) bool {
+		return p.New != nil && (p.New.SONAME == soname || path.Base(p.New.Name) == soname)
+	})
+}
+
+// gone makes the change of a SONAME a break: the package no longer has a library of the old name.
+func (r *Result) gone(old *Library) {
+	i := slices.IndexFunc(r.Changes, func(c Change) bool { return c.Rule == RuleSoname })
+	c := &r.Changes[i]
+	c.Severity, c.Affects = Error, len(old.Symbols)
+	c.Detail = fmt.Sprintf("The SONAME changed from %s to %s, and the package no longer has %s.",
+		old.SONAME, r.NewSONAME, old.SONAME)
+	c.Effect = fmt.Sprintf(
+		"A program that needs it does not start: %s: cannot open shared object file.", old.SONAME)
+	c.Fix = fmt.Sprintf(KeepShipping, old.SONAME) + ", or rebuild what needs it."
+	r.Broken = len(old.Symbols)
+	r.finish()
+}
+
 // isModule reports whether Python imports a library by its file name: programs do not link against
 // it.
 func isModule(name string) bool {
@@ -151,7 +187,7 @@ func ComparePairs(
 				),
 				Fix: fmt.Sprintf(KeepShipping, title(p.Old)) + ".",
 			}
-			if isVendored(p.Old.Name) || isModule(p.Old.Name) {
+			if isVendored(p.Old.Name) || isModule(p.Old.Name) || isPrivateFile(p.Old.Name) {
 				c.Severity, c.Affects, c.Fix = Note, 0, ""
 				c.Effect = "Only files of the same package load it."
 			}
@@ -172,8 +208,12 @@ func ComparePairs(
 			)
 		default:
 			r := Compare(p.Old, p.New, options(p.New))
-			if isVendored(p.Old.Name) && isVendored(p.New.Name) {
+			switch {
+			case isVendored(p.Old.Name) && isVendored(p.New.Name),
+				isPrivateFile(p.Old.Name) && isPrivateFile(p.New.Name):
 				r.lowerSeverities()
+			case r.NewSONAME != "" && p.Old.Packaged && p.New.Packaged && !has(pairs, p.Old.SONAME):
+				r.gone(p.Old)
 			}
 			each = append(each, r)
 			whole.merge(r, len(pairs) > 1)
@@ -198,6 +238,7 @@ func (r *Result) lowerSeverities() {
 func (r *Result) merge(one *Result, several bool) {
 	if r.Evidence.Old == "" {
 		r.Evidence, r.Library, r.NewSONAME = one.Evidence, one.Library, one.NewSONAME
+		r.file = one.file
 	}
 	if one.Evidence.Old == EvidenceSymbols {
 		r.Evidence.Old = EvidenceSymbols
@@ -207,7 +248,7 @@ func (r *Result) merge(one *Result, several bool) {
 	}
 	for _, c := range one.Changes {
 		if several {
-			c.Library = one.Library
+			c.Library, c.file = one.Library, one.file
 		}
 		r.Changes = append(r.Changes, c)
 	}

@@ -3,6 +3,7 @@ package abi
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -126,7 +127,7 @@ func ParseSuppressions(b []byte) (s Suppressions, unused, problems []string) {
 			problems = append(problems, fmt.Sprintf("line %d: a property outside of a section", n))
 		default:
 			key, value, _ := strings.Cut(line, "=")
-			key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+			key, value = strings.TrimSpace(key), unescaped(strings.TrimSpace(value))
 			if slices.Contains(unsupported, key) {
 				without = fmt.Sprintf("line %d: %s", n, key)
 			} else if why := current.property(key, value); why != "" && bad == "" {
@@ -137,6 +138,9 @@ func ParseSuppressions(b []byte) (s Suppressions, unused, problems []string) {
 	finish()
 	return s, unused, problems
 }
+
+// unescaped removes the escapes of the format, in which a backslash is written as two.
+func unescaped(value string) string { return strings.ReplaceAll(value, `\\`, `\`) }
 
 // property adds a property to a section, or returns what is wrong with it.
 func (s *suppression) property(key, value string) (problem string) {
@@ -254,20 +258,17 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 		name:    c.Type,
 		symbol:  symbol,
 		version: strings.TrimPrefix(version, "@"),
-		soname:  r.Library,
-		file:    r.Library,
+		soname:  cmp.Or(c.Library, r.Library),
+		file:    cmp.Or(c.file, r.file),
 
 		enumerators: c.enumerators,
-	}
-	if c.Library != "" {
-		x.soname, x.file = c.Library, c.Library
 	}
 	for _, at := range []string{c.Old, c.New} {
 		if file, _, ok := strings.Cut(at, ":"); ok {
 			x.source = file
 		}
 	}
-	variable := c.Rule == RuleData
+	variable := c.variable
 	switch s.kind {
 	case "suppress_type":
 		if c.Type == "" || !s.kindOf(c) {
@@ -275,7 +276,7 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 		}
 	case "suppress_file":
 	case "suppress_variable":
-		if c.Symbol == "" || !variable && !s.either(c) {
+		if c.Symbol == "" || !variable {
 			return false
 		}
 		x.name = Readable(symbol)
@@ -294,15 +295,6 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 	return !slices.ContainsFunc(s.conditions, func(holds func(*subject) bool) bool {
 		return !holds(x)
 	})
-}
-
-// either reports whether a change applies to both functions and variables.
-func (s *suppression) either(c *Change) bool {
-	switch c.Rule {
-	case RuleRemoved, RuleVersionRemoved, RuleVersionMoved, RuleAdded, RuleAddedReleased:
-		return true
-	}
-	return false
 }
 
 // kindOfChange reports whether a change has one of the section's change kinds.
@@ -325,25 +317,50 @@ func (s *suppression) kindOf(c *Change) bool {
 	if len(s.typeKinds) == 0 {
 		return true
 	}
-	for _, k := range s.typeKinds {
-		if (k == "enum") == (c.Rule == RuleEnumerator) {
-			return true
-		}
+	kind := c.subject
+	switch {
+	case kind != "":
+	case c.Rule == RuleEnumerator:
+		kind = Enum
+	default: // of a virtual table
+		kind = Struct
 	}
-	return false
+	return slices.Contains(s.typeKinds, string(kind)) ||
+		kind == Struct && slices.Contains(s.typeKinds, "class")
+}
+
+// patterns returns a regular expression for names, in which * matches any text. Without names it
+// matches nothing.
+func patterns(list []string) *regexp.Regexp {
+	if len(list) == 0 {
+		return regexp.MustCompile(`^\b$`)
+	}
+	var quoted []string
+	for _, p := range list {
+		quoted = append(quoted, strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, `.*`))
+	}
+	return regexp.MustCompile(`^(?:` + strings.Join(quoted, "|") + `)$`)
+}
+
+// symbol reports whether a section suppresses every change of a function or variable, so that what
+// only this one uses is suppressed too.
+func (s Suppressions) symbol(r *Result, a *Symbol) bool {
+	c := Change{
+		Rule: RuleSignature, Symbol: a.ID(), Old: place(a.File, a.Line),
+		variable: isVariable(a.Kind),
+	}
+	return slices.ContainsFunc(s.sections, func(x suppression) bool {
+		return x.kind != "suppress_type" && x.hides(r, &c)
+	})
 }
 
 // Private lowers the severity of changes whose symbol, version node or type matches a pattern,
 // because programs do not use them. In a pattern, * matches any text.
-func (r *Result) Private(patterns []string) {
-	if len(patterns) == 0 {
+func (r *Result) Private(list []string) {
+	if len(list) == 0 {
 		return
 	}
-	var quoted []string
-	for _, p := range patterns {
-		quoted = append(quoted, strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, `.*`))
-	}
-	re := regexp.MustCompile(`^(?:` + strings.Join(quoted, "|") + `)$`)
+	re := patterns(list)
 	for i := range r.Changes {
 		c := &r.Changes[i]
 		symbol, version, _ := strings.Cut(c.Symbol, "@")

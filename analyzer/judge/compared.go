@@ -171,7 +171,11 @@ func (s *Session) compare(earlier []*Earlier) []string {
 		for _, p := range pairs {
 			headers(p.Old)
 			headers(p.New)
-			whole, _ := abi.ComparePairs([]abi.Pairing{p.Pairing}, s.provided)
+			whole, _ := abi.ComparePairs([]abi.Pairing{p.Pairing}, func(l *abi.Library) abi.Options {
+				provided := s.provided(l)
+				provided.Hidden, provided.Private = hidden, o.Private
+				return provided
+			})
 			whole.Private(o.Private)
 			c := &Compared{
 				Earlier:    e,

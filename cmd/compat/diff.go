@@ -146,7 +146,13 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 			l.SetHeaders(headers)
 		}
 	}
-	whole, each := abi.ComparePairs(abi.Pair(old.libraries, new.libraries), new.options)
+	hidden = hidden.With(old.hidden).With(new.hidden)
+	whole, each := abi.ComparePairs(abi.Pair(old.libraries, new.libraries),
+		func(l *abi.Library) abi.Options {
+			o := new.options(l)
+			o.Hidden, o.Private = hidden, f.private
+			return o
+		})
 	suppressed := 0
 	for _, r := range append(each, whole) {
 		r.Private(f.private)

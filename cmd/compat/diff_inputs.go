@@ -28,6 +28,7 @@ type side struct {
 	problems  []string
 	paths     map[*abi.Library]string // paths of libraries that are files on this machine
 	exports   map[string]*elfobj.Object
+	hidden    abi.Suppressions // of the .abignore files in packages
 }
 
 // readSide reads libraries, packages, directories or baselines. If there are several, the names of
@@ -226,7 +227,7 @@ func (s *side) file(ctx context.Context, path, name string, debugDirs []string) 
 		s.libraries = append(s.libraries, l)
 		return nil
 	}
-	return s.archive(ctx, f, size, path)
+	return s.archive(ctx, f, size, path, debugDirs)
 }
 
 // maxBaseline limits a baseline, in bytes. That of libstdc++ with types has 8 MB.
@@ -239,7 +240,11 @@ func (s *side) library(path, name string, debugDirs []string) error {
 		return fmt.Errorf("%s: cannot be opened; check its permissions", path)
 	}
 	defer f.Close()
-	d := debugFiles{dirs: append([]string{filepath.Dir(path)}, debugDirs...)}
+	folder, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	d := debugFiles{dirs: append([]string{folder}, inDebugDirs(debugDirs, folder)...)}
 	defer d.close()
 	l, err := abi.Read(abi.File{Name: name, Content: f, Size: size, Open: d.open, Scratch: d.scratch})
 	if err != nil {
@@ -251,19 +256,27 @@ func (s *side) library(path, name string, debugDirs []string) error {
 }
 
 // archive reads the libraries of a wheel, deb, rpm or another archive.
-func (s *side) archive(ctx context.Context, r io.ReaderAt, size int64, name string) error {
+func (s *side) archive(
+	ctx context.Context, r io.ReaderAt, size int64, name string, debugDirs []string,
+) error {
 	s.exports = map[string]*elfobj.Object{}
 	o := unpack.Options{
 		Scratch:  spool.In(""),
 		NoDigest: true,
 		Want: func(_ *unpack.Package, path string, _ int64, head []byte) bool {
-			return libraryName(path) && (head == nil || strings.HasPrefix(string(head), "\x7fELF"))
+			return libraryName(path) && (head == nil || strings.HasPrefix(string(head), "\x7fELF")) ||
+				strings.HasSuffix(path, ".abignore")
 		},
 	}
 	packages, problems, err := unpack.Walk(ctx, name, r, size, o, func(f *unpack.File) error {
-		var d debugFiles
+		if strings.HasSuffix(f.Path, ".abignore") {
+			return s.suppress(f)
+		}
+		d := debugFiles{dirs: inDebugDirs(debugDirs, path.Dir(f.Path))}
 		defer d.close()
-		l, err := abi.Read(abi.File{Name: f.Path, Content: f.Content, Size: f.Size, Scratch: d.scratch})
+		l, err := abi.Read(abi.File{
+			Name: f.Path, Content: f.Content, Size: f.Size, Open: d.open, Scratch: d.scratch,
+		})
 		switch {
 		case errors.Is(err, abi.ErrNoLibrary):
 			return nil
@@ -271,6 +284,7 @@ func (s *side) archive(ctx context.Context, r io.ReaderAt, size int64, name stri
 			s.problems = append(s.problems, err.Error())
 			return nil
 		}
+		l.Packaged = true
 		s.libraries = append(s.libraries, l)
 		if object, err := elfobj.Read(f.Content, f.Size); err == nil {
 			s.exports[l.SONAME] = object
@@ -284,6 +298,30 @@ func (s *side) archive(ctx context.Context, r io.ReaderAt, size int64, name stri
 		err = fmt.Errorf("%s is neither a shared library nor an archive that compat reads", name)
 	}
 	return err
+}
+
+// inDebugDirs returns where the debug files of a library in a folder are: in a debug folder, or in a
+// folder of the same name below it (GDB, "Separate Debug Files").
+func inDebugDirs(debugDirs []string, folder string) (out []string) {
+	for _, dir := range debugDirs {
+		out = append(out, dir, filepath.Join(dir, filepath.Join("/", folder)))
+	}
+	return out
+}
+
+// suppress reads an .abignore file of a package. What is wrong with it is a problem, and hides
+// nothing.
+func (s *side) suppress(f *unpack.File) error {
+	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, f.Size))
+	if err != nil {
+		return err
+	}
+	more, unused, problems := abi.ParseSuppressions(b)
+	for _, p := range append(unused, problems...) {
+		s.problems = append(s.problems, f.Path+": "+p)
+	}
+	s.hidden = s.hidden.With(more)
+	return nil
 }
 
 // options returns options that know which symbols the dependencies of a new library provide:
