@@ -59,7 +59,7 @@ func parseXML(b []byte) (*Library, error) {
 		SONAME:   root.get("soname"),
 		Class:    64,
 		Order:    "little",
-		Evidence: EvidenceSymbols,
+		Evidence: EvidenceSymbols, Unaligned: true,
 		Partial:  true,
 		Needed:   []string{},
 		Versions: []string{},

@@ -178,7 +178,8 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	var own layoutDifference
 	if x.Size != y.Size {
 		own.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
-	} else if a, b := t.old.alignment(x), t.new.alignment(y); a != b && max(x.Align, y.Align) > 0 {
+	} else if a, b := t.old.alignment(x), t.new.alignment(y); a != b && max(x.Align, y.Align) > 0 &&
+		!t.old.Unaligned && !t.new.Unaligned {
 		own.fail("it was aligned to %s and is aligned to %d now", counted(int(a), "byte"), b)
 	}
 	grown := t.bases(p, x, y, d, &own)
@@ -265,7 +266,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 // bases compares base classes, and reports whether the size of one changed. A base class without
 // data may be added or removed if no offset changes.
 func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (grown bool) {
-	name := func(l *Library, b *BaseClass) string { return l.Types[b.Type].Name }
+	name := func(l *Library, b *BaseClass) string { return plain(l.Types[b.Type].Name) }
 	find := func(l *Library, in *Type, k int, wanted string) *BaseClass {
 		if k < len(in.Bases) && name(l, &in.Bases[k]) == wanted {
 			return &in.Bases[k]
@@ -293,7 +294,7 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 				t.old.spell(a.Type),
 				map[bool]string{true: "is", false: "is not"}[b.Virtual],
 			)
-		case a.Offset != b.Offset:
+		case a.Offset != b.Offset && !a.Virtual: // that of a virtual base is in the virtual table
 			own.fail("the base class %s moved from byte %d to %d", t.old.spell(a.Type), a.Offset, b.Offset)
 		}
 		if local := t.ref(p, a.Type, b.Type, true, 0, "base class of "+x.Name); local != "" {

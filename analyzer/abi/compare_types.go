@@ -217,7 +217,9 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 		}
 		return t.ref(p, x.Elem, y.Elem, false, depth+1, step)
 	case x.Kind == Array && y.Kind == Array:
-		if value && !slices.Equal(x.Counts, y.Counts) && t.old.size(a) != t.new.size(b) {
+		// The size of an open array is that of its symbol, or of the structure that it ends.
+		open := slices.Contains(x.Counts, -1) || slices.Contains(y.Counts, -1)
+		if value && !open && !slices.Equal(x.Counts, y.Counts) && t.old.size(a) != t.new.size(b) {
 			return was()
 		}
 		// arrays of char contain bytes, signed or not
@@ -297,7 +299,7 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step strin
 		}
 		return ""
 	}
-	if x.Name != y.Name && x.Name != "" && y.Name != "" &&
+	if x.Name != y.Name && x.Name != "" && y.Name != "" && plain(x.Name) != plain(y.Name) &&
 		(!t.sameShape(a, b) || otherArguments(x.Name, y.Name, t.old.Class, 8)) {
 		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
 	}

@@ -40,6 +40,8 @@ type Library struct {
 	Debian  bool     `json:"-"`                // from a debian/*.symbols file, which has only names
 	Header  string   `json:"-"`                // for a symbols file, the line with the library's name
 
+	// Unaligned means that its source does not record alignments that the source code sets.
+	Unaligned bool `json:"-"`
 	// Packaged means that it was read from a package, which replaces all files of the one before.
 	Packaged bool `json:"-"`
 

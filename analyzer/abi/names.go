@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Readable returns the demangled name of a symbol.
@@ -126,6 +128,20 @@ func counted(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+var (
+	suffixed = lazyregexp.New(`\b([0-9]+)[uUlL]+\b`)
+	spaced   = lazyregexp.New(`\s*([*&<>,()])\s*`)
+)
+
+// plain returns the name of an instance of a template in one form: compilers write numbers with and
+// without suffixes, and set spaces in other places (Ring<3UL, int *>, Ring<3, int*>).
+func plain(name string) string {
+	if !strings.Contains(name, "<") {
+		return name
+	}
+	return spaced.ReplaceAllString(suffixed.ReplaceAllString(name, "$1"), "$1")
 }
 
 // otherArguments reports whether two names are instances of one class template with arguments that
