@@ -16,6 +16,9 @@ type Options struct {
 	// variables whose types are not compared, because programs do not use them.
 	Hidden  Suppressions
 	Private []string
+	// Uses reports whether a program imports a symbol of the old library; version is "" if it has
+	// none. Then only what the program uses is compared. Nil means all programs.
+	Uses func(name, version string) bool
 }
 
 // comparison is the state of Compare.
@@ -34,7 +37,7 @@ type comparison struct {
 
 // Compare reports the changes for programs that were built against old and run with new.
 func Compare(old, new *Library, o Options) *Result {
-	old = old.resolved(new)
+	old = old.resolved(new).used(o.Uses)
 	r := &Result{
 		Changes: []Change{}, Library: old.SONAME, Interfaces: len(old.Symbols), file: path.Base(old.Name),
 	}
@@ -63,7 +66,9 @@ func Compare(old, new *Library, o Options) *Result {
 	}
 	c.data()
 	c.tables()
-	c.additions()
+	if o.Uses == nil {
+		c.additions()
+	}
 	c.libraries()
 	r.Broken = len(c.broken)
 	if old.SONAME != new.SONAME && old.SONAME != "" && new.SONAME != "" {
@@ -72,6 +77,19 @@ func Compare(old, new *Library, o Options) *Result {
 	r.Blind = c.sentences()
 	r.finish()
 	return r
+}
+
+// used returns the library with the exports that a program imports. Its virtual tables stay, because
+// a program calls through those of objects that it gets.
+func (l *Library) used(uses func(name, version string) bool) *Library {
+	if uses == nil {
+		return l
+	}
+	out := *l
+	out.Symbols = slices.DeleteFunc(slices.Clone(l.Symbols), func(s Symbol) bool {
+		return !uses(s.Name, s.Version)
+	})
+	return &out
 }
 
 func (c *comparison) add(x Change, affected ...int) {

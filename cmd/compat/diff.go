@@ -26,6 +26,7 @@ type diffFlags struct {
 	headers   []string
 	private   []string
 	suppress  []string
+	apps      []string
 }
 
 // The pace of the garbage collector in a comparison. Debug information is read unit by unit, and
@@ -50,8 +51,9 @@ path, SONAME, name and build ID. Copies of a library under other names are compa
 Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
 information (DWARF, in the library or in a separate debug file next to it), also the types that
 exported functions and variables use; of types that a source file of the library defines, not a
-header, only values count, not what pointers point to, as programs cannot see them. The first lines
-of the output name the evidence.
+header, only values count, not what pointers point to, as programs may not see them. --headers decides
+what programs see. The first lines of the output name the evidence, and what programs can see and was
+not compared. "no ABI change" is said only if nothing is left.
 
 Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
 wrong usage.`,
@@ -59,6 +61,7 @@ wrong usage.`,
   compat diff libfoo-1.3-*.whl libfoo-1.4-*.whl
   compat diff last-release/ wheelhouse/
   compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
+  compat diff --app /usr/bin/foo old/libfoo.so.1 new/libfoo.so.1
   compat diff abi/libfoo.json build/libfoo.so
   compat diff --suppressions .abignore debian/libfoo1.symbols build/libfoo.so.1`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -83,6 +86,8 @@ wrong usage.`,
 		"public header or folder of public headers; types defined elsewhere are private; may "+
 			"be repeated",
 	)
+	flags.StringArrayVar(&f.apps, "app", nil,
+		"compare only what this program or library imports of OLD; may be repeated")
 	flags.StringArrayVar(&f.private, "private", nil,
 		"private symbol, symbol version or type, where * matches any text; may be repeated")
 	flags.StringArrayVar(&f.suppress, "suppressions", nil,
@@ -146,11 +151,15 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 			l.SetHeaders(headers)
 		}
 	}
+	uses, err := f.uses(old.libraries)
+	if err != nil {
+		return err
+	}
 	hidden = hidden.With(old.hidden).With(new.hidden)
 	whole, each := abi.ComparePairs(abi.Pair(old.libraries, new.libraries),
 		func(l *abi.Library) abi.Options {
 			o := new.options(l)
-			o.Hidden, o.Private = hidden, f.private
+			o.Hidden, o.Private, o.Uses = hidden, f.private, uses
 			return o
 		})
 	suppressed := 0
@@ -174,6 +183,36 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 		err = exit{code: exitIncompatible}
 	}
 	return err
+}
+
+// uses returns whether a program of --app imports a symbol of a library; nil without --app. It is an
+// error if one imports none of the old libraries, because then nothing would be compared.
+func (f *diffFlags) uses(old []*abi.Library) (func(name, version string) bool, error) {
+	if len(f.apps) == 0 {
+		return nil, nil
+	}
+	imported := map[string][]string{} // versions by name; "" for none
+	for _, app := range f.apps {
+		o, ok := openObject(app)
+		if !ok {
+			return nil, fmt.Errorf("--app: %s is not an ELF program or library", app)
+		}
+		own := map[string]bool{}
+		for _, i := range o.Imports.All() {
+			own[i.Name] = true
+			imported[i.Name] = append(imported[i.Name], i.Version)
+		}
+		if !slices.ContainsFunc(old, func(l *abi.Library) bool {
+			return slices.ContainsFunc(l.Symbols, func(s abi.Symbol) bool { return own[s.Name] })
+		}) {
+			return nil, fmt.Errorf("--app: %s imports no symbol of the old library", app)
+		}
+	}
+	return func(name, version string) bool {
+		return slices.ContainsFunc(imported[name], func(v string) bool {
+			return v == "" || version == "" || v == version
+		})
+	}, nil
 }
 
 // maxHeader limits the size of a header, in bytes.
