@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // RunsForPulls reports whether GitHub runs the workflow with this text for every new head of a
@@ -92,19 +94,41 @@ func Documentation(paths, globs []string) bool {
 }
 
 func documentation(p string, globs []string) bool {
-	base := path.Base(p)
-	switch {
-	case strings.HasPrefix(p, ".github/workflows/"), strings.HasPrefix(p, ".github/actions/"),
-		base == "action.yml", base == "action.yaml", p == ".github/compat.yml", builds(base),
-		strings.HasSuffix(base, ".lock"), strings.HasSuffix(base, ".in"), lockfile.Known(p):
+	if Builds(p) {
 		return false
 	}
-	for _, g := range append([]string{"**/*.md", "**/*.rst", "docs/**", "**/LICENSE*"}, globs...) {
-		if pathMatches(g, p) {
-			return true
-		}
+	base, ext := path.Base(p), path.Ext(p)
+	switch {
+	case ext == ".md", ext == ".rst", license.MatchString(base),
+		strings.HasPrefix(p, "docs/") && !compiled(ext):
+		return true
+	}
+	return slices.ContainsFunc(globs, func(g string) bool { return pathMatches(g, p) })
+}
+
+// license matches the names of texts of licenses, such as LICENSE, LICENSE.txt and
+// LICENSE-APACHE-2.0, and not LICENSE_check.c.
+var license = lazyregexp.New(`^LICENSE[^.]*(\.[0-9][^.]*)*(\.txt|\.md|\.rst)?$`)
+
+// compiled reports whether files with an extension are input of compilers. A build may compile
+// those in the folder of the documentation too.
+func compiled(ext string) bool {
+	switch strings.ToLower(ext) {
+	case ".c", ".cc", ".cpp", ".cxx", ".cu", ".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl",
+		".asm", ".s", ".f", ".f90", ".for", ".m", ".mm", ".go", ".rs", ".zig", ".swift", ".pyx",
+		".pxd", ".pxi", ".cmake", ".bzl", ".so", ".a", ".o", ".dll", ".dylib", ".whl":
+		return true
 	}
 	return false
+}
+
+// Builds reports whether a path is part of the build or of CI: a change of it may change artifacts
+// in any way.
+func Builds(p string) bool {
+	base := path.Base(p)
+	return strings.HasPrefix(p, ".github/workflows/") || strings.HasPrefix(p, ".github/actions/") ||
+		base == "action.yml" || base == "action.yaml" || p == ".github/compat.yml" || builds(base) ||
+		strings.HasSuffix(base, ".lock") || strings.HasSuffix(base, ".in") || lockfile.Known(p)
 }
 
 // builds reports whether files of a name configure a build.

@@ -59,3 +59,25 @@ func FuzzRunsForPulls(f *testing.F) {
 		}
 	})
 }
+
+func TestDocumentation(t *testing.T) {
+	globs := []string{"examples/**"}
+	for p, want := range map[string]bool{
+		"README.md": true, "docs/a.html": true, "docs/conf.py": true, "src/x/guide.rst": true,
+		"LICENSE": true, "LICENSE.txt": true, "LICENSE-MIT": true, "LICENSE-APACHE-2.0": true,
+		"LICENSE_OF_X.md": true, "src/LICENSE": true, "examples/a.c": true,
+
+		"LICENSE_evil.c": false, "LICENSE.c": false, "LICENSE.md.c": false, "LICENSE.2.c": false,
+		"docs/evil.c": false, "docs/sub/evil.PYX": false, "docs/setup.py": false,
+		"docs/requirements.txt": false, "docs/CMakeLists.txt": false, "examples/setup.py": false,
+		".github/workflows/docs.md": false, "src/docs/a.c": false, "README.md/evil.c": false,
+		"readme": false, "docs": false,
+	} {
+		if got := Documentation([]string{p}, globs); got != want {
+			t.Errorf("%s: %t, want %t", p, got, want)
+		}
+	}
+	if Documentation([]string{"README.md", "a.c"}, nil) || Documentation(nil, nil) {
+		t.Error("a change with another file, or without any, is documentation")
+	}
+}

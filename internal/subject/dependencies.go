@@ -33,8 +33,11 @@ const (
 
 // change is the difference between a subject and its base.
 type change struct {
-	paths []string // paths in the diff
-	base  string   // the base commit
+	paths []string // paths in the diff, and those that moved files had before
+	// whole means that paths has every path. GitHub's lists are limited, so otherwise nothing may be
+	// concluded from what paths does not contain.
+	whole bool
+	base  string // the base commit
 	diff  comment.Diff
 }
 
@@ -61,12 +64,13 @@ func (c *check) changes(ctx context.Context, s subject) (*change, error) {
 	}
 	out := &change{base: c.compared.GetMergeBaseCommit().GetSHA()}
 	files := c.compared.Files
-	if len(files) >= maxCompared && s.number != 0 {
+	out.whole = len(files) < maxCompared
+	if !out.whole && s.number != 0 {
 		all, err := c.listFiles(ctx, s.number)
 		if err != nil {
 			return nil, err
 		}
-		files = all
+		files, out.whole = all, len(all) < maxListed
 	}
 	var changed []comment.DiffFile
 	for _, f := range files {
@@ -77,22 +81,50 @@ func (c *check) changes(ctx context.Context, s subject) (*change, error) {
 		changed = append(changed, comment.DiffFile{Path: f.GetFilename(), Patch: f.GetPatch()})
 	}
 	out.diff = comment.ParseDiff(changed)
-	if len(files) >= maxCompared && s.number == 0 { // the list may be incomplete, so use all files
-		all, err := (&commitFiles{repo: c.repo, sha: s.sha}).Files(ctx)
-		if err != nil {
+	if out.whole {
+		return out, nil
+	}
+	base := &commitFiles{repo: c.repo, sha: out.base}
+	head := &commitFiles{repo: c.repo, sha: s.sha}
+	different, err := differences(ctx, base, head)
+	out.paths = append(out.paths, different...)
+	out.whole = !base.truncated && !head.truncated
+	if !out.whole { // any file may be changed, so all pins are reviewed
+		out.paths = append(out.paths, head.paths...)
+	}
+	return out, err
+}
+
+// differences returns the paths that two commits do not have in common, or with other contents.
+func differences(ctx context.Context, base, head *commitFiles) (paths []string, _ error) {
+	for _, f := range []*commitFiles{base, head} {
+		if _, err := f.Files(ctx); err != nil {
 			return nil, err
 		}
-		out.paths = append(out.paths, all...)
 	}
-	return out, nil
+	for p, object := range head.objects {
+		if base.objects[p] != object {
+			paths = append(paths, p)
+		}
+	}
+	for p := range base.objects {
+		if head.objects[p] == "" {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
 }
 
 // commitFiles reads the files of a commit.
 type commitFiles struct {
 	repo  *repository.Repository
 	sha   string
-	blobs map[string]string
-	paths []string
+	blobs map[string]string // digests of the regular files that may be read
+	paths []string          // of these
+
+	objects   map[string]string // digest and mode of everything but folders
+	truncated bool              // GitHub's list of the files is limited, and incomplete
 }
 
 // Files implements review.Commit.
@@ -104,8 +136,11 @@ func (f *commitFiles) Files(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the files of a commit: %w", err)
 	}
-	f.blobs = map[string]string{}
+	f.blobs, f.objects, f.truncated = map[string]string{}, map[string]string{}, tree.GetTruncated()
 	for _, e := range tree.Entries {
+		if e.GetType() != "tree" {
+			f.objects[e.GetPath()] = e.GetMode() + " " + e.GetSHA()
+		}
 		if e.GetType() == "blob" && e.GetMode() != "120000" && e.GetSize() <= repository.MaxSource {
 			f.blobs[e.GetPath()] = e.GetSHA()
 			f.paths = append(f.paths, e.GetPath())
@@ -219,7 +254,7 @@ func (c *check) withoutReason(
 	changed *change,
 	r *reviewed,
 ) (string, error) {
-	if changed == nil || len(changed.paths) == 0 {
+	if changed == nil || !changed.whole || len(changed.paths) == 0 {
 		return "", nil
 	}
 	if r == nil && artifact.Documentation(changed.paths, set.Documentation) {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	maxDiffPages = 30  // GitHub lists at most 3,000 files of a pull request
-	maxCompared  = 300 // limit of files in a comparison of two commits
+	maxListed   = 3000 // limit of the files that GitHub lists of a pull request
+	maxCompared = 300  // limit of files in a comparison of two commits
 )
 
 // sources downloads the files that may contain the causes of findings, and the diff of a pull
@@ -83,7 +83,7 @@ func (c *check) diff(ctx context.Context, number int) (comment.Diff, error) {
 func (c *check) listFiles(ctx context.Context, number int) ([]*gh.CommitFile, error) {
 	var out []*gh.CommitFile
 	o := &gh.ListOptions{PerPage: 100}
-	for range maxDiffPages {
+	for range maxListed / o.PerPage {
 		page, resp, err := c.repo.Client.PullRequests.ListFiles(ctx, c.repo.Owner, c.repo.Name, number, o)
 		if err != nil {
 			return nil, fmt.Errorf("list the files of #%d: %w", number, err)

@@ -55,7 +55,7 @@ func (s *Server) listPullFiles(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.page(r, "", filesJSON(r.repo.changes(p.BaseSHA, p.HeadSHA)))
+	return s.page(r, "", filesJSON(r.repo.changes(p.BaseSHA, p.HeadSHA), maxPullFiles))
 }
 
 func (s *Server) listReviews(r *request) (any, error) {

@@ -188,7 +188,7 @@ func (s *Server) getCommit(r *request) (any, error) {
 	if len(c.Parents) > 0 {
 		parent = c.Parents[0]
 	}
-	o["files"] = filesJSON(r.repo.changes(parent, c.SHA))
+	o["files"] = filesJSON(r.repo.changes(parent, c.SHA), maxComparedFiles)
 	return o, nil
 }
 
@@ -256,13 +256,19 @@ func (s *Server) compare(r *request) (any, error) {
 		"base_commit":       s.commitJSON(r.repo, base),
 		"merge_base_commit": s.commitJSON(r.repo, common),
 		"commits":           commits,
-		"files":             filesJSON(r.repo.changes(base.SHA, head.SHA)),
+		"files":             filesJSON(r.repo.changes(base.SHA, head.SHA), maxComparedFiles),
 	}, nil
 }
 
-func filesJSON(changes []change) []any {
+// Limits of GitHub's lists of changed files (docs: compare two commits, list pull requests files).
+const (
+	maxComparedFiles = 300
+	maxPullFiles     = 3000
+)
+
+func filesJSON(changes []change, most int) []any {
 	out := []any{}
-	for _, c := range changes {
+	for _, c := range changes[:min(len(changes), most)] {
 		out = append(
 			out,
 			object{
