@@ -79,9 +79,6 @@ type ReviewComment struct {
 	Fingerprint string
 }
 
-// Gap is a workflow whose expected artifacts are missing.
-type Gap struct{ Workflow, Why string }
-
 // Input is the input of Render.
 type Input struct {
 	Report  *analyzer.Report // nil if nothing could be checked; then Problem has the reason
@@ -90,8 +87,9 @@ type Input struct {
 	// artifacts that could not be downloaded while others were checked; they count as unread
 	Partial []analyzer.Unread
 
-	// workflows with missing artifacts, which are listed but do not fail the check
-	Gaps []Gap
+	Missing         []Missing // what the base branch has and the head does not; the check fails
+	AcceptedMissing []AcceptedMissing
+	Unselected      []string // names of artifacts that the configuration does not select
 
 	FailOn     string // "error" (also ""), "warning" or "never"
 	BaseName   string // branch that the report was compared with, such as "main"; "" = none

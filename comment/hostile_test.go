@@ -95,14 +95,20 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 	}
 	pull := Render(
 		Input{
-			Report:     r,
-			Files:      widget,
-			Diff:       Diff{"pyproject.toml": {{8, 8}}},
-			Partial:    unread(),
-			Gaps:       []Gap{{Workflow: next(), Why: next()}},
-			DetailsURL: url,
-			BaseName:   next(),
-			SHA:        "0123456789abcdef",
+			Report:  r,
+			Files:   widget,
+			Diff:    Diff{"pyproject.toml": {{8, 8}}},
+			Partial: unread(),
+			Missing: []Missing{
+				{Name: next(), Workflow: next(), Run: next()},
+				{Name: next(), Workflow: next(), Artifact: next()},
+				{Name: next()},
+			},
+			AcceptedMissing: []AcceptedMissing{{next(), next(), next(), next()}},
+			Unselected:      []string{next()},
+			DetailsURL:      url,
+			BaseName:        next(),
+			SHA:             "0123456789abcdef",
 		},
 	)
 	if len(pull.Review) == 0 || len(pull.Annotations) == 0 {

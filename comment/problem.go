@@ -151,6 +151,16 @@ func NothingChanged(reason string) *Problem {
 	}
 }
 
+// NothingLeft concludes a change that removes all artifacts, which a person accepted.
+func NothingLeft() *Problem {
+	return &Problem{
+		Conclusion: "success",
+		Title:      "Nothing to check: that there are no artifacts was accepted",
+		Summary: "No workflow run uploaded an artifact, and everything that the base branch has was " +
+			"accepted as missing.\n",
+	}
+}
+
 // Superseded cancels the check of a head that was replaced by a newer one.
 func Superseded() *Problem {
 	return &Problem{

@@ -75,19 +75,19 @@ func problem(in Input) Check {
 			NoRecheck:   p.NoRecheck,
 		}
 	}
+	body := p.Summary + missingList(in.Missing) + unselectedList(in.Unselected) +
+		acceptedMissingList(in.AcceptedMissing) + logSection(in.Logs) + link(in, "\n", "The report")
 	c := Check{
 		Conclusion:  p.Conclusion,
 		Title:       mdsafe.Cut(p.Title, MaxTitle),
-		Summary:     p.Summary + logSection(in.Logs) + link(in, "\n", "The report"),
+		Summary:     body,
 		Annotations: p.Annotations,
 	}
 	if !p.NoRecheck {
 		c.Actions = recheck()
 	}
 	if !p.Silent {
-		c.Sticky = stickyHead(in, mdsafe.Prose(p.Title)) + "\n" + p.Summary + logSection(
-			in.Logs,
-		) + link(in, "\n", "The report")
+		c.Sticky = stickyHead(in, mdsafe.Prose(p.Title)) + "\n" + body
 	}
 	return c
 }
@@ -126,7 +126,7 @@ func Outcome(in Input) analyzer.Outcome {
 
 // summary returns the overview: the verdict, one line per cause, and lists.
 func summary(in Input, v view) string {
-	head := lead(in, v) + "\n" + gapList(in.Gaps)
+	head := lead(in, v) + "\n" + missingList(in.Missing) + unselectedList(in.Unselected)
 	if in.Advice != "" {
 		head += "\n" + in.Advice
 	}
@@ -141,7 +141,7 @@ func summary(in Input, v view) string {
 	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, left) })
 	compared := assetList(in, v) + abiSections(in.Report)
 	tail := unreadList(v.unread) + noteList(in.Report.Notes) + acceptedList(v.accepted) +
-		skippedList(in.Report.Skipped) + targets(in.Report) + link(in, "\n", "The full report") +
+		acceptedMissingList(in.AcceptedMissing) + skippedList(in.Report.Skipped) + targets(in.Report) + link(in, "\n", "The full report") +
 		foot(in.Report)
 	old := existingList(in, v, maxOutput/8)
 	return mdsafe.Join([]string{head, body, compared, old, tail, logSection(in.Logs)}, maxOutput, nil)
@@ -212,28 +212,6 @@ func lead(in Input, v view) string {
 	}
 	return strings.Join(parts, " ")
 }
-
-// gapList lists the workflows with missing artifacts.
-func gapList(gaps []Gap) string {
-	if len(gaps) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString(
-		"\n**Incomplete**: these workflows usually upload artifacts, but produced none for this " +
-			"commit:\n\n",
-	)
-	for _, g := range gaps[:min(len(gaps), maxGaps)] {
-		fmt.Fprintf(&b, "- %s %s\n", mdsafe.Code(g.Workflow, 100), mdsafe.Prose(g.Why))
-	}
-	if n := len(gaps) - maxGaps; n > 0 {
-		fmt.Fprintf(&b, "- and %d more\n", n)
-	}
-	return b.String()
-}
-
-// maxGaps limits the listed workflows.
-const maxGaps = 20
 
 func newer(in Input) string {
 	if in.BaseName == "" {

@@ -100,6 +100,23 @@ func NothingToAccept(what, meant string, reported bool) string {
 	)
 }
 
+// NotMissing replies to an accept of something that was not missing. missing is what was.
+func NotMissing(what string, missing []string) string {
+	if len(missing) == 0 {
+		return fmt.Sprintf("Nothing was missing in the last check when this was written, so %s was not "+
+			"accepted.\n", mdsafe.Code(what, 200))
+	}
+	return fmt.Sprintf("Nothing was accepted: %s was not missing when this was written, but %s.\n",
+		mdsafe.Code(what, 200), mdsafe.Codes(missing, 10, 200))
+}
+
+// AcceptedEarlier says that an acceptance is about the report of an older commit than the newest.
+func AcceptedEarlier(what, sha string) string {
+	return fmt.Sprintf("%s was accepted as in the check of %s, the newest when this was written. If "+
+		"the newer check has other findings, accept these too.\n", mdsafe.Code(what, 200),
+		mdsafe.Code(sha[:min(len(sha), 12)], 0))
+}
+
 // Outdated replies to a button on the check run of an older commit.
 func Outdated(sha string) string {
 	return fmt.Sprintf(

@@ -42,8 +42,8 @@ func sticky(in Input, v view) string {
 		head += "\n" + noCauses(v) + "\n"
 	}
 	body := causeTable(in, v)
-	tail := unreadList(v.unread) + existingList(in, v, maxBody/16) + acceptedList(v.accepted) +
-		noteList(in.Report.Notes)
+	tail := missingList(in.Missing) + unreadList(v.unread) + existingList(in, v, maxBody/16) +
+		acceptedList(v.accepted) + acceptedMissingList(in.AcceptedMissing) + noteList(in.Report.Notes)
 	if heading == nothingFound { // so that the comment is not updated; the check run has the link
 		in.DetailsURL = ""
 	}

@@ -185,7 +185,7 @@ func leftOut(in Input, left int) string {
 
 // unchecked reports whether something could not be checked.
 func unchecked(in Input, v view) bool {
-	return len(v.unread) > 0 || in.Report.Verdict == analyzer.Unchecked
+	return len(v.unread) > 0 || len(in.Missing) > 0 || in.Report.Verdict == analyzer.Unchecked
 }
 
 // foot returns the version that made the report.

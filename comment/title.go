@@ -26,6 +26,8 @@ func title(in Input, v view) string {
 		if n := analyzer.Files(v.unread) - 1; n > 0 {
 			t += " (and " + analyzer.Count(n, "more file") + ")"
 		}
+	case len(in.Missing) > 0:
+		t = "Could not check everything: " + missingTitle(in.Missing, base(in))
 	case r.Verdict == analyzer.Unchecked:
 		t = "Could not check everything"
 		if len(r.Notes) > 0 {

@@ -3,6 +3,7 @@ package webhook
 import (
 	"cmp"
 	"errors"
+	"time"
 
 	"github.com/compat-app/compat/internal/job"
 )
@@ -35,6 +36,8 @@ type comment struct {
 	Body string
 	User struct{ Login, Type string }
 	App  *struct{} `json:"performed_via_github_app"`
+
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // commands makes the job for the commands in a comment. thread is the ID of the first comment of
@@ -55,6 +58,7 @@ func (c *comment) commands(e envelope, number int, thread int64) (decision, erro
 		Number:     number,
 		Comment:    c.ID,
 		Thread:     thread,
+		Created:    c.CreatedAt,
 		Author:     c.User.Login,
 		Lines:      lines[:min(len(lines), maxCommands)],
 	}, ""))

@@ -67,19 +67,18 @@ func (f *Fetcher) Base(
 
 // AtCommit finds what Base will find for pull requests whose merge base is sha. The state is
 // Waiting if there is no run of the commit or one has not ended, and Empty if no successful run
-// uploaded artifacts. ran contains the newest successful run of each workflow, with or without
-// artifacts.
+// uploaded artifacts.
 func (f *Fetcher) AtCommit(
 	ctx context.Context,
 	c *github.Client,
 	owner, repo, sha string,
 	want ...string,
-) (found *Found, ran []Run, err error) {
+) (*Found, error) {
 	b := &base{c: c, owner: owner, repo: repo, want: want, found: &Found{}, any: true}
 	filter := github.RunFilter{Pages: 2, SHA: sha}
 	all, err := b.list(ctx, filter)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	b.found.State, b.found.Reason = Waiting, "No workflow run of this commit yet."
 	for _, r := range all {
@@ -88,20 +87,16 @@ func (f *Fetcher) AtCommit(
 		}
 		if why := pending(r); why != "" {
 			b.found.State, b.found.Reason = Waiting, why
-			return b.found.seal(""), nil, nil
+			return b.found.seal(""), nil
 		}
 		b.found.State, b.found.Reason = "", ""
-		if r.Conclusion == "success" &&
-			!slices.ContainsFunc(ran, func(o Run) bool { return o.Path == r.Path }) {
-			ran = append(ran, r)
-		}
 	}
 	if b.found.State == "" {
 		if err := b.take(ctx, all, filter, baseEvents); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return b.found.seal("No successful run of this commit uploaded artifacts."), ran, nil
+	return b.found.seal("No successful run of this commit uploaded artifacts."), nil
 }
 
 // own reports whether the head of a run is in the run's own repository and not in a fork.
@@ -115,6 +110,9 @@ type base struct {
 	open        map[string]bool // paths of workflows without artifacts so far
 	any         bool            // take all workflows
 	expired     bool
+	// uploads are the names of the artifacts, expired ones too, of the newest run of each workflow
+	// that has any
+	uploads map[string][]Upload
 }
 
 func (b *base) done() bool { return b.any && len(b.found.Items) > 0 || !b.any && len(b.open) == 0 }
@@ -163,6 +161,12 @@ func (b *base) take(
 		got := &Found{}
 		if err := got.artifacts(ctx, b.c, b.owner, b.repo, r, r.HeadRepository, b.want); err != nil {
 			return err
+		}
+		if names := got.names(); len(names) > 0 && b.uploads[r.Path] == nil {
+			if b.uploads == nil {
+				b.uploads = map[string][]Upload{}
+			}
+			b.uploads[r.Path] = uploadsOf(r, names)
 		}
 		before := len(got.Items)
 		got.Items = slices.DeleteFunc(got.Items, func(i Item) bool { return i.Expired })

@@ -1,7 +1,9 @@
 package artifact
 
 import (
+	"errors"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,27 +13,86 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// RunsForPulls reports whether GitHub runs the workflow with this text for every new head of a
-// pull request, not considering filters of paths and branches. own means that the head is a
-// branch of the repository itself, so pushes count too. It returns false for workflows that only
-// run for some events (labels, tags) and for text that cannot be parsed.
-func RunsForPulls(text string, own bool) bool {
+// Change is what GitHub compares with the triggers of a workflow.
+type Change struct {
+	Base  string // branch to merge into; "" = filters of branches are not considered
+	Own   bool   // the head is a branch of the repository itself, so pushes count too
+	Group bool   // the head of a merge group, not of a pull request
+	// Paths are all changed paths; nil = filters of paths are not considered.
+	Paths []string
+}
+
+// Starts reports whether GitHub runs the workflow with this text for every new head of a change. It
+// returns false for workflows that only run for some events (labels, tags) and for text that cannot
+// be parsed.
+func (c Change) Starts(text string) bool {
 	on := triggers(text)
 	if on == nil {
 		return false
 	}
-	for _, name := range []string{"pull_request", "pull_request_target"} {
+	names := []string{"pull_request", "pull_request_target"}
+	if c.Group {
+		names = []string{"merge_group"}
+	}
+	for _, name := range names {
 		if filter, there := event(on, name); there &&
-			(field(filter, "types") == nil || anyOf(field(filter, "types"), "opened", "synchronize",
-				"reopened")) {
-			return true
+			(c.Group || field(filter, "types") == nil ||
+				anyOf(field(filter, "types"), "opened", "synchronize", "reopened")) &&
+			(c.Base == "" || included(filter, "branches", []string{c.Base})) {
+			// A workflow that is for pull requests need not be for pushes to their heads.
+			return c.Group || c.Paths == nil || included(filter, "paths", c.Paths)
 		}
 	}
 	push, there := event(on, "push")
-	return own && there && field(push, "branches") == nil &&
+	return c.Own && there && field(push, "branches") == nil &&
 		field(push, "branches-ignore") == nil &&
 		field(push, "tags") == nil &&
-		field(push, "tags-ignore") == nil
+		field(push, "tags-ignore") == nil &&
+		(c.Paths == nil || included(push, "paths", c.Paths))
+}
+
+// included reports whether a filter, such as paths or branches, and the one that ignores, lets a
+// workflow run: if any of the values matches the first, and any does not match the second.
+func included(filter *yaml.Node, name string, values []string) bool {
+	if globs := field(filter, name); globs != nil {
+		return slices.ContainsFunc(values, func(v string) bool { return lets(globs, v) })
+	}
+	if globs := field(filter, name+"-ignore"); globs != nil {
+		return slices.ContainsFunc(values, func(v string) bool { return !lets(globs, v) })
+	}
+	return true
+}
+
+// lets reports whether the last glob of a list that matches a value is not one with "!".
+func lets(globs *yaml.Node, value string) (is bool) {
+	list := globs.Content
+	if globs.Kind == yaml.ScalarNode {
+		list = []*yaml.Node{globs}
+	}
+	for _, g := range list {
+		glob, without := strings.CutPrefix(g.Value, "!")
+		switch re, err := globRegexp(glob); {
+		case err != nil:
+			return true // not known
+		case re.MatchString(value):
+			is = !without
+		}
+	}
+	return is
+}
+
+// Triggers returns the part of a workflow that says when it starts, as the text of a workflow; ""
+// if there is none.
+func Triggers(text string) string {
+	on := triggers(text)
+	if on == nil {
+		return ""
+	}
+	part, err := yaml.Dump(map[string]*yaml.Node{"on": on})
+	if err != nil {
+		return ""
+	}
+	return string(part)
 }
 
 // triggers returns the value of "on" in a workflow; nil if there is none.
@@ -103,7 +164,7 @@ func documentation(p string, globs []string) bool {
 		strings.HasPrefix(p, "docs/") && !compiled(ext):
 		return true
 	}
-	return slices.ContainsFunc(globs, func(g string) bool { return pathMatches(g, p) })
+	return slices.ContainsFunc(globs, func(g string) bool { return globMatches(g, p) })
 }
 
 // license matches the names of texts of licenses, such as LICENSE, LICENSE.txt and
@@ -142,32 +203,47 @@ func builds(name string) bool {
 	return false
 }
 
-// pathMatches reports whether a path matches a glob of a workflow's paths filter: "*" and "?" do
-// not match a slash, "**" does, and a glob that ends with "/" matches everything below.
-func pathMatches(glob, p string) bool {
+// globMatches reports whether a path matches a glob. A malformed glob matches nothing.
+func globMatches(glob, name string) bool {
+	re, err := globRegexp(glob)
+	return err == nil && re.MatchString(name)
+}
+
+// globRegexp translates a glob for paths and branches of a workflow (docs: filter pattern cheat
+// sheet): "*" does not match a slash, "**" does, "?" and "+" repeat the character before them, and a
+// glob that ends with "/" matches everything below.
+func globRegexp(glob string) (*regexp.Regexp, error) {
+	if len(glob) > maxGlob {
+		return nil, errors.New("the glob is too long")
+	}
 	if strings.HasSuffix(glob, "/") {
 		glob += "**"
 	}
-	return segments(strings.Split(strings.TrimPrefix(glob, "./"), "/"), strings.Split(p, "/"))
+	var b strings.Builder
+	b.WriteString(`^`)
+	for rest := strings.TrimPrefix(glob, "./"); rest != ""; {
+		token := rest[:1]
+		switch {
+		case strings.HasPrefix(rest, "**/"):
+			token = "**/"
+			b.WriteString(`(.*/)?`)
+		case strings.HasPrefix(rest, "**"):
+			token = "**"
+			b.WriteString(`.*`)
+		case token == "*":
+			b.WriteString(`[^/]*`)
+		case token == "?", token == "+", token == "[", token == "]", token == "-":
+			b.WriteString(token)
+		case token == `\` && len(rest) > 1:
+			token = rest[:2]
+			b.WriteString(regexp.QuoteMeta(rest[1:2]))
+		default:
+			b.WriteString(regexp.QuoteMeta(token))
+		}
+		rest = rest[len(token):]
+	}
+	return regexp.Compile(b.String() + `$`)
 }
 
-func segments(glob, p []string) bool {
-	for len(glob) > 0 && glob[0] != "**" {
-		if len(p) == 0 {
-			return false
-		}
-		if ok, err := path.Match(glob[0], p[0]); err != nil || !ok {
-			return false
-		}
-		glob, p = glob[1:], p[1:]
-	}
-	if len(glob) == 0 {
-		return len(p) == 0
-	}
-	for i := range len(p) + 1 {
-		if segments(glob[1:], p[i:]) {
-			return true
-		}
-	}
-	return false
-}
+// maxGlob limits a glob, in bytes.
+const maxGlob = 1000

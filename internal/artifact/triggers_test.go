@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestRunsForPulls(t *testing.T) {
+func TestStarts(t *testing.T) {
 	for _, c := range []struct {
 		text      string
 		own, fork bool
@@ -28,8 +28,8 @@ func TestRunsForPulls(t *testing.T) {
 		{"on: [", false, false},
 		{"", false, false},
 	} {
-		if own, fork := RunsForPulls(c.text, true), RunsForPulls(c.text, false); own != c.own ||
-			fork != c.fork {
+		own, fork := Change{Own: true}.Starts(c.text), Change{}.Starts(c.text)
+		if own != c.own || fork != c.fork {
 			t.Errorf(
 				"%q: %t for the repository's own branches and %t for forks, want %t and %t",
 				c.text,
@@ -42,14 +42,65 @@ func TestRunsForPulls(t *testing.T) {
 	}
 }
 
-// RunsForPulls returns for any text, and what runs for a fork's head also runs for branches of
+// Filters of branches and paths, as in GitHub's documentation of filter patterns.
+func TestFilters(t *testing.T) {
+	const pull = "on:\n  pull_request:\n    "
+	for _, c := range []struct {
+		text  string
+		base  string
+		paths string
+		want  bool
+	}{
+		{"on: pull_request", "main", "tests/a.py", true},
+		{pull + "paths: ['src/**', pyproject.toml]", "main", "tests/a.py", false},
+		{pull + "paths: ['src/**', pyproject.toml]", "main", "tests/a.py src/x/y.c", true},
+		{pull + "paths: ['src/**', pyproject.toml]", "main", "pyproject.toml", true},
+		{pull + "paths: ['**.c']", "main", "src/x/y.c", true},
+		{pull + "paths: ['*.c']", "main", "src/x/y.c", false},
+		{pull + "paths: ['**/y.c']", "main", "y.c", true},
+		{pull + "paths: ['src/**', '!src/docs/**']", "main", "src/docs/a.md", false},
+		{pull + "paths: ['src/**', '!src/docs/**', src/docs/x.c]", "main", "src/docs/x.c", true},
+		{pull + "paths: src/**", "main", "src/a.c", true},
+		{pull + "paths-ignore: ['docs/**', '**.md']", "main", "docs/a README.md", false},
+		{pull + "paths-ignore: ['docs/**', '**.md']", "main", "docs/a src/a.c", true},
+		{pull + "paths-ignore: ['docs/']", "main", "docs/a/b", false},
+		{pull + "paths: ['[']", "main", "src/a.c", true}, // cannot be read
+		{pull + "paths: ['src/[ab].jsx?']", "main", "src/a.js", true},
+		{pull + "branches: [main]", "release-1.x", "a.c", false},
+		{pull + "branches: ['release-**']", "release-1.x", "a.c", true},
+		{pull + "branches-ignore: ['release-*']", "release-1.x", "a.c", false},
+		{pull + "paths: ['src/**']\n  push:", "main", "tests/a.py", false},
+		{pull + "branches: [main]\n  push:\n    paths: ['src/**']", "v1", "src/a.c", true},
+		{pull + "branches: [main]\n  push:\n    paths: ['src/**']", "v1", "tests/a.py", false},
+	} {
+		change := Change{Base: c.base, Own: true, Paths: strings.Fields(c.paths)}
+		if part := Triggers(c.text); change.Starts(part) != change.Starts(c.text) {
+			t.Errorf("%q starts in other cases than its triggers, %q", c.text, part)
+		}
+		if got := change.Starts(c.text); got != c.want {
+			t.Errorf("%q, base %s, paths %s: %t, want %t", c.text, c.base, c.paths, got, c.want)
+		}
+	}
+	group := Change{Base: "main", Own: true, Group: true, Paths: []string{"tests/a.py"}}
+	for text, want := range map[string]bool{
+		"on: [pull_request, merge_group]": true, "on: pull_request": false, "on: push": true,
+		"on: {merge_group: {types: [checks_requested]}}": true,
+		"on: {merge_group: {branches: [release]}}":       false,
+	} {
+		if got := group.Starts(text); got != want {
+			t.Errorf("%q for a merge group: %t, want %t", text, got, want)
+		}
+	}
+}
+
+// Starts returns for any text, and what runs for a fork's head also runs for branches of
 // the repository itself.
-func FuzzRunsForPulls(f *testing.F) {
+func FuzzStarts(f *testing.F) {
 	f.Add("on: [push, pull_request]")
 	f.Add("on:\n  pull_request:\n    types: [labeled]\n")
 	f.Add("a: &a [*a]\non: *a\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		own, fork := RunsForPulls(text, true), RunsForPulls(text, false)
+		own, fork := Change{Own: true}.Starts(text), Change{}.Starts(text)
 		if fork && !own {
 			t.Error("runs for a fork's head alone")
 		}

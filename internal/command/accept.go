@@ -2,7 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,9 +15,14 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-var acceptance = lazyregexp.New(`(?i)^(\S+)\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
+// acceptance is WHAT because TEXT [until DATE]. Names of artifacts may have spaces.
+var acceptance = lazyregexp.New(
+	`(?i)^(?:(missing)\s+(.+?)|(\S+))\s+because\s+(.+?)(?:\s+until\s+(\d{4}-\d\d-\d\d))?$`)
 
-// accept accepts the findings of a symbol, rule, library or package, and checks the pull request
+// missingWord is what precedes the name of something missing.
+var missingWord = lazyregexp.New(`(?i)^missing\s+`)
+
+// accept accepts something missing, or the findings of a symbol, rule, library or package, and checks the pull request
 // again.
 func (r *request) accept(ctx context.Context, arguments string) (reaction, error) {
 	m := acceptance.FindStringSubmatch(arguments)
@@ -23,65 +30,94 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 		what, _, _ := strings.Cut(arguments, " ")
 		return reaction{emoji: confused, reply: comment.NeedsReason(word(what))}, nil
 	}
-	if m[3] != "" && !isDay(m[3]) {
+	because, until := strings.TrimSpace(m[4]), m[5]
+	if until != "" && !isDay(until) {
 		return reaction{
 			emoji: confused,
-			reply: fmt.Sprintf("%s is not a date; write it as YYYY-MM-DD.\n", mdsafe.Code(m[3], 20)),
+			reply: fmt.Sprintf("%s is not a date; write it as YYYY-MM-DD.\n", mdsafe.Code(until, 20)),
 		}, nil
 	}
-	if m[3] != "" && r.Store.Today() > m[3] {
+	if until != "" && r.Store.Today() > until {
 		return reaction{
 			emoji: confused,
-			reply: fmt.Sprintf("%s is in the past. Nothing was accepted.\n", mdsafe.Code(m[3], 20)),
+			reply: fmt.Sprintf("%s is in the past. Nothing was accepted.\n", mdsafe.Code(until, 20)),
 		}, nil
 	}
 	if ok, err := r.mayWrite(ctx); err != nil || !ok {
 		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("accept")}, err
 	}
-	what := word(m[1])
-	last, err := r.Store.LastReport(ctx, r.key())
+	missing, what := m[1] != "", word(m[2]+m[3])
+	verdict, reported, posting, err := r.Store.LastAt(ctx, r.key(), r.at)
 	if err != nil {
 		return reaction{}, err
 	}
-	report := last.Report
-	if r.earlier(last) {
+	if posting && r.Store.Now().Sub(r.at) < postingPatience {
+		return reaction{}, errPosting
+	}
+	about := reported
+	if missing {
+		about = verdict
+	}
+	if r.earlier(about) {
 		return reaction{emoji: confused, reply: comment.BaseChanged()}, nil
 	}
 	a := store.Accepted{
 		What:    what,
-		Because: strings.TrimSpace(m[2]),
-		Until:   m[3],
+		Because: because,
+		Until:   until,
 		By:      r.author,
-		Base:    last.Base,
-		On:      r.attempt.Job.Received.UTC().Format(time.DateOnly),
+		Base:    about.Base,
+		On:      r.at.UTC().Format(time.DateOnly),
 	}
-	for _, f := range store.Findings(report) {
-		if f.Matches(what) {
-			a.Findings = append(a.Findings, f)
+	if missing {
+		a.Missing = slices.DeleteFunc(slices.Clone(about.Missing), func(name string) bool {
+			return !store.NamesMissing(what, name)
+		})
+		if len(a.Missing) == 0 {
+			return reaction{emoji: confused, reply: comment.NotMissing(what, about.Missing)}, nil
 		}
-	}
-	if len(a.Findings) == 0 {
-		return reaction{
-			emoji: confused,
-			reply: comment.NothingToAccept(what, r.meant(what, report), report != nil),
-		}, nil
+	} else {
+		for _, f := range store.Findings(about.Report) {
+			if f.Matches(what) {
+				a.Findings = append(a.Findings, f)
+			}
+		}
+		if len(a.Findings) == 0 {
+			reply := comment.NothingToAccept(what, r.meant(what, about.Report), about.Report != nil)
+			return reaction{emoji: confused, reply: reply}, nil
+		}
 	}
 	if err := r.Store.Accept(ctx, r.key(), a); err != nil {
 		return reaction{}, err
 	}
-	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
+	now, err := r.Store.Standing(ctx, r.key())
+	if err != nil {
+		return reaction{}, err
+	}
+	answer := reaction{emoji: thumbsUp}
+	if about.SHA != "" && now.SHA != "" && now.SHA != about.SHA {
+		answer.reply = comment.AcceptedEarlier(what, about.SHA)
+	}
+	return answer, r.recheckPull(ctx)
 }
 
-// earlier reports whether the request was made before the base branch of the last report was
-// known or changed, so that it concerned another base.
+// errPosting means that a verdict is being posted, so that it is not known yet which one a command
+// is about.
+var errPosting = errors.New("a verdict is being posted")
+
+// postingPatience is how long after a command that is waited for.
+const postingPatience = 2 * time.Minute
+
+// earlier reports whether the request was made before the base branch of a verdict was known or
+// changed, so that it concerned another base.
 func (r *request) earlier(l store.Last) bool {
-	return l.Report != nil && (l.Base == "" || r.attempt.Job.Received.Before(l.Since))
+	return (l.Report != nil || len(l.Missing) > 0) && (l.Base == "" || r.at.Before(l.Since))
 }
 
 // unaccept revokes an acceptance, and checks the pull request again. If it is revoked already,
 // because the job ran before, the reply says so.
 func (r *request) unaccept(ctx context.Context, arguments string) (reaction, error) {
-	what := word(arguments)
+	what := word(missingWord.ReplaceAllString(arguments, ""))
 	if what == "" {
 		return reaction{
 			emoji: confused,

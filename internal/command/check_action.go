@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/comment/post"
@@ -32,7 +33,9 @@ func (s *Service) checkAction(
 	if isPull {
 		number = pull.Number
 	}
-	r := &request{Service: s, attempt: a, repo: repo, number: number, author: p.Author}
+	r := &request{
+		Service: s, attempt: a, repo: repo, number: number, author: p.Author, at: a.Job.Received,
+	}
 	answer := "done"
 	var reply string
 	within, err := r.withinBudget(ctx, 1)
@@ -103,6 +106,9 @@ func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
 		return "", err
 	}
 	report := last.Report
+	if last.SHA != "" && last.SHA != sha {
+		return comment.Outdated(sha), nil
+	}
 	if r.earlier(last) {
 		return comment.BaseChanged(), nil
 	}
@@ -121,7 +127,7 @@ func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
 					Because: fmt.Sprintf("the action on the check run of %.12s", sha),
 					By:      r.author,
 					Base:    last.Base,
-					On:      r.attempt.Job.Received.UTC().Format("2006-01-02"),
+					On:      r.at.UTC().Format(time.DateOnly),
 				}
 				byRule[f.Rule] = a
 				order = append(order, f.Rule)

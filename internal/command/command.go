@@ -2,10 +2,12 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/comment"
@@ -62,7 +64,12 @@ func (s *Service) comment(
 	if j.Number <= 0 {
 		return worker.Done, worker.Permanent("The stored job cannot be read.")
 	}
-	r := &request{Service: s, attempt: a, repo: repo, number: j.Number, author: j.Author}
+	r := &request{
+		Service: s, attempt: a, repo: repo, number: j.Number, author: j.Author, at: j.Created,
+	}
+	if r.at.IsZero() { // of an earlier release
+		r.at = a.Job.Received
+	}
 	at := post.ReplyTo{Number: j.Number, Comment: j.Comment, Thread: j.Thread}
 	within, err := r.withinBudget(ctx, len(j.Lines))
 	if err != nil {
@@ -96,6 +103,9 @@ func (s *Service) comment(
 			}
 		}
 		answer, err := do(r, ctx, c.Arguments)
+		if errors.Is(err, errPosting) {
+			return worker.Later(time.Second, errPosting.Error()), nil
+		}
 		if err != nil {
 			return worker.Done, err
 		}

@@ -9,6 +9,7 @@ package command
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/artifact"
@@ -64,9 +65,10 @@ type request struct {
 	*Service
 	attempt *worker.Attempt
 	repo    *repository.Repository
-	number  int    // of the pull request; 0 = another subject
-	author  string // login
-	writer  *bool  // whether the author has write access; nil = not looked up yet
+	number  int       // of the pull request; 0 = another subject
+	author  string    // login
+	at      time.Time // of the request
+	writer  *bool     // whether the author has write access; nil = not looked up yet
 }
 
 // key returns the key of the pull request.

@@ -15,6 +15,7 @@ import (
 // Run is a workflow run; go-github v60 does not have its path.
 type Run struct {
 	ID      int64  `json:"id"`
+	Number  int    `json:"run_number"`  // of the workflow
 	Attempt int    `json:"run_attempt"` // GitHub lists a run once, as its newest attempt
 	Name    string `json:"name"`        // of the workflow
 	// path of the workflow file without ref: ".github/workflows/wheels.yml"
@@ -60,6 +61,7 @@ func (r *Run) UnmarshalJSON(b []byte) error {
 type RunFilter struct {
 	SHA    string
 	Branch string // branch of the head in any repository, including "main" of forks
+	Event  string // trigger, such as "push"
 	Status string // a status or conclusion, such as "success"
 	Pages  int    // limit of pages of 100; 0 = 10, which is GitHub's maximum
 }
@@ -67,7 +69,9 @@ type RunFilter struct {
 // Runs lists workflow runs, newest first.
 func (c *Client) Runs(ctx context.Context, owner, repo string, f RunFilter) ([]Run, error) {
 	q := url.Values{}
-	for k, v := range map[string]string{"head_sha": f.SHA, "branch": f.Branch, "status": f.Status} {
+	for k, v := range map[string]string{
+		"head_sha": f.SHA, "branch": f.Branch, "event": f.Event, "status": f.Status,
+	} {
 		if v != "" {
 			q.Set(k, v)
 		}

@@ -19,7 +19,7 @@ func bodies() []Body {
 		&Release{5, 31},
 		&Deployment{5, 77, "py/pi prod"},
 		&Commit{5, sha, true, []string{"pull/5/3"}, "someone", "fix"},
-		&Command{5, 3, 12, 0, "ann", []CommandLine{{"accept", "a because b"}}},
+		&Command{5, 3, 12, 0, time.Unix(1, 0).UTC(), "ann", []CommandLine{{"accept", "a because b"}}},
 		&CheckAction{5, "GUID", "recheck", KindPull, "pull/5/3", sha, "ann"},
 		&DefaultBranch{5, true},
 		&BaseAnalysis{5, 77},
@@ -30,7 +30,7 @@ func bodies() []Body {
 
 func TestEveryKindSurvivesTheQueue(t *testing.T) {
 	tested := map[Kind]bool{}
-	all := append(bodies(), &Command{5, 3, 12, 7, "ann", nil},
+	all := append(bodies(), &Command{5, 3, 12, 7, time.Time{}, "ann", nil},
 		&Deployment{5, 77, strings.Repeat("long ", 60)})
 	for _, b := range all {
 		tested[b.Kind()] = true

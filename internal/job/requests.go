@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Command is a comment with "/compat …" lines.
@@ -13,9 +14,10 @@ type Command struct {
 	Comment    int64 `json:"comment"`
 	// Thread is the ID of the first comment of the review conversation; 0 = the comment is on the
 	// pull request itself.
-	Thread int64         `json:"thread,omitempty"`
-	Author string        `json:"author"` // login
-	Lines  []CommandLine `json:"commands"`
+	Thread  int64         `json:"thread,omitempty"`
+	Created time.Time     `json:"created,omitzero"` // when the comment was written; zero = unknown
+	Author  string        `json:"author"`           // login
+	Lines   []CommandLine `json:"commands"`
 }
 
 // CommandLine is one line "/compat NAME ARGUMENTS" of a comment.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // Accepted is a set of findings that a maintainer accepted for one pull request, by a command or
-// a button. It contains the findings of the report at that time, no later ones, and also applies
-// to later heads.
+// a button. It contains the findings of the report that was the newest when the command was written,
+// no later ones, and also applies to later heads.
 type Accepted struct {
 	What    string `json:"what"` // a symbol, rule, library or package, as written in the command
 	Because string `json:"because"`
@@ -25,6 +26,7 @@ type Accepted struct {
 	// store it.
 	Base     string    `json:"base,omitempty"`
 	Findings []Finding `json:"findings"`
+	Missing  []string  `json:"missing,omitempty"` // names of comment.Missing
 }
 
 // Finding identifies a finding across reports.
@@ -141,18 +143,24 @@ func (s *Store) Accept(ctx context.Context, subject string, more ...Accepted) er
 			Finding
 			base string
 		}
-		replaced := map[entry]bool{}
+		type absence struct{ name, base string }
+		replaced, absent := map[entry]bool{}, map[absence]bool{}
 		for _, a := range more {
 			for _, f := range a.Findings {
 				replaced[entry{f, a.Base}] = true
 			}
+			for _, name := range a.Missing {
+				absent[absence{name, a.Base}] = true
+			}
 		}
 		as = append(without(as, func(a *Accepted, f Finding) bool {
 			return replaced[entry{f, a.Base}]
+		}, func(a *Accepted, name string) bool {
+			return absent[absence{name, a.Base}]
 		}), more...)
 		findings := 0
 		for _, a := range as {
-			findings += len(a.Findings)
+			findings += len(a.Findings) + len(a.Missing)
 		}
 		if len(as) > maxAccepts || findings > maxFindings {
 			return nil, false, worker.Permanent(fmt.Sprintf(
@@ -166,13 +174,17 @@ func (s *Store) Accept(ctx context.Context, subject string, more ...Accepted) er
 	return update(ctx, s, acceptKey(subject), acceptTTL, change)
 }
 
-// Revoke removes the findings that a word matches from the acceptances of a pull request. It
-// returns false if there are none.
+// Revoke removes the findings and missing things that a word matches from the acceptances of a pull
+// request. It returns false if there are none.
 func (s *Store) Revoke(ctx context.Context, subject, word string) (found bool, err error) {
 	change := func(as []Accepted) ([]Accepted, bool, error) {
 		found = false
 		as = without(as, func(_ *Accepted, f Finding) bool {
 			is := f.Matches(word)
+			found = found || is
+			return is
+		}, func(_ *Accepted, name string) bool {
+			is := NamesMissing(word, name)
 			found = found || is
 			return is
 		})
@@ -182,14 +194,29 @@ func (s *Store) Revoke(ctx context.Context, subject, word string) (found bool, e
 	return found, err
 }
 
-// without removes findings, and acceptances that have none left.
-func without(as []Accepted, drop func(*Accepted, Finding) bool) (out []Accepted) {
+// NamesMissing reports whether words of a command mean something missing: its name, or a glob of
+// it.
+func NamesMissing(words, name string) bool {
+	ok, err := path.Match(words, name)
+	return words == name || err == nil && ok
+}
+
+// without removes findings and missing things, and acceptances that have none left.
+func without(
+	as []Accepted,
+	drop func(*Accepted, Finding) bool,
+	dropMissing func(*Accepted, string) bool,
+) (out []Accepted) {
 	for _, a := range as {
 		a.Findings = slices.DeleteFunc(
 			slices.Clone(a.Findings),
 			func(f Finding) bool { return drop(&a, f) },
 		)
-		if len(a.Findings) > 0 {
+		a.Missing = slices.DeleteFunc(
+			slices.Clone(a.Missing),
+			func(name string) bool { return dropMissing(&a, name) },
+		)
+		if len(a.Findings) > 0 || len(a.Missing) > 0 {
 			out = append(out, a)
 		}
 	}

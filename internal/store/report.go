@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
@@ -25,23 +26,45 @@ func NewReportID() string {
 // ReportKey returns the key of a stored report, which is an Archive.
 func ReportKey(id string) string { return "report/" + id }
 
-// Last is the newest report of a subject.
+// Last is the newest verdict of a subject, and the report of it.
 type Last struct {
-	ID string `json:"id"`
+	ID  string `json:"id"`            // of the report; "" = there is none
+	SHA string `json:"sha,omitempty"` // the commit
 	// Base is the branch that the report was compared with, and Since the time since which it is
 	// the base of the subject. Earlier requests concerned another base.
 	Base  string    `json:"base,omitempty"`
 	Since time.Time `json:"since,omitzero"`
+	// At is the time since which people can read the verdict; zero = it is being posted, or an
+	// earlier release stored it.
+	At      time.Time `json:"at,omitzero"`
+	Missing []string  `json:"missing,omitempty"` // names of comment.Missing
+	Earlier []Last    `json:"earlier,omitempty"` // the newest first, without Earlier
 
 	Report *analyzer.Report `json:"-"` // nil = none is stored
 }
 
+// mostEarlier limits the earlier verdicts of a subject.
+const mostEarlier = 8
+
 // lastKey returns the key of the Last of a subject.
 func lastKey(subject string) string { return "last/" + subject }
 
-// PutLast stores a report, which is stored already, as the newest of a subject.
+// PutLast stores a verdict, whose report is stored already, as the newest of a subject. One with the
+// same report and commit is replaced.
 func (s *Store) PutLast(ctx context.Context, subject string, l Last) error {
-	return s.Put(ctx, lastKey(subject), l, TTL)
+	change := func(old Last) (Last, bool, error) {
+		l.Earlier = old.Earlier
+		if old.ID == l.ID && old.SHA == l.SHA {
+			return l, true, nil
+		}
+		old.Earlier = nil
+		if old.ID != "" || old.SHA != "" {
+			l.Earlier = append([]Last{old}, l.Earlier...)
+			l.Earlier = l.Earlier[:min(len(l.Earlier), mostEarlier)]
+		}
+		return l, true, nil
+	}
+	return update(ctx, s, lastKey(subject), TTL, change)
 }
 
 // PutReport stores a report and its view. It returns false if the report is too large.
@@ -74,9 +97,52 @@ func (s *Store) PageURL(id string) string {
 	return s.Public.JoinPath("reports", id).String()
 }
 
-// LastReport returns the newest report of a subject.
+// LastReport returns the newest verdict of a subject that has a report, with the report.
 func (s *Store) LastReport(ctx context.Context, subject string) (Last, error) {
-	var l Last
+	newest, err := s.last(ctx, subject)
+	if err != nil {
+		return newest, err
+	}
+	all := newest.all()
+	if i := slices.IndexFunc(all, func(l Last) bool { return l.ID != "" }); i >= 0 {
+		return s.withReport(ctx, all[i])
+	}
+	return newest, nil
+}
+
+// LastAt returns the newest verdict of a subject that people could read at a time, and the newest
+// that has a report, with the report. posting means that a newer one is being posted, which may be
+// the one.
+func (s *Store) LastAt(
+	ctx context.Context,
+	subject string,
+	at time.Time,
+) (verdict, reported Last, posting bool, err error) {
+	newest, err := s.last(ctx, subject)
+	if err != nil {
+		return verdict, reported, false, err
+	}
+	readable := slices.DeleteFunc(newest.all(), func(l Last) bool {
+		// GitHub's times are in seconds. An earlier release stored no commit and no time.
+		return l.At.IsZero() && l.SHA != "" || l.At.Truncate(time.Second).After(at)
+	})
+	if len(readable) > 0 {
+		verdict = readable[0]
+	}
+	if i := slices.IndexFunc(readable, func(l Last) bool { return l.ID != "" }); i >= 0 {
+		reported, err = s.withReport(ctx, readable[i])
+	}
+	return verdict, reported, newest.SHA != "" && newest.At.IsZero(), err
+}
+
+// all returns the verdicts, the newest first.
+func (l Last) all() []Last {
+	earlier := l.Earlier
+	l.Earlier = nil
+	return append([]Last{l}, earlier...)
+}
+
+func (s *Store) last(ctx context.Context, subject string) (l Last, _ error) {
 	data, err := s.Queue.Get(ctx, lastKey(subject))
 	if err != nil {
 		return l, worker.Internal(fmt.Errorf("store: read a report: %w", err))
@@ -87,7 +153,11 @@ func (s *Store) LastReport(ctx context.Context, subject string) (Last, error) {
 	if json.Unmarshal(data, &l) != nil { // earlier releases stored the ID only
 		l = Last{ID: string(data)}
 	}
-	data, err = s.Queue.Get(ctx, ReportKey(l.ID))
+	return l, nil
+}
+
+func (s *Store) withReport(ctx context.Context, l Last) (Last, error) {
+	data, err := s.Queue.Get(ctx, ReportKey(l.ID))
 	if errors.Is(err, queue.ErrBucket) {
 		s.Log.Warn("a report can't be read", "report", l.ID, "error", err)
 		return l, nil

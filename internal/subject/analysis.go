@@ -42,6 +42,9 @@ type result struct {
 	partial []analyzer.Unread // files that could not be downloaded, in addition to a report
 	base    string            // branch that the report was compared with; "" = none
 	took    time.Duration
+
+	options  analyzer.Options // of the analysis
+	contents contents         // of the artifacts; nil without a report
 }
 
 // badOptions is a configuration that is well-formed but not usable, such as an unknown platform.
@@ -87,6 +90,7 @@ func (a *analysis) analyze(
 	for _, some := range accepted {
 		o.Accept = append(o.Accept, some.Options()...)
 	}
+	j.options = o
 	if j.logs, err = runlog.Read(ctx, a.attempt, a.repo, found.Runs); err != nil {
 		return j, err
 	}
@@ -100,6 +104,7 @@ func (a *analysis) analyze(
 	}
 	if err == nil {
 		runlog.Compared(j.logs, compared)
+		j.contents = contentsOf(head.Files, j.report)
 	}
 	if err != nil || compare == nil {
 		return j, err

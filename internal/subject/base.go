@@ -30,9 +30,10 @@ type comparison func(
 
 // analyzedBefore is the cached result of analyzing the artifacts of a base.
 type analyzedBefore struct {
-	Had    []string // identities of the findings
-	Wheels []analyzer.WheelFile
-	Unread []analyzer.Unread
+	Had      []string // identities of the findings
+	Wheels   []analyzer.WheelFile
+	Contents contents
+	Unread   []analyzer.Unread
 }
 
 // noteUnread adds a note if findings count as new because the base could not be checked completely.
@@ -186,7 +187,7 @@ func (a *analysis) analyzedFindings(
 	if err := a.require(ctx, a.repo.ID, r); err != nil {
 		return nil, err
 	}
-	had := &analyzedBefore{r.Identities(), analyzer.Wheels(r), r.Unread}
+	had := &analyzedBefore{r.Identities(), analyzer.Wheels(r), contentsOf(set.Files, r), r.Unread}
 	if data, err := json.Marshal(had); err == nil &&
 		len(set.Problems) == 0 {
 		// too large, or the store fails: it will be analyzed again

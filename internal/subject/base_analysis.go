@@ -32,6 +32,9 @@ func (s *Service) baseAnalysis(
 	r *repository.Repository,
 	event *job.BaseAnalysis,
 ) (worker.Outcome, error) {
+	if err := s.forgetExpected(ctx, r); err != nil {
+		return worker.Done, err
+	}
 	var last analyzedBase
 	if !a.Load(&last) {
 		last = analyzedBase{}
@@ -51,12 +54,9 @@ func (s *Service) baseAnalysis(
 	if err != nil || len(problems) > 0 {
 		return worker.Done, an.bearable(ctx, err)
 	}
-	found, ran, err := s.Fetcher.AtCommit(ctx, r.Client, r.Owner, r.Name, sha, set.Artifacts...)
+	found, err := s.Fetcher.AtCommit(ctx, r.Client, r.Owner, r.Name, sha, set.Artifacts...)
 	if err != nil {
 		return worker.Done, an.bearable(ctx, err)
-	}
-	if err := s.relearn(ctx, r, ran, found); err != nil {
-		return worker.Done, err
 	}
 	if found.State != artifact.Ready {
 		a.Log.Debug("the default branch is not analyzed before its pull requests", "reason", found.Reason)

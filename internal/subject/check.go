@@ -147,16 +147,10 @@ func (c *check) early(ctx context.Context, s subject) (bool, error) {
 }
 
 // wait snoozes the job, or concludes when the deadline has passed.
-func (c *check) wait(
-	ctx context.Context,
-	s subject,
-	run post.Run,
-	found *artifact.Found,
-	set repository.Configuration,
-) (worker.Outcome, error) {
-	st, now := c.state, c.now()
+func (r *round) wait(ctx context.Context) (worker.Outcome, error) {
+	st, now, s, found := r.state, r.now(), r.subject, r.found
 	if st.Deadline.IsZero() {
-		st.Deadline = now.Add(c.Config.Wait)
+		st.Deadline = now.Add(r.Config.Wait)
 	}
 	empty := found.State == artifact.Empty
 	if !empty {
@@ -170,33 +164,18 @@ func (c *check) wait(
 	}
 	switch {
 	case empty && s.release && late:
-		return worker.Done, c.problem(ctx, s, run, set, "nothing", comment.NothingToCheck())
+		return worker.Done, r.problem(ctx, s, r.run, r.set, "nothing", comment.NothingToCheck())
 	case empty && (late || !s.release && now.Sub(st.Empty) >= patience):
-		return worker.Done, c.unbuilt(
-			ctx,
-			s,
-			run,
-			set,
-			"empty",
-			found,
-			comment.NoArtifacts(set.Artifacts),
-		)
+		return worker.Done, r.unbuilt(ctx, "empty", comment.NoArtifacts(r.set.Artifacts))
 	case late:
-		return worker.Done, c.unbuilt(
-			ctx,
-			s,
-			run,
-			set,
-			"deadline",
-			found,
-			comment.Deadline(c.Config.Wait, strings.TrimRight(found.Reason, ".")),
-		)
+		return worker.Done, r.unbuilt(ctx, "deadline",
+			comment.Deadline(r.Config.Wait, strings.TrimRight(found.Reason, ".")))
 	}
 	st.Polls++
 	return worker.Later(
-		min(c.poll(empty || s.settle > 0), st.Deadline.Sub(now)),
+		min(r.poll(empty || s.settle > 0), st.Deadline.Sub(now)),
 		found.Reason,
-	), c.save(ctx)
+	), r.save(ctx)
 }
 
 // poll returns the pause before the next attempt. It is short after a run has completed, because
@@ -255,27 +234,43 @@ func (c *check) invalid(
 	return c.conclude(ctx, s, verdict{run: run, ext: ext, check: check})
 }
 
-// unbuilt concludes a subject without artifacts, with the errors in the logs of its failed jobs.
-func (c *check) unbuilt(
-	ctx context.Context,
-	s subject,
-	run post.Run,
-	set repository.Configuration,
-	what string,
-	found *artifact.Found,
-	p *comment.Problem,
-) error {
-	logs, err := runlog.Read(ctx, c.attempt, c.repo, found.Runs)
+// unbuilt concludes a subject without artifacts, with the errors in the logs of its failed jobs. It
+// passes only if all that it lacks was accepted.
+func (r *round) unbuilt(ctx context.Context, what string, p *comment.Problem) error {
+	logs, err := runlog.Read(ctx, r.attempt, r.repo, r.found.Runs)
 	if err != nil {
 		return err
 	}
-	in := comment.Input{Problem: p, SHA: s.sha, Release: s.release}
-	v := verdict{run: run, ext: c.external(s.sha, what), logs: logs, plain: comment.Render(in)}
+	uploads, err := r.uploads(ctx)
+	if err != nil {
+		return err
+	}
+	in := comment.Input{SHA: r.subject.sha, Release: r.subject.release, Unselected: r.unselected()}
+	in.Missing, in.AcceptedMissing = r.missing(uploads, nil, nil)
+	in.Problem = p
+	if len(in.Missing) == 0 && len(in.AcceptedMissing) > 0 && r.found.State == artifact.Empty {
+		in.Problem = comment.NothingLeft()
+	}
+	v := verdict{
+		run: r.run, logs: logs, missing: in.Missing, plain: comment.Render(in),
+		ext: r.check.external(r.subject.sha, what, acceptDigest(r.accepted)),
+	}
 	in.Logs = logs
 	v.check = comment.Render(in)
-	set.Speaks(&v.check)
-	set.Speaks(&v.plain)
-	return c.conclude(ctx, s, v)
+	r.set.Speaks(&v.check)
+	r.set.Speaks(&v.plain)
+	return r.conclude(ctx, r.subject, v)
+}
+
+// unselected returns the names of artifacts that the configuration does not select.
+func (r *round) unselected() (names []string) {
+	if r.subject.release {
+		return nil
+	}
+	for _, p := range r.found.Skipped {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // acceptDigest returns the acceptances as an input of the external ID.

@@ -2,6 +2,7 @@ package subject
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,7 +45,7 @@ func (s *Service) defaultBranch(
 	if !a.Load(&f) {
 		f = refresh{}
 	}
-	if err := r.ForgetDefaults(ctx); err != nil {
+	if err := errors.Join(r.ForgetDefaults(ctx), s.forgetExpected(ctx, r)); err != nil {
 		return worker.Done, err
 	}
 	set, _, err := r.Configuration(ctx, r.DefaultBranch)

@@ -260,20 +260,19 @@ func (c *check) withoutReason(
 	if r == nil && artifact.Documentation(changed.paths, set.Documentation) {
 		return "Every file of the change is documentation.", nil
 	}
-	if len(set.Artifacts) > 0 || len(set.Workflows) > 0 || c.Reviewer == nil {
-		return "", nil
-	}
-	known, err := c.builders(ctx, s.base.Ref)
+	known, err := c.expected(ctx, s.base.Ref, set)
 	if err != nil {
 		return "", err
 	}
-	for i := range known {
-		if keeps, err := c.keeps(ctx, &known[i]); err != nil || keeps {
-			return "", err
+	if len(known.Expected) > 0 {
+		if r == nil && known.filtered(s, changed) {
+			return "The paths filters of the workflows that upload artifacts exclude every changed file.",
+				nil
 		}
+		return "", nil
 	}
-	if err := c.learned(ctx, c.repo, s.base.Ref, known); err != nil {
-		return "", err
+	if known.Other || len(set.Artifacts) > 0 || len(set.Workflows) > 0 || c.Reviewer == nil {
+		return "", nil
 	}
 	files, err := (&commitFiles{repo: c.repo, sha: changed.base}).Files(ctx)
 	if err != nil || !slices.ContainsFunc(files, lockfile.Known) {

@@ -1,212 +1,108 @@
 package subject
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path"
 	"slices"
 	"time"
 
-	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/internal/artifact"
-	"github.com/compat-app/compat/internal/github"
 	"github.com/compat-app/compat/internal/repository"
 )
 
-// When all runs of a head have completed, another workflow may still be about to start: GitHub
-// starts the workflows of a push within seconds, but a short one may complete before a long one
-// starts. Which workflows to expect is configured (workflows:), or learned from the last runs of
-// the base branch.
-
 const (
 	// runsLag is how long after the newest run of a head another may start, and how long the list
-	// of artifacts of a completed run may be late.
+	// of artifacts of a completed run may be late. GitHub starts the workflows of a push within
+	// seconds, but a short one may complete before a long one starts.
 	runsLag = 20 * time.Second
 
-	learnedTTL  = 24 * time.Hour
-	mostLearned = 30 // workflows of a branch
+	// What a base branch has is read again after each push and run of the default branch. For other
+	// branches the service gets no event.
+	expectedTTL      = time.Hour
+	expectedTTLOther = 10 * time.Minute
+
+	mostUploads = 500 // of a branch
 )
 
-// builder is a workflow that ran on a base branch.
-type builder struct {
-	Path  string `json:"path"`
-	Run   int64  `json:"run"`             // the newest successful run
-	Keeps *bool  `json:"keeps,omitempty"` // the run uploaded artifacts; nil = unknown
-	// it runs for pull requests from branches of the repository; nil = unknown
-	Own   *bool `json:"own,omitempty"`
-	Forks *bool `json:"forks,omitempty"` // it runs for pull requests from forks; nil = unknown
+// expected is what heads of a base branch should have.
+type expected struct {
+	artifact.Uploads
+	// Triggers has, for each workflow of Expected, the part of its text that says when it starts.
+	Triggers map[string]string `json:"triggers"`
 }
 
-func buildersKey(repository int64, ref string) string {
+func expectedKey(repository int64, ref string) string {
 	sum := sha256.Sum256([]byte(ref))
-	return fmt.Sprintf("builders/%d/%s", repository, hex.EncodeToString(sum[:16]))
+	return fmt.Sprintf("expected/%d/%s", repository, hex.EncodeToString(sum[:16]))
 }
 
-// relearn updates the learned workflows of the default branch with the runs of a new commit, if
-// there are any.
-func (s *Service) relearn(
-	ctx context.Context,
-	r *repository.Repository,
-	ran []artifact.Run,
-	found *artifact.Found,
-) error {
-	var known []builder
-	if err := s.Store.Get(ctx, buildersKey(r.ID, r.DefaultBranch), &known); err != nil ||
-		known == nil {
-		return err
-	}
-	for _, run := range ran {
-		known = slices.DeleteFunc(known, func(b builder) bool { return b.Path == run.Path })
-		keeps := slices.ContainsFunc(found.Items, func(i artifact.Item) bool { return i.Run == run.ID })
-		known = append(known, builder{Path: run.Path, Run: run.ID, Keeps: &keeps})
-	}
-	return s.learned(ctx, r, r.DefaultBranch, known)
+// forgetExpected makes the next check read what heads of the default branch should have.
+func (s *Service) forgetExpected(ctx context.Context, r *repository.Repository) error {
+	return s.Store.Put(ctx, expectedKey(r.ID, r.DefaultBranch), nil, time.Second)
 }
 
-func (s *Service) learned(
+// expected returns what heads of a base branch should have, as far as the configuration selects it.
+func (c *check) expected(
 	ctx context.Context,
-	r *repository.Repository,
 	ref string,
-	known []builder,
-) error {
-	known = known[:min(len(known), mostLearned)]
-	return s.Store.Put(ctx, buildersKey(r.ID, ref), known, learnedTTL)
-}
-
-// builders returns the learned workflows of the base branch, or learns them from its newest runs.
-func (c *check) builders(ctx context.Context, ref string) ([]builder, error) {
-	var known []builder
-	if err := c.Store.Get(ctx, buildersKey(c.repo.ID, ref), &known); err != nil || known != nil {
-		return known, err
-	}
-	runs, err := c.repo.Client.Runs(
-		ctx,
-		c.repo.Owner,
-		c.repo.Name,
-		github.RunFilter{Branch: ref, Status: "success", Pages: 1},
-	)
-	if err != nil && !repository.NotFound(err) {
-		return nil, fmt.Errorf("find the base's workflows: %w", err)
-	}
-	slices.SortFunc(runs, func(a, b github.Run) int { return cmp.Compare(b.ID, a.ID) })
-	known = []builder{}
-	for _, r := range runs {
-		if r.HeadRepository == r.Repository && r.Event != "pull_request" &&
-			!slices.ContainsFunc(known, func(b builder) bool { return b.Path == r.Path }) {
-			known = append(known, builder{Path: r.Path, Run: r.ID})
-		}
-	}
-	return known, c.learned(ctx, c.repo, ref, known)
-}
-
-// gaps returns the workflows whose artifacts a completed head of a pull request should have but
-// does not. late is how long they may still be late.
-func (c *check) gaps(
-	ctx context.Context,
-	s subject,
 	set repository.Configuration,
-	found *artifact.Found,
-) (gaps []comment.Gap, late time.Duration, err error) {
-	if s.number == 0 || len(found.Runs) == 0 {
-		return nil, 0, nil
+) (all expected, _ error) {
+	key := expectedKey(c.repo.ID, ref)
+	var known *expected
+	if err := c.Store.Get(ctx, key, &known); err != nil {
+		return all, err
 	}
-	if len(set.Workflows) > 0 {
-		for _, glob := range set.Workflows {
-			if !slices.ContainsFunc(
-				found.Runs,
-				func(r artifact.Run) bool { return artifact.Selects(glob, r) },
-			) {
-				gaps = append(gaps, comment.Gap{Workflow: glob, Why: "has not run for this commit"})
-				late = max(late, c.unborn(found))
+	if known == nil {
+		uploads, err := c.Fetcher.Uploads(ctx, c.repo.Client, c.repo.Owner, c.repo.Name, ref)
+		if err != nil {
+			return all, fmt.Errorf("find the base's artifacts: %w", err)
+		}
+		uploads.Expected = uploads.Expected[:min(len(uploads.Expected), mostUploads)]
+		known = &expected{Uploads: uploads, Triggers: map[string]string{}}
+		for _, u := range uploads.Expected {
+			if _, read := known.Triggers[u.Workflow]; read {
+				continue
 			}
-		}
-		return gaps, late, nil
-	}
-	known, err := c.builders(ctx, s.base.Ref)
-	if err != nil {
-		return nil, 0, err
-	}
-	before := slices.Clone(known)
-	for i := range known {
-		b := &known[i]
-		at := slices.IndexFunc(found.Runs, func(r artifact.Run) bool { return r.Path == b.Path })
-		if at < 0 {
-			if there, err := c.builds(ctx, s, b); err != nil {
-				return nil, 0, err
-			} else if there {
-				gaps = append(gaps, comment.Gap{Workflow: path.Base(b.Path),
-					Why: "has not run for this commit"})
-				late = max(late, c.unborn(found))
+			text, _, err := c.repo.Content(ctx, ref, u.Workflow)
+			if err != nil && !repository.Refused(err) {
+				return all, fmt.Errorf("read a workflow of the base: %w", err)
 			}
-			continue
+			known.Triggers[u.Workflow] = artifact.Triggers(text)
 		}
-		r := found.Runs[at]
-		kept := slices.ContainsFunc(found.Items, func(i artifact.Item) bool { return i.Run == r.ID }) ||
-			len(found.Skipped) > 0
-		switch {
-		case kept,
-			b.Keeps != nil && !*b.Keeps,
-			// not worth a request
-			b.Keeps == nil && r.Conclusion == "success":
-			continue
-		case r.Conclusion == "success":
-			late = max(late, runsLag)
+		ttl := expectedTTLOther
+		if ref == c.repo.DefaultBranch {
+			ttl = expectedTTL
 		}
-		if there, err := c.builds(ctx, s, b); err != nil {
-			return nil, 0, err
-		} else if there {
-			gaps = append(gaps, comment.Gap{Workflow: path.Base(b.Path), Why: "ended with " +
-				cmp.Or(r.Conclusion, r.Status) + " and uploaded no artifact"})
+		if err := c.Store.Put(ctx, key, known, ttl); err != nil {
+			return all, err
 		}
 	}
-	if !slices.Equal(before, known) {
-		err = c.learned(ctx, c.repo, s.base.Ref, known)
-	}
-	return gaps, late, err
+	all = *known
+	all.Expected = slices.DeleteFunc(slices.Clone(all.Expected), func(u artifact.Upload) bool {
+		of := artifact.Run{Path: u.Workflow, Name: u.Title}
+		return !artifact.Selected(set.Artifacts, u.Name) || len(set.Workflows) > 0 &&
+			!slices.ContainsFunc(set.Workflows, func(glob string) bool {
+				return artifact.Selects(glob, of)
+			})
+	})
+	return all, nil
 }
 
-// unborn returns how long a workflow without a run may still start.
-func (c *check) unborn(found *artifact.Found) time.Duration {
-	newest := slices.MaxFunc(
-		found.Runs,
-		func(a, b artifact.Run) int { return a.Created.Compare(b.Created) },
-	)
-	return min(runsLag, runsLag-c.now().Sub(newest.Created))
+// filtered reports whether filters of paths are the reason why GitHub starts none of the workflows
+// for a subject.
+func (e expected) filtered(s subject, changed *change) bool {
+	return len(e.starting(s, changed)) == 0 && len(e.starting(s, nil)) > 0
 }
 
-// builds reports whether a workflow uploads artifacts on the base branch and runs for pull
-// requests like this one. It stores what it looks up in b.
-func (c *check) builds(ctx context.Context, s subject, b *builder) (bool, error) {
-	if keeps, err := c.keeps(ctx, b); err != nil || !keeps {
-		return false, err
+// starting removes what workflows upload that GitHub does not start for a subject.
+func (e expected) starting(s subject, changed *change) []artifact.Upload {
+	start := artifact.Change{Base: s.base.Ref, Own: !s.fork, Group: s.number == 0}
+	if changed != nil && changed.whole && !slices.ContainsFunc(changed.paths, artifact.Builds) {
+		start.Paths = changed.paths
 	}
-	if b.Own == nil {
-		text, _, err := c.repo.Content(ctx, s.base.Ref, b.Path)
-		if err != nil && !repository.Refused(err) {
-			return false, fmt.Errorf("read a workflow of the base: %w", err)
-		}
-		own, forks := artifact.RunsForPulls(text, true), artifact.RunsForPulls(text, false)
-		b.Own, b.Forks = &own, &forks
-	}
-	if s.fork {
-		return *b.Forks, nil
-	}
-	return *b.Own, nil
-}
-
-// keeps reports whether a workflow uploads artifacts on the base branch. It stores what it looks
-// up in b.
-func (c *check) keeps(ctx context.Context, b *builder) (bool, error) {
-	if b.Keeps == nil {
-		list, err := c.repo.Client.Artifacts(ctx, c.repo.Owner, c.repo.Name, b.Run)
-		if err != nil && len(list) == 0 && !repository.NotFound(err) {
-			return false, fmt.Errorf("find the base's artifacts: %w", err)
-		}
-		keeps := len(list) > 0
-		b.Keeps = &keeps
-	}
-	return *b.Keeps, nil
+	return slices.DeleteFunc(slices.Clone(e.Expected), func(u artifact.Upload) bool {
+		return !start.Starts(e.Triggers[u.Workflow])
+	})
 }

@@ -26,8 +26,8 @@ type round struct {
 	pins     *reviewed // nil = no pin is changed
 	reason   string    // why no artifacts are needed; "" = they are
 	found    *artifact.Found
-	external string // identifies what is checked
-	gaps     []comment.Gap
+	external string            // identifies what is checked
+	expects  []artifact.Upload // what the workflows should upload for the subject
 }
 
 // step does a part of a round. ended is nil if the round continues.
@@ -36,7 +36,7 @@ type step func(*round, context.Context) (ended *worker.Outcome, err error)
 // steps are those of a round, in order.
 var steps = []step{
 	(*round).open, (*round).configure, (*round).reviewPins, (*round).findArtifacts, (*round).settle,
-	(*round).identify, (*round).lookForGaps, (*round).judge,
+	(*round).identify, (*round).lookForMissing, (*round).judge,
 }
 
 // update updates the check run of a subject. c.state must be loaded and about s.sha.
@@ -123,6 +123,17 @@ func (r *round) configure(ctx context.Context) (*worker.Outcome, error) {
 	return nil, err
 }
 
+// readChanges compares the subject with its base, and finds out whether it can change artifacts.
+func (r *round) readChanges(ctx context.Context) (err error) {
+	if r.changed == nil {
+		if r.changed, err = r.changes(ctx, r.subject); err != nil {
+			return err
+		}
+	}
+	r.reason, err = r.withoutReason(ctx, r.subject, r.set, r.changed, r.pins)
+	return err
+}
+
 // reviewPins reviews the changed lock files, which need no artifacts, and concludes with that if
 // the change cannot have artifacts.
 func (r *round) reviewPins(ctx context.Context) (_ *worker.Outcome, err error) {
@@ -130,14 +141,13 @@ func (r *round) reviewPins(ctx context.Context) (_ *worker.Outcome, err error) {
 		if r.changed, err = r.changes(ctx, r.subject); err != nil {
 			return nil, err
 		}
-	}
-	r.pins, err = r.review(ctx, r.subject, r.set, r.changed, r.accepted)
-	if err != nil {
-		return nil, err
-	}
-	r.reason, err = r.withoutReason(ctx, r.subject, r.set, r.changed, r.pins)
-	if err != nil {
-		return nil, err
+		r.pins, err = r.review(ctx, r.subject, r.set, r.changed, r.accepted)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.readChanges(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if r.early && r.reason != "" {
 		return end(r.withoutArtifacts(ctx, r.subject, r.set, r.pins, r.reason))
@@ -166,11 +176,7 @@ func (r *round) findArtifacts(ctx context.Context) (_ *worker.Outcome, err error
 		return nil, nil
 	}
 	if r.Reviewer == nil && r.state.Pending { // reviewPins did not ask for the changes
-		if r.changed, err = r.changes(ctx, r.subject); err != nil {
-			return nil, err
-		}
-		r.reason, err = r.withoutReason(ctx, r.subject, r.set, r.changed, r.pins)
-		if err != nil {
+		if err := r.readChanges(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -181,7 +187,7 @@ func (r *round) findArtifacts(ctx context.Context) (_ *worker.Outcome, err error
 	case !r.state.Pending:
 		return end(worker.Done, nil) // keep the verdict until an event comes
 	}
-	return end(r.wait(ctx, r.subject, r.run, r.found, r.set))
+	return end(r.wait(ctx))
 }
 
 // settle waits until the list of artifacts has not changed for a while.
@@ -224,28 +230,6 @@ func (r *round) identify(ctx context.Context) (*worker.Outcome, error) {
 	return nil, err
 }
 
-// lookForGaps waits a while for artifacts that other commits have and this one does not.
-func (r *round) lookForGaps(ctx context.Context) (*worker.Outcome, error) {
-	st := r.state
-	gaps, late, err := r.check.gaps(ctx, r.subject, r.set, r.found)
-	if err != nil {
-		return nil, err
-	}
-	r.gaps = gaps
-	if late > 0 && st.Gap.IsZero() {
-		st.Gap = r.now()
-	}
-	left := min(late, min(runsLag, r.Config.Wait)-r.now().Sub(st.Gap))
-	if late == 0 || left <= 0 {
-		return nil, nil
-	}
-	st.Polls++
-	return end(worker.Later(
-		min(left, time.Second<<min(st.Polls, 4)),
-		fmt.Sprintf("the workflow %s %s yet", gaps[0].Workflow, gaps[0].Why),
-	), r.save(ctx))
-}
-
 // judge checks the artifacts and posts the verdict, when there is room for it.
 func (r *round) judge(ctx context.Context) (*worker.Outcome, error) {
 	release, otherwise := r.admit(r.found)
@@ -256,6 +240,5 @@ func (r *round) judge(ctx context.Context) (*worker.Outcome, error) {
 	if yields, err := r.yields(ctx, r.subject); err != nil || yields {
 		return end(worker.Done, err)
 	}
-	return end(r.verdict(ctx, r.subject, r.run, r.external, r.found, r.set, r.accepted, r.gaps,
-		r.pins))
+	return end(r.verdict(ctx))
 }

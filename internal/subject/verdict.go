@@ -17,7 +17,6 @@ import (
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/comment/post"
 	"github.com/compat-app/compat/config"
-	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/repository"
@@ -33,6 +32,8 @@ type verdict struct {
 	report *analyzer.Report // nil = nothing could be checked
 	page   string           // address of the report page; "" = none
 
+	missing []comment.Missing // what a person may accept as missing
+
 	// Without a report: the errors in the logs of failed jobs (nil = no job failed), and the check
 	// without them.
 	logs  *comment.Logs
@@ -40,18 +41,8 @@ type verdict struct {
 }
 
 // verdict analyzes artifacts and posts the result.
-func (c *check) verdict(
-	ctx context.Context,
-	s subject,
-	run post.Run,
-	ext string,
-	found *artifact.Found,
-	set repository.Configuration,
-	accepted []store.Accepted,
-	gaps []comment.Gap,
-	pins *reviewed,
-) (worker.Outcome, error) {
-	st := c.state
+func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
+	c, s, st, set, ext := r.check, r.subject, r.state, r.set, r.external
 	if st.Intent != ext {
 		st.Intent, st.Report = ext, store.NewReportID()
 		if err := c.save(ctx); err != nil {
@@ -62,12 +53,18 @@ func (c *check) verdict(
 	if s.release {
 		a.base, a.tag, a.before = "", s.tag, s.before
 	}
-	j, err := a.analyze(ctx, found, set.Repository, accepted, s.compare)
+	j, err := a.analyze(ctx, r.found, set.Repository, r.accepted, s.compare)
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
-		return worker.Done, c.invalid(ctx, s, run, set, []config.Problem{{Line: 1, Message: bad.Error()}})
+		return worker.Done, c.invalid(ctx, s, r.run, set, []config.Problem{{Line: 1, Message: bad.Error()}})
 	}
 	if err != nil {
 		return worker.Done, err
+	}
+	var base contents
+	if j.report != nil && len(r.expects) > 0 {
+		if base, err = a.baseContents(ctx, set.Repository, j.options); err != nil {
+			return worker.Done, err
+		}
 	}
 	if s.current != nil {
 		if ok, err := s.current(ctx, false); err != nil || !ok {
@@ -87,19 +84,20 @@ func (c *check) verdict(
 		Problem:  j.problem,
 		Logs:     j.logs,
 		Partial:  j.partial,
-		Gaps:     gaps,
 		FailOn:   set.FailOn,
 		BaseName: j.base,
 		SHA:      s.sha,
 		Release:  s.release,
 		Converse: s.number != 0,
 	}
-	v := verdict{run: run, ext: ext, report: j.report}
+	in.Missing, in.AcceptedMissing = r.missing(r.expects, base, j.contents)
+	in.Unselected = r.unselected()
+	v := verdict{run: r.run, ext: ext, report: j.report, missing: in.Missing}
 	if j.report != nil {
 		j.report.Outcome = comment.Outcome(in)
 		whole := *j.report
-		if pins != nil {
-			whole.Merge(pins.Report)
+		if r.pins != nil {
+			whole.Merge(r.pins.Report)
 			if store.Blocks(c.pins.Conclusion) {
 				whole.Outcome = analyzer.OutcomeFail
 			}
@@ -173,8 +171,8 @@ func (c *check) keep(
 	if err != nil || !kept {
 		return "", err
 	}
-	last := store.Last{ID: st.Report, Base: s.base.Ref, Since: st.BaseSince}
-	return c.Store.PageURL(st.Report), c.Store.PutLast(ctx, c.attempt.Job.Key, last)
+	c.kept = st.Report
+	return c.Store.PageURL(st.Report), nil
 }
 
 func (c *check) analysis() *analysis {
@@ -235,7 +233,7 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 			return err
 		}
 	}
-	if _, err := c.repo.Poster.Conclude(ctx, s.sha, v.run, v.ext, v.page, v.check); err != nil {
+	if err := c.post(ctx, s, v); err != nil {
 		return err
 	}
 	if s.number != 0 && !v.check.Mute {
@@ -260,6 +258,29 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	st.Concluded, st.Pending, st.Empty = v.ext, false, time.Time{}
 	st.closed(s.sha)
 	return c.save(ctx)
+}
+
+// postingTime is how long people may have read a check run when its posting has ended.
+const postingTime = 2 * time.Second
+
+// post posts the check run. Requests of people are about the verdict that they could read, so the
+// store knows which one that was.
+func (c *check) post(ctx context.Context, s subject, v verdict) error {
+	last := store.Last{ID: c.kept, SHA: s.sha, Base: s.base.Ref, Since: c.state.BaseSince}
+	for _, m := range v.missing {
+		last.Missing = append(last.Missing, m.Name)
+	}
+	if err := c.Store.PutLast(ctx, c.attempt.Job.Key, last); err != nil {
+		return err
+	}
+	start := c.now()
+	if _, err := c.repo.Poster.Conclude(ctx, s.sha, v.run, v.ext, v.page, v.check); err != nil {
+		return err
+	}
+	if last.At = c.now().Add(-postingTime).UTC(); last.At.Before(start) {
+		last.At = start.UTC()
+	}
+	return c.Store.PutLast(ctx, c.attempt.Job.Key, last)
 }
 
 // alone returns the subject's open run for writing. Alone is false if another subject has the

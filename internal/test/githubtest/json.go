@@ -191,6 +191,10 @@ func (s *Server) pullJSON(p *Pull) object {
 			"repo":  s.repoJSON(r),
 		}
 	}
+	var merged any
+	if p.Merged {
+		merged = stamp(p.updated())
+	}
 	return object{
 		"id":                 p.ID,
 		"node_id":            node("PR", p.ID),
@@ -202,6 +206,7 @@ func (s *Server) pullJSON(p *Pull) object {
 		"user":               p.Author.json(),
 		"draft":              p.Draft,
 		"merged":             p.Merged,
+		"merged_at":          merged,
 		"mergeable":          nil,
 		"merge_commit_sha":   nil,
 		"created_at":         stamp(p.At),

@@ -109,7 +109,7 @@ func TestChecksWaitForASecondWorkflow(t *testing.T) {
 	s.Queued(p.HeadSHA)
 	s.Finish(p, wheels(cases.Clean("1.1.0")))
 	eventually(s, func() string {
-		if !strings.Contains(s.app.log.String(), "the workflow arm.yml has not run for this commit yet") {
+		if !strings.Contains(s.app.log.String(), "arm may still come") {
 			return "nothing says that a workflow is missing"
 		}
 		return ""
@@ -127,26 +127,29 @@ func TestChecksWaitForASecondWorkflow(t *testing.T) {
 	s.Once(p, p.HeadSHA)
 }
 
-// A workflow with a path filter does not run for every pull request: the check is concluded without
-// it, and says so.
+// A workflow whose filter of paths excludes the change does not run, and is not expected. One that
+// fails, or should have run, uploads nothing and is missed.
 func TestWorkflowThatDoesNotRun(t *testing.T) {
 	s := tell(t, world{})
-	s.builds("{pull_request: {paths: [src]}}", artifact("arm", cases.Dist(cases.Clean("1.0.0"))))
-	p := s.Open()
+	s.builds("{pull_request: {paths: ['src/**']}}", artifact("arm", cases.Dist(cases.CaseC("1.0.0"))))
+	p := s.OpenWith("feature", map[string]string{"a.py": "x = 1\n"})
 	s.Queued(p.HeadSHA)
 	s.Finish(p, wheels(cases.Clean("1.1.0")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "success")
-	s.says(shown(k), "Incomplete", "arm.yml has not run for this commit")
+	if text := shown(k); strings.Contains(text, "arm") {
+		t.Errorf("a workflow is missed that GitHub does not start:\n%s", text)
+	}
 
-	// A workflow that fails uploads nothing, and is not waited for.
-	sha := s.Push(p, map[string]string{"a.py": "x = 1\n"})
+	sha := s.Push(p, map[string]string{"src/b.py": "x = 2\n"})
 	s.Queued(sha)
 	s.Free()
 	s.gh.PullRun(p, wheels(cases.Clean("1.1.1")))
 	s.arm(p, "failure")
 	k = s.Concluded(sha)
-	s.says(shown(k), "Incomplete", "arm.yml ended with failure and uploaded no artifact")
+	s.notPassed(k)
+	s.says(shown(k), "Missing", "arm.yml has failed for this commit",
+		"/compat accept missing arm because")
 }
 
 // A workflow that never runs for pull requests, or uploads nothing, is not expected.
@@ -166,8 +169,8 @@ func TestWorkflowsThatDoNotRunForPulls(t *testing.T) {
 			s.Finish(p, wheels(cases.Clean("1.1.0")))
 			k := s.Concluded(p.HeadSHA)
 			s.want(k, "success")
-			if strings.Contains(k.Summary, "Incomplete") ||
-				strings.Contains(s.app.log.String(), "for this commit yet") {
+			if strings.Contains(k.Summary, "Missing") ||
+				strings.Contains(s.app.log.String(), "may still come") {
 				t.Errorf("a workflow is missed that no pull request has:\n%s", k.Summary)
 			}
 		})
@@ -182,8 +185,9 @@ func TestChecksWaitForConfiguredWorkflows(t *testing.T) {
 	s.Queued(p.HeadSHA)
 	s.Finish(p, wheels(cases.Clean("1.1.0")))
 	k := s.Concluded(p.HeadSHA)
-	s.want(k, "success")
-	s.says(shown(k), "Incomplete", "arm.yml has not run for this commit")
+	s.notPassed(k)
+	s.says(shown(k), "Missing", "arm.yml: the workflow has not run for this commit",
+		"/compat accept missing arm.yml because")
 	before := s.Verdicts(p.HeadSHA)
 	s.arm(p, "success", artifact("arm", cases.Dist(cases.CaseA("1.5.1"))))
 	s.want(s.Again(p.HeadSHA, before), "failure") // it came late, and is checked

@@ -1,8 +1,10 @@
 package stories
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,4 +76,133 @@ func TestFullListOfFiles(t *testing.T) {
 			s.want(s.shut(p.HeadSHA), "failure")
 		})
 	}
+}
+
+// cuda is a second artifact of the workflow wheels.
+func cuda(version string) *githubtest.Artifact {
+	return artifact("wheels-cuda", cases.Dist(cases.CaseC(version)))
+}
+
+// The last run of the base had wheels and wheels-cuda. Whatever else a head has, it does not pass
+// without them.
+func TestMissingArtifacts(t *testing.T) {
+	text := artifact("wheels", cases.Zip(map[string][]byte{"README.txt": []byte("no wheel\n")}))
+	pure := cases.Wheel{
+		Name: "clean-ext", Version: "1.1.0", Tags: []string{"py3-none-any"},
+		Files: map[string][]byte{"clean/__init__.py": []byte("x = 1\n")},
+	}
+	for name, c := range map[string]struct {
+		path, conclusion string
+		has              []*githubtest.Artifact
+		says             string
+	}{
+		"one of two": {"", "success", []*githubtest.Artifact{wheels(cases.Clean("1.1.0"))},
+			"wheels-cuda"},
+		"another workflow": {other, "success",
+			[]*githubtest.Artifact{artifact("coverage", []byte("90 %"))}, "has not run"},
+		"canceled": {"", "cancelled", []*githubtest.Artifact{wheels(cases.Clean("1.1.0"))},
+			"was cancelled"},
+		"a text": {"", "success", []*githubtest.Artifact{text, cuda("1.1.0")}, "no native code"},
+		"a pure wheel": {"", "success", []*githubtest.Artifact{wheels(pure), cuda("1.1.0")},
+			"no native code"},
+		"another system": {"", "success",
+			[]*githubtest.Artifact{wheels(cases.Windows("1.1.0")), cuda("1.1.0")},
+			"clean_ext-cp311-cp311-manylinux_x86_64"},
+		"another name": {"", "success", []*githubtest.Artifact{artifact("whl",
+			cases.Dist(cases.Clean("1.1.0"))), text, cuda("1.1.0")}, "no native code"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tell(t, world{wait: 30 * time.Second})
+			s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.0.0")), cuda("1.0.0"))
+			p := s.Open()
+			w := s.gh.AddRun(&githubtest.Run{
+				Repo: s.repo, Head: s.repo, Branch: p.HeadRef, SHA: p.HeadSHA, Event: "pull_request",
+				Pull: p, Name: "wheels", Path: cmp.Or(c.path, ".github/workflows/wheels.yml"),
+				Conclusion: c.conclusion, Artifacts: c.has,
+			})
+			s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
+			k := s.shut(p.HeadSHA)
+			s.says(shown(k), "Missing", c.says, "/compat accept missing")
+		})
+	}
+}
+
+// A person accepts what is missing, for this pull request; what else is missing still fails.
+func TestAcceptMissing(t *testing.T) {
+	s := tell(t, world{})
+	s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.0.0")), cuda("1.0.0"),
+		artifact("wheels-arm", []byte("x")))
+	p := s.Open()
+	s.Finish(p, wheels(cases.Clean("1.1.0")))
+	k := s.Concluded(p.HeadSHA)
+	s.notPassed(k)
+	s.says(shown(k), "wheels-cuda", "wheels-arm")
+	s.Free()
+	before := s.Verdicts(p.HeadSHA)
+	s.Say(p.Number, "maintainer", "/compat accept missing wheels-cuda because CUDA has its own package")
+	k = s.Again(p.HeadSHA, before)
+	s.notPassed(k)
+	s.says(shown(k), "accepted that wheels-cuda is missing because CUDA has its own package")
+	s.Free()
+	c := s.Say(p.Number, "outsider", "/compat accept missing wheels-arm because I say so")
+	s.Free()
+	s.notPassed(s.Concluded(p.HeadSHA))
+	before = s.Verdicts(p.HeadSHA)
+	s.Say(p.Number, "maintainer", "/compat accept missing wheels-* because both are gone")
+	s.want(s.Again(p.HeadSHA, before), "success")
+	if got := s.reactions(c); slices.Contains(got, "+1") {
+		t.Errorf("reactions to an outsider: %q", got)
+	}
+	// It also counts for the next head.
+	sha := s.Push(p, map[string]string{"a.py": "x = 1\n"})
+	s.Finish(p, wheels(cases.Clean("1.1.1")))
+	s.want(s.Concluded(sha), "success")
+	s.Free()
+	before = s.Verdicts(sha)
+	s.Say(p.Number, "maintainer", "/compat unaccept missing wheels-arm")
+	s.notPassed(s.Again(sha, before))
+}
+
+// A workflow may upload more for pushes than for pull requests. The runs of the last merged pull
+// requests show that; a pull request that was not merged does not.
+func TestArtifactsOfPushesAlone(t *testing.T) {
+	for merged, want := range map[bool]string{true: "success", false: "action_required"} {
+		t.Run(want, func(t *testing.T) {
+			s := tell(t, world{})
+			s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.0.0")), cuda("1.0.0"))
+			last := s.OpenWith("last", requiring("packaging>=23"))
+			s.gh.PullRun(last, wheels(cases.Clean("1.0.1")))
+			s.gh.Do(func() { last.State, last.Merged = "closed", merged })
+			p := s.Open()
+			s.Finish(p, wheels(cases.Clean("1.1.0")))
+			s.want(s.Concluded(p.HeadSHA), want)
+		})
+	}
+}
+
+// What the base's configuration does not select is not expected, and is named if a head has it.
+func TestUnselectedArtifacts(t *testing.T) {
+	s := tell(t, world{})
+	s.gh.Commit(s.repo, "main", map[string]string{settings: "artifacts: [wheels]\n"})
+	s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.0.0")), cuda("1.0.0"))
+	p := s.Open()
+	s.Finish(p, wheels(cases.Clean("1.1.0")), artifact("whl", cases.Dist(cases.CaseA("1.5.1"))))
+	k := s.Concluded(p.HeadSHA)
+	s.want(k, "success")
+	s.says(shown(k), "not selected by artifacts", "whl")
+}
+
+// Merge groups are compared with the base too.
+func TestMissingArtifactsOfAMergeGroup(t *testing.T) {
+	s := tell(t, world{})
+	s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.0.0")), cuda("1.0.0"))
+	p, sha := s.group()
+	run := s.gh.AddRun(&githubtest.Run{
+		Repo: s.repo, Head: s.repo, Branch: githubtest.GroupBranch(p), SHA: sha, Event: "merge_group",
+		Artifacts: []*githubtest.Artifact{wheels(cases.Clean("1.1.0"))},
+	})
+	s.Send("workflow_run", s.gh.RunEvent(run, "completed"))
+	k := s.Concluded(sha)
+	s.notPassed(k)
+	s.says(shown(k), "wheels-cuda")
 }
