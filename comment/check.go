@@ -118,18 +118,24 @@ type Peer struct {
 
 var pullName = lazyregexp.New(`^#[0-9]{1,9}$`)
 
-// Overruled returns c with the conclusion and title of a peer whose verdict is stricter, because
-// a commit has one check run; the texts of c follow. Comments are not changed.
+// Overruled returns c with the conclusion and title of a peer, because a commit has one check run; the
+// texts of c follow. The verdict of the peer is stricter, or it is about artifacts and there are none
+// for c. Comments are not changed.
 func Overruled(c Check, by Peer) Check {
 	name, shown := mdsafe.Plain(by.Name, MaxTitle), mdsafe.Code(by.Name, MaxTitle)
 	if pullName.MatchString(by.Name) { // GitHub links a reference
 		name, shown = by.Name, by.Name
 	}
 	title := name + ": " + mdsafe.Plain(by.Title, MaxTitle)
+	why := "this check shows the worst of the results"
+	if by.Conclusion != "failure" && by.Conclusion != "action_required" {
+		why = "this check shows the result for which there are artifacts"
+	}
 	head := fmt.Sprintf(
 		"This commit is also the head of %s. GitHub shows one compat check per commit, so "+
-			"this check shows the worst of the results.\n\nThe result of %s: **%s**\n",
+			"%s.\n\nThe result of %s: **%s**\n",
 		shown,
+		why,
 		shown,
 		mdsafe.Prose(by.Title),
 	)

@@ -50,8 +50,9 @@ type Item struct {
 	Run     int64 // ID of the workflow run; 0 for an asset
 	Asset   bool  // a release asset, not a workflow artifact
 
-	url  string
-	from string // file name of the workflow, to distinguish equal names
+	url   string
+	from  string // file name of the workflow, to distinguish equal names
+	event string // that started the run
 }
 
 // Problem is an item that is not checked, with the reason as a sentence for the PR author.
@@ -97,6 +98,7 @@ func itemOf(a github.Artifact, r Run) Item {
 		Run:     r.ID,
 		url:     a.URL,
 		from:    fileName(r.Path),
+		event:   r.Event,
 	}
 }
 

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,6 +18,10 @@ type Head struct {
 	// the ID of Owner/Repo
 	HeadRepoID int64
 	Branch     string // branch of the head; not used for the search
+	Number     int    // of the pull request; 0 = none
+	// Shared means that other pull requests have the same commit as their head. A run that may be for
+	// one of them counts too.
+	Shared bool
 	// triggers of runs to use, the preferred first; nil = pull_request, merge_group, push,
 	// pull_request_target, workflow_dispatch
 	Events    []string
@@ -47,11 +52,11 @@ func (f *Fetcher) Head(
 	for _, r := range all {
 		if strings.EqualFold(r.SHA, h.SHA) && from(r, h.HeadRepoID, h.HeadRepo) &&
 			slices.Contains(order, r.Event) &&
-			selected(r, h.Workflows) {
+			selected(r, h.Workflows) && h.of(r) != others {
 			runs = append(runs, r)
 		}
 	}
-	found := &Found{Runs: newest(runs, order)}
+	found := &Found{Runs: h.newest(runs, order)}
 	if len(runs) == 0 {
 		found.State, found.Reason = Waiting, "No workflow run of this commit yet."
 		if len(h.Workflows) > 0 {
@@ -76,6 +81,42 @@ func (f *Fetcher) Head(
 	return found.seal(nothing(found)), nil
 }
 
+// owner says for which pull request a run is.
+type owner int
+
+const (
+	mine    owner = iota // for the one of the Head, or for the commit
+	unknown              // for the one of the Head or another with the same head
+	others
+)
+
+// of returns for which pull request a run is. GitHub lists no pull requests of forks.
+func (h *Head) of(r Run) owner {
+	switch {
+	case h.Number == 0, !strings.HasPrefix(r.Event, "pull_request"):
+		return mine
+	case len(r.Pulls) > 0 && !slices.Contains(r.Pulls, h.Number):
+		return others
+	case h.Shared && len(r.Pulls) != 1:
+		return unknown
+	}
+	return mine
+}
+
+// newest returns the newest run of each workflow and event, and all whose pull request is not known:
+// any of them may be the newest one for this pull request.
+func (h *Head) newest(runs []Run, order []string) []Run {
+	var sure, unsure []Run
+	for _, r := range runs {
+		if h.of(r) == unknown {
+			unsure = append(unsure, r)
+		} else {
+			sure = append(sure, r)
+		}
+	}
+	return append(newest(sure, order), unsure...)
+}
+
 // nothing explains why a completed commit has no artifact to check.
 func nothing(f *Found) string {
 	if len(f.Skipped) > 0 {
@@ -90,8 +131,8 @@ func nothing(f *Found) string {
 }
 
 // Run finds the artifacts of one run, for a deployment protection rule: the run itself waits for
-// the response. If there are artifacts the state is Ready, because the jobs that the deployment
-// needs have ended. Otherwise it is Waiting while jobs are running, else Empty.
+// the response. The state is Waiting while a job has not ended that does not wait for a deployment,
+// because it may upload an artifact, else Ready or Empty.
 func (f *Fetcher) Run(
 	ctx context.Context,
 	c *github.Client,
@@ -108,6 +149,18 @@ func (f *Fetcher) Run(
 		return nil, wrap("read a workflow run", err)
 	}
 	found := &Found{Runs: []Run{*r}}
+	jobs, err := c.Jobs(ctx, owner, repo, run)
+	if err != nil && !missing(err) {
+		return nil, wrap("list the jobs of a workflow run", err)
+	}
+	for _, j := range jobs {
+		if j.Status != "completed" && j.Status != "waiting" {
+			found.State = Waiting
+			found.Reason = fmt.Sprintf("The job %q of the workflow run has not ended: %s.", j.Name,
+				strings.ReplaceAll(j.Status, "_", " "))
+			return found.seal(""), nil
+		}
+	}
 	if err := found.artifacts(ctx, c, owner, repo, *r, r.HeadRepository, want); err != nil {
 		return nil, err
 	}

@@ -150,6 +150,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 		for _, x := range slices.Backward(h.runs) {
 			if (q.Get("head_sha") == "" || q.Get("head_sha") == x.sha) &&
 				(q.Get("branch") == "" || q.Get("branch") == x.branch) &&
+				(q.Get("event") == "" || q.Get("event") == x.event) &&
 				(q.Get("status") == "" || q.Get("status") == x.over) {
 				list = append(list, runJSON(x))
 			}
@@ -165,6 +166,8 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		h.page(w, say, q, "artifacts", list)
+	case n == 1 && strings.HasSuffix(path, "/jobs"):
+		h.page(w, say, q, "jobs", []any{})
 	case n == 1:
 		for _, x := range h.runs {
 			if x.id == id {

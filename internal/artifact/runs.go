@@ -105,8 +105,8 @@ func pending(r Run) string {
 }
 
 // artifacts adds the artifacts of a run. Of equal names in one run the newest is used (those of
-// earlier attempts stay listed); of equal names in two runs of a workflow, that of the run added
-// first.
+// earlier attempts stay listed); of equal names in runs of a workflow for two events, that of the run
+// added first.
 func (f *Found) artifacts(
 	ctx context.Context,
 	c *github.Client,
@@ -146,7 +146,7 @@ func (f *Found) artifacts(
 		i := itemOf(a, r)
 		if slices.ContainsFunc(
 			f.Items,
-			func(o Item) bool { return o.Name == i.Name && o.from == i.from },
+			func(o Item) bool { return o.Name == i.Name && o.from == i.from && o.event != i.event },
 		) {
 			continue
 		}

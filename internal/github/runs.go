@@ -34,6 +34,9 @@ type Run struct {
 	Repository     int64  `json:"-"`
 	HeadRepository int64  `json:"-"`
 	HeadName       string `json:"-"` // "owner/name"
+	// Pulls are the numbers of the repository's open pull requests that GitHub lists for the run: none
+	// for those from forks, and several if they have the same head.
+	Pulls []int `json:"-"`
 }
 
 // UnmarshalJSON decodes a run, flattens the repositories and removes the ref from the path.
@@ -47,12 +50,23 @@ func (r *Run) UnmarshalJSON(b []byte) error {
 		*plain
 		Repository     repository `json:"repository"`
 		HeadRepository repository `json:"head_repository"`
+		PullRequests   []struct {
+			Number int `json:"number"`
+			Base   struct {
+				Repo repository `json:"repo"`
+			} `json:"base"`
+		} `json:"pull_requests"`
 	}{plain: (*plain)(r)}
 	if err := json.Unmarshal(b, &v); err != nil {
 		return err
 	}
 	r.Repository, r.HeadRepository, r.HeadName = v.Repository.ID, v.HeadRepository.ID,
 		v.HeadRepository.FullName
+	for _, p := range v.PullRequests {
+		if p.Base.Repo.ID == r.Repository {
+			r.Pulls = append(r.Pulls, p.Number)
+		}
+	}
 	r.Path, _, _ = strings.Cut(r.Path, "@")
 	return nil
 }
@@ -116,6 +130,7 @@ func (c *Client) Run(ctx context.Context, owner, repo string, id int64) (*Run, e
 type Job struct {
 	ID         int64  `json:"id"`
 	Name       string `json:"name"`
+	Status     string `json:"status"`     // "waiting" = for a deployment to be approved
 	Conclusion string `json:"conclusion"` // "" until it is completed
 	URL        string `json:"html_url"`   // web page
 	Steps      []Step `json:"steps"`
@@ -134,8 +149,8 @@ type Step struct {
 // Failed reports whether the job failed or timed out.
 func (j *Job) Failed() bool { return j.Conclusion == "failure" || j.Conclusion == "timed_out" }
 
-// maxJobPages is enough for 300 jobs; a matrix has at most 256.
-const maxJobPages = 3
+// maxJobPages is enough for 1,000 jobs; a matrix has at most 256.
+const maxJobPages = 10
 
 // Jobs lists the jobs of a workflow run's newest attempt.
 func (c *Client) Jobs(ctx context.Context, owner, repo string, run int64) ([]Job, error) {

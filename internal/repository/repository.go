@@ -116,6 +116,7 @@ func HeadOf(r *Repository, pr *gh.PullRequest, workflows []string) artifact.Head
 		HeadRepo:   h.GetRepo().GetFullName(),
 		HeadRepoID: h.GetRepo().GetID(),
 		Branch:     h.GetRef(),
+		Number:     pr.GetNumber(),
 		Workflows:  workflows,
 	}
 }

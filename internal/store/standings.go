@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/compat-app/compat/comment"
+	"github.com/compat-app/compat/internal/job"
 )
 
 // A commit has one check run, but can be the head of several open pull requests with different
@@ -23,6 +25,10 @@ type Standing struct {
 	Title      string `json:"title,omitempty"`
 	Names      string `json:"names,omitempty"` // see comment.Check
 	Page       string `json:"page,omitempty"`
+	// Fork means that the head is in another repository, and Checked that the verdict is about
+	// artifacts or pins, not about their absence.
+	Fork    bool `json:"fork,omitempty"`
+	Checked bool `json:"checked,omitempty"`
 	// Closed means that the pull request is closed, or that the release or group does not exist
 	// any more. The verdict is ignored.
 	Closed bool `json:"closed,omitempty"`
@@ -78,36 +84,92 @@ func (s *Store) subjects(ctx context.Context, repository int64, sha string) ([]s
 	return keys, err
 }
 
-// Stricter returns the verdict of another subject that blocks a commit if the given conclusion
-// does not; nil if there is none.
-func (s *Store) Stricter(
+// standings returns the verdicts on the other open subjects with a commit as their head, by key.
+func (s *Store) standings(
 	ctx context.Context,
 	repository int64,
-	sha, subject, conclusion string,
-) (*comment.Peer, error) {
-	if Blocks(conclusion) {
-		return nil, nil
-	}
+	sha, subject string,
+) (map[string]Standing, error) {
 	peers, err := s.Peers(ctx, repository, sha, subject)
 	if err != nil {
 		return nil, err
 	}
+	out := map[string]Standing{}
 	for _, key := range peers {
 		st, err := s.Standing(ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		if st.SHA == sha && !st.Closed && Blocks(st.Conclusion) {
-			return &comment.Peer{
-				Name:       st.Name,
-				Conclusion: st.Conclusion,
-				Title:      st.Title,
-				Names:      st.Names,
-				DetailsURL: st.Page,
-			}, nil
+		if !st.Closed && (st.SHA == sha || st.SHA == "") {
+			out[key] = st
+		}
+	}
+	return out, nil
+}
+
+// SharedByPulls reports whether another open pull request has a commit as its head.
+func (s *Store) SharedByPulls(
+	ctx context.Context,
+	repository int64,
+	sha, subject string,
+) (bool, error) {
+	all, err := s.standings(ctx, repository, sha, subject)
+	for key := range all {
+		if b, err := job.Subject(key); err == nil && b.Kind() == job.KindPull {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// Stricter returns the verdict of another subject that blocks a commit if the given one does not;
+// nil if there is none. That a fork has no artifacts says nothing about those that were checked:
+// anybody can open a pull request with a commit of the repository.
+func (s *Store) Stricter(
+	ctx context.Context,
+	repository int64,
+	subject string,
+	own Standing,
+) (*comment.Peer, error) {
+	if Blocks(own.Conclusion) {
+		return nil, nil
+	}
+	all, err := s.standings(ctx, repository, own.SHA, subject)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if st := all[key]; Blocks(st.Conclusion) && (st.Checked || !st.Fork || !own.Checked) {
+			return st.peer(), nil
 		}
 	}
 	return nil, nil
+}
+
+// Checked returns the verdict on artifacts or pins of another subject with a commit as its head, one
+// that blocks if there is any; nil if there is none.
+func (s *Store) Checked(
+	ctx context.Context,
+	repository int64,
+	sha, subject string,
+) (found *comment.Peer, _ error) {
+	all, err := s.standings(ctx, repository, sha, subject)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if st := all[key]; st.Checked && st.Conclusion != "" && (found == nil || Blocks(st.Conclusion)) {
+			found = st.peer()
+		}
+	}
+	return found, err
+}
+
+func (st Standing) peer() *comment.Peer {
+	return &comment.Peer{
+		Name:       st.Name,
+		Conclusion: st.Conclusion,
+		Title:      st.Title,
+		Names:      st.Names,
+		DetailsURL: st.Page,
+	}
 }
 
 // HasVerdict reports whether a verdict on a subject's head is stored. sha "" means any head.

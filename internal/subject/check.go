@@ -252,7 +252,7 @@ func (r *round) unbuilt(ctx context.Context, what string, p *comment.Problem) er
 		in.Problem = comment.NothingLeft()
 	}
 	v := verdict{
-		run: r.run, logs: logs, missing: in.Missing, plain: comment.Render(in),
+		run: r.run, logs: logs, missing: in.Missing, absent: true, plain: comment.Render(in),
 		ext: r.check.external(r.subject.sha, what, acceptDigest(r.accepted)),
 	}
 	in.Logs = logs

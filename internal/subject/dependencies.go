@@ -302,7 +302,7 @@ func (c *check) withoutArtifacts(
 		digest = hex.EncodeToString(sum[:12])
 	}
 	ext := c.external(s.sha, "without", reason, digest, set.Digest)
-	by, err := c.stricter(ctx, s.sha, c.own.Conclusion)
+	by, err := c.stricter(ctx, s.sha, c.own)
 	if err != nil {
 		return worker.Done, err
 	}

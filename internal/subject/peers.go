@@ -62,10 +62,25 @@ func (c *check) stand(ctx context.Context, now store.Standing) error {
 	return c.Store.PutStanding(ctx, c.attempt.Job.Key, now)
 }
 
-// stricter returns the verdict of a peer that blocks a commit if the given conclusion does not;
-// nil if there is none.
-func (c *check) stricter(ctx context.Context, sha, conclusion string) (*comment.Peer, error) {
-	return c.Store.Stricter(ctx, c.repo.ID, sha, c.attempt.Job.Key, conclusion)
+// stricter returns the verdict of a peer that blocks a commit if the given one does not; nil if there
+// is none.
+func (c *check) stricter(ctx context.Context, sha string, own store.Standing) (*comment.Peer, error) {
+	own.SHA = sha
+	return c.Store.Stricter(ctx, c.repo.ID, c.attempt.Job.Key, own)
+}
+
+// checkedFor returns the verdict of a peer on the artifacts of a commit, which is shown in place of
+// the one on a subject from a fork without artifacts; nil if there is none. Anybody can open a pull
+// request with a commit of somebody else.
+func (c *check) checkedFor(
+	ctx context.Context,
+	sha string,
+	own store.Standing,
+) (*comment.Peer, error) {
+	if !own.Fork || own.Checked {
+		return nil, nil
+	}
+	return c.Store.Checked(ctx, c.repo.ID, sha, c.attempt.Job.Key)
 }
 
 // overruled returns what a stricter peer adds to the external ID of a verdict; "" = none is
@@ -75,4 +90,12 @@ func overruled(by *comment.Peer) string {
 		return ""
 	}
 	return "+" + by.Name
+}
+
+// replaced returns what a peer adds to the external ID of a verdict that its own one replaces.
+func replaced(by *comment.Peer) string {
+	if by == nil {
+		return ""
+	}
+	return "~" + by.Name
 }

@@ -32,7 +32,7 @@ func (s *Service) pull(
 	number := body.Number
 	c := s.newCheck(a, r)
 	st := c.state
-	pr, read := c.pushed(body.Pushed), time.Time{}
+	pr, read := c.pushed(number, body.Pushed), time.Time{}
 	fromEvent := pr != nil
 	if !fromEvent {
 		var err error
@@ -73,6 +73,10 @@ func (s *Service) pull(
 		origin: pr.GetHead().GetRepo().GetID(),
 		find: func(ctx context.Context, conf *config.Repository) (*artifact.Found, error) {
 			head := repository.HeadOf(r, pr, conf.Workflows)
+			var err error
+			if head.Shared, err = s.Store.SharedByPulls(ctx, r.ID, sha, a.Job.Key); err != nil {
+				return nil, err
+			}
 			return s.Fetcher.Head(ctx, r.Client, head, conf.Artifacts)
 		},
 		compare: func(
@@ -104,7 +108,7 @@ func (s *Service) pull(
 
 // pushed returns the pull request as described by a push event, if that is newer than the state
 // and this is the first attempt. nil = it has to be read from GitHub.
-func (c *check) pushed(p *job.Push) *gh.PullRequest {
+func (c *check) pushed(number int, p *job.Push) *gh.PullRequest {
 	known := c.state.Updated
 	if p == nil || c.attempt.Job.Trigger != "pull_request.synchronize" ||
 		known.IsZero() || !p.Updated.After(known) ||
@@ -112,6 +116,7 @@ func (c *check) pushed(p *job.Push) *gh.PullRequest {
 		return nil
 	}
 	return &gh.PullRequest{
+		Number:    &number,
 		State:     gh.String("open"),
 		UpdatedAt: &gh.Timestamp{Time: p.Updated},
 		Base:      &gh.PullRequestBranch{Ref: &p.Base},

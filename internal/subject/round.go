@@ -66,9 +66,14 @@ func (r *round) open(ctx context.Context) (*worker.Outcome, error) {
 	}
 	r.attempt.GiveUp = r.giveUp
 	if r.state.Pending {
-		var err error
-		if r.run, err = r.start(ctx, r.subject, waitingTitle, waitingSummary); err != nil {
+		by, err := r.checkedFor(ctx, sha, store.Standing{Fork: r.subject.fork})
+		if err != nil {
 			return nil, err
+		}
+		if by == nil { // else its run stays until there are artifacts for this subject
+			if r.run, err = r.start(ctx, r.subject, waitingTitle, waitingSummary); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if r.attempt.FinalLoss {
@@ -185,7 +190,14 @@ func (r *round) findArtifacts(ctx context.Context) (_ *worker.Outcome, err error
 		r.check.pins = nil
 		return end(r.withoutArtifacts(ctx, r.subject, r.set, r.pins, r.reason))
 	case !r.state.Pending:
-		return end(worker.Done, nil) // keep the verdict until an event comes
+		by, err := r.checkedFor(ctx, r.subject.sha, r.own)
+		if err != nil || r.own.Checked || !r.own.Fork ||
+			strings.HasSuffix(r.state.Concluded, replaced(by)) &&
+				(by != nil) == strings.Contains(r.state.Concluded, "~") {
+			return end(worker.Done, err) // keep the verdict until an event comes
+		}
+		r.state.Pending = true // the verdict that replaced it has changed
+		r.state.Turn++
 	}
 	return end(r.wait(ctx))
 }
@@ -212,7 +224,7 @@ func (r *round) identify(ctx context.Context) (*worker.Outcome, error) {
 		return r.check.external(sha, "found", r.found.Key, r.set.Digest, acceptDigest(r.accepted))
 	}
 	r.external = identity()
-	by, err := r.stricter(ctx, sha, r.own.Conclusion)
+	by, err := r.stricter(ctx, sha, r.own)
 	if err != nil {
 		return nil, err
 	}

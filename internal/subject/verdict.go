@@ -33,6 +33,7 @@ type verdict struct {
 	page   string           // address of the report page; "" = none
 
 	missing []comment.Missing // what a person may accept as missing
+	absent  bool              // there are no artifacts, so nothing was checked
 
 	// Without a report: the errors in the logs of failed jobs (nil = no job failed), and the check
 	// without them.
@@ -206,14 +207,29 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	if c.pins != nil {
 		v.check, v.plain = comment.Combine(v.check, *c.pins), comment.Combine(v.plain, *c.pins)
 	}
-	own := v.check
-	by, err := c.stricter(ctx, s.sha, own.Conclusion)
+	own := store.Standing{
+		SHA:        s.sha,
+		Name:       s.name,
+		Base:       s.base.Ref,
+		Conclusion: v.check.Conclusion,
+		Title:      v.check.Title,
+		Names:      v.check.Names,
+		Fork:       s.fork,
+		Checked:    !v.absent || c.pins != nil && store.Blocks(c.pins.Conclusion),
+	}
+	by, err := c.stricter(ctx, s.sha, own)
 	if err != nil {
 		return err
 	}
+	instead, err := c.checkedFor(ctx, s.sha, own)
+	if err != nil {
+		return err
+	}
+	if v.ext += overruled(by) + replaced(instead); by == nil {
+		by = instead
+	}
 	if by != nil {
-		v.check, v.ext = comment.Overruled(v.check, *by), v.ext+overruled(by)
-		v.plain = comment.Overruled(v.plain, *by)
+		v.check, v.plain = comment.Overruled(v.check, *by), comment.Overruled(v.plain, *by)
 	}
 	alone, err := c.alone(ctx, s)
 	if err != nil {
@@ -241,17 +257,9 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 			return err
 		}
 	}
-	now := store.Standing{
-		SHA:        s.sha,
-		Name:       s.name,
-		Base:       s.base.Ref,
-		Conclusion: own.Conclusion,
-		Title:      own.Title,
-		Names:      own.Names,
-		Page:       v.page,
-	}
-	if now != c.own {
-		if err := c.stand(ctx, now); err != nil {
+	own.Page = v.page
+	if own != c.own {
+		if err := c.stand(ctx, own); err != nil {
 			return err
 		}
 	}

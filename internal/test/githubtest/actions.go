@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -123,8 +124,8 @@ func (s *Server) listJobs(r *request) (any, error) {
 				"node_id":      node("JOB", j.ID),
 				"name":         j.Name,
 				"head_sha":     w.SHA,
-				"status":       "completed",
-				"conclusion":   j.Conclusion,
+				"status":       cmp.Or(j.Status, "completed"),
+				"conclusion":   orNull(j.Conclusion),
 				"started_at":   stamp(w.At),
 				"completed_at": stamp(w.At),
 				"steps":        steps,

@@ -196,6 +196,7 @@ type Run struct {
 type Job struct {
 	ID         int64
 	Name       string
+	Status     string // "" = completed
 	Conclusion string
 	Steps      []*Step
 	Expired    bool // the log has expired

@@ -206,3 +206,108 @@ func TestMissingArtifactsOfAMergeGroup(t *testing.T) {
 	s.notPassed(k)
 	s.says(shown(k), "wheels-cuda")
 }
+
+// One commit is the head of pull requests to two branches. A run for one says nothing about the
+// other; a run whose pull request GitHub does not tell counts for both, if it is not the newest too.
+func TestRunsOfAnotherPull(t *testing.T) {
+	for _, fork := range []bool{false, true} {
+		t.Run(fmt.Sprint("fork ", fork), func(t *testing.T) {
+			s := tell(t, world{})
+			s.gh.Commit(s.repo, "release-1.x", map[string]string{"CHANGES": "1.x\n"})
+			s.gh.BranchRun(s.repo, "release-1.x", wheels(cases.Clean("1.0.0")))
+			head := s.repo
+			if fork {
+				head = s.gh.Fork(s.repo, "outsider")
+			}
+			p := s.gh.OpenPull(s.repo, head, "feature", s.gh.User("outsider"), requiring("packaging>=24"))
+			q := s.gh.OpenSame(p, "release-1.x")
+			s.Send("pull_request", s.gh.PullEvent(p, "opened"))
+			s.Send("pull_request", s.gh.PullEvent(q, "opened"))
+			s.Queued(p.HeadSHA)
+			s.Free()
+			bad := s.gh.PullRun(p, wheels(cases.CaseA("1.5.1")))
+			good := s.gh.PullRun(q, wheels(cases.Clean("1.1.0")))
+			s.Send("workflow_run", s.gh.RunEvent(bad, "completed"))
+			s.Send("workflow_run", s.gh.RunEvent(good, "completed"))
+			s.stands(p.HeadSHA, "failure")
+			s.Free()
+			s.stands(p.HeadSHA, "failure")
+		})
+	}
+}
+
+// Somebody opens a pull request from a fork with the commit of another one, and has no artifacts.
+func TestPeerWithoutArtifacts(t *testing.T) {
+	s := tell(t, world{wait: 3 * time.Second})
+	p := s.Open()
+	s.Finish(p, wheels(cases.Clean("1.1.0")))
+	s.want(s.Concluded(p.HeadSHA), "success")
+	q := s.gh.OpenSame(p, "main")
+	fork := s.gh.Fork(s.repo, "outsider")
+	s.gh.Do(func() { q.Head, q.HeadRef, q.Author = fork, "mine", fork.Owner })
+	s.Send("pull_request", s.gh.PullEvent(q, "opened"))
+	never(s, 6*time.Second, func() string {
+		for _, k := range s.gh.Checks(s.repo, p.HeadSHA) {
+			if k.Conclusion != "success" {
+				return "a check is " + k.Status + " " + k.Conclusion + ": " + k.Title
+			}
+		}
+		return ""
+	})
+	// Without the other one there is nothing that was checked.
+	s.gh.Do(func() { p.State = "closed" })
+	s.Send("pull_request", s.gh.PullEvent(p, "closed"))
+	s.stands(p.HeadSHA, "failure")
+}
+
+// Another job of the run still builds when the deployment asks.
+func TestGateWaitsForJobs(t *testing.T) {
+	s := tell(t, world{})
+	w := s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.1.0")))
+	job := &githubtest.Job{ID: 2, Name: "build-cuda", Status: "in_progress"}
+	s.gh.Do(func() {
+		w.Status, w.Conclusion = "in_progress", ""
+		w.Jobs = []*githubtest.Job{
+			{ID: 1, Name: "build", Conclusion: "success"}, job,
+			{ID: 3, Name: "publish", Status: "waiting"},
+		}
+	})
+	g := s.gh.AddGate(w, "pypi")
+	s.Send("deployment_protection_rule", s.gh.GateEvent(g, ""))
+	never(s, 3*time.Second, func() (why string) {
+		s.gh.Do(func() { why = g.State })
+		return why
+	})
+	s.gh.Do(func() {
+		job.Status, job.Conclusion = "", "success"
+		w.Artifacts = append(w.Artifacts, artifact("wheels-cuda", cases.Dist(cases.CaseA("1.5.1"))))
+		w.Artifacts[1].ID = w.Artifacts[0].ID + 1_000_000
+	})
+	s.says(s.answered(g, "rejected"), "GLIBC")
+}
+
+// An acceptance is about the report that was there when it was written, whenever it arrives.
+func TestAcceptIsAboutWhatWasRead(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Bad()
+	s.Free()
+	time.Sleep(3 * time.Second) // GitHub's times are in seconds
+	c := s.gh.AddComment(s.repo, p.Number, s.gh.User("maintainer"),
+		"/compat accept symbol-version-too-new because only for AlmaLinux 9")
+	event := s.gh.CommentEvent(s.repo, p.Number, c, "created")
+	time.Sleep(3 * time.Second)
+	moved := cases.CaseA("1.5.2")
+	files := map[string][]byte{}
+	for name, content := range moved.Files {
+		files["unseen/"+name] = content
+	}
+	moved.Files = files
+	sha := s.Push(p, map[string]string{"a.py": "x = 1\n"})
+	s.Finish(p, wheels(moved))
+	s.want(s.Concluded(sha), "failure")
+	s.Free()
+	s.Send("issue_comment", event)
+	s.Free()
+	s.stands(sha, "failure")
+	s.says(s.written(p), "was accepted as in the check of "+p.Heads[0][:12])
+}
