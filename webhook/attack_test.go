@@ -1,10 +1,12 @@
 package webhook
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -132,4 +134,50 @@ func TestUnverifiedBodiesAreBounded(t *testing.T) {
 		w.CloseWithError(io.ErrUnexpectedEOF)
 	}
 	all.Wait()
+}
+
+// Bodies of any size, of strangers that send all but the last byte, have one limit, and connections
+// have one. Deliveries that are signed are taken meanwhile.
+func TestManySmallBodies(t *testing.T) {
+	q := &memoryQueue{}
+	server := httptest.NewUnstartedServer(New(Options{Secrets: config.NewSecrets("s3cret"), Queue: q}))
+	server.Listener = Limit(server.Listener)
+	server.Start()
+	defer server.Close()
+	const strangers, sent = 2000, 60_000 // more than maxUnverified and maxConnections
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	head := fmt.Sprintf("POST /webhook HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=%s\r\n"+
+		"Content-Length: %d\r\n\r\n", strings.Repeat("0", 64), sent+1)
+	for range strangers {
+		c, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetWriteDeadline(time.Now().Add(time.Minute))
+		_, _ = c.Write([]byte(head + strings.Repeat("x", sent))) // it may be closed
+	}
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 2*maxUnverified {
+		t.Errorf("%d bodies of %d bytes take %d MiB", strangers, sent, grown>>20)
+	}
+	for i := range 20 {
+		body := fmt.Sprintf(`{"n":%d,`, i) + opened[1:]
+		req, err := http.NewRequest(http.MethodPost, server.URL+"/webhook", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-GitHub-Event", "pull_request")
+		req.Header.Set("X-GitHub-Delivery", fmt.Sprint("g-", i))
+		req.Header.Set("X-Hub-Signature-256", sign("s3cret", body))
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusAccepted {
+			t.Errorf("delivery %d: %d", i, res.StatusCode)
+		}
+	}
 }

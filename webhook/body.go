@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -17,10 +18,10 @@ const (
 	maxBody = 25 << 20
 
 	// bodyChunk is larger than nearly all payloads. Longer bodies are stored in several chunks,
-	// which are allocated as bytes arrive, so a large Content-Length alone costs no memory.
+	// which are allocated as bytes arrive, so a large Content-Length alone costs little memory.
 	bodyChunk = 64 << 10
 
-	// maxUnverified limits the total bytes of bodies whose signature has not been verified yet.
+	// maxUnverified limits the total bytes of bodies of any size whose signature has not been verified.
 	// Above the limit the oldest body is dropped: bodies from GitHub arrive within a fraction of
 	// a second, and GitHub redelivers if needed.
 	maxUnverified = 96 << 20
@@ -29,7 +30,7 @@ const (
 	bodyTime = 8 * time.Second
 )
 
-var errBusy = errors.New("too many large request bodies are in progress")
+var errBusy = errors.New("too many request bodies are in progress")
 
 // bodies reads request bodies whose signature has not been verified yet.
 type bodies struct {
@@ -97,7 +98,7 @@ func (b *bodies) grow(one *body) bool {
 		if b.held <= maxUnverified {
 			break
 		}
-		if other != one && !other.dropped && len(other.chunks) > 1 {
+		if other != one && !other.dropped && len(other.chunks) > 0 {
 			b.held -= int64(len(other.chunks)) * bodyChunk
 			other.dropped = true
 			other.stop()
@@ -152,6 +153,15 @@ func (one *body) bytes() []byte {
 		return parts[0]
 	}
 	return bytes.Join(parts, nil)
+}
+
+// digest returns the SHA-256 of a body in hex.
+func (one *body) digest() string {
+	h := sha256.New()
+	for _, part := range one.parts() {
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // mac returns the HMAC-SHA256 of a body.

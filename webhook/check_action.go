@@ -26,9 +26,9 @@ func checkAction(e envelope, identifier, external, sha string) (decision, error)
 	if !found {
 		of = &job.Commit{Repository: e.Repository.ID, SHA: sha}
 	}
-	return one(e.job(&job.CheckAction{
+	return request(e.job(&job.CheckAction{
 		Repository: e.Repository.ID,
-		Delivery:   e.guid,
+		Request:    e.request(),
 		Action:     actions[i],
 		Of:         of.Kind(),
 		Subject:    of.Key(),

@@ -45,7 +45,7 @@ func checkRun(e envelope, p *checkRunPayload) (decision, error) {
 		if g, is := b.(*job.MergeGroup); is {
 			sha = g.SHA
 		}
-		d, err := one(e.rerun(b, sha))
+		d, err := request(e.rerun(b, sha))
 		d.rerunBy = e.Sender.Login
 		return d, err
 	}

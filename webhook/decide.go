@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,11 +15,13 @@ import (
 	"github.com/compat-app/compat/internal/queue"
 )
 
-// decision is the result of handling a delivery: jobs to enqueue, an installation whose jobs are
-// removed, or a reason to ignore it.
+// decision is the result of handling a delivery: jobs to enqueue, or a reason to ignore it.
 type decision struct {
-	jobs     []queue.Job
-	drop     int64
+	jobs []queue.Job
+	// once means that the event is a request of a person, or ends an installation. Its body has one
+	// effect, under any GUID. Jobs of other events compare a subject with its state, so they may run
+	// any number of times, and two of these events within a second may have the same body.
+	once     bool
 	ignored  string
 	namesake bool   // ignored, but another App has a check run with this App's name
 	rerunBy  string // login of the person who requested a re-run; "" = none
@@ -39,7 +43,8 @@ type envelope struct {
 
 	name string // name of the event
 	guid string
-	app  int64 // ID of this App
+	body []byte // as it was signed
+	app  int64  // ID of this App
 }
 
 // event handles one kind of event.
@@ -96,9 +101,15 @@ func decide(name, guid string, body []byte, app int64) (decision, error) {
 	if !known {
 		ev.fields = fieldsOf[envelope]
 	}
-	body, err := ev.fields().keep(body)
+	e.body = body
+	body, members, err := ev.fields().keep(body)
 	if err != nil {
 		return decision{}, err
+	}
+	if known {
+		if err := fits(name, members); err != nil {
+			return decision{}, err
+		}
 	}
 	if err := read(body, &e); err != nil {
 		return decision{}, err
@@ -135,11 +146,25 @@ func (e envelope) job(b job.Body, sha string) (queue.Job, error) {
 	})
 }
 
-// rerun makes a job for a subject that a person wants to check again.
+// rerun makes a job for a subject that a person wants to check again. The request is identified by
+// what was signed, so that it has one effect.
 func (e envelope) rerun(b job.Body, sha string) (queue.Job, error) {
 	j, err := e.job(b, sha)
-	j.ForceID = e.guid
+	j.ForceID = e.request()
 	return j, err
+}
+
+// request identifies what a person requested with the event, under any GUID.
+func (e envelope) request() string {
+	sum := sha256.Sum256(e.body)
+	return hex.EncodeToString(sum[:16])
+}
+
+// request returns a decision with a single job of a request.
+func request(j queue.Job, err error) (decision, error) {
+	d, err := one(j, err)
+	d.once = true
+	return d, err
 }
 
 // one returns a decision with a single job.
@@ -174,7 +199,7 @@ func (e envelope) rerunPulls(named []pull, sha string) (decision, error) {
 	if len(bodies) == 0 {
 		bodies = []job.Body{&job.Commit{Repository: e.Repository.ID, SHA: sha}}
 	}
-	d := decision{rerunBy: e.Sender.Login}
+	d := decision{rerunBy: e.Sender.Login, once: true}
 	for _, b := range bodies {
 		j, err := e.rerun(b, sha)
 		if err != nil {

@@ -53,28 +53,33 @@ func (f fields) with(other fields) fields {
 // maxDepth limits nesting; payloads of GitHub nest far less.
 const maxDepth = 256
 
+// maxMembers limits the members of a payload that are compared with its event; payloads of GitHub
+// have about ten.
+const maxMembers = 100
+
 var errNotJSON = errors.New("the body is not JSON")
 
 // keep copies a JSON object without the members that are not in f. A payload has about 25 KB, of
 // which a few hundred bytes are used, and decoding all of it would take several times as long as
 // the rest of the request. Dropped values are only scanned for their end; kept values are
-// validated by the decoder.
-func (f fields) keep(body []byte) ([]byte, error) {
+// validated by the decoder. members are the names of all members of the object, as they are written.
+func (f fields) keep(body []byte) (kept []byte, members []string, _ error) {
 	t := copier{in: body, out: make([]byte, 0, 1024)}
 	t.space()
 	if !t.value(f, maxDepth) {
-		return nil, errNotJSON
+		return nil, nil, errNotJSON
 	}
 	if t.space(); t.at != len(t.in) {
-		return nil, errNotJSON
+		return nil, nil, errNotJSON
 	}
-	return t.out, nil
+	return t.out, t.members, nil
 }
 
 type copier struct {
-	in  []byte
-	at  int
-	out []byte
+	in      []byte
+	at      int
+	out     []byte
+	members []string // of the outermost object
 }
 
 // value copies the wanted parts of the value at t.at. It returns false if the value is malformed.
@@ -134,6 +139,9 @@ func (t *copier) member(want fields, first bool, depth int) bool {
 		return false
 	}
 	name := t.in[start+1 : t.at-1]
+	if depth == maxDepth && len(t.members) < maxMembers {
+		t.members = append(t.members, string(name))
+	}
 	quoted := t.in[start:t.at]
 	if t.space(); t.at == len(t.in) || t.in[t.at] != ':' {
 		return false

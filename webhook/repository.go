@@ -11,7 +11,10 @@ import (
 const maxRemoved = 500
 
 type installationRepositoriesPayload struct {
-	Removed []struct{ ID int64 } `json:"repositories_removed"`
+	Removed []struct {
+		ID       int64
+		FullName string `json:"full_name"`
+	} `json:"repositories_removed"`
 }
 
 // installationRepositories ends the jobs of repositories that the App lost access to.
@@ -19,12 +22,12 @@ func installationRepositories(e envelope, p *installationRepositoriesPayload) (d
 	if e.Action != "removed" {
 		return e.unused()
 	}
-	var d decision
+	d := decision{once: true}
 	for _, r := range p.Removed[:min(len(p.Removed), maxRemoved)] {
 		if r.ID <= 0 {
 			return decision{}, errors.New("the payload has a repository without an id")
 		}
-		j, err := e.job(&job.RepositoryRemoved{Repository: r.ID}, "")
+		j, err := e.job(&job.RepositoryRemoved{Repository: r.ID, Name: r.FullName}, "")
 		if err != nil {
 			return decision{}, err
 		}

@@ -53,7 +53,7 @@ func (c *comment) commands(e envelope, number int, thread int64) (decision, erro
 	if number <= 0 || c.ID <= 0 || thread < 0 {
 		return decision{}, errors.New("the payload has no comment")
 	}
-	return one(e.job(&job.Command{
+	return request(e.job(&job.Command{
 		Repository: e.Repository.ID,
 		Number:     number,
 		Comment:    c.ID,

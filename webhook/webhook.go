@@ -5,8 +5,9 @@
 // secrets, compared in constant time. Before that at most 25 MiB are read (GitHub's payload
 // limit) and nothing is parsed. One pure function per event, in the file with the event's name,
 // turns a payload into jobs or a reason to ignore it. The response is 202 once the queue has
-// stored the jobs. The delivery's GUID is stored in the same step, so a delivery that failed can
-// be redelivered.
+// stored the jobs. The delivery's GUID is stored in the same step, so a delivery that failed can be
+// redelivered; for requests of people also a digest of the body, so that a recorded one cannot be sent
+// again under another GUID. The headers are not signed, so a payload with members that its event never has is refused.
 //
 //	handler := webhook.New(webhook.Options{AppID: id, Secrets: secrets, Queue: q})
 package webhook
@@ -34,10 +35,8 @@ const storeTimeout = 5 * time.Second
 
 // Queue is the part of the queue that the webhook uses.
 type Queue interface {
-	// Enqueue stores all jobs and marks the delivery, or does neither.
-	Enqueue(ctx context.Context, delivery string, jobs ...queue.Job) (queue.Result, error)
-	// DropInstallation removes all jobs of an installation, including running ones.
-	DropInstallation(ctx context.Context, id int64) error
+	// EnqueueOnce stores all jobs and marks the delivery and its body, or does neither.
+	EnqueueOnce(ctx context.Context, delivery, body string, jobs ...queue.Job) (queue.Result, error)
 	// Ping returns an error if the queue cannot store jobs.
 	Ping(ctx context.Context) error
 }
@@ -192,21 +191,19 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	if err != nil {
 		return refused(http.StatusBadRequest, err.Error())
 	}
-	return s.store(c.Request.Context(), guid, d)
+	body := ""
+	if d.once {
+		body = received.digest()
+	}
+	return s.store(c.Request.Context(), guid, body, d)
 }
 
-func (s *server) store(ctx context.Context, guid string, d decision) (int, answer) {
+// store stores the jobs. body is the digest of a body with one effect, else "".
+func (s *server) store(ctx context.Context, guid, body string, d decision) (int, answer) {
 	a := answer{Delivery: guid}
 	// The jobs are stored even if GitHub closes the connection.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	if d.drop != 0 {
-		if err := s.Queue.DropInstallation(ctx, d.drop); err != nil {
-			return notStored(a, err)
-		}
-		a.Status, a.Reason = "queued", "the installation's jobs are removed"
-		return http.StatusAccepted, a
-	}
 	if len(d.jobs) == 0 {
 		a.Status, a.Reason, a.namesake = "ignored", d.ignored, d.namesake
 		return http.StatusOK, a
@@ -214,7 +211,7 @@ func (s *server) store(ctx context.Context, guid string, d decision) (int, answe
 	for i := range d.jobs {
 		d.jobs[i].Received = time.Now().UTC()
 	}
-	res, err := s.Queue.Enqueue(ctx, guid, d.jobs...)
+	res, err := s.Queue.EnqueueOnce(ctx, guid, body, d.jobs...)
 	switch {
 	case err != nil:
 		return notStored(a, err)

@@ -29,38 +29,32 @@ import (
 
 // memoryQueue is a queue that only stores; every call fails while down is true.
 type memoryQueue struct {
-	down    bool
-	guids   map[string]bool
-	jobs    []queue.Job
-	dropped []int64
+	down  bool
+	guids map[string]bool // and digests of bodies
+	jobs  []queue.Job
 }
 
-func (s *memoryQueue) Enqueue(
+func (s *memoryQueue) EnqueueOnce(
 	_ context.Context,
-	delivery string,
+	delivery, body string,
 	jobs ...queue.Job,
 ) (queue.Result, error) {
 	if s.down {
 		return queue.Result{}, errors.New("connection refused")
 	}
-	if s.guids[delivery] {
+	if s.guids[delivery] || body != "" && s.guids[body] {
 		return queue.Result{Duplicate: true}, nil
 	}
 	if s.guids == nil {
 		s.guids = map[string]bool{}
 	}
-	s.guids[delivery] = true
+	s.guids[delivery], s.guids[body] = true, true
 	var r queue.Result
 	for _, j := range jobs {
 		s.jobs = append(s.jobs, j)
 		r.IDs = append(r.IDs, j.Key+"#1")
 	}
 	return r, nil
-}
-
-func (s *memoryQueue) DropInstallation(_ context.Context, id int64) error {
-	s.dropped = append(s.dropped, id)
-	return nil
 }
 
 func (s *memoryQueue) Ping(context.Context) error {
@@ -273,9 +267,40 @@ func TestInstallationGone(t *testing.T) {
 	body := `{"action":"suspend","installation":{"id":9}}`
 	if code, a, _ := post(h, call{event: "installation", guid: "g-1", body: body,
 		signature: sign("s", body)}); code != 202 ||
-		len(q.dropped) != 1 ||
-		q.dropped[0] != 9 {
-		t.Errorf("suspend: %d %+v, dropped %v", code, a, q.dropped)
+		len(q.jobs) != 1 ||
+		q.jobs[0].Key != "installation_ended/9" || q.jobs[0].Installation != 9 {
+		t.Errorf("suspend: %d %+v, jobs %v", code, a, q.jobs)
+	}
+}
+
+// Only the body of a delivery is signed.
+func TestOtherHeaders(t *testing.T) {
+	q := &memoryQueue{}
+	h := New(Options{Secrets: config.NewSecrets("s"), Queue: q})
+	send := func(event, guid, body string) (int, answer) {
+		code, a, _ := post(h, call{event: event, guid: guid, body: body, signature: sign("s", body)})
+		return code, a
+	}
+	const comment = `{"action":"created","installation":{"id":9},"repository":{"id":5},` +
+		`"sender":{"login":"ann","type":"User"},"issue":{"number":3,"pull_request":{}},` +
+		`"comment":{"id":7,"body":"/compat recheck","user":{"login":"ann","type":"User"}}}`
+	if code, a := send("issue_comment", "g-1", comment); code != 202 {
+		t.Fatalf("a comment: %d %+v", code, a)
+	}
+	if code, a := send("issue_comment", "g-2", comment); code != 200 || a.Status != "duplicate" {
+		t.Errorf("the same body with another GUID: %d %+v", code, a)
+	}
+	deleted := strings.Replace(comment, "created", "deleted", 1)
+	for event := range events.Get() {
+		if event == "issue_comment" {
+			continue
+		}
+		if code, a := send(event, "g-"+event, deleted); code != 400 {
+			t.Errorf("a comment as %s: %d %+v", event, code, a)
+		}
+	}
+	if len(q.jobs) != 1 {
+		t.Errorf("jobs: %v", q.jobs)
 	}
 }
 

@@ -397,7 +397,7 @@ func listen(
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(listener)
+		served <- server.Serve(webhook.Limit(listener))
 		stop() // when the listener fails, stop the workers too
 	}()
 	worked := make(chan struct{})

@@ -111,7 +111,8 @@ const postingPatience = 2 * time.Minute
 // earlier reports whether the request was made before the base branch of a verdict was known or
 // changed, so that it concerned another base.
 func (r *request) earlier(l store.Last) bool {
-	return (l.Report != nil || len(l.Missing) > 0) && (l.Base == "" || r.at.Before(l.Since))
+	return (l.Report != nil || len(l.Missing) > 0) &&
+		(l.Base == "" || r.at.Before(l.Since.Truncate(time.Second))) // GitHub's times are in seconds
 }
 
 // unaccept revokes an acceptance, and checks the pull request again. If it is revoked already,

@@ -42,7 +42,10 @@ func (s *Service) checkAction(
 	if err != nil {
 		return worker.Done, err
 	}
-	ok, err := r.mayWrite(ctx)
+	ok := false
+	if within {
+		ok, err = r.mayWrite(ctx)
+	}
 	switch {
 	case err != nil:
 	case !within:
@@ -50,7 +53,7 @@ func (s *Service) checkAction(
 	case !ok:
 		answer, reply = "not permitted", comment.NotPermitted(p.Action)
 	case p.Action == comment.Recheck:
-		err = worker.Follow(ctx, s.Store.Queue, a.Job, of, p.SHA, a.Job.Delivery)
+		err = worker.Follow(ctx, s.Store.Queue, a.Job, of, p.SHA, a.Job.Key)
 	case !isPull:
 		answer = "not for a " + string(of.Kind())
 	case p.Action == comment.AcceptAll:

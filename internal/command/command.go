@@ -54,6 +54,10 @@ var commands = lazy.Value[map[string]command]{New: func() map[string]command {
 	}
 }}
 
+// maxAge is the age of a comment from which its commands are not carried out. GitHub Enterprise
+// Server redelivers for 7 days. What was carried out is remembered for longer.
+const maxAge = 8 * 24 * time.Hour
+
 // comment runs the commands of one comment. It adds one reaction and one reply for all of them.
 func (s *Service) comment(
 	ctx context.Context,
@@ -70,16 +74,16 @@ func (s *Service) comment(
 	if r.at.IsZero() { // of an earlier release
 		r.at = a.Job.Received
 	}
+	if age := s.Store.Now().Sub(r.at); age > maxAge {
+		a.Log.Warn("a command is too old to be carried out", "comment", j.Comment, "age", age.String())
+		return worker.Done, nil
+	}
 	at := post.ReplyTo{Number: j.Number, Comment: j.Comment, Thread: j.Thread}
 	within, err := r.withinBudget(ctx, len(j.Lines))
 	if err != nil {
 		return worker.Done, err
 	}
 	if !within {
-		err := repo.Poster.React(ctx, at, confused)
-		if err != nil && !repository.Refused(err) {
-			return worker.Done, err
-		}
 		r.repo.Log.Info("audit", "commands", len(j.Lines), "by", r.author, "pull", r.number,
 			"comment", j.Comment, "answer", overBudget)
 		return worker.Done, nil
@@ -125,7 +129,7 @@ func (s *Service) comment(
 			"answer",
 			answer.emoji,
 		)
-		if answer.emoji != "" {
+		if answer.emoji != "" && !slices.Contains(emojis, answer.emoji) {
 			emojis = append(emojis, answer.emoji)
 		}
 		if answer.reply != "" {
@@ -152,18 +156,17 @@ func (s *Service) comment(
 const overBudget = "over budget"
 
 // withinBudget counts the commands of the request. It returns false if the author, or all people
-// together, exceeded the limit of the last hour.
+// together, exceeded the limit of the last hour. Then nothing is requested from GitHub: a stranger
+// must not be able to use up the calls of the installation.
 func (r *request) withinBudget(ctx context.Context, commands int) (bool, error) {
-	writer, err := r.mayWrite(ctx)
-	if err != nil {
+	j := r.attempt.Job
+	by := store.Spender{Installation: j.Installation, Repository: j.Repository, Login: r.author}
+	if refused, err := r.Store.Refuses(ctx, by, j.Key, commands); err != nil || refused {
 		return false, err
 	}
-	j := r.attempt.Job
-	by := store.Spender{
-		Installation: j.Installation,
-		Repository:   j.Repository,
-		Login:        r.author,
-		Writer:       writer,
+	var err error
+	if by.Writer, err = r.mayWrite(ctx); err != nil {
+		return false, err
 	}
 	return r.Store.Spend(ctx, by, j.Key, commands)
 }
@@ -260,7 +263,7 @@ func (r *request) recheck(ctx context.Context, arguments string) (reaction, erro
 		}, nil
 	}
 	if len(also) > 0 {
-		if err := r.Store.PutPlatforms(ctx, r.attempt.Job.Delivery, also); err != nil {
+		if err := r.Store.PutPlatforms(ctx, r.attempt.Job.Key, also); err != nil {
 			return reaction{}, err
 		}
 	}

@@ -47,8 +47,32 @@ func New(o Options) (*Service, error) {
 // Handlers returns the handler of each job kind of this package.
 func (s *Service) Handlers() map[job.Kind]worker.Handler {
 	return map[job.Kind]worker.Handler{
-		job.KindCommand:     repository.Handle(s.opener, s.comment),
-		job.KindCheckAction: repository.Handle(s.opener, s.checkAction),
+		job.KindCommand:     repository.Handle(s.opener, once(s, s.comment)),
+		job.KindCheckAction: repository.Handle(s.opener, once(s, s.checkAction)),
+	}
+}
+
+// once returns a handler that does nothing for a request that was carried out before: a comment and a
+// click are requests with one effect each, whatever delivery has them.
+func once[B job.Body](
+	s *Service,
+	do func(context.Context, *worker.Attempt, *repository.Repository, B) (worker.Outcome, error),
+) func(context.Context, *worker.Attempt, *repository.Repository, B) (worker.Outcome, error) {
+	return func(
+		ctx context.Context,
+		a *worker.Attempt,
+		r *repository.Repository,
+		body B,
+	) (worker.Outcome, error) {
+		done, err := s.Store.IsDone(ctx, a.Job.Key)
+		if err != nil || done {
+			return worker.Done, err
+		}
+		out, err := do(ctx, a, r, body)
+		if err != nil || out != worker.Done {
+			return out, err
+		}
+		return out, s.Store.MarkDone(ctx, a.Job.Key)
 	}
 }
 
@@ -89,5 +113,5 @@ func (r *request) mayWrite(ctx context.Context) (bool, error) {
 // recheckPull checks the pull request again even if nothing has changed.
 func (r *request) recheckPull(ctx context.Context) error {
 	j := r.attempt.Job
-	return worker.Follow(ctx, r.Store.Queue, j, r.repo.Pull(r.number), "", j.Delivery)
+	return worker.Follow(ctx, r.Store.Queue, j, r.repo.Pull(r.number), "", j.Key)
 }

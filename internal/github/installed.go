@@ -38,6 +38,43 @@ func (a *App) Installations(ctx context.Context) ([]Installed, error) {
 	}
 }
 
+// Active reports whether an installation exists and is not suspended.
+func (a *App) Active(ctx context.Context, id int64) (bool, error) {
+	i, _, err := a.client.Apps.GetInstallation(ctx, id)
+	if Classify(err).Kind == Missing {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("github: installation %d: %w", id, err)
+	}
+	return i.SuspendedAt == nil, nil
+}
+
+// Has reports whether an installation has access to a repository, "owner/name".
+func (a *App) Has(ctx context.Context, installation int64, repository string) (bool, error) {
+	owner, name, _ := strings.Cut(repository, "/")
+	if !isName(owner) || !isName(name) {
+		return false, nil
+	}
+	i, _, err := a.client.Apps.FindRepositoryInstallation(ctx, owner, name)
+	if Classify(err).Kind == Missing {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("github: the installation of %s: %w", repository, err)
+	}
+	return i.GetID() == installation, nil
+}
+
+// isName reports whether s may be the name of an owner or repository, so that it can be a part of a
+// path.
+func isName(s string) bool {
+	return s != "" && s != "." && s != ".." && len(s) <= 100 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+			!strings.ContainsRune("._-", r)
+	})
+}
+
 // Listed is a repository in the list of an installation.
 type Listed struct {
 	Repository

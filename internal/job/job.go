@@ -41,6 +41,7 @@ const (
 	KindBaseAnalysis      Kind = "base_analysis"
 	KindRepositoryRemoved Kind = "repository_removed"
 	KindRepositoryRenamed Kind = "repository_renamed"
+	KindInstallationEnded Kind = "installation_ended"
 )
 
 // kinds maps each kind to a function that returns an empty body.
@@ -57,6 +58,7 @@ var kinds = lazy.Value[map[Kind]func() Body]{New: func() map[Kind]func() Body {
 		KindBaseAnalysis:      func() Body { return new(BaseAnalysis) },
 		KindRepositoryRemoved: func() Body { return new(RepositoryRemoved) },
 		KindRepositoryRenamed: func() Body { return new(RepositoryRenamed) },
+		KindInstallationEnded: func() Body { return new(InstallationEnded) },
 	}
 }}
 

@@ -23,8 +23,9 @@ func bodies() []Body {
 		&CheckAction{5, "GUID", "recheck", KindPull, "pull/5/3", sha, "ann"},
 		&DefaultBranch{5, true},
 		&BaseAnalysis{5, 77},
-		&RepositoryRemoved{5},
+		&RepositoryRemoved{5, "acme/widget"},
 		&RepositoryRenamed{5},
+		&InstallationEnded{5},
 	}
 }
 

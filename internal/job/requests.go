@@ -49,7 +49,7 @@ func (c *Command) fromKey(repository int64, rest string) (err error) {
 // CheckAction is a click on one of the App's buttons on a check run.
 type CheckAction struct {
 	Repository int64  `json:"-"`
-	Delivery   string `json:"-"`
+	Request    string `json:"-"`      // identifies the click
 	Action     string `json:"action"` // recheck, accept or explain
 	Of         Kind   `json:"kind"`   // kind of the check run's subject
 	Subject    string `json:"key"`    // key of the check run's subject
@@ -62,16 +62,16 @@ func (*CheckAction) Kind() Kind { return KindCheckAction }
 
 // Key implements Body.
 func (a *CheckAction) Key() string {
-	return fmt.Sprintf("%s/%d/%s", KindCheckAction, a.Repository, a.Delivery)
+	return fmt.Sprintf("%s/%d/%s", KindCheckAction, a.Repository, a.Request)
 }
 
 // RepositoryID implements Body.
 func (a *CheckAction) RepositoryID() int64 { return a.Repository }
 
 func (a *CheckAction) fromKey(repository int64, rest string) error {
-	a.Repository, a.Delivery = repository, rest
+	a.Repository, a.Request = repository, rest
 	if rest == "" {
-		return errors.New("no delivery")
+		return errors.New("no request")
 	}
 	return nil
 }
@@ -122,7 +122,8 @@ func (b *BaseAnalysis) fromKey(repository int64, rest string) error {
 
 // RepositoryRemoved is a repository that the App lost access to. Its jobs are removed.
 type RepositoryRemoved struct {
-	Repository int64 `json:"-"`
+	Repository int64  `json:"-"`
+	Name       string `json:"name,omitempty"` // "owner/name"; "" = not known
 }
 
 // Kind implements Body.
@@ -160,6 +161,25 @@ func (r *RepositoryRenamed) RepositoryID() int64 { return r.Repository }
 
 func (r *RepositoryRenamed) fromKey(repository int64, rest string) error {
 	r.Repository = repository
+	return empty(rest)
+}
+
+// InstallationEnded is an installation that was deleted or suspended. Its jobs are removed.
+type InstallationEnded struct {
+	ID int64 `json:"-"`
+}
+
+// Kind implements Body.
+func (*InstallationEnded) Kind() Kind { return KindInstallationEnded }
+
+// Key implements Body.
+func (i *InstallationEnded) Key() string { return fmt.Sprintf("%s/%d", KindInstallationEnded, i.ID) }
+
+// RepositoryID implements Body. The ID of the installation takes its place.
+func (i *InstallationEnded) RepositoryID() int64 { return i.ID }
+
+func (i *InstallationEnded) fromKey(installation int64, rest string) error {
+	i.ID = installation
 	return empty(rest)
 }
 

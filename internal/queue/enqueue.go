@@ -41,7 +41,18 @@ type Result struct {
 //   - the store does not respond. In this case the jobs may be stored after all; a second call
 //     then returns Duplicate.
 func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Result, error) {
-	e := &enqueueing{q: q, delivery: delivery, jobs: make([]enqueued, len(jobs))}
+	return q.EnqueueOnce(ctx, delivery, "", jobs...)
+}
+
+// EnqueueOnce is like Enqueue, and also marks the body of the delivery, by any digest of it; "" = do
+// not. A delivery with the body of another one is a duplicate, under any GUID and of any event, because
+// only the body of a delivery is signed.
+func (q *Queue) EnqueueOnce(
+	ctx context.Context,
+	delivery, body string,
+	jobs ...Job,
+) (Result, error) {
+	e := &enqueueing{q: q, delivery: delivery, body: body, jobs: make([]enqueued, len(jobs))}
 	if err := checkName(delivery); delivery != "" && err != nil {
 		return Result{}, fmt.Errorf("queue: enqueue: delivery %w", err)
 	}

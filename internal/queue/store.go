@@ -15,6 +15,7 @@ import (
 type enqueueing struct {
 	q        *Queue
 	delivery string
+	body     string // digest; "" = not known
 	jobs     []enqueued
 
 	duplicate  bool
@@ -122,7 +123,11 @@ func (e *enqueueing) run(
 	if seen {
 		known = 1
 	}
-	args := []any{e.delivery, fingerprint(e.delivery), current, known}
+	body := []byte{}
+	if e.body != "" {
+		body = fingerprint("body " + e.body)
+	}
+	args := []any{e.delivery, fingerprint(e.delivery), current, known, body}
 	for _, j := range jobs {
 		args = append(args, j.args...)
 	}

@@ -241,12 +241,10 @@ func (r *round) unbuilt(ctx context.Context, what string, p *comment.Problem) er
 	if err != nil {
 		return err
 	}
-	uploads, err := r.uploads(ctx)
-	if err != nil {
+	in := comment.Input{SHA: r.subject.sha, Release: r.subject.release, Unselected: r.unselected()}
+	if in.Missing, in.AcceptedMissing, err = r.missing(ctx, nil, nil); err != nil {
 		return err
 	}
-	in := comment.Input{SHA: r.subject.sha, Release: r.subject.release, Unselected: r.unselected()}
-	in.Missing, in.AcceptedMissing = r.missing(uploads, nil, nil)
 	in.Problem = p
 	if len(in.Missing) == 0 && len(in.AcceptedMissing) > 0 && r.found.State == artifact.Empty {
 		in.Problem = comment.NothingLeft()

@@ -2,6 +2,7 @@ package subject
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -31,6 +32,7 @@ type expected struct {
 	artifact.Uploads
 	// Triggers has, for each workflow of Expected, the part of its text that says when it starts.
 	Triggers map[string]string `json:"triggers"`
+	ID       string            `json:"id"` // of this reading
 }
 
 func expectedKey(repository int64, ref string) string {
@@ -60,7 +62,7 @@ func (c *check) expected(
 			return all, fmt.Errorf("find the base's artifacts: %w", err)
 		}
 		uploads.Expected = uploads.Expected[:min(len(uploads.Expected), mostUploads)]
-		known = &expected{Uploads: uploads, Triggers: map[string]string{}}
+		known = &expected{uploads, map[string]string{}, rand.Text()}
 		for _, u := range uploads.Expected {
 			if _, read := known.Triggers[u.Workflow]; read {
 				continue

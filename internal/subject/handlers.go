@@ -18,5 +18,6 @@ func (s *Service) Handlers() map[job.Kind]worker.Handler {
 		job.KindBaseAnalysis:      repository.Handle(s.opener, s.baseAnalysis),
 		job.KindRepositoryRemoved: worker.Handle(s.removed),
 		job.KindRepositoryRenamed: worker.Handle(s.renamed),
+		job.KindInstallationEnded: worker.Handle(s.installationEnded),
 	}
 }

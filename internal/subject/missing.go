@@ -150,13 +150,27 @@ func stateOf(workflow string, found *artifact.Found) (state string) {
 }
 
 // missing returns what the head lacks, by what the configuration and the base branch have, and what
-// of it was accepted. base and head are as in lacking.
+// of it was accepted. base and head are as in lacking. The changes of the subject are only read if
+// something is missing.
 func (r *round) missing(
-	uploads []artifact.Upload,
+	ctx context.Context,
 	base, head contents,
-) (missing []comment.Missing, accepted []comment.AcceptedMissing) {
-	if r.subject.release || len(r.found.Runs) == 0 && len(uploads) == 0 {
-		return nil, nil
+) (missing []comment.Missing, accepted []comment.AcceptedMissing, _ error) {
+	if r.subject.release || r.subject.compare == nil {
+		return nil, nil, nil
+	}
+	known, err := r.expected(ctx, r.subject.base.Ref, r.set)
+	if err != nil {
+		return nil, nil, err
+	}
+	uploads := known.starting(r.subject, nil)
+	if len(lacking(uploads, r.found, base, head)) > 0 {
+		if err := r.readChanges(ctx); err != nil {
+			return nil, nil, err
+		}
+		if uploads = known.starting(r.subject, r.changed); r.reason != "" {
+			uploads = nil
+		}
 	}
 	for _, glob := range r.set.Workflows {
 		if len(r.found.Runs) > 0 && !slices.ContainsFunc(r.found.Runs, func(run artifact.Run) bool {
@@ -177,34 +191,16 @@ func (r *round) missing(
 		}
 		return false
 	})
-	return missing, accepted
-}
-
-// uploads returns what the workflows should upload for the subject.
-func (r *round) uploads(ctx context.Context) ([]artifact.Upload, error) {
-	if r.subject.release || r.subject.compare == nil {
-		return nil, nil
-	}
-	known, err := r.expected(ctx, r.subject.base.Ref, r.set)
-	if err != nil || len(known.Expected) == 0 {
-		return nil, err
-	}
-	if err := r.readChanges(ctx); err != nil {
-		return nil, err
-	}
-	if r.reason != "" {
-		return nil, nil
-	}
-	return known.starting(r.subject, r.changed), nil
+	return missing, accepted, nil
 }
 
 // lookForMissing waits a while for artifacts that the base branch has and this commit does not: a
 // workflow may not have started, or GitHub's list may be late.
-func (r *round) lookForMissing(ctx context.Context) (_ *worker.Outcome, err error) {
-	if r.expects, err = r.uploads(ctx); err != nil {
+func (r *round) lookForMissing(ctx context.Context) (*worker.Outcome, error) {
+	missing, _, err := r.missing(ctx, nil, nil)
+	if err != nil {
 		return nil, err
 	}
-	missing, _ := r.missing(r.expects, nil, nil)
 	late := time.Duration(0)
 	for _, m := range missing {
 		switch {
@@ -240,8 +236,32 @@ func (r *round) unborn() time.Duration {
 	return min(runsLag, runsLag-r.now().Sub(newest.Created))
 }
 
-// baseContents returns what the artifacts of the base branch contain, as far as they can be read.
-func (a *analysis) baseContents(
+// baseContents returns what the artifacts of the base branch contain, as far as they can be read;
+// nil for a release. They are read once for all pull requests.
+func (r *round) baseContents(
+	ctx context.Context,
+	a *analysis,
+	o analyzer.Options,
+) (known contents, _ error) {
+	if r.subject.release || r.subject.compare == nil {
+		return nil, nil
+	}
+	expects, err := r.expected(ctx, r.subject.base.Ref, r.set)
+	if err != nil || len(expects.Expected) == 0 {
+		return nil, err
+	}
+	key := fmt.Sprintf("contents/%d/%s/%s", r.repo.ID, expects.ID, r.set.Digest)
+	if err := r.Store.Get(ctx, key, &known); err != nil || known != nil {
+		return known, err
+	}
+	known, err = a.pushedContents(ctx, r.set.Repository, o)
+	if err != nil || known == nil {
+		return nil, err
+	}
+	return known, r.Store.Put(ctx, key, known, expectedTTL)
+}
+
+func (a *analysis) pushedContents(
 	ctx context.Context,
 	c *config.Repository,
 	o analyzer.Options,

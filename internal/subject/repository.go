@@ -10,13 +10,42 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
+// installationEnded drops the jobs of an installation that is deleted or suspended. Running jobs
+// lose their lease and stop.
+func (s *Service) installationEnded(
+	ctx context.Context,
+	a *worker.Attempt,
+	event *job.InstallationEnded,
+) (worker.Outcome, error) {
+	active, err := s.App.Active(ctx, event.ID)
+	if err != nil {
+		return worker.Done, err
+	}
+	if active {
+		a.Log.Warn("an event says that the installation has ended, but it is active; nothing is dropped")
+		return worker.Done, nil
+	}
+	s.App.Forget(event.ID)
+	return worker.Done, &worker.Failure{
+		Class: worker.DropInstallation, Reason: "The App was uninstalled or suspended.",
+	}
+}
+
 // removed drops the jobs of a repository that the App lost access to. Running jobs lose their
 // lease and stop.
 func (s *Service) removed(
 	ctx context.Context,
 	a *worker.Attempt,
-	_ *job.RepositoryRemoved,
+	event *job.RepositoryRemoved,
 ) (worker.Outcome, error) {
+	has, err := s.App.Has(ctx, a.Job.Installation, event.Name)
+	if err != nil {
+		return worker.Done, err
+	}
+	if has {
+		a.Log.Warn("an event says that the repository was removed, but the App has access to it")
+		return worker.Done, nil
+	}
 	entries, err := s.Store.Queue.List(ctx, queue.Filter{Installation: a.Job.Installation})
 	if err != nil {
 		return worker.Done, worker.Internal(fmt.Errorf("list the jobs of a repository: %w", err))

@@ -26,8 +26,7 @@ type round struct {
 	pins     *reviewed // nil = no pin is changed
 	reason   string    // why no artifacts are needed; "" = they are
 	found    *artifact.Found
-	external string            // identifies what is checked
-	expects  []artifact.Upload // what the workflows should upload for the subject
+	external string // identifies what is checked
 }
 
 // step does a part of a round. ended is nil if the round continues.

@@ -62,8 +62,8 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 		return worker.Done, err
 	}
 	var base contents
-	if j.report != nil && len(r.expects) > 0 {
-		if base, err = a.baseContents(ctx, set.Repository, j.options); err != nil {
+	if j.report != nil {
+		if base, err = r.baseContents(ctx, a, j.options); err != nil {
 			return worker.Done, err
 		}
 	}
@@ -91,7 +91,9 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 		Release:  s.release,
 		Converse: s.number != 0,
 	}
-	in.Missing, in.AcceptedMissing = r.missing(r.expects, base, j.contents)
+	if in.Missing, in.AcceptedMissing, err = r.missing(ctx, base, j.contents); err != nil {
+		return worker.Done, err
+	}
 	in.Unselected = r.unselected()
 	v := verdict{run: r.run, ext: ext, report: j.report, missing: in.Missing}
 	if j.report != nil {

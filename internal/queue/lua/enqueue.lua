@@ -4,9 +4,11 @@
 -- ARGV[4]   fingerprint of the GUID, eight bytes
 -- ARGV[5]   the layout if this partition belongs to an earlier division; "" = it does not
 -- ARGV[6]   "1" = the delivery is marked in such a partition
--- ARGV[7]…  five for each job: key, installation, nonce (ForceID), priority, job (JSON)
+-- ARGV[7]   fingerprint of the body, eight bytes; "" = not known
+-- ARGV[8]…  five for each job: key, installation, nonce (ForceID), priority, job (JSON)
 --
--- A marked delivery is a duplicate. Its jobs that are dead are stored again. A partition of an
+-- A marked delivery is a duplicate. Its jobs that are dead are stored again. So is one with the body
+-- of another delivery, and then nothing is stored: somebody sends a recorded delivery again. A partition of an
 -- earlier division stores only jobs of keys that it has, and does not mark the delivery.
 --
 -- Returns {1 if the delivery was marked already and nothing is stored (in an earlier division: if
@@ -26,9 +28,12 @@ local delivery = ARGV[3]
 local again, seen = nil, false
 if delivery ~= '' then
   seen = marked(delivery, ARGV[4])
+  if not seen and ARGV[7] ~= '' and marked('', ARGV[7]) then
+    return {1, 0}
+  end
   if seen or ARGV[6] == '1' then
     again = {}
-    for i = 7, #ARGV, 5 do
+    for i = 8, #ARGV, 5 do
       if call('HGET', P .. 'job:' .. ARGV[i], 'state') == 'dead' then
         again[ARGV[i]] = true
       end
@@ -40,7 +45,7 @@ if delivery ~= '' then
 end
 
 local answer = {again and 1 or 0, 0}
-for i = 7, #ARGV, 5 do
+for i = 8, #ARGV, 5 do
   local key = ARGV[i]
   local gen, newer = 0, false
   if not (again and not again[key] or ARGV[5] ~= '' and
@@ -57,5 +62,8 @@ for i = 7, #ARGV, 5 do
 end
 if delivery ~= '' and ARGV[5] == '' and not seen then
   mark(ARGV[4])
+  if ARGV[7] ~= '' then
+    mark(ARGV[7])
+  end
 end
 return answer

@@ -47,7 +47,7 @@ func TestCallsOfAPush(t *testing.T) {
 	}{
 		{"clean", cases.Clean("1.2.0"), "success", 7, 5},
 		{"the first that fails: a review, the summary comment", cases.CaseB("1.3.0",
-			"nvidia-nvjitlink-cu12>=12.8,<12.9"), "failure", 11, 10},
+			"nvidia-nvjitlink-cu12>=12.8,<12.9"), "failure", 11, 9},
 		{"still failing: the summary comment is edited", cases.CaseB("1.4.0",
 			"nvidia-nvjitlink-cu12>=12.8,<12.9"), "failure", 11, 8},
 		{"fixed: the thread is resolved, the comment edited", cases.Clean("1.5.0"), "success", 10, 8},

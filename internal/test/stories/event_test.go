@@ -105,6 +105,7 @@ func TestRepositoryRemovedFromInstallation(t *testing.T) {
 		}
 		return ""
 	})
+	s.gh.Do(func() { other.Installation = nil })
 	s.Send(
 		"installation_repositories",
 		map[string]any{

@@ -421,3 +421,76 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 		}
 	}
 }
+
+// replayed sends a recorded delivery again, under new GUIDs.
+func (s *story) replayed(times int, name string, payload map[string]any) {
+	s.Helper()
+	for range times {
+		if d := s.gh.Send(name, payload); d.Code >= 500 {
+			s.Errorf("a recorded %s is answered %d", name, d.Code)
+		}
+		s.Free()
+	}
+}
+
+// A recorded request of a person has no effect under another GUID.
+func TestReplayedRequests(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Bad()
+	s.Summary(p)
+	s.Free()
+	type recorded struct {
+		name    string
+		payload map[string]any
+	}
+	var all []recorded
+	for _, body := range []string{
+		"/compat accept symbol-version-too-new because we know", "/compat help",
+		"/compat unaccept symbol-version-too-new", "/compat recheck",
+	} {
+		c := s.gh.AddComment(s.repo, p.Number, s.gh.User("maintainer"), body)
+		all = append(all, recorded{"issue_comment", s.gh.CommentEvent(s.repo, p.Number, c, "created")})
+	}
+	k := s.Concluded(p.HeadSHA)
+	for _, action := range []string{"rerequested", "recheck", "explain"} {
+		event, button := "requested_action", action
+		if action == "rerequested" {
+			event, button = action, ""
+		}
+		all = append(all, recorded{"check_run",
+			s.gh.CheckEvent(s.repo, k.ID, event, button, s.gh.User("maintainer"))})
+	}
+	for _, r := range all {
+		s.Send(r.name, r.payload)
+		s.Free()
+	}
+	s.Concluded(p.HeadSHA)
+	verdicts, calls := s.Verdicts(p.HeadSHA), len(s.gh.Calls())
+	for _, r := range all {
+		s.replayed(2, r.name, r.payload)
+	}
+	if n := s.Verdicts(p.HeadSHA); n != verdicts {
+		t.Errorf("%d verdicts, want %d", n, verdicts)
+	}
+	if n := len(s.gh.Calls()) - calls; n > 0 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// The end of an installation or of the access to a repository is checked with GitHub.
+func TestReplayedEndOfAnInstallation(t *testing.T) {
+	s := tell(t, world{wait: 10 * time.Second})
+	suspend := s.gh.InstallationEvent(s.inst, "suspend")
+	s.gh.InstallationEvent(s.inst, "unsuspend")
+	p := s.Open()
+	s.Queued(p.HeadSHA)
+	s.Send("installation", suspend)
+	s.Send("installation_repositories", map[string]any{
+		"action": "removed", "installation": map[string]any{"id": s.inst.ID},
+		"repositories_removed": []any{
+			map[string]any{"id": s.repo.ID, "full_name": s.repo.FullName()},
+		},
+		"sender": map[string]any{"login": "acme", "type": "User"},
+	})
+	s.notPassed(s.Concluded(p.HeadSHA)) // by the deadline
+}
