@@ -155,6 +155,18 @@ func (t Tag) String() string {
 	return s + "_" + t.Arch
 }
 
+// WithoutVersion returns the tag without the version of the system, as "manylinux_x86_64", which is
+// the same for manylinux2014; "" for an unknown one.
+func (t Tag) WithoutVersion() string {
+	switch f := t.family(); {
+	case f == nil || f.bare:
+		return t.Family
+	case t.Libc == "glibc":
+		return "manylinux_" + t.Arch
+	}
+	return t.Family + "_" + t.Arch
+}
+
 func (t Tag) family() *tagFamily {
 	for i := range tagFamilies {
 		if tagFamilies[i].name == t.Family {

@@ -68,7 +68,8 @@ func wheelKinds(file string) (kinds []string) {
 		if t.ABI == "abi3" { // for this and later Pythons
 			python = t.ABI
 		}
-		kinds = append(kinds, name+"-"+python+"-"+systemOf(t.Platform))
+		system := cmp.Or(platform.ParseTag(t.Platform).WithoutVersion(), t.Platform)
+		kinds = append(kinds, name+"-"+python+"-"+system)
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
@@ -78,19 +79,6 @@ func wheelKinds(file string) (kinds []string) {
 func projectOf(kind string) string {
 	name, _, _ := strings.Cut(kind, "-")
 	return name
-}
-
-// systemOf returns a platform tag without the version of the system: "manylinux_x86_64".
-func systemOf(tag string) string {
-	t := platform.ParseTag(tag)
-	family := t.Family
-	if t.Libc == "glibc" {
-		family = "manylinux"
-	}
-	if t.System == platform.TagUnknown || tag == t.Family {
-		return tag
-	}
-	return family + "_" + t.Arch
 }
 
 // lacking returns what a head lacks of what its workflows should upload. base is what artifacts of
