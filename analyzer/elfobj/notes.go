@@ -183,6 +183,8 @@ func readNotes(f *file, ps []progHeader, o *Object) {
 			switch string(b[12 : 12+namesz]) {
 			case "GNU\x00":
 				o.note(f, typ, b[at:at+descsz])
+			case "OpenBSD\x00", "NetBSD\x00", "DragonFly\x00":
+				o.System = string(b[12 : 12+namesz-1])
 			case "Go\x00\x00":
 				o.GoBuildID = o.GoBuildID || typ == noteGoBuildID
 			}

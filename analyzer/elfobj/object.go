@@ -64,6 +64,8 @@ type Object struct {
 
 	BuildID string `json:"build_id,omitempty"` // NT_GNU_BUILD_ID in hex
 	ABITag  string `json:"abi_tag,omitempty"`  // NT_GNU_ABI_TAG as "Linux 3.2.0"
+	// The system of BSD that owns one of its notes, "OpenBSD"; "" for others.
+	System string `json:"system,omitempty"`
 	// GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 baseline, bit 1 x86-64-v2, bit 2 v3, bit 3 v4. The
 	// loader refuses the object on a CPU with less.
 	ISA uint32 `json:"isa,omitempty"`

@@ -60,6 +60,7 @@ osabi 3
 	"protected": "elf aarch64\nguards bti pac gcs\nexport f\n",
 	"landing":   "elf riscv64\nguards zicfilp zicfiss\nbuild-id 00\n",
 	"go":        "elf x86_64 exec static\ngo-build-id\n",
+	"openbsd":   "elf x86_64\nsystem OpenBSD\n",
 	"relocated": `elf x86_64
 needed libc.so.6
 import puts@GLIBC_2.2.5 libc.so.6 by=jump-slot

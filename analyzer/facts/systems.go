@@ -32,6 +32,8 @@ func skipReason(o *elfobj.Object) string {
 	switch {
 	case o.OSABI != 0 && o.OSABI != 3:
 		return fmt.Sprintf("ELF for another system (EI_OSABI %d), not checked", o.OSABI)
+	case o.System != "":
+		return "ELF for " + o.System + ", not checked"
 	case o.Type == "ET_REL":
 		return "object file (ET_REL), not checked"
 	case o.Type == "ET_CORE":

@@ -234,9 +234,10 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 				continue
 			}
 			newest = p
-			if !Extinct(p) && !slices.ContainsFunc(loaded, func(a *facts.Artifact) bool {
-				return len(missingVersions(p, a, arch)) > 0
-			}) {
+			if !Extinct(p) && !lacksSymbol(p, all, loaded) &&
+				!slices.ContainsFunc(loaded, func(a *facts.Artifact) bool {
+					return len(missingVersions(p, a, arch)) > 0
+				}) {
 				out = append(out, Target{Platform: p})
 			}
 		}
@@ -245,6 +246,40 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 		}
 	}
 	return out
+}
+
+// lacksSymbol reports whether a platform with musl is too old for artifacts: their objects need a
+// symbol of a library that the newest one has and this one does not. Symbols have no versions there,
+// which would say so. A policy is as old as the oldest release with its libc.
+func lacksSymbol(p *platform.Platform, all []*platform.Platform, loaded []*facts.Artifact) bool {
+	if p.Libc != "musl" {
+		return false
+	}
+	var newest *platform.Platform
+	for _, q := range all {
+		if q.Libc != "musl" || q.Kind != platform.Distribution {
+			continue
+		}
+		if p.Kind == platform.Policy && strings.HasPrefix(q.LibcVersion, p.LibcVersion+".") {
+			p = q
+		}
+		newest = q
+	}
+	if newest == nil {
+		return false
+	}
+	lacks := func(o *facts.Object, name string) bool {
+		return slices.ContainsFunc(o.Needed, func(n string) bool {
+			now, then := newest.Library(n), p.Library(n)
+			return now != nil && then != nil && then.Known && now.Has(name, "") && !then.Has(name, "")
+		})
+	}
+	return slices.ContainsFunc(loaded, func(a *facts.Artifact) bool {
+		return slices.ContainsFunc(a.Objects, func(o *facts.Object) bool {
+			return o.Arch() == p.Arch && o.Musl() &&
+				o.Imports.Any(func(name string) bool { return lacks(o, name) })
+		})
+	})
 }
 
 // packagesOf are the names of the distributions, without release, whose packages have a format.

@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -50,8 +52,7 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 // These are loose shared libraries and the public libraries of an archive, of a wheel only its own,
 // if it has headers; extension modules and plug-ins are not. Nobody compiles in a root as it is.
 func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
-	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension() ||
-		p.Facts.Kind == analyzer.KindWheel && inPluginFolder(v.Path)
+	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension()
 	switch {
 	case v.Type == "ET_EXEC" || v.Interp != "" && v.SONAME == "":
 		return "", false
@@ -70,7 +71,8 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 		return "", false // a copy for the wheel's own use, with a name that no linker looks for
 	case p.Facts.Kind == analyzer.KindWheel && !p.Facts.Headers && !p.Requested:
 		return "", false // a library without headers is not published for linking
-	case v.Alternative || p.Facts.Kind != analyzer.KindObject && !p.Requested:
+	case v.Alternative || p.Facts.Kind != analyzer.KindObject && !p.Requested,
+		p.Facts.Kind == analyzer.KindWheel && strings.HasPrefix(path.Base(path.Dir(v.Path)), "plugin"):
 		return analyzer.Warning, true
 	}
 	return analyzer.Error, true
@@ -97,6 +99,8 @@ func (q *linkProblem) adjustSeverity(p *analyzer.Pass) bool {
 		return own || p.LinkView(q.By) == nil // with --link it is reported for the other object
 	case p.Facts.Kind == analyzer.KindWheel && q.view.Host.Exports(q.Import.Name):
 		return false
+	case p.Facts.Kind == analyzer.KindWheel && grafted(q.Missing) != "":
+		return false // a copy for the wheel's own use, which its modules load
 	case noPlatform && (lost || q.Missing != "" && p.LinkSystem().FileNamed(q.Missing) == nil):
 		return false // undefined-symbol or library-not-found reports it
 	case noPlatform && q.Import.Version != "" && q.Missing == "" && q.Kind == staticlink.Undefined:

@@ -261,7 +261,8 @@ var installers = map[string]shellword.Line{
 const firstWithDNF = "2.28"
 
 // installing returns the command that installs the library on the platform: with the packages of
-// Debian for a policy, and with those of conda-forge where the system has none.
+// Debian for a policy, and with those of conda-forge where the system has none. Those are for glibc,
+// and no package of a distribution uses them.
 func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
 	if own := s.sibling(p); own != "" {
 		return []fix.Candidate{{Fix: fix.Fix{
@@ -279,15 +280,19 @@ func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
 	}
 	for _, ecosystem := range []string{ecosystemOf(p.Platform), platform.Conda} {
 		list := s.Packages(ecosystem)
-		if len(list) == 0 {
+		if len(list) == 0 || ecosystem == platform.Conda &&
+			(p.Platform.Libc == "musl" || p.Facts.Packaged() && !p.Facts.Conda()) {
 			continue
 		}
 		with := installers[ecosystem]
 		if ecosystem == platform.Fedora && platform.Older(p.Platform.LibcVersion, firstWithDNF) {
 			with = "yum install"
 		}
-		x := fix.Install(fix.Titled("Install %s",
-			s.String()), fix.SystemPackages{With: with, Names: list})
+		what := s.String()
+		if ecosystem == platform.Alpine { // it names packages of Debian
+			what = s.Project
+		}
+		x := fix.Install(fix.Titled("Install %s", what), fix.SystemPackages{With: with, Names: list})
 		if ecosystem == platform.Conda { // an environment has its own command
 			x.System = nil
 		}

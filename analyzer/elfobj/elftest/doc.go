@@ -35,6 +35,7 @@
 //	isa 0x2                                 GNU_PROPERTY_X86_ISA_1_NEEDED: x86-64-v2
 //	isa-used 0x2                            GNU_PROPERTY_X86_ISA_1_USED
 //	guards ibt shstk                        or bti pac gcs, zicfilp zicfiss
+//	system OpenBSD                    a note of that system
 //	go-build-id
 //	e-flags 0x5000400
 //	no-sections                             without section headers

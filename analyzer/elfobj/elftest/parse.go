@@ -66,7 +66,7 @@ func Parse(text string) (*elfobj.Object, error) {
 	}
 	o.Static = !o.Dynamic && loadable(o)
 	if !loadable(o) &&
-		(o.Interp+o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID ||
+		(o.Interp+o.BuildID+o.ABITag+o.System != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID ||
 			o.ExecStack != "unsaid") {
 		return nil, errors.New(
 			"line 1: the object has no program headers (rel or core), but interp, notes and execstack " +
@@ -172,6 +172,12 @@ func (p *parser) line(s string) error {
 		if _, _, ok := o.Guards.Property(o.Machine); !ok {
 			return fmt.Errorf("%s has no property for one of these guards;", o.Arch())
 		}
+		return nil
+	case "system":
+		if !slices.Contains([]string{"OpenBSD", "NetBSD", "DragonFly"}, l.rest) {
+			return fmt.Errorf("unknown system %q", l.rest)
+		}
+		o.System = l.rest
 		return nil
 	case "go-build-id":
 		o.GoBuildID = true

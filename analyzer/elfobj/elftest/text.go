@@ -84,6 +84,7 @@ func Text(o *elfobj.Object) string {
 		line("isa-used %#x", o.ISAUsed)
 	}
 	value("guards", o.Guards.String())
+	value("system", o.System)
 	if o.GoBuildID {
 		line("go-build-id")
 	}

@@ -27,7 +27,7 @@ func (w *writer) plan() {
 			},
 		)
 	}
-	if (o.BuildID+o.ABITag != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID) &&
+	if (o.BuildID+o.ABITag+o.System != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID) &&
 		loadable(o) {
 		add(part{name: ".note.gnu", typ: elf.SHT_NOTE, flags: a, align: 4, bytes: w.notes})
 	}

@@ -57,6 +57,13 @@ func (w *writer) notes() []byte {
 	if d.Len() > 0 {
 		note(noteProperty, d.Bytes())
 	}
+	if s := w.o.System; s != "" {
+		b.u32(uint32(len(s)) + 1)
+		b.u32(0)
+		b.u32(1)
+		b.WriteString(s + "\x00")
+		b.Write(make([]byte, -b.Len()&3))
+	}
 	if w.o.GoBuildID {
 		b.u32(4)
 		b.u32(0)
