@@ -173,17 +173,34 @@ func (k *checked) skipEmpty() {
 	if !slices.ContainsFunc(r.Artifacts, func(a Artifact) bool { return a.Objects > 0 }) {
 		return
 	}
+	unread, skipped := byArtifact(r.Unread), byArtifact(r.Skipped)
+	listed := map[string]bool{}
+	for _, u := range r.Skipped {
+		listed[u.Path] = true
+	}
 	for _, a := range r.Artifacts {
-		of := func(u Unread) bool { return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/") }
-		i := slices.IndexFunc(r.Skipped, of)
-		switch {
-		case a.Objects > 0, slices.ContainsFunc(r.Unread, of), i >= 0 && r.Skipped[i].Path == a.Path:
-		case i >= 0:
-			r.Skipped = append(r.Skipped, Unread{Path: a.Path, Reason: r.Skipped[i].Reason})
-		default:
-			r.Skipped = append(r.Skipped, Unread{Path: a.Path, Reason: "it has no binary"})
+		reason, known := skipped[a.Path]
+		if _, failed := unread[a.Path]; a.Objects > 0 || failed || listed[a.Path] {
+			continue
+		}
+		if !known {
+			reason = "it has no binary"
+		}
+		r.Skipped = append(r.Skipped, Unread{Path: a.Path, Reason: reason})
+	}
+}
+
+// byArtifact returns the first reason of the files in each folder and archive, and of each file.
+func byArtifact(files []Unread) map[string]string {
+	out := map[string]string{}
+	for _, u := range files {
+		for end := len(u.Path); end > 0; end = strings.LastIndexByte(u.Path[:end], '/') {
+			if _, known := out[u.Path[:end]]; !known {
+				out[u.Path[:end]] = u.Reason
+			}
 		}
 	}
+	return out
 }
 
 // unreadBase returns what could not be read of a base, so that the head was not compared with it:
