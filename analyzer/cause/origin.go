@@ -143,8 +143,9 @@ func (s *sorter) origin(f *result.Finding) origin {
 	if kind != nil {
 		return rule.own(f, kind, a.project)
 	}
-	if systemVersion(f.Version) && (rule.Linker || s.lacks(f.Target, f.Version)) {
-		return at(TooNew, "")
+	if systemVersion(f.Version) && (rule.Linker || s.lacks(f.Target, f.Version)) ||
+		ofMacOS(f) && f.Version != "" && rule.Lacks == LacksLibrary {
+		return at(TooNew, "") // also a framework that is newer than the oldest macOS
 	}
 	if pkg, declare := provider(f, a.own); pkg != "" {
 		switch {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // Outcome is the result of resolving an import.
@@ -192,16 +193,19 @@ const (
 	likeC   = 4
 )
 
+// cPlusPlus are libraries with C++ symbols that a platform may guarantee only by name.
+var cPlusPlus = []string{"libapt-pkg", "libdnf", "libstdc++"}
+
 // MayDefine reports whether a library with unknown exports may define a symbol; it is false for
-// other libraries. Libraries that a platform guarantees only by name (libX11, libGL, libglib) are C
-// libraries without C++ symbols.
+// other libraries. Most libraries that a platform guarantees only by name (libX11, libGL, libglib)
+// are C libraries without C++ symbols.
 func (l *Library) MayDefine(symbol string) bool {
 	mangled := strings.HasPrefix(symbol, "_Z")
 	switch {
 	case l.Known:
 		return false
 	case l.Kind == FromPlatform:
-		return !mangled
+		return !mangled || slices.Contains(cPlusPlus, platform.Stem(l.SONAME))
 	case !l.alike:
 		return true
 	case mangled:

@@ -69,6 +69,12 @@ var families = map[string]string{
 	"libatomic.so.1": "LIBATOMIC",
 }
 
+// loaders are those of architectures of which no packages were read.
+var loaders = map[string]string{
+	"loongarch64": "ld-linux-loongarch-lp64d.so.1",
+	"ppc64":       "ld64.so.1",
+}
+
 // libraries returns the libraries of the policy. For glibc's libraries it uses the column that
 // divides symbols between them as the policy's glibc does, for others the newest column.
 func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
@@ -82,6 +88,9 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 	}
 	if p.Libc == "musl" {
 		return q.muslLibraries(p, s)
+	}
+	if !slices.ContainsFunc(promised, isLoader) && loaders[p.Arch] != "" {
+		promised = append(promised, loaders[p.Arch])
 	}
 	var list []*Library
 	for _, soname := range promised {

@@ -85,7 +85,7 @@ func checkVersionTooNewWindows(p *analyzer.Pass) {
 				Message: fmt.Sprintf(
 					"%s imports %s from %s, which exports it from %s on. The Python of the wheel's tag "+
 						"also runs on %s", user.Path, n.Symbol, n.Library, windows.Name(n.Since),
-					windows.Name(root.Python.Windows()),
+					windows.Name(root.Python.Windows(p.Windows.Machine)),
 				),
 			}
 			if windows.Older(n.Since, windows.Eleven) || plugin(root) || unusedByModules(p, root) {

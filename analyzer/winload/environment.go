@@ -116,6 +116,7 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 	case strings.HasSuffix(name, ".exe"):
 		return nil, ByProgram, true
 	case e.Python.Installs(name, e.Machine) == windows.Present, strings.HasPrefix(name, "libpypy"),
+		name == "python-native.dll", // of GraalPy
 		lib.Kind == windows.Python && e.Python.AnyRelease && !lib.Python.Debug:
 		return nil, ByPython, true
 	case lib.KnownDLL():

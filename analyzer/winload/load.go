@@ -127,7 +127,7 @@ func (e *Environment) bind(
 				return false
 			}
 			_, since := e.lookup(fileName(library)).Exports(s.Name, e.Machine)
-			if since != "" && windows.Older(e.Python.Windows(), since) {
+			if since != "" && windows.Older(e.Python.Windows(e.Machine), since) {
 				l.TooNew = append(l.TooNew, TooNew{s, library, by, since})
 				return false
 			}

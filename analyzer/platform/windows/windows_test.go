@@ -116,3 +116,16 @@ func TestInterpreter(t *testing.T) {
 		}
 	}
 }
+
+func TestOldestWindows(t *testing.T) {
+	for _, c := range []struct {
+		minor         int
+		machine, want string
+	}{
+		{12, "amd64", "Windows 8.1"}, {13, "amd64", "Windows 10"}, {12, "arm64", "Windows 10 version 1709"},
+	} {
+		if got := Name(Interpreter{Minor: c.minor}.Windows(c.machine)); got != c.want {
+			t.Errorf("Python 3.%d on %s: %s, want %s", c.minor, c.machine, got, c.want)
+		}
+	}
+}
