@@ -11,10 +11,7 @@ import (
 const maxRemoved = 500
 
 type installationRepositoriesPayload struct {
-	Removed []struct {
-		ID       int64
-		FullName string `json:"full_name"`
-	} `json:"repositories_removed"`
+	Removed []struct{ ID int64 } `json:"repositories_removed"`
 }
 
 // installationRepositories ends the jobs of repositories that the App lost access to.
@@ -27,7 +24,7 @@ func installationRepositories(e envelope, p *installationRepositoriesPayload) (d
 		if r.ID <= 0 {
 			return decision{}, errors.New("the payload has a repository without an id")
 		}
-		j, err := e.job(&job.RepositoryRemoved{Repository: r.ID, Name: r.FullName}, "")
+		j, err := e.job(&job.RepositoryRemoved{Repository: r.ID}, "")
 		if err != nil {
 			return decision{}, err
 		}

@@ -53,13 +53,14 @@ func (c *comment) commands(e envelope, number int, thread int64) (decision, erro
 	if number <= 0 || c.ID <= 0 || thread < 0 {
 		return decision{}, errors.New("the payload has no comment")
 	}
-	return request(e.job(&job.Command{
+	j, err := e.job(&job.Command{
 		Repository: e.Repository.ID,
 		Number:     number,
 		Comment:    c.ID,
 		Thread:     thread,
-		Created:    c.CreatedAt,
 		Author:     c.User.Login,
 		Lines:      lines[:min(len(lines), maxCommands)],
-	}, ""))
+	}, "")
+	j.Requested = c.CreatedAt
+	return request(j, err)
 }

@@ -69,7 +69,7 @@ func (s *Service) comment(
 		return worker.Done, worker.Permanent("The stored job cannot be read.")
 	}
 	r := &request{
-		Service: s, attempt: a, repo: repo, number: j.Number, author: j.Author, at: j.Created,
+		Service: s, attempt: a, repo: repo, number: j.Number, author: j.Author, at: a.Job.Requested,
 	}
 	if r.at.IsZero() { // of an earlier release
 		r.at = a.Job.Received

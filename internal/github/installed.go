@@ -50,29 +50,28 @@ func (a *App) Active(ctx context.Context, id int64) (bool, error) {
 	return i.SuspendedAt == nil, nil
 }
 
-// Has reports whether an installation has access to a repository, "owner/name".
-func (a *App) Has(ctx context.Context, installation int64, repository string) (bool, error) {
-	owner, name, _ := strings.Cut(repository, "/")
-	if !isName(owner) || !isName(name) {
+// Has reports whether an installation has access to a repository. Anybody can read a public one, so
+// GitHub is asked for the installation of its name.
+func (a *App) Has(ctx context.Context, installation, repository int64) (bool, error) {
+	c, err := a.Installation(installation)
+	if err != nil {
+		return false, err
+	}
+	r, _, err := c.Repositories.GetByID(ctx, repository)
+	if Classify(err).Kind == Missing || Classify(err).Kind == Gone {
 		return false, nil
 	}
-	i, _, err := a.client.Apps.FindRepositoryInstallation(ctx, owner, name)
+	if err != nil {
+		return false, fmt.Errorf("github: repository %d: %w", repository, err)
+	}
+	i, _, err := a.client.Apps.FindRepositoryInstallation(ctx, r.GetOwner().GetLogin(), r.GetName())
 	if Classify(err).Kind == Missing {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("github: the installation of %s: %w", repository, err)
+		return false, fmt.Errorf("github: the installation of repository %d: %w", repository, err)
 	}
 	return i.GetID() == installation, nil
-}
-
-// isName reports whether s may be the name of an owner or repository, so that it can be a part of a
-// path.
-func isName(s string) bool {
-	return s != "" && s != "." && s != ".." && len(s) <= 100 && !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
-			!strings.ContainsRune("._-", r)
-	})
 }
 
 // Listed is a repository in the list of an installation.

@@ -163,14 +163,27 @@ func New(b Body, o Origin) (queue.Job, error) {
 		Delivery:     o.Delivery,
 		ForceID:      o.ForceID,
 		Payload:      payload,
+		Schema:       Schema,
 		Priority:     o.Priority,
 		Received:     o.Received,
 	}, nil
 }
 
-// Decode returns the body of a stored job. It returns an error if the kind is unknown, the key is
-// malformed, or the payload has unknown fields.
+// Schema is the version of kinds and payloads. It grows when a job of this release would have another
+// meaning for an earlier one.
+const Schema = 1
+
+// ErrNewer means that a job was stored by a newer release, which has other kinds or payloads.
+var ErrNewer = errors.New("a newer release has stored the job")
+
+// Decode returns the body of a stored job. It returns an error if the key is malformed or the payload
+// is damaged or of another key. Unknown fields are ignored, because a newer release may have them. If
+// the error is ErrNewer, the body is what the key says, or nil if that is no known subject.
 func Decode(j queue.Job) (Body, error) {
+	if kinds.Get()[KindOf(j)] == nil {
+		b, _ := Subject(j.Key) // nil if it is none
+		return b, fmt.Errorf("%w: kind %q", ErrNewer, j.Kind)
+	}
 	b, err := fromKey(KindOf(j), j.Key)
 	if err != nil {
 		return nil, err
@@ -178,12 +191,18 @@ func Decode(j queue.Job) (Body, error) {
 	if b.RepositoryID() != j.Repository {
 		return nil, fmt.Errorf("the key %q is not of repository %d", j.Key, j.Repository)
 	}
+	if j.Schema > Schema {
+		return b, fmt.Errorf("%w: schema %d of %s", ErrNewer, j.Schema, j.Key)
+	}
 	if len(j.Payload) == 0 {
 		return b, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(j.Payload))
-	d.DisallowUnknownFields()
-	if err := d.Decode(b); err != nil {
+	other := (*json.UnmarshalTypeError)(nil)
+	if err := d.Decode(b); errors.As(err, &other) {
+		b, _ = fromKey(KindOf(j), j.Key) // without what was decoded; the key is valid
+		return b, fmt.Errorf("%w: the payload of %s: %w", ErrNewer, j.Key, err)
+	} else if err != nil {
 		return nil, fmt.Errorf("the payload of %s is damaged: %w", j.Key, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {

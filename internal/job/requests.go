@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Command is a comment with "/compat …" lines.
@@ -14,10 +13,9 @@ type Command struct {
 	Comment    int64 `json:"comment"`
 	// Thread is the ID of the first comment of the review conversation; 0 = the comment is on the
 	// pull request itself.
-	Thread  int64         `json:"thread,omitempty"`
-	Created time.Time     `json:"created,omitzero"` // when the comment was written; zero = unknown
-	Author  string        `json:"author"`           // login
-	Lines   []CommandLine `json:"commands"`
+	Thread int64         `json:"thread,omitempty"`
+	Author string        `json:"author"` // login
+	Lines  []CommandLine `json:"commands"`
 }
 
 // CommandLine is one line "/compat NAME ARGUMENTS" of a comment.
@@ -122,8 +120,7 @@ func (b *BaseAnalysis) fromKey(repository int64, rest string) error {
 
 // RepositoryRemoved is a repository that the App lost access to. Its jobs are removed.
 type RepositoryRemoved struct {
-	Repository int64  `json:"-"`
-	Name       string `json:"name,omitempty"` // "owner/name"; "" = not known
+	Repository int64 `json:"-"`
 }
 
 // Kind implements Body.

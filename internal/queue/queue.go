@@ -45,9 +45,12 @@ type Job struct {
 	// person requested it; "" = not forced. It is kept when a job without ForceID replaces this
 	// one.
 	ForceID  string          `json:"force_id"`
-	Payload  json.RawMessage `json:"payload"`  // the fields of the event that the worker needs
-	Priority Priority        `json:"priority"` // 0 = the value of Options.Priorities for the Kind
+	Payload  json.RawMessage `json:"payload"`          // the fields of the event that the worker needs
+	Schema   int             `json:"schema,omitempty"` // version of Kind and Payload
+	Priority Priority        `json:"priority"`         // 0 = the value of Options.Priorities for the Kind
 	Received time.Time       `json:"received"`
+	// Requested is when a person made the request; zero = it is none, or not known.
+	Requested time.Time `json:"requested,omitzero"`
 }
 
 // Priority is the urgency of a job. Of two jobs with one key the higher priority applies.

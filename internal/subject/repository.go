@@ -38,7 +38,7 @@ func (s *Service) removed(
 	a *worker.Attempt,
 	event *job.RepositoryRemoved,
 ) (worker.Outcome, error) {
-	has, err := s.App.Has(ctx, a.Job.Installation, event.Name)
+	has, err := s.App.Has(ctx, a.Job.Installation, event.Repository)
 	if err != nil {
 		return worker.Done, err
 	}

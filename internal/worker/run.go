@@ -14,6 +14,11 @@ const (
 	// installation is suspended, no more calls may be made.
 	heartbeat = time.Second
 
+	// A job that this release does not understand is left to processes of a newer release: during an
+	// upgrade both run. After a rollback there is none.
+	leaveToOthers = time.Minute
+	leavePause    = 5 * time.Second
+
 	// longest is the timeout of a job, much longer than checking the largest allowed artifacts
 	// takes.
 	longest = 30 * time.Minute
@@ -68,7 +73,13 @@ func (w *Worker) handle(ctx context.Context, a *Attempt) (out Outcome, err error
 		}
 	}()
 	body, err := job.Decode(a.Job)
-	if err != nil {
+	switch newer := errors.Is(err, job.ErrNewer); {
+	case newer && w.Now().Sub(a.Job.Received) < leaveToOthers:
+		return Later(leavePause, err.Error()), nil
+	case newer && body != nil:
+		// Its subject is known, and the worker asks GitHub for the state of that.
+		a.Log.Warn("no newer release has taken the job", "error", err)
+	case err != nil:
 		return Done, Permanent(err.Error())
 	}
 	return w.Handlers[body.Kind()](ctx, a, body)
