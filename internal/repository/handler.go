@@ -55,8 +55,7 @@ func (o *Opener) failure(a *worker.Attempt, r *Repository, err error) error {
 		(errors.Is(err, github.ErrForgotten) || r == nil || IsToken(err)):
 		f.Class = worker.DropInstallation
 		o.App.Forget(a.Job.Installation)
-	case class.Kind == github.Invalid, class.Kind == github.Gone,
-		class.Kind == github.Forbidden && a.Attempt > 2:
+	case class.Kind == github.Invalid, class.Kind == github.Gone:
 		f.Class = worker.GiveUp
 	}
 	if class.Kind == github.Forbidden && r != nil {

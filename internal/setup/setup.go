@@ -9,7 +9,8 @@
 // Threats:
 //
 //   - Other people, pages and programs. The first request needs the token of the link that the
-//     caller of New prints. It works once; then a cookie identifies the browser. Requests with
+//     caller of New prints. It works for the first browser that comes back with the cookie that it
+//     got, which identifies it from then on; a preview does not come back. Requests with
 //     another host name are refused (DNS rebinding).
 //
 //   - The code of another App. The browser has to return the state that was sent with the form;
@@ -87,6 +88,9 @@ type Setup struct {
 	mu      sync.Mutex
 	token   string // in the link; "" = already used
 	session string // cookie of the browser that used the link
+	// visits are the cookies of those that requested the link. A preview of a chat or mail program
+	// does so too, but does not come back with the cookie.
+	visits map[string]bool
 	state   string
 	used    map[string]bool // codes that GitHub has accepted or rejected
 	over    bool
@@ -120,6 +124,7 @@ func New(o Options, root *url.URL) (*Setup, error) {
 		token:   rand.Text(),
 		state:   rand.Text(),
 		used:    map[string]bool{},
+		visits:  map[string]bool{},
 		end:     make(chan result, 1),
 	}
 	s.mux.HandleFunc("GET "+pagePath, s.page)
@@ -168,6 +173,9 @@ func (s *Setup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				"exactly as compat printed it. A reverse proxy must pass the header Host unchanged.", false)
 		return
 	}
+	if r.Method == http.MethodHead { // of a program that looks where the link leads
+		return
+	}
 	s.mux.ServeHTTP(w, r)
 }
 
@@ -179,6 +187,7 @@ func (s *Setup) page(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.arrive(r)
 	if !s.mine(r) {
 		s.fail(w, r, http.StatusForbidden, "refused: no link",
 			"Open this page with the link that compat printed.", false)
@@ -197,19 +206,33 @@ func (s *Setup) ended(w http.ResponseWriter, r *http.Request) {
 		"This set-up has ended. Continue in the terminal where you started compat.", false)
 }
 
-// open checks the token of the link, once, and sets the session cookie.
+// maxVisits limits the browsers that request the link before one comes back.
+const maxVisits = 100
+
+// arrive uses up the link for the first browser that comes back with the cookie of a visit. The
+// caller must hold the lock.
+func (s *Setup) arrive(r *http.Request) {
+	c, err := r.Cookie(cookie)
+	if err != nil || s.session != "" || !s.visits[c.Value] {
+		return
+	}
+	s.token, s.session, s.visits = "", c.Value, nil
+	s.audit(r, "link opened")
+}
+
+// open checks the token of the link, and sets a cookie.
 func (s *Setup) open(w http.ResponseWriter, r *http.Request, token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case same(token, s.token):
-		s.token, s.session = "", rand.Text()
-		s.audit(r, "link opened")
+	case same(token, s.token) && len(s.visits) < maxVisits:
+		visit := rand.Text()
+		s.visits[visit] = true
 		http.SetCookie(
 			w,
 			&http.Cookie{
 				Name:     cookie,
-				Value:    s.session,
+				Value:    visit,
 				Path:     s.root.JoinPath(pagePath).Path,
 				HttpOnly: true,
 				Secure:   s.root.Scheme == "https",

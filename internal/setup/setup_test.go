@@ -342,6 +342,18 @@ func TestTheLinkWorksOnce(t *testing.T) {
 			t.Errorf("%s: %d %s", name, code, page)
 		}
 	}
+	// Previews of chat and mail programs do not use up the link.
+	if r, err := other.Head(link); err != nil || r.StatusCode != 200 {
+		t.Errorf("HEAD of the link: %v %v", r, err)
+	}
+	preview := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}, Transport: other.Transport}
+	for range 3 {
+		if r, err := preview.Get(link); err != nil || r.StatusCode != http.StatusSeeOther {
+			t.Errorf("a preview of the link: %v %v", r, err)
+		}
+	}
 	if code, page := d.get(me, link); code != 200 || !strings.Contains(page, "<form") {
 		t.Fatalf("the link: %d %s", code, page)
 	}
