@@ -157,6 +157,13 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err != nil {
 		return err
 	}
+	if len(service.RedisURL) > 0 { // the embedded queue locks the folder itself
+		release, err := queue.LockFolder(service.Data)
+		if err != nil {
+			return fmt.Errorf("COMPAT_DATA: %w", err)
+		}
+		defer func() { _ = release() }() // the process ends
+	}
 	jobs, err := queue.Open(
 		ctx,
 		queue.Options{

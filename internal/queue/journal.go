@@ -49,6 +49,26 @@ const (
 // overlaps.
 const lockWait = 2 * time.Second
 
+// folderFile is the file whose lock LockFolder holds.
+const folderFile = "process.db"
+
+// LockFolder reserves a data folder for this process until release is called. It returns ErrLocked if
+// another process has it. The embedded queue needs no such lock, because it holds that of its journal.
+func LockFolder(dir string) (release func() error, _ error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, folderFile)
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fmt.Errorf("%w: %s; give each process its own folder", ErrLocked, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return db.Close, nil
+}
+
 func openJournal(dir string, readOnly bool) (*journal, error) {
 	if dir == "" {
 		return nil, errors.New(

@@ -152,6 +152,25 @@ func TestJournalCrashes(t *testing.T) {
 	}
 }
 
+// With Redis, too, a data folder belongs to one process.
+func TestLockFolder(t *testing.T) {
+	dir := t.TempDir()
+	release, err := LockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = LockFolder(dir)
+	wantErr(t, "a second process", err, ErrLocked)
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	release, err = LockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = release()
+}
+
 func TestJournalLocked(t *testing.T) {
 	dir := t.TempDir()
 	q := mustOpen(t, Options{Dir: dir})
