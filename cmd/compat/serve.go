@@ -212,7 +212,6 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 	if err := fetcher.Clean(); err != nil {
 		log.Warn("removing old downloads failed", "error", err)
 	}
-	var source packages.Source // nil = the built-in history
 	var indexes *subject.PackageIndex
 	var reviewer *review.Reviewer
 	if len(service.IndexURL) > 0 {
@@ -227,15 +226,14 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		if err != nil {
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)
 		}
-		source = indexed
 		names, any, err := index.ParseAllowed(service.IndexAllow)
 		if err != nil {
 			return fmt.Errorf("COMPAT_INDEX_ALLOW: %w", err)
 		}
-		indexes = &subject.PackageIndex{Index: indexed, Allow: names, Any: any}
+		indexes = subject.NewPackageIndex(indexed, names, any)
 		reviewer = &review.Reviewer{Check: checker.CheckEnvironments, Dir: service.Data}
 	}
-	work, err := newWork(jobs, app, fetcher, source, indexes, reviewer, checker, service, log, metrics)
+	work, err := newWork(jobs, app, fetcher, indexes, reviewer, checker, service, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -331,7 +329,6 @@ func newWork(
 	jobs *queue.Queue,
 	app *github.App,
 	fetcher *artifact.Fetcher,
-	source packages.Source,
 	indexes *subject.PackageIndex,
 	reviewer *review.Reviewer,
 	checker *sandbox.Runner,
@@ -342,7 +339,7 @@ func newWork(
 	shared := &store.Store{Queue: jobs, Log: log, Now: time.Now, Public: service.PublicURL}
 	rules := analyzer.New(rules.All())
 	subjects, err := subject.New(subject.Options{
-		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules, Source: source, Index: indexes,
+		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules, Index: indexes,
 		Reviewer: reviewer,
 		Checker:  checker, Scratch: spool.In(service.Data), Config: service, Version: version(),
 		Metrics: metrics,

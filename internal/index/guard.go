@@ -23,6 +23,8 @@ type Guard struct {
 type allowed struct {
 	mu    sync.Mutex
 	names map[string]bool
+	// except are the only names that are refused unless they are in names; nil = all are.
+	except map[string]bool
 }
 
 var _ packages.Reader = (*Guard)(nil)
@@ -32,6 +34,16 @@ func (i *Index) Guard(names ...string) *Guard {
 	g := &Guard{i, &allowed{names: map[string]bool{}}}
 	g.Allow(names...)
 	return g
+}
+
+// Except makes the Guard refuse only these names, of those that are not allowed.
+func (g *Guard) Except(names ...string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.except = map[string]bool{}
+	for _, n := range names {
+		g.except[pkgmeta.Normalize(n)] = true
+	}
 }
 
 // Private reports whether requests to the index have credentials.
@@ -58,13 +70,14 @@ func (g *Guard) String() string { return g.index.String() }
 func (g *Guard) refused(name string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.names[pkgmeta.Normalize(name)] {
+	name = pkgmeta.Normalize(name)
+	if g.names[name] || g.except != nil && !g.except[name] {
 		return nil
 	}
 	return g.index.errorf(packages.ErrUnavailable,
 		"%s is not looked up: the index requires credentials, which compat uses only for packages "+
 			"that the base branch declares. The operator of compat can allow more with "+
-			"COMPAT_INDEX_ALLOW", pkgmeta.Normalize(name))
+			"COMPAT_INDEX_ALLOW", name)
 }
 
 // follow allows the names that a release requires.

@@ -177,12 +177,13 @@ func (a *analysis) options(
 ) (analyzer.Options, error) {
 	var err error
 	o := analyzer.Options{
-		NoIndex: a.Source == nil,
+		NoIndex: a.Source == nil && a.Index == nil,
 		Scratch: a.Scratch,
 		Version: a.Version,
 		Today:   a.Store.Today(),
 	}
-	if o.Source, err = a.source(ctx, a.repo, cmp.Or(a.base, a.repo.DefaultBranch), c); err != nil {
+	ref := cmp.Or(a.base, a.repo.DefaultBranch)
+	if o.Source, err = a.source(ctx, a.repo, ref, c, nil); err != nil {
 		return o, err
 	}
 	options.Apply(c, config.Path, &o)

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -69,7 +70,7 @@ func (a *analysis) baseFindings(
 	}
 	var had *analyzedBefore
 	if err == nil {
-		had, err = a.analyzedFindings(ctx, found, o, onlyWheels)
+		had, err = a.analyzedFindings(ctx, c, found, o, onlyWheels)
 	}
 	if err != nil {
 		return nil, a.bearable(ctx, err)
@@ -138,13 +139,20 @@ func (a *analysis) baseInputs(
 // release, and is nil for a workflow run, whose wheels are in archives.
 func (a *analysis) analyzedFindings(
 	ctx context.Context,
+	c *config.Repository,
 	found *artifact.Found,
 	o analyzer.Options,
 	onlyWheels bool,
 ) (*analyzedBefore, error) {
 	// findings of the base count also if they are accepted or silenced
 	o.Rules, o.Accept, o.NoFixes = nil, nil, true
-	o.Source = a.Source // the base's artifacts may require any package
+	// The base's artifacts may require any package, but the pins may be those of the head.
+	var err error
+	ref := cmp.Or(a.base, a.repo.DefaultBranch)
+	o.Source, err = a.source(ctx, a.repo, ref, c, append([]string{}, o.With...))
+	if err != nil {
+		return nil, err
+	}
 	inputs, err := json.Marshal(
 		[]any{
 			found.Key,

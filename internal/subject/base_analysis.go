@@ -69,7 +69,7 @@ func (s *Service) baseAnalysis(
 	defer release()
 	o, err := an.options(ctx, found, set.Repository)
 	if err == nil {
-		_, err = an.analyzedFindings(ctx, found, o, false)
+		_, err = an.analyzedFindings(ctx, set.Repository, found, o, false)
 	}
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
 		return worker.Done, nil // the next pull request reports it

@@ -16,6 +16,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/pinned"
 	"github.com/compat-app/compat/internal/repository"
+	"github.com/compat-app/compat/internal/review"
 )
 
 const (
@@ -26,26 +27,53 @@ const (
 	declaredTTL = 30 * 24 * time.Hour
 )
 
-// PackageIndex is the package index of the service, with the names that any pull request may look
-// up.
+// PackageIndex is the package index of the service. If it takes credentials, only a guard can look
+// anything up: there is no other access to the index.
 type PackageIndex struct {
-	*index.Index
-	Allow []string // see COMPAT_INDEX_ALLOW
-	Any   bool     // any name is allowed
+	index *index.Index
+	allow []string
+	any   bool
 }
 
-// guard returns the index restricted to the names declared in a base branch; nil if no index is
-// configured.
+// NewPackageIndex returns the index i. allow are the names that any pull request may look up, and any
+// means all names; see COMPAT_INDEX_ALLOW.
+func NewPackageIndex(i *index.Index, allow []string, any bool) *PackageIndex {
+	return &PackageIndex{i, allow, any}
+}
+
+// guarded is what can look up packages.
+type guarded interface {
+	packages.Source
+	review.Index
+}
+
+// guard returns the index, restricted to the names declared in a base branch if it takes credentials;
+// nil if no index is configured. pinned are requirements that may be of the head, for artifacts of the
+// base: these may require any package, but of the others only the declared names are looked up. nil =
+// only declared names are looked up.
 func (s *Service) guard(
 	ctx context.Context,
 	r *repository.Repository,
 	ref string,
 	conf *config.Repository,
-) (*index.Guard, error) {
+	pinned []string,
+) (guarded, error) {
 	if s.Index == nil {
 		return nil, nil
 	}
-	g := s.Index.Guard(s.Index.Allow...)
+	if !s.Index.index.Private() || s.Index.any {
+		return s.Index.index, nil
+	}
+	g := s.Index.index.Guard(s.Index.allow...)
+	if pinned != nil {
+		var names []string
+		for _, text := range pinned {
+			if q, err := pkgmeta.ParseRequirement(text); err == nil {
+				names = append(names, q.Name)
+			}
+		}
+		g.Except(names...)
+	}
 	for _, with := range conf.Python.With {
 		if q, err := pkgmeta.ParseRequirement(with); err == nil {
 			g.Allow(q.Name)
@@ -57,25 +85,25 @@ func (s *Service) guard(
 	}
 	g.Allow(required...)
 	names, err := s.declared(ctx, r, ref, conf)
+	if err != nil {
+		return nil, err
+	}
 	g.Allow(names...)
-	return g, err
+	return g, nil
 }
 
-// source returns the package source of an analysis: the index, restricted if it has credentials.
+// source returns the package source of an analysis; see guard.
 func (s *Service) source(
 	ctx context.Context,
 	r *repository.Repository,
 	ref string,
 	conf *config.Repository,
+	pinned []string,
 ) (packages.Source, error) {
-	if s.Index == nil || !s.Index.Private() || s.Index.Any {
+	if s.Index == nil {
 		return s.Source, nil
 	}
-	g, err := s.guard(ctx, r, ref, conf)
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
+	return s.guard(ctx, r, ref, conf, pinned)
 }
 
 // declared lists the names of packages that files of a branch declare or pin.

@@ -13,7 +13,6 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
@@ -188,17 +187,12 @@ func (c *check) review(
 		return nil, err
 	}
 	if kept == nil {
-		var look review.Index = c.Index.Index
-		var source packages.Source = c.Index.Index
-		if c.Index.Private() && !c.Index.Any {
-			g, err := c.guard(ctx, c.repo, s.base.Ref, set.Repository)
-			if err != nil {
-				return nil, err
-			}
-			look, source = g, g
+		look, err := c.guard(ctx, c.repo, s.base.Ref, set.Repository, nil)
+		if err != nil {
+			return nil, err
 		}
 		o := analyzer.Options{
-			Source: source, Version: c.Version, Today: c.Store.Today(), Scratch: c.Scratch,
+			Source: look, Version: c.Version, Today: c.Store.Today(), Scratch: c.Scratch,
 		}
 		options.Apply(set.Repository, config.Path, &o)
 		for _, some := range accepted {

@@ -259,7 +259,7 @@ func (a *analysis) pushedContents(
 	if err != nil || found.State != artifact.Ready {
 		return nil, a.bearable(ctx, err)
 	}
-	had, err := a.analyzedFindings(ctx, found, o, false)
+	had, err := a.analyzedFindings(ctx, c, found, o, false)
 	if err != nil || had == nil {
 		return nil, a.bearable(ctx, err)
 	}

@@ -39,11 +39,11 @@ type Options struct {
 	Fetcher  *artifact.Fetcher
 	Analyzer *analyzer.Analyzer
 	Checker  Checker // nil = the Analyzer in this process
-	// Source is the package index; nil = the embedded history, and reports say that no index is
+	// Index is the package index; nil = none.
+	Index *PackageIndex
+	// Source is used if there is no Index; nil = the embedded history, and reports say that no index is
 	// configured.
 	Source packages.Source
-	// Index is Source if the service has an index; nil = none.
-	Index *PackageIndex
 	// Reviewer reviews changes of pinned packages with the Index; nil = no reviews.
 	Reviewer *review.Reviewer
 	Scratch  func(size int64) (unpack.Scratch, error)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -293,5 +295,42 @@ func TestPrivateIndexGetsKnownNamesOnly(t *testing.T) {
 		if len(x.asked("/simple/"+name+"/")) == 0 {
 			s.Errorf("%s was not requested from the index", name)
 		}
+	}
+}
+
+// A lock file of the head names a package of the company. Neither the review nor the analysis of the
+// head's or the base's artifacts requests it, wherever the credentials come from.
+func TestPrivateIndexAndLockFileOfTheHead(t *testing.T) {
+	payroll := cases.Clean("1.0.0")
+	payroll.Name = "internal-payroll"
+	for name, inURL := range map[string]bool{"in the URL": true, "in netrc": false} {
+		t.Run(name, func(t *testing.T) {
+			x := index(t, append(mesh(t), payroll)...)
+			file := filepath.Join(t.TempDir(), "netrc")
+			if err := os.WriteFile(file, []byte("default login reader password p4ss\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			env := map[string]string{"PIP_INDEX_URL": x.url, "NETRC": file}
+			if inURL {
+				env = map[string]string{"PIP_INDEX_URL": strings.Replace(x.url, "://", "://reader:p4ss@", 1)}
+			}
+			s := tell(t, world{env: env})
+			s.gh.Commit(s.repo, "main", map[string]string{
+				settings: "python: {lock: [pins.txt]}\n", "pins.txt": "meshcore==3.1.0\n",
+			})
+			s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.0.0")))
+			p := s.OpenWith("names", map[string]string{
+				"pins.txt": "meshcore==3.1.0\ninternal-payroll==1.0.0\n",
+			})
+			s.Finish(p, wheels(cases.CaseA("1.5.1")))
+			s.Concluded(p.HeadSHA)
+			s.Free()
+			if asked := x.asked("/simple/internal-payroll/"); len(asked) > 0 {
+				s.Errorf("a name that only the pull request has was requested from the index: %q", asked)
+			}
+			if len(x.asked("/simple/meshcore/")) == 0 {
+				s.Error("meshcore was not requested from the index")
+			}
+		})
 	}
 }
