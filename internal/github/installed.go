@@ -51,7 +51,7 @@ func (a *App) Active(ctx context.Context, id int64) (bool, error) {
 }
 
 // Has reports whether an installation has access to a repository. Anybody can read a public one, so
-// GitHub is asked for the installation of its name.
+// its own installation is compared.
 func (a *App) Has(ctx context.Context, installation, repository int64) (bool, error) {
 	c, err := a.Installation(installation)
 	if err != nil {
