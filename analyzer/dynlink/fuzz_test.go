@@ -85,7 +85,7 @@ func opens(t *testing.T, l *Linker) {
 }
 
 func inRoot(root memory, path string) bool {
-	f, err := root.Open(rooted(path))
+	f, err := root.Open((&store{}).rooted(path))
 	if err != nil {
 		return false
 	}

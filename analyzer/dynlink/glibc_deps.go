@@ -83,7 +83,10 @@ func (g *glibc) preload(r *run) []*loaded {
 		}
 		before := len(r.all)
 		l, err := g.mapObject(r, name, r.main, false)
-		if err == nil && len(r.all) > before {
+		switch {
+		case err != nil || l == nil:
+			r.answer.Ignored = append(r.answer.Ignored, name)
+		case len(r.all) > before:
 			l.foundBy = foundPreload
 			out = append(out, l)
 		}

@@ -179,7 +179,7 @@ func (g *glibc) expand(s string, l *loaded) (out string, any bool) {
 		name, n := token(s)
 		switch name {
 		case "ORIGIN":
-			b.WriteString(l.originOf())
+			b.WriteString(l.originOf(g.store))
 		case "LIB":
 			b.WriteString(g.lib)
 		case "PLATFORM":

@@ -37,6 +37,10 @@ func NewLinker(root Root) *Linker {
 	return &Linker{store: newStore(root), loaders: map[string]*glibc{}}
 }
 
+// StartIn sets the working folder of processes, an absolute path in the root, from which relative
+// search paths start. Without it that is /.
+func (l *Linker) StartIn(folder string) { l.store.work = strings.TrimSuffix(folder, "/") }
+
 // rules is the algorithm of one dynamic linker.
 type rules interface {
 	// resolve loads r.main and sets r.answer. It returns the error with which the loader exits.
@@ -47,7 +51,7 @@ type rules interface {
 	open(r *run, name string, how Mode, by *loaded) error
 }
 
-// Resolve returns what the loader does with a file. A relative path is below "/" of the root.
+// Resolve returns what the loader does with a file. A relative path is below the working folder.
 func (l *Linker) Resolve(path string, s Settings) *Answer {
 	if l.store.held > maxHeld {
 		l.store.empty()
@@ -127,7 +131,7 @@ func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 	t := &target{
 		run:  r,
 		by:   map[string]*loaded{"": r.main},
-		read: func(at string) *elfobj.Object { return ReadObject(l.store.root, rooted(at)) },
+		read: func(at string) *elfobj.Object { return ReadObject(l.store.root, l.store.rooted(at)) },
 	}
 	libc := "glibc"
 	var version string
@@ -204,6 +208,9 @@ type Answer struct {
 	NotFound        []NotFound       `json:"not_found"`
 	MissingVersions []MissingVersion `json:"missing_versions"`
 	Undefined       []Undefined      `json:"undefined"`
+	// Names of Settings.Preload and of ld.so.preload that were not loaded. The loader of glibc prints a
+	// message and goes on without them, and so does musl's without a message.
+	Ignored []string `json:"ignored_preloads,omitempty"`
 	// The error message with which the loader exits. The lists contain what was found before.
 	Error string `json:"error,omitempty"`
 }

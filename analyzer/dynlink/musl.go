@@ -72,7 +72,9 @@ func (u *musl) resolve(r *run) error {
 		for _, name := range strings.FieldsFunc(list, func(c rune) bool {
 			return c == ':' || c == ' ' || c >= '\t' && c <= '\r'
 		}) {
-			u.load(r, name, nil, foundPreload, new([]string))
+			if u.load(r, name, nil, foundPreload, new([]string)) == nil {
+				r.answer.Ignored = append(r.answer.Ignored, name)
+			}
 		}
 	}
 	if err := u.dependencies(r, 0); err != nil {

@@ -335,7 +335,7 @@ func dependenciesOf(l *loaded) []*loaded {
 // deferrable reports whether all relocations that refer to a symbol are of the kinds that
 // prepare_lazy defers: calls, and addresses in the GOT.
 func (u *musl) deferrable(r *run, l *loaded, ref elfobj.Reference) bool {
-	o := ReadObject(r.store.root, rooted(l.path))
+	o := ReadObject(r.store.root, r.store.rooted(l.path))
 	if o == nil {
 		return false
 	}

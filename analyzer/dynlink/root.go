@@ -139,6 +139,7 @@ type opened struct {
 // store caches the files of a root.
 type store struct {
 	root    Root
+	work    string                    // the working folder of processes; "" = /
 	known   func(path string) *object // replaces root in an Environment
 	files   map[string]opened
 	objects map[FileID]*object
@@ -162,7 +163,7 @@ func (s *store) empty() {
 		map[string]bool{}, 0
 }
 
-// open opens a path. Relative paths are below "/", the loader's working folder.
+// open opens a path. Relative paths are below the loader's working folder.
 func (s *store) open(path string) (*object, error) {
 	if o, ok := s.files[path]; ok {
 		return o.object, o.err
@@ -180,7 +181,7 @@ func (s *store) read(path string) (*object, error) {
 		}
 		return nil, fs.ErrNotExist
 	}
-	f, err := s.root.Open(rooted(path))
+	f, err := s.root.Open(s.rooted(path))
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +210,7 @@ func (s *store) readAs(o *object, path string, kind *elfobj.Head) *object {
 	}
 	if o.other == nil {
 		o.other = o
-		if f, err := s.root.Open(rooted(path)); err == nil {
+		if f, err := s.root.Open(s.rooted(path)); err == nil {
 			defer f.Close()
 			o.other = readObject(f, path, kind)
 			s.hold(o.other)
@@ -224,7 +225,7 @@ func (s *store) folder(path string) bool {
 	}
 	is, ok := s.folders[path]
 	if !ok {
-		is = s.root.Folder(rooted(path))
+		is = s.root.Folder(s.rooted(path))
 		s.folders[path] = is
 	}
 	return is
@@ -244,9 +245,10 @@ func (s *store) text(path string, limit int64) []byte {
 	return b
 }
 
-func rooted(path string) string {
+// rooted returns an absolute path.
+func (s *store) rooted(path string) string {
 	if path == "" || path[0] != '/' {
-		return "/" + path
+		return s.work + "/" + path
 	}
 	return path
 }

@@ -95,7 +95,7 @@ func (r *run) start(o *object, requested string, size int) {
 	clear(r.requested)
 	clear(r.byFile)
 	clear(r.missing)
-	r.main = &loaded{object: o, shown: requested, origin: origin(requested), reserved: true}
+	r.main = &loaded{object: o, shown: requested, origin: r.store.origin(requested), reserved: true}
 	r.all = append(r.all[:0], r.main)
 	r.byFile[o] = r.main
 	r.name(r.main, "")
@@ -161,17 +161,15 @@ func (r *run) index(l *loaded, name string) {
 
 // originOf returns $ORIGIN of an object: the folder of the path with which it was opened, with
 // unresolved links.
-func (l *loaded) originOf() string {
+func (l *loaded) originOf(s *store) string {
 	if l.origin == "" {
-		l.origin = origin(l.path)
+		l.origin = s.origin(l.path)
 	}
 	return l.origin
 }
 
-func origin(p string) string {
-	if !strings.HasPrefix(p, "/") {
-		p = "/" + p
-	}
+func (s *store) origin(p string) string {
+	p = s.rooted(p)
 	dir := p[:strings.LastIndexByte(p, '/')]
 	if dir == "" {
 		return "/"

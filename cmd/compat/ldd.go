@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/spf13/cobra"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
 )
 
 // lddOptions are the flags of compat ldd.
@@ -30,7 +32,7 @@ func newLddCommand(env environment) *cobra.Command {
 		Long: `Show which libraries a program or shared library loads, and which libraries, versions and symbols
 are missing: the output of "ldd -r" in a chroot of --root with LD_BIND_NOW set. It works for any
 architecture and reads only the files. FILE is a path inside the root; without --root it may be
-relative to the working directory.
+relative to the working directory, as may --library-path, --preload and search paths in files.
 
 --open simulates dlopen calls after the program has started, in the given order. "--open
 /x/module.so" opens a module as Python does (RTLD_NOW | RTLD_LOCAL). "--open
@@ -82,6 +84,13 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(lddMemory))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // collect only at the limit
 	linker := dynlink.NewLinker(root)
+	if o.root == "/" {
+		work, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		linker.StartIn(filepath.ToSlash(work))
+	}
 	settings := dynlink.Settings{Preload: o.preload, LibraryPath: o.libraryPath}
 	w := bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
@@ -167,6 +176,10 @@ func inRoot(root, file string) (string, error) {
 func writeMissing(w io.Writer, a *dynlink.Answer) {
 	if a.Error != "" {
 		fmt.Fprintf(w, "error: %s\n", shown(a.Error))
+	}
+	for _, name := range a.Ignored {
+		fmt.Fprintf(w, "%s of --preload => not found or not a library; the loader ignores it\n",
+			shown(name))
 	}
 	for _, n := range a.NotFound {
 		fmt.Fprintf(w, "%s => not found (needed by %s)\n", shown(n.Name), shown(n.NeededBy))
@@ -307,6 +320,9 @@ func printable(a *dynlink.Answer) *dynlink.Answer {
 		text(&o.Name)
 		text(&o.Path)
 		text(&o.NeededBy)
+	}
+	for i := range a.Ignored {
+		text(&a.Ignored[i])
 	}
 	for i := range a.NotFound {
 		n := &a.NotFound[i]
