@@ -227,6 +227,27 @@ func (r *Set) packages(
 		f.finishPE()
 		r.Artifacts = append(r.Artifacts, f)
 	}
+	r.leavePackages()
+}
+
+// leavePackages removes the packages of a distribution that a root has as files: those that were
+// downloaded to be installed.
+func (r *Set) leavePackages() {
+	var roots []string
+	for _, a := range r.Artifacts {
+		if a.Root() {
+			roots = append(roots, a.Path+"/")
+		}
+	}
+	r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a *Artifact) bool {
+		leave := a.Packaged() && !a.Conda() && slices.ContainsFunc(roots, func(root string) bool {
+			return strings.HasPrefix(a.Path, root)
+		})
+		if leave {
+			r.Skipped = append(r.Skipped, Unread{a.Path, "not installed in the root, not checked"})
+		}
+		return leave
+	})
 }
 
 // metadata reads the METADATA of a wheel. A requirement that cannot be parsed is listed in

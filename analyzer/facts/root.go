@@ -2,8 +2,10 @@ package facts
 
 import (
 	"path"
+	"slices"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
@@ -37,7 +39,8 @@ func (a *Artifact) Root() bool {
 }
 
 // RootPlatform returns a root as a platform, the same one for all calls with an architecture. It is
-// nil if the artifact is no root or has no loader for the architecture.
+// nil if the artifact is no root, or has neither a loader for the architecture nor a program that
+// needs one.
 func (a *Artifact) RootPlatform(arch string) *platform.Platform {
 	if !a.Root() {
 		return nil
@@ -54,6 +57,15 @@ func (a *Artifact) RootPlatform(arch string) *platform.Platform {
 	if a.platforms == nil {
 		a.platforms = map[string]*platform.Platform{}
 	}
-	a.platforms[arch] = x.Platform(arch)
-	return a.platforms[arch]
+	p := x.Platform(arch)
+	if p == nil && slices.ContainsFunc(a.Objects, func(o *Object) bool {
+		return o.Program() && o.Arch() == arch
+	}) {
+		p = platform.Unpacked(x.Name, arch, a.Libcs(arch)[0], "", &platform.Files{
+			Find: func(string, string) (*elfobj.Object, string) { return nil, "" },
+			Open: func(string) *elfobj.Object { return nil },
+		})
+	}
+	a.platforms[arch] = p
+	return p
 }

@@ -65,6 +65,19 @@ func (ls *libraries) site() string {
 	return ls.conda.Site
 }
 
+// inRoot returns where a file is in an unpacked system that it was given with, relative to "/"; ""
+// for a file that is not below its folder.
+func inRoot(f *facts.Artifact, p *platform.Platform) string {
+	at, ok := strings.CutPrefix(f.Path, p.Name+"/")
+	if p.Name == "." {
+		at, ok = f.Path, !path.IsAbs(f.Path)
+	}
+	if !ok || f.Kind != facts.KindObject || p.Kind != platform.System {
+		return ""
+	}
+	return at
+}
+
 // ofObject returns the library for an object of an artifact.
 func (ls *libraries) ofObject(f *facts.Artifact, o *facts.Object) *dynlink.Library {
 	l := ls.objects[o]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"path"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -201,6 +202,11 @@ func (s *Session) openObjects(
 				changed.RPath, changed.RunPath = "", to
 			}
 			l = &changed
+		}
+		if at := inRoot(c.Artifact, x.platform); at != "" {
+			placed := *l
+			placed.Site = path.Dir(at)
+			l = &placed
 		}
 		own = append(own, l)
 		v := &View{Object: o, Library: l, Host: o.Host()}
