@@ -209,7 +209,7 @@ type Answer struct {
 	MissingVersions []MissingVersion `json:"missing_versions"`
 	Undefined       []Undefined      `json:"undefined"`
 	// Names of Settings.Preload and of ld.so.preload that were not loaded. The loader of glibc prints a
-	// message and goes on without them, and so does musl's without a message.
+	// message and loads the program without them, and so does musl's without a message.
 	Ignored []string `json:"ignored_preloads,omitempty"`
 	// The error message with which the loader exits. The lists contain what was found before.
 	Error string `json:"error,omitempty"`
