@@ -10,8 +10,9 @@ import (
 // lookups caches what a source answers, for one resolution.
 type lookups struct {
 	source   Source
-	target   Target
-	listed   map[string]*listing
+	target   Target // of the releases
+	listing  Target // of the versions
+	listed   map[string]*listed
 	releases map[ID]*choice
 	specs    map[string]pkgmeta.Spec
 	required map[string][]required
@@ -20,9 +21,9 @@ type lookups struct {
 	more     int             // releases that were looked up, without the first of each package
 }
 
-// listing are the versions of a package, oldest first: those that can be installed on the target,
+// listed are the versions of a package, oldest first: those that can be installed on the target,
 // and all, which are only requested if they are needed.
-type listing struct{ here, all []pkgmeta.Version }
+type listed struct{ here, all []pkgmeta.Version }
 
 // required is a requirement of a release that applies. extra is set if it does not without extras.
 type required struct {
@@ -30,11 +31,16 @@ type required struct {
 	extra bool
 }
 
-func newLookups(source Source, on Target) *lookups {
+func newLookups(source Source, q Request) *lookups {
+	versions := q.On
+	if q.End == Lowest {
+		versions.Pythons = "" // the oldest versions are those for the oldest interpreter
+	}
 	return &lookups{
 		source:   source,
-		target:   on,
-		listed:   map[string]*listing{},
+		target:   q.On,
+		listing:  versions,
+		listed:   map[string]*listed{},
 		releases: map[ID]*choice{},
 		specs:    map[string]pkgmeta.Spec{},
 		required: map[string][]required{},
@@ -62,8 +68,8 @@ func (l *lookups) versions(
 		known, l.fresh[name] = nil, true
 	}
 	if known == nil {
-		known = &listing{}
-		on := l.target
+		known = &listed{}
+		on := l.listing
 		on.Fresh = again
 		names, err := l.source.Versions(ctx, name, on)
 		if err != nil {

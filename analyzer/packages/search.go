@@ -80,7 +80,7 @@ type dead struct {
 func newSearch(source Source, q Request) *search {
 	s := &search{
 		Request:  q,
-		lookups:  newLookups(source, q.On),
+		lookups:  newLookups(source, q),
 		env:      pkgmeta.MarkerEnvOn(q.On.System, q.On.Python, q.On.Arch),
 		given:    map[string]requirement{},
 		followed: map[string]bool{},

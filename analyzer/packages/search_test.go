@@ -186,3 +186,19 @@ func TestHostileIndex(t *testing.T) {
 		}
 	}
 }
+
+// Of a wheel for several interpreters, the oldest set is for the oldest of them, and the newest set
+// may be for a later one.
+func TestSeveralInterpreters(t *testing.T) {
+	on := packages.Target{Python: "3.10", Pythons: ">=3.10", Arch: "x86_64"}
+	for end, want := range map[packages.End]string{
+		packages.Lowest: "num==1.9", packages.Highest: "num==3.0",
+	} {
+		set, err := packages.Resolve(t.Context(), parse("num 1.0: python<3.10\n"+index), packages.Request{
+			On: on, Requires: requirements(t, "num>1"), End: end,
+		})
+		if err != nil || releases(set) != want {
+			t.Errorf("%s: %s, want %s, %v", end, releases(set), want, err)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -58,11 +59,15 @@ func (t *Verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Rang
 		bad, good, fails = low, high, packages.Lowest
 	}
 	suspects := 0
-	// try the package of the finding first
+	// try the package of the finding first, and then those that have the library in some version
+	likely := func(r *packages.Release) int {
+		return 2*boolToInt(r.Name == x.Package) + boolToInt(x.Library != "" &&
+			slices.ContainsFunc(r.Libraries, func(l packages.Library) bool {
+				return platform.OfFamily(x.Library)(l.Path)
+			}))
+	}
 	releases := slices.Clone(bad.Releases)
-	slices.SortStableFunc(releases, func(a, b *packages.Release) int {
-		return boolToInt(b.Name == x.Package) - boolToInt(a.Name == x.Package)
-	})
+	slices.SortStableFunc(releases, func(a, b *packages.Release) int { return likely(b) - likely(a) })
 	for _, at := range releases {
 		other := good.Release(at.Name)
 		if other == nil || other.Version == at.Version || suspects >= maxSuspects {
