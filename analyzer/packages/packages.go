@@ -27,6 +27,10 @@ import (
 // ErrUnknown is returned if a source has no such package, or no such version of it.
 var ErrUnknown = errors.New("not known")
 
+// ErrSource is ErrUnknown for a version that has a source archive and no wheel: what a build of it
+// contains is not known.
+var ErrSource = fmt.Errorf("%w", ErrUnknown)
+
 // ErrUnavailable is returned if a source could not answer, so that nothing can be concluded.
 var ErrUnavailable = errors.New("could not be reached")
 

@@ -40,6 +40,7 @@ type Conflict struct {
 // Unresolved is a required package that the source could not describe.
 type Unresolved struct {
 	Package     string
+	Version     string // that was chosen; "" if none was
 	Requirement string
 	Extras      []string // all that are requested of the package
 	Direct      bool     // required by the user or the artifact, not only by a package
@@ -58,7 +59,8 @@ func (s *search) set() *Set {
 		case c == nil:
 		case c.err != nil:
 			u := Unresolved{
-				Package: name, Requirement: ws[0].Name + ws[0].Spec, Direct: ws[0].rank < 2, Err: c.err,
+				Package: name, Version: c.version, Requirement: ws[0].Name + ws[0].Spec,
+				Direct: ws[0].rank < 2, Err: c.err,
 			}
 			for _, w := range ws {
 				u.Extras = merged(u.Extras, w.Extras)

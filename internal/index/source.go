@@ -211,7 +211,7 @@ func (i *Index) choose(
 	best, fits = pickListed(all, i.locked.digests(name, v), on)
 	if best == nil {
 		return nil, false, all, i.errorf(
-			packages.ErrUnknown,
+			packages.ErrSource,
 			"%s %s has only a source distribution, no wheel",
 			p.name,
 			v,

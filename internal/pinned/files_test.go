@@ -276,3 +276,38 @@ func TestResolveLarge(t *testing.T) {
 		}
 	}
 }
+
+// sources is a source whose second version of every package has no wheel.
+type sources struct{ released }
+
+func (sources) Versions(context.Context, string, packages.Target) ([]string, error) {
+	return []string{"1.0", "2.0"}, nil
+}
+
+func (s sources) Release(
+	ctx context.Context, name, version string, on packages.Target,
+) (*packages.Release, error) {
+	if version == "2.0" {
+		return nil, fmt.Errorf("%s %s: %w", name, version, packages.ErrSource)
+	}
+	return s.released.Release(ctx, name, version, on)
+}
+
+// TestResolveSource checks that pip's choice is pinned though only its source is published.
+func TestResolveSource(t *testing.T) {
+	p := &Pinned{
+		On: packages.Target{Python: "3.12", Arch: "x86_64"},
+		Unpinned: []Pin{
+			{Pin: lockfile.Pin{Requirement: "built>=1"}}, {Pin: lockfile.Pin{Requirement: "none>2"}},
+		},
+	}
+	if err := p.Resolve(t.Context(), sources{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Pins) != 1 || p.Pins[0].Requirement != "built==2.0" {
+		t.Errorf("pins %v", p.Pins)
+	}
+	if len(p.Unpinned) != 1 || p.Unpinned[0].Requirement != "none>2" {
+		t.Errorf("without a pin: %v", p.Unpinned)
+	}
+}

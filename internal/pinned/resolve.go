@@ -13,8 +13,9 @@ import (
 )
 
 // Resolve pins the packages in Unpinned to the versions that pip would install now: the newest
-// that the requirements, constraints and other pins allow. Packages without such a version stay
-// in Unpinned and are reported as Unread. The error is that of ctx.
+// that the requirements, constraints and other pins allow, also if it is published as source only.
+// Packages without such a version stay in Unpinned and are reported as Unread. The error is that of
+// ctx.
 func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 	var with, open []pkgmeta.Requirement
 	names := map[string]Pin{}
@@ -57,12 +58,12 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 	var chosen []string
 	for _, q := range open {
 		p := names[q.Name]
-		release := set.Release(q.Name)
-		if release == nil {
+		id, ok := chosenIn(set, q.Name)
+		if !ok {
 			e.Unpinned = append(e.Unpinned, p)
 			continue
 		}
-		p.Requirement = release.ID().String()
+		p.Requirement = id.String()
 		e.Pins = append(e.Pins, p)
 		chosen = append(chosen, p.Requirement)
 	}
@@ -77,6 +78,20 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 			"install today: %s", strings.Join(chosen, ", ")))
 	}
 	return nil
+}
+
+// chosenIn returns the version of a package in a set, also of one that is published as source only.
+func chosenIn(set *packages.Set, name string) (packages.ID, bool) {
+	if r := set.Release(name); r != nil {
+		return r.ID(), true
+	}
+	i := slices.IndexFunc(set.Unresolved, func(u packages.Unresolved) bool {
+		return u.Package == name && errors.Is(u.Err, packages.ErrSource)
+	})
+	if i < 0 {
+		return packages.ID{}, false
+	}
+	return packages.ID{Name: name, Version: set.Unresolved[i].Version}, true
 }
 
 // unpinned lists the packages for which Resolve found no version, and one that it did not look up.
