@@ -38,6 +38,10 @@ type Environment struct {
 	// DT_RUNPATH.
 	ProgramPath []string
 
+	// Earlier reports whether something may load a library that no search path leads to before it is
+	// needed. Nil: that of every package may be.
+	Earlier func(*Library) bool
+
 	host   []*Library            // already loaded in the process, in its global scope
 	byName map[string][]*Library // libraries by SONAME and by file name, in search order
 	byPath map[string]*Library   // by the path that the loader sees
@@ -188,7 +192,9 @@ func (e *Environment) object(l *Library) *object {
 // artifact loads it before it is needed.
 func (e *Environment) loadedEarlier(name string) (*object, string) {
 	for _, l := range e.byName[name] {
-		return e.object(l), l.place()
+		if e.Earlier == nil || e.Earlier(l) {
+			return e.object(l), l.place()
+		}
 	}
 	return nil, ""
 }

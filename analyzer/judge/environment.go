@@ -24,6 +24,7 @@ type Environment struct {
 	installed *packageLibraries
 	versions  map[string]*pkgmeta.Version      // of the given packages; nil until it is needed
 	required  map[string][]pkgmeta.Requirement // of all wheels, by package; likewise
+	known     *contents                        // likewise
 }
 
 // NewEnvironment returns an Environment. Errors are those of New.

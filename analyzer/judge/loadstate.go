@@ -297,7 +297,7 @@ func (s *Session) environments(
 	x *packageSet,
 	all, provided []*dynlink.Library,
 ) func(process) *dynlink.Environment {
-	hosted := map[process]*dynlink.Environment{}
+	hosted, earlier := map[process]*dynlink.Environment{}, s.earlier(f, x.Set)
 	keep := func(old environmentKey) bool {
 		return old.artifact == s.baseline.artifact && old.platform == s.baseline.platform &&
 			slices.Contains(s.baseline.sets, old.set)
@@ -326,7 +326,7 @@ func (s *Session) environments(
 				append(first, x.first...),
 				s.libraries.providersIn(environmentKey{f, x.platform, x.Set}, all, keep),
 			)
-			hosted[in].Local = x.local
+			hosted[in].Local, hosted[in].Earlier = x.local, earlier
 			hosted[in].PathsOnly = f.Root()
 			s.libraries.addFolders(hosted[in], f, in, x.platform, x.path)
 		}

@@ -1,0 +1,110 @@
+package judge
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// earlier returns whether a library of another package may be loaded before those of an artifact
+// in an environment, so that no search path has to lead to it. A package that is related to the
+// wheel, because the wheel or a package that requires it requires that package, may be. An unrelated
+// one is not if systems have the library too, or if a wheel without modules has a library of the
+// same name as the package or one that it requires: nothing loads the libraries of PyQt6-Qt6 and of
+// PySide6 in one process. Nil: that of every package may be. What modules import is not known here;
+// see Pass.LoadedBefore.
+func (s *Session) earlier(f *facts.Artifact, set *packages.Set) func(*dynlink.Library) bool {
+	e, own := s.judge.environment, project(f)
+	if e == nil || own == "" {
+		return nil
+	}
+	k := e.contents(set)
+	related := map[string]bool{}
+	for _, name := range append(slices.Clone(k.users[own]), own) {
+		k.follow(related, name)
+	}
+	rival := map[string]bool{}
+	rivals := func(name string) bool {
+		known, ok := rival[name]
+		if !ok {
+			all := map[string]bool{}
+			k.follow(all, name)
+			for other := range all {
+				known = known || !related[other] && slices.ContainsFunc(f.Objects, func(o *facts.Object) bool {
+					return o.SONAME != "" && k.sonames[other][o.SONAME]
+				})
+			}
+			rival[name] = known
+		}
+		return known
+	}
+	modules := slices.ContainsFunc(f.Objects, (*facts.Object).Extension)
+	return func(l *dynlink.Library) bool {
+		of := cmp.Or(l.Package.Name, l.Wheel.Name)
+		if of == "" || related[of] {
+			return true
+		}
+		_, system := platform.Known(l.Names()[0])
+		return !system && (modules || !rivals(of))
+	}
+}
+
+// contents are the packages of an environment, by name: what each requires without extras, which are
+// alternatives such as one for each Qt, what requires it, and the SONAMEs of its libraries.
+type contents struct {
+	requires, users map[string][]string
+	sonames         map[string]map[string]bool
+}
+
+// contents returns the contents of the environment, which are collected once, with the first set of
+// packages: those of fixes differ little.
+func (e *Environment) contents(set *packages.Set) *contents {
+	if e.known != nil {
+		return e.known
+	}
+	k := &contents{map[string][]string{}, map[string][]string{}, map[string]map[string]bool{}}
+	e.known = k
+	add := func(name string, list []pkgmeta.Requirement) map[string]bool {
+		for _, q := range list {
+			if e.applies(q) {
+				k.requires[name] = append(k.requires[name], q.Name)
+				k.users[q.Name] = append(k.users[q.Name], name)
+			}
+		}
+		if k.sonames[name] == nil {
+			k.sonames[name] = map[string]bool{}
+		}
+		return k.sonames[name]
+	}
+	for _, r := range set.Releases {
+		of := add(r.Name, r.Requires)
+		for _, l := range r.Libraries {
+			of[l.SONAME] = true
+		}
+	}
+	for _, a := range e.artifacts {
+		var list []pkgmeta.Requirement
+		if a.Metadata != nil {
+			list = a.Metadata.Requires
+		}
+		of := add(project(a), list)
+		for _, o := range a.Objects {
+			of[o.SONAME] = true
+		}
+	}
+	return k
+}
+
+// follow adds a package, and those that it requires directly or indirectly.
+func (k *contents) follow(to map[string]bool, name string) {
+	for todo := []string{name}; len(todo) > 0; todo = todo[1:] {
+		if !to[todo[0]] {
+			to[todo[0]], todo = true, append(todo, k.requires[todo[0]]...)
+		}
+	}
+}
