@@ -41,12 +41,16 @@ extensions of it.
 Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + `, or
 load the library in the __init__.py of the package, before the module is imported.
 
+On macOS it is a warning: no run path (LC_RPATH) leads to a library that a required package
+installs, and the sources that may load it before are not read.
+
 Not detected: modules of wheels without any Python source, which a program imports itself, libraries
 that a wheel installs outside of site-packages (NAME.data/data), and what runs before the package is
 imported, such as an earlier import of another package.`,
 	Cause:      cause.Rule{Kind: cause.UnreachableDependency},
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH"},
 	Check:      checkDependencyReachable,
+	MacOS:      checkDependencyReachableMacOS,
 	Quick:      true,
 }
 

@@ -15,12 +15,12 @@ import (
 )
 
 // checkLibraryNotFoundMacOS reports libraries that dyld does not find and that are not in the
-// artifact. bundled-library-not-reachable reports those in the artifact.
+// artifact. bundled-library-not-reachable reports those in the artifact, and
+// dependency-library-not-reachable those in other packages.
 func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 	eachMissing(p, func(m dyld.Missing) {
 		base := path.Base(m.Needed.Path)
-		holder, at := installing(p, base)
-		if m.Lacks != nil || holder == nil && (len(p.MacOS.Named(base)) > 0 || p.MacOS.Unread(base)) {
+		if m.Lacks != nil || len(p.MacOS.Named(base)) > 0 || p.MacOS.Unread(base) {
 			return
 		}
 		needed, by := m.Needed.Path, m.NeededBy
@@ -74,14 +74,6 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 			f.Message = where + ", which no known release of macOS has"
 			fixes = append(fixes, delocate(p,
 				fix.Titled("Build or install %s, link with it and bundle it", path.Base(needed))))
-		case holder != nil:
-			f.Severity = analyzer.Warning
-			f.Package = holder.Name
-			f.Message = fmt.Sprintf("%s. %s installs it as %s, but %s. It works only where the library "+
-				"is loaded before", where, holder.ID(), at, whyNotFound(m))
-			if strings.HasPrefix(needed, "@rpath/") {
-				fixes = append(fixes, addRunPath(p, by.Name, loaderPath(by.Name, at)))
-			}
 		case provider != "" && p.Packages.Release(provider) == nil:
 			f.Severity = analyzer.Warning
 			f.Package = provider

@@ -1,0 +1,37 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dyld"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// checkDependencyReachableMacOS reports libraries that a package of the environment installs, but
+// not at a path where dyld searches for them.
+func checkDependencyReachableMacOS(p *analyzer.Pass) {
+	eachMissing(p, func(m dyld.Missing) {
+		holder, at := installing(p, path.Base(m.Needed.Path))
+		if holder == nil || m.Lacks != nil {
+			return
+		}
+		by := m.NeededBy
+		f := analyzer.Finding{
+			Severity: analyzer.Warning,
+			Object:   by.Name,
+			Library:  m.Needed.Path,
+			Chain:    imageChain(m.Chain, at),
+			Message: fmt.Sprintf("%s%s needs %s of %s (%s), but %s. It works only where the library is "+
+				"loaded before, for example by an import of %s", by.Name, inSlice(p, by.Name),
+				m.Needed.Path, holder.ID(), at, whyNotFound(m), holder.Name),
+		}
+		var fixes []fix.Candidate
+		if strings.HasPrefix(m.Needed.Path, "@rpath/") {
+			fixes = append(fixes, addRunPath(p, by.Name, loaderPath(by.Name, at)))
+		}
+		p.Report(f, fixes...)
+	})
+}
