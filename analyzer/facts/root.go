@@ -66,6 +66,13 @@ func (a *Artifact) RootPlatform(arch string) *platform.Platform {
 			Open: func(string) *elfobj.Object { return nil },
 		})
 	}
+	if p != nil {
+		own := a.system[osRelease]
+		if own == nil {
+			own = a.system[osVendor]
+		}
+		p.Like = platform.LikeOf(string(own))
+	}
 	a.platforms[arch] = p
 	return p
 }

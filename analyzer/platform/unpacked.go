@@ -3,6 +3,7 @@ package platform
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform/table"
@@ -29,6 +30,18 @@ func Unpacked(name, arch, libc, libcVersion string, files *Files) *Platform {
 		Kind:        System,
 		files:       files,
 	}
+}
+
+// LikeOf returns the distributions in a file os-release(5): the system's own ID and those that it is
+// like.
+func LikeOf(osRelease string) (names []string) {
+	for line := range strings.Lines(osRelease) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if key == "ID" || key == "ID_LIKE" {
+			names = append(names, strings.Fields(strings.Trim(value, `"'`))...)
+		}
+	}
+	return names
 }
 
 // Open returns the ELF file at an absolute path of an unpacked system; nil if there is none, and for

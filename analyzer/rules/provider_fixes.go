@@ -325,11 +325,14 @@ func ecosystemOf(q *platform.Platform) string {
 	if q.Libc == "musl" {
 		return platform.Alpine
 	}
-	family := strings.TrimRight(q.Name, "0123456789.")
+	families := append([]string{strings.TrimRight(q.Name, "0123456789.")}, q.Like...)
+	of := func(names ...string) bool {
+		return slices.ContainsFunc(families, func(f string) bool { return slices.Contains(names, f) })
+	}
 	switch {
-	case (family == "debian" || family == "ubuntu") && !platform.Older(q.LibcVersion, "2.39"):
+	case of("debian", "ubuntu") && !platform.Older(q.LibcVersion, "2.39"):
 		return platform.Debian13
-	case slices.Contains([]string{"rhel", "centos", "fedora", "amazonlinux", "almalinux"}, family):
+	case of("rhel", "centos", "fedora", "amazonlinux", "amzn", "almalinux"):
 		return platform.Fedora
 	}
 	return platform.Debian

@@ -271,6 +271,7 @@ func unpacked(dir string) (func(arch string) (*platform.Platform, error), error)
 			if err != nil {
 				return nil, fmt.Errorf("--root %s: %w; give the folder of an unpacked image", dir, err)
 			}
+			p.Like = platform.LikeOf(osRelease(root))
 			known[arch] = p
 		}
 		return known[arch], nil

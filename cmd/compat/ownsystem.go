@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"io"
 	"runtime"
 	"slices"
@@ -71,23 +70,30 @@ func (s *ownSystem) note() string {
 // maxOSRelease limits the bytes that are read of os-release; usual ones have less than 1,000.
 const maxOSRelease = 64 << 10
 
-// systemName returns the name of the system in a root, from os-release(5): that of the built-in
-// platform if there is one, as debian12, else PRETTY_NAME.
-func systemName(root *lddRoot) string {
-	values := map[string]string{}
+// osRelease returns the text of os-release(5) of a root, "" if there is none.
+func osRelease(root *lddRoot) string {
 	for _, file := range []string{"/etc/os-release", "/usr/lib/os-release"} {
 		f, err := root.Open(file)
 		if err != nil {
 			continue
 		}
-		lines := bufio.NewScanner(io.NewSectionReader(f, 0, maxOSRelease))
-		for lines.Scan() {
-			if name, value, ok := strings.Cut(lines.Text(), "="); ok {
-				values[name] = strings.Trim(value, `"'`)
-			}
-		}
+		text, err := io.ReadAll(io.NewSectionReader(f, 0, maxOSRelease))
 		f.Close()
-		break
+		if err == nil {
+			return string(text)
+		}
+	}
+	return ""
+}
+
+// systemName returns the name of the system in a root, from os-release(5): that of the built-in
+// platform if there is one, as debian12, else PRETTY_NAME.
+func systemName(root *lddRoot) string {
+	values := map[string]string{}
+	for line := range strings.Lines(osRelease(root)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			values[name] = strings.Trim(value, `"'`)
+		}
 	}
 	system := values["ID"]
 	if system == "amzn" {
