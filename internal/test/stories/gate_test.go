@@ -86,7 +86,9 @@ func cuda(version string) *githubtest.Artifact {
 // The last run of the base had wheels and wheels-cuda. Whatever else a head has, it does not pass
 // without them.
 func TestMissingArtifacts(t *testing.T) {
-	text := artifact("wheels", cases.Zip(map[string][]byte{"README.txt": []byte("no wheel\n")}))
+	text := func() *githubtest.Artifact { // each simulated GitHub has its own
+		return artifact("wheels", cases.Zip(map[string][]byte{"README.txt": []byte("no wheel\n")}))
+	}
 	pure := cases.Wheel{
 		Name: "clean-ext", Version: "1.1.0", Tags: []string{"py3-none-any"},
 		Files: map[string][]byte{"clean/__init__.py": []byte("x = 1\n")},
@@ -102,14 +104,14 @@ func TestMissingArtifacts(t *testing.T) {
 			[]*githubtest.Artifact{artifact("coverage", []byte("90 %"))}, "has not run"},
 		"canceled": {"", "cancelled", []*githubtest.Artifact{wheels(cases.Clean("1.1.0"))},
 			"was cancelled"},
-		"a text": {"", "success", []*githubtest.Artifact{text, cuda("1.1.0")}, "no native code"},
+		"a text": {"", "success", []*githubtest.Artifact{text(), cuda("1.1.0")}, "no native code"},
 		"a pure wheel": {"", "success", []*githubtest.Artifact{wheels(pure), cuda("1.1.0")},
 			"no native code"},
 		"another system": {"", "success",
 			[]*githubtest.Artifact{wheels(cases.Windows("1.1.0")), cuda("1.1.0")},
 			"clean_ext-cp311-cp311-manylinux_x86_64"},
 		"another name": {"", "success", []*githubtest.Artifact{artifact("whl",
-			cases.Dist(cases.Clean("1.1.0"))), text, cuda("1.1.0")}, "no native code"},
+			cases.Dist(cases.Clean("1.1.0"))), text(), cuda("1.1.0")}, "no native code"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tell(t, world{wait: 30 * time.Second})
