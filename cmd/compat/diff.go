@@ -61,7 +61,7 @@ wrong usage.`,
   compat diff libfoo-1.3-*.whl libfoo-1.4-*.whl
   compat diff last-release/ wheelhouse/
   compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
-  compat diff --app /usr/bin/foo old/libfoo.so.1 new/libfoo.so.1
+  compat diff --app build/foo old/libfoo.so.1 new/libfoo.so.1
   compat diff abi/libfoo.json build/libfoo.so
   compat diff --suppressions .abignore debian/libfoo1.symbols build/libfoo.so.1`,
 		Args: func(_ *cobra.Command, args []string) error {
