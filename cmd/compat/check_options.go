@@ -229,7 +229,7 @@ func repository(path string) (settings, error) {
 // readSettings reads a configuration file. found is false for a project file without a
 // configuration.
 func readSettings(path string) (s settings, found bool, err error) {
-	data, err := os.ReadFile(path)
+	data, err := readInput(path)
 	if err != nil {
 		return s, false, err
 	}
@@ -282,7 +282,7 @@ func unpacked(dir string) (func(arch string) (*platform.Platform, error), error)
 // service only.
 func addEarlier(c config.ABI, o *analyzer.Options) error {
 	for _, path := range c.Baselines() {
-		b, err := os.ReadFile(path)
+		b, err := readInput(path)
 		if err != nil {
 			return fmt.Errorf("abi.against: %w; correct the path", err)
 		}
@@ -290,7 +290,7 @@ func addEarlier(c config.ABI, o *analyzer.Options) error {
 	}
 	paths, required := c.Suppressions()
 	for _, path := range paths {
-		b, err := os.ReadFile(path)
+		b, err := readInput(path)
 		if errors.Is(err, fs.ErrNotExist) && !required {
 			continue
 		}

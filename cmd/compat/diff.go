@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -100,7 +99,7 @@ wrong usage.`,
 func (f *diffFlags) suppressions(warnings io.Writer) (abi.Suppressions, error) {
 	var all abi.Suppressions
 	for _, path := range f.suppress {
-		b, err := os.ReadFile(path)
+		b, err := readInput(path)
 		if err != nil {
 			return all, fmt.Errorf("--suppressions: %w", err)
 		}
@@ -226,7 +225,7 @@ func readHeaders(paths []string) (*abi.Headers, error) {
 			if err != nil || d.IsDir() {
 				return err
 			}
-			file, err := os.Open(p)
+			file, err := openInput(p)
 			if err != nil {
 				return err
 			}

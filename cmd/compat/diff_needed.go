@@ -115,7 +115,7 @@ func openRegular(path string) (*os.File, int64, bool) {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, 0, false
 	}
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
 		return nil, 0, false
 	}

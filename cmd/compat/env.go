@@ -442,7 +442,7 @@ func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 		if path == "-" {
 			return f.stdin()
 		}
-		return os.ReadFile(path)
+		return readInput(path)
 	}}
 	for _, file := range files {
 		list.Paths = append(list.Paths, filepath.ToSlash(file))

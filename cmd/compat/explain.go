@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -114,7 +113,7 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 	in, name := env.In, "standard input"
 	if log != "-" {
 		name = log
-		file, err := os.Open(log)
+		file, err := openInput(log)
 		if err != nil {
 			return fmt.Errorf("%w; give a readable log, or - for standard input", err)
 		}

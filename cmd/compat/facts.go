@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/machoobj"
@@ -18,7 +17,7 @@ func newFactsCommand(env environment) *cobra.Command {
 		Short: "Print the contents of one ELF, Mach-O or PE file as JSON (docs/facts*.schema.json)",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := os.Open(args[0])
+			f, err := openInput(args[0])
 			if err != nil {
 				return fmt.Errorf("%w; give a readable ELF, Mach-O or PE file", err)
 			}

@@ -225,9 +225,19 @@ func program(path string, d fs.DirEntry) bool {
 	return string(firstBytes(path, 4)) == "\x7fELF"
 }
 
+// readInput reads a file that a person names.
+func readInput(path string) ([]byte, error) {
+	f, err := openInput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
 // firstBytes returns the first n bytes of a file; nil if it is shorter or cannot be read.
 func firstBytes(path string, n int) []byte {
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
 		return nil
 	}
@@ -242,7 +252,7 @@ func firstBytes(path string, n int) []byte {
 // readBinary reads a file on this machine with the reader of its format.
 func readBinary[T any](path string, read func(io.ReaderAt, int64) (T, error)) (T, error) {
 	var none T
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
 		return none, err
 	}
@@ -258,7 +268,7 @@ func readBinary[T any](path string, read func(io.ReaderAt, int64) (T, error)) (T
 }
 
 func (in *inputs) open(path string) error {
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
 		return fmt.Errorf("%w; make it readable or leave it out", err)
 	}
@@ -283,7 +293,7 @@ func (in *inputs) open(path string) error {
 type reopened string
 
 func (path reopened) ReadAt(p []byte, off int64) (int, error) {
-	f, err := os.Open(string(path))
+	f, err := openInput(string(path))
 	if err != nil {
 		return 0, err
 	}

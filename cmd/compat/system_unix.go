@@ -34,6 +34,11 @@ func terminalColumns(f *os.File) int {
 	return int(size.Col)
 }
 
+// openInput opens a file that a person names, without waiting for the other end of a pipe.
+func openInput(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
 // openLddFile opens a file without blocking (O_NONBLOCK), because opening a pipe would wait for
 // its other end. It uses system calls directly, because os.File registers each file with the
 // poller, which costs more than reading it.
