@@ -25,6 +25,18 @@ import (
 	"github.com/compat-app/compat/analyzer"
 )
 
+// control calls fcntl with a pipe of its own, so that no signal is sent outside of the sandbox.
+func control(command, value int) error {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	defer unix.Close(pipe[0])
+	defer unix.Close(pipe[1])
+	_, err := unix.FcntlInt(uintptr(pipe[0]), command, value)
+	return err
+}
+
 // escapes are attempts of code that controls the process of an analysis. Each returns nil if it
 // succeeded. target is what the parent protects. Those marked free succeed outside the sandbox
 // for every user.
@@ -93,6 +105,15 @@ var escapes = []struct {
 	{"signal the service", true, func(x target) error { return syscall.Kill(x.PID, 0) }},
 	{"signal a thread of the service", true, func(x target) error {
 		return unix.Tgkill(x.PID, x.PID, 0)
+	}},
+	{"send the service signals about a pipe", true, func(x target) error {
+		return control(unix.F_SETOWN, x.PID)
+	}},
+	{"choose the signal of a pipe", true, func(target) error {
+		return control(unix.F_SETSIG, int(unix.SIGURG))
+	}},
+	{"turn on the signals of a pipe", true, func(target) error {
+		return control(unix.F_SETFL, unix.O_ASYNC)
 	}},
 	{"change the limits of the service", false, func(x target) error {
 		return unix.Prlimit(x.PID, unix.RLIMIT_NOFILE, nil, &unix.Rlimit{})

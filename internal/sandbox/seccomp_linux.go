@@ -15,7 +15,7 @@ var allowed = []uint32{
 	unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP,
 	// files: artifacts, the spool folder, the pipes to the parent
 	unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_WRITE, unix.SYS_WRITEV,
-	unix.SYS_PWRITE64, unix.SYS_LSEEK, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_FCNTL,
+	unix.SYS_PWRITE64, unix.SYS_LSEEK, unix.SYS_CLOSE, unix.SYS_FSTAT,
 	unix.SYS_OPENAT, unix.SYS_UNLINKAT, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE,
 	// memory
 	unix.SYS_MADVISE, unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_MINCORE,
@@ -33,7 +33,8 @@ var allowed = []uint32{
 // prSetVMA names memory of the Go runtime (PR_SET_VMA).
 const prSetVMA = 0x53564d41
 
-// condition is a system call that is allowed if an argument, after & mask, has a value.
+// condition is a system call that is allowed if an argument, after & mask, has a value. Of several for
+// one call, any is enough.
 type condition struct {
 	call, argument uint32
 	mask, value    uint64
@@ -51,6 +52,12 @@ func conditions() []condition {
 		{unix.SYS_TGKILL, 0, all, uint64(os.Getpid())},
 		{unix.SYS_PRLIMIT64, 0, all, 0},
 		{unix.SYS_PRCTL, 0, all, prSetVMA},
+		// Flags of descriptors. The pipes to the parent have one description in both processes, so
+		// their owner, its signal (F_SETOWN, F_SETSIG) and O_ASYNC (F_SETFL) could reach the parent.
+		{unix.SYS_FCNTL, 1, all, unix.F_GETFL},
+		{unix.SYS_FCNTL, 1, all, unix.F_GETFD},
+		{unix.SYS_FCNTL, 1, all, unix.F_SETFD},
+		{unix.SYS_FCNTL, 1, all, unix.F_DUPFD_CLOEXEC},
 	}
 }
 
@@ -91,8 +98,9 @@ func systemCalls() []bpf.Instruction {
 		low, high := half(0, 0), half(4, 32)
 		test := append(low, unless(uint32(c.value), 4))
 		test = append(test, high...)
-		test = append(test, unless(uint32(c.value>>32), 1), allow, refuse)
-		out = append(append(out, unless(c.call, len(test))), test...)
+		test = append(test, unless(uint32(c.value>>32), 1), allow)
+		out = append(out, bpf.LoadAbsolute{Off: dataCall, Size: 4}, unless(c.call, len(test)))
+		out = append(out, test...)
 	}
 	return append(out, refuse)
 }
