@@ -141,9 +141,13 @@ func (f *Fetcher) Pushed(
 	return b.found.seal(fmt.Sprintf("No artifact of %s is available.", ref)), nil
 }
 
+// pushedPages limits the pages of runs that are searched for the last one of each workflow. Where
+// there are many workflows, one with a filter of paths may have run long ago.
+const pushedPages = 5
+
 // pushes selects by the event, because runs of forks may be listed under any branch name.
 func pushes(ref string) github.RunFilter {
-	return github.RunFilter{Pages: 1, Branch: ref, Event: "push", Status: "success"}
+	return github.RunFilter{Pages: pushedPages, Branch: ref, Event: "push", Status: "success"}
 }
 
 // Same reports whether two runs of a workflow uploaded the same artifact.

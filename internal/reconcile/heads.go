@@ -46,7 +46,7 @@ func (s *Sweeper) heads(ctx context.Context, term *queue.Term) (time.Duration, e
 	}
 	last, err := time.Parse(time.RFC3339Nano, string(note))
 	if err != nil { // none: this is the first search
-		last = s.Store.Now().Add(min(reconcileSoon, every/4) - every)
+		last = s.Store.Now().Add(min(reconcileSoon, every/2) - every)
 	}
 	if left := last.Add(every).Sub(s.Store.Now()); left > 0 {
 		_ = sleep.For(ctx, min(left, every))

@@ -23,8 +23,6 @@ const (
 	// branches the service gets no event.
 	expectedTTL      = time.Hour
 	expectedTTLOther = 10 * time.Minute
-
-	mostUploads = 500 // of a branch
 )
 
 // expected is what heads of a base branch should have.
@@ -61,7 +59,6 @@ func (c *check) expected(
 		if err != nil {
 			return all, fmt.Errorf("find the base's artifacts: %w", err)
 		}
-		uploads.Expected = uploads.Expected[:min(len(uploads.Expected), mostUploads)]
 		known = &expected{uploads, map[string]string{}, rand.Text()}
 		for _, u := range uploads.Expected {
 			if _, read := known.Triggers[u.Workflow]; read {
