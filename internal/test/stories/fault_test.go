@@ -189,3 +189,16 @@ func TestManyDeliveriesAtOnce(t *testing.T) {
 	s.Summary(p)
 	s.Once(p, p.HeadSHA)
 }
+
+// GitHub refuses the conclusion three times with 403: it is posted later, and is not the refusal.
+func TestRefusedConclusion(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	s.Queued(p.HeadSHA)
+	s.Free()
+	s.gh.Fault("checks/update", 3, githubtest.Fault{Status: 403})
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
+	k := s.Concluded(p.HeadSHA)
+	s.want(k, "failure")
+	s.says(shown(k), "pow")
+}
