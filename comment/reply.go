@@ -23,7 +23,10 @@ func Help() string {
 		"- `/compat accept SYMBOL because TEXT` (or a rule, library or package): its current " +
 		"findings no longer fail the check of this pull request; with `until YYYY-MM-DD`, " +
 		"only up to that date. Alias: `ignore`. Requires write access\n" +
-		"- `/compat unaccept SYMBOL` (or a rule, library or package) revokes an acceptance. " +
+		"- `/compat accept missing NAME because TEXT`: an artifact or wheel that the base branch " +
+		"has may be missing in this pull request; NAME may have `*`. Requires write access\n" +
+		"- `/compat unaccept SYMBOL` (or a rule, library, package or `missing NAME`) revokes an " +
+		"acceptance. " +
 		"Requires write access\n" +
 		"- `/compat status` shows the result, what is in progress, and what was accepted\n" +
 		"- `/compat help` shows this list\n"

@@ -70,6 +70,7 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 		On:      r.at.UTC().Format(time.DateOnly),
 	}
 	if missing {
+		a.What = "missing " + what
 		a.Missing = slices.DeleteFunc(slices.Clone(about.Missing), func(name string) bool {
 			return !store.NamesMissing(what, name)
 		})
