@@ -207,8 +207,8 @@ func TestConclusion(t *testing.T) {
 		if c.in.Report != nil && Outcome(c.in) != outcomes[c.want] {
 			t.Errorf("%s: outcome %s of a check run with %s", c.name, Outcome(c.in), c.want)
 		}
-		if strings.Contains(c.name, "other systems") && len(c.in.Missing) == 0 && !strings.HasPrefix(got.Title,
-			"Nothing to check: ") {
+		if strings.Contains(c.name, "other systems") && len(c.in.Missing) == 0 &&
+			!strings.HasPrefix(got.Title, "Nothing to check: ") {
 			t.Errorf("%s: title %q", c.name, got.Title)
 		}
 		if got.Conclusion != c.want || got.Clean != c.clean || got.Create != c.create {

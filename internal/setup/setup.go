@@ -91,9 +91,9 @@ type Setup struct {
 	// visits are the cookies of those that requested the link. A preview of a chat or mail program
 	// does so too, but does not come back with the cookie.
 	visits map[string]bool
-	state   string
-	used    map[string]bool // codes that GitHub has accepted or rejected
-	over    bool
+	state  string
+	used   map[string]bool // codes that GitHub has accepted or rejected
+	over   bool
 
 	end chan result
 }
