@@ -55,6 +55,11 @@ const (
 	maxReply  = 256 << 20 // bytes of a child's output: its questions and a report
 	maxStderr = 8 << 10   // bytes of its error output that are kept
 	questions = 16        // answered at once for one child
+
+	// maxObjects limits the objects and lists in a child's output, and maxQuestions its questions.
+	// Decoded, an empty object takes some hundred bytes. A report of 10 MiB has about 100,000.
+	maxObjects   = 1 << 20
+	maxQuestions = 200_000
 )
 
 // Runner starts a process for each analysis. It is safe for concurrent use.
@@ -401,8 +406,11 @@ func talk(
 	defer cancel()
 	var writing sync.Mutex
 	room := make(chan struct{}, questions)
-	in := json.NewDecoder(io.LimitReader(from, maxReply))
-	for {
+	in := json.NewDecoder(&countedObjects{io.LimitReader(from, maxReply), maxObjects})
+	for asked := 0; ; asked++ {
+		if asked > maxQuestions {
+			return nil, errObjects
+		}
 		var r reply
 		if err := in.Decode(&r); err != nil {
 			return nil, err
@@ -419,6 +427,23 @@ func talk(
 			_ = out.Encode(a) // if the child has ended, reading fails
 		})
 	}
+}
+
+var errObjects = errors.New("the analysis returns more than the service reads")
+
+// countedObjects is JSON with a limit of objects and lists. Brackets in strings count too.
+type countedObjects struct {
+	io.Reader
+	left int
+}
+
+func (c *countedObjects) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.left -= bytes.Count(p[:n], []byte("{")) + bytes.Count(p[:n], []byte("["))
+	if c.left < 0 {
+		return 0, errObjects
+	}
+	return n, err
 }
 
 // stderr keeps the first maxStderr bytes written.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -645,5 +646,18 @@ func TestAnswerOfABrokenSource(t *testing.T) {
 	if s := by.answer(t.Context(), q); s == nil || s.ID != 3 ||
 		!errors.Is(s.err(), packages.ErrUnavailable) {
 		t.Errorf("answered %+v", s)
+	}
+}
+
+// A child that exploits a reader may send many small objects, which take far more memory decoded.
+func TestObjectsOfAReplyAreBounded(t *testing.T) {
+	text := strings.Repeat("{},", maxObjects+1)
+	_, err := io.ReadAll(&countedObjects{strings.NewReader(text), maxObjects})
+	if !errors.Is(err, errObjects) {
+		t.Errorf("%d objects: %v", maxObjects+1, err)
+	}
+	data, err := io.ReadAll(&countedObjects{strings.NewReader(text[:3*maxObjects]), maxObjects})
+	if err != nil || len(data) != 3*maxObjects {
+		t.Errorf("%d objects: %d bytes, %v", maxObjects, len(data), err)
 	}
 }
