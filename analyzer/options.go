@@ -35,6 +35,9 @@ type Options struct {
 	First   []string // packages whose libraries are loaded before everything else
 	GPU     GPU      // the GPUs that must be supported
 	Link    bool     // report link findings of every library as errors
+	// WholeRanges makes what fails only with the oldest versions that the requirements allow an error,
+	// not a warning.
+	WholeRanges bool
 
 	Base     []Input `json:"-"` // artifacts of the base branch; nil: all findings are new
 	BaseName string  // name of the base in messages; "": "the base"
@@ -120,6 +123,7 @@ func (o *Options) environment() judge.Options {
 		NoHistory:   o.NoHistory,
 		GPU:         o.GPU,
 		Link:        o.Link,
+		WholeRanges: o.WholeRanges,
 		ABI:         o.ABI,
 	}
 }

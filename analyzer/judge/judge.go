@@ -19,7 +19,8 @@ type Outcome struct {
 }
 
 // Judge checks a case without a fix, at both ends of the declared ranges. A fresh install gets the
-// newest versions, so what fails only with the oldest ones is no error but a warning. Each finding
+// newest versions, so what fails only with the oldest ones is no error but a warning, unless
+// Options.WholeRanges is set. Each finding
 // is returned once, from the end where it is more severe. If nothing fails, only packages that
 // provide needed libraries are looked up; an error and its fixes depend on all packages.
 func (s *Session) Judge(ctx context.Context, c Case) (*Outcome, error) {
@@ -78,7 +79,7 @@ func (s *Session) judgeOnce(
 		}
 		for _, rule := range s.judge.rules {
 			for _, x := range found[rule] {
-				if !set.Newest && x.Severity == result.Error {
+				if !set.Newest && !s.judge.options.WholeRanges && x.Severity == result.Error {
 					lower := *x.Finding // the package set keeps the original
 					lower.Severity = result.Warning
 					x.Finding, x.Lowered = &lower, true

@@ -32,6 +32,8 @@ type Options struct {
 
 	GPU  GPU  // the GPUs that must be supported
 	Link bool // report link findings of every library as errors
+	// WholeRanges makes failures with the oldest allowed versions only errors too.
+	WholeRanges bool
 	ABI  ABI  // how libraries are compared with earlier builds
 }
 

@@ -35,6 +35,7 @@ type checkFlags struct {
 	output                       []string
 	link, verbose, quiet         bool
 	noCache, noHistory           bool
+	wholeRanges                  bool
 	allowPure                    bool
 	strict                       bool
 }
@@ -138,13 +139,15 @@ type checkSettings struct {
 // checkOptions combines flags, configuration and environment; flags take precedence.
 func checkOptions(env environment, f checkFlags) (s checkSettings, err error) {
 	s.Options = analyzer.Options{
-		First:     f.first,
-		Extras:    f.extras,
-		Link:      f.link,
-		NoHistory: f.noHistory,
-		Today:     time.Now().UTC().Format(time.DateOnly),
-		Scratch:   spool.In(""),
-		Version:   version(),
+		First:  f.first,
+		Extras: f.extras,
+		Link:   f.link,
+
+		WholeRanges: f.wholeRanges,
+		NoHistory:   f.noHistory,
+		Today:       time.Now().UTC().Format(time.DateOnly),
+		Scratch:     spool.In(""),
+		Version:     version(),
 	}
 	o := &s.Options
 	c, err := repository(f.config)

@@ -181,6 +181,8 @@ func (a *analysis) options(
 		Scratch: a.Scratch,
 		Version: a.Version,
 		Today:   a.Store.Today(),
+		// A pull request can still correct the bounds that it declares.
+		WholeRanges: a.base != "",
 	}
 	ref := cmp.Or(a.base, a.repo.DefaultBranch)
 	if o.Source, err = a.source(ctx, a.repo, ref, c, nil); err != nil {

@@ -211,6 +211,8 @@ func (c *testcase) settings(comment string) error {
 				"--first": &c.options.First, "--extra": &c.options.Extras,
 				"--gpu-arch": &c.options.GPU.Archs}[words[i]]
 			switch {
+			case words[i] == "--whole-ranges":
+				c.options.WholeRanges = true
 			case words[i] == "--link":
 				c.options.Link = true
 			case words[i] == "--policy" && i+1 < len(words):
