@@ -34,7 +34,7 @@ type Options struct {
 	Link bool // report link findings of every library as errors
 	// WholeRanges makes failures with the oldest allowed versions only errors too.
 	WholeRanges bool
-	ABI  ABI  // how libraries are compared with earlier builds
+	ABI         ABI // how libraries are compared with earlier builds
 }
 
 // Origin is the place of a requirement.

@@ -33,6 +33,7 @@ type Verifier struct {
 	base     judge.Case // without a fix
 	releases *judge.Releases
 	before   map[string]bool // identities of the findings without a fix
+	lacking  map[string]bool // missing libraries of objects, which are errors; see libraryOf
 	// objects with a missing library, whose symbols could not be checked
 	hidden map[string]bool
 	// symbols of objects that a linker does not resolve even without a fix
@@ -128,6 +129,7 @@ func New(ctx context.Context, s *judge.Session, c judge.Case, outcome *judge.Out
 		base:     c,
 		releases: s.Releases(ctx, c),
 		before:   map[string]bool{},
+		lacking:  map[string]bool{},
 		hidden:   map[string]bool{},
 		unlinked: map[string]bool{},
 		known:    map[string]*trial{},
@@ -136,6 +138,9 @@ func New(ctx context.Context, s *judge.Session, c judge.Case, outcome *judge.Out
 	t.conflicts = t.costs(outcome.Sets, nil)
 	for _, x := range outcome.Found {
 		t.before[x.Identity()] = true
+		if x.Severity == result.Error && x.Symbol == "" {
+			t.lacking[libraryOf(x.Finding)] = true
+		}
 		t.unlinked[linkedSymbol(x.Finding)] = true
 		t.hidden[x.Object] = t.hidden[x.Object] || x.Symbol == "" && x.Library != ""
 	}
@@ -288,10 +293,16 @@ func (t *Verifier) fresh(f *result.Finding) bool {
 	return f.Severity != result.Note && !t.before[f.Identity()] && !fromSystem(f)
 }
 
-// breaks reports whether a finding of a changed scenario means that the change is not a fix.
+// breaks reports whether a finding of a changed scenario means that the change is not a fix. A
+// warning about a library that was an error before is none: the library is there now, but whether
+// something loads it first is not known.
 func (t *Verifier) breaks(f *result.Finding) bool {
-	return t.fresh(f) && (linkedSymbol(f) == "" || !t.unlinked[linkedSymbol(f)])
+	better := f.Severity != result.Error && f.Library != "" && t.lacking[libraryOf(f)]
+	return t.fresh(f) && !better && (linkedSymbol(f) == "" || !t.unlinked[linkedSymbol(f)])
 }
+
+// libraryOf identifies the object and the library of a finding.
+func libraryOf(f *result.Finding) string { return f.Object + "\x00" + f.Library }
 
 // linkedSymbol identifies the object and the symbol of a finding about linking with the object;
 // it is "" for other findings.
