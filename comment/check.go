@@ -118,9 +118,9 @@ type Peer struct {
 
 var pullName = lazyregexp.New(`^#[0-9]{1,9}$`)
 
-// Overruled returns c with the conclusion and title of a peer, because a commit has one check run; the
-// texts of c follow. The verdict of the peer is stricter, or it is about artifacts and there are none
-// for c. Comments are not changed.
+// Overruled returns c with the conclusion and title of a peer, because a commit has one check run;
+// the texts of c follow. The verdict of the peer is stricter, or it is about artifacts and there
+// are none for c. Comments are not changed.
 func Overruled(c Check, by Peer) Check {
 	name, shown := mdsafe.Plain(by.Name, MaxTitle), mdsafe.Code(by.Name, MaxTitle)
 	if pullName.MatchString(by.Name) { // GitHub links a reference

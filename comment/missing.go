@@ -14,8 +14,8 @@ import (
 type Missing struct {
 	Name     string // as in /compat accept missing NAME
 	Workflow string // path of the workflow that should have uploaded it; "" = Name is a workflow
-	// Artifact is the artifact that is there without it; Name = without native code; "" = Name is not a
-	// kind of content.
+	// Artifact is the artifact that is there without it; Name = without native code; "" = Name is not
+	// a kind of content.
 	Artifact string
 	// Run is the conclusion of the workflow's newest run for this commit, or its status if it has not
 	// ended; "" = the workflow has not run.
@@ -76,14 +76,14 @@ func missingList(all []Missing) string {
 	for _, m := range all {
 		lines = append(lines, "- "+mdsafe.Code(m.Name, 200)+": "+m.sentence()+"\n")
 	}
-	list := section("\n### Missing\n\nThis commit lacks what the base branch has or its configuration "+
-		"names, so this check fails:\n\n", lines, listBytes)
+	list := section("\n### Missing\n\nThis commit lacks what the base branch has or its "+
+		"configuration names, so this check fails:\n\n", lines, listBytes)
 	if list == "" {
 		return ""
 	}
-	return list + fmt.Sprintf("\nIf a workflow failed or did not start, run it again. If something was "+
-		"removed on purpose, a person with write access comments %s. If no pull request has it, list "+
-		"the artifacts to check as %s in %s on the base branch.\n",
+	return list + fmt.Sprintf("\nIf a workflow failed or did not start, run it again. If something "+
+		"was removed on purpose, a person with write access comments %s. If no pull request has it, "+
+		"list the artifacts to check as %s in %s on the base branch.\n",
 		mdsafe.Code("/compat accept missing "+all[0].Name+" because REASON", 300),
 		mdsafe.Code("artifacts", 0), mdsafe.Code(ConfigPath, 0))
 }

@@ -141,8 +141,8 @@ func summary(in Input, v view) string {
 	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, left) })
 	compared := assetList(in, v) + abiSections(in.Report)
 	tail := unreadList(v.unread) + noteList(in.Report.Notes) + acceptedList(v.accepted) +
-		acceptedMissingList(in.AcceptedMissing) + skippedList(in.Report.Skipped) + targets(in.Report) + link(in, "\n", "The full report") +
-		foot(in.Report)
+		acceptedMissingList(in.AcceptedMissing) + skippedList(in.Report.Skipped) + targets(in.Report) +
+		link(in, "\n", "The full report") + foot(in.Report)
 	old := existingList(in, v, maxOutput/8)
 	return mdsafe.Join([]string{head, body, compared, old, tail, logSection(in.Logs)}, maxOutput, nil)
 }

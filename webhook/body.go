@@ -21,9 +21,9 @@ const (
 	// which are allocated as bytes arrive, so a large Content-Length alone costs little memory.
 	bodyChunk = 64 << 10
 
-	// maxUnverified limits the total bytes of bodies of any size whose signature has not been verified.
-	// Above the limit the oldest body is dropped: bodies from GitHub arrive within a fraction of
-	// a second, and GitHub redelivers if needed.
+	// maxUnverified limits the total bytes of bodies of any size whose signature has not been
+	// verified. Above the limit the oldest body is dropped: bodies from GitHub arrive within a
+	// fraction of a second, and GitHub redelivers if needed.
 	maxUnverified = 96 << 20
 
 	// bodyTime is the time limit for reading a body; GitHub waits ten seconds for the response.

@@ -10,8 +10,9 @@ import (
 // GitHub and a reverse proxy have far fewer.
 const maxConnections = 1024
 
-// Limit returns a listener with a limit of open connections. Above it, the oldest connection is closed
-// of the address that has the most, because GitHub sends a delivery within a fraction of a second.
+// Limit returns a listener with a limit of open connections. Above it, the oldest connection is
+// closed of the address that has the most, because GitHub sends a delivery within a fraction of a
+// second.
 func Limit(l net.Listener) net.Listener {
 	return &limited{Listener: l, of: map[string]int{}}
 }

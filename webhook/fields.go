@@ -61,8 +61,8 @@ var errNotJSON = errors.New("the body is not JSON")
 
 // keep copies a JSON object without the members that are not in f. A payload has about 25 KB, of
 // which a few hundred bytes are used, and decoding all of it would take several times as long as
-// the rest of the request. Dropped values are only scanned for their end; kept values are
-// validated by the decoder. members are the names of all members of the object, as they are written.
+// the rest of the request. Dropped values are only scanned for their end; kept values are validated
+// by the decoder. members are the names of all members of the object, as they are written.
 func (f fields) keep(body []byte) (kept []byte, members []string, _ error) {
 	t := copier{in: body, out: make([]byte, 0, 1024)}
 	t.space()

@@ -2,12 +2,13 @@
 // outbound connections and analyzes nothing.
 //
 // A delivery is accepted only if its HMAC-SHA256 over the raw body matches one of the configured
-// secrets, compared in constant time. Before that at most 25 MiB are read (GitHub's payload
-// limit) and nothing is parsed. One pure function per event, in the file with the event's name,
-// turns a payload into jobs or a reason to ignore it. The response is 202 once the queue has
-// stored the jobs. The delivery's GUID is stored in the same step, so a delivery that failed can be
-// redelivered; for requests of people also a digest of the body, so that a recorded one cannot be sent
-// again under another GUID. The headers are not signed, so a payload with members that its event never has is refused.
+// secrets, compared in constant time. Before that at most 25 MiB are read (GitHub's payload limit)
+// and nothing is parsed. One pure function per event, in the file with the event's name, turns a
+// payload into jobs or a reason to ignore it. The response is 202 once the queue has stored the
+// jobs. The delivery's GUID is stored in the same step, so a delivery that failed can be
+// redelivered; for requests of people also a digest of the body, so that a recorded one cannot be
+// sent again under another GUID. The headers are not signed, so a payload with members that its
+// event never has is refused.
 //
 //	handler := webhook.New(webhook.Options{AppID: id, Secrets: secrets, Queue: q})
 package webhook

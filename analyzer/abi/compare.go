@@ -79,8 +79,8 @@ func Compare(old, new *Library, o Options) *Result {
 	return r
 }
 
-// used returns the library with the exports that a program imports. Its virtual tables stay, because
-// a program calls through those of objects that it gets.
+// used returns the library with the exports that a program imports. Its virtual tables stay,
+// because a program calls through those of objects that it gets.
 func (l *Library) used(uses func(name, version string) bool) *Library {
 	if uses == nil {
 		return l

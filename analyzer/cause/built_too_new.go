@@ -99,8 +99,8 @@ func (t *Text) tooNewTask() Task {
 	return task
 }
 
-// tooNewPlatforms looks the symbol versions up in all distributions. macOS has only its own, and the
-// title names the release of Windows.
+// tooNewPlatforms looks the symbol versions up in all distributions. macOS has only its own, and
+// the title names the release of Windows.
 func (g *group) tooNewPlatforms(r *result.Report) (fails, works []string) {
 	if g.private() || ofWindows(g.all[0]) {
 		return nil, nil // of glibc's internals, another build of the same release may fail

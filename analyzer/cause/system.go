@@ -183,8 +183,8 @@ func (t *Text) systems() string {
 	return t.target() + " system"
 }
 
-// installedOn reports whether the system that lacks what is loaded is known completely: packages are
-// installed on it, or it is an unpacked one.
+// installedOn reports whether the system that lacks what is loaded is known completely: packages
+// are installed on it, or it is an unpacked one.
 func (t *Text) installedOn() bool {
 	return t.cause.Severity == result.Error && (t.pinned() || t.First().System)
 }

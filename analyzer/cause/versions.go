@@ -47,7 +47,8 @@ var undeclared = &Kind{
 		if !t.artifact.wheel() {
 			what = "package"
 		}
-		return fmt.Sprintf("needs %s of %s, which the %s does not declare", t.Libraries(), t.subject, what)
+		return fmt.Sprintf("needs %s of %s, which the %s does not declare", t.Libraries(), t.subject,
+			what)
 	},
 	Task: func(t *Text) Task {
 		return Task{Actor: result.Builder, Do: "declare " + t.subject + " as a dependency"}

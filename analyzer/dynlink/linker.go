@@ -208,8 +208,8 @@ type Answer struct {
 	NotFound        []NotFound       `json:"not_found"`
 	MissingVersions []MissingVersion `json:"missing_versions"`
 	Undefined       []Undefined      `json:"undefined"`
-	// Names of Settings.Preload and of ld.so.preload that were not loaded. The loader of glibc prints a
-	// message and loads the program without them, and so does musl's without a message.
+	// Names of Settings.Preload and of ld.so.preload that were not loaded. The loader of glibc prints
+	// a message and loads the program without them, and so does musl's without a message.
 	Ignored []string `json:"ignored_preloads,omitempty"`
 	// The error message with which the loader exits. The lists contain what was found before.
 	Error string `json:"error,omitempty"`

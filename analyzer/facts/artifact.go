@@ -29,9 +29,9 @@ type Artifact struct {
 	// Depends is what a deb, rpm, apk, conda or npm package declares as dependencies: names of
 	// packages, and for an rpm or apk also capabilities.
 	Depends []string
-	// Arch is the architecture that a deb, rpm, apk or conda package declares, as Object.BuiltFor names it,
-	// or for another system as conda does: "osx-arm64". It is "" if it is for all, or not known, and
-	// for other artifacts.
+	// Arch is the architecture that a deb, rpm, apk or conda package declares, as Object.BuiltFor
+	// names it, or for another system as conda does: "osx-arm64". It is "" if it is for all, or not
+	// known, and for other artifacts.
 	Arch string
 	// Glibc is the oldest version that a conda package allows with a dependency on __glibc: "2.17";
 	// "" if it has none.

@@ -60,8 +60,8 @@ func condaDepends(text []byte) (names []string, glibc string) {
 	return names, glibc
 }
 
-// packageArchs are the names of architectures in packages of Debian, Alpine, RPM and conda ("linux-64"),
-// by the names of Object.BuiltFor. In other packages they have those names.
+// packageArchs are the names of architectures in packages of Debian, Alpine, RPM and conda
+// ("linux-64"), by the names of Object.BuiltFor. In other packages they have those names.
 var packageArchs = map[string]string{
 	"amd64": "x86_64", "linux-64": "x86_64",
 	"i386": "i686", "i586": "i686", "x86": "i686", "linux-32": "i686",
@@ -75,8 +75,8 @@ var packageArchs = map[string]string{
 	"win-32": "win-32", "win-64": "win-64", "win-arm64": "win-arm64",
 }
 
-// declaredArch matches the architecture in a deb's control file, an apk's .PKGINFO or the index of a
-// conda package.
+// declaredArch matches the architecture in a deb's control file, an apk's .PKGINFO or the index of
+// a conda package.
 var declaredArch = lazyregexp.New(
 	`(?m)^(?:Architecture:|arch\s*=)[ \t]*(\S+)\s*$|"subdir"\s*:\s*"([^"]+)"`)
 
@@ -194,8 +194,8 @@ func (a *Artifact) DependencyProvides(soname string) (certain, perhaps bool) {
 	return false, perhaps
 }
 
-// Undeclared reports whether a deb needs a library that no package of its dependencies contains. The
-// C library and the runtimes of GCC are on every system.
+// Undeclared reports whether a deb needs a library that no package of its dependencies contains.
+// The C library and the runtimes of GCC are on every system.
 func (a *Artifact) Undeclared(soname string) bool {
 	if !a.control || platform.LibcOf(soname) != "" ||
 		debian.Provide([]string{"libgcc-s1", "libstdc++6"}, soname) == debian.Yes {

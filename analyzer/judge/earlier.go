@@ -11,11 +11,11 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// earlier returns whether a library of another package may be loaded before those of an artifact
-// in an environment, so that no search path has to lead to it. A package that is related to the
-// wheel, because the wheel or a package that requires it requires that package, may be. An unrelated
-// one is not if systems have the library too, or if a wheel without modules has a library of the
-// same name as the package or one that it requires: nothing loads the libraries of PyQt6-Qt6 and of
+// earlier returns whether a library of another package may be loaded before those of an artifact in
+// an environment, so that no search path has to lead to it. A package that is related to the wheel,
+// because the wheel or a package that requires it requires that package, may be. An unrelated one
+// is not if systems have the library too, or if a wheel without modules has a library of the same
+// name as the package or one that it requires: nothing loads the libraries of PyQt6-Qt6 and of
 // PySide6 in one process. Nil: that of every package may be. What modules import is not known here;
 // see Pass.LoadedBefore.
 func (s *Session) earlier(f *facts.Artifact, set *packages.Set) func(*dynlink.Library) bool {
@@ -54,8 +54,8 @@ func (s *Session) earlier(f *facts.Artifact, set *packages.Set) func(*dynlink.Li
 	}
 }
 
-// contents are the packages of an environment, by name: what each requires without extras, which are
-// alternatives such as one for each Qt, what requires it, and the SONAMEs of its libraries.
+// contents are the packages of an environment, by name: what each requires without extras, which
+// are alternatives such as one for each Qt, what requires it, and the SONAMEs of its libraries.
 type contents struct {
 	requires, users map[string][]string
 	sonames         map[string]map[string]bool

@@ -69,8 +69,8 @@ func installed(f *facts.Artifact, member string) string {
 	return path.Join(macSite, rest)
 }
 
-// loadMacOS loads the Mach-O files of an artifact, of other inputs and of packages, with the changes
-// of a scenario.
+// loadMacOS loads the Mach-O files of an artifact, of other inputs and of packages, with the
+// changes of a scenario.
 func (s *Session) loadMacOS(c Case, with *packages.Set) *MacOSLoad {
 	os, err := machoobj.ParseVersion(c.Target.Platform.LibcVersion)
 	if err != nil {

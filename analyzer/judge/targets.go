@@ -249,8 +249,8 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 }
 
 // lacksSymbol reports whether a platform with musl is too old for artifacts: their objects need a
-// symbol of a library that the newest one has and this one does not. Symbols have no versions there,
-// which would say so. A policy is as old as the oldest release with its libc.
+// symbol of a library that the newest one has and this one does not. Symbols have no versions
+// there, which would say so. A policy is as old as the oldest release with its libc.
 func lacksSymbol(p *platform.Platform, all []*platform.Platform, loaded []*facts.Artifact) bool {
 	if p.Libc != "musl" {
 		return false
@@ -289,8 +289,8 @@ var packagesOf = map[string][]string{
 	unpack.FormatAPK: {"alpine"},
 }
 
-// distributionsOf returns the platforms of an architecture that an artifact may be for: all, or of a
-// package those of its distributions, if they are known. A deb is for the releases that have the
+// distributionsOf returns the platforms of an architecture that an artifact may be for: all, or of
+// a package those of its distributions, if they are known. A deb is for the releases that have the
 // packages which it depends on: libssl3 is in Debian 12, and libssl3t64 in Debian 13.
 func distributionsOf(f *facts.Artifact, arch string) (on []*platform.Platform) {
 	all, family := platform.All(arch), packagesOf[f.Format]

@@ -144,8 +144,8 @@ func (s *search) ordered(versions []pkgmeta.Version, specs []pkgmeta.Spec) []*ch
 	return final
 }
 
-// installable drops the oldest versions if they have no wheel, as far as there is a later one with a
-// wheel: what is built from their source is not known.
+// installable drops the oldest versions if they have no wheel, as far as there is a later one with
+// a wheel: what is built from their source is not known.
 func (s *search) installable(ctx context.Context, name string, all []*choice) ([]*choice, error) {
 	if s.End == Highest {
 		return all, nil

@@ -96,7 +96,7 @@ func (l *lookups) versions(
 // complete looks up the release of a choice that has only a version. The error is that of ctx.
 func (l *lookups) complete(ctx context.Context, name string, c *choice) error {
 	if c.release != nil || c.err != nil {
-		return nil
+		return nil //nolint:nilerr // the error is that of the choice, which has it already
 	}
 	id := ID{name, c.version}
 	known := l.releases[id]

@@ -58,15 +58,15 @@ type Request struct {
 // provides reports whether a package may contain something that is still missing; known is false if
 // that cannot be decided without looking the package up.
 //
-// A lazy resolution looks up the packages that the user requires and, of the others, only those that
-// are needed, beginning with those known to provide something missing. Requirements of packages
-// that are not looked up are ignored.
+// A lazy resolution looks up the packages that the user requires and, of the others, only those
+// that are needed, beginning with those known to provide something missing. Requirements of
+// packages that are not looked up are ignored.
 type Lazy func(chosen *Set) (enough bool, provides func(name string) (provides, known bool))
 
 // Resolve selects one release of every package that the user, the artifact and the selected
-// packages require, with the extras that any of them requests: a set that can be installed together,
-// as pip chooses it. At the highest end that is the set that a fresh install picks today, at the
-// lowest end the oldest one that the ranges allow.
+// packages require, with the extras that any of them requests: a set that can be installed
+// together, as pip chooses it. At the highest end that is the set that a fresh install picks today,
+// at the lowest end the oldest one that the ranges allow.
 //
 // A version that the user pins is always chosen. If no set satisfies the other requirements,
 // those of the user take precedence over the artifact's, and those over the packages'; what the

@@ -22,9 +22,9 @@ const (
 )
 
 // search finds one version of each package with which all requirements are satisfied. Like
-// resolvelib, which pip uses, it chooses one package after the other, and if none of the versions of
-// a package fits, it goes back to the last choice that excludes them (conflict-directed backjumping;
-// Prosser, "Hybrid algorithms for the constraint satisfaction problem", 1993).
+// resolvelib, which pip uses, it chooses one package after the other, and if none of the versions
+// of a package fits, it goes back to the last choice that excludes them (conflict-directed
+// backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction problem", 1993).
 type search struct {
 	Request
 	lookups *lookups
@@ -146,8 +146,8 @@ func (s *search) run(ctx context.Context) error {
 	}
 }
 
-// solve chooses a release of each package that is not chosen yet; nil if that succeeds. The error is
-// that of ctx.
+// solve chooses a release of each package that is not chosen yet; nil if that succeeds. The error
+// is that of ctx.
 func (s *search) solve(ctx context.Context) (*dead, error) {
 	name := s.next()
 	if name == "" {

@@ -53,8 +53,8 @@ type Platform struct {
 	LibcVersion string // "2.17"; for a musllinux tag its minimum, "1.1"
 	Kind        string // Policy, Distribution or System
 	OS          string // Linux, Windows or MacOS; the fields below are for Linux only
-	// Like are the distributions whose packages an unpacked system installs, from its os-release: "rhel",
-	// "fedora"; nil if they are not known.
+	// Like are the distributions whose packages an unpacked system installs, from its os-release:
+	// "rhel", "fedora"; nil if they are not known.
 	Like []string
 	// Aliases are other names of the same platform: "manylinux2014_x86_64", "bullseye".
 	Aliases []string

@@ -32,8 +32,8 @@ func Unpacked(name, arch, libc, libcVersion string, files *Files) *Platform {
 	}
 }
 
-// LikeOf returns the distributions in a file os-release(5): the system's own ID and those that it is
-// like.
+// LikeOf returns the distributions in a file os-release(5): the system's own ID and those that it
+// is like.
 func LikeOf(osRelease string) (names []string) {
 	for line := range strings.Lines(osRelease) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -44,8 +44,8 @@ func LikeOf(osRelease string) (names []string) {
 	return names
 }
 
-// Open returns the ELF file at an absolute path of an unpacked system; nil if there is none, and for
-// other platforms.
+// Open returns the ELF file at an absolute path of an unpacked system; nil if there is none, and
+// for other platforms.
 func (p *Platform) Open(path string) *elfobj.Object {
 	if p.files == nil {
 		return nil

@@ -57,8 +57,8 @@ on the distributions whose packages it depends on.
 A container image, or a tar with a file os-release, is a system of its own: what it does not have is
 missing, also if another of its libraries needs it, and --root DIR is such a system for other files.
 It is a warning for plug-ins of an image, and for the driver of a GPU, which is added when a
-container starts. An object that only programs open may find a library that the program has loaded before from
-another folder of the image.
+container starts. An object that only programs open may find a library that the program has loaded
+before from another folder of the image.
 
 The loader takes a loaded library for every name that is its SONAME. So there is no finding where an
 object loads only after another package, because no search path leads to the libraries of that
@@ -435,8 +435,8 @@ func ofInterpreter(p *analyzer.Pass, needed string) bool {
 }
 
 // checkNeededBySibling checks the dependencies of the libraries of other packages and of an
-// unpacked system that the artifact loads. Two installed packages may not fit together, and a system
-// may lack a library that another one of its libraries needs.
+// unpacked system that the artifact loads. Two installed packages may not fit together, and a
+// system may lack a library that another one of its libraries needs.
 func checkNeededBySibling(p *analyzer.Pass) {
 	reported := map[[2]string]bool{}
 	for _, v := range modulesFirst(p.Views) {

@@ -261,8 +261,8 @@ var installers = map[string]shellword.Line{
 const firstWithDNF = "2.28"
 
 // installing returns the command that installs the library on the platform: with the packages of
-// Debian for a policy, and with those of conda-forge where the system has none. Those are for glibc,
-// and no package of a distribution uses them.
+// Debian for a policy, and with those of conda-forge where the system has none. Those are for
+// glibc, and no package of a distribution uses them.
 func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
 	if own := s.sibling(p); own != "" {
 		return []fix.Candidate{{Fix: fix.Fix{

@@ -50,9 +50,9 @@ path, SONAME, name and build ID. Copies of a library under other names are compa
 Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
 information (DWARF, in the library or in a separate debug file next to it), also the types that
 exported functions and variables use; of types that a source file of the library defines, not a
-header, only values count, not what pointers point to, as programs may not see them. --headers decides
-what programs see. The first lines of the output name the evidence, and what programs can see and was
-not compared. "no ABI change" is said only if nothing is left.
+header, only values count, not what pointers point to, as programs may not see them. --headers
+decides what programs see. The first lines of the output name the evidence, and what programs can
+see and was not compared. "no ABI change" is said only if nothing is left.
 
 Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
 wrong usage.`,
@@ -184,8 +184,8 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	return err
 }
 
-// uses returns whether a program of --app imports a symbol of a library; nil without --app. It is an
-// error if one imports none of the old libraries, because then nothing would be compared.
+// uses returns whether a program of --app imports a symbol of a library; nil without --app. It is
+// an error if one imports none of the old libraries, because then nothing would be compared.
 func (f *diffFlags) uses(old []*abi.Library) (func(name, version string) bool, error) {
 	if len(f.apps) == 0 {
 		return nil, nil

@@ -300,8 +300,8 @@ func (s *side) archive(
 	return err
 }
 
-// inDebugDirs returns where the debug files of a library in a folder are: in a debug folder, or in a
-// folder of the same name below it (GDB, "Separate Debug Files").
+// inDebugDirs returns where the debug files of a library in a folder are: in a debug folder, or in
+// a folder of the same name below it (GDB, "Separate Debug Files").
 func inDebugDirs(debugDirs []string, folder string) (out []string) {
 	for _, dir := range debugDirs {
 		out = append(out, dir, filepath.Join(dir, filepath.Join("/", folder)))

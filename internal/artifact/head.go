@@ -103,8 +103,8 @@ func (h *Head) of(r Run) owner {
 	return mine
 }
 
-// newest returns the newest run of each workflow and event, and all whose pull request is not known:
-// any of them may be the newest one for this pull request.
+// newest returns the newest run of each workflow and event, and all whose pull request is not
+// known: any of them may be the newest one for this pull request.
 func (h *Head) newest(runs []Run, order []string) []Run {
 	var sure, unsure []Run
 	for _, r := range runs {

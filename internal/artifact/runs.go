@@ -105,8 +105,8 @@ func pending(r Run) string {
 }
 
 // artifacts adds the artifacts of a run. Of equal names in one run the newest is used (those of
-// earlier attempts stay listed); of equal names in runs of a workflow for two events, that of the run
-// added first.
+// earlier attempts stay listed); of equal names in runs of a workflow for two events, that of the
+// run added first.
 func (f *Found) artifacts(
 	ctx context.Context,
 	c *github.Client,

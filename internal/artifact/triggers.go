@@ -210,8 +210,8 @@ func globMatches(glob, name string) bool {
 }
 
 // globRegexp translates a glob for paths and branches of a workflow (docs: filter pattern cheat
-// sheet): "*" does not match a slash, "**" does, "?" and "+" repeat the character before them, and a
-// glob that ends with "/" matches everything below.
+// sheet): "*" does not match a slash, "**" does, "?" and "+" repeat the character before them, and
+// a glob that ends with "/" matches everything below.
 func globRegexp(glob string) (*regexp.Regexp, error) {
 	if len(glob) > maxGlob {
 		return nil, errors.New("the glob is too long")

@@ -156,8 +156,8 @@ func (u Upload) Same(other Upload) bool { return u.Name == other.Name || u.Stabl
 // uploaded is what the runs of a workflow uploaded, and what the newest of them did.
 type uploaded struct{ all, newest []Upload }
 
-// merged returns, by workflow, what runs for the last pull requests uploaded that were merged into a
-// branch.
+// merged returns, by workflow, what runs for the last pull requests uploaded that were merged into
+// a branch.
 func (b *base) merged(ctx context.Context, ref string) (map[string]uploaded, error) {
 	prs, _, err := b.c.PullRequests.List(ctx, b.owner, b.repo, &gh.PullRequestListOptions{
 		State: "closed", Base: ref, Sort: "updated", Direction: "desc",

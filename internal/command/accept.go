@@ -22,8 +22,8 @@ var acceptance = lazyregexp.New(`(?i)^(?:(missing)\s+(.+?)|(\S+))\s+because\s+(.
 // missingWord is what precedes the name of something missing.
 var missingWord = lazyregexp.New(`(?i)^missing\s+`)
 
-// accept accepts something missing, or the findings of a symbol, rule, library or package, and checks
-// the pull request again.
+// accept accepts something missing, or the findings of a symbol, rule, library or package, and
+// checks the pull request again.
 func (r *request) accept(ctx context.Context, arguments string) (reaction, error) {
 	m := acceptance.FindStringSubmatch(arguments)
 	if m == nil {

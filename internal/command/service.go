@@ -52,8 +52,8 @@ func (s *Service) Handlers() map[job.Kind]worker.Handler {
 	}
 }
 
-// once returns a handler that does nothing for a request that was carried out before: a comment and a
-// click are requests with one effect each, whatever delivery has them.
+// once returns a handler that does nothing for a request that was carried out before: a comment and
+// a click are requests with one effect each, whatever delivery has them.
 func once[B job.Body](
 	s *Service,
 	do func(context.Context, *worker.Attempt, *repository.Repository, B) (worker.Outcome, error),

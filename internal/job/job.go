@@ -169,16 +169,17 @@ func New(b Body, o Origin) (queue.Job, error) {
 	}, nil
 }
 
-// Schema is the version of kinds and payloads. It grows when a job of this release would have another
-// meaning for an earlier one.
+// Schema is the version of kinds and payloads. It grows when a job of this release would have
+// another meaning for an earlier one.
 const Schema = 1
 
 // ErrNewer means that a job was stored by a newer release, which has other kinds or payloads.
 var ErrNewer = errors.New("a newer release has stored the job")
 
-// Decode returns the body of a stored job. It returns an error if the key is malformed or the payload
-// is damaged or of another key. Unknown fields are ignored, because a newer release may have them. If
-// the error is ErrNewer, the body is what the key says, or nil if that is no known subject.
+// Decode returns the body of a stored job. It returns an error if the key is malformed or the
+// payload is damaged or of another key. Unknown fields are ignored, because a newer release may
+// have them. If the error is ErrNewer, the body is what the key says, or nil if that is no known
+// subject.
 func Decode(j queue.Job) (Body, error) {
 	if kinds.Get()[KindOf(j)] == nil {
 		b, _ := Subject(j.Key) // nil if it is none

@@ -170,7 +170,9 @@ type InstallationEnded struct {
 func (*InstallationEnded) Kind() Kind { return KindInstallationEnded }
 
 // Key implements Body.
-func (i *InstallationEnded) Key() string { return fmt.Sprintf("%s/%d", KindInstallationEnded, i.ID) }
+func (i *InstallationEnded) Key() string {
+	return fmt.Sprintf("%s/%d", KindInstallationEnded, i.ID)
+}
 
 // RepositoryID implements Body. The ID of the installation takes its place.
 func (i *InstallationEnded) RepositoryID() int64 { return i.ID }

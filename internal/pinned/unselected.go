@@ -8,7 +8,8 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// Unselected is a release that a file lists and the base does not, and that no environment installs.
+// Unselected is a release that a file lists and the base does not, and that no environment
+// installs.
 type Unselected struct {
 	Release packages.ID
 	// Option is what selects it: "--extra dl". "" = another platform or interpreter installs it.

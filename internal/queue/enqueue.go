@@ -44,9 +44,9 @@ func (q *Queue) Enqueue(ctx context.Context, delivery string, jobs ...Job) (Resu
 	return q.EnqueueOnce(ctx, delivery, "", jobs...)
 }
 
-// EnqueueOnce is like Enqueue, and also marks the body of the delivery, by any digest of it; "" = do
-// not. A delivery with the body of another one is a duplicate, under any GUID and of any event, because
-// only the body of a delivery is signed.
+// EnqueueOnce is like Enqueue, and also marks the body of the delivery, by any digest of it; "" =
+// do not. A delivery with the body of another one is a duplicate, under any GUID and of any event,
+// because only the body of a delivery is signed.
 func (q *Queue) EnqueueOnce(
 	ctx context.Context,
 	delivery, body string,

@@ -52,8 +52,9 @@ const lockWait = 2 * time.Second
 // folderFile is the file whose lock LockFolder holds.
 const folderFile = "process.db"
 
-// LockFolder reserves a data folder for this process until release is called. It returns ErrLocked if
-// another process has it. The embedded queue needs no such lock, because it holds that of its journal.
+// LockFolder reserves a data folder for this process until release is called. It returns ErrLocked
+// if another process has it. The embedded queue needs no such lock, because it holds that of its
+// journal.
 func LockFolder(dir string) (release func() error, _ error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -33,8 +33,8 @@ var allowed = []uint32{
 // prSetVMA names memory of the Go runtime (PR_SET_VMA).
 const prSetVMA = 0x53564d41
 
-// condition is a system call that is allowed if an argument, after & mask, has a value. Of several for
-// one call, any is enough.
+// condition is a system call that is allowed if an argument, after & mask, has a value. Of several
+// for one call, any is enough.
 type condition struct {
 	call, argument uint32
 	mask, value    uint64

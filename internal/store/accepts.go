@@ -13,8 +13,8 @@ import (
 	"github.com/compat-app/compat/internal/worker"
 )
 
-// Accepted is a set of findings that a maintainer accepted for one pull request, by a command or
-// a button. It contains the findings of the report that was the newest when the command was written,
+// Accepted is a set of findings that a maintainer accepted for one pull request, by a command or a
+// button. It contains the findings of the report that was the newest when the command was written,
 // no later ones, and also applies to later heads.
 type Accepted struct {
 	What    string `json:"what"` // a symbol, rule, library or package, as written in the command

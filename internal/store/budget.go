@@ -60,8 +60,8 @@ func (s *Store) Refuses(
 	return known && !spent.within(StrangerBudget), nil
 }
 
-// spent sums up the commands of the last hour and of a request. known means that the person has sent
-// any, or that the request is known: then nothing is added for it.
+// spent sums up the commands of the last hour and of a request. known means that the person has
+// sent any, or that the request is known: then nothing is added for it.
 func (s *Store) spent(
 	charges []charge,
 	by Spender,

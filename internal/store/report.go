@@ -49,8 +49,8 @@ const mostEarlier = 8
 // lastKey returns the key of the Last of a subject.
 func lastKey(subject string) string { return "last/" + subject }
 
-// PutLast stores a verdict, whose report is stored already, as the newest of a subject. One with the
-// same report and commit is replaced.
+// PutLast stores a verdict, whose report is stored already, as the newest of a subject. One with
+// the same report and commit is replaced.
 func (s *Store) PutLast(ctx context.Context, subject string, l Last) error {
 	change := func(old Last) (Last, bool, error) {
 		l.Earlier = old.Earlier

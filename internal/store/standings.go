@@ -146,8 +146,8 @@ func (s *Store) Stricter(
 	return nil, nil
 }
 
-// Checked returns the verdict on artifacts or pins of another subject with a commit as its head, one
-// that blocks if there is any; nil if there is none.
+// Checked returns the verdict on artifacts or pins of another subject with a commit as its head,
+// one that blocks if there is any; nil if there is none.
 func (s *Store) Checked(
 	ctx context.Context,
 	repository int64,

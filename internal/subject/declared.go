@@ -35,8 +35,8 @@ type PackageIndex struct {
 	any   bool
 }
 
-// NewPackageIndex returns the index i. allow are the names that any pull request may look up, and any
-// means all names; see COMPAT_INDEX_ALLOW.
+// NewPackageIndex returns the index i. allow are the names that any pull request may look up, and
+// any means all names; see COMPAT_INDEX_ALLOW.
 func NewPackageIndex(i *index.Index, allow []string, any bool) *PackageIndex {
 	return &PackageIndex{i, allow, any}
 }
@@ -47,10 +47,10 @@ type guarded interface {
 	review.Index
 }
 
-// guard returns the index, restricted to the names declared in a base branch if it takes credentials;
-// nil if no index is configured. pinned are requirements that may be of the head, for artifacts of the
-// base: these may require any package, but of the others only the declared names are looked up. nil =
-// only declared names are looked up.
+// guard returns the index, restricted to the names declared in a base branch if it takes
+// credentials; nil if no index is configured. pinned are requirements that may be of the head, for
+// artifacts of the base: these may require any package, but of the others only the declared names
+// are looked up. nil = only declared names are looked up.
 func (s *Service) guard(
 	ctx context.Context,
 	r *repository.Repository,

@@ -62,9 +62,11 @@ func (c *check) stand(ctx context.Context, now store.Standing) error {
 	return c.Store.PutStanding(ctx, c.attempt.Job.Key, now)
 }
 
-// stricter returns the verdict of a peer that blocks a commit if the given one does not; nil if there
-// is none.
-func (c *check) stricter(ctx context.Context, sha string, own store.Standing) (*comment.Peer, error) {
+// stricter returns the verdict of a peer that blocks a commit if the given one does not; nil if
+// there is none.
+func (c *check) stricter(
+	ctx context.Context, sha string, own store.Standing,
+) (*comment.Peer, error) {
 	own.SHA = sha
 	return c.Store.Stricter(ctx, c.repo.ID, c.attempt.Job.Key, own)
 }

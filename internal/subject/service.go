@@ -41,8 +41,8 @@ type Options struct {
 	Checker  Checker // nil = the Analyzer in this process
 	// Index is the package index; nil = none.
 	Index *PackageIndex
-	// Source is used if there is no Index; nil = the embedded history, and reports say that no index is
-	// configured.
+	// Source is used if there is no Index; nil = the embedded history, and reports say that no index
+	// is configured.
 	Source packages.Source
 	// Reviewer reviews changes of pinned packages with the Index; nil = no reviews.
 	Reviewer *review.Reviewer

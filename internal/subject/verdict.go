@@ -56,7 +56,8 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 	}
 	j, err := a.analyze(ctx, r.found, set.Repository, r.accepted, s.compare)
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
-		return worker.Done, c.invalid(ctx, s, r.run, set, []config.Problem{{Line: 1, Message: bad.Error()}})
+		problems := []config.Problem{{Line: 1, Message: bad.Error()}}
+		return worker.Done, c.invalid(ctx, s, r.run, set, problems)
 	}
 	if err != nil {
 		return worker.Done, err

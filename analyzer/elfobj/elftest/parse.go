@@ -66,8 +66,8 @@ func Parse(text string) (*elfobj.Object, error) {
 	}
 	o.Static = !o.Dynamic && loadable(o)
 	if !loadable(o) &&
-		(o.Interp+o.BuildID+o.ABITag+o.System != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID ||
-			o.ExecStack != "unsaid") {
+		(o.Interp+o.BuildID+o.ABITag+o.System != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 ||
+			o.GoBuildID || o.ExecStack != "unsaid") {
 		return nil, errors.New(
 			"line 1: the object has no program headers (rel or core), but interp, notes and execstack " +
 				"need them",

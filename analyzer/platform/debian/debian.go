@@ -1,5 +1,5 @@
-// Package debian describes which packages of Debian contain a library, and which other packages with
-// libraries these depend on.
+// Package debian describes which packages of Debian contain a library, and which other packages
+// with libraries these depend on.
 //
 //	debian.Provide([]string{"libldap2", "libc6"}, "liblber.so.2")  // Yes
 //
@@ -156,8 +156,8 @@ func Releases(a, b string) bool {
 	return number.ReplaceAllString(a, "#") == number.ReplaceAllString(b, "#")
 }
 
-// Holders returns the packages that contain a library by its SONAME or the name of its file, sorted;
-// nil if there are none.
+// Holders returns the packages that contain a library by its SONAME or the name of its file,
+// sorted; nil if there are none.
 func Holders(name string) []string {
 	for strings.Contains(name, ".so") {
 		if list := data().holders[name]; list != nil {

@@ -51,8 +51,8 @@ func (i Interpreter) DLL() string {
 }
 
 // Windows returns the oldest version of Windows that it supports on a machine (PEP 11 and release
-// notes). The versions of 3.5 to 3.7 are taken to be the same. Tags say nothing about the version of
-// Windows. The first for arm64 is Windows 10 version 1709.
+// notes). The versions of 3.5 to 3.7 are taken to be the same. Tags say nothing about the version
+// of Windows. The first for arm64 is Windows 10 version 1709.
 func (i Interpreter) Windows(machine string) string {
 	switch {
 	case machine == "arm64":
