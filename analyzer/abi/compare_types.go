@@ -52,7 +52,7 @@ func (c *comparison) compareTypes() {
 		}
 	}
 	seen := map[[2]TypeID]bool{}
-	private := patterns(c.Private)
+	private := matching(c.Private)
 	for i := range c.old.Symbols {
 		if c.matched[i] < 0 || c.broken[i] || isPrivate(c.old.Symbols[i].Version) {
 			continue
@@ -61,7 +61,7 @@ func (c *comparison) compareTypes() {
 		if a.Type == 0 || b.Type == 0 || (a.Kind == elfobj.IFunc) != (b.Kind == elfobj.IFunc) ||
 			seen[[2]TypeID{a.Type, b.Type}] ||
 			a.Weak && isStandardLibrary(c.old, a.Name) || c.Hidden.symbol(c.result, a) ||
-			private.MatchString(a.Name) {
+			private(a.ID(), "") {
 			continue
 		}
 		seen[[2]TypeID{a.Type, b.Type}] = true
@@ -130,8 +130,8 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 	}
 	if x.Unprototyped || y.Unprototyped {
 		// Only the definition of an export says that an empty list is one.
-		if more := len(y.Params) - len(x.Params); p.from == nil && depth == 0 && more > 0 {
-			out = append(out, fmt.Sprintf("it took no parameters and has %d now", len(y.Params)))
+		if n := len(y.Params); p.from == nil && depth == 0 && n > 0 {
+			out = append(out, fmt.Sprintf("it took no parameters and has %d now", n))
 		}
 		return out
 	}

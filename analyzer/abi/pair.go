@@ -125,9 +125,9 @@ var (
 
 // isPrivateFile reports whether a library of a package of a distribution is in a folder that no
 // loader searches: a plug-in that a program opens, or a library for files of the same package.
-func isPrivateFile(name string) bool {
-	name = strings.TrimLeft(name, "./")
-	return privateLibrary.MatchString(name) && !systemLibrary.MatchString(name)
+func isPrivateFile(l *Library) bool {
+	name := strings.TrimLeft(l.Name, "./")
+	return l.Packaged && privateLibrary.MatchString(name) && !systemLibrary.MatchString(name)
 }
 
 // has reports whether a library of the new package is loaded by a name.
@@ -187,7 +187,7 @@ func ComparePairs(
 				),
 				Fix: fmt.Sprintf(KeepShipping, title(p.Old)) + ".",
 			}
-			if isVendored(p.Old.Name) || isModule(p.Old.Name) || isPrivateFile(p.Old.Name) {
+			if isVendored(p.Old.Name) || isModule(p.Old.Name) || isPrivateFile(p.Old) {
 				c.Severity, c.Affects, c.Fix = Note, 0, ""
 				c.Effect = "Only files of the same package load it."
 			}
@@ -210,7 +210,7 @@ func ComparePairs(
 			r := Compare(p.Old, p.New, options(p.New))
 			switch {
 			case isVendored(p.Old.Name) && isVendored(p.New.Name),
-				isPrivateFile(p.Old.Name) && isPrivateFile(p.New.Name):
+				isPrivateFile(p.Old) && isPrivateFile(p.New):
 				r.lowerSeverities()
 			case r.NewSONAME != "" && p.Old.Packaged && p.New.Packaged && !has(pairs, p.Old.SONAME):
 				r.gone(p.Old)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/compat-app/compat/internal/test/needs"
 )
 
 // sample is a type with a value, and how its value becomes a number.
@@ -68,9 +70,7 @@ static int twice(int n) { return 2 * n; }
 // the first against the second, and compares what happens with the verdict: where the program
 // crashes or prints something else, the comparison says that it breaks, in each format of types.
 func TestRun(t *testing.T) {
-	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("gcc is not installed")
-	}
+	needs.Program(t, "gcc", "gcc", "no program is run with another library")
 	for _, c := range contexts {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -55,7 +55,8 @@ func Globs(patterns []string) func(file string) bool {
 }
 
 const (
-	maxSuppressions = 1 << 20 // bytes of a file
+	// MaxSuppressions limits a suppression file, in bytes.
+	MaxSuppressions = 1 << 20
 	maxSections     = 10_000
 )
 
@@ -86,9 +87,9 @@ var unsupported = []string{
 // supported are not applied, because ignoring only the property would suppress too much; unused
 // lists them. Problems lists the sections with an unknown property or value.
 func ParseSuppressions(b []byte) (s Suppressions, unused, problems []string) {
-	if len(b) > maxSuppressions {
+	if len(b) > MaxSuppressions {
 		return s, nil, []string{
-			fmt.Sprintf("more than %d bytes; nothing is suppressed", maxSuppressions),
+			fmt.Sprintf("more than %d bytes; nothing is suppressed", MaxSuppressions),
 		}
 	}
 	var current *suppression
@@ -106,7 +107,7 @@ func ParseSuppressions(b []byte) (s Suppressions, unused, problems []string) {
 		current, bad, without = nil, "", ""
 	}
 	in := bufio.NewScanner(bytes.NewReader(b))
-	in.Buffer(nil, maxSuppressions+1)
+	in.Buffer(nil, MaxSuppressions+1)
 	for n := 1; in.Scan(); n++ {
 		line := strings.TrimSpace(in.Text())
 		switch {
@@ -329,22 +330,33 @@ func (s *suppression) kindOf(c *Change) bool {
 		kind == Struct && slices.Contains(s.typeKinds, "class")
 }
 
-// patterns returns a regular expression for names, in which * matches any text. Without names it
-// matches nothing.
-func patterns(list []string) *regexp.Regexp {
-	if len(list) == 0 {
-		return regexp.MustCompile(`^\b$`)
+// matching returns whether a pattern matches a symbol with its version, by its names and that of the
+// version node, or a type. * matches any text.
+func matching(patterns []string) func(symbol, typ string) bool {
+	if len(patterns) == 0 {
+		return func(string, string) bool { return false }
 	}
 	var quoted []string
-	for _, p := range list {
+	for _, p := range patterns {
 		quoted = append(quoted, strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, `.*`))
 	}
-	return regexp.MustCompile(`^(?:` + strings.Join(quoted, "|") + `)$`)
+	re := regexp.MustCompile(`^(?:` + strings.Join(quoted, "|") + `)$`)
+	return func(symbol, typ string) bool {
+		name, version, _ := strings.Cut(symbol, "@")
+		readable := Readable(name)
+		plain, _, _ := strings.Cut(readable, "(")
+		return slices.ContainsFunc(
+			[]string{name, strings.TrimPrefix(version, "@"), readable, plain, typ},
+			func(n string) bool { return n != "" && re.MatchString(n) })
+	}
 }
 
 // symbol reports whether a section suppresses every change of a function or variable, so that what
 // only this one uses is suppressed too.
 func (s Suppressions) symbol(r *Result, a *Symbol) bool {
+	if len(s.sections) == 0 { // most often: this is called for every export
+		return false
+	}
 	c := Change{
 		Rule: RuleSignature, Symbol: a.ID(), Old: place(a.File, a.Line),
 		variable: isVariable(a.Kind),
@@ -356,23 +368,15 @@ func (s Suppressions) symbol(r *Result, a *Symbol) bool {
 
 // Private lowers the severity of changes whose symbol, version node or type matches a pattern,
 // because programs do not use them. In a pattern, * matches any text.
-func (r *Result) Private(list []string) {
-	if len(list) == 0 {
+func (r *Result) Private(patterns []string) {
+	if len(patterns) == 0 {
 		return
 	}
-	re := patterns(list)
+	private := matching(patterns)
 	for i := range r.Changes {
-		c := &r.Changes[i]
-		symbol, version, _ := strings.Cut(c.Symbol, "@")
-		readable := Readable(symbol)
-		plain, _, _ := strings.Cut(readable, "(")
-		for _, name := range []string{
-			symbol, strings.TrimPrefix(version, "@"), readable, plain, c.Type,
-		} {
-			if name != "" && c.Severity != Note && re.MatchString(name) {
-				c.Severity = Note
-				c.Detail += " The configuration lists it as private."
-			}
+		if c := &r.Changes[i]; c.Severity != Note && private(c.Symbol, c.Type) {
+			c.Severity = Note
+			c.Detail += " The configuration lists it as private."
 		}
 	}
 	r.finish()

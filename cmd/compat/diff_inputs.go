@@ -312,7 +312,7 @@ func inDebugDirs(debugDirs []string, folder string) (out []string) {
 // suppress reads an .abignore file of a package. What is wrong with it is a problem, and hides
 // nothing.
 func (s *side) suppress(f *unpack.File) error {
-	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, f.Size))
+	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, abi.MaxSuppressions+1)))
 	if err != nil {
 		return err
 	}
