@@ -20,6 +20,12 @@ func (r Release) String() string {
 	return name
 }
 
+// withoutGIL is the first release that has a free-threaded build too (PEP 703).
+const withoutGIL = 13
+
+// HasFreeThreaded reports whether there is a free-threaded build of the release.
+func (r Release) HasFreeThreaded() bool { return r.Minor >= withoutGIL }
+
 // withABI3T is the first release with the stable ABI of free-threaded builds, with the export hook
 // of modules, and with file names of the stable ABI that name the platform (PEP 803, PEP 793).
 const withABI3T = 15

@@ -85,11 +85,10 @@ func checkNumPy(p *analyzer.Pass) {
 // NumPy. Boost.Python and its library for NumPy leave the error of the import to whoever asks.
 func continues(p *analyzer.Pass, v *analyzer.View) bool {
 	return p.Facts.Wheel != nil && pkgmeta.Normalize(p.Facts.Wheel.Name) == "torch" ||
+		v.Library.Defines("_ZN5boost6python5numpy10initializeEb", "") ||
 		v.Imports.Any(func(name string) bool {
 			return strings.HasPrefix(name, "_ZN5boost6python6detail11init_module")
-		}) || v.Exports.Any(func(name string) bool {
-		return name == "_ZN5boost6python5numpy10initializeEb"
-	})
+		})
 }
 
 // numpy2 returns the NumPy 2 of the environment, or "". sure is false if the declared range allows

@@ -3,11 +3,11 @@ package rules
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
@@ -33,9 +33,6 @@ Not detected: free-threaded modules that import none of these, and wheels for ma
 	Check:      checkPythonBuild,
 }
 
-// firstFreeThreaded is the first release of CPython with a free-threaded build (PEP 703).
-const firstFreeThreaded = 13
-
 // freeThreadedOnly are symbols that only modules for a free-threaded CPython import: those of its
 // reference counts, which Py_DECREF uses inline, and that of the setting of the GIL.
 var freeThreadedOnly = []string{
@@ -48,9 +45,9 @@ func checkPythonBuild(p *analyzer.Pass) {
 	}) {
 		return
 	}
-	release := withoutABI(p.Facts.Wheel.Tags)
 	python, inFree := strings.CutSuffix(p.Python, "t")
-	if release == "" && p.Python == "" {
+	release, both := withoutABI(p.Facts.Wheel.Tags)
+	if !both && p.Python == "" {
 		return
 	}
 	for _, v := range p.Views {
@@ -73,7 +70,7 @@ func checkPythonBuild(p *analyzer.Pass) {
 				"because its name has no suffix", v.Path, built, other, python)
 		default:
 			f.Severity = analyzer.Warning
-			f.Message = fmt.Sprintf("%s is for %s of CPython %s. pip also installs the wheel for %s, "+
+			f.Message = fmt.Sprintf("%s is for %s of %s. pip also installs the wheel for %s, "+
 				"because its tag has no ABI, and that imports the module", v.Path, built, release, other)
 		}
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
@@ -84,14 +81,12 @@ func checkPythonBuild(p *analyzer.Pass) {
 	}
 }
 
-// withoutABI returns the release of CPython that has a free-threaded build and installs a wheel
-// whose tags have no ABI, "3.14". It is "" for other wheels.
-func withoutABI(tags []pkgmeta.Tag) string {
+// withoutABI returns the release of a tag without an ABI, if it has both builds.
+func withoutABI(tags []pkgmeta.Tag) (r cpython.Release, both bool) {
 	for _, t := range tags {
-		minor, err := strconv.Atoi(strings.TrimPrefix(t.Python, "cp3"))
-		if t.ABI == "none" && err == nil && minor >= firstFreeThreaded {
-			return "3." + strconv.Itoa(minor)
+		if r, ok := cpython.OfTag(t.Python, t.ABI); ok && t.ABI == "none" && r.HasFreeThreaded() {
+			return r, true
 		}
 	}
-	return ""
+	return r, false
 }

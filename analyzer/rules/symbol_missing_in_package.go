@@ -86,8 +86,7 @@ func reportMissingSymbols(p *analyzer.Pass, l *missingSymbols) {
 	for _, b := range l.names {
 		i := b.Import
 		headline := fmt.Sprintf("%s imports the symbol %s from %s, but %s does not have it%s",
-			l.view.Path,
-			i.Name, l.library.Names()[0], l.library.Origin, pinnedBy(p, name))
+			l.view.Path, i.Name, l.library.Names()[0], l.library.Origin, pinnedBy(p, name))
 		p.Report(analyzer.Finding{
 			Object: l.view.Path, Symbol: i.Name, Version: i.Version, Library: l.library.Names()[0],
 			Chain: analyzer.Chain(l.view.Loading.Chain(l.library)...), Package: name,
