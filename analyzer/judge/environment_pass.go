@@ -202,6 +202,7 @@ func (p *EnvironmentPass) Release(name, version string, on packages.Target) *pac
 
 // moreFindings is the note about findings that are not listed.
 func moreFindings(of, rule string) string {
-	return fmt.Sprintf("%s: %s has more findings than are listed (at most %d for an object, %d in "+
-		"all)", of, rule, MaxFindings, maxOfRule)
+	return fmt.Sprintf(
+		"%s: %s has more findings than are listed (at most %d for an object, %d in all)",
+		of, rule, MaxFindings, maxOfRule)
 }

@@ -20,9 +20,9 @@ type Outcome struct {
 
 // Judge checks a case without a fix, at both ends of the declared ranges. A fresh install gets the
 // newest versions, so what fails only with the oldest ones is no error but a warning, unless
-// Options.WholeRanges is set. Each finding
-// is returned once, from the end where it is more severe. If nothing fails, only packages that
-// provide needed libraries are looked up; an error and its fixes depend on all packages.
+// Options.WholeRanges is set. Each finding is returned once, from the end where it is more severe.
+// If nothing fails, only packages that provide needed libraries are looked up; an error and its
+// fixes depend on all packages.
 func (s *Session) Judge(ctx context.Context, c Case) (*Outcome, error) {
 	return s.judgeIn(ctx, c, false, nil)
 }

@@ -1,0 +1,285 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// block returns the lines for a cause.
+func (p *textPrinter) block(i int) []textLine {
+	c := &p.report.Causes[i]
+	var out []textLine
+	add := func(rank int, first, rest, text string) {
+		for i, l := range wrap(first+text, p.width, rest) {
+			out = append(out, textLine{text: l, rank: rank, more: i > 0})
+		}
+	}
+	head := p.severity(c.Severity) + "[" + mdsafe.Visible(strings.Join(c.Rules, ", ")) + "]"
+	objects := p.objects(c)
+	single := len(p.report.Causes) == 1
+	if single {
+		if objects != "" {
+			head += " in " + objects
+		}
+		add(always, "", "    ", head)
+	} else {
+		head = fmt.Sprintf("%d. %s", i+1, head)
+		head += ": " + mdsafe.Visible(c.Title)
+		if !c.New {
+			head += " (not new: the base has it too)"
+		}
+		add(always, "", "    ", head)
+		add(whoRank, "   ", "    ", mdsafe.Visible(c.Action))
+		if objects != "" {
+			add(placeRank, "   in ", "      ", objects)
+		}
+	}
+	noun := "version" // of symbols
+	if c.Rules[0] == analyzer.RuleSupportRemoved {
+		noun = rowPlatform
+	}
+	if slices.ContainsFunc(c.Evidence, func(e analyzer.Evidence) bool { return e.Version == "" }) {
+		noun = "row"
+	}
+	rows, left := p.rows(c)
+	for j, row := range rows {
+		rank := evidenceRank
+		switch {
+		case j > 0:
+			rank = moreEvidenceRank
+		case c.Symbols == 0: // the title has the first libraries
+			rank = placeRank
+		}
+		out = append(out, textLine{text: "   " + row, rank: rank, row: j > 0, noun: noun})
+	}
+	if left > 0 {
+		out = append(out, moreRows(left, noun))
+	}
+	if len(c.Fails) > 0 {
+		s := "fails on " + analyzer.List(c.Fails, 6, len(c.Fails), "system")
+		for n := 4; n > 0 && len(c.Works) > 0; n-- { // as many as fit in the line
+			works := s + "; works on " + analyzer.List(c.Works, n, len(c.Works), "system")
+			if length(works)+3 <= p.width || n == 1 {
+				s = works
+				break
+			}
+		}
+		add(platformRank, "   ", "     ", s)
+	}
+	for j, x := range c.Fixes {
+		out = append(out, p.fix(i, j, x)...)
+	}
+	if len(c.Fixes) == 0 {
+		add(firstFixRank, "   ", "     ", "No ready-made fix.")
+	}
+	return out
+}
+
+// fix returns the lines for a fix: the title, and the command on its own line if it is long. A
+// fix that was printed as the first one of another cause is only referred to.
+func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
+	c := &p.report.Causes[cause]
+	rank, label := firstFixRank, "fix"
+	if i > 0 {
+		rank, label = otherFixRank, "or"
+		if c.Together {
+			rank, label = firstFixRank, "and"
+		}
+	}
+	state := "not tried"
+	if x.Verified {
+		state = "tried"
+	}
+	single := i == 0 && len(p.report.Causes) == 1
+	brief := p.brief && label == "or"
+	switch {
+	case brief && x.Clears < len(c.Findings):
+		state += fmt.Sprintf(", clears %d of %d findings", x.Clears, len(c.Findings))
+	case brief:
+	case x.Clears < len(c.Findings):
+		state += fmt.Sprintf(", clears %d of the %d findings of this cause", x.Clears, len(c.Findings))
+	case single && p.report.Plan.Verified:
+		state += " and leaves no error"
+	case single && x.Verified && c.Severity != analyzer.Error:
+		state += " and leaves no warning"
+	case x.Verified && i == 0:
+		state += ", clears this cause"
+	case x.Verified && !c.Fixes[0].Verified:
+		state += ", clears it"
+	case x.Verified:
+		state += ", clears it too"
+	}
+	title := mdsafe.Visible(x.Title.String())
+	key := title + "\x00" + string(x.Command)
+	if first, ok := p.printed[key]; ok && first != cause {
+		too := ""
+		if !x.Verified { // it may have been tried for the other
+			too, state = ", which changes this too", state+" for this cause"
+		}
+		var out []textLine
+		line := fmt.Sprintf("   = %s: that of cause %d%s (%s)", label, first+1, too, state)
+		for j, l := range wrap(line, p.width, "     ") {
+			out = append(out, textLine{text: l, rank: rank, more: j > 0})
+		}
+		return out
+	}
+	if rank == firstFixRank {
+		p.printed[key] = cause
+	}
+	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
+	var commands []string
+	if x.Command != "" && !x.ShowsCommand() {
+		commands = strings.Split(mdsafe.Lines(strings.Join(causetext.Commands(c, x), "\n")), "\n")
+	}
+	if brief {
+		x.Cost = nil
+	}
+	cost := costs(x.Cost, len(x.Cost))
+	if len(commands) == 1 && length(text)+length(commands[0])+length(cost)+4 <= p.width {
+		return []textLine{{text: text + ": " + commands[0] + cost, rank: rank}}
+	}
+	var out []textLine
+	lines := wrap(text+cost, p.width, "     ")
+	for n := len(x.Cost) - 1; n > 0 && len(lines) > 3 && !p.options.Verbose; n-- {
+		lines = wrap(text+costs(x.Cost, n), p.width, "     ")
+	}
+	for _, l := range lines {
+		out = append(out, textLine{text: l, rank: rank})
+	}
+	for j, l := range commands {
+		if j == 2 && !p.options.Verbose {
+			out = append(out, textLine{text: fmt.Sprintf("       and %s (--verbose)",
+				analyzer.Count(len(commands)-j, "more line")), rank: rank})
+			break
+		}
+		out = append(out, textLine{text: "       " + l, rank: rank})
+	}
+	for j := range out {
+		out[j].more = j > 0
+	}
+	return out
+}
+
+// costs names the first n costs of a fix, and how many more.
+func costs(all []string, n int) string {
+	if len(all) == 0 {
+		return ""
+	}
+	s := " (costs: " + mdsafe.Visible(strings.Join(all[:n], "; "))
+	if n < len(all) {
+		s += "; and " + analyzer.Count(len(all)-n, "more cost")
+	}
+	return s + ")"
+}
+
+// objects names up to three objects of a cause and counts the others. Of several packages in an
+// environment, it names these.
+func (p *textPrinter) objects(c *analyzer.Cause) string {
+	if of := affected(p.report, c); p.report.Environment && len(of) > 1 {
+		names := make([]string, len(of))
+		for i := range of {
+			names[i] = mdsafe.Visible(p.report.PackageOf(of[i]))
+		}
+		return analyzer.List(names, maxPackages, len(names), "package")
+	}
+	most := 3
+	if p.options.Verbose {
+		most = 50
+	}
+	var names []string
+	for _, i := range c.Findings {
+		f := &p.report.Findings[i]
+		if f.Object != "" && !slices.Contains(names, f.Object) {
+			if names = append(names, f.Object); len(names) == most {
+				break
+			}
+		}
+	}
+	for i := range names {
+		names[i] = mdsafe.Visible(names[i])
+	}
+	return counted(names, c.Objects-len(names), p.width-30, "object")
+}
+
+// maxPackages limits how many packages of a cause are named.
+const maxPackages = 20
+
+// counted joins the names that fit into width, and counts the others: "a, b and 3 more symbols".
+func counted(names []string, more, width int, noun string) string {
+	s := ""
+	for i, n := range names {
+		if i > 0 && length(s)+length(n) > width {
+			more += len(names) - i
+			break
+		}
+		if i > 0 {
+			s += ", "
+		}
+		s += n
+	}
+	if more > 0 {
+		s += " and " + analyzer.Count(more, "more "+noun)
+	}
+	return s
+}
+
+// rows returns the first lines of the evidence table, and the number of the others.
+func (p *textPrinter) rows(c *analyzer.Cause) (out []string, left int) {
+	most := 3
+	if p.options.Verbose {
+		most = len(c.Evidence)
+	}
+	if len(c.Evidence) == 0 {
+		return nil, 0
+	}
+	onlyLibraries := !slices.ContainsFunc(c.Evidence, func(e analyzer.Evidence) bool {
+		return e.Version != "" || len(e.Symbols) > 0
+	})
+	if onlyLibraries {
+		var names []string
+		for _, e := range c.Evidence {
+			if e.Library != "" {
+				names = append(names, mdsafe.Visible(e.Library))
+			}
+		}
+		if len(names) == 0 {
+			return nil, 0
+		}
+		return []string{counted(names, 0, p.width-24, "library")}, 0
+	}
+	shown := c.Evidence[:min(len(c.Evidence), most)]
+	if len(c.Evidence) > most {
+		shown = shown[:most-1]
+	}
+	versions, libraries := 0, 0
+	for _, e := range shown {
+		versions = max(versions, length(e.Version))
+		libraries = max(libraries, length(e.Library))
+	}
+	libraries = min(libraries, 32)
+	for _, e := range shown {
+		s := ""
+		if versions > 0 {
+			s += fmt.Sprintf("%-*s  ", versions, mdsafe.Visible(e.Version))
+		}
+		if libraries > 0 {
+			s += fmt.Sprintf("%-*s  ", libraries, clip(mdsafe.Visible(e.Library), libraries))
+		}
+		names := make([]string, len(e.Symbols))
+		for i, n := range e.Symbols {
+			names[i] = mdsafe.Visible(n)
+		}
+		width := max(p.width-length(s)-24, 1)
+		if len(names) > 0 {
+			names[0] = clip(names[0], width) // so that the count fits
+		}
+		s += counted(names, e.MoreSymbols, width, "symbol")
+		out = append(out, strings.TrimRight(clip(s, p.width-4), " "))
+	}
+	return out, len(c.Evidence) - len(shown)
+}
