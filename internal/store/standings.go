@@ -25,10 +25,11 @@ type Standing struct {
 	Title      string `json:"title,omitempty"`
 	Names      string `json:"names,omitempty"` // see comment.Check
 	Page       string `json:"page,omitempty"`
-	// Fork means that the head is in another repository, and Checked that the verdict is about
-	// artifacts or pins, not about their absence.
-	Fork    bool `json:"fork,omitempty"`
+	Fork       bool   `json:"fork,omitempty"` // the head is in another repository
+	// Checked means that artifacts or pins were analyzed, and Absent that the verdict is about their
+	// absence. Other verdicts, such as that of an invalid configuration, are neither.
 	Checked bool `json:"checked,omitempty"`
+	Absent  bool `json:"absent,omitempty"`
 	// Closed means that the pull request is closed, or that the release or group does not exist
 	// any more. The verdict is ignored.
 	Closed bool `json:"closed,omitempty"`
@@ -139,27 +140,35 @@ func (s *Store) Stricter(
 		return nil, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if st := all[key]; Blocks(st.Conclusion) && (st.Checked || !st.Fork || !own.Checked) {
+		if st := all[key]; Blocks(st.Conclusion) && !own.answersFor(st) {
 			return st.peer(), nil
 		}
 	}
 	return nil, nil
 }
 
-// Checked returns the verdict on artifacts or pins of another subject with a commit as its head,
-// one that blocks if there is any; nil if there is none.
+// Checked returns the verdict of another subject that answers for the absence of artifacts of the
+// given one, one that blocks if there is any; nil if there is none.
 func (s *Store) Checked(
 	ctx context.Context,
 	repository int64,
-	sha, subject string,
+	subject string,
+	own Standing,
 ) (found *comment.Peer, _ error) {
-	all, err := s.standings(ctx, repository, sha, subject)
+	all, err := s.standings(ctx, repository, own.SHA, subject)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if st := all[key]; st.Checked && st.Conclusion != "" && (found == nil || Blocks(st.Conclusion)) {
+		if st := all[key]; st.answersFor(own) && (found == nil || Blocks(st.Conclusion)) {
 			found = st.peer()
 		}
 	}
 	return found, err
+}
+
+// answersFor reports whether a verdict on a commit also counts for another subject, a fork without
+// artifacts. What a fork has for another branch does not, because that branch may require less.
+func (st Standing) answersFor(other Standing) bool {
+	return other.Fork && other.Absent && st.Checked && st.Conclusion != "" &&
+		(!st.Fork || st.Base == other.Base)
 }
 
 func (st Standing) peer() *comment.Peer {

@@ -312,7 +312,7 @@ func (c *check) withoutArtifacts(
 		st.Turn++
 		ext = c.external(s.sha, "without", reason, digest, set.Digest)
 	}
-	v := verdict{run: run, ext: ext}
+	v := verdict{run: run, ext: ext, checked: r != nil}
 	if r == nil {
 		v.check = comment.Render(comment.Input{Problem: comment.NothingChanged(reason), SHA: s.sha})
 		set.Speaks(&v.check)

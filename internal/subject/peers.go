@@ -79,10 +79,8 @@ func (c *check) checkedFor(
 	sha string,
 	own store.Standing,
 ) (*comment.Peer, error) {
-	if !own.Fork || own.Checked {
-		return nil, nil
-	}
-	return c.Store.Checked(ctx, c.repo.ID, sha, c.attempt.Job.Key)
+	own.SHA = sha
+	return c.Store.Checked(ctx, c.repo.ID, c.attempt.Job.Key, own)
 }
 
 // overruled returns what a stricter peer adds to the external ID of a verdict; "" = none is

@@ -65,7 +65,8 @@ func (r *round) open(ctx context.Context) (*worker.Outcome, error) {
 	}
 	r.attempt.GiveUp = r.giveUp
 	if r.state.Pending {
-		by, err := r.checkedFor(ctx, sha, store.Standing{Fork: r.subject.fork})
+		by, err := r.checkedFor(ctx, sha,
+			store.Standing{Base: r.subject.base.Ref, Fork: r.subject.fork, Absent: true})
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +191,7 @@ func (r *round) findArtifacts(ctx context.Context) (_ *worker.Outcome, err error
 		return end(r.withoutArtifacts(ctx, r.subject, r.set, r.pins, r.reason))
 	case !r.state.Pending:
 		by, err := r.checkedFor(ctx, r.subject.sha, r.own)
-		if err != nil || r.own.Checked || !r.own.Fork ||
+		if err != nil || !r.own.Absent || !r.own.Fork ||
 			strings.HasSuffix(r.state.Concluded, replaced(by)) &&
 				(by != nil) == strings.Contains(r.state.Concluded, "~") {
 			return end(worker.Done, err) // keep the verdict until an event comes

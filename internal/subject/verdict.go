@@ -33,7 +33,8 @@ type verdict struct {
 	page   string           // address of the report page; "" = none
 
 	missing []comment.Missing // what a person may accept as missing
-	absent  bool              // there are no artifacts, so nothing was checked
+	checked bool              // artifacts or pins were analyzed
+	absent  bool              // they are needed, and not there
 
 	// Without a report: the errors in the logs of failed jobs (nil = no job failed), and the check
 	// without them.
@@ -96,7 +97,8 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 		return worker.Done, err
 	}
 	in.Unselected = r.unselected()
-	v := verdict{run: r.run, ext: ext, report: j.report, missing: in.Missing}
+	v := verdict{run: r.run, ext: ext, report: j.report, missing: in.Missing,
+		checked: j.report != nil}
 	if j.report != nil {
 		j.report.Outcome = comment.Outcome(in)
 		whole := *j.report
@@ -210,6 +212,7 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 	if c.pins != nil {
 		v.check, v.plain = comment.Combine(v.check, *c.pins), comment.Combine(v.plain, *c.pins)
 	}
+	pinsBlock := c.pins != nil && store.Blocks(c.pins.Conclusion)
 	own := store.Standing{
 		SHA:        s.sha,
 		Name:       s.name,
@@ -218,7 +221,8 @@ func (c *check) conclude(ctx context.Context, s subject, v verdict) error {
 		Title:      v.check.Title,
 		Names:      v.check.Names,
 		Fork:       s.fork,
-		Checked:    !v.absent || c.pins != nil && store.Blocks(c.pins.Conclusion),
+		Checked:    v.checked || pinsBlock,
+		Absent:     v.absent && !pinsBlock,
 	}
 	by, err := c.stricter(ctx, s.sha, own)
 	if err != nil {

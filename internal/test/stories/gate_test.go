@@ -262,6 +262,42 @@ func TestPeerWithoutArtifacts(t *testing.T) {
 	s.stands(p.HeadSHA, "failure")
 }
 
+// A fork lacks the artifacts that main requires. What passes for a branch that requires less, with
+// the same commit, does not stand in for them.
+func TestPeerForAnotherBranch(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings  string
+		artifacts []*githubtest.Artifact
+	}{
+		"nothing checked": {settings: "documentation: ['src/**']\n"},
+		"artifacts checked": {
+			settings: "fail_on: never\n", artifacts: []*githubtest.Artifact{wheels(cases.Clean("1.1.0"))},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tell(t, world{wait: 3 * time.Second})
+			s.gh.Commit(s.repo, "lenient", map[string]string{settings: c.settings})
+			s.gh.BranchRun(s.repo, "lenient", wheels(cases.Clean("1.0.0")))
+			author := s.gh.User("outsider")
+			strict := s.gh.OpenPull(s.repo, s.gh.Fork(s.repo, "outsider"), "mine", author,
+				map[string]string{"src/a.c": "int a;\n"})
+			lenient := s.gh.OpenSame(strict, "lenient")
+			s.gh.Do(func() { strict.State = "closed" })
+			s.Send("pull_request", s.gh.PullEvent(lenient, "opened"))
+			if c.artifacts != nil {
+				s.Finish(lenient, c.artifacts...)
+			}
+			s.stands(strict.HeadSHA, "success")
+			second := s.gh.Fork(s.repo, "another")
+			s.gh.Do(func() { strict.State, strict.Head, strict.Author = "open", second, second.Owner })
+			s.Send("pull_request", s.gh.PullEvent(strict, "reopened"))
+			s.stands(strict.HeadSHA, "failure")
+			s.Free()
+			s.stands(strict.HeadSHA, "failure")
+		})
+	}
+}
+
 // Another job of the run still builds when the deployment asks.
 func TestGateWaitsForJobs(t *testing.T) {
 	s := tell(t, world{})
