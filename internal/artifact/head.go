@@ -150,7 +150,11 @@ func (f *Fetcher) Run(
 	}
 	found := &Found{Runs: []Run{*r}}
 	jobs, err := c.Jobs(ctx, owner, repo, run)
-	if err != nil && !missing(err) {
+	if missing(err) { // jobs that are not shown may not have ended
+		found.State, found.Reason = Waiting, "GitHub's API does not show the jobs of the workflow run."
+		return found.seal(""), nil
+	}
+	if err != nil {
 		return nil, wrap("list the jobs of a workflow run", err)
 	}
 	for _, j := range jobs {

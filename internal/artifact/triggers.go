@@ -70,7 +70,7 @@ func lets(globs *yaml.Node, value string) (is bool) {
 		list = []*yaml.Node{globs}
 	}
 	for _, g := range list {
-		glob, without := strings.CutPrefix(g.Value, "!")
+		glob, without := strings.CutPrefix(aliased(g).Value, "!")
 		switch re, err := globRegexp(glob); {
 		case err != nil:
 			return true // not known
@@ -82,11 +82,14 @@ func lets(globs *yaml.Node, value string) (is bool) {
 }
 
 // Triggers returns the part of a workflow that says when it starts, as the text of a workflow; ""
-// if there is none.
+// if there is none, and the whole text if the part has aliases of something outside it.
 func Triggers(text string) string {
 	on := triggers(text)
 	if on == nil {
 		return ""
+	}
+	if hasAlias(on) {
+		return text
 	}
 	part, err := yaml.Dump(map[string]*yaml.Node{"on": on})
 	if err != nil {
@@ -116,10 +119,23 @@ func field(n *yaml.Node, key string) *yaml.Node {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
-			return n.Content[i+1]
+			return aliased(n.Content[i+1])
 		}
 	}
 	return nil
+}
+
+// aliased returns the node that an alias stands for, and other nodes as they are.
+func aliased(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// hasAlias reports whether a node or something in it is an alias.
+func hasAlias(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
 // event finds an event in the value of "on", which is a name, a list of names, or a mapping of
@@ -140,7 +156,10 @@ func anyOf(n *yaml.Node, words ...string) bool {
 	case yaml.SequenceNode:
 		return slices.ContainsFunc(
 			n.Content,
-			func(c *yaml.Node) bool { return c.Kind == yaml.ScalarNode && slices.Contains(words, c.Value) },
+			func(c *yaml.Node) bool {
+				c = aliased(c)
+				return c.Kind == yaml.ScalarNode && slices.Contains(words, c.Value)
+			},
 		)
 	}
 	return false

@@ -23,6 +23,9 @@ func TestStarts(t *testing.T) {
 		{"on:\n  push:\n    paths-ignore: [docs]\n", true, false},
 		{"on:\n  schedule:\n    - cron: '0 0 * * *'\n", false, false},
 		{"on: {workflow_run: {workflows: [build], types: [completed]}}", false, false},
+		{"x: &p {paths: ['src/**']}\non: {pull_request: *p}", true, true},
+		{"x: &p [pull_request]\non: *p", true, true},
+		{"x: &p pull_request\non: [push, *p]", true, true},
 		{"jobs: {}", false, false},
 		{"- on: push", false, false},
 		{"on: [", false, false},
@@ -38,6 +41,9 @@ func TestStarts(t *testing.T) {
 				c.own,
 				c.fork,
 			)
+		}
+		if part := Triggers(c.text); (Change{}).Starts(part) != fork {
+			t.Errorf("%q: for forks, another answer of its triggers %q", c.text, part)
 		}
 	}
 }
@@ -61,6 +67,9 @@ func TestFilters(t *testing.T) {
 		{pull + "paths: ['src/**', '!src/docs/**']", "main", "src/docs/a.md", false},
 		{pull + "paths: ['src/**', '!src/docs/**', src/docs/x.c]", "main", "src/docs/x.c", true},
 		{pull + "paths: src/**", "main", "src/a.c", true},
+		{"x: &p ['src/**']\n" + pull + "paths: *p", "main", "src/a.c", true},
+		{"x: &p ['src/**']\n" + pull + "paths: *p", "main", "tests/a.py", false},
+		{"x: &p 'src/**'\n" + pull + "paths: [*p]", "main", "src/a.c", true},
 		{pull + "paths-ignore: ['docs/**', '**.md']", "main", "docs/a README.md", false},
 		{pull + "paths-ignore: ['docs/**', '**.md']", "main", "docs/a src/a.c", true},
 		{pull + "paths-ignore: ['docs/']", "main", "docs/a/b", false},
@@ -107,6 +116,9 @@ func FuzzStarts(f *testing.F) {
 		if own && !strings.Contains(text, "pu") &&
 			!strings.Contains(text, "\\") { // letters may be escaped
 			t.Error("no event is named")
+		}
+		if (Change{Own: true}).Starts(Triggers(text)) != own {
+			t.Error("another answer of the triggers alone")
 		}
 	})
 }

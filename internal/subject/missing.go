@@ -89,14 +89,14 @@ func lacking(
 	found *artifact.Found,
 	base, head contents,
 ) (missing []comment.Missing) {
-	all := head.all()
+	all, uploaded := head.all(), found.Uploads()
 	for _, u := range uploads {
 		had := base[u.Name]
 		lost := slices.DeleteFunc(slices.Clone(had), func(kind string) bool {
 			return slices.Contains(all, kind)
 		})
 		there, native := false, false // in the artifact of the same name
-		for _, h := range found.Uploads() {
+		for _, h := range uploaded {
 			if h.Workflow == u.Workflow && h.Same(u) {
 				there, native = true, native || slices.Contains(head[h.Name], nativeCode)
 			}
