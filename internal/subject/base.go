@@ -146,13 +146,6 @@ func (a *analysis) analyzedFindings(
 ) (*analyzedBefore, error) {
 	// findings of the base count also if they are accepted or silenced
 	o.Rules, o.Accept, o.NoFixes = nil, nil, true
-	// The base's artifacts may require any package, but the pins may be those of the head.
-	var err error
-	ref := cmp.Or(a.base, a.repo.DefaultBranch)
-	o.Source, err = a.source(ctx, a.repo, ref, c, append([]string{}, o.With...))
-	if err != nil {
-		return nil, err
-	}
 	inputs, err := json.Marshal(
 		[]any{
 			found.Key,
@@ -177,6 +170,12 @@ func (a *analysis) analyzedFindings(
 	}
 	if onlyWheels {
 		return assets(found), nil
+	}
+	// The base's artifacts may require any package, but the pins may be those of the head.
+	ref := cmp.Or(a.base, a.repo.DefaultBranch)
+	o.Source, err = a.source(ctx, a.repo, ref, c, append([]string{}, o.With...))
+	if err != nil {
+		return nil, err
 	}
 	set, err := a.download(ctx, found)
 	if err != nil {

@@ -38,6 +38,8 @@ type change struct {
 	whole bool
 	base  string // the base commit
 	diff  comment.Diff
+
+	from, to *commitFiles // the files of the base commit, and those of the subject
 }
 
 // changes compares a subject with its base; nil = it has none, or GitHub has no comparison.
@@ -62,6 +64,8 @@ func (c *check) changes(ctx context.Context, s subject) (*change, error) {
 		c.compared = compared
 	}
 	out := &change{base: c.compared.GetMergeBaseCommit().GetSHA()}
+	out.from = &commitFiles{repo: c.repo, sha: out.base}
+	out.to = &commitFiles{repo: c.repo, sha: s.sha}
 	files := c.compared.Files
 	out.whole = len(files) < maxCompared
 	if !out.whole && s.number != 0 {
@@ -83,13 +87,11 @@ func (c *check) changes(ctx context.Context, s subject) (*change, error) {
 	if out.whole {
 		return out, nil
 	}
-	base := &commitFiles{repo: c.repo, sha: out.base}
-	head := &commitFiles{repo: c.repo, sha: s.sha}
-	different, err := differences(ctx, base, head)
+	different, err := differences(ctx, out.from, out.to)
 	out.paths = append(out.paths, different...)
-	out.whole = !base.truncated && !head.truncated
+	out.whole = !out.from.truncated && !out.to.truncated
 	if !out.whole { // any file may be changed, so all pins are reviewed
-		out.paths = append(out.paths, head.paths...)
+		out.paths = append(out.paths, out.to.paths...)
 	}
 	return out, err
 }
@@ -200,8 +202,8 @@ func (c *check) review(
 		}
 		d, err := c.Reviewer.Review(ctx, review.Change{
 			Index:   look,
-			Base:    &commitFiles{repo: c.repo, sha: changed.base},
-			Head:    &commitFiles{repo: c.repo, sha: s.sha},
+			Base:    changed.from,
+			Head:    changed.to,
 			Paths:   changed.paths,
 			Config:  set.Repository,
 			Options: o,
@@ -268,7 +270,7 @@ func (c *check) withoutReason(
 	if known.Other || len(set.Artifacts) > 0 || len(set.Workflows) > 0 || c.Reviewer == nil {
 		return "", nil
 	}
-	files, err := (&commitFiles{repo: c.repo, sha: changed.base}).Files(ctx)
+	files, err := changed.from.Files(ctx)
 	if err != nil || !slices.ContainsFunc(files, lockfile.Known) {
 		return "", err
 	}

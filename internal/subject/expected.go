@@ -43,12 +43,16 @@ func (s *Service) forgetExpected(ctx context.Context, r *repository.Repository) 
 	return s.Store.Put(ctx, expectedKey(r.ID, r.DefaultBranch), nil, time.Second)
 }
 
-// expected returns what heads of a base branch should have, as far as the configuration selects it.
+// expected returns what heads of the base branch should have, as far as the configuration selects
+// it: always the same for one check.
 func (c *check) expected(
 	ctx context.Context,
 	ref string,
 	set repository.Configuration,
 ) (all expected, _ error) {
+	if c.expects != nil {
+		return *c.expects, nil
+	}
 	key := expectedKey(c.repo.ID, ref)
 	var known *expected
 	if err := c.Store.Get(ctx, key, &known); err != nil {
@@ -86,6 +90,7 @@ func (c *check) expected(
 				return artifact.Selects(glob, of)
 			})
 	})
+	c.expects = &all
 	return all, nil
 }
 

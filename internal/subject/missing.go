@@ -225,11 +225,12 @@ func (r *round) unborn() time.Duration {
 }
 
 // baseContents returns what the artifacts of the base branch contain, as far as they can be read;
-// nil for a release. They are read once for all pull requests.
+// nil for a release. They are read once for all pull requests. A note in the report says that they
+// could not be read.
 func (r *round) baseContents(
 	ctx context.Context,
 	a *analysis,
-	o analyzer.Options,
+	j result,
 ) (known contents, _ error) {
 	if r.subject.release || r.subject.compare == nil {
 		return nil, nil
@@ -242,9 +243,14 @@ func (r *round) baseContents(
 	if err := r.Store.Get(ctx, key, &known); err != nil || known != nil {
 		return known, err
 	}
-	known, err = a.pushedContents(ctx, r.set.Repository, o)
-	if err != nil || known == nil {
+	known, err = a.pushedContents(ctx, r.set.Repository, j.options)
+	if err != nil {
 		return nil, err
+	}
+	if known == nil {
+		j.report.AddNote("what the artifacts of " + r.subject.base.Ref + " contain could not be read, " +
+			"so a missing artifact was looked for by its name only")
+		return nil, nil
 	}
 	return known, r.Store.Put(ctx, key, known, expectedTTL)
 }

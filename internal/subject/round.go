@@ -23,7 +23,9 @@ type round struct {
 	set      repository.Configuration // of the base branch
 	accepted []store.Accepted
 	changed  *change   // nil = not known, or not needed yet
+	compared bool      // changed was asked for
 	pins     *reviewed // nil = no pin is changed
+	judged   bool      // reason was found out
 	reason   string    // why no artifacts are needed; "" = they are
 	found    *artifact.Found
 	external string // identifies what is checked
@@ -128,14 +130,26 @@ func (r *round) configure(ctx context.Context) (*worker.Outcome, error) {
 	return nil, err
 }
 
+// compare compares the subject with its base.
+func (r *round) compare(ctx context.Context) (err error) {
+	if r.compared {
+		return nil
+	}
+	r.changed, err = r.changes(ctx, r.subject)
+	r.compared = err == nil
+	return err
+}
+
 // readChanges compares the subject with its base, and finds out whether it can change artifacts.
 func (r *round) readChanges(ctx context.Context) (err error) {
-	if r.changed == nil {
-		if r.changed, err = r.changes(ctx, r.subject); err != nil {
-			return err
-		}
+	if r.judged {
+		return nil
+	}
+	if err := r.compare(ctx); err != nil {
+		return err
 	}
 	r.reason, err = r.withoutReason(ctx, r.subject, r.set, r.changed, r.pins)
+	r.judged = err == nil
 	return err
 }
 
@@ -143,7 +157,7 @@ func (r *round) readChanges(ctx context.Context) (err error) {
 // the change cannot have artifacts.
 func (r *round) reviewPins(ctx context.Context) (_ *worker.Outcome, err error) {
 	if r.Reviewer != nil {
-		if r.changed, err = r.changes(ctx, r.subject); err != nil {
+		if err := r.compare(ctx); err != nil {
 			return nil, err
 		}
 		r.pins, err = r.review(ctx, r.subject, r.set, r.changed, r.accepted)

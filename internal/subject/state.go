@@ -24,6 +24,8 @@ type check struct {
 
 	// compared is the comparison of a pull request's base and head; nil = not requested yet.
 	compared *gh.CommitsComparison
+	// expects is what heads of the base branch should have, as it was read first; nil = not yet.
+	expects *expected
 	// kept is the ID of the stored report of the verdict; "" = none.
 	kept string
 	// pins is the review of pinned packages, in addition to the artifacts; nil = none.

@@ -65,7 +65,7 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 	}
 	var base contents
 	if j.report != nil {
-		if base, err = r.baseContents(ctx, a, j.options); err != nil {
+		if base, err = r.baseContents(ctx, a, j); err != nil {
 			return worker.Done, err
 		}
 	}
