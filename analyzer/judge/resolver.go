@@ -20,7 +20,7 @@ type resolver struct {
 	// Look up all packages instead of only those that are needed.
 	full map[*facts.Artifact]bool
 	sets map[string][]*packages.Set
-	none packages.Set // no packages, at both ends
+	none packages.Set // no packages
 }
 
 func newResolver(j *Judge) *resolver {
@@ -28,7 +28,7 @@ func newResolver(j *Judge) *resolver {
 		judge: j,
 		full:  map[*facts.Artifact]bool{},
 		sets:  map[string][]*packages.Set{},
-		none:  packages.Set{Newest: true, Oldest: true},
+		none:  packages.Set{Newest: true},
 	}
 }
 

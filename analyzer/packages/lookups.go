@@ -21,9 +21,16 @@ type lookups struct {
 	more     int             // releases that were looked up, without the first of each package
 }
 
-// listed are the versions of a package, oldest first: those that can be installed on the target,
-// and all, which are only requested if they are needed.
-type listed struct{ here, all []pkgmeta.Version }
+// listed is what a source answers about the versions of a package: those that can be installed on
+// the target, and all, which are only requested if they are needed.
+type listed struct{ here, all answer }
+
+// answer is a list of versions, oldest first, or why there is none.
+type answer struct {
+	known    bool // it was requested
+	versions []pkgmeta.Version
+	err      error
+}
 
 // required is a requirement of a release that applies. extra is set if it does not without extras.
 type required struct {
@@ -63,34 +70,29 @@ func (l *lookups) spec(text string) pkgmeta.Spec {
 func (l *lookups) versions(
 	ctx context.Context, name string, everywhere, again bool,
 ) ([]pkgmeta.Version, error) {
-	known := l.listed[name]
 	if again && !l.fresh[name] {
-		known, l.fresh[name] = nil, true
+		l.fresh[name] = true
+		delete(l.listed, name)
 	}
-	if known == nil {
-		known = &listed{}
-		on := l.listing
-		on.Fresh = again
+	if l.listed[name] == nil {
+		l.listed[name] = &listed{}
+	}
+	to, on := &l.listed[name].here, l.listing
+	on.Fresh = again
+	if everywhere {
+		to, on = &l.listed[name].all, Target{}
+	}
+	if !to.known {
 		names, err := l.source.Versions(ctx, name, on)
-		if err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		known.here = Sorted(names)
-		l.listed[name] = known
-	}
-	if !everywhere {
-		return known.here, nil
-	}
-	if known.all == nil {
-		names, err := l.source.Versions(ctx, name, Target{})
-		if err != nil {
-			return nil, err
+		if err == nil && everywhere && len(names) == 0 {
+			err = fmt.Errorf("%s has no version: %w", name, ErrUnknown)
 		}
-		if known.all = Sorted(names); len(known.all) == 0 {
-			return nil, fmt.Errorf("%s has no version: %w", name, ErrUnknown)
-		}
+		*to = answer{true, Sorted(names), err}
 	}
-	return known.all, nil
+	return to.versions, to.err
 }
 
 // complete looks up the release of a choice that has only a version. The error is that of ctx.

@@ -237,15 +237,10 @@ func tightness(s pkgmeta.Spec) int {
 	return 3
 }
 
-// choose chooses a release and adds what it requires. The result is nil if that excludes no release
-// that is chosen already.
+// choose sets the choice for a package and adds what its release requires. The result is nil if that
+// excludes no release that is chosen already.
 func (s *search) choose(name string, c *choice) *dead {
-	if s.chosen[name] = c; c.release == nil {
-		if _, given := s.given[name]; !given {
-			s.followed[name] = true
-		}
-		return nil
-	}
+	s.chosen[name] = c
 	return s.follow(name)
 }
 

@@ -3,6 +3,7 @@ package packages_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/packages"
@@ -105,8 +106,8 @@ func TestTogether(t *testing.T) {
 				if err != nil || releases(set) != want || len(set.Conflicts) > 0 {
 					t.Errorf("%s: %s, want %s; %v, %v", end, releases(set), want, set.Conflicts, err)
 				}
-				if set.Newest != (end == packages.Highest) || set.Oldest != (end == packages.Lowest) {
-					t.Errorf("%s: newest %v, oldest %v", end, set.Newest, set.Oldest)
+				if set.Newest != (end == packages.Highest) {
+					t.Errorf("%s: newest %v", end, set.Newest)
 				}
 			}
 		})
@@ -184,6 +185,54 @@ func TestHostileIndex(t *testing.T) {
 		if err != nil || len(set.Conflicts)+len(set.Unresolved) == 0 || h.requests > 200 {
 			t.Errorf("%s: %d releases, %d requests, %v", end, len(set.Releases), h.requests, err)
 		}
+	}
+}
+
+// counted counts the requests for versions of packages.
+type counted struct {
+	packages.Source
+	versions map[string]int // by package
+}
+
+func (c counted) Versions(
+	ctx context.Context, name string, on packages.Target,
+) ([]string, error) {
+	c.versions[name]++
+	return c.Source.Versions(ctx, name, on)
+}
+
+// A package beyond the limit is not looked up when the search begins again.
+func TestTooManyAgain(t *testing.T) {
+	var text, requires strings.Builder
+	text.WriteString(together)
+	for n := range 600 {
+		fmt.Fprintf(&text, "n%d 1:\n", n)
+		fmt.Fprintf(&requires, "n%d==1 ", n)
+	}
+	c := counted{parse(text.String()), map[string]int{}}
+	set, err := packages.Resolve(t.Context(), c, packages.Request{
+		On: linux, With: requirements(t, "never must base"), Requires: requirements(t, requires.String()),
+		End: packages.Highest,
+	})
+	if err != nil || len(set.Conflicts) == 0 || len(c.versions) != 503 || len(set.Unresolved) != 100 {
+		t.Errorf("%d packages were looked up, %d were not, %v, %v", len(c.versions),
+			len(set.Unresolved), set.Conflicts, err)
+	}
+}
+
+// A package that the index does not have is requested once, however often the search goes back.
+func TestMissingPackageIsRequestedOnce(t *testing.T) {
+	c := counted{parse(`
+top 1: gone, zlast
+top 2: gone, zlast
+top 3: gone, zlast
+zlast 1: top<2
+`), map[string]int{}}
+	set, err := packages.Resolve(t.Context(), c, packages.Request{
+		On: linux, Requires: requirements(t, "top"), End: packages.Highest,
+	})
+	if err != nil || releases(set) != "top==1 zlast==1" || c.versions["gone"] != 1 {
+		t.Errorf("%s, %d requests, %v", releases(set), c.versions["gone"], err)
 	}
 }
 

@@ -9,9 +9,8 @@ import (
 
 // Set is the result of a resolution: one release per package.
 type Set struct {
-	// Newest is set if a fresh install picks this set today, and Oldest if it is the oldest set that
-	// the ranges allow. Both are set if the ranges allow only one.
-	Newest, Oldest bool
+	// Newest is set if a fresh install picks this set today: it was resolved at the highest end.
+	Newest bool
 	// in order of discovery: requirements of the user, of the artifact, of packages
 	Releases   []*Release
 	Conflicts  []Conflict
@@ -49,7 +48,7 @@ type Unresolved struct {
 
 // set returns what was chosen.
 func (s *search) set() *Set {
-	set := &Set{Newest: s.End == Highest, Oldest: s.End == Lowest, Given: map[string]string{}}
+	set := &Set{Newest: s.End == Highest, Given: map[string]string{}}
 	for name, w := range s.given {
 		set.Given[name] = w.Raw
 	}
@@ -137,7 +136,7 @@ func (s *Set) In(project string, declared []pkgmeta.Requirement) *Set {
 	for _, q := range declared {
 		specs[q.Name+q.Spec], specs[q.Name] = true, true
 	}
-	out := &Set{Newest: s.Newest, Oldest: s.Oldest, Given: s.Given}
+	out := &Set{Newest: s.Newest, Given: s.Given}
 	out.Releases = make([]*Release, 0, len(s.Releases))
 	for _, r := range s.Releases {
 		if r.Name != project {
