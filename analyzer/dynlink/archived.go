@@ -58,15 +58,9 @@ func (a *Archived) Platform(arch string) *platform.Platform {
 	gnu, own := interpreters[arch], muslPath(arch)
 	switch {
 	case gnu != "" && objects[gnu] != nil:
-		libc := archivedLibc(a.Objects, arch)
-		g := a.glibc(s, arch, libc)
-		t.search = func(name string, by *loaded) (*object, string) {
-			if path.Base(gnu) == name {
-				return objects[gnu], gnu
-			}
-			o, found, _, _ := g.search(r, name, by, nil)
-			return o, found
-		}
+		g := a.glibc(s, arch, archivedLibc(a.Objects, arch))
+		g.path, g.object = gnu, objects[gnu]
+		t.ofGlibc(g)
 		return platform.Unpacked(a.Name, arch, "glibc", "2."+strconv.Itoa(g.minor), t.files())
 	case objects[own] != nil:
 		self := &loaded{object: objects[own], path: own, shown: own, foundBy: foundLoader}
@@ -74,19 +68,14 @@ func (a *Archived) Platform(arch string) *platform.Platform {
 		if list := a.Texts["etc/ld-musl-"+u.arch+".path"]; list != nil {
 			u.path = muslList(string(list))
 		}
-		t.search = func(name string, by *loaded) (*object, string) {
-			if reservedByMusl(name) != "" {
-				return objects[own], own
-			}
-			o, found, _ := u.search(r, name, by, new([]string))
-			return o, found
-		}
-		return platform.Unpacked(a.Name, arch, "musl", "1.2", t.files())
+		t.ofMusl(u)
+		return platform.Unpacked(a.Name, arch, "musl", muslVersion, t.files())
 	}
 	return nil
 }
 
-// glibc returns the loader of an architecture. libc is the file of its libc.so.6.
+// glibc returns the loader of an architecture. libc is the file of its libc.so.6, the zero value if
+// there is none.
 func (a *Archived) glibc(s *store, arch string, libc ArchivedObject) *glibc {
 	g := &glibc{
 		store:   s,
@@ -95,18 +84,18 @@ func (a *Archived) glibc(s *store, arch string, libc ArchivedObject) *glibc {
 		cpu:     arch,
 		cacheID: cacheIDs[arch],
 		kind:    defaultHead,
-		// Debian's loader searches its own folders, those of others the folder of libc.so.6.
 		folders: debianFolders(arch),
 		cached:  map[string]string{},
 	}
-	if at := path.Dir("/" + libc.Path); !slices.Contains(g.folders, at+"/") {
-		base := "/" + path.Base(at) + "/"
-		g.folders = []string{base, "/usr" + base}
-	}
-	g.capabilities()
 	if libc.Object != nil {
+		// Debian's loader searches its own folders, those of others the folder of libc.so.6.
+		if at := path.Dir("/" + libc.Path); !slices.Contains(g.folders, at+"/") {
+			base := "/" + path.Base(at) + "/"
+			g.folders = []string{base, "/usr" + base}
+		}
 		g.readCache(a.Texts[LoaderCache], order(libc.ByteOrder == "big"))
 	}
+	g.capabilities()
 	return g
 }
 

@@ -142,16 +142,10 @@ func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 			return nil, fmt.Errorf("%s, the loader for %s, can't be read", gnu, arch)
 		}
 		g.kind = g.object.head
-		t.search = func(name string, by *loaded) (*object, string) {
-			if path.Base(g.path) == name {
-				return g.object, g.path
-			}
-			o, found, _, _ := g.search(r, name, by, nil)
-			return o, found
-		}
+		t.ofGlibc(g)
 		version = "2." + strconv.Itoa(g.minor)
 	case l.exists(own):
-		libc, version = "musl", "1.2"
+		libc, version = "musl", muslVersion
 		o, err := l.store.open(own)
 		if err != nil || o.m == nil {
 			return nil, fmt.Errorf("%s, the loader for %s, can't be read", own, arch)
@@ -162,18 +156,15 @@ func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 			self: &loaded{object: o, path: own, shown: own, foundBy: foundLoader},
 		}
 		u.path = u.folders(r)
-		t.search = func(name string, by *loaded) (*object, string) {
-			if reservedByMusl(name) != "" {
-				return o, own
-			}
-			o, found, _ := u.search(r, name, by, new([]string))
-			return o, found
-		}
+		t.ofMusl(u)
 	default:
 		return nil, fmt.Errorf("there is no loader for %s, neither %s nor %s", arch, gnu, own)
 	}
 	return platform.Unpacked(name, arch, libc, version, t.files()), nil
 }
+
+// muslVersion is the version of musl in a root, whose files do not contain it.
+const muslVersion = "1.2"
 
 // target searches libraries in a root, independently of a program.
 type target struct {
@@ -181,6 +172,28 @@ type target struct {
 	by     map[string]*loaded // libraries that were found, by name
 	search func(name string, by *loaded) (*object, string)
 	read   func(path string) *elfobj.Object
+}
+
+// ofGlibc makes the target search like a loader of glibc.
+func (t *target) ofGlibc(g *glibc) {
+	t.search = func(name string, by *loaded) (*object, string) {
+		if path.Base(g.path) == name {
+			return g.object, g.path
+		}
+		o, found, _, _ := g.search(t.run, name, by, nil)
+		return o, found
+	}
+}
+
+// ofMusl makes the target search like musl's loader, which has the C library itself.
+func (t *target) ofMusl(u *musl) {
+	t.search = func(name string, by *loaded) (*object, string) {
+		if reservedByMusl(name) != "" {
+			return u.self.object, u.self.path
+		}
+		o, found, _ := u.search(t.run, name, by, new([]string))
+		return o, found
+	}
 }
 
 func (t *target) files() *platform.Files { return &platform.Files{Find: t.find, Open: t.read} }

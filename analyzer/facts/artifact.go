@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/platform/debian"
 	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
@@ -68,7 +69,8 @@ type Artifact struct {
 	// forOthers are files for a system that the tags do not name.
 	forOthers []Unread
 	conda     bool // it contains the index of a conda package
-	control   bool // it contains the control file of a deb
+	// debs returns what the packages contain that a deb depends on; nil for other artifacts.
+	debs func() *debian.Closure
 	// Top-level packages of a wheel or conda package: folders with an __init__.py.
 	roots     []string
 	links     map[string][]string // by target, while it is read

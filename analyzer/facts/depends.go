@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/debian"
@@ -43,12 +44,15 @@ var relation = lazyregexp.New(`(?:^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)
 // of glibc allows: "__glibc >=2.17,<3.0.a0".
 var glibcFloor = lazyregexp.New(`^__glibc\s+>=\s*(\d{1,3}\.\d{1,3})`)
 
-// condaDepends returns the dependencies in the index of a conda package: the names of packages, and
-// the oldest glibc, or "".
-func condaDepends(text []byte) (names []string, glibc string) {
-	var index struct{ Depends []string }
+// condaDepends returns what the index of a conda package declares: the names of packages that it
+// depends on, the oldest glibc, or "", and the architecture, see packageArch.
+func condaDepends(text []byte) (names []string, glibc, arch string) {
+	var index struct {
+		Depends []string
+		Subdir  string
+	}
 	if json.Unmarshal(text, &index) != nil {
-		return nil, ""
+		return nil, "", ""
 	}
 	for _, d := range index.Depends {
 		name, _, _ := strings.Cut(d, " ")
@@ -57,7 +61,7 @@ func condaDepends(text []byte) (names []string, glibc string) {
 			glibc = m[1]
 		}
 	}
-	return names, glibc
+	return names, glibc, packageArch(index.Subdir)
 }
 
 // packageArchs are the names of architectures in packages of Debian, Alpine, RPM and conda
@@ -75,22 +79,21 @@ var packageArchs = map[string]string{
 	"win-32": "win-32", "win-64": "win-64", "win-arm64": "win-arm64",
 }
 
-// declaredArch matches the architecture in a deb's control file, an apk's .PKGINFO or the index of
-// a conda package.
-var declaredArch = lazyregexp.New(
-	`(?m)^(?:Architecture:|arch\s*=)[ \t]*(\S+)\s*$|"subdir"\s*:\s*"([^"]+)"`)
+// declaredArch matches the architecture in a deb's control file or an apk's .PKGINFO.
+var declaredArch = lazyregexp.New(`(?m)^(?:Architecture:|arch\s*=)[ \t]*(\S+)\s*$`)
 
-// architecture returns the architecture that a description of a package declares, as
-// Object.BuiltFor names it; "" if it is for all, or none that compat knows.
+// architecture returns the architecture that the description of a deb or apk declares, as
+// packageArch does.
 func architecture(text []byte) string {
 	m := declaredArch.FindStringSubmatch(string(text))
 	if m == nil {
 		return ""
 	}
-	return packageArch(m[1] + m[2])
+	return packageArch(m[1])
 }
 
-// packageArch returns the architecture with a name in a package, as architecture does.
+// packageArch returns the architecture with a name in a package, as Object.BuiltFor names it; "" if
+// it is for all, or none that compat knows.
 func packageArch(name string) string {
 	if arch := packageArchs[name]; arch != "" {
 		return arch
@@ -176,8 +179,8 @@ func (a *Artifact) DependencyProvides(soname string) (certain, perhaps bool) {
 	if !a.Packaged() {
 		return false, false
 	}
-	if a.control {
-		switch debian.Provide(a.Depends, soname) {
+	if a.debs != nil {
+		switch a.debs().Provides(soname) {
 		case debian.Yes:
 			return true, true
 		case debian.No:
@@ -194,11 +197,15 @@ func (a *Artifact) DependencyProvides(soname string) (certain, perhaps bool) {
 	return false, perhaps
 }
 
+// runtimes returns what the packages of GCC's runtimes contain.
+var runtimes = sync.OnceValue(func() *debian.Closure {
+	return debian.ClosureOf([]string{"libgcc-s1", "libstdc++6"})
+})
+
 // Undeclared reports whether a deb needs a library that no package of its dependencies contains.
 // The C library and the runtimes of GCC are on every system.
 func (a *Artifact) Undeclared(soname string) bool {
-	if !a.control || platform.LibcOf(soname) != "" ||
-		debian.Provide([]string{"libgcc-s1", "libstdc++6"}, soname) == debian.Yes {
+	if a.debs == nil || platform.LibcOf(soname) != "" || runtimes().Provides(soname) == debian.Yes {
 		return false
 	}
 	_, perhaps := a.DependencyProvides(soname)

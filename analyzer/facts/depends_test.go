@@ -106,3 +106,15 @@ func TestAlpineDepends(t *testing.T) {
 		t.Errorf("depends %q, want %q", got, want)
 	}
 }
+
+// The architecture of a conda package is that of its index, not of a text in it.
+func TestCondaArch(t *testing.T) {
+	text := `{"license": "\"subdir\": \"osx-64\"", "subdir": "linux-aarch64", "depends": ["a >=1"]}`
+	names, _, arch := condaDepends([]byte(text))
+	if !slices.Equal(names, []string{"a"}) || arch != "aarch64" {
+		t.Errorf("%q for %q", names, arch)
+	}
+	if got := architecture([]byte("Package: x\nDescription: y\n \"subdir\": \"osx-64\"\n")); got != "" {
+		t.Errorf("a description of a deb is for %q", got)
+	}
+}

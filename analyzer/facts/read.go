@@ -9,11 +9,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform/debian"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -293,14 +295,18 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		facts.system[f.Path] = p.text
 		return nil
 	case p.depends:
-		facts.Arch = architecture(p.text)
 		if f.Path == condaIndex {
-			facts.Depends, facts.Glibc = condaDepends(p.text)
+			facts.Depends, facts.Glibc, facts.Arch = condaDepends(p.text)
 			facts.conda = true
 			return nil
 		}
 		facts.Depends = append(facts.Depends, depends(f.Path, p.text)...)
-		facts.control = facts.control || f.Path == unpack.DebianControl
+		if f.Path == unpack.DebianControl {
+			facts.debs = sync.OnceValue(func() *debian.Closure { return debian.ClosureOf(facts.Depends) })
+		}
+		if f.Path != npmPackage {
+			facts.Arch = architecture(p.text)
+		}
 		return nil
 	case p.macho != nil || p.machErr:
 		r.machO(facts, f.Path, at, p)

@@ -270,3 +270,19 @@ func TestFirst(t *testing.T) {
 		}
 	}
 }
+
+// From the os-release of Rocky Linux 9 and of Debian 12, which quote differently.
+func TestOSRelease(t *testing.T) {
+	for text, want := range map[string]string{
+		"NAME=\"Rocky Linux\"\nID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n": "rocky rhel centos fedora",
+		"ID=debian\n# a comment\n": "debian",
+		"":                         "",
+	} {
+		if got := strings.Join(LikeOf(text), " "); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	if got := OSRelease("VERSION_ID='3.20.1'\n")["VERSION_ID"]; got != "3.20.1" {
+		t.Errorf("VERSION_ID is %q", got)
+	}
+}

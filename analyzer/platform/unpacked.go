@@ -32,16 +32,22 @@ func Unpacked(name, arch, libc, libcVersion string, files *Files) *Platform {
 	}
 }
 
-// LikeOf returns the distributions in a file os-release(5): the system's own ID and those that it
-// is like.
-func LikeOf(osRelease string) (names []string) {
-	for line := range strings.Lines(osRelease) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		if key == "ID" || key == "ID_LIKE" {
-			names = append(names, strings.Fields(strings.Trim(value, `"'`))...)
+// OSRelease returns the values in a file os-release(5) by their names.
+func OSRelease(text string) map[string]string {
+	values := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			values[name] = strings.Trim(value, `"'`)
 		}
 	}
-	return names
+	return values
+}
+
+// LikeOf returns the distributions in a file os-release(5): the system's own ID and those that it
+// is like.
+func LikeOf(osRelease string) []string {
+	values := OSRelease(osRelease)
+	return strings.Fields(values["ID"] + " " + values["ID_LIKE"])
 }
 
 // Open returns the ELF file at an absolute path of an unpacked system; nil if there is none, and

@@ -89,12 +89,7 @@ func osRelease(root *lddRoot) string {
 // systemName returns the name of the system in a root, from os-release(5): that of the built-in
 // platform if there is one, as debian12, else PRETTY_NAME.
 func systemName(root *lddRoot) string {
-	values := map[string]string{}
-	for line := range strings.Lines(osRelease(root)) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			values[name] = strings.Trim(value, `"'`)
-		}
-	}
+	values := platform.OSRelease(osRelease(root))
 	system := values["ID"]
 	if system == "amzn" {
 		system = "amazonlinux"

@@ -134,8 +134,9 @@ func (x *Index) Contents(
 	return nil
 }
 
-// Depends calls visit for each package with what it depends on, as in its control file.
-func (x *Index) Depends(ctx context.Context, visit func(name, depends string)) error {
+// Relations calls visit for each relation of a package to others (Depends, Pre-Depends, Provides),
+// as in its control file.
+func (x *Index) Relations(ctx context.Context, visit func(name, field, value string)) error {
 	text, err := x.run(ctx, "apt-cache", "dumpavail")
 	if err != nil {
 		return err
@@ -146,8 +147,8 @@ func (x *Index) Depends(ctx context.Context, visit func(name, depends string)) e
 		switch field {
 		case "Package":
 			name = value
-		case "Depends", "Pre-Depends":
-			visit(name, value)
+		case "Depends", "Pre-Depends", "Provides":
+			visit(name, field, value)
 		}
 	}
 	return nil

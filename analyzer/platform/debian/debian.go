@@ -1,7 +1,7 @@
 // Package debian describes which packages of Debian contain a library, and which other packages
-// with libraries these depend on.
+// these depend on.
 //
-//	debian.Provide([]string{"libldap2", "libc6"}, "liblber.so.2")  // Yes
+//	debian.ClosureOf([]string{"libldap2", "libc6"}).Provides("liblber.so.2")  // Yes
 //
 // The data is of several releases at once, because the name of a package contains the version of
 // its libraries. It is embedded and decoded on first use.
@@ -25,7 +25,11 @@ import (
 //go:embed data/libraries.gz
 var packed []byte
 
-// entry is a package: the SONAMEs of its libraries, and names of packages that it depends on.
+// Private precedes the names of libraries in folders that the loader does not search, in the data.
+const Private = "/"
+
+// entry is a package: the SONAMEs of its libraries, and names of packages that it depends on. A
+// virtual package depends on those that provide it.
 type entry struct{ sonames, depends []string }
 
 type table struct {
@@ -53,7 +57,9 @@ var data = sync.OnceValue(func() *table {
 		name := words[0]
 		t.packages[name] = entry{words[1:], strings.Fields(depends)}
 		for _, soname := range words[1:] {
-			t.holders[soname] = append(t.holders[soname], name)
+			if !strings.HasPrefix(soname, Private) {
+				t.holders[soname] = append(t.holders[soname], name)
+			}
 		}
 		pattern := number.ReplaceAllString(name, "#")
 		t.alike[pattern] = append(t.alike[pattern], name)
@@ -65,20 +71,27 @@ var data = sync.OnceValue(func() *table {
 // another ABI added: libssl3t64.
 var number = lazyregexp.New(`[0-9]+(?:\.[0-9]+)*(?:t64)?`)
 
-// Answer is whether packages provide a library.
+// Answer is whether a closure contains a library.
 type Answer int
 
 const (
-	No      Answer = iota
-	Yes            // one of them contains it, or one that it depends on
-	Unknown        // it is not known what one of them depends on
+	No  Answer = iota
+	Yes        // one of them contains it, or one that it depends on
+	// Unknown: one contains it in a private folder, or it is not known what one of them depends on.
+	Unknown
 )
 
-// Provide reports whether packages, or those that they depend on, provide a library.
-func Provide(depends []string, soname string) Answer {
+// Closure is what packages contain, and those that they depend on.
+type Closure struct {
+	sonames map[string]bool
+	unknown bool // it is not known what one of them depends on
+}
+
+// ClosureOf returns the closure of packages.
+func ClosureOf(names []string) *Closure {
 	t := data()
-	answer := No
-	queue, seen := slices.Clone(depends), map[string]bool{}
+	c := &Closure{sonames: map[string]bool{}}
+	queue, seen := slices.Clone(names), map[string]bool{}
 	for len(queue) > 0 {
 		name := queue[0]
 		queue = queue[1:]
@@ -87,22 +100,33 @@ func Provide(depends []string, soname string) Answer {
 		}
 		seen[name] = true
 		e, ok := t.find(name)
-		switch {
-		case slices.ContainsFunc(e.sonames, func(s string) bool { return is(soname, s) }):
-			return Yes
-		case !ok && !slices.Contains(without, name):
-			answer = Unknown
+		c.unknown = c.unknown || !ok && !slices.Contains(without, name)
+		for _, soname := range e.sonames {
+			c.sonames[soname] = true
 		}
 		queue = append(queue, e.depends...)
+	}
+	return c
+}
+
+// Provides reports whether one of the packages contains a library, by its SONAME or the name of its
+// file with a longer version (libgomp.so.1.0.0).
+func (c *Closure) Provides(name string) Answer {
+	answer := No
+	for n := name; strings.Contains(n, ".so"); n = n[:strings.LastIndexByte(n, '.')] {
+		switch {
+		case c.sonames[n]:
+			return Yes
+		case c.unknown || c.sonames[Private+n]:
+			answer = Unknown
+		}
 	}
 	return answer
 }
 
-// without are packages on which many depend and that bring no library.
+// without are packages on which many depend and that lead to no library.
 var without = []string{
-	"adduser", "ca-certificates", "debconf", "debconf-2.0", "init-system-helpers", "install-info",
-	"libc6.1", "lsb-base", "media-types", "mime-support", "multiarch-support", "netbase",
-	"sensible-utils", "tzdata", "ucf",
+	"libc6.1", "media-types", "multiarch-support", "netbase", "sensible-utils",
 }
 
 // find returns a package. One of another release than those of the data has the libraries of a
@@ -141,13 +165,6 @@ func replaceVersion(soname, from, to string) (string, bool) {
 		return stem + to + ".so", true
 	}
 	return "", false
-}
-
-// is reports whether a name in DT_NEEDED is that of a library: its SONAME, or its file name with a
-// longer version (libgomp.so.1.0.0).
-func is(needed, soname string) bool {
-	rest, ok := strings.CutPrefix(needed, soname)
-	return ok && (rest == "" || strings.Contains(soname, ".so.") && rest[0] == '.')
 }
 
 // Releases reports whether the names of two packages differ only in their versions: libssl3 and

@@ -7,7 +7,7 @@ import (
 )
 
 // From the contents and dependencies of the packages (dpkg -L, apt-cache depends).
-func TestProvide(t *testing.T) {
+func TestProvides(t *testing.T) {
 	for _, c := range []struct {
 		depends, soname string
 		want            Answer
@@ -26,9 +26,13 @@ func TestProvide(t *testing.T) {
 		{"libicu76", "libicuuc.so.72", No},
 		{"libssl3t64", "libssl.so.1.1", No},
 		{"libdb5.3", "libdb-5.3.so", Yes},
-		{"libc6 ca-certificates", "libz.so.1", No},
+		{"libc6 media-types", "libz.so.1", No},
+		{"libgtk-3-0", "libdconf.so.1", Yes},                              // through libgtk-3-common, which has no library
+		{"libblas.so.3", "libblas.so.3", Yes},                             // a virtual package
+		{"libopenblas0-pthread", "liblapack.so.3", Yes},                   // by update-alternatives
+		{"pulseaudio-utils libpulse0", "libpulsecommon-16.1.so", Unknown}, // in a private folder
 	} {
-		if got := Provide(strings.Fields(c.depends), c.soname); got != c.want {
+		if got := ClosureOf(strings.Fields(c.depends)).Provides(c.soname); got != c.want {
 			t.Errorf("%s provide %s: %v, want %v", c.depends, c.soname, got, c.want)
 		}
 	}
@@ -38,6 +42,9 @@ func TestProvide(t *testing.T) {
 		if got := Holders(name); !slices.Contains(got, want) {
 			t.Errorf("%s is in %q, want %s", name, got, want)
 		}
+	}
+	if got := Holders("libpulsecommon-16.1.so"); got != nil {
+		t.Errorf("a private library is in %q", got)
 	}
 	if got := Holders("libnone.so.1"); got != nil {
 		t.Errorf("libnone.so.1 is in %q", got)

@@ -1,5 +1,7 @@
 // Command debian lists the libraries that the packages of Debian contain in the folders of the
-// loader, and the other such packages that they depend on: the data of analyzer/platform/debian.
+// loader, and the packages that they depend on: the data of analyzer/platform/debian. A package
+// without libraries is listed if such a package depends on it and it depends on others with
+// libraries; so is a virtual package, which depends on those that provide it.
 //
 // It reads the lists of files and packages from the mirror that this machine's apt is configured
 // for. A release whose list of files the mirror does not have is left out. Run it by `go generate
@@ -23,14 +25,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/platform/debian"
 	"github.com/compat-app/compat/internal/apt"
 )
 
 var releases = []string{"bullseye", "bookworm", "trixie", "sid"}
 
 var (
-	// library matches a library in a folder of the loader.
-	library = regexp.MustCompile(`^(?:usr/)?lib/(?:x86_64-linux-gnu/)?[^/]+\.so(?:\.[0-9][^/]*)?$`)
+	// library matches a library in a folder of the loader, or in a private folder, to which the run
+	// paths of other packages may lead. The submatch is set for the former.
+	library = regexp.MustCompile(
+		`^(?:usr/)?lib/(?:((?:x86_64-linux-gnu/)?[^/]+)|(?:[^/]+/){1,3}lib[^/]+)\.so(?:\.[0-9][^/]*)?$`)
+	// soname matches a virtual package that is named after a library, whose file is made by
+	// update-alternatives: libblas.so.3.
+	soname = regexp.MustCompile(`^lib.*\.so\.[0-9]`)
 	// other matches packages without libraries for programs.
 	other = regexp.MustCompile(`-(?:dev|dbg|dbgsym)$`)
 	// relation matches the names in a dependency.
@@ -63,9 +71,13 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 			return err
 		}
 		err = x.Contents(ctx, library, func(file string, packages []string) {
+			name := path.Base(file)
+			if library.FindStringSubmatch(file)[1] == "" {
+				name = debian.Private + name
+			}
 			for _, p := range packages {
 				if !other.MatchString(p) {
-					add(has, p, path.Base(file))
+					add(has, p, name)
 				}
 			}
 		})
@@ -74,9 +86,16 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		} else {
 			from = append(from, codename)
 		}
-		err = x.Depends(ctx, func(name, text string) {
+		err = x.Relations(ctx, func(name, field, text string) {
 			for _, m := range relation.FindAllStringSubmatch(text, -1) {
-				add(depends, name, m[1])
+				if field == "Provides" {
+					add(depends, m[1], name)
+					if soname.MatchString(m[1]) {
+						add(has, name, m[1])
+					}
+				} else {
+					add(depends, name, m[1])
+				}
 			}
 		})
 		if err != nil {
@@ -86,10 +105,11 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "# packages of Debian with libraries (files of %s) : packages that they depend on\n",
 		strings.Join(from, ", "))
-	for _, name := range slices.Sorted(maps.Keys(has)) {
-		fmt.Fprintf(&text, "%s %s :", name, strings.Join(sonames(has[name]), " "))
+	listed := relevant(has, depends)
+	for _, name := range listed.sorted() {
+		text.WriteString(strings.Join(append([]string{name}, sonames(has[name])...), " ") + " :")
 		for _, d := range depends[name].sorted() {
-			if has[d] != nil && d != name {
+			if listed[d] && d != name {
 				fmt.Fprintf(&text, " %s", d)
 			}
 		}
@@ -107,6 +127,38 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		return err
 	}
 	return os.WriteFile(*out, packed.Bytes(), 0o644)
+}
+
+// relevant returns the packages with libraries, and those between two of them.
+func relevant(has, depends map[string]set) set {
+	users := map[string]set{}
+	for name, on := range depends {
+		for d := range on {
+			add(users, d, name)
+		}
+	}
+	out := set{}
+	above := reachable(has, users) // those that depend on them
+	for name := range reachable(has, depends) {
+		if above[name] {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// reachable returns the packages to which edges lead from some, and these.
+func reachable(from, edges map[string]set) set {
+	out, queue := set{}, slices.Collect(maps.Keys(from))
+	for len(queue) > 0 {
+		name := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if !out[name] {
+			out[name] = true
+			queue = slices.AppendSeq(queue, maps.Keys(edges[name]))
+		}
+	}
+	return out
 }
 
 func add(to map[string]set, key, value string) {

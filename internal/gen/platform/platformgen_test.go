@@ -104,3 +104,28 @@ func TestDerive(t *testing.T) {
 		t.Errorf("aarch64 glibc 2.30: %q\nwant %q", got, want)
 	}
 }
+
+// A package whose file is missing keeps its libraries, also if a newer release has renamed it.
+func TestKeep(t *testing.T) {
+	before := &table.Set{}
+	b := newBuilder(before)
+	for _, c := range []struct{ column, pkg string }{{"debian12", "libssl3"}, {"debian13", "libssl3t64"}} {
+		n := b.column(c.column, "2.36")
+		before.Columns[n].From = []string{c.pkg + "=3.0"}
+		b.add(n, c.pkg, true, "", object("libssl.so.3", export("SSL_new", "OPENSSL_3.0.0")))
+	}
+	b.finish()
+	after := &table.Set{}
+	b = newBuilder(after)
+	b.keep(b.column("debian12", "2.36"), "libssl3", true, before)
+	b.keep(b.column("debian13", "2.41"), "libssl3t64", true, before)
+	b.finish()
+	for _, c := range after.Columns {
+		if got := at(after, c.Name); len(got) != 1 || len(c.From) != 1 {
+			t.Errorf("%s: %q of %q", c.Name, got, c.From)
+		}
+	}
+	if from, _ := kept(before, "debian12", "libssl3t64"); from >= 0 {
+		t.Errorf("debian12 has libssl3t64, in column %d", from)
+	}
+}

@@ -51,6 +51,12 @@ func readArch(
 		if err != nil {
 			return nil, err
 		}
+		if from, _ := kept(before, s.column, "libc6"); from < 0 && debs["libc6"] == "" {
+			if s == sid {
+				continue // an architecture that the next release will not have
+			}
+			return nil, fmt.Errorf("the mirror has no libc6 in %s", s.apt.Codename)
+		}
 		column := b.column(s.column, s.glibc)
 		for _, name := range want {
 			deb := debs[name]
@@ -146,21 +152,31 @@ func (b *builder) add(column int, pkg string, base bool, file string, o *elfobj.
 	}
 }
 
+// kept returns the column with a name in a set, and the package with its version (NAME=VERSION)
+// that it was read from; -1 and "" if the set has no such column, or it does not have the package.
+func kept(before *table.Set, name, pkg string) (column int, version string) {
+	for i, c := range before.Columns {
+		for _, from := range c.From {
+			if c.Name == name && strings.HasPrefix(from, pkg+"=") {
+				return i, from
+			}
+		}
+	}
+	return -1, ""
+}
+
 // keep adds the libraries of a package as they are in the column of the same name of another set.
 func (b *builder) keep(to int, pkg string, base bool, before *table.Set) {
 	column := &b.set.Columns[to]
-	from := slices.IndexFunc(before.Columns, func(c table.Column) bool { return c.Name == column.Name })
+	from, version := kept(before, column.Name, pkg)
 	if from < 0 {
-		return
-	}
-	read := before.Columns[from].From
-	i := slices.IndexFunc(read, func(p string) bool { return strings.HasPrefix(p, pkg+"=") })
-	if i < 0 {
 		return // the suite does not have it
 	}
-	column.From = append(column.From, read[i])
+	column.From = append(column.From, version)
 	for _, old := range before.Libraries {
-		if old.Package != pkg || !old.In[from].Present {
+		// The package of a library is named as in the newest release: libssl3t64.
+		if strings.TrimSuffix(old.Package, "t64") != strings.TrimSuffix(pkg, "t64") ||
+			!old.In[from].Present {
 			continue
 		}
 		l := b.library(old.SONAME)
