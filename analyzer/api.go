@@ -105,8 +105,10 @@ type (
 	Rule     = judge.Rule
 	Pass     = judge.Pass
 	View     = judge.View
-	Before   = judge.Before
-	LinkUser = judge.LinkUser
+	// Dependency is a library of another package that objects load.
+	Dependency = judge.Dependency
+	Before     = judge.Before
+	LinkUser   = judge.LinkUser
 	// EnvironmentPass is the input of rules about environments.
 	EnvironmentPass = judge.EnvironmentPass
 )

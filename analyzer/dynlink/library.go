@@ -43,6 +43,8 @@ type Library struct {
 	Site string
 	// If false, the exports are not known, and the absence of a symbol means nothing.
 	Known bool
+	// Imports of a library of a package; nil if they are not known, and for other libraries.
+	Imports *elfobj.Imports
 
 	symbols symbols
 	alike   bool // Known is false and symbols are those of the nearest releases
@@ -172,6 +174,7 @@ func OfPackage(r *packages.Release, l *packages.Library) *Library {
 		Origin:  r.ID().String(),
 		Package: r.ID(),
 		Known:   l.Known,
+		Imports: l.Imports,
 		symbols: index(l.Exports, l.Versions, l.OldestVersion()),
 	}
 	if !l.Known && l.NearestExports.Len() > 0 {

@@ -38,6 +38,8 @@ type packageSet struct {
 	// Libraries of first that are not in the global scope.
 	local map[*dynlink.Library]bool
 	users map[*dynlink.Library][]*View // the views that load a library
+	// Libraries of other packages that the views load and whose imports are known.
+	dependencies []*Dependency
 	path  []string                     // folders of LD_LIBRARY_PATH
 	// unchanged maps a view to the view of the baseline with the same load.
 	unchanged map[*View]*View
@@ -231,13 +233,38 @@ func (x *packageSet) bind(
 			continue
 		}
 		v.bound = &bound{bind: func() dynlink.Bindings {
-			var others []*dynlink.Loading
-			for _, u := range x.users[v.Library] {
-				others = append(others, u.Loading)
-			}
-			return environment(process{}).Bind(rebound(v, s), dynlink.Union(v.Loading, others))
+			return environment(process{}).Bind(rebound(v, s), x.scope(v.Loading, v.Library))
 		}}
 	}
+	known := map[*dynlink.Library]bool{}
+	for _, v := range x.views {
+		for _, f := range v.Loading.Found {
+			l := f.Library
+			if l.Kind != dynlink.FromPackage || l.Imports.Len() == 0 || known[l] {
+				continue
+			}
+			known[l] = true
+			x.dependencies = append(x.dependencies, &Dependency{
+				Library: l,
+				Users:   x.users[l],
+				bound: &bound{bind: func() dynlink.Bindings {
+					return environment(process{}).Bind(l.Imports, x.scope(v.Loading, l))
+				}},
+			})
+		}
+	}
+}
+
+// scope returns the libraries in which the symbols of a library are looked up: those of a load that
+// has it, and of the others. Only the first of them loads it, and it is not known which that is.
+func (x *packageSet) scope(of *dynlink.Loading, l *dynlink.Library) []*dynlink.Library {
+	var others []*dynlink.Loading
+	for _, u := range x.users[l] {
+		if u.Loading != of {
+			others = append(others, u.Loading)
+		}
+	}
+	return dynlink.Union(of, others)
 }
 
 // shareUsers makes the users of a library of the system, which is a root, those of its file.

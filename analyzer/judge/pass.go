@@ -60,10 +60,13 @@ type Pass struct {
 	Platform *platform.Platform
 	Packages *packages.Set
 	Views    []*View
-	Others   []*facts.Artifact // that are installed with it: those given, or of the environment
-	Windows  *WindowsLoad      // on a Windows platform, otherwise nil
-	MacOS    *MacOSLoad        // on a macOS platform, which has no Views; otherwise nil
-	Scenario fix.Scenario
+	// Dependencies are the libraries of other packages that the Views load, in that order. Those of
+	// which only exports are known are left out.
+	Dependencies []*Dependency
+	Others       []*facts.Artifact // that are installed with it: those given, or of the environment
+	Windows      *WindowsLoad      // on a Windows platform, otherwise nil
+	MacOS        *MacOSLoad        // on a macOS platform, which has no Views; otherwise nil
+	Scenario     fix.Scenario
 	// Python is the interpreter of the environment, "3.14" or "3.14t"; "" if it is not known.
 	Python    string
 	Requested bool // the user named the platform
@@ -111,12 +114,25 @@ type bound struct {
 }
 
 // Bindings returns the object's imports and how the loader binds them.
-func (v *View) Bindings() dynlink.Bindings {
-	if b := v.bound; b.bind != nil {
+func (v *View) Bindings() dynlink.Bindings { return v.bound.get() }
+
+func (b *bound) get() dynlink.Bindings {
+	if b.bind != nil {
 		b.bindings, b.bind = b.bind(), nil
 	}
-	return v.bound.bindings
+	return b.bindings
 }
+
+// Dependency is a library of another package that objects of the artifact load, as the platform's
+// loader sees it. Its imports are known.
+type Dependency struct {
+	*dynlink.Library
+	Users []*View // the objects that load it, at least one
+	bound *bound
+}
+
+// Bindings returns the library's imports and how the loader binds them.
+func (d *Dependency) Bindings() dynlink.Bindings { return d.bound.get() }
 
 // MaxFindings is the maximum number of findings of a rule for an object, and maxOfRule that for
 // all objects of an artifact. A longer list would not help anybody, and its cost would be

@@ -129,6 +129,8 @@ type Library struct {
 	RunPath  string
 	Versions []string        // version nodes it defines
 	Exports  *elfobj.Exports // empty where Known is false
+	// What it needs of other libraries; nil if that is not known, as in the history.
+	Imports *elfobj.Imports `json:",omitempty"`
 	// false: the exports are not known, so a missing symbol proves nothing
 	Known bool
 	// if Known is false: the exports in the nearest releases for which they are known; may be nil
@@ -148,7 +150,8 @@ func NewLibrary(path string, o *elfobj.Object) Library {
 	if o == nil || !o.Dynamic {
 		return l
 	}
-	l.SONAME, l.Needed, l.RunPath, l.Exports, l.Known = o.SONAME, o.Needed, o.RunPath, o.Exports, true
+	l.SONAME, l.Needed, l.RunPath, l.Known = o.SONAME, o.Needed, o.RunPath, true
+	l.Exports, l.Imports = o.Exports, o.Imports
 	if l.RunPath == "" {
 		l.RunPath = o.RPath
 	}

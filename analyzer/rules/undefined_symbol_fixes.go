@@ -66,7 +66,7 @@ func otherRelease(
 			}
 		}
 	}
-	lost := &missingSymbols{view: v, library: l}
+	lost := &missingSymbols{object: v.Path, library: l}
 	for b := range v.Bindings().Failed() {
 		if b.Outcome == dynlink.NoSymbol && b.Provider == nil {
 			lost.names = append(lost.names, b)

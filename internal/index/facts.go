@@ -40,12 +40,12 @@ type facts struct {
 // have the digest of another file, and parts of a file cannot be compared with it.
 func factsKey(f file) (key string, keep time.Duration) {
 	if f.locked {
-		return "index/2/locked/" + hashed(f.sha256+" "+f.url.String()), keepFacts
+		return "index/3/locked/" + hashed(f.sha256+" "+f.url.String()), keepFacts
 	}
 	if f.sha256 != "" {
-		return "index/2/" + f.sha256, keepFacts
+		return "index/3/" + f.sha256, keepFacts
 	}
-	return "index/2/url/" + hashed(f.url.String()), keepPlace
+	return "index/3/url/" + hashed(f.url.String()), keepPlace
 }
 
 func libraryKey(f file, path string) (key string, keep time.Duration) {

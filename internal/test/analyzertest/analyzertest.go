@@ -406,18 +406,8 @@ func (p Packages) add(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	l := packages.Library{
-		Path:    file,
-		SONAME:  o.SONAME,
-		Needed:  o.Needed,
-		RunPath: o.RunPath,
-		Exports: o.Exports,
-		Known:   true,
-	}
-	for _, d := range o.VersionDefs {
-		l.Versions = append(l.Versions, d.Name)
-	}
-	r.Libraries = append(r.Libraries, l)
+	o.Dynamic = true
+	r.Libraries = append(r.Libraries, packages.NewLibrary(file, o))
 	return nil
 }
 
