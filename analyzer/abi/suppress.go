@@ -330,8 +330,8 @@ func (s *suppression) kindOf(c *Change) bool {
 		kind == Struct && slices.Contains(s.typeKinds, "class")
 }
 
-// matching returns whether a pattern matches a symbol with its version, by its names and that of the
-// version node, or a type. * matches any text.
+// matching returns whether a pattern matches a symbol with its version, by its names and that of
+// the version node, or a type. * matches any text.
 func matching(patterns []string) func(symbol, typ string) bool {
 	if len(patterns) == 0 {
 		return func(string, string) bool { return false }

@@ -46,12 +46,13 @@ not from the built-in history.`,
 // missingSymbols lists the symbols that one object misses in one library.
 type missingSymbols struct {
 	object string // its path
-	// The object is this library of another package, and user, an object of the artifact, loads it; nil
-	// for an object of the artifact.
-	of      *dynlink.Library
-	user    string
-	chain   []string         // what loads the library, or else the object
-	library *dynlink.Library // of a package; the object itself if no library that it links may have them
+	// The object is this library of another package, and user, an object of the artifact, loads it;
+	// nil for an object of the artifact.
+	of    *dynlink.Library
+	user  string
+	chain []string // what loads the library, or else the object
+	// A library of a package; the object itself if no library that it links may have the symbols.
+	library *dynlink.Library
 	names   []dynlink.Binding
 }
 
@@ -215,8 +216,8 @@ func hasAll(r *packages.Release, l *missingSymbols) bool {
 	return false
 }
 
-// needsNone reports whether the object, a library of a package, needs none of the symbols in another
-// release. It is false if the release has no such library, or its imports are not known.
+// needsNone reports whether the object, a library of a package, needs none of the symbols in
+// another release. It is false if the release has no such library, or its imports are not known.
 func needsNone(r *packages.Release, l *missingSymbols) bool {
 	for i := range r.Libraries {
 		have := dynlink.OfPackage(r, &r.Libraries[i])

@@ -23,7 +23,7 @@ type round struct {
 	set      repository.Configuration // of the base branch
 	accepted []store.Accepted
 	changed  *change   // nil = not known, or not needed yet
-	compared bool      // changed was asked for
+	compared bool      // changed was requested
 	pins     *reviewed // nil = no pin is changed
 	judged   bool      // reason was found out
 	reason   string    // why no artifacts are needed; "" = they are
