@@ -100,7 +100,7 @@ model: ## Compare the queue with its model: 1,000,000 steps embedded, 250,000 on
 
 scale: ## What a push costs, a simulated day of 100,000 installations, enqueue and claim with 100,000 jobs (minutes)
 	$(GOTEST) -tags scale -count 1 -v -timeout 30m -run TestCostOfAPush ./internal/test/stories
-	COMPAT_SCALE=100000 $(GOTEST) -tags scale -count 1 -v -timeout 2h -run 'TestScale$$|TestSimulation|TestMarks' ./internal/queue
+	COMPAT_SCALE=100000 $(GOTEST) -tags scale -count 1 -v -timeout 2h -run 'TestScale$$|TestScaleBackends|TestSimulation|TestMarks' ./internal/queue
 
 growth: ## Compare the CPU time of 1x and 10x of each size that an attacker chooses (minutes)
 	$(GOTEST) -tags growth -count 1 -v -timeout 1h ./internal/test/growth

@@ -81,7 +81,7 @@ func (q *Queue) claim(
 	rand.Read(random) // never fails
 	token := hex.EncodeToString(random)
 
-	answer, failed := q.run(
+	answer, err := q.run(
 		ctx,
 		part,
 		"claim",
@@ -92,8 +92,8 @@ func (q *Queue) claim(
 		q.o.Name,
 		string(q.o.Pool),
 	)
-	if answer == nil {
-		return nil, 0, failed
+	if err != nil {
+		return nil, 0, err
 	}
 	if err := checkMoved(answer); err != nil {
 		return nil, 0, err
@@ -104,14 +104,9 @@ func (q *Queue) claim(
 	}
 	if list[0] == int64(0) {
 		ms, _ := list[1].(int64)
-		return nil, time.Duration(ms) * time.Millisecond, failed
+		return nil, time.Duration(ms) * time.Millisecond, nil
 	}
 	lease, saved, err := q.lease(part, list, token)
-	if failed != nil {
-		// The lease is not in the journal. Release the job, so that it is not counted as crashed.
-		_ = lease.Release(ctx)
-		return nil, 0, failed
-	}
 	if err != nil {
 		// A malformed job would block the queue forever. Only another program can have written
 		// it.

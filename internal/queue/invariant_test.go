@@ -121,17 +121,6 @@ func consistentPartition(t testing.TB, q *Queue, prefix string) {
 			t.Errorf("index %s holds %q, the jobs say %q", index, got[index], want[index])
 		}
 	}
-	if q.journal == nil {
-		if n := q.rdb.Exists(ctx, prefix+"dirty").Val(); n != 0 {
-			t.Error("changes are noted, and there is no journal")
-		}
-		return
-	}
-	left, err := q.script(ctx, partition(prefix), "changes", q.journal.written)
-	must(t, err)
-	if n := len(left.([]any)); n != 0 {
-		t.Errorf("%d changes are not in the journal", n)
-	}
 }
 
 func merge(a, b map[string][]string) map[string]bool {

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,30 +17,27 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// journal stores an embedded queue in a file. It mirrors the engine's job hashes and strings
-// (deliveries, states, pauses, the counter). All other keys of the engine are indexes, which are
-// rebuilt. Blobs are only in the journal.
-//
-// The scripts record the changed keys in the zset dirty. sync writes their current values in one
-// transaction. So a change that could not be written (disk full) is written by the next call, and
-// concurrent callers share one fsync.
+// journal is the file of an embedded queue: its jobs and their indexes (txn.go), and blobs.
 type journal struct {
 	path string
 	db   *bbolt.DB
-
-	callers atomic.Int64 // number of sync calls so far
-	mu      sync.Mutex   // serializes sync
-	served  int64        // all sync calls up to this number are on disk
-	written int64        // the last change of the engine that is on disk
 }
 
 const journalFile = "queue.db"
 
-// Buckets: keys of the engine with records, and blobs with an expiry of eight bytes (Unix
-// milliseconds) before the value.
+// Buckets: records by key (txn.go), and blobs with an expiry of eight bytes (Unix milliseconds)
+// before the value.
 const (
 	bucketKeys  = "keys"
 	bucketBlobs = "blobs"
+)
+
+// The format of the file is written in it. A change that this release cannot read has a higher
+// number. An earlier release only uses the two buckets above, whose form has not changed.
+const (
+	bucketMeta    = "meta"
+	keyFormat     = "format"
+	journalFormat = 1
 )
 
 // lockWait is how long to wait for another process to release the file, because a restart
@@ -105,22 +100,44 @@ func openJournal(dir string, readOnly bool) (*journal, error) {
 	if err != nil {
 		return nil, j.unusable(err)
 	}
-	if readOnly {
-		return j, nil
+	if err = j.view(checkFormat); err == nil && !readOnly {
+		err = j.update(createBuckets)
 	}
-	err = j.update(func(tx *bbolt.Tx) error {
-		for _, name := range []string{bucketKeys, bucketBlobs} {
-			if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	if errors.Is(err, errNewer) {
+		j.db.Close()
+		return nil, fmt.Errorf("%s: %w; start that release, or move the file away", path, err)
+	}
 	if err != nil {
 		j.db.Close()
 		return nil, j.unusable(err)
 	}
 	return j, nil
+}
+
+func checkFormat(tx *bbolt.Tx) error {
+	meta := tx.Bucket([]byte(bucketMeta))
+	if meta == nil {
+		return nil // an earlier release has written it
+	}
+	format, err := strconv.Atoi(string(meta.Get([]byte(keyFormat))))
+	if err != nil {
+		return fmt.Errorf("its format is damaged: %w", err)
+	}
+	if format > journalFormat {
+		return fmt.Errorf("%w: it has format %d, and this release reads %d", errNewer, format,
+			journalFormat)
+	}
+	return nil
+}
+
+func createBuckets(tx *bbolt.Tx) error {
+	for _, name := range []string{bucketKeys, bucketBlobs, bucketMeta} {
+		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+			return err
+		}
+	}
+	format := strconv.AppendInt(nil, journalFormat, 10)
+	return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), format)
 }
 
 // guard calls f, which reads the file. For a damaged file bbolt panics, and for a truncated one
@@ -143,7 +160,10 @@ func (j *journal) view(f func(tx *bbolt.Tx) error) error {
 	return j.guard(func() error { return j.db.View(f) })
 }
 
-var errDamaged = errors.New("it is damaged")
+var (
+	errDamaged = errors.New("it is damaged")
+	errNewer   = errors.New("the journal was written by a newer release")
+)
 
 // unusable explains what to do about an unusable journal. Most of its content can be found on
 // GitHub again: the sweeper looks for open heads.
@@ -164,120 +184,6 @@ func (j *journal) unusable(err error) error {
 }
 
 func (j *journal) close() error { return j.db.Close() }
-
-// sync writes all changed keys. When it returns nil, all changes made before the call are on
-// disk. changes runs changes.lua.
-func (j *journal) sync(changes func(written string) (any, error)) error {
-	call := j.callers.Add(1)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if call <= j.served {
-		return nil // the previous call wrote these changes too
-	}
-	serves := j.callers.Load()
-	answer, err := changes(strconv.FormatInt(j.written, 10))
-	if err != nil {
-		return err
-	}
-	entries, _ := answer.([]any)
-	if len(entries) == 0 {
-		j.served = serves
-		return nil
-	}
-	last := j.written
-	err = j.update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(bucketKeys))
-		for _, entry := range entries {
-			change, key, r, err := readChange(entry)
-			if err != nil {
-				return err
-			}
-			last = max(last, change)
-			if r == nil {
-				err = b.Delete([]byte(key))
-			} else if data, e := json.Marshal(r); e != nil {
-				err = e
-			} else {
-				err = b.Put([]byte(key), data)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("the journal %s: %w", j.path, err)
-	}
-	// The next call removes the keys from dirty. A key that was changed again has a higher number
-	// and remains.
-	j.written, j.served = last, serves
-	return nil
-}
-
-// readChange parses an entry of changes.lua. The record is nil for a deleted key.
-func readChange(entry any) (change int64, key string, r *record, err error) {
-	list, _ := entry.([]any)
-	text := make([]string, len(list))
-	for i, v := range list {
-		text[i] = fmt.Sprint(v)
-	}
-	if len(text) < 2 || len(text)%2 != 0 {
-		return 0, "", nil, fmt.Errorf("changes.lua answered %v", entry)
-	}
-	// A score may have the form 1e+06.
-	score, err := strconv.ParseFloat(text[0], 64)
-	if err != nil {
-		return 0, "", nil, fmt.Errorf("changes.lua answered %v: %w", entry, err)
-	}
-	change, key = int64(score), text[1]
-	switch len(text) {
-	case 2:
-		return change, key, nil, nil
-	case 4:
-		ms, err := strconv.ParseInt(text[3], 10, 64)
-		if err != nil {
-			return 0, "", nil, fmt.Errorf("changes.lua answered %v: %w", entry, err)
-		}
-		r = &record{Text: []byte(text[2])}
-		if ms > 0 {
-			r.Until = time.Now().Add(time.Duration(ms) * time.Millisecond)
-		}
-		return change, key, r, nil
-	}
-	r = &record{Hash: map[string]string{}}
-	for i := 2; i < len(text); i += 2 {
-		r.Hash[text[i]] = text[i+1]
-	}
-	return change, key, r, nil
-}
-
-// record is a key of the engine in the journal: a hash, or a string that may expire.
-type record struct {
-	Hash  map[string]string `json:"hash,omitempty"`
-	Text  []byte            `json:"text,omitempty"`
-	Until time.Time         `json:"until,omitzero"`
-}
-
-// each calls f for every key of the engine that has not expired.
-func (j *journal) each(now time.Time, f func(key string, r record) error) error {
-	return j.view(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(bucketKeys))
-		if b == nil {
-			return nil
-		}
-		return b.ForEach(func(k, v []byte) error {
-			var r record
-			if err := json.Unmarshal(v, &r); err != nil {
-				return fmt.Errorf("the entry of %q is damaged: %w", k, err)
-			}
-			if !r.Until.IsZero() && !r.Until.After(now) {
-				return nil
-			}
-			return f(string(k), r)
-		})
-	})
-}
 
 func (j *journal) put(key string, value []byte, until time.Time) error {
 	data := binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(value)), uint64(until.UnixMilli()))

@@ -128,6 +128,110 @@ func TestJournalRestart(t *testing.T) {
 	}))
 }
 
+// The journal of the last release is read, with each state of a job.
+func TestJournalOfTheLastRelease(t *testing.T) {
+	dir := t.TempDir()
+	writeJournal(t, dir, "testdata/journal.txt")
+	q := mustOpen(t, Options{Dir: dir})
+	consistent(t, q)
+	waits := show(t, q, "waiting", Waiting).Job
+	if waits.Kind != "pull" || waits.Installation != 7 || waits.ForceID != "force waiting" ||
+		string(waits.Payload) != `{"number":1}` || waits.Delivery != "guid waiting" {
+		t.Errorf("job %+v", waits)
+	}
+	if e := show(t, q, "delayed", Delayed); e.Reason != "waits for CI" || e.Due.Year() < 2100 {
+		t.Errorf("delayed %+v", e)
+	}
+	if e := show(t, q, "failed", Delayed); e.Reason != "502" || e.Attempts != 1 {
+		t.Errorf("failed %+v", e)
+	}
+	if e := show(t, q, "dead", Dead); e.Reason != "broken" {
+		t.Errorf("dead %+v", e)
+	}
+	show(t, q, "parked", Waiting)
+	claim(t, q, "large")
+	l := claim(t, q, "waiting")
+	if l.Attempt != 1 {
+		t.Errorf("attempt %d", l.Attempt)
+	}
+	l = claim(t, q, "running") // its process ended while a newer job of the key waited
+	if l.Crashes != 1 || string(l.State) != "state of the check" || l.Job.ID != "running#7" {
+		t.Errorf("lease %+v with the state %q", l, l.State)
+	}
+	none(t, q)
+	if got, err := q.Get(t.Context(), "report"); string(got) != "{}" || err != nil {
+		t.Errorf("report: %q %v", got, err)
+	}
+	if r := enqueue(t, q, "", Job{Key: "new"}); r.IDs[0] != "new#9" {
+		t.Errorf("ids %q", r.IDs)
+	}
+}
+
+// writeJournal writes a journal from lines: bucket, key, value.
+func writeJournal(t *testing.T, dir, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	must(t, err)
+	db, err := bbolt.Open(filepath.Join(dir, journalFile), 0o600, nil)
+	must(t, err)
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "#") {
+				continue
+			}
+			var bucket, key, value string
+			if _, err := fmt.Sscanf(line, "%s %q %q", &bucket, &key, &value); err != nil {
+				return err
+			}
+			b, err := tx.CreateBucketIfNotExists([]byte(bucket))
+			if err == nil {
+				err = b.Put([]byte(key), []byte(value))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	must(t, db.Close())
+}
+
+// A release that was started in between knows nothing of the indexes, so they are built again.
+func TestJournalIndexIsBuiltAgain(t *testing.T) {
+	dir := t.TempDir()
+	q, err := Open(t.Context(), Options{Dir: dir})
+	must(t, err)
+	enqueue(t, q, "g", Job{Key: "a", Installation: 1}, Job{Key: "b", Installation: 1})
+	must(t, q.Close())
+	db, err := bbolt.Open(filepath.Join(dir, journalFile), 0o600, nil)
+	must(t, err)
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(bucketKeys)).Delete([]byte(prefix + "job:a"))
+	}))
+	must(t, db.Close())
+	q = mustOpen(t, Options{Dir: dir})
+	consistent(t, q)
+	claim(t, q, "b")
+	none(t, q)
+}
+
+// A journal that only a newer release can read is left alone.
+func TestJournalOfANewerRelease(t *testing.T) {
+	dir := t.TempDir()
+	db, err := bbolt.Open(filepath.Join(dir, journalFile), 0o600, nil)
+	must(t, err)
+	must(t, db.Update(func(tx *bbolt.Tx) error {
+		meta, err := tx.CreateBucket([]byte(bucketMeta))
+		if err != nil {
+			return err
+		}
+		return meta.Put([]byte(keyFormat), []byte("2"))
+	}))
+	must(t, db.Close())
+	_, err = Open(t.Context(), Options{Dir: dir})
+	wantErr(t, "a newer journal", err, errNewer)
+}
+
 // A job that kills its process becomes dead.
 func TestJournalCrashes(t *testing.T) {
 	dir := t.TempDir()
@@ -268,20 +372,19 @@ func TestJournalDamaged(t *testing.T) {
 	}
 }
 
-// While the disk is full nothing is acknowledged; later the refused jobs are stored with the next
-// call.
+// While the disk is full nothing is acknowledged, and what is refused leaves no trace.
 func TestJournalDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	q, err := Open(t.Context(), Options{Dir: dir})
 	must(t, err)
 	enqueue(t, q, "g0", Job{Key: "a"})
-	good := q.journal.db
+	good := q.engine.db
 	broken, err := bbolt.Open(filepath.Join(t.TempDir(), "x"), 0o600, nil)
 	must(t, err)
 	must(t, broken.Close())
-	q.journal.db = broken
+	q.engine.db = broken
 
-	for range 2 { // the second is a duplicate for the engine
+	for range 2 {
 		if _, err := q.Enqueue(t.Context(), "g1", Job{Key: "b"}); err == nil {
 			t.Error("a delivery was acknowledged that isn't on disk")
 		}
@@ -293,10 +396,10 @@ func TestJournalDiskFull(t *testing.T) {
 		t.Errorf("claimed %v, though it can't be stored", l)
 	}
 
-	q.journal.db = good
+	q.engine.db = good
 	must(t, q.Ping(t.Context()))
-	if r := enqueue(t, q, "g1", Job{Key: "b"}); !r.Duplicate {
-		t.Errorf("result %+v", r)
+	if r := enqueue(t, q, "g1", Job{Key: "b"}); r.Duplicate {
+		t.Errorf("a refused delivery left a mark: %+v", r)
 	}
 	consistent(t, q)
 	must(t, q.Close())

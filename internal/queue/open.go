@@ -195,6 +195,12 @@ func (q *Queue) Ping(ctx context.Context) error {
 	if q.ctx.Err() != nil {
 		return fmt.Errorf("queue: ping: %w", ErrClosed)
 	}
+	if q.engine != nil {
+		if err := q.engine.ping(ctx); err != nil && !q.o.ReadOnly {
+			return fmt.Errorf("queue: ping: %w", err)
+		}
+		return nil
+	}
 	current, err := q.plan(ctx)
 	if err != nil {
 		return err
@@ -212,7 +218,7 @@ func (q *Queue) Ping(ctx context.Context) error {
 	if err != nil && !slices.ContainsFunc(pings, works) {
 		return fmt.Errorf("queue: ping: %w", err)
 	}
-	return q.sync(ctx, "ping")
+	return nil
 }
 
 // Skew returns how far the clock of this process is ahead of the server's. The error is up to

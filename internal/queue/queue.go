@@ -14,8 +14,7 @@
 //     concurrent jobs each, except parked ones. Every fourth claim ignores the priority.
 //   - All times are those of the server.
 //
-// Without a Redis URL the same scripts run on an in-process Redis, which is mirrored in a file;
-// see journal.go.
+// Without a Redis URL the same scripts run in transactions of a file; see engine.go.
 //
 //	q, err := queue.Open(ctx, queue.Options{URL: "redis://localhost:6379/0"})
 //	result, err := q.Enqueue(ctx, guid, queue.Job{Key: "pull/4711/12", Installation: 7, Kind: "pull"})

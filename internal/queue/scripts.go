@@ -21,9 +21,22 @@ var luaFiles embed.FS
 // 503.
 const callTimeout = 3 * time.Second
 
-// loadScripts returns the scripts by name, each preceded by the functions of lib.lua that it
-// uses.
+// loadScripts returns the scripts by name.
 func loadScripts() (map[string]*redis.Script, error) {
+	texts, err := scriptTexts()
+	if err != nil {
+		return nil, err
+	}
+	scripts := map[string]*redis.Script{}
+	for name, text := range texts {
+		scripts[name] = redis.NewScript(text)
+	}
+	return scripts, nil
+}
+
+// scriptTexts returns the scripts by name, each preceded by the functions of lib.lua that it
+// uses.
+func scriptTexts() (map[string]string, error) {
 	lib, err := luaFiles.ReadFile("lua/lib.lua")
 	if err != nil {
 		return nil, err
@@ -32,7 +45,7 @@ func loadScripts() (map[string]*redis.Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	scripts := map[string]*redis.Script{}
+	texts := map[string]string{}
 	for _, f := range files {
 		name := strings.TrimSuffix(f.Name(), ".lua")
 		if name == "lib" {
@@ -42,9 +55,9 @@ func loadScripts() (map[string]*redis.Script, error) {
 		if err != nil {
 			return nil, err
 		}
-		scripts[name] = redis.NewScript(link(string(lib), string(body)))
+		texts[name] = link(string(lib), string(body))
 	}
-	return scripts, nil
+	return texts, nil
 }
 
 var (
@@ -69,8 +82,7 @@ func link(lib, script string) string {
 }
 
 // run runs a script in a partition, and returns when its changes are stored. The header of each
-// script documents the result. A result together with an error means that the script ran but the
-// journal could not be written; the next successful call writes it.
+// script documents the result.
 func (q *Queue) run(
 	ctx context.Context,
 	p partition,
@@ -82,28 +94,17 @@ func (q *Queue) run(
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := q.script(ctx, p, name, args...)
-	if err != nil {
-		return nil, err
-	}
-	return answer, q.sync(ctx, name)
-}
-
-func (q *Queue) script(
-	ctx context.Context,
-	p partition,
-	name string,
-	args ...any,
-) (any, error) {
 	if q.ctx.Err() != nil {
 		return nil, fmt.Errorf("queue: %s: %w", name, ErrClosed)
 	}
-	journal := "0"
-	if q.journal != nil {
-		journal = "1"
+	args = append([]any{q.o.PerInstallation}, args...)
+	var answer any
+	var err error
+	if q.engine != nil {
+		answer, err = q.engine.script(ctx, p, name, args)
+	} else {
+		answer, err = q.scripts[name].Run(ctx, q.rdb, []string{string(p)}, args...).Result()
 	}
-	args = append([]any{journal, q.o.PerInstallation}, args...)
-	answer, err := q.scripts[name].Run(ctx, q.rdb, []string{string(p)}, args...).Result()
 	if err != nil {
 		return nil, fmt.Errorf("queue: %s: %w", name, err)
 	}
@@ -126,20 +127,4 @@ func (q *Queue) number(
 		return 0, fmt.Errorf("queue: %s: the script answered %T, not a number", name, answer)
 	}
 	return n, nil
-}
-
-// sync returns when all changes so far are on disk. With Redis it does nothing.
-func (q *Queue) sync(ctx context.Context, op string) error {
-	if q.journal == nil || q.o.ReadOnly {
-		return nil
-	}
-	// The change is made already, so a canceled caller must not leave it half stored.
-	ctx = context.WithoutCancel(ctx)
-	err := q.journal.sync(
-		func(written string) (any, error) { return q.script(ctx, prefix, "changes", written) },
-	)
-	if err != nil {
-		return fmt.Errorf("queue: %s: %w", op, err)
-	}
-	return nil
 }

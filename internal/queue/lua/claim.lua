@@ -1,12 +1,12 @@
 -- claim.lua claims the next job. Before that it applies the passing of time: expired leases, ended
 -- delays and pauses, and dead jobs that have expired.
 --
--- ARGV[3]  length of a lease in milliseconds
--- ARGV[4]  token of the lease
--- ARGV[5]  number of crashes in a row that make the job dead
--- ARGV[6]  milliseconds between suspects of a crash
--- ARGV[7]  name of the worker's process
--- ARGV[8]  pool of the worker: "small", "large" or "" = both
+-- ARGV[2]  length of a lease in milliseconds
+-- ARGV[3]  token of the lease
+-- ARGV[4]  number of crashes in a row that make the job dead
+-- ARGV[5]  milliseconds between suspects of a crash
+-- ARGV[6]  name of the worker's process
+-- ARGV[7]  pool of the worker: "small", "large" or "" = both
 --
 -- Returns {1, key, generation, job, nonce, attempts, crashes, saved state or "", losses, 1 if
 -- another loss makes it dead, else 0, 1 if another job can be claimed, else 0}, or {0, milliseconds
@@ -17,7 +17,7 @@
 local BATCH = 64
 
 for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now(), 'LIMIT', 0, BATCH)) do
-  crash(load(key), tonumber(ARGV[5]), tonumber(ARGV[6]))
+  crash(load(key), tonumber(ARGV[4]), tonumber(ARGV[5]))
 end
 for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'delayed', '-inf', now(), 'LIMIT', 0, BATCH)) do
   local j = load(key)
@@ -27,7 +27,6 @@ end
 for _, inst in ipairs(call('ZRANGEBYSCORE', P .. 'parked', '-inf', now(), 'LIMIT', 0, BATCH)) do
   call('ZREM', P .. 'parked', inst)
   call('DEL', P .. 'park:' .. inst)
-  dirty(P .. 'park:' .. inst)
   arm(inst)
 end
 for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'in:dead', '-inf', now() - KEEP * 1000,
@@ -45,9 +44,9 @@ end
 -- The most urgent job is claimed first, and among equals that of the installation whose turn it is.
 -- Every fourth claim ignores the priority, so that many urgent jobs do not starve the others.
 local pools = {''}
-if ARGV[8] == 'large' then
+if ARGV[7] == 'large' then
   pools = {LARGE}
-elseif ARGV[8] == '' and call('EXISTS', P .. 'large') == 1 then
+elseif ARGV[7] == '' and call('EXISTS', P .. 'large') == 1 then
   pools = {'', LARGE}
 end
 local inst, lowest, best, pool = nil, nil, nil, nil
@@ -77,9 +76,9 @@ end
 local key = call('ZRANGE', P .. 'ready:' .. inst .. pool, 0, 0)[1]
 local j = load(key)
 leave(j)
-call('ZADD', P .. 'leases', now() + tonumber(ARGV[3]), key)
+call('ZADD', P .. 'leases', now() + tonumber(ARGV[2]), key)
 call('SADD', P .. 'running:' .. inst, key)
-enter(j, 'running', now(), 'token', ARGV[4], 'by', ARGV[7])
+enter(j, 'running', now(), 'token', ARGV[3], 'by', ARGV[6])
 for _, prio in ipairs(PRIORITIES) do
   call('ZREM', P .. 'ring:' .. prio .. pool, inst) -- arm gives it its next turn
 end
@@ -96,7 +95,7 @@ for _, of in ipairs(pools) do
   end
 end
 local f = call('HMGET', P .. 'job:' .. key, 'gen', 'job')
-local max = tonumber(ARGV[5])
+local max = tonumber(ARGV[4])
 local final = (j.crashes + 1 >= max or j.losses + 1 >= max * LOSSES) and 1 or 0
 return {1, key, f[1], f[2], j.nonce, j.attempts, j.crashes,
     call('GET', P .. 'state:' .. key) or '', j.losses, final, more and 1 or 0}

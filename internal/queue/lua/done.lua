@@ -1,12 +1,12 @@
 -- done.lua ends the lease of a finished job.
 --
--- ARGV[3]  key
--- ARGV[4]  token
+-- ARGV[2]  key
+-- ARGV[3]  token
 --
 -- Returns -1 if the lease is lost, 0 if the job is finished, 1 if it is finished and a newer job of
 -- the key waits.
 
-local j = held(ARGV[3], ARGV[4])
+local j = held(ARGV[2], ARGV[3])
 if not j then
   return -1
 end

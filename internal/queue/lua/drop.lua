@@ -1,10 +1,10 @@
 -- drop.lua removes a job in any state; its lease is lost.
 --
--- ARGV[3]  key
+-- ARGV[2]  key
 --
 -- Returns 0 if it was dropped, -1 if there is no such job.
 
-local j = load(ARGV[3])
+local j = load(ARGV[2])
 if not j then
   return -1
 end

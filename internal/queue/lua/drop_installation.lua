@@ -1,10 +1,10 @@
 -- drop_installation.lua removes all jobs of an installation; their leases are lost.
 --
--- ARGV[3]  installation
+-- ARGV[2]  installation
 --
 -- Returns the number of jobs.
 
-local inst = ARGV[3]
+local inst = ARGV[2]
 local keys = call('SMEMBERS', P .. 'inst:' .. inst)
 for _, key in ipairs(keys) do
   local j = load(key)

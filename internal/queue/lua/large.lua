@@ -1,12 +1,12 @@
 -- large.lua ends a lease and gives the job to the large pool. Nothing is counted, and the job keeps
 -- its place.
 --
--- ARGV[3]  key
--- ARGV[4]  token
+-- ARGV[2]  key
+-- ARGV[3]  token
 --
 -- Returns -1 if the lease is lost, 0 if the job waits, 1 if a newer job of the key waits.
 
-local j = held(ARGV[3], ARGV[4])
+local j = held(ARGV[2], ARGV[3])
 if not j then
   return -1
 end

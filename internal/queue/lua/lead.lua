@@ -1,13 +1,13 @@
 -- lead.lua acquires, renews or resigns the lead for a name.
 --
--- ARGV[3]  name
--- ARGV[4]  token of the candidate
--- ARGV[5]  milliseconds from now that the lead lasts; 0 only checks it; negative resigns
+-- ARGV[2]  name
+-- ARGV[3]  token of the candidate
+-- ARGV[4]  milliseconds from now that the lead lasts; 0 only checks it; negative resigns
 --
 -- Returns the number of the term if token leads (or has just resigned), else 0. The numbers
 -- increase.
 
-local name, token, ms = P .. 'lead:' .. ARGV[3], ARGV[4], tonumber(ARGV[5])
+local name, token, ms = P .. 'lead:' .. ARGV[2], ARGV[3], tonumber(ARGV[4])
 local f = call('HMGET', name, 'token', 'until', 'term')
 local led = f[1] and tonumber(f[2]) > now()
 if led and f[1] == token then

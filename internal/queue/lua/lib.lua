@@ -4,10 +4,8 @@
 --
 -- KEYS[1]  prefix of all keys of a partition, "{compat}:" if there is one; the other keys are built
 --          from it, so they are in one Cluster slot
--- ARGV[1]  "1" = record each changed job and string in the zset dirty, for the embedded journal;
---          "0" = do not
--- ARGV[2]  limit of concurrent jobs of one installation
--- ARGV[3]… arguments of the script
+-- ARGV[1]  limit of concurrent jobs of one installation
+-- ARGV[2]… arguments of the script
 --
 -- Keys. K is a job's key and I an installation ID; times are milliseconds of the server's clock:
 --   job:K      hash    job (JSON), gen, nonce (the job's force id), inst, prio, state, seq, since,
@@ -28,8 +26,8 @@
 --   inst:I     set     all keys of an installation
 --   leases     zset    running keys by the end of their lease
 --   delayed    zset    delayed keys by the time they are due
---   parked     zset    installations by the end of their pause; park:I (string) has the same for
---                      the journal
+--   parked     zset    installations by the end of their pause; park:I (string) has the same, from
+--                      which an embedded queue builds this index
 --   mark:W:B   string  fingerprints, of eight bytes each, of the deliveries of window W in bucket B
 --   marks:W    string  number of marks of window W
 --   guid:G     string  mark of a delivery by an earlier release
@@ -39,14 +37,11 @@
 --   moved      string  the layout that replaces this one; set if the partition belongs to an
 --                      earlier division of the queue
 --   wake       list    at most one token; idle workers block on it
---   dirty      zset    keys that the journal has not written, by change (string, a counter)
 
 local P = KEYS[1]
 local call = redis.call
 
-local JOURNAL = ARGV[1] == '1'
-
-local CAP = tonumber(ARGV[2])
+local CAP = tonumber(ARGV[1])
 
 -- Priorities, most urgent first. In ready:I their scores differ by STEP: more than the number of
 -- jobs ever, and small enough for a score, which is exact up to 2^53.
@@ -71,20 +66,12 @@ local LOSSES = 4
 -- Saved states and dead jobs are kept for a month after the last job.
 local KEEP = 30 * 24 * 3600
 
-local function dirty(key)
-  if JOURNAL then
-    call('ZADD', P .. 'dirty', call('INCR', P .. 'change'), key)
-  end
-end
-
 local function number()
-  dirty(P .. 'seq')
   return call('INCR', P .. 'seq')
 end
 
 local function set(j, ...)
   call('HSET', P .. 'job:' .. j.key, ...)
-  dirty(P .. 'job:' .. j.key)
 end
 
 -- Suffix of the keys of the large pool; that of the other is ''.
@@ -195,9 +182,7 @@ local function delay(j, due, since)
 end
 
 local function keep_state(key)
-  if call('EXPIRE', P .. 'state:' .. key, KEEP) == 1 then
-    dirty(P .. 'state:' .. key)
-  end
+  call('EXPIRE', P .. 'state:' .. key, KEEP)
 end
 
 local function die(j, reason)
@@ -209,7 +194,6 @@ end
 -- remove deletes a job after leave.
 local function remove(j)
   call('DEL', P .. 'job:' .. j.key)
-  dirty(P .. 'job:' .. j.key)
   call('SREM', P .. 'inst:' .. j.inst, j.key)
   keep_state(j.key)
   arm(j.inst)
@@ -329,7 +313,6 @@ end
 
 local function expire(key, window)
   call('PEXPIREAT', key, (window + 3) * WINDOW)
-  dirty(key)
 end
 
 -- mark marks a delivery. When the number of buckets grows, the new one takes its marks from one of
@@ -361,7 +344,6 @@ local function mark(fp)
   if call('APPEND', key, fp) == 8 then
     expire(key, window)
   end
-  dirty(key)
   expire(P .. 'marks:' .. window, window)
 end
 

@@ -1,12 +1,12 @@
 -- park.lua prevents the jobs of an installation from being claimed for a while. The latest end
 -- applies; running jobs continue.
 --
--- ARGV[3]  installation
--- ARGV[4]  milliseconds; 0 or less ends the pause
+-- ARGV[2]  installation
+-- ARGV[3]  milliseconds; 0 or less ends the pause
 --
 -- Returns 0.
 
-local inst, ms = ARGV[3], tonumber(ARGV[4])
+local inst, ms = ARGV[2], tonumber(ARGV[3])
 if ms <= 0 then
   call('ZREM', P .. 'parked', inst)
   call('DEL', P .. 'park:' .. inst)
@@ -14,6 +14,5 @@ elseif tonumber(call('ZSCORE', P .. 'parked', inst) or 0) < now() + ms then
   call('ZADD', P .. 'parked', now() + ms, inst)
   call('SET', P .. 'park:' .. inst, now() + ms, 'PX', ms)
 end
-dirty(P .. 'park:' .. inst)
 arm(inst)
 return 0

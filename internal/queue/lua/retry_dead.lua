@@ -1,10 +1,10 @@
 -- retry_dead.lua makes a dead or delayed job wait like a new one.
 --
--- ARGV[3]  key
+-- ARGV[2]  key
 --
 -- Returns 0 if it waits, -1 if there is no such job, -2 if it was waiting or running already.
 
-local j = load(ARGV[3])
+local j = load(ARGV[2])
 if not j then
   return -1
 end

@@ -1,45 +1,45 @@
 -- take.lua adds a job of an earlier division of the queue. If there is a job of its key, it is
 -- newer than that one, like one of Enqueue.
 --
--- ARGV[3]   key
--- ARGV[4]   installation
--- ARGV[5]   nonce (ForceID)
--- ARGV[6]   priority
--- ARGV[7]   job (JSON)
--- ARGV[8]   its state: waiting, delayed or dead
--- ARGV[9]   since when
--- ARGV[10]  when it is due, if it is delayed
--- ARGV[11]  attempts
--- ARGV[12]  crashes
--- ARGV[13]  losses
--- ARGV[14]  reason
--- ARGV[15]  the saved state; "" = none
--- ARGV[16]  "1" = it belongs to the large pool
+-- ARGV[2]   key
+-- ARGV[3]   installation
+-- ARGV[4]   nonce (ForceID)
+-- ARGV[5]   priority
+-- ARGV[6]   job (JSON)
+-- ARGV[7]   its state: waiting, delayed or dead
+-- ARGV[8]   since when
+-- ARGV[9]  when it is due, if it is delayed
+-- ARGV[10]  attempts
+-- ARGV[11]  crashes
+-- ARGV[12]  losses
+-- ARGV[13]  reason
+-- ARGV[14]  the saved state; "" = none
+-- ARGV[15]  "1" = it belongs to the large pool
 --
 -- Returns 0.
 
-local key, inst = ARGV[3], ARGV[4]
-if ARGV[15] ~= '' and call('EXISTS', P .. 'state:' .. key) == 0 then
-  call('SET', P .. 'state:' .. key, ARGV[15], 'EX', KEEP)
+local key, inst = ARGV[2], ARGV[3]
+if ARGV[14] ~= '' and call('EXISTS', P .. 'state:' .. key) == 0 then
+  call('SET', P .. 'state:' .. key, ARGV[14], 'EX', KEEP)
 end
 if load(key) then
-  store(key, inst, ARGV[5], tonumber(ARGV[6]), ARGV[7])
+  store(key, inst, ARGV[4], tonumber(ARGV[5]), ARGV[6])
   return 0
 end
 local gen = number()
-local j = {key = key, inst = inst, seq = gen, prio = tonumber(ARGV[6]), pool = ''}
+local j = {key = key, inst = inst, seq = gen, prio = tonumber(ARGV[5]), pool = ''}
 call('SADD', P .. 'inst:' .. inst, key)
-set(j, 'job', ARGV[7], 'gen', gen, 'nonce', ARGV[5], 'inst', inst, 'prio', j.prio, 'seq', gen,
-    'attempts', ARGV[11], 'crashes', ARGV[12], 'losses', ARGV[13], 'reason', ARGV[14])
-if ARGV[16] == '1' then
+set(j, 'job', ARGV[6], 'gen', gen, 'nonce', ARGV[4], 'inst', inst, 'prio', j.prio, 'seq', gen,
+    'attempts', ARGV[10], 'crashes', ARGV[11], 'losses', ARGV[12], 'reason', ARGV[13])
+if ARGV[15] == '1' then
   j.pool = LARGE
   set(j, 'large', 1)
 end
-if ARGV[8] == 'waiting' then
-  wait(j, ARGV[9])
-elseif ARGV[8] == 'delayed' then
-  delay(j, ARGV[10], ARGV[9])
+if ARGV[7] == 'waiting' then
+  wait(j, ARGV[8])
+elseif ARGV[7] == 'delayed' then
+  delay(j, ARGV[9], ARGV[8])
 else
-  enter(j, 'dead', ARGV[9])
+  enter(j, 'dead', ARGV[8])
 end
 return 0
