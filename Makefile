@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
 	conformance minbase llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
-	schemas archives alerts
+	schemas archives alerts survey
 
 GOTEST ?= go test
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
@@ -126,6 +126,10 @@ llvmdiff: build ## Compare what is read of the binaries of 60 wheels with LLVM's
 
 bumps: build ## Review 70 commits that change pins, in clones OWNER+NAME in REPOS (needs a package index)
 	go run ./internal/test/bumps -repos $(or $(REPOS),.) ./compat
+
+survey: build ## Compare compat with what installing public packages does, drawn by SEED (needs a package index; long)
+	mkdir -p build && go run ./internal/test/survey -seed $(or $(SEED),1) -results build/survey-$(or $(SEED),1).json ./compat
+	go run ./internal/test/survey -page docs/accuracy.md build/survey-$(or $(SEED),1).json
 
 schemas: ## Download the schemas of SARIF and JUnit to build/schemas; COMPAT_SCHEMAS names it to tests
 	rm -rf build/schemas && mkdir -p build/schemas && go mod download $(GOSEC)

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// notBundled matches what delvewheel lists: libraries that are neither in the wheel nor part of
+// Windows.
+var notBundled = regexp.MustCompile(`(?s)will be copied into the wheel\.\n(.*?)\n\n`)
+
+// foreign compares what compat says of a wheel for another system with the tool of that system:
+// auditwheel, LLVM's otool or delvewheel. These tools run on Linux and execute nothing of the wheel.
+func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error) {
+	file, err := s.download(ctx, dir, w)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(file); err == nil && !s.spend(info.Size()) {
+		return nil, errLeft
+	}
+	t := &truth{fails: map[string]string{}}
+	switch w.System {
+	case "musl":
+		t.tag(s.auditwheel(ctx, dir, file))
+	case "macos":
+		if t.tags, err = s.installNames(ctx, dir, file); err != nil {
+			return nil, err
+		}
+	case "windows":
+		out, err := s.command(ctx, dir, "uvx", "delvewheel", "show", file)
+		if m := notBundled.FindStringSubmatch(out); m != nil && strings.TrimSpace(m[1]) != "None" {
+			t.tags = strings.Join(strings.Fields(m[1]), " ")
+		}
+		if err != nil {
+			t.tags += err.Error()
+		}
+	}
+	row := t.compare(w.String()+" on Python "+w.Python, "check", s.check(ctx, dir, "check", file))
+	row.System = w.System
+	return []Row{row}, nil
+}
+
+// installNames returns the libraries of a wheel for macOS that are neither in it nor part of the
+// system, as otool lists them.
+func (s *survey) installNames(ctx context.Context, dir, file string) (missing string, err error) {
+	at := filepath.Join(dir, "unpacked")
+	if _, err := s.command(ctx, dir, "python3", "-m", "zipfile", "-e", file, at); err != nil {
+		return "", err
+	}
+	bundled := map[string]bool{}
+	var binaries []string
+	err = filepath.WalkDir(at, func(path string, d os.DirEntry, err error) error {
+		if d != nil && !d.IsDir() {
+			bundled[d.Name()] = true
+			if ext := filepath.Ext(path); ext == ".so" || ext == ".dylib" {
+				binaries = append(binaries, path)
+			}
+		}
+		return err
+	})
+	for _, b := range binaries {
+		out, failure := s.command(ctx, dir, "llvm-otool", "-L", b)
+		if failure != nil {
+			return "", failure
+		}
+		for line := range strings.Lines(out) {
+			name, _, ok := strings.Cut(strings.TrimSpace(line), " (compatibility")
+			if ok && !strings.HasPrefix(name, "/usr/lib/") && !strings.HasPrefix(name, "/System/") &&
+				!bundled[filepath.Base(name)] {
+				missing += name + " "
+			}
+		}
+	}
+	return missing, err
+}

@@ -1,0 +1,84 @@
+// Survey compares what compat says of public packages with what happens when they are installed.
+//
+//	go run ./internal/test/survey -seed N [-wheels N] [-locks N] [-others N] [-budget MB]
+//		[-results FILE] COMPAT
+//	go run ./internal/test/survey -page docs/accuracy.md FILE...
+//
+// The seed draws projects of wheels.txt, interpreters and versions; what the index publishes later
+// changes what a seed draws. Each wheel is installed by uv in an environment of its own, with what
+// it requires. Its packages are imported, and its shared objects opened, in a process each.
+// auditwheel says which tag its symbols need. A lock file is what uv compiles for some of the
+// projects, as of a date.
+//
+// compat checks the wheel as it is (check), with the installed packages on this system (check
+// --requirement), and the lock file (env). Wheels for musl, macOS and Windows are not installed:
+// their objects are compared with what auditwheel, LLVM's otool and delvewheel say.
+//
+// It needs uv, auditwheel, llvm-otool, a package index in PIP_INDEX_URL and interpreters that uv
+// finds. The
+// result is written to FILE as JSON, the page is made from several such files.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "survey:", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("survey", flag.ContinueOnError)
+	var s survey
+	flags.Uint64Var(&s.seed, "seed", 1, "what is drawn")
+	flags.IntVar(&s.wheels, "wheels", 60, "wheels for this system")
+	flags.IntVar(&s.locks, "locks", 6, "lock files")
+	flags.IntVar(&s.others, "others", 15, "wheels for musl, macOS and Windows together")
+	flags.Int64Var(&s.budget, "budget", 2048, "limit in MB for what is downloaded")
+	flags.StringVar(&s.dir, "dir", "", "folder for environments; default: a temporary one")
+	pythons := flags.String("python", "3.9,3.10,3.11,3.12,3.13", "interpreters")
+	results := flags.String("results", "", "file for the result; default: standard output")
+	page := flags.String("page", "", "page to write from files with results")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *page != "" {
+		return writePage(*page, flags.Args())
+	}
+	if flags.NArg() != 1 {
+		return fmt.Errorf("name the program to compare: survey -seed 1 ./compat")
+	}
+	s.pythons = strings.Split(*pythons, ",")
+	var err error
+	if s.compat, err = filepath.Abs(flags.Arg(0)); err != nil {
+		return err
+	}
+	if s.dir == "" {
+		if s.dir, err = os.MkdirTemp("", "survey"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(s.dir)
+	}
+	r, err := s.run(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	if *results == "" {
+		_, err = fmt.Println(string(text))
+		return err
+	}
+	return os.WriteFile(*results, append(text, '\n'), 0o644)
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+const introduction = `# Accuracy
+
+<!-- Written by make survey; do not edit. -->
+
+How often is compat right? ` + "`make survey`" + ` draws published wheels and sets of packages by a seed, half of them the
+newest release and half of any. It installs each in a fresh environment, imports the packages, opens every shared object
+with ` + "`RTLD_NOW`" + ` in a process of its own, asks auditwheel for the platform tag, and compares that with the answers
+of compat. Wheels for musl, macOS and Windows are not installed but compared with auditwheel, LLVM's otool and
+delvewheel.
+
+- **false pass**: something does not load, or the tag is too old, and compat neither fails nor has a warning about it.
+- **false alarm**: compat fails, and everything loads and has the right tag.
+- **not checked**: compat could not check it, exit code 2.
+
+`
+
+// counts are the numbers of rows by verdict.
+type counts map[Verdict]int
+
+// writePage writes a page about files with results.
+func writePage(file string, results []string) error {
+	var text, rest strings.Builder
+	text.WriteString(introduction)
+	sums := map[string]counts{}
+	for _, name := range results {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		var r Results
+		if err := json.Unmarshal(data, &r); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		objects := 0
+		for _, row := range r.Rows {
+			key := row.System + " | `" + row.Mode + "`"
+			if sums[key] == nil {
+				sums[key] = counts{}
+			}
+			sums[key][row.Verdict]++
+			if row.Mode != "check --requirement" {
+				objects += row.Objects // which the wheel has in both modes
+			}
+			if row.Verdict != Agree {
+				fmt.Fprintf(&rest, "\n### %s: %s, %s, `%s`\n\nseed %d\n\n%s\n%s", row.Verdict, row.What,
+					row.System, row.Mode, r.Seed, quoted("installed", row.Truth), quoted("compat", row.Compat))
+			}
+		}
+		fmt.Fprintf(&text, "- `make survey SEED=%d` of %s on %s: %d comparisons, %d objects opened, %d MB "+
+			"downloaded\n", r.Seed, r.Date, r.System, len(r.Rows), objects, r.MB)
+	}
+	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked |\n" +
+		"|---|---|---|---|---|---|\n")
+	for _, key := range slices.Sorted(maps.Keys(sums)) {
+		c := sums[key]
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d |\n", key, c[Agree], c[FalsePass], c[FalseAlarm],
+			c[Unchecked])
+	}
+	text.WriteString("\n## Disagreements\n")
+	if rest.Len() == 0 {
+		text.WriteString("\nNone.\n")
+	}
+	return os.WriteFile(file, []byte(text.String()+rest.String()), 0o644)
+}
+
+// maxQuoted limits the lines of a text on the page.
+const maxQuoted = 6
+
+// quoted returns a text as a block, cut to some lines.
+func quoted(title, text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > maxQuoted {
+		lines = append(lines[:maxQuoted], fmt.Sprintf("… %d more lines", len(lines)-maxQuoted))
+	}
+	for i, l := range lines {
+		if len(l) > 200 {
+			lines[i] = strings.ToValidUTF8(l[:200], "") + "…"
+		}
+		lines[i] = "    " + lines[i]
+	}
+	return title + ":\n\n" + strings.Join(lines, "\n") + "\n"
+}

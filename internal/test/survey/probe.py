@@ -1,0 +1,114 @@
+"""Imports an installed distribution, and opens each of its shared objects.
+
+    python probe.py DISTRIBUTION [--no-import]
+
+Each line of the output is a JSON object: {"import": MODULE, "error": TEXT} or
+{"object": PATH, "error": TEXT}, with "" for no error. An object is opened with RTLD_NOW in a
+process of its own, which is forked after the imports; an extension module is imported there.
+"""
+
+import ctypes
+import importlib
+import importlib.machinery
+import importlib.metadata
+import json
+import os
+import re
+import signal
+import struct
+import sys
+import sysconfig
+
+LIMIT = 60  # seconds for an import or an object
+
+
+def report(**row):
+    os.write(3, (json.dumps(row) + "\n").encode())
+
+
+def shared(path):
+    """Whether a file is a shared object for this machine, and no program."""
+    with open(path, "rb") as f:
+        head = f.read(64)
+        if head[:4] != b"\x7fELF" or len(head) < 64:
+            return False
+        with open(sys.executable, "rb") as own:
+            mine = own.read(20)
+        kind, = struct.unpack_from("<H", head, 16)
+        if head[4:6] != mine[4:6] or head[18:20] != mine[18:20] or kind != 3:
+            return False
+        at, = struct.unpack_from("<Q", head, 32)
+        size, count = struct.unpack_from("<HH", head, 54)
+        f.seek(at)
+        table = f.read(size * count)
+    kinds = [struct.unpack_from("<I", table, n * size)[0] for n in range(len(table) // size)]
+    return 2 in kinds and 3 not in kinds  # PT_DYNAMIC and no PT_INTERP
+
+
+def module_name(path):
+    """The name of an extension module for this interpreter; None for other files."""
+    for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+        if path.endswith(suffix):
+            name = path[: -len(suffix)].replace("/", ".")
+            return name if re.fullmatch(r"[A-Za-z_][\w.]*", name) else None
+    return None
+
+
+def fails(act):
+    """The error of an action in a forked process, "" for none."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        text = ""
+        try:
+            signal.alarm(LIMIT)
+            act()
+        except BaseException as e:
+            text = f"{type(e).__name__}: {e}"
+        os.write(write, text.encode(errors="replace")[:4000])
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, errors="replace") as f:
+        text = f.read()
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        return f"signal {os.WTERMSIG(status)}"
+    return text
+
+
+def main():
+    files = importlib.metadata.files(sys.argv[1]) or []
+    tops, objects, bundled = [], [], {os.path.basename(str(f)) for f in files}
+    foreign = re.compile(r"\.(cpython-\d+|pypy\d+)[-\w]*\.so$")
+    own = sysconfig.get_config_var("EXT_SUFFIX")
+    for f in files:
+        path, parts = str(f), f.parts
+        if path.endswith("/__init__.py") and len(parts) == 2 or module_name(path) and len(parts) == 1:
+            tops.append(parts[0] if len(parts) == 2 else module_name(path))
+        where = str(f.locate())
+        if os.path.isfile(where) and not os.path.islink(where) and shared(where):
+            if not foreign.search(path) or path.endswith(own):
+                objects.append((path, where))
+    if "--no-import" not in sys.argv:
+        for name in dict.fromkeys(t for t in tops if t.isidentifier() and t not in ("test", "tests")):
+            report(begin=name)
+            text = ""
+            try:
+                signal.alarm(LIMIT)
+                importlib.import_module(name)
+            except BaseException as e:
+                text = f"{type(e).__name__}: {e}"
+            signal.alarm(0)
+            report(**{"import": name, "error": text[:4000]})
+    for path, where in objects:
+        text = fails(lambda: ctypes.CDLL(where, mode=os.RTLD_NOW))
+        name = module_name(path)
+        missing = re.search(r"(\S+): cannot open shared object", text)
+        if missing and not name and missing[1] in bundled:
+            text = ""  # only modules load it, whose run paths lead to what it needs
+        if not text and name:
+            text = fails(lambda: importlib.import_module(name))
+        report(object=path, error=text)
+
+
+main()

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// survey is what to draw, and the limits.
+type survey struct {
+	seed                  uint64
+	wheels, locks, others int
+	budget                int64 // MB
+	dir, compat           string
+	pythons               []string
+	system                string // this system as a platform of compat: debian12
+
+	mu    sync.Mutex
+	spent int64 // bytes
+}
+
+// Results is the result for a seed.
+type Results struct {
+	Seed   uint64
+	System string
+	Date   string
+	MB     int64 // downloaded
+	Rows   []Row
+}
+
+// Row is a comparison: a wheel or lock file, and one way to check it.
+type Row struct {
+	What    string // NAME==VERSION, or the projects of a lock file
+	System  string // see drawn
+	Mode    string // "check", "check --requirement" or "env"
+	Verdict Verdict
+	Truth   string // what does not load, or what another tool says; "" if nothing is wrong
+	Compat  string // the outcome and the errors of compat
+	Objects int    // that were opened
+	Seconds float64
+}
+
+// maxDownload limits what is downloaded for one environment, in bytes.
+const maxDownload = 400 << 20
+
+// errLeft is returned for what is left out: it has no set of wheels, or is too large.
+var errLeft = errors.New("left out")
+
+func (s *survey) run(ctx context.Context) (*Results, error) {
+	release, err := os.ReadFile("/etc/os-release")
+	if err != nil {
+		return nil, err
+	}
+	values := platform.OSRelease(string(release))
+	s.system = values["ID"] + values["VERSION_ID"]
+	d, err := newDrawing(s.seed, s.pythons, os.Getenv("PIP_INDEX_URL"))
+	if err != nil {
+		return nil, err
+	}
+	r := &Results{Seed: s.seed, System: s.system, Date: time.Now().Format(time.DateOnly)}
+	var jobs []func(dir string) ([]Row, error)
+	for range s.locks {
+		projects, python, date := d.set()
+		jobs = append(jobs, func(dir string) ([]Row, error) {
+			return s.lock(ctx, dir, projects, python, date)
+		})
+	}
+	for n := range s.wheels + s.others {
+		system := "linux"
+		if n >= s.wheels {
+			system = []string{"musl", "macos", "windows"}[(n-s.wheels)%3]
+		}
+		w, err := d.wheel(ctx, system)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, func(dir string) ([]Row, error) { return s.wheel(ctx, dir, w) })
+	}
+	r.Rows = s.all(jobs)
+	r.MB = s.spent >> 20
+	return r, nil
+}
+
+// all runs jobs, a few at a time, each in a folder of its own.
+func (s *survey) all(jobs []func(dir string) ([]Row, error)) (rows []Row) {
+	var wait sync.WaitGroup
+	slots := make(chan bool, runtime.NumCPU())
+	for n, job := range jobs {
+		slots <- true
+		wait.Go(func() {
+			defer func() { <-slots }()
+			dir := filepath.Join(s.dir, fmt.Sprintf("%d-%d", s.seed, n))
+			defer os.RemoveAll(dir)
+			err := os.MkdirAll(dir, 0o700)
+			var more []Row
+			if err == nil {
+				more, err = job(dir)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if err != nil {
+				fmt.Fprintf(os.Stderr, "%d: %v\n", n, err)
+			}
+			for _, r := range more {
+				fmt.Fprintf(os.Stderr, "%d: %s: %s %s: %s\n", n, r.What, r.System, r.Mode, r.Verdict)
+			}
+			rows = append(rows, more...)
+		})
+	}
+	wait.Wait()
+	return rows
+}
+
+// command runs a program. The error has the end of its messages.
+func (s *survey) command(ctx context.Context, dir, name string, args ...string) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, 15*time.Minute)
+	defer stop()
+	c := exec.CommandContext(ctx, name, args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "HOME="+dir, "UV_CACHE_DIR="+filepath.Join(s.dir, "uv"),
+		"PIP_CACHE_DIR="+filepath.Join(s.dir, "pip"), "COMPAT_DATA="+filepath.Join(s.dir, "compat"),
+		"UV_LINK_MODE=hardlink", "QT_QPA_PLATFORM=offscreen", "PYTHONWARNINGS=ignore")
+	var out, messages bytes.Buffer
+	c.Stdout, c.Stderr = &out, &messages
+	err := c.Run()
+	if err != nil {
+		text := strings.TrimSpace(messages.String())
+		err = fmt.Errorf("%s: %w: %s", name, err, text[max(0, len(text)-600):])
+	}
+	return out.String(), err
+}
+
+// spend adds to what was downloaded. It is false if that is too much.
+func (s *survey) spend(size int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if size > maxDownload || s.spent+size > s.budget<<20 {
+		return false
+	}
+	s.spent += size
+	return true
+}
+
+// wheel compares the ways to check a wheel.
+func (s *survey) wheel(ctx context.Context, dir string, w drawn) ([]Row, error) {
+	if w.System != "linux" {
+		return s.foreign(ctx, dir, w)
+	}
+	wanted := filepath.Join(dir, "wanted.in")
+	if err := os.WriteFile(wanted, []byte(w.String()+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	pins, err := s.compile(ctx, dir, wanted, w.Python, "")
+	if err != nil {
+		return nil, fmt.Errorf("%s on Python %s: %w", w, w.Python, err)
+	}
+	if err := s.install(ctx, dir, pins, w.Python); err != nil {
+		return nil, fmt.Errorf("%s on Python %s: %w", w, w.Python, err)
+	}
+	file, err := s.download(ctx, dir, w)
+	if err != nil {
+		return nil, err
+	}
+	t := s.probe(ctx, dir, []string{w.Name})
+	t.tag(s.auditwheel(ctx, dir, file))
+	alone := s.check(ctx, dir, "check", file)
+	with := s.check(ctx, dir, "check", "--requirement", pins, "--platform", s.system, file)
+	what := fmt.Sprintf("%s on Python %s", w, w.Python)
+	return []Row{
+		t.compare(what, "check", alone),
+		t.untagged().compare(what, "check --requirement", with),
+	}, nil
+}
+
+// lock compares what env says of a lock file.
+func (s *survey) lock(
+	ctx context.Context, dir string, projects []string, python, date string,
+) ([]Row, error) {
+	what := label(projects, python, date)
+	wanted := filepath.Join(dir, "wanted.in")
+	if err := os.WriteFile(wanted, []byte(strings.Join(projects, "\n")), 0o600); err != nil {
+		return nil, err
+	}
+	pins, err := s.compile(ctx, dir, wanted, python, date)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if err := s.install(ctx, dir, pins, python); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	text, err := os.ReadFile(pins)
+	if err != nil {
+		return nil, err
+	}
+	var installed []string
+	for line := range strings.Lines(string(text)) {
+		if name, _, ok := strings.Cut(line, "=="); ok {
+			installed = append(installed, name)
+		}
+	}
+	t := s.probe(ctx, dir, installed)
+	c := s.check(ctx, dir, "env", "--requirement", pins, "--python", python, "--platform", s.system)
+	return []Row{t.compare(what, "env", c)}, nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+)
+
+// What happened and what compat says make a verdict.
+func TestCompare(t *testing.T) {
+	pass, fail := analyzer.OutcomePass, analyzer.OutcomeFail
+	broken := map[string]string{"pkg/_mod.so": "OSError: libx.so.1: cannot open shared object file"}
+	about := []analyzer.Finding{{Severity: analyzer.Warning, Object: "pkg/_mod.so", Library: "libx.so.1"}}
+	old := truth{tags: "auditwheel: manylinux_2_34", refuted: true}
+	for _, c := range []struct {
+		name     string
+		truth    truth
+		outcome  analyzer.Outcome
+		findings []analyzer.Finding
+		want     Verdict
+	}{
+		{"all is well", truth{}, pass, nil, Agree},
+		{"an error about a good wheel", truth{}, fail, nil, FalseAlarm},
+		{"a broken object", truth{fails: broken}, fail, about, Agree},
+		{"a warning about it", truth{fails: broken}, pass, about, Agree},
+		{"silence about it", truth{fails: broken}, pass, nil, FalsePass},
+		{"a tag that is too old", old, pass, nil, FalsePass},
+		{"a warning about the tag", old, pass,
+			[]analyzer.Finding{{Severity: analyzer.Warning, Version: "GLIBC_2.34"}}, Agree},
+		{"not read", truth{}, analyzer.OutcomeError, nil, Unchecked},
+	} {
+		r := &analyzer.Report{Outcome: c.outcome, Findings: c.findings}
+		if got := c.truth.compare("x==1", "check", checked{report: r}).Verdict; got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestLater(t *testing.T) {
+	for _, c := range []struct {
+		tag, than string
+		want      bool
+	}{
+		{"manylinux_2_28_x86_64", "manylinux2014_x86_64", true},
+		{"manylinux_2_17_x86_64", "manylinux2014_x86_64", false},
+		{"linux_x86_64", "manylinux_2_28_x86_64", true},
+		{"manylinux_2_28_x86_64", "linux_x86_64", false},
+	} {
+		if got := later(c.tag, c.than); got != c.want {
+			t.Errorf("%s later than %s: %v", c.tag, c.than, got)
+		}
+	}
+}
+
+// The page counts the verdicts and shows both texts of each disagreement.
+func TestPage(t *testing.T) {
+	dir := t.TempDir()
+	data, err := json.Marshal(Results{Seed: 7, System: "debian12", Rows: []Row{
+		{What: "good==1", System: "linux", Mode: "check", Verdict: Agree, Objects: 2},
+		{What: "bad==1", System: "linux", Mode: "check", Verdict: FalsePass, Objects: 1,
+			Truth: "bad.so: OSError: libx.so.1", Compat: "pass\n"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, page := filepath.Join(dir, "7.json"), filepath.Join(dir, "page.md")
+	if err := os.WriteFile(results, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writePage(page, []string{results}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"SEED=7", "3 objects", "| linux | `check` | 1 | 1 | 0 | 0 |", "### false pass: bad==1",
+		"    bad.so: OSError: libx.so.1", "    pass\n",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page does not contain %q", want)
+		}
+	}
+}
+
+// The list has no name twice, and a seed draws the same names again.
+func TestNames(t *testing.T) {
+	one, err := newDrawing(3, []string{"3.12"}, "http://127.0.0.1/simple/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := newDrawing(3, []string{"3.12"}, "http://127.0.0.1/simple/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for n, name := range one.names {
+		if seen[name] || two.names[n] != name {
+			t.Errorf("%s is drawn twice, or %s the second time", name, two.names[n])
+		}
+		seen[name] = true
+	}
+	if len(seen) < 300 {
+		t.Errorf("%d names", len(seen))
+	}
+}
