@@ -105,6 +105,8 @@ type (
 	Rule     = judge.Rule
 	Pass     = judge.Pass
 	View     = judge.View
+	// Global is a library that the import of another package makes visible to all others.
+	Global = judge.Global
 	// Dependency is a library of another package that objects load.
 	Dependency = judge.Dependency
 	Before     = judge.Before

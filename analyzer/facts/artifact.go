@@ -71,6 +71,7 @@ type Artifact struct {
 	conda     bool // it contains the index of a conda package
 	// debs returns what the packages contain that a deb depends on; nil for other artifacts.
 	debs func() *debian.Closure
+	opened func() []string // see Opened; nil without a source that names RTLD_GLOBAL
 	// Top-level packages of a wheel or conda package: folders with an __init__.py.
 	roots     []string
 	links     map[string][]string // by target, while it is read
@@ -101,6 +102,31 @@ func (a *Artifact) MayPreload(module string, names ...string) bool {
 // RTLD_GLOBAL before it imports a module, like MayPreload.
 func (a *Artifact) MayLoadGlobally(module string) bool {
 	return a.Loads == nil || a.packagedElsewhere(module) || a.Loads.MayGlobal()
+}
+
+// Opened returns what the import of a package of the artifact opens with RTLD_GLOBAL, perhaps only
+// under a condition: file names of libraries and, with a slash, paths of modules (ModuleName).
+func (a *Artifact) Opened() []string {
+	if a.opened == nil {
+		return nil
+	}
+	return a.opened()
+}
+
+// findOpened is Opened, which is needed rarely.
+func (a *Artifact) findOpened() (out []string) {
+	for name := range a.Program {
+		if strings.Contains(name, "/") {
+			continue
+		}
+		for _, e := range a.Program.Import(name, "").Events {
+			if e.Global && e.Name != "" && !slices.Contains(out, e.Name) {
+				out = append(out, e.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Imports reports whether importing the package of a wheel imports a module of it in any case. The

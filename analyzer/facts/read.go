@@ -227,6 +227,9 @@ func (r *Set) packages(
 		slices.SortFunc(f.Objects, func(a, b *Object) int { return strings.Compare(a.Path, b.Path) })
 		f.finishLinks()
 		f.finishPE()
+		if f.Loads != nil && f.Loads.MayGlobal() {
+			f.opened = sync.OnceValue(f.findOpened)
+		}
 		r.Artifacts = append(r.Artifacts, f)
 	}
 	r.leavePackages()

@@ -40,7 +40,7 @@ type packageSet struct {
 	users map[*dynlink.Library][]*View // the views that load a library
 	// Libraries of other packages that the views load and whose imports are known.
 	dependencies []*Dependency
-	path  []string                     // folders of LD_LIBRARY_PATH
+	path         []string // folders of LD_LIBRARY_PATH
 	// unchanged maps a view to the view of the baseline with the same load.
 	unchanged map[*View]*View
 	linker    *linker

@@ -237,8 +237,8 @@ func tightness(s pkgmeta.Spec) int {
 	return 3
 }
 
-// choose sets the choice for a package and adds what its release requires. The result is nil if that
-// excludes no release that is chosen already.
+// choose sets the choice for a package and adds what its release requires. The result is nil if
+// that excludes no release that is chosen already.
 func (s *search) choose(name string, c *choice) *dead {
 	s.chosen[name] = c
 	return s.follow(name)

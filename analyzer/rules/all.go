@@ -45,6 +45,7 @@ func All() []*analyzer.Rule {
 		recordMismatch,
 		duplicateLibrary,
 		exportedRuntime,
+		symbolInterposed,
 		tagTooHigh,
 		tagExcludesPlatform,
 		cudaDriverMinimum,

@@ -27,6 +27,8 @@ type step struct {
 	name    string
 	may     bool // it depends on a condition, or a function is only mentioned
 	handled bool // the source continues if it fails
+	// A library is loaded with RTLD_GLOBAL, or modules are from now on; without it, no longer.
+	global bool
 	// Which branch of which if or try statement it is in; zero for none.
 	fork, arm int
 }
@@ -37,6 +39,7 @@ const (
 	importsModule stepKind = iota
 	loadsLibrary
 	callsFunction
+	setsFlags // how modules are loaded: sys.setdlopenflags
 )
 
 // maxSteps limits the steps of a source that are stored. A source with more may do anything.
@@ -52,6 +55,7 @@ func ReadModule(file, text string) (name string, m *Module) {
 	r := moduleReader{folder: path.Dir(name), defined: definitions(text)}
 	name = strings.TrimSuffix(name, "/__init__")
 	r.name, r.names, r.functions = name, map[string]string{}, map[string]*body{}
+	r.global = map[string]bool{"RTLD_GLOBAL": true}
 	r.lexer.src = text
 	r.skips = !importsInside(text) && !loadsInside(text)
 	r.next()
@@ -155,6 +159,7 @@ type moduleReader struct {
 	name    string          // of the module
 	folder  string          // of relative imports
 	defined map[string]bool // names of functions and classes
+	global  map[string]bool // names of values that contain RTLD_GLOBAL
 	skips   bool            // its functions do nothing that matters
 	lexer   lexer
 	line    line // the next one; without tokens at the end

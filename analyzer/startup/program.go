@@ -19,6 +19,9 @@ type Event struct {
 	Load    bool
 	May     bool // it happens under a condition
 	Handled bool // the sources handle that it fails
+	// The symbols of what is loaded are visible to all that is loaded later (RTLD_GLOBAL), perhaps
+	// only under a condition.
+	Global bool
 }
 
 // Run is what happens when modules are imported.
@@ -96,6 +99,7 @@ type walk struct {
 	begun   map[string]bool // modules and functions; true: in any case
 	work    int
 	done    bool
+	global  bool // modules are loaded with RTLD_GLOBAL
 }
 
 // walk returns a walk. Python executes .pth files when it starts.
@@ -134,7 +138,9 @@ func (w *walk) one(name string, how step) {
 	}
 	w.begun[name] = !how.may
 	if m == nil {
-		w.Events = append(w.Events, Event{Name: name, May: how.may, Handled: how.handled})
+		w.Events = append(w.Events, Event{
+			Name: name, May: how.may, Handled: how.handled, Global: w.global,
+		})
 		return
 	}
 	w.body(&m.top, how)
@@ -153,8 +159,12 @@ func (w *walk) body(b *body, how step) {
 		switch {
 		case s.do == callsFunction:
 			w.call(s, 0)
+		case s.do == setsFlags:
+			w.global = s.global
 		case s.do == loadsLibrary || s.name == "":
-			w.Events = append(w.Events, Event{s.name, s.do == loadsLibrary, s.may, s.handled})
+			load := s.do == loadsLibrary
+			w.Events = append(w.Events,
+				Event{s.name, load, s.may, s.handled, s.global || !load && w.global})
 		default:
 			w.module(s.name, s)
 		}

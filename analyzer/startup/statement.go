@@ -60,6 +60,10 @@ func (r *moduleReader) statement(all []token, in scope) {
 		}) {
 			in = in.maybe()
 		}
+		if len(all) > 2 && all[0].kind == 'n' && all[1].kind == 'o' && all[1].text == "=" &&
+			len(r.global) < maxSteps && r.globalIn(all[2:]) {
+			r.global[strings.Clone(all[0].text)] = true
+		}
 		for i, t := range all {
 			if t.kind == 'n' && (i == 0 || all[i-1].text != "." || all[i-1].kind != 'o') {
 				r.use(all, i, in)
@@ -148,10 +152,14 @@ func (r *moduleReader) imports(at string, in scope) {
 	}
 }
 
-// add stores a step unless the source has done the same before.
 func (r *moduleReader) add(do stepKind, name string, in scope) {
-	s := step{do, name, in.may, in.handled, in.fork, in.arm}
-	if r.count < maxSteps && !slices.Contains(in.into.steps, s) {
+	r.step(step{do: do, name: name}, in)
+}
+
+// step stores a step unless the source has done the same before.
+func (r *moduleReader) step(s step, in scope) {
+	s.may, s.handled, s.fork, s.arm = in.may, in.handled, in.fork, in.arm
+	if r.count < maxSteps && (s.do == setsFlags || !slices.Contains(in.into.steps, s)) {
 		s.name = strings.Clone(s.name)
 		in.into.steps = append(in.into.steps, s)
 		r.count++
@@ -181,6 +189,9 @@ func (r *moduleReader) use(all []token, i int, in scope) {
 	case r.defined[last] && first != whole: // of an object of a class, whose use counts
 	case call && (last == "import_module" || last == "__import__"):
 		r.importComputed(all[end+1:], in)
+	case last == "setdlopenflags" && call:
+		r.step(step{do: setsFlags, global: r.globalIn(arguments(all[end:]))}, in)
+	case last == "setdlopenflags" || last == "getdlopenflags":
 	case slices.ContainsFunc(strings.Split(whole, "/"), loads):
 		r.loads(last, all[end:], in)
 	case first == "exec" || first == "eval", last == "load_module", last == "exec_module",
@@ -210,31 +221,46 @@ func (r *moduleReader) importComputed(all []token, in scope) {
 // that of a library in a package, unless the function knows where libraries are. If one of several
 // names is loaded, or a name is computed, it may be any.
 func (r *moduleReader) loads(function string, all []token, in scope) {
-	depth, computed := 0, false
+	computed := false
 	var found []string
+	all = arguments(all)
 	for i, t := range all {
-		switch {
-		case t.kind == 'o' && strings.Contains("([{", t.text):
-			depth++
-		case t.kind == 'o' && strings.Contains(")]}", t.text):
-			depth--
-		case t.kind == 's' && (i == 1 || strings.Contains(t.text, ".so")):
+		if t.kind == 's' && (i == 1 || strings.Contains(t.text, ".so")) {
 			found = append(found, t.text)
 			computed = computed || t.any
 		}
-		if depth == 0 {
-			all = all[:min(i+1, len(all))]
-			break
-		}
 	}
+	global := r.globalIn(all)
 	literal := len(all) == 3 || len(all) > 3 && all[2].text == ","
 	switch {
 	case len(found) == 1 && !computed && literal && slices.Contains(local, function) &&
 		!strings.Contains(found[0], "/"):
 	case len(all) > 1 && all[1].text == "None":
 	case len(found) == 1 && !computed:
-		r.add(loadsLibrary, path.Base(found[0]), in)
+		r.step(step{do: loadsLibrary, name: path.Base(found[0]), global: global}, in)
 	default:
-		r.add(loadsLibrary, "", in.maybe())
+		r.step(step{do: loadsLibrary, global: global}, in.maybe())
 	}
+}
+
+// arguments returns the tokens of a call after the function's name, with its parentheses.
+func arguments(all []token) []token {
+	depth := 0
+	for i, t := range all {
+		switch {
+		case t.kind == 'o' && strings.Contains("([{", t.text):
+			depth++
+		case t.kind == 'o' && strings.Contains(")]}", t.text):
+			depth--
+		}
+		if depth == 0 {
+			return all[:i+1]
+		}
+	}
+	return all
+}
+
+// globalIn reports whether an expression contains RTLD_GLOBAL, or a name that was set to it.
+func (r *moduleReader) globalIn(all []token) bool {
+	return slices.ContainsFunc(all, func(t token) bool { return t.kind == 'n' && r.global[t.text] })
 }

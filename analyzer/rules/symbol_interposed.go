@@ -1,0 +1,106 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+var symbolInterposed = &analyzer.Rule{
+	ID:       "symbol-interposed",
+	Title:    "A library uses the functions of another package in place of its own",
+	Severity: analyzer.Warning,
+	Doc: `The import of a package opens a library with RTLD_GLOBAL (ctypes.CDLL with that mode,
+sys.setdlopenflags). Its symbols, and those of the libraries that it needs, are then searched before
+those of everything that is loaded later. A library of another package that exports a function with
+the same name, and calls it through the dynamic linker, then calls the one of the other package
+(interposition). If the two are of different versions, or only have the same name, the process
+computes wrong values or crashes; which of them happens depends on the order of the imports:
+"import tensorflow; import triton" ends with signal 11, because both contain LLVM, and the other
+order works.
+
+Fix: in the library, hide what only it uses: -fvisibility=hidden, or a version script with
+` + "`local: *`" + `; or bind it to itself with -Wl,-Bsymbolic. In the other package, open libraries
+with RTLD_LOCAL. Whoever uses both imports the package that opens nothing globally first.
+
+Severity: a warning, because two copies of one version may work together.
+
+Not detected: names of libraries that the sources compute, packages whose sources were not read,
+what is opened after the import, and data that only a program defines. Weak symbols of C++ (inline
+functions, templates, type information) are meant to be shared and not reported, nor are symbols
+of the system's libraries, and those that the linker has bound with -Bsymbolic.`,
+	Cause: cause.Rule{Subject: ofPackage},
+	References: []string{
+		"dlopen(3), RTLD_GLOBAL",
+		"gABI: Shared Object Dependencies, symbol interposition",
+		"ld: -Bsymbolic",
+	},
+	Check: checkInterposed,
+}
+
+func checkInterposed(p *analyzer.Pass) {
+	globals := p.Globals()
+	if len(globals) == 0 {
+		return
+	}
+	for _, v := range p.Views {
+		if v.Program() || !v.Extension() && !v.Linked {
+			continue
+		}
+		for _, g := range globals {
+			if v.SONAME != "" && v.SONAME == g.SONAME {
+				break // the loader takes the one that is loaded for both
+			}
+			if taken := interposed(p, v, g); len(taken) > 0 {
+				reportInterposed(p, v, g, taken)
+				break // the first one that has the symbols
+			}
+		}
+	}
+}
+
+// boundByLoader are the relocations with which the loader looks up a symbol.
+const boundByLoader = elfobj.RelocJumpSlot | elfobj.RelocGlobDat | elfobj.RelocWord
+
+// interposed returns the symbols of an object that it looks up, and that a library in the global
+// scope defines too.
+func interposed(p *analyzer.Pass, v *analyzer.View, g analyzer.Global) (names []string) {
+	for _, e := range v.Exports.All() {
+		if e.Weak || e.Unique || e.Relocs&boundByLoader == 0 || e.Kind != "func" && e.Kind != "object" ||
+			!g.Defines(e.Name, e.Version) || len(platform.Providers(p.Platform, e.Name)) > 0 {
+			continue
+		}
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+func reportInterposed(p *analyzer.Pass, v *analyzer.View, g analyzer.Global, taken []string) {
+	own := projectName(p)
+	f := analyzer.Finding{
+		Object: v.Path, Symbol: taken[0], Library: g.Names()[0], Package: g.Wheel.Name,
+		Chain: []string{v.Path, g.Path},
+	}
+	also := ""
+	if len(taken) > 1 {
+		also = " and " + analyzer.Count(len(taken)-1, "other symbol")
+	}
+	f.Headline = fmt.Sprintf(
+		"%s uses %s%s of %s in place of its own if %s is imported before %s",
+		v.Path, taken[0], also, g.Names()[0], g.Import, own)
+	f.Message = f.Headline + fmt.Sprintf(". %s is opened with RTLD_GLOBAL. If the two differ, the "+
+		"process may crash; with the other order of the imports each uses its own", g.Names()[0])
+	p.Report(f, fix.Candidate{Fix: fix.Fix{
+		Kind:  fix.KindEnvironment,
+		Title: fix.Titled("Import %s before %s", own, g.Import),
+	}}, fix.Candidate{Fix: fix.Fix{
+		Kind: fix.KindLinkFlag,
+		Title: fix.Titled("Hide the symbols that only %s uses, or bind it to itself when it is linked",
+			v.Library.Names()[0]),
+		Command: "-Wl,-Bsymbolic",
+	}})
+}
