@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
 	conformance minbase llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
-	schemas archives alerts survey
+	schemas archives alerts survey rolling
 
 GOTEST ?= go test
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
@@ -70,6 +70,12 @@ test: ## Run all tests with the race detector, on the embedded queue and on real
 
 chaos: ## 10,000 deliveries while processes, masters of Redis and object storage are killed (minutes)
 	COMPAT_CHAOS=1 $(GOTEST) -count 1 -v -timeout 60m ./internal/test/chaos
+
+rolling: ## Chaos with processes of two releases, this one and COMMIT, in turns (minutes; COMMIT=main~100)
+	dir=$$(mktemp -d) && git worktree add --detach $$dir/other $(COMMIT) && \
+	(cd $$dir/other && CGO_ENABLED=0 go build -o $$dir/compat ./cmd/compat) && \
+	COMPAT_OTHER=$$dir/compat $(GOTEST) -count 1 -v -timeout 30m -run 'Embedded|Redis' ./internal/test/chaos; \
+	end=$$?; git worktree remove --force $$dir/other; rm -rf $$dir; exit $$end
 
 cluster: ## The queue's tests and all stories on Clusters of 3 and 6 masters with 16 partitions (long)
 	for n in 3 6; do export COMPAT_MASTERS=$$n; \

@@ -12,8 +12,9 @@ import (
 	"github.com/compat-app/compat/internal/test/loopback"
 )
 
-// binary is cmd/compat, built once by TestMain.
-var binary string
+// builds are the programs that the processes run in turns: cmd/compat, built once by TestMain, and
+// that of another release if COMPAT_OTHER is its file.
+var builds []string
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
@@ -24,7 +25,10 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "compat")
+	binary := filepath.Join(dir, "compat")
+	if builds = []string{binary}; os.Getenv("COMPAT_OTHER") != "" {
+		builds = append(builds, os.Getenv("COMPAT_OTHER"))
+	}
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary,
 		"github.com/compat-app/compat/cmd/compat").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "chaos: build cmd/compat: %v\n%s", err, out)
@@ -40,6 +44,7 @@ type app struct {
 	env  []string
 	log  *os.File
 	cmd  *exec.Cmd
+	turn int // which of builds is started next
 }
 
 func newApp(t *testing.T, env map[string]string) *app {
@@ -67,7 +72,8 @@ func newApp(t *testing.T, env map[string]string) *app {
 
 func (a *app) start(t *testing.T) {
 	t.Helper()
-	a.cmd = exec.Command(binary, "serve", "--addr", a.addr)
+	a.cmd = exec.Command(builds[a.turn%len(builds)], "serve", "--addr", a.addr)
+	a.turn++
 	a.cmd.Env, a.cmd.Dir, a.cmd.Stdout, a.cmd.Stderr = a.env, a.dir, a.log, a.log
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,12 @@
 // Package chaos tests that nothing is lost or duplicated: it sends signed deliveries for many
 // pull requests of several installations, with duplicates and further pushes, while processes are
 // killed at random, Redis or a master of a Cluster and object storage are killed and restarted, and
-// GitHub responds with 502 and 429 or closes connections. At the end the head of each pull request must have exactly one completed check
-// run, and at most one summary comment.
+// GitHub responds with 502 and 429 or closes connections. At the end the head of each pull request
+// must have exactly one completed check run, and at most one summary comment.
 //
-// With go test it takes some seconds; `make chaos` runs it at full size.
+// With go test it takes some seconds; `make chaos` runs it at full size. With `make rolling` the
+// processes run this program and that of another commit in turns, so each is upgraded and rolled
+// back many times, and those of one queue are mixed.
 package chaos
 
 import (
@@ -106,7 +108,8 @@ func chaos(t *testing.T, redis ...*redistest.Server) {
 		apps = []*app{newApp(t, web), newApp(t, env), newApp(t, env)}
 	}
 	gh.Hook = "http://" + apps[0].addr + "/webhook"
-	for _, a := range apps {
+	for i, a := range apps {
+		a.turn = i // the first runs this release, the second the other one
 		a.start(t)
 	}
 
