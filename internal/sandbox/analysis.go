@@ -49,6 +49,10 @@ const (
 	// megabytes in between; a check takes 20 us.
 	look = 50 * time.Millisecond
 
+	// maxThreads limits the threads of a child. The Go runtime needs some for each processor, and one
+	// for each call that blocks.
+	maxThreads = 1000
+
 	// heavy is the memory from which on a job counts as risky; ordinary artifacts need far less.
 	heavy = 512 << 20
 
@@ -216,6 +220,10 @@ func (r *Runner) check(
 			Reason: fmt.Sprintf("the analysis needs more than %s of memory", size(memory)),
 			Limit:  true,
 		}
+	case c.crowded.Load():
+		return nil, nil, &Failure{
+			Reason: fmt.Sprintf("the analysis has more than %d threads", maxThreads),
+		}
 	case errors.Is(context.Cause(ctx), errTime):
 		return nil, nil, &Failure{
 			Reason: fmt.Sprintf("the analysis takes longer than %s", limit),
@@ -323,13 +331,14 @@ func same(f *os.File, path string) bool {
 
 // child is the process of an analysis.
 type child struct {
-	cmd   *exec.Cmd
-	dir   string
-	to    io.WriteCloser
-	from  io.ReadCloser
-	last  *stderr
-	risky func()
-	over  atomic.Bool // killed because of its memory
+	cmd     *exec.Cmd
+	dir     string
+	to      io.WriteCloser
+	from    io.ReadCloser
+	last    *stderr
+	risky   func()
+	over    atomic.Bool // killed because of its memory
+	crowded atomic.Bool // it was killed because of its threads
 
 	noting sync.WaitGroup // risky
 }
@@ -342,7 +351,7 @@ func (c *child) discard() {
 	os.RemoveAll(c.dir)
 }
 
-// watch kills the child when ctx ends or when it has too much memory.
+// watch kills the child when ctx ends or when it has too much memory or too many threads.
 func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
@@ -362,6 +371,11 @@ func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) {
 		}
 		if held > memory {
 			c.over.Store(true)
+			c.kill()
+			return
+		}
+		if threads(c.cmd.Process.Pid) > maxThreads {
+			c.crowded.Store(true)
 			c.kill()
 			return
 		}

@@ -59,6 +59,16 @@ func TestMain(m *testing.M) {
 		})
 	case "gulp":
 		serveWith(func() { fmt.Fprintln(os.Stderr, len(bytes.Repeat([]byte{1}, 8<<30))) })
+	case "threads":
+		serveWith(func() {
+			for range 2 * maxThreads {
+				go func() {
+					runtime.LockOSThread()
+					select {}
+				}()
+			}
+			select {}
+		})
 	case "hang":
 		serveWith(func() { select {} })
 	case "panic":
@@ -259,6 +269,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"eat", 200 << 20, 0, true, "more than 200 MiB of memory"},
 		{"gulp", 200 << 20, 0, true, "more than 200 MiB of memory"},
+		{"threads", 64 << 30, 0, false, "more than 1000 threads"},
 		{"hang", 0, 200 * time.Millisecond, true, "longer than 200ms"},
 		{"panic", 0, 0, false, "ended unexpectedly"},
 		{"die", 0, 0, false, "the system killed the analysis process"},

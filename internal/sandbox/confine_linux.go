@@ -72,6 +72,17 @@ func confine() Layers {
 // archive that is being read.
 const maxFiles = 4096
 
+const (
+	// maxFile is the size of the largest file that an analysis writes: of a member of an archive, see
+	// unpack.Limits.FileBytes.
+	maxFile = 4 << 30
+
+	// maxProcesses is half of the threads that Linux has by default. The kernel counts those of the
+	// user, also in other containers, unless the process has a user namespace. So the limit cannot be
+	// near to what an analysis needs; the parent counts its threads.
+	maxProcesses = 1 << 14
+)
+
 // limit sets limits of memory and time on this process. The parent watches both too; RLIMIT_DATA
 // stops what grows faster than the parent looks. It counts written memory, not what the runtime
 // reserves.
@@ -85,6 +96,8 @@ func limit(memory int64, duration time.Duration, base int64) error {
 		{syscall.RLIMIT_CPU, seconds},
 		{syscall.RLIMIT_CORE, 0},
 		{syscall.RLIMIT_NOFILE, maxFiles},
+		{syscall.RLIMIT_FSIZE, maxFile},
+		{unix.RLIMIT_NPROC, maxProcesses},
 	} {
 		var now syscall.Rlimit
 		if err := syscall.Getrlimit(l.resource, &now); err != nil {

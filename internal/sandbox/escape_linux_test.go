@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -186,6 +187,25 @@ var escapes = []struct {
 	{"use the kernel's keys", false, func(target) error {
 		_, err := unix.KeyctlInt(unix.KEYCTL_GET_KEYRING_ID, unix.KEY_SPEC_SESSION_KEYRING, 0, 0, 0)
 		return err
+	}},
+	{"make a file of 5 GiB", false, func(target) error {
+		signal.Ignore(syscall.SIGXFSZ) // it would end the process
+		f, err := os.Create("large")
+		if err != nil {
+			return err
+		}
+		defer os.Remove("large")
+		return errors.Join(f.Truncate(5<<30), f.Close())
+	}},
+	{"start any number of processes", false, func(target) error {
+		var l unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NPROC, &l); err != nil {
+			return err
+		}
+		if l.Max <= maxProcesses {
+			return errors.New("it is limited")
+		}
+		return nil
 	}},
 	{"raise its limits", false, func(target) error {
 		return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30})

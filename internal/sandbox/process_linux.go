@@ -76,6 +76,9 @@ func resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// threads returns the number of threads of a process; 0 if it has ended.
+func threads(pid int) int64 { return status("/proc/"+strconv.Itoa(pid)+"/status", "Threads:") >> 10 }
+
 // available returns the memory of this machine or container in bytes; 0 if it is unknown.
 func available() int64 {
 	var least int64
@@ -96,7 +99,8 @@ func available() int64 {
 	return least
 }
 
-// status returns a value of a file with lines "Name:   123 kB", in bytes; 0 if it is missing.
+// status returns a value of a file with lines "Name:   123 kB", in bytes; 0 if it is missing. A
+// number without a unit is multiplied by 1,024 too.
 func status(file, name string) int64 {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -30,6 +30,8 @@ func killed(error) bool { return false }
 
 func resident(int) int64 { return 0 }
 
+func threads(int) int64 { return 0 }
+
 func available() int64 { return 0 }
 
 func dataSize() int64 { return 0 }
