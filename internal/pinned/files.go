@@ -97,7 +97,7 @@ func (f *Files) parse(file string) *parsed {
 		return p
 	}
 	p.data = data
-	if p.lock, err = lockfile.Read(file, data); err != nil {
+	if p.lock, err = decode(file, data); err != nil {
 		p.err = fileError(file, err)
 	}
 	return p

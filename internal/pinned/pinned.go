@@ -108,7 +108,7 @@ type Index struct {
 // extra or group needs them: those that may be looked up in an index with credentials when a pull
 // request is checked. It is nil if the file cannot be read, which is reported where it is used.
 func Names(file string, data []byte) []string {
-	l, err := lockfile.Read(file, data)
+	l, err := decode(file, data)
 	if err != nil {
 		return nil
 	}
