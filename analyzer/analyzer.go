@@ -46,19 +46,65 @@ func (a *Analyzer) Rules() []*Rule { return a.rules }
 // for invalid options (unknown platform, requirement that cannot be parsed) and if ctx ends.
 // Damage in an input is part of the report.
 func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Report, error) {
+	r, _, err := a.fix(ctx, inputs, o, fixing{})
+	return r, err
+}
+
+// fixing is which fixes are applied to wheels, and how.
+type fixing struct {
+	only []string // IDs of causes; nil = all
+	// record is set if RECORD is compared with all members of a wheel that is changed.
+	record bool
+}
+
+// Fix is like Check, and also returns the wheels to which the fixes of the report were applied.
+// They refer to the content of the inputs.
+func (a *Analyzer) Fix(
+	ctx context.Context,
+	inputs []Input,
+	o Options,
+	only ...string,
+) (*Report, *Execution, error) {
+	return a.fix(ctx, inputs, o, fixing{only, true})
+}
+
+func (a *Analyzer) fix(
+	ctx context.Context,
+	inputs []Input,
+	o Options,
+	how fixing,
+) (*Report, *Execution, error) {
 	j, err := judge.New(a.rules, o.environment())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	r, before, err := a.check(ctx, j, inputs, o)
+	if err != nil || o.NoFixes {
+		return r, &Execution{}, err
+	}
+	x := &executor{
+		analyzer: a, judge: j, inputs: inputs, before: before, report: r, options: o,
+		fixing: how,
+	}
+	done, err := x.execute(ctx)
+	return r, done, err
+}
+
+// check is Check without the fixes that are applied to the bytes. before are the earlier builds.
+func (a *Analyzer) check(
+	ctx context.Context,
+	j *judge.Judge,
+	inputs []Input,
+	o Options,
+) (_ *Report, before []*judge.Earlier, _ error) {
 	var base *Report
-	var before []*judge.Earlier
 	var unread []Unread // of the base and of the other earlier builds
 	if o.Base != nil {
 		withoutFixes := o
 		withoutFixes.NoFixes = true // fixes of the base are not shown
 		checked, err := run(ctx, a.rules, j, o.Base, nil, withoutFixes)
 		if err != nil {
-			return nil, fmt.Errorf("base: %w", err)
+			return nil, nil, fmt.Errorf("base: %w", err)
 		}
 		base = checked.report
 		unread = append(unread, checked.unreadBase(o)...)
@@ -73,12 +119,12 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	}
 	earlier, more, err := o.earlier(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	before, unread = append(before, earlier...), append(unread, more...)
 	head, err := run(ctx, a.rules, j, inputs, before, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, u := range unread {
 		if o.OptionalBase {
@@ -98,7 +144,7 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 		}
 		a.AddLostSupport(r, had, o.BaseName, o)
 	}
-	return r, err
+	return r, before, err
 }
 
 // checked is the result for a list of inputs.

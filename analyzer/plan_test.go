@@ -15,9 +15,9 @@ import (
 // without one, and that a fix that breaks something is not offered.
 func TestPlan(t *testing.T) {
 	// rule reports an error until a scenario is fixed
-	rule := func(id string, change fix.Change, fixed func(fix.Scenario) bool) *analyzer.Rule {
+	rule := func(id string, change fix.Change, fixed func(*analyzer.Pass) bool) *analyzer.Rule {
 		return &analyzer.Rule{ID: id, Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
-			if fixed(p.Scenario) {
+			if fixed(p) {
 				return
 			}
 			var fixes []fix.Candidate
@@ -29,13 +29,13 @@ func TestPlan(t *testing.T) {
 		}}
 	}
 	newer := rule("newer", fix.Retag{Platform: "debian12/x86_64"},
-		func(s fix.Scenario) bool { return s.Platform == "debian12/x86_64" })
+		func(p *analyzer.Pass) bool { return p.Scenario.Platform == "debian12/x86_64" })
 	needs := rule("needs", fix.AddNeeded{Object: "libx.so.1", Libraries: []string{"libdl.so.2"}},
-		func(s fix.Scenario) bool { return len(s.Needed) > 0 })
+		needed)
 	covered := rule("covered", fix.SetRunPath{Object: "libx.so.1", RunPath: "$ORIGIN"},
-		func(s fix.Scenario) bool { return len(s.RunPath)+len(s.Needed) > 0 })
-	broken := rule("broken", nil, func(fix.Scenario) bool { return false })
-	fragile := rule("fragile", nil, func(s fix.Scenario) bool { return len(s.Needed) == 0 })
+		func(p *analyzer.Pass) bool { return needed(p) || reached(p) })
+	broken := rule("broken", nil, func(*analyzer.Pass) bool { return false })
+	fragile := rule("fragile", nil, func(p *analyzer.Pass) bool { return !needed(p) })
 	for _, c := range []struct {
 		rules    []*analyzer.Rule
 		want     []string // titles of the plan
@@ -63,12 +63,22 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// needed reports whether the library has another DT_NEEDED entry, in the scenario or in its bytes.
+func needed(p *analyzer.Pass) bool {
+	return len(p.Scenario.Needed) > 0 || len(p.Views[0].Needed) > 1
+}
+
+// reached is like needed, for a search path.
+func reached(p *analyzer.Pass) bool {
+	return len(p.Scenario.RunPath) > 0 || p.Views[0].RunPath != ""
+}
+
 // TestPartialFixes checks that of two fixes that remove the same part of a cause only the first is
 // offered, because the second adds nothing to it.
 func TestPartialFixes(t *testing.T) {
 	rule := &analyzer.Rule{ID: "x", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
 		p.Report(analyzer.Finding{Object: "libx.so.1", Symbol: "f", Message: "stays"})
-		if len(p.Scenario.Needed)+len(p.Scenario.RunPath) == 0 {
+		if !needed(p) && !reached(p) {
 			p.Report(analyzer.Finding{Object: "libx.so.1", Symbol: "g", Message: "goes"},
 				fix.Candidate{Fix: fix.Fix{Title: fix.Titled("First"), Kind: fix.KindLinkFlag},
 					Change: fix.AddNeeded{Object: "libx.so.1", Libraries: []string{"libdl.so.2"}}},

@@ -111,9 +111,12 @@ func retagLines(all []Retagging) []shellword.Line {
 	return lines
 }
 
+// retagTool is the command for wheels that "wheel tags" accepts.
+const retagTool shellword.Line = "wheel tags --remove"
+
 // Options returns the "wheel tags" command without the wheel.
 func (r Retagging) Options() shellword.Line {
-	var command shellword.Line = "wheel tags --remove"
+	command := retagTool
 	for _, x := range []struct {
 		option shellword.Line
 		value  string
@@ -133,14 +136,15 @@ func (r Retagging) Options() shellword.Line {
 // any system: "sed -i" differs between them. The order of the lines of WHEEL has no meaning.
 func (r Retagging) Edit() shellword.Line {
 	edit := "{ printf " + writeTags
-	for _, tag := range r.tags() {
+	for _, tag := range r.NewTags() {
 		edit += " " + shellword.Quote(tag.String())
 	}
 	return edit + "; grep -v '^Tag:' " + r.Wheel.Meta + "; } >WHEEL && " + Move + "WHEEL " +
 		r.Wheel.Meta
 }
 
-func (r Retagging) tags() []pkgmeta.Tag {
+// NewTags returns the tags of the wheel with the change.
+func (r Retagging) NewTags() []pkgmeta.Tag {
 	var tags []pkgmeta.Tag
 	for _, t := range r.Wheel.Tags {
 		tag := pkgmeta.Tag{

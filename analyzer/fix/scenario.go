@@ -30,6 +30,14 @@ type Scenario struct {
 	// Mach-O file -> path in a load command -> its replacement.
 	Paths map[string]map[string]string
 
+	// Of the built files: PT_INTERP that is set, objects without an executable stack, and Mach-O files
+	// that are signed again.
+	Interp   map[string]string
+	NoStack  map[string]bool
+	Signed   map[string]bool
+	Recorded bool // RECORD lists the members of the wheel
+	Tags     bool // WHEEL has the tags of the file name
+
 	LinkLast []string          // like Link, but after the artifact's library
 	RunPath  map[string]string // DT_RUNPATH set for an object
 	// Folders in -rpath-link, in the form of the objects' paths.
@@ -85,6 +93,46 @@ type AddNeeded struct {
 
 // DropNeeded removes a DT_NEEDED entry from an object.
 type DropNeeded struct{ Object, Library string }
+
+// SetInterp sets the interpreter of a program.
+type SetInterp struct{ Object, Interp string }
+
+// ClearExecStack makes an object ask for a stack that is not executable.
+type ClearExecStack struct{ Object string }
+
+// Sign signs a Mach-O file again.
+type Sign struct{ Object string }
+
+// WriteRecord writes the RECORD of a wheel again.
+type WriteRecord struct{}
+
+// WriteTags writes the tags of the file name into WHEEL.
+type WriteTags struct{}
+
+func (c SetInterp) Apply(s Scenario) Scenario {
+	s.Interp = with(s.Interp, c.Object, c.Interp)
+	return s
+}
+
+func (c ClearExecStack) Apply(s Scenario) Scenario {
+	s.NoStack = with(s.NoStack, c.Object, true)
+	return s
+}
+
+func (c Sign) Apply(s Scenario) Scenario {
+	s.Signed = with(s.Signed, c.Object, true)
+	return s
+}
+
+func (WriteRecord) Apply(s Scenario) Scenario {
+	s.Recorded = true
+	return s
+}
+
+func (WriteTags) Apply(s Scenario) Scenario {
+	s.Tags = true
+	return s
+}
 
 // Rename gives a file of the artifact another path.
 type Rename struct{ File, To string }
@@ -200,7 +248,7 @@ func (c AsRequired) Apply(s Scenario) Scenario {
 }
 
 func (c Retag) Apply(s Scenario) Scenario {
-	s.Platform, s.Retagged = c.Platform, true
+	s.Platform, s.Retagged, s.Tags = c.Platform, true, true
 	return s
 }
 
@@ -284,6 +332,16 @@ func (s Scenario) Key() string {
 		strings.Join(s.DLLFolders, ","),
 		strings.Join(s.Bundled, ","),
 	)
+	fmt.Fprintf(&b, "|%t|%t", s.Recorded, s.Tags)
+	for _, o := range slices.Sorted(maps.Keys(s.Interp)) {
+		fmt.Fprintf(&b, "|%s:interp:%s", o, s.Interp[o])
+	}
+	for _, o := range slices.Sorted(maps.Keys(s.NoStack)) {
+		fmt.Fprintf(&b, "|%s:stack", o)
+	}
+	for _, o := range slices.Sorted(maps.Keys(s.Signed)) {
+		fmt.Fprintf(&b, "|%s:signed", o)
+	}
 	for _, o := range slices.Sorted(maps.Keys(s.RunPath)) {
 		fmt.Fprintf(&b, "|%s:%s", o, s.RunPath[o])
 	}

@@ -175,7 +175,7 @@ func TestChangedBytesMakeASignatureStale(t *testing.T) {
 func TestHashTypes(t *testing.T) {
 	code := bytes.Repeat([]byte("code"), 3000)
 	for _, kind := range []byte{hashSHA1, hashSHA256, hashSHA384} {
-		d := newDirectory(signature(code, kind)[20:])
+		d := newDirectory(signing{identifier: "compat", kind: kind}.sign(code)[20:])
 		for _, changed := range []bool{false, true} {
 			in := bytes.Clone(code)
 			if changed {

@@ -103,7 +103,7 @@ func writeSlice(o *Object, code int) ([]byte, error) {
 	head = append(head, w.commands...)
 	b := append(append(head, make([]byte, w.base-len(head))...), w.linkedit...)
 	if o.Signature != nil {
-		signed := signature(b, hashSHA256)
+		signed := signing{identifier: "compat", kind: hashSHA256}.sign(b)
 		if o.Signature.Stale != "" {
 			b[27] ^= 0x40 // an unused bit of the flags
 		}
@@ -174,7 +174,7 @@ func (w *writer) all() error {
 	if o.Signature != nil {
 		w.linkedit = pad(w.linkedit, 8)
 		off := w.base + len(w.linkedit)
-		size := len(signature(make([]byte, off), hashSHA256))
+		size := len(signing{identifier: "compat", kind: hashSHA256}.sign(make([]byte, off)))
 		w.command(cmdSignature, words(uint32(off), uint32(size)), "")
 	}
 	return nil
@@ -358,32 +358,4 @@ func (w *writer) symtab() {
 	so, _ := w.table(table)
 	no, nn := w.table(names)
 	w.command(cmdSymtab, words(so, uint32(len(w.o.Imports)+len(w.o.Exports)), no, nn), "")
-}
-
-const signedPage = 12 // page size of an ad hoc signature, as a power of two
-
-// signature returns an ad hoc signature of code with a type of hash.
-func signature(code []byte, kind byte) []byte {
-	be := binary.BigEndian
-	ident := []byte("compat\x00")
-	sum := directory{kind: kind}.hash()
-	var hashes []byte
-	for page := range slices.Chunk(code, 1<<signedPage) {
-		sum.Reset()
-		sum.Write(page)
-		hashes = sum.Sum(hashes)
-	}
-	at := headerCodeDirectory + len(ident)
-	var d []byte
-	for _, v := range []uint32{magicCodeDirectory, uint32(at + len(hashes)), 0x20000, adHocFlag,
-		uint32(at), headerCodeDirectory, 0, uint32(len(hashes) / sum.Size()), uint32(len(code))} {
-		d = be.AppendUint32(d, v)
-	}
-	d = append(d, byte(sum.Size()), kind, 0, signedPage, 0, 0, 0, 0)
-	d = slices.Concat(d, ident, hashes)
-	var b []byte
-	for _, v := range []uint32{magicSuperBlob, uint32(20 + len(d)), 1, 0, 20} {
-		b = be.AppendUint32(b, v)
-	}
-	return append(b, d...)
 }

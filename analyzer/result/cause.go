@@ -1,6 +1,9 @@
 package result
 
-import "github.com/compat-app/compat/analyzer/fix"
+import (
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
+)
 
 // Actor is who has to act on a cause.
 type Actor string
@@ -68,6 +71,9 @@ type Plan struct {
 	// They were applied together, and only Leaves remained.
 	Verified bool     `json:"verified"`
 	Leaves   []string `json:"leaves"` // IDs of causes without a known fix
+	// Command applies the fixes to the files and checks the result, also those of warnings; "" if no
+	// fix can be applied to a file, or if the command of a fix does that.
+	Command shellword.Line `json:"command,omitempty"`
 }
 
 // PlannedFix is a fix in a plan, and its cause.

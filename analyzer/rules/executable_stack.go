@@ -49,7 +49,8 @@ func checkExecutableStack(p *analyzer.Pass) {
 	}
 	for _, v := range p.Views {
 		silent := v.ExecStack == "unsaid" && slices.Contains(stackByDefault, v.Arch())
-		if v.Interp != "" || v.Type != "ET_DYN" || v.ExecStack != "yes" && !silent {
+		if v.Interp != "" || v.Type != "ET_DYN" || v.ExecStack != "yes" && !silent ||
+			p.Scenario.NoStack[v.Path] {
 			continue
 		}
 		f := analyzer.Finding{Object: v.Path, Chain: []string{v.Path}, Severity: analyzer.Warning}
@@ -88,6 +89,7 @@ func checkExecutableStack(p *analyzer.Pass) {
 					Title:   fix.Titled("Clear the flag in the finished file"),
 					Command: edit(p, v.Path, "patchelf --clear-execstack"),
 				},
+				Change: fix.ClearExecStack{Object: v.Path},
 			},
 		)
 	}

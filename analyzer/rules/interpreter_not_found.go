@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -36,7 +37,7 @@ func checkInterpreter(p *analyzer.Pass) {
 		if v.Interp == "" || v.SONAME != "" {
 			continue
 		}
-		dir, file := path.Split(v.Interp)
+		dir, file := path.Split(cmp.Or(p.Scenario.Interp[v.Path], v.Interp))
 		musl := strings.HasPrefix(file, "ld-musl-")
 		var why string
 		switch {
@@ -66,6 +67,7 @@ func checkInterpreter(p *analyzer.Pass) {
 						Title:   fix.Titled("Set the standard dynamic linker"),
 						Command: edit(p, v.Path, "patchelf --set-interpreter "+shellword.Quote(usual)),
 					},
+					Change: fix.SetInterp{Object: v.Path, Interp: usual},
 				},
 			)
 		}

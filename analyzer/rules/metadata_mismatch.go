@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -111,7 +112,7 @@ func checkWheelFile(
 		report(analyzer.Error, at, "WHEEL declares Wheel-Version "+w.Version, "pip installs only 1.x")
 	}
 	inside, outside := tagSet(w.Tags), tagSet(p.Facts.Wheel.Tags)
-	if len(inside) > 0 && !slices.Equal(inside, outside) {
+	if len(inside) > 0 && !slices.Equal(inside, outside) && !p.Scenario.Tags {
 		what := fmt.Sprintf("WHEEL has the tags %s, but the file name has %s", names(inside, "tag"),
 			names(outside, "tag"))
 		p.Report(
@@ -122,11 +123,11 @@ func checkWheelFile(
 			fix.Candidate{Fix: retagged(p, pkgmeta.Tag{}, fix.Fix{
 				Kind:  fix.KindRebuild,
 				Title: fix.Titled("Write the tags of the file name into WHEEL"),
-			})},
+			}), Change: fix.WriteTags{}},
 		)
 	}
-	if w.Purelib && p.Facts.Tagged(p.Platform.Arch) {
-		report(analyzer.Note, at, "WHEEL declares a pure Python wheel (Root-Is-Purelib: true), but the "+
+	if w.Purelib && p.Facts.Tagged(p.Platform.Arch) { // not about the lines of WHEEL with the tags
+		report(analyzer.Note, path.Dir(at), "WHEEL declares a pure Python wheel (Root-Is-Purelib: true), but the "+
 			"wheel has shared objects", "")
 	}
 }

@@ -41,7 +41,7 @@ const shown = 5
 
 func checkRecord(p *analyzer.Pass) {
 	in := p.Facts.Inside
-	if in == nil || p.Facts.Wheel == nil {
+	if in == nil || p.Facts.Wheel == nil || p.Scenario.Recorded {
 		return
 	}
 	before, after := repack(p)
@@ -51,6 +51,7 @@ func checkRecord(p *analyzer.Pass) {
 			Title:   fix.Titled("Regenerate RECORD"),
 			Command: shellword.Join(append(before, after...), " && "),
 		},
+		Change: fix.WriteRecord{},
 	}
 	report := func(object, format string, args ...any) {
 		p.Report(analyzer.Finding{Object: object, Message: fmt.Sprintf(format, args...)}, regenerate)

@@ -35,6 +35,9 @@ func checkSignature(p *analyzer.Pass) {
 		return
 	}
 	for _, i := range ownImages(p) {
+		if p.Scenario.Signed[i.Name] {
+			continue
+		}
 		f := analyzer.Finding{
 			Object:   i.Name,
 			Chain:    chainTo(p, i),
@@ -51,6 +54,7 @@ func checkSignature(p *analyzer.Pass) {
 			continue
 		}
 		p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf,
-			Title: fix.Titled("Sign the file after the last edit"), Command: edit(p, i.Name, sign)}})
+			Title: fix.Titled("Sign the file after the last edit"), Command: edit(p, i.Name, sign)},
+			Change: fix.Sign{Object: i.Name}})
 	}
 }

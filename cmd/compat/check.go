@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
@@ -72,6 +73,47 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		},
 	}
 	flags := c.Flags()
+	settingFlags(flags, &f)
+	flags.StringVar(
+		&f.base,
+		"base",
+		"",
+		"a file, folder or release (pypi:NAME==VERSION; pypi:NAME: the one before) to compare with; "+
+			"its findings do not fail the check",
+	)
+	flags.BoolVar(
+		&f.link,
+		"link",
+		false,
+		"also check what a linker reports when a program links each library",
+	)
+	flags.BoolVar(&f.wholeRanges, "whole-ranges", false, "what fails only with the oldest versions "+
+		"that the requirements allow is an error, as in a pull request")
+	flags.StringVar(
+		&f.config,
+		"config",
+		"",
+		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")",
+	)
+	outputFlags(flags, &f)
+	flags.BoolVarP(
+		&f.verbose,
+		"verbose",
+		"v",
+		false,
+		"list every symbol, object and skipped file; report index requests on stderr",
+	)
+	flags.BoolVar(&f.allowPure, "allow-pure", false,
+		"succeed if all files are wheels without a binary, such as those of pure Python")
+	flags.BoolVar(&f.strict, "strict", false,
+		"exit with 2 if nothing of one of the given files was checked, even if others are compatible")
+	completeValues(c)
+	return c
+}
+
+// settingFlags adds the flags that describe how artifacts are installed and what is known about
+// other packages.
+func settingFlags(flags *pflag.FlagSet, f *checkFlags) {
 	flags.Var(
 		(*nameList)(&f.platforms),
 		"platform",
@@ -135,27 +177,6 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		nil,
 		"assume that this package was imported before, so that its libraries are loaded; repeatable",
 	)
-	flags.StringVar(
-		&f.base,
-		"base",
-		"",
-		"a file, folder or release (pypi:NAME==VERSION; pypi:NAME: the one before) to compare with; "+
-			"its findings do not fail the check",
-	)
-	flags.BoolVar(
-		&f.link,
-		"link",
-		false,
-		"also check what a linker reports when a program links each library",
-	)
-	flags.BoolVar(&f.wholeRanges, "whole-ranges", false, "what fails only with the oldest versions "+
-		"that the requirements allow is an error, as in a pull request")
-	flags.StringVar(
-		&f.config,
-		"config",
-		"",
-		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")",
-	)
 	flags.StringArrayVar(
 		&f.index,
 		"index-url",
@@ -175,23 +196,9 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		"",
 		"lowest severity that fails the check: error, warning or never (default error)",
 	)
-	outputFlags(flags, &f)
-	flags.BoolVarP(
-		&f.verbose,
-		"verbose",
-		"v",
-		false,
-		"list every symbol, object and skipped file; report index requests on stderr",
-	)
-	flags.BoolVar(&f.allowPure, "allow-pure", false,
-		"succeed if all files are wheels without a binary, such as those of pure Python")
-	flags.BoolVar(&f.strict, "strict", false,
-		"exit with 2 if nothing of one of the given files was checked, even if others are compatible")
 	flags.BoolVar(&f.noCache, "no-cache", false,
 		"ignore cached results, and cached pages of a package index")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
-	completeValues(c)
-	return c
 }
 
 func check(ctx context.Context, env environment, f checkFlags, paths []string) error {

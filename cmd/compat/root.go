@@ -75,6 +75,7 @@ To see examples:   compat demo`,
 	})
 	root.AddCommand(
 		newCheckCommand(env),
+		newFixCommand(env),
 		newEnvCommand(env),
 		newLddCommand(env),
 		newFactsCommand(env),

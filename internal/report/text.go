@@ -45,7 +45,7 @@ func Text(w io.Writer, r *analyzer.Report, o TextOptions) error {
 		report:  r,
 		options: o,
 		width:   max(width, minColumns),
-		printed: map[string]int{},
+		printed: map[string]int{}, commands: map[string]bool{},
 	}
 	if o.Verbose {
 		p.width = math.MaxInt32
@@ -64,7 +64,9 @@ type textPrinter struct {
 	options TextOptions
 	width   int
 	printed map[string]int // fix -> the cause of which it was printed as the first
-	brief   bool           // less about fixes that follow the word "or"
+	// Commands that were printed.
+	commands map[string]bool
+	brief    bool // less about fixes that follow the word "or"
 }
 
 // textLine is a line of a block. If a block is too long, lines with the highest rank are left out
@@ -125,6 +127,9 @@ func (p *textPrinter) lines() []string {
 		head = append(head, wrap(s, p.width, "  ")...)
 	}
 	tail := []string{p.last()}
+	if s := p.apply(); s != "" {
+		tail = slices.Insert(tail, 0, s)
+	}
 	entries := p.notes()
 	if p.options.Verbose {
 		out := head
@@ -158,7 +163,7 @@ func (p *textPrinter) lines() []string {
 	}
 	blocks := p.blocks(shown)
 	if len(blocks) > room { // an alternative is worth more than what alternatives cost
-		p.brief, p.printed = true, map[string]int{}
+		p.brief, p.printed, p.commands = true, map[string]int{}, map[string]bool{}
 		blocks = p.blocks(shown)
 	}
 	out = append(out, texts(fit(blocks, room))...)
@@ -177,6 +182,20 @@ func (p *textPrinter) blocks(shown int) (out []textLine) {
 		out = append(out, p.block(i)...)
 	}
 	return out
+}
+
+// apply returns the command that changes the files, if it is not that of a fix.
+func (p *textPrinter) apply() string {
+	command := p.report.Plan.Command
+	ofFix := func(x analyzer.CauseFix) bool { return x.Command == command }
+	if command == "" || slices.ContainsFunc(p.report.Causes, func(c analyzer.Cause) bool {
+		return slices.ContainsFunc(c.Fixes, ofFix)
+	}) {
+		return ""
+	}
+	x := analyzer.CauseFix{}
+	x.Command = command
+	return "   " + mdsafe.Lines(strings.Join(causetext.Commands(&p.report.Causes[0], x), " && "))
 }
 
 func texts(lines []textLine) []string {

@@ -134,7 +134,11 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
 	if x.Command != "" && !x.ShowsCommand() {
-		commands = strings.Split(mdsafe.Lines(strings.Join(causetext.Commands(c, x), "\n")), "\n")
+		text := strings.Join(causetext.Commands(c, x), "\n")
+		if !p.commands[text] || x.Command != p.report.Plan.Command {
+			commands = strings.Split(mdsafe.Lines(text), "\n")
+		}
+		p.commands[text] = true
 	}
 	if brief {
 		x.Cost = nil

@@ -40,7 +40,7 @@ var (
 	// parts are the parts of the analyzer.
 	parts = slices.Concat(knowledge, []string{
 		"analyzer/abi", "analyzer/abi3", "analyzer/buildlog", "analyzer/cpython", "analyzer/dyld",
-		"analyzer/dynlink", "analyzer/fix", "analyzer/gpu", "analyzer/staticlink",
+		"analyzer/dynlink", "analyzer/fix/...", "analyzer/gpu", "analyzer/staticlink",
 		"analyzer/wheelpolicy", "analyzer/winload",
 	})
 
@@ -92,6 +92,7 @@ var layers = map[string][]string{
 	"analyzer/unpack/...":     {"analyzer/unpack/..."},
 	"analyzer/cpython":        {},
 	"analyzer/fix":            {"analyzer/pkgmeta"},
+	"analyzer/fix/apply":      append([]string{"analyzer/fix"}, readers...),
 	"analyzer/symindex":       readers,
 	"analyzer/platform/...":   append([]string{"analyzer/platform/..."}, readers...),
 	"analyzer/packages/...": append([]string{"analyzer/packages/...", "analyzer/platform/..."},

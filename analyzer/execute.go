@@ -1,0 +1,369 @@
+package analyzer
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/fix/apply"
+	"github.com/compat-app/compat/analyzer/judge"
+	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// maxExecutions limits how often the wheels are written and checked again.
+const maxExecutions = 12
+
+// Fixed is a wheel or a single file to which fixes were applied, and that was checked again.
+type Fixed struct {
+	Artifact string // path of the file as it was
+	*apply.Result
+	Causes []string // IDs of the causes that were removed, in the order of the report
+}
+
+// Execution is what the fixes of a report that can be applied to the bytes of its artifacts led to.
+type Execution struct {
+	Files []Fixed
+	After *Report // of the files with the fixes and of all other inputs; nil without Files
+}
+
+// executor applies fixes to wheels.
+type executor struct {
+	analyzer *Analyzer
+	judge    *judge.Judge
+	inputs   []Input
+	before   []*judge.Earlier
+	report   *Report
+	options  Options
+	fixing   fixing
+	problems map[string]result.Severity // of the report, by problem
+	left     int                        // executions that may still be tried
+}
+
+// planned are the fixes of a cause that are applied.
+type planned struct {
+	cause     int
+	fixes     []fix.Fix
+	artifacts []string
+}
+
+// attempt is the result of some fixes.
+type attempt struct {
+	Execution
+	cleared []int // by fix: how many findings of its cause are gone
+	breaks  bool  // there are new problems
+}
+
+// execute applies the fixes of the report's causes to the bytes of its wheels, and checks the
+// result. Only fixes that removed findings without a new problem are marked as verified.
+func (x *executor) execute(ctx context.Context) (*Execution, error) {
+	all := x.candidates()
+	if len(all) == 0 {
+		return &Execution{}, nil
+	}
+	x.left = maxExecutions
+	x.problems = map[string]result.Severity{}
+	for i := range x.report.Findings {
+		f := &x.report.Findings[i]
+		x.problems[problem(f.Artifact, f)] = f.Severity
+	}
+	done, kept, err := x.best(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	x.mark(all, kept, done)
+	return &done.Execution, nil
+}
+
+// candidates returns the fixes that can be applied to the wheels.
+func (x *executor) candidates() (out []planned) {
+	for i := range x.report.Causes {
+		c := &x.report.Causes[i]
+		p := planned{cause: i, artifacts: x.files(c)}
+		left := x.fixing.only != nil && !slices.Contains(x.fixing.only, c.ID)
+		if p.artifacts == nil || left {
+			continue
+		}
+		for _, f := range c.Fixes {
+			can := f.Verified && !slices.ContainsFunc(p.artifacts, func(a string) bool {
+				return !apply.Can(f.Fix, a)
+			})
+			if can && (len(p.fixes) == 0 || c.Together) {
+				p.fixes = append(p.fixes, f.Fix)
+			}
+		}
+		if p.fixes != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// files returns the artifacts of a cause; nil if one is neither a wheel nor a single file, or was not
+// read completely.
+func (x *executor) files(c *Cause) (out []string) {
+	for _, n := range c.Findings {
+		a := x.report.Findings[n].Artifact
+		if slices.Contains(out, a) {
+			continue
+		}
+		given := slices.ContainsFunc(x.inputs, func(i Input) bool { return i.Name == a }) &&
+			slices.ContainsFunc(x.report.Artifacts, func(y Artifact) bool {
+				return y.Path == a && (y.Kind == KindWheel || y.Kind == KindObject)
+			})
+		read := !slices.ContainsFunc(x.report.Unread, func(u Unread) bool {
+			return u.Path == a || strings.HasPrefix(u.Path, a+"/")
+		})
+		if !given || !read {
+			return nil
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// problem identifies a finding in an artifact.
+func problem(artifact string, f *Finding) string { return artifact + "\x00" + f.Identity() }
+
+// best returns what the largest set of fixes leads to that works, and the indexes of these fixes.
+func (x *executor) best(ctx context.Context, all []planned) (*attempt, []int, error) {
+	kept := make([]int, len(all))
+	for i := range kept {
+		kept[i] = i
+	}
+	for len(kept) > 0 {
+		a, err := x.try(ctx, all, kept)
+		if err != nil {
+			return nil, nil, err
+		}
+		if a == nil || a.breaks {
+			return x.oneByOne(ctx, all)
+		}
+		useful := slices.DeleteFunc(slices.Clone(kept), func(i int) bool { return a.cleared[i] == 0 })
+		if len(useful) == len(kept) {
+			return a, kept, nil
+		}
+		kept = useful
+	}
+	return &attempt{cleared: make([]int, len(all))}, nil, nil
+}
+
+// oneByOne adds one fix after the other, and leaves out those that do not work with those before.
+func (x *executor) oneByOne(ctx context.Context, all []planned) (*attempt, []int, error) {
+	best, kept := &attempt{cleared: make([]int, len(all))}, []int(nil)
+	for i := range all {
+		next := append(slices.Clone(kept), i)
+		a, err := x.try(ctx, all, next)
+		if err != nil {
+			return nil, nil, err
+		}
+		if a != nil && !a.breaks && a.cleared[i] > 0 {
+			best, kept = a, next
+		}
+	}
+	return best, kept, nil
+}
+
+// try applies some fixes and checks the result. It returns nil if a fix cannot be applied, or if
+// enough was tried.
+func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt, error) {
+	if x.left--; x.left < 0 {
+		return nil, nil //nolint:nilnil // the doc says so
+	}
+	a := &attempt{cleared: make([]int, len(all))}
+	inputs := slices.Clone(x.inputs)
+	was := map[string]string{} // by the new path
+	for n := range inputs {
+		var fixes []fix.Fix
+		var causes []string
+		for _, i := range use {
+			if slices.Contains(all[i].artifacts, inputs[n].Name) {
+				fixes = append(fixes, all[i].fixes...)
+				causes = append(causes, x.report.Causes[all[i].cause].ID)
+			}
+		}
+		old := inputs[n].Name
+		was[old] = old
+		if fixes == nil {
+			continue
+		}
+		w, err := apply.To(apply.Artifact{Path: old, Content: inputs[n].Content, Size: inputs[n].Size},
+			fixes, apply.Options{Record: x.fixing.record})
+		if errors.Is(err, apply.ErrRefused) {
+			return nil, nil //nolint:nilnil // the doc says so
+		}
+		if err != nil {
+			return nil, err
+		}
+		a.Files = append(a.Files, Fixed{old, w, causes})
+		inputs[n] = Input{Name: path.Join(path.Dir(old), w.File), Content: w, Size: w.Size}
+		was[inputs[n].Name] = old
+	}
+	after, err := x.check(ctx, inputs)
+	if err != nil {
+		return nil, err
+	}
+	a.After = after
+	x.compare(a, all, use, was)
+	return a, nil
+}
+
+// check checks inputs like those of the report.
+func (x *executor) check(ctx context.Context, inputs []Input) (*Report, error) {
+	o := x.options
+	o.NoFixes = true
+	k, err := run(ctx, x.analyzer.rules, x.judge, inputs, x.before, o)
+	if err != nil {
+		return nil, err
+	}
+	return k.conclude(x.analyzer.rules, o)
+}
+
+// compare compares the report of an attempt with that of the wheels as they were.
+func (x *executor) compare(a *attempt, all []planned, use []int, was map[string]string) {
+	now := map[string]bool{}
+	for i := range a.After.Findings {
+		f := &a.After.Findings[i]
+		if f.Severity.Rank() < result.Warning.Rank() {
+			continue
+		}
+		id := problem(was[f.Artifact], f)
+		now[id] = true
+		a.breaks = a.breaks || x.problems[id].Rank() < f.Severity.Rank()
+	}
+	a.breaks = a.breaks ||
+		a.After.Verdict == result.Unchecked && x.report.Verdict != result.Unchecked ||
+		len(a.After.Unread) > len(x.report.Unread)
+	for _, i := range use {
+		for _, n := range x.report.Causes[all[i].cause].Findings {
+			if f := &x.report.Findings[n]; !now[problem(f.Artifact, f)] {
+				a.cleared[i]++
+			}
+		}
+	}
+}
+
+// mark writes into the report which fixes were applied, and with which command.
+func (x *executor) mark(all []planned, kept []int, done *attempt) {
+	r := x.report
+	command := x.command(all, kept)
+	complete := true // the errors of all executed causes are gone
+	for i, p := range all {
+		c := &r.Causes[p.cause]
+		same := func(f fix.Fix) bool {
+			return slices.ContainsFunc(p.fixes, f.Same)
+		}
+		if !slices.Contains(kept, i) {
+			complete = complete && c.Severity != result.Error
+			x.failed(c, same)
+			continue
+		}
+		var first, others []CauseFix
+		for _, f := range c.Fixes {
+			if !same(f.Fix) {
+				others = append(others, f)
+				continue
+			}
+			f.Clears = done.cleared[i]
+			if command != "" && f.Requirement == "" {
+				f.Command = command
+			}
+			first = append(first, f)
+		}
+		if c.Together && len(p.fixes) == len(first) && done.cleared[i] == len(c.Findings) {
+			c.Together = false
+		}
+		c.Fixes = slices.Concat(first, others)
+		for n := range r.Plan.Fixes {
+			if r.Plan.Fixes[n].Cause == c.ID {
+				r.Plan.Fixes[n].Fix = first[0].Fix
+			}
+		}
+	}
+	r.Plan.Command = command
+	if done.After == nil || !complete {
+		r.Plan.Verified = r.Plan.Verified && complete
+		return
+	}
+	x.verifyPlan(all, kept, done.After)
+}
+
+// verifyPlan sets whether the plan leaves no error, if all its fixes were applied.
+func (x *executor) verifyPlan(all []planned, kept []int, after *Report) {
+	r := x.report
+	if len(r.Plan.Fixes) == 0 {
+		return // there are only warnings
+	}
+	executed := map[string]bool{}
+	for _, i := range kept {
+		executed[r.Causes[all[i].cause].ID] = true
+	}
+	for _, f := range r.Plan.Fixes {
+		if !executed[f.Cause] {
+			return // what was simulated counts
+		}
+	}
+	expected := map[string]bool{}
+	for _, c := range r.Causes {
+		if slices.Contains(r.Plan.Leaves, c.ID) {
+			for _, n := range c.Findings {
+				expected[r.Findings[n].Identity()] = true
+			}
+		}
+	}
+	r.Plan.Verified = !slices.ContainsFunc(after.Findings, func(f Finding) bool {
+		return f.Severity == result.Error && !expected[f.Identity()]
+	})
+}
+
+// failed marks the fixes of a cause that did not work when they were applied.
+func (x *executor) failed(c *Cause, same func(fix.Fix) bool) {
+	others := slices.DeleteFunc(slices.Clone(c.Fixes), func(f CauseFix) bool { return same(f.Fix) })
+	if len(others) > 0 {
+		c.Fixes = others
+	}
+	for i := range c.Fixes {
+		if same(c.Fixes[i].Fix) {
+			c.Fixes[i].Verified, c.Fixes[i].Clears = false, 0
+		}
+	}
+	for n := range x.report.Plan.Fixes {
+		if p := &x.report.Plan.Fixes[n]; p.Cause == c.ID && same(p.Fix) {
+			p.Fix = c.Fixes[0].Fix
+		}
+	}
+}
+
+// command returns the command that applies the fixes; "" if there are none, or if they
+// have one of a single tool.
+func (x *executor) command(all []planned, kept []int) shellword.Line {
+	var commands []shellword.Line
+	var wheels []string
+	for _, i := range kept {
+		for _, f := range all[i].fixes {
+			if !slices.Contains(commands, f.Command) {
+				commands = append(commands, f.Command)
+			}
+		}
+		for _, a := range all[i].artifacts {
+			if !slices.Contains(wheels, a) {
+				wheels = append(wheels, a)
+			}
+		}
+	}
+	if len(kept) == 0 || len(commands) == 1 && fix.SingleTool(commands[0]) {
+		return ""
+	}
+	slices.Sort(wheels)
+	var options shellword.Line
+	for _, p := range x.options.Platforms {
+		options += " --platform " + shellword.Quote(p)
+	}
+	for _, w := range x.options.With {
+		options += " --with " + shellword.Quote(w)
+	}
+	return fix.Run(options, wheels)
+}

@@ -1,0 +1,92 @@
+package apply
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// lines splits a file with header fields into these lines and the rest, which begins with the empty
+// line. end is the end of its lines.
+func lines(file []byte) (headers []string, end string, rest []byte) {
+	end = "\n"
+	if bytes.Contains(file, []byte("\r\n")) {
+		end = "\r\n"
+	}
+	text := string(file)
+	for text != "" {
+		line, more, _ := strings.Cut(text, end)
+		if line == "" {
+			break
+		}
+		headers, text = append(headers, line), more
+	}
+	return headers, end, []byte(text)
+}
+
+// join is the reverse of lines.
+func join(headers []string, end string, rest []byte) []byte {
+	var b bytes.Buffer
+	for _, line := range headers {
+		b.WriteString(line + end)
+	}
+	b.Write(rest)
+	return b.Bytes()
+}
+
+// field reports whether a line has a header field.
+func field(line, name string) bool {
+	n, _, ok := strings.Cut(line, ":")
+	return ok && strings.EqualFold(n, name)
+}
+
+// writeTags returns a WHEEL file with other tags, in the place of the old ones.
+func writeTags(file []byte, tags []pkgmeta.Tag) []byte {
+	headers, end, rest := lines(file)
+	at := slices.IndexFunc(headers, func(l string) bool { return field(l, "Tag") })
+	if at < 0 {
+		at = len(headers)
+	}
+	headers = slices.DeleteFunc(headers, func(l string) bool { return field(l, "Tag") })
+	var list []string
+	for _, t := range tags {
+		list = append(list, "Tag: "+t.String())
+	}
+	return join(slices.Insert(headers, min(at, len(headers)), list...), end, rest)
+}
+
+// require returns a METADATA file that has requirements. One for a package that it requires already
+// without an extra gets the place of that, and keeps its marker.
+func require(file []byte, requirements []string) ([]byte, error) {
+	const name = "Requires-Dist"
+	headers, end, rest := lines(file)
+	for _, r := range requirements {
+		q, err := pkgmeta.ParseRequirement(r)
+		if err != nil {
+			return nil, refuse("%v", err)
+		}
+		last, replaced := len(headers), false
+		for i, line := range headers {
+			if !field(line, name) {
+				continue
+			}
+			last = i + 1
+			_, value, _ := strings.Cut(line, ":")
+			old, err := pkgmeta.ParseRequirement(strings.TrimSpace(value))
+			if err != nil || old.Name != q.Name || strings.Contains(old.Raw, "extra") {
+				continue
+			}
+			text := r
+			if _, marker, ok := strings.Cut(old.Raw, ";"); ok && !strings.Contains(r, ";") {
+				text += "; " + strings.TrimSpace(marker)
+			}
+			headers[i], replaced = name+": "+text, true
+		}
+		if !replaced {
+			headers = slices.Insert(headers, last, name+": "+r)
+		}
+	}
+	return join(headers, end, rest), nil
+}

@@ -1,0 +1,35 @@
+package fix
+
+import (
+	"path"
+	"strings"
+
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// Fixed is the folder to which the command of Run writes.
+const Fixed = "fixed"
+
+// Run returns the command that applies the fixes of some files to their bytes and checks the result.
+// options are those of the check. Files in one folder have their base names.
+func Run(options shellword.Line, files []string) shellword.Line {
+	command := "compat fix --write " + Fixed + options
+	same := true
+	for _, w := range files {
+		same = same && path.Dir(w) == path.Dir(files[0])
+	}
+	for _, w := range files {
+		if same {
+			w = path.Base(w)
+		}
+		command += " " + shellword.Quote(shellword.File(w))
+	}
+	return command
+}
+
+// SingleTool reports whether a command is one of "wheel tags" or patchelf and nothing else.
+func SingleTool(command shellword.Line) bool {
+	return (strings.HasPrefix(string(command), string(retagTool)) ||
+		strings.HasPrefix(string(command), "patchelf ")) &&
+		len(shellword.Lines(command)) == 1 && len(shellword.Steps(command)) == 1
+}

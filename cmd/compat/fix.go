@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/rules"
+)
+
+// fixFlags are the settings of `compat fix`.
+type fixFlags struct {
+	checkFlags
+	write   string // folder
+	inPlace bool
+	dryRun  bool
+	only    []string // IDs of causes
+}
+
+func newFixCommand(env environment) *cobra.Command {
+	var f fixFlags
+	c := &cobra.Command{
+		Use:   "fix [flags] PATH...",
+		Short: "Apply the fixes that check prints to wheels",
+		Long: `Check wheels, apply the fixes of the plan to a copy, check the copy again, and write it only if the
+findings are gone and no new ones appeared. PATH is one as for "compat check".
+
+compat changes the tags of a wheel (in its name and in WHEEL), RECORD, the requirements in METADATA,
+and in libraries and programs for Linux the RUNPATH, DT_NEEDED entries, the flag for an executable
+stack and the interpreter; in files for macOS run paths and the paths of libraries, with a new ad
+hoc signature. All other members keep their bytes, times and permissions, and the same wheel gives
+the same bytes. What needs another tool or a new build is listed.
+
+Exit code: 0 nothing is left to fix, 1 something is left (what works is written), 2 a wheel could not
+be checked or changed, and nothing was written.`,
+		Example: `  compat fix dist/*.whl
+  compat fix --write repaired dist/*.whl
+  compat fix --in-place --only built-too-new dist/*.whl
+  compat fix --dry-run dist/*.whl`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return fixWheels(c.Context(), env, f, args)
+		},
+	}
+	flags := c.Flags()
+	settingFlags(flags, &f.checkFlags)
+	flags.StringVar(&f.write, "write", fix.Fixed, "write the changed wheels to this folder")
+	flags.BoolVar(&f.inPlace, "in-place", false, "replace the given wheels")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be changed, and write nothing")
+	flags.StringArrayVar(&f.only, "only", nil,
+		"apply only the fixes of this cause (its id in the JSON of check); repeatable")
+	c.MarkFlagsMutuallyExclusive("write", "in-place", "dry-run")
+	return c
+}
+
+func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string) error {
+	if len(paths) == 0 {
+		return errors.New("give at least one PATH, for example dist/*.whl; see 'compat fix --help'")
+	}
+	f.format = "text"
+	settings, err := checkOptions(env, f.checkFlags)
+	if err != nil {
+		return err
+	}
+	if settings.broken != nil {
+		outputs, err := newOutputs(env, f.checkFlags)
+		if err != nil {
+			return err
+		}
+		return errors.Join(outputs.write(env.Out, settings.broken), exit{code: exitUsage})
+	}
+	defer collect()()
+	from, err := openPackages(env, f.index, f.noHistory, f.noCache)
+	if err != nil {
+		return err
+	}
+	in := inputs{stdin: env.In, download: from.download(ctx, f.checkFlags)}
+	defer in.close()
+	for _, p := range paths {
+		if err := in.add(p); err != nil {
+			return &pathError{p, err}
+		}
+	}
+	o := settings.Options
+	from.compareHashes(&o, settings.pins)
+	o.Source, o.NoIndex = from.Source, len(from.names) == 0
+	shown := startProgress(env, f.quiet)
+	o.Progress = shown.set
+	r, done, err := analyzer.New(rules.All()).Fix(ctx, in.list, o, f.only...)
+	shown.stop()
+	if err != nil {
+		return err
+	}
+	for _, id := range f.only {
+		if !slices.ContainsFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == id }) {
+			return fmt.Errorf("no cause %q was found; 'compat check --format json' lists them", id)
+		}
+	}
+	p := fixPrinter{env.Out, r, done, f}
+	written, err := p.write(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.print(written); err != nil {
+		return err
+	}
+	return p.exit(settings.failOn)
+}
+
+// fixPrinter writes changed wheels, and prints what was changed.
+type fixPrinter struct {
+	out   io.Writer
+	r     *analyzer.Report
+	done  *analyzer.Execution
+	flags fixFlags
+}
+
+// write writes the wheels and returns their paths, in the order of done. A wheel appears at its path
+// only when it is complete.
+func (p *fixPrinter) write(ctx context.Context) ([]string, error) {
+	var written []string
+	for i := range p.done.Files {
+		w := &p.done.Files[i]
+		dir := filepath.FromSlash(p.flags.write)
+		original := filepath.FromSlash(w.Artifact)
+		if p.flags.inPlace {
+			dir = filepath.Dir(original)
+		}
+		to := filepath.Join(dir, filepath.Base(w.File))
+		written = append(written, to)
+		if p.flags.dryRun {
+			continue
+		}
+		if err := p.writable(original, to); err != nil {
+			return nil, err
+		}
+		if err := save(ctx, w, original, to); err != nil {
+			return nil, fmt.Errorf("writing %s: %w", to, err)
+		}
+		if p.flags.inPlace && to != original {
+			if err := os.Remove(original); err != nil {
+				return nil, fmt.Errorf("%s was written, but the wheel it replaces remains: %w", to, err)
+			}
+		}
+	}
+	return written, nil
+}
+
+// writable returns why a wheel must not be written to a path.
+func (p *fixPrinter) writable(original, to string) error {
+	old, err := os.Stat(original)
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case os.SameFile(old, there) && !p.flags.inPlace:
+		return fmt.Errorf("%s is the original; give another folder with --write, or --in-place", to)
+	case !os.SameFile(old, there) && p.flags.inPlace:
+		return fmt.Errorf("%s exists already; remove it, or give a folder with --write", to)
+	}
+	return nil
+}
+
+// save writes a wheel to a file with the permissions of the original.
+func save(ctx context.Context, w *analyzer.Fixed, original, to string) (err error) {
+	old, err := os.Stat(original)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(to), ".compat-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err := io.Copy(f, w.Reader()); err != nil {
+		return err
+	}
+	if err := f.Chmod(old.Mode().Perm()); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), to)
+}
+
+// print prints the changed wheels with the causes that are gone, and what is left.
+func (p *fixPrinter) print(written []string) error {
+	gone := map[string]bool{}
+	verb := "fixed"
+	if p.flags.dryRun {
+		verb = "would write"
+	}
+	var b []byte
+	line := func(format string, args ...any) { b = fmt.Appendf(b, format+"\n", args...) }
+	for i := range p.done.Files {
+		w := &p.done.Files[i]
+		line("%s: %s -> %s", verb, w.Artifact, filepath.ToSlash(written[i]))
+		for _, c := range p.r.Causes {
+			if slices.Contains(w.Causes, c.ID) {
+				gone[c.ID] = true
+				line("  %s [%s]", c.Fixes[0].Title, c.ID)
+			}
+		}
+		if w.Changed != nil {
+			line("  changed: %s", analyzer.List(w.Changed, 5, len(w.Changed), "member"))
+		}
+	}
+	for _, u := range p.r.Unread {
+		line("not read: %s: %s", u.Path, u.Reason)
+	}
+	for _, c := range p.left(gone) {
+		line("not fixed: %s [%s]", c.Title, c.ID)
+		if len(c.Fixes) == 0 {
+			line("  %s", c.Action)
+			continue
+		}
+		line("  %s", c.Fixes[0].Title)
+		if c.Fixes[0].Command != "" && !c.Fixes[0].ShowsCommand() {
+			line("    %s", c.Fixes[0].Command)
+		}
+	}
+	switch {
+	case len(p.done.Files) > 0:
+	case p.r.Verdict == analyzer.NotJudged:
+		line("nothing was changed: the files have no binary that compat checks")
+	case len(p.r.Causes) == 0 && len(p.r.Unread) == 0:
+		line("nothing to fix: no cause was found, and nothing was changed")
+	default:
+		line("nothing was changed: no fix that compat can apply removes a cause")
+	}
+	_, err := p.out.Write(b)
+	return err
+}
+
+// left returns the causes that are not gone.
+func (p *fixPrinter) left(gone map[string]bool) []analyzer.Cause {
+	return slices.DeleteFunc(slices.Clone(p.r.Causes), func(c analyzer.Cause) bool { return gone[c.ID] })
+}
+
+// exit returns the error with the exit code.
+func (p *fixPrinter) exit(failOn analyzer.Severity) error {
+	r := p.r
+	if p.done.After != nil {
+		r = p.done.After
+	}
+	r.Decide(failOn)
+	switch r.Outcome {
+	case analyzer.OutcomeFail:
+		return exit{code: exitIncompatible}
+	case analyzer.OutcomeError:
+		return exit{code: exitUsage}
+	}
+	return nil
+}
