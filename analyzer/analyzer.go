@@ -53,8 +53,9 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 // fixing is which fixes are applied to wheels, and how.
 type fixing struct {
 	only []string // IDs of causes; nil = all
-	// record is set if RECORD is compared with all members of a wheel that is changed.
-	record bool
+	// write is set if the result is written: then RECORD is compared with all members of a wheel, and
+	// single files are changed too.
+	write bool
 }
 
 // Fix is like Check, and also returns the wheels to which the fixes of the report were applied.

@@ -41,6 +41,7 @@ type executor struct {
 	fixing   fixing
 	problems map[string]result.Severity // of the report, by problem
 	left     int                        // executions that may still be tried
+	refused  map[int]bool               // fixes that cannot be applied to the bytes
 }
 
 // planned are the fixes of a cause that are applied.
@@ -65,7 +66,7 @@ func (x *executor) execute(ctx context.Context) (*Execution, error) {
 		return &Execution{}, nil
 	}
 	x.left = maxExecutions
-	x.problems = map[string]result.Severity{}
+	x.problems, x.refused = map[string]result.Severity{}, map[int]bool{}
 	for i := range x.report.Findings {
 		f := &x.report.Findings[i]
 		x.problems[problem(f.Artifact, f)] = f.Severity
@@ -88,16 +89,20 @@ func (x *executor) candidates() (out []planned) {
 			continue
 		}
 		for _, f := range c.Fixes {
-			can := f.Verified && !slices.ContainsFunc(p.artifacts, func(a string) bool {
+			if f.Verified && !slices.ContainsFunc(p.artifacts, func(a string) bool {
 				return !apply.Can(f.Fix, a)
-			})
-			if can && (len(p.fixes) == 0 || c.Together) {
+			}) {
 				p.fixes = append(p.fixes, f.Fix)
 			}
 		}
-		if p.fixes != nil {
-			out = append(out, p)
+		if p.fixes == nil {
+			continue
 		}
+		if !c.Together { // they are alternatives; a link flag makes the same change in the next build
+			edits := slices.IndexFunc(p.fixes, func(f fix.Fix) bool { return f.Kind != fix.KindLinkFlag })
+			p.fixes = p.fixes[max(edits, 0):][:1]
+		}
+		out = append(out, p)
 	}
 	return out
 }
@@ -112,7 +117,7 @@ func (x *executor) files(c *Cause) (out []string) {
 		}
 		given := slices.ContainsFunc(x.inputs, func(i Input) bool { return i.Name == a }) &&
 			slices.ContainsFunc(x.report.Artifacts, func(y Artifact) bool {
-				return y.Path == a && (y.Kind == KindWheel || y.Kind == KindObject)
+				return y.Path == a && (y.Kind == KindWheel || y.Kind == KindObject && x.fixing.write)
 			})
 		read := !slices.ContainsFunc(x.report.Unread, func(u Unread) bool {
 			return u.Path == a || strings.HasPrefix(u.Path, a+"/")
@@ -167,8 +172,8 @@ func (x *executor) oneByOne(ctx context.Context, all []planned) (*attempt, []int
 	return best, kept, nil
 }
 
-// try applies some fixes and checks the result. It returns nil if a fix cannot be applied, or if
-// enough was tried.
+// try applies some fixes and checks the result. It returns nil if a fix cannot be applied, which is
+// recorded, or if enough was tried.
 func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt, error) {
 	if x.left--; x.left < 0 {
 		return nil, nil //nolint:nilnil // the doc says so
@@ -191,8 +196,9 @@ func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt,
 			continue
 		}
 		w, err := apply.To(apply.Artifact{Path: old, Content: inputs[n].Content, Size: inputs[n].Size},
-			fixes, apply.Options{Record: x.fixing.record})
+			fixes, apply.Options{Record: x.fixing.write})
 		if errors.Is(err, apply.ErrRefused) {
+			x.refused[use[len(use)-1]] = true
 			return nil, nil //nolint:nilnil // the doc says so
 		}
 		if err != nil {
@@ -258,7 +264,7 @@ func (x *executor) mark(all []planned, kept []int, done *attempt) {
 		}
 		if !slices.Contains(kept, i) {
 			complete = complete && c.Severity != result.Error
-			x.failed(c, same)
+			x.failed(c, same, x.refused[i] || x.left < 0)
 			continue
 		}
 		var first, others []CauseFix
@@ -319,15 +325,16 @@ func (x *executor) verifyPlan(all []planned, kept []int, after *Report) {
 	})
 }
 
-// failed marks the fixes of a cause that did not work when they were applied.
-func (x *executor) failed(c *Cause, same func(fix.Fix) bool) {
+// failed marks the fixes of a cause that were not applied, and removes those that were and did not
+// work.
+func (x *executor) failed(c *Cause, same func(fix.Fix) bool, untried bool) {
 	others := slices.DeleteFunc(slices.Clone(c.Fixes), func(f CauseFix) bool { return same(f.Fix) })
-	if len(others) > 0 {
+	if len(others) > 0 && !untried {
 		c.Fixes = others
 	}
 	for i := range c.Fixes {
 		if same(c.Fixes[i].Fix) {
-			c.Fixes[i].Verified, c.Fixes[i].Clears = false, 0
+			c.Fixes[i].Verified = false
 		}
 	}
 	for n := range x.report.Plan.Fixes {
