@@ -27,9 +27,18 @@ func Run(options shellword.Line, files []string) shellword.Line {
 	return command
 }
 
-// SingleTool reports whether a command is one of "wheel tags" or patchelf and nothing else.
+// SingleTool reports whether each line of a command is one of "wheel tags" or patchelf and nothing
+// else.
 func SingleTool(command shellword.Line) bool {
-	return (strings.HasPrefix(string(command), string(retagTool)) ||
-		strings.HasPrefix(string(command), "patchelf ")) &&
-		len(shellword.Lines(command)) == 1 && len(shellword.Steps(command)) == 1
+	for _, line := range shellword.Lines(command) {
+		steps := shellword.Steps(line)
+		if Enters(line) {
+			steps = steps[1:] // the first one enters the folder
+		}
+		if len(steps) != 1 || !strings.HasPrefix(string(steps[0]), string(retagTool)) &&
+			!strings.HasPrefix(string(steps[0]), "patchelf ") {
+			return false
+		}
+	}
+	return true
 }

@@ -196,7 +196,8 @@ func Commands(c *analyzer.Cause, x analyzer.CauseFix) []string {
 	stem := Stem(path.Base(c.Artifact))
 	var lines []string
 	for _, l := range shellword.Lines(x.Command) {
-		named := strings.Contains(string(l), stem) && !fix.Enters(l)
+		named := strings.Contains(string(l), stem) && !fix.Enters(l) &&
+			(dir == "" || !strings.Contains(string(l), c.Artifact)) // else it has the whole path
 		if named {
 			l = fix.Enter(dir, l)
 		}
