@@ -69,7 +69,7 @@ func (f checkFlags) interpreter() (string, error) {
 
 // pinnedIn returns lock and requirements files of this machine.
 func pinnedIn(list ...string) pinned.Files {
-	files := pinned.Files{Read: os.ReadFile}
+	files := pinned.Files{Read: readInput}
 	for _, file := range list {
 		files.Paths = append(files.Paths, filepath.ToSlash(file))
 	}

@@ -225,6 +225,10 @@ func program(path string, d fs.DirEntry) bool {
 	return string(firstBytes(path, 4)) == "\x7fELF"
 }
 
+// maxText limits what readInput reads, which may be a device without an end. Lock files have at most
+// 16 MiB, and configurations less.
+const maxText = 64 << 20
+
 // readInput reads a file that a person names.
 func readInput(path string) ([]byte, error) {
 	f, err := openInput(path)
@@ -232,7 +236,11 @@ func readInput(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	data, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if len(data) > maxText {
+		return nil, fmt.Errorf("%s has more than %d MiB", path, maxText>>20)
+	}
+	return data, err
 }
 
 // firstBytes returns the first n bytes of a file; nil if it is shorter or cannot be read.

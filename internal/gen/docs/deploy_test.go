@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/test/needs"
 )
 
@@ -401,6 +403,30 @@ func TestScriptsOfThePackage(t *testing.T) {
 			if got, err := os.ReadFile(log); err != nil || string(got) != want {
 				t.Errorf("%+v: %q, %v", c, got, err)
 			}
+		}
+	}
+}
+
+// The volumes of the deployments have room for the caches, and for the downloads of some workers.
+func TestVolumesFitTheCaches(t *testing.T) {
+	const wheels = 3 << 30 // of the package index
+	least := int64(artifact.MaxCache + wheels + 2*artifact.MaxTotal)
+	for file, find := range map[string]string{
+		"kubernetes.yaml":         `name: data, emptyDir: \{sizeLimit: (\d+)Gi\}`,
+		"helm/compat/values.yaml": `(?m)^data: (\d+)Gi`,
+	} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(find).FindSubmatch(text)
+		if found == nil {
+			t.Errorf("%s has no volume for data", file)
+			continue
+		}
+		n, err := strconv.ParseInt(string(found[1]), 10, 64)
+		if err != nil || n<<30 < least {
+			t.Errorf("%s has %d GiB for data, want %d (%v)", file, n, least>>30, err)
 		}
 	}
 }
