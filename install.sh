@@ -10,7 +10,7 @@ fail() {
 usage() {
 	cat <<'END'
 Installs the program compat of a release. It downloads the archive for this system, compares its
-SHA-256 and copies the program into a folder.
+SHA-256 and copies the program into a folder. With cosign, it verifies the signature of checksums.txt.
 
   install.sh [--version 1.2.3] [--dir DIR] [--sha256 HEX]
 
@@ -40,9 +40,12 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
+# The version becomes part of an address, so that it must not contain "/" or "..".
 case $version in
-'' | [0-9]*) ;;
-*) fail "--version $version: give the number of a release, such as 1.2.3 (or, in the Action, source)" ;;
+'') ;;
+*[!0-9A-Za-z.+-]* | *..* | [!0-9]*) fail "--version $version: give the number of a release, such as 1.2.3 (or, in the Action, source)" ;;
+*.*.*) ;;
+*) fail "--version $version: a release has three numbers, such as 1.2.3" ;;
 esac
 
 program=compat
@@ -76,6 +79,20 @@ digest() {
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 get "$from/checksums.txt" "$tmp/checksums.txt"
+note='; cosign is not installed, so the signature of checksums.txt was not verified'
+if command -v cosign >/dev/null; then
+	get "$from/checksums.txt.sig" "$tmp/checksums.txt.sig"
+	get "$from/checksums.txt.pem" "$tmp/checksums.txt.pem"
+	cosign verify-blob --signature "$tmp/checksums.txt.sig" --certificate "$tmp/checksums.txt.pem" \
+		--certificate-oidc-issuer https://token.actions.githubusercontent.com \
+		--certificate-identity-regexp \
+		'^https://github\.com/compat-app/compat/\.github/workflows/release\.yml@refs/tags/v[0-9.]+$' \
+		"$tmp/checksums.txt" >"$tmp/cosign" 2>&1 || {
+		cat "$tmp/cosign" >&2
+		fail "the signature of $from/checksums.txt is not that of a release; nothing is installed"
+	}
+	note=', whose signature cosign verified'
+fi
 line=$(grep -E "^[0-9a-f]{64}  compat_[^ /]+_${os}_${arch}\.tar\.gz$" "$tmp/checksums.txt") ||
 	fail "$from/checksums.txt has no archive for $os $arch"
 archive=${line#*  }
@@ -87,4 +104,4 @@ tar -xzf "$tmp/archive" -C "$tmp" "$program"
 mkdir -p "$dir"
 mv -f "$tmp/$program" "$dir/$program"
 chmod 755 "$dir/$program"
-echo "installed $("$dir/$program" version) as $dir/$program"
+echo "installed $("$dir/$program" version) as $dir/$program$note"

@@ -42,6 +42,7 @@ type action struct {
 type runner struct {
 	t       *testing.T
 	action  action
+	ref     string // of the Action: a commit, tag or branch
 	dir     string // the checkout
 	temp    string
 	release string // folder with the files of release 1.2.3
@@ -145,7 +146,8 @@ func (r *runner) run(inputs map[string]string) (log, outputs string, ok bool) {
 		}
 		expressions = append(expressions, "${{ inputs."+name+" }}", value)
 	}
-	expand := strings.NewReplacer(append(expressions, "${{ runner.temp }}", r.temp)...)
+	expand := strings.NewReplacer(append(expressions, "${{ runner.temp }}", r.temp,
+		"${{ github.action_ref }}", r.ref, "${{ github.action_repository }}", "compat-app/compat")...)
 	here, err := filepath.Abs("../..")
 	if err != nil {
 		r.t.Fatal(err)
@@ -168,7 +170,7 @@ func (r *runner) run(inputs map[string]string) (log, outputs string, ok bool) {
 		c.Env = append(os.Environ(), "PIP_INDEX_URL=", "PIP_EXTRA_INDEX_URL=", "UV_INDEX_URL=",
 			"CI=true", "GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH="+here,
 			"GITHUB_OUTPUT="+out, "GITHUB_STEP_SUMMARY="+summary, "PIP_CONFIG_FILE="+os.DevNull,
-			"COMPAT_RELEASES="+r.address, "NO_PROXY=127.0.0.1")
+			"COMPAT_RELEASES="+r.address, "NO_PROXY=127.0.0.1", "GITHUB_SERVER_URL=https://server")
 		for k, v := range s.Env {
 			c.Env = append(c.Env, k+"="+expand.Replace(v))
 		}
@@ -630,6 +632,76 @@ func TestActionOnFoundingCases(t *testing.T) {
 			{Name: "results.json", Data: append(document.Runs[0].Results, '\n')},
 		}}))
 		golden.File(t, filepath.Join("testdata", "action", c.name+".txtar"), shown)
+	}
+}
+
+// program puts a script of bash into the path.
+func (r *runner) program(name, script string) {
+	r.t.Helper()
+	programs := r.t.TempDir()
+	r.write(filepath.Join(programs, name), "#!/bin/bash\n"+script)
+	if err := os.Chmod(filepath.Join(programs, name), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+}
+
+// An Action that is pinned by a commit or tag installs the release of it, and no other.
+func TestActionInstallsItsRelease(t *testing.T) {
+	r := newRunner(t)
+	name, content := cases.Clean("1.0.0").File()
+	r.write(filepath.Join(r.dir, name), string(content))
+	commit, annotated := strings.Repeat("a", 40), strings.Repeat("b", 40)
+	r.program("git", "[ \"$*\" = \"ls-remote --tags https://server/compat-app/compat v*\" ] || exit 1\n"+
+		"echo '"+strings.Repeat("c", 40)+" refs/tags/v1.2.2'\necho '"+commit+" refs/tags/v1.2.3'\n"+
+		"echo '"+commit+" refs/tags/v1'\necho '"+annotated+" refs/tags/v1.2.3^{}'\n")
+	for ref, want := range map[string]string{
+		commit: "", annotated: "", "v1.2.3": "", strings.Repeat("d", 40): "no release has the commit",
+		"v1.2.4": "/download/v1.2.4/",
+	} {
+		r.ref = ref
+		log, outputs, ok := r.run(map[string]string{"paths": name})
+		if ok != (want == "") || !strings.Contains(log, want) {
+			t.Errorf("%s: passes: %t, outputs %s\n%s", ref, ok, outputs, log)
+		}
+	}
+}
+
+// A version is a part of an address, which cannot lead elsewhere.
+func TestInstallVersions(t *testing.T) {
+	for _, version := range []string{"1.2.3/../../v9", "1..2", "1.2.3?x", "../1.2.3", "1.2.3 x", "1",
+		"1.2", "latest", "%2e%2e"} {
+		c := exec.Command("sh", "../../install.sh", "--version", version, "--dir", t.TempDir())
+		c.Env = append(os.Environ(), "COMPAT_RELEASES=http://127.0.0.1:1")
+		out, err := c.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "install.sh: --version") {
+			t.Errorf("%q: %v %s", version, err, out)
+		}
+	}
+}
+
+// With cosign, nothing is installed without the signature of the release workflow.
+func TestInstallVerifiesSignatures(t *testing.T) {
+	r := newRunner(t)
+	name, content := cases.Clean("1.0.0").File()
+	r.write(filepath.Join(r.dir, name), string(content))
+	inputs := map[string]string{"version": "1.2.3", "paths": name}
+	if log, _, ok := r.run(inputs); !ok || !strings.Contains(log, "was not verified") {
+		t.Errorf("without cosign: %t %s", ok, log)
+	}
+	r.program("cosign", "grep -q good \"$3\" && grep -q certificate \"$5\" && [ \"$1\" = verify-blob ] && "+
+		"[ \"${@: -1:1}\" != '' ] && [[ \"$*\" = *release* ]]\n")
+	if log, _, ok := r.run(inputs); ok || !strings.Contains(log, "cannot download") {
+		t.Errorf("without a signature: %t %s", ok, log)
+	}
+	r.write(filepath.Join(r.release, "checksums.txt.pem"), "certificate")
+	for signature, want := range map[string]string{
+		"good": "whose signature cosign verified", "bad": "is not that of a release",
+	} {
+		r.write(filepath.Join(r.release, "checksums.txt.sig"), signature)
+		if log, _, ok := r.run(inputs); ok != (signature == "good") || !strings.Contains(log, want) {
+			t.Errorf("%s: %t %s", signature, ok, log)
+		}
 	}
 }
 
