@@ -110,6 +110,7 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 			unknown = append(unknown, l)
 		}
 	}
+	owner := owner{scope: scope}
 	out := Bindings{imports: imports, scope: scope, rows: make([]uint32, imports.Len())}
 	for n := range out.rows {
 		i := imports.At(n)
@@ -139,7 +140,9 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 			out.set(n, NoSymbol, provider)
 		case i.Weak:
 			out.set(n, WeakUndefined, provider)
-		case slices.ContainsFunc(unknown, func(l *Library) bool { return l.MayDefine(i.Name) }):
+		case slices.ContainsFunc(unknown, func(l *Library) bool {
+			return owner.mayDefine(l, i.Name)
+		}):
 			out.set(n, Undecided, provider)
 		default:
 			out.set(n, NoSymbol, provider)

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -197,7 +198,8 @@ type table struct {
 	versions map[string]bool
 	// The first version after the base definition: a reference without a version binds to it even
 	// if it is hidden.
-	oldest string
+	oldest     string
+	namespaces func() map[string]bool // see findNamespaces
 }
 
 func index(exports *elfobj.Exports, versions []string, oldest string) *table {
@@ -208,6 +210,7 @@ func index(exports *elfobj.Exports, versions []string, oldest string) *table {
 	for _, v := range exports.Versions() {
 		t.versions[v] = true
 	}
+	t.namespaces = sync.OnceValue(t.findNamespaces)
 	return t
 }
 

@@ -70,7 +70,7 @@ type Artifact struct {
 	forOthers []Unread
 	conda     bool // it contains the index of a conda package
 	// debs returns what the packages contain that a deb depends on; nil for other artifacts.
-	debs func() *debian.Closure
+	debs   func() *debian.Closure
 	opened func() []string // see Opened; nil without a source that names RTLD_GLOBAL
 	// Top-level packages of a wheel or conda package: folders with an __init__.py.
 	roots     []string

@@ -164,7 +164,7 @@ func mayBeMissing(p *analyzer.Pass, v *analyzer.View, b dynlink.Binding) bool {
 		}
 	}
 	return !strings.HasPrefix(b.Import.Name, "_Z") ||
-		!slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
+		!v.Loading.OwnedByPackage(b.Import.Name) && !slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
 			return f.Library.Kind == dynlink.FromPackage && f.Library.Known &&
 				f.Library.Similar(b.Import.Name) >= minSimilar
 		})
