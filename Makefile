@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
 	conformance minbase llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
-	schemas archives alerts survey rolling
+	schemas archives alerts survey rolling fuzz fuzz-list
 
 GOTEST ?= go test
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
@@ -110,6 +110,14 @@ scale: ## What a push costs, a simulated day of 100,000 installations, enqueue a
 
 growth: ## Compare the CPU time of 1x and 10x of each size that an attacker chooses (minutes)
 	$(GOTEST) -tags growth -count 1 -v -timeout 1h ./internal/test/growth
+
+fuzz-list: # the fuzz tests: folder and name
+	@grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | \
+		sed -E 's|^\./(.*)/[^/]+:func (.*)$$|\1 \2|' | sort
+
+fuzz: ## Run each fuzz test for FUZZTIME (30s; with 60 tests half an hour)
+	@$(MAKE) -s fuzz-list | while read -r folder name; do \
+		$(GOTEST) -run '^$$' -fuzz "^$$name$$" -fuzztime $(or $(FUZZTIME),30s) "./$$folder" || exit 1; done
 
 recipes: ## Run the recipes of docs/ci.md (after make wheels; downloads tools; needs groovy, cargo)
 	$(GOTEST) -tags recipes -count 1 -v -timeout 1h ./internal/test/recipes

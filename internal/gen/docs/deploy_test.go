@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -26,7 +27,7 @@ func TestActions(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no workflows: %v", err)
 	}
-	pinned := regexp.MustCompile(`^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	pinned := regexp.MustCompile(`^[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+\.\d+)?$`)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -428,5 +429,65 @@ func TestVolumesFitTheCaches(t *testing.T) {
 		if err != nil || n<<30 < least {
 			t.Errorf("%s has %d GiB for data, want %d (%v)", file, n, least>>30, err)
 		}
+	}
+}
+
+// Whoever has a fork runs the same checks, and each job says which rights it needs.
+func TestChecksOfForks(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", ".github", "workflows", "ci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w struct {
+		On          map[string]any
+		Permissions map[string]string
+		Jobs        map[string]struct {
+			Permissions map[string]string
+			Steps       []struct{ Uses, Run string }
+		}
+	}
+	if err := yaml.Unmarshal(text, &w); err != nil {
+		t.Fatal(err)
+	}
+	if _, pulls := w.On["pull_request"]; !pulls || w.Permissions == nil || len(w.Permissions) > 0 {
+		t.Errorf("events %v, permissions %v", w.On, w.Permissions)
+	}
+	if _, secrets := w.On["pull_request_target"]; secrets || bytes.Contains(text, []byte("secrets.")) {
+		t.Error("a pull request of a fork may reach secrets")
+	}
+	for job, step := range map[string]string{
+		"test": ".ci/run", "codeql": "github/codeql-action/analyze", "scorecard": "ossf/scorecard-action",
+		"dependencies": "actions/dependency-review-action",
+		"fuzz":         "google/clusterfuzzlite/actions/run_fuzzers",
+	} {
+		found := false
+		for _, s := range w.Jobs[job].Steps {
+			found = found || s.Run == step || strings.HasPrefix(s.Uses, step+"@")
+		}
+		if !found || len(w.Jobs[job].Permissions) == 0 {
+			t.Errorf("the job %s has no step %s, or no permissions", job, step)
+		}
+	}
+}
+
+// Each folder of testdata with binaries has a script that makes them, or a page about their origin.
+func TestBinariesHaveAnOrigin(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	binary := regexp.MustCompile(`\.(so|btf|whl|gz|bz2|zst|deb|rpm|apk|dylib|dll|exe|pyd|o|a)$`)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.Contains(path, "/testdata/") ||
+			!binary.MatchString(path) {
+			return err
+		}
+		for _, origin := range []string{"README.md", "build.sh"} {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), origin)); err == nil {
+				return nil
+			}
+		}
+		t.Errorf("%s: its folder has neither a README.md nor a build.sh", path)
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
