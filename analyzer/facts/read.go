@@ -82,7 +82,8 @@ func isHeader(p string) bool {
 // other systems' binaries only those that are given by themselves are named; in packages they are
 // data.
 func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
-	return isBinary(head) || isLibraryName(p) ||
+	return isBinary(head) ||
+		isLibraryName(p) && (path.Ext(p) != ".node" || pkg.Kind != KindWheel) || // in wheels it may be data
 		wantsPE(pkg, p, size, head) ||
 		pkg.Kind == unpack.KindObject && foreignReason(head) != "" ||
 		isMetadata(p) ||

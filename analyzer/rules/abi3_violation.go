@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -32,8 +33,9 @@ Python may change or remove.
 Fix: compile with ` + "`-DPy_LIMITED_API=0x03080000`" + ` (the version of the tag), so that the
 compiler rejects newer functions. Or raise the tag to the version that has the function.
 
-Severity: a warning where the wheel has several abi3 tags and only the oldest Python lacks the
-function; the function may have existed before it joined the stable ABI. A module for one Python
+Severity: a warning where the oldest Python exports the function, although it joined the stable ABI
+later, and where the wheel has several abi3 tags and only the oldest Python lacks it. The oldest
+Python is that of the tag and of Requires-Python. A module for one Python
 version (x.cpython-311-x86_64-linux-gnu.so) is not checked: only that version loads it. The
 report's ` + "`abi3`" + ` field gives abi3audit's own result, which counts those modules too.
 
@@ -58,8 +60,7 @@ func checkABI3(p *analyzer.Pass) {
 	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {
 		return
 	}
-	tag, minor, _ := abi3.Oldest(p.Facts.Wheel.Tags)
-	_, newest, _ := abi3.Baseline(p.Facts.Wheel.Tags)
+	tag, minor, newest := stableRange(p)
 	for _, v := range p.Views {
 		if ofOnePython.MatchString(v.Path) {
 			continue
@@ -81,11 +82,36 @@ func checkABI3(p *analyzer.Pass) {
 				continue
 			}
 			f.Message = joinedStableABI(v.Path, name, tag, added, minor)
+			exportedEarlier(&f, name, minor)
 			if added <= newest {
 				f.Severity = analyzer.Warning
 			}
 			p.Report(f, limitedAPI(minor), raiseABI3(p, added))
 		}
+	}
+}
+
+// stableRange returns the oldest tag of a wheel for the stable ABI, the minor version of the oldest
+// Python that it can be installed on by that tag and by Requires-Python, and that of the newest tag.
+func stableRange(p *analyzer.Pass) (tag string, minor, newest int) {
+	tag, minor, _ = abi3.Oldest(p.Facts.Wheel.Tags)
+	_, newest, _ = abi3.Baseline(p.Facts.Wheel.Tags)
+	if m := p.Facts.Metadata; m != nil {
+		for _, python := range packages.Interpreters(m.RequiresPython) {
+			if n, err := strconv.Atoi(strings.TrimPrefix(python, "3.")); err == nil && n >= minor {
+				return tag, n, max(n, newest)
+			}
+		}
+	}
+	return tag, minor, newest
+}
+
+// exportedEarlier makes the finding about a function a warning if the oldest Python exports it,
+// although it is not in its stable ABI.
+func exportedEarlier(f *analyzer.Finding, name string, minor int) {
+	if slices.Contains(cpython.Releases(name), abi3.Version(minor)) {
+		f.Severity = analyzer.Warning
+		f.Message += ", which exports it all the same"
 	}
 }
 

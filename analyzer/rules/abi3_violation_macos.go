@@ -17,8 +17,7 @@ func checkABI3MacOS(p *analyzer.Pass) {
 	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {
 		return
 	}
-	tag, minor, _ := abi3.Oldest(p.Facts.Wheel.Tags)
-	_, newest, _ := abi3.Baseline(p.Facts.Wheel.Tags)
+	tag, minor, newest := stableRange(p)
 	images := ownImages(p)
 	for _, i := range images {
 		if !i.Module() || ofOnePython.MatchString(i.Path) {
@@ -38,6 +37,7 @@ func checkABI3MacOS(p *analyzer.Pass) {
 			fixes := []fix.Candidate{limitedAPI(minor)}
 			if stable {
 				f.Message = joinedStableABI(i.Name, name, tag, added, minor)
+				exportedEarlier(&f, name, minor)
 				if added <= newest {
 					f.Severity = analyzer.Warning
 				}

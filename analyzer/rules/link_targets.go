@@ -72,6 +72,7 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	case p.Facts.Kind == analyzer.KindWheel && !p.Facts.Headers && !p.Requested:
 		return "", false // a library without headers is not published for linking
 	case v.Alternative || p.Facts.Kind != analyzer.KindObject && !p.Requested,
+		p.Facts.Kind == analyzer.KindWheel && !p.Facts.Headers,
 		p.Facts.Kind == analyzer.KindWheel && strings.HasPrefix(path.Base(path.Dir(v.Path)), "plugin"):
 		return analyzer.Warning, true
 	}

@@ -52,6 +52,7 @@ var explanations = []func(*lostSymbol) bool{
 	(*lostSymbol).ofHost,
 	(*lostSymbol).ofOtherRelease,
 	(*lostSymbol).perhapsNotExported,
+	(*lostSymbol).perhapsGlobal,
 }
 
 func (o *lostOf) symbol(n int, b dynlink.Binding) *lostSymbol {
@@ -247,6 +248,20 @@ func (x *lostSymbol) notExported() bool {
 		Kind:  fix.KindSource,
 		Title: fix.Titled("Export the symbol from %s%s", fix.Library(f.Library), export),
 	}})
+	return true
+}
+
+// perhapsGlobal says that a Python source of the wheel may make the symbols of another package
+// visible before it imports the module.
+func (x *lostSymbol) perhapsGlobal() bool {
+	m := x.Facts.Metadata
+	if m == nil || len(m.Requires) == 0 || x.Facts.Loads == nil || !x.Facts.Loads.MayGlobal() ||
+		!mayBeGlobal(x.Pass, x.view, x.name()) {
+		return false
+	}
+	x.finding.Severity = analyzer.Warning
+	x.add("A Python source of the wheel loads a library with RTLD_GLOBAL, perhaps one of a package " +
+		"that it requires")
 	return true
 }
 
