@@ -73,10 +73,10 @@ var defaultHead = &elfobj.Head{
 var defaultSegments = []elfobj.Segment{{Type: ptLoad}, {Type: ptDynamic, FileSize: 16}}
 
 // NewEnvironment returns an environment. libraries are in search order: if several have a name
-// and no path decides, the first one is used, because it is loaded first. host are the
-// libraries that the process has already loaded; they are in its global scope unless they are
-// in Local. providers can be shared by environments with the same libc whose libraries have the
-// same exports; nil creates a new one.
+// and no path decides, the first one is used, because it is loaded first. A library that is listed
+// again counts once. host are the libraries that the process has already loaded; they are in its
+// global scope unless they are in Local. providers can be shared by environments with the same libc
+// whose libraries have the same exports; nil creates a new one.
 func NewEnvironment(libc string, libraries, host []*Library, providers *Providers) *Environment {
 	if providers == nil {
 		providers = NewProviders(symindex.New(elfobj.NewNames()), libraries)
@@ -112,8 +112,11 @@ func NewEnvironment(libc string, libraries, host []*Library, providers *Provider
 		subs:   []string{""},
 		cached: map[string]string{},
 	}
-	for n, l := range libraries {
-		e.place[l] = int32(n)
+	for _, l := range libraries {
+		if _, again := e.place[l]; again {
+			continue
+		}
+		e.place[l] = int32(len(e.place))
 		for _, n := range l.Names() {
 			e.byName[n] = append(e.byName[n], l)
 			if l.Kind == FromPlatform && e.glibc.cached[n] == "" {

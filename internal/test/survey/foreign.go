@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // notBundled matches what delvewheel lists: libraries that are neither in the wheel nor part of
@@ -25,7 +27,10 @@ func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error
 	t := &truth{fails: map[string]string{}}
 	switch w.System {
 	case "musl":
-		t.tag(s.auditwheel(ctx, dir, file))
+		// On a system without musl it takes the newest version for the one of each wheel.
+		if overall, symbols, claimed := s.auditwheel(ctx, dir, file); platform.ParseTag(overall).Libc == "" {
+			t.tag(overall, symbols, claimed)
+		}
 	case "macos":
 		if t.tags, err = s.installNames(ctx, dir, file); err != nil {
 			return nil, err

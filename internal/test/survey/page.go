@@ -22,6 +22,7 @@ delvewheel.
 - **false pass**: something does not load, or the tag is too old, and compat neither fails nor has a warning about it.
 - **false alarm**: compat fails, and everything loads and has the right tag.
 - **not checked**: compat could not check it, exit code 2.
+- **not known**: compat fails, and the import fails for another reason, which hides whether compat is right.
 
 `
 
@@ -60,12 +61,12 @@ func writePage(file string, results []string) error {
 		fmt.Fprintf(&text, "- `make survey SEED=%d` of %s on %s: %d comparisons, %d objects opened, %d MB "+
 			"downloaded\n", r.Seed, r.Date, r.System, len(r.Rows), objects, r.MB)
 	}
-	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked |\n" +
-		"|---|---|---|---|---|---|\n")
+	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | not known |\n" +
+		"|---|---|---|---|---|---|---|\n")
 	for _, key := range slices.Sorted(maps.Keys(sums)) {
 		c := sums[key]
-		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d |\n", key, c[Agree], c[FalsePass], c[FalseAlarm],
-			c[Unchecked])
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d |\n", key, c[Agree], c[FalsePass],
+			c[FalseAlarm], c[Unchecked], c[Unknown])
 	}
 	text.WriteString("\n## Disagreements\n")
 	if rest.Len() == 0 {

@@ -11,6 +11,7 @@ import ctypes
 import importlib
 import importlib.machinery
 import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -104,8 +105,12 @@ def main():
         text = fails(lambda: ctypes.CDLL(where, mode=os.RTLD_NOW))
         name = module_name(path)
         missing = re.search(r"(\S+): cannot open shared object", text)
-        if missing and not name and missing[1] in bundled:
+        if missing and not name and any(b.startswith(missing[1]) for b in bundled):
             text = ""  # only modules load it, whose run paths lead to what it needs
+        if "undefined symbol" in text and not name and path.split("/")[0].endswith(".libs"):
+            text = ""  # only modules load it, with the library that has the symbol
+        if "multiarray" in text and not importlib.util.find_spec("numpy"):
+            text = ""  # NumPy is optional and not installed
         if not text and name:
             text = fails(lambda: importlib.import_module(name))
         report(object=path, error=text)

@@ -31,6 +31,7 @@ func TestCompare(t *testing.T) {
 		{"a tag that is too old", old, pass, nil, FalsePass},
 		{"a warning about the tag", old, pass,
 			[]analyzer.Finding{{Severity: analyzer.Warning, Version: "GLIBC_2.34"}}, Agree},
+		{"another reason", truth{other: "pkg: TypeError"}, fail, nil, Unknown},
 		{"not read", truth{}, analyzer.OutcomeError, nil, Unchecked},
 	} {
 		r := &analyzer.Report{Outcome: c.outcome, Findings: c.findings}
@@ -79,7 +80,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"SEED=7", "3 objects", "| linux | `check` | 1 | 1 | 0 | 0 |", "### false pass: bad==1",
+		"SEED=7", "3 objects", "| linux | `check` | 1 | 1 | 0 | 0 | 0 |", "### false pass: bad==1",
 		"    bad.so: OSError: libx.so.1", "    pass\n",
 	} {
 		if !strings.Contains(string(text), want) {

@@ -31,11 +31,14 @@ const (
 	// FalseAlarm: compat fails, and everything loads.
 	FalseAlarm Verdict = "false alarm"
 	Unchecked  Verdict = "not checked" // compat could not check it
+	// Unknown: compat fails, and the import fails for a reason that hides others.
+	Unknown Verdict = "not known"
 )
 
 // truth is what happens with a wheel or an environment.
 type truth struct {
 	fails   map[string]string // what loading an object or module reports, by its path or name
+	other   string            // why a package cannot be imported for another reason; "" if it can
 	opened  int               // objects
 	tags    string            // what auditwheel says of the tags; "" if it agrees with them
 	refuted bool              // the symbols need a newer tag
@@ -49,7 +52,7 @@ var probe string
 var linkError = regexp.MustCompile(`cannot open shared object|undefined symbol|version .* not found|` +
 	`wrong ELF class|invalid ELF header|static TLS block|executable stack|ELF load command|` +
 	`NumPy 1\.x|against ABI version|against API version|size changed, may indicate|` +
-	`multiarray failed to import`)
+	`multiarray failed to import|_ARRAY_API not found|_multiarray_umath failed|umath failed to import`)
 
 // probe imports installed distributions, and opens their objects.
 func (s *survey) probe(ctx context.Context, dir string, distributions []string) *truth {
@@ -96,8 +99,11 @@ func (s *survey) probeOne(
 		if row.Object != "" {
 			t.opened++
 		}
-		if linkError.MatchString(row.Error) {
+		switch {
+		case linkError.MatchString(row.Error):
 			t.fails[row.Import+row.Object] = row.Error
+		case row.Import != "" && row.Error != "":
+			t.other = row.Import + ": " + row.Error
 		}
 	}
 	return c.Wait()
@@ -140,7 +146,9 @@ func later(tag, than string) bool {
 
 // tag adds what auditwheel says.
 func (t *truth) tag(overall, symbols, claimed string) {
-	if overall != "" && later(overall, claimed) {
+	if overall == "" {
+		t.tags = "auditwheel gives no tag"
+	} else if later(overall, claimed) {
 		t.tags = fmt.Sprintf("auditwheel: %s, by its symbols %s; claimed %s", overall, symbols, claimed)
 		// Of a wheel that needs libraries of the system, the symbols are also theirs.
 		t.refuted = later(symbols, claimed) && platform.ParseTag(overall).Libc != ""
@@ -148,7 +156,9 @@ func (t *truth) tag(overall, symbols, claimed string) {
 }
 
 // untagged is the truth without the tags.
-func (t *truth) untagged() *truth { return &truth{fails: t.fails, opened: t.opened} }
+func (t *truth) untagged() *truth {
+	return &truth{fails: t.fails, other: t.other, opened: t.opened}
+}
 
 // checked is an answer of compat.
 type checked struct {
@@ -175,7 +185,7 @@ func (t *truth) compare(what, mode string, c checked) Row {
 	for _, at := range slices.Sorted(maps.Keys(t.fails)) {
 		r.Truth += at + ": " + t.fails[at] + "\n"
 	}
-	r.Truth += t.tags
+	r.Truth += t.tags + t.other
 	if c.report == nil {
 		r.Verdict, r.Compat = Unchecked, c.err
 		return r
@@ -187,6 +197,8 @@ func (t *truth) compare(what, mode string, c checked) Row {
 	switch failed := c.report.Outcome == analyzer.OutcomeFail; {
 	case c.report.Outcome == analyzer.OutcomeError:
 		r.Verdict = Unchecked
+	case failed && len(t.fails) == 0 && t.tags == "" && t.other != "":
+		r.Verdict = Unknown
 	case failed && len(t.fails) == 0 && t.tags == "":
 		r.Verdict = FalseAlarm
 	case !failed && (silent || t.refuted && !namesVersion(c.report)):
