@@ -99,8 +99,13 @@ func (d *drawing) wheel(ctx context.Context, system string) (drawn, error) {
 		if !newest {
 			return fit[int(at*float64(len(fit)))], nil
 		}
-		best := slices.MaxFunc(versions, pkgmeta.Version.Compare)
-		return fit[slices.IndexFunc(versions, func(v pkgmeta.Version) bool { return v.Compare(best) == 0 })], nil
+		best := 0
+		for n, v := range versions {
+			if v.Compare(versions[best]) > 0 {
+				best = n
+			}
+		}
+		return fit[best], nil
 	}
 	return drawn{}, errors.New("no projects are left; draw fewer")
 }

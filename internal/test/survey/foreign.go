@@ -28,7 +28,8 @@ func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error
 	switch w.System {
 	case "musl":
 		// On a system without musl it takes the newest version for the one of each wheel.
-		if overall, symbols, claimed := s.auditwheel(ctx, dir, file); platform.ParseTag(overall).Libc == "" {
+		overall, symbols, claimed := s.auditwheel(ctx, dir, file)
+		if platform.ParseTag(overall).Libc == "" {
 			t.tag(overall, symbols, claimed)
 		}
 	case "macos":

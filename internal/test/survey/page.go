@@ -13,16 +13,18 @@ const introduction = `# Accuracy
 
 <!-- Written by make survey; do not edit. -->
 
-How often is compat right? ` + "`make survey`" + ` draws published wheels and sets of packages by a seed, half of them the
-newest release and half of any. It installs each in a fresh environment, imports the packages, opens every shared object
-with ` + "`RTLD_NOW`" + ` in a process of its own, asks auditwheel for the platform tag, and compares that with the answers
-of compat. Wheels for musl, macOS and Windows are not installed but compared with auditwheel, LLVM's otool and
-delvewheel.
+How often is compat right? ` + "`make survey`" + ` draws published wheels and sets of packages by a
+seed, half of them the newest release and half of any. It installs each in a fresh environment,
+imports the packages, opens every shared object with ` + "`RTLD_NOW`" + ` in a process of its own,
+asks auditwheel for the platform tag, and compares that with the answers of compat. Wheels for musl,
+macOS and Windows are not installed but compared with auditwheel, LLVM's otool and delvewheel.
 
-- **false pass**: something does not load, or the tag is too old, and compat neither fails nor has a warning about it.
+- **false pass**: something does not load, or the tag is too old, and compat neither fails nor has a
+  warning about it.
 - **false alarm**: compat fails, and everything loads and has the right tag.
 - **not checked**: compat could not check it, exit code 2.
-- **not known**: compat fails, and the import fails for another reason, which hides whether compat is right.
+- **not known**: compat fails, and the import fails for another reason, which hides whether compat
+  is right.
 
 `
 
@@ -58,8 +60,8 @@ func writePage(file string, results []string) error {
 					row.System, row.Mode, r.Seed, quoted("installed", row.Truth), quoted("compat", row.Compat))
 			}
 		}
-		fmt.Fprintf(&text, "- `make survey SEED=%d` of %s on %s: %d comparisons, %d objects opened, %d MB "+
-			"downloaded\n", r.Seed, r.Date, r.System, len(r.Rows), objects, r.MB)
+		fmt.Fprintf(&text, "- `make survey SEED=%d` of %s on %s: %d comparisons, %d objects opened, "+
+			"%d MB downloaded\n", r.Seed, r.Date, r.System, len(r.Rows), objects, r.MB)
 	}
 	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | not known |\n" +
 		"|---|---|---|---|---|---|---|\n")
