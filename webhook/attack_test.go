@@ -141,7 +141,7 @@ func TestUnverifiedBodiesAreBounded(t *testing.T) {
 func TestManySmallBodies(t *testing.T) {
 	q := &memoryQueue{}
 	server := httptest.NewUnstartedServer(New(Options{Secrets: config.NewSecrets("s3cret"), Queue: q}))
-	server.Listener = Limit(server.Listener)
+	server.Listener = limit(server.Listener)
 	server.Start()
 	defer server.Close()
 	const strangers, sent = 2000, 60_000 // more than maxUnverified and maxConnections
@@ -179,5 +179,63 @@ func TestManySmallBodies(t *testing.T) {
 		if res.StatusCode != http.StatusAccepted {
 			t.Errorf("delivery %d: %d", i, res.StatusCode)
 		}
+	}
+}
+
+// Which connection is closed for a new one: not one that has delivered something with a valid
+// signature, and of the others the oldest, or the oldest of an address that has very many.
+func TestConnectionToClose(t *testing.T) {
+	fill := func(address func(i int) string) *limited {
+		l := &limited{of: map[string]int{}}
+		for i := range maxConnections {
+			if c := l.add(&connection{of: l, address: address(i)}); c != nil {
+				t.Fatalf("connection %d is too many", i)
+			}
+		}
+		return l
+	}
+	next := func(l *limited) *connection { return l.add(&connection{of: l, address: "next"}) }
+
+	// GitHub has several connections, and each stranger one: the oldest stranger is closed.
+	l := fill(func(i int) string {
+		if i < 10 {
+			return "github"
+		}
+		return fmt.Sprint("stranger ", i)
+	})
+	for _, c := range l.open[:10] {
+		trust(withConnection(t.Context(), c))
+	}
+	if c := next(l); c != l.open[10] {
+		t.Errorf("closed %s", c.address)
+	}
+	// Before it has delivered anything, it has no more to fear than the others.
+	l = fill(func(i int) string {
+		if i > 500 && i < 510 {
+			return "github"
+		}
+		return fmt.Sprint("stranger ", i)
+	})
+	if c := next(l); c != l.open[0] {
+		t.Errorf("closed %s", c.address)
+	}
+	// One address with very many gives way first.
+	l = fill(func(i int) string {
+		if i >= 800 {
+			return "flood"
+		}
+		return fmt.Sprint("stranger ", i)
+	})
+	if c := next(l); c != l.open[800] {
+		t.Errorf("closed %s", c.address)
+	}
+	// If all are trusted, the oldest is closed.
+	l = fill(func(i int) string { return fmt.Sprint("proxy ", i) })
+	for _, c := range l.open {
+		c.trusted = true
+	}
+	l.open[maxConnections-1].trusted = false
+	if c := next(l); c != l.open[maxConnections-1] {
+		t.Errorf("closed %s", c.address)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -153,15 +152,6 @@ func (one *body) bytes() []byte {
 		return parts[0]
 	}
 	return bytes.Join(parts, nil)
-}
-
-// digest returns the SHA-256 of a body in hex.
-func (one *body) digest() string {
-	h := sha256.New()
-	for _, part := range one.parts() {
-		h.Write(part)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // mac returns the HMAC-SHA256 of a body.

@@ -1,7 +1,9 @@
 package webhook
 
 import (
+	"context"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 )
@@ -10,11 +12,36 @@ import (
 // GitHub and a reverse proxy have far fewer.
 const maxConnections = 1024
 
-// Limit returns a listener with a limit of open connections. Above it, the oldest connection is
-// closed of the address that has the most, because GitHub sends a delivery within a fraction of a
-// second.
-func Limit(l net.Listener) net.Listener {
+// maxOfAddress are the connections of one address from which on it gives way to others. GitHub has
+// fewer from an address, but they are several, and a stranger with many addresses has one from each.
+const maxOfAddress = maxConnections / 8
+
+// Serve serves connections up to a limit. Above it, one is closed that has not delivered anything
+// with a valid signature: the oldest of an address that has many, and otherwise the oldest, because
+// GitHub sends a delivery within a fraction of a second.
+func Serve(server *http.Server, l net.Listener) error {
+	server.ConnContext = withConnection
+	return server.Serve(limit(l))
+}
+
+func limit(l net.Listener) net.Listener {
 	return &limited{Listener: l, of: map[string]int{}}
+}
+
+// connectionKey is the key of a request's *connection in its context.
+type connectionKey struct{}
+
+func withConnection(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// trust records that the connection of a request has delivered something with a valid signature.
+func trust(ctx context.Context) {
+	if c, limited := ctx.Value(connectionKey{}).(*connection); limited {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.trusted = true
+	}
 }
 
 type limited struct {
@@ -29,6 +56,7 @@ type connection struct {
 	net.Conn
 	of      *limited
 	address string
+	trusted bool // it has delivered something with a valid signature
 	once    sync.Once
 }
 
@@ -58,12 +86,23 @@ func (l *limited) add(c *connection) *connection {
 		return nil
 	}
 	worst := l.open[0]
-	for _, other := range l.open {
-		if l.of[other.address] > l.of[worst.address] {
+	for _, other := range l.open[1:] {
+		if l.rank(other) > l.rank(worst) {
 			worst = other
 		}
 	}
 	return worst
+}
+
+// rank tells which connection is closed first: that with the highest rank. The caller holds mu.
+func (l *limited) rank(c *connection) int {
+	switch n := l.of[c.address]; {
+	case c.trusted:
+		return 0
+	case n > maxOfAddress:
+		return n
+	}
+	return 1
 }
 
 // Close closes the connection, and makes room for another.

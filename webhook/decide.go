@@ -22,6 +22,7 @@ type decision struct {
 	// effect, under any GUID. Jobs of other events compare a subject with its state, so they may run
 	// any number of times, and two of these events within a second may have the same body.
 	once     bool
+	digest   string // SHA-256 of the body in hex, if once
 	ignored  string
 	namesake bool   // ignored, but another App has a check run with this App's name
 	rerunBy  string // login of the person who requested a re-run; "" = none
@@ -43,8 +44,9 @@ type envelope struct {
 
 	name string // name of the event
 	guid string
-	body []byte // as it was signed
-	app  int64  // ID of this App
+	app  int64 // ID of this App
+	// digest returns the SHA-256 of the body, as it was signed, in hex.
+	digest func() string
 }
 
 // event handles one kind of event.
@@ -101,8 +103,11 @@ func decide(name, guid string, body []byte, app int64) (decision, error) {
 	if !known {
 		ev.fields = fieldsOf[envelope]
 	}
-	e.body = body
-	body, members, err := ev.fields().keep(body)
+	e.digest = sync.OnceValue(func() string {
+		sum := sha256.Sum256(body)
+		return hex.EncodeToString(sum[:])
+	})
+	kept, members, err := ev.fields().keep(body)
 	if err != nil {
 		return decision{}, err
 	}
@@ -111,13 +116,17 @@ func decide(name, guid string, body []byte, app int64) (decision, error) {
 			return decision{}, err
 		}
 	}
-	if err := read(body, &e); err != nil {
+	if err := read(kept, &e); err != nil {
 		return decision{}, err
 	}
 	if !known {
 		return ignore("the event %s is not used", name)
 	}
-	return ev.decide(e, body)
+	d, err := ev.decide(e, kept)
+	if d.once {
+		d.digest = e.digest()
+	}
+	return d, err
 }
 
 func read(body []byte, to any) error {
@@ -155,10 +164,7 @@ func (e envelope) rerun(b job.Body, sha string) (queue.Job, error) {
 }
 
 // request identifies what a person requested with the event, under any GUID.
-func (e envelope) request() string {
-	sum := sha256.Sum256(e.body)
-	return hex.EncodeToString(sum[:16])
-}
+func (e envelope) request() string { return e.digest()[:32] }
 
 // request returns a decision with a single job of a request.
 func request(j queue.Job, err error) (decision, error) {

@@ -179,6 +179,7 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	if secret == 0 {
 		return refused(http.StatusUnauthorized, "the signature does not match any secret")
 	}
+	trust(c.Request.Context())
 	s.metrics.secrets.WithLabelValues(strconv.Itoa(secret)).Inc()
 	for _, header := range []string{"X-GitHub-Event", "X-GitHub-Delivery"} {
 		switch value := c.GetHeader(header); {
@@ -192,15 +193,11 @@ func (s *server) take(c *gin.Context, guid, event string) (int, answer) {
 	if err != nil {
 		return refused(http.StatusBadRequest, err.Error())
 	}
-	body := ""
-	if d.once {
-		body = received.digest()
-	}
-	return s.store(c.Request.Context(), guid, body, d)
+	return s.store(c.Request.Context(), guid, d)
 }
 
-// store stores the jobs. body is the digest of a body with one effect, else "".
-func (s *server) store(ctx context.Context, guid, body string, d decision) (int, answer) {
+// store stores the jobs.
+func (s *server) store(ctx context.Context, guid string, d decision) (int, answer) {
 	a := answer{Delivery: guid}
 	// The jobs are stored even if GitHub closes the connection.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
@@ -212,7 +209,7 @@ func (s *server) store(ctx context.Context, guid, body string, d decision) (int,
 	for i := range d.jobs {
 		d.jobs[i].Received = time.Now().UTC()
 	}
-	res, err := s.Queue.EnqueueOnce(ctx, guid, body, d.jobs...)
+	res, err := s.Queue.EnqueueOnce(ctx, guid, d.digest, d.jobs...)
 	switch {
 	case err != nil:
 		return notStored(a, err)

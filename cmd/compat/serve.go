@@ -401,7 +401,7 @@ func listen(
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(webhook.Limit(listener))
+		served <- webhook.Serve(server, listener)
 		stop() // when the listener fails, stop the workers too
 	}()
 	worked := make(chan struct{})
