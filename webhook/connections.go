@@ -13,7 +13,7 @@ import (
 const maxConnections = 1024
 
 // maxOfAddress are the connections of one address from which on it gives way to others. GitHub has
-// fewer from an address, but they are several, and a stranger with many addresses has one from each.
+// fewer from an address, but several, and a stranger with many addresses has one from each.
 const maxOfAddress = maxConnections / 8
 
 // Serve serves connections up to a limit. Above it, one is closed that has not delivered anything

@@ -331,7 +331,7 @@ func (e *engine) process(ctx context.Context, cmds []redis.Cmder) error {
 		}
 		return nil
 	}
-	err := error(nil)
+	var err error
 	if writes {
 		err = e.do(ctx, all)
 	} else {

@@ -77,7 +77,9 @@ func resident(pid int) int64 {
 }
 
 // threads returns the number of threads of a process; 0 if it has ended.
-func threads(pid int) int64 { return status("/proc/"+strconv.Itoa(pid)+"/status", "Threads:") >> 10 }
+func threads(pid int) int64 {
+	return status("/proc/"+strconv.Itoa(pid)+"/status", "Threads:") >> 10
+}
 
 // available returns the memory of this machine or container in bytes; 0 if it is unknown.
 func available() int64 {
