@@ -89,7 +89,9 @@ func (x *executor) candidates() (out []planned) {
 			continue
 		}
 		for _, f := range c.Fixes {
-			if f.Verified && !slices.ContainsFunc(p.artifacts, func(a string) bool {
+			// What could not be simulated for this cause is applied as well.
+			promising := f.Verified || f.Change == nil || f.Retags != nil
+			if promising && !slices.ContainsFunc(p.artifacts, func(a string) bool {
 				return !apply.Can(f.Fix, a)
 			}) {
 				p.fixes = append(p.fixes, f.Fix)
@@ -99,12 +101,27 @@ func (x *executor) candidates() (out []planned) {
 			continue
 		}
 		if !c.Together { // they are alternatives; a link flag makes the same change in the next build
-			edits := slices.IndexFunc(p.fixes, func(f fix.Fix) bool { return f.Kind != fix.KindLinkFlag })
+			edits := slices.IndexFunc(p.fixes, func(f fix.Fix) bool {
+				return f.Kind != fix.KindLinkFlag && (len(p.fixes) == 1 || x.applies(f, p.artifacts))
+			})
 			p.fixes = p.fixes[max(edits, 0):][:1]
 		}
 		out = append(out, p)
 	}
 	return out
+}
+
+// applies reports whether a fix alone can be applied to the bytes of some artifacts: the header of a
+// file may have no room for it.
+func (x *executor) applies(f fix.Fix, artifacts []string) bool {
+	return !slices.ContainsFunc(x.inputs, func(i Input) bool {
+		if !slices.Contains(artifacts, i.Name) {
+			return false
+		}
+		_, err := apply.To(apply.Artifact{Path: i.Name, Content: i.Content, Size: i.Size},
+			[]fix.Fix{f}, apply.Options{})
+		return err != nil
+	})
 }
 
 // files returns the artifacts of a cause; nil if one is neither a wheel nor a single file, or was not
@@ -255,7 +272,7 @@ func (x *executor) compare(a *attempt, all []planned, use []int, was map[string]
 // mark writes into the report which fixes were applied, and with which command.
 func (x *executor) mark(all []planned, kept []int, done *attempt) {
 	r := x.report
-	command := x.command(all, kept)
+	command := x.command(all, kept, done.After)
 	complete := true // the errors of all executed causes are gone
 	for i, p := range all {
 		c := &r.Causes[p.cause]
@@ -273,7 +290,7 @@ func (x *executor) mark(all []planned, kept []int, done *attempt) {
 				others = append(others, f)
 				continue
 			}
-			f.Clears = done.cleared[i]
+			f.Clears, f.Verified = done.cleared[i], true
 			if command != "" && f.Requirement == "" {
 				f.Command = command
 			}
@@ -346,7 +363,7 @@ func (x *executor) failed(c *Cause, same func(fix.Fix) bool, untried bool) {
 
 // command returns the command that applies the fixes; "" if there are none, or if they
 // have one of a single tool.
-func (x *executor) command(all []planned, kept []int) shellword.Line {
+func (x *executor) command(all []planned, kept []int, after *Report) shellword.Line {
 	var commands []shellword.Line
 	var wheels []string
 	for _, i := range kept {
@@ -371,6 +388,11 @@ func (x *executor) command(all []planned, kept []int) shellword.Line {
 	}
 	for _, w := range x.options.With {
 		options += " --with " + shellword.Quote(w)
+	}
+	if after.Problems() { // other causes are left, so the command says for which it succeeds
+		for _, i := range kept {
+			options += " --only " + shellword.Quote(x.report.Causes[all[i].cause].ID)
+		}
 	}
 	return fix.Run(options, wheels)
 }

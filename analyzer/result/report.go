@@ -252,6 +252,13 @@ func (r *Report) Fails(on Severity) bool {
 		)
 }
 
+// Problems reports whether there is an error or a warning.
+func (r *Report) Problems() bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool {
+		return f.Severity.Rank() >= Warning.Rank()
+	})
+}
+
 // full replaces nil lists, which would be null in JSON.
 func (r *Report) full() {
 	r.Targets, r.Artifacts = orEmpty(r.Targets), orEmpty(r.Artifacts)

@@ -40,8 +40,8 @@ stack and the interpreter; in files for macOS run paths and the paths of librari
 hoc signature. All other members keep their bytes, times and permissions, and the same wheel gives
 the same bytes. What needs another tool or a new build is listed.
 
-Exit code: 0 nothing is left to fix, 1 something is left (what works is written), 2 a wheel could not
-be checked or changed, and nothing was written.`,
+Exit code: 0 no error and no warning is left, 1 something is left (what works is written), 2 a wheel
+could not be checked. With --only, only these causes count.`,
 		Example: `  compat fix dist/*.whl
   compat fix --write repaired dist/*.whl
   compat fix --in-place --only built-too-new dist/*.whl
@@ -112,7 +112,7 @@ func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string)
 	if err := p.print(written); err != nil {
 		return err
 	}
-	return p.exit(settings.failOn)
+	return p.exit()
 }
 
 // fixPrinter writes changed wheels, and prints what was changed.
@@ -210,7 +210,7 @@ func save(ctx context.Context, w *analyzer.Fixed, original, to string) (err erro
 
 // print prints the changed wheels with the causes that are gone, and what is left.
 func (p *fixPrinter) print(written []string) error {
-	gone := map[string]bool{}
+	gone := p.gone()
 	verb := "fixed"
 	if p.flags.dryRun {
 		verb = "would write"
@@ -222,7 +222,6 @@ func (p *fixPrinter) print(written []string) error {
 		line("%s: %s -> %s", verb, w.Artifact, filepath.ToSlash(written[i]))
 		for _, c := range p.r.Causes {
 			if slices.Contains(w.Causes, c.ID) {
-				gone[c.ID] = true
 				line("  %s [%s]", c.Fixes[0].Title, c.ID)
 			}
 		}
@@ -262,18 +261,34 @@ func (p *fixPrinter) left(gone map[string]bool) []analyzer.Cause {
 	return slices.DeleteFunc(slices.Clone(p.r.Causes), func(c analyzer.Cause) bool { return gone[c.ID] })
 }
 
-// exit returns the error with the exit code.
-func (p *fixPrinter) exit(failOn analyzer.Severity) error {
+// exit returns the error with the exit code. With --only, other causes do not count.
+func (p *fixPrinter) exit() error {
 	r := p.r
 	if p.done.After != nil {
 		r = p.done.After
 	}
-	r.Decide(failOn)
-	switch r.Outcome {
-	case analyzer.OutcomeFail:
-		return exit{code: exitIncompatible}
-	case analyzer.OutcomeError:
+	r.Decide(analyzer.Off)
+	left := r.Problems()
+	if len(p.flags.only) > 0 {
+		gone := p.gone()
+		left = slices.ContainsFunc(p.flags.only, func(id string) bool { return !gone[id] })
+	}
+	switch {
+	case r.Outcome == analyzer.OutcomeError:
 		return exit{code: exitUsage}
+	case left:
+		return exit{code: exitIncompatible}
 	}
 	return nil
+}
+
+// gone returns the causes that the fixes removed.
+func (p *fixPrinter) gone() map[string]bool {
+	gone := map[string]bool{}
+	for i := range p.done.Files {
+		for _, id := range p.done.Files[i].Causes {
+			gone[id] = true
+		}
+	}
+	return gone
 }

@@ -17,6 +17,7 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // Artifact is a wheel, or a single library or program, to which fixes are applied. Content must stay
@@ -143,26 +145,38 @@ func To(w Artifact, fixes []fix.Fix, o Options) (*Result, error) {
 	return z.result(file)
 }
 
-// merge combines the changes of a wheel's tags; a later one replaces what it contradicts.
+// merge combines the changes of a wheel's tags. Of two platforms the newer one is kept, and for macOS
+// the architecture that has fewer slices.
 func merge(tags []fix.Retagging, r fix.Retagging) []fix.Retagging {
 	if len(tags) == 0 {
 		return []fix.Retagging{r}
 	}
-	all, ok := fix.MergeRetags(tags, []fix.Retagging{r})
-	if !ok {
-		r.To.Python = first(r.To.Python, tags[0].To.Python)
-		r.To.ABI = first(r.To.ABI, tags[0].To.ABI)
-		r.To.Platform = first(r.To.Platform, tags[0].To.Platform)
-		return []fix.Retagging{r}
+	old := tags[0].To
+	if both := newerPlatform(old.Platform, r.To.Platform); both != "" {
+		r.To.Platform, old.Platform = both, both
 	}
-	return all
+	r.To = pkgmeta.Tag{
+		Python: cmp.Or(r.To.Python, old.Python), ABI: cmp.Or(r.To.ABI, old.ABI),
+		Platform: cmp.Or(r.To.Platform, old.Platform),
+	}
+	return []fix.Retagging{r}
 }
 
-func first(a, b string) string {
-	if a != "" {
-		return a
+// newerPlatform returns the platform tag that fulfills what two tags ask for; "" if one is empty, or
+// if they are for different systems.
+func newerPlatform(a, b string) string {
+	x, y := platform.ParseTag(a), platform.ParseTag(b)
+	if a == "" || b == "" || x.System != y.System || x.Libc != y.Libc {
+		return ""
 	}
-	return b
+	if y.Ordinal() > x.Ordinal() {
+		a, b, x, y = b, a, y, x
+	}
+	const universal = "universal2"
+	if version, ok := strings.CutSuffix(a, universal); ok && x.Arch == universal && y.Arch != universal {
+		return version + y.Arch
+	}
+	return a
 }
 
 // edit changes and renames the binaries.

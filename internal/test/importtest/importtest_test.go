@@ -92,7 +92,7 @@ var layers = map[string][]string{
 	"analyzer/unpack/...":     {"analyzer/unpack/..."},
 	"analyzer/cpython":        {},
 	"analyzer/fix":            {"analyzer/pkgmeta"},
-	"analyzer/fix/apply":      append([]string{"analyzer/fix"}, readers...),
+	"analyzer/fix/apply":      append([]string{"analyzer/fix"}, knowledge...),
 	"analyzer/symindex":       readers,
 	"analyzer/platform/...":   append([]string{"analyzer/platform/..."}, readers...),
 	"analyzer/packages/...": append([]string{"analyzer/packages/...", "analyzer/platform/..."},
