@@ -27,8 +27,9 @@ Severity: an error with the NumPy that an installation gets today. It is a warni
 of NumPy are not known, and for what can be imported without NumPy, although its functions for
 arrays fail: torch, and modules of Boost.Python, which do not look at the error.
 
-Not detected: modules of pybind11, which uses a name that exists in both, and old modules that
-happen to work.`,
+Not detected: modules of pybind11, which uses a name that exists in both, modules that use only the
+types of NumPy and not its functions ("numpy.dtype size changed"), and old modules that happen to
+work.`,
 	Cause: cause.Rule{
 		Kind:    cause.WrongPackage,
 		Subject: func(*analyzer.Finding) (string, bool) { return "numpy", false },

@@ -40,8 +40,8 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("survey", flag.ContinueOnError)
 	var s survey
 	flags.Uint64Var(&s.seed, "seed", 1, "what is drawn")
-	flags.IntVar(&s.wheels, "wheels", 60, "wheels for this system")
-	flags.IntVar(&s.locks, "locks", 6, "lock files")
+	flags.IntVar(&s.wheels, "wheels", 50, "wheels for this system")
+	flags.IntVar(&s.locks, "locks", 10, "lock files")
 	flags.IntVar(&s.others, "others", 15, "wheels for musl, macOS and Windows together")
 	flags.Int64Var(&s.budget, "budget", 2048, "limit in MB for what is downloaded")
 	flags.StringVar(&s.dir, "dir", "", "folder for environments; default: a temporary one")

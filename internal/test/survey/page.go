@@ -1,10 +1,12 @@
 package main
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -56,8 +58,9 @@ func writePage(file string, results []string) error {
 				objects += row.Objects // which the wheel has in both modes
 			}
 			if row.Verdict != Agree {
-				fmt.Fprintf(&rest, "\n### %s: %s, %s, `%s`\n\nseed %d\n\n%s\n%s", row.Verdict, row.What,
-					row.System, row.Mode, r.Seed, quoted("installed", row.Truth), quoted("compat", row.Compat))
+				fmt.Fprintf(&rest, "\n### %s: %s, %s, `%s`\n\nSeed %d. %s\n\n%s\n%s", row.Verdict,
+					row.What, row.System, row.Mode, r.Seed, note(row.What), quoted("installed", row.Truth),
+					quoted("compat", row.Compat))
 			}
 		}
 		fmt.Fprintf(&text, "- `make survey SEED=%d` of %s on %s: %d comparisons, %d objects opened, "+
@@ -77,12 +80,29 @@ func writePage(file string, results []string) error {
 	return os.WriteFile(file, []byte(text.String()+rest.String()), 0o644)
 }
 
+//go:embed notes.txt
+var notes string
+
+// note returns the explanation of a disagreement about a release.
+func note(what string) string {
+	for line := range strings.Lines(notes) {
+		release, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if release != "#" && strings.HasPrefix(what, release+" ") {
+			return text
+		}
+	}
+	return "Not explained yet."
+}
+
 // maxQuoted limits the lines of a text on the page.
 const maxQuoted = 6
 
+// folder matches the temporary folder of an environment or a wheel in a text.
+var folder = regexp.MustCompile(`/[^\s:]*/(?:site-packages|wheel)/`)
+
 // quoted returns a text as a block, cut to some lines.
 func quoted(title, text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines := strings.Split(strings.TrimSpace(folder.ReplaceAllString(text, "")), "\n")
 	if len(lines) > maxQuoted {
 		lines = append(lines[:maxQuoted], fmt.Sprintf("… %d more lines", len(lines)-maxQuoted))
 	}

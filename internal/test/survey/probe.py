@@ -109,10 +109,10 @@ def main():
             text = ""  # only modules load it, whose run paths lead to what it needs
         if "undefined symbol" in text and not name and path.split("/")[0].endswith(".libs"):
             text = ""  # only modules load it, with the library that has the symbol
-        if "multiarray" in text and not importlib.util.find_spec("numpy"):
-            text = ""  # NumPy is optional and not installed
         if not text and name:
             text = fails(lambda: importlib.import_module(name))
+        if "multiarray" in text and not importlib.util.find_spec("numpy"):
+            text = ""  # NumPy is optional and not installed
         report(object=path, error=text)
 
 

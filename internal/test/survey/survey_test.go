@@ -63,7 +63,7 @@ func TestPage(t *testing.T) {
 	data, err := json.Marshal(Results{Seed: 7, System: "debian12", Rows: []Row{
 		{What: "good==1", System: "linux", Mode: "check", Verdict: Agree, Objects: 2},
 		{What: "bad==1", System: "linux", Mode: "check", Verdict: FalsePass, Objects: 1,
-			Truth: "bad.so: OSError: libx.so.1", Compat: "pass\n"},
+			Truth: "bad.so: OSError: /tmp/3/site-packages/bad/libx.so.1", Compat: "pass\n"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +81,17 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"SEED=7", "3 objects", "| linux | `check` | 1 | 1 | 0 | 0 | 0 |", "### false pass: bad==1",
-		"    bad.so: OSError: libx.so.1", "    pass\n",
+		"    bad.so: OSError: bad/libx.so.1", "    pass\n", "Seed 7. Not explained yet.",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page does not contain %q", want)
 		}
+	}
+}
+
+func TestNote(t *testing.T) {
+	if got := note("pybullet==3.2.7 on Python 3.10"); !strings.Contains(got, "NumPy") {
+		t.Errorf("%q", got)
 	}
 }
 
