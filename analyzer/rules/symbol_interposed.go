@@ -33,7 +33,7 @@ Not detected: names of libraries that the sources compute, packages whose source
 what is opened after the import, and data that only a program defines. Weak symbols of C++ (inline
 functions, templates, type information) are meant to be shared and not reported, nor are symbols
 of the system's libraries, and those that the linker has bound with -Bsymbolic.`,
-	Cause: cause.Rule{Subject: ofPackage},
+	Cause: cause.Rule{Subject: ofPackage, Kind: &cause.Kind{Advice: firstFix}},
 	References: []string{
 		"dlopen(3), RTLD_GLOBAL",
 		"gABI: Shared Object Dependencies, symbol interposition",
@@ -85,15 +85,15 @@ func reportInterposed(p *analyzer.Pass, v *analyzer.View, g analyzer.Global, tak
 		Object: v.Path, Symbol: taken[0], Library: g.Names()[0], Package: g.Wheel.Name,
 		Chain: []string{v.Path, g.Path},
 	}
-	also := ""
+	what := taken[0]
 	if len(taken) > 1 {
-		also = " and " + analyzer.Count(len(taken)-1, "other symbol")
+		what = analyzer.Count(len(taken), "symbol")
 	}
-	f.Headline = fmt.Sprintf(
-		"%s uses %s%s of %s in place of its own if %s is imported before %s",
-		v.Path, taken[0], also, g.Names()[0], g.Import, own)
-	f.Message = f.Headline + fmt.Sprintf(". %s is opened with RTLD_GLOBAL. If the two differ, the "+
-		"process may crash; with the other order of the imports each uses its own", g.Names()[0])
+	f.Headline = fmt.Sprintf("%s uses %s of %s in place of its own if %s is imported before %s",
+		v.Path, what, g.Names()[0], g.Import, own)
+	f.Message = f.Headline + fmt.Sprintf(". %s is opened with RTLD_GLOBAL, and both "+
+		"define %s. If they differ, the process may crash; with the other order of the imports each "+
+		"uses its own", g.Names()[0], taken[0])
 	p.Report(f, fix.Candidate{Fix: fix.Fix{
 		Kind:  fix.KindEnvironment,
 		Title: fix.Titled("Import %s before %s", own, g.Import),

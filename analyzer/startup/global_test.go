@@ -75,6 +75,20 @@ func TestGlobal(t *testing.T) {
 				"from . import _m\n",
 			[]string{"p/_m"},
 		},
+		"branches": {
+			"import os, sys\n" +
+				"if X:\n" +
+				"    sys.setdlopenflags(os.RTLD_GLOBAL)\n" +
+				"elif Y:\n" +
+				"    sys.setdlopenflags(os.RTLD_LOCAL)\n" +
+				"from . import _m\n" +
+				"if X:\n" +
+				"    sys.setdlopenflags(F)\n" +
+				"elif Y:\n" +
+				"    sys.setdlopenflags(F)\n" +
+				"from . import _n\n",
+			[]string{"p/_m"},
+		},
 		"no modules": {
 			"import os, sys, ctypes\n" +
 				"sys.setdlopenflags(os.RTLD_GLOBAL)\n" +

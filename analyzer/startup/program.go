@@ -99,12 +99,20 @@ type walk struct {
 	begun   map[string]bool // modules and functions; true: in any case
 	work    int
 	done    bool
-	global  bool // modules are loaded with RTLD_GLOBAL
+	global  bool              // modules are loaded with RTLD_GLOBAL
+	setIn   map[statement]int // the branch of a statement in which that was set
+}
+
+// statement is an if or try statement of a body.
+type statement struct {
+	in   *body
+	fork int
 }
 
 // walk returns a walk. Python executes .pth files when it starts.
 func (p Program) walk(until string) *walk {
-	w := &walk{program: p, until: until, begun: map[string]bool{}, work: maxWork}
+	w := &walk{program: p, until: until, begun: map[string]bool{}, work: maxWork,
+		setIn: map[statement]int{}}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		if strings.HasSuffix(name, ".pth") {
 			w.one(name, step{})
@@ -156,6 +164,7 @@ func (w *walk) body(b *body, how step) {
 			return
 		}
 		s.may, s.handled = s.may || how.may, s.handled || how.handled
+		before := w.global
 		switch {
 		case s.do == callsFunction:
 			w.call(s, 0)
@@ -168,6 +177,20 @@ func (w *walk) body(b *body, how step) {
 		default:
 			w.module(s.name, s)
 		}
+		w.branch(statement{b, s.fork}, s.arm, before)
+	}
+}
+
+// branch handles how modules are loaded after a step in a branch of a statement: what one branch
+// sets, another one does not set back, because only one of them is executed.
+func (w *walk) branch(of statement, arm int, before bool) {
+	if of.fork == 0 || before == w.global {
+		return
+	}
+	if w.global {
+		w.setIn[of] = arm
+	} else if set, ok := w.setIn[of]; ok && set != arm {
+		w.global = true
 	}
 }
 
