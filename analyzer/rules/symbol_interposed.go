@@ -2,9 +2,11 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -27,7 +29,8 @@ Fix: in the library, hide what only it uses: -fvisibility=hidden, or a version s
 ` + "`local: *`" + `; or bind it to itself with -Wl,-Bsymbolic. In the other package, open libraries
 with RTLD_LOCAL. Whoever uses both imports the package that opens nothing globally first.
 
-Severity: a warning, because two copies of one version may work together.
+Severity: a warning, because two copies of one version may work together; a note for two copies of
+one library with the same SONAME, apart from what auditwheel adds (libgomp).
 
 Not detected: names of libraries that the sources compute, packages whose sources were not read,
 what is opened after the import, and data that only a program defines. Weak symbols of C++ (inline
@@ -79,6 +82,25 @@ func interposed(p *analyzer.Pass, v *analyzer.View, g analyzer.Global) (names []
 	return names
 }
 
+// sameProject reports whether two libraries are builds of one library that keep its interface: they
+// have the same name and number, apart from the digest that auditwheel adds.
+func sameProject(a, b *dynlink.Library) bool {
+	return original(a.Names()[0]) == original(b.Names()[0])
+}
+
+// original returns the name of a library without the digest that auditwheel adds, and with only
+// the first number of its version: "libgomp.so.1" of libgomp-870cb1d0.so.1.0.0.
+func original(name string) string {
+	stem, version, _ := strings.Cut(name, ".so")
+	if whole := grafted(name); whole != "" {
+		stem = strings.TrimSuffix(whole, ".so")
+	}
+	if number := strings.Split(version, "."); len(number) > 1 {
+		return stem + ".so." + number[1]
+	}
+	return stem
+}
+
 func reportInterposed(p *analyzer.Pass, v *analyzer.View, g analyzer.Global, taken []string) {
 	own := projectName(p)
 	f := analyzer.Finding{
@@ -94,6 +116,9 @@ func reportInterposed(p *analyzer.Pass, v *analyzer.View, g analyzer.Global, tak
 	f.Message = f.Headline + fmt.Sprintf(". %s is opened with RTLD_GLOBAL, and both "+
 		"define %s. If they differ, the process may crash; with the other order of the imports each "+
 		"uses its own", g.Names()[0], taken[0])
+	if sameProject(v.Library, g.Library) {
+		f.Severity = analyzer.Note
+	}
 	p.Report(f, fix.Candidate{Fix: fix.Fix{
 		Kind:  fix.KindEnvironment,
 		Title: fix.Titled("Import %s before %s", own, g.Import),
