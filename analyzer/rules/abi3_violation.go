@@ -33,9 +33,9 @@ Python may change or remove.
 Fix: compile with ` + "`-DPy_LIMITED_API=0x03080000`" + ` (the version of the tag), so that the
 compiler rejects newer functions. Or raise the tag to the version that has the function.
 
-Severity: a warning where the oldest Python exports the function, although it joined the stable ABI
-later, and where the wheel has several abi3 tags and only the oldest Python lacks it. The oldest
-Python is that of the tag and of Requires-Python. A module for one Python
+Severity: a warning where the wheel has several abi3 tags and only the oldest Python lacks the
+function, and where Requires-Python excludes all that lack it; the function may have existed before
+it joined the stable ABI. A module for one Python
 version (x.cpython-311-x86_64-linux-gnu.so) is not checked: only that version loads it. The
 report's ` + "`abi3`" + ` field gives abi3audit's own result, which counts those modules too.
 
@@ -82,7 +82,6 @@ func checkABI3(p *analyzer.Pass) {
 				continue
 			}
 			f.Message = joinedStableABI(v.Path, name, tag, added, minor)
-			exportedEarlier(&f, name, minor)
 			if added <= newest {
 				f.Severity = analyzer.Warning
 			}
@@ -91,28 +90,19 @@ func checkABI3(p *analyzer.Pass) {
 	}
 }
 
-// stableRange returns the oldest tag of a wheel for the stable ABI, the minor version of the oldest
-// Python that it can be installed on by that tag and by Requires-Python, and that of the newest tag.
+// stableRange returns the oldest tag of a wheel for the stable ABI and its minor version, and the
+// minor version that no Python lacks for which pip selects the wheel by its newest tag: that of the
+// tag, or the oldest one that Requires-Python allows.
 func stableRange(p *analyzer.Pass) (tag string, minor, newest int) {
 	tag, minor, _ = abi3.Oldest(p.Facts.Wheel.Tags)
 	_, newest, _ = abi3.Baseline(p.Facts.Wheel.Tags)
 	if m := p.Facts.Metadata; m != nil {
-		for _, python := range packages.Interpreters(m.RequiresPython) {
-			if n, err := strconv.Atoi(strings.TrimPrefix(python, "3.")); err == nil && n >= minor {
-				return tag, n, max(n, newest)
-			}
+		oldest := strings.TrimPrefix(packages.Interpreters(m.RequiresPython)[0], "3.")
+		if n, err := strconv.Atoi(oldest); err == nil {
+			newest = max(newest, n)
 		}
 	}
 	return tag, minor, newest
-}
-
-// exportedEarlier makes the finding about a function a warning if the oldest Python exports it,
-// although it is not in its stable ABI.
-func exportedEarlier(f *analyzer.Finding, name string, minor int) {
-	if slices.Contains(cpython.Releases(name), abi3.Version(minor)) {
-		f.Severity = analyzer.Warning
-		f.Message += ", which exports it all the same"
-	}
 }
 
 func outsideStableABI(object, name, tag string) string {

@@ -37,7 +37,6 @@ func checkABI3MacOS(p *analyzer.Pass) {
 			fixes := []fix.Candidate{limitedAPI(minor)}
 			if stable {
 				f.Message = joinedStableABI(i.Name, name, tag, added, minor)
-				exportedEarlier(&f, name, minor)
 				if added <= newest {
 					f.Severity = analyzer.Warning
 				}

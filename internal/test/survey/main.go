@@ -7,8 +7,8 @@
 // The seed draws projects of wheels.txt, interpreters and versions; what the index publishes later
 // changes what a seed draws. Each wheel is installed by uv in an environment of its own, with what
 // it requires. Its packages are imported, and its shared objects opened, in a process each.
-// auditwheel says which tag its symbols need. A lock file is what uv compiles for some of the
-// projects, as of a date.
+// auditwheel says which tag its symbols need, and abi3audit whether it keeps to the stable ABI. A
+// lock file is what uv compiles for some of the projects, as of a date.
 //
 // compat checks the wheel as it is (check), with the installed packages on this system (check
 // --requirement), and the lock file (env). Wheels for musl, macOS and Windows are not installed:

@@ -173,6 +173,7 @@ func (s *survey) wheel(ctx context.Context, dir string, w drawn) ([]Row, error) 
 	}
 	t := s.probe(ctx, dir, []string{w.Name})
 	t.tag(s.auditwheel(ctx, dir, file))
+	s.abi3audit(ctx, dir, file, t)
 	alone := s.check(ctx, dir, "check", file)
 	with := s.check(ctx, dir, "check", "--requirement", pins, "--platform", s.system, file)
 	what := fmt.Sprintf("%s on Python %s", w, w.Python)

@@ -31,6 +31,7 @@ func TestCompare(t *testing.T) {
 		{"a tag that is too old", old, pass, nil, FalsePass},
 		{"a warning about the tag", old, pass,
 			[]analyzer.Finding{{Severity: analyzer.Warning, Version: "GLIBC_2.34"}}, Agree},
+		{"outside of the stable ABI", truth{stable: "abi3audit"}, fail, nil, Agree},
 		{"another reason", truth{other: "pkg: TypeError"}, fail, nil, Unknown},
 		{"not read", truth{}, analyzer.OutcomeError, nil, Unchecked},
 	} {

@@ -41,6 +41,7 @@ type truth struct {
 	other   string            // why a package cannot be imported for another reason; "" if it can
 	opened  int               // objects
 	tags    string            // what auditwheel says of the tags; "" if it agrees with them
+	stable  string            // what abi3audit says; "" if it finds nothing
 	refuted bool              // the symbols need a newer tag
 }
 
@@ -155,9 +156,19 @@ func (t *truth) tag(overall, symbols, claimed string) {
 	}
 }
 
+// abi3audit adds what abi3audit says of a wheel for the stable ABI.
+func (s *survey) abi3audit(ctx context.Context, dir, file string, t *truth) {
+	if !strings.Contains(filepath.Base(file), "-abi3-") {
+		return
+	}
+	if _, err := s.command(ctx, dir, "uvx", "abi3audit", "--strict", file); err != nil {
+		t.stable = "abi3audit: it uses symbols outside of the stable ABI of its tag"
+	}
+}
+
 // untagged is the truth without the tags.
 func (t *truth) untagged() *truth {
-	return &truth{fails: t.fails, other: t.other, opened: t.opened}
+	return &truth{fails: t.fails, stable: t.stable, other: t.other, opened: t.opened}
 }
 
 // checked is an answer of compat.
@@ -185,7 +196,7 @@ func (t *truth) compare(what, mode string, c checked) Row {
 	for _, at := range slices.Sorted(maps.Keys(t.fails)) {
 		r.Truth += at + ": " + t.fails[at] + "\n"
 	}
-	r.Truth += t.tags + t.other
+	r.Truth += t.tags + t.stable + t.other
 	if c.report == nil {
 		r.Verdict, r.Compat = Unchecked, c.err
 		return r
@@ -197,9 +208,9 @@ func (t *truth) compare(what, mode string, c checked) Row {
 	switch failed := c.report.Outcome == analyzer.OutcomeFail; {
 	case c.report.Outcome == analyzer.OutcomeError:
 		r.Verdict = Unchecked
-	case failed && len(t.fails) == 0 && t.tags == "" && t.other != "":
+	case failed && len(t.fails) == 0 && t.tags+t.stable == "" && t.other != "":
 		r.Verdict = Unknown
-	case failed && len(t.fails) == 0 && t.tags == "":
+	case failed && len(t.fails) == 0 && t.tags+t.stable == "":
 		r.Verdict = FalseAlarm
 	case !failed && (silent || t.refuted && !namesVersion(c.report)):
 		r.Verdict = FalsePass
