@@ -288,7 +288,8 @@ const (
 func common(h zip.FileHeader) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint16(nil, max(h.ReaderVersion&0xff, needs20))
-	for _, v := range []uint16{h.Flags, h.Method, h.ModifiedTime, h.ModifiedDate} { //nolint:staticcheck // as stored
+	//lint:ignore SA1019 the fields are written as they were stored
+	for _, v := range []uint16{h.Flags, h.Method, h.ModifiedTime, h.ModifiedDate} {
 		b = le.AppendUint16(b, v)
 	}
 	for _, v := range []uint32{h.CRC32, uint32(h.CompressedSize64), uint32(h.UncompressedSize64)} {
