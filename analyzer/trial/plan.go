@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -514,7 +515,23 @@ func (p *planner) scenario(v *Verifier, steps []step) fix.Scenario {
 			s = fix.Versions(x.Change).Apply(s)
 		}
 	}
+	s.Platform = onArch(s.Platform, v.base.Target.Platform.Arch, v.base.Scenario.Platform)
 	return s
+}
+
+// onArch returns the platform of a new tag for the architecture of a target, since the tag of a
+// universal wheel is about all: macosx_12_0_x86_64/x86_64 for arm64 is macosx_12_0_arm64/arm64. It is
+// usual if the tag does not exist for the architecture.
+func onArch(name, arch, usual string) string {
+	tag, of, ok := strings.Cut(name, "/")
+	if !ok || of == arch || name == usual {
+		return name
+	}
+	other := strings.TrimSuffix(tag, of) + arch + "/" + arch
+	if _, err := platform.Lookup(other, arch); err != nil {
+		return usual
+	}
+	return other
 }
 
 // left returns the indexes of a cause's findings with at least a severity that remain.
