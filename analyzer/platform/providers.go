@@ -168,12 +168,18 @@ func (p Provider) SamePackages(q Provider) bool {
 		p.packages[Debian] == q.packages[Debian]
 }
 
-// ProviderOf returns the project that provides a library, by its SONAME. ok is false for a library
-// that is not in the table.
+// fileVersion matches the name of a library's file, with its SONAME: libgomp.so.1.0.0.
+var fileVersion = lazyregexp.New(`^(.+\.so\.[0-9]+)\.[0-9]+\.[0-9]+$`)
+
+// ProviderOf returns the project that provides a library, by its SONAME or the name of its file. ok
+// is false for a library that is not in the table.
 func ProviderOf(soname string) (p Provider, ok bool) {
 	t := providers()
 	if found := t.full[soname]; found != nil {
 		return *found, true
+	}
+	if m := fileVersion.FindStringSubmatch(soname); m != nil && t.full[m[1]] != nil {
+		return *t.full[m[1]], true
 	}
 	m := sonameParts.FindStringSubmatch(soname)
 	if m == nil {

@@ -95,3 +95,13 @@ func TestProviderOf(t *testing.T) {
 		}
 	}
 }
+
+// numba links the file of libgomp1, not its SONAME.
+func TestProviderOfFile(t *testing.T) {
+	for name, want := range map[string]bool{"libgomp.so.1.0.0": true, "libgomp.so.1": true,
+		"libnone.so.1.0.0": false} {
+		if p, ok := ProviderOf(name); ok != want || ok && p.Packages(Debian)[0] != "libgomp1" {
+			t.Errorf("%s: %v, %v", name, p.Packages(Debian), ok)
+		}
+	}
+}
