@@ -111,8 +111,8 @@ func (x *executor) candidates() (out []planned) {
 	return out
 }
 
-// applies reports whether a fix alone can be applied to the bytes of some artifacts: the header of a
-// file may have no room for it.
+// applies reports whether a fix alone can be applied to the bytes of some artifacts: the header of
+// a file may have no room for it.
 func (x *executor) applies(f fix.Fix, artifacts []string) bool {
 	return !slices.ContainsFunc(x.inputs, func(i Input) bool {
 		if !slices.Contains(artifacts, i.Name) {
@@ -124,8 +124,8 @@ func (x *executor) applies(f fix.Fix, artifacts []string) bool {
 	})
 }
 
-// files returns the artifacts of a cause; nil if one is neither a wheel nor a single file, or was not
-// read completely.
+// files returns the artifacts of a cause; nil if one is neither a wheel nor a single file, or was
+// not read completely.
 func (x *executor) files(c *Cause) (out []string) {
 	for _, n := range c.Findings {
 		a := x.report.Findings[n].Artifact

@@ -94,7 +94,8 @@ func (l *limited) add(c *connection) *connection {
 	return worst
 }
 
-// rank is the order in which connections are closed: first that with the highest rank. The caller holds mu.
+// rank is the order in which connections are closed: first that with the highest rank. The caller
+// holds mu.
 func (l *limited) rank(c *connection) int {
 	switch n := l.of[c.address]; {
 	case c.trusted:

@@ -83,7 +83,8 @@ func isHeader(p string) bool {
 // data.
 func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 	return isBinary(head) ||
-		isLibraryName(p) && (path.Ext(p) != ".node" || pkg.Kind != KindWheel) || // in wheels it may be data
+		// in wheels a .node file may be data
+		isLibraryName(p) && (path.Ext(p) != ".node" || pkg.Kind != KindWheel) ||
 		wantsPE(pkg, p, size, head) ||
 		pkg.Kind == unpack.KindObject && foreignReason(head) != "" ||
 		isMetadata(p) ||

@@ -10,8 +10,8 @@ import (
 // Fixed is the folder to which the command of Run writes.
 const Fixed = "fixed"
 
-// Run returns the command that applies the fixes of some files to their bytes and checks the result.
-// options are those of the check. Files in one folder have their base names.
+// Run returns the command that applies the fixes of some files to their bytes and checks the
+// result. options are those of the check. Files in one folder have their base names.
 func Run(options shellword.Line, files []string) shellword.Line {
 	command := "compat fix --write " + Fixed + options
 	same := true

@@ -54,7 +54,8 @@ func (e Edit) Apply(data []byte) ([]byte, error) {
 	end := uint64(0) // of the slices in data so far
 	for k := range n {
 		arch := out[8+k*length : 8+(k+1)*length]
-		from, count, align := uint64(be.Uint32(arch[8:])), uint64(be.Uint32(arch[12:])), be.Uint32(arch[16:])
+		from, count := uint64(be.Uint32(arch[8:])), uint64(be.Uint32(arch[12:]))
+		align := be.Uint32(arch[16:])
 		if wide {
 			from, count, align = be.Uint64(arch[8:]), be.Uint64(arch[16:]), be.Uint32(arch[24:])
 		}

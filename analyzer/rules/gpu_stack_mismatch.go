@@ -310,26 +310,8 @@ func projectName(p *analyzer.Pass) string {
 	return p.Facts.Path
 }
 
-// everyAlternativeFails reports whether no variant of a module can be imported.
-func everyAlternativeFails(p *analyzer.Pass, v *analyzer.View) bool {
-	for _, u := range p.Views {
-		if u != v && !analyzer.Alternatives(v, u) {
-			continue
-		}
-		fails := len(u.Missing) > 0
-		for range undefined(p, u) {
-			fails = true
-			break
-		}
-		if !fails || !u.Extension() {
-			return false
-		}
-	}
-	return true
-}
-
-// everyAlternativeLacks reports whether all variants of v lack the same library: then none of them
-// works.
+// everyAlternativeLacks reports whether all variants of v lack the same library, so that no program
+// can load one of them.
 func everyAlternativeLacks(p *analyzer.Pass, v *analyzer.View, needed string) bool {
 	for _, u := range p.Views {
 		if analyzer.Alternatives(v, u) && !slices.Contains(u.Missing, needed) {

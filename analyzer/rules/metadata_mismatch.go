@@ -127,7 +127,7 @@ func checkWheelFile(
 		)
 	}
 	if w.Purelib && p.Facts.Tagged(p.Platform.Arch) { // not about the lines of WHEEL with the tags
-		report(analyzer.Note, path.Dir(at), "WHEEL declares a pure Python wheel (Root-Is-Purelib: true), but the "+
-			"wheel has shared objects", "")
+		report(analyzer.Note, path.Dir(at), "WHEEL declares a pure Python wheel "+
+			"(Root-Is-Purelib: true), but the wheel has shared objects", "")
 	}
 }

@@ -92,9 +92,16 @@ an object that misses a whole library.`,
 func checkUndefinedSymbol(p *analyzer.Pass) {
 	later := newLaterSymbols(p.Platform)
 	retag := sync.OnceValue(func() []fix.Candidate { return retagging(p) })
+	works := sync.OnceValue(func() []*analyzer.View { return importable(p) })
 	for _, v := range p.Views {
 		lost := lostSymbols(p, v, later)
 		o := &lostOf{Pass: p, view: v, later: later, retag: retag}
+		o.variant = sync.OnceValue(func() bool {
+			return v.Alternative && (!v.Extension() ||
+				slices.ContainsFunc(works(), func(u *analyzer.View) bool {
+					return u != v && analyzer.Alternatives(v, u)
+				}))
+		})
 		ofPackages := slices.DeleteFunc(slices.Clone(lost), func(b dynlink.Binding) bool {
 			return later.node(b.Import) != node{}
 		})
@@ -114,6 +121,22 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 			o.symbol(n, b).report()
 		}
 	}
+}
+
+// importable returns the objects that are no modules, or whose import may succeed. The others are
+// left out, so that the variants of a module of which all fail are not compared with each other.
+func importable(p *analyzer.Pass) (out []*analyzer.View) {
+	for _, v := range p.Views {
+		fails := len(v.Missing) > 0
+		for range undefined(p, v) {
+			fails = true
+			break
+		}
+		if !fails || !v.Extension() {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // lostSymbols returns the imports of an object that nothing it loads defines, except for those that
@@ -164,10 +187,11 @@ func mayBeMissing(p *analyzer.Pass, v *analyzer.View, b dynlink.Binding) bool {
 		}
 	}
 	return !strings.HasPrefix(b.Import.Name, "_Z") ||
-		!v.Loading.OwnedByPackage(b.Import.Name) && !slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
-			return f.Library.Kind == dynlink.FromPackage && f.Library.Known &&
-				f.Library.Similar(b.Import.Name) >= minSimilar
-		})
+		!v.Loading.OwnedByPackage(b.Import.Name) &&
+			!slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
+				return f.Library.Kind == dynlink.FromPackage && f.Library.Known &&
+					f.Library.Similar(b.Import.Name) >= minSimilar
+			})
 }
 
 // laterSymbols finds the symbols that a later release of glibc or GCC added. An object that was

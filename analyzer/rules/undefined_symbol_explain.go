@@ -19,6 +19,8 @@ type lostOf struct {
 	later      *laterSymbols
 	retag      func() []fix.Candidate
 	inPackages []fix.Candidate // packages that define the symbols: one search for all
+	// Whether the object is one of several variants of which another one may be imported.
+	variant func() bool
 }
 
 // lostSymbol is a missing symbol that is explained. An explanation completes the finding, and adds
@@ -267,7 +269,7 @@ func (x *lostSymbol) perhapsGlobal() bool {
 
 // ofVariant says that a file is only one of several variants.
 func (x *lostSymbol) ofVariant() bool {
-	if !x.view.Alternative || everyAlternativeFails(x.Pass, x.view) {
+	if !x.variant() {
 		return false
 	}
 	x.finding.Severity = analyzer.Warning

@@ -23,9 +23,9 @@ const (
 // back, 2 minutes) tolerate less.
 type signer struct{ key crypto.Signer }
 
-// Sign implements ghinstallation.Signer. jwt's own methods take an *rsa.PrivateKey only. Signer has a
-// type of golang-jwt/v4, also in ghinstallation v2.19.0, so that module stays; nothing is parsed with
-// it.
+// Sign implements ghinstallation.Signer. jwt's own methods take an *rsa.PrivateKey only. Signer has
+// a type of golang-jwt/v4, also in ghinstallation v2.19.0, so that module stays; nothing is parsed
+// with it.
 func (s signer) Sign(claims jwt.Claims) (string, error) {
 	c, ok := claims.(*jwt.RegisteredClaims)
 	if !ok {

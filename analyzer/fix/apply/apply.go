@@ -1,5 +1,6 @@
-// Package apply applies fixes to the bytes of a wheel, or of a single library or program. What was simulated (fix.Change, fix.Retags)
-// and what is written come from one value, so they cannot differ.
+// Package apply applies fixes to the bytes of a wheel, or of a single library or program. What was
+// simulated (fix.Change, fix.Retags) and what is written come from one value, so they cannot
+// differ.
 //
 //	w, err := apply.To(apply.Artifact{Path: path, Content: f, Size: size}, fixes, apply.Options{})
 //	_, err = io.Copy(out, w.Reader())
@@ -33,8 +34,8 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
-// Artifact is a wheel, or a single library or program, to which fixes are applied. Content must stay
-// readable as long as the Result is used.
+// Artifact is a wheel, or a single library or program, to which fixes are applied. Content must
+// stay readable as long as the Result is used.
 type Artifact struct {
 	Path    string // of the artifact, with slashes
 	Content io.ReaderAt
@@ -58,8 +59,8 @@ func refuse(format string, args ...any) error {
 // isWheel reports whether a path is that of a wheel. All other artifacts are single files.
 func isWheel(artifact string) bool { return strings.HasSuffix(artifact, ".whl") }
 
-// Can reports whether a fix can be applied to the bytes of an artifact, which is a wheel or a single
-// file.
+// Can reports whether a fix can be applied to the bytes of an artifact, which is a wheel or a
+// single file.
 func Can(x fix.Fix, artifact string) bool {
 	if x.Change == nil && x.Retags == nil {
 		return false
@@ -145,8 +146,8 @@ func To(w Artifact, fixes []fix.Fix, o Options) (*Result, error) {
 	return z.result(file)
 }
 
-// merge combines the changes of a wheel's tags. Of two platforms the newer one is kept, and for macOS
-// the architecture that has fewer slices.
+// merge combines the changes of a wheel's tags. Of two platforms the newer one is kept, and for
+// macOS the architecture that has fewer slices.
 func merge(tags []fix.Retagging, r fix.Retagging) []fix.Retagging {
 	if len(tags) == 0 {
 		return []fix.Retagging{r}
@@ -162,18 +163,19 @@ func merge(tags []fix.Retagging, r fix.Retagging) []fix.Retagging {
 	return []fix.Retagging{r}
 }
 
-// newerPlatform returns the platform tag that fulfills what two tags ask for; "" if one is empty, or
-// if they are for different systems.
+// newerPlatform returns the platform tag that fulfills what two tags require; "" if one is empty,
+// or if they are for different systems.
 func newerPlatform(a, b string) string {
 	x, y := platform.ParseTag(a), platform.ParseTag(b)
 	if a == "" || b == "" || x.System != y.System || x.Libc != y.Libc {
 		return ""
 	}
 	if y.Ordinal() > x.Ordinal() {
-		a, b, x, y = b, a, y, x
+		a, x, y = b, y, x
 	}
 	const universal = "universal2"
-	if version, ok := strings.CutSuffix(a, universal); ok && x.Arch == universal && y.Arch != universal {
+	version, ok := strings.CutSuffix(a, universal)
+	if ok && x.Arch == universal && y.Arch != universal {
 		return version + y.Arch
 	}
 	return a

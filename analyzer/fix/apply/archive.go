@@ -83,8 +83,9 @@ const encrypted = 1 // a flag of a member
 
 // safe reports whether a name is that of a file in the folder into which the wheel is extracted.
 func safe(name string) bool {
-	clean := path.Clean(strings.TrimSuffix(name, "/"))
-	return name != "" && !strings.ContainsAny(name, "\\\x00") && clean == strings.TrimSuffix(name, "/") &&
+	whole := strings.TrimSuffix(name, "/")
+	clean := path.Clean(whole)
+	return name != "" && !strings.ContainsAny(name, "\\\x00") && clean == whole &&
 		!path.IsAbs(name) && clean != ".." && !strings.HasPrefix(clean, "../")
 }
 
@@ -289,7 +290,7 @@ func common(h zip.FileHeader) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint16(nil, max(h.ReaderVersion&0xff, needs20))
 	//lint:ignore SA1019 the fields are written as they were stored
-	for _, v := range []uint16{h.Flags, h.Method, h.ModifiedTime, h.ModifiedDate} {
+	for _, v := range []uint16{h.Flags, h.Method, h.ModifiedTime, h.ModifiedDate} { //nolint:staticcheck
 		b = le.AppendUint16(b, v)
 	}
 	for _, v := range []uint32{h.CRC32, uint32(h.CompressedSize64), uint32(h.UncompressedSize64)} {
