@@ -520,8 +520,8 @@ func (p *planner) scenario(v *Verifier, steps []step) fix.Scenario {
 }
 
 // onArch returns the platform of a new tag for the architecture of a target, since the tag of a
-// universal wheel is about all: macosx_12_0_x86_64/x86_64 for arm64 is macosx_12_0_arm64/arm64. It is
-// usual if the tag does not exist for the architecture.
+// universal wheel is about all: macosx_12_0_x86_64/x86_64 for arm64 is macosx_12_0_arm64/arm64. It
+// is usual if the tag does not exist for the architecture.
 func onArch(name, arch, usual string) string {
 	tag, of, ok := strings.Cut(name, "/")
 	if !ok || of == arch || name == usual {

@@ -123,8 +123,8 @@ type fixPrinter struct {
 	flags fixFlags
 }
 
-// write writes the wheels and returns their paths, in the order of done. A wheel appears at its path
-// only when it is complete.
+// write writes the wheels and returns their paths, in the order of done. A wheel appears at its
+// path only when it is complete.
 func (p *fixPrinter) write(ctx context.Context) ([]string, error) {
 	var written []string
 	for i := range p.done.Files {
@@ -258,7 +258,9 @@ func (p *fixPrinter) print(written []string) error {
 
 // left returns the causes that are not gone.
 func (p *fixPrinter) left(gone map[string]bool) []analyzer.Cause {
-	return slices.DeleteFunc(slices.Clone(p.r.Causes), func(c analyzer.Cause) bool { return gone[c.ID] })
+	return slices.DeleteFunc(slices.Clone(p.r.Causes), func(c analyzer.Cause) bool {
+		return gone[c.ID]
+	})
 }
 
 // exit returns the error with the exit code. With --only, other causes do not count.

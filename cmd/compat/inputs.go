@@ -225,8 +225,8 @@ func program(path string, d fs.DirEntry) bool {
 	return string(firstBytes(path, 4)) == "\x7fELF"
 }
 
-// maxText limits what readInput reads, which may be a device without an end. Lock files have at most
-// 16 MiB, and configurations less.
+// maxText limits what readInput reads, which may be a device without an end. Lock files have at
+// most 16 MiB, and configurations less.
 const maxText = 64 << 20
 
 // readInput reads a file that a person names.

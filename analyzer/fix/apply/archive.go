@@ -290,7 +290,8 @@ func common(h zip.FileHeader) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint16(nil, max(h.ReaderVersion&0xff, needs20))
 	//lint:ignore SA1019 the fields are written as they were stored
-	for _, v := range []uint16{h.Flags, h.Method, h.ModifiedTime, h.ModifiedDate} { //nolint:staticcheck
+	stamp := []uint16{h.ModifiedTime, h.ModifiedDate} //nolint:staticcheck
+	for _, v := range append([]uint16{h.Flags, h.Method}, stamp...) {
 		b = le.AppendUint16(b, v)
 	}
 	for _, v := range []uint32{h.CRC32, uint32(h.CompressedSize64), uint32(h.UncompressedSize64)} {

@@ -137,7 +137,9 @@ func (z *archive) writeRecord(self *member, name string, rows []row) error {
 	if self == nil {
 		h := zip.FileHeader{Name: name, Method: zip.Deflate}
 		if len(z.members) > 0 { // as old and as readable as the others
-			like := slices.MaxFunc(z.members, func(a, b *member) int { return a.Modified.Compare(b.Modified) })
+			like := slices.MaxFunc(z.members, func(a, b *member) int {
+				return a.Modified.Compare(b.Modified)
+			})
 			//lint:ignore SA1019 the fields are written as they were stored
 			h.ModifiedTime, h.ModifiedDate = like.ModifiedTime, like.ModifiedDate //nolint:staticcheck
 			h.CreatorVersion, h.ExternalAttrs = like.CreatorVersion, regular
