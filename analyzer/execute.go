@@ -14,8 +14,12 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// maxExecutions limits how often the wheels are written and checked again.
-const maxExecutions = 12
+// maxExecutions limits how often the wheels are written and checked again. A wheel with more than
+// maxImports is only written by Fix, because the second check needs as much memory as the first.
+const (
+	maxExecutions = 12
+	maxImports    = 500_000
+)
 
 // Fixed is a wheel or a single file to which fixes were applied, and that was checked again.
 type Fixed struct {
@@ -134,7 +138,9 @@ func (x *executor) files(c *Cause) (out []string) {
 		}
 		given := slices.ContainsFunc(x.inputs, func(i Input) bool { return i.Name == a }) &&
 			slices.ContainsFunc(x.report.Artifacts, func(y Artifact) bool {
-				return y.Path == a && (y.Kind == KindWheel || y.Kind == KindObject && x.fixing.write)
+				small := y.Accounting == nil || y.Accounting.Imports <= maxImports
+				return y.Path == a && (y.Kind == KindWheel && small ||
+					x.fixing.write && (y.Kind == KindWheel || y.Kind == KindObject))
 			})
 		read := !slices.ContainsFunc(x.report.Unread, func(u Unread) bool {
 			return u.Path == a || strings.HasPrefix(u.Path, a+"/")

@@ -30,6 +30,10 @@ Not detected: certificates that expired or were revoked, and entitlements.`,
 	Quick: true,
 }
 
+// maxSimulated is the largest number of imports with which a signature is simulated: another load of
+// a larger file needs too much memory for what it shows.
+const maxSimulated = 500_000
+
 func checkSignature(p *analyzer.Pass) {
 	if p.Platform.Arch != "arm64" {
 		return
@@ -53,8 +57,11 @@ func checkSignature(p *analyzer.Pass) {
 		default:
 			continue
 		}
-		p.Report(f, fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf,
-			Title: fix.Titled("Sign the file after the last edit"), Command: edit(p, i.Name, sign)},
-			Change: fix.Sign{Object: i.Name}})
+		signed := fix.Candidate{Fix: fix.Fix{Kind: fix.KindPatchelf,
+			Title: fix.Titled("Sign the file after the last edit"), Command: edit(p, i.Name, sign)}}
+		if len(i.Object.Imports) <= maxSimulated {
+			signed.Change = fix.Sign{Object: i.Name}
+		}
+		p.Report(f, signed)
 	}
 }

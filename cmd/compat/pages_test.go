@@ -51,6 +51,7 @@ var forPage = strings.NewReplacer(
 	"{wheel}", "dist/clean_ext-1.0.0-*.whl", "/srv/image", "rootfs", "/usr/lib/x86_64-linux-gnu", "/usr/lib",
 	"/usr/local/cuda/lib64", "cuda/lib64", "OLD", "old/uv.lock", "NEW", "uv.lock",
 	"--lock FILE", "--lock uv.lock", "FILE", "libfoo.so",
+	"--write fixed ", "--write fixed dist/", // after "cd dist"
 )
 
 // pages returns the texts of the pages by their names. Generated lists of messages have the texts
@@ -89,7 +90,7 @@ func TestDocumentedCommandsRun(t *testing.T) {
 		for _, m := range pageCommand.FindAllStringSubmatch(all[page], -1) {
 			command := strings.TrimSpace(m[1] + m[2])
 			if _, err := syntax.NewParser().Parse(strings.NewReader(command), ""); err != nil {
-				command = strings.TrimRight(command, `'"]`) // the end of a value
+				command = strings.TrimRight(command, `'"])`) // the end of a value or of a subshell
 			}
 			if strings.Contains(command, "…") || ran[command] { // an abbreviation
 				continue
@@ -173,6 +174,8 @@ func pagesFolder(t *testing.T, archive *txtar.Archive) {
 	}
 	released(cases.CaseA("1.5.0"), "warp-lang")
 	released(cases.Clean("2.7.0"), "torchaudio")
+	released(cases.NvJitLink("12.8.93", 8), "nvidia-nvjitlink-cu12")
+	released(cases.Clean("2.7.0"), "torch")
 	server := httptest.NewServer(index)
 	t.Cleanup(server.Close)
 	t.Setenv("PIP_INDEX_URL", server.URL+"/simple/")
