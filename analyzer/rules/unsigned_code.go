@@ -30,8 +30,8 @@ Not detected: certificates that expired or were revoked, and entitlements.`,
 	Quick: true,
 }
 
-// maxSimulated is the largest number of imports with which a signature is simulated: another load of
-// a larger file needs too much memory for what it shows.
+// maxSimulated is the largest number of imports with which a signature is simulated: another load
+// of a larger file needs too much memory for what it shows.
 const maxSimulated = 500_000
 
 func checkSignature(p *analyzer.Pass) {
