@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -49,6 +50,7 @@ var explanations = []func(*lostSymbol) bool{
 	(*lostSymbol).ofLoadedPackage,
 	(*lostSymbol).notExported,
 	(*lostSymbol).ofVariant,
+	(*lostSymbol).ofMPI,
 	(*lostSymbol).ofGlibc,
 	(*lostSymbol).ofCondaPackage,
 	(*lostSymbol).ofHost,
@@ -274,6 +276,17 @@ func (x *lostSymbol) ofVariant() bool {
 	}
 	x.finding.Severity = analyzer.Warning
 	x.add("This file is one of several variants, and only one is loaded")
+	return true
+}
+
+// ofMPI explains a symbol of MPI in a library that links no MPI, so that programs can use the one
+// that they have loaded before: libmkl_blacs_openmpi_lp64.so.2. A module has to link it.
+func (x *lostSymbol) ofMPI() bool {
+	if !strings.HasPrefix(x.name(), "MPI_") || x.view.Extension() || x.view.Linked {
+		return false
+	}
+	x.finding.Severity = analyzer.Warning
+	x.add("Only programs that have loaded an MPI library before can load it")
 	return true
 }
 
