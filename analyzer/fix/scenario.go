@@ -284,8 +284,18 @@ func (c LinkWith) Apply(s Scenario) Scenario {
 }
 
 func (c All) Apply(s Scenario) Scenario {
+	var own map[Reference]string // s.Symver, if it was copied here
 	for _, x := range c {
-		s = x.Apply(s)
+		older, ok := x.(BindOlder)
+		if !ok {
+			s, own = x.Apply(s), nil
+			continue
+		}
+		if own == nil { // there may be thousands of them, so the map is copied once
+			own = with(s.Symver, older.Reference, older.Version)
+			s.Symver = own
+		}
+		own[older.Reference] = older.Version
 	}
 	return s
 }
