@@ -104,6 +104,7 @@ type View struct {
 
 	bound    *bound
 	imported importing
+	stack    string // see ofStack
 }
 
 // bound contains the bindings of an object. They are computed when a rule first needs them: a

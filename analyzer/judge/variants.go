@@ -24,6 +24,7 @@ func (x *packageSet) findVariants(f *facts.Artifact) {
 	stems := map[string][]*View{}
 	var chosen []*View
 	for _, v := range x.views {
+		v.stack = ofStack(v.Path) // once, because it is compared with that of many
 		stems[v.Stem()] = append(stems[v.Stem()], v)
 		if u := v.imported.use; u != nil && u.Chosen {
 			chosen = append(chosen, v)
@@ -131,7 +132,7 @@ func Alternatives(a, b *View) bool {
 		}
 	}
 	return a.Stem() == b.Stem() && a.Path != b.Path &&
-		(a.SONAME == "" || a.SONAME != b.SONAME || ofStack(a.Path) != ofStack(b.Path))
+		(a.SONAME == "" || a.SONAME != b.SONAME || a.stack != b.stack)
 }
 
 // stackFolder matches a folder for a release of CUDA or ROCm: "cu12".
