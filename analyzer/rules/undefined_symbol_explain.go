@@ -259,6 +259,9 @@ func (x *lostSymbol) notExported() bool {
 // visible before it imports the module.
 func (x *lostSymbol) perhapsGlobal() bool {
 	m := x.Facts.Metadata
+	if x.view.Loading.OwnedByPackage(x.name()) { // which has its namespace, and lacks it
+		return false
+	}
 	if m == nil || len(m.Requires) == 0 || x.Facts.Loads == nil || !x.Facts.Loads.MayGlobal() ||
 		!mayBeGlobal(x.Pass, x.view, x.name()) {
 		return false
