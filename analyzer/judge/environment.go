@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
@@ -22,6 +23,7 @@ type Environment struct {
 	artifacts []*facts.Artifact
 	sets      map[string][]*packages.Set
 	installed *packageLibraries
+	openings  func() []opening                 // found once for all artifacts
 	versions  map[string]*pkgmeta.Version      // of the given packages; nil until it is needed
 	required  map[string][]pkgmeta.Requirement // of all wheels, by package; likewise
 	known     *contents                        // likewise
@@ -38,6 +40,7 @@ func NewEnvironment(rules []*Rule, o Options, artifacts []*facts.Artifact) (*Env
 		artifacts: artifacts,
 		sets:      map[string][]*packages.Set{},
 		installed: newPackageLibraries(),
+		openings:  sync.OnceValue(func() []opening { return openingsOf(artifacts) }),
 	}, nil
 }
 

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -17,61 +16,63 @@ type Global struct {
 }
 
 // Globals returns the libraries that other packages open with RTLD_GLOBAL when they are imported,
-// with the libraries that these need, in load order. A library that only sources of which the
-// names are computed open is not among them, apart from those that are known of a package.
+// with the libraries that these need, in load order. Not among them are libraries whose names the
+// sources compute, unless they are known of the package.
 func (p *Pass) Globals() (out []Global) {
-	if p.sources == nil {
-		return nil
-	}
-	libraries := p.sources.session.libraries
-	var byName map[string][]*dynlink.Library
-	seen := map[*dynlink.Library]bool{}
-	for _, a := range p.Others {
-		opened := slices.Concat(a.Opened(), promoted[project(a)])
-		if len(opened) == 0 {
-			continue
-		}
-		if byName == nil {
-			byName = p.librariesByName()
-		}
-		of := importName(a)
-		var todo []*dynlink.Library
-		for _, o := range a.Objects {
-			if o.Arch() != p.Platform.Arch {
-				continue
-			}
-			l := libraries.ofObject(a, o)
-			if slices.ContainsFunc(opened, func(name string) bool {
-				return strings.Contains(name, "/") && o.Extension() && facts.ModuleName(o.Path) == name ||
-					slices.Contains(l.Names(), name)
-			}) {
-				todo = append(todo, l)
-			}
-		}
-		for ; len(todo) > 0; todo = todo[1:] {
-			l := todo[0]
-			if seen[l] {
-				continue
-			}
-			seen[l] = true
-			out = append(out, Global{l, of})
-			for _, n := range l.Needed {
-				todo = append(todo, byName[n]...)
-			}
+	s := p.sources.session
+	for _, x := range s.openings() {
+		if x.object.Arch() == p.Platform.Arch && slices.Contains(p.Others, x.artifact) {
+			out = append(out, Global{s.libraries.ofObject(x.artifact, x.object), x.by})
 		}
 	}
 	return out
 }
 
-// librariesByName returns the libraries of the other packages by the names that DT_NEEDED may have.
-func (p *Pass) librariesByName() map[string][]*dynlink.Library {
-	out := map[string][]*dynlink.Library{}
-	for _, a := range p.Others {
-		for _, o := range a.Objects {
-			if o.Arch() == p.Platform.Arch {
-				l := p.sources.session.libraries.ofObject(a, o)
-				for _, n := range l.Names() {
-					out[n] = append(out[n], l)
+// opening is an object that is opened with RTLD_GLOBAL, or that such an object needs.
+type opening struct {
+	artifact *facts.Artifact
+	object   *facts.Object
+	by       string // the package whose import opens it
+}
+
+// openingsOf returns what the imports of artifacts open with RTLD_GLOBAL.
+func openingsOf(artifacts []*facts.Artifact) (out []opening) {
+	var named map[string][]sibling
+	seen := map[sibling]bool{}
+	for n, a := range artifacts {
+		opened := slices.Concat(a.Opened(), promoted[project(a)])
+		if len(opened) == 0 {
+			continue
+		}
+		if named == nil { // most packages open nothing globally
+			named = siblingsByName(artifacts)
+		}
+		var todo []sibling
+		for _, name := range opened {
+			for _, x := range named[name] {
+				if x.artifact == n {
+					todo = append(todo, x)
+				}
+			}
+			for i, o := range a.Objects {
+				if strings.Contains(name, "/") && o.Extension() && facts.ModuleName(o.Path) == name {
+					todo = append(todo, sibling{n, i})
+				}
+			}
+		}
+		for by := importName(a); len(todo) > 0; todo = todo[1:] {
+			x := todo[0]
+			if seen[x] {
+				continue
+			}
+			seen[x] = true
+			o := artifacts[x.artifact].Objects[x.object]
+			out = append(out, opening{artifacts[x.artifact], o, by})
+			for _, needed := range o.Needed {
+				for _, y := range named[needed] {
+					if artifacts[y.artifact].Objects[y.object].Arch() == o.Arch() {
+						todo = append(todo, y)
+					}
 				}
 			}
 		}
@@ -79,8 +80,8 @@ func (p *Pass) librariesByName() map[string][]*dynlink.Library {
 	return out
 }
 
-// importName returns the name under which a wheel is imported: that of its only package with a
-// source, or else that of the wheel.
+// importName returns the name under which a wheel is imported: that of its only package or module
+// with a source, or else that of the wheel.
 func importName(a *facts.Artifact) string {
 	only := ""
 	for name := range a.Program {
@@ -93,5 +94,5 @@ func importName(a *facts.Artifact) string {
 	if only == "" {
 		return project(a)
 	}
-	return path.Base(only)
+	return only
 }

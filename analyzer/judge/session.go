@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
@@ -82,6 +83,7 @@ type Session struct {
 	artifacts []*facts.Artifact
 	projects  []string             // of the artifacts, normalized; "" for one that is no wheel
 	named     map[string][]sibling // objects by SONAME and file name; nil until they are needed
+	openings  func() []opening     // of all artifacts that are installed together
 	compared  map[*facts.Artifact][]*Compared
 
 	resolver  *resolver
@@ -113,9 +115,10 @@ func (j *Judge) Session(
 		resolver:  newResolver(j),
 		libraries: newLibraries(j.options, index),
 		releases:  map[releaseOn]*packages.Release{},
+		openings:  sync.OnceValue(func() []opening { return openingsOf(artifacts) }),
 	}
 	if j.environment != nil {
-		s.libraries.installed = j.environment.installed
+		s.libraries.installed, s.openings = j.environment.installed, j.environment.openings
 	}
 	return s, s.compare(earlier)
 }
