@@ -37,11 +37,11 @@ func namespace(symbol string) string {
 	return s[:digits+n]
 }
 
-// owns reports whether l exports a name of a namespace that is not weak: a template or an inline
-// function, which any library may have.
+// owns reports whether l is of a package and exports a name of a namespace. Weak ones do not count:
+// any library may have a template or an inline function.
 func (l *Library) owns(space string) bool {
 	t, ok := l.symbols.(*table)
-	return ok && t.namespaces()[space]
+	return ok && l.Kind == FromPackage && l.Known && t.namespaces()[space]
 }
 
 // findNamespaces returns the namespaces of the exports that are not weak.
@@ -69,7 +69,7 @@ func (o *owner) packages(space string) []string {
 		return names
 	}
 	for _, l := range o.scope {
-		if l.Kind == FromPackage && l.Known && l.owns(space) && !slices.Contains(names, l.Package.Name) {
+		if l.owns(space) && !slices.Contains(names, l.Package.Name) {
 			names = append(names, l.Package.Name)
 		}
 	}
@@ -95,7 +95,6 @@ func (o *owner) mayDefine(l *Library, symbol string) bool {
 // library the load has.
 func (l *Loading) OwnedByPackage(symbol string) bool {
 	space := namespace(symbol)
-	return space != "" && slices.ContainsFunc(l.Found, func(f Found) bool {
-		return f.Library.Kind == FromPackage && f.Library.Known && f.Library.owns(space)
-	})
+	return space != "" &&
+		slices.ContainsFunc(l.Found, func(f Found) bool { return f.Library.owns(space) })
 }

@@ -108,11 +108,10 @@ func missedByDependency(
 		return nil
 	}
 	v := d.Users[i]
-	ofHost := ofHost(p, v)
 	for b := range d.Bindings().Failed() {
 		name := b.Import.Name
-		if b.Outcome != dynlink.NoSymbol && b.Outcome != dynlink.NoVersion || ofHost(name) ||
-			v.Host.Exports(name) || later.node(b.Import) != (node{}) ||
+		if b.Outcome != dynlink.NoSymbol && b.Outcome != dynlink.NoVersion || v.Host.Exports(name) ||
+			later.node(b.Import) != (node{}) ||
 			len(platform.Providers(p.Platform, name)) > 0 {
 			continue
 		}

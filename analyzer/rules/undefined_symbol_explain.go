@@ -259,10 +259,8 @@ func (x *lostSymbol) notExported() bool {
 // visible before it imports the module.
 func (x *lostSymbol) perhapsGlobal() bool {
 	m := x.Facts.Metadata
-	if x.view.Loading.OwnedByPackage(x.name()) { // which has its namespace, and lacks it
-		return false
-	}
 	if m == nil || len(m.Requires) == 0 || x.Facts.Loads == nil || !x.Facts.Loads.MayGlobal() ||
+		x.view.Loading.OwnedByPackage(x.name()) || // it is loaded, and lacks the symbol
 		!mayBeGlobal(x.Pass, x.view, x.name()) {
 		return false
 	}

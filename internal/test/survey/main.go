@@ -15,8 +15,7 @@
 // their objects are compared with what auditwheel, LLVM's otool and delvewheel say.
 //
 // It needs uv, auditwheel, llvm-otool, a package index in PIP_INDEX_URL and interpreters that uv
-// finds. The
-// result is written to FILE as JSON, the page is made from several such files.
+// finds. The result is written to FILE as JSON, the page is made from several such files.
 package main
 
 import (
