@@ -114,7 +114,8 @@ func TestCondaArch(t *testing.T) {
 	if !slices.Equal(names, []string{"a"}) || arch != "aarch64" {
 		t.Errorf("%q for %q", names, arch)
 	}
-	if got := architecture([]byte("Package: x\nDescription: y\n \"subdir\": \"osx-64\"\n")); got != "" {
+	text = "Package: x\nDescription: y\n \"subdir\": \"osx-64\"\n"
+	if got := architecture([]byte(text)); got != "" {
 		t.Errorf("a description of a deb is for %q", got)
 	}
 }

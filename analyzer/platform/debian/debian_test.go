@@ -27,7 +27,8 @@ func TestProvides(t *testing.T) {
 		{"libssl3t64", "libssl.so.1.1", No},
 		{"libdb5.3", "libdb-5.3.so", Yes},
 		{"libc6 media-types", "libz.so.1", No},
-		{"libgtk-3-0", "libdconf.so.1", Yes},                              // through libgtk-3-common, which has no library
+		// through libgtk-3-common, which has no library
+		{"libgtk-3-0", "libdconf.so.1", Yes},
 		{"libblas.so.3", "libblas.so.3", Yes},                             // a virtual package
 		{"libopenblas0-pthread", "liblapack.so.3", Yes},                   // by update-alternatives
 		{"pulseaudio-utils libpulse0", "libpulsecommon-16.1.so", Unknown}, // in a private folder

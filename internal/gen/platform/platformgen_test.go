@@ -109,7 +109,9 @@ func TestDerive(t *testing.T) {
 func TestKeep(t *testing.T) {
 	before := &table.Set{}
 	b := newBuilder(before)
-	for _, c := range []struct{ column, pkg string }{{"debian12", "libssl3"}, {"debian13", "libssl3t64"}} {
+	for _, c := range []struct{ column, pkg string }{
+		{"debian12", "libssl3"}, {"debian13", "libssl3t64"},
+	} {
 		n := b.column(c.column, "2.36")
 		before.Columns[n].From = []string{c.pkg + "=3.0"}
 		b.add(n, c.pkg, true, "", object("libssl.so.3", export("SSL_new", "OPENSSL_3.0.0")))

@@ -15,7 +15,8 @@ import (
 var notBundled = regexp.MustCompile(`(?s)will be copied into the wheel\.\n(.*?)\n\n`)
 
 // foreign compares what compat says of a wheel for another system with the tool of that system:
-// auditwheel, LLVM's otool or delvewheel. These tools run on Linux and execute nothing of the wheel.
+// auditwheel, LLVM's otool or delvewheel. These tools run on Linux and execute nothing of the
+// wheel.
 func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error) {
 	file, err := s.download(ctx, dir, w)
 	if err != nil {

@@ -84,14 +84,17 @@ def main():
     own = sysconfig.get_config_var("EXT_SUFFIX")
     for f in files:
         path, parts = str(f), f.parts
-        if path.endswith("/__init__.py") and len(parts) == 2 or module_name(path) and len(parts) == 1:
-            tops.append(parts[0] if len(parts) == 2 else module_name(path))
+        if path.endswith("/__init__.py") and len(parts) == 2:
+            tops.append(parts[0])
+        elif module_name(path) and len(parts) == 1:
+            tops.append(module_name(path))
         where = str(f.locate())
         if os.path.isfile(where) and not os.path.islink(where) and shared(where):
             if not foreign.search(path) or path.endswith(own):
                 objects.append((path, where))
     if "--no-import" not in sys.argv:
-        for name in dict.fromkeys(t for t in tops if t.isidentifier() and t not in ("test", "tests")):
+        tests = ("test", "tests")
+        for name in dict.fromkeys(t for t in tops if t.isidentifier() and t not in tests):
             report(begin=name)
             text = ""
             try:

@@ -14,7 +14,9 @@ import (
 func TestCompare(t *testing.T) {
 	pass, fail := analyzer.OutcomePass, analyzer.OutcomeFail
 	broken := map[string]string{"pkg/_mod.so": "OSError: libx.so.1: cannot open shared object file"}
-	about := []analyzer.Finding{{Severity: analyzer.Warning, Object: "pkg/_mod.so", Library: "libx.so.1"}}
+	about := []analyzer.Finding{
+		{Severity: analyzer.Warning, Object: "pkg/_mod.so", Library: "libx.so.1"},
+	}
 	old := truth{tags: "auditwheel: manylinux_2_34", refuted: true}
 	for _, c := range []struct {
 		name     string

@@ -50,8 +50,8 @@ var probe string
 
 // linkError matches the errors of the loader, and of NumPy about another ABI. Others have other
 // causes, such as a missing display.
-var linkError = regexp.MustCompile(`cannot open shared object|undefined symbol|version .* not found|` +
-	`wrong ELF class|invalid ELF header|static TLS block|executable stack|ELF load command|` +
+var linkError = regexp.MustCompile(`cannot open shared object|undefined symbol|` +
+	`version .* not found|wrong ELF class|invalid ELF header|static TLS block|executable stack|ELF load command|` +
 	`NumPy 1\.x|against ABI version|against API version|size changed, may indicate|` +
 	`multiarray failed to import|_ARRAY_API not found|_multiarray_umath failed|umath failed to import`)
 
@@ -117,7 +117,9 @@ var (
 
 // auditwheel returns the tag that auditwheel gives a wheel, the one that its symbols allow, and the
 // newest of its name.
-func (s *survey) auditwheel(ctx context.Context, dir, file string) (overall, symbols, claimed string) {
+func (s *survey) auditwheel(
+	ctx context.Context, dir, file string,
+) (overall, symbols, claimed string) {
 	out, err := s.command(ctx, dir, "auditwheel", "show", file)
 	if m := consistent.FindStringSubmatch(out); err == nil && m != nil {
 		overall, symbols = m[1], m[1]
