@@ -65,7 +65,7 @@ func Can(x fix.Fix, artifact string) bool {
 	if x.Change == nil && x.Retags == nil {
 		return false
 	}
-	s := scenario(x, artifact)
+	s := scenario(artifact, x)
 	if !isWheel(artifact) && (s.Retagged || s.Recorded || s.Tags ||
 		len(s.Renamed)+len(s.Requires) > 0) {
 		return false
@@ -86,9 +86,12 @@ func changes(s fix.Scenario) bool {
 	return n > 0 || s.Recorded || s.Tags
 }
 
-// scenario returns what a fix changes in an artifact.
-func scenario(x fix.Fix, artifact string) fix.Scenario {
-	return fix.Of(x.Change, artifact).Apply(fix.Scenario{})
+// scenario returns what fixes change in an artifact together.
+func scenario(artifact string, fixes ...fix.Fix) (s fix.Scenario) {
+	for _, x := range fixes {
+		s = fix.Of(x.Change, artifact).Apply(s)
+	}
+	return s
 }
 
 // retagging returns how a fix changes the tags of an artifact, or nil.
@@ -111,13 +114,10 @@ func To(w Artifact, fixes []fix.Fix, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s fix.Scenario
-	var tags []fix.Retagging
+	s := scenario(w.Path, fixes...)
+	var tags *fix.Retagging
 	for _, x := range fixes {
-		s = fix.Of(x.Change, w.Path).Apply(s)
-		if r := retagging(x, w.Path); r != nil {
-			tags = merge(tags, *r)
-		}
+		tags = merge(tags, retagging(x, w.Path))
 	}
 	file := path.Base(w.Path)
 	if err := z.edit(s); err != nil {
@@ -130,12 +130,12 @@ func To(w Artifact, fixes []fix.Fix, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	if len(tags) > 0 {
-		if (tags[0].To != pkgmeta.Tag{}) {
-			file = tags[0].File()
+	if tags != nil {
+		if (tags.To != pkgmeta.Tag{}) {
+			file = tags.File()
 		}
 		if err := z.change(z.info+"/WHEEL", func(old []byte) ([]byte, error) {
-			return writeTags(old, tags[0].NewTags()), nil
+			return writeTags(old, tags.NewTags()), nil
 		}); err != nil {
 			return nil, err
 		}
@@ -146,21 +146,19 @@ func To(w Artifact, fixes []fix.Fix, o Options) (*Result, error) {
 	return z.result(file)
 }
 
-// merge combines the changes of a wheel's tags. Of two platforms the newer one is kept, and for
-// macOS the architecture that has fewer slices.
-func merge(tags []fix.Retagging, r fix.Retagging) []fix.Retagging {
-	if len(tags) == 0 {
-		return []fix.Retagging{r}
+// merge combines two changes of a wheel's tags, which may be nil. Of two platforms the newer one is
+// kept, and for macOS the architecture that has fewer slices.
+func merge(first, then *fix.Retagging) *fix.Retagging {
+	if first == nil || then == nil {
+		return cmp.Or(first, then)
 	}
-	old := tags[0].To
-	if both := newerPlatform(old.Platform, r.To.Platform); both != "" {
-		r.To.Platform, old.Platform = both, both
+	old, both := first.To, *then
+	newer := newerPlatform(old.Platform, both.To.Platform)
+	both.To = pkgmeta.Tag{
+		Python: cmp.Or(both.To.Python, old.Python), ABI: cmp.Or(both.To.ABI, old.ABI),
+		Platform: cmp.Or(newer, both.To.Platform, old.Platform),
 	}
-	r.To = pkgmeta.Tag{
-		Python: cmp.Or(r.To.Python, old.Python), ABI: cmp.Or(r.To.ABI, old.ABI),
-		Platform: cmp.Or(r.To.Platform, old.Platform),
-	}
-	return []fix.Retagging{r}
+	return &both
 }
 
 // newerPlatform returns the platform tag that fulfills what two tags require; "" if one is empty,
@@ -235,10 +233,7 @@ func single(w Artifact, fixes []fix.Fix) (*Result, error) {
 	if w.Size > maxMember {
 		return nil, refuse("it has %d bytes", w.Size)
 	}
-	var s fix.Scenario
-	for _, x := range fixes {
-		s = fix.Of(x.Change, w.Path).Apply(s)
-	}
+	s := scenario(w.Path, fixes...)
 	old := make([]byte, w.Size)
 	if _, err := w.Content.ReadAt(old, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
