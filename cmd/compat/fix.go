@@ -249,6 +249,8 @@ func (p *fixPrinter) print(written []string) error {
 		line("nothing was changed: the files have no binary that compat checks")
 	case len(p.r.Causes) == 0 && len(p.r.Unread) == 0:
 		line("nothing to fix: no cause was found, and nothing was changed")
+	case len(p.r.Causes) == 0:
+		line("nothing was changed: the files above could not be read")
 	default:
 		line("nothing was changed: no fix that compat can apply removes a cause")
 	}
