@@ -12,13 +12,9 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-func write(t *testing.T, text string) []byte {
+func write(t testing.TB, text string) []byte {
 	t.Helper()
-	o, err := elftest.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := elftest.Write(o)
+	b, err := elftest.Write(parse(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +48,9 @@ func TestEdit(t *testing.T) {
 			t.Fatalf("%s: %v", machine, err)
 		}
 		got := read(t, out)
-		if want := []string{"libbar.so.2", "libm.so.6", "libc.so.6", "libdl.so.2"}; !slices.Equal(got.Needed, want) {
-			t.Errorf("%s: needs %q, want %q", machine, got.Needed, want)
+		needed := []string{"libbar.so.2", "libm.so.6", "libc.so.6", "libdl.so.2"}
+		if !slices.Equal(got.Needed, needed) {
+			t.Errorf("%s: needs %q, want %q", machine, got.Needed, needed)
 		}
 		if got.RunPath != "$ORIGIN/../lib" || got.SONAME != "libfoo-1.so" || got.ExecStack != "no" {
 			t.Errorf("%s: %q %q %q", machine, got.RunPath, got.SONAME, got.ExecStack)
@@ -97,7 +94,8 @@ func TestEditProgram(t *testing.T) {
 
 // A missing PT_GNU_STACK is added.
 func TestEditAddsStackHeader(t *testing.T) {
-	out, err := elfobj.Edit{NoExecStack: true}.Apply(write(t, "elf x86_64\nexport f\nexecstack unsaid\n"))
+	unsaid := write(t, "elf x86_64\nexport f\nexecstack unsaid\n")
+	out, err := elfobj.Edit{NoExecStack: true}.Apply(unsaid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,13 +108,15 @@ func TestEditAddsStackHeader(t *testing.T) {
 // returns the same bytes.
 func TestEditRefuses(t *testing.T) {
 	b := write(t, "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\n")
-	if _, err := (elfobj.Edit{Remove: []string{"libc.so.6"}}).Apply(b); !errors.Is(err, elfobj.ErrEdit) {
+	_, err := elfobj.Edit{Remove: []string{"libc.so.6"}}.Apply(b)
+	if !errors.Is(err, elfobj.ErrEdit) {
 		t.Errorf("a library with versions was removed: %v", err)
 	}
 	if _, err := (elfobj.Edit{Interp: "/lib/ld.so"}).Apply(b); !errors.Is(err, elfobj.ErrEdit) {
 		t.Errorf("a library got an interpreter: %v", err)
 	}
-	if out, err := (elfobj.Edit{Add: []string{"libc.so.6"}}).Apply(b); err != nil || !bytes.Equal(out, b) {
+	out, err := elfobj.Edit{Add: []string{"libc.so.6"}}.Apply(b)
+	if err != nil || !bytes.Equal(out, b) {
 		t.Errorf("an entry that exists was added: %v", err)
 	}
 	for n := range len(b) {

@@ -80,14 +80,7 @@ func TestLocals(t *testing.T) {
 		"elf x86_64\nexport shown\nlocal kept\nlocal other\n": {true, true},
 		"elf x86_64\nexport kept\n":                           {false, false}, // stripped
 	} {
-		o, err := elftest.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := write(t, text)
 		l := elfobj.ReadLocals(bytes.NewReader(b), int64(len(b)))
 		if l.Has("kept") != want[0] || (l != nil) != want[1] || l.Has("shown") {
 			t.Errorf("%q: %v", text, l)

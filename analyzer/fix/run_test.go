@@ -24,7 +24,8 @@ func TestSingleTool(t *testing.T) {
 
 // Wheels of several folders have their whole paths.
 func TestRun(t *testing.T) {
-	if got := Run("", []string{"dist/a.whl", "dist/b c.whl"}); got != "compat fix --write fixed a.whl 'b c.whl'" {
+	got := Run("", []string{"dist/a.whl", "dist/b c.whl"})
+	if got != "compat fix --write fixed a.whl 'b c.whl'" {
 		t.Errorf("got %s", got)
 	}
 	if got := Run(" --platform x", []string{"a/a.whl", "b/a.whl"}); got !=

@@ -21,7 +21,8 @@ import (
 //
 // One goroutine writes. It executes all calls that wait in one transaction, so concurrent callers
 // share one fsync, and none of them is answered before that. If the transaction fails (disk full),
-// none of the calls has an effect.
+// none of the calls has an effect that is stored; a leader, and the counters that order turns, are
+// only in memory (isVolatile) and keep theirs.
 type engine struct {
 	journal *journal
 	db      *bbolt.DB // the journal, or in a read-only queue a copy of its keys with indexes

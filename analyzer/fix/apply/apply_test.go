@@ -50,7 +50,9 @@ func pack(t *testing.T, entries ...entry) apply.Artifact {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return apply.Artifact{Path: "dist/" + file, Content: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}
+	return apply.Artifact{
+		Path: "dist/" + file, Content: bytes.NewReader(b.Bytes()), Size: int64(b.Len()),
+	}
 }
 
 func object(t *testing.T) string {
@@ -157,7 +159,8 @@ func TestFixesTogether(t *testing.T) {
 		text[f.Name] = string(b)
 	}
 	const info = "tool-1.0.dist-info/"
-	if want := "Wheel-Version: 1.0\r\nTag: cp312-cp312-manylinux_2_17_x86_64\r\nBuild: 7\r\n"; text[info+"WHEEL"] != want {
+	tags := "Wheel-Version: 1.0\r\nTag: cp312-cp312-manylinux_2_17_x86_64\r\nBuild: 7\r\n"
+	if text[info+"WHEEL"] != tags {
 		t.Errorf("WHEEL %q", text[info+"WHEEL"])
 	}
 	const want = "Metadata-Version: 2.1\nName: tool\nVersion: 1.0\n" +
@@ -172,9 +175,12 @@ func TestFixesTogether(t *testing.T) {
 		t.Errorf("%v: %+v", err, o)
 	}
 	var rows strings.Builder
-	for _, n := range []string{"tool/__init__.py", "tool/_a.so", "tool/run", info + "METADATA", info + "WHEEL"} {
+	for _, n := range []string{
+		"tool/__init__.py", "tool/_a.so", "tool/run", info + "METADATA", info + "WHEEL",
+	} {
 		sum := sha256.Sum256([]byte(text[n]))
-		fmt.Fprintf(&rows, "%s,sha256=%s,%d\n", n, base64.RawURLEncoding.EncodeToString(sum[:]), len(text[n]))
+		fmt.Fprintf(&rows, "%s,sha256=%s,%d\n", n, base64.RawURLEncoding.EncodeToString(sum[:]),
+			len(text[n]))
 	}
 	if got := text[info+"RECORD"]; got != rows.String()+info+"RECORD,,\n" {
 		t.Errorf("RECORD\n%s", got)
@@ -184,7 +190,8 @@ func TestFixesTogether(t *testing.T) {
 // A wheel without RECORD gets one, as its last member.
 func TestNoRecord(t *testing.T) {
 	entries := whole(t)
-	r, err := apply.To(pack(t, entries[:len(entries)-1]...), []fix.Fix{titled(fix.WriteRecord{})}, apply.Options{})
+	r, err := apply.To(pack(t, entries[:len(entries)-1]...),
+		[]fix.Fix{titled(fix.WriteRecord{})}, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +208,8 @@ func TestHostile(t *testing.T) {
 		{"tool/__init__.py", "", 0, 0}, {"other-1.0.dist-info/WHEEL", "", 0, 0}, {"tool//a.py", "", 0, 0},
 	} {
 		w := pack(t, append(whole(t), extra)...)
-		if _, err := apply.To(w, []fix.Fix{titled(fix.WriteRecord{})}, apply.Options{}); !errors.Is(err, apply.ErrRefused) {
+		_, err := apply.To(w, []fix.Fix{titled(fix.WriteRecord{})}, apply.Options{})
+		if !errors.Is(err, apply.ErrRefused) {
 			t.Errorf("%q: %v", extra.name, err)
 		}
 	}
@@ -217,7 +225,8 @@ func TestHostile(t *testing.T) {
 func TestCan(t *testing.T) {
 	for _, c := range []fix.Change{
 		nil, fix.Pin{Requirement: "torch==2.7"}, fix.Retag{Platform: "manylinux_2_28_x86_64/x86_64"},
-		fix.All{fix.WriteRecord{}, fix.Bundle{DLL: "a.dll"}}, fix.LinkWith{Libraries: []string{"libm.so.6"}},
+		fix.All{fix.WriteRecord{}, fix.Bundle{DLL: "a.dll"}},
+		fix.LinkWith{Libraries: []string{"libm.so.6"}},
 	} {
 		if apply.Can(titled(c), "dist/"+file) {
 			t.Errorf("%+v", c)
