@@ -204,6 +204,9 @@ func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt,
 	a := &attempt{cleared: make([]int, len(all))}
 	inputs := slices.Clone(x.inputs)
 	was := map[string]string{} // by the new path
+	for _, i := range inputs {
+		was[i.Name] = i.Name
+	}
 	for n := range inputs {
 		var fixes []fix.Fix
 		var causes []string
@@ -214,7 +217,6 @@ func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt,
 			}
 		}
 		old := inputs[n].Name
-		was[old] = old
 		if fixes == nil {
 			continue
 		}
@@ -228,8 +230,14 @@ func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt,
 			return nil, err
 		}
 		a.Files = append(a.Files, Fixed{old, w, causes})
-		inputs[n] = Input{Name: path.Join(path.Dir(old), w.File), Content: w, Size: w.Size}
-		was[inputs[n].Name] = old
+		dir, _ := path.Split(old)
+		name := dir + w.File
+		for was[name] != "" && was[name] != old { // another input has this path
+			dir += fix.Fixed + "/"
+			name = dir + w.File
+		}
+		inputs[n] = Input{Name: name, Content: w, Size: w.Size}
+		was[name] = old
 	}
 	after, err := x.check(ctx, inputs)
 	if err != nil {

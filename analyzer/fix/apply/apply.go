@@ -233,16 +233,17 @@ func single(w Artifact, fixes []fix.Fix) (*Result, error) {
 	if w.Size > maxMember {
 		return nil, refuse("it has %d bytes", w.Size)
 	}
+	file := path.Base(w.Path) // also the path of the object in the artifact
 	s := scenario(w.Path, fixes...)
 	old := make([]byte, w.Size)
 	if _, err := w.Content.ReadAt(old, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	out, err := edited(s, w.Path, old)
+	out, err := edited(s, file, old)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	r := &Result{File: path.Base(w.Path)}
+	r := &Result{File: file}
 	r.add(out)
 	return r, nil
 }
