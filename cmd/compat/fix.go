@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,8 +32,9 @@ func newFixCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fix [flags] PATH...",
 		Short: "Apply the fixes that check prints to wheels",
-		Long: `Check wheels, apply the fixes of the plan to a copy, check the copy again, and write it only if the
-findings are gone and no new ones appeared. PATH is one as for "compat check".
+		Long: `Check wheels, apply the fixes of the plan to a copy, check the copy again, and write it only
+if the findings are gone and no new ones appeared. PATH is one as for "compat check"; standard input
+and releases in the package index can only be given with --dry-run.
 
 compat changes the tags of a wheel (in its name and in WHEEL), RECORD, the requirements in METADATA,
 and in libraries and programs for Linux the RUNPATH, DT_NEEDED entries, the flag for an executable
@@ -85,6 +87,10 @@ func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string)
 	in := inputs{stdin: env.In, download: from.download(ctx, f.checkFlags)}
 	defer in.close()
 	for _, p := range paths {
+		if !f.dryRun && (p == "-" || strings.HasPrefix(p, fromIndex)) {
+			return fmt.Errorf("%s is no file that can be changed; save it as one and give its path, "+
+				"or add --dry-run", p)
+		}
 		if err := in.add(p); err != nil {
 			return &pathError{p, err}
 		}
@@ -123,18 +129,23 @@ type fixPrinter struct {
 	flags fixFlags
 }
 
-// write writes the wheels and returns their paths, in the order of done. A wheel appears at its
-// path only when it is complete.
+// write writes the wheels and returns their paths, in the order of done. Nothing is written unless
+// all of them can be. A wheel appears at its path only when it is complete.
 func (p *fixPrinter) write(ctx context.Context) ([]string, error) {
 	var written []string
 	for i := range p.done.Files {
 		w := &p.done.Files[i]
 		dir := filepath.FromSlash(p.flags.write)
-		original := filepath.FromSlash(w.Artifact)
+		original := filepath.Clean(filepath.FromSlash(w.Artifact))
 		if p.flags.inPlace {
 			dir = filepath.Dir(original)
 		}
 		to := filepath.Join(dir, filepath.Base(w.File))
+		if n := slices.Index(written, to); n >= 0 {
+			return nil, fmt.Errorf("%s would be written for %s and for %s; fix them one by one, "+
+				"each with another folder for --write, or use --in-place",
+				to, p.done.Files[n].Artifact, w.Artifact)
+		}
 		written = append(written, to)
 		if p.flags.dryRun {
 			continue
@@ -142,8 +153,15 @@ func (p *fixPrinter) write(ctx context.Context) ([]string, error) {
 		if err := p.writable(original, to); err != nil {
 			return nil, err
 		}
+	}
+	if p.flags.dryRun {
+		return written, nil
+	}
+	for i, to := range written {
+		w := &p.done.Files[i]
+		original := filepath.Clean(filepath.FromSlash(w.Artifact))
 		if err := save(ctx, w, original, to); err != nil {
-			return nil, fmt.Errorf("writing %s: %w", to, err)
+			return nil, fmt.Errorf("writing %s: %w; give a folder with --write that can be written", to, err)
 		}
 		if p.flags.inPlace && to != original {
 			if err := os.Remove(original); err != nil {
@@ -165,7 +183,7 @@ func (p *fixPrinter) writable(original, to string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return err
+		return fmt.Errorf("%w; give a folder with --write that can be written", err)
 	case os.SameFile(old, there) && !p.flags.inPlace:
 		return fmt.Errorf("%s is the original; give another folder with --write, or --in-place", to)
 	case !os.SameFile(old, there) && p.flags.inPlace:
