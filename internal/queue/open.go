@@ -72,8 +72,8 @@ type Queue struct {
 	objects *objects // nil = large values are not moved to a bucket
 
 	rdb     redis.UniversalClient
-	current atomic.Pointer[plan] // nil until the first call that Redis answers
-	scripts map[string]*redis.Script
+	current atomic.Pointer[plan]     // nil until the first call that Redis answers
+	scripts map[string]*redis.Script // nil if embedded
 	o       Options
 	log     *slog.Logger
 
@@ -117,9 +117,6 @@ func Open(ctx context.Context, o Options) (*Queue, error) {
 	}
 	q.ctx, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
-	if q.scripts, err = loadScripts(); err != nil {
-		return nil, fmt.Errorf("queue: %w", err)
-	}
 	if o.URL == "" {
 		err = q.openEmbedded(ctx)
 	} else {
@@ -196,7 +193,7 @@ func (q *Queue) Ping(ctx context.Context) error {
 		return fmt.Errorf("queue: ping: %w", ErrClosed)
 	}
 	if q.engine != nil {
-		if err := q.engine.ping(ctx); err != nil && !q.o.ReadOnly {
+		if err := q.engine.ping(ctx); err != nil {
 			return fmt.Errorf("queue: ping: %w", err)
 		}
 		return nil

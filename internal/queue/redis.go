@@ -30,6 +30,9 @@ func (q *Queue) openRedis() error {
 			"redis://user:password@host:6379/0, or rediss:// for TLS, with special characters of the " +
 			"password percent-encoded (/ is %2F, ? is %3F, # is %23)")
 	}
+	if q.scripts, err = loadScripts(); err != nil {
+		return err
+	}
 	q.rdb = rdb
 	q.own(q.inspect)
 	return nil
