@@ -214,39 +214,30 @@ func blobLives(data []byte, now time.Time) bool {
 // purge deletes expired keys and blobs.
 func (j *journal) purge(now time.Time) error {
 	return j.update(func(tx *bbolt.Tx) error {
-		var expired [][]byte
-		blobs := tx.Bucket([]byte(bucketBlobs))
-		err := blobs.ForEach(func(k, v []byte) error {
-			if !blobLives(v, now) {
-				expired = append(expired, bytes.Clone(k))
-			}
-			return nil
-		})
-		if err != nil {
+		blob := func(data []byte) bool { return !blobLives(data, now) }
+		if err := deleteWhere(tx.Bucket([]byte(bucketBlobs)), blob); err != nil {
 			return err
 		}
-		for _, k := range expired {
-			if err := blobs.Delete(k); err != nil {
-				return err
-			}
-		}
-		expired = nil
-		keys := tx.Bucket([]byte(bucketKeys))
-		err = keys.ForEach(func(k, v []byte) error {
+		return deleteWhere(tx.Bucket([]byte(bucketKeys)), func(data []byte) bool {
 			var r record
-			if json.Unmarshal(v, &r) == nil && !r.Until.IsZero() && !r.Until.After(now) {
-				expired = append(expired, bytes.Clone(k))
-			}
-			return nil
+			return json.Unmarshal(data, &r) == nil && r.expired(now)
 		})
-		if err != nil {
-			return err
-		}
-		for _, k := range expired {
-			if err := keys.Delete(k); err != nil {
-				return err
-			}
+	})
+}
+
+// deleteWhere deletes the entries of a bucket whose values have a property.
+func deleteWhere(b *bbolt.Bucket, has func(value []byte) bool) error {
+	var keys [][]byte // not deleted at once, because ForEach must not change the bucket
+	err := b.ForEach(func(k, v []byte) error {
+		if has(v) {
+			keys = append(keys, bytes.Clone(k))
 		}
 		return nil
 	})
+	for _, k := range keys {
+		if err == nil {
+			err = b.Delete(k)
+		}
+	}
+	return err
 }
