@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -266,7 +268,10 @@ func runHIncrBy(t *txn, args []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, _ := strconv.ParseInt(r.Hash[args[1]], 10, 64) // a field that is missing is 0
+	n, err := strconv.ParseInt(cmp.Or(r.Hash[args[1]], "0"), 10, 64)
+	if err != nil {
+		return nil, err
+	}
 	r.Hash[args[1]] = strconv.FormatInt(n+by, 10)
 	t.set(args[0], r)
 	return n + by, nil
@@ -333,21 +338,11 @@ func runSMembers(t *txn, args []string) (any, error) {
 	return answer, nil
 }
 
+// runZAdd is ZADD NAME SCORE MEMBER.
 func runZAdd(t *txn, args []string) (any, error) {
-	if strings.EqualFold(args[1], "xx") {
-		if _, has := t.score(args[0], args[3]); !has {
-			return int64(0), nil
-		}
-		return int64(0), t.addScore(args[0], args[2], args[3])
-	}
 	_, before := t.count(args[0])
-	for pair := range slices.Chunk(args[1:], 2) {
-		if len(pair) < 2 {
-			return nil, fmt.Errorf("a score of %s has no member", args[0])
-		}
-		if err := t.addScore(args[0], pair[0], pair[1]); err != nil {
-			return nil, err
-		}
+	if err := t.addScore(args[0], args[1], args[2]); err != nil {
+		return nil, err
 	}
 	_, after := t.count(args[0])
 	return int64(after - before), nil
@@ -410,10 +405,7 @@ func setAnswer(cmd redis.Cmder, answer any) {
 	list, _ := answer.([]any)
 	text, _ := answer.(string)
 	number, _ := answer.(int64)
-	texts := make([]string, len(list))
-	for i, v := range list {
-		texts[i] = word(v)
-	}
+	texts := words(list)
 	switch c := cmd.(type) {
 	case *redis.StatusCmd:
 		c.SetVal(text)
@@ -421,8 +413,6 @@ func setAnswer(cmd redis.Cmder, answer any) {
 		c.SetVal(text)
 	case *redis.IntCmd:
 		c.SetVal(number)
-	case *redis.BoolCmd:
-		c.SetVal(number == 1)
 	case *redis.FloatCmd:
 		score, err := strconv.ParseFloat(text, 64)
 		c.SetVal(score)
@@ -450,9 +440,8 @@ func setAnswer(cmd redis.Cmder, answer any) {
 	case *redis.TimeCmd:
 		seconds, err1 := strconv.ParseInt(texts[0], 10, 64)
 		micro, err2 := strconv.ParseInt(texts[1], 10, 64)
-		if err1 == nil && err2 == nil {
-			c.SetVal(time.Unix(seconds, micro*1000))
-		}
+		c.SetVal(time.Unix(seconds, micro*1000))
+		c.SetErr(errors.Join(err1, err2))
 	case *redis.Cmd:
 		c.SetVal(answer)
 	default:

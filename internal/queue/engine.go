@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -271,15 +272,20 @@ func (e *engine) script(
 	name string,
 	args []any,
 ) (answer any, err error) {
-	text := make([]string, len(args))
-	for i, arg := range args {
-		text[i] = word(arg)
-	}
 	err = e.do(ctx, func(t *txn) (err error) {
-		answer, err = e.scripts.run(t, part, name, text)
+		answer, err = e.scripts.run(t, part, name, words(args))
 		return err
 	})
 	return answer, err
+}
+
+// words returns arguments as Redis receives them.
+func words(args []any) []string {
+	texts := make([]string, len(args))
+	for i, arg := range args {
+		texts[i] = word(arg)
+	}
+	return texts
 }
 
 // word returns an argument as Redis receives it.
@@ -313,19 +319,15 @@ func (e *engine) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPip
 
 // process executes commands in one transaction and sets their answers. It returns the first error.
 func (e *engine) process(ctx context.Context, cmds []redis.Cmder) error {
-	writes := false
-	for _, cmd := range cmds {
-		args := cmd.Args()
-		name := strings.ToUpper(cmd.Name())
-		writes = writes || commands[name].writes || len(args) > 1 && isVolatile(word(args[1]))
+	calls, writes := make([][]string, len(cmds)), false
+	for i, cmd := range cmds {
+		calls[i] = words(cmd.Args())
+		writes = writes || commands[strings.ToUpper(cmd.Name())].writes ||
+			slices.ContainsFunc(calls[i], isVolatile)
 	}
 	answers := make([]any, len(cmds))
 	all := func(t *txn) (err error) {
-		for i, cmd := range cmds {
-			args := make([]string, len(cmd.Args()))
-			for k, arg := range cmd.Args() {
-				args[k] = word(arg)
-			}
+		for i, args := range calls {
 			if answers[i], err = t.call(args); err != nil {
 				return err
 			}

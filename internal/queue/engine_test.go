@@ -8,8 +8,17 @@ import (
 	"time"
 )
 
-// Commands that only tests use.
+// Commands and options that only tests use.
 func init() {
+	commands["ZADD"] = command{true, func(t *txn, args []string) (any, error) {
+		if args[1] != "xx" {
+			return runZAdd(t, args)
+		}
+		if _, has := t.score(args[0], args[3]); !has {
+			return int64(0), nil
+		}
+		return int64(0), t.addScore(args[0], args[2], args[3])
+	}}
 	commands["KEYS"] = command{false, func(t *txn, args []string) (any, error) {
 		var names []any
 		match := func(name string) bool {

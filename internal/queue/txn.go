@@ -62,7 +62,7 @@ func isVolatile(key string) bool {
 func (t *txn) open(tx *bbolt.Tx) (err error) {
 	t.records, t.changed = map[string]*record{}, map[string]bool{}
 	t.keys, t.index = tx.Bucket([]byte(bucketKeys)), tx.Bucket([]byte(bucketIndex))
-	if t.index == nil && tx.Writable() {
+	if t.index == nil { // only before restore
 		t.index, err = tx.CreateBucket([]byte(bucketIndex))
 	}
 	return err
@@ -214,9 +214,6 @@ func keyScore(bits uint64) float64 {
 
 // count returns the kind and size of a set; 0, 0 if there is none.
 func (t *txn) count(name string) (kind byte, n uint64) {
-	if t.index == nil {
-		return 0, 0
-	}
 	if data := t.index.Get([]byte(name + "\x00")); len(data) == 9 {
 		return data[0], binary.BigEndian.Uint64(data[1:])
 	}
@@ -247,9 +244,6 @@ func (t *txn) addMember(name, member string) (bool, error) {
 
 // score returns the score of a member of a sorted set.
 func (t *txn) score(name, member string) (score float64, has bool) {
-	if t.index == nil {
-		return 0, false
-	}
 	data := t.index.Get(memberKey(name, member))
 	if len(data) != 8 {
 		return 0, false
@@ -334,15 +328,13 @@ func (t *txn) sorted(name string, from, limit int, most float64) (all []scored) 
 	return all
 }
 
-// scan calls f with what follows the prefix in each key of the index, in their order, while it
+// scan calls f with what follows a prefix in each key of the index, in their order, while it
 // returns true.
-func (t *txn) scan(prefix string, f func(rest []byte) bool) {
-	if t.index == nil {
-		return
-	}
+func (t *txn) scan(start string, f func(rest []byte) bool) {
 	c := t.index.Cursor()
-	for k, _ := c.Seek([]byte(prefix)); k != nil; k, _ = c.Next() {
-		if !bytes.HasPrefix(k, []byte(prefix)) || !f(k[len(prefix):]) {
+	for k, _ := c.Seek([]byte(start)); k != nil; k, _ = c.Next() {
+		rest, is := bytes.CutPrefix(k, []byte(start))
+		if !is || !f(rest) {
 			return
 		}
 	}

@@ -8,7 +8,7 @@
 -- ARGV[6]   job (JSON)
 -- ARGV[7]   its state: waiting, delayed or dead
 -- ARGV[8]   since when
--- ARGV[9]  when it is due, if it is delayed
+-- ARGV[9]   when it is due, if it is delayed
 -- ARGV[10]  attempts
 -- ARGV[11]  crashes
 -- ARGV[12]  losses
