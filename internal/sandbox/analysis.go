@@ -45,8 +45,8 @@ const (
 	// defaultTime is ten times the time of the largest allowed artifacts.
 	defaultTime = 10 * time.Minute
 
-	// look is the interval between two checks of a child's memory. It can grow by some hundred
-	// megabytes in between; a check takes 20 us.
+	// look is the interval between two checks of a child's memory and threads. The memory can grow by
+	// some hundred megabytes in between; a check takes 25 us.
 	look = 50 * time.Millisecond
 
 	// maxThreads limits the threads of a child. The Go runtime needs some for each processor, and one
@@ -191,17 +191,14 @@ func (r *Runner) check(
 		c.discard()
 		return nil, nil, failure(err)
 	}
-	watched := make(chan struct{})
+	watched := make(chan *Failure, 1)
 	stop := make(chan struct{})
-	go func() {
-		defer close(watched)
-		c.watch(ctx, stop, memory)
-	}()
+	go func() { watched <- c.watch(ctx, stop, memory) }()
 	answer, talkErr := talk(ctx, c.to, c.from, first, &answerer{
 		source: o.Source, others: first.others, dir: in, next: len(files),
 	})
 	close(stop)
-	<-watched
+	exceeded := <-watched
 	c.noting.Wait()
 	c.to.Close()
 	if talkErr != nil {
@@ -215,15 +212,8 @@ func (r *Runner) check(
 		return answer.Report, answer.Diagnoses, nil
 	case answer != nil && answer.Unusable != "":
 		return nil, nil, errors.New(answer.Unusable)
-	case c.over.Load():
-		return nil, nil, &Failure{
-			Reason: fmt.Sprintf("the analysis needs more than %s of memory", size(memory)),
-			Limit:  true,
-		}
-	case c.crowded.Load():
-		return nil, nil, &Failure{
-			Reason: fmt.Sprintf("the analysis has more than %d threads", maxThreads),
-		}
+	case exceeded != nil:
+		return nil, nil, exceeded
 	case errors.Is(context.Cause(ctx), errTime):
 		return nil, nil, &Failure{
 			Reason: fmt.Sprintf("the analysis takes longer than %s", limit),
@@ -331,14 +321,12 @@ func same(f *os.File, path string) bool {
 
 // child is the process of an analysis.
 type child struct {
-	cmd     *exec.Cmd
-	dir     string
-	to      io.WriteCloser
-	from    io.ReadCloser
-	last    *stderr
-	risky   func()
-	over    atomic.Bool // killed because of its memory
-	crowded atomic.Bool // it was killed because of its threads
+	cmd   *exec.Cmd
+	dir   string
+	to    io.WriteCloser
+	from  io.ReadCloser
+	last  *stderr
+	risky func()
 
 	noting sync.WaitGroup // risky
 }
@@ -351,17 +339,18 @@ func (c *child) discard() {
 	os.RemoveAll(c.dir)
 }
 
-// watch kills the child when ctx ends or when it has too much memory or too many threads.
-func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) {
+// watch kills the child when ctx ends, or when it has too much memory or too many threads, which it
+// returns.
+func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) *Failure {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
 		select {
 		case <-stop:
-			return
+			return nil
 		case <-ctx.Done():
 			c.kill()
-			return
+			return nil
 		case <-tick.C:
 		}
 		held := resident(c.cmd.Process.Pid)
@@ -370,14 +359,17 @@ func (c *child) watch(ctx context.Context, stop <-chan struct{}, memory int64) {
 			c.risky = nil
 		}
 		if held > memory {
-			c.over.Store(true)
 			c.kill()
-			return
+			return &Failure{
+				Reason: fmt.Sprintf("the analysis needs more than %s of memory", size(memory)),
+				Limit:  true,
+			}
 		}
 		if threads(c.cmd.Process.Pid) > maxThreads {
-			c.crowded.Store(true)
 			c.kill()
-			return
+			return &Failure{
+				Reason: fmt.Sprintf("the analysis has more than %d threads", maxThreads),
+			}
 		}
 	}
 }

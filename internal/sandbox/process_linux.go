@@ -78,7 +78,7 @@ func resident(pid int) int64 {
 
 // threads returns the number of threads of a process; 0 if it has ended.
 func threads(pid int) int64 {
-	return status("/proc/"+strconv.Itoa(pid)+"/status", "Threads:") >> 10
+	return status("/proc/"+strconv.Itoa(pid)+"/status", "Threads:")
 }
 
 // available returns the memory of this machine or container in bytes; 0 if it is unknown.
@@ -95,14 +95,15 @@ func available() int64 {
 			least = n
 		}
 	}
-	if total := status("/proc/meminfo", "MemTotal:"); total > 0 && (least == 0 || total < least) {
+	total := status("/proc/meminfo", "MemTotal:") << 10
+	if total > 0 && (least == 0 || total < least) {
 		least = total
 	}
 	return least
 }
 
-// status returns a value of a file with lines "Name:   123 kB", in bytes; 0 if it is missing. A
-// number without a unit is multiplied by 1,024 too.
+// status returns a number of a file with lines "Name:   123 kB" or "Name:   123", without regard to
+// the unit; 0 if it is missing.
 func status(file, name string) int64 {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -111,11 +112,11 @@ func status(file, name string) int64 {
 	for line := range bytes.Lines(data) {
 		if fields := bytes.Fields(line); len(fields) >= 2 && string(fields[0]) == name {
 			n, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-			return n << 10
+			return n
 		}
 	}
 	return 0
 }
 
 // dataSize returns the written memory of this process in bytes, which RLIMIT_DATA counts.
-func dataSize() int64 { return status("/proc/self/status", "VmData:") }
+func dataSize() int64 { return status("/proc/self/status", "VmData:") << 10 }
