@@ -229,7 +229,7 @@ func TestConnectionToClose(t *testing.T) {
 	if c := next(l); c != l.open[800] {
 		t.Errorf("closed %s", c.address)
 	}
-	// If all are trusted, the oldest is closed.
+	// A stranger is closed before those that are trusted, also if they are older.
 	l = fill(func(i int) string { return fmt.Sprint("proxy ", i) })
 	for _, c := range l.open {
 		c.trusted = true
