@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 // Commands and options that only tests use.
@@ -133,5 +135,20 @@ func TestEmbeddedLists(t *testing.T) {
 	must(t, q.rdb.RPush(t.Context(), "x", "2").Err())
 	if got := <-woken; !slices.Equal(got, []string{"x", "2"}) {
 		t.Errorf("woken by %q", got)
+	}
+}
+
+// What cannot be read is an error, not an empty answer.
+func TestUnreadableIsNotEmpty(t *testing.T) {
+	q := mustOpen(t, Options{Dir: t.TempDir()})
+	must(t, q.rdb.HSet(t.Context(), "hash", "n", "no number").Err())
+	if n, err := q.rdb.HIncrBy(t.Context(), "hash", "n", 1).Result(); err == nil {
+		t.Errorf("text counts as %d", n-1)
+	}
+	must(t, q.engine.db.Update(func(tx *bbolt.Tx) error {
+		return tx.DeleteBucket([]byte(bucketIndex))
+	}))
+	if n, err := q.rdb.ZCard(t.Context(), prefix+"in:waiting").Result(); err == nil {
+		t.Errorf("%d jobs wait in no index", n)
 	}
 }
