@@ -235,13 +235,8 @@ func TestAction(t *testing.T) {
 		t.Errorf("it does not pass: %s\n%s", outputs, log)
 	}
 	// The commit is built with Go, for which a program stands in that is only started in its folder.
-	programs := t.TempDir()
-	r.write(filepath.Join(programs, "go"), "#!/bin/bash\n[ \"$PWD $1\" = \"$GITHUB_ACTION_PATH build\" ] || exit 1\n"+
+	r.program("go", "[ \"$PWD $1\" = \"$GITHUB_ACTION_PATH build\" ] || exit 1\n"+
 		"while [ \"$1\" != -o ]; do shift; done\ntar -xzf '"+filepath.Join(r.release, actionOS)+"' -C \"$2\"\n")
-	if err := os.Chmod(filepath.Join(programs, "go"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
 	log, outputs, ok = r.run(map[string]string{
 		"version": "source", "paths": name, "platforms": "debian12",
 	})
