@@ -32,9 +32,9 @@ func newFixCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fix [flags] PATH...",
 		Short: "Apply the fixes that check prints to wheels",
-		Long: `Check wheels, apply the fixes of the plan to a copy, check the copy again, and write it only
-if the findings are gone and no new ones appeared. PATH is one as for "compat check"; standard input
-and releases in the package index can only be given with --dry-run.
+		Long: `Check wheels, apply the fixes of the plan to a copy, check the copy again, and write it
+only if the findings are gone and no new ones appeared. PATH is one as for "compat check"; standard
+input and releases in the package index can only be given with --dry-run.
 
 compat changes the tags of a wheel (in its name and in WHEEL), RECORD, the requirements in METADATA,
 and in libraries and programs for Linux the RUNPATH, DT_NEEDED entries, the flag for an executable
