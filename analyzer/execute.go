@@ -93,8 +93,8 @@ func (x *executor) candidates() (out []planned) {
 			continue
 		}
 		for _, f := range c.Fixes {
-			// What could not be simulated for this cause is applied as well.
-			promising := f.Verified || f.Change == nil || f.Retags != nil
+			// Tags that could not be simulated for this cause are changed as well.
+			promising := f.Verified || f.Retags != nil
 			if promising && !slices.ContainsFunc(p.artifacts, func(a string) bool {
 				return !apply.Can(f.Fix, a)
 			}) {

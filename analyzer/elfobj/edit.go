@@ -13,7 +13,6 @@ import (
 // changes nothing.
 type Edit struct {
 	RunPath string // the new DT_RUNPATH, which replaces DT_RPATH too; "" = unchanged
-	RPath   bool   // write DT_RPATH instead of DT_RUNPATH
 	// DT_NEEDED entries: Remove first, then Replace, then Add after the last one.
 	Remove  []string
 	Replace map[string]string
@@ -367,11 +366,7 @@ func (x *editor) editDynamic(e Edit) error {
 		x.entries = append(x.entries, dynamicEntry{uint64(elf.DT_SONAME), x.offset(e.SONAME)})
 	}
 	if e.RunPath != "" {
-		tag := elf.DT_RUNPATH
-		if e.RPath {
-			tag = elf.DT_RPATH
-		}
-		x.entries = append(x.entries, dynamicEntry{uint64(tag), x.offset(e.RunPath)})
+		x.entries = append(x.entries, dynamicEntry{uint64(elf.DT_RUNPATH), x.offset(e.RunPath)})
 	}
 	x.edited = !slices.Equal(before, x.entries)
 	x.changed = x.changed || x.edited

@@ -14,7 +14,6 @@ import (
 type Edit struct {
 	Change   map[string]string // paths of needed libraries
 	RunPaths []string          // LC_RPATH that are added after the others
-	ID       string            // the new install name of a library; "" = unchanged
 	MinOS    Version           // the oldest macOS; 0 = unchanged
 	// Sign signs the file again even if nothing else changes, and slices for arm64 that have no
 	// signature.
@@ -225,12 +224,7 @@ func (s *slicing) edit(e Edit) {
 				s.commands[i] = s.withPath(c, to)
 			}
 			last = i
-		case cmdID:
-			if e.ID != "" {
-				s.commands[i] = s.withPath(c, e.ID)
-			}
-			last = i
-		case cmdRunPath:
+		case cmdID, cmdRunPath:
 			last = i
 		case cmdMinMacOS:
 			if e.MinOS != 0 {

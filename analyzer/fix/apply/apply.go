@@ -181,27 +181,16 @@ func newerPlatform(a, b string) string {
 
 // edit changes and renames the binaries.
 func (z *archive) edit(s fix.Scenario) error {
-	touched := map[string]bool{}
-	for _, m := range []map[string]string{s.RunPath, s.Interp} {
-		for o := range m {
-			touched[o] = true
-		}
-	}
-	for _, m := range []map[string][]string{s.Needed, s.Dropped} {
-		for o := range m {
-			touched[o] = true
-		}
-	}
-	for _, m := range []map[string]bool{s.NoStack, s.Signed} {
-		for o := range m {
-			touched[o] = true
-		}
-	}
-	for o := range s.Paths {
-		touched[o] = true
-	}
-	for _, object := range slices.Sorted(maps.Keys(touched)) {
-		if z.find(object) == nil {
+	touched := slices.Collect(maps.Keys(s.RunPath))
+	touched = slices.AppendSeq(touched, maps.Keys(s.Interp))
+	touched = slices.AppendSeq(touched, maps.Keys(s.Needed))
+	touched = slices.AppendSeq(touched, maps.Keys(s.Dropped))
+	touched = slices.AppendSeq(touched, maps.Keys(s.NoStack))
+	touched = slices.AppendSeq(touched, maps.Keys(s.Signed))
+	touched = slices.AppendSeq(touched, maps.Keys(s.Paths))
+	slices.Sort(touched)
+	for _, object := range slices.Compact(touched) {
+		if z.byName[object] == nil {
 			continue // it is in another wheel with the same cause
 		}
 		err := z.change(object, func(old []byte) ([]byte, error) { return edited(s, object, old) })
@@ -210,7 +199,7 @@ func (z *archive) edit(s fix.Scenario) error {
 		}
 	}
 	for _, from := range slices.Sorted(maps.Keys(s.Renamed)) {
-		if z.find(from) == nil {
+		if z.byName[from] == nil {
 			continue
 		}
 		if err := z.rename(from, s.Renamed[from]); err != nil {

@@ -26,7 +26,8 @@ type archive struct {
 	content io.ReaderAt
 	reader  *zip.Reader
 	members []*member
-	info    string // the dist-info folder
+	byName  map[string]*member // by the name in the wheel as it was
+	info    string             // the dist-info folder
 }
 
 // member is a file or folder of the wheel.
@@ -50,8 +51,7 @@ func open(w Artifact) (*archive, error) {
 	if len(r.File) > maxMembers {
 		return nil, refuse("it has %d members", len(r.File))
 	}
-	z := &archive{content: w.Content, reader: r}
-	seen := map[string]bool{}
+	z := &archive{content: w.Content, reader: r, byName: map[string]*member{}}
 	infos := map[string]bool{}
 	var packed uint64
 	for _, f := range r.File {
@@ -59,19 +59,19 @@ func open(w Artifact) (*archive, error) {
 		switch {
 		case !safe(f.Name):
 			return nil, refuse("the name of a member leads out of the folder")
-		case seen[f.Name]:
+		case z.byName[f.Name] != nil:
 			return nil, refuse("%s is in it twice", f.Name)
 		case f.Flags&encrypted != 0:
 			return nil, refuse("%s is encrypted", f.Name)
 		case packed > uint64(w.Size):
 			return nil, refuse("its members overlap")
 		}
-		seen[f.Name] = true
 		if dir, _, ok := strings.Cut(f.Name, "/"); ok && strings.HasSuffix(dir, ".dist-info") {
 			infos[dir] = true
 			z.info = dir
 		}
-		z.members = append(z.members, &member{File: f, name: f.Name})
+		m := &member{File: f, name: f.Name}
+		z.members, z.byName[f.Name] = append(z.members, m), m
 	}
 	if len(infos) != 1 {
 		return nil, refuse("it has %d dist-info folders", len(infos))
@@ -87,15 +87,6 @@ func safe(name string) bool {
 	clean := path.Clean(whole)
 	return name != "" && !strings.ContainsAny(name, "\\\x00") && clean == whole &&
 		!path.IsAbs(name) && clean != ".." && !strings.HasPrefix(clean, "../")
-}
-
-// find returns a member by its old name.
-func (z *archive) find(name string) *member {
-	i := slices.IndexFunc(z.members, func(m *member) bool { return m.File != nil && m.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return z.members[i]
 }
 
 // bytes returns the content of a member.
@@ -120,7 +111,7 @@ func (m *member) bytes() ([]byte, error) {
 
 // change changes the content of a member.
 func (z *archive) change(name string, edit func(old []byte) ([]byte, error)) error {
-	m := z.find(name)
+	m := z.byName[name]
 	if m == nil {
 		return refuse("it has no member %s", name)
 	}
@@ -140,8 +131,8 @@ func (z *archive) change(name string, edit func(old []byte) ([]byte, error)) err
 
 // rename gives a member another name in the same folder.
 func (z *archive) rename(from, to string) error {
-	m := z.find(from)
-	if m == nil || z.find(to) != nil || !safe(to) || path.Dir(from) != path.Dir(to) {
+	m := z.byName[from]
+	if m == nil || z.byName[to] != nil || !safe(to) || path.Dir(from) != path.Dir(to) {
 		return refuse("%s cannot get the name %s", from, to)
 	}
 	m.name = to

@@ -26,7 +26,7 @@ type row [3]string
 // all, each member is compared with its row; otherwise only those that changed.
 func (z *archive) record(all bool) error {
 	name := z.info + "/RECORD"
-	self := z.find(name)
+	self := z.byName[name]
 	old := map[string]row{}
 	var order []string
 	if self != nil {
@@ -36,19 +36,15 @@ func (z *archive) record(all bool) error {
 		}
 		order, old = readRecord(text)
 	}
-	names := map[string]*member{} // by the name in the wheel as it was
 	for _, m := range z.members {
-		if !strings.HasSuffix(m.name, "/") {
-			names[m.Name] = m
-			if _, listed := old[m.Name]; !listed && m != self {
-				order = append(order, m.Name)
-			}
+		if _, listed := old[m.Name]; !listed {
+			order = append(order, m.Name)
 		}
 	}
 	var rows []row
 	for _, at := range order {
-		m := names[at]
-		if m == nil || m == self {
+		m := z.byName[at]
+		if m == nil || m == self || strings.HasSuffix(m.name, "/") {
 			continue
 		}
 		r, err := m.row(old[at], all)
