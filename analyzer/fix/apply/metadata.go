@@ -58,7 +58,8 @@ func writeTags(file []byte, tags []pkgmeta.Tag) []byte {
 }
 
 // require returns a METADATA file that has requirements. One for a package that it requires already
-// without an extra gets the place of that, and keeps its marker.
+// gets the place of that, and keeps its marker. What is required for an extra, or with extras of the
+// package, stays; pip fulfills both.
 func require(file []byte, requirements []string) ([]byte, error) {
 	const name = "Requires-Dist"
 	headers, end, rest := lines(file)
@@ -75,12 +76,13 @@ func require(file []byte, requirements []string) ([]byte, error) {
 			last = i + 1
 			_, value, _ := strings.Cut(line, ":")
 			old, err := pkgmeta.ParseRequirement(strings.TrimSpace(value))
-			if err != nil || old.Name != q.Name || strings.Contains(old.Raw, "extra") {
+			if err != nil || old.Name != q.Name || len(old.Extras) > 0 ||
+				strings.Contains(old.Marker, "extra") {
 				continue
 			}
 			text := r
-			if _, marker, ok := strings.Cut(old.Raw, ";"); ok && !strings.Contains(r, ";") {
-				text += "; " + strings.TrimSpace(marker)
+			if old.Marker != "" && q.Marker == "" {
+				text += "; " + old.Marker
 			}
 			headers[i], replaced = name+": "+text, true
 		}
