@@ -72,12 +72,6 @@ func (e Edit) dynamic() bool {
 		len(e.Remove)+len(e.Replace)+len(e.Add) > 0
 }
 
-// programHeader is a program header of either class.
-type programHeader struct {
-	kind, flags                                  uint32
-	offset, vaddr, paddr, filesz, memsz, alignAt uint64
-}
-
 // dynamicEntry is an entry of the dynamic section.
 type dynamicEntry struct{ tag, value uint64 }
 
@@ -86,9 +80,10 @@ type editor struct {
 	out     []byte // a copy of the file
 	order   binary.ByteOrder
 	wide    bool
-	machine elf.Machine
-	headers []programHeader
-	changed bool // a byte of out changed, or one of the following
+	head    *Head
+	headers []Segment
+	table   uint64 // offset of the program headers
+	changed bool   // a byte of out changed, or one of the following
 
 	moved     bool // the program headers need more room
 	entries   []dynamicEntry
@@ -101,75 +96,64 @@ type editor struct {
 }
 
 func newEditor(data []byte) (*editor, error) {
-	const least = 52 // the header of a 32-bit file
-	if len(data) < least || string(data[:4]) != elf.ELFMAG {
-		return nil, refuse("it is no ELF file")
+	r, size := bytes.NewReader(data), int64(len(data))
+	head, err := ReadHead(r, size, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEdit, err)
 	}
-	x := &editor{out: slices.Clone(data), order: binary.LittleEndian}
-	switch elf.Data(data[elf.EI_DATA]) {
+	x := &editor{
+		out: slices.Clone(data), order: binary.LittleEndian, wide: head.Class == 64, head: head,
+		table: head.phoff,
+	}
+	switch elf.Data(head.Ident[elf.EI_DATA]) {
 	case elf.ELFDATA2LSB:
 	case elf.ELFDATA2MSB:
 		x.order = binary.BigEndian
 	default:
 		return nil, refuse("its byte order is unknown")
 	}
-	switch elf.Class(data[elf.EI_CLASS]) {
-	case elf.ELFCLASS32:
-	case elf.ELFCLASS64:
-		x.wide = true
-	default:
+	switch kind := elf.Type(head.Type); {
+	case head.Class == 0:
 		return nil, refuse("its class is unknown")
-	}
-	if x.wide && len(data) < 64 {
-		return nil, refuse("its header is cut off")
-	}
-	x.machine = elf.Machine(x.order.Uint16(data[18:]))
-	if x.machine == elf.EM_MIPS {
+	case elf.Machine(head.Machine) == elf.EM_MIPS:
 		return nil, refuse("the loader of MIPS reads addresses in the dynamic section")
-	}
-	switch elf.Type(x.order.Uint16(data[16:])) {
-	case elf.ET_DYN, elf.ET_EXEC:
-	default:
+	case kind != elf.ET_DYN && kind != elf.ET_EXEC:
 		return nil, refuse("it is no shared library or program")
-	}
-	offset, size, count := x.table()
-	if size != x.headerSize() || count == 0 || count == 0xffff ||
-		!x.inside(offset, uint64(size)*uint64(count)) {
+	case head.PhEntSize != phEntSize(head.Class) || head.PhNum == 0 || head.PhNum == 0xffff:
 		return nil, refuse("its program headers are damaged")
 	}
-	for n := range uint64(count) {
-		h := x.header(x.out[offset+n*uint64(size):])
-		if h.filesz > 0 && !x.inside(h.offset, h.filesz) || h.vaddr+h.memsz < h.vaddr {
+	if x.headers, err = head.Segments(r, size); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEdit, err)
+	}
+	for _, h := range x.headers {
+		if h.FileSize > 0 && !x.inside(h.Offset, h.FileSize) || h.Addr+h.MemSize < h.Addr {
 			return nil, refuse("a segment is outside of the file")
 		}
-		x.headers = append(x.headers, h)
 	}
 	return x, nil
 }
 
-// table returns the place of the program headers.
-func (x *editor) table() (offset uint64, size, count uint16) {
-	if x.wide {
-		return x.order.Uint64(x.out[32:]), x.order.Uint16(x.out[54:]), x.order.Uint16(x.out[56:])
-	}
-	return uint64(x.order.Uint32(x.out[28:])), x.order.Uint16(x.out[42:]), x.order.Uint16(x.out[44:])
-}
-
-// setTable changes the place of the program headers, and their number.
-func (x *editor) setTable(offset uint64) {
+// putTable writes the program headers, their place and their number.
+func (x *editor) putTable() {
 	offsetAt, countAt := 28, 44
 	if x.wide {
 		offsetAt, countAt = 32, 56
 	}
-	x.putWord(x.out[offsetAt:], offset)
+	x.putWord(x.out[offsetAt:], x.table)
 	x.order.PutUint16(x.out[countAt:], uint16(len(x.headers)))
-}
-
-func (x *editor) headerSize() uint16 {
-	if x.wide {
-		return 56
+	b := x.out[x.table:]
+	for _, h := range x.headers {
+		x.order.PutUint32(b, h.Type)
+		flagsAt, words := 24, []int{4, 8, 12, 16, 20, 28}
+		if x.wide {
+			flagsAt, words = 4, []int{8, 16, 24, 32, 40, 48}
+		}
+		x.order.PutUint32(b[flagsAt:], h.Flags)
+		for i, v := range []uint64{h.Offset, h.Addr, h.physical, h.FileSize, h.MemSize, h.Align} {
+			x.putWord(b[words[i]:], v)
+		}
+		b = b[phEntSize(x.head.Class):]
 	}
-	return 32
 }
 
 func (x *editor) inside(offset, n uint64) bool {
@@ -202,41 +186,9 @@ func (x *editor) wordSize() uint64 {
 	return 4
 }
 
-// header reads a program header.
-func (x *editor) header(b []byte) (h programHeader) {
-	o := x.order
-	h.kind = o.Uint32(b)
-	if x.wide {
-		h.flags = o.Uint32(b[4:])
-		h.offset, h.vaddr, h.paddr = o.Uint64(b[8:]), o.Uint64(b[16:]), o.Uint64(b[24:])
-		h.filesz, h.memsz, h.alignAt = o.Uint64(b[32:]), o.Uint64(b[40:]), o.Uint64(b[48:])
-		return h
-	}
-	word := func(at int) uint64 { return uint64(o.Uint32(b[at:])) }
-	h.offset, h.vaddr, h.paddr = word(4), word(8), word(12)
-	h.filesz, h.memsz, h.flags, h.alignAt = word(16), word(20), o.Uint32(b[24:]), word(28)
-	return h
-}
-
-// putHeaders writes the program headers.
-func (x *editor) putHeaders(b []byte) {
-	for _, h := range x.headers {
-		x.order.PutUint32(b, h.kind)
-		flagsAt, words := 24, []int{4, 8, 12, 16, 20, 28}
-		if x.wide {
-			flagsAt, words = 4, []int{8, 16, 24, 32, 40, 48}
-		}
-		x.order.PutUint32(b[flagsAt:], h.flags)
-		for i, v := range []uint64{h.offset, h.vaddr, h.paddr, h.filesz, h.memsz, h.alignAt} {
-			x.putWord(b[words[i]:], v)
-		}
-		b = b[x.headerSize():]
-	}
-}
-
 // find returns the first program header of a kind, or nil.
-func (x *editor) find(kind elf.ProgType) *programHeader {
-	i := slices.IndexFunc(x.headers, func(h programHeader) bool { return h.kind == uint32(kind) })
+func (x *editor) find(kind elf.ProgType) *Segment {
+	i := slices.IndexFunc(x.headers, func(h Segment) bool { return h.Type == uint32(kind) })
 	if i < 0 {
 		return nil
 	}
@@ -246,9 +198,9 @@ func (x *editor) find(kind elf.ProgType) *programHeader {
 // offsetOf returns the offset in the file of n loaded bytes.
 func (x *editor) offsetOf(address, n uint64) (uint64, bool) {
 	for _, h := range x.headers {
-		if h.kind == uint32(elf.PT_LOAD) && address >= h.vaddr && address-h.vaddr <= h.filesz &&
-			n <= h.filesz-(address-h.vaddr) {
-			return h.offset + address - h.vaddr, true
+		if h.Type == uint32(elf.PT_LOAD) && address >= h.Addr && address-h.Addr <= h.FileSize &&
+			n <= h.FileSize-(address-h.Addr) {
+			return h.Offset + address - h.Addr, true
 		}
 	}
 	return 0, false
@@ -260,9 +212,9 @@ func (x *editor) readDynamic() error {
 		return refuse("it has no dynamic section")
 	}
 	size := 2 * x.wordSize()
-	x.at, x.room = h.offset, int(h.filesz/size)
+	x.at, x.room = h.Offset, int(h.FileSize/size)
 	for n := range uint64(x.room) {
-		b := x.out[h.offset+n*size:]
+		b := x.out[h.Offset+n*size:]
 		d := dynamicEntry{x.word(b), x.word(b[x.wordSize():])}
 		if elf.DynTag(d.tag) == elf.DT_NULL {
 			break
@@ -403,14 +355,14 @@ func (x *editor) versionFiles() (map[string][]uint64, error) {
 func (x *editor) clearExecStack() {
 	h := x.find(elf.PT_GNU_STACK)
 	if h == nil {
-		x.headers = append(x.headers, programHeader{
-			kind: uint32(elf.PT_GNU_STACK), flags: uint32(elf.PF_R | elf.PF_W), alignAt: 16,
+		x.headers = append(x.headers, Segment{
+			Type: uint32(elf.PT_GNU_STACK), Flags: uint32(elf.PF_R | elf.PF_W), Align: 16,
 		})
 		x.moved, x.changed = true, true
 		return
 	}
-	if h.flags&uint32(elf.PF_X) != 0 {
-		h.flags &^= uint32(elf.PF_X)
+	if h.Flags&uint32(elf.PF_X) != 0 {
+		h.Flags &^= uint32(elf.PF_X)
 		x.changed = true
 	}
 }
@@ -422,22 +374,22 @@ func (x *editor) setInterp(to string) error {
 	}
 	text := append([]byte(to), 0)
 	x.changed = true
-	if uint64(len(text)) > h.filesz {
+	if uint64(len(text)) > h.FileSize {
 		x.interp, x.moved = text, true
 		return nil
 	}
-	field := x.out[h.offset : h.offset+h.filesz]
+	field := x.out[h.Offset : h.Offset+h.FileSize]
 	clear(field)
 	copy(field, text)
-	x.place(h, elf.SHT_PROGBITS, h.offset, h.vaddr, uint64(len(text)))
+	x.place(h, elf.SHT_PROGBITS, h.Offset, h.Addr, uint64(len(text)))
 	return nil
 }
 
 // place changes where a segment and its section are.
-func (x *editor) place(h *programHeader, kind elf.SectionType, offset, address, size uint64) {
-	x.placeSection(kind, h.vaddr, offset, address, size)
-	h.paddr += address - h.vaddr
-	h.offset, h.vaddr, h.filesz, h.memsz = offset, address, size, size
+func (x *editor) place(h *Segment, kind elf.SectionType, offset, address, size uint64) {
+	x.placeSection(kind, h.Addr, offset, address, size)
+	h.physical += address - h.Addr
+	h.Offset, h.Addr, h.FileSize, h.MemSize = offset, address, size, size
 }
 
 // placeSection changes where the section of a kind is that is loaded at an address. A file without
@@ -465,7 +417,7 @@ func (x *editor) placeSection(kind elf.SectionType, from, offset, address, size 
 
 // pageSize returns the size of the largest pages that systems of the machine have.
 func (x *editor) pageSize() uint64 {
-	switch x.machine {
+	switch elf.Machine(x.head.Machine) {
 	case elf.EM_AARCH64, elf.EM_PPC64, elf.EM_LOONGARCH:
 		return 0x10000
 	}
@@ -486,8 +438,7 @@ func (x *editor) write(data []byte) ([]byte, error) {
 	} else if x.edited {
 		x.putEntries(x.out[x.at:], x.room)
 	}
-	offset, _, _ := x.table()
-	x.putHeaders(x.out[offset:])
+	x.putTable()
 	return x.out, nil
 }
 
@@ -509,11 +460,11 @@ func (x *editor) extend() error {
 	if err != nil {
 		return err
 	}
-	segment := programHeader{kind: uint32(elf.PT_LOAD), flags: uint32(elf.PF_R), offset: offset,
-		vaddr: address, paddr: address, alignAt: x.pageSize()}
+	segment := Segment{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R), Offset: offset,
+		Addr: address, physical: address, Align: x.pageSize()}
 	last := 0
 	for i, h := range x.headers {
-		if h.kind == uint32(elf.PT_LOAD) {
+		if h.Type == uint32(elf.PT_LOAD) {
 			last = i + 1
 		}
 	}
@@ -523,9 +474,9 @@ func (x *editor) extend() error {
 	next := func(n uint64) (offset, address uint64) {
 		at := roundUp(size, align)
 		size = at + n
-		return segment.offset + at, segment.vaddr + at
+		return segment.Offset + at, segment.Addr + at
 	}
-	table := uint64(len(x.headers)) * uint64(x.headerSize())
+	table := uint64(len(x.headers)) * uint64(phEntSize(x.head.Class))
 	tableAt, tableAddress := next(table)
 	if h := x.find(elf.PT_PHDR); h != nil {
 		x.place(h, elf.SHT_NULL, tableAt, tableAddress, table)
@@ -544,7 +495,7 @@ func (x *editor) extend() error {
 		x.putEntries(b, entries)
 		parts = append(parts, part{at, b})
 		x.place(x.find(elf.PT_DYNAMIC), elf.SHT_DYNAMIC, at, address, n)
-		x.headers[last].flags |= uint32(elf.PF_W) // the loader may write DT_DEBUG and addresses
+		x.headers[last].Flags |= uint32(elf.PF_W) // the loader may write DT_DEBUG and addresses
 	} else if x.edited {
 		x.putEntries(x.out[x.at:], x.room)
 	}
@@ -553,7 +504,7 @@ func (x *editor) extend() error {
 		parts = append(parts, part{at, x.interp})
 		x.place(x.find(elf.PT_INTERP), elf.SHT_PROGBITS, at, address, uint64(len(x.interp)))
 	}
-	x.headers[last].filesz, x.headers[last].memsz = size, size
+	x.headers[last].FileSize, x.headers[last].MemSize = size, size
 	if !x.wide && address+size > 1<<32 {
 		return refuse("its address space is full")
 	}
@@ -561,7 +512,7 @@ func (x *editor) extend() error {
 	for _, p := range parts {
 		copy(x.out[p.offset:], p.bytes)
 	}
-	x.setTable(tableAt)
+	x.table = tableAt
 	return nil
 }
 
@@ -596,8 +547,8 @@ func (x *editor) free() (offset, address uint64, _ error) {
 		return 0, 0, refuse("nothing of it is loaded")
 	}
 	for _, h := range x.headers {
-		if h.kind == uint32(elf.PT_LOAD) {
-			end = max(end, h.vaddr+h.memsz)
+		if h.Type == uint32(elf.PT_LOAD) {
+			end = max(end, h.Addr+h.MemSize)
 		}
 	}
 	if end > 1<<62 || len(x.headers) > 1000 {
@@ -609,9 +560,9 @@ func (x *editor) free() (offset, address uint64, _ error) {
 		offset = roundUp(size, align)
 		return offset, end + offset%page, nil
 	}
-	base := first.vaddr - first.offset
+	base := first.Addr - first.Offset
 	offset = max(roundUp(size, page), end-base)
-	if base%page != 0 || first.vaddr < first.offset || offset-size > maxGrowth {
+	if base%page != 0 || first.Addr < first.Offset || offset-size > maxGrowth {
 		return 0, 0, refuse("there is no place for the headers of a program")
 	}
 	return offset, offset + base, nil

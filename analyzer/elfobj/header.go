@@ -164,6 +164,7 @@ type Segment struct {
 	Type                                   uint32
 	Flags                                  uint32
 	Offset, Addr, FileSize, MemSize, Align uint64
+	physical                               uint64 // p_paddr
 }
 
 // headRead is how many bytes ReadHead reads, like glibc's struct filebuf: enough for the header
@@ -246,8 +247,7 @@ func (h *Head) Segments(r io.ReaderAt, size int64) ([]Segment, error) {
 		if f.wide {
 			p.Flags = c.u32()
 		}
-		p.Offset, p.Addr = c.word(), c.word()
-		c.word() // p_paddr
+		p.Offset, p.Addr, p.physical = c.word(), c.word(), c.word()
 		p.FileSize, p.MemSize = c.word(), c.word()
 		if !f.wide {
 			p.Flags = c.u32()
