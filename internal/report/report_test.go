@@ -135,6 +135,26 @@ func TestCommandsEnterFolder(t *testing.T) {
 	}
 }
 
+// The command of the plan enters the folder of the wheel that it names, not that of the first cause.
+func TestCommandOfThePlanEntersItsFolder(t *testing.T) {
+	const wheel = "tool-1.0-cp312-cp312-linux_x86_64.whl"
+	r := analyzer.NewReport("test")
+	for _, file := range []string{"libs/libx.so", "dist/" + wheel} {
+		r.Artifacts = append(r.Artifacts, analyzer.Artifact{Path: file, Objects: 1})
+		r.Causes = append(r.Causes, analyzer.Cause{ID: file, Artifact: file, Title: "t",
+			Severity: analyzer.Error, Rules: []string{"rule"}})
+	}
+	r.Plan.Command = "compat fix --write fixed " + wheel
+	var b bytes.Buffer
+	if err := Text(&b, r, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := "\n   (cd dist && compat fix --write fixed " + wheel + ")\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("%s\nhas no %s", b.String(), want)
+	}
+}
+
 // A note has no cause. It is in every format that lists results, and never makes one fail.
 func TestNotes(t *testing.T) {
 	r := sample()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -195,7 +196,12 @@ func (p *textPrinter) apply() string {
 	}
 	x := analyzer.CauseFix{}
 	x.Command = command
-	return "   " + mdsafe.Lines(strings.Join(causetext.Commands(&p.report.Causes[0], x), " && "))
+	// The command is for the folder of the files that it names.
+	of := slices.IndexFunc(p.report.Causes, func(c analyzer.Cause) bool {
+		return c.Artifact != "" && strings.Contains(string(command), path.Base(c.Artifact))
+	})
+	lines := causetext.Commands(&p.report.Causes[max(of, 0)], x)
+	return "   " + mdsafe.Lines(strings.Join(lines, " && "))
 }
 
 func texts(lines []textLine) []string {
