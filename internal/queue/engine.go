@@ -233,7 +233,7 @@ func (e *engine) do(ctx context.Context, f func(t *txn) error) error {
 	return ErrClosed
 }
 
-// view executes f in a transaction that only reads.
+// view executes f in a transaction that only reads. It returns an error if f has changed anything.
 func (e *engine) view(f func(t *txn) error) error {
 	return e.journal.guard(func() error {
 		return e.db.View(func(tx *bbolt.Tx) error {
@@ -241,7 +241,11 @@ func (e *engine) view(f func(t *txn) error) error {
 			if err := t.open(tx); err != nil {
 				return err
 			}
-			return f(t)
+			if err := f(t); err != nil {
+				return err
+			}
+			_, err := t.flush()
+			return err
 		})
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // Commands and options that only tests use.
@@ -150,5 +151,20 @@ func TestUnreadableIsNotEmpty(t *testing.T) {
 	}))
 	if n, err := q.rdb.ZCard(t.Context(), prefix+"in:waiting").Result(); err == nil {
 		t.Errorf("%d jobs wait in no index", n)
+	}
+}
+
+// A change in a transaction that only reads is an error, because it is not stored.
+func TestViewStoresNothing(t *testing.T) {
+	q := mustOpen(t, Options{Dir: t.TempDir()})
+	for _, command := range []string{"SET x 1", "SADD y 1"} {
+		err := q.engine.view(func(t *txn) error {
+			_, err := t.call(strings.Fields(command))
+			return err
+		})
+		wantErr(t, command, err, bolterrors.ErrTxNotWritable)
+	}
+	if names := keys(t, q, "*"); len(names) != 0 {
+		t.Errorf("stored %q", names)
 	}
 }
