@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 // algorithms are those that RECORD may have (PEP 376, PEP 427).
@@ -19,29 +21,33 @@ var algorithms = map[string]func() hash.Hash{
 	"sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
 }
 
-// row is a row of RECORD: a path, a digest and a size.
-type row [3]string
-
 // record writes RECORD: a row for each file, in the old order. Rows that are right are kept. With
 // all, each member is compared with its row; otherwise only those that changed.
 func (z *archive) record(all bool) error {
 	name := z.info + "/RECORD"
 	self := z.byName[name]
-	old := map[string]row{}
+	old := map[string]pkgmeta.RecordRow{}
 	var order []string
 	if self != nil {
 		text, err := self.bytes()
 		if err != nil {
 			return err
 		}
-		order, old = readRecord(text)
+		// Members after a damaged row get new rows. Some tools on Windows write its separator.
+		_ = pkgmeta.ParseRecord(text, func(r pkgmeta.RecordRow) bool {
+			r.Path = strings.ReplaceAll(r.Path, `\`, "/")
+			if _, again := old[r.Path]; !again {
+				order, old[r.Path] = append(order, r.Path), r
+			}
+			return true
+		})
 	}
 	for _, m := range z.members {
 		if _, listed := old[m.Name]; !listed {
 			order = append(order, m.Name)
 		}
 	}
-	var rows []row
+	var rows []pkgmeta.RecordRow
 	for _, at := range order {
 		m := z.byName[at]
 		if m == nil || m == self || strings.HasSuffix(m.name, "/") {
@@ -53,38 +59,17 @@ func (z *archive) record(all bool) error {
 		}
 		rows = append(rows, r)
 	}
-	rows = append(rows, row{name})
+	rows = append(rows, pkgmeta.RecordRow{Path: name, Size: -1})
 	return z.writeRecord(self, name, rows)
 }
 
-// readRecord returns the rows of a RECORD by their path, and the paths in order. What is no row is
-// left out. Some tools on Windows write its separator.
-func readRecord(text []byte) (order []string, rows map[string]row) {
-	rows = map[string]row{}
-	r := csv.NewReader(bytes.NewReader(text))
-	r.FieldsPerRecord, r.LazyQuotes = -1, true
-	for {
-		f, err := r.Read()
-		if err != nil {
-			return order, rows
-		}
-		var x row
-		copy(x[:], f)
-		x[0] = strings.ReplaceAll(x[0], `\`, "/")
-		if _, again := rows[x[0]]; x[0] == "" || again {
-			continue
-		}
-		order, rows[x[0]] = append(order, x[0]), x
-	}
-}
-
 // row returns the row of a member; old is the one that it has.
-func (m *member) row(old row, all bool) (row, error) {
-	algorithm, _, _ := strings.Cut(old[1], "=")
+func (m *member) row(old pkgmeta.RecordRow, all bool) (pkgmeta.RecordRow, error) {
+	algorithm, _, _ := strings.Cut(old.Hash, "=")
 	newHash := algorithms[algorithm]
 	free := strings.HasSuffix(m.name, "/RECORD.jws") || strings.HasSuffix(m.name, "/RECORD.p7s")
-	if !all && !m.changed && newHash != nil || free && old[0] != "" {
-		old[0] = m.name
+	if !all && !m.changed && newHash != nil || free && old.Path != "" {
+		old.Path = m.name
 		return old, nil
 	}
 	if newHash == nil {
@@ -93,10 +78,10 @@ func (m *member) row(old row, all bool) (row, error) {
 	h := newHash()
 	size, err := m.copyTo(h)
 	if err != nil {
-		return row{}, err
+		return pkgmeta.RecordRow{}, err
 	}
 	digest := base64.RawURLEncoding.EncodeToString(h.Sum(nil))
-	return row{m.name, algorithm + "=" + digest, strconv.FormatInt(size, 10)}, nil
+	return pkgmeta.RecordRow{Path: m.name, Hash: algorithm + "=" + digest, Size: size}, nil
 }
 
 // copyTo writes the content of a member, and returns its size.
@@ -118,11 +103,15 @@ func (m *member) copyTo(w io.Writer) (int64, error) {
 }
 
 // writeRecord changes RECORD, or adds it as the last member.
-func (z *archive) writeRecord(self *member, name string, rows []row) error {
+func (z *archive) writeRecord(self *member, name string, rows []pkgmeta.RecordRow) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	for _, r := range rows {
-		if err := w.Write(r[:]); err != nil {
+		size := ""
+		if r.Size >= 0 {
+			size = strconv.FormatInt(r.Size, 10)
+		}
+		if err := w.Write([]string{r.Path, r.Hash, size}); err != nil {
 			return err
 		}
 	}
