@@ -214,6 +214,11 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	w := pack(t, whole(t)...)
+	if _, err := apply.To(w, []fix.Fix{titled(fix.All{
+		fix.Rename{File: "tool/_a.so", To: "tool/_b.so"}, fix.Rename{File: "tool/run", To: "tool/_b.so"},
+	})}, apply.Options{}); !errors.Is(err, apply.ErrRefused) {
+		t.Errorf("two members with one name: %v", err)
+	}
 	w.Size /= 2
 	if _, err := apply.To(w, nil, apply.Options{}); !errors.Is(err, apply.ErrRefused) {
 		t.Errorf("half a wheel: %v", err)

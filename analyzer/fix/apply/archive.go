@@ -132,7 +132,10 @@ func (z *archive) change(name string, edit func(old []byte) ([]byte, error)) err
 // rename gives a member another name in the same folder.
 func (z *archive) rename(from, to string) error {
 	m := z.byName[from]
-	if m == nil || z.byName[to] != nil || !safe(to) || path.Dir(from) != path.Dir(to) {
+	taken := slices.ContainsFunc(z.members, func(o *member) bool {
+		return to == o.Name || to == o.name
+	})
+	if m == nil || taken || !safe(to) || path.Dir(from) != path.Dir(to) {
 		return refuse("%s cannot get the name %s", from, to)
 	}
 	m.name = to
