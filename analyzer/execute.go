@@ -317,6 +317,9 @@ func (x *executor) mark(all []planned, kept []int, done *attempt) {
 		for n := range r.Plan.Fixes {
 			if r.Plan.Fixes[n].Cause == c.ID {
 				r.Plan.Fixes[n].Fix = first[0].Fix
+				if command != "" { // that of a requirement is only what is written
+					r.Plan.Fixes[n].Command = command
+				}
 			}
 		}
 	}

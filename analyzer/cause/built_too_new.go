@@ -26,7 +26,7 @@ var TooNew = &Kind{
 	Applicable: func(g *group, list []*merged) []*merged {
 		loader := 0 // errors of the loader; those of the linker are due to the same build
 		for _, f := range g.all {
-			loader += boolRank(!g.rules[f.Rule].Linker)
+			loader += boolRank(!g.rules[f.Rule].Linker && !g.guest(f))
 		}
 		if loader > 0 { // that it works where it was built is no fix for the platform
 			list = slices.DeleteFunc(list, func(m *merged) bool {
@@ -209,7 +209,7 @@ func (t *Text) neededTag() string {
 func (g *group) newest() string {
 	best := ""
 	for _, f := range g.all {
-		if f.Version != "" && (best == "" || older(best, f.Version)) {
+		if f.Version != "" && !g.guest(f) && (best == "" || older(best, f.Version)) {
 			best = f.Version
 		}
 	}

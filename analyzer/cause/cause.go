@@ -84,15 +84,16 @@ func collect(r *result.Report, o Options) []*group {
 		g.findings = append(g.findings, i)
 		g.all = append(g.all, f)
 	}
-	groups = mergeMissing(groups)
+	groups = mergeActions(groups, o.Pins != nil)
 	if o.Pins != nil {
 		groups = foldUnmet(mergePins(groups))
 	}
-	// The first finding is described: the base does not have it, and it is about what fails.
+	// The first finding is described: it is about what fails, and the base does not have it.
 	for _, g := range groups {
 		slices.SortStableFunc(g.findings, func(a, b int) int {
 			x, y := &r.Findings[a], &r.Findings[b]
-			return cmp.Or(boolRank(y.New)-boolRank(x.New), boolRank(g.unmet(x))-boolRank(g.unmet(y)))
+			return cmp.Or(boolRank(g.guest(x))-boolRank(g.guest(y)), boolRank(y.New)-boolRank(x.New),
+				boolRank(g.unmet(x))-boolRank(g.unmet(y)))
 		})
 		for i, n := range g.findings {
 			g.all[i] = &r.Findings[n]
@@ -101,42 +102,6 @@ func collect(r *result.Report, o Options) []*group {
 	}
 	return groups
 }
-
-// mergeMissing merges libraries without a known provider that the same objects need: usually
-// one package is missing. If an artifact misses many libraries, all of one severity are merged.
-func mergeMissing(groups []*group) []*group {
-	byObjects := map[string]*group{}
-	misses := map[string]int{}
-	for _, g := range groups {
-		if g.kind == missing {
-			misses[g.project]++
-		}
-	}
-	return slices.DeleteFunc(groups, func(g *group) bool {
-		if g.kind != missing {
-			return false
-		}
-		key := g.project + "\x00" + string(g.severity())
-		if misses[g.project] <= manyMissing {
-			var objects set[string]
-			for _, f := range g.all {
-				objects.add(f.Artifact + "\x00" + f.Object)
-			}
-			slices.Sort(objects.list)
-			key = strings.Join(objects.list, "\x00")
-		}
-		into := byObjects[key]
-		if into == nil {
-			byObjects[key] = g
-			return false
-		}
-		into.findings = append(into.findings, g.findings...)
-		into.all = append(into.all, g.all...)
-		return true
-	})
-}
-
-const manyMissing = 8
 
 // severity returns the most severe one of its findings.
 func (g *group) severity() result.Severity {

@@ -98,6 +98,14 @@ func ofExtra(library, requirement, extra string) result.Finding {
 	return f
 }
 
+// inPackage is about a library of a package that the wheel does not declare.
+func inPackage(library, name string) result.Finding {
+	f := needs("w/a.so", library)
+	f.Fixes = []fix.Fix{{Kind: fix.KindDependency, Title: fix.Titled("Declare %s", name),
+		Requirement: name, Change: fix.Pin{Requirement: name, Direct: true}}}
+	return f
+}
+
 func needs(object, library string) result.Finding {
 	return result.Finding{
 		Rule: "library-not-found", Object: object, Library: library, Severity: result.Warning,
@@ -210,11 +218,59 @@ func TestOrigins(t *testing.T) {
 		"missing": {
 			[]result.Finding{needs("a.so", "libb64.so.0d"), needs("b.so", "libhwloc.so.5"),
 				needs("b.so", "libhwloc.so.15")},
+			[]string{"warning missing-libb64: needs libb64.so.0d, libhwloc.so.5 and 1 more library, which " +
+				"are neither bundled nor declared"},
+		},
+		"several projects of the system": {
+			[]result.Finding{needs("a.so", "libcups.so.2"), needs("a.so", "libgomp.so.1"),
+				needs("a.so", "libcuda.so.1")},
 			[]string{
-				"warning missing-libhwloc: needs libhwloc.so.5 and libhwloc.so.15, which are " +
-					"neither bundled nor declared",
-				"warning missing-libb64: needs libb64.so.0d, which is neither bundled nor declared",
+				"warning system-libraries: needs libcups.so.2 and libgomp.so.1 of the system, which not " +
+					"every manylinux2014 system has",
+				"warning system-the-nvidia-driver: needs libcuda.so.1 of the NVIDIA driver, which not every " +
+					"manylinux2014 system has",
 			},
+		},
+		"a release of FFmpeg and SoX": {
+			[]result.Finding{
+				needs("w/libops6.so", "libavcodec.so.60"), needs("w/libops4.so", "libavcodec.so.58"),
+				needs("w/libsound.so", "libsox.so"),
+			},
+			[]string{"warning system-libraries: needs FFmpeg 4 or 6 and SoX, which not every manylinux2014 " +
+				"system has"},
+		},
+		"packages of one CUDA release": {
+			[]result.Finding{
+				inPackage("libcudart.so.12", "nvidia-cuda-runtime-cu12"),
+				inPackage("libcudnn.so.9", "nvidia-cudnn-cu12"), inPackage("libtorch.so", "torch"),
+			},
+			[]string{
+				"warning undeclared-cuda-12: needs libcudart.so.12 and libcudnn.so.9 of CUDA 12, which the " +
+					"wheel does not declare",
+				"warning undeclared-torch: needs libtorch.so of torch, which the wheel does not declare",
+			},
+		},
+		"tags in WHEEL": {
+			[]result.Finding{
+				{Rule: "metadata-mismatch", Object: "widget-1.0.dist-info/WHEEL", Severity: result.Warning,
+					Headline: "WHEEL has other tags", Fixes: []fix.Fix{{Kind: fix.KindRebuild,
+						Title: fix.Titled("Write the tags"), Change: fix.WriteTags{},
+						Retags: []fix.Retagging{{Wheel: &fix.Wheel{}}}}}},
+				tooNew("a.so", "pow", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64"),
+			},
+			[]string{"error built-too-new: tagged manylinux2014, but needs manylinux_2_31"},
+		},
+		"tags in WHEEL of a wheel that is built again": {
+			[]result.Finding{
+				{Rule: "metadata-mismatch", Object: "widget-1.0.dist-info/WHEEL", Severity: result.Warning,
+					Headline: "WHEEL has other tags", Fixes: []fix.Fix{{Kind: fix.KindRebuild,
+						Title: fix.Titled("Write the tags"), Change: fix.WriteTags{},
+						Retags: []fix.Retagging{{Wheel: &fix.Wheel{}}}}}},
+				{Rule: "symbol-version-too-new", Object: "a.so", Symbol: "pow", Library: "libm.so.6",
+					Version: "GLIBC_2.29"},
+			},
+			[]string{"error built-too-new: tagged manylinux2014, but needs manylinux_2_31",
+				"warning metadata-mismatch: WHEEL has other tags"},
 		},
 		"libc": {
 			[]result.Finding{
@@ -595,5 +651,50 @@ func TestTagsOfSeveralWheels(t *testing.T) {
 		if got := fix.Of(x.Change, last.Artifact).Apply(fix.Scenario{}).Platform; got != want {
 			t.Errorf("%s: %s is checked on %s, want %s", name, last.Artifact, got, want)
 		}
+	}
+}
+
+// One fix installs everything that comes from the system, and one declares all packages of CUDA.
+func TestOneActionOneFix(t *testing.T) {
+	for _, c := range []struct {
+		findings       []result.Finding
+		title, command string
+		clears         int
+	}{
+		{[]result.Finding{needs("a.so", "libcups.so.2"), needs("a.so", "libgomp.so.1")},
+			"Install what contains these libraries (Debian and Ubuntu)",
+			"apt-get install libcups2 libgomp1", 2},
+		{[]result.Finding{needs("a4.so", "libavcodec.so.58"), needs("a5.so", "libavcodec.so.59"),
+			needs("a.so", "libsox.so")},
+			"Install FFmpeg and SoX (conda-forge)", "conda install -c conda-forge ffmpeg sox", 3},
+		{[]result.Finding{needs("a.so", "libcups.so.2"), needs("a.so", "libmysqlclient.so.20")},
+			"Install what contains these libraries (Debian and Ubuntu), and MySQL",
+			"apt-get install libcups2", 2},
+		{[]result.Finding{inPackage("libcudart.so.12", "nvidia-cuda-runtime-cu12"),
+			inPackage("libcudnn.so.9", "nvidia-cudnn-cu12<10")},
+			"Declare the dependencies nvidia-cuda-runtime-cu12 and nvidia-cudnn-cu12<10 (dependencies in " +
+				"pyproject.toml or setup.py)", "", 2},
+	} {
+		causes := report(c.findings...).Causes
+		if len(causes) != 1 || len(causes[0].Fixes) == 0 {
+			t.Errorf("%s: %+v", c.title, causes)
+			continue
+		}
+		x := causes[0].Fixes[0]
+		if x.Title.String() != c.title || string(x.Command) != c.command || x.Clears != c.clears {
+			t.Errorf("got %q %q, clears %d; want %q %q", x.Title, x.Command, x.Clears, c.title, c.command)
+		}
+	}
+}
+
+// Of two fixes for the same finding, only one is needed, although neither removes the whole cause.
+func TestAlternativesAreNotJoined(t *testing.T) {
+	both := needs("a.so", "libone.so.1")
+	for _, title := range []string{"Bundle it", "Install it"} {
+		both.Fixes = append(both.Fixes, fix.Fix{Kind: fix.KindPatchelf, Title: fix.Titled("%s", title)})
+	}
+	c := report(both, needs("a.so", "libtwo.so.1")).Causes[0]
+	if len(c.Fixes) != 1 || c.Together {
+		t.Errorf("%d fixes, together %v", len(c.Fixes), c.Together)
 	}
 }

@@ -39,9 +39,10 @@ func (t *Text) complete(x result.CauseFix) []result.CauseFix {
 				verb = "Pin"
 			}
 			x.Title = t.requiring(verb, x.Requirement)
-		case x.Kind == fix.KindDependency:
-			x.Title = x.Title.Append(dependencies)
 		}
+	}
+	if byBuilder && x.Kind == fix.KindDependency {
+		x.Title = x.Title.Append(dependencies)
 	}
 	if cost := t.cost(x.Fix, byBuilder, q.Name); cost != "" {
 		x.Cost = append(x.Cost, cost)
@@ -95,7 +96,7 @@ func (t *Text) cost(x fix.Fix, byBuilder bool, name string) string {
 			return "it replaces " + wrong
 		}
 		return "it replaces the installed versions"
-	case x.System != nil && x.System.With != fix.Homebrew:
+	case x.System != nil && x.System.NeedsRoot():
 		return "it needs administrator rights"
 	case packs(x):
 		return fix.EachBuild

@@ -33,8 +33,8 @@ func evidence(g *group) []result.Evidence {
 		if g.states(f) {
 			continue
 		}
-		if f.Library+f.Version+f.Symbol+f.Object == "" { // the title says all
-			continue
+		if f.Library+f.Version+f.Symbol == "" && (f.Object == "" || g.guest(f)) {
+			continue // the title says all
 		}
 		k := key{f.Library, f.Version}
 		r := byKey[k]

@@ -22,12 +22,23 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 	if g.kind.Applicable != nil {
 		list = g.kind.Applicable(g, list)
 	}
+	left := g.all // findings that none of the better fixes removes
 	for _, m := range g.ranked(list) {
 		if len(out) == maxFixes || len(out) > 0 && out[0].Clears == len(g.all) &&
 			m.clears < len(g.all) {
 			break
 		}
+		more := left
+		if m.clears < len(g.all) {
+			more = slices.DeleteFunc(slices.Clone(left), func(f *result.Finding) bool {
+				return m.removes(f) || g.states(f) && satisfies(m.Fix, f)
+			})
+			if len(out) > 0 && len(more) == len(left) {
+				continue // it is an alternative to the better ones
+			}
+		}
 		if !g.rejects(m, out) {
+			left = more
 			out = append(out, result.CauseFix{Fix: m.fix(), Clears: m.clears})
 		}
 	}
@@ -42,6 +53,16 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 		out = slices.Insert(out, 0, *x)
 	}
 	return out, len(out) > 1 && out[0].Clears < len(g.all)
+}
+
+// removes reports whether a fix, which was merged, is one of a finding.
+func (m *merged) removes(f *result.Finding) bool {
+	return slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
+		if tried := requirementsOf(x); tried != nil {
+			x.Requirement = tried[0]
+		}
+		return keyOf(x) == m.key
+	})
 }
 
 // ranked sorts fixes, the best first.

@@ -52,6 +52,9 @@ type Kind struct {
 	First bool
 	// NotShipped is set if its causes do not decide whether the artifact may be shipped.
 	NotShipped bool
+	// OfTags is set if its findings are about the tags of a wheel. They are part of the cause TooNew
+	// if the same change of the tags removes both.
+	OfTags bool
 	// Apart is set if its findings are part of no other cause.
 	Apart bool
 	// Owner is set if the libraries of its causes are also those that have the symbols.
@@ -78,6 +81,12 @@ type Task struct {
 // the artifact has to do the same every time.
 func Build(do string) *Kind {
 	return &Kind{Task: func(*Text) Task { return Task{Actor: result.Builder, Do: do} }}
+}
+
+// AboutTags returns the kind for findings that are about the tags of a wheel.
+func (k *Kind) AboutTags() *Kind {
+	k.OfTags = true
+	return k
 }
 
 // Choose returns the kind of causes that are titled by the Reason of their findings, and about

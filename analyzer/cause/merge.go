@@ -15,6 +15,7 @@ import (
 // merged is a fix and the findings that it removes.
 type merged struct {
 	fix.Fix
+	key      mergeKey
 	clears   int
 	last     *result.Finding // the finding that was counted last: each finding counts once
 	commands set[command]
@@ -52,7 +53,7 @@ func mergeFixes(g *group) (list []*merged) {
 			k := keyOf(x)
 			m := byKey[k]
 			if m == nil {
-				m = &merged{Fix: x}
+				m = &merged{Fix: x, key: k}
 				byKey[k] = m
 				list = append(list, m)
 			} else {

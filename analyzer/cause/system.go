@@ -36,18 +36,20 @@ var system = &Kind{
 	},
 }
 
-// systemLibraries is the kind of artifacts that need libraries of a desktop. The subject is the
-// package that needs them; "" if it is the artifact.
+// systemLibraries is the kind of artifacts that need libraries of several projects. The subject is
+// the package that needs them; "" if it is the artifact or there are several.
 var systemLibraries = &Kind{
 	Name: "system-libraries",
 	Title: func(t *Text) string {
 		needs := strings.TrimSpace(t.subject + " needs")
-		if t.installedOn() {
-			return fmt.Sprintf("%s %s of the system, which %s does not have", needs, t.Libraries(),
-				t.target())
+		what := t.Libraries() + " of the system"
+		if t.needsRelease() { // the others are not needed
+			what = Listed(t.projects(), 3, 40, "project")
 		}
-		return fmt.Sprintf("%s %s of the system, which not every %s has", needs, t.Libraries(),
-			t.systems())
+		if t.installedOn() {
+			return fmt.Sprintf("%s %s, which %s does not have", needs, what, t.target())
+		}
+		return fmt.Sprintf("%s %s, which not every %s has", needs, what, t.systems())
 	},
 	Advice:  (*Text).install,
 	Whole:   (*group).installation,
@@ -107,6 +109,28 @@ var missing = &Kind{
 	},
 }
 
+// projects returns the projects of the system that the artifact needs, with the releases of which
+// it needs one.
+func (t *Text) projects() []string {
+	var names set[string]
+	for _, f := range t.all {
+		name := cmp.Or(systemProvider(f.Library), base(f.Library))
+		if names.add(name) {
+			last := &names.list[len(names.list)-1]
+			*last = cmp.Or(t.releases(name), name)
+		}
+	}
+	return names.list
+}
+
+// needsRelease reports whether the artifact needs one of several releases of a project.
+func (t *Text) needsRelease() bool {
+	return slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		name := systemProvider(f.Library)
+		return name != "" && t.releases(name) != ""
+	})
+}
+
 func rejectsEdit(_ *group, m *merged, _ bool) bool { return m.Kind == fix.KindPatchelf }
 
 func (t *Text) declare() Task {
@@ -137,14 +161,17 @@ func (g *group) unknown() bool {
 	return !slices.ContainsFunc(g.all, func(f *result.Finding) bool { return !f.Unknown })
 }
 
-// oneRelease returns the project of the system with the releases of which an artifact needs one,
+// oneRelease returns releases of the subject.
+func (t *Text) oneRelease() string { return t.releases(t.subject) }
+
+// releases returns a project of the system with the releases of which an artifact needs one,
 // because it has variants of its objects for them: "FFmpeg 4, 5 or 6". It is "" for others.
-func (t *Text) oneRelease() string {
+func (t *Text) releases(project string) string {
 	of := map[string]string{} // release by object
 	variants := map[string]*set[string]{}
 	for _, f := range t.all {
 		p, _ := platform.ProviderOf(base(f.Library))
-		r, ok := strings.CutPrefix(p.Project, t.subject+" ")
+		r, ok := strings.CutPrefix(p.Project, project+" ")
 		if !ok || strings.Contains(r, " ") {
 			continue
 		}
@@ -172,7 +199,7 @@ func (t *Text) oneRelease() string {
 	}
 	slices.SortFunc(all.list, compareNumbers)
 	last := len(all.list) - 1
-	return t.subject + " " + strings.Join(all.list[:last], ", ") + " or " + all.list[last]
+	return project + " " + strings.Join(all.list[:last], ", ") + " or " + all.list[last]
 }
 
 // systems returns what the systems of the platform are called.
@@ -191,10 +218,10 @@ func (t *Text) installedOn() bool {
 
 // installation returns the fix that installs libraries of the system or of another project: one
 // command for all packages. It returns nil if no provider is known. If the name of a package
-// depends on the release of the system, it names the projects.
+// depends on the release of the system, or it has none, the title names the project.
 func (g *group) installation() *result.CauseFix {
-	var projects, debian, pypi set[string]
-	clears, unnamed := 0, false
+	var projects, unreleased, debian, conda, pypi, unnamed, notInConda set[string]
+	clears := 0
 	for _, f := range g.all {
 		p, ok := platform.ProviderOf(f.Library)
 		if !ok || p.Kind == platform.BundleProvider && !f.OtherPackage || g.artifact.has(p) {
@@ -212,19 +239,29 @@ func (g *group) installation() *result.CauseFix {
 		}
 		clears++
 		projects.add(p.Project)
+		unreleased.add(systemProvider(f.Library))
 		for _, name := range system {
 			debian.add(name)
+		}
+		if len(system) == 0 {
+			unnamed.add(p.Project)
+		}
+		for _, name := range p.Packages(platform.Conda) {
+			name, _, _ = strings.Cut(name, "=") // it may work with several releases
+			conda.add(name)
+		}
+		if p.Packages(platform.Conda) == nil {
+			notInConda.add(p.Project)
 		}
 		for _, name := range python {
 			pypi.add(name)
 		}
-		unnamed = unnamed || len(system) == 0
 	}
 	x := fix.Fix{Kind: fix.KindEnvironment}
 	switch {
 	case clears == 0:
 		return nil
-	case len(debian.list) > 0 && !unnamed:
+	case len(debian.list) > 0 && unnamed.list == nil:
 		x = fix.Install(
 			fix.Titled("Install what contains these libraries (Debian and Ubuntu)"),
 			fix.SystemPackages{With: fix.Apt, Names: debian.list},
@@ -232,15 +269,30 @@ func (g *group) installation() *result.CauseFix {
 	case len(pypi.list) > 0:
 		x.Kind = fix.KindDependency
 		x.Title = fix.Titled("Declare the dependency %s", strings.Join(pypi.list, " and "))
+	case len(conda.list) > 1 && notInConda.list == nil:
+		x = fix.Install(
+			fix.Titled("Install %s (conda-forge)", Listed(unreleased.list, 3, 40, "project")),
+			fix.SystemPackages{With: fix.Conda, Names: conda.list},
+		)
+	case len(debian.list) > 0:
+		x = fix.Install(
+			fix.Titled("Install what contains these libraries (Debian and Ubuntu), and %s",
+				Listed(general(unnamed.list), 3, 40, "project")),
+			fix.SystemPackages{With: fix.Apt, Names: debian.list},
+		)
 	default:
-		// "ROCm 5" is more specific than "ROCm"
-		names := slices.DeleteFunc(slices.Clone(projects.list), func(name string) bool {
-			return slices.ContainsFunc(projects.list, func(other string) bool {
-				return name != other && release.ReplaceAllString(other, "") == name
-			})
-		})
-		x.Title = fix.Titled("Install %s", Listed(names, 3, 40, "project"))
+		x.Title = fix.Titled("Install %s", Listed(general(projects.list), 3, 40, "project"))
 	}
 	x.Cost = []string{}
 	return &result.CauseFix{Fix: x, Clears: clears}
+}
+
+// general leaves out projects of which the list also has a release: "ROCm 5" is more specific than
+// "ROCm".
+func general(projects []string) []string {
+	return slices.DeleteFunc(slices.Clone(projects), func(name string) bool {
+		return slices.ContainsFunc(projects, func(other string) bool {
+			return name != other && release.ReplaceAllString(other, "") == name
+		})
+	})
 }

@@ -2,6 +2,7 @@ package cause
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -57,6 +58,50 @@ var undeclared = &Kind{
 		return "Add " + t.subject + " to the packages of the environment."
 	},
 	Addition: true,
+}
+
+// undeclaredCUDA is the kind of wheels that need several packages of one CUDA release, which is the
+// subject, and do not declare them.
+var undeclaredCUDA = &Kind{
+	Name:  "undeclared",
+	Whole: (*group).declaring,
+	Title: func(t *Text) string {
+		return fmt.Sprintf("needs %s of %s, which the wheel does not declare", t.Libraries(), t.subject)
+	},
+	Task: func(t *Text) Task {
+		return Task{
+			Actor: result.Builder,
+			Do:    "declare the packages of " + t.subject + " as dependencies",
+		}
+	},
+}
+
+// declaring returns the fix that declares all packages that the findings name.
+func (g *group) declaring() *result.CauseFix {
+	var names set[string]
+	var changes fix.Merger
+	clears := 0
+	for _, f := range g.all {
+		i := slices.IndexFunc(f.Fixes, func(x fix.Fix) bool {
+			return x.Kind == fix.KindDependency && x.Requirement != ""
+		})
+		if i < 0 {
+			continue
+		}
+		clears++
+		if names.add(f.Fixes[i].Requirement) {
+			changes.Add(f.Fixes[i].Change)
+		}
+	}
+	if clears == 0 {
+		return nil
+	}
+	return &result.CauseFix{Clears: clears, Fix: fix.Fix{
+		Kind:   fix.KindDependency,
+		Title:  fix.Titled("Declare the dependencies %s", Listed(names.list, 8, 60, "package")),
+		Change: changes.Change(),
+		Cost:   []string{"all users have to download them"},
+	}}
 }
 
 // required returns the first package of which the artifact requires another version.

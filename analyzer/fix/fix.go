@@ -62,14 +62,18 @@ type SystemPackages struct {
 	Names []string
 }
 
-// Commands that install packages. Homebrew needs no administrator rights.
+// Commands that install packages.
 const (
 	Apt      shellword.Line = "apt-get install"
 	Homebrew shellword.Line = "brew install"
+	Conda    shellword.Line = "conda install -c conda-forge"
 )
 
 // Command returns the command that installs the packages.
 func (p SystemPackages) Command() shellword.Line { return p.With + " " + shellword.Quoted(p.Names) }
+
+// NeedsRoot reports whether the command needs administrator rights.
+func (p SystemPackages) NeedsRoot() bool { return p.With != Homebrew && p.With != Conda }
 
 // Install returns a fix that installs packages of the system.
 func Install(title Title, packages SystemPackages) Fix {

@@ -97,6 +97,22 @@ func MajorOfPackage(name string) string {
 	return major
 }
 
+// ReleaseOfPackage returns the CUDA release that a package of NVIDIA is for: that in its name, or
+// "13" for nvidia-cublas. It is "" for other packages.
+func ReleaseOfPackage(name string) string {
+	if major := MajorOfPackage(name); major != "" {
+		return major
+	}
+	if short, ok := strings.CutPrefix(name, "nvidia-"); ok && !slices.Contains(suffixed, short) {
+		for _, p := range nvidiaPackages {
+			if p == short {
+				return "13"
+			}
+		}
+	}
+	return ""
+}
+
 // drivers are the oldest NVIDIA drivers for Linux that run programs of a CUDA release (CUDA release
 // notes, table "CUDA Toolkit and Minimum Required Driver Version").
 var drivers = map[string]string{"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}

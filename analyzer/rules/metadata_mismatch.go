@@ -33,7 +33,7 @@ build may not be finished. It is a note where WHEEL declares a pure Python wheel
 with shared objects, which Fedora then installs in lib/ and not in lib64/.
 
 Not detected: fields that pip does not compare.`,
-	Cause: cause.Rule{Kind: cause.Build("make the metadata and the file name agree")},
+	Cause: cause.Rule{Kind: disagreeing},
 	References: []string{
 		"PEP 427",
 		"PyPA: Binary distribution format",
@@ -43,6 +43,9 @@ Not detected: fields that pip does not compare.`,
 	Windows: checkMetadata,
 	MacOS:   checkMetadata,
 }
+
+// disagreeing is the kind of causes of wheels that contradict their file names.
+var disagreeing = cause.Build("make the metadata and the file name agree").AboutTags()
 
 // pipRefuses is the effect of most mismatches.
 const pipRefuses = "pip does not install it"

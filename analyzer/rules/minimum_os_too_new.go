@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/machoobj"
 )
 
@@ -33,6 +34,7 @@ those are not reported.`,
 		"dyld: dyld/Loader.cpp",
 		"PyPA: Platform compatibility tags",
 	},
+	Cause: cause.Rule{Kind: cause.Build("change how it is built").AboutTags()},
 	MacOS: checkMinimumOS,
 }
 

@@ -254,7 +254,7 @@ var installers = map[string]shellword.Line{
 	platform.Debian13: fix.Apt,
 	platform.Fedora:   "dnf install",
 	platform.Alpine:   "apk add",
-	platform.Conda:    "conda install -c conda-forge",
+	platform.Conda:    fix.Conda,
 }
 
 // firstWithDNF is the glibc of RHEL 8. RHEL 7 and Amazon Linux 2 have only yum.
