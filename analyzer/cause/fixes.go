@@ -33,8 +33,8 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 			more = slices.DeleteFunc(slices.Clone(left), func(f *result.Finding) bool {
 				return m.removes(f) || g.states(f) && satisfies(m.Fix, f)
 			})
-			if len(out) > 0 && len(more) == len(left) {
-				continue // it is an alternative to the better ones
+			if len(out) > 0 && len(more) == len(left) && m.Change == nil {
+				continue // it is an alternative to the better ones; a trial may find that it removes more
 			}
 		}
 		if !g.rejects(m, out) {

@@ -11,8 +11,8 @@ import (
 )
 
 // mergeActions merges groups that one action removes, since they are one cause: everything that is
-// bundled into a wheel, that one command installs on a system, the packages of one CUDA release, one
-// change of the tags.
+// bundled into a wheel, that one command installs on a system, the packages of one CUDA release, or
+// one change of the tags.
 func mergeActions(groups []*group, pinned bool) []*group {
 	misses := map[string]int{}
 	for _, g := range groups {
@@ -35,7 +35,7 @@ func mergeActions(groups []*group, pinned bool) []*group {
 		case missing:
 			key = g.bundling(misses[g.project])
 		case system, systemLibraries:
-			if g.packaged() {
+			if g.packaged() && !pinned { // there each package is named
 				key, as = "system", origin{systemLibraries, "", g.project}
 			}
 		case undeclared:
@@ -102,8 +102,8 @@ func (g *group) packaged() bool {
 	})
 }
 
-// retagged reports whether a change of the tags removes all findings of a group. That of the tags in
-// WHEEL is part of each.
+// retagged reports whether a change of the tags removes all findings of a group. Each also writes
+// the tags into WHEEL.
 func (g *group) retagged() bool {
 	return !slices.ContainsFunc(g.all, func(f *result.Finding) bool {
 		return !g.rules[f.Rule].Linker && !slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
