@@ -260,9 +260,25 @@ func convert(f *historydata.File, r *historydata.Release) *Release {
 			Versions: slices.Clone(l.Versions),
 		}
 		c.Exports = elfobj.NewExports(exported(exports)...)
+		if c.Imports, err = imported(f, l); err != nil {
+			panic(fmt.Errorf("embedded provider history: %s %s: %w", r.Name, r.Version, err))
+		}
 		out.Libraries = append(out.Libraries, c)
 	}
 	return out
+}
+
+// imported returns what a library takes from those of other packages; nil if that is not known.
+func imported(f *historydata.File, l *historydata.Library) (*elfobj.Imports, error) {
+	if !l.Linked {
+		return nil, nil
+	}
+	list, err := f.Imports(l)
+	out := make([]elfobj.Import, 0, len(list))
+	for _, i := range list {
+		out = append(out, elfobj.Import{Name: i.Name, Version: i.Version, Library: i.Library})
+	}
+	return elfobj.NewImports(out...), err
 }
 
 func exported(list []historydata.Export) []elfobj.Export {

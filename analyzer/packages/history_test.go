@@ -376,3 +376,22 @@ func TestHistoryForInterpreter(t *testing.T) {
 		t.Errorf("versions %v, %v", versions, err)
 	}
 }
+
+// The history has what a library takes from those of other packages, and nothing else.
+func TestHistoryImports(t *testing.T) {
+	found := false
+	r := mustRelease(t, "nvidia-cusparse-cu12", "12.3.1.170", x86)
+	for _, i := range libraryOf(t, r, "libcusparse.so.12").Imports.All() {
+		if i.Library != "libnvJitLink.so.12" || i.Version != "libnvJitLink.so.12" {
+			t.Errorf("it imports %+v", i)
+		}
+		found = found || i.Name == "__nvJitLinkComplete_12_4"
+	}
+	if !found {
+		t.Error("it does not import __nvJitLinkComplete_12_4")
+	}
+	alone := libraryOf(t, mustRelease(t, "nvidia-nvjitlink-cu12", "12.3.101", x86), "libnvJitLink.so.12")
+	if alone.Imports != nil {
+		t.Errorf("a library that links no other package imports %v", alone.Imports.List())
+	}
+}

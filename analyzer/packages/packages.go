@@ -129,7 +129,8 @@ type Library struct {
 	RunPath  string
 	Versions []string        // version nodes it defines
 	Exports  *elfobj.Exports // empty where Known is false
-	// What it needs of other libraries; nil if that is not known, as in the history.
+	// What it needs of other libraries; nil if that is not known. The history has what it needs of
+	// libraries of other packages.
 	Imports *elfobj.Imports `json:",omitempty"`
 	// false: the exports are not known, so a missing symbol proves nothing
 	Known bool

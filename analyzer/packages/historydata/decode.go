@@ -115,21 +115,13 @@ func (d *decoder) line(line string) error {
 		r.Libraries = append(r.Libraries, Library{Path: fields[0], SONAME: undash(fields[1])})
 		return nil
 	case "library":
-		t, err := strconv.Atoi(fields[2])
-		if err != nil || t < 0 || t >= len(d.columns) {
-			return fmt.Errorf("library %s has no table %q", fields[0], fields[2])
+		at, err := d.column(fields[2])
+		if err != nil {
+			return fmt.Errorf("library %s: %w", fields[0], err)
 		}
-		r.Libraries = append(
-			r.Libraries,
-			Library{
-				Path:   fields[0],
-				SONAME: undash(fields[1]),
-				Known:  true,
-				table:  t,
-				column: d.columns[t],
-			},
-		)
-		d.columns[t]++
+		r.Libraries = append(r.Libraries, Library{
+			Path: fields[0], SONAME: undash(fields[1]), Known: true, exports: at,
+		})
 		return nil
 	}
 	if len(r.Libraries) == 0 {
@@ -143,10 +135,26 @@ func (d *decoder) line(line string) error {
 		l.RunPath = rest
 	case "versions":
 		l.Versions = strings.Fields(rest)
+	case "imports":
+		at, err := d.column(rest)
+		if err != nil {
+			return fmt.Errorf("library %s: %w", l.Path, err)
+		}
+		l.imports, l.Linked = at, true
 	default:
 		return fmt.Errorf("unknown line %q", word)
 	}
 	return nil
+}
+
+// column returns the next column of a table that is given by its number.
+func (d *decoder) column(number string) (place, error) {
+	t, err := strconv.Atoi(number)
+	if err != nil || t < 0 || t >= len(d.columns) {
+		return place{}, fmt.Errorf("there is no table %q", number)
+	}
+	d.columns[t]++
+	return place{t, d.columns[t] - 1}, nil
 }
 
 // Exports returns the exports of a library of the file, sorted by name and version; nil if the
@@ -155,14 +163,32 @@ func (f *File) Exports(l *Library) ([]Export, error) {
 	if !l.Known {
 		return nil, nil
 	}
-	if l.table >= len(f.tables) {
+	return f.at(l, l.exports)
+}
+
+// Imports returns the imports of a library of the file, sorted by name and version; nil if it is
+// not Linked.
+func (f *File) Imports(l *Library) (out []Import, _ error) {
+	if !l.Linked {
+		return nil, nil
+	}
+	rows, err := f.at(l, l.imports)
+	for _, r := range rows {
+		out = append(out, Import{Name: r.Name, Version: r.Version, Library: r.Kind})
+	}
+	return out, err
+}
+
+// at returns what a table contains of a library.
+func (f *File) at(l *Library, p place) ([]Export, error) {
+	if p.table >= len(f.tables) {
 		return nil, fmt.Errorf("%s is not of this file", l.Path)
 	}
-	t, err := f.tables[l.table]()
+	t, err := f.tables[p.table]()
 	if err != nil {
 		return nil, fmt.Errorf("the symbols of %s: %w", l.Path, err)
 	}
-	return t.column(l.column), nil
+	return t.of(p.column), nil
 }
 
 // table contains the symbols of a family of libraries; each library is a column.
@@ -172,7 +198,8 @@ type table struct {
 	sets    [][]byte // bitmaps of columns
 }
 
-func (t *table) column(c int) []Export {
+// of returns the symbols of a column.
+func (t *table) of(c int) []Export {
 	in := make([]bool, len(t.sets))
 	for i, s := range t.sets {
 		in[i] = c/8 < len(s) && s[c/8]&(1<<(c%8)) != 0

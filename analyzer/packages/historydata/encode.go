@@ -31,24 +31,30 @@ func Encode(
 	var text strings.Builder
 	tables := map[string]*tableWriter{} // by family
 	var order []*tableWriter
+	add := func(table string, symbols []Export) int {
+		w := tables[table]
+		if w == nil {
+			w = &tableWriter{number: len(order), columns: map[string][]int{}}
+			tables[table] = w
+			order = append(order, w)
+		}
+		w.add(symbols)
+		return w.number
+	}
 	for _, r := range releases {
 		if r.Name != name {
 			return nil, fmt.Errorf("a release of %s among those of %s", r.Name, name)
 		}
 		encodeRelease(&text, r)
 		for _, l := range r.Libraries {
-			t := -1
+			exports, imports := -1, -1
 			if l.Known {
-				w := tables[family(l.Path)]
-				if w == nil {
-					w = &tableWriter{number: len(order), columns: map[string][]int{}}
-					tables[family(l.Path)] = w
-					order = append(order, w)
-				}
-				w.add(l.Exports)
-				t = w.number
+				exports = add(family(l.Path), l.Exports)
 			}
-			encodeLibrary(&text, l, t)
+			if l.Linked {
+				imports = add("imports of "+family(l.Path), rows(l.Imports))
+			}
+			encodeLibrary(&text, l, exports, imports)
 		}
 	}
 	z, err := zstd.NewWriter(
@@ -76,6 +82,14 @@ func Encode(
 	catalog := z.EncodeAll([]byte(first.String()+text.String()), nil)
 	out := binary.AppendUvarint([]byte(magic), uint64(len(catalog)))
 	return append(append(out, catalog...), bodies...), nil
+}
+
+// rows returns imports as rows of a table, with the library in place of the kind.
+func rows(imports []Import) (out []Export) {
+	for _, i := range imports {
+		out = append(out, Export{Name: i.Name, Version: i.Version, Kind: i.Library})
+	}
+	return out
 }
 
 // family returns the path of a library up to ".so", without digits. It is the same in all releases
@@ -110,9 +124,10 @@ func encodeRelease(b *strings.Builder, r Release) {
 	}
 }
 
-func encodeLibrary(b *strings.Builder, l Library, table int) {
+// encodeLibrary writes the lines of a library. exports and imports are the numbers of its tables.
+func encodeLibrary(b *strings.Builder, l Library, exports, imports int) {
 	if l.Known {
-		fmt.Fprintf(b, "library %s %s %d\n", l.Path, dash(l.SONAME), table)
+		fmt.Fprintf(b, "library %s %s %d\n", l.Path, dash(l.SONAME), exports)
 	} else {
 		fmt.Fprintf(b, "name %s %s\n", l.Path, dash(l.SONAME))
 	}
@@ -124,6 +139,9 @@ func encodeLibrary(b *strings.Builder, l Library, table int) {
 	}
 	if len(l.Versions) > 0 {
 		fmt.Fprintf(b, "versions %s\n", strings.Join(l.Versions, " "))
+	}
+	if l.Linked {
+		fmt.Fprintf(b, "imports %d\n", imports)
 	}
 }
 

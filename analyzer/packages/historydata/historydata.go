@@ -5,7 +5,7 @@
 // A file describes one package. It has a text catalog and, for the libraries whose paths differ
 // only in versions, a table of symbols. Exports hardly change between releases, so a table stores
 // each symbol once with the set of libraries that export it. Open decodes the catalog; a table is
-// decoded when one of its libraries is first passed to File.Exports.
+// decoded when one of its libraries is first passed to File.Exports. Imports are stored likewise.
 package historydata
 
 // Release is one version of a package on one architecture.
@@ -34,14 +34,28 @@ type Library struct {
 	RunPath  string
 	Versions []string
 	Exports  []Export // sorted by name and version; empty after Open, see File.Exports
+	// Imports are the symbols that it takes from libraries of other packages, sorted by name and
+	// version; empty after Open, see File.Imports. Linked is false if they are not known.
+	Imports []Import
+	Linked  bool
 
-	table, column int // location of its symbols in an opened File
+	exports, imports place // of its symbols in an opened File
 }
+
+// place is a column of a table.
+type place struct{ table, column int }
 
 // Export is one exported symbol.
 type Export struct {
 	Name, Version, Kind  string
 	Hidden, Weak, Unique bool
+}
+
+// Import is one symbol that a library takes from another one.
+type Import struct {
+	Name    string
+	Version string // "" without one; otherwise Library is its vn_file in DT_VERNEED
+	Library string
 }
 
 // magic is the start of a file; the digit is the version of the format.

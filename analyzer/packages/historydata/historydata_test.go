@@ -31,12 +31,17 @@ func TestRoundTrip(t *testing.T) {
 				RunPath:  "$ORIGIN",
 				Versions: []string{"libx.so.1"},
 				Exports:  exports,
+				Imports: []Import{
+					{Name: exports[0].Name, Version: "liby.so.1", Library: "liby.so.1"}, {Name: "z"},
+				},
+				Linked: true,
 			},
 			{
 				Path:    "x/lib/libbig.so.1",
 				SONAME:  "libbig.so.1",
 				Needed:  []string{"libx.so.1"},
 				RunPath: "$ORIGIN",
+				Linked:  true,
 			},
 			{Path: "x/lib/empty.so", Known: true},
 		}
@@ -95,7 +100,10 @@ func TestRoundTrip(t *testing.T) {
 			if len(l.Exports) == 0 {
 				l.Exports = nil
 			}
-			l.table, l.column = 0, 0
+			if l.Imports, err = file.Imports(l); err != nil {
+				t.Fatal(err)
+			}
+			l.exports, l.imports = place{}, place{}
 		}
 	}
 	if file.Name != "x" || !reflect.DeepEqual(file.Releases, want) {
@@ -122,7 +130,8 @@ func TestOpenRefuses(t *testing.T) {
 	defer z.Close()
 	for _, text := range []string{"requires x", "package x\nneeded a",
 		"package x\nrelease 1 a w -\nneeded a", "package x\nrelease 1 a w -\nlibrary a b 0",
-		"package x\ntable 1", "package x\nrelease 1 a w -\nname a b\nnonsense"} {
+		"package x\ntable 1",
+		"package x\nrelease 1 a w -\nname a b\nimports 0", "package x\nrelease 1 a w -\nname a b\nnonsense"} {
 		catalog := z.EncodeAll([]byte(text), nil)
 		if _, err := Open(append(binary.AppendUvarint([]byte(magic), uint64(len(catalog))),
 			catalog...)); err == nil {

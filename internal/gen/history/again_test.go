@@ -32,6 +32,8 @@ func TestReadWhatWasTooLarge(t *testing.T) {
 	byName := historydata.Library{Path: "triton/_C/libtriton.so", SONAME: "libtriton.so"}
 	read := byName
 	read.Known, read.SONAME = true, "libkept.so"
+	links := read
+	links.Needed = []string{"libother.so.1"}
 	for _, c := range []struct {
 		name, only string
 		upTo       uint64
@@ -43,6 +45,7 @@ func TestReadWhatWasTooLarge(t *testing.T) {
 		{"read before", "", whole, read, "libkept.so", true},
 		{"not known from its head before", "", 0, byName, "libtriton.so", true},
 		{"another wheel is requested", "^torch-", whole, byName, "libtriton.so", false},
+		{"its imports were not read before", "", whole, links, "libkept.so", true},
 	} {
 		x := &index{only: regexp.MustCompile(c.only)}
 		w.upTo = c.upTo
@@ -58,7 +61,8 @@ func TestReadWhatWasTooLarge(t *testing.T) {
 		got, err := x.readAll(context.Background(), []wheel{w}, have, false, io.Discard)
 		if err != nil || len(got) != 1 || len(got[0].Libraries) != 1 ||
 			got[0].Libraries[0].SONAME != c.soname ||
-			got[0].Libraries[0].Known != c.known {
+			got[0].Libraries[0].Known != c.known ||
+			got[0].Libraries[0].Linked != (c.have.Needed != nil) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}

@@ -53,7 +53,7 @@ func named(f *zip.File) (historydata.Library, error) {
 		o, ok = fromHead(append(head, rest...))
 	}
 	if ok {
-		l.exports(o)
+		l.symbols(o)
 	}
 	return l.Library, nil
 }

@@ -167,6 +167,9 @@ func known(file string) (map[string]historydata.Release, error) {
 			if l.Exports, err = old.Exports(l); err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
+			if l.Imports, err = old.Imports(l); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
 		}
 		have[r.Wheel+" "+r.Arch] = r
 	}
@@ -234,11 +237,13 @@ func (x *index) readAll(
 	return releases, nil
 }
 
-// complete reports whether every library of a release is known, as far as the package needs it. A
-// later version of this program may find more in a head.
+// complete reports whether every library of a release is known, as far as the package needs it, and
+// what it takes from those of other packages. A later version of this program may find more in a
+// head.
 func complete(r *historydata.Release, p pkg) bool {
-	return p.list ||
-		!slices.ContainsFunc(r.Libraries, func(l historydata.Library) bool { return !l.Known })
+	return p.list || !slices.ContainsFunc(r.Libraries, func(l historydata.Library) bool {
+		return !l.Known || !l.Linked && linksOthers(&l, r.Libraries, r.Arch)
+	})
 }
 
 // compareVersions orders versions as PEP 440 does. Invalid versions come first.

@@ -66,7 +66,7 @@ func (x *index) read(
 			kept,
 			func(l historydata.Library) bool { return l.Known && l.Path == installed(f.Name) },
 		)
-		if have >= 0 {
+		if have >= 0 && (kept[have].Linked || !linksOthers(&kept[have], kept, w.arch)) {
 			r.Libraries = append(r.Libraries, kept[have])
 			continue
 		}
@@ -77,8 +77,14 @@ func (x *index) read(
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
+		if have >= 0 {
+			imports, linked := l.Imports, l.Linked
+			l = kept[have]
+			l.Imports, l.Linked = imports, linked
+		}
 		r.Libraries = append(r.Libraries, l)
 	}
+	takesFromOthers(r)
 	slices.SortFunc(
 		r.Libraries,
 		func(a, b historydata.Library) int { return strings.Compare(a.Path, b.Path) },
@@ -129,15 +135,23 @@ func (x *index) library(far *ranged, f *zip.File, w wheel) (historydata.Library,
 		return l.Library, err
 	}
 	l.SONAME, l.Needed, l.RunPath = o.SONAME, o.Needed, cmp.Or(o.RunPath, o.RPath)
-	l.exports(o)
+	l.symbols(o)
 	return l.Library, nil
 }
 
-// described is a library whose exports are being collected.
+// described is a library whose symbols are being collected.
 type described struct{ historydata.Library }
 
-func (l *described) exports(o *elfobj.Object) {
-	l.Known = true
+// symbols adds the exports and the imports of the library.
+func (l *described) symbols(o *elfobj.Object) {
+	l.Known, l.Linked = true, true
+	for _, i := range o.Imports.All() {
+		if !i.Weak {
+			l.Imports = append(l.Imports, historydata.Import{
+				Name: i.Name, Version: i.Version, Library: i.Library,
+			})
+		}
+	}
 	for _, d := range o.VersionDefs {
 		if !d.Base {
 			l.Versions = append(l.Versions, d.Name)
