@@ -78,17 +78,25 @@ func (v *View) account(missing lost, cut bool) (a result.Accounting) {
 	return a
 }
 
-// unread returns the name of the library that may define an undecided import.
+// unread returns the name of the first library that may define an undecided import.
 func (v *View) unread(b dynlink.Binding) string {
+	if may := v.Unread(b); len(may) > 0 {
+		return may[0].Names()[0]
+	}
+	return ""
+}
+
+// Unread returns the libraries that may define an undecided import. Their exports are not known.
+func (v *View) Unread(b dynlink.Binding) (may []*dynlink.Library) {
 	if b.Provider != nil {
-		return b.Provider.Names()[0]
+		return []*dynlink.Library{b.Provider}
 	}
 	for _, f := range v.Loading.Found {
 		if f.Library.MayDefine(b.Import.Name) {
-			return f.Library.Names()[0]
+			may = append(may, f.Library)
 		}
 	}
-	return ""
+	return may
 }
 
 // account accounts for the imports of the files for the machine.

@@ -18,6 +18,7 @@ func All() []*analyzer.Rule {
 		symbolVersionTooNew,
 		symbolMissingInPackage,
 		symbolMissingInFolder,
+		symbolsNotChecked,
 		gpuStackMismatch,
 		gpuArchMissing,
 		cudaMajorMixed,

@@ -33,8 +33,8 @@ Fix: raise the lower bound of the requirement to the first version that has the 
 against the oldest version that is allowed.
 
 Not detected: packages whose exports are not known; the report lists those that could not be
-looked up. What a library of another package needs is known if its wheel was read from an index, but
-not from the built-in history.`,
+looked up. What a library of another package needs is known if its wheel was read from an index,
+and of most packages of the built-in history: CUDA, Qt, RAPIDS and cmeel, but not torch.`,
 	Cause: cause.Rule{Lacks: cause.LacksSymbolOfLoaded},
 	References: []string{
 		"glibc: elf/dl-load.c, _dl_map_object (a loaded SONAME wins)",
@@ -97,19 +97,27 @@ func addMissing(
 
 // missedByDependency returns the symbols that a library of another package misses, so that what
 // loads it in the artifact cannot be loaded either. The symbols of the platform and of the
-// interpreter are left out: the package has a wheel for that platform.
+// interpreter are left out: the package has a wheel for that platform. If another library is
+// missing too, or the program is not known that loads the artifact, only those symbols are certain
+// whose version names the library that lacks them.
 func missedByDependency(
 	p *analyzer.Pass, d *analyzer.Dependency, later *laterSymbols,
 ) (lacks []*missingSymbols) {
-	i := slices.IndexFunc(d.Users, func(v *analyzer.View) bool {
-		return v.Host == analyzer.HostPython && !v.Alternative && len(v.Loading.Missing) == 0
+	users := slices.DeleteFunc(slices.Clone(d.Users), func(v *analyzer.View) bool {
+		return v.Alternative
 	})
-	if i < 0 {
+	if len(users) == 0 {
 		return nil
 	}
-	v := d.Users[i]
+	i := slices.IndexFunc(users, func(v *analyzer.View) bool {
+		return v.Host == analyzer.HostPython && len(v.Loading.Missing) == 0
+	})
+	v := users[max(i, 0)]
 	for b := range d.Bindings().Failed() {
 		name := b.Import.Name
+		if i < 0 && b.Provider == nil {
+			continue
+		}
 		if b.Outcome != dynlink.NoSymbol && b.Outcome != dynlink.NoVersion || v.Host.Exports(name) ||
 			later.node(b.Import) != (node{}) ||
 			len(platform.Providers(p.Platform, name)) > 0 {
