@@ -36,14 +36,12 @@ const (
 
 // Read reads a log until its end or a limit. It returns the error of r.
 func Read(r io.Reader) (Result, error) {
-	s := &reader{
-		seen:    map[key]int{},
-		skipped: map[string]string{},
-		lines:   map[uint64]bool{},
-		seed:    maphash.MakeSeed(),
-		spent:   make([]int, len(patterns.Get())),
+	s := newReader()
+	text, err := inUTF8(r)
+	if err != nil {
+		return Result{}, fmt.Errorf("read log at line 1: %w", err)
 	}
-	lines, err := scan(r, s.handleRaw)
+	lines, err := scan(text, s.handleRaw)
 	if err != nil {
 		return Result{}, fmt.Errorf("read log at line %d: %w", lines, err)
 	}
@@ -54,4 +52,14 @@ func Read(r io.Reader) (Result, error) {
 		d.Cause, d.Message, d.Fixes = causeOf(d), message(d), fixes(d, together[d.Object])
 	}
 	return Result{Diagnoses: s.out, Lines: lines, Limit: s.limit, Sections: s.sections}, nil
+}
+
+func newReader() *reader {
+	return &reader{
+		seen:    map[key]int{},
+		skipped: map[string]string{},
+		lines:   map[uint64]bool{},
+		seed:    maphash.MakeSeed(),
+		spent:   make([]int, len(patterns.Get())),
+	}
 }

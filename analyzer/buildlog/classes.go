@@ -99,6 +99,23 @@ var classes = []class{
 		CauseUnknown,
 	},
 	{"platform-tag", "the platform tag does not match what the file needs", CauseArtifact},
+	{"link-multiple-definition", "the symbol is defined more than once", CauseBuild},
+	{"link-version-script", "a version script names a symbol or version that does not " +
+		"exist", CauseBuild},
+	{"link-wrong-target", "the file is for another architecture or system than the " +
+		"output", CauseBuild},
+	{
+		"copy-relocation",
+		"the program has its own copy of a variable or function of a library, which does not fit",
+		CauseUnknown,
+	},
+	{"load-refused", "the system does not allow the file to be loaded", CauseEnvironment},
+	{"not-a-library", "the file is a program, which cannot be loaded as a library", CauseArtifact},
+	{
+		"platform-package-missing",
+		"the package with the binary for this platform is not installed",
+		CauseEnvironment,
+	},
 }
 
 // Classes returns the values of Diagnosis.Class.
@@ -121,6 +138,7 @@ func causeOf(d *Diagnosis) string {
 		d.Rule == "python-extension-missing", d.Rule == "torch-operator-missing":
 		return CauseEnvironment
 	case strings.HasPrefix(d.Rule, "ld-"),
+		strings.HasPrefix(d.Rule, "ld64-"),
 		strings.HasPrefix(d.Rule, "make-"),
 		strings.HasPrefix(d.Rule, "meson-"),
 		strings.HasPrefix(d.Rule, "nvcc-"):

@@ -37,7 +37,9 @@ type reader struct {
 	lastLine    int
 	definedIn   string // from the last ">>> defined in"
 	definedLine int
-	module      string // from Node's "The module 'x.node'"
+	marked      [contextLines]markedLine // the last lines that show a setting, as a ring
+	markedCount int                      // how many there were
+	module      string                   // from Node's "The module 'x.node'"
 	// Files that the linker skipped because they are for another architecture, by -l name.
 	skipped    map[string]string
 	ignored    string // the last list of versions that pip ignored because of Requires-Python
@@ -50,6 +52,38 @@ type reader struct {
 	// Index+1 of "undefined reference to symbol"; the next line names the library.
 	dsoMissing     int
 	dsoMissingLine int
+}
+
+// markedLine is the setting that a line shows.
+type markedLine struct {
+	line int
+	setting
+}
+
+// mark keeps the setting that a line without a message shows, for the messages before and after it.
+func (s *reader) mark(n int, t setting) {
+	if t == (setting{}) {
+		return
+	}
+	s.marked[s.markedCount%len(s.marked)] = markedLine{n, t}
+	s.markedCount++
+	if n > s.lastLine && n <= s.lastLine+contextLines {
+		for _, i := range s.last {
+			s.out[i].at = s.out[i].at.completed(t)
+		}
+	}
+}
+
+// around returns the setting that the lines up to n show, the last one first.
+func (s *reader) around(n int) setting {
+	var out setting
+	for i := range s.marked {
+		m := &s.marked[(s.markedCount-1-i+2*len(s.marked))%len(s.marked)]
+		if m.line > 0 && m.line+contextLines >= n {
+			out = out.completed(m.setting)
+		}
+	}
+	return out
 }
 
 // key identifies equal diagnoses.
@@ -86,7 +120,8 @@ var contextNeedles = []string{
 
 var (
 	referencedBy = lazyregexp.New(
-		`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`,
+		`>>> (?:referenced by|defined in|\s+) *(?:[^\s()]*\()?([^\s():]+\.(?:o|a|so|obj|rlib|` +
+			`lo)(?:\.[\w.]+)?(?:\([^()\s]*\))?)`,
 	)
 	inFunction = lazyregexp.New("^(.*): [Ii]n function [`‘']")
 	inSource   = lazyregexp.New(`:(?:\(\.[^()]*\)|\d+): (?:more )?$`)
@@ -130,8 +165,13 @@ func (s *reader) handleRaw(n int, raw []byte) bool {
 }
 
 func (s *reader) handleLine(n int, raw []byte) bool {
-	hits := triggers.Get().all(raw)
-	if hits = (set{hits[0] &^ s.exhausted[0], hits[1] &^ s.exhausted[1]}); hits.empty() {
+	hits := triggers.Get().all(raw).without(s.exhausted)
+	if hits.empty() {
+		return true
+	}
+	shown := markOf(hits)
+	if hits = hits.without(markBits.Get()); hits.empty() {
+		s.mark(n, shown)
 		return true
 	}
 	h := maphash.Bytes(s.seed, raw)
@@ -177,7 +217,7 @@ func (s *reader) handleLine(n int, raw []byte) bool {
 				m.obj = s.object
 			}
 			for _, d := range m.diagnoses() {
-				d.Line, d.Place = n, s.place()
+				d.Line, d.Place, d.at = n, s.place(), settingOf(&d, shown.completed(s.around(n)))
 				s.add(d)
 			}
 		}
@@ -187,6 +227,7 @@ func (s *reader) handleLine(n int, raw []byte) bool {
 		}
 		return true
 	}
+	s.mark(n, shown)
 	return true
 }
 

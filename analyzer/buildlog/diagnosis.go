@@ -32,6 +32,7 @@ type Diagnosis struct {
 	Place Place `json:"-"` // position of Line
 	// What the fixes depend on besides: a platform tag, a function, a list of versions; may be "".
 	named string
+	at    setting
 	// Requires-Python of the version that pip ignored, or "".
 	python string
 	// Result of the comparison with the artifacts; nil if there were none.

@@ -2,8 +2,10 @@ package buildlog
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -22,12 +24,24 @@ var macosPatterns = []pattern{
 		id: "macos-wrong-architecture", class: "wrong-platform",
 		needles: []string{
 			"incompatible architecture", "missing compatible architecture", "but wrong architecture",
+			"incompatible platform (have",
 		},
 		expr: `(?:dlopen\((?P<obj>[^,)]+).*)?(?:mach-o file, but is an incompatible architecture|` +
+			`mach-o file[^)]*, but (?:is an )?incompatible platform \(have|` +
 			`fat file, but missing compatible architecture|mach-o, but wrong architecture)`,
 		example: "ImportError: dlopen(/x/_foo.so, 0x0002): tried: '/x/_foo.so' (mach-o file, but is an " +
 			"incompatible architecture (have 'x86_64', need 'arm64'))",
 		similar: "warning: the build has an incompatible architecture setting",
+	},
+	{
+		id: "macos-damaged", class: "invalid-elf",
+		needles: []string{"not valid mach-o file", "not a mach-o file", "truncated " +
+			"mach-o", "malformed mach-o"},
+		expr: `(?:dlopen\((?P<obj>[^,)]+).*)?\((?:slice is not valid mach-o file|not a mach-o file|` +
+			`truncated mach-o|malformed mach-o)`,
+		example: "ImportError: dlopen(/x/_foo.so, 0x0002): tried: '/x/_foo.so' (slice is not valid " +
+			"mach-o file)",
+		similar: "file: foo.so is not a mach-o file",
 	},
 	{ // of dyld before macOS 12; later ones do not compare the versions
 		id: "macos-library-too-old", class: "version-missing",
@@ -54,6 +68,69 @@ var macosPatterns = []pattern{
 // The texts are those of an English Windows; in other languages a message is known only with its
 // number ("[WinError 126]"). Other errors are not known.
 var windowsPatterns = []pattern{
+	{ // dialogs, and what Wine and installers print
+		id: "windows-dialog-dll", class: "library-not-found",
+		needles: []string{
+			"was not found. Reinstalling", "is missing from your computer", "was not found. Try " +
+				"reinstalling",
+			"was not found and the program",
+		},
+		expr: `(?:because )?(?P<lib>[\w.+\-]+\.(?i:dll|drv|ocx)) (?:was not found|` +
+			`is missing from your computer)`,
+		example: "The code execution cannot proceed because gain.dll was not found. Reinstalling the " +
+			"program may fix this problem.",
+		similar: "The page was not found. Reinstalling the browser may help.",
+	},
+	{
+		id: "windows-entry-point", class: "undefined-symbol",
+		needles: []string{"procedure entry point "},
+		expr: `procedure entry point (?P<sym>.+?) could not be located in the dynamic link library ` +
+			`(?P<lib>.+?\.\w{3})(?:[.\s]|$)`,
+		example: `The procedure entry point gain_all could not be located in the dynamic link library C:\x\gain.dll.`,
+		similar: `The procedure entry point is documented here`,
+	},
+	{ // node: process.dlopen prints the text of Windows and the file in one line or two
+		id: "windows-addon", class: "wrong-platform",
+		needles: []string{" is not a valid Win32 application"},
+		expr:    `(?P<obj>(?:\\\\\?\\)?[A-Za-z]:\\[^"'<>|*?]+\.\w+) is not a valid Win32 application`,
+		example: `Error: \\?\C:\x\gain.node is not a valid Win32 application.`,
+		similar: `a page: how to fix "is not a valid Win32 application"`,
+	},
+	{
+		id: "windows-load-library", class: "library-not-found",
+		needles: []string{"LoadLibrary"},
+		expr: `LoadLibrary(?:Ex)?[AW]?(?:\(["']?(?P<obj>[^"')]+)["']?[^)]*\))? (?:failed|` +
+			`returned)[^\d]*(?:error|code)(?: code)?:? ?` +
+			`(?P<named>0[xX][0-9A-Fa-f]+|\d+)(?:.*\bload(?:ing)? "(?P<lib>[^"]+)")?`,
+		example: `RuntimeError: LoadLibraryExW(C:\x\gain.dll) failed with error 0x7E`,
+		similar: `LoadLibraryExW was called`,
+		fill: func(m *match) bool {
+			m.class = windowsErrors[strings.ToLower(strings.TrimLeft(m.named, "0xX"))]
+			m.obj, m.lib, m.named = m.obj+m.lib, "", ""
+			return m.class != ""
+		},
+	},
+	{
+		id: "windows-image", class: "wrong-platform",
+		needles: []string{"0xc000007b", "0xC000007B", "0x8007000B", "you're running. Check your " +
+			"computer"},
+		expr: `\(?0x[cC]000007[bB]\)?|0x8007000B|` +
+			`version of (?P<obj>\S+) is not compatible with the version of ` +
+			`Windows you're running`,
+		example: "The application was unable to start correctly (0xc000007b). Click OK to close the " +
+			"application.",
+		similar: "you're running. Check your computer",
+	},
+	{ // .NET: System.DllNotFoundException
+		id: "dotnet-library-not-found", class: "library-not-found",
+		needles: []string{"nable to load DLL '", "nable to load shared library '"},
+		expr: `[Uu]nable to load (?:DLL|` +
+			`shared library) '(?P<lib>[^']+)'(?: or one of its dependencies|` +
+			`: The specified module could not be found)`,
+		example: "System.DllNotFoundException: Unable to load shared library 'gain' or one of its " +
+			"dependencies.",
+		similar: "Unable to load DLL 'gain' twice",
+	},
 	{
 		id: "windows-dll-not-found", class: "library-not-found",
 		needles: []string{"DLL load failed", "[WinError 126]", "Could not find module '"},
@@ -113,8 +190,19 @@ var windowsPatterns = []pattern{
 	},
 }
 
+// windowsErrors are the classes of the error codes of LoadLibraryEx, decimal and hexadecimal.
+var windowsErrors = map[string]string{
+	"126": "library-not-found", "7e": "library-not-found",
+	"127": "undefined-symbol", "7f": "undefined-symbol",
+	"193": "wrong-platform", "c1": "wrong-platform",
+	"182": "wrong-platform", "b6": "wrong-platform",
+	"1114": "version-missing", "45a": "version-missing",
+	"5": "load-refused", "1260": "load-refused", "4ec": "load-refused", "4551": "load-refused",
+}
+
 // systemTexts replace the text of the class in messages.
 var systemTexts = map[string]string{
+	"macos-damaged":               "the file is damaged, or is no Mach-O file",
 	"macos-code-signature":        "its code signature is missing or does not match the file",
 	"windows-procedure-not-found": "a DLL that it needs does not export a function that it imports",
 	"windows-dll-init-failed":     "the initialization of a DLL that it needs failed",
@@ -160,6 +248,14 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 			defining(d),
 		}
 	case "macos-library-not-loaded":
+		if !d.at.is(python, conda) {
+			return []fix.Fix{
+				newFix(fix.KindDependency, "Install the package that "+
+					"contains "+cmp.Or(base(d.Library), "the library"), ""),
+				newFix(fix.KindLinkFlag, "If it is installed, add an rpath (LC_RPATH) that leads to its folder",
+					`LDFLAGS="-Wl,-rpath,@loader_path/../lib"`),
+			}
+		}
 		return []fix.Fix{
 			newFix(fix.KindRebuild, "Copy the library into the wheel with delocate",
 				"delocate-wheel dist/*.whl"),
@@ -183,7 +279,23 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 				"",
 			),
 		}
+	case "macos-damaged":
+		return []fix.Fix{
+			newFix(fix.KindEnvironment, "Download or install "+object+" again: the file is damaged or "+
+				"incomplete, or no "+
+				"binary of macOS", ""),
+			newFix(fix.KindRebuild, "Build it again, and check it after the last tool that changed it "+
+				"(lipo, strip)", ""),
+		}
 	case "macos-wrong-architecture":
+		if !d.at.is(python, conda) {
+			return []fix.Fix{
+				newFix(fix.KindRebuild, "Build "+object+" for the architecture of the program, or for both "+
+					"(x86_64 and arm64)",
+					`CFLAGS="-arch x86_64 -arch arm64"`),
+				newFix(fix.KindEnvironment, "Or run a program of the architecture of "+object, ""),
+			}
+		}
 		return []fix.Fix{
 			newFix(
 				fix.KindEnvironment,
@@ -191,7 +303,8 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 					" for the architecture of this Python",
 				"",
 			),
-			newFix(fix.KindRebuild, "Build a universal2 wheel", `export ARCHFLAGS="-arch x86_64 -arch arm64"`),
+			newFix(fix.KindRebuild, "Build a universal2 "+
+				"wheel", `export ARCHFLAGS="-arch x86_64 -arch arm64"`),
 		}
 	case "macos-code-signature":
 		return []fix.Fix{
@@ -206,6 +319,28 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 					"com.apple.security.cs.disable-library-validation",
 				"",
 			),
+		}
+	case "windows-dialog-dll", "dotnet-library-not-found":
+		return dialogFixes(d)
+	case "windows-load-library":
+		if out := loadLibraryFixes(d, object); out != nil {
+			return out
+		}
+	case "windows-entry-point":
+		dll := cmp.Or(base(d.Library), "the DLL")
+		return []fix.Fix{
+			newFix(fix.KindEnvironment, "Use the version of "+dll+" that the program was built with: "+
+				"another copy, which "+
+				"lacks "+shorten(d.Symbol)+", is found first (where lists those on PATH)",
+				shellword.Bare("where %s", base(d.Library))),
+			newFix(fix.KindRebuild, "Rebuild the program against this version of "+dll, ""),
+		}
+	case "windows-image", "windows-addon":
+		return []fix.Fix{
+			newFix(fix.KindEnvironment, "Use the program and DLLs of one architecture (32-bit, 64-bit or "+
+				"Arm): one that is "+
+				"loaded is for another one, or is damaged", ""),
+			newFix(fix.KindRebuild, "Build "+object+" for the architecture of the program", ""),
 		}
 	case "windows-dll-not-found":
 		return []fix.Fix{
@@ -277,6 +412,65 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 				"Use a release of "+object+" that is tested with this version of Windows",
 				"",
 			),
+		}
+	}
+	return nil
+}
+
+// dialogFixes returns the fixes for a DLL that is not found, which the message names.
+func dialogFixes(d *Diagnosis) []fix.Fix {
+	dll := cmp.Or(base(d.Library), "the library")
+	folder := newFix(fix.KindEnvironment, "Copy "+dll+" into the folder of the program, or add its "+
+		"folder to the search "+
+		"path of libraries", "")
+	if runtimeDLL.MatchString(dll) {
+		return []fix.Fix{
+			newFix(fix.KindEnvironment, "Install the current Microsoft Visual C++ Redistributable, which "+
+				"contains "+dll, ""),
+			folder,
+		}
+	}
+	return []fix.Fix{
+		newFix(fix.KindDependency, "Install the program or library that contains "+dll+", for the "+
+			"same architecture", ""),
+		folder,
+	}
+}
+
+// runtimeDLL matches the DLLs of the Visual C++ Redistributable and the Universal C Runtime.
+var runtimeDLL = lazyregexp.New(
+	`^(?i:(?:msvcp|vcruntime|concrt|vcomp|vccorlib|mfc|msvcr|vcamp)\d+\w*|ucrtbase|` +
+		`api-ms-win-crt-[\w\-]+)\.(?i:dll)$`,
+)
+
+// loadLibraryFixes returns the fixes for an error of LoadLibrary; nil for those that only depend on
+// the class.
+func loadLibraryFixes(d *Diagnosis, object string) []fix.Fix {
+	switch d.Class {
+	case "library-not-found":
+		return []fix.Fix{
+			newFix(fix.KindEnvironment, "Install the DLLs that "+object+" depends on, often the "+
+				"Microsoft Visual C++ "+
+				"Redistributable, and add their folder to PATH", shellword.Bare("dumpbin /dependents "+
+				"%s", base(d.Object))),
+			newFix(fix.KindRebuild, "Copy those DLLs into the folder of "+object, ""),
+		}
+	case "undefined-symbol":
+		return []fix.Fix{
+			newFix(fix.KindPin, "Use the version of the DLL that "+object+" was built against", ""),
+			newFix(fix.KindRebuild, "Rebuild "+object+" against the installed version", ""),
+		}
+	case "wrong-platform":
+		return []fix.Fix{
+			newFix(fix.KindEnvironment, "Use the build of "+object+" for the architecture of the program "+
+				"(32-bit, 64-bit or "+
+				"Arm)", ""),
+		}
+	case "version-missing":
+		return []fix.Fix{
+			newFix(fix.KindEnvironment, "Install the current Microsoft Visual C++ Redistributable", ""),
+			newFix(fix.KindPin, "Use a release of "+object+" that is tested with this version of "+
+				"Windows", ""),
 		}
 	}
 	return nil

@@ -64,6 +64,8 @@ func symbolClass(d *Diagnosis, s stage) string {
 		return "gpu-library-skew"
 	case d.Version != "":
 		return versionClass(d.Version, d.Library)
+	case (s == bionic || s == darwin || s == wasm) && !hostName.MatchString(n):
+		return "undefined-symbol" // the other names are of Linux
 	case s == musl && notInMusl.MatchString(n):
 		return "musl-glibc-mix"
 	case hostName.MatchString(n):

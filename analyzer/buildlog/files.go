@@ -20,8 +20,8 @@ var (
 	)
 )
 
-// base returns the last element of a path.
-func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
+// base returns the last element of a path, which may be one of Windows.
+func base(p string) string { return p[strings.LastIndexAny(p, `/\`)+1:] }
 
 // word returns the file name in a part of a message: for " ERR_DLOPEN_FAILED ./x.node" it is
 // ./x.node. A path may contain spaces if the part starts with it.

@@ -16,11 +16,10 @@ func newFix(kind fix.Kind, title string, command shellword.Line) fix.Fix {
 // fixes returns at most three fixes for a diagnosis, the most likely first. owners are the -l
 // names of all libraries that the object does not link.
 func fixes(d *Diagnosis, owners []string) []fix.Fix {
-	if f := systemFixes(d); f != nil {
-		return f
-	}
-	if f := pythonFixes(d); f != nil {
-		return f
+	for _, of := range []func(*Diagnosis) []fix.Fix{settingFixes, systemFixes, pythonFixes} {
+		if f := of(d); f != nil {
+			return f
+		}
 	}
 	switch d.Class {
 	case "link-undefined-symbol", "link-dso-missing", "link-needed-not-found", "underlinked":
@@ -55,11 +54,24 @@ var fixesOf = map[string]func(*Diagnosis) []fix.Fix{
 	"static-tls":             tlsFixes,
 	"executable-stack":       stackFixes,
 	"link-not-pic":           picFixes,
+
+	"link-multiple-definition": definitionFixes,
+	"link-version-script":      scriptFixes,
+	"link-wrong-target":        targetFixes,
+	"copy-relocation":          copyFixes,
+	"load-refused":             refusedFixes,
+	"not-a-library":            programFixes,
+	"platform-package-missing": packageFixes,
 }
 
-// buildIn returns the command that starts a shell in a build image of the manylinux project.
-func buildIn(image string) shellword.Line {
-	return `docker run --rm -it -v "$PWD:/src" -w /src quay.io/pypa/` + shellword.Quote(image)
+// buildIn returns the command that starts a shell in a build image of the manylinux project, such
+// as "manylinux_2_28". arch is "" for that of the machine.
+func buildIn(image, arch string) shellword.Line {
+	name := shellword.Quote(image + "_" + arch)
+	if arch == "" {
+		name = shellword.Quote(image) + `_$(uname -m)`
+	}
+	return `docker run --rm -it -v "$PWD:/src" -w /src quay.io/pypa/` + name
 }
 
 // imageOfTag returns the fix for a wheel that needs more than its tag, or the one that it should
@@ -73,9 +85,9 @@ func imageOfTag(tag string) fix.Fix {
 	image := platform.BuildImage(p)
 	if image == "" {
 		return newFix(fix.KindImage, "Build on an older system, or choose a newer tag: the oldest image "+
-			"that is maintained is manylinux2014", buildIn("manylinux2014_"+p.Arch))
+			"that is maintained is manylinux2014", buildIn("manylinux2014", p.Arch))
 	}
-	return newFix(fix.KindImage, "Build in the "+image+" image", buildIn(image+"_"+p.Arch))
+	return newFix(fix.KindImage, "Build in the "+image+" image", buildIn(image, p.Arch))
 }
 
 // frameworkName returns the Python package whose ABI a diagnosis is about, or "the framework".

@@ -97,21 +97,36 @@ func frameworkFixes(d *Diagnosis) []fix.Fix {
 
 // libcFixes returns the fixes for an object that is built for the other C library.
 func libcFixes(d *Diagnosis) []fix.Fix {
-	if platform.LibcOf(base(d.Library)) == "musl" || strings.Contains(base(d.Object), "musl") {
-		return []fix.Fix{
-			newFix(fix.KindRebuild, "Build for glibc, in the manylinux_2_28 image",
-				buildIn("manylinux_2_28_x86_64")),
-			newFix(fix.KindImage, "Run in an image with musl (Alpine)", ""),
-			newFix(fix.KindPlatformTag, "Publish a manylinux wheel as well", ""),
-		}
+	musl := builtForMusl(d)
+	image, run := "musllinux_1_2", newFix(fix.KindImage, "Run in an image with glibc (Debian "+
+		"instead of Alpine)", "")
+	if d.at.is(python, conda) {
+		run = newFix(fix.KindImage, "Run in an image with glibc (python:3-slim instead of "+
+			"python:3-alpine)", "")
 	}
-	return []fix.Fix{
-		newFix(fix.KindImage, "Run in an image with glibc (python:3-slim instead of python:3-alpine)",
-			""),
-		newFix(fix.KindRebuild, "Build for musl, in the musllinux_1_2 image",
-			buildIn("musllinux_1_2_x86_64")),
-		newFix(fix.KindPlatformTag, "Publish a musllinux wheel as well", ""),
+	build := newFix(fix.KindRebuild, "Build for musl, in the musllinux_1_2 image", "")
+	tag := "Publish a musllinux wheel as well"
+	if musl {
+		image, run = "manylinux_2_28", newFix(fix.KindImage, "Run in an image with musl (Alpine)", "")
+		build.Title = fix.Text("Build for glibc, in the manylinux_2_28 image")
+		tag = "Publish a manylinux wheel as well"
 	}
+	build.Command = buildIn(image, d.at.arch)
+	out := []fix.Fix{run, build}
+	if musl {
+		out = []fix.Fix{build, run}
+	}
+	if d.at.is(python, conda) {
+		out = append(out, newFix(fix.KindPlatformTag, tag, ""))
+	}
+	return out
+}
+
+// builtForMusl reports whether the object of a diagnosis is built for musl; otherwise it is for
+// glibc. A library is that of the object: musl's loader reports ld-linux if an object is for glibc.
+func builtForMusl(d *Diagnosis) bool {
+	return platform.LibcOf(base(d.Library)) == "musl" ||
+		d.Library == "" && strings.Contains(base(d.Object), "musl")
 }
 
 // tagFixes returns the fixes for a wheel that needs more than its tag promises.
@@ -153,24 +168,31 @@ func platformFixes(d *Diagnosis) []fix.Fix {
 
 // fileFixes returns the fixes for a file that is no shared object.
 func fileFixes(d *Diagnosis) []fix.Fix {
-	return []fix.Fix{
-		newFix(
-			fix.KindRebuild,
-			"Build or download "+cmp.Or(base(d.Object), "the file")+" again for this system; it may be a "+
-				"Git LFS pointer, a linker script, or a binary of another system",
-			shellword.Bare("file %s", d.Object),
-		),
-		newFix(
-			fix.KindImage,
-			"Install dependencies inside the image that runs them; do not copy node_modules or "+
-				"site-packages from another system",
-			"",
-		),
+	file := cmp.Or(base(d.Object), "the file")
+	again := newFix(fix.KindRebuild, "Build or download "+file+" again for this system; it may be "+
+		"a Git LFS pointer, a "+
+		"linker script, or a binary of another system", shellword.Bare("file %s", d.Object))
+	switch d.named {
+	case "lfs":
+		again = newFix(fix.KindEnvironment, file+" is a Git LFS pointer: fetch the file itself, and "+
+			"build again",
+			"git lfs pull")
+	case "html":
+		again.Title = fix.Text(file + " starts like an HTML page, which a server sent instead of the " +
+			"file: download it again")
+	case "elf", "pe", "macho":
+		again.Title = fix.Text(file + " is a binary of another system: build it again for this one")
 	}
+	return []fix.Fix{again, newFix(fix.KindImage, "Install dependencies inside the image that runs "+
+		"them; do not copy "+
+		"installed packages from another system", "")}
 }
 
 // alignmentFixes returns the fixes for segments that are not aligned for the page size.
 func alignmentFixes(d *Diagnosis) []fix.Fix {
+	if d.Rule == "jemalloc-page-size" {
+		return pageSizeFixes(d)
+	}
 	return []fix.Fix{
 		newFix(fix.KindLinkFlag, "Link for the larger page size", `LDFLAGS="-Wl,-z,max-page-size=16384"`),
 		newFix(fix.KindRebuild, "Rebuild it; strip or an old patchelf may have moved its segments",

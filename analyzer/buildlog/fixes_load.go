@@ -55,40 +55,53 @@ func glibcFixes(d *Diagnosis) []fix.Fix {
 		newFix(
 			fix.KindRebuild,
 			"Build it on the oldest system that it has to run on, such as a manylinux image",
-			buildIn("manylinux_2_28_x86_64"),
+			buildIn("manylinux_2_28", d.at.arch),
 		),
 		newFix(fix.KindImage, "Run it on a newer glibc: "+glibcSince(d.Version), ""),
 	}
-	if d.Symbol != "" && !strings.HasPrefix(d.Symbol, "__isoc23_") && d.Version != "" {
-		return append(
-			out,
-			newFix(
-				fix.KindSymver,
-				"If an older version of "+shorten(d.Symbol)+" exists, bind to it with .symver in a "+
-					"header that every source file includes. The line is for x86-64; on AArch64, the oldest "+
-					"version is GLIBC_2.17",
-				shellword.Bare(`__asm__(".symver %s,%s@GLIBC_2.2.5");`, d.Symbol, d.Symbol),
-			),
-		)
-	}
-	return append(
-		out,
-		newFix(
+	switch {
+	case d.Symbol != "" && !strings.HasPrefix(d.Symbol, "__isoc23_") && d.Version != "":
+		return append(out, olderVersion(d))
+	case d.at.is(python, conda):
+		return append(out, newFix(
 			fix.KindPlatformTag,
 			"Tag the wheel for the platform that it needs; pip then skips it on older systems",
-			platformTag(d.Version),
-		),
+			platformTag(d.Version, d.at.arch),
+		))
+	}
+	return append(out, newFix(fix.KindPin, "Use a release that was built for an older system", ""))
+}
+
+// baselines are the oldest versions of glibc's symbols, by architecture.
+var baselines = map[string]string{"x86_64": "GLIBC_2.2.5", "aarch64": "GLIBC_2.17",
+	"i686": "GLIBC_2.0"}
+
+// olderVersion returns the fix that binds to an older version of a symbol.
+func olderVersion(d *Diagnosis) fix.Fix {
+	version := cmp.Or(baselines[d.at.arch], "GLIBC_2.OLDEST")
+	return newFix(
+		fix.KindSymver,
+		"If an older version of "+shorten(d.Symbol)+" exists, bind to it with .symver in a header "+
+			"that every "+
+			"source file includes (readelf --dyn-syms libc.so.6 lists the versions)",
+		shellword.Bare(`__asm__(".symver %s,%s@%s");`, d.Symbol, d.Symbol, version),
 	)
 }
 
 // platformTag returns the command that gives a wheel the first tag in auditwheel's list that has a
 // version of glibc, or "".
-func platformTag(version string) shellword.Line {
+func platformTag(version, arch string) shellword.Line {
 	if !strings.HasPrefix(version, "GLIBC_2.") {
 		return ""
 	}
-	for _, p := range platform.WithVersions("x86_64", version) {
-		if p.Kind == platform.Policy {
+	for _, p := range platform.WithVersions(cmp.Or(arch, "x86_64"), version) {
+		if p.Kind != platform.Policy {
+			continue
+		}
+		switch name, ok := strings.CutSuffix(p.Name, "_x86_64"); {
+		case arch == "" && ok:
+			return "auditwheel repair --plat " + shellword.Quote(name) + "_$(uname -m) dist/*.whl"
+		default:
 			return shellword.Bare("auditwheel repair --plat %s dist/*.whl", p.Name)
 		}
 	}
@@ -109,7 +122,8 @@ func cxxFixes(d *Diagnosis) []fix.Fix {
 			", or remove it from LD_LIBRARY_PATH so that the system's copy is found"
 	}
 	systems := "Run it on a distribution with " + newer
-	if first := platform.First("x86_64", "libstdc++.so.6", d.Version); first != nil {
+	if first := platform.First(cmp.Or(d.at.arch, "x86_64"), "libstdc++.so.6",
+		d.Version); first != nil {
 		systems += " (" + strings.Join(first, ", ") + ")"
 	}
 	return []fix.Fix{
@@ -117,7 +131,7 @@ func cxxFixes(d *Diagnosis) []fix.Fix {
 		newFix(
 			fix.KindRebuild,
 			"Build it in a manylinux image, whose compiler links newer parts of libstdc++ statically",
-			buildIn("manylinux_2_28_x86_64"),
+			buildIn("manylinux_2_28", d.at.arch),
 		),
 		newFix(fix.KindImage, systems, ""),
 	}
@@ -368,12 +382,12 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 			"",
 		)}
 	}
-	return missingFixes(lib, d.named)
+	return missingFixes(lib, d.named, d.at)
 }
 
 // missingFixes returns the fixes for a library that the loader does not find. from is the Python
 // package that needs it, by its name in imports; "" if the log does not name one.
-func missingFixes(lib, from string) []fix.Fix {
+func missingFixes(lib, from string, at setting) []fix.Fix {
 	path := newFix(fix.KindEnvironment, "Add its folder to LD_LIBRARY_PATH if it is installed", "")
 	rebuild := newFix(
 		fix.KindRebuild,
@@ -385,11 +399,7 @@ func missingFixes(lib, from string) []fix.Fix {
 		if names := packages.History().Holders(lib); names != nil {
 			return []fix.Fix{installHolder(current(names, lib), lib), path, rebuild}
 		}
-		install := newFix(
-			fix.KindDependency,
-			"Install the package that contains "+lib,
-			shellword.Bare("apt-file search %s", lib),
-		)
+		install := newFix(fix.KindDependency, "Install the package that contains "+lib, search(lib, at))
 		switch {
 		case from != "":
 			return []fix.Fix{bundle(lib, from), install, path}
@@ -420,6 +430,20 @@ func missingFixes(lib, from string) []fix.Fix {
 		out = append(out, rebuild)
 	}
 	return out[:min(len(out), 3)]
+}
+
+// search returns the command that finds or installs the package of a library on a system; "" if it
+// is not known.
+func search(lib string, at setting) shellword.Line {
+	switch {
+	case at.on(alpine):
+		return shellword.Bare("apk add so:%s", lib)
+	case at.on(fedora):
+		return shellword.Bare("dnf provides '*/%s'", lib)
+	case at.on(macos, windows):
+		return ""
+	}
+	return shellword.Bare("apt-file search %s", lib)
 }
 
 // numbered matches a library whose name has the number of its ABI.
@@ -496,7 +520,8 @@ func torchWith(lib string) fix.Fix {
 }
 
 // compilerLibrary matches libraries of GCC and glibc, by -l name.
-var compilerLibrary = lazyregexp.New(`^(?:gcc|gcc_s|gcc_eh|stdc\+\+|supc\+\+|gomp|atomic|c|m|pthread)$`)
+var compilerLibrary = lazyregexp.New(`^(?:gcc|gcc_s|gcc_eh|stdc\+\+|supc\+\+|gomp|atomic|c|m|` +
+	`pthread)$`)
 
 // multilibFixes returns the fixes for a library that the linker found only for another
 // architecture, in the file skipped.

@@ -1,28 +1,40 @@
 package buildlog
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
+)
 
 // jvmPatterns are messages of the JVM. Most of UnsatisfiedLinkError is the text of ld.so, see
 // loader.go.
 var jvmPatterns = []pattern{
 	{
 		id: "jvm-possible-cause", class: "wrong-platform",
-		needles: []string{"(Possible cause: "},
-		expr:    `UnsatisfiedLinkError: (?P<obj>[^:]+): .*\(Possible cause: `,
+		needles: []string{"(Possible cause: ", "UnsatisfiedLinkError: "},
+		expr: `UnsatisfiedLinkError: (?P<obj>[^:]+): .*\(Possible cause: |` +
+			`UnsatisfiedLinkError: (?P<lib>(?:[A-Za-z]:)?[^:]+): (?:Can't load (?:this|IA|AMD|ARM)\b|` +
+			`%1 is not a valid Win32)`,
 		example: "java.lang.UnsatisfiedLinkError: ./arm.so: ./arm.so: cannot open shared object file: " +
 			"No such file or directory (Possible cause: can't load AARCH64 .so on a AMD 64 platform)",
 		similar: "The build was slow (Possible cause: no cache)",
+		fill:    func(m *match) bool { m.obj, m.lib = m.obj+m.lib, ""; return true },
 	},
 	{
-		id:      "jvm-library-not-found",
-		needles: []string{"Can't load library: ", " in java.library.path"},
-		expr:    `(?:UnsatisfiedLinkError: )Can't load library: (?P<lib>[^\s,]+)|UnsatisfiedLinkError: no (?P<obj>[\w.\-]+) in (?:java|sun\.boot)\.library\.path`,
+		id: "jvm-library-not-found",
+		needles: []string{
+			"Can't load library: ", " in java.library.path", "Can't find dependent libraries",
+		},
+		expr: `UnsatisfiedLinkError: (?P<libs>(?:[A-Za-z]:)?[^:]+): Can't find dependent libraries|` +
+			`(?:UnsatisfiedLinkError: )Can't load library: (?P<lib>[^\s,]+)|` +
+			`UnsatisfiedLinkError: no (?P<obj>[\w.\-]+) in (?:java|sun\.boot)\.library\.path`,
 		example: "java.lang.UnsatisfiedLinkError: Can't load library: ./nd/nope.so",
 		similar: "INFO: nothing is set in java.library.path",
 		fill: func(m *match) bool {
 			if m.obj != "" {
 				m.lib, m.obj = "lib"+m.obj+".so", ""
 			}
+			m.obj, m.libs = m.libs, "" // Windows does not name the other library
 			return true
 		},
 	},
@@ -30,6 +42,46 @@ var jvmPatterns = []pattern{
 
 // nodePatterns are messages of Node. ERR_DLOPEN_FAILED contains the text of ld.so.
 var nodePatterns = []pattern{
+	{ // the packages that hold the binaries of one platform; see nodePlatform
+		id: "node-platform-package", class: "platform-package-missing",
+		needles: []string{
+			"Cannot find module '", "Cannot find package '", `The package "@`, "Attempted to load @",
+			"package is present but this platform needs the ",
+		},
+		expr: `Cannot find (?:module|package) '(?P<lib>[^']+)'|` +
+			`[Tt]he package "(?P<obj>[^"]+)" could not be found, and is needed by|` +
+			`Attempted to load (?P<libs>@[\w.\-/]+), but it was not installed|` +
+			`this platform needs the "(?P<named>[^"]+)" package instead`,
+		example: "Error: Cannot find module '@gain/core-linux-x64-gnu'",
+		similar: "Error: Cannot find module '@gain/core'",
+		fill: func(m *match) bool {
+			m.lib += m.obj + m.libs + m.named
+			m.obj, m.libs, m.named = "", "", ""
+			return nodePlatform.MatchString(m.lib) || strings.HasSuffix(m.lib, ".node")
+		},
+	},
+	{
+		id: "node-no-binary", class: "platform-package-missing",
+		needles: []string{
+			"No native build was found for ", "annot find native binding", "ailed to load native binding",
+			"Could not load the \"", "Failed to load SWC binary for ", "Could not locate the bindings file",
+		},
+		expr: `No native build was found for |[Cc]annot find native binding|` +
+			`[Ff]ailed to load native binding|` +
+			`Could not load the "(?P<obj>[^"]+)" module using the \S+ runtime|` +
+			`Failed to load SWC binary for |` +
+			`Could not locate the bindings file`,
+		example: "Error: No native build was found for platform=linux arch=x64 runtime=node abi=115",
+		similar: `Could not load the "gain" module: it is disabled`,
+	},
+	{
+		id: "node-unsupported-platform", class: "platform-package-missing",
+		needles: []string{" Unsupported platform for "},
+		expr: `npm (?:ERR!|error) (?:notsup|` +
+			`code EBADPLATFORM).*Unsupported platform for (?P<lib>(?:@[\w.\-]+/)?[\w.\-]+)@`,
+		example: `npm error notsup Unsupported platform for gain@2.3.3: wanted {"os":"darwin"} (current: {"os":"linux"})`,
+		similar: `npm warn notsup SKIPPING OPTIONAL DEPENDENCY: Unsupported platform for gain@2.3.3: wanted {"os":"darwin"}`,
+	},
 	{
 		id: "node-module-version", class: "host-abi",
 		needles: []string{"NODE_MODULE_VERSION ", "Module version mismatch."},
@@ -45,7 +97,7 @@ var nodePatterns = []pattern{
 		similar: "the module registered itself",
 	},
 	{
-		id:      "macos-symbol-not-found",
+		id: "macos-symbol-not-found", stage: darwin,
 		needles: []string{"Symbol not found: ", "symbol not found in flat namespace "},
 		expr: `(?:dlopen\((?P<obj>[^,)]+).*)?(?:Symbol not found: \(?|symbol not found in flat ` +
 			`namespace ['(])_?(?P<sym>[A-Za-z_]\w*)`,
@@ -58,10 +110,46 @@ var nodePatterns = []pattern{
 	},
 }
 
+// nodePlatform matches the names of npm packages and files for one platform.
+var nodePlatform = lazyregexp.New(
+	`(?:linux(?:musl)?|darwin|win32|windows|android|freebsd|openbsd|netbsd|sunos|aix)[.\-_](?:x64|` +
+		`x86_64|ia32|x86|arm64|aarch64|armv?\w*|ppc64\w*|s390x|riscv64\w*|loong64\w*|universal)`,
+)
+
 // androidPatterns are messages of bionic's linker.
 var androidPatterns = []pattern{
 	{
-		id:      "bionic-cannot-locate-symbol",
+		id: "bionic-bad-magic", class: "invalid-elf",
+		needles: []string{"has bad ELF magic", "empty/missing DT_", "is too small to be an ELF " +
+			"executable",
+			"has no sections", "has invalid shdr offset"},
+		expr: `(?:dlopen failed: )?"(?P<obj>[^"]+)" (?:has bad ELF magic(?:: (?P<named>[0-9a-f]{8}))?|` +
+			`is too small to be an ELF executable|has no sections|has invalid shdr offset)|` +
+			`empty/missing DT_\w+(?:/DT_\w+)? in "(?P<lib>[^"]+)"`,
+		example: `dlopen failed: "/data/app/x/lib/arm64/libgain.so" has bad ELF magic: 76657273`,
+		similar: `readelf: "libgain.so" has bad ELF data`,
+		fill: func(m *match) bool {
+			m.obj, m.lib, m.named = m.obj+m.lib, "", content(m.named)
+			return true
+		},
+	},
+	{
+		id: "bionic-refused", class: "load-refused",
+		needles: []string{" has text relocations", "couldn't map \"", "both writable and executable",
+			"can't enable GNU RELRO", "can't unprotect loadable segments"},
+		expr: `"(?P<obj>[^"]+)" has text relocations|couldn't map "(?P<lib>[^"]+)" segment|` +
+			`"(?P<libs>[^"]+)" has load segments that are both writable and executable|` +
+			`"?(?P<syms>[^"\s]+)"?: (?:can't enable GNU RELRO|can't unprotect loadable segments)`,
+		example: `dlopen failed: "/data/app/x/lib/arm64/libgain.so" has text relocations`,
+		similar: `warning: "libgain.so" has no text relocations`,
+		fill: func(m *match) bool {
+			m.obj += m.lib + m.libs + m.syms
+			m.lib, m.libs, m.syms = "", "", ""
+			return true
+		},
+	},
+	{
+		id: "bionic-cannot-locate-symbol", stage: bionic,
 		needles: []string{"cannot locate symbol "},
 		expr:    `cannot locate symbol "(?P<sym>[^"]+)" referenced by (?:"(?P<obj>[^"]+)")?`,
 		example: `Error: dlopen failed: cannot locate symbol "napi_get_cb_info" referenced by "/data/x.node"...`,
@@ -89,8 +177,9 @@ var androidPatterns = []pattern{
 	},
 	{
 		id: "bionic-wrong-machine", class: "wrong-platform",
-		needles: []string{"-bit instead of ", "has unexpected e_machine"},
-		expr:    `dlopen failed: "(?P<obj>[^"]+)" (?:is \d\d-bit instead of \d\d-bit|has unexpected e_machine)|dlopen failed: "(?P<lib>[^"]+)" is for EM_\w+`,
+		needles: []string{"-bit instead of ", "has unexpected e_machine", "\" is for EM_"},
+		expr: `dlopen failed: "(?P<obj>[^"]+)" (?:is \d\d-bit instead of \d\d-bit|` +
+			`has unexpected e_machine)|dlopen failed: "(?P<lib>[^"]+)" is for EM_\w+`,
 		example: `dlopen failed: "/data/app/libx.so" is 64-bit instead of 32-bit`,
 		similar: `built 64-bit instead of 32-bit`,
 		fill: func(m *match) bool {

@@ -80,32 +80,41 @@ var linkerPatterns = []pattern{
 	{
 		id: "ld-undefined-reference-bare", stage: linking,
 		needles: []string{"undefined reference to ", "undefined references to "},
-		expr:    `(?:error: |\.o: |\.so[.\d]*: |\): |^)undefined references? to (?P<sym>[A-Za-z_~][^\s'` + "`" + `"]*(?:[ (<:].*)?)$`,
+		expr: `(?:error: |\.o: |\.so[.\d]*: |\): |` +
+			`^)undefined references? to (?P<sym>[A-Za-z_~][^\s'` + "`" + `"]*(?:[ (<:].*)?)$`,
 		before:  aLinkObject,
 		example: "undefined references to tbb::detail::*",
 		similar: "This page explains an undefined reference to a symbol",
 	},
 	{
-		id: "ld-wrong-format", class: "wrong-platform", stage: linking,
+		id: "ld-wrong-format", class: "link-wrong-target", stage: linking,
 		needles: []string{
 			"file in wrong format",
 			"file format not recognized",
 			"is incompatible with ",
+			"incompatible target",
+			"unsupported ELF machine number",
 			"incompatible file type: ",
 			"Relocations in generic ELF",
 		},
 		expr: "(?:error adding symbols: |could not read symbols: )?(?:[Ff]ile in wrong format|file " +
-			"format not recognized)|is incompatible with elf\\w+|incompatible file type: \\S+ is expected " +
+			"format not recognized)|is incompatible with elf\\w+|error: (?P<lib>\\S+): (?:incompatible " +
+			"target$|unsupported ELF machine number)|incompatible file type: \\S+ is expected " +
 			"but got|Relocations in generic ELF|architecture of input file [`'](?P<obj>[^`']+)['`] is " +
 			"incompatible with \\S+ output",
-		before:  aLinkObject,
+		before: aLinkObject,
+		fill: func(m *match) bool {
+			m.obj, m.lib = m.obj+m.lib, ""
+			return true
+		},
 		example: "/usr/bin/ld: /opt/lib/libfoo.so: error adding symbols: file in wrong format",
 		similar: "-- image.png: file in wrong place",
 	},
 	{
 		id: "ld-executable-stack", class: "executable-stack", stage: linking,
 		needles: []string{"executable stack"},
-		expr:    `missing \.note\.GNU-stack section implies executable stack|requires executable stack \(because`,
+		expr: `missing \.note\.GNU-stack section implies executable stack|` +
+			`requires executable stack \(because`,
 		before:  aLinkObject,
 		example: "/usr/bin/ld: warning: st.o: missing .note.GNU-stack section implies executable stack",
 		similar: "/usr/bin/ld: NOTE: This behaviour is deprecated and will be removed in a future " +
@@ -139,7 +148,8 @@ var linkerPatterns = []pattern{
 	{
 		id:      "ld-cannot-find-file",
 		needles: []string{": cannot find "},
-		expr:    `(?:^|[/\s])(?:[\w.+\-]*-)?ld(?:\.\w+)?: cannot find (?P<lib>[\w./+\-]*\.(?:so(?:\.\w+)*|a)): `,
+		expr: `(?:^|` +
+			`[/\s])(?:[\w.+\-]*-)?ld(?:\.\w+)?: cannot find (?P<lib>[\w./+\-]*\.(?:so(?:\.\w+)*|a)): `,
 		example: "/usr/bin/ld: cannot find libfoo.so.1: No such file or directory",
 		similar: "/usr/bin/ld: cannot find crti.o: No such file or directory",
 	},

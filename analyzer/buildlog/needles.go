@@ -1,12 +1,24 @@
 package buildlog
 
 // set is a set of patterns by index.
-type set [2]uint64
+type set [4]uint64
 
 func (s *set) add(i int)     { s[i/64] |= 1 << (i % 64) }
 func (s set) has(i int) bool { return s[i/64]>>(i%64)&1 == 1 }
-func (s *set) join(o set)    { s[0], s[1] = s[0]|o[0], s[1]|o[1] }
-func (s set) empty() bool    { return s == set{} }
+
+func (s *set) join(o set) {
+	for i := range s {
+		s[i] |= o[i]
+	}
+}
+
+func (s set) without(o set) set {
+	for i := range s {
+		s[i] &^= o[i]
+	}
+	return s
+}
+func (s set) empty() bool { return s == set{} }
 
 // automaton finds the needles of all patterns in one pass (Aho and Corasick), with one table
 // lookup per byte. The states that end a needle have the highest numbers. States are stored

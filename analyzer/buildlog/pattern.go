@@ -29,6 +29,9 @@ const (
 	loading stage = iota // a loader or a runtime
 	musl                 // musl's loader; musl's libc lacks symbols of glibc
 	linking              // a linker
+	bionic               // Android's loader
+	darwin               // dyld
+	wasm                 // Emscripten's loader
 )
 
 type before int

@@ -13,12 +13,16 @@ var patterns = lazy.Value[[]*pattern]{New: func() []*pattern {
 }}
 
 var families = [][]pattern{
+	definitionPatterns,
+	otherLinkerPatterns,
 	lldPatterns,
 	linkerPatterns,
 	gpuPatterns,
 	jvmPatterns,
 	nodePatterns,
 	androidPatterns,
+	refusedPatterns,
+	wasmPatterns,
 	macosPatterns,
 	windowsPatterns,
 	wheelPatterns,
@@ -37,9 +41,12 @@ var triggers = lazy.Value[*automaton]{New: func() *automaton {
 
 // Bits of needles that belong to no pattern: see context.go.
 const (
-	anEscape = 127 - iota
+	anEscape = 255 - iota
 	aContext
 )
+
+// firstMark is the bit of the first of settingMarks, whose lines show a setting.
+const firstMark = 224
 
 func compilePatterns(families ...[]pattern) []*pattern {
 	var out []*pattern
@@ -49,7 +56,7 @@ func compilePatterns(families ...[]pattern) []*pattern {
 			out = append(out, &f[i])
 		}
 	}
-	if len(out) > aContext {
+	if len(out) > firstMark || firstMark+len(settingMarks) > aContext {
 		panic(fmt.Sprintf("%d patterns do not fit a set", len(out)))
 	}
 	return out
@@ -65,6 +72,11 @@ func needles(patterns []*pattern) map[string]set {
 	for i, p := range patterns {
 		for _, n := range p.needles {
 			add(n, i)
+		}
+	}
+	for i, m := range settingMarks {
+		for _, phrase := range m.phrases {
+			add(phrase, firstMark+i)
 		}
 	}
 	add("\x1b", anEscape)

@@ -2,6 +2,7 @@ package buildlog
 
 import (
 	"bytes"
+	byteorder "encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -188,6 +190,51 @@ func TestMessageAboutNumPy(t *testing.T) {
 		r, err := Read(strings.NewReader(log))
 		if err != nil || len(r.Diagnoses) != 1 || r.Diagnoses[0].Message != want {
 			t.Errorf("%s\n got %+v, %v\nwant %q", log, r.Diagnoses, err, want)
+		}
+	}
+}
+
+// TestUTF16 checks a log that a shell of Windows wrote, with and without a byte order mark.
+func TestUTF16(t *testing.T) {
+	const log = "building\r\nImportError: DLL load failed while importing _gain: " +
+		"%1 is not a valid Win32 application.\r\n"
+	for _, order := range []byteorder.AppendByteOrder{byteorder.LittleEndian, byteorder.BigEndian} {
+		for _, start := range []string{"\ufeff", ""} {
+			var b []byte
+			for _, u := range utf16.Encode([]rune(start + log)) {
+				b = order.AppendUint16(b, u)
+			}
+			got := read(t, string(b))
+			if len(got) != 1 || got[0].Class != "wrong-platform" || got[0].Object != "_gain" || got[0].Line != 2 {
+				t.Errorf("%v, %q: %+v", order, start, got)
+			}
+		}
+	}
+}
+
+// TestReadingIsLinear checks that the work for a log grows with its size, by what is allocated and
+// by the number of lines that are matched, whatever most lines look like.
+func TestReadingIsLinear(t *testing.T) {
+	for _, line := range []string{
+		"2025-01-02T03:04:05.6789012Z \x1b[1mgcc -c a.c\x1b[0m\r\n",
+		"    at Module._load (/srv/node_modules/gain/index.js:12:3)\n",
+		"  File \"/opt/v/lib/python3.12/site-packages/gain/a.py\", line 1, in <module>\n",
+		"ld: a.o: undefined reference to `gain'\n",
+		"\tat java.base/java.lang.Thread.run(Thread.java:833)\n",
+	} {
+		measure := func(size int) (work int) {
+			s := newReader()
+			if _, err := scan(&repeat{text: []byte(line), left: size}, func(n int, raw []byte) bool {
+				work += len(raw)
+				return s.handleRaw(n, raw)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return work + s.work
+		}
+		small, large := measure(1<<20), measure(8<<20)
+		if large > 8*small+len(line)*8 {
+			t.Errorf("%q: %d bytes of work for 1 MiB, %d for 8 MiB", line, small, large)
 		}
 	}
 }
