@@ -69,6 +69,15 @@ type Change struct {
 
 const maxAffected = 20
 
+// OfTypes reports whether a type or a calling convention changed: what no loader compares.
+func (c *Change) OfTypes() bool {
+	switch c.Rule {
+	case RuleSignature, RuleLayout, RuleVtable, RuleEnumerator, RuleConvention:
+		return true
+	}
+	return false
+}
+
 // Verdict is the result of a comparison.
 type Verdict string
 

@@ -151,7 +151,10 @@ func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
 			out = append(out, what+" "+d)
 		}
 	}
-	if x.Variadic != y.Variadic {
+	// The name of a C++ function has its parameters, and not every compiler describes the variable
+	// ones.
+	mangled := p.from == nil && depth == 0 && strings.HasPrefix(t.old.Symbols[p.symbol].Name, "_Z")
+	if x.Variadic != y.Variadic && !mangled {
 		out = append(
 			out,
 			map[bool]string{
@@ -300,7 +303,7 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step strin
 		return ""
 	}
 	if x.Name != y.Name && x.Name != "" && y.Name != "" && plain(x.Name) != plain(y.Name) &&
-		(!t.sameShape(a, b) || otherArguments(x.Name, y.Name, t.old.Class, 8)) {
+		(!t.sameShape(a, b) || otherArguments(x.Name, y.Name, t.old.Class, maxNested)) {
 		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
 	}
 	key := [2]TypeID{a, b}

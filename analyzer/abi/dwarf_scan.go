@@ -5,10 +5,12 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/dwarf"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // maxScopes limits the depth of nested namespaces.
@@ -100,6 +102,7 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 			return err
 		}
 		l.Units++
+		l.Unaligned = l.Unaligned || !recordsAlignment(root.String(dwarf.Producer))
 		cursors[0].Reset(d, &root)
 		s.fresh = s.fresh[:0]
 		if err := s.scope(cursors, 0); err != nil {
@@ -114,6 +117,20 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 		}
 	}
 	return b.finish()
+}
+
+var gnuProducer = lazyregexp.New(`^GNU \S+ ([0-9]+)\.`)
+
+// recordsAlignment reports whether a compiler writes DW_AT_alignment, which DWARF 5 added and others
+// write in DWARF 4 too: GCC 7 and later, and those that are made of LLVM. producer is
+// DW_AT_producer; one that is not known does not count against it.
+func recordsAlignment(producer string) bool {
+	if m := gnuProducer.FindStringSubmatch(producer); m != nil {
+		major, err := strconv.Atoi(m[1])
+		return err != nil || major >= 7
+	}
+	return producer == "" || strings.Contains(producer, "clang") ||
+		strings.Contains(producer, "LLVM") || strings.HasPrefix(producer, "GNU ")
 }
 
 // scope visits the entries of a unit or namespace.

@@ -249,3 +249,56 @@ func TestTemplateArguments(t *testing.T) {
 		}
 	}
 }
+
+func TestRecordsAlignment(t *testing.T) {
+	for producer, want := range map[string]bool{
+		"GNU C++17 12.2.0 -mtune=generic -g": true,
+		"GNU C 4.8.5 20150623":               false,
+		"clang version 14.0.6":               true,
+		"clang LLVM (rustc version 1.70.0)":  true,
+		"":                                   true,
+		"clang based Intel(R) oneAPI DPC++/C++ Compiler 2024.2.0":              true,
+		"Intel(R) C++ Intel(R) 64 Compiler Classic for applications, 2021.8.0": false,
+	} {
+		if got := recordsAlignment(producer); got != want {
+			t.Errorf("%q: %t", producer, got)
+		}
+	}
+}
+
+// TestOtherCompiler compares one class as two compilers describe it: one writes the argument of a
+// base's template as in the source, no alignment, and the slot of the deleting destructor; the other
+// writes the type that the argument stands for, the alignment, and no slot of a destructor.
+func TestOtherCompiler(t *testing.T) {
+	library := func(argument string, align uint32, slot int64, variadic bool, more ...Virtual) *Library {
+		l := exporting("_ZN1M3logEPKcz")
+		l.Class, l.Evidence, l.Unaligned = 64, EvidenceDWARF, align == 0
+		l.Types = []Type{
+			{Kind: Void},
+			{Kind: Struct, Name: "Base<" + argument + ">", Size: 8,
+				Members: []Member{{Name: "n", Type: 2}}},
+			{Kind: Base, Name: "unsigned long", Size: 8, Encoding: 7},
+			{Kind: Struct, Name: "M", Size: 64, Align: align, Bases: []BaseClass{{Type: 1, Offset: 8}},
+				Virtuals: append(more, Virtual{Name: "_ZN1MD1Ev", Slot: slot})},
+			{Kind: Pointer, Elem: 3, Size: 8},
+			{Kind: Function, Params: []Param{{Type: 4}}, Variadic: variadic},
+		}
+		l.Symbols[0].Type = 5
+		return l
+	}
+	old := library("uintptr_t", 0, 1, false)
+	if r := Compare(old, library("unsigned long", 64, 0, true), Options{}); r.Verdict == Breaking {
+		t.Errorf("%s", written(r))
+	}
+	for what, new := range map[string]*Library{
+		"other argument": library("float", 0, 1, false),
+		"new virtual":    library("uintptr_t", 0, 2, false, Virtual{Name: "_ZN1M1gEv", Slot: 0}),
+	} {
+		if what == "other argument" {
+			new.Types[2] = Type{Kind: Base, Name: "float", Size: 4, Encoding: 4}
+		}
+		if r := Compare(old, new, Options{}); r.Verdict != Breaking {
+			t.Errorf("%s: %s", what, written(r))
+		}
+	}
+}

@@ -144,6 +144,9 @@ func plain(name string) string {
 	return spaced.ReplaceAllString(suffixed.ReplaceAllString(name, "$1"), "$1")
 }
 
+// maxNested is how many templates may contain each other in a name.
+const maxNested = 8
+
 // otherArguments reports whether two names are instances of one class template with arguments that
 // programs store in different ways: arithmetic types of another size or kind, or other numbers.
 // Arguments that are classes are compared where their members are. class is 32 or 64, depth how
