@@ -23,10 +23,14 @@ import (
 // Environment is a set of packages that are installed together.
 type Environment struct {
 	Wheels []Input // wheels, or installed conda packages, with native code
+	// Read are the Wheels, if they were read already; nil if they are read for the check.
+	Read *Reading `json:"-"`
 	// Listed are wheels that are not checked, because they are pure Python or too large to
 	// download. They are listed in the report.
 	Listed []Artifact
 	With   []string // all packages, as NAME==VERSION
+	// Uses are packages whose libraries the wheels use, whether they require them or only with an extra.
+	Uses []string
 	// Origins are the places of the requirements in With, by their text.
 	Origins map[string]Origin
 	// Declared are the requirements of the projects from which the lock files in Origins are made.
@@ -55,6 +59,27 @@ type Environment struct {
 	Skipped []Unread
 	Notes   []string
 }
+
+// Reading is what was read of inputs, which can be checked in several environments.
+type Reading struct {
+	set   *facts.Set
+	names *elfobj.Names
+}
+
+// Read reads inputs with the limits of the options. The error is that of ctx, or that an input
+// cannot be read; what is damaged is in Unread.
+func Read(ctx context.Context, inputs []Input, o Options) (*Reading, error) {
+	r := &Reading{names: elfobj.NewNames()}
+	var err error
+	r.set, err = facts.Read(ctx, inputs, o.reading(), r.names)
+	return r, err
+}
+
+// Artifacts returns what was read.
+func (r *Reading) Artifacts() []*Facts { return r.set.Artifacts }
+
+// Unread returns what could not be read.
+func (r *Reading) Unread() []Unread { return r.set.Unread }
 
 // Refused describes a pin that an installer refuses, or builds from source, because of its hashes.
 func Refused(at Origin, e *packages.HashError) NoWheel {
@@ -176,11 +201,14 @@ func (a *Analyzer) environments(
 
 // environment checks each wheel with the other packages, and adds the result to out.
 func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, out *checked) error {
-	names := elfobj.NewNames()
-	set, err := facts.Read(ctx, e.Wheels, o.reading(), names)
-	if err != nil {
-		return err
+	read := e.Read
+	if read == nil {
+		var err error
+		if read, err = Read(ctx, e.Wheels, o); err != nil {
+			return err
+		}
 	}
+	set, names := read.set, read.names
 	if e.Platform != "" {
 		o.Platforms = []string{e.Platform}
 	}
@@ -201,9 +229,10 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	out.artifacts = append(out.artifacts, set.Artifacts...)
 	o.With = e.With
 	environment := o.environment()
-	environment.On = e.On
+	environment.On, environment.Uses = e.On, e.Uses
 	var all *judge.Environment
 	var unmet []judge.Unmet
+	var err error
 	before := len(report.Findings)
 	for _, f := range set.Artifacts {
 		addArtifact(report, describe(f))

@@ -142,7 +142,7 @@ func (a *Artifact) Imports(module string) bool {
 // ModuleName returns the name under which Python imports a member of a wheel: "pkg/_module" for
 // pkg/_module.abi3.so.
 func ModuleName(member string) string {
-	at := installed(member)
+	at := Installed(member)
 	name, _, _ := strings.Cut(path.Base(at), ".")
 	return path.Join(path.Dir(at), name)
 }
@@ -151,7 +151,7 @@ func ModuleName(member string) string {
 // package: this one has none, and the package is not called like the artifact, or a package that
 // it depends on is called similarly.
 func (a *Artifact) packagedElsewhere(module string) bool {
-	first, _, folder := strings.Cut(installed(module), "/")
+	first, _, folder := strings.Cut(Installed(module), "/")
 	if !folder || slices.Contains(a.roots, first) {
 		return false
 	}

@@ -50,7 +50,7 @@ func TestInstalled(t *testing.T) {
 		"x-1.data/scripts":            "x-1.data/scripts",
 		".data/scripts/x":             ".data/scripts/x",
 	} {
-		if got := installed(p); got != want {
+		if got := Installed(p); got != want {
 			t.Errorf("%s: %s, want %s", p, got, want)
 		}
 	}

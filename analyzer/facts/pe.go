@@ -98,17 +98,17 @@ func (p *prepared) readSource(f *unpack.File) {
 	b.Reset()
 	_, err := b.ReadFrom(io.NewSectionReader(f.Content, 0, min(f.Size, maxSource)))
 	if err == nil && startupSource(f.Package, f.Path, f.Size) &&
-		startup.Wanted(installed(f.Path), b.Bytes()) {
+		startup.Wanted(Installed(f.Path), b.Bytes()) {
 		p.source = bytes.Clone(b.Bytes())
 	}
 	if linuxSource(f.Package, f.Path) {
 		loads, text := startup.Unknown(), b.String()
 		if err == nil && f.Size <= maxSource {
-			loads = startup.ReadLoads(installed(f.Path), text)
+			loads = startup.ReadLoads(Installed(f.Path), text)
 		}
 		p.loads = &loads
 		if err == nil && f.Package.Kind == KindWheel {
-			p.name, p.module = startup.ReadModule(installed(f.Path), text)
+			p.name, p.module = startup.ReadModule(Installed(f.Path), text)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (p *prepared) readSource(f *unpack.File) {
 // source adds the result of readSource.
 func (a *Artifact) source(f *unpack.File, p *prepared) {
 	if len(p.source) > 0 {
-		a.startup().Add(installed(f.Path), p.source)
+		a.startup().Add(Installed(f.Path), p.source)
 	}
 	if p.module != nil {
 		if a.Program == nil {
@@ -143,7 +143,7 @@ func (a *Artifact) load(l startup.Loads) {
 // listed handles the path of any member of a wheel: an __init__.py makes its folder a package, and
 // code without a source may load any library.
 func (a *Artifact) listed(member string) {
-	at := installed(member)
+	at := Installed(member)
 	dir, file := path.Split(at)
 	a.Sources = a.Sources || isSource(file)
 	switch {
@@ -191,7 +191,7 @@ func (r *Set) pe(a *Artifact, f *unpack.File, p *prepared, at string) {
 		a.UnreadPE = append(a.UnreadPE, f.Path)
 		return
 	}
-	a.PE = append(a.PE, &PEObject{Path: f.Path, Installed: installed(f.Path), Object: p.pe})
+	a.PE = append(a.PE, &PEObject{Path: f.Path, Installed: Installed(f.Path), Object: p.pe})
 }
 
 // forWindows reports whether a tag of the wheel is for Windows or for any system.
@@ -226,9 +226,9 @@ func condaModule(p string) (rest string, ok bool) {
 	return rest, ok && !strings.Contains(version, "/")
 }
 
-// installed returns where a member of a wheel or of a conda package for Windows is installed,
+// Installed returns where a member of a wheel or of a conda package for Windows is installed,
 // relative to site-packages. For the folder NAME.data of a wheel see PEP 427.
-func installed(p string) string {
+func Installed(p string) string {
 	if rest, ok := strings.CutPrefix(p, condaSite); ok {
 		return rest
 	}

@@ -25,7 +25,7 @@ func (s *Session) earlier(f *facts.Artifact, set *packages.Set) func(*dynlink.Li
 	}
 	k := e.contents(set)
 	related := map[string]bool{}
-	for _, name := range append(slices.Clone(k.users[own]), own) {
+	for _, name := range slices.Concat(k.users[own], []string{own}, s.judge.options.Uses) {
 		k.follow(related, name)
 	}
 	rival := map[string]bool{}

@@ -19,7 +19,10 @@ type Options struct {
 	// was given with --with.
 	Origins map[string]Origin
 	Extras  []string // of the artifacts that are installed (PEP 508)
-	First   []string // packages whose libraries are loaded before everything else
+	// Uses are the normalized names of packages of an Environment that the artifacts use beside those
+	// that they require.
+	Uses  []string
+	First []string // packages whose libraries are loaded before everything else
 	// LibraryPath are the folders of LD_LIBRARY_PATH.
 	LibraryPath []Folder
 	// Conda is the conda environment in which the artifact is installed; nil if there is none.

@@ -1,0 +1,322 @@
+package impact
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// Verdict is what becomes of a dependent.
+type Verdict string
+
+// Verdicts, in the order in which the first that applies is taken.
+const (
+	// Excluded: its metadata do not admit the new release, so pip installs no such pair.
+	Excluded Verdict = "excluded"
+	// Undecided: it could not be read, or does not load beside the old release either.
+	Undecided Verdict = "undecided"
+	// Breaks: it works beside the old release, and not beside the new one.
+	Breaks Verdict = "breaks"
+	Works  Verdict = "works"
+)
+
+// Dependent is a package that may use the libraries of the release.
+type Dependent struct {
+	Name, Version string
+	Wheel         string // file name, "" if there is none
+	// Requires are the requirements in the metadata that an index has; nil: those in the wheel count.
+	Requires []pkgmeta.Requirement
+	// Content is its wheel; nil if it has no native code, or if it could not be read.
+	Content *analyzer.Input
+	Unread  string // why it could not be read; "" if it could
+}
+
+// Entry is what becomes of one dependent.
+type Entry struct {
+	Name    string  `json:"name"`
+	Version string  `json:"version"`
+	Wheel   string  `json:"wheel"` // file name that pip installs; "" if there is none
+	Verdict Verdict `json:"verdict"`
+	Reason  string  `json:"reason"` // a sentence without a period
+	// Symbols that it imports and that are gone or changed, mangled, without versions, sorted; of a
+	// changed type those that use it. Not nil.
+	Symbols []string `json:"symbols"`
+	// Library is the SONAME that is gone, or that had the first of the symbols.
+	Library string `json:"library"`
+	Object  string `json:"object"` // path of the first file that breaks, in its wheel
+	Fixes   []Fix  `json:"fixes"`  // not nil
+}
+
+// Fix is something that one of three people can do.
+type Fix struct {
+	// Who is "release" for the maintainer of the release, "dependent" for that of the dependent, and
+	// "user" for those who install both.
+	Who  string `json:"who"`
+	What string `json:"what"` // an imperative sentence without a period
+	// Requirement is the requirement on the package that it sets; "" if it sets none.
+	Requirement string `json:"requirement"`
+}
+
+// Question is about a release and what its dependents do beside it.
+type Question struct {
+	New      *Release
+	Old      *Release // nil if there is none before New
+	On       packages.Target
+	Platform string // on which all are installed
+	// Source has all other packages.
+	Source   packages.Source
+	Analyzer *analyzer.Analyzer
+	Options  analyzer.Options
+}
+
+// Judge returns what becomes of a dependent. The error is that of ctx.
+func (q *Question) Judge(ctx context.Context, d Dependent) (Entry, error) {
+	e := Entry{
+		Name: d.Name, Version: d.Version, Wheel: d.Wheel, Verdict: Works, Symbols: []string{},
+		Fixes: []Fix{},
+	}
+	if q.exclude(&e, d.Requires) {
+		return e, nil
+	}
+	if d.Unread != "" {
+		e.Verdict, e.Reason = Undecided, d.Unread
+		return e, nil
+	}
+	if d.Content == nil {
+		e.Reason = "it has no native code"
+		return e, nil
+	}
+	read, err := analyzer.Read(ctx, []analyzer.Input{*d.Content}, q.Options)
+	if ctx.Err() != nil {
+		return e, ctx.Err()
+	}
+	if err != nil {
+		e.Verdict, e.Reason = Undecided, "it could not be read: "+err.Error()
+		return e, nil
+	}
+	if u := read.Unread(); len(u) > 0 {
+		e.Verdict, e.Reason = Undecided, "it could not be read: "+u[0].Reason
+		return e, nil
+	}
+	for _, a := range read.Artifacts() {
+		if a.Metadata != nil && q.exclude(&e, a.Metadata.Requires) {
+			return e, nil
+		}
+	}
+	c := &comparison{Question: q, dependent: d, read: read}
+	return e, c.judge(ctx, &e)
+}
+
+// exclude makes an entry Excluded if its requirements do not admit the new release.
+func (q *Question) exclude(e *Entry, requires []pkgmeta.Requirement) bool {
+	bound := q.Excluded(requires)
+	if bound == "" {
+		return false
+	}
+	e.Verdict = Excluded
+	e.Reason = fmt.Sprintf("it requires %s, so pip does not install it with %s", bound, q.New)
+	return true
+}
+
+// Excluded returns the first of the requirements of a dependent that does not admit the new
+// release; "" if there is none. Pre-releases are admitted, because it may be one.
+func (q *Question) Excluded(requires []pkgmeta.Requirement) string {
+	v, err := pkgmeta.ParseVersion(q.New.Version)
+	if err != nil {
+		return ""
+	}
+	env := pkgmeta.DefaultMarkerEnv(q.On.Python, q.On.Arch)
+	for _, r := range requires {
+		applies, err := r.Applies(env)
+		if r.Name != q.New.Contents.Name || err != nil || !applies {
+			continue
+		}
+		if spec, err := pkgmeta.ParseSpec(r.Spec); err == nil && !spec.Admits(v) {
+			return q.New.Name + " " + spec.String()
+		}
+	}
+	return ""
+}
+
+// comparison judges a dependent that was read.
+type comparison struct {
+	*Question
+	dependent Dependent
+	read      *analyzer.Reading
+}
+
+func (c *comparison) judge(ctx context.Context, e *Entry) error {
+	after, unread, err := c.beside(ctx, c.New)
+	if err != nil {
+		return err
+	}
+	var before lacking
+	if c.Old != nil && len(after) > 0 {
+		if before, _, err = c.beside(ctx, c.Old); err != nil {
+			return err
+		}
+	}
+	broken := c.broken(before, after)
+	switch {
+	case len(broken) > 0:
+		c.breaks(e, broken)
+	case c.loadsNeither(after):
+		f := c.first(after)
+		e.Verdict, e.Object = Undecided, f.Object
+		e.Reason = fmt.Sprintf("it does not load, and not because of %s: %s", c.New, f.Message)
+		if len(before[f.Object]) > 0 {
+			e.Reason = fmt.Sprintf("it does not load beside %s either: %s", c.Old, f.Message)
+		}
+	case unread != "":
+		e.Verdict, e.Reason = Undecided, unread
+	default:
+		c.changed(e)
+	}
+	return nil
+}
+
+// lacking is what keeps the objects of a dependent from loading, by path.
+type lacking map[string][]analyzer.Finding
+
+// beside checks the dependent beside a release. unread is why that is not decided; "" if it is.
+func (c *comparison) beside(ctx context.Context, r *Release) (_ lacking, unread string, _ error) {
+	o := c.Options
+	o.Source, o.NoFixes, o.Platforms = r.source(c.Source), true, nil
+	env := &analyzer.Environment{
+		Read: c.read, On: c.On, Platform: c.Platform,
+		With: []string{c.dependent.Name + "==" + c.dependent.Version},
+		Uses: []string{r.Contents.Name},
+	}
+	if r.Given == nil {
+		env.With = append(env.With, r.Contents.Name+"=="+r.Version)
+	}
+	report, err := c.Analyzer.CheckEnvironment(ctx, env, nil, o)
+	if err != nil {
+		return nil, "", err
+	}
+	out := lacking{}
+	for _, f := range report.Findings {
+		if c.prevents(f) {
+			out[f.Object] = append(out[f.Object], f)
+		}
+	}
+	for _, u := range report.Unread {
+		unread = u.Path + ": " + u.Reason
+	}
+	for _, a := range report.Artifacts {
+		if a.Accounting == nil {
+			continue
+		}
+		for _, w := range a.Accounting.Why {
+			if w.Reason == result.NotRead && r.named(w.Library) {
+				unread = fmt.Sprintf("%s of %s", w, r)
+			}
+		}
+	}
+	return out, unread, nil
+}
+
+// prevents reports whether an object of the dependent does not load because of a finding, or may not
+// load: of what a lock file cannot say, such as which libraries a system has, a finding is a warning.
+func (c *comparison) prevents(f analyzer.Finding) bool {
+	return !f.OtherPackage && f.Object != "" && !f.Unknown &&
+		(f.Severity == analyzer.Error || f.Severity == analyzer.Warning && c.lacks(f) != cause.LacksNothing)
+}
+
+// alone reports whether an object does not load because of a finding, whatever the release. A library
+// that systems have may be there.
+func (c *comparison) alone(f analyzer.Finding) bool {
+	_, ofSystem := platform.ProviderOf(f.Library)
+	return f.Symbol != "" || !ofSystem
+}
+
+// lacks returns what the object of a finding lacks.
+func (c *comparison) lacks(f analyzer.Finding) cause.Lacks {
+	for _, r := range c.Analyzer.Rules() {
+		if r.ID == f.Rule {
+			return r.Cause.Lacks
+		}
+	}
+	return cause.LacksNothing
+}
+
+// broken returns what keeps objects from loading beside the new release that load beside the old
+// one, and that the release is the reason for.
+func (c *comparison) broken(before, after lacking) (out []analyzer.Finding) {
+	for object, findings := range after {
+		if slices.ContainsFunc(before[object], c.alone) {
+			continue
+		}
+		for _, f := range findings {
+			if c.blames(f) && !slices.ContainsFunc(before[object], func(b analyzer.Finding) bool {
+				return b.Identity() == f.Identity()
+			}) {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b analyzer.Finding) int {
+		return strings.Compare(a.Object+"\x00"+a.Symbol, b.Object+"\x00"+b.Symbol)
+	})
+	return out
+}
+
+// blames reports whether a finding is about what the release had or is.
+func (c *comparison) blames(f analyzer.Finding) bool {
+	old := c.Old
+	if old == nil {
+		return f.Package == c.New.Contents.Name || c.New.named(f.Library) || c.New.similar(f.Library)
+	}
+	return f.Package == c.New.Contents.Name || old.named(f.Library) ||
+		f.Symbol != "" && len(old.exported(f.Symbol)) > 0
+}
+
+// loadsNeither reports whether the dependent does not load, whatever the release: all objects that
+// need it, or if none does all that no other object of the dependent loads, lack something.
+func (c *comparison) loadsNeither(after lacking) bool {
+	var users, tops []string
+	for _, a := range c.read.Artifacts() {
+		needed := map[string]bool{}
+		for _, o := range a.Objects {
+			for _, n := range o.Needed {
+				needed[n] = true
+			}
+		}
+		for _, o := range a.Objects {
+			if slices.ContainsFunc(o.Needed, func(n string) bool {
+				return c.New.named(n) || c.Old != nil && c.Old.named(n)
+			}) {
+				users = append(users, o.Path)
+			}
+			if !needed[o.SONAME] && !needed[path.Base(o.Path)] {
+				tops = append(tops, o.Path)
+			}
+		}
+	}
+	if len(users) == 0 {
+		users = tops
+	}
+	return len(users) > 0 && !slices.ContainsFunc(users, func(object string) bool {
+		return !slices.ContainsFunc(after[object], c.alone)
+	})
+}
+
+// first returns the finding about the first object.
+func (c *comparison) first(l lacking) analyzer.Finding {
+	var least string
+	for object := range l {
+		if least == "" || object < least {
+			least = object
+		}
+	}
+	return l[least][0]
+}

@@ -1,0 +1,61 @@
+package impact
+
+// Schema is the name of the JSON format of a Report.
+const Schema = "compat/impact/v1"
+
+// Report is what a release breaks.
+type Report struct {
+	Schema     string  `json:"schema"`
+	New        ID      `json:"new"`
+	Old        *ID     `json:"old"` // null: there is none before New
+	Removed    Removed `json:"removed"`
+	Dependents []Entry `json:"dependents"` // in the order in which they were given; not nil
+	Summary    Summary `json:"summary"`
+	// Notes are sentences about what was not compared. It is not nil.
+	Notes []string `json:"notes"`
+}
+
+// ID is a release.
+type ID struct {
+	Name    string `json:"name"`
+	Version string `json:"version"` // "" if it is not known, as of a library
+}
+
+// Summary counts the dependents by verdict.
+type Summary struct {
+	Works     int `json:"works"`
+	Breaks    int `json:"breaks"`
+	Excluded  int `json:"excluded"`
+	Undecided int `json:"undecided"`
+}
+
+// NewReport returns the report about a release without dependents. Old may be nil.
+func NewReport(old, new *Release) *Report {
+	r := &Report{
+		Schema: Schema, New: ID{new.Name, new.Version}, Dependents: []Entry{}, Notes: []string{},
+	}
+	if old != nil {
+		r.Old = &ID{old.Name, old.Version}
+	}
+	var unread []string
+	r.Removed, unread = Compare(old, new)
+	for _, u := range unread {
+		r.Notes = append(r.Notes, u+" was not read, so it is not known what it exports")
+	}
+	return r
+}
+
+// Add adds what becomes of a dependent.
+func (r *Report) Add(e Entry) {
+	r.Dependents = append(r.Dependents, e)
+	switch e.Verdict {
+	case Works:
+		r.Summary.Works++
+	case Breaks:
+		r.Summary.Breaks++
+	case Excluded:
+		r.Summary.Excluded++
+	case Undecided:
+		r.Summary.Undecided++
+	}
+}

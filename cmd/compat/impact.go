@@ -1,0 +1,398 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/impact"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/internal/index"
+)
+
+const (
+	// dependentsAtOnce is the number of dependents that are read and judged at the same time.
+	dependentsAtOnce = 4
+	// maxReleaseLibrary limits what is read of one library of the release, in compressed bytes.
+	maxReleaseLibrary = 1 << 30
+	// maxWholeRelease is the size of the libraries, in compressed bytes, up to which all of a release
+	// is read, with the types in its debug information.
+	maxWholeRelease = 64 << 20
+)
+
+// impactFlags are the flags of compat impact; checkFlags contains those shared with compat check.
+type impactFlags struct {
+	checkFlags
+	old        string
+	dependents []string
+	python     string
+}
+
+func newImpactCommand(env environment) *cobra.Command {
+	var f impactFlags
+	c := &cobra.Command{
+		Use:   "impact [flags] NEW",
+		Short: "Name the packages that a release breaks",
+		Long: `Check which dependents of a package break with its new release: those that load its libraries and
+miss a symbol, a library or a type as it was. NEW is a wheel, another package, a library, or
+pypi:NAME==VERSION. Each dependent is checked beside the old release and beside the new one, as pip
+would install them, and gets a verdict:
+
+  breaks     it works beside the old release, and not beside the new one
+  excluded   its requirements do not admit the new release, so pip does not install the two
+  undecided  it could not be read, or does not load beside the old release either
+  works      all others
+
+Types are compared if NEW and --old are files with debug information. Nothing is installed and
+nothing is run.
+
+Exit code: 0 none breaks, 1 at least one breaks, 2 could not check or wrong usage.`,
+		Example: `  compat impact dist/libfoo-1.4-*.whl --old pypi:libfoo==1.3 --dependents dependents.txt
+  compat impact pypi:torch==2.12.0 --dependents pypi:torch-harmonics==0.9.0,pypi:xformers`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("give one release, a file or pypi:NAME==VERSION; " +
+					"see 'compat impact --help'")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return showImpact(c.Context(), env, f, args[0])
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.old, "old", "", "the release to compare with, a file or pypi:NAME==VERSION "+
+		"(default: the final release before NEW in the package index)")
+	flags.StringArrayVar(&f.dependents, "dependents", nil,
+		"packages to check: pypi:NAME==VERSION, several separated by commas, without a version the "+
+			"newest; or a file with a NAME==VERSION or the path of a wheel on each line; repeatable")
+	flags.StringVar(&f.python, "python", defaultPython, "version of the interpreter")
+	flags.Var((*nameList)(&f.platforms), "platform",
+		"the system that the packages run on (debian12; default "+defaultPlatform+")")
+	flags.StringArrayVar(&f.index, "index-url", nil,
+		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml); "+
+			"repeatable, the first that has a wheel is used")
+	flags.StringVar(&f.format, "format", "text", "text, markdown or json")
+	flags.BoolVar(&f.noCache, "no-cache", false, "ignore cached pages of a package index")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
+	return c
+}
+
+// defaultPython is the interpreter if nothing says which one is used.
+const defaultPython = "3.12"
+
+// releases finds releases and dependents, and reads them.
+type releases struct {
+	inputs
+	from    *packageSource
+	indexes index.Several // with all wheels, also those that the history lists
+	on      packages.Target
+}
+
+func showImpact(ctx context.Context, env environment, f impactFlags, newPath string) error {
+	if f.format != "text" && f.format != "json" && f.format != "markdown" {
+		return fmt.Errorf("unknown --format %q; use text, markdown or json", f.format)
+	}
+	if !pythonVersion.MatchString(f.python) {
+		return fmt.Errorf("--python %s: give a version such as %s", f.python, defaultPython)
+	}
+	if len(f.platforms) == 0 {
+		f.platforms = []string{defaultPlatform}
+	}
+	if len(f.platforms) > 1 {
+		return errors.New("--platform: give one, because the answer may differ for each")
+	}
+	p, err := platform.Lookup(f.platforms[0], "x86_64")
+	if err != nil {
+		return err
+	}
+	if p.OS != platform.Linux {
+		return fmt.Errorf("--platform %s: dependents are checked on Linux only", f.platforms[0])
+	}
+	from, err := openPackages(env, f.index, false, f.noCache)
+	if err != nil {
+		return err
+	}
+	r := &releases{
+		from:    from,
+		indexes: from.Indexes.WithLock(&index.Locked{ReadAll: true}),
+		on: packages.Target{
+			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
+		},
+	}
+	defer r.close()
+	shown := startProgress(env, f.quiet)
+	defer shown.stop()
+	q := &impact.Question{
+		On: r.on, Platform: f.platforms[0], Source: from.Source, Analyzer: analyzer.New(rules.All()),
+		Options: analyzer.Options{
+			Version: version(), NoIndex: len(from.names) == 0, Progress: shown.set,
+		},
+	}
+	if q.New, err = r.read(ctx, newPath, q.Options); err != nil {
+		return err
+	}
+	if q.Old, err = r.before(ctx, q.New, f.old, q.Options); err != nil {
+		return err
+	}
+	wanted, err := dependents(f.dependents)
+	if err != nil {
+		return err
+	}
+	report, err := r.judge(ctx, q, wanted)
+	shown.stop()
+	if err != nil {
+		return err
+	}
+	switch f.format {
+	case "json":
+		encoder := json.NewEncoder(env.Out)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		err = encoder.Encode(report)
+	case "markdown":
+		err = writeImpactMarkdown(env.Out, report)
+	default:
+		err = writeImpactText(env.Out, report)
+	}
+	if err == nil && report.Summary.Breaks > 0 {
+		err = exit{code: exitIncompatible}
+	}
+	return err
+}
+
+// read reads a release from a file or from the index.
+func (r *releases) read(
+	ctx context.Context, from string, o analyzer.Options,
+) (*impact.Release, error) {
+	requirement, published := strings.CutPrefix(from, fromIndex)
+	if !published {
+		before := len(r.list)
+		if err := r.add(from); err != nil {
+			return nil, &pathError{from, err}
+		}
+		if len(r.list) != before+1 {
+			return nil, fmt.Errorf("%s: give one package or library", from)
+		}
+		return impact.Read(ctx, r.list[before], o)
+	}
+	id, err := r.find(ctx, requirement)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	return r.published(ctx, id, o)
+}
+
+// find returns the release of a requirement, the newest that it allows.
+func (r *releases) find(ctx context.Context, requirement string) (packages.ID, error) {
+	q, err := r.from.release(requirement)
+	if err != nil {
+		return packages.ID{}, err
+	}
+	version, err := r.from.newest(ctx, q, r.on)
+	return packages.ID{Name: q.Name, Version: version}, err
+}
+
+// published reads the libraries of a release of the index: of the wheel that pip installs if it is
+// small, and otherwise as far as the built-in history does not know them.
+func (r *releases) published(
+	ctx context.Context, id packages.ID, o analyzer.Options,
+) (*impact.Release, error) {
+	w, err := r.indexes.Open(ctx, id.Name, id.Version, r.on, maxWholeRelease)
+	if err == nil && w.ReaderAt != nil {
+		r.opened = append(r.opened, w)
+		return impact.Read(ctx, analyzer.Input{
+			Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256,
+		}, o)
+	}
+	c, err := r.from.Source.Release(ctx, id.Name, id.Version, r.on)
+	if err == nil {
+		c, err = r.from.Indexes.Read(ctx, c, r.on, func(string) int64 { return maxReleaseLibrary })
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", id, err)
+	case !c.Known:
+		return nil, fmt.Errorf("%s has no wheel for Python %s on %s %s %s; name another --python or "+
+			"--platform", id, r.on.Python, r.on.Libc, r.on.LibcVersion, r.on.Arch)
+	}
+	return &impact.Release{Name: id.Name, Version: id.Version, Contents: c}, nil
+}
+
+// before returns the release that new is compared with: the one that is named, else the final
+// release before new in the index; nil if there is none.
+func (r *releases) before(
+	ctx context.Context, new *impact.Release, named string, o analyzer.Options,
+) (*impact.Release, error) {
+	if named != "" {
+		old, err := r.read(ctx, named, o)
+		if err != nil {
+			return nil, fmt.Errorf("--old: %w", err)
+		}
+		return old, nil
+	}
+	v, err := pkgmeta.ParseVersion(new.Version)
+	if err != nil || len(r.from.names) == 0 {
+		return nil, nil //nolint:nilerr // a library has no version, so there is none before
+	}
+	listed, err := r.from.Indexes.Versions(ctx, new.Contents.Name, r.on)
+	if errors.Is(err, packages.ErrUnknown) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	last := ""
+	for _, w := range packages.Sorted(listed) {
+		if !w.IsPreRelease() && w.Compare(v) < 0 {
+			last = w.String()
+		}
+	}
+	if last == "" {
+		return nil, nil
+	}
+	return r.published(ctx, packages.ID{Name: new.Contents.Name, Version: last}, o)
+}
+
+// dependents returns the entries of --dependents: requirements after pypi:, and paths of wheels.
+func dependents(flags []string) (out []string, err error) {
+	if len(flags) == 0 {
+		return nil, errors.New("name the packages to check with --dependents, a file or " +
+			"pypi:NAME==VERSION")
+	}
+	for _, value := range flags {
+		switch {
+		case strings.HasPrefix(value, fromIndex):
+			for part := range strings.SplitSeq(value, ",") {
+				out = append(out, fromIndex+strings.TrimPrefix(strings.TrimSpace(part), fromIndex))
+			}
+			continue
+		case strings.HasSuffix(value, ".whl"):
+			out = append(out, value)
+			continue
+		}
+		text, err := readInput(value)
+		if err != nil {
+			return nil, fmt.Errorf("--dependents: %w", err)
+		}
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, "#")
+			line = strings.TrimSpace(line)
+			switch {
+			case line == "":
+			case !strings.HasSuffix(line, ".whl"):
+				out = append(out, fromIndex+strings.TrimPrefix(line, fromIndex))
+			case filepath.IsAbs(line):
+				out = append(out, line)
+			default:
+				out = append(out, filepath.Join(filepath.Dir(value), filepath.FromSlash(line)))
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("--dependents %s: it names no package", strings.Join(flags, " "))
+	}
+	return out, nil
+}
+
+// judge judges the dependents, some at the same time.
+func (r *releases) judge(
+	ctx context.Context, q *impact.Question, wanted []string,
+) (*impact.Report, error) {
+	report := impact.NewReport(q.Old, q.New)
+	entries := make([]impact.Entry, len(wanted))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(dependentsAtOnce)
+	for i, name := range wanted {
+		g.Go(func() error {
+			one := &releases{from: r.from, indexes: r.indexes, on: r.on}
+			defer one.close()
+			d, err := one.dependent(ctx, q, name)
+			if err == nil {
+				entries[i], err = q.Judge(ctx, d)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		report.Add(e)
+	}
+	return report, nil
+}
+
+// dependent opens a dependent. The error is that of ctx, or that the name is none; why it cannot be
+// read is in the result.
+func (r *releases) dependent(
+	ctx context.Context, q *impact.Question, name string,
+) (d impact.Dependent, _ error) {
+	requirement, published := strings.CutPrefix(name, fromIndex)
+	if !published {
+		d.Wheel = path.Base(filepath.ToSlash(name))
+		w, err := pkgmeta.ParseWheelName(d.Wheel)
+		if err != nil {
+			return d, fmt.Errorf("--dependents: %s: %w", name, err)
+		}
+		d.Name, d.Version = w.Name, w.Version
+		if err := r.add(name); err != nil {
+			return d, &pathError{name, err}
+		}
+		d.Content = &r.list[0]
+		return d, nil
+	}
+	asked, err := r.from.release(requirement)
+	if err != nil {
+		return d, fmt.Errorf("--dependents: %s: %w", requirement, err)
+	}
+	d.Name = asked.Name
+	id, err := r.find(ctx, requirement)
+	d.Version = id.Version
+	var c *packages.Release
+	if err == nil {
+		c, err = r.from.Source.Release(ctx, id.Name, id.Version, r.on)
+	}
+	if err == nil {
+		d.Requires = c.Requires
+		err = r.open(ctx, q, &d)
+	}
+	if err != nil {
+		d.Unread = err.Error()
+	}
+	return d, ctx.Err()
+}
+
+// open opens the wheel of a dependent that pip installs, unless the answer is known without it.
+func (r *releases) open(ctx context.Context, q *impact.Question, d *impact.Dependent) error {
+	limit := int64(maxInput)
+	excluded := q.Excluded(d.Requires) != ""
+	if excluded {
+		limit = 0 // only its name is needed
+	}
+	w, err := r.indexes.Open(ctx, d.Name, d.Version, r.on, limit)
+	var large *index.TooLargeError
+	switch {
+	case errors.As(err, &large) && excluded:
+		d.Wheel = large.File
+		return nil
+	case err != nil:
+		return err
+	}
+	r.opened = append(r.opened, w)
+	if d.Wheel = w.File; w.ReaderAt != nil { // else it is known to need no other package
+		d.Content = &analyzer.Input{Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256}
+	}
+	return nil
+}

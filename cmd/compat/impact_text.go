@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/impact"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// impactAnswer is the first line: how many dependents break with which release.
+func impactAnswer(r *impact.Report) string {
+	s, n := r.Summary, len(r.Dependents)
+	text := fmt.Sprintf("%d of %s break with %s", s.Breaks, analyzer.Count(n, "dependent"), name(r.New))
+	switch {
+	case n == 1 && s.Breaks == 1:
+		text = "the dependent breaks with " + name(r.New)
+	case s.Breaks == 0:
+		text = "no dependent breaks with " + name(r.New)
+	}
+	if r.Old != nil {
+		text += ", compared with " + r.Old.Version
+	}
+	for _, part := range []struct {
+		n    int
+		text string
+	}{{s.Excluded, "%d excluded by requirements"}, {s.Undecided, "%d undecided"}, {s.Works, "%d work"}} {
+		if part.n > 0 {
+			text += "; " + fmt.Sprintf(part.text, part.n)
+		}
+	}
+	return text
+}
+
+func name(id impact.ID) string {
+	if id.Version == "" {
+		return id.Name
+	}
+	return id.Name + " " + id.Version
+}
+
+// impactRemoved says what the new release no longer has; "" if that is nothing.
+func impactRemoved(r *impact.Report) string {
+	if r.Removed.Symbols == 0 && len(r.Removed.Libraries) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s no longer exports %s of %s", name(r.New),
+		analyzer.Count(r.Removed.Symbols, "symbol"), r.Old.Version)
+	if l := r.Removed.Libraries; len(l) > 0 {
+		text += ", and no longer has " + analyzer.List(l, 3, len(l), "library")
+	}
+	return text
+}
+
+// byVerdict returns the dependents with a verdict.
+func byVerdict(r *impact.Report, v impact.Verdict) (out []impact.Entry) {
+	for _, e := range r.Dependents {
+		if e.Verdict == v {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// whose says what a person who can fix it is.
+var whose = map[string]string{
+	"release": "in the release", "dependent": "in the dependent", "user": "until then",
+}
+
+func writeImpactText(w io.Writer, r *impact.Report) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n", impactAnswer(r))
+	if text := impactRemoved(r); text != "" {
+		fmt.Fprintf(&b, "%s\n", text)
+	}
+	for _, e := range byVerdict(r, impact.Breaks) {
+		fmt.Fprintf(&b, "\nbreaks  %s %s\n        %s\n", e.Name, e.Version, e.Reason)
+		for _, x := range e.Fixes {
+			fmt.Fprintf(&b, "        %s: %s\n", whose[x.Who], x.What)
+		}
+	}
+	for _, v := range []impact.Verdict{impact.Undecided, impact.Excluded, impact.Works} {
+		for i, e := range byVerdict(r, v) {
+			if i == 0 {
+				fmt.Fprintln(&b)
+			}
+			fmt.Fprintf(&b, "%-9s %s %s", v, e.Name, e.Version)
+			if e.Reason != "" {
+				fmt.Fprintf(&b, ": %s", e.Reason)
+			}
+			fmt.Fprintln(&b)
+		}
+	}
+	for i, n := range r.Notes {
+		if i == 0 {
+			fmt.Fprintln(&b)
+		}
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func writeImpactMarkdown(w io.Writer, r *impact.Report) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "**%s**\n", mdsafe.Prose(impactAnswer(r)))
+	if text := impactRemoved(r); text != "" {
+		fmt.Fprintf(&b, "\n%s\n", mdsafe.Prose(text))
+	}
+	if len(r.Dependents) > 0 {
+		fmt.Fprint(&b, "\n| dependent | verdict | reason | fix |\n|---|---|---|---|\n")
+	}
+	for _, v := range []impact.Verdict{
+		impact.Breaks, impact.Undecided, impact.Excluded, impact.Works,
+	} {
+		for _, e := range byVerdict(r, v) {
+			fix := ""
+			for _, x := range e.Fixes {
+				if x.Who == "dependent" {
+					fix = mdsafe.Prose(x.What)
+				}
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", mdsafe.Prose(e.Name+" "+e.Version), e.Verdict,
+				mdsafe.Prose(e.Reason), fix)
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "\n%s\n", mdsafe.Prose(n))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
