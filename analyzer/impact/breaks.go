@@ -104,18 +104,24 @@ func (c *comparison) changed(e *Entry) {
 	own := map[string]bool{}
 	for _, o := range c.objects("") {
 		for _, x := range o.Exports.All() {
-			own[x.Name] = true
+			own[x.Name] = x.Relocs&elfobj.RelocCopy == 0
 		}
 	}
 	for _, o := range c.objects("") {
 		used := map[string]bool{}
 		for _, i := range o.Imports.All() {
-			if own[i.Name] || i.Weak || !c.shared(i.Name) {
-				continue
+			if !own[i.Name] && !i.Weak && c.shared(i.Name) {
+				used[i.Name] = false
 			}
-			used[i.Name] = true
-			if why := c.resized(i); why != "" {
-				c.differs(e, o.Path, []string{i.Name}, why)
+		}
+		for _, x := range o.Exports.All() { // a program's copies of variables
+			if x.Relocs&elfobj.RelocCopy != 0 && c.shared(x.Name) {
+				used[x.Name] = true
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(used)) {
+			if why := c.resized(name, used[name]); why != "" {
+				c.differs(e, o.Path, []string{name}, why)
 				return
 			}
 		}
@@ -146,22 +152,22 @@ func (c *comparison) shared(name string) bool {
 	return len(c.Old.exported(name)) > 0 && len(c.New.exported(name)) > 0
 }
 
-// resized returns why a variable that is imported has a size that does not fit; "" if it fits or is
-// no variable. One that grew fits, unless the importer has a copy of it. Virtual tables and other
-// things that the compiler makes are compared by their types.
-func (c *comparison) resized(i elfobj.Import) string {
-	old, new := c.Old.exported(i.Name)[0], c.New.exported(i.Name)[0]
+// resized returns why a variable has a size that does not fit; "" if it fits or is no variable. One
+// that grew fits, unless the dependent has a copy of it. Virtual tables and other things that the
+// compiler makes are compared by their types.
+func (c *comparison) resized(name string, copied bool) string {
+	old, new := c.Old.exported(name)[0], c.New.exported(name)[0]
 	if old.Kind != elfobj.Data || new.Kind != elfobj.Data || old.Size == 0 || new.Size == 0 ||
-		old.Weak || old.Unique || strings.HasPrefix(i.Name, "_ZT") {
+		old.Weak || old.Unique || strings.HasPrefix(name, "_ZT") {
 		return ""
 	}
 	if new.Size < old.Size {
-		return fmt.Sprintf("%s has %d bytes in %s, and had %d in %s", abi.Readable(i.Name), new.Size,
+		return fmt.Sprintf("%s has %d bytes in %s, and had %d in %s", abi.Readable(name), new.Size,
 			c.New, old.Size, c.Old)
 	}
-	if new.Size > old.Size && i.Relocs&elfobj.RelocCopy != 0 {
+	if new.Size > old.Size && copied {
 		return fmt.Sprintf("a program has a copy of %s with the %d bytes of %s, and %s has %d",
-			abi.Readable(i.Name), old.Size, c.Old, c.New, new.Size)
+			abi.Readable(name), old.Size, c.Old, c.New, new.Size)
 	}
 	return ""
 }
@@ -169,8 +175,9 @@ func (c *comparison) resized(i elfobj.Import) string {
 // retyped returns those of some symbols whose types changed so that what was compiled with the old
 // release does not work, and why.
 func (c *comparison) retyped(used map[string]bool) (symbols []string, why string) {
+	uses := func(name, _ string) bool { _, ok := used[name]; return ok }
 	all, _ := abi.ComparePairs(abi.Pair(c.Old.ABI, c.New.ABI), func(*abi.Library) abi.Options {
-		return abi.Options{Uses: func(name, _ string) bool { return used[name] }}
+		return abi.Options{Uses: uses}
 	})
 	for _, change := range all.Changes {
 		if change.Severity != abi.Error || !change.OfTypes() {
@@ -178,7 +185,7 @@ func (c *comparison) retyped(used map[string]bool) (symbols []string, why string
 		}
 		for _, s := range append(change.Affected, change.Symbol) {
 			name, _, _ := strings.Cut(s, "@")
-			if used[name] && !slices.Contains(symbols, name) {
+			if uses(name, "") && !slices.Contains(symbols, name) {
 				symbols = append(symbols, name)
 			}
 		}
@@ -195,8 +202,11 @@ func (c *comparison) retyped(used map[string]bool) (symbols []string, why string
 func (c *comparison) addFixes(e *Entry) {
 	what := "Keep what was removed"
 	switch {
-	case len(e.Symbols) > 0 && c.Old != nil:
+	case len(e.Symbols) == 1 && c.Old != nil:
 		what = fmt.Sprintf("Keep %s as it was in %s, or raise the SONAME", named(e.Symbols), c.Old)
+	case len(e.Symbols) > 0 && c.Old != nil:
+		what = fmt.Sprintf("Keep these %d symbols as they were in %s, or raise the SONAME",
+			len(e.Symbols), c.Old)
 	case e.Library != "" && !c.New.named(e.Library):
 		what = fmt.Sprintf(abi.KeepShipping, e.Library)
 	}

@@ -72,11 +72,15 @@ type Question struct {
 	Old      *Release // nil if there is none before New
 	On       packages.Target
 	Platform string // on which all are installed
+	// With are requirements of the user on other packages.
+	With []string
 	// Source has all other packages.
 	Source   packages.Source
 	Analyzer *analyzer.Analyzer
 	Options  analyzer.Options
 }
+
+const noCode = "it has no native code for Linux"
 
 // Judge returns what becomes of a dependent. The error is that of ctx.
 func (q *Question) Judge(ctx context.Context, d Dependent) (Entry, error) {
@@ -92,7 +96,7 @@ func (q *Question) Judge(ctx context.Context, d Dependent) (Entry, error) {
 		return e, nil
 	}
 	if d.Content == nil {
-		e.Reason = "it has no native code"
+		e.Reason = noCode
 		return e, nil
 	}
 	read, err := analyzer.Read(ctx, []analyzer.Input{*d.Content}, q.Options)
@@ -113,6 +117,10 @@ func (q *Question) Judge(ctx context.Context, d Dependent) (Entry, error) {
 		}
 	}
 	c := &comparison{Question: q, dependent: d, read: read}
+	if len(c.objects("")) == 0 {
+		e.Reason = noCode
+		return e, nil
+	}
 	return e, c.judge(ctx, &e)
 }
 
@@ -159,8 +167,15 @@ func (c *comparison) judge(ctx context.Context, e *Entry) error {
 	if err != nil {
 		return err
 	}
+	return c.compare(ctx, e, after, unread)
+}
+
+// compare compares what the dependent lacks beside the new release with what it lacks beside the old
+// one.
+func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unread string) error {
 	var before lacking
 	if c.Old != nil && len(after) > 0 {
+		var err error
 		if before, _, err = c.beside(ctx, c.Old); err != nil {
 			return err
 		}
@@ -191,12 +206,13 @@ type lacking map[string][]analyzer.Finding
 func (c *comparison) beside(ctx context.Context, r *Release) (_ lacking, unread string, _ error) {
 	o := c.Options
 	o.Source, o.NoFixes, o.Platforms = r.source(c.Source), true, nil
+	o.LibraryPath = r.libraryPath()
 	env := &analyzer.Environment{
 		Read: c.read, On: c.On, Platform: c.Platform,
-		With: []string{c.dependent.Name + "==" + c.dependent.Version},
+		With: slices.Concat([]string{c.dependent.Name + "==" + c.dependent.Version}, c.With),
 		Uses: []string{r.Contents.Name},
 	}
-	if r.Given == nil {
+	if r.files == nil {
 		env.With = append(env.With, r.Contents.Name+"=="+r.Version)
 	}
 	report, err := c.Analyzer.CheckEnvironment(ctx, env, nil, o)
@@ -232,10 +248,13 @@ func (c *comparison) prevents(f analyzer.Finding) bool {
 		(f.Severity == analyzer.Error || f.Severity == analyzer.Warning && c.lacks(f) != cause.LacksNothing)
 }
 
-// alone reports whether an object does not load because of a finding, whatever the release. A library
-// that systems have may be there.
+// alone reports whether an object does not load because of a finding, whatever the release and the
+// system: libraries that systems have may be there, and another system may have newer ones.
 func (c *comparison) alone(f analyzer.Finding) bool {
 	_, ofSystem := platform.ProviderOf(f.Library)
+	if p, err := platform.Lookup(c.Platform, c.On.Arch); err == nil && p.Library(f.Library) != nil {
+		return false
+	}
 	return f.Symbol != "" || !ofSystem
 }
 
@@ -278,6 +297,16 @@ func (c *comparison) blames(f analyzer.Finding) bool {
 	}
 	return f.Package == c.New.Contents.Name || old.named(f.Library) ||
 		f.Symbol != "" && len(old.exported(f.Symbol)) > 0
+}
+
+// loadsNot reports whether an object does not load, whatever is installed on the system.
+func (c *comparison) loadsNot(l lacking) bool {
+	for _, findings := range l {
+		if slices.ContainsFunc(findings, c.alone) {
+			return true
+		}
+	}
+	return false
 }
 
 // loadsNeither reports whether the dependent does not load, whatever the release: all objects that

@@ -26,9 +26,9 @@ type Release struct {
 	// ABI are its public libraries, with types if there is debug information; nil if the release was
 	// not read from a file.
 	ABI []*abi.Library
-	// Given are files that no index has: libraries, and packages other than wheels. Dependents are
-	// checked with them. It is nil for a wheel, and for a release of an index.
-	Given []analyzer.Input
+	// files are the libraries of a file that is no wheel, by file name and SONAME. The loader finds
+	// them before others of these names. It is nil for a wheel, and for a release of an index.
+	files map[string]*elfobj.Object
 }
 
 // Read reads a release from a file: a wheel, another package, or a library. It returns an error if
@@ -52,13 +52,19 @@ func Read(ctx context.Context, in analyzer.Input, o analyzer.Options) (*Release,
 		r.Name, r.Version, c.Requires = f.Metadata.Name, f.Metadata.Version, f.Metadata.Requires
 	} else {
 		r.Name, r.Version = nameOf(f)
-		r.Given = []analyzer.Input{in}
+		r.files = map[string]*elfobj.Object{}
 	}
 	c.Name, c.Version = pkgmeta.Normalize(r.Name), r.Version
 	for _, o := range f.Objects {
 		c.Libraries = append(c.Libraries, packages.NewLibrary(facts.Installed(o.Path), o.Object))
 		if o.ABI != nil {
 			r.ABI = append(r.ABI, o.ABI)
+		}
+		if r.files != nil {
+			r.files[path.Base(o.Path)] = o.Object
+			if o.SONAME != "" {
+				r.files[o.SONAME] = o.Object
+			}
 		}
 	}
 	if r.Contents = c; len(c.Libraries) == 0 {
@@ -79,6 +85,16 @@ func nameOf(f *facts.Artifact) (name, version string) {
 		return f.Objects[0].SONAME, ""
 	}
 	return base, ""
+}
+
+// libraryPath returns the folder with the libraries of a file that is no wheel; nil for others.
+func (r *Release) libraryPath() []analyzer.Folder {
+	if r.files == nil {
+		return nil
+	}
+	return []analyzer.Folder{{
+		Path: "/" + r.Name, Open: func(file string) *elfobj.Object { return r.files[file] },
+	}}
 }
 
 // String returns NAME VERSION.

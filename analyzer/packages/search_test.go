@@ -58,7 +58,10 @@ gone 2:
 
 // Resolve finds sets that can be installed together, at both ends.
 func TestTogether(t *testing.T) {
-	for _, c := range []struct{ name, with, requires, low, high string }{
+	for _, c := range []struct {
+		name, with, requires, low, high string
+		conflicts                       int
+	}{
 		{
 			name: "extras of a dependency's dependency are merged", requires: "vision",
 			high: "vision==0.26 torch==2.11 toolkit==13.0 triton==3 blas==13.1.0.3 fft==12.0 jit==13.0",
@@ -88,6 +91,14 @@ func TestTogether(t *testing.T) {
 			high: "top==1 left==2 right==2 base==2",
 		},
 		{
+			name: "other packages follow a pin", requires: "top", with: "base==1",
+			high: "base==1 top==1 left==1 right==1",
+		},
+		{
+			name: "a pin that only pinned packages refuse", with: "base==1 left==2 right", // a lock file
+			high: "base==1 left==2 right==1", conflicts: 1,
+		},
+		{
 			name: "the oldest versions without a wheel are skipped", requires: "old",
 			low: "old==3", high: "old==4",
 		},
@@ -103,7 +114,7 @@ func TestTogether(t *testing.T) {
 				set, err := packages.Resolve(t.Context(), parse(together), packages.Request{
 					On: linux, With: requirements(t, c.with), Requires: requirements(t, c.requires), End: end,
 				})
-				if err != nil || releases(set) != want || len(set.Conflicts) > 0 {
+				if err != nil || releases(set) != want || len(set.Conflicts) != c.conflicts {
 					t.Errorf("%s: %s, want %s; %v, %v", end, releases(set), want, set.Conflicts, err)
 				}
 				if set.Newest != (end == packages.Highest) {

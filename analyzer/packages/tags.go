@@ -20,7 +20,8 @@ type File struct {
 // Installs reports whether a version with these files can be installed on the target: the
 // Requires-Python of a file allows the interpreter, and a wheel is for it, unless there are only
 // source archives. If no wheel is for the system, those for other systems decide, because their
-// interpreters are those that the source supports as well. The zero Target installs everything.
+// interpreters are those that the source supports as well; on a libc that is named, only if there is
+// a source archive, as for pip. The zero Target installs everything.
 func (t Target) Installs(files []File) bool {
 	return t == (Target{}) || slices.ContainsFunc(t.pythons(), func(python string) bool {
 		return installs(files, Target{
@@ -32,13 +33,13 @@ func (t Target) Installs(files []File) bool {
 func installs(files []File, on Target) bool {
 	anywhere := on
 	anywhere.Python = ""
-	admits, admitted, wheels, system := false, false, false, false
+	admits, admitted, wheels, source, system := false, false, false, false, false
 	fits, elsewhere := false, false // is a wheel for the interpreter, and also for the system?
 	for n, f := range files {
 		if n == 0 || f.RequiresPython != files[n-1].RequiresPython {
 			admits = AdmitsPython(f.RequiresPython, on.Python)
 		}
-		admitted = admitted || admits
+		admitted, source = admitted || admits, source || f.Tags == nil
 		for _, tag := range f.Tags {
 			wheels = true
 			_, here := Rate(tag, anywhere)
@@ -48,7 +49,7 @@ func installs(files []File, on Target) bool {
 			elsewhere = elsewhere || admits && python
 		}
 	}
-	return admitted && (!wheels || fits || !system && elsewhere)
+	return admitted && (!wheels || fits || (source || on.Libc == "") && !system && elsewhere)
 }
 
 // latestMinor is the minor version of the newest Python 3 that compat knows.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/compat-app/compat/analyzer"
@@ -77,20 +78,70 @@ Exit code: 0 none breaks, 1 at least one breaks, 2 could not check or wrong usag
 	flags.StringArrayVar(&f.dependents, "dependents", nil,
 		"packages to check: pypi:NAME==VERSION, several separated by commas, without a version the "+
 			"newest; or a file with a NAME==VERSION or the path of a wheel on each line; repeatable")
+	flags.StringVar(&f.format, "format", "text", "text, markdown or json")
+	installFlags(flags, &f)
+	return c
+}
+
+// installFlags adds the flags that say where packages are installed, and from where.
+func installFlags(flags *pflag.FlagSet, f *impactFlags) {
 	flags.StringVar(&f.python, "python", defaultPython, "version of the interpreter")
 	flags.Var((*nameList)(&f.platforms), "platform",
 		"the system that the packages run on (debian12; default "+defaultPlatform+")")
 	flags.StringArrayVar(&f.index, "index-url", nil,
 		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml); "+
 			"repeatable, the first that has a wheel is used")
-	flags.StringVar(&f.format, "format", "text", "text, markdown or json")
 	flags.BoolVar(&f.noCache, "no-cache", false, "ignore cached pages of a package index")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
-	return c
 }
 
 // defaultPython is the interpreter if nothing says which one is used.
 const defaultPython = "3.12"
+
+// newReleases opens the indexes for an interpreter on a platform.
+func newReleases(env environment, f *impactFlags) (*releases, error) {
+	if !pythonVersion.MatchString(f.python) {
+		return nil, fmt.Errorf("--python %s: give a version such as %s", f.python, defaultPython)
+	}
+	if len(f.platforms) == 0 {
+		f.platforms = []string{defaultPlatform}
+	}
+	if len(f.platforms) > 1 {
+		return nil, errors.New("--platform: give one, because the answer may differ for each")
+	}
+	p, err := platform.Lookup(f.platforms[0], "") // a tag names its architecture
+	if err != nil {
+		p, err = platform.Lookup(f.platforms[0], "x86_64")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.OS != platform.Linux {
+		return nil, fmt.Errorf("--platform %s: only packages for Linux are checked", f.platforms[0])
+	}
+	from, err := openPackages(env, f.index, false, f.noCache)
+	if err != nil {
+		return nil, err
+	}
+	return &releases{
+		from:    from,
+		indexes: from.Indexes.WithLock(&index.Locked{ReadAll: true}),
+		on: packages.Target{
+			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
+		},
+	}, nil
+}
+
+// question returns a question about what the releases contain, without a release.
+func (r *releases) question(f *impactFlags, progress func(string)) *impact.Question {
+	return &impact.Question{
+		On: r.on, Platform: f.platforms[0], Source: r.from.Source,
+		Analyzer: analyzer.New(rules.All()),
+		Options: analyzer.Options{
+			Version: version(), NoIndex: len(r.from.names) == 0, Progress: progress,
+		},
+	}
+}
 
 // releases finds releases and dependents, and reads them.
 type releases struct {
@@ -104,42 +155,14 @@ func showImpact(ctx context.Context, env environment, f impactFlags, newPath str
 	if f.format != "text" && f.format != "json" && f.format != "markdown" {
 		return fmt.Errorf("unknown --format %q; use text, markdown or json", f.format)
 	}
-	if !pythonVersion.MatchString(f.python) {
-		return fmt.Errorf("--python %s: give a version such as %s", f.python, defaultPython)
-	}
-	if len(f.platforms) == 0 {
-		f.platforms = []string{defaultPlatform}
-	}
-	if len(f.platforms) > 1 {
-		return errors.New("--platform: give one, because the answer may differ for each")
-	}
-	p, err := platform.Lookup(f.platforms[0], "x86_64")
+	r, err := newReleases(env, &f)
 	if err != nil {
 		return err
-	}
-	if p.OS != platform.Linux {
-		return fmt.Errorf("--platform %s: dependents are checked on Linux only", f.platforms[0])
-	}
-	from, err := openPackages(env, f.index, false, f.noCache)
-	if err != nil {
-		return err
-	}
-	r := &releases{
-		from:    from,
-		indexes: from.Indexes.WithLock(&index.Locked{ReadAll: true}),
-		on: packages.Target{
-			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
-		},
 	}
 	defer r.close()
 	shown := startProgress(env, f.quiet)
 	defer shown.stop()
-	q := &impact.Question{
-		On: r.on, Platform: f.platforms[0], Source: from.Source, Analyzer: analyzer.New(rules.All()),
-		Options: analyzer.Options{
-			Version: version(), NoIndex: len(from.names) == 0, Progress: shown.set,
-		},
-	}
+	q := r.question(&f, shown.set)
 	if q.New, err = r.read(ctx, newPath, q.Options); err != nil {
 		return err
 	}
@@ -359,14 +382,23 @@ func (r *releases) dependent(
 	}
 	d.Name = asked.Name
 	id, err := r.find(ctx, requirement)
-	d.Version = id.Version
-	var c *packages.Release
-	if err == nil {
-		c, err = r.from.Source.Release(ctx, id.Name, id.Version, r.on)
+	if err != nil {
+		d.Unread = err.Error()
+		return d, ctx.Err()
 	}
+	return r.open(ctx, id, q)
+}
+
+// open opens the wheel of a release that pip installs. With a question, it opens none if the answer
+// is known without it. The error is that of ctx; why it cannot be read is in the result.
+func (r *releases) open(
+	ctx context.Context, id packages.ID, q *impact.Question,
+) (impact.Dependent, error) {
+	d := impact.Dependent{Name: id.Name, Version: id.Version}
+	c, err := r.from.Source.Release(ctx, id.Name, id.Version, r.on)
 	if err == nil {
 		d.Requires = c.Requires
-		err = r.open(ctx, q, &d)
+		err = r.wheel(ctx, &d, q != nil && q.Excluded(d.Requires) != "")
 	}
 	if err != nil {
 		d.Unread = err.Error()
@@ -374,10 +406,9 @@ func (r *releases) dependent(
 	return d, ctx.Err()
 }
 
-// open opens the wheel of a dependent that pip installs, unless the answer is known without it.
-func (r *releases) open(ctx context.Context, q *impact.Question, d *impact.Dependent) error {
+// wheel opens the wheel of a dependent.
+func (r *releases) wheel(ctx context.Context, d *impact.Dependent, excluded bool) error {
 	limit := int64(maxInput)
-	excluded := q.Excluded(d.Requires) != ""
 	if excluded {
 		limit = 0 // only its name is needed
 	}

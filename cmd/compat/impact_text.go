@@ -21,17 +21,30 @@ func impactAnswer(r *impact.Report) string {
 		text = "no dependent breaks with " + name(r.New)
 	}
 	if r.Old != nil {
-		text += ", compared with " + r.Old.Version
+		text += ", compared with " + before(r)
 	}
-	for _, part := range []struct {
-		n    int
-		text string
-	}{{s.Excluded, "%d excluded by requirements"}, {s.Undecided, "%d undecided"}, {s.Works, "%d work"}} {
-		if part.n > 0 {
-			text += "; " + fmt.Sprintf(part.text, part.n)
-		}
+	if s.Excluded > 0 {
+		text += fmt.Sprintf("; %d excluded by requirements", s.Excluded)
+	}
+	if s.Undecided > 0 {
+		text += fmt.Sprintf("; %d undecided", s.Undecided)
+	}
+	switch s.Works {
+	case 0:
+	case 1:
+		text += "; 1 works"
+	default:
+		text += fmt.Sprintf("; %d work", s.Works)
 	}
 	return text
+}
+
+// before names the old release.
+func before(r *impact.Report) string {
+	if r.Old.Version == "" {
+		return "the old " + r.Old.Name
+	}
+	return r.Old.Version
 }
 
 func name(id impact.ID) string {
@@ -47,7 +60,7 @@ func impactRemoved(r *impact.Report) string {
 		return ""
 	}
 	text := fmt.Sprintf("%s no longer exports %s of %s", name(r.New),
-		analyzer.Count(r.Removed.Symbols, "symbol"), r.Old.Version)
+		analyzer.Count(r.Removed.Symbols, "symbol"), before(r))
 	if l := r.Removed.Libraries; len(l) > 0 {
 		text += ", and no longer has " + analyzer.List(l, 3, len(l), "library")
 	}

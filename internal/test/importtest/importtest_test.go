@@ -119,6 +119,8 @@ var layers = map[string][]string{
 	"analyzer/rules":    append([]string{"analyzer", "analyzer/cause", "analyzer/result"}, parts...),
 	"analyzer/cause":    append([]string{"analyzer/facts", "analyzer/result"}, parts...),
 	"analyzer/logmatch": append([]string{"analyzer", "analyzer/cause"}, parts...),
+	"analyzer/impact": append([]string{"analyzer", "analyzer/cause", "analyzer/facts",
+		"analyzer/result", "analyzer/rules"}, parts...),
 
 	"config": {
 		"analyzer/pkgmeta", "analyzer/platform", "internal/appkey", "internal/secretfile",

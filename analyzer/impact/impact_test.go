@@ -1,0 +1,265 @@
+package impact
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/elfobj/elftest"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/rules"
+)
+
+// wheel returns a wheel with members, of which .so files are in the text form of elftest.
+func wheel(t *testing.T, name, version string, requires []string, members map[string]string,
+) analyzer.Input {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	add := func(name string, content []byte) {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at, text := range members {
+		o, err := elftest.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := elftest.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(at, content)
+	}
+	meta := fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\n", name, version)
+	for _, r := range requires {
+		meta += "Requires-Dist: " + r + "\n"
+	}
+	add(name+"-"+version+".dist-info/METADATA", []byte(meta))
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return analyzer.Input{
+		Name:    name + "-" + version + "-py3-none-manylinux_2_28_x86_64.whl",
+		Content: bytes.NewReader(b.Bytes()), Size: int64(b.Len()),
+	}
+}
+
+// store is a source and a shelf of wheels, by NAME==VERSION.
+type store struct {
+	t      *testing.T
+	wheels map[string]analyzer.Input
+}
+
+func (s *store) Versions(_ context.Context, name string, _ packages.Target) ([]string, error) {
+	var out []string
+	for id := range s.wheels {
+		if n, version, _ := strings.Cut(id, "=="); n == name {
+			out = append(out, version)
+		}
+	}
+	if out == nil {
+		return nil, fmt.Errorf("%s: %w", name, packages.ErrUnknown)
+	}
+	return out, nil
+}
+
+func (s *store) Release(ctx context.Context, id packages.ID) (*Release, error) {
+	in, ok := s.wheels[id.String()]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", id, packages.ErrUnknown)
+	}
+	return Read(ctx, in, analyzer.Options{})
+}
+
+func (s *store) Dependent(ctx context.Context, id packages.ID) (Dependent, error) {
+	in := s.wheels[id.String()]
+	r, err := s.Release(ctx, id)
+	d := Dependent{Name: id.Name, Version: id.Version, Content: &in}
+	if err == nil {
+		d.Requires = r.Contents.Requires
+	}
+	return d, nil
+}
+
+// source is the store as a packages.Source, whose Release has another form.
+type source struct{ *store }
+
+func (s source) Release(
+	ctx context.Context, name, version string, _ packages.Target,
+) (*packages.Release, error) {
+	r, err := s.store.Release(ctx, packages.ID{Name: name, Version: version})
+	if err != nil {
+		return nil, err
+	}
+	return r.Contents, nil
+}
+
+func question(s *store) Question {
+	return Question{
+		On:       packages.Target{Python: "3.11", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36"},
+		Platform: "debian12", Source: source{s}, Analyzer: analyzer.New(rules.All()),
+	}
+}
+
+const user = "elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\nrunpath $ORIGIN/../gear\nimport spin\n"
+
+func gear(exports ...string) map[string]string {
+	text := "elf x86_64\nsoname libgear.so.1\nneeded libc.so.6\n"
+	for _, e := range exports {
+		text += "export " + e + "\n"
+	}
+	return map[string]string{"gear/libgear.so.1": text}
+}
+
+// TestConstrain has a provider with twenty releases, of which those from 1.14 on lack a symbol.
+func TestConstrain(t *testing.T) {
+	s := &store{t: t, wheels: map[string]analyzer.Input{
+		"mill==2.0": wheel(t, "mill", "2.0", []string{"gear"}, map[string]string{"mill/_m.so": user}),
+		"barn==1.0": wheel(t, "barn", "1.0", nil, map[string]string{
+			"barn/_b.so": "elf x86_64\nneeded libc.so.6\n"}),
+		// it lacks a library whatever the gear is
+		"ruin==1.0": wheel(t, "ruin", "1.0", []string{"gear"}, map[string]string{
+			"ruin/_r.so": user + "needed libgone.so.4\nimport absent\n"}),
+	}}
+	for n := range 20 {
+		exports := []string{"stop", "spin"}
+		if n >= 14 {
+			exports = exports[:1]
+		}
+		v := fmt.Sprintf("1.%d", n)
+		s.wheels["gear=="+v] = wheel(t, "gear", v, nil, gear(exports...))
+	}
+	s.wheels["gear==1.15rc1"] = wheel(t, "gear", "1.15rc1", nil, gear("stop"))
+	for _, c := range []struct{ wanted, want string }{
+		{"mill gear", "gear<1.14"},
+		{"gear mill", "gear<1.14"},
+		{"mill", "gear<1.14"},
+		{"mill gear<1.14", ""},
+		{"mill gear>=1.14", ""}, // none works
+		{"barn gear", ""},
+		{"ruin gear", ""},
+	} {
+		var wanted []pkgmeta.Requirement
+		for _, text := range strings.Fields(c.wanted) {
+			r, err := pkgmeta.ParseRequirement(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wanted = append(wanted, r)
+		}
+		found, err := question(s).Constrain(t.Context(), wanted, s)
+		var got []string
+		for _, f := range found {
+			got = append(got, f.Requirement)
+			if !strings.Contains(f.Because, "mill 2.0 does not work with gear") {
+				t.Errorf("%s: %s", c.wanted, f.Because)
+			}
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.wanted, got, err, c.want)
+		}
+	}
+}
+
+func TestFirst(t *testing.T) {
+	for n := range 40 {
+		for from := range n + 1 {
+			asked := 0
+			got, err := first(n, func(i int) (bool, error) { asked++; return i >= from, nil })
+			want := from
+			if from == n {
+				want = -1
+			}
+			if got != want || err != nil || asked > 12 {
+				t.Errorf("%d of %d: %d after %d questions, %v", from, n, got, asked, err)
+			}
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := first(3, func(int) (bool, error) { return false, broken }); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRetyped compares what a dependent imports with the types of both releases.
+func TestRetyped(t *testing.T) {
+	library := func(size uint64) *abi.Library {
+		return &abi.Library{
+			Name: "libgear.so.1", SONAME: "libgear.so.1", Class: 64, Order: "little",
+			Machine: "x86_64", Evidence: abi.EvidenceDWARF, Versions: []string{},
+			Symbols: []abi.Symbol{
+				{Name: "spin", Kind: "func", Type: 3}, {Name: "stop", Kind: "func", Type: 4},
+			},
+			Types: []abi.Type{
+				{Kind: abi.Void},
+				{Kind: abi.Struct, Name: "wheel", Size: size, File: "gear.h",
+					Members: []abi.Member{{Name: "teeth", Type: 5, Offset: 8 * (size - 4)}}},
+				{Kind: abi.Pointer, Elem: 1, Size: 8},
+				{Kind: abi.Function, Params: []abi.Param{{Type: 2}}},
+				{Kind: abi.Function},
+				{Kind: abi.Base, Name: "int", Size: 4, Encoding: 5},
+			},
+		}
+	}
+	s := &store{t: t, wheels: map[string]analyzer.Input{
+		"gear==1": wheel(t, "gear", "1", nil, gear("spin", "stop")),
+		"gear==2": wheel(t, "gear", "2", nil, gear("spin", "stop")),
+	}}
+	q := question(s)
+	for v, r := range map[string]**Release{"1": &q.Old, "2": &q.New} {
+		var err error
+		if *r, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: v}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.Old.ABI = []*abi.Library{library(8)}
+	for _, c := range []struct {
+		imports string
+		size    uint64
+		want    Verdict
+	}{{"spin", 16, Breaks}, {"stop", 16, Works}, {"spin", 8, Works}} {
+		q.New.ABI = []*abi.Library{library(c.size)}
+		in := wheel(t, "mill", "1", []string{"gear"}, map[string]string{
+			"mill/_m.so": strings.Replace(user, "import spin", "import "+c.imports, 1)})
+		e, err := q.Judge(t.Context(), Dependent{Name: "mill", Version: "1", Content: &in})
+		if err != nil || e.Verdict != c.want ||
+			c.want == Breaks && !slices.Equal(e.Symbols, []string{"spin"}) {
+			t.Errorf("%s, %d bytes: %+v, %v", c.imports, c.size, e, err)
+		}
+	}
+}
+
+// TestBound is about the specifier that admits the old release and not the new one.
+func TestBound(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"1.0", "1.1", "<1.1"},
+		{"2.0", "1.9", ">1.9"}, // a step back
+		{"1.1rc1", "1.1", "<=1.1rc1"},
+		{"1.0", "1.1rc1", "<1.1rc1"},
+		{"1.0+cu118", "1.0+cu121", "==1.0+cu118"},
+		{"", "1.1", "<1.1"},
+		{"1.0", "latest", ""},
+	} {
+		q := &Question{New: &Release{Version: c.new}}
+		if c.old != "" {
+			q.Old = &Release{Version: c.old}
+		}
+		if got := (&comparison{Question: q}).bound(); got != c.want {
+			t.Errorf("%s to %s: %q, want %q", c.old, c.new, got, c.want)
+		}
+	}
+}

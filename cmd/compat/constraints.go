@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/impact"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+func newConstraintsCommand(env environment) *cobra.Command {
+	var f impactFlags
+	c := &cobra.Command{
+		Use:   "constraints [flags] --requirement FILE",
+		Short: "Write constraints that keep versions apart which do not load together",
+		Long: `Write a constraints file for pip and uv. With it, the requirements in a file resolve to versions
+whose native code loads together. It excludes the versions of a package with which another one was
+found not to work, and no others; it is empty if the versions that pip would choose load together.
+
+compat resolves the requirements as pip does, checks each of the named packages with the others, and
+tries older versions of those with which it does not work. Nothing is installed and nothing is run.
+
+Exit code: 0 written, also if it is empty, 2 could not check or wrong usage.`,
+		Example: `  compat constraints --requirement requirements.in > constraints.txt
+  uv pip compile --constraint constraints.txt requirements.in`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%q is not a flag; give the file with --requirement %s", args[0], args[0])
+			}
+			if len(f.requirements) == 0 {
+				return errors.New("give the file with --requirement; see 'compat constraints --help'")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			return writeConstraints(c.Context(), env, f)
+		},
+	}
+	c.Flags().StringArrayVarP(&f.requirements, "requirement", "r", nil,
+		"a requirements file, with the files that it includes; repeatable")
+	installFlags(c.Flags(), &f)
+	return c
+}
+
+func writeConstraints(ctx context.Context, env environment, f impactFlags) error {
+	r, err := newReleases(env, &f)
+	if err != nil {
+		return err
+	}
+	if len(r.from.names) == 0 {
+		return errors.New("versions are looked up in a package index, and none is configured; " +
+			"name one with --index-url or PIP_INDEX_URL")
+	}
+	defer r.close()
+	shown := startProgress(env, f.quiet)
+	defer shown.stop()
+	files := pinnedIn(f.requirements...)
+	read, err := files.Pinned(r.on)
+	if err != nil {
+		return unusable(err)
+	}
+	var wanted []pkgmeta.Requirement
+	for _, p := range append(read.Pins, read.Unpinned...) {
+		q, err := pkgmeta.ParseRequirement(p.Requirement)
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", p.File, p.Line, err)
+		}
+		wanted = append(wanted, q)
+	}
+	found, err := r.question(&f, shown.set).Constrain(ctx, wanted, shelf{r})
+	shown.stop()
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, c := range found {
+		fmt.Fprintf(&b, "# %s\n%s\n", c.Because, c.Requirement)
+	}
+	_, err = fmt.Fprint(env.Out, b.String())
+	return err
+}
+
+// shelf opens the releases of packages.
+type shelf struct{ *releases }
+
+// Release implements impact.Shelf.
+func (s shelf) Release(ctx context.Context, id packages.ID) (*impact.Release, error) {
+	return s.published(ctx, id, analyzer.Options{Version: version()})
+}
+
+// Dependent implements impact.Shelf.
+func (s shelf) Dependent(ctx context.Context, id packages.ID) (impact.Dependent, error) {
+	return s.open(ctx, id, nil)
+}
