@@ -29,7 +29,7 @@ type Environment struct {
 	// download. They are listed in the report.
 	Listed []Artifact
 	With   []string // all packages, as NAME==VERSION
-	// Uses are packages whose libraries the wheels use, whether they require them or only with an extra.
+	// Uses are packages whose libraries the wheels use, even if they require them only with an extra.
 	Uses []string
 	// Origins are the places of the requirements in With, by their text.
 	Origins map[string]Origin

@@ -32,7 +32,7 @@ type Shelf interface {
 
 // Constrain returns the constraints with which an installer chooses versions that load together
 // for the wanted requirements. It is nil if those that it chooses without constraints do. Packages
-// that do not work beside any version of another one get none. New and Old of the question are
+// that do not work with any version of another one get none. New and Old of the question are
 // ignored. Errors are those of ctx and of the shelf.
 func (q Question) Constrain(
 	ctx context.Context, wanted []pkgmeta.Requirement, from Shelf,
@@ -63,7 +63,9 @@ func (q *Question) resolve(ctx context.Context, limits map[string][]string) (*pa
 		spec := joined(specs)
 		with = append(with, pkgmeta.Requirement{Name: name, Spec: spec, Raw: name + spec})
 	}
-	slices.SortFunc(with, func(a, b pkgmeta.Requirement) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(with, func(a, b pkgmeta.Requirement) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	return packages.Resolve(ctx, q.Source, packages.Request{
 		On: q.On, With: with, End: packages.Highest,
 	})
@@ -83,7 +85,7 @@ type bound struct {
 }
 
 // breaking returns a constraint for the first of the wanted packages that does not load in a set,
-// and that does beside an older version of another one; nil if there is none.
+// and that does with an older version of another one; nil if there is none.
 func (q *Question) breaking(
 	ctx context.Context,
 	set *packages.Set,
@@ -138,8 +140,8 @@ func requires(r *packages.Release, name string) bool {
 	return slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool { return q.Name == name })
 }
 
-// bound returns the constraint on p that keeps a dependent working; nil if it works beside p, or not
-// beside an older version either.
+// bound returns the constraint on p that keeps a dependent working; nil if it works with p, or not
+// with an older version either.
 func (q *Question) bound(
 	ctx context.Context,
 	d Dependent,
@@ -158,7 +160,7 @@ func (q *Question) bound(
 	about := *q
 	about.New, about.Old = newest, nil
 	c := &comparison{Question: &about, dependent: d, read: read}
-	after, _, err := c.beside(ctx, newest)
+	after, _, err := c.check(ctx, newest)
 	if err != nil || !c.loadsNot(after) && len(c.broken(nil, after)) == 0 {
 		return nil, err
 	}
@@ -225,8 +227,8 @@ func (q *Question) older(
 	return out, nil
 }
 
-// first returns the lowest index below n for which is returns true, -1 if it finds none. Indexes are
-// tried at growing distances and then bisected, so from the first one on all should be true, or
+// first returns the lowest index below n for which is returns true, -1 if it finds none. Indexes
+// are tried at growing distances and then bisected, so from the first one on all should be true, or
 // those soon after it.
 func first(n int, is func(int) (bool, error)) (int, error) {
 	low, high := -1, -1

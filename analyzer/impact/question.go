@@ -22,9 +22,9 @@ type Verdict string
 const (
 	// Excluded: its metadata do not admit the new release, so pip installs no such pair.
 	Excluded Verdict = "excluded"
-	// Undecided: it could not be read, or does not load beside the old release either.
+	// Undecided: it could not be read, or does not load with the old release either.
 	Undecided Verdict = "undecided"
-	// Breaks: it works beside the old release, and not beside the new one.
+	// Breaks: it works with the old release, and not with the new one.
 	Breaks Verdict = "breaks"
 	Works  Verdict = "works"
 )
@@ -66,7 +66,7 @@ type Fix struct {
 	Requirement string `json:"requirement"`
 }
 
-// Question is about a release and what its dependents do beside it.
+// Question is about a release and what its dependents do with it.
 type Question struct {
 	New      *Release
 	Old      *Release // nil if there is none before New
@@ -100,12 +100,9 @@ func (q *Question) Judge(ctx context.Context, d Dependent) (Entry, error) {
 		return e, nil
 	}
 	read, err := analyzer.Read(ctx, []analyzer.Input{*d.Content}, q.Options)
-	if ctx.Err() != nil {
-		return e, ctx.Err()
-	}
 	if err != nil {
 		e.Verdict, e.Reason = Undecided, "it could not be read: "+err.Error()
-		return e, nil
+		return e, ctx.Err()
 	}
 	if u := read.Unread(); len(u) > 0 {
 		e.Verdict, e.Reason = Undecided, "it could not be read: "+u[0].Reason
@@ -163,20 +160,20 @@ type comparison struct {
 }
 
 func (c *comparison) judge(ctx context.Context, e *Entry) error {
-	after, unread, err := c.beside(ctx, c.New)
+	after, unread, err := c.check(ctx, c.New)
 	if err != nil {
 		return err
 	}
 	return c.compare(ctx, e, after, unread)
 }
 
-// compare compares what the dependent lacks beside the new release with what it lacks beside the old
+// compare compares what the dependent lacks with the new release with what it lacks with the old
 // one.
 func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unread string) error {
 	var before lacking
 	if c.Old != nil && len(after) > 0 {
 		var err error
-		if before, _, err = c.beside(ctx, c.Old); err != nil {
+		if before, _, err = c.check(ctx, c.Old); err != nil {
 			return err
 		}
 	}
@@ -189,7 +186,7 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 		e.Verdict, e.Object = Undecided, f.Object
 		e.Reason = fmt.Sprintf("it does not load, and not because of %s: %s", c.New, f.Message)
 		if len(before[f.Object]) > 0 {
-			e.Reason = fmt.Sprintf("it does not load beside %s either: %s", c.Old, f.Message)
+			e.Reason = fmt.Sprintf("it does not load with %s either: %s", c.Old, f.Message)
 		}
 	case unread != "":
 		e.Verdict, e.Reason = Undecided, unread
@@ -202,8 +199,8 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 // lacking is what keeps the objects of a dependent from loading, by path.
 type lacking map[string][]analyzer.Finding
 
-// beside checks the dependent beside a release. unread is why that is not decided; "" if it is.
-func (c *comparison) beside(ctx context.Context, r *Release) (_ lacking, unread string, _ error) {
+// check checks the dependent with a release. unread is why that is not decided; "" if it is.
+func (c *comparison) check(ctx context.Context, r *Release) (_ lacking, unread string, _ error) {
 	o := c.Options
 	o.Source, o.NoFixes, o.Platforms = r.source(c.Source), true, nil
 	o.LibraryPath = r.libraryPath()
@@ -241,11 +238,11 @@ func (c *comparison) beside(ctx context.Context, r *Release) (_ lacking, unread 
 	return out, unread, nil
 }
 
-// prevents reports whether an object of the dependent does not load because of a finding, or may not
-// load: of what a lock file cannot say, such as which libraries a system has, a finding is a warning.
+// prevents reports whether an object of the dependent does not load because of a finding, or may
+// not load: what pins cannot say, such as which libraries a system has, is a warning.
 func (c *comparison) prevents(f analyzer.Finding) bool {
-	return !f.OtherPackage && f.Object != "" && !f.Unknown &&
-		(f.Severity == analyzer.Error || f.Severity == analyzer.Warning && c.lacks(f) != cause.LacksNothing)
+	return !f.OtherPackage && f.Object != "" && !f.Unknown && (f.Severity == analyzer.Error ||
+		f.Severity == analyzer.Warning && c.lacks(f) != cause.LacksNothing)
 }
 
 // alone reports whether an object does not load because of a finding, whatever the release and the
@@ -268,7 +265,7 @@ func (c *comparison) lacks(f analyzer.Finding) cause.Lacks {
 	return cause.LacksNothing
 }
 
-// broken returns what keeps objects from loading beside the new release that load beside the old
+// broken returns what keeps objects from loading with the new release that load with the old
 // one, and that the release is the reason for.
 func (c *comparison) broken(before, after lacking) (out []analyzer.Finding) {
 	for object, findings := range after {

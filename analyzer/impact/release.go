@@ -180,14 +180,14 @@ func Compare(old, new *Release) (_ Removed, unread []string) {
 	return out, unread
 }
 
-// beside is a source in which a package has one release only.
-type beside struct {
+// overlay is a source in which a package has one release only.
+type overlay struct {
 	packages.Source
 	release *packages.Release
 }
 
 // Versions implements packages.Source.
-func (b beside) Versions(ctx context.Context, name string, on packages.Target) ([]string, error) {
+func (b overlay) Versions(ctx context.Context, name string, on packages.Target) ([]string, error) {
 	if name == b.release.Name {
 		return []string{b.release.Version}, nil
 	}
@@ -195,7 +195,7 @@ func (b beside) Versions(ctx context.Context, name string, on packages.Target) (
 }
 
 // Release implements packages.Source.
-func (b beside) Release(
+func (b overlay) Release(
 	ctx context.Context, name, version string, on packages.Target,
 ) (*packages.Release, error) {
 	if name == b.release.Name {
@@ -204,14 +204,14 @@ func (b beside) Release(
 	return b.Source.Release(ctx, name, version, on)
 }
 
-// besideOf is beside for a source that reads libraries on request.
-type besideOf struct {
-	beside
+// readerOverlay is overlay for a source that reads libraries on request.
+type readerOverlay struct {
+	overlay
 	reader packages.Reader
 }
 
 // Read implements packages.Reader.
-func (b besideOf) Read(
+func (b readerOverlay) Read(
 	ctx context.Context, r *packages.Release, on packages.Target, worth func(path string) int64,
 ) (*packages.Release, error) {
 	if r.Name == b.release.Name {
@@ -222,9 +222,9 @@ func (b besideOf) Read(
 
 // source returns a source with the packages of another one, and of its own only the release.
 func (r *Release) source(of packages.Source) packages.Source {
-	b := beside{of, r.Contents}
+	b := overlay{of, r.Contents}
 	if reader, ok := of.(packages.Reader); ok {
-		return besideOf{b, reader}
+		return readerOverlay{b, reader}
 	}
 	return b
 }

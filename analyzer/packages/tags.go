@@ -20,8 +20,8 @@ type File struct {
 // Installs reports whether a version with these files can be installed on the target: the
 // Requires-Python of a file allows the interpreter, and a wheel is for it, unless there are only
 // source archives. If no wheel is for the system, those for other systems decide, because their
-// interpreters are those that the source supports as well; on a libc that is named, only if there is
-// a source archive, as for pip. The zero Target installs everything.
+// interpreters are those that the source supports as well; on a libc that is named, only if there
+// is a source archive, as for pip. The zero Target installs everything.
 func (t Target) Installs(files []File) bool {
 	return t == (Target{}) || slices.ContainsFunc(t.pythons(), func(python string) bool {
 		return installs(files, Target{

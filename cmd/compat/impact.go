@@ -47,12 +47,12 @@ func newImpactCommand(env environment) *cobra.Command {
 		Short: "Name the packages that a release breaks",
 		Long: `Check which dependents of a package break with its new release: those that load its libraries and
 miss a symbol, a library or a type as it was. NEW is a wheel, another package, a library, or
-pypi:NAME==VERSION. Each dependent is checked beside the old release and beside the new one, as pip
+pypi:NAME==VERSION. Each dependent is checked with the old release and with the new one, as pip
 would install them, and gets a verdict:
 
-  breaks     it works beside the old release, and not beside the new one
+  breaks     it works with the old release, and not with the new one
   excluded   its requirements do not admit the new release, so pip does not install the two
-  undecided  it could not be read, or does not load beside the old release either
+  undecided  it could not be read, or does not load with the old release either
   works      all others
 
 Types are compared if NEW and --old are files with debug information. Nothing is installed and
