@@ -121,8 +121,8 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 
 var gnuProducer = lazyregexp.New(`^GNU \S+ ([0-9]+)\.`)
 
-// recordsAlignment reports whether a compiler writes DW_AT_alignment of DWARF 5, which some write in
-// DWARF 4 too: GCC 7 and later, and those that are made of LLVM. producer is DW_AT_producer; one
+// recordsAlignment reports whether a compiler writes DW_AT_alignment of DWARF 5, which some write
+// in DWARF 4 too: GCC 7 and later, and those that are made of LLVM. producer is DW_AT_producer; one
 // that is not known does not count against it.
 func recordsAlignment(producer string) bool {
 	if m := gnuProducer.FindStringSubmatch(producer); m != nil {

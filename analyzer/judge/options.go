@@ -19,8 +19,8 @@ type Options struct {
 	// was given with --with.
 	Origins map[string]Origin
 	Extras  []string // of the artifacts that are installed (PEP 508)
-	// Uses are the normalized names of packages of an Environment that the artifacts use in addition to those
-	// that they require.
+	// Uses are the normalized names of packages of an Environment that the artifacts use, even if
+	// they do not require them.
 	Uses  []string
 	First []string // packages whose libraries are loaded before everything else
 	// LibraryPath are the folders of LD_LIBRARY_PATH.

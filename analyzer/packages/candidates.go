@@ -15,8 +15,8 @@ import (
 const levels = 8
 
 // counts reports whether a requirement, the nth on its package, counts at a level. What the user
-// pins is chosen in any case, so the requirements on it only exclude versions of other packages that
-// the user does not pin.
+// pins is chosen in any case, so the requirements on it only exclude versions of packages that the
+// user does not pin.
 func (s *search) counts(level, n int, w requirement) bool {
 	if _, pinned := s.pin(w.Name); pinned {
 		return w.rank == 0 || level == 0 && slices.ContainsFunc(w.because, func(by string) bool {

@@ -13,7 +13,8 @@ import (
 // impactAnswer is the first line: how many dependents break with which release.
 func impactAnswer(r *impact.Report) string {
 	s, n := r.Summary, len(r.Dependents)
-	text := fmt.Sprintf("%d of %s break with %s", s.Breaks, analyzer.Count(n, "dependent"), name(r.New))
+	all := analyzer.Count(n, "dependent")
+	text := fmt.Sprintf("%d of %s break with %s", s.Breaks, all, name(r.New))
 	switch {
 	case n == 1 && s.Breaks == 1:
 		text = "the dependent breaks with " + name(r.New)
