@@ -53,6 +53,9 @@ func title(in Input, v view) string {
 		} else if len(names) > 1 {
 			t += ", on " + analyzer.Count(len(names), "platform")
 		}
+		if judged, ok := r.Judged(); ok && judged.Except() != "" {
+			t += "; " + mdsafe.Plain(judged.Except(), 120)
+		}
 	}
 	return mdsafe.Cut(t, MaxTitle)
 }

@@ -24,11 +24,13 @@ type Cause struct {
 	Severity Severity `json:"severity"`
 	New      bool     `json:"new"` // the base does not have one of its findings
 	Actor    Actor    `json:"actor"`
-	Action   string   `json:"action"`   // a sentence: who has to do what
-	Ship     string   `json:"ship"`     // a sentence: may the artifact be shipped; "" = unknown
-	Rules    []string `json:"rules"`    // rules of its findings, sorted
-	Findings []int    `json:"findings"` // indexes into Report.Findings, ascending
-	Artifact string   `json:"artifact"` // path of its first artifact
+	Action   string   `json:"action"` // a sentence: who has to do what
+	Ship     string   `json:"ship"`   // a sentence: may the artifact be shipped; "" = unknown
+	// Undecided is set if it says that this is not known.
+	Undecided bool     `json:"undecided,omitempty"`
+	Rules     []string `json:"rules"`    // rules of its findings, sorted
+	Findings  []int    `json:"findings"` // indexes into Report.Findings, ascending
+	Artifact  string   `json:"artifact"` // path of its first artifact
 	// File and Line are where the version of the package is pinned that has to change; "" and 0 for
 	// artifacts that are not packages of a lock or requirements file.
 	File    string   `json:"file,omitempty"`

@@ -250,9 +250,10 @@ func Names(r *analyzer.Report, c *analyzer.Cause) []string {
 }
 
 // Ship says whether the artifacts of a report may be shipped as they are: what the cause says that
-// prevents it, or else the first cause. It is "" if no cause is new, or none says it.
+// prevents it, or else one for which it is not known, or else the first cause. It is "" if no cause
+// is new, or none says it.
 func Ship(r *analyzer.Report) string {
-	said, not := "", ""
+	said, not, unknown := "", "", ""
 	of := map[string]bool{} // artifacts that may not be shipped
 	for _, c := range r.Causes {
 		switch {
@@ -265,6 +266,8 @@ func Ship(r *analyzer.Report) string {
 					of[r.Findings[i].Artifact] = true
 				}
 			}
+		case c.Undecided:
+			unknown = cmp.Or(unknown, c.Ship)
 		case said == "":
 			said = c.Ship
 		}
@@ -278,7 +281,7 @@ func Ship(r *analyzer.Report) string {
 		}
 		not = strings.NewReplacer(" this wheel", files, " this file", files).Replace(not)
 	}
-	return cmp.Or(not, said)
+	return cmp.Or(not, unknown, said)
 }
 
 // Counts counts the causes by severity and says who has to act on which: "2 errors and 1 warning.

@@ -75,14 +75,19 @@ func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
 			}
 		}
 	}
-	for _, a := range r.Artifacts {
-		if !hasCause[a.Path] && a.Objects > 0 {
-			name := "all needed symbols and libraries are found"
-			if ignored(r) != "" {
-				name = "nothing else is found"
-			}
-			s.Cases = append(s.Cases, junitCase{Name: name, ClassName: mdsafe.Visible(a.Path)})
+	for i := range r.Artifacts {
+		a := &r.Artifacts[i]
+		judged, ok := r.JudgedArtifact(a)
+		if !ok || hasCause[a.Path] {
+			continue
 		}
+		x := junitCase{
+			Name: judged.Found(), ClassName: mdsafe.Visible(a.Path), Out: mdsafe.Visible(judged.Except()),
+		}
+		if ignored(r) != "" {
+			x.Name = "nothing else is found"
+		}
+		s.Cases = append(s.Cases, x)
 	}
 	for _, u := range r.Unread {
 		s.Cases = append(s.Cases, junitCase{

@@ -99,25 +99,22 @@ func Summary(r *analyzer.Report) string {
 	if except := ignored(r); except != "" {
 		parts = append(parts, strings.ToUpper(except[:1])+except[1:]+".")
 	}
+	judged, ok := r.Judged()
 	switch names := platformNames(r); {
 	case len(parts) > 0:
 	case objects(r) == 0:
 		parts = append(parts, "It contains nothing that compat can check.")
-	case len(names) == 0:
-		parts = append(parts, allFound(objects(r))+".")
+	case !ok:
+		parts = append(parts, "Not everything could be checked.")
 	default:
-		on := analyzer.List(names, 3, len(names), "platform")
-		parts = append(parts, allFound(objects(r))+" on "+on+".")
+		found := judged.FoundFor()
+		if len(names) > 0 {
+			found += " on " + analyzer.List(names, 3, len(names), "platform")
+		}
+		if except := judged.Except(); except != "" {
+			found += "; " + mdsafe.Visible(except)
+		}
+		parts = append(parts, found+".")
 	}
 	return strings.Join(causetext.NonEmpty(parts...), " ")
-}
-
-// allFound says for a number of objects that nothing is missing.
-func allFound(objects int) string {
-	need := "need"
-	if objects == 1 {
-		need = "needs"
-	}
-	return fmt.Sprintf("All symbols and libraries that %s %s are found",
-		analyzer.Count(objects, "object"), need)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	ruleset "github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/shellword"
 	"github.com/compat-app/compat/internal/test/formattest"
 )
@@ -681,6 +682,37 @@ func TestAssumedLibraries(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, &b)
 		}
+	}
+}
+
+// Imports that are undecided are excepted from what was found, by every text.
+func TestUndecidedImports(t *testing.T) {
+	imports := analyzer.Accounting{Imports: 3, Found: 1}
+	imports.Undecide("not-read", "libgemm.so.2", 2)
+	r := &analyzer.Report{
+		Verdict: analyzer.Compatible,
+		Outcome: "pass",
+		Targets: []analyzer.Target{{Name: "manylinux_2_17_x86_64", Verdict: analyzer.Compatible}},
+		Artifacts: []analyzer.Artifact{{
+			Path: "fast-1.0-cp312-cp312-manylinux_2_17_x86_64.whl", Kind: "wheel", Objects: 1,
+			Accounting: &imports,
+		}},
+	}
+	const except = "2 of 3 imports undecided: libgemm.so.2 was not read"
+	if got, want := Summary(r), "All other symbols and libraries that 1 object needs are found on "+
+		"manylinux2014; "+except+"."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var b bytes.Buffer
+	if err := JUnit(&b, r, analyzer.Error); err != nil || !strings.Contains(b.String(),
+		"All other needed symbols and libraries are found") || !strings.Contains(b.String(), except) {
+		t.Errorf("%v\n%s", err, &b)
+	}
+	if got := causetext.Ship(&analyzer.Report{Causes: []analyzer.Cause{
+		{New: true, Severity: analyzer.Warning, Ship: "This wheel may be shipped."},
+		{New: true, Severity: analyzer.Warning, Ship: "It is not known.", Undecided: true},
+	}}); got != "It is not known." {
+		t.Errorf("one cause is undecided, and the report says %q", got)
 	}
 }
 

@@ -372,23 +372,16 @@ func (p *textPrinter) overview() string {
 		if r.Verdict == analyzer.NotJudged && len(r.Skipped) == 0 {
 			return "It contains no library or program of Linux, macOS or Windows."
 		}
-		if r.Verdict != analyzer.Compatible {
-			return ""
-		}
+		judged, ok := r.Judged()
 		names := platformNames(r)
-		if len(names) == 0 {
+		if !ok || len(names) == 0 {
 			return ""
 		}
 		on := analyzer.List(names, 3, len(names), "platform")
 		if except := ignored(r); except != "" {
 			return "Nothing else was found on " + on + ": " + except + "."
 		}
-		needed := "All needed"
-		if all := r.Accounting(); all.Undecided > 0 ||
-			slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool { return a.Assumed != nil }) {
-			needed = "All other needed" // than those that are listed as not checked or are undecided
-		}
-		return needed + " symbols and libraries are found on " + on + "."
+		return judged.Found() + " on " + on + "." // the last line has what is undecided
 	case 1:
 		action := spaced(ship, mdsafe.Visible(r.Causes[0].Action))
 		if r.Causes[0].Severity != analyzer.Error {

@@ -78,7 +78,7 @@ func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report
 	if err != nil {
 		t.Fatal(err)
 	}
-	accounted(t, r)
+	Accounted(t, r)
 	got := Format(r)
 	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
 	if *update {
@@ -101,8 +101,8 @@ func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report
 	return r
 }
 
-// accounted checks that every import of a report was found, is missing, or is undecided for a reason.
-func accounted(t *testing.T, r *analyzer.Report) {
+// Accounted checks that every import of a report was found, is missing, or is undecided for a reason.
+func Accounted(t *testing.T, r *analyzer.Report) {
 	t.Helper()
 	check := func(what string, a *analyzer.Accounting) {
 		if a == nil {

@@ -1,0 +1,75 @@
+package result
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Judged is a report, or one of its artifacts, in which nothing is known to be wrong. The sentences
+// that say so are its methods, so none can be written about something that was not checked.
+type Judged struct {
+	objects int
+	imports Accounting
+	assumed bool // of other packages, libraries were not read
+}
+
+// Judged returns what the report says about all artifacts. ok is false unless its verdict is
+// compatible.
+func (r *Report) Judged() (j Judged, ok bool) {
+	if r.Verdict != Compatible {
+		return Judged{}, false
+	}
+	for i := range r.Artifacts {
+		a := &r.Artifacts[i]
+		j.objects += a.Objects
+		j.assumed = j.assumed || a.Assumed != nil
+	}
+	j.imports = r.Accounting()
+	return j, true
+}
+
+// JudgedArtifact returns what the report says about one artifact that no cause is about. ok is
+// false if it has no object that was checked, or could not be read completely.
+func (r *Report) JudgedArtifact(a *Artifact) (j Judged, ok bool) {
+	if a.Objects == 0 || slices.ContainsFunc(r.Unread, func(u Unread) bool {
+		return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/")
+	}) {
+		return Judged{}, false
+	}
+	j = Judged{objects: a.Objects, assumed: a.Assumed != nil}
+	if a.Accounting != nil {
+		j.imports = *a.Accounting
+	}
+	return j, true
+}
+
+// Found is the clause that everything is found, or all other than what is undecided.
+func (j Judged) Found() string { return j.all() + "needed symbols and libraries are found" }
+
+// FoundFor is Found with the number of objects.
+func (j Judged) FoundFor() string {
+	need := "need"
+	if j.objects == 1 {
+		need = "needs"
+	}
+	return fmt.Sprintf("%ssymbols and libraries that %s %s are found",
+		j.all(), Count(j.objects, "object"), need)
+}
+
+// Except is the clause about imports that are undecided, with the most frequent reason; "" if all
+// are found.
+func (j Judged) Except() string {
+	if j.imports.Undecided == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s undecided: %s", j.imports.Undecided,
+		Count(j.imports.Imports, "import"), j.imports.Why[0])
+}
+
+func (j Judged) all() string {
+	if j.assumed || j.imports.Undecided > 0 {
+		return "All other "
+	}
+	return "All "
+}
