@@ -178,8 +178,15 @@ func (q *Question) bound(
 			return false, err
 		}
 		c.Old, entry = old, Entry{}
-		err = c.compare(ctx, &entry, after, "")
-		return entry.Verdict == Breaks, err
+		if err := c.compare(ctx, &entry, after, ""); err != nil || entry.Verdict != Breaks {
+			return false, err
+		}
+		// Another part of the dependent may not work with it.
+		about.New, about.Old = old, nil
+		before, _, err := c.check(ctx, old)
+		works := len(c.broken(nil, before)) == 0
+		about.New = newest
+		return works, err
 	}
 	last, err := first(len(older), works)
 	if err != nil || last < 0 {
@@ -227,16 +234,21 @@ func (q *Question) older(
 	return out, nil
 }
 
+// maxScan limits how many versions are tried one after the other.
+const maxScan = 24
+
 // first returns the lowest index below n for which is returns true, -1 if it finds none. Indexes
-// are tried at growing distances and then bisected, so from the first one on all should be true, or
-// those soon after it.
+// are tried at growing distances and then bisected, which is right if all are true from the first
+// one on. If none of these is, only a few versions in between may be, which are tried in order.
 func first(n int, is func(int) (bool, error)) (int, error) {
 	low, high := -1, -1
+	tried := map[int]bool{}
 	for step := 0; high < 0; step = 2*step + 1 {
 		at := min(step, n-1)
 		if at <= low {
-			return -1, nil
+			return scan(n, tried, is)
 		}
+		tried[at] = true
 		ok, err := is(at)
 		if err != nil {
 			return -1, err
@@ -260,4 +272,17 @@ func first(n int, is func(int) (bool, error)) (int, error) {
 		}
 	}
 	return high, nil
+}
+
+// scan is first for the indexes that were not tried yet, of which it tries maxScan.
+func scan(n int, tried map[int]bool, is func(int) (bool, error)) (int, error) {
+	for at := range min(n, maxScan+len(tried)) {
+		if tried[at] {
+			continue
+		}
+		if ok, err := is(at); ok || err != nil {
+			return at, err
+		}
+	}
+	return -1, nil
 }

@@ -184,10 +184,14 @@ func TestFirst(t *testing.T) {
 			if from == n {
 				want = -1
 			}
-			if got != want || err != nil || asked > 12 {
+			if got != want || err != nil || asked > 12 && want >= 0 || asked > maxScan+12 {
 				t.Errorf("%d of %d: %d after %d questions, %v", from, n, got, asked, err)
 			}
 		}
+	}
+	// only a few in between
+	if got, err := first(20, func(i int) (bool, error) { return i == 17, nil }); got != 17 || err != nil {
+		t.Errorf("%d, %v", got, err)
 	}
 	broken := errors.New("broken")
 	if _, err := first(3, func(int) (bool, error) { return false, broken }); !errors.Is(err, broken) {

@@ -178,11 +178,13 @@ func lacksVersion(b dynlink.Binding) bool {
 	return b.Outcome == dynlink.NoVersion && b.Provider.Kind == dynlink.FromArtifact
 }
 
-// mayBeMissing reports whether a library that was not found may define an import. Known system
-// libraries have C functions: they do not define a C++ name with the prefix of a loaded library.
+// mayBeMissing reports whether a library that was not found may define an import. Known libraries
+// of systems, also those that a wheel has to bundle, do not define a C++ name with the prefix of a
+// loaded library.
 func mayBeMissing(p *analyzer.Pass, v *analyzer.View, b dynlink.Binding) bool {
 	for _, m := range v.Loading.Missing {
-		if _, known := platform.Known(m.Name); !known && !ofInterpreter(p, m.Name) {
+		from, known := platform.ProviderOf(m.Name)
+		if !(known && from.Available(platform.Debian)) && !ofInterpreter(p, m.Name) {
 			return true
 		}
 	}
