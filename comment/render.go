@@ -126,7 +126,8 @@ func Outcome(in Input) analyzer.Outcome {
 
 // summary returns the overview: the verdict, one line per cause, and lists.
 func summary(in Input, v view) string {
-	head := lead(in, v) + "\n" + missingList(in.Missing) + unselectedList(in.Unselected)
+	rows := causetext.RowsTable(causetext.Rows(in.Report))
+	head := lead(in, v) + "\n" + rows + missingList(in.Missing) + unselectedList(in.Unselected)
 	if in.Advice != "" {
 		head += "\n" + in.Advice
 	}

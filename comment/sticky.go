@@ -42,6 +42,9 @@ func sticky(in Input, v view) string {
 		head += "\n" + noCauses(v) + "\n"
 	}
 	body := causeTable(in, v)
+	if heading != nothingFound {
+		body = causetext.RowsTable(causetext.Rows(in.Report)) + body
+	}
 	tail := missingList(in.Missing) + unreadList(v.unread) + existingList(in, v, maxBody/16) +
 		acceptedList(v.accepted) + acceptedMissingList(in.AcceptedMissing) + noteList(in.Report.Notes)
 	if heading == nothingFound { // so that the comment is not updated; the check run has the link

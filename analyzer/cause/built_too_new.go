@@ -16,6 +16,7 @@ import (
 var TooNew = &Kind{
 	Name:      "built-too-new",
 	Title:     (*Text).tooNewTitle,
+	Short:     (*Text).tooNewReason,
 	Task:      (*Text).tooNewTask,
 	Platforms: (*group).tooNewPlatforms,
 	Systems:   (*group).systemsWith,
@@ -68,6 +69,21 @@ func (t *Text) tooNewTitle() string {
 		return "needs glibc " + version + " or later"
 	}
 	return fmt.Sprintf("needs %s, which older systems do not have", needs)
+}
+
+func (t *Text) tooNewReason() string {
+	needs := t.newest()
+	switch {
+	case t.private():
+		return "uses internals of glibc"
+	case ofMacOS(t.First()):
+		return "needs macOS " + needs
+	case ofWindows(t.First()):
+		return "needs " + windows.Name(needs)
+	case t.neededTag() != "":
+		return "needs " + t.neededTag()
+	}
+	return "needs " + needs
 }
 
 func (t *Text) tooNewTask() Task {

@@ -153,6 +153,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		}
 	}
 	c.Title = cmp.Or(shorten(title, maxTitle), "other findings")
+	c.Reason = t.reason()
 	if g.kind.Systems != nil { // symbol versions that the texts name
 		named := []string{c.Title}
 		for _, x := range c.Fixes[:min(len(c.Fixes), 1)] {

@@ -16,6 +16,7 @@ import (
 var ofExtras = &Kind{
 	Name:  "extras",
 	Title: (*Text).extrasTitle,
+	Short: func(*Text) string { return "needs an extra" },
 	Whole: (*group).allExtras,
 	Task: func(t *Text) Task {
 		with, without := "one of these extras", "an extra"

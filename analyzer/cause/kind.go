@@ -16,6 +16,8 @@ type Kind struct {
 	// Title returns a sentence without the artifact's name, which precedes it. If it is nil, the
 	// title is the headline of the first finding or, without one, the title of the rule.
 	Title func(*Text) string
+	// Short returns the title in about five words; nil = the words of the rule's ID.
+	Short func(*Text) string
 	// Task returns what somebody has to do; nil = the builder has to change how it is built.
 	Task func(*Text) Task
 	// Advice returns what the reader of a report about an environment can do. where is the package

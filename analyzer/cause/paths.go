@@ -11,7 +11,8 @@ import (
 
 // libraryPath is the kind of artifacts that need libraries by a path of the build machine.
 var libraryPath = &Kind{
-	Name: "library-path",
+	Name:  "library-path",
+	Short: func(*Text) string { return "needs a path of the build machine" },
 	Title: func(t *Text) string {
 		return fmt.Sprintf("%s %s %s by %s of the build machine", t.needing(),
 			plural(t.cause.Objects, "needs", "need"), t.Libraries(),
@@ -28,7 +29,8 @@ var libraryPath = &Kind{
 // interpreter is the kind of modules that need the library of Python, whose symbols the interpreter
 // has.
 var interpreter = &Kind{
-	Name: "linked-python",
+	Name:  "linked-python",
+	Short: func(*Text) string { return "links the library of Python" },
 	Title: func(t *Text) string {
 		return fmt.Sprintf("%s %s %s, which only some installations of Python have", t.Objects(),
 			plural(t.cause.Objects, "links", "link"), t.Libraries())
@@ -43,7 +45,8 @@ var interpreter = &Kind{
 
 // Unreachable is the kind of artifacts whose objects do not find libraries that the artifact has.
 var Unreachable = &Kind{
-	Name: "unreachable",
+	Name:  "unreachable",
+	Short: func(t *Text) string { return "does not find " + one(t.LibraryNames(), "library") },
 	Title: func(t *Text) string {
 		holder := "artifact"
 		if t.artifact.wheel() {
@@ -59,7 +62,8 @@ var Unreachable = &Kind{
 // UnreachableDependency is the kind of artifacts whose objects do not find libraries of other
 // packages.
 var UnreachableDependency = &Kind{
-	Name: "unreachable-dependency",
+	Name:  "unreachable-dependency",
+	Short: func(t *Text) string { return "does not find " + one(t.LibraryNames(), "library") },
 	Title: func(t *Text) string {
 		return fmt.Sprintf("no search path of %s leads to %s", t.Objects(), t.Libraries())
 	},

@@ -16,6 +16,7 @@ import (
 var system = &Kind{
 	Name:   "system",
 	Title:  (*Text).systemTitle,
+	Short:  func(t *Text) string { return "needs " + t.subject },
 	Advice: (*Text).install,
 	Whole:  (*group).installation,
 	// An edit of the object does not bring a library of the system.
@@ -51,6 +52,9 @@ var systemLibraries = &Kind{
 		}
 		return fmt.Sprintf("%s %s, which not every %s has", needs, what, t.systems())
 	},
+	Short: func(t *Text) string {
+		return "needs " + one(t.LibraryNames(), "library") + " of the system"
+	},
 	Advice:  (*Text).install,
 	Whole:   (*group).installation,
 	Rejects: rejectsEdit,
@@ -72,6 +76,7 @@ var systemLibraries = &Kind{
 // library without its version.
 var missing = &Kind{
 	Name:  "missing",
+	Short: func(t *Text) string { return "lacks " + one(t.LibraryNames(), "library") },
 	Whole: (*group).installation,
 	Title: func(t *Text) string {
 		n := t.libraryCount()

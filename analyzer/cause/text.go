@@ -72,6 +72,26 @@ func (t *Text) title() string {
 	}
 }
 
+// maxReason limits the reason of a cause.
+const maxReason = 36
+
+// reason returns what is wrong in about five words.
+func (t *Text) reason() string {
+	short := strings.ReplaceAll(t.headed().Rule, "-", " ")
+	if t.kind.Short != nil {
+		short = t.kind.Short(t)
+	}
+	return shorten(short, maxReason)
+}
+
+// one returns a name, or the number of several.
+func one(names []string, noun string) string {
+	if len(names) == 1 {
+		return clip(names[0], 30)
+	}
+	return result.Count(len(names), noun)
+}
+
 // headed returns the first finding of a rule with this kind; the cause may claim others.
 func (t *Text) headed() *result.Finding {
 	for _, f := range t.all {

@@ -23,7 +23,8 @@ var linkFlag = &Kind{
 
 // stringABI is the kind of objects with another std::string than a library, which is the subject.
 var stringABI = &Kind{
-	Name: "string-abi",
+	Name:  "string-abi",
+	Short: func(*Text) string { return "another std::string ABI" },
 	Title: func(t *Text) string {
 		return fmt.Sprintf("%s %s with another std::string ABI than %s", t.importedBy(), t.Symbols(),
 			t.Libraries())
@@ -40,6 +41,7 @@ var stringABI = &Kind{
 var Undefined = &Kind{
 	Name:  "undefined",
 	Title: (*Text).undefinedTitle,
+	Short: func(t *Text) string { return result.Count(t.cause.Symbols, "undefined symbol") },
 	Task:  (*Text).undefinedTask,
 	Owner: true,
 }

@@ -16,6 +16,7 @@ import (
 var otherVersions = &Kind{
 	Name:         "other-versions",
 	Title:        (*Text).otherVersionsTitle,
+	Short:        func(t *Text) string { return "requires another " + t.required() },
 	OtherVersion: true,
 	Prefers:      fix.KindEnvironment, // the required versions
 	Rejects: func(_ *group, m *merged, solved bool) bool {
@@ -33,8 +34,12 @@ var otherVersions = &Kind{
 // WrongPackage is the kind of artifacts that fail with a version of another package, which is the
 // subject.
 var WrongPackage = &Kind{
-	Name:         "package",
-	Title:        (*Text).packageTitle,
+	Name:  "package",
+	Title: (*Text).packageTitle,
+	Short: func(t *Text) string {
+		name, _ := t.release()
+		return "fails with " + name
+	},
 	Task:         (*Text).packageTask,
 	OtherVersion: true,
 }
@@ -42,7 +47,8 @@ var WrongPackage = &Kind{
 // undeclared is the kind of wheels that need a package which they do not declare; it is the
 // subject.
 var undeclared = &Kind{
-	Name: "undeclared",
+	Name:  "undeclared",
+	Short: func(t *Text) string { return "does not declare " + t.subject },
 	Title: func(t *Text) string {
 		what := "wheel"
 		if !t.artifact.wheel() {
@@ -64,6 +70,7 @@ var undeclared = &Kind{
 // subject, and do not declare them.
 var undeclaredCUDA = &Kind{
 	Name:  "undeclared",
+	Short: func(t *Text) string { return "does not declare " + t.subject },
 	Whole: (*group).declaring,
 	Title: func(t *Text) string {
 		return fmt.Sprintf("needs %s of %s, which the wheel does not declare", t.Libraries(), t.subject)

@@ -11,7 +11,8 @@ import (
 // wrongLibc is the kind of artifacts that are built for glibc and used on musl, or the reverse. The
 // subject is the C library of the target.
 var wrongLibc = &Kind{
-	Name: "wrong-libc",
+	Name:  "wrong-libc",
+	Short: func(t *Text) string { return "not built for " + t.subject },
 	Title: func(t *Text) string {
 		built := "musl"
 		if t.subject == built {

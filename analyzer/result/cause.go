@@ -21,6 +21,7 @@ const (
 type Cause struct {
 	ID       string   `json:"id"`    // a slug, the same in every run
 	Title    string   `json:"title"` // at most 120 characters, with demangled names
+	Reason   string   `json:"reason"` // what is wrong in about five words, for tables
 	Severity Severity `json:"severity"`
 	New      bool     `json:"new"` // the base does not have one of its findings
 	Actor    Actor    `json:"actor"`

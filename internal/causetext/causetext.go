@@ -391,20 +391,20 @@ func PlanSentence(r *analyzer.Report) string {
 	var out []string
 	switch {
 	case len(fixed) > 1 && r.Plan.Verified:
-		out = append(out, "compat tried the fixes of "+numbered(fixed)+" together: they leave "+
+		out = append(out, "compat tried the fixes of "+ranges(fixed)+" together: they leave "+
 			without+".")
 	case len(fixed) > 1:
 		out = append(out, "Apply "+toApply(r, fixed)+"; compat "+notTogether(r)+".")
 	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
 		out = append(out, "The fix was tried and leaves "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:
-		out = append(out, "The fix of "+numbered(fixed)+" was tried and leaves "+without+".")
+		out = append(out, "The fix of "+ranges(fixed)+" was tried and leaves "+without+".")
 	}
 	if renames(r) {
 		out = append(out, "Run the commands in the order of the causes, because they rename the wheel.")
 	}
 	if len(left) > 0 {
-		out = append(out, "No ready-made fix for "+numbered(left)+".")
+		out = append(out, "No ready-made fix for "+ranges(left)+".")
 	}
 	return strings.Join(out, " ")
 }
@@ -502,26 +502,14 @@ func toApply(r *analyzer.Report, numbers []int) string {
 	switch len(one) {
 	case 0:
 	case 1:
-		out = append(out, "the fix of "+numbered(one))
+		out = append(out, "the fix of "+ranges(one))
 	default:
-		out = append(out, "the fix of each of "+numbered(one))
+		out = append(out, "the fix of each of "+ranges(one))
 	}
 	if len(all) > 0 {
-		out = append(out, "all fixes of "+numbered(all))
+		out = append(out, "all fixes of "+ranges(all))
 	}
 	return strings.Join(out, " and ")
-}
-
-// numbered names causes: "cause 1", "causes 1, 2 and 3".
-func numbered(causes []int) string {
-	words := make([]string, len(causes))
-	for i, n := range causes {
-		words[i] = strconv.Itoa(n)
-	}
-	if len(words) == 1 {
-		return "cause " + words[0]
-	}
-	return "causes " + and(words)
 }
 
 // and joins words: "1, 2 and 3".

@@ -56,31 +56,6 @@ func advice(c *analyzer.Cause) string {
 	return strings.Join(lines, "\n")
 }
 
-// affected returns the artifacts with findings of a cause, first the one that it names.
-func affected(r *analyzer.Report, c *analyzer.Cause) []string {
-	paths := []string{c.Artifact}
-	seen := map[string]bool{c.Artifact: true}
-	for _, i := range c.Findings {
-		if p := r.Findings[i].Artifact; !seen[p] {
-			seen[p] = true
-			paths = append(paths, p)
-		}
-	}
-	return paths
-}
-
-// shownArtifacts is the number of artifacts of a cause that are named.
-const shownArtifacts = 3
-
-// where names the artifacts of a cause, quoted by quote: "in a.whl, b.whl and 2 more artifacts".
-func where(r *analyzer.Report, c *analyzer.Cause, quote func(string) string) string {
-	var names []string
-	for _, p := range affected(r, c) {
-		names = append(names, quote(p))
-	}
-	return "in " + analyzer.List(names, shownArtifacts, len(names), "artifact")
-}
-
 // unversioned returns what the next build of an artifact has in common with it: the name and the
 // tags of a wheel with its folder, or else the path.
 func unversioned(artifact string) string {

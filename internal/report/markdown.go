@@ -20,10 +20,11 @@ const maxListed = 200
 // Markdown writes the report for a job summary or a comment, with a section for each cause and
 // names in code spans. Sections beyond 1 MiB are counted.
 func Markdown(w io.Writer, r *analyzer.Report) error {
-	blocks := []string{"## compat: " + string(r.Verdict) + "\n\n" + mdsafe.Prose(Summary(r)) + "\n"}
+	blocks := []string{"## compat: " + string(r.Verdict) + "\n\n" + mdsafe.Prose(Summary(r)) + "\n" +
+		causetext.RowsTable(causetext.Rows(r))}
 	for i := range r.Causes {
 		blocks = append(blocks, "\n"+causetext.Section(r, i, "###", true)+
-			"\nFound "+where(r, &r.Causes[i], func(p string) string { return mdsafe.Code(p, 300) })+".\n")
+			"\nFound "+causetext.In(r, &r.Causes[i], func(p string) string { return mdsafe.Code(p, 300) })+".\n")
 	}
 	blocks = append(blocks, markdownTargets(r))
 	line := func(heading string, n int, each func(i int) string) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -98,6 +99,7 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 		h.Main(Rows(
 			reason,
 			failedBuild(&v.Build, id),
+			section("Results", results(v.Rows)),
 			section("Plan", plan(r)),
 			causes("Causes", v, fresh, id),
 			causes("Not new: the base has them too", v, existing, id),
@@ -191,6 +193,40 @@ func listedOf[T any](of func(...g.Node) g.Node, items []T, all int, item func(T)
 		rows = append(rows, h.Li(g.Text("and "+grouped(n)+" more, in the JSON report")))
 	}
 	return of(Rows(rows...))
+}
+
+// results returns the results of several artifacts as a table; nil for one artifact.
+func results(all []causetext.Row) g.Node {
+	if len(all) == 0 {
+		return nil
+	}
+	class := map[causetext.Result]string{
+		causetext.Fails: "incompatible", causetext.Works: "compatible", causetext.Skipped: "none",
+	}
+	rows := g.Group{}
+	for _, row := range all[:min(len(all), shownOnPage)] {
+		names := row.Artifacts[:min(len(row.Artifacts), shownOnPage)]
+		rows = append(rows, h.Tr(
+			h.Td(h.Span(h.Class(cmp.Or(class[row.Result], "unchecked")), g.Text(string(row.Result)))),
+			h.Td(whole(row.Reason)),
+			h.Td(codes(names, " "), more(len(row.Artifacts)-len(names))),
+		), g.Text("\n"))
+	}
+	column := func(title string) g.Node { return h.Th(g.Attr("scope", "col"), g.Text(title)) }
+	head := h.THead(h.Tr(column("result"), column("reason"), column("files")))
+	return g.Group{
+		h.P(g.Text(causetext.Tally(all) + ".")),
+		scrolled("Results", h.Table(Rows(head, h.TBody(rows)))),
+		more(len(all) - shownOnPage),
+	}
+}
+
+// more counts what a list leaves out; nil if it is complete.
+func more(n int) g.Node {
+	if n <= 0 {
+		return nil
+	}
+	return g.Text(" and " + grouped(n) + " more, in the JSON report")
 }
 
 func target(t analyzer.Target) g.Node {

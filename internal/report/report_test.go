@@ -818,8 +818,9 @@ func TestCauseOfSeveralWheels(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"report.txt":    "incompatible: " + r.Artifacts[0].Path + " and 1 more of 2 artifacts: ",
-		"report.md":     "Found in `" + r.Artifacts[0].Path + "`, `" + r.Artifacts[1].Path + "`.",
-		"report.github": "Found in " + r.Artifacts[0].Path + ", " + r.Artifacts[1].Path + ".",
+		"report.md":     "Found in both wheels.",
+		"report.github": "Found in both wheels.",
+		"report.html":   "<p>2 fail.</p>",
 		"report.junit":  `tests="2" failures="2"`,
 	} {
 		if !strings.Contains(formats[name], want) {
@@ -840,5 +841,43 @@ func TestCauseOfSeveralWheels(t *testing.T) {
 	}
 	if len(prints) != 4 {
 		t.Errorf("%d issues: %v", len(prints), prints)
+	}
+}
+
+// The report on a matrix build fits one screen, and no line is wider than it.
+func TestManyWheelsFitAScreen(t *testing.T) {
+	r := analyzer.NewReport("test")
+	for i := range 60 {
+		r.Artifacts = append(r.Artifacts, analyzer.Artifact{
+			Path: fmt.Sprintf("dist/widget-1.0-cp3%02d-cp3%02d-%s.whl", i, i,
+				"manylinux_2_17_x86_64.manylinux2014_x86_64.manylinux_2_28_x86_64"),
+			Kind: analyzer.KindWheel, Objects: 1, Targets: []string{"debian12"},
+		})
+	}
+	for i := range 50 {
+		r.Findings = append(r.Findings, analyzer.Finding{Artifact: r.Artifacts[i].Path, New: true,
+			Rule: "library-not-found", Severity: analyzer.Error, Object: "w.so", Library: "libx.so"})
+		r.Causes = append(r.Causes, analyzer.Cause{
+			Artifact: r.Artifacts[i].Path, Findings: []int{i}, Rules: []string{"library-not-found"},
+			Title: "needs libx.so", Reason: fmt.Sprintf("lacks %d libraries", i), New: true,
+			Severity: analyzer.Error, Objects: 1,
+		})
+	}
+	var b bytes.Buffer
+	if err := Text(&b, r, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(all) > maxLines {
+		t.Errorf("%d lines", len(all))
+	}
+	for _, l := range all[1:] {
+		if length(l) > columns {
+			t.Errorf("%d columns: %s", length(l), l)
+		}
+	}
+	if !strings.HasPrefix(all[1], "  fails      lacks 0 libraries   widget-1.0-cp300-cp300-") ||
+		!slices.Contains(all, "  and 36 more files (--verbose)") {
+		t.Errorf("%s", b.String())
 	}
 }

@@ -123,7 +123,9 @@ func (p *textPrinter) lines() []string {
 	default:
 		limit = min(limit, 6+linesPerCause*n)
 	}
-	head := []string{p.first()}
+	table := p.table()
+	limit = min(maxLines, limit+max(0, len(table)-smallTable))
+	head := append([]string{p.first()}, table...)
 	if s := p.overview(); s != "" {
 		head = append(head, wrap(s, p.width, "  ")...)
 	}
@@ -167,11 +169,64 @@ func (p *textPrinter) lines() []string {
 		p.brief, p.printed, p.commands = true, map[string]int{}, map[string]bool{}
 		blocks = p.blocks(shown)
 	}
-	out = append(out, texts(fit(blocks, room))...)
+	out = append(out, texts(shortened(blocks, room))...)
 	if n := len(r.Causes) - shown; n > 0 {
 		out = append(out, fmt.Sprintf("%s not shown (--verbose)", analyzer.Count(n, "more cause")))
 	}
 	return append(append(out, notes...), tail...)
+}
+
+// Rows of the table of several artifacts. A small one takes the place of other lines.
+const (
+	smallTable = 4
+	maxTable   = 24
+)
+
+// table returns a line for each of several artifacts, or for those with the same result and reason;
+// nil for one artifact.
+func (p *textPrinter) table() (out []string) {
+	rows := causetext.Rows(p.report)
+	reasons := 0
+	for _, row := range rows {
+		reasons = max(reasons, length(row.Reason))
+	}
+	colour := map[causetext.Result]string{
+		causetext.Fails: red, causetext.Works: green, causetext.Skipped: blue,
+	}
+	left := 0
+	for i, row := range rows {
+		if i >= maxTable && !p.options.Verbose {
+			left += len(row.Artifacts)
+			continue
+		}
+		s := fmt.Sprintf("  %-9s  %-*s  ", row.Result, reasons, row.Reason)
+		if n := len(row.Artifacts); n > 1 {
+			s += fmt.Sprintf("%d: ", n)
+		}
+		room := p.width - length(s)
+		names := []string{fit(row.Artifacts[0], room)}
+		for _, name := range row.Artifacts[1:] {
+			names = append(names, mdsafe.Visible(name))
+		}
+		s += counted(names, 0, room-16, "file") // so that the count fits
+		out = append(out, strings.Replace(s, string(row.Result),
+			p.paint(string(row.Result), cmp.Or(colour[row.Result], yellow)), 1))
+	}
+	if left > 0 {
+		out = append(out, fmt.Sprintf("  and %s (--verbose)", analyzer.Count(left, "more file")))
+	}
+	return out
+}
+
+// fit returns a file name, without its middle if it is wider than room: the platform is at the end.
+func fit(name string, room int) string {
+	name = mdsafe.Visible(name)
+	r := []rune(name)
+	if room = max(room, 24); len(r) <= room {
+		return name
+	}
+	end := room / 2
+	return string(r[:room-1-end]) + "…" + string(r[len(r)-end:])
 }
 
 // blocks returns the blocks of the first causes.
@@ -212,9 +267,9 @@ func texts(lines []textLine) []string {
 	return out
 }
 
-// fit removes lines of blocks, the least important first and among these the last, until at most
+// shortened removes lines of blocks, the least important first and among these the last, until at most
 // room remain.
-func fit(lines []textLine, room int) []textLine {
+func shortened(lines []textLine, room int) []textLine {
 	for len(lines) > max(room, 1) {
 		worst := 0
 		for i, l := range lines {
@@ -265,7 +320,7 @@ func (p *textPrinter) first() string {
 		}
 	case len(r.Causes) > 0:
 		name = mdsafe.Visible(r.Causes[0].Artifact)
-		switch k := len(affected(r, &r.Causes[0])); {
+		switch k := len(causetext.Artifacts(r, &r.Causes[0])); {
 		case k > 1:
 			name += fmt.Sprintf(" and %d more of %d artifacts", k-1, n)
 		case n > 1:

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -22,11 +23,18 @@ func (p *textPrinter) block(i int) []textLine {
 	head := p.severity(c.Severity) + "[" + mdsafe.Visible(strings.Join(c.Rules, ", ")) + "]"
 	objects := p.objects(c)
 	single := len(p.report.Causes) == 1
+	several := func() {
+		if len(p.report.Artifacts) > 1 && !p.report.Environment {
+			in := causetext.In(p.report, c, func(a string) string { return mdsafe.Visible(path.Base(a)) })
+			add(placeRank, "   ", "      ", in)
+		}
+	}
 	if single {
 		if objects != "" {
 			head += " in " + objects
 		}
 		add(always, "", "    ", head)
+		several()
 	} else {
 		head = fmt.Sprintf("%d. %s", i+1, head)
 		head += ": " + mdsafe.Visible(c.Title)
@@ -35,6 +43,7 @@ func (p *textPrinter) block(i int) []textLine {
 		}
 		add(always, "", "    ", head)
 		add(whoRank, "   ", "    ", mdsafe.Visible(c.Action))
+		several()
 		if objects != "" {
 			add(placeRank, "   in ", "      ", objects)
 		}
@@ -184,7 +193,7 @@ func costs(all []string, n int) string {
 // objects names up to three objects of a cause and counts the others. Of several packages in an
 // environment, it names these.
 func (p *textPrinter) objects(c *analyzer.Cause) string {
-	if of := affected(p.report, c); p.report.Environment && len(of) > 1 {
+	if of := causetext.Artifacts(p.report, c); p.report.Environment && len(of) > 1 {
 		names := make([]string, len(of))
 		for i := range of {
 			names[i] = mdsafe.Visible(p.report.PackageOf(of[i]))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 )
 
 // View is what Page shows of a report. It is prepared once, so that the page of a report with
@@ -14,9 +15,11 @@ type View struct {
 	// Findings is the number of findings of the report.
 	Findings int    `json:"findings"`
 	Matrix   Matrix `json:"matrix"`
-	Why      []Why  `json:"why"` // for each cause of the report
-	Graph    Graph  `json:"graph"`
-	Header   Header `json:"header,omitzero"`
+	// The result of each of several artifacts; nil for one.
+	Rows   []causetext.Row `json:"rows,omitempty"`
+	Why    []Why           `json:"why"` // for each cause of the report
+	Graph  Graph           `json:"graph"`
+	Header Header          `json:"header,omitzero"`
 	// Problem is the Markdown text of a check that has no report. Then the first note of the report
 	// is the title. "" = there is a report.
 	Problem string `json:"problem,omitempty"`
@@ -51,7 +54,8 @@ const shownOnPage = 200
 
 // NewView prepares the page of a report, which is not changed.
 func NewView(r *analyzer.Report) *View {
-	v := &View{Report: *r, Findings: len(r.Findings), Matrix: matrixOf(r), Graph: graphOf(r)}
+	v := &View{Report: *r, Findings: len(r.Findings), Matrix: matrixOf(r), Graph: graphOf(r),
+		Rows: causetext.Rows(r)}
 	v.Report.Findings = slices.Clone(r.Findings[:min(len(r.Findings), shownOnPage)])
 	for i := range r.Causes {
 		v.Why = append(v.Why, whyOf(r, &r.Causes[i]))
