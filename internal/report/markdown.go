@@ -22,9 +22,10 @@ const maxListed = 200
 func Markdown(w io.Writer, r *analyzer.Report) error {
 	blocks := []string{"## compat: " + string(r.Verdict) + "\n\n" + mdsafe.Prose(Summary(r)) + "\n" +
 		causetext.RowsTable(causetext.Rows(r))}
+	quote := func(p string) string { return mdsafe.Code(p, 300) }
 	for i := range r.Causes {
 		blocks = append(blocks, "\n"+causetext.Section(r, i, "###", true)+
-			"\nFound "+causetext.In(r, &r.Causes[i], func(p string) string { return mdsafe.Code(p, 300) })+".\n")
+			"\nFound "+causetext.In(r, &r.Causes[i], quote)+".\n")
 	}
 	blocks = append(blocks, markdownTargets(r))
 	line := func(heading string, n int, each func(i int) string) {

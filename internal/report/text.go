@@ -182,10 +182,13 @@ const (
 	maxTable   = 24
 )
 
-// table returns a line for each of several artifacts, or for those with the same result and reason;
-// nil for one artifact.
+// table returns a line for each of several artifacts, or for those with the same result and reason.
+// It is nil for one artifact, and if all work, which the first line says.
 func (p *textPrinter) table() (out []string) {
 	rows := causetext.Rows(p.report)
+	if !slices.ContainsFunc(rows, func(x causetext.Row) bool { return x.Result != causetext.Works }) {
+		return nil
+	}
 	reasons := 0
 	for _, row := range rows {
 		reasons = max(reasons, length(row.Reason))
@@ -267,8 +270,8 @@ func texts(lines []textLine) []string {
 	return out
 }
 
-// shortened removes lines of blocks, the least important first and among these the last, until at most
-// room remain.
+// shortened removes lines of blocks, the least important first and among these the last, until at
+// most room remain.
 func shortened(lines []textLine, room int) []textLine {
 	for len(lines) > max(room, 1) {
 		worst := 0
