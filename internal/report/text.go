@@ -124,7 +124,11 @@ func (p *textPrinter) lines() []string {
 		limit = min(limit, 6+linesPerCause*n)
 	}
 	table := p.table()
-	limit = min(maxLines, limit+max(0, len(table)-smallTable))
+	more := len(table)
+	if len(r.Causes) > 1 {
+		more = max(0, more-smallTable)
+	}
+	limit = min(maxLines, limit+more)
 	head := append([]string{p.first()}, table...)
 	if s := p.overview(); s != "" {
 		head = append(head, wrap(s, p.width, "  ")...)
@@ -176,7 +180,8 @@ func (p *textPrinter) lines() []string {
 	return append(append(out, notes...), tail...)
 }
 
-// Rows of the table of several artifacts. A small one takes the place of other lines.
+// Rows of the table of several artifacts. A small one takes the place of other lines if there are
+// several causes.
 const (
 	smallTable = 4
 	maxTable   = 24
