@@ -13,7 +13,8 @@ type NumPyBuild string
 
 const (
 	NumPyUnknown NumPyBuild = "" // does not use the C API, or works with both versions
-	// Imports the table only from numpy.core._multiarray_umath, which fails with NumPy 2.
+	// Imports the table only from numpy.core._multiarray_umath, which fails with NumPy 2; or imports
+	// no table, but checks that numpy.dtype is as large as in NumPy 1.
 	NumPy1 NumPyBuild = "1"
 	NumPy2 NumPyBuild = "2" // can import numpy._core too, and works with both versions
 )
@@ -26,48 +27,78 @@ var (
 	numpyNew = []byte("_core")
 )
 
+// Constants of modules of Cython. numpyPxd is an error text of the declarations that NumPy 1 has
+// for Cython (numpy/__init__.pxd); that of NumPy 2 names numpy._core, also where the functions with
+// the text are not used. A module with these declarations imports all of their types, and the size
+// of numpy.dtype is smaller since NumPy 2: "numpy.dtype size changed". numpyTypes are then its
+// constants too. Cython joins or compresses its strings since 3.1, which also calls import_array.
+var (
+	numpyPxd   = []byte("core.multiarray failed to import\x00")
+	numpyTypes = [][]byte{
+		[]byte("flatiter\x00"), []byte("size changed, may indicate binary incompatibility"),
+	}
+)
+
 // opensCapsule reports whether a symbol is the function of CPython with which a library that is not
 // a module gets the table.
 func opensCapsule(symbol string) bool { return symbol == "PyCapsule_GetPointer" }
 
-// readNumPyBuild searches the names in the constants of a module, or in the whole file if it
-// has no section headers.
+// readNumPyBuild searches the names in the constants of a module.
 func readNumPyBuild(o *elfobj.Object, r io.ReaderAt, size int64) NumPyBuild {
-	found := map[NumPyBuild]bool{}
-	scan := func(off, size int64) {
-		const overlap = 64
-		r := io.NewSectionReader(r, off, size)
-		block := make([]byte, overlap+min(max(size, 0), 256<<10))
-		kept := 0
-		for {
-			n, err := io.ReadFull(r, block[kept:])
+	all := sectionsOf(o, r, size)
+	found, declared := map[NumPyBuild]bool{}, false
+	all.each(numpyAny, func(rest []byte) {
+		found[NumPy1] = found[NumPy1] || bytes.HasPrefix(rest, numpyOld)
+		found[NumPy2] = found[NumPy2] || bytes.HasPrefix(rest, numpyNew)
+		declared = declared || bytes.HasPrefix(rest, numpyPxd)
+	})
+	switch {
+	case found[NumPy2]:
+		return NumPy2
+	case found[NumPy1], declared && all.has(numpyTypes[0]) && all.has(numpyTypes[1]):
+		return NumPy1
+	}
+	return NumPyUnknown
+}
+
+// sections are those with the constants of an object, or the whole file if it has no
+// section headers.
+type sections []*io.SectionReader
+
+func sectionsOf(o *elfobj.Object, r io.ReaderAt, size int64) (out sections) {
+	for _, s := range o.Sections {
+		if s.Name == ".rodata" || s.Name == ".rodata.str1.1" || s.Name == ".rodata.str1.8" {
+			out = append(out, io.NewSectionReader(r, int64(s.Offset), int64(s.Size)))
+		}
+	}
+	if out == nil {
+		out = sections{io.NewSectionReader(r, 0, size)}
+	}
+	return out
+}
+
+// each calls a function with what follows each occurrence of a text. One near the end of a block is
+// passed twice, the second time with at least 64 bytes from its start, unless the section ends.
+func (c sections) each(what []byte, found func(rest []byte)) {
+	const overlap = 64
+	for _, s := range c {
+		block := make([]byte, overlap+min(max(s.Size(), 0), 256<<10))
+		_, err := s.Seek(0, io.SeekStart)
+		for kept := 0; err == nil; {
+			var n int
+			n, err = io.ReadFull(s, block[kept:])
 			text := block[:kept+n]
-			for at := bytes.Index(text, numpyAny); at >= 0; at = bytes.Index(text, numpyAny) {
-				text = text[at+len(numpyAny):]
-				found[NumPy1] = found[NumPy1] || bytes.HasPrefix(text, numpyOld)
-				found[NumPy2] = found[NumPy2] || bytes.HasPrefix(text, numpyNew)
-			}
-			if err != nil {
-				return
+			for at := bytes.Index(text, what); at >= 0; at = bytes.Index(text, what) {
+				text = text[at+len(what):]
+				found(text)
 			}
 			kept = copy(block, block[len(block)-overlap:])
 		}
 	}
-	named := false
-	for _, s := range o.Sections {
-		if s.Name == ".rodata" || s.Name == ".rodata.str1.1" || s.Name == ".rodata.str1.8" {
-			named = true
-			scan(int64(s.Offset), int64(s.Size))
-		}
-	}
-	if !named {
-		scan(0, size)
-	}
-	switch {
-	case found[NumPy2]:
-		return NumPy2
-	case found[NumPy1]:
-		return NumPy1
-	}
-	return NumPyUnknown
+}
+
+// has reports whether the constants contain a text.
+func (c sections) has(what []byte) (has bool) {
+	c.each(what, func([]byte) { has = true })
+	return has
 }

@@ -27,9 +27,13 @@ Severity: an error with the NumPy that an installation gets today. It is a warni
 of NumPy are not known, and for what can be imported without NumPy, although its functions for
 arrays fail: torch, and modules of Boost.Python, which do not look at the error.
 
-Not detected: modules of pybind11, which uses a name that exists in both, modules that use only the
-types of NumPy and not its functions ("numpy.dtype size changed"), and old modules that happen to
-work.`,
+A module of Cython that only uses NumPy's types ("cimport numpy") imports no table, but the module
+checks that numpy.dtype has the size that it had when it was built: "numpy.dtype size changed, may
+indicate binary incompatibility. Expected 96 from C header, got 88 from PyObject". Such a module is
+recognized by the error texts of NumPy 1's declarations for Cython.
+
+Not detected: modules of pybind11, which uses a name that exists in both, and old modules that
+happen to work.`,
 	Cause: cause.Rule{
 		Kind:    cause.WrongPackage,
 		Subject: func(*analyzer.Finding) (string, bool) { return "numpy", false },
