@@ -118,8 +118,12 @@ func (w *matcher) of(f *analyzer.Finding) cause.Rule {
 }
 
 // unreachable reports whether a finding says that the loader does not find a library of the
-// artifact. The log shows that nothing loaded it before, so its severity does not matter.
-func (w *matcher) unreachable(f *analyzer.Finding) bool { return w.of(f).Kind == cause.Unreachable }
+// artifact or of a package that it requires. The log shows that nothing loaded it before, so its
+// severity does not matter.
+func (w *matcher) unreachable(f *analyzer.Finding) bool {
+	kind := w.of(f).Kind
+	return kind == cause.Unreachable || kind == cause.UnreachableDependency
+}
 
 // explains reports whether findings of a rule explain a message of the log, or its class.
 func (w *matcher) explains(f *analyzer.Finding, message string) bool {

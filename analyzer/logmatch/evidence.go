@@ -36,8 +36,8 @@ type evidence struct {
 	always  bool // it holds on every platform, including those that were not checked
 	// The platform, which compat chose, makes it work: the log may be from another one.
 	assumed bool
-	// The library is in the artifact, but on no search path of the object. It fails unless something
-	// loads the library before, which bundled-library-not-reachable finds out.
+	// The library is in the artifact or a package that it requires, but on no search path of the
+	// object. It fails unless something loads the library before, which findings show.
 	unreached bool
 }
 
@@ -316,11 +316,15 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 	case listed && unreached(v, name) != nil:
 		l := unreached(v, name)
 		out.library = cmp.Or(l.SONAME, path.Base(l.Path)) // as the finding names it
+		where := "was given as " + l.Path
+		if l.Kind != dynlink.FromArtifact {
+			where = "is a file of " + l.Origin
+		}
 		out.state, out.unreached, out.why = open, true, fmt.Sprintf(
-			"%s needs %s, which was given as %s, but the loader does not find it there",
+			"%s needs %s, which %s, but no search path leads there",
 			v.Path,
 			name,
-			l.Path,
+			where,
 		)
 	case listed && d.Object != "" && !named:
 		// the loader names the program, whose other libraries are not known
@@ -342,12 +346,12 @@ func needs(p *analyzer.Pass, v *analyzer.View, d *buildlog.Diagnosis, named bool
 	return out, true
 }
 
-// unreached returns the library of the artifact that an object needs by this name, but that is on
-// no search path; nil if the loader finds the library.
+// unreached returns the library of the artifact or of another package that an object needs by this
+// name, but that is on no search path; nil if the loader finds the library.
 func unreached(v *analyzer.View, name string) *dynlink.Library {
 	for _, f := range v.Loading.Found {
 		if f.NeededBy == v.Library && f.By == dynlink.ByPackage &&
-			f.Library.Kind == dynlink.FromArtifact && slices.Contains(f.Library.Names(), name) {
+			slices.Contains(f.Library.Names(), name) {
 			return f.Library
 		}
 	}

@@ -59,7 +59,7 @@ func (w *matcher) byFindings(
 			}
 			out.Object = n.Object
 			out.Why = fmt.Sprintf("compat finds no such error in %s%s", n.Object, on(targets))
-			if report.Verdict != analyzer.Unchecked {
+			if report.Verdict != analyzer.Unchecked && found(d, n.Libraries) {
 				out.Verdict = buildlog.Contradicted
 				out.Why += ": the log may be from another build or environment"
 			}
@@ -67,6 +67,15 @@ func (w *matcher) byFindings(
 		}
 	}
 	return false
+}
+
+// found reports whether the absence of a finding shows that the loader finds what a message is
+// about: a library that the object lists, or all of its libraries if the message names none. Where
+// a symbol is found is not part of the report.
+func found(d *buildlog.Diagnosis, libraries []string) bool {
+	return d.Symbol == "" && (d.Library == "" || slices.ContainsFunc(libraries, func(l string) bool {
+		return strings.EqualFold(path.Base(l), d.Library[strings.LastIndexAny(d.Library, `/\`)+1:])
+	}))
 }
 
 // known reports whether a rule explains a message. Others, such as a failed initialization, cannot
@@ -110,7 +119,8 @@ func explains(d *buildlog.Diagnosis, f *analyzer.Finding) bool {
 		!slices.ContainsFunc(f.Chain, func(c string) bool { return isObject(object, c) }) {
 		return false
 	}
-	if d.Symbol != "" && strings.TrimPrefix(f.Symbol, "_") != strings.TrimPrefix(d.Symbol, "_") {
+	// Mach-O puts "_" before each name, which the log has lost once.
+	if d.Symbol != "" && f.Symbol != d.Symbol && f.Symbol != "_"+d.Symbol {
 		return false
 	}
 	return d.Object == "" || d.Library == "" || f.Library == "" || d.Symbol != "" ||
