@@ -234,6 +234,7 @@ func (f File) separate(o *elfobj.Object) (dwarf.File, bool) {
 			paths,
 			id+".debug",
 			".build-id/"+id[:2]+"/"+id[2:]+".debug",
+			id+"/debuginfo", // as debuginfod clients store it
 			"/usr/lib/debug/.build-id/"+id[:2]+"/"+id[2:]+".debug",
 		)
 	}

@@ -19,8 +19,8 @@ const (
 // Cause is something that one person has to change, with the findings that it leads to. Every
 // error and warning of a report belongs to exactly one cause, notes to none.
 type Cause struct {
-	ID       string   `json:"id"`    // a slug, the same in every run
-	Title    string   `json:"title"` // at most 120 characters, with demangled names
+	ID       string   `json:"id"`     // a slug, the same in every run
+	Title    string   `json:"title"`  // at most 120 characters, with demangled names
 	Reason   string   `json:"reason"` // what is wrong in about five words, for tables
 	Severity Severity `json:"severity"`
 	New      bool     `json:"new"` // the base does not have one of its findings

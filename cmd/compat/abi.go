@@ -8,7 +8,7 @@ import (
 )
 
 func newABICommand(env environment) *cobra.Command {
-	var debugDirs []string
+	var debugDirs, debug []string
 	c := &cobra.Command{
 		Use:   "abi [flags] FILE",
 		Short: "Write the ABI of a library as a baseline for compat diff",
@@ -21,7 +21,12 @@ Types are included if the library has debug information, or a separate debug fil
   compat diff abi/libfoo.json build/libfoo.so.1`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := readSide(c.Context(), args[:1], debugDirs)
+			sources, err := openDebug(c.Context(), debugDirs, debug)
+			if err != nil {
+				return err
+			}
+			defer sources.close()
+			s, err := readSide(c.Context(), args[:1], sources)
 			if err != nil {
 				return err
 			}
@@ -36,7 +41,6 @@ Types are included if the library has debug information, or a separate debug fil
 			return err
 		},
 	}
-	c.Flags().StringArrayVar(&debugDirs, "debug-dir", nil,
-		"folder with separate debug files, such as /usr/lib/debug; repeatable")
+	debugFlags(c.Flags(), &debugDirs, &debug)
 	return c
 }

@@ -22,6 +22,7 @@ type diffFlags struct {
 	format    string
 	verbose   bool
 	debugDirs []string
+	debug     []string
 	headers   []string
 	private   []string
 	suppress  []string
@@ -60,6 +61,8 @@ wrong usage.`,
   compat diff libfoo-1.3-*.whl libfoo-1.4-*.whl
   compat diff last-release/ wheelhouse/
   compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
+  compat diff --debug libfoo1-dbgsym_1.3_amd64.deb --debug libfoo1-dbgsym_1.4_amd64.deb \\
+    --headers libfoo-dev_1.4_amd64.deb libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
   compat diff --app build/foo old/libfoo.so.1 new/libfoo.so.1
   compat diff abi/libfoo.json build/libfoo.so
   compat diff --suppressions .abignore debian/libfoo1.symbols build/libfoo.so.1`,
@@ -76,14 +79,13 @@ wrong usage.`,
 	flags := c.Flags()
 	flags.StringVar(&f.format, "format", "text", "text or json")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "list every change, including added symbols")
-	flags.StringArrayVar(&f.debugDirs, "debug-dir", nil,
-		"folder with separate debug files, such as /usr/lib/debug; repeatable")
+	debugFlags(flags, &f.debugDirs, &f.debug)
 	flags.StringArrayVar(
 		&f.headers,
 		"headers",
 		nil,
-		"public header or folder of public headers; types defined elsewhere are private; may "+
-			"be repeated",
+		"public header, folder of public headers, or package that has them (libfoo-dev.deb); types "+
+			"defined elsewhere are private; may be repeated",
 	)
 	flags.StringArrayVar(&f.apps, "app", nil,
 		"compare only what this program or library imports of OLD; may be repeated")
@@ -131,18 +133,23 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	if err != nil {
 		return err
 	}
-	old, err := readSide(ctx, oldPaths, f.debugDirs)
+	debugFiles, err := openDebug(ctx, f.debugDirs, f.debug)
+	if err != nil {
+		return err
+	}
+	defer debugFiles.close()
+	old, err := readSide(ctx, oldPaths, debugFiles)
 	if err != nil {
 		return err
 	}
 	// release the debug information of the old side before that of the new one is read
 	debug.FreeOSMemory()
-	new, err := readSide(ctx, newPaths, f.debugDirs)
+	new, err := readSide(ctx, newPaths, debugFiles)
 	if err != nil {
 		return err
 	}
 	if len(f.headers) > 0 {
-		headers, err := readHeaders(f.headers)
+		headers, err := readHeaders(ctx, f.headers)
 		if err != nil {
 			return err
 		}
@@ -218,9 +225,15 @@ func (f *diffFlags) uses(old []*abi.Library) (func(name, version string) bool, e
 const maxHeader = 16 << 20
 
 // readHeaders reads headers and the files in directories.
-func readHeaders(paths []string) (*abi.Headers, error) {
+func readHeaders(ctx context.Context, paths []string) (*abi.Headers, error) {
 	headers := abi.NewHeaders()
 	for _, root := range paths {
+		if candidate.MatchString(root) {
+			if err := addPackedHeaders(ctx, headers, root); err != nil {
+				return nil, fmt.Errorf("--headers: %w", err)
+			}
+			continue
+		}
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
-	"github.com/compat-app/compat/analyzer/dwarf"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -33,11 +32,11 @@ type side struct {
 
 // readSide reads libraries, packages, directories or baselines. If there are several, the names of
 // their libraries start with their artifactKey.
-func readSide(ctx context.Context, paths []string, debugDirs []string) (*side, error) {
+func readSide(ctx context.Context, paths []string, debug *debugSources) (*side, error) {
 	s := &side{paths: map[*abi.Library]string{}}
 	for _, path := range paths {
 		before := len(s.libraries)
-		if err := s.read(ctx, path, debugDirs); err != nil {
+		if err := s.read(ctx, path, debug); err != nil {
 			return s, err
 		}
 		if len(paths) > 1 {
@@ -57,7 +56,7 @@ func readSide(ctx context.Context, paths []string, debugDirs []string) (*side, e
 	return s, nil
 }
 
-func (s *side) read(ctx context.Context, path string, debugDirs []string) error {
+func (s *side) read(ctx context.Context, path string, debug *debugSources) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -65,11 +64,11 @@ func (s *side) read(ctx context.Context, path string, debugDirs []string) error 
 	case err != nil:
 		return err
 	case info.IsDir():
-		return s.folder(path, debugDirs)
+		return s.folder(path, debug)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file; give a library, a package or a folder", path)
 	}
-	return s.file(ctx, path, path, debugDirs)
+	return s.file(ctx, path, path, debug)
 }
 
 // withoutCopies removes copies of a library in its folder under other names, such as libx.so and
@@ -177,7 +176,7 @@ func artifactKey(file string) string {
 var versionInFile = lazyregexp.New(`[-_.]?v?[0-9]+(\.[0-9]+)+[0-9A-Za-z.+~-]*`)
 
 // folder reads the libraries in a directory. Files that cannot be read are added to problems.
-func (s *side) folder(root string, debugDirs []string) error {
+func (s *side) folder(root string, debug *debugSources) error {
 	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !libraryName(d.Name()) {
 			return err
@@ -186,7 +185,7 @@ func (s *side) folder(root string, debugDirs []string) error {
 		if err != nil {
 			return err
 		}
-		if err := s.library(p, filepath.ToSlash(name), debugDirs); err != nil &&
+		if err := s.library(p, filepath.ToSlash(name), debug); err != nil &&
 			!errors.Is(err, abi.ErrNoLibrary) {
 			s.problems = append(s.problems, err.Error())
 		}
@@ -202,7 +201,7 @@ func libraryName(name string) bool {
 }
 
 // file reads a library, a baseline or a package.
-func (s *side) file(ctx context.Context, path, name string, debugDirs []string) error {
+func (s *side) file(ctx context.Context, path, name string, debug *debugSources) error {
 	f, size, ok := openRegular(path)
 	if !ok {
 		return fmt.Errorf("%s: cannot be opened; check its permissions", path)
@@ -214,7 +213,7 @@ func (s *side) file(ctx context.Context, path, name string, debugDirs []string) 
 	}
 	switch {
 	case strings.HasPrefix(string(head), "\x7fELF"):
-		return s.library(path, name, debugDirs)
+		return s.library(path, name, debug)
 	case abi.Is(path, head):
 		b, err := io.ReadAll(io.LimitReader(f, maxBaseline))
 		if err != nil {
@@ -227,14 +226,14 @@ func (s *side) file(ctx context.Context, path, name string, debugDirs []string) 
 		s.libraries = append(s.libraries, l)
 		return nil
 	}
-	return s.archive(ctx, f, size, path, debugDirs)
+	return s.archive(ctx, f, size, path, debug)
 }
 
 // maxBaseline limits a baseline, in bytes. That of libstdc++ with types has 8 MB.
 const maxBaseline = 256 << 20
 
 // library reads a library on this machine.
-func (s *side) library(path, name string, debugDirs []string) error {
+func (s *side) library(path, name string, debug *debugSources) error {
 	f, size, ok := openRegular(path)
 	if !ok {
 		return fmt.Errorf("%s: cannot be opened; check its permissions", path)
@@ -244,7 +243,7 @@ func (s *side) library(path, name string, debugDirs []string) error {
 	if err != nil {
 		return err
 	}
-	d := debugFiles{dirs: append([]string{folder}, inDebugDirs(debugDirs, folder)...)}
+	d := debug.of(folder, folder)
 	defer d.close()
 	l, err := abi.Read(abi.File{Name: name, Content: f, Size: size, Open: d.open, Scratch: d.scratch})
 	if err != nil {
@@ -257,7 +256,7 @@ func (s *side) library(path, name string, debugDirs []string) error {
 
 // archive reads the libraries of a wheel, deb, rpm or another archive.
 func (s *side) archive(
-	ctx context.Context, r io.ReaderAt, size int64, name string, debugDirs []string,
+	ctx context.Context, r io.ReaderAt, size int64, name string, debug *debugSources,
 ) error {
 	s.exports = map[string]*elfobj.Object{}
 	o := unpack.Options{
@@ -272,7 +271,7 @@ func (s *side) archive(
 		if strings.HasSuffix(f.Path, ".abignore") {
 			return s.suppress(f)
 		}
-		d := debugFiles{dirs: inDebugDirs(debugDirs, path.Dir(f.Path))}
+		d := debug.of(path.Dir(f.Path))
 		defer d.close()
 		l, err := abi.Read(abi.File{
 			Name: f.Path, Content: f.Content, Size: f.Size, Open: d.open, Scratch: d.scratch,
@@ -298,15 +297,6 @@ func (s *side) archive(
 		err = fmt.Errorf("%s is neither a shared library nor an archive that compat reads", name)
 	}
 	return err
-}
-
-// inDebugDirs returns where the debug files of a library in a folder are: in a debug folder, or in
-// a folder of the same name below it (GDB, "Separate Debug Files").
-func inDebugDirs(debugDirs []string, folder string) (out []string) {
-	for _, dir := range debugDirs {
-		out = append(out, dir, filepath.Join(dir, filepath.Join("/", folder)))
-	}
-	return out
 }
 
 // suppress reads an .abignore file of a package. What is wrong with it is a problem, and hides
@@ -339,43 +329,4 @@ func (s *side) options(new *abi.Library) abi.Options {
 		}
 		return false
 	}}
-}
-
-// debugFiles opens separate debug files in several directories, and creates storage for
-// decompressed debug information. All of it is kept until close.
-type debugFiles struct {
-	dirs   []string
-	opened []io.Closer
-}
-
-func (d *debugFiles) open(path string) (io.ReaderAt, int64, bool) {
-	candidates := []string{path}
-	if !filepath.IsAbs(path) {
-		candidates = nil
-		for _, dir := range d.dirs {
-			candidates = append(candidates, filepath.Join(dir, path))
-		}
-	}
-	for _, p := range candidates {
-		if f, size, ok := openRegular(p); ok {
-			d.opened = append(d.opened, f)
-			return f, size, true
-		}
-	}
-	return nil, 0, false
-}
-
-func (d *debugFiles) scratch() (dwarf.Scratch, error) {
-	f, err := spool.File("")
-	if err != nil {
-		return nil, err
-	}
-	d.opened = append(d.opened, f)
-	return f, nil
-}
-
-func (d *debugFiles) close() {
-	for _, f := range d.opened {
-		f.Close()
-	}
 }
