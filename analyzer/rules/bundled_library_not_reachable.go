@@ -25,9 +25,11 @@ folder of an object unless a path names it. The load works only if something has
 library before (the package's __init__, with ctypes or by importing another module). Otherwise it
 fails with "cannot open shared object file".
 
-It is an error if nothing can have loaded it. The Python sources of the wheel are read for calls
-that load libraries: ctypes, cffi, numpy.ctypeslib.load_library, torch.ops.load_library and
-functions with similar names. It is a warning if such a call names the library or computes a name,
+There is no finding where the sources of the package load it by its path, or import a module that
+finds it, in each way to import the object. It is an error if nothing can have loaded it. The Python
+sources of the wheel are read for calls that load libraries: ctypes, cffi,
+numpy.ctypeslib.load_library, torch.ops.load_library and functions with similar names. It is a
+warning if such a call names the library or computes a name,
 if another object of the wheel finds the library or may load libraries itself, if the wheel has
 code without its source, if another project may have the __init__.py of the package, and if a
 declared dependency has the library or is not known.
@@ -92,7 +94,11 @@ func checkReachable(p *analyzer.Pass) {
 			Chain:   analyzer.Chain(x.by.Library, l),
 		}
 		first := ""
-		switch modules := importers(p, x.by); {
+		modules := importers(p, x.by)
+		if alwaysLoaded(p, l, modules) {
+			continue
+		}
+		switch {
 		case x.by.Alternative:
 			f.Severity = analyzer.Note
 		case x.program != nil && onPath(x.program) && !p.Facts.SetsUp,
@@ -301,6 +307,15 @@ func mayBeLoaded(
 				return f.Library == l && f.NeededBy != nil && f.By != dynlink.ByPackage
 			}))
 	})
+}
+
+// alwaysLoaded reports whether the Python sources of a wheel load a library by its path in each way
+// to import the modules that need it, before they import them.
+func alwaysLoaded(p *analyzer.Pass, l *dynlink.Library, modules []*analyzer.View) bool {
+	return p.Facts.Kind == analyzer.KindWheel && len(modules) > 0 &&
+		!slices.ContainsFunc(modules, func(m *analyzer.View) bool {
+			return !p.LoadedBefore(m, l).Loaded
+		})
 }
 
 // paths says why no path leads to the library.

@@ -37,8 +37,8 @@ const joinedAbove = 20
 // maxRowReason limits the reason of a row, without the number of other causes.
 const maxRowReason = 36
 
-// Rows returns a row for each artifact, the worst result first, or for many artifacts a row for each
-// result and reason. It is nil unless there are several artifacts, and for an environment.
+// Rows returns a row for each artifact, the worst result first, or for many artifacts a row for
+// each result and reason. It is nil unless there are several artifacts, and for an environment.
 func Rows(r *analyzer.Report) []Row {
 	if len(r.Artifacts) < 2 || r.Environment {
 		return nil
