@@ -17,6 +17,9 @@ import (
 // Before is whether something loads a library before a module is imported.
 type Before struct {
 	Loaded bool
+	// ForOthers is set if it is loaded with RTLD_GLOBAL, or by another module that needs it. Otherwise
+	// the sources may load it for themselves, and the module in a way that is not known.
+	ForOthers bool
 	// Undecided is why it is not known, as the end of a sentence: "torch_x was not read". "" if it is.
 	Undecided string
 	// Unread is set if a package that is imported before has the library, or requires the package that
@@ -62,9 +65,12 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 		}
 	}
 	out := Before{Always: len(runs) == 1 && runs[0].Certain}
-	loaded := 0
+	loaded, forOthers := 0, 0
 	for _, r := range runs {
 		one := p.during(r, l)
+		if one.ForOthers {
+			forOthers++
+		}
 		if one.Loaded {
 			loaded++
 		} else if one.Undecided != "" {
@@ -72,7 +78,7 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 		}
 	}
 	if loaded == len(runs) {
-		return Before{Loaded: true}
+		return Before{Loaded: true, ForOthers: forOthers == len(runs)}
 	}
 	if loaded > 0 && out.Undecided == "" {
 		out.Undecided = "only some of the sources that import the module load it before"
@@ -104,7 +110,7 @@ func (p *Pass) during(r startup.Run, l *dynlink.Library) (out Before) {
 		}
 		switch {
 		case loads && !e.May:
-			return Before{Loaded: true}
+			return Before{Loaded: true, ForOthers: e.Global || !e.Load}
 		case loads:
 			out.Undecided = "it is loaded only under a condition"
 		case why != "":

@@ -25,9 +25,9 @@ folder of an object unless a path names it. The load works only if something has
 library before (the package's __init__, with ctypes or by importing another module). Otherwise it
 fails with "cannot open shared object file".
 
-There is no finding where the sources of the package load it by its path, or import a module that
-finds it, in each way to import the object. It is an error if nothing can have loaded it. The Python
-sources of the wheel are read for calls that load libraries: ctypes, cffi,
+There is no finding where the sources of the package load it by its path with RTLD_GLOBAL, or import
+a module that finds it, in each way to import the object. It is an error if nothing can have loaded
+it. The Python sources of the wheel are read for calls that load libraries: ctypes, cffi,
 numpy.ctypeslib.load_library, torch.ops.load_library and functions with similar names. It is a
 warning if such a call names the library or computes a name,
 if another object of the wheel finds the library or may load libraries itself, if the wheel has
@@ -309,12 +309,12 @@ func mayBeLoaded(
 	})
 }
 
-// alwaysLoaded reports whether the Python sources of a wheel load a library by its path in each way
-// to import the modules that need it, before they import them.
+// alwaysLoaded reports whether the Python sources of a wheel load a library for the modules that
+// need it, in each way to import these, before they import them.
 func alwaysLoaded(p *analyzer.Pass, l *dynlink.Library, modules []*analyzer.View) bool {
 	return p.Facts.Kind == analyzer.KindWheel && len(modules) > 0 &&
 		!slices.ContainsFunc(modules, func(m *analyzer.View) bool {
-			return !p.LoadedBefore(m, l).Loaded
+			return !p.LoadedBefore(m, l).ForOthers
 		})
 }
 
