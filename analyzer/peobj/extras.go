@@ -23,19 +23,30 @@ func readManaged(m *image, h *header, o *Object) error {
 	return nil
 }
 
-// readHybrid reads from the load configuration whether the file has code for a second machine
-// (CHPEMetadataPointer of IMAGE_LOAD_CONFIG_DIRECTORY64 in winnt.h). The metadata is not read.
-func readHybrid(m *image, h *header, o *Object) error {
+// readLoadConfig reads from the load configuration (IMAGE_LOAD_CONFIG_DIRECTORY in winnt.h) how
+// imports are searched (DependentLoadFlags), and whether the file has code for a second machine
+// (CHPEMetadataPointer). The metadata of that is not read.
+func readLoadConfig(m *image, h *header, o *Object) error {
 	const pointer = 0xc8
 	at := h.dirs[dirLoadConfig].rva
-	if at == 0 || !h.wide {
+	if at == 0 {
 		return nil
 	}
 	b, err := m.bytes(at, 4, "the load configuration")
 	if err != nil {
 		return err
 	}
-	if word(b) < pointer+8 {
+	size, flags := word(b), uint64(0x36)
+	if h.wide {
+		flags = 0x4e
+	}
+	if size >= flags+2 {
+		if b, err = m.bytes(at+flags, 2, "the load configuration"); err != nil {
+			return err
+		}
+		o.LoadFlags = little.Uint16(b)
+	}
+	if !h.wide || size < pointer+8 {
 		return nil
 	}
 	if b, err = m.bytes(at+pointer, 8, "the load configuration"); err != nil {

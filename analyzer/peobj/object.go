@@ -26,6 +26,9 @@ type Object struct {
 	Subsystem       string `json:"subsystem_version"`
 	OperatingSystem string `json:"os_version"`     // as written by the linker; the loader ignores it
 	Linker          string `json:"linker_version"` // "14.38"
+	// LoadFlags are the LOAD_LIBRARY_SEARCH_… flags with which the loader searches for the imports
+	// (DependentLoadFlags); 0 = as for the file itself.
+	LoadFlags uint16 `json:"load_flags,omitempty"`
 }
 
 // Values of Object.Machine, as in wheel tags.
@@ -64,6 +67,13 @@ type Export struct {
 	Ordinal uint32 `json:"ordinal"` // including the ordinal base
 	// target of a forwarder: "libb.helper" or "libb.#5"; otherwise ""
 	Forward string `json:"forward"`
+}
+
+// SystemOnly reports whether the imports are searched only in System32: the flags have
+// LOAD_LIBRARY_SEARCH_SYSTEM32 and none of the other folders (libloaderapi.h).
+func (o *Object) SystemOnly() bool {
+	const system, others = 0x800, 0x100 | 0x200 | 0x400 | 0x1000
+	return o.LoadFlags&system != 0 && o.LoadFlags&others == 0
 }
 
 // Target splits Forward into the DLL's file name and the symbol; ok is false if the export is not a

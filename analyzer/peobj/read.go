@@ -94,7 +94,7 @@ func Read(r io.ReaderAt, size int64) (*Object, error) {
 		o.Machine = fmt.Sprintf("0x%x", h.machine)
 	}
 	for _, step := range []func(*image, *header, *Object) error{
-		readManaged, readImports, readDelayImports, readExports, readHybrid, readManifest,
+		readManaged, readImports, readDelayImports, readExports, readLoadConfig, readManifest,
 	} {
 		if err := step(m, h, o); err != nil {
 			return nil, err

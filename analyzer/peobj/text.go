@@ -17,6 +17,7 @@ import (
 //	export f 9 libb.helper              forwarded
 //	assembly Microsoft.VC90.CRT
 //	subsystem 6.0                       also os and linker
+//	loadflags 0x800                     DependentLoadFlags, if there are any
 //
 // The second word of the first line defaults to dll. Words are separated by spaces; a word that is
 // empty or contains a space, a quote or a control character is written as a Go string. Omitted
@@ -73,6 +74,9 @@ func (o *Object) Text() string {
 	line("subsystem", o.Subsystem)
 	line("os", o.OperatingSystem)
 	line("linker", o.Linker)
+	if o.LoadFlags != 0 {
+		line("loadflags", fmt.Sprintf("0x%x", o.LoadFlags))
+	}
 	return b.String()
 }
 
@@ -162,11 +166,15 @@ func (o *Object) line(words []string) error {
 		o.OperatingSystem = args[0]
 	case "linker":
 		o.Linker = args[0]
+	case "loadflags":
+		flags, err := strconv.ParseUint(args[0], 0, 16)
+		if err != nil {
+			return err
+		}
+		o.LoadFlags = uint16(flags)
 	default:
-		return fmt.Errorf(
-			"%q is not pe, name, import, delay, export, assembly, subsystem, os or linker",
-			key,
-		)
+		return fmt.Errorf("%q is not pe, name, import, delay, export, assembly, subsystem, os, linker "+
+			"or loadflags", key)
 	}
 	return nil
 }

@@ -41,12 +41,19 @@ func Write(o *Object) ([]byte, error) {
 	if at := w.manifest(o.Assemblies); at != 0 {
 		set(dirResource, at)
 	}
-	if o.Hybrid != "" {
+	if o.Hybrid != "" || o.LoadFlags != 0 {
+		w.align()
 		at := w.here()
 		w.add(0xd0)
-		little.PutUint32(w.b, 0xd0)
 		w.patch(at, 0xd0)
-		w.patch(at+0xc8, 1)
+		if o.Hybrid != "" {
+			w.patch(at+0xc8, 1)
+		}
+		flags := uint32(0x36)
+		if w.wide {
+			flags = 0x4e
+		}
+		little.PutUint16(w.b[at+flags-first:], o.LoadFlags)
 		set(dirLoadConfig, at)
 	}
 	if o.Managed {

@@ -69,6 +69,9 @@ does not count. The package's Python sources are read for calls of os.add_dll_di
 DLLs that ctypes loads before. It is an error there, and a warning where another module of the
 package loads the DLL.
 
+A DLL that is linked with /DEPENDENTLOADFLAG:0x800 has its own DLLs searched in System32 only, also
+if they are in its folder.
+
 Not detected: on Windows folders that a package computes in another way than from its own path.`,
 	Cause:      cause.Rule{Kind: cause.Unreachable},
 	Explains:   []string{"macos-library-not-loaded", "windows-dll-not-found"},

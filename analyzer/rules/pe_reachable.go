@@ -26,7 +26,19 @@ func checkReachableDLLs(p *analyzer.Pass) {
 					"Python imports %s", m.user.Path, m.Name, path.Dir(at.Path), m.root.Path,
 			),
 		}
-		if by := loadedBy(p, m); by != nil {
+		by := loadedBy(p, m)
+		if m.SystemOnly && by == nil {
+			f.Message = fmt.Sprintf(
+				"%s needs %s, which the wheel has in %s, but it is linked with DependentLoadFlags 0x%x: "+
+					"Windows searches its DLLs in System32 only", m.user.Path, m.Name, path.Dir(at.Path),
+				m.user.LoadFlags,
+			)
+			p.Report(f, relink(fix.Titled(
+				"Link %s without /DEPENDENTLOADFLAG:0x800, or load the DLLs before with ctypes",
+				path.Base(m.user.Path))))
+			continue
+		}
+		if by != nil {
 			f.Severity = analyzer.Warning
 			f.Message = fmt.Sprintf(
 				"%s needs %s, which the wheel has in %s. It is found only after %s was imported",

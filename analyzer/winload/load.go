@@ -33,6 +33,9 @@ type Missing struct {
 	Delay     bool    // delay-loaded: loaded at the first call
 	Forwards  string  // the export of NeededBy that is forwarded to the DLL; "" for an import
 	Elsewhere []*File // files of artifacts with that name in folders that are not searched
+	// SystemOnly is set if it is not found only because NeededBy lets Windows search its imports in
+	// System32 only.
+	SystemOnly bool
 }
 
 // Unresolved is an import that its DLL does not export.
@@ -79,6 +82,14 @@ func (e *Environment) imports(l *Load, f *File, loaded map[string]bool) {
 			continue
 		}
 		if d.Delay {
+			continue
+		}
+		if f.Object.SystemOnly() && !loaded[fileName(d.Name)] && file != nil && how != ByPreload {
+			// a Visual C++ runtime may be in System32 too
+			if m := e.missing(d.Name, f, false, ""); m.Library.Kind != windows.Runtime {
+				m.SystemOnly = true
+				l.Missing = append(l.Missing, m)
+			}
 			continue
 		}
 		if name := fileName(d.Name); !loaded[name] {
