@@ -101,6 +101,7 @@ const contextLines = 8
 // contextNeedles are phrases in lines that complete other messages.
 var contextNeedles = []string{
 	">>> referenced by",
+	`\\?\`,
 	">>> defined in",
 	">>>    ",
 	"in function `",
@@ -306,6 +307,14 @@ func (s *reader) addContext(n int, text string) {
 		s.cyan = false
 		if s.script = strings.HasPrefix(text, "##[group]Run "); s.script {
 			s.section(n, text)
+		}
+	}
+	if strings.HasPrefix(text, `\\?\`) && n == s.lastLine+1 {
+		for _, i := range s.last {
+			if d := &s.out[i]; d.Rule == addonModule && d.Object == "" {
+				d.Object = bound(text)
+				d.at = settingOf(d, d.at)
+			}
 		}
 	}
 	if m := inFunction.FindStringSubmatch(text); m != nil {

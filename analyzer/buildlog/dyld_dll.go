@@ -27,7 +27,7 @@ var macosPatterns = []pattern{
 			"incompatible platform (have",
 		},
 		expr: `(?:dlopen\((?P<obj>[^,)]+).*)?(?:mach-o file, but is an incompatible architecture|` +
-			`mach-o file[^)]*, but (?:is an )?incompatible platform \(have|` +
+			`mach-o file.*?, but (?:is an )?incompatible platform \(have|` +
 			`fat file, but missing compatible architecture|mach-o, but wrong architecture)`,
 		example: "ImportError: dlopen(/x/_foo.so, 0x0002): tried: '/x/_foo.so' (mach-o file, but is an " +
 			"incompatible architecture (have 'x86_64', need 'arm64'))",
@@ -181,6 +181,22 @@ var windowsPatterns = []pattern{
 		example: "ImportError: DLL load failed while importing _foo: The operating system cannot run %1.",
 		similar: "ERROR: the operating system cannot run this script",
 	},
+	{ // node::Dlopen, R and others; Node prints the file in the next line
+		id: addonModule, class: "library-not-found",
+		needles: []string{"The specified module could not be found", "The specified procedure could " +
+			"not be found"},
+		expr: `(?:Error|failure): +The specified (?:module|(?P<named>procedure)) could not be found\.?` +
+			`(?:\s+(?P<obj>\\.*|[A-Za-z]:\\.*))?$`,
+		example: "Error: The specified module could not be found.",
+		similar: "Error: The specified module could not be found in the list",
+		fill: func(m *match) bool {
+			m.class = "library-not-found"
+			if m.named != "" {
+				m.class, m.named = "undefined-symbol", ""
+			}
+			return true
+		},
+	},
 	{ // Python/dynload_win.c: the module imports the DLL of another Python
 		id: "windows-other-python", class: "host-abi",
 		needles: []string{"conflicts with this version of Python"},
@@ -189,6 +205,9 @@ var windowsPatterns = []pattern{
 		similar: "the option conflicts with this version of Python",
 	},
 }
+
+// addonModule is the pattern for an error of Windows whose file is in the next line.
+const addonModule = "windows-module-not-found"
 
 // windowsErrors are the classes of the error codes of LoadLibraryEx, decimal and hexadecimal.
 var windowsErrors = map[string]string{
@@ -322,7 +341,7 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 		}
 	case "windows-dialog-dll", "dotnet-library-not-found":
 		return dialogFixes(d)
-	case "windows-load-library":
+	case "windows-load-library", addonModule:
 		if out := loadLibraryFixes(d, object); out != nil {
 			return out
 		}

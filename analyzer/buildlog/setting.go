@@ -94,6 +94,9 @@ var archName = lazyregexp.New(`(?:^|[/\-_.])(x86[_-]64|amd64|x64|aarch64|arm64|i
 	`armv7l|` +
 	`armhf|armeabi-v7a|arm|powerpc64le|ppc64le|s390x|riscv64|loongarch64|loong64)(?:[/\-_.]|$)`)
 
+// windowsFile matches files of Windows.
+var windowsFile = lazyregexp.New(`^(?:\\\\\?\\)?[A-Za-z]:[\\/]|\.(?i:dll|pyd|exe)$`)
+
 // archOf returns the architecture of the files in a text; "" if the text names none or several.
 func archOf(texts ...string) string {
 	found := ""
@@ -169,6 +172,9 @@ func settingOf(d *Diagnosis, line setting) setting {
 	}
 	if strings.HasSuffix(d.Object, ".node") {
 		t.ecosystem = node
+	}
+	if windowsFile.MatchString(d.Object) || windowsFile.MatchString(d.Library) {
+		t.system = windows
 	}
 	t.arch = archOf(d.Object, d.Library)
 	return t.completed(line)
