@@ -36,8 +36,8 @@ func newBisectCommand(env environment) *cobra.Command {
 		Long: `Find the first build that has the problems of --bad which --good does not have: errors and warnings
 of compat check, and exported symbols, libraries and types that are gone or changed. PATH are the
 builds in between, files and folders: wheels of one project in the order of their versions, others
-in the order given, those of a folder by name. Without PATH, if both are pypi:NAME==VERSION, they are
-the final releases in between. Half of the remaining builds are left out after each check.
+in the order given, those of a folder by name. Without PATH, they are the final releases between two
+pypi:NAME==VERSION. Half of the remaining builds are left out after each check.
 
 Exit code: 0 found, 2 could not check or wrong usage.`,
 		Example: `  compat bisect --good old/foo-1.2-cp311-*.whl --bad dist/foo-1.9-cp311-*.whl builds/
