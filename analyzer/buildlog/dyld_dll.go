@@ -183,9 +183,12 @@ var windowsPatterns = []pattern{
 	},
 	{ // node::Dlopen, R and others; Node prints the file in the next line
 		id: addonModule, class: "library-not-found",
-		needles: []string{"The specified module could not be found", "The specified procedure could " +
-			"not be found"},
-		expr: `(?:Error|failure): +The specified (?:module|(?P<named>procedure)) could not be found\.?` +
+		needles: []string{
+			"The specified module could not be found", "The specified procedure could not be found",
+			"%1 is not a valid Win32 application",
+		},
+		expr: `(?:Error|failure): +(?:The specified (?:module|(?P<named>procedure)) could not be found|` +
+			`(?P<ver>%1) is not a valid Win32 application)\.?` +
 			`(?:\s+(?P<obj>\\.*|[A-Za-z]:\\.*))?$`,
 		example: "Error: The specified module could not be found.",
 		similar: "Error: The specified module could not be found in the list",
@@ -193,6 +196,9 @@ var windowsPatterns = []pattern{
 			m.class = "library-not-found"
 			if m.named != "" {
 				m.class, m.named = "undefined-symbol", ""
+			}
+			if m.ver != "" {
+				m.class, m.ver = "wrong-platform", ""
 			}
 			return true
 		},

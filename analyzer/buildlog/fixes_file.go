@@ -94,7 +94,7 @@ func refusedFixes(d *Diagnosis) []fix.Fix {
 				"AppLocker, antivirus), "+
 				"and give the user permission to read it", ""),
 		}
-	case "loader-map-failed":
+	case "loader-map-failed", "glibc-preload":
 		return []fix.Fix{
 			newFix(fix.KindEnvironment, "Load "+file+" from a folder that is not mounted noexec: mount "+
 				"it with exec, or "+
@@ -115,6 +115,16 @@ func programFixes(d *Diagnosis) []fix.Fix {
 			"-shared (CMake: "+
 			"add_library with SHARED or MODULE): it is a program", `LDFLAGS="-shared"`),
 		newFix(fix.KindEnvironment, "Or run it as a program, in a process of its own", ""),
+	}
+}
+
+// pluginFixes returns the fixes for a plugin of Qt whose libraries are missing.
+func pluginFixes(*Diagnosis) []fix.Fix {
+	return []fix.Fix{
+		newFix(fix.KindEnvironment, "Install the libraries that the plugin needs and that are missing; "+
+			"with QT_DEBUG_PLUGINS=1, Qt names them", "QT_DEBUG_PLUGINS=1"),
+		newFix(fix.KindEnvironment, "Without a display, use the plugin that needs none",
+			"QT_QPA_PLATFORM=offscreen"),
 	}
 }
 

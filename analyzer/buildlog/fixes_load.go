@@ -273,6 +273,9 @@ func moduleFixes(function string) []fix.Fix {
 // version.
 func libraryFixes(d *Diagnosis) []fix.Fix {
 	lib := cmp.Or(base(d.Library), "the library")
+	if d.Rule == "qt-platform-plugin" {
+		return pluginFixes(d)
+	}
 	if d.Rule == "ld-cannot-find-library" && d.named != "" {
 		return multilibFixes(lib, d.named)
 	}
@@ -325,7 +328,7 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 		path := newFix(
 			fix.KindEnvironment,
 			"Add the folder that has "+lib+" to the search path; another major version does not help",
-			"LD_LIBRARY_PATH=$CUDA_HOME/lib64",
+			gpuFolder(lib, d.at),
 		)
 		if c := string(dependency.Command); strings.Contains(c, "<") && !strings.Contains(c, ">") {
 			dependency.Cost = []string{"torch and others fail with it if they require a newer release; " +
@@ -385,6 +388,24 @@ func libraryFixes(d *Diagnosis) []fix.Fix {
 	return missingFixes(lib, d.named, d.at)
 }
 
+// gpuFolder returns the setting of the search path for the folder that usually has a GPU library:
+// that of ROCm, those of
+// CUDA's packages for pip, or that of the toolkit.
+func gpuFolder(lib string, at setting) shellword.Line {
+	switch {
+	case rocmFile.MatchString(lib):
+		return "LD_LIBRARY_PATH=/opt/rocm/lib"
+	case at.is(python, conda):
+		return `LD_LIBRARY_PATH=$(echo "$VIRTUAL_ENV"/lib/python*/site-packages/nvidia/*/lib | tr ' ' :)`
+	}
+	return "LD_LIBRARY_PATH=$CUDA_HOME/lib64"
+}
+
+// rocmFile matches libraries of ROCm.
+var rocmFile = lazyregexp.New(
+	`^lib(?:amdhip64|hip|roc|rccl|MIOpen|hsa-|hsakmt|amd_comgr|amd_smi|migraphx)`,
+)
+
 // missingFixes returns the fixes for a library that the loader does not find. from is the Python
 // package that needs it, by its name in imports; "" if the log does not name one.
 func missingFixes(lib, from string, at setting) []fix.Fix {
@@ -423,7 +444,7 @@ func missingFixes(lib, from string, at setting) []fix.Fix {
 		out = append(out, newFix(fix.KindRebuild, "Rebuild against "+p.After+"; current "+
 			"distributions do not have "+p.Project, ""))
 	}
-	if install := installation(p); install.Kind != "" {
+	if install := installation(p, at); install.Kind != "" {
 		out = append(out, install)
 	}
 	if from == "" || len(out) == 0 { // a wheel is not built where it runs
@@ -462,7 +483,7 @@ func bundle(lib, name string) fix.Fix {
 
 // installation returns the fix that installs system packages, by their names in each
 // distribution.
-func installation(p platform.Provider) fix.Fix {
+func installation(p platform.Provider, at setting) fix.Fix {
 	var names []string
 	for _, x := range []struct{ ecosystem, name string }{
 		{platform.Debian, "Debian, Ubuntu"},
@@ -479,7 +500,11 @@ func installation(p platform.Provider) fix.Fix {
 		title += " (" + strings.Join(names, "; ") + ")"
 	}
 	var install shellword.Line
-	if list := p.Packages(platform.Debian); list != nil {
+	if list := p.Packages(platform.Alpine); list != nil && at.on(alpine) {
+		install = "apk add " + shellword.Quoted(list)
+	} else if list := p.Packages(platform.Fedora); list != nil && at.on(fedora) {
+		install = "dnf install " + shellword.Quoted(list)
+	} else if list := p.Packages(platform.Debian); list != nil {
 		install = "apt-get install " + shellword.Quoted(list)
 	} else if list := p.Packages(platform.Conda); list != nil {
 		install = "conda install -c conda-forge " + shellword.Quote(list[0])

@@ -56,6 +56,11 @@ func androidFixes(d *Diagnosis) []fix.Fix {
 			"Android's C library is bionic, which has no " + lib)
 		return []fix.Fix{build, newFix(fix.KindPin, "Use a build of the package for Android, if it "+
 			"has one", "")}
+	case strings.HasPrefix(lib, "libpython"):
+		return []fix.Fix{
+			newFix(fix.KindRebuild, "Build "+file+" for the version of Python in the app, whose "+
+				"libpython Android has to load", ""),
+		}
 	case d.Class == "library-not-found" || d.Class == "gpu-library-missing":
 		return []fix.Fix{
 			newFix(fix.KindDependency, "Build "+lib+" with the NDK and package it in the app (jniLibs, "+
@@ -279,6 +284,7 @@ func nodeFixes(d *Diagnosis) []fix.Fix {
 			return []fix.Fix{rebuild, newFix(fix.KindPin, "Use the version of Electron "+
 				"that "+addon+" was built for", "")}
 		}
+		return hostFixes(d)
 	}
 	return nil
 }

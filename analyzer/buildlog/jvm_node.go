@@ -9,6 +9,21 @@ import (
 // jvmPatterns are messages of the JVM. Most of UnsatisfiedLinkError is the text of ld.so, see
 // loader.go.
 var jvmPatterns = []pattern{
+	{ // ART names the functions that it looked for
+		id: "jvm-no-implementation", class: "undefined-symbol",
+		needles: []string{"No implementation found for "},
+		expr:    `No implementation found for .* \(tried (?P<sym>Java_\w+)`,
+		example: "java.lang.UnsatisfiedLinkError: No implementation found for int org.gain.Lib.all() " +
+			"(tried Java_org_gain_Lib_all and Java_org_gain_Lib_all__)",
+		similar: "No implementation found for the service",
+	},
+	{ // SoLoader of Android apps
+		id: "jvm-dso-not-found", class: "library-not-found",
+		needles: []string{"couldn't find DSO to load: "},
+		expr:    `couldn't find DSO to load: (?P<lib>lib[\w.+\-]+\.so)`,
+		example: "java.lang.UnsatisfiedLinkError: couldn't find DSO to load: libgain.so",
+		similar: "couldn't find DSO to load: none",
+	},
 	{
 		id: "jvm-possible-cause", class: "wrong-platform",
 		needles: []string{"(Possible cause: ", "UnsatisfiedLinkError: "},
@@ -45,18 +60,18 @@ var nodePatterns = []pattern{
 	{ // the packages that hold the binaries of one platform; see nodePlatform
 		id: "node-platform-package", class: "platform-package-missing",
 		needles: []string{
-			"Cannot find module '", "Cannot find package '", `The package "@`, "Attempted to load @",
+			"Cannot find module ", "Cannot find package '", `The package "@`, "Attempted to load @",
 			"package is present but this platform needs the ",
 		},
-		expr: `Cannot find (?:module|package) '(?P<lib>[^']+)'|` +
+		expr: `Cannot find (?:module|package) (?:'(?P<lib>[^']+)'|(?P<ver>@[\w.\-]+/[\w.\-]*\w))|` +
 			`[Tt]he package "(?P<obj>[^"]+)" could not be found, and is needed by|` +
 			`Attempted to load (?P<libs>@[\w.\-/]+), but it was not installed|` +
 			`this platform needs the "(?P<named>[^"]+)" package instead`,
 		example: "Error: Cannot find module '@gain/core-linux-x64-gnu'",
 		similar: "Error: Cannot find module '@gain/core'",
 		fill: func(m *match) bool {
-			m.lib += m.obj + m.libs + m.named
-			m.obj, m.libs, m.named = "", "", ""
+			m.lib += m.obj + m.libs + m.named + m.ver
+			m.obj, m.libs, m.named, m.ver = "", "", "", ""
 			return nodePlatform.MatchString(m.lib) || strings.HasSuffix(m.lib, ".node")
 		},
 	},
@@ -122,9 +137,10 @@ var androidPatterns = []pattern{
 		id: "bionic-bad-magic", class: "invalid-elf",
 		needles: []string{"has bad ELF magic", "empty/missing DT_", "is too small to be an ELF " +
 			"executable",
-			"has no sections", "has invalid shdr offset"},
+			"has no sections", "has invalid shdr offset", ".dynamic section header was not found"},
 		expr: `(?:dlopen failed: )?"(?P<obj>[^"]+)" (?:has bad ELF magic(?:: (?P<named>[0-9a-f]{8}))?|` +
-			`is too small to be an ELF executable|has no sections|has invalid shdr offset)|` +
+			`is too small to be an ELF executable|\.dynamic section header was not found|has no sections|` +
+			`has invalid shdr offset)|` +
 			`empty/missing DT_\w+(?:/DT_\w+)? in "(?P<lib>[^"]+)"`,
 		example: `dlopen failed: "/data/app/x/lib/arm64/libgain.so" has bad ELF magic: 76657273`,
 		similar: `readelf: "libgain.so" has bad ELF data`,

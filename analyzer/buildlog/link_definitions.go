@@ -165,7 +165,7 @@ var otherLinkerPatterns = []pattern{
 	{
 		id: "wasm-ld-undefined-symbol", class: "link-undefined-symbol", stage: linking,
 		needles: []string{"undefined symbol: "},
-		expr:    `wasm-ld(?:-\d+)?: error: (?P<obj>.+?): undefined symbol: (?P<sym>.+)$`,
+		expr:    `(?:wasm-ld|ld\.lld|mold)(?:-\d+)?: error: (?P<obj>\S+): undefined symbol: (?P<sym>.+)$`,
 		example: "wasm-ld: error: main.o: undefined symbol: gain_all",
 		similar: "wasm-ld: main.o: no undefined symbol",
 	},
