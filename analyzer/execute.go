@@ -407,9 +407,11 @@ func (x *executor) command(all []planned, kept []int, after *Report) shellword.L
 		options += " --with " + shellword.Quote(w)
 	}
 	if after.Problems() { // other causes are left, so the command says for which it succeeds
+		var ids []string
 		for _, i := range kept {
-			options += " --only " + shellword.Quote(x.report.Causes[all[i].cause].ID)
+			ids = append(ids, x.report.Causes[all[i].cause].ID)
 		}
+		options += " --only " + shellword.Quote(strings.Join(ids, ","))
 	}
 	return fix.Run(options, wheels)
 }

@@ -57,8 +57,8 @@ could not be checked. With --only, only these causes count.`,
 	flags.StringVar(&f.write, "write", fix.Fixed, "write the changed wheels to this folder")
 	flags.BoolVar(&f.inPlace, "in-place", false, "replace the given wheels")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be changed, and write nothing")
-	flags.StringArrayVar(&f.only, "only", nil,
-		"apply only the fixes of this cause (its id in the JSON of check); repeatable")
+	flags.StringSliceVar(&f.only, "only", nil,
+		"apply only the fixes of these causes (their ids in the JSON of check, separated by commas)")
 	c.MarkFlagsMutuallyExclusive("write", "in-place", "dry-run")
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/compat-app/compat/config"
 )
@@ -14,6 +15,9 @@ import (
 // run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, env environment) int {
 	env.Getenv = config.Unquoted(env.Getenv)
+	if terminal(env.In) {
+		env.In = &typed{ctx: ctx, in: env.In, err: env.Err}
+	}
 	root := newRootCommand(env)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -71,6 +75,9 @@ To see examples:   compat demo`,
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if similar := similarFlag(c, err); similar != "" {
+			return fmt.Errorf("%w; did you mean --%s?", err, similar)
+		}
 		return fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())
 	})
 	root.AddCommand(
@@ -95,6 +102,23 @@ To see examples:   compat demo`,
 		newABICommand(env))
 	refuseOtherShells(root)
 	return root
+}
+
+// similarFlag returns the name of the flag of a command that is most like an unknown one; "" if there
+// is none, or the error is another one.
+func similarFlag(c *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	flags := &cobra.Command{SuggestionsMinimumDistance: 2} // it compares names of commands
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+	})
+	if similar := flags.SuggestionsFor(unknown.GetSpecifiedName()); len(similar) > 0 {
+		return similar[0]
+	}
+	return ""
 }
 
 // refuseOtherShells adds cobra's completion command. By itself it prints its help for a shell that

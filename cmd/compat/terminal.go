@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -35,6 +36,38 @@ func colored(env environment, w io.Writer) bool {
 		return false
 	}
 	return terminal(w)
+}
+
+// typed is the standard input of a command if that is a terminal. Before it reads, it says so, and
+// it ends with the context: otherwise a command without its file seems to hang.
+type typed struct {
+	ctx  context.Context
+	in   io.Reader
+	err  io.Writer
+	said bool
+}
+
+func (t *typed) Read(p []byte) (int, error) {
+	if !t.said {
+		t.said = true
+		fmt.Fprintln(t.err, "compat: reading standard input; end it with Ctrl-D, or stop with Ctrl-C")
+	}
+	type read struct {
+		data []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() { // it ends with the process if nothing is typed
+		b := make([]byte, len(p))
+		n, err := t.in.Read(b)
+		done <- read{b[:n], err}
+	}()
+	select {
+	case r := <-done:
+		return copy(p, r.data), r.err
+	case <-t.ctx.Done():
+		return 0, t.ctx.Err()
+	}
 }
 
 // columns returns the width of a terminal in columns; 0 for other streams and if it is unknown.
@@ -100,17 +133,22 @@ func (p *progress) show() {
 		text := p.text
 		p.mu.Unlock()
 		if text != shown {
-			fmt.Fprint(p.out, "\r\x1b[K"+line(text))
+			fmt.Fprint(p.out, "\r\x1b[K"+line(text, columns(p.out)))
 			shown = text
 		}
 	}
 }
 
-// line truncates a text to one line of a terminal. It keeps the end, where paths differ.
-func line(text string) string {
+// line truncates a text to one line of a terminal with a number of columns; 0 = unknown. A longer
+// one would not be erased. It keeps the end, where paths differ.
+func line(text string, columns int) string {
 	r := []rune(mdsafe.Visible(text))
-	if len(r) > maxLine {
-		r = append([]rune("…"), r[len(r)-maxLine:]...)
+	limit := maxLine
+	if columns > 0 {
+		limit = max(min(limit, columns-2), 1)
+	}
+	if len(r) > limit {
+		r = append([]rune("…"), r[len(r)-limit:]...)
 	}
 	return string(r)
 }

@@ -61,3 +61,32 @@ func TestExplainOnATerminal(t *testing.T) {
 		}
 	}
 }
+
+// A command that reads a terminal says so, and ends when it is interrupted.
+func TestStandardInputIsATerminal(t *testing.T) {
+	for _, args := range []string{"explain -", "check -"} {
+		_, terminal := openTerminal(t)
+		ctx, interrupt := context.WithCancel(context.Background())
+		said, done := make(messages, 10), make(chan int)
+		go func() {
+			done <- run(ctx, strings.Fields(args),
+				environment{Getenv: os.LookupEnv, In: terminal, Out: io.Discard, Err: said})
+		}()
+		if got := <-said; !strings.HasPrefix(got, "compat: reading standard input; ") {
+			t.Errorf("%s: %q", args, got)
+		}
+		interrupt()
+		if code := <-done; code != exitInterrupted {
+			t.Errorf("%s: exit %d", args, code)
+		}
+		terminal.Close()
+	}
+}
+
+// messages is a writer that sends each text.
+type messages chan string
+
+func (s messages) Write(p []byte) (int, error) {
+	s <- string(p)
+	return len(p), nil
+}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // Streams that are not terminals get no terminal output.
@@ -47,8 +49,22 @@ func TestColourRules(t *testing.T) {
 
 func TestLineOfATerminal(t *testing.T) {
 	long := "reading " + strings.Repeat("d/", 60) + "evil\x1b[2J.so"
-	if got := line(long); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, ".so") ||
+	if got := line(long, 60); len([]rune(got)) != 59 {
+		t.Errorf("%d characters in 60 columns: %q", len([]rune(got)), got)
+	}
+	if got := line(long, 0); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, ".so") ||
 		len([]rune(got)) != maxLine+1 {
 		t.Errorf("%q", got)
+	}
+}
+
+// All that is typed is read, and the message is written once.
+func TestTypedInput(t *testing.T) {
+	var said strings.Builder
+	text := strings.Repeat("a line\n", 1000)
+	in := &typed{ctx: t.Context(), in: iotest.OneByteReader(strings.NewReader(text)), err: &said}
+	got, err := io.ReadAll(in)
+	if string(got) != text || err != nil || strings.Count(said.String(), "\n") != 1 {
+		t.Errorf("read %d bytes, %v; said %q", len(got), err, said.String())
 	}
 }
