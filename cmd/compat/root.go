@@ -104,8 +104,8 @@ To see examples:   compat demo`,
 	return root
 }
 
-// similarFlag returns the name of the flag of a command that is most like an unknown one; "" if there
-// is none, or the error is another one.
+// similarFlag returns the name of the flag of a command that is most like an unknown one; "" if
+// there is none, or the error is another one.
 func similarFlag(c *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
