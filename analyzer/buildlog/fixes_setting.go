@@ -21,6 +21,9 @@ func settingFixes(d *Diagnosis) []fix.Fix {
 	case emscripten:
 		return wasmFixes(d)
 	}
+	if causeOf(d) == CauseBuild {
+		return nil
+	}
 	switch d.at.ecosystem {
 	case node, electron:
 		return nodeFixes(d)

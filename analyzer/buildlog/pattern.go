@@ -118,10 +118,10 @@ func (m *match) takeBefore() {
 }
 
 // splitVersion splits a symbol as printed by linkers: "pow@GLIBC_2.29", "pow@@GLIBC_2.29", or a
-// demangled name, with or without a version.
+// demangled name, with or without a version. Names that Visual C++ mangles have none.
 func splitVersion(s string) (name, version string) {
 	i := strings.LastIndexByte(s, '@')
-	if i <= 0 || !versionNode.MatchString(s[i+1:]) {
+	if i <= 0 || s[0] == '?' || !versionNode.MatchString(s[i+1:]) {
 		return s, ""
 	}
 	return strings.TrimRight(s[:i], "@"), s[i+1:]
