@@ -36,7 +36,8 @@ compiler rejects newer functions. Or raise the tag to the version that has the f
 Severity: a warning where the wheel has several abi3 tags and only the oldest Python lacks the
 function, and where Requires-Python excludes all that lack it; the function may have existed before
 it joined the stable ABI. A module for one Python version (x.cpython-311-x86_64-linux-gnu.so) is not
-checked: only that version loads it. The report's ` + "`abi3`" + ` field gives abi3audit's own
+checked: only that version loads it. Neither are libraries of which the wheel has one for each version
+(libshim_3.9.so, libshim_3.10.so). The report's ` + "`abi3`" + ` field gives abi3audit's own
 result, which counts those modules too.
 
 Not detected: fields of structures that the limited API hides, macros, and functions that are
@@ -56,13 +57,17 @@ looked up with dlsym.`,
 // ofOnePython matches modules that only one version of Python loads.
 var ofOnePython = lazyregexp.New(`\.(cpython|pypy|graalpy)-?[0-9][^/]*\.so$`)
 
+// ofRelease matches the end of a library's path that names a release of Python 3.
+var ofRelease = lazyregexp.New(`[-_.]3\.[0-9]+\.so$`)
+
 func checkABI3(p *analyzer.Pass) {
 	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {
 		return
 	}
 	tag, minor, newest := stableRange(p)
+	releases := shims(p)
 	for _, v := range p.Views {
-		if ofOnePython.MatchString(v.Path) {
+		if ofOnePython.MatchString(v.Path) || releases[v.Path] {
 			continue
 		}
 		whole := allKnown(v)
@@ -88,6 +93,26 @@ func checkABI3(p *analyzer.Pass) {
 			p.Report(f, limitedAPI(minor), raiseABI3(p, added))
 		}
 	}
+}
+
+// shims returns the libraries of which the wheel has one for each version of Python, named for it:
+// libshim_3.9.so, libshim_3.10.so. Their program opens the one for the Python that runs. They are
+// no modules, since no import statement can name one with a dot, and a single one is not enough:
+// its number may be that of the library itself.
+func shims(p *analyzer.Pass) map[string]bool {
+	families := map[string][]string{}
+	for _, v := range p.Views {
+		if at := ofRelease.FindStringIndex(v.Path); at != nil {
+			families[v.Path[:at[0]]] = append(families[v.Path[:at[0]]], v.Path)
+		}
+	}
+	found := map[string]bool{}
+	for _, paths := range families {
+		for _, path := range paths {
+			found[path] = len(paths) > 1
+		}
+	}
+	return found
 }
 
 // stableRange returns the oldest tag of a wheel for the stable ABI and its minor version, and the
