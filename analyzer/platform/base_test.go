@@ -22,10 +22,10 @@ func TestBaseSystems(t *testing.T) {
 	for name, more := range map[string]string{
 		"debian11":    "libgcrypt.so.20 libgpg-error.so.0",
 		"ubuntu22.04": "libcap.so.2 libgcrypt.so.20 libgpg-error.so.0 libc_malloc_debug.so.0",
-		"debian12": "libcap.so.2 libgcrypt.so.20 libgpg-error.so.0 libc_malloc_debug.so.0 libmd.so.0 " +
-			"libpsx.so.2 libdrop_ambient.so.0",
-		"ubuntu24.04": "libcap.so.2 libgcrypt.so.20 libgpg-error.so.0 libc_malloc_debug.so.0 libmd.so.0 " +
-			"libpsx.so.2 libdrop_ambient.so.0",
+		"debian12": "libcap.so.2 libgcrypt.so.20 libgpg-error.so.0 libc_malloc_debug.so.0 " +
+			"libmd.so.0 libpsx.so.2 libdrop_ambient.so.0",
+		"ubuntu24.04": "libcap.so.2 libgcrypt.so.20 libgpg-error.so.0 libc_malloc_debug.so.0 " +
+			"libmd.so.0 libpsx.so.2 libdrop_ambient.so.0",
 		"debian13": "libcap.so.2 libc_malloc_debug.so.0 libmd.so.0 libpsx.so.2 libdrop_ambient.so.0",
 	} {
 		p := lookup(t, name, "x86_64")

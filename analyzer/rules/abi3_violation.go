@@ -36,8 +36,8 @@ compiler rejects newer functions. Or raise the tag to the version that has the f
 Severity: a warning where the wheel has several abi3 tags and only the oldest Python lacks the
 function, and where Requires-Python excludes all that lack it; the function may have existed before
 it joined the stable ABI. A module for one Python version (x.cpython-311-x86_64-linux-gnu.so) is not
-checked: only that version loads it. Neither are libraries of which the wheel has one for each version
-(libshim_3.9.so, libshim_3.10.so). The report's ` + "`abi3`" + ` field gives abi3audit's own
+checked: only that version loads it. Neither are libraries of which the wheel has one for each
+version (libshim_3.9.so, libshim_3.10.so). The report's ` + "`abi3`" + ` field gives abi3audit's own
 result, which counts those modules too.
 
 Not detected: fields of structures that the limited API hides, macros, and functions that are
