@@ -40,7 +40,7 @@ in the order given, those of a folder by name. Without PATH, they are the final 
 pypi:NAME==VERSION. Half of the remaining builds are left out after each check.
 
 Exit code: 0 found, 2 could not check or wrong usage.`,
-		Example: `  compat bisect --good old/foo-1.2-cp311-*.whl --bad dist/foo-1.9-cp311-*.whl builds/
+		Example: `  compat bisect --good old/libfoo-1.2-*.whl --bad dist/libfoo-1.9-*.whl builds/
   compat bisect --good pypi:librmm-cu13==26.2.0 --bad pypi:librmm-cu13==26.10.0`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return bisect(c.Context(), env, f, args)

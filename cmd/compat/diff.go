@@ -61,8 +61,8 @@ wrong usage.`,
   compat diff libfoo-1.3-*.whl libfoo-1.4-*.whl
   compat diff last-release/ wheelhouse/
   compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
-  compat diff --debug libfoo1-dbgsym_1.3_amd64.deb --debug libfoo1-dbgsym_1.4_amd64.deb \\
-    --headers libfoo-dev_1.4_amd64.deb libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
+  compat diff --debug libfoo1-dbgsym_1.3_amd64.deb libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
+  compat diff --headers libfoo-dev_1.4_amd64.deb libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
   compat diff --app build/foo old/libfoo.so.1 new/libfoo.so.1
   compat diff abi/libfoo.json build/libfoo.so
   compat diff --suppressions .abignore debian/libfoo1.symbols build/libfoo.so.1`,

@@ -217,6 +217,42 @@ func pagesFolder(t *testing.T, archive *txtar.Archive) {
 		write(name, content)
 		write("libfoo1_"+version+"_amd64.deb", deb(t, "usr/lib/libfoo.so.1", library))
 	}
+	write("libfoo1-dbgsym_1.3_amd64.deb", deb(t, "usr/lib/debug/.build-id/ab/cd.debug", nil))
+	write("libfoo-dev_1.4_amd64.deb", deb(t, "usr/include/foo.h", []byte("void foo_open(void);\n")))
+	whole, err := os.ReadFile("old/libfoo.so.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := os.ReadFile("new/libfoo.so.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := func(name, version string, library []byte) (string, []byte) {
+		return cases.Wheel{Name: name, Version: version,
+			Tags:  []string{"py3-none-manylinux_2_28_x86_64"},
+			Files: map[string][]byte{"lib/libfoo.so.1": library}}.File()
+	}
+	for _, b := range []struct {
+		dir, version string
+		library      []byte
+	}{{"old", "1.2", whole}, {"builds", "1.5", whole}, {"dist", "1.4", whole}, {"dist", "1.9", part}} {
+		name, content := build("libfoo", b.version, b.library)
+		write(filepath.Join(b.dir, name), content)
+	}
+	for _, r := range []struct {
+		name, version string
+		library       []byte
+	}{
+		{"libfoo", "1.3", whole}, {"xformers", "1.0", whole}, {"torch-harmonics", "0.9.0", whole},
+		{"torch", "2.11.0", whole}, {"torch", "2.12.0", part},
+		{"librmm-cu13", "26.2.0", whole}, {"librmm-cu13", "26.10.0", part},
+	} {
+		if index.files[r.name] == nil {
+			index.files[r.name] = map[string][]byte{}
+		}
+		name, content := build(r.name, r.version, r.library)
+		index.files[r.name][name] = content
+	}
 	for name, version := range map[string]string{"old/uv.lock": "1.0", "uv.lock": "1.1"} {
 		file := "widget-" + version + "-cp312-cp312-manylinux_2_28_x86_64.whl"
 		write(name, fmt.Appendf(nil, "version = 1\n[[package]]\nname = \"widget\"\nversion = %q\n"+
