@@ -25,6 +25,7 @@ func All() []*analyzer.Rule {
 		libraryNotFound,
 		undefinedSymbol,
 		numpyABIMismatch,
+		numpyNotDeclared,
 		linkUndefinedReference,
 		linkLibraryNotFound,
 		linkHiddenSymbol,
