@@ -2,10 +2,12 @@ package shellword_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -254,7 +256,23 @@ type shell struct {
 }
 
 func newShell() *shell {
-	return &shell{syntax.NewParser(syntax.Variant(syntax.LangBash)), &expand.Config{}}
+	return &shell{syntax.NewParser(syntax.Variant(syntax.LangBash)), &expand.Config{
+		CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
+			if !asksMachine(c) {
+				return errors.New("a command substitution")
+			}
+			_, err := io.WriteString(w, "x86_64")
+			return err
+		},
+	}}
+}
+
+// asksMachine reports whether a command substitution is $(uname -m), the only one that commands have:
+// no name is in it.
+func asksMachine(c *syntax.CmdSubst) bool {
+	var b strings.Builder
+	err := syntax.NewPrinter(syntax.Minify(true)).Print(&b, c)
+	return err == nil && b.String() == "$(uname -m)"
 }
 
 // read returns the words of each command in a line. It fails for a line with anything but simple
@@ -265,6 +283,9 @@ func (s *shell) read(line shellword.Line) (commands [][]string, err error) {
 		return nil, err
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CmdSubst); ok && asksMachine(c) {
+			return false
+		}
 		switch n := n.(type) {
 		case nil, *syntax.File, *syntax.Stmt, *syntax.BinaryCmd, *syntax.Subshell, *syntax.Assign,
 			*syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.ParamExp:
