@@ -1,5 +1,12 @@
 package impact
 
+import (
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/abi"
+)
+
 // Schema is the name of the JSON format of a Report.
 const Schema = "compat/impact/v1"
 
@@ -42,7 +49,21 @@ func NewReport(old, new *Release) *Report {
 	for _, u := range unread {
 		r.Notes = append(r.Notes, u+" was not read, so it is not known what it exports")
 	}
+	for _, side := range []*Release{old, new} {
+		if old != nil && !side.typed() {
+			r.Notes = append(r.Notes, fmt.Sprintf("types were not compared, because no debug information "+
+				"of %s was read", side))
+			break
+		}
+	}
 	return r
+}
+
+// typed reports whether the types of a library of the release are known.
+func (r *Release) typed() bool {
+	return slices.ContainsFunc(r.ABI, func(l *abi.Library) bool {
+		return l.Evidence != abi.EvidenceSymbols
+	})
 }
 
 // Add adds what becomes of a dependent.
