@@ -254,7 +254,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	}
 	own := report.Findings[before:]
 	for i := range own {
-		e.damaged(out, &own[i], lacks(rules, &own[i]))
+		e.damaged(out, &own[i], Lacks(rules, &own[i]))
 	}
 	leaveToSystem(rules, set.Artifacts, own)
 	if all != nil {
@@ -396,7 +396,7 @@ func leaveToSystem(rules []*Rule, all []*facts.Artifact, findings []Finding) {
 	for i := range findings {
 		f := &findings[i]
 		pin := slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
-		if lacks(rules, f) == cause.LacksLibrary && f.Severity == Error && !pin &&
+		if Lacks(rules, f) == cause.LacksLibrary && f.Severity == Error && !pin &&
 			!strings.Contains(strings.Join(f.Chain, " "), "==") {
 			if _, known := platform.ProviderOf(f.Library); !known && loaded()[f.Object] {
 				continue
@@ -406,8 +406,8 @@ func leaveToSystem(rules []*Rule, all []*facts.Artifact, findings []Finding) {
 	}
 }
 
-// lacks returns what the object of a finding lacks.
-func lacks(rules []*Rule, f *Finding) cause.Lacks {
+// Lacks returns what the object of a finding lacks.
+func Lacks(rules []*Rule, f *Finding) cause.Lacks {
 	i := slices.IndexFunc(rules, func(r *Rule) bool { return r.ID == f.Rule })
 	if i < 0 || rules[i].Cause.Linker {
 		return cause.LacksNothing

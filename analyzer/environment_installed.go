@@ -125,7 +125,7 @@ func absent(rules []*Rule, a *facts.Artifact, all []*facts.Artifact, findings []
 	for i := range findings {
 		f := &findings[i]
 		p, known := platform.ProviderOf(f.Library)
-		if f.Artifact != a.Path || lacks(rules, f) != cause.LacksLibrary || !known ||
+		if f.Artifact != a.Path || Lacks(rules, f) != cause.LacksLibrary || !known ||
 			p.Kind == platform.DriverProvider || p.Kind == platform.ToolkitProvider {
 			continue
 		}

@@ -177,16 +177,21 @@ func (q *Question) bound(
 		if err != nil {
 			return false, err
 		}
-		c.Old, entry = old, Entry{}
-		if err := c.compare(ctx, &entry, after, ""); err != nil || entry.Verdict != Breaks {
+		before, _, err := c.check(ctx, old)
+		if err != nil {
 			return false, err
+		}
+		about.Old = old
+		broken := c.broken(before, after)
+		if len(broken) > 0 {
+			entry = Entry{}
+			c.breaks(&entry, broken)
 		}
 		// Another part of the dependent may not work with it.
 		about.New, about.Old = old, nil
-		before, _, err := c.check(ctx, old)
-		works := len(c.broken(nil, before)) == 0
+		works := len(broken) > 0 && len(c.broken(nil, before)) == 0
 		about.New = newest
-		return works, err
+		return works, nil
 	}
 	last, err := first(len(older), works)
 	if err != nil || last < 0 {

@@ -247,6 +247,36 @@ func TestRetyped(t *testing.T) {
 	}
 }
 
+// TestOtherReason has a dependent of which an object does not load with the new release, because of
+// another package that pip chooses with it: that is no break of the release, and does not work.
+func TestOtherReason(t *testing.T) {
+	axle := func(soname string) map[string]string {
+		return map[string]string{"axle/" + soname: "elf x86_64\nsoname " + soname + "\nexport turn\n"}
+	}
+	s := &store{t: t, wheels: map[string]analyzer.Input{
+		"gear==1": wheel(t, "gear", "1", []string{"axle<2"}, gear("spin")),
+		"gear==2": wheel(t, "gear", "2", []string{"axle>=2"}, gear("spin")),
+		"axle==1": wheel(t, "axle", "1", nil, axle("libaxle.so.1")),
+		"axle==2": wheel(t, "axle", "2", nil, axle("libaxle.so.2")),
+	}}
+	in := wheel(t, "mill", "1", []string{"gear", "axle"}, map[string]string{
+		"mill/_m.so": user,
+		"mill/_n.so": "elf x86_64\nneeded libaxle.so.1\nrunpath $ORIGIN/../axle\nimport turn\n",
+	})
+	q := question(s)
+	for v, r := range map[string]**Release{"1": &q.Old, "2": &q.New} {
+		var err error
+		if *r, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: v}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := q.Judge(t.Context(), Dependent{Name: "mill", Version: "1", Content: &in})
+	if err != nil || e.Verdict != Undecided || e.Object != "mill/_n.so" ||
+		!strings.Contains(e.Reason, "for another reason") {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
 // TestBound is about the specifier that admits the old release and not the new one.
 func TestBound(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{

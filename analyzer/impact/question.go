@@ -3,6 +3,7 @@ package impact
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -188,6 +189,10 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 		if len(before[f.Object]) > 0 {
 			e.Reason = fmt.Sprintf("it does not load with %s either: %s", c.Old, f.Message)
 		}
+	case c.worse(before, after) != "":
+		e.Verdict, e.Object = Undecided, c.worse(before, after)
+		e.Reason = fmt.Sprintf("%s loads with %s and not with %s, for another reason: %s", e.Object,
+			c.Old, c.New, after[e.Object][0].Message)
 	case unread != "":
 		e.Verdict, e.Reason = Undecided, unread
 	default:
@@ -242,7 +247,7 @@ func (c *comparison) check(ctx context.Context, r *Release) (_ lacking, unread s
 // not load: what pins cannot say, such as which libraries a system has, is a warning.
 func (c *comparison) prevents(f analyzer.Finding) bool {
 	return !f.OtherPackage && f.Object != "" && !f.Unknown && (f.Severity == analyzer.Error ||
-		f.Severity == analyzer.Warning && c.lacks(f) != cause.LacksNothing)
+		f.Severity == analyzer.Warning && analyzer.Lacks(c.Analyzer.Rules(), &f) != cause.LacksNothing)
 }
 
 // alone reports whether an object does not load because of a finding, whatever the release and the
@@ -253,16 +258,6 @@ func (c *comparison) alone(f analyzer.Finding) bool {
 		return false
 	}
 	return f.Symbol != "" || !ofSystem
-}
-
-// lacks returns what the object of a finding lacks.
-func (c *comparison) lacks(f analyzer.Finding) cause.Lacks {
-	for _, r := range c.Analyzer.Rules() {
-		if r.ID == f.Rule {
-			return r.Cause.Lacks
-		}
-	}
-	return cause.LacksNothing
 }
 
 // broken returns what keeps objects from loading with the new release that load with the old
@@ -306,6 +301,20 @@ func (c *comparison) loadsNot(l lacking) bool {
 	return false
 }
 
+// worse returns the first object that does not load with the new release and does with the old one;
+// "" if there is none or no old release.
+func (c *comparison) worse(before, after lacking) string {
+	if c.Old == nil {
+		return ""
+	}
+	for _, object := range slices.Sorted(maps.Keys(after)) {
+		if slices.ContainsFunc(after[object], c.alone) && !slices.ContainsFunc(before[object], c.alone) {
+			return object
+		}
+	}
+	return ""
+}
+
 // loadsNeither reports whether the dependent does not load, whatever the release: all objects that
 // need it, or if none does all that no other object of the dependent loads, lack something.
 func (c *comparison) loadsNeither(after lacking) bool {
@@ -338,11 +347,5 @@ func (c *comparison) loadsNeither(after lacking) bool {
 
 // first returns the finding about the first object.
 func (c *comparison) first(l lacking) analyzer.Finding {
-	var least string
-	for object := range l {
-		if least == "" || object < least {
-			least = object
-		}
-	}
-	return l[least][0]
+	return l[slices.Min(slices.Collect(maps.Keys(l)))][0]
 }

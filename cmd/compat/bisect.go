@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,6 +74,9 @@ func bisect(ctx context.Context, env environment, f bisectFlags, paths []string)
 	if err != nil {
 		return err
 	}
+	if b := settings.broken; b != nil {
+		return fmt.Errorf("%s: %s", b.Unread[0].Path, b.Unread[0].Reason)
+	}
 	from, err := openPackages(env, f.index, f.noHistory, f.noCache)
 	if err != nil {
 		return err
@@ -91,10 +92,7 @@ func bisect(ctx context.Context, env environment, f bisectFlags, paths []string)
 		return err
 	}
 	if f.format == "json" {
-		e := json.NewEncoder(env.Out)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		return e.Encode(result)
+		return printJSON(env.Out, result)
 	}
 	_, err = fmt.Fprintf(env.Out, "first bad: %s\nlast good: %s\n%d of %d builds were checked\n\n%s\n",
 		result.FirstBad, result.LastGood, len(result.Checked), result.Builds,
@@ -169,10 +167,15 @@ func (b *bisector) check(ctx context.Context, build string) (*analyzer.Report, e
 	o.Base, o.BaseName = append([]analyzer.Input{}, base.list...), b.good
 	b.checked = append(b.checked, build)
 	r, err := analyzer.New(rules.All()).Check(ctx, in.list, o)
-	if err == nil && len(r.Unread) > 0 {
-		err = fmt.Errorf("%s: %s; leave it out", r.Unread[0].Path, r.Unread[0].Reason)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(r.Unread) > 0:
+		return nil, fmt.Errorf("%s: %s; leave it out", r.Unread[0].Path, r.Unread[0].Reason)
+	case !slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool { return a.Objects > 0 }):
+		return nil, fmt.Errorf("%s: nothing of it can be checked; leave it out", build)
 	}
-	return r, err
+	return r, nil
 }
 
 // problems returns the identities of the errors and warnings that the base does not have.
@@ -221,7 +224,7 @@ func (b *bisector) builds(
 	})
 	return slices.DeleteFunc(files, func(file string) bool {
 		v := byVersion[file]
-		return cmp.Or(v.Compare(byVersion[good]), -1) < 0 || v.Compare(byVersion[bad]) > 0
+		return v.Compare(byVersion[good]) <= 0 || v.Compare(byVersion[bad]) > 0
 	}), nil
 }
 

@@ -112,7 +112,7 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 	flags.StringVar(&f.python, "python", "",
 		"version of the interpreter (default: that of --venv, else of .python-version, else the one "+
 			"that the requirements file was compiled for, else the oldest that the lock file or "+
-			"pyproject.toml allows, else 3.12)")
+			"pyproject.toml allows, else "+pinned.DefaultPython+")")
 	flags.Var((*nameList)(&f.platforms), "platform",
 		"the system that the packages run on (debian12, alpine3.20; default: that of the configuration, "+
 			"else "+defaultPlatform+"; for installed packages this system); may be repeated")

@@ -34,7 +34,7 @@ func newFactsCommand(env environment) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
 				}
-				return printFacts(env.Out, o)
+				return printJSON(env.Out, o)
 			}
 			if isMachO(args[0]) {
 				return writeMachOFacts(env.Out, args[0])
@@ -43,16 +43,17 @@ func newFactsCommand(env environment) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			return printFacts(env.Out, o.Facts())
+			return printJSON(env.Out, o.Facts())
 		},
 	}
 }
 
-func printFacts(w io.Writer, facts any) error {
+// printJSON writes a value as JSON for people too, with an indent.
+func printJSON(w io.Writer, value any) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)
-	return out.Encode(facts)
+	return out.Encode(value)
 }
 
 // machOFacts is a Mach-O file as JSON.
@@ -80,5 +81,5 @@ func writeMachOFacts(w io.Writer, path string) error {
 		}
 		facts.Slices = append(facts.Slices, x)
 	}
-	return printFacts(w, facts)
+	return printJSON(w, facts)
 }

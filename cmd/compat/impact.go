@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -20,6 +19,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/pinned"
 )
 
 const (
@@ -85,7 +85,7 @@ Exit code: 0 none breaks, 1 at least one breaks, 2 could not check or wrong usag
 
 // installFlags adds the flags that say where packages are installed, and from where.
 func installFlags(flags *pflag.FlagSet, f *impactFlags) {
-	flags.StringVar(&f.python, "python", defaultPython, "version of the interpreter")
+	flags.StringVar(&f.python, "python", pinned.DefaultPython, "version of the interpreter")
 	flags.Var((*nameList)(&f.platforms), "platform",
 		"the system that the packages run on (debian12; default "+defaultPlatform+")")
 	flags.StringArrayVar(&f.index, "index-url", nil,
@@ -95,13 +95,10 @@ func installFlags(flags *pflag.FlagSet, f *impactFlags) {
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
 }
 
-// defaultPython is the interpreter if nothing says which one is used.
-const defaultPython = "3.12"
-
 // newReleases opens the indexes for an interpreter on a platform.
 func newReleases(env environment, f *impactFlags) (*releases, error) {
 	if !pythonVersion.MatchString(f.python) {
-		return nil, fmt.Errorf("--python %s: give a version such as %s", f.python, defaultPython)
+		return nil, fmt.Errorf("--python %s: give a version such as %s", f.python, pinned.DefaultPython)
 	}
 	if len(f.platforms) == 0 {
 		f.platforms = []string{defaultPlatform}
@@ -109,10 +106,7 @@ func newReleases(env environment, f *impactFlags) (*releases, error) {
 	if len(f.platforms) > 1 {
 		return nil, errors.New("--platform: give one, because the answer may differ for each")
 	}
-	p, err := platform.Lookup(f.platforms[0], "") // a tag names its architecture
-	if err != nil {
-		p, err = platform.Lookup(f.platforms[0], "x86_64")
-	}
+	p, err := platformFor(f.platforms[0], "x86_64")
 	if err != nil {
 		return nil, err
 	}
@@ -180,10 +174,7 @@ func showImpact(ctx context.Context, env environment, f impactFlags, newPath str
 	}
 	switch f.format {
 	case "json":
-		encoder := json.NewEncoder(env.Out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		err = encoder.Encode(report)
+		err = printJSON(env.Out, report)
 	case "markdown":
 		err = writeImpactMarkdown(env.Out, report)
 	default:

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,7 +69,7 @@ func newQueueListCommand(env environment) *cobra.Command {
 						return err
 					}
 					if asJSON {
-						return printJSON(env, append([]queue.Entry{}, entries...))
+						return printJSON(env.Out, append([]queue.Entry{}, entries...))
 					}
 					return printEntries(env, entries, time.Now())
 				},
@@ -100,7 +99,7 @@ func newQueueShowCommand(env environment) *cobra.Command {
 					if err != nil {
 						return explainKey(err)
 					}
-					return printJSON(env, e)
+					return printJSON(env.Out, e)
 				},
 			)
 		},
@@ -218,12 +217,6 @@ func withQueue(
 		return errors.Join(fmt.Errorf("the Redis of REDIS_URL does not respond: %w", err), q.Close())
 	}
 	return errors.Join(f(ctx, q), q.Close())
-}
-
-func printJSON(env environment, v any) error {
-	e := json.NewEncoder(env.Out)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 func printEntries(env environment, entries []queue.Entry, now time.Time) error {

@@ -16,8 +16,8 @@ import (
 
 const (
 	maxFiles = 100 // of one environment, including files that requirements files include
-	// newestPython is the default interpreter.
-	newestPython = "3.12"
+	// DefaultPython is the interpreter if nothing says which one is used.
+	DefaultPython = "3.12"
 )
 
 // Files are the lock and requirements files of one environment. Each is read and parsed once.
@@ -120,7 +120,7 @@ func (f *Files) Pinned(on packages.Target) (*Pinned, error) {
 	if on.Python == "" {
 		p.On.Python, p.PythonFrom, p.assumed = f.python()
 		if p.On.Python == "" {
-			p.On.Python, p.PythonFrom = newestPython, "no file names a version; --python sets one"
+			p.On.Python, p.PythonFrom = DefaultPython, "no file names a version; --python sets one"
 			p.Guessed = true
 		}
 	}
