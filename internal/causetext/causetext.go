@@ -50,12 +50,12 @@ func Section(r *analyzer.Report, i int, heading string, local bool) string {
 		b.WriteString("\n")
 	}
 	for j, x := range c.Fixes {
-		if n := shownBefore(r, i, x); n > 0 {
+		if n := ShownBefore(r, i, x); n > 0 {
 			too, state := "", FixState(c, x)
 			if !x.Verified { // it may have been tried for the other
 				too, state = ", which changes this too", state+" for this cause"
 			}
-			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", label(c, j), n, too, state)
+			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", Label(c, j), n, too, state)
 			continue
 		}
 		b.WriteString("\n" + markdownFix(c, j, x, known, local))
@@ -135,9 +135,9 @@ func NonEmpty(ss ...string) (out []string) {
 	return out
 }
 
-// shownBefore returns the number of an earlier cause of which the fix is the first one, if both
+// ShownBefore returns the number of an earlier cause of which the fix is the first one, if both
 // causes are shown together; otherwise 0.
-func shownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
+func ShownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
 	for i, c := range r.Causes[:cause] {
 		first := c.Fixes
 		if !c.Together {
@@ -152,8 +152,8 @@ func shownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
 	return 0
 }
 
-// label is the word before fix i of a cause.
-func label(c *analyzer.Cause, i int) string {
+// Label is the word before fix i of a cause: "Fix", "And" or "Or".
+func Label(c *analyzer.Cause, i int) string {
 	switch {
 	case i == 0:
 		return "Fix"
@@ -170,7 +170,7 @@ func markdownFix(
 	known []string,
 	local bool,
 ) string {
-	b := fmt.Sprintf("**%s** (%s): %s\n", label(c, i), FixState(c, x),
+	b := fmt.Sprintf("**%s** (%s): %s\n", Label(c, i), FixState(c, x),
 		mdsafe.Prose(x.Title.String(), known...))
 	if x.Command != "" {
 		command := string(x.Command)

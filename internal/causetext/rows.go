@@ -16,6 +16,7 @@ type Row struct {
 	Result    Result   `json:"result"`
 	Artifacts []string `json:"artifacts"`        // their names
 	Reason    string   `json:"reason,omitempty"` // at most 60 characters; "" if they work
+	Causes    []int    `json:"causes,omitempty"` // numbers of their causes, from 1
 }
 
 // Result is what became of an artifact.
@@ -51,14 +52,24 @@ func Rows(r *analyzer.Report) []Row {
 	var rows []Row
 	at := map[key]int{}
 	for i, name := range fileNames(r) {
-		result, reason := of[r.Artifacts[i].Path].row(r, &r.Artifacts[i])
+		outcome := of[r.Artifacts[i].Path]
+		result, reason := outcome.row(r, &r.Artifacts[i])
 		k := key{result, reason}
-		if n, ok := at[k]; ok && len(r.Artifacts) > joinedAbove {
-			rows[n].Artifacts = append(rows[n].Artifacts, name)
-			continue
+		n, ok := at[k]
+		if !ok || len(r.Artifacts) <= joinedAbove {
+			n = len(rows)
+			at[k] = n
+			rows = append(rows, Row{Result: result, Reason: reason})
 		}
-		at[k] = len(rows)
-		rows = append(rows, Row{result, []string{name}, reason})
+		rows[n].Artifacts = append(rows[n].Artifacts, name)
+		for _, c := range outcome.causes {
+			if !slices.Contains(rows[n].Causes, c+1) {
+				rows[n].Causes = append(rows[n].Causes, c+1)
+			}
+		}
+	}
+	for i := range rows {
+		slices.Sort(rows[i].Causes)
 	}
 	order := []Result{Fails, Unclear, Warns, Skipped, Works}
 	slices.SortStableFunc(rows, func(a, b Row) int {
@@ -224,12 +235,7 @@ func In(r *analyzer.Report, c *analyzer.Cause, quote func(string) string) string
 		names = append(names, quote(p))
 	}
 	n := len(r.Artifacts)
-	noun := "wheel"
-	for _, a := range r.Artifacts {
-		if a.Kind != analyzer.KindWheel {
-			noun = "artifact"
-		}
-	}
+	noun := noun(r)
 	switch {
 	case n < 2 || r.Environment:
 		return "in " + analyzer.List(names, shownArtifacts, len(names), noun)
@@ -240,4 +246,36 @@ func In(r *analyzer.Report, c *analyzer.Cause, quote func(string) string) string
 	}
 	return fmt.Sprintf("in %d of %s: %s", len(of), analyzer.Count(n, noun),
 		analyzer.List(names, shownArtifacts, len(names), noun))
+}
+
+// noun returns the word for one artifact of a report.
+func noun(r *analyzer.Report) string {
+	for _, a := range r.Artifacts {
+		if a.Kind != analyzer.KindWheel {
+			return "artifact"
+		}
+	}
+	return "wheel"
+}
+
+// About names what a report is about: "warp-lang 1.5.0", "ng 1.2 (5 wheels)", "60 wheels",
+// "libfoo.so", "12 packages". It is "" without artifacts.
+func About(r *analyzer.Report) string {
+	n := len(r.Artifacts)
+	if n == 0 {
+		return ""
+	}
+	if r.Environment {
+		return analyzer.Count(n, "package")
+	}
+	name := path.Base(r.PackageOf(r.Artifacts[0].Path))
+	for _, a := range r.Artifacts[1:] {
+		if path.Base(r.PackageOf(a.Path)) != name {
+			return analyzer.Count(n, noun(r))
+		}
+	}
+	if n > 1 {
+		name += " (" + analyzer.Count(n, noun(r)) + ")"
+	}
+	return mdsafe.Visible(name)
 }

@@ -33,11 +33,14 @@ type Link struct {
 }
 
 // failedBuild returns an article for each failure, and the notes; nil if the build has none.
-func failedBuild(b *Build, id string) g.Node {
+func failedBuild(b *Build) g.Node {
 	content := g.Group{}
 	for i := range b.Failures {
 		x := &b.Failures[i]
-		content = append(content, article(&x.Cause, source(x), id))
+		c := &x.Cause
+		body := []g.Node{h.P(whole(c.Action)), source(x)}
+		body = append(body, fixes(&analyzer.Report{Causes: []analyzer.Cause{*c}}, 0)...)
+		content = append(content, article(c, nil, false, append(body, evidence(c))...))
 	}
 	if list := listed(h.Ul, b.Notes, link); list != nil {
 		content = append(content, list)

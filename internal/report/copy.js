@@ -17,3 +17,10 @@ if (navigator.clipboard) {
     command.before(button);
   }
 }
+// Opens the cause that a link leads to, in browsers that do not do so themselves.
+const reveal = () => {
+  const cause = document.getElementById(location.hash.slice(1));
+  for (let e = cause?.closest("details:not([open])"); e; e = e.closest("details:not([open])")) e.open = true;
+};
+addEventListener("hashchange", reveal);
+reveal();

@@ -29,6 +29,7 @@ type Matrix struct {
 type MatrixRow struct {
 	Artifact string             `json:"artifact"`
 	Results  []analyzer.Verdict `json:"results"`
+	Causes   []string           `json:"causes,omitempty"` // IDs, where it fails; "" elsewhere
 }
 
 // matrixOf returns the matrix of a report. It is empty unless there are several pairs.
@@ -48,7 +49,8 @@ func matrixOf(r *analyzer.Report) (m Matrix) {
 		a := &r.Artifacts[i]
 		row := MatrixRow{Artifact: a.Path}
 		for _, name := range m.Platforms {
-			row.Results = append(row.Results, resultOn(r, a, name, failed))
+			result, id := resultOn(r, a, name, failed)
+			row.Results, row.Causes = append(row.Results, result), append(row.Causes, id)
 		}
 		m.Rows = append(m.Rows, row)
 	}
@@ -64,8 +66,12 @@ func matrix(m Matrix) g.Node {
 	rows := g.Group{}
 	for _, row := range m.Rows {
 		cells := g.Group{h.Th(g.Attr("scope", "row"), code(base(row.Artifact)))}
-		for _, v := range row.Results {
-			cells = append(cells, h.Td(cell(v)))
+		for i, v := range row.Results {
+			sign := cell(v)
+			if i < len(row.Causes) && row.Causes[i] != "" {
+				sign = h.A(h.Href("#"+row.Causes[i]), sign)
+			}
+			cells = append(cells, h.Td(sign))
 		}
 		rows = append(rows, h.Tr(cells), g.Text("\n"))
 	}
@@ -73,8 +79,12 @@ func matrix(m Matrix) g.Node {
 	for _, name := range m.Platforms {
 		head = append(head, h.Th(g.Attr("scope", "col"), whole(column(name))))
 	}
-	out := g.Group{scrolled("Artifacts and platforms", h.Table(h.Class("matrix"), Rows(
-		h.THead(h.Tr(head)), h.TBody(rows))))}
+	out := g.Group{
+		h.P(h.Class("mark"), g.Text("✗ fails, and leads to its cause; ✓ works; ? could not be "+
+			"checked; – was not checked there.")),
+		scrolled("Artifacts and platforms", h.Table(h.Class("matrix"), Rows(
+			h.THead(h.Tr(head)), h.TBody(rows)))),
+	}
 	if m.More > 0 {
 		more := g.Text("and " + grouped(m.More) + " more pairs, in the JSON report")
 		out = append(out, h.P(h.Class("mark"), more))
@@ -93,20 +103,25 @@ func column(name string) string {
 // failure is an artifact that fails on a platform: by its name in Target.Name, or by its title.
 type failure struct{ artifact, on string }
 
-// failures returns where the errors of a report occur. A cause without platforms occurs on all of
-// them, which is the empty string.
-func failures(r *analyzer.Report) map[failure]bool {
-	out := map[failure]bool{}
+// failures returns the ID of the first cause of the errors of a report, by where they occur. A
+// cause without platforms occurs on all of them, which is the empty string.
+func failures(r *analyzer.Report) map[failure]string {
+	out := map[failure]string{}
 	for _, c := range r.Causes {
+		add := func(artifact, on string) {
+			if _, ok := out[failure{artifact, on}]; !ok {
+				out[failure{artifact, on}] = c.ID
+			}
+		}
 		for _, f := range findingsOf(r, &c) {
 			if f.Severity != analyzer.Error {
 				continue
 			}
 			for _, on := range slices.Concat(c.Fails, f.On, []string{f.Target}) {
-				out[failure{f.Artifact, on}] = true
+				add(f.Artifact, on)
 			}
 			if len(c.Fails) == 0 {
-				out[failure{f.Artifact, ""}] = true
+				add(f.Artifact, "")
 			}
 		}
 	}
@@ -114,25 +129,29 @@ func failures(r *analyzer.Report) map[failure]bool {
 }
 
 // resultOn returns the result of an artifact on a platform, which is one only where the artifact
-// was checked. An artifact that could not be read is on none.
+// was checked, and the ID of the cause where it fails. An artifact that could not be read is on
+// none.
 func resultOn(
-	r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failure]bool,
-) analyzer.Verdict {
+	r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failure]string,
+) (analyzer.Verdict, string) {
 	checked := slices.Contains(a.Targets, on)
-	switch {
-	case !checked && a.Targets != nil:
-		return analyzer.NotJudged
-	case failed[failure{a.Path, on}], failed[failure{a.Path, platform.Title(on)}],
-		failed[failure{a.Path, ""}]:
-		return analyzer.Incompatible
-	case slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
-		return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/")
-	}):
-		return analyzer.Unchecked
-	case checked:
-		return analyzer.Compatible
+	if !checked && a.Targets != nil {
+		return analyzer.NotJudged, ""
 	}
-	return analyzer.NotJudged
+	for _, name := range []string{on, platform.Title(on), ""} {
+		if id, ok := failed[failure{a.Path, name}]; ok {
+			return analyzer.Incompatible, id
+		}
+	}
+	if slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
+		return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/")
+	}) {
+		return analyzer.Unchecked, ""
+	}
+	if checked {
+		return analyzer.Compatible, ""
+	}
+	return analyzer.NotJudged, ""
 }
 
 // cell returns a sign for a result.

@@ -2,13 +2,12 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -57,8 +56,8 @@ func File(w io.Writer, v *View) error {
 	})
 }
 
-// Page writes a report as an HTML page: a summary, an article for each cause, and lists. It is
-// complete without its script, which adds a button to each command that copies it. It links
+// Page writes a report as an HTML page: a summary, a table of the artifacts, the causes, and lists.
+// It is complete without its script, which adds a button to each command that copies it. It links
 // style.css in the same directory, and under id the other forms of the report: id.json, id.sarif,
 // id.md and id/findings. The size is at most 300 KB: long lists are truncated, with a count of the
 // rest.
@@ -69,6 +68,9 @@ func Page(w io.Writer, v *View, id string) error {
 // page writes the page; without an id it links no other.
 func page(w io.Writer, v *View, id string, style g.Node) error {
 	r := &v.Report
+	if v.Problem != "" && len(r.Notes) > 0 {
+		return problemPage(w, v, style)
+	}
 	var fresh, existing []int
 	for i := range r.Causes {
 		if r.Causes[i].New {
@@ -77,49 +79,95 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 			existing = append(existing, i)
 		}
 	}
-	title, summary, notes, foot := string(r.Verdict), Summary(r), r.Notes, ". "+causetext.Tried
-	var reason g.Node
-	if v.Problem != "" && len(notes) > 0 {
-		var err error
-		if reason, err = prose(v.Problem); err != nil {
-			return err
-		}
-		title, summary, notes, foot, id = notes[0], notes[0], notes[1:], "", ""
+	words, as := verdictOf(r)
+	title, heading := words, "Causes"
+	if v.Name != "" {
+		title += ": " + v.Name
 	}
-	var b bytes.Buffer
-	err := PageOf(
-		"compat: "+title,
-		style,
+	if len(existing) > 0 {
+		heading = "New: the base does not have them"
+	}
+	var first g.Node
+	if len(fresh) > 0 {
+		first = h.P(h.Class("lead"), whole(upper(r.Causes[fresh[0]].Title)))
+	}
+	return complete(w, title, style,
 		h.Header(Rows(
-			h.H1(h.Span(h.Class("tool"), g.Text("compat")), g.Text(" "), graded(string(r.Verdict))),
-			h.P(whole(summary)),
-			about(&v.Header),
+			h.P(h.Class("tool"), g.Text("compat report")),
+			h.H1(h.Span(h.Class("badge "+string(as)), whole(words)), g.Text(" "), whole(v.Name)),
+			first,
+			h.P(whole(Summary(r))),
+			about(v),
 			downloads(id),
 		)),
 		h.Main(Rows(
-			reason,
-			failedBuild(&v.Build, id),
-			section("Results", results(v.Rows)),
-			section("Plan", plan(r)),
-			causes("Causes", v, fresh, id),
+			section("Artifacts", results(r, v.Rows)),
+			section("What to do", plan(r)),
+			causes(heading, v, fresh, id),
 			causes("Not new: the base has them too", v, existing, id),
-			section("Dependency graph", graph(&v.Graph)),
-			section("Checked on", matrix(v.Matrix), listed(h.Ul, r.Targets, target)),
+			section("Checked on", folded(matrix(v.Matrix), len(v.Matrix.Rows) > openRows,
+				"Each artifact on each platform"), targets(r)),
 			section("Accepted", listed(h.Ul, r.Accepted, accepted)),
 			section("Could not be read", listed(h.Ul, r.Unread, unread)),
 			section("Not checked", listed(h.Ul, r.Skipped, unread)),
-			section("Artifacts", listed(h.Ul, r.Artifacts, artifact)),
-			section("Notes", listed(h.Ul, notes, whole)),
-			section("Findings", listedOf(h.Ul, r.Findings, v.Findings, finding), search(v, id)),
+			section("Notes", listed(h.Ul, r.Notes, whole)),
+			section("Findings", findings(v), search(v, id)),
+			section("Files", folded(listed(h.Ul, r.Artifacts, artifact), len(r.Artifacts) > 0,
+				number(len(r.Artifacts), "file")+" with checksums")),
 		)),
-		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(foot))),
-		h.Script(g.Raw(string(script))),
-	).Render(&b)
+		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". "+causetext.Tried))),
+	)
+}
+
+// problemPage writes the page of a check that has no report.
+func problemPage(w io.Writer, v *View, style g.Node) error {
+	r := &v.Report
+	reason, err := prose(v.Problem)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(b.Bytes())
+	title, notes := r.Notes[0], r.Notes[1:]
+	return complete(w, title, style,
+		h.Header(Rows(
+			h.P(h.Class("tool"), g.Text("compat report")),
+			h.H1(h.Span(h.Class("badge "+string(r.Verdict)), g.Text(string(r.Verdict)))),
+			h.P(h.Class("lead"), whole(title)),
+			about(v),
+		)),
+		h.Main(Rows(
+			reason,
+			failedBuild(&v.Build),
+			section("Notes", listed(h.Ul, notes, whole)),
+		)),
+		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version))),
+	)
+}
+
+// complete writes a page with the script that copies commands.
+func complete(w io.Writer, title string, style g.Node, body ...g.Node) error {
+	var b bytes.Buffer
+	body = append(body, h.Script(g.Raw(string(script))))
+	if err := PageOf(mdsafe.Visible(title)+" - compat", style, body...).Render(&b); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// upper returns a text with a capital letter first, unless it starts with a name.
+func upper(s string) string {
+	if first, _, _ := strings.Cut(s, " "); strings.ContainsAny(first, "._/:") || s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// folded returns content that is behind its title if fold is set; nil if there is none.
+func folded(content g.Node, fold bool, title string) g.Node {
+	if content == nil || !fold {
+		return content
+	}
+	return h.Details(Rows(h.Summary(g.Text(title)), content))
 }
 
 // PageOf returns an HTML page with a title, a style and a body.
@@ -165,6 +213,9 @@ func codes(names []string, between string) g.Node {
 	return out
 }
 
+// openRows is the number of rows of a list that is not folded.
+const openRows = 12
+
 // graded returns a verdict or severity with its color class.
 func graded(word string) g.Node { return h.Span(h.Class(word), g.Text(word)) }
 
@@ -195,31 +246,88 @@ func listedOf[T any](of func(...g.Node) g.Node, items []T, all int, item func(T)
 	return of(Rows(rows...))
 }
 
-// results returns the results of several artifacts as a table; nil for one artifact.
-func results(all []causetext.Row) g.Node {
+// resultClass is the class of the color of a result.
+var resultClass = map[causetext.Result]string{
+	causetext.Fails: "incompatible", causetext.Works: "compatible", causetext.Skipped: "none",
+	causetext.Warns: "warning", causetext.Unclear: "unchecked",
+}
+
+// results returns the results of several artifacts as a table, with their causes and a choice of
+// one result; nil for one artifact.
+func results(r *analyzer.Report, all []causetext.Row) g.Node {
 	if len(all) == 0 {
 		return nil
 	}
-	class := map[causetext.Result]string{
-		causetext.Fails: "incompatible", causetext.Works: "compatible", causetext.Skipped: "none",
-	}
 	rows := g.Group{}
+	var found []causetext.Result
 	for _, row := range all[:min(len(all), shownOnPage)] {
+		if !slices.Contains(found, row.Result) {
+			found = append(found, row.Result)
+		}
 		names := row.Artifacts[:min(len(row.Artifacts), shownOnPage)]
-		rows = append(rows, h.Tr(
-			h.Td(h.Span(h.Class(cmp.Or(class[row.Result], "unchecked")), g.Text(string(row.Result)))),
-			h.Td(whole(row.Reason)),
-			h.Td(codes(names, " "), more(len(row.Artifacts)-len(names))),
+		files := g.Node(codes(names, " "))
+		if len(names) > 1 {
+			files = folded(files, true, number(len(row.Artifacts), "file"))
+		}
+		rows = append(rows, h.Tr(h.Class("of-"+string(row.Result)),
+			h.Td(h.Span(h.Class(resultClass[row.Result]), g.Text(string(row.Result)))),
+			h.Td(files, more(len(row.Artifacts)-len(names))),
+			h.Td(whole(row.Reason), causeLinks(r, row.Causes)),
 		), g.Text("\n"))
 	}
-	column := func(title string) g.Node { return h.Th(g.Attr("scope", "col"), g.Text(title)) }
-	head := h.THead(h.Tr(column("result"), column("reason"), column("files")))
+	table := h.Table(h.Class("stacked"), Rows(
+		h.THead(h.Tr(th("result"), th("file"), th("reason"))), h.TBody(rows)))
 	return g.Group{
 		h.P(g.Text(causetext.Tally(all) + ".")),
-		scrolled("Results", h.Table(Rows(head, h.TBody(rows)))),
+		choice(found),
+		scrolled("Artifacts", table),
 		more(len(all) - shownOnPage),
 	}
 }
+
+// choice returns buttons that show only the rows of one result; nil if all have the same. They work
+// without a script: style.css hides the other rows.
+func choice(found []causetext.Result) g.Node {
+	if len(found) < 2 {
+		return nil
+	}
+	option := func(value, text string, checked bool) g.Node {
+		var state g.Node
+		if checked {
+			state = h.Checked()
+		}
+		return h.Label(h.Input(h.Type("radio"), h.Name("show"), h.Value(value), state), g.Text(text))
+	}
+	options := g.Group{option("all", "all", true)}
+	for _, x := range found {
+		options = append(options, option(string(x), string(x), false))
+	}
+	return h.FieldSet(h.Class("choice"), h.Legend(g.Text("Show")), options)
+}
+
+// causeLinks returns links to causes that are given by number; nil if there are none.
+func causeLinks(r *analyzer.Report, numbers []int) g.Node {
+	var out g.Group
+	for i, n := range numbers[:min(len(numbers), shownOnPage)] {
+		if n < 1 || n > len(r.Causes) { // a stored report may be damaged
+			continue
+		}
+		between := ", "
+		if i == 0 {
+			between = " (cause "
+			if len(numbers) > 1 {
+				between = " (causes "
+			}
+		}
+		out = append(out, g.Text(between), h.A(h.Href("#"+r.Causes[n-1].ID), g.Text(fmt.Sprint(n))))
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return append(out, g.Text(")"))
+}
+
+func th(title string) g.Node { return h.Th(g.Attr("scope", "col"), g.Text(title)) }
 
 // more counts what a list leaves out; nil if it is complete.
 func more(n int) g.Node {
@@ -229,13 +337,25 @@ func more(n int) g.Node {
 	return g.Text(" and " + grouped(n) + " more, in the JSON report")
 }
 
+// targets returns the platforms; nil if there is only one, which the header has, without packages.
+func targets(r *analyzer.Report) g.Node {
+	if len(r.Targets) == 1 && len(r.Targets[0].With) == 0 {
+		return nil
+	}
+	return listed(h.Ul, r.Targets, target)
+}
+
 func target(t analyzer.Target) g.Node {
 	out := g.Group{code(t.Name), g.Text(" "), graded(string(t.Verdict))}
-	if len(t.With) > 0 {
-		with := causetext.Installed(t.With)
-		out = append(out, g.Text(", with "), codes(with[:min(len(with), shownOnPage)], " "))
+	if len(t.With) == 0 {
+		return out
 	}
-	return out
+	with := causetext.Installed(t.With)
+	names := codes(with[:min(len(with), shownOnPage)], " ")
+	if len(with) <= openRows {
+		return append(out, g.Text(", with "), names)
+	}
+	return append(out, folded(names, true, "with "+number(len(with), "package")))
 }
 
 func accepted(a analyzer.Accepted) g.Node {
@@ -271,55 +391,29 @@ func artifact(a analyzer.Artifact) g.Node {
 // finding returns one line of the list of all findings.
 func finding(f analyzer.Finding) g.Node {
 	return g.Group{graded(string(f.Severity)), g.Text(" "), code(f.Rule), g.Text(": "),
-		whole(mdsafe.Cut(f.Message, 600))}
+		whole(mdsafe.Cut(f.Message, maxMessage))}
 }
 
-// causes returns an article for each cause, after a list of links to them; nil if there are none.
-func causes(title string, v *View, indexes []int, id string) g.Node {
-	r := &v.Report
-	if len(indexes) == 0 {
+// findings returns the findings, with those that are alike together, behind a title; nil if there
+// are none.
+func findings(v *View) g.Node {
+	if v.Findings == 0 {
 		return nil
 	}
-	content := g.Group{}
-	if len(indexes) > 1 {
-		content = append(content, h.Nav(h.Aria("label", title), Rows(listed(h.Ol, indexes,
-			func(i int) g.Node {
-				c := &r.Causes[i]
-				return h.A(h.Href("#"+c.ID), graded(string(c.Severity)), g.Text(" "), whole(c.Title))
-			}))))
-	}
-	for _, i := range indexes[:min(len(indexes), shownOnPage)] {
-		content = append(content, article(&r.Causes[i], why(v.Why[i]), id))
-	}
-	return section(title, content...)
-}
-
-// article returns a cause. reason is a paragraph below its evidence; nil = none.
-func article(c *analyzer.Cause, reason g.Node, id string) g.Node {
-	rows := []g.Node{
-		h.H3(h.A(h.Href("#"+c.ID), graded(string(c.Severity)), g.Text(" "), whole(c.Title))),
-		h.P(whole(c.Action)),
-		evidence(c),
-		reason,
-	}
-	if len(c.Fails) > 0 {
-		s := "Fails on " + strings.Join(c.Fails, ", ") + "."
-		if len(c.Works) > 0 {
-			s += " Works on " + strings.Join(c.Works, ", ") + "."
+	shown := 0
+	list := listed(h.Ul, v.Alike, func(x Alike) g.Node {
+		shown += 1 + len(x.Symbols) + x.More
+		out := g.Group{finding(x.Finding)}
+		if len(x.Symbols) > 0 {
+			out = append(out, h.Br(), g.Text("The same for "), codes(x.Symbols, " "), plus(x.More))
 		}
-		rows = append(rows, h.P(g.Text(s)))
+		return out
+	})
+	if n := v.Findings - shown; n > 0 {
+		list = g.Group{list, h.P(g.Text("and " + grouped(n) + " more, in the JSON report"))}
 	}
-	for i, x := range c.Fixes {
-		rows = append(rows, fixOf(c, i, x))
-	}
-	if len(c.Fixes) == 0 {
-		rows = append(rows, h.P(g.Text("No ready-made fix.")))
-	}
-	if len(c.Findings) > 0 {
-		rows = append(rows, h.P(h.Class("mark"), ruleLinks(c.Rules, id), g.Text(", "+
-			number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
-	}
-	return h.Article(h.ID(c.ID), h.Class(string(c.Severity)), Rows(rows...))
+	return folded(list, true, "Show "+number(v.Findings, "finding")+
+		", those that differ only in the symbol together")
 }
 
 // ruleLinks returns the names of rules, with links to their pages unless there is no id.
@@ -338,7 +432,8 @@ func ruleLinks(rules []string, id string) g.Node {
 }
 
 // about returns a list of what a report is about; nil if nothing is known.
-func about(x *Header) g.Node {
+func about(v *View) g.Node {
+	x, r := &v.Header, &v.Report
 	rows := g.Group{}
 	add := func(name, text, link string) {
 		if text == "" {
@@ -348,8 +443,13 @@ func about(x *Header) g.Node {
 	}
 	add("Repository", x.Repository, x.RepositoryURL)
 	add("Checked", x.Subject, x.SubjectURL)
+	if x.Subject == "" && len(r.Artifacts) == 1 {
+		add("Checked", r.Artifacts[0].Path, "")
+	}
 	add("Commit", x.Commit[:min(len(x.Commit), 12)], x.CommitURL)
 	add("Compared with", x.Base, "")
+	names := platformNames(r)
+	add("On", analyzer.List(names, shownPlatforms, len(names), "platform"), "")
 	if !x.At.IsZero() {
 		at := x.At.UTC().Format("2006-01-02 15:04 UTC")
 		if x.Took > 0 {
@@ -361,30 +461,6 @@ func about(x *Header) g.Node {
 		return nil
 	}
 	return h.Dl(h.Class("about"), rows)
-}
-
-// evidence returns the evidence of a cause as a table.
-func evidence(c *analyzer.Cause) g.Node {
-	if len(c.Evidence) == 0 {
-		return nil
-	}
-	const shown = 20
-	var rows []g.Node
-	for _, e := range c.Evidence[:min(len(c.Evidence), shown)] {
-		rows = append(rows, h.Tr(
-			h.Td(codes(causetext.NonEmpty(e.Version, e.Library), " ")),
-			h.Td(codes(e.Symbols, " "), plus(e.MoreSymbols)),
-			h.Td(codes(e.Objects, " "), plus(e.MoreObjects)),
-		))
-	}
-	if n := len(c.Evidence) - shown; n > 0 {
-		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+analyzer.Count(n, "more row")))))
-	}
-	column := func(name string) g.Node { return h.Th(g.Attr("scope", "col"), g.Text(name)) }
-	return scrolled("Evidence: "+c.Title, h.Table(Rows(
-		h.THead(h.Tr(column("needs"), column("symbols"), column("in"))),
-		h.TBody(Rows(rows...)),
-	)))
 }
 
 // scrolled returns a wide element in a region that can be scrolled with the keyboard.
@@ -399,51 +475,22 @@ func copied(text string) g.Node {
 	return h.Pre(h.Class("copy"), h.TabIndex("0"), h.Code(g.Text(shown)))
 }
 
-// why returns a Why as a sentence; nil for the zero value.
-func why(y Why) g.Node {
-	if len(y.Chain) == 0 {
-		return nil
-	}
-	out := g.Group{g.Text("Why: "), codes(y.Chain, " → ")}
-	if y.Symbol != "" {
-		out = append(out, g.Text(" does not have "), code(y.Symbol))
-		// some libraries name the version of their symbols like themselves
-		if last := y.Chain[len(y.Chain)-1]; y.Version != "" && path.Base(last) != y.Version {
-			out = append(out, g.Text(" of version "), code(y.Version))
-		}
-	}
-	return h.P(out)
-}
-
-// plan returns the fixes that together remove all errors, each with its command unless an earlier
-// one has the same; nil if there are none.
+// plan returns the fixes that together remove all errors, and the command that applies them. It is
+// nil if there are none, and for one cause, which has them.
 func plan(r *analyzer.Report) g.Node {
-	if len(r.Plan.Fixes) == 0 {
+	if len(r.Plan.Fixes) == 0 || len(r.Causes) == 1 {
 		return nil
 	}
-	out := g.Group{}
-	if len(r.Plan.Fixes) > 1 {
-		state := "These fixes were not tried together."
-		if r.Plan.Verified {
-			state = "These fixes were tried together: no error is left."
-		}
-		out = append(out, h.P(g.Text(state)))
-	}
-	shown := map[string]bool{"": true}
-	return append(out, listed(h.Ol, r.Plan.Fixes, func(x result.PlannedFix) g.Node {
-		row := g.Group{h.A(h.Href("#"+x.Cause), whole(x.Title.String()))}
+	out := g.Group{listed(h.Ol, r.Plan.Fixes, func(x result.PlannedFix) g.Node {
+		row := g.Group{whole(x.Title.String())}
 		i := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == x.Cause })
-		if i < 0 {
-			return row
-		}
-		lines := causetext.Commands(&r.Causes[i], analyzer.CauseFix{Fix: x.Fix})
-		command := strings.Join(lines, "\n")
-		if shown[command] {
-			return row
-		}
-		shown[command] = true
-		return append(row, copied(command))
-	}))
+		return append(row, causeLinks(r, []int{i + 1}))
+	})}
+	if lines := planCommand(r); len(lines) > 0 {
+		out = append(out, h.P(g.Text("This command applies the fixes that change files:")),
+			copied(strings.Join(lines, "\n")))
+	}
+	return out
 }
 
 // downloads links the other forms of a report; nil without an id.
@@ -471,30 +518,4 @@ func plus(n int) g.Node {
 		return nil
 	}
 	return g.Text(" +" + grouped(n))
-}
-
-func fixOf(c *analyzer.Cause, i int, x analyzer.CauseFix) g.Node {
-	label := "Fix"
-	switch {
-	case i > 0 && c.Together:
-		label = "And"
-	case i > 0:
-		label = "Or"
-	}
-	rows := []g.Node{
-		h.P(
-			h.Strong(g.Text(label)),
-			g.Text(" "),
-			whole(x.Title.String()),
-			g.Text(" "),
-			h.Span(h.Class("mark"), g.Text(causetext.FixState(c, x))),
-		),
-	}
-	if x.Command != "" {
-		rows = append(rows, copied(strings.Join(causetext.Commands(c, x), "\n")))
-	}
-	rows = append(rows, listed(h.Ul, x.Cost, func(s string) g.Node {
-		return g.Group{g.Text("costs: "), whole(s)}
-	}))
-	return h.Div(h.Class("fix"), Rows(rows...))
 }

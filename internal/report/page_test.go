@@ -36,7 +36,7 @@ func TestHeader(t *testing.T) {
 	if strings.Contains(page, "javascript:") {
 		t.Error("a link runs a script")
 	}
-	v.Header = Header{}
+	v.Header, v.Report.Artifacts, v.Report.Targets = Header{}, nil, nil
 	page = rendered(t, func(b *bytes.Buffer) error { return Page(b, v, reportID) })
 	if strings.Contains(page, "<dl") {
 		t.Error("an empty header is shown")
@@ -52,78 +52,101 @@ func rendered(t *testing.T, write func(*bytes.Buffer) error) string {
 	return b.String()
 }
 
-// A graph has columns from the files that nothing needs to the libraries outside, and marks what
-// has findings.
-func TestGraph(t *testing.T) {
-	x := graphOf(&analyzer.Report{
-		Artifacts: []analyzer.Artifact{{Path: "a.whl", Needs: []analyzer.Needs{
-			{Object: "a/libb.so", Name: "libb.so.1", Libraries: []string{"libc.so.6", "liba.so"}},
-			{Object: "a/liba.so", Libraries: []string{"libb.so.1", "libc.so.6"}}, // a cycle
-			{Object: "a/mod.so", Libraries: []string{"libb.so.1", "libgone.so.2"}},
-		}}},
-		Findings: []analyzer.Finding{{Severity: analyzer.Error, Artifact: "a.whl", Object: "a/mod.so",
-			Library: "libgone.so.2"}},
-	})
-	var got []string
-	for _, n := range x.Nodes {
-		got = append(got, fmt.Sprintf("%s:%d,%d %s", n.Label, n.Column, n.Row, n.Severity))
-	}
-	for _, e := range x.Edges {
-		got = append(got, fmt.Sprintf("%d>%d %s", e.From, e.To, e.Severity))
-	}
-	for _, r := range x.Rows {
-		got = append(got, fmt.Sprint(r.File, r.Inside, r.Outside, r.Findings))
-	}
-	want := `mod.so:0,0 error|libb.so:1,0 |liba.so:2,0 |libgone.so.2:3,0 error|libc.so.6:3,1 |` +
-		`1>2 |1>4 |2>1 |2>4 |0>1 |0>3 error|` +
-		`a/libb.so[a/liba.so] [libc.so.6] 0|a/liba.so[a/libb.so] [libc.so.6] 0|` +
-		`a/mod.so[a/libb.so] [libgone.so.2] 1`
-	if s := strings.Join(got, "|"); s != want {
-		t.Errorf("%s\nwant %s", s, want)
-	}
-	if x := graphOf(sample()); len(x.Nodes) > 0 {
-		t.Error("a graph without needs has nodes")
-	}
-}
-
-// The drawing of 300 files is readable: files are folded, except those with findings.
-func TestGraphIsFolded(t *testing.T) {
-	r := &analyzer.Report{}
-	for i := range 300 {
-		name := fmt.Sprintf("lib/f%d/part%d/lib%d.so", i%3, i%50, i)
-		r.Artifacts = append(r.Artifacts[:0], analyzer.Artifact{Path: "a.whl", Needs: append(needsOf(r),
-			analyzer.Needs{Object: name, Libraries: []string{
-				fmt.Sprintf("lib%d.so", i*7%300), fmt.Sprintf("lib%d.so", i*11%300),
-				fmt.Sprintf("liboutside%d.so", i%90)}})})
-		if i%100 == 0 {
-			r.Findings = append(r.Findings, analyzer.Finding{Severity: analyzer.Error, Artifact: "a.whl",
-				Object: name})
+// The page names what was checked, numbers the causes as the text does, and shows the way to what
+// is missing.
+func TestPageOfSeveralCauses(t *testing.T) {
+	r := analyzer.NewReport("1.0")
+	r.Verdict, r.Outcome = analyzer.Incompatible, analyzer.OutcomeFail
+	for i := range 6 {
+		path := fmt.Sprintf("dist/p%d-1.0-py3-none-manylinux2014_x86_64.whl", i)
+		r.Artifacts = append(r.Artifacts, analyzer.Artifact{Path: path, Kind: analyzer.KindWheel,
+			Objects: 1, Targets: []string{"manylinux_2_17_x86_64"},
+			Wheel: &analyzer.Wheel{Name: fmt.Sprint("p", i), Version: "1.0"}})
+		if i == 0 {
+			continue // it works
 		}
+		r.Findings = append(r.Findings, analyzer.Finding{Rule: "symbol-version-too-new",
+			Severity: analyzer.Error, New: i != 2, Artifact: path, Target: "manylinux_2_17_x86_64",
+			Object: "lib/a.so", Symbol: "pow", Version: "GLIBC_2.29", Library: "libm.so.6",
+			Message: "lib/a.so needs pow", Chain: []string{"lib/a.so", "libm.so.6"}})
+		r.Causes = append(r.Causes, analyzer.Cause{ID: fmt.Sprint("c", i), New: i != 2,
+			Severity: analyzer.Error, Title: fmt.Sprint("title of ", i), Reason: "needs pow",
+			Artifact: path, Findings: []int{i - 1}, Objects: 1, Rules: []string{"symbol-version-too-new"}})
 	}
-	x := graphOf(r)
-	if len(x.Nodes) > maxGraphNodes || len(x.Edges) > maxGraphEdges || len(x.Nodes) < 4 {
-		t.Errorf("%d nodes, %d edges", len(x.Nodes), len(x.Edges))
-	}
-	marked := 0
-	for _, n := range x.Nodes {
-		if n.Severity == analyzer.Error {
-			marked++
-		}
-	}
-	if marked == 0 || len(x.Rows) != maxGraphRows || x.More != 300-maxGraphRows {
-		t.Errorf("%d nodes with errors, %d rows and %d more", marked, len(x.Rows), x.More)
-	}
+	r.Targets = []analyzer.Target{{Name: "manylinux_2_17_x86_64", Verdict: analyzer.Incompatible}}
 	page := rendered(t, func(b *bytes.Buffer) error { return Page(b, NewView(r), reportID) })
-	if len(page) > 300_000 || strings.Count(page, "<rect ") != len(x.Nodes) {
-		t.Errorf("a page of %d bytes with %d boxes", len(page), strings.Count(page, "<rect "))
+	for _, want := range []string{
+		"<title>incompatible: 6 wheels - compat</title>",
+		`<p class="lead">Title of 1</p>`,
+		"<dt>On</dt><dd>manylinux2014</dd>",
+		"<p>5 fail, 1 works.</p>",
+		`value="fails">`,
+		`<td>needs pow (cause <a href="#c1">1</a>)</td>`,
+		"<h2>New: the base does not have them</h2>", "<h2>Not new: the base has them too</h2>",
+		`<h3>2. <span class="error">error</span> title of 2</h3>`,
+		"<article class=\"error\"><details>\n<summary><h3>5. ", // the others of this list are open
+		`<a id="c3" class="anchor" href="#c3"`,
+		"<code>lib/a.so</code><small>needs</small>",
+		"<code>libm.so.6</code><small>which lacks</small>",
+		"<code>pow@GLIBC_2.29</code><small>✗ not there</small>",
+		`<td><a href="#c4"><span class="incompatible"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if n := strings.Count(page, "<details open>"); n != openCauses+1 {
+		t.Errorf("%d causes are open", n)
+	}
+	if t.Failed() {
+		t.Log(page)
 	}
 }
 
-func needsOf(r *analyzer.Report) []analyzer.Needs {
-	if len(r.Artifacts) == 0 {
-		return nil
+// What an example lacks is said for a symbol in a library, a symbol in no library, and a library.
+func TestSteps(t *testing.T) {
+	for _, x := range []struct {
+		why  Why
+		want string
+	}{
+		{Why{Chain: []string{"a.so", "b.so", "libc.so.6"}, Symbol: "pow", Version: "GLIBC_2.29", Lacks: true},
+			"a.so needs; b.so which needs; libc.so.6 which lacks; pow@GLIBC_2.29 ✗ not there"},
+		{Why{Chain: []string{"a.so"}, Symbol: "f()"}, "a.so loads no library with; f() ✗ not there"},
+		{Why{Chain: []string{"a.so", "libx.so"}}, "a.so needs; libx.so ✗ here it fails"},
+		{Why{Chain: []string{"a.so", "x/libv.so.1"}, Symbol: "f", Version: "libv.so.1", Lacks: true},
+			"a.so needs; x/libv.so.1 which lacks; f ✗ not there"},
+	} {
+		var got []string
+		for _, s := range steps(&x.why) {
+			got = append(got, s.name+" "+s.what)
+		}
+		if s := strings.Join(got, "; "); s != x.want {
+			t.Errorf("%s\nwant %s", s, x.want)
+		}
 	}
-	return r.Artifacts[0].Needs
+}
+
+// Findings that differ only in the symbol are one entry, and what is left out is counted.
+func TestAlike(t *testing.T) {
+	var all []analyzer.Finding
+	for i := range 5 {
+		s := fmt.Sprint("f", i)
+		all = append(all, analyzer.Finding{Rule: "r", Object: "a.so", Symbol: s, Message: "a.so needs " + s},
+			analyzer.Finding{Rule: "r", Object: "b.so", Symbol: s, Message: "b.so needs " + s})
+	}
+	got := alikeOf(all, 1, 2)
+	if len(got) != 1 || strings.Join(got[0].Symbols, " ") != "f1 f2" || got[0].More != 2 {
+		t.Errorf("%+v", got)
+	}
+	v := NewView(&analyzer.Report{Findings: all})
+	v.Alike = got
+	page := rendered(t, func(b *bytes.Buffer) error { return Page(b, v, reportID) })
+	for _, want := range []string{"Show 10 findings", "The same for <code>f1</code> <code>f2</code> +2",
+		"and 5 more, in the JSON report"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s in\n%s", want, page)
+		}
+	}
 }
 
 // The page of a rule has its Markdown as HTML, and the list links each rule.

@@ -248,23 +248,31 @@ func (p *textPrinter) blocks(shown int) (out []textLine) {
 	return out
 }
 
-// apply returns the command that changes the files, if it is not that of a fix.
+// apply returns the line of the command that changes the files; "" if there is none.
 func (p *textPrinter) apply() string {
-	command := p.report.Plan.Command
+	if lines := planCommand(p.report); len(lines) > 0 {
+		return "   " + mdsafe.Lines(strings.Join(lines, " && "))
+	}
+	return ""
+}
+
+// planCommand returns the command that applies the fixes of the plan to the files, in lines; nil if
+// it is that of a fix.
+func planCommand(r *analyzer.Report) []string {
+	command := r.Plan.Command
 	ofFix := func(x analyzer.CauseFix) bool { return x.Command == command }
-	if command == "" || slices.ContainsFunc(p.report.Causes, func(c analyzer.Cause) bool {
+	if command == "" || slices.ContainsFunc(r.Causes, func(c analyzer.Cause) bool {
 		return slices.ContainsFunc(c.Fixes, ofFix)
 	}) {
-		return ""
+		return nil
 	}
 	x := analyzer.CauseFix{}
 	x.Command = command
 	// The command is for the folder of the files that it names.
-	of := slices.IndexFunc(p.report.Causes, func(c analyzer.Cause) bool {
+	of := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool {
 		return c.Artifact != "" && strings.Contains(string(command), path.Base(c.Artifact))
 	})
-	lines := causetext.Commands(&p.report.Causes[max(of, 0)], x)
-	return "   " + mdsafe.Lines(strings.Join(lines, " && "))
+	return causetext.Commands(&r.Causes[max(of, 0)], x)
 }
 
 func texts(lines []textLine) []string {
@@ -398,31 +406,33 @@ func isArtifact(r *analyzer.Report, path string) bool {
 // maxReason limits the reason for an unchecked file in the first line.
 const maxReason = 200
 
-// verdict returns the verdict, and what it assumes. If the exit code differs, because of the base
-// or fail_on, both are shown.
+// verdict returns the words of the verdict in their color.
 func (p *textPrinter) verdict() string {
-	r := p.report
-	word := string(r.Verdict)
+	words, as := verdictOf(p.report)
 	colour := map[analyzer.Verdict]string{
 		analyzer.Compatible: green, analyzer.Incompatible: red,
-	}[r.Verdict]
-	if colour == "" {
-		colour = yellow
-	}
+	}[as]
+	return p.paint(words, cmp.Or(colour, yellow))
+}
+
+// verdictOf returns the verdict and what it assumes, and the verdict as which it is colored. If the
+// exit code differs, because of the base or fail_on, both are in the words.
+func verdictOf(r *analyzer.Report) (words string, as analyzer.Verdict) {
+	words, as = string(r.Verdict), r.Verdict
 	switch {
 	case r.Outcome == "pass" && r.Fails(analyzer.Error):
-		word, colour = "pass (incompatible, but fail_on is never)", green
+		words, as = "pass (incompatible, but fail_on is never)", analyzer.Compatible
 	case r.Outcome == "pass" && r.Verdict == analyzer.Incompatible:
-		word, colour = "pass (incompatible, but no error is new)", green
+		words, as = "pass (incompatible, but no error is new)", analyzer.Compatible
 	case r.Outcome == "fail" && r.Verdict == analyzer.Compatible:
-		word, colour = "fail (compatible, but fail_on is warning)", red
+		words, as = "fail (compatible, but fail_on is warning)", analyzer.Incompatible
 	case r.Outcome == "error" && r.Verdict == analyzer.Compatible:
-		word, colour = "error (compatible, but not all files were checked)", yellow
+		words, as = "error (compatible, but not all files were checked)", analyzer.Unchecked
 	}
 	if r.Assumed != "" {
-		word += ", assuming " + mdsafe.Visible(r.Assumed)
+		words += ", assuming " + mdsafe.Visible(r.Assumed)
 	}
-	return p.paint(word, colour)
+	return words, as
 }
 
 // overview returns the second line: who has to act, or the number of causes and the result of the
@@ -468,51 +478,21 @@ func (p *textPrinter) besides() string {
 	return ""
 }
 
-// findings returns the list of all findings, for Verbose. Findings that differ only in the symbol
-// have one message.
+// findings returns the list of all findings, for Verbose.
 func (p *textPrinter) findings() []string {
-	type entry struct {
-		line, chain string
-		others      []string // symbols
-	}
-	var entries []*entry
-	byMessage := map[string]*entry{}
-	for i := range p.report.Findings {
-		f := &p.report.Findings[i]
-		var chain []string
-		for _, c := range f.Chain {
-			chain = append(chain, mdsafe.Visible(c))
-		}
-		message := f.Message
-		for _, name := range []string{f.Demangled, f.Symbol} {
-			if name != "" {
-				message = strings.ReplaceAll(message, name, "\x00")
-			}
-		}
-		parts := append([]string{f.Rule, string(f.Severity), f.Artifact, message}, chain...)
-		key := strings.Join(parts, "\x01")
-		if e := byMessage[key]; e != nil && f.Symbol != "" {
-			e.others = append(e.others, mdsafe.Visible(cmp.Or(f.Demangled, f.Symbol)))
-			continue
-		}
-		e := &entry{line: p.severity(f.Severity) + " " + mdsafe.Visible(f.Rule) + ": " +
-			mdsafe.Visible(f.Message)}
-		if len(chain) > 1 {
-			e.chain = strings.Join(chain, " -> ")
-		}
-		entries, byMessage[key] = append(entries, e), e
-	}
 	var out []string
-	for i, e := range entries {
+	for i, x := range alikeOf(p.report.Findings, len(p.report.Findings), len(p.report.Findings)) {
+		f := &x.Finding
 		if i == 0 {
 			out = append(out, "", "findings:")
 		}
-		out = append(out, "  "+e.line)
-		if len(e.others) > 0 {
-			out = append(out, "      the same for "+strings.Join(e.others, ", "))
+		out = append(out, "  "+p.severity(f.Severity)+" "+mdsafe.Visible(f.Rule)+": "+
+			mdsafe.Visible(f.Message))
+		if len(x.Symbols) > 0 {
+			out = append(out, "      the same for "+mdsafe.Visible(strings.Join(x.Symbols, ", ")))
 		}
-		if e.chain != "" {
-			out = append(out, "      load path: "+e.chain)
+		if len(f.Chain) > 1 {
+			out = append(out, "      load path: "+mdsafe.Visible(strings.Join(f.Chain, " -> ")))
 		}
 	}
 	return out

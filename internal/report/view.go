@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"time"
 
@@ -12,13 +14,14 @@ import (
 // 100,000 findings does not need them.
 type View struct {
 	Report analyzer.Report `json:"report"` // only the first Findings
-	// Findings is the number of findings of the report.
-	Findings int    `json:"findings"`
-	Matrix   Matrix `json:"matrix"`
+	// Findings is the number of findings of the report, and Alike are the first groups of them.
+	Findings int     `json:"findings"`
+	Alike    []Alike `json:"alike,omitempty"`
+	Name     string  `json:"name,omitempty"` // of what was checked; "" = unknown
+	Matrix   Matrix  `json:"matrix"`
 	// The result of each of several artifacts; nil for one.
 	Rows   []causetext.Row `json:"rows,omitempty"`
 	Why    []Why           `json:"why"` // for each cause of the report
-	Graph  Graph           `json:"graph"`
 	Header Header          `json:"header,omitzero"`
 	// Problem is the Markdown text of a check that has no report. Then the first note of the report
 	// is the title. "" = there is a report.
@@ -41,21 +44,35 @@ type Header struct {
 	Took time.Duration `json:"took,omitempty"`
 }
 
-// Why is the way from a file to the library in which a cause does not find something. The zero
-// value means that the findings of the cause have none.
+// Why is the example of a cause: the way from a file to the library in which it does not find
+// something. The zero value means that the cause has no findings.
 type Why struct {
 	Chain   []string `json:"chain,omitempty"`
 	Symbol  string   `json:"symbol,omitempty"` // demangled if it can be
 	Version string   `json:"version,omitempty"`
+	// Lacks is set if the last file of Chain should have the symbol. Otherwise none of the files
+	// that the first one loads has it.
+	Lacks   bool   `json:"lacks,omitempty"`
+	Message string `json:"message,omitempty"` // of the finding
+	In      string `json:"in,omitempty"`      // of several artifacts, those with the cause
 }
 
-// shownOnPage limits each list of a page.
-const shownOnPage = 200
+// Limits of a page.
+const (
+	shownOnPage    = 200 // items of a list
+	shownSymbols   = 20  // of findings that are alike
+	shownChain     = 12  // files of a way
+	maxMessage     = 900 // characters of a finding's message
+	openCauses     = 3   // causes that are not folded
+	openEvidence   = 4   // rows of evidence that are not folded
+	shownEvidence  = 40  // rows of evidence
+	shownPlatforms = 8   // names in the header
+)
 
 // NewView prepares the page of a report, which is not changed.
 func NewView(r *analyzer.Report) *View {
-	v := &View{Report: *r, Findings: len(r.Findings), Matrix: matrixOf(r), Graph: graphOf(r),
-		Rows: causetext.Rows(r)}
+	v := &View{Report: *r, Findings: len(r.Findings), Matrix: matrixOf(r), Rows: causetext.Rows(r),
+		Alike: alikeOf(r.Findings, shownOnPage, shownSymbols), Name: causetext.About(r)}
 	v.Report.Findings = slices.Clone(r.Findings[:min(len(r.Findings), shownOnPage)])
 	for i := range r.Causes {
 		v.Why = append(v.Why, whyOf(r, &r.Causes[i]))
@@ -63,19 +80,33 @@ func NewView(r *analyzer.Report) *View {
 	return v
 }
 
-// whyOf returns the Why of the first finding that has one.
-func whyOf(r *analyzer.Report, c *analyzer.Cause) Why {
+// whyOf returns the Why of the first finding that the first row of the evidence is about, or of the
+// first finding with a way or a symbol.
+func whyOf(r *analyzer.Report, c *analyzer.Cause) (w Why) {
+	var best *analyzer.Finding
+	points := 0
 	for _, f := range findingsOf(r, c) {
-		if len(f.Chain) < 2 {
-			continue
+		n := 1
+		if len(f.Chain) > 1 || f.Symbol != "" {
+			n = 2
+			if e := c.Evidence; len(e) > 0 && e[0].Version == f.Version && e[0].Library == f.Library {
+				n = 3
+			}
 		}
-		w := Why{Chain: f.Chain[:min(len(f.Chain), 20)], Symbol: f.Symbol, Version: f.Version}
-		if f.Demangled != "" {
-			w.Symbol = f.Demangled
+		if n > points {
+			best, points = f, n
 		}
+	}
+	if best == nil {
 		return w
 	}
-	return Why{}
+	w = Why{Chain: best.Chain[:min(len(best.Chain), shownChain)], Version: best.Version,
+		Symbol: cmp.Or(best.Demangled, best.Symbol), Message: best.Message}
+	w.Lacks = len(best.Chain) > 1 && best.Symbol != ""
+	if !r.Environment && len(r.Artifacts) > 1 {
+		w.In = causetext.In(r, c, func(p string) string { return path.Base(p) })
+	}
+	return w
 }
 
 // findingsOf returns the findings of a cause.

@@ -45,7 +45,7 @@ func large(t *testing.T, n int) []byte {
 		r.Findings = append(r.Findings, analyzer.Finding{
 			Rule: "undefined-symbol", Severity: analyzer.Error, New: true,
 			Object: fmt.Sprintf("lib%d.so", i), Symbol: fmt.Sprint("symbol", i),
-			Message: strings.Repeat("long ", 40),
+			Message: fmt.Sprintf("lib%d.so needs symbol%d%s", i, i, strings.Repeat(" long", 40)),
 		})
 		cause.Findings = append(cause.Findings, i)
 	}
@@ -274,11 +274,11 @@ func TestProblemPage(t *testing.T) {
 	}
 	page := get(t, h, "/reports/"+id).Body.String()
 	for _, want := range []string{
-		"<p>The build failed: undefined reference to `dlopen&#39;</p>",
+		"<p class=\"lead\">The build failed: undefined reference to `dlopen&#39;</p>",
 		`<p>No run uploaded an <a href="https://github.com/octo/widget">artifact</a>.</p>`,
 		`<dt>Repository</dt><dd><a href="https://github.com/octo/widget">octo/widget</a></dd>`,
-		"<h2>The failed build</h2>", `<article id="failure-1" class="error">`,
-		"undefined reference to `dlopen&#39; &lt;b&gt;</a></h3>", "<p>To be fixed in the build.</p>",
+		"<h2>The failed build</h2>", `<a id="failure-1" class="anchor"`,
+		"undefined reference to `dlopen&#39; &lt;b&gt;</h3>", "<p>To be fixed in the build.</p>",
 		`<td><code>libdl.so.2</code></td><td><code>dlopen</code> +2</td><td><code>libcufile.so</code></td>`,
 		`<p>In the log of <code>build</code> and 1 more job: ` +
 			`<a href="https://github.com/octo/widget/runs/1">line 7</a>, line 9 and 3 more lines</p>`,

@@ -1,0 +1,193 @@
+package report
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
+	"github.com/compat-app/compat/internal/mdsafe"
+)
+
+// causes returns an article for each cause; nil if there are none. Of many, all but the first are
+// folded.
+func causes(title string, v *View, indexes []int, id string) g.Node {
+	r := &v.Report
+	if len(indexes) == 0 {
+		return nil
+	}
+	content := g.Group{}
+	for i, n := range indexes[:min(len(indexes), shownOnPage)] {
+		c := &r.Causes[n]
+		heading := g.Group{}
+		if len(r.Causes) > 1 {
+			heading = append(heading, g.Text(fmt.Sprintf("%d. ", n+1)))
+		}
+		body := causeBody(r, n, &v.Why[n], id)
+		fold := i >= openCauses || len(indexes) > shownOnPage/4 && i > 0
+		content = append(content, article(c, heading, fold, body...), g.Text("\n"))
+	}
+	return section(title, content, more(len(indexes)-shownOnPage))
+}
+
+// article returns a cause: its title after a heading, and its body. The title of a folded one opens
+// it, and so does a link to it: the id is in the folded part.
+func article(c *analyzer.Cause, heading g.Node, fold bool, body ...g.Node) g.Node {
+	title := h.H3(heading, graded(string(c.Severity)), g.Text(" "), whole(c.Title))
+	anchor := h.A(h.ID(c.ID), h.Class("anchor"), h.Href("#"+c.ID), g.Text("link"), h.Aria("label", "Link to this cause"))
+	var open g.Node
+	if !fold {
+		open = g.Attr("open")
+	}
+	return h.Article(h.Class(string(c.Severity)), h.Details(open, Rows(
+		append([]g.Node{h.Summary(title), anchor}, body...)...)))
+}
+
+// causeBody returns what is said about a cause, in the order of the text: who has to act, an
+// example, where it fails, the fixes, and the evidence.
+func causeBody(r *analyzer.Report, i int, y *Why, id string) []g.Node {
+	c := &r.Causes[i]
+	rows := []g.Node{h.P(whole(c.Action))}
+	if y.In != "" {
+		rows = append(rows, h.P(whole(upper(y.In)+".")))
+	}
+	rows = append(rows, why(y))
+	if len(c.Fails) > 0 {
+		s := "Fails on " + strings.Join(c.Fails, ", ") + "."
+		if len(c.Works) > 0 {
+			s += " Works on " + strings.Join(c.Works, ", ") + "."
+		}
+		rows = append(rows, h.P(g.Text(s)))
+	}
+	rows = append(rows, fixes(r, i)...)
+	rows = append(rows, evidence(c))
+	if len(c.Findings) > 0 {
+		rows = append(rows, h.P(h.Class("mark"), g.Text("Rule "), ruleLinks(c.Rules, id), g.Text(": "+
+			number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
+	}
+	return rows
+}
+
+// why returns the example of a cause: its way as boxes with arrows, and its sentence; nil for the
+// zero value.
+func why(y *Why) g.Node {
+	if y.Message == "" && len(y.Chain) == 0 {
+		return nil
+	}
+	var out g.Group
+	if way := steps(y); len(way) > 1 {
+		var boxes g.Group
+		for i, s := range way {
+			arrow := g.Node(h.Span(h.Class("arrow"), h.Aria("hidden", "true"), g.Text("→")))
+			if i == 0 {
+				arrow = nil
+			}
+			box := "box"
+			if s.fails {
+				box = "box fails"
+			}
+			boxes = append(boxes, h.Li(arrow,
+				h.Span(h.Class(box), code(s.name), h.Small(g.Text(s.what)))), g.Text("\n"))
+		}
+		out = append(out, h.Ol(h.Class("way"), h.Aria("label", "What fails"), boxes), g.Text("\n"))
+	}
+	if y.Message != "" {
+		out = append(out, h.P(h.Class("example"), g.Text("For example: "),
+			whole(mdsafe.Cut(y.Message, maxMessage))))
+	}
+	return out
+}
+
+// step is a box of a way.
+type step struct {
+	name, what string
+	fails      bool
+}
+
+// steps returns the files of a way, and the symbol that the last one lacks.
+func steps(y *Why) []step {
+	var out []step
+	for i, name := range y.Chain {
+		s := step{name: name, what: "which needs"}
+		switch last := i == len(y.Chain)-1; {
+		case i == 0 && y.Symbol != "" && last:
+			s.what = "loads no library with"
+		case i == 0:
+			s.what = "needs"
+		case last && y.Lacks:
+			s.what = "which lacks"
+		case last && y.Symbol == "":
+			s.what, s.fails = "✗ here it fails", true
+		}
+		out = append(out, s)
+	}
+	if y.Symbol == "" {
+		return out
+	}
+	name := y.Symbol
+	// some libraries name the version of their symbols like themselves
+	if y.Version != "" && (len(y.Chain) == 0 || path.Base(y.Chain[len(y.Chain)-1]) != y.Version) {
+		name += "@" + y.Version
+	}
+	return append(out, step{name, "✗ not there", true})
+}
+
+// fixes returns the fixes of cause i. Alternatives to the first are folded.
+func fixes(r *analyzer.Report, i int) (rows []g.Node) {
+	c := &r.Causes[i]
+	for j, x := range c.Fixes {
+		title := g.Group{h.Strong(g.Text(causetext.Label(c, j))), g.Text(" ")}
+		state := h.Span(h.Class("mark"), g.Text(causetext.FixState(c, x)))
+		if n := causetext.ShownBefore(r, i, x); n > 0 {
+			title = append(title, g.Text("that of"), causeLinks(r, []int{n}), g.Text(" "), state)
+			rows = append(rows, h.Div(h.Class("fix"), h.P(title)))
+			continue
+		}
+		title = append(title, whole(x.Title.String()), g.Text(" "), state)
+		var body []g.Node
+		if x.Command != "" {
+			body = append(body, copied(strings.Join(causetext.Commands(c, x), "\n")))
+		}
+		if len(x.Cost) > 0 {
+			body = append(body, h.P(h.Class("cost"), g.Text("Costs: "), whole(strings.Join(x.Cost, "; "))))
+		}
+		if j > 0 && !c.Together && len(body) > 0 {
+			rows = append(rows, h.Details(h.Class("fix"), Rows(append([]g.Node{h.Summary(title)}, body...)...)))
+			continue
+		}
+		rows = append(rows, h.Div(h.Class("fix"), Rows(append([]g.Node{h.P(title)}, body...)...)))
+	}
+	if len(c.Fixes) == 0 {
+		rows = append(rows, h.Div(h.Class("fix"), h.P(g.Text("No ready-made fix."))))
+	}
+	return rows
+}
+
+// evidence returns the evidence of a cause as a table, with a row for each version and library;
+// more than a few rows are folded.
+func evidence(c *analyzer.Cause) g.Node {
+	if len(c.Evidence) == 0 {
+		return nil
+	}
+	var rows []g.Node
+	for _, e := range c.Evidence[:min(len(c.Evidence), shownEvidence)] {
+		rows = append(rows, h.Tr(
+			h.Td(codes(causetext.NonEmpty(e.Version, e.Library), " ")),
+			h.Td(codes(e.Symbols, " "), plus(e.MoreSymbols)),
+			h.Td(codes(e.Objects, " "), plus(e.MoreObjects)),
+		))
+	}
+	if n := len(c.Evidence) - shownEvidence; n > 0 {
+		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+analyzer.Count(n, "more row")))))
+	}
+	table := scrolled("Evidence: "+c.Title, h.Table(h.Class("stacked"), Rows(
+		h.THead(h.Tr(th("needs"), th("symbols"), th("in"))),
+		h.TBody(Rows(rows...)),
+	)))
+	return folded(table, len(c.Evidence) > openEvidence, "All that it needs: "+
+		number(len(c.Evidence), "row"))
+}
