@@ -38,7 +38,8 @@ func causes(title string, v *View, indexes []int, id string) g.Node {
 // it, and so does a link to it: the id is in the folded part.
 func article(c *analyzer.Cause, heading g.Node, fold bool, body ...g.Node) g.Node {
 	title := h.H3(heading, graded(string(c.Severity)), g.Text(" "), whole(c.Title))
-	anchor := h.A(h.ID(c.ID), h.Class("anchor"), h.Href("#"+c.ID), g.Text("link"), h.Aria("label", "Link to this cause"))
+	anchor := h.A(h.ID(c.ID), h.Class("anchor"), h.Href("#"+c.ID),
+		h.Aria("label", "Link to this cause"), g.Text("link"))
 	var open g.Node
 	if !fold {
 		open = g.Attr("open")
@@ -82,9 +83,9 @@ func why(y *Why) g.Node {
 	if way := steps(y); len(way) > 1 {
 		var boxes g.Group
 		for i, s := range way {
-			arrow := g.Node(h.Span(h.Class("arrow"), h.Aria("hidden", "true"), g.Text("→")))
-			if i == 0 {
-				arrow = nil
+			var arrow g.Node
+			if i > 0 {
+				arrow = h.Span(h.Class("arrow"), h.Aria("hidden", "true"), g.Text("→"))
 			}
 			box := "box"
 			if s.fails {
@@ -156,7 +157,8 @@ func fixes(r *analyzer.Report, i int) (rows []g.Node) {
 			body = append(body, h.P(h.Class("cost"), g.Text("Costs: "), whole(strings.Join(x.Cost, "; "))))
 		}
 		if j > 0 && !c.Together && len(body) > 0 {
-			rows = append(rows, h.Details(h.Class("fix"), Rows(append([]g.Node{h.Summary(title)}, body...)...)))
+			body = append([]g.Node{h.Summary(title)}, body...)
+			rows = append(rows, h.Details(h.Class("fix"), Rows(body...)))
 			continue
 		}
 		rows = append(rows, h.Div(h.Class("fix"), Rows(append([]g.Node{h.P(title)}, body...)...)))

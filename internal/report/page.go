@@ -265,7 +265,7 @@ func results(r *analyzer.Report, all []causetext.Row) g.Node {
 			found = append(found, row.Result)
 		}
 		names := row.Artifacts[:min(len(row.Artifacts), shownOnPage)]
-		files := g.Node(codes(names, " "))
+		files := codes(names, " ")
 		if len(names) > 1 {
 			files = folded(files, true, number(len(row.Artifacts), "file"))
 		}
