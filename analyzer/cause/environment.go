@@ -51,7 +51,7 @@ func (t *Text) blamed() (name string, p Pin) {
 		if keeps(x) {
 			continue
 		}
-		for _, r := range requirementsOf(x.Fix) {
+		for _, r := range x.Requirements() {
 			if q, err := pkgmeta.ParseRequirement(r); err == nil {
 				names = append(names, q.Name)
 			}
@@ -70,28 +70,6 @@ func (t *Text) blamed() (name string, p Pin) {
 func keeps(x result.CauseFix) bool {
 	_, ok := x.Change.(fix.Releases)
 	return ok
-}
-
-// requirementsOf returns the requirements that a fix changes, in its order.
-func requirementsOf(x fix.Fix) (out []string) {
-	switch c := x.Change.(type) {
-	case fix.Pin:
-		return []string{c.Requirement}
-	case fix.AsRequired:
-		return c.Pins
-	case fix.Releases:
-		return c
-	case fix.All:
-		for _, one := range c {
-			if pin, ok := one.(fix.Pin); ok {
-				out = append(out, pin.Requirement)
-			}
-		}
-	}
-	if len(out) == 0 && x.Requirement != "" {
-		out = []string{x.Requirement}
-	}
-	return out
 }
 
 // mergePins merges the groups of an environment that one change of its pins removes, and those
@@ -157,7 +135,7 @@ func satisfies(x fix.Fix, f *result.Finding) bool {
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(requirementsOf(x), func(r string) bool {
+	return slices.ContainsFunc(x.Requirements(), func(r string) bool {
 		q, err := pkgmeta.ParseRequirement(r)
 		pin, ok := q.Pin()
 		return err == nil && ok && q.Name == required.Name && required.Admits(pin)
@@ -181,7 +159,7 @@ func (g *group) answer() (name, change string) {
 		return "", ""
 	}
 	if list, _ := fixes(g); len(list) > 0 && list[0].Clears == len(g.all) {
-		if all := requirementsOf(list[0].Fix); len(all) > 0 {
+		if all := list[0].Requirements(); len(all) > 0 {
 			if q, err := pkgmeta.ParseRequirement(all[0]); err == nil {
 				return q.Name, strings.Join(all, " ")
 			}
@@ -272,7 +250,7 @@ func (t *Text) advice() string {
 // todo is what the reader can do. where is the package with the place of its pin.
 func (t *Text) todo(name, where string) string {
 	fixed := slices.ContainsFunc(t.cause.Fixes, func(x result.CauseFix) bool {
-		return requirementsOf(x.Fix) != nil
+		return x.Requirements() != nil
 	})
 	if t.kind.Advice != nil {
 		if advice := t.kind.Advice(t, where); advice != "" {
@@ -286,7 +264,7 @@ func (t *Text) todo(name, where string) string {
 		return "Choose another version of " + t.What() + " or another platform."
 	case len(t.cause.Fixes) > 0 && keeps(t.cause.Fixes[0]):
 		var others []string
-		for _, r := range requirementsOf(t.cause.Fixes[0].Fix) {
+		for _, r := range t.cause.Fixes[0].Requirements() {
 			if q, err := pkgmeta.ParseRequirement(r); err == nil {
 				others = append(others, q.Name)
 			}
@@ -308,7 +286,7 @@ func (t *Text) todo(name, where string) string {
 func (t *Text) choices() []result.CauseFix {
 	out := []result.CauseFix{}
 	for _, x := range t.cause.Fixes {
-		requirements := requirementsOf(x.Fix)
+		requirements := x.Requirements()
 		_, first := t.blamed()
 		switch {
 		case x.Extra != "":
@@ -340,7 +318,7 @@ func (t *Text) choices() []result.CauseFix {
 // Choice returns a fix that chooses versions of pinned packages as the causes of an environment
 // have it; another one is unchanged.
 func (o Options) Choice(x fix.Fix) fix.Fix {
-	if requirements := requirementsOf(x); o.Pins != nil && requirements != nil {
+	if requirements := x.Requirements(); o.Pins != nil && requirements != nil {
 		var first Pin
 		for _, r := range requirements {
 			if q, err := pkgmeta.ParseRequirement(r); err == nil && first.Version == "" {

@@ -58,7 +58,7 @@ func fixes(g *group) (out []result.CauseFix, together bool) {
 // removes reports whether a fix, which was merged, is one of a finding.
 func (m *merged) removes(f *result.Finding) bool {
 	return slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
-		if tried := requirementsOf(x); tried != nil {
+		if tried := x.Requirements(); tried != nil {
 			x.Requirement = tried[0]
 		}
 		return keyOf(x) == m.key

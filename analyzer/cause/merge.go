@@ -47,7 +47,7 @@ func mergeFixes(g *group) (list []*merged) {
 			continue
 		}
 		for _, x := range f.Fixes {
-			if tried := requirementsOf(x); tried != nil {
+			if tried := x.Requirements(); tried != nil {
 				x.Requirement = tried[0]
 			}
 			k := keyOf(x)

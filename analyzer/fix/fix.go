@@ -53,6 +53,29 @@ func (f Fix) Same(other Fix) bool {
 	return f.Title.Equal(other.Title) && f.Command == other.Command
 }
 
+// Requirements returns the requirements that a fix changes or adds, in its order; nil if it changes
+// none.
+func (f Fix) Requirements() (out []string) {
+	switch c := f.Change.(type) {
+	case Pin:
+		return []string{c.Requirement}
+	case AsRequired:
+		return c.Pins
+	case Releases:
+		return c
+	case All:
+		for _, one := range c {
+			if pin, ok := one.(Pin); ok {
+				out = append(out, pin.Requirement)
+			}
+		}
+	}
+	if len(out) == 0 && f.Requirement != "" {
+		out = []string{f.Requirement}
+	}
+	return out
+}
+
 // ShowsCommand reports whether the title contains the command, so that it is not repeated.
 func (f Fix) ShowsCommand() bool { return strings.Contains(f.Title.text, string(f.Command)) }
 

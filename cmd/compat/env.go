@@ -152,6 +152,9 @@ const maxPins = 64 << 20
 // pythonVersion matches the values of --python; 3.13t is the free-threaded build.
 var pythonVersion = lazyregexp.New(`^\d+\.\d+(\.\d+)?t?$`)
 
+var errNoIndex = errors.New("wheels are looked up in a package index, and none is configured; " +
+	"name one with --index-url or PIP_INDEX_URL")
+
 var errTwoEnvironments = errors.New("--venv and --conda-prefix are two environments; give one")
 
 func checkEnvironment(ctx context.Context, env environment, f envFlags) error {
@@ -207,9 +210,7 @@ func checkEnvironmentFor(
 		return err
 	}
 	if len(from.names) == 0 && len(files)+len(f.before) > 0 {
-		return errors.New(
-			"wheels are looked up in a package index, and none is configured; " +
-				"name one with --index-url or PIP_INDEX_URL")
+		return errNoIndex
 	}
 	if many != nil {
 		return checkMany(ctx, env, from, o, settings.failOn, asked, many)
@@ -438,19 +439,26 @@ func correction(err error) string {
 
 // readPinned reads what some files pin, for each platform; nothing if there are no files.
 func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
-	list := pinned.Files{Extras: f.extras, Groups: f.groups, Read: func(path string) ([]byte, error) {
+	return readPinnedWith(f, files, func(path string) ([]byte, error) {
 		if path == "-" {
 			return f.stdin()
 		}
 		return readInput(path)
-	}}
+	})
+}
+
+// readPinnedWith is readPinned with another way to read files.
+func readPinnedWith(
+	f envFlags, files []string, read func(path string) ([]byte, error),
+) ([]*pinned.Pinned, error) {
+	list := pinned.Files{Extras: f.extras, Groups: f.groups, Read: read}
 	for _, file := range files {
 		list.Paths = append(list.Paths, filepath.ToSlash(file))
 	}
 	if len(files) == 0 {
 		return nil, nil
 	}
-	read := func(name string, p *platform.Platform) (*pinned.Pinned, error) {
+	choose := func(name string, p *platform.Platform) (*pinned.Pinned, error) {
 		e, err := list.Pinned(packages.Target{
 			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
 		})
@@ -460,7 +468,7 @@ func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 		return e, err
 	}
 	if f.system != nil {
-		e, err := read("", f.system.own())
+		e, err := choose("", f.system.own())
 		return []*pinned.Pinned{e}, err
 	}
 	var out []*pinned.Pinned
@@ -469,7 +477,7 @@ func readPinned(f envFlags, files []string) ([]*pinned.Pinned, error) {
 		if err != nil {
 			return nil, err
 		}
-		e, err := read(name, p)
+		e, err := choose(name, p)
 		if err != nil {
 			return nil, err
 		}

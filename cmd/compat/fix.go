@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,13 +26,14 @@ type fixFlags struct {
 	inPlace bool
 	dryRun  bool
 	only    []string // IDs of causes
+	python  string   // of files with pins
 }
 
 func newFixCommand(env environment) *cobra.Command {
 	var f fixFlags
 	c := &cobra.Command{
 		Use:   "fix [flags] PATH...",
-		Short: "Apply the fixes that check prints to wheels",
+		Short: "Apply the fixes that check and env print to wheels and to files that pin packages",
 		Long: `Check wheels, apply the fixes of the plan to a copy, check the copy again, and write it
 only if the findings are gone and no new ones appeared. PATH is one as for "compat check"; standard
 input and releases in the package index can only be given with --dry-run.
@@ -42,20 +44,39 @@ stack and the interpreter; in files for macOS run paths and the paths of librari
 hoc signature. All other members keep their bytes, times and permissions, and the same wheel gives
 the same bytes. What needs another tool or a new build is listed.
 
+Of a requirements file, with the files that it includes, an environment.yml, a pylock.toml or a
+pyproject.toml, compat changes the versions of packages and nothing else: comments, spaces and the
+ends of lines stay. The environment is checked as by "compat env", and again with the changes. The
+files are changed in their place, unless --write names a folder; --dry-run prints a patch. For a
+lock file that only its tool can write (uv.lock, poetry.lock) the command of the tool is printed.
+
 Exit code: 0 no error and no warning is left, 1 something is left (what works is written), 2 a wheel
-could not be checked. With --only, only these causes count.`,
+could not be checked. With --only, only these causes count. Of files that pin packages, warnings do
+not count.`,
 		Example: `  compat fix dist/*.whl
   compat fix --write repaired dist/*.whl
   compat fix --in-place --only built-too-new dist/*.whl
-  compat fix --dry-run dist/*.whl`,
+  compat fix --dry-run dist/*.whl
+  compat fix requirements.txt`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if slices.ContainsFunc(args, ofPins) {
+				if slices.ContainsFunc(args, func(p string) bool { return !ofPins(p) }) {
+					return errors.New("give wheels, or files that pin packages, but not both at once")
+				}
+				return fixPins(c.Context(), env, f, args)
+			}
+			f.write = cmp.Or(f.write, fix.Fixed)
 			return fixWheels(c.Context(), env, f, args)
 		},
 	}
 	flags := c.Flags()
 	settingFlags(flags, &f.checkFlags)
-	flags.StringVar(&f.write, "write", fix.Fixed, "write the changed wheels to this folder")
-	flags.BoolVar(&f.inPlace, "in-place", false, "replace the given wheels")
+	flags.StringVar(&f.write, "write", "",
+		"write the changed files to this folder (default: for wheels "+fix.Fixed+")")
+	flags.BoolVar(&f.inPlace, "in-place", false,
+		"replace the given files (default for files that pin packages)")
+	flags.StringVar(&f.python, "python", "",
+		"version of the interpreter, for files that pin packages (default: as for compat env)")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be changed, and write nothing")
 	flags.StringSliceVar(&f.only, "only", nil,
 		"apply only the fixes of these causes (their ids in the JSON of check, separated by commas)")
@@ -105,10 +126,8 @@ func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string)
 	if err != nil {
 		return err
 	}
-	for _, id := range f.only {
-		if !slices.ContainsFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == id }) {
-			return fmt.Errorf("no cause %q was found; 'compat check --format json' lists them", id)
-		}
+	if err := missing(r, f.only); err != nil {
+		return err
 	}
 	p := fixPrinter{env.Out, r, done, f}
 	written, err := p.write(ctx)
@@ -119,6 +138,16 @@ func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string)
 		return err
 	}
 	return p.exit()
+}
+
+// missing returns an error if a report does not have one of some causes.
+func missing(r *analyzer.Report, causes []string) error {
+	for _, id := range causes {
+		if !slices.ContainsFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == id }) {
+			return fmt.Errorf("no cause %q was found; the JSON of the report lists them", id)
+		}
+	}
+	return nil
 }
 
 // fixPrinter writes changed wheels, and prints what was changed.
@@ -193,11 +222,21 @@ func (p *fixPrinter) writable(original, to string) error {
 }
 
 // save writes a wheel to a file with the permissions of the original.
-func save(ctx context.Context, w *analyzer.Fixed, original, to string) (err error) {
+func save(ctx context.Context, w *analyzer.Fixed, original, to string) error {
 	old, err := os.Stat(original)
 	if err != nil {
 		return err
 	}
+	return replaceFile(to, old.Mode().Perm(), func(f *os.File) error {
+		if _, err := io.Copy(f, w.Reader()); err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
+}
+
+// replaceFile writes a file and its folder. It appears at its path when it is complete.
+func replaceFile(to string, mode fs.FileMode, write func(f *os.File) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
@@ -211,16 +250,13 @@ func save(ctx context.Context, w *analyzer.Fixed, original, to string) (err erro
 			os.Remove(f.Name())
 		}
 	}()
-	if _, err := io.Copy(f, w.Reader()); err != nil {
+	if err := write(f); err != nil {
 		return err
 	}
-	if err := f.Chmod(old.Mode().Perm()); err != nil {
+	if err := f.Chmod(mode); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), to)
@@ -261,19 +297,24 @@ func (p *fixPrinter) print(written []string) error {
 			line("    %s", c.Fixes[0].Command)
 		}
 	}
-	switch {
-	case len(p.done.Files) > 0:
-	case p.r.Verdict == analyzer.NotJudged:
-		line("nothing was changed: the files have no binary that compat checks")
-	case len(p.r.Causes) == 0 && len(p.r.Unread) == 0:
-		line("nothing to fix: no cause was found, and nothing was changed")
-	case len(p.r.Causes) == 0:
-		line("nothing was changed: the files above could not be read")
-	default:
-		line("nothing was changed: no fix that compat can apply removes a cause")
+	if len(p.done.Files) == 0 {
+		line("%s", nothing(p.r))
 	}
 	_, err := p.out.Write(b)
 	return err
+}
+
+// nothing says why nothing was changed.
+func nothing(r *analyzer.Report) string {
+	switch {
+	case r.Verdict == analyzer.NotJudged:
+		return "nothing was changed: the files have no binary that compat checks"
+	case len(r.Causes) == 0 && len(r.Unread) == 0:
+		return "nothing to fix: no cause was found, and nothing was changed"
+	case len(r.Causes) == 0:
+		return "nothing was changed: the files above could not be read"
+	}
+	return "nothing was changed: no fix that compat can apply removes a cause"
 }
 
 // left returns the causes that are not gone.

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 // Several combines an index and extra indexes like pip: it lists the versions of all of them, and
@@ -57,6 +59,37 @@ func (s Several) Wheels(ctx context.Context, name string) ([]Published, error) {
 		return nil, unknown
 	}
 	return all, nil
+}
+
+// Files lists the files of a version on the first index that has it, as a lock file does: without
+// those that were withdrawn. Errors wrap packages.ErrUnknown or packages.ErrUnavailable.
+func (s Several) Files(ctx context.Context, name, version string) ([]lockfile.File, error) {
+	v, err := pkgmeta.ParseVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	unknown := fmt.Errorf("%s==%s: %w", name, version, packages.ErrUnknown)
+	for _, i := range s {
+		p, err := i.page(ctx, name)
+		if err != nil && !errors.Is(err, packages.ErrUnknown) {
+			return nil, err
+		}
+		if err != nil {
+			continue
+		}
+		var out []lockfile.File
+		for _, f := range p.of(v) {
+			if !f.yanked {
+				out = append(out, lockfile.File{
+					Name: f.name, SHA256: f.sha256, URL: f.url.String(), Size: f.size,
+				})
+			}
+		}
+		if out != nil {
+			return out, nil
+		}
+	}
+	return nil, unknown
 }
 
 // Release implements packages.Source. If an index only knows the requirements of a release, or has

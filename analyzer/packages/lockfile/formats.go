@@ -22,6 +22,8 @@ type format struct {
 	tool tool
 	// written means that people write such a file, so one of its lines can be changed.
 	written bool
+	// edit changes one package; nil = only the tool can. It returns data if nothing has to change.
+	edit func(data []byte, e *edition) ([]byte, error)
 	// foreign means that it does not pin packages of Python. read returns the error for it.
 	foreign bool
 }
@@ -37,13 +39,19 @@ var formats = lazy.Value[[]format]{New: func() []format {
 			tool: poetry,
 		},
 		{names: []string{"pdm.lock"}, is: hasLine("lock_version = "), read: readPDM, tool: pdm},
-		{names: []string{"pylock.toml", "pylock.*.toml"}, is: hasLine("[[packages]]"), read: readPylock},
+		{
+			names: []string{"pylock.toml", "pylock.*.toml"}, is: hasLine("[[packages]]"),
+			read: readPylock, edit: editPylock,
+		},
 		{names: []string{"Pipfile.lock"}, is: isPipfile, read: readPipfile, tool: pipenv},
 		{names: []string{"pixi.lock"}, read: readPixi, tool: pixi},
 		{names: []string{"conda-lock.yml"}, read: readCondaLock, tool: condaLock},
 		// Commands would have to name these files.
 		{names: []string{"*conda-lock.yml", "*conda-lock.yaml"}, read: readCondaLock},
-		{names: []string{"environment.yml", "environment.yaml"}, read: readEnvironment, written: true},
+		{
+			names: []string{"environment.yml", "environment.yaml"},
+			read:  readEnvironment, edit: editEnvironment, written: true,
+		},
 		{
 			names: []string{
 				"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock",
@@ -52,7 +60,7 @@ var formats = lazy.Value[[]format]{New: func() []format {
 		},
 		{
 			names: []string{"requirements.txt", "*requirements*.txt", "requirements/*.txt"},
-			read:  readRequirements, tool: pipCompile, written: true,
+			read:  readRequirements, edit: editRequirements, tool: pipCompile, written: true,
 		},
 	}
 }}
@@ -103,6 +111,9 @@ func named(file string) *format {
 func formatOf(file string, data []byte) *format {
 	if f := named(file); f != nil {
 		return f
+	}
+	if IsProject(file) {
+		return &projectFile
 	}
 	all := formats.Get()
 	for i := range slices.Backward(all) {

@@ -2,6 +2,10 @@ package lockfile
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -21,6 +25,8 @@ type Declared struct {
 	Extra, Group string
 	// Manual means that no command changes it: the line has to be edited.
 	Manual bool
+
+	raw unstable.Range // of the string with its quotes; empty for Poetry's tables
 }
 
 // Member is a project of a workspace of uv, other than the one next to the lock file.
@@ -42,8 +48,17 @@ func Of(all []Declared, name string) (out []Declared) {
 // Project returns the requirements in a pyproject.toml: of the project, its extras and groups, and
 // those in the tables of uv, Poetry and PDM. It returns what it can read.
 func Project(data []byte) []Declared {
-	if len(data) > maxSize || boundTOML(data) != nil {
-		return nil
+	found, _ := readDeclared(data)
+	return found
+}
+
+// readDeclared is Project, with the error of a file that is not TOML.
+func readDeclared(data []byte) ([]Declared, error) {
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("it has more than %d MiB", maxSize>>20)
+	}
+	if err := boundTOML(data); err != nil {
+		return nil, err
 	}
 	p := project{data: data}
 	p.Reset(data)
@@ -56,7 +71,10 @@ func Project(data []byte) []Declared {
 			p.value(table, e)
 		}
 	}
-	return p.found
+	if p.Error() != nil {
+		return p.found, tomlError(&p.Parser, data)
+	}
+	return p.found, nil
 }
 
 type project struct {
@@ -89,7 +107,7 @@ func (p *project) value(table []string, e *unstable.Node) {
 		if n.Kind != unstable.String || err != nil {
 			continue // a group may include another one
 		}
-		d.Requirement, d.Line = q, p.line(n)
+		d.Requirement, d.Line, d.raw = q, p.line(n), n.Raw
 		d.Manual = d.Manual || q.URL != ""
 		p.found = append(p.found, d)
 	}
@@ -173,4 +191,82 @@ func (d Declared) admits(q pkgmeta.Requirement) bool {
 	}
 	v, exact := d.Pin()
 	return !exact || q.Admits(v)
+}
+
+// projectFile is the format of a pyproject.toml without a lock file. It is none of formats: it pins
+// nothing by itself.
+var projectFile = format{read: readProject, edit: editProject, written: true}
+
+// IsProject reports whether a file is a pyproject.toml.
+func IsProject(file string) bool { return path.Base(file) == "pyproject.toml" }
+
+// errNoRequirements is the error for a pyproject.toml without requirements that can be read.
+var errNoRequirements = errors.New(
+	"it has no requirements in [project]; give the lock file of its tool")
+
+// readProject reads the requirements in [project], of extras and of groups in a pyproject.toml.
+func readProject(data []byte) (*Lock, error) {
+	all, err := readDeclared(data)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(d Declared) bool { return d.Tool != "" })
+	if len(all) == 0 {
+		return nil, errNoRequirements
+	}
+	root, err := decodeTOML(data)
+	if err != nil {
+		return nil, err
+	}
+	table, _ := root["project"].(map[string]any)
+	l := &Lock{Python: str(table, "requires-python")}
+	for _, d := range all {
+		l.Names = append(l.Names, d.Name)
+		l.Extras, l.Groups = append(l.Extras, d.Extra), append(l.Groups, d.Group)
+	}
+	l.choose = func(c *chooser) error {
+		var lines []*requirementsLine
+		for _, d := range all {
+			if d.Extra == "" && d.Group == "" ||
+				d.Extra != "" && slices.Contains(c.Extras, pkgmeta.Normalize(d.Extra)) ||
+				d.Group != "" && slices.Contains(c.Groups, pkgmeta.Normalize(d.Group)) {
+				l, err := one(d.Raw)
+				if err != nil || l == nil {
+					return inLine(d.Line, err)
+				}
+				l.line = d.Line
+				lines = append(lines, l)
+			}
+		}
+		return c.requirements(lines)
+	}
+	return l, nil
+}
+
+// editProject changes the requirements of a pyproject.toml.
+func editProject(data []byte, e *edition) ([]byte, error) {
+	all, err := readDeclared(data)
+	if err != nil {
+		return nil, err
+	}
+	if e.Old == "" {
+		return nil, fmt.Errorf("%s is not listed; %w", e.to.Name, ErrByHand)
+	}
+	var out []byte
+	end := 0
+	for _, d := range Of(all, e.to.Name) {
+		start := int(d.raw.Offset)
+		if d.raw.Length == 0 {
+			return nil, fmt.Errorf("%s is in a table of %s; %w", d.Name, d.Tool, ErrByHand)
+		}
+		raw := string(data[start : start+int(d.raw.Length)])
+		quote := raw[:len(raw)-len(strings.TrimLeft(raw, "\"' \t\r\n"))]
+		changed, err := e.requirement(raw[len(quote):], d.Requirement)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, data[end:start]...), quote+changed...)
+		end = start + len(raw)
+	}
+	return append(out, data[end:]...), nil
 }

@@ -64,6 +64,17 @@ func Installer(file string) string { return cmp.Or(toolOf(file).name, "pip") }
 // OfProject reports whether a lock file is made from the pyproject.toml next to it.
 func OfProject(file string) bool { return toolOf(file).project != nil }
 
+// OfProjects returns the names of the lock files that tools make from the pyproject.toml next to
+// them.
+func OfProjects() (names []string) {
+	for _, f := range formats.Get() {
+		if f.tool.project != nil && !strings.Contains(f.names[0], "*") {
+			names = append(names, f.names[0])
+		}
+	}
+	return names
+}
+
 // Change is a version of a package for a lock file.
 type Change struct {
 	Requirement string
