@@ -4,6 +4,7 @@
 	schemas archives alerts survey rolling fuzz fuzz-list
 
 GOTEST ?= go test
+PREPARE ?= .ci/prepare
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -63,7 +64,9 @@ image: programs ## Write the container image and its SBOM to build/image, an OCI
 # A process with the race detector waits before it exits, by default for a second, for reports of other
 # threads. The tests start hundreds.
 test: export GORACE ?= atexit_sleep_ms=100
-test: ## Run all tests with the race detector, on the embedded queue and on real Redis servers
+test: export PATH := $(CURDIR)/build/venv/bin:$(PATH)
+test: ## Install what the tests need (PREPARE= does not), run all with the race detector and Redis
+	$(PREPARE)
 	go vet ./...
 	$(GOTEST) -race -timeout 40m ./...
 	COMPAT_STORIES=redis $(GOTEST) -race -timeout 40m -count=1 ./internal/test/stories

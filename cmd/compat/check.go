@@ -181,7 +181,8 @@ func settingFlags(flags *pflag.FlagSet, f *checkFlags) {
 		&f.index,
 		"index-url",
 		nil,
-		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf or uv.toml); "+
+		"package index to use (default: PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf or uv.toml), "+
+			"or \"pip\" for the one that pip uses by default; "+
 			"repeatable, the first that has a wheel is used",
 	)
 	flags.BoolVar(

@@ -4,16 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/spf13/cobra"
 )
 
 func newConfigCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Validate a repository's configuration",
+		Short: "Validate a repository's configuration, show the package index",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -37,7 +40,43 @@ func newConfigCommand(env environment) *cobra.Command {
 			return checkConfigs(env, args)
 		},
 	})
+	c.AddCommand(&cobra.Command{
+		Use:   "index",
+		Short: "Show which package index is used",
+		Long: "Show the package indexes that compat reads, in their order, and what names each: the\n" +
+			"environment, or the configuration files of pip and uv. If none is configured, show the one\n" +
+			"that the pip of this machine would use. No connection is made.\n\n" +
+			"Exit code: 0 an index is configured, 1 none is, 2 a configuration file could not be read.",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return showIndex(env) },
+	})
 	return c
+}
+
+// showIndex prints the configured indexes, without passwords, or how to choose one.
+func showIndex(env environment) error {
+	found, err := index.Find(nil, env.Getenv)
+	if err != nil {
+		return err
+	}
+	for i, address := range found.URLs {
+		if u, err := url.Parse(address); err == nil {
+			address = u.Redacted()
+		}
+		fmt.Fprintf(env.Out, "%s  (%s)\n", mdsafe.Visible(address), found.From[i])
+	}
+	if len(found.URLs) > 0 {
+		return nil
+	}
+	fmt.Fprintln(env.Out, "No package index is configured: compat knows its built-in history only.")
+	if address, file := index.PipDefault(env.Getenv); address != "" {
+		fmt.Fprintf(env.Out, "The pip of this machine would use %s (%s).\n"+
+			"To use it for one command: --index-url %s\nTo use it always: export PIP_INDEX_URL=%s\n",
+			address, mdsafe.Visible(file), index.OfPip, address)
+	} else {
+		fmt.Fprintln(env.Out, "Name one with --index-url or PIP_INDEX_URL.")
+	}
+	return exit{code: exitIncompatible}
 }
 
 func checkConfigs(env environment, paths []string) error {

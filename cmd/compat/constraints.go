@@ -54,8 +54,7 @@ func writeConstraints(ctx context.Context, env environment, f impactFlags) error
 		return err
 	}
 	if len(r.from.names) == 0 {
-		return errors.New("versions are looked up in a package index, and none is configured; " +
-			"name one with --index-url or PIP_INDEX_URL")
+		return noIndex(env, "versions are looked up in a package index, and none is configured")
 	}
 	defer r.close()
 	shown := startProgress(env, f.quiet)

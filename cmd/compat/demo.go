@@ -17,7 +17,8 @@ import (
 const demoLimit = 3 * time.Minute
 
 func newDemoCommand(env environment) *cobra.Command {
-	return &cobra.Command{
+	var keep bool
+	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Show five reviewed pull requests, with a simulated GitHub on this machine",
 		Long: `Review five pull requests with a simulated GitHub on this machine: a wheel with symbols newer than
@@ -25,10 +26,14 @@ its tag, a wheel whose dependency is pinned to a version that lacks a symbol, a 
 environment, a library that programs cannot link against, and a compatible wheel. The service runs
 with its embedded queue; the output is what the author of each pull request would see.
 
-The demo makes no connection to other machines and leaves no files.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return demo(c.Context(), env) },
+With --keep, the demo links the report page of each pull request, and shows these pages until it is
+interrupted. The demo makes no connection to other machines and leaves no files.`,
+		Example: "compat demo\ncompat demo --keep",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return demo(c.Context(), env, keep) },
 	}
+	c.Flags().BoolVar(&keep, "keep", false, "show the report pages until interrupted (Ctrl-C)")
+	return c
 }
 
 // demoPull is one pull request of the demo.
@@ -88,9 +93,11 @@ func demoPulls() []demoPull {
 	}
 }
 
-func demo(ctx context.Context, env environment) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, demoLimit)
+func demo(ctx context.Context, env environment, keep bool) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	reviewed, stop := context.WithTimeout(ctx, demoLimit)
+	defer stop()
 	gh, err := githubtest.Start(githubtest.Options{})
 	if err != nil {
 		return err
@@ -112,7 +119,10 @@ func demo(ctx context.Context, env environment) (err error) {
 			gh.AppID,
 			10,
 		), "PRIVATE_KEY": gh.PEM(), "WEBHOOK_SECRET": gh.Secret, "GITHUB_API_URL": gh.URL(),
-		"COMPAT_DATA": dir, "COMPAT_PUBLIC_URL": root, "COMPAT_WAIT": "2m", "LOG_LEVEL": "error",
+		"COMPAT_DATA": dir, "COMPAT_WAIT": "2m", "LOG_LEVEL": "error",
+	}
+	if keep { // otherwise the links would lead nowhere once the demo has ended
+		settings["COMPAT_PUBLIC_URL"] = root
 	}
 	served := make(chan error, 1)
 	go func() {
@@ -130,17 +140,23 @@ func demo(ctx context.Context, env environment) (err error) {
 		pulls = append(pulls, open(gh, owner, i, a))
 	}
 	for i, p := range pulls {
-		if err := settled(ctx, gh, p, served); err != nil {
+		if err := settled(reviewed, gh, p, served); err != nil {
 			return err
 		}
 		fmt.Fprintf(env.Out, "━━ %s\n\n%s\n", demoPulls()[i].title, gh.Story(p))
 	}
-	fmt.Fprintf(
-		env.Out,
-		"Reviewed %d pull requests. The service that showed the linked pages has ended with the demo.\n"+
-			"Next: compat check FILE, or compat setup to create your own App.\n",
-		len(pulls),
-	)
+	fmt.Fprintf(env.Out, "Reviewed %d pull requests.\n", len(pulls))
+	if keep {
+		fmt.Fprintln(env.Out, "Their report pages are open at the links above. Press Ctrl-C to end.")
+		select {
+		case <-ctx.Done():
+		case err := <-served:
+			return err
+		}
+	} else {
+		fmt.Fprintln(env.Out, "Next: compat demo --keep shows the report pages; compat check FILE "+
+			"checks your own file.")
+	}
 	cancel()
 	return <-served
 }

@@ -121,7 +121,8 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 	flags.StringVar(&f.config, "config", "",
 		"configuration file (default: "+config.Path+" or [tool.compat] in "+config.ProjectPath+")")
 	flags.StringArrayVar(&f.index, "index-url", nil,
-		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml); "+
+		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml), "+
+			"or \"pip\" for the one that pip uses by default; "+
 			"repeatable, the first that has a wheel is used")
 	flags.StringVar(&f.failOn, "fail-on", "",
 		"lowest severity that fails the check: error, warning or never (default error)")
@@ -152,8 +153,8 @@ const maxPins = 64 << 20
 // pythonVersion matches the values of --python; 3.13t is the free-threaded build.
 var pythonVersion = lazyregexp.New(`^\d+\.\d+(\.\d+)?t?$`)
 
-var errNoIndex = errors.New("wheels are looked up in a package index, and none is configured; " +
-	"name one with --index-url or PIP_INDEX_URL")
+// wheelsNeedIndex is why there is no result without a package index, see noIndex.
+const wheelsNeedIndex = "wheels are looked up in a package index, and none is configured"
 
 var errTwoEnvironments = errors.New("--venv and --conda-prefix are two environments; give one")
 
@@ -210,7 +211,7 @@ func checkEnvironmentFor(
 		return err
 	}
 	if len(from.names) == 0 && len(files)+len(f.before) > 0 {
-		return errNoIndex
+		return noIndex(env, wheelsNeedIndex)
 	}
 	if many != nil {
 		return checkMany(ctx, env, from, o, settings.failOn, asked, many)

@@ -44,16 +44,16 @@ func (e exit) Unwrap() error { return e.err }
 var release, commit, date string
 
 // version returns the version without a leading "v": the linker's, or else the module's, which is
-// a pseudo-version between two tags. It is "devel" for a build of changed or unknown sources.
+// a pseudo-version between two tags. It is that of the Makefile if the sources are unknown.
 func version() string {
 	if release != "" {
 		return strings.TrimPrefix(release, "v")
 	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || strings.HasSuffix(info.Main.Version, "+dirty") {
-		return "devel"
+	if !ok || !strings.HasPrefix(info.Main.Version, "v") { // "(devel)"
+		return "0.0.0.dev0"
 	}
-	return strings.Trim(strings.TrimPrefix(info.Main.Version, "v"), "()") // "(devel)"
+	return strings.TrimPrefix(info.Main.Version, "v")
 }
 
 // versionLine returns the version with what it was built from: "compat 1.2.3 (commit 0a5618112345,

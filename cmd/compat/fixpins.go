@@ -65,7 +65,7 @@ func fixPins(ctx context.Context, env environment, f fixFlags, files []string) e
 		return err
 	}
 	if len(from.names) == 0 {
-		return errNoIndex
+		return noIndex(env, wheelsNeedIndex)
 	}
 	defer collect()()
 	c := newCheck(from, settings.Options)

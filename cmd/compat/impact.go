@@ -89,7 +89,8 @@ func installFlags(flags *pflag.FlagSet, f *impactFlags) {
 	flags.Var((*nameList)(&f.platforms), "platform",
 		"the system that the packages run on (debian12; default "+defaultPlatform+")")
 	flags.StringArrayVar(&f.index, "index-url", nil,
-		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml); "+
+		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml), "+
+			"or \"pip\" for the one that pip uses by default; "+
 			"repeatable, the first that has a wheel is used")
 	flags.BoolVar(&f.noCache, "no-cache", false, "ignore cached pages of a package index")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")

@@ -19,6 +19,7 @@ import (
 type packageSource struct {
 	pinned.Lookup
 	names []string // hosts of the indexes; empty = only the built-in history
+	env   environment
 }
 
 // openPackages opens the package indexes of urls, else those that pip and uv are configured for.
@@ -31,12 +32,10 @@ func openPackages(
 	if err != nil {
 		return nil, err
 	}
-	p := &packageSource{Lookup: pinned.Lookup{Source: packages.History()}}
+	p := &packageSource{Lookup: pinned.Lookup{Source: packages.History()}, env: env}
 	switch {
 	case len(found.URLs) == 0 && noHistory:
-		return nil, errors.New(
-			"--no-history needs a package index; give --index-url or set PIP_INDEX_URL",
-		)
+		return nil, noIndex(env, "--no-history needs a package index, and none is configured")
 	case len(found.URLs) == 0:
 		return p, nil
 	}
@@ -58,6 +57,16 @@ func openPackages(
 	}
 	p.Source = p.Indexes
 	return p, nil
+}
+
+// noIndex returns the error for what needs a package index, with the index that pip would use.
+func noIndex(env environment, why string) error {
+	why += "; name one with --index-url or PIP_INDEX_URL"
+	if address, file := index.PipDefault(env.Getenv); address != "" {
+		why += fmt.Sprintf(". pip would use %s (%s); to use it too: --index-url %s", address, file,
+			index.OfPip)
+	}
+	return errors.New(why)
 }
 
 // compareHashes makes the source compare the hashes in lock and requirements files. Requirements

@@ -259,9 +259,8 @@ func (c compared) note(wheels int) string {
 // release returns the requirement after pypi:, which has no marker and no extras.
 func (p *packageSource) release(requirement string) (pkgmeta.Requirement, error) {
 	if len(p.names) == 0 {
-		return pkgmeta.Requirement{}, errors.New(
-			"releases are downloaded from a package index, and none is configured; " +
-				"name one with --index-url or PIP_INDEX_URL")
+		return pkgmeta.Requirement{}, noIndex(p.env,
+			"releases are downloaded from a package index, and none is configured")
 	}
 	q, err := pkgmeta.ParseRequirement(requirement)
 	if err != nil || q.URL+q.Marker != "" || len(q.Extras) > 0 {

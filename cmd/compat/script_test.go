@@ -2,11 +2,15 @@ package main
 
 import (
 	"archive/zip"
+	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -133,7 +137,51 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the demo does not show %q", want)
 		}
 	}
+	if bytes.Contains(out.Bytes(), []byte("/reports/")) {
+		t.Error("it links pages of a service that has ended")
+	}
 	if t.Failed() {
 		t.Log(out.String())
+	}
+}
+
+// With --keep the report pages that the demo links are open until it is interrupted.
+func TestDemoIsKept(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"demo", "--keep"},
+			environment{Getenv: os.LookupEnv, Out: write, Err: write})
+		_ = write.Close()
+	}()
+	var pages []string
+	link := regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+/reports/[0-9a-f]+`)
+	lines := bufio.NewScanner(read)
+	for lines.Scan() {
+		pages = append(pages, link.FindAllString(lines.Text(), -1)...)
+		if strings.Contains(lines.Text(), "Press Ctrl-C") {
+			break
+		}
+	}
+	if len(pages) < 5 {
+		t.Errorf("links to %d pages", len(pages))
+	}
+	for _, page := range pages {
+		response, err := http.Get(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK ||
+			!bytes.Contains(text, []byte("compat report")) {
+			t.Errorf("%s: %s, %v", page, response.Status, err)
+		}
+	}
+	interrupt()
+	_, _ = io.Copy(io.Discard, read)
+	if code := <-ended; code != exitOK {
+		t.Errorf("exit %d", code)
 	}
 }

@@ -17,6 +17,7 @@ import (
 // Configured is the configuration of installers on this machine.
 type Configured struct {
 	URLs  []string // the index and the extra indexes; empty = none is configured
+	From  []string // for each, what names it: "PIP_INDEX_URL"
 	Netrc string   // path of the netrc file, which may not exist; "" = none
 	// Certificates is the path of a PEM file with the certificate authorities to trust instead of
 	// those of the system; "" = those of the system
@@ -35,7 +36,8 @@ func (c Configured) Options(url string) Options {
 // maxConfig limits the bytes of a configuration file.
 const maxConfig = 1 << 20
 
-// Find returns the chosen indexes, without those that are "". If there are none, it returns those
+// Find returns the chosen indexes, without those that are "". OfPip is that of PipDefault. If there
+// are none, it returns those
 // that pip and uv are configured for: the first of PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL,
 // index-url of pip's configuration files and the default index of uv's, and all extra indexes
 // (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url, index). There is no default.
@@ -49,10 +51,20 @@ func Find(chosen []string, getenv func(string) (string, bool)) (Configured, erro
 		return strings.TrimSpace(v)
 	}
 	c := Configured{Netrc: env("NETRC")}
-	for _, u := range chosen {
+	add := func(u, from string) {
 		if u != "" && !slices.Contains(c.URLs, u) {
-			c.URLs = append(c.URLs, u)
+			c.URLs, c.From = append(c.URLs, u), append(c.From, from)
 		}
+	}
+	for _, u := range chosen {
+		from := "--index-url"
+		if u == OfPip {
+			if u, from = PipDefault(getenv); u == "" {
+				return c, errors.New("no pip is installed here that names its index; give its address " +
+					"with --index-url or PIP_INDEX_URL")
+			}
+		}
+		add(u, from)
 	}
 	named := len(c.URLs) > 0
 	if home := env("HOME"); c.Netrc == "" && home != "" {
@@ -77,25 +89,30 @@ func Find(chosen []string, getenv func(string) (string, bool)) (Configured, erro
 	case truth(env("PIP_NO_INDEX")) || truth(file["no-index"]), uv.NoIndex:
 		return c, nil
 	}
-	mains := []string{
-		env("PIP_INDEX_URL"),
-		env("UV_DEFAULT_INDEX"),
-		env("UV_INDEX_URL"),
-		file["index-url"],
-		uv.Main,
-	}
-	if i := slices.IndexFunc(mains, func(s string) bool { return s != "" }); i >= 0 {
-		c.URLs = append(c.URLs, unnamed(mains[i]))
-	}
-	extra := env("PIP_EXTRA_INDEX_URL")
-	if extra == "" {
-		extra = file["extra-index-url"]
-	}
-	extras := strings.Fields(extra + " " + env("UV_INDEX") + " " + env("UV_EXTRA_INDEX_URL"))
-	for _, u := range append(extras, uv.Extra...) {
-		if u = unnamed(u); !slices.Contains(c.URLs, u) {
-			c.URLs = append(c.URLs, u)
+	for _, main := range [][2]string{
+		{env("PIP_INDEX_URL"), "PIP_INDEX_URL"},
+		{env("UV_DEFAULT_INDEX"), "UV_DEFAULT_INDEX"},
+		{env("UV_INDEX_URL"), "UV_INDEX_URL"},
+		{file["index-url"], "index-url in the configuration of pip"},
+		{uv.Main, "the default index in the configuration of uv"},
+	} {
+		if main[0] != "" {
+			add(unnamed(main[0]), main[1])
+			break
 		}
+	}
+	extra := [2]string{env("PIP_EXTRA_INDEX_URL"), "PIP_EXTRA_INDEX_URL"}
+	if extra[0] == "" {
+		extra = [2]string{file["extra-index-url"], "extra-index-url in the configuration of pip"}
+	}
+	for _, x := range [][2]string{extra, {env("UV_INDEX"), "UV_INDEX"},
+		{env("UV_EXTRA_INDEX_URL"), "UV_EXTRA_INDEX_URL"}} {
+		for u := range strings.FieldsSeq(x[0]) {
+			add(unnamed(u), x[1])
+		}
+	}
+	for _, u := range uv.Extra {
+		add(unnamed(u), "an index in the configuration of uv")
 	}
 	return c, nil
 }

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -224,6 +226,44 @@ func TestKeyring(t *testing.T) {
 		}
 		if len(s.auth) == 0 || s.auth[0] != want {
 			t.Errorf("%s: the Authorization is %q, want %q", user, s.auth, want)
+		}
+	}
+}
+
+// The index of an installed pip is read from it: that of the virtual environment, then those of
+// PATH.
+func TestPipDefault(t *testing.T) {
+	root := t.TempDir()
+	for dir, address := range map[string]string{
+		"a[1]/lib/python3.12/site-packages": "https://a.example/",
+		"b/lib/python3/dist-packages":       "https://b.example",
+	} {
+		file := filepath.Join(root, dir, "pip/_internal/models/index.py")
+		text := fmt.Sprintf("x = 1\nPyPI = PackageIndex(\n    %q, file_storage_domain=\"f\")\n", address)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []struct{ venv, path, want string }{
+		{"a[1]", "b/bin", "https://a.example/simple/"},
+		{"none", "c/bin:b/bin", "https://b.example/simple/"},
+		{"", "b/sbin", ""},
+	} {
+		env := map[string]string{}
+		if x.venv != "" {
+			env["VIRTUAL_ENV"] = filepath.Join(root, x.venv)
+		}
+		for dir := range strings.SplitSeq(x.path, ":") {
+			env["PATH"] += filepath.Join(root, dir) + string(filepath.ListSeparator)
+		}
+		getenv := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+		if got, file := PipDefault(getenv); got != x.want || (file == "") != (x.want == "") {
+			t.Errorf("%+v: %q in %q", x, got, file)
+		}
+		found, err := Find([]string{OfPip}, getenv)
+		if (err != nil) != (x.want == "") || err == nil && found.URLs[0] != x.want {
+			t.Errorf("%+v: %v, %v", x, found, err)
 		}
 	}
 }
