@@ -17,6 +17,9 @@ type Missing struct {
 	// Artifact is the artifact that is there without it; Name = without native code; "" = Name is not
 	// a kind of content.
 	Artifact string
+	// Pure means that the wheel, or all wheels of the artifact if that is Name, are there without
+	// native code.
+	Pure bool
 	// Run is the conclusion of the workflow's newest run for this commit, or its status if it has not
 	// ended; "" = the workflow has not run.
 	Run string
@@ -36,6 +39,11 @@ func (m Missing) sentence() string {
 	switch {
 	case m.Workflow == "":
 		return "the workflow has not run for this commit"
+	case m.Pure && m.Artifact == m.Name:
+		return "no wheel in the artifact of " + workflow + " contains native code"
+	case m.Pure:
+		return fmt.Sprintf("the wheel in %s of %s contains no native code",
+			mdsafe.Code(m.Artifact, 100), workflow)
 	case m.Artifact == m.Name:
 		return "the artifact of " + workflow + " contains no native code"
 	case m.Artifact != "":

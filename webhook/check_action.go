@@ -34,5 +34,6 @@ func checkAction(e envelope, identifier, external, sha string) (decision, error)
 		Subject:    of.Key(),
 		SHA:        sha,
 		Author:     e.Sender.Login,
+		External:   external,
 	}, sha))
 }

@@ -153,6 +153,28 @@ func pushes(ref string) github.RunFilter {
 // Same reports whether two runs of a workflow uploaded the same artifact.
 func (u Upload) Same(other Upload) bool { return u.Name == other.Name || u.Stable == other.Stable }
 
+// Counterparts returns the artifact that a head has in place of each expected one. The same name
+// comes first, and each artifact stands in for one: the branch of a pull request may have any name,
+// also one with which Stable is that of another artifact.
+func Counterparts(expected, has []Upload) map[Upload]Upload {
+	out, left := map[Upload]Upload{}, slices.Clone(has)
+	for _, same := range []func(x, y Upload) bool{
+		func(x, y Upload) bool { return x.Name == y.Name },
+		func(x, y Upload) bool { return x.Stable == y.Stable },
+	} {
+		for _, e := range expected {
+			i := slices.IndexFunc(left, func(h Upload) bool {
+				return h.Workflow == e.Workflow && same(h, e)
+			})
+			if _, found := out[e]; i >= 0 && !found {
+				out[e] = left[i]
+				left = slices.Delete(left, i, i+1)
+			}
+		}
+	}
+	return out
+}
+
 // uploaded is what the runs of a workflow uploaded, and what the newest of them did.
 type uploaded struct{ all, newest []Upload }
 
@@ -170,19 +192,28 @@ func (b *base) merged(ctx context.Context, ref string) (map[string]uploaded, err
 	slices.SortFunc(prs, func(x, y *gh.PullRequest) int {
 		return y.GetMergedAt().Compare(x.GetMergedAt().Time)
 	})
-	filters := []github.RunFilter{{Branch: ref}} // of the branch itself into another one
+	heads := []*gh.PullRequestBranch{{}} // {} = the branch itself, into another one
 	for _, p := range prs[:min(len(prs), mergedPulls)] {
-		filters = append(filters, github.RunFilter{SHA: p.GetHead().GetSHA()})
+		heads = append(heads, p.GetHead())
 	}
 	out := map[string]uploaded{}
-	for _, filter := range filters {
-		filter.Event, filter.Status, filter.Pages = "pull_request", "success", 1
+	for _, head := range heads {
+		filter := github.RunFilter{
+			SHA: head.GetSHA(), Event: "pull_request", Status: "success", Pages: 1,
+		}
+		if filter.SHA == "" {
+			filter.Branch = ref
+		}
 		runs, err := b.list(ctx, filter)
 		if err != nil {
 			return nil, err
 		}
 		runs = slices.DeleteFunc(runs, func(r Run) bool {
-			return filter.SHA != r.SHA && (filter.Branch != r.Branch || !own(r))
+			if filter.SHA == "" {
+				return filter.Branch != r.Branch || !own(r)
+			}
+			// anybody can open a pull request from a fork with a commit that was merged
+			return filter.SHA != r.SHA || !from(r, head.GetRepo().GetID(), "")
 		})
 		for _, r := range newest(runs, events) {
 			got := &Found{}

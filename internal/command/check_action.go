@@ -57,7 +57,7 @@ func (s *Service) checkAction(
 	case !isPull:
 		answer = "not for a " + string(of.Kind())
 	case p.Action == comment.AcceptAll:
-		if reply, err = r.acceptNew(ctx, p.SHA); reply != "" {
+		if reply, err = r.acceptNew(ctx, p.SHA, p.External); reply != "" {
 			answer = "nothing accepted"
 		}
 	case p.Action == comment.ExplainAll:
@@ -93,9 +93,10 @@ func (s *Service) checkAction(
 	return worker.Done, err
 }
 
-// acceptNew accepts all new findings in the report of a commit, with one entry per rule. The
-// returned text explains why nothing was accepted; "" = accepted.
-func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
+// acceptNew accepts all new findings in the report of a commit that the check run with an external
+// ID showed, with one entry per rule. The returned text explains why nothing was accepted; "" =
+// accepted.
+func (r *request) acceptNew(ctx context.Context, sha, external string) (string, error) {
 	key := r.key()
 	standing, err := r.Store.Standing(ctx, key)
 	if err != nil {
@@ -104,12 +105,12 @@ func (r *request) acceptNew(ctx context.Context, sha string) (string, error) {
 	if standing.SHA != sha {
 		return comment.Outdated(sha), nil
 	}
-	last, err := r.Store.LastReport(ctx, key)
+	last, found, err := r.Store.LastAs(ctx, key, external)
 	if err != nil {
 		return "", err
 	}
 	report := last.Report
-	if last.SHA != "" && last.SHA != sha {
+	if !found || last.SHA != "" && last.SHA != sha {
 		return comment.Outdated(sha), nil
 	}
 	if r.earlier(last) {

@@ -21,7 +21,7 @@ func bodies() []Body {
 		&Deployment{5, 77, "py/pi prod"},
 		&Commit{5, sha, true, []string{"pull/5/3"}, "someone", "fix"},
 		&Command{5, 3, 12, 0, "ann", []CommandLine{{"accept", "a because b"}}},
-		&CheckAction{5, "GUID", "recheck", KindPull, "pull/5/3", sha, "ann"},
+		&CheckAction{5, "GUID", "recheck", KindPull, "pull/5/3", sha, "ann", "compat:x"},
 		&DefaultBranch{5, true},
 		&BaseAnalysis{5, 77},
 		&RepositoryRemoved{5},
@@ -73,7 +73,7 @@ func TestJobsOfEarlierReleases(t *testing.T) {
 		{
 			"button", "button/5/GUID",
 			`{"action":"recheck","kind":"pull","key":"pull/5/3","sha":"` + sha + `","author":"ann"}`,
-			&CheckAction{5, "GUID", "recheck", KindPull, "pull/5/3", sha, "ann"},
+			&CheckAction{5, "GUID", "recheck", KindPull, "pull/5/3", sha, "ann", ""},
 		},
 	} {
 		j := queue.Job{Kind: c.kind, Key: c.key, Repository: 5, Payload: []byte(c.payload)}

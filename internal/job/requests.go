@@ -53,6 +53,9 @@ type CheckAction struct {
 	Subject    string `json:"key"`    // key of the check run's subject
 	SHA        string `json:"sha"`
 	Author     string `json:"author"` // login of the person who clicked
+	// External is the external ID of the check run, which has a digest of what was checked; "" = an
+	// earlier release stored the job.
+	External string `json:"external,omitempty"`
 }
 
 // Kind implements Body.

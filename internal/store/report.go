@@ -30,6 +30,8 @@ func ReportKey(id string) string { return "report/" + id }
 type Last struct {
 	ID  string `json:"id"`            // of the report; "" = there is none
 	SHA string `json:"sha,omitempty"` // the commit
+	// External is the external ID of the check run; "" = an earlier release stored the verdict.
+	External string `json:"external,omitempty"`
 	// Base is the branch that the report was compared with, and Since the time since which it is
 	// the base of the subject. Earlier requests concerned another base.
 	Base  string    `json:"base,omitempty"`
@@ -108,6 +110,30 @@ func (s *Store) LastReport(ctx context.Context, subject string) (Last, error) {
 		return s.withReport(ctx, all[i])
 	}
 	return newest, nil
+}
+
+// LastAs returns the verdict of a subject whose check run had an external ID, with the report.
+// found is false if it is not among the last verdicts. Those of earlier releases have no external
+// ID, so then it is that of LastReport.
+func (s *Store) LastAs(
+	ctx context.Context,
+	subject, external string,
+) (l Last, found bool, _ error) {
+	newest, err := s.last(ctx, subject)
+	if err != nil {
+		return newest, false, err
+	}
+	if newest.External == "" || external == "" {
+		l, err = s.LastReport(ctx, subject)
+		return l, true, err
+	}
+	all := newest.all()
+	i := slices.IndexFunc(all, func(l Last) bool { return l.External == external && l.ID != "" })
+	if i < 0 {
+		return newest, false, nil
+	}
+	l, err = s.withReport(ctx, all[i])
+	return l, true, err
 }
 
 // LastAt returns the newest verdict of a subject that people could read at a time, and the newest

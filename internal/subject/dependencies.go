@@ -69,11 +69,10 @@ func (c *check) changes(ctx context.Context, s subject) (*change, error) {
 	files := c.compared.Files
 	out.whole = len(files) < maxCompared
 	if !out.whole && s.number != 0 {
-		all, err := c.listFiles(ctx, s.number)
-		if err != nil {
+		var err error
+		if files, err = c.listFiles(ctx, s.number); err != nil {
 			return nil, err
 		}
-		files, out.whole = all, len(all) < maxListed
 	}
 	var changed []comment.DiffFile
 	for _, f := range files {
@@ -87,6 +86,8 @@ func (c *check) changes(ctx context.Context, s subject) (*change, error) {
 	if out.whole {
 		return out, nil
 	}
+	// What GitHub lists of a pull request has a limit too, and is about the head that is the newest
+	// while each page is read, so another push can shorten it. Trees belong to a commit.
 	different, err := differences(ctx, out.from, out.to)
 	out.paths = append(out.paths, different...)
 	out.whole = !out.from.truncated && !out.to.truncated

@@ -19,11 +19,16 @@ import (
 )
 
 // contents are the kinds of what artifacts contain, by the name of the artifact: wheels without
-// their version, and nativeCode.
+// their version, those of them with native code, and nativeCode.
 type contents map[string][]string
 
 // nativeCode is in the contents of an artifact with libraries or programs, in a wheel or not.
 const nativeCode = "native code"
+
+// native is the suffix of the kind of a wheel that has native code, which is listed without it too.
+const native = "+" + nativeCode
+
+func isNativeWheel(kind string) bool { return strings.HasSuffix(kind, native) }
 
 // contentsOf returns the contents of downloaded artifacts by their report.
 func contentsOf(files []artifact.File, r *analyzer.Report) contents {
@@ -35,7 +40,12 @@ func contentsOf(files []artifact.File, r *analyzer.Report) contents {
 				continue
 			}
 			if a.Wheel != nil {
-				kinds = append(kinds, wheelKinds(path.Base(a.Path))...)
+				for _, kind := range wheelKinds(path.Base(a.Path)) {
+					kinds = append(kinds, kind)
+					if a.Objects > 0 {
+						kinds = append(kinds, kind+native)
+					}
+				}
 			}
 			if a.Objects > 0 {
 				kinds = append(kinds, nativeCode)
@@ -89,30 +99,33 @@ func lacking(
 	found *artifact.Found,
 	base, head contents,
 ) (missing []comment.Missing) {
-	all, uploaded := head.all(), found.Uploads()
+	all, counterparts := head.all(), artifact.Counterparts(uploads, found.Uploads())
 	for _, u := range uploads {
 		had := base[u.Name]
 		lost := slices.DeleteFunc(slices.Clone(had), func(kind string) bool {
 			return slices.Contains(all, kind)
 		})
-		there, native := false, false // in the artifact of the same name
-		for _, h := range uploaded {
-			if h.Workflow == u.Workflow && h.Same(u) {
-				there, native = true, native || slices.Contains(head[h.Name], nativeCode)
-			}
-		}
+		same, there := counterparts[u]
 		switch {
 		case !there && (len(had) == 0 || len(lost) > 0):
 			missing = append(missing,
 				comment.Missing{Name: u.Name, Workflow: u.Workflow, Run: stateOf(u.Workflow, found)})
 		case !there, head == nil: // its contents are in other artifacts, or not known yet
-		case slices.Contains(had, nativeCode) && !native:
+		case slices.Contains(had, nativeCode) && !slices.Contains(head[same.Name], nativeCode):
 			missing = append(missing,
 				comment.Missing{Name: u.Name, Workflow: u.Workflow, Artifact: u.Name})
+		case len(lost) > 0 && slices.ContainsFunc(had, isNativeWheel) &&
+			!slices.ContainsFunc(head[same.Name], isNativeWheel):
+			missing = append(missing,
+				comment.Missing{Name: u.Name, Workflow: u.Workflow, Artifact: u.Name, Pure: true})
 		case slices.ContainsFunc(had, func(kind string) bool { return sameProject(kind, all) }):
 			for _, kind := range lost {
+				wheel, pure := strings.CutSuffix(kind, native)
+				if pure && slices.Contains(lost, wheel) {
+					continue // the whole wheel is missing
+				}
 				missing = append(missing,
-					comment.Missing{Name: kind, Workflow: u.Workflow, Artifact: u.Name})
+					comment.Missing{Name: wheel, Workflow: u.Workflow, Artifact: u.Name, Pure: pure})
 			}
 		}
 	}

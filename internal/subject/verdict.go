@@ -281,7 +281,9 @@ const postingTime = 2 * time.Second
 // post posts the check run. Requests of people are about the verdict that they could read, so the
 // store knows which one that was.
 func (c *check) post(ctx context.Context, s subject, v verdict) error {
-	last := store.Last{ID: c.kept, SHA: s.sha, Base: s.base.Ref, Since: c.state.BaseSince}
+	last := store.Last{
+		ID: c.kept, SHA: s.sha, External: v.ext, Base: s.base.Ref, Since: c.state.BaseSince,
+	}
 	for _, m := range v.missing {
 		last.Missing = append(last.Missing, m.Name)
 	}

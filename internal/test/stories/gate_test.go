@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +79,31 @@ func TestFullListOfFiles(t *testing.T) {
 	}
 }
 
+// Somebody pushes documents alone while GitHub's list of the changed files is read page by page,
+// and then the commit with more again.
+func TestListOfFilesThatAPushShortens(t *testing.T) {
+	s := tell(t, world{})
+	s.gh.Commit(s.repo, "decoy", documents(300, nil))
+	p := s.gh.OpenPull(s.repo, s.repo, "docs", s.gh.User("maintainer"),
+		documents(305, map[string]string{"src/x.c": "int x;\n"}))
+	sha := p.HeadSHA
+	push := func(sha func() string) func() {
+		return func() { s.gh.Do(func() { p.HeadSHA = sha() }) }
+	}
+	s.gh.Fault("repos/compare-commits-with-basehead", 1, githubtest.Fault{
+		Do: push(func() string { return s.repo.Branches["decoy"] }),
+	})
+	back := githubtest.Fault{Do: push(func() string { return sha })}
+	s.gh.FaultAfter("pulls/list-files", 2, 1, back)
+	s.Send("pull_request", s.gh.PullEvent(p, "opened"))
+	s.Queued(sha)
+	s.Free()
+	push(func() string { return sha })()
+	never(s, 2*time.Second, func() string { return s.passes(sha) })
+	s.Finish(p, wheels(cases.CaseA("1.5.1")))
+	s.want(s.shut(sha), "failure")
+}
+
 // cuda is a second artifact of the workflow wheels.
 func cuda(version string) *githubtest.Artifact {
 	return artifact("wheels-cuda", cases.Dist(cases.CaseC(version)))
@@ -93,6 +119,9 @@ func TestMissingArtifacts(t *testing.T) {
 		Name: "clean-ext", Version: "1.1.0", Tags: []string{"py3-none-any"},
 		Files: map[string][]byte{"clean/__init__.py": []byte("x = 1\n")},
 	}
+	emptied, decoy := cases.Clean("1.1.0"), cases.Clean("1.1.0").Files
+	emptied.Files = pure.Files
+	delete(decoy, "clean/__init__.py")
 	for name, c := range map[string]struct {
 		path, conclusion string
 		has              []*githubtest.Artifact
@@ -107,6 +136,12 @@ func TestMissingArtifacts(t *testing.T) {
 		"a text": {"", "success", []*githubtest.Artifact{text(), cuda("1.1.0")}, "no native code"},
 		"a pure wheel": {"", "success", []*githubtest.Artifact{wheels(pure), cuda("1.1.0")},
 			"no native code"},
+		"a wheel without its library, and the library": {"", "success", []*githubtest.Artifact{
+			artifact("wheels", cases.Zip(emptied.Under(""), decoy)), cuda("1.1.0")},
+			"no wheel in the artifact of wheels.yml contains native code"},
+		"a wheel without its library, and one with": {"", "success", []*githubtest.Artifact{
+			wheels(emptied, cases.CaseC("1.1.0")), cuda("1.1.0")},
+			"the wheel in wheels of wheels.yml contains no native code"},
 		"another system": {"", "success",
 			[]*githubtest.Artifact{wheels(cases.Windows("1.1.0")), cuda("1.1.0")},
 			"clean_ext-cp311-cp311-manylinux_x86_64"},
@@ -180,6 +215,23 @@ func TestArtifactsOfPushesAlone(t *testing.T) {
 			s.want(s.Concluded(p.HeadSHA), want)
 		})
 	}
+}
+
+// Anybody can open a pull request from a fork with the commit of a merged one. Its runs do not show
+// what the workflows upload.
+func TestRunOfAForkWithAMergedCommit(t *testing.T) {
+	s := tell(t, world{})
+	s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.0.0")), cuda("1.0.0"))
+	last := s.OpenWith("last", requiring("packaging>=23"))
+	s.gh.PullRun(last, wheels(cases.Clean("1.0.1")), cuda("1.0.1"))
+	s.gh.Do(func() { last.State, last.Merged = "closed", true })
+	q := s.gh.OpenSame(last, "main")
+	fork := s.gh.Fork(s.repo, "outsider")
+	s.gh.Do(func() { q.Head, q.HeadRef, q.Author = fork, "mine", fork.Owner })
+	s.gh.PullRun(q, wheels(cases.Clean("1.0.1")))
+	p := s.Open()
+	s.Finish(p, wheels(cases.Clean("1.1.0")))
+	s.says(shown(s.shut(p.HeadSHA)), "wheels-cuda")
 }
 
 // What the base's configuration does not select is not expected, and is named if a head has it.
@@ -334,18 +386,49 @@ func TestAcceptIsAboutWhatWasRead(t *testing.T) {
 		"/compat accept symbol-version-too-new because only for AlmaLinux 9")
 	event := s.gh.CommentEvent(s.repo, p.Number, c, "created")
 	time.Sleep(3 * time.Second)
-	moved := cases.CaseA("1.5.2")
-	files := map[string][]byte{}
-	for name, content := range moved.Files {
-		files["unseen/"+name] = content
-	}
-	moved.Files = files
 	sha := s.Push(p, map[string]string{"a.py": "x = 1\n"})
-	s.Finish(p, wheels(moved))
+	s.Finish(p, wheels(unseen("1.5.2")))
 	s.want(s.Concluded(sha), "failure")
 	s.Free()
 	s.Send("issue_comment", event)
 	s.Free()
 	s.stands(sha, "failure")
 	s.says(s.written(p), "was accepted as in the check of "+p.Heads[0][:12])
+}
+
+// The button is on a check run with a report. It is about that one, also if the commit was built
+// again and has another report before the click arrives.
+func TestButtonIsAboutItsReport(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Bad()
+	s.Free()
+	k := s.Concluded(p.HeadSHA)
+	i := slices.IndexFunc(k.Actions, func(a githubtest.Action) bool {
+		return strings.Contains(a.Identifier, "accept")
+	})
+	if i < 0 {
+		t.Fatalf("no action to accept in %+v", k.Actions)
+	}
+	event := s.gh.CheckEvent(s.repo, k.ID, "requested_action", k.Actions[i].Identifier,
+		s.gh.User("maintainer"))
+	before := s.Verdicts(p.HeadSHA)
+	s.Finish(p, wheels(unseen("1.5.2")))
+	s.want(s.Again(p.HeadSHA, before), "failure")
+	s.Free()
+	s.Send("check_run", event)
+	s.Free()
+	s.says(shown(s.stands(p.HeadSHA, "failure")), "unseen/")
+	s.Finish(p, wheels(cases.CaseA("1.5.3")))
+	s.says(shown(s.stands(p.HeadSHA, "success")), "accepted")
+}
+
+// unseen is case A with its library at another place, so that its findings are others.
+func unseen(version string) cases.Wheel {
+	moved := cases.CaseA(version)
+	files := map[string][]byte{}
+	for name, content := range moved.Files {
+		files["unseen/"+name] = content
+	}
+	moved.Files = files
+	return moved
 }
