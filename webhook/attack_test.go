@@ -239,3 +239,25 @@ func TestConnectionToClose(t *testing.T) {
 		t.Errorf("closed %s", c.address)
 	}
 }
+
+// A host has many addresses of IPv6, and counts as one sender.
+func TestSenderOfAConnection(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1:443":                "192.0.2.1",
+		"[::ffff:192.0.2.1]:443":       "192.0.2.1",
+		"[2001:db8:0:1::5]:443":        "2001:db8:0:1::/64",
+		"[2001:db8:0:1:ff:ff:ff:6]:80": "2001:db8:0:1::/64",
+		"[2001:db8:0:2::5]:443":        "2001:db8:0:2::/64",
+		"[fe80::1%lo]:443":             "fe80::/64",
+		"@":                            "@",
+	} {
+		if got := senderOf(remote(address)); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}
+
+type remote string
+
+func (remote) Network() string  { return "tcp" }
+func (r remote) String() string { return string(r) }

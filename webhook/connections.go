@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 )
@@ -55,7 +56,7 @@ type limited struct {
 type connection struct {
 	net.Conn
 	of      *limited
-	address string
+	address string // as of senderOf
 	trusted bool // it has delivered something with a valid signature
 	once    sync.Once
 }
@@ -65,15 +66,31 @@ func (l *limited) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, _, err := net.SplitHostPort(conn.RemoteAddr().String())
-	if err != nil {
-		address = conn.RemoteAddr().String()
-	}
-	c := &connection{Conn: conn, of: l, address: address}
+	c := &connection{Conn: conn, of: l, address: senderOf(conn.RemoteAddr())}
 	if extra := l.add(c); extra != nil {
 		extra.Close()
 	}
 	return c, nil
+}
+
+// ofOneSender is the length of the IPv6 prefix that one sender has: a host can use all of its
+// addresses.
+const ofOneSender = 64
+
+// senderOf returns the address that connections of one sender have in common.
+func senderOf(a net.Addr) string {
+	at, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	if ip := at.Addr().Unmap(); ip.Is4() {
+		return ip.String()
+	}
+	network, err := at.Addr().WithZone("").Prefix(ofOneSender)
+	if err != nil {
+		return a.String()
+	}
+	return network.String()
 }
 
 // add records a connection, and returns one to close; nil = there is room.

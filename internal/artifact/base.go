@@ -3,6 +3,7 @@ package artifact
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -110,6 +111,7 @@ type base struct {
 	open        map[string]bool // paths of workflows without artifacts so far
 	any         bool            // take all workflows
 	expired     bool
+	cut         bool // there are more runs than the last list has
 	// uploads are the names of the artifacts, expired ones too, of the newest run of each workflow
 	// that has any
 	uploads map[string][]Upload
@@ -129,7 +131,8 @@ func (b *base) search(ctx context.Context, filter github.RunFilter, events []str
 // list returns runs, newest first.
 func (b *base) list(ctx context.Context, filter github.RunFilter) ([]Run, error) {
 	all, err := b.c.Runs(ctx, b.owner, b.repo, filter)
-	if err != nil && !missing(err) {
+	b.cut = errors.Is(err, github.ErrTooMany)
+	if err != nil && !b.cut && !missing(err) {
 		return nil, wrap("find the base's runs", err)
 	}
 	slices.SortStableFunc(all, func(x, y Run) int { return cmp.Compare(y.ID, x.ID) })

@@ -347,3 +347,52 @@ func TestRelease(t *testing.T) {
 		}
 	}
 }
+
+// GitHub lists a thousand runs. What is behind them may matter.
+func TestMoreRunsThanAreListed(t *testing.T) {
+	h := newHub(t)
+	h.runs = append(h.runs, done(1, "wheels.yml", "pull_request", blob(11, "wheels")))
+	for i := range int64(999) {
+		h.runs = append(h.runs, done(100+i, "labels.yml", "pull_request"))
+	}
+	find := func() *Found {
+		t.Helper()
+		found, err := fetcher(t, Options{}).Head(t.Context(), h.client(),
+			Head{Owner: "octo", Repo: "widget", SHA: "head", HeadRepoID: home}, nil)
+		if err != nil || found.State != Ready || len(found.Items) != 1 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		return found
+	}
+	if found := find(); len(found.Problems) != 1 || found.Problems[0].Name != "workflow runs" {
+		t.Errorf("problems %+v", found.Problems)
+	}
+	h.runs = h.runs[:999]
+	if found := find(); len(found.Problems) != 0 {
+		t.Errorf("problems %+v", found.Problems)
+	}
+}
+
+// A workflow that has not run for the last 500 runs of the branch still uploads artifacts.
+func TestUploadsOfARareWorkflow(t *testing.T) {
+	for _, others := range []int64{10, 500, 600} {
+		h := newHub(t)
+		pushed := func(id int64, path string, arts ...art) {
+			r := done(id, path, "push", arts...)
+			r.branch = "main"
+			h.runs = append(h.runs, r)
+		}
+		pushed(1, ".github/workflows/wheels.yml", blob(11, "wheels"))
+		for i := range others {
+			pushed(100+i, ".github/workflows/lint.yml")
+		}
+		all, err := fetcher(t, Options{}).Uploads(t.Context(), h.client(), "octo", "widget", "main")
+		if err != nil || len(all.Expected) != 1 || all.Expected[0].Name != "wheels" {
+			t.Errorf("%d runs of another workflow: %+v, %v", others, all, err)
+		}
+		found, err := fetcher(t, Options{}).Pushed(t.Context(), h.client(), "octo", "widget", "main")
+		if err != nil || len(found.Items) != 1 {
+			t.Errorf("%d runs of another workflow: %+v, %v", others, found, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,7 +46,8 @@ func (f *Fetcher) Head(
 		order = events
 	}
 	all, err := c.Runs(ctx, h.Owner, h.Repo, github.RunFilter{SHA: h.SHA})
-	if err != nil && !missing(err) {
+	cut := errors.Is(err, github.ErrTooMany)
+	if err != nil && !cut && !missing(err) {
 		return nil, wrap("find the head's runs", err)
 	}
 	var runs []Run
@@ -72,6 +74,10 @@ func (f *Fetcher) Head(
 			found.State, found.Reason = Waiting, why
 			return found.seal(""), nil
 		}
+	}
+	if cut {
+		found.Problems = append(found.Problems, Problem{"workflow runs",
+			"This commit has more workflow runs than GitHub lists (1,000)."})
 	}
 	for _, r := range found.Runs {
 		if err := found.artifacts(ctx, c, h.Owner, h.Repo, r, h.HeadRepoID, want); err != nil {
@@ -150,8 +156,9 @@ func (f *Fetcher) Run(
 	}
 	found := &Found{Runs: []Run{*r}}
 	jobs, err := c.Jobs(ctx, owner, repo, run)
-	if missing(err) { // jobs that are not shown may not have ended
-		found.State, found.Reason = Waiting, "GitHub's API does not show the jobs of the workflow run."
+	// jobs that are not shown may not have ended
+	if missing(err) || errors.Is(err, github.ErrTooMany) {
+		found.State, found.Reason = Waiting, "GitHub's API does not show all jobs of the workflow run."
 		return found.seal(""), nil
 	}
 	if err != nil {

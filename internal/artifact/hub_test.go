@@ -144,11 +144,15 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	path := strings.TrimPrefix(r.URL.Path, "/repos/octo/widget/")
 	var id int64
+	workflow := ""
+	if n, _ := fmt.Sscanf(path, "actions/workflows/%d", &id); n == 1 {
+		workflow, path = h.workflows()[id-1], "actions/runs"
+	}
 	switch n, _ := fmt.Sscanf(path, "actions/runs/%d", &id); {
 	case path == "actions/runs":
 		list := []any{}
 		for _, x := range slices.Backward(h.runs) {
-			if (q.Get("head_sha") == "" || q.Get("head_sha") == x.sha) &&
+			if (workflow == "" || workflow == x.path) && (q.Get("head_sha") == "" || q.Get("head_sha") == x.sha) &&
 				(q.Get("branch") == "" || q.Get("branch") == x.branch) &&
 				(q.Get("event") == "" || q.Get("event") == x.event) &&
 				(q.Get("status") == "" || q.Get("status") == x.over) {
@@ -156,6 +160,14 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		h.page(w, say, q, "workflow_runs", list)
+	case path == "actions/workflows":
+		list := []any{}
+		for i, p := range h.workflows() {
+			list = append(list, j{"id": i + 1, "path": p})
+		}
+		h.page(w, say, q, "workflows", list)
+	case path == "pulls":
+		say(200, []any{})
 	case n == 1 && strings.HasSuffix(path, "/artifacts"):
 		list := []any{}
 		for _, x := range h.runs {
@@ -216,6 +228,15 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		http.Redirect(w, r, h.storage.URL+"/"+file+"?sig=s3cret", http.StatusFound)
 	}
+}
+
+// workflows returns the paths of all workflows; the ID of each is its place, from 1.
+func (h *hub) workflows() (paths []string) {
+	for _, r := range h.runs {
+		paths = append(paths, r.path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 func (h *hub) find(id int64) *art {

@@ -177,14 +177,16 @@ func documentation(p string, globs []string) bool {
 	if Builds(p) {
 		return false
 	}
-	base, ext := path.Base(p), path.Ext(p)
 	switch {
-	case ext == ".md", ext == ".rst", license.MatchString(base),
-		strings.HasPrefix(p, "docs/") && !compiled(ext):
+	case Text(p), license.MatchString(path.Base(p)),
+		strings.HasPrefix(p, "docs/") && !compiled(path.Ext(p)):
 		return true
 	}
 	return slices.ContainsFunc(globs, func(g string) bool { return globMatches(g, p) })
 }
+
+// Text reports whether a path has the extension of a text.
+func Text(p string) bool { return path.Ext(p) == ".md" || path.Ext(p) == ".rst" }
 
 // license matches the names of texts of licenses, such as LICENSE, LICENSE.txt and
 // LICENSE-APACHE-2.0, and not LICENSE_check.c.
@@ -194,9 +196,12 @@ var license = lazyregexp.New(`^LICENSE[^.]*(\.[0-9][^.]*)*(\.txt|\.md|\.rst)?$`)
 // those in the folder of the documentation too.
 func compiled(ext string) bool {
 	switch strings.ToLower(ext) {
-	case ".c", ".cc", ".cpp", ".cxx", ".cu", ".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl",
-		".asm", ".s", ".f", ".f90", ".for", ".m", ".mm", ".go", ".rs", ".zig", ".swift", ".pyx",
-		".pxd", ".pxi", ".cmake", ".bzl", ".so", ".a", ".o", ".dll", ".dylib", ".whl":
+	case ".c", ".cc", ".cpp", ".cxx", ".c++", ".cppm", ".ixx", ".cu", ".hip", ".cl", ".metal", ".ptx",
+		".h", ".hh", ".hpp", ".hxx", ".h++", ".cuh", ".inc", ".inl", ".ipp", ".tpp", ".tcc", ".def",
+		".asm", ".s", ".sx", ".nasm", ".f", ".f77", ".f90", ".f95", ".f03", ".f08", ".for", ".ftn",
+		".m", ".mm", ".go", ".rs", ".zig", ".swift", ".d", ".nim", ".vala", ".adb", ".ads", ".java",
+		".kt", ".pyx", ".pxd", ".pxi", ".i", ".y", ".l", ".cmake", ".bzl", ".so", ".a", ".o", ".obj",
+		".lib", ".dll", ".pyd", ".dylib", ".whl", ".ld", ".patch", ".diff":
 		return true
 	}
 	return false

@@ -131,7 +131,7 @@ func TestDocumentation(t *testing.T) {
 		"LICENSE_OF_X.md": true, "src/LICENSE": true, "examples/a.c": true,
 
 		"LICENSE_evil.c": false, "LICENSE.c": false, "LICENSE.md.c": false, "LICENSE.2.c": false,
-		"docs/evil.c": false, "docs/sub/evil.PYX": false, "docs/setup.py": false,
+		"docs/evil.c": false, "docs/evil.hip": false, "docs/fix.patch": false, "docs/sub/evil.PYX": false, "docs/setup.py": false,
 		"docs/requirements.txt": false, "docs/CMakeLists.txt": false, "examples/setup.py": false,
 		".github/workflows/docs.md": false, "src/docs/a.c": false, "README.md/evil.c": false,
 		"readme": false, "docs": false,

@@ -3,6 +3,7 @@ package artifact
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -89,7 +90,7 @@ func (f *Fetcher) Uploads(
 	owner, repo, ref string,
 ) (all Uploads, _ error) {
 	b := &base{c: c, owner: owner, repo: repo, found: &Found{}, any: true}
-	if err := b.search(ctx, pushes(ref), []string{"push"}); err != nil {
+	if err := b.pushed(ctx, ref); err != nil {
 		return all, err
 	}
 	merged, err := b.merged(ctx, ref)
@@ -135,19 +136,49 @@ func (f *Fetcher) Pushed(
 	want ...string,
 ) (*Found, error) {
 	b := &base{c: c, owner: owner, repo: repo, want: want, found: &Found{}, any: true}
-	if err := b.search(ctx, pushes(ref), []string{"push"}); err != nil {
+	if err := b.pushed(ctx, ref); err != nil {
 		return nil, err
 	}
 	return b.found.seal(fmt.Sprintf("No artifact of %s is available.", ref)), nil
 }
 
-// pushedPages limits the pages of runs that are searched for the last one of each workflow. Where
-// there are many workflows, one with a filter of paths may have run long ago.
+// pushedPages limits the pages of runs that are searched for the last one of each workflow, before
+// each workflow is searched alone.
 const pushedPages = 5
 
 // pushes selects by the event, because runs of forks may be listed under any branch name.
 func pushes(ref string) github.RunFilter {
 	return github.RunFilter{Pages: pushedPages, Branch: ref, Event: "push", Status: "success"}
+}
+
+// pushed takes the artifacts of the last runs of each workflow for pushes to a branch. If there are
+// more runs than one list has, a workflow that it lacks may have run before, so it has a list of its
+// own.
+func (b *base) pushed(ctx context.Context, ref string) error {
+	filter := pushes(ref)
+	all, err := b.list(ctx, filter)
+	if err != nil {
+		return err
+	}
+	if b.cut {
+		workflows, err := b.c.Workflows(ctx, b.owner, b.repo)
+		if err != nil && !missing(err) && !errors.Is(err, github.ErrTooMany) {
+			return wrap("list the workflows", err)
+		}
+		filter.Pages = 1
+		for _, w := range workflows {
+			if slices.ContainsFunc(all, func(r Run) bool { return r.Path == w.Path }) {
+				continue
+			}
+			filter.Workflow = w.ID
+			older, err := b.list(ctx, filter)
+			if err != nil {
+				return err
+			}
+			all = append(all, older...)
+		}
+	}
+	return b.take(ctx, all, filter, []string{"push"})
 }
 
 // Same reports whether two runs of a workflow uploaded the same artifact.

@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -78,9 +77,14 @@ type RunFilter struct {
 	Event  string // trigger, such as "push"
 	Status string // a status or conclusion, such as "success"
 	Pages  int    // limit of pages of 100; 0 = 10, which is GitHub's maximum
+
+	Workflow int64 // ID of a workflow
 }
 
-// Runs lists workflow runs, newest first.
+// mostRuns is the number of runs that GitHub lists with a filter.
+const mostRuns = 1000
+
+// Runs lists workflow runs, newest first. Together with ErrTooMany it returns the newest ones.
 func (c *Client) Runs(ctx context.Context, owner, repo string, f RunFilter) ([]Run, error) {
 	q := url.Values{}
 	for k, v := range map[string]string{
@@ -93,7 +97,11 @@ func (c *Client) Runs(ctx context.Context, owner, repo string, f RunFilter) ([]R
 	if f.Pages == 0 {
 		f.Pages = 10
 	}
-	path := fmt.Sprintf("repos/%s/%s/actions/runs", url.PathEscape(owner), url.PathEscape(repo))
+	path := fmt.Sprintf("repos/%s/%s/actions/", url.PathEscape(owner), url.PathEscape(repo))
+	if f.Workflow != 0 {
+		path += fmt.Sprintf("workflows/%d/", f.Workflow)
+	}
+	path += "runs"
 	list, err := pages(
 		ctx,
 		c.Client,
@@ -103,8 +111,28 @@ func (c *Client) Runs(ctx context.Context, owner, repo string, f RunFilter) ([]R
 		f.Pages,
 		func(r Run) int64 { return r.ID },
 	)
-	if err != nil && !errors.Is(err, ErrTooMany) {
-		return nil, fmt.Errorf("github: list workflow runs: %w", err)
+	if err == nil && len(list) >= mostRuns {
+		err = ErrTooMany
+	}
+	if err != nil {
+		return list, fmt.Errorf("github: list workflow runs: %w", err)
+	}
+	return list, nil
+}
+
+// Workflow is a workflow of a repository.
+type Workflow struct {
+	ID   int64  `json:"id"`
+	Path string `json:"path"` // of its file
+}
+
+// Workflows lists the workflows of a repository. Together with ErrTooMany it returns the first 100.
+func (c *Client) Workflows(ctx context.Context, owner, repo string) ([]Workflow, error) {
+	path := fmt.Sprintf("repos/%s/%s/actions/workflows", url.PathEscape(owner), url.PathEscape(repo))
+	list, err := pages(ctx, c.Client, path, nil, "workflows", 1,
+		func(w Workflow) int64 { return w.ID })
+	if err != nil {
+		return list, fmt.Errorf("github: list workflows: %w", err)
 	}
 	return list, nil
 }
@@ -152,7 +180,8 @@ func (j *Job) Failed() bool { return j.Conclusion == "failure" || j.Conclusion =
 // maxJobPages is enough for 1,000 jobs; a matrix has at most 256.
 const maxJobPages = 10
 
-// Jobs lists the jobs of a workflow run's newest attempt.
+// Jobs lists the jobs of a workflow run's newest attempt. Together with ErrTooMany it returns the
+// first 1,000.
 func (c *Client) Jobs(ctx context.Context, owner, repo string, run int64) ([]Job, error) {
 	path := fmt.Sprintf(
 		"repos/%s/%s/actions/runs/%d/jobs",
@@ -169,8 +198,8 @@ func (c *Client) Jobs(ctx context.Context, owner, repo string, run int64) ([]Job
 		maxJobPages,
 		func(j Job) int64 { return j.ID },
 	)
-	if err != nil && !errors.Is(err, ErrTooMany) {
-		return nil, fmt.Errorf("github: list the jobs of run %d: %w", run, err)
+	if err != nil {
+		return list, fmt.Errorf("github: list the jobs of run %d: %w", run, err)
 	}
 	return list, nil
 }

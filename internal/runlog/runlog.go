@@ -57,6 +57,9 @@ func Read(
 			out = &comment.Logs{}
 		}
 		jobs, err := r.Client.Jobs(ctx, r.Owner, r.Name, run.ID)
+		if errors.Is(err, github.ErrTooMany) {
+			err = nil // some logs are enough
+		}
 		if err := curable(ctx, a, err); err != nil {
 			return nil, err
 		}

@@ -151,6 +151,21 @@ func (f *commitFiles) Files(ctx context.Context) ([]string, error) {
 	return f.paths, nil
 }
 
+// haveSubmodule reports whether one of the paths is a submodule, which may have any files. The
+// files are only listed if a path may be one: what has the extension of a text is taken for a text.
+func (f *commitFiles) haveSubmodule(ctx context.Context, paths []string) (bool, error) {
+	if !slices.ContainsFunc(paths, func(p string) bool { return !artifact.Text(p) }) {
+		return false, nil
+	}
+	_, err := f.Files(ctx)
+	return slices.ContainsFunc(paths, func(p string) bool {
+		return strings.HasPrefix(f.objects[p], submodule)
+	}), err
+}
+
+// submodule is the mode of a submodule in a tree.
+const submodule = "160000 "
+
 // Read implements review.Commit.
 func (f *commitFiles) Read(ctx context.Context, path string) (string, bool, error) {
 	if _, err := f.Files(ctx); err != nil {
@@ -255,6 +270,9 @@ func (c *check) withoutReason(
 		return "", nil
 	}
 	if r == nil && artifact.Documentation(changed.paths, set.Documentation) {
+		if code, err := changed.to.haveSubmodule(ctx, changed.paths); err != nil || code {
+			return "", err
+		}
 		return "Every file of the change is documentation.", nil
 	}
 	known, err := c.expected(ctx, s.base.Ref, set)

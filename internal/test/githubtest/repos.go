@@ -88,6 +88,9 @@ func (s *Server) getContent(r *request) (any, error) {
 	return list, nil
 }
 
+// Submodule begins the content that stands for a submodule, and is what diffs show of one.
+const Submodule = "Subproject commit "
+
 func (s *Server) getTree(r *request) (any, error) {
 	c, err := r.at(r.PathValue("tree_sha"))
 	if err != nil {
@@ -98,12 +101,16 @@ func (s *Server) getTree(r *request) (any, error) {
 		if strings.Contains(path, "/") && r.query("recursive") == "" {
 			continue
 		}
+		mode, kind := "100644", "blob"
+		if strings.HasPrefix(c.Files[path], Submodule) {
+			mode, kind = "160000", "commit"
+		}
 		tree = append(
 			tree,
 			object{
 				"path": path,
-				"mode": "100644",
-				"type": "blob",
+				"mode": mode,
+				"type": kind,
 				"sha":  blobSHA(c.Files[path]),
 				"size": len(c.Files[path]),
 				"url":  "",

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +89,87 @@ func TestSlowloris(t *testing.T) {
 	close(ends)
 	for err := range ends {
 		s.Error(err)
+	}
+}
+
+// Thousands of connections from many addresses that each send a small body and then a byte a second,
+// and come back when they are closed, delay no delivery beyond GitHub's patience and take little
+// memory.
+func TestDeliveriesNextToManyConnections(t *testing.T) {
+	s := tell(t, world{})
+	p := s.Open()
+	s.Free()
+	before := s.app.resident()
+	var strangers sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	defer strangers.Wait()
+	defer stop()
+	for i := range sized(1200, 6000) {
+		strangers.Go(func() {
+			for ctx.Err() == nil {
+				drip(ctx, s.app.addr, i)
+				select {
+				case <-ctx.Done():
+				case <-time.After(5 * time.Second):
+				}
+			}
+		})
+	}
+	time.Sleep(time.Duration(sized(1, 10)) * time.Second)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var took []time.Duration
+	lost := 0
+	rest := strings.Repeat("x", 100<<10)
+	for range sized(80, 2400) {
+		time.Sleep(time.Second / 40)
+		all.Go(func() {
+			event := s.gh.PullEvent(p, "synchronize")
+			event["rest"] = rest
+			d := s.gh.Send("pull_request", event)
+			mu.Lock()
+			defer mu.Unlock()
+			took = append(took, d.Took)
+			if d.Code != http.StatusAccepted {
+				s.Logf("a delivery is answered %d %s after %v", d.Code, d.Body, d.Took)
+				lost++
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(took)
+	worst, grown := took[len(took)-1], s.app.peak()-before
+	s.Logf("%d deliveries: median %v, 99 %% within %v, at most %v; the service grew by %d MiB",
+		len(took), took[len(took)/2], took[len(took)*99/100], worst, grown)
+	if worst > 10*time.Second {
+		s.Errorf("a delivery took %v", worst)
+	}
+	if lost > sized(0, 5) { // a thousand new connections a second displace one that is a second old
+		s.Errorf("%d deliveries are lost", lost)
+	}
+	if grown > 256 {
+		s.Errorf("the service grew by %d MiB", grown)
+	}
+}
+
+// drip sends a part of a delivery of a stranger, and then a byte a second until the app closes the
+// connection.
+func drip(ctx context.Context, addr string, i int) {
+	from := &net.TCPAddr{IP: net.IPv4(127, 0, byte(i/250%4), byte(2+i%250))}
+	c, err := (&net.Dialer{LocalAddr: from, Timeout: time.Minute}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	length := "Content-Length: 64000\r\n\r\n"
+	if i%2 == 0 {
+		length = "Transfer-Encoding: chunked\r\n\r\nfa00\r\n"
+	}
+	_, err = io.WriteString(c, "POST /webhook HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256="+
+		strings.Repeat("0", 64)+"\r\n"+length+strings.Repeat("x", 1000+i%50*1000))
+	for err == nil && ctx.Err() == nil {
+		time.Sleep(time.Second)
+		_, err = io.WriteString(c, "x")
 	}
 }
 

@@ -57,10 +57,13 @@ func TestFullListOfFiles(t *testing.T) {
 		change map[string]string
 		passes bool
 	}{
-		"documents alone":       {documents(400, map[string]string{"LICENSE": "free\n"}), true},
-		"all of a full list":    {documents(3001, nil), true},
-		"source after 300":      {documents(305, map[string]string{"src/x.c": "int x;\n"}), false},
-		"source after 3,000":    {documents(3005, map[string]string{"src/x.c": "int x;\n"}), false},
+		"documents alone":    {documents(400, map[string]string{"LICENSE": "free\n"}), true},
+		"all of a full list": {documents(3001, nil), true},
+		"source after 300":   {documents(305, map[string]string{"src/x.c": "int x;\n"}), false},
+		"source after 3,000": {documents(3005, map[string]string{"src/x.c": "int x;\n"}), false},
+		"a submodule of the documentation": {map[string]string{
+			"docs/theme": githubtest.Submodule + "0123456789abcdef0123456789abcdef01234567\n"}, false},
+		"a picture":             {map[string]string{"docs/logo.svg": "<svg/>\n"}, true},
 		"source named LICENSE_": {map[string]string{"LICENSE_x.c": "int x;\n"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
