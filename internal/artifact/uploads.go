@@ -151,9 +151,9 @@ func pushes(ref string) github.RunFilter {
 	return github.RunFilter{Pages: pushedPages, Branch: ref, Event: "push", Status: "success"}
 }
 
-// pushed takes the artifacts of the last runs of each workflow for pushes to a branch. If there are
-// more runs than one list has, a workflow that it lacks may have run before, so it has a list of its
-// own.
+// pushed takes the artifacts of the last runs of each workflow for pushes to a branch. If there
+// are more runs than one list has, a workflow that it lacks may have run before, so it has a list
+// of its own.
 func (b *base) pushed(ctx context.Context, ref string) error {
 	filter := pushes(ref)
 	all, err := b.list(ctx, filter)
