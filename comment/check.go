@@ -94,6 +94,7 @@ type Input struct {
 	FailOn     string // "error" (also ""), "warning" or "never"
 	BaseName   string // branch that the report was compared with, such as "main"; "" = none
 	DetailsURL string // address of the report page; "" = none
+	RulesURL   string // address of the folder with the pages of the rules; "" = none
 	SHA        string // head commit
 	Advice     string // Markdown below the verdict; "" = none
 	// the subject is a release: if there is nothing to check, the conclusion is neutral and not

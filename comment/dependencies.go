@@ -376,7 +376,7 @@ func (s dependencies) sticky(foot string) string {
 	case len(s.existing) > 0:
 		heading = "nothing new"
 	}
-	body := stickyHead(s.in, heading)
+	body := stickyHead(s.in, heading, heading == nothingFound)
 	if len(s.fresh) == 0 && len(s.Unread) == 0 {
 		body += "\n" + noCauses(s.view) + "\n"
 	}

@@ -87,7 +87,7 @@ func problem(in Input) Check {
 		c.Actions = recheck()
 	}
 	if !p.Silent {
-		c.Sticky = stickyHead(in, mdsafe.Prose(p.Title)) + "\n" + body
+		c.Sticky = stickyHead(in, mdsafe.Prose(p.Title), false) + "\n" + body
 	}
 	return c
 }
@@ -155,7 +155,7 @@ func details(in Input, v view) string {
 	}
 	var blocks []string
 	for _, i := range v.fresh {
-		blocks = append(blocks, causetext.Section(v.report, i, "####", false)+"\n")
+		blocks = append(blocks, causetext.Section(v.report, i, "####", in.RulesURL, false)+"\n")
 	}
 	legend := "\n" + causetext.Tried + "\n"
 	return mdsafe.Join(blocks, maxOutput-len(legend),

@@ -59,6 +59,7 @@ func TestRenderGolden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in.Files, in.DetailsURL, in.SHA = widget, url, "0123456789abcdef"
+			in.RulesURL = "https://compat.test/rules"
 			c := Render(in)
 			within(t, c)
 			file := filepath.Join("testdata", "render", name+".txtar")

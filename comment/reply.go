@@ -166,7 +166,7 @@ func explained(
 ) (blocks []string) {
 	most := min(len(causes), maxExplained)
 	for _, i := range causes[:most] {
-		blocks = append(blocks, "\n"+causetext.Section(v.report, i, "####", false))
+		blocks = append(blocks, "\n"+causetext.Section(v.report, i, "####", "", false))
 		if about != nil {
 			blocks = append(blocks, quoted(v, i, about))
 		}

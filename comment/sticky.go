@@ -17,10 +17,11 @@ const stickyCauses = 8
 
 const nothingFound = "nothing found"
 
-func stickyHead(in Input, heading string) string {
+// stickyHead returns the start of a summary comment. What is quiet applies to every commit, so that
+// the comment is not updated.
+func stickyHead(in Input, heading string, quiet bool) string {
 	s := Marker + "\n### compat: " + heading + "\n"
-	// nothingFound applies to every commit, so that the comment is not updated.
-	if in.SHA != "" && heading != nothingFound {
+	if in.SHA != "" && !quiet {
 		s += "\nCommit " + mdsafe.Code(in.SHA[:min(len(in.SHA), 12)], 0) + ".\n"
 	}
 	return s
@@ -28,26 +29,36 @@ func stickyHead(in Input, heading string) string {
 
 // sticky returns the body of the summary comment: the verdict, and a table of the new causes.
 func sticky(in Input, v view) string {
-	heading := nothingFound
+	heading, quiet := nothingFound, false
 	switch {
 	case len(v.fresh) > 0:
 		heading = v.count(v.fresh)
+		if name := causetext.About(in.Report); name != "" {
+			heading += " in " + mdsafe.Code(name, 100)
+		}
 	case unchecked(in, v):
 		heading = "not everything could be checked"
 	case len(v.existing) > 0:
 		heading = "nothing new"
+	case len(v.accepted) > 0:
+		heading, quiet = analyzer.Count(len(v.accepted), "finding")+" accepted, nothing else found", true
+	default:
+		quiet = true
 	}
-	head := stickyHead(in, heading)
+	head := stickyHead(in, heading, quiet)
+	if ship := causetext.Ship(in.Report); len(v.fresh) > 0 && ship != "" {
+		head += "\n**" + mdsafe.Prose(ship) + "**\n"
+	}
 	if len(v.fresh) == 0 && !unchecked(in, v) {
 		head += "\n" + noCauses(v) + "\n"
 	}
 	body := causeTable(in, v)
-	if heading != nothingFound {
+	if !quiet {
 		body = causetext.RowsTable(causetext.Rows(in.Report)) + body
 	}
 	tail := missingList(in.Missing) + unreadList(v.unread) + existingList(in, v, maxBody/16) +
 		acceptedList(v.accepted) + acceptedMissingList(in.AcceptedMissing) + noteList(in.Report.Notes)
-	if heading == nothingFound { // so that the comment is not updated; the check run has the link
+	if quiet { // so that the comment is not updated; the check run has the link
 		in.DetailsURL = ""
 	}
 	foot := link(in, "\n", "The full report") + fmt.Sprintf(

@@ -173,7 +173,7 @@ func open(gh *githubtest.Server, owner *githubtest.Installation, i int,
 		files[".github/compat.yml"] = a.base
 	}
 	repo := gh.NewRepo(owner, fmt.Sprintf("widget-%d", i+1), files)
-	gh.BranchRun(repo, "main", githubtest.NewArtifact("wheels", cases.Dist(cases.Clean("1.0.0"))))
+	gh.BranchRun(repo, "main", githubtest.NewArtifact(a.artifact, cases.Dist(cases.Clean("1.0.0"))))
 	pull := gh.OpenPull(repo, repo, "change", gh.User("author"), map[string]string{a.file: a.text})
 	gh.Send("pull_request", gh.PullEvent(pull, "opened"))
 	gh.Send(

@@ -7,6 +7,7 @@ package causetext
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -28,8 +29,9 @@ const maxShown = 300
 
 // Section returns the Markdown of cause i under a heading of the given level ("###"): title, who
 // has to act, evidence, platforms and fixes. Commands are for the folder of the artifact, or, if
-// local is set, for that in which compat was started.
-func Section(r *analyzer.Report, i int, heading string, local bool) string {
+// local is set, for that in which compat was started. rules is the address of the folder with the
+// pages of the rules, "" = they are not linked.
+func Section(r *analyzer.Report, i int, heading, rules string, local bool) string {
 	c := &r.Causes[i]
 	known := Names(r, c)
 	var b strings.Builder
@@ -63,9 +65,22 @@ func Section(r *analyzer.Report, i int, heading string, local bool) string {
 	if len(c.Fixes) == 0 {
 		b.WriteString("\nNo ready-made fix.\n")
 	}
-	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", mdsafe.Codes(c.Rules, 0, 100),
+	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", ruleLinks(c.Rules, rules),
 		analyzer.Count(len(c.Findings), "finding"), analyzer.Count(c.Objects, "object"))
 	return b.String()
+}
+
+// ruleLinks returns the names of rules, as links to their pages if their address is given.
+func ruleLinks(rules []string, address string) string {
+	if address == "" {
+		return mdsafe.Codes(rules, 0, 100)
+	}
+	links := make([]string, len(rules))
+	for i, id := range rules {
+		links[i] = "[" + mdsafe.Code(id, 100) + "](" + strings.TrimSuffix(address, "/") + "/" +
+			url.PathEscape(id) + ")"
+	}
+	return strings.Join(links, ", ")
 }
 
 // evidenceTable returns the evidence of a cause as a table without empty columns.

@@ -24,7 +24,7 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 		causetext.RowsTable(causetext.Rows(r))}
 	quote := func(p string) string { return mdsafe.Code(p, 300) }
 	for i := range r.Causes {
-		blocks = append(blocks, "\n"+causetext.Section(r, i, "###", true)+
+		blocks = append(blocks, "\n"+causetext.Section(r, i, "###", "", true)+
 			"\nFound "+causetext.In(r, &r.Causes[i], quote)+".\n")
 	}
 	blocks = append(blocks, markdownTargets(r))

@@ -99,6 +99,14 @@ func (s *Store) PageURL(id string) string {
 	return s.Public.JoinPath("reports", id).String()
 }
 
+// RulesURL returns the address of the folder with the pages of the rules; "" if Public is nil.
+func (s *Store) RulesURL() string {
+	if s.Public == nil {
+		return ""
+	}
+	return s.Public.JoinPath("rules").String()
+}
+
 // LastReport returns the newest verdict of a subject that has a report, with the report.
 func (s *Store) LastReport(ctx context.Context, subject string) (Last, error) {
 	newest, err := s.last(ctx, subject)

@@ -82,6 +82,7 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 		j.base = ""
 	}
 	in := comment.Input{
+		RulesURL: c.Store.RulesURL(),
 		Advice:   advice,
 		Report:   j.report,
 		Problem:  j.problem,
