@@ -28,7 +28,7 @@ func causes(title string, v *View, indexes []int, id string) g.Node {
 			heading = append(heading, g.Text(fmt.Sprintf("%d. ", n+1)))
 		}
 		body := causeBody(r, n, &v.Why[n], id)
-		fold := i >= openCauses || len(indexes) > shownOnPage/4 && i > 0
+		fold := i >= openCauses || len(indexes) > manyCauses && i > 0
 		content = append(content, article(c, heading, fold, body...), g.Text("\n"))
 	}
 	return section(title, content, more(len(indexes)-shownOnPage))
@@ -65,7 +65,7 @@ func causeBody(r *analyzer.Report, i int, y *Why, id string) []g.Node {
 		rows = append(rows, h.P(g.Text(s)))
 	}
 	rows = append(rows, fixes(r, i)...)
-	rows = append(rows, evidence(c))
+	rows = append(rows, evidence(c, fmt.Sprintf("Evidence of cause %d", i+1)))
 	if len(c.Findings) > 0 {
 		rows = append(rows, h.P(h.Class("mark"), g.Text("Rule "), ruleLinks(c.Rules, id), g.Text(": "+
 			number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
@@ -170,8 +170,8 @@ func fixes(r *analyzer.Report, i int) (rows []g.Node) {
 }
 
 // evidence returns the evidence of a cause as a table, with a row for each version and library;
-// more than a few rows are folded.
-func evidence(c *analyzer.Cause) g.Node {
+// more than a few rows are folded. name is that of the table.
+func evidence(c *analyzer.Cause, name string) g.Node {
 	if len(c.Evidence) == 0 {
 		return nil
 	}
@@ -186,7 +186,7 @@ func evidence(c *analyzer.Cause) g.Node {
 	if n := len(c.Evidence) - shownEvidence; n > 0 {
 		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+analyzer.Count(n, "more row")))))
 	}
-	table := scrolled("Evidence: "+c.Title, h.Table(h.Class("stacked"), Rows(
+	table := scrolled(name, h.Table(h.Class("stacked"), Rows(
 		h.THead(h.Tr(th("needs"), th("symbols"), th("in"))),
 		h.TBody(Rows(rows...)),
 	)))

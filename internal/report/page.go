@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 	g "maragu.dev/gomponents"
@@ -481,10 +480,18 @@ func plan(r *analyzer.Report) g.Node {
 	if len(r.Plan.Fixes) == 0 || len(r.Causes) == 1 {
 		return nil
 	}
-	out := g.Group{listed(h.Ol, r.Plan.Fixes, func(x result.PlannedFix) g.Node {
-		row := g.Group{whole(x.Title.String())}
+	var titles []string
+	of := map[string][]int{} // numbers of the causes
+	for _, x := range r.Plan.Fixes {
+		title := x.Title.String()
+		if of[title] == nil {
+			titles = append(titles, title)
+		}
 		i := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == x.Cause })
-		return append(row, causeLinks(r, []int{i + 1}))
+		of[title] = append(of[title], i+1)
+	}
+	out := g.Group{listed(h.Ol, titles, func(title string) g.Node {
+		return g.Group{whole(title), causeLinks(r, of[title])}
 	})}
 	if lines := planCommand(r); len(lines) > 0 {
 		out = append(out, h.P(g.Text("This command applies the fixes that change files:")),
