@@ -19,6 +19,23 @@ import (
 
 var docs = filepath.Join("..", "..", "..", "docs")
 
+// The page has at least twenty messages, and each rule that it names has a page.
+func TestTroubleshootingPage(t *testing.T) {
+	text, err := docgen.Troubleshooting()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text, "\n## "); n < 20 {
+		t.Errorf("%d messages", n)
+	}
+	for _, m := range regexp.MustCompile(`\(rules/([a-z0-9-]+)\.md\)`).FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join(docs, "rules", m[1]+".md")); err != nil {
+			t.Error(err)
+		}
+	}
+	golden.File(t, filepath.Join(docs, "troubleshooting.md"), text)
+}
+
 func TestRulePages(t *testing.T) {
 	golden.File(t, filepath.Join(docs, "rules", "README.md"), docgen.Rules(rules.All()))
 	pages := map[string]bool{"README.md": true}

@@ -243,7 +243,7 @@ func TestHostileNames(t *testing.T) {
 			"p", "li", "ul", "ol", "strong", "em", "h3", "h4",
 			"table", "thead", "tbody", "tr", "th", "td",
 		},
-		Links: []string{s.app.url("/reports/")},
+		Links: []string{s.app.url("/reports/"), s.app.url("/rules/")},
 		Marks: []string{"compat:report", "compat:reply"},
 	}
 	for where, text := range texts {

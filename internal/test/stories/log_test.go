@@ -124,7 +124,7 @@ func TestFailedBuildIsExplained(t *testing.T) {
 	if code, text := s.app.get("/reports/" + path); code != 200 || path == "" {
 		t.Errorf("the page answers %d", code)
 	} else {
-		s.says(text, `<dt>Commit</dt>`, `<article id="failure-1" class="error">`, "<code>build (3.12)</code> and 1 more job",
+		s.says(text, `<dt>Commit</dt>`, `<a id="failure-1" class="anchor"`, "<code>build (3.12)</code> and 1 more job",
 			`<a href="`+page+`#step:3:4">line 12</a>`, "<td><code>dlopen</code> <code>dlsym</code>", "no-as-needed -ldl")
 		if strings.Contains(text, "####") || strings.Contains(text, "0 findings") {
 			t.Errorf("the page is\n%s", text)
