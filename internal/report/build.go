@@ -40,7 +40,8 @@ func failedBuild(b *Build) g.Node {
 		c := &x.Cause
 		body := []g.Node{h.P(whole(c.Action)), source(x)}
 		body = append(body, fixes(&analyzer.Report{Causes: []analyzer.Cause{*c}}, 0)...)
-		content = append(content, article(c, nil, false, append(body, evidence(c, "Evidence of "+c.ID))...))
+		body = append(body, evidence(c, "Evidence of "+c.ID))
+		content = append(content, article(c, nil, false, body...))
 	}
 	if list := listed(h.Ul, b.Notes, link); list != nil {
 		content = append(content, list)

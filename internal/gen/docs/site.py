@@ -1,5 +1,6 @@
 """Hook of mkdocs: adds the pages of the rules to the navigation, and lets links to files outside of
-docs/ lead to the repository."""
+docs/ lead to the repository. Lists of texts are left out of the search, where they would be found
+instead of the pages that explain them."""
 
 import pathlib
 import re
@@ -16,6 +17,8 @@ def on_config(config):
 
 
 def on_page_markdown(markdown, page, config, files):
+    if page.file.src_uri in ("messages.md", "stories.md"):
+        page.meta["search"] = {"exclude": True}
     root = pathlib.Path(config.docs_dir).resolve()
 
     def link(found):
