@@ -183,7 +183,8 @@ func (c *Contents) Words(spans []Span) ([][]Word, error) {
 		}
 		return nil
 	}
-	if err := c.eachRelocation(apply); err != nil {
+	if err := c.eachRelocation(apply, relocTable{elf.DT_RELA, elf.DT_RELASZ, true},
+		relocTable{elf.DT_REL, elf.DT_RELSZ, false}); err != nil {
 		return nil, err
 	}
 	return out, c.eachRelr(func(addr uint64) {
@@ -211,15 +212,19 @@ func (c *Contents) symbolName(i uint64) (string, error) {
 	return c.names.get(c.m.symbol(b).name)
 }
 
-// eachRelocation calls yield for the entries of DT_RELA and DT_REL.
+// relocTable are the tags of a table of relocations, and whether its entries have an addend.
+type relocTable struct {
+	addr, size elf.DynTag
+	addend     bool
+}
+
+// eachRelocation calls yield for the entries of tables of relocations.
 func (c *Contents) eachRelocation(
 	yield func(addr, symbol uint64, way Relocs, addend uint64, explicit bool) error,
+	tables ...relocTable,
 ) error {
 	kinds, w := relocKinds[elf.Machine(c.o.Machine)], c.m.wordSize()
-	for _, t := range []struct {
-		addr, size elf.DynTag
-		addend     bool
-	}{{elf.DT_RELA, elf.DT_RELASZ, true}, {elf.DT_REL, elf.DT_RELSZ, false}} {
+	for _, t := range tables {
 		size := c.d.value(t.size)
 		if !c.d.has(t.addr) || size == 0 {
 			continue

@@ -317,10 +317,15 @@ func phEntSize(class int) uint16 {
 	return 32
 }
 
+// Executable reports whether s is loaded as machine code.
+func (s *Segment) Executable() bool {
+	return elf.ProgType(s.Type) == elf.PT_LOAD && elf.ProgFlag(s.Flags)&elf.PF_X != 0
+}
+
 // code reports whether s is an executable segment that does not start at offset 0, where the
 // headers are.
 func (s *Segment) code() bool {
-	return elf.ProgType(s.Type) == elf.PT_LOAD && elf.ProgFlag(s.Flags)&elf.PF_X != 0 &&
+	return s.Executable() &&
 		s.Offset > 0 &&
 		s.Offset < 1<<62 &&
 		s.FileSize < 1<<62

@@ -9,6 +9,7 @@ import (
 	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/gpu"
+	"github.com/compat-app/compat/analyzer/processor"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -19,6 +20,8 @@ type Object struct {
 	*elfobj.Object
 	GPU   gpu.Archs
 	NumPy NumPyBuild
+	// What the processor must have so that it can be loaded, and imported if it is a module.
+	Executes processor.Need
 	// Sorted names of libraries among its constants that it may pass to dlopen.
 	Opens []string
 	// Loads is set for a module that may load libraries or change how others are loaded: it calls

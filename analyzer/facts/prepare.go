@@ -166,5 +166,6 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 	if p.object.Extension() || p.elf.Imports.Any(opensCapsule) {
 		p.object.NumPy = readNumPyBuild(p.elf, f.Content, f.Size)
 	}
+	p.object.Executes = readProcessor(f, p.object)
 	p.elf.Sections = nil // no longer needed; large objects have thousands
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform/debian"
+	"github.com/compat-app/compat/analyzer/processor"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -95,8 +96,9 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 		isDepends(p)
 }
 
-// skim returns the parts of an object that are not read, mostly machine code.
-func skim(head []byte, _ int64) []unpack.Range {
+// skim returns the parts of an object that are not read, mostly machine code, in which the
+// instructions for newer processors are counted.
+func skim(head []byte, _ int64) ([]unpack.Range, io.Writer) {
 	code := elfobj.Code(head)
 	switch {
 	case isPE(head):
@@ -108,7 +110,7 @@ func skim(head []byte, _ int64) []unpack.Range {
 	for _, c := range code {
 		out = append(out, unpack.Range{Start: c[0], End: c[1]})
 	}
-	return out
+	return out, &processor.Density{}
 }
 
 func isMetadata(p string) bool {

@@ -224,3 +224,15 @@ func (p *Platform) String() string {
 	}
 	return p.Name
 }
+
+// Baseline returns the level of x86_64 that all machines have on which the platform runs:
+// "x86-64-v3", or "" if it is not more than the architecture has.
+func (p *Platform) Baseline() string {
+	switch strings.TrimSuffix(p.Name, "_"+p.Arch) { // Red Hat's release notes
+	case "rhel9":
+		return "x86-64-v2"
+	case "rhel10":
+		return "x86-64-v3"
+	}
+	return ""
+}

@@ -286,3 +286,19 @@ func TestOSRelease(t *testing.T) {
 		t.Errorf("VERSION_ID is %q", got)
 	}
 }
+
+// TestBaseline checks the processors that systems require.
+func TestBaseline(t *testing.T) {
+	for name, want := range map[string]string{
+		"rhel8": "", "rhel9": "x86-64-v2", "rhel10": "x86-64-v3", "debian13": "",
+		"manylinux_2_28_x86_64": "",
+	} {
+		p, err := Lookup(name, "x86_64")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Baseline(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

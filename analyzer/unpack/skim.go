@@ -34,7 +34,8 @@ func (w *walker) skim(content Scratch, rd io.Reader, size int64) (Scratch, io.Re
 	n, _ := io.ReadFull(rd, head) // an error is returned again by the next read
 	rd = io.MultiReader(bytes.NewReader(head[:n]), rd)
 	var holes []Range
-	for _, h := range w.o.Skim(head[:n], size) {
+	ranges, rest := w.o.Skim(head[:n], size)
+	for _, h := range ranges {
 		if h.Start, h.End = (h.Start+SkipUnit-1)/SkipUnit*SkipUnit,
 			h.End/SkipUnit*SkipUnit; h.Start < h.End {
 			holes = append(holes, h)
@@ -43,15 +44,19 @@ func (w *walker) skim(content Scratch, rd io.Reader, size int64) (Scratch, io.Re
 	if len(holes) == 0 {
 		return content, rd
 	}
-	return &skimmed{Skipper: to, holes: holes}, rd
+	if rest == nil {
+		rest = io.Discard
+	}
+	return &skimmed{Skipper: to, holes: holes, rest: rest}, rd
 }
 
 // skimmed is a file without some ranges of whole units. It records whether one of them is read.
 type skimmed struct {
 	Skipper
-	holes  []Range // sorted
-	done   int     // number of holes that were skipped
-	at     int64   // number of bytes written and skipped
+	holes  []Range   // sorted
+	rest   io.Writer // gets what is not stored
+	done   int       // number of holes that were skipped
+	at     int64     // number of bytes written and skipped
 	missed bool
 }
 
@@ -69,20 +74,20 @@ func (s *skimmed) Write(p []byte) (int, error) {
 				n = min(n, h.Start-s.at)
 			}
 		}
-		if !hole {
-			if _, err := s.Skipper.Write(p[:n]); err != nil {
-				return 0, err
-			}
-		} else if s.at += n; s.at == s.holes[s.done].End {
+		to := io.Writer(s.Skipper)
+		if hole {
+			to = s.rest
+		}
+		if _, err := to.Write(p[:n]); err != nil {
+			return 0, err
+		}
+		s.at, p = s.at+n, p[n:]
+		if hole && s.at == s.holes[s.done].End {
 			if err := s.Skip(s.at - s.holes[s.done].Start); err != nil {
 				return 0, err
 			}
 			s.done++
 		}
-		if !hole {
-			s.at += n
-		}
-		p = p[n:]
 	}
 	return all, nil
 }

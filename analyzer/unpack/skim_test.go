@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -57,16 +58,22 @@ func TestSkim(t *testing.T) {
 		{"beyond the end, and read", []Range{{3 * SkipUnit, 99 * SkipUnit}}, 0, size, 2},
 	} {
 		times := 0
+		var rest bytes.Buffer // what is not stored
 		o := Options{
 			Scratch: func(int64) (Scratch, error) { return &holed{}, nil },
 			Digest:  func(*Package, int64, []byte) bool { return true },
-			Skim: func(head []byte, declared int64) []Range {
+			Skim: func(head []byte, declared int64) ([]Range, io.Writer) {
 				if !bytes.Equal(head, data[:skimHead]) || declared != size {
 					t.Errorf("%s: asked with %d bytes of a file of %d", c.name, len(head), declared)
 				}
-				return c.ranges
+				rest.Reset()
+				return c.ranges, &rest
 			},
 			Prepare: func(f *File) any {
+				if c.name == "two of them" && (f.Skimmed != &rest || !bytes.Equal(rest.Bytes(),
+					slices.Concat(data[SkipUnit:2*SkipUnit], data[3*SkipUnit:4*SkipUnit]))) {
+					t.Errorf("%s: %d other bytes are not stored", c.name, rest.Len())
+				}
 				times++
 				got := make([]byte, c.to-c.from)
 				if _, err := f.Content.ReadAt(got, c.from); err != nil && err != io.EOF {
@@ -105,7 +112,7 @@ func TestSkimCounts(t *testing.T) {
 	o := Options{
 		Limits:  Limits{Bytes: int64(2 * len(data))},
 		Scratch: func(int64) (Scratch, error) { return &holed{}, nil },
-		Skim:    func([]byte, int64) []Range { return []Range{{SkipUnit, 2 * SkipUnit}} },
+		Skim:    func([]byte, int64) ([]Range, io.Writer) { return []Range{{SkipUnit, 2 * SkipUnit}}, nil },
 		Prepare: func(f *File) any {
 			n, _ := io.Copy(io.Discard, io.NewSectionReader(f.Content, 0, f.Size))
 			return n

@@ -102,9 +102,10 @@ type Options struct {
 	// Skim returns the ranges of a wanted file that Prepare does not need, by its first bytes (up
 	// to 20 KiB) and declared size. They are inflated and verified, but not stored. If Prepare
 	// reads them nevertheless, the file is inflated again completely and Prepare is called again.
-	// Ranges must be sorted and must not overlap. It is called only for members of a zip of at
-	// least SkipUnit bytes and if Prepare is set. Nil stores everything.
-	Skim func(head []byte, size int64) []Range
+	// Ranges must be sorted and must not overlap. What is not stored is written to rest, unless it
+	// is nil. It is called only for members of a zip of at least SkipUnit bytes and if Prepare is
+	// set. Nil stores everything.
+	Skim func(head []byte, size int64) (ranges []Range, rest io.Writer)
 
 	// Prepare is called for each wanted file before it is visited, and sets File.Prepared. Content
 	// is valid only during the call. The result must depend only on the file: if Workers is set, it
@@ -141,6 +142,7 @@ type File struct {
 	Path    string
 	Size    int64       // actual size in bytes
 	Content io.ReaderAt // valid during visit only; nil there if Prepare is set
+	Skimmed io.Writer   // the writer of Options.Skim, for Prepare; nil if everything is stored
 
 	SHA256   string // in hex, if Digest returned true
 	Prepared any    // the result of Prepare

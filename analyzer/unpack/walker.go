@@ -269,6 +269,9 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bo
 		return out
 	}
 	out.file = &File{Package: pkg, Path: e.path, Size: size, Content: content, SHA256: sum}
+	if s, ok := content.(*skimmed); ok {
+		out.file.Skimmed = s.rest
+	}
 	out.content = content
 	return out
 }

@@ -42,6 +42,8 @@
 //	comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
 //	local NAME                              a function in .symtab that is not exported
 //	section .nv_fatbin 50ed55ba…            name and bytes in hex, spaces allowed between them
+//	section .text c5f877c3                  the machine code of all functions
+//	section .init c5f877c3                  a function that the loader calls
 //
 // Examples of symbols:
 //

@@ -23,7 +23,6 @@ var ownSections = []string{
 	".rela.plt",
 	".rel.plt",
 	".relr.dyn",
-	".text",
 	".dynamic",
 	".got",
 	".got.plt",

@@ -149,6 +149,7 @@ func (w *writer) dynamic() []byte {
 			tag(more[i], v)
 		}
 	}
+	table(initSection, elf.DT_INIT)
 	table(".gnu.hash", elf.DT_GNU_HASH)
 	table(".dynstr", elf.DT_STRTAB, elf.DT_STRSZ)
 	table(".dynsym", elf.DT_SYMTAB)

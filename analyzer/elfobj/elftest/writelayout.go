@@ -10,6 +10,13 @@ import (
 // aarch64 and ppc64le).
 const page = 64 << 10
 
+// Sections with machine code: all functions begin where codeSection does, and initSection is the
+// function that the loader calls (DT_INIT).
+const (
+	codeSection = ".text"
+	initSection = ".init"
+)
+
 // plan lists the parts of the file in order.
 func (w *writer) plan() {
 	o := w.o
@@ -119,7 +126,16 @@ func (w *writer) plan() {
 		}
 	}
 	if loadable(o) {
-		add(part{name: ".text", typ: elf.SHT_PROGBITS, flags: a | x, align: 16, bytes: w.code})
+		add(part{name: codeSection, typ: elf.SHT_PROGBITS, flags: a | x, align: 16, bytes: w.code})
+	}
+	if b := w.given(initSection); b != nil && loadable(o) {
+		add(part{
+			name:  initSection,
+			typ:   elf.SHT_PROGBITS,
+			flags: a | x,
+			align: 16,
+			bytes: func() []byte { return b },
+		})
 	}
 	w.split = len(w.parts)
 	if o.Dynamic {
@@ -188,7 +204,7 @@ func (w *writer) plan() {
 		)
 	}
 	for _, s := range o.Sections {
-		if s.Data != nil {
+		if s.Data != nil && s.Name != codeSection && s.Name != initSection {
 			typ := elf.SectionType(s.Type)
 			if typ == elf.SHT_NULL {
 				typ = elf.SHT_PROGBITS

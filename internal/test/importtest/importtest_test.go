@@ -39,7 +39,8 @@ var (
 
 	// parts are the parts of the analyzer.
 	parts = slices.Concat(knowledge, []string{
-		"analyzer/abi", "analyzer/abi3", "analyzer/buildlog", "analyzer/cpython", "analyzer/dyld",
+		"analyzer/abi", "analyzer/abi3", "analyzer/buildlog", "analyzer/processor", "analyzer/cpython",
+		"analyzer/dyld",
 		"analyzer/dynlink", "analyzer/fix/...", "analyzer/gpu", "analyzer/staticlink",
 		"analyzer/wheelpolicy", "analyzer/winload",
 	})
@@ -86,6 +87,7 @@ var layers = map[string][]string{
 	"analyzer/dwarf":          {},
 	"analyzer/elfobj":         {},
 	"analyzer/elfobj/elftest": {"analyzer/elfobj"},
+	"analyzer/processor":      {"analyzer/cpython", "analyzer/elfobj"},
 	"analyzer/machoobj":       {},
 	"analyzer/peobj":          {},
 	"analyzer/pkgmeta":        {},

@@ -1,0 +1,145 @@
+package elfobj
+
+import "debug/elf"
+
+// Target is what the loader stores in a pointer-sized word.
+type Target struct {
+	Symbol string // the undefined symbol whose address is stored; "" for an address in the object
+	Addr   uint64 // the address in the object
+	// The loader stores what a function of the object returns (IFUNC), the address of a weak symbol
+	// that may be missing, or something else that is not known.
+	Unknown bool
+}
+
+// Targets returns what the loader stores in the words of the object, by address. A definition of
+// the object counts as the one that is found, as in a module that Python imports.
+func (c *Contents) Targets() (map[uint64]Target, error) {
+	out := map[uint64]Target{}
+	if c.m == nil {
+		return out, nil
+	}
+	bySymbol := map[uint64]Target{}
+	err := c.eachRelocation(func(at, symbol uint64, way Relocs, addend uint64, _ bool) error {
+		switch {
+		case symbol != 0:
+			t, seen := bySymbol[symbol]
+			if !seen {
+				var err error
+				if t, err = c.target(symbol); err != nil {
+					return err
+				}
+				bySymbol[symbol] = t
+			}
+			if t.Symbol == "" {
+				t.Addr += addend
+			}
+			out[at] = t
+		case way == RelocRelative:
+			out[at] = Target{Addr: addend}
+		default:
+			out[at] = Target{Unknown: true}
+		}
+		return nil
+	}, relocTable{elf.DT_RELA, elf.DT_RELASZ, true}, relocTable{elf.DT_JMPREL, elf.DT_PLTRELSZ, true})
+	if err != nil {
+		return nil, err
+	}
+	return out, c.eachRelr(func(at uint64) {
+		var b [8]byte
+		if c.Load(at, b[:]) == len(b) {
+			out[at] = Target{Addr: c.m.order.Uint64(b[:])}
+		}
+	})
+}
+
+// target returns what the loader stores for a symbol, by its index.
+func (c *Contents) target(i uint64) (Target, error) {
+	name, err := c.symbolName(i)
+	if err != nil {
+		return Target{}, err
+	}
+	entry := c.m.symbolSize()
+	off, _, _ := c.m.reach(c.d.value(elf.DT_SYMTAB))
+	b, err := c.m.bytes(off+i*entry, entry, "a symbol")
+	if err != nil {
+		return Target{}, err
+	}
+	s := c.m.symbol(b)
+	switch {
+	case !c.m.wide, s.typ == elf.STT_GNU_IFUNC, s.typ == elf.STT_TLS:
+		return Target{Unknown: true}, nil
+	case s.defined():
+		return Target{Addr: c.m.order.Uint64(b[8:])}, nil
+	}
+	return Target{Symbol: name, Unknown: s.bind == elf.STB_WEAK}, nil
+}
+
+// Load reads the bytes at an address before relocation, and returns how many of them are in a
+// segment. Those that are not in the file are 0.
+func (c *Contents) Load(addr uint64, b []byte) int {
+	if c.m == nil {
+		return 0
+	}
+	for n := 0; n < len(b); {
+		off, have, ok := c.m.at(addr + uint64(n))
+		if !ok {
+			if !c.m.zeroFilled(addr + uint64(n)) {
+				return n
+			}
+			b[n] = 0
+			n++
+			continue
+		}
+		take := int(min(have, uint64(len(b)-n)))
+		if m, err := c.m.r.ReadAt(b[n:n+take], int64(off)); m < take && err != nil {
+			return n
+		}
+		n += take
+	}
+	return len(b)
+}
+
+// Executable reports whether an address is in a segment with machine code.
+func (c *Contents) Executable(addr uint64) bool { return c.inSegment(addr, elf.PF_X) }
+
+// Writable reports whether an address is in a segment with data that may change.
+func (c *Contents) Writable(addr uint64) bool { return c.inSegment(addr, elf.PF_W) }
+
+// Mapped reports whether an address is in a segment.
+func (c *Contents) Mapped(addr uint64) bool { return c.inSegment(addr, 0) }
+
+// inSegment reports whether an address is in a segment with a flag.
+func (c *Contents) inSegment(addr uint64, flag elf.ProgFlag) bool {
+	if c.m == nil {
+		return false
+	}
+	for _, p := range c.m.loads {
+		if p.flags&flag == flag && addr >= p.vaddr && addr-p.vaddr < max(p.memsz, p.filesz) {
+			return true
+		}
+	}
+	return false
+}
+
+// Initializers returns the addresses of what the loader calls after it has loaded the object:
+// DT_INIT, and the words of DT_INIT_ARRAY with the functions.
+func (c *Contents) Initializers() (function uint64, array Span) {
+	if c.m == nil {
+		return 0, Span{}
+	}
+	return c.d.value(elf.DT_INIT),
+		Span{Addr: c.d.value(elf.DT_INIT_ARRAY), Size: c.d.value(elf.DT_INIT_ARRAYSZ)}
+}
+
+// Entry returns the address of the first instruction of a program.
+func (c *Contents) Entry() uint64 {
+	if c.m == nil {
+		return 0
+	}
+	const offset = 24 // of e_entry, in both classes
+	b, err := c.m.bytes(offset, c.m.wordSize(), "the address of the entry")
+	if err != nil {
+		return 0
+	}
+	return c.m.cursor(b).word()
+}

@@ -1,0 +1,58 @@
+package facts
+
+import (
+	"io"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/processor"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+const (
+	// Larger objects are not examined: those for newer processors would have to be inflated again,
+	// with their machine code.
+	maxProcessorObject = 64 << 20
+	// Bytes of machine code in which instructions are counted if all of it is stored.
+	maxCounted = 4 << 20
+)
+
+// readProcessor returns what loading an object needs beyond the baseline of x86_64. Only the code
+// of objects that were compiled for newer processors is followed.
+func readProcessor(f *unpack.File, o *Object) processor.Need {
+	if o.Arch() != "x86_64" || f.Size > maxProcessorObject || !forNewer(f) {
+		return processor.Need{}
+	}
+	object, contents, err := elfobj.ReadContents(f.Content, f.Size)
+	if err != nil {
+		return processor.Need{}
+	}
+	need, err := processor.Of(object, contents)
+	if err != nil {
+		return processor.Need{}
+	}
+	return need
+}
+
+// forNewer reports whether a compiler was allowed to use AVX for all code of an object.
+func forNewer(f *unpack.File) bool {
+	d, _ := f.Skimmed.(*processor.Density)
+	if d != nil {
+		return d.Everywhere()
+	}
+	h, err := elfobj.ReadHead(f.Content, f.Size, nil)
+	if err != nil {
+		return false
+	}
+	segments, err := h.Segments(f.Content, f.Size)
+	if err != nil {
+		return false
+	}
+	d = &processor.Density{}
+	for _, s := range segments {
+		if s.Executable() {
+			n := min(s.FileSize, maxCounted)
+			_, _ = io.Copy(d, io.NewSectionReader(f.Content, int64(s.Offset), int64(n)))
+		}
+	}
+	return d.Everywhere()
+}

@@ -1,0 +1,76 @@
+package processor
+
+import "bytes"
+
+// Density counts instructions in machine code, to find the objects that Of is for: a compiler that
+// may use AVX uses it everywhere, so there is hardly an instruction of SSE. Libraries with code for
+// several processors have both. It counts bytes that look like common instructions, without
+// decoding, in a part of the code. The zero value is ready to use.
+type Density struct {
+	left        int // bytes until the next part
+	bytes       int
+	vector, sse int
+}
+
+const (
+	// A part of counted bytes of each period is examined, which costs little beside inflating.
+	period, counted = 32 << 10, 4 << 10
+	// The least number of instructions with a VEX prefix in a MB.
+	least = 300
+)
+
+// Write examines code. It never fails.
+func (d *Density) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		if d.left == 0 {
+			part := p[:min(len(p), counted)]
+			d.count(part)
+			d.left = period
+		}
+		skip := min(d.left, len(p))
+		d.left -= skip
+		p = p[skip:]
+	}
+	return n, nil
+}
+
+func (d *Density) count(p []byte) {
+	d.bytes += len(p)
+	for q := p; ; {
+		i := bytes.IndexByte(q, 0xc5)
+		if i < 0 || i+2 >= len(q) {
+			break
+		}
+		// VEX with two bytes, and an opcode of a move or of arithmetic
+		if q[i+1]&0x78 >= 0x70 && common[q[i+2]] {
+			d.vector++
+		}
+		q = q[i+1:]
+	}
+	for q := p; ; {
+		i := bytes.IndexByte(q, 0x0f)
+		if i < 0 || i+1 >= len(q) {
+			break
+		}
+		if common[q[i+1]] && q[i+1] < 0x70 {
+			d.sse++
+		}
+		q = q[i+1:]
+	}
+}
+
+// common are opcodes of frequent instructions that exist with and without a VEX prefix.
+var common = func() (t [256]bool) {
+	for _, op := range []byte{
+		0x10, 0x11, 0x28, 0x29, 0x57, 0x58, 0x59, 0x5c, 0x5e, 0x6e, 0x6f, 0x77, 0x7e, 0x7f, 0xd6, 0xef,
+	} {
+		t[op] = true
+	}
+	return t
+}()
+
+// Everywhere reports whether the code was compiled for processors with AVX.
+func (d *Density) Everywhere() bool {
+	return d.vector*1000 >= least*d.bytes/1000 && d.vector > 3*d.sse
+}
