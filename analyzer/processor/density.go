@@ -13,7 +13,7 @@ type Density struct {
 }
 
 const (
-	// A part of counted bytes of each period is examined, which costs little beside inflating.
+	// A part of counted bytes of each period is examined, which costs little compared with inflating.
 	period, counted = 32 << 10, 4 << 10
 	// The least number of instructions with a VEX prefix in a MB.
 	least = 300

@@ -5,12 +5,12 @@
 //	if need.Level >= processor.AVX2 { … } // loading it ends with SIGILL without AVX2
 //
 // Code that a compiler was allowed to write for newer processors (-march=native, -mavx2) fails at
-// its first such instruction. Libraries that ask the processor first contain the same
+// its first such instruction. Libraries that read first what it has contain the same
 // instructions, so what matters is whether they are executed on every path. Of follows the code
 // that the loader and Python call (initializers, PyInit_, the functions of Py_mod_exec, main)
 // through direct calls and jumps. Where a condition is not known, both sides are followed. The
 // result is a level only if all paths on which the import succeeds execute an instruction of it
-// before the processor is asked (CPUID, XGETBV). All else is Baseline: a path that ends without
+// before code reads what the processor has (CPUID, XGETBV). All else is Baseline: a path that ends without
 // one, and one of which it is not known where it continues before it has reached one.
 //
 // Values are known if they follow from the bytes of the object: constants, its data before
