@@ -10,8 +10,8 @@
 // that the loader and Python call (initializers, PyInit_, the functions of Py_mod_exec, main)
 // through direct calls and jumps. Where a condition is not known, both sides are followed. The
 // result is a level only if all paths on which the import succeeds execute an instruction of it
-// before code reads what the processor has (CPUID, XGETBV). All else is Baseline: a path that ends without
-// one, and one of which it is not known where it continues before it has reached one.
+// before code reads what the processor has (CPUID, XGETBV). All else is Baseline: a path that ends
+// without one, and one of which it is not known where it continues before it has reached one.
 //
 // Values are known if they follow from the bytes of the object: constants, its data before
 // anything has run, the stack. What other libraries return is not known. That they change data
