@@ -161,6 +161,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		}
 		namedFirst(c.Evidence, named...)
 	}
+	c.Reproduce = t.reproduce()
 	if t.pinned() {
 		c.Fixes = t.choices()
 		c.Actor, c.Action = result.Installer, t.advice()

@@ -137,6 +137,8 @@ type Rule struct {
 	Linker bool
 	// Claims is set if findings of other rules about the same library belong to its causes.
 	Claims bool
+	// Loader is the error that shows the findings; Silent = that of Lacks.
+	Loader Loader
 	// Where says in titles where a library is looked for that lacks a symbol: " on the search path".
 	Where string
 }

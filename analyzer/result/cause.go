@@ -46,6 +46,8 @@ type Cause struct {
 	Works    []string   `json:"works,omitempty"`
 	Evidence []Evidence `json:"evidence"`
 	Fixes    []CauseFix `json:"fixes"` // those that remove all findings first
+	// Reproduce is how to see it fail; nil if no message of a loader or of pip shows it.
+	Reproduce *Reproduction `json:"reproduce,omitempty"`
 	// Together is set if no fix removes all findings, so several are needed. Otherwise the fixes
 	// are alternatives.
 	Together bool `json:"together,omitempty"`
@@ -60,6 +62,17 @@ type Evidence struct {
 	MoreSymbols int      `json:"more_symbols,omitempty"`
 	Objects     []string `json:"objects"` // the first few
 	MoreObjects int      `json:"more_objects,omitempty"`
+}
+
+// Reproduction is how to see a cause fail.
+type Reproduction struct {
+	System string `json:"system"` // with which it was described: "Debian 11"
+	// Container runs it in a container, in the folder of the artifact; "" if no image is known.
+	Container shellword.Line `json:"container,omitempty"`
+	// Venv runs it in a virtual environment, on the system.
+	Venv shellword.Line `json:"venv"`
+	// Message is what the loader or pip prints, without the folders of the machine.
+	Message string `json:"message"`
 }
 
 // CauseFix is a fix of a cause.

@@ -90,6 +90,8 @@ type Finding struct {
 	NoWheelFor string `json:"-"`
 	// On lists all targets on which it occurs.
 	On []string `json:"-"`
+	// NoVersion is set if Library has no symbol of Version: then the loader reports the version.
+	NoVersion bool `json:"-"`
 	// RevealedBy is the requirement of the fix with which it occurs, because the fix provides a
 	// missing library; "" for findings that occur without a fix.
 	RevealedBy string `json:"-"`

@@ -42,7 +42,7 @@ result, which counts those modules too.
 
 Not detected: fields of structures that the limited API hides, macros, and functions that are
 looked up with dlsym.`,
-	Cause:    cause.Rule{Kind: notStable},
+	Cause:    cause.Rule{Kind: notStable, Loader: cause.ReportsSymbol},
 	Explains: []string{"macos-symbol-not-found", "windows-procedure-not-found", "platform-tag"},
 	References: []string{
 		"PEP 384, PEP 652",

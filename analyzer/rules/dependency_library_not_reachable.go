@@ -47,7 +47,7 @@ installs, and the sources that may load it before are not read.
 Not detected: modules of wheels without any Python source, which a program imports itself, libraries
 that a wheel installs outside of site-packages (NAME.data/data), and what runs before the package is
 imported, such as an earlier import of another package.`,
-	Cause:      cause.Rule{Kind: cause.UnreachableDependency},
+	Cause:      cause.Rule{Kind: cause.UnreachableDependency, Loader: cause.ReportsLibrary},
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH"},
 	Check:      checkDependencyReachable,
 	MacOS:      checkDependencyReachableMacOS,

@@ -31,7 +31,9 @@ reported.
 
 Not detected: code that makes the stack executable itself, and libraries that really need an
 executable stack (nested functions of GCC whose address is taken).`,
-	Cause: cause.Rule{Kind: cause.Build("link it without an executable stack")},
+	Cause: cause.Rule{
+		Kind: cause.Build("link it without an executable stack"), Loader: cause.RefusesStack,
+	},
 	References: []string{
 		"glibc: NEWS for 2.41, elf/dl-load.c, sysdeps/*/stackinfo.h",
 		"ld: -z noexecstack",

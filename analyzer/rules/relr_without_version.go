@@ -30,7 +30,7 @@ Fix: link without packed relocations, or with a linker that adds the version.
 
 Not reported on musl, which has no symbol versions and supports DT_RELR since 1.2.4, and for
 objects that need no version of libc.so.6, which glibc accepts.`,
-	Cause:      cause.Rule{Kind: cause.TooNew},
+	Cause:      cause.Rule{Kind: cause.TooNew, Loader: cause.ReportsVersion},
 	References: []string{"glibc: elf/dl-version.c, NEWS for 2.36", "ld: -z pack-relative-relocs"},
 	Check:      checkRelrVersion,
 }

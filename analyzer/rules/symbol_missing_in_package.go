@@ -200,7 +200,8 @@ func reportMissingSymbols(p *analyzer.Pass, l *missingSymbols) {
 			pinnedBy(p, name))
 		p.Report(analyzer.Finding{
 			Object: l.object, Symbol: i.Name, Version: i.Version, Library: l.library.Names()[0],
-			Chain: l.chain, Package: name,
+			NoVersion: b.Outcome == dynlink.NoVersion,
+			Chain:     l.chain, Package: name,
 			Headline: headline, Message: headline + ". " + when,
 		}, fixes...)
 	}

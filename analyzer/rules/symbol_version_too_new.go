@@ -50,7 +50,7 @@ export, and a warning otherwise. Delay-loaded imports are not reported.
 
 Not detected: symbols that are looked up with dlsym, and versions that only a dependency of a
 dependency needs.`,
-	Cause:    cause.Rule{Kind: cause.TooNew},
+	Cause:    cause.Rule{Kind: cause.TooNew, Loader: cause.ReportsVersion},
 	Explains: []string{"macos-symbol-not-found", "windows-procedure-not-found", "platform-tag"},
 	References: []string{
 		"System V gABI, symbol versioning: LSB Core 5.0, chapter 10.7",

@@ -32,7 +32,7 @@ The rule is for the platforms of ` + "`--platform`" + ` and of the settings, for
 of the same system and for the other C library. Where files of the wheel do not work there either,
 only that is reported. A wheel whose release has another wheel for the platform is not checked on
 it.`,
-	Cause:      cause.Rule{Kind: excludedByTag},
+	Cause:      cause.Rule{Kind: excludedByTag, Loader: cause.PipRefuses},
 	References: []string{"PEP 600", "PEP 656", "PyPA: Platform compatibility tags"},
 	Packaging:  true,
 	Check:      checkTagExcludesPlatform,

@@ -88,37 +88,18 @@ func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string)
 	if len(paths) == 0 {
 		return errors.New("give at least one PATH, for example dist/*.whl; see 'compat fix --help'")
 	}
-	f.format = "text"
-	settings, err := checkOptions(env, f.checkFlags)
-	if err != nil {
-		return err
-	}
-	if settings.broken != nil {
-		outputs, err := newOutputs(env, f.checkFlags)
-		if err != nil {
-			return err
-		}
-		return errors.Join(outputs.write(env.Out, settings.broken), exit{code: exitUsage})
-	}
-	defer collect()()
-	from, err := openPackages(env, f.index, f.noHistory, f.noCache)
-	if err != nil {
-		return err
-	}
-	in := inputs{stdin: env.In, download: from.download(ctx, f.checkFlags)}
-	defer in.close()
 	for _, p := range paths {
 		if !f.dryRun && (p == "-" || strings.HasPrefix(p, fromIndex)) {
 			return fmt.Errorf("%s is no file that can be changed; save it as one and give its path, "+
 				"or add --dry-run", p)
 		}
-		if err := in.add(p); err != nil {
-			return &pathError{p, err}
-		}
 	}
-	o := settings.Options
-	from.compareHashes(&o, settings.pins)
-	o.Source, o.NoIndex = from.Source, len(from.names) == 0
+	defer collect()()
+	in, o, err := openArtifacts(ctx, env, f.checkFlags, paths)
+	if err != nil {
+		return err
+	}
+	defer in.close()
 	shown := startProgress(env, f.quiet)
 	o.Progress = shown.set
 	r, done, err := analyzer.New(rules.All()).Fix(ctx, in.list, o, f.only...)
@@ -138,6 +119,40 @@ func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string)
 		return err
 	}
 	return p.exit()
+}
+
+// openArtifacts opens what is checked, which the caller closes, and returns the options for it.
+func openArtifacts(
+	ctx context.Context, env environment, f checkFlags, paths []string,
+) (*inputs, analyzer.Options, error) {
+	f.format = "text"
+	settings, err := checkOptions(env, f)
+	if err != nil {
+		return nil, settings.Options, err
+	}
+	if settings.broken != nil {
+		outputs, err := newOutputs(env, f)
+		if err != nil {
+			return nil, settings.Options, err
+		}
+		return nil, settings.Options, errors.Join(
+			outputs.write(env.Out, settings.broken), exit{code: exitUsage})
+	}
+	from, err := openPackages(env, f.index, f.noHistory, f.noCache)
+	if err != nil {
+		return nil, settings.Options, err
+	}
+	in := &inputs{stdin: env.In, download: from.download(ctx, f)}
+	for _, p := range paths {
+		if err := in.add(p); err != nil {
+			in.close()
+			return nil, settings.Options, &pathError{p, err}
+		}
+	}
+	o := settings.Options
+	from.compareHashes(&o, settings.pins)
+	o.Source, o.NoIndex = from.Source, len(from.names) == 0
+	return in, o, nil
 }
 
 // missing returns an error if a report does not have one of some causes.

@@ -38,44 +38,54 @@ func lockNextTo(file string) string {
 	return file
 }
 
-// fixPins changes the versions in lock and requirements files.
-func fixPins(ctx context.Context, env environment, f fixFlags, files []string) error {
-	e := envFlags{checkFlags: f.checkFlags, python: f.python, extras: f.extras}
+// openPins returns the check of files that pin packages, as "compat env" checks them.
+func openPins(env environment, f checkFlags, python string, files []string) (*pinned.Fixer, error) {
+	e := envFlags{checkFlags: f, python: python, extras: f.extras}
 	e.budget = pinned.DefaultBudget >> 20
 	e.lock, e.requirements, e.checkFlags.extras = nil, nil, nil
 	for i, file := range files {
 		files[i] = lockNextTo(filepath.ToSlash(file))
 		if info, err := os.Stat(files[i]); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a regular file", files[i])
+			return nil, fmt.Errorf("%s is not a regular file", files[i])
 		}
 	}
 	if err := e.usage(files); err != nil {
-		return err
+		return nil, err
 	}
 	if err := e.configure(files); err != nil {
-		return err
+		return nil, err
 	}
 	e.defaultPlatforms()
 	settings, err := checkOptions(env, e.checkFlags)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	from, err := openPackages(env, f.index, false, f.noCache)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(from.names) == 0 {
-		return noIndex(env, wheelsNeedIndex)
+		return nil, noIndex(env, wheelsNeedIndex)
 	}
-	defer collect()()
-	c := newCheck(from, settings.Options)
-	fixer := pinned.Fixer{Check: c, Read: readInput, Only: f.only}
-	fixer.Pins = func(read func(string) ([]byte, error)) ([]*pinned.Pinned, error) {
+	x := &pinned.Fixer{Check: newCheck(from, settings.Options), Read: readInput}
+	x.Pins = func(read func(string) ([]byte, error)) ([]*pinned.Pinned, error) {
 		return readPinnedWith(e, files, read)
 	}
-	if c.Pins, err = fixer.Pins(readInput); err != nil {
-		return unusable(err)
+	if x.Check.Pins, err = x.Pins(readInput); err != nil {
+		return nil, unusable(err)
 	}
+	return x, nil
+}
+
+// fixPins changes the versions in lock and requirements files.
+func fixPins(ctx context.Context, env environment, f fixFlags, files []string) error {
+	fixer, err := openPins(env, f.checkFlags, f.python, files)
+	if err != nil {
+		return err
+	}
+	defer collect()()
+	fixer.Only = f.only
+	c := fixer.Check
 	shown := startProgress(env, f.quiet)
 	c.Options.Progress = shown.set
 	r, _, err := c.Report(ctx)

@@ -83,6 +83,7 @@ To see examples:   compat demo`,
 	root.AddCommand(
 		newCheckCommand(env),
 		newFixCommand(env),
+		newReproduceCommand(env),
 		newEnvCommand(env),
 		newImpactCommand(env),
 		newConstraintsCommand(env),

@@ -9,6 +9,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -65,12 +66,30 @@ func causeBody(r *analyzer.Report, i int, y *Why, id string) []g.Node {
 		rows = append(rows, h.P(g.Text(s)))
 	}
 	rows = append(rows, fixes(r, i)...)
-	rows = append(rows, evidence(c, fmt.Sprintf("Evidence of cause %d", i+1)))
+	rows = append(rows, evidence(c, fmt.Sprintf("Evidence of cause %d", i+1)),
+		reproduction(c.Reproduce))
 	if len(c.Findings) > 0 {
 		rows = append(rows, h.P(h.Class("mark"), g.Text("Rule "), ruleLinks(c.Rules, id), g.Text(": "+
 			number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
 	}
 	return rows
+}
+
+// reproduction returns how to see a cause fail, folded; nil if no message shows it.
+func reproduction(p *result.Reproduction) g.Node {
+	if p == nil {
+		return nil
+	}
+	rows := []g.Node{h.Summary(g.Text("Reproduce it"))}
+	if p.Container != "" {
+		rows = append(rows, h.P(g.Text("In the folder of the file, in a container with "+p.System+":")),
+			copied(string(p.Container)), h.P(g.Text("Or without a container, on "+p.System+":")))
+	} else {
+		rows = append(rows, h.P(g.Text("In the folder of the file, on "+p.System+":")))
+	}
+	rows = append(rows, copied(string(p.Venv)),
+		h.P(g.Text("It prints: "), code(mdsafe.Cut(mdsafe.Lines(p.Message), maxMessage))))
+	return h.Details(Rows(rows...))
 }
 
 // why returns the example of a cause: its way as boxes with arrows, and its sentence; nil for the
