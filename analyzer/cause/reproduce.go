@@ -227,8 +227,8 @@ func onMachine(arch string) shellword.Line {
 // Python that unpacks the wheel, and ldd prints what the loader says.
 var oldSystem = image{name: "CentOS 7", glibc: "2.17", tag: "centos:7"}
 
-// old returns the command for a version of glibc that oldSystem lacks and sets the system of out, if
-// it has no image; else "".
+// old returns the command for a version of glibc that oldSystem lacks, and sets the system of out,
+// if no image shows it; else "".
 func (t *Text) old(f *result.Finding, out *result.Reproduction) shellword.Line {
 	if out.Container != "" || !platform.Older(oldSystem.glibc, glibcOf(f)) || t.pinned() {
 		return ""

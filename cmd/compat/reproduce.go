@@ -60,8 +60,8 @@ func reproduce(ctx context.Context, env environment, f reproduceFlags, paths []s
 		return err
 	}
 	if n < 0 {
-		return exit{exitIncompatible, errors.New("no message of a loader or of pip shows a cause of this " +
-			"report; 'compat check' explains them")}
+		return exit{exitIncompatible, errors.New(
+			"no message of a loader or of pip shows a cause of this report; 'compat check' explains them")}
 	}
 	c := &r.Causes[n]
 	if c.Reproduce == nil {
@@ -113,7 +113,8 @@ func (f *reproduceFlags) chosen(r *analyzer.Report) (int, error) {
 	return n, nil
 }
 
-// printReproduction prints the commands for a cause, with comments, so that all of it can be pasted.
+// printReproduction prints the commands for a cause, with comments, so that all of it can be
+// pasted.
 func printReproduction(env environment, r *analyzer.Report, n int) error {
 	c := &r.Causes[n]
 	var b []byte
