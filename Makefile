@@ -176,7 +176,7 @@ site: ## Build the documentation as a site in build/site (needs pip install mkdo
 screens: ## Render docs/screens (needs npm and chromium)
 	dir=$$(mktemp -d) && (cd $$dir && npm pack --silent github-markdown-css@5.9.0 axe-core@4.14.1 && \
 	for f in *.tgz; do tar xzf $$f; done) && mkdir -p docs/screens && \
-	COMPAT_SCREENS=$(CURDIR)/docs/screens COMPAT_AXE=$$dir/package/axe.min.js COMPAT_MARKDOWN_CSS=$$dir/package/github-markdown.css $(GOTEST) -count 1 -run 'TestScreens|TestBrowser' ./internal/test/stories ./internal/reportpage; rm -rf $$dir
+	COMPAT_SCREENS=$(CURDIR)/docs/screens COMPAT_AXE=$$dir/package/axe.min.js COMPAT_MARKDOWN_CSS=$$dir/package/github-markdown.css $(GOTEST) -count 1 -run 'TestScreens|TestBrowser|TestPictures' ./internal/test/stories ./internal/reportpage; rm -rf $$dir
 
 data: ## Write the built-in tables of platforms and packages (needs the mirror of apt and a package index)
 	go generate ./analyzer/platform ./analyzer/platform/debian ./analyzer/packages ./analyzer/abi3 ./analyzer/cpython

@@ -244,7 +244,7 @@ func ruleDescriptions() []report.Rule {
 	var out []report.Rule
 	for _, r := range rules.All() {
 		out = append(out, report.Rule{ID: r.ID, Title: r.Title, Help: r.Doc, Severity: r.Severity,
-			References: r.References})
+			References: r.References, Example: ruleExamples()[r.ID]})
 	}
 	return out
 }

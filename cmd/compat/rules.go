@@ -1,9 +1,13 @@
 package main
 
 import (
+	_ "embed" // examples.txtar
 	"fmt"
 	"strings"
+	"sync"
 	"text/tabwriter"
+
+	"golang.org/x/tools/txtar"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/rules"
@@ -45,14 +49,24 @@ func listRules(env environment) error {
 	return w.Flush()
 }
 
+//go:embed examples.txtar
+var examplesText []byte
+
+// ruleExamples returns a finding of each rule and its fix, in Markdown, by the rule's ID.
+var ruleExamples = sync.OnceValue(func() map[string]string {
+	examples := map[string]string{}
+	for _, f := range txtar.Parse(examplesText).Files {
+		examples[f.Name] = strings.TrimSpace(string(f.Data))
+	}
+	return examples
+})
+
 // ruleText returns the documentation of a rule for a terminal.
 func ruleText(r *analyzer.Rule) string {
-	return fmt.Sprintf(
-		"%s (%s)\n%s\n\n%s\n\nReferences:\n  %s\n",
-		r.ID,
-		r.Severity,
-		r.Title,
-		r.Doc,
-		strings.Join(r.References, "\n  "),
-	)
+	parts := []string{fmt.Sprintf("%s (%s)\n%s", r.ID, r.Severity, r.Title), r.Doc}
+	if example := ruleExamples()[r.ID]; example != "" {
+		parts = append(parts, strings.Replace(example, "## Before and after", "Before and after:", 1))
+	}
+	parts = append(parts, "References:\n  "+strings.Join(r.References, "\n  "))
+	return strings.Join(parts, "\n\n") + "\n"
 }

@@ -152,9 +152,11 @@ func TestAlike(t *testing.T) {
 // The page of a rule has its Markdown as HTML, and the list links each rule.
 func TestRulePages(t *testing.T) {
 	rule := Rule{ID: "undefined-symbol", Title: "a <b> symbol", Severity: analyzer.Error,
-		Help: "It *fails*.\n\n- <script>x</script>\n", References: []string{"gABI, symbol <table>"}}
+		Help: "It *fails*.\n\n- <script>x</script>\n", References: []string{"gABI, symbol <table>"},
+		Example: "## Before and after\n\n    lib.so needs <pow>\n"}
 	page := rendered(t, func(b *bytes.Buffer) error { return RulePage(b, &rule) })
 	for _, want := range []string{"rule undefined-symbol</h1>", "<em>fails</em>", "a &lt;b&gt; symbol",
+		"<h2>Before and after</h2>", "lib.so needs &lt;pow&gt;",
 		"<li>gABI, symbol &lt;table&gt;</li>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in\n%s", want, page)

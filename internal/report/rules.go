@@ -16,9 +16,16 @@ func RulePage(w io.Writer, r *Rule) error {
 	if err != nil {
 		return err
 	}
+	var example g.Node
+	if r.Example != "" {
+		if example, err = prose(r.Example); err != nil {
+			return err
+		}
+	}
 	return rulePage(w, r.ID, "rule "+r.ID,
 		h.P(graded(string(r.Severity)), g.Text(" "+r.Title+".")),
 		h.Section(text),
+		example,
 		section("References", listed(h.Ul, r.References, whole)),
 		h.P(h.A(h.Href("./"), g.Text("All rules"))),
 	)

@@ -17,6 +17,7 @@ type Rule struct {
 	ID       string
 	Title    string            // a phrase without a period
 	Help     string            // Markdown
+	Example  string            // Markdown, for its page: a finding and its fix; "" = none
 	Severity analyzer.Severity // the default severity
 	// Specifications and documentation, as "title: URL or file".
 	References []string

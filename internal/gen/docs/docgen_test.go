@@ -37,11 +37,17 @@ func TestTroubleshootingPage(t *testing.T) {
 }
 
 func TestRulePages(t *testing.T) {
+	testdata := filepath.Join("..", "..", "..", "analyzer", "rules", "testdata")
+	examples, err := docgen.Examples(rules.All(), testdata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.File(t, filepath.Join("..", "..", "..", "cmd", "compat", "examples.txtar"), examples)
 	golden.File(t, filepath.Join(docs, "rules", "README.md"), docgen.Rules(rules.All()))
 	pages := map[string]bool{"README.md": true}
 	for _, r := range rules.All() {
 		pages[r.ID+".md"] = true
-		text, err := docgen.Rule(r, filepath.Join("..", "..", "..", "analyzer", "rules", "testdata"))
+		text, err := docgen.Rule(r, testdata)
 		if err != nil {
 			t.Fatal(err)
 		}
