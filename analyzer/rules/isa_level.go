@@ -19,9 +19,10 @@ var isaLevel = &analyzer.Rule{
 	Severity: analyzer.Warning,
 	Doc: `Either a note in the object (GNU_PROPERTY_X86_ISA_1_NEEDED) requires x86-64-v2, -v3 or -v4, or
 its code executes instructions of AVX, AVX2, FMA, BMI or AVX-512 whenever it is loaded or imported:
-the code of its initializers, of ` + "`PyInit_`" + `, of the functions that ` + "`Py_mod_exec`" + ` names, or of ` + "`main`" + `
-reaches them on every path on which the import succeeds, without reading first what the processor has. That
-is usual after ` + "`-march=native`" + ` on the machine that builds. The process then ends with SIGILL.
+the code of its initializers, of ` + "`PyInit_`" + `, of the functions that ` + "`Py_mod_exec`" + ` names, or of
+` + "`main`" + ` reaches them on every path on which the import succeeds, without reading first what the
+processor has. That is usual after ` + "`-march=native`" + ` on the machine that builds. The process then ends
+with SIGILL.
 
 Of the note:
 Since glibc 2.33 the loader checks the processor and fails: "CPU ISA level is lower than
