@@ -25,6 +25,7 @@ const releaseBytes = 4 << 20
 
 func newCheckCommand(env environment) *cobra.Command {
 	var f checkFlags
+	var again bool
 	c := &cobra.Command{
 		Use:   "check [flags] PATH...",
 		Short: "Check wheels, archives and shared libraries",
@@ -60,8 +61,15 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
   compat check pypi:torchaudio==2.7.0
   compat check --venv .venv dist/*.whl
   compat check --venv .venv
+  compat check --watch dist/
   curl -s "$URL" | compat check -`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if again && len(args) == 0 {
+				return errors.New("--watch needs a PATH, for example dist/")
+			}
+			if again {
+				return watch(c.Context(), env, f, args)
+			}
 			if len(args) > 0 || !f.environment() {
 				return check(c.Context(), env, f, args)
 			}
@@ -81,6 +89,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		"a file, folder or release (pypi:NAME==VERSION; pypi:NAME: the one before) to compare with; "+
 			"its findings do not fail the check",
 	)
+	flags.BoolVar(&again, "watch", false, "check again whenever a file of PATH changes, until "+
+		"interrupted (Ctrl-C)")
 	flags.BoolVar(
 		&f.link,
 		"link",
