@@ -38,12 +38,13 @@ var (
 
 // notRun are the commands of the pages that are only parsed, with the reason.
 var notRun = map[string]string{
-	"compat completion":          "writes to the home folder; testdata/script/usage.txtar runs it",
-	"compat setup":               "waits for a browser; internal/setup tests it",
-	"compat queue":               "needs the queue of a service; TestQueueCommandEmbedded runs them",
-	"compat check --root / $(d":  "needs the package; make recipes runs it",
-	"compat check --watch dist/": "does not end; TestWatch runs it",
-	"compat rules ID":            "ID stands for the name of a rule",
+	"compat completion":           "writes to the home folder; testdata/script/usage.txtar runs it",
+	"compat setup":                "waits for a browser; internal/setup tests it",
+	"compat queue":                "needs the queue of a service; TestQueueCommandEmbedded runs them",
+	"compat check --root / $(d":   "needs the package; make recipes runs it",
+	"compat check --watch dist/":  "does not end; TestWatch runs it",
+	"compat reproduce dist/tool-": "its file is an example; testdata/script/reproduce.txtar runs it",
+	"compat rules ID":             "ID stands for the name of a rule",
 }
 
 // forPage replaces what the pages leave to the reader, and folders outside of the working

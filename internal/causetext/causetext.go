@@ -7,7 +7,6 @@ package causetext
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -70,18 +70,24 @@ func Section(r *analyzer.Report, i int, heading, rules string, local bool) strin
 	return b.String()
 }
 
-// ruleLinks returns the names of rules, as links to their pages if their address is given.
+// ruleLinks returns the names of rules, as links to their pages if their address is given. A link
+// has no code span, which is hard to read in the color of links.
 func ruleLinks(rules []string, address string) string {
 	if address == "" {
 		return mdsafe.Codes(rules, 0, 100)
 	}
 	links := make([]string, len(rules))
 	for i, id := range rules {
-		links[i] = "[" + mdsafe.Code(id, 100) + "](" + strings.TrimSuffix(address, "/") + "/" +
-			url.PathEscape(id) + ")"
+		links[i] = mdsafe.Code(id, 100)
+		if ruleID.MatchString(id) {
+			links[i] = "[" + id + "](" + strings.TrimSuffix(address, "/") + "/" + id + ")"
+		}
 	}
 	return strings.Join(links, ", ")
 }
+
+// ruleID matches the names of rules, which can be written without escapes.
+var ruleID = lazyregexp.New(`^[a-z0-9-]{1,60}$`)
 
 // evidenceTable returns the evidence of a cause as a table without empty columns.
 func evidenceTable(c *analyzer.Cause) string {
