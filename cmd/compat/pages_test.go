@@ -43,7 +43,7 @@ var notRun = map[string]string{
 	"compat queue":                "needs the queue of a service; TestQueueCommandEmbedded runs them",
 	"compat check --root / $(d":   "needs the package; make recipes runs it",
 	"compat check --watch dist/":  "does not end; TestWatch runs it",
-	"compat reproduce dist/tool-": "its file is an example; testdata/script/reproduce.txtar runs it",
+	"compat reproduce dist/tool-": "its file is an example; TestReproduceCommand runs it",
 	"compat rules ID":             "ID stands for the name of a rule",
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -13,8 +14,8 @@ import (
 // not changed for that long, because a build writes a wheel in several steps.
 const watchPause = 500 * time.Millisecond
 
-// watch checks the paths, and again whenever one of their files changes, until ctx ends. Errors of a
-// check are printed, and do not end it.
+// watch checks the paths, and again whenever one of their files changes, until ctx ends. Errors of
+// a check are printed, and do not end it.
 func watch(ctx context.Context, env environment, f checkFlags, paths []string) error {
 	checked, last := "", ""
 	for first := true; ; first = false {
@@ -50,13 +51,16 @@ func stamp(paths []string) string {
 		}
 		for _, path := range matches {
 			_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-				if err != nil || d.IsDir() {
-					return nil // it may have been removed meanwhile
+				if err == nil && !d.IsDir() {
+					var info fs.FileInfo
+					if info, err = d.Info(); err == nil {
+						fmt.Fprintf(&b, "%q %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+					}
 				}
-				if info, err := d.Info(); err == nil {
-					fmt.Fprintf(&b, "%q %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+				if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile
+					err = nil
 				}
-				return nil
+				return err
 			})
 		}
 	}
