@@ -36,6 +36,7 @@ func All() []*analyzer.Rule {
 		relrWithoutVersion,
 		executableStack,
 		isaLevel,
+		cppRuntimeTooOld,
 		textRelocations,
 		wrongArchitecture,
 		interpreterNotFound,
