@@ -104,7 +104,8 @@ func (t *Text) reproduce() *result.Reproduction {
 func (t *Text) visible() (found *result.Finding, loader Loader) {
 	for _, f := range t.all {
 		l := t.rules[f.Rule].loader(f)
-		if l == Silent || f.Severity != t.cause.Severity || f.RevealedBy != "" {
+		if l == Silent || f.Severity != t.cause.Severity || f.RevealedBy != "" ||
+			pythonLibrary.MatchString(f.Library) { // the Python of an image may have it
 			continue
 		}
 		if found == nil || moduleOf(found.Object) == "" && moduleOf(f.Object) != "" ||

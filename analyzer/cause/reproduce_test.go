@@ -147,6 +147,7 @@ func TestReproduceTheNewestVersion(t *testing.T) {
 func TestNotReproduced(t *testing.T) {
 	for _, f := range []result.Finding{
 		{Rule: "record-mismatch", Object: "RECORD"},
+		{Rule: "library-not-found", Object: "widget/_ext.so", Library: "libpython3.12.so.1.0"},
 		{Rule: "undefined-symbol", Object: "widget/_ext.so", Symbol: "f", Target: "macosx_11_0_arm64"},
 	} {
 		if p := report(f).Causes[0].Reproduce; p != nil {

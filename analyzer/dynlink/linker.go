@@ -51,6 +51,12 @@ type rules interface {
 	open(r *run, name string, how Mode, by *loaded) error
 }
 
+// Values of Answer.Error for a path that no loader is asked for.
+const (
+	NoFile     = "no such file in the root"
+	NotDynamic = "not a dynamic executable" // as ldd writes it
+)
+
 // Resolve returns what the loader does with a file. A relative path is below the working folder.
 func (l *Linker) Resolve(path string, s Settings) *Answer {
 	if l.store.held > maxHeld {
@@ -63,11 +69,11 @@ func (l *Linker) Resolve(path string, s Settings) *Answer {
 	r.asking = path
 	o, err := l.store.open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		r.answer.Error = "no such file in the root"
+		r.answer.Error = NoFile
 		return r.answer
 	}
 	if err != nil || o.head == nil || o.m == nil && o.damage == nil {
-		r.answer.Error = "not a dynamic executable"
+		r.answer.Error = NotDynamic
 		return r.answer
 	}
 	r.rules, err = l.rulesFor(o)

@@ -39,6 +39,10 @@ func newFactsCommand(env environment) *cobra.Command {
 			if isMachO(args[0]) {
 				return writeMachOFacts(env.Out, args[0])
 			}
+			if isWheel(f, info.Size()) {
+				return fmt.Errorf("%s is a wheel; 'compat check' reads its objects, and "+
+					"'unzip' extracts one for compat facts", args[0])
+			}
 			o, err := elfobj.Read(f, info.Size())
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)

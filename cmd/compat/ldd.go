@@ -139,6 +139,10 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 			}
 			fmt.Fprintf(w, "%s:\n", shown(file))
 		}
+		if next := nextStep(a); next != "" {
+			fmt.Fprintf(w, "error: %s: %s; %s\n", shown(file), a.Error, next)
+			continue
+		}
 		writeMissing(w, a)
 		if o.why != "" {
 			writeWhy(w, o.why, why(o.why))
@@ -170,6 +174,17 @@ func inRoot(root, file string) (string, error) {
 		return path, nil
 	}
 	return "./" + file, nil // as ldd: a name without "/" is a file, not a library to search
+}
+
+// nextStep returns what to do about a path of which no loader is asked; "" for another one.
+func nextStep(a *dynlink.Answer) string {
+	switch a.Error {
+	case dynlink.NoFile:
+		return "give a path from the working folder, or with --root one in that folder"
+	case dynlink.NotDynamic:
+		return "give a program or a library; compat check reads wheels and archives"
+	}
+	return ""
 }
 
 // writeMissing prints what is missing, in the order of severity.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,10 +54,7 @@ To see examples:   compat demo`,
 			if len(args) == 0 {
 				return nil
 			}
-			if similar := c.SuggestionsFor(args[0]); len(similar) > 0 {
-				return fmt.Errorf("unknown command %q; did you mean %q?", args[0], similar[0])
-			}
-			return fmt.Errorf("unknown command %q; see 'compat --help'", args[0])
+			return unknownCommand(c, args[0])
 		},
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -101,8 +99,39 @@ To see examples:   compat demo`,
 	)
 	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env), newDiffCommand(env),
 		newABICommand(env))
+	root.SetHelpCommand(newHelpCommand())
 	refuseOtherShells(root)
 	return root
+}
+
+// unknownCommand is the error for a word that is none of the commands of c.
+func unknownCommand(c *cobra.Command, word string) error {
+	if similar := c.SuggestionsFor(word); len(similar) > 0 {
+		return fmt.Errorf("unknown command %q; did you mean %q?", word, similar[0])
+	}
+	return fmt.Errorf("unknown command %q; see '%s --help'", word, c.CommandPath())
+}
+
+// newHelpCommand is cobra's, which ends with code 0 for a command that does not exist.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		RunE: func(c *cobra.Command, words []string) error {
+			of := c.Root()
+			for _, word := range words {
+				n := slices.IndexFunc(of.Commands(), func(x *cobra.Command) bool {
+					return x.Name() == word || x.HasAlias(word)
+				})
+				if n < 0 {
+					return unknownCommand(of, word)
+				}
+				of = of.Commands()[n]
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
 }
 
 // similarFlag returns the name of the flag of a command that is most like an unknown one; "" if
