@@ -51,7 +51,7 @@ type rules interface {
 	open(r *run, name string, how Mode, by *loaded) error
 }
 
-// Values of Answer.Error for a path that no loader is asked for.
+// Values of Answer.Error for a path that no loader reads.
 const (
 	NoFile     = "no such file in the root"
 	NotDynamic = "not a dynamic executable" // as ldd writes it

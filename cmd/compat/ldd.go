@@ -176,7 +176,7 @@ func inRoot(root, file string) (string, error) {
 	return "./" + file, nil // as ldd: a name without "/" is a file, not a library to search
 }
 
-// nextStep returns what to do about a path of which no loader is asked; "" for another one.
+// nextStep returns what to do about a path that no loader reads; "" for another one.
 func nextStep(a *dynlink.Answer) string {
 	switch a.Error {
 	case dynlink.NoFile:
