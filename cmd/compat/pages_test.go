@@ -50,6 +50,7 @@ var notRun = map[string]string{
 // forPage replaces what the pages leave to the reader, and folders outside of the working
 // directory.
 var forPage = strings.NewReplacer(
+	"--index-url pip ", "", // that of the test
 	"{wheel}", "dist/clean_ext-1.0.0-*.whl", "/srv/image", "rootfs", "/usr/lib/x86_64-linux-gnu", "/usr/lib",
 	"/usr/local/cuda/lib64", "cuda/lib64", "OLD", "old/uv.lock", "NEW", "uv.lock",
 	"--lock FILE", "--lock uv.lock", "FILE", "libfoo.so",
