@@ -120,8 +120,8 @@ func checkFormat(tx *bbolt.Tx) error {
 		return nil // an earlier release has written it
 	}
 	format, err := strconv.Atoi(string(meta.Get([]byte(keyFormat))))
-	if err != nil {
-		return fmt.Errorf("its format is damaged: %w", err)
+	if err != nil || format < 1 {
+		return errFormat
 	}
 	if format > journalFormat {
 		return fmt.Errorf("%w: it has format %d, and this release reads %d", errNewer, format,
@@ -163,6 +163,7 @@ func (j *journal) view(f func(tx *bbolt.Tx) error) error {
 var (
 	errDamaged = errors.New("it is damaged")
 	errNewer   = errors.New("the journal was written by a newer release")
+	errFormat  = errors.New("its format is damaged")
 )
 
 // unusable explains what to do about an unusable journal. Most of its content can be found on

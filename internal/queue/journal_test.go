@@ -232,6 +232,25 @@ func TestJournalOfANewerRelease(t *testing.T) {
 	wantErr(t, "a newer journal", err, errNewer)
 }
 
+// No release writes these formats.
+func TestJournalOfAnImpossibleFormat(t *testing.T) {
+	for _, format := range []string{"0", "-1", "", "one"} {
+		dir := t.TempDir()
+		db, err := bbolt.Open(filepath.Join(dir, journalFile), 0o600, nil)
+		must(t, err)
+		must(t, db.Update(func(tx *bbolt.Tx) error {
+			meta, err := tx.CreateBucket([]byte(bucketMeta))
+			if err != nil {
+				return err
+			}
+			return meta.Put([]byte(keyFormat), []byte(format))
+		}))
+		must(t, db.Close())
+		_, err = Open(t.Context(), Options{Dir: dir})
+		wantErr(t, "format "+format, err, errFormat)
+	}
+}
+
 // A job that kills its process becomes dead.
 func TestJournalCrashes(t *testing.T) {
 	dir := t.TempDir()

@@ -26,6 +26,12 @@ import (
 	"github.com/compat-app/compat/analyzer"
 )
 
+func init() {
+	children["escape"] = func() { escape(confine) }
+	children["escape-free"] = func() { escape(func() Layers { return Layers{} }) }
+	children["hidden"], children["lacking"] = hidden, lacking
+}
+
 // control calls fcntl with a pipe of its own, so that no signal is sent outside of the sandbox.
 func control(command, value int) error {
 	var pipe [2]int

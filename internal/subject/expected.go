@@ -31,6 +31,8 @@ type expected struct {
 	// Triggers has, for each workflow of Expected, the part of its text that says when it starts.
 	Triggers map[string]string `json:"triggers"`
 	ID       string            `json:"id"` // of this reading
+
+	ref string // the base branch
 }
 
 func expectedKey(repository int64, ref string) string {
@@ -50,7 +52,7 @@ func (c *check) expected(
 	ref string,
 	set repository.Configuration,
 ) (all expected, _ error) {
-	if c.expects != nil {
+	if c.expects != nil && c.expects.ref == ref {
 		return *c.expects, nil
 	}
 	key := expectedKey(c.repo.ID, ref)
@@ -63,7 +65,7 @@ func (c *check) expected(
 		if err != nil {
 			return all, fmt.Errorf("find the base's artifacts: %w", err)
 		}
-		known = &expected{uploads, map[string]string{}, rand.Text()}
+		known = &expected{Uploads: uploads, Triggers: map[string]string{}, ID: rand.Text()}
 		for _, u := range uploads.Expected {
 			if _, read := known.Triggers[u.Workflow]; read {
 				continue
@@ -83,6 +85,7 @@ func (c *check) expected(
 		}
 	}
 	all = *known
+	all.ref = ref
 	all.Expected = slices.DeleteFunc(slices.Clone(all.Expected), func(u artifact.Upload) bool {
 		of := artifact.Run{Path: u.Workflow, Name: u.Title}
 		return !artifact.Selected(set.Artifacts, u.Name) || len(set.Workflows) > 0 &&

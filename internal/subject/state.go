@@ -24,7 +24,7 @@ type check struct {
 
 	// compared is the comparison of a pull request's base and head; nil = not requested yet.
 	compared *gh.CommitsComparison
-	// expects is what heads of the base branch should have, as it was read first; nil = not yet.
+	// expects is what heads of a base branch should have, as it was read first; nil = not yet.
 	expects *expected
 	// kept is the ID of the stored report of the verdict; "" = none.
 	kept string
