@@ -49,6 +49,16 @@ func (d *Density) count(p []byte) {
 		q = q[i+1:]
 	}
 	for q := p; ; {
+		i := bytes.IndexByte(q, 0xc4)
+		if i < 0 || i+3 >= len(q) {
+			break
+		}
+		if q[i+1]&0x1f == 2 && avx2Map2.has(q[i+3]) { // FMA, BMI
+			d.vector++
+		}
+		q = q[i+1:]
+	}
+	for q := p; ; {
 		i := bytes.IndexByte(q, 0x0f)
 		if i < 0 || i+1 >= len(q) {
 			break

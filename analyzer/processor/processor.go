@@ -59,6 +59,13 @@ func Of(o *elfobj.Object, c *elfobj.Contents) (Need, error) {
 	if err != nil {
 		return Need{}, err
 	}
+	return relocated(o, c, targets)
+}
+
+// relocated is Of for an object with what the loader stores in it.
+func relocated(
+	o *elfobj.Object, c *elfobj.Contents, targets map[uint64]elfobj.Target,
+) (Need, error) {
 	m := newMachine(c, targets)
 	var need Need
 	run := func(name string, addr uint64, ok func(value) bool) {
@@ -96,6 +103,7 @@ func Of(o *elfobj.Object, c *elfobj.Contents) (Need, error) {
 		}
 		run(e.Name, places[i].Addr, func(v value) bool { return !v.is(0) })
 	}
+	m.memory = memory{} // the tables are read as they are in the file
 	for _, def := range m.defined {
 		for _, exec := range m.execSlots(def) {
 			run("Py_mod_exec", exec, func(v value) bool { return v.low32(0) || !v.nonzero && !v.known })

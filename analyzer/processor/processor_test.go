@@ -2,6 +2,7 @@ package processor
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"strings"
 	"testing"
@@ -83,6 +84,51 @@ func TestOf(t *testing.T) {
 	}
 	if need := of(t, program+vzeroupper+"ffe0"); need.Level != AVX || need.Entry != "_start" {
 		t.Errorf("a program: %v in %s", need.Level, need.Entry)
+	}
+}
+
+// TestExecSlots checks that the functions of Py_mod_exec are followed, also if their table is near
+// the definition that CPython changes.
+func TestExecSlots(t *testing.T) {
+	const code, call = 0x18, 13 // where the function begins, and the length of the two instructions
+	text := make([]byte, code)
+	copy(text, []byte{0x48, 0x8d, 0x3d, 0, 0, 0, 0, 0xff, 0x15, 0, 0, 0, 0}) // lea def, %rdi; call *got
+	copy(text[call:], fromHex(t, success))
+	text = append(text, fromHex(t, vpxorYMM+failure)...)
+	o := &elfobj.Object{
+		Exports: elfobj.NewExports(elfobj.Export{Name: "PyInit_m", Kind: "func"},
+			elfobj.Export{Name: "def", Kind: "object", Size: 256}),
+		Sections: []elfobj.Section{{Name: ".text", Data: text}},
+	}
+	write := func() (*elfobj.Object, *elfobj.Contents, []elfobj.Place) {
+		b, err := elftest.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, c, err := elfobj.ReadContents(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		places, err := c.Places()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object, c, places
+	}
+	_, _, places := write()
+	begin, def := places[0].Addr, places[1].Addr
+	got, slots := def+128, def+160
+	binary.LittleEndian.PutUint32(text[3:], uint32(def-begin-7))
+	binary.LittleEndian.PutUint32(text[9:], uint32(got-begin-call))
+	object, c, _ := write()
+	need, err := relocated(object, c, map[uint64]elfobj.Target{
+		got:       {Symbol: "PyModuleDef_Init"},
+		def + 72:  {Addr: slots},
+		slots:     {Addr: 2}, // Py_mod_exec
+		slots + 8: {Addr: begin + code},
+	})
+	if err != nil || need.Level != AVX2 || need.Entry != "Py_mod_exec" {
+		t.Errorf("%v in %q, %v", need.Level, need.Entry, err)
 	}
 }
 
@@ -175,6 +221,15 @@ func TestDensity(t *testing.T) {
 		if d.Everywhere() != c.want {
 			t.Errorf("%s: %d and %d in %d bytes", c.name, d.vector, d.sse, d.bytes)
 		}
+	}
+}
+
+// TestDensityOfIntegers checks that code with BMI alone counts.
+func TestDensityOfIntegers(t *testing.T) {
+	var d Density
+	_, _ = d.Write(bytes.Repeat(fromHex(t, "c4e2f8f3df48c1e803"), 100)) // blsi %rdi, %rax; shr $3, %rax
+	if !d.Everywhere() {
+		t.Errorf("%d in %d bytes", d.vector, d.bytes)
 	}
 }
 
