@@ -140,6 +140,21 @@ func TestFixPins(t *testing.T) {
 				"  uv lock --upgrade-package nvidia-nvjitlink-cu12==12.9.86\n"},
 		},
 		{
+			name: "a line of the project that no command changes", files: []string{
+				"pyproject.toml", "[project]\nname = 'app'\ndependencies = ['widget', 'nvidia-nvjitlink-cu12']\n" +
+					"[tool.uv]\nconstraint-dependencies = ['nvidia-nvjitlink-cu12<12.9']\n",
+				"uv.lock", "version = 1\nrequires-python = \">=3.12\"\n\n" +
+					"[[package]]\nname = \"nvidia-nvjitlink-cu12\"\nversion = \"12.8.93\"\n" +
+					"source = { registry = \"" + server.URL + "/simple\" }\n\n" +
+					"[[package]]\nname = \"widget\"\nversion = \"1.0\"\n" +
+					"source = { registry = \"" + server.URL + "/simple\" }\n" +
+					"dependencies = [{ name = \"nvidia-nvjitlink-cu12\" }]\n",
+			},
+			args: []string{"uv.lock"}, code: 1,
+			out: []string{"not fixed: widget 1.0: ", "\n  change it by hand\n",
+				"from 12.8.93 to 12.9.86 in pyproject.toml:5\n", "nothing was changed"},
+		},
+		{
 			name: "a promise that cannot be kept", files: []string{"requirements.txt",
 				"strict==1.0\nwidget==1.0\nnvidia-nvjitlink-cu12==12.8.93\n"},
 			args: []string{"requirements.txt"}, code: 1,

@@ -100,7 +100,12 @@ func (x *Fixer) Fix(ctx context.Context, r *analyzer.Report) (*Fixed, error) {
 	for _, id := range out.Causes {
 		delete(out.Refused, id)
 	}
-	out.Command, out.Tool = x.command(tool)
+	if out.Command, out.Tool = x.command(tool); out.Command == "" {
+		for _, id := range out.Tool { // no command changes the lines of the project
+			out.Refused[id] = lockfile.ErrByHand
+		}
+		out.Tool = nil
+	}
 	return out, nil
 }
 
