@@ -3,6 +3,7 @@ package facts
 import (
 	"bytes"
 	"io"
+	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
@@ -32,8 +33,11 @@ var (
 // the text are not used. A module with these declarations imports all of their types, and the size
 // of numpy.dtype is smaller since NumPy 2: "numpy.dtype size changed". numpyTypes are then its
 // constants too. Cython joins or compresses its strings since 3.1, which also calls import_array.
+// numpyError is also the text of the ImportError that the macro import_array raises.
 var (
-	numpyPxd   = []byte("core.multiarray failed to import\x00")
+	numpyError = []byte("core.multiarray failed to import")
+	numpyPxd   = append(slices.Clip(numpyError), 0)
+	numpyUnder = []byte("_") // numpy._core
 	numpyTypes = [][]byte{
 		[]byte("flatiter\x00"), []byte("size changed, may indicate binary incompatibility"),
 	}
@@ -43,22 +47,32 @@ var (
 // a module gets the table.
 func opensCapsule(symbol string) bool { return symbol == "PyCapsule_GetPointer" }
 
-// readNumPyBuild searches the names in the constants of a module.
-func readNumPyBuild(o *elfobj.Object, r io.ReaderAt, size int64) NumPyBuild {
+// readNumPyBuild searches the names in the constants of a module. caught is set if the module
+// imports the table without the macros that raise an error, and prints and clears errors, as
+// libshiboken does.
+func readNumPyBuild(
+	o *elfobj.Object, r io.ReaderAt, size int64,
+) (build NumPyBuild, caught bool) {
 	all := sectionsOf(o, r, size)
-	found, declared := map[NumPyBuild]bool{}, false
+	found, declared, raises := map[NumPyBuild]bool{}, false, false
 	all.each(numpyAny, func(rest []byte) {
 		found[NumPy1] = found[NumPy1] || bytes.HasPrefix(rest, numpyOld)
 		found[NumPy2] = found[NumPy2] || bytes.HasPrefix(rest, numpyNew)
 		declared = declared || bytes.HasPrefix(rest, numpyPxd)
+		raises = raises || bytes.HasPrefix(bytes.TrimPrefix(rest, numpyUnder), numpyError)
 	})
+	caught = !raises && imports(o, "PyErr_Print") && imports(o, "PyErr_Clear")
 	switch {
 	case found[NumPy2]:
-		return NumPy2
+		return NumPy2, caught
 	case found[NumPy1], declared && all.has(numpyTypes[0]) && all.has(numpyTypes[1]):
-		return NumPy1
+		return NumPy1, caught
 	}
-	return NumPyUnknown
+	return NumPyUnknown, false
+}
+
+func imports(o *elfobj.Object, symbol string) bool {
+	return o.Imports.Any(func(name string) bool { return name == symbol })
 }
 
 // sections are those with the constants of an object, or the whole file if it has no

@@ -22,6 +22,9 @@ type Object struct {
 	NumPy NumPyBuild
 	// What the processor must have so that it can be loaded, and imported if it is a module.
 	Executes processor.Need
+	// NumPyCaught is set for an object that can be loaded without NumPy: it prints and clears the
+	// error of the import.
+	NumPyCaught bool
 	// Sorted names of libraries among its constants that it may pass to dlopen.
 	Opens []string
 	// Loads is set for a module that may load libraries or change how others are loaded: it calls

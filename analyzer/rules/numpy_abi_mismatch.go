@@ -25,7 +25,8 @@ The macro NPY_TARGET_VERSION changes it.
 
 Severity: an error with the NumPy that an installation gets today. It is a warning if the releases
 of NumPy are not known, and for what can be imported without NumPy, although its functions for
-arrays fail: torch, and modules of Boost.Python, which do not look at the error.
+arrays fail: torch, modules of Boost.Python, which do not look at the error, and libraries that
+print and clear it, as libshiboken does.
 
 A module of Cython that only uses NumPy's types ("cimport numpy") imports no table, but the module
 checks that numpy.dtype has the size that it had when it was built: "numpy.dtype size changed, may
@@ -89,7 +90,8 @@ func checkNumPy(p *analyzer.Pass) {
 // continues reports whether what uses an object can be imported although the object cannot use
 // NumPy. Boost.Python and its library for NumPy leave the error of the import to whoever asks.
 func continues(p *analyzer.Pass, v *analyzer.View) bool {
-	return p.Facts.Wheel != nil && pkgmeta.Normalize(p.Facts.Wheel.Name) == "torch" ||
+	return v.NumPyCaught ||
+		p.Facts.Wheel != nil && pkgmeta.Normalize(p.Facts.Wheel.Name) == "torch" ||
 		v.Library.Defines("_ZN5boost6python5numpy10initializeEb", "") ||
 		v.Imports.Any(func(name string) bool {
 			return strings.HasPrefix(name, "_ZN5boost6python6detail11init_module")
