@@ -154,6 +154,7 @@ func (s *Session) runRules(
 				ABI:          &s.judge.options.ABI,
 				sources:      sources,
 				given:        s.judge.given,
+				Pinned:       s.Pinned(),
 				linking:      linking,
 				rule:         rule,
 				limit:        newLimit(),

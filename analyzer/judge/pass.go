@@ -77,6 +77,9 @@ type Pass struct {
 	Trial bool
 	GPU   GPU  // the GPUs that must be supported
 	Link  bool // every library is checked as one that programs link with
+	// Pinned is set if the artifacts are the packages of an environment. What the user gave are then
+	// versions, and says nothing about what the artifact uses.
+	Pinned bool
 	// Installed is set if the packages that the artifact depends on were read from a conda
 	// environment.
 	Installed bool

@@ -8,8 +8,10 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -36,17 +38,69 @@ func stem(soname string) string {
 	return versioned.ReplaceAllString(name, "") + ".so"
 }
 
-// otherVersion returns the installed package that has another version of a library, or nil.
+// otherVersion returns the installed package that has another version of a library and is related
+// to the artifact, or nil: a second package of Qt in an environment is no source of libraries for
+// what belongs to the first.
 func otherVersion(p *analyzer.Pass, needed string) *packages.Release {
+	wanted := stem(needed)
+	var known map[string]bool
 	for _, r := range p.Packages.Releases {
 		for i := range r.Libraries {
-			if l := &r.Libraries[i]; stem(l.SONAME) == stem(needed) ||
-				stem(path.Base(l.Path)) == stem(needed) {
+			l := &r.Libraries[i]
+			if stem(l.SONAME) != wanted && stem(path.Base(l.Path)) != wanted {
+				continue
+			}
+			if known == nil {
+				known = related(p)
+			}
+			if known[r.Name] || searched(p, path.Dir(l.Path)) {
 				return r
 			}
 		}
 	}
 	return nil
+}
+
+// related returns the packages that the artifact requires, those that these require, those of
+// which it loads a library, and those that the user gave for it. Without metadata it is related to
+// all.
+func related(p *analyzer.Pass) map[string]bool {
+	out := map[string]bool{}
+	var add func(requires []pkgmeta.Requirement)
+	enter := func(name string) {
+		if r := p.Packages.Release(name); r != nil && !out[name] {
+			out[name] = true
+			add(r.Requires)
+		}
+	}
+	add = func(requires []pkgmeta.Requirement) {
+		for _, q := range requires {
+			enter(q.Name)
+		}
+	}
+	for _, r := range p.Packages.Releases {
+		if p.Facts.Metadata == nil || !p.Pinned && p.Given(r.Name) {
+			enter(r.Name)
+		}
+	}
+	if p.Facts.Metadata != nil {
+		add(p.Facts.Metadata.Requires)
+	}
+	for _, v := range p.Views {
+		for _, f := range v.Loading.Found {
+			if f.Library.Kind == dynlink.FromPackage {
+				enter(f.Library.Package.Name)
+			}
+		}
+	}
+	return out
+}
+
+// searched reports whether the loader searches a folder for an object of the artifact.
+func searched(p *analyzer.Pass, folder string) bool {
+	return slices.ContainsFunc(p.Views, func(v *analyzer.View) bool {
+		return elfobj.LeadsTo(ownPaths(v.Library), path.Dir(v.Path), folder)
+	})
 }
 
 // siblingWith searches for a version of that package that provides the needed name.
