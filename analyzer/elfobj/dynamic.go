@@ -63,13 +63,13 @@ func readDynamic(m *image, p *progHeader) (*dynamic, error) {
 	if p.vaddr%w != 0 {
 		return nil, damaged("PT_DYNAMIC at address %#x is not aligned to %d bytes", p.vaddr, w)
 	}
-	off, n, ok := m.at(p.vaddr)
-	if !ok {
-		return nil, damaged("PT_DYNAMIC at address %#x is not in a segment", p.vaddr)
+	off, n, err := m.dynamic(p.vaddr, p.filesz)
+	if err != nil {
+		return nil, err
 	}
 	d := &dynamic{tags: map[elf.DynTag]uint64{}}
 	done := m.zeroFilled(p.vaddr + n)
-	err := m.each(off, n, 2*w, "PT_DYNAMIC", func(i uint64, b []byte) (bool, error) {
+	err = m.each(off, n, 2*w, "PT_DYNAMIC", func(i uint64, b []byte) (bool, error) {
 		if i == maxTags {
 			return false, tooLarge("the number of dynamic tags", i+1, maxTags)
 		}

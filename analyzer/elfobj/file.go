@@ -262,6 +262,19 @@ func (m *image) reach(addr uint64) (off, n uint64, ok bool) {
 	return off, n, ok
 }
 
+// dynamic returns where the entries of PT_DYNAMIC are. They may continue in the next segment, if
+// patchelf put the first one in front of the others; p_filesz says so, which the loader ignores.
+func (m *image) dynamic(addr, filesz uint64) (off, n uint64, err error) {
+	off, n, ok := m.at(addr)
+	if !ok {
+		return 0, 0, damaged("PT_DYNAMIC at address %#x is not in a segment", addr)
+	}
+	if filesz > n {
+		off, n, _ = m.reach(addr)
+	}
+	return off, n, nil
+}
+
 // table returns the file offset of the n bytes at an address in a dynamic tag.
 func (m *image) table(addr, n uint64, what string) (uint64, error) {
 	off, have, ok := m.reach(addr)

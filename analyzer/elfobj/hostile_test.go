@@ -431,6 +431,46 @@ func (s sparse) ReadAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
+// TestDynamicInTwoSegments splits the segment with PT_DYNAMIC in the middle of its entries, at a
+// page as patchelf does.
+func TestDynamicInTwoSegments(t *testing.T) {
+	text := "elf x86_64\nsoname libx.so\nneeded libc.so.6\nimport f\n"
+	for i := range 400 {
+		text += fmt.Sprintf("needed lib%d.so\n", i)
+	}
+	k := newBroken(t, text)
+	dynamic, spare := k.phdr[elf.PT_DYNAMIC], k.phdr[elf.PT_GNU_STACK]
+	at := binary.LittleEndian.Uint64(k.b[dynamic+pVaddr:])
+	cut := (at + 4095) &^ 4095
+	load := k.phdr[elf.PT_LOAD]
+	for next := load; binary.LittleEndian.Uint32(k.b[next:]) == uint32(elf.PT_LOAD); next += 56 {
+		if binary.LittleEndian.Uint64(k.b[next+pVaddr:]) <= at {
+			load = next
+		}
+	}
+	address := binary.LittleEndian.Uint64(k.b[load+pVaddr:])
+	offset := binary.LittleEndian.Uint64(k.b[load+pOffset:])
+	size := binary.LittleEndian.Uint64(k.b[load+pFilesz:])
+	copy(k.b[spare:spare+56], k.b[load:load+56])
+	for _, field := range []int{pFilesz, pMemsz} {
+		k.u64(load+field, cut-address)
+		k.u64(spare+field, address+size-cut)
+	}
+	k.u64(spare+pOffset, offset+cut-address)
+	k.u64(spare+pVaddr, cut)
+	o, err := elfobj.Read(bytes.NewReader(k.b), int64(len(k.b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := mapAll(k.b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Needed) != 401 || len(m.Needed) != 401 || o.SONAME != "libx.so" || m.SONAME != "libx.so" {
+		t.Errorf("%d and %d libraries of %q and %q", len(o.Needed), len(m.Needed), o.SONAME, m.SONAME)
+	}
+}
+
 // TestTableInTwoSegments splits the first segment at a page in the middle of the symbol table, as
 // patchelf does when it puts the table in front of the others.
 func TestTableInTwoSegments(t *testing.T) {

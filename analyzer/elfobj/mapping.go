@@ -133,11 +133,12 @@ func (h *Head) Map(r io.ReaderAt, size int64, segments []Segment) (*Mapping, err
 
 func readTags(im *image, dyn *Segment) (*dynTags, error) {
 	w := im.wordSize()
-	off, n, ok := im.at(dyn.Addr)
-	if !ok {
-		return nil, damaged("PT_DYNAMIC at address %#x is not in a segment", dyn.Addr)
+	off, all, err := im.dynamic(dyn.Addr, dyn.FileSize)
+	if err != nil {
+		return nil, err
 	}
-	n = min(n, 2*w*maxTags)
+	all = min(all, 2*w*maxTags)
+	n := all
 	if dyn.FileSize < n { // usually all entries; the loader itself reads until DT_NULL
 		n = max(dyn.FileSize, 2*w)
 	}
@@ -158,8 +159,6 @@ func readTags(im *image, dyn *Segment) (*dynTags, error) {
 			}
 			t.add(elf.DynTag(int64(tag)), v)
 		}
-		_, all, _ := im.at(dyn.Addr)
-		all = min(all, 2*w*maxTags)
 		if n == all {
 			break
 		}
