@@ -13,10 +13,13 @@ import (
 // package set with which the least is certain. found are its findings: an import is missing if one
 // of them says so, so the two cannot disagree.
 func (s *Session) Account(found []Found) result.Accounting {
-	missing := lost{}
+	missing, unreached := lost{}, lost{}
 	for _, x := range found {
-		if x.Symbol != "" {
+		switch {
+		case x.Symbol != "":
 			missing[[2]string{x.Object, x.Symbol}] = true
+		case x.Unreached:
+			unreached[[2]string{x.Object, x.Library}] = true
 		}
 	}
 	var worst *result.Accounting
@@ -29,7 +32,7 @@ func (s *Session) Account(found []Found) result.Accounting {
 			a = set.macOS.account(missing)
 		default:
 			for _, v := range set.views {
-				a.Add(v.account(missing, len(set.full) > 0))
+				a.Add(v.account(missing, unreached, len(set.full) > 0))
 			}
 		}
 		if worst == nil || a.Worse(worst) {
@@ -45,14 +48,25 @@ func (s *Session) Account(found []Found) result.Accounting {
 	return *worst
 }
 
-// lost are the imports that findings are about, by object and symbol.
+// lost are the imports that findings are about, by object and symbol, or by object and library.
 type lost map[[2]string]bool
 
 // account accounts for the imports of an object. cut is set if more are missing than are listed.
-func (v *View) account(missing lost, cut bool) (a result.Accounting) {
+func (v *View) account(missing, unreached lost, cut bool) (a result.Accounting) {
 	all := v.Bindings()
 	a.Imports = all.Len()
 	a.Found = a.Imports
+	if len(unreached) > 0 {
+		for b := range all.All() {
+			if b.Outcome != dynlink.Bound || b.Provider == nil {
+				continue
+			}
+			if name := b.Provider.Names()[0]; unreached[[2]string{v.Path, name}] {
+				a.Undecide(result.NotReached, name, 1)
+				a.Found--
+			}
+		}
+	}
 	for b := range all.Failed() {
 		name := b.Import.Name
 		switch {

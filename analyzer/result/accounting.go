@@ -33,6 +33,9 @@ const (
 	NotRead Reason = "not-read"
 	// A library is missing, and may define it.
 	NotFound Reason = "not-found"
+	// No search path leads to the library that defines it, and it is not known whether something
+	// loads it before.
+	NotReached Reason = "not-reached"
 	// The program that loads the object provides it, and its exports are not known.
 	OfHost Reason = "host"
 	// Whatever opens the object has to provide it.
@@ -49,6 +52,8 @@ func (u Undecided) String() string {
 		return library + " was not read"
 	case NotFound:
 		return library + " was not found"
+	case NotReached:
+		return library + " may not be loaded"
 	case OfHost:
 		return "the program that loads it (" + u.Library + ") provides them"
 	case OfOpener:

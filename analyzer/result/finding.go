@@ -105,6 +105,9 @@ type Finding struct {
 	NotExported string `json:"-"`
 	// Unknown is set if a package that could not be looked up may provide what is missing.
 	Unknown bool `json:"-"`
+	// Unreached is set if it is not decided whether Library, to which no search path of the object
+	// leads, is loaded before.
+	Unreached bool `json:"-"`
 }
 
 // Identity is equal for findings of the same problem in two builds. It does not include the

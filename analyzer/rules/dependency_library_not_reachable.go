@@ -123,6 +123,7 @@ func reportUnreachable(
 			f.Severity = analyzer.Note
 		}
 		f.Message += ". Whether something loads it before is not decided: " + before.Undecided
+		f.Unreached = true
 	case ofPreloader(p, l):
 		f.Severity = analyzer.Warning
 		f.Message += ". It works only where " + preloader + " was imported before"

@@ -229,7 +229,8 @@ func named(r *analyzer.Report, at, message string) bool {
 		about := f.Object != "" && strings.HasSuffix(at, f.Object) ||
 			f.Library != "" && strings.Contains(message, f.Library) ||
 			f.Symbol != "" && strings.Contains(message, f.Symbol) ||
-			f.Object != "" && strings.Contains(message, filepath.Base(f.Object))
+			f.Object != "" && strings.Contains(message, filepath.Base(f.Object)) ||
+			f.Object != "" && f.Package != "" && strings.Contains(message, f.Package+".")
 		return about && f.Severity != analyzer.Note
 	})
 }
