@@ -164,6 +164,12 @@ const MaxFindings = judge.MaxFindings
 // NumPy1 is the NumPyBuild of a module that works only with NumPy 1.
 const NumPy1 = facts.NumPy1
 
+// What a module does if the import of NumPy's C API fails.
+const (
+	NumPyRaises  = facts.NumPyRaises
+	NumPyCatches = facts.NumPyCatches
+)
+
 // Chain returns the paths of libraries for Finding.Chain.
 func Chain(libraries ...*dynlink.Library) []string { return judge.Chain(libraries...) }
 

@@ -20,6 +20,16 @@ const (
 	NumPy2 NumPyBuild = "2" // can import numpy._core too, and works with both versions
 )
 
+// NumPyError is what a module does if it cannot import the table.
+type NumPyError string
+
+const (
+	NumPyErrorUnknown NumPyError = ""       // something else, such as an exception of C++
+	NumPyRaises       NumPyError = "raises" // its import fails with an ImportError
+	// It prints and clears the error, as libshiboken does, and can be loaded without NumPy.
+	NumPyCatches NumPyError = "catches"
+)
+
 // Module names from which the table is imported
 // (numpy/core/code_generators/generate_numpy_api.py, import_array).
 var (
@@ -47,12 +57,11 @@ var (
 // a module gets the table.
 func opensCapsule(symbol string) bool { return symbol == "PyCapsule_GetPointer" }
 
-// readNumPyBuild searches the names in the constants of a module. caught is set if the module
-// imports the table without the macros that raise an error, and prints and clears errors, as
-// libshiboken does.
+// readNumPyBuild searches the names in the constants of a module, and the text of the error that the
+// macros of NumPy raise.
 func readNumPyBuild(
 	o *elfobj.Object, r io.ReaderAt, size int64,
-) (build NumPyBuild, caught bool) {
+) (build NumPyBuild, fails NumPyError) {
 	all := sectionsOf(o, r, size)
 	found, declared, raises := map[NumPyBuild]bool{}, false, false
 	all.each(numpyAny, func(rest []byte) {
@@ -61,14 +70,19 @@ func readNumPyBuild(
 		declared = declared || bytes.HasPrefix(rest, numpyPxd)
 		raises = raises || bytes.HasPrefix(bytes.TrimPrefix(rest, numpyUnder), numpyError)
 	})
-	caught = !raises && imports(o, "PyErr_Print") && imports(o, "PyErr_Clear")
+	switch {
+	case raises:
+		fails = NumPyRaises
+	case imports(o, "PyErr_Print") && imports(o, "PyErr_Clear"):
+		fails = NumPyCatches
+	}
 	switch {
 	case found[NumPy2]:
-		return NumPy2, caught
+		return NumPy2, fails
 	case found[NumPy1], declared && all.has(numpyTypes[0]) && all.has(numpyTypes[1]):
-		return NumPy1, caught
+		return NumPy1, fails
 	}
-	return NumPyUnknown, false
+	return NumPyUnknown, NumPyErrorUnknown
 }
 
 func imports(o *elfobj.Object, symbol string) bool {

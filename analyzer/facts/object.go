@@ -20,11 +20,10 @@ type Object struct {
 	*elfobj.Object
 	GPU   gpu.Archs
 	NumPy NumPyBuild
+	// What it does if the import of NumPy's C API fails.
+	NumPyError NumPyError
 	// What the processor must have so that it can be loaded, and imported if it is a module.
 	Executes processor.Need
-	// NumPyCaught is set for an object that can be loaded without NumPy: it prints and clears the
-	// error of the import.
-	NumPyCaught bool
 	// Sorted names of libraries among its constants that it may pass to dlopen.
 	Opens []string
 	// Loads is set for a module that may load libraries or change how others are loaded: it calls

@@ -164,7 +164,7 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 		p.object.Loads = readLoads(p.elf, f.Content)
 	}
 	if p.object.Extension() || p.elf.Imports.Any(opensCapsule) {
-		p.object.NumPy, p.object.NumPyCaught = readNumPyBuild(p.elf, f.Content, f.Size)
+		p.object.NumPy, p.object.NumPyError = readNumPyBuild(p.elf, f.Content, f.Size)
 	}
 	p.object.Executes = readProcessor(f, p.object)
 	p.elf.Sections = nil // no longer needed; large objects have thousands

@@ -90,7 +90,7 @@ func checkNumPy(p *analyzer.Pass) {
 // continues reports whether what uses an object can be imported although the object cannot use
 // NumPy. Boost.Python and its library for NumPy leave the error of the import to whoever asks.
 func continues(p *analyzer.Pass, v *analyzer.View) bool {
-	return v.NumPyCaught ||
+	return v.NumPyError == analyzer.NumPyCatches ||
 		p.Facts.Wheel != nil && pkgmeta.Normalize(p.Facts.Wheel.Name) == "torch" ||
 		v.Library.Defines("_ZN5boost6python5numpy10initializeEb", "") ||
 		v.Imports.Any(func(name string) bool {

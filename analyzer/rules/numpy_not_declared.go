@@ -19,8 +19,10 @@ requires nothing, NumPy is missing in a fresh environment: "No module named 'num
 
 Fix: declare the dependency, or an extra for it if the module is optional.
 
-Severity: a warning for a module that users import by its own name, and a note for one inside a
-package, which the package may import only where NumPy is.
+Severity: an error for a module that users import by its own name and that has the error text of
+NumPy's macro import_array, so that its import fails in a fresh environment; a warning if it has no
+such text, and a note for a module inside a package, which the package may import only where NumPy
+is.
 
 Not detected: wheels that require other packages, of which one may require NumPy; modules that use
 NumPy from Python code, and modules of pybind11.`,
@@ -34,7 +36,8 @@ NumPy from Python code, and modules of pybind11.`,
 func checkNumPyDeclared(p *analyzer.Pass) {
 	if p.Facts.Kind != analyzer.KindWheel || p.Facts.Metadata == nil || p.Installed ||
 		pkgmeta.Normalize(p.Facts.Metadata.Name) == "numpy" ||
-		p.Packages.Names("numpy") || p.Together("numpy") {
+		p.Packages.Names("numpy") || p.Together("numpy") || requiresNumPy(p.Scenario.Requires) ||
+		requiresNumPy(p.Scenario.With) {
 		return
 	}
 	// What a requirement requires is only looked up if it may have a library that is missing.
@@ -50,13 +53,31 @@ func checkNumPyDeclared(p *analyzer.Pass) {
 		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
 			Message: v.Path + " uses NumPy's C API, and the wheel does not require numpy"}
 		f.Headline = f.Message
-		if !strings.Contains(v.Path, "/") {
+		switch own := !strings.Contains(v.Path, "/"); {
+		case own && v.NumPyError == analyzer.NumPyRaises:
+			f.Severity = analyzer.Error
+			f.Message += ". Its import fails where no other package brings NumPy"
+		case own:
 			f.Severity = analyzer.Warning
 		}
-		p.Report(f, fix.Candidate{Fix: fix.Fix{
-			Kind:        fix.KindDependency,
-			Title:       fix.Titled("Declare the dependency %s", fix.Requirement("numpy")),
-			Requirement: "numpy",
-		}})
+		requirement := "numpy"
+		if v.NumPy == analyzer.NumPy1 {
+			requirement = "numpy<2"
+		}
+		p.Report(f, fix.Candidate{
+			Fix: fix.Fix{
+				Kind:        fix.KindDependency,
+				Title:       fix.Titled("Declare the dependency %s", fix.Requirement(requirement)),
+				Requirement: requirement,
+			},
+			Change: fix.Pin{Requirement: requirement, Direct: true},
+		})
 	}
+}
+
+func requiresNumPy(requirements []string) bool {
+	return slices.ContainsFunc(requirements, func(text string) bool {
+		q, err := pkgmeta.ParseRequirement(text)
+		return err == nil && q.Name == "numpy"
+	})
 }
