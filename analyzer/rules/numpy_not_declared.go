@@ -56,7 +56,7 @@ func checkNumPyDeclared(p *analyzer.Pass) {
 		switch own := !strings.Contains(v.Path, "/"); {
 		case own && v.NumPyError == analyzer.NumPyRaises:
 			f.Severity = analyzer.Error
-			f.Message += ". Its import fails where no other package brings NumPy"
+			f.Message += ". Its import fails where no other package requires NumPy"
 		case own:
 			f.Severity = analyzer.Warning
 		}
