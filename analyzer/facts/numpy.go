@@ -57,8 +57,8 @@ var (
 // a module gets the table.
 func opensCapsule(symbol string) bool { return symbol == "PyCapsule_GetPointer" }
 
-// readNumPyBuild searches the names in the constants of a module, and the text of the error that the
-// macros of NumPy raise.
+// readNumPyBuild searches the names in the constants of a module, and the text of the error that
+// the macros of NumPy raise.
 func readNumPyBuild(
 	o *elfobj.Object, r io.ReaderAt, size int64,
 ) (build NumPyBuild, fails NumPyError) {
