@@ -57,7 +57,7 @@ type connection struct {
 	net.Conn
 	of      *limited
 	address string // as of senderOf
-	trusted bool // it has delivered something with a valid signature
+	trusted bool   // it has delivered something with a valid signature
 	once    sync.Once
 }
 
