@@ -50,7 +50,9 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 
 // linkTarget reports whether programs are linked against an object, and the severity if that fails.
 // These are loose shared libraries and the public libraries of an archive, of a wheel only its own,
-// if it has headers; extension modules and plug-ins are not. Nobody compiles in a root as it is.
+// if it has headers; extension modules and plug-ins are not. It is a warning for a library that
+// Python code of the wheel may load, as with ctypes: its users need no linker. Nobody compiles in a
+// root as it is.
 func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension()
 	switch {
@@ -72,6 +74,8 @@ func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
 	case p.Facts.Kind == analyzer.KindWheel && !p.Facts.Headers && !p.Requested:
 		return "", false // a library without headers is not published for linking
 	case v.Alternative || p.Facts.Kind != analyzer.KindObject && !p.Requested,
+		p.Facts.Kind == analyzer.KindWheel && p.Facts.Loads != nil &&
+			slices.ContainsFunc(v.Library.Names(), p.Facts.Loads.May),
 		p.Facts.Kind == analyzer.KindWheel && !p.Facts.Headers,
 		p.Facts.Kind == analyzer.KindWheel && strings.HasPrefix(path.Base(path.Dir(v.Path)), "plugin"):
 		return analyzer.Warning, true

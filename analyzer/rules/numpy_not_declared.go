@@ -21,8 +21,8 @@ Fix: declare the dependency, or an extra for it if the module is optional.
 
 Severity: an error for a module that users import by its own name and that has the error text of
 NumPy's macro import_array, so that its import fails in a fresh environment; a warning if it has no
-such text, and a note for a module inside a package, which the package may import only where NumPy
-is.
+such text, and a note for a module inside a package or with a private name, which may be imported
+only where NumPy is.
 
 Not detected: wheels that require other packages, of which one may require NumPy; modules that use
 NumPy from Python code, and modules of pybind11.`,
@@ -53,7 +53,8 @@ func checkNumPyDeclared(p *analyzer.Pass) {
 		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
 			Message: v.Path + " uses NumPy's C API, and the wheel does not require numpy"}
 		f.Headline = f.Message
-		switch own := !strings.Contains(v.Path, "/"); {
+		own := !strings.Contains(v.Path, "/") && !strings.HasPrefix(v.Path, "_")
+		switch {
 		case own && v.NumPyError == analyzer.NumPyRaises:
 			f.Severity = analyzer.Error
 			f.Message += ". Its import fails where no other package requires NumPy"
