@@ -25,7 +25,9 @@ func collect() (end func()) {
 		}
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
-		debug.SetGCPercent(pace(live[0].Value.Uint64()))
+		bytes := live[0].Value.Uint64()
+		debug.SetGCPercent(pace(bytes))
+		debug.SetMemoryLimit(memoryLimit(bytes))
 		runtime.SetFinalizer(new([16]byte), next)
 	}
 	runtime.SetFinalizer(new([16]byte), next)
@@ -49,3 +51,13 @@ func pace(live uint64) int {
 // checkMemory is the soft memory limit of a check, in bytes. With it, files with some hundred
 // megabytes of generated symbols stay below 300 MiB; published wheels do not reach it.
 const checkMemory = 224 << 20
+
+// memoryLimit returns the soft limit for a heap of live bytes. An environment of large packages
+// needs more than checkMemory: near to a limit, half of the time is spent on collecting garbage that
+// does not exist.
+func memoryLimit(live uint64) int64 {
+	if live < checkMemory/10*9 {
+		return checkMemory
+	}
+	return int64(live + live/100*collectPercent)
+}

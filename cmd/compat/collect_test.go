@@ -22,6 +22,20 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestMemoryLimit checks that what is live always has room to grow, so that the collector does not
+// run without end.
+func TestMemoryLimit(t *testing.T) {
+	for live := uint64(1 << 20); live < 1<<40; live *= 2 {
+		limit := memoryLimit(live)
+		if limit < checkMemory || limit < int64(live+live/10) {
+			t.Errorf("%d bytes live, limit %d", live, limit)
+		}
+	}
+	if got := memoryLimit(180 << 20); got != checkMemory {
+		t.Errorf("the limit is %d", got)
+	}
+}
+
 // TestCollectEnds checks that a check restores the settings of the garbage collector, after any
 // collections.
 func TestCollectEnds(t *testing.T) {
