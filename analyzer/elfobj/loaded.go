@@ -99,6 +99,14 @@ func (c *Contents) Load(addr uint64, b []byte) int {
 	return len(b)
 }
 
+// Segments returns the number of segments that are mapped.
+func (c *Contents) Segments() int {
+	if c.m == nil {
+		return 0
+	}
+	return len(c.m.loads)
+}
+
 // Executable reports whether an address is in a segment with machine code.
 func (c *Contents) Executable(addr uint64) bool { return c.inSegment(addr, elf.PF_X) }
 

@@ -10,8 +10,13 @@ import (
 
 const (
 	maxSteps = 1_000_000 // instructions that are executed for an object
-	maxDepth = 24        // calls in calls
-	pageSize = 4096
+	// Words of memory that they may store or make unknown, of which some do so with hundreds; and
+	// changes that may have to be taken back.
+	maxTouched = 16 << 20
+	maxChanges = 1 << 20
+	maxPages   = 16 << 10 // that are read: those of an object of 64 MiB
+	maxDepth   = 24       // calls in calls
+	pageSize   = 4096
 	// stackTop is where the stack begins, and stackEnd where it must end. No object is there.
 	stackTop = 0x7fff_ffff_0000
 	stackEnd = stackTop - 1<<24
@@ -100,7 +105,7 @@ func newMachine(c *elfobj.Contents, targets map[uint64]elfobj.Target) *machine {
 // run follows the code at an address until each path has ended. The result has a level only if all
 // paths need it on which the function returns a value that ok accepts.
 func (m *machine) run(addr uint64, ok func(value) bool) Need {
-	m.memory = memory{words: map[uint64]word{}}
+	m.memory = memory{words: map[uint64]word{}, touched: m.touched}
 	m.state = state{pc: addr}
 	for r := range m.regs {
 		m.regs[r] = m.unknown()
@@ -136,7 +141,8 @@ const (
 
 func (m *machine) follow(ok func(value) bool) ending {
 	for {
-		if m.steps++; m.steps > maxSteps {
+		if m.steps++; m.steps > maxSteps || m.touched > maxTouched ||
+			len(m.log) > maxChanges {
 			return unknown
 		}
 		in := m.decode(m.pc)
@@ -487,10 +493,11 @@ func (m *machine) fetch(pc uint64) []byte {
 	return out
 }
 
-// page returns the bytes of a page before relocation.
+// page returns the bytes of a page before relocation; nil for one that is not mapped, and if too
+// many were read.
 func (m *machine) page(n uint64) *[pageSize]byte {
 	p, ok := m.pages[n]
-	if !ok {
+	if !ok && len(m.pages) < maxPages {
 		p = &[pageSize]byte{}
 		if have := m.c.Load(n*pageSize, p[:]); have == 0 {
 			p = nil

@@ -17,9 +17,10 @@
 // anything has run, the stack. What other libraries return is not known. That they change data
 // through a pointer that they kept is not considered.
 //
-// The input is untrusted. Of executes at most maxSteps instructions, and reads only mapped
-// addresses. Instructions of the baseline are decoded by golang.org/x/arch, and those with a VEX or
-// EVEX prefix by vex.go, as far as their length and their effect on general registers.
+// The input is untrusted. Of executes at most maxSteps instructions, which store at most maxTouched
+// words, and reads only mapped addresses, in at most maxPages pages. Instructions of the baseline
+// are decoded by golang.org/x/arch, and those with a VEX or EVEX prefix by vex.go, as far as their
+// length and their effect on general registers.
 package processor
 
 import (
@@ -55,12 +56,18 @@ type Need struct {
 
 // Of returns what loading an object for x86_64 needs, and importing it if it is a module of Python.
 func Of(o *elfobj.Object, c *elfobj.Contents) (Need, error) {
+	if c.Segments() > maxSegments {
+		return Need{}, nil
+	}
 	targets, err := c.Targets()
 	if err != nil {
 		return Need{}, err
 	}
 	return relocated(o, c, targets)
 }
+
+// maxSegments limits the segments, in all of which an address is searched. Usual are 4 to 10.
+const maxSegments = 128
 
 // relocated is Of for an object with what the loader stores in it.
 func relocated(
@@ -103,7 +110,7 @@ func relocated(
 		}
 		run(e.Name, places[i].Addr, func(v value) bool { return !v.is(0) })
 	}
-	m.memory = memory{} // the tables are read as they are in the file
+	m.memory = memory{touched: m.touched} // the tables are read as they are in the file
 	for _, def := range m.defined {
 		for _, exec := range m.execSlots(def) {
 			run("Py_mod_exec", exec, func(v value) bool { return v.low32(0) || !v.nonzero && !v.known })

@@ -278,3 +278,37 @@ func fromHex(t testing.TB, s string) []byte {
 	}
 	return b
 }
+
+// TestBounds checks that loops without an end, of which each step changes or reads much memory,
+// stop early.
+func TestBounds(t *testing.T) {
+	for name, code := range map[string]string{
+		// lea (%rip), %rbx; 1: add $4096, %rbx; mov %rbx, %rdi; stosb; jmp 1b
+		"stores": "488d1d00000000" + "4881c300100000" + "4889dfaaebf3",
+		// the same with mov (%rbx), %rax
+		"loads": "488d1d00000000" + "4881c300100000" + "488b03ebf4",
+	} {
+		b, err := elftest.Write(&elfobj.Object{
+			Exports:  elfobj.NewExports(elfobj.Export{Name: "PyInit_m", Kind: "func"}),
+			Sections: []elfobj.Section{{Name: ".text", Data: fromHex(t, code)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, c, err := elfobj.ReadContents(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		places, err := c.Places()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newMachine(c, nil)
+		need := m.run(places[0].Addr, func(value) bool { return true })
+		if need.Level != Baseline || m.touched > maxTouched+pageSize ||
+			len(m.log) > maxChanges+pageSize || len(m.pages) > maxPages {
+			t.Errorf("%s: %v with %d words, %d changes and %d pages",
+				name, need, m.touched, len(m.log), len(m.pages))
+		}
+	}
+}

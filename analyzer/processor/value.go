@@ -76,6 +76,7 @@ type memory struct {
 	log   []change
 	// Sums of all words, so that equal contents are recognized.
 	stack, static uint64
+	touched       int // how many words were stored or searched, also for earlier contents
 }
 
 type change struct {
@@ -130,6 +131,7 @@ func (m *memory) back(n int) {
 // store stores the n low bytes of a value.
 func (m *memory) store(addr uint64, n int, v value) {
 	for n > 0 {
+		m.touched++
 		at, first := addr/8, int(addr%8)
 		w := m.words[at]
 		take := min(n, 8-first)
@@ -159,6 +161,7 @@ func (m *memory) forget(addr uint64, n int) {
 
 // forgetStack makes unknown what was stored on the stack.
 func (m *memory) forgetStack() {
+	m.touched += len(m.words)
 	for at, w := range m.words {
 		if at >= stackEnd/8 {
 			m.put(at, word{set: w.set})
