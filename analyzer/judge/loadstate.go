@@ -168,7 +168,7 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 		x.shareUsers()
 	}
 	for _, v := range x.views {
-		v.Linked = len(x.users[v.Library]) > 0
+		v.Users = x.users[v.Library]
 	}
 	x.findVariants(f)
 	x.bind(c.Scenario, baseline, environment)

@@ -103,12 +103,15 @@ type View struct {
 	Missing     []string   // its own DT_NEEDED entries that were not found
 	Host        facts.Host // the program that loads it
 	Alternative bool       // one of several variants; a program loads one of them
-	Linked      bool       // another object of the artifact loads it
+	Users       []*View    // the other objects of the artifact that load it, also indirectly
 
 	bound    *bound
 	imported importing
 	stack    string // see ofStack
 }
+
+// Linked reports whether another object of the artifact loads it.
+func (v *View) Linked() bool { return len(v.Users) > 0 }
 
 // bound contains the bindings of an object. They are computed when a rule first needs them: a
 // fix that fails often fails because of missing libraries.

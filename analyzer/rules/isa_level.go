@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -38,7 +39,7 @@ static library.
 Severity of a note: a warning, since most machines have v2 and v3, and an error for v4, which most
 machines lack, and for a static program, of which the loader cannot select another copy. Of
 instructions: an error for modules and programs and for libraries that they need, and a warning for
-AVX alone and for libraries that only code opens. Objects in a glibc-hwcaps folder, one of several
+AVX alone and for other libraries, which code may open on some processors only. Objects in a glibc-hwcaps folder, one of several
 variants, paths that name a processor, and wheels whose tag names the level are not reported.
 
 Not detected: instructions that some paths reach only, that follow a jump through a table or a
@@ -130,10 +131,15 @@ func executesLevel(p *analyzer.Pass, v *analyzer.View) {
 			need.Entry,
 			p.Platform.Name,
 		)}
-	if need.Level > processor.AVX && (v.Extension() || v.Program() || v.Linked) {
+	if need.Level > processor.AVX && (starts(v) || slices.ContainsFunc(v.Users, starts)) {
 		f.Severity = analyzer.Error
 	}
 	reportLevel(p, f)
+}
+
+// starts reports whether an object is a program, or a module that Python imports on all processors.
+func starts(v *analyzer.View) bool {
+	return (v.Extension() || v.Program()) && !v.Alternative && !forProcessor.MatchString(v.Path)
 }
 
 func reportLevel(p *analyzer.Pass, f analyzer.Finding) {

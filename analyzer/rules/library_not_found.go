@@ -100,7 +100,7 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 	for _, v := range p.Views {
 		checkUndeclared(p, v)
 		for _, needed := range slices.Concat(v.Missing, notInstalled(p, v), undeclared(p, v)) {
-			if p.Facts.Root() && (v.Linked || openedLater(p, v, needed)) {
+			if p.Facts.Root() && (v.Linked() || openedLater(p, v, needed)) {
 				continue
 			}
 			if _, _, _, wrong := wrongStack(p, needed); wrong &&
@@ -448,7 +448,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			switch kind := m.NeededBy.Kind; {
 			case kind == dynlink.FromPackage:
 				reported[key] = true
-			case p.Facts.Root() && !v.Linked && !openedLater(p, v, m.Name),
+			case p.Facts.Root() && !v.Linked() && !openedLater(p, v, m.Name),
 				kind != dynlink.FromArtifact && p.Platform.Kind == platform.System && !p.Facts.Root():
 				reported[key] = true
 				reportLackOfSystem(p, v, m)

@@ -51,7 +51,7 @@ func checkInterposed(p *analyzer.Pass) {
 		return
 	}
 	for _, v := range p.Views {
-		if v.Program() || !v.Extension() && !v.Linked {
+		if v.Program() || !v.Extension() && !v.Linked() {
 			continue
 		}
 		for _, g := range globals {

@@ -283,7 +283,7 @@ func (x *lostSymbol) ofVariant() bool {
 // ofMPI explains a symbol of MPI in a library that links no MPI, so that programs can use the one
 // that they have loaded before: libmkl_blacs_openmpi_lp64.so.2. A module has to link it.
 func (x *lostSymbol) ofMPI() bool {
-	if !strings.HasPrefix(x.name(), "MPI_") || x.view.Extension() || x.view.Linked {
+	if !strings.HasPrefix(x.name(), "MPI_") || x.view.Extension() || x.view.Linked() {
 		return false
 	}
 	x.finding.Severity = analyzer.Warning

@@ -80,7 +80,7 @@ func ofOpened(p *analyzer.Pass, v *analyzer.View, symbol string) bool {
 	}
 	return slices.ContainsFunc(p.Views, func(l *analyzer.View) bool {
 		return l != v && !l.Extension() && l.Library.Defines(symbol, "") &&
-			(opened(l) || opened(v) && !l.Linked)
+			(opened(l) || opened(v) && !l.Linked())
 	})
 }
 
