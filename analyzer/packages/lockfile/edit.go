@@ -90,7 +90,7 @@ func (e *edition) requirement(raw string, q pkgmeta.Requirement) (string, error)
 	end := start + specLength(raw[start:])
 	written := raw[start:end]
 	spec := e.spec(written, q)
-	if written == "" { // no blank before the version
+	if written == "" && raw[start-1] != '(' { // no blank before the version
 		start, end = at, at
 	}
 	return raw[:start] + spec + raw[end:], nil

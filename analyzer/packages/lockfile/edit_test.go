@@ -52,6 +52,7 @@ func TestApply(t *testing.T) {
 		{name: "limit", before: "torch>=2.0\n", want: "torch>=2.0,<=2.5.0\n", limit: true},
 		{name: "limit of a name", before: "torch ; python_version>'3'\n",
 			want: "torch<=2.5.0 ; python_version>'3'\n", limit: true},
+		{name: "limit in empty parentheses", before: "torch ()\n", want: "torch (<=2.5.0)\n", limit: true},
 		{name: "limit in place of another", before: "torch >= 2.0, < 3  # x\n",
 			want: "torch >= 2.0, <=2.5.0  # x\n", limit: true},
 		{name: "excluded by the lower bound", before: "torch>=2.6,!=2.6.1,<3\n", want: "torch<=2.5.0,!=2.6.1\n"},
@@ -65,6 +66,11 @@ func TestApply(t *testing.T) {
 		{
 			name: "one hash, CRLF", before: "torch==2.6.0 \\\r\n    " + x + "\r\n",
 			want: "torch==2.5.0 \\\r\n    " + a + " \\\r\n    " + b + "\r\n",
+		},
+		{
+			name:   "a hash in the line after its option",
+			before: "torch==2.6.0 --hash=\\\n    sha256:" + strings.Repeat("1", 64) + "\n",
+			want:   "torch==2.5.0 " + a + " " + b + "\n",
 		},
 		{name: "hashes in a line", before: "torch==2.6.0 " + x + " " + y + "\n", want: "torch==2.5.0 " + a + " " + b + "\n"},
 		{
@@ -175,6 +181,7 @@ func TestApplyAdds(t *testing.T) {
 // FuzzApply: what is written can be read, and leads to the new version wherever it led to the old.
 func FuzzApply(f *testing.F) {
 	for _, seed := range []string{
+		"torch==2.6.0 --hash=\\\nsha256:00\n", "torch==2.6.0 --ha\\\nsh=sha256:00 --hash=sha256:1\n",
 		"torch==2.6.0\n", "torch [a] >= 2.0 ,<3 ; python_version>'3' # x\r\n", "torch \\\n ==2.6.0 \\\n --hash=sha256:00\n",
 		"torch (>=2)", "torch\t~=2.4;os_name=='nt'", "-r x\ntorch@https://x/y.whl\n",
 	} {

@@ -88,8 +88,8 @@ func (e *edition) line(line string, l *requirementsLine) (string, error) {
 	return e.renew(changed)
 }
 
-// hashOptions matches the hashes of a requirement.
-var hashOptions = lazyregexp.New(`--hash(?:=|\s)\s*[a-z0-9]+:[0-9a-fA-F]+`)
+// hashOptions matches the hashes of a requirement, which may be in the next line.
+var hashOptions = lazyregexp.New(`--hash[=\s](?:\s|\\\r?\n)*[a-z0-9]+:[0-9a-fA-F]+`)
 
 // renew returns a line with the hashes of the new version, with what is between the old ones.
 func (e *edition) renew(line string) (string, error) {
@@ -98,6 +98,9 @@ func (e *edition) renew(line string) (string, error) {
 		return "", err
 	}
 	at := hashOptions.FindAllStringIndex(line, -1)
+	if at == nil {
+		return "", fmt.Errorf("the hashes of %s are not written as usual; %w", e.to.Name, ErrByHand)
+	}
 	first, last := at[0], at[len(at)-1]
 	before := line[len(strings.TrimRight(line[:first[0]], "\\\r\n\t ")):first[0]]
 	between := before
