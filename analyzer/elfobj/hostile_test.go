@@ -509,3 +509,20 @@ func TestTableInTwoSegments(t *testing.T) {
 		t.Errorf("SONAME %q", m.SONAME)
 	}
 }
+
+// TestTargetsAreLimited checks a small table of DT_RELR that relocates a million words.
+func TestTargetsAreLimited(t *testing.T) {
+	words := 17_000 // of 63 bits each
+	k := newBroken(t, "elf x86_64\nsoname libx.so\nrelr\nexport f\nsection .text "+
+		strings.Repeat("ff", 8*words)+"\n")
+	code := k.at[".text"]
+	k.tag(36, code.Addr) // DT_RELR
+	k.tag(35, code.Size) // DT_RELRSZ
+	_, c, err := elfobj.ReadContents(bytes.NewReader(k.b), int64(len(k.b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Targets(); !errors.Is(err, elfobj.ErrTooLarge) {
+		t.Errorf("%d words, %v", len(got), err)
+	}
+}

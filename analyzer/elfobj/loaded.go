@@ -11,16 +11,24 @@ type Target struct {
 	Unknown bool
 }
 
+// maxTargets limits the words of Targets. Objects of 64 MiB have some hundred thousand.
+const maxTargets = 1 << 20
+
 // Targets returns what the loader stores in the words of the object, by address. A definition of
-// the object counts as the one that is found, as in a module that Python imports.
+// the object counts as the one that is found, as in a module that Python imports. The error is
+// ErrTooLarge if there are more than maxTargets.
 func (c *Contents) Targets() (map[uint64]Target, error) {
 	out := map[uint64]Target{}
 	if c.m == nil {
 		return out, nil
 	}
 	bySymbol := map[uint64]Target{}
+	var n uint64
 	err := c.eachRelocation(func(at, symbol uint64, way Relocs, addend uint64, _ bool) error {
+		n++
 		switch {
+		case n > maxTargets:
+			return tooLarge("the number of relocations", n, maxTargets)
 		case symbol != 0:
 			t, seen := bySymbol[symbol]
 			if !seen {
@@ -44,12 +52,16 @@ func (c *Contents) Targets() (map[uint64]Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, c.eachRelr(func(at uint64) {
+	err = c.eachRelr(func(at uint64) {
 		var b [8]byte
-		if c.Load(at, b[:]) == len(b) {
+		if n++; n <= maxTargets && c.Load(at, b[:]) == len(b) {
 			out[at] = Target{Addr: c.m.order.Uint64(b[:])}
 		}
 	})
+	if err == nil && n > maxTargets {
+		err = tooLarge("the number of relocations", n, maxTargets)
+	}
+	return out, err
 }
 
 // target returns what the loader stores for a symbol, by its index.
