@@ -53,8 +53,8 @@ func pace(live uint64) int {
 const checkMemory = 224 << 20
 
 // memoryLimit returns the soft limit for a heap of live bytes. An environment of large packages
-// needs more than checkMemory: near to a limit, half of the time is spent on collecting garbage that
-// does not exist.
+// needs more than checkMemory: near to a limit, half of the time is spent on collecting garbage
+// that does not exist.
 func memoryLimit(live uint64) int64 {
 	if live < checkMemory/10*9 {
 		return checkMemory
