@@ -89,8 +89,8 @@ func (t *Text) reproduce() *result.Reproduction {
 	}
 	if tag != "" {
 		in := then("pip", "python")
-		out.Container = "docker run --rm " + onMachine(on.Arch) + "-v .:/dist -w /dist " +
-			shellword.Quote(tag) + " sh -c " + shellword.Quote(string(in))
+		out.Container = "docker run --rm -i " + onMachine(on.Arch) + "-v .:/dist -w /dist " +
+			shellword.Quote(tag) + " sh <<< " + shellword.Quote(string(in))
 	}
 	if older := t.old(f, out); older != "" {
 		out.Container = older
@@ -235,7 +235,7 @@ func (t *Text) old(f *result.Finding, out *result.Reproduction) shellword.Line {
 		return ""
 	}
 	out.System = oldSystem.name
-	return "docker run --rm -v .:/dist -w /dist centos:7 sh -c " + shellword.Quote(string(
+	return "docker run --rm -i -v .:/dist -w /dist centos:7 sh <<< " + shellword.Quote(string(
 		"python -m zipfile -e "+shellword.Quote("./"+path.Base(f.Artifact))+" /tmp/wheel && ldd "+
 			shellword.Quote("/tmp/wheel/"+f.Object)))
 }

@@ -95,7 +95,7 @@ func TestReproduce(t *testing.T) {
 			if !ok {
 				image = test.image
 			}
-			begins := "docker run --rm " + options + "-v .:/dist -w /dist python:" + image + " sh -c "
+			begins := "docker run --rm -i " + options + "-v .:/dist -w /dist python:" + image + " sh <<< "
 			inner, ok := strings.CutPrefix(string(p.Container), begins)
 			if want := "pip install " + file + " && python " + test.run; !ok || unquoted(t, inner) != want {
 				t.Errorf("%s", p.Container)
@@ -136,7 +136,7 @@ func TestReproduceTheNewestVersion(t *testing.T) {
 		tooNew("widget/_ext.so", "a", "libc.so.6", "GLIBC_2.18", "manylinux_2_24_x86_64"),
 		tooNew("widget/_ext.so", "b", "libc.so.6", "GLIBC_2.23", "manylinux_2_24_x86_64"),
 	).Causes[0].Reproduce
-	want := "docker run --rm -v .:/dist -w /dist centos:7 sh -c 'python -m zipfile -e " + file +
+	want := "docker run --rm -i -v .:/dist -w /dist centos:7 sh <<< 'python -m zipfile -e " + file +
 		" /tmp/wheel && ldd /tmp/wheel/widget/_ext.so'"
 	if p == nil || string(p.Container) != want || p.System != "CentOS 7" ||
 		!strings.Contains(p.Message, "`GLIBC_2.23' not found") {

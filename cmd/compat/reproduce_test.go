@@ -25,7 +25,7 @@ func TestReproduceCommand(t *testing.T) {
 	}{
 		{name, 0, []string{
 			"# cause 1 of 2: ",
-			"docker run --rm -v .:/dist -w /dist python:3.12-slim-bookworm sh -c ",
+			"docker run --rm -i -v .:/dist -w /dist python:3.12-slim-bookworm sh <<< ",
 			"reproduce/bin/pip install ./" + name + " nvidia-nvjitlink-cu12==12.8.93 && " +
 				"reproduce/bin/python -c 'import widget._w'\n", message,
 		}},

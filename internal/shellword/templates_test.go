@@ -275,8 +275,8 @@ func asksMachine(c *syntax.CmdSubst) bool {
 	return err == nil && b.String() == "$(uname -m)"
 }
 
-// read returns the words of each command in a line. It fails for a line with anything but simple
-// commands, also in parentheses, their words and variables.
+// read returns the words of each command in a line, with its input as the last one. It fails for a
+// line with anything but simple commands, also in parentheses, their words and variables.
 func (s *shell) read(line shellword.Line) (commands [][]string, err error) {
 	file, err := s.parser.Parse(strings.NewReader(string(line)), "")
 	if err != nil {
@@ -300,6 +300,16 @@ func (s *shell) read(line shellword.Line) (commands [][]string, err error) {
 			var words []string
 			words, err = s.assignments(n.Args)
 			commands = append(commands, append([]string{n.Variant.Value}, words...))
+		case *syntax.Redirect: // COMMAND <<< WORD, the input of the command
+			if n.Op != syntax.WordHdoc {
+				err = fmt.Errorf("%s in a command", n.Op)
+				return false
+			}
+			var input []string
+			input, err = expand.Fields(s.config, n.Word)
+			last := len(commands) - 1
+			commands[last] = append(commands[last], input...)
+			return false
 		default:
 			err = fmt.Errorf("%T in a command", n)
 		}
