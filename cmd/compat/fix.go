@@ -44,9 +44,10 @@ stack and the interpreter; in files for macOS run paths and the paths of librari
 hoc signature. All other members keep their bytes, times and permissions, and the same wheel gives
 the same bytes. What needs another tool or a new build is listed.
 
-Of a requirements file, with the files that it includes, an environment.yml, a pylock.toml or a
-pyproject.toml, compat changes the versions of packages and nothing else: comments, spaces and the
-ends of lines stay. The environment is checked as by "compat env", and again with the changes. The
+Of a requirements file, with the files that it includes and the .in file or pyproject.toml next to
+it that it was compiled from, an environment.yml, a pylock.toml or a pyproject.toml, compat changes
+the versions of packages and nothing else: comments, spaces and the ends of lines stay. A symbolic
+link stays one, and the file that it leads to is changed. The environment is checked as by "compat env", and again with the changes. The
 files are changed in their place, unless --write names a folder; --dry-run prints a patch. For a
 lock file that only its tool can write (uv.lock, poetry.lock) the command of the tool is printed.
 

@@ -192,6 +192,29 @@ func TestFixPins(t *testing.T) {
 	}
 }
 
+// TestFixPinsOfALink checks that a link stays one, and that no file is left next to it.
+func TestFixPinsOfALink(t *testing.T) {
+	server, _, _, _ := pinsIndex(t)
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(filepath.Join("pins", "linux.txt"), "requirements.txt"); err != nil {
+		t.Fatal(err)
+	}
+	files := []string{"pins/linux.txt", "widget==1.0\nnvidia-nvjitlink-cu12==12.8.93\n"}
+	code, out, errs := runIn(t, server.URL, files, "fix", "requirements.txt")
+	data, err := os.ReadFile("pins/linux.txt")
+	if err != nil || string(data) != "widget==1.0\nnvidia-nvjitlink-cu12==12.9.86\n" || code != 0 {
+		t.Errorf("exit %d: %q, %v\n%s%s", code, data, err, out, errs)
+	}
+	if info, err := os.Lstat("requirements.txt"); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is %v, %v", info, err)
+	}
+	for _, dir := range []string{".", "pins"} {
+		if all, err := os.ReadDir(dir); err != nil || len(all) > 2 || dir == "pins" && len(all) > 1 {
+			t.Errorf("%s has %v, %v", dir, all, err)
+		}
+	}
+}
+
 func TestFixPinsRefuses(t *testing.T) {
 	server, _, _, _ := pinsIndex(t)
 	t.Chdir(t.TempDir())
