@@ -47,9 +47,10 @@ the same bytes. What needs another tool or a new build is listed.
 Of a requirements file, with the files that it includes and the .in file or pyproject.toml next to
 it that it was compiled from, an environment.yml, a pylock.toml or a pyproject.toml, compat changes
 the versions of packages and nothing else: comments, spaces and the ends of lines stay. A symbolic
-link stays one, and the file that it leads to is changed. The environment is checked as by "compat env", and again with the changes. The
-files are changed in their place, unless --write names a folder; --dry-run prints a patch. For a
-lock file that only its tool can write (uv.lock, poetry.lock) the command of the tool is printed.
+link stays one, and the file that it leads to is changed. The environment is checked as by "compat
+env", and again with the changes. The files are changed in their place, unless --write names a
+folder; --dry-run prints a patch. For a lock file that only its tool can write (uv.lock,
+poetry.lock) the command of the tool is printed.
 
 Exit code: 0 no error and no warning is left, 1 something is left (what works is written), 2 a wheel
 could not be checked. With --only, only these causes count. Of files that pin packages, warnings do
