@@ -39,9 +39,9 @@ static library.
 Severity of a note: a warning, since most machines have v2 and v3, and an error for v4, which most
 machines lack, and for a static program, of which the loader cannot select another copy. Of
 instructions: an error for modules and programs and for libraries that they need, and a warning for
-AVX alone and for other libraries, which code may open on some processors only. Objects in a glibc-
-hwcaps folder, one of several variants, paths that name a processor, and wheels whose tag names the
-level are not reported.
+AVX alone and for other libraries, which code may open on some processors only. Objects in a
+glibc-hwcaps folder, one of several variants, paths that name a processor, and wheels whose tag
+names the level are not reported.
 
 Not detected: instructions that some paths reach only, that follow a jump through a table or a
 virtual function, or in an object of which only a part was compiled for newer processors.
