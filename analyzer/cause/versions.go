@@ -279,9 +279,26 @@ func (t *Text) release() (name string, many bool) {
 	case 1:
 		return t.subject + " " + versions[0], false
 	case 2: // both ends of the range
+		switch t.onlyAt() {
+		case packages.Lowest:
+			return t.subject + " " + versions[0], false
+		case packages.Highest:
+			return t.subject + " " + versions[1], false
+		}
 		return t.subject + " " + versions[0] + " and " + versions[1], true
 	}
 	return t.subject, false
+}
+
+// onlyAt returns the end of the declared ranges at which all findings occur; "" if both.
+func (t *Text) onlyAt() packages.End {
+	end := t.First().OnlyAt
+	for _, f := range t.all {
+		if f.OnlyAt != end {
+			return ""
+		}
+	}
+	return end
 }
 
 // versions returns the versions of a package with which the artifacts were checked.

@@ -88,6 +88,9 @@ type Finding struct {
 	// NoWheelFor is what a pinned version has no wheel for ("musl", "Python 3.13"); "" for other
 	// findings, and if it is not one property of the environment.
 	NoWheelFor string `json:"-"`
+	// OnlyAt is the end of the declared ranges at which it occurs, if it is not known of which package
+	// (Range is nil then); "" if it occurs at both.
+	OnlyAt packages.End `json:"-"`
 	// On lists all targets on which it occurs.
 	On []string `json:"-"`
 	// NoVersion is set if Library has no symbol of Version: then the loader reports the version.

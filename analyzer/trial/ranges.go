@@ -39,6 +39,7 @@ func (t *Verifier) ranges(sets []*packages.Set, fresh []judge.Found) error {
 			if x.At[0] {
 				end = packages.Lowest
 			}
+			x.OnlyAt = end
 			x.Message += fmt.Sprintf(
 				". It occurs only with the %s allowed versions of the dependencies",
 				end,
