@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/config"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/mdsafe"
+	"github.com/compat-app/compat/internal/shellword"
 	"github.com/spf13/cobra"
 )
 
@@ -72,7 +73,7 @@ func showIndex(env environment) error {
 	if address, file := index.PipDefault(env.Getenv); address != "" {
 		fmt.Fprintf(env.Out, "The pip of this machine would use %s (%s).\n"+
 			"To use it for one command: --index-url %s\nTo use it always: export PIP_INDEX_URL=%s\n",
-			address, mdsafe.Visible(file), index.OfPip, address)
+			address, mdsafe.Visible(file), index.OfPip, shellword.Quote(address))
 	} else {
 		fmt.Fprintln(env.Out, "Name one with --index-url or PIP_INDEX_URL.")
 	}

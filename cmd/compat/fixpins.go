@@ -102,7 +102,7 @@ func fixPins(ctx context.Context, env environment, f fixFlags, files []string) e
 	if err != nil {
 		return err
 	}
-	p := pinPrinter{env, r, done, f, fixer.Files()}
+	p := pinPrinter{env, r, done, f, files, fixer.Files()}
 	if err := p.save(); err != nil {
 		return err
 	}
@@ -115,6 +115,7 @@ type pinPrinter struct {
 	r     *analyzer.Report
 	done  *pinned.Fixed
 	flags fixFlags
+	named []string
 	read  []string // all files that were read
 }
 
@@ -143,6 +144,9 @@ func (p *pinPrinter) save() error {
 	for file := range contents {
 		to := p.target(file)
 		switch _, err := os.Lstat(to); {
+		case p.flags.write == "" && !p.near(file):
+			return fmt.Errorf("%s is included from outside of the folder of the given file, so it is not "+
+				"changed; name it on the command line too", file)
 		case p.flags.write == "":
 		case !filepath.IsLocal(filepath.FromSlash(file)):
 			return fmt.Errorf("%s is outside of the working directory, so it has no place in %s; "+
@@ -159,6 +163,15 @@ func (p *pinPrinter) save() error {
 		}
 	}
 	return nil
+}
+
+// near reports whether a file is one that the user named, or in the folder of one or below. Others,
+// which a checkout that is not trusted may include, are not changed.
+func (p *pinPrinter) near(file string) bool {
+	return slices.ContainsFunc(p.named, func(named string) bool {
+		at, err := filepath.Rel(filepath.Dir(named), filepath.FromSlash(file))
+		return file == named || err == nil && filepath.IsLocal(at)
+	})
 }
 
 // target returns where a file is written.

@@ -215,6 +215,24 @@ func TestFixPinsOfALink(t *testing.T) {
 	}
 }
 
+// A file outside of the folder of the named one is changed only if it is named too.
+func TestFixPinsOutside(t *testing.T) {
+	server, _, _, _ := pinsIndex(t)
+	t.Chdir(t.TempDir())
+	pins := "widget==1.0\nnvidia-nvjitlink-cu12==12.8.93\n"
+	files := []string{"work/requirements.txt", "-r ../other/pins.txt\n", "other/pins.txt", pins}
+	code, out, errs := runIn(t, server.URL, files, "fix", "work/requirements.txt")
+	data, err := os.ReadFile("other/pins.txt")
+	if err != nil || string(data) != pins || code != exitUsage ||
+		!strings.Contains(errs, "other/pins.txt is included from outside") {
+		t.Errorf("exit %d: %q, %v\n%s%s", code, data, err, out, errs)
+	}
+	code, out, errs = runIn(t, server.URL, nil, "fix", "work/requirements.txt", "other/pins.txt")
+	if data, err = os.ReadFile("other/pins.txt"); err != nil || string(data) == pins || code != 0 {
+		t.Errorf("exit %d: %q, %v\n%s%s", code, data, err, out, errs)
+	}
+}
+
 func TestFixPinsRefuses(t *testing.T) {
 	server, _, _, _ := pinsIndex(t)
 	t.Chdir(t.TempDir())

@@ -20,6 +20,9 @@ func watch(ctx context.Context, env environment, f checkFlags, paths []string) e
 	checked, last := "", ""
 	for first := true; ; first = false {
 		now := stamp(paths)
+		if first && now == "" {
+			fmt.Fprintf(env.Err, "no file yet; watching %s (Ctrl-C ends)\n", strings.Join(paths, " "))
+		}
 		if now != "" && now != checked && (first || now == last) {
 			if checked != "" {
 				fmt.Fprintln(env.Out)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -17,10 +18,11 @@ func TestWatch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dist")
 	ctx, interrupt := context.WithCancel(t.Context())
 	read, write := io.Pipe()
+	var errs bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, []string{"check", "--watch", dir},
-			environment{Getenv: func(string) (string, bool) { return "", false }, Out: write, Err: io.Discard})
+			environment{Getenv: func(string) (string, bool) { return "", false }, Out: write, Err: &errs})
 		_ = write.Close()
 	}()
 	lines := bufio.NewScanner(read)
@@ -43,7 +45,7 @@ func TestWatch(t *testing.T) {
 	build(cases.CaseA("1.5.0"), "incompatible: ")
 	interrupt()
 	_, _ = io.Copy(io.Discard, read)
-	if code := <-ended; code != exitOK {
-		t.Errorf("exit %d", code)
+	if code := <-ended; code != exitOK || !strings.HasPrefix(errs.String(), "no file yet; watching ") {
+		t.Errorf("exit %d: %s", code, errs.String())
 	}
 }

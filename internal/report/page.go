@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/causetext"
@@ -158,7 +160,8 @@ func upper(s string) string {
 	if first, _, _ := strings.Cut(s, " "); strings.ContainsAny(first, "._/:") || s == "" {
 		return s
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }
 
 // folded returns content that is behind its title if fold is set; nil if there is none.
