@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 // Scenario is the environment in which an artifact is checked, as far as fixes can change it.
@@ -59,6 +61,14 @@ func (s Scenario) Unlinked() Scenario {
 func (s Scenario) Plain() bool {
 	return len(s.Link) == 0 && len(s.LinkLast) == 0 && len(s.RPathLink) == 0 &&
 		!s.AllowShlibUndefined
+}
+
+// Declares reports whether a package with a normalized name is in Requires.
+func (s Scenario) Declares(name string) bool {
+	return slices.ContainsFunc(s.Requires, func(text string) bool {
+		q, err := pkgmeta.ParseRequirement(text)
+		return err == nil && q.Name == name
+	})
 }
 
 // Reference identifies an import of an object.

@@ -390,7 +390,7 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 		name := l.Package.Name
 		of := func(q pkgmeta.Requirement) bool { return q.Name == name }
 		if p.Given(name) || slices.ContainsFunc(p.Facts.Metadata.Requires, of) ||
-			slices.Contains(p.Scenario.Requires, name) {
+			p.Scenario.Declares(name) {
 			continue
 		}
 		needed := l.Names()[0]

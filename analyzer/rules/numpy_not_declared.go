@@ -36,8 +36,8 @@ NumPy from Python code, and modules of pybind11.`,
 func checkNumPyDeclared(p *analyzer.Pass) {
 	if p.Facts.Kind != analyzer.KindWheel || p.Facts.Metadata == nil || p.Installed ||
 		pkgmeta.Normalize(p.Facts.Metadata.Name) == "numpy" ||
-		p.Packages.Names("numpy") || p.Together("numpy") || requiresNumPy(p.Scenario.Requires) ||
-		requiresNumPy(p.Scenario.With) {
+		p.Packages.Names("numpy") || p.Together("numpy") || p.Given("numpy") ||
+		p.Scenario.Declares("numpy") {
 		return
 	}
 	// What a requirement requires is only looked up if it may have a library that is missing.
@@ -74,11 +74,4 @@ func checkNumPyDeclared(p *analyzer.Pass) {
 			Change: fix.Pin{Requirement: requirement, Direct: true},
 		})
 	}
-}
-
-func requiresNumPy(requirements []string) bool {
-	return slices.ContainsFunc(requirements, func(text string) bool {
-		q, err := pkgmeta.ParseRequirement(text)
-		return err == nil && q.Name == "numpy"
-	})
 }

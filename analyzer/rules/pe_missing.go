@@ -228,13 +228,8 @@ func providedByRequirement(p *analyzer.Pass, dll string) bool {
 		return true
 	}
 	for _, name := range windows.Providers(dll) {
-		if slices.Contains(requirementNames(p), name) || p.Given(name) {
+		if slices.Contains(requirementNames(p), name) || p.Given(name) || p.Scenario.Declares(name) {
 			return true
-		}
-		for _, r := range p.Scenario.Requires {
-			if pkgmeta.Normalize(r) == name {
-				return true
-			}
 		}
 	}
 	return false
