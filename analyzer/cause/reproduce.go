@@ -88,11 +88,9 @@ func (t *Text) reproduce() *result.Reproduction {
 		return line
 	}
 	if tag != "" {
-		in := then("pip", "python")
-		out.Container = "docker run --rm -i " + onMachine(on.Arch) + "-v .:/dist -w /dist " +
-			shellword.Quote(tag) + " sh <<< " + shellword.Quote(string(in))
+		out.Container = inContainer(on.Arch, tag, then("pip", "python"))
 	}
-	if older := t.old(f, out); older != "" {
+	if older := t.old(f, on.Arch, out); older != "" {
 		out.Container = older
 	}
 	out.Venv = python + " -m venv reproduce && " + then("reproduce/bin/pip", "reproduce/bin/python")
@@ -224,20 +222,27 @@ func onMachine(arch string) shellword.Line {
 	return ""
 }
 
+// inContainer returns the command that runs a line in the folder of the files, in a container. The
+// line is its input, so that no command is a word of another.
+func inContainer(arch, image string, line shellword.Line) shellword.Line {
+	return "docker run --rm -i " + onMachine(arch) + "-v .:/dist -w /dist " +
+		shellword.Quote(image) + " sh <<< " + shellword.Quote(string(line))
+}
+
 // oldSystem is an image for versions of glibc that no image with a Python of today lacks. It has a
 // Python that unpacks the wheel, and ldd prints what the loader says.
 var oldSystem = image{name: "CentOS 7", glibc: "2.17", tag: "centos:7"}
 
 // old returns the command for a version of glibc that oldSystem lacks, and sets the system of out,
 // if no image shows it; else "".
-func (t *Text) old(f *result.Finding, out *result.Reproduction) shellword.Line {
+func (t *Text) old(f *result.Finding, arch string, out *result.Reproduction) shellword.Line {
 	if out.Container != "" || !platform.Older(oldSystem.glibc, glibcOf(f)) || t.pinned() {
 		return ""
 	}
 	out.System = oldSystem.name
-	return "docker run --rm -i -v .:/dist -w /dist centos:7 sh <<< " + shellword.Quote(string(
-		"python -m zipfile -e "+shellword.Quote("./"+path.Base(f.Artifact))+" /tmp/wheel && ldd "+
-			shellword.Quote("/tmp/wheel/"+f.Object)))
+	return inContainer(arch, oldSystem.tag, "python -m zipfile -e "+
+		shellword.Quote("./"+path.Base(f.Artifact))+" /tmp/wheel && ldd "+
+		shellword.Quote("/tmp/wheel/"+f.Object))
 }
 
 // minor returns the minor version of the Python that loads the artifact. One of the stable ABI runs

@@ -11,6 +11,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -120,14 +121,10 @@ func printReproduction(env environment, r *analyzer.Report, n int) error {
 	var b []byte
 	line := func(format string, args ...any) { b = fmt.Appendf(b, format+"\n", args...) }
 	line("# cause %d of %d: %s", n+1, len(r.Causes), mdsafe.Visible(c.Title))
-	if c.Reproduce.Container != "" {
-		line("# in the folder of the file, in a container with %s:", mdsafe.Visible(c.Reproduce.System))
-		line("%s", c.Reproduce.Container)
-		line("# or without a container, on %s:", mdsafe.Visible(c.Reproduce.System))
-	} else {
-		line("# in the folder of the file, on %s:", mdsafe.Visible(c.Reproduce.System))
+	for _, x := range causetext.Recipes(c.Reproduce) {
+		line("# %s:", mdsafe.Visible(x.Where))
+		line("%s", x.Command)
 	}
-	line("%s", c.Reproduce.Venv)
 	line("# it prints: %s", mdsafe.Visible(c.Reproduce.Message))
 	_, err := env.Out.Write(b)
 	return err

@@ -81,13 +81,10 @@ func reproduction(p *result.Reproduction) g.Node {
 		return nil
 	}
 	rows := []g.Node{h.Summary(g.Text("Reproduce it"))}
-	if p.Container != "" {
-		rows = append(rows, h.P(g.Text("In the folder of the file, in a container with "+p.System+":")),
-			copied(string(p.Container)), h.P(g.Text("Or without a container, on "+p.System+":")))
-	} else {
-		rows = append(rows, h.P(g.Text("In the folder of the file, on "+p.System+":")))
+	for _, x := range causetext.Recipes(p) {
+		rows = append(rows, h.P(whole(upper(x.Where)+":")), copied(string(x.Command)))
 	}
-	rows = append(rows, copied(string(p.Venv)),
+	rows = append(rows,
 		h.P(g.Text("It prints: "), code(mdsafe.Cut(mdsafe.Lines(p.Message), maxMessage))))
 	return h.Details(Rows(rows...))
 }
