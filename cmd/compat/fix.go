@@ -348,15 +348,20 @@ func (p *fixPrinter) exit() error {
 		r = p.done.After
 	}
 	r.Decide(analyzer.Off)
-	left := r.Problems()
-	if len(p.flags.only) > 0 {
-		gone := p.gone()
-		left = slices.ContainsFunc(p.flags.only, func(id string) bool { return !gone[id] })
+	gone := p.gone()
+	return exitAfter(r, r.Problems(), p.flags.only, func(id string) bool { return gone[id] })
+}
+
+// exitAfter returns the error with the exit code for what is left after fixes: problems, or with
+// --only one of these causes that is not gone.
+func exitAfter(r *analyzer.Report, problems bool, only []string, gone func(id string) bool) error {
+	if len(only) > 0 {
+		problems = slices.ContainsFunc(only, func(id string) bool { return !gone(id) })
 	}
 	switch {
 	case r.Outcome == analyzer.OutcomeError:
 		return exit{code: exitUsage}
-	case left:
+	case problems:
 		return exit{code: exitIncompatible}
 	}
 	return nil

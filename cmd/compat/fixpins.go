@@ -289,17 +289,7 @@ func (p *pinPrinter) exit() error {
 		r = p.done.After
 	}
 	r.Decide(analyzer.Error)
-	left := r.Outcome == analyzer.OutcomeFail
-	if p.flags.only != nil {
-		left = slices.ContainsFunc(p.flags.only, func(id string) bool {
-			return !slices.Contains(p.done.Causes, id)
-		})
-	}
-	switch {
-	case r.Outcome == analyzer.OutcomeError:
-		return exit{code: exitUsage}
-	case left:
-		return exit{code: exitIncompatible}
-	}
-	return nil
+	return exitAfter(r, r.Outcome == analyzer.OutcomeFail, p.flags.only, func(id string) bool {
+		return slices.Contains(p.done.Causes, id)
+	})
 }
