@@ -178,7 +178,7 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 			return err
 		}
 	}
-	broken := c.broken(before, after)
+	broken, worse := c.broken(before, after), c.worse(before, after)
 	switch {
 	case len(broken) > 0:
 		c.breaks(e, broken)
@@ -189,8 +189,8 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 		if len(before[f.Object]) > 0 {
 			e.Reason = fmt.Sprintf("it does not load with %s either: %s", c.Old, f.Message)
 		}
-	case c.worse(before, after) != "":
-		e.Verdict, e.Object = Undecided, c.worse(before, after)
+	case worse != "":
+		e.Verdict, e.Object = Undecided, worse
 		e.Reason = fmt.Sprintf("%s loads with %s and not with %s, for another reason: %s", e.Object,
 			c.Old, c.New, after[e.Object][0].Message)
 	case unread != "":

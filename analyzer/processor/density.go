@@ -37,36 +37,24 @@ func (d *Density) Write(p []byte) (int, error) {
 
 func (d *Density) count(p []byte) {
 	d.bytes += len(p)
-	for q := p; ; {
-		i := bytes.IndexByte(q, 0xc5)
-		if i < 0 || i+2 >= len(q) {
-			break
+	// VEX with two bytes, and an opcode of a move or of arithmetic
+	d.vector += occurrences(p, 0xc5, 2, func(b []byte) bool { return b[0]&0x78 >= 0x70 && common[b[1]] })
+	d.vector += occurrences(p, 0xc4, 3, func(b []byte) bool { // FMA, BMI
+		return b[0]&0x1f == 2 && avx2Map2.has(b[2])
+	})
+	d.sse += occurrences(p, 0x0f, 1, func(b []byte) bool { return common[b[0]] && b[0] < 0x70 })
+}
+
+// occurrences counts the bytes of a value after which a function accepts the next n bytes.
+func occurrences(p []byte, value byte, n int, accept func(next []byte) bool) (count int) {
+	for {
+		i := bytes.IndexByte(p, value)
+		if i < 0 || i+n >= len(p) {
+			return count
 		}
-		// VEX with two bytes, and an opcode of a move or of arithmetic
-		if q[i+1]&0x78 >= 0x70 && common[q[i+2]] {
-			d.vector++
+		if p = p[i+1:]; accept(p) {
+			count++
 		}
-		q = q[i+1:]
-	}
-	for q := p; ; {
-		i := bytes.IndexByte(q, 0xc4)
-		if i < 0 || i+3 >= len(q) {
-			break
-		}
-		if q[i+1]&0x1f == 2 && avx2Map2.has(q[i+3]) { // FMA, BMI
-			d.vector++
-		}
-		q = q[i+1:]
-	}
-	for q := p; ; {
-		i := bytes.IndexByte(q, 0x0f)
-		if i < 0 || i+1 >= len(q) {
-			break
-		}
-		if common[q[i+1]] && q[i+1] < 0x70 {
-			d.sse++
-		}
-		q = q[i+1:]
 	}
 }
 

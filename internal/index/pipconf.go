@@ -37,10 +37,11 @@ func (c Configured) Options(url string) Options {
 const maxConfig = 1 << 20
 
 // Find returns the chosen indexes, without those that are "". OfPip is that of PipDefault. If there
-// are none, it returns those
-// that pip and uv are configured for: the first of PIP_INDEX_URL, UV_DEFAULT_INDEX, UV_INDEX_URL,
-// index-url of pip's configuration files and the default index of uv's, and all extra indexes
-// (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url, index). There is no default.
+// are none, it returns those that pip and uv are configured for: the first of PIP_INDEX_URL,
+// UV_DEFAULT_INDEX, UV_INDEX_URL, index-url of pip's configuration files and the default index of
+// uv's, and all extra indexes (PIP_EXTRA_INDEX_URL, UV_INDEX, UV_EXTRA_INDEX_URL, extra-index-url,
+// index). There is no default.
+//
 // The certificates are those of PIP_CERT, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE or
 // pip's setting cert; the proxy is that of PIP_PROXY or pip's setting proxy. The keyring is used if
 // PIP_KEYRING_PROVIDER, UV_KEYRING_PROVIDER or the setting keyring-provider is "subprocess". It

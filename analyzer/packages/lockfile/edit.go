@@ -57,9 +57,6 @@ func Apply(file string, data []byte, e Edit) ([]byte, error) {
 	return f.edit(data, c)
 }
 
-// Editable reports whether Apply can change a file.
-func Editable(file string, data []byte) bool { return formatOf(file, data).edit != nil }
-
 // edition is an Edit that was parsed.
 type edition struct {
 	Edit
