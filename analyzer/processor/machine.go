@@ -37,7 +37,12 @@ type machine struct {
 	defined  []uint64 // definitions of modules that were passed to PyModuleDef_Init
 	main     uint64   // what was passed to __libc_start_main
 	steps    int
-	fresh    int // the last id of a value
+	cut      bool // a path of the last run was not followed to its end
+	fresh    int  // the last id of a value
+	// stale are the words that code which ran before may have changed; allStale is set if that may
+	// be all data that can be written.
+	stale    map[uint64]struct{}
+	allStale bool
 
 	memory
 	state
@@ -99,13 +104,14 @@ func newMachine(c *elfobj.Contents, targets map[uint64]elfobj.Target) *machine {
 		pages:    map[uint64]*[pageSize]byte{},
 		code:     map[uint64]*instruction{},
 		bySymbol: map[string]uint64{},
+		stale:    map[uint64]struct{}{},
 	}
 }
 
 // run follows the code at an address until each path has ended. The result has a level only if all
 // paths need it on which the function returns a value that ok accepts.
 func (m *machine) run(addr uint64, ok func(value) bool) Need {
-	m.memory = memory{words: map[uint64]word{}, touched: m.touched}
+	m.leaveMemory()
 	m.state = state{pc: addr}
 	for r := range m.regs {
 		m.regs[r] = m.unknown()
@@ -115,7 +121,7 @@ func (m *machine) run(addr uint64, ok func(value) bool) Need {
 	m.seen, m.first = map[place]*visited{}, [AVX512 + 1]uint64{}
 	least, reached := AVX512, false
 	m.todo = append(m.todo[:0], m.state)
-	for len(m.todo) > 0 && !(reached && least == Baseline) {
+	for len(m.todo) > 0 {
 		m.state = m.todo[len(m.todo)-1]
 		m.todo = m.todo[:len(m.todo)-1]
 		m.back(m.mark)
@@ -123,11 +129,26 @@ func (m *machine) run(addr uint64, ok func(value) bool) Need {
 		if end != failed {
 			least, reached = min(least, m.level), true
 		}
+		m.cut = m.cut || end == unknown
 	}
 	if !reached { // the import never succeeds, or never ends
 		return Need{}
 	}
 	return Need{Level: least, Addr: m.first[least]}
+}
+
+// leaveMemory begins with memory in which nothing was stored. What was stored before is not known
+// any more: which of the paths ran is not known either.
+func (m *machine) leaveMemory() {
+	for at := range m.changed {
+		if len(m.stale) > maxChanges {
+			break
+		}
+		m.stale[at] = struct{}{}
+	}
+	m.allStale = m.allStale || m.cut || len(m.stale) > maxChanges
+	m.memory = memory{words: map[uint64]word{}, changed: map[uint64]struct{}{}, touched: m.touched}
+	m.cut = false
 }
 
 // ending is how a path ends.
@@ -533,8 +554,19 @@ func (m *machine) load(addr uint64, n int) value {
 	return constant(v)
 }
 
-// initial returns a byte of the object as it is after relocation.
+// initial returns a byte of the object that the code which is followed has not stored.
 func (m *machine) initial(at uint64) (byte, bool) {
+	if _, changed := m.stale[at/8]; changed {
+		return 0, false
+	}
+	if _, relocated := m.targets[at&^7]; !relocated && m.allStale && m.c.Writable(at) {
+		return 0, false
+	}
+	return m.loaded(at)
+}
+
+// loaded returns a byte of the object as the loader leaves it, before any code has run.
+func (m *machine) loaded(at uint64) (byte, bool) {
 	if t, ok := m.targets[at&^7]; ok {
 		if t.Unknown {
 			return 0, false

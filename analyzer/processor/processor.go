@@ -14,8 +14,10 @@
 // without one, and one of which it is not known where it continues before it has reached one.
 //
 // Values are known if they follow from the bytes of the object: constants, its data before
-// anything has run, the stack. What other libraries return is not known. That they change data
-// through a pointer that they kept is not considered.
+// anything has run, the stack. Data that an initializer may have changed is not known afterwards;
+// that is all data, once one of its paths was not followed to its end, as where it reads what the
+// processor has. What other libraries return is not known. That they change data through a pointer
+// that they kept is not considered.
 //
 // The input is untrusted. Of executes at most maxSteps instructions, which store at most maxTouched
 // words, and reads only mapped addresses, in at most maxPages pages. Instructions of the baseline
@@ -110,7 +112,6 @@ func relocated(
 		}
 		run(e.Name, places[i].Addr, func(v value) bool { return !v.is(0) })
 	}
-	m.memory = memory{touched: m.touched} // the tables are read as they are in the file
 	for _, def := range m.defined {
 		for _, exec := range m.execSlots(def) {
 			run("Py_mod_exec", exec, func(v value) bool { return v.low32(0) || !v.nonzero && !v.known })
@@ -136,11 +137,12 @@ func (m *machine) execSlots(def uint64) (out []uint64) {
 			continue
 		}
 		for i := range uint64(maxSlots) {
-			kind, f := m.load(slots.Addr+16*i, 4), m.targets[slots.Addr+16*i+8]
-			if !kind.known || kind.v == 0 || kind.v > 64 {
+			kind, known := m.loadedWord(slots.Addr + 16*i) // nothing changes the table
+			f := m.targets[slots.Addr+16*i+8]
+			if !known || kind == 0 || kind > 64 {
 				break
 			}
-			if kind.v == modExec && f.Symbol == "" && !f.Unknown && f.Addr != 0 {
+			if kind == modExec && f.Symbol == "" && !f.Unknown && f.Addr != 0 {
 				out = append(out, f.Addr)
 			}
 		}
@@ -149,4 +151,16 @@ func (m *machine) execSlots(def uint64) (out []uint64) {
 		}
 	}
 	return out
+}
+
+// loadedWord returns four bytes of the object as the loader leaves them.
+func (m *machine) loadedWord(at uint64) (v uint32, known bool) {
+	for i := range uint64(4) {
+		b, ok := m.loaded(at + i)
+		if !ok {
+			return 0, false
+		}
+		v |= uint32(b) << (8 * i)
+	}
+	return v, true
 }

@@ -100,27 +100,12 @@ func TestExecSlots(t *testing.T) {
 			elfobj.Export{Name: "def", Kind: "object", Size: 256}),
 		Sections: []elfobj.Section{{Name: ".text", Data: text}},
 	}
-	write := func() (*elfobj.Object, *elfobj.Contents, []elfobj.Place) {
-		b, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		object, c, err := elfobj.ReadContents(bytes.NewReader(b), int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		places, err := c.Places()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return object, c, places
-	}
-	_, _, places := write()
+	_, _, places := written(t, o)
 	begin, def := places[0].Addr, places[1].Addr
 	got, slots := def+128, def+160
 	binary.LittleEndian.PutUint32(text[3:], uint32(def-begin-7))
 	binary.LittleEndian.PutUint32(text[9:], uint32(got-begin-call))
-	object, c, _ := write()
+	object, c, _ := written(t, o)
 	need, err := relocated(object, c, map[uint64]elfobj.Target{
 		got:       {Symbol: "PyModuleDef_Init"},
 		def + 72:  {Addr: slots},
@@ -130,6 +115,58 @@ func TestExecSlots(t *testing.T) {
 	if err != nil || need.Level != AVX2 || need.Entry != "Py_mod_exec" {
 		t.Errorf("%v in %q, %v", need.Level, need.Entry, err)
 	}
+}
+
+// TestChangedData checks that a module's data is not known after an initializer has changed it, or
+// ended where it is not known what it does.
+func TestChangedData(t *testing.T) {
+	const store, compare = 7, 7 // lengths of the instructions with the address
+	for name, test := range map[string]struct {
+		init string
+		want Level
+	}{
+		"nothing changes it":        {"c3", AVX},
+		"an initializer changes it": {"c6050000000001c3", Baseline}, // movb $1, flag; ret
+		"one asks the processor":    {cpuid + "c3", Baseline},
+	} {
+		init := fromHex(t, test.init)
+		// cmpb $0, flag; jne .+3
+		text := fromHex(t, "803d0000000000"+"7503"+vzeroupper+success)
+		o := &elfobj.Object{
+			Exports: elfobj.NewExports(elfobj.Export{Name: "PyInit_m", Kind: "func"},
+				elfobj.Export{Name: "flag", Kind: "object", Size: 8}),
+			Sections: []elfobj.Section{{Name: ".init", Data: init}, {Name: ".text", Data: text}},
+		}
+		_, c, places := written(t, o)
+		begin, flag := places[0].Addr, places[1].Addr
+		initializer, _ := c.Initializers()
+		if len(init) > store {
+			binary.LittleEndian.PutUint32(init[2:], uint32(flag-initializer-store))
+		}
+		binary.LittleEndian.PutUint32(text[2:], uint32(flag-begin-compare))
+		object, c, _ := written(t, o)
+		if need, err := Of(object, c); err != nil || need.Level != test.want {
+			t.Errorf("%s: %v in %q, %v; want %v", name, need.Level, need.Entry, err, test.want)
+		}
+	}
+}
+
+// written returns an object as it is read, and the places of its exports.
+func written(t *testing.T, o *elfobj.Object) (*elfobj.Object, *elfobj.Contents, []elfobj.Place) {
+	t.Helper()
+	b, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, c, err := elfobj.ReadContents(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, err := c.Places()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object, c, places
 }
 
 func of(t *testing.T, text string) Need {
@@ -288,21 +325,10 @@ func TestBounds(t *testing.T) {
 		// the same with mov (%rbx), %rax
 		"loads": "488d1d00000000" + "4881c300100000" + "488b03ebf4",
 	} {
-		b, err := elftest.Write(&elfobj.Object{
+		_, c, places := written(t, &elfobj.Object{
 			Exports:  elfobj.NewExports(elfobj.Export{Name: "PyInit_m", Kind: "func"}),
 			Sections: []elfobj.Section{{Name: ".text", Data: fromHex(t, code)}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, c, err := elfobj.ReadContents(bytes.NewReader(b), int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		places, err := c.Places()
-		if err != nil {
-			t.Fatal(err)
-		}
 		m := newMachine(c, nil)
 		need := m.run(places[0].Addr, func(value) bool { return true })
 		if need.Level != Baseline || m.touched > maxTouched+pageSize ||

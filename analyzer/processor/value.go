@@ -74,6 +74,9 @@ type word struct {
 type memory struct {
 	words map[uint64]word // by address / 8
 	log   []change
+	// changed are the words outside of the stack that were stored, also if that was taken back; the
+	// first maxChanges and one more.
+	changed map[uint64]struct{}
 	// Sums of all words, so that equal contents are recognized.
 	stack, static uint64
 	touched       int // how many words were stored or searched, also for earlier contents
@@ -90,6 +93,9 @@ func (m *memory) put(at uint64, w word) {
 		return
 	}
 	m.log = append(m.log, change{at, before})
+	if at < stackEnd/8 && len(m.changed) <= maxChanges {
+		m.changed[at] = struct{}{}
+	}
 	m.replace(at, before, w)
 }
 
