@@ -56,9 +56,9 @@ func example(id, testdata string) (string, error) {
 // chosen is the test case that is shown of a rule that has one of this name.
 const chosen = "example.txtar"
 
-// bestOf returns the finding to show of a rule: that of the chosen test case, or of the smallest with a
-// fix that was tried, or else of the smallest with a fix or a finding, an error and for Linux if there is one. nil
-// = there is no test case with a finding.
+// bestOf returns the finding to show of a rule: that of the chosen test case, or of the smallest
+// with a fix that was tried, or else of the smallest with a fix or a finding, an error and for Linux
+// if there is one. nil = there is no test case with a finding.
 func bestOf(id, testdata string) (best *found, err error) {
 	files, err := filepath.Glob(filepath.Join(testdata, id, "*.txtar"))
 	if err != nil {
