@@ -38,7 +38,9 @@ func (d *Density) Write(p []byte) (int, error) {
 func (d *Density) count(p []byte) {
 	d.bytes += len(p)
 	// VEX with two bytes, and an opcode of a move or of arithmetic
-	d.vector += occurrences(p, 0xc5, 2, func(b []byte) bool { return b[0]&0x78 >= 0x70 && common[b[1]] })
+	d.vector += occurrences(p, 0xc5, 2, func(b []byte) bool {
+		return b[0]&0x78 >= 0x70 && common[b[1]]
+	})
 	d.vector += occurrences(p, 0xc4, 3, func(b []byte) bool { // FMA, BMI
 		return b[0]&0x1f == 2 && avx2Map2.has(b[2])
 	})
