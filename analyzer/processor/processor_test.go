@@ -117,8 +117,8 @@ func TestExecSlots(t *testing.T) {
 	}
 }
 
-// TestChangedData checks that a module's data is not known after an initializer has changed it, or
-// ended where it is not known what it does.
+// TestChangedData checks that data is not known to a module after an initializer has changed it, or
+// has asked what the processor has.
 func TestChangedData(t *testing.T) {
 	const store, compare = 7, 7 // lengths of the instructions with the address
 	for name, test := range map[string]struct {
