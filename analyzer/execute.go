@@ -142,10 +142,7 @@ func (x *executor) files(c *Cause) (out []string) {
 				return y.Path == a && (y.Kind == KindWheel && small ||
 					x.fixing.write && (y.Kind == KindWheel || y.Kind == KindObject))
 			})
-		read := !slices.ContainsFunc(x.report.Unread, func(u Unread) bool {
-			return u.Path == a || strings.HasPrefix(u.Path, a+"/")
-		})
-		if !given || !read {
+		if !given || !x.report.Complete(a) {
 			return nil
 		}
 		out = append(out, a)

@@ -32,7 +32,7 @@ func (t *Text) ship(x Task) string {
 		return "Do not ship this wheel: pip does not install a file of this name."
 	case t.kind.NotShipped:
 		return ""
-	case t.unknown():
+	case t.undecided():
 		return "Whether this " + what + " may be shipped is not known."
 	case x.Because != "":
 		return "The " + what + " itself may be shipped: " + x.Because + "."
@@ -49,6 +49,13 @@ func (t *Text) ship(x Task) string {
 			"publish it."
 	}
 	return "This " + what + " may be shipped, but should be improved."
+}
+
+// undecided reports whether it is not known if the artifact may be shipped: what is missing may be in
+// a package that could not be looked up, or only warnings were found and not everything was read.
+func (t *Text) undecided() bool {
+	return t.unknown() ||
+		t.cause.Severity != result.Error && !t.report.Complete(t.artifact.Path)
 }
 
 // promised reports whether the artifact fails only on the platform of a tag, and the user named

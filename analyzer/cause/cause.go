@@ -170,7 +170,7 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		return c
 	}
 	c.Actor, c.Action, c.Ship = t.action()
-	c.Undecided = t.unknown()
+	c.Undecided = t.undecided()
 	completed := []result.CauseFix{}
 	for _, x := range c.Fixes {
 		completed = append(completed, t.complete(x)...)

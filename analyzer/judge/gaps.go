@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,6 +41,15 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			r.AddUnread(result.Unread{Path: c.Artifact.Path, Reason: fmt.Sprintf(
 				"its requirements cannot be installed together: %s requires %s, and %s %s is the one that "+
 					"the others allow", x.By, x.Requirement, x.Package, x.Chosen)})
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.judge.cache.offline)) {
+			err := s.judge.cache.offline[name]
+			if errors.Is(err, packages.ErrRefused) && a.dependsOn(name) {
+				r.AddUnread(result.Unread{Path: c.Artifact.Path, Reason: fmt.Sprintf(
+					"package %s was taken from the built-in package history, and the result depends on it: %v",
+					name, err)})
+				break
+			}
 		}
 		certain := slices.ContainsFunc(found, a.certain)
 		depends := func(u *packages.Unresolved) bool {

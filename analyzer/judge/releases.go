@@ -2,7 +2,6 @@ package judge
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -104,7 +103,7 @@ type releaseCache struct {
 	packages.Source
 	noHistory bool // the embedded history is not used
 	releases  map[releaseKey]*packages.Release
-	offline   map[string]bool // packages that the history provided
+	offline   map[string]error // packages that the history provided, and why the source did not
 }
 
 type releaseKey struct {
@@ -117,7 +116,7 @@ func newReleaseCache(source packages.Source, noHistory bool) *releaseCache {
 		Source:    source,
 		noHistory: noHistory,
 		releases:  map[releaseKey]*packages.Release{},
-		offline:   map[string]bool{},
+		offline:   map[string]error{},
 	}
 }
 
@@ -131,10 +130,14 @@ func (o *releaseCache) Release(
 	if r := o.releases[key]; r != nil {
 		return r, nil
 	}
-	r, err := o.Source.Release(ctx, name, version, on)
-	if !o.noHistory && errors.Is(err, packages.ErrUnreachable) {
+	err := o.offline[name] // the source is asked once
+	var r *packages.Release
+	if err == nil {
+		r, err = o.Source.Release(ctx, name, version, on)
+	}
+	if !o.noHistory && packages.NoAnswer(err) {
 		if known, e := packages.History().Release(ctx, name, version, on); e == nil && known.Known {
-			o.offline[name] = true
+			o.offline[name] = err
 			r, err = known, nil
 		}
 	}
@@ -150,10 +153,14 @@ func (o *releaseCache) Versions(
 	name string,
 	on packages.Target,
 ) ([]string, error) {
-	versions, err := o.Source.Versions(ctx, name, on)
-	if !o.noHistory && errors.Is(err, packages.ErrUnreachable) {
+	err := o.offline[name]
+	var versions []string
+	if err == nil {
+		versions, err = o.Source.Versions(ctx, name, on)
+	}
+	if !o.noHistory && packages.NoAnswer(err) {
 		if known, e := packages.History().Versions(ctx, name, on); e == nil {
-			o.offline[name] = true
+			o.offline[name] = err
 			return known, nil
 		}
 	}

@@ -97,7 +97,7 @@ func (s *search) yanked(ctx context.Context, name string) ([]*choice, error) {
 
 // unlisted returns the candidates of a package whose versions the source does not list.
 func (s *search) unlisted(name string, err error) []*choice {
-	if errors.Is(err, ErrUnreachable) { // the history may know a release that a package pins
+	if NoAnswer(err) { // the history may know a release that a package pins
 		for _, w := range s.wants[name] {
 			if v, ok := w.spec.Pin(); ok {
 				return []*choice{{version: v.String()}}

@@ -37,6 +37,15 @@ var ErrUnavailable = errors.New("could not be reached")
 // ErrUnreachable is ErrUnavailable for a source that does not respond at all (no network).
 var ErrUnreachable = fmt.Errorf("%w", ErrUnavailable)
 
+// ErrRefused is ErrUnavailable for a source that refuses the credentials.
+var ErrRefused = fmt.Errorf("%w", ErrUnavailable)
+
+// NoAnswer reports whether the error of a source says nothing about a package, so that what is
+// known of a published release may stand in: the source does not respond, or refuses.
+func NoAnswer(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrRefused)
+}
+
 // Source provides the versions of packages and the contents of releases. It must be safe for
 // concurrent use.
 type Source interface {

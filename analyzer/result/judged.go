@@ -2,8 +2,6 @@ package result
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 )
 
 // Judged is a report, or one of its artifacts, in which nothing is known to be wrong. The sentences
@@ -32,9 +30,7 @@ func (r *Report) Judged() (j Judged, ok bool) {
 // JudgedArtifact returns what the report says about one artifact that no cause is about. ok is
 // false if it has no object that was checked, or could not be read completely.
 func (r *Report) JudgedArtifact(a *Artifact) (j Judged, ok bool) {
-	if a.Objects == 0 || slices.ContainsFunc(r.Unread, func(u Unread) bool {
-		return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/")
-	}) {
+	if a.Objects == 0 || !r.Complete(a.Path) {
 		return Judged{}, false
 	}
 	j = Judged{objects: a.Objects, assumed: a.Assumed != nil}

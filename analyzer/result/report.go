@@ -152,6 +152,13 @@ type Wheel struct {
 	ABI3   *abi3.Result        `json:"abi3"`
 }
 
+// Complete reports whether everything in an artifact, and what its result depends on, could be read.
+func (r *Report) Complete(artifact string) bool {
+	return !slices.ContainsFunc(r.Unread, func(u Unread) bool {
+		return u.Path == artifact || strings.HasPrefix(u.Path, artifact+"/")
+	})
+}
+
 // AddUnread adds a file that could not be read, unless it is listed already.
 func (r *Report) AddUnread(u Unread) {
 	if !slices.Contains(r.Unread, u) {

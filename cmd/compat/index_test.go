@@ -368,6 +368,9 @@ func TestBadIndexes(t *testing.T) {
 			page + ` has METADATA of "other" "1.0", so it is not the requested file`, 12},
 		"refused credentials": {&packageIndex{files: one, login: "Basic other"}, "nvidia-nvjitlink-cu12",
 			"user:hunter2@", 2, "401 Unauthorized: check the credentials in the index URL or in netrc", 8},
+		"refused credentials, and a release that is known to fail": {&packageIndex{files: one,
+			login: "Basic other"}, "nvidia-nvjitlink-cu12==12.8.93", "user:hunter2@", 1,
+			"12.8.93, which lacks __nvJitLinkGetErrorLogSize_12_9(?s:.*)could not check(?s:.*)401 Unauth", 8},
 	} {
 		server := httptest.NewServer(c.packageIndex)
 		widget := madeWheel(

@@ -153,7 +153,7 @@ type request struct {
 }
 
 // do sends a request, with retries, until the status is 200 or 206. The caller closes the body.
-// Errors wrap ErrUnknown (404, 410), ErrUnavailable or the error of ctx.
+// Errors wrap ErrUnknown (404, 410), ErrUnavailable, ErrRefused (401, 403) or the error of ctx.
 func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 	tries := i.tries()
 	pause := firstPause
@@ -249,7 +249,7 @@ func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
 		err = i.errorf(packages.ErrUnknown, "%s answers %s", q.url.Host, resp.Status)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		err = i.errorf(
-			packages.ErrUnavailable,
+			packages.ErrRefused,
 			"%s answers %s: check the credentials in the index URL or in netrc",
 			q.url.Host,
 			resp.Status,

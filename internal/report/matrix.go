@@ -143,9 +143,7 @@ func resultOn(
 			return analyzer.Incompatible, id
 		}
 	}
-	if slices.ContainsFunc(r.Unread, func(u analyzer.Unread) bool {
-		return u.Path == a.Path || strings.HasPrefix(u.Path, a.Path+"/")
-	}) {
+	if !r.Complete(a.Path) {
 		return analyzer.Unchecked, ""
 	}
 	if checked {
