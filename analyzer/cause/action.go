@@ -51,8 +51,9 @@ func (t *Text) ship(x Task) string {
 	return "This " + what + " may be shipped, but should be improved."
 }
 
-// undecided reports whether it is not known if the artifact may be shipped: what is missing may be in
-// a package that could not be looked up, or only warnings were found and not everything was read.
+// undecided reports whether it is not known if the artifact may be shipped: what is missing may be
+// in a package that could not be looked up, or only warnings were found and not everything was
+// read.
 func (t *Text) undecided() bool {
 	return t.unknown() ||
 		t.cause.Severity != result.Error && !t.report.Complete(t.artifact.Path)

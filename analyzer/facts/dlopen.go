@@ -11,10 +11,13 @@ import (
 )
 
 // maxConstants limits how many bytes of an object's constants are searched for names of
-// libraries, maxOpened how many names are returned.
+// libraries, maxOpened how many names are returned, and maxName how long a name is. The constants
+// are read in pieces.
 const (
-	maxConstants = 8 << 20
+	maxConstants = 64 << 20
 	maxOpened    = 64
+	maxName      = 128
+	piece        = 1 << 20
 )
 
 // soName matches a complete string constant that looks like an argument of dlopen.
@@ -46,20 +49,32 @@ func readLoads(o *elfobj.Object, r io.ReaderAt) bool {
 	return false
 }
 
-// constants iterates over the constants of an object (sections .rodata).
+// constants iterates over the constants of an object (sections .rodata) in pieces. A string of less
+// than maxName bytes is whole in one of them, perhaps in two.
 func constants(o *elfobj.Object, r io.ReaderAt) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for _, s := range o.Sections {
 			if s.Name != ".rodata" || s.Size > maxConstants {
 				continue
 			}
-			b := make([]byte, s.Size)
-			if n, _ := r.ReadAt(b, int64(s.Offset)); n == len(b) && !yield(b) {
-				return
+			buffer := make([]byte, min(s.Size, piece))
+			for at := uint64(0); at < s.Size; at += piece - 2*maxName {
+				b := buffer[:min(s.Size-at, piece)]
+				if n, _ := r.ReadAt(b, int64(s.Offset+at)); n < len(b) {
+					break
+				}
+				if at > 0 { // it begins within a string
+					b = b[bytes.IndexByte(b, 0)+1:]
+				}
+				if !yield(b) {
+					return
+				}
 			}
 		}
 	}
 }
+
+func unprintable(r rune) bool { return r < ' ' || r > '~' }
 
 // readOpened returns the sorted names of libraries among the constants (section .rodata) of an
 // object that calls dlopen.
@@ -75,12 +90,12 @@ func readOpened(o *elfobj.Object, r io.ReaderAt) []string {
 				break
 			}
 			i += at
-			start := bytes.LastIndexByte(b[at:i], 0) + 1 + at
+			start := bytes.LastIndexFunc(b[at:i], unprintable) + 1 + at // a number may stand before it
 			n := bytes.IndexByte(b[i:], 0)
 			if n < 0 {
 				break
 			}
-			if text := b[start : i+n]; len(text) < 128 && soName.Match(text) &&
+			if text := b[start : i+n]; len(text) < maxName && soName.Match(text) &&
 				!slices.Contains(out, string(text)) {
 				out = append(out, string(text))
 			}

@@ -30,6 +30,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 	if note := s.judge.cache.note(); note != "" {
 		r.AddNote(note)
 	}
+	s.replacements(r)
 	for _, a := range s.baseline.packages {
 		for _, rule := range a.full {
 			r.AddNote(moreFindings(c.Artifact.Path, rule))
@@ -133,6 +134,21 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 				" in the built-in package history; name a package index with --index-url or PIP_INDEX_URL")
 		default:
 			r.AddNote("could not look up " + list + ": no such package or version in the index")
+		}
+	}
+}
+
+// replacements notes the packages of the user's environment that are checked in another version,
+// because a requirement excludes the one that is installed.
+func (s *Session) replacements(r *result.Report) {
+	if s.judge.conda == nil || len(s.baseline.packages) == 0 {
+		return
+	}
+	for _, x := range s.baseline.packages[len(s.baseline.packages)-1].Releases {
+		was := s.judge.conda.version(x.Name)
+		if v, err := pkgmeta.ParseVersion(was); err == nil && v.String() != x.Version {
+			r.AddNote(fmt.Sprintf("checked with %s==%s, which pip would install instead of the installed "+
+				"%s %s: a requirement excludes that", x.Name, x.Version, x.Name, was))
 		}
 	}
 }
@@ -274,7 +290,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	}
 	pins, why = nil, ""
 	for _, rel := range a.Releases {
-		if raw := a.Given[rel.Name]; raw != "" && !rel.Known && singlePython(f) && depends(rel.Name) {
+		if raw := a.Given[rel.Name]; raw != "" && !rel.Known && depends(rel.Name) {
 			pins = append(pins, s.origin(raw))
 		}
 	}
@@ -288,7 +304,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 						"Python %s on %s; give a version that has one",
 					listNames(pins),
 					why,
-					on.Python,
+					cmp.Or(on.Pythons, on.Python),
 					on.Arch,
 				),
 			},
@@ -303,8 +319,7 @@ func (s *Session) sourceHas(ctx context.Context, name string) bool {
 	return err == nil && len(versions) > 0
 }
 
-// singlePython reports whether a wheel is for one version of Python. For other wheels the oldest is
-// assumed, for which the other packages may have no wheel.
+// singlePython reports whether a wheel is for one version of Python.
 func singlePython(f *facts.Artifact) bool {
 	return f.Wheel != nil && !slices.ContainsFunc(f.Wheel.Tags, func(t pkgmeta.Tag) bool {
 		return cpython.StableABI(t.ABI) || t.ABI == "none" || !strings.HasPrefix(t.Python, "cp")

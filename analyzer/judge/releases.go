@@ -130,7 +130,7 @@ func (o *releaseCache) Release(
 	if r := o.releases[key]; r != nil {
 		return r, nil
 	}
-	err := o.offline[name] // the source is asked once
+	err := o.offline[name] // the source gets no second request
 	var r *packages.Release
 	if err == nil {
 		r, err = o.Source.Release(ctx, name, version, on)

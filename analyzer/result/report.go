@@ -152,7 +152,7 @@ type Wheel struct {
 	ABI3   *abi3.Result        `json:"abi3"`
 }
 
-// Complete reports whether everything in an artifact, and what its result depends on, could be read.
+// Complete reports whether everything in an artifact, and all that its result depends on, was read.
 func (r *Report) Complete(artifact string) bool {
 	return !slices.ContainsFunc(r.Unread, func(u Unread) bool {
 		return u.Path == artifact || strings.HasPrefix(u.Path, artifact+"/")

@@ -53,7 +53,8 @@ Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --s
 ` + "`auditwheel repair`" + `; in a conda package an RPATH, as conda-build does. Rename a file of a wheel
 that does not have the name of its SONAME.
 
-Severity: a note where no module of the wheel loads the object, and for one of several variants.
+Severity: a note where no module of the wheel loads the object and no library of the wheel has its
+name in a constant, to open it, and for one of several variants.
 There is no finding where an object of the wheel loads both libraries and finds the needed one by
 its own path.
 
@@ -112,7 +113,9 @@ func checkReachable(p *analyzer.Pass) {
 			if p.Facts.Conda() && x.found(p) {
 				continue // the host of a plug-in loads it
 			}
-			f.Severity = analyzer.Note
+			if !opensBefore(p, x.by, name) {
+				f.Severity = analyzer.Note
+			}
 		}
 		why := x.paths(p)
 		if !hasName(p, x.by, l) {
@@ -272,6 +275,16 @@ func (x unreached) found(p *analyzer.Pass) bool {
 		return v != x.by && slices.ContainsFunc(v.Loading.Found, func(f dynlink.Found) bool {
 			return f.Library == x.library && f.NeededBy != nil && f.By != dynlink.ByPackage
 		})
+	})
+}
+
+// opensBefore reports whether code of the artifact may open an object by its name, and does not
+// name the library that the object needs, so that it does not load that first.
+func opensBefore(p *analyzer.Pass, v *analyzer.View, needed string) bool {
+	return slices.ContainsFunc(p.Views, func(by *analyzer.View) bool {
+		return slices.ContainsFunc(v.Library.Names(), func(n string) bool {
+			return slices.Contains(by.Opens, n)
+		}) && !slices.Contains(by.Opens, needed)
 	})
 }
 

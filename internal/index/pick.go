@@ -7,9 +7,25 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
-// pick chooses a wheel. fits is false if no wheel is compatible; then best is any wheel, whose
-// requirements are used. best is nil if there is no wheel.
+// pick chooses a wheel. For several interpreters it is that of the first one that a wheel is for:
+// what runs on Python 3.9 and later can be installed with a release that needs 3.10. fits is false
+// if no wheel is compatible; then best is any wheel, whose requirements are used. best is nil if
+// there is no wheel.
 func pick(files []file, on packages.Target) (best *file, fits bool) {
+	best, fits = pickFor(files, on)
+	if fits || on.Pythons == "" {
+		return best, fits
+	}
+	for _, on.Python = range packages.Interpreters(on.Pythons) {
+		if x, fits := pickFor(files, on); fits {
+			return x, true
+		}
+	}
+	return best, false
+}
+
+// pickFor is pick for one interpreter.
+func pickFor(files []file, on packages.Target) (best *file, fits bool) {
 	var top packages.Rank
 	build := 0
 	for n := range files {

@@ -176,3 +176,24 @@ func TestPickForPython(t *testing.T) {
 		}
 	}
 }
+
+// What runs on several interpreters is installed with a release that needs a later one of them.
+func TestPickForSeveralPythons(t *testing.T) {
+	files := filesWith(t, "cp310-cp310-manylinux_2_28_x86_64 cp313-cp313-manylinux_2_28_x86_64")
+	for _, c := range []struct{ python, pythons, want string }{
+		{"3.9", ">=3.9", "cp310-cp310-manylinux_2_28_x86_64"},
+		{"3.9", ">=3.9,!=3.10.*", "cp313-cp313-manylinux_2_28_x86_64"},
+		{"3.9", "", ""},
+		{"3.9", ">=3.9,<3.10", ""},
+		{"3.13", ">=3.9", "cp313-cp313-manylinux_2_28_x86_64"},
+	} {
+		got := ""
+		on := packages.Target{Python: c.python, Pythons: c.pythons, Arch: "x86_64"}
+		if best, fits := pick(files, on); fits {
+			got = best.name
+		}
+		if got != c.want {
+			t.Errorf("Python %s of %q: %q, want %q", c.python, c.pythons, got, c.want)
+		}
+	}
+}

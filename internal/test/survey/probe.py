@@ -77,6 +77,12 @@ def fails(act):
     return text
 
 
+def alone(name, path):
+    """Runs an extension module without the packages that its name is in."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
 def main():
     files = importlib.metadata.files(sys.argv[1]) or []
     tops, objects, bundled = [], [], {os.path.basename(str(f)) for f in files}
@@ -114,6 +120,8 @@ def main():
             text = ""  # only modules load it, with the library that has the symbol
         if not text and name:
             text = fails(lambda: importlib.import_module(name))
+            if text:  # perhaps because of the package that it is in
+                text += "\nalone: " + fails(lambda: alone(name, where))
         if "multiarray" in text and not importlib.util.find_spec("numpy"):
             text = ""  # NumPy is optional and not installed
         report(object=path, error=text)
