@@ -201,7 +201,6 @@ func (m *merged) retagging(x *fix.Fix) {
 
 // change returns the change of the merged fix, or nil if it cannot be simulated.
 func (m *merged) change() fix.Change {
-	pin, ok := m.Change.(fix.Pin)
 	switch {
 	case len(m.retags) == 1:
 		return m.retags[0].change
@@ -214,8 +213,8 @@ func (m *merged) change() fix.Change {
 			changes[r.artifact] = r.change
 		}
 		return changes
-	case ok && m.Requirement != "":
-		return fix.Pin{Requirement: m.Requirement, Direct: pin.Direct}
+	case m.key.by == "package":
+		return m.changes.Requiring(m.Requirement)
 	}
 	return m.changes.Change()
 }

@@ -103,10 +103,15 @@ func (g *group) declaring() *result.CauseFix {
 	if clears == 0 {
 		return nil
 	}
+	title := fix.Titled("Declare the dependencies %s", Listed(names.list, 8, 60, "package"))
+	change := changes.Change()
+	if change != nil && change.Apply(fix.Scenario{}).RunPath != nil {
+		title = title.Append(", and set RUNPATHs that lead to them")
+	}
 	return &result.CauseFix{Clears: clears, Fix: fix.Fix{
 		Kind:   fix.KindDependency,
-		Title:  fix.Titled("Declare the dependencies %s", Listed(names.list, 8, 60, "package")),
-		Change: changes.Change(),
+		Title:  title,
+		Change: change,
 		Cost:   []string{"all users have to download them"},
 	}}
 }

@@ -40,8 +40,9 @@ type Scenario struct {
 	Recorded bool // RECORD lists the members of the wheel
 	Tags     bool // WHEEL has the tags of the file name
 
-	LinkLast []string          // like Link, but after the artifact's library
-	RunPath  map[string]string // DT_RUNPATH set for an object
+	LinkLast []string // like Link, but after the artifact's library
+	// DT_RUNPATH set for an object, or run paths that are added to a Mach-O file. See Folders.
+	RunPath map[string]string
 	// Folders in -rpath-link, in the form of the objects' paths.
 	RPathLink           []string
 	AllowShlibUndefined bool // the link line has --allow-shlib-undefined
@@ -223,7 +224,7 @@ func (c ChangePath) Apply(s Scenario) Scenario {
 	return s
 }
 
-// SetRunPath sets the DT_RUNPATH of an object.
+// SetRunPath sets the DT_RUNPATH of an object, or adds run paths to a Mach-O file.
 type SetRunPath struct{ Object, RunPath string }
 
 // AddDLLFolder passes a folder of the artifact, relative to site-packages, to
@@ -310,9 +311,21 @@ func (c All) Apply(s Scenario) Scenario {
 	return s
 }
 
+// Apply adds the folders to those that other fixes set, since they are for other libraries.
 func (c SetRunPath) Apply(s Scenario) Scenario {
-	s.RunPath = with(s.RunPath, c.Object, c.RunPath)
+	folders := Folders(s.RunPath[c.Object])
+	for _, folder := range Folders(c.RunPath) {
+		if !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	s.RunPath = with(s.RunPath, c.Object, strings.Join(folders, ":"))
 	return s
+}
+
+// Folders returns the folders of a search path; nil if it is "".
+func Folders(searchPath string) []string {
+	return strings.FieldsFunc(searchPath, func(c rune) bool { return c == ':' })
 }
 
 func (c ImportBefore) Apply(s Scenario) Scenario {

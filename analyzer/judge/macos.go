@@ -144,8 +144,8 @@ func preloaded(f *facts.Artifact, module string) []string {
 
 // edited returns the slices of a file with the changes of a scenario to its load commands.
 func edited(m *facts.MachObject, s fix.Scenario) []machoobj.Slice {
-	more, changed := s.RunPath[m.Path], s.Paths[m.Path]
-	if more == "" && changed == nil {
+	more, changed := fix.Folders(s.RunPath[m.Path]), s.Paths[m.Path]
+	if more == nil && changed == nil {
 		return m.Slices
 	}
 	out := slices.Clone(m.Slices)
@@ -154,9 +154,7 @@ func edited(m *facts.MachObject, s fix.Scenario) []machoobj.Slice {
 			continue
 		}
 		o := *out[n].Object
-		if more != "" {
-			o.RunPaths = append(slices.Clone(o.RunPaths), more)
-		}
+		o.RunPaths = slices.Concat(o.RunPaths, more)
 		o.Needed = slices.Clone(o.Needed)
 		for k := range o.Needed {
 			if to, ok := changed[o.Needed[k].Path]; ok {

@@ -24,7 +24,7 @@ func (Embedded) Holding(name, library string) string {
 	has := map[string]bool{} // of any architecture
 	for i := range f.Releases {
 		if r := &f.Releases[i]; !r.Yanked {
-			has[r.Version] = has[r.Version] || contains(r, library)
+			has[r.Version] = has[r.Version] || libraryIn(r, library) != nil
 		}
 	}
 	var versions []pkgmeta.Version
@@ -72,11 +72,32 @@ func between(before, after pkgmeta.Version) string {
 	return after.String()
 }
 
-// contains reports whether a release has a library that other packages may load.
-func contains(r *historydata.Release, library string) bool {
-	return slices.ContainsFunc(r.Libraries, func(l historydata.Library) bool {
+// Folder returns the folder, relative to site-packages, in which the newest release of a package
+// with a library has it. It is "" if no known release has the library.
+func (Embedded) Folder(name, library string) (folder string) {
+	f := historyPackage(pkgmeta.Normalize(name))
+	if f == nil {
+		return ""
+	}
+	var newest pkgmeta.Version
+	for i := range f.Releases {
+		v, err := pkgmeta.ParseVersion(f.Releases[i].Version)
+		if l := libraryIn(&f.Releases[i], library); l != nil && err == nil && v.Compare(newest) >= 0 {
+			newest, folder = v, path.Dir(l.Path)
+		}
+	}
+	return folder
+}
+
+// libraryIn returns a library of a release that other packages may load, or nil.
+func libraryIn(r *historydata.Release, library string) *historydata.Library {
+	i := slices.IndexFunc(r.Libraries, func(l historydata.Library) bool {
 		return (l.SONAME == library || path.Base(l.Path) == library) && Loadable(l.Path)
 	})
+	if i < 0 {
+		return nil
+	}
+	return &r.Libraries[i]
 }
 
 // holders maps the file names and SONAMEs of libraries to the packages that have them.

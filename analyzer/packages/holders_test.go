@@ -25,6 +25,20 @@ func TestHolding(t *testing.T) {
 	}
 }
 
+func TestFolder(t *testing.T) {
+	for _, c := range []struct{ name, library, want string }{
+		{"nvidia-nvtx-cu12", "libnvToolsExt.so.1", "nvidia/nvtx/lib"},
+		{"NVIDIA_cublas.cu12", "libcublasLt.so.12", "nvidia/cublas/lib"},
+		{"nvidia-cublas", "libcublas.so.13", "nvidia/cu13/lib"},
+		{"nvidia-cudnn-cu12", "libcudnn.so.7", ""},
+		{"requests", "libarrow.so.1601", ""},
+	} {
+		if got := History().Folder(c.name, c.library); got != c.want {
+			t.Errorf("%s of %s: %q, want %q", c.library, c.name, got, c.want)
+		}
+	}
+}
+
 // TestHoldingOfEveryLibrary checks that the newest release which a requirement allows has the
 // library, for all libraries of NVIDIA's packages for CUDA 12; all packages take too long.
 func TestHoldingOfEveryLibrary(t *testing.T) {
@@ -55,9 +69,9 @@ func TestHoldingOfEveryLibrary(t *testing.T) {
 					continue
 				}
 				if d := v.Compare(newest); d > 0 || newest.String() == "" {
-					newest, found = v, contains(r, library)
+					newest, found = v, libraryIn(r, library) != nil
 				} else if d == 0 {
-					found = found || contains(r, library)
+					found = found || libraryIn(r, library) != nil
 				}
 			}
 			if !found {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -178,15 +179,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 	}
 	if len(s.extras) == 0 && s.python != "" && !p.Packages.Names(s.python) &&
 		otherVersion(p, needed) == nil && p.Facts.Kind == analyzer.KindWheel {
-		out = append(out, fix.Candidate{
-			Fix: fix.Fix{
-				Kind: fix.KindDependency,
-				Title: fix.Titled("Declare the dependency %s, which has the library",
-					fix.Requirement(s.python)),
-				Requirement: s.python,
-			},
-			Change: s.declaring(),
-		})
+		out = append(out, s.declaring(p, needed))
 	}
 	if s.known && s.After != "" {
 		out = append(out, fix.Candidate{
@@ -239,13 +232,56 @@ func inPurelib(p *analyzer.Pass) bool {
 	})
 }
 
-// declaring returns the change that adds the Python package. It is nil for frameworks: their newest
-// release rarely has the symbols that the artifact was built against, so a trial is not useful.
-func (s *provider) declaring() fix.Change {
+// declaring returns the fix that declares the releases of the Python package which have the library.
+// Modules to whose folders no search path leads get one. Nothing is tried for frameworks: their
+// newest release rarely has the symbols that the artifact was built against.
+func (s *provider) declaring(p *analyzer.Pass, needed string) fix.Candidate {
+	requirement := cmp.Or(packages.History().Holding(s.python, needed), s.python)
+	c := fix.Candidate{Fix: fix.Fix{
+		Kind: fix.KindDependency,
+		Title: fix.Titled("Declare the dependency %s, which has the library",
+			fix.Requirement(requirement)),
+		Requirement: requirement,
+	}}
 	if s.known && (s.Kind == platform.PackageProvider || len(s.Packages(platform.PyPI)) > 0) {
-		return nil
+		return c
 	}
-	return fix.Pin{Requirement: s.python, Direct: true}
+	c.Change = fix.Pin{Requirement: requirement, Direct: true}
+	if paths := s.leading(p); paths != nil {
+		c.Fix.Title = c.Fix.Title.Append(", and set a RUNPATH that leads to it")
+		c.Change = append(fix.All{c.Change}, paths...)
+	}
+	return c
+}
+
+// leading returns the changes that give the modules which need a library of the Python package a
+// search path to its folder, unless one leads there. With the package they would load otherwise
+// only after another module.
+func (s *provider) leading(p *analyzer.Pass) (changes fix.All) {
+	folders := map[string]string{} // by library
+	for _, v := range p.Views {
+		if !v.Extension() {
+			continue
+		}
+		for _, needed := range v.Missing {
+			if gpu.Package(needed, cudaOf(p, v)) != s.python {
+				continue
+			}
+			folder, known := folders[needed]
+			if !known {
+				folder = packages.History().Folder(s.python, needed)
+				folders[needed] = folder
+			}
+			if folder == "" || leadsTo(v.Library, folder) {
+				continue
+			}
+			if to := runPath(p, v, folder); to != "" {
+				changes = append(changes, fix.SetRunPath{Object: v.Path, RunPath: to})
+				break
+			}
+		}
+	}
+	return changes
 }
 
 // installers are the commands that install system packages.

@@ -238,11 +238,8 @@ func single(w Artifact, fixes []fix.Fix) (*Result, error) {
 }
 
 func machEdit(s fix.Scenario, object string) machoobj.Edit {
-	e := machoobj.Edit{Change: s.Paths[object], Sign: s.Signed[object]}
-	if to := s.RunPath[object]; to != "" {
-		e.RunPaths = []string{to}
-	}
-	return e
+	return machoobj.Edit{Change: s.Paths[object], Sign: s.Signed[object],
+		RunPaths: fix.Folders(s.RunPath[object])}
 }
 
 // elfEdit returns the edit of an ELF file. An entry with a path that is removed where one with its
