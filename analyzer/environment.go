@@ -390,14 +390,14 @@ func Conflicts(name string, v pkgmeta.Version, others []Artifact) []string {
 // leaveToSystem turns errors about missing libraries into warnings if no choice of versions can
 // provide them: a lock file does not describe the packages of the system, and a wheel may have
 // plug-ins for libraries that only some systems have. A library of no known system that a package
-// loads whenever it is imported is missing.
+// loads whenever it is imported is missing, and one of which a pinned package has another version.
 func leaveToSystem(rules []*Rule, all []*facts.Artifact, findings []Finding) {
 	loaded := sync.OnceValue(func() map[string]bool { return loadedByImport(all) })
 	for i := range findings {
 		f := &findings[i]
 		pin := slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
 		if Lacks(rules, f) == cause.LacksLibrary && f.Severity == Error && !pin &&
-			!strings.Contains(strings.Join(f.Chain, " "), "==") {
+			f.LackedBy == "" && !strings.Contains(strings.Join(f.Chain, " "), "==") {
 			if _, known := platform.ProviderOf(f.Library); !known && loaded()[f.Object] {
 				continue
 			}

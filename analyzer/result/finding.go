@@ -106,6 +106,9 @@ type Finding struct {
 	// NotExported is a library that the object links and that has the symbol, if Library is the same,
 	// or may have it, but does not export it; "" for none.
 	NotExported string `json:"-"`
+	// LackedBy is the release of a package, installed with the object, that has another version of
+	// Library, or that should have it ("cmeel-boost==1.83.0"); "" for none.
+	LackedBy string `json:"-"`
 	// Unknown is set if a package that could not be looked up may provide what is missing.
 	Unknown bool `json:"-"`
 	// Unreached is set if it is not decided whether Library, to which no search path of the object

@@ -255,9 +255,11 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		p.Report(f, byName(p, v, needed)...)
 		return
 	case r != nil && !provides(r, needed) && !variant:
-		add(analyzer.Error, "%s==%s has another version of that library", r.Name, r.Version)
+		f.LackedBy = r.ID().String()
+		add(analyzer.Error, "%s has another version of that library", f.LackedBy)
 	case s.lacks != nil && !variant:
-		add(analyzer.Error, "%s==%s does not contain it", s.lacks.Name, s.lacks.Version)
+		f.LackedBy = s.lacks.ID().String()
+		add(analyzer.Error, "%s does not contain it", f.LackedBy)
 	case s.python != "" && slices.Contains(strings.Split(unknown, ", "), s.python):
 		f.Unknown = true
 		add(analyzer.Warning, "It may come from %s, which could not be looked up", s.python)

@@ -161,3 +161,33 @@ func findingsOf(t *testing.T, indexURL string, args []string) string {
 	slices.Sort(out[1:])
 	return strings.Join(out, " ")
 }
+
+// A library that a pinned package has in another version is missing. One that no pinned package has
+// may be one of the system, also if no choice of versions mends it.
+func TestOtherVersionInAnEnvironment(t *testing.T) {
+	boost := func(version string) []byte {
+		return madeWheel(t, "boost", version, nil, "boost/libboost_chrono.so."+version,
+			"elf x86_64\nsoname libboost_chrono.so."+version+"\nneeded libc.so.6\nexport chrono\n")
+	}
+	index := httptest.NewServer(&packageIndex{files: map[string]map[string][]byte{
+		"boost": {"boost-1.83.0-py3-none-manylinux2014_x86_64.whl": boost("1.83.0")},
+		"other": {"other-1.0-py3-none-any.whl": madeWheel(t, "other", "1.0", nil)},
+		"widget": {"widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl": madeWheel(t, "widget", "1.0",
+			nil, "widget/_w.cpython-312-x86_64-linux-gnu.so", "elf x86_64\n"+
+				"needed libboost_chrono.so.1.81.0\nneeded libc.so.6\nrunpath $ORIGIN/../boost\n"+
+				"import fcntl64@GLIBC_2.28 libc.so.6\nimport chrono\nexport PyInit__w\n")},
+	}})
+	defer index.Close()
+	for pin, want := range map[string]string{
+		"boost==1.83.0": "incompatible library-not-found ", "other==1.0": "compatible",
+	} {
+		all := filepath.Join(t.TempDir(), "all.txt")
+		if err := os.WriteFile(all, []byte(pin+"\nwidget==1.0\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"env", "--requirement", all, "--python", "3.12", "--platform", "debian12"}
+		if got := findingsOf(t, index.URL+"/simple", args); got != want {
+			t.Errorf("%s: %s, want %s", pin, got, want)
+		}
+	}
+}
