@@ -236,7 +236,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	before := len(report.Findings)
 	for _, f := range set.Artifacts {
 		addArtifact(report, describe(f))
-		if len(f.Objects) == 0 || f.Wheel == nil && !f.Conda() {
+		if f.Binaries() == 0 || f.Wheel == nil && !f.Conda() {
 			continue
 		}
 		if all == nil {

@@ -280,7 +280,7 @@ func (n *newerReleases) fits(ctx context.Context, p failing, version string) boo
 	if err != nil || p.artifact == nil && len(r.Libraries) > 0 {
 		return false
 	}
-	on := pkgmeta.DefaultMarkerEnv(n.of.On.Python, n.of.On.Arch)
+	on := n.of.On.Markers()
 	return !slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool {
 		applies, err := q.Applies(on)
 		v, pinned := n.pins[q.Name]

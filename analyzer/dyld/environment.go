@@ -18,6 +18,8 @@ type File struct {
 	Unread bool         // it could not be read, so its slices are unknown
 	Kind   dynlink.Kind // FromArtifact or FromPackage
 	Origin string       // "NAME==VERSION" for a package; "" for the artifact
+	// Imported is set if the artifact may import the package before its modules are loaded.
+	Imported bool
 }
 
 // Image is a loadable file or system library.
@@ -27,6 +29,8 @@ type Image struct {
 	Object *machoobj.Object // nil for a system library, and for a file that could not be read
 	Kind   dynlink.Kind
 	Origin string
+
+	imported bool // File.Imported
 }
 
 // Environment contains the files that a load can find, for one architecture and one macOS release.
@@ -88,7 +92,9 @@ func (e *Environment) add(f File) {
 	if o == nil || !o.Type.Loadable() {
 		return
 	}
-	i := &Image{Path: f.Path, Name: f.Name, Object: o, Kind: f.Kind, Origin: f.Origin}
+	i := &Image{
+		Path: f.Path, Name: f.Name, Object: o, Kind: f.Kind, Origin: f.Origin, imported: f.Imported,
+	}
 	e.images = append(e.images, i)
 	if e.byPath[f.Path] == nil {
 		e.byPath[f.Path] = i

@@ -33,6 +33,9 @@ type Missing struct {
 	Lacks    []string // architectures of a file at one of the paths; nil if there is none
 	NoPath   bool     // it begins with @rpath/ and no image of the chain has a run path
 	Chain    []*Image // from the root to NeededBy
+	// Imported is the library with this install name of a package that the artifact may import before,
+	// which is used if it is loaded then; nil if there is none.
+	Imported *Image
 }
 
 // Loading is a root image with its dependencies, in the order in which dyld loads them.
@@ -167,9 +170,11 @@ func (e *Environment) dependents(l *Loading, chain []*Image) {
 		s := &search{env: e, loading: l, chain: chain}
 		i, how := s.find(needed.Path)
 		if i == nil {
+			l.dependents[by][n] = e.imported(needed.Path)
 			if !needed.Weak {
 				l.Missing = append(l.Missing, Missing{Needed: needed, NeededBy: by, NoPath: s.noPath,
-					Searched: s.tried, Lacks: s.lacks, Chain: slices.Clone(chain)})
+					Searched: s.tried, Lacks: s.lacks, Chain: slices.Clone(chain),
+					Imported: l.dependents[by][n]})
 			}
 			continue
 		}
@@ -296,4 +301,18 @@ func (s *search) at(p string) (*Image, dynlink.FoundBy) {
 		s.lacks = lacks
 	}
 	return nil, ""
+}
+
+// imported returns the image with an install name in a package that the artifact may import before
+// its modules are loaded; nil if there is none, or if several packages have one.
+func (e *Environment) imported(library string) (only *Image) {
+	for _, i := range e.images {
+		if i.imported && i.is(library) {
+			if only != nil {
+				return nil
+			}
+			only = i
+		}
+	}
+	return only
 }

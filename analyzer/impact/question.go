@@ -140,7 +140,7 @@ func (q *Question) Excluded(requires []pkgmeta.Requirement) string {
 	if err != nil {
 		return ""
 	}
-	env := pkgmeta.DefaultMarkerEnv(q.On.Python, q.On.Arch)
+	env := q.On.Markers()
 	for _, r := range requires {
 		applies, err := r.Applies(env)
 		if r.Name != q.New.Contents.Name || err != nil || !applies {

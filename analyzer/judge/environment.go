@@ -188,8 +188,7 @@ func (e *Environment) version(name string) *pkgmeta.Version {
 // applies reports whether a requirement applies without an extra. One whose marker cannot be
 // evaluated does not.
 func (e *Environment) applies(q pkgmeta.Requirement) bool {
-	on := e.judge.options.On
-	ok, err := q.Applies(pkgmeta.DefaultMarkerEnv(on.Python, on.Arch))
+	ok, err := q.Applies(e.judge.options.On.Markers())
 	return err == nil && ok
 }
 

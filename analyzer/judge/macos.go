@@ -77,7 +77,7 @@ func (s *Session) loadMacOS(c Case, with *packages.Set) *MacOSLoad {
 		os = 0 // a platform without a version has everything; Lookup returns none
 	}
 	var files []dyld.File
-	together := append([]*facts.Artifact{c.Artifact}, s.installedWith(c.Artifact)...)
+	together := append([]*facts.Artifact{c.Artifact}, s.others(c.Artifact, with)...)
 	for _, f := range together {
 		for _, m := range f.MachO {
 			file := dyld.File{Path: installed(f, m.Path), Name: m.Path, Slices: m.Slices,
@@ -94,10 +94,12 @@ func (s *Session) loadMacOS(c Case, with *packages.Set) *MacOSLoad {
 				Kind: dynlink.FromArtifact})
 		}
 	}
+	imported := s.imports(c.Artifact, with)
 	for _, r := range with.Releases {
 		for _, l := range r.Libraries {
 			files = append(files, dyld.File{Path: path.Join(macSite, l.Path), Name: l.Path,
-				Slices: l.MachO, Unread: l.MachO == nil, Kind: dynlink.FromPackage, Origin: r.ID().String()})
+				Slices: l.MachO, Unread: l.MachO == nil, Kind: dynlink.FromPackage, Origin: r.ID().String(),
+				Imported: imported[r.Name]})
 		}
 	}
 	m := &MacOSLoad{Environment: dyld.NewEnvironment(c.Target.Platform.Arch, os, files),

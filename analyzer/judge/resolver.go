@@ -45,7 +45,7 @@ func (r *resolver) resolve(
 ) ([]*packages.Set, error) {
 	on, e := r.judge.options.on(f, p), r.judge.environment
 	if _, history := r.judge.options.Source.(packages.Embedded); p.OS != platform.Linux &&
-		(history || r.judge.options.Source == nil || e != nil) {
+		(history || r.judge.options.Source == nil) {
 		return []*packages.Set{&r.none}, nil // the history describes packages for Linux only
 	}
 	with := r.judge.given
@@ -177,7 +177,7 @@ func (o *Options) enable(declared []pkgmeta.Requirement, on packages.Target) err
 	if len(o.Extras) == 0 {
 		return nil
 	}
-	env := pkgmeta.MarkerEnvOn(on.System, on.Python, on.Arch)
+	env := on.Markers()
 	for i, q := range declared {
 		ok, err := q.Applies(env, o.Extras...)
 		if err != nil {
@@ -213,7 +213,7 @@ func equal(a, b *packages.Set) bool {
 func (o *Options) on(f *facts.Artifact, p *platform.Platform) packages.Target {
 	on := packages.Target{Python: "3.12", Arch: p.Arch, System: p.OS}
 	if o.On.Python != "" {
-		if on = o.On; p.OS != platform.Linux {
+		if on = o.On; p.OS != on.System {
 			on.Libc, on.LibcVersion = "", ""
 		}
 		on.Arch, on.System = p.Arch, p.OS

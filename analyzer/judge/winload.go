@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/winload"
 )
@@ -72,15 +73,18 @@ func (s *Session) loadWindows(c Case, with *packages.Set) *WindowsLoad {
 		w.byFile[f] = &WindowsObject{PEObject: o, File: f, Python: pythonOf(c.Artifact, o)}
 		w.Objects = append(w.Objects, w.byFile[f])
 	}
-	for _, sibling := range s.installedWith(c.Artifact) {
+	for _, sibling := range s.others(c.Artifact, with) {
 		for _, o := range sibling.PE {
 			files = append(files, &winload.File{Path: o.Installed, Object: o.Object})
 		}
 	}
+	imported := s.imports(c.Artifact, with)
 	for _, r := range with.Releases {
 		for _, l := range r.Libraries {
 			if l.PE != nil {
-				files = append(files, &winload.File{Path: l.Path, Object: l.PE, Package: r.ID()})
+				files = append(files, &winload.File{
+					Path: l.Path, Object: l.PE, Package: r.ID(), Imported: imported[r.Name],
+				})
 			}
 		}
 	}
@@ -118,6 +122,37 @@ func (s *Session) loadWindows(c Case, with *packages.Set) *WindowsLoad {
 		}
 	}
 	return w
+}
+
+// others returns the artifacts whose files a load finds by the files that were read of them: those
+// that are installed with an artifact and that the packages of the load do not have.
+func (s *Session) others(f *facts.Artifact, with *packages.Set) []*facts.Artifact {
+	return slices.DeleteFunc(s.installedWith(f), func(a *facts.Artifact) bool {
+		return with.Release(project(a)) != nil
+	})
+}
+
+// imports returns the packages that an artifact may import before its modules are loaded: those
+// that it requires, also indirectly, and, unless all packages of an environment are given, those
+// that the user gave.
+func (s *Session) imports(f *facts.Artifact, with *packages.Set) map[string]bool {
+	out := map[string]bool{}
+	var queue []pkgmeta.Requirement
+	if f.Metadata != nil {
+		queue = slices.Clone(f.Metadata.Requires)
+	}
+	if s.judge.environment == nil {
+		queue = append(queue, s.judge.given...)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		if name := queue[0].Name; !out[name] {
+			out[name] = true
+			if r := with.Release(name); r != nil {
+				queue = append(queue, r.Requires...)
+			}
+		}
+	}
+	return out
 }
 
 // maxFound limits the number of DLLs in all loads of an artifact; the maximum in 60 popular

@@ -11,7 +11,8 @@ import (
 
 // Misfit is the one property of a target for which wheels have no compatible tag.
 type Misfit struct {
-	Lacks string   // of the target: "Python 3.13", "glibc 2.17", "musl", "aarch64" or "Linux"
+	// of the target: "Python 3.13", "glibc 2.17" or "macOS 11.0", "musl", "aarch64", "Linux"
+	Lacks string
 	Have  []string // what the wheels are for instead, the oldest first: "Python 3.11", "Python 3.12"
 	// Python is the interpreter next to that of the target for which there is a wheel: "3.12". It is
 	// "" if the interpreter fits, or if there is none that compat knows.
@@ -50,8 +51,9 @@ func MisfitOf(tags []pkgmeta.Tag, on Target) (m Misfit, ok bool) {
 	if plain, free := strings.CutSuffix(on.Python, "t"); free {
 		python = "free-threaded Python " + plain
 	}
+	system := tagSystem(on).Name()
 	m.Lacks = []string{
-		python, on.Libc + " " + on.LibcVersion, on.Libc, on.Arch, "Linux",
+		python, cmp.Or(on.Libc, system) + " " + on.LibcVersion, on.Libc, on.Arch, system,
 	}[least]
 	order := map[string]int{}
 	for _, t := range closest {
@@ -81,16 +83,27 @@ func missing(t pkgmeta.Tag, on Target) int {
 		return missPython
 	case !python:
 		return missAll
-	case runs(Target{Arch: on.Arch, Libc: on.Libc}):
+	case runs(Target{Arch: on.Arch, System: on.System, Libc: on.Libc}):
 		return missLibcVersion
-	case runs(Target{Arch: on.Arch}):
+	case runs(Target{Arch: on.Arch, System: on.System}):
 		return missLibc
-	case runs(Target{Libc: on.Libc, LibcVersion: on.LibcVersion}):
+	case runs(Target{System: on.System, Libc: on.Libc, LibcVersion: on.LibcVersion}):
 		return missArch
-	case platform.ParseTag(t.Platform).System != platform.TagLinux:
+	case platform.ParseTag(t.Platform).System != tagSystem(on):
 		return missSystem
 	}
 	return missAll
+}
+
+// tagSystem returns the system of the tags that are for a target.
+func tagSystem(on Target) platform.TagSystem {
+	switch on.System {
+	case platform.MacOS:
+		return platform.TagMacOS
+	case platform.Windows:
+		return platform.TagWindows
+	}
+	return platform.TagLinux
 }
 
 // propertyOf returns what a tag has as one of the properties, and a number to sort by.
@@ -100,7 +113,7 @@ func propertyOf(t pkgmeta.Tag, property int) (name string, rank int) {
 	case missPython:
 		return pythonOf(t)
 	case missLibcVersion:
-		return tag.Libc + " " + tag.Release(), tag.Ordinal()
+		return cmp.Or(tag.Libc, tag.System.Name()) + " " + tag.Release(), tag.Ordinal()
 	case missLibc:
 		return tag.Libc, 0
 	case missArch:

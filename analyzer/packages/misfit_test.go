@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 func TestMisfit(t *testing.T) {
 	glibc := Target{Python: "3.13", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36"}
 	centos := Target{Python: "3.12", Arch: "x86_64", Libc: "glibc", LibcVersion: "2.17"}
 	alpine := Target{Python: "3.12", Arch: "aarch64", Libc: "musl", LibcVersion: "1.2"}
+	windows := Target{Python: "3.12", Arch: "amd64", System: platform.Windows}
+	mac := Target{Python: "3.12", Arch: "arm64", System: platform.MacOS, LibcVersion: "11.0"}
 	free := glibc
 	free.Python = "3.13t"
 	for _, c := range []struct {
@@ -37,6 +40,12 @@ func TestMisfit(t *testing.T) {
 		{alpine, "cp312-cp312-musllinux_1_2_x86_64", "aarch64", "x86_64", ""},
 		{alpine, "cp312-cp312-musllinux_1_3_aarch64", "musl 1.2", "musl 1.3", ""},
 		{glibc, "cp313-cp313-macosx_11_0_arm64 py3-none-win32", "Linux", "Windows, macOS", ""},
+		{windows, "cp312-cp312-manylinux2014_x86_64 cp312-cp312-macosx_11_0_arm64", "Windows",
+			"Linux, macOS", ""},
+		{windows, "cp312-cp312-win32", "amd64", "x86", ""},
+		{mac, "cp312-cp312-macosx_14_0_arm64 cp312-cp312-macosx_12_0_universal2 " +
+			"cp312-cp312-macosx_10_9_x86_64", "macOS 11.0", "macOS 12.0, macOS 14.0", ""},
+		{mac, "cp313-cp313-macosx_10_13_universal2", "Python 3.12", "Python 3.13", "3.13"},
 		{glibc, "cp312-cp312-win_amd64 cp311-cp311-manylinux2014_aarch64", "", "", ""},
 	} {
 		var tags []pkgmeta.Tag

@@ -20,6 +20,7 @@ import (
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 )
@@ -82,6 +83,27 @@ type Target struct {
 	Pythons string
 	// Fresh asks Versions for what the source has now, not for what it had some minutes ago.
 	Fresh bool
+}
+
+// On returns the target of an interpreter on a platform.
+func On(p *platform.Platform, python string) Target {
+	return Target{
+		Python: python, Arch: p.Arch, System: p.OS, Libc: p.Libc, LibcVersion: p.LibcVersion,
+	}
+}
+
+// Place returns the system and the machine for messages: "glibc 2.17 x86_64", "macOS 11.0 arm64".
+func (t Target) Place() string {
+	system := t.Libc
+	if t.System != platform.Linux {
+		system = tagSystem(t).Name()
+	}
+	return strings.Join(strings.Fields(system+" "+t.LibcVersion+" "+t.Arch), " ")
+}
+
+// Markers returns the marker variables of the interpreter.
+func (t Target) Markers() pkgmeta.MarkerEnv {
+	return pkgmeta.MarkerEnvOn(t.System, t.Python, t.Arch)
 }
 
 // ID identifies one version of a package. The zero value identifies none.

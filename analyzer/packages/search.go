@@ -81,7 +81,7 @@ func newSearch(source Source, q Request) *search {
 	s := &search{
 		Request:  q,
 		lookups:  newLookups(source, q),
-		env:      pkgmeta.MarkerEnvOn(q.On.System, q.On.Python, q.On.Arch),
+		env:      q.On.Markers(),
 		given:    map[string]requirement{},
 		followed: map[string]bool{},
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -90,4 +91,17 @@ func Loadable(file string) bool {
 	return strings.Contains(name, ".so") && !strings.HasSuffix(dir, ".libs/") &&
 		(!module.MatchString(name) ||
 			strings.HasPrefix(name, "lib") && !strings.HasPrefix(name, "lib."))
+}
+
+// Loads reports whether other packages may load the file at a path in a wheel on a system: on Linux
+// a Loadable one, on others any library that is not in the folder of delvewheel or delocate.
+func (t Target) Loads(file string) bool {
+	dir, ext := path.Dir(file), path.Ext(file)
+	switch t.System {
+	case platform.Windows:
+		return strings.EqualFold(ext, ".dll") && path.Ext(dir) != ".libs"
+	case platform.MacOS:
+		return ext == ".dylib" && path.Base(dir) != ".dylibs"
+	}
+	return Loadable(file)
 }

@@ -217,6 +217,15 @@ func unknown(format string, values ...any) error {
 	return unknownError(fmt.Sprintf(format, values...))
 }
 
+// Named returns the platform with a name: that of a tag on the architecture that it names, others on
+// the given one. The error is that of Lookup.
+func Named(name, arch string) (*Platform, error) {
+	if p, err := Lookup(name, ""); err == nil {
+		return p, nil
+	}
+	return Lookup(name, arch)
+}
+
 // SystemOf returns the system of a platform by the form of its name, which Lookup may still not
 // know: Windows or MacOS for names such as win_amd64 and macos14, otherwise Linux.
 func SystemOf(name string) string {

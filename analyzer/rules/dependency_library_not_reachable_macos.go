@@ -11,11 +11,15 @@ import (
 )
 
 // checkDependencyReachableMacOS reports libraries that a package of the environment installs, but
-// not at a path where dyld searches for them.
+// not at a path where dyld searches for them, unless the package of the module imports the other one
+// before.
 func checkDependencyReachableMacOS(p *analyzer.Pass) {
 	eachMissing(p, func(m dyld.Missing) {
 		holder, at := installing(p, path.Base(m.Needed.Path))
 		if holder == nil || m.Lacks != nil {
+			return
+		}
+		if m.Imported != nil && p.Facts.Startup.Imports(m.Chain[0].Name, importName(at)) {
 			return
 		}
 		by := m.NeededBy
@@ -34,4 +38,10 @@ func checkDependencyReachableMacOS(p *analyzer.Pass) {
 		}
 		p.Report(f, fixes...)
 	})
+}
+
+// importName returns the name of the top-level package that a file belongs to.
+func importName(file string) string {
+	name, _, _ := strings.Cut(file, "/")
+	return name
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -14,7 +13,7 @@ import (
 // sentences about who requires them, without a period.
 func required(p *analyzer.EnvironmentPass, of []packages.ID) (only string, because []string) {
 	by := map[string][]string{}
-	env := pkgmeta.DefaultMarkerEnv(p.On.Python, p.On.Arch)
+	env := p.On.Markers()
 	for _, x := range requiringOf(p) {
 		id := x.Name + " " + x.Version
 		for _, q := range x.requires {

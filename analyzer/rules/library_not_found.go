@@ -80,7 +80,8 @@ module could not be found" (error 126), which does not name the DLL. Fix: bundle
 runtime, of which Python installs vcruntime140.dll only, and which many machines have; for DLLs of
 drivers and of other Microsoft products; for an API set that no known Windows has; for a DLL of a
 package on the index that the wheel does not declare; for plug-ins; and for DLLs that no module of
-the wheel imports, where it has modules. Delay-loaded DLLs are not reported.
+the wheel imports, where it has modules. A DLL that a package has which the wheel requires counts as
+found, because the import of that package may load it before. Delay-loaded DLLs are not reported.
 
 Libraries of the packages that an rpm, apk or conda package depends on are matched by name,
 capability, or because the package is known to have them; the packages themselves are not read. The

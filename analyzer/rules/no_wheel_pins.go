@@ -81,8 +81,8 @@ func withoutWheel(p *analyzer.EnvironmentPass) (out []analyzer.Artifact) {
 	if !slices.ContainsFunc(p.NoWheel, func(w analyzer.NoWheel) bool { return len(w.Others) > 0 }) {
 		return nil
 	}
-	on := packages.Target{Python: p.On.Python, Arch: p.On.Arch}
-	env := pkgmeta.DefaultMarkerEnv(on.Python, on.Arch)
+	on := packages.Target{Python: p.On.Python, Arch: p.On.Arch, System: p.On.System}
+	env := on.Markers()
 	for _, w := range p.NoWheel[:min(len(p.NoWheel), maxElsewhere)] {
 		release := p.Release(pkgmeta.Normalize(w.Package), w.Version, on)
 		if release == nil {

@@ -228,6 +228,9 @@ func providedByRequirement(p *analyzer.Pass, dll string) bool {
 		return true
 	}
 	for _, name := range windows.Providers(dll) {
+		if r := p.Packages.Release(name); r != nil && r.Known {
+			continue // this version does not have it
+		}
 		if slices.Contains(requirementNames(p), name) || p.Given(name) || p.Scenario.Declares(name) {
 			return true
 		}

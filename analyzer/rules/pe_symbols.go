@@ -2,11 +2,14 @@ package rules
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 	"github.com/compat-app/compat/analyzer/winload"
 )
@@ -61,7 +64,30 @@ func reportUndefinedImport(
 	if plugin(root) || unusedByModules(p, root) {
 		f.Severity = analyzer.Warning
 	}
+	if of := u.Provider; of != nil && of.Package != (packages.ID{}) {
+		p.Report(f, ofPackageWindows(p, &f, u, what)...)
+		return
+	}
 	p.Report(f, importFixes(p, user, u)...)
+}
+
+// ofPackageWindows describes a symbol that the DLL of another package does not export.
+func ofPackageWindows(
+	p *analyzer.Pass, f *analyzer.Finding, u winload.Unresolved, what string,
+) []fix.Candidate {
+	f.Message = fmt.Sprintf("%s imports %s from %s of %s, which does not export it", f.Object, what,
+		u.Library, u.Provider.Package)
+	r := p.Packages.Release(u.Provider.Package.Name)
+	if r == nil || len(u.Through) > 0 {
+		return nil
+	}
+	f.Package = r.Name
+	return []fix.Candidate{p.Releases.OtherVersion(r, func(o *packages.Release) bool {
+		return slices.ContainsFunc(o.Libraries, func(l packages.Library) bool {
+			return l.PE != nil && strings.EqualFold(path.Base(l.Path), u.Provider.Name()) &&
+				l.PE.Exports != nil && (&winload.File{Path: l.Path, Object: l.PE}).Exports(u.Symbol)
+		})
+	})}
 }
 
 // checkVersionTooNewWindows reports exports of Windows that were added after the oldest Windows on

@@ -38,8 +38,9 @@ func checkNotInstalled(p *analyzer.EnvironmentPass) {
 			libraries[x.SONAME], libraries[path.Base(x.Path)] = true, true
 		}
 	}
-	env := pkgmeta.DefaultMarkerEnv(p.On.Python, arch)
-	for _, m := range absentPackages(requiringOf(p), installed, env) {
+	on := p.On
+	on.Arch = arch
+	for _, m := range absentPackages(requiringOf(p), installed, on.Markers()) {
 		q := m.requirement
 		what := fmt.Sprintf("%s %s requires %s%s, which is not installed", m.by.Name, m.by.Version,
 			q.Name, q.Spec)

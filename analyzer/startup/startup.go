@@ -104,6 +104,12 @@ func (s *Sources) importedBy(own string) []string {
 	return out
 }
 
+// Imports reports whether the __init__.py of a module's top-level package imports another package,
+// also indirectly.
+func (s *Sources) Imports(module, name string) bool {
+	return s != nil && slices.Contains(s.importedBy(top(module)), name)
+}
+
 // Wanted reports whether a Python source or .pth file may have effects, so that Sources.Add needs
 // it. file is relative to site-packages.
 func Wanted(file string, source []byte) bool {

@@ -13,6 +13,8 @@
 //     the folder of python.exe, and those added with os.add_dll_directory;
 //   - before 3.8, PATH instead of the latter.
 //
+// Last are the DLLs of packages that the artifact may import before, which are then loaded already.
+//
 // Package startup reads from the Python sources what a package's __init__.py does before the module
 // is imported. All imports of all DLLs are bound at load time, following forwarders, except for
 // those of delay-loaded DLLs.

@@ -16,6 +16,8 @@ type File struct {
 	Path    string // relative to site-packages, with slashes; may be "../../Library/bin/x.dll"
 	Object  *peobj.Object
 	Package packages.ID // that installs it; zero for the artifact itself
+	// Imported is set if the artifact may import the package before its modules are loaded.
+	Imported bool
 
 	ordinals map[uint32]*peobj.Export // nil before the first lookup of an ordinal
 }
@@ -37,6 +39,9 @@ func (f *File) export(s peobj.Symbol) *peobj.Export {
 	}
 	return f.ordinals[uint32(s.Ordinal)]
 }
+
+// Exports reports whether the file exports a symbol, also by a forwarder.
+func (f *File) Exports(s peobj.Symbol) bool { return f.export(s) != nil }
 
 // Python is the interpreter that imports the modules of an artifact.
 type Python struct {
@@ -100,6 +105,7 @@ const (
 	ByWindows   How = "Windows" // System32, and names that map to its DLLs
 	ByFolder    How = "environment"
 	ByBundle    How = "bundled" // Environment.Bundled
+	ByImport    How = "import"  // loaded by a package that was imported before
 	ByProgram   How = "program" // the program itself exports the symbols: node.exe
 )
 
@@ -154,7 +160,25 @@ func (e *Environment) find(name string, root *File) (file *File, how How, ok boo
 			return f, ByDirectory, true
 		}
 	}
+	if f, ok := e.imported(name); ok {
+		return f, ByImport, true
+	}
 	return nil, "", false
+}
+
+// imported returns a DLL that a package which was imported before may have loaded. file is nil if
+// several packages have one with that name, because any of them may be loaded.
+func (e *Environment) imported(name string) (file *File, ok bool) {
+	for _, f := range e.byName[name] {
+		if !f.Imported || !f.Object.RunsOn(e.Machine) {
+			continue
+		}
+		if ok {
+			return nil, true
+		}
+		file, ok = f, true
+	}
+	return file, ok
 }
 
 // lookup returns the facts about a DLL by its file name.

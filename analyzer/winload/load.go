@@ -55,12 +55,13 @@ type TooNew struct {
 	Since    string // the first version of Windows that exports it
 }
 
-// Load follows the imports of a file that Python imports or ctypes loads.
+// Load follows the imports of a file that Python imports or ctypes loads. Those of DLLs that were
+// loaded with another package are not followed.
 func (e *Environment) Load(root *File) *Load {
 	l := &Load{Root: root, Found: []Found{{Name: root.Path, File: root, How: ByRoot}}}
 	loaded := map[string]bool{root.Name(): true}
 	for i := 0; i < len(l.Found); i++ {
-		if f := l.Found[i].File; f != nil && !f.Object.Managed {
+		if f := l.Found[i].File; f != nil && !f.Object.Managed && l.Found[i].How != ByImport {
 			e.imports(l, f, loaded)
 		}
 	}
@@ -84,7 +85,8 @@ func (e *Environment) imports(l *Load, f *File, loaded map[string]bool) {
 		if d.Delay {
 			continue
 		}
-		if f.Object.SystemOnly() && !loaded[fileName(d.Name)] && file != nil && how != ByPreload {
+		if f.Object.SystemOnly() && !loaded[fileName(d.Name)] && file != nil &&
+			how != ByPreload && how != ByImport {
 			// a Visual C++ runtime may be in System32 too
 			if m := e.missing(d.Name, f, false, ""); m.Library.Kind != windows.Runtime {
 				m.SystemOnly = true

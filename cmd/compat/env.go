@@ -73,6 +73,7 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 		Example: `  compat env --lock uv.lock
   compat env --lock 'services/*/uv.lock'
   compat env --requirement requirements.txt --python 3.12 --platform debian12
+  compat env --lock uv.lock --platform win_amd64,macosx_14_0_arm64
   compat env --base old.txt --requirement requirements.txt
   git show origin/main:uv.lock | compat env --base - --lock uv.lock
   compat env --venv .venv
@@ -114,8 +115,8 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 			"that the requirements file was compiled for, else the oldest that the lock file or "+
 			"pyproject.toml allows, else "+pinned.DefaultPython+")")
 	flags.Var((*nameList)(&f.platforms), "platform",
-		"the system that the packages run on (debian12, alpine3.20; default: that of the configuration, "+
-			"else "+defaultPlatform+"; for installed packages this system); may be repeated")
+		"the system that the packages run on (debian12, win_amd64, macosx_14_0_arm64; default: that of "+
+			"the configuration, else "+defaultPlatform+"; for installed packages this system); may be repeated")
 	flags.StringArrayVar(&f.first, "first", nil,
 		"assume that this package was imported before, so that its libraries are loaded; repeatable")
 	flags.StringVar(&f.config, "config", "",
@@ -261,9 +262,9 @@ func (f *envFlags) usage(files []string) error {
 	}
 	if i := slices.IndexFunc(f.platforms, func(name string) bool {
 		return platform.SystemOf(name) != platform.Linux
-	}); i >= 0 {
-		return fmt.Errorf("platform %q: compat env reads only environments for Linux; "+
-			"check wheels for other systems with compat check FILE.whl", f.platforms[i])
+	}); i >= 0 && f.installed() != "" {
+		return fmt.Errorf("platform %q: %s reads only packages that are installed on Linux; "+
+			"for other systems give the lock file, with --lock", f.platforms[i], f.installed())
 	}
 	return nil
 }
@@ -356,7 +357,7 @@ func (f *envFlags) libc() *platform.Platform {
 	if len(f.platforms) != 1 {
 		return nil
 	}
-	p, err := platform.Lookup(f.platforms[0], "x86_64")
+	p, err := platform.Named(f.platforms[0], "x86_64")
 	if err != nil {
 		return nil // reported with the options
 	}
@@ -365,7 +366,7 @@ func (f *envFlags) libc() *platform.Platform {
 
 // configure takes the interpreter and the platforms of files from the configuration, unless flags
 // name them: from the entry of environments for one of the files, as in the reviews of the App, or
-// else from platforms. Platforms that are not Linux are for wheels only. Problems of the
+// else from platforms, of which those that are not Linux are for wheels only. Problems of the
 // configuration are reported by checkOptions.
 func (f *envFlags) configure(files []string) error {
 	if len(files) == 0 {
@@ -375,7 +376,9 @@ func (f *envFlags) configure(files []string) error {
 	if err != nil || len(c.problems) > 0 {
 		return err
 	}
-	names := c.Platforms
+	names := slices.DeleteFunc(slices.Clone(c.Platforms), func(name string) bool {
+		return platform.SystemOf(name) != platform.Linux
+	})
 	for _, file := range files {
 		i := slices.IndexFunc(c.Environments.List, func(e config.Environment) bool {
 			return path.Clean(e.File) == path.Clean(filepath.ToSlash(file))
@@ -393,8 +396,7 @@ func (f *envFlags) configure(files []string) error {
 		return nil
 	}
 	for _, name := range names {
-		if _, err := platform.Lookup(name, "x86_64"); err == nil &&
-			platform.SystemOf(name) == platform.Linux {
+		if _, err := platform.Named(name, "x86_64"); err == nil {
 			f.platforms = append(f.platforms, name)
 		}
 	}
@@ -460,9 +462,7 @@ func readPinnedWith(
 		return nil, nil
 	}
 	choose := func(name string, p *platform.Platform) (*pinned.Pinned, error) {
-		e, err := list.Pinned(packages.Target{
-			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
-		})
+		e, err := list.Pinned(packages.On(p, f.python))
 		if err == nil {
 			e.Platform, e.Budget = name, int64(f.budget)<<20
 		}
@@ -474,7 +474,7 @@ func readPinnedWith(
 	}
 	var out []*pinned.Pinned
 	for _, name := range f.platforms {
-		p, err := platform.Lookup(name, "x86_64")
+		p, err := platform.Named(name, "x86_64")
 		if err != nil {
 			return nil, err
 		}

@@ -107,7 +107,7 @@ func newReleases(env environment, f *impactFlags) (*releases, error) {
 	if len(f.platforms) > 1 {
 		return nil, errors.New("--platform: give one, because the answer may differ for each")
 	}
-	p, err := platformFor(f.platforms[0], "x86_64")
+	p, err := platform.Named(f.platforms[0], "x86_64")
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +121,7 @@ func newReleases(env environment, f *impactFlags) (*releases, error) {
 	return &releases{
 		from:    from,
 		indexes: from.Indexes.WithLock(&index.Locked{ReadAll: true}),
-		on: packages.Target{
-			Python: f.python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
-		},
+		on:      packages.On(p, f.python),
 	}, nil
 }
 

@@ -60,7 +60,7 @@ func (p *packageSource) download(
 		}
 		on := packages.Target{Python: python, Arch: machines[runtime.GOARCH], Libc: "glibc"}
 		if len(f.platforms) > 0 {
-			to, err := platformFor(f.platforms[0], on.Arch)
+			to, err := platform.Named(f.platforms[0], on.Arch)
 			if err != nil {
 				return nil, err
 			}
@@ -75,15 +75,6 @@ func (p *packageSource) download(
 		}
 		return p.Indexes.Download(ctx, q.Name, version, on, maxInput)
 	}
-}
-
-// platformFor returns a platform: that of a tag on the architecture that it names, others on the
-// given one.
-func platformFor(name, arch string) (*platform.Platform, error) {
-	if p, err := platform.Lookup(name, ""); err == nil {
-		return p, nil
-	}
-	return platform.Lookup(name, arch)
 }
 
 // downloadFor downloads the wheel that pip would install on macOS or Windows, for an interpreter

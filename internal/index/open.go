@@ -14,6 +14,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -110,8 +111,7 @@ func (e *NoWheelError) Reason() string {
 	if m := e.Misfit; m.Lacks != "" {
 		return fmt.Sprintf("%s has no wheel for %s", id, m.Lacks)
 	}
-	return fmt.Sprintf("%s has no wheel for Python %s on %s", id, e.On.Python,
-		strings.TrimSpace(e.On.Libc+" "+e.On.LibcVersion+" "+e.On.Arch))
+	return fmt.Sprintf("%s has no wheel for Python %s on %s", id, e.On.Python, e.On.Place())
 }
 
 // Detail says for what there are wheels; "" if there are none, or if all require another Python.
@@ -449,13 +449,14 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 	}
 	var wanted []unpack.Member
 	packed := int64(0)
+	objects, sources := f.loaded()
 	for _, m := range members {
-		object := sharedObject.MatchString(m.Path)
+		object := objects.MatchString(m.Path)
 		if object {
 			packed += m.Packed
 		}
-		if object || metadataName.MatchString(m.Path) ||
-			strings.Contains(m.Path, ".dist-info/") && m.Packed <= maxMember {
+		if object || metadataName.MatchString(m.Path) || m.Packed <= maxMember &&
+			(strings.Contains(m.Path, ".dist-info/") || sources != nil && sources.MatchString(m.Path)) {
 			wanted = append(wanted, m)
 		}
 	}
@@ -475,6 +476,20 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 		return nil, errors.Join(err, w.Close())
 	}
 	return s, nil
+}
+
+// loaded returns patterns of the files that a loader reads of a wheel, and of the sources that may
+// change where it searches; nil: those of Linux are not needed.
+func (f *file) loaded() (objects, sources *lazyregexp.Regexp) {
+	for _, t := range f.tags {
+		switch platform.ParseTag(t.Platform).System {
+		case platform.TagLinux:
+			return sharedObject, nil
+		case platform.TagMacOS:
+			return objectName, startupSource
+		}
+	}
+	return objectName, anySource
 }
 
 // noWheel returns the error for a version whose files are all incompatible.

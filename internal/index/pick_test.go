@@ -197,3 +197,31 @@ func TestPickForSeveralPythons(t *testing.T) {
 		}
 	}
 }
+
+// Of a wheel that is not read as a whole, the files are read that the loader of its system loads, and
+// the sources that may change where that searches.
+func TestLoaded(t *testing.T) {
+	for _, c := range []struct{ tag, objects, sources string }{
+		{"manylinux_2_28_x86_64", "a.so libb.so.1", ""},
+		{"macosx_11_0_arm64", "a.so libb.so.1 c.dylib D.DLL e.pyd",
+			"__init__.py pkg/__init__.py pkg/sub/__init__.py"},
+		{"win_amd64", "a.so libb.so.1 c.dylib D.DLL e.pyd",
+			"__init__.py pkg/__init__.py pkg/sub/__init__.py pkg/sub/load.py"},
+	} {
+		f := file{tags: []pkgmeta.Tag{{Python: "cp312", ABI: "cp312", Platform: c.tag}}}
+		objects, sources := f.loaded()
+		var o, s []string
+		for name := range strings.FieldsSeq("a.so libb.so.1 c.dylib D.DLL e.pyd __init__.py " +
+			"pkg/__init__.py pkg/sub/__init__.py pkg/sub/load.py README") {
+			if objects.MatchString(name) {
+				o = append(o, name)
+			}
+			if sources != nil && sources.MatchString(name) {
+				s = append(s, name)
+			}
+		}
+		if strings.Join(o, " ") != c.objects || strings.Join(s, " ") != c.sources {
+			t.Errorf("%s: objects %q, sources %q", c.tag, o, s)
+		}
+	}
+}

@@ -149,7 +149,10 @@ var (
 	sharedObject = lazyregexp.New(`\.so(\.[0-9]+[a-z]?)*$`)
 	objectName   = lazyregexp.New(`\.(?:so(?:\.[0-9]+[a-z]?)*|dylib|(?i:dll|pyd))$|` +
 		`\.framework/(?:Versions/[^/]+/)?[^/.]+$`)
-	metadataName = lazyregexp.New(`^[^/]+\.dist-info/METADATA$`)
+	// sources that the analyzer reads in wheels for Windows, and for macOS
+	anySource     = lazyregexp.New(`\.(?:py|pth)$`)
+	startupSource = lazyregexp.New(`(?:^|/)__init__\.py$|^(?:[^/]+/)?[^/]+\.(?:py|pth)$`)
+	metadataName  = lazyregexp.New(`^[^/]+\.dist-info/METADATA$`)
 )
 
 // members reads the given members of a wheel and returns METADATA, and shared objects by path.

@@ -114,7 +114,7 @@ func (a *anywhere) marker(p *placed) string {
 	}
 	if q, err := pkgmeta.ParseRequirement("x; " + p.Marker); err == nil &&
 		!slices.ContainsFunc(a.targets, func(t packages.Target) bool {
-			ok, err := q.Applies(pkgmeta.DefaultMarkerEnv(t.Python, t.Arch))
+			ok, err := q.Applies(t.Markers())
 			return err != nil || ok != p.on[t]
 		}) {
 		return p.Marker

@@ -26,7 +26,7 @@ func (f *Files) declared(file string, on packages.Target) (out []lockfile.Declar
 			continue
 		}
 		for _, d := range lockfile.Project(data) {
-			ok, err := d.Applies(pkgmeta.DefaultMarkerEnv(on.Python, on.Arch))
+			ok, err := d.Applies(on.Markers())
 			if d.File, d.Member = project, m; ok && err == nil {
 				out = append(out, d)
 			}

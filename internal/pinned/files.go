@@ -144,7 +144,7 @@ func (f *Files) choose(p *Pinned) error {
 	r := fileReader{
 		files: f, pinned: p, seen: map[string]bool{}, places: map[string]int{},
 		choice: lockfile.Choice{
-			Python: p.On.Python, Arch: p.On.Arch, Extras: f.Extras, Groups: f.Groups,
+			Python: p.On.Python, Arch: p.On.Arch, System: p.On.System, Extras: f.Extras, Groups: f.Groups,
 			NoDefaultGroups: f.NoDefaultGroups,
 		},
 	}

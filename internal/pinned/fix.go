@@ -245,7 +245,7 @@ func (x *Fixer) edit(changed map[string][]byte, file string, e lockfile.Edit) (b
 	}
 	data := old
 	for _, p := range x.Check.Pins {
-		e.On = pkgmeta.DefaultMarkerEnv(p.On.Python, p.On.Arch)
+		e.On = p.On.Markers()
 		var err error
 		if data, err = lockfile.Apply(file, data, e); err != nil {
 			return false, err

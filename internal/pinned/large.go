@@ -40,7 +40,7 @@ func (e *Pinned) unmatched(large []largeWheel) (unread []largeWheel, matched []s
 // together reports whether by is r or requires exactly its version, and each package that may have
 // libraries that r needs is pinned to the version that by requires exactly.
 func (e *Pinned) together(r, by *packages.Release, pins map[string]packages.ID) bool {
-	env := pkgmeta.DefaultMarkerEnv(e.On.Python, e.On.Arch)
+	env := e.On.Markers()
 	needs, complete := needed(r)
 	serves := func(name string) bool {
 		provides, _ := packages.History().Provides(name, func(file string) bool {

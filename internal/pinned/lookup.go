@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/index"
 )
 
@@ -37,7 +38,7 @@ func (l Lookup) Addresses() []string {
 func (l Lookup) readOthers(list []*Wheels, locked *index.Locked) {
 	all := l.WithLock(&index.Locked{AnyPython: locked.AnyPython, ReadAll: true})
 	for _, w := range list {
-		if w.On.Libc != "" && len(all.Indexes) > 0 {
+		if (w.On.Libc != "" || w.On.System != platform.Linux) && len(all.Indexes) > 0 {
 			w.ReadOthersFrom(all.Indexes)
 		}
 	}

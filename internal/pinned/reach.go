@@ -143,6 +143,6 @@ func provides(
 	defer w.Close()
 	members, err := unpack.Directory(w, w.Size, maxObjectsListed)
 	return true, err != nil || slices.ContainsFunc(members, func(m unpack.Member) bool {
-		return packages.Loadable(m.Path)
+		return on.Loads(m.Path)
 	}), nil
 }

@@ -463,7 +463,11 @@ func (s *side) limit(most int) {
 func (s *side) String() string {
 	var targets []string
 	for _, t := range s.targets {
-		targets = append(targets, fmt.Sprintf("%s (%s)", t.Platform, t.On.Libc))
+		text := t.Platform
+		if t.On.Libc != "" {
+			text += " (" + t.On.Libc + ")"
+		}
+		targets = append(targets, text)
 	}
 	return fmt.Sprintf("Python %s, %s", s.python, cmp.Or(strings.Join(targets, ", "), "any"))
 }

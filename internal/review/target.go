@@ -89,20 +89,20 @@ func (e *environmentReview) read(
 // image.
 func (e *environmentReview) platforms(picture image) (out []target) {
 	names := e.at.settings.Platforms
-	if len(names) == 0 {
-		names = e.change.Config.Platforms
+	if len(names) == 0 { // those for wheels, which may also be for other systems than the packages
+		names = slices.DeleteFunc(slices.Clone(e.change.Config.Platforms), func(name string) bool {
+			return platform.SystemOf(name) != platform.Linux
+		})
 	}
 	if len(names) == 0 {
 		names = []string{cmp.Or(picture.platform(), defaultPlatform)}
 	}
 	for _, name := range names {
-		p, err := platform.Lookup(name, architecture)
-		if err != nil || p.OS != platform.Linux { // an invalid name is reported elsewhere
+		p, err := platform.Named(name, architecture)
+		if err != nil { // it is reported elsewhere
 			continue
 		}
-		t := target{Platform: p.Name, On: packages.Target{
-			Python: e.at.settings.Python, Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion,
-		}}
+		t := target{Platform: p.Name, On: packages.On(p, e.at.settings.Python)}
 		if p.Kind == platform.Distribution && p.Arch != architecture {
 			t.Platform += "/" + p.Arch
 		}

@@ -11,7 +11,8 @@ import (
 // Choice selects the packages of a lock file to install.
 type Choice struct {
 	Python string   // "3.12"
-	Arch   string   // as in platform tags, "x86_64"; the system is Linux
+	Arch   string   // as in platform tags, "x86_64"
+	System string   // as in packages.Target; "" = Linux
 	Extras []string // of the project
 	Groups []string // dependency groups, in addition to the default ones
 	// NoDefaultGroups leaves out the groups that the tool installs by default for those who develop
@@ -59,7 +60,7 @@ func (l *Lock) Choose(choice Choice) (*Chosen, error) {
 	c := chooser{
 		Choice:  choice,
 		Chosen:  Chosen{Complete: l.complete, Graph: l.graph},
-		env:     pkgmeta.DefaultMarkerEnv(choice.Python, choice.Arch),
+		env:     pkgmeta.MarkerEnvOn(choice.System, choice.Python, choice.Arch),
 		markers: map[string]bool{},
 		pinned:  map[string]bool{},
 	}

@@ -385,3 +385,29 @@ func TestRenew(t *testing.T) {
 		}
 	}
 }
+
+// The packages of other systems are those of their markers and of conda's names for them.
+func TestChooseForSystem(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"requirements.txt", "linux==1; sys_platform == 'linux'\n" +
+			"win==1; platform_machine == 'AMD64'\nmac==1; platform_machine == 'arm64'\n"},
+		{"conda-lock.yml", "package:\n" + condaPackage("linux", "linux-64") +
+			condaPackage("win", "win-64") + condaPackage("mac", "osx-arm64")},
+	} {
+		for _, on := range []lockfile.Choice{
+			{Python: "3.12", Arch: "x86_64"}, {Python: "3.12", Arch: "amd64", System: "windows"},
+			{Python: "3.12", Arch: "arm64", System: "macos"},
+		} {
+			l, err := choose(c.name, []byte(c.text), on)
+			want := map[string]string{"": "linux==1", "windows": "win==1", "macos": "mac==1"}[on.System]
+			if err != nil || len(l.Pins) != 1 || l.Pins[0].Requirement != want {
+				t.Errorf("%s on %s: %v, %v, want %s", c.name, on.System, l, err, want)
+			}
+		}
+	}
+}
+
+func condaPackage(name, platform string) string {
+	return "- name: " + name + "\n  version: '1'\n  manager: pip\n  platform: " + platform +
+		"\n  url: https://h.test/" + name + "-1-py3-none-any.whl\n"
+}

@@ -15,9 +15,19 @@ var errConda = errors.New(
 		"install it and run compat env --conda-prefix",
 )
 
-// condaPlatform returns conda's name of Linux on a machine; "" if conda has none.
-func condaPlatform(arch string) string {
-	switch arch {
+// condaPlatform returns conda's name of a system on a machine; "" if conda has none.
+func condaPlatform(system, arch string) string {
+	switch system + arch {
+	case "macosx86_64":
+		return "osx-64"
+	case "macosarm64":
+		return "osx-arm64"
+	case "windowsx86":
+		return "win-32"
+	case "windowsamd64":
+		return "win-64"
+	case "windowsarm64":
+		return "win-arm64"
 	case "x86_64":
 		return "linux-64"
 	case "aarch64":

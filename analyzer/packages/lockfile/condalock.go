@@ -33,7 +33,7 @@ func readCondaLock(data []byte) (*Lock, error) {
 func (c *chooser) condaLock(list []*yaml.Node) error {
 	var conda, local []string
 	for _, p := range list {
-		if text(p, "platform") != condaPlatform(c.Arch) {
+		if text(p, "platform") != condaPlatform(c.System, c.Arch) {
 			continue
 		}
 		category := text(p, "category")

@@ -57,9 +57,9 @@ func (c *chooser) pixi(environments *yaml.Node, byURL map[string]*yaml.Node) err
 				indexes = append(indexes, i.Value)
 			}
 		}
-		list := member(all, condaPlatform(c.Arch))
+		list := member(all, condaPlatform(c.System, c.Arch))
 		if list == nil {
-			return errors.New("it has no packages for " + condaPlatform(c.Arch))
+			return errors.New("it has no packages for " + condaPlatform(c.System, c.Arch))
 		}
 		for _, d := range items(list) {
 			if address := text(d, "conda"); address != "" {
