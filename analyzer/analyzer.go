@@ -50,9 +50,18 @@ func (a *Analyzer) Check(ctx context.Context, inputs []Input, o Options) (*Repor
 	return r, err
 }
 
-// fixing is which fixes are applied to wheels, and how.
+// FixOptions are which fixes are applied to wheels, and how.
+type FixOptions struct {
+	Only []string // IDs of causes; nil = all
+	// Bundle runs a bundler for a wheel whose name, with slashes, is that of the input, and returns
+	// the wheel that it writes. The error is the reason why there is none. If Bundle is nil, no
+	// libraries are bundled.
+	Bundle func(ctx context.Context, b fix.Bundling, wheel Input) (Input, error)
+}
+
+// fixing are the options of an executor.
 type fixing struct {
-	only []string // IDs of causes; nil = all
+	FixOptions
 	// write is set if the result is written: then RECORD is compared with all members of a wheel, and
 	// single files are changed too.
 	write bool
@@ -64,9 +73,9 @@ func (a *Analyzer) Fix(
 	ctx context.Context,
 	inputs []Input,
 	o Options,
-	only ...string,
+	how FixOptions,
 ) (*Report, *Execution, error) {
-	return a.fix(ctx, inputs, o, fixing{only, true})
+	return a.fix(ctx, inputs, o, fixing{how, true})
 }
 
 func (a *Analyzer) fix(

@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -32,6 +33,8 @@ type Fixed struct {
 type Execution struct {
 	Files []Fixed
 	After *Report // of the files with the fixes and of all other inputs; nil without Files
+	// Refused is why a bundler did not remove a cause, by its ID.
+	Refused map[string]error
 }
 
 // executor applies fixes to wheels.
@@ -58,15 +61,16 @@ type planned struct {
 // attempt is the result of some fixes.
 type attempt struct {
 	Execution
-	cleared []int // by fix: how many findings of its cause are gone
-	breaks  bool  // there are new problems
+	cleared []int  // by fix: how many findings of its cause are gone
+	breaks  bool   // there are new problems
+	broken  string // the first of them; "" if it is no finding
 }
 
 // execute applies the fixes of the report's causes to the bytes of its wheels, and checks the
 // result. Only fixes that removed findings without a new problem are marked as verified.
 func (x *executor) execute(ctx context.Context) (*Execution, error) {
 	all := x.candidates()
-	if len(all) == 0 {
+	if len(all) == 0 && x.fixing.Bundle == nil {
 		return &Execution{}, nil
 	}
 	x.left = maxExecutions
@@ -79,6 +83,11 @@ func (x *executor) execute(ctx context.Context) (*Execution, error) {
 	if err != nil {
 		return nil, err
 	}
+	if x.fixing.Bundle != nil {
+		if done, all, kept, err = x.bundle(ctx, done, all, kept); err != nil {
+			return nil, err
+		}
+	}
 	x.mark(all, kept, done)
 	return &done.Execution, nil
 }
@@ -88,8 +97,7 @@ func (x *executor) candidates() (out []planned) {
 	for i := range x.report.Causes {
 		c := &x.report.Causes[i]
 		p := planned{cause: i, artifacts: x.files(c)}
-		left := x.fixing.only != nil && !slices.Contains(x.fixing.only, c.ID)
-		if p.artifacts == nil || left {
+		if p.artifacts == nil || !x.wanted(c) {
 			continue
 		}
 		for _, f := range c.Fixes {
@@ -115,6 +123,11 @@ func (x *executor) candidates() (out []planned) {
 	return out
 }
 
+// wanted reports whether the fixes of a cause are applied.
+func (x *executor) wanted(c *Cause) bool {
+	return x.fixing.Only == nil || slices.Contains(x.fixing.Only, c.ID)
+}
+
 // applies reports whether a fix alone can be applied to the bytes of some artifacts: the header of
 // a file may have no room for it.
 func (x *executor) applies(f fix.Fix, artifacts []string) bool {
@@ -122,10 +135,13 @@ func (x *executor) applies(f fix.Fix, artifacts []string) bool {
 		if !slices.Contains(artifacts, i.Name) {
 			return false
 		}
-		_, err := apply.To(apply.Artifact{Path: i.Name, Content: i.Content, Size: i.Size},
-			[]fix.Fix{f}, apply.Options{})
+		_, err := apply.To(artifactOf(i), []fix.Fix{f}, apply.Options{})
 		return err != nil
 	})
+}
+
+func artifactOf(i Input) apply.Artifact {
+	return apply.Artifact{Path: i.Name, Content: i.Content, Size: i.Size}
 }
 
 // files returns the artifacts of a cause; nil if one is neither a wheel nor a single file, or was
@@ -199,26 +215,19 @@ func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt,
 		return nil, nil //nolint:nilnil // the doc says so
 	}
 	a := &attempt{cleared: make([]int, len(all))}
-	inputs := slices.Clone(x.inputs)
-	was := map[string]string{} // by the new path
-	for _, i := range inputs {
-		was[i.Name] = i.Name
-	}
-	for n := range inputs {
+	for _, in := range x.inputs {
 		var fixes []fix.Fix
 		var causes []string
 		for _, i := range use {
-			if slices.Contains(all[i].artifacts, inputs[n].Name) {
+			if slices.Contains(all[i].artifacts, in.Name) {
 				fixes = append(fixes, all[i].fixes...)
 				causes = append(causes, x.report.Causes[all[i].cause].ID)
 			}
 		}
-		old := inputs[n].Name
 		if fixes == nil {
 			continue
 		}
-		w, err := apply.To(apply.Artifact{Path: old, Content: inputs[n].Content, Size: inputs[n].Size},
-			fixes, apply.Options{Record: x.fixing.write})
+		w, err := apply.To(artifactOf(in), fixes, apply.Options{Record: x.fixing.write})
 		if errors.Is(err, apply.ErrRefused) {
 			x.refused[use[len(use)-1]] = true
 			return nil, nil //nolint:nilnil // the doc says so
@@ -226,23 +235,36 @@ func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt,
 		if err != nil {
 			return nil, err
 		}
-		a.Files = append(a.Files, Fixed{old, w, causes})
-		dir, _ := path.Split(old)
-		name := dir + w.File
-		for was[name] != "" && was[name] != old { // another input has this path
+		a.Files = append(a.Files, Fixed{in.Name, w, causes})
+	}
+	return a, x.judgeAttempt(ctx, a, all, use)
+}
+
+// judgeAttempt checks the files of an attempt together with all other inputs, and compares the
+// result with that of the files as they were.
+func (x *executor) judgeAttempt(ctx context.Context, a *attempt, all []planned, use []int) error {
+	inputs := slices.Clone(x.inputs)
+	was := map[string]string{} // by the new path
+	for _, i := range inputs {
+		was[i.Name] = i.Name
+	}
+	for _, f := range a.Files {
+		n := slices.IndexFunc(x.inputs, func(i Input) bool { return i.Name == f.Artifact })
+		dir, _ := path.Split(f.Artifact)
+		name := dir + f.File
+		for was[name] != "" && was[name] != f.Artifact { // another input has this path
 			dir += fix.Fixed + "/"
-			name = dir + w.File
+			name = dir + f.File
 		}
-		inputs[n] = Input{Name: name, Content: w, Size: w.Size}
-		was[name] = old
+		inputs[n] = Input{Name: name, Content: f.Result, Size: f.Size}
+		was[name] = f.Artifact
 	}
-	after, err := x.check(ctx, inputs)
-	if err != nil {
-		return nil, err
+	var err error
+	if a.After, err = x.check(ctx, inputs); err != nil {
+		return err
 	}
-	a.After = after
 	x.compare(a, all, use, was)
-	return a, nil
+	return nil
 }
 
 // check checks inputs like those of the report.
@@ -266,7 +288,9 @@ func (x *executor) compare(a *attempt, all []planned, use []int, was map[string]
 		}
 		id := problem(was[f.Artifact], f)
 		now[id] = true
-		a.breaks = a.breaks || x.problems[id].Rank() < f.Severity.Rank()
+		if x.problems[id].Rank() < f.Severity.Rank() && !a.breaks {
+			a.breaks, a.broken = true, cmp.Or(f.Headline, f.Message)
+		}
 	}
 	a.breaks = a.breaks ||
 		a.After.Verdict == result.Unchecked && x.report.Verdict != result.Unchecked ||

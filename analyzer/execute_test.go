@@ -31,7 +31,8 @@ func TestFixOfOneOfTwoSpellings(t *testing.T) {
 				Title: fix.Titled("x")}, Change: fix.ClearExecStack{Object: "libx.so"}})
 		}
 	}}
-	r, done, err := analyzer.New([]*analyzer.Rule{rule}).Fix(t.Context(), inputs, analyzer.Options{})
+	r, done, err := analyzer.New([]*analyzer.Rule{rule}).Fix(t.Context(), inputs, analyzer.Options{},
+		analyzer.FixOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

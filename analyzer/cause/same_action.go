@@ -24,10 +24,22 @@ func mergeActions(groups []*group, pinned bool) []*group {
 			tags[g.project] = g
 		}
 	}
+	bundled := map[string]*group{}
+	for _, g := range groups {
+		if first := bundled[g.project]; g.kind == missing && g.bundles() &&
+			(first == nil || first.severity().Rank() < g.severity().Rank()) {
+			bundled[g.project] = g
+		}
+	}
 	into := map[string]*group{}
 	return slices.DeleteFunc(groups, func(g *group) bool {
 		if t := tags[g.project]; t != nil && g.kind.OfTags && g.retagged() {
 			t.join(g)
+			return true
+		}
+		b := bundled[g.project]
+		if b != nil && (g.kind == system || g.kind == systemLibraries) && g.bundles() && !pinned {
+			b.join(g)
 			return true
 		}
 		key, as := "", origin{}
@@ -91,6 +103,13 @@ func (g *group) bundling(misses int) string {
 }
 
 const manyMissing = 8
+
+// bundles reports whether the same program can copy all libraries of a group into the wheel.
+func (g *group) bundles() bool {
+	return g.artifact.wheel() && !slices.ContainsFunc(g.all, func(f *result.Finding) bool {
+		return !slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Bundling != nil })
+	})
+}
 
 // packaged reports whether the libraries of a group are installed with the packages of a system. A
 // driver or the toolkit of a GPU is installed for itself.

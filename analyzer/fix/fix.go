@@ -40,6 +40,9 @@ type Fix struct {
 	// System are the packages of the system that the fix installs; nil for other fixes. Command is
 	// made from them.
 	System *SystemPackages `json:"-"`
+	// Bundling is how libraries are copied into the wheel; nil for other fixes. Command is made from
+	// it.
+	Bundling *Bundling `json:"-"`
 	// Required is set for a fix that installs the version that the artifact requires instead of the
 	// one that was specified.
 	Required bool `json:"-"`

@@ -55,9 +55,6 @@ func (w *Wheel) Repack() shellword.Line {
 	return command + " && rm -r " + w.Folder
 }
 
-// KeepTags is the option of auditwheel for a wheel that keeps its file name.
-const KeepTags shellword.Line = "--no-update-tags "
-
 // RetagCommand returns the command that changes the tags of some wheels. "wheel tags" is used for
 // those that it accepts; the others are extracted, WHEEL is edited, and they are packed again. For
 // wheels in several folders, each line enters its folder.

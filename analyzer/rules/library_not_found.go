@@ -379,7 +379,7 @@ func byName(p *analyzer.Pass, v *analyzer.View, needed string) []fix.Candidate {
 
 // checkUndeclared checks one of several variants. The package whose library it needs decides which
 // variant is loaded, so the wheel has to declare that package itself. As a dependency of a
-// dependency it may have any version, or be missing.
+// dependency it may have any version, or be missing, unless the wheel requires one release of that.
 func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 	if !v.Alternative || p.Facts.Metadata == nil {
 		return
@@ -393,7 +393,7 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 		name := l.Package.Name
 		of := func(q pkgmeta.Requirement) bool { return q.Name == name }
 		if p.Given(name) || slices.ContainsFunc(p.Facts.Metadata.Requires, of) ||
-			p.Scenario.Declares(name) {
+			p.Scenario.Declares(name) || ofOneRelease(p, name) {
 			continue
 		}
 		needed := l.Names()[0]
@@ -422,6 +422,18 @@ func checkUndeclared(p *analyzer.Pass, v *analyzer.View) {
 			},
 		)
 	}
+}
+
+// ofOneRelease reports whether the wheel requires one release of a package that requires another
+// package, given by its normalized name.
+func ofOneRelease(p *analyzer.Pass, name string) bool {
+	return slices.ContainsFunc(p.Facts.Metadata.Requires, func(q pkgmeta.Requirement) bool {
+		_, one := q.Pin()
+		r := p.Packages.Release(q.Name)
+		return one && r != nil && slices.ContainsFunc(r.Requires, func(of pkgmeta.Requirement) bool {
+			return of.Name == name
+		})
+	})
 }
 
 // libPython matches the library of a CPython that was built as one.

@@ -88,11 +88,12 @@ func macOSSeverity(p *analyzer.Pass, i *dyld.Image, s analyzer.Severity) analyze
 
 // delocate returns the fix that bundles the libraries of a wheel.
 func delocate(p *analyzer.Pass, title fix.Title) fix.Candidate {
-	var command shellword.Line
+	x := fix.Fix{Kind: fix.KindRebuild, Title: title}
 	if p.Facts.Kind == analyzer.KindWheel {
-		command = "delocate-wheel -v " + quoted(p.Facts.Path)
+		x.Bundling = &fix.Bundling{With: fix.Delocate}
+		x.Command = x.Bundling.Command(quoted(p.Facts.Path))
 	}
-	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: title, Command: command}}
+	return fix.Candidate{Fix: x}
 }
 
 // deploymentTarget returns the fix that builds for the macOS of the platform.

@@ -26,12 +26,14 @@ func bundling(p *analyzer.Pass, m missingDLL) []fix.Candidate {
 			},
 		}}
 	}
+	with := &fix.Bundling{With: fix.Delvewheel}
 	out := []fix.Candidate{{
 		Fix: fix.Fix{
 			Kind: fix.KindRebuild,
 			Title: fix.Titled("Bundle %s into the wheel; delvewheel searches PATH, and with "+
 				"--add-path other folders", fix.Library(m.Name)),
-			Command: "delvewheel repair " + quoted(p.Facts.Path),
+			Command:  with.Command(quoted(p.Facts.Path)),
+			Bundling: with,
 		},
 	}}
 	if mingw(m.Name) {

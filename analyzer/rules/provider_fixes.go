@@ -90,8 +90,7 @@ func (s *provider) bundled(p *analyzer.Pass, needed string) bool {
 	if p.Facts.Kind != analyzer.KindWheel || s.variant {
 		return false
 	}
-	policy, err := platform.Lookup("manylinux2014", p.Platform.Arch)
-	if err == nil && slices.Contains(policy.Whitelist(), needed) {
+	if allowed(p, needed) {
 		return false // auditwheel does not copy it
 	}
 	if s.known {
@@ -196,13 +195,8 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 				"bundle %s with auditwheel", fix.Library(needed)),
 		}})
 	} else if s.bundled(p, needed) {
-		out = append(out, fix.Candidate{Fix: fix.Fix{
-			Kind: fix.KindPatchelf,
-			Title: fix.Titled("Bundle %s into the wheel (auditwheel copies from the system "+
-				"where it runs)", fix.Library(needed)),
-			Command: repairing(p),
-			Cost:    []string{"a larger wheel"},
-		}})
+		out = append(out, repairing(p, fix.Titled("Bundle %s into the wheel (auditwheel copies from "+
+			"the system where it runs)", fix.Library(needed))))
 	}
 	return out
 }
@@ -213,15 +207,10 @@ func repaired(p *analyzer.Pass, needed string) []fix.Candidate {
 	if p.Facts.Kind != analyzer.KindWheel || inPurelib(p) || libPython.MatchString(needed) {
 		return nil
 	}
-	return []fix.Candidate{{Fix: fix.Fix{
-		Kind: fix.KindPatchelf,
-		Title: fix.Titled("If %s is installed on the build machine, or in LD_LIBRARY_PATH (as an "+
-			"absolute path), auditwheel repair copies it into the wheel. If it is built with the wheel, "+
-			"install it into the package too (CMake: install(TARGETS), INSTALL_RPATH $ORIGIN)",
-			fix.Library(needed)),
-		Command: repairing(p),
-		Cost:    []string{"a larger wheel"},
-	}}}
+	return []fix.Candidate{repairing(p, fix.Titled("If %s is installed on the build machine, or in "+
+		"LD_LIBRARY_PATH (as an absolute path), auditwheel repair copies it into the wheel. If it is "+
+		"built with the wheel, install it into the package too (CMake: install(TARGETS), "+
+		"INSTALL_RPATH $ORIGIN)", fix.Library(needed)))}
 }
 
 // inPurelib reports whether an object is in a folder called purelib. auditwheel rejects such a

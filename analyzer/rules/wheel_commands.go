@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -161,17 +162,52 @@ func quoted(p string) shellword.Line {
 	return shellword.Quote(shellword.File(p[strings.LastIndex(p, "/")+1:]))
 }
 
-// repairing returns the command that bundles libraries into the wheel. The tag linux_ARCH has to be
+// repairing returns the fix that bundles libraries into the wheel. The tag linux_ARCH has to be
 // replaced; to any other, auditwheel would add a second one.
-func repairing(p *analyzer.Pass) shellword.Line {
-	var options shellword.Line
+func repairing(p *analyzer.Pass, title fix.Title) fix.Candidate {
 	w := p.Facts.Wheel // nil if the file name is not a wheel's
-	if w != nil && !slices.ContainsFunc(w.Tags, func(t pkgmeta.Tag) bool {
-		return platform.ParseTag(t.Platform).WithoutLibc()
-	}) {
-		options = fix.KeepTags
+	with := &fix.Bundling{
+		With: fix.Auditwheel, Exclude: outside(p),
+		KeepTags: w != nil && !slices.ContainsFunc(w.Tags, func(t pkgmeta.Tag) bool {
+			return platform.ParseTag(t.Platform).WithoutLibc()
+		}),
 	}
-	return "auditwheel repair " + options + quoted(p.Facts.Path)
+	return fix.Candidate{Fix: fix.Fix{
+		Kind: fix.KindPatchelf, Title: title, Command: with.Command(quoted(p.Facts.Path)),
+		Bundling: with, Cost: []string{"a larger wheel"},
+	}}
+}
+
+// outside returns the libraries that auditwheel would copy or look for, but that must not be in the
+// wheel: those of a driver, of the operating system, of a toolkit, and of other packages.
+func outside(p *analyzer.Pass) []string {
+	var names, others []string
+	for _, v := range p.Views {
+		installed := map[string]bool{} // with another package
+		for _, f := range v.Loading.Found {
+			for _, name := range f.Library.Names() {
+				installed[name] = installed[name] || f.Library.Kind == dynlink.FromPackage
+			}
+		}
+		for _, name := range v.Needed {
+			s, known := platform.ProviderOf(name)
+			bundled := known &&
+				(s.Kind == platform.LibraryProvider || s.Kind == platform.BundleProvider)
+			if !bundled && (installed[name] || known && !allowed(p, name)) {
+				names = withName(names, name)
+			} else {
+				others = withName(others, name)
+			}
+		}
+	}
+	return fix.Families(names, others)
+}
+
+// allowed reports whether a wheel may use a library of the system, so that auditwheel does not copy
+// it.
+func allowed(p *analyzer.Pass, name string) bool {
+	policy, err := platform.Lookup("manylinux2014", p.Platform.Arch)
+	return err == nil && slices.Contains(policy.Whitelist(), name)
 }
 
 // builtWheel returns the file name of the wheel before auditwheel replaced the tag linux_ARCH of

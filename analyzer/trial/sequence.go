@@ -193,9 +193,8 @@ func (w *wheelFile) run(x fix.Fix) {
 	if !strings.Contains(command, string(w.name())) {
 		return
 	}
-	if strings.Contains(command, "auditwheel repair ") {
-		w.moved = true
-		w.chosen = w.chosen || !strings.Contains(command, string(fix.KeepTags))
+	if b := x.Bundling; b != nil && b.With == fix.Auditwheel {
+		w.moved, w.chosen = true, w.chosen || !b.KeepTags
 	}
 	w.moved = w.moved || strings.Contains(command, "delvewheel repair ")
 }

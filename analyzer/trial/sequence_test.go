@@ -61,9 +61,11 @@ func TestSequence(t *testing.T) {
 	python := retagging("Tag the wheel cp38-abi3", pkgmeta.Tag{Python: "cp38"})
 	whl := retagging("Write the tags of the file name into WHEEL", pkgmeta.Tag{})
 	whl.Kind, whl.Command = fix.KindRebuild, "sed"
-	bundle := fix.Fix{Kind: fix.KindPatchelf, Command: "auditwheel repair " + file}
+	bundle := fix.Fix{Kind: fix.KindPatchelf, Command: "auditwheel repair " + file,
+		Bundling: &fix.Bundling{With: fix.Auditwheel}}
 	keep := fix.Fix{Kind: fix.KindPatchelf,
-		Command: "auditwheel repair --no-update-tags " + file}
+		Command:  "auditwheel repair --no-update-tags " + file,
+		Bundling: &fix.Bundling{With: fix.Auditwheel, KeepTags: true}}
 	edit := fix.Fix{Kind: fix.KindPatchelf, Command: "python -m wheel unpack " + file +
 		" && patchelf --set-rpath x tool-1.0/a.so && python -m wheel pack tool-1.0 && " +
 		"mv sorted.whl " + file + " && rm -r tool-1.0"}

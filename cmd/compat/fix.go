@@ -42,7 +42,10 @@ compat changes the tags of a wheel (in its name and in WHEEL), RECORD, the requi
 and in libraries and programs for Linux the RUNPATH, DT_NEEDED entries, the flag for an executable
 stack and the interpreter; in files for macOS run paths and the paths of libraries, with a new ad
 hoc signature. All other members keep their bytes, times and permissions, and the same wheel gives
-the same bytes. What needs another tool or a new build is listed.
+the same bytes. If libraries have to be bundled, compat runs auditwheel, delocate-wheel or
+delvewheel, if it is installed, and uses the result if it has no new findings: it copies libraries
+of the system on which it runs, so run compat fix in the image in which the wheel is built. What
+needs a new build is listed.
 
 Of a requirements file, with the files that it includes and the .in file or pyproject.toml next to
 it that it was compiled from, an environment.yml, a pylock.toml or a pyproject.toml, compat changes
@@ -104,7 +107,10 @@ func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string)
 	defer in.close()
 	shown := startProgress(env, f.quiet)
 	o.Progress = shown.set
-	r, done, err := analyzer.New(rules.All()).Fix(ctx, in.list, o, f.only...)
+	tools := &bundlers{}
+	defer tools.Close()
+	r, done, err := analyzer.New(rules.All()).Fix(ctx, in.list, o,
+		analyzer.FixOptions{Only: f.only, Bundle: tools.run})
 	shown.stop()
 	if err != nil {
 		return err
@@ -292,9 +298,14 @@ func (p *fixPrinter) print(written []string) error {
 		w := &p.done.Files[i]
 		line("%s: %s -> %s", verb, w.Artifact, filepath.ToSlash(written[i]))
 		for _, c := range p.r.Causes {
-			if slices.Contains(w.Causes, c.ID) {
-				line("  %s [%s]", c.Fixes[0].Title, c.ID)
+			if !slices.Contains(w.Causes, c.ID) {
+				continue
 			}
+			what := c.Fixes[0].Title.String()
+			if b := c.Fixes[0].Bundling; b != nil {
+				what = string(b.With) + " copied the libraries into the wheel"
+			}
+			line("  %s [%s]", what, c.ID)
 		}
 		if w.Changed != nil {
 			line("  changed: %s", analyzer.List(w.Changed, 5, len(w.Changed), "member"))
@@ -305,6 +316,9 @@ func (p *fixPrinter) print(written []string) error {
 	}
 	for _, c := range p.left(gone) {
 		line("not fixed: %s [%s]", c.Title, c.ID)
+		if err := p.done.Refused[c.ID]; err != nil {
+			line("  %v", err)
+		}
 		if len(c.Fixes) == 0 {
 			line("  %s", c.Action)
 			continue

@@ -146,6 +146,12 @@ func To(w Artifact, fixes []fix.Fix, o Options) (*Result, error) {
 	return z.result(file)
 }
 
+// Check returns why a wheel cannot be changed; nil if it can.
+func Check(w Artifact) error {
+	_, err := open(w)
+	return err
+}
+
 // merge combines two changes of a wheel's tags, which may be nil. Of two platforms the newer one is
 // kept, and for macOS the architecture that has fewer slices.
 func merge(first, then *fix.Retagging) *fix.Retagging {

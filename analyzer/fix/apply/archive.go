@@ -89,6 +89,9 @@ func safe(name string) bool {
 		!path.IsAbs(name) && clean != ".." && !strings.HasPrefix(clean, "../")
 }
 
+// folder reports whether a member is a folder.
+func (m *member) folder() bool { return strings.HasSuffix(m.name, "/") }
+
 // bytes returns the content of a member.
 func (m *member) bytes() ([]byte, error) {
 	if m.changed {

@@ -50,7 +50,7 @@ func (z *archive) record(all bool) error {
 	var rows []pkgmeta.RecordRow
 	for _, at := range order {
 		m := z.byName[at]
-		if m == nil || m == self || strings.HasSuffix(m.name, "/") {
+		if m == nil || m == self || m.folder() {
 			continue
 		}
 		r, err := m.row(old[at], all)

@@ -1,0 +1,171 @@
+package analyzer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/fix/apply"
+)
+
+// ErrBundled is the reason why a wheel with bundled libraries is not used.
+var ErrBundled = errors.New("with the libraries of this system the wheel has another problem")
+
+// bundling is an execution to which bundlers add libraries.
+type bundling struct {
+	*executor
+	all     []planned
+	from    int // index in all of the first cause whose libraries are bundled
+	done    *attempt
+	kept    []int
+	made    map[string]*apply.Result // by artifact; nil if the bundler failed
+	refused map[string]error         // by cause
+}
+
+// bundle runs bundlers for the causes whose first fix is to bundle libraries, on the wheels with
+// the fixes so far. It returns the attempt with the wheels that have fewer findings and no new
+// problem, and adds the causes to all, and those that are removed to kept.
+func (x *executor) bundle(
+	ctx context.Context, done *attempt, all []planned, kept []int,
+) (*attempt, []planned, []int, error) {
+	b := &bundling{
+		executor: x, all: all, from: len(all), done: done, kept: kept,
+		made: map[string]*apply.Result{}, refused: map[string]error{},
+	}
+	wheels, err := b.run(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	done.cleared = append(done.cleared, make([]int, len(b.all)-len(all))...)
+	works := len(wheels) == 0
+	if !works {
+		if works, err = b.try(ctx, wheels); err != nil { // all of them, or else each that works
+			return nil, nil, nil, err
+		}
+	}
+	for _, w := range wheels {
+		if works || len(wheels) == 1 {
+			break
+		}
+		if _, err := b.try(ctx, []string{w}); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	for i := range b.all {
+		x.refused[i] = x.refused[i] || i >= b.from && !slices.Contains(b.kept, i)
+	}
+	b.done.Refused = b.refused
+	return b.done, b.all, b.kept, nil
+}
+
+// run runs the bundlers, each once for a wheel, and returns the wheels that they changed.
+func (b *bundling) run(ctx context.Context) (wheels []string, _ error) {
+	for i := range b.report.Causes {
+		c := &b.report.Causes[i]
+		artifacts := b.files(c)
+		if len(c.Fixes) == 0 || c.Fixes[0].Bundling == nil || artifacts == nil || !b.wanted(c) {
+			continue
+		}
+		b.all = append(b.all, planned{i, []fix.Fix{c.Fixes[0].Fix}, artifacts})
+		for _, a := range artifacts {
+			if _, again := b.made[a]; again {
+				continue
+			}
+			w, err := b.bundled(ctx, *c.Fixes[0].Bundling, a)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if b.made[a] = w; err != nil {
+				b.refused[c.ID] = err
+				continue
+			}
+			wheels = append(wheels, a)
+		}
+	}
+	return wheels, nil
+}
+
+// bundled runs a bundler for a wheel with the fixes so far.
+func (b *bundling) bundled(
+	ctx context.Context, how fix.Bundling, artifact string,
+) (*apply.Result, error) {
+	in := b.inputs[slices.IndexFunc(b.inputs, func(i Input) bool { return i.Name == artifact })]
+	var changed []string
+	if f := b.done.file(artifact); f != nil {
+		in, changed = Input{Name: f.File, Content: f.Result, Size: f.Size}, f.Changed
+	}
+	if err := apply.Check(artifactOf(in)); err != nil {
+		return nil, err
+	}
+	made, err := b.fixing.Bundle(ctx, how, in)
+	if err != nil {
+		return nil, err
+	}
+	out, err := apply.Bundled(artifactOf(in), artifactOf(made))
+	if err != nil {
+		return nil, fmt.Errorf("the wheel of %s: %w", how.With, err)
+	}
+	out.Changed = slices.Compact(slices.Sorted(slices.Values(append(out.Changed, changed...))))
+	return out, nil
+}
+
+// try checks the execution with what bundlers made of some wheels, and keeps it if it has fewer
+// findings and no new problem.
+func (b *bundling) try(ctx context.Context, wheels []string) (works bool, _ error) {
+	next := &attempt{cleared: make([]int, len(b.all))}
+	next.Files = slices.Clone(b.done.Files)
+	use := slices.Clone(b.kept)
+	for i := b.from; i < len(b.all); i++ {
+		if slices.ContainsFunc(b.all[i].artifacts, func(a string) bool {
+			return slices.Contains(wheels, a)
+		}) && !slices.Contains(use, i) {
+			use = append(use, i)
+		}
+	}
+	for _, a := range wheels {
+		if f := next.file(a); f != nil {
+			f.Result = b.made[a]
+		} else {
+			next.Files = append(next.Files, Fixed{Artifact: a, Result: b.made[a]})
+		}
+	}
+	if err := b.judgeAttempt(ctx, next, b.all, use); err != nil {
+		return false, err
+	}
+	kept := slices.DeleteFunc(slices.Clone(use), func(i int) bool { return next.cleared[i] == 0 })
+	for _, i := range use {
+		if id := b.report.Causes[b.all[i].cause].ID; i >= b.from && next.breaks {
+			b.refused[id] = fmt.Errorf("%w: %s", ErrBundled, next.broken)
+		}
+	}
+	if next.breaks || len(kept) <= len(b.kept) {
+		return false, nil
+	}
+	for _, i := range kept {
+		id := b.report.Causes[b.all[i].cause].ID
+		delete(b.refused, id)
+		for _, a := range b.all[i].artifacts {
+			if f := next.file(a); f != nil && !slices.Contains(f.Causes, id) {
+				f.Causes = append(slices.Clone(f.Causes), id)
+			}
+		}
+	}
+	order := func(f Fixed) int {
+		return slices.IndexFunc(b.inputs, func(i Input) bool { return i.Name == f.Artifact })
+	}
+	slices.SortFunc(next.Files, func(f, g Fixed) int { return cmp.Compare(order(f), order(g)) })
+	b.done, b.kept = next, kept
+	return true, nil
+}
+
+// file returns the file of an artifact with fixes, or nil.
+func (e *Execution) file(artifact string) *Fixed {
+	i := slices.IndexFunc(e.Files, func(f Fixed) bool { return f.Artifact == artifact })
+	if i < 0 {
+		return nil
+	}
+	return &e.Files[i]
+}
