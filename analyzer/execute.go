@@ -326,8 +326,8 @@ func (x *executor) mark(all []planned, kept []int, done *attempt) {
 				continue
 			}
 			f.Clears, f.Verified = done.cleared[i], true
-			if command != "" && f.Requirement == "" {
-				f.Command = command
+			if command != "" && (f.Requirement == "" || f.Command == "") {
+				f.Command = command // that of a requirement is what is written
 			}
 			first = append(first, f)
 		}
@@ -338,7 +338,7 @@ func (x *executor) mark(all []planned, kept []int, done *attempt) {
 		for n := range r.Plan.Fixes {
 			if r.Plan.Fixes[n].Cause == c.ID {
 				r.Plan.Fixes[n].Fix = first[0].Fix
-				if command != "" { // that of a requirement is only what is written
+				if command != "" {
 					r.Plan.Fixes[n].Command = command
 				}
 			}
