@@ -221,9 +221,9 @@ func inPurelib(p *analyzer.Pass) bool {
 	})
 }
 
-// declaring returns the fix that declares the releases of the Python package which have the library.
-// Modules to whose folders no search path leads get one. Nothing is tried for frameworks: their
-// newest release rarely has the symbols that the artifact was built against.
+// declaring returns the fix that declares the releases of the Python package that have the library.
+// Modules get a search path to its folder if none leads there. Nothing is tried for frameworks:
+// their newest release rarely has the symbols that the artifact was built against.
 func (s *provider) declaring(p *analyzer.Pass, needed string) fix.Candidate {
 	requirement := cmp.Or(packages.History().Holding(s.python, needed), s.python)
 	c := fix.Candidate{Fix: fix.Fix{

@@ -29,7 +29,8 @@ func Bundled(old, made Artifact) (*Result, error) {
 	var added []*member
 	for _, m := range by.members {
 		was := z.byName[m.Name]
-		if m.folder() || was != nil && was.CRC32 == m.CRC32 && was.UncompressedSize64 == m.UncompressedSize64 {
+		if m.folder() || was != nil && was.CRC32 == m.CRC32 &&
+			was.UncompressedSize64 == m.UncompressedSize64 {
 			continue
 		}
 		if m.new, err = m.bytes(); err != nil {
@@ -39,8 +40,7 @@ func Bundled(old, made Artifact) (*Result, error) {
 			was.new, was.changed = m.new, true
 			continue
 		}
-		//lint:ignore SA1019 the fields are written as they were stored
-		m.ModifiedTime, m.ModifiedDate = newest.ModifiedTime, newest.ModifiedDate //nolint:staticcheck
+		m.ModifiedTime, m.ModifiedDate = newest.ModifiedTime, newest.ModifiedDate // as stored
 		m.Extra, m.changed, m.added = nil, true, true
 		added = append(added, m)
 	}
