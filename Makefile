@@ -179,7 +179,8 @@ screens: ## Render docs/screens (needs npm and chromium)
 	COMPAT_SCREENS=$(CURDIR)/docs/screens COMPAT_AXE=$$dir/package/axe.min.js COMPAT_MARKDOWN_CSS=$$dir/package/github-markdown.css $(GOTEST) -count 1 -run 'TestScreens|TestBrowser|TestPictures' ./internal/test/stories ./internal/reportpage; rm -rf $$dir
 
 data: ## Write the built-in tables of platforms and packages (needs the mirror of apt and a package index)
-	go generate ./analyzer/platform ./analyzer/platform/debian ./analyzer/packages ./analyzer/abi3 ./analyzer/cpython
+	go generate ./analyzer/platform ./analyzer/platform/debian ./analyzer/packages ./analyzer/abi3 ./analyzer/cpython \
+		./analyzer/torchabi
 
 minbase: ## Write what roots of debootstrap have, for the test of the platforms (root rights, debootstrap; minutes)
 	go run ./internal/gen/minbase -out analyzer/platform/testdata/minbase.txt debian11=bullseye debian12=bookworm \

@@ -109,6 +109,8 @@ type Finding struct {
 	// LackedBy is the release of a package, installed with the object, that has another version of
 	// Library, or that should have it ("cmeel-boost==1.83.0"); "" for none.
 	LackedBy string `json:"-"`
+	// Shown is set for a note that text reports show without --verbose too.
+	Shown bool `json:"-"`
 	// Unknown is set if a package that could not be looked up may provide what is missing.
 	Unknown bool `json:"-"`
 	// Unreached is set if it is not decided whether Library, to which no search path of the object

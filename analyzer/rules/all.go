@@ -52,6 +52,7 @@ func All() []*analyzer.Rule {
 		tagTooHigh,
 		tagExcludesPlatform,
 		cudaDriverMinimum,
+		torchStableABI,
 		exportedSymbolRemoved,
 		symbolVersionRemoved,
 		symbolVersionMoved,

@@ -108,6 +108,17 @@ func (p *textPrinter) notes() [][]string {
 	if n := abiNote(r); n != "" && !p.options.Verbose {
 		add("note", n)
 	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Severity != analyzer.Note || !f.Shown || p.options.Verbose {
+			continue
+		}
+		text := mdsafe.Visible(f.Message)
+		if len(r.Artifacts) > 1 {
+			text = p.file(f.Artifact) + ": " + text
+		}
+		add("note", text)
+	}
 	for _, n := range r.Notes {
 		add("note", mdsafe.Visible(n))
 	}

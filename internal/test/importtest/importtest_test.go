@@ -42,7 +42,7 @@ var (
 		"analyzer/abi", "analyzer/abi3", "analyzer/buildlog", "analyzer/processor", "analyzer/cpython",
 		"analyzer/dyld",
 		"analyzer/dynlink", "analyzer/fix/...", "analyzer/gpu", "analyzer/staticlink",
-		"analyzer/wheelpolicy", "analyzer/winload",
+		"analyzer/torchabi", "analyzer/wheelpolicy", "analyzer/winload",
 	})
 
 	// work turns a job into a verdict.
@@ -101,6 +101,7 @@ var layers = map[string][]string{
 		readers...),
 	"analyzer/gpu":         readers,
 	"analyzer/abi3":        readers,
+	"analyzer/torchabi":    readers,
 	"analyzer/abi":         readers,
 	"analyzer/wheelpolicy": knowledge,
 	"analyzer/dynlink":     knowledge,
