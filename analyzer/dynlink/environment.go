@@ -192,14 +192,23 @@ func (e *Environment) object(l *Library) *object {
 }
 
 // loadedEarlier finds a library that no search path contains, by name: its own package or the
-// artifact loads it before it is needed.
+// artifact loads it before it is needed. If several have the name, it is one whose file has it
+// too: a copy with another file name is what a package bundles for itself.
 func (e *Environment) loadedEarlier(name string) (*object, string) {
+	var other *Library
 	for _, l := range e.byName[name] {
-		if e.Earlier == nil || e.Earlier(l) {
+		switch {
+		case e.Earlier != nil && !e.Earlier(l):
+		case path.Base(l.Path) == name:
 			return e.object(l), l.place()
+		case other == nil:
+			other = l
 		}
 	}
-	return nil, ""
+	if other == nil {
+		return nil, ""
+	}
+	return e.object(other), other.place()
 }
 
 // Found is a library of a load, which object needed it first, and how it was found.

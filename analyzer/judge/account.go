@@ -2,10 +2,12 @@ package judge
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -101,6 +103,8 @@ func (v *View) unread(b dynlink.Binding) string {
 }
 
 // Unread returns the libraries that may define an undecided import. Their exports are not known.
+// The likeliest come first: those that define it in the nearest known releases, and then those
+// after which it is named, as cublasGemmEx is after libcublas.so.13.
 func (v *View) Unread(b dynlink.Binding) (may []*dynlink.Library) {
 	if b.Provider != nil {
 		return []*dynlink.Library{b.Provider}
@@ -110,6 +114,17 @@ func (v *View) Unread(b dynlink.Binding) (may []*dynlink.Library) {
 			may = append(may, f.Library)
 		}
 	}
+	likely := func(l *dynlink.Library) int {
+		named, ok := strings.CutPrefix(platform.Stem(l.Names()[0]), "lib")
+		switch {
+		case l.Defines(b.Import.Name, b.Import.Version):
+			return 2
+		case ok && strings.HasPrefix(b.Import.Name, named):
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(may, func(x, y *dynlink.Library) int { return likely(y) - likely(x) })
 	return may
 }
 

@@ -29,7 +29,7 @@ Not reported: libraries of the system whose exports are not known, symbols of th
 an object, and symbols that a library may have that was not found, which is a finding of its own.
 They are counted as undecided.`,
 	Cause: cause.Rule{Subject: ofPackage, Kind: cause.Choose(
-		"name a package index, or the version that is installed, so that it is checked", "")},
+		"name a package index, or with --venv an environment that has it, so that it is checked", "")},
 	References: []string{"gABI, symbol table"},
 	Check:      checkUnread,
 }
