@@ -19,6 +19,9 @@ type Check struct {
 	Annotations []Annotation
 	Actions     []Action
 	Review      []ReviewComment // only for lines of the diff, each with a suggestion
+	// Patch is the unified diff of the files of the repository that fixes change, also of lines that
+	// are not in the diff of the pull request; "" = none.
+	Patch string
 	// body of the summary comment; "" = write and update nothing in the conversation
 	Sticky string
 	// create the summary comment if there is none; false = only update it

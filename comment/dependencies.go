@@ -26,6 +26,7 @@ type Dependencies struct {
 	Reviewed     []string     `json:"reviewed,omitempty"` // native packages, NAME==VERSION
 	Repaired     []Repaired   `json:"repaired,omitempty"`
 	Unread       []Unreviewed `json:"unread,omitempty"`
+	Patch        string       `json:"patch,omitempty"` // of the files with the pins; see Check
 }
 
 // Place is the line that causes a cause, and what to pin there.
@@ -88,6 +89,7 @@ func RenderDependencies(in Input, d *Dependencies) Check {
 		Clean:      len(s.fresh) == 0 && len(d.Unread) == 0,
 		Create:     len(s.fresh) > 0,
 		Names:      s.names(s.fresh),
+		Patch:      d.Patch,
 	}
 	switch {
 	case len(d.Unread) > 0, in.FailOn != "never" && s.fails(in.FailOn):
@@ -411,6 +413,7 @@ func Combine(c, d Check) Check {
 	c.Text = mdsafe.Join([]string{c.Text, d.Text}, maxOutput, nil)
 	c.Annotations = append(slices.Clone(d.Annotations), c.Annotations...)
 	c.Review = append(slices.Clone(d.Review), c.Review...)
+	c.Patch += d.Patch
 	if len(c.Actions) < len(d.Actions) {
 		c.Actions = d.Actions
 	}

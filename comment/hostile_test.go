@@ -160,6 +160,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 		next(),
 		next(),
 	), NothingToAccept(next(), next(), true), Outdated(next())
+	out["a reply to fix"] = Fixes(r, next(), "", url)
 	out["a reply to explain of a log"], _ = ExplainLogs("", logs)
 	out["a reply to status"] = Status(
 		Standing{

@@ -32,7 +32,8 @@ func Render(in Input) Check {
 	c.Names = s.names(s.fresh)
 	source := newSources(in.Files)
 	c.Annotations = annotations(in, s, source)
-	c.Review = review(in, s, source)
+	all := edits(in, s, source)
+	c.Review, c.Patch = review(in, s, all), patch(in.Files, all)
 	c.Sticky = sticky(in, s)
 	c.Create = len(s.fresh) > 0
 	if in.Converse && len(s.fresh) > 0 {

@@ -20,6 +20,7 @@ func Help() string {
 		"(`/compat recheck debian12 manylinux_2_34`). Requires write access\n" +
 		"- `/compat explain SYMBOL` (or a rule) explains a finding and its fixes; without an " +
 		"argument it explains the log of the failed build, which requires write access\n" +
+		"- `/compat fix` shows the fixes, with a patch for the files of the repository\n" +
 		"- `/compat accept SYMBOL because TEXT` (or a rule, library or package): its current " +
 		"findings no longer fail the check of this pull request; with `until YYYY-MM-DD`, " +
 		"only up to that date. Alias: `ignore`. Requires write access\n" +

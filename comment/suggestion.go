@@ -15,9 +15,17 @@ import (
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
-// review returns the suggestions: one for each line of the diff that causes a new finding and
-// that a fix can edit.
-func review(in Input, v view, s *sources) []ReviewComment {
+// edit is a change of one line of a source file.
+type edit struct {
+	place
+	old, new string
+	causes   []int // new causes of the line
+	by       int   // the cause with the fix that edits it
+	fix      analyzer.CauseFix
+}
+
+// edits returns the changes of the lines that cause new findings and that a fix can edit.
+func edits(in Input, v view, s *sources) (out []edit) {
 	byPlace := map[place][]int{}
 	var order []place
 	for _, g := range v.fresh {
@@ -26,7 +34,7 @@ func review(in Input, v view, s *sources) []ReviewComment {
 		if len(f.Against) > 0 {
 			p, line, ok = abiEdit(f, in)
 		}
-		if !ok || !in.Diff.Has(p, line) {
+		if !ok {
 			continue
 		}
 		at := place{p, line}
@@ -35,59 +43,69 @@ func review(in Input, v view, s *sources) []ReviewComment {
 		}
 		byPlace[at] = append(byPlace[at], g)
 	}
-	var out []ReviewComment
 	for _, at := range order {
-		if len(out) == maxReview {
-			break
-		}
 		old := strings.TrimSuffix(lines(in.Files[at.path])[at.line-1], "\r")
-		if c, ok := suggestion(v, at.path, old, byPlace[at]); ok {
-			c.Path, c.Line = at.path, at.line
+		if x, ok := edited(v, at, old, byPlace[at]); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// edited returns the change of a line by the first fix of some causes that edits it.
+func edited(v view, at place, old string, causes []int) (edit, bool) {
+	if len(old) > maxLine || mdsafe.Lines(old) != old {
+		return edit{}, false
+	}
+	for _, i := range causes {
+		for _, x := range v.cause(i).Fixes {
+			if line, ok := Edit(at.path, old, x.Fix); ok {
+				return edit{at, old, line, causes, i, x}, true
+			}
+		}
+	}
+	return edit{}, false
+}
+
+// review returns the suggestions: one for each edit of a line of the diff.
+func review(in Input, v view, all []edit) (out []ReviewComment) {
+	for _, e := range all {
+		if !in.Diff.Has(e.path, e.line) || len(out) == maxReview {
+			continue
+		}
+		if c := suggestion(v, e); len(c.Body) <= maxBody {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// suggestion returns the first fix of some causes that edits this line.
-func suggestion(v view, path, old string, causes []int) (ReviewComment, bool) {
-	if len(old) > maxLine || mdsafe.Lines(old) != old {
-		return ReviewComment{}, false
-	}
-	for _, i := range causes {
-		c := v.cause(i)
-		for _, x := range c.Fixes {
-			line, ok := Edit(path, old, x.Fix)
-			if !ok {
-				continue
-			}
-			sum := sha256.Sum256([]byte(path + "\x00" + strings.TrimSpace(line)))
-			r := ReviewComment{Fingerprint: hex.EncodeToString(sum[:12])}
-			var b strings.Builder
-			fmt.Fprintf(&b, "<!-- compat:thread %s -->\n", r.Fingerprint)
-			for n, j := range causes {
-				if n == 3 {
-					fmt.Fprintf(&b, "and %s.\n\n", analyzer.Count(len(causes)-n, "more cause"))
-					break
-				}
-				of := v.cause(j)
-				fmt.Fprintf(&b, "**%s** %s.\n\n", of.Severity,
-					mdsafe.Prose(of.Title, causetext.Names(v.report, of)...))
-			}
-			known := append(causetext.Names(v.report, c), x.Requirement)
-			fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(x.Title.String(), known...),
-				causetext.FixState(c, x))
-			if len(x.Cost) > 0 {
-				fmt.Fprintf(&b, " Costs: %s.", mdsafe.Prose(
-					strings.TrimSuffix(strings.Join(x.Cost[:min(len(x.Cost), 3)], "; "), "."),
-					known...))
-			}
-			b.WriteString("\n\n" + mdsafe.Fence("suggestion", line))
-			r.Body = b.String()
-			return r, len(r.Body) <= maxBody
+// suggestion returns the comment on an edited line.
+func suggestion(v view, e edit) ReviewComment {
+	sum := sha256.Sum256([]byte(e.path + "\x00" + strings.TrimSpace(e.new)))
+	r := ReviewComment{Path: e.path, Line: e.line, Fingerprint: hex.EncodeToString(sum[:12])}
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!-- compat:thread %s -->\n", r.Fingerprint)
+	for n, j := range e.causes {
+		if n == 3 {
+			fmt.Fprintf(&b, "and %s.\n\n", analyzer.Count(len(e.causes)-n, "more cause"))
+			break
 		}
+		of := v.cause(j)
+		fmt.Fprintf(&b, "**%s** %s.\n\n", of.Severity,
+			mdsafe.Prose(of.Title, causetext.Names(v.report, of)...))
 	}
-	return ReviewComment{}, false
+	c, x := v.cause(e.by), e.fix
+	known := append(causetext.Names(v.report, c), x.Requirement)
+	fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(x.Title.String(), known...), causetext.FixState(c, x))
+	if len(x.Cost) > 0 {
+		fmt.Fprintf(&b, " Costs: %s.", mdsafe.Prose(
+			strings.TrimSuffix(strings.Join(x.Cost[:min(len(x.Cost), 3)], "; "), "."),
+			known...))
+	}
+	b.WriteString("\n\n" + mdsafe.Fence("suggestion", e.new))
+	r.Body = b.String()
+	return r
 }
 
 // Edit applies a fix to one line of a source file. It keeps quotes, commas, indentation, extras,

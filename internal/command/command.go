@@ -44,6 +44,7 @@ var commands = lazy.Value[map[string]command]{New: func() map[string]command {
 	return map[string]command{
 		"recheck":  (*request).recheck,
 		"explain":  (*request).explain,
+		"fix":      (*request).fix,
 		"accept":   (*request).accept,
 		"ignore":   (*request).accept,
 		"unaccept": (*request).unaccept,

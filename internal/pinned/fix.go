@@ -236,16 +236,29 @@ func (x *Fixer) change(
 
 // edit changes a package in a file, and reports whether the file changed.
 func (x *Fixer) edit(changed map[string][]byte, file string, e lockfile.Edit) (bool, error) {
+	return EditFile(x.Check.Pins, x.Read, changed, file, e)
+}
+
+// EditFile changes a package in a file of some environments, and in the files of which it is made.
+// changed are the files that were changed before, to which these are added. It reports whether the
+// file changed.
+func EditFile(
+	pins []*Pinned,
+	read func(path string) ([]byte, error),
+	changed map[string][]byte,
+	file string,
+	e lockfile.Edit,
+) (bool, error) {
 	old, known := changed[file]
 	if !known {
 		var err error
-		if old, err = x.Read(file); err != nil {
+		if old, err = read(file); err != nil {
 			return false, err
 		}
 	}
 	data := old
-	for _, p := range x.Check.Pins {
-		e.On = p.On.Markers()
+	for _, p := range pins {
+		e.On = pkgmeta.DefaultMarkerEnv(p.On.Python, p.On.Arch)
 		var err error
 		if data, err = lockfile.Apply(file, data, e); err != nil {
 			return false, err
@@ -258,7 +271,8 @@ func (x *Fixer) edit(changed map[string][]byte, file string, e lockfile.Edit) (b
 	for _, source := range lockfile.Sources(file, data) { // of which the file is made
 		e := e
 		e.Limit = false
-		if _, err := x.edit(changed, source, e); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_, err := EditFile(pins, read, changed, source, e)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, fmt.Errorf("%s: %w", source, err)
 		}
 	}

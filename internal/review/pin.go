@@ -2,6 +2,8 @@ package review
 
 import (
 	"context"
+	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -77,7 +79,32 @@ func (s *search) place(ctx context.Context, c *analyzer.Cause, changed []change)
 		Requirement: p.Pin, Declared: lockfile.Of(s.head.installed[0].Declared, pkgmeta.Normalize(name)),
 	}))
 	p.Suggest = !strings.Contains(path.Base(p.File), "lock") && lockfile.Written(p.File)
+	s.edit(ctx, &p)
 	return p
+}
+
+// edit changes the pin in the files of the review's patch. A file that only its tool can write, or
+// whose line has hashes, is left out; the place has the command of the tool.
+func (s *search) edit(ctx context.Context, p *comment.Place) {
+	read := func(file string) ([]byte, error) {
+		if text, known := s.old[file]; known {
+			return text, nil
+		}
+		text, there, err := s.change.Head.Read(ctx, file)
+		if err == nil && !there {
+			err = fs.ErrNotExist
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.old[file] = []byte(text)
+		return s.old[file], nil
+	}
+	changed := maps.Clone(s.changed)
+	if _, err := pinned.EditFile(s.head.installed, read, changed, p.File,
+		lockfile.Edit{Requirement: p.Pin, Old: p.Old}); err == nil {
+		maps.Copy(s.changed, changed)
+	}
 }
 
 // inHead returns the changed pin of a package in the head; nil if there is none.

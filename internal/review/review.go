@@ -89,8 +89,11 @@ func (r *Reviewer) Review(ctx context.Context, c Change) (*comment.Dependencies,
 	open := &opener{dir: r.Dir, left: maxBytes}
 	defer open.Close()
 	out := &comment.Dependencies{}
+	old, changed := map[string][]byte{}, map[string][]byte{}
 	for _, p := range places {
-		one := &environmentReview{Reviewer: r, change: c, at: p, open: open, out: out}
+		one := &environmentReview{
+			Reviewer: r, change: c, at: p, open: open, out: out, old: old, changed: changed,
+		}
 		if err := one.run(limited); err != nil {
 			if ctx.Err() != nil || limited.Err() == nil {
 				return nil, err
@@ -118,6 +121,7 @@ func (r *Reviewer) Review(ctx context.Context, c Change) (*comment.Dependencies,
 	if out.Report == nil {
 		out.Report = analyzer.NewReport(c.Options.Version)
 	}
+	out.Patch = comment.Patch(changed, func(name string) []byte { return old[name] })
 	for i := range out.Places {
 		p := &out.Places[i]
 		if p.Suggest {
@@ -138,6 +142,8 @@ type environmentReview struct {
 	at     place
 	open   *opener
 	out    *comment.Dependencies
+	// The files with the pins that were found to work, in all environments, and as they were.
+	changed, old map[string][]byte
 }
 
 // run adds the review of the environment to out.

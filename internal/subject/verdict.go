@@ -284,6 +284,7 @@ const postingTime = 2 * time.Second
 func (c *check) post(ctx context.Context, s subject, v verdict) error {
 	last := store.Last{
 		ID: c.kept, SHA: s.sha, External: v.ext, Base: s.base.Ref, Since: c.state.BaseSince,
+		Patch: v.check.Patch,
 	}
 	for _, m := range v.missing {
 		last.Missing = append(last.Missing, m.Name)
