@@ -70,13 +70,13 @@ func parseXML(b []byte) (*Library, error) {
 	// elf-amd-x86_64, elf-arm-aarch64, elf-intel-80386
 	arch := root.get("architecture")
 	for suffix, machine := range map[string]string{
-		"x86_64": "x86_64", "aarch64": "aarch64", "80386": "i386",
+		"x86_64": "x86_64", "aarch64": "aarch64", "80386": "i686",
 	} {
 		if strings.HasSuffix(arch, suffix) {
 			l.Machine = machine
 		}
 	}
-	if l.Machine == "i386" {
+	if l.Machine == "i686" {
 		l.Class = 32
 	}
 	x := &abiXML{l: l, ids: map[string]TypeID{}, nodes: map[string]*node{}, typed: map[string]*node{}}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 )
 
@@ -53,7 +52,7 @@ func lines(l *Library) ([]byte, error) {
 		return nil, err
 	}
 	for _, name := range []string{"name", "soname", "machine", "class", "byte_order",
-		"e_flags", "needed", "versions", "versym", "evidence"} {
+		"e_flags", "needed", "versions", "versym", "symbolic", "evidence"} {
 		if v, ok := fields[name]; ok {
 			fmt.Fprintf(&out, "%q: %s,\n", name, v)
 		}
@@ -131,6 +130,8 @@ func (l *Library) sorted() *Library {
 		t.Members = slices.Clone(t.Members)
 		t.Bases = slices.Clone(t.Bases)
 		t.Params = slices.Clone(t.Params)
+		t.Virtuals = slices.Clone(t.Virtuals)
+		t.Arguments = slices.Clone(t.Arguments)
 		for i := range t.Members {
 			t.Members[i].Type = visit(t.Members[i].Type)
 		}
@@ -140,6 +141,12 @@ func (l *Library) sorted() *Library {
 		for i := range t.Params {
 			t.Params[i].Type = visit(t.Params[i].Type)
 		}
+		for i := range t.Virtuals {
+			t.Virtuals[i].Type = visit(t.Virtuals[i].Type)
+		}
+		for i := range t.Arguments {
+			t.Arguments[i] = visit(t.Arguments[i])
+		}
 		out.Types = append(out.Types, t)
 	}
 	return &out
@@ -147,11 +154,15 @@ func (l *Library) sorted() *Library {
 
 // short returns a file with its last folder; the rest of the path depends on the build machine.
 func short(file string) string {
-	dir, base := path.Split(file)
-	if dir == "" {
-		return base
+	for i, slashes := len(file)-1, 0; i >= 0; i-- {
+		if file[i] != '/' {
+			continue
+		}
+		if slashes++; slashes == 2 {
+			return file[i+1:]
+		}
 	}
-	return path.Join(path.Base(dir), base)
+	return file
 }
 
 // ParseBaseline parses the result of Baseline. It returns an error if the file is invalid, or

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // blind collects what programs of the old library can see and what was not compared.
@@ -14,6 +15,8 @@ type blind struct {
 	declared names // classes whose layout the old library's debug information does not have
 	gone     names // types whose layout the new one's does not have
 	untyped  names // exports without a type on either side
+	unknown  names // exports that use types which are not read
+	virtuals names // virtual functions whose types one side does not have
 }
 
 // names are unique and in order of discovery.
@@ -53,15 +56,46 @@ func (n *names) String() string {
 // members of a type that is only declared; C++ programs can implement a class that the library
 // only calls, which compilers write as a declaration.
 func (t *typeComparison) declared(p *pair, x, y *Type) {
+	in := &t.old.Types[p.a]
 	switch {
-	case x.System || y.System || strings.HasPrefix(x.Name, "std::"):
+	case p.from != nil && in.System && !strings.Contains(in.Name, "<"): // a member of FILE
+	case (x.System || y.System || strings.HasPrefix(x.Name, "std::")) && t.standard(x.Name):
 	case !x.Declared:
 		if !x.Private {
 			t.blind.gone.add(x.Name)
 		}
-	case strings.HasPrefix(t.old.Symbols[p.symbol].Name, "_Z"):
+	case x.Class || strings.HasPrefix(t.old.Symbols[p.symbol].Name, "_Z"):
 		t.blind.declared.add(x.Name)
 	}
+}
+
+// standard reports whether an instance of a template of the standard library has only arguments
+// that are compared elsewhere, or of the standard library.
+func (t *typeComparison) standard(name string) bool {
+	old, new := t.names()
+	_, arguments, _ := strings.Cut(name, "<")
+	for _, word := range words.FindAllString(arguments, -1) {
+		if !strings.HasPrefix(word, "std::") && !strings.HasPrefix(word, "__") && !builtin(word) &&
+			!(old[word] && new[word]) {
+			return false
+		}
+	}
+	return true
+}
+
+// words matches names with their namespaces.
+var words = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*(::[A-Za-z_][A-Za-z0-9_]*)*`)
+
+// builtin reports whether a word in a type is one of the language.
+func builtin(word string) bool {
+	switch word {
+	case "const", "volatile", "signed", "unsigned", "char", "char8_t", "char16_t", "char32_t",
+		"wchar_t", "short", "int", "long", "float", "double", "bool", "void", "true", "false",
+		"nullptr", "decltype", "noexcept", "anonymous", "namespace", "unnamed", "class", "struct",
+		"u", "ul", "l", "ull", "ll", "U", "UL", "L", "ULL", "LL":
+		return true
+	}
+	return false
 }
 
 // notTyped notes exports that both libraries have and whose types are not known.
@@ -106,10 +140,13 @@ func (c *comparison) sentences() []string {
 	}{
 		{"Types that a source file defines, taken for private: %s. --headers decides that.",
 			&c.blind.private},
-		{"Classes that are declared only: %s. Build with -femit-class-debug-always to compare them.",
+		{"Classes that are declared only: %s. Build with -femit-class-debug-always (GCC) or " +
+			"-fstandalone-debug (Clang) to compare them.",
 			&c.blind.declared},
 		{"Types that the new library only declares: %s.", &c.blind.gone},
 		{"Exports without types: %s.", &c.blind.untyped},
+		{"Exports with types that compat does not read: %s.", &c.blind.unknown},
+		{"Virtual functions without types on one side: %s.", &c.blind.virtuals},
 	} {
 		if len(x.names.list) > 0 {
 			out = append(out, fmt.Sprintf(x.format, x.names))

@@ -164,6 +164,17 @@ func (t *btfTypes) intern(n uint32, typedef string) TypeID {
 	return id
 }
 
+// value is intern for the type of a value. The compiler writes void for what the format does not
+// have, such as vectors.
+func (t *btfTypes) value(n uint32) TypeID {
+	id := t.intern(n, "")
+	if id == 0 {
+		id = TypeID(len(t.l.Types))
+		t.l.Types = append(t.l.Types, Type{Kind: Unknown})
+	}
+	return id
+}
+
 func kindOfBTF(x *btf.Type) Kind {
 	switch x.Kind {
 	case btf.Int, btf.Float:
@@ -205,7 +216,7 @@ func (t *btfTypes) body(id TypeID) {
 	case btf.Pointer:
 		out.Elem, out.Size = t.intern(x.Type, ""), uint64(t.l.Class/8)
 	case btf.Array:
-		out.Elem, out.Counts = t.intern(x.Type, ""), []int64{int64(x.Count)}
+		out.Elem, out.Counts = t.value(x.Type), []int64{int64(x.Count)}
 	case btf.Struct, btf.Union:
 		for _, m := range x.Members {
 			offset, bits := uint64(m.Offset), m.Bits
@@ -215,7 +226,7 @@ func (t *btfTypes) body(id TypeID) {
 			}
 			out.Members = append(
 				out.Members,
-				Member{Name: m.Name, Offset: offset, Bits: bits, Type: t.intern(m.Type, "")},
+				Member{Name: m.Name, Offset: offset, Bits: bits, Type: t.value(m.Type)},
 			)
 		}
 	case btf.Enum, btf.Enum64:
@@ -233,7 +244,7 @@ func (t *btfTypes) body(id TypeID) {
 				out.Variadic = true
 				break
 			}
-			out.Params = append(out.Params, Param{m.Name, t.intern(m.Type, "")})
+			out.Params = append(out.Params, Param{m.Name, t.value(m.Type)})
 		}
 	}
 	t.l.Types[id] = out

@@ -11,7 +11,7 @@ import (
 // named compares two named types, or unnamed ones in the same place.
 func (t *typeComparison) named(p *pair) {
 	x, y := &t.old.Types[p.a], &t.new.Types[p.b]
-	var d layoutDifference
+	d := layoutDifference{implementation: implementation.MatchString(t.old.SONAME)}
 	rule := RuleLayout
 	effect := "A program reserves the old size, or reads and writes members at their old " +
 		"offsets."
@@ -23,6 +23,7 @@ func (t *typeComparison) named(p *pair) {
 			"Keep the values of existing enumerators, and append new ones."
 		t.enumeration(p, x, y, &d)
 	default:
+		t.arguments(p, x, y)
 		if t.virtuals(p, x, y, &d) {
 			rule, effect, fix = RuleVtable, "A program calls the wrong virtual function, or "+
 				"its derived classes have virtual tables with the old layout.",
@@ -37,8 +38,7 @@ func (t *typeComparison) named(p *pair) {
 	if name == "" {
 		name = y.Name
 	}
-	if t.reported[name] && name != "" || len(d.errors) == 0 && len(d.notes) == 0 ||
-		x.System && len(d.errors) == 0 {
+	if len(d.errors) == 0 && (len(d.notes) == 0 || x.System) {
 		return
 	}
 	c := Change{
@@ -57,6 +57,9 @@ func (t *typeComparison) named(p *pair) {
 		c.Severity, c.Fix = Warning, ""
 		c.Effect = "None, as long as only the library and its inline functions use names that " +
 			"start with two underscores."
+	}
+	if was, ok := t.reported[name]; ok && name != "" && rank(was) <= rank(c.Severity) {
+		return
 	}
 	if name == "" { // an unnamed type is reported under the name of the enclosing type
 		for q := p.from; q != nil && c.Type == ""; q = q.from {
@@ -82,12 +85,18 @@ func (t *typeComparison) named(p *pair) {
 // maxDetails limits the listed differences of one type.
 const maxDetails = 8
 
+var implementation = lazyregexp.New(
+	`^(lib(c|m|pthread|rt|dl|resolv|stdc\+\+|c\+\+|gcc_s)|ld(-linux.*)?)\.so`,
+)
+
 // layoutDifference collects the changes of one type.
 type layoutDifference struct {
 	errors, notes []string
-	layout        bool     // sizes, offsets or bases changed, not only virtual functions
-	public        bool     // an error affects names that are not reserved to the implementation
-	enumerators   []string // existing ones that changed
+	layout        bool // sizes, offsets or bases changed, not only virtual functions
+	public        bool // an error affects names that are not reserved to the implementation
+	// the library is that of C or C++
+	implementation bool
+	enumerators    []string // existing ones that changed
 }
 
 func (d *layoutDifference) fail(format string, a ...any) {
@@ -97,17 +106,21 @@ func (d *layoutDifference) fail(format string, a ...any) {
 }
 
 // failMember is fail for a member or enumerator. Names with two leading underscores are reserved to
-// the implementation; programs do not use them.
+// the implementation; programs do not use them. In other libraries they are names as others, which
+// inline functions in programs use.
 func (d *layoutDifference) failMember(name, format string, a ...any) {
-	public := d.public || !strings.HasPrefix(name, "__")
+	public := d.public || !d.implementation || !strings.HasPrefix(name, "__")
 	d.fail(format, a...)
 	d.public = public
 }
 
 // enumeration compares enumerators. A renamed enumerator keeps its value in old programs.
 func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
-	if x.Size != y.Size && x.Size != 0 && y.Size != 0 {
+	switch {
+	case x.Size != y.Size && x.Size != 0 && y.Size != 0:
 		d.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
+	case x.Size < 4 && x.Encoding != 0 && y.Encoding != 0 && signed(x) != signed(y):
+		d.fail("its integer type was %s and is %s now", signedness(x), signedness(y))
 	}
 	byName, values := map[string]int64{}, map[int64]bool{}
 	for _, e := range y.Enumerators {
@@ -131,7 +144,8 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 		}
 		reported := len(d.errors) + len(d.notes)
 		switch {
-		case ok && now > e.Value && bound.MatchString(e.Name) && added(e.Value, now):
+		case ok && now > e.Value && bound.MatchString(e.Name) && added(e.Value, now) &&
+			ends(x.Enumerators, e.Name, e.Value) && ends(y.Enumerators, e.Name, now):
 			d.notes = append(d.notes, fmt.Sprintf(
 				"%s, the end of the values, was %d and is %d now", e.Name, e.Value, now))
 		case ok && now != e.Value && x.Size == y.Size:
@@ -153,15 +167,35 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 }
 
 // bound matches the names of enumerators that only mark the end of the values, and move when others
-// are added: FOO_LAST, MAX_FOO, FOO_COUNT, kFooCount.
+// are added: FOO_LAST, MAX_FOO, FOO_COUNT, kFooCount. FOO_END is often a value that functions
+// return.
 var bound = lazyregexp.New(
-	`(?i:^|_)(?i:last|max|count|num|end|sentinel|total|n)(?i:$|_)|[a-z](?:Last|Max|Count|End)$`,
+	`(?i:^|_)(?i:last|max|count|num|sentinel|total|n)(?i:$|_)|[a-z](?:Last|Max|Count)$`,
 )
+
+// ends reports whether the value of an enumerator is that of another one, or follows it.
+func ends(all []Enumerator, name string, value int64) bool {
+	return slices.ContainsFunc(all, func(e Enumerator) bool {
+		return e.Name != name && (e.Value == value || e.Value == value-1)
+	})
+}
+
+func signedness(t *Type) string {
+	if signed(t) {
+		return "signed"
+	}
+	return "unsigned"
+}
 
 // reserved matches the names of members that only reserve space. In a type of another size they are
 // members as others, because a name does not prove it.
 var reserved = lazyregexp.New(
 	`(?i)reserved|unused|(^|_)(pad|padding|spare|p?dummy|filler|rsvd|rfu)[0-9]*($|_)|^_*pad[0-9]*$`,
+)
+
+// reservedOnly matches names that say nothing else.
+var reservedOnly = lazyregexp.New(
+	`(?i)^_*(reserved|unused|pad|padding|spare|p?dummy|filler|rsvd|rfu)_*[0-9]*$`,
 )
 
 // layout compares size, members and base classes.
@@ -175,7 +209,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 		d.fail("it was a %s and is a %s now", x.Kind, y.Kind)
 	}
 	// differences that a change of a member's or base class's own type may explain
-	var own layoutDifference
+	own := layoutDifference{implementation: d.implementation}
 	if x.Size != y.Size {
 		own.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
 	} else if a, b := t.old.alignment(x), t.new.alignment(y); a != b && max(x.Align, y.Align) > 0 &&
@@ -197,13 +231,21 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	}
 	reserves := func(name string) bool { return x.Size == y.Size && reserved.MatchString(name) }
 	renamed := map[string]bool{}
+	// In space that was reserved, others are; a number that became another kind of number in its
+	// place is a member like others.
+	used := func(m, n *field) bool {
+		a, b := &t.old.Types[m.Type], &t.new.Types[n.Type]
+		return m.Offset != n.Offset || m.bits != n.bits ||
+			reservedOnly.MatchString(m.Name) &&
+				(a.Encoding == encodingFloat) == (b.Encoding == encodingFloat)
+	}
 	for i := range before {
 		m := &before[i]
 		n := byName[m.Name]
 		if i < len(after) && after[i].Name == m.Name {
 			n = &after[i]
 		}
-		if reserves(m.Name) {
+		if reserves(m.Name) && (n == nil || used(m, n)) {
 			continue
 		}
 		if n == nil {
@@ -226,10 +268,11 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 		if m.Bits != n.Bits && !t.old.Partial && !t.new.Partial {
 			d.failMember(m.Name, "the member %s had %d bits and has %d now", m.Name, m.bits, n.bits)
 		}
-		local := t.ref(p, m.Type, n.Type, true, 0, "member "+m.Name+" of "+spelled(x.Kind, x.Name))
+		local := t.ref(p, m.Type, n.Type,
+			use{value: true, step: "member " + m.Name + " of " + spelled(x.Kind, x.Name)})
 		switch {
-		case local == "":
-		case t.sameScalars(p, m.Type, n.Type):
+		case local == "", t.sameBit(m, n):
+		case !t.sameElements(m.Type, n.Type) && t.sameScalars(p, m.Type, n.Type):
 			d.notes = append(d.notes, fmt.Sprintf(
 				"the member %s %s, with the same layout", m.Name, local))
 		default:
@@ -260,6 +303,31 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 		d.errors = append(own.errors, d.errors...)
 		d.public = d.public || own.public
 		d.layout = d.layout || own.layout
+	}
+}
+
+// sameBit reports whether two members are one bit that is 0 or 1.
+func (t *typeComparison) sameBit(m, n *field) bool {
+	x, y := &t.old.Types[m.Type], &t.new.Types[n.Type]
+	return m.Bits == 1 && n.Bits == 1 && x.integral() && y.integral() && !signed(x) && !signed(y)
+}
+
+// sameElements reports whether two types are arrays of elements of one kind, so that they differ in
+// the numbers of elements.
+func (t *typeComparison) sameElements(a, b TypeID) bool {
+	m, c := t.old.dimensions(a)
+	n, d := t.new.dimensions(b)
+	return len(m) > 0 && len(n) > 0 && t.old.Types[c].Kind == t.new.Types[d].Kind
+}
+
+// arguments compares the types that a class template has as arguments: objects of them may be in
+// memory that only functions of the template know. A declared one is often only a name.
+func (t *typeComparison) arguments(p *pair, x, y *Type) {
+	for i := range min(len(x.Arguments), len(y.Arguments)) {
+		a, b := x.Arguments[i], y.Arguments[i]
+		if !t.old.Types[a].Declared && !t.new.Types[b].Declared {
+			t.ref(p, a, b, use{depth: 1, step: "argument of " + spelled(x.Kind, x.Name)})
+		}
 	}
 }
 
@@ -307,7 +375,8 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 		case a.Offset != b.Offset && !a.Virtual: // that of a virtual base is in the virtual table
 			own.fail("the base class %s moved from byte %d to %d", t.old.spell(a.Type), a.Offset, b.Offset)
 		}
-		if local := t.ref(p, a.Type, b.Type, true, 0, "base class of "+x.Name); local != "" {
+		u := use{value: true, step: "base class of " + x.Name}
+		if local := t.ref(p, a.Type, b.Type, u); local != "" {
 			d.fail("the base class %s", local)
 		}
 		grown = grown || t.old.size(a.Type) != t.new.size(b.Type)
@@ -337,62 +406,4 @@ func offset(bits uint64) string {
 		return fmt.Sprintf("byte %d, bit %d", bits/8, bits%8)
 	}
 	return fmt.Sprintf("byte %d", bits/8)
-}
-
-// virtuals compares the virtual functions that a class declares, and reports whether one changed.
-// An override uses the slot of the base class's function.
-func (t *typeComparison) virtuals(_ *pair, x, y *Type, d *layoutDifference) bool {
-	if len(x.Virtuals) == 0 && len(y.Virtuals) == 0 {
-		return false
-	}
-	before, after := t.old.slots(x), t.new.slots(y)
-	inherited := min(before, after)
-	now := map[string]int64{}
-	for _, v := range y.Virtuals {
-		now[virtualKey(v.Name)] = v.Slot
-	}
-	had := map[string]bool{}
-	found := false
-	fail := func(format string, a ...any) {
-		d.errors = append(d.errors, fmt.Sprintf(format, a...))
-		found, d.public = true, true
-	}
-	for i, v := range x.Virtuals {
-		k := virtualKey(v.Name)
-		had[k] = true
-		slot, ok := now[k]
-		if i < len(y.Virtuals) && virtualKey(y.Virtuals[i].Name) == k {
-			slot = y.Virtuals[i].Slot
-		}
-		switch {
-		case v.Slot < inherited && !ok:
-		case !ok:
-			fail("the virtual function %s (slot %d) is gone", Readable(v.Name), v.Slot)
-		case k == "~" && (slot == 0 || v.Slot == 0):
-			// Clang writes 0 for each destructor. One that moved follows a function that was added or is
-			// gone.
-		case slot != v.Slot && slot >= 0 && v.Slot >= 0:
-			fail("the virtual function %s moved from slot %d to %d", Readable(v.Name), v.Slot, slot)
-		}
-	}
-	for _, v := range y.Virtuals {
-		if !had[virtualKey(v.Name)] && v.Slot >= inherited {
-			fail("the virtual function %s was added in slot %d", Readable(v.Name), v.Slot)
-		}
-	}
-	return found
-}
-
-// virtualKey returns the name that identifies a virtual function; compilers name destructors
-// differently.
-func virtualKey(name string) string {
-	for _, d := range []string{"D0Ev", "D1Ev", "D2Ev", "D4Ev"} {
-		if strings.HasSuffix(name, d) {
-			return "~"
-		}
-	}
-	if strings.HasPrefix(name, "~") {
-		return "~"
-	}
-	return name
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // symbols finds for each export of old the export of new that an old program binds to, by the rules
@@ -85,10 +86,13 @@ func (c *comparison) elsewhere(s *Symbol) bool {
 
 // isPrivate reports whether a version node is not for programs.
 func isPrivate(version string) bool {
-	return strings.Contains(strings.ToUpper(version), "PRIVATE") ||
-		strings.Contains(version, "_SD_SHARED") ||
-		strings.Contains(version, "_INTERNAL")
+	return privateVersion.MatchString(version)
 }
+
+// privateVersion matches GLIBC_PRIVATE, Qt_6_PRIVATE_API, SD_SHARED and LIBFOO_INTERNAL.
+var privateVersion = lazyregexp.New(
+	`(^|[^A-Za-z])((?i)PRIVATE|INTERNAL|SD_SHARED)($|[^A-Za-z])`,
+)
 
 // missing reports an export that old programs no longer find.
 func (c *comparison) missing(i int, s *Symbol) {
@@ -225,6 +229,9 @@ func isVariable(k elfobj.Kind) bool {
 	return k == elfobj.TLS || k == elfobj.Data || k == "common"
 }
 
+// own reports whether a library uses its own variable, also if a program has a copy.
+func (l *Library) own(s *Symbol) bool { return s.Protected || l.Symbolic && !isTable(s.Name) }
+
 // kind compares the kinds of two exports, apart from their types.
 func (c *comparison) kind(i int, a, b *Symbol) {
 	x := Change{
@@ -241,8 +248,11 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 	case was != is && was != "" && is != "":
 		x.Detail = fmt.Sprintf("%s was %s and is now %s.", Readable(a.Name), was, is)
 		x.Fix = "Export the new one under another name."
-	case was == "data" && !partial && b.Protected && !a.Protected:
+	case was == "data" && !partial && c.new.own(b) && !c.old.own(a):
 		x.Detail = fmt.Sprintf("%s has protected visibility now.", Readable(a.Name))
+		if !b.Protected {
+			x.Detail = fmt.Sprintf("The library uses its own %s now (-Bsymbolic).", Readable(a.Name))
+		}
 		x.Effect = "A program that has a copy of the variable (built without -fPIE, or with a " +
 			"copy relocation) and the library use two different variables."
 		x.Fix = "Use default visibility for exported variables."
@@ -257,8 +267,8 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 	c.add(x, i)
 }
 
-// data compares the sizes of variables for which no change of a type was found. With a copy
-// relocation, a program reserves the old size.
+// data compares the sizes and alignments of variables for which no change of a type was found. With
+// a copy relocation, a program reserves the old size, with the old alignment.
 func (c *comparison) data() {
 	for i := range c.old.Symbols {
 		a := &c.old.Symbols[i]
@@ -267,7 +277,7 @@ func (c *comparison) data() {
 			continue
 		}
 		b := &c.new.Symbols[c.matched[i]]
-		if b.Size == 0 || a.Size == b.Size || a.Kind != b.Kind {
+		if b.Size == 0 || a.Kind != b.Kind {
 			continue
 		}
 		x := Change{
@@ -280,11 +290,31 @@ func (c *comparison) data() {
 			Effect:   "A program with a copy of the variable reserves only the old size.",
 			Fix:      "Keep the size, and export the new one under another name.",
 		}
+		if a.Size == b.Size {
+			was, is := c.old.alignmentOf(a), c.new.alignmentOf(b)
+			if b.Align == 0 || was >= is || c.old.Unaligned || c.new.Unaligned {
+				continue
+			}
+			x.Detail = fmt.Sprintf("%s was aligned to %s and is aligned to %d now.",
+				Readable(a.Name), counted(int(was), "byte"), is)
+			x.Effect = "A program with a copy of the variable aligns it as before. Instructions of the " +
+				"library that need the new alignment terminate it with SIGSEGV."
+			x.Fix = "Keep the alignment, and export the new one under another name."
+		}
 		if isPrivate(a.Version) {
 			x.Severity = Warning
 		}
 		c.add(x, i)
 	}
+}
+
+// alignmentOf returns the alignment of a variable in bytes; 1 if its type is not known.
+func (l *Library) alignmentOf(s *Symbol) uint64 {
+	n := max(uint64(s.Align), 1)
+	if s.Type != 0 {
+		n = max(n, l.alignment(&l.Types[s.Type]))
+	}
+	return n
 }
 
 // additions reports new exports.

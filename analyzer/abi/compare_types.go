@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
 // typeComparison follows the types of the interfaces of both libraries in parallel. Each pair of
@@ -14,13 +12,16 @@ import (
 type typeComparison struct {
 	*comparison
 	pairs      map[[2]TypeID]*pair
-	functions  map[[2]TypeID]string // results for pairs of function types
+	functions  map[functionPair]string // results for pairs of function types
 	incomplete bool
 	work       []*pair
-	reported   map[string]bool  // names of types with a change
-	changes    []*typeChange    // changes of types, completed by finish
-	reach      [][]TypeID       // types that use a type of old; created on demand
-	users      map[TypeID][]int // exports of old by their type
+	reported   map[string]Severity // names of types with a change
+	changes    []*typeChange       // changes of types, completed by finish
+	reach      [][]TypeID          // types that use a type of old; created on demand
+	users      map[TypeID][]int    // exports of old by their type
+	oldNames   map[string]bool     // of structures and unions; created on demand
+	newNames   map[string]bool
+	typed      map[string]bool // exports with a type on both sides; created on demand
 }
 
 // pair is a pair of corresponding types, and the path on which they were reached.
@@ -40,8 +41,8 @@ type typeChange struct {
 func (c *comparison) compareTypes() {
 	t := &typeComparison{
 		comparison: c,
-		pairs:      map[[2]TypeID]*pair{}, functions: map[[2]TypeID]string{},
-		reported: map[string]bool{},
+		pairs:      map[[2]TypeID]*pair{}, functions: map[functionPair]string{},
+		reported: map[string]Severity{},
 		users:    map[TypeID][]int{},
 	}
 	c.types = t
@@ -58,14 +59,20 @@ func (c *comparison) compareTypes() {
 			continue
 		}
 		a, b := &c.old.Symbols[i], &c.new.Symbols[c.matched[i]]
-		if a.Type == 0 || b.Type == 0 || (a.Kind == elfobj.IFunc) != (b.Kind == elfobj.IFunc) ||
-			seen[[2]TypeID{a.Type, b.Type}] ||
+		if a.Type == 0 || b.Type == 0 || seen[[2]TypeID{a.Type, b.Type}] ||
 			a.Weak && isStandardLibrary(c.old, a.Name) || c.Hidden.symbol(c.result, a) ||
 			private(a.ID(), "") {
 			continue
 		}
 		seen[[2]TypeID{a.Type, b.Type}] = true
-		t.symbol(i, a, b)
+		if isTable(a.Name) {
+			if t.old.Types[a.Type].Private { // not what programs know
+				continue
+			}
+			t.ref(&pair{symbol: i, step: classOf(a.Name)}, a.Type, b.Type, use{step: classOf(a.Name)})
+		} else {
+			t.symbol(i, a, b)
+		}
 		for len(t.work) > 0 {
 			p := t.work[0]
 			t.work = t.work[1:]
@@ -92,13 +99,14 @@ func (t *typeComparison) symbol(i int, a, b *Symbol) {
 			change.Rule = RuleConvention
 			out = append(out, "the calling convention changed")
 		}
-		out = append(out, t.signature(p, x, y, 0)...)
+		out = append(out, t.signature(p, x, y, use{by: library})...)
 		change.Effect = "A program passes or expects the wrong values."
 		change.Fix = "Keep the function as it was, and export the new one under another name " +
 			"or version."
 	} else {
 		change.Rule = RuleData
-		if d := t.ref(p, a.Type, b.Type, true, 0, "the type of "+Readable(a.Name)); d != "" {
+		u := use{value: true, step: "the type of " + Readable(a.Name)}
+		if d := t.ref(p, a.Type, b.Type, u); d != "" {
 			out = append(out, "its type "+d)
 		}
 		change.Effect = "A program reads or writes the wrong memory."
@@ -110,83 +118,18 @@ func (t *typeComparison) symbol(i int, a, b *Symbol) {
 	}
 }
 
-// signature compares the parameters and results of two functions. It returns the differences that
-// are not changes of a named type.
-func (t *typeComparison) signature(p *pair, x, y *Type, depth int) []string {
-	var out []string
-	switch {
-	case x.Elem == 0 && y.Elem != 0 && t.new.inMemory(y.Elem):
-		out = append(out, fmt.Sprintf("it returned nothing and returns %s in memory now, whose address "+
-			"callers have to pass", t.new.spell(y.Elem)))
-	case x.Elem == 0 || t.old.Types[x.Elem].Kind == Unknown:
-		// a result in registers, which old programs do not use
-	case y.Elem == 0:
-		out = append(out, fmt.Sprintf("it returned %s and returns nothing now", t.old.spell(x.Elem)))
-	default:
-		t.passing(p, x.Elem, y.Elem)
-		if d := t.ref(p, x.Elem, y.Elem, true, depth+1, "its result"); d != "" {
-			out = append(out, "its result "+d)
-		}
-	}
-	if x.Unprototyped || y.Unprototyped {
-		// Only the definition of an export says that an empty list is one.
-		if n := len(y.Params); p.from == nil && depth == 0 && n > 0 {
-			out = append(out, fmt.Sprintf("it took no parameters and has %d now", n))
-		}
-		return out
-	}
-	if len(x.Params) != len(y.Params) {
-		return append(
-			out,
-			fmt.Sprintf("it had %s and has %d now", counted(len(x.Params), "parameter"), len(y.Params)),
-		)
-	}
-	for k := range x.Params {
-		what := fmt.Sprintf("parameter %d", k+1)
-		if n := x.Params[k].Name; n != "" {
-			what += " (" + n + ")"
-		}
-		t.passing(p, x.Params[k].Type, y.Params[k].Type)
-		if d := t.ref(p, x.Params[k].Type, y.Params[k].Type, true, depth+1, what); d != "" {
-			out = append(out, what+" "+d)
-		}
-	}
-	// The name of a C++ function has its parameters, and not every compiler describes the variable
-	// ones.
-	mangled := p.from == nil && depth == 0 && strings.HasPrefix(t.old.Symbols[p.symbol].Name, "_Z")
-	if x.Variadic != y.Variadic && !mangled {
-		out = append(
-			out,
-			map[bool]string{
-				true:  "it takes variable arguments now",
-				false: "it no longer takes variable arguments",
-			}[y.Variadic],
-		)
-	}
-	return out
-}
-
-// function is signature for function types inside other types.
-func (t *typeComparison) function(p *pair, a, b TypeID, depth int) string {
-	key := [2]TypeID{a, b}
-	if d, ok := t.functions[key]; ok {
-		return d
-	}
-	t.functions[key] = "" // ends the recursion for a function type that contains itself
-	d := strings.Join(t.signature(p, &t.old.Types[a], &t.new.Types[b], depth+1), ", ")
-	t.functions[key] = d
-	return d
-}
-
 // ref compares two types where they are used. It returns their difference as the end of a sentence;
-// "" if they are equal or a named type has its own change. value means that they are used by value,
-// not through a pointer.
-func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step string) string {
+// "" if they are equal or a named type has its own change.
+func (t *typeComparison) ref(p *pair, a, b TypeID, u use) string {
 	x, y := &t.old.Types[a], &t.new.Types[b]
-	if a == 0 || b == 0 || x.Kind == Unknown || y.Kind == Unknown {
+	if x.Kind == Unknown || y.Kind == Unknown {
+		t.blind.unknown.add(Readable(t.old.Symbols[p.symbol].Name))
 		return ""
 	}
-	if depth > maxTypeDepth { // compilers do not produce such types
+	if a == 0 || b == 0 {
+		return ""
+	}
+	if u.depth > maxTypeDepth { // compilers do not produce such types
 		return "is nested deeper than compat follows"
 	}
 	was := func() string {
@@ -194,15 +137,16 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 	}
 	switch {
 	case x.composite() && y.composite():
-		return t.composites(p, a, b, value, step)
+		return t.composites(p, a, b, u)
 	case x.Kind == Enum && y.Kind == Enum:
-		return t.composites(p, a, b, true, step)
+		u.value = true
+		return t.composites(p, a, b, u)
 	case x.integral() && y.integral():
 		// Behind a pointer, char and unsigned char are both bytes.
 		if x.Size != y.Size ||
-			(value || x.Size > 1) && x.Kind == Base && y.Kind == Base && x.Encoding != y.Encoding &&
+			(u.value || x.Size > 1) && x.Kind == Base && y.Kind == Base && x.Encoding != y.Encoding &&
 				signed(x) != signed(y) ||
-			(x.Encoding == encodingBool) != (y.Encoding == encodingBool) && value {
+			(x.Encoding == encodingBool) != (y.Encoding == encodingBool) && u.value {
 			return was()
 		}
 		return ""
@@ -213,37 +157,36 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, value bool, depth int, step s
 			}
 		}
 		if t.old.Types[x.Elem].Kind == Function && t.new.Types[y.Elem].Kind == Function {
-			if d := t.function(p, x.Elem, y.Elem, depth); d != "" {
+			if d := t.function(p, x.Elem, y.Elem, u); d != "" {
 				return "is a function whose type changed: " + d
 			}
 			return ""
 		}
-		return t.ref(p, x.Elem, y.Elem, false, depth+1, step)
+		return t.ref(p, x.Elem, y.Elem, u.pointee())
 	case x.Kind == Array && y.Kind == Array:
-		// The size of an open array is that of its symbol, or of the structure that it ends.
-		open := slices.Contains(x.Counts, -1) || slices.Contains(y.Counts, -1)
-		if value && !open && !slices.Equal(x.Counts, y.Counts) && t.old.size(a) != t.new.size(b) {
+		m, c := t.old.dimensions(a)
+		n, d := t.new.dimensions(b)
+		if t.old.size(a) != t.new.size(b) && otherCounts(m, n) || !u.value && otherCounts(m, n) ||
+			len(m) == len(n) && otherCounts(m[1:], n[1:]) {
 			return was()
 		}
 		// arrays of char contain bytes, signed or not
-		text := t.old.Types[x.Elem].Size == 1 && t.new.Types[y.Elem].Size == 1
-		return t.ref(p, x.Elem, y.Elem, value && !text, depth+1, step)
+		in := u.inside()
+		in.value = u.value && (t.old.Types[c].Size != 1 || t.new.Types[d].Size != 1)
+		return t.ref(p, c, d, in)
 	case x.Kind == Base && y.Kind == Base:
-		if x.Size != y.Size || x.Encoding != y.Encoding {
+		if x.Size != y.Size || x.Encoding != y.Encoding || t.old.format(x) != t.new.format(y) {
 			return was()
 		}
 		return ""
 	case x.Kind == Function && y.Kind == Function:
-		return t.function(p, a, b, depth)
+		return t.function(p, a, b, u)
 	}
-	if x.Kind == Array && !value {
-		return t.ref(p, x.Elem, b, false, depth+1, step)
+	if x.Kind == Array && !u.value {
+		return t.ref(p, x.Elem, b, u.pointee())
 	}
-	if y.Kind == Array && !value {
-		return t.ref(p, a, y.Elem, false, depth+1, step)
-	}
-	if x.Declared || y.Declared {
-		return ""
+	if y.Kind == Array && !u.value {
+		return t.ref(p, a, y.Elem, u.pointee())
 	}
 	return was()
 }
@@ -290,21 +233,28 @@ func (t *Type) integral() bool {
 }
 
 // composites compares two structures, unions or enumerations where they are used.
-func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step string) string {
+func (t *typeComparison) composites(p *pair, a, b TypeID, u use) string {
 	x, y := &t.old.Types[a], &t.new.Types[b]
-	if x.Declared || y.Declared {
-		t.declared(p, x, y)
-		return ""
+	renamed := x.Name != y.Name && x.Name != "" && y.Name != "" && plain(x.Name) != plain(y.Name)
+	was := func() string {
+		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
 	}
-	if !value && x.Private { // old programs were built with the old headers
-		if !t.old.headers {
+	// old programs were built with the old headers
+	if hidden := !u.value && x.Private; hidden || x.Declared || y.Declared {
+		switch {
+		// A type that both libraries have, or that the old one had, is another one: not a new name.
+		case renamed && t.other(x.Name, y.Name):
+			return was()
+		case !hidden:
+			t.declared(p, x, y)
+		case !t.old.headers:
 			t.blind.private.add(x.Name)
 		}
 		return ""
 	}
-	if x.Name != y.Name && x.Name != "" && y.Name != "" && plain(x.Name) != plain(y.Name) &&
+	if renamed &&
 		(!t.sameShape(a, b) || otherArguments(x.Name, y.Name, t.old.Class, maxNested)) {
-		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
+		return was()
 	}
 	key := [2]TypeID{a, b}
 	if t.pairs[key] != nil {
@@ -320,47 +270,27 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, value bool, step strin
 		}
 		return ""
 	}
-	n := &pair{a: a, b: b, from: p, symbol: p.symbol, step: step}
+	n := &pair{a: a, b: b, from: p, symbol: p.symbol, step: u.step}
 	t.pairs[key] = n
 	t.work = append(t.work, n)
 	return ""
 }
 
-// passing reports a class that is no longer passed in registers but by reference to a copy, or the
-// reverse.
-func (t *typeComparison) passing(p *pair, a, b TypeID) {
-	x, y := &t.old.Types[a], &t.new.Types[b]
-	if !x.composite() || !y.composite() || x.Name != y.Name || x.System || x.Declared ||
-		y.Declared ||
-		t.reported[x.Name+" passing"] {
-		return
+// other reports whether a structure is not the one with another name, but one that the old library
+// also had, or one next to it. How compilers write arguments of templates does not count.
+func (t *typeComparison) other(was, is string) bool {
+	old, new := t.names()
+	x, _, _ := strings.Cut(was, "<")
+	y, _, _ := strings.Cut(is, "<")
+	return x != y && (old[is] || new[was])
+}
+
+// names returns the names of the structures, classes and unions of both libraries.
+func (t *typeComparison) names() (old, new map[string]bool) {
+	if t.oldNames == nil {
+		t.oldNames, t.newNames = t.old.composites(), t.new.composites()
 	}
-	was, is := t.old.byReference(x), t.new.byReference(y)
-	if was == is {
-		return
-	}
-	t.reported[x.Name+" passing"] = true
-	c := Change{
-		Rule:     RuleConvention,
-		Severity: Error,
-		Type:     x.Name,
-		Old:      place(x.File, x.Line),
-		New:      place(y.File, y.Line),
-		Detail: x.Name + " was passed by value (in registers or on the stack), and the C++ ABI " +
-			"now passes it by address: its destructor, copy constructor or move constructor is " +
-			"no longer trivial.",
-		Effect: "A program passes a value where an address is expected.",
-		Fix:    "Keep the class trivially copyable.",
-	}
-	if was {
-		c.Detail = x.Name + " was passed by address, and the C++ ABI now passes it by value (in " +
-			"registers or on the stack): its destructor, copy constructor and move constructor " +
-			"are now trivial."
-		c.Effect = "A program passes an address where a value is expected."
-		c.Fix = "Keep the destructor, copy constructor or move constructor that was not trivial."
-	}
-	c.Fix += " For new functions, take it by pointer or reference (const T&) in the declaration."
-	t.note(p, a, c)
+	return t.oldNames, t.newNames
 }
 
 // sameShape reports whether types with different names have the same shape, so that one was
@@ -398,7 +328,7 @@ func (t *typeComparison) sameScalars(p *pair, a, b TypeID) bool {
 	return ok && also && len(before) > 0 &&
 		slices.EqualFunc(before, after, func(m, n Member) bool {
 			return m.Offset == n.Offset && m.Bits == n.Bits &&
-				t.ref(p, m.Type, n.Type, true, 0, m.Name) == ""
+				t.ref(p, m.Type, n.Type, use{value: true, step: m.Name}) == ""
 		})
 }
 
@@ -410,7 +340,9 @@ func (t *typeComparison) note(p *pair, id TypeID, x Change) {
 		}
 	}
 	slices.Reverse(x.Path)
-	t.reported[x.Type] = true
+	if was, ok := t.reported[x.Type]; !ok || rank(x.Severity) < rank(was) {
+		t.reported[x.Type] = x.Severity
+	}
 	x.subject = t.old.Types[id].Kind
 	t.changes = append(t.changes, &typeChange{x, id})
 }
@@ -476,5 +408,11 @@ func (t *Type) uses(yield func(TypeID)) {
 	}
 	for i := range t.Params {
 		yield(t.Params[i].Type)
+	}
+	for i := range t.Virtuals {
+		yield(t.Virtuals[i].Type)
+	}
+	for _, id := range t.Arguments {
+		yield(id)
 	}
 }

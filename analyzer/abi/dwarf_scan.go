@@ -25,6 +25,9 @@ type scan struct {
 	found []definition  // by export
 	fresh []int32       // exports that the current unit defines
 	chain []dwarf.Entry // an entry, its abstract origin, and its specification
+
+	classes   map[string][]int32 // exports of typeinfo and virtual tables, by the class's last name
+	qualified func(*dwarf.Entry) (string, error)
 }
 
 // position is the address of an export.
@@ -88,6 +91,7 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.export, b.export))
 	})
 	b := newBuilder(s)
+	s.classes, s.qualified = l.tablesByClass(), b.qualified
 	cursors := make([]dwarf.Cursor, maxScopes)
 	var root dwarf.Entry
 	for u, err := range d.Units() {
@@ -95,28 +99,78 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 			return err
 		}
 		l.Evidence = EvidenceDWARF
-		if u.TypeUnit || u.Assembler() { // assembly has no types
+		if u.TypeUnit && len(s.classes) == 0 || u.Assembler() { // assembly has no types
 			continue
 		}
 		if err := d.Entry(u.Root(), &root); err != nil {
 			return err
 		}
-		l.Units++
-		l.Unaligned = l.Unaligned || !recordsAlignment(root.String(dwarf.Producer))
+		if !u.TypeUnit {
+			l.Units++
+			l.Unaligned = l.Unaligned || !recordsAlignment(root.String(dwarf.Producer))
+		}
 		cursors[0].Reset(d, &root)
 		s.fresh = s.fresh[:0]
+		b.begin(u)
 		if err := s.scope(cursors, 0); err != nil {
 			return err
 		}
 		slices.Sort(s.fresh)
-		b.begin(u)
 		for _, i := range slices.Compact(s.fresh) {
 			if err := b.symbol(&l.Symbols[i], s.found[i].ref); err != nil {
 				return err
 			}
 		}
 	}
+	s.alias()
 	return b.finish()
+}
+
+// alias sets the types of exports that were not found from others at their address: a constructor
+// has two names, and one entry.
+func (s *scan) alias() {
+	for i := 0; i < len(s.addrs); {
+		end := i + 1
+		for end < len(s.addrs) && s.addrs[end].addr == s.addrs[i].addr {
+			end++
+		}
+		var typed *Symbol
+		for _, p := range s.addrs[i:end] {
+			if x := &s.l.Symbols[p.export]; x.Type != 0 && !isTable(x.Name) {
+				typed = x
+			}
+		}
+		for _, p := range s.addrs[i:end] {
+			x := &s.l.Symbols[p.export]
+			if typed != nil && x.Type == 0 && x.Kind == typed.Kind {
+				x.Type, x.File, x.Line = typed.Type, typed.File, typed.Line
+			}
+		}
+		i = end
+	}
+}
+
+// tablesByClass returns the exports of typeinfo and virtual tables by the last part of the class's
+// name. Programs catch objects of such a class, or call its virtual functions, also if no function
+// has it as a parameter.
+func (l *Library) tablesByClass() map[string][]int32 {
+	out := map[string][]int32{}
+	for i := range l.Symbols {
+		name := l.Symbols[i].Name
+		if (strings.HasPrefix(name, "_ZTI") || strings.HasPrefix(name, "_ZTV")) &&
+			!isStandardLibrary(l, name) {
+			last := lastName(classOf(name))
+			out[last] = append(out[last], int32(i))
+		}
+	}
+	return out
+}
+
+// lastName returns a class's name without namespaces; for that of a pointer, of its class.
+func lastName(class string) string {
+	class = strings.TrimSuffix(strings.TrimRight(class, "* "), " const")
+	head, _, _ := strings.Cut(class, "<")
+	return class[strings.LastIndexByte(head, ':')+1:]
 }
 
 var gnuProducer = lazyregexp.New(`^GNU \S+ ([0-9]+)\.`)
@@ -142,6 +196,10 @@ func (s *scan) scope(cursors []dwarf.Cursor, depth int) error {
 			if err := s.entry(&c.Entry); err != nil {
 				return err
 			}
+		case dwarf.TagClass, dwarf.TagStruct:
+			if err := s.class(&c.Entry); err != nil {
+				return err
+			}
 		case dwarf.TagNamespace, dwarf.TagModule:
 			if depth+1 == len(cursors) {
 				return errTooDeep
@@ -153,6 +211,26 @@ func (s *scan) scope(cursors []dwarf.Cursor, depth int) error {
 		}
 	}
 	return c.Err()
+}
+
+// class records the entry of a class whose typeinfo or virtual table is an export.
+func (s *scan) class(e *dwarf.Entry) error {
+	exports := s.classes[string(e.Bytes(dwarf.Name))]
+	if len(exports) == 0 || e.Flag(dwarf.Declaration) && !e.Has(dwarf.Signature) {
+		return nil
+	}
+	name, err := s.qualified(e)
+	if err != nil {
+		return err
+	}
+	for _, i := range exports {
+		class := classOf(s.l.Symbols[i].Name)
+		if s.found[i].ref == 0 && strings.TrimSuffix(strings.TrimRight(class, "* "), " const") == name {
+			s.found[i] = definition{e.Ref(), true}
+			s.fresh = append(s.fresh, i)
+		}
+	}
+	return nil
 }
 
 // entry records an entry that defines an export.
@@ -200,6 +278,9 @@ func (s *scan) entry(e *dwarf.Entry) error {
 // fits reports whether the export and the entry are both functions or both variables.
 func (s *scan) fits(i int32, e *dwarf.Entry) bool {
 	k := s.l.Symbols[i].Kind
+	if k == elfobj.IFunc { // its address is that of the function that chooses one
+		return false
+	}
 	return (k == elfobj.Data || k == elfobj.TLS) == (e.Tag == dwarf.TagVariable)
 }
 

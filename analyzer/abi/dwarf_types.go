@@ -60,6 +60,7 @@ type typeKey struct {
 	name string
 	size uint64
 	line uint32
+	file string
 }
 
 type elemKey struct {
@@ -126,9 +127,14 @@ func (b *builder) add(t Type) TypeID {
 // symbol sets the type of an export from its entry. An entry with the name of an export replaces
 // one with its address.
 func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
-	s.Type, s.File, s.Line, s.Inline = 0, "", 0, false
+	s.Type, s.File, s.Line, s.Align, s.Inline = 0, "", 0, 0, false
 	var e dwarf.Entry
 	if err := b.s.d.Entry(ref, &e); err != nil {
+		return err
+	}
+	if kindOf(e.Tag) == Struct { // of typeinfo or a virtual table
+		var err error
+		s.Type, err = b.intern(ref, 0)
 		return err
 	}
 	if err := b.s.follow(&e); err != nil {
@@ -143,10 +149,12 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 	}
 	if e.Tag == dwarf.TagVariable {
 		for i := range chain {
-			if chain[i].Has(dwarf.Type) {
+			s.Align = max(s.Align, uint32(chain[i].Value(dwarf.Alignment)))
+			if chain[i].Has(dwarf.Type) && s.Type == 0 {
 				var err error
-				s.Type, err = b.typeOf(&chain[i], 0)
-				return err
+				if s.Type, err = b.typeOf(&chain[i], 0); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -179,19 +187,41 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 		}
 	}
 	for i := range b.s.chain {
-		if cc := b.s.chain[i].Value(dwarf.CallingConvention); cc > 1 {
-			f.Convention = uint8(cc)
-		}
+		f.Convention = max(f.Convention, convention(&b.s.chain[i]))
 	}
 	first := &b.s.chain[0]
-	f.Unprototyped = len(f.Params) == 0 && first.Unit.C() &&
-		!slices.ContainsFunc(b.s.chain, func(e dwarf.Entry) bool { return e.Flag(dwarf.Prototyped) })
-	if f.Unprototyped {
-		f.Variadic = false
+	prototyped := slices.ContainsFunc(b.s.chain, func(e dwarf.Entry) bool {
+		return e.Flag(dwarf.Prototyped)
+	})
+	if first.Unit.C() && !prototyped {
+		if f.Unprototyped = len(f.Params) == 0; f.Unprototyped {
+			f.Variadic = false
+		}
+		b.promote(&f)
 	}
 	s.Type = b.add(f)
 	b.own.functions[ref] = s.Type
 	return nil
+}
+
+// convention returns the calling convention of a function or function type; 0 for the normal one.
+func convention(e *dwarf.Entry) uint8 {
+	if cc := e.Value(dwarf.CallingConvention); cc > 1 {
+		return uint8(cc)
+	}
+	return 0
+}
+
+// promote replaces the types of parameters of a function without prototype that callers pass as
+// another type: float as double (C17, 6.5.2.2).
+func (b *builder) promote(f *Type) {
+	for i := range f.Params {
+		if t := b.l.Types[f.Params[i].Type]; t.Kind == Base && t.Encoding == encodingFloat &&
+			t.Size < 8 && b.l.format(&t) == "" {
+			t.Name, t.Size = "double", 8
+			f.Params[i].Type = b.interned(t)
+		}
+	}
 }
 
 // params reads the parameters of a function or function type.
@@ -354,7 +384,12 @@ func (b *builder) base(e *dwarf.Entry) TypeID {
 		}
 		t.Size = uint64(b.l.Class / 8)
 	}
-	k := typeKey{Base, t.Name, t.Size, uint32(t.Encoding)}
+	return b.interned(t)
+}
+
+// interned returns the one type that is equal to a base type.
+func (b *builder) interned(t Type) TypeID {
+	k := typeKey{kind: Base, name: t.Name, size: t.Size, line: uint32(t.Encoding)}
 	if id, ok := b.byKey[k]; ok {
 		return id
 	}
@@ -420,7 +455,7 @@ func (b *builder) named(kind Kind, e *dwarf.Entry, typedef dwarf.Ref, depth int)
 		if id, ok := b.opaque[name]; ok && name != "" {
 			return id, nil
 		}
-		id := b.add(Type{Kind: kind, Name: name, Declared: true})
+		id := b.add(Type{Kind: kind, Name: name, Declared: true, Class: !e.Unit.C()})
 		b.opaque[name] = id
 		return id, nil
 	}
@@ -441,18 +476,17 @@ func (b *builder) named(kind Kind, e *dwarf.Entry, typedef dwarf.Ref, depth int)
 		Line:    uint32(e.Value(dwarf.DeclLine)),
 		Passing: uint8(e.Value(dwarf.CallingConvention)),
 	}
-	k := typeKey{kind, name, t.Size, t.Line}
+	file := b.same(e.FileName())
+	k := typeKey{kind, name, t.Size, t.Line, short(file)}
 	if id, ok := b.byKey[k]; ok && name != "" {
 		return id, nil
 	}
-	if kind == Enum && t.Size == 0 {
-		var under dwarf.Entry
-		if r := e.Reference(dwarf.Type); r != 0 && b.s.d.Entry(r, &under) == nil {
-			t.Size = under.Value(dwarf.ByteSize)
+	if kind == Enum {
+		if err := b.underlying(&t, e); err != nil {
+			return 0, err
 		}
 	}
-	file := e.FileName()
-	t.File, t.Private, t.System = b.same(file), source(file), system(file)
+	t.File, t.Private, t.System = file, source(file), system(file)
 	id := b.add(t)
 	if name != "" {
 		b.byKey[k] = id
@@ -463,6 +497,21 @@ func (b *builder) named(kind Kind, e *dwarf.Entry, typedef dwarf.Ref, depth int)
 		return id, b.drain()
 	}
 	return id, nil
+}
+
+// underlying sets the size and the encoding of an enumeration from its integer type.
+func (b *builder) underlying(t *Type, e *dwarf.Entry) error {
+	id, err := b.typeOf(e, 1)
+	if err != nil {
+		return err
+	}
+	if in := &b.l.Types[id]; in.Kind == Base {
+		t.Encoding = in.Encoding
+		if t.Size == 0 {
+			t.Size = in.Size
+		}
+	}
+	return nil
 }
 
 // drain reads the members of the queued types.
@@ -525,6 +574,7 @@ func (b *builder) body(p pending) error {
 			return err
 		}
 		t.Unprototyped = t.Unprototyped && len(t.Params) == 0
+		t.Convention = convention(&e)
 		b.l.Types[p.id] = t
 		return nil
 	}
@@ -584,11 +634,38 @@ func (b *builder) part(t *Type, e *dwarf.Entry) error {
 		if name == nil {
 			name = e.Bytes(dwarf.Name)
 		}
-		v := Virtual{b.string(name), -1}
+		v := Virtual{Name: b.string(name), Slot: -1}
 		if n, ok := e.Slot(); ok && n < 1<<30 {
 			v.Slot = int64(n)
 		}
+		f := Type{Kind: Function}
+		var err error
+		if f.Elem, err = b.typeOf(e, 1); err != nil {
+			return err
+		}
+		if err := b.params(&f, e); err != nil {
+			return err
+		}
+		v.Type = b.add(f)
 		t.Virtuals = append(t.Virtuals, v)
+	case dwarf.TagTemplateType:
+		id, err := b.typeOf(e, 1)
+		if err != nil {
+			return err
+		}
+		if k := b.l.Types[id].Kind; k != Base && k != Void {
+			t.Arguments = append(t.Arguments, id)
+		}
+	case dwarf.TagParameterPack:
+		c := b.s.d.Children(e)
+		for c.Next() {
+			if err := b.part(t, &c.Entry); err != nil {
+				return err
+			}
+		}
+		return c.Err()
+	case dwarf.TagVariantPart: // of Rust
+		t.Members = append(t.Members, Member{Name: "variants", Type: b.unknown()})
 	case dwarf.TagEnumerator:
 		v := e.Value(dwarf.ConstValue)
 		// the same bits may be encoded as a signed or an unsigned number

@@ -27,6 +27,8 @@ type Library struct {
 	Versions []string `json:"versions"` // version nodes that it defines, without the base version
 	// it has DT_VERSYM, so that the loader reports missing versions instead of aborting
 	Versym bool `json:"versym"`
+	// it looks up its own symbols in itself first (DT_SYMBOLIC)
+	Symbolic bool `json:"symbolic,omitempty"`
 
 	Evidence Evidence `json:"evidence"`
 	// why types could not be read from existing debug information
@@ -54,13 +56,14 @@ type Symbol struct {
 	Version   string      `json:"version,omitempty"`
 	Hidden    bool        `json:"hidden,omitempty"` // name@V, not name@@V
 	Kind      elfobj.Kind `json:"kind"`
-	Weak      bool        `json:"weak,omitempty"` // STB_WEAK or STB_GNU_UNIQUE
-	Size      uint64      `json:"size,omitempty"` // of data; 0 for functions
+	Weak      bool        `json:"weak,omitempty"`  // STB_WEAK or STB_GNU_UNIQUE
+	Size      uint64      `json:"size,omitempty"`  // of data; 0 for functions
+	Align     uint32      `json:"align,omitempty"` // of data, if the source sets it
 	Protected bool        `json:"protected,omitempty"`
 	ReadOnly  bool        `json:"read_only,omitempty"`
 	// defined in a class or a header: every program that uses it has its own copy
 	Inline bool `json:"inline,omitempty"`
-	// type of the function or variable; 0 if unknown
+	// type of the function or variable, or the class of typeinfo and of a virtual table; 0 if unknown
 	Type TypeID `json:"type,omitempty"`
 	File string `json:"file,omitempty"` // file of the declaration
 	Line uint32 `json:"line,omitempty"`
@@ -114,7 +117,7 @@ type Type struct {
 	// qualified; for an unnamed type the name of its typedef, or ""
 	Name     string `json:"name,omitempty"`
 	Size     uint64 `json:"size,omitempty"`     // in bytes
-	Encoding uint8  `json:"encoding,omitempty"` // DW_ATE_ value of a base type
+	Encoding uint8  `json:"encoding,omitempty"` // DW_ATE_ value of a base type, or of an enum's
 	Align    uint32 `json:"align,omitempty"`    // if the source sets it
 	// the type pointed to, the element type, or the result of a function
 	Elem TypeID `json:"elem,omitempty"`
@@ -122,6 +125,7 @@ type Type struct {
 	Counts []int64 `json:"counts,omitempty"`
 
 	Declared bool `json:"declared,omitempty"` // declared only: opaque
+	Class    bool `json:"class,omitempty"`    // declared in C++: programs may have its definition
 	Private  bool `json:"private,omitempty"`  // defined in a source file
 	System   bool `json:"system,omitempty"`   // defined in a header of the system or the compiler
 	// for a C++ class, DW_CC_pass_by_value or DW_CC_pass_by_reference; 0 if not specified
@@ -132,6 +136,7 @@ type Type struct {
 	Members     []Member     `json:"members,omitempty"`
 	Bases       []BaseClass  `json:"bases,omitempty"`
 	Virtuals    []Virtual    `json:"virtuals,omitempty"`
+	Arguments   []TypeID     `json:"arguments,omitempty"` // of a class template, if they are types
 	Enumerators []Enumerator `json:"enumerators,omitempty"`
 	Params      []Param      `json:"params,omitempty"`
 	Variadic    bool         `json:"variadic,omitempty"`
@@ -158,8 +163,9 @@ type BaseClass struct {
 
 // Virtual is a virtual function that a class declares.
 type Virtual struct {
-	Name string `json:"name"` // mangled if possible
-	Slot int64  `json:"slot"` // -1 if unknown
+	Name string `json:"name"`           // mangled if possible
+	Slot int64  `json:"slot"`           // -1 if unknown
+	Type TypeID `json:"type,omitempty"` // of the function; 0 if unknown
 }
 
 // Enumerator is an enumerator of an enumeration.
@@ -174,10 +180,27 @@ type Param struct {
 	Type TypeID `json:"type"`
 }
 
+// composites returns the names of structures, classes and unions.
+func (l *Library) composites() map[string]bool {
+	names := map[string]bool{}
+	for i := range l.Types {
+		if t := &l.Types[i]; t.composite() && t.Name != "" {
+			names[t.Name] = true
+		}
+	}
+	return names
+}
+
 // SetHeaders marks types as private that the public headers do not define, so that programs cannot
 // use them. System types are not changed.
 func (l *Library) SetHeaders(h *Headers) {
 	l.headers = true
+	if l.Evidence == EvidenceBTF || l.Evidence == EvidenceCTF { // without files
+		for i := range l.Types {
+			t := &l.Types[i]
+			t.Private = t.composite() && t.Name != "" && !h.define(t)
+		}
+	}
 	l.setPublic(h.define)
 }
 

@@ -1,6 +1,9 @@
 package abi
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // measure computes properties of a type from the types that it contains. Types may contain each
 // other in many ways, so the number of steps is limited, far above what real types need. Both
@@ -93,11 +96,52 @@ func (m *measure) scalars(id TypeID, base uint64, out []Member) (all []Member, o
 // maxScalars limits the numbers and pointers of a type that are compared one by one.
 const maxScalars = 1 << 12
 
-// inMemory reports whether a function returns a type in memory, whose address the caller passes. It
-// is sure for large types only: small ones may be in registers.
+// dimensions returns the numbers of elements of an array and of the arrays that are its elements,
+// and their element. Some formats have an array type for each dimension.
+func (l *Library) dimensions(id TypeID) (counts []int64, elem TypeID) {
+	for range maxTypeDepth {
+		t := &l.Types[id]
+		if t.Kind != Array {
+			break
+		}
+		counts = append(counts, t.Counts...)
+		id = t.Elem
+	}
+	return counts, id
+}
+
+// otherCounts reports whether arrays have other numbers of elements. That of an open array is in
+// the symbol, or in the structure that it ends.
+func otherCounts(a, b []int64) bool {
+	return !slices.Contains(a, -1) && !slices.Contains(b, -1) && !slices.Equal(a, b)
+}
+
+// format distinguishes floating-point numbers of one size: it is "" for the usual format. BTF does
+// not record that a number is complex or decimal but in its name.
+func (l *Library) format(t *Type) string {
+	switch {
+	case t.Encoding != encodingFloat:
+	case strings.Contains(t.Name, "omplex"):
+		return "complex"
+	case strings.Contains(t.Name, "Decimal"):
+		return "decimal"
+	case strings.Contains(t.Name, "loat128") && (l.Machine == "x86_64" || l.Class == 32):
+		return "binary128" // a long double has 80 bits there
+	case t.Name == "__bf16":
+		return "bfloat16"
+	}
+	return ""
+}
+
+// inMemory reports whether a function returns a type in memory, whose address the caller passes: a
+// class that is passed by reference, or a structure that is too large for registers. On x86 with 32
+// bits it is every structure.
 func (l *Library) inMemory(id TypeID) bool {
 	t := &l.Types[id]
-	registers := uint64(2 * l.Class / 8) // of x86-64 and most 64-bit machines; 32-bit ones have fewer
+	registers := uint64(2 * l.Class / 8)
+	if l.Machine == "i686" {
+		registers = 0
+	}
 	return t.composite() && !t.Declared && (t.Size > registers || l.byReference(t))
 }
 

@@ -79,6 +79,7 @@ func fromObject(name string, o *elfobj.Object) *Library {
 		EFlags:   o.EFlags,
 		Needed:   o.Needed,
 		Versym:   o.HasVersym,
+		Symbolic: slices.Contains(elfobj.NamesOfFlags(o.Flags, elfobj.FlagNames), "symbolic"),
 		Evidence: EvidenceSymbols,
 		Versions: []string{},
 	}

@@ -134,12 +134,12 @@ func (c *comparison) tables() {
 	}
 	for _, mangled := range order {
 		d := changed[mangled]
-		if c.types != nil && c.types.reported[d.class] {
+		if c.failed(d.class) {
 			continue
 		}
 		base := c.baseAmong(mangled, func(m string) bool {
-			x, ok := changed[m]
-			return ok || c.types != nil && ok && c.types.reported[x.class]
+			_, ok := changed[m]
+			return ok || c.failed(classOf("_ZTI"+m))
 		})
 		if base != "" { // a derived class's table contains that of its base
 			continue
@@ -149,6 +149,11 @@ func (c *comparison) tables() {
 				"virtual tables with the old layout.",
 			Fix: keepVirtuals}, d.i)
 	}
+}
+
+// failed reports whether the comparison of types reported an error of a class.
+func (c *comparison) failed(class string) bool {
+	return c.types != nil && c.types.reported[class] == Error
 }
 
 // keepVirtuals is the fix of changed virtual functions.

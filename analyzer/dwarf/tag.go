@@ -26,6 +26,7 @@ const (
 	TagConst           Tag = 0x26
 	TagEnumerator      Tag = 0x28
 	TagSubprogram      Tag = 0x2e
+	TagTemplateType    Tag = 0x2f
 	TagVariantPart     Tag = 0x33
 	TagVariable        Tag = 0x34
 	TagVolatile        Tag = 0x35
@@ -41,4 +42,5 @@ const (
 	TagAtomic          Tag = 0x47
 	TagSkeletonUnit    Tag = 0x4a
 	TagImmutable       Tag = 0x4b
+	TagParameterPack   Tag = 0x4107 // DW_TAG_GNU_template_parameter_pack
 )
