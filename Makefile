@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
 	conformance minbase llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
-	schemas archives alerts survey rolling fuzz fuzz-list
+	schemas archives alerts survey abirun rolling fuzz fuzz-list
 
 GOTEST ?= go test
 PREPARE ?= .ci/prepare
@@ -143,6 +143,9 @@ llvmdiff: build ## Compare what is read of the binaries of 60 wheels with LLVM's
 
 bumps: build ## Review 70 commits that change pins, in clones OWNER+NAME in REPOS (needs a package index)
 	go run ./internal/test/bumps -repos $(or $(REPOS),.) ./compat
+
+abirun: build ## Run 110 programs with another build of their library, and compare that with compat diff (needs gcc, clang; minutes)
+	go run ./internal/test/abirun ./compat
 
 survey: build ## Compare compat with what installing public packages does, drawn by SEED (needs a package index; long)
 	mkdir -p build && go run ./internal/test/survey -seed $(or $(SEED),1) -results build/survey-$(or $(SEED),1).json ./compat

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/compat-app/compat/internal/test/needs"
+)
+
+// TestRun runs the programs of all pairs with libraries that gcc built. make abirun has all builds.
+func TestRun(t *testing.T) {
+	needs.Program(t, "gcc", "gcc", "no program is run with another library")
+	needs.Program(t, "g++", "g++", "no program is run with another library")
+	compat := filepath.Join(t.TempDir(), "compat")
+	if out, err := exec.Command("go", "build", "-o", compat, "../../../cmd/compat").
+		CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	var out strings.Builder
+	wrong, err := run(t.Context(), &out, settings{
+		compat: compat, pairs: "testdata", builds: "gcc,stripped", jobs: 2,
+	})
+	if err != nil || wrong > 0 {
+		t.Errorf("%d wrong answers, %v\n%s", wrong, err, &out)
+	}
+}
