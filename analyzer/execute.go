@@ -16,10 +16,12 @@ import (
 )
 
 // maxExecutions limits how often the wheels are written and checked again. A wheel with more than
-// maxImports is only written by Fix, because the second check needs as much memory as the first.
+// maxImports is only written by Fix, because the second check needs as much memory as the first, and
+// so is one of which a file above maxChanged bytes is changed, because of the time.
 const (
 	maxExecutions = 12
 	maxImports    = 500_000
+	maxChanged    = 100 << 20
 )
 
 // Fixed is a wheel or a single file to which fixes were applied, and that was checked again.
@@ -135,9 +137,19 @@ func (x *executor) applies(f fix.Fix, artifacts []string) bool {
 		if !slices.Contains(artifacts, i.Name) {
 			return false
 		}
-		_, err := apply.To(artifactOf(i), []fix.Fix{f}, apply.Options{})
+		_, err := apply.To(artifactOf(i), []fix.Fix{f}, x.writing())
 		return err != nil
 	})
+}
+
+// writing returns how a wheel is written. A check tries no change of a large binary, for which it
+// would take longer than for the rest.
+func (x *executor) writing() apply.Options {
+	o := apply.Options{Record: x.fixing.write}
+	if !x.fixing.write {
+		o.Largest = maxChanged
+	}
+	return o
 }
 
 func artifactOf(i Input) apply.Artifact {
@@ -209,7 +221,7 @@ func (x *executor) oneByOne(ctx context.Context, all []planned) (*attempt, []int
 }
 
 // try applies some fixes and checks the result. It returns nil if a fix cannot be applied, which is
-// recorded, or if enough was tried.
+// recorded, or if enough was tried or would take too long.
 func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt, error) {
 	if x.left--; x.left < 0 {
 		return nil, nil //nolint:nilnil // the doc says so
@@ -227,9 +239,12 @@ func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt,
 		if fixes == nil {
 			continue
 		}
-		w, err := apply.To(artifactOf(in), fixes, apply.Options{Record: x.fixing.write})
+		w, err := apply.To(artifactOf(in), fixes, x.writing())
 		if errors.Is(err, apply.ErrRefused) {
 			x.refused[use[len(use)-1]] = true
+			return nil, nil //nolint:nilnil // the doc says so
+		}
+		if errors.Is(err, apply.ErrLarge) {
 			return nil, nil //nolint:nilnil // the doc says so
 		}
 		if err != nil {

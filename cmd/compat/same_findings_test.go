@@ -163,7 +163,7 @@ func findingsOf(t *testing.T, indexURL string, args []string) string {
 }
 
 // A library that a pinned package has in another version is missing. One that no pinned package has
-// may be one of the system, also if no choice of versions mends it.
+// may be one of the system, also if no choice of versions provides it.
 func TestOtherVersionInAnEnvironment(t *testing.T) {
 	boost := func(version string) []byte {
 		return madeWheel(t, "boost", version, nil, "boost/libboost_chrono.so."+version,

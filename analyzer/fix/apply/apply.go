@@ -47,7 +47,13 @@ type Options struct {
 	// Record compares RECORD with all members, which have to be read for that. Otherwise only the
 	// rows of changed members are written again, unless a fix is about RECORD.
 	Record bool
+	// Largest is the largest member that is changed, in bytes without compression; 0 = 2 GiB. It has
+	// to be compressed again, which takes seconds for 100 MB.
+	Largest int64
 }
+
+// ErrLarge is the reason why a fix was not applied that changes a member above Options.Largest.
+var ErrLarge = errors.New("is larger than what is changed here")
 
 // ErrRefused is the reason why a fix cannot be applied to a wheel.
 var ErrRefused = errors.New("cannot be changed")
@@ -114,6 +120,7 @@ func To(w Artifact, fixes []fix.Fix, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	z.largest = uint64(o.Largest)
 	s := scenario(w.Path, fixes...)
 	var tags *fix.Retagging
 	for _, x := range fixes {

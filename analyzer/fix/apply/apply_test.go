@@ -227,6 +227,26 @@ func TestHostile(t *testing.T) {
 
 // A fix that changes the environment, or something that no file of the wheel has, cannot be applied
 // to its bytes.
+// A large binary is not changed if that is limited; the metadata of its wheel is.
+func TestLargest(t *testing.T) {
+	binary := titled(fix.SetRunPath{Object: "tool/_a.so", RunPath: "$ORIGIN"})
+	for _, c := range []struct {
+		fix     fix.Fix
+		largest int64
+		want    error
+	}{
+		{binary, 0, nil},
+		{binary, 1 << 20, nil},
+		{binary, 600, apply.ErrLarge},
+		{titled(fix.Pin{Requirement: "torch>=2.7", Direct: true}), 600, nil},
+	} {
+		_, err := apply.To(pack(t, whole(t)...), []fix.Fix{c.fix}, apply.Options{Largest: c.largest})
+		if !errors.Is(err, c.want) {
+			t.Errorf("%+v with at most %d: %v, want %v", c.fix.Change, c.largest, err, c.want)
+		}
+	}
+}
+
 func TestCan(t *testing.T) {
 	for _, c := range []fix.Change{
 		nil, fix.Pin{Requirement: "torch==2.7"}, fix.Retag{Platform: "manylinux_2_28_x86_64/x86_64"},

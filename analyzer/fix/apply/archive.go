@@ -28,6 +28,7 @@ type archive struct {
 	members []*member
 	byName  map[string]*member // by the name in the wheel as it was
 	info    string             // the dist-info folder
+	largest uint64             // Options.Largest
 }
 
 // member is a file or folder of the wheel.
@@ -117,6 +118,9 @@ func (z *archive) change(name string, edit func(old []byte) ([]byte, error)) err
 	m := z.byName[name]
 	if m == nil {
 		return refuse("it has no member %s", name)
+	}
+	if z.largest > 0 && m.UncompressedSize64 > z.largest {
+		return fmt.Errorf("%s %w", name, ErrLarge)
 	}
 	old, err := m.bytes()
 	if err != nil {
