@@ -19,6 +19,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/symindex"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // Environment is the set of libraries that a load can find. Paths are relative to site-packages
@@ -149,7 +150,37 @@ func (l *Library) place() string {
 	if l.Kind == FromPlatform {
 		return system + "/" + l.Path
 	}
-	return cleaned("/" + l.Site + "/" + l.Path)
+	if l.Site == "" {
+		return cleaned("/" + l.Path)
+	}
+	return cleaned(Installed("/"+l.Site, l.Path))
+}
+
+// dataFolder matches the data folders of a wheel, which are installed elsewhere (PEP 427).
+var dataFolder = lazyregexp.New(`^[^/]+\.data/(purelib|platlib|scripts|data)/`)
+
+// Folders below "/" in which wheels are installed. How many folders are above site-packages decides
+// where a run path with ".." leads.
+const (
+	Prefix = "prefix"
+	Site   = Prefix + "/lib/python/site-packages"
+)
+
+// Installed returns the path of a member of a wheel after installation. site is the path of
+// site-packages, which is three folders below the prefix.
+func Installed(site, member string) string {
+	m := dataFolder.FindStringSubmatch(member)
+	if m == nil {
+		return path.Join(site, member)
+	}
+	rest := member[len(m[0]):]
+	switch m[1] {
+	case "scripts":
+		return path.Join(site, "../../../bin", rest)
+	case "data":
+		return path.Join(site, "../../..", rest)
+	}
+	return path.Join(site, rest)
 }
 
 // cleaned returns a path without "." and "..". It returns "" for a relative path, because the

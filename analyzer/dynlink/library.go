@@ -40,7 +40,7 @@ type Library struct {
 	Package packages.ID
 	// The wheel that contains it, if Kind is FromArtifact; zero for other artifacts.
 	Wheel packages.ID
-	// Path of site-packages below "/" for an installed library; "" if it does not matter.
+	// Path of site-packages below "/" for an installed library; "" if Path is below "/".
 	Site string
 	// If false, the exports are not known, and the absence of a symbol means nothing.
 	Known bool

@@ -57,10 +57,10 @@ func newLibraries(o Options, names *symindex.Names) *libraries {
 	}
 }
 
-// site returns where wheels are installed, relative to the conda environment, or "".
+// site returns where wheels are installed, relative to "/" or to the conda environment.
 func (ls *libraries) site() string {
 	if ls.conda == nil {
-		return ""
+		return dynlink.Site
 	}
 	return ls.conda.Site
 }

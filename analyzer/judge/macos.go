@@ -41,32 +41,12 @@ func (m *MacOSLoad) Failed(i *dyld.Image) []dyld.Binding {
 	return out
 }
 
-// Folders in which wheels are installed.
-const (
-	macPrefix = "/prefix"
-	macSite   = macPrefix + "/lib/python/site-packages"
-)
-
-// dataFolder matches the data folders of a wheel, which are installed elsewhere (PEP 427).
-var dataFolder = lazyregexp.New(`^[^/]+\.data/(purelib|platlib|scripts|data)/`)
-
 // installed returns the path of a member of an artifact after installation.
 func installed(f *facts.Artifact, member string) string {
 	if f.Kind != facts.KindWheel {
-		return path.Join(macPrefix, member)
+		return path.Join("/"+dynlink.Prefix, member)
 	}
-	m := dataFolder.FindStringSubmatch(member)
-	if m == nil {
-		return path.Join(macSite, member)
-	}
-	rest := member[len(m[0]):]
-	switch m[1] {
-	case "scripts":
-		return path.Join(macPrefix, "bin", rest)
-	case "data":
-		return path.Join(macPrefix, rest)
-	}
-	return path.Join(macSite, rest)
+	return dynlink.Installed("/"+dynlink.Site, member)
 }
 
 // loadMacOS loads the Mach-O files of an artifact, of other inputs and of packages, with the
@@ -97,7 +77,7 @@ func (s *Session) loadMacOS(c Case, with *packages.Set) *MacOSLoad {
 	imported := s.imports(c.Artifact, with)
 	for _, r := range with.Releases {
 		for _, l := range r.Libraries {
-			files = append(files, dyld.File{Path: path.Join(macSite, l.Path), Name: l.Path,
+			files = append(files, dyld.File{Path: path.Join("/"+dynlink.Site, l.Path), Name: l.Path,
 				Slices: l.MachO, Unread: l.MachO == nil, Kind: dynlink.FromPackage, Origin: r.ID().String(),
 				Imported: imported[r.Name]})
 		}
@@ -109,7 +89,7 @@ func (s *Session) loadMacOS(c Case, with *packages.Set) *MacOSLoad {
 		if root.Kind != dynlink.FromArtifact || !root.Module() {
 			return nil
 		}
-		return preloaded(c.Artifact, strings.TrimPrefix(root.Path, macSite+"/"))
+		return preloaded(c.Artifact, strings.TrimPrefix(root.Path, "/"+dynlink.Site+"/"))
 	}
 	m.Loads = slices.DeleteFunc(slices.Clone(m.LoadAll()), func(l *dyld.Loading) bool {
 		return l.Root.Kind != dynlink.FromArtifact
@@ -130,7 +110,7 @@ func (s *Session) loadMacOS(c Case, with *packages.Set) *MacOSLoad {
 func preloaded(f *facts.Artifact, module string) []string {
 	var out []string
 	for _, p := range f.Startup.Of(module).Preloaded {
-		at := path.Join(macSite, p)
+		at := path.Join("/"+dynlink.Site, p)
 		if folder, all := strings.CutSuffix(at, "/*"); all {
 			for _, m := range f.MachO {
 				if to := installed(f, m.Path); path.Dir(to) == folder {

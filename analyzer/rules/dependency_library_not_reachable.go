@@ -44,9 +44,8 @@ load the library in the __init__.py of the package, before the module is importe
 On macOS it is a warning: no run path (LC_RPATH) leads to a library that a required package
 installs, and the sources that may load it before are not read.
 
-Not detected: modules of wheels without any Python source, which a program imports itself, libraries
-that a wheel installs outside of site-packages (NAME.data/data), and what runs before the package is
-imported, such as an earlier import of another package.`,
+Not detected: modules of wheels without any Python source, which a program imports itself, and what
+runs before the package is imported, such as an earlier import of another package.`,
 	Cause:      cause.Rule{Kind: cause.UnreachableDependency, Loader: cause.ReportsLibrary},
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH"},
 	Check:      checkDependencyReachable,
@@ -72,9 +71,6 @@ func checkDependencyReachable(p *analyzer.Pass) {
 			if f.By != dynlink.ByPackage || by == nil || own[l] != nil && own[by] != nil ||
 				l.Kind != dynlink.FromPackage && l.Kind != dynlink.FromArtifact {
 				continue
-			}
-			if strings.Contains(l.Path, ".data/data/") {
-				continue // installed outside of site-packages, where the model has no paths
 			}
 			if l.Kind == dynlink.FromPackage && leadsTo(by, path.Dir(l.Path)) {
 				continue // the history lists one of several files with the SONAME

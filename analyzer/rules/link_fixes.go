@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -279,7 +280,8 @@ func newerSystem(p *analyzer.Pass, i elfobj.Import) []fix.Candidate {
 // kept only in packages of a distribution; elsewhere they are of the build machine. It is "" if the
 // path cannot be written.
 func runPath(p *analyzer.Pass, v *analyzer.View, dir string) string {
-	rel, err := filepath.Rel(path.Dir(v.Path), dir)
+	from := path.Dir(dynlink.Installed("/"+dynlink.Site, v.Path))
+	rel, err := filepath.Rel(from, dynlink.Installed("/"+dynlink.Site, dir))
 	if err != nil || strings.ContainsAny(v.RunPath+v.RPath+rel, "'\n") {
 		return ""
 	}
