@@ -108,7 +108,8 @@ func beyondNote(list []Unselected) string {
 	var parts []string
 	for _, x := range list[:min(shown, len(list))] {
 		if x.Option == "" {
-			parts = append(parts, x.Release.String()+" (not installed on this platform)")
+			parts = append(parts, x.Release.String()+
+				" (not installed on this platform and Python; --platform and --python choose others)")
 		} else {
 			parts = append(parts, x.Release.String()+" ("+x.Option+" checks it)")
 		}
