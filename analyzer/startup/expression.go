@@ -24,7 +24,7 @@ func (s *source) expression(at int) (values []string, end int) {
 				return values, end
 			}
 			right, next := s.operand(end + 1)
-			values, end = combine(values, right, func(a, b string) string { return a + b }), next
+			values, end = combine(values, right, added), next
 		case "if": // "a if b else c" may have either value
 			at := s.otherwise(end + 1)
 			if s.tokens[end].kind != 'n' || at == 0 {
@@ -61,6 +61,8 @@ func (s *source) pathSeparator(at int) bool {
 	}
 	return false
 }
+
+func added(a, b string) string { return a + b }
 
 func joined(a, b string) string {
 	b = strings.ReplaceAll(b, `\`, "/")

@@ -56,6 +56,8 @@ func ReadModule(file, text string) (name string, m *Module) {
 	name = strings.TrimSuffix(name, "/__init__")
 	r.name, r.names, r.functions = name, map[string]string{}, map[string]*body{}
 	r.global = map[string]bool{"RTLD_GLOBAL": true}
+	dotted := func(at string) []string { return []string{strings.ReplaceAll(at, "/", ".")} }
+	r.values = map[string][]string{"__name__": dotted(r.name), "__package__": dotted(r.folder)}
 	r.lexer.src = text
 	r.skips = !importsInside(text) && !loadsInside(text)
 	r.next()
@@ -156,11 +158,13 @@ func (r *moduleReader) prune() {
 // moduleReader is the state of reading a source.
 type moduleReader struct {
 	Module
-	name    string          // of the module
-	folder  string          // of relative imports
-	defined map[string]bool // names of functions and classes
-	global  map[string]bool // names of values that contain RTLD_GLOBAL
-	skips   bool            // its functions do nothing that matters
+	name    string              // of the module
+	folder  string              // of relative imports
+	defined map[string]bool     // names of functions and classes
+	global  map[string]bool     // names of values that contain RTLD_GLOBAL
+	values  map[string][]string // constant texts of names: of a variable of a loop, each one
+	leaves  bool                // a break, continue or return since the last loop over constants began
+	skips   bool                // its functions do nothing that matters
 	lexer   lexer
 	line    line // the next one; without tokens at the end
 	count   int  // number of steps
@@ -258,6 +262,8 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 		case l.is("except"):
 			catching = catches(l.tokens)
 			inner = inner.maybe()
+		case l.is("for") && r.loops(l.tokens):
+			r.leaves = false
 		case l.is("elif", "else", "for", "while"):
 			inner = inner.maybe()
 		case l.is("match", "case") && l.tokens[len(l.tokens)-1].text == ":":
@@ -269,6 +275,7 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 		case l.is("try", "finally"):
 		default:
 			raises = raises || l.indent == first && l.is("raise")
+			r.leaves = r.leaves || l.is("break", "continue", "return")
 			r.statements(l.tokens, in)
 			r.next()
 			continue
@@ -277,7 +284,8 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 		if !l.is("def", "class", "except") {
 			r.statements(l.tokens[1:max(1, colon-1)], in)
 		}
-		begins, rest := l.is("if", "try"), l.tokens[colon:]
+		begins, loops, rest := l.is("if", "try"), l.is("for"), l.tokens[colon:]
+		begun := len(in.into.steps)
 		r.statements(rest, inner)
 		again := len(rest) > 0 && rest[0].text == "raise"
 		r.next()
@@ -288,6 +296,11 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 		}
 		if begins {
 			end = len(in.into.steps)
+		}
+		if loops && r.leaves { // what follows a break or continue may not be executed
+			for i := range in.into.steps[begun:] {
+				in.into.steps[begun+i].may = true
+			}
 		}
 	}
 	return raises

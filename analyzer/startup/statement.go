@@ -64,6 +64,10 @@ func (r *moduleReader) statement(all []token, in scope) {
 			len(r.global) < maxSteps && r.globalIn(all[2:]) {
 			r.global[strings.Clone(all[0].text)] = true
 		}
+		if len(all) > 1 && all[0].kind == 'n' && all[1].kind == 'o' &&
+			strings.HasSuffix(all[1].text, "=") {
+			delete(r.values, all[0].text)
+		}
 		for i, t := range all {
 			if t.kind == 'n' && (i == 0 || all[i-1].text != "." || all[i-1].kind != 'o') {
 				r.use(all, i, in)
@@ -204,17 +208,74 @@ func (r *moduleReader) use(all []token, i int, in scope) {
 
 // importComputed handles the arguments of importlib.import_module.
 func (r *moduleReader) importComputed(all []token, in scope) {
-	if len(all) < 2 || all[0].kind != 's' || all[0].any ||
-		all[1].text != ")" && all[1].text != "," {
+	names := r.texts(all)
+	if names == nil {
 		r.add(importsModule, "", in.maybe())
 		return
 	}
-	rest := strings.TrimLeft(all[0].text, ".")
-	at := strings.ReplaceAll(rest, ".", "/")
-	if dots := len(all[0].text) - len(rest); dots > 0 {
-		at = path.Join(r.folder, strings.Repeat("../", dots-1), at)
+	for _, name := range names {
+		rest := strings.TrimLeft(name, ".")
+		at := strings.ReplaceAll(rest, ".", "/")
+		if dots := len(name) - len(rest); dots > 0 {
+			at = path.Join(r.folder, strings.Repeat("../", dots-1), at)
+		}
+		r.imports(at, in)
 	}
-	r.imports(at, in)
+}
+
+// texts evaluates the first argument of a call, whose tokens follow the parenthesis, to each of its
+// values; nil if it is more than a sum of texts and names with known values.
+func (r *moduleReader) texts(all []token) []string {
+	out := []string{""}
+	for i, t := range all {
+		switch {
+		case i%2 == 1 && t.kind == 'o' && (t.text == "," || t.text == ")"):
+			return out
+		case i%2 == 1 && t.kind == 'o' && t.text == "+":
+		case i%2 == 1:
+			return nil
+		case t.kind == 's':
+			out = r.formatted(out, t)
+		default:
+			out = combine(out, r.values[t.text], added)
+		}
+	}
+	return nil
+}
+
+// formatted appends a text to each value, with the values of the names in an f-string.
+func (r *moduleReader) formatted(out []string, t token) []string {
+	for rest := t.text; ; {
+		text, more, ok := strings.Cut(rest, "{")
+		if !ok || !t.any {
+			return combine(out, []string{rest}, added)
+		}
+		name, after, _ := strings.Cut(more, "}")
+		out = combine(combine(out, []string{text}, added), r.values[name], added)
+		rest = after
+	}
+}
+
+// loops reads the head of a for statement. It reports whether it is executed once for each of
+// several texts, which are then the values of its variable.
+func (r *moduleReader) loops(all []token) bool {
+	if len(all) < 6 || all[1].kind != 'n' || all[2].text != "in" ||
+		all[3].text != "(" && all[3].text != "[" || len(r.values) > maxSteps {
+		return false
+	}
+	var values []string
+	for i, t := range all[4:] {
+		switch {
+		case t.kind == 's' && !t.any && i%2 == 0:
+			values = append(values, t.text)
+		case t.kind == 'o' && (t.text == ")" || t.text == "]"):
+			r.values[strings.Clone(all[1].text)] = values
+			return len(values) > 0 && i+5 < len(all) && all[i+5].text == ":"
+		case t.text != "," || i%2 == 0:
+			return false
+		}
+	}
+	return false
 }
 
 // loads handles the arguments of a function that loads a library. A name without a folder is not
