@@ -62,7 +62,8 @@ type Change struct {
 	New      string   `json:"new,omitempty"` // FILE:LINE of the new one
 
 	enumerators []string // existing enumerators that changed
-	file        string   // name of the library's file, if several were compared
+	files       []string // paths of the libraries, if several were compared
+	about       *about   // nil without a type
 	subject     Kind     // of Type; "" = a structure or an enumeration, as Rule says
 	variable    bool     // Symbol is a variable
 }
@@ -104,7 +105,7 @@ type Result struct {
 	// nil, if all was.
 	Blind      []string `json:"blind"`
 	NewSONAME  string   `json:"new_soname,omitempty"` // "" if it is the same
-	file       string   // name of the old library's file
+	files      []string // paths of the libraries
 	Suppressed int      `json:"suppressed,omitempty"` // number of hidden changes
 }
 

@@ -2,7 +2,6 @@ package abi
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 )
@@ -29,8 +28,9 @@ type comparison struct {
 	newest   map[string][]int // exports of new by name
 	// by export of old: the export of new that an old program binds to, or -1
 	matched []int
-	broken  map[int]bool    // exports of old that an error affects
-	strong  map[string]bool // exports of old that are not weak; created on demand
+	broken  map[int]bool        // exports of old that an error affects
+	strong  map[string]bool     // exports of old that are not weak; created on demand
+	aliases map[TypeID][]string // exports of old by type; created on demand
 	types   *typeComparison
 	blind   blind
 }
@@ -39,7 +39,10 @@ type comparison struct {
 func Compare(old, new *Library, o Options) *Result {
 	old = old.resolved(new).used(o.Uses)
 	r := &Result{
-		Changes: []Change{}, Library: old.SONAME, Interfaces: len(old.Symbols), file: path.Base(old.Name),
+		Changes:    []Change{},
+		Library:    old.SONAME,
+		Interfaces: len(old.Symbols),
+		files:      []string{old.Name, new.Name},
 	}
 	if r.Library == "" {
 		r.Library = old.Name
@@ -95,7 +98,8 @@ func (l *Library) used(uses func(name, version string) bool) *Library {
 func (c *comparison) add(x Change, affected ...int) {
 	x.Affects = max(x.Affects, len(affected))
 	if x.Symbol != "" && len(affected) == 1 {
-		x.variable = isVariable(c.old.Symbols[affected[0]].Kind)
+		s := &c.old.Symbols[affected[0]]
+		x.variable, x.about = isVariable(s.Kind), c.about(s)
 	}
 	for _, i := range affected {
 		if x.Severity == Error {
@@ -106,6 +110,23 @@ func (c *comparison) add(x Change, affected ...int) {
 		}
 	}
 	c.result.Changes = append(c.result.Changes, x)
+}
+
+// about returns the type of an export of old, with its other names if suppressions ask for them.
+func (c *comparison) about(s *Symbol) *about {
+	out := &about{old: c.old, a: s.Type}
+	if s.Type == 0 || !c.Hidden.aliased() {
+		return out
+	}
+	if c.aliases == nil {
+		c.aliases = map[TypeID][]string{}
+		for i := range c.old.Symbols {
+			o := &c.old.Symbols[i]
+			c.aliases[o.Type] = append(c.aliases[o.Type], o.Name)
+		}
+	}
+	out.aliases = c.aliases[s.Type]
+	return out
 }
 
 // mode compares properties of all code of the library.

@@ -37,20 +37,31 @@ type use struct {
 	step  string // description of the place
 	depth int    // of pointers, arrays and functions
 	by    implementer
+	via   access // 0 = direct
 }
 
-// inside returns the use of an element or a parameter, pointee that of what a pointer points to.
-func (u use) inside() use { u.depth++; return u }
+// inside returns the use of an element.
+func (u use) inside() use {
+	u.depth++
+	return u
+}
 
-func (u use) pointee() use { u.value = false; return u.inside() }
+// pointee returns the use of what a pointer or reference points to.
+func (u use) pointee(k Kind) use {
+	u.value, u.via = false, throughPointer
+	if k == Reference {
+		u.via = throughReference
+	}
+	return u.inside()
+}
 
 // signature compares the parameters and results of two functions. It returns the differences that
 // are not changes of a named type.
 func (t *typeComparison) signature(p *pair, x, y *Type, u use) []string {
 	var out []string
-	direct := p.from == nil && u.depth == 0 // the function of an export
+	own := p.from == nil && u.depth == 0 // the function of an export
 	result := u.inside()
-	result.value, result.step = true, "its result"
+	result.value, result.step, result.via = true, "its result", direct
 	switch {
 	case x.Elem == 0 && y.Elem != 0 && t.new.inMemory(y.Elem):
 		out = append(out, fmt.Sprintf("it returned nothing and returns %s in memory now, whose address "+
@@ -75,7 +86,7 @@ func (t *typeComparison) signature(p *pair, x, y *Type, u use) []string {
 	}
 	if x.Unprototyped || y.Unprototyped {
 		// Only the definition of an export says that an empty list is one.
-		if n := len(y.Params); direct && n > 0 {
+		if n := len(y.Params); own && n > 0 {
 			out = append(out, fmt.Sprintf("it took no parameters and has %d now", n))
 		}
 		return out
@@ -100,7 +111,7 @@ func (t *typeComparison) signature(p *pair, x, y *Type, u use) []string {
 	}
 	// The name of a C++ function has its parameters, and not every compiler describes the variable
 	// ones.
-	mangled := direct && strings.HasPrefix(t.old.Symbols[p.symbol].Name, "_Z")
+	mangled := own && strings.HasPrefix(t.old.Symbols[p.symbol].Name, "_Z")
 	if x.Variadic != y.Variadic && !mangled {
 		out = append(
 			out,

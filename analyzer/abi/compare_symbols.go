@@ -340,6 +340,7 @@ func (c *comparison) additions() {
 			New:      place(s.File, s.Line),
 			Detail:   fmt.Sprintf("%s is newly exported.", Readable(s.Name)),
 			variable: isVariable(s.Kind),
+			about:    &about{old: c.new, a: s.Type},
 		}
 		switch {
 		case c.old.Debian:

@@ -30,11 +30,13 @@ type pair struct {
 	from   *pair
 	symbol int // export of old, if from is nil
 	step   string
+	access access // how the types are used
 }
 
 type typeChange struct {
 	Change
-	id TypeID // in old
+	id   TypeID // in old
+	pair *pair  // nil if the change is of how values are passed
 }
 
 // compareTypes compares the types of the exports that both libraries have.
@@ -60,7 +62,7 @@ func (c *comparison) compareTypes() {
 		}
 		a, b := &c.old.Symbols[i], &c.new.Symbols[c.matched[i]]
 		if a.Type == 0 || b.Type == 0 || seen[[2]TypeID{a.Type, b.Type}] ||
-			a.Weak && isStandardLibrary(c.old, a.Name) || c.Hidden.symbol(c.result, a) ||
+			a.Weak && isStandardLibrary(c.old, a.Name) || c.Hidden.symbol(c.result, a, c.about(a)) ||
 			private(a.ID(), "") {
 			continue
 		}
@@ -162,7 +164,7 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, u use) string {
 			}
 			return ""
 		}
-		return t.ref(p, x.Elem, y.Elem, u.pointee())
+		return t.ref(p, x.Elem, y.Elem, u.pointee(x.Kind))
 	case x.Kind == Array && y.Kind == Array:
 		m, c := t.old.dimensions(a)
 		n, d := t.new.dimensions(b)
@@ -183,10 +185,10 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, u use) string {
 		return t.function(p, a, b, u)
 	}
 	if x.Kind == Array && !u.value {
-		return t.ref(p, x.Elem, b, u.pointee())
+		return t.ref(p, x.Elem, b, u.inside())
 	}
 	if y.Kind == Array && !u.value {
-		return t.ref(p, a, y.Elem, u.pointee())
+		return t.ref(p, a, y.Elem, u.inside())
 	}
 	return was()
 }
@@ -257,7 +259,8 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, u use) string {
 		return was()
 	}
 	key := [2]TypeID{a, b}
-	if t.pairs[key] != nil {
+	if known := t.pairs[key]; known != nil {
+		known.access |= max(u.via, direct)
 		return ""
 	}
 	if len(t.pairs) == maxPairs {
@@ -270,7 +273,9 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, u use) string {
 		}
 		return ""
 	}
-	n := &pair{a: a, b: b, from: p, symbol: p.symbol, step: u.step}
+	n := &pair{
+		a: a, b: b, from: p, symbol: p.symbol, step: u.step, access: max(u.via, direct),
+	}
 	t.pairs[key] = n
 	t.work = append(t.work, n)
 	return ""
@@ -344,7 +349,12 @@ func (t *typeComparison) note(p *pair, id TypeID, x Change) {
 		t.reported[x.Type] = x.Severity
 	}
 	x.subject = t.old.Types[id].Kind
-	t.changes = append(t.changes, &typeChange{x, id})
+	change := &typeChange{Change: x, id: id}
+	if p.from != nil && p.a == id {
+		change.pair = p
+		change.about = &about{old: t.old, new: t.new, a: p.a, b: p.b}
+	}
+	t.changes = append(t.changes, change)
 }
 
 const (
@@ -363,6 +373,9 @@ func (t *typeComparison) finish() {
 	}
 	seen := make([]int, len(t.old.Types))
 	for n, x := range t.changes {
+		if x.pair != nil {
+			x.about.access = x.pair.access
+		}
 		if n == maxExplained {
 			t.result.Problems = append(
 				t.result.Problems,

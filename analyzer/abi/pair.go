@@ -238,7 +238,7 @@ func (r *Result) lowerSeverities() {
 func (r *Result) merge(one *Result, several bool) {
 	if r.Evidence.Old == "" {
 		r.Evidence, r.Library, r.NewSONAME = one.Evidence, one.Library, one.NewSONAME
-		r.file = one.file
+		r.files = one.files
 	}
 	if one.Evidence.Old == EvidenceSymbols {
 		r.Evidence.Old = EvidenceSymbols
@@ -248,7 +248,7 @@ func (r *Result) merge(one *Result, several bool) {
 	}
 	for _, c := range one.Changes {
 		if several {
-			c.Library, c.file = one.Library, one.file
+			c.Library, c.files = one.Library, one.files
 		}
 		r.Changes = append(r.Changes, c)
 	}

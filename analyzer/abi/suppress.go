@@ -1,15 +1,11 @@
 package abi
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/compat-app/compat/internal/lazy"
 )
 
 // Suppressions select changes that the maintainers of a library do not want reported, in the format
@@ -21,18 +17,42 @@ type Suppressions struct {
 
 // suppression is a section. All of its conditions must hold.
 type suppression struct {
-	kind       string // suppress_function, suppress_variable, suppress_type or suppress_file
+	kind       string // suppress_function, …_variable, …_type or …_file, or allow_type
 	conditions []func(*subject) bool
 	changes    []string // change_kind; nil: all
 	typeKinds  []string // type_kind; nil: all
+	selects    bool     // it has a property that says which functions, variables, types or files
+	resized    bool     // has_size_change
+	aliased    bool     // allow_other_aliases = no
 }
 
 // subject contains the properties of a change that conditions can test.
 type subject struct {
-	name, symbol, version, soname, file, source string
+	name, symbol, version, soname, source string
 
+	files       []string // paths of the libraries
 	enumerators []string
+	about       *about // nil if the change has no type
+	resized     bool   // has_size_change of the section
 }
+
+// about is the type of what changed: of a function or variable, or the type that changed itself.
+type about struct {
+	old, new *Library
+	a, b     TypeID // in old and new; 0 if unknown
+	access   access // of a type that changed
+	// names of the functions and variables that are one with the function or variable
+	aliases []string
+}
+
+// access is how functions and variables use a type.
+type access uint8
+
+const (
+	direct access = 1 << iota
+	throughPointer
+	throughReference
+)
 
 // With returns s with the sections of other added.
 func (s Suppressions) With(other Suppressions) Suppressions {
@@ -54,197 +74,13 @@ func Globs(patterns []string) func(file string) bool {
 	return regexp.MustCompile(`(?:^|/)(?:` + strings.Join(quoted, "|") + `)$`).MatchString
 }
 
-const (
-	// MaxSuppressions limits a suppression file, in bytes.
-	MaxSuppressions = 1 << 20
-	maxSections     = 10_000
-)
-
-// property returns what a property of a section is compared with.
-type property func(*subject) string
-
-// properties of sections, without the suffixes _regexp and _not_regexp.
-var properties = lazy.Value[map[string]property]{New: func() map[string]property {
-	return map[string]property{
-		"name":           func(s *subject) string { return s.name },
-		"symbol_name":    func(s *subject) string { return s.symbol },
-		"symbol_version": func(s *subject) string { return s.version },
-		"soname":         func(s *subject) string { return s.soname },
-		"file_name":      func(s *subject) string { return s.file },
-	}
-}}
-
-// unsupported are properties of libabigail that select changes which Compare does not describe.
-var unsupported = []string{
-	"has_data_member", "has_data_member_regexp", "has_data_member_inserted_at",
-	"has_data_member_inserted_between", "has_data_members_inserted_between", "has_size_change",
-	"has_strict_flexible_array_data_member_conversion", "accessed_through", "parameter",
-	"return_type_name", "return_type_regexp", "type_name", "type_name_regexp",
-	"type_name_not_regexp", "allow_other_aliases",
-}
-
-// ParseSuppressions parses an .abignore file. Sections with a property of libabigail that is not
-// supported are not applied, because ignoring only the property would suppress too much; unused
-// lists them. Problems lists the sections with an unknown property or value.
-func ParseSuppressions(b []byte) (s Suppressions, unused, problems []string) {
-	if len(b) > MaxSuppressions {
-		return s, nil, []string{
-			fmt.Sprintf("more than %d bytes; nothing is suppressed", MaxSuppressions),
-		}
-	}
-	var current *suppression
-	bad, without := "", ""
-	finish := func() {
-		switch {
-		case current == nil:
-		case bad != "":
-			problems = append(problems, bad+"; the section is not applied")
-		case without != "":
-			unused = append(unused, without+" is not supported; the section is not applied")
-		default:
-			s.sections = append(s.sections, *current)
-		}
-		current, bad, without = nil, "", ""
-	}
-	in := bufio.NewScanner(bytes.NewReader(b))
-	in.Buffer(nil, MaxSuppressions+1)
-	for n := 1; in.Scan(); n++ {
-		line := strings.TrimSpace(in.Text())
-		switch {
-		case line == "", line[0] == '#', line[0] == ';':
-		case line[0] == '[':
-			finish()
-			kind := strings.Trim(line, "[] \t")
-			current = &suppression{kind: kind}
-			switch {
-			case !slices.Contains([]string{
-				"suppress_function", "suppress_variable", "suppress_type", "suppress_file",
-			}, kind):
-				bad = fmt.Sprintf("line %d: unknown section %s", n, kind)
-			case len(s.sections) >= maxSections:
-				bad = fmt.Sprintf("line %d: more than %d sections", n, maxSections)
-			}
-		case current == nil:
-			problems = append(problems, fmt.Sprintf("line %d: a property outside of a section", n))
-		default:
-			key, value, _ := strings.Cut(line, "=")
-			key, value = strings.TrimSpace(key), unescaped(strings.TrimSpace(value))
-			if slices.Contains(unsupported, key) {
-				without = fmt.Sprintf("line %d: %s", n, key)
-			} else if why := current.property(key, value); why != "" && bad == "" {
-				bad = fmt.Sprintf("line %d: %s", n, why)
-			}
-		}
-	}
-	finish()
-	return s, unused, problems
-}
-
-// unescaped removes the escapes of the format, in which a backslash is written as two.
-func unescaped(value string) string { return strings.ReplaceAll(value, `\\`, `\`) }
-
-// property adds a property to a section, or returns what is wrong with it.
-func (s *suppression) property(key, value string) (problem string) {
-	switch key {
-	case "label", "drop", "drop_artifact":
-		return ""
-	case "change_kind":
-		s.changes = append(s.changes, list(value)...)
-		return ""
-	case "type_kind":
-		s.typeKinds = append(s.typeKinds, list(value)...)
-		return ""
-	case "source_location_not_in":
-		files := list(value)
-		s.conditions = append(s.conditions, comparing(
-			func(x *subject) string { return x.source },
-			func(at string) bool {
-				return at != "" && !slices.ContainsFunc(files, func(f string) bool {
-					return at == f || strings.HasSuffix(at, "/"+f)
-				})
-			},
-		))
-		return ""
-	case "changed_enumerators":
-		names := list(value)
-		s.conditions = append(s.conditions, forEnumerators(func(name string) bool {
-			return slices.Contains(names, name)
-		}))
-		return ""
-	case "changed_enumerators_regexp":
-		var res []*regexp.Regexp
-		for _, v := range list(value) {
-			re, err := regexp.Compile(v)
-			if err != nil {
-				return fmt.Sprintf("%s is not a valid regular expression", key)
-			}
-			res = append(res, re)
-		}
-		s.conditions = append(s.conditions, forEnumerators(func(name string) bool {
-			return slices.ContainsFunc(res, func(re *regexp.Regexp) bool { return re.MatchString(name) })
-		}))
-		return ""
-	}
-	name, pattern := strings.CutSuffix(key, "_regexp")
-	name, not := strings.CutSuffix(name, "_not")
-	of := properties.Get()[name]
-	if name == "source_location" && pattern {
-		of = func(x *subject) string { return x.source }
-	}
-	if of == nil || not && !pattern {
-		return "unknown property " + key
-	}
-	match := func(v string) bool { return v == value }
-	if pattern {
-		re, err := regexp.Compile(value)
-		if err != nil {
-			return fmt.Sprintf("%s is not a valid regular expression", key)
-		}
-		match = re.MatchString
-	}
-	s.conditions = append(s.conditions, comparing(of, func(v string) bool {
-		return (!not || v != "") && match(v) != not
-	}))
-	return ""
-}
-
-// comparing is a condition on a property. Functions can be named with or without parameters.
-func comparing(of func(*subject) string, match func(string) bool) func(*subject) bool {
-	return func(x *subject) bool {
-		v := of(x)
-		short, _, _ := strings.Cut(v, "(")
-		return match(v) || match(short)
-	}
-}
-
-// forEnumerators is a condition on each enumerator that changed. There has to be one.
-func forEnumerators(match func(name string) bool) func(*subject) bool {
-	return func(x *subject) bool {
-		return len(x.enumerators) > 0 &&
-			!slices.ContainsFunc(x.enumerators, func(n string) bool { return !match(n) })
-	}
-}
-
-// list splits "{a, b}" and "a, b".
-func list(value string) []string {
-	var out []string
-	for _, v := range strings.Split(strings.Trim(value, "{} \t"), ",") {
-		if v = strings.TrimSpace(v); v != "" {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
 // Apply removes the suppressed changes from a result and returns their number.
 func (s Suppressions) Apply(r *Result) int {
 	if len(s.sections) == 0 {
 		return 0
 	}
 	before := len(r.Changes)
-	r.Changes = slices.DeleteFunc(r.Changes, func(c Change) bool {
-		return slices.ContainsFunc(s.sections, func(x suppression) bool { return x.hides(r, &c) })
-	})
+	r.Changes = slices.DeleteFunc(r.Changes, func(c Change) bool { return s.hides(r, &c) })
 	r.finish()
 	if r.Verdict != Breaking {
 		r.Broken = 0
@@ -252,17 +88,39 @@ func (s Suppressions) Apply(r *Result) int {
 	return before - len(r.Changes)
 }
 
-// hides reports whether a section suppresses a change.
-func (s *suppression) hides(r *Result, c *Change) bool {
+// hides reports whether a section suppresses a change, or whether there are sections allow_type and
+// none allows that of a type.
+func (s Suppressions) hides(r *Result, c *Change) bool {
+	allowing, allowed := false, false
+	for i := range s.sections {
+		x := &s.sections[i]
+		switch matches := x.matches(r, c); {
+		case x.kind != "allow_type" && matches:
+			return true
+		case x.kind == "allow_type":
+			allowing = true
+			allowed = allowed || matches
+		}
+	}
+	return allowing && c.Symbol == "" && c.Type != "" && !allowed
+}
+
+// matches reports whether a change is one that a section is about.
+func (s *suppression) matches(r *Result, c *Change) bool {
 	symbol, version, _ := strings.Cut(c.Symbol, "@")
 	x := &subject{
 		name:    c.Type,
 		symbol:  symbol,
 		version: strings.TrimPrefix(version, "@"),
 		soname:  cmp.Or(c.Library, r.Library),
-		file:    cmp.Or(c.file, r.file),
+		files:   r.files,
 
 		enumerators: c.enumerators,
+		about:       c.about,
+		resized:     s.resized,
+	}
+	if len(c.files) > 0 {
+		x.files = c.files
 	}
 	for _, at := range []string{c.Old, c.New} {
 		if file, _, ok := strings.Cut(at, ":"); ok {
@@ -271,11 +129,15 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 	}
 	variable := c.variable
 	switch s.kind {
-	case "suppress_type":
+	case "suppress_type", "allow_type":
 		if c.Type == "" || !s.kindOf(c) {
 			return false
 		}
-	case "suppress_file":
+	case "suppress_file": // by the name alone
+		x.files = slices.Clone(x.files)
+		for i := range x.files {
+			x.files[i] = path.Base(x.files[i])
+		}
 	case "suppress_variable":
 		if c.Symbol == "" || !variable {
 			return false
@@ -287,14 +149,30 @@ func (s *suppression) hides(r *Result, c *Change) bool {
 		}
 		x.name = Readable(symbol)
 	}
-	if len(s.conditions) == 0 {
-		return false // a section without conditions would suppress everything
-	}
-	if !s.kindOfChange(c) {
+	if !s.selects || !s.kindOfChange(c) || s.aliased && !s.allAliases(x) {
 		return false
 	}
 	return !slices.ContainsFunc(s.conditions, func(holds func(*subject) bool) bool {
 		return !holds(x)
+	})
+}
+
+// aliased reports whether a section is about all names of a function or variable.
+func (s Suppressions) aliased() bool {
+	return slices.ContainsFunc(s.sections, func(x suppression) bool { return x.aliased })
+}
+
+// allAliases reports whether the conditions hold for all names of a function or variable.
+func (s *suppression) allAliases(x *subject) bool {
+	if x.about == nil {
+		return true
+	}
+	return !slices.ContainsFunc(x.about.aliases, func(name string) bool {
+		other := *x
+		other.symbol, other.name = name, Readable(name)
+		return slices.ContainsFunc(s.conditions, func(holds func(*subject) bool) bool {
+			return !holds(&other)
+		})
 	})
 }
 
@@ -353,16 +231,16 @@ func matching(patterns []string) func(symbol, typ string) bool {
 
 // symbol reports whether a section suppresses every change of a function or variable, so that what
 // only this one uses is suppressed too.
-func (s Suppressions) symbol(r *Result, a *Symbol) bool {
+func (s Suppressions) symbol(r *Result, a *Symbol, of *about) bool {
 	if len(s.sections) == 0 { // most often: this is called for every export
 		return false
 	}
 	c := Change{
 		Rule: RuleSignature, Symbol: a.ID(), Old: place(a.File, a.Line),
-		variable: isVariable(a.Kind),
+		variable: isVariable(a.Kind), about: of,
 	}
 	return slices.ContainsFunc(s.sections, func(x suppression) bool {
-		return x.kind != "suppress_type" && x.hides(r, &c)
+		return x.kind != "suppress_type" && x.kind != "allow_type" && x.matches(r, &c)
 	})
 }
 
