@@ -146,8 +146,6 @@ type Host = facts.Host
 const (
 	HostNone    = facts.HostNone
 	HostPython  = facts.HostPython
-	HostNode    = facts.HostNode
-	HostJava    = facts.HostJava
 	HostUnknown = facts.HostUnknown
 )
 

@@ -17,6 +17,8 @@ const (
 	HostNode    Host = "node"    // an addon of Node.js, which exports Node-API, libuv, V8 and OpenSSL
 	HostJava    Host = "java"    // a library with native methods
 	HostUnknown Host = "plug-in" // loaded by an unknown program
+	// libthread_db, which a debugger opens; the debugger defines proc_service.h.
+	HostDebugger Host = "debugger"
 )
 
 // libraryFolder matches a library in a folder that loaders search.
@@ -37,6 +39,8 @@ func hostOf(o *Object) Host {
 		return HostNode
 	case exports(o, "JNI_OnLoad", "Java_"):
 		return HostJava
+	case exports(o, "td_ta_new"):
+		return HostDebugger
 	case o.SONAME == "" || o.inside || !sharedName.MatchString(o.Path):
 		return HostUnknown
 	}
@@ -122,7 +126,13 @@ var exported = map[Host][]string{
 		"nghttp2_",
 		"ares_",
 	},
-	HostJava: {"JVM_", "JNI_", "jio_", "JNU_", "jdk_"},
+	HostJava:     {"JVM_", "JNI_", "jio_", "JNU_", "jdk_"},
+	HostDebugger: {"ps_"},
+}
+
+// Opens reports whether the host opens its objects, so that no program links with them.
+func (h Host) Opens() bool {
+	return h == HostPython || h == HostNode || h == HostJava || h == HostDebugger
 }
 
 // Exports reports whether the host itself exports a symbol.

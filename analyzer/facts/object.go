@@ -79,10 +79,7 @@ func (o *Object) BuiltFor() string {
 // a package of a distribution is in a folder that loaders search.
 func (o *Object) Public() bool {
 	base := path.Base(o.Path)
-	return o.SONAME != "" && strings.HasPrefix(base, "lib") && o.host != HostPython &&
-		o.host != HostNode &&
-		o.host != HostJava &&
-		!o.inside &&
+	return o.SONAME != "" && strings.HasPrefix(base, "lib") && !o.host.Opens() && !o.inside &&
 		!strings.Contains(o.Path, ".libs/")
 }
 

@@ -217,8 +217,8 @@ func unknown(format string, values ...any) error {
 	return unknownError(fmt.Sprintf(format, values...))
 }
 
-// Named returns the platform with a name: that of a tag on the architecture that it names, others on
-// the given one. The error is that of Lookup.
+// Named returns the platform with a name: that of a tag on the architecture that it names, others
+// on the given one. The error is that of Lookup.
 func Named(name, arch string) (*Platform, error) {
 	if p, err := Lookup(name, ""); err == nil {
 		return p, nil

@@ -54,7 +54,7 @@ func linkProblems(p *analyzer.Pass, kinds ...staticlink.Kind) []linkProblem {
 // Python code of the wheel may load, as with ctypes: its users need no linker. Nobody compiles in a
 // root as it is.
 func linkTarget(p *analyzer.Pass, v *analyzer.View) (analyzer.Severity, bool) {
-	plugin := v.Host == analyzer.HostNode || v.Host == analyzer.HostJava || v.Extension()
+	plugin := v.Host != analyzer.HostPython && v.Host.Opens() || v.Extension()
 	switch {
 	case v.Type == "ET_EXEC" || v.Interp != "" && v.SONAME == "":
 		return "", false

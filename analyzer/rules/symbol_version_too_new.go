@@ -161,6 +161,44 @@ func checkSymbolVersion(p *analyzer.Pass) {
 					lowering(p, v, elfobj.Import{Version: n.Version, Library: n.Library}),
 				)...)
 		}
+		checkVersionsOfSystem(p, v)
+	}
+}
+
+// checkVersionsOfSystem reports the versions that libraries of an unpacked system, which an object
+// loads, need and that other libraries of the system do not define. Of an image each of them is an
+// object itself.
+func checkVersionsOfSystem(p *analyzer.Pass, v *analyzer.View) {
+	if p.Platform.Kind != platform.System || p.Facts.Root() {
+		return
+	}
+	for _, f := range v.Loading.Found {
+		l := p.Platform.Library(f.Library.SONAME)
+		if f.Library.Kind != dynlink.FromPlatform || l == nil {
+			continue
+		}
+		o := p.Platform.Open(l.Path)
+		if o == nil {
+			continue
+		}
+		for _, need := range o.VersionNeeds {
+			in := p.Platform.Library(need.Library)
+			for _, n := range need.Versions {
+				// the loader only warns where a library has no versions at all
+				if in == nil || len(in.Versions) == 0 || n.Weak || in.HasVersion(n.Name) {
+					continue
+				}
+				p.Report(analyzer.Finding{
+					Object:  v.Path,
+					Version: n.Name,
+					Library: need.Library,
+					Chain:   append(analyzer.Chain(v.Loading.Chain(f.Library)...), need.Library),
+					Message: fmt.Sprintf("%s, which %s loads, needs the version %s, which %s of %s does "+
+						"not provide%s", l.SONAME, v.Path, n.Name, need.Library, p.Platform.Name,
+						since(n.Name, platform.First(p.Platform.Arch, need.Library, n.Name)...)),
+				})
+			}
+		}
 	}
 }
 

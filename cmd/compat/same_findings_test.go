@@ -191,3 +191,44 @@ func TestOtherVersionInAnEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// A library of an unpacked system that needs a newer one of its other libraries does not load, so
+// what needs that library does not start.
+func TestVersionsOfASystem(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"usr/lib/x86_64-linux-gnu/libc.so.6": "elf x86_64\nsoname libc.so.6\nexport exit@@GLIBC_2.2.5\n",
+		"lib64/ld-linux-x86-64.so.2": "elf x86_64\nsoname ld-linux-x86-64.so.2\n" +
+			"export __tls_get_addr@@GLIBC_2.3\n",
+		"usr/lib/x86_64-linux-gnu/libplain.so.1": "elf x86_64\nsoname libplain.so.1\n" +
+			"needed libc.so.6\nexport plain\n",
+		"usr/lib/x86_64-linux-gnu/libnew.so.1": "elf x86_64\nsoname libnew.so.1\nneeded libc.so.6\n" +
+			"import pthread_create@GLIBC_2.34 libc.so.6\nexport new\n",
+		"usr/bin/app":   "elf x86_64\nneeded libnew.so.1\nneeded libc.so.6\nimport new\n",
+		"usr/bin/plain": "elf x86_64\nneeded libplain.so.1\nneeded libc.so.6\nimport plain\n",
+	} {
+		o, err := elftest.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := elftest.Write(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for program, want := range map[string]string{
+		"app": "incompatible symbol-version-too-new ", "plain": "compatible",
+	} {
+		args := []string{"check", "--root", root, filepath.Join(root, "usr/bin", program)}
+		if got := findingsOf(t, "", args); got != want {
+			t.Errorf("%s: %s, want %s", program, got, want)
+		}
+	}
+}
