@@ -52,8 +52,9 @@ type Artifact struct {
 	Loads *startup.Loads
 	// Program is the Python sources of a wheel for Linux, or for any system.
 	Program startup.Program
-	// SetsUp is set if a conda package has scripts that may lead the loader to its libraries: on
-	// activation of the environment, or after the installation.
+	// SetsUp is set if a conda package or deb has files that may lead the loader to its libraries:
+	// scripts that are run on activation of the environment or after the installation, those that
+	// start its programs, and the configuration of the loader.
 	SetsUp bool
 	// Policy is the result of auditwheel's checks; nil if it is not a wheel or not named like one.
 	Policy *wheelpolicy.Policy

@@ -29,11 +29,29 @@ func isDepends(p string) bool {
 // A conflict ("!foo") is none.
 var alpineDepend = lazyregexp.New(`^depend\s*=\s*([^!\s<>=~][^\s<>=~]*)`)
 
-// isCondaScript reports whether a member is a script that conda runs on activation or after the
-// installation.
-func isCondaScript(p string) bool {
+// configuresLoader matches the members of a deb that the loader, shells or dpkg read.
+var configuresLoader = lazyregexp.New(`^(etc/(ld\.so\.conf|profile)\.d/|DEBIAN/(pre|post)inst$)`)
+
+// isScript reports whether a member may lead the loader to the libraries of its package: a script
+// that conda runs on activation or after the installation, and of a deb any script, which may start
+// a program with LD_LIBRARY_PATH. head is the start of the member.
+func isScript(pkg *unpack.Package, p string, head []byte) bool {
+	if pkg.Format == unpack.FormatDeb {
+		return bytes.HasPrefix(head, []byte("#!")) || configuresLoader.MatchString(p)
+	}
 	return strings.HasPrefix(p, "etc/conda/activate.d/") ||
 		strings.HasPrefix(p, "bin/.") && strings.HasSuffix(p, "-post-link.sh")
+}
+
+// ofLoader are words in a script that leads the loader to a library, perhaps by a link to it.
+var ofLoader = []string{"LD_", "ld.so", "update-alternatives", "ln -", "symlink"}
+
+// setsUp reports whether a script may lead the loader to libraries.
+func setsUp(p string, text []byte) bool {
+	return strings.HasPrefix(p, "bin/.") || strings.HasPrefix(p, "etc/ld.so.conf.d/") ||
+		slices.ContainsFunc(ofLoader, func(word string) bool {
+			return bytes.Contains(text, []byte(word))
+		})
 }
 
 // relation matches the name at the start of each alternative in a dependency: "libc6 (>= 2.36)

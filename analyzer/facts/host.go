@@ -23,7 +23,8 @@ const (
 
 // libraryFolder matches a library in a folder that loaders search.
 var libraryFolder = lazyregexp.New(
-	`^(usr/(local/)?)?(lib|lib32|lib64|libx32)/([a-z0-9_]+-linux-(gnu|musl)[a-z0-9]*/)?[^/]+$`,
+	`^(usr/(local/)?)?(lib|lib32|lib64|libx32)/([a-z0-9_]+-linux-(gnu|musl)[a-z0-9]*/)?` +
+		`(glibc-hwcaps/[^/]+/)?[^/]+$`,
 )
 
 // hostOf determines the host of an object from its name and from the entry points that it

@@ -83,8 +83,11 @@ func (o *Object) Public() bool {
 		!strings.Contains(o.Path, ".libs/")
 }
 
-// Searched reports whether the object is in a folder that loaders search.
-func (o *Object) Searched() bool { return libraryFolder.MatchString(o.Path) }
+// Searched reports whether the object or a link to it is in a folder that loaders search.
+func (o *Object) Searched() bool {
+	return libraryFolder.MatchString(o.Path) ||
+		slices.ContainsFunc(o.Links, libraryFolder.MatchString)
+}
 
 // Extension reports whether the object is a module that Python imports.
 func (o *Object) Extension() bool { return o.module }

@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +46,7 @@ type prepared struct {
 	digest     string        // its digest in the format of RECORD; "" if it was not computed
 	symbols    []abi3.Symbol // symbols of an extension in a wheel for the stable ABI
 
-	setsUp *bool // of a script of a conda package: see Artifact.SetsUp
+	setsUp *bool // of a script of a conda package or deb: see Artifact.SetsUp
 
 	pe     *peobj.Object  // nil for other formats
 	peErr  error          // why a PE file could not be read
@@ -79,10 +78,10 @@ func prepare(f *unpack.File, names *elfobj.Names) *prepared {
 	case isSystemFile(f.Package, f.Path):
 		p.system = true
 		p.read(f, maxSystemFile, false)
-	case isCondaScript(f.Path):
+	case isScript(f.Package, f.Path, start(f)):
 		p.read(f, maxMetadata, false)
 		p.setsUp = new(bool)
-		*p.setsUp = strings.HasPrefix(f.Path, "bin/") || bytes.Contains(p.text, []byte("LD_"))
+		*p.setsUp = setsUp(f.Path, p.text)
 		p.text = nil
 	case isSource(f.Path):
 		p.readSource(f)
@@ -112,10 +111,15 @@ func (p *prepared) read(f *unpack.File, limit int64, whole bool) {
 	p.text, p.err = io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, limit)))
 }
 
-func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
+// start returns the start of a file.
+func start(f *unpack.File) []byte {
 	head := make([]byte, 512)
 	n, _ := f.Content.ReadAt(head, 0)
-	head = head[:n]
+	return head[:n]
+}
+
+func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
+	head := start(f)
 	if isPE(head) {
 		p.readPE(f)
 		return
@@ -134,7 +138,7 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 	if p.listed = f.Package.Kind == unpack.KindWheel && !errors.Is(p.err, elfobj.ErrNotELF); p.listed {
 		p.size, p.digest = f.Size, digest(f)
 	}
-	p.unreadable = wheelpolicy.Unreadable(head[:min(n, wheelpolicy.HeaderSize)], f.Size, p.err != nil)
+	p.unreadable = wheelpolicy.Unreadable(head[:min(len(head), wheelpolicy.HeaderSize)], f.Size, p.err != nil)
 	if p.err != nil {
 		return
 	}

@@ -91,7 +91,7 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 		isMetadata(p) ||
 		isRecord(p) ||
 		isWheelFile(p) ||
-		isCondaScript(p) ||
+		isScript(pkg, p, head) ||
 		isSystemFile(pkg, p) ||
 		isDepends(p)
 }

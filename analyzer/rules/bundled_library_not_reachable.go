@@ -12,6 +12,8 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -49,6 +51,12 @@ other programs, and if the package has scripts that run on activation (with LD_L
 after the installation; a warning for public libraries in lib; and a note for plug-ins. There is no
 finding where a dependency is named after the library.
 
+In a deb the loader searches only the folders of the system for what no path leads to. It is an
+error for programs that users start by name and for libraries in the folders of the system, and a
+warning for other programs, which a script may start, if a package in Depends may have the library,
+and if the deb has files that may lead the loader to it: scripts that set LD_LIBRARY_PATH or make
+links, and configuration of the loader (/etc/ld.so.conf.d). Plug-ins of a deb are not reported.
+
 Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + ` or
 ` + "`auditwheel repair`" + `; in a conda package an RPATH, as conda-build does. Rename a file of a wheel
 that does not have the name of its SONAME.
@@ -83,7 +91,7 @@ Not detected: on Windows folders that a package computes in another way than fro
 }
 
 func checkReachable(p *analyzer.Pass) {
-	if p.Facts.Kind != analyzer.KindWheel && !p.Facts.Conda() {
+	if p.Facts.Kind != analyzer.KindWheel && !p.Facts.Conda() && !ofDebian(p) {
 		return
 	}
 	for _, x := range unreachedLibraries(p) {
@@ -105,6 +113,11 @@ func checkReachable(p *analyzer.Pass) {
 		switch {
 		case x.by.Alternative:
 			f.Severity = analyzer.Note
+		case ofDebian(p) && (p.Facts.SetsUp || x.elsewhere(p) ||
+			x.program != nil && !onPath(x.program)):
+		case ofDebian(p):
+			f.Severity = analyzer.Error
+			first = ", and nothing in the package loads it before"
 		case x.program != nil && onPath(x.program) && !p.Facts.SetsUp,
 			len(modules) > 0 && !mayBeLoaded(p, x.by, l, modules):
 			f.Severity = analyzer.Error
@@ -198,29 +211,38 @@ func reaching(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Cand
 type unreached struct {
 	by      *analyzer.View
 	library *dynlink.Library
-	program *analyzer.View // of a conda package, that loads by; nil if there is none
+	program *analyzer.View // of a conda package or deb, that loads by; nil if there is none
+}
+
+// ofDebian reports whether the artifact is a deb.
+func ofDebian(p *analyzer.Pass) bool { return p.Facts.Format == unpack.FormatDeb }
+
+// elsewhere reports whether a package that a deb depends on may have the library too.
+func (x unreached) elsewhere(p *analyzer.Pass) bool {
+	_, perhaps := p.Facts.DependencyProvides(x.library.Names()[0])
+	return perhaps
 }
 
 // unreachedLibraries returns the libraries that no search path leads to: those that an object needs
-// itself, and in a conda package those that one of its programs needs indirectly. A program has
-// loaded nothing before.
+// itself, and in a conda package or deb those that one of its programs needs indirectly. A program
+// has loaded nothing before. Of a deb, what no loader searches is a plug-in of a program.
 func unreachedLibraries(p *analyzer.Pass) (out []unreached) {
 	own := map[*dynlink.Library]*analyzer.View{}
 	for _, v := range p.Views {
 		own[v.Library] = v
 	}
 	for _, v := range p.Views {
-		if v.Program() && p.Facts.Conda() {
+		if v.Program() && (p.Facts.Conda() || ofDebian(p)) || ofDebian(p) && !v.Searched() {
 			continue
 		}
 		for _, found := range v.Loading.Found {
-			if l := found.Library; found.NeededBy == v.Library && own[l] != nil && unreachedIn(p, found) &&
-				!loadedWith(p, v, l) {
+			if l := found.Library; found.NeededBy == v.Library && own[l] != nil &&
+				unreachedIn(p, own, found) && !loadedWith(p, v, l) {
 				out = append(out, unreached{by: v, library: l})
 			}
 		}
 	}
-	if !p.Facts.Conda() {
+	if !p.Facts.Conda() && !ofDebian(p) {
 		return out
 	}
 	for _, v := range p.Views {
@@ -229,7 +251,7 @@ func unreachedLibraries(p *analyzer.Pass) (out []unreached) {
 		}
 		for _, found := range v.Loading.Found {
 			by := own[found.NeededBy]
-			if by == nil || !unreachedIn(p, found) {
+			if by == nil || !unreachedIn(p, own, found) {
 				continue
 			}
 			i := slices.IndexFunc(out, func(x unreached) bool {
@@ -248,10 +270,16 @@ func unreachedLibraries(p *analyzer.Pass) (out []unreached) {
 }
 
 // unreachedIn reports whether a load takes a library of the artifact that no search path leads to.
-// In a conda environment it may instead be that of a package with the same library.
-func unreachedIn(p *analyzer.Pass, found dynlink.Found) bool {
+// In a conda environment it may instead be that of a package with the same library. own are the
+// views of the artifact.
+func unreachedIn(
+	p *analyzer.Pass,
+	own map[*dynlink.Library]*analyzer.View,
+	found dynlink.Found,
+) bool {
 	l := found.Library
 	return found.By == dynlink.ByPackage && l.Kind == dynlink.FromArtifact &&
+		!(ofDebian(p) && own[l] != nil && own[l].Searched()) &&
 		!(p.Facts.Conda() && slices.ContainsFunc(l.Names(), func(name string) bool {
 			certain, perhaps := p.Facts.DependencyProvides(name)
 			_, known := platform.ProviderOf(name)
@@ -260,9 +288,9 @@ func unreachedIn(p *analyzer.Pass, found dynlink.Found) bool {
 }
 
 // onPath reports whether users start a program by its name.
-func onPath(v *analyzer.View) bool {
-	return path.Dir(v.Path) == "bin" || path.Dir(v.Path) == "sbin"
-}
+func onPath(v *analyzer.View) bool { return programFolder.MatchString(v.Path) }
+
+var programFolder = lazyregexp.New(`^(usr/(local/)?)?(bin|sbin|games)/[^/]+$`)
 
 // linked reports whether programs of other packages link with the object of a conda package.
 func (x unreached) linked(p *analyzer.Pass) bool {
