@@ -170,7 +170,7 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 	for _, v := range x.views {
 		v.Users = x.users[v.Library]
 	}
-	x.findVariants(f)
+	x.findVariants(f, s.judge.options.On.Python)
 	x.bind(c.Scenario, baseline, environment)
 	return x
 }

@@ -2,8 +2,10 @@ package judge
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/startup"
@@ -18,32 +20,37 @@ type importing struct {
 	use    *startup.Use // nil if no source names it
 }
 
+// never reports whether the sources import the module only in other versions of Python.
+func (i importing) never() bool { return i.use != nil && i.use.Never }
+
 // findVariants finds the views of which a program loads one.
-func (x *packageSet) findVariants(f *facts.Artifact) {
-	x.readImports(f)
+func (x *packageSet) findVariants(f *facts.Artifact, python string) {
+	x.readImports(f, python)
 	stems := map[string][]*View{}
 	var chosen []*View
 	for _, v := range x.views {
 		v.stack = ofStack(v.Path) // once, because it is compared with that of many
 		stems[v.Stem()] = append(stems[v.Stem()], v)
-		if u := v.imported.use; u != nil && u.Chosen {
+		if u := v.imported.use; u != nil && u.Chosen && !u.Never {
 			chosen = append(chosen, v)
 		}
 	}
 	for _, v := range x.views {
-		alternative := func(u *View) bool { return Alternatives(v, u) }
-		v.Alternative = slices.ContainsFunc(stems[v.Stem()], alternative) ||
+		alternative := func(u *View) bool { return !u.imported.never() && Alternatives(v, u) }
+		v.Alternative = v.imported.never() || slices.ContainsFunc(stems[v.Stem()], alternative) ||
 			slices.ContainsFunc(chosen, alternative)
 	}
 	x.loadedTogether()
 	x.selected()
 }
 
-// readImports finds out how the sources import the modules.
-func (x *packageSet) readImports(f *facts.Artifact) {
+// readImports finds out how the sources import the modules, with a version of Python, "" for those
+// of the wheel's tags.
+func (x *packageSet) readImports(f *facts.Artifact, python string) {
 	if len(f.Program) == 0 {
 		return
 	}
+	program := f.Program.For(versionsOf(f, python))
 	var names []string
 	always := map[string]bool{}
 	roots := map[string]bool{}
@@ -58,14 +65,43 @@ func (x *packageSet) readImports(f *facts.Artifact) {
 			continue
 		}
 		roots[root] = true
-		for _, e := range f.Program.Import(root, "").Events {
+		for _, e := range program.Import(root, "").Events {
 			always[e.Name] = always[e.Name] || !e.Load && !e.May && !e.Handled
 		}
 	}
-	uses := f.Program.Uses(names)
+	uses := program.Uses(names)
 	for _, v := range x.views {
 		v.imported.use, v.imported.always = uses[v.imported.name], always[v.imported.name]
 	}
+}
+
+// versionsOf returns the versions of Python that import a wheel: the given one, or those of its
+// tags.
+func versionsOf(f *facts.Artifact, python string) startup.Versions {
+	if minor, ok := strings.CutPrefix(strings.TrimSuffix(python, "t"), "3."); ok {
+		minor, _, _ = strings.Cut(minor, ".")
+		if n, err := strconv.Atoi(minor); err == nil {
+			return startup.Versions{From: n, Before: n + 1}
+		}
+	}
+	if f.Wheel == nil {
+		return startup.Versions{}
+	}
+	var out startup.Versions
+	for i, t := range f.Wheel.Tags {
+		r, ok := cpython.OfTag(t.Python, t.ABI)
+		if !ok {
+			return startup.Versions{}
+		}
+		if i == 0 || r.Minor < out.From {
+			out.From = r.Minor
+		}
+		out.Before = max(out.Before, r.Minor+1)
+	}
+	if !singlePython(f) {
+		out.Before = 0
+	}
+	return out
 }
 
 // loadedTogether finds libraries that are named like variants but are not: importing a module loads
@@ -117,11 +153,14 @@ func (x *packageSet) selected() {
 
 // Alternatives reports whether a program loads only one of two objects: their names differ only in
 // a version or a GPU stack, or a Python source imports one of them under a condition and otherwise
-// the other one. Modules that a source imports in any case are none, unless they have one name, so
+// the other one, or imports one in other versions of Python only. Modules that a source imports in any case are none, unless they have one name, so
 // that the interpreter selects one.
 func Alternatives(a, b *View) bool {
 	m, n := a.imported, b.imported
 	if m.use != nil && n.use != nil && m.name != n.name {
+		if m.never() || n.never() {
+			return true
+		}
 		if m.always || n.always || slices.ContainsFunc(m.use.By, func(source string) bool {
 			return slices.Contains(n.use.By, source)
 		}) {

@@ -9,11 +9,12 @@ import (
 
 // Module is what a Python source does when it is imported, in order, as far as it matters for
 // libraries: imports of modules, loads of libraries, and calls of functions. Conditions are not
-// evaluated.
+// evaluated, except for those on the version of Python: see Program.For.
 type Module struct {
 	top       body
 	functions map[string]*body  // by name; methods are under the name of their class
 	names     map[string]string // paths of what it imports under a name
+	versions  bool              // a step depends on the version of Python
 }
 
 // body is what a source or a function does.
@@ -28,7 +29,10 @@ type step struct {
 	may     bool // it depends on a condition, or a function is only mentioned
 	handled bool // the source continues if it fails
 	// A library is loaded with RTLD_GLOBAL, or modules are from now on; without it, no longer.
-	global bool
+	global    bool
+	only      Versions // in a branch for these versions of Python
+	otherwise bool     // it depends on a condition in these versions too
+	never     bool     // no version that the program is for executes it
 	// Which branch of which if or try statement it is in; zero for none.
 	fork, arm int
 }
@@ -186,8 +190,9 @@ type scope struct {
 	into         *body
 	class        string // the class whose body it is
 	may, handled bool
-	fork, arm    int  // see step
-	never        bool // only type checkers read it
+	fork, arm    int      // see step
+	only         Versions // of a branch
+	never        bool     // only type checkers read it
 }
 
 func (s scope) maybe() scope { s.may = true; return s }
@@ -235,6 +240,8 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 	fork, arm := 0, 0
 	var tried, end int // the steps of the last try statement
 	first := r.line.indent
+	var rest Versions // for which no branch of the if statement was taken so far
+	var open bool     // there was a branch that is taken under another condition
 	for len(r.line.tokens) > 0 && r.line.indent >= indent {
 		l := r.line
 		if l.is("if", "try") {
@@ -242,6 +249,9 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 			fork, arm, tried = r.forks, 0, len(in.into.steps)
 		}
 		inner := in
+		if !l.is("elif", "else") {
+			rest, open = Versions{}, !l.is("if")
+		}
 		if arm++; l.is("if", "elif", "else", "try", "except") {
 			inner.fork, inner.arm = fork, arm
 		}
@@ -254,8 +264,18 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 			inner = r.function(l.tokens[1].text, in)
 		case l.is("class") && len(l.tokens) > 1:
 			inner.class = strings.Clone(l.tokens[1].text)
-		case l.is("if"):
-			inner = inner.maybe()
+		case l.is("if", "elif"):
+			inner.only = in.only.and(rest)
+			inner.may = in.may || open
+			v, ok := selected(l.tokens[1:max(1, afterColon(l.tokens)-1)])
+			if ok {
+				inner.only = inner.only.and(v)
+				v, ok = v.others()
+				rest = rest.and(v)
+			} else {
+				inner = inner.maybe()
+			}
+			open = open || !ok
 			inner.never = in.never || slices.ContainsFunc(l.tokens, func(t token) bool {
 				return t.text == "TYPE_CHECKING"
 			})
@@ -264,7 +284,10 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 			inner = inner.maybe()
 		case l.is("for") && r.loops(l.tokens):
 			r.leaves = false
-		case l.is("elif", "else", "for", "while"):
+		case l.is("else"):
+			inner.only = in.only.and(rest)
+			inner.may = in.may || open
+		case l.is("for", "while"):
 			inner = inner.maybe()
 		case l.is("match", "case") && l.tokens[len(l.tokens)-1].text == ":":
 			inner = inner.maybe()
@@ -299,7 +322,8 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 		}
 		if loops && r.leaves { // what follows a break or continue may not be executed
 			for i := range in.into.steps[begun:] {
-				in.into.steps[begun+i].may = true
+				s := &in.into.steps[begun+i]
+				s.may, s.otherwise = true, true
 			}
 		}
 	}

@@ -163,6 +163,9 @@ func (w *walk) body(b *body, how step) {
 		if w.done {
 			return
 		}
+		if s.never {
+			continue
+		}
 		s.may, s.handled = s.may || how.may, s.handled || how.handled
 		before := w.global
 		switch {

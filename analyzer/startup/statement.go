@@ -162,7 +162,9 @@ func (r *moduleReader) add(do stepKind, name string, in scope) {
 
 // step stores a step unless the source has done the same before.
 func (r *moduleReader) step(s step, in scope) {
-	s.may, s.handled, s.fork, s.arm = in.may, in.handled, in.fork, in.arm
+	s.only, s.otherwise = in.only, in.may
+	s.may, s.handled, s.fork, s.arm = in.may || in.only != Versions{}, in.handled, in.fork, in.arm
+	r.versions = r.versions || in.only != Versions{}
 	if r.count < maxSteps && (s.do == setsFlags || !slices.Contains(in.into.steps, s)) {
 		s.name = strings.Clone(s.name)
 		in.into.steps = append(in.into.steps, s)

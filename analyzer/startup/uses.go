@@ -6,6 +6,7 @@ import "path"
 type Use struct {
 	By     []string // sources that import it in any case, and fail if it does
 	Chosen bool     // each import is in a branch of an if or try statement
+	Never  bool     // each import is in a branch for other versions of Python
 
 	choices []choice
 }
@@ -28,9 +29,10 @@ func (p Program) Uses(modules []string) map[string]*Use {
 		}
 		u := out[name]
 		if u == nil {
-			u = &Use{Chosen: true}
+			u = &Use{Chosen: true, Never: true}
 			out[name] = u
 		}
+		u.Never = u.Never && s.never
 		if s.fork > 0 && (s.may || s.handled) {
 			u.choices = append(u.choices, choice{b, s.fork, s.arm})
 		} else {
