@@ -60,6 +60,7 @@ func parseXML(b []byte) (*Library, error) {
 		Class:    64,
 		Order:    "little",
 		Evidence: EvidenceSymbols, Unaligned: true,
+		NoBits:   true,
 		Partial:  true,
 		Needed:   []string{},
 		Versions: []string{},

@@ -125,31 +125,37 @@ func (l *Library) sorted() *Library {
 	}
 	out.Types = make([]Type, 0, len(l.Types))
 	for n := 0; n < len(order); n++ {
-		t := l.Types[order[n]]
-		t.Elem, t.File = visit(t.Elem), short(t.File)
-		t.Members = slices.Clone(t.Members)
-		t.Bases = slices.Clone(t.Bases)
-		t.Params = slices.Clone(t.Params)
-		t.Virtuals = slices.Clone(t.Virtuals)
-		t.Arguments = slices.Clone(t.Arguments)
-		for i := range t.Members {
-			t.Members[i].Type = visit(t.Members[i].Type)
-		}
-		for i := range t.Bases {
-			t.Bases[i].Type = visit(t.Bases[i].Type)
-		}
-		for i := range t.Params {
-			t.Params[i].Type = visit(t.Params[i].Type)
-		}
-		for i := range t.Virtuals {
-			t.Virtuals[i].Type = visit(t.Virtuals[i].Type)
-		}
-		for i := range t.Arguments {
-			t.Arguments[i] = visit(t.Arguments[i])
-		}
+		t := l.Types[order[n]].mapped(visit)
+		t.File = short(t.File)
 		out.Types = append(out.Types, t)
 	}
 	return &out
+}
+
+// mapped returns a copy of a type that refers to other types.
+func (t Type) mapped(to func(TypeID) TypeID) Type {
+	t.Elem = to(t.Elem)
+	t.Members = slices.Clone(t.Members)
+	t.Bases = slices.Clone(t.Bases)
+	t.Params = slices.Clone(t.Params)
+	t.Virtuals = slices.Clone(t.Virtuals)
+	t.Arguments = slices.Clone(t.Arguments)
+	for i := range t.Members {
+		t.Members[i].Type = to(t.Members[i].Type)
+	}
+	for i := range t.Bases {
+		t.Bases[i].Type = to(t.Bases[i].Type)
+	}
+	for i := range t.Params {
+		t.Params[i].Type = to(t.Params[i].Type)
+	}
+	for i := range t.Virtuals {
+		t.Virtuals[i].Type = to(t.Virtuals[i].Type)
+	}
+	for i := range t.Arguments {
+		t.Arguments[i] = to(t.Arguments[i])
+	}
+	return t
 }
 
 // short returns a file with its last folder; the rest of the path depends on the build machine.

@@ -265,7 +265,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 				offset(n.Offset),
 			)
 		}
-		if m.Bits != n.Bits && !t.old.Partial && !t.new.Partial {
+		if m.Bits != n.Bits && !t.old.NoBits && !t.new.NoBits {
 			d.failMember(m.Name, "the member %s had %d bits and has %d now", m.Name, m.bits, n.bits)
 		}
 		local := t.ref(p, m.Type, n.Type,

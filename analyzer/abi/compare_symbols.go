@@ -248,7 +248,7 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 	case was != is && was != "" && is != "":
 		x.Detail = fmt.Sprintf("%s was %s and is now %s.", Readable(a.Name), was, is)
 		x.Fix = "Export the new one under another name."
-	case was == "data" && !partial && c.new.own(b) && !c.old.own(a):
+	case was == "data" && (!partial || a.Copied) && c.new.own(b) && !c.old.own(a):
 		x.Detail = fmt.Sprintf("%s has protected visibility now.", Readable(a.Name))
 		if !b.Protected {
 			x.Detail = fmt.Sprintf("The library uses its own %s now (-Bsymbolic).", Readable(a.Name))

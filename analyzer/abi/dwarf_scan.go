@@ -26,6 +26,7 @@ type scan struct {
 	fresh []int32       // exports that the current unit defines
 	chain []dwarf.Entry // an entry, its abstract origin, and its specification
 
+	imports   bool               // the symbols are imports: their declarations are wanted
 	classes   map[string][]int32 // exports of typeinfo and virtual tables, by the class's last name
 	qualified func(*dwarf.Entry) (string, error)
 }
@@ -68,14 +69,18 @@ type definition struct {
 // were not found, the evidence stays as it is.
 func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 	s := &scan{
-		l:     l,
-		d:     d,
-		names: make([]int32, len(l.Symbols)),
-		addrs: make([]position, 0, len(l.Symbols)),
-		found: make([]definition, len(l.Symbols)),
+		l:       l,
+		d:       d,
+		names:   make([]int32, len(l.Symbols)),
+		addrs:   make([]position, 0, len(addrs)),
+		found:   make([]definition, len(l.Symbols)),
+		imports: addrs == nil,
 	}
 	for i := range l.Symbols {
 		s.names[i] = int32(i)
+		if s.imports {
+			continue
+		}
 		addr := addrs[i]
 		if l.Machine == "arm" { // the lowest bit marks Thumb code
 			addr &^= 1
@@ -187,7 +192,7 @@ func recordsAlignment(producer string) bool {
 		strings.Contains(producer, "LLVM") || strings.HasPrefix(producer, "GNU ")
 }
 
-// scope visits the entries of a unit or namespace.
+// scope visits the entries of a unit or namespace, and of a class if declarations are wanted.
 func (s *scan) scope(cursors []dwarf.Cursor, depth int) error {
 	c := &cursors[depth]
 	for c.Next() {
@@ -196,16 +201,18 @@ func (s *scan) scope(cursors []dwarf.Cursor, depth int) error {
 			if err := s.entry(&c.Entry); err != nil {
 				return err
 			}
-		case dwarf.TagClass, dwarf.TagStruct:
+		case dwarf.TagClass, dwarf.TagStruct, dwarf.TagUnion:
 			if err := s.class(&c.Entry); err != nil {
 				return err
 			}
-		case dwarf.TagNamespace, dwarf.TagModule:
-			if depth+1 == len(cursors) {
-				return errTooDeep
+			if !s.imports { // definitions of members are not in their class
+				continue
 			}
-			cursors[depth+1].Reset(s.d, &c.Entry)
-			if err := s.scope(cursors, depth+1); err != nil {
+			if err := s.inner(cursors, depth); err != nil {
+				return err
+			}
+		case dwarf.TagNamespace, dwarf.TagModule:
+			if err := s.inner(cursors, depth); err != nil {
 				return err
 			}
 		}
@@ -213,10 +220,21 @@ func (s *scan) scope(cursors []dwarf.Cursor, depth int) error {
 	return c.Err()
 }
 
-// class records the entry of a class whose typeinfo or virtual table is an export.
+// inner visits the entries inside the current one.
+func (s *scan) inner(cursors []dwarf.Cursor, depth int) error {
+	if depth+1 == len(cursors) {
+		return errTooDeep
+	}
+	cursors[depth+1].Reset(s.d, &cursors[depth].Entry)
+	return s.scope(cursors, depth+1)
+}
+
+// class records the entry of a class whose typeinfo or virtual table is an export or import: its
+// definition, or a declaration of a program that imports it.
 func (s *scan) class(e *dwarf.Entry) error {
 	exports := s.classes[string(e.Bytes(dwarf.Name))]
-	if len(exports) == 0 || e.Flag(dwarf.Declaration) && !e.Has(dwarf.Signature) {
+	declared := e.Flag(dwarf.Declaration) && !e.Has(dwarf.Signature)
+	if len(exports) == 0 || declared && !s.imports {
 		return nil
 	}
 	name, err := s.qualified(e)
@@ -225,8 +243,9 @@ func (s *scan) class(e *dwarf.Entry) error {
 	}
 	for _, i := range exports {
 		class := classOf(s.l.Symbols[i].Name)
-		if s.found[i].ref == 0 && strings.TrimSuffix(strings.TrimRight(class, "* "), " const") == name {
-			s.found[i] = definition{e.Ref(), true}
+		if (s.found[i].ref == 0 || !s.found[i].named && !declared) &&
+			strings.TrimSuffix(strings.TrimRight(class, "* "), " const") == name {
+			s.found[i] = definition{e.Ref(), !declared}
 			s.fresh = append(s.fresh, i)
 		}
 	}
@@ -235,8 +254,11 @@ func (s *scan) class(e *dwarf.Entry) error {
 
 // entry records an entry that defines an export.
 func (s *scan) entry(e *dwarf.Entry) error {
-	if e.Flag(dwarf.Declaration) {
+	if e.Flag(dwarf.Declaration) != s.imports {
 		return nil
+	}
+	if s.imports {
+		return s.declaration(e)
 	}
 	placed := e.Has(dwarf.LowPC) || e.Has(dwarf.Location) || e.Has(dwarf.Ranges)
 	if !placed {
@@ -269,6 +291,22 @@ func (s *scan) entry(e *dwarf.Entry) error {
 		i := p.export
 		if s.found[i].ref == 0 && s.fits(i, e) {
 			s.found[i] = definition{ref, false}
+			s.fresh = append(s.fresh, i)
+		}
+	}
+	return nil
+}
+
+// declaration records an entry that declares an import. One without a prototype says nothing.
+func (s *scan) declaration(e *dwarf.Entry) error {
+	name, err := s.name(e)
+	if err != nil {
+		return err
+	}
+	for _, i := range s.named(name) {
+		unknown := e.Tag == dwarf.TagSubprogram && e.Unit.C() && !e.Flag(dwarf.Prototyped)
+		if s.found[i].ref == 0 && !unknown && s.external() && s.fits(i, e) {
+			s.found[i] = definition{e.Ref(), true}
 			s.fresh = append(s.fresh, i)
 		}
 	}

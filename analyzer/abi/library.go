@@ -44,6 +44,8 @@ type Library struct {
 
 	// Unaligned means that its source does not record alignments that the source code sets.
 	Unaligned bool `json:"-"`
+	// NoBits means that its source does not record the sizes of bit-fields.
+	NoBits bool `json:"-"`
 	// Packaged means that it was read from a package, which replaces all files of the one before.
 	Packaged bool `json:"-"`
 
@@ -64,9 +66,10 @@ type Symbol struct {
 	// defined in a class or a header: every program that uses it has its own copy
 	Inline bool `json:"inline,omitempty"`
 	// type of the function or variable, or the class of typeinfo and of a virtual table; 0 if unknown
-	Type TypeID `json:"type,omitempty"`
-	File string `json:"file,omitempty"` // file of the declaration
-	Line uint32 `json:"line,omitempty"`
+	Type   TypeID `json:"type,omitempty"`
+	File   string `json:"file,omitempty"` // file of the declaration
+	Line   uint32 `json:"line,omitempty"`
+	Copied bool   `json:"-"` // a variable that a program has a copy of
 	// Name is a C++ name from a symbols file
 	Demangled bool `json:"-"`
 }

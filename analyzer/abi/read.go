@@ -58,13 +58,18 @@ func Read(f File) (*Library, error) {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	if err := l.readTypes(f, o, addrs); err != nil {
-		l.Problems = append(l.Problems, err.Error())
-		l.Evidence, l.Types = EvidenceSymbols, nil
-		for i := range l.Symbols {
-			l.Symbols[i].Type = 0
-		}
+		l.withoutTypes(err)
 	}
 	return l, nil
+}
+
+// withoutTypes removes the types that were read before an error.
+func (l *Library) withoutTypes(err error) {
+	l.Problems = append(l.Problems, err.Error())
+	l.Evidence, l.Types = EvidenceSymbols, nil
+	for i := range l.Symbols {
+		l.Symbols[i].Type = 0
+	}
 }
 
 // fromObject returns a Library of an object without symbols.
@@ -151,7 +156,7 @@ func (l *Library) addSymbols(o *elfobj.Object, places []elfobj.Place) []uint64 {
 }
 
 // readTypes reads the types of the exports from the debug information of the file or of its debug
-// file, if there is any.
+// file, if there is any. Without addresses it reads those of imports, from their declarations.
 func (l *Library) readTypes(f File, o *elfobj.Object, addrs []uint64) error {
 	in := debugFile(o, f.Content)
 	if !in.HasInfo() {

@@ -52,7 +52,8 @@ Without debug information, exported symbols, virtual tables and typeinfo are com
 information (DWARF, in the library or in a separate debug file next to it), also the types that
 exported functions and variables use; of types that a source file of the library defines, not a
 header, only values count, not what pointers point to, as programs may not see them. --headers
-decides what programs see. The first lines of the output name the evidence, and what programs can
+decides what programs see. With --app and without OLD, the debug information of the program has the
+types that it was built with: they are compared with those of NEW. The first lines of the output name the evidence, and what programs can
 see and was not compared. "no ABI change" is said only if nothing is left.
 
 Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
@@ -64,16 +65,21 @@ wrong usage.`,
   compat diff --debug libfoo1-dbgsym_1.3_amd64.deb libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
   compat diff --headers libfoo-dev_1.4_amd64.deb libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
   compat diff --app build/foo old/libfoo.so.1 new/libfoo.so.1
+  compat diff --app build/foo new/libfoo.so.1
   compat diff abi/libfoo.json build/libfoo.so
   compat diff --suppressions .abignore debian/libfoo1.symbols build/libfoo.so.1`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
+			if len(args) != 2 && (len(args) != 1 || len(f.apps) == 0) {
 				return errors.New("give two paths, OLD and NEW; see 'compat diff --help'")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return diff(c.Context(), env, f, args[0], args[1])
+			old, new := "", args[len(args)-1]
+			if len(args) == 2 {
+				old = args[0]
+			}
+			return diff(c.Context(), env, f, old, new)
 		},
 	}
 	flags := c.Flags()
@@ -87,8 +93,13 @@ wrong usage.`,
 		"public header, folder of public headers, or package that has them (libfoo-dev.deb); types "+
 			"defined elsewhere are private; may be repeated",
 	)
-	flags.StringArrayVar(&f.apps, "app", nil,
-		"compare only what this program or library imports of OLD; may be repeated")
+	flags.StringArrayVar(
+		&f.apps,
+		"app",
+		nil,
+		"compare only what this program or library imports of OLD or, without OLD, what its own debug "+
+			"information has; may be repeated",
+	)
 	flags.StringArrayVar(&f.private, "private", nil,
 		"private symbol, symbol version or type, where * matches any text; may be repeated")
 	flags.StringArrayVar(&f.suppress, "suppressions", nil,
@@ -129,23 +140,41 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	defer debug.SetGCPercent(debug.SetGCPercent(diffPercent))
 	// a comparison has one goroutine; a second processor would only make collections more expensive
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	oldPaths, newPaths, left, err := chosen(oldPath, newPath)
-	if err != nil {
-		return err
+	var oldPaths, left []string
+	newPaths := []string{newPath}
+	if oldPath != "" {
+		if oldPaths, newPaths, left, err = chosen(oldPath, newPath); err != nil {
+			return err
+		}
 	}
 	debugFiles, err := openDebug(ctx, f.debugDirs, f.debug)
 	if err != nil {
 		return err
 	}
 	defer debugFiles.close()
-	old, err := readSide(ctx, oldPaths, debugFiles)
+	old := &side{}
+	if oldPath != "" {
+		if old, err = readSide(ctx, oldPaths, debugFiles); err != nil {
+			return err
+		}
+		// release the debug information of the old side before that of the new one is read
+		debug.FreeOSMemory()
+	}
+	new, err := readSide(ctx, newPaths, debugFiles)
 	if err != nil {
 		return err
 	}
-	// release the debug information of the old side before that of the new one is read
-	debug.FreeOSMemory()
-	new, err := readSide(ctx, newPaths, debugFiles)
-	if err != nil {
+	pairs := abi.Pair(old.libraries, new.libraries)
+	var uses func(name, version string) bool
+	if oldPath == "" {
+		if pairs, err = f.usedBy(new.libraries, debugFiles); err != nil {
+			return err
+		}
+		for _, p := range pairs {
+			old.libraries = append(old.libraries, p.Old)
+		}
+		uses = func(string, string) bool { return true } // symbols that are added are no difference
+	} else if uses, err = f.uses(old.libraries); err != nil {
 		return err
 	}
 	if len(f.headers) > 0 {
@@ -157,12 +186,8 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 			l.SetHeaders(headers)
 		}
 	}
-	uses, err := f.uses(old.libraries)
-	if err != nil {
-		return err
-	}
 	hidden = hidden.With(old.hidden).With(new.hidden)
-	whole, each := abi.ComparePairs(abi.Pair(old.libraries, new.libraries),
+	whole, each := abi.ComparePairs(pairs,
 		func(l *abi.Library) abi.Options {
 			o := new.options(l)
 			o.Hidden, o.Private, o.Uses = hidden, f.private, uses
@@ -189,36 +214,6 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 		err = exit{code: exitIncompatible}
 	}
 	return err
-}
-
-// uses returns whether a program of --app imports a symbol of a library; nil without --app. It is
-// an error if one imports none of the old libraries, because then nothing would be compared.
-func (f *diffFlags) uses(old []*abi.Library) (func(name, version string) bool, error) {
-	if len(f.apps) == 0 {
-		return nil, nil
-	}
-	imported := map[string][]string{} // versions by name; "" for none
-	for _, app := range f.apps {
-		o, ok := openObject(app)
-		if !ok {
-			return nil, fmt.Errorf("--app: %s is not an ELF program or library", app)
-		}
-		own := map[string]bool{}
-		for _, i := range o.Imports.All() {
-			own[i.Name] = true
-			imported[i.Name] = append(imported[i.Name], i.Version)
-		}
-		if !slices.ContainsFunc(old, func(l *abi.Library) bool {
-			return slices.ContainsFunc(l.Symbols, func(s abi.Symbol) bool { return own[s.Name] })
-		}) {
-			return nil, fmt.Errorf("--app: %s imports no symbol of the old library", app)
-		}
-	}
-	return func(name, version string) bool {
-		return slices.ContainsFunc(imported[name], func(v string) bool {
-			return v == "" || version == "" || v == version
-		})
-	}, nil
 }
 
 // maxHeader limits the size of a header, in bytes.

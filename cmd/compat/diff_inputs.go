@@ -46,6 +46,7 @@ func readSide(ctx context.Context, paths []string, debug *debugSources) (*side, 
 		}
 	}
 	s.libraries = withoutCopies(s.libraries)
+	abi.Complete(s.libraries)
 	if len(s.libraries) == 0 {
 		err := fmt.Errorf("%s: no shared library found", strings.Join(paths, ", "))
 		if len(s.problems) > 0 {

@@ -27,6 +27,8 @@ type neededLibraries struct {
 	open    func(path string) (*elfobj.Object, bool)
 	exports []*elfobj.Object
 	read    bool
+	except  string // SONAME of a library that is left out; "" = none
+	missing string // a direct dependency that was not found, if any
 }
 
 // provides reports whether one of the libraries exports a symbol.
@@ -65,10 +67,11 @@ func (n *neededLibraries) load() {
 	for ; len(work) > 0 && len(n.exports) < maxNeeded; work = work[1:] {
 		l := work[0]
 		for _, name := range l.o.Needed {
-			if seen[name] || strings.Contains(name, "/") {
+			if seen[name] || strings.Contains(name, "/") || name == n.except {
 				continue
 			}
 			seen[name] = true
+			found := len(work)
 			for _, dir := range searched(l.o, l.path, filepath.Dir(n.start)) {
 				p := filepath.Join(dir, name)
 				if o, ok := n.open(p); ok && o.Machine == first.Machine && o.Class == first.Class {
@@ -76,6 +79,9 @@ func (n *neededLibraries) load() {
 					work = append(work, library{o, p})
 					break
 				}
+			}
+			if len(work) == found && l.o == first {
+				n.missing = name
 			}
 		}
 	}

@@ -20,6 +20,8 @@ type build struct {
 	flags    []string // for debug information
 	of       string   // the build whose old library is described, or "" if both are built
 	language string   // "c" if only for C
+	// the old types are those of the program, which does not have all: blind spots are no fault
+	program bool
 }
 
 // builds are tried for each pair.
@@ -33,6 +35,7 @@ var builds = []build{
 	{name: "btf", old: "gcc", new: "gcc", flags: []string{"-gbtf"}, language: "c"},
 	{name: "ctf", old: "gcc", new: "gcc", flags: []string{"-gctf"}, language: "c"},
 	{name: "baseline", old: "gcc", new: "gcc", flags: []string{"-gdwarf-5"}, of: "gcc"},
+	{name: "app", old: "gcc", new: "gcc", flags: []string{"-gdwarf-5"}, of: "gcc", program: true},
 	{name: "stripped", old: "gcc", new: "gcc", flags: []string{"-g0"}},
 }
 
@@ -102,7 +105,7 @@ func (p *pair) program(ctx context.Context, library string) (string, error) {
 		source = "use.cc"
 	}
 	args := slices.Concat(
-		[]string{p.compiler("gcc"), "-w", "-O1"}, p.standard(),
+		[]string{p.compiler("gcc"), "-w", "-O1", "-g"}, p.standard(),
 		[]string{source, "-o", out, "-Wl,--no-as-needed", library},
 	)
 	for _, f := range strings.Fields(p.key("cflags", "old")) {

@@ -88,7 +88,7 @@ func (p *pair) run(ctx context.Context, s settings) ([]answer, error) {
 			}
 			seen[b.old+b.new] = did
 		}
-		r, err := p.diff(ctx, s.compat, b, two)
+		r, err := p.diff(ctx, s.compat, b, two, program)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (p *pair) run(ctx context.Context, s settings) ([]answer, error) {
 
 // diff runs compat diff.
 func (p *pair) diff(
-	ctx context.Context, compat string, b build, two [2]string,
+	ctx context.Context, compat string, b build, two [2]string, program string,
 ) (*abi.Result, error) {
 	if b.name == "baseline" {
 		out, err := exec.CommandContext(ctx, compat, "abi", two[0]).Output()
@@ -118,7 +118,12 @@ func (p *pair) diff(
 	for _, w := range strings.Fields(p.keys["args"]) {
 		args = append(args, fill.Replace(w))
 	}
-	cmd := exec.CommandContext(ctx, compat, append(args, two[0], two[1])...)
+	if b.program {
+		args = append(args, "--app", program, two[1])
+	} else {
+		args = append(args, two[0], two[1])
+	}
+	cmd := exec.CommandContext(ctx, compat, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	var exit *exec.ExitError
@@ -137,7 +142,7 @@ func (p *pair) judge(b build, r *abi.Result, did [2]string) answer {
 		a.text = fmt.Sprintf("the program %s, and now %s", did[0], did[1])
 	}
 	told := strings.Join(r.Blind, " ")
-	blind := p.keys["blind"] != "" &&
+	blind := b.program && told != "" || p.keys["blind"] != "" &&
 		slices.ContainsFunc(strings.Split(p.keys["blind"], "|"), func(n string) bool {
 			return strings.Contains(told, n)
 		})
@@ -160,7 +165,7 @@ func (p *pair) judge(b build, r *abi.Result, did [2]string) answer {
 	case breaking && changed && !p.named(r):
 		a.kind = unnamed
 		a.text = errorsOf(r)
-	case r.Types() && p.keys["blind"] == "" && len(r.Blind) > 0:
+	case r.Types() && p.keys["blind"] == "" && len(r.Blind) > 0 && !b.program:
 		a.kind, a.text = needless, told
 	}
 	return a
