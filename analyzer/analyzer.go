@@ -88,13 +88,17 @@ func (a *Analyzer) fix(
 	if err != nil {
 		return nil, nil, err
 	}
-	r, before, err := a.check(ctx, j, inputs, o)
+	var cache *facts.Cache
+	if !o.NoFixes {
+		cache = facts.NewCache()
+	}
+	r, before, err := a.check(ctx, j, inputs, o, cache)
 	if err != nil || o.NoFixes {
 		return r, &Execution{}, err
 	}
 	x := &executor{
 		analyzer: a, judge: j, inputs: inputs, before: before, report: r, options: o,
-		fixing: how,
+		fixing: how, cache: cache,
 	}
 	done, err := x.execute(ctx)
 	return r, done, err
@@ -106,13 +110,14 @@ func (a *Analyzer) check(
 	j *judge.Judge,
 	inputs []Input,
 	o Options,
+	cache *facts.Cache,
 ) (_ *Report, before []*judge.Earlier, _ error) {
 	var base *Report
 	var unread []Unread // of the base and of the other earlier builds
 	if o.Base != nil {
 		withoutFixes := o
 		withoutFixes.NoFixes = true // fixes of the base are not shown
-		checked, err := run(ctx, a.rules, j, o.Base, nil, withoutFixes)
+		checked, err := run(ctx, a.rules, j, o.Base, nil, withoutFixes, nil)
 		if err != nil {
 			return nil, nil, fmt.Errorf("base: %w", err)
 		}
@@ -132,7 +137,7 @@ func (a *Analyzer) check(
 		return nil, nil, err
 	}
 	before, unread = append(before, earlier...), append(unread, more...)
-	head, err := run(ctx, a.rules, j, inputs, before, o)
+	head, err := run(ctx, a.rules, j, inputs, before, o, cache)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -172,7 +177,7 @@ type checked struct {
 	refused   []*refused           // pins with other hashes than those of the index
 }
 
-// run checks a list of inputs.
+// run checks a list of inputs. cache has what was read before of them; nil = nothing is kept.
 func run(
 	ctx context.Context,
 	rules []*Rule,
@@ -180,14 +185,18 @@ func run(
 	inputs []Input,
 	before []*judge.Earlier,
 	o Options,
+	cache *facts.Cache,
 ) (*checked, error) {
 	for _, name := range slices.Concat(o.Platforms, o.Also) {
 		if err := platform.Validate(name); err != nil {
 			return nil, err
 		}
 	}
-	names := elfobj.NewNames()
-	set, err := facts.Read(ctx, inputs, o.reading(), names)
+	reading, names := o.reading(), elfobj.NewNames()
+	if reading.Cache = cache; cache != nil {
+		names = cache.Names
+	}
+	set, err := facts.Read(ctx, inputs, reading, names)
 	if err != nil {
 		return nil, err
 	}

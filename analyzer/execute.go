@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/fix/apply"
 	"github.com/compat-app/compat/analyzer/judge"
@@ -48,6 +49,7 @@ type executor struct {
 	report   *Report
 	options  Options
 	fixing   fixing
+	cache    *facts.Cache
 	problems map[string]result.Severity // of the report, by problem
 	left     int                        // executions that may still be tried
 	refused  map[int]bool               // fixes that cannot be applied to the bytes
@@ -286,7 +288,7 @@ func (x *executor) judgeAttempt(ctx context.Context, a *attempt, all []planned, 
 func (x *executor) check(ctx context.Context, inputs []Input) (*Report, error) {
 	o := x.options
 	o.NoFixes = true
-	k, err := run(ctx, x.analyzer.rules, x.judge, inputs, x.before, o)
+	k, err := run(ctx, x.analyzer.rules, x.judge, inputs, x.before, o, x.cache)
 	if err != nil {
 		return nil, err
 	}

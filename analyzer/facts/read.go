@@ -39,6 +39,8 @@ type Options struct {
 	// ABI makes Read read the ABI of public libraries, including types if there is debug
 	// information.
 	ABI bool
+	// Cache is what was read before; nil = nothing is kept.
+	Cache *Cache
 }
 
 // Unread is a file that could not be read, or one that was skipped because compat does not
@@ -126,6 +128,9 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 		if o.ABI && p.object != nil && p.object.Public() {
 			p.object.ABI = readABI(f, p.object.Object)
 		}
+		if o.Cache != nil {
+			o.Cache.keep(f, p)
+		}
 		return p
 	}
 	r := &Set{}
@@ -158,6 +163,9 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 			Skim:    skim,
 			Prepare: prepare,
 			Workers: runtime.GOMAXPROCS(0),
+		}
+		if o.Cache != nil {
+			walk.Known = o.Cache.known
 		}
 		packages, problems, err := unpack.Walk(
 			ctx,

@@ -99,6 +99,9 @@ type Options struct {
 	// first bytes. Hashing while inflating avoids reading it again. Nil sets none.
 	Digest func(p *Package, size int64, head []byte) bool
 
+	// Known returns what Prepare returned for a member of a zip archive with this path, size and
+	// checksum, which is not read again; nil = it is read. A nil function knows none.
+	Known func(pkg *Package, path string, size int64, crc uint32) any
 	// Skim returns the ranges of a wanted file that Prepare does not need, by its first bytes (up
 	// to 20 KiB) and declared size. They are inflated and verified, but not stored. If Prepare
 	// reads them nevertheless, the file is inflated again completely and Prepare is called again.
@@ -145,6 +148,7 @@ type File struct {
 	Skimmed io.Writer   // the writer of Options.Skim, for Prepare; nil if everything is stored
 
 	SHA256   string // in hex, if Digest returned true
+	CRC32    uint32 // of a member of a zip archive; otherwise 0
 	Prepared any    // the result of Prepare
 }
 

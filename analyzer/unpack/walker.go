@@ -37,6 +37,7 @@ type entry struct {
 	taken *int64
 	// it can be read concurrently with others, because it is stored separately
 	alone bool
+	crc   uint32 // its declared checksum, if it is one of a zip archive
 	// its bytes are counted while reading the surrounding stream
 	metered bool
 	// Returns the content, or the reason why it cannot be read.
@@ -206,6 +207,14 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 		}
 		return w.inner(pkg, e, depth, part)
 	}
+	if e.alone && w.o.Known != nil {
+		if known := w.o.Known(pkg, e.path, e.size, e.crc); known != nil {
+			f := &File{Package: pkg, Path: e.path, Size: e.size, CRC32: e.crc, Prepared: known}
+			return w.line.run(w, 0, func(*inflater) outcome {
+				return outcome{path: pkg.Path + "/" + e.path, file: f}
+			})
+		}
+	}
 	if e.alone {
 		left := w.budget.bytes
 		return w.line.run(w, e.size, func(in *inflater) outcome {
@@ -268,7 +277,9 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bo
 		out.err = err
 		return out
 	}
-	out.file = &File{Package: pkg, Path: e.path, Size: size, Content: content, SHA256: sum}
+	out.file = &File{
+		Package: pkg, Path: e.path, Size: size, Content: content, SHA256: sum, CRC32: e.crc,
+	}
 	if s, ok := content.(*skimmed); ok {
 		out.file.Skimmed = s.rest
 	}

@@ -64,6 +64,7 @@ func (w *walker) zip(pkg *Package, r io.ReaderAt, size int64, depth int) error {
 			packed: max(e.packed, 1),
 			taken:  new(int64),
 			alone:  true,
+			crc:    e.crc,
 		}
 		m.open = func(in *inflater) (io.Reader, error) { return openZip(e, m, r, size, in) }
 		m.verify = func(size int64, crc uint32) error {

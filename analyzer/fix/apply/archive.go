@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/internal/inflate"
 )
 
 // Limits of a wheel that is changed. The directory of a larger one has fields of 64 bits.
@@ -49,6 +51,11 @@ func open(w Artifact) (*archive, error) {
 	if err != nil {
 		return nil, refuse("%v", err)
 	}
+	inflater := inflate.NewReader() // members are read one after the other
+	r.RegisterDecompressor(zip.Deflate, func(packed io.Reader) io.ReadCloser {
+		inflater.Reset(packed)
+		return io.NopCloser(inflater)
+	})
 	if len(r.File) > maxMembers {
 		return nil, refuse("it has %d members", len(r.File))
 	}
