@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -184,6 +185,12 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	if f.Severity == "" {
 		f.Severity = p.rule.Severity
 	}
+	if f.Severity == result.Error && p.rule.Cause.Lacks != cause.LacksNothing &&
+		!p.rule.Cause.Linker && p.doesWithout(f.Object) {
+		f.Severity = result.Warning
+		f.Headline = cmp.Or(f.Headline, f.Message)
+		f.Message += ". The package handles that the module cannot be imported"
+	}
 	f.Target, f.Artifact, f.New = p.Platform.Name, p.Facts.Path, true
 	f.System = p.Platform.Kind == platform.System
 	mangled := f.Symbol
@@ -198,6 +205,21 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 		f.Package = pkgmeta.Normalize(p.Facts.Metadata.Name)
 	}
 	p.emit(&f, fixes)
+}
+
+// doesWithout reports whether the sources of a wheel handle that the import of an object fails, or
+// of each module that loads it. Another module has to remain.
+func (p *Pass) doesWithout(object string) bool {
+	optional := func(v *View) bool { return v.imported.use != nil && v.imported.use.Optional }
+	at := slices.IndexFunc(p.Views, func(v *View) bool { return v.Path == object })
+	if at < 0 {
+		return false
+	}
+	modules := slices.DeleteFunc(append([]*View{p.Views[at]}, p.Views[at].Users...),
+		func(v *View) bool { return !v.Extension() })
+	return len(modules) > 0 && !slices.ContainsFunc(modules, func(v *View) bool {
+		return !optional(v)
+	}) && slices.ContainsFunc(p.Views, func(v *View) bool { return v.Extension() && !optional(v) })
 }
 
 // Chain returns the paths of libraries for Finding.Chain.

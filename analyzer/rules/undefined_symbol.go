@@ -73,6 +73,9 @@ not have the name or ordinal. The import fails: "The specified procedure could n
 (error 127). Of Windows the exports of kernel32.dll, ntdll.dll, advapi32.dll, user32.dll,
 gdi32.dll, ws2_32.dll and the C runtime are known, without ordinals.
 
+It is a warning where each source of the wheel that imports the module handles that this fails, and
+the wheel has another module.
+
 A module may work with a Python whose program links the library: /usr/bin/python3 of Debian links
 libz and libexpat, and the Python of pyenv or of a container does not.
 

@@ -14,6 +14,7 @@ type Module struct {
 	top       body
 	functions map[string]*body  // by name; methods are under the name of their class
 	names     map[string]string // paths of what it imports under a name
+	raises    bool              // a statement at its top level raises an exception
 	versions  bool              // a step depends on the version of Python
 }
 

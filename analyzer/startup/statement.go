@@ -55,6 +55,7 @@ func (r *moduleReader) statement(all []token, in scope) {
 	case l.is("from"):
 		r.importFrom(all[1:], in)
 	default:
+		r.raises = r.raises || l.is("raise") && in.into == &r.top
 		if slices.ContainsFunc(all, func(t token) bool {
 			return t.kind == 'n' && slices.Contains(conditional, t.text)
 		}) {

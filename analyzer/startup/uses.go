@@ -7,6 +7,9 @@ type Use struct {
 	By     []string // sources that import it in any case, and fail if it does
 	Chosen bool     // each import is in a branch of an if or try statement
 	Never  bool     // each import is in a branch for other versions of Python
+	// Optional is set if each source that imports it handles that this fails, and raises no exception
+	// at its top level.
+	Optional bool
 
 	choices []choice
 }
@@ -23,16 +26,17 @@ func (p Program) Uses(modules []string) map[string]*Use {
 	for _, m := range modules {
 		wanted[m] = true
 	}
-	add := func(source string, b *body, s step, name string) {
+	add := func(source string, raises bool, b *body, s step, name string) {
 		if !wanted[name] || p[name] != nil {
 			return
 		}
 		u := out[name]
 		if u == nil {
-			u = &Use{Chosen: true, Never: true}
+			u = &Use{Chosen: true, Never: true, Optional: true}
 			out[name] = u
 		}
 		u.Never = u.Never && s.never
+		u.Optional = u.Optional && (s.never || s.handled && !raises)
 		if s.fork > 0 && (s.may || s.handled) {
 			u.choices = append(u.choices, choice{b, s.fork, s.arm})
 		} else {
@@ -45,15 +49,15 @@ func (p Program) Uses(modules []string) map[string]*Use {
 	for source, m := range p {
 		for _, s := range m.top.steps {
 			if s.do == importsModule {
-				add(source, &m.top, s, s.name)
-				add(source, &m.top, s, path.Dir(s.name))
+				add(source, m.raises, &m.top, s, s.name)
+				add(source, m.raises, &m.top, s, path.Dir(s.name))
 			}
 		}
 		for _, f := range m.functions {
 			for _, s := range f.steps {
 				if s.do == importsModule {
-					add("", f, s, s.name)
-					add("", f, s, path.Dir(s.name))
+					add("", m.raises, f, s, s.name)
+					add("", m.raises, f, s, path.Dir(s.name))
 				}
 			}
 		}
