@@ -38,6 +38,8 @@ type Library struct {
 	Origin string
 	// The release that contains it; zero if Kind is not FromPackage.
 	Package packages.ID
+	// Abridged is set if the release may have the library under other file names too.
+	Abridged bool
 	// The wheel that contains it, if Kind is FromArtifact; zero for other artifacts.
 	Wheel packages.ID
 	// Path of site-packages below "/" for an installed library; "" if Path is below "/".
@@ -173,7 +175,7 @@ func OfPackage(r *packages.Release, l *packages.Library) *Library {
 		RunPath: l.RunPath,
 		Kind:    FromPackage,
 		Origin:  r.ID().String(),
-		Package: r.ID(),
+		Package: r.ID(), Abridged: r.Abridged,
 		Known:   l.Known,
 		Imports: l.Imports,
 		symbols: index(l.Exports, l.Versions, l.OldestVersion()),

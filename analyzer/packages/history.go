@@ -227,7 +227,8 @@ func requires(r *historydata.Release) (out []pkgmeta.Requirement) {
 
 // convert returns a Release that the caller may modify.
 func convert(f *historydata.File, r *historydata.Release) *Release {
-	out := &Release{Name: r.Name, Version: r.Version, Known: true, Requires: requires(r)}
+	out := &Release{Name: r.Name, Version: r.Version, Known: true, Requires: requires(r),
+		Abridged: true}
 	for i := range r.Libraries {
 		l := &r.Libraries[i]
 		exports, err := f.Exports(l)

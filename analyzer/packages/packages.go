@@ -130,6 +130,8 @@ type Release struct {
 	Requires  []pkgmeta.Requirement
 	Libraries []Library
 	Known     bool // false: only the requirements are known, not the libraries
+	// Abridged is set for a release of the history, which lists one of several files with a SONAME.
+	Abridged bool
 	// Refused is set if the lock files have hashes of the version, but not that of its wheel.
 	Refused *HashError
 }

@@ -72,8 +72,8 @@ func checkDependencyReachable(p *analyzer.Pass) {
 				l.Kind != dynlink.FromPackage && l.Kind != dynlink.FromArtifact {
 				continue
 			}
-			if l.Kind == dynlink.FromPackage && leadsTo(by, path.Dir(l.Path)) {
-				continue // the history lists one of several files with the SONAME
+			if l.Abridged && leadsTo(by, path.Dir(l.Path)) {
+				continue // by the other name
 			}
 			key := [2]string{by.Path, l.Path}
 			if reported[key] || !v.Extension() && by != v.Library || v.Extension() && !fitting(p, v) {
@@ -110,8 +110,11 @@ func reportUnreachable(
 		subject += " of " + cmp.Or(by.Origin, by.Wheel.Name) + ", which " + v.Path + " loads,"
 		f.OtherPackage, f.Package = true, cmp.Or(by.Package.Name, by.Wheel.Name)
 	}
-	f.Message = fmt.Sprintf("%s needs %s of %s (%s), but no search path leads to it", subject, name,
-		holder, l.Path)
+	why := "no search path leads to it"
+	if leadsTo(by, path.Dir(l.Path)) {
+		why = "the loader searches a file with that name"
+	}
+	f.Message = fmt.Sprintf("%s needs %s of %s (%s), but %s", subject, name, holder, l.Path, why)
 	f.Headline = f.Message
 	switch {
 	case before.Undecided != "":
