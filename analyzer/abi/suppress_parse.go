@@ -142,8 +142,24 @@ var selecting = []string{
 	"changed_enumerators",
 }
 
+// only are the properties of one kind of section, by the start of their names.
+var only = []struct{ prefix, kinds string }{
+	{"has_", "suppress_type allow_type"}, {"accessed_through", "suppress_type allow_type"},
+	{"changed_enumerators", "suppress_type allow_type"}, {"type_kind", "suppress_type allow_type"},
+	{"parameter", "suppress_function"}, {"return_type", "suppress_function"},
+	{"allow_other_aliases", "suppress_function"}, {"type_name", "suppress_variable"},
+	{"symbol_", "suppress_function suppress_variable"},
+	{"change_kind", "suppress_function suppress_variable"},
+}
+
 // property adds a property to a section, or returns what is wrong with it.
 func (s *suppression) property(key, value string) (problem string) {
+	for _, o := range only {
+		if strings.HasPrefix(key, o.prefix) && !slices.Contains(strings.Fields(o.kinds), s.kind) &&
+			slices.Contains(sections, s.kind) {
+			return key + " is not a property of " + s.kind
+		}
+	}
 	base, _ := strings.CutSuffix(key, "_regexp")
 	base, _ = strings.CutSuffix(base, "_not")
 	s.selects = s.selects || slices.Contains(selecting, base) || key == "type_kind"
