@@ -625,7 +625,7 @@ func describe(f *facts.Artifact) Artifact {
 	if f.Metadata != nil {
 		a.Project = f.Metadata.Name
 	}
-	for _, o := range f.Objects {
+	for _, o := range slices.Concat(f.Objects, f.Android) {
 		a.Imports += o.Imports.Len()
 	}
 	for _, o := range f.PE {

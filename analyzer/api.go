@@ -177,5 +177,8 @@ func Alternatives(a, b *View) bool { return judge.Alternatives(a, b) }
 // Extinct reports whether a platform is older than every supported system; see judge.Extinct.
 func Extinct(p *platform.Platform) bool { return judge.Extinct(p) }
 
+// AndroidObject is an ELF file as the linker of Android sees it; see package judge.
+type AndroidObject = judge.AndroidObject
+
 // WindowsObject is a PE file as the Windows loader sees it; see package judge.
 type WindowsObject = judge.WindowsObject

@@ -61,6 +61,8 @@ func (t *Text) tooNewTitle() string {
 		return fmt.Sprintf("needs macOS %s, which is newer than %s", needs, t.target())
 	case ofWindows(f):
 		return fmt.Sprintf("needs %s; %s includes older releases", windows.Name(needs), f.Target)
+	case ofAndroid(f):
+		return fmt.Sprintf("needs API level %s; %s includes older ones", needs, f.Target)
 	case len(t.cause.Targets) == 1 && f.Target != "":
 		return fmt.Sprintf("needs %s, which %s does not have", needs, t.target())
 	}
@@ -80,6 +82,8 @@ func (t *Text) tooNewReason() string {
 		return "needs macOS " + needs
 	case ofWindows(t.First()):
 		return "needs " + windows.Name(needs)
+	case ofAndroid(t.First()):
+		return "needs API level " + needs
 	case t.neededTag() != "":
 		return "needs " + t.neededTag()
 	}
@@ -88,7 +92,7 @@ func (t *Text) tooNewReason() string {
 
 func (t *Text) tooNewTask() Task {
 	task := Task{Actor: result.Builder, Do: "build on an older system"}
-	claimed := t.claimed()
+	claimed := t.claimed() && !ofAndroid(t.First())
 	if !claimed && len(t.cause.Targets) == 1 && t.First().Target != "" {
 		task.Only = t.target()
 	}
@@ -108,6 +112,8 @@ func (t *Text) tooNewTask() Task {
 			t.Unclaimed()
 	case ofMacOS(t.First()):
 		task.Do = "build it for an older macOS (MACOSX_DEPLOYMENT_TARGET) or claim only newer ones"
+	case ofAndroid(t.First()):
+		task.Do = "build it for an older API level or claim only newer ones"
 	case ofWindows(t.First()):
 		task.Do = "look " + plural(t.cause.Symbols, "it", "them") +
 			" up at run time (GetProcAddress), so that it also works on older releases"
@@ -121,10 +127,14 @@ func (g *group) tooNewPlatforms(r *result.Report) (fails, works []string) {
 	if g.private() || ofWindows(g.all[0]) {
 		return nil, nil // of glibc's internals, another build of the same release may fail
 	}
-	if ofMacOS(g.all[0]) {
-		if version := g.newest(); version != "" { // the first macOS that has the symbol
-			return []string{"macOS before " + version}, []string{"macOS " + version + " and later"}
-		}
+	version := g.newest() // the first release that has the symbol
+	switch {
+	case ofMacOS(g.all[0]) && version != "":
+		return []string{"macOS before " + version}, []string{"macOS " + version + " and later"}
+	case ofAndroid(g.all[0]) && version != "":
+		return []string{"Android before API level " + version}, []string{"API level " + version +
+			" and later"}
+	case ofMacOS(g.all[0]), ofAndroid(g.all[0]):
 		return nil, nil
 	}
 	fails, works = g.platforms(r, g.lacksNode(), true)

@@ -144,8 +144,8 @@ func (s *sorter) origin(f *result.Finding) origin {
 		return rule.own(f, kind, a.project)
 	}
 	if systemVersion(f.Version) && (rule.Linker || s.lacks(f.Target, f.Version)) ||
-		ofMacOS(f) && f.Version != "" && rule.Lacks == LacksLibrary {
-		return at(TooNew, "") // also a framework that is newer than the oldest macOS
+		(ofMacOS(f) || ofAndroid(f)) && f.Version != "" && rule.Lacks == LacksLibrary {
+		return at(TooNew, "") // also a library that is newer than the oldest release
 	}
 	if pkg, declare := provider(f, a.own); pkg != "" {
 		switch {
@@ -216,7 +216,7 @@ var pythonLibrary = lazyregexp.New(`(?:^|/)(?:libpython\d[\w.]*|Python)$`)
 // elf reports whether the loader of Linux reports a finding, for a file that belongs to no package
 // of a distribution: such a package may need a file of another one by its path.
 func (a *artifact) elf(f *result.Finding) bool {
-	return (a.wheel() || a.Kind == facts.KindObject) && !ofMacOS(f) && !ofWindows(f)
+	return (a.wheel() || a.Kind == facts.KindObject) && !ofMacOS(f) && !ofWindows(f) && !ofAndroid(f)
 }
 
 func ofMacOS(f *result.Finding) bool {
@@ -225,6 +225,10 @@ func ofMacOS(f *result.Finding) bool {
 
 func ofWindows(f *result.Finding) bool {
 	return platform.TargetSystem(f.Target) == platform.TagWindows
+}
+
+func ofAndroid(f *result.Finding) bool {
+	return platform.TargetSystem(f.Target) == platform.TagAndroid
 }
 
 // answer is whether something is the case.

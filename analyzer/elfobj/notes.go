@@ -150,10 +150,17 @@ const (
 	noteProperty = 5
 )
 
+// noteAndroidVersion is the type of a note whose owner is "Android" (bionic, libc/arch-common/bionic/
+// crtbrand.S): the API level, and the release of the NDK.
+const noteAndroidVersion = 1
+
 // noteGoBuildID is the type of a note whose owner is "Go" (cmd/internal/buildid).
 const noteGoBuildID = 4
 
 var abiSystems = []string{"Linux", "Hurd", "Solaris", "FreeBSD", "NetBSD", "Syllable", "NaCl"}
+
+// maxAndroidAPI limits an API level; the marker of unfinished releases is 10000.
+const maxAndroidAPI = 10_000
 
 // readNotes reads the build ID, the ABI tag and the program properties. The rest of a segment
 // is skipped after an invalid note; no result depends on notes alone.
@@ -185,6 +192,10 @@ func readNotes(f *file, ps []progHeader, o *Object) {
 				o.note(f, typ, b[at:at+descsz])
 			case "OpenBSD\x00", "NetBSD\x00", "DragonFly\x00":
 				o.System = string(b[12 : 12+namesz-1])
+			case "Android\x00":
+				if desc := b[at : at+descsz]; typ == noteAndroidVersion && len(desc) >= 4 {
+					o.AndroidAPI = int(min(f.cursor(desc).u32(), maxAndroidAPI))
+				}
 			case "Go\x00\x00":
 				o.GoBuildID = o.GoBuildID || typ == noteGoBuildID
 			}

@@ -64,6 +64,11 @@ type Object struct {
 
 	BuildID string `json:"build_id,omitempty"` // NT_GNU_BUILD_ID in hex
 	ABITag  string `json:"abi_tag,omitempty"`  // NT_GNU_ABI_TAG as "Linux 3.2.0"
+	// The API level of Android that it was built for (NT_VERSION of Android); 0 without one.
+	AndroidAPI int `json:"android_api,omitempty"`
+	// The largest pages with which a file for Android loads, in bytes: the smallest alignment of a
+	// PT_LOAD, if that is less than 64 KiB. 0 = 64 KiB or more, or another file.
+	MaxPage uint64 `json:"max_page,omitempty"`
 	// The system of BSD that owns one of its notes, "OpenBSD"; "" for others.
 	System string `json:"system,omitempty"`
 	// GNU_PROPERTY_X86_ISA_1_NEEDED: bit 0 baseline, bit 1 x86-64-v2, bit 2 v3, bit 3 v4. The

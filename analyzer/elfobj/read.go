@@ -49,11 +49,15 @@ func read(shared *Names, r io.ReaderAt, size int64, c *Contents) (*Object, error
 	}
 	readNotes(f, ps, o)
 	for _, p := range ps {
-		if p.typ == elf.PT_GNU_STACK {
+		switch {
+		case p.typ == elf.PT_GNU_STACK:
 			o.ExecStack = "no"
 			if p.flags&elf.PF_X != 0 {
 				o.ExecStack = "yes"
 			}
+		case o.AndroidAPI != 0 && p.typ == elf.PT_LOAD && p.al < largestPage &&
+			(o.MaxPage == 0 || p.al < o.MaxPage):
+			o.MaxPage = max(p.al, 1)
 		}
 	}
 	dyn, emptied := findDynamic(ps)
@@ -95,6 +99,9 @@ func read(shared *Names, r io.ReaderAt, size int64, c *Contents) (*Object, error
 	*c = Contents{m, d, t, o, secs, ps}
 	return o, nil
 }
+
+// largestPage is the largest page of a supported system.
+const largestPage = 64 << 10
 
 // readInterp reads PT_INTERP, the path of the dynamic loader, up to its NUL byte.
 func readInterp(f *file, ps []progHeader, o *Object) error {

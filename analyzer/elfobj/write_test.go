@@ -105,6 +105,7 @@ relocs tls-gd,tls-ie,relative,irelative
 	"mips64el": "elf mips64el\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\n",
 	"loongarch": "elf loongarch64\nneeded libc.so.6\nimport puts@GLIBC_2.36 libc.so.6\nexport f@@V " +
 		"size=5\n",
+	"android": "elf aarch64\nneeded libc.so\nandroid 24\nmax-page 0x4000\nexport f\n",
 	"unknown": "elf 0xfeed-64-big\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\nexport 0xd f\n",
 }
 

@@ -42,6 +42,7 @@ type Artifact struct {
 	Objects  []*Object          // ELF files, sorted by path
 	MachO    []*MachObject      // Mach-O files, sorted by path
 	PE       []*PEObject        // PE files, sorted by path
+	Android  []*Object          // ELF files of a wheel for Android, sorted by path
 	UnreadPE []string           // paths of PE files that could not be read
 	// UnreadMachO are paths of Mach-O files without a readable slice.
 	UnreadMachO []string
@@ -82,7 +83,7 @@ type Artifact struct {
 }
 
 // Binaries is the number of files that are checked, of all formats.
-func (a *Artifact) Binaries() int { return len(a.Objects) + len(a.MachO) + len(a.PE) }
+func (a *Artifact) Binaries() int { return len(a.Objects) + len(a.MachO) + len(a.PE) + len(a.Android) }
 
 // Tagged reports whether a wheel's tags name an architecture.
 func (a *Artifact) Tagged(arch string) bool {

@@ -107,7 +107,11 @@ var linuxModule = lazyregexp.New(`-linux-(?:gnu|musl)[a-z0-9]*\.so$`)
 
 // ForLinux reports whether the object is for Linux and cannot be for Android: it needs another
 // libc, or has the name of a module for Linux.
-func (o *Object) ForLinux() bool { return o.namesLibc() || linuxModule.MatchString(o.Path) }
+func (o *Object) ForLinux() bool {
+	return linuxModule.MatchString(o.Path) || slices.ContainsFunc(o.Needed, func(n string) bool {
+		return n == "libc.so.6" || strings.HasPrefix(n, "libc.musl-")
+	})
+}
 
 // muslModule matches the file name of a module for a Python built with musl.
 var muslModule = lazyregexp.New(`-linux-musl[a-z0-9]*\.so$`)

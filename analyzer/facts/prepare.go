@@ -13,6 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/peobj"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/analyzer/wheelpolicy"
@@ -38,6 +39,7 @@ type prepared struct {
 
 	elf        *elfobj.Object // nil if it could not be read
 	object     *Object        // nil if it is skipped
+	android    bool           // object is one of a wheel for Android
 	skip       string
 	gpuErr     error
 	unreadable bool          // auditwheel cannot read it
@@ -155,7 +157,12 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 		p.skip = "in testdata, not checked"
 		return
 	}
-	if p.skip = skipReason(p.elf); p.skip != "" {
+	p.android = f.Package.Kind == unpack.KindWheel && tagged(f.Package.Path, platform.TagAndroid)
+	p.skip = skipReason(p.elf)
+	if p.skip == "" && !p.android && android(p.elf) {
+		p.skip = "ELF for Android, not checked"
+	}
+	if p.skip != "" {
 		return
 	}
 	p.object = newObject(f.Path, f.Package.Format, p.elf)

@@ -236,7 +236,9 @@ func (r *Set) packages(
 			continue
 		}
 		slices.SortFunc(f.MachO, func(a, b *MachObject) int { return strings.Compare(a.Path, b.Path) })
-		slices.SortFunc(f.Objects, func(a, b *Object) int { return strings.Compare(a.Path, b.Path) })
+		for _, list := range [][]*Object{f.Objects, f.Android} {
+			slices.SortFunc(list, func(a, b *Object) int { return strings.Compare(a.Path, b.Path) })
+		}
 		f.finishLinks()
 		f.finishPE()
 		if f.Loads != nil && f.Loads.MayGlobal() {
@@ -361,6 +363,10 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 				r.Unread,
 				Unread{at, "the GPU code in it could not be read: " + p.gpuErr.Error()},
 			)
+		}
+		if p.android {
+			facts.Android = append(facts.Android, p.object)
+			return nil
 		}
 		facts.Objects = append(facts.Objects, p.object)
 	}

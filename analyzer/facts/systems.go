@@ -27,7 +27,7 @@ func foreignReason(head []byte) string {
 	return ""
 }
 
-// skipReason returns why an ELF file is not for a Linux loader, or "" if it is.
+// skipReason returns why an ELF file is not for a loader of Linux or Android, or "" if it is.
 func skipReason(o *elfobj.Object) string {
 	switch {
 	case o.OSABI != 0 && o.OSABI != 3:
@@ -38,8 +38,6 @@ func skipReason(o *elfobj.Object) string {
 		return "object file (ET_REL), not checked"
 	case o.Type == "ET_CORE":
 		return "core file, not checked"
-	case android(o):
-		return "ELF for Android, not checked"
 	case otherLibc(o) != "":
 		return "ELF for another system (it needs " + otherLibc(o) + "), not checked"
 	case !o.Dynamic && !o.Static:

@@ -32,6 +32,8 @@ func (s *Session) Account(found []Found) result.Accounting {
 			a = set.windows.account(missing)
 		case set.macOS != nil:
 			a = set.macOS.account(missing)
+		case set.android != nil:
+			a = set.android.account(missing)
 		default:
 			for _, v := range set.views {
 				a.Add(v.account(missing, unreached, len(set.full) > 0))

@@ -141,6 +141,7 @@ func (s *Session) runRules(
 				Others:       sources.others,
 				Windows:      set.windows,
 				MacOS:        set.macOS,
+				Android:      set.android,
 				Scenario:     c.Scenario,
 				Python:       s.judge.options.On.Python,
 				Requested:    c.Target.Requested,

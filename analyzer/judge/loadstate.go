@@ -32,6 +32,7 @@ type packageSet struct {
 	views    []*View
 	windows  *WindowsLoad // on a Windows platform, which has no views
 	macOS    *MacOSLoad   // on a macOS platform, otherwise nil
+	android  *AndroidLoad // on a platform of Android, otherwise nil
 	of       map[*facts.Object]*View
 	all      []*dynlink.Library // that the loader may find
 	first    []*dynlink.Library // loaded before the artifact

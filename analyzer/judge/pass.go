@@ -32,9 +32,9 @@ type Rule struct {
 	// is about the same object.
 	Explains []string
 	Check    func(*Pass) // for Linux
-	// Windows and MacOS are like Check for platforms with these systems; nil if the rule does not
-	// apply.
-	Windows, MacOS func(*Pass)
+	// Windows, MacOS and Android are like Check for platforms with these systems; nil if the rule does
+	// not apply.
+	Windows, MacOS, Android func(*Pass)
 	// Environment is for all packages of an environment together; nil if the rule is about artifacts.
 	Environment func(*EnvironmentPass)
 	// Packaging is set if the rule is about building and publishing an artifact, and irrelevant for
@@ -51,6 +51,8 @@ func (r *Rule) check(p *platform.Platform) func(*Pass) {
 		return r.Windows
 	case platform.MacOS:
 		return r.MacOS
+	case platform.Android:
+		return r.Android
 	}
 	return r.Check
 }
@@ -67,6 +69,7 @@ type Pass struct {
 	Others       []*facts.Artifact // that are installed with it: those given, or of the environment
 	Windows      *WindowsLoad      // on a Windows platform, otherwise nil
 	MacOS        *MacOSLoad        // on a macOS platform, which has no Views; otherwise nil
+	Android      *AndroidLoad      // on a platform of Android, which has no Views; otherwise nil
 	Scenario     fix.Scenario
 	// Python is the interpreter of the environment, "3.14" or "3.14t"; "" if it is not known.
 	Python    string

@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/platform/android"
 )
 
 // Published are the wheels of a check by their release. pip installs one wheel of a release.
@@ -102,8 +103,11 @@ func minorOf(python string) int {
 // Promise says where pip installs a wheel because of a tag.
 func Promise(p *platform.Platform) string {
 	on := "systems with " + p.Libc + " " + p.LibcVersion
-	if p.OS == platform.MacOS {
+	switch p.OS {
+	case platform.MacOS:
 		on = "macOS " + p.LibcVersion
+	case platform.Android:
+		on = android.Release(p.APILevel())
 	}
 	return "It is not an error because that platform was not named, but by its tag pip installs " +
 		"the wheel on " + on + " and later"
@@ -161,6 +165,14 @@ func suit(tag string, p *platform.Platform) suitability {
 			}
 		}
 		return otherSystem
+	case p.OS == platform.Android:
+		switch q := platform.ParseTag(tag).Android(); {
+		case q == nil || q.Arch != p.Arch:
+			return otherSystem
+		case q.APILevel() > p.APILevel():
+			return newerSystem
+		}
+		return installable
 	}
 	t := pkgmeta.Tag{Python: "py3", ABI: "none", Platform: tag}
 	on := packages.Target{Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion}

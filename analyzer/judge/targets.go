@@ -113,6 +113,7 @@ func Targets(
 	}
 	out = append(out, windowsTargets(f, o, skip)...)
 	out = append(out, macOSTargets(f, o, skip)...)
+	out = append(out, androidTargets(f, o, skip)...)
 	return append(out, o.promised(f, out)...), skipped, nil
 }
 
@@ -122,8 +123,8 @@ func hasLoader(f *facts.Artifact, archs []string) bool {
 }
 
 // NotJudged returns why a wheel is not checked, or "": nobody knows which systems pip installs it
-// on if none of its platform tags is known, and what it needs on Android is not known. Of a wheel
-// that is installed, or is checked on platforms that the user named, the tags do not matter.
+// on if none of its platform tags is known. Of a wheel that is installed, or is checked on platforms
+// that the user named, the tags do not matter.
 func NotJudged(f *facts.Artifact, o Platforms) string {
 	tags := f.PlatformTags()
 	if len(tags) == 0 || o.Published == nil || len(o.Instead) > 0 || o.Root != nil {
@@ -133,7 +134,7 @@ func NotJudged(f *facts.Artifact, o Platforms) string {
 		switch tag := platform.ParseTag(t); tag.System {
 		case platform.TagUnknown:
 		case platform.TagAndroid:
-			if slices.ContainsFunc(f.Objects, (*facts.Object).ForLinux) {
+			if tag.Android() != nil {
 				return ""
 			}
 		case platform.TagLinux:
@@ -161,6 +162,7 @@ func (o *Platforms) ofOthers(files, system string, archs []string, example strin
 	case 1:
 		other := map[string]string{
 			platform.Linux: "Linux", platform.MacOS: "macOS", platform.Windows: "Windows",
+			platform.Android: "Android",
 		}[platform.SystemOf(o.Instead[0])]
 		why = o.Instead[0] + " is a platform of " + other
 	default:
@@ -202,7 +204,9 @@ func (o *Platforms) promised(f *facts.Artifact, requested []Target) (out []Targe
 		}
 	}
 	for _, arch := range archs {
-		for _, p := range slices.Concat(claimed(f, arch), claimedMacOS(f, arch)) {
+		for _, p := range slices.Concat(
+			claimed(f, arch), claimedMacOS(f, arch), claimedAndroid(f, arch),
+		) {
 			if !slices.ContainsFunc(requested, func(t Target) bool {
 				return t.Key() == Target{Platform: p}.Key()
 			}) {

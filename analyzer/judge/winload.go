@@ -56,6 +56,8 @@ func (s *Session) loadOther(c Case, with *packages.Set) *packageSet {
 		set.windows = s.loadWindows(c, with)
 	case platform.MacOS:
 		set.macOS = s.loadMacOS(c, with)
+	case platform.Android:
+		set.android = s.loadAndroid(c, with)
 	}
 	return set
 }

@@ -102,6 +102,8 @@ func tagSystem(on Target) platform.TagSystem {
 		return platform.TagMacOS
 	case platform.Windows:
 		return platform.TagWindows
+	case platform.Android:
+		return platform.TagAndroid
 	}
 	return platform.TagLinux
 }

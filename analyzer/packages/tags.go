@@ -198,6 +198,10 @@ func ratePlatform(tag string, on Target) (libc, version int, ok bool) {
 			}
 		}
 		return 0, 0, false
+	case on.System == platform.Android:
+		p := t.Android()
+		return rankGlibc, t.Version[0], p != nil && (on.Arch == "" || p.Arch == on.Arch) &&
+			(on.LibcVersion == "" || t.Version[0] <= number(on.LibcVersion))
 	case t.System != platform.TagLinux, on.Arch != "" && t.Arch != on.Arch:
 		return 0, 0, false
 	case t.WithoutLibc():

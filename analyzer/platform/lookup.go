@@ -134,7 +134,8 @@ var spellings = strings.NewReplacer(
 //   - PEP 600 tags between and above the policies: manylinux_2_29 is manylinux_2_28 with glibc 2.29
 //   - distributions: debian11, debian:11, bullseye, ubuntu22.04, rhel9, alma9, alpine3.20,
 //     optionally with an architecture: debian11/aarch64
-//   - platform tags of macOS and Windows: macosx_11_0_arm64, win_amd64
+//   - platform tags of macOS, Windows and Android: macosx_11_0_arm64, win_amd64,
+//     android_24_arm64_v8a
 //
 // An architecture in the name takes precedence over arch. The error wraps ErrUnknown and names the
 // most similar platforms.
@@ -145,6 +146,8 @@ func Lookup(name, arch string) (*Platform, error) {
 	base, own := name, ""
 	if b, _, _ := strings.Cut(name, "/"); windowsTag(b) != nil {
 		return windowsTag(b), nil
+	} else if p := ParseTag(b).Android(); p != nil {
+		return p, nil
 	}
 	if b, a, ok := strings.Cut(name, "/"); ok {
 		base, own = b, a
@@ -227,7 +230,8 @@ func Named(name, arch string) (*Platform, error) {
 }
 
 // SystemOf returns the system of a platform by the form of its name, which Lookup may still not
-// know: Windows or MacOS for names such as win_amd64 and macos14, otherwise Linux.
+// know: Windows, MacOS or Android for names such as win_amd64, macos14 and android_24_arm64_v8a,
+// otherwise Linux.
 func SystemOf(name string) string {
 	base, _, _ := strings.Cut(name, "/")
 	switch {
@@ -235,6 +239,8 @@ func SystemOf(name string) string {
 		return Windows
 	case ParseTag(base).MacOS() != nil, shortMacOS(base) != 0:
 		return MacOS
+	case ParseTag(base).System == TagAndroid:
+		return Android
 	}
 	return Linux
 }

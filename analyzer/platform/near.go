@@ -33,6 +33,9 @@ func Suggest(name, arch string) string {
 			return "write a version, such as macos14, or the platform tag, such as macosx_11_0_arm64"
 		}
 	}
+	if strings.HasPrefix(name, "android") {
+		return "write a platform tag with the API level, such as android_24_arm64_v8a"
+	}
 	list := Names(arch)
 	for i, n := range list {
 		list[i] = strings.TrimSuffix(n, "_"+arch)

@@ -42,17 +42,17 @@ const (
 	Linux   = ""
 	Windows = "windows"
 	MacOS   = "macos"
+	Android = "android"
 )
 
 // Platform is a target on an architecture. Compare platforms by Name and Arch.
 type Platform struct {
 	Name        string // "manylinux_2_17_x86_64", "debian11", "alpine3.20"
 	Arch        string // as in platform tags: "x86_64", "aarch64", "i686", "armv7l", …
-	System      string // Linux or MacOS
 	Libc        string // "glibc" or "musl"
 	LibcVersion string // "2.17"; for a musllinux tag its minimum, "1.1"
 	Kind        string // Policy, Distribution or System
-	OS          string // Linux, Windows or MacOS; the fields below are for Linux only
+	OS          string // Linux, Windows, MacOS or Android; the fields below are for Linux only
 	// Like are the distributions whose packages an unpacked system installs, from its os-release:
 	// "rhel", "fedora"; nil if they are not known.
 	Like []string

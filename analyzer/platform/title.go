@@ -3,6 +3,8 @@ package platform
 import (
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/platform/android"
 )
 
 // Architecture returns the architecture in a target's name; x86_64 without one.
@@ -21,6 +23,9 @@ func Architecture(target string) string {
 // Title returns the usual name of a target: "Debian 11" for debian11, "manylinux2014" for
 // manylinux_2_17_x86_64. The folder of a system keeps its name.
 func Title(target string) string {
+	if p := ParseTag(target).Android(); p != nil {
+		return android.Release(p.APILevel()) + " (" + android.ABI(p.Arch) + ")"
+	}
 	name := strings.TrimSuffix(target, "_"+Architecture(target))
 	if system, arch, ok := strings.Cut(name, "/"); ok {
 		if !slices.Contains(Architectures(), arch) {

@@ -52,6 +52,7 @@ looked up with dlsym.`,
 	Check:   checkABI3,
 	Windows: checkStableImports,
 	MacOS:   checkABI3MacOS,
+	Android: checkABI3Android,
 }
 
 // ofOnePython matches modules that only one version of Python loads.

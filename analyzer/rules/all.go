@@ -38,6 +38,7 @@ func All() []*analyzer.Rule {
 		isaLevel,
 		cppRuntimeTooOld,
 		textRelocations,
+		pageSize,
 		wrongArchitecture,
 		interpreterNotFound,
 		extensionSuffix,

@@ -69,6 +69,7 @@ Python, and suffixes of interpreters other than CPython and PyPy.`,
 	Check:   checkExtensionSuffix,
 	Windows: checkModuleNames,
 	MacOS:   checkSuffixesMacOS,
+	Android: checkSuffixesAndroid,
 }
 
 // moduleName splits the file name of a module: its name, the interpreter with its version

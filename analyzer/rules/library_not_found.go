@@ -83,6 +83,12 @@ package on the index that the wheel does not declare; for plug-ins; and for DLLs
 the wheel imports, where it has modules. A DLL that a package has which the wheel requires counts as
 found, because the import of that package may load it before. Delay-loaded DLLs are not reported.
 
+On Android a library is neither in the wheel nor one of the NDK: others of the system cannot be
+loaded by apps. The load fails with library "libfoo.so" not found. libc++_shared.so is no part of
+Android: bundle it (` + "`auditwheel repair`" + `), or link the C++ library statically. The libraries of
+Python (libpython3.13.so, libssl_python.so) are in the app. A library that the API level of the tag
+does not have yet is reported too.
+
 Libraries of the packages that an rpm, apk or conda package depends on are matched by name,
 capability, or because the package is known to have them; the packages themselves are not read. The
 report lists these libraries as assumed. On macOS, a library that
@@ -93,6 +99,7 @@ an npm package searches in the folder of a package that it depends on is not rep
 	Check:      checkLibraryNotFound,
 	Windows:    checkMissingDLLs,
 	MacOS:      checkLibraryNotFoundMacOS,
+	Android:    checkLibraryNotFoundAndroid,
 	Quick:      true,
 }
 

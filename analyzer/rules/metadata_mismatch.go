@@ -42,6 +42,7 @@ Not detected: fields that pip does not compare.`,
 	Check:   checkMetadata,
 	Windows: checkMetadata,
 	MacOS:   checkMetadata,
+	Android: checkMetadata,
 }
 
 // disagreeing is the kind of causes of wheels that contradict their file names.

@@ -24,18 +24,25 @@ The file is often a library of Homebrew, which is built for the macOS of the mac
 Fix: build the library with MACOSX_DEPLOYMENT_TARGET set to the macOS of the tag, or tag the wheel
 for the newer macOS, as delocate does.
 
-Severity: always a warning. symbol-version-too-new reports the functions that are missing, where
+Severity: a warning. symbol-version-too-new reports the functions that are missing, where
 they are known.
+
+A file for Android names the API level that it was built for (the note .note.android.ident), and the
+wheel's tag may be for an older one. It loads there, unless symbol-version-too-new reports a function.
+It is an error if the file has thread-local variables of ELF or packed relative relocations, which
+the linker of Android reads since API levels 29 and 28.
 
 Tags of macOS 11 and later have no minor version, and no tag has a patch version. Differences in
 those are not reported.`,
 	References: []string{
 		"mach-o/loader.h, LC_BUILD_VERSION",
 		"dyld: dyld/Loader.cpp",
+		"bionic: android-changes-for-ndk-developers.md",
 		"PyPA: Platform compatibility tags",
 	},
-	Cause: cause.Rule{Kind: cause.Build("change how it is built").AboutTags()},
-	MacOS: checkMinimumOS,
+	Cause:   cause.Rule{Kind: cause.Build("change how it is built").AboutTags()},
+	MacOS:   checkMinimumOS,
+	Android: checkMinimumAPI,
 }
 
 func checkMinimumOS(p *analyzer.Pass) {

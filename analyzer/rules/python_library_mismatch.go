@@ -29,6 +29,10 @@ On macOS a module needs no library of Python at all. One that is linked with the
 libpython of another release than its tag's fails with "Library not loaded", or loads a second
 Python into the process.
 
+On Android a module is linked with libpython3.13.so of its Python, and an app has only that of its
+own: the load of another one fails with library "libpython3.12.so" not found. A module for the
+stable ABI has to be linked with libpython3.so.
+
 Fix: build the module with the Python of the tag, on macOS without its library
 (` + "`-undefined dynamic_lookup`" + `), or tag the wheel for the Python that it was built
 with.
@@ -41,6 +45,7 @@ Not detected: files that a program other than Python loads.`,
 	},
 	Windows: checkPythonDLL,
 	MacOS:   checkPythonLibraryMacOS,
+	Android: checkPythonLibraryAndroid,
 }
 
 func checkPythonDLL(p *analyzer.Pass) {

@@ -34,6 +34,7 @@ ELF objects.`,
 	Check:      checkRecord,
 	Windows:    checkRecord,
 	MacOS:      checkRecord,
+	Android:    checkRecord,
 }
 
 // shown is the maximum number of names in a message.

@@ -28,6 +28,7 @@ Not detected: whether the policy of a particular system forbids it.`,
 	Cause:      cause.Rule{Kind: cause.Build("compile it with -fPIC")},
 	References: []string{"gABI, DT_TEXTREL", "glibc: elf/dl-reloc.c", "ld: -z text"},
 	Check:      checkTextRelocations,
+	Android:    checkTextRelocationsAndroid,
 }
 
 func checkTextRelocations(p *analyzer.Pass) {

@@ -76,6 +76,10 @@ gdi32.dll, ws2_32.dll and the C runtime are known, without ordinals.
 It is a warning where each source of the wheel that imports the module handles that this fails, and
 the wheel has another module.
 
+On Android a symbol is looked up in the module and in the libraries that it needs, also indirectly,
+and not in others that are loaded: a module has to be linked with libpython. The load fails with
+"cannot locate symbol". The exports of libc.so, libm.so, libdl.so, libz.so and liblog.so are known.
+
 A module may work with a Python whose program links the library: /usr/bin/python3 of Debian links
 libz and libexpat, and the Python of pyenv or of a container does not.
 
@@ -90,6 +94,7 @@ an object that misses a whole library.`,
 	Check:      checkUndefinedSymbol,
 	Windows:    checkUndefinedImports,
 	MacOS:      checkUndefinedSymbolMacOS,
+	Android:    checkUndefinedSymbolAndroid,
 }
 
 func checkUndefinedSymbol(p *analyzer.Pass) {

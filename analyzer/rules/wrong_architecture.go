@@ -57,6 +57,7 @@ some contain objects for several architectures and select one at run time, or ha
 	Check:      checkArchitecture,
 	Windows:    checkMachine,
 	MacOS:      checkArchitectureMacOS,
+	Android:    checkArchitectureAndroid,
 }
 
 // wrongPlatform is the kind of causes of objects that do not fit the tag.

@@ -32,6 +32,8 @@
 //	osabi 3
 //	build-id 0123abcd
 //	abi-tag Linux 3.2.0
+//	android 24                              the note of Android, with the API level
+//	max-page 0x1000                         the alignment of segments, default 0x10000
 //	isa 0x2                                 GNU_PROPERTY_X86_ISA_1_NEEDED: x86-64-v2
 //	isa-used 0x2                            GNU_PROPERTY_X86_ISA_1_USED
 //	guards ibt shstk                        or bti pac gcs, zicfilp zicfiss

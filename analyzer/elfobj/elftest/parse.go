@@ -67,7 +67,7 @@ func Parse(text string) (*elfobj.Object, error) {
 	o.Static = !o.Dynamic && loadable(o)
 	if !loadable(o) &&
 		(o.Interp+o.BuildID+o.ABITag+o.System != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 ||
-			o.GoBuildID || o.ExecStack != "unsaid") {
+			o.GoBuildID || o.AndroidAPI != 0 || o.MaxPage != 0 || o.ExecStack != "unsaid") {
 		return nil, errors.New(
 			"line 1: the object has no program headers (rel or core), but interp, notes and execstack " +
 				"need them",
@@ -155,6 +155,14 @@ func (p *parser) line(s string) error {
 	case "abi-tag":
 		n, err := elfobj.ParseABITag(l.rest)
 		o.ABITag = elfobj.FormatABITag(n)
+		return err
+	case "android":
+		n, err := strconv.Atoi(l.rest)
+		o.AndroidAPI = n
+		return err
+	case "max-page":
+		n, err := strconv.ParseUint(l.rest, 0, 16)
+		o.MaxPage = n
 		return err
 	case "e-flags":
 		return setWord(&o.EFlags, l.rest)

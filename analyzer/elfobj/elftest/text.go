@@ -77,6 +77,12 @@ func Text(o *elfobj.Object) string {
 	}
 	value("build-id", o.BuildID)
 	value("abi-tag", o.ABITag)
+	if o.AndroidAPI != 0 {
+		line("android %d", o.AndroidAPI)
+	}
+	if o.MaxPage != 0 {
+		line("max-page %#x", o.MaxPage)
+	}
 	if o.ISA != 0 {
 		line("isa %#x", o.ISA)
 	}

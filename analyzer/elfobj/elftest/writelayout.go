@@ -1,9 +1,11 @@
 package elftest
 
 import (
+	"cmp"
 	"debug/elf"
-	"github.com/compat-app/compat/analyzer/elfobj"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
 // page is the distance between segments: the largest page size of the known machines (64 KiB on
@@ -34,7 +36,8 @@ func (w *writer) plan() {
 			},
 		)
 	}
-	if (o.BuildID+o.ABITag+o.System != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID) &&
+	if (o.BuildID+o.ABITag+o.System != "" || o.ISA|o.ISAUsed != 0 || o.Guards != 0 || o.GoBuildID ||
+		o.AndroidAPI != 0) &&
 		loadable(o) {
 		add(part{name: ".note.gnu", typ: elf.SHT_NOTE, flags: a, align: 4, bytes: w.notes})
 	}
@@ -305,6 +308,7 @@ func (w *writer) segments() []segment {
 		return nil
 	}
 	var s []segment
+	page := cmp.Or(w.o.MaxPage, page)
 	if p := w.part(".interp"); p != nil {
 		s = append(s, segment{elf.PT_INTERP, elf.PF_R, p, p, false, 1})
 	}

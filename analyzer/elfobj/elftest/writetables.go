@@ -77,6 +77,13 @@ func (w *writer) notes() []byte {
 		b.WriteString(s + "\x00")
 		b.Write(make([]byte, -b.Len()&3))
 	}
+	if api := w.o.AndroidAPI; api != 0 {
+		b.u32(8)
+		b.u32(4)
+		b.u32(1)
+		b.WriteString("Android\x00")
+		b.u32(uint32(api))
+	}
 	if w.o.GoBuildID {
 		b.u32(4)
 		b.u32(0)

@@ -84,13 +84,14 @@ ubuntu:22.04 do not have them, so an object that needs one gets a warning with t
 			"mirrors have no packages of Alpine 3.12 and 3.17 for aarch64.\n",
 	)
 	b.WriteString(`
-## macOS and Windows
+## macOS, Windows and Android
 
 | name | meaning |
 |---|---|
 | ` + "`macosx_11_0_arm64`, `macosx_10_13_x86_64`, `macosx_11_0_universal2`" + ` | the platform tag of a wheel, with any version of macOS |
 | ` + "`macos14`, `macos12.3`" + ` | a version of macOS, on the architectures of the artifact |
 | ` + "`win_amd64`, `win_arm64`, `win32`" + ` | the platform tags of Windows |
+| ` + "`android_24_arm64_v8a`, `android_21_x86_64`" + ` | the platform tag of a wheel, with any API level of Android |
 
 Names of several systems can be given together: each artifact is checked on those of its own system.
 `)

@@ -39,7 +39,7 @@ var (
 
 	// parts are the parts of the analyzer.
 	parts = slices.Concat(knowledge, []string{
-		"analyzer/abi", "analyzer/abi3", "analyzer/buildlog", "analyzer/processor", "analyzer/cpython",
+		"analyzer/abi", "analyzer/abi3", "analyzer/bionic", "analyzer/buildlog", "analyzer/processor", "analyzer/cpython",
 		"analyzer/dyld",
 		"analyzer/dynlink", "analyzer/fix/...", "analyzer/gpu", "analyzer/staticlink",
 		"analyzer/torchabi", "analyzer/wheelpolicy", "analyzer/winload",
@@ -107,6 +107,7 @@ var layers = map[string][]string{
 	"analyzer/dynlink":     knowledge,
 	"analyzer/dyld":        append([]string{"analyzer/cpython", "analyzer/dynlink"}, knowledge...),
 	"analyzer/winload":     append([]string{"analyzer/cpython"}, knowledge...),
+	"analyzer/bionic":      append([]string{"analyzer/cpython"}, knowledge...),
 	"analyzer/startup":     {},
 	"analyzer/staticlink":  knowledge,
 	"analyzer/buildlog":    append([]string{"analyzer/fix", "analyzer/gpu"}, knowledge...),

@@ -1,0 +1,116 @@
+package rules
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/abi3"
+	"github.com/compat-app/compat/analyzer/bionic"
+	"github.com/compat-app/compat/analyzer/cpython"
+	"github.com/compat-app/compat/analyzer/fix"
+)
+
+// checkUndefinedSymbolAndroid reports imports that no library of the load exports.
+func checkUndefinedSymbolAndroid(p *analyzer.Pass) {
+	for _, o := range p.Android.Objects {
+		for _, b := range o.Bindings {
+			if b.Outcome != bionic.NoSymbol && b.Outcome != bionic.NotLinked ||
+				p.Facts.ABI3 != nil && abi3.Names(b.Symbol) && o.Load.LinksPython() {
+				continue // abi3-violation reports functions of Python
+			}
+			f := analyzer.Finding{
+				Object: o.Path, Symbol: b.Symbol, Library: b.Library, Chain: []string{o.Path},
+				Severity: severityAndroid(p, o, analyzer.Error),
+				Message: fmt.Sprintf("%s imports %s, which no library that it loads on Android exports", o.Path,
+					b.Symbol),
+			}
+			fixes := undefinedAndroid(p, o, b, &f)
+			p.Report(f, fixes...)
+		}
+	}
+}
+
+// undefinedAndroid describes why a symbol is not found, and returns the fixes.
+func undefinedAndroid(
+	p *analyzer.Pass, o *analyzer.AndroidObject, b bionic.Binding, f *analyzer.Finding,
+) []fix.Candidate {
+	if abi3.Names(b.Symbol) && len(cpython.Releases(b.Symbol)) > 0 {
+		if !o.Load.LinksPython() {
+			f.Message = fmt.Sprintf("%s imports %s and is not linked with the library of Python. Symbols of "+
+				"libraries that were loaded before are not visible on Android", o.Path, b.Symbol)
+			return []fix.Candidate{{Fix: fix.Fix{
+				Kind: fix.KindLinkFlag, Title: fix.Titled("Link the module with the library of Python"),
+				Command: "-lpython" + quoted(strings.Join(androidPythons(p)[:1], "")),
+			}}}
+		}
+		f.Message += ". It is in Python " + strings.Join(cpython.Releases(b.Symbol), ", ")
+		if strings.HasPrefix(b.Symbol, "_Py") && f.Severity == analyzer.Error {
+			f.Severity = analyzer.Warning
+			f.Message += ". It is private, and a patch release may have it"
+		}
+		return []fix.Candidate{relink(fix.Titled("Build the module with the Python of the tag"))}
+	}
+	if b.Library == "" {
+		return []fix.Candidate{relink(fix.Titled("Link the library that has %s, or remove the call",
+			b.Symbol))}
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(b.Library[strings.LastIndexByte(b.Library, '/')+1:],
+		"lib"), ".so")
+	f.Message += ". " + b.Library + " has it, but " + o.Path + " is not linked with it"
+	return []fix.Candidate{{Fix: fix.Fix{
+		Kind: fix.KindLinkFlag, Title: fix.Titled("Link %s", fix.Library(b.Library)),
+		Command: "-l" + quoted(name),
+	}}}
+}
+
+// checkVersionTooNewAndroid reports imports that a library of Android exports from a later API level
+// on than that of the tag.
+func checkVersionTooNewAndroid(p *analyzer.Pass) {
+	for _, o := range p.Android.Objects {
+		for _, b := range o.Bindings {
+			if b.Outcome != bionic.TooNew {
+				continue
+			}
+			p.Report(analyzer.Finding{
+				Object: o.Path, Symbol: b.Symbol, Version: strconv.Itoa(b.Since), Library: b.Library,
+				Chain: []string{o.Path, b.Library}, Severity: severityAndroid(p, o, analyzer.Error),
+				Message: fmt.Sprintf("%s imports %s, which %s has from %s on, but %s %s", o.Path,
+					b.Symbol, b.Library, androidName(b.Since), claimsAndroid(p), androidName(p.Android.Level)),
+			}, append(retagAndroid(p, b.Since), forLevel(p))...)
+		}
+	}
+}
+
+// checkABI3Android reports functions of Python that a module for the stable ABI imports and that its
+// tag does not guarantee.
+func checkABI3Android(p *analyzer.Pass) {
+	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {
+		return
+	}
+	tag, minor, newest := stableRange(p)
+	for _, o := range p.Android.Objects {
+		if o.Load == nil || !o.Extension() || ofOnePython.MatchString(o.Path) {
+			continue
+		}
+		for name := range requiredSymbols(o.Imports) {
+			added, stable := abi3.Added(name)
+			if !abi3.Names(name) || stable && added <= minor || p.Android.Exports(name) {
+				continue
+			}
+			f := analyzer.Finding{Object: o.Path, Symbol: name, Chain: []string{o.Path}}
+			fixes := []fix.Candidate{limitedAPI(minor)}
+			if stable {
+				f.Message = joinedStableABI(o.Path, name, tag, added, minor)
+				if added <= newest {
+					f.Severity = analyzer.Warning
+				}
+				fixes = append(fixes, raiseABI3(p, added))
+			} else {
+				f.Message = outsideStableABI(o.Path, name, tag)
+			}
+			p.Report(f, fixes...)
+		}
+	}
+}
