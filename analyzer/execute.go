@@ -17,8 +17,8 @@ import (
 )
 
 // maxExecutions limits how often the wheels are written and checked again. A wheel with more than
-// maxImports is only written by Fix, because the second check needs as much memory as the first, and
-// so is one of which a file above maxChanged bytes is changed, because of the time.
+// maxImports is only written by Fix, because the second check needs as much memory as the first,
+// and so is one of which a file above maxChanged bytes is changed, because of the time.
 const (
 	maxExecutions = 12
 	maxImports    = 500_000

@@ -142,7 +142,8 @@ func insertedAt(value string) (func(*subject) bool, string) {
 func insertedBetween(value string) (func(*subject) bool, string) {
 	var ranges [][2]bitPosition
 	text := strings.TrimSpace(value)
-	if inner, ok := strings.CutPrefix(text, "{"); ok && strings.HasPrefix(strings.TrimSpace(inner), "{") {
+	inner, ok := strings.CutPrefix(text, "{")
+	if ok && strings.HasPrefix(strings.TrimSpace(inner), "{") {
 		text = strings.TrimSuffix(inner, "}")
 	}
 	for _, part := range strings.Split(text, "}") {

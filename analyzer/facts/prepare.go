@@ -140,7 +140,8 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 	if p.listed = f.Package.Kind == unpack.KindWheel && !errors.Is(p.err, elfobj.ErrNotELF); p.listed {
 		p.size, p.digest = f.Size, digest(f)
 	}
-	p.unreadable = wheelpolicy.Unreadable(head[:min(len(head), wheelpolicy.HeaderSize)], f.Size, p.err != nil)
+	p.unreadable = wheelpolicy.Unreadable(head[:min(len(head), wheelpolicy.HeaderSize)],
+		f.Size, p.err != nil)
 	if p.err != nil {
 		return
 	}

@@ -153,8 +153,8 @@ func (x *packageSet) selected() {
 
 // Alternatives reports whether a program loads only one of two objects: their names differ only in
 // a version or a GPU stack, or a Python source imports one of them under a condition and otherwise
-// the other one, or imports one in other versions of Python only. Modules that a source imports in any case are none, unless they have one name, so
-// that the interpreter selects one.
+// the other one, or imports one in other versions of Python only. Modules that a source imports in
+// any case are none, unless they have one name, so that the interpreter selects one.
 func Alternatives(a, b *View) bool {
 	m, n := a.imported, b.imported
 	if m.use != nil && n.use != nil && m.name != n.name {

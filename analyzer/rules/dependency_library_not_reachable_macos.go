@@ -11,8 +11,8 @@ import (
 )
 
 // checkDependencyReachableMacOS reports libraries that a package of the environment installs, but
-// not at a path where dyld searches for them, unless the package of the module imports the other one
-// before.
+// not at a path where dyld searches for them, unless the package of the module imports the other
+// one before.
 func checkDependencyReachableMacOS(p *analyzer.Pass) {
 	eachMissing(p, func(m dyld.Missing) {
 		holder, at := installing(p, path.Base(m.Needed.Path))

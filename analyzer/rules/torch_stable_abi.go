@@ -43,8 +43,8 @@ var (
 	headers  = lazyregexp.New(`^_Z(?:T[VIS]|GV)?N[rVK]*5torch(?:6stable|10headeronly)`)
 )
 
-// checkTorchABI reports the objects that use nothing else of torch together, and each other one that
-// uses the stable ABI.
+// checkTorchABI reports the objects that use nothing else of torch together, and each other one
+// that uses the stable ABI.
 func checkTorchABI(p *analyzer.Pass) {
 	var all torchabi.Use
 	var objects []string

@@ -1,7 +1,7 @@
-// Package torchabi knows the stable ABI of libtorch: the C functions (aoti_torch_…, torch_…) on which
-// the headers of torch/csrc/stable and torch/headeronly are built. An extension that imports nothing
-// else of torch works with every release that has these functions, not only with the one that it was
-// built with.
+// Package torchabi knows the stable ABI of libtorch: the C functions (aoti_torch_…, torch_…) on
+// which the headers of torch/csrc/stable and torch/headeronly are built. An extension that imports
+// nothing else of torch works with every release that has these functions, not only with the one
+// that it was built with.
 //
 //	use := torchabi.Audit(names)
 //	use.Oldest // "2.10.0", the oldest release with all of them

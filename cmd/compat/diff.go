@@ -53,8 +53,9 @@ information (DWARF, in the library or in a separate debug file next to it), also
 exported functions and variables use; of types that a source file of the library defines, not a
 header, only values count, not what pointers point to, as programs may not see them. --headers
 decides what programs see. With --app and without OLD, the debug information of the program has the
-types that it was built with: they are compared with those of NEW. The first lines of the output name the evidence, and what programs can
-see and was not compared. "no ABI change" is said only if nothing is left.
+types that it was built with: they are compared with those of NEW. The first lines of the output
+name the evidence, and what programs can see and was not compared. "no ABI change" is said only if
+nothing is left.
 
 Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
 wrong usage.`,

@@ -40,7 +40,9 @@ func (f *diffFlags) uses(old []*abi.Library) (func(name, version string) bool, e
 
 // usedBy returns pairs of what the programs of --app use of each new library, by their own debug
 // information, and that library.
-func (f *diffFlags) usedBy(new []*abi.Library, debug *debugSources) (pairs []abi.Pairing, err error) {
+func (f *diffFlags) usedBy(
+	new []*abi.Library, debug *debugSources,
+) (pairs []abi.Pairing, err error) {
 	for _, app := range f.apps {
 		used := false
 		for _, l := range new {

@@ -116,7 +116,8 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 			"pyproject.toml allows, else "+pinned.DefaultPython+")")
 	flags.Var((*nameList)(&f.platforms), "platform",
 		"the system that the packages run on (debian12, win_amd64, macosx_14_0_arm64; default: that of "+
-			"the configuration, else "+defaultPlatform+"; for installed packages this system); may be repeated")
+			"the configuration, else "+defaultPlatform+"; for installed packages this system); may be "+
+			"repeated")
 	flags.StringArrayVar(&f.first, "first", nil,
 		"assume that this package was imported before, so that its libraries are loaded; repeatable")
 	flags.StringVar(&f.config, "config", "",
