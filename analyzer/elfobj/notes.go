@@ -150,8 +150,8 @@ const (
 	noteProperty = 5
 )
 
-// noteAndroidVersion is the type of a note whose owner is "Android" (bionic, libc/arch-common/bionic/
-// crtbrand.S): the API level, and the release of the NDK.
+// noteAndroidVersion is the type of a note whose owner is "Android" (bionic,
+// libc/arch-common/bionic/ crtbrand.S): the API level, and the release of the NDK.
 const noteAndroidVersion = 1
 
 // noteGoBuildID is the type of a note whose owner is "Go" (cmd/internal/buildid).

@@ -83,7 +83,9 @@ type Artifact struct {
 }
 
 // Binaries is the number of files that are checked, of all formats.
-func (a *Artifact) Binaries() int { return len(a.Objects) + len(a.MachO) + len(a.PE) + len(a.Android) }
+func (a *Artifact) Binaries() int {
+	return len(a.Objects) + len(a.MachO) + len(a.PE) + len(a.Android)
+}
 
 // Tagged reports whether a wheel's tags name an architecture.
 func (a *Artifact) Tagged(arch string) bool {

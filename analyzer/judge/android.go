@@ -116,8 +116,8 @@ func androidTargets(
 	return out
 }
 
-// claimedAndroid is claimed for Android: the oldest API level of each architecture among the tags, or
-// of one architecture.
+// claimedAndroid is claimed for Android: the oldest API level of each architecture among the
+// tags, or of one architecture.
 func claimedAndroid(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
 	if f.Wheel == nil || len(f.Android) == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 // "dependency_groups" of PEP 751 are normalised names separated by commas.
 type MarkerEnv map[string]string
 
-// MarkerEnvOn returns the variables of CPython on "macos", "windows" or "android"; on another system
-// they are those of DefaultMarkerEnv. machine is as in platform tags, "arm64" or "amd64".
+// MarkerEnvOn returns the variables of CPython on "macos", "windows" or "android"; on another
+// system they are those of DefaultMarkerEnv. machine is as in platform tags, "arm64" or "amd64".
 func MarkerEnvOn(system, python, machine string) MarkerEnv {
 	e := DefaultMarkerEnv(python, machine)
 	switch system {

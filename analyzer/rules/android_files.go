@@ -55,12 +55,14 @@ func checkArchitectureAndroid(p *analyzer.Pass) {
 		return o.Arch() == p.Android.Arch
 	})
 	for _, o := range p.Facts.Android {
-		what := ""
-		switch arch := o.Arch(); {
-		case arch != p.Android.Arch && !none && slices.ContainsFunc(p.Facts.PlatformTags(), func(t string) bool {
+		arch := o.Arch()
+		tagged := slices.ContainsFunc(p.Facts.PlatformTags(), func(t string) bool {
 			q := platform.ParseTag(t).Android()
 			return q != nil && q.Arch == arch
-		}):
+		})
+		var what string
+		switch {
+		case arch != p.Android.Arch && !none && tagged:
 			continue // another tag is for it
 		case arch != p.Android.Arch:
 			what = fmt.Sprintf("built for %s, but the wheel's tag is for %s", arch, p.Platform.Name)
@@ -124,7 +126,8 @@ func reportLinkerTooOld(p *analyzer.Pass, o *analyzer.AndroidObject, what string
 	}, append(retagAndroid(p, since), forLevel(p))...)
 }
 
-// claimsAndroid returns who says for which API level the wheel is checked: "the wheel's tag is for".
+// claimsAndroid returns who says for which API level the wheel is checked: "the wheel's tag is
+// for".
 func claimsAndroid(p *analyzer.Pass) string {
 	if onTag(p) {
 		return "the wheel's tag is for"
@@ -132,8 +135,8 @@ func claimsAndroid(p *analyzer.Pass) string {
 	return "it is checked for"
 }
 
-// checkTextRelocationsAndroid reports files with relocations in their code, which Android refuses to
-// load since API level 23.
+// checkTextRelocationsAndroid reports files with relocations in their code, which Android
+// refuses to load since API level 23.
 func checkTextRelocationsAndroid(p *analyzer.Pass) {
 	for _, o := range p.Android.Objects {
 		if o.Load == nil || !o.TextRel {

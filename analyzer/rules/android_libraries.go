@@ -39,8 +39,8 @@ func missingAndroid(p *analyzer.Pass) (out []missingLibrary) {
 	return out
 }
 
-// severityAndroid returns Warning for a file that no module of a wheel with modules loads, and else a
-// severity.
+// severityAndroid returns Warning for a file that no module of a wheel with modules loads, and else
+// a severity.
 func severityAndroid(
 	p *analyzer.Pass, o *analyzer.AndroidObject, s analyzer.Severity,
 ) analyzer.Severity {
@@ -161,16 +161,16 @@ func checkPythonLibraryAndroid(p *analyzer.Pass) {
 			}
 			f := analyzer.Finding{Object: o.Path, Library: name, Chain: []string{o.Path, name}}
 			if slices.Contains(tagged, "") {
-				f.Message = fmt.Sprintf("%s is linked with %s, which only Python %s has, but the wheel's tag is "+
-					"for several releases", o.Path, name, release)
+				f.Message = fmt.Sprintf("%s is linked with %s, which only Python %s has, but the wheel's tag "+
+					"is for several releases", o.Path, name, release)
 				p.Report(f, fix.Candidate{Fix: fix.Fix{
 					Kind: fix.KindLinkFlag, Title: fix.Titled("Link libpython3.so, which all releases have"),
 					Command: "-lpython3",
 				}})
 				continue
 			}
-			f.Message = fmt.Sprintf("%s is linked with %s, but the wheel's tag is for Python %s", o.Path, name,
-				strings.Join(tagged, ", "))
+			f.Message = fmt.Sprintf("%s is linked with %s, but the wheel's tag is for Python %s", o.Path,
+				name, strings.Join(tagged, ", "))
 			p.Report(f, relink(fix.Titled("Build the module with the Python of the tag")))
 		}
 	}

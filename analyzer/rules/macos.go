@@ -33,9 +33,10 @@ func macOSFile(p *analyzer.Pass, name string) *analyzer.MachObject {
 // another one.
 func onTag(p *analyzer.Pass) bool {
 	return !p.Requested || slices.ContainsFunc(p.Facts.PlatformTags(), func(tag string) bool {
-		return tag == p.Platform.Name || slices.ContainsFunc(platform.ParseTag(tag).MacOS(), func(t macos.Target) bool {
+		named := func(t macos.Target) bool {
 			return p.MacOS != nil && t.Arch == p.Platform.Arch && t.Oldest == p.MacOS.OS
-		})
+		}
+		return tag == p.Platform.Name || slices.ContainsFunc(platform.ParseTag(tag).MacOS(), named)
 	})
 }
 

@@ -62,8 +62,8 @@ func Lookup(name string) (Library, bool) {
 	return Library{}, false
 }
 
-// Symbol returns the API level that added a symbol of the library on an architecture. ok is false if
-// no known level has it; of a library without Until that proves nothing.
+// Symbol returns the API level that added a symbol of the library on an architecture. ok is false
+// if no known level has it; of a library without Until that proves nothing.
 func (l Library) Symbol(symbol, arch string) (since int, ok bool) {
 	for of, since := range Exporters(symbol, arch) {
 		if of == l.Name {
