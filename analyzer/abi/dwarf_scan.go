@@ -20,11 +20,14 @@ const maxScopes = 64
 type scan struct {
 	l     *Library
 	d     *dwarf.Data
-	names []int32       // exports, sorted by name
-	addrs []position    // exports with an address, sorted by it
-	found []definition  // by export
-	fresh []int32       // exports that the current unit defines
-	chain []dwarf.Entry // an entry, its abstract origin, and its specification
+	names []int32      // exports, sorted by name
+	addrs []position   // exports with an address, sorted by it
+	found []definition // by export
+	fresh []int32      // exports that the current unit defines
+	// by export, the entry that describes it without an address: its definition, if another function
+	// has its code, or a declaration, if it is written in assembly or chosen at load time
+	described []definition
+	chain     []dwarf.Entry // an entry, its abstract origin, and its specification
 
 	imports   bool               // the symbols are imports: their declarations are wanted
 	classes   map[string][]int32 // exports of typeinfo and virtual tables, by the class's last name
@@ -61,7 +64,7 @@ func (s *scan) at(addr uint64) []position {
 // definition is the entry that defines an export.
 type definition struct {
 	ref   dwarf.Ref
-	named bool // found by name; otherwise by address, as an alias
+	named bool // found by name, not by address as an alias; of described: no declaration
 }
 
 // readDWARF sets the types of the exports. The types of a unit are read before the next unit, so
@@ -69,12 +72,14 @@ type definition struct {
 // were not found, the evidence stays as it is.
 func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 	s := &scan{
-		l:       l,
-		d:       d,
-		names:   make([]int32, len(l.Symbols)),
-		addrs:   make([]position, 0, len(addrs)),
-		found:   make([]definition, len(l.Symbols)),
-		imports: addrs == nil,
+		l:     l,
+		d:     d,
+		names: make([]int32, len(l.Symbols)),
+		addrs: make([]position, 0, len(addrs)),
+		found: make([]definition, len(l.Symbols)),
+
+		described: make([]definition, len(l.Symbols)),
+		imports:   addrs == nil,
 	}
 	for i := range l.Symbols {
 		s.names[i] = int32(i)
@@ -127,8 +132,38 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 			}
 		}
 	}
+	if err := s.describe(b); err != nil {
+		return err
+	}
 	s.alias()
 	return b.finish()
+}
+
+// describe sets the types of exports whose code was not found, or was found by the address of a
+// function with other types that has the same code.
+func (s *scan) describe(b *builder) error {
+	var rest []int32
+	for i, d := range s.described {
+		if d.ref != 0 && (s.found[i].ref == 0 || d.named && !s.found[i].named) {
+			rest = append(rest, int32(i))
+		}
+	}
+	slices.SortFunc(rest, func(i, k int32) int {
+		return cmp.Compare(s.described[i].ref, s.described[k].ref)
+	})
+	var e dwarf.Entry
+	for _, i := range rest {
+		if err := s.d.Entry(s.described[i].ref, &e); err != nil {
+			return err
+		}
+		if e.Unit != b.unit {
+			b.begin(e.Unit)
+		}
+		if err := b.symbol(&s.l.Symbols[i], s.described[i].ref); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // alias sets the types of exports that were not found from others at their address: a constructor
@@ -254,14 +289,11 @@ func (s *scan) class(e *dwarf.Entry) error {
 
 // entry records an entry that defines an export.
 func (s *scan) entry(e *dwarf.Entry) error {
-	if e.Flag(dwarf.Declaration) != s.imports {
-		return nil
-	}
-	if s.imports {
-		return s.declaration(e)
-	}
 	placed := e.Has(dwarf.LowPC) || e.Has(dwarf.Location) || e.Has(dwarf.Ranges)
 	if !placed {
+		return s.description(e)
+	}
+	if s.imports {
 		return nil
 	}
 	var at []position
@@ -278,10 +310,16 @@ func (s *scan) entry(e *dwarf.Entry) error {
 		return err
 	}
 	ref := e.Ref()
-	for _, i := range s.named(name) {
-		if len(at) == 0 && !s.external() {
-			break
+	named := s.named(name)
+	if len(at) == 0 && len(named) > 0 {
+		if err := s.follow(e); err != nil {
+			return err
 		}
+		if !s.external() {
+			named = nil
+		}
+	}
+	for _, i := range named {
 		if !s.found[i].named && s.fits(i, e) {
 			s.found[i] = definition{ref, true}
 			s.fresh = append(s.fresh, i)
@@ -297,17 +335,28 @@ func (s *scan) entry(e *dwarf.Entry) error {
 	return nil
 }
 
-// declaration records an entry that declares an import. One without a prototype says nothing.
-func (s *scan) declaration(e *dwarf.Entry) error {
+// description records an entry that describes an export or import without an address. One without a
+// prototype says nothing, and of several versions of a symbol it describes the default one.
+func (s *scan) description(e *dwarf.Entry) error {
+	if e.Has(dwarf.AbstractOrigin) { // it describes code, and what it refers to describes the function
+		return nil
+	}
 	name, err := s.name(e)
 	if err != nil {
 		return err
 	}
-	for _, i := range s.named(name) {
-		unknown := e.Tag == dwarf.TagSubprogram && e.Unit.C() && !e.Flag(dwarf.Prototyped)
-		if s.found[i].ref == 0 && !unknown && s.external() && s.fits(i, e) {
-			s.found[i] = definition{e.Ref(), true}
-			s.fresh = append(s.fresh, i)
+	named := s.named(name)
+	if len(named) == 0 || e.Tag == dwarf.TagSubprogram && e.Unit.C() && !e.Flag(dwarf.Prototyped) {
+		return nil
+	}
+	if err := s.follow(e); err != nil {
+		return err
+	}
+	for _, i := range named {
+		x := &s.l.Symbols[i]
+		defines := !e.Flag(dwarf.Declaration)
+		if (s.described[i].ref == 0 || defines) && !x.Hidden && s.external() && isVariable(x.Kind) == (e.Tag == dwarf.TagVariable) {
+			s.described[i] = definition{e.Ref(), defines}
 		}
 	}
 	return nil
