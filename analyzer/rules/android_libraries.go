@@ -19,8 +19,8 @@ type missingLibrary struct {
 	root string // path of the file whose load it is
 }
 
-// missingAndroid returns the libraries that files of the wheel need and that are not found, once for
-// each file and library.
+// missingAndroid returns the libraries that files of the wheel need and that are not found, once
+// for each file and library.
 func missingAndroid(p *analyzer.Pass) (out []missingLibrary) {
 	seen := map[[2]string]bool{}
 	for _, o := range p.Android.Objects {
