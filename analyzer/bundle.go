@@ -66,7 +66,10 @@ func (b *bundling) run(ctx context.Context) (wheels []string, _ error) {
 	for i := range b.report.Causes {
 		c := &b.report.Causes[i]
 		artifacts := b.files(c)
-		if len(c.Fixes) == 0 || c.Fixes[0].Bundling == nil || artifacts == nil || !b.wanted(c) {
+		if len(c.Fixes) == 0 || artifacts == nil || !b.wanted(c) {
+			continue
+		}
+		if how := c.Fixes[0].Bundling; how == nil || how.With == "" {
 			continue
 		}
 		b.all = append(b.all, planned{i, []fix.Fix{c.Fixes[0].Fix}, artifacts})

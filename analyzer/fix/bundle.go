@@ -19,7 +19,7 @@ const (
 
 // Bundling is how a bundler is run for a wheel.
 type Bundling struct {
-	With Bundler
+	With Bundler // "" if only a new build can be changed so
 	// Exclude are the SONAMEs of libraries that stay outside: of a driver, of the system, or of
 	// packages that are installed with the wheel. Only auditwheel knows them.
 	Exclude []string
@@ -49,13 +49,17 @@ func (b Bundling) Arguments() []string {
 	return arguments
 }
 
-// Command returns the command for a wheel.
+// Command returns the command for a wheel: that of the program, or of compat, which runs it, if
+// there are many libraries to exclude.
 func (b Bundling) Command(wheel shellword.Line) shellword.Line {
+	if len(b.Exclude) > mostExcluded {
+		return "compat fix --write " + Fixed + " " + wheel
+	}
 	return shellword.Quoted(append([]string{string(b.With)}, b.Arguments()...)) + " " + wheel
 }
 
 const (
-	mostExcluded = 3 // names in a command; more become patterns
+	mostExcluded = 3 // in a command
 	familyPrefix = 4 // "libX"
 )
 

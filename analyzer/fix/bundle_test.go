@@ -13,6 +13,9 @@ func TestBundlingCommand(t *testing.T) {
 		"auditwheel repair --no-update-tags --exclude libcuda.so.1 --exclude 'libX*' a.whl": {
 			With: Auditwheel, KeepTags: true, Exclude: []string{"libcuda.so.1", "libX*"},
 		},
+		"compat fix --write fixed a.whl": {
+			With: Auditwheel, Exclude: []string{"liba.so", "libb.so", "libc.so", "libd.so"},
+		},
 		"delocate-wheel -v a.whl": {With: Delocate},
 		"delvewheel repair a.whl": {With: Delvewheel},
 	} {

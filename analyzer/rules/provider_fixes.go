@@ -193,6 +193,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 			Kind: fix.KindRebuild,
 			Title: fix.Titled("Build a platform wheel, whose libraries are not in a purelib folder, and "+
 				"bundle %s with auditwheel", fix.Library(needed)),
+			Bundling: &fix.Bundling{}, // of the next build
 		}})
 	} else if s.bundled(p, needed) {
 		out = append(out, repairing(p, fix.Titled("Bundle %s into the wheel (auditwheel copies from "+

@@ -182,6 +182,12 @@ func repairing(p *analyzer.Pass, title fix.Title) fix.Candidate {
 // wheel: those of a driver, of the operating system, of a toolkit, and of other packages.
 func outside(p *analyzer.Pass) []string {
 	var names, others []string
+	own := map[string]bool{}
+	for _, v := range p.Views {
+		for _, name := range v.Library.Names() {
+			own[name] = true
+		}
+	}
 	for _, v := range p.Views {
 		installed := map[string]bool{} // with another package
 		for _, f := range v.Loading.Found {
@@ -191,9 +197,9 @@ func outside(p *analyzer.Pass) []string {
 		}
 		for _, name := range v.Needed {
 			s, known := platform.ProviderOf(name)
-			bundled := known &&
+			inside := own[name] || known &&
 				(s.Kind == platform.LibraryProvider || s.Kind == platform.BundleProvider)
-			if !bundled && (installed[name] || known && !allowed(p, name)) {
+			if !inside && (installed[name] || known && !allowed(p, name)) {
 				names = withName(names, name)
 			} else {
 				others = withName(others, name)

@@ -193,7 +193,7 @@ func (w *wheelFile) run(x fix.Fix) {
 	if !strings.Contains(command, string(w.name())) {
 		return
 	}
-	if b := x.Bundling; b != nil && b.With == fix.Auditwheel {
+	if b := x.Bundling; b != nil && strings.Contains(command, "auditwheel repair ") {
 		w.moved, w.chosen = true, w.chosen || !b.KeepTags
 	}
 	w.moved = w.moved || strings.Contains(command, "delvewheel repair ")
