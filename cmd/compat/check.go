@@ -281,6 +281,7 @@ func checkPaths(
 		startpages.Release()
 	}
 	shown := startProgress(env, f.quiet)
+	shown.of(in.list)
 	o.Progress = shown.set
 	r, err := analyzer.New(rules.All()).Check(ctx, in.list, o)
 	shown.stop()

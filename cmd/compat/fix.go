@@ -106,6 +106,7 @@ func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string)
 	}
 	defer in.close()
 	shown := startProgress(env, f.quiet)
+	shown.of(in.list)
 	o.Progress = shown.set
 	tools := &bundlers{}
 	defer tools.Close()

@@ -6,10 +6,13 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/mattn/go-isatty"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/mdsafe"
 )
 
 // terminal reports whether a stream is a terminal.
@@ -82,17 +85,61 @@ func columns(w io.Writer) int {
 const (
 	progressDelay = time.Second            // most checks end before it
 	progressTick  = 200 * time.Millisecond // between two updates
-	maxLine       = 76                     // characters; a terminal has 80
+	maxLine       = 76                     // characters, if the width is not known
 )
 
 // progress shows the current step of a check on a terminal, in one line that is erased at the end.
 // The zero value shows nothing.
 type progress struct {
-	out  io.Writer
-	mu   sync.Mutex
-	text string
-	done chan struct{}
-	over sync.WaitGroup
+	out   io.Writer
+	mu    sync.Mutex
+	text  string
+	done  chan struct{}
+	over  sync.WaitGroup
+	since time.Time
+	size  int64        // of the files that are read; 0 = unknown
+	total int64        // bytes to read, of some files twice
+	read  atomic.Int64 // so far
+}
+
+// measured is a file of which the bytes that are read are counted.
+type measured struct {
+	*os.File
+	read *atomic.Int64
+}
+
+func (c measured) ReadAt(b []byte, off int64) (int, error) {
+	n, err := c.File.ReadAt(b, off)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// of makes the progress show how much was read of files, if it is shown at all.
+func (p *progress) of(list []analyzer.Input) {
+	for i := range list {
+		if f, ok := list[i].Content.(*os.File); ok && p.done != nil {
+			list[i].Content = measured{f, &p.read}
+			p.size, p.total = p.size+list[i].Size, p.total+list[i].Size
+			if list[i].SHA256 == "" { // its digest is computed first
+				p.total += list[i].Size
+			}
+		}
+	}
+}
+
+// leastShown are the bytes from which it is worth to know how much was read.
+const leastShown = 8 << 20
+
+// amount returns how much was read until now, and how fast; "" if that is not known or all was.
+func (p *progress) amount(now time.Time) string {
+	read := p.read.Load()
+	if p.size < leastShown || read == 0 || read >= p.total {
+		return ""
+	}
+	const mb = 1e6
+	part, size := float64(read)/float64(p.total), float64(p.size)/mb
+	return fmt.Sprintf(" %.0f of %.0f MB, %.0f%%, %.0f MB/s", part*size, size, 100*part,
+		part*size/max(now.Sub(p.since).Seconds(), 0.1))
 }
 
 // startProgress shows progress on a terminal, but not with --quiet and not in CI.
@@ -101,7 +148,7 @@ func startProgress(env environment, quiet bool) *progress {
 	if quiet || ci != "" || !terminal(env.Err) || !colored(env, env.Err) {
 		return &progress{}
 	}
-	p := &progress{out: env.Err, done: make(chan struct{})}
+	p := &progress{out: env.Err, done: make(chan struct{}), since: time.Now()}
 	p.over.Add(1)
 	go p.show()
 	return p
@@ -132,25 +179,28 @@ func (p *progress) show() {
 		p.mu.Lock()
 		text := p.text
 		p.mu.Unlock()
-		if text != shown {
-			fmt.Fprint(p.out, "\r\x1b[K"+line(text, columns(p.out)))
+		if text = line(text, p.amount(time.Now()), columns(p.out)); text != shown {
+			fmt.Fprint(p.out, "\r\x1b[K"+text)
 			shown = text
 		}
 	}
 }
 
 // line truncates a text to one line of a terminal with a number of columns; 0 = unknown. A longer
-// one would not be erased. It keeps the end, where paths differ.
-func line(text string, columns int) string {
+// one would not be erased. It keeps the end, where paths differ, and an amount after it.
+func line(text, amount string, columns int) string {
 	r := []rune(mdsafe.Visible(text))
 	limit := maxLine
 	if columns > 0 {
-		limit = max(min(limit, columns-2), 1)
+		limit = columns - 2
 	}
-	if len(r) > limit {
+	if limit -= len(amount); limit < 1 {
+		limit, amount = limit+len(amount), ""
+	}
+	if limit = max(limit, 1); len(r) > limit {
 		r = append([]rune("…"), r[len(r)-limit:]...)
 	}
-	return string(r)
+	return string(r) + amount
 }
 
 // stop erases the line. Call it before anything else is written.

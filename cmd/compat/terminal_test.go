@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // Streams that are not terminals get no terminal output.
@@ -49,12 +50,37 @@ func TestColourRules(t *testing.T) {
 
 func TestLineOfATerminal(t *testing.T) {
 	long := "reading " + strings.Repeat("d/", 60) + "evil\x1b[2J.so"
-	if got := line(long, 60); len([]rune(got)) != 59 {
+	if got := line(long, "", 60); len([]rune(got)) != 59 {
 		t.Errorf("%d characters in 60 columns: %q", len([]rune(got)), got)
 	}
-	if got := line(long, 0); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, ".so") ||
+	if got := line(long, "", 0); strings.Contains(got, "\x1b") || !strings.HasSuffix(got, ".so") ||
 		len([]rune(got)) != maxLine+1 {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestAmountOfALine(t *testing.T) {
+	p := &progress{size: 200e6, total: 400e6, since: time.Unix(100, 0)}
+	if got := p.amount(time.Unix(101, 0)); got != "" {
+		t.Error("before the first byte:", got)
+	}
+	p.read.Store(100e6)
+	amount := p.amount(time.Unix(102, 0))
+	if amount != " 50 of 200 MB, 25%, 25 MB/s" {
+		t.Errorf("%q", amount)
+	}
+	for _, columns := range []int{40, 60, 100, 200} {
+		got := line("reading "+strings.Repeat("d/", 60)+"x.so", amount, columns)
+		if len([]rune(got)) != min(columns-1, 132+len(amount)) || !strings.HasSuffix(got, "x.so"+amount) {
+			t.Errorf("%d columns: %q", columns, got)
+		}
+	}
+	if got := line("reading a.so", amount, 20); strings.Contains(got, "MB") {
+		t.Errorf("%q", got)
+	}
+	p.read.Store(400e6) // what is read again is not counted
+	if got := p.amount(time.Unix(103, 0)); got != "" {
+		t.Error("after the last byte:", got)
 	}
 }
 
