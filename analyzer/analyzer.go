@@ -92,26 +92,27 @@ func (a *Analyzer) fix(
 	if !o.NoFixes {
 		cache = facts.NewCache()
 	}
-	r, before, err := a.check(ctx, j, inputs, o, cache)
+	r, damaged, before, err := a.check(ctx, j, inputs, o, cache)
 	if err != nil || o.NoFixes {
 		return r, &Execution{}, err
 	}
 	x := &executor{
-		analyzer: a, judge: j, inputs: inputs, before: before, report: r, options: o,
-		fixing: how, cache: cache,
+		analyzer: a, judge: j, inputs: inputs, damaged: damaged, before: before, report: r,
+		options: o, fixing: how, cache: cache,
 	}
 	done, err := x.execute(ctx)
 	return r, done, err
 }
 
-// check is Check without the fixes that are applied to the bytes. before are the earlier builds.
+// check is Check without the fixes that are applied to the bytes. damaged are files that could not
+// be read, before the earlier builds.
 func (a *Analyzer) check(
 	ctx context.Context,
 	j *judge.Judge,
 	inputs []Input,
 	o Options,
 	cache *facts.Cache,
-) (_ *Report, before []*judge.Earlier, _ error) {
+) (_ *Report, damaged []Unread, before []*judge.Earlier, _ error) {
 	var base *Report
 	var unread []Unread // of the base and of the other earlier builds
 	if o.Base != nil {
@@ -119,7 +120,7 @@ func (a *Analyzer) check(
 		withoutFixes.NoFixes = true // fixes of the base are not shown
 		checked, err := run(ctx, a.rules, j, o.Base, nil, withoutFixes, nil)
 		if err != nil {
-			return nil, nil, fmt.Errorf("base: %w", err)
+			return nil, nil, nil, fmt.Errorf("base: %w", err)
 		}
 		base = checked.report
 		unread = append(unread, checked.unreadBase(o)...)
@@ -134,12 +135,12 @@ func (a *Analyzer) check(
 	}
 	earlier, more, err := o.earlier(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	before, unread = append(before, earlier...), append(unread, more...)
 	head, err := run(ctx, a.rules, j, inputs, before, o, cache)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for _, u := range unread {
 		if o.OptionalBase {
@@ -159,7 +160,7 @@ func (a *Analyzer) check(
 		}
 		a.AddLostSupport(r, had, o.BaseName, o)
 	}
-	return r, before, err
+	return r, head.damaged, before, err
 }
 
 // checked is the result for a list of inputs.

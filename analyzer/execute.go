@@ -45,6 +45,7 @@ type executor struct {
 	analyzer *Analyzer
 	judge    *judge.Judge
 	inputs   []Input
+	damaged  []Unread // files of the inputs
 	before   []*judge.Earlier
 	report   *Report
 	options  Options
@@ -172,7 +173,10 @@ func (x *executor) files(c *Cause) (out []string) {
 				return y.Path == a && (y.Kind == KindWheel && small ||
 					x.fixing.write && (y.Kind == KindWheel || y.Kind == KindObject))
 			})
-		if !given || !x.report.Complete(a) {
+		damaged := slices.ContainsFunc(x.damaged, func(u Unread) bool {
+			return u.Path == a || strings.HasPrefix(u.Path, a+"/")
+		})
+		if !given || damaged {
 			return nil
 		}
 		out = append(out, a)
@@ -309,9 +313,7 @@ func (x *executor) compare(a *attempt, all []planned, use []int, was map[string]
 			a.breaks, a.broken = true, cmp.Or(f.Headline, f.Message)
 		}
 	}
-	a.breaks = a.breaks ||
-		a.After.Verdict == result.Unchecked && x.report.Verdict != result.Unchecked ||
-		len(a.After.Unread) > len(x.report.Unread)
+	a.breaks = a.breaks || len(a.After.Unread) > len(x.report.Unread)
 	for _, i := range use {
 		for _, n := range x.report.Causes[all[i].cause].Findings {
 			if f := &x.report.Findings[n]; !now[problem(f.Artifact, f)] {
