@@ -109,8 +109,15 @@ func TestPython(t *testing.T) {
 		{"pdm.lock", one + "[metadata]\nrequires_python = \">=3.10\"\n", ">=3.10"},
 		{"poetry.lock", one + "[metadata]\npython-versions = \">=3.10\"\n", ">=3.10"},
 		{"poetry.lock", one + "[metadata]\npython-versions = \"3.11\"\n", "==3.11.*"},
-		// Poetry's caret operator is not part of PEP 440.
-		{"poetry.lock", one + "[metadata]\npython-versions = \"^3.10\"\n", ""},
+		// Poetry's operators are not part of PEP 440.
+		{"poetry.lock", one + "[metadata]\npython-versions = \"^3.10\"\n", ">=3.10,<4"},
+		{"poetry.lock", one + "[metadata]\npython-versions = \"^3.10.2, !=3.11.1\"\n",
+			">=3.10.2,<4,!=3.11.1"},
+		{"poetry.lock", one + "[metadata]\npython-versions = \"~3.11\"\n", ">=3.11,<3.12"},
+		{"poetry.lock", one + "[metadata]\npython-versions = \"~3.11.4\"\n", ">=3.11.4,<3.12"},
+		{"poetry.lock", one + "[metadata]\npython-versions = \"~3\"\n", ">=3,<4"},
+		{"poetry.lock", one + "[metadata]\npython-versions = \"3.11.*\"\n", "==3.11.*"},
+		{"poetry.lock", one + "[metadata]\npython-versions = \"~2.7 || ^3.6\"\n", ""},
 		{"Pipfile.lock", `{"_meta": {"requires": {"python_version": "3.11"}}, "default": {}}`, "==3.11.*"},
 		{"requirements.txt", "a==1\n", ""},
 	} {

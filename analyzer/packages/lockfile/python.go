@@ -1,6 +1,8 @@
 package lockfile
 
 import (
+	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -17,18 +19,43 @@ func ProjectPython(data []byte) string {
 		return ""
 	}
 	project, _ := root["project"].(map[string]any)
-	return str(project, "requires-python")
+	tool, _ := root["tool"].(map[string]any)
+	poetry, _ := tool["poetry"].(map[string]any)
+	dependencies, _ := poetry["dependencies"].(map[string]any)
+	return cmp.Or(str(project, "requires-python"), interpreters(str(dependencies, "python")))
 }
 
-var oneVersion = lazyregexp.New(`^3\.\d{1,2}$`)
+// shortForm matches a version without operator, such as "3.11" or "3.*", and one with an operator of
+// Poetry: "^3.10", "~3.10".
+var shortForm = lazyregexp.New(`^([\^~]?)\s*(3)(?:\.(\d{1,2}))?(\.\d{1,3})?(\.\*)?$`)
 
-// interpreters returns the PEP 440 specifier for the one of Poetry or Pipenv, where "3.11" means
-// all its patch releases; "" if there is none, as for Poetry's caret.
+// interpreters returns the PEP 440 specifier for the one of Poetry or Pipenv; "" if there is none,
+// as for alternatives. "3.11" means all its patch releases, "^3.10" all before 4, and "~3.10" all
+// before 3.11 (https://python-poetry.org/docs/dependency-specification/).
 func interpreters(spec string) string {
-	if oneVersion.MatchString(spec) {
-		return "==" + spec + ".*"
+	var clauses []string
+	for clause := range strings.SplitSeq(spec, ",") {
+		clause = strings.TrimSpace(clause)
+		if m := shortForm.FindStringSubmatch(clause); m != nil {
+			operator, major, minor, patch := m[1], m[2], m[3], m[4]
+			version := major
+			if minor != "" {
+				version += "." + minor
+			}
+			next := "4"
+			if n, err := strconv.Atoi(minor); err == nil && operator != "^" {
+				next = major + "." + strconv.Itoa(n+1)
+			}
+			switch {
+			case operator != "" && m[5] == "":
+				clause = ">=" + version + patch + ",<" + next
+			case operator == "" && patch == "":
+				clause = "==" + version + ".*"
+			}
+		}
+		clauses = append(clauses, clause)
 	}
-	s, err := pkgmeta.ParseSpec(spec)
+	s, err := pkgmeta.ParseSpec(strings.Join(clauses, ","))
 	if err != nil {
 		return ""
 	}
