@@ -355,7 +355,8 @@ func (s *scan) description(e *dwarf.Entry) error {
 	for _, i := range named {
 		x := &s.l.Symbols[i]
 		defines := !e.Flag(dwarf.Declaration)
-		if (s.described[i].ref == 0 || defines) && !x.Hidden && s.external() && isVariable(x.Kind) == (e.Tag == dwarf.TagVariable) {
+		sameKind := isVariable(x.Kind) == (e.Tag == dwarf.TagVariable)
+		if (s.described[i].ref == 0 || defines) && !x.Hidden && s.external() && sameKind {
 			s.described[i] = definition{e.Ref(), defines}
 		}
 	}

@@ -123,8 +123,8 @@ func hasLoader(f *facts.Artifact, archs []string) bool {
 }
 
 // NotJudged returns why a wheel is not checked, or "": nobody knows which systems pip installs it
-// on if none of its platform tags is known. Of a wheel that is installed, or is checked on platforms
-// that the user named, the tags do not matter.
+// on if none of its platform tags is known. The tags of a wheel that is installed, or is checked on
+// platforms that the user named, do not matter.
 func NotJudged(f *facts.Artifact, o Platforms) string {
 	tags := f.PlatformTags()
 	if len(tags) == 0 || o.Published == nil || len(o.Instead) > 0 || o.Root != nil {

@@ -38,8 +38,8 @@ func undefinedAndroid(
 ) []fix.Candidate {
 	if abi3.Names(b.Symbol) && len(cpython.Releases(b.Symbol)) > 0 {
 		if !o.Load.LinksPython() {
-			f.Message = fmt.Sprintf("%s imports %s and is not linked with the library of Python. Symbols of "+
-				"libraries that were loaded before are not visible on Android", o.Path, b.Symbol)
+			f.Message = fmt.Sprintf("%s imports %s and is not linked with the library of Python. "+
+				"Symbols of libraries that were loaded before are not visible on Android", o.Path, b.Symbol)
 			return []fix.Candidate{{Fix: fix.Fix{
 				Kind: fix.KindLinkFlag, Title: fix.Titled("Link the module with the library of Python"),
 				Command: "-lpython" + quoted(strings.Join(androidPythons(p)[:1], "")),
@@ -65,8 +65,8 @@ func undefinedAndroid(
 	}}}
 }
 
-// checkVersionTooNewAndroid reports imports that a library of Android exports from a later API level
-// on than that of the tag.
+// checkVersionTooNewAndroid reports imports that a library of Android exports from a later API
+// level on than that of the tag.
 func checkVersionTooNewAndroid(p *analyzer.Pass) {
 	for _, o := range p.Android.Objects {
 		for _, b := range o.Bindings {
@@ -83,8 +83,8 @@ func checkVersionTooNewAndroid(p *analyzer.Pass) {
 	}
 }
 
-// checkABI3Android reports functions of Python that a module for the stable ABI imports and that its
-// tag does not guarantee.
+// checkABI3Android reports functions of Python that a module for the stable ABI imports and that
+// its tag does not guarantee.
 func checkABI3Android(p *analyzer.Pass) {
 	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {
 		return

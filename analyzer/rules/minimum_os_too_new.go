@@ -27,10 +27,10 @@ for the newer macOS, as delocate does.
 Severity: a warning. symbol-version-too-new reports the functions that are missing, where
 they are known.
 
-A file for Android names the API level that it was built for (the note .note.android.ident), and the
-wheel's tag may be for an older one. It loads there, unless symbol-version-too-new reports a function.
-It is an error if the file has thread-local variables of ELF or packed relative relocations, which
-the linker of Android reads since API levels 29 and 28.
+A file for Android names the API level that it was built for (the note .note.android.ident), and
+the wheel's tag may be for an older one. It loads there, unless symbol-version-too-new reports a
+function. It is an error if the file has thread-local variables of ELF or packed relative
+relocations, which the linker of Android reads since API levels 29 and 28.
 
 Tags of macOS 11 and later have no minor version, and no tag has a patch version. Differences in
 those are not reported.`,

@@ -22,8 +22,8 @@ if they are for Android 15 and later.
 Fix: build with NDK r28 or later, whose linker aligns for 16 KiB, or link with
 ` + "`-Wl,-z,max-page-size=16384`" + `.
 
-Not detected: code that assumes pages of 4 KiB. Files for other systems than Android are not checked,
-nor 32-bit ones, since devices with large pages have 64 bits.`,
+Not detected: code that assumes pages of 4 KiB. Files for other systems than Android are not
+checked, nor 32-bit ones, since devices with large pages have 64 bits.`,
 	References: []string{
 		"bionic: linker/linker_phdr.cpp",
 		"Android developers: Support 16 KB page sizes",

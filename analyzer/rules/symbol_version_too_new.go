@@ -50,8 +50,8 @@ export, and a warning otherwise. Delay-loaded imports are not reported.
 
 On Android the version is the API level that added the symbol to libc.so, libm.so, libdl.so, libz.so
 or liblog.so, and the wheel's tag is for an older one. The load fails with "cannot locate symbol".
-Fix: build for the API level of the tag, where the headers of the NDK do not declare the function, or
-tag the wheel for the newer one. Weak imports are not reported.
+Fix: build for the API level of the tag, where the headers of the NDK do not declare the function,
+or tag the wheel for the newer one. Weak imports are not reported.
 
 Not detected: symbols that are looked up with dlsym, and versions that only a dependency of a
 dependency needs.`,

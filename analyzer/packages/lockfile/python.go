@@ -25,8 +25,8 @@ func ProjectPython(data []byte) string {
 	return cmp.Or(str(project, "requires-python"), interpreters(str(dependencies, "python")))
 }
 
-// shortForm matches a version without operator, such as "3.11" or "3.*", and one with an operator of
-// Poetry: "^3.10", "~3.10".
+// shortForm matches a version without operator, such as "3.11" or "3.*", and one with an operator
+// of Poetry: "^3.10", "~3.10".
 var shortForm = lazyregexp.New(`^([\^~]?)\s*(3)(?:\.(\d{1,2}))?(\.\d{1,3})?(\.\*)?$`)
 
 // interpreters returns the PEP 440 specifier for the one of Poetry or Pipenv; "" if there is none,
