@@ -521,3 +521,36 @@ func extension(t *testing.T, name, version, text string, requires ...string) ana
 		Requires: requires,
 	})
 }
+
+// TestModuleOfAnotherPython checks that modules which the interpreter does not find by their file
+// names are reported where the package imports them in any case, also of a wheel without an ABI tag.
+func TestModuleOfAnotherPython(t *testing.T) {
+	imports := []byte("from . import _x\n")
+	for _, c := range []struct {
+		tag, file, python string
+		source            []byte
+		want              int
+	}{
+		{"cp313-none", "_x.cpython-313-x86_64-linux-gnu.so", "3.13t", imports, 1},
+		{"cp313-none", "_x.cpython-313-x86_64-linux-gnu.so", "3.13", imports, 0},
+		{"py3-none", "_x.cpython-311-x86_64-linux-gnu.so", "3.12", imports, 1},
+		{"py3-none", "_x.cpython-311-x86_64-linux-gnu.so", "3.12", []byte("try:\n    import _x\nexcept ImportError: pass\n"), 0},
+		{"py3-none", "_x.abi3.so", "3.12", imports, 0},
+		{"py3-none", "_x.so", "3.12", imports, 0},
+	} {
+		e := &analyzer.Environment{
+			On: packages.Target{Python: c.python, Arch: "x86_64"}, Platform: "debian12",
+			Wheels: []analyzer.Input{input(cases.Wheel{
+				Name: "tool", Version: "1.0", Tags: []string{c.tag + "-manylinux2014_x86_64"},
+				Files: map[string][]byte{
+					"tool/__init__.py": c.source, "tool/" + c.file: built(t, "export PyInit__x\n"),
+				},
+			})},
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil, analyzer.Options{})
+		if err != nil || len(r.Findings) != c.want {
+			t.Errorf("%s %s on %s: findings %+v, error %v; want %d", c.tag, c.file, c.python, r.Findings,
+				err, c.want)
+		}
+	}
+}

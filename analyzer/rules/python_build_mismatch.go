@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -9,17 +10,24 @@ import (
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 var pythonBuildMismatch = &analyzer.Rule{
 	ID:       "python-build-mismatch",
-	Title:    "A module is for the other build of CPython, with or without the GIL",
+	Title:    "A module is for another CPython than the one that is used, or for its other build",
 	Severity: analyzer.Error,
 	Doc: `CPython 3.13 and later have a default and a free-threaded build, whose objects have
 different layouts. A module that is named x.so is imported by both, and works with the one that it
 was compiled for. The ABI tag keeps them apart: cp314-cp314 and cp314-cp314t. pip installs a wheel
 without one (cp314-none) for both, and the import in the other one crashes.
+
+A wheel without an ABI tag is also installed where no file name of its modules is one that Python
+imports: 3.13t does not find x.cpython-313-x86_64-linux-gnu.so, and 3.12 does not find
+x.cpython-311-x86_64-linux-gnu.so of a wheel with the tag py3-none. This is reported in an
+environment if the package imports the module in any case, or has no Python source; extension-suffix
+reports it for the wheel.
 
 Fix: build a wheel for each of the two, with the ABI in its tag.
 
@@ -50,6 +58,7 @@ func checkPythonBuild(p *analyzer.Pass) {
 	if !both && p.Python == "" {
 		return
 	}
+	reportNotFound(p)
 	for _, v := range p.Views {
 		if _, named := parseModule(v.Path); named || !v.Extension() || v.Host != analyzer.HostPython {
 			continue
@@ -77,6 +86,50 @@ func checkPythonBuild(p *analyzer.Pass) {
 			Kind: fix.KindRebuild,
 			Title: fix.Titled("Build a wheel for each of the two, with the ABI in the tag " +
 				"(cp314-cp314, cp314-cp314t)"),
+		}})
+	}
+}
+
+// reportNotFound reports modules that the interpreter of the environment does not find, because no
+// file of that name has a suffix of its own.
+func reportNotFound(p *analyzer.Pass) {
+	at := slices.IndexFunc(p.Facts.Wheel.Tags, func(t pkgmeta.Tag) bool {
+		_, ok := packages.Rate(t, packages.Target{Python: p.Python})
+		return ok && t.ABI == "none"
+	})
+	if p.Python == "" || at < 0 {
+		return
+	}
+	version, free := strings.CutSuffix(strings.ReplaceAll(p.Python, ".", ""), "t")
+	exact := pkgmeta.Tag{Python: "cp" + version, ABI: "cp" + version, Platform: p.Platform.Name}
+	if free {
+		exact.ABI += "t"
+	}
+	found := map[string]bool{} // stems of modules that it imports
+	var modules []module
+	for _, v := range p.Views {
+		m, named := parseModule(v.Path)
+		switch {
+		case !named:
+			found[strings.TrimSuffix(v.Path, path.Ext(v.Path))] = true
+		case m.imports(exact, p.Platform.Libc):
+			found[m.stem] = true
+		case v.Extension() && v.Exports.Any(isHook) && !ofOwnPython(p, v.Path):
+			modules = append(modules, m)
+		}
+	}
+	for _, m := range modules {
+		if found[m.stem] || p.Facts.Sources && !p.Facts.Imports(m.path) {
+			continue
+		}
+		found[m.stem] = true // once for the copies of a module
+		f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
+		f.Message = fmt.Sprintf("%s is imported only by %s. pip installs the wheel for CPython %s by its "+
+			"tag %s, and the import fails there", m.path, m.interpreters, p.Python,
+			p.Facts.Wheel.Tags[at])
+		p.Report(f, fix.Candidate{Fix: fix.Fix{
+			Kind: fix.KindRebuild, Title: fix.Titled("Use a build for CPython %s, or a Python that the "+
+				"module is for: %s", p.Python, m.interpreters),
 		}})
 	}
 }

@@ -21,7 +21,8 @@ var wrongArchitecture = &analyzer.Rule{
 	Severity: analyzer.Warning,
 	Doc: `A wheel whose tag names one architecture contains an object for another. The loader fails
 with "cannot open shared object file" or "wrong ELF class". So does one for Linux in a wheel whose
-tags are only for other systems and that has no binary for them.
+tags are only for other systems and that has no binary for them, and a wheel with tags for several
+architectures that has no binary for one of them.
 
 The same is checked for the architecture that a Debian, Alpine or conda package declares. Libraries
 of the 32-bit variant (i386 in a package for amd64), and paths that name the other architecture, as
@@ -140,6 +141,7 @@ func checkArchitecture(p *analyzer.Pass) {
 	if !known || !forLinux && p.Facts.Binaries() > len(p.Facts.Objects) {
 		return
 	}
+	reportNoBinaryFor(p)
 	for _, o := range p.Facts.Objects {
 		built, tag := o.BuiltFor(), p.Platform.Arch
 		switch {
@@ -167,6 +169,39 @@ func checkArchitecture(p *analyzer.Pass) {
 			Kind: fix.KindRebuild, Title: fix.Titled("Build %s for %s", o.Path, tag),
 		}})
 	}
+}
+
+// reportNoBinaryFor reports a wheel for several architectures whose binaries leave out one of them.
+func reportNoBinaryFor(p *analyzer.Pass) {
+	if noneFits(p) || p.Facts.Binaries() > len(p.Facts.Objects) {
+		return
+	}
+	var rest []string
+	lacks := ""
+	for _, t := range p.Facts.PlatformTags() {
+		arch := platform.ParseTag(t).Arch
+		if slices.ContainsFunc(p.Facts.Objects, func(o *analyzer.Object) bool {
+			return o.BuiltFor() == arch
+		}) {
+			rest = append(rest, t)
+		} else if slices.Contains(platform.Architectures(), arch) {
+			lacks = arch
+		}
+	}
+	if lacks == "" || len(rest) == 0 {
+		return
+	}
+	first := p.Facts.Objects[0]
+	f := builtForOther(first.Path, fmt.Sprintf("built for %s, and no binary of the wheel is for %s, "+
+		"which its tags also name", first.BuiltFor(), lacks))
+	f.Severity = analyzer.Error
+	to := strings.Join(rest, ".")
+	p.Report(f, fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: to}, fix.Fix{
+		Kind:  fix.KindPlatformTag,
+		Title: fix.Tagging("for the architecture of its binaries: " + to),
+	})}, fix.Candidate{Fix: fix.Fix{
+		Kind: fix.KindRebuild, Title: fix.Titled("Build a wheel for %s", lacks),
+	}})
 }
 
 // otherArch returns the platform tags of a wheel for Linux with another architecture, as its file
