@@ -75,11 +75,12 @@ type Artifact struct {
 	debs   func() *debian.Closure
 	opened func() []string // see Opened; nil without a source that names RTLD_GLOBAL
 	// Top-level packages of a wheel or conda package: folders with an __init__.py.
-	roots     []string
-	links     map[string][]string // by target, while it is read
-	linkCount int
-	system    map[string][]byte             // texts of a root, see isSystemFile
-	platforms map[string]*platform.Platform // see RootPlatform
+	roots       []string
+	links       map[string][]string // by target, while it is read
+	linkCount   int
+	system      map[string][]byte             // texts of a root, see isSystemFile
+	libraryPath []string                      // of a container image, see unpack.Package
+	platforms   map[string]*platform.Platform // see RootPlatform
 }
 
 // Binaries is the number of files that are checked, of all formats.

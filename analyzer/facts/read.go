@@ -206,7 +206,7 @@ func (r *Set) packages(
 			}
 			f = newArtifact(p)
 		}
-		f.SHA256, f.Format = p.SHA256, p.Format
+		f.SHA256, f.Format, f.libraryPath = p.SHA256, p.Format, p.LibraryPath
 		f.Depends = append(f.Depends, p.Requires...)
 		if p.Arch != "" {
 			f.Arch = packageArch(p.Arch)

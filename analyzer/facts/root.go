@@ -67,6 +67,7 @@ func (a *Artifact) RootPlatform(arch string) *platform.Platform {
 		})
 	}
 	if p != nil {
+		p.LibraryPath = a.libraryPath
 		own := a.system[osRelease]
 		if own == nil {
 			own = a.system[osVendor]

@@ -259,7 +259,7 @@ func (ls *libraries) addFolders(
 		e.ProgramPath = []string{"/" + condaLibraries}
 	}
 	if len(ls.folders) > 0 || ls.conda != nil || p.Kind == platform.System {
-		e.Files, e.LibraryPath = ls.filesFor(p), libraryPath
+		e.Files, e.LibraryPath = ls.filesFor(p), slices.Concat(libraryPath, p.LibraryPath)
 	}
 }
 

@@ -56,6 +56,8 @@ type Platform struct {
 	// Like are the distributions whose packages an unpacked system installs, from its os-release:
 	// "rhel", "fedora"; nil if they are not known.
 	Like []string
+	// LibraryPath are the folders of LD_LIBRARY_PATH that the configuration of an image sets.
+	LibraryPath []string
 	// Aliases are other names of the same platform: "manylinux2014_x86_64", "bullseye".
 	Aliases []string
 	// Note is a sentence for users about the platform, "" for most: a PEP 600 name without a policy

@@ -19,6 +19,7 @@ import (
 const (
 	maxManifest = 4 << 20
 	maxLayers   = 1000 // container engines refuse more than 127
+	maxFolders  = 200  // of LD_LIBRARY_PATH
 	whiteout    = ".wh."
 	opaque      = ".wh..wh..opq"
 )
@@ -83,7 +84,7 @@ func (w *walker) image(
 		r, size = content, inflated
 	}
 	image := w.places(r, size)
-	layers, others, err := image.layers()
+	m, others, err := image.manifest()
 	if err != nil {
 		if len(image.files) == 0 || !errors.Is(err, errNoImage) {
 			w.problem(pkg.Path, "the container image is damaged: %v", err)
@@ -99,8 +100,11 @@ func (w *walker) image(
 		)
 	}
 	pkg.Format = FormatImage
+	if pkg.LibraryPath, err = image.libraryPath(m.config); err != nil {
+		w.problem(pkg.Path, "the container image is damaged: %v", err)
+	}
 	hidden := tree{}
-	for _, name := range slices.Backward(layers) {
+	for _, name := range slices.Backward(m.layers) {
 		s, ok := image.files[name]
 		if !ok {
 			w.problem(pkg.Path, "the container image is damaged: its layer %s is missing", Safe(name))
@@ -139,19 +143,29 @@ func (w *walker) places(r io.ReaderAt, size int64) *imageFile {
 // errNoImage means that there is no manifest: the tar is not an image.
 var errNoImage = errors.New("it has no manifest")
 
-// layers returns the names of the layers of the first image, lowest first, and the number of
-// other images.
-func (i *imageFile) layers() (names []string, others int, err error) {
-	var saved []struct{ Layers []string }
+// imageManifest names the parts of an image.
+type imageManifest struct {
+	config string   // "" if there is none
+	layers []string // lowest first
+}
+
+// manifest returns the manifest of the first image, and the number of other images.
+func (i *imageFile) manifest() (out imageManifest, others int, err error) {
+	var saved []struct {
+		Config string
+		Layers []string
+	}
 	switch err := i.decode("manifest.json", &saved); {
 	case err == nil && len(saved) > 0:
-		return saved[0].Layers, len(saved) - 1, tooMany(saved[0].Layers)
+		out = imageManifest{path.Clean(saved[0].Config), saved[0].Layers}
+		return out, len(saved) - 1, tooMany(out.layers)
 	case err != nil && !errors.Is(err, errNoImage):
-		return nil, 0, err
+		return out, 0, err
 	}
 	at := "index.json"
 	for range 4 { // an index of indexes of manifests is the maximum
 		var m struct {
+			Config    struct{ Digest string }
 			Layers    []struct{ Digest string }
 			Manifests []struct {
 				Digest   string
@@ -159,7 +173,7 @@ func (i *imageFile) layers() (names []string, others int, err error) {
 			}
 		}
 		if err := i.decode(at, &m); err != nil {
-			return nil, 0, err
+			return out, 0, err
 		}
 		// Attestations are listed as images for an operating system "unknown".
 		images := m.Manifests[:0]
@@ -169,14 +183,42 @@ func (i *imageFile) layers() (names []string, others int, err error) {
 			}
 		}
 		if len(images) == 0 {
+			out.config = blob(m.Config.Digest)
 			for _, l := range m.Layers {
-				names = append(names, blob(l.Digest))
+				out.layers = append(out.layers, blob(l.Digest))
 			}
-			return names, others, tooMany(names)
+			return out, others, tooMany(out.layers)
 		}
 		at, others = blob(images[0].Digest), others+len(images)-1
 	}
-	return nil, 0, errors.New("its index refers only to other indexes")
+	return out, 0, errors.New("its index refers only to other indexes")
+}
+
+// libraryPath returns the folders of LD_LIBRARY_PATH in the configuration of an image (OCI image
+// specification, "config.md"). An image without one sets nothing. Folders that are relative to the
+// working directory are left out.
+func (i *imageFile) libraryPath(config string) (folders []string, err error) {
+	if _, ok := i.files[config]; !ok {
+		return nil, nil
+	}
+	var image struct{ Config struct{ Env []string } }
+	if err := i.decode(config, &image); err != nil {
+		return nil, err
+	}
+	for _, variable := range image.Config.Env {
+		value, ok := strings.CutPrefix(variable, "LD_LIBRARY_PATH=")
+		if !ok {
+			continue
+		}
+		// like ld.so
+		separators := func(c rune) bool { return c == ':' || c == ';' }
+		for _, dir := range strings.FieldsFunc(value, separators) {
+			if path.IsAbs(dir) && len(folders) < maxFolders {
+				folders = append(folders, path.Clean(dir))
+			}
+		}
+	}
+	return folders, nil
 }
 
 func tooMany(layers []string) error {

@@ -136,6 +136,8 @@ type Package struct {
 	// For an rpm, the capabilities that it requires, such as "libz.so.1()(64bit)"; at most 20,000.
 	Arch     string // that an rpm declares: "x86_64", "noarch"; "" for other formats
 	Requires []string
+	// LibraryPath are the folders of LD_LIBRARY_PATH that a container image sets, absolute.
+	LibraryPath []string
 }
 
 // File is a wanted file. A single object is a File of its own Package.

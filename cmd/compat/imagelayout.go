@@ -77,8 +77,9 @@ var imageTypes = []string{
 
 // manifest has the members of an index and of the manifest of an image.
 type manifest struct {
-	Manifests []descriptor `json:"manifests"`
-	Layers    []descriptor `json:"layers"`
+	Manifests []descriptor `json:"manifests,omitempty"`
+	Config    *descriptor  `json:"config,omitempty"`
+	Layers    []descriptor `json:"layers,omitempty"`
 }
 
 // refName is the annotation with the name of an image in a layout (OCI image specification,
@@ -96,7 +97,7 @@ func saveImage(f *os.File, dir, tag string) error {
 		return err
 	}
 	defer root.Close()
-	image, layers, err := chooseImage(root, tag)
+	image, parts, err := chooseImage(root, tag)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func saveImage(f *os.File, dir, tag string) error {
 		return err
 	}
 	saved := map[string]bool{} // a layer may occur twice
-	for _, d := range append([]descriptor{image}, layers...) {
+	for _, d := range append([]descriptor{image}, parts...) {
 		if saved[d.Digest] {
 			continue
 		}
@@ -201,9 +202,9 @@ func readManifest(root *os.Root, digest string) (m manifest, err error) {
 	return m, nil
 }
 
-// chooseImage returns an image of a layout and its layers. The image may be in an index of the
+// chooseImage returns an image of a layout, and its layers and configuration. The image may be in an index of the
 // index: one index per tag with one image per platform is usual.
-func chooseImage(root *os.Root, tag string) (image descriptor, layers []descriptor, err error) {
+func chooseImage(root *os.Root, tag string) (image descriptor, parts []descriptor, err error) {
 	m, err := readManifest(root, "")
 	for range 4 { // nested indexes
 		if err != nil {
@@ -237,6 +238,9 @@ func chooseImage(root *os.Root, tag string) (image descriptor, layers []descript
 		}
 		image = found[0]
 		if m, err = readManifest(root, image.Digest); err == nil && len(m.Manifests) == 0 {
+			if m.Config != nil {
+				m.Layers = append(m.Layers, *m.Config)
+			}
 			return image, m.Layers, nil
 		}
 		tag = ""

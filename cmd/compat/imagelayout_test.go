@@ -144,6 +144,46 @@ func TestCheckImageLayout(t *testing.T) {
 	}
 }
 
+// The loader searches the folders of LD_LIBRARY_PATH that the configuration of an image sets,
+// whether it was saved or lies in a layout.
+func TestLibraryPathOfImage(t *testing.T) {
+	user := imageOf(t, "usr/bin/user", "elf x86_64\ninterp /lib64/ld-linux-x86-64.so.2\n"+
+		"needed libown.so.1\nimport own\n")
+	library := imageOf(t, "opt/own/lib/libown.so.1", "elf x86_64\nsoname libown.so.1\nexport own\n")
+	layers, err := library.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := mutate.AppendLayers(user, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for environment, want := range map[string]int{
+		"LD_LIBRARY_PATH=relative:/opt/own/lib/": exitOK,
+		"LD_LIBRARY_PATH=/opt/own":               exitIncompatible,
+		"LIBRARY_PATH=/opt/own/lib":              exitIncompatible,
+	} {
+		set, err := mutate.Config(image, registry.Config{Env: []string{"PATH=/bin", environment}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		p, err := layout.Write(filepath.Join(dir, "layout"), empty.Index)
+		if err == nil {
+			err = errors.Join(p.AppendImage(set), tarball.WriteToFile(filepath.Join(dir, "x.tar"), nil, set))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range []string{"layout", "x.tar"} {
+			code, out, errs := checkWith(t, nil, filepath.Join(dir, form))
+			if code != want {
+				t.Errorf("%s in %s: exit %d, want %d\n%s%s", environment, form, code, want, out, errs)
+			}
+		}
+	}
+}
+
 // An image that was saved to a tar, in the order in which this library writes it.
 func TestCheckSavedImage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "image.tar")
