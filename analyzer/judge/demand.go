@@ -117,7 +117,7 @@ func (d *demand) Release(
 	}
 	read, err := d.read(ctx, r, on)
 	if err == nil {
-		d.cache.releases[releaseKey{name, version, on}] = read
+		d.cache.releases[releaseKey{name, version, on}] = lookup{release: read}
 	}
 	return read, err
 }

@@ -102,7 +102,7 @@ func (w *Releases) OtherVersion(r *packages.Release,
 type releaseCache struct {
 	packages.Source
 	noHistory bool // the embedded history is not used
-	releases  map[releaseKey]*packages.Release
+	releases  map[releaseKey]lookup
 	offline   map[string]error // packages that the history provided, and why the source did not
 }
 
@@ -111,11 +111,17 @@ type releaseKey struct {
 	on            packages.Target
 }
 
+// lookup is the answer of a source. What failed once is not requested again in the same check.
+type lookup struct {
+	release *packages.Release
+	err     error
+}
+
 func newReleaseCache(source packages.Source, noHistory bool) *releaseCache {
 	return &releaseCache{
 		Source:    source,
 		noHistory: noHistory,
-		releases:  map[releaseKey]*packages.Release{},
+		releases:  map[releaseKey]lookup{},
 		offline:   map[string]error{},
 	}
 }
@@ -127,8 +133,8 @@ func (o *releaseCache) Release(
 	on packages.Target,
 ) (*packages.Release, error) {
 	key := releaseKey{name, version, on}
-	if r := o.releases[key]; r != nil {
-		return r, nil
+	if l, ok := o.releases[key]; ok {
+		return l.release, l.err
 	}
 	err := o.offline[name] // the source gets no second request
 	var r *packages.Release
@@ -141,8 +147,8 @@ func (o *releaseCache) Release(
 			r, err = known, nil
 		}
 	}
-	if err == nil {
-		o.releases[key] = r
+	if ctx.Err() == nil {
+		o.releases[key] = lookup{r, err}
 	}
 	return r, err
 }
