@@ -145,7 +145,7 @@ func TestCheckImageLayout(t *testing.T) {
 }
 
 // The loader searches the folders of LD_LIBRARY_PATH that the configuration of an image sets,
-// whether it was saved or lies in a layout.
+// whether it was saved or is in a layout.
 func TestLibraryPathOfImage(t *testing.T) {
 	user := imageOf(t, "usr/bin/user", "elf x86_64\ninterp /lib64/ld-linux-x86-64.so.2\n"+
 		"needed libown.so.1\nimport own\n")
