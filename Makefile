@@ -151,6 +151,10 @@ survey: build ## Compare compat with what installing public packages does, drawn
 	mkdir -p build && go run ./internal/test/survey -seed $(or $(SEED),1) -results build/survey-$(or $(SEED),1).json ./compat
 	go run ./internal/test/survey -page docs/accuracy.md build/survey-$(or $(SEED),1).json
 
+facts: build ## Fill build/facts with facts about the packages of deploy/facts.txt, signed with KEY (needs a package index)
+	tr -s ' ' '\n' <deploy/facts.txt | sed 's/^/pypi:/' | \
+		xargs ./compat facts add --to build/facts $(if $(KEY),--key $(KEY)) --python 3.12
+
 schemas: ## Download the schemas of SARIF and JUnit to build/schemas; COMPAT_SCHEMAS names it to tests
 	rm -rf build/schemas && mkdir -p build/schemas && go mod download $(GOSEC)
 	cp "$$(go env GOMODCACHE)/$(GOSEC)/report/sarif/testdata/sarif-schema-2.1.0.json" build/schemas/

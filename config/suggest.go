@@ -34,8 +34,8 @@ const variablePrefix = "COMPAT_"
 
 // variables are all names after variablePrefix.
 var variables = []string{
-	"ADMIN_ADDR", "BLOBS", "DATA", "INDEX_ALLOW", "LEASE", "PARTITIONS", "POOL", "PUBLIC_URL",
-	"SANDBOX", "WAIT", "WORKERS",
+	"ADMIN_ADDR", "BLOBS", "DATA", "FACTS", "FACTS_KEY", "INDEX_ALLOW", "LEASE", "PARTITIONS",
+	"POOL", "PUBLIC_URL", "SANDBOX", "WAIT", "WORKERS",
 }
 
 // otherVariables are the other variables of the service. Other programs read some of them too.

@@ -3,6 +3,7 @@ package elfobj
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"iter"
 	"slices"
 	"sync"
@@ -11,21 +12,32 @@ import (
 // Exports is the list of the symbols that an object defines, in table order, with 20 bytes per
 // symbol. nil is an empty list. A list is immutable.
 type Exports struct {
-	names    *Names
+	names    *Names   `compact:"names"`
 	versions []string // of rows; the first is none
 	rows     []exportRow
 
-	sort sync.Once
+	sort sync.Once `compact:"-"`
 	// Indexes of rows, sorted by number of the name and index; built at the first call of Named.
-	byName []int32
+	byName []int32 `compact:"-"`
 }
 
 type exportRow struct {
-	name, version        uint32
+	name                 uint32 `compact:"name"`
+	version              uint32
 	size                 [2]uint32 // low and high 32 bits
 	relocs               Relocs
 	kind                 uint8
 	hidden, weak, unique bool
+}
+
+// Valid implements compact.Checked.
+func (l *Exports) Valid() error {
+	if slices.ContainsFunc(l.rows, func(r exportRow) bool {
+		return int(r.version) >= len(l.versions) || int(r.kind) >= len(kinds)
+	}) || len(l.versions) == 0 {
+		return errors.New("an exported symbol has no such version or type")
+	}
+	return nil
 }
 
 // NewExports returns a list. An unknown Kind becomes "".
@@ -182,16 +194,27 @@ func (*Exports) JSONItem() any { return Export{} }
 // projects have tens of thousands, so a row has 12 bytes and no pointers. nil is an empty list.
 // A list is immutable.
 type Imports struct {
-	names    *Names
+	names    *Names    `compact:"names"`
 	versions []version // of rows; the first is none
 	rows     []importRow
 }
 
 type importRow struct {
-	name, version uint32
-	relocs        Relocs
-	kind          uint8
-	weak          bool
+	name    uint32 `compact:"name"`
+	version uint32
+	relocs  Relocs
+	kind    uint8
+	weak    bool
+}
+
+// Valid implements compact.Checked.
+func (l *Imports) Valid() error {
+	if slices.ContainsFunc(l.rows, func(r importRow) bool {
+		return int(r.version) >= len(l.versions) || int(r.kind) >= len(kinds)
+	}) || len(l.versions) == 0 {
+		return errors.New("an imported symbol has no such version or type")
+	}
+	return nil
 }
 
 // NewImports returns a list. An unknown Kind becomes "".

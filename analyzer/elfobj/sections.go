@@ -2,9 +2,10 @@ package elfobj
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
-	"hash/maphash"
 	"io"
 	"slices"
 	"strings"
@@ -152,14 +153,20 @@ func StaticSymbols(r io.ReaderAt, size int64, prefixes ...string) ([]StaticSymbo
 // .symtab: those with hidden visibility, static ones, and those that a version script makes local.
 // nil = they are not known, because the object is stripped.
 type Locals struct {
-	hashes []uint64 // of the names
-	sort   sync.Once
+	hashes []uint32  `compact:"set"` // of the names
+	sort   sync.Once `compact:"-"`
 }
 
 // maxLocals limits the memory for Locals.
 const maxLocals = 200_000
 
-var localSeed = maphash.MakeSeed()
+// localHash is the same in every process, because it is stored. It has 32 bits, because the names
+// are half of what is stored of a large library: one of 20,000 symbols is found in the largest set
+// by mistake.
+func localHash(name []byte) uint32 {
+	sum := sha256.Sum256(name)
+	return binary.LittleEndian.Uint32(sum[:])
+}
 
 // Has reports whether the set has a symbol. It can be called concurrently.
 func (l *Locals) Has(name string) bool {
@@ -167,7 +174,7 @@ func (l *Locals) Has(name string) bool {
 		return false
 	}
 	l.sort.Do(func() { slices.Sort(l.hashes) }) // few libraries are searched
-	_, ok := slices.BinarySearch(l.hashes, maphash.String(localSeed, name))
+	_, ok := slices.BinarySearch(l.hashes, localHash([]byte(name)))
 	return ok
 }
 
@@ -184,7 +191,7 @@ func ReadLocals(r io.ReaderAt, size int64) *Locals {
 		}
 		n := nameLength(at)
 		if n > 0 {
-			out.hashes = append(out.hashes, maphash.Bytes(localSeed, at[:n]))
+			out.hashes = append(out.hashes, localHash(at[:n]))
 		}
 		return n
 	})

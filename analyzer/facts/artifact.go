@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -67,20 +68,20 @@ type Artifact struct {
 	// Sources is set if a wheel has Python sources, read or not.
 	Sources bool
 
-	audit *audit // set while it is read
+	audit *audit `compact:"-"` // set while it is read
 	// forOthers are files for a system that the tags do not name.
 	forOthers []Unread
 	conda     bool // it contains the index of a conda package
 	// debs returns what the packages contain that a deb depends on; nil for other artifacts.
-	debs   func() *debian.Closure
-	opened func() []string // see Opened; nil without a source that names RTLD_GLOBAL
+	debs   func() *debian.Closure `compact:"-"`
+	opened func() []string        `compact:"-"` // see Opened; nil without a source that names RTLD_GLOBAL
 	// Top-level packages of a wheel or conda package: folders with an __init__.py.
 	roots       []string
-	links       map[string][]string // by target, while it is read
-	linkCount   int
-	system      map[string][]byte             // texts of a root, see isSystemFile
-	libraryPath []string                      // of a container image, see unpack.Package
-	platforms   map[string]*platform.Platform // see RootPlatform
+	links       map[string][]string           `compact:"-"` // by target, while it is read
+	linkCount   int                           `compact:"-"`
+	system      map[string][]byte             `compact:"-"` // texts of a root, see isSystemFile
+	libraryPath []string                      `compact:"-"` // of a container image, see unpack.Package
+	platforms   map[string]*platform.Platform `compact:"-"` // see RootPlatform
 }
 
 // Binaries is the number of files that are checked, of all formats.
@@ -116,6 +117,13 @@ func (a *Artifact) Opened() []string {
 		return nil
 	}
 	return a.opened()
+}
+
+// findsOpened sets opened.
+func (a *Artifact) findsOpened() {
+	if a.Loads != nil && a.Loads.MayGlobal() {
+		a.opened = sync.OnceValue(a.findOpened)
+	}
 }
 
 // findOpened is Opened, which is needed rarely.

@@ -31,8 +31,9 @@ type Object struct {
 	Loads bool
 	// Locals are the symbols that a library defines for itself only; nil if it is stripped.
 	Locals *elfobj.Locals
-	ABI    *abi.Library // for a public library, if Options.ABI is set; otherwise nil
-	Links  []string     // paths in the artifact that are links to it
+	// for a public library, if Options.ABI is set; otherwise nil
+	ABI   *abi.Library `compact:"-"`
+	Links []string     // paths in the artifact that are links to it
 
 	module bool   // see Extension
 	host   Host   // see Host

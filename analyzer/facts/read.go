@@ -27,6 +27,9 @@ type Input struct {
 	Content io.ReaderAt
 	Size    int64  // in bytes
 	SHA256  string // in hex if it is known; "" if it has to be computed
+	// Stored means that Content is what Encode returned for a wheel, and not the wheel. Whoever sets
+	// it has compared it with a digest that is trusted.
+	Stored bool
 }
 
 // Options are limits and callbacks for reading. The zero value has the default limits of
@@ -135,6 +138,12 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 	}
 	r := &Set{}
 	for _, in := range inputs {
+		if in.Stored {
+			if err := r.stored(in, o, names); err != nil {
+				return nil, fmt.Errorf("%s: %w", in.Name, err)
+			}
+			continue
+		}
 		byPackage := map[*unpack.Package]*Artifact{}
 		of := func(p *unpack.Package) *Artifact {
 			if byPackage[p] == nil {
@@ -241,9 +250,7 @@ func (r *Set) packages(
 		}
 		f.finishLinks()
 		f.finishPE()
-		if f.Loads != nil && f.Loads.MayGlobal() {
-			f.opened = sync.OnceValue(f.findOpened)
-		}
+		f.findsOpened()
 		r.Artifacts = append(r.Artifacts, f)
 	}
 	r.leavePackages()

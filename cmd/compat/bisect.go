@@ -77,7 +77,7 @@ func bisect(ctx context.Context, env environment, f bisectFlags, paths []string)
 	if b := settings.broken; b != nil {
 		return fmt.Errorf("%s: %s", b.Unread[0].Path, b.Unread[0].Reason)
 	}
-	from, err := openPackages(env, f.index, f.noHistory, f.noCache)
+	from, err := openPackages(env, f.index, f.facts, f.noHistory, f.noCache)
 	if err != nil {
 		return err
 	}

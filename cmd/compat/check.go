@@ -195,6 +195,7 @@ func settingFlags(flags *pflag.FlagSet, f *checkFlags) {
 			"or \"pip\" for the one that pip uses by default; "+
 			"repeatable, the first that has a wheel is used",
 	)
+	factsFlag(flags, f)
 	flags.BoolVar(
 		&f.noHistory,
 		"no-history",
@@ -241,7 +242,7 @@ func checkPaths(
 		return errors.Join(outputs.write(env.Out, settings.broken), exit{code: exitUsage})
 	}
 	defer collect()()
-	from, err := openPackages(env, f.index, f.noHistory, f.noCache)
+	from, err := openPackages(env, f.index, f.facts, f.noHistory, f.noCache)
 	if err != nil {
 		return err
 	}
@@ -287,6 +288,9 @@ func checkPaths(
 	shown.stop()
 	if err != nil {
 		return err
+	}
+	if note := from.facts.Note(); note != "" {
+		in.notes = append(in.notes, note)
 	}
 	r.Notes = slices.Concat(in.notes, r.Notes) // the text shows the first ones
 	r.Decide(failOn)

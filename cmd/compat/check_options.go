@@ -30,6 +30,7 @@ type checkFlags struct {
 	libraryPath                  []string
 	base, config, root           string
 	index                        []string // URLs
+	facts                        string   // address of the facts store
 	conda                        string
 	failOn, format               string
 	output                       []string

@@ -126,6 +126,7 @@ Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usa
 		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml), "+
 			"or \"pip\" for the one that pip uses by default; "+
 			"repeatable, the first that has a wheel is used")
+	factsFlag(flags, &f.checkFlags)
 	flags.StringVar(&f.failOn, "fail-on", "",
 		"lowest severity that fails the check: error, warning or never (default error)")
 	outputFlags(flags, &f.checkFlags)
@@ -208,7 +209,7 @@ func checkEnvironmentFor(
 	if o.Unused = f.verbose; f.system != nil {
 		o.Root, o.Platforms = f.system.platform, nil
 	}
-	from, err := openPackages(env, f.index, false, f.noCache)
+	from, err := openPackages(env, f.index, f.facts, false, f.noCache)
 	if err != nil {
 		return err
 	}
@@ -322,8 +323,10 @@ func (f *envFlags) report(
 	if f.system != nil {
 		note = f.system.note()
 	}
-	if note != "" {
-		r.AddNote(note)
+	for _, note := range []string{note, from.facts.Note()} {
+		if note != "" {
+			r.AddNote(note)
+		}
 	}
 	if f.venv != "" {
 		installInto(r, f.venv)

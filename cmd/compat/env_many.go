@@ -85,6 +85,9 @@ func checkMany(
 			return fmt.Errorf("writing the report: %w", err)
 		}
 	}
+	if note := from.facts.Note(); note != "" {
+		fmt.Fprintln(env.Err, note)
+	}
 	if f.verbose {
 		fmt.Fprintln(env.Err, from.cost())
 	}

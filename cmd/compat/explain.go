@@ -101,7 +101,7 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 	var from *packageSource
 	if len(paths) > 0 {
 		var err error
-		if from, err = openPackages(env, f.index, false, false); err != nil {
+		if from, err = openPackages(env, f.index, f.facts, false, false); err != nil {
 			return err
 		}
 		artifacts.download = from.download(ctx, f)

@@ -12,7 +12,7 @@ import (
 )
 
 func newFactsCommand(env environment) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "facts FILE",
 		Short: "Print the contents of one ELF, Mach-O or PE file as JSON (docs/facts*.schema.json)",
 		Args:  cobra.ExactArgs(1),
@@ -50,6 +50,8 @@ func newFactsCommand(env environment) *cobra.Command {
 			return printJSON(env.Out, o.Facts())
 		},
 	}
+	c.AddCommand(newFactsAddCommand(env), newFactsKeyCommand(env))
+	return c
 }
 
 // printJSON writes a value as JSON for people too, with an indent.

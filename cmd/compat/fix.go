@@ -147,7 +147,7 @@ func openArtifacts(
 		return nil, settings.Options, errors.Join(
 			outputs.write(env.Out, settings.broken), exit{code: exitUsage})
 	}
-	from, err := openPackages(env, f.index, f.noHistory, f.noCache)
+	from, err := openPackages(env, f.index, f.facts, f.noHistory, f.noCache)
 	if err != nil {
 		return nil, settings.Options, err
 	}

@@ -60,7 +60,7 @@ func openPins(env environment, f checkFlags, python string, files []string) (*pi
 	if err != nil {
 		return nil, err
 	}
-	from, err := openPackages(env, f.index, false, f.noCache)
+	from, err := openPackages(env, f.index, f.facts, false, f.noCache)
 	if err != nil {
 		return nil, err
 	}

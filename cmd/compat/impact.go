@@ -92,6 +92,7 @@ func installFlags(flags *pflag.FlagSet, f *impactFlags) {
 		"package index (default: those of PIP_INDEX_URL, UV_DEFAULT_INDEX, pip.conf and uv.toml), "+
 			"or \"pip\" for the one that pip uses by default; "+
 			"repeatable, the first that has a wheel is used")
+	factsFlag(flags, &f.checkFlags)
 	flags.BoolVar(&f.noCache, "no-cache", false, "ignore cached pages of a package index")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress on a terminal")
 }
@@ -114,7 +115,7 @@ func newReleases(env environment, f *impactFlags) (*releases, error) {
 	if p.OS != platform.Linux {
 		return nil, fmt.Errorf("--platform %s: only packages for Linux are checked", f.platforms[0])
 	}
-	from, err := openPackages(env, f.index, false, f.noCache)
+	from, err := openPackages(env, f.index, f.facts, false, f.noCache)
 	if err != nil {
 		return nil, err
 	}
@@ -222,12 +223,12 @@ func (r *releases) find(ctx context.Context, requirement string) (packages.ID, e
 func (r *releases) published(
 	ctx context.Context, id packages.ID, o analyzer.Options,
 ) (*impact.Release, error) {
-	w, err := r.indexes.Open(ctx, id.Name, id.Version, r.on, maxWholeRelease)
+	// The types of its functions are not in a store of facts.
+	bytes := r.from.Indexes.WithLock(&index.Locked{ReadAll: true, Bytes: true})
+	w, err := bytes.Open(ctx, id.Name, id.Version, r.on, maxWholeRelease)
 	if err == nil && w.ReaderAt != nil {
 		r.opened = append(r.opened, w)
-		return impact.Read(ctx, analyzer.Input{
-			Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256,
-		}, o)
+		return impact.Read(ctx, w.Input(), o)
 	}
 	c, err := r.from.Source.Release(ctx, id.Name, id.Version, r.on)
 	if err == nil {
@@ -413,7 +414,8 @@ func (r *releases) wheel(ctx context.Context, d *impact.Dependent, excluded bool
 	}
 	r.opened = append(r.opened, w)
 	if d.Wheel = w.File; w.ReaderAt != nil { // else it is known to need no other package
-		d.Content = &analyzer.Input{Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256}
+		in := w.Input()
+		d.Content = &in
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/internal/factstore"
 	"github.com/compat-app/compat/internal/index"
 	"github.com/compat-app/compat/internal/pinned"
 )
@@ -20,19 +21,23 @@ type packageSource struct {
 	pinned.Lookup
 	names []string // hosts of the indexes; empty = only the built-in history
 	env   environment
+	facts *factstore.Store // nil = none
 }
 
 // openPackages opens the package indexes of urls, else those that pip and uv are configured for.
 // The built-in history comes first, unless noHistory is set. Without an index only the history is
-// used. noCache ignores cached pages of the indexes.
+// used. facts names the facts store, else COMPAT_FACTS. noCache ignores cached pages of the indexes.
 func openPackages(
-	env environment, urls []string, noHistory, noCache bool,
+	env environment, urls []string, facts string, noHistory, noCache bool,
 ) (*packageSource, error) {
 	found, err := index.Find(urls, env.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	p := &packageSource{Lookup: pinned.Lookup{Source: packages.History()}, env: env}
+	if p.facts, err = openFacts(env, facts); err != nil {
+		return nil, err
+	}
 	switch {
 	case len(found.URLs) == 0 && noHistory:
 		return nil, noIndex(env, "--no-history needs a package index, and none is configured")
@@ -48,7 +53,9 @@ func openPackages(
 	for _, u := range found.URLs {
 		o := found.Options(u)
 		o.History, o.Cache, o.TempDir, o.Log = history, cache, os.TempDir(), log
-		o.NewPages = noCache
+		if o.NewPages = noCache; p.facts != nil {
+			o.Facts = p.facts
+		}
 		i, err := index.New(o)
 		if err != nil {
 			return nil, err

@@ -24,6 +24,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/factstore"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
@@ -183,6 +184,9 @@ func pagesFolder(t *testing.T, archive *txtar.Archive) {
 	t.Cleanup(server.Close)
 	t.Setenv("PIP_INDEX_URL", server.URL+"/simple/")
 	t.Setenv("CONDA_PREFIX", "conda")
+	if _, err := factstore.MakeKey("facts.pem"); err != nil {
+		t.Fatal(err)
+	}
 	installWheels(t, ".venv", cases.Clean("1.0.0"), cases.NvJitLink("12.9.86", 9))
 	write := func(name string, content []byte) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

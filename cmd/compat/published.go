@@ -28,7 +28,7 @@ func (in *inputs) published(requirement string) error {
 		return fmt.Errorf("%s%s: %w", fromIndex, requirement, err)
 	}
 	in.opened = append(in.opened, w)
-	in.list = append(in.list, analyzer.Input{Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256})
+	in.list = append(in.list, w.Input())
 	if name, err := pkgmeta.ParseWheelName(w.File); err == nil {
 		tag := name.Tags[0]
 		if v, ok := strings.CutPrefix(tag.Python, "cp3"); ok {
@@ -234,9 +234,7 @@ func (in *inputs) compareWith(
 			return c, err
 		}
 		in.opened = append(in.opened, w)
-		in.list = append(in.list, analyzer.Input{
-			Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256,
-		})
+		in.list = append(in.list, w.Input())
 	}
 	return c, nil
 }

@@ -222,6 +222,13 @@ func serve(ctx context.Context, env environment, addr string, listener net.Liste
 		o := found.Options(string(service.IndexURL))
 		o.History, o.TempDir, o.Log = packages.History(), service.Data, log
 		o.Cache = newCountedCache(metrics, jobs)
+		store, err := openFacts(env, "")
+		if err != nil {
+			return err
+		}
+		if store != nil {
+			store.Log, o.Facts = log, store
+		}
 		indexed, err := index.New(o)
 		if err != nil {
 			return fmt.Errorf("PIP_INDEX_URL: %w", err)

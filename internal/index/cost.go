@@ -11,6 +11,7 @@ type Cost struct {
 	Requests int64 // including retries
 	Bytes    int64 // bytes of bodies received
 	Cached   int64 // pages and facts found in the cache
+	Stored   int64 // wheels whose facts were in the store
 	Recorded int64 // releases described by the built-in history
 	// total bytes of the wheels of Recorded that were not downloaded, if their size is known
 	Spared int64
@@ -18,7 +19,7 @@ type Cost struct {
 }
 
 // meter is the concurrent form of Cost.
-type meter struct{ requests, bytes, cached, recorded, spared, sized atomic.Int64 }
+type meter struct{ requests, bytes, cached, stored, recorded, spared, sized atomic.Int64 }
 
 // Cost returns the work so far.
 func (i *Index) Cost() Cost {
@@ -26,6 +27,7 @@ func (i *Index) Cost() Cost {
 		Requests: i.meter.requests.Load(),
 		Bytes:    i.meter.bytes.Load(),
 		Cached:   i.meter.cached.Load(),
+		Stored:   i.meter.stored.Load(),
 		Recorded: i.meter.recorded.Load(),
 		Spared:   i.meter.spared.Load(),
 		Sized:    i.meter.sized.Load(),
@@ -46,6 +48,9 @@ func (c Cost) String() string {
 	}
 	if c.Cached > 0 {
 		parts = append(parts, count(c.Cached, "answer")+" from the cache")
+	}
+	if c.Stored > 0 {
+		parts = append(parts, "facts of "+count(c.Stored, "wheel")+" from the facts store")
 	}
 	if c.Recorded > 0 {
 		parts = append(parts, count(c.Recorded, "release")+" known from the built-in package history")

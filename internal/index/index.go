@@ -50,6 +50,7 @@ type Options struct {
 	Client  *http.Client
 	History History // describes releases without a download; nil = none
 	Cache   Cache   // nil = in memory, up to 64 MiB
+	Facts   Facts   // has facts about wheels, which are then not read; nil = none
 	// NewPages ignores the pages of projects in Cache; what it has of wheels does not change.
 	NewPages bool
 	TempDir  string       // for wheels; "" = the system's directory
@@ -69,6 +70,12 @@ type History interface {
 type Cache interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, value []byte, ttl time.Duration) error
+}
+
+// Facts returns what facts.Encode returned for the wheel with a SHA-256, or nil. It must be safe for
+// concurrent use. *factstore.Store implements it.
+type Facts interface {
+	Get(ctx context.Context, sha256 string) []byte
 }
 
 // Files is a Cache that can also store large values without reading them into memory.
@@ -102,6 +109,7 @@ type state struct {
 	client   *http.Client
 	history  History
 	cache    Cache
+	store    Facts
 	newPages bool // see Options.NewPages
 	meter    meter
 	tempDir  string
@@ -143,6 +151,7 @@ func New(o Options) (*Index, error) {
 		auth:     auth,
 		history:  o.History,
 		cache:    o.Cache,
+		store:    o.Facts,
 		newPages: o.NewPages,
 		tempDir:  o.TempDir,
 		log:      o.Log,

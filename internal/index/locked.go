@@ -32,6 +32,8 @@ type Locked struct {
 	// ReadAll means that wheels are read also if the history lists them: libraries of other packages
 	// are loaded first, or some GPUs have to be supported.
 	ReadAll bool
+	// Bytes means that the content of wheels is read also if a store has their facts.
+	Bytes bool
 	// Without are releases whose libraries are not needed.
 	Without map[packages.ID]bool
 }

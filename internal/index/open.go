@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"slices"
@@ -39,6 +40,8 @@ type Wheel struct {
 	File   string
 	SHA256 string // of the whole wheel, from the index; "" = unknown
 	Size   int64  // bytes that ReaderAt can read
+	// Stored means that ReaderAt has facts of the wheel from Options.Facts, see analyzer.Input.Stored.
+	Stored bool
 	// Pure means that the tags of the wheel have no platform, or that Locked.Without has it. Then it
 	// is not opened.
 	Pure bool
@@ -165,6 +168,9 @@ func (i *Index) Open(
 	if w.Pure || w.Recorded {
 		return w, nil
 	}
+	if s := i.openStored(ctx, *best); s != nil {
+		return s, nil
+	}
 	var large *TooLargeError
 	if best.size > 2*limit && i.recorded(ctx, *best, all, on) { // its size is that of its libraries
 		return nil, &TooLargeError{best.name, best.size, i.known(ctx, *best, all, on)}
@@ -179,6 +185,20 @@ func (i *Index) Open(
 	}
 	w.ReaderAt, w.Size, w.close = c, c.size, c.close
 	return w, nil
+}
+
+// Which returns the wheel of a version that pip would install, without its content. Errors are those
+// of Download.
+func (i *Index) Which(
+	ctx context.Context,
+	name, version string,
+	on packages.Target,
+) (*Wheel, error) {
+	best, _, err := i.installable(ctx, name, version, on)
+	if err != nil {
+		return nil, err
+	}
+	return &Wheel{File: best.name, SHA256: best.sha256, Pure: best.pure()}, nil
 }
 
 // Download downloads the wheel of a version that pip would install, and compares it with the digest
@@ -447,8 +467,30 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 	if err != nil {
 		return nil, errors.Join(w.cause(err), w.Close())
 	}
-	var wanted []unpack.Member
-	packed := int64(0)
+	wanted, packed, whole := f.wanted(members, w.size, i.whole)
+	switch {
+	case packed > limit:
+		return nil, errors.Join(&TooLargeError{File: f.name, Packed: packed}, w.Close())
+	case w.tail == nil: // the whole wheel was downloaded
+		return w, nil
+	case whole:
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		return i.download(ctx, f, i.whole)
+	}
+	s, err := i.sparse(ctx, f, w.size, wanted, w.tail, max(limit, maxFar))
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return s, nil
+}
+
+// wanted returns the members of a wheel that the analyzer reads, and the compressed bytes of its
+// shared objects. whole means that the whole wheel is downloaded; limit is for that.
+func (f *file) wanted(
+	members []unpack.Member, size, limit int64,
+) (wanted []unpack.Member, packed int64, whole bool) {
 	objects, sources := f.loaded()
 	for _, m := range members {
 		object := objects.MatchString(m.Path)
@@ -460,22 +502,35 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 			wanted = append(wanted, m)
 		}
 	}
-	switch {
-	case packed > limit:
-		return nil, errors.Join(&TooLargeError{File: f.name, Packed: packed}, w.Close())
-	case w.tail == nil: // the whole wheel was downloaded
-		return w, nil
-	case packed > w.size/2 && w.size <= i.whole || len(wanted) > maxRanges:
-		if err := w.Close(); err != nil {
-			return nil, err
-		}
-		return i.download(ctx, f, i.whole)
+	return wanted, packed, packed > size/2 && size <= limit || len(wanted) > maxRanges
+}
+
+// Part returns the part of a wheel on this machine that Open makes of the wheel in an index, so that
+// the same facts are read of both.
+func Part(name string, r io.ReaderAt, size int64) (part io.ReaderAt, length int64, err error) {
+	if size <= smallWheel {
+		return r, size, nil
 	}
-	s, err := i.sparse(ctx, f, w.size, wanted, w.tail, max(limit, maxFar))
+	members, err := unpack.Directory(r, size, maxMembers)
 	if err != nil {
-		return nil, errors.Join(err, w.Close())
+		return nil, 0, err
 	}
-	return s, nil
+	parsed, err := pkgmeta.ParseWheelName(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	f := file{name: name, tags: parsed.Tags}
+	wanted, _, whole := f.wanted(members, size, maxWheel)
+	if whole {
+		return r, size, nil
+	}
+	here := &Index{state: &state{}} // all of it is in the window, so nothing is requested
+	c, err := here.sparse(
+		context.Background(), f, size, wanted, &window{size: size, data: r}, math.MaxInt64)
+	if err != nil {
+		return nil, 0, err
+	}
+	return c, c.size, nil
 }
 
 // loaded returns patterns of the files that a loader reads of a wheel, and of the sources that may
@@ -551,6 +606,15 @@ func (s Several) Open(
 	limit int64,
 ) (*Wheel, error) {
 	return s.first(func(i *Index) (*Wheel, error) { return i.Open(ctx, name, version, on, limit) })
+}
+
+// Which is like Index.Which, for the first index that has a compatible wheel of the version.
+func (s Several) Which(
+	ctx context.Context,
+	name, version string,
+	on packages.Target,
+) (*Wheel, error) {
+	return s.first(func(i *Index) (*Wheel, error) { return i.Which(ctx, name, version, on) })
 }
 
 // Download downloads the wheel from the first index that has a compatible wheel of the version.

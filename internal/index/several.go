@@ -157,9 +157,9 @@ func (s Several) Cost() Cost {
 	var all Cost
 	for _, i := range s {
 		c := i.Cost()
-		all.Requests, all.Bytes, all.Cached, all.Recorded, all.Spared,
+		all.Requests, all.Bytes, all.Cached, all.Stored, all.Recorded, all.Spared,
 			all.Sized = all.Requests+c.Requests, all.Bytes+c.Bytes, all.Cached+c.Cached,
-			all.Recorded+c.Recorded, all.Spared+c.Spared, all.Sized+c.Sized
+			all.Stored+c.Stored, all.Recorded+c.Recorded, all.Spared+c.Spared, all.Sized+c.Sized
 	}
 	return all
 }

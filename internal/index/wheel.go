@@ -40,6 +40,9 @@ func (i *Index) facts(ctx context.Context, f file, objects bool) (*facts, error)
 		if loadCached(ctx, i, key, &known) {
 			return &known, nil
 		}
+		if found := i.fromStore(ctx, f); found != nil {
+			return found, nil
+		}
 		found, err := i.readWheel(ctx, f, objects)
 		if err != nil {
 			return nil, err

@@ -57,9 +57,8 @@ func (w *Wheels) ReadOthersFrom(o Opener) {
 			return nil, nil
 		}
 		w.opened = append(w.opened, other)
-		return &analyzer.Input{
-			Name: other.File, Content: other, Size: other.Size, SHA256: other.SHA256,
-		}, nil
+		in := other.Input()
+		return &in, nil
 	}
 }
 
@@ -258,9 +257,7 @@ func (w *Wheels) add(o *opening) {
 		w.Listed = append(w.Listed, listed(opened.File, opened.SHA256))
 	default:
 		w.opened = append(w.opened, opened)
-		w.Wheels = append(w.Wheels, analyzer.Input{
-			Name: opened.File, Content: opened, Size: opened.Size, SHA256: opened.SHA256,
-		})
+		w.Wheels = append(w.Wheels, opened.Input())
 	}
 }
 

@@ -9,12 +9,8 @@ import (
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
-	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/index"
 )
-
-// maxObjectsListed limits the members of a wheel that are looked at.
-const maxObjectsListed = 200_000
 
 // Unreached returns the releases of head that a change of base cannot affect: they have the hashes
 // of base, they do not depend on a changed package with native code, and no changed package has a
@@ -141,8 +137,6 @@ func provides(
 		return w.Recorded, w.Shares, nil
 	}
 	defer w.Close()
-	members, err := unpack.Directory(w, w.Size, maxObjectsListed)
-	return true, err != nil || slices.ContainsFunc(members, func(m unpack.Member) bool {
-		return on.Loads(m.Path)
-	}), nil
+	files, err := w.Files()
+	return true, err != nil || slices.ContainsFunc(files, on.Loads), nil
 }

@@ -86,7 +86,7 @@ func (o *comparing) Open(
 	shared := &index.Wheel{
 		ReaderAt: w.ReaderAt, File: w.File, SHA256: w.SHA256, Size: w.Size, Pure: w.Pure,
 		Recorded: w.Recorded, Shares: w.Shares, Together: w.Together,
-		Portable: w.Portable,
+		Portable: w.Portable, Stored: w.Stored,
 	}
 	return shared, nil
 }

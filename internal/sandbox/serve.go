@@ -110,7 +110,9 @@ func (f input) open(number int) (*analyzer.Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: open an artifact: %w", err)
 	}
-	return &analyzer.Input{Name: f.Name, Content: file, Size: f.Size, SHA256: f.SHA256}, nil
+	return &analyzer.Input{
+		Name: f.Name, Content: file, Size: f.Size, SHA256: f.SHA256, Stored: f.Stored,
+	}, nil
 }
 
 // check checks the environments, whose wheels are inputs. p has other wheels.

@@ -38,6 +38,7 @@ type input struct {
 	Name   string
 	Size   int64
 	SHA256 string `json:",omitempty"`
+	Stored bool   `json:",omitempty"` // see analyzer.Input
 }
 
 // environments are the arguments of analyzer.CheckEnvironments; Bases is nil if there is no base.
@@ -174,7 +175,7 @@ func newRequest(
 func described(inputs []analyzer.Input) []input {
 	var out []input
 	for _, i := range inputs {
-		out = append(out, input{i.Name, i.Size, i.SHA256})
+		out = append(out, input{i.Name, i.Size, i.SHA256, i.Stored})
 	}
 	return out
 }

@@ -43,6 +43,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/peobj"
@@ -80,6 +81,16 @@ func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report
 	}
 	Accounted(t, r)
 	got := Format(r)
+	if c.environment != nil {
+		c.in = Stored(t, c.in)
+		again, err := c.check(analyzer.New(rules))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored := Format(again); stored != got {
+			t.Errorf("%s says of stored facts\n%s\nand of the wheels\n%s", file, stored, got)
+		}
+	}
 	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
 	if *update {
 		if i < 0 {
@@ -99,6 +110,26 @@ func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report
 		t.Errorf("%s says\n%s\nwant\n%s", file, got, want)
 	}
 	return r
+}
+
+// Stored returns the inputs with stored facts in place of wheels that can be read completely.
+func Stored(t *testing.T, inputs []analyzer.Input) []analyzer.Input {
+	t.Helper()
+	inputs = slices.Clone(inputs)
+	for n, in := range inputs {
+		names := elfobj.NewNames()
+		set, err := facts.Read(t.Context(), []facts.Input{in}, facts.Options{}, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err := facts.Encode(set, names); err == nil {
+			inputs[n] = analyzer.Input{
+				Name: in.Name, Content: bytes.NewReader(data), Size: int64(len(data)),
+				SHA256: in.SHA256, Stored: true,
+			}
+		}
+	}
+	return inputs
 }
 
 // Accounted checks that every import of a report was found, is missing, or is undecided for a reason.

@@ -112,7 +112,7 @@ var layers = map[string][]string{
 	"analyzer/staticlink":  knowledge,
 	"analyzer/buildlog":    append([]string{"analyzer/fix", "analyzer/gpu"}, knowledge...),
 
-	"analyzer/facts":  parts,
+	"analyzer/facts":  append([]string{"internal/compact"}, parts...),
 	"analyzer/result": append([]string{"analyzer/facts"}, parts...),
 	"analyzer/judge": append([]string{"analyzer/cause", "analyzer/facts", "analyzer/result"},
 		parts...),
@@ -145,6 +145,8 @@ var layers = map[string][]string{
 	"internal/certificate": {},
 	"internal/mdsafe":      {},
 	"internal/bucket":      {},
+	"internal/compact":     {},
+	"internal/factstore":   {"analyzer/facts", "internal/bucket"},
 	"internal/queue":       {},
 	"internal/shellword":   {},
 	"internal/artifact":    {"analyzer/packages/lockfile", "internal/github"},

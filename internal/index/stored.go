@@ -1,0 +1,129 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	stored "github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+// stored returns the facts that Options.Facts has of a wheel, or nil. They are cached, so that the
+// store has one request for each wheel.
+func (i *Index) stored(ctx context.Context, f file) []byte {
+	if i.store == nil || f.sha256 == "" || f.pure() || i.locked != nil && i.locked.Bytes {
+		return nil
+	}
+	key := "facts/" + stored.Format() + "/" + f.sha256
+	found, err := i.cache.Get(ctx, key)
+	if err != nil {
+		i.log.WarnContext(ctx, "reading facts of a wheel from the cache", "err", err)
+	}
+	if found != nil {
+		i.meter.cached.Add(1)
+		return found
+	}
+	if found = i.store.Get(ctx, f.sha256); found == nil {
+		return nil
+	}
+	i.meter.stored.Add(1)
+	if err := i.cache.Put(ctx, key, found, keepFacts); err != nil {
+		i.log.WarnContext(ctx, "caching facts of a wheel", "err", err)
+	}
+	return found
+}
+
+// openStored returns a wheel of which Options.Facts has the facts, or nil.
+func (i *Index) openStored(ctx context.Context, f file) *Wheel {
+	found := i.stored(ctx, f)
+	if found == nil {
+		return nil
+	}
+	return &Wheel{
+		File: f.name, SHA256: f.sha256, Stored: true, ReaderAt: bytes.NewReader(found),
+		Size: int64(len(found)),
+	}
+}
+
+// fromStore returns the facts about a wheel and caches its libraries, if Options.Facts has all of
+// them; else nil.
+func (i *Index) fromStore(ctx context.Context, f file) *facts {
+	found := i.stored(ctx, f)
+	if found == nil {
+		return nil
+	}
+	set, err := stored.Decode(found, f.name, elfobj.NewNames())
+	if err != nil {
+		i.log.WarnContext(ctx, "reading facts of a wheel", "wheel", f.name, "err", err)
+		return nil
+	}
+	a := set.Artifacts[0]
+	if len(set.Skipped) > 0 || a.Metadata == nil { // what was skipped is a library too, of another system
+		return nil
+	}
+	libraries := librariesOf(a)
+	out := &facts{Requires: a.Metadata.Requires, Known: true, Opened: true}
+	for name := range libraries {
+		out.Objects = append(out.Objects, unpack.Member{Path: name})
+	}
+	slices.SortFunc(out.Objects, func(a, b unpack.Member) int { return cmp.Compare(a.Path, b.Path) })
+	i.storeLibraries(ctx, f, libraries)
+	return out
+}
+
+// librariesOf returns the libraries of a wheel by path.
+func librariesOf(a *analyzer.Facts) map[string]packages.Library {
+	out := map[string]packages.Library{}
+	for _, o := range slices.Concat(a.Objects, a.Android) {
+		out[o.Path] = packages.NewLibrary(installed(o.Path), o.Object)
+	}
+	for _, o := range a.MachO {
+		out[o.Path] = packages.NewMachO(installed(o.Path), o.File)
+	}
+	for _, o := range a.PE {
+		out[o.Path] = packages.NewPE(installed(o.Path), o.Object)
+	}
+	for name := range out {
+		if !objectName.MatchString(name) {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// Input returns the wheel for the analyzer.
+func (w *Wheel) Input() analyzer.Input {
+	return analyzer.Input{
+		Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256, Stored: w.Stored,
+	}
+}
+
+// Files returns the paths of the files of an opened wheel, of which those of others than shared
+// objects may be missing.
+func (w *Wheel) Files() ([]string, error) {
+	var out []string
+	if !w.Stored {
+		members, err := unpack.Directory(w, w.Size, maxMembers)
+		for _, m := range members {
+			out = append(out, m.Path)
+		}
+		return out, err
+	}
+	data := make([]byte, w.Size)
+	if _, err := w.ReadAt(data, 0); err != nil {
+		return nil, err
+	}
+	set, err := stored.Decode(data, w.File, elfobj.NewNames())
+	if err != nil {
+		return nil, err
+	}
+	for name := range librariesOf(set.Artifacts[0]) {
+		out = append(out, name)
+	}
+	return out, nil
+}
