@@ -47,7 +47,7 @@ func TestEncode(t *testing.T) {
 	names := elfobj.NewNames()
 	names.Add("first")
 	s := sample{
-		text: "a", number: -1 << 63, empty: []string{}, err: errors.New("broken"),
+		text: "a", number: -1 << 63, none: nil, empty: []string{}, err: errors.New("broken"),
 		parts: []*inner{nil, {Name: "a", small: -7, list: []uint16{1, 65535}}, {
 			table: map[string][]inner{"y": nil, "x": {{Name: "deep"}}},
 		}},
