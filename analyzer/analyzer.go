@@ -629,6 +629,9 @@ func describe(f *facts.Artifact) Artifact {
 	for _, o := range slices.Concat(f.Objects, f.Android) {
 		a.Imports += o.Imports.Len()
 	}
+	for _, o := range f.Wasm {
+		a.Imports += len(o.Imports)
+	}
 	for _, o := range f.PE {
 		for _, d := range o.Imports {
 			a.Imports += len(d.Symbols)

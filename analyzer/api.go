@@ -180,5 +180,8 @@ func Extinct(p *platform.Platform) bool { return judge.Extinct(p) }
 // AndroidObject is an ELF file as the linker of Android sees it; see package judge.
 type AndroidObject = judge.AndroidObject
 
+// PyodideObject is a WebAssembly module as the linker of Emscripten sees it; see package judge.
+type PyodideObject = judge.PyodideObject
+
 // WindowsObject is a PE file as the Windows loader sees it; see package judge.
 type WindowsObject = judge.WindowsObject

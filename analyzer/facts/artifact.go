@@ -44,6 +44,7 @@ type Artifact struct {
 	MachO    []*MachObject      // Mach-O files, sorted by path
 	PE       []*PEObject        // PE files, sorted by path
 	Android  []*Object          // ELF files of a wheel for Android, sorted by path
+	Wasm     []*WasmObject      // modules of a wheel for WebAssembly, sorted by path
 	UnreadPE []string           // paths of PE files that could not be read
 	// UnreadMachO are paths of Mach-O files without a readable slice.
 	UnreadMachO []string
@@ -86,7 +87,7 @@ type Artifact struct {
 
 // Binaries is the number of files that are checked, of all formats.
 func (a *Artifact) Binaries() int {
-	return len(a.Objects) + len(a.MachO) + len(a.PE) + len(a.Android)
+	return len(a.Objects) + len(a.MachO) + len(a.PE) + len(a.Android) + len(a.Wasm)
 }
 
 // Tagged reports whether a wheel's tags name an architecture.

@@ -79,7 +79,8 @@ func startupSource(pkg *unpack.Package, p string, size int64) bool {
 // conda package for Linux, because without one of them the result would be wrong.
 func linuxSource(pkg *unpack.Package, p string) bool {
 	if pkg.Kind == KindWheel {
-		return tagged(pkg.Path, platform.TagLinux, platform.TagAny, platform.TagAndroid)
+		return tagged(pkg.Path, platform.TagLinux, platform.TagAny, platform.TagAndroid,
+			platform.TagWebAssembly)
 	}
 	_, ok := condaModule(p)
 	return ok

@@ -34,6 +34,9 @@ type prepared struct {
 	script  bool   // it is a linker script
 	err     error  // why it could not be read
 
+	wasm    *WasmObject // nil for other formats
+	wasmErr error       // why a WebAssembly module could not be read
+
 	macho   *machoobj.File // nil for other formats
 	machErr bool           // err is the error of a Mach-O file
 
@@ -124,6 +127,10 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 	head := start(f)
 	if isPE(head) {
 		p.readPE(f)
+		return
+	}
+	if wantsWasm(f, head) {
+		p.readWasm(f)
 		return
 	}
 	if p.foreign = foreignReason(head); p.foreign != "" {

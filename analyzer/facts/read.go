@@ -245,6 +245,7 @@ func (r *Set) packages(
 			continue
 		}
 		slices.SortFunc(f.MachO, func(a, b *MachObject) int { return strings.Compare(a.Path, b.Path) })
+		slices.SortFunc(f.Wasm, func(a, b *WasmObject) int { return strings.Compare(a.Path, b.Path) })
 		for _, list := range [][]*Object{f.Objects, f.Android} {
 			slices.SortFunc(list, func(a, b *Object) int { return strings.Compare(a.Path, b.Path) })
 		}
@@ -331,6 +332,9 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		if f.Path != npmPackage {
 			facts.Arch = architecture(p.text)
 		}
+		return nil
+	case p.wasm != nil || p.wasmErr != nil:
+		r.wasm(facts, f.Path, at, p)
 		return nil
 	case p.macho != nil || p.machErr:
 		r.machO(facts, f.Path, at, p)

@@ -31,7 +31,8 @@ func newArtifact(p *unpack.Package) *Artifact {
 	a.audit = &audit{
 		Wheel: wheelpolicy.Wheel{Objects: map[string]*elfobj.Object{}, Unread: map[string]string{}},
 	}
-	if tagged(p.Path, platform.TagLinux, platform.TagAny, platform.TagAndroid) {
+	if tagged(p.Path, platform.TagLinux, platform.TagAny, platform.TagAndroid,
+		platform.TagWebAssembly) {
 		a.Loads = &startup.Loads{} // of a wheel without a source
 	}
 	if w, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err == nil {

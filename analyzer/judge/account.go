@@ -34,6 +34,8 @@ func (s *Session) Account(found []Found) result.Accounting {
 			a = set.macOS.account(missing)
 		case set.android != nil:
 			a = set.android.account(missing)
+		case set.pyodide != nil:
+			a = set.pyodide.account(missing)
 		default:
 			for _, v := range set.views {
 				a.Add(v.account(missing, unreached, len(set.full) > 0))

@@ -108,6 +108,9 @@ func Promise(p *platform.Platform) string {
 		on = "macOS " + p.LibcVersion
 	case platform.Android:
 		on = android.Release(p.APILevel())
+	case platform.Emscripten:
+		return "It is not an error because that platform was not named, but by its tag the wheel is " +
+			"installed in Pyodide " + p.Pyodide().Release
 	}
 	return "It is not an error because that platform was not named, but by its tag pip installs " +
 		"the wheel on " + on + " and later"
@@ -173,6 +176,11 @@ func suit(tag string, p *platform.Platform) suitability {
 			return newerSystem
 		}
 		return installable
+	case p.OS == platform.Emscripten:
+		if q := platform.ParseTag(tag).Pyodide(); q != nil && q.LibcVersion == p.LibcVersion {
+			return installable
+		}
+		return otherSystem
 	}
 	t := pkgmeta.Tag{Python: "py3", ABI: "none", Platform: tag}
 	on := packages.Target{Arch: p.Arch, Libc: p.Libc, LibcVersion: p.LibcVersion}

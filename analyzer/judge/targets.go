@@ -60,6 +60,10 @@ func Targets(
 			skipped = append(skipped, why)
 		}
 	}
+	if len(f.Wasm) > 0 { // its files for other systems are errors
+		out = pyodideTargets(f, o, skip)
+		return append(out, o.promised(f, out)...), skipped, nil
+	}
 	for _, arch := range archs {
 		switch own := f.RootPlatform(arch); {
 		case len(o.Instead) > 0 || o.Root != nil:
@@ -137,6 +141,10 @@ func NotJudged(f *facts.Artifact, o Platforms) string {
 			if tag.Android() != nil {
 				return ""
 			}
+		case platform.TagWebAssembly:
+			if tag.Pyodide() != nil || len(f.Wasm) == 0 {
+				return ""
+			}
 		case platform.TagLinux:
 			// armv6l and armv8l have the libraries of armv7l, and x86_64_v3 those of x86_64
 			if strings.HasPrefix(tag.Arch, "armv") ||
@@ -162,7 +170,7 @@ func (o *Platforms) ofOthers(files, system string, archs []string, example strin
 	case 1:
 		other := map[string]string{
 			platform.Linux: "Linux", platform.MacOS: "macOS", platform.Windows: "Windows",
-			platform.Android: "Android",
+			platform.Android: "Android", platform.Emscripten: "Pyodide",
 		}[platform.SystemOf(o.Instead[0])]
 		why = o.Instead[0] + " is a platform of " + other
 	default:
@@ -205,7 +213,7 @@ func (o *Platforms) promised(f *facts.Artifact, requested []Target) (out []Targe
 	}
 	for _, arch := range archs {
 		for _, p := range slices.Concat(
-			claimed(f, arch), claimedMacOS(f, arch), claimedAndroid(f, arch),
+			claimed(f, arch), claimedMacOS(f, arch), claimedAndroid(f, arch), claimedPyodide(f),
 		) {
 			if !slices.ContainsFunc(requested, func(t Target) bool {
 				return t.Key() == Target{Platform: p}.Key()
@@ -334,7 +342,8 @@ type Lacking struct {
 // none if its tag names a system, or the user does.
 func TooOld(f *facts.Artifact, others Providers, targets []Target) []Lacking {
 	var out []Lacking
-	if f.Wheel == nil || slices.ContainsFunc(targets, func(t Target) bool { return t.Requested }) {
+	if f.Wheel == nil || len(f.Wasm) > 0 ||
+		slices.ContainsFunc(targets, func(t Target) bool { return t.Requested }) {
 		return nil
 	}
 	loaded := others.loaded(f)

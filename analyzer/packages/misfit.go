@@ -104,6 +104,8 @@ func tagSystem(on Target) platform.TagSystem {
 		return platform.TagWindows
 	case platform.Android:
 		return platform.TagAndroid
+	case platform.Emscripten:
+		return platform.TagWebAssembly
 	}
 	return platform.TagLinux
 }

@@ -76,8 +76,7 @@ type Target struct {
 	Arch   string
 	System string // as in platform.Platform.OS; "" = Linux
 	// Libc is "glibc" or "musl", and LibcVersion its version, "2.36". If both are empty, it is a
-	// glibc that is new enough for every wheel. On macOS and Android, LibcVersion is that of the
-	// system.
+	// glibc that is new enough for every wheel. On other systems, LibcVersion is their version.
 	Libc, LibcVersion string
 	// Pythons are the interpreters that the artifact runs on, as in Requires-Python, if they are
 	// several: Versions lists the versions that one of them can install. "" = Python only.

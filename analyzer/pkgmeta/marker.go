@@ -12,8 +12,8 @@ import (
 // "dependency_groups" of PEP 751 are normalised names separated by commas.
 type MarkerEnv map[string]string
 
-// MarkerEnvOn returns the variables of CPython on "macos", "windows" or "android"; on another
-// system they are those of DefaultMarkerEnv. machine is as in platform tags, "arm64" or "amd64".
+// MarkerEnvOn returns the variables of CPython on "macos", "windows", "android" or "emscripten"; on
+// another system they are those of DefaultMarkerEnv. machine is as in platform tags, "arm64" or "amd64".
 func MarkerEnvOn(system, python, machine string) MarkerEnv {
 	e := DefaultMarkerEnv(python, machine)
 	switch system {
@@ -21,6 +21,8 @@ func MarkerEnvOn(system, python, machine string) MarkerEnv {
 		e["sys_platform"], e["platform_system"] = "darwin", "Darwin"
 	case "android":
 		e["sys_platform"], e["platform_system"] = "android", "Android"
+	case "emscripten":
+		e["sys_platform"], e["platform_system"] = "emscripten", "Emscripten"
 	case "windows":
 		e["os_name"], e["sys_platform"], e["platform_system"] = "nt", "win32", "Windows"
 		e["platform_machine"] = strings.ToUpper(machine) // AMD64, ARM64

@@ -43,6 +43,8 @@ const (
 	Windows = "windows"
 	MacOS   = "macos"
 	Android = "android"
+	// Emscripten is Pyodide, which runs in a browser or in Node.js.
+	Emscripten = "emscripten"
 )
 
 // Platform is a target on an architecture. Compare platforms by Name and Arch.
@@ -52,7 +54,7 @@ type Platform struct {
 	Libc        string // "glibc" or "musl"
 	LibcVersion string // "2.17"; for a musllinux tag its minimum, "1.1"
 	Kind        string // Policy, Distribution or System
-	OS          string // Linux, Windows, MacOS or Android; the fields below are for Linux only
+	OS          string // Linux, Windows, …; the fields below are for Linux only
 	// Like are the distributions whose packages an unpacked system installs, from its os-release:
 	// "rhel", "fedora"; nil if they are not known.
 	Like []string

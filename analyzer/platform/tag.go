@@ -37,6 +37,8 @@ func (s TagSystem) Name() string {
 		return "Android"
 	case TagIOS:
 		return "iOS"
+	case TagWebAssembly:
+		return "WebAssembly"
 	}
 	return ""
 }

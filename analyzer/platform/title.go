@@ -26,6 +26,9 @@ func Title(target string) string {
 	if p := ParseTag(target).Android(); p != nil {
 		return android.Release(p.APILevel()) + " (" + android.ABI(p.Arch) + ")"
 	}
+	if p := ParseTag(target).Pyodide(); p != nil {
+		return "Pyodide " + p.Pyodide().Release
+	}
 	name := strings.TrimSuffix(target, "_"+Architecture(target))
 	if system, arch, ok := strings.Cut(name, "/"); ok {
 		if !slices.Contains(Architectures(), arch) {

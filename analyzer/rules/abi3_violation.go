@@ -53,6 +53,7 @@ looked up with dlsym.`,
 	Windows: checkStableImports,
 	MacOS:   checkABI3MacOS,
 	Android: checkABI3Android,
+	Pyodide: checkABI3Pyodide,
 }
 
 // ofOnePython matches modules that only one version of Python loads.

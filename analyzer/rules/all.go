@@ -24,6 +24,7 @@ func All() []*analyzer.Rule {
 		cudaMajorMixed,
 		libraryNotFound,
 		undefinedSymbol,
+		functionTypeMismatch,
 		numpyABIMismatch,
 		numpyNotDeclared,
 		linkUndefinedReference,

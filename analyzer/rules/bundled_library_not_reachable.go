@@ -57,7 +57,8 @@ warning for other programs, which a script may start, if a package in Depends ma
 and if the deb has files that may lead the loader to it: scripts that set LD_LIBRARY_PATH or make
 links, and configuration of the loader (/etc/ld.so.conf.d). Plug-ins of a deb are not reported.
 
-On Android only DT_RUNPATH counts, from API level 24 on.
+On Android only DT_RUNPATH counts, from API level 24 on. In Pyodide the run path of a module counts
+since the ABI 2025_0, and a library in site-packages is found.
 
 Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + ` or
 ` + "`auditwheel repair`" + `; in a conda package an RPATH, as conda-build does. Rename a file of a wheel
@@ -91,6 +92,7 @@ Not detected: on Windows folders that a package computes in another way than fro
 	Windows:    checkReachableDLLs,
 	MacOS:      checkReachableMacOS,
 	Android:    checkReachableAndroid,
+	Pyodide:    checkReachablePyodide,
 }
 
 func checkReachable(p *analyzer.Pass) {

@@ -40,6 +40,10 @@ Fix: build the wheel with the Python of its tag, or change the tag to the Python
 On Windows the names are x.cp312-win_amd64.pyd, x.cp313t-win_amd64.pyd and, for the stable ABI,
 x.pyd. A module for 32-bit Windows has the suffix win32, which a 64-bit Python does not import.
 
+In Pyodide a version of the ABI has one Python, and a wheel for another one is never installed. There
+it is also an error if a file with the suffix of a module exports no init function, because the linker
+of Emscripten does not export what is hidden.
+
 Severity: an error where no module of the wheel fits a tag or has the init function of its name, and
 a warning where others do: the module may be left over from another build. Where a module has
 several copies and one of them fits, nothing is reported. In a wheel for the stable ABI (cp38-abi3)
@@ -70,6 +74,7 @@ Python, and suffixes of interpreters other than CPython and PyPy.`,
 	Windows: checkModuleNames,
 	MacOS:   checkSuffixesMacOS,
 	Android: checkSuffixesAndroid,
+	Pyodide: checkSuffixesPyodide,
 }
 
 // moduleName splits the file name of a module: its name, the interpreter with its version

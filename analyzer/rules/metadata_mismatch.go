@@ -43,6 +43,7 @@ Not detected: fields that pip does not compare.`,
 	Windows: checkMetadata,
 	MacOS:   checkMetadata,
 	Android: checkMetadata,
+	Pyodide: checkMetadata,
 }
 
 // disagreeing is the kind of causes of wheels that contradict their file names.

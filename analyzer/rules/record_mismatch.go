@@ -35,6 +35,7 @@ ELF objects.`,
 	Windows:    checkRecord,
 	MacOS:      checkRecord,
 	Android:    checkRecord,
+	Pyodide:    checkRecord,
 }
 
 // shown is the maximum number of names in a message.

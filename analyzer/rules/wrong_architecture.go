@@ -49,6 +49,10 @@ On Windows a file for another machine fails with "%1 is not a valid Win32 applic
 193). A DLL that no module of the wheel needs is not reported where others fit the tag, and
 programs and .NET files of intermediate code never are.
 
+In Pyodide a library (.so) has to be WebAssembly that is linked for dynamic loading
+(-sSIDE_MODULE): "need to see wasm magic number", "need the dylink section to be first". One for
+another system makes the installation fail since the ABI 2025_0.
+
 Severity: an error for a module that Python imports (see above for the tag any), if no binary of the
 wheel or package fits what it is for, and for a public library of a package; a warning otherwise:
 some contain objects for several architectures and select one at run time, or have them for tests.`,
@@ -59,6 +63,7 @@ some contain objects for several architectures and select one at run time, or ha
 	Windows:    checkMachine,
 	MacOS:      checkArchitectureMacOS,
 	Android:    checkArchitectureAndroid,
+	Pyodide:    checkArchitecturePyodide,
 }
 
 // wrongPlatform is the kind of causes of objects that do not fit the tag.

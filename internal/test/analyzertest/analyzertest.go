@@ -10,7 +10,7 @@
 //	                           they are generated if they are missing, and left out if their content is the line "absent"
 //	in/NAME.jar/PATH           a member of a jar (or .deb, .tgz, .apk): an object in text form, or text; of a deb, DEBIAN/control too
 //	                           "symlink TARGET" is a symbolic link in a .deb or .tgz
-//	in/PATH                    a loose object in text form: of elftest ("elf …") or of peobj ("pe …"), or its bytes ("gzip …", base64)
+//	in/PATH                    a loose object in text form: of elftest ("elf …"), peobj ("pe …"), or wasmobj ("wasm"), or its bytes ("gzip …", base64)
 //	base/…                     the same for the base
 //	baseline/NAME              an earlier build that a file describes
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
@@ -48,6 +48,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/wasmobj"
 	"golang.org/x/tools/txtar"
 )
 
@@ -303,6 +304,15 @@ func (t *tree) add(name string, data []byte) error {
 			return err
 		}
 		if data, err = elftest.Write(o); err != nil {
+			return err
+		}
+	} else if strings.HasPrefix(string(data), "wasm\n") ||
+		strings.HasPrefix(string(data), "wasm static\n") {
+		o, err := wasmobj.Parse(string(data))
+		if err != nil {
+			return err
+		}
+		if data, err = wasmobj.Write(o); err != nil {
 			return err
 		}
 	} else if text, ok := strings.CutPrefix(string(data), "gzip "); ok {

@@ -30,6 +30,7 @@ var (
 	readers = []string{
 		"analyzer/btf", "analyzer/dwarf", "analyzer/elfobj", "analyzer/machoobj",
 		"analyzer/peobj", "analyzer/pkgmeta", "analyzer/startup", "analyzer/unpack/...",
+		"analyzer/wasmobj",
 	}
 
 	// knowledge are the facts about platforms and packages.
@@ -41,7 +42,7 @@ var (
 	parts = slices.Concat(knowledge, []string{
 		"analyzer/abi", "analyzer/abi3", "analyzer/bionic", "analyzer/buildlog", "analyzer/processor", "analyzer/cpython",
 		"analyzer/dyld",
-		"analyzer/dynlink", "analyzer/fix/...", "analyzer/gpu", "analyzer/staticlink",
+		"analyzer/dynlink", "analyzer/emscripten", "analyzer/fix/...", "analyzer/gpu", "analyzer/staticlink",
 		"analyzer/torchabi", "analyzer/wheelpolicy", "analyzer/winload",
 	})
 
@@ -90,6 +91,7 @@ var layers = map[string][]string{
 	"analyzer/processor":      {"analyzer/cpython", "analyzer/elfobj"},
 	"analyzer/machoobj":       {},
 	"analyzer/peobj":          {},
+	"analyzer/wasmobj":        {},
 	"analyzer/pkgmeta":        {},
 	"analyzer/unpack/...":     {"analyzer/unpack/..."},
 	"analyzer/cpython":        {},
@@ -108,6 +110,7 @@ var layers = map[string][]string{
 	"analyzer/dyld":        append([]string{"analyzer/cpython", "analyzer/dynlink"}, knowledge...),
 	"analyzer/winload":     append([]string{"analyzer/cpython"}, knowledge...),
 	"analyzer/bionic":      append([]string{"analyzer/cpython"}, knowledge...),
+	"analyzer/emscripten":  knowledge,
 	"analyzer/startup":     {},
 	"analyzer/staticlink":  knowledge,
 	"analyzer/buildlog":    append([]string{"analyzer/fix", "analyzer/gpu"}, knowledge...),
