@@ -42,8 +42,9 @@ func (n *node) yes(name string) bool { return n.get(name) == "yes" }
 // maxXMLDepth is far above the depth of abidw's output, which nests classes.
 const maxXMLDepth = 200
 
-// parseXML reads the description of one library that abidw of libabigail wrote.
-func parseXML(b []byte) (*Library, error) {
+// parseXML reads the description of a library, or of a group of them, that libabigail wrote. The
+// libraries of a group share types.
+func parseXML(b []byte) ([]*Library, error) {
 	if err := checkDepth(b); err != nil {
 		return nil, err
 	}
@@ -51,9 +52,38 @@ func parseXML(b []byte) (*Library, error) {
 	if err := xml.Unmarshal(b, &root); err != nil {
 		return nil, fmt.Errorf("not an ABI in the XML format of libabigail (abidw): %w", err)
 	}
+	corpora := []*node{&root}
 	if root.XMLName.Local == "abi-corpus-group" {
-		return nil, fmt.Errorf("it describes a group of libraries; give the XML of one")
+		corpora = nil
+		for i := range root.Nodes {
+			if n := &root.Nodes[i]; n.XMLName.Local == "abi-corpus" {
+				corpora = append(corpora, n)
+			}
+		}
 	}
+	if len(corpora) == 0 {
+		return nil, errors.New("it describes no library")
+	}
+	types := xmlTypes{map[string]*node{}, map[*node]string{}}
+	var all []*abiXML
+	for _, n := range corpora {
+		all = append(all, types.corpus(n))
+	}
+	var out []*Library
+	for _, x := range all { // a type may be in a later one
+		if err := x.types(); err != nil {
+			return nil, err
+		}
+		if err := x.l.check(); err != nil {
+			return nil, err
+		}
+		out = append(out, x.l)
+	}
+	return out, nil
+}
+
+// corpus reads the element of one library, without its types.
+func (t xmlTypes) corpus(root *node) *abiXML {
 	l := &Library{
 		Name:     root.get("path"),
 		SONAME:   root.get("soname"),
@@ -80,7 +110,7 @@ func parseXML(b []byte) (*Library, error) {
 	if l.Machine == "i686" {
 		l.Class = 32
 	}
-	x := &abiXML{l: l, ids: map[string]TypeID{}, nodes: map[string]*node{}, typed: map[string]*node{}}
+	x := &abiXML{xmlTypes: t, l: l, ids: map[string]TypeID{}, typed: map[string]*node{}}
 	for i := range root.Nodes {
 		n := &root.Nodes[i]
 		switch n.XMLName.Local {
@@ -97,10 +127,7 @@ func parseXML(b []byte) (*Library, error) {
 		}
 	}
 	l.Versym = len(l.Versions) > 0
-	if err := x.types(); err != nil {
-		return nil, err
-	}
-	return l, l.check()
+	return x
 }
 
 // checkDepth returns an error for XML that is nested too deeply for the recursive decoder.
@@ -125,11 +152,16 @@ func checkDepth(b []byte) error {
 	}
 }
 
-// abiXML converts elements to types.
+// xmlTypes are the elements of types of all libraries.
+type xmlTypes struct {
+	nodes map[string]*node // by id
+	names map[*node]string // qualified names
+}
+
+// abiXML converts the elements that a library uses to types.
 type abiXML struct {
+	xmlTypes
 	l     *Library
-	nodes map[string]*node  // types by id
-	names map[*node]string  // qualified names
 	typed map[string]*node  // functions and variables by elf-symbol-id
 	ids   map[string]TypeID // converted types
 }
@@ -144,6 +176,12 @@ func (x *abiXML) symbol(n *node) {
 		Kind:      elfobj.Func,
 		Weak:      n.get("binding") == "weak-binding" || n.get("binding") == "gnu-unique-binding",
 		Protected: n.get("visibility") == "protected-visibility",
+	}
+	if crc, err := strconv.ParseUint(n.get("crc"), 0, 32); err == nil {
+		s.CRC, x.l.Form = uint32(crc), Module
+	}
+	if s.Namespace = n.get("namespace"); s.Namespace != "" {
+		x.l.Form = Module
 	}
 	s.Hidden = s.Version != "" && n.get("is-default-version") == "no"
 	switch n.get("type") {
@@ -165,9 +203,6 @@ func (x *abiXML) symbol(n *node) {
 // collect finds the types, functions and variables in an element. scope is the enclosing namespace
 // or class.
 func (x *abiXML) collect(n *node, scope string, depth int) {
-	if x.names == nil {
-		x.names = map[*node]string{}
-	}
 	for i := range n.Nodes {
 		c := &n.Nodes[i]
 		name := c.get("name")

@@ -1,7 +1,6 @@
 package abi
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer/btf"
@@ -14,10 +13,10 @@ const maxBTF = 128 << 20
 // readBTF reads types from .BTF or .ctf, for a library without DWARF. Both have no names of source
 // files, so no type is private.
 func (l *Library) readBTF(f File, o *elfobj.Object) error {
-	var order binary.ByteOrder = binary.LittleEndian
-	if o.ByteOrder == "big" {
-		order = binary.BigEndian
+	if l.Form == Module {
+		return nil // it continues the BTF of the kernel, which is in another file
 	}
+	order := l.byteOrder()
 	var units []btf.Unit
 	b, err := contents(o, f.Content, ".BTF", maxBTF)
 	switch {

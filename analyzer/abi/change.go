@@ -37,6 +37,9 @@ const (
 	RuleNeeded         = "needed-removed"
 	RuleDebian         = "debian-symbols"
 	RuleMoved          = "symbol-moved-to-dependency"
+	RuleChecksum       = "symbol-checksum-changed"
+	RuleNamespace      = "symbol-namespace-changed"
+	RuleLicense        = "symbol-license-changed"
 )
 
 // Change is a difference, reported at its cause: a change of a type that many functions use is one

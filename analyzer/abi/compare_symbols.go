@@ -33,6 +33,7 @@ func (c *comparison) symbols() {
 			c.missing(i, s)
 		default:
 			c.kind(i, s, &c.new.Symbols[c.matched[i]])
+			c.kernel(i, s, &c.new.Symbols[c.matched[i]])
 		}
 	}
 }
@@ -99,9 +100,7 @@ func (c *comparison) missing(i int, s *Symbol) {
 	x := Change{Rule: RuleRemoved, Severity: Error, Symbol: s.ID(), Old: place(s.File, s.Line)}
 	name := Readable(s.Name)
 	list := c.newest[s.Name]
-	x.Effect = "A program that uses it does not start, or fails at the first call: undefined " +
-		"symbol."
-	x.Fix = fmt.Sprintf("Keep %s as an alias of its replacement, or change the SONAME.", name)
+	x.Effect, x.Fix = c.withoutSymbol(name)
 	switch {
 	case len(list) > 0 && len(c.new.Versions) == 0:
 		x.Rule, x.Detail = RuleVersionRemoved, fmt.Sprintf(
@@ -162,6 +161,66 @@ func (c *comparison) missing(i int, s *Symbol) {
 	}
 	x.Detail += x.Aside
 	c.add(x, i)
+}
+
+// withoutSymbol returns what happens to those that use a symbol which is gone, and how to avoid it.
+func (c *comparison) withoutSymbol(name string) (effect, fix string) {
+	fix = fmt.Sprintf("Keep %s as an alias of its replacement", name)
+	switch c.old.Form {
+	case Objects:
+		return "Object files that use it cannot be linked: undefined reference.", fix + "."
+	case Module:
+		return "The kernel refuses a module that uses it: Unknown symbol.", fix + "."
+	}
+	return "A program that uses it does not start, or fails at the first call: undefined symbol.",
+		fix + ", or change the SONAME."
+}
+
+// kernel compares what modules of the kernel are loaded by.
+func (c *comparison) kernel(i int, a, b *Symbol) {
+	if c.old.Form != Module {
+		return
+	}
+	name := a.Name
+	if a.CRC != 0 && b.CRC != 0 && a.CRC != b.CRC {
+		c.add(Change{
+			Rule:     RuleChecksum,
+			Severity: Error,
+			Symbol:   a.ID(),
+			Detail:   fmt.Sprintf("The checksum of %s was %#08x and is %#08x now.", name, a.CRC, b.CRC),
+			Effect: "The kernel refuses a module that was built with the old one: disagrees about " +
+				"version of symbol.",
+			Fix: "Keep the types that it uses, or build the modules that use it again.",
+		}, i)
+	}
+	switch {
+	case a.Namespace == b.Namespace:
+	case b.Namespace == "":
+		c.add(Change{
+			Rule:     RuleNamespace,
+			Severity: Note,
+			Symbol:   a.ID(),
+			Detail:   fmt.Sprintf("%s is no longer in the namespace %s.", name, a.Namespace),
+		}, i)
+	default:
+		c.add(Change{
+			Rule:     RuleNamespace,
+			Severity: Error,
+			Symbol:   a.ID(),
+			Detail:   fmt.Sprintf("%s is in the namespace %s now.", name, b.Namespace),
+			Effect:   "The kernel refuses a module that uses it and does not import the namespace.",
+			Fix:      "Export it as before.",
+		}, i)
+	}
+	if b.GPL && !a.GPL {
+		c.add(Change{
+			Rule:     RuleLicense,
+			Severity: Warning,
+			Symbol:   a.ID(),
+			Detail:   fmt.Sprintf("%s is exported with EXPORT_SYMBOL_GPL now.", name),
+			Effect:   "The kernel refuses a module that uses it and has a license not compatible with GPL.",
+		}, i)
+	}
 }
 
 // copied reports whether a weak symbol is contained in every program that uses it: a copy of an

@@ -8,7 +8,8 @@
 // Library is the ABI of a library as plain data: the dynamic symbols, the virtual tables and
 // typeinfo of C++ classes and, with debug information, the types that exported functions and
 // variables use. Compare follows the types from the interfaces and reports the smallest difference
-// once: a structure that grew is one Change, however many functions use it.
+// once: a structure that grew is one Change, however many functions use it. Object files, static
+// libraries and kernel modules are read as libraries of another Form.
 //
 // Differences that programs do not notice, such as those between compilers, optimization levels or
 // DWARF versions, are not changes. Header files are not read, so changed macros, inline functions

@@ -67,22 +67,25 @@ type definition struct {
 	named bool // found by name, not by address as an alias; of described: no declaration
 }
 
-// readDWARF sets the types of the exports. The types of a unit are read before the next unit, so
-// that few units are in memory. Without any unit, because the debug information is in files that
-// were not found, the evidence stays as it is.
-func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
+// read sets the types of the exports of a library, or of those from first on. The types of a unit
+// are read before the next unit, so that few units are in memory. Without any unit, because the
+// debug information is in files that were not found, the evidence stays as it is.
+func (b *builder) read(d *dwarf.Data, addrs []uint64) error {
+	l := b.l
 	s := &scan{
-		l:     l,
-		d:     d,
-		names: make([]int32, len(l.Symbols)),
-		addrs: make([]position, 0, len(addrs)),
-		found: make([]definition, len(l.Symbols)),
-
-		described: make([]definition, len(l.Symbols)),
-		imports:   addrs == nil,
+		l:       l,
+		d:       d,
+		names:   make([]int32, 0, len(l.Symbols)-b.first),
+		addrs:   make([]position, 0, len(addrs)),
+		imports: addrs == nil,
 	}
-	for i := range l.Symbols {
-		s.names[i] = int32(i)
+	if n := len(l.Symbols) - len(b.found); n > 0 {
+		b.found = append(b.found, make([]definition, n)...)
+		b.described = append(b.described, make([]definition, n)...)
+	}
+	s.found, s.described = b.found, b.described
+	for i := b.first; i < len(l.Symbols); i++ {
+		s.names = append(s.names, int32(i))
 		if s.imports {
 			continue
 		}
@@ -100,8 +103,8 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 	slices.SortFunc(s.addrs, func(a, b position) int {
 		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.export, b.export))
 	})
-	b := newBuilder(s)
-	s.classes, s.qualified = l.tablesByClass(), b.qualified
+	b.scan(s)
+	s.classes, s.qualified = l.tablesByClass(b.first), b.qualified
 	cursors := make([]dwarf.Cursor, maxScopes)
 	var root dwarf.Entry
 	for u, err := range d.Units() {
@@ -136,15 +139,19 @@ func (l *Library) readDWARF(d *dwarf.Data, addrs []uint64) error {
 		return err
 	}
 	s.alias()
-	return b.finish()
+	if err := b.drain(); err != nil {
+		return err
+	}
+	b.s.chain = nil
+	return d.Err()
 }
 
 // describe sets the types of exports whose code was not found, or was found by the address of a
 // function with other types that has the same code.
 func (s *scan) describe(b *builder) error {
 	var rest []int32
-	for i, d := range s.described {
-		if d.ref != 0 && (s.found[i].ref == 0 || d.named && !s.found[i].named) {
+	for i := b.first; i < len(s.described); i++ {
+		if d := s.described[i]; d.ref != 0 && (s.found[i].ref == 0 || d.named && !s.found[i].named) {
 			rest = append(rest, int32(i))
 		}
 	}
@@ -190,12 +197,12 @@ func (s *scan) alias() {
 	}
 }
 
-// tablesByClass returns the exports of typeinfo and virtual tables by the last part of the class's
-// name. Programs catch objects of such a class, or call its virtual functions, also if no function
-// has it as a parameter.
-func (l *Library) tablesByClass() map[string][]int32 {
+// tablesByClass returns the exports of typeinfo and virtual tables, from first on, by the last part
+// of the class's name. Programs catch objects of such a class, or call its virtual functions, also
+// if no function has it as a parameter.
+func (l *Library) tablesByClass(first int) map[string][]int32 {
 	out := map[string][]int32{}
-	for i := range l.Symbols {
+	for i := first; i < len(l.Symbols); i++ {
 		name := l.Symbols[i].Name
 		if (strings.HasPrefix(name, "_ZTI") || strings.HasPrefix(name, "_ZTV")) &&
 			!isStandardLibrary(l, name) {

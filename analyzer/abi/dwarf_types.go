@@ -35,8 +35,11 @@ type builder struct {
 	opaque  map[string]TypeID // declared types by name
 	missing TypeID            // the type Unknown, once it is used
 	work    []pending
-	seed    maphash.Seed
-	names   [1024]string // names read last, by hash
+	first   int // the first export whose type is read
+	// scan.found and scan.described, for all files of a library
+	found, described []definition
+	seed             maphash.Seed
+	names            [1024]string // names read last, by hash
 }
 
 // known contains what was read of entries.
@@ -69,10 +72,9 @@ type elemKey struct {
 	size uint64
 }
 
-func newBuilder(s *scan) *builder {
+func newBuilder(l *Library) *builder {
 	b := &builder{
-		s:      s,
-		l:      s.l,
+		l:      l,
 		own:    newKnown(),
 		shared: newKnown(),
 		byKey:  map[typeKey]TypeID{},
@@ -81,8 +83,13 @@ func newBuilder(s *scan) *builder {
 		seed:   maphash.MakeSeed(),
 	}
 	// C libraries have about as many types as exports, and Type is large
-	b.l.Types = append(make([]Type, 0, 1+len(s.l.Symbols)*5/4), Type{Kind: Void})
+	b.l.Types = append(make([]Type, 0, 1+len(l.Symbols)*5/4), Type{Kind: Void})
 	return b
+}
+
+// scan begins another file: entries that were read are of the file before.
+func (b *builder) scan(s *scan) {
+	b.s, b.own, b.shared = s, newKnown(), newKnown()
 }
 
 // begin forgets the entries of the last unit: other units do not refer to them.
@@ -526,18 +533,9 @@ func (b *builder) drain() error {
 	return nil
 }
 
-func (b *builder) finish() error {
-	if err := b.drain(); err != nil {
-		return err
-	}
-	b.connect()
-	b.s.chain = nil
-	return b.s.d.Err()
-}
-
-// connect merges types that some units only declare with their definitions in other units. A name
+// finish merges types that some units only declare with their definitions in other units. A name
 // with several definitions stays unknown.
-func (b *builder) connect() {
+func (b *builder) finish() {
 	defined := map[string]TypeID{}
 	for i := range b.l.Types {
 		t := &b.l.Types[i]

@@ -11,7 +11,7 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// Is reports whether ParseAny can read a file: a baseline, the XML of libabigail, or a
+// Is reports whether ParseAll can read a file: a baseline, the XML of libabigail, or a
 // debian/*.symbols file, which is recognised by its name.
 func Is(name string, head []byte) bool {
 	return IsBaseline(head) || isXML(head) || isDebian(name)
@@ -20,25 +20,42 @@ func Is(name string, head []byte) bool {
 // ParseAny reads the ABI of a library from a description: a baseline of compat abi, the XML of
 // libabigail (abidw), or a debian/*.symbols file, recognised by name.
 func ParseAny(name string, b []byte) (*Library, error) {
-	var l *Library
+	all, err := ParseAll(name, b)
+	if err == nil && len(all) > 1 {
+		err = fmt.Errorf("it describes %d libraries; give the XML of one", len(all))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// ParseAll is ParseAny for a description that may have several libraries: a group in the XML of
+// libabigail. There is at least one.
+func ParseAll(name string, b []byte) ([]*Library, error) {
+	var all []*Library
 	var err error
+	one := func(l *Library, failed error) { all, err = []*Library{l}, failed }
 	switch {
 	case IsBaseline(b[:min(len(b), 256)]):
-		l, err = ParseBaseline(b)
+		one(ParseBaseline(b))
 	case isXML(b[:min(len(b), 256)]):
-		l, err = parseXML(b)
+		all, err = parseXML(b)
 	case isDebian(name):
-		return parseDebian(b)
+		one(parseDebian(b))
 	default:
 		return nil, fmt.Errorf(
 			"%s is neither a baseline of compat abi, nor XML of libabigail, nor a debian/*.symbols file",
 			name,
 		)
 	}
-	if err == nil && l.tooDeep() {
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(all, (*Library).tooDeep) {
 		return nil, errTooDeep
 	}
-	return l, err
+	return all, nil
 }
 
 // tooDeep reports whether a type is nested deeper than Compare follows: pointers, arrays and

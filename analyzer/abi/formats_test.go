@@ -92,6 +92,24 @@ error type-layout-changed point: struct point: it had 8 bytes and has 12 now; th
 	if got := written(Compare(old, grown, Options{})); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
+	// A group of two libraries, one of which has the types that both use.
+	_, types, _ := strings.Cut(string(b), "<abi-instr")
+	types, _, _ = strings.Cut(types, "</abi-corpus>")
+	second := strings.ReplaceAll(string(b), "<abi-instr"+types, "")
+	group := "<abi-corpus-group>" + string(b) + second + "</abi-corpus-group>"
+	all, err := ParseAll("group.abi", []byte(group))
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d libraries, %v", len(all), err)
+	}
+	if r := Compare(all[0], grown, Options{}); written(r) != want {
+		t.Errorf("in a group: got\n%swant\n%s", written(r), want)
+	}
+	if all[1].Evidence != EvidenceSymbols || len(all[1].Symbols) != len(old.Symbols) {
+		t.Errorf("the second library has %d symbols, evidence %s", len(all[1].Symbols), all[1].Evidence)
+	}
+	if _, err := ParseAny("group.abi", []byte(group)); err == nil {
+		t.Error("a group was read as one library")
+	}
 	deep := strings.Repeat("<abi-corpus>", 1000)
 	for _, text := range []string{deep, "<abi-corpus", "<abi-corpus-group></abi-corpus-group>"} {
 		if _, err := ParseAny("x.abi", []byte(text)); err == nil {

@@ -30,6 +30,8 @@ type Library struct {
 	// it looks up its own symbols in itself first (DT_SYMBOLIC)
 	Symbolic bool `json:"symbolic,omitempty"`
 
+	Form Form `json:"form,omitempty"` // "" for a shared library
+
 	Evidence Evidence `json:"evidence"`
 	// why types could not be read from existing debug information
 	Problems []string `json:"problems,omitempty"`
@@ -52,6 +54,15 @@ type Library struct {
 	headers bool // SetHeaders decided which types are private
 }
 
+// Form is what uses the symbols of a library: programs at run time, or something else.
+type Form string
+
+// Forms.
+const (
+	Objects Form = "objects" // an object file or a static library, which programs are linked with
+	Module  Form = "module"  // a kernel module
+)
+
 // Symbol is an export.
 type Symbol struct {
 	Name      string      `json:"name"`
@@ -70,6 +81,11 @@ type Symbol struct {
 	File   string `json:"file,omitempty"` // file of the declaration
 	Line   uint32 `json:"line,omitempty"`
 	Copied bool   `json:"-"` // a variable that a program has a copy of
+	// of a kernel module: the checksum that modules which use the symbol were built with (0 without
+	// one), the namespace that they import, and whether their license has to be compatible with GPL
+	CRC       uint32 `json:"crc,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	GPL       bool   `json:"gpl,omitempty"`
 	// Name is a C++ name from a symbols file
 	Demangled bool `json:"-"`
 }

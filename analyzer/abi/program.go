@@ -69,7 +69,7 @@ func ReadProgram(f File, l *Library, elsewhere func(name string) bool) (*Library
 	if len(p.Symbols) == 0 {
 		return nil, nil
 	}
-	if err := p.readTypes(f, o, nil); err != nil {
+	if err := p.readTypes(f, o, nil, nil); err != nil {
 		p.withoutTypes(err)
 	}
 	return p, nil

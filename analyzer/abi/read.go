@@ -40,10 +40,12 @@ func Read(f File) (*Library, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
+	if o.Type == objectFile {
+		return readObject(f)
+	}
 	if !o.Dynamic {
 		return nil, fmt.Errorf(
-			"%s: %w: it has no dynamic section (a program, an object file or a file of debug "+
-				"information)",
+			"%s: %w: it has no dynamic section (a program or a file of debug information)",
 			f.Name,
 			ErrNoLibrary,
 		)
@@ -57,7 +59,7 @@ func Read(f File) (*Library, error) {
 	if err := l.readTables(contents, addrs); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	if err := l.readTypes(f, o, addrs); err != nil {
+	if err := l.readTypes(f, o, addrs, nil); err != nil {
 		l.withoutTypes(err)
 	}
 	return l, nil
@@ -156,23 +158,23 @@ func (l *Library) addSymbols(o *elfobj.Object, places []elfobj.Place) []uint64 {
 }
 
 // readTypes reads the types of the exports from the debug information of the file or of its debug
-// file, if there is any. Without addresses it reads those of imports, from their declarations.
-func (l *Library) readTypes(f File, o *elfobj.Object, addrs []uint64) error {
+// file, if there is any. Without addresses it reads those of imports, from their declarations. The
+// types are added to a builder, or to the library if it is nil.
+func (l *Library) readTypes(f File, o *elfobj.Object, addrs []uint64, b *builder) error {
 	in := debugFile(o, f.Content)
 	if !in.HasInfo() {
 		other, ok := f.separate(o)
 		if !ok {
+			if b != nil && b.first > 0 { // BTF and CTF describe one file
+				return nil
+			}
 			return l.readBTF(f, o)
 		}
 		in = other
 	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if o.ByteOrder == "big" {
-		order = binary.BigEndian
-	}
 	d, err := dwarf.Open(
 		in,
-		order,
+		l.byteOrder(),
 		dwarf.Sources{
 			Alt:     func() (dwarf.File, bool) { return f.shared(in) },
 			Dwo:     f.split,
@@ -182,7 +184,20 @@ func (l *Library) readTypes(f File, o *elfobj.Object, addrs []uint64) error {
 	if err != nil {
 		return err
 	}
-	return l.readDWARF(d, addrs)
+	if b != nil {
+		return b.read(d, addrs)
+	}
+	b = newBuilder(l)
+	err = b.read(d, addrs)
+	b.finish()
+	return err
+}
+
+func (l *Library) byteOrder() binary.ByteOrder {
+	if l.Order == "big" {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
 }
 
 // debugFile converts the sections of an object for package dwarf.
@@ -220,9 +235,17 @@ func (f File) open(
 			continue
 		}
 		o, err := elfobj.Read(r, size)
-		if err == nil && fits(o, r) {
-			return debugFile(o, r), true
+		if err != nil || !fits(o, r) {
+			continue
 		}
+		if o.Type == objectFile { // of a kernel module
+			_, x, err := elfobj.ReadRelocatable(r, size)
+			if err != nil {
+				continue
+			}
+			r = x.Content
+		}
+		return debugFile(o, r), true
 	}
 	return dwarf.File{}, false
 }
@@ -244,8 +267,8 @@ func (f File) separate(o *elfobj.Object) (dwarf.File, bool) {
 			"/usr/lib/debug/.build-id/"+id[:2]+"/"+id[2:]+".debug",
 		)
 	}
-	return f.open(func(other *elfobj.Object, _ io.ReaderAt) bool {
-		return other.BuildID == o.BuildID && other.Machine == o.Machine &&
+	return f.open(func(other *elfobj.Object, r io.ReaderAt) bool {
+		return buildID(other, r) == o.BuildID && other.Machine == o.Machine &&
 			debugFile(other, nil).HasInfo()
 	}, paths...)
 }

@@ -19,6 +19,7 @@ type section struct {
 	typ             elf.SectionType
 	flags           elf.SectionFlag
 	addr, off, size uint64
+	link, info      uint32
 }
 
 // readSections reads the section header table. It returns nil if there is none or it is
@@ -48,8 +49,7 @@ func readSections(f *file, h *header) []section {
 		index[i] = c.u32()
 		s.typ, s.flags = elf.SectionType(c.u32()), elf.SectionFlag(c.word())
 		s.addr, s.off, s.size = c.word(), c.word(), c.word()
-		c.u32()
-		c.u32()
+		s.link, s.info = c.u32(), c.u32()
 		c.word()
 		c.word()
 	}

@@ -44,9 +44,11 @@ func newDiffCommand(env environment) *cobra.Command {
 		Long: `Compare the ABI of two builds: can a program that was built against OLD break when it
 runs with NEW? OLD and NEW are shared libraries, wheels, deb, rpm or conda packages, other archives,
 or folders. A folder with packages and no library is compared package by package: those with the
-same name, Python and system. OLD can also be a file that describes a library: a baseline written by
-'compat abi', a debian/*.symbols file, or the XML of libabigail. Libraries of packages are paired by
-path, SONAME, name and build ID. Copies of a library under other names are compared once.
+same name, Python and system. They can also be object files, static libraries or kernel modules,
+whose checksums and namespaces are compared, or describe a library: a baseline written by
+'compat abi', a debian/*.symbols file, or the XML of libabigail, also that of a group of libraries.
+Libraries of packages are paired by path, SONAME, name and build ID. Copies of a library under other
+names are compared once.
 
 Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
 information (DWARF, in the library or in a separate debug file next to it), also the types that

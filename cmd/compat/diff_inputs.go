@@ -176,10 +176,20 @@ func artifactKey(file string) string {
 
 var versionInFile = lazyregexp.New(`[-_.]?v?[0-9]+(\.[0-9]+)+[0-9A-Za-z.+~-]*`)
 
-// folder reads the libraries in a directory. Files that cannot be read are added to problems.
+// folder reads the libraries in a directory: the shared ones and kernel modules, or, if there are
+// none, static libraries and object files. Files that cannot be read are added to problems.
 func (s *side) folder(root string, debug *debugSources) error {
+	err := s.files(root, libraryName, debug)
+	if err == nil && len(s.libraries)+len(s.problems) == 0 {
+		err = s.files(root, staticName, debug)
+	}
+	return err
+}
+
+// files reads the libraries in a directory whose names are wanted.
+func (s *side) files(root string, wanted func(string) bool, debug *debugSources) error {
 	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || !libraryName(d.Name()) {
+		if err != nil || !d.Type().IsRegular() || !wanted(d.Name()) {
 			return err
 		}
 		name, err := filepath.Rel(root, p)
@@ -194,11 +204,16 @@ func (s *side) folder(root string, debug *debugSources) error {
 	})
 }
 
-// libraryName reports whether a file name is that of a shared library.
+// libraryName reports whether a file name is that of a shared library or a kernel module.
 func libraryName(name string) bool {
 	name = filepath.Base(name)
-	return strings.HasSuffix(name, ".so") ||
+	return strings.HasSuffix(name, ".so") || strings.HasSuffix(name, ".ko") ||
 		strings.Contains(name, ".so.") && !strings.HasSuffix(name, ".debug")
+}
+
+// staticName reports whether a file name is that of a static library or an object file.
+func staticName(name string) bool {
+	return strings.HasSuffix(name, ".a") || strings.HasSuffix(name, ".o")
 }
 
 // file reads a library, a baseline or a package.
@@ -213,18 +228,19 @@ func (s *side) file(ctx context.Context, path, name string, debug *debugSources)
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	switch {
-	case strings.HasPrefix(string(head), "\x7fELF"):
+	case strings.HasPrefix(string(head), "\x7fELF"),
+		elfobj.IsArchive(head) && !strings.HasPrefix(string(head[8:]), "debian-binary"):
 		return s.library(path, name, debug)
 	case abi.Is(path, head):
 		b, err := io.ReadAll(io.LimitReader(f, maxBaseline))
 		if err != nil {
 			return err
 		}
-		l, err := abi.ParseAny(path, b)
+		all, err := abi.ParseAll(path, b)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		s.libraries = append(s.libraries, l)
+		s.libraries = append(s.libraries, all...)
 		return nil
 	}
 	return s.archive(ctx, f, size, path, debug)
@@ -246,7 +262,9 @@ func (s *side) library(path, name string, debug *debugSources) error {
 	}
 	d := debug.of(folder, folder)
 	defer d.close()
-	l, err := abi.Read(abi.File{Name: name, Content: f, Size: size, Open: d.open, Scratch: d.scratch})
+	l, err := readLibrary(abi.File{
+		Name: name, Content: f, Size: size, Open: d.open, Scratch: d.scratch,
+	})
 	if err != nil {
 		return err
 	}
@@ -255,17 +273,42 @@ func (s *side) library(path, name string, debug *debugSources) error {
 	return nil
 }
 
-// archive reads the libraries of a wheel, deb, rpm or another archive.
+// readLibrary reads a shared library, an object file or a static library.
+func readLibrary(f abi.File) (*abi.Library, error) {
+	head := make([]byte, min(f.Size, 16))
+	if _, err := f.Content.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read %s: %w", f.Name, err)
+	}
+	if elfobj.IsArchive(head) {
+		return abi.ReadArchive(f)
+	}
+	return abi.Read(f)
+}
+
+// archive reads the libraries of a wheel, deb, rpm or another archive: the shared ones and kernel
+// modules, or, if there are none, static libraries and object files.
 func (s *side) archive(
 	ctx context.Context, r io.ReaderAt, size int64, name string, debug *debugSources,
 ) error {
 	s.exports = map[string]*elfobj.Object{}
+	err := s.members(ctx, r, size, name, libraryName, debug)
+	if err == nil && len(s.libraries)+len(s.problems) == 0 {
+		err = s.members(ctx, r, size, name, staticName, debug)
+	}
+	return err
+}
+
+// members reads the libraries in an archive whose names are wanted.
+func (s *side) members(
+	ctx context.Context, r io.ReaderAt, size int64, name string, wanted func(string) bool,
+	debug *debugSources,
+) error {
 	o := unpack.Options{
 		Scratch:  spool.In(""),
 		NoDigest: true,
 		Want: func(_ *unpack.Package, path string, _ int64, head []byte) bool {
-			return libraryName(path) && (head == nil || strings.HasPrefix(string(head), "\x7fELF")) ||
-				strings.HasSuffix(path, ".abignore")
+			return wanted(path) && (head == nil || strings.HasPrefix(string(head), "\x7fELF") ||
+				elfobj.IsArchive(head)) || strings.HasSuffix(path, ".abignore")
 		},
 	}
 	packages, problems, err := unpack.Walk(ctx, name, r, size, o, func(f *unpack.File) error {
@@ -274,7 +317,7 @@ func (s *side) archive(
 		}
 		d := debug.of(path.Dir(f.Path))
 		defer d.close()
-		l, err := abi.Read(abi.File{
+		l, err := readLibrary(abi.File{
 			Name: f.Path, Content: f.Content, Size: f.Size, Open: d.open, Scratch: d.scratch,
 		})
 		switch {
