@@ -30,6 +30,8 @@ type Input struct {
 	// Stored means that Content is what Encode returned for a wheel, and not the wheel. Whoever sets
 	// it has compared it with a digest that is trusted.
 	Stored bool
+	// Keep gets what Encode returns for a wheel, if all of it could be read; nil = nobody does.
+	Keep func(stored []byte) `json:"-"`
 }
 
 // Options are limits and callbacks for reading. The zero value has the default limits of
@@ -144,6 +146,7 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 			}
 			continue
 		}
+		before := *r
 		byPackage := map[*unpack.Package]*Artifact{}
 		of := func(p *unpack.Package) *Artifact {
 			if byPackage[p] == nil {
@@ -196,8 +199,21 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 			r.Unread = append(r.Unread, Unread(p))
 		}
 		r.packages(packages, byPackage, problems)
+		if in.Keep != nil && !o.ABI {
+			if stored, err := Encode(r.since(&before), names); err == nil {
+				in.Keep(stored)
+			}
+		}
 	}
 	return r, nil
+}
+
+// since returns what was read after a set had less.
+func (r *Set) since(before *Set) *Set {
+	return &Set{
+		Artifacts: r.Artifacts[len(before.Artifacts):], Unread: r.Unread[len(before.Unread):],
+		Skipped: r.Skipped[len(before.Skipped):],
+	}
 }
 
 // packages completes the artifacts that Walk found. An archive without binaries is not an

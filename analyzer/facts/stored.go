@@ -41,7 +41,8 @@ func Encode(s *Set, names *elfobj.Names) ([]byte, error) {
 	case len(s.Artifacts) != 1 || s.Artifacts[0].Kind != KindWheel:
 		return nil, errors.New("it is not a wheel")
 	}
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression),
+	// The next level needs 14 times as long for 5 % less.
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
 		zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -9,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,9 +25,9 @@ type Disk struct {
 	added int64 // bytes written since the last trim; -1 = not trimmed yet
 }
 
-// diskLimit has room for the parts that are read of two releases of PyTorch with CUDA, of about
-// 900 MB each, and for the facts of some thousand other wheels.
-const diskLimit = 3 << 30
+// diskLimit has room for the facts of some thousand wheels, and for the parts that are read of
+// hundred small ones.
+const diskLimit = 1 << 30
 
 // expiryBytes is the length of the expiry time, in Unix seconds, at the start of an entry.
 const expiryBytes = 8
@@ -50,32 +48,8 @@ func (d *Disk) place(key string) string {
 
 // Get implements Cache.
 func (d *Disk) Get(_ context.Context, key string) ([]byte, error) {
-	v, err := d.open(key)
-	if v == nil || err != nil {
-		return nil, err
-	}
-	defer v.Close()
-	return io.ReadAll(v)
-}
-
-// GetFile implements Files.
-func (d *Disk) GetFile(_ context.Context, key string) (Value, error) {
-	v, err := d.open(key)
-	if v == nil { // not a nil *diskFile
-		return nil, err
-	}
-	return v, err
-}
-
-// diskFile is an entry, without the time at its start.
-type diskFile struct {
-	*io.SectionReader
-	io.Closer
-}
-
-// open opens the entry of a key; nil if there is none.
-func (d *Disk) open(key string) (*diskFile, error) {
-	f, err := os.Open(d.place(key))
+	name := d.place(key)
+	data, err := os.ReadFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -83,36 +57,17 @@ func (d *Disk) open(key string) (*diskFile, error) {
 		return nil, err
 	}
 	now := time.Now()
-	head := make([]byte, expiryBytes)
-	info, err := f.Stat()
-	if err == nil {
-		_, err = f.ReadAt(head, 0)
-	}
-	if err != nil || now.Unix() > int64(binary.BigEndian.Uint64(head)) {
-		if errors.Is(err, io.EOF) { // it is damaged
-			err = nil
-		}
-		return nil, errors.Join(err, f.Close())
+	if len(data) < expiryBytes || now.Unix() > int64(binary.BigEndian.Uint64(data)) {
+		return nil, nil // it is damaged or too old
 	}
 	// marks it as used; an error only affects the order of deletion
-	_ = os.Chtimes(f.Name(), now, now)
-	return &diskFile{io.NewSectionReader(f, expiryBytes, info.Size()-expiryBytes), f}, nil
+	_ = os.Chtimes(name, now, now)
+	return data[expiryBytes:], nil
 }
 
 // Put implements Cache.
-func (d *Disk) Put(ctx context.Context, key string, value []byte, ttl time.Duration) error {
-	return d.PutFrom(ctx, key, bytes.NewReader(value), int64(len(value)), ttl)
-}
-
-// PutFrom implements Files.
-func (d *Disk) PutFrom(
-	_ context.Context,
-	key string,
-	value io.Reader,
-	size int64,
-	ttl time.Duration,
-) error {
-	if size > d.most {
+func (d *Disk) Put(_ context.Context, key string, value []byte, ttl time.Duration) error {
+	if int64(len(value)) > d.most {
 		return nil
 	}
 	f, err := os.CreateTemp(d.dir, ".new-*")
@@ -120,17 +75,14 @@ func (d *Disk) PutFrom(
 		return err
 	}
 	head := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(ttl).Unix()))
-	n, err := io.Copy(f, io.MultiReader(bytes.NewReader(head), io.LimitReader(value, size)))
-	if err == nil && n != expiryBytes+size {
-		err = io.ErrUnexpectedEOF
-	}
+	_, err = f.Write(append(head, value...))
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), d.place(key))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return d.trim(size)
+	return d.trim(int64(len(value)))
 }
 
 // trim deletes entries at the first call, and then whenever a tenth of the limit was added.

@@ -17,7 +17,7 @@ import (
 
 const (
 	maxFacts  = 256 << 20 // bytes of a cached entry, uncompressed
-	keepFacts = 30 * 24 * time.Hour
+	factsLife = 30 * 24 * time.Hour
 	keepPlace = time.Hour // for files without a digest, whose content may change
 )
 
@@ -40,10 +40,10 @@ type facts struct {
 // have the digest of another file, and parts of a file cannot be compared with it.
 func factsKey(f file) (key string, keep time.Duration) {
 	if f.locked {
-		return "index/3/locked/" + hashed(f.sha256+" "+f.url.String()), keepFacts
+		return "index/3/locked/" + hashed(f.sha256+" "+f.url.String()), factsLife
 	}
 	if f.sha256 != "" {
-		return "index/3/" + f.sha256, keepFacts
+		return "index/3/" + f.sha256, factsLife
 	}
 	return "index/3/url/" + hashed(f.url.String()), keepPlace
 }

@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -76,24 +75,6 @@ type Cache interface {
 // concurrent use. *factstore.Store implements it.
 type Facts interface {
 	Get(ctx context.Context, sha256 string) []byte
-}
-
-// Files is a Cache that can also store large values without reading them into memory.
-type Files interface {
-	Cache
-	// GetFile opens a value; nil for an absent key. The file can be read after it was replaced or
-	// deleted.
-	GetFile(ctx context.Context, key string) (Value, error)
-	// PutFrom stores the next size bytes of a reader. The error is that of the reader, or of the
-	// cache.
-	PutFrom(ctx context.Context, key string, value io.Reader, size int64, ttl time.Duration) error
-}
-
-// Value is an opened value of a cache.
-type Value interface {
-	io.ReaderAt
-	io.Closer
-	Size() int64
 }
 
 // Index is a package index. It is safe for concurrent use.
@@ -161,7 +142,7 @@ func New(o Options) (*Index, error) {
 		pages:    newFlights[*page](256, PageLife),
 		wheels:   newFlights[*facts](256, PageLife),
 		reads:    newFlights[map[string]packages.Library](0, 0),
-		hosts:    newFlights[[]string](1, keepFacts),
+		hosts:    newFlights[[]string](1, factsLife),
 	}}
 	if i.cache == nil {
 		i.cache = newMemoryCache(64 << 20)

@@ -253,7 +253,7 @@ func (i *Index) linksTo(ctx context.Context, u *url.URL) bool {
 				hosts = append(hosts, at)
 			}
 		}
-		i.storeCached(ctx, key, keepFacts, hosts)
+		i.storeCached(ctx, key, factsLife, hosts)
 		return hosts, nil
 	})
 	return err == nil && slices.Contains(hosts, origin(u))

@@ -26,9 +26,9 @@ const (
 	smallWheel = 8 << 20
 	// maxMember limits members other than shared objects in an opened wheel, in compressed bytes.
 	maxMember = 64 << 10
-	// size limits in bytes of an opened wheel in the cache: of values in memory, and in files
-	keptWheel     = 32 << 20
-	keptWheelFile = 1 << 30
+	// keptWheel is the size limit in bytes of an opened wheel in the cache. Of larger ones only the
+	// facts are cached, once they were read.
+	keptWheel = 32 << 20
 )
 
 // Wheel is a wheel opened for the analyzer. Of a large wheel it contains only the metadata and
@@ -57,6 +57,7 @@ type Wheel struct {
 	// pin.
 	Together bool
 	close    func() error
+	keep     func(stored []byte) // see analyzer.Input.Keep
 }
 
 // Close releases the temporary files.
@@ -184,6 +185,7 @@ func (i *Index) Open(
 		return nil, i.failed(ctx, *best, err)
 	}
 	w.ReaderAt, w.Size, w.close = c, c.size, c.close
+	w.keep = func(stored []byte) { i.keepFacts(ctx, *best, stored) }
 	return w, nil
 }
 
@@ -383,7 +385,7 @@ func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, err
 		return nil, err
 	}
 	if c.size > i.kept {
-		return i.keptInFile(ctx, f, c)
+		return c, nil
 	}
 	defer c.Close()
 	data := make([]byte, c.size)
@@ -395,27 +397,6 @@ func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, err
 	}
 	w := inBytes(0, data)
 	return &content{ReaderAt: w, size: w.size, close: w.close}, nil
-}
-
-// keptInFile caches a large opened wheel if the cache has files, and returns it.
-func (i *Index) keptInFile(ctx context.Context, f file, c *content) (*content, error) {
-	files, ok := i.cache.(Files)
-	if !ok || c.size > keptWheelFile {
-		return c, nil
-	}
-	key, keep := openedKey(f)
-	err := files.PutFrom(ctx, key+inFile, io.NewSectionReader(c, 0, c.size), c.size, keep)
-	if c.err != nil {
-		return nil, errors.Join(c.err, c.Close())
-	}
-	if err != nil {
-		i.log.WarnContext(ctx, "caching a wheel", "err", err)
-		return c, nil
-	}
-	if known := i.opened(ctx, f); known != nil {
-		return known, c.Close()
-	}
-	return c, nil
 }
 
 // opened returns what openFor cached of a wheel, or nil.
@@ -430,23 +411,8 @@ func (i *Index) opened(ctx context.Context, f file) *content {
 		w := inBytes(0, known)
 		return &content{ReaderAt: w, size: w.size, close: w.close}
 	}
-	files, ok := i.cache.(Files)
-	if !ok {
-		return nil
-	}
-	large, err := files.GetFile(ctx, key+inFile)
-	if err != nil {
-		i.log.WarnContext(ctx, "reading a cached wheel", "err", err)
-	}
-	if large == nil {
-		return nil
-	}
-	i.meter.cached.Add(1)
-	return &content{ReaderAt: large, size: large.Size(), close: large.Close}
+	return nil
 }
-
-// inFile is the end of the key of an opened wheel that is not read into memory.
-const inFile = "/file"
 
 func openedKey(f file) (key string, keep time.Duration) {
 	key, keep = factsKey(f)

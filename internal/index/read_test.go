@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/unpack"
@@ -486,13 +487,15 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// A wheel that was opened is not downloaded again by another process, whatever its size.
+// A wheel that was opened is not downloaded again by another process if it is small, and of one of
+// any size nothing is, once it was read completely.
 func TestOpenedWheelIsCached(t *testing.T) {
+	w := build(t, "demo-1.0-py3-none-manylinux2014_x86_64.whl", "", "demo/a.bin",
+		noise(1, 300<<10), "demo/liba.so.1", string(object(t, "liba.so.1", "run", "V1")))
 	for _, kept := range []int64{keptWheel, 10 << 10} {
 		dir := t.TempDir()
-		s := serve(t, large(t))
-		var contents [2][]byte
-		for n := range contents {
+		s := serve(t, map[string][]wheel{"demo": {w}})
+		open := func() *Wheel {
 			i := s.index(t, func(o *Options) {
 				d, err := NewDisk(dir)
 				if err != nil {
@@ -502,22 +505,41 @@ func TestOpenedWheelIsCached(t *testing.T) {
 			})
 			i.kept = kept
 			w, err := i.Open(ctx, "demo", "1.0", linux, 1<<30)
-			if err != nil || w.Size <= 10<<10 {
-				t.Fatalf("%+v, %v", w, err)
-			}
-			contents[n] = make([]byte, w.Size)
-			if _, err := w.ReadAt(contents[n], 0); err != nil && !errors.Is(err, io.EOF) {
+			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
-			if got := s.takeRequests(); (len(got) == 0) != (n == 1) {
-				t.Errorf("up to %d bytes in memory, process %d: requests %q", kept, n, got)
-			}
+			return w
 		}
-		if !bytes.Equal(contents[0], contents[1]) {
-			t.Errorf("up to %d bytes in memory: %d and %d bytes", kept, len(contents[0]), len(contents[1]))
+		read := func(w *Wheel) []*analyzer.Facts {
+			r, err := analyzer.Read(ctx, []analyzer.Input{w.Input()}, analyzer.Options{})
+			if err == nil {
+				err = w.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Artifacts()
+		}
+		contents := func(w *Wheel) []byte {
+			data := make([]byte, w.Size)
+			if _, err := w.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			return data
+		}
+		first := open()
+		whole := contents(first)
+		s.takeRequests()
+		if again := open(); kept == keptWheel && (len(s.takeRequests()) > 0 ||
+			!bytes.Equal(contents(again), whole)) {
+			t.Error("a small wheel is requested again")
+		}
+		want := read(first)
+		s.takeRequests()
+		last := open()
+		if got := read(last); !last.Stored || len(s.takeRequests()) > 0 ||
+			got[0].Objects[0].SONAME != want[0].Objects[0].SONAME {
+			t.Errorf("up to %d bytes in memory: what was read is read again", kept)
 		}
 	}
 }

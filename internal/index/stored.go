@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -13,13 +14,19 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// stored returns the facts that Options.Facts has of a wheel, or nil. They are cached, so that the
-// store has one request for each wheel.
+// storedKey returns the cache key of what facts.Encode returned for a wheel.
+func storedKey(f file) (key string, keep time.Duration) {
+	key, keep = factsKey(f)
+	return key + "/facts/" + stored.Format(), keep
+}
+
+// stored returns the facts of a wheel that were kept when it was read, or that Options.Facts has;
+// nil if there are none.
 func (i *Index) stored(ctx context.Context, f file) []byte {
-	if i.store == nil || f.sha256 == "" || f.pure() || i.locked != nil && i.locked.Bytes {
+	if f.pure() || i.locked != nil && i.locked.Bytes {
 		return nil
 	}
-	key := "facts/" + stored.Format() + "/" + f.sha256
+	key, _ := storedKey(f)
 	found, err := i.cache.Get(ctx, key)
 	if err != nil {
 		i.log.WarnContext(ctx, "reading facts of a wheel from the cache", "err", err)
@@ -28,17 +35,25 @@ func (i *Index) stored(ctx context.Context, f file) []byte {
 		i.meter.cached.Add(1)
 		return found
 	}
-	if found = i.store.Get(ctx, f.sha256); found == nil {
+	if i.store == nil || f.sha256 == "" {
 		return nil
 	}
-	i.meter.stored.Add(1)
-	if err := i.cache.Put(ctx, key, found, keepFacts); err != nil {
-		i.log.WarnContext(ctx, "caching facts of a wheel", "err", err)
+	if found = i.store.Get(ctx, f.sha256); found != nil {
+		i.meter.stored.Add(1)
+		i.keepFacts(ctx, f, found)
 	}
 	return found
 }
 
-// openStored returns a wheel of which Options.Facts has the facts, or nil.
+// keepFacts caches what facts.Encode returned for a wheel.
+func (i *Index) keepFacts(ctx context.Context, f file, found []byte) {
+	key, keep := storedKey(f)
+	if err := i.cache.Put(ctx, key, found, keep); err != nil {
+		i.log.WarnContext(ctx, "caching facts of a wheel", "err", err)
+	}
+}
+
+// openStored returns a wheel whose facts are known, or nil.
 func (i *Index) openStored(ctx context.Context, f file) *Wheel {
 	found := i.stored(ctx, f)
 	if found == nil {
@@ -50,8 +65,8 @@ func (i *Index) openStored(ctx context.Context, f file) *Wheel {
 	}
 }
 
-// fromStore returns the facts about a wheel and caches its libraries, if Options.Facts has all of
-// them; else nil.
+// fromStore returns the facts about a wheel and caches its libraries, if all of them are known; else
+// nil.
 func (i *Index) fromStore(ctx context.Context, f file) *facts {
 	found := i.stored(ctx, f)
 	if found == nil {
@@ -99,7 +114,7 @@ func librariesOf(a *analyzer.Facts) map[string]packages.Library {
 // Input returns the wheel for the analyzer.
 func (w *Wheel) Input() analyzer.Input {
 	return analyzer.Input{
-		Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256, Stored: w.Stored,
+		Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256, Stored: w.Stored, Keep: w.keep,
 	}
 }
 
