@@ -180,6 +180,12 @@ func Extinct(p *platform.Platform) bool { return judge.Extinct(p) }
 // AndroidObject is an ELF file as the linker of Android sees it; see package judge.
 type AndroidObject = judge.AndroidObject
 
+// IOSObject is a Mach-O file of a wheel for iOS; see package judge.
+type IOSObject = judge.IOSObject
+
+// PythonFramework is the library of Python in an app of iOS; see package judge.
+const PythonFramework = judge.PythonFramework
+
 // PyodideObject is a WebAssembly module as the linker of Emscripten sees it; see package judge.
 type PyodideObject = judge.PyodideObject
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
@@ -56,6 +57,13 @@ func (m *MachObject) Host() Host {
 		return HostUnknown
 	}
 	return HostNone
+}
+
+// ForIOS reports whether a wheel is for iOS. Its Mach-O files may be for any platform.
+func (a *Artifact) ForIOS() bool {
+	return slices.ContainsFunc(a.PlatformTags(), func(t string) bool {
+		return platform.ParseTag(t).System == platform.TagIOS
+	})
 }
 
 // machO reads a Mach-O file.
@@ -115,7 +123,7 @@ func (r *Set) machO(a *Artifact, inside, at string, p *prepared) {
 		case !s.Object.Type.Loadable():
 			r.Skipped = append(r.Skipped, Unread{name, "Mach-O of type " + string(s.Object.Type) +
 				", which is never loaded"})
-		case s.Object.Platform != machoobj.MacOS && s.Object.Platform != "":
+		case s.Object.Platform != machoobj.MacOS && s.Object.Platform != "" && !a.ForIOS():
 			r.Skipped = append(r.Skipped, Unread{name, "Mach-O for " + string(s.Object.Platform) +
 				", not checked"})
 		default:

@@ -34,6 +34,8 @@ func (s *Session) Account(found []Found) result.Accounting {
 			a = set.macOS.account(missing)
 		case set.android != nil:
 			a = set.android.account(missing)
+		case set.iOS != nil:
+			a = set.iOS.account(missing)
 		case set.pyodide != nil:
 			a = set.pyodide.account(missing)
 		default:

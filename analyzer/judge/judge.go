@@ -142,6 +142,7 @@ func (s *Session) runRules(
 				Windows:      set.windows,
 				MacOS:        set.macOS,
 				Android:      set.android,
+				IOS:          set.iOS,
 				Pyodide:      set.pyodide,
 				Scenario:     c.Scenario,
 				Python:       s.judge.options.On.Python,

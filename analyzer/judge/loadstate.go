@@ -33,6 +33,7 @@ type packageSet struct {
 	windows  *WindowsLoad // on a Windows platform, which has no views
 	macOS    *MacOSLoad   // on a macOS platform, otherwise nil
 	android  *AndroidLoad // on a platform of Android, otherwise nil
+	iOS      *IOSLoad     // on a platform of iOS, otherwise nil
 	pyodide  *PyodideLoad // on a platform of Pyodide, otherwise nil
 	of       map[*facts.Object]*View
 	all      []*dynlink.Library // that the loader may find

@@ -32,9 +32,9 @@ type Rule struct {
 	// is about the same object.
 	Explains []string
 	Check    func(*Pass) // for Linux
-	// Windows, MacOS, Android and Pyodide are like Check for platforms with these systems; nil if the
-	// rule does not apply.
-	Windows, MacOS, Android, Pyodide func(*Pass)
+	// Windows, MacOS, Android, IOS and Pyodide are like Check for platforms with these systems; nil if
+	// the rule does not apply.
+	Windows, MacOS, Android, IOS, Pyodide func(*Pass)
 	// Environment is for all packages of an environment together; nil if the rule is about artifacts.
 	Environment func(*EnvironmentPass)
 	// Packaging is set if the rule is about building and publishing an artifact, and irrelevant for
@@ -53,6 +53,8 @@ func (r *Rule) check(p *platform.Platform) func(*Pass) {
 		return r.MacOS
 	case platform.Android:
 		return r.Android
+	case platform.IOS:
+		return r.IOS
 	case platform.Emscripten:
 		return r.Pyodide
 	}
@@ -72,6 +74,7 @@ type Pass struct {
 	Windows      *WindowsLoad      // on a Windows platform, otherwise nil
 	MacOS        *MacOSLoad        // on a macOS platform, which has no Views; otherwise nil
 	Android      *AndroidLoad      // on a platform of Android, which has no Views; otherwise nil
+	IOS          *IOSLoad          // on a platform of iOS, which has no Views; otherwise nil
 	Pyodide      *PyodideLoad      // on a platform of Pyodide, which has no Views; otherwise nil
 	Scenario     fix.Scenario
 	// Python is the interpreter of the environment, "3.14" or "3.14t"; "" if it is not known.

@@ -108,6 +108,8 @@ func Promise(p *platform.Platform) string {
 		on = "macOS " + p.LibcVersion
 	case platform.Android:
 		on = android.Release(p.APILevel())
+	case platform.IOS:
+		on = "iOS " + p.LibcVersion
 	case platform.Emscripten:
 		return "It is not an error because that platform was not named, but by its tag the wheel is " +
 			"installed in Pyodide " + p.Pyodide().Release
@@ -173,6 +175,14 @@ func suit(tag string, p *platform.Platform) suitability {
 		case q == nil || q.Arch != p.Arch:
 			return otherSystem
 		case q.APILevel() > p.APILevel():
+			return newerSystem
+		}
+		return installable
+	case p.OS == platform.IOS:
+		switch q := platform.ParseTag(tag).IOS(); {
+		case q == nil || q.Arch != p.Arch:
+			return otherSystem
+		case platform.Older(p.LibcVersion, q.LibcVersion):
 			return newerSystem
 		}
 		return installable

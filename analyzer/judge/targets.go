@@ -60,8 +60,12 @@ func Targets(
 			skipped = append(skipped, why)
 		}
 	}
-	if len(f.Wasm) > 0 { // its files for other systems are errors
+	switch { // files for other systems are errors there
+	case len(f.Wasm) > 0:
 		out = pyodideTargets(f, o, skip)
+		return append(out, o.promised(f, out)...), skipped, nil
+	case f.ForIOS() && len(f.MachO) > 0:
+		out = iOSTargets(f, o, skip)
 		return append(out, o.promised(f, out)...), skipped, nil
 	}
 	for _, arch := range archs {
@@ -141,6 +145,10 @@ func NotJudged(f *facts.Artifact, o Platforms) string {
 			if tag.Android() != nil {
 				return ""
 			}
+		case platform.TagIOS:
+			if tag.IOS() != nil || len(f.MachO) == 0 {
+				return ""
+			}
 		case platform.TagWebAssembly:
 			if tag.Pyodide() != nil || len(f.Wasm) == 0 {
 				return ""
@@ -171,6 +179,7 @@ func (o *Platforms) ofOthers(files, system string, archs []string, example strin
 		other := map[string]string{
 			platform.Linux: "Linux", platform.MacOS: "macOS", platform.Windows: "Windows",
 			platform.Android: "Android", platform.Emscripten: "Pyodide",
+			platform.IOS: "iOS",
 		}[platform.SystemOf(o.Instead[0])]
 		why = o.Instead[0] + " is a platform of " + other
 	default:
@@ -213,7 +222,8 @@ func (o *Platforms) promised(f *facts.Artifact, requested []Target) (out []Targe
 	}
 	for _, arch := range archs {
 		for _, p := range slices.Concat(
-			claimed(f, arch), claimedMacOS(f, arch), claimedAndroid(f, arch), claimedPyodide(f),
+			claimed(f, arch), claimedMacOS(f, arch), claimedAndroid(f, arch), claimedIOS(f, arch),
+			claimedPyodide(f),
 		) {
 			if !slices.ContainsFunc(requested, func(t Target) bool {
 				return t.Key() == Target{Platform: p}.Key()
@@ -342,7 +352,7 @@ type Lacking struct {
 // none if its tag names a system, or the user does.
 func TooOld(f *facts.Artifact, others Providers, targets []Target) []Lacking {
 	var out []Lacking
-	if f.Wheel == nil || len(f.Wasm) > 0 ||
+	if f.Wheel == nil || len(f.Wasm) > 0 || f.ForIOS() ||
 		slices.ContainsFunc(targets, func(t Target) bool { return t.Requested }) {
 		return nil
 	}

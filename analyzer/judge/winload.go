@@ -58,6 +58,8 @@ func (s *Session) loadOther(c Case, with *packages.Set) *packageSet {
 		set.macOS = s.loadMacOS(c, with)
 	case platform.Android:
 		set.android = s.loadAndroid(c, with)
+	case platform.IOS:
+		set.iOS = loadIOS(c)
 	case platform.Emscripten:
 		set.pyodide = s.loadPyodide(c, with)
 	}

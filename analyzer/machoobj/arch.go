@@ -64,7 +64,7 @@ const lastFileType = 14
 // platforms are the numbers of LC_BUILD_VERSION (PLATFORM_… of mach-o/loader.h). Others, such as 5
 // (bridgeOS), are "unknown"; only files for macOS are checked.
 var platforms = lazy.Value[map[uint32]Platform]{New: func() map[uint32]Platform {
-	return map[uint32]Platform{1: MacOS, 2: "ios", 3: "tvos", 4: "watchos", 6: "maccatalyst",
-		7: "iossimulator", 8: "tvossimulator", 9: "watchossimulator", 10: "driverkit", 11: "visionos",
+	return map[uint32]Platform{1: MacOS, 2: IOS, 3: "tvos", 4: "watchos", 6: "maccatalyst",
+		7: IOSSimulator, 8: "tvossimulator", 9: "watchossimulator", 10: "driverkit", 11: "visionos",
 		12: "visionossimulator"}
 }}

@@ -98,7 +98,7 @@ func (i *image) command(cmd uint32, b []byte) error {
 	case cmdMinMacOS:
 		i.addPlatform(MacOS, le.Uint32(b[8:]), le.Uint32(b[12:]))
 	case cmdMinIOS:
-		i.addPlatform("ios", le.Uint32(b[8:]), le.Uint32(b[12:]))
+		i.addPlatform(IOS, le.Uint32(b[8:]), le.Uint32(b[12:]))
 	case cmdMinTVOS:
 		i.addPlatform("tvos", le.Uint32(b[8:]), le.Uint32(b[12:]))
 	case cmdMinWatchOS:

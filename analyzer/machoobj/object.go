@@ -63,8 +63,12 @@ func (t Type) Loadable() bool { return t == Executable || t == Dylib || t == Bun
 // Platform is the platform of LC_BUILD_VERSION: "macos", "ios", …; "" without such a command.
 type Platform string
 
-// MacOS is the platform that compat checks.
-const MacOS Platform = "macos"
+// Platforms that compat checks.
+const (
+	MacOS        Platform = "macos"
+	IOS          Platform = "ios"
+	IOSSimulator Platform = "iossimulator"
+)
 
 // Fixups is the encoding of imports.
 type Fixups string

@@ -104,6 +104,8 @@ func tagSystem(on Target) platform.TagSystem {
 		return platform.TagWindows
 	case platform.Android:
 		return platform.TagAndroid
+	case platform.IOS:
+		return platform.TagIOS
 	case platform.Emscripten:
 		return platform.TagWebAssembly
 	}

@@ -202,6 +202,10 @@ func ratePlatform(tag string, on Target) (libc, version int, ok bool) {
 		p := t.Android()
 		return rankGlibc, t.Version[0], p != nil && (on.Arch == "" || p.Arch == on.Arch) &&
 			(on.LibcVersion == "" || t.Version[0] <= number(on.LibcVersion))
+	case on.System == platform.IOS:
+		p := t.IOS()
+		return rankGlibc, t.Ordinal(), p != nil && (on.Arch == "" || p.Arch == on.Arch) &&
+			(on.LibcVersion == "" || !platform.Older(on.LibcVersion, p.LibcVersion))
 	case on.System == platform.Emscripten:
 		p := t.Pyodide()
 		return rankGlibc, 0, p != nil && (on.LibcVersion == "" || on.LibcVersion == p.LibcVersion)

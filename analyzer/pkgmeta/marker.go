@@ -12,8 +12,8 @@ import (
 // "dependency_groups" of PEP 751 are normalised names separated by commas.
 type MarkerEnv map[string]string
 
-// MarkerEnvOn returns the variables of CPython on "macos", "windows", "android" or "emscripten"; on
-// another system they are those of DefaultMarkerEnv. machine is as in platform tags, "arm64" or "amd64".
+// MarkerEnvOn returns the variables of CPython on "macos", "windows", "android", "ios" or
+// "emscripten"; on another system they are those of DefaultMarkerEnv. machine is as in platform tags, "arm64" or "amd64".
 func MarkerEnvOn(system, python, machine string) MarkerEnv {
 	e := DefaultMarkerEnv(python, machine)
 	switch system {
@@ -21,6 +21,9 @@ func MarkerEnvOn(system, python, machine string) MarkerEnv {
 		e["sys_platform"], e["platform_system"] = "darwin", "Darwin"
 	case "android":
 		e["sys_platform"], e["platform_system"] = "android", "Android"
+	case "ios":
+		e["sys_platform"], e["platform_system"] = "ios", "iOS"
+		e["platform_machine"], _, _ = strings.Cut(machine, "_iphone")
 	case "emscripten":
 		e["sys_platform"], e["platform_system"] = "emscripten", "Emscripten"
 	case "windows":

@@ -134,8 +134,9 @@ var spellings = strings.NewReplacer(
 //   - PEP 600 tags between and above the policies: manylinux_2_29 is manylinux_2_28 with glibc 2.29
 //   - distributions: debian11, debian:11, bullseye, ubuntu22.04, rhel9, alma9, alpine3.20,
 //     optionally with an architecture: debian11/aarch64
-//   - platform tags of macOS, Windows, Android and Pyodide: macosx_11_0_arm64, win_amd64,
-//     android_24_arm64_v8a, pyemscripten_2026_0_wasm32, pyodide_2025_0_wasm32
+//   - platform tags of macOS, Windows, Android, iOS and Pyodide: macosx_11_0_arm64, win_amd64,
+//     android_24_arm64_v8a, ios_13_0_arm64_iphoneos, pyemscripten_2026_0_wasm32,
+//     pyodide_2025_0_wasm32
 //
 // An architecture in the name takes precedence over arch. The error wraps ErrUnknown and names the
 // most similar platforms.
@@ -147,6 +148,8 @@ func Lookup(name, arch string) (*Platform, error) {
 	if b, _, _ := strings.Cut(name, "/"); windowsTag(b) != nil {
 		return windowsTag(b), nil
 	} else if p := ParseTag(b).Android(); p != nil {
+		return p, nil
+	} else if p := ParseTag(b).IOS(); p != nil {
 		return p, nil
 	} else if p := ParseTag(b).Pyodide(); p != nil {
 		return p, nil
@@ -232,8 +235,8 @@ func Named(name, arch string) (*Platform, error) {
 }
 
 // SystemOf returns the system of a platform by the form of its name, which Lookup may still not
-// know: Windows, MacOS, Android or Emscripten for names such as win_amd64, macos14,
-// android_24_arm64_v8a and pyodide_2025_0_wasm32, otherwise Linux.
+// know: Windows, MacOS, Android, IOS or Emscripten for names such as win_amd64, macos14,
+// android_24_arm64_v8a, ios_13_0_arm64_iphoneos and pyodide_2025_0_wasm32, otherwise Linux.
 func SystemOf(name string) string {
 	base, _, _ := strings.Cut(name, "/")
 	switch {
@@ -243,6 +246,8 @@ func SystemOf(name string) string {
 		return MacOS
 	case ParseTag(base).System == TagAndroid:
 		return Android
+	case ParseTag(base).System == TagIOS:
+		return IOS
 	case ParseTag(base).System == TagWebAssembly:
 		return Emscripten
 	}

@@ -36,6 +36,9 @@ func Suggest(name, arch string) string {
 	if strings.HasPrefix(name, "android") {
 		return "write a platform tag with the API level, such as android_24_arm64_v8a"
 	}
+	if strings.HasPrefix(name, "ios") || strings.HasPrefix(name, "iphone") {
+		return "write a platform tag with the SDK, such as ios_13_0_arm64_iphoneos"
+	}
 	if strings.HasPrefix(name, "py") || strings.HasPrefix(name, "emscripten") {
 		return "write a platform tag of Pyodide, such as pyemscripten_2026_0_wasm32"
 	}

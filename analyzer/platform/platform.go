@@ -43,6 +43,7 @@ const (
 	Windows = "windows"
 	MacOS   = "macos"
 	Android = "android"
+	IOS     = "ios"
 	// Emscripten is Pyodide, which runs in a browser or in Node.js.
 	Emscripten = "emscripten"
 )

@@ -26,6 +26,13 @@ func Title(target string) string {
 	if p := ParseTag(target).Android(); p != nil {
 		return android.Release(p.APILevel()) + " (" + android.ABI(p.Arch) + ")"
 	}
+	if p := ParseTag(target).IOS(); p != nil {
+		arch, sdk := p.Machine()
+		if sdk == Simulator {
+			return "iOS " + p.LibcVersion + " simulator (" + arch + ")"
+		}
+		return "iOS " + p.LibcVersion + " (" + arch + ")"
+	}
 	if p := ParseTag(target).Pyodide(); p != nil {
 		return "Pyodide " + p.Pyodide().Release
 	}

@@ -53,6 +53,7 @@ looked up with dlsym.`,
 	Windows: checkStableImports,
 	MacOS:   checkABI3MacOS,
 	Android: checkABI3Android,
+	IOS:     checkABI3IOS,
 	Pyodide: checkABI3Pyodide,
 }
 
@@ -130,6 +131,27 @@ func stableRange(p *analyzer.Pass) (tag string, minor, newest int) {
 		}
 	}
 	return tag, minor, newest
+}
+
+// checkStableSymbol reports a symbol that a module for the stable ABI imports, if it is one of
+// Python and the wheel's tag does not guarantee it.
+func checkStableSymbol(p *analyzer.Pass, object, name string) {
+	tag, minor, newest := stableRange(p)
+	added, stable := abi3.Added(name)
+	if !abi3.Names(name) || stable && added <= minor {
+		return
+	}
+	f := analyzer.Finding{Object: object, Symbol: name, Chain: []string{object}}
+	if !stable {
+		f.Message = outsideStableABI(object, name, tag)
+		p.Report(f, limitedAPI(minor))
+		return
+	}
+	f.Message = joinedStableABI(object, name, tag, added, minor)
+	if added <= newest {
+		f.Severity = analyzer.Warning
+	}
+	p.Report(f, limitedAPI(minor), raiseABI3(p, added))
 }
 
 func outsideStableABI(object, name, tag string) string {

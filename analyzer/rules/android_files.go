@@ -106,7 +106,7 @@ func checkMinimumAPI(p *analyzer.Pass) {
 			continue
 		}
 		text := fmt.Sprintf("%s is built for %s, but %s %s", o.Path, androidName(o.AndroidAPI),
-			claimsAndroid(p), androidName(level))
+			claims(p), androidName(level))
 		p.Report(analyzer.Finding{
 			Object: o.Path, Version: strconv.Itoa(o.AndroidAPI), Chain: []string{o.Path}, Headline: text,
 			Reason:  "built for API level " + strconv.Itoa(o.AndroidAPI) + " of Android",
@@ -118,7 +118,7 @@ func checkMinimumAPI(p *analyzer.Pass) {
 // reportLinkerTooOld reports a file that needs a feature which the linker has since an API level.
 func reportLinkerTooOld(p *analyzer.Pass, o *analyzer.AndroidObject, what string, since int) {
 	text := fmt.Sprintf("%s has %s, which the linker of Android reads from %s on, but %s %s", o.Path,
-		what, androidName(since), claimsAndroid(p), androidName(p.Android.Level))
+		what, androidName(since), claims(p), androidName(p.Android.Level))
 	p.Report(analyzer.Finding{
 		Severity: analyzer.Error, Object: o.Path, Version: strconv.Itoa(since), Chain: []string{o.Path},
 		Headline: text, Message: text, Reason: "has " + what + ", which API level " +
@@ -126,9 +126,9 @@ func reportLinkerTooOld(p *analyzer.Pass, o *analyzer.AndroidObject, what string
 	}, append(retagAndroid(p, since), forLevel(p))...)
 }
 
-// claimsAndroid returns who says for which API level the wheel is checked: "the wheel's tag is
+// claims returns who says for which version of a system the wheel is checked: "the wheel's tag is
 // for".
-func claimsAndroid(p *analyzer.Pass) string {
+func claims(p *analyzer.Pass) string {
 	if onTag(p) {
 		return "the wheel's tag is for"
 	}

@@ -67,7 +67,7 @@ func checkLibraryNotFoundAndroid(p *analyzer.Pass) {
 		if m.Since > 0 {
 			f.Version = fmt.Sprint(m.Since)
 			f.Message = fmt.Sprintf("%s needs %s, which Android has from %s on, but %s %s", m.user.Path,
-				m.Name, androidName(m.Since), claimsAndroid(p), androidName(p.Android.Level))
+				m.Name, androidName(m.Since), claims(p), androidName(p.Android.Level))
 			p.Report(f, append(retagAndroid(p, m.Since), forLevel(p))...)
 			continue
 		}

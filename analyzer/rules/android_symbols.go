@@ -77,7 +77,7 @@ func checkVersionTooNewAndroid(p *analyzer.Pass) {
 				Object: o.Path, Symbol: b.Symbol, Version: strconv.Itoa(b.Since), Library: b.Library,
 				Chain: []string{o.Path, b.Library}, Severity: severityAndroid(p, o, analyzer.Error),
 				Message: fmt.Sprintf("%s imports %s, which %s has from %s on, but %s %s", o.Path,
-					b.Symbol, b.Library, androidName(b.Since), claimsAndroid(p), androidName(p.Android.Level)),
+					b.Symbol, b.Library, androidName(b.Since), claims(p), androidName(p.Android.Level)),
 			}, append(retagAndroid(p, b.Since), forLevel(p))...)
 		}
 	}
@@ -89,28 +89,14 @@ func checkABI3Android(p *analyzer.Pass) {
 	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {
 		return
 	}
-	tag, minor, newest := stableRange(p)
 	for _, o := range p.Android.Objects {
 		if o.Load == nil || !o.Extension() || ofOnePython.MatchString(o.Path) {
 			continue
 		}
 		for name := range requiredSymbols(o.Imports) {
-			added, stable := abi3.Added(name)
-			if !abi3.Names(name) || stable && added <= minor || p.Android.Exports(name) {
-				continue
+			if !p.Android.Exports(name) {
+				checkStableSymbol(p, o.Path, name)
 			}
-			f := analyzer.Finding{Object: o.Path, Symbol: name, Chain: []string{o.Path}}
-			fixes := []fix.Candidate{limitedAPI(minor)}
-			if stable {
-				f.Message = joinedStableABI(o.Path, name, tag, added, minor)
-				if added <= newest {
-					f.Severity = analyzer.Warning
-				}
-				fixes = append(fixes, raiseABI3(p, added))
-			} else {
-				f.Message = outsideStableABI(o.Path, name, tag)
-			}
-			p.Report(f, fixes...)
 		}
 	}
 }

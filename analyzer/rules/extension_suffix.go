@@ -74,6 +74,7 @@ Python, and suffixes of interpreters other than CPython and PyPy.`,
 	Windows: checkModuleNames,
 	MacOS:   checkSuffixesMacOS,
 	Android: checkSuffixesAndroid,
+	IOS:     checkSuffixesMacOS,
 	Pyodide: checkSuffixesPyodide,
 }
 

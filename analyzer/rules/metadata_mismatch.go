@@ -43,6 +43,7 @@ Not detected: fields that pip does not compare.`,
 	Windows: checkMetadata,
 	MacOS:   checkMetadata,
 	Android: checkMetadata,
+	IOS:     checkMetadata,
 	Pyodide: checkMetadata,
 }
 

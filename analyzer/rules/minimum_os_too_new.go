@@ -32,6 +32,9 @@ the wheel's tag may be for an older one. It loads there, unless symbol-version-t
 function. It is an error if the file has thread-local variables of ELF or packed relative
 relocations, which the linker of Android reads since API levels 29 and 28.
 
+A file for iOS is checked in the same way. On arm64 the simulator exists since iOS 14, which is
+not newer than an older tag.
+
 Tags of macOS 11 and later have no minor version, and no tag has a patch version. Differences in
 those are not reported.`,
 	References: []string{
@@ -43,6 +46,7 @@ those are not reported.`,
 	Cause:   cause.Rule{Kind: cause.Build("change how it is built").AboutTags()},
 	MacOS:   checkMinimumOS,
 	Android: checkMinimumAPI,
+	IOS:     checkMinimumIOS,
 }
 
 func checkMinimumOS(p *analyzer.Pass) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/abi3"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -159,31 +158,16 @@ func checkABI3Pyodide(p *analyzer.Pass) {
 	if p.Facts.ABI3 == nil || p.Facts.Wheel == nil {
 		return
 	}
-	tag, minor, newest := stableRange(p)
 	for _, o := range p.Pyodide.Objects {
 		if o.Load == nil || !o.Extension() || ofOnePython.MatchString(o.Path) {
 			continue
 		}
 		seen := map[string]bool{}
 		for _, b := range o.Bindings {
-			added, stable := abi3.Added(b.Name)
-			if !abi3.Names(b.Name) || b.Weak || b.File != nil || seen[b.Name] ||
-				stable && added <= minor {
-				continue
+			if !b.Weak && b.File == nil && !seen[b.Name] {
+				seen[b.Name] = true
+				checkStableSymbol(p, o.Path, b.Name)
 			}
-			seen[b.Name] = true
-			f := analyzer.Finding{Object: o.Path, Symbol: b.Name, Chain: []string{o.Path}}
-			fixes := []fix.Candidate{limitedAPI(minor)}
-			if stable {
-				f.Message = joinedStableABI(o.Path, b.Name, tag, added, minor)
-				if added <= newest {
-					f.Severity = analyzer.Warning
-				}
-				fixes = append(fixes, raiseABI3(p, added))
-			} else {
-				f.Message = outsideStableABI(o.Path, b.Name, tag)
-			}
-			p.Report(f, fixes...)
 		}
 	}
 }

@@ -35,6 +35,7 @@ ELF objects.`,
 	Windows:    checkRecord,
 	MacOS:      checkRecord,
 	Android:    checkRecord,
+	IOS:        checkRecord,
 	Pyodide:    checkRecord,
 }
 

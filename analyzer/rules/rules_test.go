@@ -29,7 +29,7 @@ func TestEveryRuleHasCases(t *testing.T) {
 	for _, r := range rules.All() {
 		finding := regexp.MustCompile(`(?m)^(existing )?(error|warning|note) ` + r.ID + ` `)
 		if r.Check == nil && r.Windows == nil && r.MacOS == nil && r.Android == nil &&
-			r.Pyodide == nil && r.Environment == nil &&
+			r.Pyodide == nil && r.IOS == nil && r.Environment == nil &&
 			r.ID != analyzer.RuleSupportRemoved { // it compares reports
 			t.Errorf("%s has no check", r.ID)
 		}

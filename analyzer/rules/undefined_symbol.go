@@ -86,6 +86,8 @@ the modules that the load links before. For a missing address of a function or o
 "Dynamic linking error: cannot resolve symbol", which is an error too. It is a warning where a module
 of the wheel has the address, and may be imported before. What each version of the ABI has is known.
 
+On iOS the functions of Python are checked. What the libraries of iOS export is not known.
+
 A module may work with a Python whose program links the library: /usr/bin/python3 of Debian links
 libz and libexpat, and the Python of pyenv or of a container does not.
 
@@ -101,6 +103,7 @@ an object that misses a whole library.`,
 	Windows:    checkUndefinedImports,
 	MacOS:      checkUndefinedSymbolMacOS,
 	Android:    checkUndefinedSymbolAndroid,
+	IOS:        checkUndefinedSymbolIOS,
 	Pyodide:    checkUndefinedSymbolPyodide,
 }
 

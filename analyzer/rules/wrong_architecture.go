@@ -49,6 +49,8 @@ On Windows a file for another machine fails with "%1 is not a valid Win32 applic
 193). A DLL that no module of the wheel needs is not reported where others fit the tag, and
 programs and .NET files of intermediate code never are.
 
+On iOS a file also has to be for the SDK of the tag: iphoneos for devices, or iphonesimulator.
+
 In Pyodide a library (.so) has to be WebAssembly that is linked for dynamic loading
 (-sSIDE_MODULE): "need to see wasm magic number", "need the dylink section to be first". One for
 another system makes the installation fail since the ABI 2025_0.
@@ -63,6 +65,7 @@ some contain objects for several architectures and select one at run time, or ha
 	Windows:    checkMachine,
 	MacOS:      checkArchitectureMacOS,
 	Android:    checkArchitectureAndroid,
+	IOS:        checkArchitectureIOS,
 	Pyodide:    checkArchitecturePyodide,
 }
 

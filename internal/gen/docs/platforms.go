@@ -84,7 +84,7 @@ ubuntu:22.04 do not have them, so an object that needs one gets a warning with t
 			"mirrors have no packages of Alpine 3.12 and 3.17 for aarch64.\n",
 	)
 	b.WriteString(`
-## macOS, Windows, Android and Pyodide
+## macOS, Windows, Android, iOS and Pyodide
 
 | name | meaning |
 |---|---|
@@ -92,6 +92,7 @@ ubuntu:22.04 do not have them, so an object that needs one gets a warning with t
 | ` + "`macos14`, `macos12.3`" + ` | a version of macOS, on the architectures of the artifact |
 | ` + "`win_amd64`, `win_arm64`, `win32`" + ` | the platform tags of Windows |
 | ` + "`android_24_arm64_v8a`, `android_21_x86_64`" + ` | the platform tag of a wheel, with any API level of Android |
+| ` + "`ios_13_0_arm64_iphoneos`, `ios_13_0_x86_64_iphonesimulator`" + ` | the platform tag of a wheel, with any version of iOS. What its libraries export is not known |
 | ` + "`pyemscripten_2026_0_wasm32`, `pyodide_2025_0_wasm32`, `emscripten_3_1_58_wasm32`" + ` | the platform tag of a wheel for Pyodide, with the ABI 2024_0, 2025_0, 2026_0 or 2026_5 |
 
 Names of several systems can be given together: each artifact is checked on those of its own system.
