@@ -47,7 +47,7 @@ func MisfitOf(tags []pkgmeta.Tag, on Target) (m Misfit, ok bool) {
 	if least == missAll {
 		return Misfit{}, false
 	}
-	python := "Python " + on.Python
+	python := on.Interpreter()
 	if plain, free := strings.CutSuffix(on.Python, "t"); free {
 		python = "free-threaded Python " + plain
 	}

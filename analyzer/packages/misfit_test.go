@@ -91,6 +91,8 @@ func TestFreeThreaded(t *testing.T) {
 		{"cp314-abi3t-any", "3.15t", true}, {"cp315-abi3t-any", "3.14t", false},
 		{"cp315-abi3-any", "3.15t", false}, {"cp315t-abi3t-any", "3.15t", false},
 		{"cp315-abi3t-any", "", true},
+		{"cp37-cp37m-any", "3.7", true}, {"cp37-cp37m-any", "", true}, {"cp37-cp37m-any", "3.8", false},
+		{"cp38-cp38m-any", "3.8", false},
 	} {
 		tags, err := pkgmeta.ParseTags(c.tag)
 		if err != nil {

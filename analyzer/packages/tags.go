@@ -127,7 +127,8 @@ func Rate(t pkgmeta.Tag, on Target) (Rank, bool) {
 	return Rank{python, abi, libc, version}, ok
 }
 
-// ratePython prefers CPython's ABI over the stable ABI over none, and newer interpreters. Of
+// ratePython prefers CPython's ABI over the stable ABI over none, and newer interpreters. That of
+// CPython 3.7 and earlier ends in m, for pymalloc. Of
 // "3.15t", which is free-threaded, the ABI is cp315t, and the stable ABI is abi3t (packaging.tags:
 // for earlier versions too).
 func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
@@ -150,7 +151,7 @@ func ratePython(t pkgmeta.Tag, python string) (version, abi int, ok bool) {
 	switch {
 	case kind == "cp" && free && t.ABI == t.Python+"t":
 		return have, 3, have == want
-	case kind == "cp" && !free && t.ABI == t.Python:
+	case kind == "cp" && !free && (t.ABI == t.Python || have <= 3007 && t.ABI == t.Python+"m"):
 		return have, 3, want == 0 || have == want
 	case kind == "cp" && !free && t.ABI == "abi3",
 		kind == "cp" && (free || want == 0) && t.ABI == "abi3t":

@@ -115,7 +115,7 @@ func (e *NoWheelError) Reason() string {
 	if m := e.Misfit; m.Lacks != "" {
 		return fmt.Sprintf("%s has no wheel for %s", id, m.Lacks)
 	}
-	return fmt.Sprintf("%s has no wheel for Python %s on %s", id, e.On.Python, e.On.Place())
+	return fmt.Sprintf("%s has no wheel for %s on %s", id, e.On.Interpreter(), e.On.Place())
 }
 
 // Detail says for what there are wheels; "" if there are none, or if all require another Python.
