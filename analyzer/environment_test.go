@@ -535,6 +535,7 @@ func TestModuleOfAnotherPython(t *testing.T) {
 		{"cp313-none", "_x.cpython-313-x86_64-linux-gnu.so", "3.13", imports, 0},
 		{"py3-none", "_x.cpython-311-x86_64-linux-gnu.so", "3.12", imports, 1},
 		{"py3-none", "_x.cpython-311-x86_64-linux-gnu.so", "3.12", []byte("try:\n    import _x\nexcept ImportError: pass\n"), 0},
+		{"py3-none", "_x.cpython-312-x86_64-linux-gnu.so", "3.12.4", imports, 0},
 		{"py3-none", "_x.abi3.so", "3.12", imports, 0},
 		{"py3-none", "_x.so", "3.12", imports, 0},
 	} {

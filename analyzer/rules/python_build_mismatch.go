@@ -100,8 +100,11 @@ func reportNotFound(p *analyzer.Pass) {
 	if p.Python == "" || at < 0 {
 		return
 	}
-	version, free := strings.CutSuffix(strings.ReplaceAll(p.Python, ".", ""), "t")
-	exact := pkgmeta.Tag{Python: "cp" + version, ABI: "cp" + version, Platform: p.Platform.Name}
+	python, free := strings.CutSuffix(p.Python, "t")
+	major, minor, _ := strings.Cut(python, ".")
+	minor, _, _ = strings.Cut(minor, ".") // 3.12.4
+	version := "cp" + major + minor
+	exact := pkgmeta.Tag{Python: version, ABI: version, Platform: p.Platform.Name}
 	if free {
 		exact.ABI += "t"
 	}
@@ -124,9 +127,9 @@ func reportNotFound(p *analyzer.Pass) {
 		}
 		found[m.stem] = true // once for the copies of a module
 		f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
-		f.Message = fmt.Sprintf("%s is imported only by %s. pip installs the wheel for CPython %s by its "+
-			"tag %s, and the import fails there", m.path, m.interpreters, p.Python,
-			p.Facts.Wheel.Tags[at])
+		f.Headline = m.path + " is imported only by " + m.interpreters
+		f.Message = fmt.Sprintf("%s. pip installs the wheel for CPython %s by its tag %s, and the import "+
+			"fails there", f.Headline, p.Python, p.Facts.Wheel.Tags[at])
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild, Title: fix.Titled("Use a build for CPython %s, or a Python that the "+
 				"module is for: %s", p.Python, m.interpreters),
