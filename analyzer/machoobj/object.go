@@ -73,7 +73,7 @@ const (
 // Fixups is the encoding of imports.
 type Fixups string
 
-// Encodings: chained fixups (macOS 11 and later), bind opcodes (10.6 and later), only a symbol
+// Encodings: chained fixups (dyld of macOS 10.15 and later), bind opcodes (10.6 and later), only a symbol
 // table.
 const (
 	Chained Fixups = "chained"

@@ -25,7 +25,9 @@ Fix: build the library with MACOSX_DEPLOYMENT_TARGET set to the macOS of the tag
 for the newer macOS, as delocate does.
 
 Severity: a warning. symbol-version-too-new reports the functions that are missing, where
-they are known.
+they are known. It is an error if the file has chained fixups, which linkers write for new versions
+of macOS, and the tag is for a macOS before 10.15, whose dyld refuses them: "load command 0x80000034
+is unknown".
 
 A file for Android names the API level that it was built for (the note .note.android.ident), and
 the wheel's tag may be for an older one. It loads there, unless symbol-version-too-new reports a
@@ -38,7 +40,7 @@ not newer than an older tag.
 Tags of macOS 11 and later have no minor version, and no tag has a patch version. Differences in
 those are not reported.`,
 	References: []string{
-		"mach-o/loader.h, LC_BUILD_VERSION",
+		"mach-o/loader.h, LC_BUILD_VERSION, LC_DYLD_CHAINED_FIXUPS",
 		"dyld: dyld/Loader.cpp",
 		"bionic: android-changes-for-ndk-developers.md",
 		"PyPA: Platform compatibility tags",
@@ -59,18 +61,32 @@ func checkMinimumOS(p *analyzer.Pass) {
 	}
 	for _, i := range ownImages(p) {
 		built := i.Object.MinOS
-		if tagPart(built) <= tagPart(p.MacOS.OS) {
+		unread := i.Object.Fixups == machoobj.Chained && p.MacOS.OS < firstChained
+		if tagPart(built) <= tagPart(p.MacOS.OS) && !unread {
 			continue
 		}
-		p.Report(analyzer.Finding{
+		f := analyzer.Finding{
 			Object:  i.Name,
 			Version: built.String(),
 			Chain:   chainTo(p, i),
 			Message: fmt.Sprintf("%s%s is built for macOS %v, but %s%s",
 				i.Name, inSlice(p, i.Name), built, claim, macOSName(p)),
-		}, append(retagMacOS(p, built), deploymentTarget(p, path.Base(i.Name)))...)
+		}
+		if unread {
+			built = max(built, firstChained)
+			f.Severity, f.Version = analyzer.Error, built.String()
+			f.Headline = fmt.Sprintf("%s has chained fixups, which dyld reads since macOS %v", i.Name,
+				firstChained)
+			f.Message = fmt.Sprintf("%s%s has chained fixups, which dyld reads since macOS %v, but %s%s. "+
+				"Before, it does not load: load command 0x80000034 is unknown", i.Name, inSlice(p, i.Name),
+				firstChained, claim, macOSName(p))
+		}
+		p.Report(f, append(retagMacOS(p, built), deploymentTarget(p, path.Base(i.Name)))...)
 	}
 }
+
+// firstChained is the macOS since which dyld reads LC_DYLD_CHAINED_FIXUPS.
+var firstChained = machoobj.Make(10, 15)
 
 // tagPart returns the part of a version that a tag contains: major and minor; since macOS 11, the
 // major.
