@@ -30,7 +30,8 @@ build than every tag of the wheel. pip installs the wheel, and the import fails:
 
 Nor does Python import a module whose init function is for another name than that of the file:
 x.cpython-312-x86_64-linux-gnu.so has to export PyInit_x, or, if all Pythons of the tags are 3.15 or
-later, PyModExport_x.
+later, PyModExport_x. Without any init function it is a library, which ctypes can load, and is
+reported if the package imports it in any case.
 
 pip installs no wheel whose interpreter tag no Python has: the tag of the free-threaded 3.15 is
 cp315-cp315t or cp315-abi3t, not cp315t-abi3t.
@@ -61,8 +62,7 @@ name, and on Windows and macOS, where this is not known.
 
 Not detected: modules that are named only x.so and were built for another Python than that of the
 tag (pybind11 checks it when it is imported), modules that are not loaded by import (ctypes, a
-loader of the package), files with
-the suffix of a module that export no init function, x.so and x.pyd with another one, modules with
+loader of the package), x.so and x.pyd with another init function, modules with
 copies for some of the versions that pip installs the wheel for, modules in a wheel that contains a
 Python, and suffixes of interpreters other than CPython and PyPy.`,
 	References: []string{
@@ -266,6 +266,9 @@ func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string)
 	var misnamed []moduleFile
 	fitting, stable := 0, false // stable: a module is for every Python, or has several copies
 	for _, file := range files {
+		if len(file.hooks) == 0 && p.Facts.Imports(file.path) {
+			reportNoHook(p, file.path)
+		}
 		m, ok := parse(file.path)
 		if !ok {
 			fitting++
@@ -367,6 +370,19 @@ func reportMisnamed(p *analyzer.Pass, file moduleFile, all bool) {
 		Title: fix.Titled("Name the file %s, or the module %s in its source (PyInit_%s, "+
 			"PYBIND11_MODULE, the file name of Cython)",
 			h.Module+strings.TrimPrefix(path.Base(file.path), name), name, name),
+	}})
+}
+
+// reportNoHook reports a module without an init function that the package imports in any case.
+func reportNoHook(p *analyzer.Pass, file string) {
+	name, _, _ := strings.Cut(path.Base(file), ".")
+	init := "PyInit_" + name
+	f := analyzer.Finding{Object: file, Chain: []string{file}}
+	f.Headline = file + " exports no init function"
+	f.Message = fmt.Sprintf("%s, and the package imports it. The import fails: dynamic module does not "+
+		"define module export function (%s)", f.Headline, init)
+	p.Report(f, fix.Candidate{Fix: fix.Fix{
+		Kind: fix.KindSource, Title: fix.Titled("Define %s, and export it", init),
 	}})
 }
 
