@@ -381,7 +381,7 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 	if c := withoutLibc(p); c != nil {
 		return c
 	}
-	return append(forOwnLibc(p), fix.Candidate{Fix: fix.Fix{
+	build := fix.Fix{
 		Kind: fix.KindRebuild,
 		Title: fix.Titled("Build a wheel for %s too, %s_%s, for example with cibuildwheel in the "+
 			"source",
@@ -389,7 +389,16 @@ func otherLibc(p *analyzer.Pass) []fix.Candidate {
 		Command: "CIBW_BUILD=" + shellword.Quote("*-"+strings.ToLower(builder)+"_"+p.Platform.Arch) +
 			" " + buildImage(builder, p.Platform.Arch, policy) + " cibuildwheel --platform linux",
 		Cost: []string{"one more wheel to build and publish"},
-	}})
+	}
+	retag := forOwnLibc(p)
+	if retag == nil && slices.ContainsFunc(p.Facts.PlatformTags(), func(t string) bool {
+		return platform.ParseTag(t).Libc == p.Platform.Libc
+	}) { // libraries for the other one were linked into it
+		build.Title = fix.Titled("Build the wheel, and the libraries that are linked into it, with a "+
+			"compiler for %s, for example with cibuildwheel in the source", p.Platform.Libc)
+		build.Cost = nil
+	}
+	return append(retag, fix.Candidate{Fix: build})
 }
 
 // forOwnLibc returns the fix for a wheel whose tags are all of the C library for which its objects
