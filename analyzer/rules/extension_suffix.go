@@ -267,7 +267,7 @@ func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string)
 	fitting, stable := 0, false // stable: a module is for every Python, or has several copies
 	for _, file := range files {
 		if len(file.hooks) == 0 && p.Facts.Imports(file.path) {
-			reportNoHook(p, file.path)
+			reportNoInit(p, file.path)
 		}
 		m, ok := parse(file.path)
 		if !ok {
@@ -373,8 +373,8 @@ func reportMisnamed(p *analyzer.Pass, file moduleFile, all bool) {
 	}})
 }
 
-// reportNoHook reports a module without an init function that the package imports in any case.
-func reportNoHook(p *analyzer.Pass, file string) {
+// reportNoInit reports a module without an init function that the package imports in any case.
+func reportNoInit(p *analyzer.Pass, file string) {
 	name, _, _ := strings.Cut(path.Base(file), ".")
 	init := "PyInit_" + name
 	f := analyzer.Finding{Object: file, Chain: []string{file}}
