@@ -42,7 +42,20 @@ type sources struct {
 	program startup.Program
 	others  []*facts.Artifact
 	tried   map[string]bool // modules that were searched in the environment
+	runs    map[string][]startup.Run
+	// by the name under which Python imports them, see facts.ModuleName
+	modules   map[string]otherModule
+	installed map[string]installedModule
 }
+
+// otherModule is a module without a source of an artifact that is installed with this one.
+type otherModule struct {
+	artifact *facts.Artifact
+	object   *facts.Object
+}
+
+// installedModule is a file of an installed package.
+type installedModule struct{ path, release string }
 
 // LoadedBefore reports whether something loads a library of another package before a module of the
 // artifact is imported, in each way to import it.
@@ -54,16 +67,7 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 	if p.Facts.Loads == nil || len(p.Facts.Program) == 0 && p.Facts.Sources {
 		return Before{Undecided: "the Python sources of the wheel were not read"}
 	}
-	name := facts.ModuleName(module.Path)
-	var runs []startup.Run
-	for more := true; more; { // sources of an installed environment are read when they are imported
-		runs, more = s.program.Starts(name), false
-		for _, r := range runs {
-			for _, e := range r.Events {
-				more = !e.Load && s.find(e.Name) || more
-			}
-		}
-	}
+	runs := s.starts(facts.ModuleName(module.Path))
 	out := Before{Always: len(runs) == 1 && runs[0].Certain}
 	loaded, forOthers := 0, 0
 	for _, r := range runs {
@@ -123,11 +127,46 @@ func (p *Pass) during(r startup.Run, l *dynlink.Library) (out Before) {
 // read collects the sources of the artifact and of those that are installed with it.
 func (s *sources) read() {
 	s.program, s.tried = startup.Program{}, map[string]bool{}
+	s.runs = map[string][]startup.Run{}
 	for _, a := range append(slices.Clone(s.others), s.facts) {
 		for name, m := range a.Program {
 			s.program[name] = m
 		}
 	}
+	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
+	for _, a := range slices.Backward(s.others) {
+		for _, o := range slices.Backward(a.Objects) { // of several, the first counts
+			if o.Arch() == s.set.platform.Arch && o.Extension() {
+				s.modules[facts.ModuleName(o.Path)] = otherModule{a, o}
+			}
+		}
+	}
+	k := s.session.judge.conda
+	for _, r := range slices.Backward(s.set.Releases) {
+		if k == nil || k.installed(r.Name) == nil {
+			continue
+		}
+		for i := range slices.Backward(r.Libraries) {
+			at := r.Libraries[i].Path
+			s.installed[facts.ModuleName(at)] = installedModule{at, r.Name}
+		}
+	}
+}
+
+// starts returns what happens in each way to import a module. Sources of an installed environment
+// are read when they are imported.
+func (s *sources) starts(module string) []startup.Run {
+	runs, known := s.runs[module]
+	for more := !known; more; {
+		runs, more = s.program.Starts(module), false
+		for _, r := range runs {
+			for _, e := range r.Events {
+				more = !e.Load && s.find(e.Name) || more
+			}
+		}
+	}
+	s.runs[module] = runs
+	return runs
 }
 
 // find reads the source of a module in the installed environment. It returns false if there is none
@@ -158,25 +197,15 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 			return s.loadedBy(v.Object, v.Library, nil, l)
 		}
 	}
-	for _, a := range s.others {
-		for _, o := range a.Objects {
-			if o.Arch() == s.set.platform.Arch && o.Extension() && facts.ModuleName(o.Path) == name {
-				var own []*dynlink.Library
-				for _, x := range a.Objects {
-					own = append(own, s.session.libraries.ofObject(a, x))
-				}
-				return s.loadedBy(o, s.session.libraries.ofObject(a, o), own, l)
-			}
+	if m, ok := s.modules[name]; ok {
+		var own []*dynlink.Library
+		for _, x := range m.artifact.Objects {
+			own = append(own, s.session.libraries.ofObject(m.artifact, x))
 		}
+		return s.loadedBy(m.object, s.session.libraries.ofObject(m.artifact, m.object), own, l)
 	}
-	for _, r := range s.set.Releases {
-		if k := s.session.judge.conda; k != nil && k.installed(r.Name) != nil {
-			for _, x := range r.Libraries {
-				if facts.ModuleName(x.Path) == name {
-					return s.installedLoads(x.Path, r.Name, l)
-				}
-			}
-		}
+	if m, ok := s.installed[name]; ok {
+		return s.installedLoads(m.path, m.release, l)
 	}
 	top, _, _ := strings.Cut(name, "/")
 	id := cmp.Or(l.Package.Name, l.Wheel.Name)
