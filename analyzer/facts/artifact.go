@@ -153,6 +153,16 @@ func (a *Artifact) Imports(module string) bool {
 		a.Program.Needs(pkg, name)
 }
 
+// ImportsOther reports whether importing a package of a wheel imports a module of another
+// distribution in any case. Packages are as in Imports.
+func (a *Artifact) ImportsOther(module string) bool {
+	return slices.ContainsFunc(a.roots, func(pkg string) bool {
+		return (len(a.roots) == 1 || a.Wheel != nil &&
+			pkgmeta.Normalize(pkg) == pkgmeta.Normalize(a.Wheel.Name)) &&
+			a.Program.Needs(pkg, module)
+	})
+}
+
 // ModuleName returns the name under which Python imports a member of a wheel: "pkg/_module" for
 // pkg/_module.abi3.so.
 func ModuleName(member string) string {

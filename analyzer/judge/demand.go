@@ -191,8 +191,8 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.Ta
 func (d *demand) lazy(artifacts []*facts.Artifact, p *platform.Platform) packages.Lazy {
 	own := map[string]bool{}
 	for _, f := range artifacts {
-		if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
-			return nil // the version of numpy matters, which no library shows
+		if numpyMatters(f) {
+			return nil
 		}
 		maps.Copy(own, ownNames(f))
 	}

@@ -193,10 +193,16 @@ func (o *Options) enable(declared []pkgmeta.Requirement, on packages.Target) err
 // selfContained reports whether all libraries that the objects need are in the artifact or on
 // the platform, so that no other package matters.
 func selfContained(f *facts.Artifact, p *platform.Platform) bool {
-	if slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return o.NumPy == facts.NumPy1 }) {
-		return false
-	}
-	return len(needsOf(f, p, fix.Scenario{})) == 0
+	return !numpyMatters(f) && len(needsOf(f, p, fix.Scenario{})) == 0
+}
+
+// numpyMatters reports whether an artifact, or a package that it requires, may have been built
+// against NumPy 1. Which NumPy is installed then matters, although no library shows it.
+func numpyMatters(f *facts.Artifact) bool {
+	return slices.ContainsFunc(f.Objects, func(o *facts.Object) bool {
+		return o.NumPy == facts.NumPy1
+	}) || f.Metadata != nil &&
+		slices.ContainsFunc(f.Metadata.Requires, packages.History().MayBeForNumPy1)
 }
 
 func equal(a, b *packages.Set) bool {

@@ -6,6 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
@@ -19,6 +20,10 @@ only numpy.core._multiarray_umath and fails with NumPy 2: "A module that was com
 1.x cannot be run in NumPy 2.x", or "numpy.dtype size changed". A module that was built against
 NumPy 2 uses numpy._core as well and works with both.
 
+The wheel may also require a release of another package that was built so, such as pandas<2.1, while
+nothing limits NumPy. Of the packages with such releases that are used most, the last one is known
+whose import fails: each was installed with NumPy 2 and imported.
+
 Fix: require numpy<2, or build against NumPy 2. A module that was built against NumPy 2.0 works
 with NumPy 2 and with NumPy 1 from 1.19 on; 2.1 and 2.2 raise that to 1.21, 2.3 and 2.4 to 1.23.
 The macro NPY_TARGET_VERSION changes it.
@@ -26,7 +31,8 @@ The macro NPY_TARGET_VERSION changes it.
 Severity: an error with the NumPy that an installation gets today. It is a warning if the releases
 of NumPy are not known, and for what can be imported without NumPy, although its functions for
 arrays fail: torch, modules of Boost.Python, which do not look at the error, and libraries that
-print and clear it, as libshiboken does.
+print and clear it, as libshiboken does. It is a warning for a release of another package unless the
+wheel's package imports it in any case.
 
 A module of Cython that only uses NumPy's types ("cimport numpy") imports no table, but the module
 checks that numpy.dtype has the size that it had when it was built: "numpy.dtype size changed, may
@@ -51,6 +57,7 @@ func checkNumPy(p *analyzer.Pass) {
 	if version == "" || p.Facts.Wheel != nil && pkgmeta.Normalize(p.Facts.Wheel.Name) == "numpy" {
 		return // NumPy's own modules run with the NumPy that they are part of
 	}
+	checkNumPyOfOthers(p, version, sure)
 	for _, v := range p.Views {
 		if v.NumPy != analyzer.NumPy1 {
 			continue
@@ -68,15 +75,7 @@ func checkNumPy(p *analyzer.Pass) {
 		}
 		p.Report(
 			f,
-			fix.Candidate{
-				Fix: fix.Fix{
-					Kind:        fix.KindPin,
-					Title:       fix.Titled("Require %s", fix.Requirement("numpy<2")),
-					Command:     "numpy<2",
-					Requirement: "numpy<2",
-				},
-				Change: fix.Pin{Requirement: "numpy<2", Direct: !p.Given("numpy")},
-			},
+			olderNumPy(p),
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind:  fix.KindRebuild,
@@ -84,6 +83,56 @@ func checkNumPy(p *analyzer.Pass) {
 				},
 			},
 		)
+	}
+}
+
+// olderNumPy returns the fix that limits the version of NumPy.
+func olderNumPy(p *analyzer.Pass) fix.Candidate {
+	return fix.Candidate{
+		Fix: fix.Fix{
+			Kind:        fix.KindPin,
+			Title:       fix.Titled("Require %s", fix.Requirement("numpy<2")),
+			Command:     "numpy<2",
+			Requirement: "numpy<2",
+		},
+		Change: fix.Pin{Requirement: "numpy<2", Direct: !p.Given("numpy")},
+	}
+}
+
+// checkNumPyOfOthers reports packages that the artifact is installed with and that were built
+// against NumPy 1. In an environment the packages are checked themselves.
+func checkNumPyOfOthers(p *analyzer.Pass, version string, sure bool) {
+	if p.Pinned {
+		return
+	}
+	var releases []packages.ID
+	for _, r := range p.Packages.Releases {
+		releases = append(releases, r.ID())
+	}
+	for _, u := range p.Packages.Unresolved {
+		q, badName := pkgmeta.ParseRequirement(u.Requirement)
+		s, badSpec := pkgmeta.ParseSpec(q.Spec)
+		if v, pinned := s.Pin(); badName == nil && badSpec == nil && pinned {
+			releases = append(releases, packages.ID{Name: u.Package, Version: v.String()})
+		}
+	}
+	for _, r := range releases {
+		module := packages.History().BuiltForNumPy1(r)
+		if module == "" {
+			continue
+		}
+		f := analyzer.Finding{
+			Object: r.String(), Package: "numpy", Chain: []string{r.String(), "numpy"},
+			BuiltWith: "NumPy 1", FailsWith: "NumPy 2",
+			Message: r.String() + " was built against NumPy 1. Its import fails with " + version,
+		}
+		if !sure || !p.Facts.ImportsOther(module) {
+			f.Severity = analyzer.Warning
+		}
+		p.Report(f, olderNumPy(p), fix.Candidate{Fix: fix.Fix{
+			Kind:  fix.KindPin,
+			Title: fix.Titled("Allow a release of %s that was built against NumPy 2", r.Name),
+		}})
 	}
 }
 
