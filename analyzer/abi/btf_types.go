@@ -216,6 +216,9 @@ func (t *btfTypes) body(id TypeID) {
 		out.Elem, out.Size = t.intern(x.Type, ""), uint64(t.l.Class/8)
 	case btf.Array:
 		out.Elem, out.Counts = t.value(x.Type), []int64{int64(x.Count)}
+		if x.Count == 0 { // of an array without a length
+			out.Counts[0] = -1
+		}
 	case btf.Struct, btf.Union:
 		for _, m := range x.Members {
 			offset, bits := uint64(m.Offset), m.Bits

@@ -66,6 +66,9 @@ func (t *typeComparison) signature(p *pair, x, y *Type, u use) []string {
 	case x.Elem == 0 && y.Elem != 0 && t.new.inMemory(y.Elem):
 		out = append(out, fmt.Sprintf("it returned nothing and returns %s in memory now, whose address "+
 			"callers have to pass", t.new.spell(y.Elem)))
+	case x.Elem == 0 && y.Elem != 0 && t.new.onX87(y.Elem):
+		out = append(out, fmt.Sprintf("it returned nothing and leaves %s on the floating-point stack "+
+			"now, which callers have to remove", t.new.spell(y.Elem)))
 	case x.Elem == 0 && (y.Elem == 0 || u.by == library || t.new.Types[y.Elem].Kind == Unknown),
 		t.old.Types[x.Elem].Kind == Unknown:
 		// a result in registers, which old programs do not use
@@ -74,7 +77,7 @@ func (t *typeComparison) signature(p *pair, x, y *Type, u use) []string {
 			out,
 			fmt.Sprintf("it returned nothing and has to return %s now", t.new.spell(y.Elem)),
 		)
-	case y.Elem == 0 && u.by == program && !t.old.inMemory(x.Elem):
+	case y.Elem == 0 && u.by == program && !t.old.inMemory(x.Elem) && !t.old.onX87(x.Elem):
 		// a result in registers, which the library no longer uses
 	case y.Elem == 0:
 		out = append(out, fmt.Sprintf("it returned %s and returns nothing now", t.old.spell(x.Elem)))

@@ -236,6 +236,8 @@ func (c *comparison) copied(s *Symbol) bool {
 		return !c.hasKeyFunction(s.Name[4:])
 	case hasVagueLinkage(s.Name):
 		return true
+	case isVariable(s.Kind) && !strings.Contains(Readable(s.Name), "<"):
+		return true // an inline variable
 	}
 	return s.Type == 0 && c.old.Evidence != EvidenceSymbols
 }

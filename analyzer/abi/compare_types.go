@@ -12,7 +12,8 @@ import (
 type typeComparison struct {
 	*comparison
 	pairs      map[[2]TypeID]*pair
-	functions  map[functionPair]string // results for pairs of function types
+	functions  map[functionPair]string       // results for pairs of function types
+	private    func(symbol, typ string) bool // matches Options.Private
 	incomplete bool
 	work       []*pair
 	reported   map[string]Severity // names of types with a change
@@ -46,6 +47,7 @@ func (c *comparison) compareTypes() {
 		pairs:      map[[2]TypeID]*pair{}, functions: map[functionPair]string{},
 		reported: map[string]Severity{},
 		users:    map[TypeID][]int{},
+		private:  matching(c.Private),
 	}
 	c.types = t
 	for i := range c.old.Symbols {
@@ -55,7 +57,6 @@ func (c *comparison) compareTypes() {
 		}
 	}
 	seen := map[[2]TypeID]bool{}
-	private := matching(c.Private)
 	for i := range c.old.Symbols {
 		if c.matched[i] < 0 || c.broken[i] || isPrivate(c.old.Symbols[i].Version) {
 			continue
@@ -63,7 +64,7 @@ func (c *comparison) compareTypes() {
 		a, b := &c.old.Symbols[i], &c.new.Symbols[c.matched[i]]
 		if a.Type == 0 || b.Type == 0 || seen[[2]TypeID{a.Type, b.Type}] ||
 			a.Weak && isStandardLibrary(c.old, a.Name) || c.Hidden.symbol(c.result, a, c.about(a)) ||
-			private(a.ID(), "") {
+			t.private(a.ID(), "") {
 			continue
 		}
 		seen[[2]TypeID{a.Type, b.Type}] = true
@@ -255,7 +256,7 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, u use) string {
 		return ""
 	}
 	if renamed &&
-		(!t.sameShape(a, b) || otherArguments(x.Name, y.Name, t.old.Class, maxNested)) {
+		(!t.sameShape(a, b) || otherArguments(plain(x.Name), plain(y.Name), t.old.Class, maxNested)) {
 		return was()
 	}
 	key := [2]TypeID{a, b}

@@ -157,6 +157,7 @@ func (b *builder) symbol(s *Symbol, ref dwarf.Ref) error {
 	if e.Tag == dwarf.TagVariable {
 		for i := range chain {
 			s.Align = max(s.Align, uint32(chain[i].Value(dwarf.Alignment)))
+			s.Inline = s.Inline || s.Weak && chain[i].Has(dwarf.Inline)
 			if chain[i].Has(dwarf.Type) && s.Type == 0 {
 				var err error
 				if s.Type, err = b.typeOf(&chain[i], 0); err != nil {

@@ -145,6 +145,19 @@ func (l *Library) inMemory(id TypeID) bool {
 	return t.composite() && !t.Declared && (t.Size > registers || l.byReference(t))
 }
 
+// onX87 reports whether a function returns a type on the stack of the x87 floating-point unit, from
+// which callers have to remove it.
+func (l *Library) onX87(id TypeID) bool {
+	t := &l.Types[id]
+	switch l.Machine {
+	case "x86_64":
+		return t.Kind == Base && t.Size == 16 && t.Encoding == encodingFloat
+	case "i686":
+		return t.Kind == Base && t.Encoding == encodingFloat
+	}
+	return false
+}
+
 // byReference reports whether values of a class are passed by reference to a copy: it has a
 // non-trivial destructor, copy or move constructor (Itanium C++ ABI, 3.1.2.3).
 func (l *Library) byReference(t *Type) bool { return l.measure().byReference(t) }

@@ -59,10 +59,12 @@ func ReadProgram(f File, l *Library, elsewhere func(name string) bool) (*Library
 	}
 	// variables that the program has a copy of, and typeinfo of what it catches
 	for _, e := range o.Exports.All() {
-		if has := exported[e.Name]; has != nil && e.Kind == has.Kind && isVariable(e.Kind) {
+		has, copied := exported[e.Name], e.Relocs&elfobj.RelocCopy != 0
+		gone := has == nil && copied && elsewhere != nil && !elsewhere(e.Name)
+		if gone || has != nil && e.Kind == has.Kind && isVariable(e.Kind) {
 			add(Symbol{
-				Name: e.Name, Version: e.Version, Kind: e.Kind, Size: e.Size, Weak: e.Weak,
-				Copied: !e.Weak,
+				Name: e.Name, Version: e.Version, Kind: e.Kind, Size: e.Size, Weak: e.Weak && !copied,
+				Copied: copied,
 			})
 		}
 	}
