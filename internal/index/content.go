@@ -87,7 +87,7 @@ func (i *Index) openWheel(ctx context.Context, f file) (*content, error) {
 		return &content{ReaderAt: end, size: size, close: end.close}, nil
 	}
 	c := &content{size: size, tail: &end}
-	r := &rangeReader{i: i, ctx: ctx, f: f, size: size, tail: end, step: firstWindow, failed: &c.err}
+	r := &rangeReader{i: i, ctx: ctx, f: f, size: size, tail: end, failed: &c.err}
 	c.ReaderAt, c.close = r, func() error { return r.last.close() }
 	return c, nil
 }

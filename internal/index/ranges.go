@@ -130,15 +130,16 @@ func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (win
 	return window{}, broken(cmp.Or(err, io.ErrUnexpectedEOF))
 }
 
-// rangeReader reads a file by ranges. It keeps the end of the file and one other window, which
-// grows with sequential reads. It is used for the directory of a zip, by one reader at a time.
+// rangeReader reads a file by ranges. It keeps the end of the file and one other window. It is used
+// for the directory of a zip, by one reader at a time. The directory extends to the end, so a window
+// does too, up to lastWindow.
 type rangeReader struct {
 	i          *Index
 	ctx        context.Context
 	f          file
 	size       int64
 	tail, last window
-	step, read int64
+	read       int64
 	failed     *error
 }
 
@@ -170,12 +171,7 @@ func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
 
 // fetch moves the window to an offset.
 func (r *rangeReader) fetch(at int64) error {
-	if at == r.last.at+r.last.size {
-		r.step = min(2*r.step, lastWindow)
-	} else {
-		r.step = firstWindow
-	}
-	end := min(at+r.step, r.size)
+	end := min(at+lastWindow, r.size)
 	if r.tail.at > at {
 		end = min(end, r.tail.at)
 	}
