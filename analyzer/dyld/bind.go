@@ -226,8 +226,12 @@ func (b *binder) flat(out *Binding) {
 		}
 		unknown = unknown || len(l.Missing) > 0
 	}
-	if strings.HasPrefix(name, "_Py") || strings.HasPrefix(name, "__Py") {
+	switch {
+	case strings.HasPrefix(name, "_Py"), strings.HasPrefix(name, "__Py"):
 		b.python(out, dynlink.NoSymbol)
+		return
+	case strings.HasPrefix(name, "_GraalPy"), strings.HasPrefix(name, "__GraalPy"):
+		out.Python, out.Outcome = true, dynlink.Undecided
 		return
 	}
 	if a := macos.Anywhere(name, b.env.Arch); a.Known {

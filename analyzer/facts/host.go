@@ -80,7 +80,7 @@ var loaded = map[Host][]string{
 // exported lists prefixes of the symbols that a host itself exports. Node.js exports libuv and
 // OpenSSL intentionally (doc/api/addons.md).
 var exported = map[Host][]string{
-	HostPython: {"Py", "_Py"},
+	HostPython: {"Py", "_Py", "GraalPy", "_GraalPy"},
 	HostNode: {
 		"napi_",
 		"node_api_",
