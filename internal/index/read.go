@@ -39,6 +39,7 @@ func (i *Index) Read(
 	if err != nil {
 		return nil, i.failed(ctx, *best, err)
 	}
+	_, stored := i.fromStore(ctx, *best)
 	found := map[string]packages.Library{} // by installed path
 	var missing []unpack.Member
 	for _, m := range facts.Objects {
@@ -46,10 +47,10 @@ func (i *Index) Read(
 		if !wants[at] {
 			continue
 		}
-		var l packages.Library
+		l, known := stored[m.Path]
 		key, _ := libraryKey(*best, m.Path)
 		switch {
-		case loadCached(ctx, i, key, &l):
+		case known, loadCached(ctx, i, key, &l):
 			found[at] = l
 		case m.Packed <= worth(at):
 			missing = append(missing, m)

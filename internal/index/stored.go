@@ -65,21 +65,21 @@ func (i *Index) openStored(ctx context.Context, f file) *Wheel {
 	}
 }
 
-// fromStore returns the facts about a wheel and caches its libraries, if all of them are known; else
+// fromStore returns the facts about a wheel and its libraries by path, if all of them are known; else
 // nil.
-func (i *Index) fromStore(ctx context.Context, f file) *facts {
+func (i *Index) fromStore(ctx context.Context, f file) (*facts, map[string]packages.Library) {
 	found := i.stored(ctx, f)
 	if found == nil {
-		return nil
+		return nil, nil
 	}
 	set, err := stored.Decode(found, f.name, elfobj.NewNames())
 	if err != nil {
 		i.log.WarnContext(ctx, "reading facts of a wheel", "wheel", f.name, "err", err)
-		return nil
+		return nil, nil
 	}
 	a := set.Artifacts[0]
 	if len(set.Skipped) > 0 || a.Metadata == nil { // what was skipped is a library too, of another system
-		return nil
+		return nil, nil
 	}
 	libraries := librariesOf(a)
 	out := &facts{Requires: a.Metadata.Requires, Known: true, Opened: true}
@@ -87,8 +87,7 @@ func (i *Index) fromStore(ctx context.Context, f file) *facts {
 		out.Objects = append(out.Objects, unpack.Member{Path: name})
 	}
 	slices.SortFunc(out.Objects, func(a, b unpack.Member) int { return cmp.Compare(a.Path, b.Path) })
-	i.storeLibraries(ctx, f, libraries)
-	return out
+	return out, libraries
 }
 
 // librariesOf returns the libraries of a wheel by path.

@@ -40,7 +40,7 @@ func (i *Index) facts(ctx context.Context, f file, objects bool) (*facts, error)
 		if loadCached(ctx, i, key, &known) {
 			return &known, nil
 		}
-		if found := i.fromStore(ctx, f); found != nil {
+		if found, _ := i.fromStore(ctx, f); found != nil {
 			return found, nil
 		}
 		found, err := i.readWheel(ctx, f, objects)
