@@ -188,11 +188,11 @@ const (
 )
 
 // table returns a line for each of several artifacts, or for those with the same result and reason.
-// It is nil for one artifact, and if all work, which the first line says.
+// It is nil for one artifact. If all work, it has a line for each of several systems.
 func (p *textPrinter) table() (out []string) {
 	rows := causetext.Rows(p.report)
 	if !slices.ContainsFunc(rows, func(x causetext.Row) bool { return x.Result != causetext.Works }) {
-		return nil
+		return p.systems()
 	}
 	reasons := 0
 	for _, row := range rows {
@@ -451,6 +451,9 @@ func (p *textPrinter) overview() string {
 			return ""
 		}
 		on := analyzer.List(names, 3, len(names), "platform")
+		if p.systems() != nil {
+			on = "these platforms"
+		}
 		if except := ignored(r); except != "" {
 			return "Nothing else was found on " + on + ": " + except + "."
 		}
