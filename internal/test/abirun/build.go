@@ -18,10 +18,11 @@ type build struct {
 	name     string
 	old, new string   // compilers
 	flags    []string // for debug information
-	of       string   // the build whose old library is described, or "" if both are built
+	of       string   // the build whose libraries are described or run, or "" if both are built
 	language string   // "c" if only for C
 	// the old types are those of the program, which does not have all: blind spots are no fault
 	program bool
+	static  bool // static libraries are compared
 }
 
 // builds are tried for each pair.
@@ -36,6 +37,7 @@ var builds = []build{
 	{name: "ctf", old: "gcc", new: "gcc", flags: []string{"-gctf"}, language: "c"},
 	{name: "baseline", old: "gcc", new: "gcc", flags: []string{"-gdwarf-5"}, of: "gcc"},
 	{name: "app", old: "gcc", new: "gcc", flags: []string{"-gdwarf-5"}, of: "gcc", program: true},
+	{name: "static", old: "gcc", new: "gcc", flags: []string{"-gdwarf-5"}, of: "gcc", static: true},
 	{name: "stripped", old: "gcc", new: "gcc", flags: []string{"-g0"}},
 }
 
@@ -93,6 +95,24 @@ func (p *pair) library(ctx context.Context, b build, side string) (string, error
 	)
 	if p.has("x.map") {
 		args = append(args, "-Wl,--version-script=x.map")
+	}
+	return out, p.command(ctx, side, args...)
+}
+
+// archive builds one side as a static library, and returns its path.
+func (p *pair) archive(ctx context.Context, b build, side string) (string, error) {
+	out := filepath.Join(p.dir, b.name+"-"+side+".a")
+	args := []string{"ar", "rcs", out}
+	for i, source := range p.sources() {
+		object := fmt.Sprintf("%d.o", i)
+		compile := slices.Concat(
+			[]string{p.compiler(b.old), "-w", "-O2", "-fPIC"}, p.standard(),
+			b.flags, strings.Fields(p.key("cflags", side)), []string{"-c", source, "-o", object},
+		)
+		if err := p.command(ctx, side, compile...); err != nil {
+			return "", err
+		}
+		args = append(args, object)
 	}
 	return out, p.command(ctx, side, args...)
 }

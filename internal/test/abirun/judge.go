@@ -111,6 +111,14 @@ func (p *pair) diff(
 			return nil, err
 		}
 	}
+	if b.static {
+		for i, side := range sides {
+			var err error
+			if two[i], err = p.archive(ctx, b, side); err != nil {
+				return nil, err
+			}
+		}
+	}
 	args := []string{"diff", "--format", "json"}
 	fill := strings.NewReplacer(
 		"{old}", filepath.Join(p.dir, "old"), "{new}", filepath.Join(p.dir, "new"),
