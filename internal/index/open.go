@@ -169,12 +169,13 @@ func (i *Index) Open(
 	if w.Pure || w.Recorded {
 		return w, nil
 	}
-	if s := i.openStored(ctx, *best); s != nil {
-		return s, nil
-	}
 	var large *TooLargeError
 	if best.size > 2*limit && i.recorded(ctx, *best, all, on) { // its size is that of its libraries
 		return nil, &TooLargeError{best.name, best.size, i.known(ctx, *best, all, on)}
+	}
+	// Not before, so that the same wheels are read with a store as without.
+	if s := i.openStored(ctx, *best); s != nil {
+		return s, nil
 	}
 	c, err := i.openFor(ctx, *best, limit)
 	switch {
