@@ -65,7 +65,7 @@ func (p *packageSource) download(
 				return nil, err
 			}
 			if to.OS != platform.Linux {
-				return p.downloadFor(ctx, q, python, to)
+				return p.downloadFor(ctx, q, python, to, f.platforms[0])
 			}
 			on.Arch, on.Libc, on.LibcVersion = to.Arch, to.Libc, to.LibcVersion
 		}
@@ -79,12 +79,13 @@ func (p *packageSource) download(
 
 // downloadFor downloads the wheel that pip would install on macOS or Windows, for an interpreter
 // or, if it is "", for the newest, of the newest final release that has one; a pinned release may
-// be yanked.
+// be yanked. name is that of the platform: "macos15" without an architecture is also the other one.
 func (p *packageSource) downloadFor(
 	ctx context.Context,
 	q pkgmeta.Requirement,
 	python string,
 	on *platform.Platform,
+	name string,
 ) (*index.Wheel, error) {
 	spec, err := pkgmeta.ParseSpec(q.Spec)
 	if err != nil {
@@ -111,6 +112,16 @@ func (p *packageSource) downloadFor(
 				(best.File == "" || cmp.Or(w.Version.Compare(best.Version), rank.Compare(first)) > 0) {
 				best, first = w, rank
 			}
+		}
+	}
+	if best.File == "" && on.OS == platform.MacOS {
+		arch := "arm64"
+		if on.Arch == arch {
+			arch = "x86_64"
+		}
+		other, err := platform.Named(name, arch)
+		if err == nil && other.Arch != on.Arch { // the name has no architecture
+			return p.downloadFor(ctx, q, python, other, other.Name)
 		}
 	}
 	if best.File == "" {

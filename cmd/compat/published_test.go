@@ -232,6 +232,7 @@ func TestCheckPublishedReleaseForOtherSystems(t *testing.T) {
 		{"win_amd64", "widget==2.0a1", "widget-2.0a1-cp313-cp313-win_amd64.whl"},
 		{"macos14/x86_64", "widget", "widget-1.1-cp313-cp313-macosx_11_0_x86_64.whl"},
 		{"macos14/x86_64", "widget<1.1", "the index has no wheel of widget<1.1 for macosx_14_0"},
+		{"macos14", "widget<1.1", "widget-1.0-cp313-cp313-macosx_11_0_arm64.whl"},
 		{"macosx_11_0_arm64", "widget", "widget-1.0-cp313-cp313-macosx_11_0_arm64.whl"},
 		{"win_arm64", "widget", "the index has no wheel of widget for win_arm64"},
 	} {
