@@ -73,8 +73,8 @@ const (
 // Fixups is the encoding of imports.
 type Fixups string
 
-// Encodings: chained fixups (dyld of macOS 10.15 and later), bind opcodes (10.6 and later), only a symbol
-// table.
+// Encodings: chained fixups (dyld of macOS 10.15 and later), bind opcodes (10.6 and later), only a
+// symbol table.
 const (
 	Chained Fixups = "chained"
 	Opcodes Fixups = "opcodes"

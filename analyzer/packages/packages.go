@@ -102,7 +102,8 @@ func (t Target) Place() string {
 	return strings.Join(strings.Fields(system+" "+t.LibcVersion+" "+t.Arch), " ")
 }
 
-// Interpreter returns the interpreter for messages: "Python 3.12", or "Python 3" if it is not known.
+// Interpreter returns the interpreter for messages: "Python 3.12", or "Python 3" if it is not
+// known.
 func (t Target) Interpreter() string { return "Python " + cmp.Or(t.Python, "3") }
 
 // Markers returns the marker variables of the interpreter.

@@ -13,7 +13,8 @@ import (
 type MarkerEnv map[string]string
 
 // MarkerEnvOn returns the variables of CPython on "macos", "windows", "android", "ios" or
-// "emscripten"; on another system they are those of DefaultMarkerEnv. machine is as in platform tags, "arm64" or "amd64".
+// "emscripten"; on another system they are those of DefaultMarkerEnv. machine is as in platform
+// tags, "arm64" or "amd64".
 func MarkerEnvOn(system, python, machine string) MarkerEnv {
 	e := DefaultMarkerEnv(python, machine)
 	switch system {

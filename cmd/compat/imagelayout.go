@@ -202,8 +202,8 @@ func readManifest(root *os.Root, digest string) (m manifest, err error) {
 	return m, nil
 }
 
-// chooseImage returns an image of a layout, and its layers and configuration. The image may be in an index of the
-// index: one index per tag with one image per platform is usual.
+// chooseImage returns an image of a layout, and its layers and configuration. The image may be in
+// an index of the index: one index per tag with one image per platform is usual.
 func chooseImage(root *os.Root, tag string) (image descriptor, parts []descriptor, err error) {
 	m, err := readManifest(root, "")
 	for range 4 { // nested indexes

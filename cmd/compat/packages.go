@@ -26,7 +26,8 @@ type packageSource struct {
 
 // openPackages opens the package indexes of urls, else those that pip and uv are configured for.
 // The built-in history comes first, unless noHistory is set. Without an index only the history is
-// used. facts names the facts store, else COMPAT_FACTS. noCache ignores cached pages of the indexes.
+// used. facts names the facts store, else COMPAT_FACTS. noCache ignores cached pages of the
+// indexes.
 func openPackages(
 	env environment, urls []string, facts string, noHistory, noCache bool,
 ) (*packageSource, error) {

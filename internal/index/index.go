@@ -71,8 +71,8 @@ type Cache interface {
 	Put(ctx context.Context, key string, value []byte, ttl time.Duration) error
 }
 
-// Facts returns what facts.Encode returned for the wheel with a SHA-256, or nil. It must be safe for
-// concurrent use. *factstore.Store implements it.
+// Facts returns what facts.Encode returned for the wheel with a SHA-256, or nil. It must be safe
+// for concurrent use. *factstore.Store implements it.
 type Facts interface {
 	Get(ctx context.Context, sha256 string) []byte
 }

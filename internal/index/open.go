@@ -190,8 +190,8 @@ func (i *Index) Open(
 	return w, nil
 }
 
-// Which returns the wheel of a version that pip would install, without its content. Errors are those
-// of Download.
+// Which returns the wheel of a version that pip would install, without its content. Errors are
+// those of Download.
 func (i *Index) Which(
 	ctx context.Context,
 	name, version string,
@@ -472,8 +472,8 @@ func (f *file) wanted(
 	return wanted, packed, packed > size/2 && size <= limit || len(wanted) > maxRanges
 }
 
-// Part returns the part of a wheel on this machine that Open makes of the wheel in an index, so that
-// the same facts are read of both.
+// Part returns the part of a wheel on this machine that Open makes of the wheel in an index, so
+// that the same facts are read of both.
 func Part(name string, r io.ReaderAt, size int64) (part io.ReaderAt, length int64, err error) {
 	if size <= smallWheel {
 		return r, size, nil

@@ -131,8 +131,8 @@ func (i *Index) fetchOnce(ctx context.Context, f file, at, end, size int64) (win
 }
 
 // rangeReader reads a file by ranges. It keeps the end of the file and one other window. It is used
-// for the directory of a zip, by one reader at a time. The directory extends to the end, so a window
-// does too, up to lastWindow.
+// for the directory of a zip, by one reader at a time. The directory extends to the end, so a
+// window does too, up to lastWindow.
 type rangeReader struct {
 	i          *Index
 	ctx        context.Context

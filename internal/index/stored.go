@@ -65,8 +65,8 @@ func (i *Index) openStored(ctx context.Context, f file) *Wheel {
 	}
 }
 
-// fromStore returns the facts about a wheel and its libraries by path, if all of them are known; else
-// nil.
+// fromStore returns the facts about a wheel and its libraries by path, if all of them are known;
+// else nil.
 func (i *Index) fromStore(ctx context.Context, f file) (*facts, map[string]packages.Library) {
 	found := i.stored(ctx, f)
 	if found == nil {
