@@ -116,11 +116,9 @@ func (x *relocatable) read() error {
 	spent := 0
 	return x.each(s.off, s.size, entry, "the symbol table", func(_ uint64, b []byte) (bool, error) {
 		y := x.symbol(b)
-		value := uint64(0)
+		value := uint64(x.order.Uint32(b[4:]))
 		if x.wide {
 			value = x.order.Uint64(b[8:])
-		} else {
-			value = uint64(x.order.Uint32(b[4:]))
 		}
 		in := int(y.shndx)
 		loaded := y.shndx < elf.SHN_LORESERVE && in < len(x.secs)

@@ -61,9 +61,9 @@ On Android only DT_RUNPATH counts, from API level 24 on. In Pyodide the run path
 since the ABI 2025_0, and a library in site-packages is found.
 
 On iOS the build of an app makes a framework of each module (*.so) and moves it to the folder
-Frameworks (PEP 730), so a module does not find another file of its wheel. A dynamic library (*.dylib)
-stays where it is, and the App Store refuses the app: a warning, if no module needs it. Fix: link
-libraries statically.
+Frameworks (PEP 730), so a module does not find another file of its wheel. A dynamic library
+(*.dylib) stays where it is, and the App Store refuses the app: a warning, if no module needs it.
+Fix: link libraries statically.
 
 Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + ` or
 ` + "`auditwheel repair`" + `; in a conda package an RPATH, as conda-build does. Rename a file of a wheel

@@ -41,9 +41,9 @@ Fix: build the wheel with the Python of its tag, or change the tag to the Python
 On Windows the names are x.cp312-win_amd64.pyd, x.cp313t-win_amd64.pyd and, for the stable ABI,
 x.pyd. A module for 32-bit Windows has the suffix win32, which a 64-bit Python does not import.
 
-In Pyodide a version of the ABI has one Python, and a wheel for another one is never installed. There
-it is also an error if a file with the suffix of a module exports no init function, because the linker
-of Emscripten does not export what is hidden.
+In Pyodide a version of the ABI has one Python, and a wheel for another one is never installed.
+There it is also an error if a file with the suffix of a module exports no init function, because
+the linker of Emscripten does not export what is hidden.
 
 Severity: an error where no module of the wheel fits a tag or has the init function of its name, and
 a warning where others do: the module may be left over from another build. Where a module has
@@ -379,8 +379,8 @@ func reportNoInit(p *analyzer.Pass, file string) {
 	init := "PyInit_" + name
 	f := analyzer.Finding{Object: file, Chain: []string{file}}
 	f.Headline = file + " exports no init function"
-	f.Message = fmt.Sprintf("%s, and the package imports it. The import fails: dynamic module does not "+
-		"define module export function (%s)", f.Headline, init)
+	f.Message = fmt.Sprintf("%s, and the package imports it. The import fails: dynamic module does "+
+		"not define module export function (%s)", f.Headline, init)
 	p.Report(f, fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindSource, Title: fix.Titled("Define %s, and export it", init),
 	}})

@@ -89,12 +89,13 @@ Android: bundle it (` + "`auditwheel repair`" + `), or link the C++ library stat
 Python (libpython3.13.so, libssl_python.so) are in the app. A library that the API level of the tag
 does not have yet is reported too.
 
-On iOS a library is neither in the wheel nor in a folder of the system, or has a path of macOS, whose
-frameworks have versions. Which libraries of these folders a version of iOS has is not known.
+On iOS a library is neither in the wheel nor in a folder of the system, or has a path of macOS,
+whose frameworks have versions. Which libraries of these folders a version of iOS has is not known.
 
-In Pyodide a library is not in the wheel. The load fails with "could not load dynamic lib". Fix: bundle
-it (` + "`pyodide auditwheel repair`" + `) or link it statically. It is a warning for a library that a
-package of Pyodide's distribution has (libopenblas.so), which has to be loaded before.
+In Pyodide a library is not in the wheel. The load fails with "could not load dynamic lib". Fix:
+bundle it (` + "`pyodide auditwheel repair`" + `) or link it statically. It is a warning for a
+library that a package of Pyodide's distribution has (libopenblas.so), which has to be loaded
+before.
 
 Libraries of the packages that an rpm, apk or conda package depends on are matched by name,
 capability, or because the package is known to have them; the packages themselves are not read. The

@@ -128,8 +128,8 @@ func reportNotFound(p *analyzer.Pass) {
 		found[m.stem] = true // once for the copies of a module
 		f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
 		f.Headline = m.path + " is imported only by " + m.interpreters
-		f.Message = fmt.Sprintf("%s. pip installs the wheel for CPython %s by its tag %s, and the import "+
-			"fails there", f.Headline, p.Python, p.Facts.Wheel.Tags[at])
+		f.Message = fmt.Sprintf("%s. pip installs the wheel for CPython %s by its tag %s, and the "+
+			"import fails there", f.Headline, p.Python, p.Facts.Wheel.Tags[at])
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild, Title: fix.Titled("Use a build for CPython %s, or a Python that the "+
 				"module is for: %s", p.Python, m.interpreters),

@@ -80,11 +80,12 @@ On Android a symbol is looked up in the module and in the libraries that it need
 and not in others that are loaded: a module has to be linked with libpython. The load fails with
 "cannot locate symbol". The exports of libc.so, libm.so, libdl.so, libz.so and liblog.so are known.
 
-In Pyodide a symbol is looked up in its main program, which contains Python and the C library, and in
-the modules that the load links before. For a missing address of a function or of data the load fails:
-"Dynamic linking error: undefined symbol". For a missing function that is only called, a call fails:
-"Dynamic linking error: cannot resolve symbol", which is an error too. It is a warning where a module
-of the wheel has the address, and may be imported before. What each version of the ABI has is known.
+In Pyodide a symbol is looked up in its main program, which contains Python and the C library, and
+in the modules that the load links before. For a missing address of a function or of data the load
+fails: "Dynamic linking error: undefined symbol". For a missing function that is only called, a call
+fails: "Dynamic linking error: cannot resolve symbol", which is an error too. It is a warning where
+a module of the wheel has the address, and may be imported before. What each version of the ABI has
+is known.
 
 On iOS the functions of Python are checked. What the libraries of iOS export is not known.
 

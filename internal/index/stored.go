@@ -78,7 +78,8 @@ func (i *Index) fromStore(ctx context.Context, f file) (*facts, map[string]packa
 		return nil, nil
 	}
 	a := set.Artifacts[0]
-	if len(set.Skipped) > 0 || a.Metadata == nil { // what was skipped is a library too, of another system
+	// what was skipped is a library too, of another system
+	if len(set.Skipped) > 0 || a.Metadata == nil {
 		return nil, nil
 	}
 	libraries := librariesOf(a)

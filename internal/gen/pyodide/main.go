@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s is not like 2025_0=0.29.4", arg)
 		}
 		versions = append(versions, part[1]+" ("+part[0]+")")
-		dir := ""
+		var dir string
 		if len(part) == 3 {
 			dir = part[2]
 		} else {
