@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
@@ -373,14 +374,24 @@ func alwaysLoaded(p *analyzer.Pass, l *dynlink.Library, modules []*analyzer.View
 		})
 }
 
+// shownPath shortens a search path of many folders.
+func shownPath(list string) string {
+	const most = 3
+	folders := strings.Split(list, ":")
+	if len(folders) <= most+1 {
+		return list
+	}
+	return fmt.Sprintf("%s and %d more folders", strings.Join(folders[:most], ":"), len(folders)-most)
+}
+
 // paths says why no path leads to the library.
 func (x unreached) paths(p *analyzer.Pass) string {
 	v := x.by
 	switch {
 	case v.RunPath != "":
-		return "its RUNPATH " + v.RunPath + " does not lead to it"
+		return "its RUNPATH " + shownPath(v.RunPath) + " does not lead to it"
 	case v.RPath != "":
-		return "its RPATH " + v.RPath + " does not lead to it"
+		return "its RPATH " + shownPath(v.RPath) + " does not lead to it"
 	case x.program != nil && x.program != v && x.program.RunPath != "":
 		return "it has no RUNPATH, and that of " + x.program.Path + " does not apply to it"
 	case x.program != nil && x.program != v:
