@@ -443,7 +443,7 @@ func (p *textPrinter) overview() string {
 	switch len(r.Causes) {
 	case 0:
 		if r.Verdict == analyzer.NotJudged && len(r.Skipped) == 0 {
-			return "It contains no library or program of Linux, macOS or Windows."
+			return "It contains no library or program that compat reads."
 		}
 		judged, ok := r.Judged()
 		names := platformNames(r)
