@@ -38,8 +38,9 @@ static library.
 
 Severity of a note: a warning, since most machines have v2 and v3, and an error for v4, which most
 machines lack, and for a static program, of which the loader cannot select another copy. Of
-instructions: an error for modules and programs and for libraries that they need, and a warning for
-AVX alone and for other libraries, which code may open on some processors only. Objects in a
+instructions: an error for modules and programs and for libraries that they need, a warning for
+other libraries, which code may open on some processors only, and a note for AVX alone, which few
+processors of the last fifteen years lack. Objects in a
 glibc-hwcaps folder, one of several variants, paths that name a processor, and wheels whose tag
 names the level are not reported.
 
@@ -132,7 +133,10 @@ func executesLevel(p *analyzer.Pass, v *analyzer.View) {
 			need.Entry,
 			p.Platform.Name,
 		)}
-	if need.Level > processor.AVX && (starts(v) || slices.ContainsFunc(v.Users, starts)) {
+	switch {
+	case need.Level == processor.AVX: // only some small processors of the last fifteen years lack it
+		f.Severity = analyzer.Note
+	case starts(v), slices.ContainsFunc(v.Users, starts):
 		f.Severity = analyzer.Error
 	}
 	reportLevel(p, f)
