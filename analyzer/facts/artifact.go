@@ -153,6 +153,11 @@ func (a *Artifact) Imports(module string) bool {
 		a.Program.Needs(pkg, name)
 }
 
+// Names reports whether a source of the wheel imports a module of it, under any condition.
+func (a *Artifact) Names(module string) bool {
+	return len(a.Program.Uses([]string{ModuleName(module)})) > 0
+}
+
 // ImportsOther reports whether importing a package of a wheel imports a module of another
 // distribution in any case. Packages are as in Imports.
 func (a *Artifact) ImportsOther(module string) bool {

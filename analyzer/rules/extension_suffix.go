@@ -58,7 +58,8 @@ is also a warning where a wheel for a free-threaded Python has a module of the s
 that Python does not support.
 
 It is a warning for an init function of another name if a Python source may load the file under that
-name, and on Windows and macOS, where this is not known.
+name, and on Windows and macOS, where this is not known. It is a note next to modules with the right
+one if no source of the wheel imports the file.
 
 Not detected: modules that are named only x.so and were built for another Python than that of the
 tag (pybind11 checks it when it is imported), modules that are not loaded by import (ctypes, a
@@ -364,6 +365,9 @@ func reportMisnamed(p *analyzer.Pass, file moduleFile, all bool) {
 	if l := p.Facts.Loads; !all || l == nil || l.May(file.path) {
 		f.Severity = analyzer.Warning
 		f.Message += ", unless the package loads the file under the other name"
+	}
+	if !all && p.Facts.Sources && !p.Facts.Names(file.path) {
+		f.Severity = analyzer.Note // a file that is left over, as far as the sources show
 	}
 	p.Report(f, fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
