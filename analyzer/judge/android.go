@@ -127,13 +127,7 @@ func claimedAndroid(f *facts.Artifact, arch string) (oldest []*platform.Platform
 		if p == nil || arch != "" && p.Arch != arch {
 			continue
 		}
-		at := slices.IndexFunc(oldest, func(q *platform.Platform) bool { return q.Arch == p.Arch })
-		switch {
-		case at < 0:
-			oldest = append(oldest, p)
-		case p.APILevel() < oldest[at].APILevel():
-			oldest[at] = p
-		}
+		oldest = withOldest(oldest, p)
 	}
 	return oldest
 }

@@ -119,13 +119,7 @@ func claimedIOS(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
 		if p == nil || arch != "" && p.Arch != arch {
 			continue
 		}
-		at := slices.IndexFunc(oldest, func(q *platform.Platform) bool { return q.Arch == p.Arch })
-		switch {
-		case at < 0:
-			oldest = append(oldest, p)
-		case platform.Older(p.LibcVersion, oldest[at].LibcVersion):
-			oldest[at] = p
-		}
+		oldest = withOldest(oldest, p)
 	}
 	return oldest
 }

@@ -452,15 +452,24 @@ func claimed(f *facts.Artifact, arch string) (oldest []*platform.Platform) {
 		if err != nil {
 			continue
 		}
-		at := slices.IndexFunc(oldest, func(q *platform.Platform) bool { return q.Libc == p.Libc })
-		switch {
-		case at < 0:
-			oldest = append(oldest, p)
-		case platform.Older(p.LibcVersion, oldest[at].LibcVersion):
-			oldest[at] = p
-		}
+		oldest = withOldest(oldest, p)
 	}
 	return oldest
+}
+
+// withOldest adds a platform to a list, in which it replaces a newer one with the same C library
+// and architecture, or is left out for an older one.
+func withOldest(list []*platform.Platform, p *platform.Platform) []*platform.Platform {
+	at := slices.IndexFunc(list, func(q *platform.Platform) bool {
+		return q.Libc == p.Libc && q.Arch == p.Arch
+	})
+	switch {
+	case at < 0:
+		return append(list, p)
+	case platform.Older(p.LibcVersion, list[at].LibcVersion):
+		list[at] = p
+	}
+	return list
 }
 
 // declared returns the platform with the oldest glibc that a conda package allows, or nil if it
