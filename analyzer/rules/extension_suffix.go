@@ -267,8 +267,8 @@ func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string)
 	var misnamed []moduleFile
 	fitting, stable := 0, false // stable: a module is for every Python, or has several copies
 	for _, file := range files {
-		if len(file.hooks) == 0 && p.Facts.Imports(file.path) {
-			reportNoInit(p, file.path)
+		if len(file.hooks) == 0 && p.Pyodide == nil && p.Facts.Imports(file.path) {
+			reportNoInit(p, file.path) // in Pyodide, checkSuffixesPyodide reported it
 		}
 		m, ok := parse(file.path)
 		if !ok {
