@@ -101,7 +101,15 @@ func (a *Analyzer) fix(
 		options: o, fixing: how, cache: cache,
 	}
 	done, err := x.execute(ctx)
-	return r, done, err
+	if err != nil {
+		return r, done, err
+	}
+	written := map[string]string{}
+	for _, f := range done.Files {
+		written[f.Artifact] = f.File
+	}
+	trial.Sequence(r, written)
+	return r, done, nil
 }
 
 // check is Check without the fixes that are applied to the bytes. damaged are files that could not

@@ -18,6 +18,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/trial"
 )
 
 // Environment is a set of packages that are installed together.
@@ -179,6 +180,9 @@ func (a *Analyzer) CheckEnvironments(
 		}
 	default:
 		r.Verdict = result.Compatible // packages without native code are always compatible
+	}
+	if err == nil {
+		trial.Sequence(r, nil)
 	}
 	return r, err
 }

@@ -53,7 +53,7 @@ func (b Bundling) Arguments() []string {
 // there are many libraries to exclude.
 func (b Bundling) Command(wheel shellword.Line) shellword.Line {
 	if len(b.Exclude) > mostExcluded {
-		return "compat fix --write " + Fixed + " " + wheel
+		return Write + " " + wheel
 	}
 	return shellword.Quoted(append([]string{string(b.With)}, b.Arguments()...)) + " " + wheel
 }

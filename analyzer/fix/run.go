@@ -10,10 +10,16 @@ import (
 // Fixed is the folder to which the command of Run writes.
 const Fixed = "fixed"
 
+// Beginnings of commands that write changed files to Fixed, and in their place.
+const (
+	Write   shellword.Line = "compat fix --write " + Fixed
+	InPlace shellword.Line = "compat fix --in-place"
+)
+
 // Run returns the command that applies the fixes of some files to their bytes and checks the
 // result. options are those of the check. Files in one folder have their base names.
 func Run(options shellword.Line, files []string) shellword.Line {
-	command := "compat fix --write " + Fixed + options
+	command := Write + options
 	same := true
 	for _, w := range files {
 		same = same && path.Dir(w) == path.Dir(files[0])

@@ -261,7 +261,6 @@ func (p *planner) plan() error {
 	}
 	p.report.Plan = out
 	shareTags(p.report)
-	sequence(p.report)
 	return nil
 }
 

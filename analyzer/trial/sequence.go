@@ -81,12 +81,15 @@ func setFirst(r *result.Report, c *result.Cause, x fix.Fix) {
 	c.Fixes[0].Fix = x
 }
 
-// sequence changes the commands of the causes so that those of the first fixes can be run one after
+// Sequence changes the commands of the causes so that those of the first fixes can be run one after
 // the other: a command after one that changes the name or the place of a wheel has the new one.
-// Alternatives of a fix are run instead of it, so they have the name from before.
-func sequence(r *result.Report) {
+// Alternatives of a fix are run instead of it, so they have the name from before. fixed are the
+// names of the wheels that the command of the plan writes, by path of the artifact; nil if the plan
+// has none.
+func Sequence(r *result.Report, fixed map[string]string) {
 	now := map[string]*wheelFile{}              // by path of the artifact
 	seen := map[shellword.Line]shellword.Line{} // a command for several causes, and what it became
+	plan := r.Plan.Command
 	for i := range r.Causes {
 		c := &r.Causes[i]
 		var files []*wheelFile
@@ -96,23 +99,28 @@ func sequence(r *result.Report) {
 				continue
 			}
 			if now[a] == nil {
-				now[a] = &wheelFile{original: path.Base(a), file: path.Base(a)}
+				now[a] = &wheelFile{original: path.Base(a), file: path.Base(a), fixed: fixed[a]}
 			}
 			if !slices.Contains(files, now[a]) {
 				files = append(files, now[a])
 			}
 		}
+		ofPlan := make([]bool, len(c.Fixes))
 		for j := range c.Fixes {
 			x := c.Fixes[j].Fix
+			ofPlan[j] = plan != "" && x.Command == plan
 			command, ok := seen[x.Command]
 			if !ok {
 				command = x.Command
 				for _, w := range files {
-					x.Command = w.rename(x)
+					x.Command = w.rename(x, ofPlan[j])
 				}
 				seen[command] = x.Command
 			} else {
 				x.Command = command
+			}
+			if ofPlan[j] {
+				r.Plan.Command = x.Command
 			}
 			if j == 0 {
 				setFirst(r, c, x)
@@ -122,7 +130,7 @@ func sequence(r *result.Report) {
 		for j, x := range c.Fixes {
 			for _, w := range files {
 				if j == 0 || c.Together {
-					w.run(x.Fix)
+					w.run(x.Fix, ofPlan[j])
 				}
 			}
 		}
@@ -132,8 +140,9 @@ func sequence(r *result.Report) {
 // wheelFile is the name and the place of a wheel after some commands.
 type wheelFile struct {
 	original, file string
-	moved          bool // a command wrote a new wheel to wheelhouse
-	chosen         bool // and chose its tags
+	fixed          string         // its name after the command of the plan; "" if that has not changed it
+	folder         shellword.Line // to which a command wrote a new wheel, with "/"; "" if none did
+	chosen         bool           // the command chose its tags
 }
 
 // name returns the file as a shell argument. It is a pattern if auditwheel chose the tags.
@@ -141,22 +150,28 @@ func (w *wheelFile) name() shellword.Line {
 	switch {
 	case w.chosen:
 		parts := strings.SplitN(w.original, "-", 3)
-		return wheelhouse + shellword.Quote(strings.Join(parts[:2], "-")+"-") + "*.whl"
-	case w.moved:
-		return wheelhouse + shellword.Quote(w.file)
+		return w.folder + shellword.Quote(strings.Join(parts[:2], "-")+"-") + "*.whl"
+	case w.folder != "":
+		return w.folder + shellword.Quote(w.file)
 	}
 	return shellword.Quote(shellword.File(w.file))
 }
 
-// wheelhouse is the folder to which auditwheel and delvewheel write.
-const wheelhouse shellword.Line = "wheelhouse/"
+// Folders of wheels.
+const (
+	wheelhouse shellword.Line = "wheelhouse/" // to which auditwheel and delvewheel write
+	fixed      shellword.Line = fix.Fixed + "/"
+)
 
-// rename returns the command of a fix for the file as it is now.
-func (w *wheelFile) rename(x fix.Fix) shellword.Line {
-	if !w.moved && w.file == w.original {
+// rename returns the command of a fix, or of the plan, for the file as it is now.
+func (w *wheelFile) rename(x fix.Fix, ofPlan bool) shellword.Line {
+	if w.folder == "" && w.file == w.original {
 		return x.Command
 	}
-	if len(x.Retags) == 1 { // "wheel tags" accepts what compat's commands wrote
+	if w.folder == fixed { // to which nothing is written for a wheel in it
+		x.Command = x.Command.Replace(fix.Write, fix.InPlace)
+	}
+	if len(x.Retags) == 1 && !ofPlan { // "wheel tags" accepts what compat's commands wrote
 		return x.Retags[0].Options() + " " + w.name()
 	}
 	original := shellword.Quote(shellword.File(w.original))
@@ -169,32 +184,46 @@ func (w *wheelFile) rename(x fix.Fix) shellword.Line {
 				if w.chosen || w.file != w.original { // "wheel tags" and auditwheel sort the tags
 					continue
 				}
-				step = fix.Move + wheelhouse + words[1] + " " + words[2]
+				step = fix.Move + w.folder + words[1] + " " + words[2]
 			}
 			steps = append(steps, step)
 		}
 		lines = append(lines, shellword.Join(steps, " && "))
 	}
 	command := shellword.Join(lines, "\n").Replace(original, w.name())
-	if w.moved {
-		command = command.Replace(fix.PackWheel, fix.PackWheel+"-d wheelhouse ")
+	if w.folder != "" {
+		folder := shellword.Line(strings.TrimSuffix(string(w.folder), "/"))
+		command = command.Replace(fix.PackWheel, fix.PackWheel+"-d "+folder+" ")
 	}
 	return command
 }
 
-// run records what the command of a fix does to the file.
-func (w *wheelFile) run(x fix.Fix) {
+// run records what the command of a fix, or of the plan, does to the file.
+func (w *wheelFile) run(x fix.Fix, ofPlan bool) {
+	command := string(x.Command)
+	if ofPlan && w.fixed != "" {
+		if strings.Contains(command, " "+string(w.name())) {
+			w.file, w.folder, w.chosen = w.fixed, fixed, false
+		}
+		return
+	}
 	for _, r := range x.Retags {
 		if r.Wheel.File == w.original {
 			w.file = fix.Retagging{Wheel: &fix.Wheel{File: w.file}, To: r.To}.File()
 		}
 	}
-	command := string(x.Command)
 	if !strings.Contains(command, string(w.name())) {
 		return
 	}
-	if b := x.Bundling; b != nil && strings.Contains(command, "auditwheel repair ") {
-		w.moved, w.chosen = true, w.chosen || !b.KeepTags
+	chooses := x.Bundling != nil && x.Bundling.With == fix.Auditwheel && !x.Bundling.KeepTags
+	switch {
+	case x.Bundling != nil && strings.Contains(command, "auditwheel repair "),
+		strings.Contains(command, "delvewheel repair "):
+		w.folder = wheelhouse
+	case strings.Contains(command, string(fix.Write)):
+		w.folder = fixed
+	case !strings.Contains(command, string(fix.InPlace)):
+		return
 	}
-	w.moved = w.moved || strings.Contains(command, "delvewheel repair ")
+	w.chosen = w.chosen || chooses
 }

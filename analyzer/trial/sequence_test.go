@@ -24,9 +24,9 @@ func retagging(title string, to pkgmeta.Tag) fix.Fix {
 	}
 }
 
-// reportWith returns a report with a cause for each list of fixes. The first one of planned causes is
+// newReport returns a report with a cause for each list of fixes. The first one of planned causes is
 // planned.
-func reportWith(planned int, causes ...[]fix.Fix) *result.Report {
+func newReport(planned int, causes ...[]fix.Fix) *result.Report {
 	r := &result.Report{}
 	for i, fixes := range causes {
 		r.Findings = append(r.Findings, result.Finding{Artifact: "dist/" + file})
@@ -39,8 +39,6 @@ func reportWith(planned int, causes ...[]fix.Fix) *result.Report {
 		}
 		r.Causes = append(r.Causes, c)
 	}
-	shareTags(r)
-	sequence(r)
 	return r
 }
 
@@ -52,6 +50,50 @@ func commands(r *result.Report) (out []shellword.Line) {
 		}
 	}
 	return out
+}
+
+// A command after that of the plan has the place to which compat writes the wheel, and compat fixes
+// a wheel in that folder in its place. After a bundler, the command of the plan has its wheel.
+func TestSequenceAfterPlan(t *testing.T) {
+	const written = "tool-1.0-cp36-abi3-manylinux_2_28_x86_64.whl"
+	const plan shellword.Line = "compat fix --write fixed --only a " + file
+	executed := fix.Fix{Kind: fix.KindPatchelf, Title: fix.Text("a"), Command: plan}
+	later := fix.Fix{Kind: fix.KindPatchelf, Command: "compat fix --write fixed " + file,
+		Bundling: &fix.Bundling{With: fix.Auditwheel, KeepTags: true}}
+	keep := fix.Fix{Kind: fix.KindPatchelf, Command: "auditwheel repair --no-update-tags " + file,
+		Bundling: &fix.Bundling{With: fix.Auditwheel, KeepTags: true}}
+	for name, c := range map[string]struct {
+		causes [][]fix.Fix
+		want   []shellword.Line
+	}{
+		"compat bundles": {
+			[][]fix.Fix{{executed}, {later}, {executed}},
+			[]shellword.Line{plan, "compat fix --in-place fixed/" + written, plan},
+		},
+		"auditwheel": {
+			[][]fix.Fix{{executed}, {keep}, {later}},
+			[]shellword.Line{plan, "auditwheel repair --no-update-tags fixed/" + written,
+				"compat fix --write fixed wheelhouse/" + written},
+		},
+		"after auditwheel": {
+			[][]fix.Fix{{keep}, {executed}},
+			[]shellword.Line{keep.Command, "compat fix --write fixed --only a wheelhouse/" + file},
+		},
+		"after compat, which bundles": {
+			[][]fix.Fix{{later}, {executed}},
+			[]shellword.Line{later.Command, "compat fix --in-place --only a fixed/" + file},
+		},
+	} {
+		r := newReport(0, c.causes...)
+		r.Plan.Command = plan
+		Sequence(r, map[string]string{"dist/" + file: written})
+		if got := commands(r); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got\n%q\nwant\n%q", name, got, c.want)
+		}
+		if !slices.Contains(commands(r), r.Plan.Command) {
+			t.Errorf("%s: the plan has %s", name, r.Plan.Command)
+		}
+	}
 }
 
 // Commands can be run one after the other: each has the name that the wheel has then.
@@ -121,7 +163,9 @@ func TestSequence(t *testing.T) {
 			},
 		},
 	} {
-		r := reportWith(c.planned, c.causes...)
+		r := newReport(c.planned, c.causes...)
+		shareTags(r)
+		Sequence(r, nil)
 		if got := commands(r); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got\n%q\nwant\n%q", name, got, c.want)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // fixFlags are the settings of `compat fix`.
@@ -325,8 +326,8 @@ func (p *fixPrinter) print(written []string) error {
 			continue
 		}
 		line("  %s", c.Fixes[0].Title)
-		if c.Fixes[0].Command != "" && !c.Fixes[0].ShowsCommand() {
-			line("    %s", c.Fixes[0].Command)
+		if command := p.command(&c); command != "" && !c.Fixes[0].ShowsCommand() {
+			line("    %s", command)
 		}
 	}
 	if len(p.done.Files) == 0 {
@@ -334,6 +335,24 @@ func (p *fixPrinter) print(written []string) error {
 	}
 	_, err := p.out.Write(b)
 	return err
+}
+
+// command returns the command of a cause that is left, for the file that was written. It is "" for
+// a bundler that was run and failed.
+func (p *fixPrinter) command(c *analyzer.Cause) shellword.Line {
+	command := c.Fixes[0].Command
+	if p.done.Refused[c.ID] != nil {
+		return ""
+	}
+	const written shellword.Line = " " + fix.Fixed + "/"
+	switch dir := shellword.Line(" ") + shellword.Quote(shellword.File(p.flags.write)) + "/"; {
+	case p.flags.dryRun:
+	case p.flags.inPlace:
+		command = command.Replace(written, " ")
+	default:
+		command = command.Replace(written, dir)
+	}
+	return command
 }
 
 // nothing says why nothing was changed.
