@@ -140,8 +140,8 @@ func Sequence(r *result.Report, fixed map[string]string) {
 // wheelFile is the name and the place of a wheel after some commands.
 type wheelFile struct {
 	original, file string
-	fixed          string         // its name after the command of the plan; "" if that has not changed it
-	folder         shellword.Line // to which a command wrote a new wheel, with "/"; "" if none did
+	fixed          string         // its name after the command of the plan; "" if that leaves it
+	folder         shellword.Line // to which a command wrote a new wheel; "" if none did
 	chosen         bool           // the command chose its tags
 }
 
@@ -150,17 +150,17 @@ func (w *wheelFile) name() shellword.Line {
 	switch {
 	case w.chosen:
 		parts := strings.SplitN(w.original, "-", 3)
-		return w.folder + shellword.Quote(strings.Join(parts[:2], "-")+"-") + "*.whl"
+		return w.folder + "/" + shellword.Quote(strings.Join(parts[:2], "-")+"-") + "*.whl"
 	case w.folder != "":
-		return w.folder + shellword.Quote(w.file)
+		return w.folder + "/" + shellword.Quote(w.file)
 	}
 	return shellword.Quote(shellword.File(w.file))
 }
 
 // Folders of wheels.
 const (
-	wheelhouse shellword.Line = "wheelhouse/" // to which auditwheel and delvewheel write
-	fixed      shellword.Line = fix.Fixed + "/"
+	wheelhouse shellword.Line = "wheelhouse" // to which auditwheel and delvewheel write
+	fixed      shellword.Line = fix.Fixed
 )
 
 // rename returns the command of a fix, or of the plan, for the file as it is now.
@@ -184,7 +184,7 @@ func (w *wheelFile) rename(x fix.Fix, ofPlan bool) shellword.Line {
 				if w.chosen || w.file != w.original { // "wheel tags" and auditwheel sort the tags
 					continue
 				}
-				step = fix.Move + w.folder + words[1] + " " + words[2]
+				step = fix.Move + w.folder + "/" + words[1] + " " + words[2]
 			}
 			steps = append(steps, step)
 		}
@@ -192,8 +192,7 @@ func (w *wheelFile) rename(x fix.Fix, ofPlan bool) shellword.Line {
 	}
 	command := shellword.Join(lines, "\n").Replace(original, w.name())
 	if w.folder != "" {
-		folder := shellword.Line(strings.TrimSuffix(string(w.folder), "/"))
-		command = command.Replace(fix.PackWheel, fix.PackWheel+"-d "+folder+" ")
+		command = command.Replace(fix.PackWheel, fix.PackWheel+"-d "+w.folder+" ")
 	}
 	return command
 }

@@ -344,15 +344,15 @@ func (p *fixPrinter) command(c *analyzer.Cause) shellword.Line {
 	if p.done.Refused[c.ID] != nil {
 		return ""
 	}
-	const written shellword.Line = " " + fix.Fixed + "/"
-	switch dir := shellword.Line(" ") + shellword.Quote(shellword.File(p.flags.write)) + "/"; {
+	const before, written shellword.Line = " ", " " + fix.Fixed + "/"
+	switch {
 	case p.flags.dryRun:
+		return command
 	case p.flags.inPlace:
-		command = command.Replace(written, " ")
-	default:
-		command = command.Replace(written, dir)
+		return command.Replace(written, before)
 	}
-	return command
+	dir := shellword.Quote(shellword.File(filepath.ToSlash(p.flags.write)))
+	return command.Replace(written, before+dir+"/")
 }
 
 // nothing says why nothing was changed.
