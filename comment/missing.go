@@ -40,7 +40,7 @@ func (m Missing) sentence() string {
 	case m.Workflow == "":
 		return "the workflow has not run for this commit"
 	case m.Pure && m.Artifact == m.Name:
-		return "no wheel in the artifact of " + workflow + " contains native code"
+		return "the artifact of " + workflow + " has no wheel with native code"
 	case m.Pure:
 		return fmt.Sprintf("the wheel in %s of %s contains no native code",
 			mdsafe.Code(m.Artifact, 100), workflow)

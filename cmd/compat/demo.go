@@ -39,8 +39,8 @@ interrupted. The demo makes no connection to other machines and leaves no files.
 // demoPull is one pull request of the demo.
 type demoPull struct {
 	title, file, text, artifact string
-	content                     []byte
-	base                        string // .github/compat.yml of the base branch; "" = none
+	before, content             []byte // of the artifact on the base branch and in the pull request
+	config                      string // .github/compat.yml of the base branch; "" = none
 }
 
 const (
@@ -53,12 +53,15 @@ const (
 func demoPulls() []demoPull {
 	project := func(line string) string { return fmt.Sprintf(demoProject, line) }
 	library, d := cases.CaseD()
+	_, correct := cases.CaseD("libdl.so.2")
+	wheel := cases.Dist(cases.Clean("1.0.0"))
 	return []demoPull{
 		{
 			title:    "A: a manylinux2014 wheel that was built on a newer system",
 			file:     "pyproject.toml",
 			text:     project("    \"numpy\",\n"),
 			artifact: "wheels",
+			before:   wheel,
 			content:  cases.Dist(cases.CaseA("1.5.0")),
 		},
 		{
@@ -66,6 +69,7 @@ func demoPulls() []demoPull {
 			file:     "pyproject.toml",
 			text:     project("    \"nvidia-nvjitlink-cu12>=12.8,<12.9\",\n"),
 			artifact: "wheels",
+			before:   wheel,
 			content:  cases.Dist(cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8,<12.9")),
 		},
 		{
@@ -73,14 +77,16 @@ func demoPulls() []demoPull {
 			file:     "pyproject.toml",
 			text:     project("    \"torch\",\n"),
 			artifact: "wheels",
+			before:   wheel,
 			content:  cases.Dist(cases.CaseC("1.1.0")),
-			base:     "python:\n  with:\n    - torch==2.4.0+rocm6.1\n",
+			config:   "python:\n  with:\n    - torch==2.4.0+rocm6.1\n",
 		},
 		{
 			title:    "D: a library that does not list libdl",
 			file:     "CMakeLists.txt",
 			text:     "project(widget)\nadd_library(cufile SHARED cufile.c)\n",
 			artifact: "native-libs",
+			before:   cases.Zip(map[string][]byte{"lib/" + library: correct}),
 			content:  cases.Zip(map[string][]byte{"lib/" + library: d}),
 		},
 		{
@@ -88,6 +94,7 @@ func demoPulls() []demoPull {
 			file:     "pyproject.toml",
 			text:     project("    \"packaging\",\n"),
 			artifact: "wheels",
+			before:   wheel,
 			content:  cases.Dist(cases.Clean("1.1.0")),
 		},
 	}
@@ -169,11 +176,11 @@ func open(gh *githubtest.Server, owner *githubtest.Installation, i int,
 		"pyproject.toml":               fmt.Sprintf(demoProject, ""),
 		".github/workflows/wheels.yml": demoWorkflow,
 	}
-	if a.base != "" {
-		files[".github/compat.yml"] = a.base
+	if a.config != "" {
+		files[".github/compat.yml"] = a.config
 	}
 	repo := gh.NewRepo(owner, fmt.Sprintf("widget-%d", i+1), files)
-	gh.BranchRun(repo, "main", githubtest.NewArtifact(a.artifact, cases.Dist(cases.Clean("1.0.0"))))
+	gh.BranchRun(repo, "main", githubtest.NewArtifact(a.artifact, a.before))
 	pull := gh.OpenPull(repo, repo, "change", gh.User("author"), map[string]string{a.file: a.text})
 	gh.Send("pull_request", gh.PullEvent(pull, "opened"))
 	gh.Send(

@@ -141,7 +141,7 @@ func TestMissingArtifacts(t *testing.T) {
 			"no native code"},
 		"a wheel without its library, and the library": {"", "success", []*githubtest.Artifact{
 			artifact("wheels", cases.Zip(emptied.Under(""), decoy)), cuda("1.1.0")},
-			"no wheel in the artifact of wheels.yml contains native code"},
+			"the artifact of wheels.yml has no wheel with native code"},
 		"a wheel without its library, and one with": {"", "success", []*githubtest.Artifact{
 			wheels(emptied, cases.CaseC("1.1.0")), cuda("1.1.0")},
 			"the wheel in wheels of wheels.yml contains no native code"},

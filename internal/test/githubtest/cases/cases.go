@@ -139,12 +139,13 @@ export PyInit_selective_scan_cuda
 
 // CaseD returns a library like that of cuFile: it uses functions of libdl, unversioned and
 // without a dependency on libdl, because it was linked on a system where libc contains them
-// (glibc 2.34).
-func CaseD() (name string, content []byte) {
-	return "libcufile.so", object(`elf x86_64
-soname libcufile.so.0
-needed libc.so.6
-import dlopen
+// (glibc 2.34). needed are further libraries that it lists: with libdl.so.2 it is correct.
+func CaseD(needed ...string) (name string, content []byte) {
+	text := "elf x86_64\nsoname libcufile.so.0\n"
+	for _, library := range append(needed, "libc.so.6") {
+		text += "needed " + library + "\n"
+	}
+	return "libcufile.so", object(text + `import dlopen
 import dlsym
 import dlclose
 import dlerror
