@@ -349,6 +349,7 @@ func compared(c *judge.Compared) result.ABI {
 		Interfaces: r.Interfaces,
 		Broken:     r.Broken,
 		Changes:    len(r.Changes),
+		Warnings:   r.Warnings(),
 		Suppressed: c.Suppressed,
 		Old:        result.ABISide{Evidence: r.Evidence.Old, Version: c.Old},
 		New:        result.ABISide{Evidence: r.Evidence.New, Version: c.New},

@@ -62,6 +62,8 @@ func abiVerdict(a *result.ABI) string {
 		return "breaks programs" + hidden
 	case a.NewSONAME != "":
 		return "they keep using the old library: the SONAME is now " + a.NewSONAME + hidden
+	case a.Verdict == abi.Compatible && a.Warnings > 0:
+		return "may break some programs: " + analyzer.Count(a.Warnings, "warning") + hidden
 	case a.Verdict == abi.Compatible:
 		return "they keep working; " + analyzer.Count(a.Changes, "compatible change") + hidden
 	}

@@ -52,7 +52,7 @@ func lines(l *Library) ([]byte, error) {
 		return nil, err
 	}
 	for _, name := range []string{"name", "soname", "machine", "class", "byte_order",
-		"e_flags", "needed", "versions", "versym", "symbolic", "evidence"} {
+		"e_flags", "needed", "undefined", "versions", "versym", "symbolic", "evidence"} {
 		if v, ok := fields[name]; ok {
 			fmt.Fprintf(&out, "%q: %s,\n", name, v)
 		}

@@ -17,6 +17,7 @@ type blind struct {
 	untyped  names // exports without a type on either side
 	unknown  names // exports that use types which are not read
 	virtuals names // virtual functions whose types one side does not have
+	unread   names // libraries that were not read and may have what the new library imports
 }
 
 // names are unique and in order of discovery.
@@ -147,6 +148,8 @@ func (c *comparison) sentences() []string {
 		{"Exports without types: %s.", &c.blind.untyped},
 		{"Exports with types that compat does not read: %s.", &c.blind.unknown},
 		{"Virtual functions without types on one side: %s.", &c.blind.virtuals},
+		{"Whether the new library still finds what it imports without a version, because these " +
+			"libraries were not read: %s.", &c.blind.unread},
 	} {
 		if len(x.names.list) > 0 {
 			out = append(out, fmt.Sprintf(x.format, x.names))

@@ -35,6 +35,7 @@ const (
 	RuleConvention     = "calling-convention-changed"
 	RuleMode           = "abi-mode-changed"
 	RuleNeeded         = "needed-removed"
+	RuleUndefined      = "symbol-undefined"
 	RuleDebian         = "debian-symbols"
 	RuleMoved          = "symbol-moved-to-dependency"
 	RuleChecksum       = "symbol-checksum-changed"
@@ -115,6 +116,16 @@ type Result struct {
 // Types reports whether types were compared.
 func (r *Result) Types() bool {
 	return r.Evidence.Old != EvidenceSymbols && r.Evidence.New != EvidenceSymbols
+}
+
+// Warnings returns the number of changes that may break programs.
+func (r *Result) Warnings() (n int) {
+	for i := range r.Changes {
+		if r.Changes[i].Severity == Warning {
+			n++
+		}
+	}
+	return n
 }
 
 // rank orders severities, the worst first.

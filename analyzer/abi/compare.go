@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
 // Options are facts about other libraries. The zero value has none.
@@ -11,6 +13,9 @@ type Options struct {
 	// Provides reports whether a library that the new one needs, directly or indirectly, exports a
 	// symbol; version is "" for an unversioned reference. May be nil.
 	Provides func(name, version string) bool
+	// Dependency returns a library that one of the two needs, by its SONAME; nil if it was not read.
+	// May be nil.
+	Dependency func(soname string) *elfobj.Object
 	// Hidden are suppressions, and Private patterns as those of Result.Private, for functions and
 	// variables whose types are not compared, because programs do not use them.
 	Hidden  Suppressions
@@ -33,6 +38,8 @@ type comparison struct {
 	aliases map[TypeID][]string // exports of old by type; created on demand
 	types   *typeComparison
 	blind   blind
+	// imports of new that only a library has which it no longer needs
+	lostSymbols map[string]bool
 }
 
 // Compare reports the changes for programs that were built against old and run with new.
@@ -57,6 +64,8 @@ func Compare(old, new *Library, o Options) *Result {
 		newest:  make(map[string][]int, len(new.Symbols)),
 		matched: make([]int, len(old.Symbols)),
 		broken:  map[int]bool{},
+
+		lostSymbols: map[string]bool{},
 	}
 	for i := range new.Symbols {
 		c.newest[new.Symbols[i].Name] = append(c.newest[new.Symbols[i].Name], i)
@@ -73,6 +82,7 @@ func Compare(old, new *Library, o Options) *Result {
 		c.additions()
 	}
 	c.libraries()
+	c.undefined()
 	r.Broken = len(c.broken)
 	if old.SONAME != new.SONAME && old.SONAME != "" && new.SONAME != "" {
 		c.renamed()
@@ -203,23 +213,6 @@ func (c *comparison) renamed() {
 	}
 	r.Changes = append(r.Changes, Change{Rule: RuleSoname, Severity: Note, Detail: detail})
 	r.Broken = 0
-}
-
-// libraries reports removed DT_NEEDED entries: a program that uses symbols of such a library
-// without linking it no longer finds them.
-func (c *comparison) libraries() {
-	for _, n := range c.old.Needed {
-		if !slices.Contains(c.new.Needed, n) {
-			c.add(
-				Change{
-					Rule:     RuleNeeded,
-					Severity: Note,
-					Detail:   fmt.Sprintf("The library no longer needs %s (DT_NEEDED).", n),
-					Effect:   fmt.Sprintf("Only a program that uses %s without linking against it can fail.", n),
-				},
-			)
-		}
-	}
 }
 
 // isStandardLibrary reports whether a name is from the C++ standard library: programs contain their

@@ -51,7 +51,11 @@ type Library struct {
 	// Packaged means that it was read from a package, which replaces all files of the one before.
 	Packaged bool `json:"-"`
 
-	headers bool // SetHeaders decided which types are private
+	// Undefined are the strong imports without a version, sorted; nil if they are not known.
+	Undefined []string `json:"undefined,omitzero"`
+
+	program *elfobj.Object // whose use of a library this is; nil for a library
+	headers bool           // SetHeaders decided which types are private
 }
 
 // Form is what uses the symbols of a library: programs at run time, or something else.

@@ -29,6 +29,9 @@ func ReadProgram(f File, l *Library, elsewhere func(name string) bool) (*Library
 		Needed:   []string{},
 		Versions: []string{},
 		Partial:  true,
+		program:  o,
+
+		Undefined: []string{},
 	}
 	exported := map[string]*Symbol{}
 	for i := range l.Symbols {

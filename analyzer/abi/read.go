@@ -89,12 +89,20 @@ func fromObject(name string, o *elfobj.Object) *Library {
 		Symbolic: slices.Contains(elfobj.NamesOfFlags(o.Flags, elfobj.FlagNames), "symbolic"),
 		Evidence: EvidenceSymbols,
 		Versions: []string{},
+
+		Undefined: []string{},
 	}
 	for _, v := range o.VersionDefs {
 		if !v.Base {
 			l.Versions = append(l.Versions, v.Name)
 		}
 	}
+	for _, i := range o.Imports.All() {
+		if !i.Weak && i.Version == "" && i.Relocs != 0 && i.Relocs != elfobj.RelocNone {
+			l.Undefined = append(l.Undefined, i.Name)
+		}
+	}
+	slices.Sort(l.Undefined)
 	return l
 }
 

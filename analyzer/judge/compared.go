@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -199,24 +200,30 @@ func (s *Session) compare(earlier []*Earlier) []string {
 	return notes
 }
 
-// provided returns which symbols the checked libraries provide that a new library needs.
+// provided returns what the checked libraries provide that a new library needs.
 func (s *Session) provided(new *abi.Library) abi.Options {
-	return abi.Options{Provides: func(name, version string) bool {
+	dependency := func(soname string) *elfobj.Object {
 		for _, a := range s.artifacts {
 			for _, o := range a.Objects {
-				if !slices.Contains(new.Needed, o.SONAME) {
-					continue
-				}
-				for _, n := range o.Exports.Named(name) {
-					if e := o.Exports.At(int(n)); version == "" || e.Version == version ||
-						e.Version == "" {
-						return true
-					}
+				if o.SONAME == soname && o.Machine.String() == new.Machine && o.Class == new.Class {
+					return o.Object
 				}
 			}
 		}
-		return false
-	}}
+		return nil
+	}
+	return abi.Options{
+		Provides: func(name, version string) bool {
+			return slices.ContainsFunc(new.Needed, func(needed string) bool {
+				o := dependency(needed)
+				return o != nil && slices.ContainsFunc(o.Exports.Named(name), func(i int32) bool {
+					e := o.Exports.At(int(i))
+					return version == "" || e.Version == version || e.Version == ""
+				})
+			})
+		},
+		Dependency: dependency,
+	}
 }
 
 // pairing is a library and its earlier build. New is nil for a removed library.

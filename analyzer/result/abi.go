@@ -15,6 +15,7 @@ type ABI struct {
 	Interfaces int         `json:"interfaces"` // number of exports of the earlier build
 	Broken     int         `json:"broken"`     // number of these that a change breaks
 	Changes    int         `json:"changes"`
+	Warnings   int         `json:"warnings,omitempty"`   // number of these that may break programs
 	Suppressed int         `json:"suppressed,omitempty"` // changes that the configuration hides
 	Old        ABISide     `json:"old"`
 	New        ABISide     `json:"new"`

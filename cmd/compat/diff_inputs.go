@@ -363,14 +363,17 @@ func (s *side) suppress(f *unpack.File) error {
 func (s *side) options(new *abi.Library) abi.Options {
 	if path, ok := s.paths[new]; ok {
 		n := &neededLibraries{start: path, open: openObject}
-		return abi.Options{Provides: n.provides}
+		return abi.Options{Provides: n.provides, Dependency: n.library}
 	}
-	return abi.Options{Provides: func(name, version string) bool {
-		for _, needed := range new.Needed {
-			if o := s.exports[needed]; o != nil && exports(o, name, version) {
-				return true
+	return abi.Options{
+		Provides: func(name, version string) bool {
+			for _, needed := range new.Needed {
+				if o := s.exports[needed]; o != nil && exports(o, name, version) {
+					return true
+				}
 			}
-		}
-		return false
-	}}
+			return false
+		},
+		Dependency: func(soname string) *elfobj.Object { return s.exports[soname] },
+	}
 }

@@ -43,6 +43,39 @@ func (n *neededLibraries) provides(name, version string) bool {
 	)
 }
 
+// library returns a dependency, or another library where the loader would look for one; nil if it
+// is not there.
+func (n *neededLibraries) library(soname string) *elfobj.Object {
+	if !n.read {
+		n.read = true
+		n.load()
+	}
+	for _, o := range n.exports {
+		if o.SONAME == soname {
+			return o
+		}
+	}
+	if first, ok := n.open(n.start); ok && !strings.Contains(soname, "/") {
+		o, _ := n.find(soname, first, first, n.start)
+		return o
+	}
+	return nil
+}
+
+// find returns the library that the loader takes for a DT_NEEDED entry of l, and its path; nil if
+// there is none. first is the library at the start.
+func (n *neededLibraries) find(
+	name string, first, l *elfobj.Object, path string,
+) (*elfobj.Object, string) {
+	for _, dir := range searched(l, path, filepath.Dir(n.start)) {
+		p := filepath.Join(dir, name)
+		if o, ok := n.open(p); ok && o.Machine == first.Machine && o.Class == first.Class {
+			return o, p
+		}
+	}
+	return nil, ""
+}
+
 // exports reports whether a library exports a symbol; version is "" for an unversioned reference.
 func exports(o *elfobj.Object, name, version string) bool {
 	return slices.ContainsFunc(o.Exports.Named(name), func(i int32) bool {
@@ -71,16 +104,10 @@ func (n *neededLibraries) load() {
 				continue
 			}
 			seen[name] = true
-			found := len(work)
-			for _, dir := range searched(l.o, l.path, filepath.Dir(n.start)) {
-				p := filepath.Join(dir, name)
-				if o, ok := n.open(p); ok && o.Machine == first.Machine && o.Class == first.Class {
-					n.exports = append(n.exports, o)
-					work = append(work, library{o, p})
-					break
-				}
-			}
-			if len(work) == found && l.o == first {
+			if o, p := n.find(name, first, l.o, l.path); o != nil {
+				n.exports = append(n.exports, o)
+				work = append(work, library{o, p})
+			} else if l.o == first {
 				n.missing = name
 			}
 		}

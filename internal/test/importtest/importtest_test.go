@@ -104,7 +104,7 @@ var layers = map[string][]string{
 	"analyzer/gpu":         readers,
 	"analyzer/abi3":        readers,
 	"analyzer/torchabi":    readers,
-	"analyzer/abi":         readers,
+	"analyzer/abi":         knowledge,
 	"analyzer/wheelpolicy": knowledge,
 	"analyzer/dynlink":     knowledge,
 	"analyzer/dyld":        append([]string{"analyzer/cpython", "analyzer/dynlink"}, knowledge...),
