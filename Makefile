@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build test tools lint vuln docs site data demo chaos attack replay screens bench model scale growth \
 	conformance minbase llvmdiff bumps programs wheels packages image chart roots recipes s3 twice cluster valkey masters \
-	schemas archives alerts survey abirun elfedits rolling fuzz fuzz-list
+	schemas archives alerts survey abirun elfedits plans rolling fuzz fuzz-list
 
 GOTEST ?= go test
 PREPARE ?= .ci/prepare
@@ -149,6 +149,9 @@ abirun: build ## Run 174 programs with another build of their library, and compa
 
 elfedits: ## Compare 400 edits of ELF files with those of patchelf (ROOTS=DIR:DIR of Debian, other glibc and machines)
 	COMPAT_EDITS=400 COMPAT_ROOTS=$(ROOTS) $(GOTEST) -count 1 -v ./internal/test/elfedits
+
+plans: build ## Run the fixes of 73 wheels, and ask pip, twine, auditwheel and the loader about the results (needs a package index; long)
+	go run ./internal/test/plans ./compat
 
 survey: build ## Compare compat with what installing public packages does, drawn by SEED (needs a package index; long)
 	mkdir -p build && go run ./internal/test/survey -seed $(or $(SEED),1) -results build/survey-$(or $(SEED),1).json ./compat

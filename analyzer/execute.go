@@ -74,7 +74,7 @@ type attempt struct {
 // execute applies the fixes of the report's causes to the bytes of its wheels, and checks the
 // result. Only fixes that removed findings without a new problem are marked as verified.
 func (x *executor) execute(ctx context.Context) (*Execution, error) {
-	all := x.candidates()
+	all, later := x.candidates(true), x.candidates(false)
 	if len(all) == 0 && x.fixing.Bundle == nil {
 		return &Execution{}, nil
 	}
@@ -88,6 +88,11 @@ func (x *executor) execute(ctx context.Context) (*Execution, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(kept) > 0 {
+		if done, all, kept, err = x.add(ctx, done, all, kept, later); err != nil {
+			return nil, err
+		}
+	}
 	if x.fixing.Bundle != nil {
 		if done, all, kept, err = x.bundle(ctx, done, all, kept); err != nil {
 			return nil, err
@@ -97,8 +102,9 @@ func (x *executor) execute(ctx context.Context) (*Execution, error) {
 	return &done.Execution, nil
 }
 
-// candidates returns the fixes that can be applied to the wheels.
-func (x *executor) candidates() (out []planned) {
+// candidates returns the fixes that can be applied to the wheels: of causes with one that worked
+// when it was simulated alone, or of the others.
+func (x *executor) candidates(simulated bool) (out []planned) {
 	for i := range x.report.Causes {
 		c := &x.report.Causes[i]
 		p := planned{cause: i, artifacts: x.files(c)}
@@ -108,7 +114,7 @@ func (x *executor) candidates() (out []planned) {
 		for _, f := range c.Fixes {
 			// Tags that could not be simulated for this cause are changed as well.
 			promising := f.Verified || f.Retags != nil
-			if promising && !slices.ContainsFunc(p.artifacts, func(a string) bool {
+			if promising == simulated && !slices.ContainsFunc(p.artifacts, func(a string) bool {
 				return !apply.Can(f.Fix, a)
 			}) {
 				p.fixes = append(p.fixes, f.Fix)
@@ -123,9 +129,36 @@ func (x *executor) candidates() (out []planned) {
 			})
 			p.fixes = p.fixes[max(edits, 0):][:1]
 		}
+		if !simulated && slices.ContainsFunc(c.Fixes, func(f CauseFix) bool {
+			return f.Verified || f.Retags != nil
+		}) {
+			continue
+		}
 		out = append(out, p)
 	}
 	return out
+}
+
+// add adds fixes that were not simulated to those that work, one after the other: before them, too
+// many others were simulated. The kept fixes are in the order of the causes.
+func (x *executor) add(
+	ctx context.Context, done *attempt, all []planned, kept []int, more []planned,
+) (*attempt, []planned, []int, error) {
+	for _, p := range more {
+		next := append(slices.Clone(all), p)
+		use := append(slices.Clone(kept), len(all))
+		slices.SortStableFunc(use, func(i, j int) int { return next[i].cause - next[j].cause })
+		a, err := x.try(ctx, next, use)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if a == nil || a.breaks || a.cleared[len(all)] == 0 || slices.ContainsFunc(kept,
+			func(i int) bool { return a.cleared[i] < done.cleared[i] }) {
+			continue
+		}
+		done, all, kept = a, next, use
+	}
+	return done, all, kept, nil
 }
 
 // wanted reports whether the fixes of a cause are applied.
@@ -418,6 +451,26 @@ func (x *executor) failed(c *Cause, same func(fix.Fix) bool, untried bool) {
 	}
 }
 
+// follows reports whether a command for a wheel that was not tried is printed before one that was.
+// It could fail, and nothing would work after it.
+func (x *executor) follows(all []planned, kept []int) bool {
+	last := all[kept[len(kept)-1]]
+	for i := range x.report.Causes[:last.cause] {
+		c := &x.report.Causes[i]
+		tried := slices.ContainsFunc(kept, func(k int) bool { return all[k].cause == i })
+		if tried || len(c.Fixes) == 0 {
+			continue
+		}
+		command := string(c.Fixes[0].Command)
+		if slices.ContainsFunc(last.artifacts, func(a string) bool {
+			return strings.Contains(command, string(shellword.Quote(shellword.File(path.Base(a)))))
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // command returns the command that applies the fixes; "" if there are none, or if they
 // have one of a single tool.
 func (x *executor) command(all []planned, kept []int, after *Report) shellword.Line {
@@ -435,7 +488,7 @@ func (x *executor) command(all []planned, kept []int, after *Report) shellword.L
 			}
 		}
 	}
-	if len(kept) == 0 || len(commands) == 1 && fix.SingleTool(commands[0]) {
+	if len(kept) == 0 || len(commands) == 1 && fix.SingleTool(commands[0]) && !x.follows(all, kept) {
 		return ""
 	}
 	slices.Sort(wheels)

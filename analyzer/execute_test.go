@@ -3,6 +3,7 @@ package analyzer_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"testing"
 
@@ -42,6 +43,56 @@ func TestFixOfOneOfTwoSpellings(t *testing.T) {
 	}
 	if len(r.Causes) == 0 || len(done.Files) > 0 {
 		t.Errorf("%d causes, fixed %+v", len(r.Causes), done.Files)
+	}
+}
+
+// A fix that was not simulated, because too many others were, is applied to the bytes together with
+// those that work.
+func TestFixThatWasNotSimulated(t *testing.T) {
+	o, err := elftest.Parse("elf x86_64\nsoname libx.so\nneeded libc.so.6\nexecstack yes\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack := &analyzer.Rule{ID: "a", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
+		if p.Views[0].ExecStack != "no" && !p.Scenario.NoStack["libx.so"] {
+			p.Report(analyzer.Finding{Object: "libx.so"}, fix.Candidate{Fix: fix.Fix{
+				Title: fix.Titled("stack"), Kind: fix.KindPatchelf},
+				Change: fix.ClearExecStack{Object: "libx.so"}})
+		}
+	}}
+	path := &analyzer.Rule{ID: "b", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
+		const want = "$ORIGIN"
+		if p.Views[0].RunPath == want || p.Scenario.RunPath["libx.so"] == want {
+			return
+		}
+		var all []fix.Candidate
+		for n := range 100 {
+			all = append(all, fix.Candidate{Fix: fix.Fix{Title: fix.Titled("folder"),
+				Kind: fix.KindPatchelf}, Change: fix.SetRunPath{Object: "libx.so",
+				RunPath: fmt.Sprintf("/none/%d", n)}})
+		}
+		all = append(all, fix.Candidate{Fix: fix.Fix{Title: fix.Titled("path"),
+			Kind: fix.KindPatchelf}, Change: fix.SetRunPath{Object: "libx.so", RunPath: want}})
+		p.Report(analyzer.Finding{Object: "libx.so"}, all...)
+	}}
+	r, done, err := analyzer.New([]*analyzer.Rule{stack, path}).Fix(t.Context(), []analyzer.Input{
+		{Name: "libx.so", Content: bytes.NewReader(data), Size: int64(len(data))},
+	}, analyzer.Options{}, analyzer.FixOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Causes {
+		t.Logf("%s: %+v", c.ID, c.Fixes)
+	}
+	if len(done.Files) != 1 || len(done.Files[0].Causes) != 2 || done.After.Problems() {
+		t.Fatalf("fixed %+v", done.Files)
+	}
+	if len(r.Causes) != 2 || !r.Causes[0].Fixes[0].Verified || !r.Causes[1].Fixes[0].Verified {
+		t.Errorf("causes %+v", r.Causes)
 	}
 }
 

@@ -70,6 +70,12 @@ func Package(soname, cuda string) string {
 	return ""
 }
 
+// OfCUDA reports whether a package of NVIDIA contains a library, for some release of CUDA.
+func OfCUDA(soname string) bool {
+	m := sonameParts.FindStringSubmatch(path.Base(soname))
+	return m != nil && (nvidiaPackages[m[1]] != "" || strings.HasPrefix(m[1], "cudnn"))
+}
+
 // Major returns the CUDA release of a library whose SONAME contains it, "12" for libcublas.so.12,
 // and "" for other libraries.
 func Major(soname string) string {

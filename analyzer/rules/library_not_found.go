@@ -311,9 +311,6 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 			Title: fix.Titled("Run auditwheel repair again on the wheel that the build produced, not on " +
 				"this one"),
 		}
-		if built := builtWheel(p); built != "" {
-			repair.Command = "auditwheel repair " + built
-		}
 		p.Report(f, fix.Candidate{Fix: repair})
 		return
 	case perhaps:

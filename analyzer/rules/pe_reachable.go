@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -51,15 +52,16 @@ func checkReachableDLLs(p *analyzer.Pass) {
 				Fix: fix.Fix{
 					Kind:    fix.KindRebuild,
 					Title:   fix.Titled("Let delvewheel copy the DLL from its folder in the extracted wheel"),
-					Command: repairWithFolder(p, at.Path),
+					Command: repairWithFolder(p, m.root, at.Path),
+					Last:    true,
 				},
-				Change: fix.Bundle{DLL: m.Name},
 			},
 			fix.Candidate{
 				Fix: fix.Fix{
 					Kind: fix.KindRebuild,
 					Title: fix.Titled("Copy %s into the folder of %s",
 						fix.Library(path.Base(at.Path)), path.Base(m.root.Path)),
+					Last: true, // there would be two of it
 				},
 				Change: fix.Bundle{DLL: m.Name},
 			},
@@ -69,11 +71,21 @@ func checkReachableDLLs(p *analyzer.Pass) {
 }
 
 // repairWithFolder returns the command that extracts the wheel and lets delvewheel also search the
-// folder of a DLL in it; dll is relative to site-packages.
-func repairWithFolder(p *analyzer.Pass, dll string) shellword.Line {
-	repair := "delvewheel repair " + quoted(p.Facts.Path)
+// folder of a DLL in it; dll is relative to site-packages. DLLs of other packages, which the load
+// of root finds, stay outside: delvewheel fails if it does not find them.
+func repairWithFolder(p *analyzer.Pass, root *analyzer.WindowsObject, dll string) shellword.Line {
+	var installed []string
+	for _, x := range root.Load.Found {
+		if x.File != nil && x.File.Package != (packages.ID{}) {
+			installed = withName(installed, x.File.Name())
+		}
+	}
+	var repair shellword.Line = "delvewheel repair "
+	for _, name := range fix.Families(installed, nil) {
+		repair += "--exclude " + shellword.Quote(name) + " "
+	}
 	if p.Facts.Wheel == nil {
-		return repair
+		return repair + quoted(p.Facts.Path)
 	}
 	for _, o := range p.Windows.Objects {
 		if o.Installed == dll {
@@ -81,7 +93,7 @@ func repairWithFolder(p *analyzer.Pass, dll string) shellword.Line {
 			break
 		}
 	}
-	return extract(p) + " && delvewheel repair --add-path " + folderOf(p) + "/" +
+	return extract(p) + " && " + repair + "--add-path " + folderOf(p) + "/" +
 		shellword.Quote(path.Dir(dll)) + " " + quoted(p.Facts.Path) + " && rm -r " + folderOf(p)
 }
 

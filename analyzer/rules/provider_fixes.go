@@ -47,8 +47,8 @@ func providerFor(p *analyzer.Pass, v *analyzer.View, needed string) provider {
 	if list := s.Packages(platform.PyPI); len(list) > 0 {
 		s.python = pkgmeta.Normalize(list[0])
 	}
-	if name := gpu.Package(needed, cudaOf(p, v)); name != "" {
-		s.python = name
+	if gpu.OfCUDA(needed) {
+		s.python = cmp.Or(gpu.Package(needed, cudaOf(p, v)), s.python)
 	}
 	s.extras = extrasWith(p, s.python, needed)
 	if own := p.Facts.Metadata; own != nil && pkgmeta.Normalize(own.Name) == s.python {
@@ -100,15 +100,30 @@ func (s *provider) bundled(p *analyzer.Pass, needed string) bool {
 	return len(s.extras) == 0 && pkgmeta.Normalize(name) == pkgmeta.Normalize(projectName(p))
 }
 
-// cudaOf returns the CUDA release of an object's other dependencies, or of the environment.
+// cudaOf returns the CUDA release of an object's other dependencies, or of the environment, or else
+// the one of which the objects of the artifact need libraries: they are built together.
 func cudaOf(p *analyzer.Pass, v *analyzer.View) string {
 	for _, n := range v.Needed {
 		if m := gpu.Major(n); m != "" {
 			return m
 		}
 	}
-	installed, _ := installedCUDA(p)
-	return installed
+	if installed, _ := installedCUDA(p); installed != "" {
+		return installed
+	}
+	only := ""
+	for _, u := range p.Views {
+		for _, n := range u.Needed {
+			switch m := gpu.Major(n); {
+			case m == "" || m == only:
+			case only != "":
+				return "" // variants for several releases
+			default:
+				only = m
+			}
+		}
+	}
+	return only
 }
 
 // extrasWith returns the requirements of extras for a package, or for ones that are named like the

@@ -83,13 +83,15 @@ func setFirst(r *result.Report, c *result.Cause, x fix.Fix) {
 
 // Sequence changes the commands of the causes so that those of the first fixes can be run one after
 // the other: a command after one that changes the name or the place of a wheel has the new one.
-// Alternatives of a fix are run instead of it, so they have the name from before. fixed are the
-// names of the wheels that the command of the plan writes, by path of the artifact; nil if the plan
-// has none.
+// Alternatives of a fix are run instead of it, so they have the name from before. The command of
+// the plan is run first, because all that it does was tried. fixed are the names of the wheels that
+// it writes, by path of the artifact; nil if the plan has none.
 func Sequence(r *result.Report, fixed map[string]string) {
 	now := map[string]*wheelFile{}              // by path of the artifact
 	seen := map[shellword.Line]shellword.Line{} // a command for several causes, and what it became
-	plan := r.Plan.Command
+	if r.Plan.Command != "" {
+		seen[r.Plan.Command] = r.Plan.Command
+	}
 	for i := range r.Causes {
 		c := &r.Causes[i]
 		var files []*wheelFile
@@ -99,28 +101,27 @@ func Sequence(r *result.Report, fixed map[string]string) {
 				continue
 			}
 			if now[a] == nil {
-				now[a] = &wheelFile{original: path.Base(a), file: path.Base(a), fixed: fixed[a]}
+				now[a] = &wheelFile{original: path.Base(a), file: path.Base(a)}
+				if name := shellword.Quote(shellword.File(path.Base(a))); fixed[a] != "" &&
+					strings.Contains(string(r.Plan.Command), " "+string(name)) {
+					now[a].file, now[a].folder = fixed[a], inFixed
+				}
 			}
 			if !slices.Contains(files, now[a]) {
 				files = append(files, now[a])
 			}
 		}
-		ofPlan := make([]bool, len(c.Fixes))
 		for j := range c.Fixes {
 			x := c.Fixes[j].Fix
-			ofPlan[j] = plan != "" && x.Command == plan
 			command, ok := seen[x.Command]
 			if !ok {
 				command = x.Command
 				for _, w := range files {
-					x.Command = w.rename(x, ofPlan[j])
+					x.Command = w.rename(x)
 				}
 				seen[command] = x.Command
 			} else {
 				x.Command = command
-			}
-			if ofPlan[j] {
-				r.Plan.Command = x.Command
 			}
 			if j == 0 {
 				setFirst(r, c, x)
@@ -129,8 +130,8 @@ func Sequence(r *result.Report, fixed map[string]string) {
 		}
 		for j, x := range c.Fixes {
 			for _, w := range files {
-				if j == 0 || c.Together {
-					w.run(x.Fix, ofPlan[j])
+				if (j == 0 || c.Together) && x.Command != r.Plan.Command {
+					w.run(x.Fix)
 				}
 			}
 		}
@@ -140,7 +141,6 @@ func Sequence(r *result.Report, fixed map[string]string) {
 // wheelFile is the name and the place of a wheel after some commands.
 type wheelFile struct {
 	original, file string
-	fixed          string         // its name after the command of the plan; "" if that leaves it
 	folder         shellword.Line // to which a command wrote a new wheel; "" if none did
 	chosen         bool           // the command chose its tags
 }
@@ -160,18 +160,18 @@ func (w *wheelFile) name() shellword.Line {
 // Folders of wheels.
 const (
 	wheelhouse shellword.Line = "wheelhouse" // to which auditwheel and delvewheel write
-	fixed      shellword.Line = fix.Fixed
+	inFixed    shellword.Line = fix.Fixed
 )
 
-// rename returns the command of a fix, or of the plan, for the file as it is now.
-func (w *wheelFile) rename(x fix.Fix, ofPlan bool) shellword.Line {
+// rename returns the command of a fix for the file as it is now.
+func (w *wheelFile) rename(x fix.Fix) shellword.Line {
 	if w.folder == "" && w.file == w.original {
 		return x.Command
 	}
-	if w.folder == fixed { // to which nothing is written for a wheel in it
+	if w.folder == inFixed { // to which nothing is written for a wheel in it
 		x.Command = x.Command.Replace(fix.Write, fix.InPlace)
 	}
-	if len(x.Retags) == 1 && !ofPlan { // "wheel tags" accepts what compat's commands wrote
+	if len(x.Retags) == 1 { // "wheel tags" accepts what compat's commands wrote
 		return x.Retags[0].Options() + " " + w.name()
 	}
 	original := shellword.Quote(shellword.File(w.original))
@@ -197,15 +197,9 @@ func (w *wheelFile) rename(x fix.Fix, ofPlan bool) shellword.Line {
 	return command
 }
 
-// run records what the command of a fix, or of the plan, does to the file.
-func (w *wheelFile) run(x fix.Fix, ofPlan bool) {
+// run records what the command of a fix does to the file.
+func (w *wheelFile) run(x fix.Fix) {
 	command := string(x.Command)
-	if ofPlan && w.fixed != "" {
-		if strings.Contains(command, " "+string(w.name())) {
-			w.file, w.folder, w.chosen = w.fixed, fixed, false
-		}
-		return
-	}
 	for _, r := range x.Retags {
 		if r.Wheel.File == w.original {
 			w.file = fix.Retagging{Wheel: &fix.Wheel{File: w.file}, To: r.To}.File()
@@ -220,7 +214,7 @@ func (w *wheelFile) run(x fix.Fix, ofPlan bool) {
 		strings.Contains(command, "delvewheel repair "):
 		w.folder = wheelhouse
 	case strings.Contains(command, string(fix.Write)):
-		w.folder = fixed
+		w.folder = inFixed
 	case !strings.Contains(command, string(fix.InPlace)):
 		return
 	}

@@ -52,8 +52,8 @@ func commands(r *result.Report) (out []shellword.Line) {
 	return out
 }
 
-// A command after that of the plan has the place to which compat writes the wheel, and compat fixes
-// a wheel in that folder in its place. After a bundler, the command of the plan has its wheel.
+// The command of the plan is run first. The others have the place to which it writes the wheel, and
+// compat fixes a wheel in that folder in its place.
 func TestSequenceAfterPlan(t *testing.T) {
 	const written = "tool-1.0-cp36-abi3-manylinux_2_28_x86_64.whl"
 	const plan shellword.Line = "compat fix --write fixed --only a " + file
@@ -75,13 +75,10 @@ func TestSequenceAfterPlan(t *testing.T) {
 			[]shellword.Line{plan, "auditwheel repair --no-update-tags fixed/" + written,
 				"compat fix --write fixed wheelhouse/" + written},
 		},
-		"after auditwheel": {
-			[][]fix.Fix{{keep}, {executed}},
-			[]shellword.Line{keep.Command, "compat fix --write fixed --only a wheelhouse/" + file},
-		},
-		"after compat, which bundles": {
-			[][]fix.Fix{{later}, {executed}},
-			[]shellword.Line{later.Command, "compat fix --in-place --only a fixed/" + file},
+		"before a cause that is printed first": {
+			[][]fix.Fix{{keep}, {executed}, {later}},
+			[]shellword.Line{"auditwheel repair --no-update-tags fixed/" + written, plan,
+				"compat fix --write fixed wheelhouse/" + written},
 		},
 	} {
 		r := newReport(0, c.causes...)

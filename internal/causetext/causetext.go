@@ -421,7 +421,11 @@ func PlanSentence(r *analyzer.Report) string {
 	case len(fixed) == 1 && r.Plan.Verified:
 		out = append(out, "The fix of "+ranges(fixed)+" was tried and leaves "+without+".")
 	}
-	if renames(r) {
+	switch first, other := firstCommands(r); {
+	case other > 0:
+		out = append(out, fmt.Sprintf("Run the command of cause %d before that of cause %d, because it "+
+			"renames the wheel.", first, other))
+	case renames(r):
 		out = append(out, "Run the commands in the order of the causes, because they rename the wheel.")
 	}
 	if len(left) > 0 {
@@ -443,6 +447,23 @@ func notTogether(r *analyzer.Report) string {
 		}
 	}
 	return "did not try them together"
+}
+
+// firstCommands returns the numbers of the first cause with the command of the plan, which is run
+// first, and of a cause before it whose command is for the wheel that it writes; 0 if there is
+// none.
+func firstCommands(r *analyzer.Report) (first, other int) {
+	command := r.Plan.Command
+	for i, c := range r.Causes {
+		switch {
+		case command == "" || len(c.Fixes) == 0:
+		case c.Fixes[0].Command == command:
+			return i + 1, other
+		case other == 0 && strings.Contains(string(c.Fixes[0].Command), " "+fix.Fixed+"/"):
+			other = i + 1
+		}
+	}
+	return 0, 0
 }
 
 // renames reports whether a command that is to be applied is for a wheel with another name or place

@@ -48,6 +48,25 @@ func TestPlanWithRenamedWheel(t *testing.T) {
 	}
 }
 
+// If the command of the plan is that of a later cause, the plan says which is run first.
+func TestPlanWithCommandOfALaterCause(t *testing.T) {
+	const plan shellword.Line = "compat fix --write fixed --only tag widget-1.0-py3-none-any.whl"
+	r := &analyzer.Report{Causes: []analyzer.Cause{{}, {}, {}}}
+	r.Plan.Command = plan
+	for i, command := range []shellword.Line{"apt-get install libb64-0d",
+		"compat fix --in-place fixed/widget-1.0-py3-none-any.whl", plan} {
+		r.Causes[i].Fixes = []analyzer.CauseFix{{Fix: fix.Fix{Command: command}}}
+	}
+	want := "Run the command of cause 3 before that of cause 2, because it renames the wheel."
+	if got := PlanSentence(r); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.Causes[1].Fixes[0].Command = plan
+	if got := PlanSentence(r); got != "" {
+		t.Errorf("got %q for one command", got)
+	}
+}
+
 // If the fixes of an environment do not work together, the sentence says why.
 func TestPlanContradicts(t *testing.T) {
 	for _, c := range []struct{ cost, want string }{
