@@ -353,6 +353,9 @@ func (s *scan) description(e *dwarf.Entry) error {
 		return err
 	}
 	named := s.named(name)
+	if len(named) == 0 && s.imports {
+		named = s.structors(string(name))
+	}
 	if len(named) == 0 || e.Tag == dwarf.TagSubprogram && e.Unit.C() && !e.Flag(dwarf.Prototyped) {
 		return nil
 	}
@@ -368,6 +371,24 @@ func (s *scan) description(e *dwarf.Entry) error {
 		}
 	}
 	return nil
+}
+
+// structors returns the constructors or destructors that a declaration stands for: GCC names it
+// with C4 or D4, which no symbol has.
+func (s *scan) structors(name string) (all []int32) {
+	for at := range len(name) - 1 {
+		kinds := ""
+		switch name[at : at+2] {
+		case "C4":
+			kinds = "123"
+		case "D4":
+			kinds = "012"
+		}
+		for _, kind := range kinds {
+			all = append(all, s.named([]byte(name[:at+1]+string(kind)+name[at+2:]))...)
+		}
+	}
+	return all
 }
 
 // fits reports whether the export and the entry are both functions or both variables.

@@ -1,9 +1,11 @@
 package abi
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -51,4 +53,32 @@ func (h *Headers) define(t *Type) bool {
 		name = name[i+2:]
 	}
 	return h.defined[name] || h.files[path.Base(t.File)]
+}
+
+// ReadDeclared sets the types of the exports of a library without types from object files whose
+// debug information declares them, as programs that use them have it. What they do not declare
+// stays without a type. It is an error if a file is for another machine.
+func (l *Library) ReadDeclared(files []File) error {
+	b := newBuilder(l)
+	for _, f := range files {
+		o, x, err := elfobj.ReadRelocatable(f.Content, f.Size)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if o.Machine.String() != l.Machine || o.Class != l.Class {
+			return fmt.Errorf("the compiler writes files for %s, and %s is for %s; name another one with "+
+				"--cc", o.Machine, l.Name, l.Machine)
+		}
+		f.Content = x.Content
+		b.found, b.described = nil, nil // the entries of another file
+		if err := l.readTypes(f, o, nil, b); err != nil {
+			l.withoutTypes(err)
+			return nil
+		}
+	}
+	b.finish()
+	if len(files) > 0 {
+		l.Evidence = EvidenceHeaders
+	}
+	return nil
 }

@@ -10,6 +10,8 @@ const (
 	EvidenceDWARF Evidence = "dwarf"
 	EvidenceBTF   Evidence = "btf"
 	EvidenceCTF   Evidence = "ctf"
+	// types that the public headers declare, read by a compiler
+	EvidenceHeaders Evidence = "headers"
 	// dynamic symbols, virtual tables and typeinfo; no types
 	EvidenceSymbols Evidence = "symbols"
 )

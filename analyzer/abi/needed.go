@@ -64,6 +64,9 @@ func (c *comparison) lost(gone string) (symbols []string, system string) {
 	if len(c.new.Undefined) == 0 || strings.HasPrefix(gone, "libpython") {
 		return nil, "" // an interpreter has the symbols of its library
 	}
+	if slices.ContainsFunc(c.new.Needed, func(n string) bool { return stem(n) == stem(gone) }) {
+		return nil, "" // it is linked with another version
+	}
 	known := c.systems()
 	if len(known) == 0 {
 		c.blind.unread.add(gone)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/internal/headers"
 )
 
 // diffFlags are the settings of one comparison.
@@ -27,6 +28,9 @@ type diffFlags struct {
 	private   []string
 	suppress  []string
 	apps      []string
+	// headers of each side, which a compiler reads
+	oldHeaders, newHeaders []string
+	cc                     string
 }
 
 // The pace of the garbage collector in a comparison. Debug information is read unit by unit, and
@@ -54,7 +58,10 @@ Without debug information, exported symbols, virtual tables and typeinfo are com
 information (DWARF, in the library or in a separate debug file next to it), also the types that
 exported functions and variables use; of types that a source file of the library defines, not a
 header, only values count, not what pointers point to, as programs may not see them. --headers
-decides what programs see. With --app and without OLD, the debug information of the program has the
+decides what programs see. With --old-headers and --new-headers, a compiler (GCC or Clang) reads the
+public headers: libraries without debug information get the types that the headers declare, and what
+programs compile into their own code is compared too: macros, inline functions and default
+arguments. With --app and without OLD, the debug information of the program has the
 types that it was built with: they are compared with those of NEW. The first lines of the output
 name the evidence, and what programs can see and was not compared. "no ABI change" is said only if
 nothing is left.
@@ -67,6 +74,7 @@ wrong usage.`,
   compat diff --debug-dir debug/ libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
   compat diff --debug libfoo1-dbgsym_1.3_amd64.deb libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
   compat diff --headers libfoo-dev_1.4_amd64.deb libfoo1_1.3_amd64.deb libfoo1_1.4_amd64.deb
+  compat diff --old-headers old/include --new-headers new/include old/libfoo.so.1 new/libfoo.so.1
   compat diff --app build/foo old/libfoo.so.1 new/libfoo.so.1
   compat diff --app build/foo new/libfoo.so.1
   compat diff abi/libfoo.json build/libfoo.so
@@ -96,6 +104,11 @@ wrong usage.`,
 		"public header, folder of public headers, or package that has them (libfoo-dev.deb); types "+
 			"defined elsewhere are private; may be repeated",
 	)
+	flags.StringArrayVar(&f.oldHeaders, "old-headers", nil, "public header of OLD, folder of them, "+
+		"or package that has them, which a compiler reads; may be repeated")
+	flags.StringArrayVar(&f.newHeaders, "new-headers", nil, "the same of NEW; may be repeated")
+	flags.StringVar(&f.cc, "cc", "", "compiler that reads the headers, with its arguments: 'gcc "+
+		"-DFOO -I deps/include' (default: gcc, else clang)")
 	flags.StringArrayVar(
 		&f.apps,
 		"app",
@@ -180,13 +193,22 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	} else if uses, err = f.uses(old.libraries); err != nil {
 		return err
 	}
-	if len(f.headers) > 0 {
-		headers, err := readHeaders(ctx, f.headers)
-		if err != nil {
-			return err
-		}
-		for _, l := range append(old.libraries, new.libraries...) {
-			l.SetHeaders(headers)
+	source, err := f.compiled(ctx, old, new)
+	if err != nil {
+		return err
+	}
+	for _, side := range []struct {
+		libraries []*abi.Library
+		headers   []string
+	}{{old.libraries, f.oldHeaders}, {new.libraries, f.newHeaders}} {
+		if paths := append(slices.Clone(f.headers), side.headers...); len(paths) > 0 {
+			public, err := readHeaders(ctx, paths)
+			if err != nil {
+				return err
+			}
+			for _, l := range side.libraries {
+				l.SetHeaders(public)
+			}
 		}
 	}
 	hidden = hidden.With(old.hidden).With(new.hidden)
@@ -209,9 +231,12 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 		return fmt.Errorf("%s and %s have no library in common", oldPath, newPath)
 	}
 	if f.format == "json" {
-		err = writeDiffJSON(env.Out, whole, each)
+		err = writeDiffJSON(env.Out, whole, each, source)
 	} else {
 		err = writeDiffText(env.Out, whole, each, f.verbose)
+		if err == nil {
+			err = writeDiffSource(env.Out, source, f.verbose)
+		}
 	}
 	if err == nil && whole.Verdict == abi.Breaking {
 		err = exit{code: exitIncompatible}
@@ -224,10 +249,10 @@ const maxHeader = 16 << 20
 
 // readHeaders reads headers and the files in directories.
 func readHeaders(ctx context.Context, paths []string) (*abi.Headers, error) {
-	headers := abi.NewHeaders()
+	public := abi.NewHeaders()
 	for _, root := range paths {
 		if candidate.MatchString(root) {
-			if err := addPackedHeaders(ctx, headers, root); err != nil {
+			if err := addPackedHeaders(ctx, public, root); err != nil {
 				return nil, fmt.Errorf("--headers: %w", err)
 			}
 			continue
@@ -242,24 +267,28 @@ func readHeaders(ctx context.Context, paths []string) (*abi.Headers, error) {
 			}
 			defer file.Close()
 			text, err := io.ReadAll(io.LimitReader(file, maxHeader))
-			headers.Add(p, text)
+			public.Add(p, text)
 			return err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("--headers: %w", err)
 		}
 	}
-	return headers, nil
+	return public, nil
 }
 
 // diffDocument is the JSON of a comparison. Libraries is set if several pairs were compared.
 type diffDocument struct {
 	*abi.Result
 	Libraries []*abi.Result `json:"libraries,omitempty"`
+	// what programs compile into their own code and the headers of the two sides have differently
+	Source []headers.Difference `json:"source,omitempty"`
 }
 
-func writeDiffJSON(out io.Writer, whole *abi.Result, each []*abi.Result) error {
-	d := diffDocument{Result: whole}
+func writeDiffJSON(
+	out io.Writer, whole *abi.Result, each []*abi.Result, source []headers.Difference,
+) error {
+	d := diffDocument{Result: whole, Source: source}
 	if len(each) > 1 {
 		d.Libraries = make([]*abi.Result, len(each))
 		for i, r := range each {

@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/dwarf"
 	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/headers"
 	"github.com/compat-app/compat/internal/spool"
 	"github.com/spf13/pflag"
 )
@@ -158,22 +159,21 @@ func (d *debugFiles) close() {
 }
 
 // addPackedHeaders adds the headers in a package, such as libfoo-dev.deb.
-func addPackedHeaders(ctx context.Context, headers *abi.Headers, name string) error {
+func addPackedHeaders(ctx context.Context, public *abi.Headers, name string) error {
 	found := false
-	err := walkPackage(ctx, name, func(member string) bool {
-		switch path.Ext(member) {
-		case ".h", ".hh", ".hpp", ".hxx":
-			return true
-		}
-		return strings.Contains(member, "usr/include/")
-	}, func(f *unpack.File) error {
+	err := walkPackage(ctx, name, headerMember, func(f *unpack.File) error {
 		found = true
 		text, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, maxHeader)))
-		headers.Add(f.Path, text)
+		public.Add(f.Path, text)
 		return err
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("%s: it has no header", name)
 	}
 	return err
+}
+
+// headerMember reports whether a member of a package is a header.
+func headerMember(member string) bool {
+	return headers.Extension(member) || strings.Contains(member, "usr/include/")
 }

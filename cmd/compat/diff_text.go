@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/internal/headers"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -108,6 +110,7 @@ func nextSONAME(soname string) string {
 var evidenceNames = map[abi.Evidence]string{
 	abi.EvidenceDWARF: "symbols and types (DWARF)", abi.EvidenceBTF: "symbols and types (BTF)",
 	abi.EvidenceCTF: "symbols and types (CTF)", abi.EvidenceSymbols: "symbols only",
+	abi.EvidenceHeaders: "symbols and types (headers)",
 }
 
 // evidence describes what was compared.
@@ -236,4 +239,39 @@ func firstNames(c *abi.Change) string {
 		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")
+}
+
+// shownSource limits the differences of each kind in the headers, without --verbose.
+const shownSource = 10
+
+// writeDiffSource lists what programs compile into their own code and is different in the headers.
+func writeDiffSource(out io.Writer, all []headers.Difference, verbose bool) error {
+	if len(all) == 0 {
+		return nil
+	}
+	w := bufio.NewWriter(out)
+	fmt.Fprint(w, "\nIn the headers (programs keep what they were compiled with):\n")
+	count := map[string]int{}
+	for _, d := range all {
+		if count[d.Kind]++; count[d.Kind] > shownSource && !verbose {
+			continue
+		}
+		name := shown(d.Name)
+		switch {
+		case d.Kind == headers.Inline:
+			fmt.Fprintf(w, "  inline function %s has another body\n", name)
+		case d.New == "":
+			fmt.Fprintf(w, "  macro %s, which was %s, is gone\n", name, shown(d.Old))
+		case d.Kind == headers.Macro:
+			fmt.Fprintf(w, "  macro %s is %s, was %s\n", name, shown(d.New), shown(d.Old))
+		default:
+			fmt.Fprintf(w, "  default arguments %s, were %s: %s\n", shown(d.New), shown(d.Old), name)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(count)) {
+		if n := count[kind] - shownSource; n > 0 && !verbose {
+			fmt.Fprintf(w, "  and %d more of kind %q; --verbose lists them\n", n, kind)
+		}
+	}
+	return w.Flush()
 }

@@ -223,9 +223,12 @@ func pagesFolder(t *testing.T, archive *txtar.Archive) {
 			Files: map[string][]byte{"libfoo/libfoo.so.1": library}}.File()
 		write(name, content)
 		write("libfoo1_"+version+"_amd64.deb", deb(t, "usr/lib/libfoo.so.1", library))
+		write("libfoo-dev_"+version+"_amd64.deb", deb(t, "usr/include/foo.h", []byte("void foo_open(void);\n")))
+	}
+	for _, side := range []string{"old", "new"} {
+		write(side+"/include/foo.h", []byte("void foo_open(void);\n"))
 	}
 	write("libfoo1-dbgsym_1.3_amd64.deb", deb(t, "usr/lib/debug/.build-id/ab/cd.debug", nil))
-	write("libfoo-dev_1.4_amd64.deb", deb(t, "usr/include/foo.h", []byte("void foo_open(void);\n")))
 	whole, err := os.ReadFile("old/libfoo.so.1")
 	if err != nil {
 		t.Fatal(err)

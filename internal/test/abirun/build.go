@@ -23,6 +23,8 @@ type build struct {
 	// the old types are those of the program, which does not have all: blind spots are no fault
 	program bool
 	static  bool // static libraries are compared
+	// the types are those of the headers, which do not declare all: blind spots are no fault
+	headers bool
 }
 
 // builds are tried for each pair.
@@ -39,6 +41,7 @@ var builds = []build{
 	{name: "app", old: "gcc", new: "gcc", flags: []string{"-gdwarf-5"}, of: "gcc", program: true},
 	{name: "static", old: "gcc", new: "gcc", flags: []string{"-gdwarf-5"}, of: "gcc", static: true},
 	{name: "stripped", old: "gcc", new: "gcc", flags: []string{"-g0"}},
+	{name: "headers", old: "gcc", new: "gcc", flags: []string{"-g0"}, of: "stripped", headers: true},
 }
 
 // command runs a program in the folder of a side.

@@ -126,6 +126,10 @@ func (p *pair) diff(
 	for _, w := range strings.Fields(p.keys["args"]) {
 		args = append(args, fill.Replace(w))
 	}
+	if b.headers {
+		args = append(args, "--old-headers", filepath.Join(p.dir, "old"),
+			"--new-headers", filepath.Join(p.dir, "new"))
+	}
 	if b.program {
 		args = append(args, "--app", program, two[1])
 	} else {
@@ -150,7 +154,7 @@ func (p *pair) judge(b build, r *abi.Result, did [2]string) answer {
 		a.text = fmt.Sprintf("the program %s, and now %s", did[0], did[1])
 	}
 	told := strings.Join(r.Blind, " ")
-	blind := b.program && told != "" || p.keys["blind"] != "" &&
+	blind := (b.program || b.headers) && told != "" || p.keys["blind"] != "" &&
 		slices.ContainsFunc(strings.Split(p.keys["blind"], "|"), func(n string) bool {
 			return strings.Contains(told, n)
 		})
@@ -173,7 +177,7 @@ func (p *pair) judge(b build, r *abi.Result, did [2]string) answer {
 	case breaking && changed && !p.named(r):
 		a.kind = unnamed
 		a.text = errorsOf(r)
-	case r.Types() && p.keys["blind"] == "" && len(r.Blind) > 0 && !b.program:
+	case r.Types() && p.keys["blind"] == "" && len(r.Blind) > 0 && !b.program && !b.headers:
 		a.kind, a.text = needless, told
 	}
 	return a

@@ -5,8 +5,8 @@
 //
 // The pairs of libraries are files in testdata, one for each: C or C++ source in which @{A@|B@}
 // stands for A in the old library and B in the new one. Each is built by gcc and clang, with the
-// formats of debug information that compat reads and without any, and as a static library. A program
-// that crashes or prints something else must not pass if types were compared.
+// formats of debug information that compat reads and without any, and as a static library. A
+// program that crashes or prints something else must not pass if types were compared.
 package main
 
 import (

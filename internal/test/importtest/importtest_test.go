@@ -155,6 +155,7 @@ var layers = map[string][]string{
 	"internal/artifact":    {"analyzer/packages/lockfile", "internal/github"},
 	"internal/spool":       {"analyzer/unpack"},
 	"internal/options":     {"analyzer", "config", "internal/pinned"},
+	"internal/headers":     {},
 	"internal/index":       {"analyzer/..."},
 	"internal/pinned":      {"analyzer/...", "internal/index"},
 	"internal/review": {
