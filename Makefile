@@ -114,6 +114,10 @@ scale: ## What a push costs, a simulated day of 100,000 installations, enqueue a
 growth: ## Compare the CPU time of 1x and 10x of each size that an attacker chooses (minutes)
 	$(GOTEST) -tags growth -count 1 -v -timeout 1h ./internal/test/growth
 
+.PHONY: parts
+parts: ## Compare what is read of the wheels in the folder WHEELS in parts with what is read of whole ones
+	COMPAT_WHEELS=$(abspath $(or $(WHEELS),build)) $(GOTEST) -tags parts -count 1 -v -timeout 2h ./internal/test/parts
+
 fuzz-list: # the fuzz tests: folder and name
 	@grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | \
 		sed -E 's|^\./(.*)/[^/]+:func (.*)$$|\1 \2|' | sort

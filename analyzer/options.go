@@ -99,6 +99,7 @@ func (o *Options) reading() facts.Options {
 		Scratch:  o.Scratch,
 		Progress: o.Progress,
 		ABI:      o.compares(),
+		NoGPU:    len(o.GPU.Archs) == 0 && o.GPU.Stack == "",
 	}
 }
 

@@ -64,7 +64,7 @@ type prepared struct {
 
 // prepare reads a file, and adds the symbols of an object to names. It is called concurrently
 // and uses only its arguments.
-func prepare(f *unpack.File, names *elfobj.Names) *prepared {
+func prepare(f *unpack.File, names *elfobj.Names, noGPU bool) *prepared {
 	p := &prepared{}
 	wheel := f.Package.Kind == unpack.KindWheel
 	switch {
@@ -91,7 +91,7 @@ func prepare(f *unpack.File, names *elfobj.Names) *prepared {
 	case isSource(f.Path):
 		p.readSource(f)
 	default:
-		p.binary(f, names)
+		p.binary(f, names, noGPU)
 	}
 	return p
 }
@@ -123,7 +123,7 @@ func start(f *unpack.File) []byte {
 	return head[:n]
 }
 
-func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
+func (p *prepared) binary(f *unpack.File, names *elfobj.Names, noGPU bool) {
 	head := start(f)
 	if isPE(head) {
 		p.readPE(f)
@@ -174,7 +174,9 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names) {
 		return
 	}
 	p.object = newObject(f.Path, f.Package.Format, p.elf)
-	p.object.GPU, p.gpuErr = gpu.Read(p.elf, f.Content, f.Size)
+	if !noGPU {
+		p.object.GPU, p.gpuErr = gpu.Read(p.elf, f.Content, f.Size)
+	}
 	p.object.Opens = readOpened(p.elf, f.Content)
 	if !p.object.Extension() && p.elf.SONAME != "" {
 		p.object.Locals = elfobj.ReadLocals(f.Content, f.Size)

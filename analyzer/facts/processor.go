@@ -8,13 +8,9 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-const (
-	// Larger objects are not examined: those for newer processors would have to be inflated again,
-	// with their machine code.
-	maxProcessorObject = 64 << 20
-	// Bytes of machine code in which instructions are counted if all of it is stored.
-	maxCounted = 4 << 20
-)
+// Larger objects are not examined: those for newer processors would have to be inflated again, with
+// their machine code.
+const maxProcessorObject = 64 << 20
 
 // readProcessor returns what loading an object needs beyond the baseline of x86_64. Only the code
 // of objects that were compiled for newer processors is followed.
@@ -50,7 +46,7 @@ func forNewer(f *unpack.File) bool {
 	d = &processor.Density{}
 	for _, s := range segments {
 		if s.Executable() {
-			n := min(s.FileSize, maxCounted)
+			n := min(s.FileSize, processor.Sample)
 			_, _ = io.Copy(d, io.NewSectionReader(f.Content, int64(s.Offset), int64(n)))
 		}
 	}

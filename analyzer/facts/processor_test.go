@@ -2,7 +2,6 @@ package facts
 
 import (
 	"bytes"
-	"io"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
@@ -23,14 +22,14 @@ func TestReadProcessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counted := func(code []byte) io.Writer {
+	counted := func(code []byte) unpack.Sampler {
 		d := &processor.Density{}
 		_, _ = d.Write(code)
 		return d
 	}
 	for _, c := range []struct {
 		name    string
-		skimmed io.Writer
+		skimmed unpack.Sampler
 		want    processor.Level
 	}{
 		{"everything is stored", nil, processor.AVX2},

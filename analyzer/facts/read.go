@@ -19,6 +19,7 @@ import (
 	"github.com/compat-app/compat/analyzer/processor"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"golang.org/x/sync/errgroup"
 )
 
 // Input is a file to read. Content must stay readable while the Set is in use.
@@ -30,8 +31,12 @@ type Input struct {
 	// Stored means that Content is what Encode returned for a wheel, and not the wheel. Whoever sets
 	// it has compared it with a digest that is trusted.
 	Stored bool
-	// Keep gets what Encode returns for a wheel, if all of it could be read; nil = nobody does.
-	Keep func(stored []byte) `json:"-"`
+	// Partial means that Content is read by requests to a package index, so of a large object only
+	// what is needed is read; see unpack.Options.Partial.
+	Partial bool `json:"-"`
+	// Keep gets what Encode returns for a wheel, if all of it could be read; nil = nobody does. whole
+	// is false if Options.NoGPU left something out.
+	Keep func(stored []byte, whole bool) `json:"-"`
 }
 
 // Options are limits and callbacks for reading. The zero value has the default limits of
@@ -44,6 +49,9 @@ type Options struct {
 	// ABI makes Read read the ABI of public libraries, including types if there is debug
 	// information.
 	ABI bool
+	// NoGPU leaves out which GPUs objects have code for, if the input is Partial: that code is most of
+	// a large wheel.
+	NoGPU bool
 	// Cache is what was read before; nil = nothing is kept.
 	Cache *Cache
 }
@@ -105,19 +113,22 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 
 // skim returns the parts of an object that are not read, mostly machine code, in which the
 // instructions for newer processors are counted.
-func skim(head []byte, _ int64) ([]unpack.Range, io.Writer) {
+func skim(head []byte, size int64) ([]unpack.Range, unpack.Sampler) {
 	code := elfobj.Code(head)
+	var rest unpack.Sampler
 	switch {
 	case isPE(head):
 		code = peobj.Unread(head)
 	case machoobj.Is(head):
 		code = machoobj.Unread(head)
+	case size <= maxProcessorObject:
+		rest = &processor.Density{}
 	}
 	var out []unpack.Range
 	for _, c := range code {
 		out = append(out, unpack.Range{Start: c[0], End: c[1]})
 	}
-	return out, &processor.Density{}
+	return out, rest
 }
 
 func isMetadata(p string) bool {
@@ -125,95 +136,130 @@ func isMetadata(p string) bool {
 	return file == "METADATA" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
 }
 
+// atOnce is how many partial inputs are read at once: each waits for requests most of the time.
+const atOnce = 8
+
 // Read reads inputs, and adds the names of all symbols to names. It returns an error if ctx
 // ends or an input cannot be read; damage in an input is listed in Set.Unread.
 func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (*Set, error) {
-	prepare := func(f *unpack.File) any {
-		p := prepare(f, names)
-		if o.ABI && p.object != nil && p.object.Public() {
-			p.object.ABI = readABI(f, p.object.Object)
+	if progress := o.Progress; progress != nil {
+		var mu sync.Mutex
+		o.Progress = func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			progress(text)
 		}
-		if o.Cache != nil {
-			o.Cache.keep(f, p)
+	}
+	sets := make([]*Set, len(inputs))
+	var partial errgroup.Group
+	partial.SetLimit(atOnce)
+	for i, in := range inputs {
+		if in.Partial && !in.Stored {
+			partial.Go(func() (err error) {
+				sets[i], err = read(ctx, in, o, names)
+				return err
+			})
 		}
-		return p
+	}
+	if err := partial.Wait(); err != nil {
+		return nil, err
 	}
 	r := &Set{}
-	for _, in := range inputs {
-		if in.Stored {
-			if err := r.stored(in, o, names); err != nil {
-				return nil, fmt.Errorf("%s: %w", in.Name, err)
-			}
-			continue
-		}
-		before := *r
-		byPackage := map[*unpack.Package]*Artifact{}
-		of := func(p *unpack.Package) *Artifact {
-			if byPackage[p] == nil {
-				byPackage[p] = newArtifact(p)
-			}
-			return byPackage[p]
-		}
-		list := func(p *unpack.Package, path string) {
-			a := of(p)
-			a.Headers = a.Headers || isHeader(path)
-			if a.audit != nil {
-				a.audit.Members = append(a.audit.Members, path)
-				a.listed(path)
+	for i, in := range inputs {
+		own := sets[i]
+		if own == nil {
+			var err error
+			if own, err = read(ctx, in, o, names); err != nil {
+				return nil, err
 			}
 		}
-		walk := unpack.Options{
-			Limits:  o.Limits,
-			SHA256:  in.SHA256,
-			Scratch: o.Scratch,
-			List:    list,
-			Link: func(p *unpack.Package, at, target string) {
-				of(p).link(at, target)
-			},
-			Want:    want,
-			Digest:  digested,
-			Skim:    skim,
-			Prepare: prepare,
-			Workers: runtime.GOMAXPROCS(0),
-		}
-		if o.Cache != nil {
-			walk.Known = o.Cache.known
-		}
-		packages, problems, err := unpack.Walk(
-			ctx,
-			in.Name,
-			in.Content,
-			in.Size,
-			walk,
-			func(f *unpack.File) error {
-				if o.Progress != nil {
-					o.Progress("reading " + f.Package.Path + "/" + f.Path)
-				}
-				return r.file(of(f.Package), f)
-			},
-		)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Name, err)
-		}
-		for _, p := range problems {
-			r.Unread = append(r.Unread, Unread(p))
-		}
-		r.packages(packages, byPackage, problems)
-		if in.Keep != nil && !o.ABI {
-			if stored, err := Encode(r.since(&before), names); err == nil {
-				in.Keep(stored)
-			}
-		}
+		r.Artifacts = append(r.Artifacts, own.Artifacts...)
+		r.Unread = append(r.Unread, own.Unread...)
+		r.Skipped = append(r.Skipped, own.Skipped...)
+		r.leavePackages()
 	}
 	return r, nil
 }
 
-// since returns what was read after a set had less.
-func (r *Set) since(before *Set) *Set {
-	return &Set{
-		Artifacts: r.Artifacts[len(before.Artifacts):], Unread: r.Unread[len(before.Unread):],
-		Skipped: r.Skipped[len(before.Skipped):],
+// read reads one input.
+func read(ctx context.Context, in Input, o Options, names *elfobj.Names) (*Set, error) {
+	r := &Set{}
+	if in.Stored {
+		if err := r.stored(in, o, names); err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		return r, nil
 	}
+	noGPU := in.Partial && o.NoGPU
+	prepare := func(f *unpack.File) any {
+		p := prepare(f, names, noGPU)
+		if o.ABI && p.object != nil && p.object.Public() {
+			p.object.ABI = readABI(f, p.object.Object)
+		}
+		if o.Cache != nil && !in.Partial {
+			o.Cache.keep(f, p)
+		}
+		return p
+	}
+	byPackage := map[*unpack.Package]*Artifact{}
+	of := func(p *unpack.Package) *Artifact {
+		if byPackage[p] == nil {
+			byPackage[p] = newArtifact(p)
+		}
+		return byPackage[p]
+	}
+	list := func(p *unpack.Package, path string) {
+		a := of(p)
+		a.Headers = a.Headers || isHeader(path)
+		if a.audit != nil {
+			a.audit.Members = append(a.audit.Members, path)
+			a.listed(path)
+		}
+	}
+	walk := unpack.Options{
+		Limits:  o.Limits,
+		SHA256:  in.SHA256,
+		Scratch: o.Scratch,
+		List:    list,
+		Link: func(p *unpack.Package, at, target string) {
+			of(p).link(at, target)
+		},
+		Want:    want,
+		Digest:  digested,
+		Skim:    skim,
+		Partial: in.Partial && !o.ABI,
+		Prepare: prepare,
+		Workers: runtime.GOMAXPROCS(0),
+	}
+	if o.Cache != nil {
+		walk.Known = o.Cache.known
+	}
+	packages, problems, err := unpack.Walk(
+		ctx,
+		in.Name,
+		in.Content,
+		in.Size,
+		walk,
+		func(f *unpack.File) error {
+			if o.Progress != nil {
+				o.Progress("reading " + f.Package.Path + "/" + f.Path)
+			}
+			return r.file(of(f.Package), f)
+		},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	for _, p := range problems {
+		r.Unread = append(r.Unread, Unread(p))
+	}
+	r.packages(packages, byPackage, problems)
+	if in.Keep != nil && !o.ABI {
+		if stored, err := Encode(r, names); err == nil {
+			in.Keep(stored, !noGPU)
+		}
+	}
+	return r, nil
 }
 
 // packages completes the artifacts that Walk found. An archive without binaries is not an
@@ -270,7 +316,6 @@ func (r *Set) packages(
 		f.findsOpened()
 		r.Artifacts = append(r.Artifacts, f)
 	}
-	r.leavePackages()
 }
 
 // leavePackages removes the packages of a distribution that a root has as files: those that were

@@ -5,12 +5,17 @@ import "bytes"
 // Density counts instructions in machine code, to find the objects that Of is for: a compiler that
 // may use AVX uses it everywhere, so there is hardly an instruction of SSE. Libraries with code for
 // several processors have both. It counts bytes that look like common instructions, without
-// decoding, in a part of the code. The zero value is ready to use.
+// decoding, in parts of the first Sample bytes. The result does not depend on how the code is
+// divided into calls of Write. The zero value is ready to use.
 type Density struct {
-	left        int // bytes until the next part
+	at          int    // bytes written
+	part        []byte // that is examined, so far
 	bytes       int
 	vector, sse int
 }
+
+// Sample is how many bytes of code are examined: of large objects only these are read.
+const Sample = 4 << 20
 
 const (
 	// A part of counted bytes of each period is examined, which costs little compared with inflating.
@@ -22,17 +27,28 @@ const (
 // Write examines code. It never fails.
 func (d *Density) Write(p []byte) (int, error) {
 	n := len(p)
-	for len(p) > 0 {
-		if d.left == 0 {
-			part := p[:min(len(p), counted)]
-			d.count(part)
-			d.left = period
+	for len(p) > 0 && !d.Enough() {
+		in := d.at % period
+		skip := min(period-in, len(p))
+		if in < counted {
+			skip = min(counted-in, len(p))
+			if d.part = append(d.part, p[:skip]...); len(d.part) == counted {
+				d.flush()
+			}
 		}
-		skip := min(d.left, len(p))
-		d.left -= skip
+		d.at += skip
 		p = p[skip:]
 	}
 	return n, nil
+}
+
+// Enough reports whether more code would not be examined.
+func (d *Density) Enough() bool { return d.at >= Sample }
+
+// flush counts a part.
+func (d *Density) flush() {
+	d.count(d.part)
+	d.part = d.part[:0]
 }
 
 func (d *Density) count(p []byte) {
@@ -72,5 +88,6 @@ var common = func() (t [256]bool) {
 
 // Everywhere reports whether the code was compiled for processors with AVX.
 func (d *Density) Everywhere() bool {
+	d.flush() // of less than a whole part
 	return d.vector*1000 >= least*d.bytes/1000 && d.vector > 3*d.sse
 }

@@ -5,7 +5,7 @@ import "bytes"
 // memory is the Scratch if Options.Scratch is nil.
 type memory struct {
 	buf bytes.Buffer
-	rd  *bytes.Reader // set by the first read
+	rd  *bytes.Reader // set by the first read after a write
 }
 
 func newMemory(size int64) *memory {
@@ -15,7 +15,10 @@ func newMemory(size int64) *memory {
 	return m
 }
 
-func (m *memory) Write(p []byte) (int, error) { return m.buf.Write(p) }
+func (m *memory) Write(p []byte) (int, error) {
+	m.rd = nil
+	return m.buf.Write(p)
+}
 
 func (m *memory) ReadAt(p []byte, off int64) (int, error) {
 	if m.rd == nil {

@@ -20,6 +20,12 @@ type Skipper interface {
 // SkipUnit is the size in bytes of the pieces of a file that are kept or skipped.
 const SkipUnit = 64 << 10
 
+// Sampler examines a part of what is not stored. Write never fails.
+type Sampler interface {
+	io.Writer
+	Enough() bool // the rest need not be written
+}
+
 // skimHead is how many bytes Options.Skim receives: the program headers of nearly all objects, and
 // the load commands of the first slice of a universal file, which begins at up to 16 KiB.
 const skimHead = 20 << 10
@@ -33,30 +39,32 @@ func (w *walker) skim(content Scratch, rd io.Reader, size int64) (Scratch, io.Re
 	head := make([]byte, skimHead)
 	n, _ := io.ReadFull(rd, head) // an error is returned again by the next read
 	rd = io.MultiReader(bytes.NewReader(head[:n]), rd)
-	var holes []Range
-	ranges, rest := w.o.Skim(head[:n], size)
+	holes, rest := w.holes(head[:n], size)
+	if len(holes) == 0 {
+		return content, rd
+	}
+	return &skimmed{Skipper: to, holes: holes, rest: rest}, rd
+}
+
+// holes returns the whole units of what Options.Skim returns.
+func (w *walker) holes(head []byte, size int64) (holes []Range, rest Sampler) {
+	ranges, rest := w.o.Skim(head, size)
 	for _, h := range ranges {
 		if h.Start, h.End = (h.Start+SkipUnit-1)/SkipUnit*SkipUnit,
 			h.End/SkipUnit*SkipUnit; h.Start < h.End {
 			holes = append(holes, h)
 		}
 	}
-	if len(holes) == 0 {
-		return content, rd
-	}
-	if rest == nil {
-		rest = io.Discard
-	}
-	return &skimmed{Skipper: to, holes: holes, rest: rest}, rd
+	return holes, rest
 }
 
 // skimmed is a file without some ranges of whole units. It records whether one of them is read.
 type skimmed struct {
 	Skipper
-	holes  []Range   // sorted
-	rest   io.Writer // gets what is not stored
-	done   int       // number of holes that were skipped
-	at     int64     // number of bytes written and skipped
+	holes  []Range // sorted
+	rest   Sampler // gets what is not stored; may be nil
+	done   int     // number of holes that were skipped
+	at     int64   // number of bytes written and skipped
 	missed bool
 }
 
@@ -74,12 +82,13 @@ func (s *skimmed) Write(p []byte) (int, error) {
 				n = min(n, h.Start-s.at)
 			}
 		}
-		to := io.Writer(s.Skipper)
-		if hole {
-			to = s.rest
-		}
-		if _, err := to.Write(p[:n]); err != nil {
-			return 0, err
+		switch {
+		case !hole:
+			if _, err := s.Skipper.Write(p[:n]); err != nil {
+				return 0, err
+			}
+		case s.rest != nil && !s.rest.Enough():
+			_, _ = s.rest.Write(p[:n])
 		}
 		s.at, p = s.at+n, p[n:]
 		if hole && s.at == s.holes[s.done].End {

@@ -50,7 +50,7 @@ const (
 )
 
 // Scratch stores the inflated bytes of one file. It is written from the start, then read, then
-// closed; Close also frees it.
+// closed; Close also frees it. With Options.Partial, more may be written after a read.
 type Scratch interface {
 	io.Writer
 	io.ReaderAt
@@ -105,10 +105,16 @@ type Options struct {
 	// Skim returns the ranges of a wanted file that Prepare does not need, by its first bytes (up
 	// to 20 KiB) and declared size. They are inflated and verified, but not stored. If Prepare
 	// reads them nevertheless, the file is inflated again completely and Prepare is called again.
-	// Ranges must be sorted and must not overlap. What is not stored is written to rest, unless it
-	// is nil. It is called only for members of a zip of at least SkipUnit bytes and if Prepare is
-	// set. Nil stores everything.
-	Skim func(head []byte, size int64) (ranges []Range, rest io.Writer)
+	// Ranges must be sorted and must not overlap. What is not stored is written to rest until it has
+	// enough, unless it is nil. It is called only for members of a zip of at least SkipUnit bytes and
+	// if Prepare is set. Nil stores everything.
+	Skim func(head []byte, size int64) (ranges []Range, rest Sampler)
+
+	// Partial reads of large deflated members of a zip only what Prepare reads, and what Skim samples.
+	// It is for an io.ReaderAt that is slow, and whose content is known to be made by an archiver (see
+	// inflate.Reader.End). Members that Digest selects are read completely, and those of which most is
+	// needed. The checksum of the others is not compared.
+	Partial bool
 
 	// Prepare is called for each wanted file before it is visited, and sets File.Prepared. Content
 	// is valid only during the call. The result must depend only on the file: if Workers is set, it
@@ -147,7 +153,7 @@ type File struct {
 	Path    string
 	Size    int64       // actual size in bytes
 	Content io.ReaderAt // valid during visit only; nil there if Prepare is set
-	Skimmed io.Writer   // the writer of Options.Skim, for Prepare; nil if everything is stored
+	Skimmed Sampler     // that of Options.Skim, for Prepare; nil if everything is stored
 
 	SHA256   string // in hex, if Digest returned true
 	CRC32    uint32 // of a member of a zip archive; otherwise 0

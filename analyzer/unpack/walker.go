@@ -44,6 +44,8 @@ type entry struct {
 	open func(*inflater) (io.Reader, error)
 	// the content itself if it is not compressed, otherwise nil
 	stored io.ReaderAt
+	// the compressed content of a deflated member of a zip, otherwise nil
+	deflated io.ReaderAt
 	// Called after everything was read; nil if there is no checksum.
 	verify func(size int64, crc uint32) error
 }
@@ -218,26 +220,42 @@ func (w *walker) member(pkg *Package, e *entry, depth int) error {
 	if e.alone {
 		left := w.budget.bytes
 		return w.line.run(w, e.size, func(in *inflater) outcome {
-			mine := left
-			out := w.finish(w.read(pkg, e, in, &mine, w.o.Skim != nil && w.o.Prepare != nil))
-			if out.missed {
-				mine = left
-				out = w.finish(w.read(pkg, e, in, &mine, false))
+			first := asWhole
+			switch {
+			case w.o.Prepare == nil:
+			case w.o.Partial:
+				first = asPart
+			case w.o.Skim != nil:
+				first = asSkimmed
 			}
-			out.inflated = left - mine
-			return out
+			for as := first; ; as++ {
+				mine := left
+				out := w.finish(w.read(pkg, e, in, &mine, as))
+				if out.missed {
+					continue
+				}
+				out.inflated = left - mine
+				return out
+			}
 		})
 	}
 	// The next file of a stream can only be read after this one, but Prepare can run meanwhile.
-	out := w.read(pkg, e, w.own, &w.budget.bytes, false)
+	out := w.read(pkg, e, w.own, &w.budget.bytes, asWhole)
 	if out.file == nil {
 		return w.handle(out)
 	}
 	return w.line.run(w, out.file.Size, func(*inflater) outcome { return w.finish(out) })
 }
 
-// read inflates a wanted file; if skim is set, without the ranges of Options.Skim.
-func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bool) outcome {
+// How a member is read.
+const (
+	asPart    = iota // see Options.Partial
+	asSkimmed        // without the ranges of Options.Skim
+	asWhole
+)
+
+// read inflates a wanted file.
+func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, as int) outcome {
 	out := outcome{path: pkg.Path + "/" + e.path}
 	if e.taken != nil {
 		*e.taken = 0
@@ -265,14 +283,22 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bo
 		return out
 	}
 	hashed := w.o.Digest != nil && w.o.Digest(pkg, e.size, head)
+	rd = io.MultiReader(bytes.NewReader(head), rd)
+	if as == asPart && !hashed {
+		content, err := w.partially(e, rd, in, left)
+		if err != nil {
+			out.err = err
+			return out
+		}
+		if content != nil {
+			out.file = &File{Package: pkg, Path: e.path, Size: e.size, Content: content, CRC32: e.crc}
+			out.content = content
+			w.sample(content, out.file)
+			return out
+		}
+	}
 	content, size, sum, err := w.inflateAll(
-		e,
-		io.MultiReader(bytes.NewReader(head), rd),
-		in,
-		left,
-		hashed,
-		skim,
-	)
+		e, rd, in, left, hashed, as < asWhole && w.o.Skim != nil)
 	if err != nil {
 		out.err = err
 		return out
@@ -287,12 +313,34 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, skim bo
 	return out
 }
 
+// sample sets File.Skimmed of a member that is read partially.
+func (w *walker) sample(content *partial, f *File) {
+	if w.o.Skim == nil {
+		return
+	}
+	head := make([]byte, skimHead)
+	n, err := content.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return // and so does the next read
+	}
+	holes, rest := w.holes(head[:n], content.size)
+	if len(holes) == 0 || rest == nil {
+		return
+	}
+	content.sample(holes, rest)
+	f.Skimmed = rest
+}
+
 // finish calls Prepare and frees the content.
 func (w *walker) finish(out outcome) outcome {
 	if out.file != nil && w.o.Prepare != nil {
 		w.prepare(out.file)
-		s, ok := out.content.(*skimmed)
-		out.missed = ok && s.missed
+		switch c := out.content.(type) {
+		case *skimmed:
+			out.missed = c.missed
+		case *partial:
+			out.missed = c.missed
+		}
 		out.file.Content = nil
 		out.content.Close()
 		out.content = nil
@@ -431,7 +479,10 @@ func (w *walker) ends(path string, err error) error {
 func reason(err error) string {
 	var known *memberError
 	var limit *limitError
+	var source *SourceError
 	switch {
+	case errors.As(err, &source):
+		return source.Error()
 	case errors.As(err, &known):
 		return known.text
 	case errors.As(err, &limit):
@@ -441,6 +492,12 @@ func reason(err error) string {
 	}
 	return "the file is truncated or damaged: " + err.Error()
 }
+
+// SourceError is an error of the io.ReaderAt that is not due to the archive.
+type SourceError struct{ Err error }
+
+func (e *SourceError) Error() string { return e.Err.Error() }
+func (e *SourceError) Unwrap() error { return e.Err }
 
 // memberError is an error whose text is a complete sentence.
 type memberError struct {

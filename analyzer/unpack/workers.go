@@ -16,6 +16,7 @@ const concurrentBytes = 64 << 10
 type inflater struct {
 	buf   []byte
 	flate *inflate.Reader
+	end   *inflate.Reader // see ending; nil if it was not needed
 }
 
 // inflaters are reused, because they are most of the memory that a walk of a small file allocates.
@@ -29,6 +30,7 @@ func newInflater() *inflater { return inflaters.Get().(*inflater) }
 func (in *inflater) release() {
 	if in != nil {
 		in.flate.Reset(nil) // keep no input
+		in.end = nil        // rarely needed
 		inflaters.Put(in)
 	}
 }
@@ -37,6 +39,14 @@ func (in *inflater) release() {
 func (in *inflater) inflate(r io.Reader) io.Reader {
 	in.flate.Reset(r)
 	return in.flate
+}
+
+// ending returns the reader for the ends of members.
+func (in *inflater) ending() *inflate.Reader {
+	if in.end == nil {
+		in.end = inflate.NewReader()
+	}
+	return in.end
 }
 
 // outcome is the result of reading one file.

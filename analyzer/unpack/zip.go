@@ -150,6 +150,7 @@ func openZip(e *zipEntry, m *entry, r io.ReaderAt, size int64, in *inflater) (io
 		m.stored, m.taken = io.NewSectionReader(r, at, e.packed), nil
 		return data, nil
 	}
+	m.deflated = data
 	return in.inflate(counted{data, m.taken}), nil
 }
 

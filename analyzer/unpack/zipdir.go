@@ -24,6 +24,7 @@ const (
 	flagEncrypted                          = 1
 	methodStore, methodDeflate             = 0, 8
 	modeType, modeRegular, modeDirectory   = 0xf000, 0x8000, 0x4000
+	modeExecutable                         = 0o111
 	creatorUnix, creatorDarwin, extraZip64 = 3, 19, 1
 )
 
@@ -251,6 +252,8 @@ type Member struct {
 	Size   int64  // inflated
 	Packed int64  // compressed
 	Offset int64  // offset of its local header
+	// Executable means that it is installed as a program.
+	Executable bool
 
 	Name          string // as stored
 	CRC           uint32
@@ -281,18 +284,29 @@ func Directory(r io.ReaderAt, size int64, limit int) ([]Member, error) {
 		out = append(
 			out,
 			Member{
-				Path:   shown,
-				Size:   e.size,
-				Packed: e.packed,
-				Offset: e.offset,
-				Name:   e.name,
-				CRC:    e.crc,
-				Method: e.method,
-				Flags:  e.flags,
+				Path:       shown,
+				Size:       e.size,
+				Packed:     e.packed,
+				Offset:     e.offset,
+				Executable: e.mode&modeExecutable != 0,
+				Name:       e.name,
+				CRC:        e.crc,
+				Method:     e.method,
+				Flags:      e.flags,
 			},
 		)
 	}
 	return out, nil
+}
+
+// LocalHeader returns a local header of a member, which has its name and nothing else.
+func LocalHeader(m Member) []byte {
+	b := make([]byte, localSize, localSize+len(m.Name))
+	copy(b, sigLocal)
+	binary.LittleEndian.PutUint16(b[6:], m.Flags)
+	binary.LittleEndian.PutUint16(b[8:], m.Method)
+	binary.LittleEndian.PutUint16(b[26:], uint16(len(m.Name)))
+	return append(b, m.Name...)
 }
 
 // Sparse returns the central directory of a zip that contains only some members of another one.

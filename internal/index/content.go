@@ -29,7 +29,14 @@ type content struct {
 	tail  *window // the end of the wheel; nil = not read by ranges
 	err   error   // why a range could not be read, which the zip reader does not report
 	close func() error
+	// sparse is the zip of some members that it is; nil if it has the whole wheel or is in memory.
+	sparse *sparse
+	// partial means that it has large members, of which only what is read is downloaded.
+	partial bool
 }
+
+// ErrLimit is the error of reading more than Wheel.Charge allows.
+var ErrLimit = errors.New("the limit for all wheels together was reached")
 
 // cause returns the error of a range request if there was one, or else err.
 func (c *content) cause(err error) error { return cmp.Or(c.err, err) }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/compat-app/compat/analyzer"
@@ -57,7 +58,19 @@ type Wheel struct {
 	// pin.
 	Together bool
 	close    func() error
-	keep     func(stored []byte) // see analyzer.Input.Keep
+	keep     func(stored []byte, whole bool) // see analyzer.Input.Keep
+	sparse   *sparse                         // see content
+	partial  bool
+}
+
+// Charge subtracts the bytes of the wheel from what may be downloaded: those of a large wheel when
+// they are read. Then reading more is ErrLimit.
+func (w *Wheel) Charge(left *atomic.Int64) {
+	if w.sparse == nil {
+		left.Add(-w.Size)
+		return
+	}
+	w.sparse.left = left
 }
 
 // Close releases the temporary files.
@@ -72,6 +85,7 @@ func (w *Wheel) Close() error {
 type TooLargeError struct {
 	File   string
 	Packed int64 // total compressed size in bytes of the shared objects, or of the whole wheel
+	Parts  bool  // much less is downloaded, see Wheel.Charge
 	// Known is what the built-in history has of the wheel; nil if it does not describe it.
 	Known *packages.Release
 }
@@ -171,7 +185,9 @@ func (i *Index) Open(
 	}
 	var large *TooLargeError
 	if best.size > 2*limit && i.recorded(ctx, *best, all, on) { // its size is that of its libraries
-		return nil, &TooLargeError{best.name, best.size, i.known(ctx, *best, all, on)}
+		return nil, &TooLargeError{
+			File: best.name, Packed: best.size, Known: i.known(ctx, *best, all, on),
+		}
 	}
 	// Not before, so that the same wheels are read with a store as without.
 	if s := i.openStored(ctx, *best); s != nil {
@@ -185,8 +201,11 @@ func (i *Index) Open(
 	case err != nil:
 		return nil, i.failed(ctx, *best, err)
 	}
-	w.ReaderAt, w.Size, w.close = c, c.size, c.close
-	w.keep = func(stored []byte) { i.keepFacts(ctx, *best, stored) }
+	w.ReaderAt, w.Size, w.close, w.sparse, w.partial = c, c.size, c.close, c.sparse, c.partial
+	if w.partial {
+		w.sparse.parts = true
+	}
+	w.keep = func(stored []byte, whole bool) { i.keepFacts(ctx, *best, stored, whole) }
 	return w, nil
 }
 
@@ -367,6 +386,9 @@ func (w *Wheel) Spool(dir string) error {
 	if err != nil {
 		return err
 	}
+	if w.partial {
+		w.sparse.parts, w.partial = false, false
+	}
 	_, err = io.Copy(f, io.NewSectionReader(w, 0, w.Size))
 	if err = errors.Join(err, os.Remove(f.Name()), w.Close()); err != nil {
 		return errors.Join(err, f.Close())
@@ -385,7 +407,7 @@ func (i *Index) openFor(ctx context.Context, f file, limit int64) (*content, err
 	if err != nil {
 		return nil, err
 	}
-	if c.size > i.kept {
+	if c.size > i.kept || c.partial {
 		return c, nil
 	}
 	defer c.Close()
@@ -437,7 +459,9 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 	wanted, packed, whole := f.wanted(members, w.size, i.whole)
 	switch {
 	case packed > limit:
-		return nil, errors.Join(&TooLargeError{File: f.name, Packed: packed}, w.Close())
+		parts := w.tail != nil && slices.ContainsFunc(wanted, inParts)
+		return nil, errors.Join(
+			&TooLargeError{File: f.name, Packed: packed, Parts: parts}, w.Close())
 	case w.tail == nil: // the whole wheel was downloaded
 		return w, nil
 	case whole:
@@ -446,7 +470,7 @@ func (i *Index) openMembers(ctx context.Context, f file, limit int64) (*content,
 		}
 		return i.download(ctx, f, i.whole)
 	}
-	s, err := i.sparse(ctx, f, w.size, wanted, w.tail, max(limit, maxFar))
+	s, err := i.sparse(ctx, f, w.size, wanted, w.tail, math.MaxInt64) // packed is limited
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -459,17 +483,45 @@ func (f *file) wanted(
 	members []unpack.Member, size, limit int64,
 ) (wanted []unpack.Member, packed int64, whole bool) {
 	objects, sources := f.loaded()
+	parts := false
 	for _, m := range members {
 		object := objects.MatchString(m.Path)
 		if object {
 			packed += m.Packed
+			parts = parts || inParts(m)
 		}
 		if object || metadataName.MatchString(m.Path) || m.Packed <= maxMember &&
 			(strings.Contains(m.Path, ".dist-info/") || sources != nil && sources.MatchString(m.Path)) {
 			wanted = append(wanted, m)
 		}
 	}
-	return wanted, packed, packed > size/2 && size <= limit || len(wanted) > maxRanges
+	whole = packed > size/2 && size <= limit || len(wanted) > maxRanges
+	if whole && parts && size > smallWheel {
+		// Much of the large objects is not needed, but all else that is read of a whole wheel is.
+		return f.read(members), packed, false
+	}
+	return wanted, packed, whole
+}
+
+// read returns the members of a whole wheel that the analyzer reads: also sources, programs, which
+// are executable or have no extension, and a header, which shows that there are some.
+func (f *file) read(members []unpack.Member) (out []unpack.Member) {
+	objects, _ := f.loaded()
+	headers := false
+	for _, m := range members {
+		ext := path.Ext(m.Path)
+		header := strings.HasPrefix(ext, ".h") || ext == ".cuh"
+		switch {
+		case objects.MatchString(m.Path), strings.Contains(m.Path, ".dist-info/"),
+			anySource.MatchString(m.Path), m.Executable && !header, ext == "":
+		case header && !headers:
+			headers = true
+		default:
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // Part returns the part of a wheel on this machine that Open makes of the wheel in an index, so

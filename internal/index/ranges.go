@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/unpack"
@@ -191,9 +194,10 @@ func (r *rangeReader) fetch(at int64) error {
 	return err
 }
 
-// sparse returns a zip with some members of a wheel. Each member is downloaded by one range
-// request when it is first read. tail is the end of the wheel, if it was downloaded already, or
-// nil. most limits the bytes of the members.
+// sparse returns a zip with some members of a wheel. Each member is downloaded when it is first
+// read, together with small ones that are next to it; if sparse.parts is set, only what is read of
+// large ones is. tail is the end of the wheel, if it was downloaded already, or nil. most limits
+// the bytes of the members.
 func (i *Index) sparse(
 	ctx context.Context,
 	f file,
@@ -202,12 +206,22 @@ func (i *Index) sparse(
 	tail *window,
 	most int64,
 ) (*content, error) {
-	s := &sparse{i: i, ctx: ctx, f: f, size: size, tail: tail}
+	s := &sparse{i: i, ctx: ctx, f: f, size: size}
 	var lengths []int64
 	all := int64(0)
+	first := map[content32]*span{}
 	for _, m := range members {
-		n := min(m.Packed+int64(len(m.Name))+30+slack, size-m.Offset)
-		s.spans = append(s.spans, &span{at: all, from: m.Offset, length: n})
+		n := min(m.Packed+int64(len(m.Name))+localSize+slack, size-m.Offset)
+		part := &span{at: all, from: m.Offset, length: n}
+		key := content32{m.CRC, m.Size, m.Packed, m.Method}
+		if same := first[key]; same != nil && m.Packed > slack {
+			part.copyOf, part.header = same, unpack.LocalHeader(m)
+			n = int64(len(part.header)) + m.Packed
+			part.length = n
+		} else {
+			first[key] = part
+		}
+		s.spans = append(s.spans, part)
 		lengths = append(lengths, n)
 		all += n
 	}
@@ -219,18 +233,76 @@ func (i *Index) sparse(
 			most>>20,
 		)
 	}
+	s.group(tail)
 	directory := unpack.Sparse(members, lengths)
 	s.directory = inBytes(all, directory)
-	c := &content{ReaderAt: s, size: all + int64(len(directory)), close: s.close}
+	c := &content{
+		ReaderAt: s, size: all + int64(len(directory)), close: s.close, sparse: s,
+		partial: slices.ContainsFunc(members, inParts),
+	}
 	s.failed = &c.err
 	return c, nil
+}
+
+const (
+	// largeMember is the size in compressed bytes of the smallest member that is read in parts.
+	largeMember = 2 << 20
+	// Small members with at most gap bytes between them are read together, up to together bytes.
+	gap, together = 64 << 10, 8 << 20
+	// The bytes that are requested of a large member at least, and at most.
+	leastPart, mostPart = 256 << 10, 16 << 20
+)
+
+// inParts reports whether a member is read in parts.
+func inParts(m unpack.Member) bool { return m.Packed >= largeMember }
+
+// content32 identifies the content of a member, as the directory describes it. Wheels cannot have
+// links, so many have a library under several names.
+type content32 struct {
+	crc          uint32
+	size, packed int64
+	method       uint16
 }
 
 // span is the position of a member in the sparse zip (at) and in the wheel (from).
 type span struct {
 	at, from, length int64
-	mu               sync.Mutex // held during the download
-	read             window     // the member, once it was read
+	// copyOf is an earlier member with the same content, which is read instead; nil = there is none.
+	// header is then the local header of this one.
+	copyOf *span
+	header []byte
+	*source
+}
+
+// localSize is the size of a local header without its variable part.
+const localSize = 30
+
+// source is a part of a wheel that is downloaded when it is read: at once, or a large member in
+// parts.
+type source struct {
+	from, end int64
+	large     bool
+	mu        sync.Mutex // held during a download
+	read      []window   // what was downloaded, in the order of the wheel
+}
+
+// group sets the sources of the members. What is in tail is not downloaded again.
+func (s *sparse) group(tail *window) {
+	order := slices.DeleteFunc(slices.Clone(s.spans), func(m *span) bool { return m.copyOf != nil })
+	slices.SortFunc(order, func(a, b *span) int { return cmp.Compare(a.from, b.from) })
+	var last *source
+	for _, m := range order {
+		end := m.from + m.length
+		switch large := m.length >= largeMember; {
+		case tail != nil && tail.at <= m.from:
+			m.source = &source{from: tail.at, end: s.size, read: []window{*tail}}
+			continue
+		case last == nil || large || last.large || m.from-last.end > gap || end-last.from > together:
+			last = &source{from: m.from, end: end, large: large}
+		}
+		m.source = last
+		last.end = max(last.end, end)
+	}
 }
 
 // sparse may be read by several goroutines, as package unpack reads members.
@@ -238,8 +310,9 @@ type sparse struct {
 	i         *Index
 	ctx       context.Context
 	f         file
-	size      int64 // of the wheel
-	tail      *window
+	size      int64         // of the wheel
+	left      *atomic.Int64 // bytes that may be downloaded; nil = no limit
+	parts     bool          // large members are read in parts; set before the first read
 	spans     []*span
 	directory window
 	mu        sync.Mutex // for failed
@@ -249,7 +322,13 @@ type sparse struct {
 func (s *sparse) close() error {
 	var err error
 	for _, m := range s.spans {
-		err = errors.Join(err, m.read.close())
+		if m.source == nil {
+			continue
+		}
+		for _, w := range m.read {
+			err = errors.Join(err, w.close())
+		}
+		m.read = nil
 	}
 	return err
 }
@@ -277,32 +356,77 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 // member reads from the member at an offset of the sparse zip. It returns 0, nil if there is
 // none.
 func (s *sparse) member(p []byte, at int64) (int, error) {
-	for _, m := range s.spans {
-		if at < m.at || at >= m.at+m.length {
-			continue
-		}
-		from := m.from + at - m.at
-		p = p[:min(int64(len(p)), m.length-(at-m.at))]
-		if s.tail != nil && s.tail.at <= m.from {
-			return s.tail.ReadAt(p, from)
-		}
-		w, err := s.download(m)
+	i, found := slices.BinarySearchFunc(s.spans, at, func(m *span, at int64) int {
+		return cmp.Compare(m.at, at)
+	})
+	if !found {
+		i--
+	}
+	if i < 0 || at >= s.spans[i].at+s.spans[i].length {
+		return 0, nil
+	}
+	m := s.spans[i]
+	at -= m.at
+	p = p[:min(int64(len(p)), m.length-at)]
+	if m.copyOf == nil {
+		return s.read(m.source, p, m.from+at)
+	}
+	if at < int64(len(m.header)) {
+		return copy(p, m.header[at:]), nil
+	}
+	of := m.copyOf
+	local := make([]byte, localSize)
+	for n := 0; n < len(local); {
+		got, err := s.read(of.source, local[n:], of.from+int64(n))
 		if err != nil {
 			return 0, err
 		}
-		return w.ReadAt(p, from)
+		n += got
 	}
-	return 0, nil
+	variable := int64(binary.LittleEndian.Uint16(local[26:])) +
+		int64(binary.LittleEndian.Uint16(local[28:]))
+	return s.read(of.source, p, of.from+localSize+variable+at-int64(len(m.header)))
 }
 
-// download returns a member, which it downloads if it is the first to read it.
-func (s *sparse) download(m *span) (window, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.read.data != nil {
-		return m.read, nil
+// read reads bytes at an offset of the wheel, which it downloads if it is the first to read them.
+func (s *sparse) read(from *source, p []byte, off int64) (int, error) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(from.read, off, func(w window, off int64) int {
+		if w.at+w.size <= off {
+			return -1
+		}
+		return 1
+	})
+	if i == len(from.read) || !from.read[i].contains(off) {
+		at, end := from.from, from.end
+		if from.large && s.parts {
+			at, end = from.next(i, off, off+int64(len(p)))
+		}
+		if s.left != nil && s.left.Add(at-end) < 0 {
+			return 0, &unpack.SourceError{Err: ErrLimit}
+		}
+		w, err := s.i.fetch(s.ctx, s.f, at, end, s.size)
+		if err != nil {
+			return 0, &unpack.SourceError{Err: err}
+		}
+		from.read = slices.Insert(from.read, i, w)
 	}
-	var err error
-	m.read, err = s.i.fetch(s.ctx, s.f, m.from, m.from+m.length, s.size)
-	return m.read, err
+	return from.read[i].ReadAt(p, off)
+}
+
+// next returns what to download of a large member before the window i, so that bytes from off to
+// end can be read: a quarter of what was read directly before, because the next bytes are probably
+// read too.
+func (f *source) next(i int, off, end int64) (from, to int64) {
+	before := int64(0)
+	for n, at := i-1, off; n >= 0 && f.read[n].at+f.read[n].size == at; n-- {
+		before += f.read[n].size
+		at = f.read[n].at
+	}
+	to = max(end, off+min(max(before/4, leastPart), mostPart))
+	if i < len(f.read) {
+		to = min(to, f.read[i].at)
+	}
+	return off, min(to, f.end)
 }

@@ -14,10 +14,14 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// storedKey returns the cache key of what facts.Encode returned for a wheel.
-func storedKey(f file) (key string, keep time.Duration) {
+// storedKey returns the cache key of what facts.Encode returned for a wheel. whole is false without
+// the GPUs that it has code for.
+func storedKey(f file, whole bool) (key string, keep time.Duration) {
 	key, keep = factsKey(f)
-	return key + "/facts/" + stored.Format(), keep
+	if key += "/facts/" + stored.Format(); !whole {
+		key += "/without-gpu"
+	}
+	return key, keep
 }
 
 // stored returns the facts of a wheel that were kept when it was read, or that Options.Facts has;
@@ -26,28 +30,34 @@ func (i *Index) stored(ctx context.Context, f file) []byte {
 	if f.pure() || i.locked != nil && i.locked.Bytes {
 		return nil
 	}
-	key, _ := storedKey(f)
-	found, err := i.cache.Get(ctx, key)
-	if err != nil {
-		i.log.WarnContext(ctx, "reading facts of a wheel from the cache", "err", err)
-	}
-	if found != nil {
-		i.meter.cached.Add(1)
-		return found
+	for _, whole := range []bool{true, false} {
+		if !whole && i.locked != nil && i.locked.ReadAll {
+			break
+		}
+		key, _ := storedKey(f, whole)
+		found, err := i.cache.Get(ctx, key)
+		if err != nil {
+			i.log.WarnContext(ctx, "reading facts of a wheel from the cache", "err", err)
+		}
+		if found != nil {
+			i.meter.cached.Add(1)
+			return found
+		}
 	}
 	if i.store == nil || f.sha256 == "" {
 		return nil
 	}
-	if found = i.store.Get(ctx, f.sha256); found != nil {
+	found := i.store.Get(ctx, f.sha256)
+	if found != nil {
 		i.meter.stored.Add(1)
-		i.keepFacts(ctx, f, found)
+		i.keepFacts(ctx, f, found, true)
 	}
 	return found
 }
 
-// keepFacts caches what facts.Encode returned for a wheel.
-func (i *Index) keepFacts(ctx context.Context, f file, found []byte) {
-	key, keep := storedKey(f)
+// keepFacts caches what facts.Encode returned for a wheel. whole is as in storedKey.
+func (i *Index) keepFacts(ctx context.Context, f file, found []byte, whole bool) {
+	key, keep := storedKey(f, whole)
 	if err := i.cache.Put(ctx, key, found, keep); err != nil {
 		i.log.WarnContext(ctx, "caching facts of a wheel", "err", err)
 	}
@@ -114,7 +124,8 @@ func librariesOf(a *analyzer.Facts) map[string]packages.Library {
 // Input returns the wheel for the analyzer.
 func (w *Wheel) Input() analyzer.Input {
 	return analyzer.Input{
-		Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256, Stored: w.Stored, Keep: w.keep,
+		Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256, Stored: w.Stored, Partial: w.partial,
+		Keep: w.keep,
 	}
 }
 

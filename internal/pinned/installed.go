@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -150,7 +151,8 @@ func (in *Installed) read() error {
 	on.Python = cmp.Or(in.on.Python, on.Python)
 	in.conda = in.folder("conda-meta")
 	in.Wheels.Complete = !in.conda && !in.alsoSystem() // conda's may have other names
-	in.Wheels.left = DefaultBudget
+	in.Wheels.left = &atomic.Int64{}
+	in.Wheels.left.Store(DefaultBudget)
 	seen := map[string]bool{}
 	for _, site := range in.Sites {
 		names, err := in.list(site)

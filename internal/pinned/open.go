@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -38,21 +39,21 @@ type Wheels struct {
 	// Together is set if some of them need other packages of exactly the pinned versions.
 	Together bool
 	opened   []io.Closer
-	left     int64 // bytes left of the budget
+	left     *atomic.Int64 // bytes left of the budget
 }
 
 // ReadOthersFrom sets where other versions than the pinned or installed ones are read. Without it
 // none are: the Opener of the wheels may be limited to the files of a lock file.
 func (w *Wheels) ReadOthersFrom(o Opener) {
 	w.Other = func(ctx context.Context, name, version string) (*analyzer.Input, error) {
-		if w.left <= 0 {
+		if w.left.Load() <= 0 {
 			return nil, nil
 		}
 		other, err := o.Open(ctx, name, version, w.On, maxObjects)
 		if err != nil {
 			return nil, err
 		}
-		w.left -= other.Size
+		other.Charge(w.left)
 		if other.Pure || other.Recorded {
 			return nil, nil
 		}
@@ -89,7 +90,7 @@ func (e *Pinned) Open(ctx context.Context, from Opener) (*Wheels, error) {
 	if err == nil {
 		matched, err = e.openLarge(ctx, from, left, all)
 	}
-	w := &Wheels{left: left.Load()}
+	w := &Wheels{left: left}
 	w.Notes, w.Unread = slices.Clone(e.Notes), e.unpinned()
 	w.On, w.Platform, w.Origins = e.On, e.Platform, map[string]analyzer.Origin{}
 	w.Declared = e.Declared
@@ -124,7 +125,7 @@ func (e *Pinned) openAll(
 			}
 			o.wheel, o.err = from.Open(ctx, q.Name, version, e.On, maxObjects)
 			if o.wheel != nil {
-				left.Add(-o.wheel.Size)
+				o.wheel.Charge(left)
 			}
 			return ctx.Err()
 		})
@@ -148,10 +149,14 @@ func (e *Pinned) openLarge(
 	}
 	unread, matched := e.unmatched(large)
 	for _, l := range unread {
-		if rest := left.Load(); err == nil && l.Packed <= rest {
+		rest := left.Load()
+		if l.Parts && rest > 0 {
+			rest = math.MaxInt64 / 2
+		}
+		if err == nil && l.Packed <= rest {
 			q, version, _ := split(l.pin.Requirement)
 			if l.wheel, l.err = from.Open(ctx, q.Name, version, e.On, rest); l.wheel != nil {
-				left.Add(-l.wheel.Size)
+				l.wheel.Charge(left)
 			}
 			err = ctx.Err()
 		}

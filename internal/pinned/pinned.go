@@ -57,7 +57,7 @@ type Pinned struct {
 	Partial bool
 	// Apart means that a file does not show which packages depend on each other (Pin.Needs).
 	Apart bool
-	// Budget limits the total bytes of the opened wheels; 0 = DefaultBudget. Wheels above it are
+	// Budget limits the bytes that are downloaded of wheels; 0 = DefaultBudget. Wheels above it are
 	// in Unread.
 	Budget int64
 

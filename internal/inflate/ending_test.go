@@ -1,0 +1,102 @@
+package inflate
+
+import (
+	"bytes"
+	"compress/flate"
+	"errors"
+	"io"
+	"testing"
+)
+
+// program is content like that of a library: words of code, tables with many zeros, and names.
+func program(n int) []byte {
+	var out []byte
+	all := samples()
+	for i := 0; len(out) < n; i++ {
+		out = append(out, all["words"][i*7919%1_000_000:][:20_000]...)
+		for k := range 2000 {
+			out = append(out, byte(k*i), byte(k*i>>8), 0, 0, 0, 0, 0, 0)
+		}
+		out = append(out, all["noise"][i*31%200_000:][:3000]...)
+	}
+	return out[:n]
+}
+
+// checkEnd decodes the end of a stream, and compares what is known with the content.
+func checkEnd(t testing.TB, packed, content []byte) (size int64, unknown int64) {
+	t.Helper()
+	var out *bytes.Buffer
+	size, missing, err := NewReader().End(packed, int64(len(content)), func() (io.Writer, error) {
+		out = &bytes.Buffer{}
+		return out, nil
+	})
+	if errors.Is(err, ErrNoBlock) {
+		return 0, 0
+	}
+	if err != nil || size != int64(out.Len()) {
+		t.Fatalf("%d bytes, %d written: %v", size, out.Len(), err)
+	}
+	want := bytes.Clone(content[int64(len(content))-size:])
+	for _, m := range missing {
+		clear(want[m.Start:m.End])
+		unknown += m.End - m.Start
+	}
+	if !bytes.Equal(out.Bytes(), want) {
+		t.Fatalf("the last %d bytes differ from the content", size)
+	}
+	return size, unknown
+}
+
+// The end of a stream is what was deflated. In these contents nearly all bytes are copied, which
+// keeps more of them unknown than in real ones.
+func TestEnd(t *testing.T) {
+	content := program(3_000_000)
+	for _, level := range []int{1, 6, 9} {
+		packed := deflated(t, level, content)
+		for _, part := range []int{10, 4, 2} {
+			size, unknown := checkEnd(t, packed[len(packed)-len(packed)/part:], content)
+			if size < int64(len(content)/part/3) || unknown == 0 || unknown > size*3/4 {
+				t.Errorf("level %d, a part of %d: %d bytes, %d unknown", level, part, size, unknown)
+			}
+		}
+	}
+}
+
+// A stream without a block to begin with has no end, and one of another size neither.
+func TestNoEnd(t *testing.T) {
+	content := program(1_000_000)
+	create := func() (io.Writer, error) { return io.Discard, nil }
+	for name, packed := range map[string][]byte{
+		"stored": deflated(t, flate.NoCompression, content)[500_000:], "empty": nil,
+		"cut off": deflated(t, 6, content)[:200_000], "noise": samples()["noise"],
+		"followed": append(deflated(t, 6, content), "something else"...),
+	} {
+		if size, _, err := NewReader().End(packed, 1_000_000, create); !errors.Is(err, ErrNoBlock) {
+			t.Errorf("%s: %d bytes, %v", name, size, err)
+		}
+	}
+	if size, _, err := NewReader().End(deflated(t, 6, content), 400_000, create); err != nil ||
+		size > 400_000 || size == 0 {
+		t.Errorf("with a limit: %d bytes, %v", size, err)
+	}
+	broken := errors.New("the disk is full")
+	_, _, err := NewReader().End(deflated(t, 6, content), 1_000_000, func() (io.Writer, error) {
+		return nil, broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("an error of the writer: %v", err)
+	}
+}
+
+// FuzzEnd compares the ends of streams with their content, and decodes what is no stream.
+func FuzzEnd(f *testing.F) {
+	f.Add(program(200_000), uint8(6), uint32(20_000))
+	f.Add(samples()["far back"], uint8(9), uint32(1))
+	f.Add(samples()["words"][:150_000], uint8(1), uint32(70_000))
+	f.Fuzz(func(t *testing.T, content []byte, level uint8, cut uint32) {
+		packed := deflated(t, int(level%10), content)
+		from := int(cut) % (len(packed) + 1)
+		checkEnd(t, packed[from:], content)
+		_, _, _ = NewReader().End(content, 1<<20, func() (io.Writer, error) { return io.Discard, nil })
+	})
+}
