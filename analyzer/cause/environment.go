@@ -228,8 +228,17 @@ func (t *Text) manyTitle() string {
 	if built := t.First().BuiltWith; built != "" {
 		title += ", built against " + built + ","
 	}
+	if name, many := t.release(); t.kind == WrongPackage && many && !t.pins(t.subject) {
+		return title + " fail with " + name
+	}
 	name, p := t.blamed()
 	return title + " fail with " + strings.TrimSpace(cmp.Or(name, t.subject)+" "+p.Version)
+}
+
+// pins reports whether a package is one of the environment.
+func (t *Text) pins(name string) bool {
+	_, ok := t.options.Pins[pkgmeta.Normalize(name)]
+	return ok
 }
 
 const maxPackage = 40 // characters of a package in a title
@@ -258,7 +267,7 @@ func (t *Text) todo(name, where string) string {
 		}
 	}
 	switch {
-	case t.firstFix() == fix.KindDependency:
+	case t.firstFix() == fix.KindDependency, t.adds():
 		return t.cause.Fixes[0].Title.String() + "."
 	case name == "":
 		return "Choose another version of " + t.What() + " or another platform."
@@ -279,6 +288,17 @@ func (t *Text) todo(name, where string) string {
 	}
 	return "Choose another version of " + where + " or another platform. If the newest release has " +
 		"it too, report it to the authors of " + t.What() + "."
+}
+
+// adds reports whether the first fix only adds packages to the environment.
+func (t *Text) adds() bool {
+	if len(t.cause.Fixes) == 0 || t.cause.Fixes[0].Requirements() == nil {
+		return false
+	}
+	return !slices.ContainsFunc(t.cause.Fixes[0].Requirements(), func(r string) bool {
+		q, err := pkgmeta.ParseRequirement(r)
+		return err != nil || t.pins(q.Name)
+	})
 }
 
 // choices returns the fixes that an environment allows, in its words: other versions, and packages
