@@ -26,7 +26,11 @@ func Help() string {
 		"only up to that date. Alias: `ignore`. Requires write access\n" +
 		"- `/compat accept missing NAME because TEXT`: an artifact or wheel that the base branch " +
 		"has may be missing in this pull request; NAME may have `*`. Requires write access\n" +
-		"- `/compat unaccept SYMBOL` (or a rule, library, package or `missing NAME`) revokes an " +
+		"- `/compat accept OWNER/NAME because TEXT`: a repository that uses what this one builds may " +
+		"break. Requires write access\n" +
+		"- `/compat impact` re-runs the check with what other repositories of the organization use " +
+		"now. Requires write access\n" +
+		"- `/compat unaccept SYMBOL` (or a rule, library, package, repository or `missing NAME`) revokes an " +
 		"acceptance. " +
 		"Requires write access\n" +
 		"- `/compat status` shows the result, what is in progress, and what was accepted\n" +

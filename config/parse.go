@@ -159,6 +159,10 @@ func (p *parser) repository(n *yaml.Node, c *Repository) {
 			"suppress": p.checked(&c.ABI.Suppress, outside),
 		}),
 
+		"impact": p.section(map[string]field{
+			"fail_on":      p.oneOf(&c.Impact.FailOn, "error", "never"),
+			"repositories": p.checked(&c.Impact.Repositories, noRepository),
+		}),
 		"environments":  p.environments(&c.Environments),
 		"documentation": p.strings(&c.Documentation),
 	})

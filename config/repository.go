@@ -26,9 +26,20 @@ type Repository struct {
 	ABI       ABI               // how shared libraries are compared with earlier builds
 	// Environments are the environment files (requirements, lock files) to review.
 	Environments Environments
+	Impact       Impact
 	// Documentation are globs of paths that do not affect any artifact, in addition to those that
 	// compat recognizes by name.
 	Documentation []string
+}
+
+// Impact configures what is reported about other repositories of the installation, which use the
+// packages that this one builds.
+type Impact struct {
+	FailOn string // error: a repository that breaks fails the check; never; "" = never
+	// Repositories are patterns of OWNER/NAME or NAME: those with which a repository that is not
+	// public shares results although not all readers of one may see the other. Both have to name each
+	// other.
+	Repositories []string
 }
 
 // Environments selects the environment files to review. The zero value selects the files that

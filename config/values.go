@@ -83,3 +83,12 @@ func outside(file string) string {
 	}
 	return ""
 }
+
+// noRepository accepts patterns of OWNER/NAME or NAME.
+func noRepository(text string) string {
+	if _, err := path.Match(text, ""); err != nil || strings.Count(text, "/") > 1 ||
+		strings.ContainsAny(text, " :") {
+		return "is not a repository; write it as NAME, OWNER/NAME or with a *, for example widget-*"
+	}
+	return ""
+}

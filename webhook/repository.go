@@ -42,11 +42,14 @@ type repositoryPayload struct {
 	}
 }
 
-// repository clears the cached data of a repository that has a new name, owner or default branch,
-// or was archived. Jobs use the repository's ID, which does not change.
+// repository clears the cached data of a repository that has a new name, owner, visibility or
+// default branch, or was archived, and ends the jobs of one that was deleted.
+// Jobs use the repository's ID, which does not change.
 func repository(e envelope, p *repositoryPayload) (decision, error) {
 	switch e.Action {
-	case "renamed", "transferred", "archived", "unarchived":
+	case "renamed", "transferred", "archived", "unarchived", "privatized", "publicized":
+	case "deleted":
+		return one(e.job(&job.RepositoryRemoved{Repository: e.Repository.ID}, ""))
 	case "edited":
 		if p.Changes.DefaultBranch == nil {
 			return ignore("repository.edited without a new default branch changes nothing")

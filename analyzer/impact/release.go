@@ -45,7 +45,15 @@ func Read(ctx context.Context, in analyzer.Input, o analyzer.Options) (*Release,
 	case len(set.Artifacts) != 1:
 		return nil, fmt.Errorf("%s: give one package or library, not an archive of several", in.Name)
 	}
-	f := set.Artifacts[0]
+	r := releaseOf(set.Artifacts[0])
+	if len(r.Contents.Libraries) == 0 {
+		return nil, fmt.Errorf("%s: it contains no library for Linux", in.Name)
+	}
+	return r, nil
+}
+
+// releaseOf returns what was read as a release, whose Contents may have no library.
+func releaseOf(f *facts.Artifact) *Release {
 	r := &Release{}
 	c := &packages.Release{Known: true}
 	if f.Kind == facts.KindWheel && f.Metadata != nil {
@@ -67,10 +75,8 @@ func Read(ctx context.Context, in analyzer.Input, o analyzer.Options) (*Release,
 			}
 		}
 	}
-	if r.Contents = c; len(c.Libraries) == 0 {
-		return nil, fmt.Errorf("%s: it contains no library for Linux", in.Name)
-	}
-	return r, nil
+	r.Contents = c
+	return r
 }
 
 // nameOf returns the name and version of a file that is no wheel: those in the file name of a deb,

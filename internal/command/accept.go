@@ -22,8 +22,8 @@ var acceptance = lazyregexp.New(`(?i)^(?:(missing)\s+(.+?)|(\S+))\s+because\s+(.
 // missingWord is what precedes the name of something missing.
 var missingWord = lazyregexp.New(`(?i)^missing\s+`)
 
-// accept accepts something missing, or the findings of a symbol, rule, library or package, and
-// checks the pull request again.
+// accept accepts something missing, a repository that breaks, or the findings of a symbol, rule,
+// library or package, and checks the pull request again.
 func (r *request) accept(ctx context.Context, arguments string) (reaction, error) {
 	m := acceptance.FindStringSubmatch(arguments)
 	if m == nil {
@@ -55,7 +55,8 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 		return reaction{}, errPosting
 	}
 	about := reported
-	if missing {
+	breaks := slices.Contains(verdict.Breaks, what)
+	if missing || breaks {
 		about = verdict
 	}
 	if r.earlier(about) {
@@ -69,7 +70,10 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 		Base:    about.Base,
 		On:      r.at.UTC().Format(time.DateOnly),
 	}
-	if missing {
+	switch {
+	case breaks:
+		a.Missing = []string{what}
+	case missing:
 		a.What = "missing " + what
 		a.Missing = slices.DeleteFunc(slices.Clone(about.Missing), func(name string) bool {
 			return !store.NamesMissing(what, name)
@@ -77,7 +81,7 @@ func (r *request) accept(ctx context.Context, arguments string) (reaction, error
 		if len(a.Missing) == 0 {
 			return reaction{emoji: confused, reply: comment.NotMissing(what, about.Missing)}, nil
 		}
-	} else {
+	default:
 		for _, f := range store.Findings(about.Report) {
 			if f.Matches(what) {
 				a.Findings = append(a.Findings, f)
@@ -112,7 +116,7 @@ const postingPatience = 2 * time.Minute
 // earlier reports whether the request was made before the base branch of a verdict was known or
 // changed, so that it concerned another base.
 func (r *request) earlier(l store.Last) bool {
-	return (l.Report != nil || len(l.Missing) > 0) &&
+	return (l.Report != nil || len(l.Missing)+len(l.Breaks) > 0) &&
 		(l.Base == "" || r.at.Before(l.Since.Truncate(time.Second))) // GitHub's times are in seconds
 }
 

@@ -49,6 +49,7 @@ var commands = lazy.Value[map[string]command]{New: func() map[string]command {
 		"ignore":   (*request).accept,
 		"unaccept": (*request).unaccept,
 		"status":   (*request).status,
+		"impact":   (*request).impact,
 		"help": func(*request, context.Context, string) (reaction, error) {
 			return reaction{emoji: thumbsUp, reply: comment.Help()}, nil
 		},
@@ -267,6 +268,14 @@ func (r *request) recheck(ctx context.Context, arguments string) (reaction, erro
 		if err := r.Store.PutPlatforms(ctx, r.attempt.Job.Key, also); err != nil {
 			return reaction{}, err
 		}
+	}
+	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
+}
+
+// impact checks the head again, with what other repositories use now.
+func (r *request) impact(ctx context.Context, _ string) (reaction, error) {
+	if ok, err := r.mayWrite(ctx); err != nil || !ok {
+		return reaction{emoji: thumbsDown, reply: comment.NotPermitted("impact")}, err
 	}
 	return reaction{emoji: thumbsUp}, r.recheckPull(ctx)
 }

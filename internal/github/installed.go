@@ -103,6 +103,8 @@ func (c *Client) ListRepositories(ctx context.Context) ([]Listed, error) {
 					Name:          r.GetName(),
 					DefaultBranch: r.GetDefaultBranch(),
 					Private:       r.GetPrivate(),
+					Visibility:    visibility(r),
+					URL:           r.GetHTMLURL(),
 				},
 				Open: r.OpenIssuesCount == nil ||
 					*r.OpenIssuesCount > 0, Pushed: r.GetPushedAt().Time,

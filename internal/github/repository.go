@@ -19,6 +19,7 @@ type Repository struct {
 	Owner, Name   string
 	DefaultBranch string
 	Private       bool
+	Visibility    string // public, internal or private
 	Archived      bool   // read-only
 	URL           string // of its web page; "" = unknown
 }
@@ -39,9 +40,24 @@ func (c *Client) RepositoryByID(ctx context.Context, id int64) (*Repository, err
 		Name:          r.GetName(),
 		DefaultBranch: r.GetDefaultBranch(),
 		Private:       r.GetPrivate(),
+		Visibility:    visibility(r),
 		Archived:      r.GetArchived(),
 		URL:           r.GetHTMLURL(),
 	}, nil
+}
+
+// visibility returns who can read a repository. Without the field, as on old servers, one that is
+// not public may be internal, which counts as private.
+func visibility(r *gh.Repository) string {
+	switch v := r.GetVisibility(); {
+	case r.GetPrivate() && v == "internal":
+		return v
+	case r.GetPrivate() || v == "private":
+		return "private"
+	case v == "" || v == "public":
+		return "public"
+	}
+	return r.GetVisibility()
 }
 
 // PullsForHead lists the open pull requests from a branch of headOwner. It finds the pull

@@ -22,7 +22,7 @@ func bodies() []Body {
 		&Commit{5, sha, true, []string{"pull/5/3"}, "someone", "fix"},
 		&Command{5, 3, 12, 0, "ann", []CommandLine{{"accept", "a because b"}}},
 		&CheckAction{5, "GUID", "recheck", KindPull, "pull/5/3", sha, "ann", "compat:x"},
-		&DefaultBranch{5, true},
+		&DefaultBranch{5, true, sha, []string{"uv.lock"}, true},
 		&BaseAnalysis{5, 77},
 		&RepositoryRemoved{5},
 		&RepositoryRenamed{5},

@@ -81,7 +81,15 @@ func (a *CheckAction) fromKey(repository int64, rest string) error {
 type DefaultBranch struct {
 	Repository int64 `json:"-"`
 	Settings   bool  `json:"settings,omitempty"` // the push changes .github/compat.yml
+	// Before is the commit that the branch had before the push; "" = unknown.
+	Before string `json:"before,omitempty"`
+	// Paths are those that the push changes, at most MaxPaths; More means that there are others.
+	Paths []string `json:"paths,omitempty"`
+	More  bool     `json:"more,omitempty"`
 }
+
+// MaxPaths limits DefaultBranch.Paths.
+const MaxPaths = 200
 
 // Kind implements Body.
 func (*DefaultBranch) Kind() Kind { return KindDefaultBranch }

@@ -115,6 +115,16 @@ func Names(file string, data []byte) []string {
 	return l.Names
 }
 
+// Versions returns the releases that a lock or requirements file lists, as NAME==VERSION with a
+// normalized name, whatever installs them. It is nil if the file cannot be read.
+func Versions(file string, data []byte) []string {
+	l, err := decode(file, data)
+	if err != nil {
+		return nil
+	}
+	return l.Versions
+}
+
 // SamePins reports whether two lists of environments pin the same versions.
 func SamePins(a, b []*Pinned) bool {
 	ids := func(list []*Pinned) map[string]bool {

@@ -30,6 +30,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/impact"
 	"github.com/compat-app/compat/analyzer/logmatch"
 )
 
@@ -127,7 +129,11 @@ func (r *Runner) Check(
 	diagnoses []buildlog.Diagnosis,
 	risky func(),
 ) (*analyzer.Report, []buildlog.Diagnosis, error) {
-	return r.check(ctx, inputs, o, risky, func(q *request) { q.Diagnoses = diagnoses })
+	answer, err := r.check(ctx, inputs, o, risky, func(q *request) { q.Diagnoses = diagnoses })
+	if err != nil {
+		return nil, nil, err
+	}
+	return answer.Report, answer.Diagnoses, nil
 }
 
 // CheckEnvironments is analyzer.CheckEnvironments in a confined process. The Content of every wheel
@@ -148,10 +154,44 @@ func (r *Runner) CheckEnvironments(
 	for _, e := range bases {
 		sent.Bases = append(sent.Bases, newEnvironment(e, &inputs))
 	}
-	report, _, err := r.check(ctx, inputs, o, nil, func(q *request) {
+	answer, err := r.check(ctx, inputs, o, nil, func(q *request) {
 		q.Environments, q.others = sent, others
 	})
-	return report, err
+	if err != nil {
+		return nil, err
+	}
+	return answer.Report, nil
+}
+
+// ReadUses is impact.ReadUses in a confined process. The Content of every input must be an
+// *os.File. Errors are as of Check.
+func (r *Runner) ReadUses(ctx context.Context, inputs []analyzer.Input) ([]impact.Uses, error) {
+	answer, err := r.check(ctx, inputs, analyzer.Options{}, nil, func(q *request) {
+		q.Impact = &impactRequest{Uses: true}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Impact.Uses, nil
+}
+
+// JudgeBuild is impact.Build.Judge in a confined process; the Analyzer of the build is not used.
+// The Content of every input must be an *os.File. Errors are as of Check.
+func (r *Runner) JudgeBuild(ctx context.Context, b *impact.Build) ([]impact.Answer, error) {
+	o := b.Options
+	o.Source = b.Source
+	answer, err := r.check(ctx, slices.Concat(b.New, b.Old, b.Dependents), o, nil, func(q *request) {
+		q.Impact = &impactRequest{New: len(b.New), Old: len(b.Old)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range answer.Impact.Answers {
+		if a.Dependent < 0 || a.Dependent >= len(b.Dependents) {
+			return nil, &Failure{Reason: "the analysis process returned an invalid answer"}
+		}
+	}
+	return answer.Impact.Answers, nil
 }
 
 // check sends a request, which add may change. For a probe the process only reports its layers,
@@ -162,7 +202,7 @@ func (r *Runner) check(
 	o analyzer.Options,
 	risky func(),
 	add func(*request),
-) (*analyzer.Report, []buildlog.Diagnosis, error) {
+) (*reply, error) {
 	memory := r.Memory
 	if memory == 0 {
 		memory = share(available())
@@ -173,7 +213,7 @@ func (r *Runner) check(
 	}
 	first, files, err := newRequest(inputs, o, memory, limit)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	add(first)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTime)
@@ -181,7 +221,7 @@ func (r *Runner) check(
 
 	c, err := r.take()
 	if err != nil {
-		return nil, nil, failure(err)
+		return nil, failure(err)
 	}
 	defer r.prepare()
 	defer os.RemoveAll(c.dir)
@@ -189,7 +229,7 @@ func (r *Runner) check(
 	in := filepath.Join(c.dir, artifacts)
 	if err := place(files, in, 0); err != nil {
 		c.discard()
-		return nil, nil, failure(err)
+		return nil, failure(err)
 	}
 	watched := make(chan *Failure, 1)
 	stop := make(chan struct{})
@@ -207,22 +247,22 @@ func (r *Runner) check(
 	waitErr := c.cmd.Wait()
 	switch {
 	case answer != nil && answer.Layers != nil && first.Probe:
-		return nil, nil, &probed{*answer.Layers}
-	case answer != nil && answer.Report != nil && len(answer.Diagnoses) == len(first.Diagnoses):
-		return answer.Report, answer.Diagnoses, nil
+		return nil, &probed{*answer.Layers}
+	case answer != nil && answer.answers(first):
+		return answer, nil
 	case answer != nil && answer.Unusable != "":
-		return nil, nil, errors.New(answer.Unusable)
+		return nil, errors.New(answer.Unusable)
 	case exceeded != nil:
-		return nil, nil, exceeded
+		return nil, exceeded
 	case errors.Is(context.Cause(ctx), errTime):
-		return nil, nil, &Failure{
+		return nil, &Failure{
 			Reason: fmt.Sprintf("the analysis takes longer than %s", limit),
 			Limit:  true,
 		}
 	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
+		return nil, ctx.Err()
 	}
-	return nil, nil, c.died(waitErr, talkErr, memory)
+	return nil, c.died(waitErr, talkErr, memory)
 }
 
 var errTime = errors.New("the analysis takes too long")

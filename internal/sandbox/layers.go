@@ -82,7 +82,7 @@ func (l Layers) list() []layer {
 
 // Layers starts a process that analyses nothing and returns its protections.
 func (r *Runner) Layers(ctx context.Context) (Layers, error) {
-	_, _, err := r.check(ctx, nil, analyzer.Options{}, nil, func(q *request) { q.Probe = true })
+	_, err := r.check(ctx, nil, analyzer.Options{}, nil, func(q *request) { q.Probe = true })
 	var found *probed
 	if errors.As(err, &found) {
 		found.layers.Namespaces = runtime.GOOS == "linux" && !r.noNamespaces.Load()

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/impact"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/spool"
@@ -96,6 +97,10 @@ func serve(
 	case r.Source:
 		o.Source = p
 	}
+	if r.Impact != nil {
+		found, err := r.Impact.answer(ctx, a, inputs, o)
+		return p.end(ctx, &reply{Impact: found}, err)
+	}
 	if r.Environments != nil {
 		report, err := r.Environments.check(ctx, a, p, inputs, o)
 		return p.end(ctx, &reply{Report: report}, err)
@@ -139,6 +144,28 @@ func (e *environments) check(
 		}
 	}
 	return a.CheckEnvironments(ctx, lists[0], lists[1], o)
+}
+
+// answer answers a request about the impact of inputs.
+func (r *impactRequest) answer(
+	ctx context.Context,
+	a *analyzer.Analyzer,
+	inputs []analyzer.Input,
+	o analyzer.Options,
+) (*impactReply, error) {
+	if r.Uses {
+		uses, err := impact.ReadUses(ctx, inputs, o)
+		return &impactReply{Uses: uses}, err
+	}
+	if r.New < 0 || r.Old < 0 || r.New+r.Old > len(inputs) {
+		return nil, errors.New("sandbox: an artifact is not open")
+	}
+	b := &impact.Build{
+		New: inputs[:r.New], Old: inputs[r.New : r.New+r.Old], Dependents: inputs[r.New+r.Old:],
+		Source: o.Source, Analyzer: a, Options: o,
+	}
+	answers, err := b.Judge(ctx)
+	return &impactReply{Answers: answers}, err
 }
 
 // end writes the last reply: that an analysis has a result, or that its options are invalid.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/buildlog"
+	"github.com/compat-app/compat/analyzer/impact"
 	"github.com/compat-app/compat/analyzer/packages"
 )
 
@@ -22,8 +23,10 @@ type request struct {
 	Base      []input   // of Options.Base; nil: none
 	Earlier   [][]input // of each of Options.Earlier
 	// Environments are checked instead of the inputs by themselves, which are their wheels.
-	Environments *environments    `json:",omitempty"`
-	Options      analyzer.Options // the fields that are plain data
+	Environments *environments `json:",omitempty"`
+	// Impact asks for the packages that the inputs break, and not for a report.
+	Impact  *impactRequest   `json:",omitempty"`
+	Options analyzer.Options // the fields that are plain data
 	// the child sends questions about packages to the parent; false: it uses the built-in history
 	Source bool
 	Reads  bool          // the source is a packages.Reader
@@ -39,6 +42,19 @@ type input struct {
 	Size   int64
 	SHA256 string `json:",omitempty"`
 	Stored bool   `json:",omitempty"` // see analyzer.Input
+}
+
+// impactRequest asks what the inputs use, or what becomes of dependents with them.
+type impactRequest struct {
+	Uses bool
+	// New and Old are how many inputs are those of impact.Build; the others are Dependents.
+	New, Old int
+}
+
+// impactReply answers an impactRequest.
+type impactReply struct {
+	Uses    []impact.Uses
+	Answers []impact.Answer
 }
 
 // environments are the arguments of analyzer.CheckEnvironments; Bases is nil if there is no base.
@@ -89,8 +105,17 @@ type reply struct {
 	Diagnoses []buildlog.Diagnosis `json:",omitempty"`
 	Question  *question            `json:",omitempty"`
 	Report    *analyzer.Report     `json:",omitempty"`
+	Impact    *impactReply         `json:",omitempty"`
 	Unusable  string               `json:",omitempty"`
 	Layers    *Layers              `json:",omitempty"` // answer to Probe
+}
+
+// answers reports whether a reply is the result that a request asks for.
+func (r *reply) answers(q *request) bool {
+	if q.Impact != nil {
+		return r.Impact != nil
+	}
+	return r.Report != nil && len(r.Diagnoses) == len(q.Diagnoses)
 }
 
 // question requests the versions of a package; with a Version that release; with Worth that release

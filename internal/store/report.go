@@ -40,6 +40,7 @@ type Last struct {
 	// earlier release stored it.
 	At      time.Time `json:"at,omitzero"`
 	Missing []string  `json:"missing,omitempty"` // names of comment.Missing
+	Breaks  []string  `json:"breaks,omitempty"`  // OWNER/NAME of comment.Impact
 	Patch   string    `json:"patch,omitempty"`   // see comment.Check
 	Earlier []Last    `json:"earlier,omitempty"` // the newest first, without Earlier
 

@@ -66,6 +66,14 @@ func TestStoredTimes(t *testing.T) {
 	_, err = s.Spend(ctx, store.Spender{Installation: 1, Repository: 5, Login: "someone"}, "c", 1)
 	must(err)
 
+	must(s.PutFacts(ctx, 1, 5, "aa", []byte("x")))
+	must(s.PutNotices(ctx, 1, 5, "gear", store.Notice{Package: "gear"}))
+	must(s.UpdateUses(ctx, 1, 5, func(u *store.Uses) bool {
+		u.Pins = map[string][]string{"uv.lock": {"gear==1"}}
+		return true
+	}))
+	must(s.PutListed(ctx, 1, []store.Listed{{ID: 5}}))
+
 	options, err := redis.ParseURL(server.URL)
 	must(err)
 	db := redis.NewClient(options)
@@ -77,6 +85,11 @@ func TestStoredTimes(t *testing.T) {
 		"accept/":     365 * day,
 		"replies/":    time.Hour,
 		"budget/":     time.Hour,
+		"uses/":       365 * day,
+		"using/":      365 * day,
+		"facts/":      365 * day,
+		"notices/":    365 * day,
+		"listed/":     2 * time.Minute,
 	} {
 		keys, err := db.Keys(ctx, "*"+part+"*").Result()
 		must(err)

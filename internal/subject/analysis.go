@@ -217,14 +217,11 @@ func (a *analysis) check(
 	o analyzer.Options,
 	diagnoses []buildlog.Diagnosis,
 ) (*analyzer.Report, []buildlog.Diagnosis, error) {
-	waited := a.stage("slot")
-	select {
-	case a.slots <- struct{}{}:
-		defer func() { <-a.slots }()
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+	release, err := a.slot(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	waited()
+	defer release()
 	defer a.stage("analysis")()
 	atRisk := false
 	r, compared, err := a.Checker.Check(ctx, inputs, o, diagnoses, func() {

@@ -71,6 +71,9 @@ func (s *Service) baseAnalysis(
 	if err == nil {
 		_, err = an.analyzedFindings(ctx, set.Repository, found, o, false)
 	}
+	if err == nil {
+		err = an.keepUses(ctx, found, set.Repository)
+	}
 	if bad := (*badOptions)(nil); errors.As(err, &bad) {
 		return worker.Done, nil // the next pull request reports it
 	}

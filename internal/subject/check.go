@@ -60,6 +60,7 @@ type subject struct {
 	// of the pull request; 0 = there is no conversation
 	number  int
 	release bool
+	draft   bool                          // of a release
 	tag     string                        // of the release
 	before  func() string                 // returns the tag of the release that compare found
 	advice  func(*analyzer.Report) string // additional Markdown for a report; nil = none

@@ -69,6 +69,12 @@ func (s *Service) defaultBranch(
 			return worker.Done, err
 		}
 	}
+	if f.Head != a.Job.SHA {
+		err := s.pushedPins(ctx, a.Job.Installation, r, event, a.Job.SHA, f.Head, set.Repository)
+		if err != nil {
+			return worker.Done, err
+		}
+	}
 	f.Digest, f.Known, f.Head = set.Digest, true, a.Job.SHA
 	if wait := f.Next.Sub(s.now()); len(f.Left) > 0 && wait > 0 {
 		return f.later(wait), a.SaveState(ctx, f)

@@ -79,7 +79,7 @@ func (s *Service) release(
 	var before *github.Release
 	return c.update(ctx, subject{
 		sha: sha, name: "release " + release.Tag, base: st.Base, release: true, settle: settleFor,
-		tag: release.Tag, before: func() string { return before.Tag },
+		tag: release.Tag, draft: release.Draft, before: func() string { return before.Tag },
 		find: func(ctx context.Context, _ *config.Repository) (*artifact.Found, error) {
 			return s.Fetcher.Release(ctx, r.Client, r.Owner, r.Name, id)
 		},

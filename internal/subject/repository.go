@@ -26,6 +26,9 @@ func (s *Service) installationEnded(
 		return worker.Done, nil
 	}
 	s.App.Forget(event.ID)
+	if err := s.Store.ForgetInstallation(ctx, event.ID); err != nil {
+		return worker.Done, err
+	}
 	return worker.Done, &worker.Failure{
 		Class: worker.DropInstallation, Reason: "The App was uninstalled or suspended.",
 	}
@@ -46,6 +49,12 @@ func (s *Service) removed(
 		a.Log.Warn("an event says that the repository was removed, but the App has access to it")
 		return worker.Done, nil
 	}
+	if err := errors.Join(
+		s.Store.ForgetUses(ctx, a.Job.Installation, event.Repository),
+		s.Store.ForgetListed(ctx, a.Job.Installation),
+	); err != nil {
+		return worker.Done, err
+	}
 	entries, err := s.Store.Queue.List(ctx, queue.Filter{Installation: a.Job.Installation})
 	if err != nil {
 		return worker.Done, worker.Internal(fmt.Errorf("list the jobs of a repository: %w", err))
@@ -65,9 +74,10 @@ func (s *Service) removed(
 	return worker.Done, nil
 }
 
-// renamed clears the cached name of the repository.
+// renamed clears the cached name of the repository, and the list of the repositories of the
+// installation.
 func (s *Service) renamed(
-	_ context.Context,
+	ctx context.Context,
 	a *worker.Attempt,
 	_ *job.RepositoryRenamed,
 ) (worker.Outcome, error) {
@@ -76,5 +86,5 @@ func (s *Service) renamed(
 		return worker.Done, worker.Permanent(err.Error())
 	}
 	client.ForgetRepository(a.Job.Repository)
-	return worker.Done, nil
+	return worker.Done, s.Store.ForgetListed(ctx, a.Job.Installation)
 }

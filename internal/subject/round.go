@@ -167,6 +167,9 @@ func (r *round) reviewPins(ctx context.Context) (_ *worker.Outcome, err error) {
 		if err := r.readChanges(ctx); err != nil {
 			return nil, err
 		}
+		if err := r.firstPins(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if r.early && r.reason != "" {
 		return end(r.withoutArtifacts(ctx, r.subject, r.set, r.pins, r.reason))

@@ -39,6 +39,7 @@ type Options struct {
 	Fetcher  *artifact.Fetcher
 	Analyzer *analyzer.Analyzer
 	Checker  Checker // nil = the Analyzer in this process
+	Impacts  Impacts // nil = this process
 	// Index is the package index; nil = none.
 	Index *PackageIndex
 	// Source is used if there is no Index; nil = the embedded history, and reports say that no index
@@ -97,6 +98,9 @@ func New(o Options) (*Service, error) {
 	}
 	if o.Checker == nil {
 		o.Checker = inProcess{o.Analyzer}
+	}
+	if o.Impacts == nil {
+		o.Impacts = inProcess{o.Analyzer}
 	}
 	s := &Service{
 		Options: o,

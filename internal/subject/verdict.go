@@ -33,6 +33,7 @@ type verdict struct {
 	page   string           // address of the report page; "" = none
 
 	missing []comment.Missing // what a person may accept as missing
+	breaks  []string          // OWNER/NAME of repositories that break, which a person may accept
 	checked bool              // artifacts or pins were analyzed
 	absent  bool              // they are needed, and not there
 
@@ -100,8 +101,16 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 	in.Unselected = r.unselected()
 	v := verdict{run: r.run, ext: ext, report: j.report, missing: in.Missing,
 		checked: j.report != nil}
+	var others *comment.Impact
 	if j.report != nil {
+		if others, err = r.impacts(ctx, a, j.report); err != nil {
+			return worker.Done, err
+		}
+		v.breaks = others.Breaks()
 		j.report.Outcome = comment.Outcome(in)
+		if others.Fails() && j.report.Outcome == analyzer.OutcomePass {
+			j.report.Outcome = analyzer.OutcomeFail
+		}
 		whole := *j.report
 		if r.pins != nil {
 			whole.Merge(r.pins.Report)
@@ -119,7 +128,7 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 			}
 		}
 	}
-	v.check = comment.Render(in)
+	v.check = comment.WithImpact(comment.Render(in), others)
 	set.Speaks(&v.check)
 	if v.report == nil && in.Logs != nil {
 		v.logs, in.Logs = in.Logs, nil
@@ -289,6 +298,7 @@ func (c *check) post(ctx context.Context, s subject, v verdict) error {
 	for _, m := range v.missing {
 		last.Missing = append(last.Missing, m.Name)
 	}
+	last.Breaks = v.breaks
 	if err := c.Store.PutLast(ctx, c.attempt.Job.Key, last); err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ func TestConfigSchemaMatchesTheParser(t *testing.T) {
 		t.Fatalf("an unknown key gives %v", problems)
 	}
 	for _, key := range []string{"artifacts", "workflows", "platforms", "python", "gpu", "fail_on",
-		"rules", "accept", "comment", "release", "abi", "environments", "documentation"} {
+		"rules", "accept", "comment", "release", "abi", "environments", "documentation", "impact"} {
 		if _, ok := s.Properties[key]; !ok {
 			t.Errorf("the schema lacks %s", key)
 		}

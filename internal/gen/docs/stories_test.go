@@ -24,6 +24,7 @@ var packages = map[string]string{
 	"config": "config", "compat": "cmd/compat", "setup": "internal/setup",
 	"appkey": "internal/appkey",
 
+	"impact":   "analyzer/impact",
 	"review":   "internal/review",
 	"lockfile": "analyzer/packages/lockfile",
 }

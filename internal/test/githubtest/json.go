@@ -155,6 +155,9 @@ func (s *Server) repoJSON(r *Repo) object {
 	}
 	if r.Private {
 		o["visibility"] = "private"
+		if r.Internal {
+			o["visibility"] = "internal"
+		}
 	}
 	return o
 }

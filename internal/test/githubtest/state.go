@@ -28,6 +28,7 @@ type Repo struct {
 	Owner        *User
 	Name         string
 	Private      bool
+	Internal     bool   // Private, and visible to all members of the enterprise
 	Archived     bool   // read-only
 	Default      string // branch
 	Installation *Installation

@@ -223,3 +223,34 @@ func binary(text string) ([]byte, error) {
 	}
 	return elftest.Write(o)
 }
+
+// Gear returns a wheel of the package gear, whose library exports some functions.
+func Gear(version string, exports ...string) Wheel {
+	text := "elf x86_64\nsoname libgear.so.1\nneeded libc.so.6\n" +
+		"import malloc@GLIBC_2.2.5 libc.so.6\n"
+	for _, e := range exports {
+		text += "export " + e + "\n"
+	}
+	return Wheel{
+		Name: "gear", Version: version, Tags: []string{"py3-none-manylinux_2_28_x86_64"},
+		Files: map[string][]byte{"gear/__init__.py": {}, "gear/libgear.so.1": object(text)},
+	}
+}
+
+// UserOfGear returns a wheel whose extension module imports functions of gear, which it requires in
+// some versions ("gear>=1").
+func UserOfGear(name, version, requirement string, imports ...string) Wheel {
+	text := "elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\nrunpath $ORIGIN/../gear\n" +
+		"import malloc@GLIBC_2.2.5 libc.so.6\nexport PyInit__" + name + "\n"
+	for _, i := range imports {
+		text += "import " + i + "\n"
+	}
+	return Wheel{
+		Name: name, Version: version, Tags: []string{"cp311-cp311-manylinux_2_28_x86_64"},
+		Requires: []string{requirement},
+		Files: map[string][]byte{
+			name + "/__init__.py": {},
+			name + "/_" + name + ".cpython-311-x86_64-linux-gnu.so": object(text),
+		},
+	}
+}
