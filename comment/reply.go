@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/causetext"
@@ -30,6 +31,9 @@ func Help() string {
 		"break. Requires write access\n" +
 		"- `/compat impact` re-runs the check with what other repositories of the organization use " +
 		"now. Requires write access\n" +
+		"- `/compat bisect SYMBOL` names the merged pull request after which the artifact of the " +
+		"default branch no longer exported it; without an argument the newest one that lost a " +
+		"symbol. Requires write access\n" +
 		"- `/compat unaccept SYMBOL` (or a rule, library, package, repository or `missing NAME`) revokes an " +
 		"acceptance. " +
 		"Requires write access\n" +
@@ -344,4 +348,44 @@ func Status(s Standing) string {
 		)
 	}
 	return b.String()
+}
+
+// Bisected is a build of the default branch that lost symbols.
+type Bisected struct {
+	SHA, Before string // its commit, and that of the build before it
+	At          time.Time
+	Lost        []string // symbols and SONAMEs, some of All
+	All         int
+	URL         string // of the repository; "" = unknown
+	Pull        int    // the merged pull request of the commit; 0 = GitHub names none
+	Title       string // of the pull request
+}
+
+// lostNames limits the symbols in the reply to a bisect.
+const lostNames = 10
+
+// Text returns the reply to a bisect.
+func (b Bisected) Text() string {
+	text := fmt.Sprintf("The build of %s (%s) no longer exports what that of %s did: %s",
+		mdsafe.Code(b.SHA[:min(len(b.SHA), 12)], 0), b.At.Format(time.DateOnly),
+		mdsafe.Code(b.Before[:min(len(b.Before), 12)], 0), mdsafe.Codes(b.Lost, lostNames, maxShown))
+	if b.All > len(b.Lost) {
+		text += fmt.Sprintf(" (%d in all)", b.All)
+	}
+	text += ".\n\n"
+	if b.Pull == 0 {
+		return text + "GitHub names no merged pull request of that commit.\n"
+	}
+	text += fmt.Sprintf("That commit is of #%d, %s, which was merged.", b.Pull,
+		mdsafe.Plain(b.Title, maxShown))
+	return text + " Commits that were pushed between the two builds may be the reason too.\n"
+}
+
+// NothingLost replies to a bisect if no stored build of the default branch lost the symbol.
+func NothingLost(what string) string {
+	if what == "" {
+		return "No build of the default branch that compat has analyzed lost a symbol.\n"
+	}
+	return fmt.Sprintf("No build of the default branch that compat has analyzed lost %s.\n",
+		mdsafe.Code(what, 200))
 }

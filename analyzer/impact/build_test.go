@@ -61,7 +61,7 @@ func TestReadUses(t *testing.T) {
 	mill := wheel(t, "mill", "1.0", []string{"gear>=1", "Num_Py"}, map[string]string{
 		"mill/_m.so":                       user,
 		"mill.libs/libcog-0123abcd.so.1.2": "elf x86_64\nsoname libcog-0123abcd.so.1.2\n",
-		"mill/_own.so":                     "elf x86_64\nneeded libcog-0123abcd.so.1.2\n",
+		"mill/_own.so":                     "elf x86_64\nneeded libcog-0123abcd.so.1.2\nexport turn\n",
 	})
 	pure := wheel(t, "pure", "1.0", nil, nil)
 	uses, _ := kept(t, archive(t, tagged(mill, "cp39-cp39-manylinux_2_28_x86_64"),
@@ -74,7 +74,8 @@ func TestReadUses(t *testing.T) {
 	if u.Name != "mill" || u.Version != "1.0" || u.Wheel != "mill-1.0-cp311-cp311-manylinux_2_28_x86_64.whl" ||
 		!slices.Equal(u.Requires, []string{"gear", "num-py"}) ||
 		!slices.Equal(u.Libraries, []string{"libc.so.6", "libgear.so.1"}) ||
-		!slices.Equal(u.Bundled, []string{"libcog"}) || len(u.SHA256) != 64 {
+		!slices.Equal(u.Bundled, []string{"libcog"}) ||
+		!slices.Equal(u.Exports, []string{"libcog-0123abcd.so.1.2", "turn"}) || len(u.SHA256) != 64 {
 		u.Facts = nil
 		t.Errorf("%+v", u)
 	}

@@ -31,14 +31,18 @@ type Uses struct {
 	Bundled []string `json:"bundled,omitempty"`
 	// Facts is what facts.Encode returned, for Input.Stored.
 	Facts []byte `json:"facts,omitempty"`
+	// Exports are what its objects export, NAME or NAME@VERSION, and their SONAMEs, sorted; nil if
+	// they are more than maxExports.
+	Exports []string `json:"exports,omitempty"`
 }
 
 // Limits of what is kept of a wheel.
 const (
-	maxNames  = 300     // of requirements, libraries and copies each; torch has 40
-	maxLength = 200     // bytes of a name
-	maxFacts  = 4 << 20 // bytes of Facts; those of the CUDA build of PyTorch 2.8 have 2 MB
-	maxWheels = 20      // packages of one list of inputs
+	maxNames   = 300     // of requirements, libraries and copies each; torch has 40
+	maxLength  = 200     // bytes of a name
+	maxFacts   = 4 << 20 // bytes of Facts; those of the CUDA build of PyTorch 2.8 have 2 MB
+	maxExports = 50_000  // of a wheel
+	maxWheels  = 20      // packages of one list of inputs
 )
 
 // ReadUses reads what the wheels for Linux in some inputs use, which may be archives of wheels. Of
@@ -122,6 +126,27 @@ func minorOf(python string) int {
 // digest is what auditwheel adds to the names of libraries that it copies.
 var digest = lazyregexp.New(`-[0-9a-f]{8}$`)
 
+// exportsOf returns what the objects of a wheel export; nil if that is too much.
+func exportsOf(a *facts.Artifact) []string {
+	out := []string{}
+	for _, o := range a.Objects {
+		if o.SONAME != "" {
+			out = append(out, o.SONAME)
+		}
+		for _, e := range o.Exports.All() {
+			if len(out) > maxExports || len(e.Name)+len(e.Version) > maxFacts/1000 {
+				return nil
+			}
+			out = append(out, analyzer.Versioned(e.Name, e.Version))
+		}
+	}
+	slices.Sort(out)
+	if out = slices.Compact(out); len(out) > maxExports {
+		return nil
+	}
+	return out
+}
+
 // copied returns the name up to ".so" of the library of which auditwheel made a file of a wheel; ""
 // if it made none.
 func copied(file string) string {
@@ -165,6 +190,7 @@ func usesOf(a *facts.Artifact, names *elfobj.Names) (_ Uses, ok bool) {
 	if len(u.Name)+len(u.Version)+len(u.Wheel) > 3*maxLength {
 		return u, false
 	}
+	u.Exports = exportsOf(a)
 	one := *a
 	one.Path = u.Wheel
 	stored, err := facts.Encode(&facts.Set{Artifacts: []*facts.Artifact{&one}}, names)

@@ -50,6 +50,7 @@ var commands = lazy.Value[map[string]command]{New: func() map[string]command {
 		"unaccept": (*request).unaccept,
 		"status":   (*request).status,
 		"impact":   (*request).impact,
+		"bisect":   (*request).bisect,
 		"help": func(*request, context.Context, string) (reaction, error) {
 			return reaction{emoji: thumbsUp, reply: comment.Help()}, nil
 		},

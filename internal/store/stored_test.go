@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/impact"
 	"github.com/compat-app/compat/internal/queue"
 	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/store"
@@ -72,6 +73,9 @@ func TestStoredTimes(t *testing.T) {
 		u.Pins = map[string][]string{"uv.lock": {"gear==1"}}
 		return true
 	}))
+	for sha, exports := range map[string][]string{"a": {"spin"}, "b": {"stop"}} {
+		must(s.AddBuild(ctx, 1, 5, sha, []impact.Uses{{Name: "gear", Exports: exports}}))
+	}
 	must(s.PutListed(ctx, 1, []store.Listed{{ID: 5}}))
 
 	options, err := redis.ParseURL(server.URL)
@@ -90,6 +94,8 @@ func TestStoredTimes(t *testing.T) {
 		"facts/":      365 * day,
 		"notices/":    365 * day,
 		"listed/":     2 * time.Minute,
+		"built/":      365 * day,
+		"lost/":       365 * day,
 	} {
 		keys, err := db.Keys(ctx, "*"+part+"*").Result()
 		must(err)

@@ -20,7 +20,7 @@ type Uses struct {
 	Repository int64 `json:"repository"`
 	// Pins are NAME==VERSION, by the path of the lock file.
 	Pins map[string][]string `json:"pins,omitempty"`
-	// Wheels have no Facts, which are stored by themselves.
+	// Wheels have no Facts and Exports, which are stored by themselves.
 	Wheels []impact.Uses `json:"wheels,omitempty"`
 	Found  string        `json:"found,omitempty"` // key of the artifacts with the wheels
 	// With are the repositories that may see what is stored, in addition to those whose readers can
@@ -46,6 +46,8 @@ const (
 	maxUsing   = 3000
 	maxPins    = 5000 // of a repository
 	maxNotices = 20   // of a repository
+	maxBuilds  = 100  // of a repository that lost something
+	maxLost    = 1000 // symbols of a build
 )
 
 func usingKey(installation int64) string { return fmt.Sprintf("using/%d", installation) }
@@ -151,6 +153,13 @@ func (s *Store) ForgetUses(ctx context.Context, installation, repository int64) 
 	if err == nil {
 		err = s.putNotices(ctx, installation, repository, func([]Notice) []Notice { return nil })
 	}
+	if err == nil {
+		err = s.forget(ctx, builtKey(installation, repository))
+	}
+	if err == nil {
+		err = update(ctx, s, lostKey(installation, repository), usesTTL,
+			func(all []LostBuild) ([]LostBuild, bool, error) { return nil, len(all) > 0, nil })
+	}
 	return err
 }
 
@@ -226,6 +235,85 @@ func (s *Store) putNotices(
 			return now, err == nil && string(before) != string(after) &&
 				len(old)+len(now) > 0, err
 		})
+}
+
+// LostBuild is a build of the default branch that no longer exports what the one before it did.
+type LostBuild struct {
+	SHA    string    `json:"sha"`    // its commit
+	Before string    `json:"before"` // the commit of the build before it
+	At     time.Time `json:"at"`     // when it was analyzed
+	// Lost are the names, NAME or NAME@VERSION, and SONAMEs, at most maxLost of All.
+	Lost []string `json:"lost"`
+	All  int      `json:"all"`
+}
+
+// builtLast is the last build of a default branch.
+type builtLast struct {
+	SHA     string              `json:"sha"`
+	Exports map[string][]string `json:"exports"` // by package
+}
+
+func builtKey(installation, repository int64) string {
+	return fmt.Sprintf("built/%d/%d", installation, repository)
+}
+
+func lostKey(installation, repository int64) string {
+	return fmt.Sprintf("lost/%d/%d", installation, repository)
+}
+
+// AddBuild stores what the wheels of a build of the default branch export, and what they no longer
+// do. Packages that a build does not have are not compared, and neither are those with too many
+// symbols.
+func (s *Store) AddBuild(
+	ctx context.Context,
+	installation, repository int64,
+	sha string,
+	wheels []impact.Uses,
+) error {
+	var before builtLast
+	err := s.Get(ctx, builtKey(installation, repository), &before)
+	if err != nil || before.SHA == sha {
+		return err
+	}
+	now := builtLast{SHA: sha, Exports: map[string][]string{}}
+	lost := LostBuild{SHA: sha, Before: before.SHA, At: s.Now().UTC()}
+	for _, w := range wheels {
+		if w.Exports == nil {
+			continue
+		}
+		now.Exports[w.Name] = w.Exports
+		for _, name := range before.Exports[w.Name] {
+			if _, has := slices.BinarySearch(w.Exports, name); has {
+				continue
+			}
+			if lost.All++; len(lost.Lost) < maxLost {
+				lost.Lost = append(lost.Lost, name)
+			}
+		}
+	}
+	if lost.All > 0 {
+		key := lostKey(installation, repository)
+		err := update(ctx, s, key, usesTTL, func(all []LostBuild) ([]LostBuild, bool, error) {
+			if len(all) > 0 && all[0].SHA == sha {
+				return all, false, nil
+			}
+			all = append([]LostBuild{lost}, all...)
+			return all[:min(len(all), maxBuilds)], true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.Put(ctx, builtKey(installation, repository), now, usesTTL)
+}
+
+// LostBuilds returns the builds of a default branch that lost something, the newest first.
+func (s *Store) LostBuilds(
+	ctx context.Context, installation, repository int64,
+) ([]LostBuild, error) {
+	var all []LostBuild
+	err := s.Get(ctx, lostKey(installation, repository), &all)
+	return all, err
 }
 
 // Listed is a repository of an installation as GitHub last listed it.

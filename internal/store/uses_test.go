@@ -87,6 +87,26 @@ func TestUses(t *testing.T) {
 	has(2, 7, "aa", false)
 	has(1, 7, "aa", true)
 
+	// What a build lost is known of packages that both builds have.
+	build := func(sha string, exports ...string) {
+		t.Helper()
+		must(s.AddBuild(ctx, 1, 7, sha, []impact.Uses{{Name: "gear", Exports: exports}}))
+	}
+	build("a", "spin", "stop")
+	build("b", "spin", "stop", "turn")
+	build("c", "stop", "turn")
+	build("c", "stop")
+	must(s.AddBuild(ctx, 1, 7, "d", []impact.Uses{{Name: "cog", Exports: []string{"x"}}}))
+	lost, err := s.LostBuilds(ctx, 1, 7)
+	if err != nil || len(lost) != 1 || lost[0].SHA != "c" || lost[0].Before != "b" ||
+		!slices.Equal(lost[0].Lost, []string{"spin"}) {
+		t.Errorf("%+v, %v", lost, err)
+	}
+	must(s.ForgetUses(ctx, 1, 7))
+	if lost, err = s.LostBuilds(ctx, 1, 7); err != nil || len(lost) != 0 {
+		t.Errorf("%+v, %v", lost, err)
+	}
+
 	// Pins above the limit are left out, whole files at a time.
 	many := make([]string, 4000)
 	for i := range many {

@@ -361,6 +361,11 @@ func (c *check) withoutArtifacts(
 	if r != nil {
 		v.check = r.rendered(s, set, v.page)
 	}
+	notices, err := c.notices(ctx, set)
+	if err != nil {
+		return worker.Done, err
+	}
+	v.check = comment.WithImpact(v.check, notices)
 	if s.current != nil {
 		if ok, err := s.current(ctx, !store.Blocks(v.check.Conclusion)); err != nil || !ok {
 			return worker.Later(time.Second, "the head or the base has changed"), err

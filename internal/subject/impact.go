@@ -18,6 +18,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/comment"
 	"github.com/compat-app/compat/config"
+	"github.com/compat-app/compat/internal/repository"
 	"github.com/compat-app/compat/internal/sandbox"
 	"github.com/compat-app/compat/internal/store"
 )
@@ -42,7 +43,7 @@ func (r *round) impacts(
 	a *analysis,
 	report *analyzer.Report,
 ) (*comment.Impact, error) {
-	out, err := r.notices(ctx)
+	out, err := r.notices(ctx, r.set)
 	if err != nil {
 		return nil, err
 	}
@@ -347,28 +348,30 @@ func (r *round) notify(ctx context.Context, users []dependent, answers [][]impac
 
 // notices returns the releases of other repositories with which the wheels of the default branch of
 // this one do not work, as far as the readers of this repository may see them.
-func (r *round) notices(ctx context.Context) (*comment.Impact, error) {
-	installation := r.attempt.Job.Installation
-	out := &comment.Impact{FailOn: r.set.Impact.FailOn}
-	all, err := r.Store.Notices(ctx, installation, r.repo.ID)
+func (c *check) notices(
+	ctx context.Context, set repository.Configuration,
+) (*comment.Impact, error) {
+	installation := c.attempt.Job.Installation
+	out := &comment.Impact{FailOn: set.Impact.FailOn}
+	all, err := c.Store.Notices(ctx, installation, c.repo.ID)
 	if err != nil || len(all) == 0 {
 		return out, err
 	}
-	own, err := r.Store.Uses(ctx, installation, r.repo.ID)
+	own, err := c.Store.Uses(ctx, installation, c.repo.ID)
 	if err != nil {
 		return nil, err
 	}
-	repos, err := r.listed(ctx, installation)
+	repos, err := c.listed(ctx, installation)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range all {
 		from, there := repos[n.Repository]
-		other, err := r.Store.Uses(ctx, installation, n.Repository)
+		other, err := c.Store.Uses(ctx, installation, n.Repository)
 		if err != nil {
 			return nil, err
 		}
-		if !there || !sees(repos[r.repo.ID], from, r.set.Impact.Repositories, other.With) ||
+		if !there || !sees(repos[c.repo.ID], from, set.Impact.Repositories, other.With) ||
 			!slices.ContainsFunc(own.Wheels, func(w impact.Uses) bool { return w.SHA256 == n.Wheel }) {
 			continue
 		}

@@ -81,12 +81,16 @@ func (a *analysis) keepUses(
 			return err
 		}
 	}
+	err = a.Store.AddBuild(ctx, installation, id, a.attempt.Job.SHA, uses)
+	if err != nil {
+		return err
+	}
 	for i := range uses {
 		u := &uses[i]
 		if err := a.Store.PutFacts(ctx, installation, id, u.SHA256, u.Facts); err != nil {
 			return err
 		}
-		u.Facts = nil
+		u.Facts, u.Exports = nil, nil
 	}
 	err = a.Store.UpdateUses(ctx, installation, id, func(u *store.Uses) bool {
 		u.Wheels, u.Found, u.With = uses, found.Key, c.Impact.Repositories

@@ -273,3 +273,42 @@ func TestNextReviewAfterARelease(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestBisect merges two pull requests, of which the second one removes a function.
+func TestBisect(t *testing.T) {
+	s := tell(t, world{})
+	merge := func(branch, title string, functions ...string) *githubtest.Pull {
+		t.Helper()
+		p := s.gh.OpenPull(s.repo, s.repo, branch, s.gh.User("maintainer"),
+			map[string]string{branch: "x"})
+		s.gh.Do(func() {
+			p.Title, p.Merged, p.State = title, true, "closed"
+			s.repo.Branches["main"] = p.HeadSHA
+		})
+		s.uploads(s.repo, cases.Gear("1.0", functions...))
+		eventually(s, func() string {
+			for line := range strings.Lines(s.app.log.String()) {
+				if strings.Contains(line, "what the default branch uses is stored") &&
+					strings.Contains(line, p.HeadSHA) {
+					return ""
+				}
+			}
+			return "the build of " + title + " is not stored"
+		})
+		s.Free()
+		return p
+	}
+	merge("one.c", "Add gears", "spin", "stop", "turn")
+	lost := merge("two.c", "Remove a function", "stop", "turn")
+	merge("three.c", "Remove nothing", "stop", "turn")
+	p := s.Open()
+	reply := func(command string) string {
+		t.Helper()
+		return s.replied(p, s.Say(p.Number, "maintainer", command))
+	}
+	for _, command := range []string{"/compat bisect spin", "/compat bisect"} {
+		s.says(reply(command), fmt.Sprintf("#%d", lost.Number), "spin", lost.HeadSHA[:12],
+			"Remove a function")
+	}
+	s.says(reply("/compat bisect turn"), "No build of the default branch", "turn")
+}
