@@ -176,8 +176,8 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 		r.Artifacts = append(r.Artifacts, own.Artifacts...)
 		r.Unread = append(r.Unread, own.Unread...)
 		r.Skipped = append(r.Skipped, own.Skipped...)
-		r.leavePackages()
 	}
+	r.leavePackages()
 	return r, nil
 }
 

@@ -18,7 +18,7 @@ const (
 	// The compressed bytes of the end that are read first: leastEnd, or a part of the member. mostEnd
 	// limits them, because they are in memory.
 	leastEnd, endShare = 256 << 10, 256
-	mostEnd            = 64 << 20
+	mostEnd            = 128 << 20
 )
 
 // partial is a deflated member of which only what is read is inflated: from its beginning, and from

@@ -17,6 +17,9 @@ const (
 	// searched is how many bytes are searched for the start of a block: those of zlib have 10 to 100
 	// KB.
 	searched = 512 << 10
+	// maxWasted limits the bytes that are decoded from what turns out to be no block of the stream,
+	// which is nearly nothing unless somebody has made it so.
+	maxWasted = 32 << 20
 	// maxUnknown limits the list of unknown ranges.
 	maxUnknown = 1 << 20
 	unknown    = 0x100 // a decoded byte that is not known
@@ -38,17 +41,28 @@ const (
 func (r *Reader) End(packed []byte, limit int64, create func() (io.Writer, error)) (
 	size int64, missing []Span, err error,
 ) {
-	for bit := 0; ; bit++ {
+	var wide []uint16
+	wasted := int64(0)
+	for bit := 0; wasted <= maxWasted; bit++ {
 		if bit = nextBlock(packed, bit); bit < 0 {
-			return 0, nil, ErrNoBlock
+			break
 		}
 		r.Reset(bytes.NewReader(packed[bit/8:]))
-		e := ending{r: r, create: create, limit: limit, wide: make([]uint16, wideSize)}
-		for i := range e.wide[:history] {
-			e.wide[i] = unknown
+		err := r.begin(uint(bit % 8))
+		var e ending
+		if err == nil {
+			if wide == nil {
+				wide = make([]uint16, wideSize)
+			}
+			for i := range wide[:history] {
+				wide[i] = unknown
+			}
+			e = ending{
+				r: r, create: create, limit: limit, wide: wide, at: history, written: history, last: history,
+			}
+			err = e.decode()
+			wasted += e.size + int64(e.at-e.written)
 		}
-		e.at, e.written = history, history
-		err := e.decode(uint(bit % 8))
 		switch {
 		case err == nil:
 			return e.size, e.missing, nil
@@ -57,6 +71,16 @@ func (r *Reader) End(packed []byte, limit int64, create func() (io.Writer, error
 			return 0, nil, err
 		}
 	}
+	return 0, nil, ErrNoBlock
+}
+
+// begin reads the header of a block, which follows some bits.
+func (r *Reader) begin(skip uint) error {
+	if err := r.need(8); err != nil {
+		return err
+	}
+	r.take(skip)
+	return r.header()
 }
 
 // nextBlock returns the first bit, not before bit, at which a block with codes of its own may begin
@@ -108,14 +132,9 @@ type ending struct {
 	last        int // end of the last unknown one
 }
 
-// decode decodes from the header of a block, which follows some bits.
-func (e *ending) decode(skip uint) error {
+// decode decodes to the end of the stream, from a block whose header was read.
+func (e *ending) decode() error {
 	r := e.r
-	if err := r.need(8); err != nil {
-		return err
-	}
-	r.take(skip)
-	e.last = history
 	for e.at-e.last < history {
 		if r.inside == between {
 			if r.final {

@@ -88,6 +88,38 @@ func TestNoEnd(t *testing.T) {
 	}
 }
 
+// counter counts what is written.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// Many blocks that do not lead to the end of the stream cost a limited time.
+func TestEndIsBounded(t *testing.T) {
+	content := program(8_000_000)
+	var packed bytes.Buffer
+	w, err := flate.NewWriter(&packed, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rest := content; len(rest) > 0; rest = rest[100_000:] { // blocks, and none is the last one
+		if _, err := w.Write(rest[:100_000]); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var written counter
+	_, _, err = NewReader().End(packed.Bytes(), 1<<30, func() (io.Writer, error) { return &written, nil })
+	if !errors.Is(err, ErrNoBlock) || written < maxWasted/2 ||
+		int64(written) > int64(maxWasted+len(content)) {
+		t.Errorf("%d bytes were written: %v", written, err)
+	}
+}
+
 // FuzzEnd compares the ends of streams with their content, and decodes what is no stream.
 func FuzzEnd(f *testing.F) {
 	f.Add(program(200_000), uint8(6), uint32(20_000))
