@@ -71,7 +71,7 @@ func (r *round) impacts(
 		if !there || !sees(all[r.repo.ID], is, own, u.With) {
 			continue
 		}
-		rows := r.rows(&u, answers[n], report)
+		rows := rows(&u, answers[n], report, unchecked)
 		for i := range rows {
 			rows[i].Repository, rows[i].URL = is.FullName(), is.URL
 			rows[i].Accepted = r.acceptedImpact(&rows[i])
@@ -258,18 +258,22 @@ func (r *round) stored(
 }
 
 // rows returns what the section says of a repository: a row for each of its wheels that uses a
-// package of the build, or one with its pins.
-func (r *round) rows(
-	u *dependent, answers []impact.Answer, report *analyzer.Report,
+// package of the build, or one with its pins. unchecked is why there are no answers for some
+// wheels; "" = what is stored of these is gone.
+func rows(
+	u *dependent, answers []impact.Answer, report *analyzer.Report, unchecked string,
 ) (out []comment.ImpactRow) {
+	names := built(report)
 	pinned := map[string][]comment.ImpactPin{}
-	for _, name := range built(report) {
+	for _, name := range names {
 		files, versions := u.Pinned(name)
 		for i, file := range files {
 			pinned[name] = append(pinned[name], comment.ImpactPin{File: file, Version: versions[i]})
 		}
 	}
+	answered := map[string]bool{}
 	for _, a := range answers {
+		answered[a.Wheel] = true
 		row := comment.ImpactRow{
 			Package: strings.TrimSpace(a.New.Name + " " + a.New.Version),
 			Wheel:   a.Name + " " + a.Version, Verdict: a.Verdict, Reason: a.Reason,
@@ -283,7 +287,20 @@ func (r *round) rows(
 		out = append(out, row)
 		delete(pinned, pkgmeta.Normalize(a.New.Name))
 	}
-	for _, name := range built(report) {
+	for _, w := range u.wheels {
+		at := slices.IndexFunc(names, func(name string) bool {
+			return slices.Contains(w.Requires, name)
+		})
+		if answered[w.Wheel] || at < 0 {
+			continue
+		}
+		out = append(out, comment.ImpactRow{
+			Package: names[at], Wheel: w.Name + " " + w.Version, Verdict: impact.Undecided,
+			Reason: cmp.Or(unchecked, "what is stored of it is gone"), Pins: pinned[names[at]],
+		})
+		delete(pinned, names[at])
+	}
+	for _, name := range names {
 		if pins := pinned[name]; len(pins) > 0 {
 			out = append(out, comment.ImpactRow{Package: name, Pins: pins})
 		}
