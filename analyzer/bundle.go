@@ -5,14 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/fix/apply"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // ErrBundled is the reason why a wheel with bundled libraries is not used.
 var ErrBundled = errors.New("with the libraries of this system the wheel has another problem")
+
+// copied matches the end of the name that auditwheel gives to a copy of a library:
+// "-1a2b3c4d.so.1".
+var copied = lazyregexp.New(`-[0-9a-f]{8}(\.so[.\d]*)$`)
 
 // bundling is an execution to which bundlers add libraries.
 type bundling struct {
@@ -110,6 +117,14 @@ func (b *bundling) bundled(
 	out, err := apply.Bundled(artifactOf(in), artifactOf(made))
 	if err != nil {
 		return nil, fmt.Errorf("the wheel of %s: %w", how.With, err)
+	}
+	for _, name := range out.Changed {
+		name = copied.ReplaceAllString(path.Base(name), "$1")
+		if platform.OfDriver(name) {
+			return nil, fmt.Errorf("%w: a copy of %s, which belongs to the driver of each system. Run "+
+				"compat fix where the libraries do not need it, for example in a manylinux image",
+				ErrBundled, name)
+		}
 	}
 	out.Changed = slices.Compact(slices.Sorted(slices.Values(append(out.Changed, changed...))))
 	return out, nil

@@ -396,7 +396,12 @@ func (x *executor) mark(all []planned, kept []int, done *attempt) {
 			}
 		}
 	}
-	r.Plan.Command = command
+	r.Plan.Command, r.Plan.Tried = command, nil
+	for _, i := range kept {
+		if c := &r.Causes[all[i].cause]; command != "" && done.cleared[i] == len(c.Findings) {
+			r.Plan.Tried = append(r.Plan.Tried, c.ID)
+		}
+	}
 	if done.After == nil || !complete {
 		r.Plan.Verified = r.Plan.Verified && complete
 		return

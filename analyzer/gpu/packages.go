@@ -79,7 +79,11 @@ func OfCUDA(soname string) bool {
 // Major returns the CUDA release of a library whose SONAME contains it, "12" for libcublas.so.12,
 // and "" for other libraries.
 func Major(soname string) string {
-	m := sonameParts.FindStringSubmatch(path.Base(soname))
+	name := path.Base(soname)
+	if !strings.HasPrefix(name, "libcu") && !strings.HasPrefix(name, "libnv") {
+		return "" // most of them
+	}
+	m := sonameParts.FindStringSubmatch(name)
 	if m == nil {
 		return ""
 	}

@@ -221,6 +221,18 @@ func Known(soname string) (provider string, ok bool) {
 	return p.String(), true
 }
 
+// OfDriver reports whether a library is part of a driver, or finds the driver of the system at run
+// time, as the loaders of OpenGL, Vulkan and OpenCL do. A copy from another system does not work.
+func OfDriver(soname string) bool {
+	p, ok := ProviderOf(soname)
+	return ok && (p.Kind == DriverProvider || p.Kind == SystemProvider &&
+		slices.Contains(driverLoaders, p.Project))
+}
+
+// driverLoaders are projects whose libraries open those of a driver.
+var driverLoaders = []string{"libglvnd and Mesa", "libglvnd", "Mesa", "libdrm", "the Vulkan loader",
+	"the OpenCL loader", "VA-API", "VDPAU"}
+
 // ffmpegReleases maps libraries of FFmpeg with their SONAME version to the release of FFmpeg
 // (library versions from ffmpeg.org/download).
 var ffmpegReleases = map[string]string{

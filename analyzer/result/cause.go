@@ -90,6 +90,7 @@ type Plan struct {
 	// Command applies the fixes to the files and checks the result, also those of warnings; "" if no
 	// fix can be applied to a file, or if the command of a fix does that.
 	Command shellword.Line `json:"command,omitempty"`
+	Tried   []string       `json:"tried,omitempty"` // IDs of the causes that Command removes
 }
 
 // PlannedFix is a fix in a plan, and its cause.

@@ -410,7 +410,19 @@ func PlanSentence(r *analyzer.Report) string {
 		without = "no other error"
 	}
 	var out []string
+	first, other := firstCommands(r)
+	var tried []int
+	for _, id := range r.Plan.Tried {
+		tried = append(tried, numbers[id])
+	}
 	switch {
+	case len(tried) > 1 && !r.Plan.Verified && first > 0:
+		out = append(out, fmt.Sprintf("The command of cause %d was tried and clears %s.", first,
+			ranges(tried)))
+		rest := slices.DeleteFunc(fixed, func(n int) bool { return slices.Contains(tried, n) })
+		if len(rest) > 0 {
+			out = append(out, "Apply "+toApply(r, rest)+" too, which was not tried.")
+		}
 	case len(fixed) > 1 && r.Plan.Verified:
 		out = append(out, "compat tried the fixes of "+ranges(fixed)+" together: they leave "+
 			without+".")
@@ -421,7 +433,7 @@ func PlanSentence(r *analyzer.Report) string {
 	case len(fixed) == 1 && r.Plan.Verified:
 		out = append(out, "The fix of "+ranges(fixed)+" was tried and leaves "+without+".")
 	}
-	switch first, other := firstCommands(r); {
+	switch {
 	case other > 0:
 		out = append(out, fmt.Sprintf("Run the command of cause %d before that of cause %d, because it "+
 			"renames the wheel.", first, other))

@@ -61,6 +61,17 @@ func TestPlanWithCommandOfALaterCause(t *testing.T) {
 	if got := PlanSentence(r); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	r.Plan.Tried = []string{"b", "c"}
+	for i, id := range []string{"a", "b", "c"} {
+		r.Causes[i].ID = id
+	}
+	r.Plan.Fixes = []result.PlannedFix{{Cause: "a"}, {Cause: "c"}}
+	want = "The command of cause 3 was tried and clears causes 2 and 3. " +
+		"Apply the fix of cause 1 too, which was not tried. " + want
+	if got := PlanSentence(r); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.Plan = result.Plan{Command: plan}
 	r.Causes[1].Fixes[0].Command = plan
 	if got := PlanSentence(r); got != "" {
 		t.Errorf("got %q for one command", got)
