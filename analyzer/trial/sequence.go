@@ -123,8 +123,12 @@ func Sequence(r *result.Report, fixed map[string]string) {
 			} else {
 				x.Command = command
 			}
-			if j == 0 {
-				setFirst(r, c, x)
+			for n := range r.Plan.Fixes {
+				// One with the command of the plan keeps it: its cause has what is written instead.
+				if p := &r.Plan.Fixes[n]; j == 0 && p.Cause == c.ID && p.Title.Equal(x.Title) &&
+					(r.Plan.Command == "" || p.Command != r.Plan.Command) {
+					p.Fix = x
+				}
 			}
 			c.Fixes[j].Fix = x
 		}

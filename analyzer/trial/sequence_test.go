@@ -83,9 +83,15 @@ func TestSequenceAfterPlan(t *testing.T) {
 	} {
 		r := newReport(0, c.causes...)
 		r.Plan.Command = plan
+		// A requirement: the cause has what is written, and the plan the command that writes it.
+		r.Plan.Fixes = []result.PlannedFix{{Cause: "a", Fix: c.causes[0][0]}}
+		r.Plan.Fixes[0].Command = plan
 		Sequence(r, map[string]string{"dist/" + file: written})
 		if got := commands(r); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got\n%q\nwant\n%q", name, got, c.want)
+		}
+		if r.Plan.Fixes[0].Command != plan {
+			t.Errorf("%s: the fix of the plan has %s", name, r.Plan.Fixes[0].Command)
 		}
 		if !slices.Contains(commands(r), r.Plan.Command) {
 			t.Errorf("%s: the plan has %s", name, r.Plan.Command)
