@@ -74,8 +74,11 @@ type Artifact struct {
 	forOthers []Unread
 	conda     bool // it contains the index of a conda package
 	// debs returns what the packages contain that a deb depends on; nil for other artifacts.
-	debs   func() *debian.Closure `compact:"-"`
-	opened func() []string        `compact:"-"` // see Opened; nil without a source that names RTLD_GLOBAL
+	debs func() *debian.Closure `compact:"-"`
+	// packages in a deb's Recommends, and further alternatives in its Depends
+	recommends, alternatives []string `compact:"-"`
+
+	opened func() []string `compact:"-"` // see Opened; nil without a source that names RTLD_GLOBAL
 	// Top-level packages of a wheel or conda package: folders with an __init__.py.
 	roots       []string
 	links       map[string][]string           `compact:"-"` // by target, while it is read
@@ -102,13 +105,52 @@ func (a *Artifact) Tagged(arch string) bool {
 // another artifact. names are SONAME and path of the library. It is true if the sources were not
 // read.
 func (a *Artifact) MayPreload(module string, names ...string) bool {
-	return a.Loads == nil || a.packagedElsewhere(module) || slices.ContainsFunc(names, a.Loads.May)
+	return a.Loads == nil || a.packagedElsewhere(module) ||
+		slices.ContainsFunc(names, a.Loads.May) &&
+			a.before(module, func(e startup.Event) bool { return e.Load && a.mayBe(e.At, names) })
+}
+
+// mayBe reports whether a file that a source loads may be a library with these names. It is not if
+// no file is there.
+func (a *Artifact) mayBe(at string, names []string) bool {
+	if at == "" {
+		return true
+	}
+	top, _, _ := strings.Cut(at, "/")
+	known := false
+	for _, o := range a.Objects {
+		member := Installed(o.Path)
+		if member == at {
+			return slices.ContainsFunc(names, func(n string) bool {
+				return n == o.SONAME || path.Base(n) == path.Base(at)
+			})
+		}
+		known = known || strings.HasPrefix(member, top+"/")
+	}
+	return !known
 }
 
 // MayLoadGlobally reports whether Python code may have loaded a library of the artifact with
 // RTLD_GLOBAL before it imports a module, like MayPreload.
 func (a *Artifact) MayLoadGlobally(module string) bool {
-	return a.Loads == nil || a.packagedElsewhere(module) || a.Loads.MayGlobal()
+	return a.Loads == nil || a.packagedElsewhere(module) || a.Loads.MayGlobal() &&
+		a.before(module, func(e startup.Event) bool { return e.Global || e.Load && e.Name == "" })
+}
+
+// before reports whether something may happen before a module is imported, in one of the ways to
+// import it. It may if the sources do not show that.
+func (a *Artifact) before(module string, happens func(startup.Event) bool) bool {
+	if len(a.Program) == 0 || a.Loads.Opaque() {
+		return true
+	}
+	for _, r := range a.Program.Starts(ModuleName(module)) {
+		if !r.Reached || slices.ContainsFunc(r.Events, func(e startup.Event) bool {
+			return e.Name == "" || happens(e)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // Opened returns what the import of a package of the artifact opens with RTLD_GLOBAL, perhaps only

@@ -54,9 +54,9 @@ func setsUp(p string, text []byte) bool {
 		})
 }
 
-// relation matches the name at the start of each alternative in a dependency: "libc6 (>= 2.36)
-// | libc6.1" has two.
-var relation = lazyregexp.New(`(?:^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)
+// relation matches the name at the start of each alternative in a dependency, and what precedes it:
+// "libc6 (>= 2.36) | libc6.1" has two, the second one after "|".
+var relation = lazyregexp.New(`(^|[,|])\s*([A-Za-z0-9][A-Za-z0-9+._-]*)`)
 
 // glibcFloor matches the oldest version that a dependency of a conda package on the virtual package
 // of glibc allows: "__glibc >=2.17,<3.0.a0".
@@ -122,8 +122,8 @@ func packageArch(name string) string {
 	return ""
 }
 
-// depends returns the names of the packages in the dependencies of a deb's control file, an apk's
-// .PKGINFO or an npm package. Recommended packages are included: a plug-in may need them.
+// depends returns the names of the packages in the dependencies of an apk's .PKGINFO or an npm
+// package.
 func depends(p string, text []byte) []string {
 	var out []string
 	switch p {
@@ -147,23 +147,41 @@ func depends(p string, text []byte) []string {
 		slices.Sort(out)
 		return out
 	}
-	in := false
+	return nil
+}
+
+// debDepends returns the names of packages in the dependencies of a deb's control file, by the field
+// that names them. Those in Depends are also those in Pre-Depends. Of alternatives, apt installs the
+// first one if none is installed; the others have the name "" instead of that of a field.
+func debDepends(text []byte) map[string][]string {
+	out, field := map[string][]string{}, ""
 	for line := range bytes.Lines(text) {
-		field, value, ok := strings.Cut(string(line), ":")
+		name, value, ok := strings.Cut(string(line), ":")
 		switch {
-		case strings.HasPrefix(field, " ") || strings.HasPrefix(field, "\t"):
+		case strings.HasPrefix(name, " ") || strings.HasPrefix(name, "\t"):
 			value = string(line) // a folded line
+		case ok && name == "Pre-Depends":
+			field = "Depends"
 		case ok:
-			in = slices.Contains([]string{"Depends", "Pre-Depends", "Recommends", "Suggests"}, field)
+			field = name
 		}
-		if in {
-			for _, m := range relation.FindAllStringSubmatch(strings.TrimSpace(value), -1) {
-				out = append(out, m[1])
+		if field != "Depends" && field != recommends {
+			continue
+		}
+		for _, m := range relation.FindAllStringSubmatch(strings.TrimSpace(value), -1) {
+			of := field
+			if m[1] == "|" && field == "Depends" {
+				of = ""
 			}
+			out[of] = append(out[of], m[2])
 		}
 	}
 	return out
 }
+
+// recommends is the field of a deb with packages that apt installs too, unless it is configured not
+// to.
+const recommends = "Recommends"
 
 // systemOnly lists packages whose libraries are in the table of every platform. So are those of
 // conda's virtual packages, whose names begin with "__".
@@ -228,6 +246,26 @@ func (a *Artifact) Undeclared(soname string) bool {
 	}
 	_, perhaps := a.DependencyProvides(soname)
 	return !perhaps
+}
+
+// Recommended returns which package that has a library a deb names only where it is perhaps not
+// installed, with a description of that place: "Recommends", or "" if it names none.
+func (a *Artifact) Recommended(soname string) (name, place string) {
+	holders := debian.Holders(soname)
+	for _, has := range []func(string) bool{
+		func(d string) bool { return slices.Contains(holders, d) },
+		func(d string) bool {
+			return debian.ClosureOf([]string{d}).Provides(soname) == debian.Yes
+		},
+	} {
+		if i := slices.IndexFunc(a.recommends, has); i >= 0 {
+			return a.recommends[i], recommends
+		}
+		if i := slices.IndexFunc(a.alternatives, has); i >= 0 {
+			return a.alternatives[i], "Depends after another package, from which it is separated by |"
+		}
+	}
+	return "", ""
 }
 
 // providers returns the packages that are known to contain a library, in the ecosystem of the

@@ -88,6 +88,24 @@ func linuxSource(pkg *unpack.Package, p string) bool {
 
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
 
+// systemOf returns the system that executes the sources of a wheel with binaries for Linux, by its
+// tags. The sources of a wheel for any system matter for binaries of other packages for Linux.
+func systemOf(wheel string) startup.System {
+	out := startup.System{Name: "linux"}
+	tags := strings.ToLower(wheel[strings.LastIndexByte(wheel, '-')+1:])
+	for i, tag := range strings.Split(strings.TrimSuffix(tags, ".whl"), ".") {
+		t := platform.ParseTag(tag)
+		if t.System != platform.TagLinux && t.System != platform.TagAny {
+			return startup.System{}
+		}
+		if i > 0 && t.Arch != out.Machine {
+			t.Arch = ""
+		}
+		out.Machine = t.Arch
+	}
+	return out
+}
+
 // sources has buffers for Python sources, few of which are kept.
 var sources = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
@@ -109,7 +127,7 @@ func (p *prepared) readSource(f *unpack.File) {
 		}
 		p.loads = &loads
 		if err == nil && f.Package.Kind == KindWheel {
-			p.name, p.module = startup.ReadModule(Installed(f.Path), text)
+			p.name, p.module = startup.ReadModule(Installed(f.Path), text, systemOf(f.Package.Path))
 		}
 	}
 }

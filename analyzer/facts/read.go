@@ -388,6 +388,9 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		}
 		facts.Depends = append(facts.Depends, depends(f.Path, p.text)...)
 		if f.Path == unpack.DebianControl {
+			of := debDepends(p.text)
+			facts.Depends = of["Depends"]
+			facts.recommends, facts.alternatives = of[recommends], of[""]
 			facts.debs = sync.OnceValue(func() *debian.Closure { return debian.ClosureOf(facts.Depends) })
 		}
 		if f.Path != npmPackage {

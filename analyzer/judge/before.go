@@ -99,6 +99,8 @@ func (p *Pass) during(r startup.Run, l *dynlink.Library) (out Before) {
 			why = "the name of a library that it loads is computed"
 		case e.Name == "":
 			why = "the name of a module that it imports is computed"
+		case e.Load && e.At != "" && startup.SameStem(e.Name, l.Names()[0]):
+			loads, why = p.sources.fileLoads(e, l)
 		case e.Load:
 			file := slices.Contains(l.Names(), e.Name)
 			loads = file || !strings.Contains(e.Name, ".so") && startup.SameStem(e.Name, l.Names()[0])
@@ -122,6 +124,41 @@ func (p *Pass) during(r startup.Run, l *dynlink.Library) (out Before) {
 		}
 	}
 	return out
+}
+
+// fileLoads reports whether the file that a source loads is a library, or a copy of it, or why that
+// is not known.
+func (s *sources) fileLoads(e startup.Event, l *dynlink.Library) (loads bool, undecided string) {
+	if facts.Installed(l.Path) == e.At {
+		return true, ""
+	}
+	known := false
+	inFolder := func(member string) bool {
+		top, _, _ := strings.Cut(e.At, "/")
+		return strings.HasPrefix(member, top+"/")
+	}
+	for _, a := range append(slices.Clone(s.others), s.facts) {
+		for _, o := range a.Objects {
+			at := facts.Installed(o.Path)
+			known = known || inFolder(at)
+			if at == e.At {
+				return o.SONAME != "" && slices.Contains(l.Names(), o.SONAME), ""
+			}
+		}
+	}
+	for _, r := range s.set.Releases {
+		for i := range r.Libraries {
+			at := r.Libraries[i].Path
+			known = known || inFolder(at)
+			if at == e.At {
+				return slices.Contains(l.Names(), r.Libraries[i].SONAME), ""
+			}
+		}
+	}
+	if !known {
+		return false, "it loads " + e.At
+	}
+	return false, ""
 }
 
 // read collects the sources of the artifact and of those that are installed with it.
@@ -180,7 +217,8 @@ func (s *sources) find(name string) bool {
 	s.tried[name] = true
 	for _, file := range []string{name + "/__init__.py", name + ".py"} {
 		if text := k.Text(path.Join(k.Site, file)); text != nil {
-			if _, m := startup.ReadModule(file, string(text)); m != nil {
+			on := startup.System{Name: "linux", Machine: s.set.platform.Arch}
+			if _, m := startup.ReadModule(file, string(text), on); m != nil {
 				s.program[name] = m
 				return true
 			}

@@ -51,8 +51,10 @@ named after it. An rpm or apk names the libraries that it needs, so other capabi
 A deb has to name the packages of its libraries in Depends. The contents of Debian's packages and
 what these depend on are known, so a library that none of them contains is an error, also if every
 small image has it (libbz2.so.1.0), apart from the libraries of libc6, libgcc-s1 and libstdc++6. It
-is a warning for a plug-in, and where one of the packages is not known. A deb, rpm or apk is checked
-on the distributions whose packages it depends on.
+is a warning for a plug-in, and where one of the packages is not known. It is also a warning if only
+a package in Recommends contains the library, or an alternative in Depends that is not the first
+one, because these are not installed everywhere; Suggests counts as nothing. A deb, rpm or apk is
+checked on the distributions whose packages it depends on.
 
 A container image, or a tar with a file os-release, is a system of its own: what it does not have is
 missing, also if another of its libraries needs it, and --root DIR is such a system for other files.
@@ -254,11 +256,21 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	case p.Facts.Undeclared(needed):
 		f.Message = fmt.Sprintf("%s needs %s, which none of the packages in Depends contains", v.Path,
 			needed)
-		if !v.Program() && !v.Searched() {
+		name, place := p.Facts.Recommended(needed)
+		switch {
+		case place == "Recommends":
+			f.Severity = analyzer.Warning
+			f.Message = fmt.Sprintf("%s needs %s of %s, which is only in Recommends. "+
+				"apt installs it too, but not with --no-install-recommends, which images use",
+				v.Path, needed, name)
+		case place != "":
+			f.Severity = analyzer.Warning
+			f.Message = fmt.Sprintf("%s needs %s of %s, which is in %s", v.Path, needed, name, place)
+		case !v.Program() && !v.Searched():
 			f.Severity = analyzer.Warning // a plug-in, which is opened if it is used
 		}
 		var fixes []fix.Candidate
-		if name := holderOn(p.Platform, needed); name != "" {
+		if name := cmp.Or(name, holderOn(p.Platform, needed)); name != "" {
 			fixes = []fix.Candidate{{Fix: fix.Fix{
 				Kind:        fix.KindDependency,
 				Title:       fix.Titled("Add %s to the field Depends", name),

@@ -127,7 +127,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 		if len(ofPackages) > 0 && !v.Alternative {
 			o.inPackages = definedBy(p, v, ofPackages)
 		}
-		plugIn := len(lost) > 0 && !v.Extension() && !v.Linked()
+		plugIn := len(lost) > 0 && !v.Extension() && !v.Linked() && !v.Program()
 		for n, b := range lost {
 			if !p.Room(v.Path) {
 				break

@@ -98,7 +98,7 @@ func TestGlobal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Program{}
-			module, m := ReadModule("p/__init__.py", c.source)
+			module, m := ReadModule("p/__init__.py", c.source, System{})
 			p[module] = m
 			var got []string
 			for _, e := range p.Import("p", "").Events {

@@ -15,6 +15,7 @@ type Loads struct {
 	unknown bool     // a library with a name that is computed
 	global  bool     // a library whose symbols become visible to all others (RTLD_GLOBAL)
 	handles bool     // it handles an ImportError
+	opaque  bool     // it does not show what is loaded, also not to a Program
 }
 
 // ReadLoads reads a Python source, with its path relative to site-packages. Sources of tests load
@@ -30,7 +31,7 @@ func ReadLoads(file, text string) Loads {
 	}
 	all := tokens(text)
 	l.unknown = len(all) >= maxTokens // the rest was not read
-	l.global = l.unknown
+	l.global, l.opaque = l.unknown, l.unknown
 	for i := range all {
 		l.call(all, i)
 	}
@@ -38,7 +39,7 @@ func ReadLoads(file, text string) Loads {
 }
 
 // Unknown returns the Loads of code that was not read: any library.
-func Unknown() Loads { return Loads{unknown: true, global: true, handles: true} }
+func Unknown() Loads { return Loads{unknown: true, global: true, handles: true, opaque: true} }
 
 // Add adds the loads of another source.
 func (l *Loads) Add(more Loads) {
@@ -50,6 +51,7 @@ func (l *Loads) Add(more Loads) {
 	l.unknown = l.unknown || more.unknown || len(l.names) > maxNames
 	l.global = l.global || more.global
 	l.handles = l.handles || more.handles
+	l.opaque = l.opaque || more.opaque
 	l.names = l.names[:min(len(l.names), maxNames)]
 }
 
@@ -63,6 +65,10 @@ func (l Loads) May(library string) bool {
 
 // MayGlobal reports whether a source may load a library, or a module, with RTLD_GLOBAL.
 func (l Loads) MayGlobal() bool { return l.global }
+
+// Opaque reports whether a source does not show what it loads: code that is not in a source,
+// modules that are loaded from a file, and search paths for a process that is started again.
+func (l Loads) Opaque() bool { return l.opaque }
 
 // HandlesImportError reports whether a source may handle the error of importing a module.
 func (l Loads) HandlesImportError() bool { return l.handles }
@@ -137,7 +143,7 @@ func (l *Loads) call(all []token, i int) {
 	}
 	switch t := at(0); {
 	case (t.kind == 's' || t.kind == 'n') && slices.Contains(opaque, t.text):
-		l.unknown = true
+		l.unknown, l.opaque = true, true
 		return
 	case t.kind != 'n' || !loads(t.text) || at(-1).kind == 'n' && at(-1).text == "def":
 		return

@@ -8,8 +8,8 @@ import (
 )
 
 // Module is what a Python source does when it is imported, in order, as far as it matters for
-// libraries: imports of modules, loads of libraries, and calls of functions. Conditions are not
-// evaluated, except for those on the version of Python: see Program.For.
+// libraries: imports of modules, loads of libraries, and calls of functions. Conditions on the
+// system and constants are evaluated, and those on the version of Python: see Program.For.
 type Module struct {
 	top       body
 	functions map[string]*body  // by name; methods are under the name of their class
@@ -27,13 +27,14 @@ type step struct {
 	// The path of a module ("pkg/_module") or of a function of it ("pkg/util/load"), or the file name
 	// of a library. "" if it is computed.
 	name    string
-	may     bool // it depends on a condition, or a function is only mentioned
-	handled bool // the source continues if it fails
+	may     bool   // it depends on a condition, or a function is only mentioned
+	handled bool   // the source continues if it fails
+	at      string // the path of a library, relative to site-packages; "" if it is not known
 	// A library is loaded with RTLD_GLOBAL, or modules are from now on; without it, no longer.
 	global    bool
 	only      Versions // in a branch for these versions of Python
 	otherwise bool     // it depends on a condition in these versions too
-	never     bool     // no version that the program is for executes it
+	never     bool     // no system or version that the program is for executes it
 	// Which branch of which if or try statement it is in; zero for none.
 	fork, arm int
 }
@@ -50,14 +51,18 @@ const (
 // maxSteps limits the steps of a source that are stored. A source with more may do anything.
 const maxSteps = 4000
 
-// ReadModule reads a Python source. file is relative to site-packages; name is its path without a
-// suffix, "pkg" for pkg/__init__.py. m is nil for a source of tests, which nothing imports.
-func ReadModule(file, text string) (name string, m *Module) {
+// ReadModule reads a Python source as a system executes it. file is relative to site-packages; name
+// is its path without a suffix, "pkg" for pkg/__init__.py. m is nil for a source of tests, which
+// nothing imports.
+func ReadModule(file, text string, on System) (name string, m *Module) {
 	if inTests(file) {
 		return "", nil
 	}
 	name = strings.TrimSuffix(file, ".py")
-	r := moduleReader{folder: path.Dir(name), defined: definitions(text)}
+	r := moduleReader{
+		folder: path.Dir(name), defined: definitions(text), system: on, file: file,
+		paths: map[string][]string{}, found: map[string]bool{},
+	}
 	name = strings.TrimSuffix(name, "/__init__")
 	r.name, r.names, r.functions = name, map[string]string{}, map[string]*body{}
 	r.global = map[string]bool{"RTLD_GLOBAL": true}
@@ -163,11 +168,15 @@ func (r *moduleReader) prune() {
 // moduleReader is the state of reading a source.
 type moduleReader struct {
 	Module
+	system  System
 	name    string              // of the module
 	folder  string              // of relative imports
 	defined map[string]bool     // names of functions and classes
 	global  map[string]bool     // names of values that contain RTLD_GLOBAL
 	values  map[string][]string // constant texts of names: of a variable of a loop, each one
+	paths   map[string][]string // paths of names, from all assignments: absolute, below siteFolder
+	found   map[string]bool     // names of results of ctypes.util.find_library
+	file    string              // of the source, relative to site-packages
 	leaves  bool                // a break, continue or return since the last loop over constants began
 	skips   bool                // its functions do nothing that matters
 	lexer   lexer
@@ -193,7 +202,9 @@ type scope struct {
 	may, handled bool
 	fork, arm    int      // see step
 	only         Versions // of a branch
-	never        bool     // only type checkers read it
+	types        bool     // only type checkers read it
+	never        bool     // see step
+	subject      *value   // what a match statement compares; nil if it is not known
 }
 
 func (s scope) maybe() scope { s.may = true; return s }
@@ -235,28 +246,17 @@ func (r *moduleReader) skip(indent int) {
 	r.next()
 }
 
-// block reads the lines that are indented at least as much. raises is set if it ends by raising an
-// exception.
-func (r *moduleReader) block(indent int, in scope) (raises bool) {
-	fork, arm := 0, 0
-	var tried, end int // the steps of the last try statement
+// block reads the lines that are indented at least as much.
+func (r *moduleReader) block(indent int, in scope) (out ending) {
+	var chain branches
 	first := r.line.indent
-	var rest Versions // for which no branch of the if statement was taken so far
-	var open bool     // there was a branch that is taken under another condition
+	subject := in.subject
+	in.subject = nil
 	for len(r.line.tokens) > 0 && r.line.indent >= indent {
 		l := r.line
-		if l.is("if", "try") {
-			r.forks++
-			fork, arm, tried = r.forks, 0, len(in.into.steps)
-		}
 		inner := in
-		if !l.is("elif", "else") {
-			rest, open = Versions{}, !l.is("if")
-		}
-		if arm++; l.is("if", "elif", "else", "try", "except") {
-			inner.fork, inner.arm = fork, arm
-		}
-		catching := false
+		chain.enter(r, l, &inner)
+		catching, decided := false, condition{}
 		switch {
 		case l.is("def") && r.skips:
 			r.skip(l.indent)
@@ -266,42 +266,36 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 		case l.is("class") && len(l.tokens) > 1:
 			inner.class = strings.Clone(l.tokens[1].text)
 		case l.is("if", "elif"):
-			inner.only = in.only.and(rest)
-			inner.may = in.may || open
-			v, ok := selected(l.tokens[1:max(1, afterColon(l.tokens)-1)])
-			if ok {
-				inner.only = inner.only.and(v)
-				v, ok = v.others()
-				rest = rest.and(v)
-			} else {
-				inner = inner.maybe()
-			}
-			open = open || !ok
-			inner.never = in.never || slices.ContainsFunc(l.tokens, func(t token) bool {
-				return t.text == "TYPE_CHECKING"
-			})
+			head := l.tokens[1:max(1, afterColon(l.tokens)-1)]
+			inner.types = in.types || typesOnly(head)
+			decided = chain.branch(r.system.evaluate(head), in, &inner)
 		case l.is("except"):
 			catching = catches(l.tokens)
 			inner = inner.maybe()
 		case l.is("for") && r.loops(l.tokens):
 			r.leaves = false
 		case l.is("else"):
-			inner.only = in.only.and(rest)
-			inner.may = in.may || open
+			decided = chain.branch(holds(true), in, &inner)
 		case l.is("for", "while"):
 			inner = inner.maybe()
-		case l.is("match", "case") && l.tokens[len(l.tokens)-1].text == ":":
-			inner = inner.maybe()
+		case l.is("match") && l.tokens[len(l.tokens)-1].text == ":":
+			inner.subject = r.system.subject(l.tokens[1 : len(l.tokens)-1])
+		case l.is("case") && l.tokens[len(l.tokens)-1].text == ":":
+			decided = chain.branch(pattern(subject, l.tokens[1:len(l.tokens)-1]), in, &inner)
 		case l.is("with"):
+			decided = holds(true)
 			inner.handled = in.handled || slices.ContainsFunc(l.tokens, func(t token) bool {
 				return t.text == "suppress"
 			})
 		case l.is("try", "finally"):
 		default:
-			raises = raises || l.indent == first && l.is("raise")
+			if l.indent == first {
+				out.add(l.tokens)
+			}
 			r.leaves = r.leaves || l.is("break", "continue", "return")
 			r.statements(l.tokens, in)
 			r.next()
+			in.never = in.never || l.is("return")
 			continue
 		}
 		colon := afterColon(l.tokens)
@@ -309,17 +303,25 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 			r.statements(l.tokens[1:max(1, colon-1)], in)
 		}
 		begins, loops, rest := l.is("if", "try"), l.is("for"), l.tokens[colon:]
+		defines := l.is("def", "class")
 		begun := len(in.into.steps)
 		r.statements(rest, inner)
-		again := len(rest) > 0 && rest[0].text == "raise"
+		var end ending
+		end.add(rest)
 		r.next()
-		if again = r.block(l.indent+1, inner) || again; catching && !again {
-			for i := range in.into.steps[tried:end] {
-				in.into.steps[tried+i].handled = true
+		end = end.or(r.block(l.indent+1, inner))
+		if catching && !end.raises {
+			for i := range in.into.steps[chain.tried:chain.end] {
+				in.into.steps[chain.tried+i].handled = true
 			}
 		}
 		if begins {
-			end = len(in.into.steps)
+			chain.end = len(in.into.steps)
+		}
+		if end.returns && !defines && !inner.never {
+			out.returns = out.returns || decided.known && decided.holds
+			in.never = in.never || decided.known && decided.holds
+			in.may = true
 		}
 		if loops && r.leaves { // what follows a break or continue may not be executed
 			for i := range in.into.steps[begun:] {
@@ -328,7 +330,90 @@ func (r *moduleReader) block(indent int, in scope) (raises bool) {
 			}
 		}
 	}
-	return raises
+	return out
+}
+
+// ending is how a block ends, if it is executed.
+type ending struct{ raises, returns bool }
+
+func (e ending) or(f ending) ending {
+	return ending{e.raises || f.raises, e.returns || f.returns}
+}
+
+// add handles a simple statement of the block.
+func (e *ending) add(all []token) {
+	l := line{tokens: all}
+	e.returns = e.returns || l.is("return")
+	e.raises = e.raises || l.is("raise") || ends(all)
+}
+
+// ends reports whether a statement ends Python: sys.exit().
+func ends(all []token) bool {
+	l := line{tokens: all}
+	if l.is("sys", "os") && len(all) > 3 && all[1].text == "." {
+		l.tokens = all[2:]
+	}
+	return l.is("exit", "_exit", "quit") && len(l.tokens) > 1 && l.tokens[1].text == "("
+}
+
+// branches is the state of the if, try or match statement whose branches are read.
+type branches struct {
+	fork, arm  int
+	tried, end int      // the steps of the last try statement
+	rest       Versions // for which no branch was taken so far
+	open       bool     // there was a branch that is taken under another condition
+	closed     bool     // there was one that is always taken
+	tries      bool     // it is a try statement
+}
+
+// enter handles the first words of a line.
+func (b *branches) enter(r *moduleReader, l line, inner *scope) {
+	if l.is("if", "try") {
+		r.forks++
+		b.fork, b.arm, b.tried = r.forks, 0, len(inner.into.steps)
+		b.tries = l.is("try")
+	}
+	if !l.is("elif", "else", "case") {
+		b.rest, b.open, b.closed = Versions{}, !l.is("if"), false
+	}
+	if l.is("else") && b.tries && b.tried == b.end { // the try block does nothing that may fail
+		b.open = false
+	}
+	if b.arm++; l.is("if", "elif", "else", "try", "except") {
+		inner.fork, inner.arm = b.fork, b.arm
+	}
+}
+
+// branch restricts the scope of a branch with a condition, and returns when it is taken.
+func (b *branches) branch(c condition, in scope, inner *scope) condition {
+	inner.only = in.only.and(b.rest)
+	inner.may = in.may || b.open
+	certain := !b.open && b.rest == Versions{}
+	switch {
+	case b.closed, c.known && !c.holds:
+		inner.never = true
+		return holds(false)
+	case c.known:
+		b.closed = true
+		if certain {
+			return c
+		}
+		return condition{}
+	case c.only != Versions{}:
+		inner.only = inner.only.and(c.only)
+		v, ok := c.only.others()
+		b.rest, b.open = b.rest.and(v), b.open || !ok
+	default:
+		*inner = inner.maybe()
+		b.open = true
+	}
+	return condition{}
+}
+
+// typesOnly reports whether a condition holds only for type checkers.
+func typesOnly(head []token) bool {
+	return slices.ContainsFunc(head, func(t token) bool { return t.text == "TYPE_CHECKING" }) &&
+		!slices.ContainsFunc(head, func(t token) bool { return t.text == "not" || t.text == "or" })
 }
 
 // function returns the scope of the body of a function. Whoever uses a class may call its methods.
@@ -337,7 +422,7 @@ func (r *moduleReader) function(name string, in scope) scope {
 	if in.class == "" && in.into != &r.top {
 		return in.maybe()
 	}
-	out := scope{never: in.never, may: in.class != ""}
+	out := scope{types: in.types, never: in.never, may: in.class != ""}
 	if in.class != "" {
 		name = in.class
 	}

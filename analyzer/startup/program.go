@@ -16,6 +16,7 @@ type Event struct {
 	// or a class; or the name of a library that is loaded: a file name, or a part of it. "" if it is
 	// computed.
 	Name    string
+	At      string // the path of a library, relative to site-packages; "" if it is not known
 	Load    bool
 	May     bool // it happens under a condition
 	Handled bool // the sources handle that it fails
@@ -84,7 +85,8 @@ func (p Program) Needs(pkg, module string) bool {
 }
 
 func (s step) imports(module string) bool {
-	return s.do == importsModule && (s.name == module || strings.HasPrefix(s.name, module+"/"))
+	return s.do == importsModule && !s.never &&
+		(s.name == module || strings.HasPrefix(s.name, module+"/"))
 }
 
 // maxWork limits the number of steps that a walk executes.
@@ -176,7 +178,7 @@ func (w *walk) body(b *body, how step) {
 		case s.do == loadsLibrary || s.name == "":
 			load := s.do == loadsLibrary
 			w.Events = append(w.Events,
-				Event{s.name, load, s.may, s.handled, s.global || !load && w.global})
+				Event{s.name, s.at, load, s.may, s.handled, s.global || !load && w.global})
 		default:
 			w.module(s.name, s)
 		}

@@ -11,7 +11,7 @@ import (
 func program(sources ...string) Program {
 	p := Program{}
 	for pair := range slices.Chunk(sources, 2) {
-		name, m := ReadModule(pair[0], pair[1])
+		name, m := ReadModule(pair[0], pair[1], System{})
 		p[name] = m
 	}
 	return p
@@ -161,9 +161,9 @@ func TestStarts(t *testing.T) {
 func FuzzReadModule(f *testing.F) {
 	f.Add("import a\nfrom . import (\n b)\n'''\nimport c\n'''\ntry: x()\nexcept: raise\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		name, m := ReadModule("p/__init__.py", text)
+		name, m := ReadModule("p/__init__.py", text, System{})
 		Program{name: m}.Starts("p/_m")
-		_, m = ReadModule("p/__init__.py", "def f():\n "+strings.ReplaceAll(text, "\n", "\n "))
+		_, m = ReadModule("p/__init__.py", "def f():\n "+strings.ReplaceAll(text, "\n", "\n "), System{})
 		for _, s := range m.top.steps {
 			if strings.Count(text, "\"") == 0 && !s.may {
 				t.Errorf("%v", s)

@@ -21,7 +21,7 @@ var conditional = []string{"lambda", "if", "for", "and", "or"}
 
 // statements reads the simple statements of a line.
 func (r *moduleReader) statements(all []token, in scope) {
-	if in.never {
+	if in.types {
 		return
 	}
 	for len(all) > 0 {
@@ -68,6 +68,7 @@ func (r *moduleReader) statement(all []token, in scope) {
 		if len(all) > 1 && all[0].kind == 'n' && all[1].kind == 'o' &&
 			strings.HasSuffix(all[1].text, "=") {
 			delete(r.values, all[0].text)
+			r.assign(all[0].text, all[2:], all[1].text == "=")
 		}
 		for i, t := range all {
 			if t.kind == 'n' && (i == 0 || all[i-1].text != "." || all[i-1].kind != 'o') {
@@ -163,7 +164,7 @@ func (r *moduleReader) add(do stepKind, name string, in scope) {
 
 // step stores a step unless the source has done the same before.
 func (r *moduleReader) step(s step, in scope) {
-	s.only, s.otherwise = in.only, in.may
+	s.only, s.otherwise, s.never = in.only, in.may, in.never
 	s.may, s.handled, s.fork, s.arm = in.may || in.only != Versions{}, in.handled, in.fork, in.arm
 	r.versions = r.versions || in.only != Versions{}
 	if r.count < maxSteps && (s.do == setsFlags || !slices.Contains(in.into.steps, s)) {
@@ -199,9 +200,11 @@ func (r *moduleReader) use(all []token, i int, in scope) {
 	case last == "setdlopenflags" && call:
 		r.step(step{do: setsFlags, global: r.globalIn(arguments(all[end:]))}, in)
 	case last == "setdlopenflags" || last == "getdlopenflags":
+	case r.system.Name == "linux" && slices.Contains(windowsOnly, last):
 	case slices.ContainsFunc(strings.Split(whole, "/"), loads):
 		r.loads(last, all[end:], in)
-	case first == "exec" || first == "eval", last == "load_module", last == "exec_module",
+	case first == "exec" || first == "eval", slices.Contains(opaque, last),
+		last == "load_module", last == "exec_module",
 		last == "run_path", last == "run_module":
 		r.add(importsModule, "", in.maybe())
 	case imported && in.into == &r.top: // of another package; other functions would be too many
@@ -300,6 +303,8 @@ func (r *moduleReader) loads(function string, all []token, in scope) {
 	case len(found) == 1 && !computed && literal && slices.Contains(local, function) &&
 		!strings.Contains(found[0], "/"):
 	case len(all) > 1 && all[1].text == "None":
+	case len(all) > 2 && slices.Contains(local, function) && r.searches(all[1:]):
+	case slices.Contains(byPath, function) && r.loadsPaths(all, global, in):
 	case len(found) == 1 && !computed:
 		r.step(step{do: loadsLibrary, name: path.Base(found[0]), global: global}, in)
 	default:

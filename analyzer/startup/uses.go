@@ -1,6 +1,10 @@
 package startup
 
-import "path"
+import (
+	"path"
+	"slices"
+	"strings"
+)
 
 // Use is how the sources of a package import a module.
 type Use struct {
@@ -8,7 +12,7 @@ type Use struct {
 	Chosen bool     // each import is in a branch of an if or try statement
 	Never  bool     // each import is in a branch for other versions of Python
 	// Optional is set if each source that imports it handles that this fails, and raises no exception
-	// at its top level.
+	// at its top level, or is itself imported only by sources that do so.
 	Optional bool
 
 	choices []choice
@@ -26,6 +30,7 @@ func (p Program) Uses(modules []string) map[string]*Use {
 	for _, m := range modules {
 		wanted[m] = true
 	}
+	guarded := p.guarded()
 	add := func(source string, raises bool, b *body, s step, name string) {
 		if !wanted[name] || p[name] != nil {
 			return
@@ -36,7 +41,7 @@ func (p Program) Uses(modules []string) map[string]*Use {
 			out[name] = u
 		}
 		u.Never = u.Never && s.never
-		u.Optional = u.Optional && (s.never || s.handled && !raises)
+		u.Optional = u.Optional && (s.never || s.handled && !raises || guarded[source])
 		if s.fork > 0 && (s.may || s.handled) {
 			u.choices = append(u.choices, choice{b, s.fork, s.arm})
 		} else {
@@ -59,6 +64,41 @@ func (p Program) Uses(modules []string) map[string]*Use {
 					add("", m.raises, f, s, s.name)
 					add("", m.raises, f, s, path.Dir(s.name))
 				}
+			}
+		}
+	}
+	return out
+}
+
+// guarded returns the sources that others import, all of which handle that this fails.
+func (p Program) guarded() map[string]bool {
+	type importer struct {
+		source  string
+		handled bool
+	}
+	by := map[string][]importer{}
+	add := func(source string, raises bool, steps []step) {
+		for _, s := range steps {
+			if s.do == importsModule && !s.never && p[s.name] != nil && strings.Contains(s.name, "/") &&
+				!strings.HasPrefix(source+"/", s.name+"/") { // a package is imported before its modules
+				by[s.name] = append(by[s.name], importer{source, s.handled && !raises})
+			}
+		}
+	}
+	for source, m := range p {
+		add(source, m.raises, m.top.steps)
+		for _, f := range m.functions {
+			add("", m.raises, f.steps)
+		}
+	}
+	out := map[string]bool{}
+	for more := true; more; {
+		more = false
+		for name, all := range by {
+			if !out[name] && !slices.ContainsFunc(all, func(i importer) bool {
+				return !i.handled && !out[i.source]
+			}) {
+				out[name], more = true, true
 			}
 		}
 	}

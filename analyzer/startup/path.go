@@ -1,0 +1,141 @@
+package startup
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// windowsOnly are names of functions that load libraries, or add folders to the search for them,
+// which Python has on Windows only.
+var windowsOnly = []string{
+	"WinDLL", "windll", "OleDLL", "oledll", "add_dll_directory", "LoadLibraryEx", "LoadLibraryExW",
+	"LoadLibraryW", "LoadLibraryA", "FreeLibrary",
+}
+
+// byPath are functions whose first argument is the path of a library.
+var byPath = []string{"CDLL", "PyDLL", "LoadLibrary", "dlopen"}
+
+// pathWords are names in expressions that path evaluates. Others, such as __file__ of another
+// module, have values that are not known.
+var pathWords = []string{
+	"os", "path", "pathlib", "join", "dirname", "abspath", "realpath", "normpath", "fspath", "str",
+	"Path", "PurePath", "resolve", "absolute", "as_posix", "joinpath", "parent", "parents", "__file__",
+}
+
+// assign handles "name = …".
+func (r *moduleReader) assign(name string, all []token, plain bool) {
+	if r.skips && len(r.paths) == 0 && !slices.ContainsFunc(all, func(t token) bool {
+		return t.text == "__file__" || t.text == "find_library"
+	}) {
+		return
+	}
+	if len(r.paths) > maxSteps {
+		return
+	}
+	values := r.path(all)
+	switch {
+	case r.searches(all):
+		r.found[strings.Clone(name)] = true
+	case values == nil || !plain:
+		values = []string{"", "."} // not known
+		fallthrough
+	default:
+		delete(r.found, name)
+		name = strings.Clone(name)
+		for _, v := range values {
+			if have := r.paths[name]; !slices.Contains(have, v) {
+				r.paths[name] = append(have, v)
+			}
+		}
+	}
+}
+
+// searches reports whether an expression is the result of ctypes.util.find_library, which does not
+// search the folders of packages.
+func (r *moduleReader) searches(all []token) bool {
+	if all[0].kind != 'n' {
+		return false
+	}
+	if r.found[all[0].text] && (len(all) == 1 || all[1].text == ")" || all[1].text == ",") {
+		return true
+	}
+	at := 0
+	for at+2 < len(all) && all[at].kind == 'n' && all[at+1].text == "." {
+		at += 2
+	}
+	return all[at].text == "find_library" && at+1 < len(all) && all[at+1].text == "("
+}
+
+// path evaluates an expression to absolute paths below siteFolder; nil if a part of it is not
+// known. The value of a name is known if all of its assignments are the same, or if it is the
+// variable of a loop over texts.
+func (r *moduleReader) path(all []token) []string {
+	const longest = 100 // tokens
+	if len(all) == 0 || len(all) > longest {
+		return nil
+	}
+	s := source{
+		file: siteFolder + "/" + r.file, tokens: all, values: map[string][]string{}, work: 1000,
+	}
+	for i, t := range all {
+		switch {
+		case t.kind == 's' && t.any:
+			for _, field := range strings.Split(t.text, "{")[1:] {
+				name, _, _ := strings.Cut(field, "}")
+				if s.values[name] = r.known(name); s.values[name] == nil {
+					return nil
+				}
+			}
+		case t.kind != 'n' || slices.Contains(pathWords, t.text) && (i == 0 || t.text != "__file__" ||
+			all[i-1].text != "."):
+		case i > 0 && all[i-1].text == ".":
+			return nil
+		default:
+			if s.values[t.text] = r.known(t.text); s.values[t.text] == nil {
+				return nil
+			}
+		}
+	}
+	values, end := s.expression(0)
+	if end < len(all) {
+		return nil
+	}
+	return values
+}
+
+// known returns the values of a name; nil if they are not known.
+func (r *moduleReader) known(name string) []string {
+	if v := r.values[name]; len(v) > 0 {
+		return v
+	}
+	if v := r.paths[name]; len(v) == 1 {
+		return v
+	}
+	return nil
+}
+
+// loadsPaths handles a call whose first argument is the path of a library, or each of several. It
+// returns false if that is not known.
+func (r *moduleReader) loadsPaths(all []token, global bool, in scope) bool {
+	end, depth := 1, 0
+	for ; end < len(all)-1 && (depth > 0 || all[end].text != "," || all[end].kind == 's'); end++ {
+		if all[end].kind == 'o' && strings.Contains("([{", all[end].text) {
+			depth++
+		}
+		if all[end].kind == 'o' && strings.Contains(")]}", all[end].text) {
+			depth--
+		}
+	}
+	values := r.path(all[1:max(1, end)])
+	for _, v := range values {
+		if !strings.HasPrefix(v, siteFolder+"/") {
+			return false
+		}
+	}
+	for _, v := range values {
+		at := strings.TrimPrefix(path.Clean(v), siteFolder+"/")
+		r.step(step{do: loadsLibrary, name: path.Base(at), at: at, global: global}, in)
+	}
+	return len(values) > 0
+}
