@@ -150,9 +150,10 @@ func depends(p string, text []byte) []string {
 	return nil
 }
 
-// debDepends returns the names of packages in the dependencies of a deb's control file, by the field
-// that names them. Those in Depends are also those in Pre-Depends. Of alternatives, apt installs the
-// first one if none is installed; the others have the name "" instead of that of a field.
+// debDepends returns the names of packages in the dependencies of a deb's control file, by the
+// field that names them. Those in Depends are also those in Pre-Depends. Of alternatives, apt
+// installs the first one if none is installed; the others have the name "" instead of that of a
+// field.
 func debDepends(text []byte) map[string][]string {
 	out, field := map[string][]string{}, ""
 	for line := range bytes.Lines(text) {

@@ -16,10 +16,9 @@ import (
 )
 
 var extensionSuffix = &analyzer.Rule{
-	ID:        "extension-suffix",
-	Title:     "A Python of the wheel's tags does not import a module with this file name",
-	Severity:  analyzer.Error,
-	Packaging: true,
+	ID:       "extension-suffix",
+	Title:    "A Python of the wheel's tags does not import a module with this file name",
+	Severity: analyzer.Error,
 	Doc: `Python finds a module by its file name. CPython 3.12 imports
 x.cpython-312-x86_64-linux-gnu.so, x.abi3.so and x.so, and nothing else. A free-threaded 3.13
 imports x.cpython-313t-x86_64-linux-gnu.so. Since 3.15 there are also x.abi3t.so, for the stable ABI
@@ -61,6 +60,11 @@ It is a warning for an init function of another name if a Python source may load
 name, and on Windows and macOS, where this is not known. It is a note next to modules with the right
 one if no source of the wheel imports the file.
 
+In an environment only modules that it cannot import are reported, if no module of the wheel fits.
+
+The name of the machine counts for x86-64, AArch64 and i686: a Python of x86-64 does not import
+x.cpython-312-aarch64-linux-gnu.so. Nor does one import the modules of a debug build (cpython-312d).
+
 Not detected: modules that are named only x.so and were built for another Python than that of the
 tag (pybind11 checks it when it is imported), modules that are not loaded by import (ctypes, a
 loader of the package), x.so and x.pyd with another init function, modules with
@@ -95,6 +99,7 @@ type module struct {
 	pypy         string         // "pypy39_pp73"
 	stable       cpython.Suffix // zero if it is for one Python
 	muslTriplet  bool
+	triplet      string // "x86_64-linux-gnu", "" if there is none or it is not known
 	windows      string // "win_amd64", "" on other systems
 	interpreters string // for messages: "CPython 3.12"
 	inits        bool   // see moduleFile
@@ -114,6 +119,9 @@ func parseModule(file string) (module, bool) {
 		flags:       m[4],
 		stable:      cpython.Suffix{ABI: m[7], Platform: m[7] != "" && m[8] != ""},
 		muslTriplet: strings.HasSuffix(m[8], "-linux-musl"),
+	}
+	if strings.Contains(m[8], "-linux-gnu") {
+		out.triplet = m[8][1:]
 	}
 	switch {
 	case out.cpython != "":
@@ -140,6 +148,8 @@ func (m module) imports(t pkgmeta.Tag, libc string) bool {
 	switch {
 	case m.muslTriplet && libc == "glibc":
 		return false
+	case m.triplet != "" && elsewhere64(m.triplet, platform.ParseTag(t.Platform).Arch):
+		return false
 	case m.windows != "" && platform.ParseTag(t.Platform).System == platform.TagWindows &&
 		t.Platform != m.windows:
 		return false
@@ -162,11 +172,20 @@ func (m module) imports(t pkgmeta.Tag, libc string) bool {
 	if t.ABI == "abi3t" {
 		return m.cpython >= version && free == strings.Contains(m.flags, "t")
 	}
-	return m.cpython == version && strings.Contains(m.flags, "t") == free
+	return m.cpython == version && strings.Contains(m.flags, "t") == free &&
+		strings.Contains(m.flags, "d") == strings.Contains(t.ABI, "d")
+}
+
+// elsewhere64 reports whether a triplet is that of another of the architectures whose Python has
+// always the same one. Cross compilers of Python for ARM and others write several.
+func elsewhere64(triplet, arch string) bool {
+	same := []string{"x86_64", "aarch64", "i686"}
+	of := strings.TrimSuffix(strings.Replace(triplet, "i386-", "i686-", 1), "-linux-gnu")
+	return of != arch && slices.Contains(same, of) && slices.Contains(same, arch)
 }
 
 func checkExtensionSuffix(p *analyzer.Pass) {
-	if p.Facts.Wheel == nil || p.Requested {
+	if p.Facts.Wheel == nil || p.Requested && p.Python == "" {
 		return
 	}
 	var files []moduleFile
@@ -295,11 +314,20 @@ func checkSuffixes(p *analyzer.Pass, files []moduleFile, parse func(file string)
 			fitting++
 		}
 	}
+	installed := p.Requested // in an environment only what cannot be imported matters
 	for _, f := range misnamed {
-		reportMisnamed(p, f, len(misnamed) == len(files))
+		if all := len(misnamed) == len(files); all || !installed {
+			reportMisnamed(p, f, all)
+		}
 	}
 	for _, s := range stems {
+		if installed && fitting > 0 {
+			continue
+		}
 		checkCopies(p, byStem[s], fitting, stable)
+		if installed {
+			continue
+		}
 		if !plain[s] {
 			checkOtherPythons(p, byStem[s], stable)
 		}
@@ -410,6 +438,12 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int, stable bool) {
 		other = m.windows
 		m.interpreters += " for " + m.windows
 	}
+	if m.triplet != "" && !slices.ContainsFunc(tags, func(t pkgmeta.Tag) bool {
+		return !elsewhere64(m.triplet, platform.ParseTag(t.Platform).Arch)
+	}) {
+		other = m.triplet
+		m.interpreters += " on " + strings.TrimSuffix(m.triplet, "-linux-gnu")
+	}
 	f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
 	f.Message = fmt.Sprintf(
 		"%s is imported only by %s, but the wheel's tag is %s. A Python of that tag cannot import it",
@@ -431,7 +465,7 @@ func checkCopies(p *analyzer.Pass, copies []module, fitting int, stable bool) {
 		{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Build the wheel with the Python of " +
 			"its tag")}},
 	}
-	if m.cpython != "" {
+	if m.cpython != "" && (m.triplet == "" || other == "") {
 		fixes = append(fixes, builtFor(p, m, other))
 	}
 	p.Report(f, fixes...)

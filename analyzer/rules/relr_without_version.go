@@ -28,8 +28,10 @@ file, omitted it.
 
 Fix: link without packed relocations, or with a linker that adds the version.
 
-Not reported on musl, which has no symbol versions and supports DT_RELR since 1.2.4, and for
-objects that need no version of libc.so.6, which glibc accepts.`,
+An object that needs no version of libc.so.6 is loaded by every glibc. For one it is an error only
+on systems older than glibc 2.36.
+
+Not reported on musl, which has no symbol versions and supports DT_RELR since 1.2.4.`,
 	Cause:      cause.Rule{Kind: cause.TooNew, Loader: cause.ReportsVersion},
 	References: []string{"glibc: elf/dl-version.c, NEWS for 2.36", "ld: -z pack-relative-relocs"},
 	Check:      checkRelrVersion,
@@ -45,7 +47,8 @@ func checkRelrVersion(p *analyzer.Pass) {
 			v.VersionNeeds,
 			func(n elfobj.VersionNeed) bool { return strings.HasPrefix(n.Library, "libc.so.") },
 		)
-		if !v.RelR || libc < 0 ||
+		old := platform.Older(p.Platform.LibcVersion, "2.36")
+		if !v.RelR || libc < 0 && !old ||
 			slices.ContainsFunc(
 				v.VersionNeeds,
 				func(n elfobj.VersionNeed) bool { return slices.ContainsFunc(n.Versions, guarded) },
@@ -55,17 +58,17 @@ func checkRelrVersion(p *analyzer.Pass) {
 		f := analyzer.Finding{
 			Object:  v.Path,
 			Version: relrVersion,
-			Library: v.VersionNeeds[libc].Library,
-			Chain:   []string{v.Path, v.VersionNeeds[libc].Library},
+			Library: "libc.so.6",
+			Chain:   []string{v.Path},
+			Message: v.Path + " has packed relative relocations (DT_RELR)",
 		}
-		f.Message = fmt.Sprintf(
-			"%s has packed relative relocations (DT_RELR) without the required dependency on %s "+
-				"of %s. glibc 2.36 and later refuse to load it",
-			v.Path,
-			relrVersion,
-			f.Library,
-		)
-		if platform.Older(p.Platform.LibcVersion, "2.36") {
+		if libc >= 0 {
+			f.Library = v.VersionNeeds[libc].Library
+			f.Chain = append(f.Chain, f.Library)
+			f.Message += fmt.Sprintf(" without the required dependency on %s of %s. glibc 2.36 and later "+
+				"refuse to load it", relrVersion, f.Library)
+		}
+		if old {
 			f.Message += fmt.Sprintf(
 				". %s (glibc %s) does not apply the relocations, and the library crashes",
 				p.Platform.Name,

@@ -30,6 +30,9 @@ in cross compilers, are not reported, except in a multiarch folder of Debian who
 load them, or if no binary of the package fits. ARM with soft floating point (armel) is another
 architecture than armhf, which is that of armv7l in a wheel.
 
+In an npm package each folder prebuilds/linux-x64, in a jar each folder such as linux-x86-64 or
+Linux/aarch64, is for one architecture, whose programs load the file in it.
+
 Fix: build the object for the architecture of the tag, or remove it from the wheel. If all binaries
 are for one other architecture, the tag may be wrong.
 
@@ -137,6 +140,7 @@ func checkArchitecture(p *analyzer.Pass) {
 		checkPackage(p)
 		return
 	}
+	checkArchitectureFolders(p)
 	if p.Facts.Kind != analyzer.KindWheel || p.Requested {
 		return
 	}
