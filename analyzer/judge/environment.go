@@ -21,6 +21,7 @@ import (
 type Environment struct {
 	judge     *Judge // without an artifact; its demand is that of all artifacts
 	artifacts []*facts.Artifact
+	projects  []string // of the artifacts, see projectsOf
 	sets      map[string][]*packages.Set
 	installed *packageLibraries
 	openings  func() []opening                 // found once for all artifacts
@@ -38,6 +39,7 @@ func NewEnvironment(rules []*Rule, o Options, artifacts []*facts.Artifact) (*Env
 	return &Environment{
 		judge:     j,
 		artifacts: artifacts,
+		projects:  projectsOf(artifacts),
 		sets:      map[string][]*packages.Set{},
 		installed: newPackageLibraries(),
 		openings:  sync.OnceValue(func() []opening { return openingsOf(artifacts) }),

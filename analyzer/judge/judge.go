@@ -117,9 +117,8 @@ func (s *Session) runRules(
 ) (map[*Rule][]Found, error) {
 	linking := newLinking(set.linker, c.Scenario)
 	releases := s.Releases(ctx, c)
-	sources := &sources{
-		session: s, set: set, facts: c.Artifact, others: s.installedWith(c.Artifact),
-	}
+	others, projects := s.othersOf(c.Artifact)
+	sources := &sources{session: s, set: set, facts: c.Artifact, others: others}
 	out := map[*Rule][]Found{}
 	for _, rule := range s.order(hopeless != nil) {
 		if ctx.Err() != nil {
@@ -138,7 +137,8 @@ func (s *Session) runRules(
 				Packages:     set.Set,
 				Views:        set.views,
 				Dependencies: set.dependencies,
-				Others:       sources.others,
+				Others:       others,
+				projects:     projects,
 				Windows:      set.windows,
 				MacOS:        set.macOS,
 				Android:      set.android,

@@ -71,6 +71,7 @@ type Pass struct {
 	// which only exports are known are left out.
 	Dependencies []*Dependency
 	Others       []*facts.Artifact // that are installed with it: those given, or of the environment
+	projects     []string          // of Others
 	Windows      *WindowsLoad      // on a Windows platform, otherwise nil
 	MacOS        *MacOSLoad        // on a macOS platform, which has no Views; otherwise nil
 	Android      *AndroidLoad      // on a platform of Android, which has no Views; otherwise nil
@@ -245,7 +246,7 @@ func Chain(libraries ...*dynlink.Library) []string {
 // Together reports whether a package is one of the artifacts that are installed together, so that
 // its files are known.
 func (p *Pass) Together(name string) bool {
-	return slices.ContainsFunc(p.Others, func(a *facts.Artifact) bool { return project(a) == name })
+	return slices.Contains(p.projects, name)
 }
 
 // Given reports whether the user specified a requirement on a package, which a fix then has to

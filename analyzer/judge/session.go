@@ -81,7 +81,7 @@ func (j *Judge) importFirst() error {
 type Session struct {
 	judge     *Judge
 	artifacts []*facts.Artifact
-	projects  []string             // of the artifacts, normalized; "" for one that is no wheel
+	projects  []string             // of the artifacts, see projectsOf
 	named     map[string][]sibling // objects by SONAME and file name; nil until they are needed
 	openings  func() []opening     // of all artifacts that are installed together
 	compared  map[*facts.Artifact][]*Compared
@@ -100,9 +100,7 @@ func (j *Judge) Session(
 	names *elfobj.Names,
 ) (s *Session, notes []string) {
 	index := symindex.New(names)
-	projects := make([]string, len(artifacts))
-	for n, f := range artifacts {
-		projects[n] = project(f)
+	for _, f := range artifacts {
 		for _, o := range f.Objects {
 			index.Of(o.Imports, false)
 		}
@@ -110,7 +108,7 @@ func (j *Judge) Session(
 	s = &Session{
 		judge:     j,
 		artifacts: artifacts,
-		projects:  projects,
+		projects:  projectsOf(artifacts),
 		compared:  map[*facts.Artifact][]*Compared{},
 		resolver:  newResolver(j),
 		libraries: newLibraries(j.options, index),
@@ -135,19 +133,32 @@ func project(f *facts.Artifact) string {
 // artifact: all but wheels of the same project, of which pip installs one. In an environment they
 // are all.
 func (s *Session) installedWith(f *facts.Artifact) []*facts.Artifact {
+	others, _ := s.othersOf(f)
+	return others
+}
+
+// othersOf is installedWith, with the projects of the others.
+func (s *Session) othersOf(f *facts.Artifact) (others []*facts.Artifact, projects []string) {
 	own := project(f)
-	if e := s.judge.environment; e != nil {
-		return slices.DeleteFunc(slices.Clone(e.artifacts), func(a *facts.Artifact) bool {
-			return own != "" && project(a) == own
-		})
+	all, of, with := s.artifacts, s.projects, s.judge.environment
+	if with != nil {
+		all, of = with.artifacts, with.projects
 	}
-	var others []*facts.Artifact
-	for n, x := range s.artifacts {
-		if x != f && (own == "" || s.projects[n] != own) {
-			others = append(others, x)
+	for n, x := range all {
+		if (x != f || with != nil) && (own == "" || of[n] != own) {
+			others, projects = append(others, x), append(projects, of[n])
 		}
 	}
-	return others
+	return others, projects
+}
+
+// projectsOf returns the normalized projects of artifacts; "" for one that is no wheel.
+func projectsOf(artifacts []*facts.Artifact) []string {
+	out := make([]string, len(artifacts))
+	for n, a := range artifacts {
+		out[n] = project(a)
+	}
+	return out
 }
 
 // Case is one artifact on one target in one scenario.
