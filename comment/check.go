@@ -99,6 +99,9 @@ type Input struct {
 	DetailsURL string // address of the report page; "" = none
 	RulesURL   string // address of the folder with the pages of the rules; "" = none
 	SHA        string // head commit
+	// With are the versions that the configuration lists as python.with: they are in the environment
+	// of the artifacts, which may fail only because of them.
+	With []string
 	Advice     string // Markdown below the verdict; "" = none
 	// the subject is a release: if there is nothing to check, the conclusion is neutral and not
 	// success

@@ -183,6 +183,7 @@ func lead(in Input, v view) string {
 		if ship := causetext.Ship(in.Report); ship != "" {
 			parts = append(parts, mdsafe.Prose(ship))
 		}
+		parts = append(parts, asked(in)...)
 	case unchecked(in, v):
 	case in.Report.Verdict == analyzer.NotJudged && len(in.Report.Skipped) > 0:
 		parts = append(parts,
@@ -213,6 +214,17 @@ func lead(in Input, v view) string {
 		parts = append(parts, analyzer.Count(len(v.accepted), "accepted finding")+".")
 	}
 	return strings.Join(parts, " ")
+}
+
+// asked says which versions the configuration adds to the environment; nil if none. Without it, the
+// author of a change wonders why a wheel that may be shipped fails its check.
+func asked(in Input) []string {
+	if len(in.With) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Checked with %s, as %s on %s demands (%s).",
+		mdsafe.Codes(in.With, 5, 60), mdsafe.Code(ConfigPath, 0), mdsafe.Code(base(in), 60),
+		mdsafe.Code("python.with", 0))}
 }
 
 func newer(in Input) string {

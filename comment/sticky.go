@@ -47,7 +47,7 @@ func sticky(in Input, v view) string {
 	}
 	head := stickyHead(in, heading, quiet)
 	if ship := causetext.Ship(in.Report); len(v.fresh) > 0 && ship != "" {
-		head += "\n**" + mdsafe.Prose(ship) + "**\n"
+		head += "\n**" + mdsafe.Prose(ship) + "** " + strings.Join(asked(in), " ") + "\n"
 	}
 	if len(v.fresh) == 0 && !unchecked(in, v) {
 		head += "\n" + noCauses(v) + "\n"

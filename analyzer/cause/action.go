@@ -35,7 +35,7 @@ func (t *Text) ship(x Task) string {
 	case t.undecided():
 		return "Whether this " + what + " may be shipped is not known."
 	case x.Because != "":
-		return "The " + what + " itself may be shipped: " + x.Because + "."
+		return "The " + what + " itself may be shipped; " + x.Because + "."
 	case t.cause.Severity == result.Error && x.Only != "":
 		return "Do not ship this " + what + " for " + x.Only + "."
 	case t.cause.Severity == result.Error && x.Today != "":

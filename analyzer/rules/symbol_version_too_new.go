@@ -14,6 +14,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/staticlink"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -399,11 +400,38 @@ func olderImage(p *analyzer.Pass) []fix.Candidate {
 	if image == "" || p.Platform.Libc != "glibc" {
 		return nil
 	}
+	title := fix.Titled("Build in the %s image (variable of cibuildwheel)", image)
+	if names := without(p); len(names) > 0 {
+		title = fix.Titled("Build in the %s image, which has no %s", image,
+			cause.Listed(names, 1, 30, "function"))
+	}
 	return []fix.Candidate{{Fix: fix.Fix{
 		Kind:    fix.KindImage,
-		Title:   fix.Titled("Build in the %s image (variable of cibuildwheel)", image),
+		Title:   title,
 		Command: buildImage("MANYLINUX", p.Platform.Arch, image),
 	}}}
+}
+
+// without returns the functions of the C library that the source code calls and that the platform
+// has in no version, so that an older image alone may not help. Names with underscores and those
+// for large files are made by headers: __isoc23_strtol is strtol in an older image, and fcntl64 is
+// fcntl.
+func without(p *analyzer.Pass) (names []string) {
+	for _, v := range p.Views {
+		for b := range v.Bindings().To(dynlink.FromPlatform) {
+			i := b.Import
+			if i.Version == "" || strings.HasPrefix(i.Name, "_") || strings.HasSuffix(i.Name, "64") || slices.Contains(names, i.Name) ||
+				platform.LibcOf(i.Library) == "" || staticlink.InNonshared(p.Platform, i.Name) ||
+				slices.ContainsFunc(p.Platform.Libraries(), func(l *platform.Library) bool {
+					return l.Has(i.Name, "")
+				}) {
+				continue
+			}
+			names = append(names, i.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // alsoCalled returns " (manylinux2014)" for a tag of PEP 600 that has an older name, or "".

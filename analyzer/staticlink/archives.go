@@ -25,7 +25,7 @@ const (
 
 var archives = [...]archive{
 	libgcc:     {"libgcc.a", inLibgcc},
-	nonshared:  {"libc_nonshared.a", inNonshared},
+	nonshared:  {"libc_nonshared.a", InNonshared},
 	startFiles: {"the start files (crti.o, crtbeginS.o)", inStartFiles},
 }
 
@@ -93,7 +93,9 @@ var (
 	}
 )
 
-func inNonshared(p *platform.Platform, name string) bool {
+// InNonshared reports whether programs and libraries that are built on a platform contain a function
+// of the C library themselves.
+func InNonshared(p *platform.Platform, name string) bool {
 	return slices.Contains(alwaysNonshared, name) ||
 		slices.Contains(oldNonshared, name) && platform.Older(p.LibcVersion, "2.33")
 }
@@ -101,7 +103,7 @@ func inNonshared(p *platform.Platform, name string) bool {
 // inArchives reports whether one of the archives has a symbol. None has C++ symbols.
 func inArchives(p *platform.Platform, name string) bool {
 	return !strings.HasPrefix(name, "_Z") &&
-		(inLibgcc(p, name) || inNonshared(p, name) || inStartFiles(p, name))
+		(inLibgcc(p, name) || InNonshared(p, name) || inStartFiles(p, name))
 }
 
 func inStartFiles(_ *platform.Platform, name string) bool {

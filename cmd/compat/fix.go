@@ -308,6 +308,9 @@ func (p *fixPrinter) print(written []string) error {
 				what = string(b.With) + " copied the libraries into the wheel"
 			}
 			line("  %s [%s]", what, c.ID)
+			if cost := c.Fixes[0].Cost; len(cost) > 0 {
+				line("    costs: %s", strings.Join(cost, "; "))
+			}
 		}
 		if w.Changed != nil {
 			line("  changed: %s", analyzer.List(w.Changed, 5, len(w.Changed), "member"))

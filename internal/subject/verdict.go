@@ -92,6 +92,7 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 		FailOn:   set.FailOn,
 		BaseName: j.base,
 		SHA:      s.sha,
+		With:     set.Python.With,
 		Release:  s.release,
 		Converse: s.number != 0,
 	}
