@@ -420,7 +420,8 @@ func without(p *analyzer.Pass) (names []string) {
 	for _, v := range p.Views {
 		for b := range v.Bindings().To(dynlink.FromPlatform) {
 			i := b.Import
-			if i.Version == "" || strings.HasPrefix(i.Name, "_") || strings.HasSuffix(i.Name, "64") || slices.Contains(names, i.Name) ||
+			if i.Version == "" || slices.Contains(names, i.Name) ||
+				strings.HasPrefix(i.Name, "_") || strings.HasSuffix(i.Name, "64") ||
 				platform.LibcOf(i.Library) == "" || staticlink.InNonshared(p.Platform, i.Name) ||
 				slices.ContainsFunc(p.Platform.Libraries(), func(l *platform.Library) bool {
 					return l.Has(i.Name, "")

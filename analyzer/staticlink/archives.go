@@ -93,8 +93,8 @@ var (
 	}
 )
 
-// InNonshared reports whether programs and libraries that are built on a platform contain a function
-// of the C library themselves.
+// InNonshared reports whether programs and libraries that are built on a platform contain a
+// function of the C library themselves.
 func InNonshared(p *platform.Platform, name string) bool {
 	return slices.Contains(alwaysNonshared, name) ||
 		slices.Contains(oldNonshared, name) && platform.Older(p.LibcVersion, "2.33")

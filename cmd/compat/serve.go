@@ -348,7 +348,8 @@ func newWork(
 	subjects, err := subject.New(subject.Options{
 		App: app, Store: shared, Fetcher: fetcher, Analyzer: rules, Index: indexes,
 		Reviewer: reviewer,
-		Checker:  checker, Impacts: checker, Scratch: spool.In(service.Data), Config: service, Version: version(),
+		Checker:  checker, Impacts: checker,
+		Scratch: spool.In(service.Data), Config: service, Version: version(),
 		Metrics: metrics,
 	})
 	if err != nil {
