@@ -101,8 +101,8 @@ type Input struct {
 	SHA        string // head commit
 	// With are the versions that the configuration lists as python.with: they are in the environment
 	// of the artifacts, which may fail only because of them.
-	With []string
-	Advice     string // Markdown below the verdict; "" = none
+	With   []string
+	Advice string // Markdown below the verdict; "" = none
 	// the subject is a release: if there is nothing to check, the conclusion is neutral and not
 	// success
 	Release  bool
