@@ -70,7 +70,11 @@ func (p *textPrinter) block(i int) []textLine {
 		out = append(out, moreRows(left, noun))
 	}
 	if len(c.Fails) > 0 {
-		s := "fails on " + analyzer.List(c.Fails, 6, len(c.Fails), "system")
+		shown := 6
+		if len(c.Fails) == shown+1 { // a name is as short as "1 more system"
+			shown++
+		}
+		s := "fails on " + analyzer.List(c.Fails, shown, len(c.Fails), "system")
 		for n := 4; n > 0 && len(c.Works) > 0; n-- { // as many as fit in the line
 			works := s + "; works on " + analyzer.List(c.Works, n, len(c.Works), "system")
 			if length(works)+3 <= p.width || n == 1 {
