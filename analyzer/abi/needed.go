@@ -101,8 +101,11 @@ func (c *comparison) lost(gone string) (symbols []string, system string) {
 // needs has: it uses a library that it is not linked with. Where a library was not read, nothing is
 // reported.
 func (c *comparison) undefined() {
-	known := c.systems()
-	if c.old.Undefined == nil || len(c.new.Undefined) == 0 || len(known) == 0 || c.new.extends() {
+	if c.old.Undefined == nil || len(c.new.Undefined) == 0 || c.new.extends() {
+		return
+	}
+	known := c.systems() // reads the tables of all distributions
+	if len(known) == 0 {
 		return
 	}
 	rest := c.closure(known[0], c.new.withLibc())
@@ -119,7 +122,8 @@ func (c *comparison) undefined() {
 	}
 	var symbols []string
 	for _, name := range c.new.Undefined {
-		if !slices.Contains(c.old.Undefined, name) && !c.lostSymbols[name] && !rest.has(name) {
+		_, before := slices.BinarySearch(c.old.Undefined, name)
+		if !before && !c.lostSymbols[name] && !rest.has(name) {
 			symbols = append(symbols, name)
 		}
 	}
