@@ -244,11 +244,58 @@ func TestOrigins(t *testing.T) {
 				inPackage("libcudart.so.12", "nvidia-cuda-runtime-cu12"),
 				inPackage("libcudnn.so.9", "nvidia-cudnn-cu12"), inPackage("libtorch.so", "torch"),
 			},
-			[]string{
-				"warning undeclared-cuda-12: needs libcudart.so.12 and libcudnn.so.9 of CUDA 12, which the " +
-					"wheel does not declare",
-				"warning undeclared-torch: needs libtorch.so of torch, which the wheel does not declare",
+			[]string{"warning undeclared: needs libcudart.so.12, libcudnn.so.9 and 1 more library of " +
+				"CUDA 12 and torch, which the wheel does not declare"},
+		},
+		"packages of two CUDA releases": {
+			[]result.Finding{
+				inPackage("libcudart.so.12", "nvidia-cuda-runtime-cu12"),
+				inPackage("libnvrtc.so.12", "nvidia-cuda-nvrtc-cu12"),
+				inPackage("libcudart.so.13", "nvidia-cuda-runtime"),
+				inPackage("libnvrtc.so.13", "nvidia-cuda-nvrtc"),
+				inPackage("libtorch.so", "torch"),
+				inPackage("libsycl.so.8", "intel-sycl-rt"),
 			},
+			[]string{
+				"warning undeclared: needs libtorch.so and libsycl.so.8 of torch and intel-sycl-rt, which " +
+					"the wheel does not declare",
+				"warning undeclared-cuda-12: needs libcudart.so.12 and libnvrtc.so.12 of CUDA 12, which the " +
+					"wheel does not declare",
+				"warning undeclared-cuda-13: needs libcudart.so.13 and libnvrtc.so.13 of CUDA 13, which the " +
+					"wheel does not declare",
+			},
+		},
+		"a CUDA toolkit without packages": {
+			[]result.Finding{
+				needs("a.so", "libcublas.so.12"), needs("a.so", "libcutensor.so.2"),
+				needs("a.so", "libnccl.so.2"), needs("a.so", "libamdhip64.so.6"),
+			},
+			[]string{
+				"warning system-cuda: needs 3 libraries of the CUDA toolkit, cuTENSOR and NCCL, which not " +
+					"every manylinux2014 system has",
+				"warning system-rocm: needs libamdhip64.so.6 of ROCm, which not every manylinux2014 " +
+					"system has",
+			},
+		},
+		"a CUDA toolkit and packages of it": {
+			[]result.Finding{
+				inPackage("libcufft.so.11", "nvidia-cufft-cu12"), needs("a.so", "libcublas.so.12"),
+				needs("a.so", "libcutensor.so.2"), needs("a.so", "libcublas.so.11"),
+			},
+			[]string{
+				"warning undeclared-cuda-12: needs libcufft.so.11 and libcutensor.so.2 of CUDA 12 and " +
+					"cuTENSOR, which the wheel does not declare",
+				"warning system-the-cuda-toolkit: needs libcublas.so.12 and libcublas.so.11 of the " +
+					"CUDA toolkit, which not every manylinux2014 system has",
+			},
+		},
+		"an extra and other libraries of CUDA": {
+			[]result.Finding{
+				ofExtra("libcufft.so.11", "cuda-toolkit==12.*", "ctk"), needs("a.so", "libnccl.so.2"),
+				needs("a.so", "libcutensor.so.2"),
+			},
+			[]string{"warning extras: needs libcufft.so.11, libnccl.so.2 and 1 more library of CUDA, some " +
+				"of which only its extra ctk requires"},
 		},
 		"tags in WHEEL": {
 			[]result.Finding{

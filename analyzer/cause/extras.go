@@ -18,11 +18,17 @@ var ofExtras = &Kind{
 	Title: (*Text).extrasTitle,
 	Short: func(*Text) string { return "needs an extra" },
 	Whole: (*group).allExtras,
+	Parts: (*group).extrasAndOthers,
 	Task: func(t *Text) Task {
 		with, without := "one of these extras", "an extra"
-		if len(t.cause.Fixes) == 1 {
+		others := t.others()
+		if len(t.cause.Fixes) == 1 || others != nil {
 			with = "the " + extrasNamed(t.extras().names.list)
 			without = with
+		}
+		if others != nil {
+			with += ", and install " + Listed(others, 3, 40, "package") + " too"
+			without += " and " + plural(len(others), "this", "these")
 		}
 		return Task{
 			Actor:   result.Installer,
@@ -33,6 +39,19 @@ var ofExtras = &Kind{
 	Advice: func(_ *Text, where string) string {
 		return "Install " + where + " with the extras that require what it needs."
 	},
+}
+
+// others returns the packages and projects that have what no extra requires.
+func (g *group) others() []string {
+	var names set[string]
+	for _, f := range g.withoutExtra() {
+		if q := dependencyOf(f); q != nil {
+			names.add(q.name)
+			continue
+		}
+		names.add(systemProvider(f.Library))
+	}
+	return names.list
 }
 
 // extras are the extras of a wheel with what its objects lack, the first that helps of each
@@ -67,7 +86,7 @@ func (g *group) withExtra(names []string) string {
 func (g *group) allExtras() *result.CauseFix {
 	e := g.extras()
 	requirement := g.withExtra(e.names.list)
-	return &result.CauseFix{Clears: len(g.all), Fix: fix.Fix{
+	return &result.CauseFix{Clears: len(g.all) - len(g.withoutExtra()), Fix: fix.Fix{
 		Kind: fix.KindDependency,
 		Title: fix.Titled("Install the %s, which %s %s", extrasNamed(e.names.list),
 			plural(len(e.names.list), "requires", "require"), Listed(e.requires.list, 3, 40, "package")),
@@ -76,6 +95,28 @@ func (g *group) allExtras() *result.CauseFix {
 		Extra:       strings.Join(e.names.list, ","),
 		Cost:        []string{"it also installs " + result.Count(len(e.packages.list), "package")},
 	}}
+}
+
+// extrasAndOthers returns the fix that installs all extras and one for what none of them requires;
+// nil if they require everything.
+func (g *group) extrasAndOthers() []result.CauseFix {
+	n := len(g.withoutExtra())
+	if n == 0 {
+		return nil
+	}
+	x := fix.Fix{
+		Kind:  fix.KindEnvironment,
+		Title: fix.Titled("Install %s", Listed(g.others(), 8, 40, "package")),
+		Cost:  []string{},
+	}
+	return []result.CauseFix{*g.allExtras(), {Fix: x, Clears: n}}
+}
+
+// withoutExtra returns the findings about libraries of CUDA that no extra requires.
+func (g *group) withoutExtra() []*result.Finding {
+	return slices.DeleteFunc(slices.Clone(g.all), func(f *result.Finding) bool {
+		return extraOf(f) != nil
+	})
 }
 
 // extrasNamed is "extra a" or "extras a and b".
@@ -88,6 +129,10 @@ func (t *Text) extrasTitle() string {
 	of := e.packages.list[0]
 	if n := len(e.packages.list); n > 1 {
 		of = result.Count(n, "package")
+	}
+	if t.others() != nil {
+		return fmt.Sprintf("needs %s of CUDA, some of which only its %s %s", t.Libraries(),
+			extrasNamed(e.names.list), plural(len(e.names.list), "requires", "require"))
 	}
 	who := "an extra of the wheel requires"
 	if len(t.cause.Fixes) == 1 {

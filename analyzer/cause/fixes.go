@@ -18,6 +18,11 @@ const (
 // findings.
 func fixes(g *group) (out []result.CauseFix, together bool) {
 	out = []result.CauseFix{}
+	if g.kind.Parts != nil {
+		if parts := g.kind.Parts(g); parts != nil {
+			return parts, len(parts) > 1
+		}
+	}
 	list := mergeFixes(g)
 	if g.kind.Applicable != nil {
 		list = g.kind.Applicable(g, list)

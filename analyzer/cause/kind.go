@@ -40,6 +40,8 @@ type Kind struct {
 	Rejects func(g *group, m *merged, solved bool) bool
 	// Whole returns one fix instead of those of the findings, or nil.
 	Whole func(*group) *result.CauseFix
+	// Parts returns fixes instead of those of the findings, of which each removes others, or nil.
+	Parts func(*group) []result.CauseFix
 
 	// OtherVersion is set if a package fails with the version of another one, so another pin of an
 	// environment removes the findings; Addition if it fails without the other package.

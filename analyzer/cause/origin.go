@@ -348,6 +348,12 @@ var desktop = []string{
 	"Fontconfig", "FreeType", "D-Bus", "GLib", "GTK", "NSS", "Pango", "Cairo", "ATK",
 }
 
+// withCUDA lists projects of NVIDIA whose libraries are used together with the CUDA toolkit, and
+// installed for one release of it.
+var withCUDA = []string{
+	"the CUDA toolkit", "cuSPARSELt", "cuDNN", "NCCL", "TensorRT", "NVSHMEM", "cuTENSOR", "cuQuantum",
+}
+
 // release matches the version after a project's name: "6" in "FFmpeg 6", "5 or 6" in "FFmpeg 5
 // or 6".
 var release = lazyregexp.New(` \d[\d.]*(?: or \d[\d.]*)*$`)

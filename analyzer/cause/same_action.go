@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 )
 
 // mergeActions merges groups that one action removes, since they are one cause: everything that is
-// bundled into a wheel, that one command installs on a system, the packages of one CUDA release, or
-// one change of the tags.
+// bundled into a wheel, that one command installs on a system, the packages that one edit of its
+// requirements declares, the libraries of one CUDA release, or one change of the tags.
 func mergeActions(groups []*group, pinned bool) []*group {
 	misses := map[string]int{}
 	for _, g := range groups {
@@ -31,8 +32,9 @@ func mergeActions(groups []*group, pinned bool) []*group {
 			bundled[g.project] = g
 		}
 	}
+	severalCUDA := releasesOfCUDA(groups)
 	into := map[string]*group{}
-	return slices.DeleteFunc(groups, func(g *group) bool {
+	groups = slices.DeleteFunc(groups, func(g *group) bool {
 		if t := tags[g.project]; t != nil && g.kind.OfTags && g.retagged() {
 			t.join(g)
 			return true
@@ -51,8 +53,11 @@ func mergeActions(groups []*group, pinned bool) []*group {
 				key, as = "system", origin{systemLibraries, "", g.project}
 			}
 		case undeclared:
-			if release := gpu.ReleaseOfPackage(g.subject); release != "" && !pinned {
-				key, as = "CUDA "+release, origin{undeclaredCUDA, "CUDA " + release, g.project}
+			if g.artifact.wheel() && !pinned {
+				key, as = "requirements", origin{undeclaredPackages, "", g.project}
+				if release := gpu.ReleaseOfPackage(g.subject); release != "" && severalCUDA[g.project] {
+					key += " of CUDA " + release // the wheel has variants, of which one works
+				}
 			}
 		case stringABI:
 			key, as = "string ABI", origin{stringABI, "", g.project}
@@ -71,6 +76,80 @@ func mergeActions(groups []*group, pinned bool) []*group {
 		}
 		return true
 	})
+	for _, g := range groups {
+		if g.kind == undeclaredPackages {
+			g.subject = g.onlyCUDA()
+		}
+	}
+	if pinned {
+		return groups
+	}
+	return joinCUDA(groups)
+}
+
+// releasesOfCUDA returns the wheels that do not declare packages of several CUDA releases.
+func releasesOfCUDA(groups []*group) map[string]bool {
+	one, several := map[string]string{}, map[string]bool{}
+	for _, g := range groups {
+		release := gpu.ReleaseOfPackage(g.subject)
+		if g.kind != undeclared || release == "" {
+			continue
+		}
+		several[g.project] = several[g.project] || one[g.project] != "" && one[g.project] != release
+		one[g.project] = release
+	}
+	return several
+}
+
+// joinCUDA merges the groups about what a wheel lacks of CUDA: an extra that requires its packages,
+// those that the wheel does not declare, and what no package is known for. It is one installation.
+func joinCUDA(groups []*group) []*group {
+	into := map[string]*group{}
+	for _, kinds := range [][]*Kind{{ofExtras}, {undeclared, undeclaredPackages}, {system}} {
+		for _, g := range groups {
+			if into[g.project] == nil && slices.Contains(kinds, g.kind) && g.needsCUDA() {
+				into[g.project] = g
+			}
+		}
+	}
+	return slices.DeleteFunc(groups, func(g *group) bool {
+		first := into[g.project]
+		guest := g.kind == system || g.kind == undeclared || g.kind == undeclaredPackages
+		if first == nil || first == g || !guest || !g.needsCUDA() || !sameCUDA(first, g) {
+			return false
+		}
+		first.join(g)
+		switch first.kind {
+		case system:
+			first.origin = origin{toolkits, "CUDA", first.project}
+		case undeclared:
+			first.origin = origin{undeclaredPackages, first.onlyCUDA(), first.project}
+		}
+		return true
+	})
+}
+
+// needsCUDA reports whether a group is about libraries of NVIDIA that are installed with CUDA.
+func (g *group) needsCUDA() bool {
+	return g.artifact.wheel() && slices.ContainsFunc(g.all, func(f *result.Finding) bool {
+		p, _ := platform.ProviderOf(f.Library)
+		return gpu.OfCUDA(f.Library) || slices.Contains(withCUDA, p.Project)
+	})
+}
+
+// sameCUDA reports whether the libraries of two groups can be of one CUDA release.
+func sameCUDA(a, b *group) bool {
+	var releases set[string]
+	for _, f := range slices.Concat(a.all, b.all) {
+		release := gpu.Major(f.Library)
+		if q := dependencyOf(f); q != nil {
+			release = cmp.Or(release, gpu.ReleaseOfPackage(q.name))
+		}
+		if release != "" {
+			releases.add(release)
+		}
+	}
+	return len(releases.list) < 2
 }
 
 // join adds the findings of another group, after its own.

@@ -37,6 +37,27 @@ var system = &Kind{
 	},
 }
 
+// toolkits is the kind of artifacts that need libraries of several projects which are installed for
+// one release of CUDA.
+var toolkits = &Kind{
+	Name: "system",
+	Title: func(t *Text) string {
+		return fmt.Sprintf("needs %s of %s, which not every %s has", t.Libraries(),
+			result.And(t.projects()), t.systems())
+	},
+	Short:   func(t *Text) string { return "needs libraries of " + t.subject },
+	Whole:   (*group).installation,
+	Rejects: rejectsEdit,
+	Task: func(t *Text) Task {
+		what := result.And(t.projects())
+		return Task{
+			Actor:   result.Installer,
+			Do:      "install " + what + " on the system",
+			Because: "it fails only where " + what + " are not installed",
+		}
+	},
+}
+
 // systemLibraries is the kind of artifacts that need libraries of several projects. The subject is
 // the package that needs them; "" if it is the artifact or there are several.
 var systemLibraries = &Kind{

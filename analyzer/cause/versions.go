@@ -1,11 +1,13 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
@@ -66,54 +68,155 @@ var undeclared = &Kind{
 	Addition: true,
 }
 
-// undeclaredCUDA is the kind of wheels that need several packages of one CUDA release, which is the
-// subject, and do not declare them.
-var undeclaredCUDA = &Kind{
-	Name:  "undeclared",
-	Short: func(t *Text) string { return "does not declare " + t.subject },
-	Whole: (*group).declaring,
+// undeclaredPackages is the kind of wheels that need several packages and do not declare them. The
+// subject is the CUDA release that all of them are for; "" if some are for none.
+var undeclaredPackages = &Kind{
+	Name: "undeclared",
+	Short: func(t *Text) string {
+		return "does not declare " + cmp.Or(t.subject, one(t.undeclared(), "package"))
+	},
+	Parts: (*group).declaring,
 	Title: func(t *Text) string {
-		return fmt.Sprintf("needs %s of %s, which the wheel does not declare", t.Libraries(), t.subject)
+		return fmt.Sprintf("needs %s of %s, which the wheel does not declare", t.Libraries(),
+			t.some(t.providers(), 3, 40, "package"))
 	},
 	Task: func(t *Text) Task {
-		return Task{
-			Actor: result.Builder,
-			Do:    "declare the packages of " + t.subject + " as dependencies",
+		what := "the packages of " + t.subject
+		if t.subject == "" {
+			what = t.some(t.undeclared(), 3, 40, "package")
 		}
+		return Task{Actor: result.Builder, Do: "declare " + what + " as dependencies"}
 	},
 }
 
-// declaring returns the fix that declares all packages that the findings name.
-func (g *group) declaring() *result.CauseFix {
+// undeclared returns the packages that the wheel does not declare.
+func (t *Text) undeclared() []string {
 	var names set[string]
-	var changes fix.Merger
-	clears := 0
+	for _, f := range t.all {
+		if q := dependencyOf(f); q != nil {
+			names.add(q.name)
+		}
+	}
+	return names.list
+}
+
+// providers returns what the libraries of the cause belong to: packages, of which those for a
+// release of CUDA are named by it, and projects of the system.
+func (g *group) providers() []string {
+	var names, toolkits set[string]
 	for _, f := range g.all {
-		i := slices.IndexFunc(f.Fixes, func(x fix.Fix) bool {
-			return x.Kind == fix.KindDependency && x.Requirement != ""
-		})
-		if i < 0 {
+		q := dependencyOf(f)
+		switch {
+		case q == nil:
+			toolkits.add(systemProvider(f.Library))
+		case gpu.ReleaseOfPackage(q.name) != "":
+			names.add("CUDA " + gpu.ReleaseOfPackage(q.name))
+		default:
+			names.add(q.name)
+		}
+	}
+	return append(names.list, slices.DeleteFunc(toolkits.list, func(name string) bool {
+		return name == withCUDA[0] // part of a release
+	})...)
+}
+
+// onlyCUDA returns the CUDA release of all packages that a wheel does not declare: "CUDA 12". It is
+// "" if one is for none or another.
+func (g *group) onlyCUDA() string {
+	var releases set[string]
+	for _, f := range g.all {
+		if q := dependencyOf(f); q != nil {
+			releases.add(gpu.ReleaseOfPackage(q.name))
+		}
+	}
+	if len(releases.list) != 1 || releases.list[0] == "" {
+		return ""
+	}
+	return "CUDA " + releases.list[0]
+}
+
+// dependency is a package that a wheel can declare.
+type dependency struct {
+	name string // normalized
+	fix.Fix
+}
+
+// dependencyOf returns the first package with which a finding says it would not occur; nil if there
+// is none, or an extra of the wheel requires it.
+func dependencyOf(f *result.Finding) *dependency {
+	for _, x := range f.Fixes {
+		if x.Kind != fix.KindDependency || x.Requirement == "" || x.Extra != "" {
 			continue
 		}
-		clears++
-		if names.add(f.Fixes[i].Requirement) {
-			changes.Add(f.Fixes[i].Change)
+		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil {
+			return &dependency{q.Name, x}
 		}
 	}
-	if clears == 0 {
-		return nil
+	return nil
+}
+
+// declaring returns the fixes for packages that are not declared: one that declares those that can
+// be tried, one that declares the others, and one that installs what no package is known for.
+func (g *group) declaring() []result.CauseFix {
+	var tried, others, rest group
+	for _, f := range g.all {
+		switch q := dependencyOf(f); {
+		case q == nil:
+			rest.all = append(rest.all, f)
+		case q.Change != nil:
+			tried.all = append(tried.all, f)
+		default:
+			others.all = append(others.all, f)
+		}
 	}
-	title := fix.Titled("Declare the dependencies %s", Listed(names.list, 8, 60, "package"))
-	change := changes.Change()
-	if change != nil && change.Apply(fix.Scenario{}).RunPath != nil {
-		title = title.Append(", and set RUNPATHs that lead to them")
+	var out []result.CauseFix
+	for _, part := range []*group{&tried, &others} {
+		if len(part.all) > 0 {
+			out = append(out, part.declared())
+		}
 	}
-	return &result.CauseFix{Clears: clears, Fix: fix.Fix{
-		Kind:   fix.KindDependency,
-		Title:  title,
-		Change: change,
-		Cost:   []string{"all users have to download them"},
-	}}
+	rest.artifact = g.artifact
+	if x := rest.installation(); x != nil {
+		out = append(out, *x)
+	}
+	return out
+}
+
+// declared returns the fix that declares the packages of all findings.
+func (g *group) declared() result.CauseFix {
+	var names set[string] // of packages
+	requirements := map[string]string{}
+	var changes fix.Merger
+	contradicts := false
+	for _, f := range g.all {
+		q := dependencyOf(f)
+		changes.Add(q.Change)
+		if names.add(q.name) {
+			requirements[q.name] = q.Requirement
+			continue
+		}
+		if both, ok := Intersect(requirements[q.name], q.Requirement); ok && !contradicts {
+			contradicts = both != q.Requirement // it was not tried as a whole
+			requirements[q.name] = both
+		}
+	}
+	list := make([]string, 0, len(names.list))
+	for _, name := range names.list {
+		list = append(list, requirements[name])
+	}
+	x := fix.Fix{
+		Kind: fix.KindDependency,
+		Title: fix.Titled(plural(len(list), "Declare the dependency %s", "Declare the dependencies %s"),
+			Listed(list, 8, 60, "package")),
+		Cost: []string{"all users have to download " + plural(len(list), "it", "them")},
+	}
+	if !contradicts {
+		x.Change = changes.Change()
+	}
+	if x.Change != nil && x.Change.Apply(fix.Scenario{}).RunPath != nil {
+		x.Title = x.Title.Append(", and set RUNPATHs that lead to them")
+	}
+	return result.CauseFix{Clears: len(g.all), Fix: x}
 }
 
 // required returns the first package of which the artifact requires another version.

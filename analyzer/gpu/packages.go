@@ -123,6 +123,23 @@ func ReleaseOfPackage(name string) string {
 	return ""
 }
 
+// Toolkit is the package of NVIDIA that requires its packages for one CUDA release, each with an
+// extra: cuda-toolkit[cublas,nvrtc]==12.*.
+const Toolkit = "cuda-toolkit"
+
+// ExtraOfToolkit returns the extra with which Toolkit requires a package of NVIDIA: "nvrtc" for
+// nvidia-cuda-nvrtc-cu12. It is "" for packages that none requires.
+func ExtraOfToolkit(name string) string {
+	short := strings.TrimPrefix(strings.TrimSuffix(name, "-cu"+MajorOfPackage(name)), "nvidia-")
+	if ReleaseOfPackage(name) == "" || slices.Contains(suffixed, short) {
+		return "" // of other releases than the toolkit
+	}
+	if short == "cuda-runtime" {
+		return "cudart"
+	}
+	return strings.TrimPrefix(short, "cuda-")
+}
+
 // drivers are the oldest NVIDIA drivers for Linux that run programs of a CUDA release (CUDA release
 // notes, table "CUDA Toolkit and Minimum Required Driver Version").
 var drivers = map[string]string{"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}

@@ -138,7 +138,7 @@ func extrasWith(p *analyzer.Pass, python, needed string) []requirementExtra {
 	for _, q := range p.Facts.Metadata.Requires {
 		extra := extraOf(q.Marker)
 		if extra != "" && q.Name != pkgmeta.Normalize(projectName(p)) &&
-			(q.Name == python || strings.HasPrefix(q.Name, stem+"-")) &&
+			(q.Name == python || strings.HasPrefix(q.Name, stem+"-") || ofToolkit(q, python)) &&
 			!slices.ContainsFunc(out, func(x requirementExtra) bool { return x.Name == q.Name }) {
 			out = append(out, requirementExtra{q, extra})
 		}
@@ -149,6 +149,17 @@ func extrasWith(p *analyzer.Pass, python, needed string) []requirementExtra {
 		out = slices.Insert(slices.Delete(out, i, i+1), 0, first)
 	}
 	return out
+}
+
+// ofToolkit reports whether a requirement on NVIDIA's cuda-toolkit includes one of its packages.
+func ofToolkit(q pkgmeta.Requirement, python string) bool {
+	extra := gpu.ExtraOfToolkit(python)
+	if q.Name != gpu.Toolkit || extra == "" ||
+		!slices.Contains(q.Extras, extra) && !slices.Contains(q.Extras, "all") {
+		return false
+	}
+	release, err := pkgmeta.ParseVersion(gpu.ReleaseOfPackage(python) + ".999")
+	return err == nil && q.Admits(release)
 }
 
 // forGPU returns what a package of CUDA needs, to follow its name.
