@@ -36,7 +36,9 @@ var TooNew = &Kind{
 			})
 		}
 		for _, m := range list {
-			if m.ofLoader && (m.Kind == fix.KindImage || m.Kind == fix.KindSymver) && m.clears >= loader {
+			// A change of the tags writes them into WHEEL too.
+			if m.ofLoader && m.clears >= loader &&
+				(m.Kind == fix.KindImage || m.Kind == fix.KindSymver || m.tags()) {
 				m.clears = len(g.all)
 			}
 		}

@@ -745,3 +745,22 @@ func TestAlternativesAreNotJoined(t *testing.T) {
 		t.Errorf("%d fixes, together %v", len(c.Fixes), c.Together)
 	}
 }
+
+// A change of the tags also writes them into WHEEL, so it removes more than one of the image does.
+func TestTagsInWheelAreChangedToo(t *testing.T) {
+	retags := []fix.Retagging{{Wheel: &fix.Wheel{}}}
+	c := report(
+		result.Finding{Rule: "metadata-mismatch", Object: "widget-1.0.dist-info/WHEEL",
+			Severity: result.Warning, Headline: "WHEEL has other tags", Fixes: []fix.Fix{{
+				Kind: fix.KindRebuild, Title: fix.Titled("Write the tags"), Change: fix.WriteTags{},
+				Retags: retags}}},
+		func() result.Finding {
+			f := tooNew("a.so", "pow", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64")
+			f.Fixes = append(f.Fixes, fix.Fix{Kind: fix.KindImage, Title: fix.Titled("Build in the image")})
+			return f
+		}(),
+	).Causes[0]
+	if len(c.Findings) != 2 || c.Fixes[0].Kind != fix.KindPlatformTag || c.Fixes[0].Clears != 2 {
+		t.Errorf("%d findings, fixes %+v", len(c.Findings), c.Fixes)
+	}
+}

@@ -219,6 +219,9 @@ func (m *merged) change() fix.Change {
 	return m.changes.Change()
 }
 
+// tags reports whether a fix changes the platform of the tags.
+func (m *merged) tags() bool { return m.key.by == "tag" }
+
 func (m *merged) unusable() bool {
 	return m.contradicts || m.Kind == fix.KindSymver && len(m.commands.list) > maxCommands
 }

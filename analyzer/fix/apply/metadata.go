@@ -9,31 +9,28 @@ import (
 )
 
 // lines splits a file with header fields into these lines and the rest, which begins with the empty
-// line. end is the end of its lines.
+// line. The lines of a file may have different ends; those that are added get that of the first.
 func lines(file []byte) (headers []string, end string, rest []byte) {
 	end = "\n"
-	if bytes.Contains(file, []byte("\r\n")) {
+	if first, _, _ := bytes.Cut(file, []byte("\n")); bytes.HasSuffix(first, []byte("\r")) {
 		end = "\r\n"
 	}
-	text := string(file)
-	for text != "" {
-		line, more, _ := strings.Cut(text, end)
-		if line == "" {
+	for len(file) > 0 {
+		n := bytes.IndexByte(file, '\n') + 1
+		if n == 0 {
+			return append(headers, string(file)+end), end, nil
+		}
+		if len(bytes.TrimSpace(file[:n])) == 0 {
 			break
 		}
-		headers, text = append(headers, line), more
+		headers, file = append(headers, string(file[:n])), file[n:]
 	}
-	return headers, end, []byte(text)
+	return headers, end, file
 }
 
 // join is the reverse of lines.
-func join(headers []string, end string, rest []byte) []byte {
-	var b bytes.Buffer
-	for _, line := range headers {
-		b.WriteString(line + end)
-	}
-	b.Write(rest)
-	return b.Bytes()
+func join(headers []string, rest []byte) []byte {
+	return append([]byte(strings.Join(headers, "")), rest...)
 }
 
 // field reports whether a line has a header field.
@@ -52,9 +49,9 @@ func writeTags(file []byte, tags []pkgmeta.Tag) []byte {
 	headers = slices.DeleteFunc(headers, func(l string) bool { return field(l, "Tag") })
 	var list []string
 	for _, t := range tags {
-		list = append(list, "Tag: "+t.String())
+		list = append(list, "Tag: "+t.String()+end)
 	}
-	return join(slices.Insert(headers, min(at, len(headers)), list...), end, rest)
+	return join(slices.Insert(headers, min(at, len(headers)), list...), rest)
 }
 
 // require returns a METADATA file that has requirements. One for a package that it requires already
@@ -84,11 +81,11 @@ func require(file []byte, requirements []string) ([]byte, error) {
 			if old.Marker != "" && q.Marker == "" {
 				text += "; " + old.Marker
 			}
-			headers[i], replaced = name+": "+text, true
+			headers[i], replaced = name+": "+text+end, true
 		}
 		if !replaced {
-			headers = slices.Insert(headers, last, name+": "+r)
+			headers = slices.Insert(headers, last, name+": "+r+end)
 		}
 	}
-	return join(headers, end, rest), nil
+	return join(headers, rest), nil
 }

@@ -1,6 +1,26 @@
 package apply
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+// The lines of a file may have different ends: skbuild appends a line of Windows to WHEEL.
+func TestEndsOfLines(t *testing.T) {
+	tags := []pkgmeta.Tag{{Python: "cp311", ABI: "cp311", Platform: "manylinux_2_34_x86_64"}}
+	for before, want := range map[string]string{
+		"Root-Is-Purelib: false\nTag: cp311-cp311-linux_x86_64\n\nBuild: 0\r\n": "Root-Is-Purelib: false\n" +
+			"Tag: cp311-cp311-manylinux_2_34_x86_64\n\nBuild: 0\r\n",
+		"Root-Is-Purelib: false\r\nTag: a-b-c\nBuild: 0\r\n": "Root-Is-Purelib: false\r\n" +
+			"Tag: cp311-cp311-manylinux_2_34_x86_64\r\nBuild: 0\r\n",
+		"Wheel-Version: 1.0\nTag: a-b-c": "Wheel-Version: 1.0\nTag: cp311-cp311-manylinux_2_34_x86_64\n",
+	} {
+		if got := string(writeTags([]byte(before), tags)); got != want {
+			t.Errorf("%q: %q, want %q", before, got, want)
+		}
+	}
+}
 
 // A requirement replaces that of its package, also if the name has "extra", and never what is
 // required for an extra or with extras.
