@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCommands(t *testing.T) {
@@ -36,6 +37,11 @@ func TestCommands(t *testing.T) {
 		{"list", "- /compat recheck", ""},
 		{"heading", "# /compat recheck", ""},
 		{"link text", "[x\n/compat recheck\n](http://example.com)", ""},
+		{"text of a reference", "[x\n/compat recheck\n][y]\n\n[y]: http://example.com", ""},
+		{"long paragraph", strings.Repeat("x\n", maxInline) + "/compat recheck", ""},
+		{"after a long paragraph", strings.Repeat("x\n", maxInline) + "\n/compat recheck",
+			"recheck|"},
+		{"after deep quotes", strings.Repeat("> ", 1000) + "x\n\n/compat recheck", "recheck|"},
 		{"too long", strings.Repeat("x", 5*maxComment) + "\n\n/compat recheck", ""},
 	} {
 		var got []string
@@ -44,6 +50,36 @@ func TestCommands(t *testing.T) {
 		}
 		if s := strings.Join(got, " "); s != c.want {
 			t.Errorf("%s: commands %q, want %q", c.name, s, c.want)
+		}
+	}
+}
+
+// Anybody can write comments, and they are parsed before GitHub gets an answer. The time for each of
+// these was quadratic, and two seconds for some.
+func TestCommandsOfHostileComments(t *testing.T) {
+	for _, c := range []struct{ piece, end string }{
+		{"_a*", ""}, {"*a_ ", ""}, {"[a](", ""}, {"[a](<b", ""}, {"> ", ""}, {"- ", "x]"},
+		{"* ", "x]"}, {"1) ", ""}, {"> - ", "x"}, {"-\t", "x"}, {"/compat x ", "x"},
+		{"> > > >\n", ""}, {"[a]:b\n", "x]"}, {"/compat x _a* [a]( \n", ""},
+		{"/compat x *a_ _a*\n\n", ""}, {"/compat \n> ", "x"}, {"\t- ", "x"},
+	} {
+		comment := func(n int) string {
+			return "/compat help\n" + strings.Repeat(c.piece, n/len(c.piece)) + c.end
+		}
+		cost := func(n int) time.Duration { // the least of some, because other programs only add to it
+			body, least := comment(n), time.Hour
+			for range 5 {
+				start := time.Now()
+				Commands(body)
+				least = min(least, time.Since(start))
+			}
+			return least
+		}
+		const part = 8
+		whole, some := cost(maxComment), cost(maxComment/part)
+		if whole > 3*part*some && whole > 60*time.Millisecond {
+			t.Errorf("%q: %v for %d characters, %v for an %dth of them", c.piece, whole, maxComment,
+				some, part)
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/compat-app/compat/internal/report"
 	"github.com/compat-app/compat/internal/store"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
+	"github.com/compat-app/compat/webhook"
 )
 
 const (
@@ -56,6 +57,8 @@ func TestGrowth(t *testing.T) {
 		{"lines of a log", 20_000, logLines},
 		{"errors in a log", 2000, logErrors},
 		{"lines of a diff", 10_000, diffLines},
+		{"delimiters in a comment", 2000, commentDelimiters},
+		{"nested lists in a comment", 2000, commentLists},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			f, g := x.make(t, x.n), x.make(t, 10*x.n)
@@ -349,6 +352,19 @@ func diffLines(t *testing.T, n int) func() {
 		d := comment.ParseDiff([]comment.DiffFile{{Path: "a.txt", Patch: patch}})
 		if !d.Has("a.txt", n) {
 			t.Fatal("the last line is not part of the diff")
+		}
+	}
+}
+
+func commentDelimiters(t *testing.T, n int) func() { return commands(t, strings.Repeat("_a*", n)) }
+
+func commentLists(t *testing.T, n int) func() { return commands(t, strings.Repeat("- ", n)+"x") }
+
+func commands(t *testing.T, text string) func() {
+	body := "/compat help\n\n" + text
+	return func() {
+		if got := webhook.Commands(body); len(got) != 1 {
+			t.Errorf("the commands are %v", got)
 		}
 	}
 }
