@@ -16,6 +16,7 @@ import (
 // Change is what GitHub compares with the triggers of a workflow.
 type Change struct {
 	Base  string // branch to merge into; "" = filters of branches are not considered
+	Head  string // branch of the head; "" = not known, so no filter of branches lets a push through
 	Own   bool   // the head is a branch of the repository itself, so pushes count too
 	Group bool   // the head of a merge group, not of a pull request
 	// Paths are all changed paths; nil = filters of paths are not considered.
@@ -44,11 +45,17 @@ func (c Change) Starts(text string) bool {
 		}
 	}
 	push, there := event(on, "push")
-	return c.Own && there && field(push, "branches") == nil &&
-		field(push, "branches-ignore") == nil &&
-		field(push, "tags") == nil &&
-		field(push, "tags-ignore") == nil &&
+	return c.Own && there && pushed(push, c.Head) &&
 		(c.Paths == nil || included(push, "paths", c.Paths))
+}
+
+// pushed reports whether the filter of push lets a push to a branch start the workflow. A filter of
+// tags alone excludes all branches.
+func pushed(filter *yaml.Node, branch string) bool {
+	if field(filter, "branches") == nil && field(filter, "branches-ignore") == nil {
+		return field(filter, "tags") == nil && field(filter, "tags-ignore") == nil
+	}
+	return branch != "" && included(filter, "branches", []string{branch})
 }
 
 // included reports whether a filter, such as paths or branches, and the one that ignores, lets a

@@ -90,6 +90,32 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%q, base %s, paths %s: %t, want %t", c.text, c.base, c.paths, got, c.want)
 		}
 	}
+	const push = "on:\n  push:\n    "
+	for _, c := range []struct {
+		text, head string
+		want       bool
+	}{
+		{push + "branches: ['**']", "fix/1", true},
+		{push + "branches: ['*']", "fix/1", false},
+		{push + "branches: ['**']\n    tags: ['v*']", "fix/1", true},
+		{push + "branches: [main, 'fix/**']", "fix/1", true},
+		{push + "branches: [main]", "fix/1", false},
+		{push + "branches-ignore: [gh-pages]", "fix/1", true},
+		{push + "branches-ignore: ['fix/**']", "fix/1", false},
+		{push + "branches: ['**', '!fix/**']", "fix/1", false},
+		{push + "branches: ['**']\n    paths: ['src/**']", "fix/1", false},
+		{push + "branches: ['**']", "", false},
+		{push + "tags: ['v*']", "fix/1", false},
+		{"on:\n  pull_request:\n    branches: [v1]\n  push:\n    branches: ['**']", "fix/1", true},
+	} {
+		change := Change{Base: "main", Head: c.head, Own: true, Paths: []string{"a.c"}}
+		if got := change.Starts(c.text); got != c.want {
+			t.Errorf("%q, head %s: %t, want %t", c.text, c.head, got, c.want)
+		}
+		if change.Own = false; change.Starts(c.text) {
+			t.Errorf("%q starts for the head of a fork", c.text)
+		}
+	}
 	group := Change{Base: "main", Own: true, Group: true, Paths: []string{"tests/a.py"}}
 	for text, want := range map[string]bool{
 		"on: [pull_request, merge_group]": true, "on: pull_request": false, "on: push": true,

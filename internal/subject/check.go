@@ -53,6 +53,8 @@ type subject struct {
 	// reports whether this is still the newest head with this base; nil = always. passes says
 	// whether the verdict to be posted allows the merge
 	current func(ctx context.Context, passes bool) (bool, error)
+	// branch of the head; "" = not known
+	branch string
 	// the head is in another repository
 	fork bool
 	// ID of that repository; 0 = deleted

@@ -105,7 +105,7 @@ func (e expected) filtered(s subject, changed *change) bool {
 
 // starting removes what workflows upload that GitHub does not start for a subject.
 func (e expected) starting(s subject, changed *change) []artifact.Upload {
-	start := artifact.Change{Base: s.base.Ref, Own: !s.fork, Group: s.number == 0}
+	start := artifact.Change{Base: s.base.Ref, Head: s.branch, Own: !s.fork, Group: s.number == 0}
 	if changed != nil && changed.whole && !slices.ContainsFunc(changed.paths, artifact.Builds) {
 		start.Paths = changed.paths
 	}

@@ -54,7 +54,7 @@ func (s *Service) mergeGroup(
 		Branch:     strings.TrimPrefix(event.HeadRef, "refs/heads/"),
 	}
 	return c.update(ctx, subject{
-		sha: sha, name: "the merge group", base: st.Base,
+		sha: sha, name: "the merge group", base: st.Base, branch: head.Branch,
 		find: func(ctx context.Context, conf *config.Repository) (*artifact.Found, error) {
 			head.Workflows = conf.Workflows
 			return s.Fetcher.Head(ctx, r.Client, head, conf.Artifacts)

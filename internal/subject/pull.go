@@ -68,6 +68,7 @@ func (s *Service) pull(
 		sha:    sha,
 		name:   fmt.Sprintf("#%d", number),
 		base:   st.Base,
+		branch: pr.GetHead().GetRef(),
 		number: number,
 		fork:   pr.GetHead().GetRepo().GetID() != r.ID,
 		origin: pr.GetHead().GetRepo().GetID(),

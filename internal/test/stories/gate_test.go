@@ -167,6 +167,39 @@ func TestMissingArtifacts(t *testing.T) {
 	}
 }
 
+// A workflow that builds every pushed branch starts for pull requests of the repository, so what it
+// does not upload is missing.
+func TestMissingArtifactsOfPushedBranches(t *testing.T) {
+	for filter, missing := range map[string]bool{
+		`["**"]`: true, `["**", "!change-*"]`: false, `[main]`: false,
+	} {
+		t.Run(filter, func(t *testing.T) {
+			s := tell(t, world{wait: 30 * time.Second})
+			s.gh.Commit(s.repo, "main", map[string]string{
+				".github/workflows/wheels.yml": "on:\n  push:\n    branches: " + filter + "\njobs: {}\n",
+			})
+			s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.0.0")))
+			p := s.OpenWith("change-1", requiring("packaging>=23"))
+			s.gh.AddRun(&githubtest.Run{
+				Repo: s.repo, Head: s.repo, Branch: p.HeadRef, SHA: p.HeadSHA, Event: "push",
+				Name: "wheels", Path: ".github/workflows/wheels.yml", Conclusion: "cancelled",
+			})
+			w := s.gh.AddRun(&githubtest.Run{
+				Repo: s.repo, Head: s.repo, Branch: p.HeadRef, SHA: p.HeadSHA, Event: "pull_request",
+				Pull: p, Name: "other", Path: other, Conclusion: "success",
+				Artifacts: []*githubtest.Artifact{artifact("coverage",
+					cases.Zip(map[string][]byte{"coverage.txt": []byte("90 %")}))},
+			})
+			s.Send("workflow_run", s.gh.RunEvent(w, "completed"))
+			if !missing {
+				s.want(s.Concluded(p.HeadSHA), "success")
+				return
+			}
+			s.says(shown(s.shut(p.HeadSHA)), "Missing", "wheels", "was cancelled")
+		})
+	}
+}
+
 // A person accepts what is missing, for this pull request; what else is missing still fails.
 func TestAcceptMissing(t *testing.T) {
 	s := tell(t, world{})
