@@ -74,9 +74,23 @@ type attempt struct {
 // execute applies the fixes of the report's causes to the bytes of its wheels, and checks the
 // result. Only fixes that removed findings without a new problem are marked as verified.
 func (x *executor) execute(ctx context.Context) (*Execution, error) {
+	done, all, kept, err := x.apply(ctx)
+	if err != nil || done == nil {
+		return &Execution{}, err
+	}
+	if done, all, kept, err = x.rounds(ctx, done, all, kept); err != nil {
+		return nil, err
+	}
+	x.mark(all, kept, done)
+	return &done.Execution, nil
+}
+
+// apply applies the fixes of the report's causes, as far as they work. It returns what that led to,
+// the fixes, and the indexes of those that are applied; nil if none can be.
+func (x *executor) apply(ctx context.Context) (*attempt, []planned, []int, error) {
 	all, later := x.candidates(true), x.candidates(false)
 	if len(all) == 0 && x.fixing.Bundle == nil {
-		return &Execution{}, nil
+		return nil, nil, nil, nil
 	}
 	x.left = maxExecutions
 	x.problems, x.refused = map[string]result.Severity{}, map[int]bool{}
@@ -86,20 +100,19 @@ func (x *executor) execute(ctx context.Context) (*Execution, error) {
 	}
 	done, kept, err := x.best(ctx, all)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	if len(kept) > 0 {
 		if done, all, kept, err = x.add(ctx, done, all, kept, later); err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 	}
 	if x.fixing.Bundle != nil {
 		if done, all, kept, err = x.bundle(ctx, done, all, kept); err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 	}
-	x.mark(all, kept, done)
-	return &done.Execution, nil
+	return done, all, kept, nil
 }
 
 // candidates returns the fixes that can be applied to the wheels: of causes with one that worked
@@ -297,24 +310,11 @@ func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt,
 // judgeAttempt checks the files of an attempt together with all other inputs, and compares the
 // result with that of the files as they were.
 func (x *executor) judgeAttempt(ctx context.Context, a *attempt, all []planned, use []int) error {
-	inputs := slices.Clone(x.inputs)
-	was := map[string]string{} // by the new path
-	for _, i := range inputs {
-		was[i.Name] = i.Name
-	}
-	for _, f := range a.Files {
-		n := slices.IndexFunc(x.inputs, func(i Input) bool { return i.Name == f.Artifact })
-		dir, _ := path.Split(f.Artifact)
-		name := dir + f.File
-		for was[name] != "" && was[name] != f.Artifact { // another input has this path
-			dir += fix.Fixed + "/"
-			name = dir + f.File
-		}
-		inputs[n] = Input{Name: name, Content: f.Result, Size: f.Size}
-		was[name] = f.Artifact
-	}
+	inputs, was := x.changed(a.Files)
+	o := x.options
+	o.NoFixes = true
 	var err error
-	if a.After, err = x.check(ctx, inputs); err != nil {
+	if a.After, err = x.check(ctx, inputs, o); err != nil {
 		return err
 	}
 	x.compare(a, all, use, was)
@@ -322,9 +322,7 @@ func (x *executor) judgeAttempt(ctx context.Context, a *attempt, all []planned, 
 }
 
 // check checks inputs like those of the report.
-func (x *executor) check(ctx context.Context, inputs []Input) (*Report, error) {
-	o := x.options
-	o.NoFixes = true
+func (x *executor) check(ctx context.Context, inputs []Input, o Options) (*Report, error) {
 	k, err := run(ctx, x.analyzer.rules, x.judge, inputs, x.before, o, x.cache)
 	if err != nil {
 		return nil, err
