@@ -20,7 +20,10 @@ const maxEnvironment = 255
 type deploymentPayload struct {
 	Environment string
 	Callback    string `json:"deployment_callback_url"`
-	Deployment  struct{ SHA string }
+	Deployment  struct {
+		ID  int64
+		SHA string
+	}
 }
 
 // deployment handles a workflow run that waits for this App's protection rule until its artifacts
@@ -45,5 +48,6 @@ func deployment(e envelope, p *deploymentPayload) (decision, error) {
 		Repository:  e.Repository.ID,
 		Run:         run,
 		Environment: p.Environment,
+		ID:          p.Deployment.ID,
 	}, p.Deployment.SHA))
 }

@@ -18,7 +18,7 @@ func bodies() []Body {
 		&Pull{5, 3, &Push{sha, "fix", 6, "someone/widget", "main", time.Unix(1, 0).UTC()}},
 		&MergeGroup{5, sha, "refs/heads/gh-readonly-queue/main/pr-3-x", "main", sha, true},
 		&Release{5, 31},
-		&Deployment{5, 77, "py/pi prod"},
+		&Deployment{5, 77, "py/pi prod", 9},
 		&Commit{5, sha, true, []string{"pull/5/3"}, "someone", "fix"},
 		&Command{5, 3, 12, 0, "ann", []CommandLine{{"accept", "a because b"}}},
 		&CheckAction{5, "GUID", "recheck", KindPull, "pull/5/3", sha, "ann", "compat:x"},
@@ -33,7 +33,7 @@ func bodies() []Body {
 func TestEveryKindSurvivesTheQueue(t *testing.T) {
 	tested := map[Kind]bool{}
 	all := append(bodies(), &Command{5, 3, 12, 7, "ann", nil},
-		&Deployment{5, 77, strings.Repeat("long ", 60)})
+		&Deployment{5, 77, strings.Repeat("long ", 60), 0})
 	for _, b := range all {
 		tested[b.Kind()] = true
 		o := Origin{Installation: 9, SHA: sha, Trigger: "a.b", Delivery: "GUID", ForceID: "f"}

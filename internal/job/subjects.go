@@ -96,6 +96,8 @@ type Deployment struct {
 	Repository  int64  `json:"-"`
 	Run         int64  `json:"run"`
 	Environment string `json:"environment"`
+	// ID of the deployment; 0 = not known. A run that is started again has another one.
+	ID int64 `json:"deployment,omitempty"`
 }
 
 // longestEnvironment keeps the key below the queue's limit.

@@ -28,6 +28,10 @@ type protection struct {
 
 // protectionState is the stored state of a deployment that waits for a response.
 type protectionState struct {
+	// ID of the deployment, and the attempt of its workflow run that was checked; 0 = not known
+	Deployment int64 `json:"deployment,omitempty"`
+	Attempt    int   `json:"attempt,omitempty"`
+
 	Deadline time.Time `json:"deadline,omitzero"`
 	Polls    int       `json:"polls,omitempty"`
 	Status   string    `json:"told,omitempty"`   // the last status on the deployment's page
@@ -57,14 +61,23 @@ func (s *Service) deployment(
 	if !a.Load(&g.protectionState) {
 		g.protectionState = protectionState{}
 	}
+	switch {
+	case event.ID != 0 && event.ID < g.Deployment:
+		return worker.Done, nil // an earlier attempt of the run, which waits no more
+	case event.ID > g.Deployment: // the run was started again, with artifacts of its own
+		g.protectionState = protectionState{Deployment: event.ID}
+	}
 	if g.Given {
 		return worker.Done, nil
 	}
 	if g.Answer != "" { // an earlier attempt has decided, and may have responded
-		if run, err := r.Client.Run(ctx, r.Owner, r.Name, event.Run); err != nil &&
-			!repository.NotFound(err) {
+		run, err := r.Client.Run(ctx, r.Owner, r.Name, event.Run)
+		switch {
+		case err != nil && !repository.NotFound(err):
 			return worker.Done, err
-		} else if err == nil && run.Status != "waiting" {
+		case err == nil && g.Attempt != 0 && run.Attempt != g.Attempt:
+			g.protectionState = protectionState{Deployment: g.Deployment}
+		case err == nil && run.Status != "waiting":
 			g.Given = true
 			return worker.Done, g.save(ctx)
 		}
@@ -110,13 +123,11 @@ func (g *protection) decide(ctx context.Context) (worker.Outcome, error) {
 		)
 		return worker.Done, g.save(ctx)
 	}
-	found, err := g.Fetcher.Run(
-		ctx,
-		g.repo.Client,
-		g.repo.Owner,
-		g.repo.Name,
-		g.event.Run,
-		set.Artifacts...)
+	find := func() (*artifact.Found, error) {
+		return g.Fetcher.Run(ctx, g.repo.Client, g.repo.Owner, g.repo.Name, g.event.Run,
+			set.Artifacts...)
+	}
+	found, err := find()
 	if err != nil {
 		return worker.Done, err
 	}
@@ -161,12 +172,18 @@ func (g *protection) decide(ctx context.Context) (worker.Outcome, error) {
 			Release: true,
 		},
 	)
+	if now, err := find(); err != nil {
+		return worker.Done, err
+	} else if now.Key != found.Key {
+		return worker.Later(time.Second, "the workflow run has changed during the check"), g.save(ctx)
+	}
+	g.Attempt = found.Runs[0].Attempt
 	g.Answer = rejected
 	if check.Conclusion == "success" ||
 		set.FailOn == "never" && check.Conclusion == "neutral" {
 		g.Answer = approved
 	}
-	g.Comment = protectionComment(check.Title, j.report)
+	g.Comment = protectionComment(check.Title, found.Skipped, j.report)
 	return worker.Done, g.save(ctx)
 }
 
@@ -224,9 +241,20 @@ func (g *protection) save(ctx context.Context) error {
 	return g.attempt.SaveState(ctx, g.protectionState)
 }
 
-// protectionComment returns the title and as many findings as fit into GitHub's limit.
-func protectionComment(title string, r *analyzer.Report) string {
+// maxUnselected limits the names of artifacts in a comment that the configuration does not select.
+const maxUnselected = 3
+
+// protectionComment returns the title, the artifacts that were not checked, and as many findings as
+// fit into GitHub's limit.
+func protectionComment(title string, skipped []artifact.Problem, r *analyzer.Report) string {
 	out := mdsafe.Prose(title)
+	for i, p := range skipped {
+		if i == maxUnselected {
+			out += fmt.Sprintf("\n- and %d more artifacts that are not selected", len(skipped)-i)
+			break
+		}
+		out += fmt.Sprintf("\n- not checked: %s, %s", mdsafe.Code(p.Name, 80), mdsafe.Prose(p.Reason))
+	}
 	if r == nil {
 		return out
 	}

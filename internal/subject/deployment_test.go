@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/artifact"
 	"github.com/compat-app/compat/internal/test/hostiletest"
 )
 
@@ -29,7 +30,11 @@ func TestHostileGateComments(t *testing.T) {
 				},
 			)
 		}
-		text := protectionComment(next(), report)
+		var skipped []artifact.Problem
+		for range r.IntN(6) {
+			skipped = append(skipped, artifact.Problem{Name: next(), Reason: "not selected"})
+		}
+		text := protectionComment(next(), skipped, report)
 		if what := (hostiletest.Judge{Tags: []string{"p", "ul", "li"}}).Alive(text); what != "" {
 			t.Errorf("%s in %s", what, text)
 		}

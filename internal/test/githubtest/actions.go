@@ -170,14 +170,15 @@ func (s *Server) answerGate(r *request) (any, error) {
 	environment := str(r.body, "environment_name")
 	state := str(r.body, "state")
 	comment := str(r.body, "comment")
-	i := slices.IndexFunc(
-		r.repo.Gates,
-		func(g *Gate) bool { return g.Run == w && g.Environment == environment },
-	)
-	if i < 0 {
+	var g *Gate
+	for _, other := range r.repo.Gates { // the last one: a run that is started again waits again
+		if other.Run == w && other.Environment == environment {
+			g = other
+		}
+	}
+	if g == nil {
 		return nil, s.violation(r, "run %d does not wait for the environment %q", w.ID, environment)
 	}
-	g := r.repo.Gates[i]
 	switch n := utf8.RuneCountInString(comment); {
 	case n > maxGateComment:
 		return nil, s.violation(r, "a comment of %d characters, at most %d", n, maxGateComment)

@@ -412,6 +412,62 @@ func TestGateWaitsForJobs(t *testing.T) {
 	s.says(s.answered(g, "rejected"), "GLIBC")
 }
 
+// A run that is started again waits again, and uploads its artifacts again: each deployment is
+// answered, by what its own attempt has. The event of an earlier one changes nothing.
+func TestGateOfARunThatIsStartedAgain(t *testing.T) {
+	s := tell(t, world{})
+	first := s.gate("", wheels(cases.Clean("1.1.0")))
+	s.answered(first, "approved")
+	s.Free()
+	w := first.Run
+	again := func(a *githubtest.Artifact) *githubtest.Gate {
+		s.gh.Do(func() {
+			a.ID = w.Artifacts[0].ID + 1_000_000
+			w.Artifacts = []*githubtest.Artifact{a}
+			w.Status, w.Conclusion = "waiting", ""
+			w.Attempt++
+		})
+		g := s.gh.AddGate(w, "pypi")
+		s.Send("deployment_protection_rule", s.gh.GateEvent(g, ""))
+		return g
+	}
+	s.says(s.answered(again(wheels(cases.CaseA("1.5.1"))), "rejected"), "GLIBC")
+	s.Free()
+	last := again(wheels(cases.Clean("1.1.0")))
+	s.answered(last, "approved")
+	s.Free()
+	s.Send("deployment_protection_rule", s.gh.GateEvent(first, ""))
+	s.Free()
+	s.answered(last, "approved")
+}
+
+// A run that is started again while its artifacts are checked is not answered by the earlier ones.
+func TestGateOfARunThatChangesMeanwhile(t *testing.T) {
+	s := tell(t, world{})
+	s.gh.Commit(s.repo, "main", map[string]string{"CHANGES": "1.1.0\n"})
+	w := s.gh.BranchRun(s.repo, "main", wheels(cases.Clean("1.1.0")))
+	s.gh.Do(func() { w.Status, w.Conclusion = "waiting", "" })
+	g := s.gh.AddGate(w, "pypi")
+	later := wheels(cases.CaseA("1.5.1"))
+	s.gh.Fault("actions/download-artifact", 1, githubtest.Fault{Do: func() {
+		s.gh.Do(func() {
+			later.ID = w.Artifacts[0].ID + 1_000_000
+			w.Artifacts = append(w.Artifacts, later)
+			w.Attempt++
+		})
+	}})
+	s.Send("deployment_protection_rule", s.gh.GateEvent(g, ""))
+	s.says(s.answered(g, "rejected"), "GLIBC")
+}
+
+// What the configuration does not select is named where a deployment is approved too.
+func TestGateNamesUnselectedArtifacts(t *testing.T) {
+	s := tell(t, world{})
+	s.gh.Commit(s.repo, "main", map[string]string{settings: "artifacts: [wheels]\n"})
+	g := s.gate("", wheels(cases.Clean("1.1.0")), artifact("whl", cases.Dist(cases.CaseA("1.5.1"))))
+	s.says(s.answered(g, "approved"), "not checked: whl", "not selected by")
+}
+
 // An acceptance is about the report that was there when it was written, whenever it arrives.
 func TestAcceptIsAboutWhatWasRead(t *testing.T) {
 	s := tell(t, world{})
