@@ -20,6 +20,8 @@ const (
 	formatRPM                    // lead, two headers and a cpio
 	formatSevenZip               // recognized, but not supported
 	formatSquashFS               // recognized, but not supported: AppImage, snap
+	formatRAR                    // recognized, but not supported
+	formatOther                  // compressed with LZ4 or lzip: recognized, but not supported
 )
 
 // sniff returns the format of content. The name is considered only for a zip, which may start
@@ -45,6 +47,10 @@ func sniff(name string, head []byte) format {
 		return formatSevenZip
 	case starts("hsqs"):
 		return formatSquashFS
+	case starts("Rar!\x1a\x07"):
+		return formatRAR
+	case starts("\x04\x22\x4d\x18"), starts("LZIP"):
+		return formatOther
 	case len(head) > 262 && string(head[257:262]) == "ustar", hasSuffix(name, ".tar"):
 		return formatTar
 	case hasSuffix(name, ".whl", ".zip", ".conda", ".jar", ".aar", ".war", ".ear"):
@@ -90,6 +96,10 @@ func (f format) unreadable() string {
 	case formatSquashFS:
 		return "a SquashFS image (AppImage, snap), which compat does not read; extract it " +
 			"(--appimage-extract, unsquashfs) and give the folder"
+	case formatRAR:
+		return "a RAR archive, which compat does not read; give it as zip or tar"
+	case formatOther:
+		return "compressed with LZ4 or lzip, which compat does not read; use gzip, xz or zstd"
 	}
 	return ""
 }
@@ -117,10 +127,10 @@ func layout(f format, name string) string {
 	return FormatTar
 }
 
-// archiveName reports whether a member is an archive, by its name only: a .npz or .docx is a
-// zip as well, but contains no shared objects. Formats that are not supported are included, so
+// ArchiveName reports whether a file is an archive or package, by its name only: a .npz or .docx is
+// a zip as well, but contains no shared objects. Formats that are not supported are included, so
 // that they are reported.
-func archiveName(name string) bool {
+func ArchiveName(name string) bool {
 	return hasSuffix(
 		name,
 		".whl",
@@ -139,7 +149,18 @@ func archiveName(name string) bool {
 		".tar.zst",
 		".txz",
 		".tar.xz",
+		".tlz",
+		".tar.lzma",
+		".tar.lz",
+		".tar.lz4",
 		".7z",
+		".rar",
+		".snap",
+		".egg",
+		".gem",
+		".nupkg",
+		".vsix",
+		".apk",
 		".conda",
 		".deb",
 		".rpm",
@@ -157,7 +178,7 @@ func (p *Package) nested(name string) bool {
 	case p.Kind == KindWheel:
 		return false
 	case p.Format == FormatZip, p.Format == FormatTar:
-		return archiveName(name)
+		return ArchiveName(name)
 	case p.Format == FormatJar:
 		return hasSuffix(name, ".jar", ".aar", ".war")
 	}

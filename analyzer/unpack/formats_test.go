@@ -126,7 +126,8 @@ func TestFormats(t *testing.T) {
 func TestNotRead(t *testing.T) {
 	for name, data := range map[string]string{
 		"x.7z": "7z\xbc\xaf\x27\x1c", "x.AppImage": "\x7fELF\x02\x01\x01\x00AI\x02" +
-			strings.Repeat("\x00", 20), "x.snap": "hsqs\x01\x00",
+			strings.Repeat("\x00", 20), "x.snap": "hsqs\x01\x00", "x.rar": "Rar!\x1a\x07\x01\x00",
+		"x.tar.lz4": "\x04\x22\x4d\x18", "x.tar.lz": "LZIP\x01",
 	} {
 		if got := story(t, name, []byte(data), Options{Want: elfOrSO}); !strings.Contains(
 			got,
@@ -140,11 +141,33 @@ func TestNotRead(t *testing.T) {
 		t,
 		item{name: "dist/x.AppImage", data: "\x7fELF\x02\x01\x01\x00AI\x02"},
 		item{name: "x.7z", data: "7z\xbc\xaf\x27\x1c"},
+		item{name: "x.rar", data: "Rar!\x1a\x07\x01\x00"},
+		item{name: "x.snap", data: "hsqs\x01\x00"},
+		item{name: "x.tar.lz4", data: "\x04\x22\x4d\x18"},
 	)
 	if got := story(t, "a.zip", inside, Options{Want: elfOrSO}); strings.Count(
 		got,
 		"which compat does not read",
-	) != 2 {
+	) != 5 {
+		t.Error(got)
+	}
+}
+
+// Packages in an archive are read like those that are given.
+func TestPackagesInArchives(t *testing.T) {
+	for _, name := range []string{"x.egg", "x.nupkg", "x.vsix", "x.whl", "x.jar", "x.apk"} {
+		inner := string(zipOf(t, item{name: "lib/libx.so", data: elf}))
+		got := story(t, "a.zip", zipOf(t, item{name: "dist/" + name, data: inner}),
+			Options{Want: elfOrSO})
+		if !strings.Contains(got, "file a.zip/dist/"+name+" : lib/libx.so") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	data := tarOf(t, &tar.Header{Name: "ext/libx.so", Uname: elf})
+	gem := tarOf(t, &tar.Header{Name: "data.tar.gz", Uname: string(gzipped(data))})
+	got := story(t, "a.zip", zipOf(t, item{name: "x.gem", data: string(gem)}),
+		Options{Want: elfOrSO})
+	if !strings.Contains(got, "file a.zip/x.gem/data.tar.gz : ext/libx.so") {
 		t.Error(got)
 	}
 }

@@ -95,7 +95,7 @@ func FuzzWalk(f *testing.F) {
 		}
 		theirs := map[string]string{}
 		for _, e := range z.File {
-			if strings.HasSuffix(e.Name, "/") || archiveName(e.Name) || !e.Mode().IsRegular() {
+			if strings.HasSuffix(e.Name, "/") || ArchiveName(e.Name) || !e.Mode().IsRegular() {
 				continue
 			}
 			r, err := e.Open()

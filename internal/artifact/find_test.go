@@ -338,8 +338,9 @@ func TestRelease(t *testing.T) {
 	}
 	for name, want := range map[string]bool{"a.whl": true, "A.WHL": true, "libx.so": true,
 		"libx.so.1.2": true, "x.tar.gz": true, "x.TGZ": true, "x.deb": true, "tool-linux-amd64": true,
-		"tool-1.2.3-linux-arm64": true,
-		"x.txt":                  false, "x.so.sha256": false, "x.so.sig": false, "LICENSE": false,
+		"tool-1.2.3-linux-arm64": true, "foo.dylib": true, "foo.dll": true, "_x.cp311-win_amd64.pyd": true,
+		"x.7z": true, "x.rar": true, "x.snap": true, "x.pyz": true, "x.vsix": true, "x.egg": true,
+		"x.txt": false, "x.so.sha256": false, "x.so.sig": false, "LICENSE": false,
 		"tool-darwin-arm64": false, "linux.md": false, "x.linux.sbom": false, "x.exe": false,
 		"": false} {
 		if holdsBinaries(name) != want {

@@ -6,38 +6,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/github"
 )
 
-// suffixes are the file name suffixes of assets that compat can read.
-var suffixes = []string{
-	".whl",
-	".egg",
-	".zip",
-	".conda",
-	".so",
-	".tar",
-	".tar.gz",
-	".tgz",
-	".tar.bz2",
-	".tbz2",
-	".tar.xz",
-	".txz",
-	".tar.zst",
-	".tzst",
-	".deb",
-	".rpm",
-	".apk",
-	".jar",
-	".war",
-	".aar",
-	".node",
-	".nupkg",
-	".gem",
-	".a",
-	".appimage",
-	".run",
-}
+// suffixes are the file name suffixes of objects and programs that compat reads, in addition to
+// those of archives.
+var suffixes = []string{".so", ".a", ".node", ".run", ".dylib", ".dll", ".pyd"}
 
 // Release finds the assets of a release. The state is Waiting while an asset is being uploaded,
 // and Empty if no asset can contain binaries (others are in Skipped). The list can grow after the
@@ -88,6 +63,9 @@ func (f *Fetcher) Release(
 // program with the system in its name (tool-1.2-linux-amd64).
 func holdsBinaries(name string) bool {
 	n := strings.ToLower(name)
+	if unpack.ArchiveName(n) {
+		return true
+	}
 	for _, s := range suffixes {
 		if strings.HasSuffix(n, s) {
 			return true

@@ -25,6 +25,7 @@ var packages = map[string]string{
 	"appkey": "internal/appkey",
 
 	"impact":   "analyzer/impact",
+	"unpack":   "analyzer/unpack",
 	"review":   "internal/review",
 	"lockfile": "analyzer/packages/lockfile",
 }

@@ -152,7 +152,7 @@ var layers = map[string][]string{
 	"internal/factstore":   {"analyzer/facts", "internal/bucket"},
 	"internal/queue":       {},
 	"internal/shellword":   {},
-	"internal/artifact":    {"analyzer/packages/lockfile", "internal/github"},
+	"internal/artifact":    {"analyzer/packages/lockfile", "analyzer/unpack", "internal/github"},
 	"internal/spool":       {"analyzer/unpack"},
 	"internal/options":     {"analyzer", "config", "internal/pinned"},
 	"internal/headers":     {},

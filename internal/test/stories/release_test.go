@@ -53,6 +53,36 @@ func TestReleaseForSeveralSystems(t *testing.T) {
 		"clean-ext has no wheel for Windows (x86-64), but v1.0.0 has")
 }
 
+// A library for macOS is read, whether in a wheel or not.
+func TestReleaseOfALibraryForMacOS(t *testing.T) {
+	s := tell(t, world{})
+	_, sha := s.publish(asset(cases.Clean("1.1.0")), githubtest.NewAsset("libclean.dylib",
+		cases.MacOS("1.1.0").Files["clean/_clean.cpython-311-darwin.so"]))
+	k := s.Concluded(sha)
+	s.notPassed(k)
+	s.says(shown(k), "libclean.dylib", "libfoo.1.dylib")
+}
+
+// An archive that cannot be read does not pass, as an asset of a release or in an artifact.
+func TestArchivesThatAreNotRead(t *testing.T) {
+	rar := []byte("Rar!\x1a\x07\x01\x00 and so on")
+	t.Run("release", func(t *testing.T) {
+		s := tell(t, world{})
+		_, sha := s.publish(asset(cases.Clean("1.1.0")), githubtest.NewAsset("widget.rar", rar))
+		k := s.Concluded(sha)
+		s.notPassed(k)
+		s.says(shown(k), "widget.rar", "a RAR archive")
+	})
+	t.Run("artifact", func(t *testing.T) {
+		s := tell(t, world{})
+		p := s.Open()
+		s.Finish(p, artifact("wheels", cases.Zip(map[string][]byte{"widget.rar": rar})))
+		k := s.Concluded(p.HeadSHA)
+		s.notPassed(k)
+		s.says(shown(k), "widget.rar", "a RAR archive")
+	})
+}
+
 // No finding needs the base, and the wheels of the earlier release are known by their names.
 func TestCleanReleaseWithoutASystem(t *testing.T) {
 	s := tell(t, world{})
