@@ -78,7 +78,8 @@ type Artifact struct {
 	// packages in a deb's Recommends, and further alternatives in its Depends
 	recommends, alternatives []string `compact:"-"`
 
-	opened func() []string `compact:"-"` // see Opened; nil without a source that names RTLD_GLOBAL
+	index  func() *startup.Index `compact:"-"` // of Program
+	opened func() []string       `compact:"-"` // see Opened; nil without a source that names RTLD_GLOBAL
 	// Top-level packages of a wheel or conda package: folders with an __init__.py.
 	roots       []string
 	links       map[string][]string           `compact:"-"` // by target, while it is read
@@ -143,7 +144,7 @@ func (a *Artifact) before(module string, happens func(startup.Event) bool) bool 
 	if len(a.Program) == 0 || a.Loads.Opaque() {
 		return true
 	}
-	for _, r := range a.Program.Starts(ModuleName(module)) {
+	for _, r := range a.index().Starts(ModuleName(module)) {
 		if !r.Reached || slices.ContainsFunc(r.Events, func(e startup.Event) bool {
 			return e.Name == "" || happens(e)
 		}) {
@@ -162,8 +163,9 @@ func (a *Artifact) Opened() []string {
 	return a.opened()
 }
 
-// findsOpened sets opened.
-func (a *Artifact) findsOpened() {
+// prepare sets what is computed of the sources when it is needed.
+func (a *Artifact) prepare() {
+	a.index = sync.OnceValue(func() *startup.Index { return a.Program.Index() })
 	if a.Loads != nil && a.Loads.MayGlobal() {
 		a.opened = sync.OnceValue(a.findOpened)
 	}

@@ -313,7 +313,7 @@ func (r *Set) packages(
 		}
 		f.finishLinks()
 		f.finishPE()
-		f.findsOpened()
+		f.prepare()
 		r.Artifacts = append(r.Artifacts, f)
 	}
 }

@@ -75,7 +75,7 @@ func Decode(data []byte, file string, names *elfobj.Names) (*Set, error) {
 		s.Artifacts[0].Path != file || len(s.Unread) > 0 {
 		return nil, fmt.Errorf("%w: it is not about %.100q", compact.ErrDamaged, file)
 	}
-	s.Artifacts[0].findsOpened()
+	s.Artifacts[0].prepare()
 	return s, nil
 }
 

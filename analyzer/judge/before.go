@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -39,13 +40,21 @@ type sources struct {
 	session *Session
 	set     *packageSet
 	facts   *facts.Artifact
-	program startup.Program
 	others  []*facts.Artifact
-	tried   map[string]bool // modules that were searched in the environment
-	runs    map[string][]startup.Run
+	*starts
 	// by the name under which Python imports them, see facts.ModuleName
 	modules   map[string]otherModule
 	installed map[string]installedModule
+}
+
+// starts are the runs of the sources of an artifact and of those that are installed with it. They
+// are the same in all sets of packages and scenarios.
+type starts struct {
+	of      *facts.Artifact
+	arch    string
+	program *startup.Index
+	tried   map[string]bool // modules that were searched in the installed environment
+	runs    map[string][]startup.Run
 }
 
 // otherModule is a module without a source of an artifact that is installed with this one.
@@ -61,13 +70,13 @@ type installedModule struct{ path, release string }
 // artifact is imported, in each way to import it.
 func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 	s := p.sources
-	if s.program == nil {
+	if s.starts == nil {
 		s.read()
 	}
 	if p.Facts.Loads == nil || len(p.Facts.Program) == 0 && p.Facts.Sources {
 		return Before{Undecided: "the Python sources of the wheel were not read"}
 	}
-	runs := s.starts(facts.ModuleName(module.Path))
+	runs := s.startsOf(facts.ModuleName(module.Path))
 	out := Before{Always: len(runs) == 1 && runs[0].Certain}
 	loaded, forOthers := 0, 0
 	for _, r := range runs {
@@ -163,17 +172,20 @@ func (s *sources) fileLoads(e startup.Event, l *dynlink.Library) (loads bool, un
 
 // read collects the sources of the artifact and of those that are installed with it.
 func (s *sources) read() {
-	s.program, s.tried = startup.Program{}, map[string]bool{}
-	s.runs = map[string][]startup.Run{}
-	for _, a := range append(slices.Clone(s.others), s.facts) {
-		for name, m := range a.Program {
-			s.program[name] = m
+	arch := s.set.platform.Arch
+	s.starts = s.session.starts
+	if s.starts == nil || s.of != s.facts || s.arch != arch {
+		program := startup.Program{}
+		for _, a := range append(slices.Clone(s.others), s.facts) {
+			maps.Copy(program, a.Program)
 		}
+		s.starts = &starts{s.facts, arch, program.Index(), map[string]bool{}, map[string][]startup.Run{}}
+		s.session.starts = s.starts
 	}
 	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
 	for _, a := range slices.Backward(s.others) {
 		for _, o := range slices.Backward(a.Objects) { // of several, the first counts
-			if o.Arch() == s.set.platform.Arch && o.Extension() {
+			if o.Arch() == arch && o.Extension() {
 				s.modules[facts.ModuleName(o.Path)] = otherModule{a, o}
 			}
 		}
@@ -190,9 +202,9 @@ func (s *sources) read() {
 	}
 }
 
-// starts returns what happens in each way to import a module. Sources of an installed environment
+// startsOf returns what happens in each way to import a module. Sources of an installed environment
 // are read when they are imported.
-func (s *sources) starts(module string) []startup.Run {
+func (s *sources) startsOf(module string) []startup.Run {
 	runs, known := s.runs[module]
 	for more := !known; more; {
 		runs, more = s.program.Starts(module), false
@@ -211,7 +223,7 @@ func (s *sources) starts(module string) []startup.Run {
 func (s *sources) find(name string) bool {
 	const most = 2000 // sources
 	k := s.session.judge.options.Conda
-	if k == nil || s.tried[name] || len(s.tried) > most || s.program[name] != nil {
+	if k == nil || s.tried[name] || len(s.tried) > most || s.program.Has(name) {
 		return false
 	}
 	s.tried[name] = true
@@ -219,7 +231,7 @@ func (s *sources) find(name string) bool {
 		if text := k.Text(path.Join(k.Site, file)); text != nil {
 			on := startup.System{Name: "linux", Machine: s.set.platform.Arch}
 			if _, m := startup.ReadModule(file, string(text), on); m != nil {
-				s.program[name] = m
+				s.program.Add(name, m)
 				return true
 			}
 		}
@@ -247,7 +259,7 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 	}
 	top, _, _ := strings.Cut(name, "/")
 	id := cmp.Or(l.Package.Name, l.Wheel.Name)
-	return slices.Contains(preloads, top) && s.program[top] == nil && s.requires(top, id), ""
+	return slices.Contains(preloads, top) && !s.program.Has(top) && s.requires(top, id), ""
 }
 
 // unread returns why it is not known what the import of a module loads: the sources of its package
@@ -255,7 +267,7 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 func (s *sources) unread(name string, l *dynlink.Library) string {
 	top, _, _ := strings.Cut(name, "/")
 	first, _, _ := strings.Cut(l.Path, "/")
-	if s.program[top] != nil {
+	if s.program.Has(top) {
 		return ""
 	}
 	by := pkgmeta.Normalize(top)

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
@@ -13,7 +14,8 @@ import (
 
 // earlier returns whether a library of another package may be loaded before those of an artifact in
 // an environment, so that no search path has to lead to it. A package that is related to the wheel,
-// because the wheel or a package that requires it requires that package, may be. An unrelated one
+// because the wheel or a package that requires it requires that package or its sources import it,
+// may be. An unrelated one
 // is not if systems have the library too, or if a wheel without modules has a library of the same
 // name as the package or one that it requires: nothing loads the libraries of PyQt6-Qt6 and of
 // PySide6 in one process. Nil: that of every package may be. What modules import is not known here;
@@ -23,11 +25,7 @@ func (s *Session) earlier(f *facts.Artifact, set *packages.Set) func(*dynlink.Li
 	if e == nil || own == "" {
 		return nil
 	}
-	k := e.contents(set)
-	related := map[string]bool{}
-	for _, name := range slices.Concat(k.users[own], []string{own}, s.judge.options.Uses) {
-		k.follow(related, name)
-	}
+	k, related := e.contents(set), s.related(f, set)
 	rival := map[string]bool{}
 	rivals := func(name string) bool {
 		known, ok := rival[name]
@@ -54,11 +52,30 @@ func (s *Session) earlier(f *facts.Artifact, set *packages.Set) func(*dynlink.Li
 	}
 }
 
-// contents are the packages of an environment, by name: what each requires without extras, which
-// are alternatives such as one for each Qt, what requires it, and the SONAMEs of its libraries.
+// related returns the packages of an environment whose libraries may be loaded with those of an
+// artifact: see earlier. Nil: that of every package may be.
+func (s *Session) related(f *facts.Artifact, set *packages.Set) map[string]bool {
+	e, own := s.judge.environment, project(f)
+	if e == nil || own == "" {
+		return nil
+	}
+	k, out := e.contents(set), map[string]bool{}
+	for _, name := range slices.Concat(k.users[own], []string{own}, s.judge.options.Uses,
+		k.imported(f)) {
+		k.follow(out, name)
+	}
+	return out
+}
+
+// contents are the packages of an environment, by name: what each requires, also with the extras
+// with which another one requires it; what requires it, without extras, which are alternatives such
+// as one for each Qt; and the SONAMEs of its libraries.
 type contents struct {
-	requires, users map[string][]string
-	sonames         map[string]map[string]bool
+	on       pkgmeta.MarkerEnv
+	requires map[string][]pkgmeta.Requirement
+	users    map[string][]string
+	sonames  map[string]map[string]bool
+	tops     map[string]string // the package whose sources have a top-level name
 }
 
 // contents returns the contents of the environment, which are collected once, with the first set of
@@ -67,12 +84,15 @@ func (e *Environment) contents(set *packages.Set) *contents {
 	if e.known != nil {
 		return e.known
 	}
-	k := &contents{map[string][]string{}, map[string][]string{}, map[string]map[string]bool{}}
+	k := &contents{
+		e.judge.options.On.Markers(), map[string][]pkgmeta.Requirement{}, map[string][]string{},
+		map[string]map[string]bool{}, map[string]string{},
+	}
 	e.known = k
 	add := func(name string, list []pkgmeta.Requirement) map[string]bool {
+		k.requires[name] = list
 		for _, q := range list {
 			if e.applies(q) {
-				k.requires[name] = append(k.requires[name], q.Name)
 				k.users[q.Name] = append(k.users[q.Name], name)
 			}
 		}
@@ -88,7 +108,7 @@ func (e *Environment) contents(set *packages.Set) *contents {
 		}
 	}
 	for _, a := range e.artifacts {
-		var list []pkgmeta.Requirement
+		list := k.requires[project(a)]
 		if a.Metadata != nil {
 			list = a.Metadata.Requires
 		}
@@ -96,15 +116,41 @@ func (e *Environment) contents(set *packages.Set) *contents {
 		for _, o := range a.Objects {
 			of[o.SONAME] = true
 		}
+		for name := range a.Program {
+			top, _, _ := strings.Cut(name, "/")
+			k.tops[top] = project(a)
+		}
 	}
 	return k
 }
 
+// imported returns the packages that the sources of an artifact import, also under a condition.
+func (k *contents) imported(f *facts.Artifact) (out []string) {
+	for _, top := range f.Program.Tops() {
+		name, ok := k.tops[top]
+		if !ok {
+			name = pkgmeta.Normalize(top)
+		}
+		if k.sonames[name] != nil && name != project(f) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // follow adds a package, and those that it requires directly or indirectly.
 func (k *contents) follow(to map[string]bool, name string) {
-	for todo := []string{name}; len(todo) > 0; todo = todo[1:] {
-		if !to[todo[0]] {
-			to[todo[0]], todo = true, append(todo, k.requires[todo[0]]...)
+	seen := map[string]bool{}
+	for todo := []pkgmeta.Requirement{{Name: name}}; len(todo) > 0; todo = todo[1:] {
+		key := todo[0].Name + " " + strings.Join(todo[0].Extras, ",")
+		if seen[key] {
+			continue
+		}
+		seen[key], to[todo[0].Name] = true, true
+		for _, q := range k.requires[todo[0].Name] {
+			if ok, err := q.Applies(k.on, todo[0].Extras...); err == nil && ok {
+				todo = append(todo, q)
+			}
 		}
 	}
 }

@@ -52,12 +52,15 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 				break
 			}
 		}
-		certain := slices.ContainsFunc(found, a.certain)
+		certain, related := slices.ContainsFunc(found, a.certain), s.related(c.Artifact, a.Set)
 		depends := func(u *packages.Unresolved) bool {
 			// a package that is known to have none of the libraries cannot change the result
 			lacks := func(want func(file string) bool) bool {
 				return !s.judge.options.NoHistory &&
 					packages.History().Lacks(u.Package, u.Extras, want)
+			}
+			if related != nil && !related[u.Package] {
+				return false
 			}
 			raw := a.Given[u.Package]
 			given := raw != "" && !s.judge.options.NoIndex &&
@@ -105,7 +108,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			switch {
 			case (s.judge.options.NoIndex || raw == "") && depends(&u):
 				needed, unknown = append(needed, u.Package), cmp.Or(unknown, u.Err)
-			case s.mayDepend(a, u.Package, found),
+			case s.mayDepend(c.Artifact, a, u.Package, found),
 				raw != "" && (len(found) > 0 || !s.judge.options.NoIndex):
 				names = append(names, u.Package)
 			}
@@ -220,9 +223,9 @@ func (s *Session) known(name string) bool {
 
 // mayDepend reports whether a finding may be due to a package that could not be looked up: a
 // library is missing that it may contain, or a symbol that no library defines.
-func (s *Session) mayDepend(a *packageSet, name string, found []Found) bool {
-	return s.missingFrom(a, name) != "" || slices.ContainsFunc(found, func(f Found) bool {
-		return f.Symbol != "" && f.Library == ""
+func (s *Session) mayDepend(f *facts.Artifact, a *packageSet, name string, found []Found) bool {
+	return s.missingFrom(f, a, name) != "" || slices.ContainsFunc(found, func(x Found) bool {
+		return x.Symbol != "" && x.Library == ""
 	})
 }
 
@@ -244,7 +247,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	}
 	why := ""
 	depends := func(name string) bool {
-		if m := s.missingFrom(a, name); m != "" {
+		if m := s.missingFrom(f, a, name); m != "" {
 			why = ", because no other package provides " + m
 			return true
 		}
@@ -329,8 +332,12 @@ func singlePython(f *facts.Artifact) bool {
 // missingFrom returns a needed library that no known package provides and that a package which
 // could not be looked up may provide, or "". Libraries of drivers, of system packages, of the
 // interpreter, and those that another package needs from the system are excluded, unless the
-// package is known to have provided them.
-func (s *Session) missingFrom(a *packageSet, name string) string {
+// package is known to have provided them. In an environment, nothing loads the libraries of a
+// package that has nothing to do with the artifact.
+func (s *Session) missingFrom(f *facts.Artifact, a *packageSet, name string) string {
+	if related := s.related(f, a.Set); related != nil && !related[name] {
+		return ""
+	}
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
 			if _, bySystem := platform.Known(m.Name); bySystem || m.NeededBy != v.Library {
@@ -406,7 +413,7 @@ func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *package
 		switch {
 		case s.judge.origins[x.Was].Lock && !s.judge.origins[x.Now].Lock:
 			r.AddNote(now + " replaces " + was)
-		case a.dependsOn(x.Package) || s.missingFrom(a, x.Package) != "":
+		case a.dependsOn(x.Package) || s.missingFrom(f, a, x.Package) != "":
 			r.AddUnread(
 				result.Unread{
 					Path: f.Path,

@@ -89,6 +89,7 @@ type Session struct {
 	resolver  *resolver
 	libraries *libraries
 	releases  map[releaseOn]*packages.Release // see Releases
+	starts    *starts                         // of the current artifact
 	baseline  *loadState                      // of the current artifact, without a fix
 }
 

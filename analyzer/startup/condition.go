@@ -17,6 +17,7 @@ type System struct {
 type condition struct {
 	known, holds bool
 	only         Versions // if it is not known: it holds in exactly these versions; zero for none
+	flag         flag     // if it is not known: it holds if the flag is set
 }
 
 func holds(yes bool) condition { return condition{known: true, holds: yes} }
@@ -30,14 +31,16 @@ func (c condition) not() condition {
 		if v, ok := c.only.others(); ok {
 			return condition{only: v}
 		}
+	case c.flag.name != "":
+		return condition{flag: c.flag.not()}
 	}
 	return condition{}
 }
 
 // evaluate evaluates a condition as far as it depends on the version of Python, on the system, on
 // names of modules and on constants. Environment variables that only the user sets are not set.
-func (s System) evaluate(all []token) condition {
-	e := evaluation{System: s, rest: all}
+func (r *moduleReader) evaluate(all []token) condition {
+	e := evaluation{System: r.system, rest: all, flag: r.flag}
 	v := e.or()
 	if len(e.rest) > 0 {
 		return condition{}
@@ -49,6 +52,7 @@ func (s System) evaluate(all []token) condition {
 type evaluation struct {
 	System
 	rest  []token
+	flag  func(name string) string // the path of the flag with a name; "" for other names
 	depth int
 }
 
@@ -138,6 +142,9 @@ func (e *evaluation) comparison() condition {
 	end := e.end()
 	one := evaluation{System: e.System, rest: e.rest[:end]}
 	e.rest = e.rest[end:]
+	if at := e.flagIn(one.rest); at != "" {
+		return condition{flag: flag{name: at}}
+	}
 	if v, ok := selected(one.rest); ok {
 		return condition{only: v}
 	}
@@ -157,6 +164,22 @@ func (e *evaluation) comparison() condition {
 		return condition{}
 	}
 	return holds((left == right) == equal)
+}
+
+// flagIn returns the path of the flag whose name, perhaps after that of a module, is all of an
+// expression; "" for others.
+func (e *evaluation) flagIn(all []token) string {
+	name, _ := renamed(all)
+	first, rest, dotted := strings.Cut(name, ".")
+	if e.flag == nil || len(all) == 0 || len(all) != strings.Count(name, ".")*2+1 ||
+		!isFlag(name[strings.LastIndexByte(name, '.')+1:]) {
+		return ""
+	}
+	at := e.flag(first)
+	if at != "" && dotted {
+		at += "/" + strings.ReplaceAll(rest, ".", "/")
+	}
+	return at
 }
 
 // contains evaluates "in" and "not in".

@@ -7,7 +7,7 @@
 //	before := s.Of("pkg/sub/ext.pyd") // before.Preloaded: "pkg/bin/libh.dll"
 //
 //	p[name] = module // of ReadModule
-//	runs := p.Starts("pkg/sub/ext") // runs[0].Events: what happens before it is imported
+//	runs := p.Index().Starts("pkg/sub/ext") // runs[0].Events: what happens before it is imported
 //
 // Nothing is executed. Expressions of os.path, pathlib and string concatenation are evaluated.
 // For Sources and Loads control flow is ignored, so folders that the code adds only under some

@@ -16,6 +16,7 @@ type Module struct {
 	names     map[string]string // paths of what it imports under a name
 	raises    bool              // a statement at its top level raises an exception
 	versions  bool              // a step depends on the version of Python
+	flags     map[string]bool   // values of constants
 }
 
 // body is what a source or a function does.
@@ -35,6 +36,7 @@ type step struct {
 	only      Versions // in a branch for these versions of Python
 	otherwise bool     // it depends on a condition in these versions too
 	never     bool     // no system or version that the program is for executes it
+	flag      flag     // only if it is set
 	// Which branch of which if or try statement it is in; zero for none.
 	fork, arm int
 }
@@ -66,6 +68,7 @@ func ReadModule(file, text string, on System) (name string, m *Module) {
 	name = strings.TrimSuffix(name, "/__init__")
 	r.name, r.names, r.functions = name, map[string]string{}, map[string]*body{}
 	r.global = map[string]bool{"RTLD_GLOBAL": true}
+	r.flags, r.changed = map[string]bool{}, map[string]bool{}
 	dotted := func(at string) []string { return []string{strings.ReplaceAll(at, "/", ".")} }
 	r.values = map[string][]string{"__name__": dotted(r.name), "__package__": dotted(r.folder)}
 	r.lexer.src = text
@@ -76,6 +79,7 @@ func ReadModule(file, text string, on System) (name string, m *Module) {
 		r.top.steps = append(r.top.steps, step{may: true})
 	}
 	r.prune()
+	r.keepFlags(text)
 	out := r.Module // the rest is no longer needed
 	return name, &out
 }
@@ -176,6 +180,7 @@ type moduleReader struct {
 	values  map[string][]string // constant texts of names: of a variable of a loop, each one
 	paths   map[string][]string // paths of names, from all assignments: absolute, below siteFolder
 	found   map[string]bool     // names of results of ctypes.util.find_library
+	changed map[string]bool     // names of flags that are set under a condition or more than once
 	file    string              // of the source, relative to site-packages
 	leaves  bool                // a break, continue or return since the last loop over constants began
 	skips   bool                // its functions do nothing that matters
@@ -204,6 +209,7 @@ type scope struct {
 	only         Versions // of a branch
 	types        bool     // only type checkers read it
 	never        bool     // see step
+	flag         flag     // see step
 	subject      *value   // what a match statement compares; nil if it is not known
 }
 
@@ -268,7 +274,7 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 		case l.is("if", "elif"):
 			head := l.tokens[1:max(1, afterColon(l.tokens)-1)]
 			inner.types = in.types || typesOnly(head)
-			decided = chain.branch(r.system.evaluate(head), in, &inner)
+			decided = chain.branch(r.evaluate(head), in, &inner)
 		case l.is("except"):
 			catching = catches(l.tokens)
 			inner = inner.maybe()
@@ -361,6 +367,7 @@ type branches struct {
 	fork, arm  int
 	tried, end int      // the steps of the last try statement
 	rest       Versions // for which no branch was taken so far
+	unset      flag     // it must be set so that no branch was taken so far; none if several must
 	open       bool     // there was a branch that is taken under another condition
 	closed     bool     // there was one that is always taken
 	tries      bool     // it is a try statement
@@ -374,7 +381,7 @@ func (b *branches) enter(r *moduleReader, l line, inner *scope) {
 		b.tries = l.is("try")
 	}
 	if !l.is("elif", "else", "case") {
-		b.rest, b.open, b.closed = Versions{}, !l.is("if"), false
+		b.rest, b.unset, b.open, b.closed = Versions{}, flag{}, !l.is("if"), false
 	}
 	if l.is("else") && b.tries && b.tried == b.end { // the try block does nothing that may fail
 		b.open = false
@@ -388,7 +395,8 @@ func (b *branches) enter(r *moduleReader, l line, inner *scope) {
 func (b *branches) branch(c condition, in scope, inner *scope) condition {
 	inner.only = in.only.and(b.rest)
 	inner.may = in.may || b.open
-	certain := !b.open && b.rest == Versions{}
+	inner.under(b.unset)
+	certain := !b.open && b.rest == Versions{} && b.unset == flag{}
 	switch {
 	case b.closed, c.known && !c.holds:
 		inner.never = true
@@ -403,6 +411,10 @@ func (b *branches) branch(c condition, in scope, inner *scope) condition {
 		inner.only = inner.only.and(c.only)
 		v, ok := c.only.others()
 		b.rest, b.open = b.rest.and(v), b.open || !ok
+	case c.flag != flag{}:
+		inner.under(c.flag)
+		b.open = b.open || b.unset != flag{}
+		b.unset = c.flag.not()
 	default:
 		*inner = inner.maybe()
 		b.open = true
@@ -422,7 +434,7 @@ func (r *moduleReader) function(name string, in scope) scope {
 	if in.class == "" && in.into != &r.top {
 		return in.maybe()
 	}
-	out := scope{types: in.types, never: in.never, may: in.class != ""}
+	out := scope{types: in.types, never: in.never, flag: in.flag, may: in.class != ""}
 	if in.class != "" {
 		name = in.class
 	}

@@ -37,38 +37,87 @@ type Run struct {
 
 // Import imports a module until another one is imported. It stops there only if that is certain.
 func (p Program) Import(name, until string) Run {
-	w := p.walk(until)
+	w := p.walk(until, p.early())
 	w.module(name, step{})
 	return w.Run
+}
+
+// Index is a program in which the sources that import a module are found without reading all of
+// them. It is safe for concurrent use, except with Add.
+type Index struct {
+	program   Program
+	importers map[string][]importer // by module
+	early     []string              // .pth files
+}
+
+// importer is a source, or a function in it, that imports something.
+type importer struct {
+	source string
+	body   *body
+}
+
+// Index returns an index of a program, which must not be changed any more except by Add.
+func (p Program) Index() *Index {
+	x := &Index{p, map[string][]importer{}, p.early()}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		x.add(name, p[name])
+	}
+	return x
+}
+
+// Has reports whether the program has a module.
+func (x *Index) Has(name string) bool { return x.program[name] != nil }
+
+// Add adds a module to the program.
+func (x *Index) Add(name string, m *Module) {
+	x.program[name] = m
+	x.add(name, m)
+}
+
+func (x *Index) add(name string, m *Module) {
+	if m == nil {
+		return
+	}
+	bodies := []*body{&m.top}
+	for _, f := range slices.Sorted(maps.Keys(m.functions)) {
+		bodies = append(bodies, m.functions[f])
+	}
+	for _, b := range bodies {
+		for _, s := range b.steps {
+			if s.do != importsModule || s.name == "" || x.program.never(s) {
+				continue
+			}
+			// importing pkg/sub/module imports pkg/sub too
+			for at := s.name; at != "."; at = path.Dir(at) {
+				all := x.importers[at]
+				if n := len(all); n == 0 || all[n-1].body != b {
+					x.importers[at] = append(all, importer{name, b})
+				}
+			}
+		}
+	}
 }
 
 // Starts returns what happens in each way to import a module with a source or without one: if its
 // package imports it in any case, this one; otherwise for each source that imports it; and if there
 // is none, when it is imported by itself.
-func (p Program) Starts(module string) []Run {
+func (x *Index) Starts(module string) []Run {
 	var first Run
 	if pkg := path.Dir(module); pkg != "." {
-		first = p.Import(pkg, module)
+		w := x.walk(module)
+		w.module(pkg, step{})
+		first = w.Run
 	}
 	if first.Reached && first.Certain {
 		return []Run{first}
 	}
 	var out []Run
-	for _, name := range slices.Sorted(maps.Keys(p)) {
-		m := p[name]
-		bodies := []*body{&m.top}
-		for _, f := range slices.Sorted(maps.Keys(m.functions)) {
-			bodies = append(bodies, m.functions[f])
-		}
-		for _, b := range bodies {
-			if slices.ContainsFunc(b.steps, func(s step) bool { return s.imports(module) }) {
-				w := p.walk(module)
-				w.any = true
-				w.module(name, step{})
-				w.body(b, step{})
-				out = append(out, w.Run)
-			}
-		}
+	for _, i := range x.importers[module] {
+		w := x.walk(module)
+		w.any = true
+		w.module(i.source, step{})
+		w.body(i.body, step{})
+		out = append(out, w.Run)
 	}
 	if out == nil {
 		return []Run{first}
@@ -82,11 +131,6 @@ func (p Program) Starts(module string) []Run {
 func (p Program) Needs(pkg, module string) bool {
 	r := p.Import(pkg, module)
 	return pkg != module && p[module] == nil && r.Reached && r.Certain && !r.Handled
-}
-
-func (s step) imports(module string) bool {
-	return s.do == importsModule && !s.never &&
-		(s.name == module || strings.HasPrefix(s.name, module+"/"))
 }
 
 // maxWork limits the number of steps that a walk executes.
@@ -111,17 +155,27 @@ type statement struct {
 	fork int
 }
 
-// walk returns a walk. Python executes .pth files when it starts.
-func (p Program) walk(until string) *walk {
+// early returns the .pth files, which Python executes when it starts.
+func (p Program) early() (out []string) {
+	for name := range p {
+		if strings.HasSuffix(name, ".pth") {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (p Program) walk(until string, early []string) *walk {
 	w := &walk{program: p, until: until, begun: map[string]bool{}, work: maxWork,
 		setIn: map[statement]int{}}
-	for _, name := range slices.Sorted(maps.Keys(p)) {
-		if strings.HasSuffix(name, ".pth") {
-			w.one(name, step{})
-		}
+	for _, name := range early {
+		w.one(name, step{})
 	}
 	return w
 }
+
+func (x *Index) walk(until string) *walk { return x.program.walk(until, x.early) }
 
 // module imports a module: first its packages.
 func (w *walk) module(name string, how step) {
@@ -165,10 +219,10 @@ func (w *walk) body(b *body, how step) {
 		if w.done {
 			return
 		}
-		if s.never {
+		if w.program.never(s) {
 			continue
 		}
-		s.may, s.handled = s.may || how.may, s.handled || how.handled
+		s.may, s.handled = w.program.may(s) || how.may, s.handled || how.handled
 		before := w.global
 		switch {
 		case s.do == callsFunction:

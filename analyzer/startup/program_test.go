@@ -137,7 +137,7 @@ func TestStarts(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, r := range program(c.sources...).Starts("p/_m") {
+		for _, r := range program(c.sources...).Index().Starts("p/_m") {
 			var events []string
 			for _, e := range r.Events {
 				text := e.Name
@@ -162,7 +162,7 @@ func FuzzReadModule(f *testing.F) {
 	f.Add("import a\nfrom . import (\n b)\n'''\nimport c\n'''\ntry: x()\nexcept: raise\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		name, m := ReadModule("p/__init__.py", text, System{})
-		Program{name: m}.Starts("p/_m")
+		Program{name: m}.Index().Starts("p/_m")
 		_, m = ReadModule("p/__init__.py", "def f():\n "+strings.ReplaceAll(text, "\n", "\n "), System{})
 		for _, s := range m.top.steps {
 			if strings.Count(text, "\"") == 0 && !s.may {

@@ -69,6 +69,7 @@ func (r *moduleReader) statement(all []token, in scope) {
 			strings.HasSuffix(all[1].text, "=") {
 			delete(r.values, all[0].text)
 			r.assign(all[0].text, all[2:], all[1].text == "=")
+			r.setFlag(all[0].text, all[2:], all[1].text == "=", in)
 		}
 		for i, t := range all {
 			if t.kind == 'n' && (i == 0 || all[i-1].text != "." || all[i-1].kind != 'o') {
@@ -165,7 +166,8 @@ func (r *moduleReader) add(do stepKind, name string, in scope) {
 // step stores a step unless the source has done the same before.
 func (r *moduleReader) step(s step, in scope) {
 	s.only, s.otherwise, s.never = in.only, in.may, in.never
-	s.may, s.handled, s.fork, s.arm = in.may || in.only != Versions{}, in.handled, in.fork, in.arm
+	s.may = in.may || in.only != Versions{} || in.flag != flag{}
+	s.handled, s.fork, s.arm, s.flag = in.handled, in.fork, in.arm, in.flag
 	r.versions = r.versions || in.only != Versions{}
 	if r.count < maxSteps && (s.do == setsFlags || !slices.Contains(in.into.steps, s)) {
 		s.name = strings.Clone(s.name)

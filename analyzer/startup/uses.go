@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -40,14 +41,14 @@ func (p Program) Uses(modules []string) map[string]*Use {
 			u = &Use{Chosen: true, Never: true, Optional: true}
 			out[name] = u
 		}
-		u.Never = u.Never && s.never
-		u.Optional = u.Optional && (s.never || s.handled && !raises || guarded[source])
-		if s.fork > 0 && (s.may || s.handled) {
+		u.Never = u.Never && p.never(s)
+		u.Optional = u.Optional && (p.never(s) || s.handled && !raises || guarded[source])
+		if s.fork > 0 && (p.may(s) || s.handled) {
 			u.choices = append(u.choices, choice{b, s.fork, s.arm})
 		} else {
 			u.Chosen = false
 		}
-		if source != "" && !s.may && !s.handled {
+		if source != "" && !p.may(s) && !s.handled {
 			u.By = append(u.By, source)
 		}
 	}
@@ -79,7 +80,7 @@ func (p Program) guarded() map[string]bool {
 	by := map[string][]importer{}
 	add := func(source string, raises bool, steps []step) {
 		for _, s := range steps {
-			if s.do == importsModule && !s.never && p[s.name] != nil && strings.Contains(s.name, "/") &&
+			if s.do == importsModule && !p.never(s) && p[s.name] != nil && strings.Contains(s.name, "/") &&
 				!strings.HasPrefix(source+"/", s.name+"/") { // a package is imported before its modules
 				by[s.name] = append(by[s.name], importer{source, s.handled && !raises})
 			}
@@ -115,4 +116,25 @@ func (u *Use) Instead(of *Use) bool {
 		}
 	}
 	return false
+}
+
+// Tops returns the top-level packages and modules that the sources import, also under a condition
+// or in a function that nobody calls, in alphabetical order.
+func (p Program) Tops() []string {
+	found := map[string]bool{}
+	add := func(b *body) {
+		for _, s := range b.steps {
+			if s.do == importsModule && s.name != "" && !p.never(s) {
+				top, _, _ := strings.Cut(s.name, "/")
+				found[top] = true
+			}
+		}
+	}
+	for _, m := range p {
+		add(&m.top)
+		for _, f := range m.functions {
+			add(f)
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }

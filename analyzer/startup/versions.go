@@ -117,7 +117,7 @@ func decided(steps []step, v Versions) []step {
 		case v.apart(s.only):
 			s.never = true
 		case v.within(s.only):
-			s.may = s.otherwise
+			s.may, s.only = s.otherwise || s.flag != flag{}, Versions{}
 		}
 		out[i] = s
 	}

@@ -115,7 +115,7 @@ func TestConditions(t *testing.T) {
 		"sys.platform == 'linux' and sys.version_info >= (3, 8) or x": 0,
 	} {
 		all := tokens(head)
-		got := linux.evaluate(all[:len(all)-1])
+		got := (&moduleReader{system: linux}).evaluate(all[:len(all)-1])
 		n := 0
 		if got.known {
 			n = -1
@@ -126,7 +126,7 @@ func TestConditions(t *testing.T) {
 		if n != want {
 			t.Errorf("%.80s: %d, want %d", head, n, want)
 		}
-		if got := (System{}).evaluate(all[:len(all)-1]); got.known &&
+		if got := (&moduleReader{}).evaluate(all[:len(all)-1]); got.known &&
 			(strings.Contains(head, "platform") || strings.Contains(head, "os.name")) {
 			t.Errorf("%.80s: known on a system that is not known", head)
 		}
