@@ -254,6 +254,34 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A deployment is not answered by the artifacts of a run whose jobs are not all known: the last one
+// that GitHub lists may still build, and there may be more than are listed.
+func TestRunWithManyJobs(t *testing.T) {
+	for _, x := range []struct {
+		jobs, running int // number of the job that runs; 0 = none
+		want          State
+	}{
+		{0, 0, Ready}, {150, 0, Ready}, {150, 150, Waiting}, {1000, 0, Ready}, {1000, 1000, Waiting},
+		{1001, 0, Waiting}, {1001, 1001, Waiting},
+	} {
+		h := newHub(t)
+		r := done(1, "release.yml", "release", blob(11, "x"))
+		r.status, r.over = "waiting", ""
+		h.runs, h.jobs = []run{r}, []any{}
+		for i := range x.jobs {
+			state := j{"id": i + 1, "name": "build", "status": "completed", "conclusion": "success"}
+			if i+1 == x.running {
+				state["status"], state["conclusion"] = "in_progress", nil
+			}
+			h.jobs = append(h.jobs, state)
+		}
+		found, err := fetcher(t, Options{}).Run(t.Context(), h.client(), "octo", "widget", 1)
+		if err != nil || found.State != x.want || (found.Reason == "") != (x.want == Ready) {
+			t.Errorf("%d jobs, job %d runs: %+v, %v, want %s", x.jobs, x.running, found, err, x.want)
+		}
+	}
+}
+
 func TestBase(t *testing.T) {
 	at := func(r run, sha, branch string, head int64) run {
 		r.sha, r.branch, r.head = sha, branch, head

@@ -45,8 +45,9 @@ type hub struct {
 	mu     sync.Mutex
 	runs   []run
 	assets []art
-	down   int // number of artifact downloads to answer with 502
-	gone   int // number of calls to answer with 404
+	jobs   []any // of each run
+	down   int   // number of artifact downloads to answer with 502
+	gone   int   // number of calls to answer with 404
 	limit  bool
 	fetch  map[int64]int // number of downloads of each artifact
 	cut    map[int64]int // number of downloads of each artifact to cut off
@@ -179,7 +180,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		h.page(w, say, q, "artifacts", list)
 	case n == 1 && strings.HasSuffix(path, "/jobs"):
-		h.page(w, say, q, "jobs", []any{})
+		h.page(w, say, q, "jobs", h.jobs)
 	case n == 1:
 		for _, x := range h.runs {
 			if x.id == id {
