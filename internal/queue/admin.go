@@ -104,13 +104,25 @@ func (q *Queue) list(
 	limit, page int,
 ) (entries []Entry, err error) {
 	seen := map[string]bool{} // keys can move to the next page meanwhile
-	for at := 0; len(entries) < limit; at += page {
-		keys, err := q.rdb.ZRange(ctx, string(part)+index, int64(at), int64(at+page-1)).Result()
+	// A page starts at the last score and not at a number of keys, which an embedded queue would have
+	// to count.
+	next := redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(page)}
+	for len(entries) < limit {
+		found, err := q.rdb.ZRangeByScoreWithScores(ctx, string(part)+index, &next).Result()
 		if err != nil {
 			return nil, err
 		}
-		if len(keys) == 0 {
+		if len(found) == 0 {
 			break
+		}
+		keys := make([]string, len(found))
+		for i, z := range found {
+			keys[i] = fmt.Sprint(z.Member)
+			score := numberText(z.Score)
+			if score != next.Min {
+				next.Min, next.Offset = score, 0
+			}
+			next.Offset++
 		}
 		for batch := range slices.Chunk(keys, 200) {
 			if len(entries) >= limit {

@@ -368,32 +368,33 @@ func runZRange(t *txn, args []string) (any, error) {
 	if to >= 0 {
 		limit = max(0, to-from+1)
 	}
-	found := t.sorted(args[0], from, limit, math.Inf(1))
+	return members(t.sorted(args[0], math.Inf(-1), math.Inf(1), from, limit), len(args) > 3), nil
+}
+
+// members returns members of a sorted set as Redis does, with their scores if WITHSCORES is given.
+func members(found []scored, withScores bool) []any {
 	answer := make([]any, 0, len(found))
 	for _, m := range found {
 		answer = append(answer, m.member)
-		if len(args) > 3 { // WITHSCORES
+		if withScores {
 			answer = append(answer, numberText(m.score))
 		}
 	}
-	return answer, nil
+	return answer
 }
 
-// runZRangeByScore is ZRANGEBYSCORE NAME -inf MOST LIMIT 0 COUNT.
+// runZRangeByScore is ZRANGEBYSCORE NAME LEAST MOST [WITHSCORES] LIMIT FROM COUNT.
 func runZRangeByScore(t *txn, args []string) (any, error) {
-	most, err := strconv.ParseFloat(args[2], 64)
-	if err != nil {
+	name, bounds, limits := args[0], args[1:3], args[len(args)-2:]
+	least, err1 := strconv.ParseFloat(bounds[0], 64)
+	most, err2 := strconv.ParseFloat(bounds[1], 64)
+	from, err3 := strconv.Atoi(limits[0])
+	limit, err4 := strconv.Atoi(limits[1])
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
-	limit, err := strconv.Atoi(args[5])
-	if err != nil {
-		return nil, err
-	}
-	var answer []any
-	for _, m := range t.sorted(args[0], 0, limit, most) {
-		answer = append(answer, m.member)
-	}
-	return answer, nil
+	found := t.sorted(name, least, most, from, limit)
+	return members(found, strings.EqualFold(args[3], "withscores")), nil
 }
 
 // setAnswer sets the answer of a command of the client.

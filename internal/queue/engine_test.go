@@ -1,12 +1,15 @@
 package queue
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
@@ -34,7 +37,7 @@ func init() {
 			}
 			return nil
 		})
-		t.scan("", func(key []byte) bool {
+		t.scan("", nil, func(key []byte) bool {
 			if name, is := strings.CutSuffix(string(key), "\x00"); is && match(name) {
 				names = append(names, name)
 			}
@@ -166,5 +169,69 @@ func TestViewStoresNothing(t *testing.T) {
 	}
 	if names := keys(t, q, "*"); len(names) != 0 {
 		t.Errorf("stored %q", names)
+	}
+}
+
+// A list of jobs takes time for their number and not for its square, however small its pages are.
+func TestListTakesLinearTime(t *testing.T) {
+	const n, page = 2000, 20
+	cost := func(n int) time.Duration {
+		q := mustOpen(t, Options{Dir: t.TempDir()})
+		err := q.engine.do(t.Context(), func(t *txn) error {
+			for i := range n { // keys whose jobs are gone; some came into the state at the same time
+				if err := t.addScore(prefix+"in:dead", strconv.Itoa(i/5), fmt.Sprintf("k%08d", i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := time.Hour
+		for range 3 { // other programs only add to it
+			start := time.Now()
+			if _, err := q.list(t.Context(), partition(prefix), "in:dead", Dead, 0, n, page); err != nil {
+				t.Fatal(err)
+			}
+			least = min(least, time.Since(start))
+		}
+		return least
+	}
+	one, ten := cost(n), cost(10*n)
+	t.Logf("%d keys: %v, %d keys: %v", n, one, 10*n, ten)
+	if ten > 20*one {
+		t.Errorf("ten times as many keys take %.1f times as long", ten.Seconds()/one.Seconds())
+	}
+}
+
+// Pages of a list have every key once, in its order, also if many have the same score.
+func TestPagesOfEqualScores(t *testing.T) {
+	q := mustOpen(t, Options{Dir: t.TempDir()})
+	for i, score := range []string{"-inf", "-2", "1", "1", "1", "1.5", "7", "7"} {
+		must(t, q.rdb.Do(t.Context(), "ZADD", "s", score, string(rune('a'+i))).Err())
+	}
+	by := func(least, most string, from, count int64) string {
+		found, err := q.rdb.ZRangeByScoreWithScores(t.Context(), "s",
+			&redis.ZRangeBy{Min: least, Max: most, Offset: from, Count: count}).Result()
+		must(t, err)
+		var out []string
+		for _, z := range found {
+			out = append(out, fmt.Sprint(z.Member, z.Score))
+		}
+		return strings.Join(out, " ")
+	}
+	for _, c := range []struct {
+		least, most string
+		from, count int64
+		want        string
+	}{
+		{"-inf", "+inf", 0, 3, "a-Inf b-2 c1"}, {"1", "+inf", 1, 3, "d1 e1 f1.5"},
+		{"1", "1", 0, 9, "c1 d1 e1"}, {"1.5", "+inf", 1, 9, "g7 h7"}, {"8", "+inf", 0, 9, ""},
+		{"-2", "1", 1, 2, "c1 d1"},
+	} {
+		if got := by(c.least, c.most, c.from, c.count); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
 	}
 }

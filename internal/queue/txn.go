@@ -299,7 +299,8 @@ func (t *txn) removeMember(name, member string) (bool, error) {
 
 // members returns the members of a set.
 func (t *txn) members(name string) (members []string) {
-	t.scan(name+"\x00m", func(rest []byte) bool {
+	start := name + "\x00m"
+	t.scan(start, []byte(start), func(rest []byte) bool {
 		members = append(members, string(rest))
 		return true
 	})
@@ -312,10 +313,12 @@ type scored struct {
 	score  float64
 }
 
-// sorted returns the members of a sorted set by score: those from index from that have a score of
-// at most most, up to limit.
-func (t *txn) sorted(name string, from, limit int, most float64) (all []scored) {
-	t.scan(name+"\x00s", func(rest []byte) bool {
+// sorted returns the members of a sorted set by score: of those with a score from least to most,
+// the ones from index from, up to limit. It takes time for from and for what it returns.
+func (t *txn) sorted(name string, least, most float64, from, limit int) (all []scored) {
+	start := name + "\x00s"
+	first := scoreKey(name, least, "")
+	t.scan(start, first, func(rest []byte) bool {
 		score := keyScore(binary.BigEndian.Uint64(rest))
 		if score > most || len(all) >= limit {
 			return false
@@ -328,11 +331,11 @@ func (t *txn) sorted(name string, from, limit int, most float64) (all []scored) 
 	return all
 }
 
-// scan calls f with what follows a prefix in each key of the index, in their order, while it
-// returns true.
-func (t *txn) scan(start string, f func(rest []byte) bool) {
+// scan calls f with what follows a prefix in each key of the index from first on, in their order,
+// while it returns true.
+func (t *txn) scan(start string, first []byte, f func(rest []byte) bool) {
 	c := t.index.Cursor()
-	for k, _ := c.Seek([]byte(start)); k != nil; k, _ = c.Next() {
+	for k, _ := c.Seek(first); k != nil; k, _ = c.Next() {
 		rest, is := bytes.CutPrefix(k, []byte(start))
 		if !is || !f(rest) {
 			return
