@@ -29,13 +29,17 @@ const (
 type Fixed struct {
 	Artifact string // path of the file as it was
 	*apply.Result
-	Causes []string // IDs of the causes that were removed, in the order of the report
+	Causes []string // IDs of the causes that were removed, maybe in part, in the order of the report
 }
 
 // Execution is what the fixes of a report that can be applied to the bytes of its artifacts led to.
 type Execution struct {
 	Files []Fixed
 	After *Report // of the files with the fixes and of all other inputs; nil without Files
+	// Applied is how many of a cause's fixes were applied, by its ID. They are its first ones.
+	Applied map[string]int
+	// Partly are the IDs of causes of which some findings are left, although fixes were applied.
+	Partly []string
 	// Refused is why a bundler did not remove a cause, by its ID.
 	Refused map[string]error
 }
@@ -80,6 +84,10 @@ func (x *executor) execute(ctx context.Context) (*Execution, error) {
 	}
 	if done, all, kept, err = x.rounds(ctx, done, all, kept); err != nil {
 		return nil, err
+	}
+	done.Partly, done.Applied = x.partly(done, all, kept), map[string]int{}
+	for _, i := range kept {
+		done.Applied[x.report.Causes[all[i].cause].ID] = len(all[i].fixes)
 	}
 	x.mark(all, kept, done)
 	return &done.Execution, nil
@@ -191,10 +199,10 @@ func (x *executor) applies(f fix.Fix, artifacts []string) bool {
 	})
 }
 
-// writing returns how a wheel is written. A check tries no change of a large binary, for which it
-// would take longer than for the rest.
+// writing returns how a wheel is written. A check compresses nothing, and tries no change of a
+// large binary, for which it would take longer than for the rest.
 func (x *executor) writing() apply.Options {
-	o := apply.Options{Record: x.fixing.write}
+	o := apply.Options{Record: x.fixing.write, Store: !x.fixing.write}
 	if !x.fixing.write {
 		o.Largest = maxChanged
 	}

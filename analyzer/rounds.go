@@ -14,27 +14,32 @@ import (
 const maxRounds = 3
 
 // rounds checks the artifacts with the fixes so far, searches fixes for the causes that are left
-// and applies them too, as long as the number of errors becomes smaller. A fix may be found only
-// then: a version of a package works only with another requirement. It adds the fixes to all and
-// kept.
+// and applies them too, as long as errors become fewer, or a cause was only removed in part. A fix
+// may be found only then: a version of a package works only with another requirement. It adds the
+// fixes to all and kept.
 func (x *executor) rounds(
 	ctx context.Context, done *attempt, all []planned, kept []int,
 ) (*attempt, []planned, []int, error) {
-	errors := errorsIn(x.report)
+	before := x.report
 	for range maxRounds - 1 {
 		if done.After == nil || len(kept) == 0 {
 			break
 		}
-		left := errorsIn(done.After)
-		if left == 0 || left >= errors {
+		errors, warnings := left(done.After)
+		was, _ := left(before)
+		if (errors == 0 || errors >= was) && len(x.partly(done, all, kept)) == 0 {
 			break
 		}
-		errors = left
+		before = done.After
 		next, err := x.next(ctx, done)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if next == nil || errorsIn(next.done.After) >= left {
+		if next == nil {
+			break
+		}
+		e, w := left(next.done.After)
+		if e > errors || e == errors && w >= warnings {
 			break
 		}
 		done, all, kept = x.merge(done, all, kept, next)
@@ -42,19 +47,27 @@ func (x *executor) rounds(
 	return done, all, kept, nil
 }
 
-// errorsIn counts the findings of a report that are errors.
-func errorsIn(r *Report) (n int) {
-	for i := range r.Findings {
-		n += boolInt(r.Findings[i].Severity == result.Error)
+// partly returns the IDs of the causes of which the fixes removed only some findings.
+func (x *executor) partly(done *attempt, all []planned, kept []int) (ids []string) {
+	for _, i := range kept {
+		if c := &x.report.Causes[all[i].cause]; done.cleared[i] < len(c.Findings) {
+			ids = append(ids, c.ID)
+		}
 	}
-	return n
+	return ids
 }
 
-func boolInt(b bool) int {
-	if b {
-		return 1
+// left counts the findings of a report that are errors and warnings.
+func left(r *Report) (errors, warnings int) {
+	for i := range r.Findings {
+		switch r.Findings[i].Severity {
+		case result.Error:
+			errors++
+		case result.Warning:
+			warnings++
+		}
 	}
-	return 0
+	return errors, warnings
 }
 
 // round is what was applied to the artifacts with the fixes of an earlier one.
@@ -135,11 +148,14 @@ func (x *executor) merge(done *attempt, all []planned, kept []int, n *round) (
 			}
 		}
 		p.fixes = n.all[i].fixes
-		x.found(c, n.report.Causes[n.all[i].cause].Fixes, p.fixes)
+		of := n.report.Causes[n.all[i].cause].Fixes
 		if k := slices.IndexFunc(kept, func(k int) bool { return all[k].cause == p.cause }); k >= 0 {
-			all[kept[k]].fixes = slices.Concat(all[kept[k]].fixes, p.fixes)
+			earlier := all[kept[k]].fixes
+			x.found(c, of, p.fixes, len(earlier))
+			all[kept[k]].fixes = slices.Concat(earlier, p.fixes)
 			continue
 		}
+		x.found(c, of, p.fixes, 0)
 		all = append(all, p)
 		kept = append(kept, len(all)-1)
 	}
@@ -156,14 +172,14 @@ func (x *executor) merge(done *attempt, all []planned, kept []int, n *round) (
 	return out, all, kept
 }
 
-// found adds fixes that were found for a cause later to it, and to the plan.
-func (x *executor) found(c *Cause, of []CauseFix, fixes []fix.Fix) {
+// found adds fixes that were found for a cause later to it, after the first ones, and to the plan.
+func (x *executor) found(c *Cause, of []CauseFix, fixes []fix.Fix, first int) {
 	r := x.report
 	for i := len(fixes) - 1; i >= 0; i-- {
 		same := func(f CauseFix) bool { return f.Same(fixes[i]) }
 		n := slices.IndexFunc(of, same)
 		if n >= 0 && !slices.ContainsFunc(c.Fixes, same) {
-			c.Fixes = slices.Insert(c.Fixes, 0, of[n])
+			c.Fixes = slices.Insert(c.Fixes, min(first, len(c.Fixes)), of[n])
 		}
 	}
 	at := slices.Index(r.Plan.Leaves, c.ID)

@@ -83,3 +83,33 @@ func TestFixesOfLaterRounds(t *testing.T) {
 		t.Errorf("with only a and c, fixed %q", done.Files[0].Causes)
 	}
 }
+
+// A cause of which a finding is left is not reported as fixed.
+func TestPartlyFixed(t *testing.T) {
+	o, err := elftest.Parse("elf x86_64\nsoname libx.so\nneeded libc.so.6\nexecstack yes\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := elftest.Write(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := &analyzer.Rule{ID: "a", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
+		p.Report(analyzer.Finding{Object: "libx.so", Symbol: "stays"})
+		if p.Views[0].ExecStack != "no" && !p.Scenario.NoStack["libx.so"] {
+			p.Report(analyzer.Finding{Object: "libx.so", Symbol: "goes"}, fix.Candidate{Fix: fix.Fix{
+				Title: fix.Titled("stack"), Kind: fix.KindPatchelf},
+				Change: fix.ClearExecStack{Object: "libx.so"}})
+		}
+	}}
+	r, done, err := analyzer.New([]*analyzer.Rule{rule}).Fix(t.Context(), []analyzer.Input{
+		{Name: "libx.so", Content: bytes.NewReader(data), Size: int64(len(data))},
+	}, analyzer.Options{}, analyzer.FixOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Causes) != 1 || len(done.Files) != 1 || !slices.Equal(done.Partly, []string{"a"}) ||
+		done.Applied["a"] != 1 {
+		t.Errorf("%d causes; %+v", len(r.Causes), done)
+	}
+}

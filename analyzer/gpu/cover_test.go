@@ -1,6 +1,10 @@
 package gpu
 
-import "testing"
+import (
+	"path"
+	"regexp"
+	"testing"
+)
 
 func TestCover(t *testing.T) {
 	a := Archs{CUDA: []string{"sm_70", "sm_80", "sm_90"}, ROCm: []string{"gfx90a", "gfx11-generic"}}
@@ -67,4 +71,24 @@ func TestPackages(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
+}
+
+// The name and version of a library are those that the pattern of a SONAME finds.
+func FuzzParts(f *testing.F) {
+	pattern := regexp.MustCompile(`^lib([\w\-]+?)\.so(?:\.(\d+))?(?:\.\d+)*$`)
+	for _, name := range []string{
+		"libcublas.so.12", "libcublasLt.so.12.1.3", "libnvrtc-builtins.so.12.9", "libcudart.so", "lib.so",
+		"libcudart.so.", "libcudart.so.1x", "libcudart.so.x.1", "libcu.dart.so.1", "cudart.so.1",
+		"libcudart.so.so.1", "libcudart.so12", "dir/libcudart.so.12", "libcüda.so.1", "lib_@.so",
+		"libcudart.so.12\n",
+	} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, soname string) {
+		stem, major, ok := parts(soname)
+		m := pattern.FindStringSubmatch(path.Base(soname))
+		if ok != (m != nil) || ok && (stem != m[1] || major != m[2]) {
+			t.Errorf("%q: %q, %q, %v; the pattern finds %q", soname, stem, major, ok, m)
+		}
+	})
 }

@@ -4,8 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // nvidiaPackages maps the names of libraries, without "lib", to NVIDIA's Python packages.
@@ -35,18 +33,43 @@ var ownMajors = map[string][]string{
 // suffixed are the packages with the CUDA release in their name also for CUDA 13 and later.
 var suffixed = []string{"cudnn", "nccl", "cusparselt", "nvshmem"}
 
-var sonameParts = lazyregexp.New(`^lib([\w\-]+?)\.so(?:\.(\d+))?(?:\.\d+)*$`)
+// parts returns the name of a library without "lib" and the first number of its version, "" if it
+// has none: "cublas" and "12" of libcublas.so.12.1. The rules ask for each needed library of each
+// object, so it is no regular expression.
+func parts(soname string) (stem, major string, ok bool) {
+	name, ok := strings.CutPrefix(path.Base(soname), "lib")
+	stem, version, so := strings.Cut(name, ".so")
+	if !ok || !so || stem == "" || strings.ContainsFunc(stem, func(c rune) bool {
+		return c != '_' && c != '-' && (c < '0' || c > '9') && (c|' ' < 'a' || c|' ' > 'z')
+	}) {
+		return "", "", false
+	}
+	for n := 0; version != ""; n++ {
+		number, dot := strings.CutPrefix(version, ".")
+		end := strings.IndexFunc(number, func(c rune) bool { return c < '0' || c > '9' })
+		if end < 0 {
+			end = len(number)
+		}
+		if !dot || end == 0 {
+			return "", "", false
+		}
+		if n == 0 {
+			major = number[:end]
+		}
+		version = number[end:]
+	}
+	return stem, major, true
+}
 
 // Package returns NVIDIA's Python package that contains a CUDA library, given by its SONAME:
 // "nvidia-cublas-cu12" for libcublasLt.so.12, "nvidia-cublas" for libcublasLt.so.13. cuda is the
 // CUDA release of the environment, "" if unknown; it decides for libraries that have the same
 // SONAME in several releases. Package returns "" for other libraries.
 func Package(soname, cuda string) string {
-	m := sonameParts.FindStringSubmatch(path.Base(soname))
-	if m == nil {
+	stem, major, ok := parts(soname)
+	if !ok {
 		return ""
 	}
-	stem, major := m[1], m[2]
 	if strings.HasPrefix(stem, "cudnn") {
 		stem = "cudnn"
 	}
@@ -72,8 +95,8 @@ func Package(soname, cuda string) string {
 
 // OfCUDA reports whether a package of NVIDIA contains a library, for some release of CUDA.
 func OfCUDA(soname string) bool {
-	m := sonameParts.FindStringSubmatch(path.Base(soname))
-	return m != nil && (nvidiaPackages[m[1]] != "" || strings.HasPrefix(m[1], "cudnn"))
+	stem, _, ok := parts(soname)
+	return ok && (nvidiaPackages[stem] != "" || strings.HasPrefix(stem, "cudnn"))
 }
 
 // Major returns the CUDA release of a library whose SONAME contains it, "12" for libcublas.so.12,
@@ -83,13 +106,9 @@ func Major(soname string) string {
 	if !strings.HasPrefix(name, "libcu") && !strings.HasPrefix(name, "libnv") {
 		return "" // most of them
 	}
-	m := sonameParts.FindStringSubmatch(name)
-	if m == nil {
-		return ""
-	}
-	switch m[1] {
+	switch stem, major, _ := parts(name); stem {
 	case "cudart", "cublas", "cublasLt", "nvrtc", "nvJitLink", "cupti":
-		return m[2]
+		return major
 	}
 	return ""
 }

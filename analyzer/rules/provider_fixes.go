@@ -279,8 +279,9 @@ func (s *provider) leading(p *analyzer.Pass) (changes fix.All) {
 		if !v.Extension() {
 			continue
 		}
+		cuda := cudaOf(p, v)
 		for _, needed := range v.Missing {
-			if gpu.Package(needed, cudaOf(p, v)) != s.python {
+			if gpu.Package(needed, cuda) != s.python {
 				continue
 			}
 			folder, known := folders[needed]

@@ -304,13 +304,15 @@ func (p *fixPrinter) print(written []string) error {
 			if !slices.Contains(w.Causes, c.ID) {
 				continue
 			}
-			what := c.Fixes[0].Title.String()
-			if b := c.Fixes[0].Bundling; b != nil {
-				what = string(b.With) + " copied the libraries into the wheel"
-			}
-			line("  %s [%s]", what, c.ID)
-			if cost := c.Fixes[0].Cost; len(cost) > 0 {
-				line("    costs: %s", strings.Join(cost, "; "))
+			for _, x := range c.Fixes[:min(max(p.done.Applied[c.ID], 1), len(c.Fixes))] {
+				what := x.Title.String()
+				if b := x.Bundling; b != nil {
+					what = string(b.With) + " copied the libraries into the wheel"
+				}
+				line("  %s [%s]", what, c.ID)
+				if len(x.Cost) > 0 {
+					line("    costs: %s", strings.Join(x.Cost, "; "))
+				}
 			}
 		}
 		if w.Changed != nil {
@@ -321,6 +323,13 @@ func (p *fixPrinter) print(written []string) error {
 		line("not read: %s: %s", u.Path, u.Reason)
 	}
 	for _, c := range p.left(gone) {
+		if slices.Contains(p.done.Partly, c.ID) {
+			line("partly fixed: %s [%s]", c.Title, c.ID)
+			for _, title := range p.remains(&c) {
+				line("  left: %s", title)
+			}
+			continue
+		}
 		line("not fixed: %s [%s]", c.Title, c.ID)
 		if err := p.done.Refused[c.ID]; err != nil {
 			line("  %v", err)
@@ -339,6 +348,22 @@ func (p *fixPrinter) print(written []string) error {
 	}
 	_, err := p.out.Write(b)
 	return err
+}
+
+// remains returns the titles of the causes that are left of one.
+func (p *fixPrinter) remains(c *analyzer.Cause) (titles []string) {
+	was := map[string]bool{}
+	for _, n := range c.Findings {
+		was[p.r.Findings[n].Identity()] = true
+	}
+	for _, left := range p.done.After.Causes {
+		if slices.ContainsFunc(left.Findings, func(n int) bool {
+			return was[p.done.After.Findings[n].Identity()]
+		}) {
+			titles = append(titles, left.Title)
+		}
+	}
+	return titles
 }
 
 // command returns the command of a cause that is left, for the file that was written. It is "" for
@@ -405,12 +430,12 @@ func exitAfter(r *analyzer.Report, problems bool, only []string, gone func(id st
 	return nil
 }
 
-// gone returns the causes that the fixes removed.
+// gone returns the causes that the fixes removed completely.
 func (p *fixPrinter) gone() map[string]bool {
 	gone := map[string]bool{}
 	for i := range p.done.Files {
 		for _, id := range p.done.Files[i].Causes {
-			gone[id] = true
+			gone[id] = !slices.Contains(p.done.Partly, id)
 		}
 	}
 	return gone

@@ -50,6 +50,8 @@ type Options struct {
 	// Largest is the largest member that is changed, in bytes without compression; 0 = 2 GiB. It has
 	// to be compressed again, which takes seconds for 100 MB.
 	Largest int64
+	// Store does not compress changed members, for a result that is only checked.
+	Store bool
 }
 
 // ErrLarge is the reason why a fix was not applied that changes a member above Options.Largest.
@@ -120,7 +122,7 @@ func To(w Artifact, fixes []fix.Fix, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	z.largest = uint64(o.Largest)
+	z.largest, z.store = uint64(o.Largest), o.Store
 	s := scenario(w.Path, fixes...)
 	var tags *fix.Retagging
 	for _, x := range fixes {

@@ -31,6 +31,7 @@ type archive struct {
 	byName  map[string]*member // by the name in the wheel as it was
 	info    string             // the dist-info folder
 	largest uint64             // Options.Largest
+	store   bool               // Options.Store
 }
 
 // member is a file or folder of the wheel.
@@ -213,7 +214,7 @@ func (z *archive) result(file string) (*Result, error) {
 	r := &Result{File: file}
 	var directory []byte
 	for _, m := range z.members {
-		h, packed, err := m.header()
+		h, packed, err := m.header(z.store)
 		if err != nil {
 			return nil, err
 		}
@@ -254,8 +255,9 @@ func (z *archive) result(file string) (*Result, error) {
 	return r, nil
 }
 
-// header returns the header of a member in the result, and its compressed bytes if they are new.
-func (m *member) header() (h zip.FileHeader, packed []byte, _ error) {
+// header returns the header of a member in the result, and its bytes in the archive if they are
+// new, which are not compressed if store is set.
+func (m *member) header(store bool) (h zip.FileHeader, packed []byte, _ error) {
 	h = m.FileHeader
 	h.Name = m.name
 	const described = 8 // the sizes come after the bytes
@@ -265,6 +267,9 @@ func (m *member) header() (h zip.FileHeader, packed []byte, _ error) {
 	}
 	h.CRC32, h.UncompressedSize64 = crc32.ChecksumIEEE(m.new), uint64(len(m.new))
 	packed = m.new
+	if store {
+		h.Method = zip.Store
+	}
 	if h.Method != zip.Store {
 		h.Method = zip.Deflate
 		var b bytes.Buffer
