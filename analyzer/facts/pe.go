@@ -50,8 +50,8 @@ func tagged(name string, systems ...platform.TagSystem) bool {
 }
 
 // maxSource limits the size of Python sources that are read, in bytes. An __init__.py is far
-// smaller.
-const maxSource = 1 << 20
+// smaller, but SWIG writes modules of two megabytes.
+const maxSource = 4 << 20
 
 // wantsPE selects PE files, and Python sources that may affect the search for libraries.
 func wantsPE(pkg *unpack.Package, p string, size int64, head []byte) bool {

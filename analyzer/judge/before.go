@@ -170,6 +170,18 @@ func (s *sources) fileLoads(e startup.Event, l *dynlink.Library) (loads bool, un
 	return false, ""
 }
 
+// MayOpen reports whether a Python source of the artifact may load an object as a library, or an
+// object has its name as a constant. It is true if the sources were not read.
+func (p *Pass) MayOpen(v *View) bool {
+	names := v.Library.Names()
+	f := p.Facts
+	return len(f.Program) == 0 || f.Loads == nil || f.Loads.Opaque() ||
+		f.Program.MayLoad(facts.Installed(v.Path), names...) ||
+		slices.ContainsFunc(p.Views, func(u *View) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(u.Opens, name) })
+		})
+}
+
 // read collects the sources of the artifact and of those that are installed with it.
 func (s *sources) read() {
 	arch := s.set.platform.Arch

@@ -23,6 +23,12 @@ type importing struct {
 // never reports whether the sources import the module only in other versions of Python.
 func (i importing) never() bool { return i.use != nil && i.use.Never }
 
+// Unnamed reports whether it is a module in a folder, of a wheel whose sources were read, that none
+// of them imports by its name.
+func (v *View) Unnamed() bool {
+	return strings.Contains(v.imported.name, "/") && v.imported.use == nil && !v.imported.always
+}
+
 // findVariants finds the views of which a program loads one.
 func (x *packageSet) findVariants(f *facts.Artifact, python string) {
 	x.readImports(f, python)

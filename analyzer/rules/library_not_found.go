@@ -37,16 +37,17 @@ linked. Link the library with ` + "`-Wl,-soname`" + `, or use ` + "`patchelf --r
 Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
 NVIDIA driver; libgomp.so.1, which the images debian:12 and ubuntu:22.04 do not have), where a
 declared package that could not be looked up may provide it, for one of several variants of which
-only one is loaded at run time, and for plug-ins of a wheel (in folders named plugins or qml), which
-programs load only if they use them. It is also a warning for libpython3.11.so.1.0, which exists
-only where Python was built as a shared library; with a manylinux tag it is an error, since such a
-wheel has to work without it. For a package that is installed on the system that is checked (compat
-env --venv or --root), a library that the system does not have is an error if no module of the
-package loads without it. In a package without modules, those of its libraries count that other
-packages need or that its Python sources may open, but not plug-ins that only a library opens. For
-an rpm, apk or conda package it is a warning where a dependency may have the library, but is not
-named after it. An rpm or apk names the libraries that it needs, so other capabilities
-(python3dist(numpy), /bin/sh) count as no such dependency.
+only one is loaded at run time, and for plug-ins of a wheel, which programs load only if they use
+them: libraries in folders named plugins or qml, and, in a wheel with modules whose sources were
+read, those that no object links or names and no Python source loads. It is also a warning for
+libpython3.11.so.1.0, which exists only where Python was built as a shared library; with a manylinux
+tag it is an error, since such a wheel has to work without it. For a package that is installed on
+the system that is checked (compat env --venv or --root), a library that the system does not have is
+an error if no module of the package loads without it. In a package without modules, those of its
+libraries count that other packages need or that its Python sources may open, but not plug-ins that
+only a library opens. For an rpm, apk or conda package it is a warning where a dependency may have
+the library, but is not named after it. An rpm or apk names the libraries that it needs, so other
+capabilities (python3dist(numpy), /bin/sh) count as no such dependency.
 
 A deb has to name the packages of its libraries in Depends. The contents of Debian's packages and
 what these depend on are known, so a library that none of them contains is an error, also if every
@@ -219,7 +220,8 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	s := providerFor(p, v, needed)
 	unknown := notLookedUp(p, needed)
 	variant := v.Alternative && !everyAlternativeLacks(p, v, needed)
-	plugIn := p.Facts.Wheel != nil && inPluginFolder(v.Path) && !v.Extension() || optional(p, v)
+	inFolder := p.Facts.Wheel != nil && inPluginFolder(v.Path) && !v.Extension()
+	plugIn := inFolder || optional(p, v) || unopened(p, v)
 	libc := platform.LibcOf(needed)
 	switch r := otherVersion(p, needed); {
 	case libc != "" && libc != p.Platform.Libc:
@@ -302,6 +304,9 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		add(severity, "Provided by %s", s.String())
 	case variant:
 		add(analyzer.Warning, "This file is one of several variants, and only one is loaded")
+	case plugIn && !inFolder && p.Facts.Wheel != nil:
+		add(analyzer.Warning, "No object links it and no Python source loads it, so it loads only where "+
+			"code opens it as a plug-in")
 	case plugIn:
 		add(analyzer.Warning, "The object is in a folder of plug-ins, which load only if they are used")
 	case len(s.extras) > 0:

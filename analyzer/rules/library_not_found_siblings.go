@@ -91,6 +91,14 @@ func optional(p *analyzer.Pass, v *analyzer.View) bool {
 	return strings.HasPrefix(path.Base(v.Path), "_tkinter.") || !v.Extension() && !v.Searched()
 }
 
+// unopened reports whether nothing in a wheel loads a library when a module of it is imported: no
+// object links it, and no source may load it. Native code that computes names opens such a library
+// if it is used. Those of a wheel without modules are for other packages.
+func unopened(p *analyzer.Pass, v *analyzer.View) bool {
+	return p.Facts.Wheel != nil && !v.Extension() && !v.Program() && !v.Linked() && !p.MayOpen(v) &&
+		slices.ContainsFunc(p.Views, (*analyzer.View).Extension)
+}
+
 // reportLackOfSystem reports a library that a library of the system needs and that the system does
 // not have.
 func reportLackOfSystem(p *analyzer.Pass, v *analyzer.View, m dynlink.Missing) {

@@ -89,6 +89,9 @@ is known.
 
 On iOS the functions of Python are checked. What the libraries of iOS export is not known.
 
+It is a warning for a function of torch's stable ABI in a module that no Python source imports, of a
+wheel that does not require torch: such a module is for programs that use torch too.
+
 A module may work with a Python whose program links the library: /usr/bin/python3 of Debian links
 libz and libexpat, and the Python of pyenv or of a container does not.
 

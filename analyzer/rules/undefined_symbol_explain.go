@@ -10,7 +10,9 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/torchabi"
 )
 
 // lostOf is what the missing symbols of an object have in common.
@@ -54,6 +56,7 @@ var explanations = []func(*lostSymbol) bool{
 	(*lostSymbol).ofGlibc,
 	(*lostSymbol).ofCondaPackage,
 	(*lostSymbol).ofHost,
+	(*lostSymbol).ofTorch,
 	(*lostSymbol).ofOtherRelease,
 	(*lostSymbol).perhapsNotExported,
 	(*lostSymbol).perhapsGlobal,
@@ -321,6 +324,22 @@ func (x *lostSymbol) ofHost() bool {
 	x.finding.Severity = analyzer.Warning
 	x.add("The program that loads the file must define the symbol")
 	x.fixes = append(x.fixes, rebuildForHost)
+	return true
+}
+
+// ofTorch explains a function of torch's stable ABI in a module that is used only with torch: the
+// wheel does not require torch, and the sources do not import the module. Native code imports it
+// after it has made the symbols of torch visible (cuda-core, for tensors).
+func (x *lostSymbol) ofTorch() bool {
+	requires := x.Facts.Metadata == nil || slices.ContainsFunc(x.Facts.Metadata.Requires,
+		func(q pkgmeta.Requirement) bool { return q.Name == "torch" && extraOf(q.Marker) == "" })
+	if requires || !torchabi.Stable(x.name()) || !x.view.Unnamed() ||
+		torchabi.Audit(requiredSymbols(x.view.Imports)).Oldest == "" {
+		return false
+	}
+	x.finding.Severity = analyzer.Warning
+	x.add("torch has it. The wheel does not require torch and no Python source imports the module, " +
+		"so it loads only where code has opened the libraries of torch with RTLD_GLOBAL before")
 	return true
 }
 

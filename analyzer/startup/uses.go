@@ -138,3 +138,25 @@ func (p Program) Tops() []string {
 	}
 	return slices.Sorted(maps.Keys(found))
 }
+
+// MayLoad reports whether a source, or a function in it that perhaps nobody calls, may load a
+// library: by its path, relative to site-packages, or by one of its names, with any version.
+func (p Program) MayLoad(at string, names ...string) bool {
+	may := func(b *body) bool {
+		return slices.ContainsFunc(b.steps, func(s step) bool {
+			return s.do == loadsLibrary && !p.never(s) && (s.name == "" || s.at == at || s.at == "" &&
+				slices.ContainsFunc(names, func(name string) bool { return SameStem(s.name, name) }))
+		})
+	}
+	for _, m := range p {
+		if may(&m.top) {
+			return true
+		}
+		for _, f := range m.functions {
+			if may(f) {
+				return true
+			}
+		}
+	}
+	return false
+}
