@@ -319,6 +319,9 @@ func (p *fixPrinter) print(written []string) error {
 			line("  changed: %s", analyzer.List(w.Changed, 5, len(w.Changed), "member"))
 		}
 	}
+	if len(p.done.Files) > 0 {
+		line("%s", checkedOn(p.done.After))
+	}
 	for _, u := range p.r.Unread {
 		line("not read: %s: %s", u.Path, u.Reason)
 	}
@@ -348,6 +351,24 @@ func (p *fixPrinter) print(written []string) error {
 	}
 	_, err := p.out.Write(b)
 	return err
+}
+
+// checkedOn says on which platforms and with which packages the result was checked.
+func checkedOn(r *analyzer.Report) string {
+	var names, with []string
+	for _, t := range r.Targets {
+		names = append(names, t.Name)
+		for _, w := range t.With {
+			if !slices.Contains(with, w) {
+				with = append(with, w)
+			}
+		}
+	}
+	text := "the result was checked on " + analyzer.List(names, 3, len(names), "platform")
+	if with != nil {
+		text += " with " + analyzer.List(with, 3, len(with), "package")
+	}
+	return text
 }
 
 // remains returns the titles of the causes that are left of one.
