@@ -425,7 +425,8 @@ func (p *fixPrinter) left(gone map[string]bool) []analyzer.Cause {
 	})
 }
 
-// exit returns the error with the exit code. With --only, other causes do not count.
+// exit returns the error with the exit code. With --only, other causes do not count, nor does what
+// is left of one that is fixed in part: the command that check prints has to succeed.
 func (p *fixPrinter) exit() error {
 	r := p.r
 	if p.done.After != nil {
@@ -433,7 +434,9 @@ func (p *fixPrinter) exit() error {
 	}
 	r.Decide(analyzer.Off)
 	gone := p.gone()
-	return exitAfter(r, r.Problems(), p.flags.only, func(id string) bool { return gone[id] })
+	return exitAfter(r, r.Problems(), p.flags.only, func(id string) bool {
+		return gone[id] || slices.Contains(p.done.Partly, id)
+	})
 }
 
 // exitAfter returns the error with the exit code for what is left after fixes: problems, or with
