@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -115,7 +116,10 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 	if log != "-" {
 		name = log
 		file, err := openInput(log)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && slices.Contains(rules.IDs(), log):
+			return fmt.Errorf("%s is a rule and no log; 'compat rules %s' describes it", log, log)
+		case err != nil:
 			return fmt.Errorf("%w; give a readable log, or - for standard input", err)
 		}
 		defer file.Close()
