@@ -328,6 +328,7 @@ func (f *envFlags) report(
 			r.AddNote(note)
 		}
 	}
+	f.nameFix(r)
 	if f.venv != "" {
 		installInto(r, f.venv)
 	}
@@ -351,6 +352,39 @@ func (f *envFlags) report(
 	}
 	cached.store(ctx, printed.Bytes(), code)
 	return exited(code)
+}
+
+// nameFix adds the command that makes the changes of the plan, if they are all in one file that
+// compat changes.
+func (f *envFlags) nameFix(r *analyzer.Report) {
+	files := slices.Concat(f.lock, f.requirements)
+	if !r.Plan.Verified || len(files) != 1 || files[0] == "-" || lockfile.Updates(files[0]) ||
+		len(f.before) > 0 {
+		return
+	}
+	words := []string{"compat", "fix"}
+	if f.python != "" {
+		words = append(words, "--python", f.python)
+	}
+	if !slices.Equal(f.platforms, []string{defaultPlatform}) {
+		words = append(words, "--platform", strings.Join(f.platforms, ","))
+	}
+	for _, address := range f.index {
+		words = append(words, "--index-url", address)
+	}
+	command := shellword.Quoted(append(words, files[0]))
+	for n := range r.Plan.Fixes {
+		x := &r.Plan.Fixes[n]
+		if x.Requirement == "" || x.Command != "" {
+			continue
+		}
+		for i := range r.Causes {
+			if c := &r.Causes[i]; c.ID == x.Cause && len(c.Fixes) > 0 && c.Fixes[0].Same(x.Fix) {
+				c.Fixes[0].Command = command
+			}
+		}
+		x.Command, r.Plan.Command = command, command
+	}
 }
 
 // libc returns the platform whose libc installed packages run on; nil if they are for several.

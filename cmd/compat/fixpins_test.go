@@ -192,6 +192,30 @@ func TestFixPins(t *testing.T) {
 	}
 }
 
+// TestEnvNamesFix checks that compat env prints the command that makes the changes that it tried, and
+// that this works.
+func TestEnvNamesFix(t *testing.T) {
+	server, _, _, _ := pinsIndex(t)
+	t.Chdir(t.TempDir())
+	files := []string{"my pins.txt", "widget==1.0\nnvidia-nvjitlink-cu12==12.8.93\n"}
+	check := []string{
+		"env", "--requirement", "my pins.txt", "--python", "3.12", "--platform", "debian12",
+	}
+	code, out, errs := runIn(t, server.URL, files, check...)
+	const command = "fix --python 3.12 --platform debian12 'my pins.txt'"
+	if code != exitIncompatible || !strings.Contains(out, "       compat "+command+"\n") {
+		t.Fatalf("exit %d\n%s%s", code, out, errs)
+	}
+	args := append(strings.Fields(strings.TrimSuffix(command, " 'my pins.txt'")), "my pins.txt")
+	if code, out, errs := runIn(t, server.URL, nil, args...); code != 0 {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = runIn(t, server.URL, nil, check...)
+	if code != 0 || strings.Contains(out, "compat fix") {
+		t.Errorf("after the fix: exit %d\n%s%s", code, out, errs)
+	}
+}
+
 // TestFixPinsOfALink checks that a link stays one, and that no file is left next to it.
 func TestFixPinsOfALink(t *testing.T) {
 	server, _, _, _ := pinsIndex(t)
