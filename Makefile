@@ -77,7 +77,7 @@ chaos: ## 10,000 deliveries while processes, masters of Redis and object storage
 rolling: ## Chaos with processes of two releases, this one and COMMIT, in turns (minutes; COMMIT=main~100)
 	dir=$$(mktemp -d) && git worktree add --detach $$dir/other $(COMMIT) && \
 	(cd $$dir/other && CGO_ENABLED=0 go build -o $$dir/compat ./cmd/compat) && \
-	COMPAT_OTHER=$$dir/compat $(GOTEST) -count 1 -v -timeout 30m -run 'Embedded|Redis' ./internal/test/chaos; \
+	COMPAT_CHAOS=1 COMPAT_OTHER=$$dir/compat $(GOTEST) -count 1 -v -timeout 30m -run 'Embedded|Redis' ./internal/test/chaos; \
 	end=$$?; git worktree remove --force $$dir/other; rm -rf $$dir; exit $$end
 
 cluster: ## The queue's tests and all stories on Clusters of 3 and 6 masters with 16 partitions (long)

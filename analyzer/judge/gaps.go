@@ -340,7 +340,11 @@ func (s *Session) missingFrom(f *facts.Artifact, a *packageSet, name string) str
 	}
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
-			if _, bySystem := platform.Known(m.Name); bySystem || m.NeededBy != v.Library {
+			_, bySystem := platform.Known(m.Name)
+			if p, known := platform.ProviderOf(m.Name); known {
+				bySystem = bySystem || len(p.Packages(platform.PyPI)) == 0
+			}
+			if bySystem || m.NeededBy != v.Library {
 				brings := gpu.Package(m.Name, gpu.MajorOfPackage(name)) == name
 				if !brings && !s.judge.options.NoHistory {
 					brings, _ = packages.History().

@@ -277,3 +277,32 @@ func TestFixPinsRefuses(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 }
+
+// TestEnvWithoutWheel checks that a package without a wheel is not expected to have a library of a
+// project that no package on the index has.
+func TestEnvWithoutWheel(t *testing.T) {
+	codec := func(needs string) []byte {
+		return madeWheel(t, "codec", "1.0", []string{"opaque"},
+			"codec/plugins/libcodec.so", "elf x86_64\nsoname libcodec.so\nneeded "+needs+"\n")
+	}
+	for _, c := range []struct {
+		needs string
+		code  int
+	}{{"libheif.so.1", 0}, {"libopaque.so.1", exitUsage}} {
+		server := httptest.NewServer(&packageIndex{files: map[string]map[string][]byte{
+			"codec": {"codec-1.0-cp312-cp312-manylinux_2_28_x86_64.whl": codec(c.needs)},
+			"opaque": {
+				"opaque-1.0.tar.gz": []byte("sources"),
+				"opaque-1.0-cp39-cp39-manylinux_2_28_x86_64.whl": madeWheel(t, "opaque", "1.0", nil,
+					"opaque/libopaque.so.1", "elf x86_64\nsoname libopaque.so.1\n"),
+			},
+		}})
+		t.Cleanup(server.Close)
+		t.Chdir(t.TempDir())
+		code, out, errs := runIn(t, server.URL, []string{"pins.txt", "codec==1.0\nopaque==1.0\n"},
+			"env", "--requirement", "pins.txt", "--python", "3.12")
+		if code != c.code || !strings.Contains(out, c.needs) {
+			t.Errorf("%s: exit %d, want %d\n%s%s", c.needs, code, c.code, out, errs)
+		}
+	}
+}
