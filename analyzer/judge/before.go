@@ -178,7 +178,9 @@ func (p *Pass) MayOpen(v *View) bool {
 	return len(f.Program) == 0 || f.Loads == nil || f.Loads.Opaque() ||
 		f.Program.MayLoad(facts.Installed(v.Path), names...) ||
 		slices.ContainsFunc(p.Views, func(u *View) bool {
-			return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(u.Opens, name) })
+			return slices.ContainsFunc(u.Opens, func(opened string) bool {
+				return slices.Contains(names, opened)
+			})
 		})
 }
 
