@@ -35,7 +35,8 @@ one library with the same SONAME, apart from what auditwheel adds (libgomp).
 Not detected: names of libraries that the sources compute, packages whose sources were not read,
 what is opened after the import, and data that only a program defines. Weak symbols of C++ (inline
 functions, templates, type information) are meant to be shared and not reported, nor are symbols
-of the system's libraries, and those that the linker has bound with -Bsymbolic.`,
+of the system's libraries, also of newer systems (functions of a newer libstdc++, which compilers
+link into each library), and those that the linker has bound with -Bsymbolic.`,
 	Cause: cause.Rule{Subject: ofPackage, Kind: &cause.Kind{Advice: firstFix}},
 	References: []string{
 		"dlopen(3), RTLD_GLOBAL",
@@ -46,7 +47,7 @@ of the system's libraries, and those that the linker has bound with -Bsymbolic.`
 }
 
 func checkInterposed(p *analyzer.Pass) {
-	globals := p.Globals()
+	globals, later := p.Globals(), newLaterSymbols(p.Platform).newest
 	if len(globals) == 0 {
 		return
 	}
@@ -58,7 +59,7 @@ func checkInterposed(p *analyzer.Pass) {
 			if v.SONAME != "" && v.SONAME == g.SONAME {
 				break // the loader takes the one that is loaded for both
 			}
-			if taken := interposed(p, v, g); len(taken) > 0 {
+			if taken := interposed(p, v, g, later); len(taken) > 0 {
 				reportInterposed(p, v, g, taken)
 				break // the first one that has the symbols
 			}
@@ -70,11 +71,20 @@ func checkInterposed(p *analyzer.Pass) {
 const boundByLoader = elfobj.RelocJumpSlot | elfobj.RelocGlobDat | elfobj.RelocWord
 
 // interposed returns the symbols of an object that it looks up, and that a library in the global
-// scope defines too.
-func interposed(p *analyzer.Pass, v *analyzer.View, g analyzer.Global) (names []string) {
+// scope defines too. later is the newest system, nil for musl.
+func interposed(
+	p *analyzer.Pass, v *analyzer.View, g analyzer.Global, later *platform.Platform,
+) (names []string) {
 	for _, e := range v.Exports.All() {
 		if e.Weak || e.Unique || e.Relocs&boundByLoader == 0 || e.Kind != "func" && e.Kind != "object" ||
 			!g.Defines(e.Name, e.Version) || len(platform.Providers(p.Platform, e.Name)) > 0 {
+			continue
+		}
+		// The compilers of the images link what a newer libstdc++ has into each library
+		// (libstdc++_nonshared.a). All copies are of one ABI, apart from std::filesystem, which was
+		// experimental in GCC 8.
+		if later != nil && len(platform.Providers(later, e.Name)) > 0 &&
+			!strings.Contains(e.Name, "10filesystem") {
 			continue
 		}
 		names = append(names, e.Name)
