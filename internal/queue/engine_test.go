@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -169,39 +168,6 @@ func TestViewStoresNothing(t *testing.T) {
 	}
 	if names := keys(t, q, "*"); len(names) != 0 {
 		t.Errorf("stored %q", names)
-	}
-}
-
-// A list of jobs takes time for their number and not for its square, however small its pages are.
-func TestListTakesLinearTime(t *testing.T) {
-	const n, page = 2000, 20
-	cost := func(n int) time.Duration {
-		q := mustOpen(t, Options{Dir: t.TempDir()})
-		err := q.engine.do(t.Context(), func(t *txn) error {
-			for i := range n { // keys whose jobs are gone; some came into the state at the same time
-				if err := t.addScore(prefix+"in:dead", strconv.Itoa(i/5), fmt.Sprintf("k%08d", i)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		least := time.Hour
-		for range 3 { // other programs only add to it
-			start := time.Now()
-			if _, err := q.list(t.Context(), partition(prefix), "in:dead", Dead, 0, n, page); err != nil {
-				t.Fatal(err)
-			}
-			least = min(least, time.Since(start))
-		}
-		return least
-	}
-	one, ten := cost(n), cost(10*n)
-	t.Logf("%d keys: %v, %d keys: %v", n, one, 10*n, ten)
-	if ten > 20*one {
-		t.Errorf("ten times as many keys take %.1f times as long", ten.Seconds()/one.Seconds())
 	}
 }
 
