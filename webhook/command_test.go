@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestCommands(t *testing.T) {
@@ -55,7 +54,7 @@ func TestCommands(t *testing.T) {
 }
 
 // Anybody can write comments, and they are parsed before GitHub gets an answer. The time for each of
-// these was quadratic, and two seconds for some.
+// these was quadratic once; make growth measures it.
 func TestCommandsOfHostileComments(t *testing.T) {
 	for _, c := range []struct{ piece, end string }{
 		{"_a*", ""}, {"*a_ ", ""}, {"[a](", ""}, {"[a](<b", ""}, {"> ", ""}, {"- ", "x]"},
@@ -63,23 +62,9 @@ func TestCommandsOfHostileComments(t *testing.T) {
 		{"> > > >\n", ""}, {"[a]:b\n", "x]"}, {"/compat x _a* [a]( \n", ""},
 		{"/compat x *a_ _a*\n\n", ""}, {"/compat \n> ", "x"}, {"\t- ", "x"},
 	} {
-		comment := func(n int) string {
-			return "/compat help\n" + strings.Repeat(c.piece, n/len(c.piece)) + c.end
-		}
-		cost := func(n int) time.Duration { // the least of some, because other programs only add to it
-			body, least := comment(n), time.Hour
-			for range 5 {
-				start := time.Now()
-				Commands(body)
-				least = min(least, time.Since(start))
-			}
-			return least
-		}
-		const part = 8
-		whole, some := cost(maxComment), cost(maxComment/part)
-		if whole > 3*part*some && whole > 60*time.Millisecond {
-			t.Errorf("%q: %v for %d characters, %v for an %dth of them", c.piece, whole, maxComment,
-				some, part)
+		body := "/compat help\n\n" + strings.Repeat(c.piece, maxComment/len(c.piece)) + c.end
+		if got := Commands(body); len(got) == 0 || got[0].Name != "help" {
+			t.Errorf("%q: commands %+.100v", c.piece, got)
 		}
 	}
 }
