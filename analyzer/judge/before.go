@@ -26,6 +26,9 @@ type Before struct {
 	// Unread is set if a package that is imported before has the library, or requires the package that
 	// has it, and its sources were not read.
 	Unread bool
+	// Opened is set for a library that the import of a package loads by its path in any case, where
+	// the sources do not handle that this fails. The rest is then what happens before that.
+	Opened bool
 	// Always is set if the import of its package imports the module in any case.
 	Always bool
 }
@@ -67,7 +70,7 @@ type otherModule struct {
 type installedModule struct{ path, release string }
 
 // LoadedBefore reports whether something loads a library of another package before a module of the
-// artifact is imported, in each way to import it.
+// artifact is imported, in each way to import it; or before the sources load another object.
 func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 	s := p.sources
 	if s.starts == nil {
@@ -76,8 +79,16 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 	if p.Facts.Loads == nil || len(p.Facts.Program) == 0 && p.Facts.Sources {
 		return Before{Undecided: "the Python sources of the wheel were not read"}
 	}
-	runs := s.startsOf(facts.ModuleName(module.Path))
-	out := Before{Always: len(runs) == 1 && runs[0].Certain}
+	var runs []startup.Run
+	opened := false
+	if module.Extension() {
+		runs = s.startsOf(facts.ModuleName(module.Path))
+	} else if r, ok := s.opens(facts.Installed(module.Path)); ok {
+		runs, opened = []startup.Run{r}, true
+	} else {
+		runs = s.startsOf(facts.ModuleName(module.Path))
+	}
+	out := Before{Always: len(runs) == 1 && runs[0].Certain, Opened: opened}
 	loaded, forOthers := 0, 0
 	for _, r := range runs {
 		one := p.during(r, l)
@@ -91,7 +102,7 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 		}
 	}
 	if loaded == len(runs) {
-		return Before{Loaded: true, ForOthers: forOthers == len(runs)}
+		return Before{Loaded: true, ForOthers: forOthers == len(runs), Opened: opened}
 	}
 	if loaded > 0 && out.Undecided == "" {
 		out.Undecided = "only some of the sources that import the module load it before"
@@ -223,13 +234,28 @@ func (s *sources) startsOf(module string) []startup.Run {
 	for more := !known; more; {
 		runs, more = s.program.Starts(module), false
 		for _, r := range runs {
-			for _, e := range r.Events {
-				more = !e.Load && s.find(e.Name) || more
-			}
+			more = s.findAll(r) || more
 		}
 	}
 	s.runs[module] = runs
 	return runs
+}
+
+// opens is startsOf for an object that the sources load by its path; see startup.Index.Opens.
+func (s *sources) opens(at string) (before startup.Run, ok bool) {
+	for more := true; more; {
+		before, ok = s.program.Opens(at)
+		more = s.findAll(before)
+	}
+	return before, ok
+}
+
+// findAll reads the sources of what a run imports, as find does.
+func (s *sources) findAll(r startup.Run) (more bool) {
+	for _, e := range r.Events {
+		more = !e.Load && s.find(e.Name) || more
+	}
+	return more
 }
 
 // find reads the source of a module in the installed environment. It returns false if there is none

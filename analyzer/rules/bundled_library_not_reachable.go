@@ -30,9 +30,10 @@ fails with "cannot open shared object file".
 
 There is no finding where the sources of the package load it by its path with RTLD_GLOBAL, or import
 a module that finds it, in each way to import the object. It is an error if nothing can have loaded
-it. The Python sources of the wheel are read for calls that load libraries: ctypes, cffi,
-numpy.ctypeslib.load_library, torch.ops.load_library and functions with similar names. It is a
-warning if such a call names the library or computes a name,
+it, and if a source that the package imports loads the object by its path before the library,
+outside of functions, and does not handle OSError. The Python sources of the wheel are read for
+calls that load libraries: ctypes, cffi, numpy.ctypeslib.load_library, torch.ops.load_library and
+functions with similar names. It is a warning if such a call names the library or computes a name,
 if another object of the wheel finds the library or may load libraries itself, if the wheel has
 code without its source, if another project may have the __init__.py of the package, and if a
 declared dependency has the library or is not known.
@@ -134,6 +135,9 @@ func checkReachable(p *analyzer.Pass) {
 			len(modules) > 0 && !mayBeLoaded(p, x.by, l, modules):
 			f.Severity = analyzer.Error
 			first = ", and nothing in the " + packageWord(p) + " loads it before"
+		case len(modules) == 0 && openedWithout(p, x.by, l):
+			f.Severity = analyzer.Error
+			first = ", and the sources load it only later or not at all"
 		case x.program == nil && len(modules) == 0 && !x.linked(p):
 			if p.Facts.Conda() && x.found(p) {
 				continue // the host of a plug-in loads it
@@ -351,10 +355,8 @@ func mayBeLoaded(
 	}) {
 		return true
 	}
-	for _, name := range names {
-		if notLookedUp(p, name) != "" || otherVersion(p, name) != nil {
-			return true
-		}
+	if otherMayHave(p, names) {
+		return true
 	}
 	return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
 		return u != v && (u.Library == l && u.Extension() ||
@@ -372,6 +374,24 @@ func alwaysLoaded(p *analyzer.Pass, l *dynlink.Library, modules []*analyzer.View
 		!slices.ContainsFunc(modules, func(m *analyzer.View) bool {
 			return !p.LoadedBefore(m, l).ForOthers
 		})
+}
+
+// openedWithout reports whether the import of a package of a wheel loads an object by its path
+// before anything loads a library, so that it fails.
+func openedWithout(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) bool {
+	if p.Facts.Kind != analyzer.KindWheel || otherMayHave(p, l.Names()) {
+		return false
+	}
+	before := p.LoadedBefore(v, l)
+	return before.Opened && !before.Loaded && before.Undecided == ""
+}
+
+// otherMayHave reports whether a package that the artifact depends on may have a library. If one is
+// not known, it may.
+func otherMayHave(p *analyzer.Pass, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return notLookedUp(p, name) != "" || otherVersion(p, name) != nil
+	})
 }
 
 // shownPath shortens a search path of many folders.

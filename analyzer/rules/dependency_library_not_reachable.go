@@ -29,6 +29,8 @@ the wheel and of the packages that are given or installed with it are read in th
 they are executed: calls of ctypes.CDLL and functions with similar names, and imports of modules
 that need the library and find it by their own path. What is imported after the module is too
 late. If the package does not import the module in any case, each source that imports it counts.
+It is an error too if a source that the package imports loads another object by its path, outside
+of functions and before anything loads what that needs, and does not handle OSError.
 
 It is a note if a package is imported before that has the library, or requires the package that has
 it, and its sources were not read. It is a warning if it is not decided for another reason: the name
@@ -65,7 +67,7 @@ func checkDependencyReachable(p *analyzer.Pass) {
 		own[v.Library] = v
 	}
 	reported := map[[2]string]bool{}
-	for _, v := range modulesFirst(p.Views) {
+	check := func(v *analyzer.View, loaded bool) {
 		for _, f := range v.Loading.Found {
 			l, by := f.Library, f.NeededBy
 			if f.By != dynlink.ByPackage || by == nil || own[l] != nil && own[by] != nil ||
@@ -76,16 +78,24 @@ func checkDependencyReachable(p *analyzer.Pass) {
 				continue // by the other name
 			}
 			key := [2]string{by.Path, l.Path}
-			if reported[key] || !v.Extension() && by != v.Library || v.Extension() && !fitting(p, v) {
+			if reported[key] || v.Extension() && !fitting(p, v) {
 				continue
 			}
 			before := p.LoadedBefore(v, l)
-			if v.Extension() && before.Loaded || ofPreloader(p, l) && !before.Always {
+			known := v.Extension() || before.Opened
+			if known != loaded || !known && by != v.Library ||
+				known && before.Loaded || ofPreloader(p, l) && !before.Always {
 				continue
 			}
 			reported[key] = true
 			reportUnreachable(p, v, own[by], f, before)
 		}
+	}
+	for _, v := range modulesFirst(p.Views) {
+		check(v, true)
+	}
+	for _, v := range modulesFirst(p.Views) {
+		check(v, false)
 	}
 }
 
@@ -129,11 +139,15 @@ func reportUnreachable(
 	case v.Alternative:
 		f.Severity = analyzer.Warning
 		f.Message += ". This file is one of several variants, and only one is loaded"
-	case !v.Extension():
+	case !v.Extension() && !before.Opened:
 		f.Severity = analyzer.Warning
 		f.Message += ". It works only where the program that loads it has loaded the library"
 	default:
-		f.Message += fmt.Sprintf(", and nothing loads it before %s is imported", path.Base(v.Path))
+		done := "imported"
+		if before.Opened {
+			done = "loaded"
+		}
+		f.Message += fmt.Sprintf(", and nothing loads it before %s is %s", path.Base(v.Path), done)
 	}
 	var fixes []fix.Candidate
 	if user != nil {

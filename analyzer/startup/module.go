@@ -30,6 +30,7 @@ type step struct {
 	name    string
 	may     bool   // it depends on a condition, or a function is only mentioned
 	handled bool   // the source continues if it fails
+	guarded bool   // the source may continue if a library is not loaded: it handles OSError
 	at      string // the path of a library, relative to site-packages; "" if it is not known
 	// A library is loaded with RTLD_GLOBAL, or modules are from now on; without it, no longer.
 	global    bool
@@ -205,6 +206,7 @@ type scope struct {
 	into         *body
 	class        string // the class whose body it is
 	may, handled bool
+	guarded      bool     // see step
 	fork, arm    int      // see step
 	only         Versions // of a branch
 	types        bool     // only type checkers read it
@@ -262,13 +264,14 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 		l := r.line
 		inner := in
 		chain.enter(r, l, &inner)
-		catching, decided := false, condition{}
+		catching, guarding, decided := false, false, condition{}
 		switch {
 		case l.is("def") && r.skips:
 			r.skip(l.indent)
 			continue
 		case l.is("def") && len(l.tokens) > 1:
 			inner = r.function(l.tokens[1].text, in)
+			inner.guarded = true // by a decorator, or by what calls it later
 		case l.is("class") && len(l.tokens) > 1:
 			inner.class = strings.Clone(l.tokens[1].text)
 		case l.is("if", "elif"):
@@ -276,7 +279,7 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 			inner.types = in.types || typesOnly(head)
 			decided = chain.branch(r.evaluate(head), in, &inner)
 		case l.is("except"):
-			catching = catches(l.tokens)
+			catching, guarding = catches(l.tokens), catchesOSError(l.tokens)
 			inner = inner.maybe()
 		case l.is("for") && r.loops(l.tokens):
 			r.leaves = false
@@ -292,6 +295,10 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 			decided = holds(true)
 			inner.handled = in.handled || slices.ContainsFunc(l.tokens, func(t token) bool {
 				return t.text == "suppress"
+			})
+			head := l.tokens[:afterColon(l.tokens)]
+			inner.guarded = in.guarded || inner.handled || !slices.ContainsFunc(head, func(t token) bool {
+				return slices.Contains(transparent, t.text)
 			})
 		case l.is("try", "finally"):
 		default:
@@ -316,6 +323,11 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 		end.add(rest)
 		r.next()
 		end = end.or(r.block(l.indent+1, inner))
+		if guarding && !end.raises {
+			for i := range in.into.steps[chain.tried:chain.end] {
+				in.into.steps[chain.tried+i].guarded = true
+			}
+		}
 		if catching && !end.raises {
 			for i := range in.into.steps[chain.tried:chain.end] {
 				in.into.steps[chain.tried+i].handled = true
@@ -463,6 +475,25 @@ func catches(clause []token) bool {
 			break
 		}
 		if t.kind == 'n' && !slices.Contains(otherErrors, t.text) {
+			return true
+		}
+		named = named || t.kind == 'n' && t.text != "except"
+	}
+	return !named
+}
+
+// transparent are context managers that handle no exception of the statements in them.
+var transparent = []string{"open", "catch_warnings", "as_file"}
+
+// catchesOSError reports whether an except clause catches that ctypes cannot load a library.
+func catchesOSError(clause []token) bool {
+	named := false
+	for _, t := range clause[:afterColon(clause)] {
+		if t.kind == 'n' && t.text == "as" {
+			break
+		}
+		if t.kind == 'n' && (slices.Contains([]string{"OSError", "IOError"}, t.text) ||
+			!slices.Contains(otherErrors, t.text) && t.text != "ImportError") {
 			return true
 		}
 		named = named || t.kind == 'n' && t.text != "except"

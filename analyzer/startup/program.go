@@ -42,11 +42,12 @@ func (p Program) Import(name, until string) Run {
 	return w.Run
 }
 
-// Index is a program in which the sources that import a module are found without reading all of
-// them. It is safe for concurrent use, except with Add.
+// Index is a program in which the sources that import a module or load a library are found without
+// reading all of them. It is safe for concurrent use, except with Add.
 type Index struct {
 	program   Program
 	importers map[string][]importer // by module
+	openers   map[string][]string   // sources, by the path of a library that they load
 	early     []string              // .pth files
 }
 
@@ -58,7 +59,7 @@ type importer struct {
 
 // Index returns an index of a program, which must not be changed any more except by Add.
 func (p Program) Index() *Index {
-	x := &Index{p, map[string][]importer{}, p.early()}
+	x := &Index{p, map[string][]importer{}, map[string][]string{}, p.early()}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		x.add(name, p[name])
 	}
@@ -84,6 +85,9 @@ func (x *Index) add(name string, m *Module) {
 	}
 	for _, b := range bodies {
 		for _, s := range b.steps {
+			if s.do == loadsLibrary && s.at != "" && !slices.Contains(x.openers[s.at], name) {
+				x.openers[s.at] = append(x.openers[s.at], name)
+			}
 			if s.do != importsModule || s.name == "" || x.program.never(s) {
 				continue
 			}
@@ -141,6 +145,8 @@ type walk struct {
 	Run
 	program Program
 	until   string
+	library string          // stop where it is loaded in any case; its path as in step.at
+	guarded bool            // the sources handle that this fails
 	any     bool            // stop wherever it is imported
 	begun   map[string]bool // modules and functions; true: in any case
 	work    int
@@ -223,12 +229,17 @@ func (w *walk) body(b *body, how step) {
 			continue
 		}
 		s.may, s.handled = w.program.may(s) || how.may, s.handled || how.handled
+		s.guarded = s.guarded || how.guarded
 		before := w.global
 		switch {
 		case s.do == callsFunction:
 			w.call(s, 0)
 		case s.do == setsFlags:
 			w.global = s.global
+		case s.do == loadsLibrary && s.at != "" && s.at == w.library && !s.may:
+			w.Reached, w.Certain, w.Handled, w.guarded = true, true, s.handled, s.guarded
+			w.done = true
+			return
 		case s.do == loadsLibrary || s.name == "":
 			load := s.do == loadsLibrary
 			w.Events = append(w.Events,

@@ -167,7 +167,8 @@ func (r *moduleReader) add(do stepKind, name string, in scope) {
 func (r *moduleReader) step(s step, in scope) {
 	s.only, s.otherwise, s.never = in.only, in.may, in.never
 	s.may = in.may || in.only != Versions{} || in.flag != flag{}
-	s.handled, s.fork, s.arm, s.flag = in.handled, in.fork, in.arm, in.flag
+	s.handled, s.guarded = in.handled, in.guarded
+	s.fork, s.arm, s.flag = in.fork, in.arm, in.flag
 	r.versions = r.versions || in.only != Versions{}
 	if r.count < maxSteps && (s.do == setsFlags || !slices.Contains(in.into.steps, s)) {
 		s.name = strings.Clone(s.name)
