@@ -274,6 +274,11 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 			inner.guarded = true // by a decorator, or by what calls it later
 		case l.is("class") && len(l.tokens) > 1:
 			inner.class = strings.Clone(l.tokens[1].text)
+			if slices.ContainsFunc(l.tokens[2:afterColon(l.tokens)], func(t token) bool {
+				return t.kind == 'n' && loads(t.text)
+			}) { // class Library(ctypes.CDLL): a call of it loads one, and is not recognized
+				r.step(step{do: loadsLibrary}, in.maybe())
+			}
 		case l.is("if", "elif"):
 			head := l.tokens[1:max(1, afterColon(l.tokens)-1)]
 			inner.types = in.types || typesOnly(head)

@@ -105,6 +105,12 @@ func TestStarts(t *testing.T) {
 		"a computed library": {
 			[]string{"p/__init__.py", "import ctypes\nctypes.CDLL(find())\nimport p._m"}, "[load ?]",
 		},
+		"by a class of its own": {
+			[]string{"p/__init__.py", "class L(ctypes.CDLL): pass\nL(d / 'libq.so.1')\nimport p._m"}, "[load ?]",
+		},
+		"by getattr": {
+			[]string{"p/__init__.py", "getattr(ctypes, 'CDLL')(d / 'libq.so.1')\nimport p._m"}, "[load ?]",
+		},
 		"one that a loader knows": {
 			[]string{"p/__init__.py", "from x import load_dynamic_lib\nload_dynamic_lib('nvrtc')\nimport p._m"},
 			"[x x/load_dynamic_lib load nvrtc]",

@@ -206,6 +206,10 @@ func (r *moduleReader) use(all []token, i int, in scope) {
 	case r.system.Name == "linux" && slices.Contains(windowsOnly, last):
 	case slices.ContainsFunc(strings.Split(whole, "/"), loads):
 		r.loads(last, all[end:], in)
+	case whole == "getattr" && slices.ContainsFunc(arguments(all[end:]), func(t token) bool {
+		return t.kind == 's' && loads(t.text)
+	}): // getattr(ctypes, "CDLL")(path)
+		r.step(step{do: loadsLibrary}, in.maybe())
 	case first == "exec" || first == "eval", slices.Contains(opaque, last),
 		last == "load_module", last == "exec_module",
 		last == "run_path", last == "run_module":
