@@ -76,3 +76,46 @@ func TestLibraryOfImported(t *testing.T) {
 		}
 	}
 }
+
+// TestStableABIOfAPython checks that a module for the stable ABI needs the functions of the Python
+// of the environment, which is older than one of them.
+func TestStableABIOfAPython(t *testing.T) {
+	for _, c := range []struct {
+		python, symbol string
+		fails          bool
+	}{
+		{"3.9", "PyType_GetName", true}, {"3.10", "PyType_GetName", true},
+		{"3.11", "PyType_GetName", false}, {"3.13", "PyType_GetName", false},
+		{"3.9", "PyModule_Create2", false}, {"3.9", "_Py_NoneStruct", false},
+		{"3.14", "PyList_GetItemRef", false}, {"3.12", "PyList_GetItemRef", true},
+	} {
+		e := &analyzer.Environment{
+			On: packages.Target{
+				Python: c.python, Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36",
+			},
+			Platform: "debian12", Complete: true, With: []string{"old==1.0"},
+			Wheels: []analyzer.Input{input(cases.Wheel{
+				Name: "old", Version: "1.0", Tags: []string{"cp38-abi3-manylinux2014_x86_64"},
+				Files: map[string][]byte{
+					"old/__init__.py": []byte("from . import _old\n"),
+					"old/_old.abi3.so": built(t,
+						"import "+c.symbol+"\nexport PyInit__old\nimport PyModule_Create2\n"),
+				},
+			})},
+		}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil,
+			analyzer.Options{Source: stock{t, map[string]string{"old==1.0": ""}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, f := range r.Findings {
+			if f.Rule == "undefined-symbol" && f.Severity == analyzer.Error {
+				found = append(found, f.Symbol)
+			}
+		}
+		if len(found) > 0 != c.fails || r.Fails(analyzer.Error) != c.fails {
+			t.Errorf("Python %s, %s: %q, %+v", c.python, c.symbol, found, r.Findings)
+		}
+	}
+}

@@ -28,20 +28,25 @@ func ofHost(p *analyzer.Pass, v *analyzer.View) func(symbol string) bool {
 }
 
 // pythonOf returns the release of CPython that loads an object, "3.11": by the file name of a
-// module, else by the wheel's tag. It is "" if that is not exactly one release whose exports are
-// known: abi3 and several tags, PyPy, debug and free-threaded builds, and the narrow builds of
-// Python 2.
+// module, for abi3 in an environment by its Python, else by the wheel's tag. It is "" if that is not
+// exactly one release whose exports are known: abi3 and several tags, PyPy, debug and free-threaded
+// builds, and the narrow builds of Python 2.
 func pythonOf(p *analyzer.Pass, v *analyzer.View) string {
 	if v.Host != analyzer.HostPython {
 		return ""
 	}
 	var release string
-	if m, ok := parseModule(v.Path); ok {
+	m, ok := parseModule(v.Path)
+	switch {
+	case ok && m.stable != (cpython.Suffix{}) && m.flags == "" && p.Pinned &&
+		cpython.Known(p.Python):
+		return p.Python // a module for several releases, in an environment with one
+	case ok:
 		if m.cpython == "" || m.flags != "" && m.flags != "m" {
 			return ""
 		}
 		release = dotted(m.cpython)
-	} else if p.Facts.Wheel != nil {
+	case p.Facts.Wheel != nil:
 		for _, t := range p.Facts.Wheel.Tags {
 			version, ok := strings.CutPrefix(t.Python, "cp")
 			abis := []string{"cp" + version, "cp" + version + "m", "cp27mu"}
