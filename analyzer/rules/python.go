@@ -28,9 +28,9 @@ func ofHost(p *analyzer.Pass, v *analyzer.View) func(symbol string) bool {
 }
 
 // pythonOf returns the release of CPython that loads an object, "3.11": by the file name of a
-// module, for abi3 in an environment by its Python, else by the wheel's tag. It is "" if that is not
-// exactly one release whose exports are known: abi3 and several tags, PyPy, debug and free-threaded
-// builds, and the narrow builds of Python 2.
+// module, for abi3 in an environment by its Python, else by the wheel's tag. It is "" if that is
+// not exactly one release whose exports are known: abi3 and several tags, PyPy, debug and
+// free-threaded builds, and the narrow builds of Python 2.
 func pythonOf(p *analyzer.Pass, v *analyzer.View) string {
 	if v.Host != analyzer.HostPython {
 		return ""
