@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
@@ -17,14 +16,7 @@ import (
 // What is left in a file with a fix is not attributed to another file whose path differs only in
 // its spelling, so the fix does not count as one that works.
 func TestFixOfOneOfTwoSpellings(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so\nneeded libc.so.6\nexecstack yes\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := built(t, "soname libx.so\nneeded libc.so.6\nexecstack yes\n")
 	var inputs []analyzer.Input
 	for _, name := range []string{"./libx.so", "libx.so"} {
 		inputs = append(inputs,
@@ -49,14 +41,7 @@ func TestFixOfOneOfTwoSpellings(t *testing.T) {
 // A fix that was not simulated, because too many others were, is applied to the bytes together with
 // those that work.
 func TestFixThatWasNotSimulated(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so\nneeded libc.so.6\nexecstack yes\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := built(t, "soname libx.so\nneeded libc.so.6\nexecstack yes\n")
 	stack := &analyzer.Rule{ID: "a", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
 		if p.Views[0].ExecStack != "no" && !p.Scenario.NoStack["libx.so"] {
 			p.Report(analyzer.Finding{Object: "libx.so"}, fix.Candidate{Fix: fix.Fix{

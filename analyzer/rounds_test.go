@@ -7,21 +7,13 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
 // A fix that is found only after another one was applied is applied too, and belongs to its cause
 // in the report. What is left after that needs one more round, and another one is not made.
 func TestFixesOfLaterRounds(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so\nneeded libc.so.6\nexecstack yes\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := built(t, "soname libx.so\nneeded libc.so.6\nexecstack yes\n")
 	stack := &analyzer.Rule{ID: "a", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
 		if p.Views[0].ExecStack != "no" && !p.Scenario.NoStack["libx.so"] {
 			p.Report(analyzer.Finding{Object: "libx.so"}, fix.Candidate{Fix: fix.Fix{
@@ -86,14 +78,7 @@ func TestFixesOfLaterRounds(t *testing.T) {
 
 // A cause of which a finding is left is not reported as fixed.
 func TestPartlyFixed(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so\nneeded libc.so.6\nexecstack yes\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := built(t, "soname libx.so\nneeded libc.so.6\nexecstack yes\n")
 	rule := &analyzer.Rule{ID: "a", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
 		p.Report(analyzer.Finding{Object: "libx.so", Symbol: "stays"})
 		if p.Views[0].ExecStack != "no" && !p.Scenario.NoStack["libx.so"] {
