@@ -78,8 +78,9 @@ type Artifact struct {
 	// packages in a deb's Recommends, and further alternatives in its Depends
 	recommends, alternatives []string `compact:"-"`
 
-	index  func() *startup.Index `compact:"-"` // of Program
-	opened func() []string       `compact:"-"` // see Opened; nil without a source that names RTLD_GLOBAL
+	index func() *startup.Index `compact:"-"` // of Program
+	// see Opened; nil without a source that names RTLD_GLOBAL
+	opened func() []string `compact:"-"`
 	// Top-level packages of a wheel or conda package: folders with an __init__.py.
 	roots       []string
 	links       map[string][]string           `compact:"-"` // by target, while it is read

@@ -21,12 +21,15 @@ func isFlag(name string) bool {
 }
 
 // flag returns the path of a name that was imported, or of a constant of this module; "" for
-// others.
+// others, and for a name that was bound more than once.
 func (r *moduleReader) flag(name string) string {
+	if r.bindings[name] != 1 {
+		return ""
+	}
 	if at, ok := r.names[name]; ok {
 		return at
 	}
-	if _, ok := r.flags[name]; ok || r.changed[name] {
+	if _, ok := r.flags[name]; ok {
 		return path.Join(r.name, name)
 	}
 	return ""
@@ -34,31 +37,47 @@ func (r *moduleReader) flag(name string) string {
 
 // setFlag handles an assignment to a name.
 func (r *moduleReader) setFlag(name string, all []token, plain bool, in scope) {
+	if !isFlag(name) && r.bindings[name] > 0 { // of a module that was imported
+		r.rebinds(name, 2)
+	}
 	if !isFlag(name) || in.never || len(r.flags) >= maxSteps {
 		return
 	}
-	_, again := r.flags[name]
 	value := r.evaluate(all)
-	name = strings.Clone(name)
-	if again || !plain || !value.known || in.into != &r.top || in.class != "" || in.may ||
+	if !plain || !value.known || in.into != &r.top || in.class != "" || in.may ||
 		in.only != (Versions{}) || in.flag != (flag{}) {
-		r.changed[name] = true
+		r.rebinds(name, 2) // to one value or another
 		return
 	}
-	r.flags[name] = value.holds
+	r.rebinds(name, 1)
+	r.flags[strings.Clone(name)] = value.holds
+}
+
+// rebinds counts the values that a flag, or the name of a module, may have: those of assignments
+// and imports. Names that are not counted, because there are too many, are no flags.
+func (r *moduleReader) rebinds(name string, values int) {
+	if r.bindings[name] > 0 || len(r.bindings) < maxSteps {
+		r.bindings[strings.Clone(name)] += values
+	}
 }
 
 // keepFlags removes the flags that the source may set again, in functions too.
 func (r *moduleReader) keepFlags(text string) {
-	for name := range r.changed {
-		delete(r.flags, name)
-	}
-	for at := range every(text, "global ") {
-		line, _, _ := strings.Cut(text[at:], "\n")
-		for name := range r.flags {
-			if strings.Contains(line, name) {
-				delete(r.flags, name)
+	const word = "global "
+	for at := range every(text, word) {
+		line, _, _ := strings.Cut(text[at+len(word):], "\n")
+		for name := range strings.FieldsFuncSeq(line, func(c rune) bool {
+			return c > 0x7f || !isName(byte(c))
+		}) {
+			if r.bindings[name] > 0 {
+				r.rebinds(name, 2)
 			}
+		}
+	}
+	for name, values := range r.bindings {
+		if values > 1 && isFlag(name) {
+			delete(r.flags, name)
+			delete(r.names, name)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package startup
 
 import (
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -21,6 +22,18 @@ type Module struct {
 
 // body is what a source or a function does.
 type body struct{ steps []step }
+
+// bodies returns what the source does, and then its functions, by name.
+func (m *Module) bodies() []*body {
+	if m == nil {
+		return nil
+	}
+	out := []*body{&m.top}
+	for _, name := range slices.Sorted(maps.Keys(m.functions)) {
+		out = append(out, m.functions[name])
+	}
+	return out
+}
 
 // step is something that a source does.
 type step struct {
@@ -69,7 +82,7 @@ func ReadModule(file, text string, on System) (name string, m *Module) {
 	name = strings.TrimSuffix(name, "/__init__")
 	r.name, r.names, r.functions = name, map[string]string{}, map[string]*body{}
 	r.global = map[string]bool{"RTLD_GLOBAL": true}
-	r.flags, r.changed = map[string]bool{}, map[string]bool{}
+	r.flags, r.bindings = map[string]bool{}, map[string]int{}
 	dotted := func(at string) []string { return []string{strings.ReplaceAll(at, "/", ".")} }
 	r.values = map[string][]string{"__name__": dotted(r.name), "__package__": dotted(r.folder)}
 	r.lexer.src = text
@@ -173,22 +186,22 @@ func (r *moduleReader) prune() {
 // moduleReader is the state of reading a source.
 type moduleReader struct {
 	Module
-	system  System
-	name    string              // of the module
-	folder  string              // of relative imports
-	defined map[string]bool     // names of functions and classes
-	global  map[string]bool     // names of values that contain RTLD_GLOBAL
-	values  map[string][]string // constant texts of names: of a variable of a loop, each one
-	paths   map[string][]string // paths of names, from all assignments: absolute, below siteFolder
-	found   map[string]bool     // names of results of ctypes.util.find_library
-	changed map[string]bool     // names of flags that are set under a condition or more than once
-	file    string              // of the source, relative to site-packages
-	leaves  bool                // a break, continue or return since the last loop over constants began
-	skips   bool                // its functions do nothing that matters
-	lexer   lexer
-	line    line // the next one; without tokens at the end
-	count   int  // number of steps
-	forks   int  // number of if and try statements
+	system   System
+	name     string              // of the module
+	folder   string              // of relative imports
+	defined  map[string]bool     // names of functions and classes
+	global   map[string]bool     // names of values that contain RTLD_GLOBAL
+	values   map[string][]string // constant texts of names: of a variable of a loop, each one
+	paths    map[string][]string // paths of names, from all assignments: absolute, below siteFolder
+	found    map[string]bool     // names of results of ctypes.util.find_library
+	bindings map[string]int      // of flags: how many values they may have
+	file     string              // of the source, relative to site-packages
+	leaves   bool                // a break, continue or return since the last loop over constants
+	skips    bool                // its functions do nothing that matters
+	lexer    lexer
+	line     line // the next one; without tokens at the end
+	count    int  // number of steps
+	forks    int  // number of if and try statements
 }
 
 // line is a logical line.
@@ -284,7 +297,8 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 			inner.types = in.types || typesOnly(head)
 			decided = chain.branch(r.evaluate(head), in, &inner)
 		case l.is("except"):
-			catching, guarding = catches(l.tokens), catchesOSError(l.tokens)
+			catching = catches(l.tokens, "OSError", "IOError")
+			guarding = catches(l.tokens, "ImportError")
 			inner = inner.maybe()
 		case l.is("for") && r.loops(l.tokens):
 			r.leaves = false
@@ -328,14 +342,10 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 		end.add(rest)
 		r.next()
 		end = end.or(r.block(l.indent+1, inner))
-		if guarding && !end.raises {
+		if (catching || guarding) && !end.raises {
 			for i := range in.into.steps[chain.tried:chain.end] {
-				in.into.steps[chain.tried+i].guarded = true
-			}
-		}
-		if catching && !end.raises {
-			for i := range in.into.steps[chain.tried:chain.end] {
-				in.into.steps[chain.tried+i].handled = true
+				s := &in.into.steps[chain.tried+i]
+				s.handled, s.guarded = s.handled || catching, s.guarded || guarding
 			}
 		}
 		if begins {
@@ -462,24 +472,25 @@ func (r *moduleReader) function(name string, in scope) scope {
 	return out
 }
 
-// otherErrors are exceptions that are not raised when a module cannot be loaded.
+// otherErrors are exceptions that are raised neither when a module cannot be loaded nor when ctypes
+// cannot load a library. ModuleNotFoundError is not raised for a module that is there.
 var otherErrors = []string{
 	"except", "ModuleNotFoundError", "KeyError", "ValueError", "AttributeError", "TypeError",
 	"RuntimeError", "NameError", "IndexError", "LookupError", "FileNotFoundError",
 	"NotImplementedError",
 	"AssertionError", "KeyboardInterrupt", "SystemExit", "UnicodeDecodeError", "PermissionError",
-	"ZeroDivisionError", "TimeoutError", "StopIteration", "OSError", "IOError",
+	"ZeroDivisionError", "TimeoutError", "StopIteration",
 }
 
-// catches reports whether an except clause catches that a module cannot be loaded.
-// ModuleNotFoundError is not raised for one that is there.
-func catches(clause []token) bool {
+// catches reports whether an except clause catches an exception: it names none, or one that is
+// neither in otherErrors nor among those given.
+func catches(clause []token, others ...string) bool {
 	named := false
 	for _, t := range clause[:afterColon(clause)] {
 		if t.kind == 'n' && t.text == "as" {
 			break
 		}
-		if t.kind == 'n' && !slices.Contains(otherErrors, t.text) {
+		if t.kind == 'n' && !slices.Contains(otherErrors, t.text) && !slices.Contains(others, t.text) {
 			return true
 		}
 		named = named || t.kind == 'n' && t.text != "except"
@@ -489,22 +500,6 @@ func catches(clause []token) bool {
 
 // transparent are context managers that handle no exception of the statements in them.
 var transparent = []string{"open", "catch_warnings", "as_file"}
-
-// catchesOSError reports whether an except clause catches that ctypes cannot load a library.
-func catchesOSError(clause []token) bool {
-	named := false
-	for _, t := range clause[:afterColon(clause)] {
-		if t.kind == 'n' && t.text == "as" {
-			break
-		}
-		if t.kind == 'n' && (slices.Contains([]string{"OSError", "IOError"}, t.text) ||
-			!slices.Contains(otherErrors, t.text) && t.text != "ImportError") {
-			return true
-		}
-		named = named || t.kind == 'n' && t.text != "except"
-	}
-	return !named
-}
 
 // afterColon returns the index after the colon that ends the head of a compound statement, or the
 // number of tokens.

@@ -10,20 +10,28 @@ func TestOpens(t *testing.T) {
 		sources []string
 		want    bool
 	}{
-		"at the top":       {[]string{"p/__init__.py", load}, true},
-		"in a class":       {[]string{"p/__init__.py", "class A:\n  x = " + load}, true},
-		"called":           {[]string{"p/__init__.py", "def f():\n  " + load + "f()\n"}, false},
-		"not called":       {[]string{"p/__init__.py", "def f():\n  " + load}, false},
-		"passed on":        {[]string{"p/__init__.py", "def f():\n  " + load + "safe(f)\n"}, false},
-		"in a module":      {[]string{"p/__init__.py", "from . import a", "p/a.py", load}, true},
-		"not imported":     {[]string{"p/__init__.py", "", "p/a.py", load}, false},
-		"other parts":      {[]string{"p/a.py", load}, false},
-		"for a condition":  {[]string{"p/__init__.py", "if f():\n  " + load}, false},
-		"OSError":          {[]string{"p/__init__.py", "try:\n  " + load + "except OSError: pass"}, false},
-		"any exception":    {[]string{"p/__init__.py", "try:\n  " + load + "except: pass"}, false},
-		"ImportError":      {[]string{"p/__init__.py", "try:\n  " + load + "except ImportError: pass"}, true},
-		"no such file":     {[]string{"p/__init__.py", "try:\n  " + load + "except FileNotFoundError: pass"}, true},
-		"raised again":     {[]string{"p/__init__.py", "try:\n  " + load + "except OSError:\n  raise"}, true},
+		"at the top":      {[]string{"p/__init__.py", load}, true},
+		"in a class":      {[]string{"p/__init__.py", "class A:\n  x = " + load}, true},
+		"called":          {[]string{"p/__init__.py", "def f():\n  " + load + "f()\n"}, false},
+		"not called":      {[]string{"p/__init__.py", "def f():\n  " + load}, false},
+		"passed on":       {[]string{"p/__init__.py", "def f():\n  " + load + "safe(f)\n"}, false},
+		"in a module":     {[]string{"p/__init__.py", "from . import a", "p/a.py", load}, true},
+		"not imported":    {[]string{"p/__init__.py", "", "p/a.py", load}, false},
+		"other parts":     {[]string{"p/a.py", load}, false},
+		"for a condition": {[]string{"p/__init__.py", "if f():\n  " + load}, false},
+		"OSError": {
+			[]string{"p/__init__.py", "try:\n  " + load + "except OSError: pass"}, false,
+		},
+		"any exception": {[]string{"p/__init__.py", "try:\n  " + load + "except: pass"}, false},
+		"ImportError": {
+			[]string{"p/__init__.py", "try:\n  " + load + "except ImportError: pass"}, true,
+		},
+		"no such file": {
+			[]string{"p/__init__.py", "try:\n  " + load + "except FileNotFoundError: pass"}, true,
+		},
+		"raised again": {
+			[]string{"p/__init__.py", "try:\n  " + load + "except OSError:\n  raise"}, true,
+		},
 		"suppressed":       {[]string{"p/__init__.py", "with suppress(OSError):\n  " + load}, false},
 		"unknown manager":  {[]string{"p/__init__.py", "with quiet():\n  " + load}, false},
 		"without warnings": {[]string{"p/__init__.py", "with catch_warnings():\n  " + load}, true},

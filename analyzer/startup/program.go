@@ -76,17 +76,13 @@ func (x *Index) Add(name string, m *Module) {
 }
 
 func (x *Index) add(name string, m *Module) {
-	if m == nil {
-		return
-	}
-	bodies := []*body{&m.top}
-	for _, f := range slices.Sorted(maps.Keys(m.functions)) {
-		bodies = append(bodies, m.functions[f])
-	}
-	for _, b := range bodies {
+	for _, b := range m.bodies() {
 		for _, s := range b.steps {
-			if s.do == loadsLibrary && s.at != "" && !slices.Contains(x.openers[s.at], name) {
-				x.openers[s.at] = append(x.openers[s.at], name)
+			if s.do == loadsLibrary && s.at != "" {
+				all := x.openers[s.at]
+				if n := len(all); n == 0 || all[n-1] != name {
+					x.openers[s.at] = append(all, name)
+				}
 			}
 			if s.do != importsModule || s.name == "" || x.program.never(s) {
 				continue

@@ -71,7 +71,11 @@ func (r *moduleReader) statement(all []token, in scope) {
 			r.assign(all[0].text, all[2:], all[1].text == "=")
 			r.setFlag(all[0].text, all[2:], all[1].text == "=", in)
 		}
+		equals := slices.IndexFunc(all, func(t token) bool { return t.kind == 'o' && t.text == "=" })
 		for i, t := range all {
+			if t.kind == 'n' && equals > 1 && i < equals {
+				r.rebinds(t.text, 2)
+			}
 			if t.kind == 'n' && (i == 0 || all[i-1].text != "." || all[i-1].kind != 'o') {
 				r.use(all, i, in)
 			}
@@ -134,6 +138,7 @@ func split(all []token, at string) func(func([]token) bool) {
 
 // renamed returns the dotted name in tokens, and the name after "as".
 func renamed(all []token) (name, as string) {
+	var whole strings.Builder // a name may be as long as the source
 	for i, t := range all {
 		if t.kind == 'n' && t.text == "as" {
 			if i+1 < len(all) {
@@ -141,19 +146,27 @@ func renamed(all []token) (name, as string) {
 			}
 			break
 		}
-		name += t.text
+		whole.WriteString(t.text)
 	}
-	return name, as
+	return whole.String(), as
 }
 
 func (r *moduleReader) bind(name, at string) {
 	first, _, _ := strings.Cut(at, "/")
+	r.rebinds(name, 1)
 	if !slices.Contains(standard, first) && len(r.names) < maxSteps {
 		r.names[strings.Clone(name)] = strings.Clone(at)
 	}
 }
 
+// deepest limits the parts of the name of a module. One with more may be any: all packages on the
+// way are looked up, which would take the square of their number.
+const deepest = 100
+
 func (r *moduleReader) imports(at string, in scope) {
+	if strings.Count(at, "/") > deepest {
+		at, in = "", in.maybe()
+	}
 	if first, _, _ := strings.Cut(at, "/"); !slices.Contains(standard, first) {
 		r.add(importsModule, at, in)
 	}

@@ -122,18 +122,14 @@ func (u *Use) Instead(of *Use) bool {
 // or in a function that nobody calls, in alphabetical order.
 func (p Program) Tops() []string {
 	found := map[string]bool{}
-	add := func(b *body) {
-		for _, s := range b.steps {
-			if s.do == importsModule && s.name != "" && !p.never(s) {
-				top, _, _ := strings.Cut(s.name, "/")
-				found[top] = true
-			}
-		}
-	}
 	for _, m := range p {
-		add(&m.top)
-		for _, f := range m.functions {
-			add(f)
+		for _, b := range m.bodies() {
+			for _, s := range b.steps {
+				if s.do == importsModule && s.name != "" && !p.never(s) {
+					top, _, _ := strings.Cut(s.name, "/")
+					found[top] = true
+				}
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
@@ -142,20 +138,15 @@ func (p Program) Tops() []string {
 // MayLoad reports whether a source, or a function in it that perhaps nobody calls, may load a
 // library: by its path, relative to site-packages, or by one of its names, with any version.
 func (p Program) MayLoad(at string, names ...string) bool {
-	may := func(b *body) bool {
-		return slices.ContainsFunc(b.steps, func(s step) bool {
-			return s.do == loadsLibrary && !p.never(s) && (s.name == "" || s.at == at || s.at == "" &&
-				slices.ContainsFunc(names, func(name string) bool { return SameStem(s.name, name) }))
-		})
+	may := func(s step) bool {
+		return s.do == loadsLibrary && !p.never(s) && (s.name == "" || s.at == at || s.at == "" &&
+			slices.ContainsFunc(names, func(name string) bool { return SameStem(s.name, name) }))
 	}
 	for _, m := range p {
-		if may(&m.top) {
+		if slices.ContainsFunc(m.bodies(), func(b *body) bool {
+			return slices.ContainsFunc(b.steps, may)
+		}) {
 			return true
-		}
-		for _, f := range m.functions {
-			if may(f) {
-				return true
-			}
 		}
 	}
 	return false
