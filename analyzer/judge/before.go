@@ -58,6 +58,7 @@ type starts struct {
 	program *startup.Index
 	tried   map[string]bool // modules that were searched in the installed environment
 	runs    map[string][]startup.Run
+	opened  map[string][]startup.Run // by the path of a library; nil if no import loads it
 }
 
 // otherModule is a module without a source of an artifact that is installed with this one.
@@ -80,12 +81,11 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 		return Before{Undecided: "the Python sources of the wheel were not read"}
 	}
 	var runs []startup.Run
-	opened := false
-	if module.Extension() {
-		runs = s.startsOf(facts.ModuleName(module.Path))
-	} else if r, ok := s.opens(facts.Installed(module.Path)); ok {
-		runs, opened = []startup.Run{r}, true
-	} else {
+	if !module.Extension() {
+		runs = s.opens(facts.Installed(module.Path))
+	}
+	opened := runs != nil
+	if !opened {
 		runs = s.startsOf(facts.ModuleName(module.Path))
 	}
 	out := Before{Always: len(runs) == 1 && runs[0].Certain, Opened: opened}
@@ -204,7 +204,10 @@ func (s *sources) read() {
 		for _, a := range append(slices.Clone(s.others), s.facts) {
 			maps.Copy(program, a.Program)
 		}
-		s.starts = &starts{s.facts, arch, program.Index(), map[string]bool{}, map[string][]startup.Run{}}
+		s.starts = &starts{
+			of: s.facts, arch: arch, program: program.Index(), tried: map[string]bool{},
+			runs: map[string][]startup.Run{}, opened: map[string][]startup.Run{},
+		}
 		s.session.starts = s.starts
 	}
 	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
@@ -241,13 +244,19 @@ func (s *sources) startsOf(module string) []startup.Run {
 	return runs
 }
 
-// opens is startsOf for an object that the sources load by its path; see startup.Index.Opens.
-func (s *sources) opens(at string) (before startup.Run, ok bool) {
-	for more := true; more; {
-		before, ok = s.program.Opens(at)
+// opens is startsOf for an object that the sources load by its path; see startup.Index.Opens. It
+// returns nil if none loads it in any case.
+func (s *sources) opens(at string) []startup.Run {
+	runs, known := s.opened[at]
+	for more := !known; more; {
+		before, ok := s.program.Opens(at)
+		if runs = nil; ok {
+			runs = []startup.Run{before}
+		}
 		more = s.findAll(before)
 	}
-	return before, ok
+	s.opened[at] = runs
+	return runs
 }
 
 // findAll reads the sources of what a run imports, as find does.

@@ -15,11 +15,10 @@ import (
 // earlier returns whether a library of another package may be loaded before those of an artifact in
 // an environment, so that no search path has to lead to it. A package that is related to the wheel,
 // because the wheel or a package that requires it requires that package or its sources import it,
-// may be. An unrelated one
-// is not if systems have the library too, or if a wheel without modules has a library of the same
-// name as the package or one that it requires: nothing loads the libraries of PyQt6-Qt6 and of
-// PySide6 in one process. Nil: that of every package may be. What modules import is not known here;
-// see Pass.LoadedBefore.
+// may be. An unrelated one is not if systems have the library too, or if a wheel without modules
+// has a library of the same name as the package or one that it requires: nothing loads the
+// libraries of PyQt6-Qt6 and of PySide6 in one process. Nil: that of every package may be. What
+// modules import is not known here; see Pass.LoadedBefore.
 func (s *Session) earlier(f *facts.Artifact, set *packages.Set) func(*dynlink.Library) bool {
 	e, own := s.judge.environment, project(f)
 	if e == nil || own == "" {
@@ -61,8 +60,8 @@ func (s *Session) related(f *facts.Artifact, set *packages.Set) map[string]bool 
 	}
 	k, out := e.contents(set), map[string]bool{}
 	for _, name := range slices.Concat(k.users[own], []string{own}, s.judge.options.Uses,
-		k.imported(f)) {
-		k.follow(out, name)
+		s.judge.options.First, k.imported(f)) {
+		k.follow(out, pkgmeta.Normalize(name))
 	}
 	return out
 }

@@ -341,10 +341,7 @@ func (s *Session) missingFrom(f *facts.Artifact, a *packageSet, name string) str
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
 			_, bySystem := platform.Known(m.Name)
-			if p, known := platform.ProviderOf(m.Name); known {
-				bySystem = bySystem || len(p.Packages(platform.PyPI)) == 0
-			}
-			if bySystem || m.NeededBy != v.Library {
+			if bySystem || !mayBePackaged(m.Name) || m.NeededBy != v.Library {
 				brings := gpu.Package(m.Name, gpu.MajorOfPackage(name)) == name
 				if !brings && !s.judge.options.NoHistory {
 					brings, _ = packages.History().
@@ -369,8 +366,7 @@ func (s *Session) missingFrom(f *facts.Artifact, a *packageSet, name string) str
 func (a *packageSet) open(found []Found, lacks func(want func(file string) bool) bool) bool {
 	for _, v := range a.views {
 		for _, m := range v.Loading.Missing {
-			p, known := platform.ProviderOf(m.Name)
-			inPackage := !known || len(p.Packages(platform.PyPI)) > 0 || gpu.Package(m.Name, "") != ""
+			inPackage := mayBePackaged(m.Name) || gpu.Package(m.Name, "") != ""
 			if inPackage && !a.lacks(m.Name) && !strings.HasPrefix(m.Name, "libpython") &&
 				!lacks(platform.OfFamily(m.Name)) {
 				return true
@@ -380,6 +376,13 @@ func (a *packageSet) open(found []Found, lacks func(want func(file string) bool)
 	return !lacks(every) && slices.ContainsFunc(found, func(f Found) bool {
 		return f.Symbol != "" && f.Library == "" && f.Severity == result.Error
 	})
+}
+
+// mayBePackaged reports whether a Python package may have a library: it is not one of a project
+// that is known and that no package on the index has.
+func mayBePackaged(soname string) bool {
+	p, known := platform.ProviderOf(soname)
+	return !known || len(p.Packages(platform.PyPI)) > 0
 }
 
 // every accepts the file name of any library.

@@ -68,6 +68,9 @@ func checkDependencyReachable(p *analyzer.Pass) {
 	}
 	reported := map[[2]string]bool{}
 	check := func(v *analyzer.View, loaded bool) {
+		if v.Extension() && !loaded {
+			return // an import loads every module
+		}
 		for _, f := range v.Loading.Found {
 			l, by := f.Library, f.NeededBy
 			if f.By != dynlink.ByPackage || by == nil || own[l] != nil && own[by] != nil ||

@@ -47,10 +47,11 @@ link into each library), and those that the linker has bound with -Bsymbolic.`,
 }
 
 func checkInterposed(p *analyzer.Pass) {
-	globals, later := p.Globals(), newLaterSymbols(p.Platform).newest
+	globals := p.Globals()
 	if len(globals) == 0 {
 		return
 	}
+	later := newLaterSymbols(p.Platform).newest
 	for _, v := range p.Views {
 		if v.Program() || !v.Extension() && !v.Linked() {
 			continue

@@ -333,13 +333,17 @@ func (x *lostSymbol) ofHost() bool {
 func (x *lostSymbol) ofTorch() bool {
 	requires := x.Facts.Metadata == nil || slices.ContainsFunc(x.Facts.Metadata.Requires,
 		func(q pkgmeta.Requirement) bool { return q.Name == "torch" && extraOf(q.Marker) == "" })
-	if requires || !torchabi.Stable(x.name()) || !x.view.Unnamed() ||
-		torchabi.Audit(requiredSymbols(x.view.Imports)).Oldest == "" {
+	if requires || !torchabi.Stable(x.name()) || !x.view.Unnamed() {
+		return false
+	}
+	oldest := torchabi.Audit(requiredSymbols(x.view.Imports)).Oldest
+	if oldest == "" {
 		return false
 	}
 	x.finding.Severity = analyzer.Warning
-	x.add("torch has it. The wheel does not require torch and no Python source imports the module, " +
-		"so it loads only where code has opened the libraries of torch with RTLD_GLOBAL before")
+	x.add("torch %s has it. The wheel does not require torch and no Python source imports the "+
+		"module, so it loads only where code has opened the libraries of torch with RTLD_GLOBAL "+
+		"before", oldest)
 	return true
 }
 
