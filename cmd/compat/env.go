@@ -355,11 +355,11 @@ func (f *envFlags) report(
 }
 
 // nameFix adds the command that makes the changes of the plan, if they are all in one file that
-// compat changes.
+// compat changes, and it checks the same environment.
 func (f *envFlags) nameFix(r *analyzer.Report) {
 	files := slices.Concat(f.lock, f.requirements)
-	if !r.Plan.Verified || len(files) != 1 || files[0] == "-" || lockfile.Updates(files[0]) ||
-		len(f.before) > 0 {
+	if !r.Plan.Verified || len(files) != 1 || files[0] == "-" || !lockfile.Edits(files[0]) ||
+		len(f.before)+len(f.extras)+len(f.groups)+len(f.first) > 0 || f.config != "" {
 		return
 	}
 	words := []string{"compat", "fix"}

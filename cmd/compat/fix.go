@@ -17,6 +17,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -365,7 +366,7 @@ func checkedOn(r *analyzer.Report) string {
 		}
 	}
 	text := "the result was checked on " + analyzer.List(names, 3, len(names), "platform")
-	if with != nil {
+	if with = causetext.Installed(with); len(with) > 0 {
 		text += " with " + analyzer.List(with, 3, len(with), "package")
 	}
 	return text

@@ -34,6 +34,9 @@ var (
 	ErrByHand = errors.New("change it by hand")
 )
 
+// Edits reports whether Apply can change a file with this name.
+func Edits(file string) bool { return formatOf(file, nil).edit != nil }
+
 // Apply returns a file with a change. All other bytes stay the same: comments, spaces, the order,
 // and the ends of lines. It returns data if the file has no requirement that has to change.
 func Apply(file string, data []byte, e Edit) ([]byte, error) {
