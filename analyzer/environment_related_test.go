@@ -25,8 +25,10 @@ func TestLibraryOfImported(t *testing.T) {
 		init, extra string
 		fails       bool
 	}{
-		"imported":            {"import engine\nfrom . import _C\n", "[cudart]", false},
-		"in a function":       {"def load():\n  import engine\n  from . import _C\nload()\n", "[cudart]", false},
+		"imported": {"import engine\nfrom . import _C\n", "[cudart]", false},
+		"in a function": {
+			"def load():\n  import engine\n  from . import _C\nload()\n", "[cudart]", false,
+		},
 		"not imported":        {"from . import _C\n", "[cudart]", true},
 		"without the library": {"import engine\nfrom . import _C\n", "", true},
 	} {
@@ -57,10 +59,12 @@ func TestLibraryOfImported(t *testing.T) {
 				}),
 			},
 		}
-		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil, analyzer.Options{Source: stock{t, map[string]string{
+		source := stock{t, map[string]string{
 			"sound==1.0": "", "engine==1.0": "requires toolkit" + c.extra,
 			"toolkit==1.0": "requires cudart; extra == 'cudart'", "cudart==1.0": "cudaFree",
-		}}})
+		}}
+		r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), e, nil,
+			analyzer.Options{Source: source})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,8 +53,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Anybody can write comments, and they are parsed before GitHub gets an answer. The time for each of
-// these was quadratic once; make growth measures it.
+// Anybody can write comments, and they are parsed before GitHub gets an answer. The time for each
+// of these was quadratic once; make growth measures it.
 func TestCommandsOfHostileComments(t *testing.T) {
 	for _, c := range []struct{ piece, end string }{
 		{"_a*", ""}, {"*a_ ", ""}, {"[a](", ""}, {"[a](<b", ""}, {"> ", ""}, {"- ", "x]"},

@@ -192,8 +192,8 @@ func TestFixPins(t *testing.T) {
 	}
 }
 
-// TestEnvNamesFix checks that compat env prints the command that makes the changes that it tried, and
-// that this works.
+// TestEnvNamesFix checks that compat env prints the command that makes the changes that it tried,
+// and that this works.
 func TestEnvNamesFix(t *testing.T) {
 	server, _, _, _ := pinsIndex(t)
 	t.Chdir(t.TempDir())
