@@ -54,7 +54,7 @@ func (r *moduleReader) assign(name string, all []token, plain bool) {
 // searches reports whether an expression is the result of ctypes.util.find_library, which does not
 // search the folders of packages.
 func (r *moduleReader) searches(all []token) bool {
-	if all[0].kind != 'n' {
+	if len(all) == 0 || all[0].kind != 'n' {
 		return false
 	}
 	if r.found[all[0].text] && (len(all) == 1 || all[1].text == ")" || all[1].text == ",") {

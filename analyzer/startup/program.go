@@ -88,7 +88,7 @@ func (x *Index) add(name string, m *Module) {
 				continue
 			}
 			// importing pkg/sub/module imports pkg/sub too
-			for at := s.name; at != "."; at = path.Dir(at) {
+			for at := s.name; at != ""; at = at[:max(0, strings.LastIndexByte(at, '/'))] {
 				all := x.importers[at]
 				if n := len(all); n == 0 || all[n-1].body != b {
 					x.importers[at] = append(all, importer{name, b})

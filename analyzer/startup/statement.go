@@ -42,7 +42,8 @@ func (r *moduleReader) statement(all []token, in scope) {
 	case l.is("import"):
 		for one := range split(all[1:], ",") {
 			name, as := renamed(one)
-			if at := strings.ReplaceAll(name, ".", "/"); at != "" {
+			at := strings.ReplaceAll(name, ".", "/")
+			if at != "" && at[0] != '/' { // import .m is no Python
 				r.imports(at, in)
 				first, _, _ := strings.Cut(at, "/")
 				if as != "" {
@@ -96,8 +97,8 @@ func (r *moduleReader) importFrom(all []token, in scope) {
 	if dots > 0 {
 		from = path.Join(r.folder, strings.Repeat("../", dots-1), from)
 	}
-	if from == "" || strings.HasPrefix(from, "..") {
-		return
+	if from == "" || strings.HasPrefix(from, "..") || strings.HasPrefix(from, "/") {
+		return // the last one is no Python: from/import x
 	}
 	if from != "." {
 		r.imports(from, in)
