@@ -67,7 +67,7 @@ func abiVerdict(a *result.ABI) string {
 	case a.Verdict == abi.Compatible:
 		return "they keep working; " + analyzer.Count(a.Changes, "compatible change") + hidden
 	}
-	if a.Types() && len(a.Blind) > 0 {
+	if len(a.Blind) > 0 {
 		return "no change in what was compared" + hidden
 	}
 	return "no change" + hidden

@@ -17,7 +17,8 @@ type blind struct {
 	untyped  names // exports without a type on either side
 	unknown  names // exports that use types which are not read
 	virtuals names // virtual functions whose types one side does not have
-	unread   names // libraries that were not read and may have what the new library imports
+	imports  names // imports of the new library that were not found
+	unread   names // libraries that were not read and may have them
 }
 
 // names are unique and in order of discovery.
@@ -42,13 +43,30 @@ func (n *names) add(name string) {
 // maxBlind limits the names in a sentence.
 const maxBlind = 20
 
-// String returns "a, b and 3 more".
-func (n *names) String() string {
+// String returns the sorted names, as listed does.
+func (n *names) String() string { return n.first(maxBlind) }
+
+// first returns the sorted names, of which some are shown.
+func (n *names) first(most int) string {
 	slices.Sort(n.list)
-	shown := n.list[:min(len(n.list), maxBlind)]
+	return listed(n.list, most)
+}
+
+// listed returns "a, b and 3 more".
+func listed(names []string, most int) string {
+	shown := names[:min(len(names), most)]
 	out := strings.Join(shown, ", ")
-	if more := len(n.list) - len(shown); more > 0 {
+	if more := len(names) - len(shown); more > 0 {
 		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
+}
+
+// readable returns the demangled names of symbols.
+func readable(symbols []string) []string {
+	out := make([]string, len(symbols))
+	for i, s := range symbols {
+		out[i] = Readable(s)
 	}
 	return out
 }
@@ -148,12 +166,16 @@ func (c *comparison) sentences() []string {
 		{"Exports without types: %s.", &c.blind.untyped},
 		{"Exports with types that compat does not read: %s.", &c.blind.unknown},
 		{"Virtual functions without types on one side: %s.", &c.blind.virtuals},
-		{"Whether the new library still finds what it imports without a version, because these " +
-			"libraries were not read: %s.", &c.blind.unread},
 	} {
 		if len(x.names.list) > 0 {
 			out = append(out, fmt.Sprintf(x.format, x.names))
 		}
+	}
+	if len(c.blind.imports.list) > 0 {
+		c.result.Unread = fmt.Sprintf("Not compared: whether libraries that were not read (%s) have what "+
+			"the new one imports: %s.",
+			c.blind.unread.first(maxListed), c.blind.imports.first(maxListed))
+		out = append(out, c.result.Unread)
 	}
 	for _, p := range c.result.Problems {
 		out = append(out, "Not compared: "+p+".")

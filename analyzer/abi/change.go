@@ -107,7 +107,10 @@ type Result struct {
 	Problems   []string `json:"problems,omitempty"` // errors of reading debug information
 	// Blind are sentences about what programs can see and what was not compared. It is empty, not
 	// nil, if all was.
-	Blind      []string `json:"blind"`
+	Blind []string `json:"blind"`
+	// Unread is the sentence of Blind about imports that a library which was not read may have; ""
+	// if there are none.
+	Unread     string   `json:"-"`
 	NewSONAME  string   `json:"new_soname,omitempty"` // "" if it is the same
 	files      []string // paths of the libraries
 	Suppressed int      `json:"suppressed,omitempty"` // number of hidden changes

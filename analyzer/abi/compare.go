@@ -5,17 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // Options are facts about other libraries. The zero value has none.
 type Options struct {
-	// Provides reports whether a library that the new one needs, directly or indirectly, exports a
-	// symbol; version is "" for an unversioned reference. May be nil.
-	Provides func(name, version string) bool
-	// Dependency returns a library that one of the two needs, by its SONAME; nil if it was not read.
-	// May be nil.
-	Dependency func(soname string) *elfobj.Object
+	// Find returns the library that the loader takes for a DT_NEEDED entry of by, or, with nil, of
+	// the new library; nil if it was not read. May be nil.
+	Find func(soname string, by *Needed) *Needed
+	// linked reports whether another library that was read needs one of this name. May be nil.
+	linked func(soname string) bool
 	// Hidden are suppressions, and Private patterns as those of Result.Private, for functions and
 	// variables whose types are not compared, because programs do not use them.
 	Hidden  Suppressions
@@ -40,6 +39,8 @@ type comparison struct {
 	blind   blind
 	// imports of new that only a library has which it no longer needs
 	lostSymbols map[string]bool
+	known       []*platform.Platform // see systems
+	closures    map[string]*closure
 }
 
 // Compare reports the changes for programs that were built against old and run with new.
@@ -66,6 +67,7 @@ func Compare(old, new *Library, o Options) *Result {
 		broken:  map[int]bool{},
 
 		lostSymbols: map[string]bool{},
+		closures:    map[string]*closure{},
 	}
 	for i := range new.Symbols {
 		c.newest[new.Symbols[i].Name] = append(c.newest[new.Symbols[i].Name], i)

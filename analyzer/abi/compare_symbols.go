@@ -78,11 +78,11 @@ func (c *comparison) bind(s *Symbol) int {
 
 // elsewhere reports whether a symbol that new lacks is in a library that new needs.
 func (c *comparison) elsewhere(s *Symbol) bool {
-	if c.Provides == nil ||
+	if c.Find == nil ||
 		s.Version != "" && len(c.new.Versions) > 0 && !slices.Contains(c.new.Versions, s.Version) {
 		return false
 	}
-	return c.Provides(s.Name, s.Version)
+	return c.closure(nil, c.new.Needed).has(s.Name, s.Version)
 }
 
 // isPrivate reports whether a version node is not for programs.

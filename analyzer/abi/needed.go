@@ -24,10 +24,14 @@ func (c *comparison) libraries() {
 			Detail:   fmt.Sprintf("The library no longer needs %s (DT_NEEDED).", n),
 			Effect:   fmt.Sprintf("Only a program that uses %s without linking against it can fail.", n),
 		}
+		if other := c.otherVersion(n); other != "" {
+			x.Detail = fmt.Sprintf("The library needs %s instead of %s (DT_NEEDED).", other, n)
+			x.Effect = fmt.Sprintf("A program that is linked with %s itself loads both.", n)
+		}
 		if lost, system := c.lost(n); len(lost) > 0 {
 			x.Severity, x.Symbol = Error, lost[0]
 			x.Detail = fmt.Sprintf("The library no longer needs %s (DT_NEEDED), but still uses %s of it.",
-				n, symbolList(lost))
+				n, listed(readable(lost), maxListed))
 			x.Effect = fmt.Sprintf("A program that does not link %s itself ends with an undefined "+
 				"symbol.", n)
 			if system != "" {
@@ -41,50 +45,42 @@ func (c *comparison) libraries() {
 	}
 }
 
-// maxListed limits the symbols in a sentence.
-const maxListed = 5
-
-// symbolList returns "a, b and 3 more".
-func symbolList(symbols []string) string {
-	var shown []string
-	for _, s := range symbols[:min(len(symbols), maxListed)] {
-		shown = append(shown, Readable(s))
+// otherVersion returns the library that the new one needs in place of an earlier or later version,
+// which the old one needed; "" if there is none.
+func (c *comparison) otherVersion(gone string) string {
+	i := slices.IndexFunc(c.new.Needed, func(n string) bool {
+		return stem(n) == stem(gone) && !slices.Contains(c.old.Needed, n)
+	})
+	if i < 0 {
+		return ""
 	}
-	out := strings.Join(shown, ", ")
-	if more := len(symbols) - len(shown); more > 0 {
-		out += fmt.Sprintf(" and %d more", more)
-	}
-	return out
+	return c.new.Needed[i]
 }
+
+// maxListed limits the names in a sentence about imports.
+const maxListed = 5
 
 // lost returns the imports of the new library that on the newest system only a library has which it
 // no longer needs. If there are none, and the library is part of the C library, it returns those of
-// the newest older system with some, and the title of that system.
+// the newest older system with some, and the title of that system. Imports that a library which was
+// not read may have are a blind spot.
 func (c *comparison) lost(gone string) (symbols []string, system string) {
 	if len(c.new.Undefined) == 0 || strings.HasPrefix(gone, "libpython") {
 		return nil, "" // an interpreter has the symbols of its library
 	}
-	if slices.ContainsFunc(c.new.Needed, func(n string) bool { return stem(n) == stem(gone) }) {
-		return nil, "" // it is linked with another version
-	}
-	known := c.systems()
-	if len(known) == 0 {
-		c.blind.unread.add(gone)
-		return nil, ""
-	}
-	for i, p := range known {
+	for i, p := range c.systems() {
 		if i > 0 && platform.LibcOf(gone) == "" {
 			break
 		}
 		rest, own := c.closure(p, c.new.withLibc()), c.closure(p, []string{gone})
 		for _, name := range c.new.Undefined {
 			switch {
-			case rest.has(name):
-			case own.unread, own.has(name) && rest.unread:
-				c.blind.unread.add(gone)
-			case own.has(name):
+			case rest.has(name, ""):
+			case own.has(name, "") && len(rest.unread) == 0:
 				symbols = append(symbols, name)
 				c.lostSymbols[name] = true
+			case own.has(name, ""), len(own.unread) > 0:
+				c.notFound(name, own, rest)
 			}
 		}
 		if len(symbols) > 0 {
@@ -97,52 +93,67 @@ func (c *comparison) lost(gone string) (symbols []string, system string) {
 	return symbols, system
 }
 
+// notFound notes an import of the new library that a library which was not read may have.
+func (c *comparison) notFound(symbol string, all ...*closure) {
+	c.blind.imports.add(Readable(symbol))
+	for _, some := range all {
+		for _, soname := range some.unread {
+			c.blind.unread.add(soname)
+		}
+	}
+}
+
 // undefined reports imports that the old library does not have and that nothing which the new one
-// needs has: it uses a library that it is not linked with. Where a library was not read, nothing is
-// reported.
+// needs has: it uses a library that it is not linked with. If a library was not read, they are a
+// blind spot.
 func (c *comparison) undefined() {
 	if c.old.Undefined == nil || len(c.new.Undefined) == 0 || c.new.extends() {
 		return
 	}
-	known := c.systems() // reads the tables of all distributions
-	if len(known) == 0 {
+	var added []string
+	for _, name := range c.new.Undefined {
+		if _, before := slices.BinarySearch(c.old.Undefined, name); !before && !c.lostSymbols[name] {
+			added = append(added, name)
+		}
+	}
+	if len(added) == 0 {
 		return
 	}
-	rest := c.closure(known[0], c.new.withLibc())
+	newest := c.systems()[0]
+	rest := c.closure(newest, c.new.withLibc())
 	effect := "A program that does not bring it ends with an undefined symbol."
 	if program := c.old.program; program != nil {
 		all := append(c.new.withLibc(), program.Needed...)
 		old := func(n string) bool { return n == c.old.SONAME }
-		rest = c.closure(known[0], slices.DeleteFunc(all, old))
-		rest.objects = append(rest.objects, program)
+		with := *c.closure(newest, slices.DeleteFunc(all, old))
+		with.objects = append(slices.Clone(with.objects), program)
+		rest = &with
 		effect = "The program ends with an undefined symbol."
 	}
-	if rest.unread {
+	added = slices.DeleteFunc(added, func(name string) bool { return rest.has(name, "") })
+	switch {
+	case len(added) == 0:
 		return
-	}
-	var symbols []string
-	for _, name := range c.new.Undefined {
-		_, before := slices.BinarySearch(c.old.Undefined, name)
-		if !before && !c.lostSymbols[name] && !rest.has(name) {
-			symbols = append(symbols, name)
+	case len(rest.unread) > 0:
+		for _, name := range added {
+			c.notFound(name, rest)
 		}
-	}
-	if len(symbols) == 0 {
 		return
 	}
 	x := Change{
 		Rule:     RuleUndefined,
 		Severity: Error,
-		Symbol:   symbols[0],
+		Symbol:   added[0],
 		Detail: fmt.Sprintf("The library now uses %s, which none of the libraries that it needs has.",
-			symbolList(symbols)),
+			listed(readable(added), maxListed)),
 		Effect: effect,
 		Fix:    "Link the library with the one that has it.",
 	}
-	before := c.closure(known[0], c.old.withLibc())
-	if !strings.HasPrefix(c.old.SONAME, "lib") &&
-		slices.ContainsFunc(c.old.Undefined, func(name string) bool { return !before.has(name) }) {
-		x.Severity = Warning // a plug-in: the program that opens it may have more symbols for it
+	before := c.closure(newest, c.old.withLibc())
+	if c.plugin() && slices.ContainsFunc(c.old.Undefined, func(name string) bool {
+		return !before.has(name, "")
+	}) {
+		x.Severity = Warning // the program that opens it may have more symbols for it
 	}
 	c.add(x)
 }
@@ -173,16 +184,19 @@ func (l *Library) musl() string {
 	return l.Needed[i]
 }
 
-// systems returns the distributions with the C library of the libraries, the newest first; nil for
-// a machine of which none is known.
-func (c *comparison) systems() (found []*platform.Platform) {
+// systems returns the distributions with the C library of the libraries, the newest first; for a
+// machine of which none is known, one nil. The tables of all distributions are read for it.
+func (c *comparison) systems() []*platform.Platform {
+	if c.known != nil {
+		return c.known
+	}
 	libc := cmp.Or(c.new.musl(), c.old.musl(), "libc.so.6")
 	for _, p := range platform.All(c.new.Machine) {
 		if p.Kind == platform.Distribution && p.Library(libc) != nil && p.Contents() == "read" {
-			found = append(found, p)
+			c.known = append(c.known, p)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b *platform.Platform) int {
+	slices.SortStableFunc(c.known, func(a, b *platform.Platform) int {
 		switch {
 		case platform.Older(b.LibcVersion, a.LibcVersion):
 			return -1
@@ -191,49 +205,96 @@ func (c *comparison) systems() (found []*platform.Platform) {
 		}
 		return 0
 	})
-	return found
+	if len(c.known) == 0 {
+		c.known = []*platform.Platform{nil}
+	}
+	return c.known
 }
 
-// closure is a set of libraries and what they need, directly and indirectly, on a system.
+// Needed is a file that the loader takes for a DT_NEEDED entry.
+type Needed struct {
+	Object *elfobj.Object
+	Path   string // where it is; for Options.Find, which searches its own needed libraries from there
+}
+
+// maxNeeded limits the libraries that are read for one comparison.
+const maxNeeded = 256
+
+// closure is a set of libraries and what they need, directly and indirectly.
 type closure struct {
 	objects   []*elfobj.Object
 	libraries []*platform.Library
-	unread    bool // others were not read
+	unread    []string // SONAMEs of others, which were not read
 }
 
-func (c *comparison) closure(p *platform.Platform, sonames []string) (all closure) {
-	seen := map[string]bool{}
-	for work := slices.Clone(sonames); len(work) > 0; work = work[1:] {
-		soname := work[0]
-		if seen[soname] {
-			continue
-		}
-		seen[soname] = true
-		if c.Dependency != nil && platform.LibcOf(soname) == "" {
-			if o := c.Dependency(soname); o != nil {
-				all.objects = append(all.objects, o)
-				work = append(work, o.Needed...)
-				continue
-			}
-		}
-		if l := p.Library(soname); l != nil && l.Known {
-			all.libraries = append(all.libraries, l)
-			work = append(work, l.Needed...)
-		} else {
-			all.unread = true
-		}
+// closure returns the libraries of some names on a system, which may be nil, and what they need.
+func (c *comparison) closure(p *platform.Platform, sonames []string) *closure {
+	key := strings.Join(sonames, "\n")
+	if p != nil {
+		key += "\x00" + p.Name
+	}
+	all, ok := c.closures[key]
+	if !ok {
+		all = follow(c.Find, p, sonames)
+		c.closures[key] = all
 	}
 	return all
 }
 
-// has reports whether one of the libraries that were read has a symbol for a reference without a
-// version.
-func (all closure) has(symbol string) bool {
+// follow reads the libraries of some names, and what they need. A system's table is used for its C
+// library, and for what find does not find. find may be nil, and so may the system.
+func follow(
+	find func(soname string, by *Needed) *Needed, p *platform.Platform, sonames []string,
+) *closure {
+	type entry struct {
+		soname string
+		by     *Needed
+	}
+	all, seen := &closure{}, map[string]bool{}
+	var work []entry
+	add := func(by *Needed, names []string) {
+		for _, n := range names {
+			if !seen[n] {
+				seen[n] = true
+				work = append(work, entry{n, by})
+			}
+		}
+	}
+	for add(nil, sonames); len(work) > 0; work = work[1:] {
+		e := work[0]
+		if find != nil && len(all.objects) < maxNeeded &&
+			(p == nil || platform.LibcOf(e.soname) == "") {
+			if n := find(e.soname, e.by); n != nil {
+				all.objects = append(all.objects, n.Object)
+				add(n, n.Object.Needed)
+				continue
+			}
+		}
+		if p != nil {
+			if l := p.Library(e.soname); l != nil && l.Known {
+				all.libraries = append(all.libraries, l)
+				add(e.by, l.Needed)
+				continue
+			}
+		}
+		all.unread = append(all.unread, e.soname)
+	}
+	return all
+}
+
+// has reports whether a reference binds to one of the libraries that were read; version is "" for
+// one without a version.
+func (all *closure) has(symbol, version string) bool {
 	return slices.ContainsFunc(all.objects, func(o *elfobj.Object) bool {
-		return slices.ContainsFunc(o.Exports.Named(symbol), func(i int32) bool {
-			return !o.Exports.At(int(i)).Hidden
+		oldest := o.OldestVersion()
+		return elfobj.Binds(func(yield func(elfobj.Offer) bool) {
+			for _, i := range o.Exports.Named(symbol) {
+				if !yield(o.Exports.Offer(int(i), version, oldest)) {
+					return
+				}
+			}
 		})
 	}) || slices.ContainsFunc(all.libraries, func(l *platform.Library) bool {
-		return l.Binds(symbol, "")
+		return l.Binds(symbol, version)
 	})
 }

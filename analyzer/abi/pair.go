@@ -115,25 +115,53 @@ func isVendored(name string) bool {
 	})
 }
 
-// systemLibrary matches a library in a folder that loaders search, or in one that the alternatives
-// system of a distribution or the loader adds. privateLibrary matches those in other folders.
+// systemLibrary matches a library in a folder that ldconfig or the loader searches, or in one that
+// the alternatives system of a distribution or the loader adds. libraryFolder also matches those in
+// other folders of a system.
 var (
+	libraryFolder = lazyregexp.New(`(^|/)((usr/(local/)?)?lib(32|64|x32|exec)?/.*)$`)
 	systemLibrary = lazyregexp.New(`^(usr/(local/)?)?lib(32|64|x32)?/([a-z0-9_]+-linux-[a-z0-9]+/)?` +
 		`((blas|lapack|atlas|openblas[a-z0-9-]*|mesa|nvidia|tls|glibc-hwcaps/[^/]+)/)*[^/]+$`)
-	privateLibrary = lazyregexp.New(`^(usr/(local/)?)?lib(32|64|x32|exec)?/.*/`)
 )
+
+// private reports whether a path is in a folder of a system that no loader searches.
+func private(name string) bool {
+	m := libraryFolder.FindStringSubmatch(name)
+	return m != nil && !systemLibrary.MatchString(m[2])
+}
 
 // isPrivateFile reports whether a library of a package of a distribution is in a folder that no
 // loader searches: a plug-in that a program opens, or a library for files of the same package.
 func isPrivateFile(l *Library) bool {
 	name := strings.TrimLeft(l.Name, "./")
-	return l.Packaged && privateLibrary.MatchString(name) && !systemLibrary.MatchString(name)
+	return l.Packaged && private(name) && libraryFolder.FindStringIndex(name)[0] == 0
+}
+
+// plugin reports whether programs open the library, but are not linked with it: no other library
+// needs it, and it has no SONAME, or no loader finds it where it is. Of a folder that tells nothing,
+// its name decides: ldconfig and the option -l of linkers only find names with lib at the start.
+func (c *comparison) plugin() bool {
+	if c.old.SONAME == "" {
+		return true
+	}
+	if c.linked != nil && c.linked(c.old.SONAME) {
+		return false
+	}
+	return private(c.new.Name) || !strings.HasPrefix(c.old.SONAME, "lib")
 }
 
 // has reports whether a library of the new package is loaded by a name.
 func has(pairs []Pairing, soname string) bool {
 	return slices.ContainsFunc(pairs, func(p Pairing) bool {
 		return p.New != nil && (p.New.SONAME == soname || path.Base(p.New.Name) == soname)
+	})
+}
+
+// linked reports whether a library of the two packages needs one of a name.
+func linked(pairs []Pairing, soname string) bool {
+	return slices.ContainsFunc(pairs, func(p Pairing) bool {
+		return p.Old != nil && slices.Contains(p.Old.Needed, soname) ||
+			p.New != nil && slices.Contains(p.New.Needed, soname)
 	})
 }
 
@@ -207,7 +235,9 @@ func ComparePairs(
 				},
 			)
 		default:
-			r := Compare(p.Old, p.New, options(p.New))
+			o := options(p.New)
+			o.linked = func(soname string) bool { return linked(pairs, soname) }
+			r := Compare(p.Old, p.New, o)
 			switch {
 			case isVendored(p.Old.Name) && isVendored(p.New.Name),
 				isPrivateFile(p.Old) && isPrivateFile(p.New):

@@ -2,6 +2,7 @@ package abi
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
@@ -9,9 +10,11 @@ import (
 // ReadProgram returns what a program uses of a library, as if it were the old library: its imports,
 // with the types that the program's debug information declares them with. It is for programs whose
 // old library is gone. Of the imports without a version it has those that the library exports, and
-// those for which elsewhere, which may be nil, reports that no other library has them. It is nil
-// without any.
-func ReadProgram(f File, l *Library, elsewhere func(name string) bool) (*Library, error) {
+// those that no other library has which the program needs. find is Options.Find for the program. It
+// is nil without any.
+func ReadProgram(
+	f File, l *Library, find func(soname string, by *Needed) *Needed,
+) (*Library, error) {
 	o, err := elfobj.Read(f.Content, f.Size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -33,6 +36,10 @@ func ReadProgram(f File, l *Library, elsewhere func(name string) bool) (*Library
 
 		Undefined: []string{},
 	}
+	others := follow(find, nil, slices.DeleteFunc(slices.Clone(o.Needed), func(n string) bool {
+		return n == l.SONAME
+	}))
+	elsewhere := func(name string) bool { return len(others.unread) > 0 || others.has(name, "") }
 	exported := map[string]*Symbol{}
 	for i := range l.Symbols {
 		exported[l.Symbols[i].Name] = &l.Symbols[i]
@@ -51,7 +58,7 @@ func ReadProgram(f File, l *Library, elsewhere func(name string) bool) (*Library
 		has := exported[i.Name]
 		switch {
 		case i.Library != "" && i.Library != l.SONAME,
-			i.Library == "" && has == nil && (i.Weak || elsewhere == nil || elsewhere(i.Name)):
+			i.Library == "" && has == nil && (i.Weak || elsewhere(i.Name)):
 			continue
 		}
 		s := Symbol{Name: i.Name, Version: i.Version, Kind: i.Kind}
@@ -63,7 +70,7 @@ func ReadProgram(f File, l *Library, elsewhere func(name string) bool) (*Library
 	// variables that the program has a copy of, and typeinfo of what it catches
 	for _, e := range o.Exports.All() {
 		has, copied := exported[e.Name], e.Relocs&elfobj.RelocCopy != 0
-		gone := has == nil && copied && elsewhere != nil && !elsewhere(e.Name)
+		gone := has == nil && copied && !elsewhere(e.Name)
 		if gone || has != nil && e.Kind == has.Kind && isVariable(e.Kind) {
 			add(Symbol{
 				Name: e.Name, Version: e.Version, Kind: e.Kind, Size: e.Size, Weak: e.Weak && !copied,
@@ -76,6 +83,11 @@ func ReadProgram(f File, l *Library, elsewhere func(name string) bool) (*Library
 	}
 	if err := p.readTypes(f, o, nil, nil); err != nil {
 		p.withoutTypes(err)
+	}
+	if len(others.unread) > 0 {
+		p.Problems = append(p.Problems, fmt.Sprintf(
+			"libraries that %s needs were not found and may have symbols that %s lacks: %s",
+			f.Name, l.Name, listed(others.unread, maxListed)))
 	}
 	return p, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
-	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -200,30 +199,18 @@ func (s *Session) compare(earlier []*Earlier) []string {
 	return notes
 }
 
-// provided returns what the checked libraries provide that a new library needs.
+// provided returns options that find what a new library needs in the checked artifacts.
 func (s *Session) provided(new *abi.Library) abi.Options {
-	dependency := func(soname string) *elfobj.Object {
+	return abi.Options{Find: func(soname string, _ *abi.Needed) *abi.Needed {
 		for _, a := range s.artifacts {
 			for _, o := range a.Objects {
 				if o.SONAME == soname && o.Machine.String() == new.Machine && o.Class == new.Class {
-					return o.Object
+					return &abi.Needed{Object: o.Object}
 				}
 			}
 		}
 		return nil
-	}
-	return abi.Options{
-		Provides: func(name, version string) bool {
-			return slices.ContainsFunc(new.Needed, func(needed string) bool {
-				o := dependency(needed)
-				return o != nil && slices.ContainsFunc(o.Exports.Named(name), func(i int32) bool {
-					e := o.Exports.At(int(i))
-					return version == "" || e.Version == version || e.Version == ""
-				})
-			})
-		},
-		Dependency: dependency,
-	}
+	}}
 }
 
 // pairing is a library and its earlier build. New is nil for a removed library.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/internal/headers"
+	"github.com/compat-app/compat/internal/startpages"
 )
 
 // diffFlags are the settings of one comparison.
@@ -152,6 +153,7 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	if err != nil {
 		return err
 	}
+	startpages.Release()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(diffMemory))
 	defer debug.SetGCPercent(debug.SetGCPercent(diffPercent))
 	// a comparison has one goroutine; a second processor would only make collections more expensive

@@ -75,16 +75,8 @@ func readApp(app string, l *abi.Library, debug *debugSources) (*abi.Library, err
 	}
 	d := debug.of(folder, folder)
 	defer d.close()
-	others := &neededLibraries{start: app, open: openObject, except: l.SONAME}
-	old, err := abi.ReadProgram(
+	return abi.ReadProgram(
 		abi.File{Name: app, Content: file, Size: size, Open: d.open, Scratch: d.scratch},
-		l,
-		func(name string) bool { return others.provides(name, "") || others.missing != "" },
+		l, neededBy(app).find,
 	)
-	if old != nil && others.missing != "" {
-		old.Problems = append(old.Problems, fmt.Sprintf(
-			"%s, which %s needs, was not found; it may have symbols that %s lacks",
-			others.missing, app, l.Name))
-	}
-	return old, err
 }

@@ -358,22 +358,16 @@ func (s *side) suppress(f *unpack.File) error {
 	return nil
 }
 
-// options returns options that know which symbols the dependencies of a new library provide:
-// files next to it, or libraries in the same package.
+// options returns options that know the dependencies of a new library: files next to it, or
+// libraries in the same package.
 func (s *side) options(new *abi.Library) abi.Options {
 	if path, ok := s.paths[new]; ok {
-		n := &neededLibraries{start: path, open: openObject}
-		return abi.Options{Provides: n.provides, Dependency: n.library}
+		return abi.Options{Find: neededBy(path).find}
 	}
-	return abi.Options{
-		Provides: func(name, version string) bool {
-			for _, needed := range new.Needed {
-				if o := s.exports[needed]; o != nil && exports(o, name, version) {
-					return true
-				}
-			}
-			return false
-		},
-		Dependency: func(soname string) *elfobj.Object { return s.exports[soname] },
-	}
+	return abi.Options{Find: func(soname string, _ *abi.Needed) *abi.Needed {
+		if o := s.exports[soname]; o != nil {
+			return &abi.Needed{Object: o}
+		}
+		return nil
+	}}
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
@@ -16,102 +16,48 @@ var systemFolders = []string{
 	"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
 }
 
-// maxNeeded limits the libraries that are read for one comparison.
-const maxNeeded = 256
-
-// neededLibraries are the direct and indirect dependencies of a library. They are read when a
-// symbol is first looked up.
+// neededLibraries finds what a library or program needs where the loader would: in the folders of
+// RUNPATH or RPATH of the file that needs it, in those of that file and of the start, and in the
+// system folders.
 type neededLibraries struct {
-	start string // path of the library
-	// opens a file next to the library or in a system directory
-	open    func(path string) (*elfobj.Object, bool)
-	exports []*elfobj.Object
-	read    bool
-	except  string // SONAME of a library that is left out; "" = none
-	missing string // a direct dependency that was not found, if any
+	start string // path of the library or program
+	// opens a file next to it or in a system folder
+	open   func(path string) (*elfobj.Object, bool)
+	opened map[string]*elfobj.Object // what open returned; nil for what is no library
 }
 
-// provides reports whether one of the libraries exports a symbol.
-func (n *neededLibraries) provides(name, version string) bool {
-	if !n.read {
-		n.read = true
-		n.load()
-	}
-	return slices.ContainsFunc(
-		n.exports,
-		func(o *elfobj.Object) bool { return exports(o, name, version) },
-	)
+func neededBy(start string) *neededLibraries {
+	return &neededLibraries{start: start, open: openObject, opened: map[string]*elfobj.Object{}}
 }
 
-// library returns a dependency, or another library where the loader would look for one; nil if it
-// is not there.
-func (n *neededLibraries) library(soname string) *elfobj.Object {
-	if !n.read {
-		n.read = true
-		n.load()
-	}
-	for _, o := range n.exports {
-		if o.SONAME == soname {
-			return o
+// object returns the object at a path; nil if there is none.
+func (n *neededLibraries) object(path string) *elfobj.Object {
+	o, ok := n.opened[path]
+	if !ok {
+		if o, ok = n.open(path); !ok {
+			o = nil
 		}
+		n.opened[path] = o
 	}
-	if first, ok := n.open(n.start); ok && !strings.Contains(soname, "/") {
-		o, _ := n.find(soname, first, first, n.start)
-		return o
+	return o
+}
+
+// find is abi.Options.Find.
+func (n *neededLibraries) find(soname string, by *abi.Needed) *abi.Needed {
+	first := n.object(n.start)
+	if first == nil || strings.Contains(soname, "/") {
+		return nil
+	}
+	if by == nil {
+		by = &abi.Needed{Object: first, Path: n.start}
+	}
+	for _, dir := range searched(by.Object, by.Path, filepath.Dir(n.start)) {
+		p := filepath.Join(dir, soname)
+		if o := n.object(p); o != nil && o.Machine == first.Machine && o.Class == first.Class {
+			return &abi.Needed{Object: o, Path: p}
+		}
 	}
 	return nil
-}
-
-// find returns the library that the loader takes for a DT_NEEDED entry of l, and its path; nil if
-// there is none. first is the library at the start.
-func (n *neededLibraries) find(
-	name string, first, l *elfobj.Object, path string,
-) (*elfobj.Object, string) {
-	for _, dir := range searched(l, path, filepath.Dir(n.start)) {
-		p := filepath.Join(dir, name)
-		if o, ok := n.open(p); ok && o.Machine == first.Machine && o.Class == first.Class {
-			return o, p
-		}
-	}
-	return nil, ""
-}
-
-// exports reports whether a library exports a symbol; version is "" for an unversioned reference.
-func exports(o *elfobj.Object, name, version string) bool {
-	return slices.ContainsFunc(o.Exports.Named(name), func(i int32) bool {
-		e := o.Exports.At(int(i))
-		return e.Version == version || version == "" && !e.Hidden
-	})
-}
-
-// load follows DT_NEEDED like the loader: RUNPATH or RPATH of the dependent library, the
-// directory of the library, then the system directories.
-func (n *neededLibraries) load() {
-	first, ok := n.open(n.start)
-	if !ok {
-		return
-	}
-	type library struct {
-		o    *elfobj.Object
-		path string
-	}
-	seen := map[string]bool{}
-	work := []library{{first, n.start}}
-	for ; len(work) > 0 && len(n.exports) < maxNeeded; work = work[1:] {
-		l := work[0]
-		for _, name := range l.o.Needed {
-			if seen[name] || strings.Contains(name, "/") || name == n.except {
-				continue
-			}
-			seen[name] = true
-			if o, p := n.find(name, first, l.o, l.path); o != nil {
-				n.exports = append(n.exports, o)
-				work = append(work, library{o, p})
-			} else if l.o == first {
-				n.missing = name
-			}
-		}
-	}
 }
 
 // searched returns the directories in which the dependencies of a library are searched.

@@ -37,6 +37,8 @@ func writeDiffText(out io.Writer, whole *abi.Result, each []*abi.Result, verbose
 				for _, sentence := range r.Blind {
 					fmt.Fprintln(w, "  "+shown(sentence))
 				}
+			} else if r.Unread != "" {
+				fmt.Fprintln(w, "  "+shown(r.Unread))
 			}
 		}
 		writeChanges(w, r, verbose)
