@@ -172,8 +172,8 @@ func (c *comparison) sentences() []string {
 		}
 	}
 	if len(c.blind.imports.list) > 0 {
-		c.result.Unread = fmt.Sprintf("Not compared: whether libraries that were not read (%s) have what "+
-			"the new one imports: %s.",
+		c.result.Unread = fmt.Sprintf(
+			"Not compared: whether libraries that were not read (%s) have what the new one imports: %s.",
 			c.blind.unread.first(maxListed), c.blind.imports.first(maxListed))
 		out = append(out, c.result.Unread)
 	}

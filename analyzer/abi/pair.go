@@ -138,8 +138,8 @@ func isPrivateFile(l *Library) bool {
 }
 
 // plugin reports whether programs open the library, but are not linked with it: no other library
-// needs it, and it has no SONAME, or no loader finds it where it is. Of a folder that tells nothing,
-// its name decides: ldconfig and the option -l of linkers only find names with lib at the start.
+// needs it, and it has no SONAME, or no loader finds it where it is. In a folder of a build, its
+// name decides: ldconfig and the option -l of linkers only find names with lib at the start.
 func (c *comparison) plugin() bool {
 	if c.old.SONAME == "" {
 		return true
