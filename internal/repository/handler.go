@@ -24,7 +24,7 @@ func Handle[B job.Body](
 			return worker.Done, o.failure(a, nil, err)
 		}
 		if r == nil {
-			return o.Missing(a)
+			return o.Missing(a, nil)
 		}
 		if r.Archived {
 			a.Log.Info("nothing to do: the repository is archived")
@@ -58,8 +58,8 @@ func (o *Opener) failure(a *worker.Attempt, r *Repository, err error) error {
 	case class.Kind == github.Invalid, class.Kind == github.Gone:
 		f.Class = worker.GiveUp
 	}
-	if class.Kind == github.Forbidden && r != nil {
-		r.Client.ForgetRepository(a.Job.Repository) // it may have been archived
+	if r != nil && (class.Kind == github.Forbidden || class.Kind == github.Missing) {
+		r.Client.ForgetRepository(a.Job.Repository) // it may have been archived or renamed
 	}
 	return f
 }

@@ -96,8 +96,12 @@ func (r *Repository) Pull(number int) *job.Pull {
 }
 
 // Missing returns the outcome of a job whose subject GitHub does not show: retry shortly after
-// the event, done later.
-func (o *Opener) Missing(a *worker.Attempt) (worker.Outcome, error) {
+// the event, done later. r is the repository under whose name GitHub responded with 404, nil if it
+// did not.
+func (o *Opener) Missing(a *worker.Attempt, r *Repository) (worker.Outcome, error) {
+	if r != nil {
+		r.Client.ForgetRepository(a.Job.Repository) // it may have been renamed
+	}
 	age := o.Store.Now().Sub(a.Job.Received)
 	if age < JustNow {
 		return worker.Later(max(time.Second, age/2), "GitHub's API does not show it yet"), nil

@@ -89,7 +89,7 @@ func (s *Service) commit(
 			return worker.Done, nil
 		}
 	}
-	return s.opener.Missing(a)
+	return s.opener.Missing(a, nil)
 }
 
 // headed returns the keys of the open pull requests of this repository with the commit as head.

@@ -38,7 +38,7 @@ func (s *Service) pull(
 		var err error
 		pr, _, err = r.Client.PullRequests.Get(ctx, r.Owner, r.Name, number)
 		if repository.NotFound(err) {
-			return s.opener.Missing(a)
+			return s.opener.Missing(a, r)
 		}
 		if err != nil {
 			return worker.Done, fmt.Errorf("read #%d: %w", number, err)

@@ -36,7 +36,7 @@ func (s *Service) release(
 	if repository.NotFound(err) {
 		if a.Job.Trigger != "release.deleted" &&
 			(len(st.Open) == 0 || s.now().Sub(a.Job.Received) <= repository.JustNow) {
-			return s.opener.Missing(a)
+			return s.opener.Missing(a, r)
 		}
 		if err := c.gather(ctx, st.Head, false); err != nil {
 			return worker.Done, err
@@ -57,7 +57,7 @@ func (s *Service) release(
 	}
 	sha, err := releaseCommit(ctx, r, release)
 	if repository.Refused(err) {
-		return s.opener.Missing(a)
+		return s.opener.Missing(a, r)
 	}
 	if err != nil {
 		return worker.Done, err

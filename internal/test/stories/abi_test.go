@@ -128,6 +128,7 @@ func TestABIWithoutARelease(t *testing.T) {
 }
 
 func TestABIPolicy(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ policy, conclusion, says, not string }{
 		{"warn", "success", "no longer exports b", ""},
 		{"none", "success", "Compatible", "no longer exports b"},
@@ -153,6 +154,7 @@ func TestABIPolicy(t *testing.T) {
 
 // The versions of two releases decide which changes are allowed.
 func TestABIOfARelease(t *testing.T) {
+	t.Parallel()
 	for tag, want := range map[string]string{"v1.1.0": "failure", "v2.0.0": "success"} {
 		t.Run(tag, func(t *testing.T) {
 			s := tell(t, world{})
@@ -174,6 +176,7 @@ func TestABIOfARelease(t *testing.T) {
 }
 
 func TestABISuggestions(t *testing.T) {
+	t.Parallel()
 	t.Run("version script", func(t *testing.T) {
 		s := tell(t, world{})
 		s.main("lib/libx.so.1", library(t, "a@@X_1.0", "b@@X_1.0"), map[string]string{

@@ -154,6 +154,7 @@ func TestWorkflowThatDoesNotRun(t *testing.T) {
 
 // A workflow that never runs for pull requests, or uploads nothing, is not expected.
 func TestWorkflowsThatDoNotRunForPulls(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		on   string
 		base []*githubtest.Artifact

@@ -22,6 +22,7 @@ func with(w cases.Wheel, path string, content []byte) cases.Wheel {
 
 // An artifact that could not be read never passes, and the check says why.
 func TestUnreadableArtifacts(t *testing.T) {
+	t.Parallel()
 	bad := func(change func(*githubtest.Artifact)) *githubtest.Artifact {
 		a := wheels(cases.Clean("1.1.0"))
 		change(a)
@@ -89,6 +90,7 @@ func TestManyEntries(t *testing.T) {
 }
 
 func TestNoArtifacts(t *testing.T) {
+	t.Parallel()
 	t.Run("a run without any", func(t *testing.T) {
 		s := tell(t, world{wait: 3 * time.Second})
 		p := s.Open()
@@ -254,6 +256,7 @@ func TestHostileNames(t *testing.T) {
 }
 
 func TestManyFindings(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{60, 3000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			s := tell(t, world{})

@@ -16,6 +16,7 @@ func (s *story) judge(w cases.Wheel) (*githubtest.Pull, githubtest.Check) {
 }
 
 func TestInvalidConfiguration(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, text, key string
 		line            int
@@ -54,6 +55,7 @@ func TestFailOnNever(t *testing.T) {
 }
 
 func TestAcceptedInTheConfig(t *testing.T) {
+	t.Parallel()
 	for until, want := range map[string]string{"2999-12-31": "success", "2020-01-01": "failure"} {
 		t.Run(until, func(t *testing.T) {
 			s := tell(t, world{})
@@ -74,6 +76,7 @@ func TestAcceptedInTheConfig(t *testing.T) {
 // although the old one was read a moment before; earlier check runs do not change until a check is
 // requested.
 func TestConfigurationOfTheAccountChanges(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{".github", ".github-private"} {
 		t.Run(name, func(t *testing.T) {
 			s := tell(t, world{})

@@ -301,6 +301,7 @@ func TestPrivateIndexGetsKnownNamesOnly(t *testing.T) {
 // A lock file of the head names a package of the company. Neither the review nor the analysis of the
 // head's or the base's artifacts requests it, wherever the credentials come from.
 func TestPrivateIndexAndLockFileOfTheHead(t *testing.T) {
+	t.Parallel()
 	payroll := cases.Clean("1.0.0")
 	payroll.Name = "internal-payroll"
 	for name, inURL := range map[string]bool{"in the URL": true, "in netrc": false} {

@@ -80,7 +80,7 @@ func TestRenamedRepository(t *testing.T) {
 	s.want(s.Concluded(sha), "success")
 }
 
-// The event for the new name is lost: what is cached under the old name is not used for long.
+// The event for the new name is lost: a 404 under the cached name clears the cache.
 func TestRenamedRepositoryWithoutEvent(t *testing.T) {
 	s := tell(t, world{})
 	p := s.Bad()

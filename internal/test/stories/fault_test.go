@@ -16,6 +16,7 @@ const limit = 5 * time.Second // longer than githubtest's grace
 // A pull request with case A gets one check run and one comment, whatever fails meanwhile.
 // githubtest checks that no call is made during a limit.
 func TestConcludesDespiteFaults(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		wrong func(*githubtest.Server)
@@ -73,6 +74,7 @@ func TestConcludesDespiteFaults(t *testing.T) {
 }
 
 func TestTokenEndsDuringAJob(t *testing.T) {
+	t.Parallel()
 	t.Run("expires", func(t *testing.T) {
 		s := tell(t, world{tokenLife: 3 * time.Second})
 		p := s.Open()

@@ -53,6 +53,7 @@ func (s *story) shut(sha string) githubtest.Check {
 
 // GitHub lists 300 files of a comparison and 3,000 of a pull request. What is behind them counts.
 func TestFullListOfFiles(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change map[string]string
 		passes bool
@@ -115,6 +116,7 @@ func cuda(version string) *githubtest.Artifact {
 // The last run of the base had wheels and wheels-cuda. Whatever else a head has, it does not pass
 // without them.
 func TestMissingArtifacts(t *testing.T) {
+	t.Parallel()
 	text := func() *githubtest.Artifact { // each simulated GitHub has its own
 		return artifact("wheels", cases.Zip(map[string][]byte{"README.txt": []byte("no wheel\n")}))
 	}
@@ -170,6 +172,7 @@ func TestMissingArtifacts(t *testing.T) {
 // A workflow that builds every pushed branch starts for pull requests of the repository, so what it
 // does not upload is missing.
 func TestMissingArtifactsOfPushedBranches(t *testing.T) {
+	t.Parallel()
 	for filter, missing := range map[string]bool{
 		`["**"]`: true, `["**", "!change-*"]`: false, `[main]`: false,
 	} {
@@ -239,6 +242,7 @@ func TestAcceptMissing(t *testing.T) {
 // A workflow may upload more for pushes than for pull requests. The runs of the last merged pull
 // requests show that; a pull request that was not merged does not.
 func TestArtifactsOfPushesAlone(t *testing.T) {
+	t.Parallel()
 	for merged, want := range map[bool]string{true: "success", false: "action_required"} {
 		t.Run(want, func(t *testing.T) {
 			s := tell(t, world{})
@@ -300,6 +304,7 @@ func TestMissingArtifactsOfAMergeGroup(t *testing.T) {
 // One commit is the head of pull requests to two branches. A run for one says nothing about the
 // other; a run whose pull request GitHub does not tell counts for both, if it is not the newest too.
 func TestRunsOfAnotherPull(t *testing.T) {
+	t.Parallel()
 	for _, fork := range []bool{false, true} {
 		t.Run(fmt.Sprint("fork ", fork), func(t *testing.T) {
 			s := tell(t, world{})
@@ -353,6 +358,7 @@ func TestPeerWithoutArtifacts(t *testing.T) {
 // A fork lacks the artifacts that main requires. What passes for a branch that requires less, with
 // the same commit, does not stand in for them.
 func TestPeerForAnotherBranch(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		settings  string
 		artifacts []*githubtest.Artifact

@@ -133,6 +133,7 @@ func TestImpactAcceptedInTheConfig(t *testing.T) {
 // TestImpactOfPrivateRepositories has a repository of each visibility for each visibility of the one
 // that is reviewed. What not every reader may see is neither named nor counted, and fails nothing.
 func TestImpactOfPrivateRepositories(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ reader, shown string }{
 		{"public", "openmill"},
 		{"internal", "openmill innermill"},

@@ -18,6 +18,7 @@ import (
 
 // A delivery that was answered with 202 is stored: the next process handles it.
 func TestKilledAfterTheResponse(t *testing.T) {
+	t.Parallel()
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		var pulls []*githubtest.Pull
 		for i := range 5 {
@@ -46,6 +47,7 @@ func TestKilledAfterTheResponse(t *testing.T) {
 // After many kills at random moments, every head whose deliveries were acknowledged has exactly one
 // completed check.
 func TestKilledRepeatedly(t *testing.T) {
+	t.Parallel()
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		var pulls []*githubtest.Pull
 		for i := range 16 {
@@ -81,6 +83,7 @@ func TestKilledRepeatedly(t *testing.T) {
 // The job of a worker that dies is claimed by another when the lease ends, and nothing is written
 // twice.
 func TestWorkerKilledDuringAJob(t *testing.T) {
+	t.Parallel()
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		p := s.Open()
 		s.Queued(p.HeadSHA)
@@ -134,6 +137,7 @@ func TestSecondProcessTakesOver(t *testing.T) {
 }
 
 func TestTerminateFinishesJobs(t *testing.T) {
+	t.Parallel()
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		p := s.Open()
 		slow := wheels(cases.CaseA("1.5.1"))
@@ -157,6 +161,7 @@ func TestTerminateFinishesJobs(t *testing.T) {
 // SIGTERM while every worker runs a job: each job is finished or returned to the queue, no failure
 // is counted, and the next process claims it at once.
 func TestTerminateUnderLoad(t *testing.T) {
+	t.Parallel()
 	onBoth(
 		t,
 		world{env: map[string]string{"COMPAT_WORKERS": "4", "COMPAT_LEASE": "1m"}},
@@ -280,6 +285,7 @@ func (s *story) queued() []queue.Entry {
 }
 
 func TestRestartKeepsWaitingJobs(t *testing.T) {
+	t.Parallel()
 	onBoth(t, world{wait: 6 * time.Second}, func(s *story, _ *redistest.Server) {
 		p := s.Open()
 		s.Queued(p.HeadSHA)
@@ -421,6 +427,7 @@ func TestLargeArtifactsHaveAPool(t *testing.T) {
 }
 
 func TestInstallationEnds(t *testing.T) {
+	t.Parallel()
 	for _, action := range []string{"suspend", "deleted"} {
 		t.Run(action, func(t *testing.T) {
 			// The sweeper, which calls GitHub too, does not run during the test.

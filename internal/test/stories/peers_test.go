@@ -48,6 +48,7 @@ func (s *story) stands(sha, conclusion string) githubtest.Check {
 }
 
 func TestWorstResultOfAHeadCounts(t *testing.T) {
+	t.Parallel()
 	for _, order := range []string{"strict first", "lenient first", "together"} {
 		t.Run(order, func(t *testing.T) {
 			s := tell(t, world{})

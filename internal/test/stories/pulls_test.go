@@ -11,6 +11,7 @@ import (
 )
 
 func TestOpenedPullHasACheckAtOnce(t *testing.T) {
+	t.Parallel()
 	onBoth(t, world{}, func(s *story, _ *redistest.Server) {
 		p := s.Open()
 		k := s.Queued(p.HeadSHA)
@@ -207,6 +208,7 @@ func TestBurstOfPushes(t *testing.T) {
 }
 
 func TestFork(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("opened lost %v", lost), func(t *testing.T) {
 			s := tell(t, world{})

@@ -65,6 +65,7 @@ func TestReleaseOfALibraryForMacOS(t *testing.T) {
 
 // An archive that cannot be read does not pass, as an asset of a release or in an artifact.
 func TestArchivesThatAreNotRead(t *testing.T) {
+	t.Parallel()
 	rar := []byte("Rar!\x1a\x07\x01\x00 and so on")
 	t.Run("release", func(t *testing.T) {
 		s := tell(t, world{})
@@ -175,6 +176,7 @@ func (s *story) answered(g *githubtest.Gate, want string) string {
 }
 
 func TestGate(t *testing.T) {
+	t.Parallel()
 	t.Run("clean", func(t *testing.T) {
 		s := tell(t, world{})
 		s.answered(s.gate("", wheels(cases.Clean("1.1.0"))), "approved")
@@ -236,6 +238,7 @@ func (s *story) group() (*githubtest.Pull, string) {
 }
 
 func TestMergeGroup(t *testing.T) {
+	t.Parallel()
 	for want, w := range map[string]cases.Wheel{"success": cases.Clean("1.1.0"),
 		"failure": cases.CaseA("1.5.1")} {
 		t.Run(want, func(t *testing.T) {

@@ -234,6 +234,7 @@ func TestSummaryIsUpdatedInPlace(t *testing.T) {
 }
 
 func TestFixedFindingsAreClosed(t *testing.T) {
+	t.Parallel()
 	t.Run("nobody answered", func(t *testing.T) { fixed(t, "") })
 	t.Run("somebody answered", func(t *testing.T) { fixed(t, "We need 12.8 for the old driver.") })
 }
