@@ -34,6 +34,8 @@ type group struct {
 	artifact *artifact
 	findings []int
 	all      []*result.Finding // the findings for the indexes in findings
+	parts    []*group          // those that are shown as parts of its cause; see joinSimilar
+	cut      bool              // the title had no room for all of its words
 }
 
 // Of sets the causes and the plan of a report from its findings.
@@ -41,7 +43,7 @@ func Of(r *result.Report, o Options) {
 	groups := collect(r, o)
 	r.Causes = make([]result.Cause, 0, len(groups))
 	for _, g := range groups {
-		r.Causes = append(r.Causes, g.cause(r, o))
+		r.Causes = append(r.Causes, g.withParts(r, o))
 	}
 	slices.SortStableFunc(r.Causes, func(a, b result.Cause) int {
 		return cmp.Or(
@@ -100,6 +102,9 @@ func collect(r *result.Report, o Options) []*group {
 		}
 		g.artifact = s.artifact(g.all[0].Artifact)
 	}
+	if o.Pins == nil {
+		groups = joinSimilar(groups)
+	}
 	return groups
 }
 
@@ -111,7 +116,24 @@ func (g *group) severity() result.Severity {
 	return worst.Severity
 }
 
-func (g *group) cause(r *result.Report, o Options) result.Cause {
+// counts returns how many objects and symbols findings are about.
+func (g *group) counts(all []*result.Finding) (n, of int) {
+	type object struct{ artifact, path string }
+	var objects set[object]
+	var symbols set[string]
+	for _, f := range all {
+		if f.Symbol != "" {
+			symbols.add(f.Symbol)
+		}
+		if f.Object != "" && !g.states(f) { // else it is a package
+			objects.add(object{f.Artifact, f.Object})
+		}
+	}
+	return len(objects.list), len(symbols.list)
+}
+
+// cause describes a group without its parts. room is for the title, in characters.
+func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 	first := g.all[0]
 	c := result.Cause{
 		Severity: g.severity(),
@@ -119,40 +141,32 @@ func (g *group) cause(r *result.Report, o Options) result.Cause {
 		Findings: g.findings,
 		Targets:  []string{},
 	}
-	type object struct{ artifact, path string }
-	var rules, symbols, targets set[string]
-	var objects set[object]
+	var rules, targets set[string]
 	for _, f := range g.all {
 		c.New = c.New || f.New
 		rules.add(f.Rule)
-		if f.Symbol != "" {
-			symbols.add(f.Symbol)
-		}
 		if f.Target != "" {
 			targets.add(f.Target)
-		}
-		if f.Object != "" && !g.states(f) { // else it is a package
-			objects.add(object{f.Artifact, f.Object})
 		}
 	}
 	slices.Sort(rules.list)
 	slices.Sort(targets.list)
 	c.Rules, c.Targets = rules.list, append(c.Targets, targets.list...)
-	c.Objects, c.Symbols = len(objects.list), len(symbols.list)
+	c.Objects, c.Symbols = g.counts(g.all)
 	c.Fixes, c.Together = fixes(g)
 	if g.kind.Platforms != nil {
 		c.Fails, c.Works = g.kind.Platforms(g, r)
 	}
 	c.Evidence = evidence(g)
-	t := &Text{group: g, cause: &c, report: r, options: o, room: maxTitle}
+	t := &Text{group: g, cause: &c, report: r, options: o, room: room}
 	c.ID = slug(g.kind.Name, g.subject)
 	var title string
 	for _, t.shown = range []int{0, 1, counted} {
-		if title = t.fullTitle(); len(title) <= maxTitle {
+		if title = t.fullTitle(); len(title) <= room {
 			break
 		}
 	}
-	c.Title = cmp.Or(shorten(title, maxTitle), "other findings")
+	c.Title, g.cut = cmp.Or(shorten(title, room), "other findings"), len(title) > room
 	c.Reason = t.reason()
 	if g.kind.Systems != nil { // symbol versions that the texts name
 		named := []string{c.Title}

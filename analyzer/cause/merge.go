@@ -67,7 +67,35 @@ func mergeFixes(g *group) (list []*merged) {
 			m.clears += boolRank(g.states(f) && satisfies(m.Fix, f))
 		}
 	}
+	if g.kind == TooNew {
+		list = withPythons(list)
+	}
 	return list
+}
+
+// withPythons adds the fix that changes for which Pythons wheels are to the one that changes their
+// platform: it is one change of the tags.
+func withPythons(list []*merged) []*merged {
+	platforms := slices.IndexFunc(list, (*merged).tags)
+	pythons := slices.IndexFunc(list, func(m *merged) bool { return ofPython(m.Fix) })
+	if platforms < 0 || pythons < 0 {
+		return list
+	}
+	m, other := list[platforms], list[pythons]
+	var retags []retag
+	for _, r := range m.retags {
+		for _, o := range other.retags {
+			if both, ok := fix.MergeRetags([]fix.Retagging{r.Retagging}, []fix.Retagging{o.Retagging}); ok &&
+				o.artifact == r.artifact && len(both) == 1 {
+				r.Retagging = both[0]
+			}
+		}
+		retags = append(retags, r)
+	}
+	m.retags = retags
+	m.Title = m.Title.Append(", and %s", string(fix.Part[fix.Tags](other.Title)))
+	m.clears += other.clears
+	return slices.Delete(list, pythons, pythons+1)
 }
 
 // mergeKey is equal for fixes that make the same change.

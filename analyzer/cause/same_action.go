@@ -49,7 +49,7 @@ func mergeActions(groups []*group, pinned bool) []*group {
 		case missing:
 			key = g.bundling(misses[g.project])
 		case system, systemLibraries:
-			if g.packaged() && !pinned { // there each package is named
+			if g.packaged() && !pinned && !g.chosen() { // there each package is named
 				key, as = "system", origin{systemLibraries, "", g.project}
 			}
 		case undeclared:
@@ -190,6 +190,10 @@ func (g *group) bundles() bool {
 	})
 }
 
+// chosen reports whether one of several releases of a project has to be chosen, which is more than
+// to install what an artifact needs.
+func (g *group) chosen() bool { return g.kind == system && (&Text{group: g}).oneRelease() != "" }
+
 // packaged reports whether the libraries of a group are installed with the packages of a system. A
 // driver or the toolkit of a GPU is installed for itself.
 func (g *group) packaged() bool {
@@ -200,13 +204,19 @@ func (g *group) packaged() bool {
 	})
 }
 
+// ofPython reports whether a fix changes only for which Pythons a wheel is.
+func ofPython(x fix.Fix) bool {
+	return len(x.Retags) == 1 && x.Retags[0].To.Platform == "" && x.Kind == fix.KindPlatformTag
+}
+
 // retagged reports whether a change of the tags removes all findings of a group. Each also writes
 // the tags into WHEEL.
 func (g *group) retagged() bool {
 	return !slices.ContainsFunc(g.all, func(f *result.Finding) bool {
 		return !g.rules[f.Rule].Linker && !slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool {
 			_, meta := x.Change.(fix.WriteTags)
-			return len(x.Retags) == 1 && (meta || x.Verified && versionOf(x.Retags[0].To).kind != "")
+			return len(x.Retags) == 1 && (meta || x.Verified && versionOf(x.Retags[0].To).kind != "" ||
+				ofPython(x))
 		})
 	})
 }

@@ -307,7 +307,8 @@ func (g *group) installation() *result.CauseFix {
 			fix.SystemPackages{With: fix.Apt, Names: debian.list},
 		)
 	default:
-		x.Title = fix.Titled("Install %s", Listed(general(projects.list), 3, 40, "project"))
+		x.Title = fix.Titled("Install %s", cmp.Or((&Text{group: g}).oneRelease(),
+			Listed(general(projects.list), 3, 40, "project")))
 	}
 	x.Cost = []string{}
 	return &result.CauseFix{Fix: x, Clears: clears}

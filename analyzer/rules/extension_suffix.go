@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -75,6 +76,7 @@ Python, and suffixes of interpreters other than CPython and PyPy.`,
 		"CPython: Python/dynload_shlib.c",
 		"PEP 425",
 	},
+	Cause:   cause.Rule{Kind: cause.Build("change how it is built").AboutTags()},
 	Check:   checkExtensionSuffix,
 	Windows: checkModuleNames,
 	MacOS:   checkSuffixesMacOS,
