@@ -40,6 +40,9 @@ var WrongPackage = &Kind{
 	Title: (*Text).packageTitle,
 	Short: func(t *Text) string {
 		name, _ := t.release()
+		if t.First().Optional {
+			return t.needing() + plural(t.cause.Objects, " fails", " fail") + " with " + name
+		}
 		return "fails with " + name
 	},
 	Task:         (*Text).packageTask,
@@ -277,7 +280,13 @@ func (t *Text) packageTitle() string {
 	if name == t.subject { // its version is not known
 		title = fmt.Sprintf("%s %s %s", name, one, what)
 	}
-	if full := title + ", needed by " + t.needing(); len(full) <= t.room {
+	full := title + ", needed by " + t.needing()
+	if !slices.ContainsFunc(t.all, func(f *result.Finding) bool { return !f.Optional }) {
+		title = t.needing() + plural(t.cause.Objects, " fails", " fail") +
+			strings.TrimPrefix(title, "fails")
+		full = title + "; importing works without " + plural(t.cause.Objects, "it", "them")
+	}
+	if len(full) <= t.room {
 		return full
 	}
 	return title

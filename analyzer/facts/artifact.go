@@ -155,6 +155,28 @@ func (a *Artifact) before(module string, happens func(startup.Event) bool) bool 
 	return false
 }
 
+// Keeps reports whether importing the packages of a wheel works if a file of it cannot be loaded as
+// a library: see startup.Index.Keeps. It is false for a module with an init function, which Python
+// may import. names are others of the file.
+func (a *Artifact) Keeps(file string, names ...string) bool {
+	if len(a.Program) == 0 || a.Loads == nil || a.Loads.Opaque() {
+		return false
+	}
+	return !slices.ContainsFunc(a.Objects, func(o *Object) bool {
+		return o.Path == file && o.Exports.Any(isHook)
+	}) && a.index().Keeps(Installed(file), names...)
+}
+
+// Opens reports whether the import of a package of the artifact loads a file of it by its path, in
+// any case, and fails if that fails: see startup.Index.Opens.
+func (a *Artifact) Opens(file string) bool {
+	if len(a.Program) == 0 {
+		return false
+	}
+	_, ok := a.index().Opens(Installed(file))
+	return ok
+}
+
 // Opened returns what the import of a package of the artifact opens with RTLD_GLOBAL, perhaps only
 // under a condition: file names of libraries and, with a slash, paths of modules (ModuleName).
 func (a *Artifact) Opened() []string {

@@ -49,7 +49,7 @@ var variant = lazyregexp.New(`[0-9]+|cuda|rocm|cpu|xpu|hip`)
 func newObject(path, format string, o *elfobj.Object) *Object {
 	x := &Object{Path: path, Object: o,
 		module: extensionSuffix.MatchString(path) ||
-			o.Exports.Any(func(name string) bool { _, ok := cpython.ParseHook(name); return ok }),
+			o.Exports.Any(isHook),
 		stem: variant.ReplaceAllString(extensionSuffix.ReplaceAllString(path, ""), ""),
 		inside: (format == unpack.FormatDeb || format == unpack.FormatRPM ||
 			format == unpack.FormatAPK) &&
@@ -57,6 +57,12 @@ func newObject(path, format string, o *elfobj.Object) *Object {
 	}
 	x.host = hostOf(x)
 	return x
+}
+
+// isHook reports whether a symbol is a function that Python calls when it imports a module.
+func isHook(symbol string) bool {
+	_, ok := cpython.ParseHook(symbol)
+	return ok
 }
 
 // SoftFloat is the architecture of objects for ARM that pass floating-point numbers in integer

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -196,10 +197,19 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 		f.Severity = p.rule.Severity
 	}
 	if f.Severity == result.Error && p.rule.Cause.Lacks != cause.LacksNothing &&
-		!p.rule.Cause.Linker && p.doesWithout(f.Object) {
-		f.Severity = result.Warning
-		f.Headline = cmp.Or(f.Headline, f.Message)
-		f.Message += ". The package handles that the module cannot be imported"
+		!p.rule.Cause.Linker {
+		switch p.doesWithout(f.Object) {
+		case needsIt:
+		case importsWithout:
+			f.Severity = result.Warning
+			f.Headline = cmp.Or(f.Headline, f.Message)
+			f.Message += ". The package handles that the module cannot be imported"
+		case loadsWithout:
+			f.Severity, f.Optional = result.Warning, true
+			f.Headline = cmp.Or(f.Headline, f.Message)
+			f.Message += ". The package handles that the library cannot be loaded; only what uses " +
+				path.Base(f.Object) + " does not work then"
+		}
 	}
 	f.Target, f.Artifact, f.New = p.Platform.Name, p.Facts.Path, true
 	f.System = p.Platform.Kind == platform.System
@@ -217,19 +227,50 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	p.emit(&f, fixes)
 }
 
-// doesWithout reports whether the sources of a wheel handle that the import of an object fails, or
-// of each module that loads it. Another module has to remain.
-func (p *Pass) doesWithout(object string) bool {
-	optional := func(v *View) bool { return v.imported.use != nil && v.imported.use.Optional }
+// without is whether a package works without an object.
+type without int
+
+const (
+	needsIt        without = iota
+	importsWithout         // the sources handle that the import of a module fails
+	loadsWithout           // the sources handle that it cannot be loaded as a library
+)
+
+// doesWithout reports whether the sources of a wheel handle that an object cannot be loaded, or
+// each module that loads it. If it is a module, another one has to remain.
+func (p *Pass) doesWithout(object string) without {
 	at := slices.IndexFunc(p.Views, func(v *View) bool { return v.Path == object })
 	if at < 0 {
-		return false
+		return needsIt
 	}
-	modules := slices.DeleteFunc(append([]*View{p.Views[at]}, p.Views[at].Users...),
-		func(v *View) bool { return !v.Extension() })
-	return len(modules) > 0 && !slices.ContainsFunc(modules, func(v *View) bool {
-		return !optional(v)
-	}) && slices.ContainsFunc(p.Views, func(v *View) bool { return v.Extension() && !optional(v) })
+	out := needsIt
+	for _, v := range append([]*View{p.Views[at]}, p.Views[at].Users...) {
+		switch {
+		case p.kept(v):
+			out = max(out, loadsWithout)
+		case !v.Extension():
+		case v.imported.optional():
+			out = importsWithout
+		default:
+			return needsIt
+		}
+	}
+	if out == importsWithout && !slices.ContainsFunc(p.Views, func(v *View) bool {
+		return v.Extension() && !v.imported.optional() && !p.kept(v)
+	}) {
+		return needsIt
+	}
+	return out
+}
+
+// kept reports whether sources load an object as a library and handle that this fails; see
+// startup.Index.Keeps. A module that Python imports is not loaded in this way.
+func (p *Pass) kept(v *View) bool {
+	if v.imported.kept == nil {
+		kept := v.imported.use == nil && !v.Program() && p.Facts.Keeps(v.Path, v.Library.Names()...)
+		v.imported.kept = &kept
+	}
+	return *v.imported.kept
 }
 
 // Chain returns the paths of libraries for Finding.Chain.

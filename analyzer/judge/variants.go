@@ -18,10 +18,14 @@ type importing struct {
 	name   string
 	always bool         // the import of its package imports it, and fails if it does
 	use    *startup.Use // nil if no source names it
+	kept   *bool        // see Pass.kept; nil if nobody asked
 }
 
 // never reports whether the sources import the module only in other versions of Python.
 func (i importing) never() bool { return i.use != nil && i.use.Never }
+
+// optional reports whether the sources handle that the import fails.
+func (i importing) optional() bool { return i.use != nil && i.use.Optional }
 
 // Unnamed reports whether it is a module in a folder, of a wheel whose sources were read, that none
 // of them imports by its name.

@@ -101,6 +101,11 @@ type Finding struct {
 	// OtherPackage is set if it is about a file of another package that is loaded with the
 	// artifact.
 	OtherPackage bool `json:"-"`
+	// Optional is set if importing the package works without Object: its sources handle that it cannot
+	// be loaded.
+	Optional bool `json:"-"`
+	// OnlyWith is the hardware without which Object is not loaded: "an Intel GPU"; "" for none.
+	OnlyWith string `json:"-"`
 	// System is set if the target is an unpacked system, of which all files are known.
 	System bool `json:"-"`
 	// NotExported is a library that the object links and that has the symbol, if Library is the same,

@@ -18,10 +18,17 @@ type Module struct {
 	raises    bool              // a statement at its top level raises an exception
 	versions  bool              // a step depends on the version of Python
 	flags     map[string]bool   // values of constants
+	files     []string          // texts and patterns of the names of libraries: "_C*.so"
 }
 
 // body is what a source or a function does.
-type body struct{ steps []step }
+type body struct {
+	steps  []step
+	loads  bool // a step loads a library
+	raises bool // a statement raises an exception, and not because of another one
+	// In any case it uses the object that a load of a library returns, or declares functions of one.
+	uses bool
+}
 
 // bodies returns what the source does, and then its functions, by name.
 func (m *Module) bodies() []*body {
@@ -44,6 +51,8 @@ type step struct {
 	may     bool   // it depends on a condition, or a function is only mentioned
 	handled bool   // the source continues if it fails
 	guarded bool   // the source may continue if a library is not loaded: it handles OSError
+	kept    kept   // when the source continues in any case if a library is not loaded
+	plain   bool   // a library that cannot be loaded is an OSError: see local
 	at      string // the path of a library, relative to site-packages; "" if it is not known
 	// A library is loaded with RTLD_GLOBAL, or modules are from now on; without it, no longer.
 	global    bool
@@ -81,12 +90,16 @@ func ReadModule(file, text string, on System) (name string, m *Module) {
 	}
 	name = strings.TrimSuffix(name, "/__init__")
 	r.name, r.names, r.functions = name, map[string]string{}, map[string]*body{}
-	r.global = map[string]bool{"RTLD_GLOBAL": true}
+	r.global, r.opened = map[string]bool{"RTLD_GLOBAL": true}, map[string]bool{}
 	r.flags, r.bindings = map[string]bool{}, map[string]int{}
 	dotted := func(at string) []string { return []string{strings.ReplaceAll(at, "/", ".")} }
 	r.values = map[string][]string{"__name__": dotted(r.name), "__package__": dotted(r.folder)}
 	r.lexer.src = text
-	r.skips = !importsInside(text) && !loadsInside(text)
+	r.loading = loadsInside(text)
+	r.uses = r.loading || slices.ContainsFunc(declaring, func(word string) bool {
+		return strings.Contains(text, word)
+	}) || strings.Contains(text, "torch.ops.")
+	r.skips = !importsInside(text) && !r.loading
 	r.next()
 	r.block(0, scope{into: &r.top})
 	if r.count >= maxSteps {
@@ -191,6 +204,7 @@ type moduleReader struct {
 	folder   string              // of relative imports
 	defined  map[string]bool     // names of functions and classes
 	global   map[string]bool     // names of values that contain RTLD_GLOBAL
+	opened   map[string]bool     // names of what loads of libraries return
 	values   map[string][]string // constant texts of names: of a variable of a loop, each one
 	paths    map[string][]string // paths of names, from all assignments: absolute, below siteFolder
 	found    map[string]bool     // names of results of ctypes.util.find_library
@@ -198,8 +212,11 @@ type moduleReader struct {
 	file     string              // of the source, relative to site-packages
 	leaves   bool                // a break, continue or return since the last loop over constants
 	skips    bool                // its functions do nothing that matters
+	loading  bool                // it has a name like that of a function that loads libraries
+	uses     bool                // it may use a library that was loaded
 	lexer    lexer
 	line     line // the next one; without tokens at the end
+	failures int  // number of statements that may raise an exception, as far as they are recognized
 	count    int  // number of steps
 	forks    int  // number of if and try statements
 }
@@ -220,6 +237,9 @@ type scope struct {
 	class        string // the class whose body it is
 	may, handled bool
 	guarded      bool     // see step
+	kept         kept     // see step
+	trying       bool     // in a try block
+	excepting    bool     // in an except clause
 	fork, arm    int      // see step
 	only         Versions // of a branch
 	types        bool     // only type checkers read it
@@ -249,6 +269,9 @@ func (r *moduleReader) next() {
 			r.line = line{indent, after, all}
 			if r.line.is("async") && len(all) > 1 {
 				r.line.tokens = all[1:]
+			}
+			if r.loading {
+				r.addFiles(all)
 			}
 			return
 		}
@@ -300,6 +323,7 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 			catching = catches(l.tokens, "OSError", "IOError")
 			guarding = catches(l.tokens, "ImportError")
 			inner = inner.maybe()
+			inner.excepting = true
 		case l.is("for") && r.loops(l.tokens):
 			r.leaves = false
 		case l.is("else"):
@@ -316,10 +340,13 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 				return t.text == "suppress"
 			})
 			head := l.tokens[:afterColon(l.tokens)]
+			inner.kept = max(in.kept, suppressed(head))
 			inner.guarded = in.guarded || inner.handled || !slices.ContainsFunc(head, func(t token) bool {
 				return slices.Contains(transparent, t.text)
 			})
-		case l.is("try", "finally"):
+		case l.is("try"):
+			inner.trying = true
+		case l.is("finally"):
 		default:
 			if l.indent == first {
 				out.add(l.tokens)
@@ -336,12 +363,20 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 		}
 		begins, loops, rest := l.is("if", "try"), l.is("for"), l.tokens[colon:]
 		defines := l.is("def", "class")
+		var clause line
+		if l.is("except") {
+			clause.tokens = slices.Clone(l.tokens[:colon]) // the next line overwrites it
+		}
 		begun := len(in.into.steps)
+		failures := r.failures
 		r.statements(rest, inner)
 		var end ending
 		end.add(rest)
 		r.next()
 		end = end.or(r.block(l.indent+1, inner))
+		if clause.tokens != nil {
+			chain.except(clause, in.into.steps, r.failures > failures)
+		}
 		if (catching || guarding) && !end.raises {
 			for i := range in.into.steps[chain.tried:chain.end] {
 				s := &in.into.steps[chain.tried+i]
@@ -398,6 +433,7 @@ type branches struct {
 	open       bool     // there was a branch that is taken under another condition
 	closed     bool     // there was one that is always taken
 	tries      bool     // it is a try statement
+	fails      bool     // a clause may not handle that a library is not loaded
 }
 
 // enter handles the first words of a line.
@@ -405,7 +441,7 @@ func (b *branches) enter(r *moduleReader, l line, inner *scope) {
 	if l.is("if", "try") {
 		r.forks++
 		b.fork, b.arm, b.tried = r.forks, 0, len(inner.into.steps)
-		b.tries = l.is("try")
+		b.tries, b.fails = l.is("try"), false
 	}
 	if !l.is("elif", "else", "case") {
 		b.rest, b.unset, b.open, b.closed = Versions{}, flag{}, !l.is("if"), false

@@ -24,7 +24,13 @@ func (x *Index) Opens(at string) (before Run, ok bool) {
 		}
 		tried[top] = true
 		w := x.walk("")
-		w.library = at
+		w.opens = func(_ *Module, s step) bool {
+			if s.at != at || s.may {
+				return false
+			}
+			w.Reached, w.Certain, w.Handled, w.guarded = true, true, s.handled, s.guarded
+			return true
+		}
 		w.module(top, step{})
 		if w.Reached && !w.guarded {
 			return w.Run, true

@@ -118,6 +118,9 @@ func (r *moduleReader) known(name string) []string {
 // loadsPaths handles a call whose first argument is the path of a library, or each of several. It
 // returns false if that is not known.
 func (r *moduleReader) loadsPaths(all []token, global bool, in scope) bool {
+	if len(all) == 0 { // the source ends with the name
+		return false
+	}
 	end, depth := 1, 0
 	for ; end < len(all)-1 && (depth > 0 || all[end].text != "," || all[end].kind == 's'); end++ {
 		if all[end].kind == 'o' && strings.Contains("([{", all[end].text) {
@@ -135,7 +138,7 @@ func (r *moduleReader) loadsPaths(all []token, global bool, in scope) bool {
 	}
 	for _, v := range values {
 		at := strings.TrimPrefix(path.Clean(v), siteFolder+"/")
-		r.step(step{do: loadsLibrary, name: path.Base(at), at: at, global: global}, in)
+		r.step(step{do: loadsLibrary, name: path.Base(at), at: at, global: global, plain: true}, in)
 	}
 	return len(values) > 0
 }

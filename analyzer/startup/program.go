@@ -116,7 +116,7 @@ func (x *Index) Starts(module string) []Run {
 		w := x.walk(module)
 		w.any = true
 		w.module(i.source, step{})
-		w.body(i.body, step{})
+		w.body(x.program[i.source], i.body, step{})
 		out = append(out, w.Run)
 	}
 	if out == nil {
@@ -141,7 +141,11 @@ type walk struct {
 	Run
 	program Program
 	until   string
-	library string          // stop where it is loaded in any case; its path as in step.at
+	// opens is called for each load of a library by a module, and stops if it returns true. nil for
+	// nothing.
+	opens   func(*Module, step) bool
+	again   bool            // execute a module or function again where more depends on it
+	uses    bool            // a body uses a library
 	guarded bool            // the sources handle that this fails
 	any     bool            // stop wherever it is imported
 	begun   map[string]bool // modules and functions; true: in any case
@@ -199,20 +203,30 @@ func (w *walk) one(name string, how step) {
 			return
 		}
 	}
-	if certain, ok := w.begun[name]; ok && (certain || how.may) {
+	if w.before(name, how) {
 		return
 	}
-	w.begun[name] = !how.may
 	if m == nil {
 		w.Events = append(w.Events, Event{
 			Name: name, May: how.may, Handled: how.handled, Global: w.global,
 		})
 		return
 	}
-	w.body(&m.top, how)
+	w.body(m, &m.top, how)
 }
 
-func (w *walk) body(b *body, how step) {
+// before reports whether a module or function was executed before, in any case if it is now.
+func (w *walk) before(name string, how step) bool {
+	if w.again {
+		name += []string{"", "?", "??"}[how.kept]
+	}
+	certain, before := w.begun[name]
+	w.begun[name] = certain || !how.may
+	return before && (certain || how.may)
+}
+
+func (w *walk) body(m *Module, b *body, how step) {
+	w.uses = w.uses || b.uses && how.kept == keptNever
 	for _, s := range b.steps {
 		if w.work--; w.work < 0 && !w.done {
 			w.Events = append(w.Events, Event{May: true})
@@ -226,14 +240,17 @@ func (w *walk) body(b *body, how step) {
 		}
 		s.may, s.handled = w.program.may(s) || how.may, s.handled || how.handled
 		s.guarded = s.guarded || how.guarded
+		if b.raises {
+			s.kept = keptNever
+		}
+		s.kept = max(s.kept, how.kept)
 		before := w.global
 		switch {
 		case s.do == callsFunction:
 			w.call(s, 0)
 		case s.do == setsFlags:
 			w.global = s.global
-		case s.do == loadsLibrary && s.at != "" && s.at == w.library && !s.may:
-			w.Reached, w.Certain, w.Handled, w.guarded = true, true, s.handled, s.guarded
+		case s.do == loadsLibrary && w.opens != nil && w.opens(m, s):
 			w.done = true
 			return
 		case s.do == loadsLibrary || s.name == "":
@@ -274,9 +291,8 @@ func (w *walk) call(s step, depth int) {
 			w.call(s, depth+1)
 			return
 		}
-		if certain, ok := w.begun[at+"()"]; f != nil && (!ok || !certain && !s.may) {
-			w.begun[at+"()"] = !s.may
-			w.body(f, s)
+		if f != nil && !w.before(at+"()", s) {
+			w.body(m, f, s)
 		}
 		return
 	}

@@ -57,6 +57,7 @@ func (r *moduleReader) statement(all []token, in scope) {
 		r.importFrom(all[1:], in)
 	default:
 		r.raises = r.raises || l.is("raise") && in.into == &r.top
+		r.exceptions(l, in)
 		if slices.ContainsFunc(all, func(t token) bool {
 			return t.kind == 'n' && slices.Contains(conditional, t.text)
 		}) {
@@ -181,12 +182,13 @@ func (r *moduleReader) add(do stepKind, name string, in scope) {
 func (r *moduleReader) step(s step, in scope) {
 	s.only, s.otherwise, s.never = in.only, in.may, in.never
 	s.may = in.may || in.only != Versions{} || in.flag != flag{}
-	s.handled, s.guarded = in.handled, in.guarded
+	s.handled, s.guarded, s.kept = in.handled, in.guarded, in.kept
 	s.fork, s.arm, s.flag = in.fork, in.arm, in.flag
 	r.versions = r.versions || in.only != Versions{}
 	if r.count < maxSteps && (s.do == setsFlags || !slices.Contains(in.into.steps, s)) {
 		s.name = strings.Clone(s.name)
 		in.into.steps = append(in.into.steps, s)
+		in.into.loads = in.into.loads || s.do == loadsLibrary
 		r.count++
 	}
 }
@@ -318,7 +320,7 @@ func (r *moduleReader) loads(function string, all []token, in scope) {
 			computed = computed || t.any
 		}
 	}
-	global := r.globalIn(all)
+	global, plain := r.globalIn(all), slices.Contains(local, function)
 	literal := len(all) == 3 || len(all) > 3 && all[2].text == ","
 	switch {
 	case len(found) == 1 && !computed && literal && slices.Contains(local, function) &&
@@ -327,9 +329,9 @@ func (r *moduleReader) loads(function string, all []token, in scope) {
 	case len(all) > 2 && slices.Contains(local, function) && r.searches(all[1:]):
 	case slices.Contains(byPath, function) && r.loadsPaths(all, global, in):
 	case len(found) == 1 && !computed:
-		r.step(step{do: loadsLibrary, name: path.Base(found[0]), global: global}, in)
+		r.step(step{do: loadsLibrary, name: path.Base(found[0]), global: global, plain: plain}, in)
 	default:
-		r.step(step{do: loadsLibrary, global: global}, in.maybe())
+		r.step(step{do: loadsLibrary, global: global, plain: plain}, in.maybe())
 	}
 }
 

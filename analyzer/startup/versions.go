@@ -104,7 +104,7 @@ func (m *Module) in(v Versions) *Module {
 	n.top.steps = decided(m.top.steps, v)
 	n.functions = make(map[string]*body, len(m.functions))
 	for name, b := range m.functions {
-		n.functions[name] = &body{decided(b.steps, v)}
+		n.functions[name] = &body{decided(b.steps, v), b.loads, b.raises, b.uses}
 	}
 	return &n
 }
