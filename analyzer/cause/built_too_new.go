@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,6 +53,9 @@ func (t *Text) tooNewTitle() string {
 			t.Objects(), plural(t.cause.Objects, "uses", "use"))
 	}
 	needs := t.newest()
+	if only := t.onlyWith(); only != "" {
+		return fmt.Sprintf("needs %s with %s", cmp.Or(t.neededTag(), needs), only)
+	}
 	if target := t.declaredLibc(needs); target != nil {
 		return fmt.Sprintf("declares __glibc >=%s, but needs %s", target.LibcVersion, needs)
 	}
@@ -159,6 +163,16 @@ func (g *group) systemsWith(version string) (n int) {
 		n += boolRank(p.Libc == libc)
 	}
 	return n
+}
+
+// onlyWith returns the hardware that the findings are about, if that is all of them; see
+// result.Finding.
+func (g *group) onlyWith() string {
+	only := g.all[0].OnlyWith
+	if slices.ContainsFunc(g.all, func(f *result.Finding) bool { return f.OnlyWith != only }) {
+		return ""
+	}
+	return only
 }
 
 // private reports whether all symbols are internal ones of glibc.

@@ -33,9 +33,10 @@ its dependency on __glibc: the linker binds to the newest version on the build m
 Fix: build in the image of the tag, use a newer tag (conda: declare a newer __glibc), or, where the
 symbol has an older version, use that one with ` + "`.symver`" + `.
 
-Severity: a warning for a tag older than manylinux2014 (manylinux1, manylinux2010) if the wheel
-works on every system that is still supported, and where the platform of the tag is replaced by
-others that the user named and that have the version.
+Severity: a warning for a variant for a GPU stack that a program loads only with such a GPU, if
+another variant works on the platform; for a tag older than manylinux2014 (manylinux1,
+manylinux2010) if the wheel works on every system that is still supported; and where the platform of
+the tag is replaced by others that the user named and that have the version.
 
 On macOS symbols have no versions. The finding is about a symbol of libSystem or of the C++ library
 that the macOS of the tag does not have yet, and the version is the first macOS that has it. The
@@ -89,6 +90,7 @@ func checkSymbolVersion(p *analyzer.Pass) {
 		return described[n]
 	}
 	for _, v := range p.Views {
+		only := sync.OnceValue(func() string { return onlyWith(p, v) })
 		for b := range v.Bindings().Failed() {
 			if b.Provider == nil || b.Provider.Kind != dynlink.FromPlatform ||
 				b.Outcome != dynlink.NoVersion && b.Outcome != dynlink.NoSymbol {
@@ -133,6 +135,8 @@ func checkSymbolVersion(p *analyzer.Pass) {
 			if !p.Requested && onlyExtinct(p.Platform, i) {
 				f.Severity = analyzer.Warning
 				f.Message += ". No supported system is that old, but the tag is still wrong"
+			} else {
+				asVariant(&f, only())
 			}
 			p.Report(
 				f,
@@ -144,24 +148,26 @@ func checkSymbolVersion(p *analyzer.Pass) {
 				)...)
 		}
 		for _, n := range bareNodes(v) {
-			if l := p.Platform.Library(n.Library); l == nil || !l.Known || l.HasVersion(n.Version) {
+			if !lacksNode(p, n) {
 				continue
 			}
+			f := analyzer.Finding{
+				Object:  v.Path,
+				Version: n.Version,
+				Library: n.Library,
+				Chain:   []string{v.Path, n.Library},
+				Message: fmt.Sprintf(
+					"%s needs the version %s, which %s of %s does not provide%s",
+					v.Path,
+					n.Version,
+					n.Library,
+					p.Platform.Name,
+					firstIn(n),
+				),
+			}
+			asVariant(&f, only())
 			p.Report(
-				analyzer.Finding{
-					Object:  v.Path,
-					Version: n.Version,
-					Library: n.Library,
-					Chain:   []string{v.Path, n.Library},
-					Message: fmt.Sprintf(
-						"%s needs the version %s, which %s of %s does not provide%s",
-						v.Path,
-						n.Version,
-						n.Library,
-						p.Platform.Name,
-						firstIn(n),
-					),
-				},
+				f,
 				slices.Concat(
 					retagFor(n.Library),
 					packed(n.Version),
