@@ -2,6 +2,7 @@ package abi
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -49,6 +50,10 @@ func (t *typeComparison) named(p *pair) {
 		New:      place(y.File, y.Line),
 		Effect:   effect,
 		Fix:      fix,
+	}
+	if x.composite() && p.access&direct == 0 && !t.old.headers && !x.System && x.File != "" {
+		c.Fix += fmt.Sprintf(" If programs do not see %s, give the public headers with --headers.",
+			path.Base(x.File))
 	}
 	switch {
 	case len(d.errors) == 0:
@@ -278,7 +283,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 		default:
 			d.failMember(m.Name, "the member %s %s", m.Name, local)
 		}
-		grown = grown || m.bits != n.bits && !t.hidden(m.Type, n.Type)
+		grown = grown || m.bits != n.bits && t.reports(m.Type, n.Type)
 	}
 	for i := range after {
 		n := &after[i]
@@ -379,7 +384,7 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 		if local := t.ref(p, a.Type, b.Type, u); local != "" {
 			d.fail("the base class %s", local)
 		}
-		grown = grown || t.old.size(a.Type) != t.new.size(b.Type) && !t.hidden(a.Type, b.Type)
+		grown = grown || t.old.size(a.Type) != t.new.size(b.Type) && t.reports(a.Type, b.Type)
 	}
 	for k := range y.Bases {
 		b := &y.Bases[k]
@@ -394,16 +399,20 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 	return grown
 }
 
-// hidden reports whether the options hide a change of a type, or of the elements of an array, so
-// that it does not explain how a structure changed that contains it.
-func (t *typeComparison) hidden(a, b TypeID) bool {
+// reports reports whether a change of a type, or of the elements of an array, is reported, so that
+// it explains how a structure changed that contains it: both sides have its layout, and the options
+// do not hide it.
+func (t *typeComparison) reports(a, b TypeID) bool {
 	_, a = t.old.dimensions(a)
 	_, b = t.new.dimensions(b)
 	x, y := &t.old.Types[a], &t.new.Types[b]
-	if x.Name == "" || len(t.Private) == 0 && len(t.Hidden.sections) == 0 {
+	if x.Declared || y.Declared {
 		return false
 	}
-	return t.private("", x.Name) || t.Hidden.hides(t.result, &Change{
+	if x.Name == "" || len(t.Private) == 0 && len(t.Hidden.sections) == 0 {
+		return true
+	}
+	return !t.private("", x.Name) && !t.Hidden.hides(t.result, &Change{
 		Rule: RuleLayout, Type: x.Name, Old: place(x.File, x.Line), New: place(y.File, y.Line),
 		about: &about{old: t.old, new: t.new, a: a, b: b, access: direct},
 	})

@@ -242,6 +242,10 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, u use) string {
 	was := func() string {
 		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
 	}
+	if otherStandard(x.Name, y.Name) || strings.HasPrefix(x.Name, "std::") &&
+		otherArguments(plain(x.Name), plain(y.Name), t.old.Class, maxNested) {
+		return was()
+	}
 	// old programs were built with the old headers
 	if hidden := !u.value && x.Private; hidden || x.Declared || y.Declared {
 		switch {

@@ -2,6 +2,7 @@ package abi
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -144,13 +145,37 @@ func plain(name string) string {
 	return spaced.ReplaceAllString(suffixed.ReplaceAllString(name, "$1"), "$1")
 }
 
+// otherStandard reports whether two names are of different classes or templates of the standard
+// library: std::map and std::set. Reserved names are parts of its implementation, which releases
+// rename, and inline namespaces such as std::__cxx11 are not compared.
+func otherStandard(a, b string) bool {
+	x, ok := standardName(a)
+	y, also := standardName(b)
+	return ok && also && x != y
+}
+
+// standardName returns the name of a class or template of the standard library without inline
+// namespaces and arguments.
+func standardName(name string) (string, bool) {
+	head, _, _ := strings.Cut(name, "<")
+	if !strings.HasPrefix(head, "std::") {
+		return "", false
+	}
+	parts := strings.Split(head, "::")
+	last := parts[len(parts)-1]
+	parts = slices.DeleteFunc(parts, func(p string) bool { return strings.HasPrefix(p, "_") })
+	return strings.Join(parts, "::"), !strings.HasPrefix(last, "_")
+}
+
 // maxNested is how many templates may contain each other in a name.
 const maxNested = 8
 
 // otherArguments reports whether two names are instances of one class template with arguments that
-// programs store in different ways: arithmetic types of another size or kind, or other numbers.
-// Arguments that are classes are compared where their members are. class is 32 or 64, depth how
-// many templates may contain each other.
+// programs store in different ways: arithmetic types of another size or kind, or other numbers. An
+// instance of another template of the standard library, std::greater for std::less, is other code
+// in programs; names without arguments may be typedefs. Arguments that are other classes are
+// compared where their members are. class is 32 or 64, depth how many templates may contain each
+// other.
 func otherArguments(a, b string, class, depth int) bool {
 	name, after, ok := strings.Cut(strings.TrimSuffix(a, ">"), "<")
 	other, afterB, also := strings.Cut(strings.TrimSuffix(b, ">"), "<")
@@ -164,7 +189,8 @@ func otherArguments(a, b string, class, depth int) bool {
 		}
 		m, known := stored(x[i], class)
 		n, alsoKnown := stored(y[i], class)
-		if known && alsoKnown && m != n || otherArguments(x[i], y[i], class, depth-1) {
+		if known && alsoKnown && m != n || otherArguments(x[i], y[i], class, depth-1) ||
+			strings.Contains(x[i], "<") && strings.Contains(y[i], "<") && otherStandard(x[i], y[i]) {
 			return true
 		}
 	}

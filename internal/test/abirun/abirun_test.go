@@ -9,11 +9,12 @@ import (
 	"github.com/compat-app/compat/internal/test/needs"
 )
 
-// TestRun runs the programs of all pairs with libraries that gcc built, with DWARF 5. make abirun has
-// all builds.
+// TestRun runs the programs of all pairs with libraries of both compilers and all formats of debug
+// information: DWARF 5 and 4, BTF, CTF. make abirun has all builds.
 func TestRun(t *testing.T) {
 	needs.Program(t, "gcc", "gcc", "no program is run with another library")
 	needs.Program(t, "g++", "g++", "no program is run with another library")
+	needs.Program(t, "clang", "clang", "no library of another compiler is compared")
 	compat := filepath.Join(t.TempDir(), "compat")
 	if out, err := exec.Command("go", "build", "-o", compat, "../../../cmd/compat").
 		CombinedOutput(); err != nil {
@@ -21,7 +22,7 @@ func TestRun(t *testing.T) {
 	}
 	var out strings.Builder
 	wrong, err := run(t.Context(), &out, settings{
-		compat: compat, pairs: "testdata", builds: "gcc", jobs: 2,
+		compat: compat, pairs: "testdata", builds: "gcc,clang-4,btf,ctf", jobs: 2,
 	})
 	if err != nil || wrong > 0 {
 		t.Errorf("%d wrong answers, %v\n%s", wrong, err, &out)
