@@ -43,6 +43,11 @@ extensions of it.
 Fix: give the object a RUNPATH that starts with $ORIGIN, with ` + "`patchelf --set-rpath`" + `, or
 load the library in the __init__.py of the package, before the module is imported.
 
+Of conda packages that are given together, it is an error for a module or program, and for a library
+in lib with which programs link. The RPATH of conda's programs leads to lib, but does not apply to
+an object with a RUNPATH. It is a warning for plug-ins, and if something may load the library
+before.
+
 On macOS it is a warning: no run path (LC_RPATH) leads to a library that a required package
 installs, and the sources that may load it before are not read.
 
@@ -59,6 +64,10 @@ runs before the package is imported, such as an earlier import of another packag
 const preloader = "torch"
 
 func checkDependencyReachable(p *analyzer.Pass) {
+	if p.Facts.Conda() {
+		checkCondaReachable(p)
+		return
+	}
 	if p.Facts.Kind != analyzer.KindWheel || !p.Facts.Sources {
 		return
 	}

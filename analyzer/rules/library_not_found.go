@@ -131,11 +131,11 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			if mixedCUDA(p, v, needed) {
 				continue // cuda-major-mixed reports it
 			}
-			certain, perhaps := p.Facts.DependencyProvides(needed)
+			certain, perhaps, lacks := p.Facts.GivenProvides(needed, p.Others)
 			if certain || perhaps && p.Platform.Library(needed) != nil {
 				continue // a package that it depends on provides it, or else the system
 			}
-			reportMissing(p, v, needed, perhaps)
+			reportMissing(p, v, needed, perhaps, lacks)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func loadedBefore(v *analyzer.View, soname string) bool {
 // reportMissing reports a library that is not found. The declared packages come before what is
 // known of libraries in general: a package that is installed and lacks the library is an error,
 // even if a system may provide it.
-func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bool) {
+func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bool, lacks string) {
 	f := analyzer.Finding{Object: v.Path, Library: needed, Chain: []string{v.Path, needed}}
 	f.Message = fmt.Sprintf(
 		"%s needs %s, which is not in the artifact or on %s",
@@ -289,6 +289,9 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	case r != nil && !provides(r, needed) && !variant:
 		f.LackedBy = r.ID().String()
 		add(analyzer.Error, "%s has another version of that library", f.LackedBy)
+	case lacks != "" && !variant && !plugIn:
+		f.LackedBy = lacks
+		add(analyzer.Error, "%s, which is given and which it depends on, does not contain it", lacks)
 	case s.lacks != nil && !variant:
 		f.LackedBy = s.lacks.ID().String()
 		add(analyzer.Error, "%s does not contain it", f.LackedBy)
