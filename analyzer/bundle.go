@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/fix/apply"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -110,24 +112,72 @@ func (b *bundling) bundled(
 	if err := apply.Check(artifactOf(in)); err != nil {
 		return nil, err
 	}
-	made, err := b.fixing.Bundle(ctx, how, in)
-	if err != nil {
-		return nil, err
-	}
-	out, err := apply.Bundled(artifactOf(in), artifactOf(made))
-	if err != nil {
-		return nil, fmt.Errorf("the wheel of %s: %w", how.With, err)
-	}
-	for _, name := range out.Changed {
-		name = copied.ReplaceAllString(path.Base(name), "$1")
-		if platform.OfDriver(name) {
-			return nil, fmt.Errorf("%w: a copy of %s, which belongs to the driver of each system. Run "+
-				"compat fix where the libraries do not need it, for example in a manylinux image",
-				ErrBundled, name)
+	for n := range maxBundlings {
+		made, err := b.fixing.Bundle(ctx, how, in)
+		if err != nil && n == 0 && how.With == fix.Auditwheel && ctx.Err() == nil {
+			// what is copied may need libraries that this system does not have, and need not have
+			first := err
+			how.Exclude = slices.Concat(how.Exclude, how.Installed, platform.DriverLibraries)
+			if made, err = b.fixing.Bundle(ctx, how, in); err != nil {
+				return nil, first
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		out, err := apply.Bundled(artifactOf(in), artifactOf(made))
+		if err != nil {
+			return nil, fmt.Errorf("the wheel of %s: %w", how.With, err)
+		}
+		wrong := b.copiedFromOutside(how, out.Changed)
+		if wrong == nil {
+			out.Changed = slices.Compact(slices.Sorted(slices.Values(append(out.Changed, changed...))))
+			return out, nil
+		}
+		was := len(how.Exclude)
+		for _, name := range wrong {
+			stem, _, _ := strings.Cut(name, ".so")
+			if pattern := stem + ".so*"; !slices.Contains(how.Exclude, pattern) {
+				how.Exclude = append(slices.Clone(how.Exclude), pattern)
+			}
+		}
+		if how.With != fix.Auditwheel || len(how.Exclude) == was {
+			return nil, fmt.Errorf("%w: a copy of %s, which belongs to the driver of each system or to a "+
+				"package that is installed with the wheel. Run compat fix where the libraries do not need "+
+				"it, for example in a manylinux image", ErrBundled, wrong[0])
 		}
 	}
-	out.Changed = slices.Compact(slices.Sorted(slices.Values(append(out.Changed, changed...))))
-	return out, nil
+	return nil, fmt.Errorf("%w: %s copies more libraries of drivers each time", ErrBundled, how.With)
+}
+
+// maxBundlings is how often a bundler is run for a wheel: again without what it must not copy, and
+// once more if what is copied instead needs others.
+const maxBundlings = 3
+
+// copiedFromOutside returns the libraries among new members of a wheel that must stay outside: of a
+// driver, or of packages that are installed with it.
+func (b *bundling) copiedFromOutside(how fix.Bundling, members []string) (names []string) {
+	for _, name := range members {
+		name = path.Base(name)
+		if !copied.MatchString(name) {
+			continue
+		}
+		name = copied.ReplaceAllString(name, "$1")
+		if platform.OfDriver(name) || slices.ContainsFunc(how.Installed, func(other string) bool {
+			rest, ok := strings.CutPrefix(name, other) // the file has more of the version than the SONAME
+			return ok && (rest == "" || rest[0] == '.')
+		}) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ofCopy reports whether a library that was copied into a wheel needs a driver, which must not be
+// copied. It is installed on each system that has the hardware.
+func ofCopy(f *Finding) bool {
+	return f.Severity == result.Warning && copied.MatchString(path.Base(f.Object)) &&
+		f.Symbol == "" && platform.OfDriver(f.Library)
 }
 
 // try checks the execution with what bundlers made of some wheels, and keeps it if it has fewer

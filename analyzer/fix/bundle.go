@@ -23,6 +23,9 @@ type Bundling struct {
 	// Exclude are the SONAMEs of libraries that stay outside: of a driver, of the system, or of
 	// packages that are installed with the wheel. Only auditwheel knows them.
 	Exclude []string
+	// Installed are the libraries of packages that are installed with the wheel. What is copied may
+	// need them, although the wheel does not.
+	Installed []string
 	// KeepTags is set if auditwheel keeps the file name of the wheel.
 	KeepTags bool
 }

@@ -229,6 +229,14 @@ func OfDriver(soname string) bool {
 		slices.Contains(driverLoaders, p.Project))
 }
 
+// DriverLibraries are patterns of names for which OfDriver is true: those of the drivers and loaders
+// that libraries of systems need.
+var DriverLibraries = []string{
+	"libcuda.so*", "libnvcuvid.so*", "libnvidia-*.so*",
+	"libGL.so*", "libGLX.so*", "libGLdispatch.so*", "libOpenGL.so*", "libEGL.so*", "libGLESv2.so*",
+	"libgbm.so*", "libdrm.so*", "libvulkan.so*", "libOpenCL.so*", "libva.so*", "libvdpau.so*",
+}
+
 // driverLoaders are projects whose libraries open those of a driver.
 var driverLoaders = []string{"libglvnd and Mesa", "libglvnd", "Mesa", "libdrm", "the Vulkan loader",
 	"the OpenCL loader", "VA-API", "VDPAU"}

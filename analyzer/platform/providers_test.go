@@ -105,3 +105,13 @@ func TestProviderOfFile(t *testing.T) {
 		}
 	}
 }
+
+// Each pattern is for libraries of a driver.
+func TestDriverLibraries(t *testing.T) {
+	for _, pattern := range DriverLibraries {
+		name := strings.NewReplacer("-*", "-ml", ".so*", ".so.1").Replace(pattern)
+		if !OfDriver(name) {
+			t.Errorf("%s (%s) is not of a driver", name, pattern)
+		}
+	}
+}

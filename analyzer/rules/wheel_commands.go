@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -167,7 +168,7 @@ func quoted(p string) shellword.Line {
 func repairing(p *analyzer.Pass, title fix.Title) fix.Candidate {
 	w := p.Facts.Wheel // nil if the file name is not a wheel's
 	with := &fix.Bundling{
-		With: fix.Auditwheel, Exclude: outside(p),
+		With: fix.Auditwheel, Exclude: outside(p), Installed: ofPackages(p),
 		KeepTags: w != nil && !slices.ContainsFunc(w.Tags, func(t pkgmeta.Tag) bool {
 			return platform.ParseTag(t.Platform).WithoutLibc()
 		}),
@@ -207,6 +208,25 @@ func outside(p *analyzer.Pass) []string {
 		}
 	}
 	return fix.Families(names, others)
+}
+
+// ofPackages returns the libraries of packages that are installed with the wheel, apart from those
+// that every wheel has its own copy of.
+func ofPackages(p *analyzer.Pass) []string {
+	if p.Packages == nil {
+		return nil
+	}
+	var names []string
+	for _, r := range p.Packages.Releases {
+		for _, l := range r.Libraries {
+			name := cmp.Or(l.SONAME, path.Base(l.Path))
+			s, known := platform.ProviderOf(name)
+			if !known || s.Kind != platform.LibraryProvider && s.Kind != platform.BundleProvider {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // allowed reports whether a wheel may use a library of the system, so that auditwheel does not copy
