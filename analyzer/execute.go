@@ -36,6 +36,9 @@ type Fixed struct {
 type Execution struct {
 	Files []Fixed
 	After *Report // of the files with the fixes and of all other inputs; nil without Files
+	// Last is After with the fixes for what is left, if fixes of a later round were applied: those of
+	// the first report may no longer be right. nil otherwise.
+	Last *Report
 	// Applied is how many of a cause's fixes were applied, by its ID. They are its first ones.
 	Applied map[string]int
 	// Partly are the IDs of causes of which some findings are left, although fixes were applied.
@@ -348,7 +351,7 @@ func (x *executor) compare(a *attempt, all []planned, use []int, was map[string]
 		}
 		id := problem(was[f.Artifact], f)
 		now[id] = true
-		if x.problems[id].Rank() < f.Severity.Rank() && !a.breaks {
+		if x.problems[id].Rank() < f.Severity.Rank() && !a.breaks && !ofCopy(f) {
 			a.breaks, a.broken = true, cmp.Or(f.Headline, f.Message)
 		}
 	}
@@ -365,7 +368,7 @@ func (x *executor) compare(a *attempt, all []planned, use []int, was map[string]
 // mark writes into the report which fixes were applied, and with which command.
 func (x *executor) mark(all []planned, kept []int, done *attempt) {
 	r := x.report
-	command := x.command(all, kept, done.After)
+	command := x.command(all, kept, done.After, done.Partly)
 	complete := true // the errors of all executed causes are gone
 	for i, p := range all {
 		c := &r.Causes[p.cause]
@@ -482,9 +485,12 @@ func (x *executor) follows(all []planned, kept []int) bool {
 	return false
 }
 
-// command returns the command that applies the fixes; "" if there are none, or if they
+// command returns the command that applies the fixes, which succeeds if they remove what they did,
+// even if something of the causes partly is left; "" if there are none, or if they
 // have one of a single tool.
-func (x *executor) command(all []planned, kept []int, after *Report) shellword.Line {
+func (x *executor) command(
+	all []planned, kept []int, after *Report, partly []string,
+) shellword.Line {
 	var commands []shellword.Line
 	var wheels []string
 	for _, i := range kept {
@@ -516,6 +522,9 @@ func (x *executor) command(all []planned, kept []int, after *Report) shellword.L
 			ids = append(ids, x.report.Causes[all[i].cause].ID)
 		}
 		options += " --only " + shellword.Quote(strings.Join(ids, ","))
+		if len(partly) > 0 {
+			options += " --partly"
+		}
 	}
 	return fix.Run(options, wheels)
 }

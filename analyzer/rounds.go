@@ -20,7 +20,8 @@ const maxRounds = 3
 func (x *executor) rounds(
 	ctx context.Context, done *attempt, all []planned, kept []int,
 ) (*attempt, []planned, []int, error) {
-	before := x.report
+	before, merged := x.report, false
+	var last *Report // of what the fixes so far led to, with the fixes for what is left
 	for range maxRounds - 1 {
 		if done.After == nil || len(kept) == 0 {
 			break
@@ -35,7 +36,7 @@ func (x *executor) rounds(
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if next == nil {
+		if last = next.report; next.done == nil {
 			break
 		}
 		e, w := left(next.done.After)
@@ -43,7 +44,19 @@ func (x *executor) rounds(
 			break
 		}
 		done, all, kept = x.merge(done, all, kept, next)
+		last, merged = nil, true
 	}
+	if !merged || !x.fixing.write {
+		return done, all, kept, nil
+	}
+	if errors, warnings := left(done.After); last == nil && errors+warnings > 0 {
+		inputs, _ := x.changed(done.Files)
+		var err error
+		if last, err = x.check(ctx, inputs, x.options); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	done.Last = last
 	return done, all, kept, nil
 }
 
@@ -80,8 +93,8 @@ type round struct {
 	kept   []int
 }
 
-// next searches the fixes for what is left with those of an attempt, and applies them. It returns
-// nil if none works.
+// next searches the fixes for what is left with those of an attempt, and applies them. done is nil
+// if none works.
 func (x *executor) next(ctx context.Context, done *attempt) (*round, error) {
 	inputs, was := x.changed(done.Files)
 	r, err := x.check(ctx, inputs, x.options)
@@ -99,8 +112,11 @@ func (x *executor) next(ctx context.Context, done *attempt) (*round, error) {
 			n.fixing.Only = append(n.fixing.Only, r.Causes[i].ID)
 		}
 	}
-	if n.done, n.all, n.kept, err = n.apply(ctx); err != nil || len(n.kept) == 0 {
+	if n.done, n.all, n.kept, err = n.apply(ctx); err != nil {
 		return nil, err
+	}
+	if len(n.kept) == 0 {
+		n.done = nil
 	}
 	return n, nil
 }

@@ -63,6 +63,10 @@ func TestFixesOfLaterRounds(t *testing.T) {
 	if len(left) != 1 || left[0].Rule != "d" {
 		t.Errorf("left %+v", left)
 	}
+	if done.Last == nil || len(done.Last.Causes) != 1 || len(done.Last.Causes[0].Fixes) != 1 ||
+		done.Last.Causes[0].Fixes[0].Title.String() != "path $ORIGIN/3" {
+		t.Errorf("the last report is %+v", done.Last)
+	}
 	for _, c := range r.Causes {
 		if tried := len(c.Fixes) == 1 && c.Fixes[0].Verified; tried != (c.ID != "d") {
 			t.Errorf("%s: fixes %+v", c.ID, c.Fixes)
@@ -96,5 +100,9 @@ func TestPartlyFixed(t *testing.T) {
 	if len(r.Causes) != 1 || len(done.Files) != 1 || !slices.Equal(done.Partly, []string{"a"}) ||
 		done.Applied["a"] != 1 {
 		t.Errorf("%d causes; %+v", len(r.Causes), done)
+	}
+	// the printed command succeeds, since it does what it says
+	if got := string(r.Plan.Command); got != "compat fix --write fixed --only a --partly libx.so" {
+		t.Errorf("command %q", got)
 	}
 }

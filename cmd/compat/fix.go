@@ -28,6 +28,7 @@ type fixFlags struct {
 	inPlace bool
 	dryRun  bool
 	only    []string // IDs of causes
+	partly  bool     // with only, causes of which something is left count as fixed
 	python  string   // of files with pins
 }
 
@@ -59,8 +60,8 @@ folder; --dry-run prints a patch. For a lock file that only its tool can write (
 poetry.lock) the command of the tool is printed.
 
 Exit code: 0 no error and no warning is left, 1 something is left (what works is written), 2 a wheel
-could not be checked. With --only, only these causes count. Of files that pin packages, warnings do
-not count.`,
+could not be checked. With --only, only these causes count, and one that was removed only in part
+counts as left, unless --partly is given. Of files that pin packages, warnings do not count.`,
 		Example: `  compat fix dist/*.whl
   compat fix --write repaired dist/*.whl
   compat fix --in-place --only built-too-new dist/*.whl
@@ -88,6 +89,8 @@ not count.`,
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be changed, and write nothing")
 	flags.StringSliceVar(&f.only, "only", nil,
 		"apply only the fixes of these causes (their ids in the JSON of check, separated by commas)")
+	flags.BoolVar(&f.partly, "partly", false,
+		"with --only, exit with 0 although something of these causes is left, if it is less than before")
 	c.MarkFlagsMutuallyExclusive("write", "in-place", "dry-run")
 	return c
 }
@@ -334,18 +337,23 @@ func (p *fixPrinter) print(written []string) error {
 			}
 			continue
 		}
-		line("not fixed: %s [%s]", c.Title, c.ID)
+		now := p.now(&c)
+		line("not fixed: %s [%s]", now.Title, c.ID)
 		if err := p.done.Refused[c.ID]; err != nil {
 			line("  %v", err)
 		}
-		if len(c.Fixes) == 0 {
-			line("  %s", c.Action)
+		if len(now.Fixes) == 0 {
+			line("  %s", now.Action)
 			continue
 		}
-		line("  %s", c.Fixes[0].Title)
-		if command := p.command(&c); command != "" && !c.Fixes[0].ShowsCommand() {
+		line("  %s", now.Fixes[0].Title)
+		same := len(c.Fixes) > 0 && c.Fixes[0].Title.Equal(now.Fixes[0].Title)
+		if command := p.command(&c); command != "" && same && !c.Fixes[0].ShowsCommand() {
 			line("    %s", command)
 		}
+	}
+	for _, title := range p.appeared() {
+		line("new: %s", title)
 	}
 	if len(p.done.Files) == 0 {
 		line("%s", nothing(p.r))
@@ -374,15 +382,50 @@ func checkedOn(r *analyzer.Report) string {
 
 // remains returns the titles of the causes that are left of one.
 func (p *fixPrinter) remains(c *analyzer.Cause) (titles []string) {
+	for _, left := range p.sharing(c, p.done.After) {
+		titles = append(titles, left.Title)
+	}
+	return titles
+}
+
+// now returns a cause that is left as the fixes of later rounds leave it, with what to do about it.
+func (p *fixPrinter) now(c *analyzer.Cause) *analyzer.Cause {
+	if p.done.Last != nil {
+		if causes := p.sharing(c, p.done.Last); len(causes) > 0 {
+			return &causes[0]
+		}
+	}
+	return c
+}
+
+// sharing returns the causes of another report that have a finding of one.
+func (p *fixPrinter) sharing(c *analyzer.Cause, r *analyzer.Report) []analyzer.Cause {
 	was := map[string]bool{}
 	for _, n := range c.Findings {
 		was[p.r.Findings[n].Identity()] = true
 	}
-	for _, left := range p.done.After.Causes {
-		if slices.ContainsFunc(left.Findings, func(n int) bool {
+	return slices.DeleteFunc(slices.Clone(r.Causes), func(other analyzer.Cause) bool {
+		return !slices.ContainsFunc(other.Findings, func(n int) bool {
+			return was[r.Findings[n].Identity()]
+		})
+	})
+}
+
+// appeared returns the titles of the causes that the result has and the original did not: a library
+// that was copied into a wheel needs a driver.
+func (p *fixPrinter) appeared() (titles []string) {
+	if p.done.After == nil {
+		return nil
+	}
+	was := map[string]bool{}
+	for i := range p.r.Findings {
+		was[p.r.Findings[i].Identity()] = true
+	}
+	for _, c := range p.done.After.Causes {
+		if !slices.ContainsFunc(c.Findings, func(n int) bool {
 			return was[p.done.After.Findings[n].Identity()]
 		}) {
-			titles = append(titles, left.Title)
+			titles = append(titles, c.Title)
 		}
 	}
 	return titles
@@ -426,8 +469,8 @@ func (p *fixPrinter) left(gone map[string]bool) []analyzer.Cause {
 	})
 }
 
-// exit returns the error with the exit code. With --only, other causes do not count, nor does what
-// is left of one that is fixed in part: the command that check prints has to succeed.
+// exit returns the error with the exit code. With --only, other causes do not count, and with
+// --partly neither does what is left of one that is fixed in part.
 func (p *fixPrinter) exit() error {
 	r := p.r
 	if p.done.After != nil {
@@ -436,7 +479,7 @@ func (p *fixPrinter) exit() error {
 	r.Decide(analyzer.Off)
 	gone := p.gone()
 	return exitAfter(r, r.Problems(), p.flags.only, func(id string) bool {
-		return gone[id] || slices.Contains(p.done.Partly, id)
+		return gone[id] || p.flags.partly && slices.Contains(p.done.Partly, id)
 	})
 }
 

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/compat-app/compat/analyzer"
+)
+
+// A cause of which something is left counts as left, unless --partly is given.
+func TestExitOfCausesThatArePartlyFixed(t *testing.T) {
+	left := &analyzer.Report{
+		Findings: []analyzer.Finding{{Rule: "a", Severity: analyzer.Error}},
+		Causes:   []analyzer.Cause{{ID: "a", Severity: analyzer.Error, Findings: []int{0}}},
+	}
+	for _, c := range []struct {
+		flags fixFlags
+		want  int
+	}{
+		{fixFlags{}, exitIncompatible},
+		{fixFlags{only: []string{"a"}}, exitIncompatible},
+		{fixFlags{only: []string{"a"}, partly: true}, 0},
+		{fixFlags{only: []string{"a", "b"}, partly: true}, exitIncompatible},
+	} {
+		p := fixPrinter{r: left, flags: c.flags, done: &analyzer.Execution{
+			Files: []analyzer.Fixed{{Artifact: "x.whl", Causes: []string{"a"}}},
+			After: left, Partly: []string{"a"},
+		}}
+		got := 0
+		if e := (exit{}); errors.As(p.exit(), &e) {
+			got = e.code
+		}
+		if got != c.want {
+			t.Errorf("%+v: exit code %d, want %d", c.flags, got, c.want)
+		}
+	}
+}
