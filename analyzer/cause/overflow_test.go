@@ -100,3 +100,18 @@ func TestPythonsAndPlatformAreOneChange(t *testing.T) {
 		t.Errorf("fix %q, command %q, clears %d", x.Title, x.Command, x.Clears)
 	}
 }
+
+// A library that is copied into a wheel for another C library does not help.
+func TestWrongLibcIsNotBundled(t *testing.T) {
+	build := fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Build a wheel for musl too")}
+	loader, other := needs("w/a.so", "ld-linux-x86-64.so.2"), needs("w/a.so", "libgomp.so.1")
+	loader.Target, other.Target = "alpine3.20", "alpine3.20"
+	loader.Fixes = []fix.Fix{build}
+	other.Fixes = []fix.Fix{{Kind: fix.KindPatchelf, Title: fix.Titled("Bundle libgomp.so.1"),
+		Bundling: &fix.Bundling{With: fix.Auditwheel}}}
+	for _, c := range report(loader, other).Causes {
+		if len(c.Findings) != 2 || len(c.Fixes) != 1 || !c.Fixes[0].Title.Equal(build.Title) {
+			t.Errorf("%s: findings %v, fixes %+v", c.ID, c.Findings, c.Fixes)
+		}
+	}
+}

@@ -31,9 +31,9 @@ var wrongLibc = &Kind{
 		}
 		return task
 	},
-	Applicable: func(g *group, list []*merged) []*merged { // other libraries of the system do not help
+	Applicable: func(g *group, list []*merged) []*merged { // other libraries, installed or copied, do not help
 		others := slices.DeleteFunc(slices.Clone(list), func(m *merged) bool {
-			return m.Kind == fix.KindEnvironment
+			return m.Kind == fix.KindEnvironment || m.Bundling != nil
 		})
 		if len(others) > 0 {
 			list = others
