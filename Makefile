@@ -148,7 +148,7 @@ llvmdiff: build ## Compare what is read of the binaries of 60 wheels with LLVM's
 bumps: build ## Review 70 commits that change pins, in clones OWNER+NAME in REPOS (needs a package index)
 	go run ./internal/test/bumps -repos $(or $(REPOS),.) ./compat
 
-abirun: build ## Run 210 programs with another build of their library, and compare that with compat diff (needs gcc, clang; minutes)
+abirun: build ## Run 225 programs with another build of their library, and compare that with compat diff (needs gcc, clang; minutes)
 	go run ./internal/test/abirun ./compat
 
 elfedits: ## Compare 400 edits of ELF files with those of patchelf (ROOTS=DIR:DIR of Debian, other glibc and machines)
