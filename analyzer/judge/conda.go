@@ -2,12 +2,15 @@ package judge
 
 import (
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // condaSource provides the packages installed in a conda environment, and other packages from
@@ -82,6 +85,41 @@ func (p *condaSource) version(name string) string {
 		return r.Version
 	}
 	return ""
+}
+
+// others returns the installed packages that an artifact does not declare and that have a library
+// which it needs and which is neither in it nor on the platform, in the order of their names.
+func (p *condaSource) others(
+	f *facts.Artifact,
+	on *platform.Platform,
+	declared []pkgmeta.Requirement,
+) (out []pkgmeta.Requirement) {
+	own, needed := map[string]bool{}, map[string]bool{}
+	for _, o := range f.Objects {
+		own[o.SONAME], own[path.Base(o.Path)] = true, true
+	}
+	for _, o := range f.Objects {
+		for _, n := range o.Needed {
+			if !own[n] && on.Library(n) == nil {
+				needed[n] = true
+			}
+		}
+	}
+	if len(needed) == 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.folders)) {
+		r := p.installed(name)
+		if r == nil || name == project(f) || requires(declared, name) {
+			continue
+		}
+		if slices.ContainsFunc(r.Libraries, func(l packages.Library) bool {
+			return needed[path.Base(l.Path)]
+		}) {
+			out = append(out, pkgmeta.Requirement{Name: name, Raw: name})
+		}
+	}
+	return out
 }
 
 // Versions implements packages.Source.

@@ -63,6 +63,9 @@ func (r *resolver) resolve(
 	if err := r.judge.options.enable(declared, on); err != nil {
 		return nil, err
 	}
+	if r.judge.conda != nil && e == nil {
+		declared = append(declared, r.judge.conda.others(f, p, declared)...)
+	}
 	if len(with) == 0 && (len(declared) == 0 || selfContained(f, p)) {
 		return []*packages.Set{&r.none}, nil
 	}

@@ -14,7 +14,7 @@
 //	base/…                     the same for the base
 //	baseline/NAME              an earlier build that a file describes
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
-//	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there; "conda/owners" has the package of each file: lines PATH NAME VERSION
+//	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there, or its Python sources; "conda/owners" has the package of each file: lines PATH NAME VERSION
 //	package/NAME==VERSION/PATH a library of this release, in the text form of its system; after a line "unread" it is one whose symbols are not known, and its exports are those of the nearest releases; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python
 //	environment                an analyzer.Environment in JSON, in which the wheels are installed together: its pins, packages without a wheel, installed files
 //	want                       the report, as Format writes it

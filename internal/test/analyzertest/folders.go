@@ -28,11 +28,13 @@ func (f *folders) add(kind, name string, data []byte) error {
 			Text:  func(p string) []byte { return f.texts[p] },
 		}
 	}
-	if dir, _ := path.Split(name); kind == "conda" && strings.HasSuffix(dir, ".dist-info/") {
+	dir, _ := path.Split(name)
+	described := kind == "conda" && strings.HasSuffix(dir, ".dist-info/")
+	if described || kind == "conda" && path.Ext(name) == ".py" {
 		if f.texts == nil {
 			f.texts = map[string][]byte{}
 		}
-		if f.texts[name] = data; !slices.Contains(f.options.Conda.DistInfo, path.Base(dir)) {
+		if f.texts[name] = data; described && !slices.Contains(f.options.Conda.DistInfo, path.Base(dir)) {
 			f.options.Conda.DistInfo = append(f.options.Conda.DistInfo, path.Base(dir))
 		}
 		return nil
@@ -51,7 +53,7 @@ func (f *folders) add(kind, name string, data []byte) error {
 		return err
 	}
 	f.files[kind+"/"+name] = o
-	dir := "/" + path.Dir(name)
+	dir = "/" + path.Dir(name)
 	if kind == "library-path" &&
 		!slices.ContainsFunc(
 			f.options.LibraryPath,
