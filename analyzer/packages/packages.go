@@ -135,6 +135,9 @@ type Release struct {
 	Requires  []pkgmeta.Requirement
 	Libraries []Library
 	Known     bool // false: only the requirements are known, not the libraries
+	// RequiresPython is that of its METADATA, which an index may leave out of its list; "" = any, or
+	// it is a release of the history, whose list has it.
+	RequiresPython string `json:",omitempty"`
 	// Abridged is set for a release of the history, which lists one of several files with a SONAME.
 	Abridged bool
 	// Refused is set if the lock files have hashes of the version, but not that of its wheel.

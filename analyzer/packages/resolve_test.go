@@ -76,6 +76,10 @@ func (s shelf) Release(
 		if strings.HasPrefix(q, "python") || q == "yanked" {
 			continue
 		}
+		if python, ok := strings.CutPrefix(q, "inside"); ok { // only METADATA has it
+			r.RequiresPython = python
+			continue
+		}
 		p, err := pkgmeta.ParseRequirement(q)
 		if err != nil {
 			return nil, err

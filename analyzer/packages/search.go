@@ -169,6 +169,12 @@ func (s *search) solve(ctx context.Context) (*dead, error) {
 		}
 		mark := len(s.trail)
 		s.tries++
+		if s.otherPython(name, c) {
+			if failed.end = cmp.Or(failed.end, name); s.atLimit() {
+				break
+			}
+			continue
+		}
 		deeper := s.choose(name, c)
 		if deeper == nil {
 			if deeper, err = s.solve(ctx); deeper == nil || err != nil {
@@ -185,6 +191,14 @@ func (s *search) solve(ctx context.Context) (*dead, error) {
 	failed.end = cmp.Or(failed.end, name)
 	delete(failed.because, name)
 	return failed, nil
+}
+
+// otherPython reports whether the METADATA of a listed release excludes the interpreter. If that of
+// all releases does, they are candidates nevertheless.
+func (s *search) otherPython(name string, c *choice) bool {
+	_, pinned := s.pin(name)
+	return c.release != nil && !pinned && s.relaxed[name] == 0 && s.installed(name) == "" &&
+		!AdmitsPython(c.release.RequiresPython, s.On.Python)
 }
 
 // atLimit reports whether the search has to stop going back.

@@ -51,6 +51,11 @@ old 1: source
 old 2: source
 old 3:
 old 4:
+later 1:
+later 2: inside>=3.99
+follows 1: later
+follows 2: later==2
+never3 1: inside>=3.99
 pulled 1: gone==1
 gone 1: yanked
 gone 2:
@@ -102,6 +107,15 @@ func TestTogether(t *testing.T) {
 			name: "the oldest versions without a wheel are skipped", requires: "old",
 			low: "old==3", high: "old==4",
 		},
+		{
+			name: "the METADATA of a release excludes the interpreter", requires: "later", high: "later==1",
+		},
+		{
+			name: "and so does that of one that it requires", requires: "follows",
+			high: "follows==1 later==1",
+		},
+		{name: "the METADATA of a pin", with: "later==2", high: "later==2"},
+		{name: "that of all releases", requires: "never3", high: "never3==1"},
 		{name: "a pinned version that was yanked", requires: "pulled", high: "pulled==1 gone==1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

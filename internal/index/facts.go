@@ -27,8 +27,10 @@ const PageLife = 10 * time.Minute
 // facts are the facts about a wheel except its libraries. They are cached as gzipped JSON.
 type facts struct {
 	Requires []pkgmeta.Requirement
-	Objects  []unpack.Member // members with the name of a shared object
-	Size     int64           // bytes of the wheel
+	// RequiresPython is that of METADATA; "" = any.
+	RequiresPython string          `json:",omitempty"`
+	Objects        []unpack.Member // members with the name of a shared object
+	Size           int64           // bytes of the wheel
 	// the whole wheel was downloaded, because the index does not support ranges or it is small
 	Whole bool
 	Known bool // Objects is complete

@@ -160,10 +160,11 @@ func (i *Index) describe(
 		return nil, i.failed(ctx, *best, err)
 	}
 	release := &packages.Release{
-		Name:     best.project,
-		Version:  normal(version),
-		Requires: facts.Requires,
-		Known:    facts.Known && fits || alone,
+		Name:           best.project,
+		Version:        normal(version),
+		Requires:       facts.Requires,
+		RequiresPython: facts.RequiresPython,
+		Known:          facts.Known && fits || alone,
 	}
 	if release.Known {
 		for _, m := range facts.Objects {

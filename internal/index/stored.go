@@ -93,7 +93,10 @@ func (i *Index) fromStore(ctx context.Context, f file) (*facts, map[string]packa
 		return nil, nil
 	}
 	libraries := librariesOf(a)
-	out := &facts{Requires: a.Metadata.Requires, Known: true, Opened: true}
+	out := &facts{
+		Requires: a.Metadata.Requires, RequiresPython: a.Metadata.RequiresPython,
+		Known: true, Opened: true,
+	}
 	for name := range libraries {
 		out.Objects = append(out.Objects, unpack.Member{Path: name})
 	}

@@ -124,7 +124,7 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 			m.Version,
 		)
 	}
-	found.Requires = m.Requires
+	found.Requires, found.RequiresPython = m.Requires, m.RequiresPython
 	return found, nil
 }
 
