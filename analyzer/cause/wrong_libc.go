@@ -31,7 +31,8 @@ var wrongLibc = &Kind{
 		}
 		return task
 	},
-	Applicable: func(g *group, list []*merged) []*merged { // other libraries, installed or copied, do not help
+	// other libraries do not help, neither installed nor copied
+	Applicable: func(g *group, list []*merged) []*merged {
 		others := slices.DeleteFunc(slices.Clone(list), func(m *merged) bool {
 			return m.Kind == fix.KindEnvironment || m.Bundling != nil
 		})

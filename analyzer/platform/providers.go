@@ -229,8 +229,8 @@ func OfDriver(soname string) bool {
 		slices.Contains(driverLoaders, p.Project))
 }
 
-// DriverLibraries are patterns of names for which OfDriver is true: those of the drivers and loaders
-// that libraries of systems need.
+// DriverLibraries are patterns of names for which OfDriver is true: those of the drivers and
+// loaders that libraries of systems need.
 var DriverLibraries = []string{
 	"libcuda.so*", "libnvcuvid.so*", "libnvidia-*.so*",
 	"libGL.so*", "libGLX.so*", "libGLdispatch.so*", "libOpenGL.so*", "libEGL.so*", "libGLESv2.so*",

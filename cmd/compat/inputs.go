@@ -32,6 +32,7 @@ type inputs struct {
 	download func(requirement string) (*index.Wheel, error)
 	list     []analyzer.Input
 	notes    []string // for the report
+	saving   []saving // of the releases among the inputs
 	opened   []io.Closer
 }
 

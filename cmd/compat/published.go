@@ -16,6 +16,7 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/index"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // fromIndex begins an input that is a release in the package index: pypi:torch==2.7.0.
@@ -30,6 +31,7 @@ func (in *inputs) published(requirement string) error {
 	in.opened = append(in.opened, w)
 	in.list = append(in.list, w.Input())
 	if name, err := pkgmeta.ParseWheelName(w.File); err == nil {
+		in.saving = append(in.saving, saving{w.File, saveCommand(name)})
 		tag := name.Tags[0]
 		if v, ok := strings.CutPrefix(tag.Python, "cp3"); ok {
 			if tag.ABI == "abi3" {
@@ -37,6 +39,40 @@ func (in *inputs) published(requirement string) error {
 			}
 			in.notes = append(in.notes, fmt.Sprintf("%s%s is the wheel for Python 3.%s; those for other "+
 				"versions of Python are not checked", fromIndex, requirement, v))
+		}
+	}
+	return nil
+}
+
+// saving is how the wheel of a release is saved to a file, which the commands of a report name.
+type saving struct {
+	file    string
+	command shellword.Line
+}
+
+// saveCommand returns pip's command for a wheel.
+func saveCommand(name pkgmeta.WheelName) shellword.Line {
+	arguments := []string{"pip", "download", "--no-deps", "--only-binary", ":all:"}
+	tag := name.Tags[0]
+	if tag.Platform != "any" {
+		arguments = append(arguments, "--platform", tag.Platform)
+	}
+	if minor, ok := strings.CutPrefix(tag.Python, "cp3"); ok && minor != "" {
+		arguments = append(arguments, "--python-version", "3."+minor)
+	}
+	return shellword.Quoted(append(arguments, name.Name+"=="+name.Version))
+}
+
+// saved returns the note about the wheels that commands of a report name and that are no files yet.
+func (in *inputs) saved(r *analyzer.Report) []string {
+	for _, s := range in.saving {
+		named := func(command shellword.Line) bool {
+			return strings.Contains(string(command), string(shellword.Quote(shellword.File(s.file))))
+		}
+		if named(r.Plan.Command) || slices.ContainsFunc(r.Causes, func(c analyzer.Cause) bool {
+			return slices.ContainsFunc(c.Fixes, func(x analyzer.CauseFix) bool { return named(x.Command) })
+		}) {
+			return []string{fmt.Sprintf("save the wheel first: %s", s.command)}
 		}
 	}
 	return nil

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/pem"
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/internal/shellword"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -358,5 +361,27 @@ func TestCheckThroughAProxy(t *testing.T) {
 	if code != exitUsage || !strings.Contains(errs, "correct PIP_PROXY") ||
 		strings.Contains(errs, "hunter2") {
 		t.Errorf("an unusable proxy: exit %d, %s", code, errs)
+	}
+}
+
+// The printed command saves the wheel that was checked.
+func TestSaveCommand(t *testing.T) {
+	for file, want := range map[string]string{
+		"a_b-1.0-cp310-cp310-manylinux_2_17_x86_64.manylinux2014_x86_64.whl": "pip download --no-deps " +
+			"--only-binary :all: --platform manylinux_2_17_x86_64 --python-version 3.10 a_b==1.0",
+		"c-2-py3-none-any.whl": "pip download --no-deps --only-binary :all: c==2",
+	} {
+		name, err := pkgmeta.ParseWheelName(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := inputs{saving: []saving{{file, saveCommand(name)}}}
+		r := &analyzer.Report{Plan: analyzer.Plan{Command: "compat fix " + shellword.Line(file)}}
+		if got := in.saved(r); len(got) != 1 || got[0] != "save the wheel first: "+want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+		if got := in.saved(&analyzer.Report{}); got != nil {
+			t.Errorf("%s: %q without a command", file, got)
+		}
 	}
 }

@@ -763,7 +763,7 @@ func TestOneBlockForACause(t *testing.T) {
 		}
 		if got := strings.Count(b.String(), "error library-not-found: "); got != want ||
 			!verbose && !strings.Contains(b.String(), "in a.so, b.so, c.so and 1 more object\n") ||
-			!strings.HasSuffix(b.String(), "1 cause in 4 of 4 objects, no imports\n") {
+			!strings.HasSuffix(b.String(), "1 cause in all 4 objects, which have no imports\n") {
 			t.Errorf("verbose %v: %d findings\n%s", verbose, got, b.String())
 		}
 	}

@@ -561,10 +561,17 @@ func (p *textPrinter) counts() string {
 	if len(r.Causes) == 0 {
 		return fmt.Sprintf("no causes, %s, %s", number(total, "import"), number(objects(r), "object"))
 	}
-	in := grouped(len(concerned)) + " of " + number(max(objects(r), len(concerned)), "object")
+	n := max(objects(r), len(concerned))
+	in, have := grouped(len(concerned))+" of "+number(n, "object"), "have"
+	switch {
+	case n == 1 && len(concerned) == 1:
+		in, have = "1 object", "has"
+	case len(concerned) == n:
+		in = "all " + number(n, "object")
+	}
 	switch {
 	case len(imports)+total == 0:
-		return fmt.Sprintf("%s in %s, no imports", number(len(r.Causes), "cause"), in)
+		return fmt.Sprintf("%s in %s, which %s no imports", number(len(r.Causes), "cause"), in, have)
 	case len(imports) == 0:
 		return fmt.Sprintf("%s in %s; %s checked", number(len(r.Causes), "cause"), in,
 			number(total, "import"))

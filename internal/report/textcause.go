@@ -125,7 +125,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	case x.Verified && !c.Fixes[0].Verified:
 		state += ", clears it"
 	case x.Verified:
-		state += ", clears it too"
+		state += ", also clears this cause"
 	}
 	title := mdsafe.Visible(x.Title.String())
 	key := title + "\x00" + string(x.Command)
