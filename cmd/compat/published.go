@@ -50,17 +50,26 @@ type saving struct {
 	command shellword.Line
 }
 
-// saveCommand returns pip's command for a wheel.
+// saveCommand returns pip's command for a wheel, after the Python to run it with: the text cuts
+// long notes. For a wheel of another system it names the system.
 func saveCommand(name pkgmeta.WheelName) shellword.Line {
-	arguments := []string{"pip", "download", "--no-deps", "--only-binary", ":all:"}
-	tag := name.Tags[0]
-	if tag.Platform != "any" {
-		arguments = append(arguments, "--platform", tag.Platform)
+	requirement, tag := name.Name+"=="+name.Version, name.Tags[0]
+	minor, ok := strings.CutPrefix(tag.Python, "cp3")
+	ok = ok && minor != ""
+	if platform.ParseTag(tag.Platform).Libc == "glibc" || tag.Platform == "any" {
+		command := shellword.Quoted([]string{"pip", "download", "--no-deps", requirement})
+		if ok {
+			command = "python3." + shellword.Quote(minor) + " -m " + command
+		}
+		return command
 	}
-	if minor, ok := strings.CutPrefix(tag.Python, "cp3"); ok && minor != "" {
+	arguments := []string{
+		"pip", "download", "--no-deps", "--only-binary", ":all:", "--platform", tag.Platform,
+	}
+	if ok {
 		arguments = append(arguments, "--python-version", "3."+minor)
 	}
-	return shellword.Quoted(append(arguments, name.Name+"=="+name.Version))
+	return shellword.Quoted(append(arguments, requirement))
 }
 
 // saved returns the note about the wheels that commands of a report name and that are no files yet.

@@ -367,9 +367,11 @@ func TestCheckThroughAProxy(t *testing.T) {
 // The printed command saves the wheel that was checked.
 func TestSaveCommand(t *testing.T) {
 	for file, want := range map[string]string{
-		"a_b-1.0-cp310-cp310-manylinux_2_17_x86_64.manylinux2014_x86_64.whl": "pip download --no-deps " +
-			"--only-binary :all: --platform manylinux_2_17_x86_64 --python-version 3.10 a_b==1.0",
-		"c-2-py3-none-any.whl": "pip download --no-deps --only-binary :all: c==2",
+		"a_b-1.0-cp310-cp310-manylinux_2_17_x86_64.manylinux2014_x86_64.whl": "python3.10 -m pip " +
+			"download --no-deps a_b==1.0",
+		"c-2-py3-none-any.whl": "pip download --no-deps c==2",
+		"d-3-cp312-cp312-win_amd64.whl": "pip download --no-deps --only-binary :all: --platform " +
+			"win_amd64 --python-version 3.12 d==3",
 	} {
 		name, err := pkgmeta.ParseWheelName(file)
 		if err != nil {
