@@ -232,6 +232,29 @@ func TestReleaseWithoutAFittingWheel(t *testing.T) {
 	}
 }
 
+// The specifier ==1.0 admits 1.0+cu1 (PEP 440), so a pin gets it where there is no 1.0.
+func TestReleaseWithALocalVersion(t *testing.T) {
+	i := serve(t, map[string][]wheel{"demo": {
+		build(t, "demo-1.0+cu1-py3-none-any.whl", ""),
+		build(t, "demo-1.0+cu2-py3-none-any.whl", ""),
+		build(t, "demo-2.0-py3-none-any.whl", ""),
+		build(t, "demo-2.0+cu1-py3-none-any.whl", ""),
+	}}).index(t, nil)
+	for requested, want := range map[string]string{
+		"1.0": "1.0+cu2", "1.0+cu1": "1.0+cu1", "2.0": "2.0",
+	} {
+		r, err := i.Release(ctx, "demo", requested, linux)
+		if err != nil || r.Version != want {
+			t.Errorf("%s: %+v, %v", requested, r, err)
+		}
+	}
+	for _, v := range []string{"1.1", "1.0+cu3"} {
+		if _, err := i.Release(ctx, "demo", v, linux); !errors.Is(err, packages.ErrUnknown) {
+			t.Errorf("%s: %v", v, err)
+		}
+	}
+}
+
 // What a cached page lacks may have been published since: a version, or a wheel for the target.
 func TestWhatIsMissingIsNotCached(t *testing.T) {
 	s := serve(t, map[string][]wheel{"demo": {build(t, "demo-1.0-py3-none-any.whl", "")}})

@@ -119,6 +119,9 @@ func (i *Index) release(
 	if err != nil {
 		return nil, err
 	}
+	if best.version.Local() != "" {
+		version = best.version.String()
+	}
 	r, err := i.describe(ctx, best, fits, files, version, on)
 	if err != nil {
 		return nil, err
@@ -205,7 +208,11 @@ func (i *Index) choose(
 	if err != nil {
 		return nil, false, nil, err
 	}
-	all = p.of(v)
+	if all = p.of(v); len(all) == 0 {
+		if local := p.localOf(v); local != nil { // ==1.0 admits 1.0+cu1 (PEP 440)
+			v, all = *local, p.of(*local)
+		}
+	}
 	if len(all) == 0 {
 		return nil, false, nil, i.errorf(packages.ErrUnknown, "%s has no version %s", p.name, v)
 	}
@@ -219,6 +226,22 @@ func (i *Index) choose(
 		)
 	}
 	return best, fits, all, nil
+}
+
+// localOf returns the highest local version of a version that has none, such as 1.0+cu1 of 1.0; nil
+// without one.
+func (p *page) localOf(v pkgmeta.Version) (highest *pkgmeta.Version) {
+	if v.Local() != "" {
+		return nil
+	}
+	for n := range p.files {
+		f := &p.files[n]
+		if f.version.Local() != "" && f.version.Public().Compare(v) == 0 &&
+			(highest == nil || f.version.Compare(*highest) > 0) {
+			highest = &f.version
+		}
+	}
+	return highest
 }
 
 // recorded reports whether the index lists the file from which the history describes a release,
