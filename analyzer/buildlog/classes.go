@@ -166,11 +166,15 @@ func shadowed(path string) bool {
 	return true
 }
 
-// numpyTexts are the messages of rules about NumPy.
-var numpyTexts = map[string]string{
+// moduleTexts are the messages of rules about modules that use another package's C API.
+var moduleTexts = map[string]string{
 	"numpy-abi": "the extension was built against another NumPy than the one that is installed, " +
 		"such as NumPy 1 where NumPy 2 is",
 	"numpy-api": "the extension was built against a newer NumPy than the one that is installed",
+	cythonAPI: "the extension was built against another release of a package whose types or C " +
+		"functions it uses than the one that is installed",
+	libxml2Mismatch: "the wheels of lxml and xmlsec bundle different releases of libxml2, and pass " +
+		"its data to each other",
 }
 
 // message returns a sentence with the object, the error, and the names.
@@ -179,12 +183,15 @@ func message(d *Diagnosis) string {
 	if d.Object != "" {
 		fmt.Fprintf(&b, "%s: ", base(d.Object))
 	}
-	if strings.HasPrefix(d.Rule, "numpy-a") && d.named != "" {
+	if (strings.HasPrefix(d.Rule, "numpy-a") || d.Rule == cythonAPI) && d.named != "" {
 		b.WriteString(d.named + ": ")
 	}
-	b.WriteString(cmp.Or(systemTexts[d.Rule], numpyTexts[d.Rule], classOf(d.Class).text))
+	b.WriteString(cmp.Or(systemTexts[d.Rule], moduleTexts[d.Rule], classOf(d.Class).text))
 	var named []string
-	if d.Symbol != "" {
+	switch {
+	case d.Rule == cythonAPI:
+		named = append(named, shorten(d.Symbol)) // a type or a function
+	case d.Symbol != "":
 		named = append(named, "symbol "+shorten(d.Symbol))
 	}
 	if d.Version != "" {

@@ -248,7 +248,7 @@ func (s *reader) add(d Diagnosis) {
 			return // the index is the problem
 		}
 		d.python = requiresPython(s.ignored, pinnedVersion(d.Object))
-	case "numpy-abi", "numpy-api":
+	case "numpy-abi", "numpy-api", cythonAPI:
 		if s.imported != "" && d.Line <= s.frameLine+contextLines {
 			d.named = s.imported
 		}

@@ -193,6 +193,15 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 			),
 			newFix(fix.KindDependency, "Declare the range of NumPy that the build supports", ""),
 		}
+	case d.Rule == cythonAPI:
+		return cythonFixes(d)
+	case d.Rule == libxml2Mismatch:
+		return []fix.Fix{
+			newFix(fix.KindRebuild, "Build both against the libxml2 of the system",
+				"pip install --force-reinstall --no-binary lxml --no-binary xmlsec lxml xmlsec"),
+			newFix(fix.KindPin, "Use releases of lxml and xmlsec whose wheels bundle the same libxml2",
+				`python -c "import lxml.etree as e; print(e.LIBXML_VERSION)"`),
+		}
 	case d.Rule == "numpy-not-available":
 		return []fix.Fix{
 			install(fix.KindPin, "Use NumPy 1 if torch is older than 2.3, which is the first release for "+
@@ -235,6 +244,22 @@ func hostFixes(d *Diagnosis) []fix.Fix {
 		newFix(fix.KindRebuild, "Build the extension for the version of the program that loads it", ""),
 		newFix(fix.KindPin, "Use matching versions of the program and the extension", ""),
 		newFix(fix.KindEnvironment, "Install it with the same program that loads it", ""),
+	}
+}
+
+// cythonFixes returns the fixes for a module of Cython that was built for another release of the
+// package that defines Diagnosis.Symbol. The names of packages are those of their modules.
+func cythonFixes(d *Diagnosis) []fix.Fix {
+	used, _, _ := strings.Cut(d.Symbol, ".")
+	user := cmp.Or(d.named, "the extension")
+	name := cmp.Or(d.named, "NAME")
+	return []fix.Fix{
+		newFix(fix.KindPin, "Use a newer release of "+user+", which was built against the "+used+" that is "+
+			"installed, or an older "+used, shellword.Bare("pip install --upgrade %s", name)),
+		newFix(fix.KindRebuild, "Build "+user+" from source again, against a current "+used+", without "+
+			"pip's cache of wheels", shellword.Bare("pip install --force-reinstall --no-cache-dir "+
+			"--no-binary %s %s", name, name)),
+		newFix(fix.KindDependency, "Declare the range of "+used+" that the build of "+user+" supports", ""),
 	}
 }
 

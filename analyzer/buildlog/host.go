@@ -1,8 +1,21 @@
 package buildlog
 
+import (
+	"cmp"
+	"strings"
+)
+
 // moduleName is the pattern for a module without the function that Python calls, which has the
 // name of the file.
 const moduleName = "python-module-name"
+
+// cythonAPI is the pattern for a module of Cython that was built for another release of the package
+// whose types or C functions it uses (Cython/Utility/ImportExport.c).
+const cythonAPI = "cython-api"
+
+// libxml2Mismatch is the pattern for wheels of lxml and xmlsec that bundle different releases of
+// libxml2 (xmlsec, src/lxml.c).
+const libxml2Mismatch = "libxml2-mismatch"
 
 // hostPatterns are messages of programs that load an extension built for another version of
 // them.
@@ -12,16 +25,43 @@ var hostPatterns = []pattern{
 		needles: []string{
 			"module compiled against ABI",
 			"A module that was compiled using NumPy",
-			"size changed, may indicate binary incompatibility",
+			" size changed, may indicate binary incompatibility",
 			"numpy.core.multiarray failed to import",
 			"numpy.core.umath failed to import",
 			"_ARRAY_API not found",
 			"_UFUNC_API not found",
 		},
-		expr: `module compiled against ABI version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|size changed, may indicate binary incompatibility|numpy\.core\.(?:multiarray|umath) failed to import|_(?:ARRAY|UFUNC)_API not found`,
+		expr: `module compiled against ABI version \S+ but this version of numpy is|A module that was compiled using NumPy 1\.x cannot be run in|(?:^|[^\w.])numpy[\w.]* size changed, may indicate binary incompatibility|numpy\.core\.(?:multiarray|umath) failed to import|_(?:ARRAY|UFUNC)_API not found`,
 		example: "RuntimeError: module compiled against ABI version 0x1000009 but this version of " +
 			"numpy is 0x2000000",
 		similar: "module compiled against numpy 2.0",
+	},
+	{
+		id: cythonAPI, class: "host-abi",
+		needles: []string{
+			" size changed, may indicate binary incompatibility",
+			" has the wrong size, try recompiling",
+			" does not export expected C ",
+			" has wrong signature (expected ",
+		},
+		expr: `(?:^|[^\w.])(?P<sym>\w+(?:\.\w+)+) (?:size changed, may indicate binary incompatibility|has the wrong size, try recompiling)|(?P<obj>\w+(?:\.\w+)*) does not export expected C (?:function|variable) (?P<lib>\w+)|C (?:function|variable) (?P<named>\w+(?:\.\w+)+) has wrong signature \(expected `,
+		example: "ValueError: greenlet.greenlet size changed, may indicate binary incompatibility. " +
+			"Expected 152 from C header, got 40 from PyObject",
+		similar: "the file size changed, may indicate binary incompatibility",
+		fill: func(m *match) bool {
+			if m.obj != "" {
+				m.sym = m.obj + "." + m.lib
+			}
+			m.sym, m.obj, m.lib, m.named = cmp.Or(m.sym, m.named), "", "", ""
+			return !strings.HasPrefix(m.sym, "numpy.")
+		},
+	},
+	{
+		id: libxml2Mismatch, class: "host-abi",
+		needles: []string{"lxml & xmlsec libxml2 library version mismatch"},
+		expr:    `lxml & xmlsec libxml2 library version mismatch`,
+		example: "xmlsec.InternalError: (-1, 'lxml & xmlsec libxml2 library version mismatch')",
+		similar: "lxml and xmlsec use one libxml2",
 	},
 	{
 		id: "numpy-not-available", class: "host-abi",

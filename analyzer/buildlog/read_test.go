@@ -194,6 +194,36 @@ func TestMessageAboutNumPy(t *testing.T) {
 	}
 }
 
+// A module of Cython names a type or function of the package that it was not built for, which is
+// not NumPy.
+func TestCythonAPI(t *testing.T) {
+	const frame = `  File "/v/lib/python3.9/site-packages/gevent/__init__.py", line 86, in <module>` + "\n"
+	for log, want := range map[string]string{
+		frame + "ValueError: greenlet.greenlet size changed, may indicate binary incompatibility. " +
+			"Expected 152 from C header, got 40 from PyObject": "gevent greenlet.greenlet",
+		"ValueError: sklearn.tree._criterion.Criterion size changed, may indicate binary " +
+			"incompatibility. Expected 328 from C header, got 576": " sklearn.tree._criterion.Criterion",
+		"ValueError: cymem.cymem.Pool has the wrong size, try recompiling. Expected 48, got 64": " " +
+			"cymem.cymem.Pool",
+		"ImportError: scipy.linalg.cython_blas does not export expected C function dgemm": " " +
+			"scipy.linalg.cython_blas.dgemm",
+		"TypeError: C function blis.cy.gemm has wrong signature (expected void (int), got int " +
+			"(int))": " blis.cy.gemm",
+	} {
+		r, err := Read(strings.NewReader(log))
+		if err != nil || len(r.Diagnoses) != 1 {
+			t.Errorf("%s\n got %+v, %v", log, r.Diagnoses, err)
+			continue
+		}
+		d := r.Diagnoses[0]
+		used, _, _ := strings.Cut(d.Symbol, ".")
+		if got := d.named + " " + d.Symbol; got != want || d.Rule != cythonAPI ||
+			!strings.Contains(d.Fixes[1].Title.String(), "against a current "+used) {
+			t.Errorf("%s\n got %q, %+v\nwant %q", log, got, d, want)
+		}
+	}
+}
+
 // TestUTF16 checks a log that a shell of Windows wrote, with and without a byte order mark.
 func TestUTF16(t *testing.T) {
 	const log = "building\r\nImportError: DLL load failed while importing _gain: " +
