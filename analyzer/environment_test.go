@@ -201,7 +201,7 @@ func (s *shelf) Release(
 	}
 	return &packages.Release{
 		Name: name, Version: version, Known: true, Requires: s.requires[name],
-		Libraries: []packages.Library{packages.NewLibrary(name+"/"+library, o)},
+		Libraries: []packages.Library{packages.NewLibrary(name+"/"+library, o, nil)},
 	}, nil
 }
 
@@ -499,7 +499,7 @@ func (s stock) Release(
 	}
 	r := &packages.Release{
 		Name: name, Version: version, Known: true,
-		Libraries: []packages.Library{packages.NewLibrary(name+"/lib"+name+".so", o)},
+		Libraries: []packages.Library{packages.NewLibrary(name+"/lib"+name+".so", o, nil)},
 	}
 	if requires != "" {
 		q, err := pkgmeta.ParseRequirement(requires)

@@ -254,12 +254,13 @@ func cythonFixes(d *Diagnosis) []fix.Fix {
 	user := cmp.Or(d.named, "the extension")
 	name := cmp.Or(d.named, "NAME")
 	return []fix.Fix{
-		newFix(fix.KindPin, "Use a newer release of "+user+", which was built against the "+used+" that is "+
-			"installed, or an older "+used, shellword.Bare("pip install --upgrade %s", name)),
+		newFix(fix.KindPin, "Use a newer release of "+user+", which was built against the "+used+
+			" that is installed, or an older "+used, shellword.Bare("pip install --upgrade %s", name)),
 		newFix(fix.KindRebuild, "Build "+user+" from source again, against a current "+used+", without "+
 			"pip's cache of wheels", shellword.Bare("pip install --force-reinstall --no-cache-dir "+
 			"--no-binary %s %s", name, name)),
-		newFix(fix.KindDependency, "Declare the range of "+used+" that the build of "+user+" supports", ""),
+		newFix(fix.KindDependency, "Declare the range of "+used+" that the build of "+user+
+			" supports", ""),
 	}
 }
 

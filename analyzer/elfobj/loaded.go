@@ -1,6 +1,9 @@
 package elfobj
 
-import "debug/elf"
+import (
+	"cmp"
+	"debug/elf"
+)
 
 // Target is what the loader stores in a pointer-sized word.
 type Target struct {
@@ -62,6 +65,38 @@ func (c *Contents) Targets() (map[uint64]Target, error) {
 		err = tooLarge("the number of relocations", n, maxTargets)
 	}
 	return out, err
+}
+
+// Pointers returns the addresses in the object that the loader stores in its words, by address. The
+// error is ErrTooLarge if there are more than limit.
+func (c *Contents) Pointers(limit uint64) (map[uint64]uint64, error) {
+	out := map[uint64]uint64{}
+	if c.m == nil {
+		return out, nil
+	}
+	add := func(at, to uint64) error {
+		if out[at] = to; uint64(len(out)) > limit {
+			return tooLarge("the number of relocations", uint64(len(out)), limit)
+		}
+		return nil
+	}
+	err := c.eachRelocation(func(at, symbol uint64, way Relocs, addend uint64, _ bool) error {
+		if symbol != 0 || way != RelocRelative {
+			return nil
+		}
+		return add(at, addend)
+	}, relocTable{elf.DT_RELA, elf.DT_RELASZ, true})
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	err = c.eachRelr(func(at uint64) {
+		var b [8]byte
+		if failed == nil && c.Load(at, b[:]) == len(b) {
+			failed = add(at, c.m.order.Uint64(b[:]))
+		}
+	})
+	return out, cmp.Or(err, failed)
 }
 
 // target returns what the loader stores for a symbol, by its index.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/abi"
 	"github.com/compat-app/compat/analyzer/cpython"
+	"github.com/compat-app/compat/analyzer/cython"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/analyzer/processor"
@@ -24,6 +25,9 @@ type Object struct {
 	NumPyError NumPyError
 	// What the processor must have so that it can be loaded, and imported if it is a module.
 	Executes processor.Need
+	// The types that a module defines, and those of other packages that it was built with.
+	Types []cython.Type
+	Uses  []cython.Use
 	// Sorted names of libraries among its constants that it may pass to dlopen.
 	Opens []string
 	// Loads is set for a module that may load libraries or change how others are loaded: it calls

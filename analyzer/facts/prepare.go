@@ -187,6 +187,9 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names, noGPU bool) {
 	if p.object.Extension() || p.elf.Imports.Any(opensCapsule) {
 		p.object.NumPy, p.object.NumPyError = readNumPyBuild(p.elf, f.Content, f.Size)
 	}
+	if p.object.Extension() {
+		p.object.Types, p.object.Uses = readTypes(f, p.object)
+	}
 	p.object.Executes = readProcessor(f, p.object)
 	p.elf.Sections = nil // no longer needed; large objects have thousands
 }

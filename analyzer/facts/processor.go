@@ -31,9 +31,8 @@ func readProcessor(f *unpack.File, o *Object) processor.Need {
 
 // forNewer reports whether a compiler was allowed to use AVX for all code of an object.
 func forNewer(f *unpack.File) bool {
-	d, _ := f.Skimmed.(*processor.Density)
-	if d != nil {
-		return d.Everywhere()
+	if s, _ := f.Skimmed.(*codeSample); s != nil {
+		return s.density.Everywhere()
 	}
 	h, err := elfobj.ReadHead(f.Content, f.Size, nil)
 	if err != nil {
@@ -43,7 +42,7 @@ func forNewer(f *unpack.File) bool {
 	if err != nil {
 		return false
 	}
-	d = &processor.Density{}
+	d := &processor.Density{}
 	for _, s := range segments {
 		if s.Executable() {
 			n := min(s.FileSize, processor.Sample)

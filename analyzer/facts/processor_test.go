@@ -23,9 +23,9 @@ func TestReadProcessor(t *testing.T) {
 		t.Fatal(err)
 	}
 	counted := func(code []byte) unpack.Sampler {
-		d := &processor.Density{}
-		_, _ = d.Write(code)
-		return d
+		s := &codeSample{}
+		_, _ = s.Write(code)
+		return s
 	}
 	for _, c := range []struct {
 		name    string

@@ -16,7 +16,6 @@ import (
 	"github.com/compat-app/compat/analyzer/peobj"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform/debian"
-	"github.com/compat-app/compat/analyzer/processor"
 	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"golang.org/x/sync/errgroup"
@@ -111,8 +110,8 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 		isDepends(p)
 }
 
-// skim returns the parts of an object that are not read, mostly machine code, in which the
-// instructions for newer processors are counted.
+// skim returns the parts of an object that are not read, mostly machine code, of which only a
+// sample is examined.
 func skim(head []byte, size int64) ([]unpack.Range, unpack.Sampler) {
 	code := elfobj.Code(head)
 	var rest unpack.Sampler
@@ -122,7 +121,7 @@ func skim(head []byte, size int64) ([]unpack.Range, unpack.Sampler) {
 	case machoobj.Is(head):
 		code = machoobj.Unread(head)
 	case size <= maxProcessorObject:
-		rest = &processor.Density{}
+		rest = &codeSample{}
 	}
 	var out []unpack.Range
 	for _, c := range code {

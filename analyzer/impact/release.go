@@ -64,7 +64,8 @@ func releaseOf(f *facts.Artifact) *Release {
 	}
 	c.Name, c.Version = pkgmeta.Normalize(r.Name), r.Version
 	for _, o := range f.Objects {
-		c.Libraries = append(c.Libraries, packages.NewLibrary(facts.Installed(o.Path), o.Object))
+		c.Libraries = append(c.Libraries, packages.NewLibrary(facts.Installed(o.Path), o.Object,
+			o.Types))
 		if o.ABI != nil {
 			r.ABI = append(r.ABI, o.ABI)
 		}

@@ -174,7 +174,11 @@ func (p *condaSource) Read(
 func (p *condaSource) library(file string) packages.Library {
 	l, ok := p.read[file]
 	if !ok {
-		l = packages.NewLibrary(file, p.conda.Open(path.Join(p.conda.Site, file)))
+		at := path.Join(p.conda.Site, file)
+		l = packages.NewLibrary(file, p.conda.Open(at), nil)
+		if p.conda.Types != nil {
+			l.Types = p.conda.Types(at)
+		}
 		p.read[file] = l
 	}
 	return l

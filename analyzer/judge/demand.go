@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
@@ -33,6 +34,7 @@ type demand struct {
 	// The objects of the artifacts that need a library, by its stem.
 	users     map[string][]searcher
 	wanted    map[string]bool // stems of names; never removed
+	modules   map[string]bool // paths without suffix of modules whose types the artifacts use
 	declared  map[string]bool // packages that the artifacts require
 	first     []string
 	noHistory bool // the embedded history is not used
@@ -57,7 +59,7 @@ func newDemand(source packages.Source, o Options) *demand {
 func (d *demand) fresh() *demand {
 	out := *d
 	out.direct, out.wanted, out.declared = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	out.users = map[string][]searcher{}
+	out.users, out.modules = map[string][]searcher{}, map[string]bool{}
 	return &out
 }
 
@@ -66,6 +68,11 @@ func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 	if f.Metadata != nil {
 		for _, q := range f.Metadata.Requires {
 			d.declared[q.Name] = true
+		}
+	}
+	for _, o := range f.Objects {
+		for _, u := range o.Uses {
+			d.modules[strings.ReplaceAll(u.Module, ".", "/")] = true
 		}
 	}
 	for _, n := range needsOf(f, p, s) {
@@ -132,12 +139,12 @@ func (d *demand) read(
 		d.first,
 		func(n string) bool { return pkgmeta.Normalize(n) == r.Name },
 	)
-	worth := func(path string) int64 {
-		_, direct := d.direct[platform.Stem(path)]
+	worth := func(file string) int64 {
+		_, direct := d.direct[platform.Stem(file)]
 		switch {
 		case first || direct:
 			return worthDirect
-		case d.wanted[platform.Stem(path)] && on.System == platform.Linux:
+		case on.System == platform.Linux && (d.wanted[platform.Stem(file)] || d.defines(file)):
 			return worthIndirect
 		}
 		return 0 // what packages for other systems need of each other is not checked
@@ -159,6 +166,13 @@ func (d *demand) read(
 			return r, nil
 		}
 	}
+}
+
+// defines reports whether a file may be the module that defines a type which the artifacts use: the
+// one from which they import it, or one of that package, which gets it from there.
+func (d *demand) defines(file string) bool {
+	module := facts.ModuleName(file)
+	return d.modules[module] || d.modules[path.Dir(module)]
 }
 
 // complete reads the libraries that the packages of a set need from each other. A package that
@@ -191,7 +205,7 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.Ta
 func (d *demand) lazy(artifacts []*facts.Artifact, p *platform.Platform) packages.Lazy {
 	own := map[string]bool{}
 	for _, f := range artifacts {
-		if numpyMatters(f) {
+		if numpyMatters(f) || usesTypes(f) {
 			return nil
 		}
 		maps.Copy(own, ownNames(f))

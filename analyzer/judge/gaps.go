@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/cpython"
+	"github.com/compat-app/compat/analyzer/cython"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -439,7 +440,7 @@ func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *package
 }
 
 // dependsOn reports whether an object loads a library of a package or of its dependencies, or
-// was built with NumPy, which no library shows.
+// was built with NumPy or with a type of one of them, which no library shows.
 func (a *packageSet) dependsOn(name string) bool {
 	reached := []string{name}
 	for i := 0; i < len(reached); i++ {
@@ -453,6 +454,14 @@ func (a *packageSet) dependsOn(name string) bool {
 	}
 	for _, v := range a.views {
 		if v.NumPy == facts.NumPy1 && slices.Contains(reached, "numpy") {
+			return true
+		}
+		if slices.ContainsFunc(reached, func(name string) bool {
+			r := a.Release(name)
+			return r != nil && slices.ContainsFunc(v.Uses, func(u cython.Use) bool {
+				return r.Type(u.Name()) != nil
+			})
+		}) {
 			return true
 		}
 		for _, x := range v.Loading.Found {

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 
+	"github.com/compat-app/compat/analyzer/cython"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/packages"
 )
@@ -88,6 +89,9 @@ type Conda struct {
 	RPath []string // relative folders of its python's DT_RPATH, such as "lib"
 	// Open returns a file by relative path, or nil if there is none that can be read.
 	Open func(path string) *elfobj.Object
+	// Types returns the types that a module of Python at a relative path defines; nil without types.
+	// It may be nil.
+	Types func(path string) []cython.Type
 	// DistInfo are the names of the *.dist-info folders in Site. An installed package is used if it
 	// satisfies the artifact's requirement.
 	DistInfo []string

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/cython"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/peobj"
@@ -173,6 +174,8 @@ type Library struct {
 	// What it needs of other libraries; nil if that is not known. The history has what it needs of
 	// libraries of other packages.
 	Imports *elfobj.Imports `json:",omitempty"`
+	// The types that a module defines for others; nil in the history, which has no modules.
+	Types []cython.Type `json:",omitempty"`
 	// false: the exports are not known, so a missing symbol proves nothing
 	Known bool
 	// if Known is false: the exports in the nearest releases for which they are known; may be nil
@@ -185,15 +188,31 @@ type Library struct {
 	PE    *peobj.Object    `json:",omitempty"`
 }
 
+// Type returns a type that a module of the release defines, by its tp_name; nil if none of those
+// that were read does.
+func (r *Release) Type(name string) *cython.Type {
+	for i := range r.Libraries {
+		types := r.Libraries[i].Types
+		at, found := slices.BinarySearchFunc(types, name, func(t cython.Type, name string) int {
+			return strings.Compare(t.Name, name)
+		})
+		if found {
+			return &types[at]
+		}
+	}
+	return nil
+}
+
 // NewLibrary returns the description of a shared object at a path inside site-packages. If o is nil
-// or has no dynamic section, only the path is set.
-func NewLibrary(path string, o *elfobj.Object) Library {
+// or has no dynamic section, only the path is set. types are those that it defines, if it is a
+// module of Python.
+func NewLibrary(path string, o *elfobj.Object, types []cython.Type) Library {
 	l := Library{Path: path}
 	if o == nil || !o.Dynamic {
 		return l
 	}
 	l.SONAME, l.Needed, l.RunPath, l.Known = o.SONAME, o.Needed, o.RunPath, true
-	l.Exports, l.Imports = o.Exports, o.Imports
+	l.Exports, l.Imports, l.Types = o.Exports, o.Imports, types
 	if l.RunPath == "" {
 		l.RunPath = o.RPath
 	}

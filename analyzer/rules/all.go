@@ -64,6 +64,7 @@ func All() []*analyzer.Rule {
 		sonameChanged,
 		signatureChanged,
 		typeLayoutChanged,
+		typeSizeChanged,
 		vtableChanged,
 		enumeratorChanged,
 		callingConventionChanged,

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cython"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/packages"
@@ -622,6 +623,7 @@ func (b folders) prefix(in *pinned.Installed) (*analyzer.Conda, error) {
 		return path.Join(in.Prefix, p)
 	}
 	k.Open = func(p string) *elfobj.Object { return dynlink.ReadObject(b.root, find(p)) }
+	k.Types = func(p string) []cython.Type { return b.types(find(p)) }
 	k.Text = func(p string) []byte {
 		if text := in.Text(p); text != nil {
 			return text

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cython"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -141,8 +142,9 @@ func (b folders) conda(dir string) (*analyzer.Conda, error) {
 		return nil, err
 	}
 	k := &analyzer.Conda{
-		Path: at,
-		Open: func(p string) *elfobj.Object { return dynlink.ReadObject(b.root, path.Join(at, p)) },
+		Path:  at,
+		Open:  func(p string) *elfobj.Object { return dynlink.ReadObject(b.root, path.Join(at, p)) },
+		Types: func(p string) []cython.Type { return b.types(path.Join(at, p)) },
 	}
 	packages := map[string]string{} // file in conda-meta -> NAME VERSION
 	for _, e := range entries {
@@ -229,4 +231,18 @@ func condaFiles(meta string, packages map[string]string) map[string]string {
 		}
 	}
 	return owners
+}
+
+// types returns the types that a module of Python defines; nil if it cannot be read.
+func (b folders) types(p string) []cython.Type {
+	f, err := b.root.Open(p)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	_, types, err := cython.Read(f, f.Size())
+	if err != nil {
+		return nil
+	}
+	return types
 }

@@ -108,7 +108,7 @@ func (i *Index) fromStore(ctx context.Context, f file) (*facts, map[string]packa
 func librariesOf(a *analyzer.Facts) map[string]packages.Library {
 	out := map[string]packages.Library{}
 	for _, o := range slices.Concat(a.Objects, a.Android) {
-		out[o.Path] = packages.NewLibrary(installed(o.Path), o.Object)
+		out[o.Path] = packages.NewLibrary(installed(o.Path), o.Object, o.Types)
 	}
 	for _, o := range a.MachO {
 		out[o.Path] = packages.NewMachO(installed(o.Path), o.File)

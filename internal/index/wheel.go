@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/cython"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/peobj"
@@ -220,8 +220,8 @@ func (i *Index) members(
 // is known.
 func library(m *unpack.File) packages.Library {
 	at := installed(m.Path)
-	if o, err := elfobj.Read(m.Content, m.Size); err == nil {
-		return packages.NewLibrary(at, o)
+	if o, types, err := cython.Read(m.Content, m.Size); err == nil {
+		return packages.NewLibrary(at, o, types)
 	}
 	if f, err := machoobj.Read(m.Content, m.Size); err == nil {
 		return packages.NewMachO(at, f)

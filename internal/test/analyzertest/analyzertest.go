@@ -15,7 +15,7 @@
 //	baseline/NAME              an earlier build that a file describes
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
 //	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there, or its Python sources; "conda/owners" has the package of each file: lines PATH NAME VERSION
-//	package/NAME==VERSION/PATH a library of this release, in the text form of its system; after a line "unread" it is one whose symbols are not known, and its exports are those of the nearest releases; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python
+//	package/NAME==VERSION/PATH a library of this release, in the text form of its system; after a line "unread" it is one whose symbols are not known, and its exports are those of the nearest releases; lines "type NAME SIZE" before it are types of a module; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python
 //	environment                an analyzer.Environment in JSON, in which the wheels are installed together: its pins, packages without a wheel, installed files
 //	want                       the report, as Format writes it
 //
@@ -41,6 +41,7 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cython"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/facts"
@@ -444,17 +445,34 @@ func (p Packages) add(name string, data []byte) error {
 		return nil
 	}
 	text, unread := strings.CutPrefix(string(data), "unread\n")
+	types, text, err := typesOf(text)
+	if err != nil {
+		return err
+	}
 	o, err := elftest.Parse(text)
 	if err != nil {
 		return err
 	}
 	o.Dynamic = true
-	l := packages.NewLibrary(file, o)
+	l := packages.NewLibrary(file, o, types)
 	if unread {
 		l.Known, l.NearestExports, l.Exports, l.Imports = false, l.Exports, nil, nil
 	}
 	r.Libraries = append(r.Libraries, l)
 	return nil
+}
+
+// typesOf returns the types in the first lines of the text of a module, and the rest.
+func typesOf(text string) (types []cython.Type, rest string, err error) {
+	for strings.HasPrefix(text, "type ") {
+		line, after, _ := strings.Cut(text, "\n")
+		var t cython.Type
+		if _, err := fmt.Sscanf(line, "type %s %d", &t.Name, &t.Size); err != nil {
+			return nil, "", fmt.Errorf("%q is not \"type NAME SIZE\": %w", line, err)
+		}
+		types, text = append(types, t), after
+	}
+	return types, text, nil
 }
 
 // Versions implements packages.Source.

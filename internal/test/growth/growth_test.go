@@ -264,7 +264,7 @@ func environment(t *testing.T, n int) func() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Libraries = []packages.Library{packages.NewLibrary(name+"/"+library, o)}
+		r.Libraries = []packages.Library{packages.NewLibrary(name+"/"+library, o, nil)}
 		source[name] = r
 		e.Wheels = append(e.Wheels, wheel(name, map[string][]byte{name + "/" + library: data}))
 	}

@@ -26,9 +26,10 @@ const module = "github.com/compat-app/compat"
 // Groups of packages that others import together. A path that ends in /... includes the packages
 // below it.
 var (
-	// readers parse untrusted bytes and import nothing of the module.
+	// readers parse untrusted bytes and import nothing of the module, but cython reads what elfobj
+	// found.
 	readers = []string{
-		"analyzer/btf", "analyzer/dwarf", "analyzer/elfobj", "analyzer/machoobj",
+		"analyzer/btf", "analyzer/cython", "analyzer/dwarf", "analyzer/elfobj", "analyzer/machoobj",
 		"analyzer/peobj", "analyzer/pkgmeta", "analyzer/startup", "analyzer/unpack/...",
 		"analyzer/wasmobj",
 	}
@@ -85,6 +86,7 @@ var layers = map[string][]string{
 	"internal/test/redistest":      {"internal/test/loopback", "internal/test/needs"},
 
 	"analyzer/btf":            {},
+	"analyzer/cython":         {"analyzer/elfobj"},
 	"analyzer/dwarf":          {},
 	"analyzer/elfobj":         {},
 	"analyzer/elfobj/elftest": {"analyzer/elfobj"},

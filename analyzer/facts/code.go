@@ -1,0 +1,103 @@
+package facts
+
+import (
+	"io"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer/cython"
+	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/analyzer/processor"
+	"github.com/compat-app/compat/analyzer/unpack"
+)
+
+// codeSample examines the code of an object that is not stored.
+type codeSample struct {
+	density processor.Density
+	calls   cython.Calls
+}
+
+// Write implements unpack.Sampler. It never fails.
+func (s *codeSample) Write(p []byte) (int, error) {
+	_, _ = s.density.Write(p)
+	return s.calls.Write(p)
+}
+
+// Enough implements unpack.Sampler.
+func (s *codeSample) Enough() bool { return s.density.Enough() && s.calls.Enough() }
+
+// changedSize are error texts of the function with which modules of Cython import types, of the
+// releases since 0.28 and of earlier ones.
+var changedSize = [][]byte{
+	[]byte("size changed, may indicate binary incompatibility"),
+	[]byte("has the wrong size, try recompiling"),
+}
+
+// ofPython are modules with types that come with Python, as far as Cython declares them or modules
+// use them often, and NumPy, of which NumPyBuild tells more.
+var ofPython = map[string]bool{"builtins": true, "__builtin__": true, "types": true,
+	"weakref": true, "datetime": true, "array": true, "collections": true, "asyncio": true,
+	"_asyncio": true, "ctypes": true, "_ctypes": true, "decimal": true, "io": true, "numpy": true}
+
+// readTypes returns the types that a module defines, and those of other packages that it uses.
+func readTypes(f *unpack.File, o *Object) (types []cython.Type, uses []cython.Use) {
+	arch := o.Arch()
+	if arch != "x86_64" && arch != "aarch64" {
+		return nil, nil
+	}
+	_, contents, err := elfobj.ReadContents(f.Content, f.Size)
+	if err != nil {
+		return nil, nil
+	}
+	if types, err = cython.Types(contents); err != nil {
+		types = nil
+	}
+	constants := sectionsOf(o.Object, f.Content, f.Size)
+	if arch != "x86_64" || !constants.has(changedSize[0]) && !constants.has(changedSize[1]) {
+		return types, nil
+	}
+	own, _, _ := strings.Cut(Installed(o.Path), "/")
+	for _, u := range cython.Uses(contents, readCalls(f)) {
+		if of, _, _ := strings.Cut(u.Module, "."); of != own && !ofPython[of] {
+			uses = append(uses, u)
+		}
+	}
+	return types, uses
+}
+
+// readCalls returns the calls in the code of an object that may import a type. It reads only what
+// is stored of it.
+func readCalls(f *unpack.File) (out []cython.Call) {
+	h, err := elfobj.ReadHead(f.Content, f.Size, nil)
+	if err != nil {
+		return nil
+	}
+	segments, err := h.Segments(f.Content, f.Size)
+	if err != nil {
+		return nil
+	}
+	read := func(s *elfobj.Segment, from, to uint64) {
+		c := &cython.Calls{}
+		_, _ = io.Copy(c, io.LimitReader(
+			io.NewSectionReader(f.Content, int64(from), int64(to-from)), cython.Sample))
+		out = append(out, c.At(s.Addr+from-s.Offset)...)
+	}
+	sample, _ := f.Skimmed.(*codeSample)
+	for i := range segments {
+		s := &segments[i]
+		if !s.Executable() {
+			continue
+		}
+		end := s.Offset + s.FileSize
+		from, to := (s.Offset+unpack.SkipUnit-1)/unpack.SkipUnit*unpack.SkipUnit,
+			end/unpack.SkipUnit*unpack.SkipUnit
+		if sample == nil || from >= to {
+			read(s, s.Offset, end)
+			continue
+		}
+		read(s, s.Offset, from)
+		out = append(out, sample.calls.At(s.Addr+from-s.Offset)...)
+		read(s, to, end)
+		break // the sample begins in this segment
+	}
+	return out
+}
