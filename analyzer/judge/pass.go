@@ -205,6 +205,9 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 			f.Headline = cmp.Or(f.Headline, f.Message)
 			f.Message += ". The package handles that the module cannot be imported"
 		case loadsWithout:
+			if p.importsHolder(f.Library) {
+				break
+			}
 			f.Severity, f.Optional = result.Warning, true
 			f.Headline = cmp.Or(f.Headline, f.Message)
 			f.Message += ". The package handles that the library cannot be loaded; only what uses " +
@@ -235,6 +238,17 @@ const (
 	importsWithout         // the sources handle that the import of a module fails
 	loadsWithout           // the sources handle that it cannot be loaded as a library
 )
+
+// importsHolder reports whether importing the artifact fails because of a missing library however
+// its load is handled: a package that is known to have it is not installed, and is imported in any
+// case.
+func (p *Pass) importsHolder(library string) bool {
+	holder, ok := platform.ProviderOf(library)
+	return ok && slices.ContainsFunc(holder.Packages(platform.PyPI), func(name string) bool {
+		return p.Packages.Release(pkgmeta.Normalize(name)) == nil &&
+			p.Facts.ImportsOther(strings.ReplaceAll(name, "-", "_"))
+	})
+}
 
 // doesWithout reports whether the sources of a wheel handle that an object cannot be loaded, or
 // each module that loads it. If it is a module, another one has to remain.

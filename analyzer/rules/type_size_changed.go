@@ -16,7 +16,7 @@ var typeSizeChanged = &analyzer.Rule{
 	Doc: `A module of Cython that uses a type of another package (` + "`cimport`" + `) has its size in
 its code, and compares it when it is imported. If the type of the installed package is smaller, the
 import fails: "ValueError: greenlet.greenlet size changed, may indicate binary incompatibility.
-Expected 152 from C header, got 40 from PyObject". No symbol tells of it: the size is a constant
+Expected 152 from C header, got 40 from PyObject". No symbol has that size: it is a constant
 before a call, and in the other package a field of the type. gevent 20.9.0 requires
 greenlet>=0.4.17, and fails with greenlet 2.0 and later.
 
