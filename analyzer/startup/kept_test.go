@@ -81,6 +81,10 @@ func TestKeeps(t *testing.T) {
 			"try:\n  from . import native\nexcept Exception:\n  native = None\n",
 			"lib = CDLL(dirname(__file__) + '/a.so')\nlib.f.restype = int\n", true,
 		},
+		"import of a source that uses what was loaded before": {
+			load + "except OSError:\n  pass\ntry:\n  from . import native\nexcept Exception:\n  pass\n",
+			"import torch\nf = torch.ops.p.f\n", false,
+		},
 		"import that handles only its own error": {
 			"try:\n  from . import native\nexcept ImportError:\n  native = None\n",
 			"lib = CDLL(dirname(__file__) + '/a.so')\n", false,

@@ -30,6 +30,11 @@ type body struct {
 	uses bool
 }
 
+// loads reports whether the source loads a library.
+func (m *Module) loads() bool {
+	return slices.ContainsFunc(m.bodies(), func(b *body) bool { return b.loads })
+}
+
 // bodies returns what the source does, and then its functions, by name.
 func (m *Module) bodies() []*body {
 	if m == nil {

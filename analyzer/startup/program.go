@@ -226,7 +226,8 @@ func (w *walk) before(name string, how step) bool {
 }
 
 func (w *walk) body(m *Module, b *body, how step) {
-	w.uses = w.uses || b.uses && how.kept == keptNever
+	// A module that uses what another one loads is lost too, even if its import is handled.
+	w.uses = w.uses || b.uses && (how.kept == keptNever || !m.loads())
 	for _, s := range b.steps {
 		if w.work--; w.work < 0 && !w.done {
 			w.Events = append(w.Events, Event{May: true})
