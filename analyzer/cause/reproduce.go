@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
@@ -24,6 +25,7 @@ const (
 	ReportsSymbol                // the loader does not find a symbol
 	RefusesStack                 // the loader refuses an executable stack
 	PipRefuses                   // pip does not install the wheel
+	Raises                       // Python raises Finding.Raises
 )
 
 // image is a distribution for which there are container images with Python.
@@ -75,6 +77,8 @@ func (t *Text) reproduce() *result.Reproduction {
 	run, module := importing(f)
 	if loader == PipRefuses {
 		run = ""
+	} else if loader == Raises {
+		out.Message = f.Raises
 	} else if !module {
 		out.Message = "OSError: " + out.Message
 	} else {
@@ -97,7 +101,8 @@ func (t *Text) reproduce() *result.Reproduction {
 	return out
 }
 
-// visible returns the first finding of the cause, of its severity, that a loader or pip reports.
+// visible returns the first finding of the cause, of its severity, that a loader, Python or pip
+// reports.
 // That of a module is easier to reproduce.
 func (t *Text) visible() (found *result.Finding, loader Loader) {
 	for _, f := range t.all {
@@ -125,6 +130,8 @@ func glibcOf(f *result.Finding) string {
 // loader returns the error that shows a finding.
 func (r Rule) loader(f *result.Finding) Loader {
 	switch {
+	case f.Raises != "":
+		return Raises
 	case r.Loader != Silent:
 		return r.Loader
 	case r.Lacks == LacksLibrary:
@@ -285,8 +292,14 @@ func (t *Text) installed(f *result.Finding) shellword.Line {
 	if !strings.HasSuffix(f.Artifact, ".whl") {
 		return ""
 	}
-	file := "./" + path.Base(f.Artifact)
-	words = append(words, file)
+	words = append(words, "./"+path.Base(f.Artifact))
+	if r := f.Range; r != nil { // the targets have both ends
+		version := r.Highest
+		if r.Fails == packages.Lowest {
+			version = r.Lowest
+		}
+		return shellword.Quoted(append(words, r.Package+"=="+version))
+	}
 	for _, target := range t.report.Targets {
 		for _, w := range target.With {
 			q, err := pkgmeta.ParseRequirement(w)

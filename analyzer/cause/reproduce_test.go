@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -41,6 +42,14 @@ func TestReproduce(t *testing.T) {
 			},
 			"Debian 12", "python:3.12-slim-bookworm", load + "data lib/libbar.so",
 			"OSError: …/libbar.so: undefined symbol: bar",
+		},
+		{
+			"an exception of Python, at one end of a range", result.Finding{
+				Rule: "type-size-changed", Object: "widget/_ext.cpython-312-x86_64-linux-gnu.so",
+				Raises: "ValueError: beads.Bead size changed",
+			},
+			"Debian 12", "python:3.12-slim-bookworm", `-c 'import widget._ext'`,
+			"ValueError: beads.Bead size changed",
 		},
 		{
 			"a version that Debian 11 lacks", tooNew("widget/_ext.abi3.so", "dlopen", "libc.so.6", "GLIBC_2.34",
@@ -152,6 +161,21 @@ func TestNotReproduced(t *testing.T) {
 	} {
 		if p := report(f).Causes[0].Reproduce; p != nil {
 			t.Errorf("%s: %+v", f.Rule, p)
+		}
+	}
+}
+
+// A finding at one end of a range is seen with the version at that end.
+func TestReproduceAtOneEnd(t *testing.T) {
+	for end, version := range map[packages.End]string{packages.Lowest: "1.0", packages.Highest: "2.1"} {
+		p := report(result.Finding{
+			Rule: "undefined-symbol", Object: "widget/_ext.so", Symbol: "f", Package: "beads",
+			Range: &result.Range{
+				Package: "beads", Requirement: "beads", Lowest: "1.0", Highest: "2.1", Fails: end,
+			},
+		}).Causes[0].Reproduce
+		if p == nil || !strings.Contains(string(p.Venv), " install "+file+" beads=="+version+" && ") {
+			t.Errorf("%v: %+v", end, p)
 		}
 	}
 }

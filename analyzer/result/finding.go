@@ -93,6 +93,9 @@ type Finding struct {
 	OnlyAt packages.End `json:"-"`
 	// On lists all targets on which it occurs.
 	On []string `json:"-"`
+	// Raises is the exception that Python raises when Object is imported, "ValueError: …"; "" for a
+	// message of a loader, and if it is not known.
+	Raises string `json:"-"`
 	// NoVersion is set if Library has no symbol of Version: then the loader reports the version.
 	NoVersion bool `json:"-"`
 	// RevealedBy is the requirement of the fix with which it occurs, because the fix provides a

@@ -51,6 +51,8 @@ func checkTypeSizes(p *analyzer.Pass) {
 					Object: v.Path, Package: r.Name, Chain: []string{v.Path, r.Name},
 					BuiltWith: fmt.Sprintf("a %s whose type %s has %d bytes", r.Name, u.Name(), u.Size),
 					FailsWith: r.ID().String(),
+					Raises: "ValueError: " + u.Name() + " size changed, may indicate binary incompatibility. " +
+						fmt.Sprintf("Expected %d from C header, got %d from PyObject", u.Size, has),
 					Message: fmt.Sprintf(
 						"%s was built with a %s of %d bytes, and it has %d in %s. Its import fails: \"%s size "+
 							"changed, may indicate binary incompatibility\"",
