@@ -248,8 +248,20 @@ func (p *textPrinter) blocks(shown int) (out []textLine) {
 	return out
 }
 
-// apply returns the line of the command that changes the files; "" if there is none.
+// ofFirstFix reports whether the command that changes the files makes only the first fix of the only
+// cause, after which it is printed.
+func (p *textPrinter) ofFirstFix() bool {
+	causes := p.report.Causes
+	return len(causes) == 1 && len(causes[0].Fixes) > 0 && causes[0].Fixes[0].Verified &&
+		!causes[0].Together && (causes[0].Fixes[0].Command == "" || causes[0].Fixes[0].ShowsCommand())
+}
+
+// apply returns the line of the command that changes the files; "" if there is none, or a fix has
+// it.
 func (p *textPrinter) apply() string {
+	if p.ofFirstFix() {
+		return ""
+	}
 	if lines := planCommand(p.report); len(lines) > 0 {
 		return "   " + mdsafe.Lines(strings.Join(lines, " && "))
 	}

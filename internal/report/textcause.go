@@ -153,6 +153,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 		}
 		p.commands[text] = true
 	}
+	if i == 0 && p.ofFirstFix() {
+		commands = planCommand(p.report)
+	}
 	if brief {
 		x.Cost = nil
 	}

@@ -256,5 +256,5 @@ func TestABISuppressed(t *testing.T) {
 	s.Finish(p, built("lib/libx.so.1", library(t, "a")))
 	k := s.Concluded(p.HeadSHA)
 	s.want(k, "success")
-	s.says(shown(k), "no change; 1 change suppressed")
+	s.says(shown(k), "no change in what was compared; 1 change suppressed")
 }
