@@ -248,7 +248,7 @@ func (p *textPrinter) blocks(shown int) (out []textLine) {
 	return out
 }
 
-// ofFirstFix reports whether the command that changes the files makes only the first fix of the only
+// ofFirstFix reports whether the command that changes the files makes the first fix of the only
 // cause, after which it is printed.
 func (p *textPrinter) ofFirstFix() bool {
 	causes := p.report.Causes
