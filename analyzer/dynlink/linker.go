@@ -76,6 +76,7 @@ func (l *Linker) Resolve(path string, s Settings) *Answer {
 		r.answer.Error = NotDynamic
 		return r.answer
 	}
+	r.answer.Interpreter = l.interpreter(o)
 	r.rules, err = l.rulesFor(o)
 	if err == nil {
 		r.start(o, path, 64)
@@ -109,6 +110,25 @@ func (l *Linker) rulesFor(o *object) (rules, error) {
 		return &musl{arch: muslArch(name)}, nil
 	}
 	return l.glibcFor(name, o)
+}
+
+// interpreter returns the loader that a file names, and whether the kernel can start it; nil if it
+// names none. The kernel opens a relative path from the working folder (fs/binfmt_elf.c).
+func (l *Linker) interpreter(of *object) *Interpreter {
+	if of.m == nil || of.m.Interp == "" {
+		return nil
+	}
+	out := &Interpreter{Path: of.m.Interp}
+	switch o, err := l.store.open(out.Path); {
+	case errors.Is(err, fs.ErrNotExist):
+		out.Error = NoInterpreter
+	case err != nil:
+		out.Error = "it cannot be read"
+	case o.head == nil || o.head.Machine != of.head.Machine || o.head.Class != of.head.Class ||
+		o.head.Big != of.head.Big:
+		out.Error = "it is no ELF file for the machine of the program"
+	}
+	return out
 }
 
 // ofMusl reports whether a library was linked with musl, whose libc has other names.
@@ -230,6 +250,8 @@ type Answer struct {
 	// Names of Settings.Preload and of ld.so.preload that were not loaded. The loader of glibc prints
 	// a message and loads the program without them, and so does musl's without a message.
 	Ignored []string `json:"ignored_preloads,omitempty"`
+	// The loader that a program names; nil for a library.
+	Interpreter *Interpreter `json:"interpreter,omitempty"`
 	// The error message with which the loader exits. The lists contain what was found before.
 	Error string `json:"error,omitempty"`
 }
@@ -252,6 +274,17 @@ type LoadedObject struct {
 	// "rpath", "library-path", "runpath", "cache", "default", "path", "preload" or "loader"
 	FoundBy string `json:"found_by"`
 }
+
+// Interpreter is the loader that a program names (PT_INTERP). The kernel starts it with the program.
+type Interpreter struct {
+	Path string `json:"path"`
+	// Why the kernel does not start it, nor the program; "" if it does. The lists of the Answer are
+	// those of the loader of the root, as ldd runs it.
+	Error string `json:"error,omitempty"`
+}
+
+// NoInterpreter is the value of Interpreter.Error for a file that does not exist.
+const NoInterpreter = "not found"
 
 // NotFound is a dependency that was not found.
 type NotFound struct {

@@ -30,9 +30,10 @@ func newLddCommand(env environment) *cobra.Command {
 		Use:   "ldd [flags] FILE...",
 		Short: "Show what the dynamic linker would load, without running anything",
 		Long: `Show which libraries a program or shared library loads, and which libraries, versions and symbols
-are missing: the output of "ldd -r" in a chroot of --root with LD_BIND_NOW set. It works for any
-architecture and reads only the files. FILE is a path inside the root; without --root it may be
-relative to the working directory, as may --library-path, --preload and search paths in files.
+are missing: the output of "ldd -r" in a chroot of --root with LD_BIND_NOW set, and the interpreter
+that a program names. It works for any architecture and reads only the files. FILE is a path inside
+the root; without --root it may be relative to the working directory, as may --library-path,
+--preload and search paths in files.
 
 --open simulates dlopen calls after the program has started, in the given order. "--open
 /x/module.so" opens a module as Python does (RTLD_NOW | RTLD_LOCAL). "--open
@@ -148,6 +149,9 @@ func ldd(out io.Writer, files []string, o lddOptions) error {
 			writeWhy(w, o.why, why(o.why))
 			continue
 		}
+		if i := a.Interpreter; i != nil && i.Error == "" {
+			fmt.Fprintf(w, "\tinterpreter %s\n", shown(i.Path))
+		}
 		writeObjects(w, path, a, o.tree)
 		writeOpened(w, opened)
 	}
@@ -191,6 +195,10 @@ func nextStep(a *dynlink.Answer) string {
 func writeMissing(w io.Writer, a *dynlink.Answer) {
 	if a.Error != "" {
 		fmt.Fprintf(w, "error: %s\n", shown(a.Error))
+	}
+	if i := a.Interpreter; i != nil && i.Error != "" {
+		fmt.Fprintf(w, "interpreter %s => %s; the kernel does not start the program\n",
+			shown(i.Path), i.Error)
 	}
 	for _, name := range a.Ignored {
 		fmt.Fprintf(w, "%s of --preload => not found or not a library; the loader ignores it\n",
@@ -361,6 +369,9 @@ func printable(a *dynlink.Answer) *dynlink.Answer {
 		text(&u.Symbol)
 		text(&u.Version)
 		text(&u.Object)
+	}
+	if a.Interpreter != nil {
+		text(&a.Interpreter.Path)
 	}
 	text(&a.Error)
 	return a
