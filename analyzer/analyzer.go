@@ -355,6 +355,8 @@ func compared(c *judge.Compared) result.ABI {
 		New:        result.ABISide{Evidence: r.Evidence.New, Version: c.New},
 		Blind:      c.Result.Blind,
 		Problems:   r.Problems,
+
+		PrivateTypes: r.PrivateTypes,
 	}
 }
 

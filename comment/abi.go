@@ -76,6 +76,9 @@ func abiVerdict(a *result.ABI) string {
 // evidence describes what information a comparison used.
 func evidence(a *result.ABI) string {
 	if a.Types() {
+		if a.PrivateTypes > 0 {
+			return "symbols and types; " + analyzer.Count(a.PrivateTypes, "type") + " taken for private"
+		}
 		return "symbols and types"
 	}
 	missing := func(s result.ABISide) bool { return s.Evidence == abi.EvidenceSymbols }

@@ -11,7 +11,7 @@ import (
 
 // blind collects what programs of the old library can see and what was not compared.
 type blind struct {
-	private  names // types of source files, which programs may know from a header with the same text
+	private  names // types that were taken for private: of source files, or not in the headers
 	declared names // classes whose layout the old library's debug information does not have
 	gone     names // types whose layout the new one's does not have
 	untyped  names // exports without a type on either side
@@ -141,6 +141,15 @@ func (c *comparison) programsUse(s *Symbol) bool {
 	return s.Kind != elfobj.NoType
 }
 
+// guessed returns the private types of which only the debug information says that they are: those
+// of a source file, which programs may know from a header with the same text.
+func (c *comparison) guessed() *names {
+	if c.old.headers {
+		return &names{}
+	}
+	return &c.blind.private
+}
+
 // sentences returns the blind spots of a comparison, a sentence each; never nil.
 func (c *comparison) sentences() []string {
 	out := []string{}
@@ -158,7 +167,7 @@ func (c *comparison) sentences() []string {
 		names  *names
 	}{
 		{"Types that a source file defines, taken for private: %s. --headers decides that.",
-			&c.blind.private},
+			c.guessed()},
 		{"Classes that are declared only: %s. Build with -femit-class-debug-always (GCC) or " +
 			"-fstandalone-debug (Clang) to compare them.",
 			&c.blind.declared},

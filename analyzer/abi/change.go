@@ -108,6 +108,9 @@ type Result struct {
 	// Blind are sentences about what programs can see and what was not compared. It is empty, not
 	// nil, if all was.
 	Blind []string `json:"blind"`
+	// PrivateTypes is the number of types that were reached and not compared, because programs cannot
+	// see them: their names are in Blind, except where headers decided it.
+	PrivateTypes int `json:"private_types"`
 	// Unread is the sentence of Blind about imports that a library which was not read may have; ""
 	// if there are none.
 	Unread     string   `json:"-"`

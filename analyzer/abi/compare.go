@@ -89,7 +89,7 @@ func Compare(old, new *Library, o Options) *Result {
 	if old.SONAME != new.SONAME && old.SONAME != "" && new.SONAME != "" {
 		c.renamed()
 	}
-	r.Blind = c.sentences()
+	r.Blind, r.PrivateTypes = c.sentences(), len(c.blind.private.list)
 	r.finish()
 	return r
 }
@@ -111,7 +111,7 @@ func (c *comparison) add(x Change, affected ...int) {
 	x.Affects = max(x.Affects, len(affected))
 	if x.Symbol != "" && len(affected) == 1 {
 		s := &c.old.Symbols[affected[0]]
-		x.variable, x.about = isVariable(s.Kind), c.about(s)
+		x.variable, x.about = isVariable(s.Kind), c.about(affected[0])
 	}
 	for _, i := range affected {
 		if x.Severity == Error {
@@ -125,8 +125,12 @@ func (c *comparison) add(x Change, affected ...int) {
 }
 
 // about returns the type of an export of old, with its other names if suppressions ask for them.
-func (c *comparison) about(s *Symbol) *about {
+func (c *comparison) about(i int) *about {
+	s := &c.old.Symbols[i]
 	out := &about{old: c.old, a: s.Type}
+	if at := c.matched[i]; at >= 0 {
+		out.new, out.b = c.new, c.new.Symbols[at].Type
+	}
 	if s.Type == 0 || !c.Hidden.aliased() {
 		return out
 	}

@@ -63,7 +63,7 @@ func (c *comparison) compareTypes() {
 		}
 		a, b := &c.old.Symbols[i], &c.new.Symbols[c.matched[i]]
 		if a.Type == 0 || b.Type == 0 || seen[[2]TypeID{a.Type, b.Type}] ||
-			a.Weak && isStandardLibrary(c.old, a.Name) || c.Hidden.symbol(c.result, a, c.about(a)) ||
+			a.Weak && isStandardLibrary(c.old, a.Name) || c.Hidden.symbol(c.result, a, c.about(i)) ||
 			t.private(a.ID(), "") {
 			continue
 		}
@@ -254,7 +254,7 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, u use) string {
 			return was()
 		case !hidden:
 			t.declared(p, x, y)
-		case !t.old.headers:
+		default:
 			t.blind.private.add(x.Name)
 		}
 		return ""

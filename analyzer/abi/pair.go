@@ -284,6 +284,7 @@ func (r *Result) merge(one *Result, several bool) {
 	}
 	r.Interfaces += one.Interfaces
 	r.Broken += one.Broken
+	r.PrivateTypes += one.PrivateTypes
 	r.Problems = append(r.Problems, one.Problems...)
 	for _, sentence := range one.Blind {
 		if several {

@@ -19,6 +19,8 @@ type ABI struct {
 	Suppressed int         `json:"suppressed,omitempty"` // changes that the configuration hides
 	Old        ABISide     `json:"old"`
 	New        ABISide     `json:"new"`
+	// Number of types that were not compared because programs cannot see them.
+	PrivateTypes int `json:"private_types"`
 	// What programs can see and was not compared, a sentence each; empty if all was compared.
 	Blind []string `json:"blind,omitempty"`
 	// Why debug information could not be used.

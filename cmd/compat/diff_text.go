@@ -34,6 +34,7 @@ func writeDiffText(out io.Writer, whole *abi.Result, each []*abi.Result, verbose
 			fmt.Fprintln(w, verdictLine(r.Library, r))
 			fmt.Fprintln(w, "  "+evidence(r))
 			if r.Types() { // otherwise the evidence says it
+				fmt.Fprintf(w, "  Types taken for private: %d.\n", r.PrivateTypes)
 				for _, sentence := range r.Blind {
 					fmt.Fprintln(w, "  "+shown(sentence))
 				}
