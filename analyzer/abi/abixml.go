@@ -374,6 +374,7 @@ func (x *abiXML) convert(id string, n *node, typedef string, depth int) TypeID {
 func (x *abiXML) body(t *Type, n *node, depth int) {
 	t.Kind = map[string]Kind{"class-decl": Struct, "union-decl": Union,
 		"enum-decl": Enum}[n.XMLName.Local]
+	t.IsClass = t.Kind == Struct && !n.yes("is-struct")
 	for i := range n.Nodes {
 		c := &n.Nodes[i]
 		switch c.XMLName.Local {

@@ -483,6 +483,7 @@ func (b *builder) named(kind Kind, e *dwarf.Entry, typedef dwarf.Ref, depth int)
 		Align:   uint32(e.Value(dwarf.Alignment)),
 		Line:    uint32(e.Value(dwarf.DeclLine)),
 		Passing: uint8(e.Value(dwarf.CallingConvention)),
+		IsClass: e.Tag == dwarf.TagClass,
 	}
 	file := b.same(e.FileName())
 	k := typeKey{kind, name, t.Size, t.Line, short(file)}

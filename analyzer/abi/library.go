@@ -151,6 +151,7 @@ type Type struct {
 
 	Declared bool `json:"declared,omitempty"` // declared only: opaque
 	Class    bool `json:"class,omitempty"`    // declared in C++: programs may have its definition
+	IsClass  bool `json:"is_class,omitempty"` // defined as class in C++, not as struct
 	Private  bool `json:"private,omitempty"`  // defined in a source file
 	System   bool `json:"system,omitempty"`   // defined in a header of the system or the compiler
 	// for a C++ class, DW_CC_pass_by_value or DW_CC_pass_by_reference; 0 if not specified

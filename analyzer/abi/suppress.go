@@ -204,8 +204,12 @@ func (s *suppression) kindOf(c *Change) bool {
 	default: // of a virtual table
 		kind = Struct
 	}
-	return slices.Contains(s.typeKinds, string(kind)) ||
-		kind == Struct && slices.Contains(s.typeKinds, "class")
+	if kind != Struct {
+		return slices.Contains(s.typeKinds, string(kind))
+	}
+	// as libabigail: a struct is a class, but what is defined as class is no struct
+	class := c.about != nil && c.about.old.Types[c.about.a].IsClass
+	return slices.Contains(s.typeKinds, "class") || !class && slices.Contains(s.typeKinds, "struct")
 }
 
 // matching returns whether a pattern matches a symbol with its version, by its names and that of

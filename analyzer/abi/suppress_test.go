@@ -149,3 +149,60 @@ func TestWrongSuppressions(t *testing.T) {
 		}
 	}
 }
+
+// As in libabigail, class is each structure, and struct is none that was defined as class.
+func TestSuppressedClass(t *testing.T) {
+	for kinds, want := range map[string][2]bool{ // hides a struct, and a class
+		"struct": {true, false}, "class": {true, true}, "union": {false, false},
+		"struct, class": {true, true},
+	} {
+		for i, class := range []bool{false, true} {
+			old, new := structure(0, "a"), structure(0, "a", "m")
+			for _, l := range []*Library{old, new} {
+				l.Types[2].IsClass = class
+			}
+			hides(t, old, new, "[suppress_type]\ntype_kind = "+kinds, want[i])
+		}
+	}
+}
+
+// The type of a function or variable matches as the old library has it or as the new one has it.
+func TestSuppressedOnEitherSide(t *testing.T) {
+	variable := func() (old, new *Library) {
+		old, new = structure(0, "a"), structure(0, "a")
+		for i, l := range []*Library{old, new} {
+			l.Types = append(l.Types, Type{Kind: Base, Name: "long", Size: 8, Encoding: encodingSigned})
+			l.Symbols = l.Symbols[:1]
+			l.Symbols[0].Kind, l.Symbols[0].Type = "object", TypeID(1+5*i)
+		}
+		return old, new
+	}
+	function := func() (old, new *Library) {
+		old, new = structure(0, "a"), structure(0, "a")
+		new.Types = append(new.Types, Type{Kind: Base, Name: "long", Size: 8, Encoding: encodingSigned})
+		new.Types[5].Elem, new.Types[5].Params = 6, []Param{{Name: "p", Type: 6}}
+		return old, new
+	}
+	for text, want := range map[string]bool{
+		"[suppress_variable]\ntype_name = int":           true,
+		"[suppress_variable]\ntype_name = long":          true,
+		"[suppress_variable]\ntype_name = char":          false,
+		"[suppress_variable]\ntype_name_regexp = ^long":  true,
+		"[suppress_variable]\ntype_name_not_regexp = ^c": true,
+		"[suppress_variable]\ntype_name_not_regexp = ^l": false,
+	} {
+		old, new := variable()
+		hides(t, old, new, text, want)
+	}
+	for text, want := range map[string]bool{
+		"[suppress_function]\nreturn_type_name = int":      true,
+		"[suppress_function]\nreturn_type_name = long":     true,
+		"[suppress_function]\nreturn_type_regexp = ^short": false,
+		"[suppress_function]\nparameter = '0 s*":           true,
+		"[suppress_function]\nparameter = '0 long":         true,
+		"[suppress_function]\nparameter = '0 int":          false,
+	} {
+		old, new := function()
+		hides(t, old, new, text, want)
+	}
+}

@@ -212,29 +212,38 @@ func contains(r [2]bitPosition, x *subject, before []field, offset uint64) bool 
 	return ok && offset <= to
 }
 
-// function returns the type of a function that changed; nil if it is not known.
-func (x *subject) function() *Type {
-	if x.about == nil || x.about.a == 0 || x.about.old.Types[x.about.a].Kind != Function {
-		return nil
+// sides calls use with the type of what changed in the old library and in the new one, as far as
+// they are known. libabigail suppresses what matches on either side.
+func (x *subject) sides(use func(l *Library, id TypeID)) {
+	if x.about == nil {
+		return
 	}
-	return &x.about.old.Types[x.about.a]
+	if x.about.a != 0 {
+		use(x.about.old, x.about.a)
+	}
+	if x.about.b != 0 {
+		use(x.about.new, x.about.b)
+	}
 }
 
-// variableType returns the spellings of the type of a variable that changed.
-func variableType(x *subject) []string {
-	if x.about == nil || x.about.a == 0 || x.function() != nil {
-		return nil
-	}
-	return x.about.old.spellings(x.about.a)
+// variableType returns the spellings of the types of a variable that changed.
+func variableType(x *subject) (names []string) {
+	x.sides(func(l *Library, id TypeID) {
+		if l.Types[id].Kind != Function {
+			names = append(names, l.spellings(id)...)
+		}
+	})
+	return names
 }
 
-// returnType returns the spellings of the type that a function returned.
-func returnType(x *subject) []string {
-	f := x.function()
-	if f == nil {
-		return nil
-	}
-	return x.about.old.spellings(f.Elem)
+// returnType returns the spellings of the types that a function returned and returns.
+func returnType(x *subject) (names []string) {
+	x.sides(func(l *Library, id TypeID) {
+		if f := &l.Types[id]; f.Kind == Function {
+			names = append(names, l.spellings(f.Elem)...)
+		}
+	})
+	return names
 }
 
 // spellings returns the forms of a type's name: int, unsigned int*, unsigned int *.
@@ -267,16 +276,16 @@ func hasParameter(value string) (func(*subject) bool, string) {
 		}
 		match = re.MatchString
 	}
-	return func(x *subject) bool {
-		f := x.function()
-		if f == nil {
-			return false
-		}
-		at := n
-		if len(f.Params) > 0 && f.Params[0].Name == "this" { // is not counted
-			at++
-		}
-		return at < len(f.Params) &&
-			slices.ContainsFunc(x.about.old.spellings(f.Params[at].Type), match)
+	return func(x *subject) (found bool) {
+		x.sides(func(l *Library, id TypeID) {
+			f := &l.Types[id]
+			at := n
+			if len(f.Params) > 0 && f.Params[0].Name == "this" { // is not counted
+				at++
+			}
+			found = found || f.Kind == Function && at < len(f.Params) &&
+				slices.ContainsFunc(l.spellings(f.Params[at].Type), match)
+		})
+		return found
 	}, ""
 }
