@@ -117,6 +117,8 @@ type Result struct {
 	NewSONAME  string   `json:"new_soname,omitempty"` // "" if it is the same
 	files      []string // paths of the libraries
 	Suppressed int      `json:"suppressed,omitempty"` // number of hidden changes
+	// Unapplied are sections of suppression files that are wrong, and hide nothing: FILE: line N: why.
+	Unapplied []string `json:"unapplied,omitempty"`
 }
 
 // Types reports whether types were compared.

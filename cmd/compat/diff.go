@@ -124,32 +124,28 @@ wrong usage.`,
 	return c
 }
 
-// suppressions reads the suppression files. Unknown syntax is an error, because ignoring it would
-// change the result. Sections that libabigail supports and compat does not are named on warnings.
-func (f *diffFlags) suppressions(warnings io.Writer) (abi.Suppressions, error) {
-	var all abi.Suppressions
+// suppressions reads the suppression files. A section with unknown syntax hides nothing and does
+// not end the comparison, which without it reports more, not less. unapplied names these.
+func (f *diffFlags) suppressions() (all abi.Suppressions, unapplied []string, err error) {
 	for _, path := range f.suppress {
 		b, err := readInput(path)
 		if err != nil {
-			return all, fmt.Errorf("--suppressions: %w", err)
+			return all, nil, fmt.Errorf("--suppressions: %w", err)
 		}
 		s, unused, problems := abi.ParseSuppressions(b)
-		if len(problems) > 0 {
-			return all, fmt.Errorf("--suppressions: %s: %s", path, problems[0])
-		}
-		for _, u := range unused {
-			fmt.Fprintf(warnings, "compat: %s: %s\n", path, u)
+		for _, p := range append(unused, problems...) {
+			unapplied = append(unapplied, path+": "+p)
 		}
 		all = all.With(s)
 	}
-	return all, nil
+	return all, unapplied, nil
 }
 
 func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath string) error {
 	if f.format != "text" && f.format != "json" {
 		return fmt.Errorf("unknown --format %q; use text or json", f.format)
 	}
-	hidden, err := f.suppressions(env.Err)
+	hidden, unapplied, err := f.suppressions()
 	if err != nil {
 		return err
 	}
@@ -228,6 +224,7 @@ func diff(ctx context.Context, env environment, f diffFlags, oldPath, newPath st
 	if suppressed > 0 {
 		whole.Suppressed = suppressed
 	}
+	whole.Unapplied = slices.Concat(unapplied, old.unapplied, new.unapplied)
 	whole.Problems = append(whole.Problems, slices.Concat(left, old.problems, new.problems)...)
 	if len(each) == 0 && len(whole.Changes) == 0 && suppressed == 0 {
 		return fmt.Errorf("%s and %s have no library in common", oldPath, newPath)

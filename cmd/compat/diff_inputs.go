@@ -27,7 +27,8 @@ type side struct {
 	problems  []string
 	paths     map[*abi.Library]string // paths of libraries that are files on this machine
 	exports   map[string]*elfobj.Object
-	hidden    abi.Suppressions // of the .abignore files in packages
+	hidden    abi.Suppressions // of the .abignore files in packages and folders
+	unapplied []string         // their sections that are wrong
 }
 
 // readSide reads libraries, packages, directories or baselines. If there are several, the names of
@@ -179,15 +180,34 @@ var versionInFile = lazyregexp.New(`[-_.]?v?[0-9]+(\.[0-9]+)+[0-9A-Za-z.+~-]*`)
 // folder reads the libraries in a directory: the shared ones and kernel modules, or, if there are
 // none, static libraries and object files. Files that cannot be read are added to problems.
 func (s *side) folder(root string, debug *debugSources) error {
-	err := s.files(root, libraryName, debug)
-	if err == nil && len(s.libraries)+len(s.problems) == 0 {
-		err = s.files(root, staticName, debug)
+	library := func(p, name string) error {
+		if err := s.library(p, name, debug); err != nil && !errors.Is(err, abi.ErrNoLibrary) {
+			s.problems = append(s.problems, err.Error())
+		}
+		return nil
 	}
-	return err
+	err := files(root, libraryName, library)
+	if err == nil && len(s.libraries)+len(s.problems) == 0 {
+		err = files(root, staticName, library)
+	}
+	if err != nil {
+		return err
+	}
+	ignores := func(name string) bool { return strings.HasSuffix(name, suppressionFile) }
+	return files(root, ignores, func(p, name string) error {
+		f, size, ok := openRegular(p)
+		if !ok {
+			s.unapplied = append(s.unapplied, name+": cannot be opened; check its permissions")
+			return nil
+		}
+		defer f.Close()
+		return s.suppress(name, f, size)
+	})
 }
 
-// files reads the libraries in a directory whose names are wanted.
-func (s *side) files(root string, wanted func(string) bool, debug *debugSources) error {
+// files calls read with the path of each file in a directory whose name is wanted, and with its
+// path in the directory.
+func files(root string, wanted func(string) bool, read func(path, name string) error) error {
 	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !wanted(d.Name()) {
 			return err
@@ -196,11 +216,7 @@ func (s *side) files(root string, wanted func(string) bool, debug *debugSources)
 		if err != nil {
 			return err
 		}
-		if err := s.library(p, filepath.ToSlash(name), debug); err != nil &&
-			!errors.Is(err, abi.ErrNoLibrary) {
-			s.problems = append(s.problems, err.Error())
-		}
-		return nil
+		return read(p, filepath.ToSlash(name))
 	})
 }
 
@@ -308,12 +324,12 @@ func (s *side) members(
 		NoDigest: true,
 		Want: func(_ *unpack.Package, path string, _ int64, head []byte) bool {
 			return wanted(path) && (head == nil || strings.HasPrefix(string(head), "\x7fELF") ||
-				elfobj.IsArchive(head)) || strings.HasSuffix(path, ".abignore")
+				elfobj.IsArchive(head)) || strings.HasSuffix(path, suppressionFile)
 		},
 	}
 	packages, problems, err := unpack.Walk(ctx, name, r, size, o, func(f *unpack.File) error {
-		if strings.HasSuffix(f.Path, ".abignore") {
-			return s.suppress(f)
+		if strings.HasSuffix(f.Path, suppressionFile) {
+			return s.suppress(f.Path, f.Content, f.Size)
 		}
 		d := debug.of(path.Dir(f.Path))
 		defer d.close()
@@ -343,16 +359,18 @@ func (s *side) members(
 	return err
 }
 
-// suppress reads an .abignore file of a package. What is wrong with it is a problem, and hides
-// nothing.
-func (s *side) suppress(f *unpack.File) error {
-	b, err := io.ReadAll(io.NewSectionReader(f.Content, 0, min(f.Size, abi.MaxSuppressions+1)))
+// suppressionFile is how the names of suppression files in packages and folders end.
+const suppressionFile = ".abignore"
+
+// suppress reads an .abignore file of a package or folder. A section that is wrong hides nothing.
+func (s *side) suppress(name string, content io.ReaderAt, size int64) error {
+	b, err := io.ReadAll(io.NewSectionReader(content, 0, min(size, abi.MaxSuppressions+1)))
 	if err != nil {
 		return err
 	}
 	more, unused, problems := abi.ParseSuppressions(b)
 	for _, p := range append(unused, problems...) {
-		s.problems = append(s.problems, f.Path+": "+p)
+		s.unapplied = append(s.unapplied, name+": "+p)
 	}
 	s.hidden = s.hidden.With(more)
 	return nil

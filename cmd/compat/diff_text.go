@@ -47,6 +47,9 @@ func writeDiffText(out io.Writer, whole *abi.Result, each []*abi.Result, verbose
 	if whole.Suppressed > 0 {
 		fmt.Fprintf(w, "\nsuppressed: %d of the changes\n", whole.Suppressed)
 	}
+	for _, u := range whole.Unapplied {
+		fmt.Fprintf(w, "\nerror: %s\n", shown(u))
+	}
 	for _, p := range whole.Problems {
 		fmt.Fprintf(w, "\nnot compared: %s\n", shown(p))
 	}
