@@ -40,8 +40,10 @@ type answer struct {
 	text  string
 }
 
-// run builds a pair in each way, runs the program, and compares.
-func (p *pair) run(ctx context.Context, s settings) ([]answer, error) {
+// run builds a pair in each way that is chosen, runs the program, and compares.
+func (p *pair) run(
+	ctx context.Context, compat string, chosen func(build) bool,
+) ([]answer, error) {
 	if err := p.write(); err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (p *pair) run(ctx context.Context, s settings) ([]answer, error) {
 	seen := map[string][2]string{} // what the program does with both sides, by compilers
 	libraries := map[string][2]string{}
 	for _, b := range builds {
-		if s.builds != "" && !slices.Contains(strings.Split(s.builds, ","), b.name) ||
+		if !chosen(b) ||
 			p.keys["cc"] != "" && b.old != p.keys["cc"] && b.name != "stripped" ||
 			b.language == "c" && p.cxx() ||
 			slices.Contains(strings.Fields(p.keys["lost"]), b.name) {
@@ -88,7 +90,7 @@ func (p *pair) run(ctx context.Context, s settings) ([]answer, error) {
 			}
 			seen[b.old+b.new] = did
 		}
-		r, err := p.diff(ctx, s.compat, b, two, program)
+		r, err := p.diff(ctx, compat, b, two, program)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -24,7 +26,8 @@ func main() {
 	pairs := flag.String("pairs", "internal/test/abirun/testdata", "folder with the pairs")
 	only := flag.String("only", "", "only the pairs whose name contains this text")
 	verbose := flag.Bool("v", false, "print each comparison")
-	builds := flag.String("builds", "", "only these builds, separated by commas")
+	builds := flag.String("builds", "", "only these builds, separated by commas; "+
+		"NAME/4 is each fourth pair")
 	jobs := flag.Int("j", 2, "number of pairs that are built at a time")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -51,7 +54,7 @@ type settings struct {
 	compat  string // path of the program
 	pairs   string // folder
 	only    string // part of the names; "" = all
-	builds  string // names, separated by commas; "" = all
+	builds  string // names, separated by commas; NAME/4 is each fourth pair; "" = all
 	verbose bool   // print right answers too
 	jobs    int
 }
@@ -92,12 +95,23 @@ func run(ctx context.Context, out io.Writer, s settings) (wrong int, err error) 
 	}
 	done := make([]chan outcome, len(pairs))
 	slots := make(chan struct{}, s.jobs)
+	share, err := shares(s.builds)
+	if err != nil {
+		return 0, err
+	}
 	for i, p := range pairs {
+		chosen := func(b build) bool {
+			if share == nil {
+				return true
+			}
+			n := share[b.name]
+			return n > 0 && (i%n == 0 || p.keys["cc"] != "")
+		}
 		done[i] = make(chan outcome, 1)
 		go func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			answers, err := p.run(ctx, s)
+			answers, err := p.run(ctx, s.compat, chosen)
 			os.RemoveAll(p.dir)
 			done[i] <- outcome{answers, err}
 		}()
@@ -120,4 +134,27 @@ func run(ctx context.Context, out io.Writer, s settings) (wrong int, err error) 
 	}
 	t.write(out, len(pairs))
 	return wrong, nil
+}
+
+// shares returns the builds that are wanted: of each, one of how many pairs; nil for all.
+func shares(list string) (map[string]int, error) {
+	if list == "" {
+		return nil, nil
+	}
+	out := map[string]int{}
+	for _, item := range strings.Split(list, ",") {
+		name, share, some := strings.Cut(item, "/")
+		n := 1
+		if some {
+			var err error
+			if n, err = strconv.Atoi(share); err != nil || n < 1 {
+				return nil, fmt.Errorf("-builds: %s is not a number of pairs", share)
+			}
+		}
+		if !slices.ContainsFunc(builds, func(b build) bool { return b.name == name }) {
+			return nil, fmt.Errorf("-builds: there is no build %s", name)
+		}
+		out[name] = n
+	}
+	return out, nil
 }
