@@ -30,6 +30,10 @@ func (c *comparison) symbols() {
 				i,
 			)
 		case c.matched[i] < 0:
+			if x, ok := c.fromLibc(s); ok {
+				c.add(x, i)
+				continue
+			}
 			c.missing(i, s)
 		default:
 			c.kind(i, s, &c.new.Symbols[c.matched[i]])

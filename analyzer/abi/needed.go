@@ -45,6 +45,37 @@ func (c *comparison) libraries() {
 	}
 }
 
+// fromLibc returns the change for a symbol that new lacks and that programs find without a version
+// in the C library, which they load also if new does not need it. Its types are not compared. ok is
+// false if the newest system's has none, or if new is no shared library.
+func (c *comparison) fromLibc(s *Symbol) (x Change, ok bool) {
+	if s.Version != "" || c.new.Form != "" {
+		return x, false
+	}
+	for i, p := range c.systems() {
+		if p == nil {
+			return x, false
+		}
+		has := c.closure(p, c.new.withLibc()).has(s.Name, "")
+		switch {
+		case i == 0 && !has:
+			return x, false
+		case i == 0:
+			x = Change{
+				Rule: RuleMoved, Severity: Note, Symbol: s.ID(), Old: place(s.File, s.Line),
+				Detail: Readable(s.Name) + " is gone. Programs find that of the C library.",
+			}
+			c.blind.untyped.add(Readable(s.Name))
+		case !has:
+			x.Severity = Warning
+			x.Effect = fmt.Sprintf("On %s and older systems, a program that uses it ends with an "+
+				"undefined symbol.", platform.Title(p.Name))
+			return x, true
+		}
+	}
+	return x, true
+}
+
 // otherVersion returns the library that the new one needs in place of an earlier or later version,
 // which the old one needed; "" if there is none.
 func (c *comparison) otherVersion(gone string) string {

@@ -158,3 +158,28 @@ func TestPlugin(t *testing.T) {
 		}
 	}
 }
+
+// Programs load the C library also if the library does not need it. A symbol that older systems do
+// not have there is a warning, and one with a version, or of a kernel module, is not found there.
+func TestRemovedSymbolOfLibc(t *testing.T) {
+	for _, test := range []struct {
+		symbol  string
+		form    Form
+		want    Verdict
+		warning bool
+	}{
+		{"getenv", "", Compatible, false},
+		{"strlcpy", "", Compatible, true}, // glibc 2.38
+		{"getenv@X_1", "", Breaking, false},
+		{"no_such_function", "", Breaking, false},
+		{"getenv", Module, Breaking, false},
+	} {
+		old, new := exporting(test.symbol, "keep"), exporting("keep")
+		old.Form, new.Form = test.form, test.form
+		r := Compare(old, new, Options{})
+		warning := strings.Contains(written(r), "warning symbol-moved-to-dependency")
+		if r.Verdict != test.want || warning != test.warning {
+			t.Errorf("%s of %q: %s", test.symbol, test.form, written(r))
+		}
+	}
+}
