@@ -275,7 +275,7 @@ type LoadedObject struct {
 	FoundBy string `json:"found_by"`
 }
 
-// Interpreter is the loader that a program names (PT_INTERP). The kernel starts it with the program.
+// Interpreter is the loader that a program names (PT_INTERP). The kernel starts it.
 type Interpreter struct {
 	Path string `json:"path"`
 	// Why the kernel does not start it, nor the program; "" if it does. The lists of the Answer are
