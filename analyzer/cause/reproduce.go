@@ -102,8 +102,7 @@ func (t *Text) reproduce() *result.Reproduction {
 }
 
 // visible returns the first finding of the cause, of its severity, that a loader, Python or pip
-// reports.
-// That of a module is easier to reproduce.
+// reports. That of a module is easier to reproduce.
 func (t *Text) visible() (found *result.Finding, loader Loader) {
 	for _, f := range t.all {
 		l := t.rules[f.Rule].loader(f)

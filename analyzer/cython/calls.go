@@ -31,10 +31,10 @@ type Call struct {
 type site struct{ module, class, size int64 }
 
 const (
-	// The instructions that load the arguments of a call have at most so many bytes, and before the
-	// first that loads an address.
-	longest, before = 64, 64
-	maxSites        = 4096
+	// The instructions that load the arguments of a call have at most so many bytes on each side of
+	// one of them.
+	longest  = 64
+	maxSites = 4096
 	// The instructions that load one argument, and a call that follows.
 	maxArguments = 8
 )
@@ -47,10 +47,10 @@ func (c *Calls) Write(p []byte) (int, error) {
 		c.saved = map[register]int64{}
 	}
 	c.kept = append(c.kept, p...)
-	if done := len(c.kept) - longest; done > before {
+	if done := len(c.kept) - longest; done > longest {
 		c.scan(done)
-		c.at += int64(done - before)
-		c.kept = append(c.kept[:0], c.kept[done-before:]...)
+		c.at += int64(done - longest)
+		c.kept = append(c.kept[:0], c.kept[done-longest:]...)
 	}
 	return n, nil
 }

@@ -6,7 +6,7 @@
 // which no symbol tells: "greenlet.greenlet size changed, may indicate binary incompatibility.
 // Expected 152 from C header, got 40 from PyObject".
 //
-//	types, err := cython.Types(contents)    // of the module that has them
+//	types := cython.Types(object, contents) // of the module that has them
 //	uses := cython.Uses(contents, calls)    // of the one that uses them
 //
 // The input is untrusted: what is read is limited, and a name is one only if it looks like one.
@@ -17,10 +17,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"io"
-	"math"
 	"slices"
-	"strings"
 
+	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -66,54 +65,51 @@ var (
 func Read(r io.ReaderAt, size int64) (*elfobj.Object, []Type, error) {
 	o, c, err := elfobj.ReadContents(r, size)
 	if err != nil || !o.Exports.Any(func(name string) bool {
-		return strings.HasPrefix(name, "PyInit_")
+		_, ok := cpython.ParseHook(name)
+		return ok
 	}) {
 		return o, nil, err
 	}
-	types, err := Types(c)
-	if err != nil {
-		types = nil // a module with damaged relocations has none
-	}
-	return o, types, nil
+	return o, Types(o, c), nil
 }
 
-// Types returns the types of a module for a 64-bit processor, sorted by name: each PyTypeObject and
+// Types returns the types of a module for x86_64 or aarch64, sorted by name: each PyTypeObject and
 // each PyType_Spec in its data, which both begin with the name and the size. Two of one name that
-// have different sizes are left out. The error is about damaged relocations.
-func Types(c *elfobj.Contents) ([]Type, error) {
-	targets, err := c.Pointers(maxPointers)
-	if err != nil || len(targets) == 0 {
-		return nil, err
+// have different sizes are left out. It is nil for other processors, if there are too many pointers,
+// and if relocations are damaged.
+func Types(o *elfobj.Object, c *elfobj.Contents) []Type {
+	if arch := o.Arch(); arch != "x86_64" && arch != "aarch64" {
+		return nil
 	}
-	first, last := uint64(math.MaxUint64), uint64(0)
-	for at := range targets {
-		first, last = min(first, at), max(last, at)
+	pointers, err := c.Pointers(maxPointers)
+	if err != nil || len(pointers) == 0 {
+		return nil
 	}
+	first, last := pointers[0].At, pointers[len(pointers)-1].At
 	if last-first > maxData {
-		return nil, nil
+		return nil
 	}
 	data := make([]byte, last-first+24)
 	data = data[:c.Load(first, data)]
 	sizes := map[string]int64{}
-	for at, to := range targets {
-		i := at - first + 8
-		if _, moved := targets[at+8]; moved || i+8 > uint64(len(data)) {
+	for n, p := range pointers {
+		i := p.At - first + 8
+		if n+1 < len(pointers) && pointers[n+1].At == p.At+8 || i+8 > uint64(len(data)) {
 			continue // a pointer follows, not a size
 		}
 		size := int64(binary.LittleEndian.Uint64(data[i:]))
 		if size < minSize || size >= maxSize || size%8 != 0 {
 			continue
 		}
-		name := text(c, to)
-		_, text := targets[at-8]
-		if !dotted.MatchString(name) || text && size == int64(len(name)+1) || inner.MatchString(name) {
+		name, listed := text(c, p.To), n > 0 && pointers[n-1].At == p.At-8
+		if !dotted.MatchString(name) || listed && size == int64(len(name)+1) || inner.MatchString(name) {
 			continue // the table of strings of Cython has their lengths
 		}
 		if other, twice := sizes[name]; twice && other != size {
 			size = -1
 		}
 		if sizes[name] = size; len(sizes) > maxTypes {
-			return nil, nil
+			return nil
 		}
 	}
 	var out []Type
@@ -123,7 +119,7 @@ func Types(c *elfobj.Contents) ([]Type, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b Type) int { return cmp.Compare(a.Name, b.Name) })
-	return out, nil
+	return out
 }
 
 // Uses returns the types that a module for x86_64 imports, sorted, from the calls in its code.
@@ -142,9 +138,11 @@ func Uses(c *elfobj.Contents, calls []Call) []Use {
 	return slices.Compact(out)
 }
 
-// text returns the C string at an address; "" if it is too long, or does not begin there: linkers
-// may let one begin in another, but compilers put a zero before each.
+// text returns the C string at an address; "" if it is too long, and for the address of a function.
 func text(c *elfobj.Contents, at uint64) string {
+	if c.Skipped(at) {
+		return ""
+	}
 	var b [maxName + 1]byte
 	n := c.Load(at, b[:])
 	s, _, ended := bytes.Cut(b[:n], []byte{0})

@@ -78,8 +78,9 @@ func contents(t *testing.T, b []byte) *elfobj.Contents {
 func TestTypes(t *testing.T) {
 	want := []Type{{"beads.Bead", 152}, {"beads.Knot", 48}}
 	for _, args := range [][]string{{"-O2"}, {"-O2", "-Wl,-z,pack-relative-relocs"}} {
-		got, err := Types(contents(t, compiled(t, provider, args...)))
-		if err != nil || !reflect.DeepEqual(got, want) {
+		b := compiled(t, provider, args...)
+		if _, got, err := Read(bytes.NewReader(b), int64(len(b))); err != nil ||
+			!reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %v, %v, want %v", args, got, err, want)
 		}
 	}

@@ -42,8 +42,13 @@ type Span struct{ Addr, Size uint64 }
 
 // ReadContents is like Read and also returns access to the object's data.
 func ReadContents(r io.ReaderAt, size int64) (*Object, *Contents, error) {
+	return ReadContentsAmong(NewNames(), r, size)
+}
+
+// ReadContentsAmong is like ReadAmong and also returns access to the object's data.
+func ReadContentsAmong(shared *Names, r io.ReaderAt, size int64) (*Object, *Contents, error) {
 	c := &Contents{}
-	o, err := read(NewNames(), r, size, c)
+	o, err := read(shared, r, size, c)
 	return o, c, err
 }
 

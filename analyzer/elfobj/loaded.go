@@ -3,6 +3,7 @@ package elfobj
 import (
 	"cmp"
 	"debug/elf"
+	"slices"
 )
 
 // Target is what the loader stores in a pointer-sized word.
@@ -67,36 +68,41 @@ func (c *Contents) Targets() (map[uint64]Target, error) {
 	return out, err
 }
 
-// Pointers returns the addresses in the object that the loader stores in its words, by address. The
-// error is ErrTooLarge if there are more than limit.
-func (c *Contents) Pointers(limit uint64) (map[uint64]uint64, error) {
-	out := map[uint64]uint64{}
+// Pointer is a word of the object in which the loader stores an address of the object itself.
+type Pointer struct{ At, To uint64 }
+
+// Pointers returns the words that the loader stores without a symbol, in ascending order. It costs
+// less than Targets. The error is ErrTooLarge if there are more than limit.
+func (c *Contents) Pointers(limit int) (out []Pointer, err error) {
 	if c.m == nil {
-		return out, nil
+		return nil, nil
 	}
-	add := func(at, to uint64) error {
-		if out[at] = to; uint64(len(out)) > limit {
-			return tooLarge("the number of relocations", uint64(len(out)), limit)
+	add := func(p Pointer) error {
+		if out = append(out, p); len(out) > limit {
+			return tooLarge("the number of relocations", uint64(len(out)), uint64(limit))
 		}
 		return nil
 	}
-	err := c.eachRelocation(func(at, symbol uint64, way Relocs, addend uint64, _ bool) error {
+	err = c.eachRelocation(func(at, symbol uint64, way Relocs, addend uint64, _ bool) error {
 		if symbol != 0 || way != RelocRelative {
 			return nil
 		}
-		return add(at, addend)
+		return add(Pointer{at, addend})
 	}, relocTable{elf.DT_RELA, elf.DT_RELASZ, true})
 	if err != nil {
 		return nil, err
 	}
-	var failed error
-	err = c.eachRelr(func(at uint64) {
+	var full error
+	if err = c.eachRelr(func(at uint64) {
 		var b [8]byte
-		if failed == nil && c.Load(at, b[:]) == len(b) {
-			failed = add(at, c.m.order.Uint64(b[:]))
+		if full == nil && c.Load(at, b[:]) == len(b) {
+			full = add(Pointer{at, c.m.order.Uint64(b[:])})
 		}
-	})
-	return out, cmp.Or(err, failed)
+	}); err != nil || full != nil {
+		return nil, cmp.Or(err, full)
+	}
+	slices.SortFunc(out, func(a, b Pointer) int { return cmp.Compare(a.At, b.At) })
+	return out, nil
 }
 
 // target returns what the loader stores for a symbol, by its index.
@@ -156,6 +162,14 @@ func (c *Contents) Segments() int {
 
 // Executable reports whether an address is in a segment with machine code.
 func (c *Contents) Executable(addr uint64) bool { return c.inSegment(addr, elf.PF_X) }
+
+// Skipped reports whether an address is in a segment of which Code may return the range, so that its
+// bytes may not be stored: reading them means to inflate the file again.
+func (c *Contents) Skipped(addr uint64) bool {
+	return c.m != nil && slices.ContainsFunc(c.m.loads, func(p progHeader) bool {
+		return p.flags&elf.PF_X != 0 && p.off > 0 && addr >= p.vaddr && addr-p.vaddr < p.filesz
+	})
+}
 
 // Writable reports whether an address is in a segment with data that may change.
 func (c *Contents) Writable(addr uint64) bool { return c.inSegment(addr, elf.PF_W) }

@@ -25,34 +25,29 @@ func (s *codeSample) Write(p []byte) (int, error) {
 // Enough implements unpack.Sampler.
 func (s *codeSample) Enough() bool { return s.density.Enough() && s.calls.Enough() }
 
-// changedSize are error texts of the function with which modules of Cython import types, of the
-// releases since 0.28 and of earlier ones.
-var changedSize = [][]byte{
-	[]byte("size changed, may indicate binary incompatibility"),
-	[]byte("has the wrong size, try recompiling"),
-}
+// Error texts of the function with which modules of Cython import types, of the releases since 0.28
+// and of earlier ones.
+var (
+	changedSize = []byte("size changed, may indicate binary incompatibility")
+	wrongSize   = []byte("has the wrong size, try recompiling")
+)
 
 // ofPython are modules with types that come with Python, as far as Cython declares them or modules
 // use them often, and NumPy, of which NumPyBuild tells more.
 var ofPython = map[string]bool{"builtins": true, "__builtin__": true, "types": true,
 	"weakref": true, "datetime": true, "array": true, "collections": true, "asyncio": true,
-	"_asyncio": true, "ctypes": true, "_ctypes": true, "decimal": true, "io": true, "numpy": true}
+	"_asyncio": true, "cython_runtime": true, "ctypes": true, "_ctypes": true, "decimal": true, "io": true, "numpy": true}
 
 // readTypes returns the types that a module defines, and those of other packages that it uses.
-func readTypes(f *unpack.File, o *Object) (types []cython.Type, uses []cython.Use) {
-	arch := o.Arch()
-	if arch != "x86_64" && arch != "aarch64" {
-		return nil, nil
-	}
-	_, contents, err := elfobj.ReadContents(f.Content, f.Size)
-	if err != nil {
-		return nil, nil
-	}
-	if types, err = cython.Types(contents); err != nil {
-		types = nil
+func readTypes(
+	f *unpack.File, o *Object, contents *elfobj.Contents,
+) (types []cython.Type, uses []cython.Use) {
+	types = cython.Types(o.Object, contents)
+	if o.Arch() != "x86_64" {
+		return types, nil
 	}
 	constants := sectionsOf(o.Object, f.Content, f.Size)
-	if arch != "x86_64" || !constants.has(changedSize[0]) && !constants.has(changedSize[1]) {
+	if !constants.has(changedSize) && !constants.has(wrongSize) {
 		return types, nil
 	}
 	own, _, _ := strings.Cut(Installed(o.Path), "/")

@@ -49,7 +49,7 @@ var (
 	numpyPxd   = append(slices.Clip(numpyError), 0)
 	numpyUnder = []byte("_") // numpy._core
 	numpyTypes = [][]byte{
-		[]byte("flatiter\x00"), []byte("size changed, may indicate binary incompatibility"),
+		[]byte("flatiter\x00"), changedSize,
 	}
 )
 

@@ -143,7 +143,8 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names, noGPU bool) {
 	text := string(head)
 	p.script = strings.Contains(text, "GNU ld script") || strings.HasPrefix(text, "INPUT") ||
 		strings.HasPrefix(text, "GROUP")
-	p.elf, p.err = elfobj.ReadAmong(names, f.Content, f.Size)
+	var contents *elfobj.Contents
+	p.elf, contents, p.err = elfobj.ReadContentsAmong(names, f.Content, f.Size)
 	if p.listed = f.Package.Kind == unpack.KindWheel && !errors.Is(p.err, elfobj.ErrNotELF); p.listed {
 		p.size, p.digest = f.Size, digest(f)
 	}
@@ -188,8 +189,8 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names, noGPU bool) {
 		p.object.NumPy, p.object.NumPyError = readNumPyBuild(p.elf, f.Content, f.Size)
 	}
 	if p.object.Extension() {
-		p.object.Types, p.object.Uses = readTypes(f, p.object)
+		p.object.Types, p.object.Uses = readTypes(f, p.object, contents)
 	}
-	p.object.Executes = readProcessor(f, p.object)
+	p.object.Executes = readProcessor(f, p.object, contents)
 	p.elf.Sections = nil // no longer needed; large objects have thousands
 }

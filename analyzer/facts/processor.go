@@ -14,15 +14,11 @@ const maxProcessorObject = 64 << 20
 
 // readProcessor returns what loading an object needs beyond the baseline of x86_64. Only the code
 // of objects that were compiled for newer processors is followed.
-func readProcessor(f *unpack.File, o *Object) processor.Need {
+func readProcessor(f *unpack.File, o *Object, contents *elfobj.Contents) processor.Need {
 	if o.Arch() != "x86_64" || f.Size > maxProcessorObject || !forNewer(f) {
 		return processor.Need{}
 	}
-	object, contents, err := elfobj.ReadContents(f.Content, f.Size)
-	if err != nil {
-		return processor.Need{}
-	}
-	need, err := processor.Of(object, contents)
+	need, err := processor.Of(o.Object, contents)
 	if err != nil {
 		return processor.Need{}
 	}

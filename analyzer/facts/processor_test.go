@@ -37,11 +37,11 @@ func TestReadProcessor(t *testing.T) {
 		{"the rest is not", counted([]byte{0x0f, 0x28, 0xc1}), processor.Baseline},
 	} {
 		f := &unpack.File{Content: bytes.NewReader(b), Size: int64(len(b)), Skimmed: c.skimmed}
-		o, err := elfobj.Read(f.Content, f.Size)
+		o, contents, err := elfobj.ReadContents(f.Content, f.Size)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if need := readProcessor(f, newObject("m.so", "", o)); need.Level != c.want {
+		if need := readProcessor(f, newObject("m.so", "", o), contents); need.Level != c.want {
 			t.Errorf("%s: %v, want %v", c.name, need.Level, c.want)
 		}
 	}

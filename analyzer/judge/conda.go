@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -94,15 +95,10 @@ func (p *condaSource) others(
 	on *platform.Platform,
 	declared []pkgmeta.Requirement,
 ) (out []pkgmeta.Requirement) {
-	own, needed := map[string]bool{}, map[string]bool{}
-	for _, o := range f.Objects {
-		own[o.SONAME], own[path.Base(o.Path)] = true, true
-	}
-	for _, o := range f.Objects {
-		for _, n := range o.Needed {
-			if !own[n] && on.Library(n) == nil {
-				needed[n] = true
-			}
+	needed := map[string]bool{}
+	for _, n := range needsOf(f, on, fix.Scenario{}) {
+		if on.Library(n.name) == nil {
+			needed[n.name] = true
 		}
 	}
 	if len(needed) == 0 {

@@ -178,6 +178,26 @@ func leads(v *analyzer.View, l *dynlink.Library) bool {
 	return leadsTo(v.Library, path.Dir(l.Path))
 }
 
+// pathTag returns what the fixes for an artifact call the search path of an object.
+func pathTag(p *analyzer.Pass) string {
+	if p.Facts.Conda() {
+		return "an RPATH"
+	}
+	return "a RUNPATH"
+}
+
+// searching returns the fix that sets the search path of an object.
+func searching(p *analyzer.Pass, v *analyzer.View, to string) fix.Candidate {
+	return fix.Candidate{
+		Fix: fix.Fix{
+			Kind:    fix.KindPatchelf,
+			Title:   fix.Titled("Set %s that leads to the library", pathTag(p)),
+			Command: edit(p, v.Path, setRunPath(p, to)),
+		},
+		Change: fix.SetRunPath{Object: v.Path, RunPath: to},
+	}
+}
+
 // reaching returns the fixes with which an object finds a library of the artifact: a path to its
 // folder, and the name that the object needs for a file with another one.
 func reaching(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Candidate {
@@ -185,20 +205,8 @@ func reaching(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Cand
 	if to == "" {
 		return nil
 	}
-	kind := "a RUNPATH"
-	if p.Facts.Conda() {
-		kind = "an RPATH"
-	}
-	setPath := fix.SetRunPath{Object: v.Path, RunPath: to}
 	if hasName(p, v, l) {
-		return []fix.Candidate{{
-			Fix: fix.Fix{
-				Kind:    fix.KindPatchelf,
-				Title:   fix.Titled("Set %s that leads to the library", kind),
-				Command: edit(p, v.Path, setRunPath(p, to)),
-			},
-			Change: setPath,
-		}}
+		return []fix.Candidate{searching(p, v, to)}
 	}
 	at := path.Join(path.Dir(l.Path), l.SONAME)
 	if p.Facts.Wheel == nil || path.Dir(at) != path.Dir(l.Path) ||
@@ -209,9 +217,9 @@ func reaching(p *analyzer.Pass, v *analyzer.View, l *dynlink.Library) []fix.Cand
 	title := fix.Titled("Rename %s to its SONAME %s", l.Path, fix.Library(l.SONAME))
 	var programs []shellword.Line
 	if !leads(v, l) {
-		title = title.Append(", and set %s that leads to it", kind)
+		title = title.Append(", and set %s that leads to it", pathTag(p))
 		programs = []shellword.Line{setRunPath(p, to)}
-		change = append(change, setPath)
+		change = append(change, fix.SetRunPath{Object: v.Path, RunPath: to})
 	}
 	return []fix.Candidate{{
 		Fix: fix.Fix{

@@ -55,14 +55,7 @@ func reportCondaUnreachable(p *analyzer.Pass, v *analyzer.View, l *dynlink.Libra
 	}
 	var fixes []fix.Candidate
 	if to := runPath(p, v, path.Dir(l.Path)); to != "" {
-		fixes = append(fixes, fix.Candidate{
-			Fix: fix.Fix{
-				Kind:    fix.KindPatchelf,
-				Title:   fix.Titled("Set %s that leads to the library", "an RPATH"),
-				Command: edit(p, v.Path, setRunPath(p, to)),
-			},
-			Change: fix.SetRunPath{Object: v.Path, RunPath: to},
-		})
+		fixes = append(fixes, searching(p, v, to))
 	}
 	p.Report(f, fixes...)
 }

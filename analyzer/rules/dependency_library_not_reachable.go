@@ -164,14 +164,7 @@ func reportUnreachable(
 	var fixes []fix.Candidate
 	if user != nil {
 		if to := runPath(p, user, path.Dir(l.Path)); to != "" {
-			fixes = append(fixes, fix.Candidate{
-				Fix: fix.Fix{
-					Kind:    fix.KindPatchelf,
-					Title:   fix.Titled("Set %s that leads to the library", "a RUNPATH"),
-					Command: edit(p, user.Path, setRunPath(p, to)),
-				},
-				Change: fix.SetRunPath{Object: user.Path, RunPath: to},
-			})
+			fixes = append(fixes, searching(p, user, to))
 		}
 	}
 	p.Report(f, fixes...)

@@ -88,10 +88,10 @@ func (r *moduleReader) exceptions(l line, in scope) {
 	if raises || in.excepting && calls(all) {
 		r.failures++
 	}
-	if in.never || !r.uses {
+	if in.never {
 		return
 	}
-	in.into.raises = in.into.raises || raises && !in.excepting
+	in.into.raises = in.into.raises || raises && !in.excepting && r.mayUse()
 	if len(all) > 2 && all[0].kind == 'n' && all[1].text == "=" && len(r.opened) < maxSteps {
 		if slices.ContainsFunc(all[2:], r.opens) {
 			r.opened[strings.Clone(all[0].text)] = true
@@ -110,6 +110,12 @@ func (r *moduleReader) exceptions(l line, in scope) {
 			in.into.uses = true
 		}
 	}
+}
+
+// usesInside reports whether a source has a word with which it would use a library.
+func usesInside(text string) bool {
+	return strings.Contains(text, "torch.ops.") ||
+		slices.ContainsFunc(declaring, func(word string) bool { return strings.Contains(text, word) })
 }
 
 // opens reports whether a token names a function that loads a library, or one of the source that

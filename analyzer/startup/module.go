@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Module is what a Python source does when it is imported, in order, as far as it matters for
@@ -101,9 +102,7 @@ func ReadModule(file, text string, on System) (name string, m *Module) {
 	r.values = map[string][]string{"__name__": dotted(r.name), "__package__": dotted(r.folder)}
 	r.lexer.src = text
 	r.loading = loadsInside(text)
-	r.uses = r.loading || slices.ContainsFunc(declaring, func(word string) bool {
-		return strings.Contains(text, word)
-	}) || strings.Contains(text, "torch.ops.")
+	r.mayUse = sync.OnceValue(func() bool { return r.loading || usesInside(text) })
 	r.skips = !importsInside(text) && !r.loading
 	r.next()
 	r.block(0, scope{into: &r.top})
@@ -218,7 +217,7 @@ type moduleReader struct {
 	leaves   bool                // a break, continue or return since the last loop over constants
 	skips    bool                // its functions do nothing that matters
 	loading  bool                // it has a name like that of a function that loads libraries
-	uses     bool                // it may use a library that was loaded
+	mayUse   func() bool         // reports whether it loads or uses a library
 	lexer    lexer
 	line     line // the next one; without tokens at the end
 	failures int  // number of statements that may raise an exception, as far as they are recognized

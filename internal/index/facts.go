@@ -38,16 +38,17 @@ type facts struct {
 	Opened bool
 }
 
-// factsKey returns the cache key of a wheel's facts: its digest, or else its URL. A lock file may
-// have the digest of another file, and parts of a file cannot be compared with it.
+// factsKey returns the cache key of a wheel's facts and of its libraries: its digest, or else its
+// URL. A lock file may have the digest of another file, and parts of a file cannot be compared with
+// it. The number is increased when something is read that older entries do not have.
 func factsKey(f file) (key string, keep time.Duration) {
 	if f.locked {
-		return "index/3/locked/" + hashed(f.sha256+" "+f.url.String()), factsLife
+		return "index/4/locked/" + hashed(f.sha256+" "+f.url.String()), factsLife
 	}
 	if f.sha256 != "" {
-		return "index/3/" + f.sha256, factsLife
+		return "index/4/" + f.sha256, factsLife
 	}
-	return "index/3/url/" + hashed(f.url.String()), keepPlace
+	return "index/4/url/" + hashed(f.url.String()), keepPlace
 }
 
 func libraryKey(f file, path string) (key string, keep time.Duration) {

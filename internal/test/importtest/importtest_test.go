@@ -27,7 +27,7 @@ const module = "github.com/compat-app/compat"
 // below it.
 var (
 	// readers parse untrusted bytes and import nothing of the module, but cython reads what elfobj
-	// found.
+	// found and knows the names of cpython.
 	readers = []string{
 		"analyzer/btf", "analyzer/cython", "analyzer/dwarf", "analyzer/elfobj", "analyzer/machoobj",
 		"analyzer/peobj", "analyzer/pkgmeta", "analyzer/startup", "analyzer/unpack/...",
@@ -86,7 +86,7 @@ var layers = map[string][]string{
 	"internal/test/redistest":      {"internal/test/loopback", "internal/test/needs"},
 
 	"analyzer/btf":            {},
-	"analyzer/cython":         {"analyzer/elfobj"},
+	"analyzer/cython":         {"analyzer/cpython", "analyzer/elfobj"},
 	"analyzer/dwarf":          {},
 	"analyzer/elfobj":         {},
 	"analyzer/elfobj/elftest": {"analyzer/elfobj"},
