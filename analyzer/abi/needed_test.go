@@ -60,7 +60,8 @@ func finder(t *testing.T, some ...built) func(string, *Needed) *Needed {
 func TestImportsOfTheNewLibrary(t *testing.T) {
 	needs.Program(t, "gcc", "gcc", "no library is compared with its dependencies")
 	dir := t.TempDir()
-	one := buildLibrary(t, dir, "libdep.so.1", "int dep_a(void) { return 1; } int dep_b(void) { return 2; }")
+	one := buildLibrary(t, dir, "libdep.so.1",
+		"int dep_a(void) { return 1; } int dep_b(void) { return 2; }")
 	two := buildLibrary(t, dir, "libdep.so.2", "int dep_a(void) { return 1; }")
 	deep := buildLibrary(t, dir, "libdeep.so.1", "int deep(void) { return 3; }")
 	outer := buildLibrary(t, dir, "libouter.so.1", "int outer(void) { return 4; }", deep)

@@ -167,7 +167,9 @@ func TestNotReproduced(t *testing.T) {
 
 // A finding at one end of a range is seen with the version at that end.
 func TestReproduceAtOneEnd(t *testing.T) {
-	for end, version := range map[packages.End]string{packages.Lowest: "1.0", packages.Highest: "2.1"} {
+	for end, version := range map[packages.End]string{
+		packages.Lowest: "1.0", packages.Highest: "2.1",
+	} {
 		p := report(result.Finding{
 			Rule: "undefined-symbol", Object: "widget/_ext.so", Symbol: "f", Package: "beads",
 			Range: &result.Range{

@@ -11,12 +11,13 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 )
 
-// What Cython writes, as far as it matters here: the type of a module, and the specification of one;
-// a table of strings with their lengths; calls that import types, of one module and of several; and
-// a function with like arguments.
+// What Cython writes, as far as it matters here: the type of a module, and the specification of
+// one; a table of strings with their lengths; calls that import types, of one module and of several.
 const (
 	provider = `
-typedef struct { long refs; void *type; long items; const char *name; long size, item; void *free; } type;
+typedef struct {
+    long refs; void *type; long items; const char *name; long size, item; void *free;
+} type;
 typedef struct { const char *name; int size, item; unsigned flags; void *slots; } spec;
 typedef struct { void *where; const char *text; long size; } text;
 static void *slots[2], *where;
@@ -24,20 +25,24 @@ void free_it(void);
 type Bead = {1, 0, 0, "beads.Bead", 152, 0, free_it};
 __attribute__((used)) static type Closure = {1, 0, 0, "beads.__pyx_scope_struct", 64, 0, free_it};
 __attribute__((used)) static spec knot = {"beads.Knot", 48, 0, 1, slots};
-__attribute__((used)) static text texts[] = {{&where, "beads.Thread.cut", sizeof "beads.Thread.cut"}, {&where, "beads.a", 8}};
+__attribute__((used)) static text texts[] = {
+    {&where, "beads.Thread.cut", sizeof "beads.Thread.cut"}, {&where, "beads.a", 8}};
 void *PyInit_beads(void) { return &Bead; }
 `
 	user = `
-extern void *PyImport_ImportModule(const char *), *type_of(void *, const char *, const char *, unsigned long, int);
+extern void *PyImport_ImportModule(const char *);
+extern void *type_of(void *, const char *, const char *, unsigned long, int);
 extern void *keep(void *);
-__attribute__((noinline, noclone)) static void *import_type(void *m, const char *of, const char *name, unsigned long size, int check)
+__attribute__((noinline, noclone)) static void *
+import_type(void *m, const char *of, const char *name, unsigned long size, int check)
 { return keep(type_of(m, of, name, size, check)); }
 __attribute__((noinline)) static void *import_thread(void *m, const char *name, unsigned long size)
 { return keep(type_of(m, "threads", name, size, 1)); }
 void *PyInit_m(void)
 {
     void *m = PyImport_ImportModule("beads");
-    if (!m || !import_type(m, "beads", "Bead", 152, 1) || !import_type(m, "beads", "Knot", 48, 0)) return 0;
+    if (!m || !import_type(m, "beads", "Bead", 152, 1)) return 0;
+    if (!import_type(m, "beads", "Knot", 48, 0)) return 0;
     m = PyImport_ImportModule("threads.spun");
     if (!m || !import_thread(m, "Wool", 64) || !import_thread(m, "Silk", 72)) return 0;
     m = PyImport_ImportModule("types");
@@ -106,8 +111,8 @@ func code(t *testing.T, b []byte) (text []byte, addr uint64) {
 	return nil, 0
 }
 
-// The name of a module that the compiler moved into the function is that of the last module that was
-// imported, which is the package of it or the module itself.
+// The name of a module that the compiler moved into the function is that of the last module that
+// was imported.
 func TestUses(t *testing.T) {
 	want := []Use{
 		{"beads", "Bead", 152}, {"beads", "Knot", 48},

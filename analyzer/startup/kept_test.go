@@ -3,7 +3,8 @@ package startup
 import "testing"
 
 func TestKeeps(t *testing.T) {
-	const load = "import os, ctypes\ntry:\n  lib = ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a.so'))\n"
+	const load = "import os, ctypes\ntry:\n" +
+		"  lib = ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a.so'))\n"
 	for name, c := range map[string]struct {
 		source string // of p/__init__.py
 		other  string // of p/native.py
@@ -62,7 +63,8 @@ func TestKeeps(t *testing.T) {
 			load + "except OSError:\n  pass\n" + load + "finally:\n  pass\n", "", false,
 		},
 		"function": {
-			"def f():\n  try:\n    return CDLL(dirname(__file__) + '/a.so')\n  except OSError:\n    return None\nf()\n",
+			"def f():\n  try:\n    return CDLL(dirname(__file__) + '/a.so')\n" +
+				"  except OSError:\n    return None\nf()\n",
 			"", true,
 		},
 		"function that raises at its end": {
