@@ -28,6 +28,8 @@ __attribute__((used)) static spec knot = {"beads.Knot", 48, 0, 1, slots};
 __attribute__((used)) static text texts[] = {
     {&where, "beads.Thread.cut", sizeof "beads.Thread.cut"}, {&where, "beads.a", 8}};
 void *PyInit_beads(void) { return &Bead; }
+static void *local(void) { return &Bead; }
+__attribute__((used)) static struct { void *(*call)(void); long size; } hook = {local, 64};
 `
 	user = `
 extern void *PyImport_ImportModule(const char *);
@@ -88,6 +90,32 @@ func TestTypes(t *testing.T) {
 			!reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %v, %v, want %v", args, got, err, want)
 		}
+	}
+}
+
+// guarded is an object of which the code is not stored.
+type guarded struct {
+	*bytes.Reader
+	from, to int64
+	read     bool
+}
+
+func (g *guarded) ReadAt(b []byte, off int64) (int, error) {
+	g.read = g.read || off < g.to && off+int64(len(b)) > g.from
+	return g.Reader.ReadAt(b, off)
+}
+
+// A number after the address of a function is no reason to read its code: of most wheels it is not
+// stored, and the file would be inflated again.
+func TestTypesReadNoCode(t *testing.T) {
+	b := compiled(t, provider, "-O2", "-Wl,-z,separate-code")
+	code := elfobj.Code(b)
+	if len(code) != 1 {
+		t.Fatalf("parts with code: %v", code)
+	}
+	g := &guarded{Reader: bytes.NewReader(b), from: code[0][0], to: code[0][1]}
+	if _, types, err := Read(g, int64(len(b))); err != nil || len(types) != 2 || g.read {
+		t.Errorf("%v, %v, code was read: %t", types, err, g.read)
 	}
 }
 
