@@ -15,6 +15,7 @@ type blind struct {
 	declared names // classes whose layout the old library's debug information does not have
 	gone     names // types whose layout the new one's does not have
 	untyped  names // exports without a type on either side
+	moved    names // exports of old that another library has now
 	unknown  names // exports that use types which are not read
 	virtuals names // virtual functions whose types one side does not have
 	imports  names // imports of the new library that were not found
@@ -173,6 +174,7 @@ func (c *comparison) sentences() []string {
 			&c.blind.declared},
 		{"Types that the new library only declares: %s.", &c.blind.gone},
 		{"Exports without types: %s.", &c.blind.untyped},
+		{"Exports that moved to another library, whose types are not compared: %s.", &c.blind.moved},
 		{"Exports with types that compat does not read: %s.", &c.blind.unknown},
 		{"Virtual functions without types on one side: %s.", &c.blind.virtuals},
 	} {

@@ -39,6 +39,16 @@ func TestPrivateTypes(t *testing.T) {
 				written(r))
 		}
 	}
+	table := func() *Library {
+		l := structure(0, "a")
+		l.Symbols = exporting("_ZTV1s").Symbols
+		l.Types[2].Private, l.Symbols[0].Type = true, 2
+		return l
+	}
+	if r := Compare(table(), table(), Options{}); r.PrivateTypes != 1 || len(r.Blind) != 1 {
+		t.Errorf("virtual table of a private class: %d private types, blind spots %q",
+			r.PrivateTypes, r.Blind)
+	}
 	var whole Result
 	whole.merge(sides(true, ""), true)
 	whole.merge(sides(true, "struct s;"), true)

@@ -17,6 +17,7 @@ func (c *comparison) symbols() {
 		c.matched[i] = c.bind(s)
 		switch {
 		case c.matched[i] < 0 && c.elsewhere(s):
+			c.blind.moved.add(Readable(s.Name))
 			c.add(
 				Change{
 					Rule:     RuleMoved,

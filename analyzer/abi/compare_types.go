@@ -69,7 +69,8 @@ func (c *comparison) compareTypes() {
 		}
 		seen[[2]TypeID{a.Type, b.Type}] = true
 		if isTable(a.Name) {
-			if t.old.Types[a.Type].Private { // not what programs know
+			if x := &t.old.Types[a.Type]; x.Private { // not what programs know
+				t.blind.private.add(x.Name)
 				continue
 			}
 			t.ref(&pair{symbol: i, step: classOf(a.Name)}, a.Type, b.Type, use{step: classOf(a.Name)})

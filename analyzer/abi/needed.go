@@ -65,7 +65,7 @@ func (c *comparison) fromLibc(s *Symbol) (x Change, ok bool) {
 				Rule: RuleMoved, Severity: Note, Symbol: s.ID(), Old: place(s.File, s.Line),
 				Detail: Readable(s.Name) + " is gone. Programs find that of the C library.",
 			}
-			c.blind.untyped.add(Readable(s.Name))
+			c.blind.moved.add(Readable(s.Name))
 		case !has:
 			x.Severity = Warning
 			x.Effect = fmt.Sprintf("On %s and older systems, a program that uses it ends with an "+
