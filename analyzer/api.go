@@ -162,6 +162,9 @@ const MaxFindings = judge.MaxFindings
 // NumPy1 is the NumPyBuild of a module that works only with NumPy 1.
 const NumPy1 = facts.NumPy1
 
+// Lxml is the module of lxml that contains libxml2.
+const Lxml = facts.Lxml
+
 // What a module does if the import of NumPy's C API fails.
 const (
 	NumPyRaises  = facts.NumPyRaises

@@ -75,8 +75,8 @@ func Read(r io.ReaderAt, size int64) (*elfobj.Object, []Type, error) {
 
 // Types returns the types of a module for x86_64 or aarch64, sorted by name: each PyTypeObject and
 // each PyType_Spec in its data, which both begin with the name and the size. Two of one name that
-// have different sizes are left out. It is nil for other processors, if there are too many pointers,
-// and if relocations are damaged.
+// have different sizes are left out. It is nil for other processors, if there are too many
+// pointers, and if relocations are damaged.
 func Types(o *elfobj.Object, c *elfobj.Contents) []Type {
 	if arch := o.Arch(); arch != "x86_64" && arch != "aarch64" {
 		return nil

@@ -163,8 +163,8 @@ func (c *Contents) Segments() int {
 // Executable reports whether an address is in a segment with machine code.
 func (c *Contents) Executable(addr uint64) bool { return c.inSegment(addr, elf.PF_X) }
 
-// Skipped reports whether an address is in a segment of which Code may return the range, so that its
-// bytes may not be stored: reading them means to inflate the file again.
+// Skipped reports whether an address is in a segment of which Code may return the range, so that
+// its bytes may not be stored: reading them means to inflate the file again.
 func (c *Contents) Skipped(addr uint64) bool {
 	return c.m != nil && slices.ContainsFunc(c.m.loads, func(p progHeader) bool {
 		return p.flags&elf.PF_X != 0 && p.off > 0 && addr >= p.vaddr && addr-p.vaddr < p.filesz

@@ -80,6 +80,8 @@ type Object struct {
 	// GNU_PROPERTY_*_FEATURE_1_AND: control-flow protections that all of the code supports.
 	Guards    Guards `json:"guards,omitzero"`
 	GoBuildID bool   `json:"go_build_id,omitempty"` // has the build ID note of the Go linker
+	// The release of libxml2 that it contains and exports, 20914 for 2.9.14; 0 without one.
+	Libxml2 int `json:"libxml2,omitempty"`
 	// Distinct strings of .comment, which identify the compilers.
 	Comment []string `json:"comment,omitempty"`
 

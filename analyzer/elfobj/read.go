@@ -97,6 +97,7 @@ func read(shared *Names, r io.ReaderAt, size int64, c *Contents) (*Object, error
 		return nil, err
 	}
 	*c = Contents{m, d, t, o, secs, ps}
+	o.Libxml2 = c.libxml2()
 	return o, nil
 }
 

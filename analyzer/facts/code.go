@@ -32,11 +32,16 @@ var (
 	wrongSize   = []byte("has the wrong size, try recompiling")
 )
 
+// otherLibxml2 is the error text of a module that compares its libxml2 with that of lxml
+// (xmlsec, src/lxml.c).
+var otherLibxml2 = []byte("lxml & xmlsec libxml2 library version mismatch")
+
 // ofPython are modules with types that come with Python, as far as Cython declares them or modules
 // use them often, and NumPy, of which NumPyBuild tells more.
 var ofPython = map[string]bool{"builtins": true, "__builtin__": true, "types": true,
 	"weakref": true, "datetime": true, "array": true, "collections": true, "asyncio": true,
-	"_asyncio": true, "cython_runtime": true, "ctypes": true, "_ctypes": true, "decimal": true, "io": true, "numpy": true}
+	"_asyncio": true, "cython_runtime": true, "ctypes": true, "_ctypes": true, "decimal": true,
+	"io": true, "numpy": true}
 
 // readTypes returns the types that a module defines, and those of other packages that it uses.
 func readTypes(

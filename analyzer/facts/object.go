@@ -28,6 +28,9 @@ type Object struct {
 	// The types that a module defines, and those of other packages that it was built with.
 	Types []cython.Type
 	Uses  []cython.Use
+	// ComparesLibxml2 is set for a module that contains libxml2, uses trees of lxml, and refuses to be
+	// imported with an lxml that contains another release of libxml2.
+	ComparesLibxml2 bool
 	// Sorted names of libraries among its constants that it may pass to dlopen.
 	Opens []string
 	// Loads is set for a module that may load libraries or change how others are loaded: it calls
@@ -61,6 +64,22 @@ func newObject(path, format string, o *elfobj.Object) *Object {
 	}
 	x.host = hostOf(x)
 	return x
+}
+
+// Lxml is the module of lxml that contains libxml2.
+const Lxml = "lxml.etree"
+
+// Compared returns the modules of other packages with which a module compares what it was built
+// with when it is imported, sorted if there are several. No symbol shows that.
+func (o *Object) Compared() (modules []string) {
+	for _, u := range o.Uses {
+		modules = append(modules, u.Module)
+	}
+	if o.ComparesLibxml2 {
+		modules = append(modules, Lxml)
+	}
+	slices.Sort(modules)
+	return slices.Compact(modules)
 }
 
 // isHook reports whether a symbol is a function that Python calls when it imports a module.

@@ -190,6 +190,8 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names, noGPU bool) {
 	}
 	if p.object.Extension() {
 		p.object.Types, p.object.Uses = readTypes(f, p.object, contents)
+		p.object.ComparesLibxml2 = p.elf.Libxml2 != 0 &&
+			sectionsOf(p.elf, f.Content, f.Size).has(otherLibxml2)
 	}
 	p.object.Executes = readProcessor(f, p.object, contents)
 	p.elf.Sections = nil // no longer needed; large objects have thousands

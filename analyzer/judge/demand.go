@@ -71,8 +71,8 @@ func (d *demand) want(f *facts.Artifact, p *platform.Platform, s fix.Scenario) {
 		}
 	}
 	for _, o := range f.Objects {
-		for _, u := range o.Uses {
-			d.modules[strings.ReplaceAll(u.Module, ".", "/")] = true
+		for _, module := range o.Compared() {
+			d.modules[strings.ReplaceAll(module, ".", "/")] = true
 		}
 	}
 	for _, n := range needsOf(f, p, s) {
@@ -205,7 +205,7 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.Ta
 func (d *demand) lazy(artifacts []*facts.Artifact, p *platform.Platform) packages.Lazy {
 	own := map[string]bool{}
 	for _, f := range artifacts {
-		if numpyMatters(f) || usesTypes(f) {
+		if numpyMatters(f) || compares(f) {
 			return nil
 		}
 		maps.Copy(own, ownNames(f))

@@ -458,9 +458,8 @@ func (a *packageSet) dependsOn(name string) bool {
 		}
 		if slices.ContainsFunc(reached, func(name string) bool {
 			r := a.Release(name)
-			return r != nil && slices.ContainsFunc(v.Uses, func(u cython.Use) bool {
-				return r.Type(u.Name()) != nil
-			})
+			return r != nil && (v.ComparesLibxml2 && r.Libxml2(facts.Lxml) != 0 ||
+				slices.ContainsFunc(v.Uses, func(u cython.Use) bool { return r.Type(u.Name()) != nil }))
 		}) {
 			return true
 		}

@@ -196,7 +196,7 @@ func (o *Options) enable(declared []pkgmeta.Requirement, on packages.Target) err
 // selfContained reports whether all libraries that the objects need are in the artifact or on
 // the platform, so that no other package matters.
 func selfContained(f *facts.Artifact, p *platform.Platform) bool {
-	return !numpyMatters(f) && !usesTypes(f) && len(needsOf(f, p, fix.Scenario{})) == 0
+	return !numpyMatters(f) && !compares(f) && len(needsOf(f, p, fix.Scenario{})) == 0
 }
 
 // numpyMatters reports whether an artifact, or a package that it requires, may have been built
@@ -208,10 +208,10 @@ func numpyMatters(f *facts.Artifact) bool {
 		slices.ContainsFunc(f.Metadata.Requires, packages.History().MayBeForNumPy1)
 }
 
-// usesTypes reports whether a module of an artifact uses a type of another package. Which release
-// of it is installed then matters, although no library shows it.
-func usesTypes(f *facts.Artifact) bool {
-	return slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return len(o.Uses) > 0 })
+// compares reports whether a module of an artifact compares itself with another package. Which
+// release is installed then matters, although no library shows it.
+func compares(f *facts.Artifact) bool {
+	return slices.ContainsFunc(f.Objects, func(o *facts.Object) bool { return len(o.Compared()) > 0 })
 }
 
 func equal(a, b *packages.Set) bool {

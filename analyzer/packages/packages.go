@@ -176,6 +176,9 @@ type Library struct {
 	Imports *elfobj.Imports `json:",omitempty"`
 	// The types that a module defines for others; nil in the history, which has no modules.
 	Types []cython.Type `json:",omitempty"`
+	// The release of libxml2 that it contains and exports, 20914 for 2.9.14; 0 without one, and in the
+	// history.
+	Libxml2 int `json:",omitempty"`
 	// false: the exports are not known, so a missing symbol proves nothing
 	Known bool
 	// if Known is false: the exports in the nearest releases for which they are known; may be nil
@@ -203,6 +206,18 @@ func (r *Release) Type(name string) *cython.Type {
 	return nil
 }
 
+// Libxml2 returns the release of libxml2 that a module of the release contains; 0 if the module was
+// not read or contains none.
+func (r *Release) Libxml2(module string) int {
+	file := strings.ReplaceAll(module, ".", "/") + "."
+	for i := range r.Libraries {
+		if l := &r.Libraries[i]; l.Libxml2 != 0 && strings.HasPrefix(l.Path, file) {
+			return l.Libxml2
+		}
+	}
+	return 0
+}
+
 // NewLibrary returns the description of a shared object at a path inside site-packages. If o is nil
 // or has no dynamic section, only the path is set. types are those that it defines, if it is a
 // module of Python.
@@ -212,7 +227,7 @@ func NewLibrary(path string, o *elfobj.Object, types []cython.Type) Library {
 		return l
 	}
 	l.SONAME, l.Needed, l.RunPath, l.Known = o.SONAME, o.Needed, o.RunPath, true
-	l.Exports, l.Imports, l.Types = o.Exports, o.Imports, types
+	l.Exports, l.Imports, l.Types, l.Libxml2 = o.Exports, o.Imports, types, o.Libxml2
 	if l.RunPath == "" {
 		l.RunPath = o.RPath
 	}

@@ -65,6 +65,7 @@ func All() []*analyzer.Rule {
 		signatureChanged,
 		typeLayoutChanged,
 		typeSizeChanged,
+		libxml2Mismatch,
 		vtableChanged,
 		enumeratorChanged,
 		callingConventionChanged,

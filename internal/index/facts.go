@@ -43,12 +43,12 @@ type facts struct {
 // it. The number is increased when something is read that older entries do not have.
 func factsKey(f file) (key string, keep time.Duration) {
 	if f.locked {
-		return "index/4/locked/" + hashed(f.sha256+" "+f.url.String()), factsLife
+		return "index/5/locked/" + hashed(f.sha256+" "+f.url.String()), factsLife
 	}
 	if f.sha256 != "" {
-		return "index/4/" + f.sha256, factsLife
+		return "index/5/" + f.sha256, factsLife
 	}
-	return "index/4/url/" + hashed(f.url.String()), keepPlace
+	return "index/5/url/" + hashed(f.url.String()), keepPlace
 }
 
 func libraryKey(f file, path string) (key string, keep time.Duration) {

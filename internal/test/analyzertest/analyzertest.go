@@ -449,11 +449,15 @@ func (p Packages) add(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	libxml2 := 0
+	if n, _ := fmt.Sscanf(text, "libxml2 %d\n", &libxml2); n == 1 {
+		_, text, _ = strings.Cut(text, "\n")
+	}
 	o, err := elftest.Parse(text)
 	if err != nil {
 		return err
 	}
-	o.Dynamic = true
+	o.Dynamic, o.Libxml2 = true, libxml2
 	l := packages.NewLibrary(file, o, types)
 	if unread {
 		l.Known, l.NearestExports, l.Exports, l.Imports = false, l.Exports, nil, nil
