@@ -440,7 +440,8 @@ func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *package
 }
 
 // dependsOn reports whether an object loads a library of a package or of its dependencies, or
-// was built with NumPy or with a type of one of them, which no library shows.
+// was built with NumPy or with a type of one of them, which no library shows. The package may be
+// one that was not read.
 func (a *packageSet) dependsOn(name string) bool {
 	reached := []string{name}
 	for i := 0; i < len(reached); i++ {
@@ -451,6 +452,9 @@ func (a *packageSet) dependsOn(name string) bool {
 				}
 			}
 		}
+	}
+	if a.typesUnread(name) {
+		return true
 	}
 	for _, v := range a.views {
 		if v.NumPy == facts.NumPy1 && slices.Contains(reached, "numpy") {
@@ -473,6 +477,42 @@ func (a *packageSet) dependsOn(name string) bool {
 	return slices.ContainsFunc(a.first, func(l *dynlink.Library) bool {
 		return slices.Contains(reached, l.Package.Name)
 	})
+}
+
+// typesUnread reports whether an object was built with types of a package that was not read. The
+// names of the module and of the package decide: see mayHave. NumPy and the standard library have
+// the same types in every release, or rules of their own.
+func (a *packageSet) typesUnread(name string) bool {
+	if a.Release(name) != nil {
+		return false
+	}
+	own := map[string]bool{"numpy": true, "builtins": true, "__builtin__": true, "array": true,
+		"datetime": true}
+	top := func(module, separator string) string {
+		first, _, _ := strings.Cut(module, separator)
+		return first
+	}
+	for _, v := range a.views {
+		own[top(facts.ModuleName(v.Path), "/")] = true
+	}
+	return slices.ContainsFunc(a.views, func(v *View) bool {
+		return slices.ContainsFunc(v.Uses, func(u cython.Use) bool {
+			of := top(u.Module, ".")
+			return !own[of] && a.Release(pkgmeta.Normalize(of)) == nil && mayHave(name, of)
+		})
+	})
+}
+
+// mayHave reports whether a package may have a top-level module: its name has the letters of the
+// module's in their order, as PyYAML has those of yaml and scikit-learn those of sklearn.
+func mayHave(name, module string) bool {
+	rest := strings.ReplaceAll(pkgmeta.Normalize(module), "-", "")
+	for _, c := range name {
+		if rest != "" && c == rune(rest[0]) {
+			rest = rest[1:]
+		}
+	}
+	return rest == ""
 }
 
 // givenConflicts reports requirements of the user that contradict those of another package. The

@@ -23,7 +23,8 @@ greenlet>=0.4.17, and fails with greenlet 2.0 and later.
 Fix: require a release of the other package that has the type as it was, or build against the one
 that is installed.
 
-Severity: an error with the release that an installation gets today.
+Severity: an error with the release that an installation gets today. A wheel that uses types of a
+declared package that was not read, because no index has it or none is configured, is unchecked.
 
 Not detected: types of which only the fields moved or that became larger, which Cython accepts or
 warns about; C functions of another package (` + "`__pyx_capi__`" + `); modules for other processors
