@@ -116,9 +116,13 @@ func checkNumPyOfOthers(p *analyzer.Pass, version string, sure bool) {
 			releases = append(releases, packages.ID{Name: u.Package, Version: v.String()})
 		}
 	}
+	own := ""
+	if w := p.Facts.Wheel; w != nil {
+		own = pkgmeta.Normalize(w.Name)
+	}
 	for _, r := range releases {
 		module := packages.History().BuiltForNumPy1(r)
-		if module == "" {
+		if module == "" || r.Name == own { // a lock file may pin the wheel itself
 			continue
 		}
 		f := analyzer.Finding{
