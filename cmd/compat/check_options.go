@@ -176,6 +176,9 @@ func checkOptions(env environment, f checkFlags) (s checkSettings, err error) {
 		o.Platforms = f.platforms
 	}
 	if len(f.with) > 0 {
+		if err := requirements(f.with); err != nil {
+			return s, err
+		}
 		o.With, o.Origins = f.with, nil
 	}
 	if s.pins, err = f.pins(c.Python.Lock); err != nil {
@@ -192,6 +195,17 @@ func checkOptions(env environment, f checkFlags) (s checkSettings, err error) {
 		return s, fmt.Errorf("unknown --fail-on %s; use error, warning or never", f.failOn)
 	}
 	return s, nil
+}
+
+// requirements returns an error if an argument of --with is a file, which is no requirement.
+func requirements(with []string) error {
+	for _, w := range with {
+		if info, err := os.Stat(w); err == nil && !info.IsDir() {
+			return fmt.Errorf("--with takes requirements such as torch==2.7.0, and %s is a file; name "+
+				"it as another PATH: files that are given together are checked together", w)
+		}
+	}
+	return nil
 }
 
 // settings is a configuration, or the problems of one, with the file that it is in.
