@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&s.wheels, "wheels", 50, "wheels for this system")
 	flags.IntVar(&s.locks, "locks", 10, "lock files")
 	flags.IntVar(&s.others, "others", 15, "wheels for musl, macOS and Windows together")
-	flags.Int64Var(&s.budget, "budget", 2048, "limit in MB for what is downloaded")
+	flags.Int64Var(&s.budget, "budget", defaultBudget, "limit in MB for what is downloaded")
 	flags.StringVar(&s.dir, "dir", "", "folder for environments; default: a temporary one")
 	pythons := flags.String("python", "3.9,3.10,3.11,3.12,3.13", "interpreters")
 	results := flags.String("results", "", "file for the result; default: standard output")

@@ -63,8 +63,12 @@ func writePage(file string, results []string) error {
 					quoted("compat", row.Compat))
 			}
 		}
-		fmt.Fprintf(&text, "- `make survey SEED=%d` of %s on %s: %d comparisons, %d objects opened, "+
-			"%d MB downloaded\n", r.Seed, r.Date, r.System, len(r.Rows), objects, r.MB)
+		budget := ""
+		if r.Budget > 0 {
+			budget = fmt.Sprintf(" BUDGET=%d", r.Budget)
+		}
+		fmt.Fprintf(&text, "- `make survey SEED=%d%s` of %s on %s: %d comparisons, %d objects opened, "+
+			"%d MB downloaded\n", r.Seed, budget, r.Date, r.System, len(r.Rows), objects, r.MB)
 	}
 	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | not known |\n" +
 		"|---|---|---|---|---|---|---|\n")

@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.metadata
 import importlib.util
 import json
+import mmap
 import os
 import re
 import signal
@@ -46,12 +47,20 @@ def shared(path):
     return 2 in kinds and 3 not in kinds  # PT_DYNAMIC and no PT_INTERP
 
 
-def module_name(path):
-    """The name of an extension module for this interpreter; None for other files."""
+def module_name(path, where=None):
+    """The name of an extension module for this interpreter; None for other files. A plain library
+    may have a module's suffix, .so; without the hook of a module in the file it is none."""
     for suffix in importlib.machinery.EXTENSION_SUFFIXES:
         if path.endswith(suffix):
             name = path[: -len(suffix)].replace("/", ".")
-            return name if re.fullmatch(r"[A-Za-z_][\w.]*", name) else None
+            if not re.fullmatch(r"[A-Za-z_][\w.]*", name):
+                return None
+            if suffix == ".so" and where:
+                with open(where, "rb") as f:
+                    hook = b"\0PyInit_" + name.rpartition(".")[2].encode() + b"\0"
+                    with mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                        return name if content.find(hook) >= 0 else None
+            return name
     return None
 
 
@@ -112,7 +121,7 @@ def main():
             report(**{"import": name, "error": text[:4000]})
     for path, where in objects:
         text = fails(lambda: ctypes.CDLL(where, mode=os.RTLD_NOW))
-        name = module_name(path)
+        name = module_name(path, where)
         missing = re.search(r"(\S+): cannot open shared object", text)
         if missing and not name and any(b.startswith(missing[1]) for b in bundled):
             text = ""  # only modules load it, whose run paths lead to what it needs

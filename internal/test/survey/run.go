@@ -35,6 +35,7 @@ type Results struct {
 	System string
 	Date   string
 	MB     int64 // downloaded
+	Budget int64 `json:",omitempty"` // limit in MB for that; 0 = the default
 	Rows   []Row
 }
 
@@ -49,6 +50,9 @@ type Row struct {
 	Objects int    // that were opened
 	Seconds float64
 }
+
+// defaultBudget is the default of -budget, in MB.
+const defaultBudget = 2048
 
 // maxDownload limits what is downloaded for one environment, in bytes.
 const maxDownload = 400 << 20
@@ -88,6 +92,9 @@ func (s *survey) run(ctx context.Context) (*Results, error) {
 	}
 	r.Rows = s.all(jobs)
 	r.MB = s.spent >> 20
+	if s.budget != defaultBudget {
+		r.Budget = s.budget
+	}
 	return r, nil
 }
 

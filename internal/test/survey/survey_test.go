@@ -63,7 +63,7 @@ func TestLater(t *testing.T) {
 // The page counts the verdicts and shows both texts of each disagreement.
 func TestPage(t *testing.T) {
 	dir := t.TempDir()
-	data, err := json.Marshal(Results{Seed: 7, System: "debian12", Rows: []Row{
+	data, err := json.Marshal(Results{Seed: 7, System: "debian12", Budget: 512, Rows: []Row{
 		{What: "good==1", System: "linux", Mode: "check", Verdict: Agree, Objects: 2},
 		{What: "bad==1", System: "linux", Mode: "check", Verdict: FalsePass, Objects: 1,
 			Truth: "bad.so: OSError: /tmp/3/site-packages/bad/libx.so.1", Compat: "pass\n"},
@@ -83,7 +83,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"SEED=7", "3 objects", "| linux | `check` | 1 | 1 | 0 | 0 | 0 |", "### false pass: bad==1",
+		"`make survey SEED=7 BUDGET=512`", "3 objects", "| linux | `check` | 1 | 1 | 0 | 0 | 0 |", "### false pass: bad==1",
 		"    bad.so: OSError: bad/libx.so.1", "    pass\n", "Seed 7. Not explained yet.",
 	} {
 		if !strings.Contains(string(text), want) {
