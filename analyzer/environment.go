@@ -30,6 +30,8 @@ type Environment struct {
 	// download. They are listed in the report.
 	Listed []Artifact
 	With   []string // all packages, as NAME==VERSION
+	// Implied are those of With that no file names: an installer adds them, because others need them.
+	Implied []string
 	// Uses are packages whose libraries the wheels use, even if they require them only with an extra.
 	Uses []string
 	// Origins are the places of the requirements in With, by their text.
@@ -334,9 +336,10 @@ func (e *Environment) pass(out *checked, o Options) (*judge.EnvironmentPass, err
 // addPins adds the packages of the environment, unless another environment has them.
 func (e *Environment) addPins(pins map[string]cause.Pin) {
 	add := func(name, version string, at Origin) {
-		if _, had := pins[name]; !had && name != "" {
+		if p, had := pins[name]; (!had || p.Implied) && name != "" {
 			pins[name] = cause.Pin{
 				Version: version, File: at.File, Line: at.Line, Installed: at.Installed,
+				Implied:  slices.Contains(e.Implied, name+"=="+version),
 				Declared: lockfile.Of(e.Declared, name),
 			}
 		}

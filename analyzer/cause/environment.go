@@ -22,15 +22,17 @@ type Pin struct {
 	Line    int    // from 1; 0 if unknown
 	// Installed is set if File is the metadata of an installed package.
 	Installed bool
+	// Implied is set for a package that no file names: another one needs it, and File leads to that.
+	Implied bool
 	// Declared are the requirements of the project on the package, if File is made from them.
 	Declared []lockfile.Declared
 }
 
 // String returns FILE:LINE, or only FILE if the line is not known. It is "" for an installed
-// package, which no file pins.
+// package and for one that is implied, which no file pins.
 func (p Pin) String() string {
 	switch {
-	case p.Installed:
+	case p.Installed, p.Implied:
 		return ""
 	case p.Line == 0:
 		return p.File
@@ -237,8 +239,8 @@ func (t *Text) manyTitle() string {
 
 // pins reports whether a package is one of the environment.
 func (t *Text) pins(name string) bool {
-	_, ok := t.options.Pins[pkgmeta.Normalize(name)]
-	return ok
+	p, ok := t.options.Pins[pkgmeta.Normalize(name)]
+	return ok && !p.Implied
 }
 
 const maxPackage = 40 // characters of a package in a title
@@ -364,7 +366,7 @@ func (o Options) change(requirements []string) fix.Title {
 			to = "a version " + q.Spec
 		}
 		switch {
-		case !ok:
+		case !ok, p.Implied:
 			parts = append(parts, "add "+q.Name+q.Spec)
 		case p.String() == "":
 			parts = append(parts, fmt.Sprintf("change %s from %s to %s", q.Name, p.Version, to))
@@ -402,7 +404,9 @@ func (o Options) changing(requirements []string, first Pin) shellword.Line {
 			return ""
 		}
 		p, ok := o.Pins[q.Name]
-		changes = append(changes, lockfile.Change{Requirement: r, Declared: p.Declared, New: !ok})
+		changes = append(changes, lockfile.Change{
+			Requirement: r, Declared: p.Declared, New: !ok || p.Implied,
+		})
 		if !ok {
 			p = first
 		}

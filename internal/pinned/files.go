@@ -227,7 +227,7 @@ func (r *fileReader) read(file string, constraint bool) error {
 	}
 	r.hashed, r.constrained = r.hashed || lock.Hashed, r.constrained || constraint
 	for _, pin := range lock.Unhashed {
-		r.unhashed = append(r.unhashed, Pin{pin, file})
+		r.unhashed = append(r.unhashed, Pin{Pin: pin, File: file})
 	}
 	if !constraint {
 		p.Partial, p.Apart = p.Partial || !lock.Complete, p.Apart || !lock.Graph
@@ -237,16 +237,16 @@ func (r *fileReader) read(file string, constraint bool) error {
 	}
 	for _, pin := range lock.Pins {
 		if constraint {
-			p.Constraints = append(p.Constraints, Pin{pin, file})
+			p.Constraints = append(p.Constraints, Pin{Pin: pin, File: file})
 			continue
 		}
-		r.add(Pin{pin, file})
+		r.add(Pin{Pin: pin, File: file})
 	}
 	for _, open := range lock.Open {
 		if constraint {
-			p.Constraints = append(p.Constraints, Pin{open, file})
+			p.Constraints = append(p.Constraints, Pin{Pin: open, File: file})
 		} else {
-			p.Unpinned = append(p.Unpinned, Pin{open, file})
+			p.Unpinned = append(p.Unpinned, Pin{Pin: open, File: file})
 		}
 	}
 	return nil

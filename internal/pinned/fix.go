@@ -138,7 +138,7 @@ func (x *Fixer) command(fixes []fixOf) (command shellword.Line, causes []string)
 func (x *Fixer) pinned(name string) (version, file string) {
 	for _, p := range x.Check.Pins {
 		for _, pin := range p.Pins {
-			if q, v, err := split(pin.Requirement); err == nil && q.Name == name {
+			if q, v, err := split(pin.Requirement); err == nil && q.Name == name && pin.For == "" {
 				return v, pin.File
 			}
 		}

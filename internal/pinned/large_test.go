@@ -96,7 +96,7 @@ func TestOpenLarge(t *testing.T) {
 			add := func(r string) {
 				if name, _, _ := strings.Cut(r, "=="); name != c.without {
 					p.Pins = append(p.Pins, Pin{
-						lockfile.Pin{Requirement: r, Line: len(p.Pins) + 1}, "requirements.txt",
+						Pin: lockfile.Pin{Requirement: r, Line: len(p.Pins) + 1}, File: "requirements.txt",
 					})
 				}
 			}

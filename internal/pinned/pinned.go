@@ -88,6 +88,9 @@ var errBudget = errors.New("not opened")
 type Pin struct {
 	lockfile.Pin
 	File string // as the user wrote it
+	// For is the package that needs one that no file names, as NAME==VERSION, and File is the one
+	// that leads to it; "" for others.
+	For string
 }
 
 // Text returns the requirement with its marker.
@@ -255,7 +258,10 @@ func (e *Pinned) elsewhere(p Pin) string {
 	return ""
 }
 
-// at returns FILE:LINE of a pin.
+// at returns FILE:LINE of a pin, or which package requires it.
 func at(p Pin) string {
+	if p.For != "" {
+		return "needed by " + p.For
+	}
 	return analyzer.Origin{File: p.File, Line: p.Line}.String()
 }

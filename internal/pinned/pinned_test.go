@@ -45,7 +45,7 @@ func TestOpen(t *testing.T) {
 	for i, r := range []string{
 		"native==1.0", "pure==1", "large==2", "absent==3", "range>=4", "any==1.*", "source==5",
 	} {
-		p.Pins = append(p.Pins, Pin{lockfile.Pin{Requirement: r, Line: i + 1}, "requirements.txt"})
+		p.Pins = append(p.Pins, Pin{Pin: lockfile.Pin{Requirement: r, Line: i + 1}, File: "requirements.txt"})
 	}
 	w, err := p.Open(t.Context(), opener{})
 	if err != nil {
@@ -79,7 +79,7 @@ func TestOpen(t *testing.T) {
 func TestOpenEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := Pinned{Pins: []Pin{{lockfile.Pin{Requirement: "native==1.0"}, "r"}}}
+	p := Pinned{Pins: []Pin{{Pin: lockfile.Pin{Requirement: "native==1.0"}, File: "r"}}}
 	if _, err := p.Open(ctx, opener{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}

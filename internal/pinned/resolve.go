@@ -1,6 +1,7 @@
 package pinned
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,20 +10,21 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 // Resolve pins the packages in Unpinned to the versions that pip would install now: the newest
 // that the requirements, constraints and other pins allow, also if it is published as source only.
-// Packages without such a version stay in Unpinned and are reported as Unread. The error is that of
-// ctx.
+// Packages without such a version stay in Unpinned and are reported as Unread. If a file may not
+// pin all that its packages need, the others are added to Pins. The error is that of ctx.
 func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 	var with, open []pkgmeta.Requirement
 	names := map[string]Pin{}
 	for _, p := range e.Pins {
 		if q, err := pkgmeta.ParseRequirement(p.Requirement); err == nil {
 			with = append(with, q)
-			names[q.Name] = Pin{}
+			names[q.Name] = p
 		}
 	}
 	limits := map[string][]string{}
@@ -45,13 +47,10 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 		open = append(open, q)
 	}
 	e.Unpinned = nil
-	if len(open) == 0 {
+	if len(open) == 0 && (!e.Partial || len(with) == 0) {
 		return nil
 	}
-	// The pins only matter for their requirements on the open packages.
-	set, err := packages.Resolve(ctx, source, packages.Request{
-		On: e.On, With: slices.Concat(with, open), End: packages.Highest,
-	})
+	set, err := e.resolve(ctx, source, slices.Concat(with, open), limits)
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,96 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 		e.Notes = append(e.Notes, fmt.Sprintf("not pinned, so checked at the versions that pip would "+
 			"install today: %s", strings.Join(chosen, ", ")))
 	}
+	if e.Partial {
+		e.imply(set, names)
+	}
 	return nil
+}
+
+// resolve returns what pip would install now for some requirements. limits are those of
+// constraints, which hold for the packages that others need too.
+func (e *Pinned) resolve(
+	ctx context.Context, source packages.Source, with []pkgmeta.Requirement,
+	limits map[string][]string,
+) (*packages.Set, error) {
+	limited := map[string]bool{}
+	for _, q := range with {
+		limited[q.Name] = true
+	}
+	for {
+		set, err := packages.Resolve(ctx, source, packages.Request{
+			On: e.On, With: with, End: packages.Highest,
+		})
+		if err != nil {
+			return nil, err
+		}
+		more := false
+		for _, r := range set.Releases {
+			if limits[r.Name] != nil && !limited[r.Name] {
+				spec := strings.Join(limits[r.Name], ",")
+				with = append(with, pkgmeta.Requirement{Name: r.Name, Spec: spec, Raw: r.Name + spec})
+				limited[r.Name], more = true, true
+			}
+		}
+		if !more {
+			return set, nil
+		}
+	}
+}
+
+// imply adds the packages of a set that no file names to Pins.
+func (e *Pinned) imply(set *packages.Set, names map[string]Pin) {
+	var added, unknown []string
+	add := func(id packages.ID) {
+		p := Pin{Pin: lockfile.Pin{Requirement: id.String()}}
+		p.File, p.For = requiring(set, id.Name, names)
+		e.Pins, added = append(e.Pins, p), append(added, p.Requirement)
+	}
+	for _, r := range set.Releases {
+		if _, listed := names[r.Name]; !listed {
+			add(r.ID())
+		}
+	}
+	for _, u := range set.Unresolved {
+		_, listed := names[u.Package]
+		switch id, chosen := chosenIn(set, u.Package); {
+		case listed, errors.Is(u.Err, packages.ErrTooMany):
+		case chosen:
+			add(id)
+		default:
+			unknown = append(unknown, u.Requirement)
+		}
+	}
+	note := func(text string, list []string) {
+		if len(list) > 0 {
+			e.Notes = append(e.Notes, text+analyzer.List(list, 8, len(list), "package"))
+		}
+	}
+	note("not in the file, but needed by its packages, so checked at the versions that pip would "+
+		"install today: ", added)
+	note("not in the file, but needed by its packages, and not found in the index, so not checked: ",
+		unknown)
+}
+
+// requiring returns the first package of a set that requires another one, as NAME==VERSION, and the
+// file that leads to it: that of the package, or of one that requires it.
+func requiring(set *packages.Set, name string, names map[string]Pin) (file, id string) {
+	seen := map[string]bool{}
+	for at := name; !seen[at]; {
+		seen[at] = true
+		for _, r := range set.Releases {
+			if !seen[r.Name] && slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool {
+				return q.Name == at
+			}) {
+				at, id = r.Name, cmp.Or(id, r.ID().String())
+				break
+			}
+		}
+		if p, listed := names[at]; listed {
+			return p.File, id
+		}
+	}
+	return "", cmp.Or(id, "a package")
 }
 
 // chosenIn returns the version of a package in a set, also of one that is published as source only.
